@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Thread creation and join: glibc's, with the engine told when a thread begins and ends, and a joining thread not
+ * counted as runnable. Threads end by returning, pthread_exit or cancellation; a clean-up frame at their root sees all
+ * three, before the TSD destructors run. detach, exit and cancel need nothing from us and are not defined here.
+ */
+/*
+ * Clean-ups of the registered kind, not of the unwound kind: a program without unwind tables is not unwound down to the
+ * root of its threads, where ours is.
+ */
+#undef __EXCEPTIONS
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "abi/abi.h"
+
+/* What a thread is to run: from the creating thread to the new one. */
+struct start {
+    union {
+        void *(*posix)(void *);
+        thrd_start_t c11;
+    } routine;
+    void *argument;
+    struct start *next;
+};
+
+/*
+ * Records that new threads have read. They must not free them: a thread's first free gives it a malloc arena, some 64
+ * MiB of address space, even if it never allocates. The next thread that creates one takes the whole list at once, so
+ * that there is no record to be confused with one that was taken and put back. Release and acquire pair in the two.
+ */
+static struct start *spent;
+
+static void put_back(struct start *first, struct start *last) {
+    last->next = __atomic_load_n(&spent, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&spent, &last->next, first, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+}
+
+static struct start *start_new(void) {
+    struct start *start = __atomic_exchange_n(&spent, NULL, __ATOMIC_ACQUIRE), *last;
+    if (start == NULL)
+        return malloc(sizeof *start);
+    if (start->next != NULL) {
+        for (last = start->next; last->next != NULL;)
+            last = last->next;
+        put_back(start->next, last);
+    }
+    return start;
+}
+
+/* In the new thread: what to run, and its record given back. */
+static struct start take(void *argument) {
+    struct start start = *(struct start *)argument;
+    put_back(argument, argument);
+    sbt_thread_tid(); /* now: a vfork child, which shares this memory, must not be the first to ask */
+    return start;
+}
+
+static void ended(void *unused) {
+    (void)unused;
+    sbt_engine.thread_exit();
+    sbt_runnable_add(-1);
+}
+
+static void *begin(void *argument) {
+    struct start start = take(argument);
+    void *result;
+    pthread_cleanup_push(ended, NULL);
+    sbt_engine.thread_enter();
+    result = start.routine.posix(start.argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+static int begin_c11(void *argument) {
+    struct start start = take(argument);
+    int result;
+    pthread_cleanup_push(ended, NULL);
+    sbt_engine.thread_enter();
+    result = start.routine.c11(start.argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+SBT_EXPORT int ABI(pthread_create)(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
+                                   void *argument) {
+    sbt_init();
+    if (sbt_all_theirs != 0)
+        return sbt_real.pthread_create(thread, attr, routine, argument);
+    struct start *start = start_new();
+    if (start == NULL)
+        return EAGAIN;
+    *start = (struct start){{.posix = routine}, argument, NULL};
+    sbt_thread_process_generation(); /* a child made by _Fork notices here, in its first thread */
+    sbt_runnable_add(1);
+    int r = sbt_real.pthread_create(thread, attr, begin, start);
+    if (r != 0) {
+        sbt_runnable_add(-1);
+        put_back(start, start);
+    }
+    return r;
+}
+
+SBT_EXPORT int ABI(thrd_create)(thrd_t *thread, thrd_start_t routine, void *argument) {
+    sbt_init();
+    if (sbt_all_theirs != 0)
+        return sbt_real.thrd_create(thread, routine, argument);
+    struct start *start = start_new();
+    if (start == NULL)
+        return thrd_nomem;
+    *start = (struct start){{.c11 = routine}, argument, NULL};
+    sbt_thread_process_generation(); /* a child made by _Fork notices here, in its first thread */
+    sbt_runnable_add(1);
+    int r = sbt_real.thrd_create(thread, begin_c11, start);
+    if (r != thrd_success) {
+        sbt_runnable_add(-1);
+        put_back(start, start);
+    }
+    return r;
+}
+
+static void runnable_again(void *unused) {
+    (void)unused;
+    sbt_runnable_add(1);
+}
+
+/* `call` blocks and is a cancellation point. */
+#define WHILE_NOT_RUNNABLE(call)                                                                                       \
+    do {                                                                                                               \
+        int result;                                                                                                    \
+        sbt_init();                                                                                                    \
+        sbt_runnable_add(-1);                                                                                          \
+        pthread_cleanup_push(runnable_again, NULL);                                                                    \
+        result = call;                                                                                                 \
+        pthread_cleanup_pop(1);                                                                                        \
+        return result;                                                                                                 \
+    } while (0)
+
+SBT_EXPORT int ABI(pthread_join)(pthread_t thread, void **result_of_thread) {
+    WHILE_NOT_RUNNABLE(sbt_real.pthread_join(thread, result_of_thread));
+}
+
+SBT_EXPORT int ABI(pthread_timedjoin_np)(pthread_t thread, void **result_of_thread, const struct timespec *at) {
+    WHILE_NOT_RUNNABLE(sbt_real.pthread_timedjoin_np(thread, result_of_thread, at));
+}
+
+SBT_EXPORT int ABI(pthread_clockjoin_np)(pthread_t thread, void **result_of_thread, clockid_t clock,
+                                         const struct timespec *at) {
+    WHILE_NOT_RUNNABLE(sbt_real.pthread_clockjoin_np(thread, result_of_thread, clock, at));
+}
+
+SBT_EXPORT int ABI(thrd_join)(thrd_t thread, int *result_of_thread) {
+    WHILE_NOT_RUNNABLE(sbt_real.thrd_join(thread, result_of_thread));
+}

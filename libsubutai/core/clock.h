@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Time: absolute deadlines as POSIX gives them, and a monotonic nanosecond count. Nothing here blocks. */
+#ifndef SBT_CORE_CLOCK_H
+#define SBT_CORE_CLOCK_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+/* An absolute deadline. Functions take a pointer; NULL waits for ever. */
+struct sbt_deadline {
+    clockid_t clock; /* CLOCK_REALTIME or CLOCK_MONOTONIC */
+    struct timespec at;
+};
+
+/* Nanoseconds of CLOCK_MONOTONIC. A vDSO call: tens of ns, so for slow paths only. */
+static inline uint64_t sbt_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* 0, or EINVAL for a clock that waits do not support or nanoseconds out of range. */
+static inline int sbt_deadline_check(const struct sbt_deadline *d) {
+    if (d == NULL)
+        return 0;
+    if (d->clock != CLOCK_REALTIME && d->clock != CLOCK_MONOTONIC)
+        return EINVAL;
+    return d->at.tv_nsec < 0 || d->at.tv_nsec >= 1000000000 ? EINVAL : 0;
+}
+
+/* Has it passed? */
+static inline bool sbt_deadline_passed(const struct sbt_deadline *d) {
+    struct timespec now;
+    clock_gettime(d->clock, &now);
+    return now.tv_sec > d->at.tv_sec || (now.tv_sec == d->at.tv_sec && now.tv_nsec >= d->at.tv_nsec);
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "core/real.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+struct sbt_real sbt_real;
+
+#ifdef SBT_PREFIX
+/* Linked in under other names: the plain names are the real ones, or a sanitizer's, which must see the calls. */
+#define RESOLVE(lookup, name) sbt_real.name = name;
+#else
+#define RESOLVE(lookup, name) RESOLVE_NEXT(lookup, name)
+#endif
+
+#if defined(__x86_64__)
+/* Before 2.36 an unversioned look-up returned the oldest version, the one with the layout of 2002. */
+#define COND_LOOKUP(name) dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2")
+#else
+#define COND_LOOKUP(name) dlsym(RTLD_NEXT, name)
+#endif
+
+/* A data pointer turned into a function pointer, as POSIX requires of dlsym's callers. */
+#define RESOLVE_NEXT(lookup, name)                                                                                     \
+    do {                                                                                                               \
+        void *address = lookup(#name);                                                                                 \
+        if (address == NULL)                                                                                           \
+            return #name;                                                                                              \
+        *(void **)(void *)&sbt_real.name = address;                                                                    \
+    } while (0);
+#define PLAIN_LOOKUP(name) dlsym(RTLD_NEXT, name)
+#define RESOLVE_PLAIN(result, name, parameters) RESOLVE(PLAIN_LOOKUP, name)
+#define RESOLVE_COND(result, name, parameters) RESOLVE(COND_LOOKUP, name)
+
+const char *sbt_real_start(void) {
+    SBT_REAL_FUNCTIONS(RESOLVE_PLAIN)
+    SBT_REAL_COND_FUNCTIONS(RESOLVE_COND)
+    SBT_REAL_COND_CLOCK_FUNCTIONS(RESOLVE_PLAIN)
+    return NULL;
+}

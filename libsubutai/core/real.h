@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * glibc's own functions (or those of the next interposer), for objects that stay glibc's and for what glibc alone can
+ * do. Resolved once by sbt_real_start, by successful look-ups only, which do not allocate; calling one before that is a
+ * bug.
+ */
+#ifndef SBT_CORE_REAL_H
+#define SBT_CORE_REAL_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <threads.h>
+#include <time.h>
+
+/* F(result, name, parameters): everything we define and may have to pass on. */
+#define SBT_REAL_FUNCTIONS(F)                                                                                          \
+    F(int, pthread_mutex_init, (pthread_mutex_t *, const pthread_mutexattr_t *))                                       \
+    F(int, pthread_mutex_destroy, (pthread_mutex_t *))                                                                 \
+    F(int, pthread_mutex_lock, (pthread_mutex_t *))                                                                    \
+    F(int, pthread_mutex_trylock, (pthread_mutex_t *))                                                                 \
+    F(int, pthread_mutex_timedlock, (pthread_mutex_t *, const struct timespec *))                                      \
+    F(int, pthread_mutex_clocklock, (pthread_mutex_t *, clockid_t, const struct timespec *))                           \
+    F(int, pthread_mutex_unlock, (pthread_mutex_t *))                                                                  \
+    F(int, pthread_barrier_init, (pthread_barrier_t *, const pthread_barrierattr_t *, unsigned))                       \
+    F(int, pthread_barrier_destroy, (pthread_barrier_t *))                                                             \
+    F(int, pthread_barrier_wait, (pthread_barrier_t *))                                                                \
+    F(int, pthread_rwlock_init, (pthread_rwlock_t *, const pthread_rwlockattr_t *))                                    \
+    F(int, pthread_rwlock_destroy, (pthread_rwlock_t *))                                                               \
+    F(int, pthread_rwlock_rdlock, (pthread_rwlock_t *))                                                                \
+    F(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t *))                                                             \
+    F(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t *, const struct timespec *))                                  \
+    F(int, pthread_rwlock_clockrdlock, (pthread_rwlock_t *, clockid_t, const struct timespec *))                       \
+    F(int, pthread_rwlock_wrlock, (pthread_rwlock_t *))                                                                \
+    F(int, pthread_rwlock_trywrlock, (pthread_rwlock_t *))                                                             \
+    F(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t *, const struct timespec *))                                  \
+    F(int, pthread_rwlock_clockwrlock, (pthread_rwlock_t *, clockid_t, const struct timespec *))                       \
+    F(int, pthread_rwlock_unlock, (pthread_rwlock_t *))                                                                \
+    F(int, pthread_spin_init, (pthread_spinlock_t *, int))                                                             \
+    F(int, pthread_spin_destroy, (pthread_spinlock_t *))                                                               \
+    F(int, pthread_spin_lock, (pthread_spinlock_t *))                                                                  \
+    F(int, pthread_spin_trylock, (pthread_spinlock_t *))                                                               \
+    F(int, pthread_spin_unlock, (pthread_spinlock_t *))                                                                \
+    F(int, sem_init, (sem_t *, int, unsigned))                                                                         \
+    F(int, sem_destroy, (sem_t *))                                                                                     \
+    F(int, sem_wait, (sem_t *))                                                                                        \
+    F(int, sem_trywait, (sem_t *))                                                                                     \
+    F(int, sem_timedwait, (sem_t *, const struct timespec *))                                                          \
+    F(int, sem_clockwait, (sem_t *, clockid_t, const struct timespec *))                                               \
+    F(int, sem_post, (sem_t *))                                                                                        \
+    F(int, sem_getvalue, (sem_t *, int *))                                                                             \
+    F(int, pthread_once, (pthread_once_t *, void (*)(void)))                                                           \
+    F(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))                           \
+    F(int, pthread_join, (pthread_t, void **))                                                                         \
+    F(int, pthread_timedjoin_np, (pthread_t, void **, const struct timespec *))                                        \
+    F(int, pthread_clockjoin_np, (pthread_t, void **, clockid_t, const struct timespec *))                             \
+    F(int, thrd_create, (thrd_t *, thrd_start_t, void *))                                                              \
+    F(int, thrd_join, (thrd_t, int *))                                                                                 \
+    F(int, mtx_init, (mtx_t *, int))
+
+/* The same, but on x86-64 only their second version, GLIBC_2.3.2, has today's layout. */
+#define SBT_REAL_COND_FUNCTIONS(F)                                                                                     \
+    F(int, pthread_cond_init, (pthread_cond_t *, const pthread_condattr_t *))                                          \
+    F(int, pthread_cond_destroy, (pthread_cond_t *))                                                                   \
+    F(int, pthread_cond_wait, (pthread_cond_t *, pthread_mutex_t *))                                                   \
+    F(int, pthread_cond_timedwait, (pthread_cond_t *, pthread_mutex_t *, const struct timespec *))                     \
+    F(int, pthread_cond_signal, (pthread_cond_t *))                                                                    \
+    F(int, pthread_cond_broadcast, (pthread_cond_t *))
+
+/* Added to glibc long after that, so with one version. */
+#define SBT_REAL_COND_CLOCK_FUNCTIONS(F)                                                                               \
+    F(int, pthread_cond_clockwait, (pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *))
+
+#define SBT_REAL_POINTER(result, name, parameters) result(*name) parameters;
+
+struct sbt_real {
+    SBT_REAL_FUNCTIONS(SBT_REAL_POINTER)
+    SBT_REAL_COND_FUNCTIONS(SBT_REAL_POINTER)
+    SBT_REAL_COND_CLOCK_FUNCTIONS(SBT_REAL_POINTER)
+};
+
+extern struct sbt_real sbt_real;
+
+/* Look everything up. NULL, or the name of a function that this C library lacks. Does not allocate if all are there. */
+const char *sbt_real_start(void);
+
+#endif

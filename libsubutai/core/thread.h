@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The calling thread's own record, and the count of runnable threads.
+ *
+ * The record is initial-exec thread-local storage and all-zero is its valid initial state: it works in constructors
+ * that run before ours, in threads that were not made by our pthread_create, and in TSD and TLS destructors that run
+ * after our clean-up. Nothing here allocates or blocks.
+ */
+#ifndef SBT_CORE_THREAD_H
+#define SBT_CORE_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sbt_thread {
+    uint32_t tid;              /* kernel thread id, 0: not read yet (sbt_thread_tid) */
+    volatile uint32_t in_lot;  /* > 0 while this thread holds a lock of the parking lot; a signal handler looks at it */
+    volatile uint32_t overdue; /* a signal handler could not wake through the lot: whoever leaves the lot must */
+    uint32_t trylock_fails;    /* consecutive failed trylocks of `trylock_last` */
+    const void *trylock_last;
+    uint32_t random; /* xorshift state, 0: not seeded */
+};
+
+extern _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec")));
+
+/* Kernel thread id of the caller, cached; right in a forked child too. One system call at most. */
+uint32_t sbt_thread_tid(void);
+
+/* How often a process was forked on the way to this one since the library started: other than in the parent. */
+uint32_t sbt_thread_process_generation(void);
+
+/*
+ * How many threads of the process are neither parked by us, nor joining, nor ended. Threads blocked in the kernel by
+ * other means count as runnable, so the number errs towards "too many", that is, towards not spinning.
+ * Relaxed everywhere: it steers waiting and decides nothing.
+ */
+extern uint32_t sbt_n_runnable;
+extern uint32_t sbt_n_cpus; /* CPUs that the process may use, at least 1 */
+
+static inline void sbt_runnable_add(int n) {
+    __atomic_fetch_add(&sbt_n_runnable, (uint32_t)n, __ATOMIC_RELAXED);
+}
+
+static inline bool sbt_cores_to_spare(void) {
+    uint32_t n = __atomic_load_n(&sbt_n_runnable, __ATOMIC_RELAXED);
+    return (int32_t)n <= (int32_t)sbt_n_cpus;
+}
+
+/*
+ * In a forked child, whose only thread is the caller. True if the kernel did not wipe what it should have: then the lot
+ * must be forgotten by hand.
+ */
+bool sbt_thread_fork_child(void);
+
+/* Called once by core/init.c. */
+void sbt_thread_start(void);
+
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Mutexes: state in place, barging with a bounded hand-over.
+ *
+ * An unlock frees the mutex and lets whoever comes first have it, because handing it to a sleeper costs a context
+ * switch per section; it wakes a sleeper only if none is on its way already, because more would only find it taken. In
+ * return a sleeper that has waited STARVING_NS is handed the mutex, at most once per HANDOFF_US, so that a crowd of
+ * starving waiters is served one by one and does not turn every unlock into a context switch. Each of n waiters is thus
+ * passed over for at most about n * HANDOFF_US + STARVING_NS.
+ *
+ * A mutex is never touched after the atomic operation that makes it free: its next owner may destroy it.
+ */
+#include <errno.h>
+
+#include "core/arch.h"
+#include "core/object.h"
+#include "core/thread.h"
+#include "engine/direct/direct.h"
+#include "wait/adapt.h"
+#include "wait/futex.h"
+#include "wait/park.h"
+
+#define STARVING_NS 1000000u
+#define HANDOFF_US 1000u
+#define TRYLOCK_FAILS_BEFORE_YIELD 4
+#define SPUN_UNLOCKS 100       /* unlocks that yield after a thread was seen spinning on trylock */
+#define LOOK_AT_CLOCK_EVERY 16 /* unlocks that pass sleepers over */
+#define RETRY_YIELDS 3         /* tries of a woken waiter before it sleeps again */
+
+/* Take the mutex if it is free. Acquire pairs with the release in the unlocks. */
+static bool take(uint32_t *word, uint32_t *seen) {
+    *seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while ((*seen & DIRECT_LOCKED) == 0)
+        if (__atomic_compare_exchange_n(word, seen, (*seen | DIRECT_LOCKED) & ~DIRECT_ACTIVE, true, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            return true;
+    return false;
+}
+
+/*
+ * The waiter leaves its queue, under the bucket lock: clear what its presence meant. Relaxed: the bits are only
+ * believed under the bucket lock, or by an unlock that then takes it.
+ */
+static void leave_queue(struct sbt_mutex *mx, struct sbt_bucket *b, struct sbt_waiter *w) {
+    uint32_t clear = w->inflight ? DIRECT_WOKEN : 0;
+    sbt_bucket_remove(b, w);
+    if (sbt_bucket_first(b, mx) == NULL)
+        clear |= DIRECT_QUEUED | DIRECT_WOKEN;
+    if (clear != 0)
+        __atomic_fetch_and(&mx->state, ~clear, __ATOMIC_RELAXED);
+}
+
+/* Choose the waiter to wake, mark it inflight; NULL if there is none. Under the bucket lock. */
+static uint32_t *wake_one(struct sbt_mutex *mx, struct sbt_bucket *b) {
+    struct sbt_waiter *w = sbt_bucket_first_waiting(b, mx);
+    if (w == NULL)
+        return NULL;
+    w->inflight = true;
+    __atomic_fetch_or(&mx->state, DIRECT_WOKEN, __ATOMIC_RELAXED);
+    return sbt_waiter_tell(w, SBT_WAITER_RETRY);
+}
+
+/* Wake the chosen waiter; as long as the chosen one turns out not to sleep, choose another as well. */
+static void wake_or_next(struct sbt_mutex *mx, uint32_t *word) {
+    while (!sbt_waiter_wake(word)) {
+        struct sbt_bucket *b = sbt_lot_lock(mx);
+        word = wake_one(mx, b);
+        sbt_lot_unlock(b);
+    }
+}
+
+/* The mutex is free again and somebody sleeps on it, with nobody on the way: by address, for the mutex may be gone. */
+static SBT_NOINLINE void wake_after_unlock(struct sbt_mutex *mx) {
+    if (SBT_UNLIKELY(sbt_lot_busy())) {
+        sbt_lot_wake_later();
+        return;
+    }
+    struct sbt_bucket *b = sbt_lot_lock(mx);
+    uint32_t *word = sbt_bucket_any_inflight(b, mx) ? NULL : wake_one(mx, b);
+    sbt_lot_unlock(b);
+    wake_or_next(mx, word);
+}
+
+/* A signal handler interrupted its own thread inside the lot: it may not queue, so it looks again and again. */
+static int lock_by_polling(struct sbt_mutex *mx, const struct sbt_deadline *deadline) {
+    uint32_t seen;
+    while (!take(&mx->state, &seen)) {
+        sbt_pause_ns(200000);
+        if (deadline != NULL && sbt_deadline_passed(deadline))
+            return ETIMEDOUT;
+    }
+    return 0;
+}
+
+/* An inflight waiter that did not get the mutex goes back to waiting, keeping its place. True: it got it after all. */
+static bool wait_again(struct sbt_mutex *mx, struct sbt_waiter *w) {
+    struct sbt_bucket *b = sbt_lot_lock(mx);
+    uint32_t seen;
+    bool got = take(&mx->state, &seen);
+    if (got) {
+        leave_queue(mx, b, w);
+    } else {
+        w->inflight = false;
+        __atomic_store_n(&w->state, SBT_WAITER_WAITING, __ATOMIC_RELAXED);
+        /*
+         * Clearing WOKEN and seeing LOCKED must be one step: an unlock in between would see WOKEN and wake nobody. The
+         * unlock's compare-and-swap on the same word is the partner.
+         */
+        while (!__atomic_compare_exchange_n(&mx->state, &seen, (seen & ~DIRECT_WOKEN) | DIRECT_QUEUED, true,
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            if ((seen & DIRECT_LOCKED) == 0 && take(&mx->state, &seen)) {
+                w->inflight = true; /* still the one that WOKEN stands for: leaving clears it */
+                leave_queue(mx, b, w);
+                got = true;
+                break;
+            }
+        }
+    }
+    sbt_lot_unlock(b);
+    return got;
+}
+
+/* The deadline has passed: leave, unless the mutex was handed over meanwhile. */
+static int give_up(struct sbt_mutex *mx, struct sbt_waiter *w) {
+    uint32_t *word = NULL;
+    struct sbt_bucket *b = sbt_lot_lock(mx);
+    bool granted = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED;
+    if (!granted) {
+        bool was_inflight = w->inflight;
+        leave_queue(mx, b, w);
+        /* It was the one that would try: unless somebody holds the mutex and will unlock it, wake the next. */
+        uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
+        if (was_inflight && (seen & (DIRECT_LOCKED | DIRECT_QUEUED)) == DIRECT_QUEUED)
+            word = wake_one(mx, b);
+    }
+    sbt_lot_unlock(b);
+    sbt_waiter_wake(word);
+    return granted ? 0 : ETIMEDOUT;
+}
+
+static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struct sbt_deadline *deadline,
+                         struct sbt_active *active) {
+    for (;;) {
+        int r = sbt_waiter_wait(w, deadline, active, false);
+        if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED)
+            return 0; /* acquire: pairs with sbt_waiter_tell in unlock_slow */
+        uint32_t seen;
+        for (int i = 0; i < RETRY_YIELDS; i++) {
+            if (take(&mx->state, &seen)) {
+                struct sbt_bucket *b = sbt_lot_lock(mx);
+                leave_queue(mx, b, w);
+                sbt_lot_unlock(b);
+                return 0;
+            }
+            if (r == ETIMEDOUT)
+                return give_up(mx, w);
+            sbt_yield();
+        }
+        if (wait_again(mx, w))
+            return 0;
+    }
+}
+
+struct queued {
+    struct sbt_mutex *mx;
+    struct sbt_waiter *w;
+};
+
+/* The thread ends while it waits (pthread_exit in a signal handler): its stack must not stay in the queue. */
+static void abandon(void *argument) {
+    struct queued *queued = argument;
+    if (give_up(queued->mx, queued->w) == 0)
+        direct_mutex_unlock((pthread_mutex_t *)queued->mx);
+}
+
+int direct_mutex_finish(pthread_mutex_t *m, struct sbt_waiter *w, const struct sbt_deadline *deadline,
+                        struct sbt_active *active) {
+    struct queued queued = {sbt_mutex_of(m), w};
+    int r;
+    pthread_cleanup_push(abandon, &queued);
+    r = wait_in_queue(queued.mx, w, deadline, active);
+    pthread_cleanup_pop(0);
+    return r;
+}
+
+static SBT_NOINLINE int lock_slow(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    struct sbt_mutex *mx = sbt_mutex_of(m);
+    struct sbt_active active;
+    uint32_t seen;
+    int r = 0;
+
+    sbt_active_begin(&active, &mx->adapt);
+    do {
+        if (take(&mx->state, &seen)) {
+            sbt_active_end(&active, &mx->adapt);
+            return 0;
+        }
+        if ((seen & (DIRECT_QUEUED | DIRECT_ACTIVE)) == DIRECT_QUEUED)
+            __atomic_fetch_or(&mx->state, DIRECT_ACTIVE, __ATOMIC_RELAXED);
+    } while (sbt_active_step(&active));
+
+    r = sbt_deadline_check(deadline);
+    if (r != 0 || SBT_UNLIKELY(sbt_lot_busy())) {
+        if ((__atomic_fetch_and(&mx->state, ~(uint32_t)DIRECT_ACTIVE, __ATOMIC_RELAXED) &
+             (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED)
+            wake_after_unlock(mx); /* an unlock may have relied on this thread */
+        return r != 0 ? r : lock_by_polling(mx, deadline);
+    }
+
+    struct sbt_waiter w = {.role = SBT_WAITS_FOR_MUTEX, .since_ns = active.start_ns};
+    int type;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not unwind a queued waiter */
+    struct sbt_bucket *b = sbt_lot_lock(mx);
+    seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
+    for (;;) {
+        if ((seen & DIRECT_LOCKED) == 0) {
+            if (take(&mx->state, &seen)) {
+                sbt_lot_unlock(b);
+                goto out;
+            }
+            continue;
+        }
+        /* A stale WOKEN of the process that this one was forked from would keep every unlock from waking. */
+        uint32_t stale = (seen & DIRECT_WOKEN) != 0 && !sbt_bucket_any_inflight(b, mx) ? DIRECT_WOKEN : 0;
+        uint32_t want = (seen & ~(stale | DIRECT_ACTIVE)) | DIRECT_QUEUED;
+        if (want == seen ||
+            __atomic_compare_exchange_n(&mx->state, &seen, want, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            break;
+    }
+    sbt_bucket_append(b, &w, mx);
+    sbt_lot_unlock(b);
+    r = direct_mutex_finish(m, &w, deadline, &active);
+out:
+    sbt_active_end(&active, &mx->adapt);
+    pthread_setcanceltype(type, NULL);
+    return r;
+}
+
+/* One atomic whatever the other bits say: with sleepers queued the mutex is taken as quickly as without. */
+int direct_mutex_lock(pthread_mutex_t *m) {
+    if (SBT_LIKELY((__atomic_fetch_or(&sbt_mutex_of(m)->state, DIRECT_LOCKED, __ATOMIC_ACQUIRE) & DIRECT_LOCKED) == 0))
+        return 0;
+    return lock_slow(m, NULL);
+}
+
+int direct_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    uint32_t seen;
+    return take(&sbt_mutex_of(m)->state, &seen) ? 0 : lock_slow(m, deadline);
+}
+
+/*
+ * A program that calls trylock in a loop is waiting without saying so; with more threads than cores it keeps the owner
+ * from running. After a few failures in a row each further one gives the core away. Such a program often spins on a
+ * flag of its own as well, between its unlock and its first trylock, where it makes no call at all (PARSEC's barrier:
+ * up to 350 000 looks). So the mutex remembers, and for a while each unlock gives the core away too, if threads
+ * outnumber cores.
+ */
+int direct_mutex_trylock(pthread_mutex_t *m) {
+    struct sbt_mutex *mx = sbt_mutex_of(m);
+    uint32_t seen;
+    if (SBT_LIKELY(take(&mx->state, &seen))) {
+        sbt_self.trylock_last = NULL;
+        return 0;
+    }
+    if (sbt_self.trylock_last != m) {
+        sbt_self.trylock_last = m;
+        sbt_self.trylock_fails = 0;
+    } else if (++sbt_self.trylock_fails >= TRYLOCK_FAILS_BEFORE_YIELD) {
+        __atomic_store_n(&mx->spun_credit, SPUN_UNLOCKS, __ATOMIC_RELAXED);
+        if ((seen & DIRECT_SPUN) == 0)
+            __atomic_fetch_or(&mx->state, DIRECT_SPUN, __ATOMIC_RELAXED);
+        sbt_yield();
+    }
+    return EBUSY;
+}
+
+/* Is the first waiter's turn overdue, and the last hand-over long enough ago? */
+static bool hand_over_due(const struct sbt_mutex *mx, const struct sbt_waiter *first) {
+    uint64_t now = sbt_now_ns();
+    return now - first->since_ns > STARVING_NS && (uint32_t)(now / 1000) - mx->handoff_us > HANDOFF_US;
+}
+
+/* Held by the caller, with sleepers and none of them on the way: hand it over or free it and wake one. */
+static SBT_NOINLINE void unlock_to_sleeper(struct sbt_mutex *mx) {
+    uint32_t *word = NULL;
+    struct sbt_bucket *b = sbt_lot_lock(mx);
+    struct sbt_waiter *first = sbt_bucket_first_waiting(b, mx);
+    if (first == NULL) {
+        /* Nobody to wake: those that are queued are awake already, or this is a forked child and the bits are stale. */
+        uint32_t keep = sbt_bucket_first(b, mx) != NULL ? DIRECT_QUEUED | DIRECT_WOKEN : 0;
+        __atomic_fetch_and(&mx->state, keep | DIRECT_SPUN, __ATOMIC_RELEASE);
+    } else if (hand_over_due(mx, first)) {
+        mx->handoff_us = (uint32_t)(sbt_now_ns() / 1000);
+        leave_queue(mx, b, first);
+        word = sbt_waiter_tell(first, SBT_WAITER_GRANTED);
+    } else {
+        uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
+        first->inflight = true;
+        while (!__atomic_compare_exchange_n(&mx->state, &seen, (seen & ~DIRECT_LOCKED) | DIRECT_WOKEN, true,
+                                            __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            ;
+        word = sbt_waiter_tell(first, SBT_WAITER_RETRY);
+        sbt_lot_unlock(b);
+        wake_or_next(mx, word);
+        return;
+    }
+    sbt_lot_unlock(b);
+    sbt_waiter_wake(word);
+}
+
+/* With sleepers, and somebody awake who will take it: free it and leave them asleep, unless it is time for one of them.
+ */
+static SBT_NOINLINE void unlock_to_active(struct sbt_mutex *mx, uint32_t seen) {
+    if (++mx->passed_over % LOOK_AT_CLOCK_EVERY == 0 && (uint32_t)(sbt_now_ns() / 1000) - mx->handoff_us > HANDOFF_US &&
+        !sbt_lot_busy()) {
+        unlock_to_sleeper(mx);
+        return;
+    }
+    while ((seen & DIRECT_ACTIVE) != 0)
+        if (__atomic_compare_exchange_n(&mx->state, &seen, seen & ~(uint32_t)(DIRECT_LOCKED | DIRECT_ACTIVE), true,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            return;
+    if ((__atomic_fetch_sub(&mx->state, DIRECT_LOCKED, __ATOMIC_RELEASE) & (DIRECT_QUEUED | DIRECT_WOKEN)) ==
+        DIRECT_QUEUED)
+        wake_after_unlock(mx);
+}
+
+/* Whatever else the word says. True if the caller should give the core away now. */
+static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
+    bool spun = (seen & DIRECT_SPUN) != 0;
+    if ((seen & DIRECT_LOCKED) == 0)
+        return false; /* unlocked twice, which is undefined; under glibc such a program goes on, so it does here */
+    if (spun) {
+        uint32_t credit = __atomic_load_n(&mx->spun_credit, __ATOMIC_RELAXED);
+        if (credit > 0)
+            __atomic_store_n(&mx->spun_credit, credit - 1, __ATOMIC_RELAXED);
+        else
+            __atomic_fetch_and(&mx->state, ~(uint32_t)DIRECT_SPUN, __ATOMIC_RELAXED);
+    }
+    if ((seen & (DIRECT_QUEUED | DIRECT_ACTIVE)) == (DIRECT_QUEUED | DIRECT_ACTIVE)) {
+        unlock_to_active(mx, seen);
+    } else if ((seen & (DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED && !sbt_lot_busy()) {
+        unlock_to_sleeper(mx);
+    } else if ((__atomic_fetch_sub(&mx->state, DIRECT_LOCKED, __ATOMIC_RELEASE) & (DIRECT_QUEUED | DIRECT_WOKEN)) ==
+               DIRECT_QUEUED) {
+        wake_after_unlock(mx);
+    }
+    return spun && !sbt_cores_to_spare();
+}
+
+int direct_mutex_unlock(pthread_mutex_t *m) {
+    struct sbt_mutex *mx = sbt_mutex_of(m);
+    uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
+    if (SBT_LIKELY(seen == DIRECT_LOCKED)) {
+        seen = __atomic_fetch_sub(&mx->state, DIRECT_LOCKED, __ATOMIC_RELEASE);
+        if (SBT_UNLIKELY((seen & (DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED))
+            wake_after_unlock(mx);
+    } else if (unlock_slow(mx, seen)) {
+        sbt_yield();
+    }
+    return 0;
+}
+
+int direct_mutex_destroy(pthread_mutex_t *m) {
+    return (__atomic_load_n(&sbt_mutex_of(m)->state, __ATOMIC_RELAXED) & DIRECT_LOCKED) != 0 ? EBUSY : 0;
+}
+
+void direct_mutex_adopt(pthread_mutex_t *m, struct sbt_waiter *w, struct sbt_bucket *to) {
+    w->role = SBT_WAITS_FOR_MUTEX;
+    sbt_bucket_append(to, w, sbt_mutex_of(m));
+}
+
+uint32_t *direct_mutex_wake_moved(pthread_mutex_t *m, struct sbt_bucket *b) {
+    struct sbt_mutex *mx = sbt_mutex_of(m);
+    uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
+    bool inflight = sbt_bucket_any_inflight(b, mx);
+    /* One step with the test for LOCKED: an owner that unlocks before QUEUED is set would wake nobody. */
+    for (;;) {
+        /* ACTIVE too: a forked child's may be stale, and the unlock would rely on it. */
+        uint32_t want = (seen & ~(uint32_t)(DIRECT_WOKEN | DIRECT_ACTIVE)) | DIRECT_QUEUED |
+                        (inflight || !(seen & DIRECT_LOCKED) ? DIRECT_WOKEN : 0);
+        if (__atomic_compare_exchange_n(&mx->state, &seen, want, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            break;
+    }
+    return inflight || (seen & DIRECT_LOCKED) != 0 ? NULL : wake_one(mx, b);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "wait/adapt.h"
+
+#include "core/arch.h"
+#include "core/clock.h"
+#include "core/thread.h"
+#include "wait/futex.h"
+
+/*
+ * Measured on 2 cores: parking and being woken costs 5 to 20 us of latency, most of it for a core that has gone idle; a
+ * yield that switches to another thread costs about 1 us, one that finds nobody 0.4 us.
+ *
+ * Two kinds of yield, told apart by how long they take. One that switches is well spent if the others are on their way
+ * to what this thread waits for (a barrier with more threads than cores: one round through the run queue and everybody
+ * has arrived) and wasted if it takes many (a ring of 64: each turn, everybody is switched to and fro). So the object
+ * remembers how many its waits took, and beyond WORTH_SWITCHES a wait parks at once, as one on an object whose waits
+ * are long. One that does not switch keeps a core awake that would go idle; that is worth IDLE_NS.
+ *
+ * A yield that took longer than BUSY_NS gave the core to somebody who computes: more of them would only move this
+ * thread to the back of the queue. Of the waits that park at once, every PROBE_EVERY-th finds out whether times have
+ * changed.
+ *
+ * Spinning looks at growing intervals: every look takes the object's cache line away from the thread that works on it,
+ * and two threads that fight for a line get less done than one that has it for a while.
+ */
+#define LONG_NS 200000u
+#define BUSY_NS 100000u
+#define WORTH_SWITCHES (6 * 16)
+#define IDLE_NS 40000u
+#define PROBE_EVERY 64
+#define PROBE_YIELDS 10
+#define SPIN_GAP_NS 500 /* longest interval between two looks */
+#define CALIBRATION_PAUSES 256
+
+static uint32_t spin_pauses; /* per wait */
+static uint32_t gap_pauses = 8;
+static uint32_t pause_ns_256 = 256 * 16; /* what a pause takes, in 1/256 ns */
+static uint32_t yields = 12;
+
+/*
+ * The quickest yield so far, which found nobody to switch to: one that takes half as long again has switched. Not
+ * measured at start-up, when a yield on a busy machine may take milliseconds. Relaxed: every value it has had is good
+ * enough.
+ */
+static uint32_t quickest_yield_ns = 800;
+
+static bool has_switched(uint64_t yield_ns) {
+    uint32_t quickest = __atomic_load_n(&quickest_yield_ns, __ATOMIC_RELAXED);
+    if (yield_ns < quickest)
+        __atomic_store_n(&quickest_yield_ns, (uint32_t)yield_ns, __ATOMIC_RELAXED);
+    return yield_ns > quickest + quickest / 2;
+}
+
+void sbt_adapt_start(uint32_t spin_ns, uint32_t max_yields) {
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 4; i++) { /* the quickest: the others were interrupted, or ran on a cold core */
+        uint64_t begin = sbt_now_ns();
+        for (int j = 0; j < CALIBRATION_PAUSES; j++)
+            sbt_cpu_relax();
+        uint64_t took = sbt_now_ns() - begin;
+        best = took < best ? took : best;
+    }
+    pause_ns_256 = (uint32_t)(best * 256 / CALIBRATION_PAUSES) + 1;
+    spin_pauses = (uint32_t)((uint64_t)spin_ns * 256 / pause_ns_256);
+    gap_pauses = SPIN_GAP_NS * 256 / pause_ns_256 + 1;
+    yields = max_yields < UINT16_MAX ? max_yields : UINT16_MAX;
+}
+
+void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
+    uint32_t mean_ns = (uint32_t)__atomic_load_n(&memory->mean_64ns, __ATOMIC_RELAXED) * 64;
+    uint32_t switches = __atomic_load_n(&memory->mean_switches, __ATOMIC_RELAXED);
+    *a = (struct sbt_active){.yields_left = (uint16_t)yields, .idle_ns = IDLE_NS, .next_pauses = spin_pauses != 0};
+    if (yields == 0)
+        a->idle_ns = 0;
+    if (mean_ns <= LONG_NS && switches <= WORTH_SWITCHES)
+        return;
+    a->yields_left = 0;
+    if (__atomic_load_n(&memory->probe, __ATOMIC_RELAXED) % PROBE_EVERY == PROBE_EVERY - 1) {
+        a->yields_left = (uint16_t)(yields < PROBE_YIELDS ? yields : PROBE_YIELDS);
+        return;
+    }
+    if (mean_ns > LONG_NS || !sbt_cores_to_spare())
+        a->next_pauses = a->idle_ns = 0;
+}
+
+bool sbt_active_step(struct sbt_active *a) {
+    if (a->next_pauses != 0 && sbt_cores_to_spare()) {
+        for (uint32_t i = 0; i < a->next_pauses; i++)
+            sbt_cpu_relax();
+        a->spun_pauses += a->next_pauses;
+        a->next_pauses = a->next_pauses < gap_pauses ? a->next_pauses * 2 : gap_pauses;
+        if (a->spun_pauses >= spin_pauses)
+            a->next_pauses = 0;
+        return true;
+    }
+    a->next_pauses = 0;
+    if (a->start_ns == 0) {
+        a->last_ns = sbt_now_ns();
+        a->start_ns = a->last_ns - (uint64_t)a->spun_pauses * pause_ns_256 / 256;
+    }
+    if (a->idle_ns == 0)
+        return false;
+    sbt_yield();
+    uint64_t now = sbt_now_ns();
+    uint64_t took = now - a->last_ns;
+    a->last_ns = now;
+    if (!has_switched(took)) {
+        a->idle_ns = a->idle_ns > took ? a->idle_ns - (uint32_t)took : 0;
+    } else {
+        __atomic_store_n(&a->switches, a->switches + 1, __ATOMIC_RELAXED);
+        if (a->yields_left == 0 || took > BUSY_NS)
+            a->idle_ns = 0; /* somebody else has use for the core */
+        else
+            a->yields_left--;
+    }
+    return true;
+}
+
+uint64_t sbt_active_waited_ns(const struct sbt_active *a) {
+    return a->start_ns != 0 ? sbt_now_ns() - a->start_ns : (uint64_t)a->spun_pauses * pause_ns_256 / 256;
+}
+
+void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory) {
+    uint64_t waited = sbt_active_waited_ns(a) / 64;
+    uint32_t switched = (uint32_t)__atomic_load_n(&a->switches, __ATOMIC_RELAXED) * 16;
+    uint32_t mean = __atomic_load_n(&memory->mean_64ns, __ATOMIC_RELAXED);
+    uint32_t mean_switches = __atomic_load_n(&memory->mean_switches, __ATOMIC_RELAXED);
+    uint8_t probe = __atomic_load_n(&memory->probe, __ATOMIC_RELAXED);
+    mean = (mean * 3 + (uint32_t)(waited < UINT16_MAX ? waited : UINT16_MAX)) / 4;
+    mean_switches = (mean_switches * 7 + (switched < UINT8_MAX ? switched : UINT8_MAX)) / 8;
+    __atomic_store_n(&memory->mean_64ns, (uint16_t)mean, __ATOMIC_RELAXED);
+    __atomic_store_n(&memory->mean_switches, (uint8_t)mean_switches, __ATOMIC_RELAXED);
+    __atomic_store_n(&memory->probe, (uint8_t)(probe + 1), __ATOMIC_RELAXED);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How a thread waits: look again for a moment, let others run and look again, or sleep at once.
+ *
+ * Sleeping and being woken costs tens of microseconds when a core goes idle, a yield between threads of a busy
+ * process under one; but a yield spent on a wait that lasts a millisecond is wasted CPU time, and a spin while another
+ * thread wants the core delays the very thread that is waited for. So each object remembers what its last waits
+ * cost, in 32 bits of its own (struct sbt_adapt; all-zero: nothing known yet, be optimistic).
+ */
+#ifndef SBT_WAIT_ADAPT_H
+#define SBT_WAIT_ADAPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Lies in the object. Racy by design: a lost update costs a decision, never correctness, so everything is relaxed.
+ * mean_64ns: moving mean of the waits' lengths in units of 64 ns, saturating. mean_switches: moving mean of how many
+ * yields of a wait gave the core to another thread, in sixteenths, saturating. probe: counts waits, so that of those
+ * that park at once every few one waits actively and finds out whether times have changed.
+ */
+struct sbt_adapt {
+    uint16_t mean_64ns;
+    uint8_t mean_switches;
+    uint8_t probe;
+};
+
+/* Once, with the limits from the options: longest spin in ns, most yields of one wait. Measures the busy-wait hint. */
+void sbt_adapt_start(uint32_t spin_ns, uint32_t yields);
+
+/* One wait in progress. */
+struct sbt_active {
+    uint64_t start_ns;                 /* when it began; 0 while it has only spun: then spun_pauses tells */
+    uint64_t last_ns;                  /* end of the last yield */
+    uint32_t idle_ns;                  /* how long it may go on yielding to nobody */
+    uint32_t spun_pauses, next_pauses; /* so far, and before the next look: 0, no more spinning */
+    uint16_t yields_left;              /* of those that gave the core to somebody */
+    uint16_t switches;                 /* of those that did; atomic, because a waker reads it */
+};
+
+/* Begin a wait on an object with that memory. Reads no clock. Never blocks. */
+void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory);
+
+/* One step of active waiting: true, look again; false, it no longer pays: park. */
+bool sbt_active_step(struct sbt_active *a);
+
+/* How long the wait has lasted, ns. */
+uint64_t sbt_active_waited_ns(const struct sbt_active *a);
+
+/*
+ * A wait is over, however it ended: let the object remember. Whoever may still touch the object calls it: the waker,
+ * where the waiter may find the object gone.
+ */
+void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory);
+
+#endif

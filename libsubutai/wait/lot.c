@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "wait/lot.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "wait/futex.h"
+
+/* Enough that 1000 threads on as many objects rarely share a bucket; 32 KiB, a multiple of the page for madvise. */
+#define N_BUCKETS 512
+#define BUCKET_SPINS 40
+
+static union {
+    struct sbt_bucket bucket[N_BUCKETS];
+    char pages[(N_BUCKETS * sizeof(struct sbt_bucket) + SBT_PAGE_MAX - 1) / SBT_PAGE_MAX * SBT_PAGE_MAX];
+} lot __attribute__((aligned(SBT_PAGE_MAX)));
+
+void sbt_lot_start(void) {
+    /* Refused on old kernels and by emulators: then the atfork handler calls sbt_lot_fork_child. */
+    madvise(&lot, sizeof lot, MADV_WIPEONFORK);
+}
+
+void sbt_lot_fork_child(void) {
+    memset(&lot, 0, sizeof lot);
+}
+
+static struct sbt_bucket *bucket_of(const void *key) {
+    uint64_t h = (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u;
+    return &lot.bucket[h >> (64 - __builtin_ctz(N_BUCKETS))];
+}
+
+/*
+ * The bucket lock sleeps when it must: a holder can be preempted, and spinning or yielding against it would hang under
+ * SCHED_FIFO. Acquire pairs with the release in bucket_release.
+ */
+static void bucket_acquire(struct sbt_bucket *b) {
+    uint32_t seen = 0;
+    if (__atomic_compare_exchange_n(&b->lock, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    for (int i = 0; i < BUCKET_SPINS; i++) {
+        sbt_cpu_relax();
+        seen = 0;
+        if (__atomic_load_n(&b->lock, __ATOMIC_RELAXED) == 0 &&
+            __atomic_compare_exchange_n(&b->lock, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return;
+    }
+    while (__atomic_exchange_n(&b->lock, 2, __ATOMIC_ACQUIRE) != 0)
+        sbt_futex_wait(&b->lock, 2, NULL);
+}
+
+static void bucket_release(struct sbt_bucket *b) {
+    if (__atomic_exchange_n(&b->lock, 0, __ATOMIC_RELEASE) == 2)
+        sbt_futex_wake(&b->lock, 1);
+}
+
+/* The order of in_lot against the lock matters to a handler on the same thread only: a compiler fence is enough. */
+static void enter(void) {
+    sbt_self.in_lot++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static void wake_all(void);
+
+static void leave(void) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sbt_self.in_lot--;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    while (SBT_UNLIKELY(sbt_self.overdue != 0 && sbt_self.in_lot == 0)) {
+        sbt_self.overdue = 0;
+        wake_all();
+    }
+}
+
+struct sbt_bucket *sbt_lot_lock(const void *key) {
+    struct sbt_bucket *b = bucket_of(key);
+    enter();
+    bucket_acquire(b);
+    return b;
+}
+
+void sbt_lot_unlock(struct sbt_bucket *b) {
+    bucket_release(b);
+    leave();
+}
+
+void sbt_lot_lock_pair(const void *key_a, const void *key_b, struct sbt_bucket **a, struct sbt_bucket **b) {
+    *a = bucket_of(key_a);
+    *b = bucket_of(key_b);
+    enter();
+    bucket_acquire(*a < *b ? *a : *b);
+    if (*a != *b)
+        bucket_acquire(*a < *b ? *b : *a);
+}
+
+void sbt_lot_unlock_pair(struct sbt_bucket *a, struct sbt_bucket *b) {
+    bucket_release(a);
+    if (a != b)
+        bucket_release(b);
+    leave();
+}
+
+struct sbt_bucket *sbt_lot_lock_waiter(struct sbt_waiter *w) {
+    for (;;) {
+        const void *key = __atomic_load_n(&w->key, __ATOMIC_RELAXED);
+        struct sbt_bucket *b = sbt_lot_lock(key);
+        if (__atomic_load_n(&w->key, __ATOMIC_RELAXED) == key)
+            return b; /* relaxed: the key changes under this bucket's lock only */
+        sbt_lot_unlock(b);
+    }
+}
+
+void sbt_bucket_append(struct sbt_bucket *b, struct sbt_waiter *w, const void *key) {
+    __atomic_store_n(&w->key, key, __ATOMIC_RELAXED);
+    w->generation = sbt_thread_process_generation();
+    w->next = NULL;
+    w->prev = b->tail;
+    if (b->tail != NULL)
+        b->tail->next = w;
+    else
+        b->head = w;
+    b->tail = w;
+}
+
+void sbt_bucket_remove(struct sbt_bucket *b, struct sbt_waiter *w) {
+    if (SBT_UNLIKELY(w->generation != sbt_thread_process_generation()))
+        return; /* forked by a signal handler during the wait: the lists were wiped */
+    if (w->prev != NULL)
+        w->prev->next = w->next;
+    else
+        b->head = w->next;
+    if (w->next != NULL)
+        w->next->prev = w->prev;
+    else
+        b->tail = w->prev;
+}
+
+static struct sbt_waiter *from(struct sbt_waiter *w, const void *key) {
+    while (w != NULL && w->key != key)
+        w = w->next;
+    return w;
+}
+
+struct sbt_waiter *sbt_bucket_first(const struct sbt_bucket *b, const void *key) {
+    return from(b->head, key);
+}
+
+struct sbt_waiter *sbt_bucket_next(const struct sbt_waiter *w, const void *key) {
+    return from(w->next, key);
+}
+
+struct sbt_waiter *sbt_bucket_first_waiting(const struct sbt_bucket *b, const void *key) {
+    struct sbt_waiter *w = sbt_bucket_first(b, key);
+    while (w != NULL && w->inflight)
+        w = sbt_bucket_next(w, key);
+    return w;
+}
+
+bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key) {
+    for (struct sbt_waiter *w = sbt_bucket_first(b, key); w != NULL; w = sbt_bucket_next(w, key))
+        if (w->inflight)
+            return true;
+    return false;
+}
+
+uint32_t *sbt_waiter_tell(struct sbt_waiter *w, enum sbt_waiter_state state) {
+    uint32_t *word = &w->state;
+    return __atomic_exchange_n(word, state, __ATOMIC_RELEASE) == SBT_WAITER_PARKED ? word : NULL;
+}
+
+bool sbt_waiter_wake(uint32_t *word) {
+    return word == NULL || sbt_futex_wake(word, 1) > 0;
+}
+
+void sbt_lot_wake_later(void) {
+    sbt_self.overdue = 1;
+}
+
+/*
+ * Tell everybody to try again. Always allowed: a mutex or rwlock waiter that finds nothing goes back to waiting, and a
+ * condition may wake for no reason. Waking one by one under the lock is slow and as rare as the handlers that need it.
+ */
+static void wake_all(void) {
+    for (struct sbt_bucket *b = lot.bucket; b < lot.bucket + N_BUCKETS; b++) {
+        enter();
+        bucket_acquire(b);
+        for (struct sbt_waiter *w = b->head; w != NULL; w = w->next)
+            if (!w->inflight) {
+                w->inflight = true;
+                sbt_waiter_wake(sbt_waiter_tell(w, SBT_WAITER_RETRY));
+            }
+        bucket_release(b);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        sbt_self.in_lot--;
+    }
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The parking lot: waiters queued by the address they wait on, only while they wait.
+ *
+ * A waiter is a record on the waiting thread's own stack; a bucket is a lock and a FIFO list of the waiters whose keys
+ * hash to it. Nothing is created for an object and nothing can be left behind by one that is freed without destroy.
+ *
+ * Invariants
+ *  - `next`, `prev`, `key`, `inflight` and membership in a list are protected by the lock of the bucket of `key`.
+ *    Moving a waiter to another key needs the locks of both buckets.
+ *  - `state` is the word the waiter sleeps on. Whoever ends a wait stores its last word there and afterwards touches
+ *    the waiter's address for a futex wake only, which tolerates that the stack has been reused.
+ *  - A waiter told SBT_WAITER_RETRY is still in its list (inflight) and takes itself out; one told
+ *    SBT_WAITER_GRANTED has been taken out by whoever told it.
+ *  - Lock order: at most two buckets, lower address first. No other lock is ever taken under a bucket lock.
+ *
+ * Fork: the buckets lie in memory that the kernel wipes in a forked child (MADV_WIPEONFORK), because the waiters of
+ * the parent do not exist there; all-zero is an empty, unlocked bucket.
+ *
+ * Signals: a handler that interrupts its own thread inside the lot must not enter it (sbt_lot_busy). It polls
+ * instead of queueing, and where it would have to wake somebody it calls sbt_lot_wake_later.
+ */
+#ifndef SBT_WAIT_LOT_H
+#define SBT_WAIT_LOT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/thread.h"
+#include "wait/adapt.h"
+
+enum sbt_waiter_state {
+    SBT_WAITER_WAITING, /* looking at `state`, awake */
+    SBT_WAITER_PARKED,  /* asleep on `state`, or about to be */
+    SBT_WAITER_RETRY,   /* woken: try again yourself; still queued */
+    SBT_WAITER_GRANTED  /* what it waited for is its own; no longer queued */
+};
+
+enum sbt_waiter_role { SBT_WAITS_FOR_MUTEX, SBT_WAITS_FOR_COND, SBT_WAITS_TO_READ, SBT_WAITS_TO_WRITE };
+
+struct sbt_waiter {
+    struct sbt_waiter *next, *prev;
+    const void *key;        /* written under the bucket locks, read by its own thread without (atomic) */
+    uint32_t state;         /* enum sbt_waiter_state, atomic */
+    uint8_t role;           /* enum sbt_waiter_role */
+    bool inflight;          /* told to retry, has not taken itself out or gone back to waiting yet */
+    pthread_mutex_t *mutex; /* condition waiters: the mutex to move to; NULL: never move */
+    uint32_t generation;    /* of the process in which it was queued: in a forked child it is in no list */
+    uint64_t since_ns;      /* when it began to wait */
+    const struct sbt_active
+        *active; /* condition waiters: how they have waited so far, for the signaller to learn from */
+};
+
+struct sbt_bucket {
+    uint32_t lock; /* 0 free, 1 held, 2 held and somebody sleeps on it */
+    struct sbt_waiter *head, *tail;
+} __attribute__((aligned(64)));
+
+/* Once, before the process has a second thread if possible; the lot works without, but then a fork needs reset. */
+void sbt_lot_start(void);
+
+/* In a forked child whose kernel does not wipe: forget every waiter. Idempotent. */
+void sbt_lot_fork_child(void);
+
+/* May this thread enter the lot now? False only in a signal handler that interrupted the thread inside it. */
+static inline bool sbt_lot_busy(void) {
+    return sbt_self.in_lot != 0;
+}
+
+/* From such a handler: have every waiter woken as soon as the interrupted thread leaves the lot. */
+void sbt_lot_wake_later(void);
+
+/* Lock the bucket(s) of a key. May block for as long as another thread is inside the same bucket (no waiting there). */
+struct sbt_bucket *sbt_lot_lock(const void *key);
+void sbt_lot_unlock(struct sbt_bucket *bucket);
+/* Both buckets, which may be the same one; unlock with sbt_lot_unlock_pair. */
+void sbt_lot_lock_pair(const void *key_a, const void *key_b, struct sbt_bucket **a, struct sbt_bucket **b);
+void sbt_lot_unlock_pair(struct sbt_bucket *a, struct sbt_bucket *b);
+
+/* Lock the bucket in which `w` waits now, whatever key it has been moved to. */
+struct sbt_bucket *sbt_lot_lock_waiter(struct sbt_waiter *w);
+
+void sbt_bucket_append(struct sbt_bucket *b, struct sbt_waiter *w, const void *key);
+void sbt_bucket_remove(struct sbt_bucket *b, struct sbt_waiter *w);
+/* First waiter with that key, or the next one after `w`; NULL if none. */
+struct sbt_waiter *sbt_bucket_first(const struct sbt_bucket *b, const void *key);
+struct sbt_waiter *sbt_bucket_next(const struct sbt_waiter *w, const void *key);
+/* First that is not inflight, and whether any is. */
+struct sbt_waiter *sbt_bucket_first_waiting(const struct sbt_bucket *b, const void *key);
+bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key);
+
+/*
+ * End a wait: store `state`. Returns the word to pass to sbt_waiter_wake once the bucket is unlocked, NULL if the
+ * waiter is awake and sees it by itself. Releases everything done before to the waiter, which reads it with acquire.
+ */
+uint32_t *sbt_waiter_tell(struct sbt_waiter *w, enum sbt_waiter_state state);
+
+/*
+ * Wake it. False: it was to be woken but did not sleep. It is on its way to sleep, or in a signal handler that has
+ * interrupted it and may last: whoever counts on it should wake another one too.
+ */
+bool sbt_waiter_wake(uint32_t *word);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Sleeping: the one place where a thread of ours blocks in the kernel. The seam for waiting by switching. */
+#ifndef SBT_WAIT_PARK_H
+#define SBT_WAIT_PARK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/clock.h"
+#include "wait/adapt.h"
+#include "wait/lot.h"
+
+/*
+ * Block while *word == expected: 0 (look again), ETIMEDOUT or EINTR, as sbt_futex_wait. While blocked the thread does
+ * not count as runnable.
+ */
+int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);
+
+/*
+ * The same as a cancellation point. Acts on a cancellation that is pending or arrives while blocked; then it does not
+ * return, and the caller's clean-up runs: it must be a `cleanup` variable or pthread_cleanup_push of a calling
+ * function, never of this one.
+ */
+int sbt_park_cancelable(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);
+
+/*
+ * Wait until the waiter has been told something: actively while `active` has steps left, then parked. Returns 0 or
+ * ETIMEDOUT; after ETIMEDOUT the waiter may still have been told meanwhile: look under its bucket's lock.
+ * The state read last is acquired (pairs with sbt_waiter_tell).
+ */
+int sbt_waiter_wait(struct sbt_waiter *w, const struct sbt_deadline *deadline, struct sbt_active *active,
+                    bool cancelable);
+
+#endif
