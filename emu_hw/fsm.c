@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One function for each state, with its accesses in the order in which the hardware makes them; a packet's time follows
+ * from the accesses and cycles spent before it, so the formulas of Table III are a result, not an input.
+ */
+#include "fsm.h"
+
+#include "queue.h"
+
+struct run {
+    struct hw_ni *ni;
+    struct hw_spm *spm;
+    struct hw_step *step;
+    struct hw_output *outputs;
+    uint64_t first_access; /* counter's value when the step began */
+    uint32_t id;           /* flit 1 */
+    uint32_t who;          /* flit 2 */
+    uint32_t index;        /* the ID's control element */
+    enum hw_op op;
+};
+
+struct hw_config hw_config_default(void) {
+    return (struct hw_config){.n_tiles = 64,
+                              .n_control = HW_DEFAULT_CONTROL,
+                              .n_queue = HW_DEFAULT_QUEUE,
+                              .full = HW_FULL_HOLD,
+                              .reserve = true,
+                              .timing = hw_timing_default()};
+}
+
+struct hw_config hw_config_paper(void) {
+    struct hw_config config = hw_config_default();
+    config.full = HW_FULL_AGAIN;
+    config.reserve = false;
+    return config;
+}
+
+bool hw_ni_init(struct hw_ni *ni, const struct hw_config *config, uint32_t number, uint8_t *bytes) {
+    struct hw_spm spm;
+    if (!hw_spm_init(&spm, bytes, config->n_control, config->n_queue, number, config->n_tiles))
+        return false;
+    spm.reserving = config->reserve;
+    *ni = (struct hw_ni){.spm = spm, .timing = config->timing, .full = config->full};
+    return true;
+}
+
+const char *hw_state_name(enum hw_state state) {
+    static const char names[HW_N_STATES][20] = {
+        "Allocation",          "Deallocation",     "Mutex Lock",    "Mutex Unlock", "Barrier Wait", "Condition Wait",
+        "Condition Broadcast", "Condition Signal", "Mutex Trylock", "Withdraw",     "Evict",        "Refuse"};
+    return (uint32_t)state < HW_N_STATES ? names[state] : "?";
+}
+
+/* ---- time and packets ---- */
+
+static uint32_t accesses(const struct run *run) {
+    return (uint32_t)(hw_spm_n_accesses(run->spm) - run->first_access);
+}
+
+static uint32_t elapsed(const struct run *run) {
+    const struct hw_timing *t = &run->ni->timing;
+    return t->entry_cycles + accesses(run) * t->memory_cycles + run->step->n_cycles * t->fsm_cycles;
+}
+
+/* Tell the NI that a packet can leave: one c, and the packet leaves when it is over. */
+static void inject(struct run *run, enum hw_op op, uint32_t argument, uint32_t primitive, uint32_t who) {
+    run->step->n_cycles++;
+    struct hw_message message = {.destination = hw_low(who),
+                                 .source = run->spm->ni,
+                                 .op = op,
+                                 .argument = argument,
+                                 .primitive = primitive,
+                                 .thread = hw_high(who),
+                                 .core = hw_low(who)};
+    run->outputs[run->step->n_outputs++] =
+        (struct hw_output){hw_packet_encode(&run->spm->layout, &message), elapsed(run)};
+}
+
+static void refuse(struct run *run, enum hw_reason reason) {
+    enum hw_op op = hw_op_is_request((uint32_t)run->op) ? run->op : HW_OP_NONE;
+    inject(run, HW_OP_NACK, hw_nack_argument(op, reason), run->id, run->who);
+    run->step->status = HW_STATUS_REFUSED;
+    run->step->state = HW_STATE_REFUSE;
+}
+
+/* ---- words of the addressed primitive ---- */
+
+static uint32_t read_word(struct run *run, uint32_t index, uint32_t word) {
+    return hw_spm_read(run->spm, hw_control_word(index, word));
+}
+
+static void write_word(struct run *run, uint32_t index, uint32_t word, uint32_t value) {
+    hw_spm_write(run->spm, hw_control_word(index, word), value);
+}
+
+static bool is_held(uint32_t mutex_word2) {
+    return hw_low(mutex_word2) != 0;
+}
+
+/* A queue element for somebody to whom none was promised. */
+static bool has_room(const struct run *run) {
+    return run->spm->n_free > run->spm->n_reserved;
+}
+
+static void again(struct run *run) {
+    run->ni->stats.n_again++;
+    inject(run, HW_OP_AGAIN, 0, run->id, run->who);
+}
+
+static void no_room(struct run *run) {
+    if (run->ni->full == HW_FULL_AGAIN)
+        again(run);
+    else
+        run->step->status = HW_STATUS_HELD;
+}
+
+/* ---- Allocation and Deallocation ---- */
+
+static void no_space(struct run *run, enum hw_space space) {
+    run->ni->stats.n_no_space++;
+    inject(run, HW_OP_NO_SPACE, space, run->id, run->who);
+}
+
+/* R w0 until one is free, W w0, inject, W w1, W w2: k + 3 accesses, k the number of elements looked at. */
+static void allocate(struct run *run, enum hw_kind kind, uint32_t bound, uint32_t max) {
+    struct hw_spm *spm = run->spm;
+    uint32_t promise = kind == HW_KIND_BARRIER && spm->reserving ? max - 1 : 0;
+    if (promise > (uint32_t)(spm->n_free - spm->n_reserved)) {
+        no_space(run, HW_SPACE_QUEUE);
+        return;
+    }
+    for (uint32_t i = 0; i < spm->n_control; i++) {
+        uint32_t old = read_word(run, i, 0);
+        if (old & HW_ID_IN_USE)
+            continue;
+        uint32_t generation = hw_id_generation(&spm->layout, old) + 1;
+        uint32_t id = HW_ID_IN_USE | hw_id_make(&spm->layout, spm->ni, kind, generation, bound, i);
+        write_word(run, i, 0, id);
+        inject(run, HW_OP_ALLOCATED, 0, id, run->who);
+        write_word(run, i, 1, 0);
+        write_word(run, i, 2, max);
+        spm->n_reserved = (uint16_t)(spm->n_reserved + promise);
+        run->ni->n_control_used++;
+        return;
+    }
+    no_space(run, HW_SPACE_CONTROL);
+}
+
+/* R w1, R w2, W w0: 3. Fewer if it is in use, and then nothing has changed. */
+static bool deallocate(struct run *run) {
+    struct hw_spm *spm = run->spm;
+    uint32_t id = run->id;
+    enum hw_kind kind = hw_id_kind(&spm->layout, id);
+    if (read_word(run, run->index, 1) != 0)
+        return false;
+    uint32_t state = read_word(run, run->index, 2);
+    if (kind == HW_KIND_BARRIER ? hw_high(state) != 0 : is_held(state))
+        return false;
+    write_word(run, run->index, 0,
+               hw_id_make(&spm->layout, spm->ni, HW_KIND_NONE, hw_id_generation(&spm->layout, id), 0, run->index));
+    if (kind == HW_KIND_BARRIER && spm->reserving)
+        spm->n_reserved = (uint16_t)(spm->n_reserved - (hw_low(state) - 1));
+    run->ni->n_control_used--;
+    return true;
+}
+
+/* ---- Mutex ---- */
+
+/* R w2; free: W w2, inject = 2m + c. Held: put = 6m to 11m. */
+static void lock(struct run *run) {
+    if (!is_held(read_word(run, run->index, 2))) {
+        write_word(run, run->index, 2, hw_owner(run->spm, run->who));
+        inject(run, HW_OP_GRANT, 0, run->id, run->who);
+    } else if (has_room(run)) {
+        hw_queue_put(run->spm, run->index, run->who);
+    } else {
+        no_room(run);
+    }
+}
+
+/* R w1, W w2 = 2m; with a waiter R head.w1 and inject between them at 2m + c, and the rest of taking it out: 10m + c.
+ */
+static bool unlock(struct run *run, uint32_t index) {
+    struct hw_spm *spm = run->spm;
+    struct hw_first first = hw_queue_first(spm, index);
+    if (first.at == HW_NIL) {
+        write_word(run, index, 2, 0);
+        run->step->made_room = true;
+        return false;
+    }
+    hw_queue_first_who(spm, &first);
+    inject(run, HW_OP_GRANT, 1, hw_spm_tag(spm, index), first.who);
+    write_word(run, index, 2, hw_owner(spm, first.who));
+    hw_queue_drop_first(spm, index, &first);
+    return true;
+}
+
+/* R w2, [W w2,] inject: 2m + c, or m + c if it is held. */
+static void trylock(struct run *run) {
+    bool held = is_held(read_word(run, run->index, 2));
+    if (!held)
+        write_word(run, run->index, 2, hw_owner(run->spm, run->who));
+    inject(run, held ? HW_OP_BUSY : HW_OP_GRANT, 0, run->id, run->who);
+}
+
+/* ---- Barrier ---- */
+
+/*
+ * R w2, W w2, put = 7m to 12m. The last: R w2, inject to itself at m + c, then for each waiter 9 to take it out, R w2,
+ * W w2, and 3c, of which the last is its packet's: m + c + p(11m + 3c).
+ */
+static void barrier_wait(struct run *run) {
+    struct hw_spm *spm = run->spm;
+    uint32_t state = read_word(run, run->index, 2);
+    uint32_t n_arrived = hw_high(state), n_threads = hw_low(state);
+    if (n_arrived + 1 < n_threads) {
+        if (spm->n_free == 0) {
+            no_room(run);
+            return;
+        }
+        write_word(run, run->index, 2, hw_pair(n_arrived + 1, n_threads));
+        hw_queue_put(spm, run->index, run->who);
+        spm->n_reserved = (uint16_t)(spm->n_reserved - spm->reserving);
+        return;
+    }
+    inject(run, HW_OP_RELEASE, 1, run->id, run->who);
+    for (uint32_t n = n_arrived; n > 0; n--) {
+        struct hw_first first = hw_queue_first(spm, run->index);
+        hw_queue_first_who(spm, &first);
+        hw_queue_drop_first(spm, run->index, &first);
+        state = read_word(run, run->index, 2);
+        write_word(run, run->index, 2, hw_pair(hw_high(state) - 1u, hw_low(state)));
+        spm->n_reserved = (uint16_t)(spm->n_reserved + spm->reserving);
+        run->step->n_cycles += 2;
+        inject(run, HW_OP_RELEASE, 0, run->id, first.who);
+    }
+}
+
+/* ---- Condition ---- */
+
+/* put, c, and all of Mutex Unlock. Without room: fsm.h. */
+static void condition_wait(struct run *run, uint32_t mutex) {
+    if (has_room(run)) {
+        hw_queue_put(run->spm, run->index, run->who);
+        run->step->n_cycles++;
+        unlock(run, mutex);
+    } else if (run->ni->full == HW_FULL_AGAIN) {
+        again(run);
+    } else if (unlock(run, mutex)) {
+        run->step->n_cycles++;
+        hw_queue_put(run->spm, run->index, run->who);
+    } else {
+        run->ni->stats.n_woken++;
+        inject(run, HW_OP_WOKEN, 0, run->id, run->who);
+    }
+}
+
+/* The first waiter gets a mutex that is free: the remaining 8 accesses to take it out, W mutex.w2, inject. */
+static void grant_first(struct run *run, uint32_t mutex, struct hw_first *first) {
+    hw_queue_first_who(run->spm, first);
+    hw_queue_drop_first(run->spm, run->index, first);
+    write_word(run, mutex, 2, hw_owner(run->spm, first->who));
+    inject(run, HW_OP_GRANT, 1, hw_spm_tag(run->spm, mutex), first->who);
+}
+
+/*
+ * R w1; nobody: m. R mutex.w2; free: the first waiter gets it, 11m + c, and the others move to its queue, 7m more.
+ * Held: all move, 9m.
+ */
+static void broadcast(struct run *run, uint32_t mutex, struct hw_first *first) {
+    if (!is_held(read_word(run, mutex, 2)))
+        grant_first(run, mutex, first);
+    if (first->at != HW_NIL)
+        hw_queue_splice(run->spm, mutex, run->index, first->at, first->tail);
+}
+
+/*
+ * R w1; nobody: m. R mutex.w2; free: the first waiter gets it, 11m + c. Held: it is taken out, 8 more, and put into the
+ * mutex's queue with what Mutex Lock does, c and up to 10: 20m + c. There is a free element: its own.
+ */
+static void signal(struct run *run, uint32_t mutex, struct hw_first *first) {
+    if (!is_held(read_word(run, mutex, 2))) {
+        grant_first(run, mutex, first);
+        return;
+    }
+    hw_queue_first_who(run->spm, first);
+    hw_queue_drop_first(run->spm, run->index, first);
+    run->step->n_cycles++;
+    hw_queue_put(run->spm, mutex, first->who);
+}
+
+static void condition(struct run *run) {
+    struct hw_spm *spm = run->spm;
+    uint32_t mutex = hw_id_bound(&spm->layout, run->id);
+    bool is_bound = hw_id_kind(&spm->layout, hw_spm_tag(spm, mutex)) == HW_KIND_MUTEX;
+    if (run->op == HW_OP_COND_WAIT) {
+        if (is_bound)
+            condition_wait(run, mutex);
+        else
+            refuse(run, HW_REASON_UNBOUND);
+        return;
+    }
+    struct hw_first first = hw_queue_first(spm, run->index);
+    if (first.at == HW_NIL)
+        return;
+    if (!is_bound)
+        refuse(run, HW_REASON_UNBOUND);
+    else if (run->op == HW_OP_BROADCAST)
+        broadcast(run, mutex, &first);
+    else
+        signal(run, mutex, &first);
+}
+
+/* ---- ours ---- */
+
+static void withdraw(struct run *run) {
+    bool found = hw_queue_remove(run->spm, run->index, run->who);
+    inject(run, found ? HW_OP_WITHDRAWN : HW_OP_GONE, 0, run->id, run->who);
+}
+
+/* As Deallocation, with an answer: 3m + c. A mutex to which a condition is bound is not idle; the tags say so, no
+ * access. */
+static void evict(struct run *run) {
+    struct hw_spm *spm = run->spm;
+    bool bound = false;
+    if (hw_id_kind(&spm->layout, run->id) == HW_KIND_MUTEX)
+        for (uint32_t i = 0; i < spm->n_control; i++) {
+            uint32_t tag = hw_spm_tag(spm, i);
+            bound |= hw_id_kind(&spm->layout, tag) == HW_KIND_CONDITION && hw_id_bound(&spm->layout, tag) == run->index;
+        }
+    inject(run, !bound && deallocate(run) ? HW_OP_EVICTED : HW_OP_BUSY, 0, run->id, run->who);
+}
+
+/* ---- one step ---- */
+
+static enum hw_state state_of(enum hw_op op) {
+    static const uint8_t states[HW_N_REQUESTS] = {
+        [HW_OP_NONE] = HW_STATE_REFUSE,
+        [HW_OP_ALLOC_MUTEX] = HW_STATE_ALLOCATION,
+        [HW_OP_ALLOC_CONDITION] = HW_STATE_ALLOCATION,
+        [HW_OP_ALLOC_BARRIER] = HW_STATE_ALLOCATION,
+        [HW_OP_DEALLOC] = HW_STATE_DEALLOCATION,
+        [HW_OP_LOCK] = HW_STATE_MUTEX_LOCK,
+        [HW_OP_UNLOCK] = HW_STATE_MUTEX_UNLOCK,
+        [HW_OP_BARRIER_WAIT] = HW_STATE_BARRIER_WAIT,
+        [HW_OP_COND_WAIT] = HW_STATE_CONDITION_WAIT,
+        [HW_OP_BROADCAST] = HW_STATE_CONDITION_BROADCAST,
+        [HW_OP_SIGNAL] = HW_STATE_CONDITION_SIGNAL,
+        [HW_OP_TRYLOCK] = HW_STATE_TRYLOCK,
+        [HW_OP_WITHDRAW] = HW_STATE_WITHDRAW,
+        [HW_OP_EVICT] = HW_STATE_EVICT,
+    };
+    return (enum hw_state)states[op];
+}
+
+/* Kinds that an operation on an existing primitive is for, a bit each. */
+static uint32_t kinds_of(enum hw_op op) {
+    enum { MUTEX = 1 << HW_KIND_MUTEX, CONDITION = 1 << HW_KIND_CONDITION, BARRIER = 1 << HW_KIND_BARRIER };
+    switch (op) {
+    case HW_OP_LOCK:
+    case HW_OP_UNLOCK:
+    case HW_OP_TRYLOCK:
+    case HW_OP_ALLOC_CONDITION:
+        return MUTEX;
+    case HW_OP_COND_WAIT:
+    case HW_OP_BROADCAST:
+    case HW_OP_SIGNAL:
+        return CONDITION;
+    case HW_OP_BARRIER_WAIT:
+        return BARRIER;
+    case HW_OP_WITHDRAW:
+        return MUTEX | CONDITION;
+    default:
+        return MUTEX | CONDITION | BARRIER;
+    }
+}
+
+static enum hw_reason check(struct run *run, const struct hw_packet *request) {
+    const struct hw_spm *spm = run->spm;
+    if (!hw_packet_is_request(&spm->layout, request, spm->ni))
+        return HW_REASON_MALFORMED;
+    if (run->op == HW_OP_ALLOC_MUTEX || run->op == HW_OP_ALLOC_BARRIER)
+        return HW_REASON_NONE;
+    run->index = hw_id_index(&spm->layout, run->id);
+    if (run->index >= spm->n_control || !(run->id & HW_ID_IN_USE) || hw_spm_tag(spm, run->index) != run->id)
+        return HW_REASON_STALE;
+    return kinds_of(run->op) >> hw_id_kind(&spm->layout, run->id) & 1 ? HW_REASON_NONE : HW_REASON_KIND;
+}
+
+static void execute(struct run *run) {
+    switch (run->op) {
+    case HW_OP_ALLOC_MUTEX:
+        allocate(run, HW_KIND_MUTEX, 0, 0);
+        break;
+    case HW_OP_ALLOC_CONDITION:
+        allocate(run, HW_KIND_CONDITION, run->index, 0);
+        break;
+    case HW_OP_ALLOC_BARRIER:
+        allocate(run, HW_KIND_BARRIER, 0, run->id);
+        break;
+    case HW_OP_DEALLOC:
+        if (!deallocate(run))
+            refuse(run, HW_REASON_BUSY);
+        break;
+    case HW_OP_LOCK:
+        lock(run);
+        break;
+    case HW_OP_UNLOCK:
+        unlock(run, run->index);
+        break;
+    case HW_OP_BARRIER_WAIT:
+        barrier_wait(run);
+        break;
+    case HW_OP_COND_WAIT:
+    case HW_OP_BROADCAST:
+    case HW_OP_SIGNAL:
+        condition(run);
+        break;
+    case HW_OP_TRYLOCK:
+        trylock(run);
+        break;
+    case HW_OP_WITHDRAW:
+        withdraw(run);
+        break;
+    case HW_OP_EVICT:
+        evict(run);
+        break;
+    default:
+        break; /* check() let no other through */
+    }
+}
+
+static void count(struct hw_ni *ni, const struct hw_step *step) {
+    struct hw_ni_stats *stats = &ni->stats;
+    stats->busy_cycles += step->response_cycles;
+    if (step->status == HW_STATUS_HELD)
+        stats->n_held++;
+    else
+        stats->n_steps[step->state]++;
+    uint16_t n_queue_used = (uint16_t)(ni->spm.n_queue - ni->spm.n_free);
+    if (n_queue_used > stats->max_queue)
+        stats->max_queue = n_queue_used;
+    if (ni->n_control_used > stats->max_control)
+        stats->max_control = ni->n_control_used;
+}
+
+void hw_fsm_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_step *step, struct hw_output *outputs) {
+    struct hw_spm *spm = &ni->spm;
+    struct hw_message message = hw_packet_decode(&spm->layout, request);
+    struct run run = {.ni = ni,
+                      .spm = spm,
+                      .step = step,
+                      .outputs = outputs,
+                      .first_access = hw_spm_n_accesses(spm),
+                      .id = message.primitive,
+                      .who = request->flit[2],
+                      .op = message.op};
+    int32_t room = spm->n_free - spm->n_reserved;
+    *step = (struct hw_step){.status = HW_STATUS_DONE};
+    enum hw_reason reason = check(&run, request);
+    if (reason == HW_REASON_NONE) {
+        step->state = state_of(run.op);
+        execute(&run);
+    } else if (message.source < spm->layout.n_tiles) {
+        /* To where it came from, whatever flit 2 says. */
+        run.who = hw_pair(message.thread, message.source);
+        refuse(&run, reason);
+    } else {
+        step->status = HW_STATUS_DROPPED;
+        step->state = HW_STATE_REFUSE;
+    }
+    step->n_accesses = accesses(&run);
+    step->response_cycles = elapsed(&run) + ni->timing.exit_cycles;
+    step->made_room |= spm->n_free - spm->n_reserved > room;
+    count(ni, step);
+}

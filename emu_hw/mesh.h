@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The network: W x H routers, XY routing, three-flit control packets, in virtual time.
+ *
+ * Tile y * W + x has a router with six ports that packets leave by: from its NI into the router (inject), east, west,
+ * north (y - 1), south (y + 1), and to its NI (eject). A header spends router_cycles in each router and link_cycles on
+ * each link; the other flits follow it, one every link_cycles, so a port is taken for three of them. A packet to its
+ * own tile never enters the network.
+ *
+ * Contention: each port keeps a short calendar of when it is taken. A header that finds its port taken waits in the
+ * router, and its packet behind it: routers have room for a whole packet at each input, so a blocked packet leaves the
+ * links behind it free (wormhole routing with three-flit packets and buffers of at least three flits; the paper's NI
+ * buffers have 16). Buffers that fill up are not modelled.
+ *
+ * Send packets about in the order of their injection times. A packet a little earlier than one sent before it uses the
+ * gaps the calendar still remembers; before those it waits. No port ever carries two flits at once.
+ *
+ * Data traffic: every router output, eject included, also carries data packets of data_flits each, load_permille of its
+ * cycles, with random gaps from `seed`; data packets do not travel, each port has its own. With HW_QOS_CONTROL_FIRST
+ * (the paper's quality of service) a control packet waits at most for the rest of the data packet under way, with
+ * HW_QOS_NONE for all data that came before it.
+ *
+ * Costs of a hop, buffers and data traffic are ours: the paper gives none. Nothing here blocks; one thread at a time.
+ */
+#ifndef HW_MESH_H
+#define HW_MESH_H
+
+#include "timing.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HW_MESH_MAX_SIDE 32
+
+enum hw_direction { HW_INJECT, HW_EAST, HW_WEST, HW_NORTH, HW_SOUTH, HW_EJECT, HW_N_DIRECTIONS };
+
+enum hw_qos { HW_QOS_CONTROL_FIRST, HW_QOS_NONE };
+
+struct hw_mesh_config {
+    uint32_t width, height; /* 1 to 32 each */
+    struct hw_timing timing;
+    enum hw_qos qos;
+    uint32_t load_permille; /* of data traffic: 0 (none) to 900 */
+    uint32_t data_flits;    /* of a data packet, at least 1 */
+    uint64_t seed;
+};
+
+/* 8 x 8, Table IV's timing, control first, no data traffic; data packets, if asked for, of 18 flits (64 bytes and two).
+ */
+struct hw_mesh_config hw_mesh_config_default(void);
+
+enum { HW_CALENDAR = 4 }; /* a power of two */
+
+struct hw_port {
+    struct {
+        uint64_t from, to;
+    } taken[HW_CALENDAR];                  /* ring of n_taken from `first`, in order, gaps between them */
+    uint64_t forgotten;                    /* everything before this counts as taken */
+    uint64_t n_packets, contention_cycles; /* control packets, and what they waited for this port */
+    uint64_t data_until;                   /* data that has come so far will have left by then */
+    uint64_t data_next;                    /* when more comes */
+    uint64_t random;
+    uint32_t first, n_taken;
+};
+
+struct hw_mesh {
+    struct hw_mesh_config config;
+    struct hw_port *ports; /* hw_mesh_n_ports() of them, the caller's; tile * HW_N_DIRECTIONS + direction */
+    uint64_t n_packets, n_local, n_hops, contention_cycles;
+    uint64_t data_gap; /* mean cycles between data packets at a port, 0: none */
+};
+
+static inline size_t hw_mesh_n_ports(uint32_t width, uint32_t height) {
+    return (size_t)width * height * HW_N_DIRECTIONS;
+}
+
+/* False, and nothing done, if there is no such mesh. */
+bool hw_mesh_init(struct hw_mesh *mesh, const struct hw_mesh_config *config, struct hw_port *ports);
+
+struct hw_delivery {
+    uint64_t head_cycles; /* the NI begins to receive: a state machine's entry starts here */
+    uint64_t tail_cycles; /* all of it has arrived: a core can see it from here */
+    uint32_t n_hops;      /* links between routers */
+    uint32_t contention_cycles;
+};
+
+/* Where a packet's header left: a port and when. */
+struct hw_hop {
+    uint32_t port;
+    uint64_t at_cycles;
+};
+
+/* At most this many hops are traced for one packet. */
+static inline uint32_t hw_mesh_max_trace(const struct hw_mesh *mesh) {
+    return mesh->config.width + mesh->config.height;
+}
+
+/* Carry one control packet that is ready at `at_cycles`. trace: NULL, or where to note the n_hops + 2 ports it uses. */
+struct hw_delivery hw_mesh_send(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles,
+                                struct hw_hop *trace);
+
+/* What hw_mesh_send would answer in an empty network, relative to at_cycles. */
+struct hw_delivery hw_mesh_distance(const struct hw_mesh *mesh, uint32_t from, uint32_t to);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "timing.h"
+
+struct hw_timing hw_timing_default(void) {
+    return (struct hw_timing){.fsm_cycles = 1,
+                              .memory_cycles = 2,
+                              .entry_cycles = 4,
+                              .exit_cycles = 1,
+                              .router_cycles = 3,
+                              .link_cycles = 1,
+                              .handover_cycles = 60,
+                              .clock_mhz = 1000};
+}
+
+uint64_t hw_timing_ns(const struct hw_timing *timing, uint64_t cycles) {
+    /* In two parts: cycles * 1000 would overflow after some months of model time. */
+    uint64_t mhz = timing->clock_mhz;
+    return cycles / mhz * 1000 + cycles % mhz * 1000 / mhz;
+}

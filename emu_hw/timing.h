@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What things cost, in cycles of the one clock that network interfaces and routers share.
+ *
+ * Source: Table IV for c, m, entry and exit; section V-B for the clock. The paper gives no cost of a hop: three cycles
+ * for a router are one for each of the parts it names (buffer, switch allocator, crossbar), one cycle for a link is a
+ * 32-bit flit per cycle. The hand-over is Table XI's calls without a response.
+ */
+#ifndef HW_TIMING_H
+#define HW_TIMING_H
+
+#include <stdint.h>
+
+struct hw_timing {
+    uint32_t fsm_cycles;      /* c: one step of the state machine */
+    uint32_t memory_cycles;   /* m: one 32-bit scratchpad access */
+    uint32_t entry_cycles;    /* three flits in, one to choose the state */
+    uint32_t exit_cycles;     /* one to set a flag */
+    uint32_t router_cycles;   /* header through one router, nobody in the way; ours */
+    uint32_t link_cycles;     /* one flit over one link; ours */
+    uint32_t handover_cycles; /* program to network interface, before the request is a packet */
+    uint32_t clock_mhz;
+};
+
+struct hw_timing hw_timing_default(void);
+
+/* Nanoseconds of a number of cycles, rounded down. */
+uint64_t hw_timing_ns(const struct hw_timing *timing, uint64_t cycles);
+
+#endif
