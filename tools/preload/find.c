@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Finding programs and the project's own parts; see find.h.
+ *
+ * Own parts are looked up relative to /proc/self/exe before the configured prefix, so that a build tree, a DESTDIR
+ * staging area and a moved installation each use the library that belongs to them.
+ */
+#include "find.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+
+/* NULL if `path` can be executed, else why not. */
+static const char *hindrance(const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return errno == EACCES ? "permission denied" : "not found";
+    if (S_ISDIR(st.st_mode))
+        return "is a directory";
+    if (!S_ISREG(st.st_mode) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) != 0)
+        return "not executable";
+    return NULL;
+}
+
+static const char *search_path(void) {
+    const char *path = getenv("PATH");
+    if (path != NULL)
+        return path;
+    static char fallback[PATH_MAX];
+    return confstr(_CS_PATH, fallback, sizeof fallback) > 0 ? fallback : "/bin:/usr/bin";
+}
+
+char *find_in_path(const char *name, const char **why) {
+    if (name[0] == '\0') {
+        *why = "not found";
+        return NULL;
+    }
+    if (strchr(name, '/') != NULL) {
+        *why = hindrance(name);
+        return *why == NULL ? cmd_format("%s", name) : NULL;
+    }
+    *why = "not found";
+    char *copy = cmd_format("%s", search_path()), *rest = copy, *directory, *found = NULL;
+    while (found == NULL && (directory = strsep(&rest, ":")) != NULL) {
+        char *path = cmd_format("%s/%s", directory[0] != '\0' ? directory : ".", name);
+        const char *reason = hindrance(path);
+        if (reason == NULL) {
+            found = path;
+            break;
+        }
+        /* Like the shell: a match that cannot be executed is remembered, the search goes on. */
+        if (strcmp(reason, "not found") != 0)
+            *why = reason;
+        free(path);
+    }
+    free(copy);
+    return found;
+}
+
+char *find_program(const char *who, const char *name) {
+    const char *why;
+    char *path = find_in_path(name, &why);
+    if (path == NULL && strchr(name, '/') != NULL)
+        cmd_refuse("%s: program '%s': %s (legal: an executable file)", who, name, why);
+    if (path == NULL)
+        cmd_refuse("%s: program '%s': %s (legal: an executable file in PATH, %s)", who, name, why, search_path());
+    return path;
+}
+
+static char *own_directory(void) {
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (n <= 0)
+        return NULL;
+    exe[n] = '\0';
+    *strrchr(exe, '/') = '\0';
+    return cmd_format("%s", exe);
+}
+
+/* The first of the three places that has the file, canonical. */
+static char *find_part(const char *who, const char *what, const char *option, const char *in_build_tree,
+                       const char *from_bindir, const char *installed) {
+    char *directory = own_directory();
+    char *places[] = {
+        directory != NULL ? cmd_format("%s/%s", directory, in_build_tree) : NULL,
+        directory != NULL ? cmd_format("%s/%s", directory, from_bindir) : NULL,
+        cmd_format("%s", installed),
+    };
+    char *found = NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places && found == NULL; i++)
+        if (places[i] != NULL && access(places[i], R_OK) == 0)
+            found = realpath(places[i], NULL);
+    if (found == NULL)
+        cmd_refuse("%s: %s not found at %s nor %s (legal: %s FILE)", who, what, places[0] != NULL ? places[0] : "-",
+                   installed, option);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        free(places[i]);
+    free(directory);
+    return found;
+}
+
+char *find_library(const char *who, const char *given) {
+    char *path;
+    if (given != NULL) {
+        if (access(given, R_OK) != 0 || (path = realpath(given, NULL)) == NULL)
+            cmd_refuse("%s: --library: '%s': %s (legal: a shared library)", who, given, strerror(errno));
+    } else {
+        path = find_part(who, "libsubutai.so", "--library", "../../libsubutai/libsubutai.so",
+                         SUBUTAI_BINDIR_TO_LIBDIR "/libsubutai.so", SUBUTAI_LIBDIR "/libsubutai.so");
+    }
+    /* The dynamic loader splits LD_PRELOAD at blanks and colons and knows no quoting (ld.so(8)). */
+    if (strpbrk(path, " :\t\n") != NULL)
+        cmd_refuse("%s: library '%s': LD_PRELOAD cannot name it (legal: a path without blanks and colons)", who, path);
+    return path;
+}
+
+char *find_bench(const char *who, const char *given) {
+    if (given != NULL)
+        return find_program(who, given);
+    char *path = find_part(who, "subutai-bench", "--program", "../../bench/micro/subutai-bench",
+                           SUBUTAI_BINDIR_TO_LIBEXECDIR "/subutai-bench", SUBUTAI_LIBEXECDIR "/subutai-bench");
+    return path;
+}

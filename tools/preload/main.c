@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The `subutai` command: picks the subcommand. It and the library know each other only through the environment
+ * (SUBUTAI_* and LD_PRELOAD) and the option table that both compile in.
+ */
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct command *const all_commands[] = {&command_run,    &command_compare, &command_bench,
+                                              &command_doctor, &command_engines, NULL};
+
+static void say(const char *format, va_list list) {
+    /* One write: several processes may share the terminal, and a line is the unit a reader can use. */
+    char line[2048];
+    int n = snprintf(line, sizeof line, "subutai: ");
+    vsnprintf(line + n, sizeof line - (size_t)n - 1, format, list);
+    for (char *c = line; *c != '\0'; c++)
+        if (*c == '\n')
+            *c = ' ';
+    fprintf(stderr, "%s\n", line);
+}
+
+void cmd_refuse(const char *format, ...) {
+    va_list list;
+    fflush(stdout);
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+    exit(CMD_REFUSED);
+}
+
+void cmd_warn(const char *format, ...) {
+    va_list list;
+    fflush(stdout);
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+}
+
+void *cmd_allocate(size_t n, size_t size) {
+    void *memory = calloc(n > 0 ? n : 1, size);
+    if (memory == NULL)
+        cmd_refuse("out of memory");
+    return memory;
+}
+
+char *cmd_format(const char *format, ...) {
+    va_list list;
+    char *text;
+    va_start(list, format);
+    int n = vasprintf(&text, format, list);
+    va_end(list);
+    if (n < 0)
+        cmd_refuse("out of memory");
+    return text;
+}
+
+static const struct command *find_command(const char *name) {
+    for (const struct command *const *c = all_commands; *c != NULL; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    char legal[256];
+    size_t n = 0;
+    for (const struct command *const *c = all_commands; *c != NULL && n < sizeof legal; c++)
+        n += (size_t)snprintf(legal + n, sizeof legal - n, "%s, ", (*c)->name);
+    cmd_refuse("unknown %s '%s' (legal: %shelp, --help, --version)", name[0] == '-' ? "option" : "command", name,
+               legal);
+}
+
+static int run_main(int argc, char **argv) {
+    if (argc < 2)
+        cmd_refuse("no command given (legal: run, compare, bench, doctor, engines; try --help)");
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0) {
+        printf("subutai %s\n", SUBUTAI_VERSION);
+        return CMD_OK;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        if (argc > 2)
+            help_command(find_command(argv[2]));
+        else
+            help_program();
+        return CMD_OK;
+    }
+    const struct command *command = find_command(name);
+    return command->main(command, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv) {
+    int status = run_main(argc, argv);
+    /* A table that did not reach its reader (a full disk, a closed pipe) must not look like a success. */
+    if (fflush(stdout) != 0 || ferror(stdout))
+        cmd_refuse("cannot write to standard output");
+    return status;
+}
