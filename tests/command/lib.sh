@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# What the tests of the command share; sourced. Results are printed as TAP. A test script sets up `check`s between the
+# sourcing and `finish`. From meson: SUBUTAI (the command), STUB (a preload that only says so), CC, SOURCE_ROOT,
+# BUILD_ROOT.
+set -u
+: "${SUBUTAI:?}" "${STUB:?}" "${CC:?}" "${SOURCE_ROOT:?}" "${BUILD_ROOT:?}"
+unset "${!SUBUTAI_@}" LD_PRELOAD
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/subutai-command.XXXXXX") || exit 99
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 99
+n_checks=0
+
+# run ARG...: any command, bounded; leaves $status, $out and $err.
+run() {
+    timeout -k 5 60 "$@" >"$scratch/.out" 2>"$scratch/.err" </dev/null
+    status=$?
+    out=$(cat "$scratch/.out")
+    err=$(cat "$scratch/.err")
+    ((status != 124)) || err="$err (ended after 60 s: a hang)"
+}
+
+# subutai ARG...
+subutai() {
+    run "$SUBUTAI" "$@"
+}
+
+# check TEXT COMMAND...: one TAP line; on failure what the last `run` left is shown.
+check() {
+    local text=$1
+    shift
+    n_checks=$((n_checks + 1))
+    if "$@"; then
+        echo "ok $n_checks - $text"
+    else
+        echo "not ok $n_checks - $text"
+        {
+            echo "failed: $*"
+            echo "status: $status"
+            echo "stdout: $out"
+            echo "stderr: $err"
+        } | sed 's/^/# /'
+    fi
+}
+
+skip() {
+    n_checks=$((n_checks + 1))
+    echo "ok $n_checks - $1 # SKIP $2"
+}
+
+finish() {
+    echo "1..$n_checks"
+}
+
+is() { # GOT WANTED
+    [[ $1 == "$2" ]] || { echo "# got '$1', wanted '$2'" && false; }
+}
+
+matches() { # TEXT REGEX
+    [[ $1 =~ $2 ]] || { echo "# '$1' does not match '$2'" && false; }
+}
+
+# json FILTER: jq's answer about $out is true; also fails if $out is not JSON.
+json() {
+    jq -es "$1" <<<"$out" >/dev/null || { echo "# jq -s '$1' is not true" && false; }
+}
+
+# refuses REGEX ARG...: exit 2, nothing on stdout, one line on stderr that matches.
+refused_with() {
+    is "$status" 2 && is "$out" "" && is "$(wc -l <"$scratch/.err")" 1 && matches "$err" "^subutai: " &&
+        matches "$err" "$1"
+}
+refuses() {
+    local regex=$1
+    shift
+    subutai "$@"
+    check "refused: ${*:-no arguments}" refused_with "$regex"
+}

@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Help, manual, completion and installation agree with what the command accepts.
+. "$(dirname "$0")/lib.sh"
+manual=$SOURCE_ROOT/docs/subutai.1
+
+subutai --version
+check "--version" matches "$out" '^subutai [0-9]+\.[0-9]+'
+subutai --help
+check "--help" is "$status" 0
+help=$out
+commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' <<<"$out")
+check "there are five commands" is "$(wc -w <<<"$commands")" 5
+for engine in $("$SUBUTAI" engines | cut -d' ' -f1); do
+    check "--help names engine $engine" matches "$help" $'\n'"  $engine "
+    check "the manual names engine $engine" grep -q "^.Cm $engine" "$manual"
+done
+subutai engines --json
+check "engines --json: one is the default" json 'length >= 2 and (map(select(.default)) | length == 1)'
+
+for name in $commands; do
+    subutai "$name" --help
+    check "$name --help" matches "$out" "^Usage: subutai $name "
+    own=$out
+    subutai help "$name"
+    check "help $name is the same" is "$out" "$own"
+    for option in $(sed -nE 's/^  (-., )?--([a-z-]+).*/\2/p' <<<"$own"); do
+        check "$name --$option is in the manual" grep -qE "Fl -$option( |\$)" "$manual"
+        [[ $option != help ]] || continue
+        # Accepted, whatever becomes of its value: never an unknown option.
+        subutai "$name" "--$option" 1 no-such-program
+        check "$name accepts --$option" is "$(grep -c 'unknown option' <<<"$err")" 0
+    done
+done
+for option in $(sed -nE 's/^\.It .*Fl -([a-z-]+).*/\1/p' "$manual" | sort -u); do
+    check "--$option of the manual exists" grep -qE "^  (-., )?--$option( |\$)" <(for name in $commands; do
+        "$SUBUTAI" "$name" --help
+    done)
+done
+
+if command -v mandoc >/dev/null; then
+    # Cross-references are looked up in the manuals of the machine, which may have none.
+    run mandoc -T lint -W style "$manual"
+    check "mandoc has nothing to say" is "$(grep -v 'referenced manual not found' <<<"$out")" ""
+else
+    skip "mandoc has nothing to say" "not installed"
+fi
+if command -v groff >/dev/null; then
+    run groff -mandoc -ww -z -T utf8 "$manual"
+    check "groff has nothing to say" is "$out$err" ""
+else
+    skip "groff has nothing to say" "not installed"
+fi
+
+# Completion: sourced into this shell, called as bash would.
+. "$SOURCE_ROOT/tools/preload/completion.bash"
+complete_words() {
+    COMP_WORDS=("$SUBUTAI" "$@")
+    COMP_CWORD=$#
+    _subutai "$SUBUTAI"
+    out=$(printf '%s\n' "${COMPREPLY[@]}" | sort | tr '\n' ' ') status=0 err=''
+}
+complete_words ''
+check "completes the commands" is "$out" "$(printf '%s\n' --help --version $commands | sort | tr '\n' ' ')"
+complete_words co
+check "completes a command" is "$out" "compare "
+complete_words run --engine ''
+check "completes engines" is "$out" "$("$SUBUTAI" engines | cut -d' ' -f1 | sort | tr '\n' ' ')"
+complete_words run --engine = di
+check "completes --engine=di" is "$out" "direct "
+complete_words compare --engines glibc,na
+check "completes the last of a list" is "$out" "glibc,native "
+complete_words compare --ru
+check "completes an option" is "$out" "--runs "
+complete_words run --no
+check "completes a negated option" is "$out" "--no-children "
+complete_words bench turn
+check "completes a kind" is "$out" "turn-ring "
+complete_words bench --threads ''
+check "offers nothing for a number" is "$out" " "
+complete_words run --engine direct ls
+check "completes a program after the options" matches "$out" '(^| )ls '
+complete_words run --no-children -- ls
+check "completes a program after --" matches "$out" '(^| )ls '
+complete_words compare -n 2,4 ls
+check "knows that -n takes a value" matches "$out" '(^| )ls '
+
+# Installation into a staging directory: the parts find each other there.
+prefix=$(meson introspect "$BUILD_ROOT" --buildoptions | jq -r '.[] | select(.name == "prefix").value')
+DESTDIR=$scratch/stage run meson install -C "$BUILD_ROOT" --no-rebuild --quiet
+check "installs" is "$status" 0
+stage=$scratch/stage$prefix
+installed=$stage/bin/subutai
+check "the manual" test -s "$stage/share/man/man1/subutai.1"
+check "the completion" test -s "$stage/share/bash-completion/completions/subutai"
+check "subutai-bench" test -x "$(find "$stage/libexec" -name subutai-bench)"
+pc=$(find "$stage" -name subutai.pc)
+run env PKG_CONFIG_PATH="$(dirname "$pc")" PKG_CONFIG_SYSROOT_DIR= pkg-config --variable=preload subutai
+check "pkg-config knows the library" test -f "$scratch/stage$out"
+library=$out
+run "$installed" run -- sh -c 'echo $LD_PRELOAD'
+check "the installed command preloads the installed library" is "$out" "$scratch/stage$library"
+run "$installed" bench --list
+check "and finds its bench program" matches "$out" barrier
+mv "$stage" "$scratch/moved"
+run "$scratch/moved/bin/subutai" run -- sh -c 'echo $LD_PRELOAD'
+check "also after a move" is "$out" "$scratch/moved${library#"$prefix"}"
+
+run "$SOURCE_ROOT/tools/deps"
+check "tools/deps without a group: exit 2" is "$status" 2
+run "$SOURCE_ROOT/tools/deps" build fly
+check "tools/deps with an unknown group: exit 2" matches "$status $err" "^2 .*unknown group 'fly'"
+finish

@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Everything that the command refuses: exit status 2 and one line on stderr that says what is legal.
+. "$(dirname "$0")/lib.sh"
+
+refuses 'no command given \(legal: run, compare, bench, doctor, engines'
+refuses "unknown command 'fly' \(legal: run, compare, bench, doctor, engines" fly
+refuses "unknown option '--fly' \(legal: " --fly
+refuses "unknown command 'fly'" help fly
+
+refuses "run: unknown option '--engin' \(legal: .*--engine, .*--no-children" run --engin direct -- true
+refuses "run: unknown option '-x'" run -x -- true
+refuses "run: unknown option '--no-engine'" run --no-engine -- true
+refuses "run: engine: unknown value 'fast' \(legal: glibc, direct" run --engine fast -- true
+refuses "run: engine: unknown value ''" run --engine= -- true
+refuses "run: spin-ns: value out of range '1000001' \(legal: 0 to 1000000\)" run --spin-ns 1000001 -- true
+refuses "run: yields: not a number: 'many' \(legal: 0 to 100000\)" run --yields=many -- true
+refuses "run: verbose: .*'-1' \(legal: 0 to 3\)" run --verbose -1 -- true
+refuses "run: children: unknown value 'maybe' \(legal: 0, 1" run --children maybe -- true
+refuses 'run: --no-children takes no value' run --no-children=1 -- true
+refuses 'run: --engine needs a value' run --engine
+refuses 'run: no program given' run
+refuses 'run: no program given' run --engine direct --
+refuses "run: program 'no-such-program': not found \(legal: an executable file in PATH" run no-such-program
+refuses "run: program './no-such-program': not found \(legal: an executable file\)" run -- ./no-such-program
+refuses "run: program '': not found" run ''
+refuses "run: program '/': is a directory" run /
+echo 'int main(void) { return 0; }' >plain.c
+refuses "run: program './plain.c': not executable" run ./plain.c
+printf '#!/no/such/interpreter\n' >orphan && chmod +x orphan
+refuses "run: program './orphan' cannot be executed: No such file" run --library "$STUB" --verbose 0 ./orphan
+refuses "run: --library: '/no/such.so': No such file" run --library /no/such.so -- true
+mkdir 'a b' && cp "$STUB" 'a b/stub.so' && cp "$STUB" 'a:b.so'
+refuses "run: library '.*a b/stub.so': LD_PRELOAD cannot name it" run --library 'a b/stub.so' -- true
+refuses "run: library '.*a:b.so': LD_PRELOAD cannot name it" run --library a:b.so -- true
+
+export SUBUTAI_ENGINE=fast
+refuses "run: SUBUTAI_ENGINE: unknown value 'fast' \(legal: glibc, direct" run --library "$STUB" -- true
+export SUBUTAI_ENGINE=direct SUBUTAI_ENGIN=direct
+refuses 'run: SUBUTAI_ENGIN: unknown variable \(legal: SUBUTAI_ENGINE' run --library "$STUB" -- true
+unset SUBUTAI_ENGINE SUBUTAI_ENGIN
+
+refuses "compare: unknown option '--engin' \(legal: --engines, .*--engine" compare --engin a -- true
+refuses 'compare: --engine chooses nothing here \(legal: --engines LIST\)' compare --engine direct -- true
+refuses "compare: --engines: unknown engine 'fast' \(legal: glibc, direct.*native\)" \
+    compare --engines glibc,fast -- true
+refuses "compare: --engines: unknown engine '' \(legal" compare --engines glibc, -- true
+refuses "compare: --engines: unknown setting 'spin' \(legal: .*spin-ns" compare --engines direct:spin=1 -- true
+refuses "compare: --engines: unknown setting 'engine'" compare --engines direct:engine=glibc -- true
+refuses 'compare: --engines: spin-ns: value out of range' compare --engines direct:spin-ns=9999999 -- true
+refuses "compare: --engines: 'yields' is not a setting \(legal: OPTION=VALUE\)" compare --engines direct:yields -- true
+refuses "compare: --engines: the setting 'yields=1' has no engine before it" compare --engines yields=1 -- true
+refuses 'compare: --engines: native takes no settings' compare --engines native:yields=1 -- true
+refuses 'compare: --engines: more than 16 engines' compare \
+    --engines "$(printf 'glibc,%.0s' {1..16})direct" -- true
+refuses "compare: --runs: '0' is not a legal value \(legal: 1 to 10000\)" compare --runs 0 -- true
+refuses "compare: --runs: '3x' is not" compare --runs 3x -- true
+refuses "compare: --runs: ' 3' is not" compare --runs ' 3' -- true
+refuses "compare: --runs: '99999999999999999999' is not" compare --runs 99999999999999999999 -- true
+refuses "compare: --warmup: '-1' is not" compare --warmup -1 -- true
+refuses "compare: --timeout: '0' is not a legal value \(legal: seconds above 0" compare --timeout 0 -- true
+refuses "compare: --timeout: 'inf' is not" compare --timeout inf -- true
+refuses "compare: --threads: '2,x'|compare: --threads: 'x' is not" compare -n 2,x -- echo '{}'
+refuses 'compare: --threads: no \{\} in the arguments' compare -n 2,4 -- true
+refuses 'compare: --json takes no value' compare --json=1 -- true
+refuses 'compare: no program given' compare --runs 3
+refuses "compare: program 'no-such-program': not found" compare no-such-program
+refuses "compare: './orphan' cannot be executed" compare --library "$STUB" --verbose 0 --runs 1 ./orphan
+refuses "compare: --output: '/dev/null' is no regular file" compare --library "$STUB" --output /dev/null -- true
+
+cat >kinds <<'END'
+#!/bin/sh
+printf 'barrier\tall wait for all\nrwlock\n'
+END
+chmod +x kinds
+refuses 'bench: no kind given \(legal: barrier, rwlock\)' bench --program ./kinds
+refuses "bench: unknown kind 'fly' \(legal: barrier, rwlock\)" bench --program ./kinds fly
+refuses "bench: unexpected argument 'rwlock'" bench --program ./kinds barrier rwlock
+refuses "bench: --threads: '0' is not a legal value \(legal: 1 to 10000\)" bench --program ./kinds barrier --threads 2,0
+refuses "bench: --cs: 'x' is not" bench --program ./kinds barrier --cs x
+refuses "bench: --write-percent: '101' is not" bench --program ./kinds rwlock --write-percent 101
+refuses "bench: --seconds: '0' is not" bench --program ./kinds barrier --seconds 0
+refuses "bench: --engines: unknown engine 'fast'" bench --program ./kinds barrier --engines fast
+refuses "bench: unknown option '--ns'" bench --program ./kinds barrier --ns 1
+refuses "bench: program './no-bench': not found" bench --program ./no-bench barrier
+
+refuses 'doctor: no program given' doctor
+refuses "doctor: program 'no-such-program': not found" doctor no-such-program
+refuses "doctor: program './plain.c': not executable" doctor ./plain.c
+refuses "doctor: unexpected argument 'ls'" doctor sh ls
+refuses "doctor: unknown option '--engine' \(legal: --json, --help\)" doctor --engine direct sh
+refuses "engines: unexpected argument 'glibc'" engines glibc
+
+# Output that cannot be written must not look like success.
+timeout 60 "$SUBUTAI" engines >/dev/full 2>.err
+status=$? out='' err=$(cat .err)
+check "a full disk under stdout is an error" refused_with 'cannot write to standard output'
+finish

@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# `subutai run`: the program's exit status, arguments, environment and process are its own.
+. "$(dirname "$0")/lib.sh"
+lib=(--library "$STUB")
+stub=$(realpath "$STUB")
+
+for code in 0 1 2 7 126 127 255; do
+    subutai run "${lib[@]}" -- sh -c "exit $code"
+    check "exit status $code is passed" is "$status" "$code"
+done
+for name in KILL SEGV TERM USR1; do
+    # exec -a is not needed: `run` becomes the program, so the shell here sees the signal itself.
+    { "$SUBUTAI" run "${lib[@]}" -- sh -c "ulimit -c 0; kill -$name \$\$"; } 2>/dev/null
+    status=$? out='' err=''
+    check "death by SIG$name is passed" is "$status" $((128 + $(kill -l $name)))
+done
+"$SUBUTAI" run "${lib[@]}" -- sh -c 'echo $$' >pid &
+wait $!
+status=$? out=$(cat pid) err=''
+check "the program takes over the process id" is "$out" $!
+
+subutai run "${lib[@]}" -- printf '<%s>' 'a b' '' "it's" '--engine' '*' $'line\nbreak'
+check "arguments arrive as they are" is "$out" $'<a b><><it\'s><--engine><*><line\nbreak>'
+subutai run "${lib[@]}" printf '<%s>' --engine=direct --help
+check "without --, options after the program are the program's" is "$out" '<--engine=direct><--help>'
+subutai run "${lib[@]}" -- sh -c 'echo "$0"'
+check "argv[0] is what the user wrote" is "$out" sh
+printf 'echo bare $1\n' >bare && chmod +x bare
+subutai run "${lib[@]}" ./bare script
+check "a script without #! goes to sh, as from a shell" is "$out" "bare script"
+subutai run "${lib[@]}" -- sh -c 'echo to-stdout; echo to-stderr >&2; exit 3'
+check "stdout is untouched" is "$out" to-stdout
+check "stderr is untouched" is "$err" to-stderr
+out=$(echo input | timeout 60 "$SUBUTAI" run "${lib[@]}" cat)
+check "stdin is untouched" is "$out" input
+mkdir bin && printf '#!/bin/sh\necho second\n' >bin/tool && chmod +x bin/tool && mkdir first && : >first/tool
+PATH=$scratch/first:$scratch/bin:$PATH subutai run "${lib[@]}" tool
+check "a file in PATH that is not executable is passed over" is "$out" second
+
+subutai run "${lib[@]}" -- env
+check "LD_PRELOAD names the library" matches $'\n'"$out"$'\n' $'\n'"LD_PRELOAD=$stub"$'\n'
+check "no option, no variable" is "$(grep -c ^SUBUTAI_ <<<"$out")" 0
+LD_PRELOAD=$BUILD_ROOT/nowhere/libother.so subutai run "${lib[@]}" -- env
+check "the user's preload stays, after ours" \
+    matches $'\n'"$out"$'\n' "LD_PRELOAD=$stub:$BUILD_ROOT/nowhere/libother.so"$'\n'
+subutai run "${lib[@]}" -- "$SUBUTAI" run "${lib[@]}" -- env
+check "a nested run does not preload twice" matches $'\n'"$out"$'\n' $'\n'"LD_PRELOAD=$stub"$'\n'
+LD_PRELOAD="/x/a.so /x/b.so" subutai run "${lib[@]}" -- env
+check "entries separated by blanks are understood" matches "$out" "LD_PRELOAD=$stub:/x/a.so:/x/b.so"
+subutai run "${lib[@]}" --engine glibc --verbose=2 --no-children --spin-ns 5 --yields 6 --log 'my log' -- env
+for variable in ENGINE=glibc VERBOSE=2 CHILDREN=0 SPIN_NS=5 YIELDS=6 'LOG=my log'; do
+    check "SUBUTAI_$variable is set" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_$variable"$'\n'
+done
+SUBUTAI_ENGINE=glibc SUBUTAI_YIELDS=9 subutai run "${lib[@]}" --engine direct -- env
+check "an option wins over the variable" matches "$out" SUBUTAI_ENGINE=direct
+check "and is set once" is "$(grep -c ^SUBUTAI_ENGINE <<<"$out")" 1
+check "variables without an option are kept" matches "$out" SUBUTAI_YIELDS=9
+subutai run "${lib[@]}" --children yes -- env
+check "what the user wrote is what is set" matches "$out" SUBUTAI_CHILDREN=yes
+STUB_SAY=1 subutai run "${lib[@]}" --engine glibc -- true
+check "the preload is loaded into the program" is "$err" "subutai: stub loaded for glibc"
+out=$(ulimit -v) && subutai run "${lib[@]}" -- sh -c 'exec sh -c "exit 9"'
+check "a program that replaces itself" is "$status" 9
+
+# Programs that would not start with a preload are started without it.
+echo 'int main(void) { return 4; }' >plain.c
+$CC -o plain plain.c && $CC -static -o static plain.c
+STUB_SAY=1 subutai run "${lib[@]}" ./static
+check "a static program runs" is "$status" 4
+check "and the user is told" matches "$err" '^subutai: run: ./static runs without an engine: statically linked'
+STUB_SAY=1 subutai run "${lib[@]}" --verbose 0 ./static
+check "but not with --verbose 0" is "$err" ""
+if $CC -fsanitize=address -o asan plain.c 2>/dev/null; then
+    STUB_SAY=1 ASAN_OPTIONS=detect_leaks=0 subutai run "${lib[@]}" ./asan
+    check "a program with AddressSanitizer runs, without the preload" is "$status" 4
+    check "and the user is told" matches "$err" '^subutai: run: ./asan runs without an engine: AddressSanitizer[^$]*$'
+else
+    skip "a program with AddressSanitizer runs" "the compiler has no AddressSanitizer"
+fi
+
+# The build's own library, without --library.
+cat >lock.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int n;
+static void *add(void *p) {
+    for (int i = 0; i < 1000; i++) {
+        pthread_mutex_lock(&m);
+        n++;
+        pthread_mutex_unlock(&m);
+    }
+    return p;
+}
+int main(void) {
+    pthread_t t[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t[i], 0, add, 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], 0);
+    printf("%d\n", n);
+    return 5;
+}
+END
+$CC -pthread -o lock lock.c
+for engine in $("$SUBUTAI" engines | cut -d' ' -f1); do
+    subutai run --engine "$engine" --verbose 2 ./lock
+    check "a threaded program under $engine: result" is "$out" 4000
+    check "a threaded program under $engine: exit status" is "$status" 5
+    check "the library says that it serves" matches "$err" "subutai: .*$engine"
+done
+finish

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Condition variables with mutexes of every type, robust, priority and shared ones included: the mutex may belong to
+ * the C library while the private condition does not. Source: POSIX.1-2017 pthread_cond_wait (EPERM, EOWNERDEAD,
+ * ENOTRECOVERABLE).
+ */
+#include "harness.h"
+
+#include <sched.h>
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    int waiting, tickets, done;
+} c = {.cond = PTHREAD_COND_INITIALIZER};
+
+static void init_mutex(int type, int robust, int protocol, int shared) {
+    pthread_mutexattr_t attr;
+    OK(pthread_mutexattr_init(&attr));
+    OK(pthread_mutexattr_settype(&attr, type));
+    OK(pthread_mutexattr_setrobust(&attr, robust));
+    OK(pthread_mutexattr_setprotocol(&attr, protocol));
+    OK(pthread_mutexattr_setpshared(&attr, shared));
+    OK(pthread_mutex_init(&c.mutex, &attr));
+    OK(pthread_mutexattr_destroy(&attr));
+}
+static void init_type(int type) {
+    init_mutex(type, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_PRIVATE);
+}
+
+static void *do_wait(void *unused) {
+    (void)unused;
+    OK(pthread_mutex_lock(&c.mutex));
+    c.waiting++;
+    while (c.tickets == 0)
+        OK(pthread_cond_wait(&c.cond, &c.mutex));
+    c.tickets--;
+    c.waiting--;
+    c.done++;
+    OK(pthread_mutex_unlock(&c.mutex));
+    return NULL;
+}
+static void *do_timedwait(void *unused) {
+    (void)unused;
+    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    OK(pthread_mutex_lock(&c.mutex));
+    c.waiting++;
+    while (c.tickets == 0)
+        OK(pthread_cond_timedwait(&c.cond, &c.mutex, &end));
+    c.tickets--;
+    c.waiting--;
+    c.done++;
+    OK(pthread_mutex_unlock(&c.mutex));
+    return NULL;
+}
+static void await_waiting(int wanted) {
+    for (int now = -1; now != wanted; sleep_ms(1)) {
+        OK(pthread_mutex_lock(&c.mutex));
+        now = c.waiting;
+        OK(pthread_mutex_unlock(&c.mutex));
+    }
+}
+/* 6 waiters are woken by 2 signals and a broadcast; a time-out afterwards keeps the mutex. */
+static void wait_signal_broadcast(void) {
+    pthread_t threads[6];
+    for (int i = 0; i < 6; i++)
+        threads[i] = thread_start(i % 2 == 0 ? do_wait : do_timedwait, NULL);
+    await_waiting(6);
+    for (int i = 0; i < 2; i++) {
+        OK(pthread_mutex_lock(&c.mutex));
+        c.tickets++;
+        OK(pthread_cond_signal(&c.cond));
+        OK(pthread_mutex_unlock(&c.mutex));
+    }
+    await_waiting(4);
+    OK(pthread_mutex_lock(&c.mutex));
+    c.tickets = 4;
+    OK(pthread_cond_broadcast(&c.cond));
+    OK(pthread_mutex_unlock(&c.mutex));
+    for (int i = 0; i < 6; i++)
+        thread_join(threads[i]);
+    CHECK_INT(c.done, 6);
+    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    OK(pthread_mutex_lock(&c.mutex));
+    CHECK_RC(pthread_cond_timedwait(&c.cond, &c.mutex, &end), ETIMEDOUT);
+    OK(pthread_mutex_unlock(&c.mutex));
+    OK(pthread_mutex_destroy(&c.mutex));
+}
+TEST(cond_wait__recursive_mutex, "6 waiters, 2 signals and a broadcast, time-out: recursive mutex held once") {
+    init_type(PTHREAD_MUTEX_RECURSIVE);
+    wait_signal_broadcast();
+}
+TEST(cond_wait__errorcheck_mutex, "6 waiters, 2 signals and a broadcast, time-out: errorcheck mutex") {
+    init_type(PTHREAD_MUTEX_ERRORCHECK);
+    wait_signal_broadcast();
+}
+TEST(cond_wait__adaptive_mutex, "6 waiters, 2 signals and a broadcast, time-out: adaptive mutex") {
+    init_type(PTHREAD_MUTEX_ADAPTIVE_NP);
+    wait_signal_broadcast();
+}
+TEST(cond_wait__robust_mutex, "6 waiters, 2 signals and a broadcast, time-out: private condition, robust mutex") {
+    init_mutex(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_PRIVATE);
+    wait_signal_broadcast();
+}
+TEST(cond_wait__shared_mutex, "6 waiters, 2 signals and a broadcast, time-out: private condition, shared mutex") {
+    init_mutex(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_SHARED);
+    wait_signal_broadcast();
+}
+TEST(cond_wait__inherit_mutex, "6 waiters, 2 signals and a broadcast, time-out: private condition, PI mutex") {
+    SKIP_IF(no_priority_inherit(), "the kernel (or its emulation) has no priority-inheritance futexes");
+    init_mutex(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_INHERIT, PTHREAD_PROCESS_PRIVATE);
+    wait_signal_broadcast();
+}
+TEST(cond_wait__protect_mutex, "6 waiters, 2 signals and a broadcast, time-out: private condition, PP mutex") {
+    SKIP_IF(no_realtime(), "the process may not use SCHED_FIFO, which priority protection needs");
+    struct sched_param fifo = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+    OK(pthread_setschedparam(pthread_self(), SCHED_FIFO, &fifo));
+    init_mutex(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_PROTECT, PTHREAD_PROCESS_PRIVATE);
+    wait_signal_broadcast();
+}
+
+/* --- errors ------------------------------------------------------------------------------------------------------- */
+static void *wait_unowned(void *unused) {
+    (void)unused;
+    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    CHECK_RC(pthread_cond_wait(&c.cond, &c.mutex), EPERM);
+    CHECK_RC(pthread_cond_timedwait(&c.cond, &c.mutex, &end), EPERM);
+    CHECK_RC(pthread_cond_clockwait(&c.cond, &c.mutex, CLOCK_REALTIME, &end), EPERM);
+    return NULL;
+}
+TEST(cond_wait__errorcheck_not_owner_returns_EPERM, "wait, timedwait and clockwait with a free or foreign errorcheck "
+                                                    "mutex: EPERM, and nobody is left waiting") {
+    init_type(PTHREAD_MUTEX_ERRORCHECK);
+    wait_unowned(NULL);
+    OK(pthread_mutex_lock(&c.mutex));
+    thread_join(thread_start(wait_unowned, NULL));
+    OK(pthread_mutex_unlock(&c.mutex));
+    wait_signal_broadcast();
+}
+TEST(cond_wait__recursive_not_owner_returns_EPERM, "wait, timedwait and clockwait with a free or foreign recursive "
+                                                   "mutex: EPERM") {
+    init_type(PTHREAD_MUTEX_RECURSIVE);
+    wait_unowned(NULL);
+    OK(pthread_mutex_lock(&c.mutex));
+    thread_join(thread_start(wait_unowned, NULL));
+    OK(pthread_mutex_unlock(&c.mutex));
+}
+TEST(cond_wait__robust_not_owner_returns_EPERM, "wait with a free robust mutex: EPERM") {
+    init_mutex(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_PRIVATE);
+    wait_unowned(NULL);
+}
+
+/* --- recursive mutex held more than once -------------------------------------------------------------------------- */
+static void *do_trylock(void *unused) {
+    (void)unused;
+    settle();
+    int rc = pthread_mutex_trylock(&c.mutex);
+    if (rc == 0)
+        OK(pthread_mutex_unlock(&c.mutex));
+    return (void *)(long)rc;
+}
+/* POSIX leaves it open; glibc unlocks one level, so the mutex stays held during the wait. */
+TEST(cond_timedwait__recursive_depth_2_stays_held,
+     "a wait at depth 2 keeps the mutex from others and returns at depth 2") {
+    init_type(PTHREAD_MUTEX_RECURSIVE);
+    OK(pthread_mutex_lock(&c.mutex));
+    OK(pthread_mutex_lock(&c.mutex));
+    pthread_t prober = thread_start(do_trylock, NULL);
+    struct timespec end = time_in(CLOCK_REALTIME, 5 * SHORT_MS);
+    CHECK_RC(pthread_cond_timedwait(&c.cond, &c.mutex, &end), ETIMEDOUT);
+    CHECK_RC((int)(long)thread_join(prober), EBUSY);
+    OK(pthread_mutex_unlock(&c.mutex));
+    OK(pthread_mutex_unlock(&c.mutex));
+    CHECK_RC(pthread_mutex_unlock(&c.mutex), EPERM);
+}
+static void *signal_without_mutex(void *unused) {
+    (void)unused;
+    for (;;) {
+        settle();
+        OK(pthread_cond_signal(&c.cond));
+        pthread_testcancel();
+    }
+    return NULL;
+}
+TEST(cond_wait__recursive_depth_2_is_woken, "a wait at depth 2 ends by a signal sent without the mutex, at depth 2") {
+    init_type(PTHREAD_MUTEX_RECURSIVE);
+    OK(pthread_mutex_lock(&c.mutex));
+    OK(pthread_mutex_lock(&c.mutex));
+    pthread_t signaller = thread_start(signal_without_mutex, NULL);
+    OK(pthread_cond_wait(&c.cond, &c.mutex));
+    OK(pthread_cancel(signaller));
+    thread_join_cancelled(signaller);
+    OK(pthread_mutex_unlock(&c.mutex));
+    OK(pthread_mutex_unlock(&c.mutex));
+    CHECK_RC(pthread_mutex_unlock(&c.mutex), EPERM);
+}
+
+/* --- robust mutex whose owner dies during the wait ---------------------------------------------------------------- */
+static void *signal_and_die(void *unused) {
+    (void)unused;
+    await_waiting(1);
+    OK(pthread_mutex_lock(&c.mutex));
+    OK(pthread_cond_signal(&c.cond));
+    return NULL;
+}
+static int wait_beside_dying_owner(bool timed) {
+    SKIP_IF(no_robust_list(), "the kernel (or its emulation) does not walk robust lists");
+    init_mutex(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_PRIVATE);
+    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    OK(pthread_mutex_lock(&c.mutex));
+    c.waiting = 1;
+    pthread_t dying = thread_start(signal_and_die, NULL);
+    int rc = timed ? pthread_cond_timedwait(&c.cond, &c.mutex, &end) : pthread_cond_wait(&c.cond, &c.mutex);
+    thread_join(dying);
+    return rc;
+}
+TEST(cond_wait__robust_owner_died_returns_EOWNERDEAD, "the signaller dies with the mutex: wait returns EOWNERDEAD and "
+                                                      "holds it; consistent makes it usable") {
+    CHECK_RC(wait_beside_dying_owner(false), EOWNERDEAD);
+    OK(pthread_mutex_consistent(&c.mutex));
+    OK(pthread_mutex_unlock(&c.mutex));
+    OK(pthread_mutex_lock(&c.mutex));
+}
+TEST(cond_timedwait__robust_owner_died_returns_EOWNERDEAD, "the signaller dies with the mutex: timedwait, EOWNERDEAD") {
+    CHECK_RC(wait_beside_dying_owner(true), EOWNERDEAD);
+    OK(pthread_mutex_consistent(&c.mutex));
+    OK(pthread_mutex_unlock(&c.mutex));
+}
+static void *die_holding(void *unused) {
+    (void)unused;
+    await_waiting(1);
+    OK(pthread_mutex_lock(&c.mutex));
+    return NULL;
+}
+static void *recover_badly(void *unused) {
+    (void)unused;
+    thread_join(thread_start(die_holding, NULL));
+    CHECK_RC(pthread_mutex_lock(&c.mutex), EOWNERDEAD);
+    OK(pthread_mutex_unlock(&c.mutex)); /* without consistent: gone for good */
+    OK(pthread_cond_signal(&c.cond));
+    return NULL;
+}
+TEST(cond_wait__robust_unrecoverable_returns_ENOTRECOVERABLE, "the mutex becomes unrecoverable during the wait") {
+    SKIP_IF(no_robust_list(), "the kernel (or its emulation) does not walk robust lists");
+    init_mutex(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_PRIVATE);
+    OK(pthread_mutex_lock(&c.mutex));
+    c.waiting = 1;
+    pthread_t other = thread_start(recover_badly, NULL);
+    CHECK_RC(pthread_cond_wait(&c.cond, &c.mutex), ENOTRECOVERABLE);
+    thread_join(other);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Harness of the tortures: see torture.h. Slots hold what each live thread does; a thread that ends adds its counts
+ * to `ended`. A slot is written by its owner only and read by the watchdog: relaxed is enough, the report is a hint.
+ */
+#include "torture.h"
+
+#include "harness.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct slot torture_slots[MAX_THREADS];
+struct slot torture_ended;
+static struct slot nobody; /* for a thread that has no slot (any more): TSD destructors */
+static _Thread_local struct slot *my_slot;
+static atomic_uint n_failures;
+
+#if HAVE_ASAN
+/*
+ * Instead of the sanitizer's own: it works on a stack that the unwinding of a cancellation has left poisoned, and
+ * reports itself. A generous piece of the stack around the caller is clean afterwards; only red zones are lost by that.
+ */
+void __asan_unpoison_memory_region(const volatile void *address, size_t size);
+void __asan_handle_no_return(void);
+
+__attribute__((noinline, no_sanitize("address"))) void __asan_handle_no_return(void) {
+    char *here = __builtin_frame_address(0);
+    __asan_unpoison_memory_region(here - 65536, 2 * 65536);
+}
+#endif
+
+/* ---- random numbers ---- */
+static uint64_t mix(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+void rng_seed(struct rng *rng, uint64_t seed, uint64_t stream) {
+    rng->state = mix(mix(seed + 0x9e3779b97f4a7c15u) + stream * 0x9e3779b97f4a7c15u) | 1;
+}
+
+uint64_t rng_next(struct rng *rng) {
+    uint64_t x = rng->state;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    rng->state = x;
+    return x * 0x2545f4914f6cdd1du;
+}
+
+unsigned rng_below(struct rng *rng, unsigned n) {
+    return (unsigned)((rng_next(rng) >> 32) * n >> 32);
+}
+
+bool rng_chance(struct rng *rng, unsigned percent) {
+    return rng_below(rng, 100) < percent;
+}
+
+/* ---- slots ---- */
+static struct slot *slot_of_me(void) {
+    return my_slot != NULL ? my_slot : &nobody;
+}
+
+static void add(_Atomic uint64_t *counter, uint64_t n) {
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+void torture_at(const char *where) {
+    atomic_store_explicit(&slot_of_me()->last, where, memory_order_relaxed);
+}
+
+void torture_did(uint64_t n) {
+    add(&slot_of_me()->progress, n);
+}
+
+void torture_count_check(void) {
+    add(&slot_of_me()->checks, 1);
+}
+
+void torture_enter(void) {
+    static atomic_uint hint;
+    for (;;) {
+        for (unsigned i = 0; i < MAX_THREADS; i++) {
+            unsigned at = atomic_fetch_add_explicit(&hint, 1, memory_order_relaxed) % MAX_THREADS;
+            struct slot *slot = &torture_slots[at];
+            int unused = 0;
+            if (atomic_compare_exchange_strong_explicit(&slot->tid, &unused, (int)syscall(SYS_gettid),
+                                                        memory_order_relaxed, memory_order_relaxed)) {
+                my_slot = slot;
+                torture_at("started");
+                return;
+            }
+        }
+        sched_yield();
+    }
+}
+
+void torture_leave(void) {
+    struct slot *slot = my_slot;
+    if (slot == NULL)
+        return;
+    my_slot = NULL;
+    atomic_fetch_add_explicit(&torture_ended.progress,
+                              atomic_exchange_explicit(&slot->progress, 0, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&torture_ended.checks, atomic_exchange_explicit(&slot->checks, 0, memory_order_relaxed),
+                              memory_order_relaxed);
+    atomic_store_explicit(&slot->tid, 0, memory_order_relaxed);
+}
+
+void torture_forked(void) {
+    for (unsigned i = 0; i < MAX_THREADS; i++)
+        if (&torture_slots[i] != my_slot)
+            atomic_store_explicit(&torture_slots[i].tid, 0, memory_order_relaxed);
+    if (my_slot != NULL)
+        atomic_store_explicit(&my_slot->tid, (int)syscall(SYS_gettid), memory_order_relaxed);
+    atomic_store(&n_failures, 0);
+}
+
+/* ---- checks ---- */
+void torture_fail(const char *file, int line, const char *format, ...) {
+    unsigned before = atomic_fetch_add_explicit(&n_failures, 1, memory_order_relaxed);
+    if (before < 20) {
+        char text[512];
+        va_list args;
+        va_start(args, format);
+        vsnprintf(text, sizeof text, format, args);
+        va_end(args);
+        dprintf(STDOUT_FILENO, "# FAILED %s:%d (%s, seed %llu, thread %d): %s\n", file, line, torture_now_name(),
+                (unsigned long long)torture_now_seed(), (int)syscall(SYS_gettid), text);
+    }
+    if (torture_fatal)
+        torture_hung(getpid(), "failed check");
+}
+
+void torture_note(const char *format, ...) {
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    dprintf(STDOUT_FILENO, "#   %s\n", text);
+}
+
+unsigned torture_failures(void) {
+    return atomic_load_explicit(&n_failures, memory_order_relaxed);
+}
+
+uint64_t torture_checks(void) {
+    uint64_t n = atomic_load_explicit(&torture_ended.checks, memory_order_relaxed);
+    for (unsigned i = 0; i < MAX_THREADS; i++)
+        n += atomic_load_explicit(&torture_slots[i].checks, memory_order_relaxed);
+    return n;
+}
+
+/* ---- threads ---- */
+void thread_attr_small(pthread_attr_t *attr) {
+    CHECK_OK(pthread_attr_init(attr));
+    CHECK_OK(pthread_attr_setstacksize(attr, HAVE_TSAN || HAVE_ASAN ? 1024 * 1024 : 192 * 1024));
+}
+
+static void worker_left(void *argument) {
+    struct worker *w = argument;
+    torture_leave();
+    atomic_store_explicit(&w->running, false, memory_order_relaxed);
+}
+
+static void *worker_main(void *argument) {
+    struct worker *w = argument;
+    torture_enter();
+    atomic_store_explicit(&w->tid, (int)syscall(SYS_gettid), memory_order_relaxed);
+    pthread_cleanup_push(worker_left, w);
+    w->body(w);
+    pthread_cleanup_pop(1);
+    return NULL;
+}
+
+void worker_start(struct worker *w) {
+    pthread_attr_t attr;
+    thread_attr_small(&attr);
+    atomic_store_explicit(&w->tid, 0, memory_order_relaxed);
+    atomic_store_explicit(&w->running, true, memory_order_relaxed);
+    int error = pthread_create(&w->id, &attr, worker_main, w);
+    if (error != 0) {
+        torture_fail(__FILE_NAME__, __LINE__, "pthread_create: %s", strerror(error));
+        abort(); /* the torture would wait for a thread that does not exist */
+    }
+    pthread_attr_destroy(&attr);
+}
+
+void *worker_join(struct worker *w) {
+    void *result = NULL;
+    CHECK_OK(pthread_join(w->id, &result));
+    return result;
+}
+
+bool worker_more(struct worker *w) {
+    if (w->left == 0 || atomic_load_explicit(&w->run->stop, memory_order_relaxed))
+        return false;
+    w->left--;
+    return true;
+}
+
+void team_start(struct team *team, struct run *run, unsigned n, void (*body)(struct worker *), void *shared) {
+    static atomic_uint n_teams; /* each team draws other numbers */
+    uint64_t stream = (uint64_t)atomic_fetch_add_explicit(&n_teams, 1, memory_order_relaxed) << 20;
+    team->n = n;
+    team->run = run;
+    team->workers = calloc(n, sizeof *team->workers);
+    for (unsigned i = 0; i < n; i++) {
+        struct worker *w = &team->workers[i];
+        w->index = i;
+        w->left = run->ops / n + 1;
+        w->run = run;
+        w->shared = shared;
+        w->body = body;
+        rng_seed(&w->rng, run->seed, stream + i);
+    }
+    for (unsigned i = 0; i < n; i++)
+        worker_start(&team->workers[i]);
+}
+
+void team_join(struct team *team) {
+    for (unsigned i = 0; i < team->n; i++) {
+        AT("join");
+        worker_join(&team->workers[i]);
+        DID();
+    }
+}
+
+uint64_t team_sum(const struct team *team, unsigned count) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < team->n; i++)
+        sum += team->workers[i].n[count];
+    return sum;
+}
+
+void team_free(struct team *team) {
+    free(team->workers);
+    team->workers = NULL;
+}
+
+void team_whole(struct run *run, unsigned n, void (*body)(struct worker *), void *shared, uint64_t *sums) {
+    struct team team;
+    team_start(&team, run, n, body, shared);
+    team_join(&team);
+    for (unsigned i = 0; sums != NULL && i < 4; i++)
+        sums[i] = team_sum(&team, i);
+    team_free(&team);
+}
+
+/* ---- time ---- */
+uint64_t now_ns(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+struct timespec deadline_in(clockid_t clock, uint64_t ns) {
+    uint64_t at = now_ns(clock) + ns;
+    return (struct timespec){.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)};
+}
+
+bool deadline_passed(clockid_t clock, const struct timespec *deadline) {
+    return now_ns(clock) >= (uint64_t)deadline->tv_sec * NS_PER_S + (uint64_t)deadline->tv_nsec;
+}
+
+void sleep_ns(uint64_t ns) {
+    struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+    nanosleep(&t, NULL);
+}
+
+void busy(unsigned turns) {
+    for (unsigned i = 0; i < turns; i++)
+        atomic_signal_fence(memory_order_seq_cst);
+}
+
+void think(struct worker *w) {
+    unsigned r = rng_below(&w->rng, 256);
+    if (r == 0)
+        sleep_ns(1000 + rng_below(&w->rng, 100000));
+    else if (r < 24)
+        sched_yield();
+    else if (r < 128)
+        busy(rng_below(&w->rng, 500));
+}
+
+void think_cs(struct worker *w) {
+    unsigned r = rng_below(&w->rng, 512);
+    if (r == 0)
+        sleep_ns(1000 + rng_below(&w->rng, 50000));
+    else if (r < 24)
+        sched_yield();
+    else if (r < 256)
+        busy(rng_below(&w->rng, 300));
+}
+
+enum reach random_deadline(struct worker *w, clockid_t clock, struct timespec *deadline) {
+    unsigned r = rng_below(&w->rng, 8);
+    if (r == 0) {
+        *deadline = deadline_in(clock, 0);
+        deadline->tv_sec -= (time_t)(1 + rng_below(&w->rng, 1000));
+        return REACH_PAST;
+    }
+    if (r < 5) {
+        *deadline = deadline_in(clock, rng_below(&w->rng, 150000));
+        return REACH_SHORT;
+    }
+    *deadline = deadline_in(clock, FAR_NS);
+    return REACH_FAR;
+}
+
+/* ---- meeting ---- */
+void meeting_init(struct meeting *meeting, unsigned n) {
+    atomic_init(&meeting->arrived, 0);
+    atomic_init(&meeting->round, 0);
+    meeting->n = n;
+}
+
+void meeting_wait(struct meeting *meeting) {
+    unsigned round = atomic_load_explicit(&meeting->round, memory_order_acquire);
+    /* acq_rel: the last to arrive has seen what all the others did, and its store below passes that on. */
+    if (atomic_fetch_add_explicit(&meeting->arrived, 1, memory_order_acq_rel) + 1 == meeting->n) {
+        atomic_store_explicit(&meeting->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&meeting->round, round + 1, memory_order_release);
+        return;
+    }
+    for (unsigned i = 0; atomic_load_explicit(&meeting->round, memory_order_acquire) == round; i++)
+        if (i < 200)
+            sched_yield();
+        else
+            sleep_ns(50000);
+}
