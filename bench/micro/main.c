@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * subutai-bench KIND --threads N [...]: one run of one kind, one line of JSON on stdout.
+ *
+ * Exit status: 0 the run's invariants hold; 1 they do not, or the run did not end in time; 2 wrong arguments.
+ * The clocks are read by the last worker itself, so that neither thread creation nor exit is measured; CPU time is
+ * the process's, so that service threads of an engine count.
+ */
+#include "bench.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct bench_kind *const kinds[] = {
+    &bench_uncontended,   &bench_contended,    &bench_barrier, &bench_broadcast, &bench_turn_ring,
+    &bench_bounded_queue, &bench_signal_storm, &bench_rwlock,  &bench_semaphore, &bench_long_wait,
+    &bench_yield,
+};
+#define N_KINDS (sizeof kinds / sizeof *kinds)
+
+static struct bench bench;
+static const struct bench_kind *kind;
+static int gate[2], done[2]; /* pipes: the gate opens by end-of-file, done carries one byte from the last worker */
+static atomic_int n_at_gate, n_finished;
+static uint64_t start_wall_ns, start_cpu_ns, end_wall_ns, end_cpu_ns;
+static double turns_per_ns; /* of the loop in spin_turns */
+
+_Noreturn void bench_fail(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "subutai-bench %s: ", kind != NULL ? kind->name : "");
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    _exit(1);
+}
+
+_Noreturn static void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn static void refuse(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fputs("subutai-bench: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    exit(2);
+}
+
+void bench_check_equal(const char *what, uint64_t got, uint64_t want) {
+    if (got != want)
+        bench_fail("invariant violated: %s is %" PRIu64 ", must be %" PRIu64, what, got, want);
+}
+
+void *bench_alloc(size_t n, size_t size) {
+    size_t bytes = (n * size + BENCH_LINE - 1) / BENCH_LINE * BENCH_LINE;
+    void *memory = aligned_alloc(BENCH_LINE, bytes);
+    if (memory == NULL)
+        bench_fail("out of memory");
+    return memset(memory, 0, bytes);
+}
+
+uint64_t bench_total_ops(const struct bench *b) {
+    uint64_t total = 0;
+    for (int i = 0; i < b->n_workers; i++)
+        total += b->workers[i].ops;
+    return total;
+}
+
+int bench_n_threads(const struct bench *b) {
+    return b->threads;
+}
+
+static uint64_t clock_ns(clockid_t clock) {
+    struct timespec t;
+    if (clock_gettime(clock, &t) != 0)
+        bench_fail("clock_gettime: %s", strerror(errno));
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline void spin_turns(uint64_t turns) {
+    for (; turns > 0; turns--)
+        __asm__ volatile("");
+}
+
+/* The fastest of many short trials: a trial that was interrupted only seems slow. */
+static void calibrate(void) {
+    const uint64_t turns = 100000;
+    uint64_t best_ns = UINT64_MAX;
+    for (int i = 0; i < 50; i++) {
+        uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+        spin_turns(turns);
+        uint64_t took = clock_ns(CLOCK_MONOTONIC) - begin;
+        best_ns = took < best_ns ? took : best_ns;
+    }
+    turns_per_ns = (double)turns / (double)(best_ns > 0 ? best_ns : 1);
+}
+
+void bench_busy_ns(uint64_t ns) {
+    if (ns != 0)
+        spin_turns((uint64_t)((double)ns * turns_per_ns));
+}
+
+static void *worker_main(void *argument) {
+    struct bench_worker *w = argument;
+    char byte;
+    ssize_t n;
+    atomic_fetch_add(&n_at_gate, 1);
+    while ((n = read(gate[0], &byte, 1)) < 0 && errno == EINTR)
+        ;
+    if (n != 0)
+        bench_fail("start gate: %s", strerror(errno));
+    kind->worker(&bench, w);
+    /* acq_rel: the last worker, and the main thread after the byte, see what every worker wrote. */
+    if (atomic_fetch_add_explicit(&n_finished, 1, memory_order_acq_rel) + 1 == bench.n_workers) {
+        end_wall_ns = clock_ns(CLOCK_MONOTONIC);
+        end_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+        if (write(done[1], "", 1) != 1)
+            bench_fail("end of the run: %s", strerror(errno));
+    }
+    return NULL;
+}
+
+/* True if the last worker has finished within that time. */
+static bool finished_within(double seconds) {
+    struct pollfd poll_done = {.fd = done[0], .events = POLLIN};
+    uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
+    for (;;) {
+        uint64_t now = clock_ns(CLOCK_MONOTONIC);
+        int left_ms = now < deadline ? (int)((deadline - now + 999999) / 1000000) : 0;
+        int n = poll(&poll_done, 1, left_ms);
+        if (n > 0)
+            return true;
+        if (n < 0 && errno != EINTR)
+            bench_fail("poll: %s", strerror(errno));
+        if (n == 0 && left_ms == 0)
+            return false;
+    }
+}
+
+static void run(double limit_seconds) {
+    if (pipe(gate) != 0 || pipe(done) != 0)
+        bench_fail("pipe: %s", strerror(errno));
+    if (bench.cs_ns != 0 || bench.think_ns != 0)
+        calibrate();
+    bench.n_workers = kind->n_workers(&bench);
+    bench.workers = bench_alloc((size_t)bench.n_workers, sizeof *bench.workers);
+    kind->setup(&bench);
+    for (int i = 0; i < bench.n_workers; i++) {
+        bench.workers[i].id = i;
+        bench_must(pthread_create(&bench.workers[i].thread, NULL, worker_main, &bench.workers[i]), "pthread_create");
+    }
+    while (atomic_load(&n_at_gate) < bench.n_workers)
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    start_wall_ns = clock_ns(CLOCK_MONOTONIC);
+    close(gate[1]);
+    bool finished = !bench.by_ops && finished_within(bench.seconds);
+    if (!finished && !bench.by_ops)
+        atomic_store(&bench.stop, true);
+    if (!finished && !finished_within(limit_seconds))
+        bench_fail("hang: %d of %d threads have not finished %g s after they should have",
+                   bench.n_workers - atomic_load(&n_finished), bench.n_workers, limit_seconds);
+    for (int i = 0; i < bench.n_workers; i++)
+        bench_must(pthread_join(bench.workers[i].thread, NULL), "pthread_join");
+}
+
+/* Of this program's own memory image; getrusage's figure starts with that of whoever started it. */
+static long peak_kib(void) {
+    long kib = -1;
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL && sscanf(line, "VmHWM: %ld", &kib) != 1)
+        ;
+    if (status == NULL || kib < 0)
+        bench_fail("/proc/self/status tells no VmHWM");
+    fclose(status);
+    return kib;
+}
+
+static void report(uint64_t ops) {
+    uint64_t wall_ns = end_wall_ns - start_wall_ns;
+    if (ops == 0)
+        bench_fail("no operation was done");
+    printf("{\"kind\":\"%s\",\"threads\":%d,\"ops\":%" PRIu64 ",\"wall_ns\":%" PRIu64 ",\"cpu_ns\":%" PRIu64
+           ",\"ns_per_op\":%.3f,\"peak_kib\":%ld",
+           kind->name, bench.threads, ops, wall_ns, end_cpu_ns - start_cpu_ns, (double)wall_ns / (double)ops,
+           peak_kib());
+    if (kind->uses & BENCH_FAIRNESS) {
+        uint64_t min = UINT64_MAX, max = 0;
+        for (int i = 0; i < bench.n_workers; i++) {
+            min = bench.workers[i].ops < min ? bench.workers[i].ops : min;
+            max = bench.workers[i].ops > max ? bench.workers[i].ops : max;
+        }
+        printf(",\"ops_min\":%" PRIu64 ",\"ops_max\":%" PRIu64, min, max);
+    }
+    puts("}");
+    if (fflush(stdout) != 0)
+        bench_fail("standard output: %s", strerror(errno));
+}
+
+static void list_kinds(void) {
+    for (size_t i = 0; i < N_KINDS; i++)
+        puts(kinds[i]->name);
+}
+
+static void help(void) {
+    puts("usage: subutai-bench KIND --threads N [--cs-ns NS] [--think-ns NS] [--write-percent P]\n"
+         "                     [--seconds S | --ops N] [--limit S]\n"
+         "       subutai-bench --list\n"
+         "Runs one kind of synchronization and prints one line of JSON.\n"
+         "  --threads N        threads (default 2)\n"
+         "  --cs-ns NS         busy time inside the critical section (default 0)\n"
+         "  --think-ns NS      busy time outside it (default 0)\n"
+         "  --write-percent P  share of write locks (rwlock only, default 10)\n"
+         "  --seconds S        run time (default 0.3)\n"
+         "  --ops N            run until N operations are done instead\n"
+         "  --limit S          seconds after which a run counts as hung (default 60)\n"
+         "KIND, and what one operation is:");
+    for (size_t i = 0; i < N_KINDS; i++)
+        printf("  %-18s %s\n", kinds[i]->name, kinds[i]->operation);
+}
+
+static const struct bench_kind *find_kind(const char *name) {
+    for (size_t i = 0; i < N_KINDS; i++)
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    char legal[512] = "";
+    for (size_t i = 0; i < N_KINDS; i++) {
+        strcat(legal, i == 0 ? "" : ", ");
+        strcat(legal, kinds[i]->name);
+    }
+    refuse("unknown kind '%s' (legal: %s)", name, legal);
+}
+
+static double parse_number(const char *option, const char *text, double min, double max, bool whole) {
+    char *end;
+    errno = 0;
+    double value = text != NULL && *text != '\0' ? strtod(text, &end) : (end = (char *)"?", 0);
+    if (*end != '\0' || errno != 0 || !(value >= min && value <= max) || (whole && value != (double)(uint64_t)value))
+        refuse("%s: illegal value '%s' (legal: %s%.12g to %.12g)", option, text != NULL ? text : "",
+               whole ? "whole numbers, " : "", min, max);
+    return value;
+}
+
+int main(int argc, char **argv) {
+    double limit_seconds = 60;
+    bench.threads = 2;
+    bench.seconds = 0.3;
+    bench.write_percent = 10;
+    if (argc < 2)
+        refuse("no kind given (subutai-bench --help)");
+    if (strcmp(argv[1], "--list") == 0 || strcmp(argv[1], "--help") == 0) {
+        argv[1][2] == 'l' ? list_kinds() : help();
+        return 0;
+    }
+    const struct bench_kind *wanted = find_kind(argv[1]);
+    for (int i = 2; i < argc; i += 2) {
+        const char *option = argv[i], *text = argv[i + 1]; /* argv[argc] is NULL: a missing value */
+        if (strcmp(option, "--threads") == 0)
+            bench.threads = (int)parse_number(option, text, 1, 10000, true);
+        else if (strcmp(option, "--cs-ns") == 0)
+            bench.cs_ns = (uint64_t)parse_number(option, text, 0, 1e9, true);
+        else if (strcmp(option, "--think-ns") == 0)
+            bench.think_ns = (uint64_t)parse_number(option, text, 0, 1e9, true);
+        else if (strcmp(option, "--write-percent") == 0)
+            bench.write_percent = (unsigned)parse_number(option, text, 0, 100, true);
+        else if (strcmp(option, "--seconds") == 0)
+            bench.seconds = parse_number(option, text, 0.001, 86400, false), bench.by_ops = false;
+        else if (strcmp(option, "--ops") == 0)
+            bench.ops_asked = (uint64_t)parse_number(option, text, 1, 1e12, true), bench.by_ops = true;
+        else if (strcmp(option, "--limit") == 0)
+            limit_seconds = parse_number(option, text, 0.1, 86400, false);
+        else
+            refuse("unknown option '%s' (legal: --threads, --cs-ns, --think-ns, --write-percent, --seconds, --ops, "
+                   "--limit)",
+                   option);
+    }
+    if ((bench.cs_ns != 0 && !(wanted->uses & BENCH_CS)) || (bench.think_ns != 0 && !(wanted->uses & BENCH_THINK)) ||
+        (bench.write_percent != 10 && !(wanted->uses & BENCH_WRITES)))
+        refuse("%s has no%s%s%s", wanted->name, wanted->uses & BENCH_CS ? "" : " --cs-ns",
+               wanted->uses & BENCH_THINK ? "" : " --think-ns", wanted->uses & BENCH_WRITES ? "" : " --write-percent");
+    kind = wanted;
+    run(limit_seconds);
+    report(kind->finish(&bench));
+    return 0;
+}
