@@ -269,7 +269,8 @@ struct timespec deadline_in(clockid_t clock, uint64_t ns) {
 }
 
 bool deadline_passed(clockid_t clock, const struct timespec *deadline) {
-    return now_ns(clock) >= (uint64_t)deadline->tv_sec * NS_PER_S + (uint64_t)deadline->tv_nsec;
+    /* Signed: the monotonic clock starts with the machine, so a deadline in the past may be before its zero. */
+    return (int64_t)now_ns(clock) >= (int64_t)deadline->tv_sec * (int64_t)NS_PER_S + deadline->tv_nsec;
 }
 
 void sleep_ns(uint64_t ns) {
