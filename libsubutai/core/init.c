@@ -42,6 +42,7 @@ struct sbt_layout sbt_layout = {
 const struct sbt_engine *const sbt_engine_table[SBT_N_ENGINES] = {
     [SBT_ENGINE_GLIBC] = &sbt_engine_glibc,
     [SBT_ENGINE_DIRECT] = &sbt_engine_direct,
+    [SBT_ENGINE_NI] = &sbt_engine_ni,
 };
 
 /* A sanitizer's own mutex, thread and memory model is built on glibc's functions. Present if the program has it. */

@@ -7,25 +7,79 @@
 
 #include <string.h>
 
-static const char *const engine_names[] = {"glibc", "direct", NULL};
+static const char *const engine_names[] = {"glibc", "direct", "ni", NULL};
 static const char *const engine_help[] = {
     "pass-through to the C library: the base line",
     "software engine: state in place, waiters in a parking lot, adaptive waiting",
+    "the paper's synchronization hardware, emulated to every memory access",
 };
+static const char *const service_names[] = {"dedicated", "inline", NULL};
+static const char *const service_help[] = {
+    "threads of their own step the NIs",
+    "the thread that asks steps the NI itself",
+};
+static const char *const control_full_names[] = {"evict", "software", NULL};
+static const char *const control_full_help[] = {
+    "an idle object gives up its element and gets another at its next use",
+    "the object is served in software, as in the paper",
+};
+static const char *const queue_full_names[] = {"hold", "again", NULL};
+static const char *const queue_full_help[] = {
+    "the request stays in the network until an element is free",
+    "the operation fails with EAGAIN, as in the paper",
+};
+static const char *const stats_names[] = {"off", "text", "json", NULL};
+static const char *const stats_help[] = {"nothing", "tables", "one JSON object"};
 
 const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
     [SBT_OPT_ENGINE] = {"engine", "SUBUTAI_ENGINE", SBT_OPTION_ENUM, "direct", 0, 0, engine_names, engine_help, "NAME",
-                        "engine that serves the synchronization objects"},
+                        "engine that serves the synchronization objects", NULL, NULL},
     [SBT_OPT_VERBOSE] = {"verbose", "SUBUTAI_VERBOSE", SBT_OPTION_UINT, "1", 0, 3, NULL, NULL, "N",
-                         "0 says nothing, 1 says when the library steps aside, 2 what it serves, 3 debugging"},
+                         "0 says nothing, 1 says when the library steps aside, 2 what it serves, 3 debugging", NULL,
+                         NULL},
     [SBT_OPT_CHILDREN] = {"children", "SUBUTAI_CHILDREN", SBT_OPTION_BOOL, "1", 0, 1, NULL, NULL, "0|1",
-                          "whether programs that the program starts are served too"},
+                          "whether programs that the program starts are served too", NULL, NULL},
     [SBT_OPT_SPIN_NS] = {"spin-ns", "SUBUTAI_SPIN_NS", SBT_OPTION_UINT, "2000", 0, 1000000, NULL, NULL, "NS",
-                         "longest busy wait in nanoseconds, while every runnable thread has a core"},
+                         "longest busy wait in nanoseconds, while every runnable thread has a core", NULL, NULL},
     [SBT_OPT_YIELDS] = {"yields", "SUBUTAI_YIELDS", SBT_OPTION_UINT, "12", 0, 100000, NULL, NULL, "N",
-                        "most sched_yield calls of one wait that switch to another thread, before it is parked"},
+                        "most sched_yield calls of one wait that switch to another thread, before it is parked", NULL,
+                        NULL},
     [SBT_OPT_LOG] = {"log", "SUBUTAI_LOG", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
-                     "append the library's messages to FILE instead of stderr"},
+                     "append the library's messages to FILE instead of stderr", NULL, NULL},
+    [SBT_OPT_MESH] = {"mesh", "SUBUTAI_MESH", SBT_OPTION_MESH, "8x8", 1, 32, NULL, NULL, "WxH",
+                      "tiles of the mesh, each with a core and an NI", "ni", NULL},
+    [SBT_OPT_MAP] = {"map", "SUBUTAI_MAP", SBT_OPTION_MAP, "linear", 0, 0, NULL, NULL, "MAP",
+                     "which tile the next thread gets, in turn: row by row, a permutation made from SEED (0 unless "
+                     "given), or the tile numbers in the file PATH, separated by white space",
+                     "ni", NULL},
+    [SBT_OPT_NI_SERVICE] = {"ni-service", "SUBUTAI_NI_SERVICE", SBT_OPTION_ENUM, "dedicated", 0, 0, service_names,
+                            service_help, "WHO", "who steps the NIs: threads of their own, or the thread that asks",
+                            "ni", NULL},
+    [SBT_OPT_NI_THREADS] = {"ni-threads", "SUBUTAI_NI_THREADS", SBT_OPTION_UINT, "0", 0, 64, NULL, NULL, "N",
+                            "threads that step the NIs; 0: one for 32 tiles, at most half the CPUs, at least one", "ni",
+                            NULL},
+    [SBT_OPT_TIME_SCALE] = {"time-scale", "SUBUTAI_TIME_SCALE", SBT_OPTION_UINT, "0", 0, 1000000, NULL, NULL, "N",
+                            "wall-clock nanoseconds for each nanosecond of the model; 0: no delay", "ni", NULL},
+    [SBT_OPT_CONTROL_ELEMENTS] = {"control-elements", "SUBUTAI_CONTROL_ELEMENTS", SBT_OPTION_UINT, "4", 1, 256, NULL,
+                                  NULL, "N", "control elements of each NI: objects it holds at a time", "ni", NULL},
+    [SBT_OPT_QUEUE_ELEMENTS] = {"queue-elements", "SUBUTAI_QUEUE_ELEMENTS", SBT_OPTION_UINT, "122", 1, 16000, NULL,
+                                NULL, "N", "queue elements of each NI: waiting threads it holds at a time", "ni", NULL},
+    [SBT_OPT_CONTROL_FULL] = {"control-full", "SUBUTAI_CONTROL_FULL", SBT_OPTION_ENUM, "evict", 0, 0,
+                              control_full_names, control_full_help, "WHAT",
+                              "without a free control element: evict an idle object, or serve the new one in software",
+                              "ni", NULL},
+    [SBT_OPT_QUEUE_FULL] = {"queue-full", "SUBUTAI_QUEUE_FULL", SBT_OPTION_ENUM, "hold", 0, 0, queue_full_names,
+                            queue_full_help, "WHAT",
+                            "without a free queue element: hold the request in the network, or fail with EAGAIN", "ni",
+                            NULL},
+    [SBT_OPT_STRICT_PAPER] = {"strict-paper", "SUBUTAI_STRICT_PAPER", SBT_OPTION_BOOL, "0", 0, 1, NULL, NULL, "0|1",
+                              "the paper's choices: --control-full software and --queue-full again", "ni", "1"},
+    [SBT_OPT_DATA_LOAD] = {"data-load", "SUBUTAI_DATA_LOAD", SBT_OPTION_UINT, "0", 0, 900, NULL, NULL, "PERMILLE",
+                           "background data traffic on each link, in thousandths of its capacity", "ni", NULL},
+    [SBT_OPT_STATS] = {"stats", "SUBUTAI_STATS", SBT_OPTION_ENUM, "off", 0, 0, stats_names, stats_help, "FORMAT",
+                       "what the engine says about itself when the program ends", "ni", "text"},
+    [SBT_OPT_STATS_FILE] = {"stats-file", "SUBUTAI_STATS_FILE", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
+                            "write that to FILE instead of stderr", "ni", NULL},
 };
 
 /* Bounded text builder: never overruns, always terminated. */
@@ -88,6 +142,36 @@ static bool parse_enum(const struct sbt_option *option, const char *text, uint64
     return false;
 }
 
+/* "WxH" to W << 16 | H; false if it is not that. Each is checked to fit 16 bits, not for its range. */
+static bool parse_mesh(const char *text, uint64_t *value) {
+    char width[8];
+    uint64_t w, h;
+    size_t n = strcspn(text, "x");
+    if (n >= sizeof width || text[n] == '\0')
+        return false;
+    memcpy(width, text, n);
+    width[n] = '\0';
+    if (!parse_uint(width, &w) || !parse_uint(text + n + 1, &h) || w > UINT16_MAX || h > UINT16_MAX)
+        return false;
+    *value = w << 16 | h;
+    return true;
+}
+
+static bool mesh_in_range(const struct sbt_option *option, uint64_t value) {
+    uint64_t w = value >> 16, h = value & UINT16_MAX;
+    return w >= option->min && w <= option->max && h >= option->min && h <= option->max;
+}
+
+/* Whether it is written as a map is: that the file is there and what it holds is for the engine to find out. */
+static bool is_map(const char *text) {
+    uint64_t seed;
+    if (strncmp(text, "random:", 7) == 0)
+        return parse_uint(text + 7, &seed);
+    if (strncmp(text, "file:", 5) == 0)
+        return text[5] != '\0';
+    return strcmp(text, "linear") == 0 || strcmp(text, "random") == 0;
+}
+
 static void describe_legal(struct text *t, const struct sbt_option *option) {
     switch (option->kind) {
     case SBT_OPTION_UINT:
@@ -105,6 +189,15 @@ static void describe_legal(struct text *t, const struct sbt_option *option) {
         break;
     case SBT_OPTION_BOOL:
         text_add(t, " (legal: 0, 1, no, yes, off, on, false, true");
+        break;
+    case SBT_OPTION_MESH:
+        text_add(t, " (legal: WxH, each ");
+        text_add_uint(t, option->min);
+        text_add(t, " to ");
+        text_add_uint(t, option->max);
+        break;
+    case SBT_OPTION_MAP:
+        text_add(t, " (legal: linear, random, random:SEED, file:PATH");
         break;
     case SBT_OPTION_STRING:
         text_add(t, " (legal: any text");
@@ -128,6 +221,15 @@ bool sbt_option_parse(const struct sbt_option *option, const char *who, const ch
         break;
     case SBT_OPTION_BOOL:
         ok = parse_bool(text, &value->u);
+        break;
+    case SBT_OPTION_MESH:
+        ok = parse_mesh(text, &value->u);
+        complaint = ok ? "value out of range" : "not a mesh:";
+        ok = ok && mesh_in_range(option, value->u);
+        break;
+    case SBT_OPTION_MAP:
+        value->s = text;
+        ok = is_map(text);
         break;
     case SBT_OPTION_STRING:
         value->s = text;

@@ -18,6 +18,8 @@ enum sbt_option_kind {
     SBT_OPTION_UINT,  /* decimal number, min <= value <= max */
     SBT_OPTION_ENUM,  /* one of `legal`; the value is its index */
     SBT_OPTION_BOOL,  /* 0 or 1 (also no/yes, off/on, false/true) */
+    SBT_OPTION_MESH,  /* "WxH", each from min to max; the value is W << 16 | H */
+    SBT_OPTION_MAP,   /* which tile the next thread gets, see the table; the value is the text itself, not copied */
     SBT_OPTION_STRING /* anything; the value is the text itself, not copied */
 };
 
@@ -29,22 +31,43 @@ enum sbt_option_id {
     SBT_OPT_SPIN_NS,
     SBT_OPT_YIELDS,
     SBT_OPT_LOG,
+    SBT_OPT_MESH,
+    SBT_OPT_MAP,
+    SBT_OPT_NI_SERVICE,
+    SBT_OPT_NI_THREADS,
+    SBT_OPT_TIME_SCALE,
+    SBT_OPT_CONTROL_ELEMENTS,
+    SBT_OPT_QUEUE_ELEMENTS,
+    SBT_OPT_CONTROL_FULL,
+    SBT_OPT_QUEUE_FULL,
+    SBT_OPT_STRICT_PAPER,
+    SBT_OPT_DATA_LOAD,
+    SBT_OPT_STATS,
+    SBT_OPT_STATS_FILE,
     SBT_N_OPTIONS
 };
 
 /* Value of SBT_OPT_ENGINE: index into that option's `legal` list and into the library's engine table. */
-enum sbt_engine_id { SBT_ENGINE_GLIBC, SBT_ENGINE_DIRECT, SBT_N_ENGINES };
+enum sbt_engine_id { SBT_ENGINE_GLIBC, SBT_ENGINE_DIRECT, SBT_ENGINE_NI, SBT_N_ENGINES };
+
+/* Values of the options of SBT_ENGINE_NI that are enums. */
+enum sbt_ni_service { SBT_NI_SERVICE_DEDICATED, SBT_NI_SERVICE_INLINE };
+enum sbt_control_full { SBT_CONTROL_FULL_EVICT, SBT_CONTROL_FULL_SOFTWARE };
+enum sbt_queue_full { SBT_QUEUE_FULL_HOLD, SBT_QUEUE_FULL_AGAIN };
+enum sbt_stats_format { SBT_STATS_OFF, SBT_STATS_TEXT, SBT_STATS_JSON };
 
 struct sbt_option {
     const char *name;              /* command line name without dashes, "engine" */
     const char *env;               /* variable, "SUBUTAI_ENGINE" */
     enum sbt_option_kind kind;     /* */
     const char *default_text;      /* default as a user would write it; NULL: unset */
-    uint64_t min, max;             /* UINT only, inclusive */
+    uint64_t min, max;             /* UINT and MESH only, inclusive */
     const char *const *legal;      /* ENUM only, NULL-terminated */
     const char *const *legal_help; /* ENUM only, one line for each of `legal` */
     const char *metavar;           /* "NAME", "N", "FILE": how the value is called in --help */
     const char *help;              /* one line, no full stop */
+    const char *engine;            /* the one engine that reads it, the others ignore it; NULL: not so */
+    const char *bare_text; /* what --name alone stands for: a value must then be attached by '='; NULL: an error */
 };
 
 union sbt_option_value {

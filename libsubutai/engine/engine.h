@@ -102,5 +102,6 @@ extern const struct sbt_engine *const sbt_engine_table[SBT_N_ENGINES];
 
 extern const struct sbt_engine sbt_engine_glibc;
 extern const struct sbt_engine sbt_engine_direct;
+extern const struct sbt_engine sbt_engine_ni;
 
 #endif

@@ -14,14 +14,14 @@
 static const char *const colours[] = {"red", "green", NULL};
 static const char *const colours_help[] = {"like a rose", "like grass"};
 
-static const struct sbt_option number = {"count", "SUBUTAI_COUNT", SBT_OPTION_UINT, "7", 5, 20, NULL, NULL,
-                                         "N",     "how many"};
-static const struct sbt_option colour = {"colour", "SUBUTAI_COLOUR", SBT_OPTION_ENUM, "red",  0,
-                                         0,        colours,          colours_help,    "NAME", "which"};
-static const struct sbt_option toggle = {"flag", "SUBUTAI_FLAG", SBT_OPTION_BOOL, "0",      0, 1,
-                                         NULL,   NULL,           "0|1",           "whether"};
-static const struct sbt_option text = {"text", "SUBUTAI_TEXT", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL,
-                                       "TEXT", "what"};
+static const struct sbt_option number = {
+    "count", "SUBUTAI_COUNT", SBT_OPTION_UINT, "7", 5, 20, NULL, NULL, "N", "how many", NULL, NULL};
+static const struct sbt_option colour = {"colour", "SUBUTAI_COLOUR", SBT_OPTION_ENUM, "red",   0,    0,
+                                         colours,  colours_help,     "NAME",          "which", NULL, NULL};
+static const struct sbt_option toggle = {"flag", "SUBUTAI_FLAG", SBT_OPTION_BOOL, "0",       0,    1,
+                                         NULL,   NULL,           "0|1",           "whether", NULL, NULL};
+static const struct sbt_option text = {
+    "text", "SUBUTAI_TEXT", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "TEXT", "what", NULL, NULL};
 
 static char error[256];
 
@@ -78,8 +78,8 @@ START_TEST(uint_does_not_wrap) {
 END_TEST
 
 START_TEST(uint_bounds_are_printed_whole) {
-    const struct sbt_option wide = {"wide", "SUBUTAI_WIDE", SBT_OPTION_UINT, "1", 1, 18446744073709551615u, NULL, NULL,
-                                    "N",    "wide"};
+    const struct sbt_option wide = {
+        "wide", "SUBUTAI_WIDE", SBT_OPTION_UINT, "1", 1, 18446744073709551615u, NULL, NULL, "N", "wide", NULL, NULL};
     check_refused(&wide, "wide", "0", "wide: value out of range '0' (legal: 1 to 18446744073709551615)");
     check_value(&wide, "1000000000000000000", 1000000000000000000u);
 }
@@ -227,6 +227,7 @@ START_TEST(engines_are_in_the_order_of_their_ids) {
     const char *const *legal = sbt_option_table[SBT_OPT_ENGINE].legal;
     ck_assert_str_eq(legal[SBT_ENGINE_GLIBC], "glibc");
     ck_assert_str_eq(legal[SBT_ENGINE_DIRECT], "direct");
+    ck_assert_str_eq(legal[SBT_ENGINE_NI], "ni");
     ck_assert_ptr_null(legal[SBT_N_ENGINES]);
 }
 END_TEST
@@ -249,7 +250,7 @@ static void check_defaults(const struct sbt_options *options) {
         union sbt_option_value value = {.s = NULL};
         if (option->default_text != NULL)
             ck_assert(sbt_option_parse(option, option->name, option->default_text, &value, error, sizeof error));
-        if (option->kind == SBT_OPTION_STRING)
+        if (option->kind == SBT_OPTION_STRING || option->kind == SBT_OPTION_MAP)
             ck_assert_pstr_eq(options->value[i].s, value.s);
         else
             ck_assert_uint_eq(options->value[i].u, value.u);
@@ -294,7 +295,7 @@ START_TEST(load_names_the_variable_it_refuses) {
     char *children[] = {"SUBUTAI_CHILDREN=maybe", NULL};
     struct sbt_options options;
     ck_assert(!sbt_options_load(&options, engine, error, sizeof error));
-    ck_assert_str_eq(error, "SUBUTAI_ENGINE: unknown value 'foo' (legal: glibc, direct)");
+    ck_assert_str_eq(error, "SUBUTAI_ENGINE: unknown value 'foo' (legal: glibc, direct, ni)");
     ck_assert(!sbt_options_load(&options, verbose, error, sizeof error));
     ck_assert_str_eq(error, "SUBUTAI_VERBOSE: value out of range '4' (legal: 0 to 3)");
     ck_assert(!sbt_options_load(&options, children, error, sizeof error));
