@@ -19,7 +19,7 @@ void settings_set(struct settings *settings, const struct sbt_option *option, co
 }
 
 _Noreturn static void refuse_option(const struct args *args, const char *given) {
-    char legal[1024];
+    char legal[1536];
     size_t n = 0;
     for (const struct own_option *o = args->command->options; o->name != NULL && n < sizeof legal; o++)
         n += (size_t)snprintf(legal + n, sizeof legal - n, "--%s, ", o->name);
@@ -46,7 +46,11 @@ static bool library_option(struct args *args, const char *word, const char *name
     char context[64];
     snprintf(context, sizeof context, "%s: ", args->command->name);
     if (option != NULL) {
-        settings_set(args->settings, option, context, take_value(args, word, attached, option->metavar));
+        /* Where the value may be missing the next word cannot be it. */
+        const char *text = option->bare_text != NULL && attached == NULL
+                               ? option->bare_text
+                               : take_value(args, word, attached, option->metavar);
+        settings_set(args->settings, option, context, text);
         return true;
     }
     if (strncmp(name, "no-", 3) != 0 || (option = sbt_option_find(name + 3)) == NULL || option->kind != SBT_OPTION_BOOL)

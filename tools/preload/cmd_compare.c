@@ -33,7 +33,7 @@ enum {
 };
 static const struct own_option compare_options[] = {
     [COMPARE_ENGINES] = {0, "engines", "LIST",
-                         "engines with settings of their own, e.g. native,glibc,direct:yields=0; "
+                         "engines with settings of their own, e.g. native,glibc,ni:service=inline,scale=0; "
                          "the first is the base of the ratios (default glibc,direct)"},
     [COMPARE_RUNS] = {0, "runs", "N", "measured runs of each engine (default 7)"},
     [COMPARE_WARMUP] = {0, "warmup", "N", "runs of each engine before those (default 1)"},

@@ -54,6 +54,10 @@ char *cmd_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* help.c */
 void help_program(void);
 void help_command(const struct command *command);
+/* `left` in the left column, `text` folded at blanks in the right one. */
+void help_entry(const char *left, const char *text);
+/* The option's help with its legal values, one line, allocated. */
+char *help_of_option(const struct sbt_option *option);
 extern const struct command *const all_commands[]; /* main.c, NULL-terminated */
 
 /* args.c: a cursor over a subcommand's command line. */

@@ -23,25 +23,50 @@ static void start_engine(const struct args *args, struct contender *c, char *nam
     cmd_refuse("%s: --engines: unknown engine '%s' (legal: %snative)", args->command->name, name, legal);
 }
 
+_Noreturn static void refuse_setting(const struct args *args, const char *key) {
+    char legal[1024];
+    size_t n = 0;
+    for (size_t i = 0; i < SBT_N_OPTIONS && n < sizeof legal; i++)
+        if (i != SBT_OPT_ENGINE)
+            n += (size_t)snprintf(legal + n, sizeof legal - n, "%s%s", n > 0 ? ", " : "", sbt_option_table[i].name);
+    cmd_refuse("%s: --engines: unknown setting '%s' (legal: %s)", args->command->name, key, legal);
+}
+
+/* Whether `key` is what follows one of the dashes of `name`. */
+static bool is_last_part(const char *key, const char *name) {
+    size_t n_key = strlen(key), n_name = strlen(name);
+    return n_key > 0 && n_key < n_name && name[n_name - n_key - 1] == '-' && strcmp(name + n_name - n_key, key) == 0;
+}
+
+/* The option that `key` names: by its whole name, or by the last part of the name if no other option ends in it. */
+static const struct sbt_option *find_setting(const struct args *args, const char *key) {
+    const struct sbt_option *found = sbt_option_find(key);
+    char legal[1024];
+    size_t n_found = 0, n = 0;
+    for (size_t i = 0; found == NULL && i < SBT_N_OPTIONS && n < sizeof legal; i++)
+        if (is_last_part(key, sbt_option_table[i].name))
+            n += (size_t)snprintf(legal + n, sizeof legal - n, "%s%s", n_found++ > 0 ? ", " : "",
+                                  sbt_option_table[i].name);
+    if (n_found > 1)
+        cmd_refuse("%s: --engines: setting '%s' can be more than one option (legal: %s)", args->command->name, key,
+                   legal);
+    if (n_found == 1)
+        found = sbt_option_find(legal);
+    if (found == NULL || found == &sbt_option_table[SBT_OPT_ENGINE])
+        refuse_setting(args, key);
+    return found;
+}
+
 static void add_setting(const struct args *args, struct contender *c, char *setting) {
     char *value = strchr(setting, '=');
     if (value == NULL)
         cmd_refuse("%s: --engines: '%s' is not a setting (legal: OPTION=VALUE)", args->command->name, setting);
-    *value++ = '\0';
-    const struct sbt_option *option = sbt_option_find(setting);
     if (c->native)
         cmd_refuse("%s: --engines: native takes no settings", args->command->name);
-    if (option == NULL || option == &sbt_option_table[SBT_OPT_ENGINE]) {
-        char legal[512];
-        size_t n = 0;
-        for (size_t i = 0; i < SBT_N_OPTIONS && n < sizeof legal; i++)
-            if (i != SBT_OPT_ENGINE)
-                n += (size_t)snprintf(legal + n, sizeof legal - n, "%s%s", n > 0 ? ", " : "", sbt_option_table[i].name);
-        cmd_refuse("%s: --engines: unknown setting '%s' (legal: %s)", args->command->name, setting, legal);
-    }
+    *value++ = '\0';
     char context[64];
     snprintf(context, sizeof context, "%s: --engines: ", args->command->name);
-    settings_set(&c->settings, option, context, value);
+    settings_set(&c->settings, find_setting(args, setting), context, value);
 }
 
 size_t contenders_parse(const struct args *args, const char *text, struct contender list[static MAX_CONTENDERS]) {
@@ -54,8 +79,7 @@ size_t contenders_parse(const struct args *args, const char *text, struct conten
             if (n == 0)
                 cmd_refuse("%s: --engines: the setting '%s' has no engine before it (legal: NAME:OPTION=VALUE)",
                            args->command->name, element);
-            char *label = cmd_format("%s%c%s", list[n - 1].label, strchr(list[n - 1].label, ':') ? ',' : ':', element);
-            list[n - 1].label = label;
+            list[n - 1].label = cmd_format("%s,%s", list[n - 1].label, element);
             add_setting(args, &list[n - 1], element);
             continue;
         }
