@@ -20,6 +20,7 @@ bench() {
 
 printf '%s\n' 300 100 200 500 400 >glibc
 printf '%s\n' 50 100 80 >direct
+printf '%s\n' 60 >ni
 bench contended --threads 4 --runs 3 --json
 check "exit 0" is "$status" 0
 check "one object per engine and line" is "$(wc -l <<<"$out")" 2
@@ -44,6 +45,8 @@ bench barrier --runs 1 --threads 2,16 --cs 5 --think 7 --write-percent 3 --secon
 check "options are handed on" is "$(tr '\n' ';' <calls)" \
     "$(printf 'glibc barrier --threads %d --cs-ns 5 --think-ns 7 --write-percent 3 --seconds 0.5;' 2 16)"
 check "the table has a row for each" matches "$out" $'barrier +2  glibc +300.0.*\n.*barrier +16  glibc +100.0'
+bench barrier --runs 1 --engines glibc,ni:service=inline,scale=0 --json
+check "settings of ni, and its label" json '[.[].engine] == ["glibc", "ni:service=inline,scale=0"]'
 bench --list
 check "--list" is "$out" $'barrier\tall wait for all\ncontended'
 

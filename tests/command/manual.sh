@@ -11,12 +11,33 @@ check "--help" is "$status" 0
 help=$out
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' <<<"$out")
 check "there are five commands" is "$(wc -w <<<"$commands")" 5
-for engine in $("$SUBUTAI" engines | cut -d' ' -f1); do
+engines=$("$SUBUTAI" engines --json | jq -r .engine)
+for engine in $engines; do
     check "--help names engine $engine" matches "$help" $'\n'"  $engine "
     check "the manual names engine $engine" grep -q "^.Cm $engine" "$manual"
 done
 subutai engines --json
-check "engines --json: one is the default" json 'length >= 2 and (map(select(.default)) | length == 1)'
+check "engines --json: one is the default" json 'length >= 3 and (map(select(.default)) | length == 1)'
+check "with the options that it alone reads" json 'map({(.engine): [.options[].option]}) | add | .glibc == [] and
+    .direct == [] and (.ni | length == 13 and index("mesh") == 0 and index("stats-file") == 12)'
+check "and their defaults" json '.[] | select(.engine == "ni").options | map({(.option): .default}) | add |
+    .mesh == "8x8" and ."queue-elements" == "122" and ."stats-file" == null'
+# Of each: the default as the manual and --help have it, and as engines lists it.
+subutai engines
+listed=$out
+help=$("$SUBUTAI" run --help | tr -s ' \n' ' ')
+while IFS=$'\t' read -r name variable default description; do
+    check "engines lists $name=$default" matches $'\n'"$listed" $'\n'"  $name=${default#-} +[a-z]"
+    block=$(sed -n "/^\.It .*Fl -$name /,/^\.[IE][tl]/p" "$manual")
+    check "the manual has the variable of $name" matches "$block" "Ev ${variable} [;.:]"
+    if [[ $default != - ]]; then
+        check "the manual has the default of $name" \
+            matches "$block" "default ${default}[., ]|$default"$'\n'"\(the default\)"
+        check "--help has the default of $name" \
+            matches "$help" "--$name[^;]*; [^[]*default ${default}[^[]*\[${variable}\]"
+    fi
+    check "--help describes $name" matches "$help" "--$name[^ ]* [^-]*${description:0:40}"
+done < <("$SUBUTAI" engines --json | jq -r '.options[] | [.option, .variable, .default // "-", .description] | @tsv')
 
 for name in $commands; do
     subutai "$name" --help
@@ -33,7 +54,7 @@ for name in $commands; do
     done
 done
 for option in $(sed -nE 's/^\.It .*Fl -([a-z-]+).*/\1/p' "$manual" | sort -u); do
-    check "--$option of the manual exists" grep -qE "^  (-., )?--$option( |\$)" <(for name in $commands; do
+    check "--$option of the manual exists" grep -qE "^  (-., )?--$option( |\[|\$)" <(for name in $commands; do
         "$SUBUTAI" "$name" --help
     done)
 done
@@ -65,7 +86,7 @@ check "completes the commands" is "$out" "$(printf '%s\n' --help --version $comm
 complete_words co
 check "completes a command" is "$out" "compare "
 complete_words run --engine ''
-check "completes engines" is "$out" "$("$SUBUTAI" engines | cut -d' ' -f1 | sort | tr '\n' ' ')"
+check "completes engines" is "$out" "$(sort <<<"$engines" | tr '\n' ' ')"
 complete_words run --engine = di
 check "completes --engine=di" is "$out" "direct "
 complete_words compare --engines glibc,na
@@ -73,7 +94,33 @@ check "completes the last of a list" is "$out" "glibc,native "
 complete_words compare --ru
 check "completes an option" is "$out" "--runs "
 complete_words run --no
-check "completes a negated option" is "$out" "--no-children "
+check "completes a negated option" is "$out" "--no-children --no-strict-paper "
+complete_words run --sta
+check "completes an option that may stand alone" is "$out" "--stats --stats-file "
+complete_words run --stats = ''
+check "completes its values" is "$out" "json off text "
+complete_words run --queue-full ''
+check "completes the values of an option" is "$out" "again hold "
+complete_words run --map r
+check "completes a map" is "$out" "random "
+complete_words run --mesh ''
+check "offers nothing for a mesh" is "$out" " "
+: >tiles.txt
+complete_words run --stats-file tiles.t
+check "completes a file" is "$out" "tiles.txt "
+# As bash splits it.
+complete_words compare --engines glibc,ni : ser
+check "completes a setting by its last part" is "$out" "service= "
+complete_words compare --engines ni : service = inline,ni-
+check "completes a setting after another" is "$out" "inline,ni-service= inline,ni-threads= "
+complete_words compare --engines ni : service = ''
+check "completes a setting's values" is "$out" "dedicated inline "
+complete_words bench --engines = ni : queue-full = a
+check "also after --engines=" is "$out" "again "
+complete_words compare --engines ni : service = inline,scale = 0,di
+check "completes an engine after settings" is "$out" "0,direct "
+complete_words compare --engines ni:service=inline,sc
+check "completes a list that is in one piece" is "$out" "ni:service=inline,scale= "
 complete_words bench turn
 check "completes a kind" is "$out" "turn-ring "
 complete_words bench --threads ''
@@ -82,6 +129,12 @@ complete_words run --engine direct ls
 check "completes a program after the options" matches "$out" '(^| )ls '
 complete_words run --no-children -- ls
 check "completes a program after --" matches "$out" '(^| )ls '
+complete_words run --stats ls
+check "completes a program after --stats" matches "$out" '(^| )ls '
+complete_words run --stats = json --mesh 4x4 ls
+check "completes a program after --stats=json" matches "$out" '(^| )ls '
+complete_words compare --engines ni : service = inline,scale = 0,ni : mesh = 4x4 ls
+check "completes a program after a list of engines" matches "$out" '(^| )ls '
 complete_words compare -n 2,4 ls
 check "knows that -n takes a value" matches "$out" '(^| )ls '
 

@@ -19,6 +19,31 @@ refuses "run: verbose: .*'-1' \(legal: 0 to 3\)" run --verbose -1 -- true
 refuses "run: children: unknown value 'maybe' \(legal: 0, 1" run --children maybe -- true
 refuses 'run: --no-children takes no value' run --no-children=1 -- true
 refuses 'run: --engine needs a value' run --engine
+# Of each option of the engine ni: what is next to the legal values.
+for mesh in 0x8 8x33 8 8x 4x4x4; do
+    refuses "run: mesh: .*'$mesh' \(legal: WxH, each 1 to 32\)" run --mesh $mesh -- true
+done
+for map in '' rows linear:1 random: random:x file: 18446744073709551616; do
+    refuses "run: map: unknown value '$map' \(legal: linear, random, random:SEED, file:PATH\)" run --map "$map" -- true
+done
+refuses "run: ni-service: unknown value 'both' \(legal: dedicated, inline\)" run --ni-service both -- true
+refuses "run: ni-threads: value out of range '65' \(legal: 0 to 64\)" run --ni-threads 65 -- true
+refuses "run: time-scale: value out of range '1000001' \(legal: 0 to 1000000\)" run --time-scale 1000001 -- true
+refuses "run: time-scale: not a number: '0.5'" run --time-scale 0.5 -- true
+refuses "run: control-elements: value out of range '0' \(legal: 1 to 256\)" run --control-elements 0 -- true
+refuses "run: control-elements: value out of range '257'" run --control-elements 257 -- true
+refuses "run: queue-elements: value out of range '0' \(legal: 1 to 16000\)" run --queue-elements 0 -- true
+refuses "run: queue-elements: value out of range '16001'" run --queue-elements 16001 -- true
+refuses "run: control-full: unknown value 'hold' \(legal: evict, software\)" run --control-full hold -- true
+refuses "run: queue-full: unknown value 'evict' \(legal: hold, again\)" run --queue-full evict -- true
+refuses "run: strict-paper: unknown value '2' \(legal: 0, 1" run --strict-paper=2 -- true
+refuses 'run: --no-strict-paper takes no value' run --no-strict-paper=1 -- true
+refuses "run: data-load: value out of range '901' \(legal: 0 to 900\)" run --data-load 901 -- true
+refuses "run: stats: unknown value 'xml' \(legal: off, text, json\)" run --stats=xml -- true
+refuses "run: stats: unknown value '' \(legal: off, text, json\)" run --stats= -- true
+refuses "run: program 'json': not found" run --stats json
+refuses 'run: --stats-file needs a value' run --stats-file
+refuses "run: unknown option '--no-stats' \(legal: .*--stats, --stats-file" run --no-stats -- true
 refuses 'run: no program given' run
 refuses 'run: no program given' run --engine direct --
 refuses "run: program 'no-such-program': not found \(legal: an executable file in PATH" run no-such-program
@@ -37,8 +62,12 @@ refuses "run: library '.*a:b.so': LD_PRELOAD cannot name it" run --library a:b.s
 export SUBUTAI_ENGINE=fast
 refuses "run: SUBUTAI_ENGINE: unknown value 'fast' \(legal: glibc, direct" run --library "$STUB" -- true
 export SUBUTAI_ENGINE=direct SUBUTAI_ENGIN=direct
-refuses 'run: SUBUTAI_ENGIN: unknown variable \(legal: SUBUTAI_ENGINE' run --library "$STUB" -- true
+refuses 'run: SUBUTAI_ENGIN: unknown variable \(legal: SUBUTAI_ENGINE.*, SUBUTAI_STATS_FILE\)' \
+    run --library "$STUB" -- true
 unset SUBUTAI_ENGINE SUBUTAI_ENGIN
+export SUBUTAI_MESH=8x
+refuses "run: SUBUTAI_MESH: not a mesh: '8x' \(legal: WxH, each 1 to 32\)" run --library "$STUB" -- true
+unset SUBUTAI_MESH
 
 refuses "compare: unknown option '--engin' \(legal: --engines, .*--engine" compare --engin a -- true
 refuses 'compare: --engine chooses nothing here \(legal: --engines LIST\)' compare --engine direct -- true
@@ -47,6 +76,24 @@ refuses "compare: --engines: unknown engine 'fast' \(legal: glibc, direct.*nativ
 refuses "compare: --engines: unknown engine '' \(legal" compare --engines glibc, -- true
 refuses "compare: --engines: unknown setting 'spin' \(legal: .*spin-ns" compare --engines direct:spin=1 -- true
 refuses "compare: --engines: unknown setting 'engine'" compare --engines direct:engine=glibc -- true
+refuses "compare: --engines: unknown setting '' \(legal: .*, stats-file\)" compare --engines ni:=1 -- true
+refuses "compare: --engines: unknown setting 'time' \(legal: .*time-scale" compare --engines ni:time=1 -- true
+refuses "compare: --engines: unknown setting '-scale'" compare --engines ni:-scale=1 -- true
+refuses "compare: --engines: unknown setting 'cale'" compare --engines ni:cale=1 -- true
+refuses "compare: --engines: setting 'elements' can be more than one option \(legal: control-elements, queue-" \
+    compare --engines ni:elements=1 -- true
+refuses "compare: --engines: setting 'full' can be more than one option \(legal: control-full, queue-full\)" \
+    compare --engines glibc,ni:scale=1,full=evict -- true
+refuses "compare: --engines: time-scale: value out of range '1000001' \(legal: 0 to 1000000\)" \
+    compare --engines ni:scale=1000001 -- true
+refuses "compare: --engines: ni-service: unknown value 'both' \(legal: dedicated, inline\)" \
+    compare --engines glibc,ni:mesh=4x4,service=both -- true
+refuses "compare: --engines: mesh: not a mesh: '' \(legal: WxH" compare --engines ni:mesh= -- true
+refuses "compare: --engines: 'stats' is not a setting \(legal: OPTION=VALUE\)" compare --engines ni:stats -- true
+refuses "compare: --engines: unknown engine 'stats' \(legal: glibc, direct, ni, native\)" \
+    compare --engines ni:scale=1,stats -- true
+refuses "compare: --engines: the setting 'ni=4' has no engine before it" compare --engines ni=4 -- true
+refuses "compare: --engines: unknown setting 'ni' \(legal: " compare --engines glibc,ni=4 -- true
 refuses 'compare: --engines: spin-ns: value out of range' compare --engines direct:spin-ns=9999999 -- true
 refuses "compare: --engines: 'yields' is not a setting \(legal: OPTION=VALUE\)" compare --engines direct:yields -- true
 refuses "compare: --engines: the setting 'yields=1' has no engine before it" compare --engines yields=1 -- true
@@ -81,6 +128,9 @@ refuses "bench: --cs: 'x' is not" bench --program ./kinds barrier --cs x
 refuses "bench: --write-percent: '101' is not" bench --program ./kinds rwlock --write-percent 101
 refuses "bench: --seconds: '0' is not" bench --program ./kinds barrier --seconds 0
 refuses "bench: --engines: unknown engine 'fast'" bench --program ./kinds barrier --engines fast
+refuses "bench: --engines: setting 'full' can be more than one option" \
+    bench --program ./kinds barrier --engines ni:full=1
+refuses "bench: --engines: data-load: value out of range '901'" bench --program ./kinds barrier --engines ni:load=901
 refuses "bench: unknown option '--ns'" bench --program ./kinds barrier --ns 1
 refuses "bench: program './no-bench': not found" bench --program ./no-bench barrier
 

@@ -52,6 +52,19 @@ subutai run "${lib[@]}" --engine glibc --verbose=2 --no-children --spin-ns 5 --y
 for variable in ENGINE=glibc VERBOSE=2 CHILDREN=0 SPIN_NS=5 YIELDS=6 'LOG=my log'; do
     check "SUBUTAI_$variable is set" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_$variable"$'\n'
 done
+subutai run "${lib[@]}" --engine ni --mesh 4x2 --map file:tiles --ni-service inline --ni-threads=3 --time-scale 100 \
+    --control-elements 5 --queue-elements 50 --control-full software --queue-full again --strict-paper \
+    --data-load 300 --stats --stats-file 'a file' -- env
+for variable in ENGINE=ni MESH=4x2 MAP=file:tiles NI_SERVICE=inline NI_THREADS=3 TIME_SCALE=100 CONTROL_ELEMENTS=5 \
+    QUEUE_ELEMENTS=50 CONTROL_FULL=software QUEUE_FULL=again STRICT_PAPER=1 DATA_LOAD=300 STATS=text \
+    'STATS_FILE=a file'; do
+    check "SUBUTAI_$variable is set" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_$variable"$'\n'
+done
+subutai run "${lib[@]}" --stats=json --no-strict-paper env
+check "--stats=json, and the program follows" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_STATS=json"$'\n'
+check "--no-strict-paper" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_STRICT_PAPER=0"$'\n'
+subutai run "${lib[@]}" --stats env
+check "--stats takes no word that follows" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_STATS=text"$'\n'
 SUBUTAI_ENGINE=glibc SUBUTAI_YIELDS=9 subutai run "${lib[@]}" --engine direct -- env
 check "an option wins over the variable" matches "$out" SUBUTAI_ENGINE=direct
 check "and is set once" is "$(grep -c ^SUBUTAI_ENGINE <<<"$out")" 1
@@ -104,10 +117,14 @@ int main(void) {
 }
 END
 $CC -pthread -o lock lock.c
-for engine in $("$SUBUTAI" engines | cut -d' ' -f1); do
+for engine in $("$SUBUTAI" engines --json | jq -r .engine); do
     subutai run --engine "$engine" --verbose 2 ./lock
     check "a threaded program under $engine: result" is "$out" 4000
     check "a threaded program under $engine: exit status" is "$status" 5
     check "the library says that it serves" matches "$err" "subutai: .*$engine"
+    [[ $engine == ni ]] && continue
+    subutai run --engine "$engine" --mesh 1x1 --map random:7 --ni-service inline --time-scale 1000 --strict-paper \
+        --stats=json --stats-file ni-stats ./lock
+    check "the options of ni do nothing under $engine" is "$status $out $err $(ls ni-stats 2>/dev/null)" "5 4000  "
 done
 finish

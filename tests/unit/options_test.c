@@ -3,9 +3,8 @@
  * Options: every kind of value, the exact text of every refusal, what the environment may hold, and that an error
  * buffer of any size is filled to its end and not beyond. The table itself is checked for what its users rely on.
  */
-#include "core/options.h"
+#include "options_check.h"
 
-#include <check.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,24 +21,6 @@ static const struct sbt_option toggle = {"flag", "SUBUTAI_FLAG", SBT_OPTION_BOOL
                                          NULL,   NULL,           "0|1",           "whether", NULL, NULL};
 static const struct sbt_option text = {
     "text", "SUBUTAI_TEXT", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "TEXT", "what", NULL, NULL};
-
-static char error[256];
-
-static void check_value(const struct sbt_option *option, const char *written, uint64_t expected) {
-    union sbt_option_value value = {.u = 12345};
-    strcpy(error, "untouched");
-    ck_assert_msg(sbt_option_parse(option, option->name, written, &value, error, sizeof error), "%s refuses '%s': %s",
-                  option->name, written, error);
-    ck_assert_uint_eq(value.u, expected);
-    ck_assert_str_eq(error, "untouched");
-}
-
-static void check_refused(const struct sbt_option *option, const char *who, const char *written, const char *line) {
-    union sbt_option_value value;
-    ck_assert_msg(!sbt_option_parse(option, who, written, &value, error, sizeof error), "%s takes '%s'", option->name,
-                  written);
-    ck_assert_str_eq(error, line);
-}
 
 /* ---- kinds ---- */
 START_TEST(uint_takes_its_range) {
@@ -179,6 +160,20 @@ START_TEST(unknown_variable_is_cut_at_every_size) {
 }
 END_TEST
 
+/* The library says it in a line of 512 bytes with "subutai: " in front, whatever the name was. */
+START_TEST(unknown_variable_fits_the_log) {
+    char name[200], whole[1024];
+    char *envp[] = {name, NULL};
+    struct sbt_options options;
+    memset(name, 'X', sizeof name);
+    memcpy(name, "SUBUTAI_", 8);
+    memcpy(name + sizeof name - 3, "=1", 3);
+    ck_assert(!sbt_options_load(&options, envp, whole, sizeof whole));
+    ck_assert_uint_lt(strlen(whole) + strlen("subutai: \n"), 512);
+    ck_assert_int_eq(whole[strlen(whole) - 1], ')');
+}
+END_TEST
+
 /* ---- the table ---- */
 START_TEST(table_is_consistent) {
     for (size_t i = 0; i < SBT_N_OPTIONS; i++) {
@@ -200,8 +195,15 @@ START_TEST(table_is_consistent) {
                           "default: %s", error);
         else
             ck_assert_int_eq(option->kind, SBT_OPTION_STRING); /* the others have no value that means unset */
-        if (option->kind == SBT_OPTION_UINT)
+        if (option->kind == SBT_OPTION_UINT || option->kind == SBT_OPTION_MESH)
             ck_assert_uint_le(option->min, option->max);
+        if (option->engine != NULL)
+            ck_assert_msg(sbt_option_parse(&sbt_option_table[SBT_OPT_ENGINE], option->name, option->engine, &value,
+                                           error, sizeof error),
+                          "engine: %s", error);
+        if (option->bare_text != NULL)
+            ck_assert_msg(sbt_option_parse(option, option->name, option->bare_text, &value, error, sizeof error),
+                          "alone: %s", error);
         for (size_t k = 0; k < i; k++)
             ck_assert_str_ne(option->name, sbt_option_table[k].name);
     }
@@ -292,7 +294,8 @@ END_TEST
 
 START_TEST(load_names_the_variable_it_refuses) {
     char *engine[] = {"SUBUTAI_ENGINE=foo", NULL}, *verbose[] = {"SUBUTAI_VERBOSE=4", NULL};
-    char *children[] = {"SUBUTAI_CHILDREN=maybe", NULL};
+    char *children[] = {"SUBUTAI_CHILDREN=maybe", NULL}, *mesh[] = {"SUBUTAI_MESH=8", NULL};
+    char *tiles[] = {"SUBUTAI_MAP=rows", NULL};
     struct sbt_options options;
     ck_assert(!sbt_options_load(&options, engine, error, sizeof error));
     ck_assert_str_eq(error, "SUBUTAI_ENGINE: unknown value 'foo' (legal: glibc, direct, ni)");
@@ -300,6 +303,10 @@ START_TEST(load_names_the_variable_it_refuses) {
     ck_assert_str_eq(error, "SUBUTAI_VERBOSE: value out of range '4' (legal: 0 to 3)");
     ck_assert(!sbt_options_load(&options, children, error, sizeof error));
     ck_assert_str_eq(error, "SUBUTAI_CHILDREN: unknown value 'maybe' (legal: 0, 1, no, yes, off, on, false, true)");
+    ck_assert(!sbt_options_load(&options, mesh, error, sizeof error));
+    ck_assert_str_eq(error, "SUBUTAI_MESH: not a mesh: '8' (legal: WxH, each 1 to 32)");
+    ck_assert(!sbt_options_load(&options, tiles, error, sizeof error));
+    ck_assert_str_eq(error, "SUBUTAI_MAP: unknown value 'rows' (legal: linear, random, random:SEED, file:PATH)");
 }
 END_TEST
 
@@ -359,6 +366,7 @@ int main(void) {
         error_is_cut_at_every_size,
         long_value_is_cut_with_its_line,
         unknown_variable_is_cut_at_every_size,
+        unknown_variable_fits_the_log,
         table_is_consistent,
         enums_describe_every_value,
         engines_are_in_the_order_of_their_ids,
@@ -371,14 +379,5 @@ int main(void) {
         load_reports_the_first_error,
         load_survives_a_long_unknown_name,
     };
-    Suite *suite = suite_create("options");
-    TCase *all = tcase_create("options");
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        tcase_add_test(all, tests[i]);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_tests("options", tests, sizeof tests / sizeof *tests);
 }
