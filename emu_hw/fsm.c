@@ -44,6 +44,30 @@ bool hw_ni_init(struct hw_ni *ni, const struct hw_config *config, uint32_t numbe
     return true;
 }
 
+void hw_ni_forget_waiters(struct hw_ni *ni) {
+    struct hw_spm *spm = &ni->spm;
+    uint64_t n_reads = spm->n_reads, n_writes = spm->n_writes;
+    hw_spm_free_all(spm);
+    spm->generation_skip += 1000;
+    ni->stats = (struct hw_ni_stats){0};
+    ni->n_control_used = 0;
+    for (uint32_t i = 0; i < spm->n_control; i++) {
+        uint32_t tag = hw_spm_tag(spm, i), state = hw_spm_peek(spm, hw_control_word(i, 2));
+        hw_spm_poke(spm, hw_control_word(i, 1), 0);
+        if (!(tag & HW_ID_IN_USE))
+            continue;
+        ni->n_control_used++;
+        if (hw_id_kind(&spm->layout, tag) != HW_KIND_BARRIER)
+            continue;
+        for (uint32_t n = hw_high(state); n > 0; n--)
+            hw_queue_put(spm, i, hw_pair(HW_NOBODY, spm->ni));
+        if (spm->reserving)
+            spm->n_reserved = (uint16_t)(spm->n_reserved + hw_low(state) - 1 - hw_high(state));
+    }
+    spm->n_reads = n_reads;
+    spm->n_writes = n_writes;
+}
+
 const char *hw_state_name(enum hw_state state) {
     static const char names[HW_N_STATES][20] = {
         "Allocation",          "Deallocation",     "Mutex Lock",    "Mutex Unlock", "Barrier Wait", "Condition Wait",
@@ -133,7 +157,7 @@ static void allocate(struct run *run, enum hw_kind kind, uint32_t bound, uint32_
         uint32_t old = read_word(run, i, 0);
         if (old & HW_ID_IN_USE)
             continue;
-        uint32_t generation = hw_id_generation(&spm->layout, old) + 1;
+        uint32_t generation = hw_id_generation(&spm->layout, old) + 1 + spm->generation_skip;
         uint32_t id = HW_ID_IN_USE | hw_id_make(&spm->layout, spm->ni, kind, generation, bound, i);
         write_word(run, i, 0, id);
         inject(run, HW_OP_ALLOCATED, 0, id, run->who);

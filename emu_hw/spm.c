@@ -9,23 +9,29 @@ bool hw_spm_init(struct hw_spm *spm, uint8_t *bytes, uint32_t n_control, uint32_
     if (!hw_layout_init(&layout, n_tiles, n_control) || n_queue > HW_MAX_SPM_BYTES / HW_QUEUE_BYTES ||
         hw_spm_n_bytes(n_control, n_queue) > HW_MAX_SPM_BYTES || ni >= n_tiles)
         return false;
-    uint16_t first = (uint16_t)hw_control_word(n_control, 0);
     *spm = (struct hw_spm){.bytes = bytes,
                            .n_control = (uint16_t)n_control,
                            .n_queue = (uint16_t)n_queue,
                            .ni = (uint16_t)ni,
-                           .free_head = n_queue ? first : HW_NIL,
-                           .free_tail = n_queue ? (uint16_t)(first + 2 * (n_queue - 1)) : HW_NIL,
-                           .n_free = (uint16_t)n_queue,
                            .layout = layout};
     memset(bytes, 0, hw_spm_n_bytes(n_control, n_queue));
+    hw_spm_free_all(spm);
     for (uint32_t i = 0; i < n_control; i++)
         hw_spm_poke(spm, hw_control_word(i, 0), hw_id_make(&layout, ni, HW_KIND_NONE, 0, 0, i));
-    for (uint32_t i = 0; i < n_queue; i++) {
-        uint32_t at = first + 2 * i;
-        hw_spm_poke(spm, at, hw_link(false, i ? at - 2 : HW_NIL, i + 1 < n_queue ? at + 2 : HW_NIL));
-    }
     return true;
+}
+
+void hw_spm_free_all(struct hw_spm *spm) {
+    uint32_t first = hw_control_word(spm->n_control, 0), n = spm->n_queue;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = first + 2 * i;
+        hw_spm_poke(spm, at, hw_link(false, i ? at - 2 : HW_NIL, i + 1 < n ? at + 2 : HW_NIL));
+        hw_spm_poke(spm, at + 1, 0);
+    }
+    spm->free_head = n ? (uint16_t)first : HW_NIL;
+    spm->free_tail = n ? (uint16_t)(first + 2 * (n - 1)) : HW_NIL;
+    spm->n_free = (uint16_t)n;
+    spm->n_reserved = 0;
 }
 
 uint32_t hw_spm_n_waiting(const struct hw_spm *spm, uint32_t index) {

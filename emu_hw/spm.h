@@ -44,6 +44,7 @@ struct hw_spm {
     uint16_t free_head, free_tail; /* HW_NIL: none */
     uint16_t n_free, n_reserved;
     bool reserving; /* is n_reserved kept? set with the primitives all free */
+    uint32_t generation_skip; /* left out between two allocations; even */
     struct hw_layout layout;
 };
 
@@ -63,6 +64,11 @@ static inline size_t hw_spm_min_bytes(uint32_t n_cores) {
  */
 bool hw_spm_init(struct hw_spm *spm, uint8_t *bytes, uint32_t n_control, uint32_t n_queue, uint32_t ni,
                  uint32_t n_tiles);
+
+/* All queue elements into the free list, none reserved; the control elements are left as they are. */
+void hw_spm_free_all(struct hw_spm *spm);
+
+#define HW_NOBODY 65535 /* a thread id that no thread has */
 
 /*
  * Is every element in exactly one place (free list or one queue), linked both ways, with the right F, and does every

@@ -119,6 +119,11 @@ static const char *learn_layout(void) {
     return failed;
 }
 
+static void fork_prepare(void) {
+    if (sbt_engine.fork_prepare != NULL)
+        sbt_engine.fork_prepare();
+}
+
 static void fork_child(void) {
     if (sbt_thread_fork_child())
         sbt_lot_fork_child();
@@ -162,6 +167,8 @@ static void start(void) {
     const struct sbt_engine *engine = sbt_engine_table[sbt_options.value[SBT_OPT_ENGINE].u];
     const char *tool = sanitizer();
     bool aside = engine->passes_through || tool != NULL;
+    if (!aside && engine->start(&sbt_options) != 0) /* before anything can be locked */
+        give_up("the engine does not start: ", engine->name, "");
     sbt_engine = aside ? sbt_engine_direct : *engine;
     const char *missing = sbt_real_start();
     if (missing != NULL)
@@ -178,8 +185,6 @@ static void start(void) {
     const char *unknown = learn_layout();
     if (unknown != NULL)
         give_up("this C library's ", unknown, " layout is not one that objects can be told apart in");
-    if (engine->start(&sbt_options) != 0)
-        give_up("the engine does not start: ", engine->name, "");
     sbt_engine.thread_enter();
     sbt_log(2, "engine ", engine->name, NULL);
 }
@@ -232,9 +237,14 @@ static void leave_children_alone(void) {
     *out = '\0';
 }
 
+__attribute__((destructor)) static void destruct(void) {
+    if (sbt_engine.stop != NULL)
+        sbt_engine.stop();
+}
+
 __attribute__((constructor)) static void construct(void) {
     sbt_init();
-    pthread_atfork(NULL, NULL, fork_child);
+    pthread_atfork(fork_prepare, NULL, fork_child);
     if (sbt_options.value[SBT_OPT_CHILDREN].u == 0)
         leave_children_alone();
 }

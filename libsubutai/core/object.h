@@ -30,6 +30,8 @@ struct SBT_OVERLAY sbt_mutex {
     struct sbt_adapt adapt;
     uint32_t passed_over; /* direct: unlocks that left the sleepers asleep; the holder's */
     uint32_t spun_credit; /* direct: unlocks that still give the core away; atomic, a hint */
+    uint32_t hw_id;       /* ni: the primitive's ID, 0 unallocated; atomic */
+    uint32_t hw_tile;     /* ni: where its last owner sits; atomic */
 };
 
 /* glibc's bits of `kind`. The low two are the type; robust, PI, priority-protect and process-shared ones are glibc's
@@ -44,7 +46,9 @@ struct SBT_OVERLAY sbt_mutex {
 struct SBT_OVERLAY sbt_cond {
     uint32_t state;         /* the engine's word: 0 means nobody waits */
     uint32_t clock;         /* clockid_t of pthread_cond_timedwait: CLOCK_REALTIME is 0 */
-    struct sbt_adapt adapt; /* the rest is glibc's in the objects that are glibc's: 28 or 36 holds the mark */
+    struct sbt_adapt adapt;
+    uint32_t hw_id; /* ni: as in a mutex */
+    /* the rest is glibc's in the objects that are glibc's: 28 or 36 holds the mark */
 };
 
 struct SBT_OVERLAY sbt_barrier {
@@ -53,6 +57,7 @@ struct SBT_OVERLAY sbt_barrier {
     uint32_t glibc_mark;
     uint32_t left; /* waiters that have finished with the object, over all rounds */
     struct sbt_adapt adapt;
+    uint32_t hw_id; /* ni: as in a mutex */
 };
 
 struct SBT_OVERLAY sbt_rwlock {

@@ -30,7 +30,8 @@
 enum sbt_released {
     SBT_RELEASE_OURS,
     SBT_RELEASE_THEIRS,
-    SBT_RELEASE_NOTHING /* a recursive one that is held more than once: as in glibc it stays held during the wait */
+    SBT_RELEASE_BY_ENGINE, /* for an engine that lets `direct` serve the wait: by sbt_engine, whoever that is */
+    SBT_RELEASE_NOTHING    /* a recursive one that is held more than once: as in glibc it stays held during the wait */
 };
 
 struct sbt_engine {
@@ -42,6 +43,10 @@ struct sbt_engine {
     /* A thread begins (in that thread, or main's at start) and ends (its TSD destructors still run afterwards). */
     void (*thread_enter)(void);
     void (*thread_exit)(void);
+    /* NULL, or called at a normal exit, after the program's own exit handlers have begun to run. */
+    void (*stop)(void);
+    /* NULL, or called before a fork by the thread that forks. Not by _Fork, vfork and clone. */
+    void (*fork_prepare)(void);
     /* In a forked child, among its other atfork handlers: some may have used objects before. Not after _Fork. */
     void (*fork_child)(void);
 

@@ -174,6 +174,8 @@ static int mutex_lock(const struct wait *wait) {
         return direct_mutex_lock(wait->m);
     case SBT_RELEASE_THEIRS:
         return sbt_real.pthread_mutex_lock(wait->m);
+    case SBT_RELEASE_BY_ENGINE:
+        return sbt_engine.mutex_lock(wait->m);
     case SBT_RELEASE_NOTHING:
         break;
     }
@@ -186,6 +188,8 @@ static int mutex_unlock(const struct wait *wait) {
         return direct_mutex_unlock(wait->m);
     case SBT_RELEASE_THEIRS:
         return sbt_real.pthread_mutex_unlock(wait->m);
+    case SBT_RELEASE_BY_ENGINE:
+        return sbt_engine.mutex_unlock(wait->m);
     case SBT_RELEASE_NOTHING:
         break;
     }

@@ -1,34 +1,37 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The emulated hardware's place: the options exist, the engine does not yet. The software engine serves its objects. */
+/*
+ * The engine `ni`: mutexes, conditions and barriers by the emulated hardware, the rest, which the paper leaves to
+ * software, by the software engine.
+ */
+#include "engine/ni/ni.h"
+
 #include "engine/direct/direct.h"
 
-#include "wait/adapt.h"
-
 static int start(const struct sbt_options *options) {
-    sbt_adapt_start((uint32_t)options->value[SBT_OPT_SPIN_NS].u, (uint32_t)options->value[SBT_OPT_YIELDS].u);
-    return 0;
+    int r = sbt_engine_direct.start(options);
+    return r != 0 ? r : ni_machine_start(options);
 }
-
-static void nothing(void) {}
 
 const struct sbt_engine sbt_engine_ni = {
     .name = "ni",
     .start = start,
-    .thread_enter = nothing,
-    .thread_exit = nothing,
-    .fork_child = nothing,
-    .mutex_destroy = direct_mutex_destroy,
-    .mutex_lock = direct_mutex_lock,
-    .mutex_trylock = direct_mutex_trylock,
-    .mutex_timedlock = direct_mutex_timedlock,
-    .mutex_unlock = direct_mutex_unlock,
-    .cond_destroy = direct_cond_destroy,
-    .cond_wait = direct_cond_wait,
-    .cond_signal = direct_cond_signal,
-    .cond_broadcast = direct_cond_broadcast,
-    .barrier_init = direct_barrier_init,
-    .barrier_destroy = direct_barrier_destroy,
-    .barrier_wait = direct_barrier_wait,
+    .stop = ni_stats_report,
+    .thread_enter = ni_thread_enter,
+    .thread_exit = ni_thread_exit,
+    .fork_prepare = ni_fork_prepare,
+    .fork_child = ni_fork_child,
+    .mutex_destroy = ni_mutex_destroy,
+    .mutex_lock = ni_mutex_lock,
+    .mutex_trylock = ni_mutex_trylock,
+    .mutex_timedlock = ni_mutex_timedlock,
+    .mutex_unlock = ni_mutex_unlock,
+    .cond_destroy = ni_cond_destroy,
+    .cond_wait = ni_cond_wait,
+    .cond_signal = ni_cond_signal,
+    .cond_broadcast = ni_cond_broadcast,
+    .barrier_init = ni_barrier_init,
+    .barrier_destroy = ni_barrier_destroy,
+    .barrier_wait = ni_barrier_wait,
     .rwlock_destroy = direct_rwlock_destroy,
     .rwlock_rdlock = direct_rwlock_rdlock,
     .rwlock_tryrdlock = direct_rwlock_tryrdlock,

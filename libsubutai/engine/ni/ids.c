@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * IDs: a primitive is allocated when its object is first used, at the NI whose turn it is; a condition where its mutex
+ * is. The ID is kept in the object. Objects outnumber the control elements by far, so when all are taken an idle
+ * primitive is evicted: the object that held its ID finds that out at its next use (the request is refused as stale) and
+ * gets a new one. What is idle and whose turn it is, is seen in the tags and words of the scratchpad, without an access
+ * that the hardware would count: a driver would keep such a list.
+ *
+ * When nothing is idle, or evicting is switched off, the object is served in software from then on.
+ */
+#include "engine/ni/ni.h"
+
+#define TRIES 8 /* evict, allocate, and find another thread to have been quicker */
+
+uint32_t *ni_mutex_word(pthread_mutex_t *m) {
+    return &sbt_mutex_of(m)->hw_id;
+}
+
+uint32_t *ni_cond_word(pthread_cond_t *c) {
+    return &sbt_cond_of(c)->hw_id;
+}
+
+uint32_t *ni_barrier_word(pthread_barrier_t *b) {
+    return &sbt_barrier_of(b)->hw_id;
+}
+
+static void count(uint64_t *counter) {
+    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- eviction ---- */
+
+static bool is_idle(const struct hw_spm *spm, uint32_t index) {
+    uint32_t tag = hw_spm_tag(spm, index);
+    enum hw_kind kind = hw_id_kind(&spm->layout, tag);
+    uint32_t state = hw_spm_peek(spm, hw_control_word(index, 2));
+    if (!ni_is_id(tag) || hw_spm_peek(spm, hw_control_word(index, 1)) != 0)
+        return false;
+    if (kind == HW_KIND_BARRIER)
+        return hw_high(state) == 0;
+    if (kind == HW_KIND_CONDITION)
+        return true;
+    if (hw_low(state) != 0)
+        return false;
+    for (uint32_t i = 0; i < spm->n_control; i++) { /* a mutex with a condition stays as long as that does */
+        uint32_t other = hw_spm_tag(spm, i);
+        if (ni_is_id(other) && hw_id_kind(&spm->layout, other) == HW_KIND_CONDITION &&
+            hw_id_bound(&spm->layout, other) == index)
+            return false;
+    }
+    return true;
+}
+
+/* The next idle primitive of this NI, other than `but`; 0 if there is none. */
+static uint32_t victim(struct ni_thread *t, struct ni_tile *tile, uint32_t but) {
+    const struct hw_spm *spm = &tile->ni.spm;
+    uint32_t found = 0;
+    t->inside = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    ni_take(&tile->lock);
+    for (uint32_t i = 0; i < spm->n_control && found == 0; i++) {
+        uint32_t index = (tile->hand + i) % spm->n_control;
+        if (is_idle(spm, index) && hw_spm_tag(spm, index) != but) {
+            found = hw_spm_tag(spm, index);
+            tile->hand = index + 1;
+        }
+    }
+    __atomic_exchange_n(&tile->lock, 0, __ATOMIC_SEQ_CST);
+    NI_BARRIER();
+    if (ni_has_arrivals(tile)) /* somebody has handed in a request and found the lock taken */
+        ni_serve(tile);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->inside = 0;
+    if (SBT_UNLIKELY(t->put_off != 0))
+        ni_run_put_off(t);
+    return found;
+}
+
+/* Make room at this NI. */
+static bool evict_at(struct ni_thread *t, struct ni_tile *tile, uint32_t but) {
+    for (uint32_t i = 0; i < ni_machine.config.n_control; i++) {
+        uint32_t id = victim(t, tile, but);
+        if (id == 0)
+            return false;
+        struct hw_message answer = ni_ask(t, HW_OP_EVICT, id);
+        if (answer.op == HW_OP_EVICTED) {
+            count(&ni_machine.n_evictions);
+            return true;
+        }
+        if (ni_refused(&answer, HW_REASON_STALE)) /* somebody else has made room */
+            return true;
+    }
+    return false;
+}
+
+/* ---- allocation ---- */
+
+static bool is_full(const struct ni_tile *tile) {
+    return __atomic_load_n(&tile->n_used, __ATOMIC_RELAXED) >= ni_machine.config.n_control;
+}
+
+static struct ni_tile *next_tile(void) {
+    return &ni_machine.tiles[__atomic_fetch_add(&ni_machine.next_ni, 1, __ATOMIC_RELAXED) % ni_machine.n_tiles];
+}
+
+static struct hw_message allocate_at(struct ni_thread *t, const struct ni_tile *tile, enum hw_op op, uint32_t flit1) {
+    struct hw_message answer;
+    ni_post_alloc(t, op, (uint32_t)(tile - ni_machine.tiles), flit1);
+    ni_await(t, NI_ANSWER_MAIN, NULL, NULL, false, &answer);
+    return answer;
+}
+
+/* An ID, or 0. */
+static uint32_t allocate(struct ni_thread *t, enum hw_op op, uint32_t flit1) {
+    for (uint32_t i = 0; i < ni_machine.n_tiles; i++) {
+        struct ni_tile *tile = next_tile();
+        if (is_full(tile))
+            continue;
+        struct hw_message answer = allocate_at(t, tile, op, flit1);
+        if (answer.op == HW_OP_ALLOCATED)
+            return answer.primitive;
+    }
+    if (!ni_machine.evict)
+        return 0;
+    for (uint32_t i = 0; i < ni_machine.n_tiles; i++) {
+        struct ni_tile *tile = next_tile();
+        for (uint32_t tries = 0; tries < TRIES; tries++) {
+            if (is_full(tile) && !evict_at(t, tile, 0))
+                break;
+            struct hw_message answer = allocate_at(t, tile, op, flit1);
+            if (answer.op == HW_OP_ALLOCATED)
+                return answer.primitive;
+            if (answer.op == HW_OP_NO_SPACE && answer.argument == HW_SPACE_QUEUE)
+                break;
+        }
+    }
+    return 0;
+}
+
+/* Put the new word where `seen` was. Not if somebody was quicker: then their word is it. */
+static uint32_t settle(struct ni_thread *t, uint32_t *word, uint32_t seen, uint32_t new) {
+    if (__atomic_compare_exchange_n(word, &seen, new, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (new == NI_SOFTWARE)
+            count(&ni_machine.n_software);
+        return new;
+    }
+    if (ni_is_id(new))
+        ni_post(t, HW_OP_DEALLOC, new);
+    return seen;
+}
+
+uint32_t ni_obtain(struct ni_thread *t, uint32_t *word, uint32_t seen, enum hw_op op, uint32_t flit1) {
+    if (ni_is_id(seen))
+        count(&ni_machine.n_stale);
+    uint32_t id = allocate(t, op, flit1);
+    return settle(t, word, seen, id != 0 ? id : NI_SOFTWARE);
+}
+
+uint32_t ni_obtain_condition(struct ni_thread *t, uint32_t *word, uint32_t mutex) {
+    struct ni_tile *tile = ni_home(mutex);
+    uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    if (ni_is_id(seen)) {
+        /* It has lived with another mutex, or was evicted. Who waits on it keeps it where it is. */
+        struct hw_message answer = ni_ask(t, HW_OP_EVICT, seen);
+        if (answer.op != HW_OP_EVICTED && !ni_refused(&answer, HW_REASON_STALE))
+            return 0;
+        count(&ni_machine.n_stale);
+    }
+    for (uint32_t tries = 0; tries < TRIES; tries++) {
+        struct hw_message answer = {.op = HW_OP_NO_SPACE};
+        if (!is_full(tile))
+            answer = allocate_at(t, tile, HW_OP_ALLOC_CONDITION, mutex);
+        if (answer.op == HW_OP_ALLOCATED) {
+            uint32_t now = settle(t, word, seen, answer.primitive);
+            return ni_is_id(now) && hw_id_is_bound_to(&ni_machine.layout, now, mutex) ? now : 0;
+        }
+        if (answer.op != HW_OP_NO_SPACE || !ni_machine.evict || !evict_at(t, tile, mutex))
+            return 0;
+    }
+    return 0;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Mutexes: one request to lock, one to unlock. */
+#include <errno.h>
+
+#include "engine/direct/direct.h"
+#include "engine/ni/ni.h"
+
+/* The mutex's ID, allocated if need be, or NI_SOFTWARE. */
+static uint32_t id_of(struct ni_thread *t, pthread_mutex_t *m) {
+    uint32_t *word = ni_mutex_word(m), id = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    return SBT_LIKELY(id != 0) ? id : ni_obtain(t, word, 0, HW_OP_ALLOC_MUTEX, 0);
+}
+
+/* The ID was stale: a new one. */
+static uint32_t renewed(struct ni_thread *t, pthread_mutex_t *m, uint32_t stale) {
+    uint32_t *word = ni_mutex_word(m), id = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    return id != stale ? id : ni_obtain(t, word, stale, HW_OP_ALLOC_MUTEX, 0);
+}
+
+static int in_software(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    return deadline != NULL ? direct_mutex_timedlock(m, deadline) : direct_mutex_lock(m);
+}
+
+int ni_mutex_own(const struct ni_thread *t, pthread_mutex_t *m) {
+    uint32_t *tile = &sbt_mutex_of(m)->hw_tile;
+    if (__atomic_load_n(tile, __ATOMIC_RELAXED) != t->tile)
+        __atomic_store_n(tile, t->tile, __ATOMIC_RELAXED);
+    return 0;
+}
+
+/*
+ * Take it if it is free, else return `otherwise`. It is not held if its owner's unlock is still in a mailbox: the owner
+ * may have returned from it long ago and have told us so, by exiting for instance. That mailbox is its tile's.
+ */
+static int take_if_free(struct ni_thread *t, pthread_mutex_t *m, uint32_t id, int otherwise) {
+    for (bool fenced = false;;) {
+        if (!ni_is_id(id)) {
+            int r = direct_mutex_trylock(m);
+            return r == EBUSY ? otherwise : r;
+        }
+        uint32_t tile = __atomic_load_n(&sbt_mutex_of(m)->hw_tile, __ATOMIC_RELAXED);
+        bool outstanding = !fenced && ni_outstanding(tile);
+        struct hw_message answer = ni_ask(t, HW_OP_TRYLOCK, id);
+        if (answer.op == HW_OP_GRANT)
+            return ni_mutex_own(t, m);
+        if (answer.op == HW_OP_NACK) {
+            id = renewed(t, m, id);
+        } else if (outstanding) {
+            ni_fence(t, tile);
+            fenced = true;
+        } else {
+            return otherwise;
+        }
+    }
+}
+
+/* The thread ends in a signal handler that has interrupted its wait. */
+struct wait {
+    struct ni_thread *t;
+    uint32_t id;
+};
+
+static void abandon(void *argument) {
+    struct wait *wait = argument;
+    struct hw_message answer = {.op = HW_OP_LOCK};
+    if (!ni_withdraw(wait->t, wait->id, &answer) && answer.op == HW_OP_GRANT)
+        ni_post(wait->t, HW_OP_UNLOCK, wait->id);
+    ni_leave(wait->t);
+}
+
+static int await(struct ni_thread *t, pthread_mutex_t *m, uint32_t id, const struct sbt_deadline *deadline,
+                 struct hw_message *answer) {
+    struct wait wait = {t, id};
+    int r;
+    pthread_cleanup_push(abandon, &wait);
+    r = ni_await(t, NI_ANSWER_MAIN, deadline, &sbt_mutex_of(m)->adapt, false, answer);
+    pthread_cleanup_pop(0);
+    return r;
+}
+
+int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    struct hw_message answer;
+    uint32_t id = id_of(t, m);
+    if (deadline != NULL && sbt_deadline_check(deadline) != 0)
+        return take_if_free(t, m, id, EINVAL);
+    for (;;) {
+        if (!ni_is_id(id))
+            return in_software(m, deadline);
+        ni_post(t, HW_OP_LOCK, id);
+        if (await(t, m, id, deadline, &answer) == ETIMEDOUT) {
+            answer.op = HW_OP_LOCK;
+            if (ni_withdraw(t, id, &answer))
+                return take_if_free(t, m, id, ETIMEDOUT);
+        }
+        if (answer.op == HW_OP_GRANT)
+            return ni_mutex_own(t, m);
+        if (answer.op == HW_OP_AGAIN)
+            return EAGAIN;
+        id = renewed(t, m, id);
+    }
+}
+
+int ni_mutex_lock(pthread_mutex_t *m) {
+    struct ni_thread *t = ni_enter(true);
+    int r = ni_mutex_take(t, m, NULL);
+    ni_leave(t);
+    return r;
+}
+
+int ni_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    struct ni_thread *t = ni_enter(true);
+    int r = ni_mutex_take(t, m, deadline);
+    ni_leave(t);
+    return r;
+}
+
+int ni_mutex_trylock(pthread_mutex_t *m) {
+    struct ni_thread *t = ni_enter(false);
+    if (t == NULL)
+        return EBUSY;
+    int r = take_if_free(t, m, id_of(t, m), EBUSY);
+    ni_leave(t);
+    return r;
+}
+
+int ni_mutex_unlock(pthread_mutex_t *m) {
+    uint32_t id = __atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED); /* the owner has seen it */
+    if (!ni_is_id(id))
+        return id == NI_SOFTWARE ? direct_mutex_unlock(m) : 0;
+    struct ni_thread *t = ni_enter(false);
+    if (SBT_UNLIKELY(t == NULL)) {
+        ni_put_off(HW_OP_UNLOCK, id);
+        return 0;
+    }
+    ni_post(t, HW_OP_UNLOCK, id);
+    ni_leave(t);
+    return 0;
+}
+
+int ni_mutex_destroy(pthread_mutex_t *m) {
+    uint32_t *word = ni_mutex_word(m), id = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    if (id == NI_SOFTWARE) {
+        int r = direct_mutex_destroy(m);
+        if (r == 0)
+            __atomic_store_n(word, 0, __ATOMIC_RELAXED);
+        return r;
+    }
+    if (id == 0)
+        return 0;
+    struct ni_thread *t = ni_enter(true);
+    int r = take_if_free(t, m, id, EBUSY);
+    if (r == 0) {
+        id = __atomic_load_n(word, __ATOMIC_RELAXED);
+        if (ni_is_id(id)) {
+            ni_post(t, HW_OP_UNLOCK, id);
+            ni_post(t, HW_OP_DEALLOC, id);
+        } else {
+            direct_mutex_unlock(m);
+        }
+        __atomic_store_n(word, 0, __ATOMIC_RELAXED);
+    }
+    ni_leave(t);
+    return r;
+}

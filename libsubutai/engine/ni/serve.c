@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Serving a network interface: its core's mailbox and what has come over the network, one step of the state machine
+ * each, and the packets that leave.
+ *
+ * The requests of one core to one NI keep their order: mailbox, mesh and queue are first in, first out, and delayed
+ * requests are sorted by arrival without changing the order of equals. An answer is put into its thread's record as soon
+ * as the step is done, with the time at which it arrives; whoever waits for it lets that time come (mailbox.c).
+ */
+#include "core/arch.h"
+#include "engine/ni/ni.h"
+#include "wait/futex.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define NI_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NI_TSAN 1
+#endif
+#endif
+#ifdef NI_TSAN
+#include <sanitizer/tsan_interface.h> /* liburcu's atomics are assembly, which the sanitizer does not see */
+#define QUEUED(r) __tsan_release(r)
+#define DEQUEUED(r) __tsan_acquire(r)
+#else
+#define QUEUED(r) ((void)(r))
+#define DEQUEUED(r) ((void)(r))
+#endif
+
+enum { MAX_WAKES = 32, MAX_TOUCHED = NI_RING, MAX_TODO = 32 };
+
+/* What is to be done when the tile's lock has been released. */
+struct work {
+    uint32_t n_wakes, n_touched;
+    uint32_t *wakes[MAX_WAKES];
+    struct ni_tile *touched[MAX_TOUCHED]; /* that were sent something */
+};
+
+static uint32_t number_of(const struct ni_tile *tile) {
+    return (uint32_t)(tile - ni_machine.tiles);
+}
+
+static uint32_t handover(void) {
+    return ni_machine.config.timing.handover_cycles;
+}
+
+/* ---- packets ---- */
+
+static struct hw_delivery send(uint32_t from, uint32_t to, uint64_t at_cycles) {
+    if (from == to)
+        return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
+    ni_take(&ni_machine.mesh_lock);
+    struct hw_delivery d = hw_mesh_send(&ni_machine.mesh, from, to, at_cycles, NULL);
+    ni_release(&ni_machine.mesh_lock);
+    return d;
+}
+
+static void wake(struct work *work, uint32_t *word) {
+    if (work->n_wakes < MAX_WAKES)
+        work->wakes[work->n_wakes++] = word;
+    else
+        sbt_futex_wake(word, 1);
+}
+
+static void answer(struct ni_thread *t, int which, const struct hw_packet *packet, uint64_t at_cycles,
+                   struct work *work) {
+    t->answer[which].packet = *packet;
+    t->answer[which].at_cycles = at_cycles;
+    uint32_t old = __atomic_fetch_or(&t->state, NI_ANSWERED(which), __ATOMIC_RELEASE); /* pairs with ni_await's acquire */
+    if ((old & NI_PARKED) != 0)
+        wake(work, &t->state);
+}
+
+static struct ni_thread *thread_of(uint32_t flit2) {
+    uint32_t thread = hw_high(flit2);
+    return thread < NI_MAX_THREADS ? &ni_machine.threads[thread] : NULL;
+}
+
+/* ---- statistics ---- */
+
+static enum ni_class class_of(enum hw_op asked, const struct hw_message *got) {
+    if (got->op == HW_OP_NACK)
+        return NI_REFUSED;
+    switch (asked) {
+    case HW_OP_LOCK:
+        return got->op == HW_OP_GRANT && got->argument == 1 ? NI_LOCK_QUEUED : NI_LOCK_EMPTY;
+    case HW_OP_TRYLOCK:
+        return NI_TRYLOCK;
+    case HW_OP_UNLOCK:
+        return NI_UNLOCK;
+    case HW_OP_BARRIER_WAIT:
+        return NI_BARRIER;
+    case HW_OP_COND_WAIT:
+        return NI_COND_WAIT;
+    case HW_OP_SIGNAL:
+        return NI_SIGNAL;
+    case HW_OP_BROADCAST:
+        return NI_BROADCAST;
+    case HW_OP_DEALLOC:
+        return NI_DEALLOCATE;
+    case HW_OP_WITHDRAW:
+        return NI_WITHDRAW;
+    case HW_OP_EVICT:
+        return NI_EVICT;
+    default:
+        return NI_ALLOCATE;
+    }
+}
+
+/* ---- one step ---- */
+
+struct stepped {
+    uint64_t start_cycles, network_cycles, queued_cycles; /* of the request: on its way, and for the state machine */
+    uint32_t who;
+    enum hw_op op;
+    bool local;
+};
+
+/* An output of a step: to the thread that asked, or to one that has waited. */
+static void deliver(struct ni_tile *tile, const struct stepped *s, const struct ni_request *r,
+                    const struct hw_output *output, struct work *work) {
+    const struct hw_packet *packet = &output->packet;
+    struct hw_message message = hw_packet_decode(&ni_machine.layout, packet);
+    struct ni_thread *t = thread_of(packet->flit[2]);
+    uint64_t out_cycles = s->start_cycles + output->at_cycles;
+    struct hw_delivery way = send(number_of(tile), message.destination, out_cycles);
+    bool own = packet->flit[2] == s->who && (message.op != HW_OP_GRANT || s->op == HW_OP_LOCK || s->op == HW_OP_TRYLOCK);
+    bool silent = message.op == HW_OP_NACK; /* nobody waits for the refusal of an unlock */
+    if (silent) {
+        enum hw_op refused = hw_nack_op(message.argument);
+        silent = refused == HW_OP_UNLOCK || refused == HW_OP_SIGNAL || refused == HW_OP_BROADCAST ||
+                 refused == HW_OP_DEALLOC;
+    }
+    if (t == NULL || __atomic_load_n(&t->use, __ATOMIC_RELAXED) == NI_UNUSED)
+        return;
+    struct ni_sample sample = {.handover = handover(), .network = way.tail_cycles - out_cycles, .fsm = output->at_cycles};
+    enum hw_op asked;
+    if (own) {
+        asked = s->op;
+        sample.network += s->network_cycles;
+        sample.fsm += s->queued_cycles;
+        sample.local = s->local;
+    } else {
+        asked = (enum hw_op)t->asked;
+        sample.network += t->network_cycles;
+        sample.fsm += t->fsm_cycles;
+        sample.local = t->asked_locally;
+        uint64_t all = way.tail_cycles - t->asked_cycles, own_share = sample.handover + sample.network + sample.fsm;
+        sample.waited = all > own_share ? all - own_share : 0;
+    }
+    (void)r;
+    ni_stats_add(tile, class_of(asked, &message), &sample);
+    if (silent)
+        return;
+    if (message.op == HW_OP_AGAIN)
+        __atomic_fetch_add(&ni_machine.n_again, 1, __ATOMIC_RELAXED);
+    bool withdraw = message.op == HW_OP_WITHDRAWN || message.op == HW_OP_GONE ||
+                    (message.op == HW_OP_NACK && hw_nack_op(message.argument) == HW_OP_WITHDRAW);
+    answer(t, withdraw ? NI_ANSWER_WITHDRAW : NI_ANSWER_MAIN, packet, way.tail_cycles, work);
+}
+
+/* Set a request aside until there is a queue element: a copy, so that its place in the mailbox is free for others. */
+static void hold(struct ni_tile *tile, const struct ni_request *r) {
+    struct ni_thread *t = thread_of(r->packet.flit[2]);
+    t->held = *r;
+    t->held.next = NULL;
+    if (tile->held != NULL)
+        tile->held_last->next = &t->held;
+    else
+        tile->held = &t->held;
+    tile->held_last = &t->held;
+}
+
+static void unhold(struct ni_tile *tile, struct ni_request *r, struct ni_request *before) {
+    if (before != NULL)
+        before->next = r->next;
+    else
+        tile->held = r->next;
+    if (tile->held_last == r)
+        tile->held_last = before;
+}
+
+/* Is it the withdrawal of a request that is held? That one has not happened: it is taken away, without a step. */
+static bool withdraw_held(struct ni_tile *tile, const struct ni_request *r, struct work *work) {
+    struct ni_request *before = NULL, *held = tile->held;
+    for (; held != NULL && held->packet.flit[2] != r->packet.flit[2]; held = held->next)
+        before = held;
+    if (held == NULL)
+        return false;
+    unhold(tile, held, before);
+    struct hw_message request = hw_packet_decode(&ni_machine.layout, &r->packet);
+    struct hw_message message = {.destination = request.core,
+                                 .source = number_of(tile),
+                                 .op = HW_OP_WITHDRAWN,
+                                 .primitive = request.primitive,
+                                 .thread = request.thread,
+                                 .core = request.core};
+    struct hw_packet packet = hw_packet_encode(&ni_machine.layout, &message);
+    const struct hw_timing *timing = &ni_machine.config.timing;
+    uint64_t out = r->at_cycles + timing->entry_cycles + timing->fsm_cycles;
+    struct hw_delivery way = send(number_of(tile), message.destination, out);
+    tile->n_withdrawn_held++;
+    answer(thread_of(r->packet.flit[2]), NI_ANSWER_WITHDRAW, &packet, way.tail_cycles, work);
+    return true;
+}
+
+static bool has_answer(enum hw_op op) {
+    return op != HW_OP_UNLOCK && op != HW_OP_SIGNAL && op != HW_OP_BROADCAST && op != HW_OP_DEALLOC;
+}
+
+/* Step a request; false: it is held. Its slot, if it has one, is free before anybody learns of the outcome. */
+static bool step(struct ni_tile *tile, const struct ni_request *r, uint32_t *slot_state, struct work *work,
+                 bool *made_room) {
+    struct ni_request request = *r;
+    struct hw_step done;
+    uint64_t start = request.at_cycles > tile->free_cycles ? request.at_cycles : tile->free_cycles;
+    hw_fsm_step(&tile->ni, &request.packet, &done, tile->outputs);
+    tile->free_cycles = start + done.response_cycles;
+    *made_room |= done.made_room;
+    if (done.status == HW_STATUS_HELD) {
+        if (slot_state != NULL) {
+            hold(tile, &request);
+            __atomic_store_n(slot_state, NI_SLOT_FREE, __ATOMIC_RELEASE);
+        }
+        return false;
+    }
+    tile->n_stepped++;
+    __atomic_store_n(&tile->n_used, tile->ni.n_control_used, __ATOMIC_RELAXED);
+    if (slot_state != NULL)
+        __atomic_store_n(slot_state, NI_SLOT_FREE, __ATOMIC_RELEASE);
+
+    struct hw_message message = hw_packet_decode(&ni_machine.layout, &request.packet);
+    struct stepped s = {.start_cycles = start,
+                        .network_cycles = request.at_cycles - request.issued_cycles - handover(),
+                        .queued_cycles = start - request.at_cycles,
+                        .who = request.packet.flit[2],
+                        .op = message.op,
+                        .local = message.core == number_of(tile)};
+    if (done.status == HW_STATUS_DONE) {
+        struct ni_thread *t = thread_of(s.who);
+        if (has_answer(s.op) && s.op != HW_OP_WITHDRAW && t != NULL) {
+            /* In case it has to wait: its own share so far. */
+            t->asked = (uint8_t)s.op;
+            t->asked_cycles = request.issued_cycles;
+            t->asked_locally = s.local;
+            t->network_cycles = s.network_cycles;
+            t->fsm_cycles = s.queued_cycles + done.response_cycles;
+        } else if (!has_answer(s.op)) {
+            /* The caller went on when it had handed it in. */
+            struct ni_sample sample = {.handover = handover(), .local = s.local};
+            ni_stats_add(tile, class_of(s.op, &message), &sample);
+        }
+    }
+    for (uint32_t i = 0; i < done.n_outputs; i++)
+        deliver(tile, &s, &request, &tile->outputs[i], work);
+    return true;
+}
+
+/* There may be elements now: all held requests again, in their order, some need none. */
+static void retry_held(struct ni_tile *tile, struct work *work) {
+    bool made_room = true;
+    while (made_room && tile->held != NULL) {
+        made_room = false;
+        for (struct ni_request *before = NULL, *r = tile->held, *next; r != NULL; r = next) {
+            next = r->next;
+            uint64_t came = r->at_cycles;
+            if (r->at_cycles < tile->free_cycles)
+                r->at_cycles = tile->free_cycles;
+            struct ni_request again = *r;
+            again.issued_cycles += again.at_cycles - came; /* it waited for others, not for the hardware */
+            unhold(tile, r, before);                       /* first: its thread goes on as soon as it has its answer */
+            if (step(tile, &again, NULL, work, &made_room))
+                continue;
+            r->at_cycles = came;
+            if (before != NULL)
+                before->next = r;
+            else
+                tile->held = r;
+            if (next == NULL)
+                tile->held_last = r;
+            r->next = next;
+            before = r;
+        }
+    }
+}
+
+static void serve_request(struct ni_tile *tile, struct ni_request *r, struct work *work) {
+    bool made_room = false;
+    struct hw_message message = hw_packet_decode(&ni_machine.layout, &r->packet);
+    if (message.op == HW_OP_WITHDRAW && tile->held != NULL) {
+        struct ni_request copy = *r;
+        if (withdraw_held(tile, &copy, work)) {
+            __atomic_store_n(&r->state, NI_SLOT_FREE, __ATOMIC_RELEASE);
+            return;
+        }
+    }
+    step(tile, r, &r->state, work, &made_room);
+    if (made_room && tile->held != NULL)
+        retry_held(tile, work);
+}
+
+/* ---- what has come ---- */
+
+/* Its time has not come: keep it, after those that come no later. */
+static void delay(struct ni_tile *tile, struct ni_request *r) {
+    struct ni_request **at = &tile->pending;
+    while (*at != NULL && (*at)->at_cycles <= r->at_cycles)
+        at = &(*at)->next;
+    r->next = *at;
+    *at = r;
+    __atomic_store_n(&tile->next_cycles, tile->pending->at_cycles, __ATOMIC_RELAXED);
+}
+
+static void arrived(struct ni_tile *tile, struct ni_request *r, uint64_t until_cycles, struct work *work) {
+    if (r->at_cycles > until_cycles || (tile->pending != NULL && until_cycles != UINT64_MAX))
+        delay(tile, r);
+    else
+        serve_request(tile, r, work);
+}
+
+static void serve_pending(struct ni_tile *tile, uint64_t until_cycles, struct work *work) {
+    while (tile->pending != NULL && tile->pending->at_cycles <= until_cycles) {
+        struct ni_request *r = tile->pending;
+        tile->pending = r->next;
+        serve_request(tile, r, work);
+    }
+    __atomic_store_n(&tile->next_cycles, tile->pending != NULL ? tile->pending->at_cycles : UINT64_MAX,
+                     __ATOMIC_RELAXED);
+}
+
+static struct ni_request *next_in_mailbox(struct ni_tile *tile) {
+    struct ni_mailbox *box = &tile->mailbox;
+    struct ni_request *slot = &box->ring[box->head % NI_RING];
+    if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != NI_SLOT_FULL)
+        return NULL;
+    __atomic_store_n(&slot->state, NI_SLOT_MOVING, __ATOMIC_RELAXED);
+    __atomic_store_n(&box->head, box->head + 1, __ATOMIC_RELAXED);
+    return slot;
+}
+
+static struct ni_request *next_in_queue(struct ni_tile *tile) {
+    struct cds_wfcq_node *node = __cds_wfcq_dequeue_nonblocking(&tile->queue_head, &tile->queue_tail);
+    if (node == NULL || node == CDS_WFCQ_WOULDBLOCK) /* being enqueued: whoever does it sees to it that it is served */
+        return NULL;
+    struct ni_request *r = caa_container_of(node, struct ni_request, node);
+    DEQUEUED(r);
+    return r;
+}
+
+static void forward(struct ni_tile *from, struct ni_tile *to, struct ni_request *r, struct work *work) {
+    r->at_cycles = send(number_of(from), number_of(to), r->at_cycles).head_cycles;
+    cds_wfcq_node_init(&r->node);
+    QUEUED(r);
+    cds_wfcq_enqueue(&to->queue_head, &to->queue_tail, &r->node);
+    for (uint32_t i = 0; i < work->n_touched; i++)
+        if (work->touched[i] == to)
+            return;
+    work->touched[work->n_touched++] = to;
+}
+
+/* Under the tile's lock. */
+static void serve_locked(struct ni_tile *tile, uint64_t until_cycles, struct work *work) {
+    for (bool more = true; more && work->n_touched < MAX_TOUCHED;) {
+        struct ni_request *r;
+        more = false;
+        if (tile->pending != NULL) /* they came first */
+            serve_pending(tile, until_cycles, work);
+        while (work->n_touched < MAX_TOUCHED && (r = next_in_mailbox(tile)) != NULL) {
+            struct hw_message message = hw_packet_decode(&ni_machine.layout, &r->packet);
+            struct ni_tile *to = &ni_machine.tiles[message.destination];
+            r->at_cycles = r->issued_cycles + handover();
+            if (to == tile)
+                arrived(tile, r, until_cycles, work);
+            else
+                forward(tile, to, r, work);
+            more = true;
+        }
+        while ((r = next_in_queue(tile)) != NULL) {
+            arrived(tile, r, until_cycles, work);
+            more = true;
+        }
+        if (tile->pending != NULL)
+            serve_pending(tile, until_cycles, work);
+    }
+}
+
+static bool mailbox_has_work(struct ni_tile *tile) {
+    uint32_t head = __atomic_load_n(&tile->mailbox.head, __ATOMIC_RELAXED);
+    return __atomic_load_n(&tile->mailbox.ring[head % NI_RING].state, __ATOMIC_RELAXED) == NI_SLOT_FULL;
+}
+
+bool ni_has_arrivals(struct ni_tile *tile) {
+    return mailbox_has_work(tile) || !cds_wfcq_empty(&tile->queue_head, &tile->queue_tail);
+}
+
+bool ni_has_work(struct ni_tile *tile) {
+    return ni_has_arrivals(tile) || __atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED) != UINT64_MAX;
+}
+
+/* A service thread serves what is due; a thread that serves itself has nobody to come back later. */
+static uint64_t until(void) {
+    return ni_machine.time_scale != 0 && ni_service_runs() ? ni_now_cycles() : UINT64_MAX;
+}
+
+static bool has_work_until(struct ni_tile *tile, uint64_t until_cycles) {
+    uint64_t next = __atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED);
+    return ni_has_arrivals(tile) || (next != UINT64_MAX && next <= until_cycles);
+}
+
+/*
+ * The lock is taken and let go by exchanges that are full barriers: whoever pushes and then finds it taken has its
+ * request seen by the holder, who looks once more after letting go.
+ */
+static bool take_tile(struct ni_tile *tile) {
+    NI_BARRIER();
+    return __atomic_exchange_n(&tile->lock, 1, __ATOMIC_SEQ_CST) == 0;
+}
+
+static void release_tile(struct ni_tile *tile) {
+    __atomic_exchange_n(&tile->lock, 0, __ATOMIC_SEQ_CST);
+    NI_BARRIER();
+}
+
+/* Tiles to serve next. */
+struct todo {
+    uint32_t n;
+    struct ni_tile *tile[MAX_TODO];
+};
+
+static void add(struct todo *todo, struct ni_tile *tile) {
+    for (uint32_t i = 0; i < todo->n; i++)
+        if (todo->tile[i] == tile)
+            return;
+    if (todo->n < MAX_TODO)
+        todo->tile[todo->n++] = tile;
+    else
+        ni_serve(tile);
+}
+
+static void serve_one(struct ni_tile *tile, struct todo *todo) {
+    struct work work;
+    uint64_t until_cycles;
+    do {
+        work.n_wakes = work.n_touched = 0;
+        until_cycles = until();
+        if (!take_tile(tile))
+            return;
+        serve_locked(tile, until_cycles, &work);
+        release_tile(tile);
+        for (uint32_t i = 0; i < work.n_wakes; i++)
+            sbt_futex_wake(work.wakes[i], 1);
+        for (uint32_t i = 0; i < work.n_touched; i++)
+            if (ni_service_runs())
+                ni_service_wake(work.touched[i]);
+            else
+                add(todo, work.touched[i]);
+    } while (has_work_until(tile, until_cycles));
+}
+
+void ni_serve(struct ni_tile *tile) {
+    struct todo todo;
+    todo.n = 0;
+    serve_one(tile, &todo);
+    while (todo.n > 0)
+        serve_one(todo.tile[--todo.n], &todo);
+}
