@@ -43,7 +43,7 @@ struct hw_spm {
     uint16_t ni;
     uint16_t free_head, free_tail; /* HW_NIL: none */
     uint16_t n_free, n_reserved;
-    bool reserving; /* is n_reserved kept? set with the primitives all free */
+    bool reserving;           /* is n_reserved kept? set with the primitives all free */
     uint32_t generation_skip; /* left out between two allocations; even */
     struct hw_layout layout;
 };

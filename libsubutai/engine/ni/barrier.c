@@ -24,8 +24,8 @@ int ni_barrier_wait(pthread_barrier_t *b) {
         if (!ni_is_id(id)) {
             if (id == 0 && count <= MAX_COUNT)
                 id = ni_obtain(t, word, 0, HW_OP_ALLOC_BARRIER, count);
-            else if (id == 0 && __atomic_compare_exchange_n(word, &id, NI_SOFTWARE, false, __ATOMIC_ACQ_REL,
-                                                            __ATOMIC_ACQUIRE))
+            else if (id == 0 &&
+                     __atomic_compare_exchange_n(word, &id, NI_SOFTWARE, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
                 id = NI_SOFTWARE;
             if (id == NI_SOFTWARE) {
                 ni_leave(t);

@@ -2,9 +2,9 @@
 /*
  * IDs: a primitive is allocated when its object is first used, at the NI whose turn it is; a condition where its mutex
  * is. The ID is kept in the object. Objects outnumber the control elements by far, so when all are taken an idle
- * primitive is evicted: the object that held its ID finds that out at its next use (the request is refused as stale) and
- * gets a new one. What is idle and whose turn it is, is seen in the tags and words of the scratchpad, without an access
- * that the hardware would count: a driver would keep such a list.
+ * primitive is evicted: the object that held its ID finds that out at its next use (the request is refused as stale)
+ * and gets a new one. What is idle and whose turn it is, is seen in the tags and words of the scratchpad, without an
+ * access that the hardware would count: a driver would keep such a list.
  *
  * When nothing is idle, or evicting is switched off, the object is served in software from then on.
  */

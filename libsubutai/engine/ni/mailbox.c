@@ -119,9 +119,8 @@ int ni_await(struct ni_thread *t, int which, const struct sbt_deadline *deadline
             break;
         if (sbt_active_step(&active))
             continue;
-        if ((state & NI_PARKED) == 0 &&
-            !__atomic_compare_exchange_n(&t->state, &state, state | NI_PARKED, false, __ATOMIC_RELAXED,
-                                         __ATOMIC_RELAXED))
+        if ((state & NI_PARKED) == 0 && !__atomic_compare_exchange_n(&t->state, &state, state | NI_PARKED, false,
+                                                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             continue;
         int r = cancelable ? sbt_park_cancelable(&t->state, state | NI_PARKED, deadline)
                            : sbt_park(&t->state, state | NI_PARKED, deadline);

@@ -15,9 +15,9 @@
  * A call becomes a request of three flits in its core's mailbox. Whoever serves that core's NI takes it from there: a
  * service thread, or, with inline service and wherever there is no service thread (before the first thread is created,
  * in a forked child), the calling thread itself. A request for a primitive of the same tile is stepped at once; one for
- * another tile crosses the mesh into the queue of the NI there. One thread at a time serves an NI: whoever gets its lock
- * serves everybody's requests, and looks again after it has let go, so a request is never left lying because its lock
- * was taken.
+ * another tile crosses the mesh into the queue of the NI there. One thread at a time serves an NI: whoever gets its
+ * lock serves everybody's requests, and looks again after it has let go, so a request is never left lying because its
+ * lock was taken.
  *
  * Lock order: a tile's guard, a tile's lock, the mesh's. Nobody waits for an answer with one of them held.
  */
@@ -83,10 +83,10 @@ struct ni_thread {
     uint32_t tid; /* kernel thread id, to find out whether it is still there */
     uint32_t use; /* enum ni_use; atomic */
     struct ni_answer answer[NI_N_ANSWERS];
-    volatile uint32_t busy;   /* inside an operation: one that comes now is a signal handler's */
-    volatile uint32_t inside; /* holding a guard or an NI: a handler must not come near them */
-    volatile uint32_t put_off; /* a handler has left something to do */
-    struct ni_thread *outer;  /* of a handler's record: the interrupted one */
+    volatile uint32_t busy;                /* inside an operation: one that comes now is a signal handler's */
+    volatile uint32_t inside;              /* holding a guard or an NI: a handler must not come near them */
+    volatile uint32_t put_off;             /* a handler has left something to do */
+    struct ni_thread *outer;               /* of a handler's record: the interrupted one */
     struct sbt_adapt barriers, conditions; /* how long they last; not in the objects, which a waiter may not touch */
     /* The request whose answer is awaited, for the statistics: written by the server of its home. */
     uint64_t asked_cycles;
@@ -100,9 +100,9 @@ struct ni_thread {
 #define NI_NOBODY 65535
 
 /*
- * The calling thread's record for one operation, from ni_enter to ni_leave. `may_wait`: the operation cannot be put off.
- * Never NULL if it may not be put off; else NULL means that the caller is a signal handler that has interrupted its
- * thread inside the engine: ni_put_off does the request as soon as the thread is out.
+ * The calling thread's record for one operation, from ni_enter to ni_leave. `may_wait`: the operation cannot be put
+ * off. Never NULL if it may not be put off; else NULL means that the caller is a signal handler that has interrupted
+ * its thread inside the engine: ni_put_off does the request as soon as the thread is out.
  */
 struct ni_thread *ni_enter(bool may_wait);
 void ni_leave(struct ni_thread *t);
@@ -130,8 +130,8 @@ struct ni_tile {
     struct ni_mailbox mailbox;
     struct cds_wfcq_tail queue_tail __attribute__((aligned(64))); /* requests that have come over the network */
     struct __cds_wfcq_head queue_head __attribute__((aligned(64)));
-    uint32_t lock; /* whoever has it serves this NI; everything from here on is under it */
-    uint32_t n_used; /* control elements; atomic, read without the lock as a hint */
+    uint32_t lock;        /* whoever has it serves this NI; everything from here on is under it */
+    uint32_t n_used;      /* control elements; atomic, read without the lock as a hint */
     uint64_t free_cycles; /* the state machine is busy until then */
     uint64_t n_stepped, n_withdrawn_held;
     struct ni_request *held, *held_last; /* in the order they came */
@@ -156,9 +156,9 @@ struct ni_machine {
     uint64_t tick_mult; /* time_scale 0: cycles for 2^32 ticks of the CPU's counter */
     bool evict;         /* when the control elements are full */
     bool stats;
-    uint32_t next_ni;     /* the incremental counter; atomic */
-    uint32_t generation;  /* of processes */
-    uint32_t n_threads;   /* the program's, by thread_enter and thread_exit; atomic */
+    uint32_t next_ni;    /* the incremental counter; atomic */
+    uint32_t generation; /* of processes */
+    uint32_t n_threads;  /* the program's, by thread_enter and thread_exit; atomic */
     /* Counted: evictions, objects that went to software for ever, single operations served in software; atomic. */
     uint64_t n_evictions, n_software, n_software_waits, n_stale, n_again;
 };
@@ -227,7 +227,8 @@ void ni_fence(struct ni_thread *t, uint32_t tile);
 
 /* ---- serving ---- */
 
-/* Serve this NI and all that its requests reach, unless somebody else does, who then will have seen what is there now. */
+/* Serve this NI and all that its requests reach, unless somebody else does, who then will have seen what is there now.
+ */
 void ni_serve(struct ni_tile *tile);
 
 /* Has something come that no server has seen; or that, or is something waiting for its time? */

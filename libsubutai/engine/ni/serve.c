@@ -4,8 +4,8 @@
  * each, and the packets that leave.
  *
  * The requests of one core to one NI keep their order: mailbox, mesh and queue are first in, first out, and delayed
- * requests are sorted by arrival without changing the order of equals. An answer is put into its thread's record as soon
- * as the step is done, with the time at which it arrives; whoever waits for it lets that time come (mailbox.c).
+ * requests are sorted by arrival without changing the order of equals. An answer is put into its thread's record as
+ * soon as the step is done, with the time at which it arrives; whoever waits for it lets that time come (mailbox.c).
  */
 #include "core/arch.h"
 #include "engine/ni/ni.h"
@@ -66,7 +66,8 @@ static void answer(struct ni_thread *t, int which, const struct hw_packet *packe
                    struct work *work) {
     t->answer[which].packet = *packet;
     t->answer[which].at_cycles = at_cycles;
-    uint32_t old = __atomic_fetch_or(&t->state, NI_ANSWERED(which), __ATOMIC_RELEASE); /* pairs with ni_await's acquire */
+    uint32_t old =
+        __atomic_fetch_or(&t->state, NI_ANSWERED(which), __ATOMIC_RELEASE); /* pairs with ni_await's acquire */
     if ((old & NI_PARKED) != 0)
         wake(work, &t->state);
 }
@@ -124,7 +125,8 @@ static void deliver(struct ni_tile *tile, const struct stepped *s, const struct 
     struct ni_thread *t = thread_of(packet->flit[2]);
     uint64_t out_cycles = s->start_cycles + output->at_cycles;
     struct hw_delivery way = send(number_of(tile), message.destination, out_cycles);
-    bool own = packet->flit[2] == s->who && (message.op != HW_OP_GRANT || s->op == HW_OP_LOCK || s->op == HW_OP_TRYLOCK);
+    bool own =
+        packet->flit[2] == s->who && (message.op != HW_OP_GRANT || s->op == HW_OP_LOCK || s->op == HW_OP_TRYLOCK);
     bool silent = message.op == HW_OP_NACK; /* nobody waits for the refusal of an unlock */
     if (silent) {
         enum hw_op refused = hw_nack_op(message.argument);
@@ -133,7 +135,8 @@ static void deliver(struct ni_tile *tile, const struct stepped *s, const struct 
     }
     if (t == NULL || __atomic_load_n(&t->use, __ATOMIC_RELAXED) == NI_UNUSED)
         return;
-    struct ni_sample sample = {.handover = handover(), .network = way.tail_cycles - out_cycles, .fsm = output->at_cycles};
+    struct ni_sample sample = {
+        .handover = handover(), .network = way.tail_cycles - out_cycles, .fsm = output->at_cycles};
     enum hw_op asked;
     if (own) {
         asked = s->op;

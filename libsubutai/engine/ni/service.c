@@ -106,8 +106,8 @@ static void *serve(void *argument) {
 }
 
 /*
- * Placement: blocks of tiles over the memory nodes in turn. libnuma is loaded only where there is more than one node: it
- * reads /sys when it is loaded, which would cost every program start as much as the rest of this library.
+ * Placement: blocks of tiles over the memory nodes in turn. libnuma is loaded only where there is more than one node:
+ * it reads /sys when it is loaded, which would cost every program start as much as the rest of this library.
  */
 static void place(void) {
     if (sbt_syscall3(SYS_access, "/sys/devices/system/node/node1", 0, 0) != 0)

@@ -2,15 +2,16 @@
 /*
  * What the emulated hardware did, for --stats. Latencies are the model's, in its nanoseconds, from the moment the
  * program hands a request in until its core sees the answer; without an answer, until it is handed in. Waiting for
- * other threads (a lock's holder, the rest of a barrier) is kept apart from what the hardware takes: hand-over, network,
- * and state machine, its queue included. Counted under the lock of the tile where it happens, added up at exit.
+ * other threads (a lock's holder, the rest of a barrier) is kept apart from what the hardware takes: hand-over,
+ * network, and state machine, its queue included. Counted under the lock of the tile where it happens, added up at
+ * exit.
  *
  * The report is built without stdio: the process may be ending in any state.
  */
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -165,7 +166,7 @@ static void text_report(const struct totals *t) {
         (unsigned long long)(t->stepped + t->withdrawn), (unsigned long long)t->withdrawn / 2);
     put("%-16s %12s %9s %9s %9s %9s %9s %9s %11s %7s\n", "latency, ns", "count", "mean", "median", "p99", "hand-over",
         "network", "fsm", "waiting", "local");
-    for (uint32_t class = 0; class < NI_N_CLASSES; class++) {
+    for (uint32_t class = 0; class < NI_N_CLASSES; class ++) {
         const struct ni_latency *l = sum_of(class);
         if (l == NULL)
             continue;
@@ -190,15 +191,15 @@ static void text_report(const struct totals *t) {
                 put(" %s %llu", hw_state_name((enum hw_state)k), (unsigned long long)s->n_steps[k]);
         put("\n");
     }
-    put("network: %llu packets, %.2f hops each, %.0f ns of contention\n",
-        (unsigned long long)m->mesh.n_packets, m->mesh.n_packets != 0 ? (double)m->mesh.n_hops / (double)m->mesh.n_packets : 0.0,
+    put("network: %llu packets, %.2f hops each, %.0f ns of contention\n", (unsigned long long)m->mesh.n_packets,
+        m->mesh.n_packets != 0 ? (double)m->mesh.n_hops / (double)m->mesh.n_packets : 0.0,
         ns((double)m->mesh.contention_cycles));
     static const char *const ports[HW_N_DIRECTIONS] = {"inject", "east", "west", "north", "south", "eject"};
     for (uint32_t i = 0; i < m->n_tiles * HW_N_DIRECTIONS; i++) {
         const struct hw_port *p = &m->mesh.ports[i];
         if (p->n_packets != 0)
-            put("link %u %s: %llu packets, %llu cycles of contention\n", i / HW_N_DIRECTIONS, ports[i % HW_N_DIRECTIONS],
-                (unsigned long long)p->n_packets, (unsigned long long)p->contention_cycles);
+            put("link %u %s: %llu packets, %llu cycles of contention\n", i / HW_N_DIRECTIONS,
+                ports[i % HW_N_DIRECTIONS], (unsigned long long)p->n_packets, (unsigned long long)p->contention_cycles);
     }
 }
 
@@ -206,7 +207,7 @@ static void text_report(const struct totals *t) {
 
 static void json_latencies(void) {
     const char *comma = "";
-    for (uint32_t class = 0; class < NI_N_CLASSES; class++) {
+    for (uint32_t class = 0; class < NI_N_CLASSES; class ++) {
         const struct ni_latency *l = sum_of(class);
         if (l == NULL)
             continue;
@@ -228,8 +229,8 @@ static void json_nis(void) {
         const char *inner = "";
         if (ni_machine.tiles[i].n_stepped == 0)
             continue;
-        put("%s{\"ni\":%u,\"max_control\":%u,\"max_queue\":%u,\"busy_cycles\":%llu,\"held\":%llu,\"states\":{", comma, i,
-            s->max_control, s->max_queue, (unsigned long long)s->busy_cycles, (unsigned long long)s->n_held);
+        put("%s{\"ni\":%u,\"max_control\":%u,\"max_queue\":%u,\"busy_cycles\":%llu,\"held\":%llu,\"states\":{", comma,
+            i, s->max_control, s->max_queue, (unsigned long long)s->busy_cycles, (unsigned long long)s->n_held);
         for (uint32_t k = 0; k < HW_N_STATES; k++)
             if (s->n_steps[k] != 0) {
                 put("%s\"%s\":%llu", inner, hw_state_name((enum hw_state)k), (unsigned long long)s->n_steps[k]);
@@ -248,7 +249,8 @@ static void json_report(const struct totals *t) {
         (unsigned long long)t->pushed, (unsigned long long)(t->stepped + t->withdrawn),
         (unsigned long long)t->withdrawn / 2);
     json_latencies();
-    put("],\"evictions\":%llu,\"allocated_anew\":%llu,\"objects_in_software\":%llu,\"condition_waits_in_software\":%llu,"
+    put("],\"evictions\":%llu,\"allocated_anew\":%llu,\"objects_in_software\":%llu,\"condition_waits_in_software\":%"
+        "llu,"
         "\"held\":%llu,\"again\":%llu,\"nis\":[",
         (unsigned long long)m->n_evictions, (unsigned long long)m->n_stale, (unsigned long long)m->n_software,
         (unsigned long long)m->n_software_waits, (unsigned long long)t->held, (unsigned long long)m->n_again);
@@ -288,7 +290,8 @@ void ni_stats_report(void) {
     settle();
     file = STDERR_FILENO;
     if (path != NULL) {
-        long opened = sbt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666, 0, 0);
+        long opened =
+            sbt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666, 0, 0);
         if (opened < 0)
             sbt_log(0, "stats-file: cannot write ", path, ": the statistics go to stderr", NULL);
         else

@@ -22,7 +22,7 @@
 
 static _Thread_local struct {
     struct ni_thread *current;
-    uint32_t generation;          /* of processes, in which `current` is this thread's */
+    uint32_t generation;           /* of processes, in which `current` is this thread's */
     volatile uint32_t registering; /* a handler has interrupted it while it had the lock below */
     volatile uint32_t n_put_off;
     struct {
@@ -31,9 +31,9 @@ static _Thread_local struct {
 } self __attribute__((tls_model("initial-exec")));
 
 static uint32_t lock;
-static uint32_t n_ever;    /* records from here on have never been used */
-static uint32_t free_ids;  /* list through `outer` of those given back: id + 1, 0 none */
-static uint32_t n_placed;  /* threads that were given a tile */
+static uint32_t n_ever;   /* records from here on have never been used */
+static uint32_t free_ids; /* list through `outer` of those given back: id + 1, 0 none */
+static uint32_t n_placed; /* threads that were given a tile */
 
 void ni_thread_start(void) {
     for (uint32_t i = 0; i < NI_N_ANSWERS; i++)
@@ -41,8 +41,7 @@ void ni_thread_start(void) {
 }
 
 static bool is_gone(const struct ni_thread *t) {
-    return __atomic_load_n(&t->use, __ATOMIC_RELAXED) == NI_USED &&
-           sbt_syscall3(SYS_tgkill, getpid(), t->tid, 0) < 0;
+    return __atomic_load_n(&t->use, __ATOMIC_RELAXED) == NI_USED && sbt_syscall3(SYS_tgkill, getpid(), t->tid, 0) < 0;
 }
 
 static void give_back(struct ni_thread *t) {
