@@ -77,22 +77,59 @@ struct hw_message {
     uint16_t core;
 };
 
+enum { HW_OP_BITS = 5, HW_ARGUMENT_BITS = 7 };
+
 /* Fields that do not fit are cut off: what comes out is some packet, if not the one that was meant. */
-struct hw_packet hw_packet_encode(const struct hw_layout *layout, const struct hw_message *message);
+static inline struct hw_packet hw_packet_encode(const struct hw_layout *layout, const struct hw_message *message) {
+    uint32_t bits = layout->tile_bits;
+    uint32_t header = hw_bits(message->destination, 0, bits) << (32 - bits) |
+                      hw_bits(message->source, 0, bits) << (32 - 2 * bits) |
+                      hw_bits((uint32_t)message->op, 0, HW_OP_BITS) << HW_ARGUMENT_BITS |
+                      hw_bits(message->argument, 0, HW_ARGUMENT_BITS);
+    return (struct hw_packet){{header, message->primitive, (uint32_t)message->thread << 16 | message->core}};
+}
 
 /* Never fails; hw_packet_is_request says whether what comes out means anything. */
-struct hw_message hw_packet_decode(const struct hw_layout *layout, const struct hw_packet *packet);
+static inline struct hw_message hw_packet_decode(const struct hw_layout *layout, const struct hw_packet *packet) {
+    uint32_t bits = layout->tile_bits, header = packet->flit[0];
+    return (struct hw_message){.destination = hw_bits(header, 32 - bits, bits),
+                               .source = hw_bits(header, 32 - 2 * bits, bits),
+                               .op = (enum hw_op)hw_bits(header, HW_ARGUMENT_BITS, HW_OP_BITS),
+                               .argument = hw_bits(header, 0, HW_ARGUMENT_BITS),
+                               .primitive = packet->flit[1],
+                               .thread = (uint16_t)(packet->flit[2] >> 16),
+                               .core = (uint16_t)packet->flit[2]};
+}
+
+/* Single fields of the header. */
+static inline uint32_t hw_packet_destination(const struct hw_layout *layout, const struct hw_packet *packet) {
+    return packet->flit[0] >> (32 - layout->tile_bits);
+}
+
+static inline enum hw_op hw_packet_op(const struct hw_packet *packet) {
+    return (enum hw_op)hw_bits(packet->flit[0], HW_ARGUMENT_BITS, HW_OP_BITS);
+}
 
 /* A well-formed request for NI `ni`: every field in its range, the ID of this NI, the answer to where it came from. */
 bool hw_packet_is_request(const struct hw_layout *layout, const struct hw_packet *packet, uint32_t ni);
 
-/* The usual request, from a thread on a core to the home of a primitive. */
-struct hw_packet hw_packet_request(const struct hw_layout *layout, enum hw_op op, uint32_t id, uint32_t core,
-                                   uint32_t thread);
-
 /* To allocate, the NI is the caller's choice (round robin in the paper); for a condition it follows from its mutex. */
-struct hw_packet hw_packet_alloc(const struct hw_layout *layout, enum hw_op op, uint32_t ni, uint32_t flit1,
-                                 uint32_t core, uint32_t thread);
+static inline struct hw_packet hw_packet_alloc(const struct hw_layout *layout, enum hw_op op, uint32_t ni,
+                                               uint32_t flit1, uint32_t core, uint32_t thread) {
+    struct hw_message message = {.destination = ni,
+                                 .source = core,
+                                 .op = op,
+                                 .primitive = flit1,
+                                 .thread = (uint16_t)thread,
+                                 .core = (uint16_t)core};
+    return hw_packet_encode(layout, &message);
+}
+
+/* The usual request, from a thread on a core to the home of a primitive. */
+static inline struct hw_packet hw_packet_request(const struct hw_layout *layout, enum hw_op op, uint32_t id,
+                                                 uint32_t core, uint32_t thread) {
+    return hw_packet_alloc(layout, op, hw_id_ni(layout, id), id, core, thread);
+}
 
 static inline bool hw_op_is_request(uint32_t op) {
     return op > HW_OP_NONE && op < HW_N_REQUESTS;

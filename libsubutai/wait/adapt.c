@@ -18,13 +18,14 @@
  *
  * A yield that took longer than BUSY_NS gave the core to somebody who computes: more of them would only move this
  * thread to the back of the queue. Of the waits that park at once, every PROBE_EVERY-th finds out whether times have
- * changed.
+ * changed. LONG_NS and BUSY_NS are well above what a round through a run queue of 32 short turns takes (100 to 200 us
+ * here): such a round is what a crowded barrier waits for.
  *
  * Spinning looks at growing intervals: every look takes the object's cache line away from the thread that works on it,
  * and two threads that fight for a line get less done than one that has it for a while.
  */
-#define LONG_NS 200000u
-#define BUSY_NS 100000u
+#define LONG_NS 1000000u
+#define BUSY_NS 700000u
 #define WORTH_SWITCHES (6 * 16)
 #define IDLE_NS 40000u
 #define PROBE_EVERY 64

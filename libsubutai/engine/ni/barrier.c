@@ -10,6 +10,17 @@
 
 #define MAX_COUNT 65535 /* a 16-bit field */
 
+/* A thread that ends in a signal handler while it waits leaves its record to the answer that will come. */
+static void abandon(void *argument) {
+    ni_abandon(argument);
+}
+
+static void await(struct ni_thread *t, uint32_t id, struct hw_message *answer) {
+    pthread_cleanup_push(abandon, t);
+    ni_await_barrier(t, id, answer);
+    pthread_cleanup_pop(0);
+}
+
 int ni_barrier_init(pthread_barrier_t *b, unsigned count) {
     return direct_barrier_init(b, count);
 }
@@ -35,7 +46,7 @@ int ni_barrier_wait(pthread_barrier_t *b) {
         }
         struct hw_message answer;
         ni_post(t, HW_OP_BARRIER_WAIT, id);
-        ni_await(t, NI_ANSWER_MAIN, NULL, &t->barriers, false, &answer);
+        await(t, id, &answer);
         if (answer.op == HW_OP_RELEASE || answer.op == HW_OP_AGAIN) {
             ni_leave(t);
             return answer.op == HW_OP_AGAIN ? EAGAIN : answer.argument == 1 ? PTHREAD_BARRIER_SERIAL_THREAD : 0;

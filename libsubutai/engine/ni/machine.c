@@ -4,7 +4,8 @@
  *
  * Model time is the wall clock's, divided by the time scale; with scale 0, when nothing waits for it, it runs at the
  * speed of the wall clock and comes from the CPU's counter, which costs less to read. Either way it decides only when
- * requests meet at a port or a state machine: a request's own latency is added up from the model.
+ * requests meet at a port or a state machine: a request's own latency is added up from the model. Without a time scale
+ * and statistics nobody could tell what time it is: then it stands still, and packets cross the mesh uncounted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,10 @@
 
 #define CALIBRATION_NS 30000
 #define SPIN_BEFORE_YIELD 200
+#define EAGER_GAIN 1
+#define EAGER_LOSS 2
+#define EAGER_MOST 8
+#define EAGER_PROBE 16 /* of those that do not pay, one in so many is tried */
 #define SLEEP_MARGIN_NS 80000 /* a sleep may end so much late; the rest is spun */
 
 struct ni_machine ni_machine;
@@ -28,32 +33,20 @@ static uint32_t n_mapped;
 
 /* ---- time ---- */
 
-static inline uint64_t ticks(void) {
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#else
-    uint64_t t;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-    return t;
-#endif
-}
-
 static uint64_t ns_to_cycles(uint64_t ns) {
     return ns * ni_machine.config.timing.clock_mhz / 1000;
 }
 
 static void calibrate(void) {
-    uint64_t ns = sbt_now_ns(), t = ticks(), end;
+    uint64_t ns = sbt_now_ns(), t = ni_ticks(), end;
     do
         end = sbt_now_ns();
     while (end - ns < CALIBRATION_NS);
-    t = ticks() - t;
+    t = ni_ticks() - t;
     ni_machine.tick_mult = (ns_to_cycles(end - ns) << 32) / (t != 0 ? t : 1);
 }
 
-uint64_t ni_now_cycles(void) {
-    if (ni_machine.time_scale == 0)
-        return (uint64_t)(((unsigned __int128)ticks() * ni_machine.tick_mult) >> 32);
+uint64_t ni_scaled_cycles(void) {
     return ns_to_cycles((sbt_now_ns() - ni_machine.start_ns) / ni_machine.time_scale);
 }
 
@@ -76,6 +69,15 @@ void ni_take(uint32_t *lock) {
         else
             sbt_yield();
     }
+}
+
+bool ni_eager_pays(struct ni_eager *e) {
+    return sbt_cores_to_spare() || e->credit >= 0 || ++e->n_skipped % EAGER_PROBE == 0;
+}
+
+void ni_eager_done(struct ni_eager *e, bool paid) {
+    int credit = e->credit + (paid ? EAGER_GAIN : -EAGER_LOSS);
+    e->credit = (int8_t)(credit > EAGER_MOST ? EAGER_MOST : credit < -EAGER_MOST ? -EAGER_MOST : credit);
 }
 
 /* ---- map ---- */
@@ -170,20 +172,22 @@ uint32_t ni_map(uint32_t n) {
 static int start_tiles(void) {
     struct ni_machine *m = &ni_machine;
     size_t spm = (hw_config_spm_bytes(&m->config) + 63) & ~(size_t)63;
+    size_t epochs = (m->config.n_control * sizeof(uint32_t) + 63) & ~(size_t)63;
     size_t outputs = (m->config.n_queue + 2u) * sizeof(struct hw_output);
     size_t latency = m->stats ? ni_stats_bytes() : 0;
     m->tiles = get_memory(m->n_tiles * sizeof *m->tiles);
     m->threads = get_memory(NI_MAX_THREADS * sizeof *m->threads);
-    char *rest = get_memory(m->n_tiles * (spm + outputs + latency));
+    char *rest = get_memory(m->n_tiles * (spm + epochs + outputs + latency));
     if (m->tiles == NULL || m->threads == NULL || rest == NULL)
         return ENOMEM;
     for (uint32_t i = 0; i < m->n_tiles; i++) {
         struct ni_tile *tile = &m->tiles[i];
-        char *own = rest + i * (spm + outputs + latency);
+        char *own = rest + i * (spm + epochs + outputs + latency);
         if (!hw_ni_init(&tile->ni, &m->config, i, (uint8_t *)own))
             return EINVAL;
-        tile->outputs = (struct hw_output *)(void *)(own + spm);
-        tile->latency = latency != 0 ? (struct ni_latency *)(void *)(own + spm + outputs) : NULL;
+        tile->outputs = (struct hw_output *)(void *)(own + spm + epochs);
+        tile->epochs = (uint32_t *)(void *)(own + spm);
+        tile->latency = latency != 0 ? (struct ni_latency *)(void *)(own + spm + epochs + outputs) : NULL;
         tile->next_cycles = UINT64_MAX;
         __cds_wfcq_init(&tile->queue_head, &tile->queue_tail);
     }
@@ -204,6 +208,7 @@ int ni_machine_start(const struct sbt_options *options) {
     m->evict = !paper && value[SBT_OPT_CONTROL_FULL].u == SBT_CONTROL_FULL_EVICT;
     m->stats = value[SBT_OPT_STATS].u != SBT_STATS_OFF;
     m->time_scale = (uint32_t)value[SBT_OPT_TIME_SCALE].u;
+    m->timed = m->stats || m->time_scale != 0;
     if (!hw_layout_init(&m->layout, m->n_tiles, m->config.n_control))
         return EINVAL;
 
@@ -222,7 +227,7 @@ int ni_machine_start(const struct sbt_options *options) {
         r = start_map(value[SBT_OPT_MAP].s);
     if (r != 0)
         return r;
-    if (m->time_scale == 0)
+    if (m->timed && m->time_scale == 0)
         calibrate();
     m->start_ns = sbt_now_ns();
     ni_stats_start(options);

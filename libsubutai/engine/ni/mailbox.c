@@ -48,11 +48,17 @@ static void push(struct ni_thread *t, const struct hw_packet *packet) {
     struct ni_mailbox *box = &tile->mailbox;
     t->inside = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (!ni_service_runs() && (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
+        ni_serve_own(t, packet)) {
+        leave_inside(t);
+        return;
+    }
     ni_take(&box->guard);
     struct ni_request *slot = free_slot(tile);
     slot->packet = *packet;
     slot->issued_cycles = ni_now_cycles();
     box->tail++;
+    t->last = slot;
     __atomic_store_n(&box->n_pushed, box->n_pushed + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->state, NI_SLOT_FULL, __ATOMIC_RELEASE); /* pairs with the server's acquire */
     ni_release(&box->guard);
@@ -97,15 +103,38 @@ static struct sbt_adapt soon; /* waits for the hardware alone; all threads' toge
 static void got(struct ni_thread *t, int which, struct hw_message *message) {
     *message = hw_packet_decode(&ni_machine.layout, &t->answer[which].packet);
     uint64_t at = t->answer[which].at_cycles;
-    __atomic_fetch_and(&t->state, ~(NI_ANSWERED(which) | NI_PARKED), __ATOMIC_RELAXED);
+    if (which == NI_ANSWER_MAIN) /* a withdrawal has been answered before this: nobody else writes it now */
+        __atomic_store_n(&t->state, 0, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_and(&t->state, ~(NI_ANSWERED(which) | NI_PARKED), __ATOMIC_RELAXED);
     if (ni_machine.time_scale != 0)
         ni_wait_until(at);
 }
 
+/*
+ * Where a core runs both sides at once, an answer comes within a microsecond or so: worth a look at every turn. The
+ * line that is looked at is the thread's own, which only its answer takes away.
+ */
+#define EAGER_TURNS 100
+
+static bool eagerly(struct ni_thread *t, int which) {
+    if (!ni_service_runs())
+        return (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) & NI_ANSWERED(which)) != 0;
+    bool found = false;
+    if (!ni_eager_pays(&t->eager))
+        return false;
+    for (uint32_t i = 0; i < EAGER_TURNS && !found; i++) {
+        found = (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) & NI_ANSWERED(which)) != 0;
+        sbt_cpu_relax();
+    }
+    ni_eager_done(&t->eager, found);
+    return found;
+}
+
 int ni_await(struct ni_thread *t, int which, const struct sbt_deadline *deadline, struct sbt_adapt *memory,
              bool cancelable, struct hw_message *message) {
-    uint32_t state = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE); /* pairs with the server's release */
-    if ((state & NI_ANSWERED(which)) != 0) {
+    uint32_t state;
+    if (eagerly(t, which)) {
         got(t, which, message);
         return 0;
     }
@@ -114,7 +143,7 @@ int ni_await(struct ni_thread *t, int which, const struct sbt_deadline *deadline
     struct sbt_active active;
     sbt_active_begin(&active, memory);
     for (;;) {
-        state = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE);
+        state = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE); /* pairs with the server's release */
         if ((state & NI_ANSWERED(which)) != 0)
             break;
         if (sbt_active_step(&active))
@@ -130,6 +159,26 @@ int ni_await(struct ni_thread *t, int which, const struct sbt_deadline *deadline
     sbt_active_end(&active, memory);
     got(t, which, message);
     return 0;
+}
+
+void ni_await_barrier(struct ni_thread *t, uint32_t id, struct hw_message *message) {
+    uint32_t *epoch = &ni_home(id)->epochs[hw_id_index(&ni_machine.layout, id)];
+    struct sbt_active active;
+    if (!eagerly(t, NI_ANSWER_MAIN)) {
+        sbt_active_begin(&active, &t->barriers);
+        for (;;) {
+            uint32_t seen = __atomic_load_n(epoch, __ATOMIC_ACQUIRE); /* before the answer: opening steps it after */
+            if ((__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) & NI_ANSWERED(NI_ANSWER_MAIN)) != 0)
+                break;
+            if (sbt_active_step(&active))
+                continue;
+            if ((seen & NI_ASLEEP) != 0 ||
+                __atomic_compare_exchange_n(epoch, &seen, seen | NI_ASLEEP, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+                sbt_park(epoch, seen | NI_ASLEEP, NULL);
+        }
+        sbt_active_end(&active, &t->barriers);
+    }
+    got(t, NI_ANSWER_MAIN, message);
 }
 
 struct hw_message ni_ask(struct ni_thread *t, enum hw_op op, uint32_t id) {

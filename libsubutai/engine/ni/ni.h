@@ -58,6 +58,21 @@ struct ni_request {
 
 #define NI_RING 16 /* requests a mailbox holds: the paper's NI buffers have as many places */
 
+/* ---- waiting awake ---- */
+
+/*
+ * Is it worth looking again and again for a microsecond or two? With cores to spare always. Without, the other side may
+ * not even be running, or it may: the count of runnable threads errs towards too many. What it brought so far decides.
+ * All-zero is the beginning; one thread's own.
+ */
+struct ni_eager {
+    int8_t credit;
+    uint8_t n_skipped;
+};
+
+bool ni_eager_pays(struct ni_eager *e);
+void ni_eager_done(struct ni_eager *e, bool paid);
+
 /* ---- threads ---- */
 
 /*
@@ -73,8 +88,9 @@ enum { NI_ANSWER_MAIN, NI_ANSWER_WITHDRAW, NI_N_ANSWERS };
 
 #define NI_ANSWERED(which) (1u << (which))
 #define NI_PARKED 4u
+#define NI_ASLEEP 1u /* of an epoch */
 
-enum ni_use { NI_UNUSED, NI_USED, NI_NESTED };
+enum ni_use { NI_UNUSED, NI_USED, NI_NESTED, NI_LOST };
 
 /* One for each thread id there can be; never unmapped, so a late wake-up finds one. */
 struct ni_thread {
@@ -87,6 +103,8 @@ struct ni_thread {
     volatile uint32_t inside;              /* holding a guard or an NI: a handler must not come near them */
     volatile uint32_t put_off;             /* a handler has left something to do */
     struct ni_thread *outer;               /* of a handler's record: the interrupted one */
+    struct ni_request *last;               /* the slot of its last request, NULL: none yet */
+    struct ni_eager eager;
     struct sbt_adapt barriers, conditions; /* how long they last; not in the objects, which a waiter may not touch */
     /* The request whose answer is awaited, for the statistics: written by the server of its home. */
     uint64_t asked_cycles;
@@ -106,6 +124,7 @@ struct ni_thread {
  */
 struct ni_thread *ni_enter(bool may_wait);
 void ni_leave(struct ni_thread *t);
+void ni_abandon(struct ni_thread *t); /* as ni_leave, but an answer is outstanding: nobody gets the record again */
 void ni_put_off(enum hw_op op, uint32_t id);
 void ni_run_put_off(struct ni_thread *t);
 
@@ -133,12 +152,15 @@ struct ni_tile {
     uint32_t lock;        /* whoever has it serves this NI; everything from here on is under it */
     uint32_t n_used;      /* control elements; atomic, read without the lock as a hint */
     uint64_t free_cycles; /* the state machine is busy until then */
+    uint64_t n_direct;    /* requests that were never in a mailbox: their thread served them at once */
     uint64_t n_stepped, n_withdrawn_held;
     struct ni_request *held, *held_last; /* in the order they came */
     struct ni_request *pending;          /* delayed service: by arrival time */
     uint64_t next_cycles;                /* of the first of them, UINT64_MAX: none; atomic, read without the lock */
     uint32_t hand;                       /* where the search for something to evict goes on */
     struct hw_ni ni;
+    uint32_t
+        *epochs; /* for each control element: steps when a barrier opens, NI_ASLEEP: somebody sleeps on it; atomic */
     struct hw_output *outputs;
     struct ni_latency *latency; /* NULL: no statistics */
 };
@@ -156,6 +178,7 @@ struct ni_machine {
     uint64_t tick_mult; /* time_scale 0: cycles for 2^32 ticks of the CPU's counter */
     bool evict;         /* when the control elements are full */
     bool stats;
+    bool timed; /* somebody sees model time: a time scale or statistics. Otherwise it stands still */
     uint32_t next_ni;    /* the incremental counter; atomic */
     uint32_t generation; /* of processes */
     uint32_t n_threads;  /* the program's, by thread_enter and thread_exit; atomic */
@@ -170,8 +193,27 @@ int ni_machine_start(const struct sbt_options *options);
 /* Tile of the n-th thread. */
 uint32_t ni_map(uint32_t n);
 
+static inline uint64_t ni_ticks(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    uint64_t t;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#endif
+}
+
 /* Model time. */
-uint64_t ni_now_cycles(void);
+uint64_t ni_scaled_cycles(void);
+
+static inline uint64_t ni_now_cycles(void) {
+    if (!ni_machine.timed)
+        return 0;
+    if (SBT_UNLIKELY(ni_machine.time_scale != 0))
+        return ni_scaled_cycles();
+    return (uint64_t)(((unsigned __int128)ni_ticks() * ni_machine.tick_mult) >> 32);
+}
+
 /* Wait until it is that late; only with a time scale. Blocks, no cancellation point. */
 void ni_wait_until(uint64_t cycles);
 
@@ -203,8 +245,10 @@ void ni_post_alloc(struct ni_thread *t, enum hw_op op, uint32_t ni, uint32_t fli
 
 /*
  * Wait for an answer. `memory` is what is known of such waits; NULL: it comes soon. ETIMEDOUT or, if cancelable, a
- * cancellation leave it outstanding. On 0 the answer is in *message.
+ * cancellation leave it outstanding. On 0 the answer is in *message. ni_await_barrier sleeps where all who wait at a
+ * barrier do.
  */
+void ni_await_barrier(struct ni_thread *t, uint32_t id, struct hw_message *message);
 int ni_await(struct ni_thread *t, int which, const struct sbt_deadline *deadline, struct sbt_adapt *memory,
              bool cancelable, struct hw_message *message);
 
@@ -231,6 +275,12 @@ void ni_fence(struct ni_thread *t, uint32_t tile);
  */
 void ni_serve(struct ni_tile *tile);
 
+/*
+ * Inline service: serve this request of the caller's, after all that has come before it. False, and nothing done, if
+ * somebody else serves its home just now. Only while the caller's core has nothing in its mailbox that is the caller's.
+ */
+bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet);
+
 /* Has something come that no server has seen; or that, or is something waiting for its time? */
 bool ni_has_arrivals(struct ni_tile *tile);
 bool ni_has_work(struct ni_tile *tile);
@@ -241,6 +291,9 @@ void ni_service_start(const struct sbt_options *options);
 void ni_service_begin(void); /* the process has a second thread */
 void ni_service_end(void);   /* its last one is ending */
 void ni_service_wake(const struct ni_tile *tile);
+void ni_service_occupy(uint32_t tile); /* a thread sits there now */
+/* The server of `from` has sent `to` something. False: let the same thread serve that too. */
+bool ni_service_hand_over(const struct ni_tile *from, const struct ni_tile *to);
 void ni_service_fork_child(void);
 
 /* ---- IDs ---- */

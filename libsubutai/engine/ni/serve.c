@@ -31,6 +31,8 @@ enum { MAX_WAKES = 32, MAX_TOUCHED = NI_RING, MAX_TODO = 32 };
 
 /* What is to be done when the tile's lock has been released. */
 struct work {
+    const struct ni_thread *self; /* it serves its own request: nobody else writes its record meanwhile */
+    uint32_t *everybody;          /* wake all who sleep on this word */
     uint32_t n_wakes, n_touched;
     uint32_t *wakes[MAX_WAKES];
     struct ni_tile *touched[MAX_TOUCHED]; /* that were sent something */
@@ -47,7 +49,7 @@ static uint32_t handover(void) {
 /* ---- packets ---- */
 
 static struct hw_delivery send(uint32_t from, uint32_t to, uint64_t at_cycles) {
-    if (from == to)
+    if (from == to || !ni_machine.timed)
         return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
     ni_take(&ni_machine.mesh_lock);
     struct hw_delivery d = hw_mesh_send(&ni_machine.mesh, from, to, at_cycles, NULL);
@@ -66,6 +68,10 @@ static void answer(struct ni_thread *t, int which, const struct hw_packet *packe
                    struct work *work) {
     t->answer[which].packet = *packet;
     t->answer[which].at_cycles = at_cycles;
+    if (t == work->self) {
+        __atomic_store_n(&t->state, t->state | NI_ANSWERED(which), __ATOMIC_RELAXED);
+        return;
+    }
     uint32_t old =
         __atomic_fetch_or(&t->state, NI_ANSWERED(which), __ATOMIC_RELEASE); /* pairs with ni_await's acquire */
     if ((old & NI_PARKED) != 0)
@@ -117,49 +123,68 @@ struct stepped {
     bool local;
 };
 
-/* An output of a step: to the thread that asked, or to one that has waited. */
-static void deliver(struct ni_tile *tile, const struct stepped *s, const struct ni_request *r,
-                    const struct hw_output *output, struct work *work) {
-    const struct hw_packet *packet = &output->packet;
-    struct hw_message message = hw_packet_decode(&ni_machine.layout, packet);
-    struct ni_thread *t = thread_of(packet->flit[2]);
-    uint64_t out_cycles = s->start_cycles + output->at_cycles;
-    struct hw_delivery way = send(number_of(tile), message.destination, out_cycles);
-    bool own =
-        packet->flit[2] == s->who && (message.op != HW_OP_GRANT || s->op == HW_OP_LOCK || s->op == HW_OP_TRYLOCK);
-    bool silent = message.op == HW_OP_NACK; /* nobody waits for the refusal of an unlock */
-    if (silent) {
-        enum hw_op refused = hw_nack_op(message.argument);
-        silent = refused == HW_OP_UNLOCK || refused == HW_OP_SIGNAL || refused == HW_OP_BROADCAST ||
-                 refused == HW_OP_DEALLOC;
-    }
-    if (t == NULL || __atomic_load_n(&t->use, __ATOMIC_RELAXED) == NI_UNUSED)
-        return;
-    struct ni_sample sample = {
-        .handover = handover(), .network = way.tail_cycles - out_cycles, .fsm = output->at_cycles};
-    enum hw_op asked;
+static bool has_answer(enum hw_op op) {
+    return op != HW_OP_UNLOCK && op != HW_OP_SIGNAL && op != HW_OP_BROADCAST && op != HW_OP_DEALLOC;
+}
+
+/* A sample of what the thread that gets this answer has waited: its own request's share, and this packet's. */
+static void count_answer(struct ni_tile *tile, const struct stepped *s, const struct ni_thread *t,
+                         const struct hw_message *message, uint32_t at_cycles, uint64_t network_cycles) {
+    bool own = hw_pair(message->thread, message->core) == s->who &&
+               (message->op != HW_OP_GRANT || s->op == HW_OP_LOCK || s->op == HW_OP_TRYLOCK);
+    struct ni_sample sample = {.handover = handover(), .network = network_cycles, .fsm = at_cycles};
     if (own) {
-        asked = s->op;
         sample.network += s->network_cycles;
         sample.fsm += s->queued_cycles;
         sample.local = s->local;
     } else {
-        asked = (enum hw_op)t->asked;
         sample.network += t->network_cycles;
         sample.fsm += t->fsm_cycles;
         sample.local = t->asked_locally;
-        uint64_t all = way.tail_cycles - t->asked_cycles, own_share = sample.handover + sample.network + sample.fsm;
-        sample.waited = all > own_share ? all - own_share : 0;
+        uint64_t all = s->start_cycles + at_cycles + network_cycles - t->asked_cycles;
+        uint64_t own_share = sample.handover + sample.network + sample.fsm;
+        sample.waited = all > own_share && all < UINT64_MAX / 2 ? all - own_share : 0;
     }
-    (void)r;
-    ni_stats_add(tile, class_of(asked, &message), &sample);
-    if (silent)
+    ni_stats_add(tile, class_of(own ? s->op : (enum hw_op)t->asked, message), &sample);
+}
+
+/* An output of a step: to the thread that asked, or to one that has waited. */
+static void deliver(struct ni_tile *tile, const struct stepped *s, const struct hw_output *output, struct work *work) {
+    struct hw_message message = hw_packet_decode(&ni_machine.layout, &output->packet);
+    struct ni_thread *t = thread_of(output->packet.flit[2]);
+    uint64_t out_cycles = s->start_cycles + output->at_cycles;
+    struct hw_delivery way = send(number_of(tile), message.destination, out_cycles);
+    if (t == NULL || __atomic_load_n(&t->use, __ATOMIC_RELAXED) == NI_UNUSED)
         return;
-    if (message.op == HW_OP_AGAIN)
+    if (tile->latency != NULL)
+        count_answer(tile, s, t, &message, output->at_cycles, way.tail_cycles - out_cycles);
+    int which = NI_ANSWER_MAIN;
+    if (message.op == HW_OP_NACK) {
+        enum hw_op refused = hw_nack_op(message.argument);
+        if (!has_answer(refused)) /* nobody waits for the refusal of an unlock */
+            return;
+        which = refused == HW_OP_WITHDRAW ? NI_ANSWER_WITHDRAW : NI_ANSWER_MAIN;
+    } else if (message.op == HW_OP_WITHDRAWN || message.op == HW_OP_GONE) {
+        which = NI_ANSWER_WITHDRAW;
+    } else if (message.op == HW_OP_AGAIN) {
         __atomic_fetch_add(&ni_machine.n_again, 1, __ATOMIC_RELAXED);
-    bool withdraw = message.op == HW_OP_WITHDRAWN || message.op == HW_OP_GONE ||
-                    (message.op == HW_OP_NACK && hw_nack_op(message.argument) == HW_OP_WITHDRAW);
-    answer(t, withdraw ? NI_ANSWER_WITHDRAW : NI_ANSWER_MAIN, packet, way.tail_cycles, work);
+    }
+    answer(t, which, &output->packet, way.tail_cycles, work);
+}
+
+/*
+ * Everybody who waited at a barrier has its answer: those who sleep do so on one word, and are woken by one call. A
+ * step of the word also tells those who are about to fall asleep.
+ */
+static void open_barrier(struct ni_tile *tile, uint32_t index, struct work *work) {
+    uint32_t *epoch = &tile->epochs[index], seen = __atomic_load_n(epoch, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(epoch, &seen, (seen | NI_ASLEEP) + 1, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+    if ((seen & NI_ASLEEP) == 0)
+        return;
+    if (work->everybody != NULL)
+        sbt_futex_wake(work->everybody, INT_MAX);
+    work->everybody = epoch;
 }
 
 /* Set a request aside until there is a queue element: a copy, so that its place in the mailbox is free for others. */
@@ -207,44 +232,48 @@ static bool withdraw_held(struct ni_tile *tile, const struct ni_request *r, stru
     return true;
 }
 
-static bool has_answer(enum hw_op op) {
-    return op != HW_OP_UNLOCK && op != HW_OP_SIGNAL && op != HW_OP_BROADCAST && op != HW_OP_DEALLOC;
+/* When a request was handed in and when it is here, in cycles. */
+struct times {
+    uint64_t issued_cycles, at_cycles;
+};
+
+static struct times times_of(const struct ni_request *r) {
+    return (struct times){r->issued_cycles, r->at_cycles};
 }
 
-/* Step a request; false: it is held. Its slot, if it has one, is free before anybody learns of the outcome. */
-static bool step(struct ni_tile *tile, const struct ni_request *r, uint32_t *slot_state, struct work *work,
-                 bool *made_room) {
-    struct ni_request request = *r;
+/*
+ * Step a request; false: it is held. `slot` is its place in a mailbox, NULL if it has none: it is free before anybody
+ * learns of the outcome.
+ */
+static bool step(struct ni_tile *tile, const struct hw_packet *packet, const struct times *times, uint32_t *slot,
+                 struct work *work, bool *made_room) {
+    const struct hw_packet request = {{packet->flit[0], packet->flit[1], packet->flit[2]}};
     struct hw_step done;
-    uint64_t start = request.at_cycles > tile->free_cycles ? request.at_cycles : tile->free_cycles;
-    hw_fsm_step(&tile->ni, &request.packet, &done, tile->outputs);
+    uint64_t start = times->at_cycles > tile->free_cycles ? times->at_cycles : tile->free_cycles;
+    hw_fsm_step(&tile->ni, &request, &done, tile->outputs);
     tile->free_cycles = start + done.response_cycles;
     *made_room |= done.made_room;
-    if (done.status == HW_STATUS_HELD) {
-        if (slot_state != NULL) {
-            hold(tile, &request);
-            __atomic_store_n(slot_state, NI_SLOT_FREE, __ATOMIC_RELEASE);
-        }
+    if (done.status == HW_STATUS_HELD)
         return false;
-    }
     tile->n_stepped++;
-    __atomic_store_n(&tile->n_used, tile->ni.n_control_used, __ATOMIC_RELAXED);
-    if (slot_state != NULL)
-        __atomic_store_n(slot_state, NI_SLOT_FREE, __ATOMIC_RELEASE);
+    if (tile->n_used != tile->ni.n_control_used)
+        __atomic_store_n(&tile->n_used, tile->ni.n_control_used, __ATOMIC_RELAXED);
+    if (slot != NULL)
+        __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
 
-    struct hw_message message = hw_packet_decode(&ni_machine.layout, &request.packet);
+    struct hw_message message = hw_packet_decode(&ni_machine.layout, &request);
     struct stepped s = {.start_cycles = start,
-                        .network_cycles = request.at_cycles - request.issued_cycles - handover(),
-                        .queued_cycles = start - request.at_cycles,
-                        .who = request.packet.flit[2],
+                        .network_cycles = times->at_cycles - times->issued_cycles - handover(),
+                        .queued_cycles = start - times->at_cycles,
+                        .who = request.flit[2],
                         .op = message.op,
                         .local = message.core == number_of(tile)};
-    if (done.status == HW_STATUS_DONE) {
+    if (tile->latency != NULL && done.status == HW_STATUS_DONE) {
         struct ni_thread *t = thread_of(s.who);
         if (has_answer(s.op) && s.op != HW_OP_WITHDRAW && t != NULL) {
             /* In case it has to wait: its own share so far. */
             t->asked = (uint8_t)s.op;
-            t->asked_cycles = request.issued_cycles;
+            t->asked_cycles = times->issued_cycles;
             t->asked_locally = s.local;
             t->network_cycles = s.network_cycles;
             t->fsm_cycles = s.queued_cycles + done.response_cycles;
@@ -255,7 +284,9 @@ static bool step(struct ni_tile *tile, const struct ni_request *r, uint32_t *slo
         }
     }
     for (uint32_t i = 0; i < done.n_outputs; i++)
-        deliver(tile, &s, &request, &tile->outputs[i], work);
+        deliver(tile, &s, &tile->outputs[i], work);
+    if (s.op == HW_OP_BARRIER_WAIT && done.n_outputs > 1)
+        open_barrier(tile, hw_id_index(&ni_machine.layout, message.primitive), work);
     return true;
 }
 
@@ -269,10 +300,11 @@ static void retry_held(struct ni_tile *tile, struct work *work) {
             uint64_t came = r->at_cycles;
             if (r->at_cycles < tile->free_cycles)
                 r->at_cycles = tile->free_cycles;
-            struct ni_request again = *r;
-            again.issued_cycles += again.at_cycles - came; /* it waited for others, not for the hardware */
+            struct times times = times_of(r);
+            struct hw_packet packet = r->packet;
+            times.issued_cycles += times.at_cycles - came; /* it waited for others, not for the hardware */
             unhold(tile, r, before);                       /* first: its thread goes on as soon as it has its answer */
-            if (step(tile, &again, NULL, work, &made_room))
+            if (step(tile, &packet, &times, NULL, work, &made_room))
                 continue;
             r->at_cycles = came;
             if (before != NULL)
@@ -287,17 +319,20 @@ static void retry_held(struct ni_tile *tile, struct work *work) {
     }
 }
 
-static void serve_request(struct ni_tile *tile, struct ni_request *r, struct work *work) {
+static void serve_request(struct ni_tile *tile, struct ni_request *r, uint32_t *slot, struct work *work) {
     bool made_room = false;
-    struct hw_message message = hw_packet_decode(&ni_machine.layout, &r->packet);
-    if (message.op == HW_OP_WITHDRAW && tile->held != NULL) {
+    struct times times = times_of(r);
+    if (hw_packet_op(&r->packet) == HW_OP_WITHDRAW && tile->held != NULL) {
         struct ni_request copy = *r;
-        if (withdraw_held(tile, &copy, work)) {
-            __atomic_store_n(&r->state, NI_SLOT_FREE, __ATOMIC_RELEASE);
-            return;
-        }
+        if (slot != NULL)
+            __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
+        if (!withdraw_held(tile, &copy, work))
+            step(tile, &copy.packet, &times, NULL, work, &made_room);
+    } else if (!step(tile, &r->packet, &times, slot, work, &made_room)) {
+        hold(tile, r);
+        if (slot != NULL)
+            __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
     }
-    step(tile, r, &r->state, work, &made_room);
     if (made_room && tile->held != NULL)
         retry_held(tile, work);
 }
@@ -318,14 +353,14 @@ static void arrived(struct ni_tile *tile, struct ni_request *r, uint64_t until_c
     if (r->at_cycles > until_cycles || (tile->pending != NULL && until_cycles != UINT64_MAX))
         delay(tile, r);
     else
-        serve_request(tile, r, work);
+        serve_request(tile, r, &r->state, work);
 }
 
 static void serve_pending(struct ni_tile *tile, uint64_t until_cycles, struct work *work) {
     while (tile->pending != NULL && tile->pending->at_cycles <= until_cycles) {
         struct ni_request *r = tile->pending;
         tile->pending = r->next;
-        serve_request(tile, r, work);
+        serve_request(tile, r, &r->state, work);
     }
     __atomic_store_n(&tile->next_cycles, tile->pending != NULL ? tile->pending->at_cycles : UINT64_MAX,
                      __ATOMIC_RELAXED);
@@ -369,8 +404,7 @@ static void serve_locked(struct ni_tile *tile, uint64_t until_cycles, struct wor
         if (tile->pending != NULL) /* they came first */
             serve_pending(tile, until_cycles, work);
         while (work->n_touched < MAX_TOUCHED && (r = next_in_mailbox(tile)) != NULL) {
-            struct hw_message message = hw_packet_decode(&ni_machine.layout, &r->packet);
-            struct ni_tile *to = &ni_machine.tiles[message.destination];
+            struct ni_tile *to = &ni_machine.tiles[hw_packet_destination(&ni_machine.layout, &r->packet)];
             r->at_cycles = r->issued_cycles + handover();
             if (to == tile)
                 arrived(tile, r, until_cycles, work);
@@ -440,30 +474,76 @@ static void add(struct todo *todo, struct ni_tile *tile) {
         ni_serve(tile);
 }
 
+static void clear(struct work *work, const struct ni_thread *self) {
+    work->self = self;
+    work->everybody = NULL;
+    work->n_wakes = work->n_touched = 0;
+}
+
+static void finish(const struct work *work, const struct ni_tile *tile, struct todo *todo) {
+    if (work->everybody != NULL)
+        sbt_futex_wake(work->everybody, INT_MAX);
+    for (uint32_t i = 0; i < work->n_wakes; i++)
+        sbt_futex_wake(work->wakes[i], 1);
+    for (uint32_t i = 0; i < work->n_touched; i++)
+        if (!ni_service_hand_over(tile, work->touched[i]))
+            add(todo, work->touched[i]);
+}
+
 static void serve_one(struct ni_tile *tile, struct todo *todo) {
     struct work work;
     uint64_t until_cycles;
     do {
-        work.n_wakes = work.n_touched = 0;
+        clear(&work, NULL);
         until_cycles = until();
         if (!take_tile(tile))
             return;
         serve_locked(tile, until_cycles, &work);
         release_tile(tile);
-        for (uint32_t i = 0; i < work.n_wakes; i++)
-            sbt_futex_wake(work.wakes[i], 1);
-        for (uint32_t i = 0; i < work.n_touched; i++)
-            if (ni_service_runs())
-                ni_service_wake(work.touched[i]);
-            else
-                add(todo, work.touched[i]);
+        finish(&work, tile, todo);
     } while (has_work_until(tile, until_cycles));
+}
+
+static void serve_todo(struct todo *todo) {
+    while (todo->n > 0)
+        serve_one(todo->tile[--todo->n], todo);
 }
 
 void ni_serve(struct ni_tile *tile) {
     struct todo todo;
     todo.n = 0;
     serve_one(tile, &todo);
-    while (todo.n > 0)
-        serve_one(todo.tile[--todo.n], &todo);
+    serve_todo(&todo);
+}
+
+bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet) {
+    uint32_t number = hw_packet_destination(&ni_machine.layout, packet);
+    struct ni_tile *tile = &ni_machine.tiles[number];
+    struct work work;
+    struct todo todo;
+    struct times times;
+    bool made_room = false;
+    times.issued_cycles = ni_now_cycles();
+    if (!take_tile(tile))
+        return false;
+    clear(&work, t);
+    todo.n = 0;
+    if (SBT_UNLIKELY(ni_has_work(tile))) /* that came first, the caller's own maybe */
+        serve_locked(tile, UINT64_MAX, &work);
+    times.at_cycles = send(t->tile, number, times.issued_cycles + handover()).head_cycles;
+    tile->n_direct++;
+    if (SBT_UNLIKELY(tile->held != NULL) || !step(tile, packet, &times, NULL, &work, &made_room)) {
+        struct ni_request r = {.packet = *packet, .issued_cycles = times.issued_cycles, .at_cycles = times.at_cycles};
+        if (tile->held != NULL)
+            serve_request(tile, &r, NULL, &work);
+        else
+            hold(tile, &r);
+    }
+    release_tile(tile);
+    if (SBT_UNLIKELY(work.n_wakes + work.n_touched != 0 || work.everybody != NULL))
+        finish(&work, tile, &todo);
+    if (SBT_UNLIKELY(ni_has_arrivals(tile)))
+        add(&todo, tile);
+    serve_todo(&todo);
+    return true;
 }

@@ -20,12 +20,21 @@
 #define TILES_PER_THREAD 32
 #define MAX_SERVICES 64
 #define STACK_BYTES (256 * 1024)
+#define EAGER_TURNS 1000 /* looks in a row, while nobody else wants the core */
+#define EAGER_TURNS_CROWDED 100
+#define MAX_YIELDS 64
+#define LONG_TURN_NS 200000
 
 struct service {
     uint32_t dozes __attribute__((aligned(64))); /* atomic, futex: asleep, or about to be */
     uint32_t number;
     uint32_t from, to; /* tiles */
-    struct sbt_adapt adapt;
+    struct ni_eager eager;
+    /* Tiles on which threads sit: their mailboxes are looked at. Atomic: appended to under `placing`. */
+    uint32_t n_occupied __attribute__((aligned(64)));
+    uint16_t occupied[HW_MAX_TILES];
+    uint64_t sent[HW_MAX_TILES / 64]
+        __attribute__((aligned(64))); /* bit: another service has sent this tile something */
 };
 
 static struct service services[MAX_SERVICES];
@@ -53,17 +62,72 @@ void ni_service_wake(const struct ni_tile *tile) {
         sbt_futex_wake(&s->dozes, 1);
 }
 
-/* Serves what is due. True if there was anything. */
-static bool look(struct service *s, uint64_t *next_cycles) {
+void ni_service_occupy(uint32_t number) {
+    static uint32_t placing;
+    static uint64_t known[HW_MAX_TILES / 64]; /* under placing */
+    if (n_services == 0)
+        return;
+    struct service *s = service_of(&ni_machine.tiles[number]);
+    ni_take(&placing);
+    if ((known[number / 64] >> number % 64 & 1) == 0) {
+        known[number / 64] |= UINT64_C(1) << number % 64;
+        s->occupied[s->n_occupied] = (uint16_t)number;
+        __atomic_store_n(&s->n_occupied, s->n_occupied + 1, __ATOMIC_RELEASE);
+    }
+    ni_release(&placing);
+}
+
+bool ni_service_hand_over(const struct ni_tile *from, const struct ni_tile *to) {
+    if (!ni_service_runs())
+        return false;
+    struct service *s = service_of(to);
+    if (s == service_of(from))
+        return false;
+    uint32_t number = (uint32_t)(to - ni_machine.tiles);
+    __atomic_fetch_or(&s->sent[number / 64], UINT64_C(1) << number % 64, __ATOMIC_RELEASE);
+    ni_service_wake(to);
+    return true;
+}
+
+static bool look_at_mailboxes(const struct service *s) {
     bool any = false;
-    uint64_t now = ni_machine.time_scale != 0 ? ni_now_cycles() : 0;
+    uint32_t n = __atomic_load_n(&s->n_occupied, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < n; i++) {
+        struct ni_tile *tile = &ni_machine.tiles[s->occupied[i]];
+        if (ni_has_arrivals(tile)) {
+            ni_serve(tile);
+            any = true;
+        }
+    }
+    return any;
+}
+
+static bool look_at_sent(struct service *s) {
+    bool any = false;
+    if (n_services == 1)
+        return false;
+    for (uint32_t i = s->from / 64; i <= (s->to - 1) / 64; i++) {
+        if (__atomic_load_n(&s->sent[i], __ATOMIC_RELAXED) == 0)
+            continue;
+        any = true;
+        for (uint64_t bits = __atomic_exchange_n(&s->sent[i], 0, __ATOMIC_ACQUIRE); bits != 0; bits &= bits - 1)
+            ni_serve(&ni_machine.tiles[i * 64 + (uint32_t)__builtin_ctzll(bits)]);
+    }
+    return any;
+}
+
+/* Serves what is due. True if there was anything; else when there will be, UINT64_MAX: when somebody hands it in. */
+static bool look(struct service *s, uint64_t *next_cycles) {
+    bool any = look_at_mailboxes(s);
+    any |= look_at_sent(s);
     *next_cycles = UINT64_MAX;
+    if (ni_machine.time_scale == 0)
+        return any;
+    uint64_t now = ni_now_cycles();
     for (uint32_t i = s->from; i < s->to; i++) {
         struct ni_tile *tile = &ni_machine.tiles[i];
-        if (!ni_has_work(tile))
-            continue;
         uint64_t next = __atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED);
-        if (ni_has_arrivals(tile) || next <= now) {
+        if (next <= now) {
             ni_serve(tile);
             any = true;
             next = __atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED);
@@ -83,23 +147,48 @@ static void doze(struct service *s) {
     __atomic_store_n(&s->dozes, 0, __ATOMIC_RELAXED);
 }
 
+/* Look again and again for a moment. */
+static bool look_eagerly(struct service *s, uint64_t *next_cycles) {
+    bool found = false;
+    if (!ni_eager_pays(&s->eager))
+        return false;
+    uint32_t turns = sbt_cores_to_spare() ? EAGER_TURNS : EAGER_TURNS_CROWDED;
+    for (uint32_t i = 0; i < turns && !found; i++) {
+        found = look(s, next_cycles);
+        sbt_cpu_relax();
+    }
+    ni_eager_done(&s->eager, found);
+    return found;
+}
+
+/*
+ * With more threads than cores a turn in the run queue comes when the others have had theirs and handed in what they
+ * had, all of which is then served at once; to sleep instead would be to be woken by each of them. Not beside somebody
+ * who computes: a turn then takes milliseconds, and being woken is quicker.
+ */
+static bool look_in_turn(struct service *s, uint64_t *next_cycles) {
+    for (uint32_t i = 0; i < MAX_YIELDS; i++) {
+        uint64_t before = sbt_now_ns();
+        sbt_yield();
+        bool found = look(s, next_cycles);
+        if (found || sbt_now_ns() - before > LONG_TURN_NS)
+            return found;
+    }
+    return false;
+}
+
 static void *serve(void *argument) {
     struct service *s = argument;
     if (numa_run_on_node != NULL)
         numa_run_on_node((int)(s->number * n_nodes / n_services));
     while (__atomic_load_n(&quit, __ATOMIC_RELAXED) == 0) {
-        uint64_t next;
-        struct sbt_active active;
-        sbt_active_begin(&active, &s->adapt);
-        for (bool awake = true; awake && !look(s, &next);) {
-            if (next != UINT64_MAX)
-                ni_wait_until(next); /* a packet is on its way */
-            else
-                awake = sbt_active_step(&active);
-            if (!awake)
-                doze(s);
-        }
-        sbt_active_end(&active, &s->adapt);
+        uint64_t next = UINT64_MAX;
+        if (look_eagerly(s, &next) || look(s, &next))
+            continue;
+        if (next != UINT64_MAX)
+            ni_wait_until(next); /* a packet is on its way */
+        else if (!look_in_turn(s, &next))
+            doze(s);
     }
     sbt_runnable_add(-1);
     return NULL;

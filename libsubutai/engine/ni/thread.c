@@ -74,6 +74,7 @@ static struct ni_thread *new_record(void) {
     t->busy = t->inside = 0;
     t->put_off = self.n_put_off != 0;
     t->outer = NULL;
+    t->last = NULL;
     t->barriers = t->conditions = (struct sbt_adapt){0};
     __atomic_store_n(&t->state, 0, __ATOMIC_RELAXED);
     return t;
@@ -90,6 +91,8 @@ static struct ni_thread *acquire(enum ni_use use, struct ni_thread *outer) {
     }
     ni_release(&lock);
     self.registering = 0;
+    if (t != NULL)
+        ni_service_occupy(t->tile);
     if (t == NULL) {
         sbt_log(0, "the emulated hardware tells at most 65535 threads apart, and more are alive", NULL);
         sbt_syscall3(SYS_exit_group, 2, 0, 0);
@@ -157,6 +160,11 @@ void ni_leave(struct ni_thread *t) {
         return;
     }
     t->busy = 0;
+}
+
+void ni_abandon(struct ni_thread *t) {
+    self.current = t->outer;
+    __atomic_store_n(&t->use, NI_LOST, __ATOMIC_RELAXED);
 }
 
 void ni_put_off(enum hw_op op, uint32_t id) {
