@@ -9,7 +9,8 @@ find_library() {
 }
 
 allocators() {
-    local name file
+    local name file variables
+    variables_for "$variant"
     for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libtcmalloc.so.4; do
         file=$(find_library "$name")
         if [ -z "$file" ]; then
@@ -25,15 +26,15 @@ allocators() {
         fi
         # By hand, in both orders; and as a user would: the allocator preloaded already when the launcher adds to it.
         check_bounded "churn, $name before the library" "$name" \
-            env SUBUTAI_ENGINE="$variant" LD_PRELOAD="$file:$library" "$bin/churn"
+            env "${variables[@]}" LD_PRELOAD="$file:$library" "$bin/churn"
         check_bounded "churn, $name after the library" "$name" \
-            env SUBUTAI_ENGINE="$variant" LD_PRELOAD="$library:$file" "$bin/churn"
+            env "${variables[@]}" LD_PRELOAD="$library:$file" "$bin/churn"
         [ -x "$launcher" ] && check_bounded "churn, launcher beside $name" "$name" \
-            env LD_PRELOAD="$file" "$launcher" run --engine "$variant" -- "$bin/churn"
+            env "${variables[@]}" LD_PRELOAD="$file" "$launcher" run -- "$bin/churn"
         check_bounded "Python's threads with $name" python \
-            env SUBUTAI_ENGINE="$variant" LD_PRELOAD="$library:$file" /usr/bin/python3 -B "$here/subjects/threads.py"
+            env "${variables[@]}" LD_PRELOAD="$library:$file" /usr/bin/python3 -B "$here/subjects/threads.py"
         # Both must be there, or this tests nothing.
-        check "both are in the program" sh -c "SUBUTAI_ENGINE=$variant LD_PRELOAD=$library:$file cat /proc/self/maps |
+        check "both are in the program" sh -c "${variables[*]} LD_PRELOAD=$library:$file cat /proc/self/maps |
             awk '/libsubutai/ { a = 1 } /${name%%.*}/ { b = 1 } END { exit !(a && b) }'"
     done
 }

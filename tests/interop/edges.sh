@@ -18,12 +18,13 @@ subject() {
 
 # As `run`, without the launcher: these depend on the order in LD_PRELOAD or on variables of their own.
 preloaded() { # LIMIT BEFORE CMD...
-    local limit=$1 before=$2
+    local limit=$1 before=$2 variables
+    variables_for "$variant"
     shift 2
     if [ "$variant" = plain ]; then
         bounded "$limit" env ${before:+"LD_PRELOAD=$before"} "$@"
     else
-        bounded "$limit" env LD_PRELOAD="${before:+$before:}$library" SUBUTAI_ENGINE="$variant" "$@"
+        bounded "$limit" env LD_PRELOAD="${before:+$before:}$library" "${variables[@]}" "$@"
     fi
 }
 
@@ -35,7 +36,7 @@ early() {
         subject "$program"
         [ "$variant" != plain ] || continue
         SUBUTAI_VERBOSE=2 preloaded 12 "" "$edges/$program" >/dev/null 2>"$variant.said"
-        check "$program: the engine started is the one asked for" grep -qx "subutai: engine $variant" "$variant.said" ||
+        check "$program: the engine started is the one asked for" grep -qx "subutai: engine ${variant%%-*}" "$variant.said" ||
             note "it said: $(cat "$variant.said")"
     done
 }
@@ -60,16 +61,19 @@ thread_room() {
 
 # The other process is started by the first with the preload or without, whatever the first one has.
 mixed() {
+    local variables
     subject mixed-processes none
-    [ "$variant" = plain ] || export SUBUTAI_ENGINE=$variant
+    variables_for "$variant"
+    [ "$variant" = plain ] || export "${variables[@]}"
     subject mixed-processes "$library"
-    unset SUBUTAI_ENGINE
+    unset SUBUTAI_ENGINE SUBUTAI_NI_SERVICE
 }
 
 # A program that gains privileges loads the library only from /etc/ld.so.preload (simulated in a mount namespace of our
 # own). SUBUTAI_LOG then names a file of the caller's choice, which the caller may not write: it must be left alone.
 secure_log() {
-    local status program=$scratch/lonely-secure secret=$scratch/secret
+    local status program=$scratch/lonely-secure secret=$scratch/secret variables
+    variables_for "$variant"
     [ "$variant" != plain ] || return
     if [ "$(id -u)" != 0 ] || ! command -v setpriv >/dev/null || ! unshare -m true 2>/dev/null ||
         [ "$(stat -c %a /etc/ld.so.preload 2>/dev/null)" ]; then
@@ -88,8 +92,8 @@ secure_log() {
         mount --bind "$1/etc" /etc
         # The variables come after setpriv, which is served too and is still root when it starts.
         exec setpriv --reuid=65534 --regid=65534 --clear-groups \
-            env SUBUTAI_ENGINE="$4" SUBUTAI_LOG="$3" SUBUTAI_VERBOSE=2 "$2"
-        ' secure "$scratch" "$program" "$secret" "$variant" >"$variant.secure" 2>"$variant.err"
+            env "${@:4}" SUBUTAI_LOG="$3" SUBUTAI_VERBOSE=2 "$2"
+        ' secure "$scratch" "$program" "$secret" "${variables[@]}" >"$variant.secure" 2>"$variant.err"
     status=$?
     check "setuid program with the library in ld.so.preload: exit status 42" test "$status" = 42 ||
         tail -n 5 "$variant.err" | sed 's/^/# /'

@@ -5,7 +5,8 @@
 # under the plain C library.
 #
 # A test sources this file, names what it needs, and calls `each_variant FUNCTION`: the function runs once as "plain"
-# (nothing preloaded: the oracle) and once for every engine, with $variant set. Inside it `run LIMIT CMD...` runs a
+# (nothing preloaded: the oracle) and once for every engine, with $variant set; "ni-inline" and "ni-dedicated" are the
+# engine ni with that service. Inside it `run LIMIT CMD...` runs a
 # program under that variant, `check TEXT CMD...` is one TAP point, `same TEXT FILE` compares FILE with what the plain
 # run left under the same name. `finish` ends the test. The current directory is private and is removed at the end,
 # and so is every process that was started, whatever ends the script.
@@ -20,7 +21,7 @@
 set -u
 ulimit -c 0
 
-engines=${INTEROP_ENGINES-"glibc direct"}
+engines=${INTEROP_ENGINES-"glibc direct ni-inline"}
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(cd "${INTEROP_BUILD:-$here/../../build}" && pwd) || exit 99
@@ -69,15 +70,28 @@ need() {
     done
 }
 
+# variables_for VARIANT: sets the array `variables`, what the launcher would set, for a test that preloads by itself.
+variables_for() {
+    case $1 in
+    plain) variables=() ;;
+    ni-*) variables=(SUBUTAI_ENGINE=ni SUBUTAI_NI_SERVICE="${1#ni-}") ;;
+    *) variables=(SUBUTAI_ENGINE="$1") ;;
+    esac
+}
+
 # prefix_for VARIANT: sets the array `prefix`, words to put before a command.
 prefix_for() {
+    local variables
+    variables_for "$1"
     case $1 in
     plain) prefix=() ;;
     *)
-        if [ -x "$launcher" ]; then
-            prefix=("$launcher" run --engine "$1" --)
+        if [ ! -x "$launcher" ]; then
+            prefix=(env LD_PRELOAD="$library" "${variables[@]}")
+        elif [[ $1 == ni-* ]]; then
+            prefix=("$launcher" run --engine ni --ni-service "${1#ni-}" --)
         else
-            prefix=(env LD_PRELOAD="$library" SUBUTAI_ENGINE="$1")
+            prefix=("$launcher" run --engine "$1" --)
         fi
         ;;
     esac
