@@ -112,6 +112,8 @@ static struct hw_message allocate_at(struct ni_thread *t, const struct ni_tile *
 
 /* An ID, or 0. */
 static uint32_t allocate(struct ni_thread *t, enum hw_op op, uint32_t flit1) {
+    if (op == HW_OP_ALLOC_BARRIER && ni_machine.config.reserve && flit1 - 1 > ni_machine.config.n_queue)
+        return 0; /* there is no NI that it would fit into */
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++) {
         struct ni_tile *tile = next_tile();
         if (is_full(tile))

@@ -14,7 +14,7 @@
 static void kick(struct ni_tile *tile) {
     if (ni_service_runs())
         ni_service_wake(tile);
-    else
+    if (!ni_service_runs()) /* also if it has just stopped: it has left what came too late for it */
         ni_serve(tile);
 }
 

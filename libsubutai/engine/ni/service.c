@@ -42,6 +42,8 @@ static uint32_t n_services; /* 0: inline service */
 static uint32_t tiles_each;
 static enum { STOPPED, STARTING, RUNNING } state; /* atomic */
 static uint32_t quit;                             /* atomic */
+static uint32_t placing;
+static uint64_t known[HW_MAX_TILES / 64]; /* tiles on which a thread sits or has sat; under placing */
 static pthread_key_t main_key;
 static int (*numa_run_on_node)(int); /* libnuma's, if there is more than one node */
 static uint32_t n_nodes;
@@ -63,8 +65,6 @@ void ni_service_wake(const struct ni_tile *tile) {
 }
 
 void ni_service_occupy(uint32_t number) {
-    static uint32_t placing;
-    static uint64_t known[HW_MAX_TILES / 64]; /* under placing */
     if (n_services == 0)
         return;
     struct service *s = service_of(&ni_machine.tiles[number]);
@@ -254,6 +254,7 @@ void ni_service_end(void) {
     if (!ni_service_runs())
         return;
     __atomic_store_n((int *)&state, STOPPED, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* whoever still saw it running has handed in what is served below */
     __atomic_store_n(&quit, 1, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < n_services; i++)
         ni_service_wake(&ni_machine.tiles[services[i].from]);
@@ -292,7 +293,7 @@ void ni_service_start(const struct sbt_options *options) {
 
 void ni_service_fork_child(void) {
     state = STOPPED;
-    quit = 0;
+    quit = placing = 0;
     for (uint32_t i = 0; i < n_services; i++)
         services[i].dozes = 0;
 }
