@@ -42,6 +42,8 @@ static uint32_t n_services; /* 0: inline service */
 static uint32_t tiles_each;
 static enum { STOPPED, STARTING, RUNNING } state; /* atomic */
 static uint32_t quit;                             /* atomic */
+static uint32_t n_alive;                          /* service threads that have not come to their end; atomic */
+static bool unable;                               /* threads could not be created once: not tried again */
 static uint32_t placing;
 static uint64_t known[HW_MAX_TILES / 64]; /* tiles on which a thread sits or has sat; under placing */
 static pthread_key_t main_key;
@@ -181,7 +183,7 @@ static void *serve(void *argument) {
     struct service *s = argument;
     if (numa_run_on_node != NULL)
         numa_run_on_node((int)(s->number * n_nodes / n_services));
-    while (__atomic_load_n(&quit, __ATOMIC_RELAXED) == 0) {
+    while (__atomic_load_n(&quit, __ATOMIC_ACQUIRE) == 0) {
         uint64_t next = UINT64_MAX;
         if (look_eagerly(s, &next) || look(s, &next))
             continue;
@@ -190,7 +192,11 @@ static void *serve(void *argument) {
         else if (!look_in_turn(s, &next))
             doze(s);
     }
+    /* What this thread has put off for its time while it was told to end: nobody comes back for it. */
+    for (uint32_t i = s->from; i < s->to; i++)
+        ni_serve(&ni_machine.tiles[i]);
     sbt_runnable_add(-1);
+    __atomic_fetch_sub(&n_alive, 1, __ATOMIC_RELEASE); /* pairs with ni_service_begin's acquire */
     return NULL;
 }
 
@@ -222,19 +228,36 @@ static bool create(struct service *s) {
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* handlers are for the program's threads */
+    sbt_runnable_add(1);
+    __atomic_fetch_add(&n_alive, 1, __ATOMIC_RELAXED);
     int r = sbt_real.pthread_create(&thread, &attr, serve, s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
-    if (r == 0)
-        sbt_runnable_add(1);
+    if (r != 0) {
+        sbt_runnable_add(-1);
+        __atomic_fetch_sub(&n_alive, 1, __ATOMIC_RELAXED);
+    }
     return r == 0;
+}
+
+static void stop(void) {
+    __atomic_store_n((int *)&state, STOPPED, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* whoever still saw it running has handed in what is served below */
+    __atomic_store_n(&quit, 1, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < n_services; i++)
+        ni_service_wake(&ni_machine.tiles[services[i].from]);
 }
 
 void ni_service_begin(void) {
     int seen = STOPPED;
-    if (n_services == 0 || __atomic_load_n((int *)&state, __ATOMIC_RELAXED) != STOPPED ||
+    if (n_services == 0 || unable || __atomic_load_n((int *)&state, __ATOMIC_RELAXED) != STOPPED ||
         !__atomic_compare_exchange_n((int *)&state, &seen, STARTING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return;
+    /* Those of an earlier beginning have not all ended: two that share a place would miss each other's wake-ups. */
+    if (__atomic_load_n(&n_alive, __ATOMIC_ACQUIRE) != 0) {
+        __atomic_store_n((int *)&state, STOPPED, __ATOMIC_RELEASE);
+        return; /* the next thread may find them gone */
+    }
     place();
     __atomic_store_n(&quit, 0, __ATOMIC_RELAXED);
     uint32_t n = 0;
@@ -242,9 +265,8 @@ void ni_service_begin(void) {
         n++;
     if (n < n_services) { /* thread limit: all or nobody, as tiles are dealt out already */
         sbt_log(1, "no NI threads can be created: threads serve themselves", NULL);
-        __atomic_store_n(&quit, 1, __ATOMIC_RELAXED);
-        n_services = 0;
-        __atomic_store_n((int *)&state, STOPPED, __ATOMIC_RELEASE);
+        stop();
+        unable = true;
         return;
     }
     __atomic_store_n((int *)&state, RUNNING, __ATOMIC_RELEASE);
@@ -253,11 +275,7 @@ void ni_service_begin(void) {
 void ni_service_end(void) {
     if (!ni_service_runs())
         return;
-    __atomic_store_n((int *)&state, STOPPED, __ATOMIC_RELEASE);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* whoever still saw it running has handed in what is served below */
-    __atomic_store_n(&quit, 1, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; i < n_services; i++)
-        ni_service_wake(&ni_machine.tiles[services[i].from]);
+    stop();
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
         ni_serve(&ni_machine.tiles[i]); /* what they have left */
 }
@@ -293,7 +311,7 @@ void ni_service_start(const struct sbt_options *options) {
 
 void ni_service_fork_child(void) {
     state = STOPPED;
-    quit = placing = 0;
+    quit = placing = n_alive = 0;
     for (uint32_t i = 0; i < n_services; i++)
         services[i].dozes = 0;
 }
