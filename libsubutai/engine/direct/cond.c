@@ -26,8 +26,8 @@
 #define WAKE_BATCH 32
 
 /*
- * What the lot knows a condition by. Not the bare address: a signal that is passed on may come when the condition is gone
- * and a mutex or rwlock, with waiters of its own, lies in its place.
+ * What the lot knows a condition by. Not the bare address: a signal that is passed on may come when the condition is
+ * gone and a mutex or rwlock, with waiters of its own, lies in its place.
  */
 static const void *key_of(const struct sbt_cond *cx) {
     return (const char *)cx + 1;
@@ -169,13 +169,16 @@ struct wait {
 };
 
 static int mutex_lock(const struct wait *wait) {
+    int r;
     switch (wait->released) {
     case SBT_RELEASE_OURS:
         return direct_mutex_lock(wait->m);
     case SBT_RELEASE_THEIRS:
         return sbt_real.pthread_mutex_lock(wait->m);
     case SBT_RELEASE_BY_ENGINE:
-        return sbt_engine.mutex_lock(wait->m);
+        while ((r = sbt_engine.mutex_lock(wait->m)) == EAGAIN) /* ni without a queue element: not to be returned with */
+            sbt_yield();
+        return r;
     case SBT_RELEASE_NOTHING:
         break;
     }
@@ -266,7 +269,8 @@ int direct_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released re
     r = mutex_unlock(&wait);
     if (r != 0) {
         b = sbt_lot_lock_waiter(&wait.w);
-        if (__atomic_load_n(&wait.w.state, __ATOMIC_ACQUIRE) != SBT_WAITER_GRANTED) { /* else a signal has taken it out */
+        if (__atomic_load_n(&wait.w.state, __ATOMIC_ACQUIRE) !=
+            SBT_WAITER_GRANTED) { /* else a signal has taken it out */
             sbt_bucket_remove(b, &wait.w);
             left_queue(cx, b);
         }

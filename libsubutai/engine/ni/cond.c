@@ -12,6 +12,7 @@
 #include "core/thread.h"
 #include "engine/direct/direct.h"
 #include "engine/ni/ni.h"
+#include "wait/futex.h"
 
 /* One wait, for the clean-up of a cancelled one. */
 struct wait {
@@ -20,12 +21,23 @@ struct wait {
     uint32_t id;
 };
 
+/*
+ * The mutex for a wait that is over. Without a free queue element the paper's choice is EAGAIN, but a wait may not
+ * return without the mutex: it asks again.
+ */
+static int take_again(struct wait *wait) {
+    int r;
+    while ((r = ni_mutex_take(wait->t, wait->m, NULL)) == EAGAIN)
+        sbt_yield();
+    return r;
+}
+
 /* The wait has ended without an answer: leave the queue, or take the answer that was on its way. Holds the mutex. */
 static bool leave(struct wait *wait, struct hw_message *answer) {
     answer->op = HW_OP_COND_WAIT;
     bool left = ni_withdraw(wait->t, wait->id, answer);
     if (left || answer->op == HW_OP_WOKEN)
-        ni_mutex_take(wait->t, wait->m, NULL);
+        take_again(wait);
     else if (answer->op == HW_OP_GRANT)
         ni_mutex_own(wait->t, wait->m);
     return left;
@@ -53,7 +65,7 @@ static int wait_once(struct wait *wait, const struct sbt_deadline *deadline) {
     case HW_OP_GRANT:
         return ni_mutex_own(wait->t, wait->m);
     case HW_OP_WOKEN:
-        return r == ETIMEDOUT ? 0 : ni_mutex_take(wait->t, wait->m, NULL);
+        return r == ETIMEDOUT ? 0 : take_again(wait);
     case HW_OP_AGAIN:
         return ENOBUFS;
     default:
