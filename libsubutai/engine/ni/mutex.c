@@ -132,6 +132,7 @@ int ni_mutex_unlock(pthread_mutex_t *m) {
         ni_put_off(HW_OP_UNLOCK, id);
         return 0;
     }
+    ni_mutex_own(t, m); /* not always who locked it: the mailbox that a trylock must look at is this thread's */
     ni_post(t, HW_OP_UNLOCK, id);
     ni_leave(t);
     return 0;

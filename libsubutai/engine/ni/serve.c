@@ -339,9 +339,16 @@ static void serve_request(struct ni_tile *tile, struct ni_request *r, uint32_t *
 
 /* ---- what has come ---- */
 
-/* Its time has not come: keep it, after those that come no later. */
+/*
+ * Its time has not come: keep it, after those that come no later, and after those of its own core. Data traffic can let
+ * a packet find a gap before the one it follows, where a real router would not: a withdrawal must not overtake its
+ * request.
+ */
 static void delay(struct ni_tile *tile, struct ni_request *r) {
     struct ni_request **at = &tile->pending;
+    for (struct ni_request *other = tile->pending; other != NULL; other = other->next)
+        if (hw_low(other->packet.flit[2]) == hw_low(r->packet.flit[2]) && other->at_cycles > r->at_cycles)
+            r->at_cycles = other->at_cycles;
     while (*at != NULL && (*at)->at_cycles <= r->at_cycles)
         at = &(*at)->next;
     r->next = *at;
@@ -502,6 +509,10 @@ static void serve_one(struct ni_tile *tile, struct todo *todo) {
         release_tile(tile);
         finish(&work, tile, todo);
     } while (has_work_until(tile, until_cycles));
+    /* Put off by a thread that is no service thread, as they began or while it looked for a victim: it is theirs now.
+     */
+    if (SBT_UNLIKELY(__atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED) != UINT64_MAX) && ni_service_runs())
+        ni_service_wake(tile);
 }
 
 static void serve_todo(struct todo *todo) {

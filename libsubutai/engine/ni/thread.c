@@ -25,6 +25,7 @@ static _Thread_local struct {
     uint32_t generation;           /* of processes, in which `current` is this thread's */
     volatile uint32_t registering; /* a handler has interrupted it while it had the lock below */
     volatile uint32_t n_put_off;
+    uint32_t placed; /* its tile + 1: in the destructors it stays on it, so that its requests keep their order */
     struct {
         uint32_t op, id;
     } put_off[N_PUT_OFF];
@@ -86,7 +87,9 @@ static struct ni_thread *acquire(enum ni_use use, struct ni_thread *outer) {
     struct ni_thread *t = new_record();
     if (t != NULL) {
         __atomic_store_n(&t->use, use, __ATOMIC_RELAXED);
-        t->tile = outer != NULL ? outer->tile : (uint16_t)ni_map(n_placed++);
+        if (self.placed == 0)
+            self.placed = ni_map(n_placed++) + 1;
+        t->tile = (uint16_t)(self.placed - 1);
         t->outer = outer;
     }
     ni_release(&lock);
