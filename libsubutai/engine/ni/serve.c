@@ -285,7 +285,7 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
     }
     for (uint32_t i = 0; i < done.n_outputs; i++)
         deliver(tile, &s, &tile->outputs[i], work);
-    if (s.op == HW_OP_BARRIER_WAIT && done.n_outputs > 1)
+    if (s.op == HW_OP_BARRIER_WAIT && done.n_outputs > 0) /* a refused one, or the only one, may sleep on it too */
         open_barrier(tile, hw_id_index(&ni_machine.layout, message.primitive), work);
     return true;
 }

@@ -93,9 +93,9 @@ static struct ni_thread *acquire(enum ni_use use, struct ni_thread *outer) {
         t->outer = outer;
     }
     ni_release(&lock);
-    self.registering = 0;
     if (t != NULL)
-        ni_service_occupy(t->tile);
+        ni_service_occupy(t->tile); /* takes a lock too */
+    self.registering = 0;
     if (t == NULL) {
         sbt_log(0, "the emulated hardware tells at most 65535 threads apart, and more are alive", NULL);
         sbt_syscall3(SYS_exit_group, 2, 0, 0);
