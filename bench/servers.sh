@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash disable=SC2154 # $subutai, $scratch, $build_dir are the sourcing script's
 # Throughput of server programs: start the server under an engine, load it with a client that runs without, stop it.
-# Sourced by bench/numbers. Servers listen on Unix sockets in the scratch directory, so that nothing else is met.
+# Sourced by bench/numbers and bench/emulation, after bench/lib.sh. Servers listen on Unix sockets in the scratch directory, so that nothing else is met.
 
 # wait_for_server PID COMMAND...: until COMMAND succeeds, at most 60 s; false if the server has gone
 wait_for_server() {
@@ -41,10 +41,11 @@ as_server_user() {
 
 # memcached_throughput ENGINE THREADS REQUESTS: requests per second on stdout
 memcached_throughput() {
-    local socket=$scratch/memcached.socket pid result status=0
+    local socket=$scratch/memcached.socket pid result status=0 options
     rm -f "$socket"
+    mapfile -t options < <(run_options "$1")
     # shellcheck disable=SC2046 # no word if not root
-    "$subutai" run --engine "$1" -- memcached $(as_server_user root) -s "$socket" -t "$2" -m 64 2>"$scratch/server.log" &
+    "$subutai" run "${options[@]}" -- memcached $(as_server_user root) -s "$socket" -t "$2" -m 64 2>"$scratch/server.log" &
     pid=$!
     echo $pid >"$scratch/server.pid"
     if ! wait_for_server "$pid" test -S "$socket"; then
@@ -80,8 +81,11 @@ sysbench_client() { # THREADS ARG...
 }
 
 mariadb_start() { # ENGINE: sets server_pid; one server thread for each connection
-    local launcher=()
-    [[ $1 == native ]] || launcher=("$subutai" run --engine "$1" --)
+    local launcher=() options
+    if [[ $1 != native ]]; then
+        mapfile -t options < <(run_options "$1")
+        launcher=("$subutai" run "${options[@]}" --)
+    fi
     # shellcheck disable=SC2046
     "${launcher[@]}" mariadbd --no-defaults $(as_server_user mysql) --datadir="$scratch/mariadb" --skip-networking \
         --socket="$scratch/mariadb.socket" --pid-file="$scratch/mariadb.pid" --innodb-buffer-pool-size=64M \
@@ -105,4 +109,36 @@ mariadb_throughput() {
     stop_server "$pid" || status=1
     result=$(sed -n 's/^ *transactions: .*(\([0-9.]*\) per sec.).*/\1/p' <<<"$result")
     ((status == 0)) && [[ -n $result ]] && echo "$result"
+}
+
+# server_rows NAME THREADS WANTED FUNCTION AMOUNT: the engines in turn; pairs of neighbours give min and max.
+server_rows() {
+    local run i engines=("$base" "${judged[@]}") median min max line value
+    : >throughputs
+    for ((run = 0; run < runs; run++)); do
+        line=''
+        for i in "${!engines[@]}"; do
+            if ! value=$("$4" "${engines[i]}" "$2" "$5"); then
+                for_all failed "$1" "$2" "$3" "the server or its client failed"
+                return
+            fi
+            line+=" $value"
+        done
+        echo "${line# }" >>throughputs
+    done
+    for i in "${!judged[@]}"; do
+        median=$(for run in 1 $((i + 2)); do cut -d ' ' -f "$run" throughputs | middle | cut -f 1; done |
+            paste -s | awk '{ printf "%.2f", $2 / $1 }')
+        IFS=$'\t' read -r _ min max < <(awk -v i=$((i + 2)) '{ print $i / $1 }' throughputs | middle)
+        engine_cells "$1" "$2" "${judged[i]}"
+        row "${cells[@]}" "$3" "$median" "$min" "$max"
+    done
+}
+
+memcached_rows() { # THREADS WANTED REQUESTS
+    if command -v memcached >/dev/null; then
+        server_rows "memcached throughput" "$1" "$2" memcached_throughput "$3"
+    else
+        for_all left_out "memcached throughput" "$1" "$2" "not installed"
+    fi
 }

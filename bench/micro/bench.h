@@ -58,10 +58,14 @@ struct bench_kind {
 };
 
 extern const struct bench_kind bench_uncontended, bench_contended, bench_barrier, bench_broadcast, bench_turn_ring,
-    bench_bounded_queue, bench_signal_storm, bench_rwlock, bench_semaphore, bench_long_wait, bench_yield;
+    bench_bounded_queue, bench_signal_storm, bench_rwlock, bench_semaphore, bench_long_wait, bench_yield,
+    bench_ping_pong;
 
 /* One line on stderr, exit status 1, at once and without atexit handlers: other threads may be blocked for ever. */
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* For setup(): one line on stderr, exit status 2. The kind cannot be run like that, or not on this machine. */
+_Noreturn void bench_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Fails unless the two counts are equal. */
 void bench_check_equal(const char *what, uint64_t got, uint64_t want);

@@ -19,9 +19,8 @@
 #include <unistd.h>
 
 static const struct bench_kind *const kinds[] = {
-    &bench_uncontended,   &bench_contended,    &bench_barrier, &bench_broadcast, &bench_turn_ring,
-    &bench_bounded_queue, &bench_signal_storm, &bench_rwlock,  &bench_semaphore, &bench_long_wait,
-    &bench_yield,
+    &bench_uncontended,  &bench_contended, &bench_barrier,   &bench_broadcast, &bench_turn_ring, &bench_bounded_queue,
+    &bench_signal_storm, &bench_rwlock,    &bench_semaphore, &bench_long_wait, &bench_yield,     &bench_ping_pong,
 };
 #define N_KINDS (sizeof kinds / sizeof *kinds)
 
@@ -42,8 +41,7 @@ _Noreturn void bench_fail(const char *format, ...) {
     _exit(1);
 }
 
-_Noreturn static void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
-_Noreturn static void refuse(const char *format, ...) {
+_Noreturn void bench_refuse(const char *format, ...) {
     va_list args;
     va_start(args, format);
     fputs("subutai-bench: ", stderr);
@@ -236,7 +234,7 @@ static const struct bench_kind *find_kind(const char *name) {
         strcat(legal, i == 0 ? "" : ", ");
         strcat(legal, kinds[i]->name);
     }
-    refuse("unknown kind '%s' (legal: %s)", name, legal);
+    bench_refuse("unknown kind '%s' (legal: %s)", name, legal);
 }
 
 static double parse_number(const char *option, const char *text, double min, double max, bool whole) {
@@ -244,8 +242,8 @@ static double parse_number(const char *option, const char *text, double min, dou
     errno = 0;
     double value = text != NULL && *text != '\0' ? strtod(text, &end) : (end = (char *)"?", 0);
     if (*end != '\0' || errno != 0 || !(value >= min && value <= max) || (whole && value != (double)(uint64_t)value))
-        refuse("%s: illegal value '%s' (legal: %s%.12g to %.12g)", option, text != NULL ? text : "",
-               whole ? "whole numbers, " : "", min, max);
+        bench_refuse("%s: illegal value '%s' (legal: %s%.12g to %.12g)", option, text != NULL ? text : "",
+                     whole ? "whole numbers, " : "", min, max);
     return value;
 }
 
@@ -255,7 +253,7 @@ int main(int argc, char **argv) {
     bench.seconds = 0.3;
     bench.write_percent = 10;
     if (argc < 2)
-        refuse("no kind given (subutai-bench --help)");
+        bench_refuse("no kind given (subutai-bench --help)");
     if (strcmp(argv[1], "--list") == 0 || strcmp(argv[1], "--help") == 0) {
         argv[1][2] == 'l' ? list_kinds() : help();
         return 0;
@@ -278,14 +276,16 @@ int main(int argc, char **argv) {
         else if (strcmp(option, "--limit") == 0)
             limit_seconds = parse_number(option, text, 0.1, 86400, false);
         else
-            refuse("unknown option '%s' (legal: --threads, --cs-ns, --think-ns, --write-percent, --seconds, --ops, "
-                   "--limit)",
-                   option);
+            bench_refuse(
+                "unknown option '%s' (legal: --threads, --cs-ns, --think-ns, --write-percent, --seconds, --ops, "
+                "--limit)",
+                option);
     }
     if ((bench.cs_ns != 0 && !(wanted->uses & BENCH_CS)) || (bench.think_ns != 0 && !(wanted->uses & BENCH_THINK)) ||
         (bench.write_percent != 10 && !(wanted->uses & BENCH_WRITES)))
-        refuse("%s has no%s%s%s", wanted->name, wanted->uses & BENCH_CS ? "" : " --cs-ns",
-               wanted->uses & BENCH_THINK ? "" : " --think-ns", wanted->uses & BENCH_WRITES ? "" : " --write-percent");
+        bench_refuse("%s has no%s%s%s", wanted->name, wanted->uses & BENCH_CS ? "" : " --cs-ns",
+                     wanted->uses & BENCH_THINK ? "" : " --think-ns",
+                     wanted->uses & BENCH_WRITES ? "" : " --write-percent");
     kind = wanted;
     run(limit_seconds);
     report(kind->finish(&bench));
