@@ -45,7 +45,7 @@ int ni_barrier_wait(pthread_barrier_t *b) {
             continue;
         }
         struct hw_message answer;
-        ni_post(t, HW_OP_BARRIER_WAIT, id);
+        ni_post(t, HW_OP_BARRIER_WAIT, id, word);
         await(t, id, &answer);
         if (answer.op == HW_OP_RELEASE || answer.op == HW_OP_AGAIN) {
             ni_leave(t);
@@ -65,7 +65,7 @@ int ni_barrier_destroy(pthread_barrier_t *b) {
     if (id == 0)
         return 0;
     struct ni_thread *t = ni_enter(true);
-    struct hw_message answer = ni_ask(t, HW_OP_EVICT, id);
+    struct hw_message answer = ni_ask(t, HW_OP_EVICT, id, word);
     ni_leave(t);
     if (answer.op == HW_OP_BUSY)
         return EBUSY;

@@ -14,11 +14,18 @@
 #include "engine/ni/ni.h"
 #include "wait/futex.h"
 
+/*
+ * Woken for want of a queue element, a thread asks again as soon as it has seen that its predicate does not hold. Those
+ * elements may all be promised to a barrier: it must not spin until that opens.
+ */
+#define WOKEN_PAUSE_NS 100000
+
 /* One wait, for the clean-up of a cancelled one. */
 struct wait {
     struct ni_thread *t;
     pthread_mutex_t *m;
     uint32_t id;
+    const void *object; /* an address only: the condition may be gone */
 };
 
 /*
@@ -47,7 +54,7 @@ static void cancelled(void *argument) {
     struct wait *wait = argument;
     struct hw_message answer;
     if (!leave(wait, &answer) && answer.op == HW_OP_GRANT)
-        ni_post(wait->t, HW_OP_SIGNAL, wait->id); /* the signal was for somebody */
+        ni_post(wait->t, HW_OP_SIGNAL, wait->id, wait->object); /* the signal was for somebody */
     ni_leave(wait->t);
 }
 
@@ -55,7 +62,7 @@ static void cancelled(void *argument) {
 static int wait_once(struct wait *wait, const struct sbt_deadline *deadline) {
     struct hw_message answer;
     int r;
-    ni_post(wait->t, HW_OP_COND_WAIT, wait->id);
+    ni_post(wait->t, HW_OP_COND_WAIT, wait->id, wait->object);
     pthread_cleanup_push(cancelled, wait);
     r = ni_await(wait->t, NI_ANSWER_MAIN, deadline, &wait->t->conditions, true, &answer);
     pthread_cleanup_pop(0);
@@ -65,7 +72,10 @@ static int wait_once(struct wait *wait, const struct sbt_deadline *deadline) {
     case HW_OP_GRANT:
         return ni_mutex_own(wait->t, wait->m);
     case HW_OP_WOKEN:
-        return r == ETIMEDOUT ? 0 : take_again(wait);
+        if (r == ETIMEDOUT)
+            return 0; /* leave() has taken the mutex */
+        sbt_pause_ns(WOKEN_PAUSE_NS);
+        return take_again(wait);
     case HW_OP_AGAIN:
         return ENOBUFS;
     default:
@@ -99,7 +109,7 @@ int ni_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released releas
 
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     pthread_testcancel();
-    struct wait wait = {.t = ni_enter(true), .m = m};
+    struct wait wait = {.t = ni_enter(true), .m = m, .object = ni_cond_word(c)};
     do {
         wait.id = id_for(wait.t, c, mutex);
         if (wait.id == 0)
@@ -124,7 +134,7 @@ static int signal(pthread_cond_t *c, enum hw_op op) {
     if (ni_is_id(id)) {
         struct ni_thread *t = ni_enter(false);
         if (SBT_LIKELY(t != NULL)) {
-            ni_post(t, op, id);
+            ni_post(t, op, id, ni_cond_word(c));
             ni_leave(t);
         } else {
             ni_put_off(op, id);
@@ -148,7 +158,7 @@ int ni_cond_destroy(pthread_cond_t *c) {
     if (ni_is_id(id)) {
         struct ni_thread *t = ni_enter(false);
         if (t != NULL) {
-            ni_post(t, HW_OP_DEALLOC, id);
+            ni_post(t, HW_OP_DEALLOC, id, word);
             ni_leave(t);
         } else {
             ni_put_off(HW_OP_DEALLOC, id);

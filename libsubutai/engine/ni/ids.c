@@ -82,7 +82,7 @@ static bool evict_at(struct ni_thread *t, struct ni_tile *tile, uint32_t but) {
         uint32_t id = victim(t, tile, but);
         if (id == 0)
             return false;
-        struct hw_message answer = ni_ask(t, HW_OP_EVICT, id);
+        struct hw_message answer = ni_ask(t, HW_OP_EVICT, id, NULL);
         if (answer.op == HW_OP_EVICTED) {
             count(&ni_machine.n_evictions);
             return true;
@@ -103,22 +103,23 @@ static struct ni_tile *next_tile(void) {
     return &ni_machine.tiles[__atomic_fetch_add(&ni_machine.next_ni, 1, __ATOMIC_RELAXED) % ni_machine.n_tiles];
 }
 
-static struct hw_message allocate_at(struct ni_thread *t, const struct ni_tile *tile, enum hw_op op, uint32_t flit1) {
+static struct hw_message allocate_at(struct ni_thread *t, const struct ni_tile *tile, enum hw_op op, uint32_t flit1,
+                                     const void *object) {
     struct hw_message answer;
-    ni_post_alloc(t, op, (uint32_t)(tile - ni_machine.tiles), flit1);
+    ni_post_alloc(t, op, (uint32_t)(tile - ni_machine.tiles), flit1, object);
     ni_await(t, NI_ANSWER_MAIN, NULL, NULL, false, &answer);
     return answer;
 }
 
 /* An ID, or 0. */
-static uint32_t allocate(struct ni_thread *t, enum hw_op op, uint32_t flit1) {
+static uint32_t allocate(struct ni_thread *t, enum hw_op op, uint32_t flit1, const void *object) {
     if (op == HW_OP_ALLOC_BARRIER && ni_machine.config.reserve && flit1 - 1 > ni_machine.config.n_queue)
         return 0; /* there is no NI that it would fit into */
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++) {
         struct ni_tile *tile = next_tile();
         if (is_full(tile))
             continue;
-        struct hw_message answer = allocate_at(t, tile, op, flit1);
+        struct hw_message answer = allocate_at(t, tile, op, flit1, object);
         if (answer.op == HW_OP_ALLOCATED)
             return answer.primitive;
     }
@@ -129,7 +130,7 @@ static uint32_t allocate(struct ni_thread *t, enum hw_op op, uint32_t flit1) {
         for (uint32_t tries = 0; tries < TRIES; tries++) {
             if (is_full(tile) && !evict_at(t, tile, 0))
                 break;
-            struct hw_message answer = allocate_at(t, tile, op, flit1);
+            struct hw_message answer = allocate_at(t, tile, op, flit1, object);
             if (answer.op == HW_OP_ALLOCATED)
                 return answer.primitive;
             if (answer.op == HW_OP_NO_SPACE && answer.argument == HW_SPACE_QUEUE)
@@ -147,14 +148,14 @@ static uint32_t settle(struct ni_thread *t, uint32_t *word, uint32_t seen, uint3
         return new;
     }
     if (ni_is_id(new))
-        ni_post(t, HW_OP_DEALLOC, new);
+        ni_post(t, HW_OP_DEALLOC, new, word);
     return seen;
 }
 
 uint32_t ni_obtain(struct ni_thread *t, uint32_t *word, uint32_t seen, enum hw_op op, uint32_t flit1) {
     if (ni_is_id(seen))
         count(&ni_machine.n_stale);
-    uint32_t id = allocate(t, op, flit1);
+    uint32_t id = allocate(t, op, flit1, word);
     return settle(t, word, seen, id != 0 ? id : NI_SOFTWARE);
 }
 
@@ -163,7 +164,7 @@ uint32_t ni_obtain_condition(struct ni_thread *t, uint32_t *word, uint32_t mutex
     uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     if (ni_is_id(seen)) {
         /* It has lived with another mutex, or was evicted. Who waits on it keeps it where it is. */
-        struct hw_message answer = ni_ask(t, HW_OP_EVICT, seen);
+        struct hw_message answer = ni_ask(t, HW_OP_EVICT, seen, word);
         if (answer.op != HW_OP_EVICTED && !ni_refused(&answer, HW_REASON_STALE))
             return 0;
         count(&ni_machine.n_stale);
@@ -171,7 +172,7 @@ uint32_t ni_obtain_condition(struct ni_thread *t, uint32_t *word, uint32_t mutex
     for (uint32_t tries = 0; tries < TRIES; tries++) {
         struct hw_message answer = {.op = HW_OP_NO_SPACE};
         if (!is_full(tile))
-            answer = allocate_at(t, tile, HW_OP_ALLOC_CONDITION, mutex);
+            answer = allocate_at(t, tile, HW_OP_ALLOC_CONDITION, mutex, word);
         if (answer.op == HW_OP_ALLOCATED) {
             uint32_t now = settle(t, word, seen, answer.primitive);
             return ni_is_id(now) && hw_id_is_bound_to(&ni_machine.layout, now, mutex) ? now : 0;

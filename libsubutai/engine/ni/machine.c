@@ -23,7 +23,7 @@
 #define EAGER_GAIN 1
 #define EAGER_LOSS 2
 #define EAGER_MOST 8
-#define EAGER_PROBE 16 /* of those that do not pay, one in so many is tried */
+#define EAGER_PROBE 16        /* of those that do not pay, one in so many is tried */
 #define SLEEP_MARGIN_NS 80000 /* a sleep may end so much late; the rest is spun */
 
 struct ni_machine ni_machine;
@@ -173,21 +173,23 @@ static int start_tiles(void) {
     struct ni_machine *m = &ni_machine;
     size_t spm = (hw_config_spm_bytes(&m->config) + 63) & ~(size_t)63;
     size_t epochs = (m->config.n_control * sizeof(uint32_t) + 63) & ~(size_t)63;
+    size_t objects = (m->config.n_control * sizeof(void *) + 63) & ~(size_t)63;
     size_t outputs = (m->config.n_queue + 2u) * sizeof(struct hw_output);
     size_t latency = m->stats ? ni_stats_bytes() : 0;
     m->tiles = get_memory(m->n_tiles * sizeof *m->tiles);
     m->threads = get_memory(NI_MAX_THREADS * sizeof *m->threads);
-    char *rest = get_memory(m->n_tiles * (spm + epochs + outputs + latency));
+    char *rest = get_memory(m->n_tiles * (spm + epochs + objects + outputs + latency));
     if (m->tiles == NULL || m->threads == NULL || rest == NULL)
         return ENOMEM;
     for (uint32_t i = 0; i < m->n_tiles; i++) {
         struct ni_tile *tile = &m->tiles[i];
-        char *own = rest + i * (spm + epochs + outputs + latency);
+        char *own = rest + i * (spm + epochs + objects + outputs + latency);
         if (!hw_ni_init(&tile->ni, &m->config, i, (uint8_t *)own))
             return EINVAL;
-        tile->outputs = (struct hw_output *)(void *)(own + spm + epochs);
+        tile->outputs = (struct hw_output *)(void *)(own + spm + epochs + objects);
+        tile->objects = (const void **)(void *)(own + spm + epochs);
         tile->epochs = (uint32_t *)(void *)(own + spm);
-        tile->latency = latency != 0 ? (struct ni_latency *)(void *)(own + spm + epochs + outputs) : NULL;
+        tile->latency = latency != 0 ? (struct ni_latency *)(void *)(own + spm + epochs + objects + outputs) : NULL;
         tile->next_cycles = UINT64_MAX;
         __cds_wfcq_init(&tile->queue_head, &tile->queue_tail);
     }

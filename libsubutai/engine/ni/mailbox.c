@@ -43,19 +43,20 @@ static struct ni_request *free_slot(struct ni_tile *tile) {
     return slot;
 }
 
-static void push(struct ni_thread *t, const struct hw_packet *packet) {
+static void push(struct ni_thread *t, const struct hw_packet *packet, const void *object) {
     struct ni_tile *tile = &ni_machine.tiles[t->tile];
     struct ni_mailbox *box = &tile->mailbox;
     t->inside = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (!ni_service_runs() && (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
-        ni_serve_own(t, packet)) {
+        ni_serve_own(t, packet, object)) {
         leave_inside(t);
         return;
     }
     ni_take(&box->guard);
     struct ni_request *slot = free_slot(tile);
     slot->packet = *packet;
+    slot->object = object;
     slot->issued_cycles = ni_now_cycles();
     box->tail++;
     t->last = slot;
@@ -66,14 +67,14 @@ static void push(struct ni_thread *t, const struct hw_packet *packet) {
     leave_inside(t);
 }
 
-void ni_post(struct ni_thread *t, enum hw_op op, uint32_t id) {
+void ni_post(struct ni_thread *t, enum hw_op op, uint32_t id, const void *object) {
     struct hw_packet packet = hw_packet_request(&ni_machine.layout, op, id, t->tile, t->id);
-    push(t, &packet);
+    push(t, &packet, object);
 }
 
-void ni_post_alloc(struct ni_thread *t, enum hw_op op, uint32_t ni, uint32_t flit1) {
+void ni_post_alloc(struct ni_thread *t, enum hw_op op, uint32_t ni, uint32_t flit1, const void *object) {
     struct hw_packet packet = hw_packet_alloc(&ni_machine.layout, op, ni, flit1, t->tile, t->id);
-    push(t, &packet);
+    push(t, &packet, object);
 }
 
 bool ni_outstanding(uint32_t number) {
@@ -181,16 +182,16 @@ void ni_await_barrier(struct ni_thread *t, uint32_t id, struct hw_message *messa
     got(t, NI_ANSWER_MAIN, message);
 }
 
-struct hw_message ni_ask(struct ni_thread *t, enum hw_op op, uint32_t id) {
+struct hw_message ni_ask(struct ni_thread *t, enum hw_op op, uint32_t id, const void *object) {
     struct hw_message message;
-    ni_post(t, op, id);
+    ni_post(t, op, id, object);
     ni_await(t, NI_ANSWER_MAIN, NULL, NULL, false, &message);
     return message;
 }
 
 bool ni_withdraw(struct ni_thread *t, uint32_t id, struct hw_message *message) {
     struct hw_message answer;
-    ni_post(t, HW_OP_WITHDRAW, id);
+    ni_post(t, HW_OP_WITHDRAW, id, NULL);
     ni_await(t, NI_ANSWER_WITHDRAW, NULL, NULL, false, &answer);
     if (answer.op == HW_OP_WITHDRAWN)
         return true;

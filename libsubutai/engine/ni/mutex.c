@@ -40,7 +40,7 @@ static int take_if_free(struct ni_thread *t, pthread_mutex_t *m, uint32_t id, in
         }
         uint32_t tile = __atomic_load_n(&sbt_mutex_of(m)->hw_tile, __ATOMIC_RELAXED);
         bool outstanding = !fenced && ni_outstanding(tile);
-        struct hw_message answer = ni_ask(t, HW_OP_TRYLOCK, id);
+        struct hw_message answer = ni_ask(t, HW_OP_TRYLOCK, id, ni_mutex_word(m));
         if (answer.op == HW_OP_GRANT)
             return ni_mutex_own(t, m);
         if (answer.op == HW_OP_NACK) {
@@ -64,7 +64,7 @@ static void abandon(void *argument) {
     struct wait *wait = argument;
     struct hw_message answer = {.op = HW_OP_LOCK};
     if (!ni_withdraw(wait->t, wait->id, &answer) && answer.op == HW_OP_GRANT)
-        ni_post(wait->t, HW_OP_UNLOCK, wait->id);
+        ni_post(wait->t, HW_OP_UNLOCK, wait->id, NULL);
     ni_leave(wait->t);
 }
 
@@ -86,7 +86,7 @@ int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_dead
     for (;;) {
         if (!ni_is_id(id))
             return in_software(m, deadline);
-        ni_post(t, HW_OP_LOCK, id);
+        ni_post(t, HW_OP_LOCK, id, ni_mutex_word(m));
         if (await(t, m, id, deadline, &answer) == ETIMEDOUT) {
             answer.op = HW_OP_LOCK;
             if (ni_withdraw(t, id, &answer))
@@ -133,7 +133,7 @@ int ni_mutex_unlock(pthread_mutex_t *m) {
         return 0;
     }
     ni_mutex_own(t, m); /* not always who locked it: the mailbox that a trylock must look at is this thread's */
-    ni_post(t, HW_OP_UNLOCK, id);
+    ni_post(t, HW_OP_UNLOCK, id, ni_mutex_word(m));
     ni_leave(t);
     return 0;
 }
@@ -153,8 +153,8 @@ int ni_mutex_destroy(pthread_mutex_t *m) {
     if (r == 0) {
         id = __atomic_load_n(word, __ATOMIC_RELAXED);
         if (ni_is_id(id)) {
-            ni_post(t, HW_OP_UNLOCK, id);
-            ni_post(t, HW_OP_DEALLOC, id);
+            ni_post(t, HW_OP_UNLOCK, id, ni_mutex_word(m));
+            ni_post(t, HW_OP_DEALLOC, id, ni_mutex_word(m));
         } else {
             direct_mutex_unlock(m);
         }

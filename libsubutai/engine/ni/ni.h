@@ -52,6 +52,7 @@ struct ni_request {
     uint32_t state;
     uint64_t issued_cycles;
     uint64_t at_cycles; /* its header is at its home NI */
+    const void *object; /* not on the wire: where the ID was read, see ni_tile.objects; NULL: from nowhere */
     struct cds_wfcq_node node;
     struct ni_request *next; /* in the list of held requests, or of those whose time has not come */
 } __attribute__((aligned(64)));
@@ -99,11 +100,11 @@ struct ni_thread {
     uint32_t tid; /* kernel thread id, to find out whether it is still there */
     uint32_t use; /* enum ni_use; atomic */
     struct ni_answer answer[NI_N_ANSWERS];
-    volatile uint32_t busy;                /* inside an operation: one that comes now is a signal handler's */
-    volatile uint32_t inside;              /* holding a guard or an NI: a handler must not come near them */
-    volatile uint32_t put_off;             /* a handler has left something to do */
-    struct ni_thread *outer;               /* of a handler's record: the interrupted one */
-    struct ni_request *last;               /* the slot of its last request, NULL: none yet */
+    volatile uint32_t busy;    /* inside an operation: one that comes now is a signal handler's */
+    volatile uint32_t inside;  /* holding a guard or an NI: a handler must not come near them */
+    volatile uint32_t put_off; /* a handler has left something to do */
+    struct ni_thread *outer;   /* of a handler's record: the interrupted one */
+    struct ni_request *last;   /* the slot of its last request, NULL: none yet */
     struct ni_eager eager;
     struct sbt_adapt barriers, conditions; /* how long they last; not in the objects, which a waiter may not touch */
     /* The request whose answer is awaited, for the statistics: written by the server of its home. */
@@ -162,6 +163,11 @@ struct ni_tile {
     uint32_t
         *epochs; /* for each control element: steps when a barrier opens, NI_ASLEEP: somebody sleeps on it; atomic */
     struct hw_output *outputs;
+    /*
+     * For each control element the address of the word that holds its ID. An object that was not used while its element
+     * was dealt out as often as the ID can count may hold what is another's ID by now; its address tells.
+     */
+    const void **objects;
     struct ni_latency *latency; /* NULL: no statistics */
 };
 
@@ -178,7 +184,7 @@ struct ni_machine {
     uint64_t tick_mult; /* time_scale 0: cycles for 2^32 ticks of the CPU's counter */
     bool evict;         /* when the control elements are full */
     bool stats;
-    bool timed; /* somebody sees model time: a time scale or statistics. Otherwise it stands still */
+    bool timed;          /* somebody sees model time: a time scale or statistics. Otherwise it stands still */
     uint32_t next_ni;    /* the incremental counter; atomic */
     uint32_t generation; /* of processes */
     uint32_t n_threads;  /* the program's, by thread_enter and thread_exit; atomic */
@@ -239,9 +245,9 @@ static inline void ni_release(uint32_t *lock) {
 
 /* ---- handing in and waiting ---- */
 
-/* Hand in a request that has no answer, or the answer to which ni_await takes. */
-void ni_post(struct ni_thread *t, enum hw_op op, uint32_t id);
-void ni_post_alloc(struct ni_thread *t, enum hw_op op, uint32_t ni, uint32_t flit1);
+/* Hand in a request that has no answer, or the answer to which ni_await takes. `object`: ni_request. */
+void ni_post(struct ni_thread *t, enum hw_op op, uint32_t id, const void *object);
+void ni_post_alloc(struct ni_thread *t, enum hw_op op, uint32_t ni, uint32_t flit1, const void *object);
 
 /*
  * Wait for an answer. `memory` is what is known of such waits; NULL: it comes soon. ETIMEDOUT or, if cancelable, a
@@ -253,7 +259,7 @@ int ni_await(struct ni_thread *t, int which, const struct sbt_deadline *deadline
              bool cancelable, struct hw_message *message);
 
 /* A request that is answered soon, and its answer. */
-struct hw_message ni_ask(struct ni_thread *t, enum hw_op op, uint32_t id);
+struct hw_message ni_ask(struct ni_thread *t, enum hw_op op, uint32_t id, const void *object);
 
 /*
  * Take back the request that waits with `id`. True: the thread waits no more. False: *message is the answer, which had
@@ -279,7 +285,7 @@ void ni_serve(struct ni_tile *tile);
  * Inline service: serve this request of the caller's, after all that has come before it. False, and nothing done, if
  * somebody else serves its home just now. Only while the caller's core has nothing in its mailbox that is the caller's.
  */
-bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet);
+bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const void *object);
 
 /* Has something come that no server has seen; or that, or is something waiting for its time? */
 bool ni_has_arrivals(struct ni_tile *tile);

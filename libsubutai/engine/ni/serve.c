@@ -232,30 +232,49 @@ static bool withdraw_held(struct ni_tile *tile, const struct ni_request *r, stru
     return true;
 }
 
-/* When a request was handed in and when it is here, in cycles. */
-struct times {
+/* When a request was handed in and when it is here, in cycles, and for which object. */
+struct origin {
     uint64_t issued_cycles, at_cycles;
+    const void *object;
 };
 
-static struct times times_of(const struct ni_request *r) {
-    return (struct times){r->issued_cycles, r->at_cycles};
+static struct origin origin_of(const struct ni_request *r) {
+    return (struct origin){r->issued_cycles, r->at_cycles, r->object};
+}
+
+/* The ID is, by its count of allocations, this object's, and is another's all the same: make it as stale as it is. */
+static void check_object(const struct ni_tile *tile, struct hw_packet *packet, const void *object) {
+    const struct hw_layout *layout = &ni_machine.layout;
+    uint32_t id = packet->flit[1], index = hw_id_index(layout, id);
+    if (object != NULL && index < ni_machine.config.n_control && tile->objects[index] != object &&
+        hw_spm_tag(&tile->ni.spm, index) == id)
+        packet->flit[1] = id ^ UINT32_C(1) << 2 * layout->index_bits;
+}
+
+static bool allocates(enum hw_op op) {
+    return op == HW_OP_ALLOC_MUTEX || op == HW_OP_ALLOC_CONDITION || op == HW_OP_ALLOC_BARRIER;
 }
 
 /*
  * Step a request; false: it is held. `slot` is its place in a mailbox, NULL if it has none: it is free before anybody
  * learns of the outcome.
  */
-static bool step(struct ni_tile *tile, const struct hw_packet *packet, const struct times *times, uint32_t *slot,
+static bool step(struct ni_tile *tile, const struct hw_packet *packet, const struct origin *origin, uint32_t *slot,
                  struct work *work, bool *made_room) {
-    const struct hw_packet request = {{packet->flit[0], packet->flit[1], packet->flit[2]}};
+    struct hw_packet request = {{packet->flit[0], packet->flit[1], packet->flit[2]}};
+    enum hw_op op = hw_packet_op(&request);
+    if (!allocates(op))
+        check_object(tile, &request, origin->object);
     struct hw_step done;
-    uint64_t start = times->at_cycles > tile->free_cycles ? times->at_cycles : tile->free_cycles;
+    uint64_t start = origin->at_cycles > tile->free_cycles ? origin->at_cycles : tile->free_cycles;
     hw_fsm_step(&tile->ni, &request, &done, tile->outputs);
     tile->free_cycles = start + done.response_cycles;
     *made_room |= done.made_room;
     if (done.status == HW_STATUS_HELD)
         return false;
     tile->n_stepped++;
+    if (allocates(op) && done.status == HW_STATUS_DONE && hw_packet_op(&tile->outputs[0].packet) == HW_OP_ALLOCATED)
+        tile->objects[hw_id_index(&ni_machine.layout, tile->outputs[0].packet.flit[1])] = origin->object;
     if (tile->n_used != tile->ni.n_control_used)
         __atomic_store_n(&tile->n_used, tile->ni.n_control_used, __ATOMIC_RELAXED);
     if (slot != NULL)
@@ -263,8 +282,8 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
 
     struct hw_message message = hw_packet_decode(&ni_machine.layout, &request);
     struct stepped s = {.start_cycles = start,
-                        .network_cycles = times->at_cycles - times->issued_cycles - handover(),
-                        .queued_cycles = start - times->at_cycles,
+                        .network_cycles = origin->at_cycles - origin->issued_cycles - handover(),
+                        .queued_cycles = start - origin->at_cycles,
                         .who = request.flit[2],
                         .op = message.op,
                         .local = message.core == number_of(tile)};
@@ -273,7 +292,7 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
         if (has_answer(s.op) && s.op != HW_OP_WITHDRAW && t != NULL) {
             /* In case it has to wait: its own share so far. */
             t->asked = (uint8_t)s.op;
-            t->asked_cycles = times->issued_cycles;
+            t->asked_cycles = origin->issued_cycles;
             t->asked_locally = s.local;
             t->network_cycles = s.network_cycles;
             t->fsm_cycles = s.queued_cycles + done.response_cycles;
@@ -300,11 +319,11 @@ static void retry_held(struct ni_tile *tile, struct work *work) {
             uint64_t came = r->at_cycles;
             if (r->at_cycles < tile->free_cycles)
                 r->at_cycles = tile->free_cycles;
-            struct times times = times_of(r);
+            struct origin origin = origin_of(r);
             struct hw_packet packet = r->packet;
-            times.issued_cycles += times.at_cycles - came; /* it waited for others, not for the hardware */
-            unhold(tile, r, before);                       /* first: its thread goes on as soon as it has its answer */
-            if (step(tile, &packet, &times, NULL, work, &made_room))
+            origin.issued_cycles += origin.at_cycles - came; /* it waited for others, not for the hardware */
+            unhold(tile, r, before); /* first: its thread goes on as soon as it has its answer */
+            if (step(tile, &packet, &origin, NULL, work, &made_room))
                 continue;
             r->at_cycles = came;
             if (before != NULL)
@@ -321,14 +340,14 @@ static void retry_held(struct ni_tile *tile, struct work *work) {
 
 static void serve_request(struct ni_tile *tile, struct ni_request *r, uint32_t *slot, struct work *work) {
     bool made_room = false;
-    struct times times = times_of(r);
+    struct origin origin = origin_of(r);
     if (hw_packet_op(&r->packet) == HW_OP_WITHDRAW && tile->held != NULL) {
         struct ni_request copy = *r;
         if (slot != NULL)
             __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
         if (!withdraw_held(tile, &copy, work))
-            step(tile, &copy.packet, &times, NULL, work, &made_room);
-    } else if (!step(tile, &r->packet, &times, slot, work, &made_room)) {
+            step(tile, &copy.packet, &origin, NULL, work, &made_room);
+    } else if (!step(tile, &r->packet, &origin, slot, work, &made_room)) {
         hold(tile, r);
         if (slot != NULL)
             __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
@@ -527,24 +546,28 @@ void ni_serve(struct ni_tile *tile) {
     serve_todo(&todo);
 }
 
-bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet) {
+bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const void *object) {
     uint32_t number = hw_packet_destination(&ni_machine.layout, packet);
     struct ni_tile *tile = &ni_machine.tiles[number];
     struct work work;
     struct todo todo;
-    struct times times;
+    struct origin origin;
     bool made_room = false;
-    times.issued_cycles = ni_now_cycles();
+    origin.issued_cycles = ni_now_cycles();
+    origin.object = object;
     if (!take_tile(tile))
         return false;
     clear(&work, t);
     todo.n = 0;
     if (SBT_UNLIKELY(ni_has_work(tile))) /* that came first, the caller's own maybe */
         serve_locked(tile, UINT64_MAX, &work);
-    times.at_cycles = send(t->tile, number, times.issued_cycles + handover()).head_cycles;
+    origin.at_cycles = send(t->tile, number, origin.issued_cycles + handover()).head_cycles;
     tile->n_direct++;
-    if (SBT_UNLIKELY(tile->held != NULL) || !step(tile, packet, &times, NULL, &work, &made_room)) {
-        struct ni_request r = {.packet = *packet, .issued_cycles = times.issued_cycles, .at_cycles = times.at_cycles};
+    if (SBT_UNLIKELY(tile->held != NULL) || !step(tile, packet, &origin, NULL, &work, &made_room)) {
+        struct ni_request r = {.packet = *packet,
+                               .issued_cycles = origin.issued_cycles,
+                               .at_cycles = origin.at_cycles,
+                               .object = object};
         if (tile->held != NULL)
             serve_request(tile, &r, NULL, &work);
         else

@@ -186,7 +186,7 @@ void ni_run_put_off(struct ni_thread *t) {
     while (self.n_put_off > 0) {
         uint32_t n = self.n_put_off - 1, op = self.put_off[n].op, id = self.put_off[n].id;
         self.n_put_off = n;
-        ni_post(t, (enum hw_op)op, id);
+        ni_post(t, (enum hw_op)op, id, NULL);
     }
 }
 
@@ -216,6 +216,7 @@ void ni_thread_fork_child(void) {
     free_ids = 0;
     for (uint32_t i = n_ever; i-- > 0;) {
         struct ni_thread *t = &ni_machine.threads[i];
+        t->id = (uint16_t)i; /* it may just have been given out */
         bool own = false;
         for (struct ni_thread *mine = self.current; mine != NULL; mine = mine->outer)
             own |= mine == t;
