@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Conditions move with their mutexes; see conds.c.
+. "$(dirname "$0")/lib.sh"
+for service in dedicated inline; do
+    for options in "" "--mesh 1x1" "--mesh 1x1 --control-elements 2" "--mesh 1x1 --control-elements 1" \
+        "--mesh 2x2 --queue-elements 1" "--control-full software --mesh 1x1"; do
+        # shellcheck disable=SC2086 # words
+        under "$service" $options -- conds 50
+        check "$service, ${options:-as it is}" quiet_success
+    done
+    under "$service" -- conds 50
+    check "$service: waits of glibc's mutexes are software's, others are not" counted \
+        "$n"'.[] | .condition_waits_in_software > 100 and n("condition") > 400'
+done
+finish

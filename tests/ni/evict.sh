@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# More objects than the hardware has control elements for, from so few that every lock evicts somebody to the usual.
+. "$(dirname "$0")/lib.sh"
+for service in dedicated inline; do
+    under "$service" -- many 8 10000 1
+    passes "$service: 10 000 mutexes by 8 threads on 64 NIs"
+    check "$service: evictions" counted '.[] | .evictions > 1000 and .allocated_anew > 1000'
+    for mesh in 1x1 2x2; do
+        for elements in 1 2 3 4; do
+            under "$service" --mesh "$mesh" --control-elements "$elements" -- many 8 1000 1 alone
+            passes "$service: 1000 mutexes, mesh $mesh, $elements control elements"
+            # Eight threads each hold one at a time: on one NI some find nothing to evict, and leave theirs to software.
+            [[ $mesh != 2x2 ]] || check "$service: evictions, mesh $mesh, $elements control elements" \
+                counted '.[] | .evictions > 100'
+        done
+    done
+    under "$service" --mesh 2x2 --control-elements 2 --control-full software -- many 8 1000 2
+    passes "$service: --control-full software"
+    # Of two that allocate for one object at a time one gives back, so now and then an element has gone to nobody.
+    check "$service: all but eight of 1000 objects in software, nothing evicted" \
+        counted '.[] | .objects_in_software >= 992 and .objects_in_software < 1000 and .evictions == 0'
+    under "$service" --mesh 2x2 --strict-paper -- many 8 1000 1 alone
+    check "$service: --strict-paper serves the rest in software" \
+        counted '.[] | .objects_in_software >= 984 and .objects_in_software < 1000 and .evictions == 0'
+done
+finish
