@@ -7,6 +7,7 @@
 #include "core/init.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -167,7 +168,10 @@ static void start(void) {
     const struct sbt_engine *engine = sbt_engine_table[sbt_options.value[SBT_OPT_ENGINE].u];
     const char *tool = sanitizer();
     bool aside = engine->passes_through || tool != NULL;
-    if (!aside && engine->start(&sbt_options) != 0) /* before anything can be locked */
+    int r = aside ? 0 : engine->start(&sbt_options); /* before anything can be locked */
+    if (r == EINVAL)
+        sbt_syscall3(SYS_exit_group, 2, 0, 0);
+    if (r != 0)
         give_up("the engine does not start: ", engine->name, "");
     sbt_engine = aside ? sbt_engine_direct : *engine;
     const char *missing = sbt_real_start();

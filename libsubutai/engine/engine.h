@@ -38,7 +38,10 @@ struct sbt_engine {
     const char *name;
     bool passes_through;
 
-    /* Once per process, after options are known. 0 or an errno value, which ends the process with a message. */
+    /*
+     * Once per process, after options are known. 0 or an errno value, which ends the process, with a message unless it
+     * is EINVAL: then an option's value cannot be used, and the engine has said so.
+     */
     int (*start)(const struct sbt_options *options);
     /* A thread begins (in that thread, or main's at start) and ends (its TSD destructors still run afterwards). */
     void (*thread_enter)(void);

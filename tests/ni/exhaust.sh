@@ -31,8 +31,9 @@ for service in dedicated inline; do
         check "$service, $elements queue elements, --strict-paper: locks that failed" \
             matches "$out" '^lock [1-9][0-9]* wait [0-9]+ barrier [0-9]+$'
         read -r _ locks _ waits _ barriers <<<"$out"
+        # And those of a wait that is over and takes its mutex again, which the program does not see.
         check "$service, $elements queue elements, --strict-paper: each is counted" \
-            counted ".[] | .again == $((locks + waits + barriers))"
+            counted ".[] | .again >= $((locks + waits + barriers)) and .again < $((2 * (locks + waits + barriers)))"
     done
 done
 finish
