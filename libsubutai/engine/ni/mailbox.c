@@ -68,11 +68,14 @@ static void push(struct ni_thread *t, const struct hw_packet *packet, const void
 }
 
 void ni_post(struct ni_thread *t, enum hw_op op, uint32_t id, const void *object) {
+    if (ni_has_answer(op))
+        t->posted[op == HW_OP_WITHDRAW ? NI_ANSWER_WITHDRAW : NI_ANSWER_MAIN] = (uint8_t)op;
     struct hw_packet packet = hw_packet_request(&ni_machine.layout, op, id, t->tile, t->id);
     push(t, &packet, object);
 }
 
 void ni_post_alloc(struct ni_thread *t, enum hw_op op, uint32_t ni, uint32_t flit1, const void *object) {
+    t->posted[NI_ANSWER_MAIN] = (uint8_t)op;
     struct hw_packet packet = hw_packet_alloc(&ni_machine.layout, op, ni, flit1, t->tile, t->id);
     push(t, &packet, object);
 }
@@ -103,6 +106,9 @@ static struct sbt_adapt soon; /* waits for the hardware alone; all threads' toge
 
 static void got(struct ni_thread *t, int which, struct hw_message *message) {
     *message = hw_packet_decode(&ni_machine.layout, &t->answer[which].packet);
+    t->posted[which] = 0;
+    if (which == NI_ANSWER_WITHDRAW && message->op == HW_OP_WITHDRAWN)
+        t->posted[NI_ANSWER_MAIN] = 0;
     uint64_t at = t->answer[which].at_cycles;
     if (which == NI_ANSWER_MAIN) /* a withdrawal has been answered before this: nobody else writes it now */
         __atomic_store_n(&t->state, 0, __ATOMIC_RELAXED);

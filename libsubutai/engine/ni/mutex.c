@@ -96,6 +96,8 @@ int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_dead
             return ni_mutex_own(t, m);
         if (answer.op == HW_OP_AGAIN)
             return EAGAIN;
+        if (answer.op == HW_OP_BUSY) /* forgotten in a forked child */
+            continue;
         id = renewed(t, m, id);
     }
 }

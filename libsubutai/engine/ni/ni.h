@@ -100,11 +100,12 @@ struct ni_thread {
     uint32_t tid; /* kernel thread id, to find out whether it is still there */
     uint32_t use; /* enum ni_use; atomic */
     struct ni_answer answer[NI_N_ANSWERS];
-    volatile uint32_t busy;    /* inside an operation: one that comes now is a signal handler's */
-    volatile uint32_t inside;  /* holding a guard or an NI: a handler must not come near them */
-    volatile uint32_t put_off; /* a handler has left something to do */
-    struct ni_thread *outer;   /* of a handler's record: the interrupted one */
-    struct ni_request *last;   /* the slot of its last request, NULL: none yet */
+    volatile uint32_t busy;                /* inside an operation: one that comes now is a signal handler's */
+    volatile uint32_t inside;              /* holding a guard or an NI: a handler must not come near them */
+    volatile uint8_t posted[NI_N_ANSWERS]; /* enum hw_op: asked, and no answer taken yet; 0: nothing */
+    volatile uint32_t put_off;             /* a handler has left something to do */
+    struct ni_thread *outer;               /* of a handler's record: the interrupted one */
+    struct ni_request *last;               /* the slot of its last request, NULL: none yet */
     struct ni_eager eager;
     struct sbt_adapt barriers, conditions; /* how long they last; not in the objects, which a waiter may not touch */
     /* The request whose answer is awaited, for the statistics: written by the server of its home. */
@@ -266,6 +267,10 @@ struct hw_message ni_ask(struct ni_thread *t, enum hw_op op, uint32_t id, const 
  * been on its way.
  */
 bool ni_withdraw(struct ni_thread *t, uint32_t id, struct hw_message *message);
+
+static inline bool ni_has_answer(enum hw_op op) {
+    return op != HW_OP_UNLOCK && op != HW_OP_SIGNAL && op != HW_OP_BROADCAST && op != HW_OP_DEALLOC;
+}
 
 static inline bool ni_refused(const struct hw_message *m, enum hw_reason reason) {
     return m->op == HW_OP_NACK && hw_nack_reason(m->argument) == reason;

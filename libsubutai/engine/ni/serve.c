@@ -564,10 +564,8 @@ bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const voi
     origin.at_cycles = send(t->tile, number, origin.issued_cycles + handover()).head_cycles;
     tile->n_direct++;
     if (SBT_UNLIKELY(tile->held != NULL) || !step(tile, packet, &origin, NULL, &work, &made_room)) {
-        struct ni_request r = {.packet = *packet,
-                               .issued_cycles = origin.issued_cycles,
-                               .at_cycles = origin.at_cycles,
-                               .object = object};
+        struct ni_request r = {
+            .packet = *packet, .issued_cycles = origin.issued_cycles, .at_cycles = origin.at_cycles, .object = object};
         if (tile->held != NULL)
             serve_request(tile, &r, NULL, &work);
         else

@@ -8,6 +8,7 @@
  * so they keep the process alive; when the program's last thread ends they end too.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 
 #include "core/log.h"
@@ -205,7 +206,7 @@ static void *serve(void *argument) {
  * it reads /sys when it is loaded, which would cost every program start as much as the rest of this library.
  */
 static void place(void) {
-    if (sbt_syscall3(SYS_access, "/sys/devices/system/node/node1", 0, 0) != 0)
+    if (sbt_syscall3(SYS_faccessat, AT_FDCWD, "/sys/devices/system/node/node1", 0) != 0)
         return;
     void *numa = dlopen("libnuma.so.1", RTLD_NOW | RTLD_LOCAL);
     int (*available)(void) = numa != NULL ? (int (*)(void))dlsym(numa, "numa_available") : NULL;

@@ -76,6 +76,7 @@ static struct ni_thread *new_record(void) {
     t->put_off = self.n_put_off != 0;
     t->outer = NULL;
     t->last = NULL;
+    t->posted[NI_ANSWER_MAIN] = t->posted[NI_ANSWER_WITHDRAW] = 0;
     t->barriers = t->conditions = (struct sbt_adapt){0};
     __atomic_store_n(&t->state, 0, __ATOMIC_RELAXED);
     return t;
@@ -209,6 +210,44 @@ void ni_thread_exit(void) {
         ni_service_end();
 }
 
+/*
+ * The thread was interrupted by a handler that forked, while it waited for an answer; in the child its request has been
+ * forgotten. A condition wait is woken for no reason, a lock asks again. Only at a barrier does it wait on, as one of
+ * those who have arrived.
+ */
+static void answer_forgotten(struct ni_thread *t, int which) {
+    enum hw_op op;
+    switch (t->posted[which]) {
+    case HW_OP_COND_WAIT:
+        op = t->posted[NI_ANSWER_WITHDRAW] != 0 ? HW_OP_NONE : HW_OP_WOKEN;
+        break;
+    case HW_OP_LOCK:
+        op = t->posted[NI_ANSWER_WITHDRAW] != 0 ? HW_OP_NONE : HW_OP_BUSY;
+        break;
+    case HW_OP_TRYLOCK:
+    case HW_OP_EVICT:
+        op = HW_OP_BUSY;
+        break;
+    case HW_OP_WITHDRAW:
+        op = HW_OP_WITHDRAWN;
+        break;
+    case HW_OP_ALLOC_MUTEX:
+    case HW_OP_ALLOC_CONDITION:
+    case HW_OP_ALLOC_BARRIER:
+        op = HW_OP_NO_SPACE;
+        break;
+    default:
+        op = HW_OP_NONE;
+        break;
+    }
+    if (op == HW_OP_NONE || (t->state & NI_ANSWERED(which)) != 0)
+        return;
+    struct hw_message message = {.destination = t->tile, .op = op, .thread = t->id, .core = t->tile};
+    t->answer[which].packet = hw_packet_encode(&ni_machine.layout, &message);
+    t->answer[which].at_cycles = 0;
+    t->state |= NI_ANSWERED(which);
+}
+
 /* In a forked child: of all records only the caller's own are somebody's. */
 void ni_thread_fork_child(void) {
     lock = 0;
@@ -226,6 +265,8 @@ void ni_thread_fork_child(void) {
         }
         t->tid = sbt_thread_tid();
         __atomic_store_n(&t->state, __atomic_load_n(&t->state, __ATOMIC_RELAXED) & ~NI_PARKED, __ATOMIC_RELAXED);
+        answer_forgotten(t, NI_ANSWER_MAIN);
+        answer_forgotten(t, NI_ANSWER_WITHDRAW);
     }
     self.generation = sbt_thread_process_generation();
     ni_machine.n_threads = 1;
