@@ -48,6 +48,7 @@ struct sim_object {
     uint64_t line_free;        /* the cache line is on its way until then */
     uint64_t section_ns;       /* of a mutex: has been held */
     uint32_t n_window;
+    uint32_t n_calls; /* under way */
     uint32_t number;
     uint32_t size;      /* of a barrier; of a semaphore: its value now */
     uint32_t n_inside;  /* arrived at a barrier; readers; depth of an owner's recursion */
@@ -88,6 +89,7 @@ struct sim_thread {
     bool token; /* woken before it waited */
     bool spins; /* keeps its core for as long as it takes */
     bool queued_lock, called;
+    bool uncounted; /* recorded order: this acquisition is not one of the trace's */
     uint8_t kind; /* enum sim_call_kind of the call under way */
 
     uint64_t called_at, wait_from;
@@ -120,7 +122,8 @@ struct sim_app {
     struct sim_thread **threads; /* by number; NULL: not alive */
     struct sim_thread_result *results;
     struct sim_list *joiners; /* by the thread they wait for */
-    uint8_t *ended;
+    uint8_t *ended;       /* SIM_NOT_BORN, SIM_ON_CORE or SIM_ENDED */
+    struct sim_list late; /* ended while they held a mutex */
     uint32_t n_threads, n_objects, n_alive, number;
     bool whole;
     struct sim_application result;

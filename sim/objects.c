@@ -12,7 +12,7 @@
 #define MAX_GAP (UINT64_C(1) << 26) /* signals between the first that has not happened and the last that has */
 
 static bool in_use(const struct sim_object *o) {
-    return o->owner != NULL || o->n_inside != 0 || o->waiters.first != NULL || o->queued.first != NULL ||
+    return o->n_calls != 0 || o->owner != NULL || o->n_inside != 0 || o->waiters.first != NULL || o->queued.first != NULL ||
            o->gated.first != NULL;
 }
 
@@ -64,18 +64,15 @@ void sim_objects_free(struct sim_app *app) {
 
 /* ---- signals ---- */
 
-static bool *no_memory(struct sim *sim) {
-    sim_fail(sim, SIM_NO_MEMORY, "out of memory");
-    return NULL;
-}
-
 static bool widen(struct sim *sim, struct sim_object *c, uint64_t gap) {
     uint32_t n = c->n_window == 0 ? 1 : c->n_window;
     while ((uint64_t)n * 64 < gap)
         n *= 2;
     uint64_t *window = calloc(n, sizeof *window);
-    if (window == NULL)
-        return no_memory(sim) != NULL;
+    if (window == NULL) {
+        sim_fail(sim, SIM_NO_MEMORY, "out of memory");
+        return false;
+    }
     for (uint64_t i = 1; i <= (uint64_t)c->n_window * 64; i++) { /* rings of different sizes */
         uint64_t k = c->below + i, bits = (uint64_t)c->n_window * 64;
         if (c->window[k % bits / 64] >> k % 64 & 1)
@@ -103,11 +100,8 @@ void sim_happened(struct sim *sim, struct sim_object *c, uint64_t number) {
         return;
     }
     c->below = number;
-    if (c->n_window == 0)
-        return;
-    for (uint64_t bits = (uint64_t)c->n_window * 64;; c->below++) {
+    for (uint64_t bits = (uint64_t)c->n_window * 64; bits != 0; c->below++) {
         uint64_t next = c->below + 1, *word = &c->window[next % bits / 64], bit = UINT64_C(1) << next % 64;
-        *word &= ~(UINT64_C(1) << c->below % 64 & (c->below % bits / 64 == next % bits / 64 ? UINT64_MAX : 0));
         if ((*word & bit) == 0)
             break;
         *word &= ~bit;
@@ -134,7 +128,7 @@ void sim_acquired(struct sim *sim, struct sim_thread *t, struct sim_object *m) {
     sim_hold(sim, t);
     if (sim->config.on_grant != NULL && !sim->config.on_grant(sim->config.context, m->application, m->number, t->number))
         sim_fail(sim, SIM_STOPPED, "stopped");
-    if (!sim->config.recorded_order)
+    if (!sim->config.recorded_order || t->uncounted)
         return;
     m->n_acquired = t->order > m->n_acquired ? t->order : m->n_acquired + 1;
     /* Whose turn it is now may ask, and will wait for us. */

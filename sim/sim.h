@@ -178,6 +178,8 @@ uint32_t sim_n_applications(const struct sim *sim);
 const struct sim_application *sim_application(const struct sim *sim, uint32_t application);
 /* False: there is no such thread, or it never ran. */
 bool sim_thread(const struct sim *sim, uint32_t application, uint32_t thread, struct sim_thread_result *result);
+/* How long this mutex was held, all together; 0 if it is no mutex, or if it has been forgotten since its destruction. */
+uint64_t sim_section_ns(const struct sim *sim, uint32_t application, uint32_t mutex);
 /* Of all applications together. */
 struct sim_latency sim_call(const struct sim *sim, enum sim_call_kind kind);
 
