@@ -5,7 +5,7 @@
  */
 #include "read.h"
 
-struct state {
+struct __attribute__((may_alias)) state {
     const uint8_t *at, *end;   /* in the block's events; its templates begin at the end */
     uint64_t clock_ns, offset; /* offset: of the block's header */
     uint64_t order[TRACE_N_SLOTS];
@@ -17,7 +17,7 @@ struct state {
 
 _Static_assert(sizeof(struct state) <= sizeof((struct sbt_trace_cursor *)NULL)->reserved, "the cursor");
 
-typedef struct state __attribute__((may_alias)) overlay;
+typedef struct state overlay;
 
 void sbt_trace_cursor_begin(const struct sbt_trace *trace, uint32_t thread, struct sbt_trace_cursor *cursor) {
     *cursor = (struct sbt_trace_cursor){.trace = trace, .thread = thread};

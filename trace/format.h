@@ -22,8 +22,11 @@ enum { TRACE_GENERATED = 1 }; /* flags: times of day are not in it */
 struct trace_preamble {
     char magic[8];
     uint32_t version;
-    uint32_t flags;
+    uint16_t flags, not_flags; /* each bit of the one is not that of the other */
 };
+
+#define TRACE_PREAMBLE(flags)                                                                                          \
+    { TRACE_MAGIC, TRACE_VERSION, (flags), (uint16_t) ~(flags) }
 
 #define TRACE_BLOCK_MAGIC 0x6B6C6273u /* "sblk" */
 

@@ -231,8 +231,9 @@ static bool load(struct sbt_trace *trace, struct sbt_trace_error *error) {
     if (preamble.version != TRACE_VERSION)
         return trace_fail(error, offsetof(struct trace_preamble, version), "format version %u, known is %u",
                           preamble.version, TRACE_VERSION);
-    if ((preamble.flags & ~(uint32_t)TRACE_GENERATED) != 0)
-        return trace_fail(error, offsetof(struct trace_preamble, flags), "unknown flags 0x%x", preamble.flags);
+    if ((preamble.flags & ~TRACE_GENERATED) != 0 || (preamble.flags ^ preamble.not_flags) != UINT16_MAX)
+        return trace_fail(error, offsetof(struct trace_preamble, flags), "flags 0x%x and 0x%x make no sense",
+                          preamble.flags, preamble.not_flags);
     trace->info.version = preamble.version;
     trace->info.generated = (preamble.flags & TRACE_GENERATED) != 0;
     if (!walk(trace, error) || !numbers_are_possible(trace, error) || !sort(trace, error) || !totals(trace, error))

@@ -69,7 +69,7 @@ struct sbt_trace_writer *sbt_trace_create(const char *path, const char *command)
         free(w);
         return NULL;
     }
-    struct trace_preamble preamble = {TRACE_MAGIC, TRACE_VERSION, TRACE_GENERATED};
+    struct trace_preamble preamble = TRACE_PREAMBLE(TRACE_GENERATED);
     struct trace_block header;
     uint8_t definitions[TRACE_MAX_TEXT + 16], *at = definitions;
     size_t n = strnlen(command, TRACE_MAX_TEXT);

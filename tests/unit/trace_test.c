@@ -181,7 +181,7 @@ static struct sbt_trace_event draw_timed(uint64_t *state, uint64_t *clock_ns) {
 
 static struct image record(uint32_t n_threads, int n_events_each, int per_block) {
     struct image image = {0};
-    struct trace_preamble preamble = {TRACE_MAGIC, TRACE_VERSION, 0};
+    struct trace_preamble preamble = TRACE_PREAMBLE(0);
     uint8_t definitions[512], *at = definitions;
     static struct trace_encoder encoders[4];
     memset(encoders, 0, sizeof encoders);
