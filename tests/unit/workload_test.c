@@ -188,6 +188,10 @@ static bool step(struct replay *r, uint32_t t) {
         r->objects[o].size = e->size;
         r->woken[o] = calloc(MAX_WAKES, sizeof *r->woken[o]);
         break;
+    case SBT_TRACE_DESTROY:
+        ck_assert(!r->objects[o].held && r->objects[o].n_arrived == 0 && r->objects[o].size != UINT32_MAX);
+        r->objects[o].size = UINT32_MAX; /* once */
+        break;
     case SBT_TRACE_THREAD_CREATE:
         ck_assert(!r->threads[e->other].live);
         r->threads[e->other].live = true;
@@ -386,7 +390,7 @@ START_TEST(x264_pipeline) {
         for (size_t k = 0; k < m->threads[i].n; k++) {
             const struct sbt_trace_event *e = &m->threads[i].events[k];
             ck_assert_int_ne(e->op, SBT_TRACE_BARRIER_WAIT);
-            calls += e->op != SBT_TRACE_INIT && e->type != SBT_TRACE_NO_OBJECT;
+            calls += e->op != SBT_TRACE_INIT && e->op != SBT_TRACE_DESTROY && e->type != SBT_TRACE_NO_OBJECT;
         }
         idle += calls == 0;
     }

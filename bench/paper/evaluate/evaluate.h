@@ -43,8 +43,9 @@ void evaluate_run(const struct setting *setting, const struct set *set, const st
 double evaluate_speedup(const struct setting *setting, uint32_t model, const struct phases *phases, uint32_t n_threads,
                         struct outcome outcomes[SIM_N_SYNCS]);
 
-/* The phase with which 32 cores have the speed-up `target`; what it comes to in *reached. */
-uint64_t evaluate_fit(const struct setting *setting, uint32_t model, double target, double *reached);
+/* The phase with which so many cores have the speed-up `target`; what it comes to in *reached. */
+uint64_t evaluate_fit(const struct setting *setting, uint32_t model, uint32_t n_threads, double target,
+                      double *reached);
 
 _Noreturn void evaluate_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

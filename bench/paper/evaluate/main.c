@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Fig. 12 and section VIII-C, 32 cores, in the order of workload_models. */
-static const double fitted_on[] = {1.78, 2.71, 1.11, 1.10};
+/* Fig. 12 and section VIII-C, 32 and 64 cores, in the order of workload_models. Fitted is on the first. */
+static const double figure_12_paper[][2] = {{1.78, 1.77}, {2.71, 2.20}, {1.11, 1.05}, {1.10, 1.27}};
 
 static const struct set sets[] = {
     {"bodytrack",
@@ -83,8 +83,12 @@ static void bars(const char *application, uint32_t n_cores, uint32_t sync, const
 static void figure_12(const struct setting *setting, uint32_t model, struct phases *phases) {
     const char *name = workload_models[model].name;
     double reached;
-    phases->ns[model] = evaluate_fit(setting, model, fitted_on[model], &reached);
+    phases->ns[model] = evaluate_fit(setting, model, 32, figure_12_paper[model][0], &reached);
     evaluate_value((double)phases->ns[model], "fit.%s.phase_ns", name);
+    /* Used for nothing but to say how far the fitted one is from it: what the paper's 64 cores would have taken. */
+    double of_64;
+    uint64_t needed = evaluate_fit(setting, model, 64, figure_12_paper[model][1], &of_64);
+    evaluate_value((double)needed / (double)phases->ns[model], "fit.%s.needed_64", name);
     for (uint32_t n_cores = 32; n_cores <= 64; n_cores *= 2) {
         struct outcome outcomes[SIM_N_SYNCS];
         double speedup = evaluate_speedup(setting, model, phases, n_cores, outcomes);

@@ -56,6 +56,7 @@ void evaluate_run(const struct setting *setting, const struct set *set, const st
     config.height = n_threads / 8;
     config.sync = sync;
     config.sched.policy = policy;
+    config.strict_paper = true;
     struct sim_error error;
     struct sim *sim = sim_new(&config, &error);
     if (!sim)
@@ -109,13 +110,14 @@ double evaluate_speedup(const struct setting *setting, uint32_t model, const str
  * The longer a phase, the less synchronization counts, and the speed-up falls towards 1; not smoothly, since other
  * locks meet. So what came nearest counts, not what was tried last.
  */
-uint64_t evaluate_fit(const struct setting *setting, uint32_t model, double target, double *reached) {
+uint64_t evaluate_fit(const struct setting *setting, uint32_t model, uint32_t n_threads, double target,
+                      double *reached) {
     double low = 1e3, high = 1e9;
     uint64_t nearest = 0;
     while (high / low > 1.0005) {
         struct phases phases = {{0}};
         phases.ns[model] = (uint64_t)(sqrt(low * high) + 0.5);
-        double speedup = evaluate_speedup(setting, model, &phases, 32, NULL);
+        double speedup = evaluate_speedup(setting, model, &phases, n_threads, NULL);
         if (!nearest || fabs(speedup - target) < fabs(*reached - target)) {
             nearest = phases.ns[model];
             *reached = speedup;

@@ -136,6 +136,8 @@ void workload_finish(struct workload *w) {
         emit(w, i, SBT_TRACE_THREAD_END, SBT_TRACE_NONE, SBT_TRACE_NONE, 0, 0);
         emit(w, 0, SBT_TRACE_THREAD_JOIN, SBT_TRACE_NONE, i, 0, 0);
     }
+    for (uint32_t i = 0; i < w->n_objects; i++)
+        emit(w, 0, SBT_TRACE_DESTROY, i, SBT_TRACE_NONE, 0, 0);
     emit(w, 0, SBT_TRACE_THREAD_END, SBT_TRACE_NONE, SBT_TRACE_NONE, 0, 0);
 }
 

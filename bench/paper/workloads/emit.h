@@ -50,7 +50,7 @@ uint64_t workload_broadcast(struct workload *w, uint32_t thread, uint32_t condit
 uint64_t workload_signal(struct workload *w, uint32_t thread, uint32_t condition);
 void workload_wait(struct workload *w, uint32_t thread, uint32_t condition, uint32_t mutex, uint64_t ended_by);
 void workload_barrier(struct workload *w, uint32_t thread, uint32_t barrier);
-/* All threads but 0 end, thread 0 joins them and ends. */
+/* All threads but 0 end, thread 0 joins them, destroys all objects and ends. */
 void workload_finish(struct workload *w);
 
 void workload_bodytrack(struct workload *w);
