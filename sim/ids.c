@@ -73,12 +73,18 @@ static bool made_room(struct sim *sim, const struct sim_thread *t) {
 
 /* ---- mutexes and barriers ---- */
 
+/* The answer can have waited for a core, and the primitive been evicted meanwhile. */
+static bool is_gone(const struct sim *sim, uint32_t id) {
+    const struct hw_spm *spm = &sim->tiles[hw_id_ni(&sim->layout, id)].ni.spm;
+    return hw_spm_tag(spm, hw_id_index(&sim->layout, id)) != id;
+}
+
 /* Not if somebody was quicker: then theirs is it. */
 static void settle(struct sim *sim, struct sim_thread *t, uint32_t id) {
     struct sim_object *o = t->obtain.object;
     if (o->id == t->obtain.seen) {
         o->id = id != 0 ? id : SIM_ID_SOFTWARE;
-        o->evicted = false;
+        o->evicted = id != 0 && is_gone(sim, id);
         sim->summary.n_software_objects += id == 0;
     } else if (id != 0) {
         sim_post(sim, t, HW_OP_DEALLOC, NULL, id);
@@ -169,7 +175,7 @@ static void condition_allocated(struct sim *sim, struct sim_thread *t) {
     if (answer.op == HW_OP_ALLOCATED) {
         if (c->id == t->obtain.seen || c->evicted) {
             c->id = answer.primitive;
-            c->evicted = false;
+            c->evicted = is_gone(sim, c->id);
         } else {
             sim_post(sim, t, HW_OP_DEALLOC, NULL, answer.primitive);
         }

@@ -12,6 +12,11 @@
 
 enum { AGAIN_CYCLES = 1000, WOKEN_CYCLES = 100000 };
 
+/* Refused: for the ID that the object still has, or has it another one by now? */
+static bool is_stale(const struct sim_object *o, const struct hw_message *answer) {
+    return o->evicted || o->id == answer->primitive;
+}
+
 /* ---- mutexes ---- */
 
 static void lock_answered(struct sim *sim, struct sim_thread *t) {
@@ -22,7 +27,7 @@ static void lock_answered(struct sim *sim, struct sim_thread *t) {
         t->locked(sim, t);
     } else if (answer.op == HW_OP_AGAIN) { /* the paper's EAGAIN, to a caller that tries again */
         sim_run_for(sim, t, AGAIN_CYCLES, sim_hw_lock);
-    } else if (t->mutex->evicted) {
+    } else if (is_stale(t->mutex, &answer)) {
         sim_obtain(sim, t, t->mutex, t->mutex->id, HW_OP_ALLOC_MUTEX, 0, sim_hw_lock);
     } else { /* it has another ID by now */
         sim_hw_lock(sim, t);
@@ -110,6 +115,8 @@ static void wait_answered(struct sim *sim, struct sim_thread *t) {
         sim_run_for(sim, t, WOKEN_CYCLES, take_again);
         break;
     default: /* refused as stale, or the paper's EAGAIN: the mutex is still held */
+        if (answer.op == HW_OP_NACK && t->object->id == answer.primitive)
+            t->object->evicted = true;
         t->uncounted = true;
         sim_acquired(sim, t, t->mutex);
         sim_run_for(sim, t, answer.op == HW_OP_AGAIN ? AGAIN_CYCLES : 0, sim_hw_cond_wait);
@@ -166,7 +173,7 @@ static void barrier_answered(struct sim *sim, struct sim_thread *t) {
         sim_return(sim, t);
     else if (answer.op == HW_OP_AGAIN)
         sim_run_for(sim, t, AGAIN_CYCLES, sim_hw_barrier);
-    else if (t->object->evicted)
+    else if (is_stale(t->object, &answer))
         sim_obtain(sim, t, t->object, t->object->id, HW_OP_ALLOC_BARRIER, t->object->size, sim_hw_barrier);
     else
         sim_hw_barrier(sim, t);

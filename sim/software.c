@@ -45,12 +45,19 @@ static void woke_one(struct sim *sim, struct sim_thread *t) {
     wake_next(sim, t);
 }
 
-/* All of t->targets, one after another; then t->unlocked. */
 static void wake_next(struct sim *sim, struct sim_thread *t) {
     if (t->targets.first == NULL)
         t->unlocked(sim, t);
     else
         sim_run_for(sim, t, sim->config.costs.wake_ns, woke_one);
+}
+
+/* All of t->targets, one after another; then t->unlocked. */
+static void wake_all(struct sim *sim, struct sim_thread *t) {
+    if (t->targets.first == NULL)
+        t->unlocked(sim, t);
+    else
+        sim_run_for(sim, t, sim->config.costs.kernel_ns + sim->config.costs.wake_ns, woke_one);
 }
 
 /* ---- mutexes ---- */
@@ -97,7 +104,7 @@ static void mutex_release(struct sim *sim, struct sim_thread *t) {
     t->targets = (struct sim_list){0};
     if (first != NULL)
         sim_append(&t->targets, first);
-    wake_next(sim, t);
+    wake_all(sim, t);
 }
 
 void sim_sw_unlock(struct sim *sim, struct sim_thread *t) {
@@ -149,7 +156,7 @@ static void signalled(struct sim *sim, struct sim_thread *t) {
     for (struct sim_thread *w; (w = sim_shift(&waiters)) != NULL;)
         sim_append(all || sim_has_happened(c, w->awaited) ? &t->targets : &c->waiters, w);
     t->unlocked = sim_return;
-    wake_next(sim, t);
+    wake_all(sim, t);
 }
 
 void sim_sw_signal(struct sim *sim, struct sim_thread *t) {
@@ -173,7 +180,7 @@ static void barrier_arrive(struct sim *sim, struct sim_thread *t) {
     t->targets = b->waiters;
     b->waiters = (struct sim_list){0};
     t->unlocked = sim_return;
-    wake_next(sim, t);
+    wake_all(sim, t);
 }
 
 void sim_sw_barrier(struct sim *sim, struct sim_thread *t) {
@@ -225,7 +232,7 @@ static void rw_release(struct sim *sim, struct sim_thread *t) {
     while (o->waiters.first != NULL && rw_admit(sim, o->waiters.first, o))
         sim_append(&t->targets, sim_shift(&o->waiters));
     t->unlocked = sim_return;
-    wake_next(sim, t);
+    wake_all(sim, t);
 }
 
 void sim_sw_rwunlock(struct sim *sim, struct sim_thread *t) {
@@ -256,7 +263,7 @@ static void sem_release(struct sim *sim, struct sim_thread *t) {
     else
         o->size++;
     t->unlocked = sim_return;
-    wake_next(sim, t);
+    wake_all(sim, t);
 }
 
 void sim_sw_sem_post(struct sim *sim, struct sim_thread *t) {

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The paper's evaluation beside ours: paper | ours | difference, statements that hold or do not, plots.
 
-    paper.py --paper bench/paper/paper.json --results evaluate.json [--area area.json] [--svg DIR] [--update FILE]
+    paper.py --paper bench/paper/paper.json --results evaluate.json [--area area.json] [--variant NAME=FILE]...
+             [--svg DIR] [--update FILE]
 
---results is the output of bench/paper/evaluate, --area of `area --json`. --svg draws the figures into DIR; --update
+--results is the output of bench/paper/evaluate, --area of `area --json`; a --variant is that of evaluate with another
+assumption, and gets a column in a table of predicted speed-ups. --svg draws the figures into DIR; --update
 replaces what is between the lines `<!-- results -->` and `<!-- /results -->` of a Markdown file by the tables.
 """
 import argparse
@@ -46,10 +48,10 @@ def derive(values, area=None):
     for size in ("x1", "x4", "x8"):
         distribution = octaves(values, f"fig10.rr.{size}")
         if distribution:
-            values[f"fig10.{size}.peak_log2"] = peak(distribution)
+            values[f"fig10.{size}.peak_ns"] = 2 ** peak(distribution)
             second = peak(distribution, least=16)
             if second is not None:
-                values[f"fig10.{size}.second_peak_log2"] = second
+                values[f"fig10.{size}.second_peak_ns"] = 2**second
     if area:
         values["area.total_um2"] = area["total_um2"]
         for name in ("fsm", "spm", "added"):
@@ -71,7 +73,7 @@ def show(value):
         return "-"
     if isinstance(value, int) or (float(value).is_integer() and abs(value) >= 100):
         return f"{value:.0f}"
-    return f"{value:.0f}" if abs(value) >= 10000 else f"{value:.4g}" if abs(value) < 0.1 else f"{value:.2f}"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) < 0.1 else f"{value:.2f}"
 
 
 def compare(paper, values):
@@ -107,7 +109,7 @@ def table(rows, header):
     """Plain text, columns aligned; numbers to the right."""
     rows = [header] + rows
     widths = [max(len(r[i]) for r in rows) for i in range(len(header))]
-    right = [i >= len(header) - 3 for i in range(len(header))]
+    right = [header[i] not in ("source", "what", "") for i in range(len(header))]
     lines = []
     for row in rows:
         cells = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right)]
@@ -123,17 +125,30 @@ def texts(rows):
     return out
 
 
+def spread(paper, values, variants):
+    """Predicted ratios under other assumptions: header and rows of texts."""
+    header = ["source", "what", "paper", "as above"] + [name for name, _ in variants]
+    rows = []
+    for entry in paper["compare"]:
+        if entry["kind"] == "predicted" and entry["unit"] == "x":
+            found = [values.get(entry["id"])] + [v.get(entry["id"]) for _, v in variants]
+            rows.append([entry["source"], entry["what"], show(entry["paper"])] + [show(v) for v in found])
+    return header, rows
+
+
 VERDICT = {True: "holds", False: "does not hold", None: "not run"}
 
 
-def plain(rows, claims):
+def plain(rows, claims, other=None):
     head = ("source", "what", "", "paper", "ours", "difference")
     lines = [table(texts(rows), head), ""]
     lines += [f"{VERDICT[v]:14} {source}: {text}" for source, text, v in claims]
+    if other:
+        lines += ["", table(other[1], other[0])]
     return "\n".join(lines)
 
 
-def markdown(rows, claims, results):
+def markdown(rows, claims, results, other=None):
     setting = (f"Spread {results.get('spread_permille', 0) / 10:g} %, seed {results.get('seed')}, "
                f"parallel phases {results.get('scaling')}.")
     lines = [setting, "", "| source | what | | paper | ours | difference |", "|---|---|---|---:|---:|---:|"]
@@ -149,6 +164,9 @@ def markdown(rows, claims, results):
         lines += ["", "| application | fitted phase | what the paper's 64-core speed-up would take |", "|---|---:|---:|"]
         lines += [f"| {n} | {values[f'fit.{n}.phase_ns'] / 1000:.1f} us | {values[f'fit.{n}.needed_64']:.2f} times that |"
                   for n in phases]
+    if other:
+        lines += ["", "| " + " | ".join(other[0]) + " |", "|---|---|" + "---:|" * (len(other[0]) - 2)]
+        lines += ["| " + " | ".join(row) + " |" for row in other[1]]
     return "\n".join(lines)
 
 
@@ -177,6 +195,7 @@ def main(arguments=None):
     parser.add_argument("--paper", required=True)
     parser.add_argument("--results", required=True)
     parser.add_argument("--area")
+    parser.add_argument("--variant", metavar="NAME=FILE", action="append", default=[])
     parser.add_argument("--svg", metavar="DIR")
     parser.add_argument("--update", metavar="FILE")
     options = parser.parse_args(arguments)
@@ -184,9 +203,11 @@ def main(arguments=None):
         paper, results = load(options.paper), load(options.results)
         values = derive(results["values"], load(options.area) if options.area else None)
         rows, claims = compare(paper, values), statements(paper, values)
-        print(plain(rows, claims))
+        variants = [v.partition("=")[::2] for v in options.variant]
+        other = spread(paper, values, [(n, derive(load(f)["values"])) for n, f in variants]) if variants else None
+        print(plain(rows, claims, other))
         if options.update:
-            update(options.update, markdown(rows, claims, results))
+            update(options.update, markdown(rows, claims, results, other))
     except (OSError, ValueError, KeyError) as error:
         print(f"paper.py: {error}", file=sys.stderr)
         return 2

@@ -112,9 +112,14 @@ class Report(unittest.TestCase):
         self.assertAlmostEqual(got["fig12.mean"], 1.5)
         self.assertAlmostEqual(got["table7.x4.cs_percent"], 10)
         self.assertAlmostEqual(got["table7.x4.rr_percent"], 20)
-        self.assertEqual((got["fig10.x4.peak_log2"], got["fig10.x4.second_peak_log2"]), (12, 19))
-        self.assertNotIn("fig10.x1.second_peak_log2", got)
+        self.assertEqual((got["fig10.x4.peak_ns"], got["fig10.x4.second_peak_ns"]), (4096, 524288))
+        self.assertNotIn("fig10.x1.second_peak_ns", got)
         self.assertNotIn("fig12.mean", report.derive({"fig12.x264.32": 1}))
+
+    def test_variants(self):
+        header, rows = report.spread(self.PAPER, {"a.one": 2.0}, [("other", {"a.one": 3.0}), ("none", {})])
+        self.assertEqual(header[3:], ["as above", "other", "none"])
+        self.assertEqual(rows, [["S", "one", "2.00", "2.00", "3.00", "-"]])
 
     def test_update_touches_its_part_only(self):
         with tempfile.TemporaryDirectory() as folder:
