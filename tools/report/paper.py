@@ -217,8 +217,12 @@ def main(arguments=None):
         except ImportError as error:
             print(f"paper.py: no plots: {error} (Debian: python3-matplotlib)", file=sys.stderr)
             return 0
-        for name in paper_plots.draw(paper, values, options.svg):
-            print(f"paper.py: {name}", file=sys.stderr)
+        try:
+            for name in paper_plots.draw(paper, values, options.svg):
+                print(f"paper.py: {name}", file=sys.stderr)
+        except OSError as error:
+            print(f"paper.py: {error}", file=sys.stderr)
+            return 2
     return 0
 
 
