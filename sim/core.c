@@ -18,21 +18,25 @@ static struct sim_core *core_of(struct sim *sim, const struct sim_thread *t) {
 
 /* ---- what is seen of it ---- */
 
-void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state) {
-    uint64_t now = sim_now(sim);
+static void show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at) {
     if (t->shown == state)
         return;
-    t->result.in_ns[t->shown] += now - t->shown_from;
-    if (sim->config.on_interval != NULL && now != t->shown_from) {
-        struct sim_interval interval = {t->app->number, t->number, t->core, (enum sim_state)t->shown, t->shown_from, now};
+    t->result.in_ns[t->shown] += at - t->shown_from;
+    if (sim->config.on_interval != NULL && at != t->shown_from) {
+        struct sim_interval interval = {t->app->number, t->number, t->core, (enum sim_state)t->shown, t->shown_from, at};
         sim->config.on_interval(sim->config.context, &interval);
     }
     t->shown = (uint8_t)state;
-    t->shown_from = now;
+    t->shown_from = at;
 }
 
-static void show_on_core(struct sim *sim, struct sim_thread *t) {
-    sim_show(sim, t, t->called ? SIM_CALL : SIM_WORK);
+void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state) {
+    show_at(sim, t, state, sim_now(sim));
+}
+
+/* From core->from on: a switch that is under way belongs to the wait for the core. */
+static void show_on_core(struct sim *sim, const struct sim_core *core) {
+    show_at(sim, core->on, core->on->called ? SIM_CALL : SIM_WORK, core->from);
 }
 
 /* ---- idle cores ---- */
@@ -114,7 +118,7 @@ static void put_on(struct sim *sim, struct sim_core *core, struct sim_thread *t)
             arm_waiting(sim, core);
         return;
     }
-    show_on_core(sim, t);
+    show_on_core(sim, core);
     arm_running(sim, core);
 }
 
@@ -261,8 +265,8 @@ void sim_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
     disarm(core);
     set_idle(sim, core, false);
     t->place = SIM_ON_CORE;
-    show_on_core(sim, t);
     core->from = sim_now(sim);
+    show_on_core(sim, core);
     if (cycles == 0 && (core->sched.n_ready == 0 || !csa_due(&core->sched, sim_now(sim))))
         t->then(sim, t);
     else

@@ -76,8 +76,8 @@ static void hand_in(struct sim *sim, struct sim_thread *t, const struct hw_packe
 
 void sim_post(struct sim *sim, struct sim_thread *t, enum hw_op op, struct sim_object *o, uint32_t id) {
     struct hw_packet packet = hw_packet_request(&sim->layout, op, id, t->core, t->id);
-    if (o != NULL && o->evicted && o->id == id) /* as stale as it is, however often its element has been dealt out */
-        packet.flit[1] ^= UINT32_C(1) << 2 * sim->layout.index_bits;
+    if (o != NULL && o->evicted && o->id == id) /* as stale as it is, however often its element has been dealt out: */
+        packet.flit[1] &= ~(UINT32_C(3) << (sim->layout.self_bits - 2)); /* nothing that is allocated is of no kind */
     hand_in(sim, t, &packet);
 }
 

@@ -14,7 +14,7 @@
 
 #include "sim.h"
 
-enum { N_CONSUMERS = 5, N_ROWS = 6, N_COSTS = 4, FIT_ROUNDS = 60 };
+enum { N_CONSUMERS = 5, N_ROWS = 6, N_COSTS = 5, FIT_ROUNDS = 30, FIT_POINTS = 5000, FIT_BEST = 20 };
 enum { MUTEX, FILLED, START };
 
 static const struct {
@@ -106,7 +106,7 @@ static void simulate(const struct sbt_trace *trace, enum sim_sync sync, const st
 /* ---- the fit ---- */
 
 static uint32_t *cost(struct sim_costs *costs, int i) {
-    uint32_t *all[N_COSTS] = {&costs->attempt_ns, &costs->futex_ns, &costs->wake_ns, &costs->resume_ns};
+    uint32_t *all[N_COSTS] = {&costs->attempt_ns, &costs->futex_ns, &costs->kernel_ns, &costs->wake_ns, &costs->resume_ns};
     return all[i];
 }
 
@@ -121,27 +121,63 @@ static double distance(const struct sbt_trace *trace, const struct sim_costs *co
     return sum;
 }
 
-/* One constant at a time, in steps that become smaller: squares of the logarithms of ours by the paper's. */
-static void fit(const struct sbt_trace *trace) {
-    struct sim_costs best = sim_costs_default();
-    double least = distance(trace, &best);
-    for (double step = 1.5; step > 1.0005; step = 1 + (step - 1) * 0.6)
+/* One constant at a time, in steps that become smaller. */
+static double refine(const struct sbt_trace *trace, struct sim_costs *best) {
+    double least = distance(trace, best);
+    for (double step = 1.3; step > 1.001; step = 1 + (step - 1) * 0.6)
         for (bool better = true; better;) {
             better = false;
             for (int i = 0; i < N_COSTS * 2; i++) {
-                struct sim_costs next = best;
+                struct sim_costs next = *best;
                 uint32_t *value = cost(&next, i / 2);
                 *value = (uint32_t)((double)*value * (i % 2 == 0 ? step : 1 / step) + 0.5);
                 double d = distance(trace, &next);
                 if (d < least) {
                     least = d;
-                    best = next;
+                    *best = next;
                     better = true;
                 }
             }
         }
-    printf("attempt %u ns, futex %u ns, wake %u ns, resume %u ns; root of the mean square %.1f %%\n", best.attempt_ns,
-           best.futex_ns, best.wake_ns, best.resume_ns, (exp(sqrt(least / N_ROWS)) - 1) * 100);
+    return least;
+}
+
+/* Who wins a race depends on the constants, so the distance has many valleys: random points, and the best refined. */
+static void fit(const struct sbt_trace *trace) {
+    struct sim_costs tried[FIT_BEST] = {{0}}, best = sim_costs_default();
+    double off[FIT_BEST], least = INFINITY;
+    uint64_t random = 1;
+    for (int i = 0; i < FIT_BEST; i++)
+        off[i] = INFINITY;
+    for (int point = 0; point < FIT_POINTS; point++) {
+        struct sim_costs next = sim_costs_default();
+        for (int i = 0; i < N_COSTS; i++) {
+            random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            /* From 200 ns to 50 us, as many for each octave. */
+            *cost(&next, i) = (uint32_t)(200 * exp((double)(random >> 40) / 0x1p24 * log(250)));
+        }
+        next.attempt_ns = 1480; /* the first row says that, but for the cache line */
+        double d = distance(trace, &next);
+        int i = FIT_BEST - 1;
+        if (d >= off[i])
+            continue;
+        for (; i > 0 && off[i - 1] > d; i--) {
+            off[i] = off[i - 1];
+            tried[i] = tried[i - 1];
+        }
+        off[i] = d;
+        tried[i] = next;
+    }
+    for (int i = 0; i < FIT_BEST; i++) {
+        double d = refine(trace, &tried[i]);
+        if (d < least) {
+            least = d;
+            best = tried[i];
+        }
+    }
+    printf("attempt %u ns, futex %u ns, kernel %u ns, wake %u ns, resume %u ns; root of the mean square %.1f %%\n",
+           best.attempt_ns, best.futex_ns, best.kernel_ns, best.wake_ns, best.resume_ns,
+           (exp(sqrt(least / N_ROWS)) - 1) * 100);
 }
 
 /* ---- the table ---- */
