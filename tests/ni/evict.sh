@@ -23,5 +23,10 @@ for service in dedicated inline; do
     under "$service" --mesh 2x2 --strict-paper -- many 8 1000 1 alone
     check "$service: --strict-paper serves the rest in software" \
         counted '.[] | .objects_in_software >= 984 and .objects_in_software < 1000 and .evictions == 0'
+    # The NIs' own counts add up.
+    under "$service" --mesh 2x2 --control-elements 2 --queue-elements 1 -- many 8 1000 1
+    passes "$service: 1000 mutexes, 2 control elements and 1 queue element"
+    check "$service: each NI says what it lacked" counted '.[] | ([.nis[].evictions] | add) == .evictions and
+        ([.nis[].held] | add) == .held and ([.nis[].evictions] | min) > 0'
 done
 finish
