@@ -11,6 +11,7 @@
  *   mutex.c cond.c barrier.c   the POSIX objects, in requests
  *   fork.c     a child has network interfaces of its own, copies of its parent's
  *   stats.c    what is counted, and the report at exit
+ *   wfqueue.h  liburcu's queue, as ThreadSanitizer has to see it
  *
  * A call becomes a request of three flits in its core's mailbox. Whoever serves that core's NI takes it from there: a
  * service thread, or, with inline service and wherever there is no service thread (before the first thread is created,
