@@ -44,25 +44,50 @@ bool hw_ni_init(struct hw_ni *ni, const struct hw_config *config, uint32_t numbe
     return true;
 }
 
+/* Nobody knows it by this ID any more. */
+static void forget_primitive(struct hw_ni *ni, uint32_t index) {
+    struct hw_spm *spm = &ni->spm;
+    uint32_t generation = hw_id_generation(&spm->layout, hw_spm_tag(spm, index));
+    hw_spm_poke(spm, hw_control_word(index, 0), hw_id_make(&spm->layout, spm->ni, HW_KIND_NONE, generation, 0, index));
+    hw_spm_poke(spm, hw_control_word(index, 2), 0);
+    ni->n_control_used--;
+}
+
+/* False if there was no such barrier: word 2 is of an earlier use, or not all the elements are there that it needs. */
+static bool forget_arrived(struct hw_spm *spm, uint32_t index) {
+    uint32_t state = hw_spm_peek(spm, hw_control_word(index, 2));
+    uint32_t n_arrived = hw_high(state), n_threads = hw_low(state);
+    if (n_arrived >= n_threads)
+        return false;
+    uint32_t n_to_come = spm->reserving ? n_threads - 1 - n_arrived : 0;
+    if (n_arrived + n_to_come > (uint32_t)(spm->n_free - spm->n_reserved))
+        return false;
+    for (uint32_t n = n_arrived; n > 0; n--)
+        hw_queue_put(spm, index, hw_pair(HW_NOBODY, spm->ni));
+    spm->n_reserved = (uint16_t)(spm->n_reserved + n_to_come);
+    return true;
+}
+
 void hw_ni_forget_waiters(struct hw_ni *ni) {
     struct hw_spm *spm = &ni->spm;
     uint64_t n_reads = spm->n_reads, n_writes = spm->n_writes;
     hw_spm_free_all(spm);
-    spm->generation_skip += 1000;
+    spm->generation_skip += 1002;
     ni->stats = (struct hw_ni_stats){0};
     ni->n_control_used = 0;
     for (uint32_t i = 0; i < spm->n_control; i++) {
         uint32_t tag = hw_spm_tag(spm, i), state = hw_spm_peek(spm, hw_control_word(i, 2));
+        enum hw_kind kind = hw_id_kind(&spm->layout, tag);
         hw_spm_poke(spm, hw_control_word(i, 1), 0);
         if (!(tag & HW_ID_IN_USE))
             continue;
         ni->n_control_used++;
-        if (hw_id_kind(&spm->layout, tag) != HW_KIND_BARRIER)
-            continue;
-        for (uint32_t n = hw_high(state); n > 0; n--)
-            hw_queue_put(spm, i, hw_pair(HW_NOBODY, spm->ni));
-        if (spm->reserving)
-            spm->n_reserved = (uint16_t)(spm->n_reserved + hw_low(state) - 1 - hw_high(state));
+        if (kind == HW_KIND_BARRIER) {
+            if (!forget_arrived(spm, i))
+                forget_primitive(ni, i);
+        } else if (kind == HW_KIND_CONDITION || hw_low(state) != 1) {
+            hw_spm_poke(spm, hw_control_word(i, 2), 0); /* else of an earlier use too */
+        }
     }
     spm->n_reads = n_reads;
     spm->n_writes = n_writes;

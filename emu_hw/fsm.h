@@ -111,9 +111,9 @@ static inline uint32_t hw_ni_max_outputs(const struct hw_ni *ni) {
 /*
  * Ours, for a driver whose NIs were copied by a fork: whoever waited is not in the new process. Empties every queue, in
  * whatever state a step that was cut short has left them, and rebuilds the free list. Mutexes stay held; barriers keep
- * their count of arrivals, with the waiters made thread 65535 of this tile. From here on the generations of IDs differ
- * from those that the other process deals out, some of which may be in memory that was copied a moment later. The
- * statistics begin anew. Counts no access.
+ * their count of arrivals, with the waiters made thread 65535 of this tile. An allocation that was cut short is undone
+ * if it shows. From here on the generations of IDs differ from those that the other process deals out, some of which
+ * may be in memory that was copied a moment later. The statistics begin anew. Counts no access.
  */
 void hw_ni_forget_waiters(struct hw_ni *ni);
 

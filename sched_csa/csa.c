@@ -96,9 +96,9 @@ void csa_remove(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
 struct csa_thread *csa_pick(struct csa_sched *s, uint64_t now_ns) {
     charge(s, now_ns);
     struct csa_thread *critical = s->queue[CRITICAL].first, *other = s->queue[OTHERS].first;
-    struct csa_thread *t = critical == NULL                                                      ? other
+    struct csa_thread *t = critical == NULL                                                ? other
                            : other != NULL && is_capped(s) && other->turn < critical->turn ? other
-                                                                                                 : critical;
+                                                                                           : critical;
     if (t == NULL)
         return NULL;
     take(s, t);

@@ -100,7 +100,8 @@ bool csa_due(struct csa_sched *s, uint64_t now_ns);
 /* When that will be if nothing else happens; UINT64_MAX: not at all. */
 uint64_t csa_until(struct csa_sched *s, uint64_t now_ns);
 
-/* The thread, wherever it is, has got or released a mutex. One that is in a queue keeps its place among its new kind. */
+/* The thread, wherever it is, has got or released a mutex. One that is in a queue keeps its place among its new kind.
+ */
 void csa_hold(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns);
 void csa_unhold(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns);
 

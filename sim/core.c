@@ -23,7 +23,8 @@ static void show_at(struct sim *sim, struct sim_thread *t, enum sim_state state,
         return;
     t->result.in_ns[t->shown] += at - t->shown_from;
     if (sim->config.on_interval != NULL && at != t->shown_from) {
-        struct sim_interval interval = {t->app->number, t->number, t->core, (enum sim_state)t->shown, t->shown_from, at};
+        struct sim_interval interval = {t->app->number,           t->number,     t->core,
+                                        (enum sim_state)t->shown, t->shown_from, at};
         sim->config.on_interval(sim->config.context, &interval);
     }
     t->shown = (uint8_t)state;

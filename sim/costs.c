@@ -2,10 +2,11 @@
 /*
  * The constants of the software-only model (section III-C of the paper).
  *
- * attempt, futex, kernel, wake and resume are fitted to the SW column of Table XI and to nothing else, in its setting as
- * far as the text tells it: bench/paper/producer.c's calls, six threads, no time between the calls. The command is
- * `build/bench/paper/producer-sim --fit`; it searches for the least mean square of the logarithms of ours by the paper's.
- * Six numbers and five constants; what is left of the difference is shown by bench/paper/table11 and is not tuned away.
+ * attempt, futex, kernel, wake and resume are fitted to the SW column of Table XI and to nothing else, in its setting
+ * as far as the text tells it: bench/paper/producer.c's calls, six threads, no time between the calls. The command is
+ * `build/bench/paper/producer-sim --fit`; it searches for the least mean square of the logarithms of ours by the
+ * paper's. Six numbers and five constants; what is left of the difference is shown by bench/paper/table11 and is not
+ * tuned away.
  *
  * Ours, since the paper has no number: a cache line has the 18 flits of emu_hw's data packets; a core that goes on with
  * another thread needs 1 us for that, on both machines, and a thread that waits polls for as long before it lets go.

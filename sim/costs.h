@@ -17,7 +17,7 @@ struct sim_costs {
     uint32_t resume_ns;  /* t3 - wake: the woken thread's way back, from its run queue to the next attempt */
     uint32_t line_flits; /* a cache line on the mesh, to which its request and its distance are added */
     /* Both machines. */
-    uint32_t switch_ns; /* a core that goes on with another thread than the one it had */
+    uint32_t switch_ns;   /* a core that goes on with another thread than the one it had */
     uint32_t patience_ns; /* a thread that waits for an answer keeps a core that others want for so long */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Primitives for objects: what libsubutai/engine/ni/ids.c does, in virtual time. Allocated at first use, at the NI whose
- * turn it is, a condition where its mutex is; when all control elements are taken an idle primitive is evicted, whose
- * object finds out at its next use. When nothing is idle the object is served in software from then on.
+ * Primitives for objects: what libsubutai/engine/ni/ids.c does, in virtual time. Allocated at first use, at the NI
+ * whose turn it is, a condition where its mutex is; when all control elements are taken an idle primitive is evicted,
+ * whose object finds out at its next use. When nothing is idle the object is served in software from then on.
  */
 #include "model.h"
 

@@ -13,8 +13,8 @@
  *   requests.c  objects in requests, and ids.c their primitives: what libsubutai/engine/ni does, in virtual time
  *
  * A thread's call is written as a chain of functions. Each is called when its thread is on its core, and ends with
- * exactly one of: sim_run_for (the core works on, then the next function), sim_wait (somebody will sim_wake it, then the
- * next function), sim_return (the call has ended).
+ * exactly one of: sim_run_for (the core works on, then the next function), sim_wait (somebody will sim_wake it, then
+ * the next function), sim_return (the call has ended).
  */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
@@ -37,16 +37,16 @@ enum { SIM_ID_SOFTWARE = 1 }; /* in place of an ID: served in software for the r
 
 /* One object of an application. All-zero is one that was never used. */
 struct sim_object {
-    struct sim_list waiters;   /* asleep, in software: for whatever it is */
-    struct sim_list queued;    /* of a condition, in hardware: the same as in its NI, in the same order */
-    struct sim_list gated;     /* of a mutex, recorded order: not their turn yet */
-    struct sim_thread *owner;  /* of a mutex, an rwlock for writing, a spin lock */
-    uint64_t since;            /* it has been held */
-    uint64_t n_acquired;       /* recorded order: acquisitions so far */
-    uint64_t below;            /* of a condition: all signals up to this number have happened */
-    uint64_t *window;          /* and of the n_window * 64 that follow, those with a bit; NULL: none */
-    uint64_t line_free;        /* the cache line is on its way until then */
-    uint64_t section_ns;       /* of a mutex: has been held */
+    struct sim_list waiters;  /* asleep, in software: for whatever it is */
+    struct sim_list queued;   /* of a condition, in hardware: the same as in its NI, in the same order */
+    struct sim_list gated;    /* of a mutex, recorded order: not their turn yet */
+    struct sim_thread *owner; /* of a mutex, an rwlock for writing, a spin lock */
+    uint64_t since;           /* it has been held */
+    uint64_t n_acquired;      /* recorded order: acquisitions so far */
+    uint64_t below;           /* of a condition: all signals up to this number have happened */
+    uint64_t *window;         /* and of the n_window * 64 that follow, those with a bit; NULL: none */
+    uint64_t line_free;       /* the cache line is on its way until then */
+    uint64_t section_ns;      /* of a mutex: has been held */
     uint32_t n_window;
     uint32_t n_calls; /* under way */
     uint32_t number;
@@ -90,14 +90,14 @@ struct sim_thread {
     bool spins; /* keeps its core for as long as it takes */
     bool queued_lock, called;
     bool uncounted; /* recorded order: this acquisition is not one of the trace's */
-    uint8_t kind; /* enum sim_call_kind of the call under way */
+    uint8_t kind;   /* enum sim_call_kind of the call under way */
 
     uint64_t called_at, wait_from;
     struct sim_object *object, *mutex; /* of the call */
     uint64_t awaited;                  /* a condition wait: the number of its signal; 0: none */
     uint64_t order;                    /* recorded order: the number of the acquisition under way, 0: any */
     sim_then *locked, *unlocked, *obtained, *gate_open; /* where a part of a call goes on when it has been done */
-    struct sim_list targets; /* to be woken, one after another */
+    struct sim_list targets;                            /* to be woken, one after another */
     struct hw_packet answer;
     struct {
         struct sim_object *object;
@@ -122,8 +122,8 @@ struct sim_app {
     struct sim_thread **threads; /* by number; NULL: not alive */
     struct sim_thread_result *results;
     struct sim_list *joiners; /* by the thread they wait for */
-    uint8_t *ended;       /* SIM_NOT_BORN, SIM_ON_CORE or SIM_ENDED */
-    struct sim_list late; /* ended while they held a mutex */
+    uint8_t *ended;           /* SIM_NOT_BORN, SIM_ON_CORE or SIM_ENDED */
+    struct sim_list late;     /* ended while they held a mutex */
     uint32_t n_threads, n_objects, n_alive, number;
     bool whole;
     struct sim_application result;

@@ -230,7 +230,8 @@ void sim_noc_answer(struct sim *sim, const struct hw_packet *packet) {
     enum hw_op op = hw_packet_op(packet);
     if (op == HW_OP_NACK) {
         enum hw_op refused = hw_nack_op(hw_packet_decode(&sim->layout, packet).argument);
-        if (refused == HW_OP_UNLOCK || refused == HW_OP_SIGNAL || refused == HW_OP_BROADCAST || refused == HW_OP_DEALLOC)
+        if (refused == HW_OP_UNLOCK || refused == HW_OP_SIGNAL || refused == HW_OP_BROADCAST ||
+            refused == HW_OP_DEALLOC)
             return; /* nobody waits for these */
     }
     t->answer = *packet;

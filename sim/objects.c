@@ -12,8 +12,8 @@
 #define MAX_GAP (UINT64_C(1) << 26) /* signals between the first that has not happened and the last that has */
 
 static bool in_use(const struct sim_object *o) {
-    return o->n_calls != 0 || o->owner != NULL || o->n_inside != 0 || o->waiters.first != NULL || o->queued.first != NULL ||
-           o->gated.first != NULL;
+    return o->n_calls != 0 || o->owner != NULL || o->n_inside != 0 || o->waiters.first != NULL ||
+           o->queued.first != NULL || o->gated.first != NULL;
 }
 
 struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number) {
@@ -126,7 +126,8 @@ void sim_acquired(struct sim *sim, struct sim_thread *t, struct sim_object *m) {
     m->n_inside = 1;
     m->since = sim_now(sim);
     sim_hold(sim, t);
-    if (sim->config.on_grant != NULL && !sim->config.on_grant(sim->config.context, m->application, m->number, t->number))
+    if (sim->config.on_grant != NULL &&
+        !sim->config.on_grant(sim->config.context, m->application, m->number, t->number))
         sim_fail(sim, SIM_STOPPED, "stopped");
     if (!sim->config.recorded_order || t->uncounted)
         return;

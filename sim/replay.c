@@ -4,8 +4,8 @@
  * recursion, calls that failed when they were recorded, waits that had no signal, and where a call is served.
  *
  * A call that succeeded in the trace succeeds here, whatever it takes: the thread's next events depend on it. So a
- * trylock that got the mutex is a lock, and one that did not is an attempt without effect. A lock or wait that timed out
- * lasts as long as it did.
+ * trylock that got the mutex is a lock, and one that did not is an attempt without effect. A lock or wait that timed
+ * out lasts as long as it did.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -69,7 +69,8 @@ static void end(struct sim *sim, struct sim_thread *t) {
     t->result.to_ns = sim_now(sim);
     app->results[number] = t->result;
     for (uint32_t i = 0; i < SIM_N_STATES; i++) {
-        uint64_t *sums[] = {&sim->summary.work_ns, &sim->summary.call_ns, &sim->summary.wait_ns, &sim->summary.ready_ns};
+        uint64_t *sums[] = {&sim->summary.work_ns, &sim->summary.call_ns, &sim->summary.wait_ns,
+                            &sim->summary.ready_ns};
         *sums[i] += t->result.in_ns[i];
     }
     sim_leave(sim, t);

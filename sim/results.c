@@ -8,9 +8,10 @@ const char *sim_state_name(enum sim_state state) {
 }
 
 const char *sim_call_name(enum sim_call_kind kind) {
-    static const char names[SIM_N_CALLS][16] = {
-        "lock, empty", "lock, queued", "trylock, failed", "unlock",    "barrier wait", "condition wait", "wait, not needed",
-        "signal",      "broadcast",    "rwlock",          "semaphore", "spin lock",    "thread"};
+    static const char names[SIM_N_CALLS][16] = {"lock, empty",  "lock, queued",   "trylock, failed",  "unlock",
+                                                "barrier wait", "condition wait", "wait, not needed", "signal",
+                                                "broadcast",    "rwlock",         "semaphore",        "spin lock",
+                                                "thread"};
     return (uint32_t)kind < SIM_N_CALLS ? names[kind] : "?";
 }
 
@@ -102,8 +103,7 @@ static void print_owner(const struct sim_object *o, FILE *out) {
     if (o->kind == SBT_TRACE_BARRIER)
         fprintf(out, " of %u threads", o->size);
     else if (o->owner != NULL)
-        fprintf(out, " held by thread %u%s", o->owner->number,
-                o->owner->place == SIM_ENDED ? ", which has ended" : "");
+        fprintf(out, " held by thread %u%s", o->owner->number, o->owner->place == SIM_ENDED ? ", which has ended" : "");
 }
 
 static void print_wait(const struct sim_thread *t, FILE *out) {

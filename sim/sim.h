@@ -69,7 +69,7 @@ struct sim_config {
     /* Called with `context`; NULL: not wanted. */
     void *context;
     void (*on_interval)(void *context, const struct sim_interval *interval);
-    void (*on_progress)(void *context, uint64_t n_events); /* now and then */
+    void (*on_progress)(void *context, uint64_t n_events);                                  /* now and then */
     bool (*on_grant)(void *context, uint32_t application, uint32_t mutex, uint32_t thread); /* false: stop */
 };
 
@@ -78,8 +78,8 @@ struct sim_config sim_config_default(void);
 
 enum sim_status {
     SIM_OK,
-    SIM_USAGE, /* no such chip, or an application that it cannot hold: nothing was run */
-    SIM_STUCK, /* nothing can advance any more: sim_stuck says who waits for what */
+    SIM_USAGE,   /* no such chip, or an application that it cannot hold: nothing was run */
+    SIM_STUCK,   /* nothing can advance any more: sim_stuck says who waits for what */
     SIM_DAMAGED, /* a trace, while it was read */
     SIM_STOPPED, /* by a callback */
     SIM_NO_MEMORY
@@ -143,10 +143,10 @@ struct sim_latency {
 };
 
 struct sim_summary {
-    uint64_t makespan_ns; /* until the last application ended */
-    uint64_t n_events;    /* of the traces */
-    uint64_t n_calls;     /* synchronization calls among them */
-    uint64_t n_steps;     /* of the simulation */
+    uint64_t makespan_ns;                         /* until the last application ended */
+    uint64_t n_events;                            /* of the traces */
+    uint64_t n_calls;                             /* synchronization calls among them */
+    uint64_t n_steps;                             /* of the simulation */
     uint64_t work_ns, call_ns, wait_ns, ready_ns; /* of all threads */
     uint64_t n_switches, n_migrations;
     struct csa_stats sched; /* of all cores */
@@ -178,7 +178,8 @@ uint32_t sim_n_applications(const struct sim *sim);
 const struct sim_application *sim_application(const struct sim *sim, uint32_t application);
 /* False: there is no such thread, or it never ran. */
 bool sim_thread(const struct sim *sim, uint32_t application, uint32_t thread, struct sim_thread_result *result);
-/* How long this mutex was held, all together; 0 if it is no mutex, or if it has been forgotten since its destruction. */
+/* How long this mutex was held, all together; 0 if it is no mutex, or if it has been forgotten since its destruction.
+ */
 uint64_t sim_section_ns(const struct sim *sim, uint32_t application, uint32_t mutex);
 /* Of all applications together. */
 struct sim_latency sim_call(const struct sim *sim, enum sim_call_kind kind);

@@ -2,10 +2,10 @@
 /*
  * The software-only model: section III-C of the paper, made mechanical.
  *
- * To acquire, a thread makes an atomic attempt in the library (t1). If that fails it calls the kernel, which has a second
- * attempt (t2), and is put to sleep. Whoever releases wakes one sleeper, which costs the waker; the woken thread goes
- * through its core's run queue, comes back from the kernel and tries again (t3). It may find the mutex taken by somebody
- * who was at t1 just then, and does it all again (delta). Who wakes several wakes them one after another.
+ * To acquire, a thread makes an atomic attempt in the library (t1). If that fails it calls the kernel, which has a
+ * second attempt (t2), and is put to sleep. Whoever releases wakes one sleeper, which costs the waker; the woken thread
+ * goes through its core's run queue, comes back from the kernel and tries again (t3). It may find the mutex taken by
+ * somebody who was at t1 just then, and does it all again (delta). Who wakes several wakes them one after another.
  *
  * Each attempt moves the object's cache line to its core: a request and a line over the mesh, by distance, and one core
  * after another. A mutex is not handed over; rwlocks, semaphores and spin locks, which the paper does not have, are, to

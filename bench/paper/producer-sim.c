@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The setting of Table XI in the simulator: producer.c's calls as a trace, one producer, five consumers, on both machines;
- * and the fit of the software-only model's constants (sim/costs.c) to the paper's SW column.
+ * The setting of Table XI in the simulator: producer.c's calls as a trace, one producer, five consumers, on both
+ * machines; and the fit of the software-only model's constants (sim/costs.c) to the paper's SW column.
  *
  *   producer-sim [ROUNDS]   what the calls cost, as JSON
  *   producer-sim --fit      the constants, from the SW column and nothing else
@@ -21,9 +21,9 @@ static const struct {
     const char *name;
     enum sim_call_kind kind;
     double software_ns, subutai_ns; /* the paper's */
-} rows[N_ROWS] = {{"lock, empty", SIM_LOCK_EMPTY, 1537, 127},       {"lock, queued", SIM_LOCK_QUEUED, 64178, 916},
-                  {"unlock", SIM_UNLOCK, 4400, 60},                 {"barrier wait", SIM_BARRIER, 102467, 1183},
-                  {"broadcast", SIM_BROADCAST, 25209, 60},          {"condition wait", SIM_COND_WAIT, 42844, 1022}};
+} rows[N_ROWS] = {{"lock, empty", SIM_LOCK_EMPTY, 1537, 127}, {"lock, queued", SIM_LOCK_QUEUED, 64178, 916},
+                  {"unlock", SIM_UNLOCK, 4400, 60},           {"barrier wait", SIM_BARRIER, 102467, 1183},
+                  {"broadcast", SIM_BROADCAST, 25209, 60},    {"condition wait", SIM_COND_WAIT, 42844, 1022}};
 
 static void add(struct sbt_trace_writer *w, uint32_t thread, struct sbt_trace_event e) {
     e.site = SBT_TRACE_NONE;
@@ -106,7 +106,8 @@ static void simulate(const struct sbt_trace *trace, enum sim_sync sync, const st
 /* ---- the fit ---- */
 
 static uint32_t *cost(struct sim_costs *costs, int i) {
-    uint32_t *all[N_COSTS] = {&costs->attempt_ns, &costs->futex_ns, &costs->kernel_ns, &costs->wake_ns, &costs->resume_ns};
+    uint32_t *all[N_COSTS] = {&costs->attempt_ns, &costs->futex_ns, &costs->kernel_ns, &costs->wake_ns,
+                              &costs->resume_ns};
     return all[i];
 }
 
@@ -189,7 +190,8 @@ static void print(const struct sbt_trace *trace) {
         simulate(trace, (enum sim_sync)sync, &costs, ours[sync]);
     printf("{\"rows\": [");
     for (int i = 0; i < N_ROWS; i++)
-        printf("%s\n  {\"operation\": \"%s\", \"paper_software_ns\": %.0f, \"software_ns\": %.1f, \"software_calls\": %ju, "
+        printf("%s\n  {\"operation\": \"%s\", \"paper_software_ns\": %.0f, \"software_ns\": %.1f, \"software_calls\": "
+               "%ju, "
                "\"paper_subutai_ns\": %.0f, \"subutai_ns\": %.1f, \"subutai_calls\": %ju}",
                i > 0 ? "," : "", rows[i].name, rows[i].software_ns, ours[SIM_SOFTWARE][i].mean_ns,
                (uintmax_t)ours[SIM_SOFTWARE][i].n, rows[i].subutai_ns, ours[SIM_SUBUTAI][i].mean_ns,

@@ -29,7 +29,7 @@ struct SBT_OVERLAY sbt_mutex {
     int32_t kind;        /* glibc's */
     struct sbt_adapt adapt;
     uint32_t passed_over; /* direct: unlocks that left the sleepers asleep; the holder's */
-    uint32_t spun_credit; /* direct: unlocks that still give the core away; atomic, a hint */
+    uint32_t spun_credit; /* unlocks that still give the core away; atomic, a hint */
     uint32_t hw_id;       /* ni: the primitive's ID, 0 unallocated; atomic */
     uint32_t hw_tile;     /* ni: where its last owner sits; atomic */
 };

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/thread.h"
+
 /*
  * Lies in the object. Racy by design: a lost update costs a decision, never correctness, so everything is relaxed.
  * mean_64ns: moving mean of the waits' lengths in units of 64 ns, saturating. mean_switches: moving mean of how many
@@ -52,5 +54,24 @@ uint64_t sbt_active_waited_ns(const struct sbt_active *a);
  * where the waiter may find the object gone.
  */
 void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory);
+
+/*
+ * A program that calls trylock in a loop is waiting without saying so; with more threads than cores it keeps the owner
+ * from running. To be called when a trylock has failed: true, it is one of several in a row, give the core away. Such a
+ * program often spins on a flag of its own as well, between its unlock and its first trylock, where it makes no call at
+ * all (PARSEC's barrier: up to 350 000 looks). So the mutex should remember, and for SBT_SPUN_UNLOCKS each unlock give
+ * the core away too, if threads outnumber cores. A trylock that succeeds clears sbt_self.trylock_last.
+ */
+#define SBT_SPUN_UNLOCKS 100
+#define SBT_TRYLOCKS_BEFORE_YIELD 4
+
+static inline bool sbt_trylock_spins(const void *object) {
+    if (sbt_self.trylock_last != object) {
+        sbt_self.trylock_last = object;
+        sbt_self.trylock_fails = 0;
+        return false;
+    }
+    return ++sbt_self.trylock_fails >= SBT_TRYLOCKS_BEFORE_YIELD;
+}
 
 #endif

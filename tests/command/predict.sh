@@ -88,7 +88,7 @@ done
 # ---- reports ----
 subutai predict four.sbt
 check "both machines, a line each" matches "$out" $'\n''software +rr .*'$'\n''subutai +rr '
-check "the first is the base" matches "$out" 'software +rr +[0-9.]+ us +1\.00 '
+check "the first is the base" matches "$out" 'software +rr +[0-9.]+ [a-z]+ +1\.00 '
 subutai predict --sync subutai,software --sched rr,csa,oat --cores 16 --app 'four.sbt*3' --unfairness --json
 check "six combinations, subutai first" json '.[0].runs | map(.sync + .sched) ==
     ["subutairr", "subutaicsa", "subutaioat", "softwarerr", "softwarecsa", "softwareoat"]'

@@ -11,6 +11,9 @@ for service in dedicated inline; do
         [[ $elements != 1 ]] || check "$service: requests were held" counted '.[] | .held > 0'
         under "$service" "${narrow[@]}" -- crowd cond 32 100
         passes "$service, $elements queue elements: waits, timed and cancelled ones"
+        check "$service, $elements queue elements: some found none, and then waited in software" counted \
+            '.[] | .woken > 0 and .condition_waits_in_software > 0 and .condition_waits_in_software <= .woken
+                and ([.nis[].woken] | add) == .woken'
         under "$service" "${narrow[@]}" -- crowd tokens 32 200
         passes "$service, $elements queue elements: no signal is lost"
         under "$service" "${narrow[@]}" -- crowd barrier 32 50

@@ -20,7 +20,7 @@ for service in dedicated inline; do
             and ([.[]["Condition Wait"] // 0] | add) == 22 and ([.[]["Condition Signal"] // 0] | add) == 10
             and ([.[]["Condition Broadcast"] // 0] | add) == 3'
     check "$service: no fall-back" counted \
-        '.[] | .evictions + .allocated_anew + .objects_in_software + .condition_waits_in_software + .held + .again == 0'
+        '.[] | .evictions + .allocated_anew + .objects_in_software + .condition_waits_in_software + .held + .woken + .again == 0'
 
     # A lock is 60 of hand-over and the state machine's 4 + 2m + c = 9; an unlock is the hand-over alone.
     under "$service" -- known pair 500

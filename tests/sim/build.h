@@ -39,20 +39,21 @@ static inline const struct sbt_trace *build_close(struct build *b) {
 }
 
 static inline uint8_t build_type(enum sbt_trace_op op) {
-    return op <= SBT_TRACE_THREAD_END        ? SBT_TRACE_NO_OBJECT
-           : op <= SBT_TRACE_MUTEX_UNLOCK    ? SBT_TRACE_MUTEX
-           : op <= SBT_TRACE_COND_BROADCAST  ? SBT_TRACE_COND
-           : op == SBT_TRACE_BARRIER_WAIT    ? SBT_TRACE_BARRIER
-           : op <= SBT_TRACE_RWLOCK_UNLOCK   ? SBT_TRACE_RWLOCK
-           : op <= SBT_TRACE_SEM_POST        ? SBT_TRACE_SEM
-                                             : SBT_TRACE_SPIN;
+    return op <= SBT_TRACE_THREAD_END       ? SBT_TRACE_NO_OBJECT
+           : op <= SBT_TRACE_MUTEX_UNLOCK   ? SBT_TRACE_MUTEX
+           : op <= SBT_TRACE_COND_BROADCAST ? SBT_TRACE_COND
+           : op == SBT_TRACE_BARRIER_WAIT   ? SBT_TRACE_BARRIER
+           : op <= SBT_TRACE_RWLOCK_UNLOCK  ? SBT_TRACE_RWLOCK
+           : op <= SBT_TRACE_SEM_POST       ? SBT_TRACE_SEM
+                                            : SBT_TRACE_SPIN;
 }
 
 /* The usual events: `work` ns, then the call. */
 static inline void call(struct build *b, uint32_t thread, enum sbt_trace_op op, uint32_t object, uint64_t work) {
-    build_event(b, thread,
-                (struct sbt_trace_event){
-                    .op = (uint8_t)op, .type = build_type(op), .object = object, .other = SBT_TRACE_NONE, .work_ns = work});
+    build_event(
+        b, thread,
+        (struct sbt_trace_event){
+            .op = (uint8_t)op, .type = build_type(op), .object = object, .other = SBT_TRACE_NONE, .work_ns = work});
 }
 
 static inline void create(struct build *b, uint32_t thread, uint32_t other, uint64_t work) {
@@ -74,12 +75,10 @@ static inline void end(struct build *b, uint32_t thread, uint64_t work) {
 }
 
 static inline void init(struct build *b, uint32_t thread, enum sbt_trace_type type, uint32_t object, uint32_t size) {
-    build_event(b, thread,
-                (struct sbt_trace_event){.op = SBT_TRACE_INIT,
-                                         .type = (uint8_t)type,
-                                         .object = object,
-                                         .other = SBT_TRACE_NONE,
-                                         .size = size});
+    build_event(
+        b, thread,
+        (struct sbt_trace_event){
+            .op = SBT_TRACE_INIT, .type = (uint8_t)type, .object = object, .other = SBT_TRACE_NONE, .size = size});
 }
 
 static inline void destroy(struct build *b, uint32_t thread, enum sbt_trace_type type, uint32_t object) {

@@ -88,7 +88,8 @@ static void some_waits(struct program *p) {
         if (locked)
             put(p, waker, SBT_TRACE_MUTEX_LOCK, READY);
         uint64_t work = some_work(p);
-        signal_(&p->b, waker, broadcast ? SBT_TRACE_COND_BROADCAST : SBT_TRACE_COND_SIGNAL, CONDITION, ++p->n_signals, work);
+        signal_(&p->b, waker, broadcast ? SBT_TRACE_COND_BROADCAST : SBT_TRACE_COND_SIGNAL, CONDITION, ++p->n_signals,
+                work);
         p->n_calls++;
         if (locked)
             put(p, waker, SBT_TRACE_MUTEX_UNLOCK, READY);
@@ -197,8 +198,8 @@ static void many(uint64_t first, uint64_t n) {
                 config.sync = (enum sim_sync)sync;
                 config.sched.policy = (enum csa_policy)policy;
                 uint64_t one = watched(&config, trace, n_apps, &p);
-                ck_assert_msg(one == watched(&config, trace, n_apps, &p), "round %ju, %s, %s: two results", (uintmax_t)round,
-                              sim_sync_name(config.sync), csa_policy_name(config.sched.policy));
+                ck_assert_msg(one == watched(&config, trace, n_apps, &p), "round %ju, %s, %s: two results",
+                              (uintmax_t)round, sim_sync_name(config.sync), csa_policy_name(config.sched.policy));
             }
         sbt_trace_close((struct sbt_trace *)trace);
     }
@@ -207,7 +208,7 @@ static void many(uint64_t first, uint64_t n) {
 START_TEST(random_programs_end) {
     const char *only = getenv("SIM_RANDOM"); /* one round, as a failure names it */
     if (only == NULL)
-        many((uint64_t)_i * 50, 50);
+        many((uint64_t)_i * 15, 15);
     else if (_i == 0)
         many(strtoull(only, NULL, 10), 1);
 }
@@ -215,7 +216,7 @@ END_TEST
 
 static void tests(Suite *suite) {
     TCase *random = tcase_create("random");
-    tcase_set_timeout(random, 120);
+    tcase_set_timeout(random, 400);
     tcase_add_loop_test(random, random_programs_end, 0, 4);
     suite_add_tcase(suite, random);
 }

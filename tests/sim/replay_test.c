@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a replay keeps and what the chip decides; on both machines where it is the same. */
+#include <malloc.h>
+
 #include "build.h"
 #include "hw_check.h"
 
@@ -378,6 +380,41 @@ START_TEST(spinning_uses_the_core) {
 }
 END_TEST
 
+/* Objects that come and go, too: what is in use at the end of a run twenty times as long. */
+static size_t memory_of(int n_rounds, enum sim_sync sync) {
+    enum { N = 8 };
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, N);
+    create_all(&b, N);
+    for (int k = 0; k < n_rounds; k++)
+        for (uint32_t i = 0; i < N; i++) {
+            uint32_t own = 1 + (uint32_t)k * N + i;
+            call(&b, i, SBT_TRACE_MUTEX_LOCK, own, 300);
+            call(&b, i, SBT_TRACE_MUTEX_UNLOCK, own, 100);
+            destroy(&b, i, SBT_TRACE_MUTEX, own);
+            call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 200);
+        }
+    end_all(&b, N);
+    struct sim_config config = config_of(sync);
+    const struct sbt_trace *trace = build_close(&b);
+    size_t before = mallinfo2().uordblks;
+    struct sim *sim = simulate(&config, trace, 1);
+    size_t used = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+    ck_assert_uint_eq(sim_summary(sim).n_calls, (uint64_t)n_rounds * N * 3);
+    sim_free(sim);
+    return used;
+}
+
+START_TEST(memory_does_not_grow_with_the_trace) {
+    mallopt(M_MMAP_THRESHOLD, 1 << 30); /* so that all of it is counted in one place */
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        size_t one = memory_of(500, (enum sim_sync)sync), twenty = memory_of(10000, (enum sim_sync)sync);
+        ck_assert_uint_le(twenty, one + 65536); /* 8 bytes for 256 objects, and nothing for an event */
+    }
+}
+END_TEST
+
 static void tests(Suite *suite) {
     ADD_TEST(suite, work_takes_its_time);
     ADD_TEST(suite, the_hardwares_latencies);
@@ -393,6 +430,7 @@ static void tests(Suite *suite) {
     ADD_TEST(suite, readers_share_and_writers_do_not);
     ADD_TEST(suite, a_semaphore_counts);
     ADD_TEST(suite, spinning_uses_the_core);
+    ADD_TEST(suite, memory_does_not_grow_with_the_trace);
 }
 
 int main(void) {

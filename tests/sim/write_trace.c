@@ -2,7 +2,8 @@
 /*
  * A trace from lines on standard input, for tests of the command:
  *
- *   write-trace FILE     each line: THREAD OPERATION [object=N] [other=N] [work=NS] [order=N] [relock=N] [size=N] [type=N]
+ *   write-trace FILE     each line: THREAD OPERATION [object=N] [other=N] [work=NS] [order=N] [relock=N] [size=N]
+ * [type=N]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,8 +58,11 @@ int main(int argc, char **argv) {
         if (word == NULL)
             continue;
         int op = name != NULL ? operation(name) : -1;
-        struct sbt_trace_event e = {
-            .op = (uint8_t)op, .type = type_of(op), .object = SBT_TRACE_NONE, .other = SBT_TRACE_NONE, .site = SBT_TRACE_NONE};
+        struct sbt_trace_event e = {.op = (uint8_t)op,
+                                    .type = type_of(op),
+                                    .object = SBT_TRACE_NONE,
+                                    .other = SBT_TRACE_NONE,
+                                    .site = SBT_TRACE_NONE};
         uint32_t thread = (uint32_t)strtoul(word, NULL, 10);
         for (char *field; op >= 0 && (field = strtok(NULL, " \n")) != NULL;) {
             char *value = strchr(field, '=');

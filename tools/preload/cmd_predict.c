@@ -36,11 +36,13 @@ static const struct own_option predict_options[] = {
     [PREDICT_CORES] = {0, "cores", "N", "cores of the chip, 1 to 1024 (default: the mesh's, or 64)"},
     [PREDICT_MESH] = {0, "mesh", "WxH", "the network between them (default: as square as N allows)"},
     [PREDICT_SYNC] = {0, "sync", "LIST", "software, subutai: who synchronizes (default both)"},
-    [PREDICT_SCHED] = {0, "sched", "LIST", "rr, csa, oat: round robin, critical section-aware, one application at a "
-                                           "time (default rr)"},
+    [PREDICT_SCHED] = {0, "sched", "LIST",
+                       "rr, csa, oat: round robin, critical section-aware, one application at a "
+                       "time (default rr)"},
     [PREDICT_SLOT] = {0, "slot-ns", "NS", "time slot of a core's scheduler (default 1000000)"},
-    [PREDICT_ORDER] = {0, "order", "ORDER", "free: a mutex goes to whoever asks first; recorded: in the trace's order "
-                                            "(default free)"},
+    [PREDICT_ORDER] = {0, "order", "ORDER",
+                       "free: a mutex goes to whoever asks first; recorded: in the trace's order "
+                       "(default free)"},
     [PREDICT_PINNED] = {0, "pinned", NULL, "threads stay on the core where they began"},
     [PREDICT_CONTROL] = {0, "control-elements", "N", "of each scratchpad (default 4)"},
     [PREDICT_QUEUE] = {0, "queue-elements", "N", "of each scratchpad (default 122)"},

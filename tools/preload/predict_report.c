@@ -85,8 +85,8 @@ static void print_calls(const struct predict *p, FILE *out) {
 }
 
 void predict_print(const struct predict *p, FILE *out) {
-    static const char *const headings[] = {"sync", "sched", "time", "speed-up", "mean end", "cores busy", "in sections",
-                                           "calls", "unfairness"};
+    static const char *const headings[] = {"sync",       "sched",       "time",  "speed-up",  "mean end",
+                                           "cores busy", "in sections", "calls", "unfairness"};
     struct table t = {.n_columns = p->unfairness ? 9 : 8, .alignment = "llrrrrrrr"};
     fprintf(out, "%zu application%s on %ju cores, %ux%u\n", p->n_applications, p->n_applications == 1 ? "" : "s",
             (uintmax_t)n_cores(p), p->config.width, p->config.height);

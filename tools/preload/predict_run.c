@@ -16,7 +16,7 @@ struct watch {
     const struct predict *p;
     const struct predict_run *run;
     FILE *csv;
-    char *csv_name; /* while it is not complete */
+    char *csv_name;           /* while it is not complete */
     uint64_t n_all, n_before; /* events of all simulations, and of those that are over */
     double from_s, shown_s;
     bool terminal;
@@ -43,8 +43,8 @@ static void on_progress(void *context, uint64_t n_events) {
     for (int i = 0; i < BAR; i++)
         bar[i] = i < (int)(share * BAR) ? '#' : '.';
     bar[BAR] = '\0';
-    fprintf(stderr, "%s[%s] %3.0f %%  %s, %s  %.1f M events/s  %.0f s left%s", w->terminal ? "\r" : "", bar, share * 100,
-            sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), rate * 1e-6,
+    fprintf(stderr, "%s[%s] %3.0f %%  %s, %s  %.1f M events/s  %.0f s left%s", w->terminal ? "\r" : "", bar,
+            share * 100, sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), rate * 1e-6,
             rate > 0 && w->n_all > n ? (double)(w->n_all - n) / rate : 0, w->terminal ? "\033[K" : "\n");
     fflush(stderr);
 }

@@ -7,26 +7,26 @@
 #include "wait/adapt.h"
 #include "wait/lot.h"
 
+/* clang-format off */
 /*
  * The mutex word.
  *
- * | bit    | set by                       | cleared by                | meaning |
- * |--------|------------------------------|---------------------------|------------------------------------------------|
- * | LOCKED | whoever takes the mutex, CAS | its owner; a hand-over    | held | |        | | leaves it set             |
- * | | QUEUED | under the bucket lock        | under the bucket lock     | the lot has waiters with this key | | WOKEN
- * | under the bucket lock        | under the bucket lock     | one of them is awake and will try: wake no more |
- *
- * | ACTIVE | a thread that looks again   | whoever takes the mutex   | somebody awake is about to take it: an unlock  |
- * |        | and again, while QUEUED      | or queues; an unlock that | need not wake anybody | |        | | relies on
- * it              |                                                | | SPUN   | a thread whose trylock fails   | its
- * holder, when there    | threads wait for it by spinning: an unlock     | |        | time after time                |
- * has been no more of that  | gives the core away                            |
+ * | bit    | set by                                      | cleared by                                    | meaning                                          |
+ * |--------|---------------------------------------------|-----------------------------------------------|--------------------------------------------------|
+ * | LOCKED | whoever takes the mutex, CAS                | its owner; a hand-over leaves it set          | held                                             |
+ * | QUEUED | under the bucket lock                       | under the bucket lock                         | the lot has waiters with this key                |
+ * | WOKEN  | under the bucket lock                       | under the bucket lock                         | one of them is awake and will try: wake no more  |
+ * | ACTIVE | a thread that looks again and again, while  | whoever takes the mutex or queues; an unlock  | somebody awake is about to take it: an unlock    |
+ * |        | QUEUED                                      | that relies on it                             | need not wake anybody                            |
+ * | SPUN   | a thread whose trylock fails time after     | its holder, when there has been no more of    | threads wait for it by spinning: an unlock gives |
+ * |        | time                                        | that                                          | the core away                                    |
  *
  * Illegal: WOKEN without QUEUED (the woken waiter is still queued), except for a moment in a forked child, whose lot
  * is empty: there QUEUED and WOKEN may both be stale. An unlock that finds nobody clears them, and so does the next
  * waiter that finds nobody inflight. ACTIVE is set by a thread that will look once more after it has set it, so an
  * unlock may rely on it once; a thread that queues clears it, so it cannot be left behind.
  */
+/* clang-format on */
 enum { DIRECT_LOCKED = 1, DIRECT_QUEUED = 2, DIRECT_WOKEN = 4, DIRECT_ACTIVE = 8, DIRECT_SPUN = 16 };
 
 int direct_mutex_destroy(pthread_mutex_t *m);

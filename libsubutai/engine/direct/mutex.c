@@ -22,8 +22,6 @@
 
 #define STARVING_NS 1000000u
 #define HANDOFF_US 1000u
-#define TRYLOCK_FAILS_BEFORE_YIELD 4
-#define SPUN_UNLOCKS 100       /* unlocks that yield after a thread was seen spinning on trylock */
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that pass sleepers over */
 #define RETRY_YIELDS 3         /* tries of a woken waiter before it sleeps again */
 
@@ -248,13 +246,6 @@ int direct_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadli
     return take(&sbt_mutex_of(m)->state, &seen) ? 0 : lock_slow(m, deadline);
 }
 
-/*
- * A program that calls trylock in a loop is waiting without saying so; with more threads than cores it keeps the owner
- * from running. After a few failures in a row each further one gives the core away. Such a program often spins on a
- * flag of its own as well, between its unlock and its first trylock, where it makes no call at all (PARSEC's barrier:
- * up to 350 000 looks). So the mutex remembers, and for a while each unlock gives the core away too, if threads
- * outnumber cores.
- */
 int direct_mutex_trylock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t seen;
@@ -262,11 +253,8 @@ int direct_mutex_trylock(pthread_mutex_t *m) {
         sbt_self.trylock_last = NULL;
         return 0;
     }
-    if (sbt_self.trylock_last != m) {
-        sbt_self.trylock_last = m;
-        sbt_self.trylock_fails = 0;
-    } else if (++sbt_self.trylock_fails >= TRYLOCK_FAILS_BEFORE_YIELD) {
-        __atomic_store_n(&mx->spun_credit, SPUN_UNLOCKS, __ATOMIC_RELAXED);
+    if (sbt_trylock_spins(m)) {
+        __atomic_store_n(&mx->spun_credit, SBT_SPUN_UNLOCKS, __ATOMIC_RELAXED);
         if ((seen & DIRECT_SPUN) == 0)
             __atomic_fetch_or(&mx->state, DIRECT_SPUN, __ATOMIC_RELAXED);
         sbt_yield();

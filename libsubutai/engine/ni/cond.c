@@ -6,6 +6,10 @@
  * Waits that the hardware does not know go through the software engine's queue: with glibc's own mutexes, with mutexes
  * that stay held or are served in software, and when there is no control element for the condition. A signal looks at
  * both; where both have waiters it wakes one of each, which POSIX allows.
+ *
+ * So does the wait after one that was WOKEN for want of a queue element: its thread has looked at its predicate with
+ * the mutex held and would find no element again. It must not ask until there is one, for the elements may all belong
+ * to waits that last, and hundreds of threads that ask leave the others no time.
  */
 #include <errno.h>
 
@@ -13,12 +17,6 @@
 #include "engine/direct/direct.h"
 #include "engine/ni/ni.h"
 #include "wait/futex.h"
-
-/*
- * Woken for want of a queue element, a thread asks again as soon as it has seen that its predicate does not hold. Those
- * elements may all be promised to a barrier: it must not spin until that opens.
- */
-#define WOKEN_PAUSE_NS 100000
 
 /* One wait, for the clean-up of a cancelled one. */
 struct wait {
@@ -72,10 +70,8 @@ static int wait_once(struct wait *wait, const struct sbt_deadline *deadline) {
     case HW_OP_GRANT:
         return ni_mutex_own(wait->t, wait->m);
     case HW_OP_WOKEN:
-        if (r == ETIMEDOUT)
-            return 0; /* leave() has taken the mutex */
-        sbt_pause_ns(WOKEN_PAUSE_NS);
-        return take_again(wait);
+        wait->t->woken = true;
+        return r == ETIMEDOUT ? 0 : take_again(wait); /* after the time leave() has taken the mutex */
     case HW_OP_AGAIN:
         return ENOBUFS;
     default:
@@ -110,9 +106,10 @@ int ni_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released releas
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     pthread_testcancel();
     struct wait wait = {.t = ni_enter(true), .m = m, .object = ni_cond_word(c)};
+    bool woken = wait.t->woken;
+    wait.t->woken = false;
     do {
-        wait.id = id_for(wait.t, c, mutex);
-        if (wait.id == 0)
+        if (woken || (wait.id = id_for(wait.t, c, mutex)) == 0)
             break;
         r = wait_once(&wait, deadline);
         if (r == EAGAIN) { /* evicted meanwhile, or its mutex's element has another mutex now */

@@ -53,7 +53,7 @@ void ni_child_begins(void) {
         tile->lock = 0;
         tile->held = tile->held_last = tile->pending = NULL;
         tile->next_cycles = UINT64_MAX;
-        tile->n_direct = tile->n_stepped = tile->n_withdrawn_held = tile->mailbox.n_pushed = 0;
+        tile->n_direct = tile->n_stepped = tile->n_withdrawn_held = tile->n_evicted = tile->mailbox.n_pushed = 0;
         __cds_wfcq_init(&tile->queue_head, &tile->queue_tail);
         hw_ni_forget_waiters(&tile->ni);
     }

@@ -84,7 +84,7 @@ static bool evict_at(struct ni_thread *t, struct ni_tile *tile, uint32_t but) {
             return false;
         struct hw_message answer = ni_ask(t, HW_OP_EVICT, id, NULL);
         if (answer.op == HW_OP_EVICTED) {
-            count(&ni_machine.n_evictions);
+            count(&tile->n_evicted);
             return true;
         }
         if (ni_refused(&answer, HW_REASON_STALE)) /* somebody else has made room */

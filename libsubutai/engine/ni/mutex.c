@@ -4,6 +4,7 @@
 
 #include "engine/direct/direct.h"
 #include "engine/ni/ni.h"
+#include "wait/futex.h"
 
 /* The mutex's ID, allocated if need be, or NI_SOFTWARE. */
 static uint32_t id_of(struct ni_thread *t, pthread_mutex_t *m) {
@@ -122,7 +123,23 @@ int ni_mutex_trylock(pthread_mutex_t *m) {
         return EBUSY;
     int r = take_if_free(t, m, id_of(t, m), EBUSY);
     ni_leave(t);
+    if (r == 0) {
+        sbt_self.trylock_last = NULL;
+    } else if (ni_is_id(__atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED)) && sbt_trylock_spins(m)) {
+        /* The hardware hands the mutex to whoever is first in its queue, who must get a CPU to use it. */
+        __atomic_store_n(&sbt_mutex_of(m)->spun_credit, SBT_SPUN_UNLOCKS, __ATOMIC_RELAXED);
+        sbt_yield();
+    }
     return r;
+}
+
+/* As in `direct`: others wait for it by spinning, and an unlock gives the core away. The owner's. */
+static bool spun(pthread_mutex_t *m) {
+    uint32_t *credit = &sbt_mutex_of(m)->spun_credit, n = __atomic_load_n(credit, __ATOMIC_RELAXED);
+    if (SBT_LIKELY(n == 0))
+        return false;
+    __atomic_store_n(credit, n - 1, __ATOMIC_RELAXED);
+    return !sbt_cores_to_spare();
 }
 
 int ni_mutex_unlock(pthread_mutex_t *m) {
@@ -135,8 +152,11 @@ int ni_mutex_unlock(pthread_mutex_t *m) {
         return 0;
     }
     ni_mutex_own(t, m); /* not always who locked it: the mailbox that a trylock must look at is this thread's */
+    bool yield = spun(m);
     ni_post(t, HW_OP_UNLOCK, id, ni_mutex_word(m));
     ni_leave(t);
+    if (SBT_UNLIKELY(yield))
+        sbt_yield();
     return 0;
 }
 

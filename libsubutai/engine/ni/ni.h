@@ -11,6 +11,7 @@
  *   mutex.c cond.c barrier.c   the POSIX objects, in requests
  *   fork.c     a child has network interfaces of its own, copies of its parent's
  *   stats.c    what is counted, and the report at exit
+ *   wfqueue.h  liburcu's queue, as ThreadSanitizer has to see it
  *
  * A call becomes a request of three flits in its core's mailbox. Whoever serves that core's NI takes it from there: a
  * service thread, or, with inline service and wherever there is no service thread (before the first thread is created,
@@ -27,13 +28,12 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#define _LGPL_SOURCE /* the queue's functions inline */
-#include <urcu/wfcqueue.h>
 
 #include "core/arch.h"
 #include "core/clock.h"
 #include "core/object.h"
 #include "engine/engine.h"
+#include "engine/ni/wfqueue.h"
 #include "fsm.h"
 #include "mesh.h"
 #include "wait/adapt.h"
@@ -113,6 +113,7 @@ struct ni_thread {
     uint64_t network_cycles, fsm_cycles;
     uint8_t asked; /* enum hw_op */
     bool asked_locally;
+    bool woken;             /* its last condition wait found no queue element; its own */
     struct ni_request held; /* set aside for want of a queue element */
 } __attribute__((aligned(64)));
 
@@ -160,6 +161,7 @@ struct ni_tile {
     struct ni_request *pending;          /* delayed service: by arrival time */
     uint64_t next_cycles;                /* of the first of them, UINT64_MAX: none; atomic, read without the lock */
     uint32_t hand;                       /* where the search for something to evict goes on */
+    uint64_t n_evicted;                  /* to make room; atomic */
     struct hw_ni ni;
     uint32_t
         *epochs; /* for each control element: steps when a barrier opens, NI_ASLEEP: somebody sleeps on it; atomic */
@@ -189,8 +191,8 @@ struct ni_machine {
     uint32_t next_ni;    /* the incremental counter; atomic */
     uint32_t generation; /* of processes */
     uint32_t n_threads;  /* the program's, by thread_enter and thread_exit; atomic */
-    /* Counted: evictions, objects that went to software for ever, single operations served in software; atomic. */
-    uint64_t n_evictions, n_software, n_software_waits, n_stale, n_again;
+    /* Counted: objects that went to software for ever, waits served in software, objects evicted or moved; atomic. */
+    uint64_t n_software, n_software_waits, n_stale;
 };
 
 extern struct ni_machine ni_machine;

@@ -11,22 +11,6 @@
 #include "engine/ni/ni.h"
 #include "wait/futex.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define NI_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define NI_TSAN 1
-#endif
-#endif
-#ifdef NI_TSAN
-#include <sanitizer/tsan_interface.h> /* liburcu's atomics are assembly, which the sanitizer does not see */
-#define QUEUED(r) __tsan_release(r)
-#define DEQUEUED(r) __tsan_acquire(r)
-#else
-#define QUEUED(r) ((void)(r))
-#define DEQUEUED(r) ((void)(r))
-#endif
-
 enum { MAX_WAKES = 32, MAX_TOUCHED = NI_RING, MAX_TODO = 32 };
 
 /* What is to be done when the tile's lock has been released. */
@@ -166,8 +150,6 @@ static void deliver(struct ni_tile *tile, const struct stepped *s, const struct 
         which = refused == HW_OP_WITHDRAW ? NI_ANSWER_WITHDRAW : NI_ANSWER_MAIN;
     } else if (message.op == HW_OP_WITHDRAWN || message.op == HW_OP_GONE) {
         which = NI_ANSWER_WITHDRAW;
-    } else if (message.op == HW_OP_AGAIN) {
-        __atomic_fetch_add(&ni_machine.n_again, 1, __ATOMIC_RELAXED);
     }
     answer(t, which, &output->packet, way.tail_cycles, work);
 }
@@ -309,13 +291,29 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
     return true;
 }
 
-/* There may be elements now: all held requests again, in their order, some need none. */
+/*
+ * Would a step hold it once more? Seen in the scratchpad's registers and words, without an access that the hardware
+ * would count. With a thousand threads at one mutex every unlock would otherwise be followed by hundreds of steps.
+ */
+static bool stays_held(const struct ni_tile *tile, const struct ni_request *r) {
+    const struct hw_spm *spm = &tile->ni.spm;
+    uint32_t id = r->packet.flit[1], index = hw_id_index(&spm->layout, id);
+    return spm->n_free <= spm->n_reserved && hw_packet_op(&r->packet) == HW_OP_LOCK && index < spm->n_control &&
+           hw_spm_tag(spm, index) == id && (r->object == NULL || r->object == tile->objects[index]) &&
+           hw_low(hw_spm_peek(spm, hw_control_word(index, 2))) != 0;
+}
+
+/* There may be elements now: the held requests again, in their order, some need none. */
 static void retry_held(struct ni_tile *tile, struct work *work) {
     bool made_room = true;
     while (made_room && tile->held != NULL) {
         made_room = false;
         for (struct ni_request *before = NULL, *r = tile->held, *next; r != NULL; r = next) {
             next = r->next;
+            if (stays_held(tile, r)) {
+                before = r;
+                continue;
+            }
             uint64_t came = r->at_cycles;
             if (r->at_cycles < tile->free_cycles)
                 r->at_cycles = tile->free_cycles;
@@ -406,15 +404,12 @@ static struct ni_request *next_in_queue(struct ni_tile *tile) {
     struct cds_wfcq_node *node = __cds_wfcq_dequeue_nonblocking(&tile->queue_head, &tile->queue_tail);
     if (node == NULL || node == CDS_WFCQ_WOULDBLOCK) /* being enqueued: whoever does it sees to it that it is served */
         return NULL;
-    struct ni_request *r = caa_container_of(node, struct ni_request, node);
-    DEQUEUED(r);
-    return r;
+    return caa_container_of(node, struct ni_request, node);
 }
 
 static void forward(struct ni_tile *from, struct ni_tile *to, struct ni_request *r, struct work *work) {
     r->at_cycles = send(number_of(from), number_of(to), r->at_cycles).head_cycles;
     cds_wfcq_node_init(&r->node);
-    QUEUED(r);
     cds_wfcq_enqueue(&to->queue_head, &to->queue_tail, &r->node);
     for (uint32_t i = 0; i < work->n_touched; i++)
         if (work->touched[i] == to)
@@ -452,8 +447,13 @@ static bool mailbox_has_work(struct ni_tile *tile) {
     return __atomic_load_n(&tile->mailbox.ring[head % NI_RING].state, __ATOMIC_RELAXED) == NI_SLOT_FULL;
 }
 
+/* The tail alone, which is what the queue goes by in the end: its head is written by whoever serves it. */
+static bool queue_has_work(struct ni_tile *tile) {
+    return CMM_LOAD_SHARED(tile->queue_tail.p) != &tile->queue_head.node;
+}
+
 bool ni_has_arrivals(struct ni_tile *tile) {
-    return mailbox_has_work(tile) || !cds_wfcq_empty(&tile->queue_head, &tile->queue_tail);
+    return mailbox_has_work(tile) || queue_has_work(tile);
 }
 
 bool ni_has_work(struct ni_tile *tile) {

@@ -21,7 +21,8 @@
 #define TILES_PER_THREAD 32
 #define MAX_SERVICES 64
 #define STACK_BYTES (256 * 1024)
-#define EAGER_TURNS 1000 /* looks in a row, while nobody else wants the core */
+#define EAGER_LOOKS 8000 /* at mailboxes, in a row, while nobody of this process wants the core */
+#define EAGER_TURNS 1000 /* through all of them, at most */
 #define EAGER_TURNS_CROWDED 100
 #define MAX_YIELDS 64
 #define LONG_TURN_NS 200000
@@ -155,7 +156,11 @@ static bool look_eagerly(struct service *s, uint64_t *next_cycles) {
     bool found = false;
     if (!ni_eager_pays(&s->eager))
         return false;
-    uint32_t turns = sbt_cores_to_spare() ? EAGER_TURNS : EAGER_TURNS_CROWDED;
+    uint32_t turns = EAGER_TURNS_CROWDED, n = __atomic_load_n(&s->n_occupied, __ATOMIC_RELAXED);
+    if (sbt_cores_to_spare()) { /* other processes may want the core all the same */
+        turns = EAGER_LOOKS / (n + 1);
+        turns = turns > EAGER_TURNS ? EAGER_TURNS : turns < EAGER_TURNS_CROWDED ? EAGER_TURNS_CROWDED : turns;
+    }
     for (uint32_t i = 0; i < turns && !found; i++) {
         found = look(s, next_cycles);
         sbt_cpu_relax();

@@ -75,8 +75,7 @@ void ni_stats_fork_child(void) {
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
         if (ni_machine.tiles[i].latency != NULL)
             memset(ni_machine.tiles[i].latency, 0, ni_stats_bytes());
-    ni_machine.n_evictions = ni_machine.n_software = ni_machine.n_software_waits = 0;
-    ni_machine.n_stale = ni_machine.n_again = 0;
+    ni_machine.n_software = ni_machine.n_software_waits = ni_machine.n_stale = 0;
 }
 
 /* ---- output ---- */
@@ -140,8 +139,30 @@ static double quantile(const struct ni_latency *l, double q) {
     return 0;
 }
 
+/* What an NI could not do as it should. */
+enum { EVICTED, NO_SPACE, HELD, WOKEN, AGAIN, N_SHORTAGES };
+
+static const struct {
+    const char *text, *json;
+} shortages[N_SHORTAGES] = {{"evictions", "evictions"},
+                            {"allocations without room", "no_space"},
+                            {"held back", "held"},
+                            {"woken for want of an element", "woken"},
+                            {"refused for want of one", "again"}};
+
+static uint64_t shortage(const struct ni_tile *tile, uint32_t which) {
+    const struct hw_ni_stats *s = &tile->ni.stats;
+    const uint64_t counts[N_SHORTAGES] = {[EVICTED] = __atomic_load_n(&tile->n_evicted, __ATOMIC_RELAXED),
+                                          [NO_SPACE] = s->n_no_space,
+                                          [HELD] = s->n_held,
+                                          [WOKEN] = s->n_woken,
+                                          [AGAIN] = s->n_again};
+    return counts[which];
+}
+
 struct totals {
-    uint64_t pushed, stepped, withdrawn, held;
+    uint64_t pushed, stepped, withdrawn;
+    unsigned long long shortage[N_SHORTAGES];
 };
 
 static struct totals totals(void) {
@@ -151,7 +172,8 @@ static struct totals totals(void) {
         t.pushed += __atomic_load_n(&tile->mailbox.n_pushed, __ATOMIC_RELAXED) + tile->n_direct;
         t.stepped += tile->n_stepped;
         t.withdrawn += 2 * tile->n_withdrawn_held; /* the withdrawal, and what it took away */
-        t.held += tile->ni.stats.n_held;
+        for (uint32_t k = 0; k < N_SHORTAGES; k++)
+            t.shortage[k] += shortage(tile, k);
     }
     return t;
 }
@@ -177,9 +199,9 @@ static void text_report(const struct totals *t) {
             100 * (double)l->n_local / n);
     }
     put("evictions %llu, allocated anew %llu, objects left to software %llu, condition waits in software %llu, held "
-        "back %llu, refused for want of an element %llu\n",
-        (unsigned long long)m->n_evictions, (unsigned long long)m->n_stale, (unsigned long long)m->n_software,
-        (unsigned long long)m->n_software_waits, (unsigned long long)t->held, (unsigned long long)m->n_again);
+        "back %llu, woken for want of an element %llu, refused for want of one %llu\n",
+        t->shortage[EVICTED], (unsigned long long)m->n_stale, (unsigned long long)m->n_software,
+        (unsigned long long)m->n_software_waits, t->shortage[HELD], t->shortage[WOKEN], t->shortage[AGAIN]);
     for (uint32_t i = 0; i < m->n_tiles; i++) {
         const struct hw_ni_stats *s = &m->tiles[i].ni.stats;
         if (m->tiles[i].n_stepped == 0)
@@ -189,6 +211,14 @@ static void text_report(const struct totals *t) {
         for (uint32_t k = 0; k < HW_N_STATES; k++)
             if (s->n_steps[k] != 0)
                 put(" %s %llu", hw_state_name((enum hw_state)k), (unsigned long long)s->n_steps[k]);
+        const char *before = "; ";
+        for (uint32_t k = 0; k < N_SHORTAGES; k++) {
+            unsigned long long n = shortage(&m->tiles[i], k);
+            if (n != 0) {
+                put("%s%s %llu", before, shortages[k].text, n);
+                before = ", ";
+            }
+        }
         put("\n");
     }
     put("network: %llu packets, %.2f hops each, %.0f ns of contention\n", (unsigned long long)m->mesh.n_packets,
@@ -229,8 +259,11 @@ static void json_nis(void) {
         const char *inner = "";
         if (ni_machine.tiles[i].n_stepped == 0)
             continue;
-        put("%s{\"ni\":%u,\"max_control\":%u,\"max_queue\":%u,\"busy_cycles\":%llu,\"held\":%llu,\"states\":{", comma,
-            i, s->max_control, s->max_queue, (unsigned long long)s->busy_cycles, (unsigned long long)s->n_held);
+        put("%s{\"ni\":%u,\"max_control\":%u,\"max_queue\":%u,\"busy_cycles\":%llu", comma, i, s->max_control,
+            s->max_queue, (unsigned long long)s->busy_cycles);
+        for (uint32_t k = 0; k < N_SHORTAGES; k++)
+            put(",\"%s\":%llu", shortages[k].json, (unsigned long long)shortage(&ni_machine.tiles[i], k));
+        put(",\"states\":{");
         for (uint32_t k = 0; k < HW_N_STATES; k++)
             if (s->n_steps[k] != 0) {
                 put("%s\"%s\":%llu", inner, hw_state_name((enum hw_state)k), (unsigned long long)s->n_steps[k]);
@@ -251,9 +284,9 @@ static void json_report(const struct totals *t) {
     json_latencies();
     put("],\"evictions\":%llu,\"allocated_anew\":%llu,\"objects_in_software\":%llu,\"condition_waits_in_software\":%"
         "llu,"
-        "\"held\":%llu,\"again\":%llu,\"nis\":[",
-        (unsigned long long)m->n_evictions, (unsigned long long)m->n_stale, (unsigned long long)m->n_software,
-        (unsigned long long)m->n_software_waits, (unsigned long long)t->held, (unsigned long long)m->n_again);
+        "\"held\":%llu,\"woken\":%llu,\"again\":%llu,\"nis\":[",
+        t->shortage[EVICTED], (unsigned long long)m->n_stale, (unsigned long long)m->n_software,
+        (unsigned long long)m->n_software_waits, t->shortage[HELD], t->shortage[WOKEN], t->shortage[AGAIN]);
     json_nis();
     put("],\"network\":{\"packets\":%llu,\"hops\":%llu,\"contention_cycles\":%llu,\"links\":[",
         (unsigned long long)m->mesh.n_packets, (unsigned long long)m->mesh.n_hops,

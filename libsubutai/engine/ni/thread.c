@@ -20,15 +20,17 @@
 
 #define N_PUT_OFF 8
 
+struct put_off {
+    uint32_t op, id;
+};
+
 static _Thread_local struct {
     struct ni_thread *current;
     uint32_t generation;           /* of processes, in which `current` is this thread's */
     volatile uint32_t registering; /* a handler has interrupted it while it had the lock below */
     volatile uint32_t n_put_off;
     uint32_t placed; /* its tile + 1: in the destructors it stays on it, so that its requests keep their order */
-    struct {
-        uint32_t op, id;
-    } put_off[N_PUT_OFF];
+    struct put_off put_off[N_PUT_OFF];
 } self __attribute__((tls_model("initial-exec")));
 
 static uint32_t lock;
@@ -46,7 +48,7 @@ static bool is_gone(const struct ni_thread *t) {
 }
 
 static void give_back(struct ni_thread *t) {
-    t->use = NI_UNUSED;
+    __atomic_store_n(&t->use, NI_UNUSED, __ATOMIC_RELAXED); /* a server may look: the refusal of a signal comes late */
     t->outer = free_ids != 0 ? &ni_machine.threads[free_ids - 1] : NULL;
     free_ids = t->id + 1u;
 }
@@ -76,6 +78,7 @@ static struct ni_thread *new_record(void) {
     t->put_off = self.n_put_off != 0;
     t->outer = NULL;
     t->last = NULL;
+    t->woken = false;
     t->posted[NI_ANSWER_MAIN] = t->posted[NI_ANSWER_WITHDRAW] = 0;
     t->barriers = t->conditions = (struct sbt_adapt){0};
     __atomic_store_n(&t->state, 0, __ATOMIC_RELAXED);
@@ -183,12 +186,15 @@ void ni_put_off(enum hw_op op, uint32_t id) {
 }
 
 void ni_run_put_off(struct ni_thread *t) {
+    struct put_off list[N_PUT_OFF]; /* a copy: posting one is to be inside again */
+    uint32_t n = self.n_put_off;
     t->put_off = 0;
-    while (self.n_put_off > 0) {
-        uint32_t n = self.n_put_off - 1, op = self.put_off[n].op, id = self.put_off[n].id;
-        self.n_put_off = n;
-        ni_post(t, (enum hw_op)op, id, NULL);
-    }
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = self.put_off[i];
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.n_put_off = 0;
+    for (uint32_t i = 0; i < n; i++)
+        ni_post(t, (enum hw_op)list[i].op, list[i].id, NULL);
 }
 
 void ni_thread_enter(void) {

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * liburcu's wait-free queue, inline. Its atomics are assembly and volatile accesses, of which ThreadSanitizer sees
+ * nothing or races: for that build alone they are the compiler's, with the orders that the queue asks of them.
+ */
+#ifndef SBT_ENGINE_NI_WFQUEUE_H
+#define SBT_ENGINE_NI_WFQUEUE_H
+
+#if defined(__SANITIZE_THREAD__)
+#define NI_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NI_TSAN 1
+#endif
+#endif
+
+#define _LGPL_SOURCE /* inline */
+#ifdef NI_TSAN
+#include <urcu/system.h>
+#include <urcu/uatomic.h>
+#undef CMM_LOAD_SHARED
+#undef CMM_STORE_SHARED
+#undef uatomic_xchg
+#undef uatomic_cmpxchg
+#define CMM_LOAD_SHARED(p) __atomic_load_n(&(p), __ATOMIC_ACQUIRE)
+#define CMM_STORE_SHARED(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELEASE)
+#define uatomic_xchg(address, v) __atomic_exchange_n((address), (v), __ATOMIC_SEQ_CST)
+#define uatomic_cmpxchg(address, old, new)                                                                             \
+    __extension__({                                                                                                    \
+        __typeof__(*(address)) seen_ = (old);                                                                          \
+        __atomic_compare_exchange_n((address), &seen_, (new), 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                  \
+        seen_;                                                                                                         \
+    })
+#endif
+#include <urcu/wfcqueue.h>
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The mutex and the condition of the engine `direct` as a model: its state, and what the steps of mutex_lock_steps.c,
+ * mutex_unlock_steps.c and mutex_cond_steps.c share. What it is for: mutex_walk.c.
+ */
+#ifndef MUTEX_MODEL_H
+#define MUTEX_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LOCKED = 1, QUEUED = 2, WOKEN = 4, ACTIVE = 8, SPUN = 16 }; /* the mutex word */
+enum { WAITING, PARKED, RETRY, GRANTED };                          /* the waiter's word */
+enum { MUTEX, COND };                                              /* keys, and roles */
+enum { MAX_THREADS = 4, NOBODY = 255 };
+enum mutant {
+    NONE,
+    FLIGHT_ENDS_EARLY,
+    TIMEOUT_WAKES_NOBODY,
+    ACTIVE_OUTLIVES_MOVE,
+    STALE_WOKEN_KEPT,
+    MOVE_FORGETS_FREE,
+    CANCEL_KEEPS_SIGNAL,
+    ENQUEUE_KEEPS_ACTIVE
+};
+
+/* clang-format off */
+#define STEPS(X) \
+    X(NEXT_OP) X(LOCK) X(TIMEDLOCK) X(SLOW_TAKE) X(SLOW_ACTIVE) X(SLOW_BUCKET) X(SLOW_LOAD) X(SLOW_QUEUE) \
+    X(WAIT_PARK) X(WAIT_SLEEP) X(WAIT_ASLEEP) X(FINISH_STATE) X(FINISH_TAKE) X(FINISH_BUCKET) X(LEAVE_QUEUE) \
+    X(AGAIN_BUCKET) X(AGAIN_TAKE) X(AGAIN_CAS) X(AGAIN_TAKE_2) X(GIVE_UP_BUCKET) X(GIVE_UP) X(GIVE_UP_LOOK) \
+    X(WAKE_MARK) X(WAKE_TELL) X(UNLOCK) X(UNLOCK_SPUN) X(UNLOCK_KIND) X(UNLOCK_SUB) X(AFTER_BUCKET) X(AFTER_LOOK) \
+    X(SLEEPER_BUCKET) X(SLEEPER) X(SLEEPER_GRANT) X(ACTIVE_CAS) X(COND_WAIT) X(COND_APPEND) X(COND_STATE) \
+    X(COND_BUCKET) X(COND_LEAVE) X(COND_DONE) X(SIGNAL) X(SIGNAL_BUCKET) X(SIGNAL_BUCKET_2) X(SIGNAL_LOOK) \
+    X(SIGNAL_TELL) X(SIGNAL_MOVED) X(MOVED_CAS) X(SIGNAL_WAKE) X(END)
+/* clang-format on */
+#define AS_ENUM(name) name,
+#define AS_TEXT(name) #name,
+enum step { STEPS(AS_ENUM) };
+
+/* All bytes, no padding: compared and fingerprinted as memory. */
+struct thread {
+    uint8_t step, op;                             /* next step; place in the script */
+    uint8_t after_lock, after_unlock, after_wait; /* where subroutines return to */
+    uint8_t after_finish, after_wake;
+    uint8_t seen, looks, tries, timed, timed_out;
+    uint8_t state, role, inflight, asleep; /* its waiter */
+    uint8_t was_inflight, signalled, cancelled;
+    uint8_t left, pair, moved, target, wakes; /* a run of signals; a wake-up */
+};
+
+struct state {
+    uint8_t word, holder, cond_word, tokens;
+    uint8_t bucket[2];                   /* who holds it */
+    uint8_t queue[2][MAX_THREADS], n[2]; /* by key, first come first; which bucket a key is in: scenario */
+    struct thread t[MAX_THREADS];
+};
+/*
+ * Scripts: l lock, t timed lock (when it fails the script goes on behind the next u), u unlock, w wait until there is a
+ * token and take it, T the same with a deadline, c the same and may be cancelled (then both go on at the next u), p put
+ * a token, s signal, b broadcast.
+ */
+struct scenario {
+    const char *name;
+    const char *script[MAX_THREADS];
+    uint8_t word;       /* at the beginning: what a forked child may find; LOCKED: by the first thread */
+    uint8_t one_bucket; /* mutex and condition share it */
+    uint8_t cond_word;
+};
+
+/* Of the walk under way. */
+extern const struct scenario *scenario;
+extern enum mutant mutant;
+extern int n_threads;
+extern const char *wrong; /* why it stopped; NULL: not yet */
+
+bool forked(void);
+uint8_t *owner_of(struct state *s, int key);
+bool lock_bucket(struct state *s, int t, int key);
+void queue_append(struct state *s, int key, int t);
+void queue_remove(struct state *s, int key, int t);
+int first_waiting(const struct state *s, int key);
+bool any_inflight(const struct state *s);
+void unlock_bucket(struct state *s, int key);
+void hold(struct state *s, int t);
+bool take(struct state *s, int t);
+void leave_queue(struct state *s, int t);
+void end_op(struct thread *me);
+void begin_wait(struct thread *me, int role, int after_wait, bool timed);
+void next_op(struct state *s, int t);
+void return_to(struct thread *me, uint8_t step);
+
+/*
+ * One step of thread t, taken in one of its ways: those before UNLOCK, those before COND_WAIT, the rest. Return how
+ * many ways there are; 0: it is blocked.
+ */
+int lock_step(struct state *s, int t, int way);
+int unlock_step(struct state *s, int t, int way);
+int cond_step(struct state *s, int t, int way);
+
+#endif

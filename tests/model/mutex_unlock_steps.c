@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How a mutex is freed: engine/direct/mutex.c. */
+#include "mutex_model.h"
+
+int unlock_step(struct state *s, int t, int way) {
+    struct thread *me = &s->t[t];
+    struct thread *other;
+    uint8_t old;
+    switch ((enum step)me->step) {
+    /* direct_mutex_unlock: load */
+    case UNLOCK:
+        if (s->holder != t)
+            wrong = "an unlock by somebody else";
+        me->seen = s->word;
+        me->step = me->seen == LOCKED ? UNLOCK_SUB : (me->seen & SPUN) != 0 ? UNLOCK_SPUN : UNLOCK_KIND;
+        return 1;
+    /* unlock_slow: fetch_and SPUN, if there is no credit left */
+    case UNLOCK_SPUN:
+        if (way == 0)
+            s->word &= (uint8_t)~SPUN;
+        me->step = UNLOCK_KIND;
+        return 2;
+    case UNLOCK_KIND:
+        if ((me->seen & (QUEUED | ACTIVE)) == (QUEUED | ACTIVE)) {
+            me->step = way == 0 ? ACTIVE_CAS : SLEEPER_BUCKET; /* unlock_to_active: is it time for a sleeper? */
+            return 2;
+        }
+        me->step = (me->seen & (QUEUED | WOKEN)) == QUEUED ? SLEEPER_BUCKET : UNLOCK_SUB;
+        return 1;
+    /* direct_mutex_unlock, unlock_slow, unlock_to_active: fetch_sub */
+    case UNLOCK_SUB:
+        old = s->word;
+        s->word &= (uint8_t)~LOCKED;
+        s->holder = NOBODY;
+        if ((old & (QUEUED | WOKEN)) == QUEUED)
+            me->step = AFTER_BUCKET;
+        else
+            return_to(me, me->after_unlock);
+        return 1;
+    /* wake_after_unlock */
+    case AFTER_BUCKET:
+        if (!lock_bucket(s, t, MUTEX))
+            return 0;
+        me->step = AFTER_LOOK;
+        return 1;
+    case AFTER_LOOK:
+        if (any_inflight(s) || first_waiting(s, MUTEX) == NOBODY) {
+            unlock_bucket(s, MUTEX);
+            return_to(me, me->after_unlock);
+        } else {
+            me->after_wake = me->after_unlock;
+            me->step = WAKE_MARK;
+        }
+        return 1;
+    /* unlock_to_sleeper: nobody to wake; hand over; or free it and wake the first */
+    case SLEEPER_BUCKET:
+        if (!lock_bucket(s, t, MUTEX))
+            return 0;
+        me->step = SLEEPER;
+        return 1;
+    case SLEEPER:
+        me->target = (uint8_t)first_waiting(s, MUTEX);
+        if (me->target == NOBODY) {
+            me->target = 0;
+            s->word &= s->n[MUTEX] != 0 ? QUEUED | WOKEN | SPUN : SPUN;
+            s->holder = NOBODY;
+            unlock_bucket(s, MUTEX);
+            return_to(me, me->after_unlock);
+            return 1;
+        }
+        me->after_wake = me->after_unlock;
+        if (way == 0) {
+            s->t[me->target].inflight = 1;
+            s->word = (uint8_t)((s->word & ~LOCKED) | WOKEN);
+            s->holder = NOBODY;
+            me->step = WAKE_TELL;
+        } else {
+            leave_queue(s, me->target);
+            me->step = SLEEPER_GRANT;
+        }
+        return 2;
+    case SLEEPER_GRANT:
+        other = &s->t[me->target];
+        if (other->state == PARKED)
+            me->wakes |= (uint8_t)(1 << me->target);
+        other->state = GRANTED;
+        s->holder = me->target;
+        me->target = 0;
+        unlock_bucket(s, MUTEX);
+        me->step = SIGNAL_WAKE;
+        return 1;
+    /* unlock_to_active: compare-and-swap */
+    case ACTIVE_CAS:
+        if (s->word == me->seen) {
+            s->word = (uint8_t)(me->seen & ~(LOCKED | ACTIVE));
+            s->holder = NOBODY;
+            return_to(me, me->after_unlock);
+        } else {
+            me->seen = s->word;
+            me->step = (s->word & ACTIVE) != 0 ? ACTIVE_CAS : UNLOCK_SUB;
+        }
+        return 1;
+    default:
+        return 0;
+    }
+}
