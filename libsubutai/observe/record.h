@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The recorder: a layer of its own over abi/, in a library of its own, libsubutai-record.so. There the exported names are
- * the observing functions of this folder, and what the plain library exports is called sbt_pthread_mutex_lock and so on;
- * so the plain library pays nothing, every call is seen once, whoever's its object is, and the engine's own use of
- * objects is not seen at all.
+ * The recorder: a layer of its own over abi/, in a library of its own, libsubutai-record.so. There the exported names
+ * are the observing functions of this folder, and what the plain library exports is called sbt_pthread_mutex_lock and
+ * so on; so the plain library pays nothing, every call is seen once, whoever's its object is, and the engine's own use
+ * of objects is not seen at all.
  *
  * record.c the process's trace: its file, its beginning and end · table.c objects and call sites by address ·
  * thread.c records of threads · event.c times, and what goes into a block · modules.c what addresses lie in ·
@@ -72,14 +72,15 @@ _Static_assert(sizeof(struct rec_thread) <= 65536, "what a thread may cost");
 
 /* A call that is being observed: on its own frame. */
 struct rec_call {
-    struct rec_thread *thread; /* NULL: not recorded */
-    struct rec_node *node;
-    bool nested; /* interrupted the recorder */
+    struct rec_thread *thread;      /* NULL: not recorded */
+    struct rec_node *node, *mutex;  /* NULL: no memory. mutex: of a condition wait */
+    bool nested;                    /* interrupted the recorder */
+    uint64_t begin_ns, first_order; /* first_order: of a condition wait, signals before it */
     struct sbt_trace_event event;
 };
 
 extern struct rec {
-    uint32_t state; /* enum rec_progress */
+    uint32_t state;   /* enum rec_progress */
     uint32_t closing; /* no event begins or ends any more */
     uint32_t overhead_ns;
     uint64_t start_ns;
@@ -94,6 +95,9 @@ enum rec_progress { REC_UNBORN, REC_STARTING, REC_ON, REC_OFF };
 
 /* record.c. False: this process does not record (any more). */
 bool rec_start(void);
+/* Around whatever writes. */
+uint64_t rec_block_signals(void);
+void rec_unblock_signals(uint64_t before);
 /* A block to the file, which is made at the first one. False: it failed, the recording has ended. */
 bool rec_write(const struct trace_block *header, const void *a, size_t n_a, const void *b, size_t n_b, const void *c,
                size_t n_c);
@@ -106,8 +110,17 @@ bool rec_table_start(void);
 void rec_table_forget(void); /* in a forked child */
 /* The node of the address, made if need be; NULL if there is no memory. */
 struct rec_node *rec_node_at(uintptr_t address);
-/* A life of that type begins at the node's address. Returns its number. */
+/* A life of that type begins at the node's address, whatever was there. Returns its number. */
 uint32_t rec_node_begin(struct rec_node *node, uint32_t type);
+/*
+ * Is it of that type? If not, it is numbered anew from *numbers and the caller, who is told so by `true`, fills in what
+ * it knows of it before it says `claimed`. Others that want it wait for that.
+ */
+bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers);
+void rec_node_claimed(struct rec_node *node, uint32_t type);
+void rec_wait_a_moment(unsigned tried);
+/* Zeroed memory from the kernel, or NULL. */
+void *rec_map(size_t bytes);
 
 /* thread.c */
 struct rec_thread *rec_thread_new(void);    /* with the next number; NULL if there is no memory */
@@ -117,6 +130,7 @@ void rec_thread_ended(void);
 void rec_thread_joined(uint32_t number);
 void rec_threads_forget(void); /* in a forked child, which has one thread */
 void rec_thread_close(struct rec_thread *t);
+bool rec_thread_is_gone(const struct rec_thread *t);
 bool rec_flush(struct rec_thread *t);
 
 /* event.c */
@@ -126,9 +140,9 @@ uint64_t rec_cpu_ns(void);
  * `leave` makes it an event, with c->event's result, order and so on as set meanwhile; `drop` none.
  */
 bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site);
-/* Also a condition wait's mutex. */
-bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, struct rec_node **mutex_node,
-                    const void *site);
+bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, const void *site);
+/* An event without a call or an object. */
+void rec_note(struct rec_thread *t, unsigned op, uint32_t other);
 void rec_leave(struct rec_call *c, int result);
 void rec_drop(struct rec_call *c);
 /* A life begins: the event of an initialisation that has succeeded. */
