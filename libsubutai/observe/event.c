@@ -2,8 +2,10 @@
 /*
  * From calls to events. A thread's work between two calls is wall clock while that is short. When it is long the thread
  * may have been off its core, so the kernel's count of its CPU time decides, which costs a system call; between such
- * readings CPU time is reckoned from the wall clock (cpu_ns), and a reading corrects it. What the recorder itself takes
- * between the end of one call and the beginning of the next is measured at start-up and subtracted.
+ * readings CPU time is reckoned (cpu_ns) from the wall clock, and for calls that block as BLOCKED_CPU_NS. A reading
+ * corrects it: at the end of long work, and after a call that blocks if long work has followed that call site before,
+ * or when it has been reckoned for too many of them. What the recorder itself takes between the end of one call and the
+ * beginning of the next is measured at start-up and subtracted.
  *
  * `busy` and `closing`: a thread stores the one and loads the other, whoever ends the trace does it the other way round
  * and has the kernel order both sides (membarrier), so that an event costs no fence.
@@ -13,11 +15,7 @@
 
 #include "observe/record.h"
 
-enum { SHORT_NS = 25000 };
-
-static inline uint64_t now_ns(void) {
-    return sbt_now_ns();
-}
+enum { SHORT_NS = 50000, BLOCKED_CPU_NS = 4000, MAX_RECKONED = 32 };
 
 uint64_t rec_cpu_ns(void) {
     struct timespec t;
@@ -43,7 +41,7 @@ static void make_room(struct rec_thread *t) {
     if (SBT_LIKELY(trace_encoder_has_room(&t->encoder)))
         return;
     rec_flush(t);
-    t->end_ns = now_ns();
+    t->end_ns = rec_now_ns();
     t->cpu_ns = rec_cpu_ns();
 }
 
@@ -111,11 +109,11 @@ static inline uint32_t object_number(struct rec_call *c, struct rec_node **node,
 
 /* A call site that no thread has used yet. The time this takes is neither work nor waiting. */
 static SBT_NOINLINE void new_site(struct rec_thread *t, struct rec_node *node, uintptr_t address) {
-    uint64_t wall_ns = now_ns(), cpu_ns = rec_cpu_ns();
+    uint64_t wall_ns = rec_now_ns(), cpu_ns = rec_cpu_ns();
     trace_define(&t->encoder, TRACE_DEFINE_SITE, node->number, address);
     rec_module_of(address);
     t->cpu_ns += rec_cpu_ns() - cpu_ns;
-    t->end_ns += now_ns() - wall_ns;
+    t->end_ns += rec_now_ns() - wall_ns;
 }
 
 static inline uint32_t site_number(struct rec_call *c, const void *site) {
@@ -135,16 +133,19 @@ static inline uint32_t site_number(struct rec_call *c, const void *site) {
 /* Work since the last event, and the call begins now. */
 static inline void begin(struct rec_call *c) {
     struct rec_thread *t = c->thread;
-    uint64_t now = now_ns(), gap = above_zero(now, t->end_ns), work;
+    uint64_t now = rec_now_ns(), gap = above_zero(now, t->end_ns), work;
     if (SBT_LIKELY(gap <= SHORT_NS)) {
         work = above_zero(gap, rec.overhead_ns);
         t->cpu_ns += gap;
+        t->long_after[t->last_site] = 0;
     } else {
+        t->long_after[t->last_site] = 1;
         uint64_t cpu = rec_cpu_ns();
         work = above_zero(cpu, t->cpu_ns + rec.overhead_ns);
         work = work < gap ? work : gap;
         t->cpu_ns = cpu;
-        now = now_ns();
+        t->n_reckoned = 0;
+        now = rec_now_ns();
     }
     c->event.work_ns = work + t->carried_ns;
     t->carried_ns = 0;
@@ -174,7 +175,7 @@ static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
 
 static inline void entered(struct rec_call *c) {
     if (SBT_UNLIKELY(c->nested)) {
-        c->begin_ns = now_ns();
+        c->begin_ns = rec_now_ns();
         return;
     }
     begin(c);
@@ -208,7 +209,7 @@ bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, con
 static SBT_NOINLINE void leave_nested(struct rec_call *c) {
     struct rec_thread *t = c->thread;
     uint32_t i = t->n_pending;
-    c->event.took_ns = now_ns() - c->begin_ns;
+    c->event.took_ns = rec_now_ns() - c->begin_ns;
     if (i == REC_N_PENDING) {
         t->n_lost++;
         return;
@@ -230,16 +231,21 @@ void rec_leave(struct rec_call *c, int result) {
     }
     if (SBT_UNLIKELY(!busy_begin(t)))
         return;
-    uint64_t now = now_ns();
+    uint64_t now = rec_now_ns();
     /* A handler's events, which came during the call, are in the trace by now: this one begins behind them. */
     uint64_t begin_ns = c->begin_ns > t->end_ns ? c->begin_ns : t->end_ns, took = above_zero(now, begin_ns);
     c->event.took_ns = took;
     trace_encode(&t->encoder, &c->event);
-    if (took <= SHORT_NS) {
+    t->last_site = c->event.site % REC_N_CACHED;
+    if (SBT_LIKELY(took <= SHORT_NS)) {
         t->cpu_ns += took;
+    } else if (t->long_after[t->last_site] == 0 && t->n_reckoned < MAX_RECKONED) {
+        t->cpu_ns += BLOCKED_CPU_NS;
+        t->n_reckoned++;
     } else {
         t->cpu_ns = rec_cpu_ns();
-        now = now_ns();
+        t->n_reckoned = 0;
+        now = rec_now_ns();
     }
     t->end_ns = now;
     make_room(t);
@@ -292,11 +298,11 @@ void rec_calibrate(void) {
     scratch->sites[CACHE_PLACE((uintptr_t)&site)].node = &site;
     rec_self = scratch;
     for (int batch = 0; batch < N_BATCHES; batch++) {
-        uint64_t start = now_ns();
+        uint64_t start = rec_now_ns();
         for (int i = 0; i < N; i++)
-            now_ns();
-        uint64_t reading = now_ns() - start;
-        start = now_ns();
+            rec_now_ns();
+        uint64_t reading = rec_now_ns() - start;
+        start = rec_now_ns();
         for (int i = 0; i < N; i++) {
             struct rec_call c;
             rec_enter(&c, i % 2 == 0 ? SBT_TRACE_MUTEX_LOCK : SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, &object, &site);
@@ -304,7 +310,7 @@ void rec_calibrate(void) {
                 c.event.order = REC_COUNT(object.acquired);
             rec_leave(&c, 0);
         }
-        uint64_t cost = above_zero(now_ns() - start, reading) / N; /* one reading lies within what is measured */
+        uint64_t cost = above_zero(rec_now_ns() - start, reading) / N; /* one reading lies within what is measured */
         least = cost < least ? cost : least;
     }
     rec_self = self;

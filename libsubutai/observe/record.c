@@ -235,7 +235,7 @@ static void keep_path(const char *path) {
 static void begin_process(void) {
     rec.generation = sbt_thread_process_generation();
     rec.process_id = (uint32_t)sbt_syscall0(SYS_getpid);
-    rec.start_ns = sbt_now_ns();
+    rec.start_ns = rec_now_ns();
 }
 
 /* In a forked child, at its first event: nothing of its parent's trace is its own. */
@@ -264,6 +264,7 @@ static SBT_NOINLINE bool start(void) {
     if (on) {
         keep_path(path);
         rec.overhead_ns = 60; /* until it is measured */
+        rec_clock_start();
         sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
         begin_process();
     }
@@ -313,7 +314,7 @@ static void write_end(void) {
     *at++ = TRACE_DEFINE_TOTALS;
     at = trace_put(trace_put(trace_put(at, rec.n_events), rec.n_blocks), rec.n_lost);
     trace_definitions_header(&header, TRACE_BLOCK_END, definitions, (uint32_t)(at - definitions));
-    header.clock_ns = sbt_now_ns() - rec.start_ns;
+    header.clock_ns = rec_now_ns() - rec.start_ns;
     header.n_objects = rec.n_objects;
     header.n_sites = rec.n_sites;
     header.n_threads = rec.n_threads;

@@ -20,6 +20,7 @@
 
 #include "abi/abi.h"
 #include "encode.h"
+#include "observe/clock.h"
 #include "trace.h"
 
 enum { REC_N_PENDING = 8, REC_N_CACHED = 64 };
@@ -53,7 +54,9 @@ struct rec_thread {
     volatile bool flushing;
     /* At the last event's end: CLOCK_MONOTONIC, and CPU time as read or as reckoned since. */
     uint64_t end_ns, cpu_ns;
-    uint64_t carried_ns; /* work before calls that turned out to be no events */
+    uint64_t carried_ns;              /* work before calls that turned out to be no events */
+    uint32_t last_site, n_reckoned;   /* of the last event; long calls since CPU time was read */
+    uint8_t long_after[REC_N_CACHED]; /* by site: long work followed its last call */
     union {
         void *(*posix)(void *);
         thrd_start_t c11;

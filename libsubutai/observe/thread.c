@@ -33,6 +33,8 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->tid = t->busy = t->n_pending = t->n_lost = 0;
     t->flushing = false;
     t->carried_ns = 0;
+    t->last_site = t->n_reckoned = 0;
+    memset(t->long_after, 0, sizeof t->long_after);
 }
 
 struct rec_thread *rec_thread_new(void) {
@@ -62,7 +64,7 @@ struct rec_thread *rec_thread_new(void) {
 
 void rec_thread_run(struct rec_thread *t) {
     t->tid = (uint32_t)sbt_syscall0(SYS_gettid);
-    t->end_ns = sbt_now_ns();
+    t->end_ns = rec_now_ns();
     t->cpu_ns = rec_cpu_ns();
     t->encoder.first_clock_ns = t->encoder.clock_ns = t->end_ns > rec.start_ns ? t->end_ns - rec.start_ns : 0;
     __atomic_signal_fence(__ATOMIC_RELEASE);
