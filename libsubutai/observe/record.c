@@ -131,13 +131,15 @@ static long write_parts(int fd, const struct iovec *parts, int n_parts) {
     size_t wanted = 0;
     for (int i = 0; i < n_parts; i++)
         wanted += parts[i].iov_len;
-    long n;
-    do
-        n = sbt_syscall3(SYS_writev, fd, parts, n_parts);
-    while (n == -EINTR);
+    long n = sbt_syscall3(SYS_writev, fd, parts, n_parts);
+    if (n > 0 && (size_t)n < wanted) { /* no more room, or not that much at a time: the next byte has the reason */
+        static const char nothing[1];
+        n = sbt_syscall3(SYS_write, fd, nothing, 1);
+        n = n < 0 ? n : -ENOSPC;
+    }
     if (n == -EFBIG) /* and a signal that would end the program: it is blocked, and taken here */
         sbt_syscall6(SYS_rt_sigtimedwait, (long)&too_large, 0, (long)&at_once, sizeof too_large, 0, 0);
-    return n < 0 ? n : (size_t)n < wanted ? -ENOSPC : 0;
+    return n < 0 ? n : 0;
 }
 
 static long begin_file(long fd) {
