@@ -91,7 +91,7 @@ static void read_everything(const char *path, size_t size) {
             must(e.object == SBT_TRACE_NONE || e.object < info->n_objects, "an object out of range");
             must(e.site == SBT_TRACE_NONE || e.site < info->n_sites, "a site out of range");
             uint32_t others = e.op == SBT_TRACE_COND_WAIT ? info->n_objects : info->n_threads;
-            must(e.other == SBT_TRACE_NONE || e.other < others || e.op == SBT_TRACE_COND_WAIT, "other out of range");
+            must(e.other == SBT_TRACE_NONE || e.other < others, "other out of range");
         }
         must(n <= info->n_events, "more events than there are");
         must(r == 0 || (error.offset <= size && error.reason[0] != '\0'), "damage without a place or a reason");

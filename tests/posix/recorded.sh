@@ -14,7 +14,7 @@ status=$?
 n=0
 for trace in "$work"/*.sbt; do
     n=$((n + 1))
-    if ! "$subutai" trace dump "$trace" >"$work/dump" 2>"$work/error"; then
+    if ! "$subutai" trace info "$trace" >"$work/info" 2>"$work/error"; then
         echo "# $trace: $(cat "$work/error")"
         status=1
     fi
