@@ -58,23 +58,23 @@ enum sbt_trace_type {
 #define SBT_TRACE_NONE UINT32_MAX /* no object, thread or site */
 
 struct sbt_trace_event {
-    uint8_t op;        /* enum sbt_trace_op */
-    uint8_t type;      /* enum sbt_trace_type, of `object` */
-    uint16_t result;   /* 0 or the errno value that the call returned */
-    uint32_t object;   /* SBT_TRACE_NONE: none */
-    uint32_t other;    /* a thread or the mutex of a wait, see above; else SBT_TRACE_NONE */
-    uint32_t site;     /* call site; SBT_TRACE_NONE: not known */
-    uint32_t size;     /* SBT_TRACE_INIT, and the first event of a barrier whose init was not seen; else 0 */
-    uint64_t work_ns;  /* the thread's own CPU time since its last event ended; host preemption is not in it */
-    uint64_t at_ns;    /* wall clock when the call began, since the trace began; 0 in generated traces */
-    uint64_t took_ns;  /* wall clock until it ended */
+    uint8_t op;       /* enum sbt_trace_op */
+    uint8_t type;     /* enum sbt_trace_type, of `object` */
+    uint16_t result;  /* 0 or the errno value that the call returned */
+    uint32_t object;  /* SBT_TRACE_NONE: none */
+    uint32_t other;   /* a thread or the mutex of a wait, see above; else SBT_TRACE_NONE */
+    uint32_t site;    /* call site; SBT_TRACE_NONE: not known */
+    uint32_t size;    /* SBT_TRACE_INIT, and the first event of a barrier whose init was not seen; else 0 */
+    uint64_t work_ns; /* the thread's own CPU time since its last event ended; host preemption is not in it */
+    uint64_t at_ns;   /* wall clock when the call began, since the trace began; 0 in generated traces */
+    uint64_t took_ns; /* wall clock until it ended */
     /*
      * Causality, each counted per object from 1; 0: does not apply.
-     * A successful lock (mutex, rwlock for writing, spin): its number among the acquisitions of that object; for reading:
-     * the number of write acquisitions before it. A signal or broadcast: its number among both of that condition; a wait:
-     * the number of the one that ended it, 0 if none did (timeout, spurious, cancelled). A barrier wait: its generation.
-     * A post: its number; a successful wait for a semaphore: the number of the post that it consumed, 0 if the initial
-     * value allowed it.
+     * A successful lock (mutex, rwlock for writing, spin): its number among the acquisitions of that object; for
+     * reading: the number of write acquisitions before it. A signal or broadcast: its number among both of that
+     * condition; a wait: the number of the one that ended it, 0 if none did (timeout, spurious, cancelled). A barrier
+     * wait: its generation. A post: its number; a successful wait for a semaphore: the number of the post that it
+     * consumed, 0 if the initial value allowed it.
      */
     uint64_t order;
     uint64_t relock; /* SBT_TRACE_COND_WAIT: the number of the acquisition of the mutex at its end; 0 unless ours */
@@ -97,6 +97,9 @@ struct sbt_trace_info {
     bool whole; /* false: the program was killed, and it ends with the last block that reached the disk */
     bool generated;
     const char *command; /* as recorded; valid while the trace is open */
+    const char *engine;  /* that the program ran under, "" if generated */
+    uint64_t process_id;
+    uint64_t n_lost; /* events that there was no memory for; known of whole traces only */
 };
 
 /* NULL and *error if it cannot be opened or is no trace of this version. Memory: small per block, not per event. */
@@ -104,7 +107,8 @@ struct sbt_trace *sbt_trace_open(const char *path, struct sbt_trace_error *error
 void sbt_trace_close(struct sbt_trace *trace);
 const struct sbt_trace_info *sbt_trace_info(const struct sbt_trace *trace);
 
-/* A place in one thread's events. The caller's memory, no malloc, nothing to close; may be copied to come back to it. */
+/* A place in one thread's events. The caller's memory, no malloc, nothing to close; may be copied to come back to it.
+ */
 struct sbt_trace_cursor {
     const struct sbt_trace *trace;
     uint32_t thread;
@@ -117,9 +121,16 @@ void sbt_trace_cursor_begin(const struct sbt_trace *trace, uint32_t thread, stru
 /* 1: *event is the next one; 0: the end; -1: *error says where the file is damaged. Fast: tens of ns. */
 int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *event, struct sbt_trace_error *error);
 
-/* What an object is called in reports: its address at the time, and its call site's "module+offset"; "" if not known. */
+/*
+ * What an object is called in reports: its address at the time, 0 if not known, and a call site's "module+0xoffset",
+ * offset in the file of that path; "" if not known. Both read all definitions at their first call, so for one thread of
+ * the caller's at a time.
+ */
 uint64_t sbt_trace_object_address(const struct sbt_trace *trace, uint32_t object);
 const char *sbt_trace_site_name(const struct sbt_trace *trace, uint32_t site);
+/* The operation's name, as in "mutex_lock", and the type's; NULL beyond the last. */
+const char *sbt_trace_op_name(unsigned op);
+const char *sbt_trace_type_name(unsigned type);
 
 /* ---- generating: one thread of the caller's writes whole traces; the recorder has a writer of its own ---- */
 

@@ -31,6 +31,7 @@ enum sbt_option_id {
     SBT_OPT_SPIN_NS,
     SBT_OPT_YIELDS,
     SBT_OPT_LOG,
+    SBT_OPT_RECORD,
     SBT_OPT_MESH,
     SBT_OPT_MAP,
     SBT_OPT_NI_SERVICE,

@@ -10,7 +10,7 @@ subutai --help
 check "--help" is "$status" 0
 help=$out
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' <<<"$out")
-check "there are five commands" is "$(wc -w <<<"$commands")" 5
+check "there are seven commands" is "$(wc -w <<<"$commands")" 7
 engines=$("$SUBUTAI" engines --json | jq -r .engine)
 for engine in $engines; do
     check "--help names engine $engine" matches "$help" $'\n'"  $engine "
@@ -121,6 +121,14 @@ complete_words compare --engines ni : service = inline,scale = 0,di
 check "completes an engine after settings" is "$out" "0,direct "
 complete_words compare --engines ni:service=inline,sc
 check "completes a list that is in one piece" is "$out" "ni:service=inline,scale= "
+complete_words trace ''
+check "completes the actions of trace" is "$out" "dump info to-perfetto "
+complete_words trace info tiles.t
+check "completes a trace" is "$out" "tiles.txt "
+complete_words record -o tiles.t
+check "completes where to record" is "$out" "tiles.txt "
+complete_words record -o app.sbt ls
+check "completes a program after -o FILE" matches "$out" '(^| )ls '
 complete_words bench turn
 check "completes a kind" is "$out" "turn-ring "
 complete_words bench --threads ''

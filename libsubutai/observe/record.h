@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The recorder: a layer of its own over abi/, in a library of its own, libsubutai-record.so. There the exported names
+ * are the observing functions of this folder, and what the plain library exports is called sbt_pthread_mutex_lock and
+ * so on; so the plain library pays nothing, every call is seen once, whoever's its object is, and the engine's own use
+ * of objects is not seen at all.
+ *
+ * record.c the process's trace: its file, its beginning and end · table.c objects and call sites by address ·
+ * thread.c records of threads · event.c times, and what goes into a block · modules.c what addresses lie in ·
+ * mutex.c cond.c rwlock.c sem.c barrier.c spin.c c11.c threads.c process.c the observing functions
+ *
+ * What must hold, since the program may call from anywhere:
+ * - No malloc, no lock of libc's and none of our own: memory is mapped, tables are lock-free, errno is left alone.
+ * - A handler that interrupts the recorder in its own thread finds `busy` set; its event waits in `pending`.
+ * - A forked child begins a trace of its own at its first event, whichever way it was made.
+ * - Whatever goes wrong ends the recording, with one line, and not the program.
+ */
+#ifndef SBT_OBSERVE_RECORD_H
+#define SBT_OBSERVE_RECORD_H
+
+#include "abi/abi.h"
+#include "encode.h"
+#include "observe/clock.h"
+#include "trace.h"
+
+enum { REC_N_PENDING = 8, REC_N_CACHED = 64 };
+
+/* An address: an object, or, with the types below, what else has one. Never freed while the process lives. */
+enum { REC_SITE = SBT_TRACE_N_TYPES, REC_PTHREAD };
+
+struct rec_node {
+    struct rec_node *next; /* in its bucket; set before it is published */
+    uintptr_t address;
+    uint32_t type, number; /* number: of the life at that address, or of the site or thread */
+    /* Counters of that life; atomic. */
+    uint64_t acquired;  /* locks: for writing; barriers: arrivals; semaphores: waits that succeeded */
+    uint64_t signals;   /* conditions: signals and broadcasts; semaphores: posts */
+    uint32_t initial;   /* semaphores: the value; barriers: the count */
+    uint32_t in_flight; /* conditions: signals that are counted, but may not have happened yet */
+    /* Of the last 64 signals, bit 0 the last: no wait has it yet; is a broadcast. Under `guard`. */
+    uint64_t open, broadcasts;
+    uint32_t guard;
+};
+
+enum rec_state { REC_FREE, REC_LIVE, REC_ENDED, REC_CLOSING };
+
+struct rec_thread {
+    struct rec_thread *next; /* all records of the process; set before it is published */
+    uint32_t state;          /* enum rec_state; FREE and ENDED are left by compare-and-swap */
+    uint32_t number;
+    uint32_t tid;        /* kernel thread id, 0 before it runs */
+    uint32_t generation; /* of the process that it belongs to */
+    volatile uint32_t busy, n_pending, n_lost;
+    volatile bool flushing;
+    /* At the last event's end: CLOCK_MONOTONIC, and CPU time as read or as reckoned since. */
+    uint64_t end_ns, cpu_ns;
+    uint64_t carried_ns;              /* work before calls that turned out to be no events */
+    uint32_t last_site, n_reckoned;   /* of the last event; long calls since CPU time was read */
+    uint8_t long_after[REC_N_CACHED]; /* by site: long work followed its last call */
+    union {
+        void *(*posix)(void *);
+        thrd_start_t c11;
+    } routine;
+    void *argument;
+    struct sbt_trace_event last; /* of an ended thread */
+    struct {
+        uintptr_t address;
+        struct rec_node *node;
+    } objects[REC_N_CACHED], sites[REC_N_CACHED];
+    struct sbt_trace_event pending[REC_N_PENDING];
+    struct trace_encoder encoder;
+};
+
+_Static_assert(sizeof(struct rec_thread) <= 65536, "what a thread may cost");
+
+/* A call that is being observed: on its own frame. */
+struct rec_call {
+    struct rec_thread *thread;      /* NULL: not recorded */
+    struct rec_node *node, *mutex;  /* NULL: no memory. mutex: of a condition wait */
+    bool nested;                    /* interrupted the recorder */
+    uint64_t begin_ns, first_order; /* first_order: of a condition wait, signals before it */
+    struct sbt_trace_event event;
+};
+
+extern struct rec {
+    uint32_t state;   /* enum rec_progress */
+    uint32_t closing; /* no event begins or ends any more */
+    uint32_t overhead_ns;
+    uint64_t start_ns;
+    uint32_t generation; /* of the process that all this belongs to */
+    uint32_t process_id;
+    struct rec_thread *threads;
+    uint32_t n_objects, n_sites, n_threads;
+    uint64_t n_events, n_blocks, n_lost;
+} rec;
+
+enum rec_progress { REC_UNBORN, REC_STARTING, REC_ON, REC_OFF };
+
+/* record.c. False: this process does not record (any more). */
+bool rec_start(void);
+/* Around whatever writes. */
+uint64_t rec_block_signals(void);
+void rec_unblock_signals(uint64_t before);
+/* A block to the file, which is made at the first one. False: it failed, the recording has ended. */
+bool rec_write(const struct trace_block *header, const void *a, size_t n_a, const void *b, size_t n_b, const void *c,
+               size_t n_c);
+/* The trace gets its last block. `self`: its last event is its thread's end. Once; later calls do nothing. */
+void rec_finish(void);
+extern _Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
+
+/* table.c */
+bool rec_table_start(void);
+void rec_table_forget(void); /* in a forked child */
+/* The node of the address, made if need be; NULL if there is no memory. */
+struct rec_node *rec_node_at(uintptr_t address);
+/* A life of that type begins at the node's address, whatever was there. Returns its number. */
+uint32_t rec_node_begin(struct rec_node *node, uint32_t type);
+/*
+ * Is it of that type? If not, it is numbered anew from *numbers and the caller, who is told so by `true`, fills in what
+ * it knows of it before it says `claimed`. Others that want it wait for that.
+ */
+bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers);
+void rec_node_claimed(struct rec_node *node, uint32_t type);
+void rec_wait_a_moment(unsigned tried);
+/* Zeroed memory from the kernel, or NULL. */
+void *rec_map(size_t bytes);
+
+/* thread.c */
+struct rec_thread *rec_thread_new(void);    /* with the next number; NULL if there is no memory */
+struct rec_thread *rec_thread_attach(void); /* the caller's, made if need be; NULL: not recorded */
+void rec_thread_run(struct rec_thread *t);  /* the caller is that thread now */
+void rec_thread_ended(void);
+void rec_thread_joined(uint32_t number);
+void rec_threads_forget(void); /* in a forked child, which has one thread */
+void rec_thread_close(struct rec_thread *t);
+bool rec_thread_is_gone(const struct rec_thread *t);
+bool rec_flush(struct rec_thread *t);
+
+/* event.c */
+uint64_t rec_cpu_ns(void);
+/*
+ * Before a call and after it. `enter` is false if nothing is to be recorded, then the others need not be called;
+ * `leave` makes it an event, with c->event's result, order and so on as set meanwhile; `drop` none.
+ */
+bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site);
+bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, const void *site);
+/* An event without a call or an object. */
+void rec_note(struct rec_thread *t, unsigned op, uint32_t other);
+void rec_leave(struct rec_call *c, int result);
+void rec_drop(struct rec_call *c);
+/* A life begins: the event of an initialisation that has succeeded. */
+void rec_init(unsigned type, const void *object, uint32_t size, const void *site);
+void rec_calibrate(void);
+
+/* modules.c: name what is mapped where, if `address` is in nothing that is known. */
+void rec_module_of(uintptr_t address);
+void rec_modules_forget(void);
+
+#define REC_SITE_HERE __builtin_return_address(0)
+#define REC_COUNT(counter) (__atomic_fetch_add(&(counter), 1, __ATOMIC_RELAXED) + 1)
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Objects and call sites by address: buckets of nodes that are only ever added, so a look-up takes no lock and may be
+ * interrupted anywhere. A life ends with the next one at its address, not with its memory, of whose end nobody tells:
+ * what is put where an object of the same type was forgotten, without an init, is taken for the same one.
+ */
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "observe/record.h"
+#include "wait/futex.h"
+
+enum { LOG_BUCKETS = 20, N_BUCKETS = 1 << LOG_BUCKETS, CHUNK_BYTES = 1 << 16 };
+
+struct chunk {
+    struct chunk *before;
+    uint32_t n_used;
+    struct rec_node nodes[];
+};
+enum { N_NODES = (CHUNK_BYTES - sizeof(struct chunk)) / sizeof(struct rec_node) };
+
+static struct rec_node **buckets; /* 8 MiB of addresses; memory comes with the first node of a page's buckets */
+static struct chunk *chunks;
+
+void *rec_map(size_t bytes) {
+    long r = sbt_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                          -1, 0);
+    return r < 0 && r > -4096 ? NULL : (void *)r;
+}
+
+bool rec_table_start(void) {
+    buckets = rec_map(N_BUCKETS * sizeof(struct rec_node *));
+    return buckets != NULL;
+}
+
+void rec_table_forget(void) {
+    sbt_syscall3(SYS_madvise, buckets, N_BUCKETS * sizeof(struct rec_node *), MADV_DONTNEED);
+    while (chunks != NULL) {
+        struct chunk *chunk = chunks;
+        chunks = chunk->before;
+        sbt_syscall3(SYS_munmap, chunk, CHUNK_BYTES, 0);
+    }
+}
+
+static struct rec_node *allocate(void) {
+    for (;;) {
+        struct chunk *chunk = __atomic_load_n(&chunks, __ATOMIC_ACQUIRE); /* pairs with the exchange below */
+        if (chunk != NULL && __atomic_load_n(&chunk->n_used, __ATOMIC_RELAXED) < N_NODES) {
+            uint32_t i = __atomic_fetch_add(&chunk->n_used, 1, __ATOMIC_RELAXED);
+            if (i < N_NODES)
+                return &chunk->nodes[i];
+        }
+        struct chunk *fresh = rec_map(CHUNK_BYTES);
+        if (fresh == NULL)
+            return NULL;
+        fresh->before = chunk;
+        if (!__atomic_compare_exchange_n(&chunks, &chunk, fresh, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            sbt_syscall3(SYS_munmap, fresh, CHUNK_BYTES, 0);
+    }
+}
+
+static struct rec_node *find(struct rec_node *node, uintptr_t address, const struct rec_node *end) {
+    for (; node != end; node = node->next)
+        if (node->address == address)
+            return node;
+    return NULL;
+}
+
+struct rec_node *rec_node_at(uintptr_t address) {
+    struct rec_node **bucket = &buckets[(uint64_t)address * UINT64_C(0x9E3779B97F4A7C15) >> (64 - LOG_BUCKETS)];
+    struct rec_node *first = __atomic_load_n(bucket, __ATOMIC_ACQUIRE); /* pairs with the exchange below */
+    struct rec_node *node = find(first, address, NULL);
+    if (node != NULL)
+        return node;
+    struct rec_node *fresh = allocate();
+    if (fresh == NULL)
+        return NULL;
+    *fresh = (struct rec_node){.next = first, .address = address, .number = SBT_TRACE_NONE};
+    while (!__atomic_compare_exchange_n(bucket, &fresh->next, fresh, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+        node = find(fresh->next, address, first); /* what others have put there meanwhile */
+        if (node != NULL)
+            return node; /* the fresh one is lost: it happens once for an address at most */
+        first = fresh->next;
+    }
+    return fresh;
+}
+
+enum { BEGINNING = 255 }; /* a type */
+
+/* For another thread that will be ready at once if it runs. Yielding alone would keep one of lower priority from it. */
+void rec_wait_a_moment(unsigned tried) {
+    if (tried < 16)
+        sbt_syscall0(SYS_sched_yield);
+    else
+        sbt_pause_ns(20000);
+}
+
+/* The caller alone may write to the node until it stores the type. */
+static uint32_t begin_life(struct rec_node *node, uint32_t *numbers) {
+    uint32_t number = __atomic_fetch_add(numbers, 1, __ATOMIC_RELAXED);
+    node->acquired = node->signals = node->open = node->broadcasts = 0;
+    node->initial = node->in_flight = node->guard = 0;
+    node->number = number;
+    return number;
+}
+
+uint32_t rec_node_begin(struct rec_node *node, uint32_t type) {
+    uint32_t number = begin_life(node, &rec.n_objects);
+    __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
+    return number;
+}
+
+/* Several threads may use an object first at the same time: the one that changes the type begins its life. */
+bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers) {
+    uint32_t seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE);
+    for (unsigned i = 0; seen != type; i++) {
+        if (seen != BEGINNING &&
+            __atomic_compare_exchange_n(&node->type, &seen, BEGINNING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+            begin_life(node, numbers);
+            return true;
+        }
+        if (seen == BEGINNING) { /* a few instructions, unless that thread is not running */
+            rec_wait_a_moment(i);
+            seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE); /* pairs with the owner's store of the type */
+        }
+    }
+    return false;
+}
+
+void rec_node_claimed(struct rec_node *node, uint32_t type) {
+    __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One thread's events in their order. All state is in the caller's cursor; what an event says is believed only as far
+ * as the header of its block, whose checksum was good, allows.
+ */
+#include "read.h"
+
+struct __attribute__((may_alias)) state {
+    const uint8_t *at, *end;   /* in the block's events; its templates begin at the end */
+    uint64_t clock_ns, offset; /* offset: of the block's header */
+    uint64_t order[TRACE_N_SLOTS];
+    uint32_t object[TRACE_N_SLOTS]; /* and 1, as the encoder has it */
+    uint32_t n_templates, n_left, next_block, overhead_ns, last_missed;
+    uint32_t n_objects, n_sites, n_threads;
+    bool damaged;
+};
+
+_Static_assert(sizeof(struct state) <= sizeof((struct sbt_trace_cursor *)NULL)->reserved, "the cursor");
+
+typedef struct state overlay;
+
+void sbt_trace_cursor_begin(const struct sbt_trace *trace, uint32_t thread, struct sbt_trace_cursor *cursor) {
+    *cursor = (struct sbt_trace_cursor){.trace = trace, .thread = thread};
+    if (thread < trace->info.n_threads)
+        ((overlay *)cursor->reserved)->next_block = trace->first[thread];
+}
+
+static int damage(const struct sbt_trace_cursor *cursor, overlay *s, const uint8_t *at, struct sbt_trace_error *error,
+                  const char *reason) {
+    s->damaged = true;
+    trace_fail(error, (uint64_t)(at - cursor->trace->bytes), "%s", reason);
+    return -1;
+}
+
+static int enter_block(const struct sbt_trace_cursor *cursor, overlay *s, struct sbt_trace_error *error) {
+    const struct sbt_trace *trace = cursor->trace;
+    s->offset = trace->blocks[s->next_block++];
+    struct trace_block header = trace_block_at(trace, s->offset);
+    const uint8_t *payload = trace->bytes + s->offset + sizeof header;
+    if (!trace_payload_whole(trace, s->offset, &header))
+        return damage(cursor, s, payload, error, "the block does not have its checksum");
+    s->at = payload;
+    s->end = payload + header.event_bytes;
+    s->clock_ns = header.clock_ns;
+    s->n_templates = header.n_templates;
+    s->n_left = header.n_events;
+    s->overhead_ns = header.overhead_ns;
+    s->n_objects = header.n_objects;
+    s->n_sites = header.n_sites;
+    s->n_threads = header.n_threads;
+    s->last_missed = 0;
+    memset(s->object, 0, sizeof s->object);
+    return 1;
+}
+
+/* The object of `byte` and what follows it, and its order. NULL if that makes no sense. */
+static const uint8_t *get_object(overlay *s, const uint8_t *at, uint8_t byte, uint32_t *object, uint64_t *order) {
+    uint32_t slot = byte & TRACE_SLOT;
+    uint64_t number;
+    if ((byte & TRACE_MISS) != 0) {
+        at = trace_get(at, s->end, &number);
+        if (at == NULL)
+            return NULL;
+        number = s->last_missed + trace_unzigzag(number);
+        if (number >= s->n_objects)
+            return NULL;
+        s->object[slot] = (s->last_missed = (uint32_t)number) + 1;
+        s->order[slot] = 0;
+    }
+    if (s->object[slot] == 0)
+        return NULL;
+    *object = s->object[slot] - 1;
+    if ((byte & TRACE_NEXT) != 0) {
+        *order = ++s->order[slot];
+    } else if ((byte & TRACE_ORDER) != 0) {
+        at = trace_get(at, s->end, &number);
+        *order = s->order[slot] += at != NULL ? trace_unzigzag(number) : 0;
+    }
+    return at;
+}
+
+static const uint8_t *get_uint(const overlay *s, const uint8_t *at, uint64_t below, uint64_t *value) {
+    at = trace_get(at, s->end, value);
+    return at != NULL && *value < below ? at : NULL;
+}
+
+/* What is rare. NULL if it makes no sense. */
+static const uint8_t *get_extra(const overlay *s, const uint8_t *at, struct sbt_trace_event *event, uint64_t *slip) {
+    uint64_t value;
+    uint8_t extra = at < s->end ? *at++ : 0;
+    if (extra == 0 || (extra & ~TRACE_EXTRA_ALL) != 0 ||
+        ((extra & TRACE_EXTRA_OTHER) != 0 && event->op == SBT_TRACE_COND_WAIT)) /* that has its own place */
+        return NULL;
+    if ((extra & TRACE_EXTRA_RESULT) != 0) {
+        at = get_uint(s, at, UINT16_MAX + 1, &value);
+        event->result = (uint16_t)value;
+    }
+    if (at != NULL && (extra & TRACE_EXTRA_OTHER) != 0) {
+        at = get_uint(s, at, s->n_threads, &value);
+        event->other = (uint32_t)value;
+    }
+    if (at != NULL && (extra & TRACE_EXTRA_SIZE) != 0) {
+        at = get_uint(s, at, (uint64_t)UINT32_MAX + 1, &value);
+        event->size = (uint32_t)value;
+    }
+    if (at != NULL && (extra & TRACE_EXTRA_SLIP) != 0) {
+        at = trace_get(at, s->end, &value);
+        *slip = at != NULL ? trace_unzigzag(value) : 0;
+    }
+    return at;
+}
+
+int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *event, struct sbt_trace_error *error) {
+    const struct sbt_trace *trace = cursor->trace;
+    overlay *s = (overlay *)cursor->reserved;
+    while (s->n_left == 0) {
+        if (s->damaged)
+            return damage(cursor, s, trace->bytes + s->offset, error, "the block is damaged");
+        if (s->at != s->end)
+            return damage(cursor, s, s->at, error, "the block has more in it than its events");
+        if (cursor->thread >= trace->info.n_threads || s->next_block >= trace->first[cursor->thread + 1])
+            return 0;
+        if (enter_block(cursor, s, error) < 0)
+            return -1;
+    }
+
+    const uint8_t *begin = s->at, *at = begin;
+    uint64_t number, slip = 0;
+    at = get_uint(s, at, s->n_templates, &number);
+    if (at == NULL || at == s->end)
+        goto nonsense;
+    struct trace_template template;
+    memcpy(&template, s->end + number * sizeof template, sizeof template);
+    if (template.op >= SBT_TRACE_N_OPS || template.type >= SBT_TRACE_N_TYPES ||
+        (template.site != SBT_TRACE_NONE && template.site >= s->n_sites))
+        goto nonsense;
+    *event = (struct sbt_trace_event){.op = template.op,
+                                      .type = template.type,
+                                      .object = SBT_TRACE_NONE,
+                                      .other = SBT_TRACE_NONE,
+                                      .site = template.site};
+    uint8_t byte = *at++;
+    if (template.type != SBT_TRACE_NO_OBJECT)
+        at = get_object(s, at, byte, &event->object, &event->order);
+    else if ((byte & ~TRACE_EXTRA) != 0)
+        goto nonsense;
+    if (at != NULL && template.op == SBT_TRACE_COND_WAIT) {
+        uint8_t second = at < s->end ? *at++ : 0;
+        if (second != TRACE_EXTRA)
+            at = get_object(s, at, second, &event->other, &event->relock);
+    }
+    if (at != NULL && (byte & TRACE_EXTRA) != 0)
+        at = get_extra(s, at, event, &slip);
+    if (at != NULL)
+        at = trace_get(at, s->end, &event->work_ns);
+    if (at != NULL)
+        at = trace_get(at, s->end, &event->took_ns);
+    if (at == NULL)
+        goto nonsense;
+    s->at = at;
+    s->n_left--;
+    if (!trace->info.generated) {
+        event->at_ns = s->clock_ns + event->work_ns + s->overhead_ns + slip;
+        s->clock_ns = event->at_ns + event->took_ns;
+    }
+    return 1;
+
+nonsense:
+    s->n_left = 0;
+    return damage(cursor, s, begin, error, "an event makes no sense");
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Events to blocks, for the recorder and for generators: no thread, clock, file or allocation. One encoder is one
+ * thread's; all-zero but for `thread`, it is at the beginning of its first block.
+ */
+#ifndef SBT_TRACE_ENCODE_H
+#define SBT_TRACE_ENCODE_H
+
+#include "format.h"
+#include "trace.h"
+
+enum { TRACE_N_HINTS = 256 };
+
+struct trace_encoder {
+    uint32_t thread, sequence;
+    uint32_t n_event_bytes, n_templates, n_definition_bytes, n_events;
+    uint32_t n_objects, n_sites, n_threads;
+    uint32_t overhead_ns;    /* the writer's: what an event costs outside of what it measures */
+    uint64_t slip_min_ns;    /* smaller differences of at_ns are carried along instead of written */
+    uint64_t first_clock_ns; /* at the block's beginning */
+    uint64_t clock_ns;       /* as the reader will have it */
+    uint64_t slot_order[TRACE_N_SLOTS];
+    uint32_t slot_object[TRACE_N_SLOTS]; /* and 1; 0: empty */
+    uint32_t next_slot, last_missed;
+    uint64_t last_object_address, last_site_address; /* of definitions */
+    struct {
+        uint32_t site, sequence; /* of the block, and 1: others are out of date */
+        uint16_t number;
+        uint8_t op, type;
+    } hints[TRACE_N_HINTS];
+    struct trace_template templates[TRACE_MAX_TEMPLATES];
+    uint8_t definitions[TRACE_MAX_DEFINITION_BYTES];
+    uint8_t events[TRACE_MAX_EVENT_BYTES];
+};
+
+/* Room for another event and three definitions of numbers? If not, the block is to be written first. */
+bool trace_encoder_has_room(const struct trace_encoder *e);
+
+/* An event whose numbers are in range. */
+void trace_encode(struct trace_encoder *e, const struct sbt_trace_event *event);
+
+/* The address behind a number, in the block in which it is used first. TRACE_DEFINE_OBJECT or TRACE_DEFINE_SITE. */
+void trace_define(struct trace_encoder *e, enum trace_definition what, uint32_t number, uint64_t address);
+
+/* The header of the block as it stands; its payload is events, templates, definitions. */
+void trace_encoder_header(const struct trace_encoder *e, struct trace_block *header);
+/* The block has been written: begin the next one. */
+void trace_encoder_next(struct trace_encoder *e);
+
+/* A header for a block that is all definitions. */
+void trace_definitions_header(struct trace_block *header, enum trace_block_kind kind, const void *definitions,
+                              uint32_t n_bytes);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The bytes of a trace, as docs/trace-format.md has them. Little-endian, as both architectures are; headers are read
+ * and written as the structs below, which have no padding.
+ *
+ * A file is a preamble and blocks, one behind the other, each with one thread's next events and with the definitions of
+ * the numbers that were first used in it. A block can be decoded without any other.
+ */
+#ifndef SBT_TRACE_FORMAT_H
+#define SBT_TRACE_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define TRACE_MAGIC "SBTTRACE"
+#define TRACE_VERSION 1
+
+enum { TRACE_GENERATED = 1 }; /* flags: times of day are not in it */
+
+struct trace_preamble {
+    char magic[8];
+    uint32_t version;
+    uint16_t flags, not_flags; /* each bit of the one is not that of the other */
+};
+
+#define TRACE_PREAMBLE(flags)                                                                                          \
+    { TRACE_MAGIC, TRACE_VERSION, (flags), (uint16_t) ~(flags) }
+
+#define TRACE_BLOCK_MAGIC 0x6B6C6273u /* "sblk" */
+
+enum trace_block_kind {
+    TRACE_BLOCK_BEGIN = 1, /* the first: definitions of the process */
+    TRACE_BLOCK_EVENTS,
+    TRACE_BLOCK_MODULES, /* definitions of modules */
+    TRACE_BLOCK_END      /* the last: totals. Without it the trace is not whole. */
+};
+
+struct trace_block {
+    uint32_t magic;
+    uint8_t kind;
+    uint8_t zero[3];
+    uint32_t thread;                                     /* 0 but in blocks of events */
+    uint32_t sequence;                                   /* of the thread's blocks, from 0; 0 but in blocks of events */
+    uint32_t event_bytes, n_templates, definition_bytes; /* the payload's three parts, in this order */
+    uint32_t n_events;
+    uint64_t clock_ns; /* when the event before this block's first ended; of the last block: the duration */
+    uint32_t n_objects, n_sites, n_threads; /* all numbers in this block are below these */
+    uint32_t overhead_ns;                   /* wall clock between two events that is neither work nor preemption */
+    uint64_t payload_sum;
+    uint64_t header_sum; /* of all before it */
+};
+
+struct trace_template { /* what one place in the program always does */
+    uint8_t op, type;   /* an event without an object has SBT_TRACE_NO_OBJECT, whatever it is about */
+    uint16_t zero;
+    uint32_t site;
+};
+
+_Static_assert(sizeof(struct trace_preamble) == 16 && sizeof(struct trace_block) == 72 &&
+                   sizeof(struct trace_template) == 8 && offsetof(struct trace_block, header_sum) == 64,
+               "as documented");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the bytes of the headers");
+
+enum {
+    TRACE_MAX_EVENT_BYTES = 16384,
+    TRACE_MAX_TEMPLATES = 512,
+    TRACE_MAX_DEFINITION_BYTES = 8192,
+    TRACE_MIN_EVENT = 4,  /* bytes of the shortest event */
+    TRACE_MAX_EVENT = 96, /* and more than the longest */
+    TRACE_N_SLOTS = 16,
+    TRACE_MAX_TEXT = 4096
+};
+
+/* The byte after an event's template: its object, and a condition wait's second one: its mutex. */
+enum {
+    TRACE_SLOT = 0x0F,  /* the object is the one in this slot */
+    TRACE_MISS = 0x10,  /* ... after the object that follows has been put there, its last order 0 */
+    TRACE_EXTRA = 0x20, /* the first byte only: a byte of the flags below follows; the second: there is no mutex */
+    TRACE_NEXT = 0x40,  /* the order is the slot's last one and 1 */
+    TRACE_ORDER = 0x80  /* the order follows, as its difference to the slot's last one; neither: 0 */
+};
+
+enum {
+    TRACE_EXTRA_RESULT = 1,
+    TRACE_EXTRA_OTHER = 2, /* a thread, or whatever `other` is where it is no mutex of a wait */
+    TRACE_EXTRA_SIZE = 4,
+    TRACE_EXTRA_SLIP = 8, /* at_ns differs from what work and overhead give, by this */
+    TRACE_EXTRA_ALL = 15
+};
+
+enum trace_definition {
+    TRACE_DEFINE_OBJECT = 1, /* number, zigzag difference of its address to the last object's in the block */
+    TRACE_DEFINE_SITE,       /* the same with a return address */
+    TRACE_DEFINE_MODULE,     /* start address, length, offset in the file, n, n bytes of path */
+    TRACE_DEFINE_COMMAND,    /* n, n bytes */
+    TRACE_DEFINE_ENGINE,     /* n, n bytes */
+    TRACE_DEFINE_PROCESS,    /* process id, its parent's, nanoseconds since 1970 */
+    TRACE_DEFINE_TOTALS      /* events, blocks of events, events lost */
+};
+
+static inline uint64_t trace_zigzag(uint64_t difference) {
+    return difference << 1 ^ (uint64_t) - (int64_t)(difference >> 63);
+}
+
+static inline uint64_t trace_unzigzag(uint64_t z) {
+    return z >> 1 ^ (uint64_t) - (int64_t)(z & 1);
+}
+
+/* LEB128. The caller has room for 10 bytes. */
+static inline uint8_t *trace_put(uint8_t *at, uint64_t value) {
+    while (value >= 0x80) {
+        *at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+/* NULL if it does not end before `end`, or is longer than a number can be. */
+static inline const uint8_t *trace_get(const uint8_t *at, const uint8_t *end, uint64_t *value) {
+    if (at < end && *at < 0x80) { /* nearly always */
+        *value = *at;
+        return at + 1;
+    }
+    uint64_t v = 0;
+    for (unsigned shift = 0; at < end && shift < 64; shift += 7) {
+        uint8_t byte = *at++;
+        if (shift == 63 && byte > 1)
+            return NULL;
+        v |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80) {
+            *value = v;
+            return at;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Each step is a bijection of the state for a given word and of the word for a given state, so that damage within any
+ * one word is found with certainty and other damage with all but 2^-64.
+ */
+static inline uint64_t trace_sum(uint64_t state, const void *bytes, size_t n) {
+    const uint8_t *at = bytes;
+    for (; n > 0;) {
+        uint64_t word = 0;
+        size_t part = n < sizeof word ? n : sizeof word;
+        memcpy(&word, at, part);
+        state = (state ^ word ^ (uint64_t)part << 60) * UINT64_C(0x9E3779B97F4A7C15);
+        state ^= state >> 29;
+        at += part;
+        n -= part;
+    }
+    return state;
+}
+
+static inline uint64_t trace_header_sum(const struct trace_block *header) {
+    return trace_sum(TRACE_VERSION, header, offsetof(struct trace_block, header_sum));
+}
+
+static inline uint64_t trace_payload_bytes(const struct trace_block *header) {
+    return (uint64_t)header->event_bytes + (uint64_t)header->n_templates * sizeof(struct trace_template) +
+           header->definition_bytes;
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Definitions, and the names made of them. Names are for people: a block whose definitions are damaged is passed over
+ * here, and the cursor that comes to its events says so.
+ */
+#include "read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void trace_definitions_begin(const struct sbt_trace *trace, uint64_t offset, const struct trace_block *header,
+                             struct trace_definitions *walk) {
+    const uint8_t *end = trace->bytes + offset + sizeof *header + trace_payload_bytes(header);
+    *walk = (struct trace_definitions){.at = end - header->definition_bytes, .end = end};
+}
+
+/* How many numbers each has, and whether a text follows. */
+static const struct {
+    uint8_t n_numbers;
+    bool text;
+} shapes[] = {
+    [TRACE_DEFINE_OBJECT] = {2, false}, [TRACE_DEFINE_SITE] = {2, false},  [TRACE_DEFINE_MODULE] = {3, true},
+    [TRACE_DEFINE_COMMAND] = {0, true}, [TRACE_DEFINE_ENGINE] = {0, true}, [TRACE_DEFINE_PROCESS] = {3, false},
+    [TRACE_DEFINE_TOTALS] = {3, false},
+};
+
+int trace_definitions_next(struct trace_definitions *walk, struct trace_defined *defined) {
+    if (walk->at == walk->end)
+        return 0;
+    unsigned what = *walk->at++;
+    if (what < TRACE_DEFINE_OBJECT || what > TRACE_DEFINE_TOTALS)
+        return -1;
+    *defined = (struct trace_defined){.what = (enum trace_definition)what};
+    for (unsigned i = 0; i < shapes[what].n_numbers; i++) {
+        walk->at = trace_get(walk->at, walk->end, &defined->number[i]);
+        if (walk->at == NULL)
+            return -1;
+    }
+    if (shapes[what].text) {
+        walk->at = trace_get(walk->at, walk->end, &defined->n_text);
+        if (walk->at == NULL || defined->n_text > TRACE_MAX_TEXT || defined->n_text > (uint64_t)(walk->end - walk->at))
+            return -1;
+        defined->text = (const char *)walk->at;
+        walk->at += defined->n_text;
+    }
+    if (what == TRACE_DEFINE_OBJECT)
+        defined->number[1] = walk->last_object += trace_unzigzag(defined->number[1]);
+    if (what == TRACE_DEFINE_SITE)
+        defined->number[1] = walk->last_site += trace_unzigzag(defined->number[1]);
+    return 1;
+}
+
+static void add_module(struct trace_names *names, const struct trace_defined *d) {
+    struct trace_module *longer = realloc(names->modules, (names->n_modules + 1) * sizeof *longer);
+    if (longer == NULL)
+        return;
+    names->modules = longer;
+    char *path = strndup(d->text, d->n_text);
+    if (path != NULL)
+        longer[names->n_modules++] = (struct trace_module){d->number[0], d->number[1], d->number[2], path};
+}
+
+static void load_block(struct sbt_trace *trace, uint64_t offset) {
+    struct trace_block header = trace_block_at(trace, offset);
+    struct trace_names *names = &trace->names;
+    struct trace_definitions walk;
+    struct trace_defined d;
+    if (header.definition_bytes == 0 || !trace_payload_whole(trace, offset, &header))
+        return;
+    trace_definitions_begin(trace, offset, &header, &walk);
+    while (trace_definitions_next(&walk, &d) == 1) {
+        if (d.what == TRACE_DEFINE_OBJECT && d.number[0] < trace->info.n_objects && names->objects != NULL)
+            names->objects[d.number[0]] = d.number[1];
+        else if (d.what == TRACE_DEFINE_SITE && d.number[0] < trace->info.n_sites && names->sites != NULL)
+            names->sites[d.number[0]] = d.number[1];
+        else if (d.what == TRACE_DEFINE_MODULE)
+            add_module(names, &d);
+    }
+}
+
+/* The caller's trace is const because nothing that it can see changes. */
+static struct trace_names *names_of(const struct sbt_trace *const_trace) {
+    struct sbt_trace *trace = (struct sbt_trace *)(uintptr_t)const_trace;
+    struct trace_names *names = &trace->names;
+    if (names->loaded)
+        return names;
+    names->loaded = true;
+    names->objects = calloc((size_t)trace->info.n_objects + 1, sizeof *names->objects);
+    names->sites = calloc((size_t)trace->info.n_sites + 1, sizeof *names->sites);
+    names->site_names = calloc((size_t)trace->info.n_sites + 1, sizeof *names->site_names);
+    for (size_t i = 0; i < trace->n_others; i++)
+        load_block(trace, trace->others[i]);
+    for (size_t i = 0; i < trace->n_blocks; i++)
+        load_block(trace, trace->blocks[i]);
+    return names;
+}
+
+uint64_t sbt_trace_object_address(const struct sbt_trace *trace, uint32_t object) {
+    struct trace_names *names = names_of(trace);
+    return object < trace->info.n_objects && names->objects != NULL ? names->objects[object] : 0;
+}
+
+/* A return address is behind the call, perhaps behind the function: what is named is the call's last byte. */
+static char *make_name(const struct trace_names *names, uint64_t address) {
+    char *name = NULL;
+    for (size_t i = names->n_modules; i-- > 0;) { /* the latest: a module may have taken the place of another */
+        const struct trace_module *m = &names->modules[i];
+        if (address - 1 - m->start < m->length) {
+            if (asprintf(&name, "%s+0x%llx", m->path, (unsigned long long)(address - 1 - m->start + m->offset)) < 0)
+                name = NULL;
+            break;
+        }
+    }
+    return name;
+}
+
+const char *sbt_trace_site_name(const struct sbt_trace *trace, uint32_t site) {
+    struct trace_names *names = names_of(trace);
+    if (site >= trace->info.n_sites || names->sites == NULL || names->site_names == NULL || names->sites[site] == 0)
+        return "";
+    if (names->site_names[site] == NULL)
+        names->site_names[site] = make_name(names, names->sites[site]);
+    return names->site_names[site] != NULL ? names->site_names[site] : "";
+}
+
+void trace_names_free(struct sbt_trace *trace) {
+    struct trace_names *names = &trace->names;
+    for (uint32_t i = 0; names->site_names != NULL && i < trace->info.n_sites; i++)
+        free(names->site_names[i]);
+    for (size_t i = 0; i < names->n_modules; i++)
+        free(names->modules[i].path);
+    free(names->modules);
+    free(names->site_names);
+    free(names->sites);
+    free(names->objects);
+}
+
+const char *sbt_trace_op_name(unsigned op) {
+    static const char *const names[SBT_TRACE_N_OPS] = {
+        "thread_create", "thread_join",      "thread_end",     "init",
+        "destroy",       "mutex_lock",       "mutex_trylock",  "mutex_unlock",
+        "cond_wait",     "cond_signal",      "cond_broadcast", "barrier_wait",
+        "rwlock_rdlock", "rwlock_tryrdlock", "rwlock_wrlock",  "rwlock_trywrlock",
+        "rwlock_unlock", "sem_wait",         "sem_trywait",    "sem_post",
+        "spin_lock",     "spin_trylock",     "spin_unlock",
+    };
+    return op < SBT_TRACE_N_OPS ? names[op] : NULL;
+}
+
+const char *sbt_trace_type_name(unsigned type) {
+    static const char *const names[SBT_TRACE_N_TYPES] = {"none", "mutex", "cond", "barrier", "rwlock", "sem", "spin"};
+    return type < SBT_TRACE_N_TYPES ? names[type] : NULL;
+}

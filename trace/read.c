@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Opening a trace: the headers of its blocks, one after the other, nothing of the events. A trace is what a stranger
+ * may have sent, so nothing that it says is used before it has been held against the size of the file.
+ *
+ * Whole means: it has its last block, and everything before it is there. Without that block the program was killed, and
+ * what it was writing may be cut short; it is damage if there is another block behind the cut.
+ */
+#include "read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool trace_fail(struct sbt_trace_error *error, uint64_t offset, const char *format, ...) {
+    va_list list;
+    if (error == NULL)
+        return false;
+    error->offset = offset;
+    va_start(list, format);
+    vsnprintf(error->reason, sizeof error->reason, format, list);
+    va_end(list);
+    return false;
+}
+
+bool trace_payload_whole(const struct sbt_trace *trace, uint64_t offset, const struct trace_block *header) {
+    const uint8_t *at = trace->bytes + offset + sizeof *header;
+    uint64_t sum = trace_sum(TRACE_VERSION, at, header->event_bytes);
+    at += header->event_bytes;
+    sum = trace_sum(sum, at, header->n_templates * sizeof(struct trace_template));
+    at += header->n_templates * sizeof(struct trace_template);
+    return trace_sum(sum, at, header->definition_bytes) == header->payload_sum;
+}
+
+static bool header_is_sound(const struct trace_block *header) {
+    bool events = header->kind == TRACE_BLOCK_EVENTS;
+    return header->magic == TRACE_BLOCK_MAGIC && header->header_sum == trace_header_sum(header) &&
+           header->kind >= TRACE_BLOCK_BEGIN && header->kind <= TRACE_BLOCK_END && header->zero[0] == 0 &&
+           header->zero[1] == 0 && header->zero[2] == 0 && header->event_bytes <= TRACE_MAX_EVENT_BYTES &&
+           header->n_templates <= TRACE_MAX_TEMPLATES && header->definition_bytes <= TRACE_MAX_DEFINITION_BYTES &&
+           header->n_events <= header->event_bytes / TRACE_MIN_EVENT &&
+           (header->n_events == 0) == (header->event_bytes == 0) &&
+           (events ? header->thread < header->n_threads
+                   : header->n_events == 0 && header->n_templates == 0 && header->thread == 0 && header->sequence == 0);
+}
+
+/* Is there a block at or behind `offset`? */
+static bool more_blocks(const struct sbt_trace *trace, uint64_t offset) {
+    const uint32_t magic = TRACE_BLOCK_MAGIC;
+    while (offset + sizeof(struct trace_block) <= trace->size) {
+        const uint8_t *found = memmem(trace->bytes + offset, trace->size - offset, &magic, sizeof magic);
+        if (found == NULL)
+            return false;
+        offset = (uint64_t)(found - trace->bytes);
+        if (offset + sizeof(struct trace_block) > trace->size)
+            return false;
+        struct trace_block header = trace_block_at(trace, offset);
+        if (header_is_sound(&header))
+            return true;
+        offset++;
+    }
+    return false;
+}
+
+static bool append(uint64_t **list, size_t *n, uint64_t offset) {
+    if ((*n & (*n - 1)) == 0) { /* full at every power of two */
+        uint64_t *longer = realloc(*list, (*n == 0 ? 1 : *n * 2) * sizeof *longer);
+        if (longer == NULL)
+            return false;
+        *list = longer;
+    }
+    (*list)[(*n)++] = offset;
+    return true;
+}
+
+static void raise_to(uint32_t *bound, uint32_t value) {
+    if (value > *bound)
+        *bound = value;
+}
+
+/* From the preamble to the last block that is there. */
+static bool walk(struct sbt_trace *trace, struct sbt_trace_error *error) {
+    uint64_t offset = sizeof(struct trace_preamble);
+    struct sbt_trace_info *info = &trace->info;
+    bool ended = false;
+    while (offset < trace->size) {
+        struct trace_block header;
+        if (ended)
+            return trace_fail(error, offset, "there is something behind the last block");
+        if (trace->size - offset < sizeof header)
+            return trace->n_others > 0 || trace_fail(error, offset, "the first block is cut short");
+        header = trace_block_at(trace, offset);
+        if (!header_is_sound(&header))
+            return trace_fail(error, offset, "the header of a block is damaged");
+        uint64_t bytes = sizeof header + trace_payload_bytes(&header);
+        if (trace->size - offset < bytes) {
+            if (more_blocks(trace, offset + 1))
+                return trace_fail(error, offset, "a block runs into another one");
+            return trace->n_others > 0 || trace_fail(error, offset, "the first block is cut short");
+        }
+        if ((header.kind == TRACE_BLOCK_BEGIN) != (offset == sizeof(struct trace_preamble)))
+            return trace_fail(error, offset, "the first block is %s",
+                              offset == sizeof(struct trace_preamble) ? "missing" : "there twice");
+        bool events = header.kind == TRACE_BLOCK_EVENTS;
+        if (!append(events ? &trace->blocks : &trace->others, events ? &trace->n_blocks : &trace->n_others, offset))
+            return trace_fail(error, offset, "out of memory");
+        if (events) {
+            raise_to(&info->n_objects, header.n_objects);
+            raise_to(&info->n_sites, header.n_sites);
+            raise_to(&info->n_threads, header.n_threads);
+            info->n_events += header.n_events;
+        } else if (header.kind == TRACE_BLOCK_END) {
+            ended = info->whole = true;
+            info->duration_ns = header.clock_ns;
+            raise_to(&info->n_objects, header.n_objects);
+            raise_to(&info->n_sites, header.n_sites);
+            raise_to(&info->n_threads, header.n_threads);
+        }
+        offset += bytes;
+    }
+    return trace->n_others > 0 || trace_fail(error, offset, "the first block is missing");
+}
+
+/*
+ * Readers have tables by these numbers. A number is born with an event, and events that did not reach the file were in
+ * buffers: more than that many cannot be.
+ */
+static bool numbers_are_possible(const struct sbt_trace *trace, struct sbt_trace_error *error) {
+    uint64_t most = trace->size + ((uint64_t)1 << 20);
+    const struct sbt_trace_info *info = &trace->info;
+    uint32_t n = info->n_objects > info->n_sites ? info->n_objects : info->n_sites;
+    if ((n > info->n_threads ? n : info->n_threads) > most || info->n_threads > most / 16)
+        return trace_fail(error, 0, "%u threads, %u objects and %u call sites do not fit into a file of its size",
+                          info->n_threads, info->n_objects, info->n_sites);
+    return true;
+}
+
+/* Blocks by thread; each thread's are in the file in their order. */
+static bool sort(struct sbt_trace *trace, struct sbt_trace_error *error) {
+    uint32_t n_threads = trace->info.n_threads;
+    uint64_t *sorted = malloc((trace->n_blocks + 1) * sizeof *sorted);
+    trace->first = calloc((size_t)n_threads + 2, sizeof *trace->first);
+    if (sorted == NULL || trace->first == NULL || trace->n_blocks > UINT32_MAX) {
+        free(sorted);
+        return trace_fail(error, 0, "out of memory");
+    }
+    uint32_t *end = trace->first + 1; /* first[t + 1]: where t's begin, and when all are placed, where they end */
+    for (size_t i = 0; i < trace->n_blocks; i++)
+        end[trace_block_at(trace, trace->blocks[i]).thread + 1]++;
+    for (uint32_t t = 0; t < n_threads; t++)
+        end[t + 1] += end[t];
+    for (size_t i = 0; i < trace->n_blocks; i++)
+        sorted[end[trace_block_at(trace, trace->blocks[i]).thread]++] = trace->blocks[i];
+    free(trace->blocks);
+    trace->blocks = sorted;
+    for (uint32_t t = 0; t < n_threads; t++)
+        for (uint32_t i = trace->first[t]; i < trace->first[t + 1]; i++) {
+            uint32_t sequence = trace_block_at(trace, sorted[i]).sequence;
+            if (sequence != i - trace->first[t])
+                return trace_fail(error, sorted[i], "block %u of thread %u is here, where block %u should be", sequence,
+                                  t, i - trace->first[t]);
+        }
+    return true;
+}
+
+static char *text_of(const struct trace_defined *d) {
+    char *text = malloc(d->n_text + 1);
+    if (text != NULL) {
+        memcpy(text, d->text, d->n_text);
+        text[d->n_text] = '\0';
+    }
+    return text;
+}
+
+/* What the blocks without events say about the trace as a whole. */
+static bool totals(struct sbt_trace *trace, struct sbt_trace_error *error) {
+    struct sbt_trace_info *info = &trace->info;
+    for (size_t i = 0; i < trace->n_others; i++) {
+        uint64_t offset = trace->others[i];
+        struct trace_block header = trace_block_at(trace, offset);
+        struct trace_definitions definitions;
+        struct trace_defined d;
+        int r;
+        if (!trace_payload_whole(trace, offset, &header))
+            return trace_fail(error, offset, "the block does not have its checksum");
+        trace_definitions_begin(trace, offset, &header, &definitions);
+        while ((r = trace_definitions_next(&definitions, &d)) == 1) {
+            if (d.what == TRACE_DEFINE_COMMAND && trace->command == NULL)
+                trace->command = text_of(&d);
+            if (d.what == TRACE_DEFINE_ENGINE && trace->engine == NULL)
+                trace->engine = text_of(&d);
+            if (d.what == TRACE_DEFINE_PROCESS)
+                info->process_id = d.number[0];
+            if (d.what == TRACE_DEFINE_TOTALS) {
+                if (d.number[0] != info->n_events || d.number[1] != trace->n_blocks)
+                    return trace_fail(error, offset, "%llu events in %zu blocks are there, %llu in %llu were written",
+                                      (unsigned long long)info->n_events, trace->n_blocks,
+                                      (unsigned long long)d.number[0], (unsigned long long)d.number[1]);
+                info->n_lost = d.number[2];
+            }
+        }
+        if (r < 0)
+            return trace_fail(error, offset, "a definition in this block makes no sense");
+    }
+    info->command = trace->command != NULL ? trace->command : "";
+    info->engine = trace->engine != NULL ? trace->engine : "";
+    return true;
+}
+
+/* Of a trace that is not whole: until the last block that is there begins. */
+static void estimate_duration(struct sbt_trace *trace) {
+    for (size_t i = 0; i < trace->n_blocks && !trace->info.whole; i++) {
+        uint64_t clock_ns = trace_block_at(trace, trace->blocks[i]).clock_ns;
+        if (clock_ns > trace->info.duration_ns)
+            trace->info.duration_ns = clock_ns;
+    }
+}
+
+static bool load(struct sbt_trace *trace, struct sbt_trace_error *error) {
+    struct trace_preamble preamble;
+    if (trace->size < sizeof preamble)
+        return trace_fail(error, trace->size, trace->size == 0 ? "the file is empty" : "too short for a trace");
+    memcpy(&preamble, trace->bytes, sizeof preamble);
+    if (memcmp(preamble.magic, TRACE_MAGIC, sizeof preamble.magic) != 0)
+        return trace_fail(error, 0, "not a trace");
+    if (preamble.version != TRACE_VERSION)
+        return trace_fail(error, offsetof(struct trace_preamble, version), "format version %u, known is %u",
+                          preamble.version, TRACE_VERSION);
+    if ((preamble.flags & ~TRACE_GENERATED) != 0 || (preamble.flags ^ preamble.not_flags) != UINT16_MAX)
+        return trace_fail(error, offsetof(struct trace_preamble, flags), "flags 0x%x and 0x%x make no sense",
+                          preamble.flags, preamble.not_flags);
+    trace->info.version = preamble.version;
+    trace->info.generated = (preamble.flags & TRACE_GENERATED) != 0;
+    if (!walk(trace, error) || !numbers_are_possible(trace, error) || !sort(trace, error) || !totals(trace, error))
+        return false;
+    estimate_duration(trace);
+    return true;
+}
+
+struct sbt_trace *sbt_trace_open(const char *path, struct sbt_trace_error *error) {
+    struct sbt_trace *trace = calloc(1, sizeof *trace);
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* not to wait for a writer of a pipe */
+    bool good = false;
+    if (trace == NULL) {
+        trace_fail(error, 0, "out of memory");
+    } else if (fd < 0 || fstat(fd, &st) != 0) {
+        trace_fail(error, 0, "cannot be opened: %s", strerror(errno));
+    } else if (!S_ISREG(st.st_mode)) {
+        trace_fail(error, 0, "not a file");
+    } else {
+        trace->size = (uint64_t)st.st_size;
+        void *map = trace->size > 0 ? mmap(NULL, trace->size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+        if (map == MAP_FAILED) {
+            trace_fail(error, 0, "cannot be mapped: %s", strerror(errno));
+        } else {
+            trace->bytes = map;
+            good = load(trace, error);
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    if (good)
+        return trace;
+    sbt_trace_close(trace);
+    return NULL;
+}
+
+void sbt_trace_close(struct sbt_trace *trace) {
+    if (trace == NULL)
+        return;
+    trace_names_free(trace);
+    if (trace->bytes != NULL)
+        munmap((void *)(uintptr_t)trace->bytes, trace->size);
+    free(trace->blocks);
+    free(trace->others);
+    free(trace->first);
+    free(trace->command);
+    free(trace->engine);
+    free(trace);
+}
+
+const struct sbt_trace_info *sbt_trace_info(const struct sbt_trace *trace) {
+    return &trace->info;
+}

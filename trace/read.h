@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An open trace, as the three files that read one share it. */
+#ifndef SBT_TRACE_READ_H
+#define SBT_TRACE_READ_H
+
+#include "format.h"
+#include "trace.h"
+
+struct trace_module {
+    uint64_t start, length, offset; /* of the mapping, and where it begins in the file */
+    char *path;
+};
+
+/* What definitions say; filled at first use, by names.c. */
+struct trace_names {
+    bool loaded;
+    uint64_t *objects, *sites; /* addresses by number, 0 unknown */
+    struct trace_module *modules;
+    size_t n_modules;
+    char **site_names; /* by number, made when asked for */
+};
+
+struct sbt_trace {
+    const uint8_t *bytes;
+    uint64_t size;
+    struct sbt_trace_info info;
+    uint64_t *blocks; /* offsets of blocks of events, thread by thread */
+    uint64_t *others; /* of the other blocks, in the file's order */
+    size_t n_blocks, n_others;
+    uint32_t *first; /* [thread]: its first in `blocks`; [n_threads]: n_blocks */
+    char *command, *engine;
+    struct trace_names names;
+};
+
+static inline struct trace_block trace_block_at(const struct sbt_trace *trace, uint64_t offset) {
+    struct trace_block header; /* a trace may be damaged or cut anywhere, so blocks have no alignment */
+    memcpy(&header, trace->bytes + offset, sizeof header);
+    return header;
+}
+
+/* Is the payload what was written? The header has been checked. */
+bool trace_payload_whole(const struct sbt_trace *trace, uint64_t offset, const struct trace_block *header);
+
+/* false, with *error filled in. */
+bool trace_fail(struct sbt_trace_error *error, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* One definition of a block. */
+struct trace_defined {
+    enum trace_definition what;
+    uint64_t number[3];
+    const char *text; /* not terminated */
+    uint64_t n_text;
+};
+
+/* A walk over the definitions of the block at `offset`. */
+struct trace_definitions {
+    const uint8_t *at, *end;
+    uint64_t last_object, last_site;
+};
+void trace_definitions_begin(const struct sbt_trace *trace, uint64_t offset, const struct trace_block *header,
+                             struct trace_definitions *walk);
+/* 1, 0 at the end, -1 if they make no sense. */
+int trace_definitions_next(struct trace_definitions *walk, struct trace_defined *defined);
+
+void trace_names_free(struct sbt_trace *trace);
+
+#endif
