@@ -10,7 +10,7 @@ subutai --help
 check "--help" is "$status" 0
 help=$out
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' <<<"$out")
-check "there are seven commands" is "$(wc -w <<<"$commands")" 7
+check "there are eight commands" is "$(wc -w <<<"$commands")" 8
 engines=$("$SUBUTAI" engines --json | jq -r .engine)
 for engine in $engines; do
     check "--help names engine $engine" matches "$help" $'\n'"  $engine "
@@ -108,6 +108,16 @@ check "offers nothing for a mesh" is "$out" " "
 : >tiles.txt
 complete_words run --stats-file tiles.t
 check "completes a file" is "$out" "tiles.txt "
+complete_words predict --sched ''
+check "completes policies" is "$out" "csa oat rr "
+complete_words predict --sync software,s
+check "completes the last of a list of machines" is "$out" "software,software software,subutai "
+complete_words predict --order ''
+check "completes orders" is "$out" "free recorded "
+complete_words predict tiles.t
+check "completes a trace" is "$out" "tiles.txt "
+complete_words predict --timeline tiles.t
+check "completes a time line" is "$out" "tiles.txt "
 # As bash splits it.
 complete_words compare --engines glibc,ni : ser
 check "completes a setting by its last part" is "$out" "service= "

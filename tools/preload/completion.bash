@@ -125,8 +125,16 @@ _subutai() {
     --engines)
         _subutai_complete_engines "$self" "$cur"
         ;;
-    --library | --output | --log | --stats-file | --program | --record | --out | -o)
+    --library | --output | --log | --stats-file | --program | --record | --out | -o | --timeline | --app)
         COMPREPLY=($(compgen -f -- "$cur"))
+        ;;
+    --sync | --sched)
+        at=
+        [[ $cur != *,* ]] || at=${cur%,*},
+        COMPREPLY=($(compgen -P "$at" -W "$(_subutai_legal "$self" "$sub" "$prev=")" -- "${cur##*,}"))
+        ;;
+    --order)
+        COMPREPLY=($(compgen -W "$(_subutai_legal "$self" "$sub" "$prev=")" -- "$cur"))
         ;;
     *)
         if [[ $cur == -* ]]; then
@@ -141,6 +149,8 @@ _subutai() {
             COMPREPLY=($(compgen -f -- "$cur"))
         elif [[ $sub == bench ]]; then
             COMPREPLY=($(compgen -W "$("$self" bench --list 2>/dev/null | cut -f1)" -- "$cur"))
+        elif [[ $sub == predict ]]; then
+            COMPREPLY=($(compgen -f -- "$cur"))
         elif [[ $sub == doctor ]]; then
             COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur"))
         fi

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * RR and CSA: two queues, one of the threads that have priority. A thread is in the queue of its kind at the time it
+ * was queued; the cap makes no difference between the kinds while it lasts, so the turns decide then.
+ */
+#include "csa.h"
+
+enum { OTHERS, CRITICAL };
+
+struct csa_config csa_config_default(void) {
+    return (struct csa_config){.policy = CSA_RR, .slot_ns = 1000000, .frame_ns = 100000000, .cap_ns = 50000000};
+}
+
+void csa_init(struct csa_sched *s, const struct csa_config *config) {
+    *s = (struct csa_sched){.config = *config};
+}
+
+/* ---- limits ---- */
+
+static bool has_priority(const struct csa_sched *s, const struct csa_thread *t) {
+    return s->config.policy == CSA_CSA && t->enabled && t->n_held > 0 && !t->limited;
+}
+
+static bool is_capped(const struct csa_sched *s) {
+    return s->config.frame_ns != 0 && s->frame_used_ns >= s->config.cap_ns;
+}
+
+static uint64_t limit_ns(const struct csa_sched *s) {
+    return csa_limit_ns(s->n_ready, s->running != NULL, s->config.slot_ns);
+}
+
+/* Bring the accounts up to date: called first by everything that is told the time. */
+static void charge(struct csa_sched *s, uint64_t now_ns) {
+    struct csa_thread *t = s->running;
+    uint64_t frame = s->config.frame_ns != 0 ? now_ns / s->config.frame_ns : 0, from = s->charged_ns;
+    bool uses = t != NULL && s->n_ready > 0 && has_priority(s, t) && !is_capped(s);
+    s->charged_ns = now_ns;
+    if (frame != s->frame) {
+        if (uses) /* what fell into the frames before */
+            t->used_ns += frame * s->config.frame_ns - from;
+        from = frame * s->config.frame_ns;
+        s->frame = frame;
+        s->frame_used_ns = 0;
+        uses = t != NULL && s->n_ready > 0 && has_priority(s, t);
+    }
+    if (!uses)
+        return;
+    t->used_ns += now_ns - from;
+    s->frame_used_ns += now_ns - from;
+    if (is_capped(s))
+        s->stats.n_capped++;
+    if (t->used_ns >= limit_ns(s)) {
+        t->limited = true;
+        s->stats.n_limited++;
+    }
+}
+
+/* ---- queues ---- */
+
+static void put(struct csa_sched *s, struct csa_thread *t) {
+    uint32_t kind = has_priority(s, t) ? CRITICAL : OTHERS;
+    struct csa_queue *q = &s->queue[kind];
+    struct csa_thread *before = q->last; /* usually it goes last; a thread that changes its kind may not */
+    while (before != NULL && before->turn > t->turn)
+        before = before->prev;
+    t->prev = before;
+    t->next = before != NULL ? before->next : q->first;
+    *(t->prev != NULL ? &t->prev->next : &q->first) = t;
+    *(t->next != NULL ? &t->next->prev : &q->last) = t;
+    t->queued = (uint8_t)(kind + 1);
+    s->n_ready++;
+}
+
+static void take(struct csa_sched *s, struct csa_thread *t) {
+    struct csa_queue *q = &s->queue[t->queued - 1];
+    *(t->prev != NULL ? &t->prev->next : &q->first) = t->next;
+    *(t->next != NULL ? &t->next->prev : &q->last) = t->prev;
+    t->next = t->prev = NULL;
+    t->queued = 0;
+    s->n_ready--;
+}
+
+void csa_add(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
+    charge(s, now_ns);
+    if (s->n_ready == 0 && s->running != NULL) /* alone it has had slot after slot; the one it is in counts */
+        s->slot_from_ns = now_ns - (now_ns - s->slot_from_ns) % s->config.slot_ns;
+    t->turn = s->n_turns++;
+    put(s, t);
+}
+
+void csa_remove(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
+    charge(s, now_ns);
+    take(s, t);
+}
+
+struct csa_thread *csa_pick(struct csa_sched *s, uint64_t now_ns) {
+    charge(s, now_ns);
+    struct csa_thread *critical = s->queue[CRITICAL].first, *other = s->queue[OTHERS].first;
+    struct csa_thread *t = critical == NULL                                                ? other
+                           : other != NULL && is_capped(s) && other->turn < critical->turn ? other
+                                                                                           : critical;
+    if (t == NULL)
+        return NULL;
+    take(s, t);
+    s->running = t;
+    s->slot_from_ns = s->charged_ns = now_ns;
+    if (t->n_held == 0)
+        s->stats.n_outside++;
+    else if (has_priority(s, t) && !is_capped(s))
+        s->stats.n_priority++;
+    else
+        s->stats.n_rr++;
+    return t;
+}
+
+void csa_stop(struct csa_sched *s, uint64_t now_ns) {
+    charge(s, now_ns);
+    s->running = NULL;
+}
+
+void csa_yield(struct csa_sched *s, uint64_t now_ns) {
+    struct csa_thread *t = s->running;
+    csa_stop(s, now_ns);
+    csa_add(s, t, now_ns);
+}
+
+/* ---- when to switch ---- */
+
+uint64_t csa_until(struct csa_sched *s, uint64_t now_ns) {
+    if (s->n_ready == 0 || s->running == NULL)
+        return UINT64_MAX;
+    charge(s, now_ns);
+    struct csa_thread *t = s->running;
+    uint64_t until = s->slot_from_ns + s->config.slot_ns;
+    if (is_capped(s)) {
+        uint64_t next_frame = (s->frame + 1) * s->config.frame_ns;
+        bool matters = s->queue[CRITICAL].first != NULL && !has_priority(s, t);
+        return matters && next_frame < until ? next_frame : until;
+    }
+    if (!has_priority(s, t))
+        return s->queue[CRITICAL].first != NULL ? now_ns : until;
+    /* It goes before all others; its own kind takes turns. */
+    uint64_t end = now_ns + (limit_ns(s) - t->used_ns);
+    if (s->config.frame_ns != 0) {
+        uint64_t capped = now_ns + (s->config.cap_ns - s->frame_used_ns);
+        end = capped < end ? capped : end;
+    }
+    return s->queue[CRITICAL].first != NULL && until < end ? until : end;
+}
+
+bool csa_due(struct csa_sched *s, uint64_t now_ns) {
+    return csa_until(s, now_ns) <= now_ns;
+}
+
+/* ---- critical sections ---- */
+
+static void requeue(struct csa_sched *s, struct csa_thread *t) {
+    if (t->queued == 0)
+        return;
+    take(s, t);
+    put(s, t);
+}
+
+void csa_hold(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
+    charge(s, now_ns);
+    if (t->n_held++ == 0) {
+        t->used_ns = 0;
+        t->limited = false;
+        requeue(s, t);
+    }
+}
+
+void csa_unhold(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
+    charge(s, now_ns);
+    if (t->n_held > 0 && --t->n_held == 0)
+        requeue(s, t);
+}

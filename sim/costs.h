@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What software costs: the constants of the software-only model, all in costs.c with where they come from.
+ */
+#ifndef SIM_COSTS_H
+#define SIM_COSTS_H
+
+#include <stdint.h>
+
+/* Nanoseconds of a core's time; Fig. 3 of the paper. */
+struct sim_costs {
+    /* Software only. */
+    uint32_t attempt_ns; /* t1: the call into the library and its atomic attempt */
+    uint32_t futex_ns;   /* t2 - t1: into the kernel, the second attempt, to sleep; delta a when it is repeated */
+    uint32_t kernel_ns;  /* the waker's way into the kernel and back, if there is somebody to wake */
+    uint32_t wake_ns;    /* its part for each thread that it wakes */
+    uint32_t resume_ns;  /* t3 - wake: the woken thread's way back, from its run queue to the next attempt */
+    uint32_t line_flits; /* a cache line on the mesh, to which its request and its distance are added */
+    /* Both machines. */
+    uint32_t switch_ns;   /* a core that goes on with another thread than the one it had */
+    uint32_t patience_ns; /* a thread that waits for an answer keeps a core that others want for so long */
+};
+
+struct sim_costs sim_costs_default(void);
+
+#endif

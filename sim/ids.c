@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Primitives for objects: what libsubutai/engine/ni/ids.c does, in virtual time. Allocated at first use, at the NI
+ * whose turn it is, a condition where its mutex is; when all control elements are taken an idle primitive is evicted,
+ * whose object finds out at its next use. When nothing is idle the object is served in software from then on.
+ */
+#include "model.h"
+
+enum { TRIES = 8 };
+
+static void allocate_next(struct sim *sim, struct sim_thread *t);
+static void evict_next(struct sim *sim, struct sim_thread *t);
+static void condition_next(struct sim *sim, struct sim_thread *t);
+
+static bool is_full(const struct sim *sim, uint32_t tile) {
+    return sim->tiles[tile].ni.n_control_used >= sim->hw.n_control;
+}
+
+static uint32_t next_tile(struct sim *sim) {
+    return sim->next_ni++ % sim->n_cores;
+}
+
+/* ---- what can go ---- */
+
+static bool is_idle(const struct hw_spm *spm, uint32_t index) {
+    uint32_t tag = hw_spm_tag(spm, index), state = hw_spm_peek(spm, hw_control_word(index, 2));
+    enum hw_kind kind = hw_id_kind(&spm->layout, tag);
+    if (!sim_is_id(tag) || hw_spm_peek(spm, hw_control_word(index, 1)) != 0)
+        return false;
+    if (kind == HW_KIND_BARRIER)
+        return hw_high(state) == 0;
+    if (kind == HW_KIND_CONDITION)
+        return true;
+    if (hw_low(state) != 0)
+        return false;
+    for (uint32_t i = 0; i < spm->n_control; i++) {
+        uint32_t other = hw_spm_tag(spm, i);
+        if (sim_is_id(other) && hw_id_kind(&spm->layout, other) == HW_KIND_CONDITION &&
+            hw_id_bound(&spm->layout, other) == index)
+            return false;
+    }
+    return true;
+}
+
+static uint32_t victim(struct sim_tile *tile, uint32_t but) {
+    const struct hw_spm *spm = &tile->ni.spm;
+    for (uint32_t i = 0; i < spm->n_control; i++) {
+        uint32_t index = (tile->hand + i) % spm->n_control;
+        if (is_idle(spm, index) && hw_spm_tag(spm, index) != but) {
+            tile->hand = index + 1;
+            return hw_spm_tag(spm, index);
+        }
+    }
+    return 0;
+}
+
+/* Asks for an idle primitive of t->obtain.tile to go; false: there is none. Its answer goes to `then`. */
+static bool evict(struct sim *sim, struct sim_thread *t, sim_then *then) {
+    uint32_t id = t->obtain.n_victims++ < sim->hw.n_control ? victim(&sim->tiles[t->obtain.tile], t->obtain.mutex) : 0;
+    if (id == 0)
+        return false;
+    sim_post(sim, t, HW_OP_EVICT, NULL, id);
+    sim_wait(sim, t, SIM_WHY_ANSWER, then);
+    return true;
+}
+
+static bool made_room(struct sim *sim, const struct sim_thread *t) {
+    struct hw_message answer = sim_answer_of(sim, t);
+    if (answer.op == HW_OP_EVICTED)
+        sim->summary.n_evictions++;
+    return answer.op == HW_OP_EVICTED || answer.op == HW_OP_NACK; /* stale: somebody else has made room */
+}
+
+/* ---- mutexes and barriers ---- */
+
+/* The answer can have waited for a core, and the primitive been evicted meanwhile. */
+static bool is_gone(const struct sim *sim, uint32_t id) {
+    const struct hw_spm *spm = &sim->tiles[hw_id_ni(&sim->layout, id)].ni.spm;
+    return hw_spm_tag(spm, hw_id_index(&sim->layout, id)) != id;
+}
+
+/* Not if somebody was quicker: then theirs is it. */
+static void settle(struct sim *sim, struct sim_thread *t, uint32_t id) {
+    struct sim_object *o = t->obtain.object;
+    if (o->id == t->obtain.seen) {
+        o->id = id != 0 ? id : SIM_ID_SOFTWARE;
+        o->evicted = id != 0 && is_gone(sim, id);
+        sim->summary.n_software_objects += id == 0;
+    } else if (id != 0) {
+        sim_post(sim, t, HW_OP_DEALLOC, NULL, id);
+    }
+    t->obtained(sim, t);
+}
+
+static void allocate_answered(struct sim *sim, struct sim_thread *t) {
+    struct hw_message answer = sim_answer_of(sim, t);
+    if (answer.op == HW_OP_ALLOCATED) {
+        settle(sim, t, answer.primitive);
+        return;
+    }
+    if (t->obtain.evicting && (answer.argument == HW_SPACE_QUEUE || ++t->obtain.n_tries >= TRIES))
+        t->obtain.tile = UINT32_MAX; /* not here */
+    allocate_next(sim, t);
+}
+
+static void allocate_here(struct sim *sim, struct sim_thread *t) {
+    sim_post_alloc(sim, t, (enum hw_op)t->obtain.op, t->obtain.tile, t->obtain.flit1);
+    sim_wait(sim, t, SIM_WHY_ANSWER, allocate_answered);
+}
+
+static void evicted(struct sim *sim, struct sim_thread *t) {
+    if (made_room(sim, t))
+        allocate_here(sim, t);
+    else
+        evict_next(sim, t);
+}
+
+static void evict_next(struct sim *sim, struct sim_thread *t) {
+    if (!is_full(sim, t->obtain.tile)) {
+        allocate_here(sim, t);
+    } else if (!evict(sim, t, evicted)) {
+        t->obtain.tile = UINT32_MAX;
+        allocate_next(sim, t);
+    }
+}
+
+/* First round: where there is room. Second round: where room can be made. */
+static void allocate_next(struct sim *sim, struct sim_thread *t) {
+    while (!t->obtain.evicting && t->obtain.n_tiles++ < sim->n_cores) {
+        t->obtain.tile = next_tile(sim);
+        if (is_full(sim, t->obtain.tile))
+            continue;
+        allocate_here(sim, t);
+        return;
+    }
+    if (!sim->config.evict || sim->config.strict_paper) {
+        settle(sim, t, 0);
+        return;
+    }
+    if (!t->obtain.evicting) {
+        t->obtain.evicting = true;
+        t->obtain.n_tiles = 0;
+        t->obtain.tile = UINT32_MAX;
+    }
+    if (t->obtain.tile == UINT32_MAX) {
+        if (t->obtain.n_tiles++ >= sim->n_cores) {
+            settle(sim, t, 0);
+            return;
+        }
+        t->obtain.tile = next_tile(sim);
+        t->obtain.n_tries = 0;
+    }
+    t->obtain.n_victims = 0;
+    evict_next(sim, t);
+}
+
+void sim_obtain(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint32_t seen, enum hw_op op,
+                uint32_t flit1, sim_then *then) {
+    t->obtained = then;
+    t->obtain.object = o;
+    t->obtain.seen = seen;
+    t->obtain.op = (uint8_t)op;
+    t->obtain.flit1 = flit1;
+    t->obtain.mutex = 0;
+    t->obtain.n_tiles = 0;
+    t->obtain.evicting = false;
+    allocate_next(sim, t);
+}
+
+/* ---- conditions ---- */
+
+static void condition_allocated(struct sim *sim, struct sim_thread *t) {
+    struct hw_message answer = sim_answer_of(sim, t);
+    struct sim_object *c = t->obtain.object;
+    if (answer.op == HW_OP_ALLOCATED) {
+        if (c->id == t->obtain.seen || c->evicted) {
+            c->id = answer.primitive;
+            c->evicted = is_gone(sim, c->id);
+        } else {
+            sim_post(sim, t, HW_OP_DEALLOC, NULL, answer.primitive);
+        }
+        t->obtained(sim, t);
+    } else if (answer.op == HW_OP_NO_SPACE && ++t->obtain.n_tries < TRIES) {
+        condition_next(sim, t);
+    } else {
+        t->obtained(sim, t);
+    }
+}
+
+static void condition_evicted(struct sim *sim, struct sim_thread *t) {
+    t->obtain.n_victims = made_room(sim, t) ? 0 : t->obtain.n_victims;
+    condition_next(sim, t);
+}
+
+static void condition_next(struct sim *sim, struct sim_thread *t) {
+    if (!is_full(sim, t->obtain.tile)) {
+        sim_post_alloc(sim, t, HW_OP_ALLOC_CONDITION, t->obtain.tile, t->obtain.mutex);
+        sim_wait(sim, t, SIM_WHY_ANSWER, condition_allocated);
+    } else if (!sim->config.evict || sim->config.strict_paper || !evict(sim, t, condition_evicted)) {
+        t->obtained(sim, t);
+    }
+}
+
+/* It has lived with another mutex, or was evicted. Who waits on it keeps it where it is. */
+static void condition_moved(struct sim *sim, struct sim_thread *t) {
+    struct hw_message answer = sim_answer_of(sim, t);
+    if (answer.op == HW_OP_EVICTED || answer.op == HW_OP_NACK)
+        condition_next(sim, t);
+    else
+        t->obtained(sim, t);
+}
+
+void sim_obtain_condition(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint32_t mutex, sim_then *then) {
+    t->obtained = then;
+    t->obtain.object = o;
+    t->obtain.seen = o->id;
+    t->obtain.mutex = mutex;
+    t->obtain.tile = hw_id_ni(&sim->layout, mutex);
+    t->obtain.n_tries = t->obtain.n_victims = 0;
+    if (!sim_is_id(o->id)) {
+        condition_next(sim, t);
+        return;
+    }
+    sim_post(sim, t, HW_OP_EVICT, o, o->id);
+    sim_wait(sim, t, SIM_WHY_ANSWER, condition_moved);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The simulator, as its files know each other.
+ *
+ *   sim.c       a chip, its applications, the loop over events; results.c, stuck.c what can be asked of it
+ *   events.c    what happens when
+ *   core.c      cores and run queues: a thread runs for so long, waits, is woken; the policies are sched_csa's
+ *   replay.c    a thread's way along its trace: work, calls, creation and join
+ *   objects.c   objects by number, what is common to both machines: who holds what, which signals have happened
+ *   software.c  the software-only model
+ *   costs.c     its constants
+ *   noc.c       the machine: NIs and mesh of emu_hw, requests and answers
+ *   requests.c  objects in requests, and ids.c their primitives: what libsubutai/engine/ni does, in virtual time
+ *
+ * A thread's call is written as a chain of functions. Each is called when its thread is on its core, and ends with
+ * exactly one of: sim_run_for (the core works on, then the next function), sim_wait (somebody will sim_wake it, then
+ * the next function), sim_return (the call has ended).
+ */
+#ifndef SIM_MODEL_H
+#define SIM_MODEL_H
+
+#include "events.h"
+#include "fsm.h"
+#include "mesh.h"
+#include "sim.h"
+
+struct sim_thread;
+typedef void sim_then(struct sim *sim, struct sim_thread *t);
+
+/* ---- objects ---- */
+
+struct sim_list {
+    struct sim_thread *first, *last;
+};
+
+enum { SIM_ID_SOFTWARE = 1 }; /* in place of an ID: served in software for the rest of its life */
+
+/* One object of an application. All-zero is one that was never used. */
+struct sim_object {
+    struct sim_list waiters;  /* asleep, in software: for whatever it is */
+    struct sim_list queued;   /* of a condition, in hardware: the same as in its NI, in the same order */
+    struct sim_list gated;    /* of a mutex, recorded order: not their turn yet */
+    struct sim_thread *owner; /* of a mutex, an rwlock for writing, a spin lock */
+    uint64_t since;           /* it has been held */
+    uint64_t n_acquired;      /* recorded order: acquisitions so far */
+    uint64_t below;           /* of a condition: all signals up to this number have happened */
+    uint64_t *window;         /* and of the n_window * 64 that follow, those with a bit; NULL: none */
+    uint64_t line_free;       /* the cache line is on its way until then */
+    uint64_t section_ns;      /* of a mutex: has been held */
+    uint32_t n_window;
+    uint32_t n_calls; /* under way */
+    uint32_t number;
+    uint32_t size;      /* of a barrier; of a semaphore: its value now */
+    uint32_t n_inside;  /* arrived at a barrier; readers; depth of an owner's recursion */
+    uint32_t id;        /* in hardware: 0, an ID, SIM_ID_SOFTWARE */
+    uint16_t line_core; /* where the cache line was last */
+    uint16_t application;
+    uint8_t kind; /* enum sbt_trace_type */
+    bool known;   /* barrier, semaphore: its size has been seen */
+    bool evicted; /* its ID is stale */
+    bool dead;    /* destroyed */
+};
+
+#define SIM_PAGE 256
+
+struct sim_page {
+    uint32_t n_dead;
+    struct sim_object object[SIM_PAGE];
+};
+
+/* ---- threads and applications ---- */
+
+enum sim_place { SIM_NOT_BORN, SIM_ON_CORE, SIM_AWAKE, SIM_ASLEEP, SIM_IN_QUEUE, SIM_ENDED };
+
+/* What a waiting thread waits for, for sim_stuck. */
+enum sim_why { SIM_WHY_ANSWER, SIM_WHY_OBJECT, SIM_WHY_SIGNAL, SIM_WHY_THREAD, SIM_WHY_TURN, SIM_WHY_TIME };
+
+struct sim_thread {
+    struct csa_thread sched; /* first: a pointer to it is one to the thread */
+    struct sim_app *app;
+    struct sim_thread *next; /* in one list of an object */
+    sim_then *then;          /* when it has run for `left`, or has been woken */
+    uint64_t left;
+    uint32_t number, id; /* in its application; on the chip */
+    uint32_t generation; /* of its timers */
+    uint16_t core;
+    uint8_t place; /* enum sim_place */
+    uint8_t why;
+    bool token; /* woken before it waited */
+    bool spins; /* keeps its core for as long as it takes */
+    bool queued_lock, called;
+    bool uncounted; /* recorded order: this acquisition is not one of the trace's */
+    uint8_t kind;   /* enum sim_call_kind of the call under way */
+
+    uint64_t called_at, wait_from;
+    struct sim_object *object, *mutex; /* of the call */
+    uint64_t awaited;                  /* a condition wait: the number of its signal; 0: none */
+    uint64_t order;                    /* recorded order: the number of the acquisition under way, 0: any */
+    sim_then *locked, *unlocked, *obtained, *gate_open; /* where a part of a call goes on when it has been done */
+    struct sim_list targets;                            /* to be woken, one after another */
+    struct hw_packet answer;
+    struct {
+        struct sim_object *object;
+        uint32_t seen, flit1, mutex, n_tiles, n_tries, n_victims, tile;
+        uint8_t op;
+        bool evicting;
+    } obtain;
+    uint32_t last_home; /* its last request's NI and arrival: the next one does not overtake it */
+    uint64_t last_arrival;
+
+    uint64_t ready_from; /* in a run queue since */
+    uint8_t shown;       /* enum sim_state, since shown_from */
+    uint64_t shown_from;
+    struct sim_thread_result result;
+    struct sbt_trace_event event;
+    struct sbt_trace_cursor cursor;
+};
+
+struct sim_app {
+    const struct sbt_trace *trace;
+    struct sim_page **pages;
+    struct sim_thread **threads; /* by number; NULL: not alive */
+    struct sim_thread_result *results;
+    struct sim_list *joiners; /* by the thread they wait for */
+    uint8_t *ended;           /* SIM_NOT_BORN, SIM_ON_CORE or SIM_ENDED */
+    struct sim_list late;     /* ended while they held a mutex */
+    uint32_t n_threads, n_objects, n_alive, number;
+    bool whole;
+    struct sim_application result;
+};
+
+/* ---- the chip ---- */
+
+struct sim_core {
+    struct csa_sched sched;
+    struct sim_thread *on, *last;
+    uint64_t from; /* `on` has run since; `on` waits awake since */
+    uint32_t generation;
+    bool armed; /* an event is outstanding for this generation */
+};
+
+/* A network interface and what waits there. */
+struct sim_tile {
+    struct hw_ni ni;
+    uint64_t free_at; /* its state machine is busy until then */
+    struct hw_packet *held;
+    uint32_t n_held, held_capacity, hand;
+    struct sim_object **owner; /* of each control element */
+};
+
+struct sim_histogram { /* of latencies: 32 steps to an octave */
+    uint64_t n, sum, max;
+    uint64_t bucket[60 * 32];
+};
+
+struct sim {
+    struct sim_events events;
+    struct sim_config config;
+    uint32_t n_cores;
+    struct sim_core *cores;
+    uint64_t idle[SIM_MAX_CORES / 64]; /* a bit for each core that runs nobody */
+    uint32_t n_ready;                  /* in run queues, all cores */
+    uint32_t n_placed;
+    struct csa_turn turn;
+
+    struct sim_app *apps;
+    uint32_t n_apps, n_running;
+    uint64_t n_threads; /* of all applications, ever */
+    struct sim_thread **by_id;
+    uint16_t *free_ids;
+    uint32_t n_free_ids;
+
+    struct hw_config hw;
+    struct hw_layout layout;
+    struct hw_mesh mesh;
+    struct hw_port *ports;
+    struct sim_tile *tiles;
+    uint8_t *scratchpads;
+    struct hw_output *outputs;
+    struct sim_object **owners;
+    uint32_t next_ni;
+
+    enum sim_status status;
+    struct sim_error error;
+    struct sim_summary summary;
+    struct sim_histogram *latency; /* SIM_N_CALLS */
+};
+
+static inline uint64_t sim_now(const struct sim *sim) {
+    return sim->events.now;
+}
+
+/* Ends the run; the first reason stays. */
+void sim_fail(struct sim *sim, enum sim_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- lists ---- */
+
+static inline void sim_append(struct sim_list *list, struct sim_thread *t) {
+    t->next = NULL;
+    *(list->last != NULL ? &list->last->next : &list->first) = t;
+    list->last = t;
+}
+
+static inline struct sim_thread *sim_shift(struct sim_list *list) {
+    struct sim_thread *t = list->first;
+    if (t != NULL && (list->first = t->next) == NULL)
+        list->last = NULL;
+    return t;
+}
+
+/* ---- core.c ---- */
+
+void sim_run_for(struct sim *sim, struct sim_thread *t, uint64_t cycles, sim_then *then);
+void sim_wait(struct sim *sim, struct sim_thread *t, enum sim_why why, sim_then *then);
+/* It goes on with `cycles` of work and then its function. */
+void sim_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles);
+void sim_wake_at(struct sim *sim, struct sim_thread *t, uint64_t at);
+void sim_born(struct sim *sim, struct sim_thread *t, sim_then *then);
+void sim_leave(struct sim *sim, struct sim_thread *t); /* for ever */
+void sim_hold(struct sim *sim, struct sim_thread *t);
+void sim_unhold(struct sim *sim, struct sim_thread *t);
+void sim_core_event(struct sim *sim, const struct sim_event *event);
+void sim_timer_event(struct sim *sim, const struct sim_event *event);
+void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state);
+
+/* ---- replay.c ---- */
+
+struct sim_thread *sim_create(struct sim *sim, struct sim_app *app, uint32_t number);
+/* The call has ended, `extra` cycles from now: on to the next event. */
+void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra);
+static inline void sim_return(struct sim *sim, struct sim_thread *t) {
+    sim_return_after(sim, t, 0);
+}
+
+/* ---- objects.c ---- */
+
+/* NULL and the run has failed: no memory. */
+struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number);
+void sim_object_destroyed(struct sim *sim, struct sim_app *app, struct sim_object *o);
+void sim_objects_free(struct sim_app *app);
+/* A signal has happened, and has it? */
+void sim_happened(struct sim *sim, struct sim_object *condition, uint64_t number);
+bool sim_has_happened(const struct sim_object *condition, uint64_t number);
+/* A mutex begins or ends to be held: critical sections, priority, recorded order. */
+void sim_acquired(struct sim *sim, struct sim_thread *t, struct sim_object *mutex);
+void sim_released(struct sim *sim, struct sim_thread *t, struct sim_object *mutex);
+/* Recorded order: on to t->gate_open when it is the turn of acquisition t->order. */
+void sim_gate(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *open);
+static inline bool sim_is_early(const struct sim *sim, const struct sim_thread *t, const struct sim_object *mutex) {
+    return sim->config.recorded_order && t->order > mutex->n_acquired + 1;
+}
+
+/* ---- either machine: by the object's word ---- */
+
+/* Acquire t->mutex, then t->locked. Release it, then t->unlocked. Both at once or later. */
+void sim_lock(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *then);
+void sim_unlock(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *then);
+
+/* ---- software.c ---- */
+
+void sim_sw_lock(struct sim *sim, struct sim_thread *t);
+void sim_sw_unlock(struct sim *sim, struct sim_thread *t);
+void sim_sw_try(struct sim *sim, struct sim_thread *t, sim_then *then); /* an attempt that fails */
+void sim_sw_cond_wait(struct sim *sim, struct sim_thread *t);
+void sim_sw_signal(struct sim *sim, struct sim_thread *t);
+void sim_sw_barrier(struct sim *sim, struct sim_thread *t);
+void sim_sw_rwlock(struct sim *sim, struct sim_thread *t);
+void sim_sw_rwunlock(struct sim *sim, struct sim_thread *t);
+void sim_sw_sem_wait(struct sim *sim, struct sim_thread *t);
+void sim_sw_sem_post(struct sim *sim, struct sim_thread *t);
+void sim_sw_spin_lock(struct sim *sim, struct sim_thread *t);
+void sim_sw_spin_unlock(struct sim *sim, struct sim_thread *t);
+
+/* ---- noc.c ---- */
+
+bool sim_noc_init(struct sim *sim);
+void sim_noc_free(struct sim *sim);
+void sim_noc_request(struct sim *sim, const struct hw_packet *packet); /* has arrived at its home */
+void sim_noc_send(struct sim *sim, const struct hw_packet *packet);    /* is ready to leave an NI */
+void sim_noc_answer(struct sim *sim, const struct hw_packet *packet);  /* has arrived at its core */
+void sim_post(struct sim *sim, struct sim_thread *t, enum hw_op op, struct sim_object *o, uint32_t id);
+void sim_post_alloc(struct sim *sim, struct sim_thread *t, enum hw_op op, uint32_t tile, uint32_t flit1);
+struct hw_message sim_answer_of(const struct sim *sim, const struct sim_thread *t);
+
+/* ---- requests.c ---- */
+
+void sim_hw_lock(struct sim *sim, struct sim_thread *t);
+void sim_hw_unlock(struct sim *sim, struct sim_thread *t);
+void sim_hw_cond_wait(struct sim *sim, struct sim_thread *t);
+void sim_hw_signal(struct sim *sim, struct sim_thread *t);
+void sim_hw_barrier(struct sim *sim, struct sim_thread *t);
+void sim_hw_destroy(struct sim *sim, struct sim_thread *t, struct sim_object *o);
+
+/* ---- ids.c ---- */
+
+static inline bool sim_is_id(uint32_t word) {
+    return (word & HW_ID_IN_USE) != 0;
+}
+/* A primitive for the object whose word was `seen`; then t->obtained. */
+void sim_obtain(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint32_t seen, enum hw_op op,
+                uint32_t flit1, sim_then *then);
+/* The same for a condition that lives with this mutex; o->id is no ID of that kind afterwards if there is none. */
+void sim_obtain_condition(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint32_t mutex, sim_then *then);
+
+#endif

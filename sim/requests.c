@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Objects in requests: what libsubutai/engine/ni/mutex.c, cond.c and barrier.c do, in virtual time.
+ *
+ * Conditions have one thing to add. The hardware wakes whoever waits first; in the trace the signal may have been
+ * another thread's. A woken thread whose own signal has not happened does what a program does whose predicate does not
+ * hold, it waits again; and if somebody waits whose signal has happened, it passes the wake-up on first. A signal can
+ * also reach its NI before the wait that it ended in the trace, since lock order is free: then that wait is followed by
+ * another signal. Both are counted (n_passed_on).
+ */
+#include "model.h"
+
+enum { AGAIN_CYCLES = 1000, WOKEN_CYCLES = 100000 };
+
+/* Refused: for the ID that the object still has, or has it another one by now? */
+static bool is_stale(const struct sim_object *o, const struct hw_message *answer) {
+    return o->evicted || o->id == answer->primitive;
+}
+
+/* ---- mutexes ---- */
+
+static void lock_answered(struct sim *sim, struct sim_thread *t) {
+    struct hw_message answer = sim_answer_of(sim, t);
+    if (answer.op == HW_OP_GRANT) {
+        t->queued_lock = answer.argument == 1;
+        t->uncounted = false;
+        t->locked(sim, t);
+    } else if (answer.op == HW_OP_AGAIN) { /* the paper's EAGAIN, to a caller that tries again */
+        sim_run_for(sim, t, AGAIN_CYCLES, sim_hw_lock);
+    } else if (is_stale(t->mutex, &answer)) {
+        sim_obtain(sim, t, t->mutex, t->mutex->id, HW_OP_ALLOC_MUTEX, 0, sim_hw_lock);
+    } else { /* it has another ID by now */
+        sim_hw_lock(sim, t);
+    }
+}
+
+void sim_hw_lock(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->mutex;
+    if (m->id == 0) {
+        sim_obtain(sim, t, m, 0, HW_OP_ALLOC_MUTEX, 0, sim_hw_lock);
+        return;
+    }
+    if (m->id == SIM_ID_SOFTWARE) {
+        sim_sw_lock(sim, t);
+        return;
+    }
+    sim_post(sim, t, HW_OP_LOCK, m, m->id);
+    sim_wait(sim, t, SIM_WHY_OBJECT, lock_answered);
+}
+
+/* Nobody answers: the caller goes on when it has handed the request over. */
+void sim_hw_unlock(struct sim *sim, struct sim_thread *t) {
+    sim_released(sim, t, t->mutex);
+    sim_post(sim, t, HW_OP_UNLOCK, t->mutex, t->mutex->id);
+    if (t->unlocked == sim_return)
+        sim_return_after(sim, t, sim->hw.timing.handover_cycles);
+    else
+        sim_run_for(sim, t, sim->hw.timing.handover_cycles, t->unlocked);
+}
+
+/* ---- conditions ---- */
+
+static void wait_again(struct sim *sim, struct sim_thread *t);
+
+/* Is there somebody in the queue whose signal has happened? Of those with the thread's own number, or of any. */
+static bool somebody_is_due(const struct sim_object *c, uint64_t number) {
+    for (const struct sim_thread *w = c->queued.first; w != NULL; w = w->next)
+        if (number != 0 ? w->awaited == number : sim_has_happened(c, w->awaited))
+            return true;
+    return false;
+}
+
+/* It holds the mutex. Was it meant? */
+static void wait_granted(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *c = t->object;
+    bool over = sim_has_happened(c, t->awaited);
+    if (sim_is_id(c->id) && somebody_is_due(c, over ? t->awaited : 0)) {
+        sim->summary.n_passed_on++;
+        sim_post(sim, t, HW_OP_SIGNAL, c, c->id);
+    }
+    if (!over)
+        wait_again(sim, t);
+    else if (t->uncounted) /* recorded order: others are first */
+        sim_unlock(sim, t, t->mutex, wait_again);
+    else
+        sim_return(sim, t);
+}
+
+static void wait_locked(struct sim *sim, struct sim_thread *t) {
+    if (sim_has_happened(t->object, t->awaited))
+        sim_return(sim, t);
+    else
+        wait_granted(sim, t);
+}
+
+static void take_again(struct sim *sim, struct sim_thread *t) {
+    sim_lock(sim, t, t->mutex, wait_locked);
+}
+
+static void wait_again(struct sim *sim, struct sim_thread *t) {
+    t->uncounted = false;
+    if (t->mutex->owner == t)
+        sim_hw_cond_wait(sim, t);
+    else
+        take_again(sim, t);
+}
+
+static void wait_answered(struct sim *sim, struct sim_thread *t) {
+    struct hw_message answer = sim_answer_of(sim, t);
+    switch (answer.op) {
+    case HW_OP_GRANT:
+        wait_granted(sim, t);
+        break;
+    case HW_OP_WOKEN: /* for want of an element; not to ask again at once */
+        sim_run_for(sim, t, WOKEN_CYCLES, take_again);
+        break;
+    default: /* refused as stale, or the paper's EAGAIN: the mutex is still held */
+        if (answer.op == HW_OP_NACK && t->object->id == answer.primitive)
+            t->object->evicted = true;
+        t->uncounted = true;
+        sim_acquired(sim, t, t->mutex);
+        sim_run_for(sim, t, answer.op == HW_OP_AGAIN ? AGAIN_CYCLES : 0, sim_hw_cond_wait);
+    }
+}
+
+static bool is_bound(const struct sim *sim, const struct sim_object *c, uint32_t mutex) {
+    return sim_is_id(c->id) && !c->evicted && hw_id_is_bound_to(&sim->layout, c->id, mutex);
+}
+
+static void wait_post(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *c = t->object, *m = t->mutex;
+    if (!is_bound(sim, c, m->id)) { /* no element for it: this wait is software's */
+        sim_sw_cond_wait(sim, t);
+        return;
+    }
+    if (sim_has_happened(c, t->awaited) && !sim->config.recorded_order) { /* meanwhile */
+        sim_return(sim, t);
+        return;
+    }
+    t->uncounted = false;
+    sim_released(sim, t, m);
+    sim_post(sim, t, HW_OP_COND_WAIT, c, c->id);
+    sim_wait(sim, t, SIM_WHY_SIGNAL, wait_answered);
+}
+
+void sim_hw_cond_wait(struct sim *sim, struct sim_thread *t) {
+    if (is_bound(sim, t->object, t->mutex->id))
+        wait_post(sim, t);
+    else
+        sim_obtain_condition(sim, t, t->object, t->mutex->id, wait_post);
+}
+
+void sim_hw_signal(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *c = t->object;
+    bool signal = t->event.op == SBT_TRACE_COND_SIGNAL;
+    if (!sim_is_id(c->id)) {
+        sim_sw_signal(sim, t);
+        return;
+    }
+    sim_happened(sim, c, t->event.order);
+    sim_post(sim, t, signal ? HW_OP_SIGNAL : HW_OP_BROADCAST, c, c->id);
+    if (c->waiters.first != NULL) /* both have waiters */
+        sim_run_for(sim, t, sim->hw.timing.handover_cycles, sim_sw_signal);
+    else
+        sim_return_after(sim, t, sim->hw.timing.handover_cycles);
+}
+
+/* ---- barriers ---- */
+
+static void barrier_answered(struct sim *sim, struct sim_thread *t) {
+    struct hw_message answer = sim_answer_of(sim, t);
+    if (answer.op == HW_OP_RELEASE)
+        sim_return(sim, t);
+    else if (answer.op == HW_OP_AGAIN)
+        sim_run_for(sim, t, AGAIN_CYCLES, sim_hw_barrier);
+    else if (is_stale(t->object, &answer))
+        sim_obtain(sim, t, t->object, t->object->id, HW_OP_ALLOC_BARRIER, t->object->size, sim_hw_barrier);
+    else
+        sim_hw_barrier(sim, t);
+}
+
+void sim_hw_barrier(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *b = t->object;
+    if (b->id == 0 && (b->size > 65535 || (sim->hw.reserve && b->size - 1 > sim->hw.n_queue))) {
+        b->id = SIM_ID_SOFTWARE; /* there is no NI that it would fit into */
+        sim->summary.n_software_objects++;
+    }
+    if (b->id == 0) {
+        sim_obtain(sim, t, b, 0, HW_OP_ALLOC_BARRIER, b->size, sim_hw_barrier);
+        return;
+    }
+    if (b->id == SIM_ID_SOFTWARE) {
+        sim_sw_barrier(sim, t);
+        return;
+    }
+    sim_post(sim, t, HW_OP_BARRIER_WAIT, b, b->id);
+    sim_wait(sim, t, SIM_WHY_OBJECT, barrier_answered);
+}
+
+/* ---- the end of an object ---- */
+
+/* One that is refused because it is in use stays, and makes room when it is idle. */
+void sim_hw_destroy(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
+    if (!sim_is_id(o->id))
+        return;
+    struct sim_object **owner = &sim->tiles[hw_id_ni(&sim->layout, o->id)].owner[hw_id_index(&sim->layout, o->id)];
+    if (!o->evicted && *owner == o) {
+        *owner = NULL;
+        sim_post(sim, t, HW_OP_DEALLOC, NULL, o->id);
+    }
+    o->id = 0;
+    o->evicted = false;
+}

@@ -1,0 +1,134 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# subutai predict: what it refuses, what it prints, and that the same input gives the same output.
+. "$(dirname "$0")/lib.sh"
+: "${WRITE_TRACE:?}"
+
+# trace FILE: written from lines on stdin.
+trace() {
+    "$WRITE_TRACE" "$1" || { echo "Bail out! cannot write $1" && exit 99; }
+}
+{
+    echo "0 init object=0 type=3 size=4"
+    for t in 1 2 3; do echo "0 thread_create other=$t"; done
+    for t in 0 1 2 3; do
+        for _ in {1..20}; do
+            echo "$t mutex_lock object=1 work=$((1000 + t * 100))"
+            echo "$t mutex_unlock object=1 work=500"
+            echo "$t barrier_wait object=0 work=2000"
+        done
+    done
+    for t in 1 2 3; do echo "$t thread_end"; echo "0 thread_join other=$t"; done
+    echo "0 thread_end"
+} | trace four.sbt
+printf '%s\n' '0 thread_create other=1' '0 mutex_lock object=7' '0 thread_join other=1' \
+    '1 mutex_lock object=7 work=5000' '1 thread_end' '0 thread_end' | trace stuck.sbt
+printf '%s\n' '0 thread_create other=1' '1 mutex_lock object=0' '1 cond_wait object=1 other=0 order=3' '1 thread_end' \
+    '0 cond_signal object=1 order=1 work=100000' '0 thread_join other=1' | trace no-signal.sbt
+printf '%s\n' '0 barrier_wait object=0' | trace no-size.sbt
+trace empty.sbt </dev/null
+
+# ---- refusals ----
+refuses 'predict: no trace given' predict
+refuses "predict: unknown option '--engine' \(legal: --app, --cores" predict --engine direct four.sbt
+refuses "predict: no-such.sbt: at byte 0: .*No such file" predict no-such.sbt
+refuses "predict: empty.sbt: an empty trace" predict empty.sbt
+head -c 100 four.sbt >cut.sbt
+refuses 'predict: cut.sbt: ' predict cut.sbt
+printf 'GIF89a and so on, not a trace at all, whatever its name says' >other.sbt
+refuses 'predict: other.sbt: at byte 0: ' predict other.sbt
+refuses "predict: --sched: unknown value 'fifo' \(legal: rr, csa, oat\)" predict --sched rr,fifo four.sbt
+refuses "predict: --sched: unknown value '' \(legal: rr, csa, oat\)" predict --sched rr, four.sbt
+refuses "predict: --sched: 'rr' twice" predict --sched rr,csa,rr four.sbt
+refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai\)" predict --sync ni four.sbt
+refuses "predict: --order: unknown value 'any' \(legal: free, recorded\)" predict --order any four.sbt
+refuses 'predict: --cores 16: a mesh of 8x8 has 64 cores' predict --cores 16 --mesh 8x8 four.sbt
+refuses "predict: --cores: '0' is not a legal value \(legal: 1 to 1024\)" predict --cores 0 four.sbt
+refuses "predict: --cores: '1025' is not" predict --cores 1025 four.sbt
+refuses 'predict: --cores: 37 cores fit no mesh' predict --cores 37 four.sbt
+for mesh in 0x8 8x33 8 8x 4x4x4 8X8 ' 8x8'; do
+    refuses "predict: --mesh: '$mesh' is not a legal value \(legal: WxH, each 1 to 32\)" predict --mesh "$mesh" four.sbt
+done
+refuses "predict: --slot-ns: '0' is not a legal value \(legal: 1 to " predict --slot-ns 0 four.sbt
+refuses "predict: --control-elements: '257' is not" predict --control-elements 257 four.sbt
+refuses "predict: --queue-elements: '16001' is not" predict --queue-elements 16001 four.sbt
+refuses "predict: --data-load: '901' is not" predict --data-load 901 four.sbt
+refuses "predict: --app: copies: '0' is not a legal value \(legal: 1 to 1024\)" predict --app 'four.sbt*0'
+refuses "predict: --app: copies: 'x' is not" predict --app 'four.sbt*x'
+refuses "predict: --app: 'four.sbt,' names no file" predict --app four.sbt,
+refuses 'predict: more than 1024 applications' predict --app 'four.sbt*1024' four.sbt
+refuses "predict: --timeline: '/no/such/file.*': No such file" predict --timeline /no/such/file four.sbt
+
+# ---- failures of the simulation ----
+failed_with() {
+    is "$status" 3 && is "$out" "" && matches "$err" "$1"
+}
+subutai predict --sync subutai stuck.sbt
+check "nothing can advance: exit 3" failed_with '^subutai: predict: subutai, rr: 2 threads wait for what does not happen'
+check "who waits for a thread" matches "$err" 'thread 0 waits for thread 1, which has not ended'
+check "who waits for a mutex, and whose it is" matches "$err" 'thread 1 waits for mutex 7 held by thread 0'
+subutai predict --sync software stuck.sbt
+check "in software too" failed_with 'thread 1 waits for mutex 7 held by thread 0'
+subutai predict --sync software --timeline lines.csv --json stuck.sbt
+check "no output" failed_with 'software, rr: 2 threads'
+check "and no file half written" is "$(ls lines.csv* 2>/dev/null)" ""
+subutai predict no-signal.sbt
+check "who waits for a signal" failed_with 'thread 1 waits for signal 3 of condition 1, which has not happened'
+subutai predict no-size.sbt
+check "a barrier of unknown size: exit 3" failed_with 'barrier 0: the trace does not say for how many threads'
+size=$(stat -c %s four.sbt)
+for at in $((size / 4)) $((size / 2)) $((size * 3 / 4)); do
+    cp four.sbt bent.sbt
+    printf '\xff\xff\xff\xff' | dd of=bent.sbt bs=1 seek="$at" conv=notrunc status=none
+    subutai predict bent.sbt
+    check "damaged at byte $at: refused or failed in a line that names the file, or read" \
+        matches "$status $err" '^(0 |[23] subutai: predict: .*bent.sbt: )'
+done
+
+# ---- reports ----
+subutai predict four.sbt
+check "both machines, a line each" matches "$out" $'\n''software +rr .*'$'\n''subutai +rr '
+check "the first is the base" matches "$out" 'software +rr +[0-9.]+ [a-z]+ +1\.00 '
+subutai predict --sync subutai,software --sched rr,csa,oat --cores 16 --app 'four.sbt*3' --unfairness --json
+check "six combinations, subutai first" json '.[0].runs | map(.sync + .sched) ==
+    ["subutairr", "subutaicsa", "subutaioat", "softwarerr", "softwarecsa", "softwareoat"]'
+check "a chip of 4x4" json '.[0] | .cores == 16 and .width == 4 and .height == 4'
+check "three applications of four threads in each" json '.[0].runs | all(.applications | length == 3 and
+    all(.n_threads == 4 and (.threads | length == 4)))'
+check "each call is counted" json '.[0].runs | all(.n_calls == 3 * 4 * 60 and ([.calls[] | select(.call != "thread").n] | add) ==
+    .n_calls)'
+check "the work of the trace is done, no more and no less" json '.[0].runs | all(.work_ns ==
+    ([.applications[].threads[].work_ns] | add) and .work_ns == 3 * 20 * (4 * 2500 + 4000 + 600))'
+check "critical sections: octaves add up" json '.[0].runs | all(.applications | all(.sections |
+    .n == 80 and ([.octaves[].n] | add) == .n and ([.octaves[].sum_ns] | add) == .sum_ns and .sum_ns >= 80 * 500))'
+check "one at a time: each begins where another has ended" json '.[0].runs | map(select(.sched == "oat").applications) |
+    all(.[0].from_ns == 0 and .[1].from_ns == .[0].to_ns and .[2].from_ns == .[1].to_ns)'
+check "otherwise all at once" json '.[0].runs | map(select(.sched != "oat").applications[].from_ns) | all(. == 0)'
+check "unfairness" json '.[0].runs | all(.unfairness >= 1) and all(.applications | all(.alone_ns > 0))'
+check "the hardware is faster" json '.[0].runs | .[0].makespan_ns < .[3].makespan_ns'
+check "and its report is there" json '.[0].runs | .[0].hardware.packets > 0 and .[3].hardware == null'
+first=$out
+subutai predict --sync subutai,software --sched rr,csa,oat --cores 16 --app 'four.sbt*3' --unfairness --json
+check "the same again, bit by bit" is "$out" "$first"
+subutai predict --sync subutai --data-load 500 --seed 7 --timeline a.csv four.sbt --json
+first=$out
+subutai predict --sync subutai --data-load 500 --seed 7 --timeline b.csv four.sbt --json
+check "with data traffic, too" is "$out" "$first"
+check "time lines are the same" cmp -s a.csv b.csv
+subutai predict --sync subutai --data-load 500 --seed 8 four.sbt --json
+check "another seed is another run" test "$out" != "$first"
+check "the time line's heading" is "$(head -n 1 a.csv)" sync,sched,application,thread,core,state,from_ns,to_ns
+check "a thread's intervals follow each other" is "$(awk -F, 'NR > 1 { k = $1 $2 $3 "," $4
+    if (k in to && to[k] != $7) bad++
+    if ($8 <= $7) bad++
+    to[k] = $8 } END { print bad + 0, length(to) }' a.csv)" "0 4"
+subutai predict --calls --cores 1 --app four.sbt,four.sbt four.sbt
+check "more threads than cores" is "$status" 0
+check "the table of calls" matches "$out" 'subutai +rr +barrier wait +240 '
+subutai predict --order recorded --pinned --strict-paper --cores 1024 four.sbt
+check "1024 cores" matches "$out" '^1 application on 1024 cores, 32x32'
+subutai predict --control-elements 256 --queue-elements 16000 --sync subutai four.sbt
+check "the largest scratchpad" is "$status" 0
+subutai predict --progress four.sbt
+check "no progress for what is over at once" is "$err" ""
+finish

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Random programs that cannot dead-lock, on random chips, under every policy: each must end, with all its work and all
+ * its calls done, and the same again a second time. What must hold is checked by the simulator's callbacks: a mutex has
+ * one owner, a thread's states follow each other without gap or overlap, a core has one thread at a time.
+ */
+#include <string.h>
+
+#include "build.h"
+#include "hw_check.h"
+
+enum { MAX_THREADS = 40, MAX_MUTEXES = 30, MAX_CORES = 64 };
+
+static uint64_t seed;
+static uint32_t below(uint32_t n) {
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (uint32_t)(seed % n);
+}
+
+struct program {
+    struct build b;
+    uint32_t n_threads, n_mutexes;
+    uint64_t n_signals, work, n_calls;
+};
+
+enum { BARRIER = 1000, CONDITION = 1001, READY = 1002, RWLOCK = 1003, SEM = 1004, SPIN = 1005 };
+
+static uint64_t some_work(struct program *p) {
+    uint64_t work = below(4) == 0 ? below(20000) : below(300);
+    p->work += work;
+    return work;
+}
+
+static void put(struct program *p, uint32_t thread, enum sbt_trace_op op, uint32_t object) {
+    call(&p->b, thread, op, object, some_work(p));
+    p->n_calls++;
+}
+
+/* Locks nest upwards; sometimes the object is destroyed and used again under another number: not here. */
+static void some_calls(struct program *p, uint32_t thread) {
+    uint32_t first = below(p->n_mutexes), n = 1 + below(3);
+    switch (below(6)) {
+    case 0:
+        put(p, thread, below(2) ? SBT_TRACE_RWLOCK_RDLOCK : SBT_TRACE_RWLOCK_WRLOCK, RWLOCK);
+        put(p, thread, SBT_TRACE_RWLOCK_UNLOCK, RWLOCK);
+        break;
+    case 1:
+        put(p, thread, SBT_TRACE_SEM_WAIT, SEM);
+        put(p, thread, SBT_TRACE_SEM_POST, SEM);
+        break;
+    case 2:
+        put(p, thread, SBT_TRACE_SPIN_LOCK, SPIN);
+        put(p, thread, SBT_TRACE_SPIN_UNLOCK, SPIN);
+        break;
+    default:
+        for (uint32_t i = 0; i < n && first + i < p->n_mutexes; i++)
+            put(p, thread, below(5) ? SBT_TRACE_MUTEX_LOCK : SBT_TRACE_MUTEX_TRYLOCK, first + i);
+        for (uint32_t i = n; i-- > 0;)
+            if (first + i < p->n_mutexes)
+                put(p, thread, SBT_TRACE_MUTEX_UNLOCK, first + i);
+    }
+}
+
+/* One thread signals, the others wait: for a broadcast, or each for a signal of its own, in any order. */
+static void some_waits(struct program *p) {
+    uint32_t waker = below(p->n_threads), n = p->n_threads - 1, order[MAX_THREADS];
+    bool broadcast = below(2);
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    for (uint32_t i = n; i > 1; i--) {
+        uint32_t k = below(i), swap = order[k];
+        order[k] = order[i - 1];
+        order[i - 1] = swap;
+    }
+    for (uint32_t t = 0, i = 0; t < p->n_threads; t++) {
+        if (t == waker)
+            continue;
+        put(p, t, SBT_TRACE_MUTEX_LOCK, READY);
+        uint64_t work = some_work(p);
+        wait(&p->b, t, CONDITION, READY, p->n_signals + 1 + (broadcast ? 0 : order[i++]), work);
+        p->n_calls++;
+        put(p, t, SBT_TRACE_MUTEX_UNLOCK, READY);
+    }
+    for (uint32_t i = 0; i < (broadcast ? 1 : n); i++) {
+        bool locked = below(2);
+        if (locked)
+            put(p, waker, SBT_TRACE_MUTEX_LOCK, READY);
+        uint64_t work = some_work(p);
+        signal_(&p->b, waker, broadcast ? SBT_TRACE_COND_BROADCAST : SBT_TRACE_COND_SIGNAL, CONDITION, ++p->n_signals,
+                work);
+        p->n_calls++;
+        if (locked)
+            put(p, waker, SBT_TRACE_MUTEX_UNLOCK, READY);
+    }
+}
+
+static const struct sbt_trace *write_program(struct program *p) {
+    *p = (struct program){.n_threads = 1 + below(MAX_THREADS), .n_mutexes = 1 + below(MAX_MUTEXES)};
+    build_open(&p->b);
+    init(&p->b, 0, SBT_TRACE_BARRIER, BARRIER, p->n_threads);
+    init(&p->b, 0, SBT_TRACE_SEM, SEM, 1 + below(3));
+    create_all(&p->b, p->n_threads);
+    for (uint32_t phase = 1 + below(6); phase-- > 0;) {
+        for (uint32_t t = 0; t < p->n_threads; t++)
+            for (uint32_t n = below(12); n-- > 0;)
+                some_calls(p, t);
+        if (below(2) && p->n_threads > 1)
+            some_waits(p);
+        for (uint32_t t = 0; below(2) == 0 && t < p->n_threads; t++)
+            ;
+        if (below(2))
+            for (uint32_t t = 0; t < p->n_threads; t++)
+                put(p, t, SBT_TRACE_BARRIER_WAIT, BARRIER);
+    }
+    end_all(&p->b, p->n_threads);
+    return build_close(&p->b);
+}
+
+/* ---- what must hold ---- */
+
+struct watch {
+    uint64_t hash;
+    uint64_t thread_to[8][MAX_THREADS], core_to[MAX_CORES];
+    uint64_t n_intervals;
+};
+
+static void on_interval(void *context, const struct sim_interval *i) {
+    struct watch *w = context;
+    const uint64_t words[] = {i->application, i->thread, i->core, i->state, i->from_ns, i->to_ns};
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        w->hash = (w->hash ^ words[k]) * UINT64_C(0x100000001b3);
+    w->n_intervals++;
+    ck_assert_uint_lt(i->from_ns, i->to_ns);
+    ck_assert_uint_eq(i->from_ns, w->n_intervals == 1 || w->thread_to[i->application][i->thread] == 0
+                                      ? i->from_ns
+                                      : w->thread_to[i->application][i->thread]);
+    w->thread_to[i->application][i->thread] = i->to_ns;
+    if (i->state != SIM_WORK && i->state != SIM_CALL)
+        return;
+    ck_assert_uint_ge(i->from_ns, w->core_to[i->core]); /* nobody was on it after that */
+    w->core_to[i->core] = i->to_ns;
+}
+
+static uint64_t watched(struct sim_config *config, const struct sbt_trace *trace, uint32_t n, const struct program *p) {
+    static struct watch w;
+    memset(&w, 0, sizeof w);
+    config->context = &w;
+    config->on_interval = on_interval;
+    struct sim *sim = simulate(config, trace, n);
+    struct sim_summary s = sim_summary(sim);
+    ck_assert_uint_eq(s.work_ns, n * p->work);
+    ck_assert_uint_eq(s.n_calls, n * p->n_calls);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct sim_application *a = sim_application(sim, i);
+        uint64_t all = 0;
+        ck_assert_uint_eq(a->n_threads, p->n_threads);
+        for (uint32_t k = 0; k < p->n_threads; k++) {
+            struct sim_thread_result r = result_of(sim, i, k);
+            all = r.in_ns[SIM_WORK] + r.in_ns[SIM_CALL] + r.in_ns[SIM_WAIT] + r.in_ns[SIM_READY];
+            ck_assert_uint_le(r.to_ns - r.from_ns, all); /* and what it waited for its first turn */
+            ck_assert_uint_le(r.to_ns, a->to_ns);
+        }
+    }
+    w.hash ^= s.makespan_ns;
+    sim_free(sim);
+    return w.hash;
+}
+
+static void random_chip(struct sim_config *config) {
+    *config = sim_config_default();
+    config->width = 1 + below(8);
+    config->height = 1 + below(8);
+    config->sched.slot_ns = below(2) ? 1000000 : 2000 + below(20000);
+    config->sched.frame_ns = below(3) ? 100 * config->sched.slot_ns : 0;
+    config->sched.cap_ns = config->sched.frame_ns / (1 + below(4));
+    config->migrate = below(2);
+    config->n_control = below(2) ? 4 : 1 + below(4);
+    config->n_queue = below(2) ? 122 : 1 + below(16);
+    config->evict = below(4) != 0;
+    config->strict_paper = below(6) == 0;
+    config->load_permille = below(3) ? 0 : below(900);
+    config->costs.switch_ns = below(2) * 1000;
+    config->costs.patience_ns = below(3) * 700;
+}
+
+static void many(uint64_t first, uint64_t n) {
+    for (uint64_t round = first; round < first + n; round++) {
+        struct program p;
+        struct sim_config config;
+        seed = (round + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+        const struct sbt_trace *trace = write_program(&p);
+        random_chip(&config);
+        uint32_t n_apps = 1 + below(3);
+        for (int sync = 0; sync < SIM_N_SYNCS; sync++)
+            for (int policy = 0; policy < CSA_N_POLICIES; policy++) {
+                config.sync = (enum sim_sync)sync;
+                config.sched.policy = (enum csa_policy)policy;
+                uint64_t one = watched(&config, trace, n_apps, &p);
+                ck_assert_msg(one == watched(&config, trace, n_apps, &p), "round %ju, %s, %s: two results",
+                              (uintmax_t)round, sim_sync_name(config.sync), csa_policy_name(config.sched.policy));
+            }
+        sbt_trace_close((struct sbt_trace *)trace);
+    }
+}
+
+START_TEST(random_programs_end) {
+    const char *only = getenv("SIM_RANDOM"); /* one round, as a failure names it */
+    if (only == NULL)
+        many((uint64_t)_i * 15, 15);
+    else if (_i == 0)
+        many(strtoull(only, NULL, 10), 1);
+}
+END_TEST
+
+static void tests(Suite *suite) {
+    TCase *random = tcase_create("random");
+    tcase_set_timeout(random, 400);
+    tcase_add_loop_test(random, random_programs_end, 0, 4);
+    suite_add_tcase(suite, random);
+}
+
+int main(void) {
+    void (*const all[])(Suite *) = {tests, NULL};
+    return run_suite("random", all);
+}

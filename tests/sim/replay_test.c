@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a replay keeps and what the chip decides; on both machines where it is the same. */
+#include <malloc.h>
+
+#include "build.h"
+#include "hw_check.h"
+
+#define MS UINT64_C(1000000)
+
+static struct sim_config config_of(enum sim_sync sync) {
+    struct sim_config config = sim_config_default();
+    config.sync = sync;
+    return config;
+}
+
+START_TEST(work_takes_its_time) {
+    struct build b;
+    build_open(&b);
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 1000);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 2000);
+    end(&b, 0, 3000);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        struct sim_thread_result r = result_of(sim, 0, 0);
+        ck_assert_uint_eq(r.in_ns[SIM_WORK], 6000);
+        ck_assert_uint_eq(r.in_ns[SIM_READY], 0);
+        ck_assert_uint_eq(r.to_ns, 6000 + r.sync_ns);
+        ck_assert_uint_eq(sim_summary(sim).makespan_ns, r.to_ns);
+        ck_assert_uint_eq(r.n_calls, 2);
+        ck_assert_uint_eq(r.n_sections, 1);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+/* docs/hardware.md: at its own NI the lock of a free mutex takes 69 ns, in the far corner 192, and an unlock 60. */
+START_TEST(the_hardwares_latencies) {
+    for (uint32_t far = 0; far < 2; far++) {
+        struct build b;
+        build_open(&b);
+        for (uint32_t i = 0; i < (far ? 64u : 1u); i++) { /* the NI of an object is the one whose turn it is */
+            call(&b, 0, SBT_TRACE_MUTEX_LOCK, i, 0);
+            call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, i, 0);
+        }
+        for (int i = 0; i < 200; i++) {
+            call(&b, 0, SBT_TRACE_MUTEX_LOCK, far ? 63 : 0, 1000);
+            call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, far ? 63 : 0, 1000);
+        }
+        end(&b, 0, 0);
+        struct sim_config config = config_of(SIM_SUBUTAI);
+        struct sim *sim = simulate(&config, build_close(&b), 1);
+        ck_assert_uint_eq(sim_call(sim, SIM_LOCK_EMPTY).median_ns, far ? 192 : 68); /* 69 in steps of 2 */
+        ck_assert_uint_eq(sim_call(sim, SIM_UNLOCK).median_ns, 60);
+        struct sim_thread_result r = result_of(sim, 0, 0);
+        if (!far) /* exactly: all locks but the first take 69 */
+            ck_assert_uint_eq(sim_call(sim, SIM_LOCK_EMPTY).max_ns + 200 * 69 + 201 * 60, r.sync_ns);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+START_TEST(creation_and_join_bind) {
+    struct build b;
+    build_open(&b);
+    create(&b, 0, 1, 5 * MS);
+    create(&b, 1, 2, MS);
+    end(&b, 1, MS);
+    end(&b, 2, 30 * MS);
+    join(&b, 0, 1, 0);
+    join(&b, 0, 2, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        ck_assert_uint_eq(result_of(sim, 0, 1).from_ns, 5 * MS);
+        ck_assert_uint_eq(result_of(sim, 0, 2).from_ns, 6 * MS);
+        ck_assert_uint_eq(result_of(sim, 0, 1).to_ns, 7 * MS);
+        ck_assert_uint_eq(result_of(sim, 0, 0).to_ns, 36 * MS);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+static uint32_t grants[64], n_grants;
+static bool note_grant(void *context, uint32_t application, uint32_t mutex, uint32_t thread) {
+    (void)context;
+    (void)application;
+    if (mutex == 0 && n_grants < 64)
+        grants[n_grants++] = thread;
+    return true;
+}
+
+/* Recorded: 3, 2, 1. In virtual time 1 is there first. */
+static const struct sbt_trace *three_lockers(void) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 4);
+    for (uint32_t i = 1; i < 4; i++) {
+        lock_nth(&b, i, 0, 4 - i, i * MS);
+        call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 10);
+    }
+    end_all(&b, 4);
+    return build_close(&b);
+}
+
+START_TEST(lock_order_is_free_or_as_recorded) {
+    const struct sbt_trace *trace = three_lockers();
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++)
+        for (int recorded = 0; recorded < 2; recorded++) {
+            struct sim_config config = config_of((enum sim_sync)sync);
+            config.recorded_order = recorded;
+            config.on_grant = note_grant;
+            n_grants = 0;
+            struct sim *sim = simulate(&config, trace, 1);
+            ck_assert_uint_eq(n_grants, 3);
+            for (uint32_t i = 0; i < 3; i++)
+                ck_assert_uint_eq(grants[i], recorded ? 3 - i : i + 1);
+            ck_assert_uint_ge(result_of(sim, 0, 1).to_ns, recorded ? 3 * MS : MS);
+            ck_assert_uint_lt(result_of(sim, 0, 1).to_ns, recorded ? 4 * MS : 2 * MS);
+            sim_free(sim);
+        }
+}
+END_TEST
+
+START_TEST(a_mutex_excludes) {
+    enum { N = 32, ROUNDS = 20, HELD = 5000 };
+    struct build b;
+    build_open(&b);
+    create_all(&b, N);
+    for (uint32_t i = 0; i < N; i++)
+        for (int k = 0; k < ROUNDS; k++) {
+            call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, i * 13 % 7 * 100);
+            call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, HELD);
+        }
+    end_all(&b, N);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        const struct sim_application *a = sim_application(sim, 0);
+        ck_assert_uint_eq(a->sections.n, N * ROUNDS);
+        ck_assert_uint_ge(a->sections.sum_ns, UINT64_C(1) * N * ROUNDS * HELD);
+        ck_assert_uint_le(a->sections.sum_ns, a->to_ns); /* never two at a time */
+        ck_assert_uint_eq(sim_section_ns(sim, 0, 0), a->sections.sum_ns);
+        ck_assert_uint_gt(sim_call(sim, SIM_LOCK_QUEUED).n, N * ROUNDS / 2);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+/* The waiter comes first, or the signal does. */
+START_TEST(a_wait_ends_when_its_signal_has_happened) {
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++)
+        for (int early = 0; early < 2; early++)
+            for (int broadcast = 0; broadcast < 2; broadcast++) {
+                struct build b;
+                build_open(&b);
+                create_all(&b, 2);
+                call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, early ? 9 * MS : 0);
+                wait(&b, 1, 1, 0, 1, 10);
+                call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 10);
+                call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 5 * MS);
+                signal_(&b, 0, broadcast ? SBT_TRACE_COND_BROADCAST : SBT_TRACE_COND_SIGNAL, 1, 1, MS);
+                call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, MS);
+                end_all(&b, 2);
+                struct sim_config config = config_of((enum sim_sync)sync);
+                struct sim *sim = simulate(&config, build_close(&b), 1);
+                ck_assert_uint_ge(result_of(sim, 0, 1).to_ns, early ? 9 * MS : 7 * MS); /* and the mutex is free */
+                ck_assert_uint_lt(result_of(sim, 0, 1).to_ns, early ? 10 * MS : 8 * MS);
+                ck_assert_uint_eq(sim_call(sim, SIM_COND_SKIPPED).n, early);
+                ck_assert_uint_eq(sim_call(sim, SIM_COND_WAIT).n, !early);
+                sim_free(sim);
+            }
+}
+END_TEST
+
+/* Three wait, and the signals come for the last first: the hardware wakes the first, who was not meant. */
+START_TEST(a_wake_up_for_another_is_passed_on) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 4);
+    for (uint32_t i = 1; i < 4; i++) {
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, i * 10000);
+        wait(&b, i, 1, 0, 4 - i, 0);
+        call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    }
+    for (uint64_t k = 1; k < 4; k++)
+        signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, k, MS);
+    end_all(&b, 4);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        for (uint32_t i = 1; i < 4; i++) {
+            ck_assert_uint_ge(result_of(sim, 0, i).to_ns, (4 - i) * MS);
+            ck_assert_uint_lt(result_of(sim, 0, i).to_ns, (5 - i) * MS);
+        }
+        if (sync == SIM_SUBUTAI)
+            ck_assert_uint_ge(sim_summary(sim).n_passed_on, 2);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+/* Recorded in the order 2, 1; executed in the order 1, 2: a window of signals, not a counter. */
+START_TEST(signals_out_of_their_recorded_order) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 4);
+    call(&b, 3, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    wait(&b, 3, 1, 0, 300, 0);
+    call(&b, 3, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    for (uint64_t k = 151; k <= 300; k++)
+        signal_(&b, 1, SBT_TRACE_COND_BROADCAST, 1, k, 10000);
+    for (uint64_t k = 1; k <= 150; k++)
+        signal_(&b, 2, SBT_TRACE_COND_BROADCAST, 1, k, 100000);
+    end_all(&b, 4);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        uint64_t at = result_of(sim, 0, 3).to_ns;
+        ck_assert_uint_ge(at, 150 * 10000);
+        ck_assert_uint_lt(at, sync == SIM_SOFTWARE ? 8 * MS : 2 * MS);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+START_TEST(a_timed_out_wait_lasts_as_long_as_it_did) {
+    struct build b;
+    build_open(&b);
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    build_event(&b, 0,
+                (struct sbt_trace_event){.op = SBT_TRACE_COND_WAIT,
+                                         .type = SBT_TRACE_COND,
+                                         .object = 1,
+                                         .other = 0,
+                                         .result = ETIMEDOUT,
+                                         .took_ns = 7 * MS});
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    build_event(&b, 0,
+                (struct sbt_trace_event){.op = SBT_TRACE_SEM_WAIT,
+                                         .type = SBT_TRACE_SEM,
+                                         .object = 2,
+                                         .other = SBT_TRACE_NONE,
+                                         .result = ETIMEDOUT,
+                                         .took_ns = 3 * MS});
+    build_event(&b, 0,
+                (struct sbt_trace_event){.op = SBT_TRACE_MUTEX_TRYLOCK,
+                                         .type = SBT_TRACE_MUTEX,
+                                         .object = 0,
+                                         .other = SBT_TRACE_NONE,
+                                         .result = EBUSY});
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        ck_assert_uint_ge(result_of(sim, 0, 0).to_ns, 10 * MS);
+        ck_assert_uint_lt(result_of(sim, 0, 0).to_ns, 11 * MS);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+START_TEST(a_barrier_opens_for_all_when_the_last_has_come) {
+    enum { N = 16, ROUNDS = 10 };
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, N);
+    create_all(&b, N);
+    for (uint32_t i = 0; i < N; i++)
+        for (uint32_t k = 0; k < ROUNDS; k++)
+            call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, (i + k) % N == 0 ? MS : 100);
+    end_all(&b, N);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        for (uint32_t i = 0; i < N; i++)
+            ck_assert_uint_ge(result_of(sim, 0, i).to_ns, ROUNDS * MS);
+        ck_assert_uint_eq(sim_call(sim, SIM_BARRIER).n, N * ROUNDS);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+START_TEST(a_recursive_mutex_is_one_section) {
+    struct build b;
+    build_open(&b);
+    for (int i = 0; i < 3; i++)
+        call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 1000);
+    for (int i = 0; i < 3; i++)
+        call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 1000);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        ck_assert_uint_eq(sim_application(sim, 0)->sections.n, 1);
+        ck_assert_uint_ge(sim_application(sim, 0)->sections.sum_ns, 5000);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+START_TEST(readers_share_and_writers_do_not) {
+    enum { N = 8 };
+    for (int writers = 0; writers < 2; writers++) {
+        struct build b;
+        build_open(&b);
+        create_all(&b, N);
+        for (uint32_t i = 0; i < N; i++) {
+            call(&b, i, writers ? SBT_TRACE_RWLOCK_WRLOCK : SBT_TRACE_RWLOCK_RDLOCK, 0, 0);
+            call(&b, i, SBT_TRACE_RWLOCK_UNLOCK, 0, MS);
+        }
+        end_all(&b, N);
+        const struct sbt_trace *trace = build_close(&b);
+        for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+            struct sim_config config = config_of((enum sim_sync)sync);
+            struct sim *sim = simulate(&config, trace, 1);
+            uint64_t all = sim_summary(sim).makespan_ns;
+            ck_assert_uint_ge(all, writers ? N * MS : MS);
+            ck_assert_uint_lt(all, writers ? (N + 1) * MS : 2 * MS);
+            sim_free(sim);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_semaphore_counts) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 2);
+    create_all(&b, 5);
+    for (uint32_t i = 1; i < 5; i++)
+        call(&b, i, SBT_TRACE_SEM_WAIT, 0, i * 10000);
+    call(&b, 0, SBT_TRACE_SEM_POST, 0, 3 * MS);
+    call(&b, 0, SBT_TRACE_SEM_POST, 0, 3 * MS);
+    end_all(&b, 5);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        for (uint32_t i = 1; i < 5; i++) {
+            ck_assert_uint_ge(result_of(sim, 0, i).to_ns, i < 3 ? 0 : (i - 2) * 3 * MS);
+            ck_assert_uint_lt(result_of(sim, 0, i).to_ns, i < 3 ? MS : (i - 2) * 3 * MS + MS);
+        }
+        sim_free(sim);
+    }
+}
+END_TEST
+
+/* Two spin on one core; the owner is on it, too: it takes slots until it can release. */
+START_TEST(spinning_uses_the_core) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        call(&b, i, SBT_TRACE_SPIN_LOCK, 0, 0);
+        call(&b, i, SBT_TRACE_SPIN_UNLOCK, 0, 3 * MS);
+    }
+    end_all(&b, 3);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        config.width = config.height = 1;
+        struct sim *sim = simulate(&config, trace, 1);
+        ck_assert_uint_ge(sim_summary(sim).makespan_ns, 3 * 3 * MS + 3 * MS);
+        sim_free(sim);
+        config.width = config.height = 2;
+        sim = simulate(&config, trace, 1);
+        ck_assert_uint_lt(sim_summary(sim).makespan_ns, 10 * MS);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+/* Objects that come and go, too: what is in use at the end of a run twenty times as long. */
+static size_t memory_of(int n_rounds, enum sim_sync sync) {
+    enum { N = 8 };
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, N);
+    create_all(&b, N);
+    for (int k = 0; k < n_rounds; k++)
+        for (uint32_t i = 0; i < N; i++) {
+            uint32_t own = 1 + (uint32_t)k * N + i;
+            call(&b, i, SBT_TRACE_MUTEX_LOCK, own, 300);
+            call(&b, i, SBT_TRACE_MUTEX_UNLOCK, own, 100);
+            destroy(&b, i, SBT_TRACE_MUTEX, own);
+            call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 200);
+        }
+    end_all(&b, N);
+    struct sim_config config = config_of(sync);
+    const struct sbt_trace *trace = build_close(&b);
+    size_t before = mallinfo2().uordblks;
+    struct sim *sim = simulate(&config, trace, 1);
+    size_t used = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+    ck_assert_uint_eq(sim_summary(sim).n_calls, (uint64_t)n_rounds * N * 3);
+    sim_free(sim);
+    return used;
+}
+
+START_TEST(memory_does_not_grow_with_the_trace) {
+    mallopt(M_MMAP_THRESHOLD, 1 << 30); /* so that all of it is counted in one place */
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        size_t one = memory_of(500, (enum sim_sync)sync), twenty = memory_of(10000, (enum sim_sync)sync);
+        ck_assert_uint_le(twenty, one + 65536); /* 8 bytes for 256 objects, and nothing for an event */
+    }
+}
+END_TEST
+
+static void tests(Suite *suite) {
+    ADD_TEST(suite, work_takes_its_time);
+    ADD_TEST(suite, the_hardwares_latencies);
+    ADD_TEST(suite, creation_and_join_bind);
+    ADD_TEST(suite, lock_order_is_free_or_as_recorded);
+    ADD_TEST(suite, a_mutex_excludes);
+    ADD_TEST(suite, a_wait_ends_when_its_signal_has_happened);
+    ADD_TEST(suite, a_wake_up_for_another_is_passed_on);
+    ADD_TEST(suite, signals_out_of_their_recorded_order);
+    ADD_TEST(suite, a_timed_out_wait_lasts_as_long_as_it_did);
+    ADD_TEST(suite, a_barrier_opens_for_all_when_the_last_has_come);
+    ADD_TEST(suite, a_recursive_mutex_is_one_section);
+    ADD_TEST(suite, readers_share_and_writers_do_not);
+    ADD_TEST(suite, a_semaphore_counts);
+    ADD_TEST(suite, spinning_uses_the_core);
+    ADD_TEST(suite, memory_does_not_grow_with_the_trace);
+}
+
+int main(void) {
+    void (*const all[])(Suite *) = {tests, NULL};
+    return run_suite("replay", all);
+}

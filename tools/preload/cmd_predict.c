@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `subutai predict`: what would a chip with these cores make of recorded programs? Reads the command line and opens the
+ * traces; everything that can be refused is refused before the first simulation.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "predict.h"
+
+enum {
+    PREDICT_APP,
+    PREDICT_CORES,
+    PREDICT_MESH,
+    PREDICT_SYNC,
+    PREDICT_SCHED,
+    PREDICT_SLOT,
+    PREDICT_ORDER,
+    PREDICT_PINNED,
+    PREDICT_CONTROL,
+    PREDICT_QUEUE,
+    PREDICT_STRICT,
+    PREDICT_LOAD,
+    PREDICT_SEED,
+    PREDICT_CALLS,
+    PREDICT_UNFAIRNESS,
+    PREDICT_TIMELINE,
+    PREDICT_JSON,
+    PREDICT_PROGRESS
+};
+static const struct own_option predict_options[] = {
+    [PREDICT_APP] = {0, "app", "LIST", "more applications: FILE or FILE*N, N copies of it, separated by commas"},
+    [PREDICT_CORES] = {0, "cores", "N", "cores of the chip, 1 to 1024 (default: the mesh's, or 64)"},
+    [PREDICT_MESH] = {0, "mesh", "WxH", "the network between them (default: as square as N allows)"},
+    [PREDICT_SYNC] = {0, "sync", "LIST", "software, subutai: who synchronizes (default both)"},
+    [PREDICT_SCHED] = {0, "sched", "LIST",
+                       "rr, csa, oat: round robin, critical section-aware, one application at a "
+                       "time (default rr)"},
+    [PREDICT_SLOT] = {0, "slot-ns", "NS", "time slot of a core's scheduler (default 1000000)"},
+    [PREDICT_ORDER] = {0, "order", "ORDER",
+                       "free: a mutex goes to whoever asks first; recorded: in the trace's order "
+                       "(default free)"},
+    [PREDICT_PINNED] = {0, "pinned", NULL, "threads stay on the core where they began"},
+    [PREDICT_CONTROL] = {0, "control-elements", "N", "of each scratchpad (default 4)"},
+    [PREDICT_QUEUE] = {0, "queue-elements", "N", "of each scratchpad (default 122)"},
+    [PREDICT_STRICT] = {0, "strict-paper", NULL, "the paper's choices where the hardware is full, as in the engine ni"},
+    [PREDICT_LOAD] = {0, "data-load", "N", "other traffic on the network, in thousandths of its cycles (default 0)"},
+    [PREDICT_SEED] = {0, "seed", "N", "of that traffic (default 1)"},
+    [PREDICT_CALLS] = {0, "calls", NULL, "also a table of calls: how many, mean, median, 99th percentile"},
+    [PREDICT_UNFAIRNESS] = {0, "unfairness", NULL, "also simulate each application alone, for Eq. 1 of the paper"},
+    [PREDICT_TIMELINE] = {0, "timeline", "FILE", "what each thread did when, as CSV"},
+    [PREDICT_JSON] = {0, "json", NULL, "print one JSON object"},
+    [PREDICT_PROGRESS] = {0, "progress", NULL, "a progress line on stderr each second, also if that is no terminal"},
+    {0, NULL, NULL, NULL},
+};
+
+/* ---- applications ---- */
+
+static size_t open_file(struct predict *p, const char *path) {
+    struct sbt_trace_error error = {0};
+    for (size_t i = 0; i < p->n_files; i++)
+        if (strcmp(p->files[i].path, path) == 0)
+            return i;
+    struct predict_file *files = cmd_allocate(p->n_files + 1, sizeof *files);
+    if (p->n_files > 0)
+        memcpy(files, p->files, p->n_files * sizeof *files);
+    free(p->files);
+    p->files = files;
+    struct predict_file *file = &files[p->n_files];
+    *file = (struct predict_file){.path = path, .trace = sbt_trace_open(path, &error)};
+    if (file->trace == NULL)
+        cmd_refuse("predict: %s: at byte %ju: %s", path, (uintmax_t)error.offset, error.reason);
+    const struct sbt_trace_info *info = sbt_trace_info(file->trace);
+    if (info->n_events == 0)
+        cmd_refuse("predict: %s: an empty trace", path);
+    if (!info->whole)
+        cmd_warn("predict: %s: the recorded program did not end; its trace is used as far as it goes", path);
+    if (info->whole && info->n_lost > 0)
+        cmd_warn("predict: %s: the recorder has lost %ju events", path, (uintmax_t)info->n_lost);
+    return p->n_files++;
+}
+
+static void add_application(struct predict *p, const char *path, uint64_t n) {
+    size_t file = open_file(p, path);
+    if (p->n_applications + n > SIM_MAX_APPLICATIONS)
+        cmd_refuse("predict: more than %d applications", SIM_MAX_APPLICATIONS);
+    while (n-- > 0)
+        p->application[p->n_applications++] = file;
+}
+
+static void add_list(const struct args *args, struct predict *p, const char *text) {
+    char *rest = cmd_format("%s", text), *item; /* stays: the names are in it */
+    while ((item = strsep(&rest, ",")) != NULL) {
+        char *star = strrchr(item, '*');
+        uint64_t n = 1;
+        if (star != NULL) {
+            *star = '\0';
+            n = args_uint(args, "--app: copies", star + 1, 1, SIM_MAX_APPLICATIONS);
+        }
+        if (item[0] == '\0')
+            cmd_refuse("predict: --app: '%s' names no file (legal: FILE or FILE*N, separated by commas)", text);
+        add_application(p, item, n);
+    }
+}
+
+/* ---- the chip ---- */
+
+static void read_mesh(struct predict *p) {
+    unsigned width, height;
+    int end = 0;
+    if (sscanf(p->mesh, "%2ux%2u%n", &width, &height, &end) != 2 || p->mesh[end] != '\0' ||
+        strspn(p->mesh, "0123456789x") != strlen(p->mesh) || width < 1 || width > 32 || height < 1 || height > 32)
+        cmd_refuse("predict: --mesh: '%s' is not a legal value (legal: WxH, each 1 to 32)", p->mesh);
+    p->config.width = width;
+    p->config.height = height;
+}
+
+static void choose_mesh(struct predict *p, uint32_t n_cores) {
+    uint32_t width = 0;
+    for (uint32_t w = 1; w <= 32; w++) /* the smallest width that is not less than the height */
+        if (n_cores % w == 0 && n_cores / w <= 32 && n_cores / w <= w && width == 0)
+            width = w;
+    if (width == 0)
+        cmd_refuse("predict: --cores: %u cores fit no mesh of at most 32x32 (say which with --mesh and no --cores)",
+                   n_cores);
+    p->config.width = width;
+    p->config.height = n_cores / width;
+}
+
+static void read_chip(const struct args *args, struct predict *p) {
+    uint64_t n = p->cores != NULL ? args_uint(args, "--cores", p->cores, 1, SIM_MAX_CORES) : 64;
+    if (p->mesh == NULL) {
+        choose_mesh(p, (uint32_t)n);
+        return;
+    }
+    read_mesh(p);
+    uint32_t n_tiles = p->config.width * p->config.height;
+    if (p->cores != NULL && n != n_tiles)
+        cmd_refuse("predict: --cores %ju: a mesh of %ux%u has %u cores", (uintmax_t)n, p->config.width,
+                   p->config.height, n_tiles);
+}
+
+/* The number of `word` among `names`, refused if there is none. */
+static unsigned number_of(const char *option, const char *word, const char *const *names, unsigned n) {
+    char legal[64] = "";
+    for (unsigned i = 0; i < n; i++) {
+        if (strcmp(word, names[i]) == 0)
+            return i;
+        snprintf(legal + strlen(legal), sizeof legal - strlen(legal), "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    cmd_refuse("predict: %s: unknown value '%s' (legal: %s)", option, word, legal);
+}
+
+static unsigned read_names(const char *option, const char *text, const char *const *names, unsigned n, unsigned *list) {
+    char *copy = cmd_format("%s", text), *rest = copy, *word;
+    unsigned count = 0, seen = 0;
+    while ((word = strsep(&rest, ",")) != NULL) {
+        unsigned i = number_of(option, word, names, n);
+        if (seen >> i & 1)
+            cmd_refuse("predict: %s: '%s' twice", option, word);
+        seen |= 1u << i;
+        list[count++] = i;
+    }
+    free(copy);
+    return count;
+}
+
+static void read_runs(struct predict *p) {
+    static const char *const syncs[] = {"software", "subutai"}, *const scheds[] = {"rr", "csa", "oat"};
+    unsigned sync[SIM_N_SYNCS], sched[CSA_N_POLICIES];
+    unsigned n_syncs = read_names("--sync", p->sync, syncs, SIM_N_SYNCS, sync);
+    unsigned n_scheds = read_names("--sched", p->sched, scheds, CSA_N_POLICIES, sched);
+    for (unsigned i = 0; i < n_syncs; i++)
+        for (unsigned k = 0; k < n_scheds; k++)
+            p->runs[p->n_runs++] =
+                (struct predict_run){.sync = (enum sim_sync)sync[i], .sched = (enum csa_policy)sched[k]};
+}
+
+/* ---- options ---- */
+
+static void read_option(const struct args *args, struct predict *p, int option) {
+    static const char *const orders[] = {"free", "recorded"};
+    switch (option) {
+    case ARGS_OPERAND:
+        add_application(p, args->value, 1);
+        break;
+    case PREDICT_APP:
+        add_list(args, p, args->value);
+        break;
+    case PREDICT_CORES:
+        p->cores = args->value;
+        break;
+    case PREDICT_MESH:
+        p->mesh = args->value;
+        break;
+    case PREDICT_SYNC:
+        p->sync = args->value;
+        break;
+    case PREDICT_SCHED:
+        p->sched = args->value;
+        break;
+    case PREDICT_SLOT:
+        p->config.sched.slot_ns = args_uint(args, "--slot-ns", args->value, 1, UINT64_C(1000000000000));
+        /* The cap keeps its proportion to the slot. */
+        p->config.sched.frame_ns = 100 * p->config.sched.slot_ns;
+        p->config.sched.cap_ns = 50 * p->config.sched.slot_ns;
+        break;
+    case PREDICT_ORDER:
+        p->config.recorded_order = number_of("--order", args->value, orders, 2) == 1;
+        break;
+    case PREDICT_PINNED:
+        p->config.migrate = false;
+        break;
+    case PREDICT_CONTROL:
+        p->config.n_control = (uint32_t)args_uint(args, "--control-elements", args->value, 1, 256);
+        break;
+    case PREDICT_QUEUE:
+        p->config.n_queue = (uint32_t)args_uint(args, "--queue-elements", args->value, 1, 16000);
+        break;
+    case PREDICT_STRICT:
+        p->config.strict_paper = true;
+        break;
+    case PREDICT_LOAD:
+        p->config.load_permille = (uint32_t)args_uint(args, "--data-load", args->value, 0, 900);
+        break;
+    case PREDICT_SEED:
+        p->config.seed = args_uint(args, "--seed", args->value, 0, UINT64_MAX);
+        break;
+    case PREDICT_CALLS:
+        p->calls = true;
+        break;
+    case PREDICT_UNFAIRNESS:
+        p->unfairness = true;
+        break;
+    case PREDICT_TIMELINE:
+        p->timeline = args->value;
+        break;
+    case PREDICT_JSON:
+        p->json = true;
+        break;
+    case PREDICT_PROGRESS:
+        p->progress = true;
+        break;
+    }
+}
+
+static int predict_main(const struct command *self, int argc, char **argv) {
+    static struct predict p = {.sync = "software,subutai", .sched = "rr"};
+    struct args args = {.command = self, .argc = argc, .argv = argv};
+    p.config = sim_config_default();
+    p.application = cmd_allocate(SIM_MAX_APPLICATIONS, sizeof *p.application);
+    for (int option; (option = args_next(&args)) != ARGS_END;)
+        read_option(&args, &p, option);
+    read_chip(&args, &p);
+    read_runs(&p);
+    if (p.n_applications == 0)
+        cmd_refuse("predict: no trace given (legal: files written by subutai record)");
+    predict_simulate(&p);
+    if (p.json)
+        predict_print_json(&p, stdout);
+    else
+        predict_print(&p, stdout);
+    return CMD_OK;
+}
+
+const struct command command_predict = {
+    .name = "predict",
+    .synopsis = "[options] FILE...",
+    .summary = "what a chip with other cores, or with the paper's hardware, would make of recorded programs",
+    .details =
+        "Each FILE is a trace, as subutai record writes them, and one application of the chip's. All combinations of\n"
+        "--sync and --sched are simulated; the speed-up is the first one's time by each one's. Times are the chip's.\n"
+        "Exit status 0, 2 if nothing was simulated, 3 if a simulation failed: nothing can advance any more (then it\n"
+        "says which threads wait for what), a damaged trace, a lack of memory.\n",
+    .options = predict_options,
+    .main = predict_main,
+};

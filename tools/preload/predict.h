@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What `subutai predict` simulates and what came of it: between reading the command line and the report. */
+#ifndef CMD_PREDICT_H
+#define CMD_PREDICT_H
+
+#include "command.h"
+#include "sim.h"
+
+enum { PREDICT_FAILED = 3 }; /* exit status: the simulation */
+
+struct predict_file {
+    const char *path;
+    const struct sbt_trace *trace;
+    double *alone_ns; /* by combination; NULL: not asked for */
+};
+
+/* One of --sync with one of --sched, and its simulation after it has been run. */
+struct predict_run {
+    enum sim_sync sync;
+    enum csa_policy sched;
+    struct sim *sim;
+};
+
+struct predict {
+    const char *cores, *mesh, *sync, *sched, *timeline;
+    struct sim_config config;
+    struct predict_file *files;
+    size_t n_files, n_applications;
+    size_t *application; /* each one's file */
+    struct predict_run runs[SIM_N_SYNCS * CSA_N_POLICIES];
+    size_t n_runs;
+    bool json, calls, unfairness, progress;
+};
+
+/* predict_run.c: all of them, one after another. Does not return if one fails. */
+void predict_simulate(struct predict *p);
+
+/* predict_report.c */
+void predict_print(const struct predict *p, FILE *out);
+void predict_print_json(const struct predict *p, FILE *out);
+
+#endif

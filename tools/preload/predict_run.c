@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The simulations of `subutai predict`, one after another, with progress on stderr and time lines in a file. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "predict.h"
+
+enum { SHOW_STUCK = 64, BAR = 24 };
+
+/* What the callbacks need. */
+struct watch {
+    const struct predict *p;
+    const struct predict_run *run;
+    FILE *csv;
+    char *csv_name;           /* while it is not complete */
+    uint64_t n_all, n_before; /* events of all simulations, and of those that are over */
+    double from_s, shown_s;
+    bool terminal;
+};
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- progress ---- */
+
+static void on_progress(void *context, uint64_t n_events) {
+    struct watch *w = context;
+    double now = now_s(), period = w->terminal ? 0.1 : 1;
+    if (now - w->shown_s < period)
+        return;
+    w->shown_s = now;
+    uint64_t n = w->n_before + n_events;
+    double share = w->n_all > 0 ? (double)n / (double)w->n_all : 0, rate = (double)n / (now - w->from_s);
+    share = share < 1 ? share : 1;
+    char bar[BAR + 1];
+    for (int i = 0; i < BAR; i++)
+        bar[i] = i < (int)(share * BAR) ? '#' : '.';
+    bar[BAR] = '\0';
+    fprintf(stderr, "%s[%s] %3.0f %%  %s, %s  %.1f M events/s  %.0f s left%s", w->terminal ? "\r" : "", bar,
+            share * 100, sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), rate * 1e-6,
+            rate > 0 && w->n_all > n ? (double)(w->n_all - n) / rate : 0, w->terminal ? "\033[K" : "\n");
+    fflush(stderr);
+}
+
+static void clear_line(const struct watch *w) {
+    if (w->terminal && w->shown_s != w->from_s)
+        fprintf(stderr, "\r\033[K");
+}
+
+/* ---- time lines ---- */
+
+static void on_interval(void *context, const struct sim_interval *i) {
+    struct watch *w = context;
+    fprintf(w->csv, "%s,%s,%u,%u,%u,%s,%ju,%ju\n", sim_sync_name(w->run->sync), csa_policy_name(w->run->sched),
+            i->application, i->thread, i->core, sim_state_name(i->state), (uintmax_t)i->from_ns, (uintmax_t)i->to_ns);
+}
+
+static void open_csv(struct watch *w) {
+    if (w->p->timeline == NULL)
+        return;
+    w->csv_name = cmd_format("%s.%ld.part", w->p->timeline, (long)getpid());
+    w->csv = fopen(w->csv_name, "we");
+    if (w->csv == NULL)
+        cmd_refuse("predict: --timeline: '%s': %s", w->csv_name, strerror(errno));
+    fprintf(w->csv, "sync,sched,application,thread,core,state,from_ns,to_ns\n");
+}
+
+_Noreturn static void fail(struct watch *w, int status) {
+    if (w->csv != NULL)
+        unlink(w->csv_name);
+    exit(status);
+}
+
+static void close_csv(struct watch *w) {
+    if (w->csv == NULL)
+        return;
+    bool written = fflush(w->csv) == 0 && ferror(w->csv) == 0 && fclose(w->csv) == 0;
+    if (!written || rename(w->csv_name, w->p->timeline) != 0) {
+        cmd_warn("predict: --timeline: '%s': %s", w->p->timeline, strerror(errno));
+        fail(w, PREDICT_FAILED);
+    }
+}
+
+/* ---- one simulation ---- */
+
+static int exit_status(enum sim_status status) {
+    return status == SIM_USAGE ? CMD_REFUSED : PREDICT_FAILED;
+}
+
+static struct sim *begin(struct watch *w, const struct predict_run *run, bool watched) {
+    struct sim_error error;
+    struct sim_config config = w->p->config;
+    config.sync = run->sync;
+    config.sched.policy = run->sched;
+    config.context = w;
+    config.on_interval = w->csv != NULL && watched ? on_interval : NULL;
+    config.on_progress = w->terminal || w->p->progress ? on_progress : NULL;
+    w->run = run;
+    struct sim *sim = sim_new(&config, &error);
+    if (sim == NULL) {
+        cmd_warn("predict: %s", error.text);
+        fail(w, CMD_REFUSED);
+    }
+    return sim;
+}
+
+static void add(struct watch *w, struct sim *sim, size_t file) {
+    struct sim_error error;
+    enum sim_status status = sim_add(sim, w->p->files[file].trace, w->p->files[file].path, &error);
+    if (status != SIM_OK) {
+        cmd_warn("predict: %s", error.text);
+        fail(w, exit_status(status));
+    }
+}
+
+static void finish(struct watch *w, struct sim *sim) {
+    struct sim_error error;
+    enum sim_status status = sim_run(sim, &error);
+    w->n_before += sim_summary(sim).n_events;
+    if (status == SIM_OK)
+        return;
+    clear_line(w);
+    cmd_warn("predict: %s, %s: %s", sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), error.text);
+    if (status == SIM_STUCK)
+        sim_stuck(sim, stderr, SHOW_STUCK);
+    fail(w, exit_status(status));
+}
+
+static void simulate_alone(struct watch *w, struct predict *p, size_t run) {
+    for (size_t i = 0; i < p->n_files; i++) {
+        struct sim *sim = begin(w, &p->runs[run], false);
+        add(w, sim, i);
+        finish(w, sim);
+        p->files[i].alone_ns[run] = (double)sim_summary(sim).makespan_ns;
+        sim_free(sim);
+    }
+}
+
+static void check_memory(struct watch *w, const struct sim *sim) {
+    uint64_t needed = sim_memory_bytes(sim), page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t there = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
+    if (needed <= there)
+        return;
+    cmd_warn("predict: %zu applications with all their threads and objects need %ju MiB, and this machine has %ju",
+             w->p->n_applications, (uintmax_t)(needed >> 20), (uintmax_t)(there >> 20));
+    fail(w, CMD_REFUSED);
+}
+
+static void count_events(struct watch *w) {
+    const struct predict *p = w->p;
+    uint64_t n = 0;
+    for (size_t i = 0; i < p->n_applications; i++)
+        n += sbt_trace_info(p->files[p->application[i]].trace)->n_events;
+    for (size_t i = 0; p->unfairness && i < p->n_files; i++)
+        n += sbt_trace_info(p->files[i].trace)->n_events;
+    w->n_all = n * p->n_runs;
+}
+
+void predict_simulate(struct predict *p) {
+    struct watch w = {.p = p, .from_s = now_s(), .terminal = isatty(STDERR_FILENO) && !p->progress};
+    w.shown_s = w.from_s;
+    count_events(&w);
+    for (size_t i = 0; p->unfairness && i < p->n_files; i++)
+        p->files[i].alone_ns = cmd_allocate(p->n_runs, sizeof(double));
+    open_csv(&w);
+    for (size_t i = 0; i < p->n_runs; i++) {
+        struct predict_run *run = &p->runs[i];
+        run->sim = begin(&w, run, true);
+        for (size_t k = 0; k < p->n_applications; k++)
+            add(&w, run->sim, p->application[k]);
+        check_memory(&w, run->sim);
+        finish(&w, run->sim);
+        if (p->unfairness)
+            simulate_alone(&w, p, i);
+    }
+    clear_line(&w);
+    close_csv(&w);
+}
