@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * workload APPLICATION [--threads N] [--phase NS] [--worker NS] [--spread PERMILLE] [--seed S] [-o FILE] : one of the
+ * paper's applications as a trace; without -o nothing is written. What it counted goes to stdout as JSON.
+ */
+#include "workload.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int refuse(const char *what, const char *why) {
+    fprintf(stderr, "workload: %s%s%s\n", what, *why ? ": " : "", why);
+    return 2;
+}
+
+static int append(void *to, uint32_t thread, const struct sbt_trace_event *event) {
+    return to ? sbt_trace_append(to, thread, event) : 0;
+}
+
+int main(int argc, char **argv) {
+    struct workload_request request = {.n_threads = 64, .phase_ns = 1000000, .spread_permille = 250, .seed = 1};
+    uint64_t threads = request.n_threads, spread = request.spread_permille;
+    const struct {
+        const char *name;
+        uint64_t *value;
+    } options[] = {{"--threads", &threads},
+                   {"--phase", &request.phase_ns},
+                   {"--worker", &request.worker_ns},
+                   {"--spread", &spread},
+                   {"--seed", &request.seed}};
+    const char *file = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-') {
+            if (request.application)
+                return refuse(argv[i], "more than one application");
+            request.application = argv[i];
+            continue;
+        }
+        if (i + 1 == argc)
+            return refuse(argv[i], "needs a value (legal: --threads, --phase, --worker, --spread, --seed, -o)");
+        uint64_t *value = NULL;
+        for (size_t k = 0; k < sizeof options / sizeof *options; k++)
+            if (!strcmp(options[k].name, argv[i]))
+                value = options[k].value;
+        if (!strcmp(argv[i], "-o")) {
+            file = argv[++i];
+            continue;
+        }
+        if (!value)
+            return refuse(argv[i], "unknown option (legal: --threads, --phase, --worker, --spread, --seed, -o)");
+        char *end;
+        errno = 0;
+        *value = strtoull(argv[++i], &end, 10);
+        if (errno || *end || argv[i][0] < '0' || argv[i][0] > '9')
+            return refuse(argv[i], "not a number");
+    }
+    if (!request.application)
+        return refuse("no application (legal: bodytrack, streamcluster, x264, facesim)", "");
+    request.n_threads = threads > UINT32_MAX ? 0 : (uint32_t)threads;
+    request.spread_permille = spread > 1000 ? 1000 : (uint32_t)spread;
+    if (!request.worker_ns)
+        request.worker_ns = request.phase_ns;
+
+    struct workload_counts counts;
+    const char *why;
+    /* First without a file, so that a request nobody serves leaves none. */
+    if (workload_generate(&request, append, NULL, &counts, &why))
+        return refuse(request.application, why);
+    if (file) {
+        char command[200];
+        snprintf(command, sizeof command,
+                 "workload %s --threads %" PRIu32 " --phase %" PRIu64 " --worker %" PRIu64 " --spread %" PRIu32
+                 " --seed %" PRIu64,
+                 request.application, request.n_threads, request.phase_ns, request.worker_ns, request.spread_permille,
+                 request.seed);
+        struct sbt_trace_writer *writer = sbt_trace_create(file, command);
+        if (!writer)
+            return refuse(file, strerror(errno));
+        int error = workload_generate(&request, append, writer, &counts, &why), unfinished = sbt_trace_finish(writer);
+        if (error || unfinished) {
+            remove(file);
+            return refuse(file, strerror(error ? error : unfinished));
+        }
+    }
+    printf("{\"application\": \"%s\", \"threads\": %" PRIu32 ", \"phase_ns\": %" PRIu64 ", \"worker_ns\": %" PRIu64
+           ", \"spread_permille\": %" PRIu32 ", \"seed\": %" PRIu64 ",\n \"mutexes\": %" PRIu32
+           ", \"conditions\": %" PRIu32 ", \"barriers\": %" PRIu32 ", \"mutex_events\": %" PRIu64
+           ", \"condition_events\": %" PRIu64 ", \"barrier_events\": %" PRIu64 ", \"events\": %" PRIu64
+           ", \"held_ns\": %" PRIu64 "}\n",
+           request.application, request.n_threads, request.phase_ns, request.worker_ns, request.spread_permille,
+           request.seed, counts.n_mutexes, counts.n_conditions, counts.n_barriers, counts.mutex_events,
+           counts.condition_events, counts.barrier_events, counts.n_events, counts.held_ns);
+    return 0;
+}
