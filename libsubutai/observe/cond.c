@@ -12,30 +12,26 @@
 
 #include "observe/observe.h"
 
-static void guard(struct rec_node *node) {
-    for (unsigned i = 0; __atomic_exchange_n(&node->guard, 1, __ATOMIC_ACQUIRE) != 0; i++)
-        rec_wait_a_moment(i);
-}
-
-static void unguard(struct rec_node *node) {
-    __atomic_store_n(&node->guard, 0, __ATOMIC_RELEASE);
-}
-
 static void count_signal(struct rec_call *c, bool broadcast) {
     struct rec_node *node = c->node;
     if (node == NULL)
         return;
-    guard(node);
+    rec_guard(node);
     c->event.order = ++node->signals;
     node->open = node->open << 1 | 1;
     node->broadcasts = node->broadcasts << 1 | broadcast;
     node->in_flight++;
-    unguard(node);
+    rec_unguard(node);
 }
 
+/* A wait that it has ended may have destroyed the condition, and another one may be there by now. */
 static void given(struct rec_call *c, int r) {
-    if (c->node != NULL)
-        __atomic_fetch_sub(&c->node->in_flight, 1, __ATOMIC_RELAXED);
+    struct rec_node *node = c->node;
+    if (node != NULL) {
+        rec_guard(node);
+        node->in_flight -= node->number == c->event.object;
+        rec_unguard(node);
+    }
     rec_leave(c, r);
 }
 
@@ -43,27 +39,37 @@ static void begin_wait(struct rec_call *c) {
     struct rec_node *node = c->node;
     if (node == NULL)
         return;
-    guard(node);
-    uint32_t in_flight = __atomic_load_n(&node->in_flight, __ATOMIC_RELAXED);
-    c->first_order = node->signals > in_flight ? node->signals - in_flight : 0;
-    unguard(node);
+    rec_guard(node);
+    c->first_order = node->signals > node->in_flight ? node->signals - node->in_flight : 0;
+    rec_unguard(node);
 }
 
-/* The number of the signal that ended the wait, 0 if there is none that could have. */
+/* The oldest signal since the wait began that is left; bits as in the node. */
+static uint64_t oldest_left(struct rec_call *c, struct rec_node *node) {
+    uint64_t n = node->signals - c->first_order, since = n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1;
+    uint64_t left = (node->open | node->broadcasts) & since;
+    if (left == 0)
+        return 0;
+    unsigned oldest = 63 - (unsigned)__builtin_clzll(left);
+    node->open &= ~(UINT64_C(1) << oldest);
+    return node->signals - oldest;
+}
+
+/*
+ * The number of the signal that ended the wait, 0 if there is none that could have. A condition may be destroyed as
+ * soon as all that wait have been woken, before they have returned: then it was the broadcast that woke them.
+ */
 static uint64_t assign(struct rec_call *c) {
     struct rec_node *node = c->node;
     uint64_t order = 0;
     if (node == NULL)
         return 0;
-    guard(node);
-    uint64_t n = node->signals - c->first_order, since = n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1;
-    uint64_t left = (node->open | node->broadcasts) & since;
-    if (left != 0) {
-        unsigned oldest = 63 - (unsigned)__builtin_clzll(left);
-        node->open &= ~(UINT64_C(1) << oldest);
-        order = node->signals - oldest;
-    }
-    unguard(node);
+    rec_guard(node);
+    if (node->number == c->event.object)
+        order = oldest_left(c, node);
+    else if (node->before == c->event.object && node->before_signals > c->first_order)
+        order = node->before_signals;
+    rec_unguard(node);
     return order;
 }
 

@@ -232,9 +232,8 @@ void rec_leave(struct rec_call *c, int result) {
     if (SBT_UNLIKELY(!busy_begin(t)))
         return;
     uint64_t now = rec_now_ns();
-    /* A handler's events, which came during the call, are in the trace by now: this one begins behind them. */
-    uint64_t begin_ns = c->begin_ns > t->end_ns ? c->begin_ns : t->end_ns, took = above_zero(now, begin_ns);
-    c->event.at_ns = above_zero(begin_ns, rec.start_ns);
+    /* A handler's events, which came during the call, are in the trace by now; this one began before them. */
+    uint64_t took = above_zero(now, c->begin_ns);
     c->event.took_ns = took;
     trace_encode(&t->encoder, &c->event);
     t->last_site = c->event.site % REC_N_CACHED;

@@ -40,6 +40,10 @@ struct rec_node {
     /* Of the last 64 signals, bit 0 the last: no wait has it yet; is a broadcast. Under `guard`. */
     uint64_t open, broadcasts;
     uint32_t guard;
+    /* The life before, whose waits may still be on their way out: its number, its last signal if that was a broadcast.
+     */
+    uint32_t before;
+    uint64_t before_signals;
 };
 
 enum rec_state { REC_FREE, REC_LIVE, REC_ENDED, REC_CLOSING };
@@ -122,6 +126,9 @@ uint32_t rec_node_begin(struct rec_node *node, uint32_t type);
 bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers);
 void rec_node_claimed(struct rec_node *node, uint32_t type);
 void rec_wait_a_moment(unsigned tried);
+/* Around a condition's fields. Held for some instructions; given up on if its holder was killed there. */
+void rec_guard(struct rec_node *node);
+void rec_unguard(struct rec_node *node);
 /* Zeroed memory from the kernel, or NULL. */
 void *rec_map(size_t bytes);
 

@@ -75,7 +75,7 @@ struct rec_node *rec_node_at(uintptr_t address) {
     struct rec_node *fresh = allocate();
     if (fresh == NULL)
         return NULL;
-    *fresh = (struct rec_node){.next = first, .address = address, .number = SBT_TRACE_NONE};
+    *fresh = (struct rec_node){.next = first, .address = address, .number = SBT_TRACE_NONE, .before = SBT_TRACE_NONE};
     while (!__atomic_compare_exchange_n(bucket, &fresh->next, fresh, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
         node = find(fresh->next, address, first); /* what others have put there meanwhile */
         if (node != NULL)
@@ -95,12 +95,25 @@ void rec_wait_a_moment(unsigned tried) {
         sbt_pause_ns(20000);
 }
 
-/* The caller alone may write to the node until it stores the type. */
+void rec_guard(struct rec_node *node) {
+    for (unsigned i = 0; i < 5000 && __atomic_exchange_n(&node->guard, 1, __ATOMIC_ACQUIRE) != 0; i++)
+        rec_wait_a_moment(i);
+}
+
+void rec_unguard(struct rec_node *node) {
+    __atomic_store_n(&node->guard, 0, __ATOMIC_RELEASE);
+}
+
+/* The caller alone may begin a life there until it stores the type. */
 static uint32_t begin_life(struct rec_node *node, uint32_t *numbers) {
     uint32_t number = __atomic_fetch_add(numbers, 1, __ATOMIC_RELAXED);
+    rec_guard(node);
+    node->before = node->number;
+    node->before_signals = (node->broadcasts & 1) != 0 ? node->signals : 0;
     node->acquired = node->signals = node->open = node->broadcasts = 0;
-    node->initial = node->in_flight = node->guard = 0;
+    node->initial = node->in_flight = 0;
     node->number = number;
+    rec_unguard(node);
     return number;
 }
 
