@@ -327,7 +327,7 @@ END_TEST
 
 /* One bit of a whole trace, any bit: refused. */
 START_TEST(bit_flips) {
-    struct image image = record(2, 20, 10);
+    struct image image = record(2, 6, 3);
     bool whole;
     for (size_t bit = 0; bit < image.n * 8; bit++) {
         image.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
