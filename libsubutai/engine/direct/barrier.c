@@ -43,7 +43,7 @@ static void complete(struct sbt_barrier *bx, uint64_t seen) {
         want = ((seen & ~ASLEEP) - bx->count) + GENERATION;
     } while (!__atomic_compare_exchange_n(&bx->rounds, &seen, want, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
     if ((seen & ASLEEP) != 0)
-        sbt_futex_wake(word, INT_MAX);
+        sbt_wake(word, INT_MAX);
 }
 
 int direct_barrier_wait(pthread_barrier_t *b) {
@@ -87,7 +87,7 @@ int direct_barrier_destroy(pthread_barrier_t *b) {
     for (int i = 0; ((rounds * (bx->count - 1) - __atomic_load_n(&bx->left, __ATOMIC_ACQUIRE)) & 0x7FFFFFFF) != 0;
          i++) {
         if (i < YIELDS_BEFORE_PAUSE)
-            sbt_yield();
+            sbt_give_way();
         else
             sbt_pause_ns(50000);
     }

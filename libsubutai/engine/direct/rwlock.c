@@ -218,7 +218,7 @@ static int wait_in_queue(struct sbt_rwlock *lx, struct sbt_waiter *w, const stru
         int waited = sbt_waiter_wait(w, deadline, active, false);
         int r = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED ? 0 : EBUSY;
         for (int i = 0; r == EBUSY && waited == 0 && i < RETRY_YIELDS; i++) {
-            if ((__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & WRITER) == 0)
+            if (w->wake_word != NULL || (__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & WRITER) == 0)
                 break;
             sbt_yield();
         }
@@ -285,7 +285,7 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, enum sbt_waiter_role ro
         return r != 0 ? r : lock_by_polling(lx, role, deadline);
     }
 
-    struct sbt_waiter w = {.role = (uint8_t)role, .since_ns = active.start_ns};
+    struct sbt_waiter w = {.role = (uint8_t)role, .since_ns = active.start_ns, .wake_word = sbt_waiter_word()};
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not unwind a queued waiter */
     struct sbt_bucket *b = sbt_lot_lock(key_of(lx));
     /* Flags before the last try: an unlock that comes after it sees them and goes through the bucket lock. */
