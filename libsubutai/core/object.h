@@ -41,6 +41,7 @@ struct SBT_OVERLAY sbt_mutex {
 #define SBT_KIND_ERRORCHECK 2
 #define SBT_KIND_THEIRS 0xF0
 #define SBT_KIND_SHARED 0x80
+#define SBT_KIND_PRIORITY 0x60 /* inheritance, protection: the kernel knows the owner by its thread */
 #define SBT_KIND_DESTROYED (-1)
 
 struct SBT_OVERLAY sbt_cond {

@@ -63,6 +63,8 @@ static void judge_symbol(struct sbt_eligibility *e, const char *file, const char
         refuse(e, file, symbol, why);
     if (sbt_switch_main_stays(symbol))
         e->main_stays = true;
+    if (sbt_switch_is_interruption(symbol))
+        e->interrupts = true;
 }
 
 static int judge_object(struct dl_phdr_info *info, size_t size, void *argument) {

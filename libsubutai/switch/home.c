@@ -59,7 +59,7 @@ void sbt_switch_hold_home(void) {
 }
 
 void sbt_switch_release(void) {
-    if (sbt_self.context != NULL)
+    if (sbt_self.context != NULL && sbt_self.context->held > 0)
         sbt_self.context->held--;
 }
 

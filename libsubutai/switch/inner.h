@@ -169,7 +169,7 @@ void *sbt_watcher_main(void *unused);
 struct sbt_eligibility {
     const char *symbol, *reason; /* NULL: may be switched */
     char object[256];            /* that imports it */
-    bool main_stays;
+    bool main_stays, interrupts;
 };
 void sbt_switch_judge(struct sbt_eligibility *e);
 

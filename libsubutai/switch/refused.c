@@ -140,12 +140,21 @@ const char *sbt_switch_refused(const char *file, const char *symbol) {
     return NULL;
 }
 
+static bool among(const char *symbol, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(symbol, names[i]) == 0)
+            return true;
+    return false;
+}
+
+bool sbt_switch_is_interruption(const char *symbol) {
+    static const char *const names[] = {"pthread_kill", "pthread_cancel", "pthread_sigqueue", "tgkill", "syscall"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}
+
 bool sbt_switch_main_stays(const char *symbol) {
     /* Handlers: the kernel gives a process's signals to the main thread first, and interrupts what it waits for. */
     static const char *const names[] = {"sigaction", "__sigaction",   "signal",       "bsd_signal", "__sysv_signal",
                                         "sigvec",    "siginterrupt", "pthread_exit", "thrd_exit"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(symbol, names[i]) == 0)
-            return true;
-    return false;
+    return among(symbol, names, sizeof names / sizeof *names);
 }

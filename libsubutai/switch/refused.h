@@ -18,6 +18,9 @@ const char *sbt_switch_refused_library(const char *file);
 /* Whether the main thread must stay on its own kernel thread because the function is imported. */
 bool sbt_switch_main_stays(const char *symbol);
 
+/* Whether the function interrupts a thread of the caller's choice. */
+bool sbt_switch_is_interruption(const char *symbol);
+
 /* The C library's own parts, whose imports say nothing about the program. */
 bool sbt_switch_is_libc(const char *file);
 

@@ -18,6 +18,7 @@
 
 union sbt_switch_memory sbt_switch_memory __attribute__((aligned(SBT_PAGE_MAX)));
 bool sbt_switch_wanted;
+bool sbt_switch_interrupts;
 static bool insisted;
 static struct sbt_context *pool; /* address space only, until used; never given back */
 static struct sbt_husk main_husk;
@@ -171,6 +172,7 @@ static const char *not_here(bool *main_stays) {
         return "the kernel does not clear memory in forked children";
     sbt_switch_judge(&e);
     *main_stays = e.main_stays;
+    sbt_switch_interrupts = e.interrupts;
     if (e.reason == NULL || insisted)
         return NULL;
     const char *parts[] = {e.object, " uses ", e.symbol, ", which ", e.reason};

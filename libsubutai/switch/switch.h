@@ -31,6 +31,12 @@ uint32_t sbt_switch_running_load(void);
 /* Was it asked for at all? Set once at start-up. */
 extern bool sbt_switch_wanted;
 
+/*
+ * The program interrupts threads of its own choice (pthread_kill, pthread_cancel): waits that can be interrupted sleep
+ * at home. Set before there are contexts.
+ */
+extern bool sbt_switch_interrupts;
+
 /* Once, at start-up: --wait. `insist`: leave out the question whether the program is one that can be switched. */
 void sbt_switch_want(bool insist);
 

@@ -20,6 +20,7 @@ static void runnable_again(void *unused) {
     (void)unused;
     sbt_runnable_add(1);
     count_asleep(-1);
+    sbt_switch_release();
 }
 
 long sbt_wake(uint32_t *word, int n) {
@@ -37,16 +38,22 @@ void sbt_give_way(void) {
         sbt_yield();
 }
 
-SBT_NOINLINE int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+/* Asleep in the kernel; a context at its home, where signals and cancellations reach it. */
+static int sleep_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
     int r;
-    if (SBT_UNLIKELY(sbt_self.context != NULL))
-        return sbt_switch_wait(word, expected, deadline);
+    sbt_switch_hold_home();
     pthread_cleanup_push(runnable_again, NULL);
     count_asleep(1);
     sbt_runnable_add(-1);
     r = sbt_futex_wait_frame(word, expected, deadline);
     pthread_cleanup_pop(1);
     return r;
+}
+
+SBT_NOINLINE int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+    if (SBT_UNLIKELY(sbt_self.context != NULL))
+        return sbt_switch_wait(word, expected, deadline);
+    return sleep_in_kernel(word, expected, deadline);
 }
 
 /*
@@ -64,14 +71,9 @@ static SBT_NOINLINE int wait_exposed(uint32_t *word, uint32_t expected, const st
     return r;
 }
 
-SBT_NOINLINE int sbt_park_cancelable(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+static int sleep_cancelably_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
     int r;
-    if (SBT_UNLIKELY(sbt_self.context != NULL)) {
-        pthread_testcancel();
-        r = sbt_switch_wait(word, expected, deadline);
-        pthread_testcancel();
-        return r;
-    }
+    sbt_switch_hold_home();
     pthread_cleanup_push(runnable_again, NULL);
     count_asleep(1);
     sbt_runnable_add(-1);
@@ -80,10 +82,20 @@ SBT_NOINLINE int sbt_park_cancelable(uint32_t *word, uint32_t expected, const st
     return r;
 }
 
+SBT_NOINLINE int sbt_park_cancelable(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+    if (SBT_LIKELY(sbt_self.context == NULL || sbt_switch_interrupts))
+        return sleep_cancelably_in_kernel(word, expected, deadline);
+    pthread_testcancel();
+    int r = sbt_switch_wait(word, expected, deadline);
+    pthread_testcancel();
+    return r;
+}
+
+/* Without a word to be woken by it sleeps on its state, in the kernel, whether it has a context or not. */
 static int park_waiter(struct sbt_waiter *w, const struct sbt_deadline *deadline, bool cancelable) {
     if (w->wake_word == NULL)
-        return cancelable ? sbt_park_cancelable(&w->state, SBT_WAITER_PARKED, deadline)
-                          : sbt_park(&w->state, SBT_WAITER_PARKED, deadline);
+        return cancelable ? sleep_cancelably_in_kernel(&w->state, SBT_WAITER_PARKED, deadline)
+                          : sleep_in_kernel(&w->state, SBT_WAITER_PARKED, deadline);
     if (cancelable)
         pthread_testcancel();
     int r = sbt_context_park(deadline);
