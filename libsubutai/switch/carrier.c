@@ -10,8 +10,10 @@
 
 #include "core/real.h"
 
-#define SEARCH_NS 20000   /* how long a carrier looks for something to do before it sleeps */
+#define SEARCH_NS 30000    /* how long a carrier looks for something to do before it sleeps, */
+#define LOOKS_PER_CLOCK 8  /* reading the clock after so many looks */
 #define LOOK_GAP_PAUSES 24 /* between two looks */
+#define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
 
 /* For the context that has just been left on this carrier. */
 static void settle(struct sbt_carrier *x) {
@@ -53,6 +55,8 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     } else {
         x->leaving = c;
         x->why = why;
+        if (SBT_UNLIKELY(x->woke))
+            sbt_ready_judge(x);
         struct sbt_context *next = sbt_ready_pop(x);
         set_current(x, next);
         if (next != NULL && next != c)
@@ -69,16 +73,26 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     sbt_switch_leave();
 }
 
-/* Anything anywhere that does not seem to get on? `pops` is what was seen the time before. */
-static struct sbt_context *look_around(struct sbt_carrier *x, uint32_t pops[SBT_CARRIERS_MAX]) {
+/* What a carrier that looks around has seen of the others. */
+struct seen {
+    uint32_t pops[SBT_CARRIERS_MAX];
+    uint32_t looks[SBT_CARRIERS_MAX]; /* in a row that saw no progress */
+};
+
+/*
+ * Anything anywhere that does not get on? A context that is queued will be taken by its own carrier in a moment if that
+ * is about to wait, and is better off there: one alone is left longer than a crowd.
+ */
+static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen) {
     struct sbt_switch_state *s = SBT_SWITCH;
     struct sbt_context *c = sbt_ready_pop(x);
     for (uint32_t i = 0; c == NULL && i < s->n_carriers; i++) {
         struct sbt_carrier *from = &s->carrier[i];
         uint32_t n = __atomic_load_n(&from->n, __ATOMIC_RELAXED), now = __atomic_load_n(&from->pops, __ATOMIC_RELAXED);
-        if (from != x && n > 0 && now == pops[i])
+        seen->looks[i] = n > 0 && now == seen->pops[i] ? seen->looks[i] + 1 : 0;
+        seen->pops[i] = now;
+        if (from != x && seen->looks[i] * n >= PATIENCE)
             c = sbt_ready_steal(x, from);
-        pops[i] = now;
     }
     return c;
 }
@@ -86,18 +100,16 @@ static struct sbt_context *look_around(struct sbt_carrier *x, uint32_t pops[SBT_
 /* Until there is something to run. NULL: there never will be. */
 static struct sbt_context *find(struct sbt_carrier *x) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    uint32_t pops[SBT_CARRIERS_MAX];
+    struct seen seen = {0};
     uint64_t bit = (uint64_t)1 << (x - s->carrier);
     struct sbt_context *c;
-    for (uint32_t i = 0; i < s->n_carriers; i++)
-        pops[i] = __atomic_load_n(&s->carrier[i].pops, __ATOMIC_RELAXED) - 1; /* the first look takes nothing */
     for (;;) {
         __atomic_fetch_add(&s->searching, 1, __ATOMIC_RELAXED);
         uint64_t begin = sbt_now_ns();
         do {
-            c = look_around(x, pops);
-            for (int i = 0; c == NULL && i < LOOK_GAP_PAUSES; i++)
-                sbt_cpu_relax();
+            for (int k = 0; k < LOOKS_PER_CLOCK && (c = look_around(x, &seen)) == NULL; k++)
+                for (int i = 0; i < LOOK_GAP_PAUSES; i++)
+                    sbt_cpu_relax();
         } while (c == NULL && sbt_now_ns() - begin < SEARCH_NS);
         __atomic_fetch_sub(&s->searching, 1, __ATOMIC_RELAXED);
         if (c != NULL)
@@ -106,7 +118,7 @@ static struct sbt_context *find(struct sbt_carrier *x) {
         __atomic_fetch_or(&s->idle, bit, __ATOMIC_RELAXED);
         /* Pairs with the fence in sbt_ready_push: either it sees the bit, or this sees what it has pushed. */
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
-        c = look_around(x, pops);
+        c = look_around(x, &seen);
         if (c == NULL) {
             sbt_switch_leave();
             while (__atomic_load_n(&x->asleep, __ATOMIC_ACQUIRE) != 0 && __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)

@@ -58,9 +58,10 @@ struct sbt_carrier {
     struct sbt_regs regs; /* of its own loop */
     struct sbt_context *leaving;
     enum sbt_leaving why;
-    bool woke;           /* has woken an idle carrier since it last took from its queue */
-    uint32_t useless;    /* wake-ups in a row after which it took the context itself; atomic */
-    uint32_t stolen_was; /* value of `stolen` at that wake-up */
+    bool woke;           /* has woken an idle carrier since it last left a context */
+    uint32_t skip;       /* occasions to wake that are passed over after a useless one, */
+    uint32_t skip_left;  /* and that are yet to be passed over; both atomic */
+    uint64_t woke_at_ns; /* of its CPU time */
     uint32_t tid;
     struct sbt_context *current; /* NULL: idle; atomic, for the watcher */
 
@@ -142,6 +143,8 @@ void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct 
 struct sbt_context *sbt_ready_pop(struct sbt_carrier *x);
 /* Half of another's queue, the first of them returned, the rest moved to x. */
 struct sbt_context *sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from);
+/* The carrier leaves a context: was waking another for it of any use? */
+void sbt_ready_judge(struct sbt_carrier *x);
 /* One, for the watcher. */
 struct sbt_context *sbt_ready_take(struct sbt_carrier *x);
 

@@ -5,13 +5,21 @@
  * of another's queue.
  *
  * Should an idle carrier be woken for it? If the waker goes on computing, yes; if it waits the next moment, that costs
- * a system call and a core for nothing. The carrier remembers: when it has itself taken what it had woken another for
- * USELESS times in a row, it stops waking, until the watcher or a probe finds that somebody was needed.
+ * a system call and a core for nothing. The carrier measures how much CPU time it spends between such a wake-up and its
+ * next switch: when that was less than SOON_NS, it passes over twice as many occasions as the time before, until one
+ * wake-up, or the watcher, finds that somebody was needed. CPU time, because the one that was woken may be given the very core of the waker.
  */
 #include "switch/inner.h"
 
-#define USELESS 4
-#define PROBE_EVERY 1024
+#define SOON_NS 10000
+#define SKIP_MOST 16384
+
+/* Of the kernel thread. */
+static uint64_t cpu_time_ns(void) {
+    struct timespec t;
+    sbt_syscall3(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t, 0);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 /* Relaxed hints everywhere but in the idle mask, whose order against the queue's length is argued in push. */
 
@@ -69,15 +77,24 @@ void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct 
         wake_idle(s, (uint32_t)(x - s->carrier));
         return;
     }
-    uint32_t useless = __atomic_load_n(&self->useless, __ATOMIC_RELAXED);
-    if (useless >= USELESS) {
-        __atomic_store_n(&self->useless, useless < PROBE_EVERY ? useless + 1 : 0, __ATOMIC_RELAXED);
+    uint32_t left = __atomic_load_n(&self->skip_left, __ATOMIC_RELAXED);
+    if (left > 0) {
+        __atomic_store_n(&self->skip_left, left - 1, __ATOMIC_RELAXED);
         return;
     }
     if (wake_idle(s, 0)) {
         self->woke = true;
-        self->stolen_was = __atomic_load_n(&self->stolen, __ATOMIC_RELAXED);
+        self->woke_at_ns = cpu_time_ns();
     }
+}
+
+void sbt_ready_judge(struct sbt_carrier *x) {
+    bool soon = cpu_time_ns() - x->woke_at_ns < SOON_NS;
+    uint32_t skip = __atomic_load_n(&x->skip, __ATOMIC_RELAXED);
+    skip = !soon ? 0 : skip == 0 ? 1 : skip < SKIP_MOST ? skip * 2 : skip;
+    __atomic_store_n(&x->skip, skip, __ATOMIC_RELAXED);
+    __atomic_store_n(&x->skip_left, skip, __ATOMIC_RELAXED);
+    x->woke = false;
 }
 
 static struct sbt_context *take_first(struct sbt_carrier *x) {
@@ -99,11 +116,6 @@ struct sbt_context *sbt_ready_pop(struct sbt_carrier *x) {
     sbt_guard_drop(&x->guard);
     if (c != NULL)
         __atomic_store_n(&x->pops, x->pops + 1, __ATOMIC_RELAXED);
-    if (x->woke) {
-        bool helped = c == NULL || __atomic_load_n(&x->stolen, __ATOMIC_RELAXED) != x->stolen_was;
-        __atomic_store_n(&x->useless, helped ? 0 : x->useless + 1, __ATOMIC_RELAXED);
-        x->woke = false;
-    }
     return c;
 }
 

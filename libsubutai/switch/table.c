@@ -29,7 +29,7 @@ static void unlink_node(struct sbt_table_bucket *b, struct sbt_table_node *node)
         node->next->prev = node->prev;
     else
         b->tail = node->prev;
-    node->linked = false;
+    __atomic_store_n(&node->linked, false, __ATOMIC_RELEASE);
 }
 
 struct waiting {
@@ -40,6 +40,8 @@ struct waiting {
 
 /* However the wait ends, pthread_exit in a signal handler included. True: nobody had taken it for a wake-up. */
 static bool withdraw(struct waiting *w) {
+    if (!__atomic_load_n(&w->node.linked, __ATOMIC_ACQUIRE))
+        return false; /* the waker's last touch of the node */
     if (w->generation != sbt_thread_process_generation())
         return true; /* forked during the wait: the table was wiped */
     sbt_switch_enter();
@@ -86,7 +88,6 @@ int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline
     pthread_cleanup_push(cancelled, &w);
     r = sbt_context_park(deadline);
     pthread_cleanup_pop(0);
-    /* Relaxed would do for the unwoken: withdraw looks again under the guard. */
     return withdraw(&w) ? r : 0;
 }
 
@@ -106,7 +107,7 @@ long sbt_switch_wake(uint32_t *word, int n) {
         if (node->word != word)
             continue;
         struct sbt_context *c = node->context;
-        unlink_node(b, node);
+        unlink_node(b, node); /* from here on it may be gone */
         woken++;
         uint32_t old = __atomic_exchange_n(&c->token, SBT_TOKEN_TOKEN, __ATOMIC_ACQ_REL);
         if (old == SBT_TOKEN_BLOCKED)

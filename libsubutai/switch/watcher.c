@@ -70,7 +70,9 @@ static bool look(struct sbt_switch_state *s, uint32_t pops[SBT_CARRIERS_MAX]) {
         struct sbt_carrier *x = &s->carrier[i];
         if (!stuck[i])
             continue;
-        __atomic_store_n(&x->useless, 0, __ATOMIC_RELAXED); /* it should have woken somebody */
+        /* It should have woken somebody, or was itself kept from running. */
+        __atomic_store_n(&x->skip, __atomic_load_n(&x->skip, __ATOMIC_RELAXED) / 4, __ATOMIC_RELAXED);
+        __atomic_store_n(&x->skip_left, 0, __ATOMIC_RELAXED);
         for (uint32_t k = 0; k < 1 + n_held_up; k++) {
             struct sbt_context *c = sbt_ready_take(x);
             if (c == NULL)

@@ -95,8 +95,9 @@ static bool rather_switch(struct sbt_active *a) {
 }
 
 bool sbt_active_step(struct sbt_active *a) {
-    bool switched = SBT_UNLIKELY(sbt_self.context != NULL) && rather_switch(a);
-    if (!switched && a->next_pauses != 0 && sbt_cores_to_spare()) {
+    if (SBT_UNLIKELY(sbt_self.context != NULL) && rather_switch(a))
+        return false;
+    if (a->next_pauses != 0 && sbt_cores_to_spare()) {
         for (uint32_t i = 0; i < a->next_pauses; i++)
             sbt_cpu_relax();
         a->spun_pauses += a->next_pauses;
