@@ -10,7 +10,6 @@
 #define CREDENTIALS "changes credentials of all kernel threads by signalling them"
 #define KERNEL "changes what belongs to one kernel thread"
 #define LATER "loads code that is not known yet"
-#define OWNER "makes mutexes that the kernel keeps an owner of"
 #define CHILD "makes processes that are told of by nobody"
 #define CPU "may keep data of its own for each CPU or kernel thread"
 
@@ -82,9 +81,6 @@ static const struct {
     {"setresgid", CREDENTIALS},
     {"setgroups", CREDENTIALS},
     {"initgroups", CREDENTIALS},
-    {"pthread_mutexattr_setprotocol", OWNER},
-    {"pthread_mutexattr_setrobust", OWNER},
-    {"pthread_mutexattr_setrobust_np", OWNER},
     {"clone", CHILD},
     {"_Fork", CHILD},
     {"vfork", CHILD},
