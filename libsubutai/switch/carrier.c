@@ -51,7 +51,7 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     struct sbt_carrier *x = c->carrier;
     sbt_switch_enter();
     if (x == NULL) {
-        x = sbt_home_leave(c);
+        x = sbt_home_leave(c, why);
     } else {
         x->leaving = c;
         x->why = why;
@@ -224,11 +224,33 @@ bool sbt_switch_others_ready(void) {
     return x != NULL && __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
 }
 
+/* Is there another to run here, if need be of those that wait on another carrier? */
+static bool find_another(struct sbt_carrier *x) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    bool found = __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
+    for (uint32_t i = 0; !found && i < s->n_carriers; i++) {
+        if (__atomic_load_n(&s->carrier[i].n, __ATOMIC_RELAXED) < 2)
+            continue;
+        sbt_switch_enter();
+        struct sbt_context *c = sbt_ready_steal(x, &s->carrier[i]);
+        if (c != NULL)
+            sbt_ready_push(x, c, c, 1);
+        sbt_switch_leave();
+        found = c != NULL;
+    }
+    return found;
+}
+
 bool sbt_switch_yield(void) {
-    if (sbt_self.context == NULL || sbt_self.context->held != 0 || sbt_self.in_switch != 0 ||
-        !sbt_switch_others_ready())
+    struct sbt_context *c = sbt_self.context;
+    if (c == NULL || c->held != 0 || sbt_self.in_switch != 0)
         return false;
-    sbt_context_leave(sbt_self.context, SBT_LEAVES_TO_YIELD);
+    /* At home it competes with the carriers for a core: it joins those that take turns without the kernel. */
+    if (c->carrier == NULL ? sbt_cores_to_spare() || __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 ||
+                                 sbt_switch_running_load() == 0
+                           : !find_another(c->carrier))
+        return false;
+    sbt_context_leave(c, SBT_LEAVES_TO_YIELD);
     return true;
 }
 

@@ -14,24 +14,34 @@ static void set_signal_mask(const uint64_t *mask, uint64_t *old) {
     sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK, the same everywhere */, (long)mask, (long)old, sizeof *mask, 0, 0);
 }
 
+/* As settle (carrier.c). False: it has been woken already and has not left after all. */
+static bool let_go(struct sbt_context *c) {
+    uint32_t none = SBT_TOKEN_NONE;
+    if (c->why == SBT_LEAVES_TO_YIELD) {
+        sbt_ready_push(NULL, c, c, 1);
+        return true;
+    }
+    sbt_runnable_add(-1);
+    if (__atomic_compare_exchange_n(&c->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return true;
+    sbt_runnable_add(1);
+    return false;
+}
+
 static void husk_main(void *argument) {
     struct sbt_context *c = argument;
-    uint32_t none = SBT_TOKEN_NONE;
-    sbt_runnable_add(-1);
-    /* As in settle (carrier.c). Woken already: it has not left after all. */
-    if (__atomic_compare_exchange_n(&c->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    if (let_go(c)) {
         while (__atomic_load_n(&c->home_call, __ATOMIC_ACQUIRE) == 0)
             sbt_futex_wait(&c->home_call, 0, NULL);
         __atomic_store_n(&c->home_call, 0, __ATOMIC_RELAXED); /* its own: the next call is after the next leaving */
-    } else {
-        sbt_runnable_add(1);
     }
     sbt_regs_switch(&c->scratch, &c->regs, NULL);
 }
 
-struct sbt_carrier *sbt_home_leave(struct sbt_context *c) {
+struct sbt_carrier *sbt_home_leave(struct sbt_context *c, enum sbt_leaving why) {
     uint64_t all = ALL_SIGNALS;
     set_signal_mask(&all, &c->home_mask);
+    c->why = why;
     sbt_regs_make(&c->husk, c->husk_stack->stack, sizeof c->husk_stack->stack, husk_main, c->regs.tls);
     return sbt_regs_switch(&c->regs, &c->husk, c);
 }

@@ -47,6 +47,7 @@ struct sbt_context {
     struct sbt_regs husk;
     struct sbt_regs scratch; /* where the husk leaves its registers, for nobody */
     struct sbt_husk *husk_stack;
+    enum sbt_leaving why; /* it leaves its home */
     uint64_t home_mask; /* signal mask of its home while that is a husk */
 } __attribute__((aligned(64)));
 
@@ -157,7 +158,7 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why);
 /* The context is the caller's to move and not running: its home goes on with it. */
 void sbt_home_call(struct sbt_context *c);
 /* Away from home: returns on a carrier, that is the result, or at home again, NULL. */
-struct sbt_carrier *sbt_home_leave(struct sbt_context *c);
+struct sbt_carrier *sbt_home_leave(struct sbt_context *c, enum sbt_leaving why);
 /* It is at home again. */
 void sbt_home_arrived(struct sbt_context *c);
 

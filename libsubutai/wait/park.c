@@ -33,6 +33,13 @@ long sbt_wake(uint32_t *word, int n) {
     return woken;
 }
 
+void sbt_give_way_to_contexts(void) {
+    if (sbt_self.context == NULL)
+        sbt_yield();
+    else
+        sbt_switch_yield();
+}
+
 void sbt_give_way(void) {
     if (sbt_self.context == NULL || !sbt_switch_yield())
         sbt_yield();

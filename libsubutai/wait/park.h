@@ -32,6 +32,9 @@ long sbt_wake(uint32_t *word, int n);
 /* Let somebody else run: a ready context on this carrier, or whom the kernel chooses. */
 void sbt_give_way(void);
 
+/* The same for a context, if one is ready; if none is, it goes on: the kernel would run another process. */
+void sbt_give_way_to_contexts(void);
+
 /*
  * Wait until the waiter has been told something: actively while `active` has steps left, then parked. Returns 0 or
  * ETIMEDOUT; after ETIMEDOUT the waiter may still have been told meanwhile: look under its bucket's lock.
