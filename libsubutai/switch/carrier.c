@@ -53,6 +53,8 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     if (x == NULL) {
         x = sbt_home_leave(c, why);
     } else {
+        if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0))
+            __atomic_store_n(&SBT_SWITCH->all_held, 0, __ATOMIC_RELAXED); /* this one is not */
         x->leaving = c;
         x->why = why;
         if (SBT_UNLIKELY(x->woke))
@@ -207,7 +209,8 @@ int sbt_context_park(const struct sbt_deadline *deadline) {
     uint32_t homebody = __atomic_load_n(&c->homebody, __ATOMIC_RELAXED);
     if (SBT_UNLIKELY(c->held != 0))
         return block(c, deadline);
-    if (SBT_UNLIKELY(homebody != 0 || deadline != NULL || sbt_switch_running_load() == 0)) {
+    bool nobody_to_run_it = c->carrier == NULL && __atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0;
+    if (SBT_UNLIKELY(homebody != 0 || deadline != NULL || nobody_to_run_it || sbt_switch_running_load() == 0)) {
         if (homebody != 0)
             __atomic_store_n(&c->homebody, homebody - 1, __ATOMIC_RELAXED);
         if (c->carrier != NULL)

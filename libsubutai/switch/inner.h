@@ -95,6 +95,7 @@ struct sbt_switch_state {
     struct sbt_guard pool_guard;
     uint32_t pool_used; /* of the pool's contexts, ever */
     struct sbt_context *pool_free;
+    uint32_t all_held;       /* every carrier was found asleep in the kernel, and none has got on since; atomic, a hint */
     uint32_t next_carrier;   /* for pushes from outside, atomic */
     uint64_t idle;           /* bit set: that carrier sleeps; atomic */
     struct sbt_carrier carrier[SBT_CARRIERS_MAX];

@@ -66,6 +66,7 @@ static bool look(struct sbt_switch_state *s, uint32_t pops[SBT_CARRIERS_MAX]) {
         }
         pops[i] = now;
     }
+    __atomic_store_n(&s->all_held, n_held_up == s->n_carriers, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < s->n_carriers; i++) {
         struct sbt_carrier *x = &s->carrier[i];
         if (!stuck[i])
