@@ -69,11 +69,12 @@ static void ended(void *unused) {
         sbt_switch_thread_gone();
 }
 
-/* In the frame of the thread's root, so that its home has it for as long as it has a context. */
+/* In the frame of the thread's root, so that its home has it for as long as it has a context; none where not wanted. */
 #define SWITCHABLE                                                                                                     \
-    struct sbt_husk husk;                                                                                              \
-    if (SBT_UNLIKELY(sbt_switch_wanted))                                                                               \
-    sbt_switch_thread_begin(&husk)
+    do {                                                                                                               \
+        if (SBT_UNLIKELY(sbt_switch_wanted))                                                                           \
+            sbt_switch_thread_begin(__builtin_alloca_with_align(sizeof(struct sbt_husk), 128 /* bits */));             \
+    } while (0)
 
 static void *begin(void *argument) {
     struct start start = take(argument);

@@ -51,7 +51,7 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                         "most sched_yield calls of one wait that switch to another thread, before it is parked", NULL,
                         NULL},
     [SBT_OPT_WAIT] = {"wait", "SUBUTAI_WAIT", SBT_OPTION_ENUM, "adaptive", 0, 0, wait_names, wait_help, "HOW",
-                      "how a thread waits", "direct", NULL},
+                      "how a thread waits for what another one has to do", "direct", NULL},
     [SBT_OPT_LOG] = {"log", "SUBUTAI_LOG", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                      "append the library's messages to FILE instead of stderr", NULL, NULL},
     [SBT_OPT_MESH] = {"mesh", "SUBUTAI_MESH", SBT_OPTION_MESH, "8x8", 1, 32, NULL, NULL, "WxH",
