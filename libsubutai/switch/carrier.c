@@ -123,7 +123,8 @@ static struct sbt_context *find(struct sbt_carrier *x) {
         c = look_around(x, &seen);
         if (c == NULL) {
             sbt_switch_leave();
-            while (__atomic_load_n(&x->asleep, __ATOMIC_ACQUIRE) != 0 && __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
+            while (__atomic_load_n(&x->asleep, __ATOMIC_ACQUIRE) != 0 &&
+                   __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
                 sbt_futex_wait(&x->asleep, 1, NULL);
             sbt_switch_enter();
             if (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) != 0)
@@ -256,4 +257,3 @@ bool sbt_switch_yield(void) {
     sbt_context_leave(c, SBT_LEAVES_TO_YIELD);
     return true;
 }
-

@@ -56,9 +56,9 @@ static void frame_init(struct frame *frame, void (*entry)(void *)) {
 }
 
 const char *sbt_regs_unusable(void) {
-    return (getauxval(AT_HWCAP) & HWCAP_HAS_GCS) != 0      ? "the processor has guarded control stacks"
+    return (getauxval(AT_HWCAP) & HWCAP_HAS_GCS) != 0     ? "the processor has guarded control stacks"
            : (getauxval(AT_HWCAP2) & HWCAP2_HAS_SME) != 0 ? "the processor has SME, whose state is not switched"
-                                                           : NULL;
+                                                          : NULL;
 }
 
 #endif

@@ -71,7 +71,7 @@ static int judge_object(struct dl_phdr_info *info, size_t size, void *argument) 
     struct sbt_eligibility *e = argument;
     const char *file = info->dlpi_name != NULL && info->dlpi_name[0] != '\0' ? info->dlpi_name : "the program";
     const struct dynamic d = dynamic_of(info);
-    const ElfW(Addr) here = (ElfW(Addr))&sbt_switch_memory;
+    const ElfW(Addr) here = (ElfW(Addr)) & sbt_switch_memory;
     (void)size;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];

@@ -11,7 +11,8 @@
 #define ALL_SIGNALS (~(uint64_t)0)
 
 static void set_signal_mask(const uint64_t *mask, uint64_t *old) {
-    sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK, the same everywhere */, (long)mask, (long)old, sizeof *mask, 0, 0);
+    sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK, the same everywhere */, (long)mask, (long)old, sizeof *mask, 0,
+                 0);
 }
 
 /* As settle (carrier.c). False: it has been woken already and has not left after all. */

@@ -48,7 +48,7 @@ struct sbt_context {
     struct sbt_regs scratch; /* where the husk leaves its registers, for nobody */
     struct sbt_husk *husk_stack;
     enum sbt_leaving why; /* it leaves its home */
-    uint64_t home_mask; /* signal mask of its home while that is a husk */
+    uint64_t home_mask;   /* signal mask of its home while that is a husk */
 } __attribute__((aligned(64)));
 
 struct sbt_guard {
@@ -84,7 +84,7 @@ struct sbt_table_bucket {
 
 /* Everything that a forked child must find empty. */
 struct sbt_switch_state {
-    uint32_t running;        /* atomic */
+    uint32_t running; /* atomic */
     uint32_t n_carriers;
     uint32_t searching;      /* carriers that look for something to do, awake; atomic */
     uint32_t watcher_sleeps; /* futex word; atomic */
@@ -95,9 +95,9 @@ struct sbt_switch_state {
     struct sbt_guard pool_guard;
     uint32_t pool_used; /* of the pool's contexts, ever */
     struct sbt_context *pool_free;
-    uint32_t all_held;       /* every carrier was found asleep in the kernel, and none has got on since; atomic, a hint */
-    uint32_t next_carrier;   /* for pushes from outside, atomic */
-    uint64_t idle;           /* bit set: that carrier sleeps; atomic */
+    uint32_t all_held;     /* every carrier was found asleep in the kernel, and none has got on since; atomic, a hint */
+    uint32_t next_carrier; /* for pushes from outside, atomic */
+    uint64_t idle;         /* bit set: that carrier sleeps; atomic */
     struct sbt_carrier carrier[SBT_CARRIERS_MAX];
     struct sbt_table_bucket bucket[SBT_TABLE_BUCKETS];
 };

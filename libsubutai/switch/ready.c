@@ -7,7 +7,8 @@
  * Should an idle carrier be woken for it? If the waker goes on computing, yes; if it waits the next moment, that costs
  * a system call and a core for nothing. The carrier measures how much CPU time it spends between such a wake-up and its
  * next switch: when that was less than SOON_NS, it passes over twice as many occasions as the time before, until one
- * wake-up, or the watcher, finds that somebody was needed. CPU time, because the one that was woken may be given the very core of the waker.
+ * wake-up, or the watcher, finds that somebody was needed. CPU time, because the one that was woken may be given the
+ * very core of the waker.
  */
 #include "switch/inner.h"
 

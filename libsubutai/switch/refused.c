@@ -150,7 +150,7 @@ bool sbt_switch_is_interruption(const char *symbol) {
 
 bool sbt_switch_main_stays(const char *symbol) {
     /* Handlers: the kernel gives a process's signals to the main thread first, and interrupts what it waits for. */
-    static const char *const names[] = {"sigaction", "__sigaction",   "signal",       "bsd_signal", "__sysv_signal",
+    static const char *const names[] = {"sigaction", "__sigaction",  "signal",       "bsd_signal", "__sysv_signal",
                                         "sigvec",    "siginterrupt", "pthread_exit", "thrd_exit"};
     return among(symbol, names, sizeof names / sizeof *names);
 }

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* NULL, or how the sentence "FILE uses SYMBOL, which ..." ends. `file` is the importing object's, with any directory. */
+/* NULL, or how the sentence "FILE uses SYMBOL, which ..." ends. `file` is the importing object's, with any directory.
+ */
 const char *sbt_switch_refused(const char *file, const char *symbol);
 
 /* Likewise of a library that is loaded at all: "FILE is loaded, which ...". */

@@ -109,7 +109,8 @@ void sbt_switch_thread_gone(void) {
         quit(s);
 }
 
-/* The main thread ends by pthread_exit: as a destructor of its thread-specific data, which a normal exit does not run. */
+/* The main thread ends by pthread_exit: as a destructor of its thread-specific data, which a normal exit does not run.
+ */
 static void main_gone(void *unused) {
     (void)unused;
     sbt_switch_thread_end();
@@ -137,8 +138,7 @@ static bool create_watcher(void) {
 static const char *start(struct sbt_switch_state *s) {
     const size_t bytes = POOL_MAX * sizeof *pool;
     if (pool == NULL) {
-        void *memory =
-            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED)
             return "there is no address space for contexts";
         pool = memory;

@@ -45,8 +45,8 @@ struct sbt_active {
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory);
 
 /*
- * One step of active waiting: true, look again; false, it no longer pays: park. A wait that will be a switch may end here
- * without its beginning being known: start_ns 0.
+ * One step of active waiting: true, look again; false, it no longer pays: park. A wait that will be a switch may end
+ * here without its beginning being known: start_ns 0.
  */
 bool sbt_active_step(struct sbt_active *a);
 

@@ -2,13 +2,13 @@
 /*
  * Barriers: arrivals and the generation, that is the rounds completed, in one 64-bit word.
  *
- * No queue: everybody waits for the same word to change, so releasing them is one compare-and-swap, and one futex call if
- * anybody sleeps. Bit 0 of the generation says so; the last arriver learns it from the very operation that releases the
- * others, after which it does not touch the barrier: a released thread may destroy it. A released waiter's last touch is
- * its increment of `left`, for which destroy waits.
+ * No queue: everybody waits for the same word to change, so releasing them is one compare-and-swap, and one futex call
+ * if anybody sleeps. Bit 0 of the generation says so; the last arriver learns it from the very operation that releases
+ * the others, after which it does not touch the barrier: a released thread may destroy it. A released waiter's last
+ * touch is its increment of `left`, for which destroy waits.
  *
- * More threads than `count` may use a barrier at once. So an arrival reads the generation in the same step in which it is
- * counted, and knows its round even if the rounds before it are being completed just then: completing one subtracts
+ * More threads than `count` may use a barrier at once. So an arrival reads the generation in the same step in which it
+ * is counted, and knows its round even if the rounds before it are being completed just then: completing one subtracts
  * `count` arrivals and adds a generation, in any order with others.
  */
 #include <errno.h>
