@@ -27,6 +27,8 @@ SBT_DECLARE_LIKE(cnd_timedwait)
 SBT_DECLARE_LIKE(cnd_signal)
 SBT_DECLARE_LIKE(cnd_broadcast)
 SBT_DECLARE_LIKE(call_once)
+SBT_DECLARE_LIKE(sched_yield)
+SBT_DECLARE_LIKE(thrd_yield)
 #else
 #define ABI(name) name
 #endif

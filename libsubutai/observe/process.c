@@ -7,6 +7,7 @@
 #undef __EXCEPTIONS
 
 #include <errno.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <sys/syscall.h>
@@ -158,6 +159,15 @@ SBT_ALIAS(__pthread_once, pthread_once);
 
 OBSERVED(void, call_once, (once_flag * flag, void (*initialise)(void))) {
     ABI(call_once)(flag, initialise);
+}
+
+/* No event: only time passes. */
+OBSERVED(int, sched_yield, (void)) {
+    return ABI(sched_yield)();
+}
+
+OBSERVED(void, thrd_yield, (void)) {
+    ABI(thrd_yield)();
 }
 
 /* A forked child often ends so. abort and exec end the trace as a kill would. */
