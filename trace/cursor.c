@@ -88,7 +88,8 @@ static const uint8_t *get_uint(const overlay *s, const uint8_t *at, uint64_t bel
 static const uint8_t *get_extra(const overlay *s, const uint8_t *at, struct sbt_trace_event *event, uint64_t *slip) {
     uint64_t value;
     uint8_t extra = at < s->end ? *at++ : 0;
-    if (extra == 0 || (extra & ~TRACE_EXTRA_ALL) != 0)
+    if (extra == 0 || (extra & ~TRACE_EXTRA_ALL) != 0 ||
+        ((extra & TRACE_EXTRA_OTHER) != 0 && event->op == SBT_TRACE_COND_WAIT)) /* that has its own place */
         return NULL;
     if ((extra & TRACE_EXTRA_RESULT) != 0) {
         at = get_uint(s, at, UINT16_MAX + 1, &value);

@@ -79,8 +79,7 @@ void trace_encode(struct trace_encoder *e, const struct sbt_trace_event *event) 
     uint8_t extra = 0;
 
     uint64_t expected = e->clock_ns + event->work_ns + e->overhead_ns;
-    uint64_t begin = event->at_ns < e->clock_ns ? e->clock_ns : event->at_ns, slip = begin - expected;
-    uint64_t distance = begin > expected ? slip : -slip;
+    uint64_t slip = event->at_ns - expected, distance = event->at_ns > expected ? slip : -slip;
     if (distance == 0 || distance < e->slip_min_ns)
         slip = 0;
 

@@ -36,7 +36,7 @@ struct trace_encoder {
 /* Room for another event and three definitions of numbers? If not, the block is to be written first. */
 bool trace_encoder_has_room(const struct trace_encoder *e);
 
-/* An event whose numbers are in range. at_ns may not lie before the end of the last one; it is moved if it does. */
+/* An event whose numbers are in range. */
 void trace_encode(struct trace_encoder *e, const struct sbt_trace_event *event);
 
 /* The address behind a number, in the block in which it is used first. TRACE_DEFINE_OBJECT or TRACE_DEFINE_SITE. */

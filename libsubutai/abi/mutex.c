@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "abi/abi.h"
+#include "switch/switch.h"
 
 /* Neither normal nor adaptive, or not ours: types 1 and 2 have bit 1 set when 1 is added, types 0 and 3 do not. */
 static inline bool special(uint32_t kind) {
@@ -49,11 +50,26 @@ static int relock(struct sbt_mutex *mx, uint32_t kind, int errorcheck_result) {
     return 0;
 }
 
+/*
+ * Of a mutex whose owner the kernel knows, the owner stays on its own kernel thread from the lock to the unlock.
+ * `call` takes it; any result but these two leaves it alone.
+ */
+#define TAKE_THEIRS(kind, call)                                                                                        \
+    do {                                                                                                               \
+        if (SBT_LIKELY(((kind)&SBT_KIND_PRIORITY) == 0 || sbt_self.context == NULL))                                   \
+            return THEIRS(call);                                                                                       \
+        sbt_switch_hold_home();                                                                                        \
+        int taken = THEIRS(call);                                                                                      \
+        if (taken != 0 && taken != EOWNERDEAD)                                                                         \
+            sbt_switch_release();                                                                                      \
+        return taken;                                                                                                  \
+    } while (0)
+
 static SBT_NOINLINE int lock_special(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t kind = settled_kind_of(m);
     if (theirs(kind))
-        return THEIRS(pthread_mutex_lock(m));
+        TAKE_THEIRS(kind, pthread_mutex_lock(m));
     if (owned_by_caller(mx))
         return relock(mx, kind, EDEADLK);
     int r = sbt_engine.mutex_lock(m);
@@ -74,7 +90,7 @@ SBT_EXPORT int ABI(pthread_mutex_trylock)(pthread_mutex_t *m) {
         return sbt_engine.mutex_trylock(m);
     kind = settled_kind_of(m);
     if (theirs(kind))
-        return THEIRS(pthread_mutex_trylock(m));
+        TAKE_THEIRS(kind, pthread_mutex_trylock(m));
     if (owned_by_caller(mx))
         return relock(mx, kind, EBUSY);
     int r = sbt_engine.mutex_trylock(m);
@@ -98,21 +114,27 @@ static int timedlock(pthread_mutex_t *m, uint32_t kind, clockid_t clock, const s
 
 SBT_EXPORT int ABI(pthread_mutex_timedlock)(pthread_mutex_t *m, const struct timespec *at) {
     uint32_t kind = settled_kind_of(m);
-    return theirs(kind) ? THEIRS(pthread_mutex_timedlock(m, at)) : timedlock(m, kind, CLOCK_REALTIME, at);
+    if (theirs(kind))
+        TAKE_THEIRS(kind, pthread_mutex_timedlock(m, at));
+    return timedlock(m, kind, CLOCK_REALTIME, at);
 }
 
 SBT_EXPORT int ABI(pthread_mutex_clocklock)(pthread_mutex_t *m, clockid_t clock, const struct timespec *at) {
     uint32_t kind = settled_kind_of(m);
     if (theirs(kind))
-        return THEIRS(pthread_mutex_clocklock(m, clock, at));
+        TAKE_THEIRS(kind, pthread_mutex_clocklock(m, clock, at));
     return clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC ? EINVAL : timedlock(m, kind, clock, at);
 }
 
 static SBT_NOINLINE int unlock_special(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t kind = settled_kind_of(m);
-    if (theirs(kind))
-        return THEIRS(pthread_mutex_unlock(m));
+    if (theirs(kind)) {
+        int r = THEIRS(pthread_mutex_unlock(m));
+        if (r == 0 && (kind & SBT_KIND_PRIORITY) != 0)
+            sbt_switch_release();
+        return r;
+    }
     if (!owned_by_caller(mx))
         return EPERM;
     if (mx->count > 0) {

@@ -16,7 +16,7 @@ enum { NOT_BEGUN = 0, RUNNING = 1, DONE = 2, GENERATION = 4 };
 
 static void set(uint32_t *word, uint32_t value) {
     __atomic_store_n(word, value, __ATOMIC_RELEASE); /* pairs with the acquire loads in run */
-    sbt_futex_wake(word, INT_MAX);
+    sbt_wake(word, INT_MAX);
 }
 
 static void begin_anew(void *word) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Names of the exported functions. In the preload library they are the C library's own names, declared by its headers.
- * Built with SBT_PREFIX every one is called sbt_ and its name, and declared here.
+ * Built with SBT_PREFIX or SBT_OBSERVED every one is called sbt_ and its name, and declared here.
  */
 #ifndef SBT_ABI_PREFIXED_H
 #define SBT_ABI_PREFIXED_H
 
 #include "core/real.h"
 
-#ifdef SBT_PREFIX
+#if defined SBT_PREFIX || defined SBT_OBSERVED
 #define ABI(name) sbt_##name
 #define SBT_DECLARE(result, name, parameters) extern result sbt_##name parameters;
 #define SBT_DECLARE_LIKE(name) extern __typeof(name) sbt_##name;
@@ -27,6 +27,8 @@ SBT_DECLARE_LIKE(cnd_timedwait)
 SBT_DECLARE_LIKE(cnd_signal)
 SBT_DECLARE_LIKE(cnd_broadcast)
 SBT_DECLARE_LIKE(call_once)
+SBT_DECLARE_LIKE(sched_yield)
+SBT_DECLARE_LIKE(thrd_yield)
 #else
 #define ABI(name) name
 #endif

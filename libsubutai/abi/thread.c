@@ -14,6 +14,8 @@
 #include <stdlib.h>
 
 #include "abi/abi.h"
+#include "switch/switch.h"
+#include "wait/park.h"
 
 /* What a thread is to run: from the creating thread to the new one. */
 struct start {
@@ -60,13 +62,24 @@ static struct start take(void *argument) {
 
 static void ended(void *unused) {
     (void)unused;
+    sbt_switch_thread_end(); /* what follows, down to the kernel's part, is its own kernel thread's to do */
     sbt_engine.thread_exit();
     sbt_runnable_add(-1);
+    if (SBT_UNLIKELY(sbt_switch_wanted))
+        sbt_switch_thread_gone();
 }
+
+/* In the frame of the thread's root, so that its home has it for as long as it has a context; none where not wanted. */
+#define SWITCHABLE                                                                                                     \
+    do {                                                                                                               \
+        if (SBT_UNLIKELY(sbt_switch_wanted))                                                                           \
+            sbt_switch_thread_begin(__builtin_alloca_with_align(sizeof(struct sbt_husk), 128 /* bits */));             \
+    } while (0)
 
 static void *begin(void *argument) {
     struct start start = take(argument);
     void *result;
+    SWITCHABLE;
     pthread_cleanup_push(ended, NULL);
     sbt_engine.thread_enter();
     result = start.routine.posix(start.argument);
@@ -77,11 +90,30 @@ static void *begin(void *argument) {
 static int begin_c11(void *argument) {
     struct start start = take(argument);
     int result;
+    SWITCHABLE;
     pthread_cleanup_push(ended, NULL);
     sbt_engine.thread_enter();
     result = start.routine.c11(start.argument);
     pthread_cleanup_pop(1);
     return result;
+}
+
+/*
+ * The new thread inherits from the kernel thread that creates it, and glibc blocks signals meanwhile: the creator's own
+ * does it, to the end.
+ */
+static void before_create(void) {
+    sbt_thread_process_generation(); /* a child made by _Fork notices here, in its first thread */
+    sbt_runnable_add(1);
+    if (SBT_UNLIKELY(sbt_switch_wanted))
+        sbt_switch_before_create();
+    sbt_switch_hold_home();
+}
+
+static void not_created(void) {
+    sbt_runnable_add(-1);
+    if (SBT_UNLIKELY(sbt_switch_wanted))
+        sbt_switch_thread_gone();
 }
 
 SBT_EXPORT int ABI(pthread_create)(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
@@ -93,11 +125,11 @@ SBT_EXPORT int ABI(pthread_create)(pthread_t *thread, const pthread_attr_t *attr
     if (start == NULL)
         return EAGAIN;
     *start = (struct start){{.posix = routine}, argument, NULL};
-    sbt_thread_process_generation(); /* a child made by _Fork notices here, in its first thread */
-    sbt_runnable_add(1);
+    before_create();
     int r = sbt_real.pthread_create(thread, attr, begin, start);
+    sbt_switch_release();
     if (r != 0) {
-        sbt_runnable_add(-1);
+        not_created();
         put_back(start, start);
     }
     return r;
@@ -111,11 +143,11 @@ SBT_EXPORT int ABI(thrd_create)(thrd_t *thread, thrd_start_t routine, void *argu
     if (start == NULL)
         return thrd_nomem;
     *start = (struct start){{.c11 = routine}, argument, NULL};
-    sbt_thread_process_generation(); /* a child made by _Fork notices here, in its first thread */
-    sbt_runnable_add(1);
+    before_create();
     int r = sbt_real.thrd_create(thread, begin_c11, start);
+    sbt_switch_release();
     if (r != thrd_success) {
-        sbt_runnable_add(-1);
+        not_created();
         put_back(start, start);
     }
     return r;
@@ -124,13 +156,15 @@ SBT_EXPORT int ABI(thrd_create)(thrd_t *thread, thrd_start_t routine, void *argu
 static void runnable_again(void *unused) {
     (void)unused;
     sbt_runnable_add(1);
+    sbt_switch_release();
 }
 
-/* `call` blocks and is a cancellation point. */
+/* `call` blocks and is a cancellation point. It blocks at home: a carrier would be missed by others. */
 #define WHILE_NOT_RUNNABLE(call)                                                                                       \
     do {                                                                                                               \
         int result;                                                                                                    \
         sbt_init();                                                                                                    \
+        sbt_switch_hold_home();                                                                                        \
         sbt_runnable_add(-1);                                                                                          \
         pthread_cleanup_push(runnable_again, NULL);                                                                    \
         result = call;                                                                                                 \
@@ -153,4 +187,14 @@ SBT_EXPORT int ABI(pthread_clockjoin_np)(pthread_t thread, void **result_of_thre
 
 SBT_EXPORT int ABI(thrd_join)(thrd_t thread, int *result_of_thread) {
     WHILE_NOT_RUNNABLE(sbt_real.thrd_join(thread, result_of_thread));
+}
+
+/* A context gives its carrier to others that are ready; without any, as without a context, the kernel chooses. */
+SBT_EXPORT int ABI(sched_yield)(void) {
+    sbt_give_way();
+    return 0;
+}
+
+SBT_EXPORT void ABI(thrd_yield)(void) {
+    sbt_give_way();
 }

@@ -23,6 +23,7 @@
 #include "core/real.h"
 #include "core/thread.h"
 #include "engine/engine.h"
+#include "switch/switch.h"
 #include "wait/futex.h"
 #include "wait/lot.h"
 
@@ -121,11 +122,17 @@ static const char *learn_layout(void) {
 }
 
 static void fork_prepare(void) {
+    sbt_switch_hold_home(); /* the child has the kernel thread that forks, and no other */
     if (sbt_engine.fork_prepare != NULL)
         sbt_engine.fork_prepare();
 }
 
+static void fork_parent(void) {
+    sbt_switch_release();
+}
+
 static void fork_child(void) {
+    sbt_switch_fork_child();
     if (sbt_thread_fork_child())
         sbt_lot_fork_child();
     sbt_engine.fork_child();
@@ -151,6 +158,16 @@ static void give_up(const char *why, const char *what, const char *more) {
     sbt_options.value[SBT_OPT_VERBOSE].u = 1;
     sbt_log(1, why, what, more, NULL);
     sbt_syscall3(SYS_exit_group, 2, 0, 0);
+}
+
+static void want_switching(const struct sbt_engine *engine) {
+    uint64_t wait = sbt_options.value[SBT_OPT_WAIT].u;
+    if (wait == SBT_WAIT_ADAPTIVE)
+        return;
+    if (engine == &sbt_engine_direct)
+        sbt_switch_want(wait == SBT_WAIT_SWITCH_INSIST);
+    else
+        sbt_log(1, "waiting adaptively, not by switching: engine ", engine->name, " does not switch", NULL);
 }
 
 static void start(void) {
@@ -191,6 +208,7 @@ static void start(void) {
         give_up("this C library's ", unknown, " layout is not one that objects can be told apart in");
     sbt_engine.thread_enter();
     sbt_log(2, "engine ", engine->name, NULL);
+    want_switching(engine);
 }
 
 /* Relaxed where only the starting thread itself can see its own value; STARTED is released to all others. */
@@ -248,7 +266,7 @@ __attribute__((destructor)) static void destruct(void) {
 
 __attribute__((constructor)) static void construct(void) {
     sbt_init();
-    pthread_atfork(fork_prepare, NULL, fork_child);
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
     if (sbt_options.value[SBT_OPT_CHILDREN].u == 0)
         leave_children_alone();
 }

@@ -41,11 +41,12 @@ struct SBT_OVERLAY sbt_mutex {
 #define SBT_KIND_ERRORCHECK 2
 #define SBT_KIND_THEIRS 0xF0
 #define SBT_KIND_SHARED 0x80
+#define SBT_KIND_PRIORITY 0x60 /* inheritance, protection: the kernel knows the owner by its thread */
 #define SBT_KIND_DESTROYED (-1)
 
 struct SBT_OVERLAY sbt_cond {
-    uint32_t state;         /* the engine's word: 0 means nobody waits */
-    uint32_t clock;         /* clockid_t of pthread_cond_timedwait: CLOCK_REALTIME is 0 */
+    uint32_t state; /* the engine's word: 0 means nobody waits */
+    uint32_t clock; /* clockid_t of pthread_cond_timedwait: CLOCK_REALTIME is 0 */
     struct sbt_adapt adapt;
     uint32_t hw_id; /* ni: as in a mutex */
     /* the rest is glibc's in the objects that are glibc's: 28 or 36 holds the mark */

@@ -13,6 +13,12 @@ static const char *const engine_help[] = {
     "software engine: state in place, waiters in a parking lot, adaptive waiting",
     "the paper's synchronization hardware, emulated to every memory access",
 };
+static const char *const wait_names[] = {"adaptive", "switch", "switch!", NULL};
+static const char *const wait_help[] = {
+    "a moment awake, then asleep in the kernel",
+    "by switching to another thread of the process, if that is known to be safe for the program",
+    "the same, also if it is not",
+};
 static const char *const service_names[] = {"dedicated", "inline", NULL};
 static const char *const service_help[] = {
     "threads of their own step the NIs",
@@ -44,8 +50,13 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
     [SBT_OPT_YIELDS] = {"yields", "SUBUTAI_YIELDS", SBT_OPTION_UINT, "12", 0, 100000, NULL, NULL, "N",
                         "most sched_yield calls of one wait that switch to another thread, before it is parked", NULL,
                         NULL},
+    [SBT_OPT_WAIT] = {"wait", "SUBUTAI_WAIT", SBT_OPTION_ENUM, "adaptive", 0, 0, wait_names, wait_help, "HOW",
+                      "how a thread waits for what another one has to do", "direct", NULL},
     [SBT_OPT_LOG] = {"log", "SUBUTAI_LOG", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                      "append the library's messages to FILE instead of stderr", NULL, NULL},
+    [SBT_OPT_RECORD] = {"record", "SUBUTAI_RECORD", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
+                        "record what the program synchronizes in FILE, a new one; its children in files of their own",
+                        NULL, NULL},
     [SBT_OPT_MESH] = {"mesh", "SUBUTAI_MESH", SBT_OPTION_MESH, "8x8", 1, 32, NULL, NULL, "WxH",
                       "tiles of the mesh, each with a core and an NI", "ni", NULL},
     [SBT_OPT_MAP] = {"map", "SUBUTAI_MAP", SBT_OPTION_MAP, "linear", 0, 0, NULL, NULL, "MAP",

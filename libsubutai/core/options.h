@@ -30,7 +30,9 @@ enum sbt_option_id {
     SBT_OPT_CHILDREN,
     SBT_OPT_SPIN_NS,
     SBT_OPT_YIELDS,
+    SBT_OPT_WAIT,
     SBT_OPT_LOG,
+    SBT_OPT_RECORD,
     SBT_OPT_MESH,
     SBT_OPT_MAP,
     SBT_OPT_NI_SERVICE,
@@ -49,6 +51,9 @@ enum sbt_option_id {
 
 /* Value of SBT_OPT_ENGINE: index into that option's `legal` list and into the library's engine table. */
 enum sbt_engine_id { SBT_ENGINE_GLIBC, SBT_ENGINE_DIRECT, SBT_ENGINE_NI, SBT_N_ENGINES };
+
+/* Values of SBT_OPT_WAIT. */
+enum sbt_wait { SBT_WAIT_ADAPTIVE, SBT_WAIT_SWITCH, SBT_WAIT_SWITCH_INSIST };
 
 /* Values of the options of SBT_ENGINE_NI that are enums. */
 enum sbt_ni_service { SBT_NI_SERVICE_DEDICATED, SBT_NI_SERVICE_INLINE };

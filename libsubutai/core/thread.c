@@ -45,6 +45,10 @@ void sbt_thread_start(void) {
     ;
 }
 
+bool sbt_thread_wipes_on_fork(void) {
+    return wipes;
+}
+
 bool sbt_thread_fork_child(void) {
     if (!wipes || process.known == 0)
         fork_noticed();

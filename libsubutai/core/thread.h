@@ -12,13 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sbt_context;
+
 struct sbt_thread {
     uint32_t tid;              /* kernel thread id, 0: not read yet (sbt_thread_tid) */
     volatile uint32_t in_lot;  /* > 0 while this thread holds a lock of the parking lot; a signal handler looks at it */
     volatile uint32_t overdue; /* a signal handler could not wake through the lot: whoever leaves the lot must */
     uint32_t trylock_fails;    /* consecutive failed trylocks of `trylock_last` */
     const void *trylock_last;
-    uint32_t random; /* xorshift state, 0: not seeded */
+    uint32_t random;                  /* xorshift state, 0: not seeded */
+    volatile uint32_t in_switch;      /* > 0 inside switch/, likewise */
+    volatile uint32_t switch_overdue; /* a signal handler could not wake by it, likewise */
+    struct sbt_context *context;      /* what switch/ knows this thread by, NULL: it is not switched */
 };
 
 extern _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec")));
@@ -51,6 +56,9 @@ static inline bool sbt_cores_to_spare(void) {
  * must be forgotten by hand.
  */
 bool sbt_thread_fork_child(void);
+
+/* Does the kernel wipe memory in forked children (MADV_WIPEONFORK)? */
+bool sbt_thread_wipes_on_fork(void);
 
 /* Called once by core/init.c. */
 void sbt_thread_start(void);

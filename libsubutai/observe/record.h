@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The recorder: a layer of its own over abi/, in a library of its own, libsubutai-record.so. There the exported names are
- * the observing functions of this folder, and what the plain library exports is called sbt_pthread_mutex_lock and so on;
- * so the plain library pays nothing, every call is seen once, whoever's its object is, and the engine's own use of
- * objects is not seen at all.
+ * The recorder: a layer of its own over abi/, in a library of its own, libsubutai-record.so. There the exported names
+ * are the observing functions of this folder, and what the plain library exports is called sbt_pthread_mutex_lock and
+ * so on; so the plain library pays nothing, every call is seen once, whoever's its object is, and the engine's own use
+ * of objects is not seen at all.
  *
  * record.c the process's trace: its file, its beginning and end · table.c objects and call sites by address ·
  * thread.c records of threads · event.c times, and what goes into a block · modules.c what addresses lie in ·
@@ -20,6 +20,7 @@
 
 #include "abi/abi.h"
 #include "encode.h"
+#include "observe/clock.h"
 #include "trace.h"
 
 enum { REC_N_PENDING = 8, REC_N_CACHED = 64 };
@@ -39,6 +40,10 @@ struct rec_node {
     /* Of the last 64 signals, bit 0 the last: no wait has it yet; is a broadcast. Under `guard`. */
     uint64_t open, broadcasts;
     uint32_t guard;
+    /* The life before, whose waits may still be on their way out: its number, its last signal if that was a broadcast.
+     */
+    uint32_t before;
+    uint64_t before_signals;
 };
 
 enum rec_state { REC_FREE, REC_LIVE, REC_ENDED, REC_CLOSING };
@@ -53,7 +58,9 @@ struct rec_thread {
     volatile bool flushing;
     /* At the last event's end: CLOCK_MONOTONIC, and CPU time as read or as reckoned since. */
     uint64_t end_ns, cpu_ns;
-    uint64_t carried_ns; /* work before calls that turned out to be no events */
+    uint64_t carried_ns;              /* work before calls that turned out to be no events */
+    uint32_t last_site, n_reckoned;   /* of the last event; long calls since CPU time was read */
+    uint8_t long_after[REC_N_CACHED]; /* by site: long work followed its last call */
     union {
         void *(*posix)(void *);
         thrd_start_t c11;
@@ -72,14 +79,15 @@ _Static_assert(sizeof(struct rec_thread) <= 65536, "what a thread may cost");
 
 /* A call that is being observed: on its own frame. */
 struct rec_call {
-    struct rec_thread *thread; /* NULL: not recorded */
-    struct rec_node *node;
-    bool nested; /* interrupted the recorder */
+    struct rec_thread *thread;      /* NULL: not recorded */
+    struct rec_node *node, *mutex;  /* NULL: no memory. mutex: of a condition wait */
+    bool nested;                    /* interrupted the recorder */
+    uint64_t begin_ns, first_order; /* first_order: of a condition wait, signals before it */
     struct sbt_trace_event event;
 };
 
 extern struct rec {
-    uint32_t state; /* enum rec_progress */
+    uint32_t state;   /* enum rec_progress */
     uint32_t closing; /* no event begins or ends any more */
     uint32_t overhead_ns;
     uint64_t start_ns;
@@ -94,6 +102,9 @@ enum rec_progress { REC_UNBORN, REC_STARTING, REC_ON, REC_OFF };
 
 /* record.c. False: this process does not record (any more). */
 bool rec_start(void);
+/* Around whatever writes. */
+uint64_t rec_block_signals(void);
+void rec_unblock_signals(uint64_t before);
 /* A block to the file, which is made at the first one. False: it failed, the recording has ended. */
 bool rec_write(const struct trace_block *header, const void *a, size_t n_a, const void *b, size_t n_b, const void *c,
                size_t n_c);
@@ -106,8 +117,20 @@ bool rec_table_start(void);
 void rec_table_forget(void); /* in a forked child */
 /* The node of the address, made if need be; NULL if there is no memory. */
 struct rec_node *rec_node_at(uintptr_t address);
-/* A life of that type begins at the node's address. Returns its number. */
+/* A life of that type begins at the node's address, whatever was there. Returns its number. */
 uint32_t rec_node_begin(struct rec_node *node, uint32_t type);
+/*
+ * Is it of that type? If not, it is numbered anew from *numbers and the caller, who is told so by `true`, fills in what
+ * it knows of it before it says `claimed`. Others that want it wait for that.
+ */
+bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers);
+void rec_node_claimed(struct rec_node *node, uint32_t type);
+void rec_wait_a_moment(unsigned tried);
+/* Around a condition's fields. Held for some instructions; given up on if its holder was killed there. */
+void rec_guard(struct rec_node *node);
+void rec_unguard(struct rec_node *node);
+/* Zeroed memory from the kernel, or NULL. */
+void *rec_map(size_t bytes);
 
 /* thread.c */
 struct rec_thread *rec_thread_new(void);    /* with the next number; NULL if there is no memory */
@@ -117,6 +140,7 @@ void rec_thread_ended(void);
 void rec_thread_joined(uint32_t number);
 void rec_threads_forget(void); /* in a forked child, which has one thread */
 void rec_thread_close(struct rec_thread *t);
+bool rec_thread_is_gone(const struct rec_thread *t);
 bool rec_flush(struct rec_thread *t);
 
 /* event.c */
@@ -126,9 +150,9 @@ uint64_t rec_cpu_ns(void);
  * `leave` makes it an event, with c->event's result, order and so on as set meanwhile; `drop` none.
  */
 bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site);
-/* Also a condition wait's mutex. */
-bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, struct rec_node **mutex_node,
-                    const void *site);
+bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, const void *site);
+/* An event without a call or an object. */
+void rec_note(struct rec_thread *t, unsigned op, uint32_t other);
 void rec_leave(struct rec_call *c, int result);
 void rec_drop(struct rec_call *c);
 /* A life begins: the event of an initialisation that has succeeded. */

@@ -5,8 +5,10 @@
  * what is put where an object of the same type was forgotten, without an init, is taken for the same one.
  */
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "observe/record.h"
+#include "wait/futex.h"
 
 enum { LOG_BUCKETS = 20, N_BUCKETS = 1 << LOG_BUCKETS, CHUNK_BYTES = 1 << 16 };
 
@@ -20,14 +22,14 @@ enum { N_NODES = (CHUNK_BYTES - sizeof(struct chunk)) / sizeof(struct rec_node) 
 static struct rec_node **buckets; /* 8 MiB of addresses; memory comes with the first node of a page's buckets */
 static struct chunk *chunks;
 
-static void *map(size_t bytes) {
+void *rec_map(size_t bytes) {
     long r = sbt_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                           -1, 0);
     return r < 0 && r > -4096 ? NULL : (void *)r;
 }
 
 bool rec_table_start(void) {
-    buckets = map(N_BUCKETS * sizeof(struct rec_node *));
+    buckets = rec_map(N_BUCKETS * sizeof(struct rec_node *));
     return buckets != NULL;
 }
 
@@ -48,7 +50,7 @@ static struct rec_node *allocate(void) {
             if (i < N_NODES)
                 return &chunk->nodes[i];
         }
-        struct chunk *fresh = map(CHUNK_BYTES);
+        struct chunk *fresh = rec_map(CHUNK_BYTES);
         if (fresh == NULL)
             return NULL;
         fresh->before = chunk;
@@ -73,7 +75,7 @@ struct rec_node *rec_node_at(uintptr_t address) {
     struct rec_node *fresh = allocate();
     if (fresh == NULL)
         return NULL;
-    *fresh = (struct rec_node){.next = first, .address = address, .number = SBT_TRACE_NONE};
+    *fresh = (struct rec_node){.next = first, .address = address, .number = SBT_TRACE_NONE, .before = SBT_TRACE_NONE};
     while (!__atomic_compare_exchange_n(bucket, &fresh->next, fresh, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
         node = find(fresh->next, address, first); /* what others have put there meanwhile */
         if (node != NULL)
@@ -83,18 +85,61 @@ struct rec_node *rec_node_at(uintptr_t address) {
     return fresh;
 }
 
-/*
- * Two threads that use a new object first at the same time both come here: the one that changes the type numbers it.
- * The other one may count at once, so counters are reset before.
- */
-uint32_t rec_node_begin(struct rec_node *node, uint32_t type) {
-    uint32_t number = __atomic_fetch_add(&rec.n_objects, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&node->acquired, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&node->signals, 0, __ATOMIC_RELAXED);
+enum { BEGINNING = 255 }; /* a type */
+
+/* For another thread that will be ready at once if it runs. Yielding alone would keep one of lower priority from it. */
+void rec_wait_a_moment(unsigned tried) {
+    if (tried < 16)
+        sbt_syscall0(SYS_sched_yield);
+    else
+        sbt_pause_ns(20000);
+}
+
+void rec_guard(struct rec_node *node) {
+    for (unsigned i = 0; i < 5000 && __atomic_exchange_n(&node->guard, 1, __ATOMIC_ACQUIRE) != 0; i++)
+        rec_wait_a_moment(i);
+}
+
+void rec_unguard(struct rec_node *node) {
+    __atomic_store_n(&node->guard, 0, __ATOMIC_RELEASE);
+}
+
+/* The caller alone may begin a life there until it stores the type. */
+static uint32_t begin_life(struct rec_node *node, uint32_t *numbers) {
+    uint32_t number = __atomic_fetch_add(numbers, 1, __ATOMIC_RELAXED);
+    rec_guard(node);
+    node->before = node->number;
+    node->before_signals = (node->broadcasts & 1) != 0 ? node->signals : 0;
+    node->acquired = node->signals = node->open = node->broadcasts = 0;
     node->initial = node->in_flight = 0;
-    node->open = node->broadcasts = 0;
-    node->guard = 0;
-    node->type = type;
-    __atomic_store_n(&node->number, number, __ATOMIC_RELEASE);
+    node->number = number;
+    rec_unguard(node);
     return number;
+}
+
+uint32_t rec_node_begin(struct rec_node *node, uint32_t type) {
+    uint32_t number = begin_life(node, &rec.n_objects);
+    __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
+    return number;
+}
+
+/* Several threads may use an object first at the same time: the one that changes the type begins its life. */
+bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers) {
+    uint32_t seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE);
+    for (unsigned i = 0; seen != type; i++) {
+        if (seen != BEGINNING &&
+            __atomic_compare_exchange_n(&node->type, &seen, BEGINNING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+            begin_life(node, numbers);
+            return true;
+        }
+        if (seen == BEGINNING) { /* a few instructions, unless that thread is not running */
+            rec_wait_a_moment(i);
+            seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE); /* pairs with the owner's store of the type */
+        }
+    }
+    return false;
+}
+
+void rec_node_claimed(struct rec_node *node, uint32_t type) {
+    __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
 }

@@ -4,6 +4,7 @@
 #include "core/arch.h"
 #include "core/clock.h"
 #include "core/thread.h"
+#include "switch/switch.h"
 #include "wait/futex.h"
 
 /*
@@ -84,7 +85,18 @@ void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
         a->next_pauses = a->idle_ns = 0;
 }
 
+/* To a context another that is ready is a better use of the core than a look, and a switch to it than a yield. */
+static bool rather_switch(struct sbt_active *a) {
+    if (a->next_pauses == 0 || !sbt_cores_to_spare() || sbt_switch_others_ready()) {
+        a->next_pauses = a->idle_ns = 0;
+        return true;
+    }
+    return false;
+}
+
 bool sbt_active_step(struct sbt_active *a) {
+    if (SBT_UNLIKELY(sbt_self.context != NULL) && rather_switch(a))
+        return false;
     if (a->next_pauses != 0 && sbt_cores_to_spare()) {
         for (uint32_t i = 0; i < a->next_pauses; i++)
             sbt_cpu_relax();

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/clock.h"
 #include "core/thread.h"
 
 /*
@@ -43,8 +44,16 @@ struct sbt_active {
 /* Begin a wait on an object with that memory. Reads no clock. Never blocks. */
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory);
 
-/* One step of active waiting: true, look again; false, it no longer pays: park. */
+/*
+ * One step of active waiting: true, look again; false, it no longer pays: park. A wait that will be a switch may end
+ * here without its beginning being known: start_ns 0.
+ */
 bool sbt_active_step(struct sbt_active *a);
+
+/* When it began, ns. */
+static inline uint64_t sbt_active_since_ns(const struct sbt_active *a) {
+    return a->start_ns != 0 ? a->start_ns : sbt_now_ns();
+}
 
 /* How long the wait has lasted, ns. */
 uint64_t sbt_active_waited_ns(const struct sbt_active *a);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "switch/switch.h"
 #include "wait/futex.h"
 
 /* Enough that 1000 threads on as many objects rarely share a bucket; 32 KiB, a multiple of the page for madvise. */
@@ -163,12 +164,18 @@ bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key) {
 }
 
 uint32_t *sbt_waiter_tell(struct sbt_waiter *w, enum sbt_waiter_state state) {
-    uint32_t *word = &w->state;
-    return __atomic_exchange_n(word, state, __ATOMIC_RELEASE) == SBT_WAITER_PARKED ? word : NULL;
+    uint32_t *word = w->wake_word != NULL ? w->wake_word : &w->state; /* now: once told it may be gone */
+    return __atomic_exchange_n(&w->state, state, __ATOMIC_RELEASE) == SBT_WAITER_PARKED ? word : NULL;
+}
+
+uint32_t *sbt_waiter_word(bool cancelable) {
+    return cancelable && sbt_switch_interrupts ? NULL : sbt_context_word();
 }
 
 bool sbt_waiter_wake(uint32_t *word) {
-    return word == NULL || sbt_futex_wake(word, 1) > 0;
+    if (word == NULL)
+        return true;
+    return sbt_context_is_word(word) ? sbt_context_unpark(word) : sbt_futex_wake(word, 1) > 0;
 }
 
 void sbt_lot_wake_later(void) {

@@ -44,6 +44,7 @@ struct sbt_waiter {
     const void *key;        /* written under the bucket locks, read by its own thread without (atomic) */
     uint32_t state;         /* enum sbt_waiter_state, atomic */
     uint8_t role;           /* enum sbt_waiter_role */
+    uint32_t *wake_word;    /* from sbt_waiter_word before it is queued: by what it is woken; NULL: `state` */
     bool inflight;          /* told to retry, has not taken itself out or gone back to waiting yet */
     pthread_mutex_t *mutex; /* condition waiters: the mutex to move to; NULL: never move */
     uint32_t generation;    /* of the process in which it was queued: in a forked child it is in no list */
@@ -89,6 +90,9 @@ struct sbt_waiter *sbt_bucket_next(const struct sbt_waiter *w, const void *key);
 /* First that is not inflight, and whether any is. */
 struct sbt_waiter *sbt_bucket_first_waiting(const struct sbt_bucket *b, const void *key);
 bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key);
+
+/* What to put into wake_word: how the calling thread is woken from here on. */
+uint32_t *sbt_waiter_word(bool cancelable);
 
 /*
  * End a wait: store `state`. Returns the word to pass to sbt_waiter_wake once the bucket is unlocked, NULL if the

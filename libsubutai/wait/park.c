@@ -4,20 +4,63 @@
 #include <errno.h>
 
 #include "core/thread.h"
+#include "switch/switch.h"
 #include "wait/futex.h"
+
+/* Threads without a context that sleep in the kernel; counted only where there may be some with. */
+static uint32_t n_asleep;
+
+/* Sequentially consistent: either the waker sees the count, or the sleeper's kernel sees the changed word. */
+static void count_asleep(int n) {
+    if (SBT_UNLIKELY(sbt_switch_wanted))
+        __atomic_fetch_add(&n_asleep, (uint32_t)n, __ATOMIC_SEQ_CST);
+}
 
 static void runnable_again(void *unused) {
     (void)unused;
     sbt_runnable_add(1);
+    count_asleep(-1);
+    sbt_switch_release();
 }
 
-SBT_NOINLINE int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+long sbt_wake(uint32_t *word, int n) {
+    if (SBT_LIKELY(sbt_switch_running_load() == 0))
+        return sbt_futex_wake(word, n);
+    long woken = sbt_switch_wake(word, n);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (woken < n && __atomic_load_n(&n_asleep, __ATOMIC_RELAXED) != 0)
+        woken += sbt_futex_wake(word, n - (int)woken);
+    return woken;
+}
+
+void sbt_give_way_to_contexts(void) {
+    if (sbt_self.context == NULL)
+        sbt_yield();
+    else
+        sbt_switch_yield();
+}
+
+void sbt_give_way(void) {
+    if (sbt_self.context == NULL || !sbt_switch_yield())
+        sbt_yield();
+}
+
+/* Asleep in the kernel; a context at its home, where signals and cancellations reach it. */
+static int sleep_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
     int r;
+    sbt_switch_hold_home();
     pthread_cleanup_push(runnable_again, NULL);
+    count_asleep(1);
     sbt_runnable_add(-1);
     r = sbt_futex_wait_frame(word, expected, deadline);
     pthread_cleanup_pop(1);
     return r;
+}
+
+SBT_NOINLINE int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+    if (SBT_UNLIKELY(sbt_self.context != NULL))
+        return sbt_switch_wait(word, expected, deadline);
+    return sleep_in_kernel(word, expected, deadline);
 }
 
 /*
@@ -35,12 +78,36 @@ static SBT_NOINLINE int wait_exposed(uint32_t *word, uint32_t expected, const st
     return r;
 }
 
-SBT_NOINLINE int sbt_park_cancelable(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+static int sleep_cancelably_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
     int r;
+    sbt_switch_hold_home();
     pthread_cleanup_push(runnable_again, NULL);
+    count_asleep(1);
     sbt_runnable_add(-1);
     r = wait_exposed(word, expected, deadline);
     pthread_cleanup_pop(1);
+    return r;
+}
+
+SBT_NOINLINE int sbt_park_cancelable(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+    if (SBT_LIKELY(sbt_self.context == NULL || sbt_switch_interrupts))
+        return sleep_cancelably_in_kernel(word, expected, deadline);
+    pthread_testcancel();
+    int r = sbt_switch_wait(word, expected, deadline);
+    pthread_testcancel();
+    return r;
+}
+
+/* Without a word to be woken by it sleeps on its state, in the kernel, whether it has a context or not. */
+static int park_waiter(struct sbt_waiter *w, const struct sbt_deadline *deadline, bool cancelable) {
+    if (w->wake_word == NULL)
+        return cancelable ? sleep_cancelably_in_kernel(&w->state, SBT_WAITER_PARKED, deadline)
+                          : sleep_in_kernel(&w->state, SBT_WAITER_PARKED, deadline);
+    if (cancelable)
+        pthread_testcancel();
+    int r = sbt_context_park(deadline);
+    if (cancelable)
+        pthread_testcancel();
     return r;
 }
 
@@ -56,9 +123,7 @@ int sbt_waiter_wait(struct sbt_waiter *w, const struct sbt_deadline *deadline, s
         if (state == SBT_WAITER_WAITING && !__atomic_compare_exchange_n(&w->state, &state, SBT_WAITER_PARKED, false,
                                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             continue;
-        int r = cancelable ? sbt_park_cancelable(&w->state, SBT_WAITER_PARKED, deadline)
-                           : sbt_park(&w->state, SBT_WAITER_PARKED, deadline);
-        if (r == ETIMEDOUT)
+        if (park_waiter(w, deadline, cancelable) == ETIMEDOUT)
             return ETIMEDOUT;
     }
 }

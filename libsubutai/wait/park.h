@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sleeping: the one place where a thread of ours blocks in the kernel. The seam for waiting by switching. */
+/*
+ * Sleeping: the one place where a thread of ours blocks in the kernel, or, if it has a context (switch/), is switched
+ * away from instead.
+ */
 #ifndef SBT_WAIT_PARK_H
 #define SBT_WAIT_PARK_H
 
@@ -22,6 +25,15 @@ int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadl
  * function, never of this one.
  */
 int sbt_park_cancelable(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);
+
+/* Wake up to n that are parked on that word, after it has changed; how many. The word may be gone by now. */
+long sbt_wake(uint32_t *word, int n);
+
+/* Let somebody else run: a ready context on this carrier, or whom the kernel chooses. */
+void sbt_give_way(void);
+
+/* The same for a context, if one is ready; if none is, it goes on: the kernel would run another process. */
+void sbt_give_way_to_contexts(void);
 
 /*
  * Wait until the waiter has been told something: actively while `active` has steps left, then parked. Returns 0 or

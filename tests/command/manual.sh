@@ -10,7 +10,7 @@ subutai --help
 check "--help" is "$status" 0
 help=$out
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' <<<"$out")
-check "there are six commands" is "$(wc -w <<<"$commands")" 6
+check "there are eight commands" is "$(wc -w <<<"$commands")" 8
 engines=$("$SUBUTAI" engines --json | jq -r .engine)
 for engine in $engines; do
     check "--help names engine $engine" matches "$help" $'\n'"  $engine "
@@ -19,7 +19,7 @@ done
 subutai engines --json
 check "engines --json: one is the default" json 'length >= 3 and (map(select(.default)) | length == 1)'
 check "with the options that it alone reads" json 'map({(.engine): [.options[].option]}) | add | .glibc == [] and
-    .direct == [] and (.ni | length == 13 and index("mesh") == 0 and index("stats-file") == 12)'
+    .direct == ["wait"] and (.ni | length == 13 and index("mesh") == 0 and index("stats-file") == 12)'
 check "and their defaults" json '.[] | select(.engine == "ni").options | map({(.option): .default}) | add |
     .mesh == "8x8" and ."queue-elements" == "122" and ."stats-file" == null'
 # Of each: the default as the manual and --help have it, and as engines lists it.
@@ -131,6 +131,14 @@ complete_words compare --engines ni : service = inline,scale = 0,di
 check "completes an engine after settings" is "$out" "0,direct "
 complete_words compare --engines ni:service=inline,sc
 check "completes a list that is in one piece" is "$out" "ni:service=inline,scale= "
+complete_words trace ''
+check "completes the actions of trace" is "$out" "dump info to-perfetto "
+complete_words trace info tiles.t
+check "completes a trace" is "$out" "tiles.txt "
+complete_words record -o tiles.t
+check "completes where to record" is "$out" "tiles.txt "
+complete_words record -o app.sbt ls
+check "completes a program after -o FILE" matches "$out" '(^| )ls '
 complete_words bench turn
 check "completes a kind" is "$out" "turn-ring "
 complete_words bench --threads ''

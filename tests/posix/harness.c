@@ -189,11 +189,15 @@ static void note_test_process(void) {
     test_process = getpid();
 }
 
+/* Those named, or all; without those named with a minus sign before. */
 static bool wanted(const char *name, int argc, char **argv) {
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], name) == 0)
-            return true;
-    return argc == 1;
+    bool found = argc == 1 || argv[1][0] == '-';
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] == '-' && strcmp(argv[i] + 1, name) == 0)
+            return false;
+        found = found || strcmp(argv[i], name) == 0;
+    }
+    return found;
 }
 
 /* One TAP line; returns false for a failure. Newlines would end the line, so a message is cut at the first. */

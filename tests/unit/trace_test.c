@@ -173,8 +173,8 @@ static struct sbt_trace_event draw_timed(uint64_t *state, uint64_t *clock_ns) {
     struct sbt_trace_event e = draw_event(state);
     e.work_ns %= 100000;
     e.took_ns %= 100000;
-    uint64_t away = draw(state) % 4 == 0 ? draw(state) % 1000000 : 0;
-    e.at_ns = *clock_ns + e.work_ns + OVERHEAD_NS + away;
+    uint64_t away = draw(state) % 4 == 0 ? draw(state) % 1000000 : draw(state) % OVERHEAD_NS;
+    e.at_ns = *clock_ns + e.work_ns + away; /* often less than the overhead is said to be */
     *clock_ns = e.at_ns + e.took_ns;
     return e;
 }
@@ -263,7 +263,7 @@ START_TEST(recorded) {
             /* Small differences are not written, but they do not add up either. */
             uint64_t off = e.at_ns > wanted.at_ns ? e.at_ns - wanted.at_ns : wanted.at_ns - e.at_ns;
             ck_assert_uint_lt(off, SLIP_MIN_NS);
-            ck_assert_uint_ge(e.at_ns, last);
+            ck_assert_uint_ge(e.at_ns + SLIP_MIN_NS, last);
             last = e.at_ns + e.took_ns;
             wanted.at_ns = e.at_ns;
             ck_assert_msg(same(&e, &wanted), "event %d of thread %u", i, t);
@@ -327,7 +327,7 @@ END_TEST
 
 /* One bit of a whole trace, any bit: refused. */
 START_TEST(bit_flips) {
-    struct image image = record(2, 20, 10);
+    struct image image = record(2, 6, 3);
     bool whole;
     for (size_t bit = 0; bit < image.n * 8; bit++) {
         image.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);

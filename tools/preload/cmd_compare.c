@@ -85,8 +85,16 @@ static char *replace_braces(const char *text, uint64_t n) {
     return whole;
 }
 
-/* A file that a run does not write must not pass with the contents of the run before. */
+/*
+ * A file that a run does not write must not pass with the contents of the run before. A recording engine's trace is
+ * each run's own.
+ */
 static void remove_outputs(const struct measuring *m) {
+    for (size_t i = 0; i < m->comparison->n_contenders; i++) {
+        const char *trace = m->comparison->contenders[i].settings.text[SBT_OPT_RECORD];
+        if (trace != NULL && trace[0] != '\0')
+            free(find_trace_place("compare", trace));
+    }
     for (size_t i = 0; i < m->request->n_outputs; i++) {
         struct stat st;
         if (lstat(m->outputs[i], &st) != 0)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* `subutai doctor`: prints verdict.h's answer. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 #include "find.h"
 #include "json.h"
+#include "switch/refused.h"
 #include "verdict.h"
 
 enum { DOCTOR_JSON };
@@ -25,6 +27,26 @@ static size_t n_imported(const struct object *o) {
 static size_t objects_of(const struct verdict *v, struct object *const **objects) {
     *objects = v->closure != NULL ? v->closure->objects : &v->program;
     return v->closure != NULL ? v->closure->n : 1;
+}
+
+/* In the words of the library's own message. NULL: nothing tells against it. To be freed. */
+static char *why_not_switched(struct object *const *objects, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const char *library = sbt_switch_refused_library(objects[i]->path);
+        if (library != NULL)
+            return cmd_format("the process uses %s, which %s", objects[i]->path, library);
+        if (objects[i]->switch_reason != NULL)
+            return cmd_format("%s uses %s, which %s", objects[i]->path, objects[i]->switch_symbol,
+                              objects[i]->switch_reason);
+    }
+    return NULL;
+}
+
+static bool main_stays(struct object *const *objects, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (objects[i]->main_stays)
+            return true;
+    return false;
 }
 
 static void print_group(const char *group, const struct names *names) {
@@ -48,6 +70,14 @@ static void print_text(const char *name, const struct verdict *v) {
         printf("%s: cannot be served: %s\n", name, v->detail);
     for (size_t i = 0; i < v->notes.n; i++)
         printf("note: %s\n", v->notes.list[i]);
+    if (v->reason == VERDICT_SERVED) {
+        char *why = why_not_switched(objects, n);
+        printf("--wait switch: %s%s\n", why != NULL ? "steps aside: " : "can be used",
+               why == NULL && main_stays(objects, n) ? ", but the main thread waits in the kernel" : "");
+        if (why != NULL)
+            printf("  %s\n", why);
+        free(why);
+    }
     for (size_t i = 0; i < n; i++) {
         if (n_imported(objects[i]) == 0)
             continue;
@@ -80,6 +110,11 @@ static void print_json(const char *name, const struct verdict *v) {
     json_text(&j, "interpreter", v->program->interpreter);
     put_names(&j, "scripts", &v->followed);
     put_names(&j, "notes", &v->notes);
+    char *why = why_not_switched(objects, n);
+    json_bool(&j, "switchable", v->reason == VERDICT_SERVED && why == NULL);
+    json_text(&j, "switch_detail", why);
+    json_bool(&j, "switch_main_stays", main_stays(objects, n));
+    free(why);
     json_open(&j, "objects", '[');
     for (size_t i = 0; i < n; i++) {
         json_line(&j);

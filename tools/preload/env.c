@@ -2,21 +2,34 @@
 /* Options to environment; see env.h. */
 #include "env.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool is_variable(const char *entry, const char *name) {
     size_t n = strlen(name);
     return strncmp(entry, name, n) == 0 && entry[n] == '=';
 }
 
+static const char plain_name[] = "libsubutai.so", recording_name[] = "libsubutai-record.so";
+
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static bool is_own(const char *path, const char *name) {
+    const char *base = base_of(path);
+    return strcmp(base, name) == 0 || strcmp(base, plain_name) == 0 || strcmp(base, recording_name) == 0;
+}
+
 /* LD_PRELOAD's value without entries called `name`: a command started under itself must not load two libraries. */
 static char *other_preloads(const char *value, const char *name) {
     char *kept = cmd_format("%s", ""), *copy = cmd_format("%s", value), *rest = copy, *entry;
     while ((entry = strsep(&rest, ": \t\n")) != NULL) {
-        const char *slash = strrchr(entry, '/');
-        if (entry[0] == '\0' || strcmp(slash != NULL ? slash + 1 : entry, name) == 0)
+        if (entry[0] == '\0' || is_own(entry, name))
             continue;
         char *longer = cmd_format("%s%s%s", kept, kept[0] != '\0' ? ":" : "", entry);
         free(kept);
@@ -29,6 +42,16 @@ static char *other_preloads(const char *value, const char *name) {
 static const char *chosen(const struct settings *common, const struct settings *own, size_t option) {
     const char *text = own != NULL ? own->text[option] : NULL;
     return text != NULL || common == NULL ? text : common->text[option];
+}
+
+/* The library that is preloaded in place of `library`, allocated. One that the user has chosen stays. */
+static char *recording_library(const char *who, const char *library) {
+    if (strcmp(base_of(library), plain_name) != 0)
+        return cmd_format("%s", library);
+    char *recording = cmd_format("%.*s%s", (int)(base_of(library) - library), library, recording_name);
+    if (access(recording, R_OK) != 0)
+        cmd_refuse("%s: '%s': %s (legal: --library FILE, one that records)", who, recording, strerror(errno));
+    return recording;
 }
 
 char **env_build(const char *who, char *const *base, const struct settings *common, const struct settings *own,
@@ -51,15 +74,18 @@ char **env_build(const char *who, char *const *base, const struct settings *comm
     for (size_t o = 0; o < SBT_N_OPTIONS; o++)
         if (chosen(common, own, o) != NULL)
             env[n++] = cmd_format("%s=%s", sbt_option_table[o].env, chosen(common, own, o));
+    char error[512], *recording = NULL;
+    if (!sbt_options_load(loaded, env, error, sizeof error))
+        cmd_refuse("%s: %s", who, error);
+    const char *record = loaded->value[SBT_OPT_RECORD].s;
+    if (library != NULL && record != NULL && record[0] != '\0')
+        library = recording = recording_library(who, library);
     if (library != NULL || (others != NULL && others[0] != '\0')) {
         bool both = library != NULL && others != NULL && others[0] != '\0';
         env[n++] = cmd_format("LD_PRELOAD=%s%s%s", library != NULL ? library : "", both ? ":" : "",
                               others != NULL ? others : "");
     }
     free(others);
-
-    char error[512];
-    if (!sbt_options_load(loaded, env, error, sizeof error))
-        cmd_refuse("%s: %s", who, error);
+    free(recording);
     return env;
 }

@@ -10,7 +10,7 @@
 /*
  * A new environment vector: `base` with the variables of every option given in `common` or `own` (which wins) set, and
  * with `library` in front of LD_PRELOAD's other entries. NULL as `library` means no preload at all: an inherited entry
- * for `library_name` is taken out. Either way the user's other preloads stay, in their order. SUBUTAI_* variables that
+ * for `library_name` is taken out. With the option `record` the library's sibling that records takes its place. Either way the user's other preloads stay, in their order. SUBUTAI_* variables that
  * the library would refuse are refused here; the values
  * that the library will see are left in *loaded.
  */

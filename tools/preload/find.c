@@ -121,6 +121,27 @@ char *find_library(const char *who, const char *given) {
     return path;
 }
 
+/* Empty or a trace: nothing that a user would miss. */
+static bool may_be_replaced(int fd) {
+    char magic[8];
+    ssize_t n = pread(fd, magic, sizeof magic, 0);
+    return n == 0 || (n == sizeof magic && memcmp(magic, "SBTTRACE", sizeof magic) == 0);
+}
+
+char *find_trace_place(const char *who, const char *path) {
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        cmd_refuse("%s: trace '%s': no regular file (legal: a new file or an old trace)", who, path);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd >= 0 && !may_be_replaced(fd))
+        cmd_refuse("%s: trace '%s': the file is something else (legal: a new file or an old trace)", who, path);
+    char *absolute = fd >= 0 ? realpath(path, NULL) : NULL;
+    if (absolute == NULL || unlink(absolute) != 0)
+        cmd_refuse("%s: trace '%s': %s (legal: a new file or an old trace)", who, path, strerror(errno));
+    close(fd);
+    return absolute;
+}
+
 char *find_bench(const char *who, const char *given) {
     if (given != NULL)
         return find_program(who, given);

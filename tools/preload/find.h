@@ -18,6 +18,11 @@ char *find_program(const char *who, const char *name);
  * was installed. The path is absolute and free of the blanks and colons that separate LD_PRELOAD's entries.
  */
 char *find_library(const char *who, const char *given);
+/*
+ * Where a trace is to be: an old trace there is removed, anything else that is there refused, as is a place where no
+ * file can be made. Its absolute path.
+ */
+char *find_trace_place(const char *who, const char *path);
 /* The program behind `subutai bench`, in the same way. */
 char *find_bench(const char *who, const char *given);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "switch/refused.h"
 
 /* Runtimes that take the pthread functions themselves or insist on being the first library of the process. */
 static const struct {
@@ -97,6 +98,14 @@ static void read_symbol(struct object *o, const char *name, bool is_undefined) {
         return;
     o->imports_dlopen = o->imports_dlopen || strcmp(name, "dlopen") == 0;
     o->imports_syscall = o->imports_syscall || strcmp(name, "syscall") == 0;
+    if (!sbt_switch_is_libc(o->path)) {
+        const char *why = sbt_switch_refused(o->path, name);
+        if (why != NULL && o->switch_reason == NULL) {
+            o->switch_symbol = cmd_format("%s", name);
+            o->switch_reason = why;
+        }
+        o->main_stays = o->main_stays || sbt_switch_main_stays(name);
+    }
     enum primitive_group group = primitive_group_of(name);
     if (group == PRIMITIVE_NONE)
         return;
@@ -203,6 +212,7 @@ struct object *object_read(const char *path) {
 
 void object_free(struct object *o) {
     free(o->path);
+    free(o->switch_symbol);
     free(o->script_interpreter);
     free(o->script_argument);
     free(o->interpreter);

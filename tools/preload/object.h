@@ -35,6 +35,9 @@ struct object {
     bool has_sections;                  /* without section headers imports cannot be read */
     bool is_go;
     bool imports_dlopen, imports_syscall;
+    char *switch_symbol; /* the first import that tells against waiting by switching, NULL if none does */
+    const char *switch_reason;
+    bool main_stays;       /* by switching, but for the main thread */
     const char *sanitizer; /* "AddressSanitizer", NULL if none is linked in */
     char *rpath, *runpath;
     struct names needed;

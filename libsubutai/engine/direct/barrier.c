@@ -2,13 +2,13 @@
 /*
  * Barriers: arrivals and the generation, that is the rounds completed, in one 64-bit word.
  *
- * No queue: everybody waits for the same word to change, so releasing them is one compare-and-swap, and one futex call if
- * anybody sleeps. Bit 0 of the generation says so; the last arriver learns it from the very operation that releases the
- * others, after which it does not touch the barrier: a released thread may destroy it. A released waiter's last touch is
- * its increment of `left`, for which destroy waits.
+ * No queue: everybody waits for the same word to change, so releasing them is one compare-and-swap, and one futex call
+ * if anybody sleeps. Bit 0 of the generation says so; the last arriver learns it from the very operation that releases
+ * the others, after which it does not touch the barrier: a released thread may destroy it. A released waiter's last
+ * touch is its increment of `left`, for which destroy waits.
  *
- * More threads than `count` may use a barrier at once. So an arrival reads the generation in the same step in which it is
- * counted, and knows its round even if the rounds before it are being completed just then: completing one subtracts
+ * More threads than `count` may use a barrier at once. So an arrival reads the generation in the same step in which it
+ * is counted, and knows its round even if the rounds before it are being completed just then: completing one subtracts
  * `count` arrivals and adds a generation, in any order with others.
  */
 #include <errno.h>
@@ -43,7 +43,7 @@ static void complete(struct sbt_barrier *bx, uint64_t seen) {
         want = ((seen & ~ASLEEP) - bx->count) + GENERATION;
     } while (!__atomic_compare_exchange_n(&bx->rounds, &seen, want, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
     if ((seen & ASLEEP) != 0)
-        sbt_futex_wake(word, INT_MAX);
+        sbt_wake(word, INT_MAX);
 }
 
 int direct_barrier_wait(pthread_barrier_t *b) {
@@ -87,7 +87,7 @@ int direct_barrier_destroy(pthread_barrier_t *b) {
     for (int i = 0; ((rounds * (bx->count - 1) - __atomic_load_n(&bx->left, __ATOMIC_ACQUIRE)) & 0x7FFFFFFF) != 0;
          i++) {
         if (i < YIELDS_BEFORE_PAUSE)
-            sbt_yield();
+            sbt_give_way();
         else
             sbt_pause_ns(50000);
     }

@@ -9,6 +9,9 @@
  * The word is 1 while the lot may have waiters, and lets a signal to nobody return at once. It is set before the waiter
  * releases the mutex, so whoever changes the predicate under the mutex afterwards sees it: relaxed suffices.
  *
+ * A context (switch/) is never moved: to wake it costs less, and when it runs the mutex is free more often than not,
+ * because whoever signals with the mutex held goes on until it waits itself.
+ *
  * A waiter does not touch the condition after it has been told: POSIX lets it be destroyed as soon as a broadcast has
  * unblocked everybody. Hence it is the signaller that teaches the condition how long its waits last.
  */
@@ -258,7 +261,8 @@ int direct_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released re
     pthread_testcancel();
     sbt_active_begin(&wait.active, &cx->adapt);
     wait.w.role = SBT_WAITS_FOR_COND;
-    wait.w.mutex = released == SBT_RELEASE_OURS ? m : NULL;
+    wait.w.wake_word = sbt_waiter_word(true);
+    wait.w.mutex = released == SBT_RELEASE_OURS && wait.w.wake_word == NULL ? m : NULL;
     wait.active.start_ns = wait.active.last_ns = wait.w.since_ns = sbt_now_ns();
     wait.w.active = &wait.active;
     struct sbt_bucket *b = sbt_lot_lock(key_of(cx));

@@ -152,6 +152,8 @@ static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struc
             }
             if (r == ETIMEDOUT)
                 return give_up(mx, w);
+            if (w->wake_word != NULL)
+                break; /* to wait again is a switch, no dearer than to yield */
             sbt_yield();
         }
         if (wait_again(mx, w))
@@ -205,7 +207,8 @@ static SBT_NOINLINE int lock_slow(pthread_mutex_t *m, const struct sbt_deadline 
         return r != 0 ? r : lock_by_polling(mx, deadline);
     }
 
-    struct sbt_waiter w = {.role = SBT_WAITS_FOR_MUTEX, .since_ns = active.start_ns};
+    struct sbt_waiter w = {
+        .role = SBT_WAITS_FOR_MUTEX, .since_ns = sbt_active_since_ns(&active), .wake_word = sbt_waiter_word(false)};
     int type;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not unwind a queued waiter */
     struct sbt_bucket *b = sbt_lot_lock(mx);
@@ -246,18 +249,25 @@ int direct_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadli
     return take(&sbt_mutex_of(m)->state, &seen) ? 0 : lock_slow(m, deadline);
 }
 
+static void expect_spinning(struct sbt_mutex *mx) {
+    __atomic_store_n(&mx->spun_credit, SBT_SPUN_UNLOCKS, __ATOMIC_RELAXED);
+    if ((__atomic_load_n(&mx->state, __ATOMIC_RELAXED) & DIRECT_SPUN) == 0)
+        __atomic_fetch_or(&mx->state, DIRECT_SPUN, __ATOMIC_RELAXED);
+}
+
 int direct_mutex_trylock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t seen;
+    /* A context that spins keeps others from its carrier, and to give way to those costs next to nothing. */
+    if (SBT_UNLIKELY(sbt_self.context != NULL))
+        expect_spinning(mx);
     if (SBT_LIKELY(take(&mx->state, &seen))) {
         sbt_self.trylock_last = NULL;
         return 0;
     }
     if (sbt_trylock_spins(m)) {
-        __atomic_store_n(&mx->spun_credit, SBT_SPUN_UNLOCKS, __ATOMIC_RELAXED);
-        if ((seen & DIRECT_SPUN) == 0)
-            __atomic_fetch_or(&mx->state, DIRECT_SPUN, __ATOMIC_RELAXED);
-        sbt_yield();
+        expect_spinning(mx);
+        sbt_give_way();
     }
     return EBUSY;
 }
@@ -344,7 +354,7 @@ int direct_mutex_unlock(pthread_mutex_t *m) {
         if (SBT_UNLIKELY((seen & (DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED))
             wake_after_unlock(mx);
     } else if (unlock_slow(mx, seen)) {
-        sbt_yield();
+        sbt_give_way_to_contexts();
     }
     return 0;
 }

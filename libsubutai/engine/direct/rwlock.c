@@ -48,9 +48,9 @@ static bool nonrecursive(const struct sbt_rwlock *lx) {
 static void settle(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t hold);
 
 /*
- * What was held has been given up, and `seen` was the state before that: if nobody is inside now, see who is next. After
- * a writer in any case: a count seen then is of readers on their way out again, and while they go others may come in
- * to stay, beside whom the queued readers must be let in.
+ * What was held has been given up, and `seen` was the state before that: if nobody is inside now, see who is next.
+ * After a writer in any case: a count seen then is of readers on their way out again, and while they go others may come
+ * in to stay, beside whom the queued readers must be let in.
  */
 static void after_release(struct sbt_rwlock *lx, uint32_t seen, uint32_t hold) {
     if ((seen & QUEUED) == 0 || (hold != WRITER && ((seen - hold) & (WRITER | READERS)) != 0))
@@ -218,7 +218,7 @@ static int wait_in_queue(struct sbt_rwlock *lx, struct sbt_waiter *w, const stru
         int waited = sbt_waiter_wait(w, deadline, active, false);
         int r = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED ? 0 : EBUSY;
         for (int i = 0; r == EBUSY && waited == 0 && i < RETRY_YIELDS; i++) {
-            if ((__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & WRITER) == 0)
+            if (w->wake_word != NULL || (__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & WRITER) == 0)
                 break;
             sbt_yield();
         }
@@ -285,7 +285,8 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, enum sbt_waiter_role ro
         return r != 0 ? r : lock_by_polling(lx, role, deadline);
     }
 
-    struct sbt_waiter w = {.role = (uint8_t)role, .since_ns = active.start_ns};
+    struct sbt_waiter w = {
+        .role = (uint8_t)role, .since_ns = sbt_active_since_ns(&active), .wake_word = sbt_waiter_word(false)};
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not unwind a queued waiter */
     struct sbt_bucket *b = sbt_lot_lock(key_of(lx));
     /* Flags before the last try: an unlock that comes after it sees them and goes through the bucket lock. */

@@ -71,7 +71,7 @@ static void leave(void *argument) {
     uint32_t *word = value_word(sx);
     uint64_t now = __atomic_sub_fetch(&sx->value_and_waiters, ONE_WAITER, __ATOMIC_RELAXED);
     if ((uint32_t)now != 0 && has_sleepers(now))
-        sbt_futex_wake(word, 1);
+        sbt_wake(word, 1);
 }
 
 static int sleep_for_token(struct sbt_sem *sx, const struct sbt_deadline *deadline) {
@@ -135,7 +135,7 @@ int direct_sem_post(sem_t *s) {
     } while (!__atomic_compare_exchange_n(&sx->value_and_waiters, &seen, (seen & ~ACTIVE) + 1, true, __ATOMIC_RELEASE,
                                           __ATOMIC_RELAXED));
     if (has_sleepers(seen) && (seen & ACTIVE) == 0)
-        sbt_futex_wake(word, 1);
+        sbt_wake(word, 1);
     return 0;
 }
 

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * From calls to events. A thread's work between two calls is wall clock while that is short. When it is long the thread
+ * may have been off its core, so the kernel's count of its CPU time decides, which costs a system call; between such
+ * readings CPU time is reckoned (cpu_ns) from the wall clock, and for calls that block as BLOCKED_CPU_NS. A reading
+ * corrects it: at the end of long work, and after a call that blocks if long work has followed that call site before,
+ * or when it has been reckoned for too many of them. What the recorder itself takes between the end of one call and the
+ * beginning of the next is measured at start-up and subtracted.
+ *
+ * `busy` and `closing`: a thread stores the one and loads the other, whoever ends the trace does it the other way round
+ * and has the kernel order both sides (membarrier), so that an event costs no fence.
+ */
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "observe/record.h"
+
+enum { SHORT_NS = 50000, BLOCKED_CPU_NS = 4000, MAX_RECKONED = 32 };
+
+uint64_t rec_cpu_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t above_zero(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+/* False: the trace is being ended, and nothing of the thread's may be touched any more. */
+static inline bool busy_begin(struct rec_thread *t) {
+    t->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SBT_LIKELY(__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0))
+        return true;
+    __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
+    return false;
+}
+
+static void make_room(struct rec_thread *t) {
+    if (SBT_LIKELY(trace_encoder_has_room(&t->encoder)))
+        return;
+    rec_flush(t);
+    t->end_ns = rec_now_ns();
+    t->cpu_ns = rec_cpu_ns();
+}
+
+/* Events of handlers that came while the recorder was at work. Another one may come at any time. */
+static SBT_NOINLINE void drain(struct rec_thread *t) {
+    for (uint32_t i = 0;;) {
+        uint32_t n = t->n_pending;
+        for (; i < n; i++) {
+            trace_encode(&t->encoder, &t->pending[i]);
+            make_room(t);
+        }
+        if (__atomic_compare_exchange_n(&t->n_pending, &n, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return;
+    }
+}
+
+static inline void busy_end(struct rec_thread *t) {
+    if (SBT_UNLIKELY(t->n_pending != 0))
+        drain(t);
+    __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE); /* pairs with rec_finish */
+}
+
+#define CACHE_PLACE(address) (((address) >> 3 ^ (address) >> 9) % REC_N_CACHED)
+
+static inline struct rec_node *node_of(struct rec_thread *t, __typeof(&((struct rec_thread *)0)->objects[0]) cache,
+                                       uintptr_t address) {
+    cache += CACHE_PLACE(address);
+    if (SBT_UNLIKELY(cache->address != address)) {
+        struct rec_node *node = rec_node_at(address);
+        if (t->busy == 0) /* nested: the interrupted thread may be in here */
+            return node;
+        cache->address = 0;
+        __atomic_signal_fence(__ATOMIC_RELEASE);
+        cache->node = node;
+        __atomic_signal_fence(__ATOMIC_RELEASE);
+        cache->address = node != NULL ? address : 0;
+        return node;
+    }
+    return cache->node;
+}
+
+/* What is known of an object whose init was not seen: made by a parent process, or in static storage. */
+static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, unsigned type, const void *object) {
+    int value = 0;
+    if (type == SBT_TRACE_BARRIER) /* glibc and our engines have it in the same place */
+        node->initial = c->event.size = ((const struct sbt_barrier *)object)->count;
+    if (type == SBT_TRACE_SEM && ABI(sem_getvalue)((sem_t *)(uintptr_t)object, &value) == 0)
+        node->initial = (uint32_t)(value > 0 ? value : 0);
+}
+
+/* The number of the object at that address. *node NULL and SBT_TRACE_NONE: no memory. */
+static inline uint32_t object_number(struct rec_call *c, struct rec_node **node, unsigned type, const void *object) {
+    *node = node_of(c->thread, c->thread->objects, (uintptr_t)object);
+    if (SBT_UNLIKELY(*node == NULL))
+        return SBT_TRACE_NONE;
+    if (SBT_UNLIKELY(__atomic_load_n(&(*node)->type, __ATOMIC_ACQUIRE) != type) &&
+        rec_node_claim(*node, type, &rec.n_objects)) {
+        seen_first(c, *node, type, object);
+        rec_node_claimed(*node, type);
+        if (!c->nested)
+            trace_define(&c->thread->encoder, TRACE_DEFINE_OBJECT, (*node)->number, (uintptr_t)object);
+    }
+    return (*node)->number;
+}
+
+/* A call site that no thread has used yet. The time this takes is neither work nor waiting. */
+static SBT_NOINLINE void new_site(struct rec_thread *t, struct rec_node *node, uintptr_t address) {
+    uint64_t wall_ns = rec_now_ns(), cpu_ns = rec_cpu_ns();
+    trace_define(&t->encoder, TRACE_DEFINE_SITE, node->number, address);
+    rec_module_of(address);
+    t->cpu_ns += rec_cpu_ns() - cpu_ns;
+    t->end_ns += rec_now_ns() - wall_ns;
+}
+
+static inline uint32_t site_number(struct rec_call *c, const void *site) {
+    struct rec_thread *t = c->thread;
+    struct rec_node *node = node_of(t, t->sites, (uintptr_t)site);
+    if (SBT_UNLIKELY(node == NULL))
+        return SBT_TRACE_NONE;
+    if (SBT_UNLIKELY(__atomic_load_n(&node->type, __ATOMIC_ACQUIRE) != REC_SITE) &&
+        rec_node_claim(node, REC_SITE, &rec.n_sites)) {
+        rec_node_claimed(node, REC_SITE);
+        if (!c->nested)
+            new_site(t, node, (uintptr_t)site);
+    }
+    return node->number;
+}
+
+/* Work since the last event, and the call begins now. */
+static inline void begin(struct rec_call *c) {
+    struct rec_thread *t = c->thread;
+    uint64_t now = rec_now_ns(), gap = above_zero(now, t->end_ns), work;
+    if (SBT_LIKELY(gap <= SHORT_NS)) {
+        work = above_zero(gap, rec.overhead_ns);
+        t->cpu_ns += gap;
+        t->long_after[t->last_site] = 0;
+    } else {
+        t->long_after[t->last_site] = 1;
+        uint64_t cpu = rec_cpu_ns();
+        work = above_zero(cpu, t->cpu_ns + rec.overhead_ns);
+        work = work < gap ? work : gap;
+        t->cpu_ns = cpu;
+        t->n_reckoned = 0;
+        now = rec_now_ns();
+    }
+    c->event.work_ns = work + t->carried_ns;
+    t->carried_ns = 0;
+    t->end_ns = c->begin_ns = now;
+}
+
+static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
+    struct rec_thread *t = rec_self;
+    if (SBT_UNLIKELY(t == NULL || t->generation != sbt_thread_process_generation()))
+        t = rec_thread_attach();
+    c->thread = t;
+    if (SBT_UNLIKELY(t == NULL))
+        return false;
+    c->nested = t->busy != 0;
+    c->mutex = NULL;
+    c->event = (struct sbt_trace_event){.op = (uint8_t)op,
+                                        .type = (uint8_t)type,
+                                        .object = SBT_TRACE_NONE,
+                                        .other = SBT_TRACE_NONE,
+                                        .site = SBT_TRACE_NONE};
+    if (SBT_UNLIKELY(!c->nested && !busy_begin(t))) {
+        c->thread = NULL;
+        return false;
+    }
+    return true;
+}
+
+static inline void entered(struct rec_call *c) {
+    if (SBT_UNLIKELY(c->nested)) {
+        c->begin_ns = rec_now_ns();
+        return;
+    }
+    begin(c);
+    make_room(c->thread);
+    c->begin_ns = c->thread->end_ns; /* writing is no part of the call */
+    busy_end(c->thread);
+}
+
+bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site) {
+    if (!enter(c, op, type))
+        return false;
+    if (object != NULL)
+        c->event.object = object_number(c, &c->node, type, object);
+    else
+        c->node = NULL;
+    c->event.site = site_number(c, site);
+    entered(c);
+    return true;
+}
+
+bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, const void *site) {
+    if (!enter(c, SBT_TRACE_COND_WAIT, SBT_TRACE_COND))
+        return false;
+    c->event.object = object_number(c, &c->node, SBT_TRACE_COND, cond);
+    c->event.other = object_number(c, &c->mutex, SBT_TRACE_MUTEX, mutex);
+    c->event.site = site_number(c, site);
+    entered(c);
+    return true;
+}
+
+static SBT_NOINLINE void leave_nested(struct rec_call *c) {
+    struct rec_thread *t = c->thread;
+    uint32_t i = t->n_pending;
+    c->event.took_ns = rec_now_ns() - c->begin_ns;
+    if (i == REC_N_PENDING) {
+        t->n_lost++;
+        return;
+    }
+    t->pending[i] = c->event; /* a handler within this one has finished before it goes on */
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    t->n_pending = i + 1;
+}
+
+void rec_leave(struct rec_call *c, int result) {
+    struct rec_thread *t = c->thread;
+    if (SBT_UNLIKELY(t == NULL))
+        return;
+    c->event.result = (uint16_t)result;
+    c->event.at_ns = above_zero(c->begin_ns, rec.start_ns);
+    if (SBT_UNLIKELY(c->nested)) {
+        leave_nested(c);
+        return;
+    }
+    if (SBT_UNLIKELY(!busy_begin(t)))
+        return;
+    uint64_t now = rec_now_ns();
+    /* A handler's events, which came during the call, are in the trace by now; this one began before them. */
+    uint64_t took = above_zero(now, c->begin_ns);
+    c->event.took_ns = took;
+    trace_encode(&t->encoder, &c->event);
+    t->last_site = c->event.site % REC_N_CACHED;
+    if (SBT_LIKELY(took <= SHORT_NS)) {
+        t->cpu_ns += took;
+    } else if (t->long_after[t->last_site] == 0 && t->n_reckoned < MAX_RECKONED) {
+        t->cpu_ns += BLOCKED_CPU_NS;
+        t->n_reckoned++;
+    } else {
+        t->cpu_ns = rec_cpu_ns();
+        t->n_reckoned = 0;
+        now = rec_now_ns();
+    }
+    t->end_ns = now;
+    make_room(t);
+    busy_end(t);
+}
+
+void rec_drop(struct rec_call *c) {
+    if (c->thread != NULL && !c->nested)
+        c->thread->carried_ns += c->event.work_ns;
+}
+
+void rec_init(unsigned type, const void *object, uint32_t size, const void *site) {
+    struct rec_call c;
+    if (!enter(&c, SBT_TRACE_INIT, type))
+        return;
+    c.node = node_of(c.thread, c.thread->objects, (uintptr_t)object);
+    if (c.node != NULL) {
+        c.event.object = rec_node_begin(c.node, type);
+        c.node->initial = size;
+        if (!c.nested)
+            trace_define(&c.thread->encoder, TRACE_DEFINE_OBJECT, c.event.object, (uintptr_t)object);
+    }
+    c.event.size = size;
+    c.event.site = site_number(&c, site);
+    entered(&c);
+    rec_leave(&c, 0);
+}
+
+void rec_note(struct rec_thread *t, unsigned op, uint32_t other) {
+    struct rec_call c = {
+        .thread = t, .event = {.op = (uint8_t)op, .object = SBT_TRACE_NONE, .other = other, .site = SBT_TRACE_NONE}};
+    if (t->busy != 0 || !busy_begin(t))
+        return;
+    entered(&c);
+    rec_leave(&c, 0);
+}
+
+/* On a record that nobody else knows, by the calling thread: what an event costs outside of what it measures. */
+void rec_calibrate(void) {
+    enum { N_BATCHES = 8, N = 32 };
+    struct rec_thread *scratch = rec_map(sizeof *scratch), *self = rec_self;
+    struct rec_node object = {.type = SBT_TRACE_MUTEX}, site = {.type = REC_SITE};
+    uint64_t least = UINT64_MAX;
+    if (scratch == NULL)
+        return;
+    scratch->generation = sbt_thread_process_generation();
+    scratch->objects[CACHE_PLACE((uintptr_t)&object)].address = (uintptr_t)&object;
+    scratch->objects[CACHE_PLACE((uintptr_t)&object)].node = &object;
+    scratch->sites[CACHE_PLACE((uintptr_t)&site)].address = (uintptr_t)&site;
+    scratch->sites[CACHE_PLACE((uintptr_t)&site)].node = &site;
+    rec_self = scratch;
+    for (int batch = 0; batch < N_BATCHES; batch++) {
+        uint64_t start = rec_now_ns();
+        for (int i = 0; i < N; i++)
+            rec_now_ns();
+        uint64_t reading = rec_now_ns() - start;
+        start = rec_now_ns();
+        for (int i = 0; i < N; i++) {
+            struct rec_call c;
+            rec_enter(&c, i % 2 == 0 ? SBT_TRACE_MUTEX_LOCK : SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, &object, &site);
+            if (i % 2 == 0)
+                c.event.order = REC_COUNT(object.acquired);
+            rec_leave(&c, 0);
+        }
+        uint64_t cost = above_zero(rec_now_ns() - start, reading) / N; /* one reading lies within what is measured */
+        least = cost < least ? cost : least;
+    }
+    rec_self = self;
+    rec.overhead_ns = least < 2000 ? (uint32_t)least : 2000;
+    sbt_syscall3(SYS_munmap, scratch, sizeof *scratch, 0);
+}

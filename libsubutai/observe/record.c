@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The trace of this process: when it begins, where its file is, what ends it.
+ *
+ * The file is made when there is something to write: a program that only starts another one leaves its name to that. It
+ * is FILE for the first process that comes, and FILE with the process's id in it for all others; no file that exists is
+ * ever written to. A program may close descriptors that it did not open and get the same number for a file of its own,
+ * so the descriptor is compared with the file before each block.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "observe/record.h"
+#include "wait/futex.h"
+
+enum { HIGH_FD = 500, MAX_PATH = 4096, NO_FD = -1, OPENING = -2 };
+
+struct rec rec;
+
+static struct {
+    int fd; /* NO_FD, OPENING, or open; atomic */
+    dev_t device;
+    ino_t inode;
+    bool child; /* made by fork: FILE is its parent's */
+    bool failed;
+    char wanted[MAX_PATH], path[MAX_PATH]; /* FILE; what became of it */
+} file = {.fd = NO_FD};
+
+static size_t append_text(char *to, size_t n, const char *text, size_t n_text) {
+    if (n_text > MAX_PATH - 1 - n)
+        n_text = MAX_PATH - 1 - n;
+    memcpy(to + n, text, n_text);
+    to[n + n_text] = '\0';
+    return n + n_text;
+}
+
+static size_t append_number(char *to, size_t n, uint64_t number) {
+    char digits[24], *at = digits + sizeof digits;
+    do {
+        *--at = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    return append_text(to, n, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Whatever keeps the trace from being written: said once, and the program goes on without. */
+static void fail(long error) {
+    const char *why = strerrordesc_np((int)-error);
+    __atomic_store_n(&rec.closing, 1, __ATOMIC_RELAXED);
+    if (!__atomic_exchange_n(&file.failed, true, __ATOMIC_RELAXED))
+        sbt_log(1, "recording ends, the program goes on: '", file.path[0] != '\0' ? file.path : file.wanted,
+                "': ", why != NULL ? why : "unknown error", NULL);
+}
+
+/* As the command line has it, blanks for the bytes between its words; no more than fits. */
+static uint8_t *define_process(uint8_t *at) {
+    char command[2048];
+    const char *engine = sbt_engine.name;
+    long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0), n = 0;
+    if (fd >= 0) {
+        n = sbt_syscall3(SYS_read, fd, command, sizeof command);
+        sbt_syscall3(SYS_close, fd, 0, 0);
+    }
+    n = n > 0 && command[n - 1] == '\0' ? n - 1 : n > 0 ? n : 0;
+    for (long i = 0; i < n; i++)
+        command[i] = command[i] == '\0' ? ' ' : command[i];
+    *at++ = TRACE_DEFINE_COMMAND;
+    at = trace_put(at, (uint64_t)n);
+    memcpy(at, command, (size_t)n);
+    at += n;
+    *at++ = TRACE_DEFINE_ENGINE;
+    at = trace_put(at, strlen(engine));
+    memcpy(at, engine, strlen(engine));
+    at += strlen(engine);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *at++ = TRACE_DEFINE_PROCESS;
+    at = trace_put(at, rec.process_id);
+    at = trace_put(at, (uint64_t)sbt_syscall0(SYS_getppid));
+    return trace_put(at, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+}
+
+/* All of them: rec_write must not be interrupted by a handler that ends the process, nor by SIGXFSZ. */
+uint64_t rec_block_signals(void) {
+    uint64_t all = ~UINT64_C(0), before = 0;
+    sbt_syscall6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all, (long)&before, sizeof all, 0, 0);
+    return before;
+}
+
+void rec_unblock_signals(uint64_t before) {
+    sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&before, 0, sizeof before, 0, 0);
+}
+
+/* FILE, or with its number-th other name. Result as the system call's. */
+static long create(unsigned number) {
+    size_t n = strlen(file.wanted), stem = n > 4 && strcmp(file.wanted + n - 4, ".sbt") == 0 ? n - 4 : n;
+    n = append_text(file.path, 0, file.wanted, number == 0 ? n : stem);
+    if (number > 0) {
+        n = append_text(file.path, n, ".", 1);
+        n = append_number(file.path, n, rec.process_id);
+        if (number > 1) {
+            n = append_text(file.path, n, ".", 1);
+            n = append_number(file.path, n, number - 1);
+        }
+        append_text(file.path, n, ".sbt", 4);
+    }
+    return sbt_syscall6(SYS_openat, AT_FDCWD, (long)file.path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666,
+                        0, 0);
+}
+
+/* Where programs do not expect descriptors of theirs; as it is if that cannot be. */
+static int out_of_the_way(long fd) {
+    long high = sbt_syscall3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD);
+    if (high < 0)
+        return (int)fd;
+    sbt_syscall3(SYS_close, fd, 0, 0);
+    return (int)high;
+}
+
+static long write_parts(int fd, const struct iovec *parts, int n_parts) {
+    struct timespec at_once = {0, 0};
+    uint64_t too_large = UINT64_C(1) << (SIGXFSZ - 1);
+    size_t wanted = 0;
+    for (int i = 0; i < n_parts; i++)
+        wanted += parts[i].iov_len;
+    long n = sbt_syscall3(SYS_writev, fd, parts, n_parts);
+    if (n > 0 && (size_t)n < wanted) { /* no more room, or not that much at a time: the next byte has the reason */
+        static const char nothing[1];
+        n = sbt_syscall3(SYS_write, fd, nothing, 1);
+        n = n < 0 ? n : -ENOSPC;
+    }
+    if (n == -EFBIG) /* and a signal that would end the program: it is blocked, and taken here */
+        sbt_syscall6(SYS_rt_sigtimedwait, (long)&too_large, 0, (long)&at_once, sizeof too_large, 0, 0);
+    return n < 0 ? n : 0;
+}
+
+static long begin_file(long fd) {
+    struct trace_preamble preamble = TRACE_PREAMBLE(0);
+    struct trace_block header;
+    uint8_t definitions[4096], *end = define_process(definitions);
+    trace_definitions_header(&header, TRACE_BLOCK_BEGIN, definitions, (uint32_t)(end - definitions));
+    struct iovec parts[] = {
+        {&preamble, sizeof preamble}, {&header, sizeof header}, {definitions, (size_t)(end - definitions)}};
+    return write_parts((int)fd, parts, 3);
+}
+
+/* `only_free`: if FILE can still be had, else no file at all. */
+static long open_file(bool only_free) {
+    struct stat st;
+    long fd = -EEXIST;
+    int saved = errno;
+    for (unsigned number = file.child ? 1 : 0; fd == -EEXIST && number < (only_free ? 1 : 100); number++)
+        fd = create(number);
+    if (fd < 0)
+        return fd;
+    fd = out_of_the_way(fd);
+    if (fstat((int)fd, &st) == 0) {
+        file.device = st.st_dev;
+        file.inode = st.st_ino;
+    }
+    errno = saved;
+    long r = begin_file(fd);
+    if (r < 0)
+        sbt_syscall3(SYS_close, fd, 0, 0);
+    return r < 0 ? r : fd;
+}
+
+static bool is_ours(int fd) {
+    struct stat st;
+    int saved = errno;
+    bool ours = fstat(fd, &st) == 0 && st.st_dev == file.device && st.st_ino == file.inode;
+    errno = saved;
+    return ours;
+}
+
+/* The descriptor to write to, or a negated errno value. */
+static long descriptor(bool only_free) {
+    int fd = __atomic_load_n(&file.fd, __ATOMIC_ACQUIRE);
+    if (fd >= 0 && is_ours(fd))
+        return fd;
+    if (fd >= 0) { /* the program has closed it */
+        long again = sbt_syscall6(SYS_openat, AT_FDCWD, (long)file.path, O_WRONLY | O_APPEND | O_CLOEXEC, 0, 0, 0);
+        if (again < 0)
+            return again;
+        if (!is_ours((int)again)) {
+            sbt_syscall3(SYS_close, again, 0, 0);
+            return -ENOENT;
+        }
+        again = out_of_the_way(again);
+        __atomic_store_n(&file.fd, (int)again, __ATOMIC_RELEASE);
+        return again;
+    }
+    int none = NO_FD;
+    if (__atomic_compare_exchange_n(&file.fd, &none, OPENING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+        long opened = open_file(only_free);
+        __atomic_store_n(&file.fd, opened < 0 ? NO_FD : (int)opened, __ATOMIC_RELEASE);
+        return opened;
+    }
+    for (unsigned i = 0; (fd = __atomic_load_n(&file.fd, __ATOMIC_ACQUIRE)) == OPENING; i++)
+        rec_wait_a_moment(i);
+    return fd >= 0 ? fd : -EIO;
+}
+
+bool rec_write(const struct trace_block *header, const void *a, size_t n_a, const void *b, size_t n_b, const void *c,
+               size_t n_c) {
+    struct iovec parts[] = {{(void *)(uintptr_t)header, sizeof *header},
+                            {(void *)(uintptr_t)a, n_a},
+                            {(void *)(uintptr_t)b, n_b},
+                            {(void *)(uintptr_t)c, n_c}};
+    if (__atomic_load_n(&file.failed, __ATOMIC_RELAXED))
+        return false;
+    long r = descriptor(false);
+    r = r < 0 ? r : write_parts((int)r, parts, 4);
+    if (r < 0)
+        fail(r);
+    return r >= 0;
+}
+
+static void keep_path(const char *path) {
+    size_t n = 0;
+    if (path[0] != '/') {
+        long r = sbt_syscall3(SYS_getcwd, file.wanted, MAX_PATH - 1, 0);
+        n = r > 0 ? strlen(file.wanted) : 0;
+        n = append_text(file.wanted, n, "/", 1);
+    }
+    append_text(file.wanted, n, path, strlen(path));
+}
+
+static void begin_process(void) {
+    rec.generation = sbt_thread_process_generation();
+    rec.process_id = (uint32_t)sbt_syscall0(SYS_getpid);
+    rec.start_ns = rec_now_ns();
+}
+
+/* In a forked child, at its first event: nothing of its parent's trace is its own. */
+static void begin_child(void) {
+    if (file.fd >= 0 && is_ours(file.fd))
+        sbt_syscall3(SYS_close, file.fd, 0, 0);
+    file.fd = NO_FD;
+    file.child = true;
+    file.path[0] = '\0';
+    rec_threads_forget();
+    rec_table_forget();
+    rec_modules_forget();
+    rec.n_objects = rec.n_sites = rec.n_threads = 0;
+    rec.n_events = rec.n_blocks = rec.n_lost = 0;
+    rec.closing = file.failed;
+    begin_process();
+}
+
+static SBT_NOINLINE bool start(void) {
+    uint32_t seen = REC_UNBORN;
+    if (!__atomic_compare_exchange_n(&rec.state, &seen, REC_STARTING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+        return seen == REC_ON; /* while it is being decided, nothing is recorded */
+    sbt_init();
+    const char *path = sbt_options.value[SBT_OPT_RECORD].s;
+    bool on = path != NULL && path[0] != '\0' && rec_table_start();
+    if (on) {
+        keep_path(path);
+        rec.overhead_ns = 60; /* until it is measured */
+        rec_clock_start();
+        sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+        begin_process();
+    }
+    __atomic_store_n(&rec.state, on ? REC_ON : REC_OFF, __ATOMIC_RELEASE);
+    return on;
+}
+
+bool rec_start(void) {
+    uint32_t state = __atomic_load_n(&rec.state, __ATOMIC_ACQUIRE);
+    if (SBT_UNLIKELY(state == REC_UNBORN))
+        return start();
+    if (state != REC_ON)
+        return false;
+    if (SBT_UNLIKELY(rec.generation != sbt_thread_process_generation()))
+        begin_child();
+    return rec.closing == 0;
+}
+
+/*
+ * Is no event of the thread's under way? A thread that is off its core in the middle of one is waited for a while. The
+ * caller's own, if it is in a handler, stands still, and what is in its block is whole.
+ */
+static bool is_quiet(const struct rec_thread *t) {
+    for (int i = 0; i < 1000 && t != rec_self && __atomic_load_n(&t->busy, __ATOMIC_ACQUIRE) != 0; i++) {
+        if (t->state == REC_ENDED && rec_thread_is_gone(t))
+            return true;
+        sbt_pause_ns(100000);
+    }
+    return t == rec_self || t->busy == 0;
+}
+
+static void finish_threads(void) {
+    for (struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next) {
+        uint32_t ended = REC_ENDED;
+        if (!is_quiet(t))
+            continue;
+        if (__atomic_compare_exchange_n(&t->state, &ended, REC_CLOSING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            rec_thread_close(t);
+        else if (t->state == REC_LIVE)
+            rec_flush(t);
+    }
+}
+
+static void write_end(void) {
+    uint8_t definitions[64], *at = definitions;
+    struct trace_block header;
+    *at++ = TRACE_DEFINE_TOTALS;
+    at = trace_put(trace_put(trace_put(at, rec.n_events), rec.n_blocks), rec.n_lost);
+    trace_definitions_header(&header, TRACE_BLOCK_END, definitions, (uint32_t)(at - definitions));
+    header.clock_ns = rec_now_ns() - rec.start_ns;
+    header.n_objects = rec.n_objects;
+    header.n_sites = rec.n_sites;
+    header.n_threads = rec.n_threads;
+    header.header_sum = trace_header_sum(&header);
+    rec_write(&header, definitions, (size_t)(at - definitions), NULL, 0, NULL, 0);
+}
+
+/* Has anything but beginning happened? */
+static bool is_idle(void) {
+    struct rec_thread *t = rec.threads;
+    return file.fd == NO_FD && (t == NULL || (t->next == NULL && t->encoder.n_events == 0));
+}
+
+void rec_finish(void) {
+    if (rec.state != REC_ON || rec.generation != sbt_thread_process_generation() ||
+        rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid)) /* a vfork child has its parent's memory */
+        return;
+    if (is_idle()) {
+        if (file.child)
+            return;
+        long fd = descriptor(true);
+        if (fd < 0) {
+            if (fd != -EEXIST)
+                fail(fd);
+            return;
+        }
+    }
+    if (rec_self != NULL && rec_self->state == REC_LIVE && rec_self->generation == rec.generation)
+        rec_note(rec_self, SBT_TRACE_THREAD_END, SBT_TRACE_NONE);
+    if (__atomic_exchange_n(&rec.closing, 1, __ATOMIC_SEQ_CST) != 0)
+        return;
+    sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); /* pairs with busy_begin */
+    finish_threads();
+    uint64_t signals = rec_block_signals();
+    write_end();
+    rec_unblock_signals(signals);
+}
+
+__attribute__((destructor)) static void destruct(void) {
+    rec_finish();
+}
+
+__attribute__((constructor)) static void construct(void) {
+    if (!rec_start())
+        return;
+    rec_calibrate();
+    struct rec_thread *t = rec_thread_attach();
+    if (t != NULL)
+        t->encoder.overhead_ns = rec.overhead_ns;
+}

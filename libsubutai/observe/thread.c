@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Records of threads. One is a thread's from its creation until it is gone, which is later than its root function's
+ * end: destructors of its thread-specific data may still lock. So an ended thread's record is closed by whoever joins
+ * it, or by whoever needs a record and finds that the kernel does not know the thread any more, or at the end of the
+ * trace.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "observe/record.h"
+
+_Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
+
+static bool leave_state(struct rec_thread *t, uint32_t from, uint32_t to) {
+    return __atomic_compare_exchange_n(&t->state, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+bool rec_thread_is_gone(const struct rec_thread *t) {
+    return sbt_syscall3(SYS_tgkill, rec.process_id, t->tid, 0) == -ESRCH;
+}
+
+static void renew(struct rec_thread *t, uint32_t number) {
+    memset(&t->encoder, 0, offsetof(struct trace_encoder, templates));
+    memset(t->objects, 0, sizeof t->objects);
+    memset(t->sites, 0, sizeof t->sites);
+    t->encoder.thread = t->number = number;
+    t->encoder.overhead_ns = rec.overhead_ns;
+    t->encoder.slip_min_ns = 1000;
+    t->generation = rec.generation;
+    t->tid = t->busy = t->n_pending = t->n_lost = 0;
+    t->flushing = false;
+    t->carried_ns = 0;
+    t->last_site = t->n_reckoned = 0;
+    memset(t->long_after, 0, sizeof t->long_after);
+}
+
+struct rec_thread *rec_thread_new(void) {
+    struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); /* pairs with the exchange below */
+    for (; t != NULL; t = t->next) {
+        uint32_t state = __atomic_load_n(&t->state, __ATOMIC_RELAXED);
+        if (state == REC_FREE && leave_state(t, REC_FREE, REC_LIVE))
+            break;
+        if (state == REC_ENDED && rec_thread_is_gone(t) && leave_state(t, REC_ENDED, REC_CLOSING)) {
+            rec_thread_close(t);
+            if (leave_state(t, REC_FREE, REC_LIVE))
+                break;
+        }
+    }
+    bool fresh = t == NULL;
+    if (fresh && (t = rec_map(sizeof *t)) == NULL)
+        return NULL;
+    renew(t, __atomic_fetch_add(&rec.n_threads, 1, __ATOMIC_RELAXED));
+    t->state = REC_LIVE;
+    if (fresh) {
+        t->next = __atomic_load_n(&rec.threads, __ATOMIC_RELAXED);
+        while (!__atomic_compare_exchange_n(&rec.threads, &t->next, t, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            ;
+    }
+    return t;
+}
+
+void rec_thread_run(struct rec_thread *t) {
+    t->tid = (uint32_t)sbt_syscall0(SYS_gettid);
+    t->end_ns = rec_now_ns();
+    t->cpu_ns = rec_cpu_ns();
+    t->encoder.first_clock_ns = t->encoder.clock_ns = t->end_ns > rec.start_ns ? t->end_ns - rec.start_ns : 0;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    rec_self = t;
+}
+
+SBT_NOINLINE struct rec_thread *rec_thread_attach(void) {
+    if (!rec_start())
+        return NULL;
+    struct rec_thread *t = rec_self;
+    if (t != NULL && t->generation == rec.generation)
+        return t;
+    if (t != NULL) { /* a forked child's first: rec_start has forgotten all records but this one */
+        renew(t, __atomic_fetch_add(&rec.n_threads, 1, __ATOMIC_RELAXED));
+        t->state = REC_LIVE;
+        t->next = rec.threads;
+        rec.threads = t;
+    } else {
+        t = rec_thread_new();
+    }
+    if (t != NULL)
+        rec_thread_run(t);
+    return t;
+}
+
+void rec_thread_ended(void) {
+    struct rec_thread *t = rec_self;
+    struct rec_call c;
+    if (t == NULL || t->generation != sbt_thread_process_generation())
+        return;
+    if (rec_enter(&c, SBT_TRACE_THREAD_END, SBT_TRACE_NO_OBJECT, NULL, NULL))
+        rec_drop(&c); /* for the time: what it has worked */
+    __atomic_store_n(&t->state, REC_ENDED, __ATOMIC_RELEASE);
+}
+
+/*
+ * By whoever has made it REC_CLOSING; the thread itself is gone. If that was in the middle of the recorder, cancelled
+ * asynchronously, what is in its block is whole nevertheless, but not what it was about to do to it.
+ */
+void rec_thread_close(struct rec_thread *t) {
+    if (t->busy == 0) {
+        struct sbt_trace_event end = {.op = SBT_TRACE_THREAD_END,
+                                      .object = SBT_TRACE_NONE,
+                                      .other = SBT_TRACE_NONE,
+                                      .site = SBT_TRACE_NONE,
+                                      .work_ns = t->carried_ns,
+                                      .at_ns = t->end_ns - rec.start_ns};
+        trace_encode(&t->encoder, &end);
+    }
+    rec_flush(t);
+    __atomic_store_n(&t->state, REC_FREE, __ATOMIC_RELEASE);
+}
+
+void rec_thread_joined(uint32_t number) {
+    struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE);
+    for (; t != NULL; t = t->next)
+        if (t->number == number && leave_state(t, REC_ENDED, REC_CLOSING)) {
+            if (__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0)
+                rec_thread_close(t);
+            return;
+        }
+}
+
+void rec_threads_forget(void) {
+    struct rec_thread *t = rec.threads;
+    rec.threads = NULL;
+    while (t != NULL) {
+        struct rec_thread *next = t->next;
+        if (t != rec_self)
+            sbt_syscall3(SYS_munmap, t, sizeof *t, 0);
+        t = next;
+    }
+}
+
+bool rec_flush(struct rec_thread *t) {
+    struct trace_encoder *e = &t->encoder;
+    struct trace_block header;
+    if ((e->n_events == 0 && e->n_definition_bytes == 0) || t->flushing)
+        return true;
+    uint64_t signals = rec_block_signals();
+    t->flushing = true;
+    trace_encoder_header(e, &header);
+    bool written = rec_write(&header, e->events, e->n_event_bytes, e->templates,
+                             e->n_templates * sizeof e->templates[0], e->definitions, e->n_definition_bytes);
+    if (written) {
+        __atomic_fetch_add(&rec.n_events, e->n_events, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&rec.n_blocks, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&rec.n_lost, t->n_lost, __ATOMIC_RELAXED);
+        t->n_lost = 0;
+    }
+    trace_encoder_next(e);
+    t->flushing = false;
+    rec_unblock_signals(signals);
+    return written;
+}

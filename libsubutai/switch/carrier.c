@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Carriers run ready contexts; a context that waits is switched away from, straight to the next. What is left to do for
+ * it (say that it is PARKED, or queue it again) is done on the stack that was switched to: not before that has it
+ * stopped using its own.
+ */
+#include "switch/inner.h"
+
+#include <errno.h>
+
+#include "core/real.h"
+
+#define SEARCH_NS 30000    /* how long a carrier looks for something to do before it sleeps, */
+#define LOOKS_PER_CLOCK 8  /* reading the clock after so many looks */
+#define LOOK_GAP_PAUSES 24 /* between two looks */
+#define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
+
+/* For the context that has just been left on this carrier. */
+static void settle(struct sbt_carrier *x) {
+    struct sbt_context *c = x->leaving;
+    enum sbt_leaving why = x->why;
+    uint32_t none = SBT_TOKEN_NONE;
+    x->leaving = NULL;
+    x->why = SBT_LEAVES_NOTHING;
+    switch (why) {
+    case SBT_LEAVES_TO_PARK:
+        sbt_runnable_add(-1);
+        /* Release: its registers. On failure it has been woken: it is still ours, and ready. */
+        if (!__atomic_compare_exchange_n(&c->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_ACQUIRE)) {
+            sbt_runnable_add(1);
+            sbt_ready_push(x, c, c, 1);
+        }
+        break;
+    case SBT_LEAVES_TO_YIELD:
+        sbt_ready_push(x, c, c, 1);
+        break;
+    case SBT_LEAVES_FOR_HOME:
+        sbt_home_call(c);
+        break;
+    case SBT_LEAVES_NOTHING:
+        break;
+    }
+}
+
+static void set_current(struct sbt_carrier *x, struct sbt_context *c) {
+    __atomic_store_n(&x->current, c, __ATOMIC_RELAXED);
+}
+
+void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
+    struct sbt_carrier *x = c->carrier;
+    sbt_switch_enter();
+    if (x == NULL) {
+        x = sbt_home_leave(c, why);
+    } else {
+        if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0))
+            __atomic_store_n(&SBT_SWITCH->all_held, 0, __ATOMIC_RELAXED); /* this one is not */
+        x->leaving = c;
+        x->why = why;
+        if (SBT_UNLIKELY(x->woke))
+            sbt_ready_judge(x);
+        struct sbt_context *next = sbt_ready_pop(x);
+        set_current(x, next);
+        if (next != NULL && next != c)
+            x = sbt_regs_switch(&c->regs, &next->regs, x);
+        else if (next == NULL)
+            x = sbt_regs_switch(&c->regs, &x->regs, x);
+    }
+    /* Another carrier perhaps, or its home: everything from before is stale but c. */
+    c->carrier = x;
+    if (x != NULL)
+        settle(x);
+    else
+        sbt_home_arrived(c);
+    sbt_switch_leave();
+}
+
+/* What a carrier that looks around has seen of the others. */
+struct seen {
+    uint32_t pops[SBT_CARRIERS_MAX];
+    uint32_t looks[SBT_CARRIERS_MAX]; /* in a row that saw no progress */
+};
+
+/*
+ * Anything anywhere that does not get on? A context that is queued will be taken by its own carrier in a moment if that
+ * is about to wait, and is better off there: one alone is left longer than a crowd.
+ */
+static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    struct sbt_context *c = sbt_ready_pop(x);
+    for (uint32_t i = 0; c == NULL && i < s->n_carriers; i++) {
+        struct sbt_carrier *from = &s->carrier[i];
+        uint32_t n = __atomic_load_n(&from->n, __ATOMIC_RELAXED), now = __atomic_load_n(&from->pops, __ATOMIC_RELAXED);
+        seen->looks[i] = n > 0 && now == seen->pops[i] ? seen->looks[i] + 1 : 0;
+        seen->pops[i] = now;
+        if (from != x && seen->looks[i] * n >= PATIENCE)
+            c = sbt_ready_steal(x, from);
+    }
+    return c;
+}
+
+/* Until there is something to run. NULL: there never will be. */
+static struct sbt_context *find(struct sbt_carrier *x) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    struct seen seen = {0};
+    uint64_t bit = (uint64_t)1 << (x - s->carrier);
+    struct sbt_context *c;
+    for (;;) {
+        __atomic_fetch_add(&s->searching, 1, __ATOMIC_RELAXED);
+        uint64_t begin = sbt_now_ns();
+        do {
+            for (int k = 0; k < LOOKS_PER_CLOCK && (c = look_around(x, &seen)) == NULL; k++)
+                for (int i = 0; i < LOOK_GAP_PAUSES; i++)
+                    sbt_cpu_relax();
+        } while (c == NULL && sbt_now_ns() - begin < SEARCH_NS);
+        __atomic_fetch_sub(&s->searching, 1, __ATOMIC_RELAXED);
+        if (c != NULL)
+            return c;
+        __atomic_store_n(&x->asleep, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_or(&s->idle, bit, __ATOMIC_RELAXED);
+        /* Pairs with the fence in sbt_ready_push: either it sees the bit, or this sees what it has pushed. */
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        c = look_around(x, &seen);
+        if (c == NULL) {
+            sbt_switch_leave();
+            while (__atomic_load_n(&x->asleep, __ATOMIC_ACQUIRE) != 0 &&
+                   __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
+                sbt_futex_wait(&x->asleep, 1, NULL);
+            sbt_switch_enter();
+            if (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) != 0)
+                return NULL;
+        }
+        __atomic_fetch_and(&s->idle, ~bit, __ATOMIC_RELAXED);
+        if (c != NULL)
+            return c;
+    }
+}
+
+void *sbt_carrier_main(void *argument) {
+    struct sbt_carrier *x = argument;
+    x->regs.tls = sbt_tls_base();
+    x->tid = sbt_thread_tid();
+    sbt_switch_enter();
+    for (struct sbt_context *c; (c = find(x)) != NULL;) {
+        set_current(x, c);
+        sbt_regs_switch(&x->regs, &c->regs, x);
+        settle(x);
+    }
+    sbt_switch_leave();
+    return NULL;
+}
+
+/* ---- waking and waiting ---- */
+static struct sbt_carrier *carrier_of_caller(void) {
+    return sbt_self.context != NULL ? sbt_self.context->carrier : NULL;
+}
+
+/* Give the token. True: the caller has the context now and must make it ready. */
+static bool give_token(struct sbt_context *c, bool *asleep) {
+    uint32_t old = __atomic_exchange_n(&c->token, SBT_TOKEN_TOKEN, __ATOMIC_ACQ_REL);
+    *asleep = true;
+    if (old == SBT_TOKEN_BLOCKED)
+        *asleep = sbt_futex_wake(&c->token, 1) > 0;
+    return old == SBT_TOKEN_PARKED;
+}
+
+bool sbt_context_unpark(uint32_t *word) {
+    struct sbt_context *c = (struct sbt_context *)(void *)word;
+    bool asleep;
+    if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* in a handler that interrupted this thread in here */
+        sbt_self.switch_overdue = 1;
+        return true;
+    }
+    if (give_token(c, &asleep)) {
+        sbt_runnable_add(1);
+        sbt_switch_enter();
+        sbt_ready_push(carrier_of_caller(), c, c, 1);
+        sbt_switch_leave();
+    }
+    return asleep;
+}
+
+uint32_t *sbt_context_word(void) {
+    return sbt_self.context != NULL ? &sbt_self.context->token : NULL;
+}
+
+/* Sleep in the kernel, wherever the context is. */
+static int block(struct sbt_context *c, const struct sbt_deadline *deadline) {
+    uint32_t none = SBT_TOKEN_NONE;
+    int r = 0;
+    if (__atomic_compare_exchange_n(&c->token, &none, SBT_TOKEN_BLOCKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        sbt_runnable_add(-1);
+        r = sbt_futex_wait_frame(&c->token, SBT_TOKEN_BLOCKED, deadline);
+        sbt_runnable_add(1);
+    }
+    return __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL) == SBT_TOKEN_TOKEN ? 0 : r;
+}
+
+int sbt_context_park(const struct sbt_deadline *deadline) {
+    struct sbt_context *c = sbt_self.context;
+    /* A handler that waits, in the middle of a switch, or one that has forked and returned to a wait: poll. */
+    if (SBT_UNLIKELY(c == NULL || sbt_self.in_switch != 0)) {
+        sbt_pause_ns(200000);
+        return 0;
+    }
+    if (__atomic_load_n(&c->token, __ATOMIC_RELAXED) == SBT_TOKEN_TOKEN) {
+        __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
+        return 0;
+    }
+    uint32_t homebody = __atomic_load_n(&c->homebody, __ATOMIC_RELAXED);
+    if (SBT_UNLIKELY(c->held != 0))
+        return block(c, deadline);
+    bool nobody_to_run_it = c->carrier == NULL && __atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0;
+    if (SBT_UNLIKELY(homebody != 0 || deadline != NULL || nobody_to_run_it || sbt_switch_running_load() == 0)) {
+        if (homebody != 0)
+            __atomic_store_n(&c->homebody, homebody - 1, __ATOMIC_RELAXED);
+        if (c->carrier != NULL)
+            sbt_context_leave(c, SBT_LEAVES_FOR_HOME);
+        return block(c, deadline);
+    }
+    sbt_context_leave(c, SBT_LEAVES_TO_PARK);
+    __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
+    return 0;
+}
+
+bool sbt_switch_others_ready(void) {
+    struct sbt_carrier *x = carrier_of_caller();
+    return x != NULL && __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
+}
+
+/* Is there another to run here, if need be of those that wait on another carrier? */
+static bool find_another(struct sbt_carrier *x) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    bool found = __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
+    for (uint32_t i = 0; !found && i < s->n_carriers; i++) {
+        if (__atomic_load_n(&s->carrier[i].n, __ATOMIC_RELAXED) < 2)
+            continue;
+        sbt_switch_enter();
+        struct sbt_context *c = sbt_ready_steal(x, &s->carrier[i]);
+        if (c != NULL)
+            sbt_ready_push(x, c, c, 1);
+        sbt_switch_leave();
+        found = c != NULL;
+    }
+    return found;
+}
+
+bool sbt_switch_yield(void) {
+    struct sbt_context *c = sbt_self.context;
+    if (c == NULL || c->held != 0 || sbt_self.in_switch != 0)
+        return false;
+    /* At home it competes with the carriers for a core: it joins those that take turns without the kernel. */
+    if (c->carrier == NULL ? sbt_cores_to_spare() || __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 ||
+                                 sbt_switch_running_load() == 0
+                           : !find_another(c->carrier))
+        return false;
+    sbt_context_leave(c, SBT_LEAVES_TO_YIELD);
+    return true;
+}

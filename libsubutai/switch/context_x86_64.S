@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* context.h for x86-64 with FSGSBASE. System V ABI: rbx, rbp, r12 to r15, MXCSR's and the x87's control bits survive. */
+#if defined(__x86_64__)
+        .text
+
+/* void *sbt_regs_switch(struct sbt_regs *from = rdi, const struct sbt_regs *to = rsi, void *value = rdx) */
+        .globl  sbt_regs_switch
+        .hidden sbt_regs_switch
+        .type   sbt_regs_switch, @function
+        .balign 16
+sbt_regs_switch:
+        .cfi_startproc
+        .byte   0xf3, 0x0f, 0x1e, 0xfa  /* endbr64: a legal target of an indirect call */
+        pushq   %rbp                    /* callee-saved registers, */
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset rbp, 0
+        pushq   %rbx                    /* in the order in which */
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset rbx, 0
+        pushq   %r12                    /* sbt_regs_make lays them out */
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset r12, 0
+        pushq   %r13                    /* ... */
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset r13, 0
+        pushq   %r14                    /* ... */
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset r14, 0
+        pushq   %r15                    /* the last of the six */
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset r15, 0
+        subq    $8, %rsp                /* room for two control words */
+        .cfi_adjust_cfa_offset 8
+        stmxcsr (%rsp)                  /* SSE: rounding, masks, flush to zero */
+        fnstcw  4(%rsp)                 /* x87: precision, rounding, masks */
+        movq    %rsp, (%rdi)            /* from->sp: all that is needed to come back */
+        movl    (%rsp), %ecx            /* the control words that are in force, */
+        movw    4(%rsp), %r8w           /* to compare: loading them is slow */
+        movq    8(%rsi), %rax           /* to->tls */
+        wrfsbase %rax                   /* from here on TLS is the other one's */
+        movq    (%rsi), %rsp            /* and now the stack */
+        cmpl    (%rsp), %ecx            /* SSE control word (and flags) the same? */
+        je      1f                      /* then leave it */
+        ldmxcsr (%rsp)                  /* else load the other one's */
+1:      cmpw    4(%rsp), %r8w           /* x87 control word the same? */
+        je      2f                      /* then leave it */
+        fldcw   4(%rsp)                 /* else load it */
+2:      addq    $8, %rsp                /* the control words' room */
+        .cfi_adjust_cfa_offset -8
+        popq    %r15                    /* what the other one had */
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore r15
+        popq    %r14                    /* ... */
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore r14
+        popq    %r13                    /* ... */
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore r13
+        popq    %r12                    /* ... */
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore r12
+        popq    %rbx                    /* ... */
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore rbx
+        popq    %rbp                    /* ... */
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore rbp
+        movq    %rdx, %rax              /* its call returns `value` */
+        ret                             /* to where it called from */
+        .cfi_endproc
+        .size   sbt_regs_switch, . - sbt_regs_switch
+
+/* What a new stack "returns" to: sbt_regs_make has put the entry function into rbx. */
+        .globl  sbt_regs_entry
+        .hidden sbt_regs_entry
+        .type   sbt_regs_entry, @function
+        .balign 16
+sbt_regs_entry:
+        .cfi_startproc
+        .cfi_undefined rip              /* unwinders stop here: nobody called this */
+        movq    %rax, %rdi              /* value, the entry's argument */
+        call    *%rbx                   /* aligned by sbt_regs_make */
+        ud2                             /* it must not return */
+        .cfi_endproc
+        .size   sbt_regs_entry, . - sbt_regs_entry
+#endif
+
+        .section .note.GNU-stack, "", %progbits /* no executable stack, for any architecture */

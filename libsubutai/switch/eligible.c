@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Whether this process may be switched: by the symbols that the program and its libraries import, read from their
+ * relocations in memory: the hash table does not tell the number of undefined symbols in every program.
+ */
+#include <elf.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "switch/inner.h"
+#include "switch/refused.h"
+
+struct dynamic {
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    struct {
+        const ElfW(Rela) * first;
+        size_t bytes;
+    } relocations[2];
+};
+
+/* The dynamic linker has made these addresses absolute, but for a few objects. */
+static const void *address(const struct dl_phdr_info *info, ElfW(Addr) value) {
+    return (const void *)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
+}
+
+static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
+    struct dynamic d = {0};
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+            continue;
+        const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++) {
+            if (entry->d_tag == DT_SYMTAB)
+                d.symbols = address(info, entry->d_un.d_ptr);
+            else if (entry->d_tag == DT_STRTAB)
+                d.strings = address(info, entry->d_un.d_ptr);
+            else if (entry->d_tag == DT_RELA)
+                d.relocations[0].first = address(info, entry->d_un.d_ptr);
+            else if (entry->d_tag == DT_RELASZ)
+                d.relocations[0].bytes = entry->d_un.d_val;
+            else if (entry->d_tag == DT_JMPREL)
+                d.relocations[1].first = address(info, entry->d_un.d_ptr);
+            else if (entry->d_tag == DT_PLTRELSZ)
+                d.relocations[1].bytes = entry->d_un.d_val;
+        }
+    }
+    return d;
+}
+
+static void refuse(struct sbt_eligibility *e, const char *file, const char *symbol, const char *reason) {
+    if (e->reason != NULL)
+        return;
+    e->reason = reason;
+    e->symbol = symbol;
+    strncpy(e->object, file, sizeof e->object - 1);
+}
+
+static void judge_symbol(struct sbt_eligibility *e, const char *file, const char *symbol) {
+    const char *why = sbt_switch_refused(file, symbol);
+    if (why != NULL)
+        refuse(e, file, symbol, why);
+    if (sbt_switch_main_stays(symbol))
+        e->main_stays = true;
+    if (sbt_switch_is_interruption(symbol))
+        e->interrupts = true;
+}
+
+static int judge_object(struct dl_phdr_info *info, size_t size, void *argument) {
+    struct sbt_eligibility *e = argument;
+    const char *file = info->dlpi_name != NULL && info->dlpi_name[0] != '\0' ? info->dlpi_name : "the program";
+    const struct dynamic d = dynamic_of(info);
+    const ElfW(Addr) here = (ElfW(Addr)) & sbt_switch_memory;
+    (void)size;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && here - info->dlpi_addr - p->p_vaddr < p->p_memsz)
+            return 0; /* this library */
+    }
+    if (sbt_switch_is_libc(file) || d.symbols == NULL || d.strings == NULL || strstr(file, "vdso") != NULL)
+        return 0;
+    const char *why = sbt_switch_refused_library(file);
+    if (why != NULL)
+        refuse(e, "the process", file, why);
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < d.relocations[k].bytes / sizeof(ElfW(Rela)); i++) {
+            const ElfW(Sym) *symbol = &d.symbols[ELF64_R_SYM(d.relocations[k].first[i].r_info)];
+            if (symbol->st_shndx == SHN_UNDEF && symbol->st_name != 0)
+                judge_symbol(e, file, d.strings + symbol->st_name);
+        }
+    return 0;
+}
+
+void sbt_switch_judge(struct sbt_eligibility *e) {
+    memset(e, 0, sizeof *e);
+    const char *preloaded = getenv("LD_PRELOAD");
+    if (preloaded != NULL && strstr(preloaded, "vgpreload") != NULL)
+        refuse(e, "valgrind", "a stack of its own for each thread", "does not know of switches");
+    dl_iterate_phdr(judge_object, e);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The inside of switch/: contexts, carriers and their queues.
+ *
+ * A context's token says how it stands with being woken:
+ *
+ * | token   | meaning                                          | set by                                              |
+ * |---------|--------------------------------------------------|-----------------------------------------------------|
+ * | NONE    | not woken                                        | its own thread when it consumes TOKEN               |
+ * | TOKEN   | woken: the next park returns at once             | whoever wakes                                       |
+ * | PARKED  | waits, registers saved: whoever replaces this by | the stack it was switched to (commit), from NONE    |
+ * |         | TOKEN has it, and must make it ready             |                                                     |
+ * | BLOCKED | sleeps in the kernel on this very word           | its own thread, from NONE                           |
+ *
+ * A context is in one place: running on its home or on a carrier, PARKED, in one ready queue, or on its way home
+ * (home_call set). Only who has it may move it. Contexts are never freed, only used again: a late wake-up of one that
+ * has ended is a wake-up for no reason of another.
+ *
+ * Locks: a queue's or a table bucket's guard, one of each at most, bucket before queue. Signal handlers: a thread that
+ * holds one, or is in the middle of a switch, has sbt_self.in_switch set; a handler then leaves its wake-ups to it.
+ */
+#ifndef SBT_SWITCH_INNER_H
+#define SBT_SWITCH_INNER_H
+
+#include "switch/context.h"
+#include "switch/switch.h"
+#include "wait/futex.h"
+
+#define SBT_CARRIERS_MAX 64
+
+enum sbt_token { SBT_TOKEN_NONE, SBT_TOKEN_TOKEN, SBT_TOKEN_PARKED, SBT_TOKEN_BLOCKED };
+
+/* Why a context has been switched away from: what is left to do for it on the stack that was switched to. */
+enum sbt_leaving { SBT_LEAVES_NOTHING, SBT_LEAVES_TO_PARK, SBT_LEAVES_TO_YIELD, SBT_LEAVES_FOR_HOME };
+
+struct sbt_carrier;
+
+struct sbt_context {
+    uint32_t token;     /* enum sbt_token, atomic; first, and aligned: its address is the context's */
+    uint32_t home_call; /* 1: the context's registers are its home's to run; futex word of the husk */
+    struct sbt_regs regs;
+    struct sbt_context *next;    /* in a queue or the pool; its holder's */
+    struct sbt_carrier *carrier; /* who runs it; NULL: its home. Its own thread's, or its holder's */
+    uint32_t held;               /* > 0: stays at home, or wherever it is, when it waits */
+    uint32_t homebody;           /* so many more waits are spent at home; atomic, set by the watcher */
+    uint32_t homebody_next;      /* how many the next time; the watcher's */
+    struct sbt_regs husk;
+    struct sbt_regs scratch; /* where the husk leaves its registers, for nobody */
+    struct sbt_husk *husk_stack;
+    enum sbt_leaving why; /* it leaves its home */
+    uint64_t home_mask;   /* signal mask of its home while that is a husk */
+} __attribute__((aligned(64)));
+
+struct sbt_guard {
+    uint32_t word; /* 0 free, 1 held, 2 held and somebody sleeps on it */
+};
+
+struct sbt_carrier {
+    struct sbt_regs regs; /* of its own loop */
+    struct sbt_context *leaving;
+    enum sbt_leaving why;
+    bool woke;           /* has woken an idle carrier since it last left a context */
+    uint32_t skip;       /* occasions to wake that are passed over after a useless one, */
+    uint32_t skip_left;  /* and that are yet to be passed over; both atomic */
+    uint64_t woke_at_ns; /* of its CPU time */
+    uint32_t tid;
+    struct sbt_context *current; /* NULL: idle; atomic, for the watcher */
+
+    struct sbt_guard guard __attribute__((aligned(64))); /* of the ready queue */
+    struct sbt_context *head, *tail;
+    uint32_t n;      /* length; atomic, read without the guard as a hint */
+    uint32_t pops;   /* contexts taken by the carrier itself; atomic: that it gets on */
+    uint32_t stolen; /* times somebody else has taken some; atomic */
+    uint32_t asleep; /* 1: sleeps on this word, or is about to; atomic */
+} __attribute__((aligned(128)));
+
+#define SBT_TABLE_BUCKETS 256
+
+struct sbt_table_bucket {
+    struct sbt_guard guard;
+    uint32_t unused;
+    struct sbt_table_node *head, *tail;
+} __attribute__((aligned(64)));
+
+/* Everything that a forked child must find empty. */
+struct sbt_switch_state {
+    uint32_t running; /* atomic */
+    uint32_t n_carriers;
+    uint32_t searching;      /* carriers that look for something to do, awake; atomic */
+    uint32_t watcher_sleeps; /* futex word; atomic */
+    uint32_t pushes;         /* relaxed, lossy: that there has been one */
+    uint32_t decided;        /* 1: somebody is deciding or has decided whether to switch; atomic */
+    int32_t n_threads;       /* of the program's, beyond the first; atomic */
+    uint32_t quit;           /* the program's last thread has ended: atomic */
+    struct sbt_guard pool_guard;
+    uint32_t pool_used; /* of the pool's contexts, ever */
+    struct sbt_context *pool_free;
+    uint32_t all_held;     /* every carrier was found asleep in the kernel, and none has got on since; atomic, a hint */
+    uint32_t next_carrier; /* for pushes from outside, atomic */
+    uint64_t idle;         /* bit set: that carrier sleeps; atomic */
+    struct sbt_carrier carrier[SBT_CARRIERS_MAX];
+    struct sbt_table_bucket bucket[SBT_TABLE_BUCKETS];
+};
+extern union sbt_switch_memory {
+    struct sbt_switch_state s;
+    char pages[(sizeof(struct sbt_switch_state) + SBT_PAGE_MAX - 1) / SBT_PAGE_MAX * SBT_PAGE_MAX];
+} sbt_switch_memory;
+#define SBT_SWITCH (&sbt_switch_memory.s)
+
+/* Guards. Short sections, entered by threads that the kernel may preempt there: they sleep when they must. */
+void sbt_guard_take_slow(struct sbt_guard *g);
+
+static inline void sbt_guard_take(struct sbt_guard *g) {
+    uint32_t seen = 0;
+    if (SBT_UNLIKELY(!__atomic_compare_exchange_n(&g->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+        sbt_guard_take_slow(g);
+}
+
+static inline void sbt_guard_drop(struct sbt_guard *g) {
+    if (SBT_UNLIKELY(__atomic_exchange_n(&g->word, 0, __ATOMIC_RELEASE) == 2))
+        sbt_futex_wake(&g->word, 1);
+}
+
+/* Around guards and switches. The order matters to a handler on the same thread only. */
+static inline void sbt_switch_enter(void) {
+    sbt_self.in_switch++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+void sbt_switch_wake_everybody(void);
+
+static inline void sbt_switch_leave(void) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sbt_self.in_switch--;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SBT_UNLIKELY(sbt_self.switch_overdue != 0 && sbt_self.in_switch == 0))
+        sbt_switch_wake_everybody();
+}
+
+/* ready.c. All of them between enter and leave, but for the guard, which they take. */
+
+/* Make ready a chain of n contexts linked by `next`. `self`: the carrier that the caller runs on, NULL: none. */
+void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n);
+/* The carrier's own next; NULL: none. */
+struct sbt_context *sbt_ready_pop(struct sbt_carrier *x);
+/* Half of another's queue, the first of them returned, the rest moved to x. */
+struct sbt_context *sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from);
+/* The carrier leaves a context: was waking another for it of any use? */
+void sbt_ready_judge(struct sbt_carrier *x);
+/* One, for the watcher. */
+struct sbt_context *sbt_ready_take(struct sbt_carrier *x);
+
+/* carrier.c */
+void *sbt_carrier_main(void *carrier);
+/* Switch away from the context c, which is the caller's. Returns when it has been resumed. */
+void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why);
+
+/* home.c */
+/* The context is the caller's to move and not running: its home goes on with it. */
+void sbt_home_call(struct sbt_context *c);
+/* Away from home: returns on a carrier, that is the result, or at home again, NULL. */
+struct sbt_carrier *sbt_home_leave(struct sbt_context *c, enum sbt_leaving why);
+/* It is at home again. */
+void sbt_home_arrived(struct sbt_context *c);
+
+/* start.c. NULL when all are in use. */
+struct sbt_context *sbt_pool_get(void);
+void sbt_pool_put(struct sbt_context *c);
+
+/* watcher.c */
+void *sbt_watcher_main(void *unused);
+
+/* eligible.c: whether this process must not be switched, and why; whether its main thread must stay at home. */
+struct sbt_eligibility {
+    const char *symbol, *reason; /* NULL: may be switched */
+    char object[256];            /* that imports it */
+    bool main_stays, interrupts;
+};
+void sbt_switch_judge(struct sbt_eligibility *e);
+
+#endif

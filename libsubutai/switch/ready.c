@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Ready contexts: a FIFO queue for each carrier. A woken context is queued where its waker runs, because it will want
+ * what the waker has in its cache, and the waker is often about to wait itself; a carrier with nothing to do takes half
+ * of another's queue.
+ *
+ * Should an idle carrier be woken for it? If the waker goes on computing, yes; if it waits the next moment, that costs
+ * a system call and a core for nothing. The carrier measures how much CPU time it spends between such a wake-up and its
+ * next switch: when that was less than SOON_NS, it passes over twice as many occasions as the time before, until one
+ * wake-up, or the watcher, finds that somebody was needed. CPU time, because the one that was woken may be given the
+ * very core of the waker.
+ */
+#include "switch/inner.h"
+
+#define SOON_NS 10000
+#define SKIP_MOST 16384
+
+/* Of the kernel thread. */
+static uint64_t cpu_time_ns(void) {
+    struct timespec t;
+    sbt_syscall3(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t, 0);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Relaxed hints everywhere but in the idle mask, whose order against the queue's length is argued in push. */
+
+static void wake_carrier(struct sbt_switch_state *s, uint32_t i) {
+    struct sbt_carrier *x = &s->carrier[i];
+    __atomic_store_n(&x->asleep, 0, __ATOMIC_RELEASE);
+    sbt_futex_wake(&x->asleep, 1);
+}
+
+/* Wake one that sleeps, `wish` if it does, any other otherwise. False: none sleeps. */
+static bool wake_idle(struct sbt_switch_state *s, uint32_t wish) {
+    uint64_t idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED);
+    while (idle != 0) {
+        uint32_t i = (idle >> wish & 1) != 0 ? wish : (uint32_t)__builtin_ctzll(idle);
+        if ((__atomic_fetch_and(&s->idle, ~((uint64_t)1 << i), __ATOMIC_ACQ_REL) >> i & 1) != 0) {
+            wake_carrier(s, i);
+            return true;
+        }
+        idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED);
+    }
+    return false;
+}
+
+static void append(struct sbt_carrier *x, struct sbt_context *first, struct sbt_context *last, uint32_t n) {
+    last->next = NULL;
+    sbt_guard_take(&x->guard);
+    if (x->tail != NULL)
+        x->tail->next = first;
+    else
+        x->head = first;
+    x->tail = last;
+    __atomic_store_n(&x->n, x->n + n, __ATOMIC_RELAXED);
+    sbt_guard_drop(&x->guard);
+}
+
+void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    struct sbt_carrier *x = self;
+    if (x == NULL && SBT_UNLIKELY(__atomic_load_n(&s->all_held, __ATOMIC_RELAXED) != 0)) {
+        for (struct sbt_context *next; n > 0; first = next, n--) {
+            next = first->next;
+            sbt_home_call(first);
+        }
+        return;
+    }
+    if (x == NULL) { /* from outside: a sleeping carrier, or the next in turn */
+        uint64_t idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED);
+        uint32_t i = idle != 0 ? (uint32_t)__builtin_ctzll(idle)
+                               : __atomic_fetch_add(&s->next_carrier, 1, __ATOMIC_RELAXED) % s->n_carriers;
+        x = &s->carrier[i];
+    }
+    append(x, first, last, n);
+    __atomic_store_n(&s->pushes, 1, __ATOMIC_RELAXED);
+    /* Pairs with the fences of a carrier and of the watcher that go to sleep: one of the two sees the other. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (SBT_UNLIKELY(__atomic_load_n(&s->watcher_sleeps, __ATOMIC_RELAXED) != 0) &&
+        __atomic_exchange_n(&s->watcher_sleeps, 0, __ATOMIC_RELAXED) != 0)
+        sbt_futex_wake(&s->watcher_sleeps, 1);
+    if (__atomic_load_n(&s->idle, __ATOMIC_RELAXED) == 0 || __atomic_load_n(&s->searching, __ATOMIC_RELAXED) != 0)
+        return;
+    if (self == NULL) {
+        wake_idle(s, (uint32_t)(x - s->carrier));
+        return;
+    }
+    uint32_t left = __atomic_load_n(&self->skip_left, __ATOMIC_RELAXED);
+    if (left > 0) {
+        __atomic_store_n(&self->skip_left, left - 1, __ATOMIC_RELAXED);
+        return;
+    }
+    if (wake_idle(s, 0)) {
+        self->woke = true;
+        self->woke_at_ns = cpu_time_ns();
+    }
+}
+
+void sbt_ready_judge(struct sbt_carrier *x) {
+    bool soon = cpu_time_ns() - x->woke_at_ns < SOON_NS;
+    uint32_t skip = __atomic_load_n(&x->skip, __ATOMIC_RELAXED);
+    skip = !soon ? 0 : skip == 0 ? 1 : skip < SKIP_MOST ? skip * 2 : skip;
+    __atomic_store_n(&x->skip, skip, __ATOMIC_RELAXED);
+    __atomic_store_n(&x->skip_left, skip, __ATOMIC_RELAXED);
+    x->woke = false;
+}
+
+static struct sbt_context *take_first(struct sbt_carrier *x) {
+    struct sbt_context *c = x->head;
+    if (c != NULL) {
+        x->head = c->next;
+        if (x->head == NULL)
+            x->tail = NULL;
+        __atomic_store_n(&x->n, x->n - 1, __ATOMIC_RELAXED);
+    }
+    return c;
+}
+
+struct sbt_context *sbt_ready_pop(struct sbt_carrier *x) {
+    if (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0)
+        return NULL;
+    sbt_guard_take(&x->guard);
+    struct sbt_context *c = take_first(x);
+    sbt_guard_drop(&x->guard);
+    if (c != NULL)
+        __atomic_store_n(&x->pops, x->pops + 1, __ATOMIC_RELAXED);
+    return c;
+}
+
+struct sbt_context *sbt_ready_take(struct sbt_carrier *x) {
+    sbt_guard_take(&x->guard);
+    struct sbt_context *c = take_first(x);
+    if (c != NULL)
+        __atomic_fetch_add(&x->stolen, 1, __ATOMIC_RELAXED);
+    sbt_guard_drop(&x->guard);
+    return c;
+}
+
+struct sbt_context *sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from) {
+    sbt_guard_take(&from->guard);
+    uint32_t n = (from->n + 1) / 2;
+    struct sbt_context *first = from->head, *last = first;
+    if (n == 0) {
+        sbt_guard_drop(&from->guard);
+        return NULL;
+    }
+    for (uint32_t i = 1; i < n; i++)
+        last = last->next;
+    from->head = last->next;
+    if (from->head == NULL)
+        from->tail = NULL;
+    __atomic_store_n(&from->n, from->n - n, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&from->stolen, 1, __ATOMIC_RELAXED);
+    sbt_guard_drop(&from->guard);
+    if (n > 1) {
+        struct sbt_switch_state *s = SBT_SWITCH;
+        append(x, first->next, last, n - 1);
+        /* Enough for a third: the carrier that is awake passes the call on. */
+        if (__atomic_load_n(&s->searching, __ATOMIC_RELAXED) <= 1)
+            wake_idle(s, 0);
+    }
+    return first;
+}

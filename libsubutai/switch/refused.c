@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* See refused.h. What is not known to be harmless stands here. */
+#include "switch/refused.h"
+
+#include <string.h>
+
+#define TID "depends on which kernel thread runs it"
+#define MASK "depends on signals of one kernel thread"
+#define SCHEDULING "sets how one kernel thread is scheduled"
+#define CREDENTIALS "changes credentials of all kernel threads by signalling them"
+#define KERNEL "changes what belongs to one kernel thread"
+#define LATER "loads code that is not known yet"
+#define CHILD "makes processes that are told of by nobody"
+#define CPU "may keep data of its own for each CPU or kernel thread"
+
+static const struct {
+    const char *symbol, *reason;
+} refused[] = {
+    {"gettid", TID},
+    {"syscall", "can ask the kernel for anything"},
+    {"tgkill", TID},
+    {"pthread_kill", TID},
+    {"pthread_sigqueue", TID},
+    {"pthread_cancel", "interrupts one kernel thread"},
+    {"thrd_cancel", "interrupts one kernel thread"},
+    {"pthread_getcpuclockid", TID},
+    {"timer_create", TID},
+    {"pthread_sigmask", MASK},
+    {"sigprocmask", MASK},
+    {"sigblock", MASK},
+    {"sigsetmask", MASK},
+    {"sighold", MASK},
+    {"sigrelse", MASK},
+    {"sigset", MASK},
+    {"sigwait", MASK},
+    {"sigwaitinfo", MASK},
+    {"sigtimedwait", MASK},
+    {"sigsuspend", MASK},
+    {"sigpause", MASK},
+    {"signalfd", MASK},
+    {"sigaltstack", MASK},
+    {"pthread_attr_setsigmask_np", MASK},
+    {"pthread_setschedparam", SCHEDULING},
+    {"pthread_setschedprio", SCHEDULING},
+    {"pthread_attr_setschedparam", SCHEDULING},
+    {"pthread_attr_setschedpolicy", SCHEDULING},
+    {"pthread_attr_setinheritsched", SCHEDULING},
+    {"pthread_setaffinity_np", SCHEDULING},
+    {"pthread_attr_setaffinity_np", SCHEDULING},
+    {"pthread_setname_np", KERNEL},
+    {"sched_setscheduler", SCHEDULING},
+    {"sched_setparam", SCHEDULING},
+    {"sched_setattr", SCHEDULING},
+    {"sched_setaffinity", SCHEDULING},
+    {"setpriority", SCHEDULING},
+    {"nice", SCHEDULING},
+    {"sched_getcpu", CPU},
+    {"getcpu", CPU},
+    {"__rseq_offset", CPU},
+    {"__rseq_size", CPU},
+    {"pkey_alloc", KERNEL},
+    {"pkey_set", KERNEL},
+    {"prctl", KERNEL},
+    {"arch_prctl", KERNEL},
+    {"unshare", KERNEL},
+    {"setns", KERNEL},
+    {"ptrace", KERNEL},
+    {"personality", KERNEL},
+    {"capset", KERNEL},
+    {"cap_set_proc", KERNEL},
+    {"seccomp_load", KERNEL},
+    {"setfsuid", KERNEL},
+    {"setfsgid", KERNEL},
+    {"setuid", CREDENTIALS},
+    {"seteuid", CREDENTIALS},
+    {"setreuid", CREDENTIALS},
+    {"setresuid", CREDENTIALS},
+    {"setgid", CREDENTIALS},
+    {"setegid", CREDENTIALS},
+    {"setregid", CREDENTIALS},
+    {"setresgid", CREDENTIALS},
+    {"setgroups", CREDENTIALS},
+    {"initgroups", CREDENTIALS},
+    {"clone", CHILD},
+    {"_Fork", CHILD},
+    {"vfork", CHILD},
+    {"dlopen", LATER},
+    {"dlmopen", LATER},
+    {"dlsym", LATER},
+    {"dlvsym", LATER},
+};
+
+static const char *base_of(const char *file) {
+    const char *slash = strrchr(file, '/');
+    return slash != NULL ? slash + 1 : file;
+}
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Read, and found to use these for nothing that a switch could hurt: futexes of their own, symbols of the program's. */
+static bool known_harmless(const char *file, const char *symbol) {
+    const char *base = base_of(file);
+    if (begins(base, "libstdc++.so"))
+        return strcmp(symbol, "syscall") == 0; /* futexes of std::atomic::wait and of static initialisers */
+    if (begins(base, "libgcc_s.so"))
+        return strcmp(symbol, "dlsym") == 0 || strcmp(symbol, "dlopen") == 0;
+    return false;
+}
+
+bool sbt_switch_is_libc(const char *file) {
+    static const char *const parts[] = {"libc.so", "ld-linux", "libm.so", "libpthread.so", "libdl.so", "librt.so"};
+    const char *base = base_of(file);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (begins(base, parts[i]))
+            return true;
+    return false;
+}
+
+const char *sbt_switch_refused_library(const char *file) {
+    const char *base = base_of(file);
+    if (begins(base, "libgomp.so") || begins(base, "libomp.so") || begins(base, "libiomp5.so"))
+        return "waits by futexes of its own";
+    if (strstr(base, "tcmalloc") != NULL || strstr(base, "jemalloc") != NULL)
+        return CPU;
+    return NULL;
+}
+
+const char *sbt_switch_refused(const char *file, const char *symbol) {
+    if (symbol[0] == '_' && symbol[1] == '_' && begins(symbol + 2, "sig"))
+        symbol += 2;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strcmp(symbol, refused[i].symbol) == 0)
+            return known_harmless(file, symbol) ? NULL : refused[i].reason;
+    return NULL;
+}
+
+static bool among(const char *symbol, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(symbol, names[i]) == 0)
+            return true;
+    return false;
+}
+
+bool sbt_switch_is_interruption(const char *symbol) {
+    static const char *const names[] = {"pthread_kill", "pthread_cancel", "pthread_sigqueue", "tgkill", "syscall"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}
+
+bool sbt_switch_main_stays(const char *symbol) {
+    /* Handlers: the kernel gives a process's signals to the main thread first, and interrupts what it waits for. */
+    static const char *const names[] = {"sigaction", "__sigaction",  "signal",       "bsd_signal", "__sysv_signal",
+                                        "sigvec",    "siginterrupt", "pthread_exit", "thrd_exit"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Imported functions that tell against waiting by switching. One table for the library, which decides, and the command,
+ * which explains. Nothing here depends on the rest.
+ */
+#ifndef SBT_SWITCH_REFUSED_H
+#define SBT_SWITCH_REFUSED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* NULL, or how the sentence "FILE uses SYMBOL, which ..." ends. `file` is the importing object's, with any directory.
+ */
+const char *sbt_switch_refused(const char *file, const char *symbol);
+
+/* Likewise of a library that is loaded at all: "FILE is loaded, which ...". */
+const char *sbt_switch_refused_library(const char *file);
+
+/* Whether the main thread must stay on its own kernel thread because the function is imported. */
+bool sbt_switch_main_stays(const char *symbol);
+
+/* Whether the function interrupts a thread of the caller's choice. */
+bool sbt_switch_is_interruption(const char *symbol);
+
+/* The C library's own parts, whose imports say nothing about the program. */
+bool sbt_switch_is_libc(const char *file);
+
+#endif

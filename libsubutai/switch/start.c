@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Beginning and end: whether this process is to be switched, its carriers and its watcher, the pool of contexts.
+ *
+ * Decided before the first thread is created: all libraries that the program is linked with are there by then, and a
+ * process with one thread has nobody to switch to.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/log.h"
+#include "core/real.h"
+#include "core/thread.h"
+#include "switch/inner.h"
+
+#define POOL_MAX 65536
+
+union sbt_switch_memory sbt_switch_memory __attribute__((aligned(SBT_PAGE_MAX)));
+bool sbt_switch_wanted;
+bool sbt_switch_interrupts;
+static bool insisted;
+static struct sbt_context *pool; /* address space only, until used; never given back */
+static struct sbt_husk main_husk;
+static pthread_key_t main_key;
+static bool main_key_made;
+
+uint32_t sbt_switch_running_load(void) {
+    return __atomic_load_n(&SBT_SWITCH->running, __ATOMIC_RELAXED);
+}
+
+void sbt_switch_want(bool insist) {
+    sbt_switch_wanted = true;
+    insisted = insist;
+}
+
+/* The lock's third state as in the parking lot. */
+void sbt_guard_take_slow(struct sbt_guard *g) {
+    for (int i = 0; i < 100; i++) {
+        uint32_t seen = 0;
+        sbt_cpu_relax();
+        if (__atomic_load_n(&g->word, __ATOMIC_RELAXED) == 0 &&
+            __atomic_compare_exchange_n(&g->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return;
+    }
+    while (__atomic_exchange_n(&g->word, 2, __ATOMIC_ACQUIRE) != 0)
+        sbt_futex_wait(&g->word, 2, NULL);
+}
+
+/* ---- the pool ---- */
+struct sbt_context *sbt_pool_get(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    sbt_switch_enter();
+    sbt_guard_take(&s->pool_guard);
+    struct sbt_context *c = s->pool_free;
+    if (c != NULL)
+        s->pool_free = c->next;
+    else if (s->pool_used < POOL_MAX)
+        c = &pool[s->pool_used++];
+    sbt_guard_drop(&s->pool_guard);
+    sbt_switch_leave();
+    return c;
+}
+
+void sbt_pool_put(struct sbt_context *c) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    sbt_switch_enter();
+    sbt_guard_take(&s->pool_guard);
+    c->next = s->pool_free;
+    s->pool_free = c;
+    sbt_guard_drop(&s->pool_guard);
+    sbt_switch_leave();
+}
+
+bool sbt_context_is_word(const uint32_t *word) {
+    return pool != NULL && (uintptr_t)word - (uintptr_t)pool < POOL_MAX * sizeof *pool;
+}
+
+/*
+ * For a handler that could not wake because it had interrupted its own thread in here: everybody looks again. Always
+ * allowed, for every wait here may end for no reason; as rare as such handlers.
+ */
+void sbt_switch_wake_everybody(void) {
+    sbt_self.switch_overdue = 0;
+    uint32_t n = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n; i++)
+        sbt_context_unpark(&pool[i].token);
+}
+
+/* ---- the end ---- */
+static void quit(struct sbt_switch_state *s) {
+    __atomic_store_n(&s->running, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->quit, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&s->watcher_sleeps, 0, __ATOMIC_RELAXED);
+    sbt_futex_wake(&s->watcher_sleeps, 1);
+    for (uint32_t i = 0; i < s->n_carriers; i++) {
+        __atomic_store_n(&s->carrier[i].asleep, 0, __ATOMIC_RELEASE);
+        sbt_futex_wake(&s->carrier[i].asleep, 1);
+    }
+}
+
+/*
+ * Glibc ends the process when its last thread ends; carriers and watcher are threads to it. They follow the program's
+ * last one.
+ */
+void sbt_switch_thread_gone(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    if (__atomic_sub_fetch(&s->n_threads, 1, __ATOMIC_ACQ_REL) < 0 && sbt_switch_running_load() != 0)
+        quit(s);
+}
+
+/* The main thread ends by pthread_exit: as a destructor of its thread-specific data, which a normal exit does not run.
+ */
+static void main_gone(void *unused) {
+    (void)unused;
+    sbt_switch_thread_end();
+    sbt_switch_thread_gone();
+}
+
+/* ---- the beginning ---- */
+static bool create(void *(*routine)(void *), void *argument) {
+    pthread_t thread;
+    if (sbt_real.pthread_create(&thread, NULL, routine, argument) != 0)
+        return false;
+    pthread_detach(thread);
+    return true;
+}
+
+/* Handlers of the program's may run on carriers, which have a TLS of their own, but not on the watcher. */
+static bool create_watcher(void) {
+    uint64_t all = ~(uint64_t)0, before;
+    sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&all, (long)&before, sizeof all, 0, 0);
+    bool created = create(sbt_watcher_main, NULL);
+    sbt_syscall6(SYS_rt_sigprocmask, 2, (long)&before, 0, sizeof all, 0, 0);
+    return created;
+}
+
+static const char *start(struct sbt_switch_state *s) {
+    const size_t bytes = POOL_MAX * sizeof *pool;
+    if (pool == NULL) {
+        void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            return "there is no address space for contexts";
+        pool = memory;
+    }
+    if (!main_key_made && pthread_key_create(&main_key, main_gone) != 0)
+        return "there is no thread-specific key";
+    main_key_made = true;
+    uint32_t n = sbt_n_cpus < SBT_CARRIERS_MAX ? sbt_n_cpus : SBT_CARRIERS_MAX;
+    s->n_carriers = n;
+    for (uint32_t i = 0; i < n; i++)
+        if (!create(sbt_carrier_main, &s->carrier[i])) {
+            s->n_carriers = i;
+            quit(s);
+            return "threads to carry contexts cannot be created";
+        }
+    if (!create_watcher()) {
+        quit(s);
+        return "a thread to watch over contexts cannot be created";
+    }
+    return NULL;
+}
+
+static const char *not_here(bool *main_stays) {
+    static struct sbt_eligibility e;
+    static char line[512];
+    const char *why = sbt_regs_unusable();
+    *main_stays = true;
+    if (why != NULL)
+        return why;
+    if (!sbt_thread_wipes_on_fork() && !insisted)
+        return "the kernel does not clear memory in forked children";
+    sbt_switch_judge(&e);
+    *main_stays = e.main_stays;
+    sbt_switch_interrupts = e.interrupts;
+    if (e.reason == NULL || insisted)
+        return NULL;
+    const char *parts[] = {e.object, " uses ", e.symbol, ", which ", e.reason};
+    line[0] = '\0';
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        strncat(line, parts[i], sizeof line - 1 - strlen(line));
+    return line;
+}
+
+static void decide(struct sbt_switch_state *s) {
+    bool main_stays;
+    const char *why = not_here(&main_stays);
+    if (why == NULL)
+        why = start(s);
+    if (why != NULL) {
+        sbt_log(1, "waiting adaptively, not by switching: ", why, NULL);
+        return;
+    }
+    __atomic_store_n(&s->running, 1, __ATOMIC_RELEASE);
+    bool is_main = sbt_thread_tid() == (uint32_t)sbt_syscall0(SYS_getpid);
+    if (is_main)
+        pthread_setspecific(main_key, &main_key);
+    if (is_main && !main_stays)
+        sbt_switch_thread_begin(&main_husk);
+    sbt_log(2, "waiting by switching", NULL);
+}
+
+void sbt_switch_before_create(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    uint32_t seen = 0;
+    __atomic_fetch_add(&s->n_threads, 1, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&s->decided, __ATOMIC_RELAXED) == 0 &&
+        __atomic_compare_exchange_n(&s->decided, &seen, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        decide(s);
+}
+
+/* Carriers and watcher are the parent's. The kernel has wiped the state, or this does, a little late. */
+void sbt_switch_fork_child(void) {
+    sbt_self.context = NULL;
+    sbt_self.in_switch = 0;
+    sbt_self.switch_overdue = 0;
+    if (sbt_switch_wanted && !sbt_thread_wipes_on_fork())
+        memset(&sbt_switch_memory, 0, sizeof sbt_switch_memory);
+}
+
+__attribute__((constructor)) static void wipe_in_children(void) {
+    madvise(&sbt_switch_memory, sizeof sbt_switch_memory, MADV_WIPEONFORK);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Waiting by switching: what wait/ and abi/ use of it.
+ *
+ * A context is a thread of the program: its stack, its registers, its TLS. Its home is the kernel thread that was
+ * created with it. When a context waits it leaves its home, which then sleeps with all signals blocked (a husk) and
+ * does nothing until the context comes home. A context that is ready again is run by a carrier: a kernel thread of
+ * ours, of which there are as many as usable CPUs, with a stack and TLS of its own to be idle on. So a signal handler
+ * never finds itself on another thread's TLS, and a context's way home is always free: its home carries nobody else.
+ * When carriers are held up, in the kernel or by a computation, the watcher sends ready contexts home, where the
+ * kernel schedules them as any thread.
+ *
+ * A thread without a context (one that existed before, main in many programs, foreign ones) waits as it always did.
+ */
+#ifndef SBT_SWITCH_SWITCH_H
+#define SBT_SWITCH_SWITCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/arch.h"
+#include "core/clock.h"
+#include "core/thread.h"
+
+struct sbt_context;
+
+/* Wiped in a forked child, which has no carriers: there it is 0 until threads are created. Relaxed reads. */
+uint32_t sbt_switch_running_load(void);
+
+/* Was it asked for at all? Set once at start-up. */
+extern bool sbt_switch_wanted;
+
+/*
+ * The program interrupts threads of its own choice (pthread_kill, pthread_cancel): waits that can be interrupted sleep
+ * at home. Set before there are contexts.
+ */
+extern bool sbt_switch_interrupts;
+
+/* Once, at start-up: --wait. `insist`: leave out the question whether the program is one that can be switched. */
+void sbt_switch_want(bool insist);
+
+/* Before a thread is created. The first time it decides, and starts the carriers. May allocate. */
+void sbt_switch_before_create(void);
+/* It was not, or has ended. */
+void sbt_switch_thread_gone(void);
+
+/* Room on a thread's own stack for its home to sleep on. */
+struct sbt_husk {
+    char stack[2048] __attribute__((aligned(16)));
+};
+
+/* In a new thread: give it a context. `husk` must stay until sbt_switch_thread_end. */
+void sbt_switch_thread_begin(struct sbt_husk *husk);
+
+/* The calling thread is about to end, or to do something else that must be done by its own kernel thread for good. */
+void sbt_switch_thread_end(void);
+
+/* Go home and stay there, whatever the thread waits for, until as many releases. Nothing without a context. */
+void sbt_switch_hold_home(void);
+void sbt_switch_release(void);
+
+/* In a forked child, after hold_home in the parent. */
+void sbt_switch_fork_child(void);
+
+/*
+ * Wait until somebody calls sbt_context_unpark, or for no reason at all. Calling thread's context only. 0, ETIMEDOUT,
+ * or EINTR if it slept in the kernel and a handler ran.
+ */
+int sbt_context_park(const struct sbt_deadline *deadline);
+
+/*
+ * The word by which a context is woken; it stays valid when the thread has ended. NULL: no context. Given a word, tell
+ * whether it is one.
+ */
+uint32_t *sbt_context_word(void);
+bool sbt_context_is_word(const uint32_t *word);
+
+/* False: it sleeps in the kernel but was not asleep, as sbt_waiter_wake. */
+bool sbt_context_unpark(uint32_t *word);
+
+/* Futex semantics for contexts: wait while *word == expected; wake up to n, returns how many. */
+int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);
+long sbt_switch_wake(uint32_t *word, int n);
+
+/* Let another ready context run on this carrier. False: the caller is on none, or nobody is ready. */
+bool sbt_switch_yield(void);
+
+/* Is somebody ready to run on the caller's carrier? Then waiting actively is a waste. */
+bool sbt_switch_others_ready(void);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The watcher: a thread that looks every few milliseconds, while there is anything to see, whether ready contexts wait
+ * for carriers that do not get on. Those it sends home, where the kernel runs them. So what a context does on a carrier
+ * (sleep in the kernel, compute for a second, spin until another does something) delays the others by a few
+ * milliseconds and never for good, and needs no thread that would first have to be created.
+ *
+ * A context found asleep in the kernel on its carrier is told to wait at home for a while: it does input or output.
+ */
+#include "switch/inner.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define TICK_NS 2000000
+#define QUIET_TICKS 50 /* without anything made ready, before the watcher sleeps until there is */
+#define HOMEBODY_FIRST 64
+#define HOMEBODY_MOST 65536
+
+/* Is the kernel thread asleep? Its state in /proc is the first letter behind the last parenthesis. */
+static bool sleeps(uint32_t tid) {
+    char path[64] = "/proc/self/task/", text[256], *p = path + strlen(path), digits[12];
+    int n_digits = 0;
+    do {
+        digits[n_digits++] = (char)('0' + tid % 10);
+        tid /= 10;
+    } while (tid != 0);
+    while (n_digits > 0)
+        *p++ = digits[--n_digits];
+    strcpy(p, "/stat");
+    long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return false;
+    long n = sbt_syscall3(SYS_read, fd, text, sizeof text - 1);
+    sbt_syscall3(SYS_close, fd, 0, 0);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');
+    return end != NULL && end[1] == ' ' && end[2] != 'R';
+}
+
+static void make_homebody(struct sbt_context *c) {
+    if (__atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0)
+        return;
+    uint32_t next = c->homebody_next;
+    next = next == 0 ? HOMEBODY_FIRST : next < HOMEBODY_MOST ? next * 2 : next;
+    c->homebody_next = next;
+    __atomic_store_n(&c->homebody, next, __ATOMIC_RELAXED);
+}
+
+/* One look. `pops` is what was seen the time before. True: something is ready and waits. */
+static bool look(struct sbt_switch_state *s, uint32_t pops[SBT_CARRIERS_MAX]) {
+    uint32_t n_held_up = 0, n_waiting = 0;
+    bool stuck[SBT_CARRIERS_MAX];
+    for (uint32_t i = 0; i < s->n_carriers; i++) {
+        struct sbt_carrier *x = &s->carrier[i];
+        uint32_t n = __atomic_load_n(&x->n, __ATOMIC_RELAXED), now = __atomic_load_n(&x->pops, __ATOMIC_RELAXED);
+        stuck[i] = n > 0 && now == pops[i];
+        n_waiting += n;
+        struct sbt_context *c = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
+        if (c != NULL && now == pops[i] && sleeps(x->tid) && __atomic_load_n(&x->current, __ATOMIC_RELAXED) == c &&
+            __atomic_load_n(&x->pops, __ATOMIC_RELAXED) == now) {
+            n_held_up++;
+            make_homebody(c);
+        }
+        pops[i] = now;
+    }
+    __atomic_store_n(&s->all_held, n_held_up == s->n_carriers, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < s->n_carriers; i++) {
+        struct sbt_carrier *x = &s->carrier[i];
+        if (!stuck[i])
+            continue;
+        /* It should have woken somebody, or was itself kept from running. */
+        __atomic_store_n(&x->skip, __atomic_load_n(&x->skip, __ATOMIC_RELAXED) / 4, __ATOMIC_RELAXED);
+        __atomic_store_n(&x->skip_left, 0, __ATOMIC_RELAXED);
+        for (uint32_t k = 0; k < 1 + n_held_up; k++) {
+            struct sbt_context *c = sbt_ready_take(x);
+            if (c == NULL)
+                break;
+            sbt_home_call(c);
+        }
+    }
+    return n_waiting > 0;
+}
+
+void *sbt_watcher_main(void *unused) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    uint32_t pops[SBT_CARRIERS_MAX] = {0}, quiet = 0;
+    while (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
+        sbt_pause_ns(TICK_NS);
+        bool pushed = __atomic_exchange_n(&s->pushes, 0, __ATOMIC_RELAXED) != 0;
+        quiet = look(s, pops) || pushed ? 0 : quiet + 1;
+        if (quiet < QUIET_TICKS)
+            continue;
+        quiet = 0;
+        __atomic_store_n(&s->watcher_sleeps, 1, __ATOMIC_RELAXED);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in sbt_ready_push */
+        if (__atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0 && __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
+            sbt_futex_wait(&s->watcher_sleeps, 1, NULL);
+        __atomic_store_n(&s->watcher_sleeps, 0, __ATOMIC_RELAXED);
+    }
+    return unused;
+}

@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The recorder: what it records is what happened and could have happened, however the program ends; what it cannot do it
+# says, and the program goes on.
+. "$(dirname "$0")/../command/lib.sh"
+: "${SUBJECT:?}" "${CHECK:?}"
+
+# record ARG...: the subject, recorded in t.sbt
+record() {
+    rm -f ./*.sbt
+    subutai record -o t.sbt "${options[@]}" -- "$SUBJECT" "$@"
+}
+options=()
+
+# possible FILE [OP=COUNT...]
+possible() {
+    local said
+    said=$("$CHECK" "$@") || { sed 's/^/# /' <<<"$said" && false; }
+}
+info() { # FILE FILTER
+    subutai trace info --json "$1"
+    json "map($2) | all"
+}
+
+rounds=8000 # of all threads
+for engine in glibc direct ni; do
+    options=(--engine "$engine")
+    record everything
+    check "$engine: the program does what it does" is "$status $out $err" "0 done "
+    # Recursive locks count once, and the turn is waited for as often as it takes.
+    check "$engine: each call once, numbers without gaps" possible t.sbt mutex_lock=$((2 * rounds)) \
+        mutex_unlock=$((2 * rounds)) cond_broadcast=$rounds rwlock_wrlock=$((rounds / 4)) \
+        rwlock_rdlock=$((rounds * 3 / 4)) rwlock_unlock=$rounds spin_lock=$rounds spin_unlock=$rounds sem_post=$rounds \
+        sem_wait=$rounds barrier_wait=$((rounds / 20)) thread_create=4 thread_join=4 thread_end=5 init=3 destroy=1
+    check "$engine: whole, nothing lost, at most 8 bytes an event" info t.sbt \
+        ".whole and .lost == 0 and .engine == \"$engine\" and .bytes <= 8 * .events and .threads == 5"
+done
+options=()
+
+record work
+check "work is CPU time, not the clock's" info t.sbt '.work_ns > 380e6 and .work_ns < 480e6'
+subutai trace dump --json --thread 1 t.sbt
+check "each piece of it" json '[.[] | select(.op == "mutex_lock").work_ns] | length == 20 and all(. > 4.9e6 and . < 7e6)'
+
+record handlers
+check "posts of handlers: exit 0" is "$status $out" "0 done"
+check "each is there, or counted as lost" possible t.sbt
+record ends
+check "pthread_exit, cancellation, destructors after a thread's end" possible t.sbt mutex_lock=9 thread_create=9 \
+    thread_join=9 thread_end=10 cond_wait=1
+
+record exit
+check "exit while threads run: its status" is "$status" 7
+check "and a whole trace" possible t.sbt && info t.sbt .whole
+check "whole" info t.sbt .whole
+record _exit
+check "_exit while threads run: its status" is "$status" 7
+check "a whole trace after it" info t.sbt .whole
+record killed
+check "SIGKILL: its status" is "$status" 137
+check "a trace up to the last block" info t.sbt '(.whole | not) and .events > 10000'
+check "which is possible" possible t.sbt
+record abort
+check "abort: its status" is "$status" 134
+check "a trace up to the last block after it" info t.sbt '(.whole | not) and .events > 10000'
+
+record children
+check "children: exit 0" is "$status $out" "0 done"
+check "four files" is "$(ls ./*.sbt | wc -l)" 4
+check "the parent's" possible t.sbt mutex_lock=10 mutex_unlock=10
+for file in t.*.sbt; do
+    check "a child's" possible "$file" mutex_lock=10 mutex_unlock=10
+    check "whole, with its process id in the name" info "$file" \
+        ".whole and .process == $(cut -d. -f2 <<<"$file")"
+done
+subutai record -o t.sbt -- sh -c "exec '$SUBJECT' locks"
+check "a program that only starts another one leaves the name to that" possible t.sbt mutex_lock=10
+
+record close
+check "a program that closes all descriptors: exit 0" is "$status $out $err" "0 done "
+check "its trace" possible t.sbt mutex_lock=40000 mutex_unlock=40000
+
+# A limit on the size of files is met like a full disk, and its signal must not end the program.
+rm -f ./*.sbt
+run bash -c "ulimit -f 40; exec '$SUBUTAI' record -o t.sbt -- '$SUBJECT' everything"
+check "no more room: the program goes on" is "$status $out" "0 done"
+check "one line" is "$(grep -c . <<<"$err")" 1
+check "that says why" matches "$err" "^subutai: recording ends, the program goes on: '.*t.sbt': File too large$"
+check "and what was written can be read" info t.sbt '(.whole | not) and .events > 1000'
+if mkdir small && mount -t tmpfs -o size=64k none small 2>/dev/null; then
+    subutai record -o small/t.sbt -- "$SUBJECT" everything
+    cp small/t.sbt t.sbt
+    umount small
+    check "full disk: the program goes on" is "$status $out" "0 done"
+    check "with one line" matches "$err" "^subutai: [^"$'\n'"]*No space left on device$"
+    check "what was written before can be read" info t.sbt '(.whole | not) and .events > 1000'
+else
+    skip "full disk" "no file system can be mounted"
+fi
+
+mkdir locked && chmod 555 locked
+if [[ -w locked ]]; then
+    skip "a directory that cannot be written" "root writes everywhere"
+else
+    refuses 'Permission denied' record -o locked/t.sbt -- "$SUBJECT"
+fi
+refuses 'No such file or directory' record -o nowhere/t.sbt -- "$SUBJECT"
+refuses 'no regular file' record -o /dev/null -- "$SUBJECT"
+echo precious >note
+refuses 'the file is something else' record -o note -- "$SUBJECT"
+check "and left as it was" is "$(cat note)" precious
+refuses 'no program given' record -o t.sbt
+refuses "program 'no-such-program'" record -o t.sbt no-such-program
+refuses 'unknown value .slow.' record --engine slow -- "$SUBJECT"
+
+record locks
+refuses 'no action given' trace
+refuses "unknown action 'eat'" trace eat t.sbt
+refuses 'no file given' trace info
+refuses 'at byte 0: cannot be opened: No such file' trace info nowhere.sbt
+refuses 'at byte 0: not a trace' trace info "$SUBJECT"
+: >empty.sbt
+refuses 'the file is empty' trace info empty.sbt
+head -c -1 t.sbt >cut.sbt
+check "a cut trace is not whole" info cut.sbt '.whole | not'
+{ head -c 300 t.sbt && printf X && tail -c +302 t.sbt; } >bad.sbt
+refuses 'at byte [0-9]+: ' trace dump bad.sbt
+
+subutai trace dump t.sbt
+check "dump names functions" matches "$out" $'\n''0 [0-9]+ mutex_lock mutex#[0-9]+ work [0-9]+ took [0-9]+ order 1 some_locks\+0x[0-9a-f]+ \(record-subject\)'
+subutai trace dump --json t.sbt
+check "dump --json" json 'map(select(.op == "mutex_lock")) | length == 10 and ([.[].order] == [range(1; 11)]) and
+    all(.[]; .type == "mutex" and (.address | startswith("0x")) and (.place | test("/record-subject\\+0x[0-9a-f]+$")))'
+subutai trace to-perfetto -o p.json t.sbt
+check "to-perfetto: exit 0" is "$status" 0
+out=$(cat p.json)
+check "complete events and names of threads" json '.[0].traceEvents | (map(select(.ph == "X" and (.name | startswith("mutex_lock"))))
+    | length == 10 and all(.ts >= 0 and .dur >= 0)) and any(.ph == "M" and .name == "thread_name")'
+refuses '--out' trace to-perfetto -o nowhere/p.json t.sbt
+
+SUBUTAI_RECORD=t.sbt run env LD_PRELOAD="$RECORDING_LIBRARY" "$SUBJECT" locks
+check "a file that exists is not touched without the command" possible t.sbt mutex_lock=10
+check "the trace is beside it" is "$(ls t.*.sbt | wc -l)" 1
+subutai compare --runs 1 --warmup 0 --engines glibc,glibc:record=t.sbt -- "$SUBJECT" everything
+check "compare with a recording engine: exit 0" is "$status" 0
+check "and its trace" possible t.sbt mutex_lock=$((2 * rounds))
+finish

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A program to record, in known numbers of events; `how` it ends, or what else it does, is the first argument. Knows
+ * nothing of Subutai.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { N_THREADS = 4, N_ROUNDS = 2000 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_spinlock_t spin;
+static pthread_barrier_t barrier;
+static sem_t sem;
+static int turn, shared;
+
+static void must(int r, const char *what) {
+    if (r != 0) {
+        fprintf(stderr, "%s: %s\n", what, strerror(r));
+        exit(1);
+    }
+}
+
+/* Turns: 1 wait loop, 1 lock, 1 broadcast, 1 unlock each; all primitives, a known number of each but waits. */
+static void *everything(void *argument) {
+    int self = (int)(intptr_t)argument;
+    for (int i = 0; i < N_ROUNDS; i++) {
+        must(pthread_mutex_lock(&mutex), "lock");
+        while (turn % N_THREADS != self)
+            must(pthread_cond_wait(&cond, &mutex), "wait");
+        turn++;
+        must(pthread_cond_broadcast(&cond), "broadcast");
+        must(pthread_mutex_unlock(&mutex), "unlock");
+
+        must(pthread_mutex_lock(&recursive), "recursive");
+        must(pthread_mutex_lock(&recursive), "recursive, again");
+        shared++;
+        must(pthread_mutex_unlock(&recursive), "recursive, once");
+        must(pthread_mutex_unlock(&recursive), "recursive, out");
+
+        must(i % 4 == 0 ? pthread_rwlock_wrlock(&rwlock) : pthread_rwlock_rdlock(&rwlock), "rwlock");
+        must(pthread_rwlock_unlock(&rwlock), "rwlock out");
+        must(pthread_spin_lock(&spin), "spin");
+        must(pthread_spin_unlock(&spin), "spin out");
+        must(sem_post(&sem) == 0 ? 0 : errno, "post");
+        must(sem_wait(&sem) == 0 ? 0 : errno, "sem wait");
+        if (i % 20 == 0) {
+            int r = pthread_barrier_wait(&barrier);
+            must(r == PTHREAD_BARRIER_SERIAL_THREAD ? 0 : r, "barrier");
+        }
+    }
+    return NULL;
+}
+
+static void run_threads(void *(*routine)(void *)) {
+    pthread_t threads[N_THREADS];
+    for (int i = 0; i < N_THREADS; i++)
+        must(pthread_create(&threads[i], NULL, routine, (void *)(intptr_t)i), "create");
+    for (int i = 0; i < N_THREADS; i++)
+        must(pthread_join(threads[i], NULL), "join");
+}
+
+static void *lock_for_ever(void *unused) {
+    (void)unused;
+    for (;;) {
+        pthread_mutex_lock(&mutex);
+        shared++;
+        pthread_mutex_unlock(&mutex);
+        pthread_testcancel();
+    }
+    return NULL;
+}
+
+static void *exit_inside(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    pthread_exit(NULL);
+}
+
+static pthread_key_t key;
+
+static void late(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void *with_destructor(void *unused) {
+    (void)unused;
+    pthread_setspecific(key, &key);
+    return NULL;
+}
+
+static void unlock(void *unused) {
+    (void)unused;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void *wait_for_ever(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&mutex);
+    pthread_cleanup_push(unlock, NULL);
+    for (;;)
+        pthread_cond_wait(&cond, &mutex);
+    pthread_cleanup_pop(1);
+    return NULL;
+}
+
+static void post(int signal) {
+    (void)signal;
+    int saved = errno;
+    sem_post(&sem);
+    errno = saved;
+}
+
+/* Posts from a handler, in the middle of everything else, as many as there are waits. */
+static void handlers(void) {
+    struct sigaction action = {.sa_handler = post, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 300; i++) {
+        while (sem_trywait(&sem) != 0) {
+            pthread_mutex_lock(&mutex);
+            pthread_mutex_unlock(&mutex);
+        }
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+}
+
+static void some_locks(int n) {
+    for (int i = 0; i < n; i++) {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+}
+
+static void children(void) {
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            some_locks(10);
+            if (i == 0)
+                _exit(0);
+            exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        char *argv[] = {(char *)"subject", (char *)"locks", NULL};
+        execv("/proc/self/exe", argv);
+        _exit(1);
+    }
+    waitpid(child, NULL, 0);
+    child = vfork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+    some_locks(10);
+}
+
+static void busy_ns(long ns) {
+    struct timespec start, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < ns);
+}
+
+/* 20 times 5 ms of work and 5 ms of sleep, the whole of each between two calls. */
+static void *work_and_sleep(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 20; i++) {
+        struct timespec nap = {0, 5000000};
+        busy_ns(5000000);
+        nanosleep(&nap, NULL);
+        some_locks(1);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    const char *how = argc > 1 ? argv[1] : "everything";
+    pthread_t thread;
+    pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
+    pthread_barrier_init(&barrier, NULL, N_THREADS);
+    sem_init(&sem, 0, strcmp(how, "handlers") == 0 ? 0 : 2);
+    if (strcmp(how, "everything") == 0) {
+        run_threads(everything);
+        pthread_barrier_destroy(&barrier);
+    } else if (strcmp(how, "handlers") == 0) {
+        handlers();
+    } else if (strcmp(how, "children") == 0) {
+        children();
+    } else if (strcmp(how, "locks") == 0) {
+        some_locks(10);
+        return 0;
+    } else if (strcmp(how, "work") == 0) {
+        run_threads(work_and_sleep);
+    } else if (strcmp(how, "ends") == 0) {
+        pthread_key_create(&key, late);
+        run_threads(exit_inside);
+        run_threads(with_destructor);
+        must(pthread_create(&thread, NULL, wait_for_ever, NULL), "create");
+        usleep(20000);
+        pthread_cancel(thread);
+        must(pthread_join(thread, NULL), "join");
+    } else if (strcmp(how, "close") == 0) { /* descriptors that are not its own, and files of its own in their place */
+        some_locks(20000);
+        for (int fd = 3; fd < 1024; fd++)
+            close(fd);
+        int own[600];
+        for (int i = 0; i < 600; i++)
+            own[i] = open("/dev/null", O_RDWR);
+        some_locks(20000);
+        close(own[0]);
+    } else { /* until it is killed, or ends in the middle of it */
+        for (int i = 0; i < N_THREADS; i++)
+            must(pthread_create(&thread, NULL, lock_for_ever, NULL), "create");
+        usleep(300000);
+        if (strcmp(how, "killed") == 0)
+            kill(getpid(), SIGKILL);
+        if (strcmp(how, "abort") == 0)
+            abort();
+        if (strcmp(how, "_exit") == 0)
+            _exit(7);
+        exit(strcmp(how, "exit") == 0 ? 7 : 1);
+    }
+    printf("done\n");
+    return 0;
+}

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Which programs are switched: what the library says and what doctor says beforehand are the same.
+. "$SOURCE_ROOT/tests/ni/lib.sh"
+
+not() {
+    ! "$@"
+}
+
+# says SUBJECT: what the library has to say about it.
+says() {
+    run "$SUBUTAI" run --verbose 2 --wait "${2-switch}" -- "$SUBJECTS/$1"
+}
+
+while read -r symbol; do
+    says "switch-refused-$symbol"
+    check "$symbol: runs" is "$status" 0
+    reason=$(sed -n 's/^subutai: waiting adaptively, not by switching: the program uses //p' <<<"$err")
+    check "$symbol: stepped aside for" matches "$reason" "^$symbol, which [a-zA-Z ]+$"
+    check "$symbol: not switched" not grep -q 'waiting by switching' <<<"$err"
+    run "$SUBUTAI" doctor "$SUBJECTS/switch-refused-$symbol"
+    check "$symbol: doctor has the same reason" matches "$out" "steps aside: .*uses $reason"
+    run "$SUBUTAI" doctor --json "$SUBJECTS/switch-refused-$symbol"
+    check "$symbol: also in JSON" matches "$out" '"switchable": ?false'
+    says "switch-refused-$symbol" 'switch!'
+    check "$symbol: switched if insisted" matches "$err" 'waiting by switching'
+done < <(tr ' ' '\n' <<<"$REFUSED")
+
+while read -r symbol; do
+    says "switch-allowed-$symbol"
+    check "$symbol: switched" matches "$err" 'waiting by switching'
+    run "$SUBUTAI" doctor "$SUBJECTS/switch-allowed-$symbol"
+    check "$symbol: doctor says so" matches "$out" '--wait switch: can be used'
+done < <(tr ' ' '\n' <<<"$ALLOWED")
+run "$SUBUTAI" doctor "$SUBJECTS/switch-allowed-sigaction"
+check "a program with handlers: main waits in the kernel" matches "$out" 'but the main thread waits in the kernel'
+
+run "$SUBUTAI" run --engine ni --ni-service inline --wait switch -- "$SUBJECTS/switch-subject" own-state
+check "engine ni says that it does not" matches "$err" 'engine ni does not switch'
+check "and runs" is "$status" 0
+finish

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The switch of registers: what a call preserves survives on both sides, the TLS base and with it errno and
+ * thread_local change hands, values arrive, and a context runs on another kernel thread than the one it was left on.
+ */
+#include "switch/context.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct sbt_regs here, there;
+static char stack[65536] __attribute__((aligned(16)));
+
+/* The compiler keeps these in callee-saved registers, and spills the rest, across the call. */
+static uint64_t switch_among_values(struct sbt_regs *from, struct sbt_regs *to, void *value, uint64_t seed) {
+    uint64_t v[12];
+    double d[10];
+    for (int i = 0; i < 12; i++)
+        v[i] = seed * (uint64_t)(i + 3);
+    for (int i = 0; i < 10; i++)
+        d[i] = (double)(seed + (uint64_t)i);
+    void *got;
+#if defined(__x86_64__)
+    register uint64_t b __asm__("rbx") = v[0];
+    register uint64_t r12 __asm__("r12") = v[1];
+    register uint64_t r13 __asm__("r13") = v[2];
+    register uint64_t r14 __asm__("r14") = v[3];
+    register uint64_t r15 __asm__("r15") = v[4];
+    __asm__ volatile("" : "+r"(b), "+r"(r12), "+r"(r13), "+r"(r14), "+r"(r15));
+    got = sbt_regs_switch(from, to, value);
+    __asm__ volatile("" : "+r"(b), "+r"(r12), "+r"(r13), "+r"(r14), "+r"(r15));
+    uint64_t sum = b + r12 + r13 + r14 + r15;
+#else
+    register uint64_t x19 __asm__("x19") = v[0];
+    register uint64_t x23 __asm__("x23") = v[1];
+    register uint64_t x28 __asm__("x28") = v[2];
+    register double d8 __asm__("d8") = d[3];
+    register double d15 __asm__("d15") = d[4];
+    __asm__ volatile("" : "+r"(x19), "+r"(x23), "+r"(x28), "+w"(d8), "+w"(d15));
+    got = sbt_regs_switch(from, to, value);
+    __asm__ volatile("" : "+r"(x19), "+r"(x23), "+r"(x28), "+w"(d8), "+w"(d15));
+    uint64_t sum = x19 + x23 + x28 + (uint64_t)d8 + (uint64_t)d15;
+#endif
+    for (int i = 0; i < 12; i++)
+        sum += v[i];
+    for (int i = 0; i < 10; i++)
+        sum += (uint64_t)d[i];
+    return sum + (uint64_t)(uintptr_t)got;
+}
+
+static uint64_t expected_sum(uint64_t seed, uint64_t got) {
+    uint64_t sum = got;
+#if defined(__x86_64__)
+    sum += seed * (3 + 4 + 5 + 6 + 7);
+#else
+    sum += seed * (3 + 4 + 5) + (seed + 3) + (seed + 4);
+#endif
+    for (uint64_t i = 0; i < 12; i++)
+        sum += seed * (i + 3);
+    for (uint64_t i = 0; i < 10; i++)
+        sum += seed + i;
+    return sum;
+}
+
+static volatile int n_wrong;
+
+static void other_side(void *value) {
+    uint64_t seed = 1000, got = (uint64_t)(uintptr_t)value;
+    if (got != 1)
+        n_wrong++;
+    for (uint64_t i = 0;; i++, seed += 7)
+        /* This side is given odd numbers after the first, and gives even ones. */
+        if (switch_among_values(&there, &here, (void *)(uintptr_t)(2 * i), seed) != expected_sum(seed, 2 * i + 3))
+            n_wrong++;
+}
+
+START_TEST(registers_survive_on_both_sides) {
+    sbt_regs_make(&there, stack, sizeof stack, other_side, sbt_tls_base());
+    here.tls = sbt_tls_base();
+    n_wrong = 0;
+    for (uint64_t i = 0; i < 1000; i++)
+        ck_assert_uint_eq(switch_among_values(&here, &there, (void *)(uintptr_t)(2 * i + 1), i + 5),
+                          expected_sum(i + 5, 2 * i));
+    ck_assert_int_eq(n_wrong, 0);
+}
+END_TEST
+
+static volatile int rounding_there;
+static volatile uintptr_t misaligned;
+
+static void round_upward(void *unused) {
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    misaligned = frame % 16;
+    fesetround(FE_UPWARD);
+    (void)unused;
+    for (;;) {
+        sbt_regs_switch(&there, &here, NULL);
+        rounding_there = fegetround();
+    }
+}
+
+START_TEST(floating_point_control_is_each_ones_own) {
+    sbt_regs_make(&there, stack, sizeof stack, round_upward, sbt_tls_base());
+    here.tls = sbt_tls_base();
+    sbt_regs_switch(&here, &there, NULL);
+    ck_assert_int_eq(fegetround(), FE_TONEAREST);
+    fesetround(FE_DOWNWARD);
+    sbt_regs_switch(&here, &there, NULL);
+    ck_assert_int_eq(rounding_there, FE_UPWARD);
+    ck_assert_int_eq(fegetround(), FE_DOWNWARD);
+    fesetround(FE_TONEAREST);
+    ck_assert_uint_eq(misaligned, 0);
+}
+END_TEST
+
+/* ---- two kernel threads: the second goes on with what the first has left ---- */
+static struct sbt_regs main_loop, first_context;
+static _Thread_local int own = 7;
+static volatile int step;
+static pthread_t first_self;
+static long tid_before, tid_after;
+static volatile int own_after, errno_after;
+static volatile bool self_follows;
+static struct sbt_regs husk;
+
+static void park_kernel_thread(void *unused) {
+    (void)unused;
+    __atomic_store_n(&step, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) != 2)
+        syscall(SYS_sched_yield);
+    static struct sbt_regs nobody;
+    sbt_regs_switch(&nobody, &first_context, NULL);
+}
+
+static void *wander(void *unused) {
+    static char husk_stack[16384] __attribute__((aligned(16)));
+    (void)unused;
+    own = 42;
+    first_self = pthread_self();
+    first_context.tls = sbt_tls_base();
+    tid_before = syscall(SYS_gettid);
+    errno = EDOM;
+    sbt_regs_make(&husk, husk_stack, sizeof husk_stack, park_kernel_thread, sbt_tls_base());
+    sbt_regs_switch(&first_context, &husk, NULL);
+    /* On the main thread's kernel thread now. */
+    errno_after = errno;
+    tid_after = syscall(SYS_gettid);
+    own_after = own;
+    self_follows = pthread_equal(pthread_self(), first_self);
+    sbt_regs_switch(&first_context, &main_loop, NULL);
+    /* And back home, where alone it may end. */
+    return &own;
+}
+
+START_TEST(a_context_runs_on_another_kernel_thread) {
+    pthread_t thread;
+    void *result;
+    ck_assert_int_eq(pthread_create(&thread, NULL, wander, NULL), 0);
+    while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) != 1)
+        syscall(SYS_sched_yield);
+    main_loop.tls = sbt_tls_base();
+    errno = ERANGE;
+    own = 1;
+    sbt_regs_switch(&main_loop, &first_context, NULL);
+    ck_assert_int_eq(errno, ERANGE);
+    ck_assert_int_eq(own, 1);
+    ck_assert_int_eq(own_after, 42);
+    ck_assert_int_eq(errno_after, EDOM);
+    ck_assert(self_follows);
+    ck_assert_int_ne(tid_before, tid_after);
+    ck_assert_int_eq(tid_after, syscall(SYS_gettid));
+    __atomic_store_n(&step, 2, __ATOMIC_RELEASE);
+    ck_assert_int_eq(pthread_join(thread, &result), 0);
+}
+END_TEST
+
+int main(void) {
+    const char *why = sbt_regs_unusable();
+    if (why != NULL) {
+        printf("1..0 # SKIP %s\n", why);
+        return 0;
+    }
+    Suite *suite = suite_create("context");
+    TCase *tc = tcase_create("context");
+    tcase_add_test(tc, registers_survive_on_both_sides);
+    tcase_add_test(tc, floating_point_control_is_each_ones_own);
+    tcase_add_test(tc, a_context_runs_on_another_kernel_thread);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_tap(runner, "-");
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

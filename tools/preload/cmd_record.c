@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `subutai record`: `run` with a recorder over the engine. There is no fork here either; what could keep the trace from
+ * being written is looked for before the program starts.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "env.h"
+#include "find.h"
+#include "verdict.h"
+
+enum { RECORD_OUT, RECORD_LIBRARY };
+static const struct own_option record_options[] = {
+    [RECORD_OUT] = {'o', "out", "FILE", "the trace; an old one is replaced (default subutai.sbt)"},
+    [RECORD_LIBRARY] = {0, "library", "FILE", "preload FILE instead of the recording library of this command"},
+    {0, NULL, NULL, NULL},
+};
+
+static int record_main(const struct command *self, int argc, char **argv) {
+    struct settings settings = {0};
+    struct args args = {.command = self, .settings = &settings, .argc = argc, .argv = argv};
+    const char *given_library = NULL, *out = "subutai.sbt";
+    for (int option; (option = args_next(&args)) != ARGS_END;)
+        *(option == RECORD_OUT ? &out : &given_library) = args.value;
+    if (args.at == args.argc)
+        cmd_refuse("record: no program given (legal: subutai record [-o FILE] [options] [--] CMD [ARG...])");
+    if (settings.text[SBT_OPT_RECORD] != NULL)
+        cmd_refuse("record: --record chooses nothing here (legal: -o FILE)");
+    char **command_line = argv + args.at;
+    char *path = find_program("record", command_line[0]);
+    char *library = find_library("record", given_library);
+    struct verdict verdict = verdict_of(path, false);
+    if (verdict_forbids_preload(&verdict))
+        cmd_refuse("record: '%s' cannot be recorded: see subutai doctor %s", command_line[0], command_line[0]);
+    if (settings.text[SBT_OPT_ENGINE] == NULL && getenv("SUBUTAI_ENGINE") == NULL)
+        settings_set(&settings, &sbt_option_table[SBT_OPT_ENGINE], "record: ", "glibc");
+    settings_set(&settings, &sbt_option_table[SBT_OPT_RECORD], "record: ", find_trace_place("record", out));
+    struct sbt_options options;
+    char **env = env_build("record", environ, &settings, NULL, library, strrchr(library, '/') + 1, &options);
+    verdict_warn(&verdict, "record", command_line[0], options.value[SBT_OPT_VERBOSE].u);
+    execvpe(path, command_line, env);
+    cmd_refuse("record: program '%s' cannot be executed: %s", command_line[0], strerror(errno));
+}
+
+const struct command command_record = {
+    .name = "record",
+    .synopsis = "[-o FILE] [options] [--] CMD [ARG...]",
+    .summary = "run a program and record what its threads synchronize",
+    .details =
+        "The engine is glibc unless --engine names another. The exit status is the program's own; 2 with one line\n"
+        "on stderr if it could not be started or the trace could not be written. Processes that the program\n"
+        "starts have traces of their own, named after FILE and the process: app.1234.sbt beside app.sbt.\n",
+    .options = record_options,
+    .takes_library_options = true,
+    .runs_program = true,
+    .main = record_main,
+};
