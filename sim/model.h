@@ -105,7 +105,8 @@ struct sim_thread {
         uint8_t op;
         bool evicting;
     } obtain;
-    uint32_t last_home; /* its last request's NI and arrival: the next one does not overtake it */
+    uint32_t n_obtained; /* primitives since the last that it could use */
+    uint32_t last_home;  /* its last request's NI and arrival: the next one does not overtake it */
     uint64_t last_arrival;
 
     uint64_t ready_from; /* in a run queue since */

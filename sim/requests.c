@@ -23,6 +23,7 @@ static void lock_answered(struct sim *sim, struct sim_thread *t) {
     struct hw_message answer = sim_answer_of(sim, t);
     if (answer.op == HW_OP_GRANT) {
         t->queued_lock = answer.argument == 1;
+        t->n_obtained = 0;
         t->uncounted = false;
         t->locked(sim, t);
     } else if (answer.op == HW_OP_AGAIN) { /* the paper's EAGAIN, to a caller that tries again */
@@ -105,6 +106,10 @@ static void wait_again(struct sim *sim, struct sim_thread *t) {
         take_again(sim, t);
 }
 
+static void pause_without(struct sim *sim, struct sim_thread *t) {
+    sim_run_for(sim, t, AGAIN_CYCLES, take_again);
+}
+
 static void wait_answered(struct sim *sim, struct sim_thread *t) {
     struct hw_message answer = sim_answer_of(sim, t);
     switch (answer.op) {
@@ -114,12 +119,17 @@ static void wait_answered(struct sim *sim, struct sim_thread *t) {
     case HW_OP_WOKEN: /* for want of an element; not to ask again at once */
         sim_run_for(sim, t, WOKEN_CYCLES, take_again);
         break;
-    default: /* refused as stale, or the paper's EAGAIN: the mutex is still held */
+    case HW_OP_AGAIN: /* the paper's EAGAIN, with the mutex held: all elements may be taken by those that want it */
+        t->uncounted = true;
+        sim_acquired(sim, t, t->mutex);
+        sim_unlock(sim, t, t->mutex, pause_without);
+        break;
+    default: /* refused as stale: the mutex is still held */
         if (answer.op == HW_OP_NACK && t->object->id == answer.primitive)
             t->object->evicted = true;
         t->uncounted = true;
         sim_acquired(sim, t, t->mutex);
-        sim_run_for(sim, t, answer.op == HW_OP_AGAIN ? AGAIN_CYCLES : 0, sim_hw_cond_wait);
+        sim_run_for(sim, t, 0, sim_hw_cond_wait);
     }
 }
 
@@ -169,19 +179,21 @@ void sim_hw_signal(struct sim *sim, struct sim_thread *t) {
 
 static void barrier_answered(struct sim *sim, struct sim_thread *t) {
     struct hw_message answer = sim_answer_of(sim, t);
-    if (answer.op == HW_OP_RELEASE)
+    if (answer.op == HW_OP_RELEASE) {
+        t->n_obtained = 0;
         sim_return(sim, t);
-    else if (answer.op == HW_OP_AGAIN)
+    } else if (answer.op == HW_OP_AGAIN) {
         sim_run_for(sim, t, AGAIN_CYCLES, sim_hw_barrier);
-    else if (is_stale(t->object, &answer))
+    } else if (is_stale(t->object, &answer)) {
         sim_obtain(sim, t, t->object, t->object->id, HW_OP_ALLOC_BARRIER, t->object->size, sim_hw_barrier);
-    else
+    } else {
         sim_hw_barrier(sim, t);
+    }
 }
 
 void sim_hw_barrier(struct sim *sim, struct sim_thread *t) {
     struct sim_object *b = t->object;
-    if (b->id == 0 && (b->size > 65535 || (sim->hw.reserve && b->size - 1 > sim->hw.n_queue))) {
+    if (b->id == 0 && (b->size > 65535 || b->size - 1 > sim->hw.n_queue)) {
         b->id = SIM_ID_SOFTWARE; /* there is no NI that it would fit into */
         sim->summary.n_software_objects++;
     }
