@@ -41,6 +41,37 @@ uint32_t hw_spm_n_waiting(const struct hw_spm *spm, uint32_t index) {
     return n;
 }
 
+static bool is_idle(const struct hw_spm *spm, uint32_t index) {
+    uint32_t tag = hw_spm_tag(spm, index), state = hw_spm_peek(spm, hw_control_word(index, 2));
+    enum hw_kind kind = hw_id_kind(&spm->layout, tag);
+    if ((tag & HW_ID_IN_USE) == 0 || hw_spm_peek(spm, hw_control_word(index, 1)) != 0)
+        return false;
+    if (kind == HW_KIND_BARRIER)
+        return hw_high(state) == 0;
+    if (kind == HW_KIND_CONDITION)
+        return true;
+    if (hw_low(state) != 0)
+        return false;
+    for (uint32_t i = 0; i < spm->n_control; i++) {
+        uint32_t other = hw_spm_tag(spm, i);
+        if ((other & HW_ID_IN_USE) != 0 && hw_id_kind(&spm->layout, other) == HW_KIND_CONDITION &&
+            hw_id_bound(&spm->layout, other) == index)
+            return false;
+    }
+    return true;
+}
+
+uint32_t hw_spm_next_idle(const struct hw_spm *spm, uint32_t *hand, uint32_t but) {
+    for (uint32_t i = 0; i < spm->n_control; i++) {
+        uint32_t index = (*hand + i) % spm->n_control, tag = hw_spm_tag(spm, index);
+        if (tag != but && is_idle(spm, index)) {
+            *hand = index + 1;
+            return tag;
+        }
+    }
+    return 0;
+}
+
 /* ---- validity ---- */
 
 struct walk {

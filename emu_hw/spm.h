@@ -79,6 +79,13 @@ bool hw_spm_is_valid(const struct hw_spm *spm, const char **why);
 /* Waiting in the queue of one control element. Walks the queue, counts no access: for tests and inspection. */
 uint32_t hw_spm_n_waiting(const struct hw_spm *spm, uint32_t index);
 
+/*
+ * Ours, for a driver that makes room: word 0 of the next primitive that EVICT would take now, other than `but`; 0 if
+ * there is none. Looks from control element *hand on, round all of them, and leaves *hand behind what it has found. A
+ * mutex with a condition stays as long as that does. Counts no access.
+ */
+uint32_t hw_spm_next_idle(const struct hw_spm *spm, uint32_t *hand, uint32_t but);
+
 /* ---- words ---- */
 
 static inline uint32_t hw_spm_peek(const struct hw_spm *spm, uint32_t word) {

@@ -20,43 +20,11 @@ static uint32_t next_tile(struct sim *sim) {
     return sim->next_ni++ % sim->n_cores;
 }
 
-/* ---- what can go ---- */
-
-static bool is_idle(const struct hw_spm *spm, uint32_t index) {
-    uint32_t tag = hw_spm_tag(spm, index), state = hw_spm_peek(spm, hw_control_word(index, 2));
-    enum hw_kind kind = hw_id_kind(&spm->layout, tag);
-    if (!sim_is_id(tag) || hw_spm_peek(spm, hw_control_word(index, 1)) != 0)
-        return false;
-    if (kind == HW_KIND_BARRIER)
-        return hw_high(state) == 0;
-    if (kind == HW_KIND_CONDITION)
-        return true;
-    if (hw_low(state) != 0)
-        return false;
-    for (uint32_t i = 0; i < spm->n_control; i++) {
-        uint32_t other = hw_spm_tag(spm, i);
-        if (sim_is_id(other) && hw_id_kind(&spm->layout, other) == HW_KIND_CONDITION &&
-            hw_id_bound(&spm->layout, other) == index)
-            return false;
-    }
-    return true;
-}
-
-static uint32_t victim(struct sim_tile *tile, uint32_t but) {
-    const struct hw_spm *spm = &tile->ni.spm;
-    for (uint32_t i = 0; i < spm->n_control; i++) {
-        uint32_t index = (tile->hand + i) % spm->n_control;
-        if (is_idle(spm, index) && hw_spm_tag(spm, index) != but) {
-            tile->hand = index + 1;
-            return hw_spm_tag(spm, index);
-        }
-    }
-    return 0;
-}
-
 /* Asks for an idle primitive of t->obtain.tile to go; false: there is none. Its answer goes to `then`. */
 static bool evict(struct sim *sim, struct sim_thread *t, sim_then *then) {
-    uint32_t id = t->obtain.n_victims++ < sim->hw.n_control ? victim(&sim->tiles[t->obtain.tile], t->obtain.mutex) : 0;
+    struct sim_tile *tile = &sim->tiles[t->obtain.tile];
+    uint32_t id =
+        t->obtain.n_victims++ < sim->hw.n_control ? hw_spm_next_idle(&tile->ni.spm, &tile->hand, t->obtain.mutex) : 0;
     if (id == 0)
         return false;
     sim_post(sim, t, HW_OP_EVICT, NULL, id);

@@ -224,6 +224,44 @@ START_TEST(checker_sees_damage) {
 }
 END_TEST
 
+/* What the search for room names, in its order, other than `but`. */
+static void ck_idle(const struct bench_ni *b, uint32_t but, const uint32_t *expected, size_t n) {
+    uint32_t hand = 0;
+    for (size_t i = 0; i < 2 * n; i++) /* goes round */
+        ck_assert_uint_eq(hw_spm_next_idle(&b->ni.spm, &hand, but), expected[i % n]);
+    if (n == 0)
+        ck_assert_uint_eq(hw_spm_next_idle(&b->ni.spm, &hand, but), 0);
+}
+
+/* The driver's search for room names exactly what EVICT takes. */
+START_TEST(next_idle) {
+    struct hw_config config = hw_config_default();
+    struct bench_ni b;
+    bench_open(&b, &config, 0);
+    ck_assert_uint_eq(config.n_control, 4);
+    ck_idle(&b, 0, NULL, 0);
+    uint32_t mutex = bench_alloc(&b, HW_OP_ALLOC_MUTEX, 0), id = bench_alloc(&b, HW_OP_ALLOC_CONDITION, mutex);
+    uint32_t barrier = bench_alloc(&b, HW_OP_ALLOC_BARRIER, 2), other = bench_alloc(&b, HW_OP_ALLOC_MUTEX, 0);
+    ck_idle(&b, 0, (const uint32_t[]){id, barrier, other}, 3); /* a condition is bound to the first */
+    ck_idle(&b, barrier, (const uint32_t[]){id, other}, 2);
+    bench_do(&b, HW_OP_LOCK, mutex, 3, 3);
+    bench_do(&b, HW_OP_COND_WAIT, id, 3, 3);
+    ck_idle(&b, 0, (const uint32_t[]){barrier, other}, 2);
+    bench_do(&b, HW_OP_BARRIER_WAIT, barrier, 4, 4);
+    bench_do(&b, HW_OP_LOCK, other, 5, 5);
+    ck_idle(&b, 0, NULL, 0);
+    bench_do(&b, HW_OP_SIGNAL, id, 6, 6); /* 3 gets the mutex again */
+    ck_idle(&b, 0, (const uint32_t[]){id}, 1);
+    bench_do(&b, HW_OP_EVICT, id, 6, 6);
+    ck_answer(&b, 0, HW_OP_EVICTED, id, 6, 6);
+    ck_idle(&b, 0, NULL, 0);
+    bench_do(&b, HW_OP_UNLOCK, mutex, 3, 3);
+    ck_idle(&b, 0, (const uint32_t[]){mutex}, 1);
+    ck_idle(&b, mutex, NULL, 0);
+    bench_close(&b);
+}
+END_TEST
+
 static void tests(Suite *suite) {
     ADD_TEST(suite, sizes);
     ADD_TEST(suite, splits);
@@ -233,6 +271,7 @@ static void tests(Suite *suite) {
     ADD_TEST(suite, accesses_of_the_queue);
     ADD_TEST(suite, remove_anywhere);
     ADD_TEST(suite, checker_sees_damage);
+    ADD_TEST(suite, next_idle);
 }
 
 int main(void) {

@@ -30,41 +30,12 @@ static void count(uint64_t *counter) {
 
 /* ---- eviction ---- */
 
-static bool is_idle(const struct hw_spm *spm, uint32_t index) {
-    uint32_t tag = hw_spm_tag(spm, index);
-    enum hw_kind kind = hw_id_kind(&spm->layout, tag);
-    uint32_t state = hw_spm_peek(spm, hw_control_word(index, 2));
-    if (!ni_is_id(tag) || hw_spm_peek(spm, hw_control_word(index, 1)) != 0)
-        return false;
-    if (kind == HW_KIND_BARRIER)
-        return hw_high(state) == 0;
-    if (kind == HW_KIND_CONDITION)
-        return true;
-    if (hw_low(state) != 0)
-        return false;
-    for (uint32_t i = 0; i < spm->n_control; i++) { /* a mutex with a condition stays as long as that does */
-        uint32_t other = hw_spm_tag(spm, i);
-        if (ni_is_id(other) && hw_id_kind(&spm->layout, other) == HW_KIND_CONDITION &&
-            hw_id_bound(&spm->layout, other) == index)
-            return false;
-    }
-    return true;
-}
-
 /* The next idle primitive of this NI, other than `but`; 0 if there is none. */
 static uint32_t victim(struct ni_thread *t, struct ni_tile *tile, uint32_t but) {
-    const struct hw_spm *spm = &tile->ni.spm;
-    uint32_t found = 0;
     t->inside = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     ni_take(&tile->lock);
-    for (uint32_t i = 0; i < spm->n_control && found == 0; i++) {
-        uint32_t index = (tile->hand + i) % spm->n_control;
-        if (is_idle(spm, index) && hw_spm_tag(spm, index) != but) {
-            found = hw_spm_tag(spm, index);
-            tile->hand = index + 1;
-        }
-    }
+    uint32_t found = hw_spm_next_idle(&tile->ni.spm, &tile->hand, but);
     __atomic_exchange_n(&tile->lock, 0, __ATOMIC_SEQ_CST);
     NI_BARRIER();
     if (ni_has_arrivals(tile)) /* somebody has handed in a request and found the lock taken */
