@@ -137,6 +137,33 @@ out=$(cat p.json)
 check "complete events and names of threads" json '.[0].traceEvents | (map(select(.ph == "X" and (.name | startswith("mutex_lock"))))
     | length == 10 and all(.ts >= 0 and .dur >= 0)) and any(.ph == "M" and .name == "thread_name")'
 refuses '--out' trace to-perfetto -o nowhere/p.json t.sbt
+cp t.sbt kept && ln -s t.sbt link && ln t.sbt hard
+for name in t.sbt ./t.sbt link hard; do
+    refuses "--out: '$name' is what is read" trace to-perfetto -o "$name" t.sbt
+done
+check "and the trace is what it was" cmp t.sbt kept
+rm hard
+
+# The first of its blocks of events has another byte in its events; those are refused when it comes to them.
+cp p.json old.json && cp t.sbt bad.sbt
+offset=$(grep -obUaP 'sblk\x02' bad.sbt | head -1 | cut -d: -f1)
+printf '\377' | dd of=bad.sbt bs=1 seek=$((offset + 80)) conv=notrunc status=none
+refuses 'at byte [0-9]+: ' trace to-perfetto -o p.json bad.sbt
+check "to-perfetto of a damaged trace leaves the old file" cmp p.json old.json
+refuses 'at byte [0-9]+: ' trace to-perfetto -o new.json bad.sbt
+check "and makes none" is "$(echo *.json* *.part*)" "old.json p.json *.part*"
+chmod 640 p.json && ln -s p.json to-p
+subutai trace to-perfetto -o to-p t.sbt
+check "a link stays one, and the file has its rights" is "$(readlink to-p) $(stat -c %a p.json) $(cmp p.json old.json)" "p.json 640 "
+subutai trace to-perfetto -o /dev/stdout t.sbt
+check "-o /dev/stdout" is "$status $out" "0 $(cat old.json)"
+echo before >p.json
+"$SUBUTAI" trace to-perfetto -o /dev/stdout t.sbt >>p.json
+check "which may be a file" is "$(cat p.json)" "before"$'\n'"$(cat old.json)"
+subutai trace to-perfetto -o /dev/null t.sbt
+check "-o /dev/null: exit 0, and it is there" test "$status" = 0 -a -c /dev/null
+subutai trace to-perfetto -o /dev/full t.sbt
+check "a device that is full" matches "$status $err" "^2 subutai: trace: --out: '/dev/full': No space left on device$"
 
 SUBUTAI_RECORD=t.sbt run env LD_PRELOAD="$RECORDING_LIBRARY" "$SUBJECT" locks
 check "a file that exists is not touched without the command" possible t.sbt mutex_lock=10

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * `subutai trace`: what is in a trace, as a summary, event by event, or for the viewer at ui.perfetto.dev. A trace that
- * is damaged is refused with the place and the reason, by `dump` and `to-perfetto` where they come to it.
+ * is damaged is refused with the place and the reason, by `dump` and `to-perfetto` where they come to it: what was
+ * printed by then stays printed, a file of --out is left as it was.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "json.h"
+#include "output.h"
 #include "symbols.h"
 #include "table.h"
 #include "trace.h"
@@ -323,11 +324,12 @@ static int trace_main(const struct command *self, int argc, char **argv) {
     struct sbt_trace *trace = sbt_trace_open(r.path, &error);
     if (trace == NULL)
         refuse(&r, &error);
-    if (out != NULL && (r.out = fopen(out, "w")) == NULL)
-        cmd_refuse("trace: --out: '%s': %s (legal: a file that can be written)", out, strerror(errno));
+    struct output *file = out != NULL ? output_open("trace: --out", out, r.path) : NULL;
+    if (file != NULL)
+        r.out = output_file(file);
     actions[i].run(&r, trace);
-    if (out != NULL && fclose(r.out) != 0)
-        cmd_refuse("trace: --out: '%s': %s", out, strerror(errno));
+    if (file != NULL)
+        output_close(file);
     sbt_trace_close(trace);
     return CMD_OK;
 }
