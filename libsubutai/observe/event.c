@@ -94,13 +94,14 @@ static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, u
 
 /* The number of the object at that address. *node NULL and SBT_TRACE_NONE: no memory. */
 static inline uint32_t object_number(struct rec_call *c, struct rec_node **node, unsigned type, const void *object) {
+    uint64_t signals;
     *node = node_of(c->thread, c->thread->objects, (uintptr_t)object);
     if (SBT_UNLIKELY(*node == NULL))
         return SBT_TRACE_NONE;
     if (SBT_UNLIKELY(__atomic_load_n(&(*node)->type, __ATOMIC_ACQUIRE) != type) &&
-        rec_node_claim(*node, type, &rec.n_objects)) {
+        rec_node_claim(*node, type, &rec.n_objects, &signals)) {
         seen_first(c, *node, type, object);
-        rec_node_claimed(*node, type);
+        rec_node_claimed(*node, type, signals);
         if (!c->nested)
             trace_define(&c->thread->encoder, TRACE_DEFINE_OBJECT, (*node)->number, (uintptr_t)object);
     }
@@ -118,12 +119,13 @@ static SBT_NOINLINE void new_site(struct rec_thread *t, struct rec_node *node, u
 
 static inline uint32_t site_number(struct rec_call *c, const void *site) {
     struct rec_thread *t = c->thread;
+    uint64_t signals;
     struct rec_node *node = node_of(t, t->sites, (uintptr_t)site);
     if (SBT_UNLIKELY(node == NULL))
         return SBT_TRACE_NONE;
     if (SBT_UNLIKELY(__atomic_load_n(&node->type, __ATOMIC_ACQUIRE) != REC_SITE) &&
-        rec_node_claim(node, REC_SITE, &rec.n_sites)) {
-        rec_node_claimed(node, REC_SITE);
+        rec_node_claim(node, REC_SITE, &rec.n_sites, &signals)) {
+        rec_node_claimed(node, REC_SITE, signals);
         if (!c->nested)
             new_site(t, node, (uintptr_t)site);
     }

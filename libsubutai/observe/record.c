@@ -88,7 +88,10 @@ static uint8_t *define_process(uint8_t *at) {
     return trace_put(at, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
 }
 
-/* All of them: rec_write must not be interrupted by a handler that ends the process, nor by SIGXFSZ. */
+/*
+ * All of them, SIGXFSZ and that of cancellation too: around whatever others wait for, the file's making and writing for
+ * instance, which a handler that ends the process or calls something for the first time would wait for on top of it.
+ */
 uint64_t rec_block_signals(void) {
     uint64_t all = ~UINT64_C(0), before = 0;
     sbt_syscall6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all, (long)&before, sizeof all, 0, 0);
@@ -280,8 +283,12 @@ bool rec_start(void) {
         return start();
     if (state != REC_ON)
         return false;
-    if (SBT_UNLIKELY(rec.generation != sbt_thread_process_generation()))
-        begin_child();
+    if (SBT_UNLIKELY(rec.generation != sbt_thread_process_generation())) {
+        uint64_t signals = rec_block_signals();
+        if (rec.generation != sbt_thread_process_generation()) /* not a handler's meanwhile */
+            begin_child();
+        rec_unblock_signals(signals);
+    }
     return rec.closing == 0;
 }
 
@@ -330,28 +337,34 @@ static bool is_idle(void) {
     return file.fd == NO_FD && (t == NULL || (t->next == NULL && t->encoder.n_events == 0));
 }
 
-void rec_finish(void) {
-    if (rec.state != REC_ON || rec.generation != sbt_thread_process_generation() ||
-        rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid)) /* a vfork child has its parent's memory */
+/* False: nothing has happened, and no trace is to say so. */
+static bool anything_to_end(void) {
+    if (!is_idle())
+        return true;
+    long fd = file.child ? -EEXIST : descriptor(true);
+    if (fd < 0 && fd != -EEXIST)
+        fail(fd);
+    return fd >= 0;
+}
+
+static void finish(void) {
+    if (!anything_to_end())
         return;
-    if (is_idle()) {
-        if (file.child)
-            return;
-        long fd = descriptor(true);
-        if (fd < 0) {
-            if (fd != -EEXIST)
-                fail(fd);
-            return;
-        }
-    }
     if (rec_self != NULL && rec_self->state == REC_LIVE && rec_self->generation == rec.generation)
         rec_note(rec_self, SBT_TRACE_THREAD_END, SBT_TRACE_NONE);
     if (__atomic_exchange_n(&rec.closing, 1, __ATOMIC_SEQ_CST) != 0)
         return;
     sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); /* pairs with busy_begin */
     finish_threads();
-    uint64_t signals = rec_block_signals();
     write_end();
+}
+
+void rec_finish(void) {
+    if (rec.state != REC_ON || rec.generation != sbt_thread_process_generation() ||
+        rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid)) /* a vfork child has its parent's memory */
+        return;
+    uint64_t signals = rec_block_signals();
+    finish();
     rec_unblock_signals(signals);
 }
 

@@ -102,7 +102,7 @@ enum rec_progress { REC_UNBORN, REC_STARTING, REC_ON, REC_OFF };
 
 /* record.c. False: this process does not record (any more). */
 bool rec_start(void);
-/* Around whatever writes. */
+/* Around whatever writes, and whatever others wait for. */
 uint64_t rec_block_signals(void);
 void rec_unblock_signals(uint64_t before);
 /* A block to the file, which is made at the first one. False: it failed, the recording has ended. */
@@ -121,10 +121,10 @@ struct rec_node *rec_node_at(uintptr_t address);
 uint32_t rec_node_begin(struct rec_node *node, uint32_t type);
 /*
  * Is it of that type? If not, it is numbered anew from *numbers and the caller, who is told so by `true`, fills in what
- * it knows of it before it says `claimed`. Others that want it wait for that.
+ * it knows of it before it says `claimed`. Others that want it wait for that; signals are blocked between the two.
  */
-bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers);
-void rec_node_claimed(struct rec_node *node, uint32_t type);
+bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers, uint64_t *signals);
+void rec_node_claimed(struct rec_node *node, uint32_t type, uint64_t signals);
 void rec_wait_a_moment(unsigned tried);
 /* Around a condition's fields. Held for some instructions; given up on if its holder was killed there. */
 void rec_guard(struct rec_node *node);

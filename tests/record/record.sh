@@ -45,6 +45,9 @@ check "each piece of it" json '[.[] | select(.op == "mutex_lock").work_ns] | len
 record handlers
 check "posts of handlers: exit 0" is "$status $out" "0 done"
 check "each is there, or counted as lost" possible t.sbt
+record inherit
+check "handlers that use an object first, or on top of that: exit 0" is "$status $out" "0 done"
+check "and the child's trace" possible t.*.sbt
 record ends
 check "pthread_exit, cancellation, destructors after a thread's end" possible t.sbt mutex_lock=9 thread_create=9 \
     thread_join=9 thread_end=10 cond_wait=1
@@ -79,6 +82,13 @@ check "a program that only starts another one leaves the name to that" possible 
 record close
 check "a program that closes all descriptors: exit 0" is "$status $out $err" "0 done "
 check "its trace" possible t.sbt mutex_lock=40000 mutex_unlock=40000
+
+# The file of a program that has done nothing is made at its end. What happens then is not for the program's handlers,
+# one of which would end the process once more.
+rm -f ./*.sbt
+run bash -c "(ulimit -f 0; exec '$SUBUTAI' record -o t.sbt -- '$SUBJECT' idle) 2>&1 | cat; exit \${PIPESTATUS[0]}"
+check "no room for the trace of a program that did nothing: its status, one line" matches "$status $out" \
+    "^0 subutai: recording ends, the program goes on: '.*t.sbt': File too large$"
 
 # A limit on the size of files is met like a full disk, and its signal must not end the program.
 rm -f ./*.sbt
@@ -145,7 +155,7 @@ check "and the trace is what it was" cmp t.sbt kept
 rm hard
 
 # The first of its blocks of events has another byte in its events; those are refused when it comes to them.
-cp p.json old.json && cp t.sbt bad.sbt
+cp p.json old.json && cp kept bad.sbt
 offset=$(grep -obUaP 'sblk\x02' bad.sbt | head -1 | cut -d: -f1)
 printf '\377' | dd of=bad.sbt bs=1 seek=$((offset + 80)) conv=notrunc status=none
 refuses 'at byte [0-9]+: ' trace to-perfetto -o p.json bad.sbt

@@ -142,6 +142,48 @@ static void handlers(void) {
     setitimer(ITIMER_REAL, &never, NULL);
 }
 
+/*
+ * Semaphores that a child has from its parent, each used first by a handler, by what it interrupts, or by both at the
+ * same place.
+ */
+enum { N_INHERITED = 100000 };
+static sem_t *inherited;
+static volatile int current;
+
+static void __attribute__((noinline)) post_current(void) {
+    int saved = errno;
+    sem_post(&inherited[current]);
+    errno = saved;
+}
+
+static void post_too(int signal) {
+    (void)signal;
+    post_current();
+}
+
+static void use_inherited(void) {
+    struct sigaction action = {.sa_handler = post_too, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (current = 0; current < N_INHERITED - 1; current++)
+        post_current();
+    setitimer(ITIMER_REAL, &never, NULL);
+}
+
+static void inherit(void) {
+    inherited = malloc(N_INHERITED * sizeof *inherited);
+    for (int i = 0; inherited != NULL && i < N_INHERITED; i++)
+        sem_init(&inherited[i], 0, 0);
+    pid_t child = inherited != NULL ? fork() : -1;
+    if (child == 0) {
+        use_inherited();
+        exit(0);
+    }
+    int status;
+    must(waitpid(child, &status, 0) == child ? status : errno, "child");
+}
+
 static void some_locks(int n) {
     for (int i = 0; i < n; i++) {
         pthread_mutex_lock(&mutex);
@@ -194,9 +236,18 @@ static void *work_and_sleep(void *unused) {
     return NULL;
 }
 
+static void leave(int signal) {
+    (void)signal;
+    _exit(9);
+}
+
 int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "everything";
     pthread_t thread;
+    if (strcmp(how, "idle") == 0) { /* no call that is recorded */
+        signal(SIGXFSZ, leave);
+        return 0;
+    }
     pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
     pthread_barrier_init(&barrier, NULL, N_THREADS);
     sem_init(&sem, 0, strcmp(how, "handlers") == 0 ? 0 : 2);
@@ -205,6 +256,8 @@ int main(int argc, char **argv) {
         pthread_barrier_destroy(&barrier);
     } else if (strcmp(how, "handlers") == 0) {
         handlers();
+    } else if (strcmp(how, "inherit") == 0) {
+        inherit();
     } else if (strcmp(how, "children") == 0) {
         children();
     } else if (strcmp(how, "locks") == 0) {
