@@ -117,15 +117,15 @@ static uint32_t begin_life(struct rec_node *node, uint32_t *numbers) {
     return number;
 }
 
-uint32_t rec_node_begin(struct rec_node *node, uint32_t type) {
+uint32_t rec_node_begin(struct rec_node *node, uint8_t type) {
     uint32_t number = begin_life(node, &rec.n_objects);
     __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
     return number;
 }
 
 /* Several threads may use an object first at the same time: the one that changes the type begins its life. */
-bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers) {
-    uint32_t seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE);
+bool rec_node_claim(struct rec_node *node, uint8_t type, uint32_t *numbers) {
+    uint8_t seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; seen != type; i++) {
         if (seen != BEGINNING &&
             __atomic_compare_exchange_n(&node->type, &seen, BEGINNING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
@@ -140,6 +140,6 @@ bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers) {
     return false;
 }
 
-void rec_node_claimed(struct rec_node *node, uint32_t type) {
+void rec_node_claimed(struct rec_node *node, uint8_t type) {
     __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
 }
