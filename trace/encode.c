@@ -33,12 +33,23 @@ static uint32_t template_of(struct trace_encoder *e, const struct sbt_trace_even
     return e->n_templates++;
 }
 
+/* The object's slot; TRACE_N_SLOTS: none. */
+static uint32_t slot_of(struct trace_encoder *e, uint32_t object) {
+    uint8_t *hint = &e->slot_hints[object % TRACE_N_SLOT_HINTS];
+    uint32_t slot = *hint;
+    if (e->slot_object[slot] == object + 1)
+        return slot;
+    slot = 0;
+    while (slot < TRACE_N_SLOTS && e->slot_object[slot] != object + 1)
+        slot++;
+    *hint = (uint8_t)(slot < TRACE_N_SLOTS ? slot : e->next_slot % TRACE_N_SLOTS); /* where it will be */
+    return slot;
+}
+
 /* The byte of an object and its order, `flags` among it; what follows it is put at *at. */
 static void put_object(struct trace_encoder *e, uint8_t **at, uint32_t object, uint64_t order, uint8_t flags) {
     uint8_t *byte = (*at)++;
-    uint32_t slot = 0;
-    while (slot < TRACE_N_SLOTS && e->slot_object[slot] != object + 1)
-        slot++;
+    uint32_t slot = slot_of(e, object);
     if (slot == TRACE_N_SLOTS) {
         slot = e->next_slot++ % TRACE_N_SLOTS;
         e->slot_object[slot] = object + 1;

@@ -9,7 +9,7 @@
 #include "format.h"
 #include "trace.h"
 
-enum { TRACE_N_HINTS = 256 };
+enum { TRACE_N_HINTS = 256, TRACE_N_SLOT_HINTS = 64 };
 
 struct trace_encoder {
     uint32_t thread, sequence;
@@ -20,7 +20,8 @@ struct trace_encoder {
     uint64_t first_clock_ns; /* at the block's beginning */
     uint64_t clock_ns;       /* as the reader will have it */
     uint64_t slot_order[TRACE_N_SLOTS];
-    uint32_t slot_object[TRACE_N_SLOTS]; /* and 1; 0: empty */
+    uint32_t slot_object[TRACE_N_SLOTS];    /* and 1; 0: empty */
+    uint8_t slot_hints[TRACE_N_SLOT_HINTS]; /* by object: the slot that one such was found in last */
     uint32_t next_slot, last_missed;
     uint64_t last_object_address, last_site_address; /* of definitions */
     struct {

@@ -14,23 +14,16 @@ _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec"
 uint32_t sbt_n_runnable = 1;
 uint32_t sbt_n_cpus = 1;
 
-/*
- * A page that the kernel zeroes in a forked child: that is how a child notices that it is one, whichever of fork,
- * _Fork and clone made it, before any atfork handler. `known` is 1 from the start of the library on.
- */
-static union {
-    uint32_t known;
-    char page[SBT_PAGE_MAX];
-} process __attribute__((aligned(SBT_PAGE_MAX)));
+union sbt_thread_process sbt_thread_process __attribute__((aligned(SBT_PAGE_MAX)));
 
 static uint32_t generation;
 static bool wipes; /* the kernel does it */
 
-static void fork_noticed(void) {
+SBT_NOINLINE void sbt_thread_fork_noticed(void) {
     generation++;
     sbt_self.tid = 0;
     sbt_n_runnable = 1;
-    process.known = 1;
+    sbt_thread_process.known = generation + 1;
 }
 
 void sbt_thread_start(void) {
@@ -38,11 +31,10 @@ void sbt_thread_start(void) {
     long n = sbt_syscall3(SYS_sched_getaffinity, 0, sizeof cpus, &cpus);
     if (n > 0)
         sbt_n_cpus = (uint32_t)CPU_COUNT_S((size_t)n, &cpus);
-    process.known = 1;
+    sbt_thread_process.known = generation + 1;
     /* Old kernels refuse; emulators may accept any advice, nonsense too, and do nothing. */
-    wipes = madvise(&process, sizeof process, NO_SUCH_ADVICE) != 0 &&
-            madvise(&process, sizeof process, MADV_WIPEONFORK) == 0;
-    ;
+    wipes = madvise(&sbt_thread_process, sizeof sbt_thread_process, NO_SUCH_ADVICE) != 0 &&
+            madvise(&sbt_thread_process, sizeof sbt_thread_process, MADV_WIPEONFORK) == 0;
 }
 
 bool sbt_thread_wipes_on_fork(void) {
@@ -50,20 +42,14 @@ bool sbt_thread_wipes_on_fork(void) {
 }
 
 bool sbt_thread_fork_child(void) {
-    if (!wipes || process.known == 0)
-        fork_noticed();
+    if (!wipes || sbt_thread_process.known == 0)
+        sbt_thread_fork_noticed();
     return !wipes;
 }
 
-uint32_t sbt_thread_process_generation(void) {
-    if (SBT_UNLIKELY(process.known == 0))
-        fork_noticed();
-    return generation;
-}
-
 uint32_t sbt_thread_tid(void) {
-    if (SBT_UNLIKELY(process.known == 0))
-        fork_noticed();
+    if (SBT_UNLIKELY(sbt_thread_process.known == 0))
+        sbt_thread_fork_noticed();
     if (SBT_UNLIKELY(sbt_self.tid == 0))
         sbt_self.tid = (uint32_t)sbt_syscall0(SYS_gettid);
     return sbt_self.tid;

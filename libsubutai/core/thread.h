@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/arch.h"
+
 struct sbt_context;
 
 struct sbt_thread {
@@ -31,8 +33,22 @@ extern _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initia
 /* Kernel thread id of the caller, cached; right in a forked child too. One system call at most. */
 uint32_t sbt_thread_tid(void);
 
+/*
+ * A page that the kernel zeroes in a forked child: that is how a child notices that it is one, whichever of fork,
+ * _Fork and clone made it, before any atfork handler. `known` is the generation and 1 from the start of the library on.
+ */
+extern union sbt_thread_process {
+    uint32_t known;
+    char page[SBT_PAGE_MAX];
+} sbt_thread_process;
+void sbt_thread_fork_noticed(void);
+
 /* How often a process was forked on the way to this one since the library started: other than in the parent. */
-uint32_t sbt_thread_process_generation(void);
+static inline uint32_t sbt_thread_process_generation(void) {
+    if (SBT_UNLIKELY(sbt_thread_process.known == 0))
+        sbt_thread_fork_noticed();
+    return sbt_thread_process.known - 1;
+}
 
 /*
  * How many threads of the process are neither parked by us, nor joining, nor ended. Threads blocked in the kernel by

@@ -79,7 +79,7 @@ static void end_wait(struct rec_call *c, int r) {
     if (r == 0 || r == EOWNERDEAD)
         c->event.order = assign(c);
     if (waited)
-        c->event.relock = REC_COUNTED(c->mutex, acquired);
+        c->event.relock = rec_acquired(c->mutex);
     rec_leave(c, r);
 }
 

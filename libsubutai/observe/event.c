@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From calls to events. A thread's work between two calls is wall clock while that is short. When it is long the thread
- * may have been off its core, so the kernel's count of its CPU time decides, which costs a system call; between such
- * readings CPU time is reckoned (cpu_ns) from the wall clock, and for calls that block as BLOCKED_CPU_NS. A reading
- * corrects it: at the end of long work, and after a call that blocks if long work has followed that call site before,
- * or when it has been reckoned for too many of them. What the recorder itself takes between the end of one call and the
- * beginning of the next is measured at start-up and subtracted.
+ * From calls to events. A thread's work between two calls is wall clock if it has stayed on its core (stay.h), or,
+ * where the kernel does not tell, if it is short. Otherwise the kernel's count of its CPU time decides, which costs a
+ * system call; between such readings CPU time is reckoned (cpu_ns): from the wall clock while the thread stays, and as
+ * BLOCKED_CPU_NS for calls in which it did not. A reading corrects it: when the thread has been off its core between
+ * two calls, and after a call that blocks if that has often followed this call site, or when it has been reckoned for
+ * too many of them. What the recorder itself takes between the end of one call and the beginning of the next is
+ * measured at start-up and subtracted.
+ *
+ * The mark is set before the clock is read and looked at after that: who is preempted between the two is taken for one
+ * who did not stay, which costs a system call and no precision.
  *
  * `busy` and `closing`: a thread stores the one and loads the other, whoever ends the trace does it the other way round
  * and has the kernel order both sides (membarrier), so that an event costs no fence.
@@ -37,12 +41,27 @@ static inline bool busy_begin(struct rec_thread *t) {
     return false;
 }
 
-static void make_room(struct rec_thread *t) {
-    if (SBT_LIKELY(trace_encoder_has_room(&t->encoder)))
-        return;
-    rec_flush(t);
-    t->end_ns = rec_now_ns();
+/* Has the thread been on its core since the mark was set? `ns` ago. */
+static inline bool stayed(const struct rec_thread *t, uint64_t ns) {
+    return SBT_LIKELY(rec_stayed(t->stay)) || (t->stay == &rec_stay_nowhere && ns <= SHORT_NS);
+}
+
+/* CPU time is read, and the time that this takes belongs to nobody. */
+static SBT_NOINLINE uint64_t read_cpu(struct rec_thread *t) {
     t->cpu_ns = rec_cpu_ns();
+    t->n_reckoned = 0;
+    rec_stay_arm(t->stay);
+    return rec_now_ns();
+}
+
+/* What the thread did since the last event's end was the recorder's own. */
+static SBT_NOINLINE void no_work(struct rec_thread *t) {
+    uint64_t now = rec_now_ns(), ns = above_zero(now, t->end_ns);
+    if (stayed(t, ns))
+        t->cpu_ns += ns;
+    else
+        now = read_cpu(t);
+    t->end_ns = now;
 }
 
 /* Events of handlers that came while the recorder was at work. Another one may come at any time. */
@@ -50,12 +69,13 @@ static SBT_NOINLINE void drain(struct rec_thread *t) {
     for (uint32_t i = 0;;) {
         uint32_t n = t->n_pending;
         for (; i < n; i++) {
-            trace_encode(&t->encoder, &t->pending[i]);
-            make_room(t);
+            rec_put(t, &t->pending[i]);
+            rec_encode(t);
         }
         if (__atomic_compare_exchange_n(&t->n_pending, &n, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-            return;
+            break;
     }
+    no_work(t);
 }
 
 static inline void busy_end(struct rec_thread *t) {
@@ -64,27 +84,45 @@ static inline void busy_end(struct rec_thread *t) {
     __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE); /* pairs with rec_finish */
 }
 
-#define CACHE_PLACE(address) (((address) >> 3 ^ (address) >> 9) % REC_N_CACHED)
+#define CACHE_PLACE(address) ((uint64_t)(address)*UINT64_C(0x9E3779B97F4A7C15) >> 58)
+_Static_assert(REC_N_CACHED == 64, "six bits");
 
-static inline struct rec_node *node_of(struct rec_thread *t, __typeof(&((struct rec_thread *)0)->objects[0]) cache,
-                                       uintptr_t address) {
-    cache += CACHE_PLACE(address);
-    if (SBT_UNLIKELY(cache->address != address)) {
-        struct rec_node *node = rec_node_at(address);
-        if (t->busy == 0) /* nested: the interrupted thread may be in here */
-            return node;
-        cache->address = 0;
-        __atomic_signal_fence(__ATOMIC_RELEASE);
-        cache->node = node;
-        __atomic_signal_fence(__ATOMIC_RELEASE);
-        cache->address = node != NULL ? address : 0;
-        return node;
+/*
+ * A place in a cache is changed in this order, since a handler may come in between; a handler itself, which may have
+ * interrupted that, changes none.
+ */
+#define CACHE(place, key, field, value)                                                                                \
+    do {                                                                                                               \
+        (place)->address = 0;                                                                                          \
+        __atomic_signal_fence(__ATOMIC_RELEASE);                                                                       \
+        (place)->field = (value);                                                                                      \
+        __atomic_signal_fence(__ATOMIC_RELEASE);                                                                       \
+        (place)->address = (key);                                                                                      \
+    } while (0)
+
+static inline struct rec_node *node_of(struct rec_call *c, uintptr_t address) {
+    __typeof(&c->thread->objects[0]) cached = &c->thread->objects[CACHE_PLACE(address)];
+    if (SBT_LIKELY(cached->address == address))
+        return cached->node;
+    struct rec_node *node = rec_node_at(address);
+    if (!c->nested && node != NULL)
+        CACHE(cached, address, node, node);
+    return node;
+}
+
+/* The address behind a number. There is always room for one; what this takes to keep is neither work nor waiting. */
+static void define(struct rec_thread *t, enum trace_definition what, uint32_t number, uintptr_t address) {
+    trace_define(&t->encoder, what, number, address);
+    if (SBT_UNLIKELY(!trace_encoder_has_room(&t->encoder))) {
+        uint64_t wall_ns = rec_now_ns(), cpu_ns = rec_cpu_ns();
+        rec_flush(t);
+        t->cpu_ns += rec_cpu_ns() - cpu_ns;
+        t->end_ns += rec_now_ns() - wall_ns;
     }
-    return cache->node;
 }
 
 /* What is known of an object whose init was not seen: made by a parent process, or in static storage. */
-static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, unsigned type, const void *object) {
+static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, uint8_t type, const void *object) {
     int value = 0;
     if (type == SBT_TRACE_BARRIER) /* glibc and our engines have it in the same place */
         node->initial = c->event.size = ((const struct sbt_barrier *)object)->count;
@@ -93,9 +131,9 @@ static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, u
 }
 
 /* The number of the object at that address. *node NULL and SBT_TRACE_NONE: no memory. */
-static inline uint32_t object_number(struct rec_call *c, struct rec_node **node, unsigned type, const void *object) {
+static inline uint32_t object_number(struct rec_call *c, struct rec_node **node, uint8_t type, const void *object) {
     uint64_t signals;
-    *node = node_of(c->thread, c->thread->objects, (uintptr_t)object);
+    *node = node_of(c, (uintptr_t)object);
     if (SBT_UNLIKELY(*node == NULL))
         return SBT_TRACE_NONE;
     if (SBT_UNLIKELY(__atomic_load_n(&(*node)->type, __ATOMIC_ACQUIRE) != type) &&
@@ -103,7 +141,7 @@ static inline uint32_t object_number(struct rec_call *c, struct rec_node **node,
         seen_first(c, *node, type, object);
         rec_node_claimed(*node, type, signals);
         if (!c->nested)
-            trace_define(&c->thread->encoder, TRACE_DEFINE_OBJECT, (*node)->number, (uintptr_t)object);
+            define(c->thread, TRACE_DEFINE_OBJECT, (*node)->number, (uintptr_t)object);
     }
     return (*node)->number;
 }
@@ -111,45 +149,49 @@ static inline uint32_t object_number(struct rec_call *c, struct rec_node **node,
 /* A call site that no thread has used yet. The time this takes is neither work nor waiting. */
 static SBT_NOINLINE void new_site(struct rec_thread *t, struct rec_node *node, uintptr_t address) {
     uint64_t wall_ns = rec_now_ns(), cpu_ns = rec_cpu_ns();
-    trace_define(&t->encoder, TRACE_DEFINE_SITE, node->number, address);
     rec_module_of(address);
     t->cpu_ns += rec_cpu_ns() - cpu_ns;
     t->end_ns += rec_now_ns() - wall_ns;
+    define(t, TRACE_DEFINE_SITE, node->number, address);
 }
 
-static inline uint32_t site_number(struct rec_call *c, const void *site) {
+static SBT_NOINLINE uint32_t find_site(struct rec_call *c, uintptr_t address) {
     struct rec_thread *t = c->thread;
     uint64_t signals;
-    struct rec_node *node = node_of(t, t->sites, (uintptr_t)site);
-    if (SBT_UNLIKELY(node == NULL))
+    struct rec_node *node = rec_node_at(address);
+    if (node == NULL)
         return SBT_TRACE_NONE;
-    if (SBT_UNLIKELY(__atomic_load_n(&node->type, __ATOMIC_ACQUIRE) != REC_SITE) &&
+    if (__atomic_load_n(&node->type, __ATOMIC_ACQUIRE) != REC_SITE &&
         rec_node_claim(node, REC_SITE, &rec.n_sites, &signals)) {
         rec_node_claimed(node, REC_SITE, signals);
         if (!c->nested)
-            new_site(t, node, (uintptr_t)site);
+            new_site(t, node, address);
     }
+    if (!c->nested)
+        CACHE(&t->sites[CACHE_PLACE(address)], address, number, node->number);
     return node->number;
+}
+
+static inline uint32_t site_number(struct rec_call *c, const void *site) {
+    __typeof(&c->thread->sites[0]) cached = &c->thread->sites[CACHE_PLACE((uintptr_t)site)];
+    return SBT_LIKELY(cached->address == (uintptr_t)site) ? cached->number : find_site(c, (uintptr_t)site);
 }
 
 /* Work since the last event, and the call begins now. */
 static inline void begin(struct rec_call *c) {
     struct rec_thread *t = c->thread;
-    uint64_t now = rec_now_ns(), gap = above_zero(now, t->end_ns), work;
-    if (SBT_LIKELY(gap <= SHORT_NS)) {
-        work = above_zero(gap, rec.overhead_ns);
+    uint64_t now = rec_now_ns(), gap = above_zero(now, t->end_ns), work = gap, site = UINT64_C(1) << t->last_site;
+    if (SBT_LIKELY(stayed(t, gap))) {
         t->cpu_ns += gap;
-        t->long_after[t->last_site] = 0;
+        t->long_after &= ~site;
     } else {
-        t->long_after[t->last_site] = 1;
-        uint64_t cpu = rec_cpu_ns();
-        work = above_zero(cpu, t->cpu_ns + rec.overhead_ns);
+        uint64_t before = t->cpu_ns;
+        now = read_cpu(t);
+        work = above_zero(t->cpu_ns, before);
         work = work < gap ? work : gap;
-        t->cpu_ns = cpu;
-        t->n_reckoned = 0;
-        now = rec_now_ns();
+        t->long_after = gap > SHORT_NS ? t->long_after | site : t->long_after & ~site;
     }
-    c->event.work_ns = work + t->carried_ns;
+    c->event.work_ns = above_zero(work, rec.overhead_ns) + t->carried_ns;
     t->carried_ns = 0;
     t->end_ns = c->begin_ns = now;
 }
@@ -181,8 +223,7 @@ static inline void entered(struct rec_call *c) {
         return;
     }
     begin(c);
-    make_room(c->thread);
-    c->begin_ns = c->thread->end_ns; /* writing is no part of the call */
+    __builtin_prefetch(&c->thread->batch[c->thread->n_batch], 1);
     busy_end(c->thread);
 }
 
@@ -190,7 +231,7 @@ bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *objec
     if (!enter(c, op, type))
         return false;
     if (object != NULL)
-        c->event.object = object_number(c, &c->node, type, object);
+        c->event.object = object_number(c, &c->node, (uint8_t)type, object);
     else
         c->node = NULL;
     c->event.site = site_number(c, site);
@@ -221,6 +262,39 @@ static SBT_NOINLINE void leave_nested(struct rec_call *c) {
     t->n_pending = i + 1;
 }
 
+/* Field by field: a wide load of what was just stored in parts would wait until all of it has reached the cache. */
+static inline void put(struct rec_thread *t, const struct sbt_trace_event *from) {
+    struct sbt_trace_event *to = &t->batch[t->n_batch];
+    to->op = from->op;
+    to->type = from->type;
+    to->result = from->result;
+    to->object = from->object;
+    to->other = from->other;
+    to->site = from->site;
+    to->size = from->size;
+    to->work_ns = from->work_ns;
+    to->at_ns = from->at_ns;
+    to->took_ns = from->took_ns;
+    to->order = from->order;
+    to->relock = from->relock;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    t->n_batch++;
+}
+
+void rec_put(struct rec_thread *t, const struct sbt_trace_event *event) {
+    put(t, event);
+}
+
+/* The thread has slept in the call, or been preempted. When is the call's end, now that this has been accounted for? */
+static SBT_NOINLINE uint64_t end_of_blocked(struct rec_thread *t) {
+    if ((t->long_after >> t->last_site & 1) != 0 || t->n_reckoned == MAX_RECKONED)
+        return read_cpu(t);
+    t->cpu_ns += BLOCKED_CPU_NS;
+    t->n_reckoned++;
+    rec_stay_arm(t->stay);
+    return rec_now_ns();
+}
+
 void rec_leave(struct rec_call *c, int result) {
     struct rec_thread *t = c->thread;
     if (SBT_UNLIKELY(t == NULL))
@@ -237,20 +311,18 @@ void rec_leave(struct rec_call *c, int result) {
     /* A handler's events, which came during the call, are in the trace by now; this one began before them. */
     uint64_t took = above_zero(now, c->begin_ns);
     c->event.took_ns = took;
-    trace_encode(&t->encoder, &c->event);
-    t->last_site = c->event.site % REC_N_CACHED;
-    if (SBT_LIKELY(took <= SHORT_NS)) {
+    put(t, &c->event);
+    t->last_site = c->event.site % 64;
+    /* A handler may have set the mark anew: not all calls that end with one have stayed. */
+    if (SBT_LIKELY(took <= SHORT_NS && stayed(t, took)))
         t->cpu_ns += took;
-    } else if (t->long_after[t->last_site] == 0 && t->n_reckoned < MAX_RECKONED) {
-        t->cpu_ns += BLOCKED_CPU_NS;
-        t->n_reckoned++;
-    } else {
-        t->cpu_ns = rec_cpu_ns();
-        t->n_reckoned = 0;
-        now = rec_now_ns();
-    }
+    else
+        now = end_of_blocked(t);
     t->end_ns = now;
-    make_room(t);
+    if (SBT_UNLIKELY(t->n_batch == REC_N_BATCH)) {
+        rec_encode(t);
+        no_work(t);
+    }
     busy_end(t);
 }
 
@@ -263,12 +335,12 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
     struct rec_call c;
     if (!enter(&c, SBT_TRACE_INIT, type))
         return;
-    c.node = node_of(c.thread, c.thread->objects, (uintptr_t)object);
+    c.node = node_of(&c, (uintptr_t)object);
     if (c.node != NULL) {
-        c.event.object = rec_node_begin(c.node, type);
+        c.event.object = rec_node_begin(c.node, (uint8_t)type);
         c.node->initial = size;
         if (!c.nested)
-            trace_define(&c.thread->encoder, TRACE_DEFINE_OBJECT, c.event.object, (uintptr_t)object);
+            define(c.thread, TRACE_DEFINE_OBJECT, c.event.object, (uintptr_t)object);
     }
     c.event.size = size;
     c.event.site = site_number(&c, site);
@@ -287,19 +359,21 @@ void rec_note(struct rec_thread *t, unsigned op, uint32_t other) {
 
 /* On a record that nobody else knows, by the calling thread: what an event costs outside of what it measures. */
 void rec_calibrate(void) {
-    enum { N_BATCHES = 8, N = 32 };
+    enum { N_ROUNDS = 16, N = REC_N_BATCH - 2 }; /* encoding is none of it */
     struct rec_thread *scratch = rec_map(sizeof *scratch), *self = rec_self;
-    struct rec_node object = {.type = SBT_TRACE_MUTEX}, site = {.type = REC_SITE};
+    struct rec_node object = {.type = SBT_TRACE_MUTEX};
+    uintptr_t at = (uintptr_t)&object;
     uint64_t least = UINT64_MAX;
     if (scratch == NULL)
         return;
     scratch->generation = sbt_thread_process_generation();
-    scratch->objects[CACHE_PLACE((uintptr_t)&object)].address = (uintptr_t)&object;
-    scratch->objects[CACHE_PLACE((uintptr_t)&object)].node = &object;
-    scratch->sites[CACHE_PLACE((uintptr_t)&site)].address = (uintptr_t)&site;
-    scratch->sites[CACHE_PLACE((uintptr_t)&site)].node = &site;
+    scratch->stay = rec_stay_place();
+    rec_stay_arm(scratch->stay);
+    CACHE(&scratch->objects[CACHE_PLACE(at)], at, node, &object);
+    CACHE(&scratch->sites[CACHE_PLACE(at)], at, number, 0);
     rec_self = scratch;
-    for (int batch = 0; batch < N_BATCHES; batch++) {
+    for (int round = 0; round < N_ROUNDS; round++) {
+        scratch->n_batch = 0;
         uint64_t start = rec_now_ns();
         for (int i = 0; i < N; i++)
             rec_now_ns();
@@ -307,9 +381,10 @@ void rec_calibrate(void) {
         start = rec_now_ns();
         for (int i = 0; i < N; i++) {
             struct rec_call c;
-            rec_enter(&c, i % 2 == 0 ? SBT_TRACE_MUTEX_LOCK : SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, &object, &site);
+            rec_enter(&c, i % 2 == 0 ? SBT_TRACE_MUTEX_LOCK : SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, &object,
+                      &object);
             if (i % 2 == 0)
-                c.event.order = REC_COUNT(object.acquired);
+                c.event.order = rec_acquired(&object);
             rec_leave(&c, 0);
         }
         uint64_t cost = above_zero(rec_now_ns() - start, reading) / N; /* one reading lies within what is measured */

@@ -10,7 +10,7 @@
 
 static int wrote(struct rec_call *c, int r) {
     if (r == 0)
-        c->event.order = REC_COUNTED(c->node, acquired);
+        c->event.order = rec_acquired(c->node);
     rec_leave(c, r);
     return r;
 }

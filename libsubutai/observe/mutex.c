@@ -20,7 +20,7 @@ static int locked(struct rec_call *c, const pthread_mutex_t *m, int r) {
             rec_drop(c);
             return r;
         }
-        c->event.order = REC_COUNTED(c->node, acquired);
+        c->event.order = rec_acquired(c->node);
     }
     rec_leave(c, r);
     return r;

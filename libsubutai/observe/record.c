@@ -270,6 +270,7 @@ static SBT_NOINLINE bool start(void) {
         keep_path(path);
         rec.overhead_ns = 60; /* until it is measured */
         rec_clock_start();
+        rec_stay_start();
         sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
         begin_process();
     }
@@ -312,8 +313,10 @@ static void finish_threads(void) {
             continue;
         if (__atomic_compare_exchange_n(&t->state, &ended, REC_CLOSING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             rec_thread_close(t);
-        else if (t->state == REC_LIVE)
+        else if (t->state == REC_LIVE && t->busy == 0)
             rec_flush(t);
+        else if (t->state == REC_LIVE)
+            rec_flush_interrupted(t);
     }
 }
 
@@ -334,7 +337,7 @@ static void write_end(void) {
 /* Has anything but beginning happened? */
 static bool is_idle(void) {
     struct rec_thread *t = rec.threads;
-    return file.fd == NO_FD && (t == NULL || (t->next == NULL && t->encoder.n_events == 0));
+    return file.fd == NO_FD && (t == NULL || (t->next == NULL && t->encoder.n_events == 0 && t->n_batch == 0));
 }
 
 /* False: nothing has happened, and no trace is to say so. */

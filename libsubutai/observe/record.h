@@ -6,7 +6,8 @@
  * of objects is not seen at all.
  *
  * record.c the process's trace: its file, its beginning and end · table.c objects and call sites by address ·
- * thread.c records of threads · event.c times, and what goes into a block · modules.c what addresses lie in ·
+ * thread.c records of threads · event.c times, and what an event is · stay.c whether a thread was off its core ·
+ * modules.c what addresses lie in ·
  * mutex.c cond.c rwlock.c sem.c barrier.c spin.c c11.c threads.c process.c the observing functions
  *
  * What must hold, since the program may call from anywhere:
@@ -21,60 +22,81 @@
 #include "abi/abi.h"
 #include "encode.h"
 #include "observe/clock.h"
+#include "observe/stay.h"
 #include "trace.h"
 
-enum { REC_N_PENDING = 8, REC_N_CACHED = 64 };
+enum { REC_N_PENDING = 8, REC_N_CACHED = 64, REC_N_BATCH = 32 };
 
 /* An address: an object, or, with the types below, what else has one. Never freed while the process lives. */
 enum { REC_SITE = SBT_TRACE_N_TYPES, REC_PTHREAD };
 
+/* A cache line, since two cores are seldom busy with neighbouring objects for the same reason. */
 struct rec_node {
     struct rec_node *next; /* in its bucket; set before it is published */
     uintptr_t address;
-    uint32_t type, number; /* number: of the life at that address, or of the site or thread */
-    /* Counters of that life; atomic. */
-    uint64_t acquired;  /* locks: for writing; barriers: arrivals; semaphores: waits that succeeded */
-    uint64_t signals;   /* conditions: signals and broadcasts; semaphores: posts */
+    uint8_t type;       /* enum sbt_trace_type, or one of the above; atomic */
+    uint8_t guard;      /* of the fields of conditions */
+    uint16_t in_flight; /* conditions: signals that are counted, but may not have happened yet */
+    uint32_t number;    /* of the life at that address, or of the site or thread */
     uint32_t initial;   /* semaphores: the value; barriers: the count */
-    uint32_t in_flight; /* conditions: signals that are counted, but may not have happened yet */
-    /* Of the last 64 signals, bit 0 the last: no wait has it yet; is a broadcast. Under `guard`. */
-    uint64_t open, broadcasts;
-    uint32_t guard;
     /* The life before, whose waits may still be on their way out: its number, its last signal if that was a broadcast.
      */
     uint32_t before;
     uint64_t before_signals;
-};
+    union {
+        uint64_t acquired; /* atomic. Locks: for writing; barriers: arrivals; semaphores: waits that succeeded */
+        uint64_t open;     /* conditions, of the last 64 signals, bit 0 the last: no wait has it yet */
+    };
+    uint64_t signals;    /* atomic. Conditions: signals and broadcasts; semaphores: posts */
+    uint64_t broadcasts; /* conditions, bits as in `open` */
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct rec_node) == 64, "a cache line");
 
 enum rec_state { REC_FREE, REC_LIVE, REC_ENDED, REC_CLOSING };
 
 struct rec_thread {
+    /* What every event touches, in one cache line. */
+    volatile uint32_t busy, n_pending;
+    uint32_t generation; /* of the process that it belongs to */
+    volatile uint32_t n_batch;
+    /* At the last event's end: wall clock, and CPU time as read or as reckoned since. */
+    uint64_t end_ns, cpu_ns;
+    uint64_t carried_ns;     /* work before calls that turned out to be no events */
+    volatile uint64_t *stay; /* the thread's place for the mark; see stay.h */
+    uint64_t long_after; /* a bit for each site: what followed its last call was long, and CPU time had to be read */
+    uint8_t last_site;   /* its bit, of the last event */
+    uint8_t n_reckoned;  /* calls that blocked since CPU time was read */
+    volatile bool flushing;
+
     struct rec_thread *next; /* all records of the process; set before it is published */
     uint32_t state;          /* enum rec_state; FREE and ENDED are left by compare-and-swap */
     uint32_t number;
-    uint32_t tid;        /* kernel thread id, 0 before it runs */
-    uint32_t generation; /* of the process that it belongs to */
-    volatile uint32_t busy, n_pending, n_lost;
-    volatile bool flushing;
-    /* At the last event's end: CLOCK_MONOTONIC, and CPU time as read or as reckoned since. */
-    uint64_t end_ns, cpu_ns;
-    uint64_t carried_ns;              /* work before calls that turned out to be no events */
-    uint32_t last_site, n_reckoned;   /* of the last event; long calls since CPU time was read */
-    uint8_t long_after[REC_N_CACHED]; /* by site: long work followed its last call */
+    uint32_t tid;                      /* kernel thread id, 0 before it runs */
+    volatile uint32_t n_taken, n_lost; /* n_taken: of the batch, by the encoder */
     union {
         void *(*posix)(void *);
         thrd_start_t c11;
     } routine;
     void *argument;
-    struct sbt_trace_event last; /* of an ended thread */
     struct {
         uintptr_t address;
         struct rec_node *node;
-    } objects[REC_N_CACHED], sites[REC_N_CACHED];
+    } objects[REC_N_CACHED];
+    struct {
+        uintptr_t address;
+        uint32_t number;
+    } sites[REC_N_CACHED];
+    /*
+     * Events are encoded some at a time: an event of a thread that has just come back to its core, where little of it
+     * is left in the caches, should touch little.
+     */
+    struct sbt_trace_event batch[REC_N_BATCH];
     struct sbt_trace_event pending[REC_N_PENDING];
     struct trace_encoder encoder;
-};
+} __attribute__((aligned(64)));
 
+_Static_assert(offsetof(struct rec_thread, next) <= 72, "a cache line");
 _Static_assert(sizeof(struct rec_thread) <= 65536, "what a thread may cost");
 
 /* A call that is being observed: on its own frame. */
@@ -118,13 +140,13 @@ void rec_table_forget(void); /* in a forked child */
 /* The node of the address, made if need be; NULL if there is no memory. */
 struct rec_node *rec_node_at(uintptr_t address);
 /* A life of that type begins at the node's address, whatever was there. Returns its number. */
-uint32_t rec_node_begin(struct rec_node *node, uint32_t type);
+uint32_t rec_node_begin(struct rec_node *node, uint8_t type);
 /*
  * Is it of that type? If not, it is numbered anew from *numbers and the caller, who is told so by `true`, fills in what
  * it knows of it before it says `claimed`. Others that want it wait for that; signals are blocked between the two.
  */
-bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers, uint64_t *signals);
-void rec_node_claimed(struct rec_node *node, uint32_t type, uint64_t signals);
+bool rec_node_claim(struct rec_node *node, uint8_t type, uint32_t *numbers, uint64_t *signals);
+void rec_node_claimed(struct rec_node *node, uint8_t type, uint64_t signals);
 void rec_wait_a_moment(unsigned tried);
 /* Around a condition's fields. Held for some instructions; given up on if its holder was killed there. */
 void rec_guard(struct rec_node *node);
@@ -141,7 +163,14 @@ void rec_thread_joined(uint32_t number);
 void rec_threads_forget(void); /* in a forked child, which has one thread */
 void rec_thread_close(struct rec_thread *t);
 bool rec_thread_is_gone(const struct rec_thread *t);
-bool rec_flush(struct rec_thread *t);
+/* An event that is complete. There is room for one when nobody is encoding. */
+void rec_put(struct rec_thread *t, const struct sbt_trace_event *event);
+/* The batch into the block, which is written when it is full. */
+void rec_encode(struct rec_thread *t);
+/* Everything into the file. */
+void rec_flush(struct rec_thread *t);
+/* The same of a thread that was interrupted anywhere, for good. */
+void rec_flush_interrupted(struct rec_thread *t);
 
 /* event.c */
 uint64_t rec_cpu_ns(void);
@@ -165,5 +194,14 @@ void rec_modules_forget(void);
 
 #define REC_SITE_HERE __builtin_return_address(0)
 #define REC_COUNT(counter) (__atomic_fetch_add(&(counter), 1, __ATOMIC_RELAXED) + 1)
+
+/* The number of the acquisition by which the caller holds the lock: the lock itself orders those who count. */
+static inline uint64_t rec_acquired(struct rec_node *node) {
+    if (node == NULL)
+        return 0;
+    uint64_t n = __atomic_load_n(&node->acquired, __ATOMIC_RELAXED) + 1;
+    __atomic_store_n(&node->acquired, n, __ATOMIC_RELAXED);
+    return n;
+}
 
 #endif

@@ -117,7 +117,7 @@ static uint32_t begin_life(struct rec_node *node, uint32_t *numbers) {
     return number;
 }
 
-uint32_t rec_node_begin(struct rec_node *node, uint32_t type) {
+uint32_t rec_node_begin(struct rec_node *node, uint8_t type) {
     uint64_t signals = rec_block_signals(); /* whose handlers may use it: its initialisation has succeeded */
     uint32_t number = begin_life(node, &rec.n_objects);
     __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
@@ -129,9 +129,9 @@ uint32_t rec_node_begin(struct rec_node *node, uint32_t type) {
  * Several threads may use an object first at the same time: the one that changes the type begins its life. Others wait,
  * so no handler of that thread's may come until it is done.
  */
-bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers, uint64_t *signals) {
+bool rec_node_claim(struct rec_node *node, uint8_t type, uint32_t *numbers, uint64_t *signals) {
     *signals = rec_block_signals();
-    uint32_t seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE);
+    uint8_t seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; seen != type; i++) {
         if (seen != BEGINNING &&
             __atomic_compare_exchange_n(&node->type, &seen, BEGINNING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
@@ -147,7 +147,7 @@ bool rec_node_claim(struct rec_node *node, uint32_t type, uint32_t *numbers, uin
     return false;
 }
 
-void rec_node_claimed(struct rec_node *node, uint32_t type, uint64_t signals) {
+void rec_node_claimed(struct rec_node *node, uint8_t type, uint64_t signals) {
     __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
     rec_unblock_signals(signals);
 }

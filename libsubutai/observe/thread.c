@@ -30,11 +30,11 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->encoder.overhead_ns = rec.overhead_ns;
     t->encoder.slip_min_ns = 1000;
     t->generation = rec.generation;
-    t->tid = t->busy = t->n_pending = t->n_lost = 0;
+    t->tid = t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = 0;
     t->flushing = false;
-    t->carried_ns = 0;
+    t->carried_ns = t->long_after = 0;
     t->last_site = t->n_reckoned = 0;
-    memset(t->long_after, 0, sizeof t->long_after);
+    t->stay = &rec_stay_nowhere;
 }
 
 struct rec_thread *rec_thread_new(void) {
@@ -64,8 +64,10 @@ struct rec_thread *rec_thread_new(void) {
 
 void rec_thread_run(struct rec_thread *t) {
     t->tid = (uint32_t)sbt_syscall0(SYS_gettid);
-    t->end_ns = rec_now_ns();
+    t->stay = rec_stay_place();
     t->cpu_ns = rec_cpu_ns();
+    rec_stay_arm(t->stay);
+    t->end_ns = rec_now_ns();
     t->encoder.first_clock_ns = t->encoder.clock_ns = t->end_ns > rec.start_ns ? t->end_ns - rec.start_ns : 0;
     __atomic_signal_fence(__ATOMIC_RELEASE);
     rec_self = t;
@@ -112,9 +114,11 @@ void rec_thread_close(struct rec_thread *t) {
                                       .site = SBT_TRACE_NONE,
                                       .work_ns = t->carried_ns,
                                       .at_ns = t->end_ns - rec.start_ns};
-        trace_encode(&t->encoder, &end);
+        rec_put(t, &end);
+        rec_flush(t);
+    } else {
+        rec_flush_interrupted(t);
     }
-    rec_flush(t);
     __atomic_store_n(&t->state, REC_FREE, __ATOMIC_RELEASE);
 }
 
@@ -139,17 +143,16 @@ void rec_threads_forget(void) {
     }
 }
 
-bool rec_flush(struct rec_thread *t) {
+static void write_block(struct rec_thread *t) {
     struct trace_encoder *e = &t->encoder;
     struct trace_block header;
     if ((e->n_events == 0 && e->n_definition_bytes == 0) || t->flushing)
-        return true;
+        return;
     uint64_t signals = rec_block_signals();
     t->flushing = true;
     trace_encoder_header(e, &header);
-    bool written = rec_write(&header, e->events, e->n_event_bytes, e->templates,
-                             e->n_templates * sizeof e->templates[0], e->definitions, e->n_definition_bytes);
-    if (written) {
+    if (rec_write(&header, e->events, e->n_event_bytes, e->templates, e->n_templates * sizeof e->templates[0],
+                  e->definitions, e->n_definition_bytes)) {
         __atomic_fetch_add(&rec.n_events, e->n_events, __ATOMIC_RELAXED);
         __atomic_fetch_add(&rec.n_blocks, 1, __ATOMIC_RELAXED);
         __atomic_fetch_add(&rec.n_lost, t->n_lost, __ATOMIC_RELAXED);
@@ -158,5 +161,30 @@ bool rec_flush(struct rec_thread *t) {
     trace_encoder_next(e);
     t->flushing = false;
     rec_unblock_signals(signals);
-    return written;
+}
+
+void rec_encode(struct rec_thread *t) {
+    if (t->flushing)
+        return;
+    while (t->n_taken < t->n_batch) {
+        const struct sbt_trace_event *event = &t->batch[t->n_taken++];
+        __atomic_signal_fence(__ATOMIC_SEQ_CST); /* who is interrupted for good loses this one, and has none twice */
+        trace_encode(&t->encoder, event);
+        if (SBT_UNLIKELY(!trace_encoder_has_room(&t->encoder)))
+            write_block(t);
+    }
+    t->n_batch = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->n_taken = 0;
+}
+
+void rec_flush(struct rec_thread *t) {
+    rec_encode(t);
+    write_block(t);
+}
+
+/* What the interrupted encoder had in mind for its block would not fit what comes now: that begins a block. */
+void rec_flush_interrupted(struct rec_thread *t) {
+    write_block(t);
+    rec_flush(t);
 }

@@ -37,10 +37,18 @@ for engine in glibc direct ni; do
 done
 options=()
 
-record work
-check "work is CPU time, not the clock's" info t.sbt '.work_ns > 380e6 and .work_ns < 480e6'
-subutai trace dump --json --thread 1 t.sbt
-check "each piece of it" json '[.[] | select(.op == "mutex_lock").work_ns] | length == 20 and all(. > 4.9e6 and . < 7e6)'
+# As the kernel tells of preemption, and as it is without its telling.
+for tunables in '' glibc.pthread.rseq=0; do
+    export GLIBC_TUNABLES=$tunables
+    record work
+    check "work is CPU time, not the clock's ($tunables)" info t.sbt '.work_ns > 380e6 and .work_ns < 480e6'
+    subutai trace dump --json --thread 1 t.sbt
+    check "each piece of it" json \
+        '[.[] | select(.op == "mutex_lock").work_ns] | length == 20 and all(. > 4.9e6 and . < 7e6)'
+    record crowd # 4 threads on one core, 40 ms each
+    check "preemption by other threads is no work" info t.sbt '.work_ns > 155e6 and .work_ns < 230e6'
+done
+unset GLIBC_TUNABLES
 
 record handlers
 check "posts of handlers: exit 0" is "$status $out" "0 done"

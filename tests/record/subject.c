@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -241,6 +242,26 @@ static void leave(int signal) {
     _exit(9);
 }
 
+/* 2000 times 20 us of work between two calls, all threads on one core: they push each other off it. */
+static void *crowd(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 2000; i++) {
+        busy_ns(20000);
+        some_locks(1);
+    }
+    return NULL;
+}
+
+static void on_one_core(void) {
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    must(sched_getaffinity(0, sizeof all, &all), "affinity");
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    must(sched_setaffinity(0, sizeof one, &one), "affinity");
+}
+
 int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "everything";
     pthread_t thread;
@@ -265,6 +286,9 @@ int main(int argc, char **argv) {
         return 0;
     } else if (strcmp(how, "work") == 0) {
         run_threads(work_and_sleep);
+    } else if (strcmp(how, "crowd") == 0) {
+        on_one_core();
+        run_threads(crowd);
     } else if (strcmp(how, "ends") == 0) {
         pthread_key_create(&key, late);
         run_threads(exit_inside);
