@@ -253,13 +253,13 @@ static SBT_NOINLINE void leave_nested(struct rec_call *c) {
     struct rec_thread *t = c->thread;
     uint32_t i = t->n_pending;
     c->event.took_ns = rec_now_ns() - c->begin_ns;
-    if (i == REC_N_PENDING) {
-        t->n_lost++;
-        return;
-    }
-    t->pending[i] = c->event; /* a handler within this one has finished before it goes on */
-    __atomic_signal_fence(__ATOMIC_RELEASE);
-    t->n_pending = i + 1;
+    do {
+        if (i == REC_N_PENDING) {
+            rec_lost(t, 1);
+            return;
+        }
+    } while (!__atomic_compare_exchange_n(&t->n_pending, &i, i + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    t->pending[i] = c->event; /* who looks for it is what was interrupted, and goes on after it */
 }
 
 /* Field by field: a wide load of what was just stored in parts would wait until all of it has reached the cache. */

@@ -31,6 +31,9 @@ static struct {
     ino_t inode;
     bool child; /* made by fork: FILE is its parent's */
     bool failed;
+    /* Atomic: a writer counts itself and looks for `ended`, whoever ends the trace sets that and looks for writers. */
+    bool ended; /* no block is written any more but the last */
+    uint32_t n_writing;
     char wanted[MAX_PATH], path[MAX_PATH]; /* FILE; what became of it */
 } file = {.fd = NO_FD};
 
@@ -212,19 +215,32 @@ static long descriptor(bool only_free) {
     return fd >= 0 ? fd : -EIO;
 }
 
-bool rec_write(const struct trace_block *header, const void *a, size_t n_a, const void *b, size_t n_b, const void *c,
-               size_t n_c) {
-    struct iovec parts[] = {{(void *)(uintptr_t)header, sizeof *header},
-                            {(void *)(uintptr_t)a, n_a},
-                            {(void *)(uintptr_t)b, n_b},
-                            {(void *)(uintptr_t)c, n_c}};
+/* What the last block will say about the others is counted while that waits for the writer. */
+static bool write_counted(const struct trace_block *header, const struct iovec *parts) {
     if (__atomic_load_n(&file.failed, __ATOMIC_RELAXED))
         return false;
     long r = descriptor(false);
     r = r < 0 ? r : write_parts((int)r, parts, 4);
     if (r < 0)
         fail(r);
+    if (r >= 0 && header->kind == TRACE_BLOCK_EVENTS) {
+        __atomic_fetch_add(&rec.n_events, header->n_events, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&rec.n_blocks, 1, __ATOMIC_RELAXED);
+    }
     return r >= 0;
+}
+
+bool rec_write(const struct trace_block *header, const void *a, size_t n_a, const void *b, size_t n_b, const void *c,
+               size_t n_c) {
+    struct iovec parts[] = {{(void *)(uintptr_t)header, sizeof *header},
+                            {(void *)(uintptr_t)a, n_a},
+                            {(void *)(uintptr_t)b, n_b},
+                            {(void *)(uintptr_t)c, n_c}};
+    __atomic_fetch_add(&file.n_writing, 1, __ATOMIC_SEQ_CST);
+    bool written = (header->kind == TRACE_BLOCK_END || !__atomic_load_n(&file.ended, __ATOMIC_SEQ_CST)) &&
+                   write_counted(header, parts);
+    __atomic_fetch_sub(&file.n_writing, 1, __ATOMIC_SEQ_CST);
+    return written;
 }
 
 static void keep_path(const char *path) {
@@ -256,6 +272,8 @@ static void begin_child(void) {
     rec.n_objects = rec.n_sites = rec.n_threads = 0;
     rec.n_events = rec.n_blocks = rec.n_lost = 0;
     rec.closing = file.failed;
+    file.ended = false;
+    file.n_writing = 0; /* others of the parent's threads may have been there */
     begin_process();
 }
 
@@ -293,23 +311,31 @@ bool rec_start(void) {
     return rec.closing == 0;
 }
 
+enum { PATIENCE_NS = 100000000 };
+
 /*
- * Is no event of the thread's under way? A thread that is off its core in the middle of one is waited for a while. The
- * caller's own, if it is in a handler, stands still, and what is in its block is whole.
+ * Is no event of the thread's under way, and nobody closing its record? Whoever is off its core in the middle of that
+ * is waited for, all together for a while. The caller's own event, if it is in a handler, stands still, and what is in
+ * its block is whole.
  */
-static bool is_quiet(const struct rec_thread *t) {
-    for (int i = 0; i < 1000 && t != rec_self && __atomic_load_n(&t->busy, __ATOMIC_ACQUIRE) != 0; i++) {
-        if (t->state == REC_ENDED && rec_thread_is_gone(t))
+static bool is_quiet(const struct rec_thread *t, uint64_t until_ns) {
+    for (;;) {
+        bool closing = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == REC_CLOSING;
+        if (!closing && (t == rec_self || __atomic_load_n(&t->busy, __ATOMIC_ACQUIRE) == 0))
             return true;
+        if (!closing && t->tid != 0 && rec_thread_is_gone(t))
+            return true;
+        if (rec_now_ns() >= until_ns)
+            return false;
         sbt_pause_ns(100000);
     }
-    return t == rec_self || t->busy == 0;
 }
 
 static void finish_threads(void) {
+    uint64_t until_ns = rec_now_ns() + PATIENCE_NS;
     for (struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next) {
         uint32_t ended = REC_ENDED;
-        if (!is_quiet(t))
+        if (!is_quiet(t, until_ns))
             continue;
         if (__atomic_compare_exchange_n(&t->state, &ended, REC_CLOSING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             rec_thread_close(t);
@@ -318,6 +344,24 @@ static void finish_threads(void) {
         else if (t->state == REC_LIVE)
             rec_flush_interrupted(t);
     }
+}
+
+/*
+ * No block but the last is written after this. False: one has been on its way for too long, so there cannot be a last
+ * one. Threads that were waited for in vain have events that will never be in the trace.
+ */
+static bool stop_writing(void) {
+    uint64_t until_ns = rec_now_ns() + PATIENCE_NS;
+    __atomic_store_n(&file.ended, true, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&file.n_writing, __ATOMIC_SEQ_CST) != 0) {
+        if (rec_now_ns() >= until_ns)
+            return false;
+        sbt_pause_ns(100000);
+    }
+    for (struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next)
+        if (t->state != REC_FREE)
+            rec.n_lost += rec_thread_lost(t);
+    return true;
 }
 
 static void write_end(void) {
@@ -359,7 +403,8 @@ static void finish(void) {
         return;
     sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); /* pairs with busy_begin */
     finish_threads();
-    write_end();
+    if (stop_writing())
+        write_end();
 }
 
 void rec_finish(void) {

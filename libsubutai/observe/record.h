@@ -79,6 +79,7 @@ struct rec_thread {
         thrd_start_t c11;
     } routine;
     void *argument;
+    uint64_t known; /* atomic: REC_UNKNOWN of its number, and how far process.c is with that */
     struct {
         uintptr_t address;
         struct rec_node *node;
@@ -95,6 +96,8 @@ struct rec_thread {
     struct sbt_trace_event pending[REC_N_PENDING];
     struct trace_encoder encoder;
 } __attribute__((aligned(64)));
+
+#define REC_UNKNOWN(number) ((uint64_t)(number) << 2)
 
 _Static_assert(offsetof(struct rec_thread, next) <= 72, "a cache line");
 _Static_assert(sizeof(struct rec_thread) <= 65536, "what a thread may cost");
@@ -163,6 +166,8 @@ void rec_thread_joined(uint32_t number);
 void rec_threads_forget(void); /* in a forked child, which has one thread */
 void rec_thread_close(struct rec_thread *t);
 bool rec_thread_is_gone(const struct rec_thread *t);
+/* Its events that are not in the trace, if nothing more is written. */
+uint64_t rec_thread_lost(const struct rec_thread *t);
 /* An event that is complete. There is room for one when nobody is encoding. */
 void rec_put(struct rec_thread *t, const struct sbt_trace_event *event);
 /* The batch into the block, which is written when it is full. */
@@ -171,6 +176,11 @@ void rec_encode(struct rec_thread *t);
 void rec_flush(struct rec_thread *t);
 /* The same of a thread that was interrupted anywhere, for good. */
 void rec_flush_interrupted(struct rec_thread *t);
+
+/* Events that will not be in the trace; also in handlers. */
+static inline void rec_lost(struct rec_thread *t, uint32_t n) {
+    __atomic_fetch_add(&t->n_lost, n, __ATOMIC_RELAXED);
+}
 
 /* event.c */
 uint64_t rec_cpu_ns(void);

@@ -30,11 +30,55 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->encoder.overhead_ns = rec.overhead_ns;
     t->encoder.slip_min_ns = 1000;
     t->generation = rec.generation;
+    t->known = REC_UNKNOWN(number);
     t->tid = t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = 0;
     t->flushing = false;
     t->carried_ns = t->long_after = 0;
     t->last_site = t->n_reckoned = 0;
     t->stay = &rec_stay_nowhere;
+}
+
+/* What is in the block first: whoever moves it from there to `n_lost` must not be missed in both. */
+uint64_t rec_thread_lost(const struct rec_thread *t) {
+    uint64_t n = __atomic_load_n(&t->encoder.n_events, __ATOMIC_ACQUIRE) + (t->n_batch - t->n_taken);
+    return n + t->n_pending + __atomic_load_n(&t->n_lost, __ATOMIC_RELAXED);
+}
+
+/*
+ * By whoever has made it REC_CLOSING, with signals blocked: a handler that ends the process would wait for that. The
+ * thread itself is gone. If that was in the middle of the recorder, cancelled
+ * asynchronously, what is in its block is whole nevertheless, but not what it was about to do to it.
+ */
+void rec_thread_close(struct rec_thread *t) {
+    if (t->busy == 0) {
+        struct sbt_trace_event end = {.op = SBT_TRACE_THREAD_END,
+                                      .object = SBT_TRACE_NONE,
+                                      .other = SBT_TRACE_NONE,
+                                      .site = SBT_TRACE_NONE,
+                                      .work_ns = t->carried_ns,
+                                      .at_ns = t->end_ns - rec.start_ns};
+        rec_put(t, &end);
+        rec_flush(t);
+    } else {
+        rec_flush_interrupted(t);
+    }
+    __atomic_fetch_add(&rec.n_lost, rec_thread_lost(t), __ATOMIC_RELAXED);
+    __atomic_store_n(&t->state, REC_FREE, __ATOMIC_RELEASE);
+}
+
+/*
+ * Of a thread that is gone, unless somebody else does it. Whoever ends the trace sets `closing`, has the kernel order
+ * everybody, and waits for what it finds REC_CLOSING; who has come later leaves the record to that.
+ */
+static void close_ended(struct rec_thread *t) {
+    uint64_t signals = rec_block_signals();
+    if (leave_state(t, REC_ENDED, REC_CLOSING)) {
+        if (__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0)
+            rec_thread_close(t);
+        else
+            __atomic_store_n(&t->state, REC_ENDED, __ATOMIC_RELEASE);
+    }
+    rec_unblock_signals(signals);
 }
 
 struct rec_thread *rec_thread_new(void) {
@@ -43,8 +87,8 @@ struct rec_thread *rec_thread_new(void) {
         uint32_t state = __atomic_load_n(&t->state, __ATOMIC_RELAXED);
         if (state == REC_FREE && leave_state(t, REC_FREE, REC_LIVE))
             break;
-        if (state == REC_ENDED && rec_thread_is_gone(t) && leave_state(t, REC_ENDED, REC_CLOSING)) {
-            rec_thread_close(t);
+        if (state == REC_ENDED && rec_thread_is_gone(t)) {
+            close_ended(t);
             if (leave_state(t, REC_FREE, REC_LIVE))
                 break;
         }
@@ -102,34 +146,12 @@ void rec_thread_ended(void) {
     __atomic_store_n(&t->state, REC_ENDED, __ATOMIC_RELEASE);
 }
 
-/*
- * By whoever has made it REC_CLOSING; the thread itself is gone. If that was in the middle of the recorder, cancelled
- * asynchronously, what is in its block is whole nevertheless, but not what it was about to do to it.
- */
-void rec_thread_close(struct rec_thread *t) {
-    if (t->busy == 0) {
-        struct sbt_trace_event end = {.op = SBT_TRACE_THREAD_END,
-                                      .object = SBT_TRACE_NONE,
-                                      .other = SBT_TRACE_NONE,
-                                      .site = SBT_TRACE_NONE,
-                                      .work_ns = t->carried_ns,
-                                      .at_ns = t->end_ns - rec.start_ns};
-        rec_put(t, &end);
-        rec_flush(t);
-    } else {
-        rec_flush_interrupted(t);
-    }
-    __atomic_store_n(&t->state, REC_FREE, __ATOMIC_RELEASE);
-}
-
 void rec_thread_joined(uint32_t number) {
     struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE);
-    for (; t != NULL; t = t->next)
-        if (t->number == number && leave_state(t, REC_ENDED, REC_CLOSING)) {
-            if (__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0)
-                rec_thread_close(t);
-            return;
-        }
+    while (t != NULL && t->number != number)
+        t = t->next;
+    if (t != NULL)
+        close_ended(t);
 }
 
 void rec_threads_forget(void) {
@@ -151,13 +173,9 @@ static void write_block(struct rec_thread *t) {
     uint64_t signals = rec_block_signals();
     t->flushing = true;
     trace_encoder_header(e, &header);
-    if (rec_write(&header, e->events, e->n_event_bytes, e->templates, e->n_templates * sizeof e->templates[0],
-                  e->definitions, e->n_definition_bytes)) {
-        __atomic_fetch_add(&rec.n_events, e->n_events, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&rec.n_blocks, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&rec.n_lost, t->n_lost, __ATOMIC_RELAXED);
-        t->n_lost = 0;
-    }
+    if (!rec_write(&header, e->events, e->n_event_bytes, e->templates, e->n_templates * sizeof e->templates[0],
+                   e->definitions, e->n_definition_bytes))
+        rec_lost(t, e->n_events); /* the trace has ended meanwhile; if writing has failed, nobody asks */
     trace_encoder_next(e);
     t->flushing = false;
     rec_unblock_signals(signals);
