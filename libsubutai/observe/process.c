@@ -19,18 +19,35 @@ static void ended(void *unused) {
     rec_thread_ended();
 }
 
-/* By the thread itself and by its creator, whichever is first; later ones at the same address have higher numbers. */
-static void know(pthread_t self, uint32_t number) {
-    struct rec_node *node = rec_node_at((uintptr_t)self);
-    if (node != NULL && (node->type != REC_PTHREAD || node->number < number)) {
-        node->number = number;
-        __atomic_store_n(&node->type, REC_PTHREAD, __ATOMIC_RELEASE);
+static void know(pthread_t thread, uint32_t number) {
+    struct rec_node *node = rec_node_at((uintptr_t)thread);
+    if (node == NULL)
+        return;
+    node->number = number;
+    __atomic_store_n(&node->type, REC_PTHREAD, __ATOMIC_RELEASE);
+}
+
+/*
+ * The number behind a pthread_t is noted by the thread or by its creator, whichever comes first; the other waits for
+ * that. So it is there when either goes on, and *handle, which may be freed by what the thread runs, is read only while
+ * that does not run. No note is late either: the same pthread_t may be another thread's when this one has ended.
+ */
+static void introduce(struct rec_thread *t, uint32_t number, const pthread_t *handle) {
+    enum { NOTING = 1, NOTED = 2 };
+    uint64_t mine = REC_UNKNOWN(number), seen = mine, signals = rec_block_signals();
+    if (__atomic_compare_exchange_n(&t->known, &seen, mine | NOTING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+        know(*handle, number);
+        __atomic_store_n(&t->known, mine | NOTED, __ATOMIC_RELEASE);
     }
+    for (unsigned i = 0; __atomic_load_n(&t->known, __ATOMIC_ACQUIRE) == (mine | NOTING); i++)
+        rec_wait_a_moment(i);
+    rec_unblock_signals(signals);
 }
 
 static void run(struct rec_thread *t) {
+    pthread_t self = pthread_self();
     rec_thread_run(t);
-    know(pthread_self(), t->number);
+    introduce(t, t->number, &self);
 }
 
 static void *begin(void *record) {
@@ -69,9 +86,10 @@ static struct rec_thread *enter_create(struct rec_call *c, const void *site) {
     return t;
 }
 
-static void created(struct rec_call *c, struct rec_thread *t, uint32_t number, pthread_t thread, int r) {
+/* The record may be another thread's by now. */
+static void created(struct rec_call *c, struct rec_thread *t, uint32_t number, const pthread_t *handle, int r) {
     if (r == 0)
-        know(thread, number);
+        introduce(t, number, handle);
     else
         __atomic_store_n(&t->state, REC_FREE, __ATOMIC_RELEASE);
     rec_leave(c, r);
@@ -87,7 +105,7 @@ OBSERVED(int, pthread_create,
     t->routine.posix = routine;
     t->argument = argument;
     int r = ABI(pthread_create)(thread, attr, begin, t);
-    created(&c, t, number, r == 0 ? *thread : 0, r);
+    created(&c, t, number, thread, r);
     return r;
 }
 
@@ -100,7 +118,7 @@ OBSERVED(int, thrd_create, (thrd_t * thread, thrd_start_t routine, void *argumen
     t->routine.c11 = routine;
     t->argument = argument;
     int r = ABI(thrd_create)(thread, begin_c11, t);
-    created(&c, t, number, r == thrd_success ? *thread : 0, rec_errno_of_c11(r));
+    created(&c, t, number, thread, rec_errno_of_c11(r));
     return r;
 }
 

@@ -60,6 +60,10 @@ record ends
 check "pthread_exit, cancellation, destructors after a thread's end" possible t.sbt mutex_lock=9 thread_create=9 \
     thread_join=9 thread_end=10 cond_wait=1
 
+record jobs
+check "jobs that free their pthread_t: exit 0" is "$status $out" "0 done"
+check "each of them once" possible t.sbt thread_create=200 sem_post=200 sem_wait=202
+
 record exit
 check "exit while threads run: its status" is "$status" 7
 check "and a whole trace" possible t.sbt && info t.sbt .whole
@@ -67,6 +71,17 @@ check "whole" info t.sbt .whole
 record _exit
 check "_exit while threads run: its status" is "$status" 7
 check "a whole trace after it" info t.sbt .whole
+# Each is a matter of some instructions, so there are several runs: all must be whole, and possible.
+several() { # N HOW
+    local n
+    for ((n = 0; n < $1; n++)); do
+        record "$2"
+        is "$status" 7 && possible t.sbt && info t.sbt .whole || return 1
+    done
+}
+check "exit while threads are created and joined" several 20 joins
+check "exit while a thread is held in a handler: what it had is there, or counted as lost" several 10 held
+
 record killed
 check "SIGKILL: its status" is "$status" 137
 check "a trace up to the last block" info t.sbt '(.whole | not) and .events > 10000'

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -237,6 +238,67 @@ static void *work_and_sleep(void *unused) {
     return NULL;
 }
 
+static void *ten_locks(void *unused) {
+    (void)unused;
+    some_locks(10);
+    return NULL;
+}
+
+static void *join_for_ever(void *unused) {
+    (void)unused;
+    for (;;)
+        run_threads(ten_locks);
+    return NULL;
+}
+
+/* A detached job whose memory, its pthread_t in it, is gone before whoever has started it goes on. */
+struct job {
+    pthread_t thread;
+};
+
+static void *run_job(void *job) {
+    munmap(job, sizeof(struct job));
+    sem_post(&sem);
+    return NULL;
+}
+
+static void start_jobs(void) {
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    for (int i = 0; i < 200; i++) {
+        struct job *job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        must(job == MAP_FAILED ? errno : pthread_create(&job->thread, &detached, run_job, job), "job");
+    }
+    for (int i = 0; i < 202; i++) /* 2 are there from the beginning */
+        sem_wait(&sem);
+}
+
+static void *post_for_ever(void *unused) {
+    (void)unused;
+    for (;;)
+        sem_post(&sem);
+    return NULL;
+}
+
+static void hold(int signal) {
+    (void)signal;
+    for (;;)
+        pause();
+}
+
+/* The process ends while one of its threads stands in a handler, often in the middle of the recorder. */
+static void held(void) {
+    pthread_t threads[N_THREADS];
+    signal(SIGUSR1, hold);
+    for (int i = 0; i < N_THREADS; i++)
+        must(pthread_create(&threads[i], NULL, post_for_ever, NULL), "create");
+    usleep(20000);
+    pthread_kill(threads[0], SIGUSR1);
+    usleep(5000);
+    exit(7);
+}
+
 static void leave(int signal) {
     (void)signal;
     _exit(9);
@@ -279,6 +341,15 @@ int main(int argc, char **argv) {
         handlers();
     } else if (strcmp(how, "inherit") == 0) {
         inherit();
+    } else if (strcmp(how, "jobs") == 0) {
+        start_jobs();
+    } else if (strcmp(how, "held") == 0) {
+        held();
+    } else if (strcmp(how, "joins") == 0) { /* ends while records are closed */
+        for (int i = 0; i < N_THREADS; i++)
+            must(pthread_create(&thread, NULL, join_for_ever, NULL), "create");
+        usleep(10000);
+        exit(7);
     } else if (strcmp(how, "children") == 0) {
         children();
     } else if (strcmp(how, "locks") == 0) {
