@@ -61,6 +61,9 @@ record exit
 check "exit while threads run: its status" is "$status" 7
 check "and a whole trace" possible t.sbt && info t.sbt .whole
 check "whole" info t.sbt .whole
+record quick_exit
+check "quick_exit while threads run: its status" is "$status" 7
+check "a whole trace after quick_exit" info t.sbt .whole
 record _exit
 check "_exit while threads run: its status" is "$status" 7
 check "a whole trace after it" info t.sbt .whole
@@ -145,6 +148,16 @@ out=$(cat p.json)
 check "complete events and names of threads" json '.[0].traceEvents | (map(select(.ph == "X" and (.name | startswith("mutex_lock"))))
     | length == 10 and all(.ts >= 0 and .dur >= 0)) and any(.ph == "M" and .name == "thread_name")'
 refuses '--out' trace to-perfetto -o nowhere/p.json t.sbt
+refuses 'is the trace itself' trace to-perfetto -o ./t.sbt t.sbt
+check "which is left as it was" possible t.sbt mutex_lock=10
+echo precious >p.json
+refuses 'at byte [0-9]+: ' trace to-perfetto -o p.json bad.sbt
+check "a damaged trace costs no file" is "$(cat p.json)" precious
+run bash -c "trap '' XFSZ; ulimit -f 1; exec '$SUBUTAI' trace to-perfetto -o q.json t.sbt"
+check "no room for it: exit 2, one line" is "$status $(grep -c . <<<"$err")" "2 1"
+check "and nothing half written" is "$(ls q.json 2>&1 | grep -c '^q.json')" 0
+refuses '--thread: 7 is not in the trace, which has 1' trace dump --thread 7 t.sbt
+refuses '--thread goes with dump only' trace info --thread 0 t.sbt
 
 SUBUTAI_RECORD=t.sbt run env LD_PRELOAD="$RECORDING_LIBRARY" "$SUBJECT" locks
 check "a file that exists is not touched without the command" possible t.sbt mutex_lock=10

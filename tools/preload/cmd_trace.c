@@ -284,6 +284,32 @@ static void to_perfetto(const struct request *r, const struct sbt_trace *trace) 
     symbols_free(symbols);
 }
 
+/* Damage in the trace is found before the file that is there is lost. */
+static FILE *open_out(const struct request *r, const struct sbt_trace *trace, const char *out) {
+    struct stat from, to;
+    struct summary unused = {0};
+    if (stat(out, &to) == 0 && stat(r->path, &from) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+        cmd_refuse("trace: --out: '%s' is the trace itself (legal: another file)", out);
+    summarize(r, trace, &unused);
+    FILE *file = fopen(out, "w");
+    if (file == NULL)
+        cmd_refuse("trace: --out: '%s': %s (legal: a file that can be written)", out, strerror(errno));
+    return file;
+}
+
+/* A file that is written by half is of no use to anybody. */
+static void close_out(FILE *file, const char *out) {
+    struct stat st;
+    bool regular = fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode), whole = ferror(file) == 0;
+    errno = whole ? errno : EIO;
+    if (fclose(file) == 0 && whole)
+        return;
+    int error = errno;
+    if (regular)
+        remove(out);
+    cmd_refuse("trace: --out: '%s': %s", out, strerror(error));
+}
+
 static const struct {
     const char *name;
     void (*run)(const struct request *r, const struct sbt_trace *trace);
@@ -318,16 +344,21 @@ static int trace_main(const struct command *self, int argc, char **argv) {
         cmd_refuse("trace: no file given (legal: subutai trace %s [options] FILE)", action);
     if (out != NULL && actions[i].run != to_perfetto)
         cmd_refuse("trace: --out goes with to-perfetto only");
+    if (r.thread != SBT_TRACE_NONE && actions[i].run != dump)
+        cmd_refuse("trace: --thread goes with dump only");
 
     struct sbt_trace_error error;
     struct sbt_trace *trace = sbt_trace_open(r.path, &error);
     if (trace == NULL)
         refuse(&r, &error);
-    if (out != NULL && (r.out = fopen(out, "w")) == NULL)
-        cmd_refuse("trace: --out: '%s': %s (legal: a file that can be written)", out, strerror(errno));
+    if (r.thread != SBT_TRACE_NONE && r.thread >= sbt_trace_info(trace)->n_threads)
+        cmd_refuse("trace: --thread: %ju is not in the trace, which has %u", (uintmax_t)r.thread,
+                   sbt_trace_info(trace)->n_threads);
+    if (out != NULL)
+        r.out = open_out(&r, trace, out);
     actions[i].run(&r, trace);
-    if (out != NULL && fclose(r.out) != 0)
-        cmd_refuse("trace: --out: '%s': %s", out, strerror(errno));
+    if (out != NULL)
+        close_out(r.out, out);
     sbt_trace_close(trace);
     return CMD_OK;
 }
