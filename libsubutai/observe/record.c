@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -424,6 +425,7 @@ __attribute__((constructor)) static void construct(void) {
     if (!rec_start())
         return;
     rec_calibrate();
+    at_quick_exit(rec_finish);
     struct rec_thread *t = rec_thread_attach();
     if (t != NULL)
         t->encoder.overhead_ns = rec.overhead_ns;

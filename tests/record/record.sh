@@ -68,6 +68,9 @@ record exit
 check "exit while threads run: its status" is "$status" 7
 check "and a whole trace" possible t.sbt && info t.sbt .whole
 check "whole" info t.sbt .whole
+record quick_exit
+check "quick_exit while threads run: its status" is "$status" 7
+check "a whole trace after quick_exit" info t.sbt .whole
 record _exit
 check "_exit while threads run: its status" is "$status" 7
 check "a whole trace after it" info t.sbt .whole
@@ -160,7 +163,7 @@ check "a cut trace is not whole" info cut.sbt '.whole | not'
 refuses 'at byte [0-9]+: ' trace dump bad.sbt
 
 subutai trace dump t.sbt
-check "dump names functions" matches "$out" $'\n''0 [0-9]+ mutex_lock mutex#[0-9]+ work [0-9]+ took [0-9]+ order 1 some_locks\+0x[0-9a-f]+ \(record-subject\)'
+check "dump names functions" matches "$out" $'\n''0 [0-9]+ mutex_lock mutex#[0-9]+ work [0-9]+ took [0-9]+ order 1 some_locks[.a-z0-9]*\+0x[0-9a-f]+ \(record-subject\)'
 subutai trace dump --json t.sbt
 check "dump --json" json 'map(select(.op == "mutex_lock")) | length == 10 and ([.[].order] == [range(1; 11)]) and
     all(.[]; .type == "mutex" and (.address | startswith("0x")) and (.place | test("/record-subject\\+0x[0-9a-f]+$")))'
@@ -197,6 +200,11 @@ subutai trace to-perfetto -o /dev/null t.sbt
 check "-o /dev/null: exit 0, and it is there" test "$status" = 0 -a -c /dev/null
 subutai trace to-perfetto -o /dev/full t.sbt
 check "a device that is full" matches "$status $err" "^2 subutai: trace: --out: '/dev/full': No space left on device$"
+run bash -c "trap '' XFSZ; ulimit -f 1; exec '$SUBUTAI' trace to-perfetto -o q.json t.sbt"
+check "no room for it: exit 2, one line" is "$status $(grep -c . <<<"$err")" "2 1"
+check "and nothing half written" is "$(echo q.json*)" "q.json*"
+refuses '--thread: 7 is not in the trace, which has 1' trace dump --thread 7 t.sbt
+refuses '--thread goes with dump only' trace info --thread 0 t.sbt
 
 SUBUTAI_RECORD=t.sbt run env LD_PRELOAD="$RECORDING_LIBRARY" "$SUBJECT" locks
 check "a file that exists is not touched without the command" possible t.sbt mutex_lock=10

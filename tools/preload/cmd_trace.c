@@ -319,11 +319,16 @@ static int trace_main(const struct command *self, int argc, char **argv) {
         cmd_refuse("trace: no file given (legal: subutai trace %s [options] FILE)", action);
     if (out != NULL && actions[i].run != to_perfetto)
         cmd_refuse("trace: --out goes with to-perfetto only");
+    if (r.thread != SBT_TRACE_NONE && actions[i].run != dump)
+        cmd_refuse("trace: --thread goes with dump only");
 
     struct sbt_trace_error error;
     struct sbt_trace *trace = sbt_trace_open(r.path, &error);
     if (trace == NULL)
         refuse(&r, &error);
+    if (r.thread != SBT_TRACE_NONE && r.thread >= sbt_trace_info(trace)->n_threads)
+        cmd_refuse("trace: --thread: %ju is not in the trace, which has %u", (uintmax_t)r.thread,
+                   sbt_trace_info(trace)->n_threads);
     struct output *file = out != NULL ? output_open("trace: --out", out, r.path) : NULL;
     if (file != NULL)
         r.out = output_file(file);
