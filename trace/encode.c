@@ -30,6 +30,7 @@ static uint32_t template_of(struct trace_encoder *e, const struct sbt_trace_even
     hint->type = type;
     hint->number = (uint16_t)e->n_templates;
     hint->sequence = e->sequence + 1;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
     return e->n_templates++;
 }
 
@@ -118,8 +119,9 @@ void trace_encode(struct trace_encoder *e, const struct sbt_trace_event *event) 
     at_least(&e->n_sites, event->site);
     at_least(wait ? &e->n_objects : &e->n_threads, event->other);
     e->clock_ns = expected + slip + event->took_ns;
-    e->n_event_bytes = (uint32_t)(at - e->events);
-    e->n_events++;
+    uint64_t counts = (uint64_t)(at - e->events) | (uint64_t)(e->n_events + 1) << 32;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    __atomic_store_n(&e->counts, counts, __ATOMIC_RELAXED); /* one store: who interrupts it is the thread itself */
 }
 
 void trace_define(struct trace_encoder *e, enum trace_definition what, uint32_t number, uint64_t address) {
@@ -130,6 +132,7 @@ void trace_define(struct trace_encoder *e, enum trace_definition what, uint32_t 
     at = trace_put(at, trace_zigzag(address - *last));
     *last = address;
     at_least(what == TRACE_DEFINE_OBJECT ? &e->n_objects : &e->n_sites, number);
+    __atomic_signal_fence(__ATOMIC_RELEASE);
     e->n_definition_bytes = (uint32_t)(at - e->definitions);
 }
 

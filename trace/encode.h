@@ -13,7 +13,13 @@ enum { TRACE_N_HINTS = 256, TRACE_N_SLOT_HINTS = 64 };
 
 struct trace_encoder {
     uint32_t thread, sequence;
-    uint32_t n_event_bytes, n_templates, n_definition_bytes, n_events;
+    union { /* of the block; together, so that there is no moment at which one is right and the other is not */
+        struct {
+            uint32_t n_event_bytes, n_events;
+        };
+        uint64_t counts;
+    };
+    uint32_t n_templates, n_definition_bytes;
     uint32_t n_objects, n_sites, n_threads;
     uint32_t overhead_ns;    /* the writer's: what an event costs outside of what it measures */
     uint64_t slip_min_ns;    /* smaller differences of at_ns are carried along instead of written */
