@@ -427,6 +427,6 @@ __attribute__((constructor)) static void construct(void) {
     rec_calibrate();
     at_quick_exit(rec_finish);
     struct rec_thread *t = rec_thread_attach();
-    if (t != NULL)
+    if (t != NULL && t->encoder.n_events == 0) /* a block has one value, by which all its times were encoded */
         t->encoder.overhead_ns = rec.overhead_ns;
 }

@@ -177,6 +177,8 @@ static void write_block(struct rec_thread *t) {
                    e->definitions, e->n_definition_bytes))
         rec_lost(t, e->n_events); /* the trace has ended meanwhile; if writing has failed, nobody asks */
     trace_encoder_next(e);
+    e->overhead_ns =
+        rec.overhead_ns; /* which the first block of constructors that ran before ours has another one for */
     t->flushing = false;
     rec_unblock_signals(signals);
 }
