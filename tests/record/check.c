@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Is what a trace says possible? For whole traces of processes that nobody else shares objects with: each mutex's
- * acquisitions have the numbers from 1 without a gap, each signal ends one wait at most and was given before that
- * ended, no barrier generation has more members than its count, each post is consumed once, threads are created once
- * before they are joined, and no thread works longer than the clock on the wall says. usage: trace-check FILE [OP=COUNT
- * ...]: also, how many events there must be
+ * acquisitions have the numbers from 1 without a gap, and each ended after the one before was given back, or after the
+ * one before at least, for locks of other kinds; each signal ends one wait at most and was given before that ended; a
+ * barrier's generations have as many members as it was made for, all of whom were there at some moment; each post is
+ * consumed once; threads are created once before they are joined; no thread works longer than the clock on the wall
+ * says. What may be missing is what the trace counts as lost, and a call of each thread that had not ended.
+ * usage: trace-check FILE [OP=COUNT | OP:none=COUNT ...]: also, how many events there must be, and how many successful
+ * ones without a number (of the signal that ended the wait, of the post that was consumed)
  */
 #include "trace.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,21 +21,26 @@ static int n_errors;
 #define WRONG(...) (n_errors++, printf("  "), printf(__VA_ARGS__), printf("\n"))
 
 struct numbered { /* a number given to an event of an object */
-    uint32_t object, op;
+    uint32_t object, op, thread;
     uint64_t order, begin_ns, end_ns;
 };
 
 struct list {
     struct numbered *at;
-    size_t n;
+    size_t n, room;
 };
 
+static uint32_t thread;    /* whose events are read */
+static uint64_t n_missing; /* events that may be */
+
 static void add(struct list *list, uint32_t object, uint64_t order, const struct sbt_trace_event *e) {
-    if ((list->n & (list->n - 1)) == 0)
-        list->at = realloc(list->at, (list->n == 0 ? 1 : 2 * list->n) * sizeof *list->at);
+    if (list->n == list->room) {
+        list->room = list->n == 0 ? 64 : 2 * list->n;
+        list->at = realloc(list->at, list->room * sizeof *list->at);
+    }
     if (list->at == NULL)
         exit(2);
-    list->at[list->n++] = (struct numbered){object, e->op, order, e->at_ns, e->at_ns + e->took_ns};
+    list->at[list->n++] = (struct numbered){object, e->op, thread, order, e->at_ns, e->at_ns + e->took_ns};
 }
 
 static int by_number(const void *a, const void *b) {
@@ -46,13 +55,16 @@ static void sort(struct list *list) {
         qsort(list->at, list->n, sizeof *list->at, by_number);
 }
 
-/* From 1, each once; of what is numbered before it is done, `n_missing` may have been under way at the end. */
-static void check_sequence(struct list *list, const char *what, uint64_t n_missing) {
+enum { EXACT_NS = 2000 }; /* times are to a microsecond, each of two */
+
+/* From 1, each once. */
+static void check_sequence(struct list *list, const char *what) {
+    uint64_t missing = n_missing;
     sort(list);
     for (size_t i = 0; i < list->n; i++) {
         uint64_t wanted = i > 0 && list->at[i - 1].object == list->at[i].object ? list->at[i - 1].order + 1 : 1;
-        if (list->at[i].order > wanted && list->at[i].order - wanted <= n_missing) {
-            n_missing -= list->at[i].order - wanted;
+        if (list->at[i].order > wanted && list->at[i].order - wanted <= missing) {
+            missing -= list->at[i].order - wanted;
         } else if (list->at[i].order != wanted) {
             WRONG("object %u: %s %llu comes where %llu should", list->at[i].object, what,
                   (unsigned long long)list->at[i].order, (unsigned long long)wanted);
@@ -61,18 +73,48 @@ static void check_sequence(struct list *list, const char *what, uint64_t n_missi
     }
 }
 
+/* Sorted. One holds it at a time: each acquisition ends after the one before it, which has begun by then. */
+static void check_turns(const struct list *list, const char *what) {
+    for (size_t i = 1; i < list->n; i++) {
+        const struct numbered *a = &list->at[i - 1], *b = &list->at[i];
+        if (a->object == b->object && b->end_ns + EXACT_NS < a->end_ns)
+            WRONG("object %u: %s %llu ended before %llu", a->object, what, (unsigned long long)b->order,
+                  (unsigned long long)a->order);
+    }
+}
+
 static const struct numbered *find(const struct list *list, const struct numbered *key) {
     return list->n > 0 ? bsearch(key, list->at, list->n, sizeof *list->at, by_number) : NULL;
 }
 
-/* What was consumed was there before, and once if `once` says so. Times are exact to a microsecond. */
+/* Both sorted. Who has the lock next gets it after it was given back. */
+static void check_released(const struct list *locks, struct list *released) {
+    uint64_t missing = n_missing;
+    sort(released);
+    for (size_t i = 1; i < locks->n; i++) {
+        const struct numbered *a = &locks->at[i - 1], *b = &locks->at[i], *r = find(released, a);
+        if (a->object != b->object)
+            continue;
+        if (r == NULL && missing-- == 0)
+            WRONG("object %u: acquisition %llu was not given back before the next", a->object,
+                  (unsigned long long)a->order);
+        else if (r != NULL && b->end_ns + EXACT_NS < r->begin_ns)
+            WRONG("object %u: acquisition %llu ended before the last one was given back", b->object,
+                  (unsigned long long)b->order);
+    }
+}
+
+/* What was consumed was there before, and once if it is no broadcast. */
 static void check_consumed(const struct list *given, struct list *taken, uint32_t broadcast, const char *what) {
+    uint64_t missing = n_missing;
     sort(taken);
     for (size_t i = 0; i < taken->n; i++) {
         const struct numbered *t = &taken->at[i], *g = find(given, t);
+        if (g == NULL && missing-- > 0)
+            continue;
         if (g == NULL)
             WRONG("object %u: %s %llu ended a wait and was never given", t->object, what, (unsigned long long)t->order);
-        else if (g->begin_ns > t->end_ns + 2000)
+        else if (g->begin_ns > t->end_ns + EXACT_NS)
             WRONG("object %u: %s %llu was given after the wait that it ended", t->object, what,
                   (unsigned long long)t->order);
         else if (g->op != broadcast && i > 0 && by_number(&taken->at[i - 1], t) == 0)
@@ -80,38 +122,99 @@ static void check_consumed(const struct list *given, struct list *taken, uint32_
     }
 }
 
-static void check_barriers(struct list *waits, const uint32_t *size) {
+/* More threads than the barrier is for can meet in other groups than they are counted in. */
+static bool too_many(const struct numbered *at, size_t n, uint32_t size) {
+    uint32_t *threads = calloc(size, sizeof *threads), n_threads = 0;
+    if (threads == NULL)
+        exit(2);
+    for (size_t i = 0; i < n && n_threads <= size; i++) {
+        uint32_t k = 0;
+        while (k < n_threads && threads[k] != at[i].thread)
+            k++;
+        if (k == n_threads && n_threads++ < size)
+            threads[k] = at[i].thread;
+    }
+    free(threads);
+    return n_threads > size;
+}
+
+static void check_generation(const struct numbered *at, size_t n, uint32_t size, bool last, uint64_t *missing) {
+    uint64_t begin_ns = 0, end_ns = UINT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        begin_ns = at[i].begin_ns > begin_ns ? at[i].begin_ns : begin_ns;
+        end_ns = at[i].end_ns < end_ns ? at[i].end_ns : end_ns;
+    }
+    if (n > size || (!last && size - n > *missing))
+        WRONG("barrier %u: %zu of %u in generation %llu", at->object, n, size, (unsigned long long)at->order);
+    else if (!last)
+        *missing -= size - n;
+    if (end_ns + EXACT_NS < begin_ns)
+        WRONG("barrier %u: somebody left generation %llu before everybody was there", at->object,
+              (unsigned long long)at->order);
+}
+
+static void check_barriers(struct list *waits, const uint32_t *sizes) {
+    uint64_t missing = n_missing;
     sort(waits);
-    size_t run = 0;
-    for (size_t i = 0; i < waits->n; i++) {
-        run = i > 0 && by_number(&waits->at[i - 1], &waits->at[i]) == 0 ? run + 1 : 1;
-        if (run > size[waits->at[i].object]) {
-            WRONG("barrier %u: more than %u in generation %llu", waits->at[i].object, size[waits->at[i].object],
-                  (unsigned long long)waits->at[i].order);
-            return;
+    for (size_t i = 0, end, next; i < waits->n; i = end) {
+        uint32_t object = waits->at[i].object, size = sizes[object];
+        for (end = i; end < waits->n && waits->at[end].object == object;)
+            end++;
+        if (size == 0 || too_many(&waits->at[i], end - i, size))
+            continue;
+        for (size_t k = i; k < end; k = next) {
+            for (next = k; next < end && waits->at[next].order == waits->at[k].order;)
+                next++;
+            check_generation(&waits->at[k], next - k, size, next == end, &missing);
         }
     }
 }
 
-static struct list locks, signals, waits, posts, consumed, meetings, writers, spins;
-static uint64_t n_ops[SBT_TRACE_N_OPS];
+static struct list locks, released, signals, waits, posts, consumed, meetings, writers, spins;
+static struct list held; /* of the thread whose events are read, by mutex */
+static uint64_t n_ops[SBT_TRACE_N_OPS], n_unnumbered[SBT_TRACE_N_OPS];
+static uint64_t n_owners_dead;
+
+static void hold(uint32_t mutex, uint64_t order, const struct sbt_trace_event *e) {
+    n_owners_dead += e->result == EOWNERDEAD;
+    add(&locks, mutex, order, e);
+    add(&held, mutex, order, e);
+}
+
+static void release(uint32_t mutex, const struct sbt_trace_event *e) {
+    for (size_t i = held.n; i-- > 0;) {
+        if (held.at[i].object != mutex)
+            continue;
+        add(&released, mutex, held.at[i].order, e);
+        memmove(&held.at[i], &held.at[i + 1], (held.n - i - 1) * sizeof *held.at);
+        held.n--;
+        return;
+    }
+}
 
 static void take(const struct sbt_trace_event *e, uint32_t *size, uint8_t *created, uint8_t *joined) {
     bool good = e->result == 0;
     n_ops[e->op]++;
+    n_unnumbered[e->op] += good && e->order == 0;
     if (e->size != 0 && e->object != SBT_TRACE_NONE)
         size[e->object] = e->size;
     switch (e->op) {
     case SBT_TRACE_MUTEX_LOCK:
     case SBT_TRACE_MUTEX_TRYLOCK:
         if (e->order != 0)
-            add(&locks, e->object, e->order, e);
+            hold(e->object, e->order, e);
         else if (good)
             WRONG("object %u: a lock without a number", e->object);
         break;
+    case SBT_TRACE_MUTEX_UNLOCK:
+        if (good)
+            release(e->object, e);
+        break;
     case SBT_TRACE_COND_WAIT:
-        if (e->relock != 0)
-            add(&locks, e->other, e->relock, e);
+        if (e->relock != 0) {
+            release(e->other, e);
+            hold(e->other, e->relock, e);
+        }
         if (e->order != 0)
             add(&waits, e->object, e->order, e);
         break;
@@ -155,18 +258,18 @@ static void take(const struct sbt_trace_event *e, uint32_t *size, uint8_t *creat
 
 static void check_ops(int argc, char **argv) {
     for (int i = 2; i < argc; i++) {
-        char *equals = strchr(argv[i], '=');
-        bool known = false;
-        for (unsigned op = 0; equals != NULL && op < SBT_TRACE_N_OPS; op++) {
-            const char *name = sbt_trace_op_name(op);
-            if (strlen(name) != (size_t)(equals - argv[i]) || strncmp(name, argv[i], strlen(name)) != 0)
-                continue;
-            known = true;
-            if (n_ops[op] != strtoull(equals + 1, NULL, 10))
-                WRONG("%s wanted, %llu are there", argv[i], (unsigned long long)n_ops[op]);
-        }
-        if (!known)
+        char name[64], none[8] = "";
+        unsigned long long wanted;
+        unsigned op = 0;
+        bool sense = sscanf(argv[i], "%63[a-z_]%7[:none]=%llu", name, none, &wanted) == 3 ||
+                     sscanf(argv[i], "%63[a-z_]=%llu", name, &wanted) == 2;
+        while (sense && op < SBT_TRACE_N_OPS && strcmp(sbt_trace_op_name(op), name) != 0)
+            op++;
+        if (!sense || op == SBT_TRACE_N_OPS)
             WRONG("no operation in '%s'", argv[i]);
+        else if ((none[0] != '\0' ? n_unnumbered : n_ops)[op] != wanted)
+            WRONG("%s wanted, %llu are there", argv[i],
+                  (unsigned long long)(none[0] != '\0' ? n_unnumbered : n_ops)[op]);
     }
 }
 
@@ -188,6 +291,8 @@ int main(int argc, char **argv) {
         struct sbt_trace_event e = {0};
         uint64_t work_ns = 0, end_ns = 0;
         int r;
+        thread = t;
+        held.n = 0;
         sbt_trace_cursor_begin(trace, t, &cursor);
         while ((r = sbt_trace_next(&cursor, &e, &error)) == 1) {
             work_ns += e.work_ns;
@@ -204,16 +309,22 @@ int main(int argc, char **argv) {
             WRONG("thread %u was joined and not created", t);
     sort(&signals);
     sort(&posts);
-    if (info->whole && info->n_lost == 0) {
-        uint64_t n_running = info->n_threads - n_ops[SBT_TRACE_THREAD_END]; /* at the end: one call each, at most */
-        check_sequence(&locks, "acquisition", 0);
-        check_sequence(&signals, "signal", n_running);
-        check_sequence(&posts, "post", n_running);
-        check_sequence(&writers, "acquisition for writing", 0);
-        check_sequence(&spins, "acquisition", 0);
+    if (info->whole) {
+        n_missing = info->n_lost;
+        check_sequence(&locks, "acquisition");
+        check_sequence(&writers, "acquisition for writing");
+        check_sequence(&spins, "acquisition");
+        check_turns(&locks, "acquisition");
+        check_turns(&writers, "acquisition for writing");
+        check_turns(&spins, "acquisition");
+        n_missing += info->n_threads - n_ops[SBT_TRACE_THREAD_END]; /* running at the end: a call each, at most */
+        check_sequence(&signals, "signal");
+        check_sequence(&posts, "post");
         check_consumed(&signals, &waits, SBT_TRACE_COND_BROADCAST, "signal");
         check_consumed(&posts, &consumed, SBT_TRACE_N_OPS, "post");
         check_barriers(&meetings, size);
+        n_missing += n_owners_dead;
+        check_released(&locks, &released);
     }
     check_ops(argc, argv);
     printf("%s: %s, %llu events, %d faults\n", argv[1], info->whole ? "whole" : "not whole",
