@@ -2,7 +2,7 @@
 /*
  * Is what a trace says possible? For whole traces of processes that nobody else shares objects with: each mutex's
  * acquisitions have the numbers from 1 without a gap, and each ended after the one before was given back, or after the
- * one before at least, for locks of other kinds; each signal ends one wait at most and was given before that ended; a
+ * one before at least, for locks of other kinds; each signal ends one wait at most and was given during it; a
  * barrier's generations have as many members as it was made for, all of whom were there at some moment; each post is
  * consumed once; threads are created once before they are joined; no thread works longer than the clock on the wall
  * says. What may be missing is what the trace counts as lost, and a call of each thread that had not ended.
@@ -104,7 +104,9 @@ static void check_released(const struct list *locks, struct list *released) {
     }
 }
 
-/* What was consumed was there before, and once if it is no broadcast. */
+enum { NO_BROADCAST = SBT_TRACE_N_OPS };
+
+/* What was consumed was there before, posts long before perhaps, and once if it is no broadcast. */
 static void check_consumed(const struct list *given, struct list *taken, uint32_t broadcast, const char *what) {
     uint64_t missing = n_missing;
     sort(taken);
@@ -116,6 +118,9 @@ static void check_consumed(const struct list *given, struct list *taken, uint32_
             WRONG("object %u: %s %llu ended a wait and was never given", t->object, what, (unsigned long long)t->order);
         else if (g->begin_ns > t->end_ns + EXACT_NS)
             WRONG("object %u: %s %llu was given after the wait that it ended", t->object, what,
+                  (unsigned long long)t->order);
+        else if (broadcast != NO_BROADCAST && g->end_ns + EXACT_NS < t->begin_ns)
+            WRONG("object %u: %s %llu was over before the wait that it ended", t->object, what,
                   (unsigned long long)t->order);
         else if (g->op != broadcast && i > 0 && by_number(&taken->at[i - 1], t) == 0)
             WRONG("object %u: %s %llu ended two waits", t->object, what, (unsigned long long)t->order);
@@ -321,7 +326,7 @@ int main(int argc, char **argv) {
         check_sequence(&signals, "signal");
         check_sequence(&posts, "post");
         check_consumed(&signals, &waits, SBT_TRACE_COND_BROADCAST, "signal");
-        check_consumed(&posts, &consumed, SBT_TRACE_N_OPS, "post");
+        check_consumed(&posts, &consumed, NO_BROADCAST, "post");
         check_barriers(&meetings, size);
         n_missing += n_owners_dead;
         check_released(&locks, &released);
