@@ -87,7 +87,9 @@ static struct trace_names *names_of(const struct sbt_trace *const_trace) {
     names->loaded = true;
     names->objects = calloc((size_t)trace->info.n_objects + 1, sizeof *names->objects);
     names->sites = calloc((size_t)trace->info.n_sites + 1, sizeof *names->sites);
-    names->site_names = calloc((size_t)trace->info.n_sites + 1, sizeof *names->site_names);
+    names->site_modules = malloc(((size_t)trace->info.n_sites + 1) * sizeof *names->site_modules);
+    for (uint32_t i = 0; names->site_modules != NULL && i < trace->info.n_sites; i++)
+        names->site_modules[i] = TRACE_NOT_LOOKED_FOR;
     for (size_t i = 0; i < trace->n_others; i++)
         load_block(trace, trace->others[i]);
     for (size_t i = 0; i < trace->n_blocks; i++)
@@ -100,37 +102,40 @@ uint64_t sbt_trace_object_address(const struct sbt_trace *trace, uint32_t object
     return object < trace->info.n_objects && names->objects != NULL ? names->objects[object] : 0;
 }
 
-/* A return address is behind the call, perhaps behind the function: what is named is the call's last byte. */
-static char *make_name(const struct trace_names *names, uint64_t address) {
-    char *name = NULL;
-    for (size_t i = names->n_modules; i-- > 0;) { /* the latest: a module may have taken the place of another */
-        const struct trace_module *m = &names->modules[i];
-        if (address - 1 - m->start < m->length) {
-            if (asprintf(&name, "%s+0x%llx", m->path, (unsigned long long)(address - 1 - m->start + m->offset)) < 0)
-                name = NULL;
-            break;
-        }
-    }
-    return name;
+/* The module that the address is in, counted from 1; 0: none. The latest: one may have taken the place of another. */
+static uint32_t module_of(const struct trace_names *names, uint64_t address) {
+    uint32_t i = names->n_modules < UINT32_MAX ? (uint32_t)names->n_modules : 0;
+    while (i > 0 && address - names->modules[i - 1].start >= names->modules[i - 1].length)
+        i--;
+    return i;
 }
 
+/*
+ * A return address is behind the call, perhaps behind the function: what is named is the call's last byte. Names are
+ * not kept: a stranger's trace can have very many sites in a module with a very long path.
+ */
 const char *sbt_trace_site_name(const struct sbt_trace *trace, uint32_t site) {
     struct trace_names *names = names_of(trace);
-    if (site >= trace->info.n_sites || names->sites == NULL || names->site_names == NULL || names->sites[site] == 0)
+    if (site >= trace->info.n_sites || names->sites == NULL || names->site_modules == NULL || names->sites[site] == 0)
         return "";
-    if (names->site_names[site] == NULL)
-        names->site_names[site] = make_name(names, names->sites[site]);
-    return names->site_names[site] != NULL ? names->site_names[site] : "";
+    uint64_t address = names->sites[site] - 1;
+    uint32_t *module = &names->site_modules[site];
+    if (*module == TRACE_NOT_LOOKED_FOR)
+        *module = module_of(names, address);
+    if (*module == 0)
+        return "";
+    const struct trace_module *m = &names->modules[*module - 1];
+    snprintf(names->site_name, sizeof names->site_name, "%s+0x%llx", m->path,
+             (unsigned long long)(address - m->start + m->offset));
+    return names->site_name;
 }
 
 void trace_names_free(struct sbt_trace *trace) {
     struct trace_names *names = &trace->names;
-    for (uint32_t i = 0; names->site_names != NULL && i < trace->info.n_sites; i++)
-        free(names->site_names[i]);
     for (size_t i = 0; i < names->n_modules; i++)
         free(names->modules[i].path);
     free(names->modules);
-    free(names->site_names);
+    free(names->site_modules);
     free(names->sites);
     free(names->objects);
 }

@@ -11,13 +11,16 @@ struct trace_module {
     char *path;
 };
 
+#define TRACE_NOT_LOOKED_FOR UINT32_MAX /* of a site's module */
+
 /* What definitions say; filled at first use, by names.c. */
 struct trace_names {
     bool loaded;
     uint64_t *objects, *sites; /* addresses by number, 0 unknown */
     struct trace_module *modules;
     size_t n_modules;
-    char **site_names; /* by number, made when asked for */
+    uint32_t *site_modules;              /* by site: the one it is in, from 1; 0: none */
+    char site_name[TRACE_MAX_TEXT + 32]; /* the one asked for last */
 };
 
 struct sbt_trace {

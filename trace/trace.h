@@ -123,8 +123,8 @@ int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *even
 
 /*
  * What an object is called in reports: its address at the time, 0 if not known, and a call site's "module+0xoffset",
- * offset in the file of that path; "" if not known. Both read all definitions at their first call, so for one thread of
- * the caller's at a time.
+ * offset in the file of that path, valid until the next one is asked for; "" if not known. Both read all definitions at
+ * their first call, so for one thread of the caller's at a time.
  */
 uint64_t sbt_trace_object_address(const struct sbt_trace *trace, uint32_t object);
 const char *sbt_trace_site_name(const struct sbt_trace *trace, uint32_t site);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -276,6 +277,42 @@ START_TEST(recorded) {
 }
 END_TEST
 
+/* Some bytes of a stranger's for each site, all in a module with the longest of paths: no kilobytes of memory. */
+START_TEST(long_names) {
+    enum { N_SITES = 20000, START = 0x10000 };
+    static uint8_t definitions[TRACE_MAX_TEXT + 64];
+    static struct trace_encoder encoder;
+    struct trace_preamble preamble = TRACE_PREAMBLE(0);
+    struct image image = {0};
+    uint8_t *at = definitions;
+    add(&image, &preamble, sizeof preamble);
+    add_definitions(&image, TRACE_BLOCK_BEGIN, definitions, put_text(definitions, TRACE_DEFINE_COMMAND, "x"));
+    *at++ = TRACE_DEFINE_MODULE;
+    at = trace_put(trace_put(trace_put(trace_put(at, START), 2 * N_SITES), 0), TRACE_MAX_TEXT);
+    memset(at, '/', TRACE_MAX_TEXT);
+    add_definitions(&image, TRACE_BLOCK_MODULES, definitions, at + TRACE_MAX_TEXT);
+    for (uint32_t i = 0; i < N_SITES; i++) {
+        trace_define(&encoder, TRACE_DEFINE_SITE, i, START + i + 1);
+        if (!trace_encoder_has_room(&encoder) || i == N_SITES - 1)
+            add_block(&image, &encoder);
+    }
+    write_image(image.bytes, image.n);
+    struct sbt_trace *trace = opened();
+    const char *name = sbt_trace_site_name(trace, 0);
+    ck_assert_uint_eq(strlen(name), TRACE_MAX_TEXT + strlen("+0x0"));
+    size_t before = mallinfo2().uordblks;
+    for (uint32_t i = 0; i < N_SITES; i++) {
+        char wanted[16];
+        snprintf(wanted, sizeof wanted, "+0x%x", i);
+        ck_assert_str_eq(sbt_trace_site_name(trace, i) + TRACE_MAX_TEXT, wanted);
+    }
+    ck_assert_uint_lt(mallinfo2().uordblks, before + image.n);
+    sbt_trace_close(trace);
+    free(image.bytes);
+    remove_file();
+}
+END_TEST
+
 /* Everything that can be read of what is in the file: the number of events, -1 if it is refused. */
 static int64_t read_all(uint64_t size, bool *whole) {
     struct sbt_trace_event e;
@@ -440,6 +477,7 @@ static void tests(Suite *suite) {
     ADD_TEST(suite, numbers);
     ADD_TEST(suite, generated);
     ADD_TEST(suite, recorded);
+    ADD_TEST(suite, long_names);
     ADD_TEST(suite, truncations);
     ADD_TEST(suite, bit_flips);
     ADD_TEST(suite, wrong_blocks);
