@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/init.h"
 #include "core/log.h"
 #include "core/real.h"
 #include "core/thread.h"
@@ -170,6 +171,10 @@ static const char *not_here(bool *main_stays) {
         return why;
     if (!sbt_thread_wipes_on_fork() && !insisted)
         return "the kernel does not clear memory in forked children";
+#ifdef SBT_OBSERVED
+    if (!insisted && sbt_options.value[SBT_OPT_RECORD].s != NULL)
+        return "a thread that is recorded stays on a kernel thread, whose CPU time is its work";
+#endif
     sbt_switch_judge(&e);
     *main_stays = e.main_stays;
     sbt_switch_interrupts = e.interrupts;

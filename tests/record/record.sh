@@ -35,6 +35,15 @@ for engine in glibc direct ni; do
     check "$engine: whole, nothing lost, at most 8 bytes an event" info t.sbt \
         ".whole and .lost == 0 and .engine == \"$engine\" and .bytes <= 8 * .events and .threads == 5"
 done
+for wait in switch switch!; do
+    options=(--engine direct --wait "$wait")
+    record work
+    check "--wait $wait: exit 0" is "$status $out" "0 done"
+    [[ $wait == switch ]] || continue
+    check "one line: no switching while work is to be known" matches "$err" \
+        "^subutai: waiting adaptively, not by switching: a thread that is recorded [^"$'\n'"]*$"
+    check "and work is right" info t.sbt '.work_ns > 380e6 and .work_ns < 480e6'
+done
 options=()
 
 # As the kernel tells of preemption, and as it is without its telling.
