@@ -96,7 +96,7 @@ struct rec_thread {
     struct trace_encoder encoder;
 } __attribute__((aligned(64)));
 
-_Static_assert(offsetof(struct rec_thread, next) <= 72, "a cache line");
+_Static_assert(offsetof(struct rec_thread, next) == 64, "a cache line");
 _Static_assert(sizeof(struct rec_thread) <= 65536, "what a thread may cost");
 
 /* A call that is being observed: on its own frame. */
