@@ -217,12 +217,19 @@ static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
     return true;
 }
 
+/* A call that as a rule sleeps is taken for one that did. */
+static inline bool sleeps(unsigned op) {
+    return op == SBT_TRACE_COND_WAIT || op == SBT_TRACE_BARRIER_WAIT || op == SBT_TRACE_THREAD_JOIN;
+}
+
 static inline void entered(struct rec_call *c) {
     if (SBT_UNLIKELY(c->nested)) {
         c->begin_ns = rec_now_ns();
         return;
     }
     begin(c);
+    if (sleeps(c->event.op))
+        rec_stay_disarm(c->thread->stay);
     __builtin_prefetch(&c->thread->batch[c->thread->n_batch], 1);
     busy_end(c->thread);
 }
@@ -234,7 +241,8 @@ bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *objec
         c->event.object = object_number(c, &c->node, (uint8_t)type, object);
     else
         c->node = NULL;
-    c->event.site = site_number(c, site);
+    if (site != NULL)
+        c->event.site = site_number(c, site);
     entered(c);
     return true;
 }
@@ -286,10 +294,10 @@ void rec_put(struct rec_thread *t, const struct sbt_trace_event *event) {
 }
 
 /* The thread has slept in the call, or been preempted. When is the call's end, now that this has been accounted for? */
-static SBT_NOINLINE uint64_t end_of_blocked(struct rec_thread *t) {
+static SBT_NOINLINE uint64_t end_of_blocked(struct rec_thread *t, uint64_t took_ns) {
     if ((t->long_after >> t->last_site & 1) != 0 || t->n_reckoned == MAX_RECKONED)
         return read_cpu(t);
-    t->cpu_ns += BLOCKED_CPU_NS;
+    t->cpu_ns += took_ns < BLOCKED_CPU_NS ? took_ns : BLOCKED_CPU_NS;
     t->n_reckoned++;
     rec_stay_arm(t->stay);
     return rec_now_ns();
@@ -313,11 +321,11 @@ void rec_leave(struct rec_call *c, int result) {
     c->event.took_ns = took;
     put(t, &c->event);
     t->last_site = c->event.site % 64;
-    /* A handler may have set the mark anew: not all calls that end with one have stayed. */
-    if (SBT_LIKELY(took <= SHORT_NS && stayed(t, took)))
+    /* An event in between, a handler's, has set the mark anew. */
+    if (SBT_LIKELY(t->end_ns == c->begin_ns && stayed(t, took)))
         t->cpu_ns += took;
     else
-        now = end_of_blocked(t);
+        now = end_of_blocked(t, took);
     t->end_ns = now;
     if (SBT_UNLIKELY(t->n_batch == REC_N_BATCH)) {
         rec_encode(t);

@@ -99,7 +99,7 @@ struct rec_thread {
 
 #define REC_UNKNOWN(number) ((uint64_t)(number) << 2)
 
-_Static_assert(offsetof(struct rec_thread, next) <= 72, "a cache line");
+_Static_assert(offsetof(struct rec_thread, next) == 64, "a cache line");
 _Static_assert(sizeof(struct rec_thread) <= 65536, "what a thread may cost");
 
 /* A call that is being observed: on its own frame. */
