@@ -332,12 +332,28 @@ static bool is_quiet(const struct rec_thread *t, uint64_t until_ns) {
     }
 }
 
+/* The kernel knows the first thread until the process ends. Has it called pthread_exit? */
+static bool is_dead_leader(const struct rec_thread *t) {
+    char stat[128] = "", *end;
+    if (t->tid != rec.process_id)
+        return false;
+    long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/stat", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return false;
+    sbt_syscall3(SYS_read, fd, stat, sizeof stat - 1);
+    sbt_syscall3(SYS_close, fd, 0, 0);
+    end = strrchr(stat, ')'); /* of its name */
+    return end != NULL && end[1] == ' ' && end[2] == 'Z';
+}
+
 static void finish_threads(void) {
     uint64_t until_ns = rec_now_ns() + PATIENCE_NS;
     for (struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next) {
         uint32_t ended = REC_ENDED;
         if (!is_quiet(t, until_ns))
             continue;
+        if (t->state == REC_LIVE && t->attached && t != rec_self && (rec_thread_is_gone(t) || is_dead_leader(t)))
+            ended = REC_LIVE;
         if (__atomic_compare_exchange_n(&t->state, &ended, REC_CLOSING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             rec_thread_close(t);
         else if (t->state == REC_LIVE && t->busy == 0)

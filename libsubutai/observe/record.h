@@ -79,6 +79,7 @@ struct rec_thread {
         thrd_start_t c11;
     } routine;
     void *argument;
+    bool attached;  /* at a call of its own: nothing says when it ends */
     uint64_t known; /* atomic: REC_UNKNOWN of its number, and how far process.c is with that */
     struct {
         uintptr_t address;

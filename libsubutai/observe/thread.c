@@ -3,7 +3,7 @@
  * Records of threads. One is a thread's from its creation until it is gone, which is later than its root function's
  * end: destructors of its thread-specific data may still lock. So an ended thread's record is closed by whoever joins
  * it, or by whoever needs a record and finds that the kernel does not know the thread any more, or at the end of the
- * trace.
+ * trace. That is the only end of threads that nobody was seen to create.
  */
 #include <errno.h>
 #include <string.h>
@@ -63,20 +63,25 @@ void rec_thread_close(struct rec_thread *t) {
         rec_flush_interrupted(t);
     }
     __atomic_fetch_add(&rec.n_lost, rec_thread_lost(t), __ATOMIC_RELAXED);
+    t->attached = false; /* before it is another one's */
     __atomic_store_n(&t->state, REC_FREE, __ATOMIC_RELEASE);
 }
 
 /*
- * Of a thread that is gone, unless somebody else does it. Whoever ends the trace sets `closing`, has the kernel order
- * everybody, and waits for what it finds REC_CLOSING; who has come later leaves the record to that.
+ * Of a thread that is gone, as seen at `state`; what was seen may be out of date. Whoever ends the trace sets
+ * `closing`, has the kernel order everybody, and waits for what it finds REC_CLOSING; who has come later leaves the
+ * record to that. `number`: of a thread that was joined, and that the kernel may know for a moment more.
  */
-static void close_ended(struct rec_thread *t) {
+static void close_gone(struct rec_thread *t, uint32_t state, uint32_t number) {
+    uint32_t closing = REC_CLOSING;
     uint64_t signals = rec_block_signals();
-    if (leave_state(t, REC_ENDED, REC_CLOSING)) {
-        if (__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0)
+    if (leave_state(t, state, REC_CLOSING)) {
+        bool gone = number != SBT_TRACE_NONE ? t->number == number
+                                             : (state == REC_ENDED || t->attached) && rec_thread_is_gone(t);
+        if (gone && __atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0)
             rec_thread_close(t);
-        else
-            __atomic_store_n(&t->state, REC_ENDED, __ATOMIC_RELEASE);
+        else /* unless it has ended meanwhile */
+            __atomic_compare_exchange_n(&t->state, &closing, state, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     }
     rec_unblock_signals(signals);
 }
@@ -87,8 +92,8 @@ struct rec_thread *rec_thread_new(void) {
         uint32_t state = __atomic_load_n(&t->state, __ATOMIC_RELAXED);
         if (state == REC_FREE && leave_state(t, REC_FREE, REC_LIVE))
             break;
-        if (state == REC_ENDED && rec_thread_is_gone(t)) {
-            close_ended(t);
+        if ((state == REC_ENDED || (state == REC_LIVE && t->attached)) && rec_thread_is_gone(t)) {
+            close_gone(t, state, SBT_TRACE_NONE);
             if (leave_state(t, REC_FREE, REC_LIVE))
                 break;
         }
@@ -131,8 +136,10 @@ SBT_NOINLINE struct rec_thread *rec_thread_attach(void) {
     } else {
         t = rec_thread_new();
     }
-    if (t != NULL)
+    if (t != NULL) {
         rec_thread_run(t);
+        t->attached = true;
+    }
     return t;
 }
 
@@ -151,7 +158,7 @@ void rec_thread_joined(uint32_t number) {
     while (t != NULL && t->number != number)
         t = t->next;
     if (t != NULL)
-        close_ended(t);
+        close_gone(t, REC_ENDED, number);
 }
 
 void rec_threads_forget(void) {

@@ -76,6 +76,13 @@ record jobs
 check "jobs that free their pthread_t: exit 0" is "$status $out" "0 done"
 check "each of them once" possible t.sbt thread_create=200 sem_post=200 sem_wait=202
 
+record timers
+check "threads of the C library: exit 0" is "$status $out" "0 done"
+check "end, all but those that run at the end" info t.sbt ".threads > 90 and .operations.thread_end.count >= .threads - 2"
+record main-ends
+check "a process that its first thread leaves: exit 0" is "$status $out" "0 done"
+check "whose end is there too" possible t.sbt thread_end=2
+
 record exit
 check "exit while threads run: its status" is "$status" 7
 check "and a whole trace" possible t.sbt && info t.sbt .whole

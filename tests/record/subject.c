@@ -278,6 +278,33 @@ static void start_jobs(void) {
         sem_wait(&sem);
 }
 
+static void expired(union sigval unused) {
+    (void)unused;
+    sem_post(&sem);
+}
+
+/* Threads of the C library's own, which nobody is seen to create. */
+static void timers(void) {
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = expired};
+    struct itimerspec once = {.it_value = {0, 1}};
+    timer_t timer;
+    must(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 ? 0 : errno, "timer");
+    for (int i = 0; i < 102; i++) { /* 2 are there from the beginning */
+        if (i < 100)
+            timer_settime(timer, 0, &once, NULL);
+        sem_wait(&sem);
+        usleep(1000);
+    }
+}
+
+static void *outlive(void *unused) {
+    (void)unused;
+    usleep(20000);
+    some_locks(1);
+    printf("done\n");
+    exit(0);
+}
+
 static void *post_for_ever(void *unused) {
     (void)unused;
     for (;;)
@@ -347,6 +374,11 @@ int main(int argc, char **argv) {
         inherit();
     } else if (strcmp(how, "jobs") == 0) {
         start_jobs();
+    } else if (strcmp(how, "timers") == 0) {
+        timers();
+    } else if (strcmp(how, "main-ends") == 0) {
+        must(pthread_create(&thread, NULL, outlive, NULL), "create");
+        pthread_exit(NULL);
     } else if (strcmp(how, "held") == 0) {
         held();
     } else if (strcmp(how, "joins") == 0) { /* ends while records are closed */
