@@ -12,6 +12,8 @@
 
 #include "observe/observe.h"
 
+enum { N_FLYING = 32 };
+
 static void count_signal(struct rec_call *c, bool broadcast) {
     struct rec_node *node = c->node;
     if (node == NULL)
@@ -20,7 +22,7 @@ static void count_signal(struct rec_call *c, bool broadcast) {
     c->event.order = ++node->signals;
     node->open = node->open << 1 | 1;
     node->broadcasts = node->broadcasts << 1 | broadcast;
-    node->in_flight++;
+    node->flying = node->flying << 1 | 1;
     rec_unguard(node);
 }
 
@@ -29,7 +31,8 @@ static void given(struct rec_call *c, int r) {
     struct rec_node *node = c->node;
     if (node != NULL) {
         rec_guard(node);
-        node->in_flight -= node->number == c->event.object;
+        if (node->number == c->event.object && node->signals - c->event.order < N_FLYING)
+            node->flying &= ~(UINT32_C(1) << (node->signals - c->event.order));
         rec_unguard(node);
     }
     rec_leave(c, r);
@@ -40,19 +43,26 @@ static void begin_wait(struct rec_call *c) {
     if (node == NULL)
         return;
     rec_guard(node);
-    c->first_order = node->signals > node->in_flight ? node->signals - node->in_flight : 0;
+    c->first_order = node->signals;
+    c->flying = node->flying;
     rec_unguard(node);
 }
 
-/* The oldest signal since the wait began that is left; bits as in the node. */
+/* The oldest signal that is left of those since the wait began and those that were on their way then. */
 static uint64_t oldest_left(struct rec_call *c, struct rec_node *node) {
     uint64_t n = node->signals - c->first_order, since = n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1;
+    since |= n >= 64 ? 0 : (uint64_t)c->flying << n;
     uint64_t left = (node->open | node->broadcasts) & since;
     if (left == 0)
         return 0;
     unsigned oldest = 63 - (unsigned)__builtin_clzll(left);
     node->open &= ~(UINT64_C(1) << oldest);
     return node->signals - oldest;
+}
+
+static bool was_flying(const struct rec_call *c, uint64_t order) {
+    uint64_t before = c->first_order - order;
+    return order != 0 && before < N_FLYING && (c->flying >> before & 1) != 0;
 }
 
 /*
@@ -67,7 +77,8 @@ static uint64_t assign(struct rec_call *c) {
     rec_guard(node);
     if (node->number == c->event.object)
         order = oldest_left(c, node);
-    else if (node->before == c->event.object && node->before_signals > c->first_order)
+    else if (node->before == c->event.object &&
+             (node->before_signals > c->first_order || was_flying(c, node->before_signals)))
         order = node->before_signals;
     rec_unguard(node);
     return order;

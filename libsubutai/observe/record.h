@@ -34,11 +34,13 @@ enum { REC_SITE = SBT_TRACE_N_TYPES, REC_PTHREAD };
 struct rec_node {
     struct rec_node *next; /* in its bucket; set before it is published */
     uintptr_t address;
-    uint8_t type;       /* enum sbt_trace_type, or one of the above; atomic */
-    uint8_t guard;      /* of the fields of conditions */
-    uint16_t in_flight; /* conditions: signals that are counted, but may not have happened yet */
-    uint32_t number;    /* of the life at that address, or of the site or thread */
-    uint32_t initial;   /* semaphores: the value; barriers: the count */
+    uint8_t type;    /* enum sbt_trace_type, or one of the above; atomic */
+    uint8_t guard;   /* of the fields of conditions */
+    uint32_t number; /* of the life at that address, or of the site or thread */
+    union {
+        uint32_t initial; /* semaphores: the value; barriers: the count */
+        uint32_t flying;  /* conditions: of the last 32 signals, bit 0 the last: counted, and perhaps not given yet */
+    };
     /* The life before, whose waits may still be on their way out: its number, its last signal if that was a broadcast.
      */
     uint32_t before;
@@ -109,6 +111,7 @@ struct rec_call {
     struct rec_node *node, *mutex;  /* NULL: no memory. mutex: of a condition wait */
     bool nested;                    /* interrupted the recorder */
     uint64_t begin_ns, first_order; /* first_order: of a condition wait, signals before it */
+    uint32_t flying;                /* of a condition wait: as in its node when it began */
     struct sbt_trace_event event;
 };
 

@@ -111,7 +111,7 @@ static uint32_t begin_life(struct rec_node *node, uint32_t *numbers) {
     node->before = node->number;
     node->before_signals = (node->broadcasts & 1) != 0 ? node->signals : 0;
     node->acquired = node->signals = node->open = node->broadcasts = 0;
-    node->initial = node->in_flight = 0;
+    node->initial = 0; /* and flying */
     node->number = number;
     rec_unguard(node);
     return number;
