@@ -23,6 +23,7 @@
 #include "wait/futex.h"
 
 enum { HIGH_FD = 500, MAX_PATH = 4096, NO_FD = -1, OPENING = -2 };
+#define FINISH_NS UINT64_C(5000000000) /* longest wait at the program's end for events that are under way */
 
 struct rec rec;
 
@@ -288,11 +289,11 @@ bool rec_start(void) {
 }
 
 /*
- * Is no event of the thread's under way? A thread that is off its core in the middle of one is waited for a while. The
- * caller's own, if it is in a handler, stands still, and what is in its block is whole.
+ * Is no event of the thread's under way? A thread that is off its core in the middle of one is waited for, which on a
+ * crowded machine takes time. The caller's own, if it is in a handler, stands still, and what is in its block is whole.
  */
-static bool is_quiet(const struct rec_thread *t) {
-    for (int i = 0; i < 1000 && t != rec_self && __atomic_load_n(&t->busy, __ATOMIC_ACQUIRE) != 0; i++) {
+static bool is_quiet(const struct rec_thread *t, uint64_t deadline_ns) {
+    while (t != rec_self && __atomic_load_n(&t->busy, __ATOMIC_ACQUIRE) != 0 && sbt_now_ns() < deadline_ns) {
         if (t->state == REC_ENDED && rec_thread_is_gone(t))
             return true;
         sbt_pause_ns(100000);
@@ -300,11 +301,16 @@ static bool is_quiet(const struct rec_thread *t) {
     return t == rec_self || t->busy == 0;
 }
 
-static void finish_threads(void) {
+/* False: not all that happened is in the file. */
+static bool finish_threads(void) {
+    uint64_t deadline_ns = sbt_now_ns() + FINISH_NS;
+    bool all = true;
     for (struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next) {
         uint32_t ended = REC_ENDED;
-        if (!is_quiet(t))
+        if (!is_quiet(t, deadline_ns)) {
+            all = false;
             continue;
+        }
         if (__atomic_compare_exchange_n(&t->state, &ended, REC_CLOSING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             rec_thread_close(t);
         else if (t->state == REC_LIVE && t->busy == 0)
@@ -312,6 +318,7 @@ static void finish_threads(void) {
         else if (t->state == REC_LIVE)
             rec_flush_interrupted(t);
     }
+    return all;
 }
 
 static void write_end(void) {
@@ -353,9 +360,10 @@ void rec_finish(void) {
     if (__atomic_exchange_n(&rec.closing, 1, __ATOMIC_SEQ_CST) != 0)
         return;
     sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); /* pairs with busy_begin */
-    finish_threads();
+    bool whole = finish_threads();
     uint64_t signals = rec_block_signals();
-    write_end();
+    if (whole)
+        write_end();
     rec_unblock_signals(signals);
 }
 
