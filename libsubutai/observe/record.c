@@ -307,7 +307,9 @@ static bool finish_threads(void) {
     bool all = true;
     for (struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next) {
         uint32_t ended = REC_ENDED;
-        if (!is_quiet(t, deadline_ns)) {
+        while (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == REC_CLOSING && sbt_now_ns() < deadline_ns)
+            sbt_pause_ns(100000); /* being written by who joined it: before the last block */
+        if (t->state == REC_CLOSING || !is_quiet(t, deadline_ns)) {
             all = false;
             continue;
         }

@@ -126,8 +126,10 @@ void rec_thread_joined(uint32_t number) {
     struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE);
     for (; t != NULL; t = t->next)
         if (t->number == number && leave_state(t, REC_ENDED, REC_CLOSING)) {
-            if (__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0)
+            if (__atomic_load_n(&rec.closing, __ATOMIC_SEQ_CST) == 0)
                 rec_thread_close(t);
+            else /* whoever ends the trace waits for it */
+                __atomic_store_n(&t->state, REC_ENDED, __ATOMIC_RELEASE);
             return;
         }
 }
