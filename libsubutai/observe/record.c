@@ -312,7 +312,7 @@ bool rec_start(void) {
     return rec.closing == 0;
 }
 
-enum { PATIENCE_NS = 100000000 };
+enum { PATIENCE_NS = 1000000000 }; /* on a crowded machine it takes time; a thread held in a handler never comes */
 
 /*
  * Is no event of the thread's under way, and nobody closing its record? Whoever is off its core in the middle of that
