@@ -36,7 +36,9 @@ struct sim_summary sim_summary(const struct sim *sim) {
         s.sched.n_outside += core->n_outside;
         s.sched.n_priority += core->n_priority;
         s.sched.n_rr += core->n_rr;
+        s.sched.n_rr_capped += core->n_rr_capped;
         s.sched.n_limited += core->n_limited;
+        s.sched.n_alone += core->n_alone;
         s.sched.n_capped += core->n_capped;
     }
     if (sim->tiles != NULL)
