@@ -25,44 +25,43 @@ static bool is_capped(const struct csa_sched *s) {
     return s->config.frame_ns != 0 && s->frame_used_ns >= s->config.cap_ns;
 }
 
-static void use_up(struct csa_sched *s, struct csa_thread *t) {
-    t->limited = true;
-    s->stats.n_limited++;
-}
-
 /* The thread is inside a section and one of these, ready or running: by now it has gained the priority. */
 static void gain(struct csa_sched *s, struct csa_thread *t, uint64_t n_ready, uint64_t n_running) {
     if (t->gained || !has_priority(s, t))
         return;
     t->gained = true;
     t->limit_ns = csa_limit_ns(n_ready, n_running, s->config.slot_ns);
-    if (t->limit_ns == 0 && !s->config.limit_varies) {
-        s->stats.n_alone++;
-        use_up(s, t);
-    }
 }
 
 static uint64_t limit_ns(const struct csa_sched *s, const struct csa_thread *t) {
     return s->config.limit_varies ? csa_limit_ns(s->n_ready, s->running != NULL, s->config.slot_ns) : t->limit_ns;
 }
 
-/* The running thread has run for so long, within one frame. Alone it is not in the way of anybody: the cap is a share
- * of what others wait for, and a limit that varies would be 0. */
+/* Others are there: has it used up its limit? */
+static void look(struct csa_sched *s, struct csa_thread *t) {
+    if (!has_priority(s, t) || t->used_ns < limit_ns(s, t))
+        return;
+    t->limited = true;
+    s->stats.n_limited++;
+    if (t->limit_ns == 0)
+        s->stats.n_alone++;
+}
+
+/* The running thread has run for so long, within one frame. Alone it is not in the way of anybody, so it is not looked
+ * at; the cap is a share of what others wait for. */
 static void use(struct csa_sched *s, uint64_t ns) {
     struct csa_thread *t = s->running;
     bool alone = s->n_ready == 0;
     if (is_capped(s) || !has_priority(s, t))
         return;
-    if (!alone) {
-        s->frame_used_ns += ns;
-        if (is_capped(s))
-            s->stats.n_capped++;
-    }
-    if (alone && s->config.limit_varies)
+    if (!alone || !s->config.limit_varies)
+        t->used_ns += ns;
+    if (alone)
         return;
-    t->used_ns += ns;
-    if (t->used_ns >= limit_ns(s, t))
-        use_up(s, t);
+    s->frame_used_ns += ns;
+    if (is_capped(s))
+        s->stats.n_capped++;
+    look(s, t);
 }
 
 /* Bring the accounts up to date: called first by everything that is told the time. */
@@ -111,6 +110,8 @@ void csa_add(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
         s->slot_from_ns = now_ns - (now_ns - s->slot_from_ns) % s->config.slot_ns;
     t->turn = s->n_turns++;
     gain(s, t, s->n_ready + 1, s->running != NULL);
+    if (s->n_ready > 0 || s->running != NULL)
+        look(s, t);
     put(s, t);
 }
 

@@ -10,10 +10,11 @@
  * a new limit each time, all use of the priority on this core is limited to a share of each time frame.
  *
  * Eq. 2 counts the threads that are ready or running when one of them gains the priority, itself included: "when one of
- * these threads gains CSA priority, its time limit is 14ms". From then on the time that it runs counts, whoever waits.
- * So one that gains it alone on its core has a limit of 0 and never goes before anybody. A thread that is given a mutex
- * while it sleeps gains the priority when it becomes ready. With limit_varies the limit is that of the moment at which
- * it is looked at ("currently in the ready and running states"), and time alone does not count.
+ * these threads gains CSA priority, its time limit is 14ms". From then on the time that it runs counts, but it falls
+ * back to RR only when others are there: "if the execution of the critical section reduces the priority of the other
+ * threads". So one that gains it alone on its core has a limit of 0, and goes before nobody who comes later. A thread
+ * that is given a mutex while it sleeps gains the priority when it becomes ready. With limit_varies the limit is that
+ * of the moment at which it is looked at ("currently in the ready and running states"), and time alone does not count.
  *
  * Order of calls: csa_add when a thread is ready; csa_pick when nobody runs; then csa_until says when to ask csa_due,
  * which also has to be asked after every csa_add; if it is, csa_yield and csa_pick. csa_stop when the running thread
@@ -71,7 +72,7 @@ struct csa_stats {
     uint64_t n_rr;        /* holds one, by RR: limit used up, CSA not enabled, or another policy */
     uint64_t n_rr_capped; /* holds one, by RR for no reason but the cap */
     uint64_t n_limited;   /* critical sections that used up their limit */
-    uint64_t n_alone;     /* of those, at once, because it was 0 */
+    uint64_t n_alone;     /* of those, whose limit was 0 */
     uint64_t n_capped;    /* frames whose cap was reached */
 };
 

@@ -96,15 +96,19 @@ START_TEST(the_limit_is_that_of_gaining_the_priority) {
 END_TEST
 
 START_TEST(a_thread_that_gains_it_alone_has_no_time) {
-    /* (0 + 1 - 1) x (2 x TS): "the idle thread is ignored". Whoever comes then has its turn as by RR. */
+    /* (0 + 1 - 1) x (2 x TS): "the idle thread is ignored". Whoever comes then has its turn as by RR; until then "the
+     * execution of the critical section" does not reduce "the priority of the other threads". */
     uint64_t ns[N] = {0};
     open_sched(CSA_CSA, 0, 0, 1);
     csa_pick(&sched, 0);
     ck_assert_uint_eq(sched.stats.n_outside, 1);
     csa_hold(&sched, &thread[0], 0);
+    ck_assert_uint_eq(csa_until(&sched, MS / 2), UINT64_MAX);
+    ck_assert_uint_eq(sched.stats.n_limited, 0);
+    csa_add(&sched, &thread[1], MS / 2);
+    ck_assert_uint_eq(csa_until(&sched, MS / 2), MS);
     ck_assert_uint_eq(sched.stats.n_limited, 1);
     ck_assert_uint_eq(sched.stats.n_alone, 1);
-    csa_add(&sched, &thread[1], MS / 2);
     run(MS / 2, 7 * MS / 2, ns);
     ck_assert_uint_eq(ns[0], 3 * MS / 2);
     ck_assert_uint_eq(sched.stats.n_rr, 1);
@@ -135,6 +139,18 @@ START_TEST(a_sleeper_gains_it_when_it_becomes_ready) {
 }
 END_TEST
 
+START_TEST(who_gained_it_alone_goes_before_nobody_elsewhere_either) {
+    open_sched(CSA_CSA, 0, 0, 0);
+    csa_hold(&sched, &thread[0], 0);
+    csa_add(&sched, &thread[0], 0);
+    csa_remove(&sched, &thread[0], 0); /* to another core, where others are */
+    csa_add(&sched, &thread[1], 0);
+    csa_add(&sched, &thread[0], 0);
+    ck_assert_ptr_eq(csa_pick(&sched, 0), &thread[1]);
+    ck_assert(!csa_due(&sched, MS / 2));
+}
+END_TEST
+
 START_TEST(time_alone_counts) {
     open_sched(CSA_CSA, 0, 0, 2);
     csa_pick(&sched, 0);
@@ -142,8 +158,9 @@ START_TEST(time_alone_counts) {
     csa_remove(&sched, &thread[1], MS);
     ck_assert_uint_eq(csa_until(&sched, MS), UINT64_MAX);
     csa_add(&sched, &thread[1], 3 * MS + MS / 2); /* 2 ms it had */
-    ck_assert_uint_eq(sched.stats.n_limited, 1);
     ck_assert_uint_eq(csa_until(&sched, 3 * MS + MS / 2), 4 * MS);
+    ck_assert_uint_eq(sched.stats.n_limited, 1);
+    ck_assert_uint_eq(sched.stats.n_alone, 0);
 }
 END_TEST
 
@@ -305,6 +322,7 @@ static void tests(Suite *suite) {
     ADD_TEST(suite, the_limit_is_that_of_gaining_the_priority);
     ADD_TEST(suite, a_thread_that_gains_it_alone_has_no_time);
     ADD_TEST(suite, a_sleeper_gains_it_when_it_becomes_ready);
+    ADD_TEST(suite, who_gained_it_alone_goes_before_nobody_elsewhere_either);
     ADD_TEST(suite, time_alone_counts);
     ADD_TEST(suite, a_limit_that_varies_is_that_of_the_moment);
     ADD_TEST(suite, a_high_limit_makes_sections_fast_and_others_slow);
