@@ -82,7 +82,7 @@ static void end(struct sim *sim, struct sim_thread *t) {
     app->joiners[number] = (struct sim_list){0};
     for (struct sim_thread *j; (j = sim_shift(&joiners)) != NULL;)
         sim_wake(sim, j, 0);
-    if (t->sched.n_held > 0) { /* its mutexes still name it */
+    if (t->n_owned > 0) {
         t->next = app->late.first;
         app->late.first = t;
     } else {
