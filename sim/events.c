@@ -132,7 +132,9 @@ static void take_far(struct sim_events *e, struct sim_event *event) {
 /* ---- both ---- */
 
 void sim_events_put(struct sim_events *e, uint64_t at, const struct sim_event *event) {
-    if (at - e->now < SIM_WHEEL)
+    if (at < e->now)
+        e->past = true;
+    else if (at - e->now < SIM_WHEEL)
         put_near(e, at, event);
     else
         put_far(e, at, event);

@@ -44,12 +44,13 @@ struct sim_events {
     struct sim_event *heap;
     uint32_t n_heap, heap_capacity;
     bool no_memory; /* an event was lost for want of memory */
+    bool past;      /* one was to happen before now, and was refused */
 };
 
 bool sim_events_init(struct sim_events *e);
 void sim_events_free(struct sim_events *e);
 
-/* at >= now. Only kind and the union are used of *event. */
+/* at >= now, or it is refused. Only kind and the union are used of *event. */
 void sim_events_put(struct sim_events *e, uint64_t at, const struct sim_event *event);
 
 /* The next event, and now is when it happens. False: there is none. */

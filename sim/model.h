@@ -83,6 +83,7 @@ struct sim_thread {
     uint64_t left;
     uint32_t number, id; /* in its application; on the chip */
     uint32_t generation; /* of its timers */
+    uint32_t n_owned;    /* objects that name it as their owner */
     uint16_t core;
     uint8_t place; /* enum sim_place */
     uint8_t why;
@@ -124,7 +125,7 @@ struct sim_app {
     struct sim_thread_result *results;
     struct sim_list *joiners; /* by the thread they wait for */
     uint8_t *ended;           /* SIM_NOT_BORN, SIM_ON_CORE or SIM_ENDED */
-    struct sim_list late;     /* ended while they held a mutex */
+    struct sim_list late;     /* ended, and objects still name them */
     uint32_t n_threads, n_objects, n_alive, number;
     bool whole;
     struct sim_application result;
@@ -242,6 +243,14 @@ void sim_objects_free(struct sim_app *app);
 /* A signal has happened, and has it? */
 void sim_happened(struct sim *sim, struct sim_object *condition, uint64_t number);
 bool sim_has_happened(const struct sim_object *condition, uint64_t number);
+/* The owner of a mutex, an rwlock for writing, a spin lock; NULL: nobody any more. */
+static inline void sim_own(struct sim_object *o, struct sim_thread *t) {
+    if (o->owner != NULL)
+        o->owner->n_owned--;
+    if (t != NULL)
+        t->n_owned++;
+    o->owner = t;
+}
 /* A mutex begins or ends to be held: critical sections, priority, recorded order. */
 void sim_acquired(struct sim *sim, struct sim_thread *t, struct sim_object *mutex);
 void sim_released(struct sim *sim, struct sim_thread *t, struct sim_object *mutex);

@@ -122,7 +122,7 @@ static uint32_t octave(uint64_t ns) {
 }
 
 void sim_acquired(struct sim *sim, struct sim_thread *t, struct sim_object *m) {
-    m->owner = t;
+    sim_own(m, t);
     m->n_inside = 1;
     m->since = sim_now(sim);
     sim_hold(sim, t);
@@ -147,7 +147,7 @@ void sim_released(struct sim *sim, struct sim_thread *t, struct sim_object *m) {
     struct sim_thread *owner = m->owner; /* usually t; a program may do otherwise */
     uint64_t ns = sim_now(sim) - m->since;
     (void)t;
-    m->owner = NULL;
+    sim_own(m, NULL);
     m->n_inside = 0;
     m->section_ns += ns;
     struct sim_sections *all = &owner->app->result.sections;

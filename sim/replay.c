@@ -14,6 +14,7 @@
 #include "model.h"
 
 enum { PROGRESS_EVENTS = 1 << 16 };
+#define LONGEST (UINT64_MAX / 4) /* ns */
 
 static void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra);
 static void call(struct sim *sim, struct sim_thread *t);
@@ -82,7 +83,7 @@ static void end(struct sim *sim, struct sim_thread *t) {
     app->joiners[number] = (struct sim_list){0};
     for (struct sim_thread *j; (j = sim_shift(&joiners)) != NULL;)
         sim_wake(sim, j, 0);
-    if (t->sched.n_held > 0) { /* its mutexes still name it */
+    if (t->n_owned > 0) {
         t->next = app->late.first;
         app->late.first = t;
     } else {
@@ -105,8 +106,10 @@ static void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra) {
         end(sim, t);
         return;
     }
-    if (t->event.work_ns > UINT64_MAX / 4 || sim_now(sim) > UINT64_MAX / 4) {
-        sim_fail(sim, SIM_DAMAGED, "%s: thread %u works for more than a hundred years", t->app->result.name, t->number);
+    /* Together with now they are far from the end of 64 bits. */
+    if (t->event.work_ns > LONGEST || t->event.took_ns > LONGEST || sim_now(sim) > LONGEST) {
+        sim_fail(sim, SIM_DAMAGED, "%s: thread %u %s for more than a hundred years", t->app->result.name, t->number,
+                 t->event.took_ns > LONGEST ? "waits" : "works");
         return;
     }
     sim_run_for(sim, t, extra + t->event.work_ns, call);
