@@ -31,6 +31,8 @@ static void gain(struct csa_sched *s, struct csa_thread *t, uint64_t n_ready, ui
         return;
     t->gained = true;
     t->limit_ns = csa_limit_ns(n_ready, n_running, s->config.slot_ns);
+    if (t->limit_ns == 0)
+        s->stats.n_alone++;
 }
 
 static uint64_t limit_ns(const struct csa_sched *s, const struct csa_thread *t) {
@@ -43,8 +45,6 @@ static void look(struct csa_sched *s, struct csa_thread *t) {
         return;
     t->limited = true;
     s->stats.n_limited++;
-    if (t->limit_ns == 0)
-        s->stats.n_alone++;
 }
 
 /* The running thread has run for so long, within one frame. Alone it is not in the way of anybody, so it is not looked

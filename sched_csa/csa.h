@@ -71,8 +71,8 @@ struct csa_stats {
     uint64_t n_priority;  /* holds one, by CSA */
     uint64_t n_rr;        /* holds one, by RR: limit used up, CSA not enabled, or another policy */
     uint64_t n_rr_capped; /* holds one, by RR for no reason but the cap */
-    uint64_t n_limited;   /* critical sections that used up their limit */
-    uint64_t n_alone;     /* of those, whose limit was 0 */
+    uint64_t n_alone;     /* critical sections that gained the priority alone on the core: a limit of 0 */
+    uint64_t n_limited;   /* those that used up their limit, and somebody was in the way */
     uint64_t n_capped;    /* frames whose cap was reached */
 };
 

@@ -105,10 +105,10 @@ START_TEST(a_thread_that_gains_it_alone_has_no_time) {
     csa_hold(&sched, &thread[0], 0);
     ck_assert_uint_eq(csa_until(&sched, MS / 2), UINT64_MAX);
     ck_assert_uint_eq(sched.stats.n_limited, 0);
+    ck_assert_uint_eq(sched.stats.n_alone, 1);
     csa_add(&sched, &thread[1], MS / 2);
     ck_assert_uint_eq(csa_until(&sched, MS / 2), MS);
     ck_assert_uint_eq(sched.stats.n_limited, 1);
-    ck_assert_uint_eq(sched.stats.n_alone, 1);
     run(MS / 2, 7 * MS / 2, ns);
     ck_assert_uint_eq(ns[0], 3 * MS / 2);
     ck_assert_uint_eq(sched.stats.n_rr, 1);

@@ -210,7 +210,7 @@ static void put_summary(struct json *j, const struct sim_summary *s, enum sim_sy
     put_uint(j, "rr", s->sched.n_rr);
     put_uint(j, "rr_capped", s->sched.n_rr_capped);
     put_uint(j, "limits_used_up", s->sched.n_limited);
-    put_uint(j, "limits_of_0", s->sched.n_alone);
+    put_uint(j, "sections_begun_alone", s->sched.n_alone);
     put_uint(j, "frames_capped", s->sched.n_capped);
     json_close(j, '}');
     json_open(j, "software", '{');
