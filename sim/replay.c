@@ -139,8 +139,10 @@ void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra) {
     if (object != NULL)
         sim_object_left(sim, t, object);
     sim_show(sim, t, SIM_WORK);
-    t->result.in_ns[SIM_CALL] += extra; /* it begins to work so much later */
-    t->result.in_ns[SIM_WORK] -= extra;
+    if (extra != 0) { /* it begins to work so much later */
+        t->result.in_ns[SIM_CALL] += extra;
+        t->result.in_ns[SIM_WORK] -= extra;
+    }
     next_event(sim, t, extra);
 }
 

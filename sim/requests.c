@@ -53,10 +53,7 @@ void sim_hw_lock(struct sim *sim, struct sim_thread *t) {
 void sim_hw_unlock(struct sim *sim, struct sim_thread *t) {
     sim_released(sim, t, t->mutex);
     sim_post(sim, t, HW_OP_UNLOCK, t->mutex, t->mutex->id);
-    if (t->unlocked == sim_return)
-        sim_return_after(sim, t, sim->hw.timing.handover_cycles);
-    else
-        sim_run_for(sim, t, sim->hw.timing.handover_cycles, t->unlocked);
+    sim_run_for(sim, t, sim->hw.timing.handover_cycles, t->unlocked);
 }
 
 /* ---- conditions ---- */
