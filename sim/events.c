@@ -31,6 +31,10 @@ bool sim_events_grow(struct sim_events *e) {
 }
 
 void sim_events_put_far(struct sim_events *e, uint64_t at, const struct sim_event *event) {
+    if (at < e->now) { /* far, by a difference that wraps round */
+        e->past = true;
+        return;
+    }
     if (e->n_heap == e->heap_capacity) {
         uint32_t n = e->heap_capacity == 0 ? 256 : 2 * e->heap_capacity;
         struct sim_event *heap = realloc(e->heap, n * sizeof *heap);

@@ -55,10 +55,12 @@ struct sim_object {
     uint32_t id;        /* in hardware: 0, an ID, SIM_ID_SOFTWARE */
     uint16_t line_core; /* where the cache line was last */
     uint16_t application;
-    uint8_t kind; /* enum sbt_trace_type */
-    bool known;   /* barrier, semaphore: its size has been seen */
-    bool evicted; /* its ID is stale */
-    bool dead;    /* destroyed */
+    uint8_t kind;   /* enum sbt_trace_type */
+    bool known;     /* barrier, semaphore: its size has been seen */
+    bool evicted;   /* its ID is stale */
+    bool doomed;    /* destroyed in the trace: as soon as it is idle */
+    bool dead;      /* and it was */
+    bool forgotten; /* with all of its page: what it had been is not known any more */
 };
 
 #define SIM_PAGE 256
@@ -236,9 +238,10 @@ static inline void sim_return(struct sim *sim, struct sim_thread *t) {
 
 /* ---- objects.c ---- */
 
-/* NULL and the run has failed: no memory. */
+/* For a call. NULL and the run has failed: no memory. */
 struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number);
-void sim_object_destroyed(struct sim *sim, struct sim_app *app, struct sim_object *o);
+/* A call has ended that used it; by then it may be time to destroy it, which `t` does. */
+void sim_object_left(struct sim *sim, struct sim_thread *t, struct sim_object *o);
 void sim_objects_free(struct sim_app *app);
 /* A signal has happened, and has it? */
 void sim_happened(struct sim *sim, struct sim_object *condition, uint64_t number);
@@ -257,7 +260,7 @@ void sim_released(struct sim *sim, struct sim_thread *t, struct sim_object *mute
 /* Recorded order: on to t->gate_open when it is the turn of acquisition t->order. */
 void sim_gate(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *open);
 static inline bool sim_is_early(const struct sim *sim, const struct sim_thread *t, const struct sim_object *mutex) {
-    return sim->config.recorded_order && t->order > mutex->n_acquired + 1;
+    return sim->config.recorded_order && !mutex->forgotten && t->order > mutex->n_acquired + 1;
 }
 
 /* ---- either machine: by the object's word ---- */
@@ -299,13 +302,14 @@ void sim_hw_unlock(struct sim *sim, struct sim_thread *t);
 void sim_hw_cond_wait(struct sim *sim, struct sim_thread *t);
 void sim_hw_signal(struct sim *sim, struct sim_thread *t);
 void sim_hw_barrier(struct sim *sim, struct sim_thread *t);
-void sim_hw_destroy(struct sim *sim, struct sim_thread *t, struct sim_object *o);
 
 /* ---- ids.c ---- */
 
 static inline bool sim_is_id(uint32_t word) {
     return (word & HW_ID_IN_USE) != 0;
 }
+/* The primitive `id` of `o` is given back, if it still has that. */
+void sim_give_back(struct sim *sim, struct sim_thread *t, const struct sim_object *o, uint32_t id);
 /* A primitive for the object whose word was `seen`; then t->obtained. */
 void sim_obtain(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint32_t seen, enum hw_op op,
                 uint32_t flit1, sim_then *then);

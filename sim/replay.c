@@ -132,14 +132,17 @@ void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra) {
         t->result.sync_ns += ns;
     }
     t->called = false;
-    if (t->object != NULL)
-        t->object->n_calls--;
-    if (t->object != NULL && t->event.op == SBT_TRACE_COND_WAIT && t->mutex != NULL)
-        t->mutex->n_calls--;
+    struct sim_object *object = t->object;
     t->object = NULL;
+    if (object != NULL && t->event.op == SBT_TRACE_COND_WAIT && t->mutex != NULL)
+        sim_object_left(sim, t, t->mutex);
+    if (object != NULL)
+        sim_object_left(sim, t, object);
     sim_show(sim, t, SIM_WORK);
-    t->result.in_ns[SIM_CALL] += extra; /* it begins to work so much later */
-    t->result.in_ns[SIM_WORK] -= extra;
+    if (extra != 0) { /* it begins to work so much later */
+        t->result.in_ns[SIM_CALL] += extra;
+        t->result.in_ns[SIM_WORK] -= extra;
+    }
     next_event(sim, t, extra);
 }
 
@@ -300,7 +303,9 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
         b->known = true;
         b->size = t->event.size;
     }
-    if (!b->known || b->size == 0)
+    if (!b->known && b->forgotten)
+        sim_sw_try(sim, t, sim_return); /* it was destroyed, so all came through */
+    else if (!b->known || b->size == 0)
         sim_fail(sim, SIM_DAMAGED, "%s: barrier %u: the trace does not say for how many threads", t->app->result.name,
                  b->number);
     else if (in_hardware(sim, b))
@@ -312,18 +317,14 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
 static void call_init(struct sim *sim, struct sim_thread *t) {
     t->object->known = true;
     t->object->size = t->event.size;
+    t->object->doomed = t->object->forgotten = false; /* a life of its own, if the number had one before */
     t->kind = SIM_THREAD;
     sim_return(sim, t);
 }
 
 static void call_destroy(struct sim *sim, struct sim_thread *t) {
-    struct sim_object *o = t->object;
+    t->object->doomed = true;
     t->kind = SIM_THREAD;
-    if (sim->config.sync == SIM_SUBUTAI)
-        sim_hw_destroy(sim, t, o);
-    t->object = NULL;
-    o->n_calls--;
-    sim_object_destroyed(sim, t->app, o);
     sim_return(sim, t);
 }
 

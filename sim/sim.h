@@ -71,8 +71,9 @@ struct sim_config {
     /* Called with `context`; NULL: not wanted. */
     void *context;
     void (*on_interval)(void *context, const struct sim_interval *interval);
-    void (*on_progress)(void *context, uint64_t n_events);                                  /* now and then */
-    bool (*on_grant)(void *context, uint32_t application, uint32_t mutex, uint32_t thread); /* false: stop */
+    void (*on_progress)(void *context, uint64_t n_events);                                    /* now and then */
+    bool (*on_grant)(void *context, uint32_t application, uint32_t mutex, uint32_t thread);   /* false: stop */
+    void (*on_release)(void *context, uint32_t application, uint32_t mutex, uint32_t thread); /* who had it */
     void (*on_packet)(void *context, uint32_t ni, const struct hw_packet *packet); /* leaves it; each NI's in order */
 };
 

@@ -242,8 +242,8 @@ void sim_sw_rwunlock(struct sim *sim, struct sim_thread *t) {
 /* ---- semaphores ---- */
 
 static void sem_attempt(struct sim *sim, struct sim_thread *t) {
-    if (t->object->size > 0) {
-        t->object->size--;
+    if (t->object->size > 0 || t->object->forgotten) {
+        t->object->size -= t->object->size > 0;
         sim_return(sim, t);
         return;
     }
