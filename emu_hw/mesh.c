@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { N_FLITS = 3, MAX_LOAD_PERMILLE = 900, CATCH_UP = 64 };
+enum { N_FLITS = 3, MAX_LOAD_PERMILLE = 900, CATCH_UP = 64, ROW_BITS = 22 };
 
 struct hw_mesh_config hw_mesh_config_default(void) {
     return (struct hw_mesh_config){.width = 8,
@@ -21,6 +21,8 @@ bool hw_mesh_init(struct hw_mesh *mesh, const struct hw_mesh_config *config, str
     size_t n = hw_mesh_n_ports(config->width, config->height);
     memset(ports, 0, n * sizeof *ports);
     *mesh = (struct hw_mesh){.config = *config, .ports = ports};
+    /* Exact up to 1024 tiles: what is rounded up is less than `width`, times a tile less than 2^22. */
+    mesh->by_width = ((UINT32_C(1) << ROW_BITS) + config->width - 1) / config->width;
     if (config->load_permille)
         mesh->data_gap = (uint64_t)config->data_flits * config->timing.link_cycles * 1000 / config->load_permille;
     for (size_t i = 0; i < n; i++)
@@ -60,42 +62,34 @@ static uint64_t after_data(const struct hw_mesh *mesh, struct hw_port *port, uin
 /* ---- calendar ---- */
 
 static uint32_t slot(const struct hw_port *port, uint32_t i) {
-    return (port->first + i) & (HW_CALENDAR - 1);
+    return (uint32_t)(port->first + i) & (HW_CALENDAR - 1);
 }
 
-/* Entry i of the calendar, which is between its neighbours in time. A full calendar forgets its first entry. */
+/* Entry i of the calendar, which is between its neighbours in time. The first entry is forgotten for it. */
 static void note(struct hw_port *port, uint32_t i, uint64_t from, uint64_t to) {
     if (i > 0 && port->taken[slot(port, i - 1)].to == from) {
         port->taken[slot(port, i - 1)].to = to;
-        return;
-    }
-    if (i < port->n_taken && port->taken[slot(port, i)].from == to) {
+    } else if (i < HW_CALENDAR && port->taken[slot(port, i)].from == to) {
         port->taken[slot(port, i)].from = from;
-        return;
-    }
-    if (port->n_taken == HW_CALENDAR) {
-        if (i == 0) {
-            port->forgotten = to;
-            return;
-        }
+    } else if (i == 0) {
+        port->forgotten = to;
+    } else {
         port->forgotten = port->taken[port->first].to;
         port->first = slot(port, 1);
-        i--;
-    } else {
-        port->n_taken++;
+        for (uint32_t k = HW_CALENDAR - 1; k > i - 1; k--)
+            port->taken[slot(port, k)] = port->taken[slot(port, k - 1)];
+        port->taken[slot(port, i - 1)].from = from;
+        port->taken[slot(port, i - 1)].to = to;
     }
-    for (uint32_t k = port->n_taken - 1; k > i; k--)
-        port->taken[slot(port, k)] = port->taken[slot(port, k - 1)];
-    port->taken[slot(port, i)].from = from;
-    port->taken[slot(port, i)].to = to;
+    port->until = port->taken[slot(port, HW_CALENDAR - 1)].to;
 }
 
 /* First gap of `length` at or after `at`, and the place in the calendar where it belongs. */
 static uint64_t find_gap(const struct hw_port *port, uint64_t at, uint64_t length, uint32_t *place) {
-    uint32_t n = port->n_taken, i = n;
-    if (n > 0 && at < port->taken[slot(port, n - 1)].to) {
+    uint32_t i = HW_CALENDAR;
+    if (at < port->until) {
         at = at > port->forgotten ? at : port->forgotten;
-        for (i = 0; i < n && at + length > port->taken[slot(port, i)].from; i++)
+        for (i = 0; i < HW_CALENDAR && at + length > port->taken[slot(port, i)].from; i++)
             if (at < port->taken[slot(port, i)].to)
                 at = port->taken[slot(port, i)].to;
     }
@@ -103,13 +97,12 @@ static uint64_t find_gap(const struct hw_port *port, uint64_t at, uint64_t lengt
     return at;
 }
 
-/* The header wants to leave by this port at `at`; when it does. */
-static uint64_t take(struct hw_mesh *mesh, uint32_t number, uint64_t at) {
-    struct hw_port *port = &mesh->ports[number];
-    uint64_t length = (uint64_t)N_FLITS * mesh->config.timing.link_cycles;
+/* When the header that is at port `number` at `at` can leave, which is not at once. */
+static __attribute__((noinline)) uint64_t take_later(const struct hw_mesh *mesh, struct hw_port *port, bool has_data,
+                                                     uint64_t at, uint64_t length) {
     uint32_t place;
     uint64_t start = find_gap(port, at, length, &place);
-    if (mesh->data_gap && number % HW_N_DIRECTIONS != HW_INJECT) {
+    if (has_data) {
         for (uint64_t later = after_data(mesh, port, start); later != start; later = after_data(mesh, port, start)) {
             start = find_gap(port, later, length, &place);
             if (start == later)
@@ -118,9 +111,25 @@ static uint64_t take(struct hw_mesh *mesh, uint32_t number, uint64_t at) {
         port->data_until = (port->data_until > start ? port->data_until : start) + length;
     }
     note(port, place, start, start + length);
-    port->n_packets++;
     port->contention_cycles += start - at;
     return start;
+}
+
+/* The header wants to leave by this port at `at`; when it does. Usually nobody is there: behind the last entry. */
+static inline uint64_t take(const struct hw_mesh *mesh, struct hw_port *port, bool has_data, uint64_t at,
+                            uint64_t length) {
+    port->n_packets++;
+    if (has_data || at < port->until)
+        return take_later(mesh, port, has_data, at, length);
+    uint64_t first = port->first, last = (first - 1) & (HW_CALENDAR - 1);
+    if (at != port->until) {
+        port->forgotten = port->taken[first].to;
+        port->taken[first].from = at;
+        port->first = (first + 1) & (HW_CALENDAR - 1);
+        last = first;
+    }
+    port->taken[last].to = port->until = at + length;
+    return at;
 }
 
 /* ---- the way of a packet ---- */
@@ -129,14 +138,40 @@ static uint32_t apart(uint32_t a, uint32_t b) {
     return a > b ? a - b : b - a;
 }
 
+static uint32_t row(const struct hw_mesh *mesh, uint32_t tile) {
+    return tile * mesh->by_width >> ROW_BITS;
+}
+
 struct hw_delivery hw_mesh_distance(const struct hw_mesh *mesh, uint32_t from, uint32_t to) {
     if (from == to)
         return (struct hw_delivery){0};
     const struct hw_timing *t = &mesh->config.timing;
-    uint32_t w = mesh->config.width, n_hops = apart(from % w, to % w) + apart(from / w, to / w);
+    uint32_t w = mesh->config.width, y = row(mesh, from), to_y = row(mesh, to);
+    uint32_t n_hops = apart(from - y * w, to - to_y * w) + apart(y, to_y);
     uint64_t head = (uint64_t)(n_hops + 1) * (t->link_cycles + t->router_cycles);
     return (struct hw_delivery){
         .head_cycles = head, .tail_cycles = head + (uint64_t)N_FLITS * t->link_cycles, .n_hops = n_hops};
+}
+
+/* A packet on its way. */
+struct way {
+    struct hw_mesh *mesh;
+    struct hw_hop *trace;
+    uint64_t now, length, hop;
+    bool data;
+};
+
+/* Through n routers by the same port of each, which are `stride` tiles apart. Returns the tile behind them. */
+static inline uint32_t go(struct way *way, uint32_t tile, enum hw_direction direction, uint32_t stride, uint32_t n) {
+    struct hw_mesh *mesh = way->mesh;
+    for (; n > 0; n--, tile += stride) {
+        uint32_t number = tile * HW_N_DIRECTIONS + (uint32_t)direction;
+        way->now = take(mesh, &mesh->ports[number], way->data && direction != HW_INJECT, way->now, way->length);
+        if (way->trace)
+            *way->trace++ = (struct hw_hop){number, way->now};
+        way->now += way->hop;
+    }
+    return tile;
 }
 
 struct hw_delivery hw_mesh_send(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles,
@@ -146,33 +181,26 @@ struct hw_delivery hw_mesh_send(struct hw_mesh *mesh, uint32_t from, uint32_t to
         return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
     }
     const struct hw_timing *t = &mesh->config.timing;
-    uint32_t w = mesh->config.width, x = from % w, y = from / w, to_x = to % w, to_y = to / w;
-    uint32_t n_hops = 0;
-    uint64_t now = at_cycles;
-    for (enum hw_direction direction = HW_INJECT;;) {
-        uint32_t port = (y * w + x) * HW_N_DIRECTIONS + (uint32_t)direction;
-        now = take(mesh, port, now);
-        if (trace)
-            *trace++ = (struct hw_hop){port, now};
-        if (direction == HW_EJECT)
-            break;
-        x += (direction == HW_EAST) - (uint32_t)(direction == HW_WEST);
-        y += (direction == HW_SOUTH) - (uint32_t)(direction == HW_NORTH);
-        n_hops += direction != HW_INJECT;
-        now += t->link_cycles + t->router_cycles;
-        if (x != to_x)
-            direction = x < to_x ? HW_EAST : HW_WEST;
-        else if (y != to_y)
-            direction = y < to_y ? HW_SOUTH : HW_NORTH;
-        else
-            direction = HW_EJECT;
-    }
-    uint64_t waited = now - at_cycles - (uint64_t)(n_hops + 1) * (t->link_cycles + t->router_cycles);
+    uint32_t w = mesh->config.width, y = row(mesh, from), to_y = row(mesh, to);
+    uint32_t x = from - y * w, to_x = to - to_y * w, n_x = apart(x, to_x), n_y = apart(y, to_y);
+    struct way way = {.mesh = mesh,
+                      .trace = trace,
+                      .now = at_cycles,
+                      .length = (uint64_t)N_FLITS * t->link_cycles,
+                      .hop = t->link_cycles + t->router_cycles,
+                      .data = mesh->data_gap != 0};
+    go(&way, from, HW_INJECT, 0, 1);
+    uint32_t turn = go(&way, from, x < to_x ? HW_EAST : HW_WEST, x < to_x ? 1 : -1u, n_x);
+    go(&way, turn, y < to_y ? HW_SOUTH : HW_NORTH, y < to_y ? w : -w, n_y);
+    go(&way, to, HW_EJECT, 0, 1);
+    uint64_t arrived = way.now - way.hop; /* the last port leads to the NI */
+    uint32_t n_hops = n_x + n_y;
+    uint64_t waited = arrived - at_cycles - (n_hops + 1) * way.hop;
     mesh->n_packets++;
     mesh->n_hops += n_hops;
     mesh->contention_cycles += waited;
-    return (struct hw_delivery){.head_cycles = now,
-                                .tail_cycles = now + (uint64_t)N_FLITS * t->link_cycles,
+    return (struct hw_delivery){.head_cycles = arrived,
+                                .tail_cycles = arrived + way.length,
                                 .n_hops = n_hops,
                                 .contention_cycles = (uint32_t)waited};
 }

@@ -52,15 +52,17 @@ struct hw_mesh_config hw_mesh_config_default(void);
 enum { HW_CALENDAR = 4 }; /* a power of two */
 
 struct hw_port {
-    struct {
-        uint64_t from, to;
-    } taken[HW_CALENDAR];                  /* ring of n_taken from `first`, in order, gaps between them */
+    uint64_t until;                        /* the end of the calendar's last entry */
     uint64_t forgotten;                    /* everything before this counts as taken */
     uint64_t n_packets, contention_cycles; /* control packets, and what they waited for this port */
     uint64_t data_until;                   /* data that has come so far will have left by then */
     uint64_t data_next;                    /* when more comes */
     uint64_t random;
-    uint32_t first, n_taken;
+    uint64_t first;
+    struct {
+        uint64_t from, to;
+    } taken[HW_CALENDAR]; /* ring from `first`, in order, gaps between them; empty at time 0 those that were never used
+                           */
 };
 
 struct hw_mesh {
@@ -68,6 +70,7 @@ struct hw_mesh {
     struct hw_port *ports; /* hw_mesh_n_ports() of them, the caller's; tile * HW_N_DIRECTIONS + direction */
     uint64_t n_packets, n_local, n_hops, contention_cycles;
     uint64_t data_gap; /* mean cycles between data packets at a port, 0: none */
+    uint32_t by_width; /* 2^22 by the width, rounded up: a tile's row without a division */
 };
 
 static inline size_t hw_mesh_n_ports(uint32_t width, uint32_t height) {

@@ -110,9 +110,6 @@ static inline enum hw_op hw_packet_op(const struct hw_packet *packet) {
     return (enum hw_op)hw_bits(packet->flit[0], HW_ARGUMENT_BITS, HW_OP_BITS);
 }
 
-/* A well-formed request for NI `ni`: every field in its range, the ID of this NI, the answer to where it came from. */
-bool hw_packet_is_request(const struct hw_layout *layout, const struct hw_packet *packet, uint32_t ni);
-
 /* To allocate, the NI is the caller's choice (round robin in the paper); for a condition it follows from its mutex. */
 static inline struct hw_packet hw_packet_alloc(const struct hw_layout *layout, enum hw_op op, uint32_t ni,
                                                uint32_t flit1, uint32_t core, uint32_t thread) {
@@ -133,6 +130,21 @@ static inline struct hw_packet hw_packet_request(const struct hw_layout *layout,
 
 static inline bool hw_op_is_request(uint32_t op) {
     return op > HW_OP_NONE && op < HW_N_REQUESTS;
+}
+
+/* A well-formed request for NI `ni`: every field in its range, the ID of this NI, the answer to where it came from. */
+static inline bool hw_packet_is_request(const struct hw_layout *layout, const struct hw_packet *packet, uint32_t ni) {
+    struct hw_message m = hw_packet_decode(layout, packet);
+    uint32_t unused = 32u - 2u * layout->tile_bits - HW_OP_BITS - HW_ARGUMENT_BITS;
+    if (hw_bits(packet->flit[0], HW_OP_BITS + HW_ARGUMENT_BITS, unused) != 0 || m.argument != 0)
+        return false;
+    if (m.destination != ni || m.source >= layout->n_tiles || m.core != m.source || !hw_op_is_request((uint32_t)m.op))
+        return false;
+    if (m.op == HW_OP_ALLOC_MUTEX)
+        return m.primitive == 0;
+    if (m.op == HW_OP_ALLOC_BARRIER)
+        return m.primitive >= 1 && m.primitive <= UINT16_MAX;
+    return hw_id_ni(layout, m.primitive) == ni;
 }
 
 /* What a NACK's argument says: the request that was refused, and why. */

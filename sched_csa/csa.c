@@ -25,34 +25,58 @@ static bool is_capped(const struct csa_sched *s) {
     return s->config.frame_ns != 0 && s->frame_used_ns >= s->config.cap_ns;
 }
 
-static uint64_t limit_ns(const struct csa_sched *s) {
-    return csa_limit_ns(s->n_ready, s->running != NULL, s->config.slot_ns);
+/* The thread is inside a section and one of these, ready or running: by now it has gained the priority. */
+static void gain(struct csa_sched *s, struct csa_thread *t, uint64_t n_ready, uint64_t n_running) {
+    if (t->gained || !has_priority(s, t))
+        return;
+    t->gained = true;
+    t->limit_ns = csa_limit_ns(n_ready, n_running, s->config.slot_ns);
+    if (t->limit_ns == 0)
+        s->stats.n_alone++;
+}
+
+static uint64_t limit_ns(const struct csa_sched *s, const struct csa_thread *t) {
+    return s->config.limit_varies ? csa_limit_ns(s->n_ready, s->running != NULL, s->config.slot_ns) : t->limit_ns;
+}
+
+/* Others are there: has it used up its limit? */
+static void look(struct csa_sched *s, struct csa_thread *t) {
+    if (!has_priority(s, t) || t->used_ns < limit_ns(s, t))
+        return;
+    t->limited = true;
+    s->stats.n_limited++;
+}
+
+/* The running thread has run for so long, within one frame. Alone it is not in the way of anybody, so it is not looked
+ * at; the cap is a share of what others wait for. */
+static void use(struct csa_sched *s, uint64_t ns) {
+    struct csa_thread *t = s->running;
+    bool alone = s->n_ready == 0;
+    if (is_capped(s) || !has_priority(s, t))
+        return;
+    if (!alone || !s->config.limit_varies)
+        t->used_ns += ns;
+    if (alone)
+        return;
+    s->frame_used_ns += ns;
+    if (is_capped(s))
+        s->stats.n_capped++;
+    look(s, t);
 }
 
 /* Bring the accounts up to date: called first by everything that is told the time. */
 static void charge(struct csa_sched *s, uint64_t now_ns) {
-    struct csa_thread *t = s->running;
     uint64_t frame = s->config.frame_ns != 0 ? now_ns / s->config.frame_ns : 0, from = s->charged_ns;
-    bool uses = t != NULL && s->n_ready > 0 && has_priority(s, t) && !is_capped(s);
     s->charged_ns = now_ns;
     if (frame != s->frame) {
-        if (uses) /* what fell into the frames before */
-            t->used_ns += frame * s->config.frame_ns - from;
+        if (s->running != NULL)
+            use(s, frame * s->config.frame_ns - from);
         from = frame * s->config.frame_ns;
         s->frame = frame;
         s->frame_used_ns = 0;
-        uses = t != NULL && s->n_ready > 0 && has_priority(s, t);
     }
-    if (!uses)
-        return;
-    t->used_ns += now_ns - from;
-    s->frame_used_ns += now_ns - from;
-    if (is_capped(s))
-        s->stats.n_capped++;
-    if (t->used_ns >= limit_ns(s)) {
-        t->limited = true;
-        s->stats.n_limited++;
-    }
+    if (s->running != NULL)
+        use(s, now_ns - from);
 }
 
 /* ---- queues ---- */
@@ -85,6 +109,9 @@ void csa_add(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
     if (s->n_ready == 0 && s->running != NULL) /* alone it has had slot after slot; the one it is in counts */
         s->slot_from_ns = now_ns - (now_ns - s->slot_from_ns) % s->config.slot_ns;
     t->turn = s->n_turns++;
+    gain(s, t, s->n_ready + 1, s->running != NULL);
+    if (s->n_ready > 0 || s->running != NULL)
+        look(s, t);
     put(s, t);
 }
 
@@ -108,6 +135,8 @@ struct csa_thread *csa_pick(struct csa_sched *s, uint64_t now_ns) {
         s->stats.n_outside++;
     else if (has_priority(s, t) && !is_capped(s))
         s->stats.n_priority++;
+    else if (has_priority(s, t))
+        s->stats.n_rr_capped++;
     else
         s->stats.n_rr++;
     return t;
@@ -140,7 +169,7 @@ uint64_t csa_until(struct csa_sched *s, uint64_t now_ns) {
     if (!has_priority(s, t))
         return s->queue[CRITICAL].first != NULL ? now_ns : until;
     /* It goes before all others; its own kind takes turns. */
-    uint64_t end = now_ns + (limit_ns(s) - t->used_ns);
+    uint64_t end = now_ns + (limit_ns(s, t) - t->used_ns);
     if (s->config.frame_ns != 0) {
         uint64_t capped = now_ns + (s->config.cap_ns - s->frame_used_ns);
         end = capped < end ? capped : end;
@@ -165,7 +194,9 @@ void csa_hold(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
     charge(s, now_ns);
     if (t->n_held++ == 0) {
         t->used_ns = 0;
-        t->limited = false;
+        t->limited = t->gained = false;
+        if (t->queued != 0 || s->running == t)
+            gain(s, t, s->n_ready, s->running != NULL);
         requeue(s, t);
     }
 }

@@ -5,13 +5,16 @@
  * happened, and is told who runs and until when; all memory is the caller's.
  *
  * CSA, section VII-A. A thread that has CSA enabled and holds a mutex goes before all that do not, RR among several
- * such threads, RR among all when there is none. Its time limit is Eq. 2, counted from when it gained the priority, as
- * long as it runs by it while others are ready; when it is used up the thread is one among all until it has released
- * its mutexes. Against livelock, a thread that takes its mutex again and again and so begins a new limit each time, all
- * use of the priority on this core is limited to a share of each time frame.
+ * such threads, RR among all when there is none. Its time limit is Eq. 2; when it is used up the thread is one among
+ * all until it has released its mutexes. Against livelock, a thread that takes its mutex again and again and so begins
+ * a new limit each time, all use of the priority on this core is limited to a share of each time frame.
  *
- * The paper leaves open which counts enter Eq. 2 when threads come and go during a critical section: here, those of
- * the moment at which the limit is looked at.
+ * Eq. 2 counts the threads that are ready or running when one of them gains the priority, itself included: "when one of
+ * these threads gains CSA priority, its time limit is 14ms". From then on the time that it runs counts, but it falls
+ * back to RR only when others are there: "if the execution of the critical section reduces the priority of the other
+ * threads". So one that gains it alone on its core has a limit of 0, and goes before nobody who comes later. A thread
+ * that is given a mutex while it sleeps gains the priority when it becomes ready. With limit_varies the limit is that
+ * of the moment at which it is looked at ("currently in the ready and running states"), and time alone does not count.
  *
  * Order of calls: csa_add when a thread is ready; csa_pick when nobody runs; then csa_until says when to ask csa_due,
  * which also has to be asked after every csa_add; if it is, csa_yield and csa_pick. csa_stop when the running thread
@@ -34,6 +37,7 @@ struct csa_config {
     uint64_t slot_ns;  /* TS, above 0 */
     uint64_t frame_ns; /* the time frame; 0: no cap */
     uint64_t cap_ns;   /* of each frame, at most so much by CSA priority */
+    bool limit_varies; /* the other reading of Eq. 2, above */
 };
 
 /* RR with the paper's slot of 1 ms; a cap, ours, of half of each 100 slots. */
@@ -48,12 +52,13 @@ double csa_unfairness(const double *scheduled, const double *alone, size_t n);
 /* A thread as the scheduler sees it; all-zero but for `enabled` to begin with. The fields are csa.c's. */
 struct csa_thread {
     struct csa_thread *next, *prev;
-    uint64_t turn;    /* when it was queued, counted */
-    uint64_t used_ns; /* of its limit, in this critical section */
-    uint32_t n_held;  /* mutexes */
-    bool enabled;     /* CSA applies to it */
-    bool limited;     /* its limit is used up */
-    uint8_t queued;   /* 0, or 1 + the queue */
+    uint64_t turn;              /* when it was queued, counted */
+    uint64_t limit_ns, used_ns; /* in this critical section */
+    uint32_t n_held;            /* mutexes */
+    bool enabled;               /* CSA applies to it */
+    bool gained;                /* the priority, in this critical section: limit_ns counts */
+    bool limited;               /* its limit is used up */
+    uint8_t queued;             /* 0, or 1 + the queue */
 };
 
 struct csa_queue {
@@ -62,11 +67,13 @@ struct csa_queue {
 
 /* Table VII: how often a thread was chosen, and in which of these states it was. */
 struct csa_stats {
-    uint64_t n_outside;  /* holds no mutex */
-    uint64_t n_priority; /* holds one, by CSA */
-    uint64_t n_rr;       /* holds one, by RR: limit or cap used up, CSA not enabled, or another policy */
-    uint64_t n_limited;  /* critical sections that used up their limit */
-    uint64_t n_capped;   /* frames whose cap was reached */
+    uint64_t n_outside;   /* holds no mutex */
+    uint64_t n_priority;  /* holds one, by CSA */
+    uint64_t n_rr;        /* holds one, by RR: limit used up, CSA not enabled, or another policy */
+    uint64_t n_rr_capped; /* holds one, by RR for no reason but the cap */
+    uint64_t n_alone;     /* critical sections that gained the priority alone on the core: a limit of 0 */
+    uint64_t n_limited;   /* those that used up their limit, and somebody was in the way */
+    uint64_t n_capped;    /* frames whose cap was reached */
 };
 
 struct csa_sched {

@@ -39,6 +39,15 @@ static bool made_room(struct sim *sim, const struct sim_thread *t) {
     return answer.op == HW_OP_EVICTED || answer.op == HW_OP_NACK; /* stale: somebody else has made room */
 }
 
+/* One that is refused because a request for it is under way stays, without an owner, and makes room when it is idle. */
+void sim_give_back(struct sim *sim, struct sim_thread *t, const struct sim_object *o, uint32_t id) {
+    struct sim_object **owner = &sim->tiles[hw_id_ni(&sim->layout, id)].owner[hw_id_index(&sim->layout, id)];
+    if (*owner != o)
+        return;
+    *owner = NULL;
+    sim_post(sim, t, HW_OP_DEALLOC, NULL, id);
+}
+
 /* ---- mutexes and barriers ---- */
 
 /* The answer can have waited for a core, and the primitive been evicted meanwhile. */
@@ -55,7 +64,7 @@ static void settle(struct sim *sim, struct sim_thread *t, uint32_t id) {
         o->evicted = id != 0 && is_gone(sim, id);
         sim->summary.n_software_objects += id == 0;
     } else if (id != 0) {
-        sim_post(sim, t, HW_OP_DEALLOC, NULL, id);
+        sim_give_back(sim, t, o, id);
     }
     t->obtained(sim, t);
 }
@@ -150,7 +159,7 @@ static void condition_allocated(struct sim *sim, struct sim_thread *t) {
             c->id = answer.primitive;
             c->evicted = is_gone(sim, c->id);
         } else {
-            sim_post(sim, t, HW_OP_DEALLOC, NULL, answer.primitive);
+            sim_give_back(sim, t, c, answer.primitive);
         }
         t->obtained(sim, t);
     } else if (answer.op == HW_OP_NO_SPACE && ++t->obtain.n_tries < TRIES) {

@@ -55,10 +55,12 @@ struct sim_object {
     uint32_t id;        /* in hardware: 0, an ID, SIM_ID_SOFTWARE */
     uint16_t line_core; /* where the cache line was last */
     uint16_t application;
-    uint8_t kind; /* enum sbt_trace_type */
-    bool known;   /* barrier, semaphore: its size has been seen */
-    bool evicted; /* its ID is stale */
-    bool dead;    /* destroyed */
+    uint8_t kind;   /* enum sbt_trace_type */
+    bool known;     /* barrier, semaphore: its size has been seen */
+    bool evicted;   /* its ID is stale */
+    bool doomed;    /* destroyed in the trace: as soon as it is idle */
+    bool dead;      /* and it was */
+    bool forgotten; /* with all of its page: what it had been is not known any more */
 };
 
 #define SIM_PAGE 256
@@ -83,6 +85,7 @@ struct sim_thread {
     uint64_t left;
     uint32_t number, id; /* in its application; on the chip */
     uint32_t generation; /* of its timers */
+    uint32_t n_owned;    /* objects that name it as their owner */
     uint16_t core;
     uint8_t place; /* enum sim_place */
     uint8_t why;
@@ -124,7 +127,7 @@ struct sim_app {
     struct sim_thread_result *results;
     struct sim_list *joiners; /* by the thread they wait for */
     uint8_t *ended;           /* SIM_NOT_BORN, SIM_ON_CORE or SIM_ENDED */
-    struct sim_list late;     /* ended while they held a mutex */
+    struct sim_list late;     /* ended, and objects still name them */
     uint32_t n_threads, n_objects, n_alive, number;
     bool whole;
     struct sim_application result;
@@ -235,20 +238,29 @@ static inline void sim_return(struct sim *sim, struct sim_thread *t) {
 
 /* ---- objects.c ---- */
 
-/* NULL and the run has failed: no memory. */
+/* For a call. NULL and the run has failed: no memory. */
 struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number);
-void sim_object_destroyed(struct sim *sim, struct sim_app *app, struct sim_object *o);
+/* A call has ended that used it; by then it may be time to destroy it, which `t` does. */
+void sim_object_left(struct sim *sim, struct sim_thread *t, struct sim_object *o);
 void sim_objects_free(struct sim_app *app);
 /* A signal has happened, and has it? */
 void sim_happened(struct sim *sim, struct sim_object *condition, uint64_t number);
 bool sim_has_happened(const struct sim_object *condition, uint64_t number);
+/* The owner of a mutex, an rwlock for writing, a spin lock; NULL: nobody any more. */
+static inline void sim_own(struct sim_object *o, struct sim_thread *t) {
+    if (o->owner != NULL)
+        o->owner->n_owned--;
+    if (t != NULL)
+        t->n_owned++;
+    o->owner = t;
+}
 /* A mutex begins or ends to be held: critical sections, priority, recorded order. */
 void sim_acquired(struct sim *sim, struct sim_thread *t, struct sim_object *mutex);
 void sim_released(struct sim *sim, struct sim_thread *t, struct sim_object *mutex);
 /* Recorded order: on to t->gate_open when it is the turn of acquisition t->order. */
 void sim_gate(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *open);
 static inline bool sim_is_early(const struct sim *sim, const struct sim_thread *t, const struct sim_object *mutex) {
-    return sim->config.recorded_order && t->order > mutex->n_acquired + 1;
+    return sim->config.recorded_order && !mutex->forgotten && t->order > mutex->n_acquired + 1;
 }
 
 /* ---- either machine: by the object's word ---- */
@@ -290,13 +302,14 @@ void sim_hw_unlock(struct sim *sim, struct sim_thread *t);
 void sim_hw_cond_wait(struct sim *sim, struct sim_thread *t);
 void sim_hw_signal(struct sim *sim, struct sim_thread *t);
 void sim_hw_barrier(struct sim *sim, struct sim_thread *t);
-void sim_hw_destroy(struct sim *sim, struct sim_thread *t, struct sim_object *o);
 
 /* ---- ids.c ---- */
 
 static inline bool sim_is_id(uint32_t word) {
     return (word & HW_ID_IN_USE) != 0;
 }
+/* The primitive `id` of `o` is given back, if it still has that. */
+void sim_give_back(struct sim *sim, struct sim_thread *t, const struct sim_object *o, uint32_t id);
 /* A primitive for the object whose word was `seen`; then t->obtained. */
 void sim_obtain(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint32_t seen, enum hw_op op,
                 uint32_t flit1, sim_then *then);

@@ -170,8 +170,11 @@ static bool step(struct sim *sim, struct sim_tile *tile, const struct hw_packet 
     if (done.status == HW_STATUS_HELD)
         return false;
     if (done.status == HW_STATUS_DONE && message.op != HW_OP_LOCK && message.op != HW_OP_UNLOCK &&
-        message.op != HW_OP_BARRIER_WAIT)
+        message.op != HW_OP_BARRIER_WAIT && sim->n_apps > 0)
         note(sim, tile, &message, &done);
+    if (sim->config.on_packet != NULL)
+        for (uint32_t i = 0; i < done.n_outputs; i++)
+            sim->config.on_packet(sim->config.context, number, &sim->outputs[i].packet);
     for (uint32_t i = 0; i < done.n_outputs; i++) {
         uint64_t ready = start + sim->outputs[i].at_cycles;
         if (i == 0) {
@@ -212,6 +215,38 @@ static void retry_held(struct sim *sim, struct sim_tile *tile) {
         }
         tile->n_held = kept;
     }
+}
+
+/* A withdrawal of a request that is held takes that away, without a step. Only others than our applications withdraw.
+ */
+static bool withdraw_held(struct sim *sim, struct sim_tile *tile, const struct hw_packet *packet) {
+    uint32_t i = 0;
+    while (i < tile->n_held && tile->held[i].flit[2] != packet->flit[2])
+        i++;
+    if (i == tile->n_held)
+        return false;
+    memmove(&tile->held[i], &tile->held[i + 1], (--tile->n_held - i) * sizeof *tile->held);
+    struct hw_message m = hw_packet_decode(&sim->layout, packet);
+    m.destination = m.core;
+    m.source = (uint32_t)(tile - sim->tiles);
+    m.op = HW_OP_WITHDRAWN;
+    struct hw_packet answer = hw_packet_encode(&sim->layout, &m);
+    if (sim->config.on_packet != NULL)
+        sim->config.on_packet(sim->config.context, m.source, &answer);
+    return true;
+}
+
+bool sim_feed(struct sim *sim, const struct hw_packet *request) {
+    struct sim_event event;
+    uint32_t number = hw_packet_destination(&sim->layout, request);
+    if (sim->tiles == NULL || number >= sim->n_cores)
+        return false;
+    if (hw_packet_op(request) != HW_OP_WITHDRAW || !withdraw_held(sim, &sim->tiles[number], request))
+        sim_noc_request(sim, request);
+    while (sim_events_take(&sim->events, &event))
+        if (event.kind == SIM_EV_SEND)
+            sim_noc_send(sim, &event.packet);
+    return sim->status == SIM_OK && !sim->events.no_memory;
 }
 
 void sim_noc_request(struct sim *sim, const struct hw_packet *packet) {

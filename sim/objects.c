@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Objects: a page of them is there from the first use of one to the end of the last, so a program that makes and
- * destroys objects all the time does not add up. And what both machines keep alike: who holds a mutex and for how long,
- * and which of a condition's signals have happened.
+ * destroys objects all the time does not add up. For whoever comes after that there is a new page; its objects let all
+ * pass that they would have to know something about to keep waiting (forgotten). And what both machines keep alike: who
+ * holds a mutex and for how long, and which of a condition's signals have happened.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,42 +17,69 @@ static bool in_use(const struct sim_object *o) {
            o->queued.first != NULL || o->gated.first != NULL;
 }
 
+static struct sim_page forgotten; /* in place of a page: all its objects were destroyed, and its memory is given back */
+
+static struct sim_page *new_page(struct sim *sim, const struct sim_app *app, uint32_t first, bool again) {
+    struct sim_page *page = calloc(1, sizeof *page);
+    if (page == NULL) {
+        sim_fail(sim, SIM_NO_MEMORY, "out of memory");
+        return NULL;
+    }
+    page->n_dead = again ? SIM_PAGE : 0;
+    for (uint32_t i = 0; i < SIM_PAGE; i++) {
+        struct sim_object *o = &page->object[i];
+        o->number = first + i;
+        o->application = (uint16_t)app->number;
+        o->dead = o->forgotten = again;
+    }
+    return page;
+}
+
 struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number) {
     if (number >= app->n_objects) {
         sim_fail(sim, SIM_DAMAGED, "%s: object %u, and there are %u", app->result.name, number, app->n_objects);
         return NULL;
     }
     struct sim_page **page = &app->pages[number / SIM_PAGE];
-    if (*page == NULL) {
-        *page = calloc(1, sizeof **page);
-        if (*page == NULL) {
-            sim_fail(sim, SIM_NO_MEMORY, "out of memory");
+    if (*page == NULL || *page == &forgotten) {
+        *page = new_page(sim, app, number / SIM_PAGE * SIM_PAGE, *page == &forgotten);
+        if (*page == NULL)
             return NULL;
-        }
-        for (uint32_t i = 0; i < SIM_PAGE; i++) {
-            (*page)->object[i].number = number / SIM_PAGE * SIM_PAGE + i;
-            (*page)->object[i].application = (uint16_t)app->number;
-        }
     }
-    return &(*page)->object[number % SIM_PAGE];
+    struct sim_object *o = &(*page)->object[number % SIM_PAGE];
+    if (o->dead) { /* somebody is late: it lives until it is idle again */
+        o->dead = false;
+        o->doomed = true;
+        (*page)->n_dead--;
+    }
+    return o;
 }
 
 static void free_page(struct sim_page *page) {
+    if (page == &forgotten)
+        return;
     for (uint32_t i = 0; i < SIM_PAGE; i++)
         free(page->object[i].window);
     free(page);
 }
 
-/* Lock order is free, so others may still use what the trace saw destroyed: then it stays. */
-void sim_object_destroyed(struct sim *sim, struct sim_app *app, struct sim_object *o) {
-    struct sim_page **page = &app->pages[o->number / SIM_PAGE];
-    (void)sim;
-    if (o->dead || in_use(o))
+/*
+ * Lock order is free, so others may hold, want or wait for what the trace sees destroyed: it goes when it is idle. And
+ * others may come even later, when it has gone: then it is there again, with what its page still knows of it.
+ */
+void sim_object_left(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
+    struct sim_page **page = &t->app->pages[o->number / SIM_PAGE];
+    if (--o->n_calls != 0 || !o->doomed || in_use(o))
         return;
+    if (sim_is_id(o->id) && !o->evicted)
+        sim_give_back(sim, t, o, o->id);
+    if (sim_is_id(o->id))
+        o->id = 0;
+    o->evicted = o->doomed = false;
     o->dead = true;
     if (++(*page)->n_dead == SIM_PAGE) {
         free_page(*page);
-        *page = NULL;
+        *page = &forgotten;
     }
 }
 
@@ -109,7 +137,7 @@ void sim_happened(struct sim *sim, struct sim_object *c, uint64_t number) {
 }
 
 bool sim_has_happened(const struct sim_object *c, uint64_t number) {
-    if (number <= c->below)
+    if (number <= c->below || c->forgotten)
         return true;
     uint64_t bits = (uint64_t)c->n_window * 64;
     return number - c->below <= bits && (c->window[number % bits / 64] >> number % 64 & 1) != 0;
@@ -122,7 +150,7 @@ static uint32_t octave(uint64_t ns) {
 }
 
 void sim_acquired(struct sim *sim, struct sim_thread *t, struct sim_object *m) {
-    m->owner = t;
+    sim_own(m, t);
     m->n_inside = 1;
     m->since = sim_now(sim);
     sim_hold(sim, t);
@@ -147,7 +175,9 @@ void sim_released(struct sim *sim, struct sim_thread *t, struct sim_object *m) {
     struct sim_thread *owner = m->owner; /* usually t; a program may do otherwise */
     uint64_t ns = sim_now(sim) - m->since;
     (void)t;
-    m->owner = NULL;
+    if (sim->config.on_release != NULL)
+        sim->config.on_release(sim->config.context, m->application, m->number, owner->number);
+    sim_own(m, NULL);
     m->n_inside = 0;
     m->section_ns += ns;
     struct sim_sections *all = &owner->app->result.sections;

@@ -14,6 +14,7 @@
 #include "model.h"
 
 enum { PROGRESS_EVENTS = 1 << 16 };
+#define LONGEST (UINT64_MAX / 4) /* ns */
 
 static void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra);
 static void call(struct sim *sim, struct sim_thread *t);
@@ -82,7 +83,7 @@ static void end(struct sim *sim, struct sim_thread *t) {
     app->joiners[number] = (struct sim_list){0};
     for (struct sim_thread *j; (j = sim_shift(&joiners)) != NULL;)
         sim_wake(sim, j, 0);
-    if (t->sched.n_held > 0) { /* its mutexes still name it */
+    if (t->n_owned > 0) {
         t->next = app->late.first;
         app->late.first = t;
     } else {
@@ -105,8 +106,10 @@ static void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra) {
         end(sim, t);
         return;
     }
-    if (t->event.work_ns > UINT64_MAX / 4 || sim_now(sim) > UINT64_MAX / 4) {
-        sim_fail(sim, SIM_DAMAGED, "%s: thread %u works for more than a hundred years", t->app->result.name, t->number);
+    /* Together with now they are far from the end of 64 bits. */
+    if (t->event.work_ns > LONGEST || t->event.took_ns > LONGEST || sim_now(sim) > LONGEST) {
+        sim_fail(sim, SIM_DAMAGED, "%s: thread %u %s for more than a hundred years", t->app->result.name, t->number,
+                 t->event.took_ns > LONGEST ? "waits" : "works");
         return;
     }
     sim_run_for(sim, t, extra + t->event.work_ns, call);
@@ -129,14 +132,17 @@ void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra) {
         t->result.sync_ns += ns;
     }
     t->called = false;
-    if (t->object != NULL)
-        t->object->n_calls--;
-    if (t->object != NULL && t->event.op == SBT_TRACE_COND_WAIT && t->mutex != NULL)
-        t->mutex->n_calls--;
+    struct sim_object *object = t->object;
     t->object = NULL;
+    if (object != NULL && t->event.op == SBT_TRACE_COND_WAIT && t->mutex != NULL)
+        sim_object_left(sim, t, t->mutex);
+    if (object != NULL)
+        sim_object_left(sim, t, object);
     sim_show(sim, t, SIM_WORK);
-    t->result.in_ns[SIM_CALL] += extra; /* it begins to work so much later */
-    t->result.in_ns[SIM_WORK] -= extra;
+    if (extra != 0) { /* it begins to work so much later */
+        t->result.in_ns[SIM_CALL] += extra;
+        t->result.in_ns[SIM_WORK] -= extra;
+    }
     next_event(sim, t, extra);
 }
 
@@ -297,7 +303,9 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
         b->known = true;
         b->size = t->event.size;
     }
-    if (!b->known || b->size == 0)
+    if (!b->known && b->forgotten)
+        sim_sw_try(sim, t, sim_return); /* it was destroyed, so all came through */
+    else if (!b->known || b->size == 0)
         sim_fail(sim, SIM_DAMAGED, "%s: barrier %u: the trace does not say for how many threads", t->app->result.name,
                  b->number);
     else if (in_hardware(sim, b))
@@ -309,18 +317,14 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
 static void call_init(struct sim *sim, struct sim_thread *t) {
     t->object->known = true;
     t->object->size = t->event.size;
+    t->object->doomed = t->object->forgotten = false; /* a life of its own, if the number had one before */
     t->kind = SIM_THREAD;
     sim_return(sim, t);
 }
 
 static void call_destroy(struct sim *sim, struct sim_thread *t) {
-    struct sim_object *o = t->object;
+    t->object->doomed = true;
     t->kind = SIM_THREAD;
-    if (sim->config.sync == SIM_SUBUTAI)
-        sim_hw_destroy(sim, t, o);
-    t->object = NULL;
-    o->n_calls--;
-    sim_object_destroyed(sim, t->app, o);
     sim_return(sim, t);
 }
 

@@ -53,10 +53,7 @@ void sim_hw_lock(struct sim *sim, struct sim_thread *t) {
 void sim_hw_unlock(struct sim *sim, struct sim_thread *t) {
     sim_released(sim, t, t->mutex);
     sim_post(sim, t, HW_OP_UNLOCK, t->mutex, t->mutex->id);
-    if (t->unlocked == sim_return)
-        sim_return_after(sim, t, sim->hw.timing.handover_cycles);
-    else
-        sim_run_for(sim, t, sim->hw.timing.handover_cycles, t->unlocked);
+    sim_run_for(sim, t, sim->hw.timing.handover_cycles, t->unlocked);
 }
 
 /* ---- conditions ---- */
@@ -207,19 +204,4 @@ void sim_hw_barrier(struct sim *sim, struct sim_thread *t) {
     }
     sim_post(sim, t, HW_OP_BARRIER_WAIT, b, b->id);
     sim_wait(sim, t, SIM_WHY_OBJECT, barrier_answered);
-}
-
-/* ---- the end of an object ---- */
-
-/* One that is refused because it is in use stays, and makes room when it is idle. */
-void sim_hw_destroy(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
-    if (!sim_is_id(o->id))
-        return;
-    struct sim_object **owner = &sim->tiles[hw_id_ni(&sim->layout, o->id)].owner[hw_id_index(&sim->layout, o->id)];
-    if (!o->evicted && *owner == o) {
-        *owner = NULL;
-        sim_post(sim, t, HW_OP_DEALLOC, NULL, o->id);
-    }
-    o->id = 0;
-    o->evicted = false;
 }

@@ -8,10 +8,10 @@ const char *sim_state_name(enum sim_state state) {
 }
 
 const char *sim_call_name(enum sim_call_kind kind) {
-    static const char names[SIM_N_CALLS][16] = {"lock, empty",  "lock, queued",   "trylock, failed",  "unlock",
-                                                "barrier wait", "condition wait", "wait, not needed", "signal",
-                                                "broadcast",    "rwlock",         "semaphore",        "spin lock",
-                                                "thread"};
+    static const char *const names[SIM_N_CALLS] = {"lock, empty",  "lock, queued",   "trylock, failed",  "unlock",
+                                                   "barrier wait", "condition wait", "wait, not needed", "signal",
+                                                   "broadcast",    "rwlock",         "semaphore",        "spin lock",
+                                                   "thread"};
     return (uint32_t)kind < SIM_N_CALLS ? names[kind] : "?";
 }
 
@@ -36,7 +36,9 @@ struct sim_summary sim_summary(const struct sim *sim) {
         s.sched.n_outside += core->n_outside;
         s.sched.n_priority += core->n_priority;
         s.sched.n_rr += core->n_rr;
+        s.sched.n_rr_capped += core->n_rr_capped;
         s.sched.n_limited += core->n_limited;
+        s.sched.n_alone += core->n_alone;
         s.sched.n_capped += core->n_capped;
     }
     if (sim->tiles != NULL)

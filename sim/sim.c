@@ -208,6 +208,8 @@ enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
     }
     if (sim->events.no_memory)
         sim_fail(sim, SIM_NO_MEMORY, "out of memory");
+    if (sim->events.past)
+        sim_fail(sim, SIM_DAMAGED, "virtual time runs backwards after %ju ns", (uintmax_t)sim_now(sim));
     if (sim->status == SIM_OK && sim->n_running > 0) {
         uint32_t n = 0;
         for (uint32_t i = 0; i < sim->n_apps; i++)

@@ -28,6 +28,8 @@
 #include "csa.h"
 #include "trace.h"
 
+struct hw_packet; /* emu_hw/packet.h */
+
 #define SIM_MAX_CORES 1024
 #define SIM_MAX_APPLICATIONS 1024
 #define SIM_MAX_THREADS 65534 /* of all applications together; a packet has 16 bits for them */
@@ -69,8 +71,10 @@ struct sim_config {
     /* Called with `context`; NULL: not wanted. */
     void *context;
     void (*on_interval)(void *context, const struct sim_interval *interval);
-    void (*on_progress)(void *context, uint64_t n_events);                                  /* now and then */
-    bool (*on_grant)(void *context, uint32_t application, uint32_t mutex, uint32_t thread); /* false: stop */
+    void (*on_progress)(void *context, uint64_t n_events);                                    /* now and then */
+    bool (*on_grant)(void *context, uint32_t application, uint32_t mutex, uint32_t thread);   /* false: stop */
+    void (*on_release)(void *context, uint32_t application, uint32_t mutex, uint32_t thread); /* who had it */
+    void (*on_packet)(void *context, uint32_t ni, const struct hw_packet *packet); /* leaves it; each NI's in order */
 };
 
 /* 8 x 8, Subutai, RR with 1 ms, migration, the hardware's defaults and the fitted costs. */
@@ -103,6 +107,12 @@ uint64_t sim_memory_bytes(const struct sim *sim);
 
 /* Once. What has been simulated until then can be asked whatever it returns. */
 enum sim_status sim_run(struct sim *sim, struct sim_error *error);
+
+/*
+ * Instead of applications and sim_run: a request of somebody else's has reached its NI, before those that are fed after
+ * it. What leaves the NI because of it is told to on_packet and goes to nobody. SIM_SUBUTAI only. False: no such NI.
+ */
+bool sim_feed(struct sim *sim, const struct hw_packet *request);
 
 /* One line for each thread that waits, at most `n_max`, and how many more there are. */
 void sim_stuck(const struct sim *sim, FILE *out, uint32_t n_max);

@@ -200,7 +200,7 @@ static bool rw_admit(const struct sim *sim, struct sim_thread *t, struct sim_obj
     if (is_reader(t))
         o->n_inside++;
     else
-        o->owner = t;
+        sim_own(o, t);
     return true;
 }
 
@@ -225,7 +225,7 @@ void sim_sw_rwlock(struct sim *sim, struct sim_thread *t) {
 static void rw_release(struct sim *sim, struct sim_thread *t) {
     struct sim_object *o = t->object;
     if (o->owner != NULL)
-        o->owner = NULL;
+        sim_own(o, NULL);
     else if (o->n_inside > 0)
         o->n_inside--;
     t->targets = (struct sim_list){0};
@@ -242,8 +242,8 @@ void sim_sw_rwunlock(struct sim *sim, struct sim_thread *t) {
 /* ---- semaphores ---- */
 
 static void sem_attempt(struct sim *sim, struct sim_thread *t) {
-    if (t->object->size > 0) {
-        t->object->size--;
+    if (t->object->size > 0 || t->object->forgotten) {
+        t->object->size -= t->object->size > 0;
         sim_return(sim, t);
         return;
     }
@@ -275,7 +275,7 @@ void sim_sw_sem_post(struct sim *sim, struct sim_thread *t) {
 static void spin_attempt(struct sim *sim, struct sim_thread *t) {
     struct sim_object *o = t->object;
     if (o->owner == NULL) {
-        o->owner = t;
+        sim_own(o, t);
         sim_return(sim, t);
         return;
     }
@@ -290,7 +290,7 @@ void sim_sw_spin_lock(struct sim *sim, struct sim_thread *t) {
 
 static void spin_release(struct sim *sim, struct sim_thread *t) {
     struct sim_object *o = t->object;
-    o->owner = sim_shift(&o->waiters);
+    sim_own(o, sim_shift(&o->waiters));
     if (o->owner != NULL)
         sim_wake(sim, o->owner, fetch_line(sim, o->owner, o));
     sim_return(sim, t);

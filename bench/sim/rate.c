@@ -2,7 +2,7 @@
 /*
  * How fast the simulator runs: synchronization calls of a generated trace per second of one host core.
  *
- *   build/bench/sim/rate [--cores N] [--rounds N] [--software]
+ *   build/bench/sim/rate [--cores N] [--rounds N] [--program NAME] [--sync NAME]
  *
  * Three programs, one thread to a core: `mutexes`, each thread locks and unlocks a mutex of its own and one of eight
  * others' in turn; `crowd`, all want the same mutex; `barrier`, all meet again and again.
@@ -109,14 +109,20 @@ static void measure(const char *path, const char *program, uint32_t n_cores, enu
 
 int main(int argc, char **argv) {
     static const char *const programs[] = {"mutexes", "crowd", "barrier"};
+    const char *only_program = NULL, *only_sync = NULL;
     uint32_t n_cores = 64, n_rounds = 20000;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--cores") == 0 && i + 1 < argc)
             n_cores = (uint32_t)atoi(argv[++i]);
         else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
             n_rounds = (uint32_t)atoi(argv[++i]);
+        else if (strcmp(argv[i], "--program") == 0 && i + 1 < argc)
+            only_program = argv[++i];
+        else if (strcmp(argv[i], "--sync") == 0 && i + 1 < argc)
+            only_sync = argv[++i];
         else {
-            fprintf(stderr, "rate: unknown option '%s' (legal: --cores N, --rounds N)\n", argv[i]);
+            fprintf(stderr, "rate: unknown option '%s' (legal: --cores N, --rounds N, --program NAME, --sync NAME)\n",
+                    argv[i]);
             return 2;
         }
     }
@@ -130,9 +136,12 @@ int main(int argc, char **argv) {
         return 1;
     close(fd);
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        if (only_program != NULL && strcmp(programs[i], only_program) != 0)
+            continue;
         generate(path, programs[i], n_cores, n_rounds);
         for (int sync = 0; sync < SIM_N_SYNCS; sync++)
-            measure(path, programs[i], n_cores, (enum sim_sync)sync);
+            if (only_sync == NULL || strcmp(sim_sync_name((enum sim_sync)sync), only_sync) == 0)
+                measure(path, programs[i], n_cores, (enum sim_sync)sync);
     }
     unlink(path);
     return 0;

@@ -87,6 +87,8 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                               "the paper's choices: --control-full software and --queue-full again", "ni", "1"},
     [SBT_OPT_DATA_LOAD] = {"data-load", "SUBUTAI_DATA_LOAD", SBT_OPTION_UINT, "0", 0, 900, NULL, NULL, "PERMILLE",
                            "background data traffic on each link, in thousandths of its capacity", "ni", NULL},
+    [SBT_OPT_REQUESTS] = {"requests", "SUBUTAI_REQUESTS", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
+                          "append to FILE what reaches each NI and what leaves it, to replay it elsewhere", "ni", NULL},
     [SBT_OPT_STATS] = {"stats", "SUBUTAI_STATS", SBT_OPTION_ENUM, "off", 0, 0, stats_names, stats_help, "FORMAT",
                        "what the engine says about itself when the program ends", "ni", "text"},
     [SBT_OPT_STATS_FILE] = {"stats-file", "SUBUTAI_STATS_FILE", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Random programs that cannot dead-lock, on random chips, under every policy: each must end, with all its work and all
- * its calls done, and the same again a second time. What must hold is checked by the simulator's callbacks: a mutex has
- * one owner, a thread's states follow each other without gap or overlap, a core has one thread at a time.
+ * Random programs that cannot dead-lock, on random chips, under every policy, in free and in recorded order: each must
+ * end, with all its work and all its calls done, and the same again a second time. What must hold is checked by the
+ * simulator's callbacks: a mutex has one owner, and in recorded order the recorded ones one after another, a thread's
+ * states follow each other without gap or overlap, a core has one thread at a time.
  */
 #include <string.h>
 
@@ -19,13 +20,19 @@ static uint32_t below(uint32_t n) {
     return (uint32_t)(seed % n);
 }
 
+/* Kinds of which there is one object at a time; those that must know their size are initialised before all threads. */
+enum { RWLOCK, SPIN, READY, CONDITION, BARRIER, SEM, N_KINDS };
+enum { PAGE = 256, N_PHASES = 6, MAX_OBJECTS = (N_PHASES + 2) * PAGE };
+
 struct program {
     struct build b;
-    uint32_t n_threads, n_mutexes;
-    uint64_t n_signals, work, n_calls;
+    uint32_t n_threads, n_mutexes, next;
+    uint32_t mutex[MAX_MUTEXES], object[N_KINDS]; /* their numbers: each life has another one */
+    uint64_t n_acquired[MAX_OBJECTS], n_signals;
+    uint64_t
+        owners[MAX_OBJECTS]; /* who has locked it, in the recorded order; 0 for those that conditions are used with */
+    uint64_t work, n_calls;
 };
-
-enum { BARRIER = 1000, CONDITION = 1001, READY = 1002, RWLOCK = 1003, SEM = 1004, SPIN = 1005 };
 
 static uint64_t some_work(struct program *p) {
     uint64_t work = below(4) == 0 ? below(20000) : below(300);
@@ -33,39 +40,53 @@ static uint64_t some_work(struct program *p) {
     return work;
 }
 
+static uint64_t one_more(uint64_t owners, uint32_t thread) {
+    return (owners ^ (thread + 1)) * UINT64_C(0x100000001b3);
+}
+
 static void put(struct program *p, uint32_t thread, enum sbt_trace_op op, uint32_t object) {
-    call(&p->b, thread, op, object, some_work(p));
+    if (object != p->object[READY] && (op == SBT_TRACE_MUTEX_LOCK || op == SBT_TRACE_MUTEX_TRYLOCK))
+        p->owners[object] = one_more(p->owners[object], thread);
+    if (op == SBT_TRACE_MUTEX_LOCK || op == SBT_TRACE_MUTEX_TRYLOCK)
+        lock_nth(&p->b, thread, object, ++p->n_acquired[object], some_work(p));
+    else
+        call(&p->b, thread, op, object, some_work(p));
     p->n_calls++;
 }
 
-/* Locks nest upwards; sometimes the object is destroyed and used again under another number: not here. */
+/* Locks nest upwards. In recorded order these calls come one after another. */
 static void some_calls(struct program *p, uint32_t thread) {
     uint32_t first = below(p->n_mutexes), n = 1 + below(3);
     switch (below(6)) {
     case 0:
-        put(p, thread, below(2) ? SBT_TRACE_RWLOCK_RDLOCK : SBT_TRACE_RWLOCK_WRLOCK, RWLOCK);
-        put(p, thread, SBT_TRACE_RWLOCK_UNLOCK, RWLOCK);
+        put(p, thread, below(2) ? SBT_TRACE_RWLOCK_RDLOCK : SBT_TRACE_RWLOCK_WRLOCK, p->object[RWLOCK]);
+        put(p, thread, SBT_TRACE_RWLOCK_UNLOCK, p->object[RWLOCK]);
         break;
     case 1:
-        put(p, thread, SBT_TRACE_SEM_WAIT, SEM);
-        put(p, thread, SBT_TRACE_SEM_POST, SEM);
+        put(p, thread, SBT_TRACE_SEM_WAIT, p->object[SEM]);
+        put(p, thread, SBT_TRACE_SEM_POST, p->object[SEM]);
         break;
     case 2:
-        put(p, thread, SBT_TRACE_SPIN_LOCK, SPIN);
-        put(p, thread, SBT_TRACE_SPIN_UNLOCK, SPIN);
+        put(p, thread, SBT_TRACE_SPIN_LOCK, p->object[SPIN]);
+        put(p, thread, SBT_TRACE_SPIN_UNLOCK, p->object[SPIN]);
         break;
     default:
         for (uint32_t i = 0; i < n && first + i < p->n_mutexes; i++)
-            put(p, thread, below(5) ? SBT_TRACE_MUTEX_LOCK : SBT_TRACE_MUTEX_TRYLOCK, first + i);
+            put(p, thread, below(5) ? SBT_TRACE_MUTEX_LOCK : SBT_TRACE_MUTEX_TRYLOCK, p->mutex[first + i]);
         for (uint32_t i = n; i-- > 0;)
             if (first + i < p->n_mutexes)
-                put(p, thread, SBT_TRACE_MUTEX_UNLOCK, first + i);
+                put(p, thread, SBT_TRACE_MUTEX_UNLOCK, p->mutex[first + i]);
     }
 }
 
-/* One thread signals, the others wait: for a broadcast, or each for a signal of its own, in any order. */
+/*
+ * One thread signals, the others wait: for a broadcast, or each for a signal of its own, in any order. Recorded: all
+ * wait; then the signals, and after each signal who waited for it, after a broadcast all, have the mutex once more.
+ */
 static void some_waits(struct program *p) {
     uint32_t waker = below(p->n_threads), n = p->n_threads - 1, order[MAX_THREADS];
+    uint32_t ready = p->object[READY], condition = p->object[CONDITION];
+    uint64_t relock[MAX_THREADS], locked = below(2), *n_acquired = &p->n_acquired[ready], first = *n_acquired;
     bool broadcast = below(2);
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;
@@ -74,45 +95,110 @@ static void some_waits(struct program *p) {
         order[k] = order[i - 1];
         order[i - 1] = swap;
     }
+    for (uint32_t i = 0; i < n; i++) /* n waits, the locks of the waker until then, and those that were woken before */
+        relock[i] = first + n + locked * (broadcast ? 1 : order[i] + 1) + order[i] + 1;
     for (uint32_t t = 0, i = 0; t < p->n_threads; t++) {
         if (t == waker)
             continue;
-        put(p, t, SBT_TRACE_MUTEX_LOCK, READY);
-        uint64_t work = some_work(p);
-        wait(&p->b, t, CONDITION, READY, p->n_signals + 1 + (broadcast ? 0 : order[i++]), work);
+        put(p, t, SBT_TRACE_MUTEX_LOCK, ready);
+        build_event(&p->b, t,
+                    (struct sbt_trace_event){.op = SBT_TRACE_COND_WAIT,
+                                             .type = SBT_TRACE_COND,
+                                             .object = condition,
+                                             .other = ready,
+                                             .order = p->n_signals + 1 + (broadcast ? 0 : order[i]),
+                                             .relock = relock[i],
+                                             .work_ns = some_work(p)});
+        i++;
         p->n_calls++;
-        put(p, t, SBT_TRACE_MUTEX_UNLOCK, READY);
+        put(p, t, SBT_TRACE_MUTEX_UNLOCK, ready);
     }
     for (uint32_t i = 0; i < (broadcast ? 1 : n); i++) {
-        bool locked = below(2);
         if (locked)
-            put(p, waker, SBT_TRACE_MUTEX_LOCK, READY);
+            put(p, waker, SBT_TRACE_MUTEX_LOCK, ready);
         uint64_t work = some_work(p);
-        signal_(&p->b, waker, broadcast ? SBT_TRACE_COND_BROADCAST : SBT_TRACE_COND_SIGNAL, CONDITION, ++p->n_signals,
+        signal_(&p->b, waker, broadcast ? SBT_TRACE_COND_BROADCAST : SBT_TRACE_COND_SIGNAL, condition, ++p->n_signals,
                 work);
         p->n_calls++;
         if (locked)
-            put(p, waker, SBT_TRACE_MUTEX_UNLOCK, READY);
+            put(p, waker, SBT_TRACE_MUTEX_UNLOCK, ready);
+        *n_acquired += broadcast ? n : 1;
     }
 }
 
+static enum sbt_trace_type type_of(uint32_t kind) {
+    static const enum sbt_trace_type types[N_KINDS] = {SBT_TRACE_RWLOCK, SBT_TRACE_SPIN,    SBT_TRACE_MUTEX,
+                                                       SBT_TRACE_COND,   SBT_TRACE_BARRIER, SBT_TRACE_SEM};
+    return types[kind];
+}
+
+static uint32_t new_number(struct program *p, uint32_t kind) {
+    if (kind == CONDITION)
+        p->n_signals = 0;
+    if (kind == BARRIER || kind == SEM) /* one after another in a page of their own */
+        return p->object[kind] + 2;
+    return p->next++;
+}
+
+/* By whoever used it last in the trace, which need not be the last here. Sometimes all of them and the rest of their
+ * page: then its memory is given back. */
+static void some_destroys(struct program *p) {
+    uint32_t thread = below(p->n_threads), page = p->next / PAGE * PAGE;
+    bool all = below(3) == 0;
+    if (all) {
+        for (uint32_t i = page; i < page + PAGE; i++) {
+            destroy(&p->b, thread, SBT_TRACE_MUTEX, i);
+            p->owners[i] = 0; /* the order is forgotten with all else */
+        }
+        p->next = page + PAGE;
+    }
+    for (uint32_t i = 0; i < p->n_mutexes; i++)
+        if (all || below(4) == 0) {
+            if (!all)
+                destroy(&p->b, thread, SBT_TRACE_MUTEX, p->mutex[i]);
+            p->mutex[i] = p->next++;
+        }
+    for (uint32_t kind = 0; kind < N_KINDS; kind++)
+        if (all || below(4) == 0) {
+            if (!all || kind == BARRIER || kind == SEM)
+                destroy(&p->b, below(2) ? thread : below(p->n_threads), type_of(kind), p->object[kind]);
+            p->object[kind] = new_number(p, kind);
+        }
+}
+
 static const struct sbt_trace *write_program(struct program *p) {
-    *p = (struct program){.n_threads = 1 + below(MAX_THREADS), .n_mutexes = 1 + below(MAX_MUTEXES)};
+    *p = (struct program){.n_threads = 1 + below(MAX_THREADS), .n_mutexes = 1 + below(MAX_MUTEXES), .next = PAGE};
     build_open(&p->b);
-    init(&p->b, 0, SBT_TRACE_BARRIER, BARRIER, p->n_threads);
-    init(&p->b, 0, SBT_TRACE_SEM, SEM, 1 + below(3));
+    p->object[BARRIER] = 0;
+    p->object[SEM] = 1;
+    for (uint32_t i = 0, size = 1 + below(3); i <= N_PHASES; i++) {
+        init(&p->b, 0, SBT_TRACE_BARRIER, 2 * i, p->n_threads);
+        init(&p->b, 0, SBT_TRACE_SEM, 2 * i + 1, size);
+    }
+    for (uint32_t i = 0; i < p->n_mutexes; i++)
+        p->mutex[i] = p->next++;
+    for (uint32_t kind = 0; kind < BARRIER; kind++)
+        p->object[kind] = p->next++;
     create_all(&p->b, p->n_threads);
-    for (uint32_t phase = 1 + below(6); phase-- > 0;) {
+    for (uint32_t phase = 1 + below(N_PHASES); phase-- > 0;) {
+        uint32_t left[MAX_THREADS], n = 0;
         for (uint32_t t = 0; t < p->n_threads; t++)
-            for (uint32_t n = below(12); n-- > 0;)
+            n += left[t] = below(12);
+        while (n > 0) { /* any order of all their calls */
+            uint32_t t = below(p->n_threads);
+            if (left[t] > 0) {
                 some_calls(p, t);
+                left[t]--;
+                n--;
+            }
+        }
         if (below(2) && p->n_threads > 1)
             some_waits(p);
-        for (uint32_t t = 0; below(2) == 0 && t < p->n_threads; t++)
-            ;
         if (below(2))
             for (uint32_t t = 0; t < p->n_threads; t++)
-                put(p, t, SBT_TRACE_BARRIER_WAIT, BARRIER);
+                put(p, t, SBT_TRACE_BARRIER_WAIT, p->object[BARRIER]);
+        if (below(2))
+            some_destroys(p);
     }
     end_all(&p->b, p->n_threads);
     return build_close(&p->b);
@@ -124,7 +210,27 @@ struct watch {
     uint64_t hash;
     uint64_t thread_to[8][MAX_THREADS], core_to[MAX_CORES];
     uint64_t n_intervals;
+    uint32_t owner[8][MAX_OBJECTS]; /* a thread and 1 */
+    uint64_t owners[8][MAX_OBJECTS];
 };
+
+static bool on_grant(void *context, uint32_t application, uint32_t mutex, uint32_t thread) {
+    struct watch *w = context;
+    uint32_t *owner = &w->owner[application][mutex];
+    if (*owner != 0)
+        ck_abort_msg("mutex %u: given to thread %u, and %u has it", mutex, thread, *owner - 1);
+    *owner = thread + 1;
+    w->owners[application][mutex] = one_more(w->owners[application][mutex], thread);
+    return true;
+}
+
+static void on_release(void *context, uint32_t application, uint32_t mutex, uint32_t thread) {
+    struct watch *w = context;
+    uint32_t *owner = &w->owner[application][mutex];
+    if (*owner != thread + 1)
+        ck_abort_msg("mutex %u: released for thread %u, and %u has it", mutex, thread, *owner - 1);
+    *owner = 0;
+}
 
 static void on_interval(void *context, const struct sim_interval *i) {
     struct watch *w = context;
@@ -151,6 +257,8 @@ static uint64_t watched(struct sim_config *config, const struct sbt_trace *trace
     memset(&w, 0, sizeof w);
     config->context = &w;
     config->on_interval = on_interval;
+    config->on_grant = on_grant;
+    config->on_release = on_release;
     struct sim *sim = simulate(config, trace, n);
     struct sim_summary s = sim_summary(sim);
     ck_assert_uint_eq(s.work_ns, n * p->work);
@@ -159,6 +267,9 @@ static uint64_t watched(struct sim_config *config, const struct sbt_trace *trace
         const struct sim_application *a = sim_application(sim, i);
         uint64_t all = 0;
         ck_assert_uint_eq(a->n_threads, p->n_threads);
+        for (uint32_t k = 0; config->recorded_order && k < MAX_OBJECTS; k++)
+            if (p->owners[k] != 0 && p->owners[k] != w.owners[i][k])
+                ck_abort_msg("mutex %u: not in recorded order", k);
         for (uint32_t k = 0; k < p->n_threads; k++) {
             struct sim_thread_result r = result_of(sim, i, k);
             all = r.in_ns[SIM_WORK] + r.in_ns[SIM_CALL] + r.in_ns[SIM_WAIT] + r.in_ns[SIM_READY];
@@ -179,6 +290,7 @@ static void random_chip(struct sim_config *config) {
     config->sched.frame_ns = below(3) ? 100 * config->sched.slot_ns : 0;
     config->sched.cap_ns = config->sched.frame_ns / (1 + below(4));
     config->migrate = below(2);
+    config->recorded_order = below(3) == 0;
     config->n_control = below(2) ? 4 : 1 + below(4);
     config->n_queue = below(2) ? 122 : 1 + below(16);
     config->evict = below(4) != 0;

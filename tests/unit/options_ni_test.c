@@ -112,6 +112,7 @@ START_TEST(ni_defaults_and_limits) {
     ck_assert(sbt_options_load(&options, NULL, error, sizeof error));
     ck_assert_str_eq(options.value[SBT_OPT_MAP].s, "linear");
     ck_assert_ptr_null(options.value[SBT_OPT_STATS_FILE].s);
+    ck_assert_ptr_null(options.value[SBT_OPT_REQUESTS].s);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         const struct sbt_option *option = &sbt_option_table[expected[i].id];
         union sbt_option_value value;
@@ -126,11 +127,22 @@ START_TEST(ni_defaults_and_limits) {
 END_TEST
 
 START_TEST(load_reads_the_engine_ni) {
-    char *envp[] = {"SUBUTAI_ENGINE=ni",          "SUBUTAI_MESH=4x2",          "SUBUTAI_MAP=file:tiles",
-                    "SUBUTAI_NI_SERVICE=inline",  "SUBUTAI_NI_THREADS=3",      "SUBUTAI_TIME_SCALE=100",
-                    "SUBUTAI_CONTROL_ELEMENTS=5", "SUBUTAI_QUEUE_ELEMENTS=50", "SUBUTAI_CONTROL_FULL=software",
-                    "SUBUTAI_QUEUE_FULL=again",   "SUBUTAI_STRICT_PAPER=yes",  "SUBUTAI_DATA_LOAD=300",
-                    "SUBUTAI_STATS=json",         "SUBUTAI_STATS_FILE=/x",     NULL};
+    char *envp[] = {"SUBUTAI_ENGINE=ni",
+                    "SUBUTAI_MESH=4x2",
+                    "SUBUTAI_MAP=file:tiles",
+                    "SUBUTAI_NI_SERVICE=inline",
+                    "SUBUTAI_NI_THREADS=3",
+                    "SUBUTAI_TIME_SCALE=100",
+                    "SUBUTAI_CONTROL_ELEMENTS=5",
+                    "SUBUTAI_QUEUE_ELEMENTS=50",
+                    "SUBUTAI_CONTROL_FULL=software",
+                    "SUBUTAI_QUEUE_FULL=again",
+                    "SUBUTAI_STRICT_PAPER=yes",
+                    "SUBUTAI_DATA_LOAD=300",
+                    "SUBUTAI_STATS=json",
+                    "SUBUTAI_STATS_FILE=/x",
+                    "SUBUTAI_REQUESTS=/y",
+                    NULL};
     struct sbt_options options;
     ck_assert_msg(sbt_options_load(&options, envp, error, sizeof error), "%s", error);
     ck_assert_uint_eq(options.value[SBT_OPT_ENGINE].u, SBT_ENGINE_NI);
@@ -147,6 +159,7 @@ START_TEST(load_reads_the_engine_ni) {
     ck_assert_uint_eq(options.value[SBT_OPT_DATA_LOAD].u, 300);
     ck_assert_uint_eq(options.value[SBT_OPT_STATS].u, SBT_STATS_JSON);
     ck_assert_str_eq(options.value[SBT_OPT_STATS_FILE].s, "/x");
+    ck_assert_str_eq(options.value[SBT_OPT_REQUESTS].s, "/y");
 }
 END_TEST
 

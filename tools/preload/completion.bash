@@ -125,7 +125,7 @@ _subutai() {
     --engines)
         _subutai_complete_engines "$self" "$cur"
         ;;
-    --library | --output | --log | --stats-file | --program | --record | --out | -o | --timeline | --app)
+    --library | --output | --log | --requests | --stats-file | --program | --record | --out | -o | --timeline | --app)
         COMPREPLY=($(compgen -f -- "$cur"))
         ;;
     --sync | --sched)

@@ -208,7 +208,9 @@ static void put_summary(struct json *j, const struct sim_summary *s, enum sim_sy
     put_uint(j, "outside", s->sched.n_outside);
     put_uint(j, "csa", s->sched.n_priority);
     put_uint(j, "rr", s->sched.n_rr);
+    put_uint(j, "rr_capped", s->sched.n_rr_capped);
     put_uint(j, "limits_used_up", s->sched.n_limited);
+    put_uint(j, "sections_begun_alone", s->sched.n_alone);
     put_uint(j, "frames_capped", s->sched.n_capped);
     json_close(j, '}');
     json_open(j, "software", '{');

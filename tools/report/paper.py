@@ -76,14 +76,18 @@ def show(value):
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) < 0.1 else f"{value:.2f}"
 
 
+def named(entry):
+    return entry["what"] + (f" ({entry['unit']})" if entry["unit"] not in ("", "x") else "")
+
+
 def compare(paper, values):
     """Rows (source, what, kind, paper, ours, difference, is notable) in the data's order."""
     rows = []
     for entry in paper["compare"]:
         ours = values.get(entry["id"])
         off = None if ours is None else difference(entry["paper"], ours)
-        rows.append((entry["source"], entry["what"] + (f" ({entry['unit']})" if entry["unit"] not in ("", "x") else ""),
-                     entry["kind"], entry["paper"], ours, off, off is not None and abs(off) > NOTABLE))
+        rows.append((entry["source"], named(entry), entry["kind"], entry["paper"], ours, off,
+                     off is not None and abs(off) > NOTABLE))
     return rows
 
 
@@ -102,7 +106,12 @@ def holds(expression, values):
 
 
 def statements(paper, values):
-    return [(c["source"], c["text"], holds(c["holds"], values)) for c in paper["claims"]]
+    """Rows (source, text, True, False, None or "assumed"); the last for what the models were given."""
+    rows = []
+    for claim in paper["claims"]:
+        verdict = holds(claim["holds"], values)
+        rows.append((claim["source"], claim["text"], "assumed" if verdict and claim.get("assumed") else verdict))
+    return rows
 
 
 def table(rows, header):
@@ -130,13 +139,13 @@ def spread(paper, values, variants):
     header = ["source", "what", "paper", "as above"] + [name for name, _ in variants]
     rows = []
     for entry in paper["compare"]:
-        if entry["kind"] == "predicted" and entry["unit"] == "x":
+        if entry["kind"] in ("predicted", "half fitted") and (entry["unit"] == "x" or entry.get("varied")):
             found = [values.get(entry["id"])] + [v.get(entry["id"]) for _, v in variants]
-            rows.append([entry["source"], entry["what"], show(entry["paper"])] + [show(v) for v in found])
+            rows.append([entry["source"], named(entry), show(entry["paper"])] + [show(v) for v in found])
     return header, rows
 
 
-VERDICT = {True: "holds", False: "does not hold", None: "not run"}
+VERDICT = {True: "holds", False: "does not hold", None: "not run", "assumed": "assumed"}
 
 
 def plain(rows, claims, other=None):

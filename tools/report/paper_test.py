@@ -36,7 +36,7 @@ class Numbers(unittest.TestCase):
     def test_numbers_are_numbers(self):
         for entry in self.paper["compare"]:
             self.assertIsInstance(entry["paper"], (int, float), entry)
-            self.assertIn(entry["kind"], ("fitted", "predicted", "model"))
+            self.assertIn(entry["kind"], ("fitted", "half fitted", "predicted", "model"))
 
     def test_table_ii(self):
         for name in ("mutex", "barrier", "condition"):
@@ -54,6 +54,7 @@ class Numbers(unittest.TestCase):
         x8 = self.tables["VII"]["x8"]
         self.assertAlmostEqual(100 * (x8[1] + x8[2]) / x8[0], 5.12, delta=0.005)
         self.assertEqual(self.given["table7.x8.csa"], x8[1])
+        self.assertAlmostEqual(sum(x8) / sum(self.tables["VII"]["x4"]), 1.05, delta=0.01)  # of one application, not of all
 
     def test_tables_viii_and_ix(self):
         ni, fsm, spm, total = self.tables["VIII"]["um2"]
@@ -93,6 +94,9 @@ class Report(unittest.TestCase):
         self.assertIs(report.holds("a.one < a.two", {"a.one": 1, "a.two": 1e-7}), False)
         self.assertIs(report.holds("a.one - 0.5 < 1.05 * a.two and a.two > 0", {"a.one": 1, "a.two": 2}), True)
         self.assertEqual(report.statements(self.PAPER, {"a.one": 1, "a.two": 2}), [("S", "one is less", True)])
+        assumed = {"claims": [dict(self.PAPER["claims"][0], assumed=True)]}
+        self.assertEqual(report.statements(assumed, {"a.one": 1, "a.two": 2})[0][2], "assumed")
+        self.assertIs(report.statements(assumed, {"a.one": 2, "a.two": 1})[0][2], False)
         for bad in ("__import__('os')", "a.one if 1 else 2", "a.one; 1", "[a.one]"):
             with self.assertRaises((ValueError, SyntaxError)):
                 report.holds(bad, {"a.one": 1})
@@ -120,6 +124,9 @@ class Report(unittest.TestCase):
         header, rows = report.spread(self.PAPER, {"a.one": 2.0}, [("other", {"a.one": 3.0}), ("none", {})])
         self.assertEqual(header[3:], ["as above", "other", "none"])
         self.assertEqual(rows, [["S", "one", "2.00", "2.00", "3.00", "-"]])
+        share = {"id": "a.three", "paper": 5.0, "source": "S", "what": "three", "kind": "predicted", "unit": "%", "varied": True}
+        header, rows = report.spread({"compare": [share]}, {"a.three": 4.0}, [("other", {"a.three": 3.0})])
+        self.assertEqual(rows, [["S", "three (%)", "5.00", "4.00", "3.00"]])
 
     def test_update_touches_its_part_only(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -8,9 +8,13 @@
 
 enum { MAX_SET = 8, WORKER = 7 }; /* Fig. 12 shows T0 and T7 */
 
-/* What is the same in a whole evaluation. */
+/* What is the same in a whole evaluation: all but the folder are what --sensitivity varies. */
 struct setting {
     const char *folder; /* of the traces, a temporary one */
+    bool limit_varies;  /* the other reading of Eq. 2, csa.h */
+    bool uncapped;      /* no cap on CSA in a time frame */
+    uint32_t switch_ns[SIM_N_SYNCS];
+    uint32_t patience_ns;
     uint32_t spread_permille;
     uint64_t seed;
     bool divided; /* parallel phases of 64 threads are half as long as those of 32, in place of as long */

@@ -56,6 +56,11 @@ void evaluate_run(const struct setting *setting, const struct set *set, const st
     config.height = n_threads / 8;
     config.sync = sync;
     config.sched.policy = policy;
+    config.sched.limit_varies = setting->limit_varies;
+    if (setting->uncapped)
+        config.sched.frame_ns = 0;
+    config.costs.switch_ns = setting->switch_ns[sync];
+    config.costs.patience_ns = setting->patience_ns;
     config.strict_paper = true;
     struct sim_error error;
     struct sim *sim = sim_new(&config, &error);

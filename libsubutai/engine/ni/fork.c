@@ -63,6 +63,7 @@ void ni_child_begins(void) {
         m->tiles[i].n_used = m->tiles[i].ni.n_control_used;
     ni_thread_fork_child();
     ni_stats_fork_child();
+    ni_requests_fork_child();
 }
 
 void ni_fork_child(void) {

@@ -135,7 +135,7 @@ static const char *map_file(const char *path) {
     return wrong != NULL ? wrong : n == 0 ? "has no tile number" : NULL;
 }
 
-static void *get_memory(size_t bytes) {
+void *ni_get_memory(size_t bytes) {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
@@ -143,7 +143,7 @@ static void *get_memory(size_t bytes) {
 static int start_map(const char *map) {
     bool file = strncmp(map, "file:", 5) == 0;
     n_mapped = file ? 65536 : ni_machine.n_tiles;
-    tile_of = get_memory(n_mapped * sizeof *tile_of);
+    tile_of = ni_get_memory(n_mapped * sizeof *tile_of);
     if (tile_of == NULL)
         return ENOMEM;
     if (file) {
@@ -176,9 +176,9 @@ static int start_tiles(void) {
     size_t objects = (m->config.n_control * sizeof(void *) + 63) & ~(size_t)63;
     size_t outputs = (m->config.n_queue + 2u) * sizeof(struct hw_output);
     size_t latency = m->stats ? ni_stats_bytes() : 0;
-    m->tiles = get_memory(m->n_tiles * sizeof *m->tiles);
-    m->threads = get_memory(NI_MAX_THREADS * sizeof *m->threads);
-    char *rest = get_memory(m->n_tiles * (spm + epochs + objects + outputs + latency));
+    m->tiles = ni_get_memory(m->n_tiles * sizeof *m->tiles);
+    m->threads = ni_get_memory(NI_MAX_THREADS * sizeof *m->threads);
+    char *rest = ni_get_memory(m->n_tiles * (spm + epochs + objects + outputs + latency));
     if (m->tiles == NULL || m->threads == NULL || rest == NULL)
         return ENOMEM;
     for (uint32_t i = 0; i < m->n_tiles; i++) {
@@ -219,7 +219,7 @@ int ni_machine_start(const struct sbt_options *options) {
     mesh.height = height;
     mesh.timing = m->config.timing;
     mesh.load_permille = (uint32_t)value[SBT_OPT_DATA_LOAD].u;
-    struct hw_port *ports = get_memory(hw_mesh_n_ports(width, height) * sizeof *ports);
+    struct hw_port *ports = ni_get_memory(hw_mesh_n_ports(width, height) * sizeof *ports);
     if (ports == NULL)
         return ENOMEM;
     if (!hw_mesh_init(&m->mesh, &mesh, ports))
@@ -233,6 +233,9 @@ int ni_machine_start(const struct sbt_options *options) {
         calibrate();
     m->start_ns = sbt_now_ns();
     ni_stats_start(options);
+    r = ni_requests_start(options);
+    if (r != 0)
+        return r;
     ni_service_start(options);
     ni_thread_start();
     return 0;

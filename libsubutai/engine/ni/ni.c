@@ -12,10 +12,44 @@ static int start(const struct sbt_options *options) {
     return r != 0 ? r : ni_machine_start(options);
 }
 
+/*
+ * What was handed in is served first: the counts are of everything. Not if a signal handler that has interrupted its
+ * thread inside the engine ends the process: that thread may hold any of the locks, and the counts are what they are.
+ */
+static bool settle(void) {
+    struct ni_thread *t = ni_enter(false);
+    if (t == NULL)
+        return false;
+    for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
+        ni_serve(&ni_machine.tiles[i]);
+    for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
+        ni_fence(t, i);
+    ni_leave(t);
+    for (uint32_t i = 0; i < ni_machine.n_tiles; i++) /* nobody serves from here on */
+        ni_take(&ni_machine.tiles[i].lock);
+    return true;
+}
+
+static void stop(void) {
+    struct ni_machine *m = &ni_machine;
+    if (m->tiles == NULL || (!ni_stats_wanted() && m->tiles[0].requests == NULL))
+        return;
+    bool locked = settle();
+    if (ni_stats_wanted())
+        ni_stats_report();
+    ni_requests_end(locked);
+    if (!locked)
+        return;
+    for (uint32_t i = 0; i < m->n_tiles; i++)
+        ni_release(&m->tiles[i].lock);
+    for (uint32_t i = 0; i < m->n_tiles; i++)
+        ni_serve(&m->tiles[i]);
+}
+
 const struct sbt_engine sbt_engine_ni = {
     .name = "ni",
     .start = start,
-    .stop = ni_stats_report,
+    .stop = stop,
     .thread_enter = ni_thread_enter,
     .thread_exit = ni_thread_exit,
     .fork_prepare = ni_fork_prepare,

@@ -11,6 +11,7 @@
  *   mutex.c cond.c barrier.c   the POSIX objects, in requests
  *   fork.c     a child has network interfaces of its own, copies of its parent's
  *   stats.c    what is counted, and the report at exit
+ *   requests.c what reaches the NIs and leaves them, for --requests
  *   wfqueue.h  liburcu's queue, as ThreadSanitizer has to see it
  *
  * A call becomes a request of three flits in its core's mailbox. Whoever serves that core's NI takes it from there: a
@@ -33,6 +34,7 @@
 #include "core/clock.h"
 #include "core/object.h"
 #include "engine/engine.h"
+#include "engine/ni/requests.h"
 #include "engine/ni/wfqueue.h"
 #include "fsm.h"
 #include "mesh.h"
@@ -171,7 +173,8 @@ struct ni_tile {
      * was dealt out as often as the ID can count may hold what is another's ID by now; its address tells.
      */
     const void **objects;
-    struct ni_latency *latency; /* NULL: no statistics */
+    struct ni_latency *latency;         /* NULL: no statistics */
+    struct ni_requests_block *requests; /* NULL: not to be written */
 };
 
 struct ni_machine {
@@ -198,6 +201,7 @@ struct ni_machine {
 extern struct ni_machine ni_machine;
 
 int ni_machine_start(const struct sbt_options *options);
+void *ni_get_memory(size_t bytes); /* zeroed, for good; NULL */
 
 /* Tile of the n-th thread. */
 uint32_t ni_map(uint32_t n);
@@ -358,8 +362,16 @@ struct ni_sample {
 void ni_stats_start(const struct sbt_options *options);
 size_t ni_stats_bytes(void); /* of struct ni_latency, for one tile */
 void ni_stats_add(struct ni_tile *tile, enum ni_class class, const struct ni_sample *sample);
+bool ni_stats_wanted(void);
 void ni_stats_report(void);
 void ni_stats_fork_child(void); /* a child counts its own */
+
+/* ---- requests ---- */
+int ni_requests_start(const struct sbt_options *options);
+/* Under the tile's lock; only if tile->requests is not NULL. */
+void ni_requests_note(struct ni_tile *tile, enum ni_requests_kind kind, const struct hw_packet *packet);
+void ni_requests_end(bool locked); /* locked: nobody serves meanwhile; else what is in the blocks is lost */
+void ni_requests_fork_child(void);
 
 /* ---- fork ---- */
 void ni_fork_prepare(void);

@@ -210,6 +210,8 @@ static bool withdraw_held(struct ni_tile *tile, const struct ni_request *r, stru
     uint64_t out = r->at_cycles + timing->entry_cycles + timing->fsm_cycles;
     struct hw_delivery way = send(number_of(tile), message.destination, out);
     tile->n_withdrawn_held++;
+    if (SBT_UNLIKELY(tile->requests != NULL))
+        ni_requests_note(tile, NI_REQUESTS_LEFT, &packet);
     answer(thread_of(r->packet.flit[2]), NI_ANSWER_WITHDRAW, &packet, way.tail_cycles, work);
     return true;
 }
@@ -235,6 +237,14 @@ static void check_object(const struct ni_tile *tile, struct hw_packet *packet, c
 
 static bool allocates(enum hw_op op) {
     return op == HW_OP_ALLOC_MUTEX || op == HW_OP_ALLOC_CONDITION || op == HW_OP_ALLOC_BARRIER;
+}
+
+/* Its turn has come for the first time. As the state machine will see it. */
+static void note_request(struct ni_tile *tile, const struct hw_packet *packet, const void *object) {
+    struct hw_packet request = *packet;
+    if (!allocates(hw_packet_op(packet)))
+        check_object(tile, &request, object);
+    ni_requests_note(tile, NI_REQUESTS_CAME, &request);
 }
 
 /*
@@ -284,6 +294,9 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
             ni_stats_add(tile, class_of(s.op, &message), &sample);
         }
     }
+    if (SBT_UNLIKELY(tile->requests != NULL))
+        for (uint32_t i = 0; i < done.n_outputs; i++)
+            ni_requests_note(tile, NI_REQUESTS_LEFT, &tile->outputs[i].packet);
     for (uint32_t i = 0; i < done.n_outputs; i++)
         deliver(tile, &s, &tile->outputs[i], work);
     if (s.op == HW_OP_BARRIER_WAIT && done.n_outputs > 0) /* a refused one, or the only one, may sleep on it too */
@@ -339,6 +352,8 @@ static void retry_held(struct ni_tile *tile, struct work *work) {
 static void serve_request(struct ni_tile *tile, struct ni_request *r, uint32_t *slot, struct work *work) {
     bool made_room = false;
     struct origin origin = origin_of(r);
+    if (SBT_UNLIKELY(tile->requests != NULL))
+        note_request(tile, &r->packet, r->object);
     if (hw_packet_op(&r->packet) == HW_OP_WITHDRAW && tile->held != NULL) {
         struct ni_request copy = *r;
         if (slot != NULL)
@@ -563,6 +578,8 @@ bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const voi
         serve_locked(tile, UINT64_MAX, &work);
     origin.at_cycles = send(t->tile, number, origin.issued_cycles + handover()).head_cycles;
     tile->n_direct++;
+    if (SBT_UNLIKELY(tile->requests != NULL) && tile->held == NULL)
+        note_request(tile, packet, object);
     if (SBT_UNLIKELY(tile->held != NULL) || !step(tile, packet, &origin, NULL, &work, &made_room)) {
         struct ni_request r = {
             .packet = *packet, .issued_cycles = origin.issued_cycles, .at_cycles = origin.at_cycles, .object = object};

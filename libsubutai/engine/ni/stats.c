@@ -303,28 +303,11 @@ static void json_report(const struct totals *t) {
     put("]}}\n");
 }
 
-/*
- * What was handed in is served first: the counts are of everything. Not if a signal handler that has interrupted its
- * thread inside the engine ends the process: that thread may hold any of the locks, and the counts are what they are.
- */
-static bool settle(void) {
-    struct ni_thread *t = ni_enter(false);
-    if (t == NULL)
-        return false;
-    for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
-        ni_serve(&ni_machine.tiles[i]);
-    for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
-        ni_fence(t, i);
-    ni_leave(t);
-    for (uint32_t i = 0; i < ni_machine.n_tiles; i++) /* nobody serves from here on */
-        ni_take(&ni_machine.tiles[i].lock);
-    return true;
+bool ni_stats_wanted(void) {
+    return format != SBT_STATS_OFF;
 }
 
 void ni_stats_report(void) {
-    if (format == SBT_STATS_OFF || ni_machine.tiles == NULL)
-        return;
-    bool locked = settle();
     file = STDERR_FILENO;
     if (path != NULL) {
         long opened =
@@ -340,10 +323,4 @@ void ni_stats_report(void) {
     else
         json_report(&t);
     flush();
-    if (!locked)
-        return;
-    for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
-        ni_release(&ni_machine.tiles[i].lock);
-    for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
-        ni_serve(&ni_machine.tiles[i]);
 }

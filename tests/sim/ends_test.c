@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Ends that are not the usual ones: of threads that hold something, of replays that cannot go on, of virtual time. */
+#include <string.h>
+
+#include "build.h"
+#include "events.h"
+#include "hw_check.h"
+
+#define MS UINT64_C(1000000)
+
+static struct sim_config config_of(int sync) {
+    struct sim_config config = sim_config_default();
+    config.sync = (enum sim_sync)sync;
+    return config;
+}
+
+/* Must not succeed; what it says, and for SIM_STUCK who waits for what, is in `text`. */
+static enum sim_status failure(const struct sim_config *config, const struct sbt_trace *trace, char *text,
+                               size_t size) {
+    struct sim_error error = {.text = ""};
+    struct sim *sim = sim_new(config, &error);
+    ck_assert_msg(sim != NULL, "%s", error.text);
+    ck_assert_msg(sim_add(sim, trace, "test", &error) == SIM_OK, "%s", error.text);
+    enum sim_status status = sim_run(sim, &error);
+    ck_assert_int_ne(status, SIM_OK);
+    FILE *out = fmemopen(text, size, "w");
+    ck_assert_ptr_nonnull(out);
+    fprintf(out, "%s\n", error.text);
+    if (status == SIM_STUCK)
+        sim_stuck(sim, out, 10);
+    fclose(out);
+    sim_free(sim);
+    return status;
+}
+
+static void expect_stuck(const struct sbt_trace *trace, const char *why) {
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of(sync);
+        char text[2000];
+        ck_assert_int_eq(failure(&config, trace, text, sizeof text), SIM_STUCK);
+        ck_assert_msg(strstr(text, why) != NULL, "'%s' is not in: %s", why, text);
+    }
+}
+
+/* ---- an owner that has ended ---- */
+
+START_TEST(the_ended_owner_is_named) {
+    static const struct {
+        enum sbt_trace_op taken, wanted;
+        const char *what;
+    } kinds[] = {
+        {SBT_TRACE_MUTEX_LOCK, SBT_TRACE_MUTEX_LOCK, "mutex 7 held by thread 1, which has ended"},
+        {SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK_RDLOCK, "rwlock 7 held by thread 1, which has ended"},
+        {SBT_TRACE_SPIN_LOCK, SBT_TRACE_SPIN_LOCK, "spin lock 7 held by thread 1, which has ended"},
+    };
+    struct build b;
+    build_open(&b);
+    create_all(&b, 2);
+    call(&b, 1, kinds[_i].taken, 7, 0);
+    end(&b, 1, 0);
+    join(&b, 0, 1, 0);
+    call(&b, 0, kinds[_i].wanted, 7, 0);
+    end(&b, 0, 0);
+    expect_stuck(build_close(&b), kinds[_i].what);
+}
+END_TEST
+
+/* ---- the end of time ---- */
+
+/* The reader takes any 64 bits: with these, the end of the wait would be before its beginning. */
+START_TEST(no_wait_lasts_for_ever) {
+    static const struct sbt_trace_event waits[] = {
+        {.op = SBT_TRACE_MUTEX_LOCK, .type = SBT_TRACE_MUTEX, .object = 0, .other = SBT_TRACE_NONE},
+        {.op = SBT_TRACE_SEM_WAIT, .type = SBT_TRACE_SEM, .object = 1, .other = SBT_TRACE_NONE},
+        {.op = SBT_TRACE_COND_WAIT, .type = SBT_TRACE_COND, .object = 2, .other = SBT_TRACE_NONE}};
+    static const uint64_t times[] = {UINT64_MAX - 999, UINT64_MAX - 3 * MS, UINT64_MAX / 2};
+    for (size_t k = 0; k < sizeof times / sizeof *times; k++) {
+        struct build b;
+        struct sbt_trace_event event = waits[_i];
+        build_open(&b);
+        create_all(&b, 2);
+        event.work_ns = 5000;
+        event.result = ETIMEDOUT;
+        event.took_ns = times[k];
+        build_event(&b, 1, event);
+        end_all(&b, 2);
+        const struct sbt_trace *trace = build_close(&b);
+        for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+            struct sim_config config = config_of(sync);
+            char text[2000];
+            ck_assert_int_eq(failure(&config, trace, text, sizeof text), SIM_DAMAGED);
+            ck_assert_ptr_nonnull(strstr(text, "thread 1 waits for more than a hundred years"));
+        }
+    }
+}
+END_TEST
+
+START_TEST(time_does_not_run_backwards) {
+    struct sim_events *events = malloc(sizeof *events);
+    struct sim_event event = {.kind = SIM_EV_TIMER};
+    ck_assert(sim_events_init(events));
+    sim_events_put(events, 10000, &event);
+    ck_assert(sim_events_take(events, &event));
+    ck_assert_uint_eq(events->now, 10000);
+    sim_events_put(events, 10000, &event);
+    ck_assert(!events->past);
+    sim_events_put(events, 9999, &event);
+    ck_assert(events->past);
+    ck_assert(sim_events_take(events, &event));
+    ck_assert(!sim_events_take(events, &event));
+    ck_assert_uint_eq(events->now, 10000);
+    sim_events_free(events);
+    free(events);
+}
+END_TEST
+
+/* ---- destroyed, and others come later ---- */
+
+#define US UINT64_C(1000)
+
+static uint32_t owner[1024]; /* of each mutex: a thread and 1 */
+static bool one_owner(void *context, uint32_t application, uint32_t mutex, uint32_t thread) {
+    (void)context;
+    (void)application;
+    if (owner[mutex] != 0)
+        ck_abort_msg("mutex %u: given to thread %u, and %u has it", mutex, thread, owner[mutex] - 1);
+    owner[mutex] = thread + 1;
+    return true;
+}
+static void no_owner(void *context, uint32_t application, uint32_t mutex, uint32_t thread) {
+    (void)context;
+    (void)application;
+    if (owner[mutex] != thread + 1)
+        ck_abort_msg("mutex %u: released for thread %u, and %u has it", mutex, thread, owner[mutex] - 1);
+    owner[mutex] = 0;
+}
+
+static struct sim *simulate_owners(int sync, bool recorded, const struct sbt_trace *trace) {
+    struct sim_config config = config_of(sync);
+    memset(owner, 0, sizeof owner);
+    config.on_grant = one_owner;
+    config.on_release = no_owner;
+    config.recorded_order = recorded;
+    return simulate(&config, trace, 1);
+}
+
+/* Counted references: B's was the last when it was recorded, here it destroys what A1 holds and A2 waits for, or what
+ * A2 will want. */
+START_TEST(destroyed_while_others_use_it) {
+    for (int later = 0; later < 2; later++) {
+        struct build b;
+        build_open(&b);
+        create_all(&b, 4);
+        call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+        call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 500 * US);
+        call(&b, 2, SBT_TRACE_MUTEX_LOCK, 0, later ? 300 * US : 100 * US);
+        call(&b, 2, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        call(&b, 3, SBT_TRACE_MUTEX_LOCK, 1, 200 * US);
+        destroy(&b, 3, SBT_TRACE_MUTEX, 0);
+        call(&b, 3, SBT_TRACE_MUTEX_UNLOCK, 1, 0);
+        end_all(&b, 4);
+        const struct sbt_trace *trace = build_close(&b);
+        for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+            struct sim *sim = simulate_owners(sync, false, trace);
+            ck_assert_uint_ge(result_of(sim, 0, 2).to_ns, 500 * US);
+            sim_free(sim);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_condition_destroyed_while_threads_wait) {
+    for (int broadcast = 0; broadcast < 2; broadcast++) {
+        struct build b;
+        build_open(&b);
+        create_all(&b, 4);
+        for (uint32_t i = 1; i < 3; i++) {
+            call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, 0);
+            wait(&b, i, 1, 0, broadcast ? 1 : i, 0);
+            call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        }
+        call(&b, 3, SBT_TRACE_MUTEX_LOCK, 2, 500 * US);
+        destroy(&b, 3, SBT_TRACE_COND, 1);
+        call(&b, 3, SBT_TRACE_MUTEX_UNLOCK, 2, 0);
+        signal_(&b, 0, broadcast ? SBT_TRACE_COND_BROADCAST : SBT_TRACE_COND_SIGNAL, 1, 1, MS);
+        if (!broadcast)
+            signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, 2, MS);
+        end_all(&b, 4);
+        const struct sbt_trace *trace = build_close(&b);
+        for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+            struct sim *sim = simulate_owners(sync, false, trace);
+            ck_assert_uint_ge(result_of(sim, 0, 1).to_ns, MS);
+            sim_free(sim);
+        }
+    }
+}
+END_TEST
+
+/* All objects of a page are destroyed, and one of them is in use again by then. */
+START_TEST(a_page_stays_while_one_of_its_objects_is_used) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 4);
+    for (uint32_t i = 0; i < 256; i++)
+        call(&b, 3, SBT_TRACE_MUTEX_LOCK, i, 0), call(&b, 3, SBT_TRACE_MUTEX_UNLOCK, i, 0);
+    destroy(&b, 3, SBT_TRACE_MUTEX, 0);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 2 * MS); /* late */
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 10 * MS);
+    call(&b, 3, SBT_TRACE_SPIN_LOCK, 300, 5 * MS), call(&b, 3, SBT_TRACE_SPIN_UNLOCK, 300, 0);
+    for (uint32_t i = 1; i < 256; i++)
+        destroy(&b, 3, SBT_TRACE_MUTEX, i);
+    call(&b, 2, SBT_TRACE_MUTEX_LOCK, 0, 8 * MS);
+    call(&b, 2, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    end_all(&b, 4);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim *sim = simulate_owners(sync, false, trace);
+        ck_assert_uint_ge(result_of(sim, 0, 2).to_ns, 12 * MS);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+/* All have been destroyed and what they were is forgotten; whoever comes then is not kept waiting for it. */
+START_TEST(late_users_of_what_is_forgotten) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 2);
+    init(&b, 0, SBT_TRACE_SEM, 1, 1);
+    create_all(&b, 4);
+    signal_(&b, 3, SBT_TRACE_COND_SIGNAL, 2, 1, 0);
+    signal_(&b, 3, SBT_TRACE_COND_SIGNAL, 2, 2, 0);
+    lock_nth(&b, 3, 3, 1, 0);
+    call(&b, 3, SBT_TRACE_MUTEX_UNLOCK, 3, 0);
+    static const enum sbt_trace_type types[] = {SBT_TRACE_BARRIER, SBT_TRACE_SEM, SBT_TRACE_COND};
+    for (uint32_t i = 0; i < 256; i++)
+        destroy(&b, 3, i < 3 ? types[i] : SBT_TRACE_MUTEX, i);
+    for (uint32_t i = 1; i < 3; i++) {
+        lock_nth(&b, i, 3, i + 1, MS);
+        wait(&b, i, 2, 3, i, 0);
+        call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 3, 0);
+        call(&b, i, SBT_TRACE_SEM_WAIT, 1, 0);
+        call(&b, i, SBT_TRACE_SEM_POST, 1, 0);
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 0);
+    }
+    end_all(&b, 4);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++)
+        for (int recorded = 0; recorded < 2; recorded++)
+            sim_free(simulate_owners(sync, recorded, trace));
+}
+END_TEST
+
+static void tests(Suite *suite) {
+    ADD_TEST(suite, destroyed_while_others_use_it);
+    ADD_TEST(suite, a_condition_destroyed_while_threads_wait);
+    ADD_TEST(suite, a_page_stays_while_one_of_its_objects_is_used);
+    ADD_TEST(suite, late_users_of_what_is_forgotten);
+    TCase *time = tcase_create("time");
+    tcase_add_loop_test(time, no_wait_lasts_for_ever, 0, 3);
+    suite_add_tcase(suite, time);
+    ADD_TEST(suite, time_does_not_run_backwards);
+    TCase *owners = tcase_create("owners");
+    tcase_add_loop_test(owners, the_ended_owner_is_named, 0, 3);
+    suite_add_tcase(suite, owners);
+}
+
+int main(void) {
+    void (*const all[])(Suite *) = {tests, NULL};
+    return run_suite("ends", all);
+}
