@@ -92,6 +92,7 @@ struct sim_thread {
     bool token; /* woken before it waited */
     bool spins; /* keeps its core for as long as it takes */
     bool queued_lock, called;
+    bool woken;     /* its last wait found no element in hardware: the next is software's */
     bool uncounted; /* recorded order: this acquisition is not one of the trace's */
     uint8_t kind;   /* enum sim_call_kind of the call under way */
 
@@ -109,7 +110,10 @@ struct sim_thread {
         bool evicting;
     } obtain;
     uint32_t n_obtained; /* primitives since the last that it could use */
-    uint32_t last_home;  /* its last request's NI and arrival: the next one does not overtake it */
+    /* Told AGAIN, by this NI at its n_rooms; since when it is in sim->parked. */
+    uint32_t refused_by;
+    uint64_t refused_room, parked_from;
+    uint32_t last_home; /* its last request's NI and arrival: the next one does not overtake it */
     uint64_t last_arrival;
 
     uint64_t ready_from; /* in a run queue since */
@@ -140,7 +144,8 @@ struct sim_core {
     struct sim_thread *on, *last;
     uint64_t from; /* `on` has run since; `on` waits awake since */
     uint32_t generation;
-    bool armed; /* an event is outstanding for this generation */
+    uint32_t n_spinning; /* of those in its run queue, for a lock */
+    bool armed;          /* an event is outstanding for this generation */
 };
 
 /* A network interface and what waits there. */
@@ -149,6 +154,7 @@ struct sim_tile {
     uint64_t free_at; /* its state machine is busy until then */
     struct hw_packet *held;
     uint32_t n_held, held_capacity, hand;
+    uint64_t n_rooms;          /* how often there was room for a request that had not found any */
     struct sim_object **owner; /* of each control element */
 };
 
@@ -183,6 +189,7 @@ struct sim {
     struct hw_output *outputs;
     struct sim_object **owners;
     uint32_t next_ni;
+    struct sim_list parked; /* told AGAIN */
 
     enum sim_status status;
     struct sim_error error;
@@ -297,6 +304,8 @@ struct hw_message sim_answer_of(const struct sim *sim, const struct sim_thread *
 
 /* ---- requests.c ---- */
 
+/* There is room at an NI: those that it told AGAIN may try again. */
+void sim_hw_room(struct sim *sim, const struct sim_tile *tile);
 void sim_hw_lock(struct sim *sim, struct sim_thread *t);
 void sim_hw_unlock(struct sim *sim, struct sim_thread *t);
 void sim_hw_cond_wait(struct sim *sim, struct sim_thread *t);

@@ -7,6 +7,7 @@
 #include "hw_check.h"
 
 #define MS UINT64_C(1000000)
+#define US UINT64_C(1000)
 
 static struct sim_config config_of(int sync) {
     struct sim_config config = sim_config_default();
@@ -114,9 +115,104 @@ START_TEST(time_does_not_run_backwards) {
 }
 END_TEST
 
-/* ---- destroyed, and others come later ---- */
+/* ---- stuck for ever, with something to try again ---- */
 
-#define US UINT64_C(1000)
+static void expect_stuck_config(struct sim_config config, const struct sbt_trace *trace, const char *why) {
+    for (int policy = 0; policy < CSA_N_POLICIES; policy++) {
+        char text[2000];
+        config.sched.policy = (enum csa_policy)policy;
+        ck_assert_int_eq(failure(&config, trace, text, sizeof text), SIM_STUCK);
+        ck_assert_msg(strstr(text, why) != NULL, "'%s' is not in: %s", why, text);
+    }
+}
+
+/* More threads wait for a signal than there are queue elements, and it does not come. */
+START_TEST(no_signal_and_no_element) {
+    enum { N = 131 };
+    struct build b;
+    build_open(&b);
+    create_all(&b, N);
+    for (uint32_t i = 1; i < N; i++) {
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, 0);
+        wait(&b, i, 1, 0, 7, 0);
+        call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    }
+    signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, 1, MS);
+    end_all(&b, N);
+    struct sim_config config = config_of(SIM_SUBUTAI);
+    config.strict_paper = _i == 1;
+    expect_stuck_config(config, build_close(&b), "thread 1 waits for signal 7 of condition 1, which has not happened");
+}
+END_TEST
+
+/* Who finds no element looks at the predicate before it waits in software: its own signal may be there by then. */
+START_TEST(a_signal_and_no_element) {
+    enum { N = 131 };
+    struct build b;
+    build_open(&b);
+    create_all(&b, N);
+    for (uint32_t i = 1; i < N; i++) {
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, 0);
+        wait(&b, i, 1, 0, N - i, 0);
+        call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    }
+    for (uint32_t i = 1; i < N; i++)
+        signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, i, i == 1 ? 10 * MS : 20 * US);
+    end_all(&b, N);
+    struct sim_config config = config_of(SIM_SUBUTAI);
+    config.strict_paper = _i == 1;
+    struct sim *sim = simulate(&config, build_close(&b), 1);
+    ck_assert_uint_ge(result_of(sim, 0, 1).to_ns, 10 * MS);
+    ck_assert_uint_le(result_of(sim, 0, 1).to_ns, 20 * MS);
+    sim_free(sim);
+}
+END_TEST
+
+/* As on the paper's chip, but there nobody would say so. */
+START_TEST(told_eagain_for_ever) {
+    enum { N = 5 };
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 1, 3);
+    init(&b, 0, SBT_TRACE_BARRIER, 2, 3);
+    create_all(&b, N);
+    for (uint32_t i = 1; i < N; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 1 + i % 2, i * 10000);
+    call(&b, 0, SBT_TRACE_BARRIER_WAIT, 1, MS);
+    end_all(&b, N);
+    struct sim_config config = config_of(SIM_SUBUTAI);
+    config.strict_paper = true;
+    config.width = config.height = 1;
+    config.n_queue = 3;
+    expect_stuck_config(config, build_close(&b), "waits for barrier 2 of 3 threads");
+}
+END_TEST
+
+START_TEST(spinning_for_ever) {
+    enum { N = 5 };
+    struct build b;
+    build_open(&b);
+    create_all(&b, N);
+    call(&b, 1, SBT_TRACE_SPIN_LOCK, 0, 0);
+    end(&b, 1, 0);
+    join(&b, 0, 1, 0);
+    for (uint32_t i = 2; i < N; i++)
+        call(&b, i, SBT_TRACE_SPIN_LOCK, 0, MS);
+    for (uint32_t i = 2; i < N; i++) {
+        end(&b, i, 0);
+        join(&b, 0, i, 0);
+    }
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of(sync);
+        config.width = config.height = 1;
+        expect_stuck_config(config, trace, "thread 2 waits for spin lock 0 held by thread 1, which has ended");
+    }
+}
+END_TEST
+
+/* ---- destroyed, and others come later ---- */
 
 static uint32_t owner[1024]; /* of each mutex: a thread and 1 */
 static bool one_owner(void *context, uint32_t application, uint32_t mutex, uint32_t thread) {
@@ -252,6 +348,13 @@ START_TEST(late_users_of_what_is_forgotten) {
 END_TEST
 
 static void tests(Suite *suite) {
+    TCase *elements = tcase_create("elements");
+    tcase_set_timeout(elements, 60);
+    tcase_add_loop_test(elements, no_signal_and_no_element, 0, 2);
+    tcase_add_loop_test(elements, a_signal_and_no_element, 0, 2);
+    tcase_add_test(elements, told_eagain_for_ever);
+    tcase_add_test(elements, spinning_for_ever);
+    suite_add_tcase(suite, elements);
     ADD_TEST(suite, destroyed_while_others_use_it);
     ADD_TEST(suite, a_condition_destroyed_while_threads_wait);
     ADD_TEST(suite, a_page_stays_while_one_of_its_objects_is_used);

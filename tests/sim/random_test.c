@@ -294,9 +294,7 @@ static void random_chip(struct sim_config *config) {
     config->n_control = below(2) ? 4 : 1 + below(4);
     config->n_queue = below(2) ? 122 : 1 + below(16);
     config->evict = below(4) != 0;
-    config->strict_paper = below(6) == 0;
-    if (config->strict_paper)
-        config->n_queue = 122; /* with fewer elements than threads the paper's EAGAIN can go on for ever */
+    config->strict_paper = below(4) == 0;
     config->load_permille = below(3) ? 0 : below(900);
     config->costs.switch_ns = below(2) * 1000;
     config->costs.patience_ns = below(3) * 700;
