@@ -18,7 +18,7 @@ static struct sim_core *core_of(struct sim *sim, const struct sim_thread *t) {
 
 /* ---- what is seen of it ---- */
 
-static void show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at) {
+void sim_show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at) {
     if (t->shown == state)
         return;
     t->result.in_ns[t->shown] += at - t->shown_from;
@@ -32,12 +32,12 @@ static void show_at(struct sim *sim, struct sim_thread *t, enum sim_state state,
 }
 
 void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state) {
-    show_at(sim, t, state, sim_now(sim));
+    sim_show_at(sim, t, state, sim_now(sim));
 }
 
 /* From core->from on: a switch that is under way belongs to the wait for the core. */
 static void show_on_core(struct sim *sim, const struct sim_core *core) {
-    show_at(sim, core->on, core->on->called ? SIM_CALL : SIM_WORK, core->from);
+    sim_show_at(sim, core->on, core->on->called ? SIM_CALL : SIM_WORK, core->from);
 }
 
 /* ---- idle cores ---- */

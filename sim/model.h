@@ -91,6 +91,7 @@ struct sim_thread {
     uint8_t why;
     bool token; /* woken before it waited */
     bool spins; /* keeps its core for as long as it takes */
+    bool cut;   /* its events have ended, and it had not */
     bool queued_lock, called;
     bool woken;     /* its last wait found no element in hardware: the next is software's */
     bool uncounted; /* recorded order: this acquisition is not one of the trace's */
@@ -132,8 +133,11 @@ struct sim_app {
     struct sim_list *joiners; /* by the thread they wait for */
     uint8_t *ended;           /* SIM_NOT_BORN, SIM_ON_CORE or SIM_ENDED */
     struct sim_list late;     /* ended, and objects still name them */
+    uint64_t
+        *begins; /* of a trace that is not whole: who has no creator in it, and when; UINT64_MAX: others. Or NULL */
+    uint64_t last_ns; /* a call ended */
     uint32_t n_threads, n_objects, n_alive, number;
-    bool whole;
+    uint32_t n_unborn; /* of those without a creator */
     struct sim_application result;
 };
 
@@ -233,10 +237,16 @@ void sim_unhold(struct sim *sim, struct sim_thread *t);
 void sim_core_event(struct sim *sim, const struct sim_event *event);
 void sim_timer_event(struct sim *sim, const struct sim_event *event);
 void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state);
+void sim_show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at);
 
 /* ---- replay.c ---- */
 
 struct sim_thread *sim_create(struct sim *sim, struct sim_app *app, uint32_t number);
+/* The first thread of an application, and those that the trace does not see created. */
+void sim_start(struct sim *sim, struct sim_app *app);
+void sim_born_event(struct sim *sim, const struct sim_event *event);
+/* Nothing can advance. True: the traces of those that wait are to blame, and they have ended here. */
+bool sim_give_up(struct sim *sim);
 /* The call has ended, `extra` cycles from now: on to the next event. */
 void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra);
 static inline void sim_return(struct sim *sim, struct sim_thread *t) {
@@ -247,6 +257,8 @@ static inline void sim_return(struct sim *sim, struct sim_thread *t) {
 
 /* For a call. NULL and the run has failed: no memory. */
 struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number);
+/* One that names t as its owner; NULL: none does. */
+struct sim_object *sim_object_of(const struct sim_thread *t);
 /* A call has ended that used it; by then it may be time to destroy it, which `t` does. */
 void sim_object_left(struct sim *sim, struct sim_thread *t, struct sim_object *o);
 void sim_objects_free(struct sim_app *app);

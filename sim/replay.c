@@ -53,13 +53,41 @@ struct sim_thread *sim_create(struct sim *sim, struct sim_app *app, uint32_t num
     return t;
 }
 
+void sim_start(struct sim *sim, struct sim_app *app) {
+    sim_create(sim, app, 0);
+    for (uint32_t i = 0; app->begins != NULL && i < app->n_threads; i++) {
+        struct sim_event event = {.kind = SIM_EV_BORN};
+        event.index = i;
+        event.generation = app->number;
+        if (app->begins[i] > LONGEST)
+            continue;
+        app->n_unborn++;
+        sim_events_put(&sim->events, sim_now(sim) + app->begins[i], &event);
+    }
+}
+
+void sim_born_event(struct sim *sim, const struct sim_event *event) {
+    struct sim_app *app = &sim->apps[event->generation];
+    app->n_unborn--;
+    sim_create(sim, app, event->index);
+}
+
 static void application_ended(struct sim *sim, struct sim_app *app) {
-    app->result.to_ns = sim_now(sim);
+    app->result.to_ns = app->last_ns;
     sim->n_running--;
     if (sim->config.sched.policy == CSA_OAT && csa_next(&sim->turn)) {
         struct sim_app *next = &sim->apps[sim->turn.current];
-        next->result.from_ns = sim_now(sim);
-        sim_create(sim, next, 0);
+        next->result.from_ns = next->last_ns = sim_now(sim);
+        sim_start(sim, next);
+    }
+}
+
+static void keep_result(struct sim *sim, struct sim_thread *t) {
+    t->app->results[t->number] = t->result;
+    for (uint32_t i = 0; i < SIM_N_STATES; i++) {
+        uint64_t *sums[] = {&sim->summary.work_ns, &sim->summary.call_ns, &sim->summary.wait_ns,
+                            &sim->summary.ready_ns};
+        *sums[i] += t->result.in_ns[i];
     }
 }
 
@@ -67,13 +95,8 @@ static void end(struct sim *sim, struct sim_thread *t) {
     struct sim_app *app = t->app;
     uint32_t number = t->number;
     sim_show(sim, t, t->shown == SIM_READY ? SIM_WAIT : SIM_READY); /* closes what it has been doing */
-    t->result.to_ns = sim_now(sim);
-    app->results[number] = t->result;
-    for (uint32_t i = 0; i < SIM_N_STATES; i++) {
-        uint64_t *sums[] = {&sim->summary.work_ns, &sim->summary.call_ns, &sim->summary.wait_ns,
-                            &sim->summary.ready_ns};
-        *sums[i] += t->result.in_ns[i];
-    }
+    t->result.to_ns = app->last_ns = sim_now(sim);
+    keep_result(sim, t);
     sim_leave(sim, t);
     app->threads[number] = NULL;
     app->ended[number] = SIM_ENDED;
@@ -89,21 +112,69 @@ static void end(struct sim *sim, struct sim_thread *t) {
     } else {
         free(t);
     }
-    if (--app->n_alive == 0)
+    if (--app->n_alive == 0 && app->n_unborn == 0)
         application_ended(sim, app);
+}
+
+/*
+ * Its events have ended and it has not: it ran when the program ended, or was killed. What it does next nobody knows,
+ * but others who went on in the trace did so after it had released what it holds. It does so now.
+ */
+static void cut(struct sim *sim, struct sim_thread *t) {
+    const struct sim_object *o = sim_object_of(t);
+    t->app->result.n_cut += !t->cut;
+    t->cut = true;
+    if (o == NULL) {
+        end(sim, t);
+        return;
+    }
+    uint8_t op = o->kind == SBT_TRACE_RWLOCK ? SBT_TRACE_RWLOCK_UNLOCK
+                 : o->kind == SBT_TRACE_SPIN ? SBT_TRACE_SPIN_UNLOCK
+                                             : SBT_TRACE_MUTEX_UNLOCK;
+    t->event = (struct sbt_trace_event){
+        .op = op, .type = o->kind, .object = o->number, .other = SBT_TRACE_NONE, .site = SBT_TRACE_NONE};
+    call(sim, t);
+}
+
+/* Its threads end where they wait, at the time when the last of them did something. */
+static void stop(struct sim *sim, struct sim_app *app) {
+    for (uint32_t i = 0; i < app->n_threads; i++)
+        if (app->threads[i] != NULL && app->threads[i]->shown_from > app->last_ns)
+            app->last_ns = app->threads[i]->shown_from;
+    for (uint32_t i = 0; i < app->n_threads; i++) {
+        struct sim_thread *t = app->threads[i];
+        if (t == NULL)
+            continue;
+        sim_show_at(sim, t, t->shown == SIM_READY ? SIM_WAIT : SIM_READY, app->last_ns);
+        t->result.to_ns = app->last_ns;
+        keep_result(sim, t);
+    }
+    app->result.n_stopped = app->n_alive;
+    app->n_alive = 0;
+    application_ended(sim, app);
+}
+
+bool sim_give_up(struct sim *sim) {
+    bool any = false;
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        if (sim->apps[i].n_alive > 0 && sim->apps[i].result.n_cut > 0) {
+            stop(sim, &sim->apps[i]);
+            any = true;
+        }
+    return any;
 }
 
 /* ---- from event to event ---- */
 
 static void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra) {
     struct sbt_trace_error error;
-    int r = sbt_trace_next(&t->cursor, &t->event, &error);
+    int r = t->cut ? 0 : sbt_trace_next(&t->cursor, &t->event, &error);
     if (r < 0) {
         sim_fail(sim, SIM_DAMAGED, "%s: at byte %ju: %s", t->app->result.name, (uintmax_t)error.offset, error.reason);
         return;
     }
     if (r == 0) {
-        end(sim, t);
+        cut(sim, t);
         return;
     }
     /* Together with now they are far from the end of 64 bits. */
@@ -125,8 +196,10 @@ static void count(struct sim_histogram *h, uint64_t ns) {
 
 void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra) {
     uint64_t ns = sim_now(sim) + extra - t->called_at;
-    count(&sim->latency[t->kind], ns);
-    if (t->kind != SIM_THREAD) {
+    t->app->last_ns = sim_now(sim) + extra;
+    if (!t->cut)
+        count(&sim->latency[t->kind], ns);
+    if (t->kind != SIM_THREAD && !t->cut) {
         sim->summary.n_calls++;
         t->result.n_calls++;
         t->result.sync_ns += ns;
@@ -366,7 +439,8 @@ static void call(struct sim *sim, struct sim_thread *t) {
     t->called = true;
     t->called_at = sim_now(sim);
     sim_show(sim, t, SIM_CALL);
-    if ((++sim->summary.n_events & (PROGRESS_EVENTS - 1)) == 0 && sim->config.on_progress != NULL)
+    sim->summary.n_events += !t->cut;
+    if ((sim->summary.n_events & (PROGRESS_EVENTS - 1)) == 0 && sim->config.on_progress != NULL)
         sim->config.on_progress(sim->config.context, sim->summary.n_events);
     t->kind = SIM_THREAD;
     switch (event->op) {

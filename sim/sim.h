@@ -171,6 +171,8 @@ struct sim_summary {
 struct sim_application {
     const char *name;
     uint32_t n_threads; /* that have run */
+    uint32_t n_cut;     /* of those: their events end, and they had not */
+    uint32_t n_stopped; /* and: wait at the end for what would have come behind the end of others' events */
     uint64_t from_ns, to_ns;
     struct sim_sections sections; /* critical sections: from the acquisition of a mutex to its release */
 };

@@ -76,6 +76,13 @@ subutai predict no-signal.sbt
 check "who waits for a signal" failed_with 'thread 1 waits for signal 3 of condition 1, which has not happened'
 subutai predict no-size.sbt
 check "a barrier of unknown size: exit 3" failed_with 'barrier 0: the trace does not say for how many threads'
+printf '%s\n' '0 init object=0 type=3 size=2' '0 thread_create other=1' '1 barrier_wait object=0' \
+    '0 barrier_wait object=0' '0 barrier_wait object=0' '0 thread_end' | trace early.sbt
+subutai predict --sync software --app 'early.sbt*2' --json
+check "events that end before their thread does: exit 0" is "$status" 0
+check "and a line that says how far it went" matches "$err" \
+    '^subutai: predict: software, rr: early.sbt and others: 2 threads end early'
+check "in the report, too" json '.[0].runs[0].applications | all(.n_cut == 1 and .n_stopped == 1)'
 size=$(stat -c %s four.sbt)
 for at in $((size / 4)) $((size / 2)) $((size * 3 / 4)); do
     cp four.sbt bent.sbt

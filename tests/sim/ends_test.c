@@ -212,6 +212,110 @@ START_TEST(spinning_for_ever) {
 }
 END_TEST
 
+/* ---- events that end before the program does ---- */
+
+/* exit() while a worker is in a section: in the trace main had been there before, here it comes after. */
+START_TEST(a_worker_inside_a_section_at_exit) {
+    static const struct {
+        enum sbt_trace_op in, out;
+    } kinds[] = {{SBT_TRACE_MUTEX_LOCK, SBT_TRACE_MUTEX_UNLOCK},
+                 {SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK_UNLOCK},
+                 {SBT_TRACE_SPIN_LOCK, SBT_TRACE_SPIN_UNLOCK}};
+    struct build b;
+    build_open(&b);
+    create_all(&b, 2);
+    call(&b, 1, kinds[_i].in, 0, 0);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 1, 2 * MS);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 1, 0);
+    call(&b, 0, kinds[_i].in, 0, MS);
+    call(&b, 0, kinds[_i].out, 0, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of(sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        ck_assert_uint_eq(sim_application(sim, 0)->n_cut, 1);
+        ck_assert_uint_eq(sim_application(sim, 0)->n_stopped, 0);
+        ck_assert_uint_ge(result_of(sim, 0, 0).to_ns, 2 * MS);
+        ck_assert_uint_eq(sim_summary(sim).n_calls, 5);
+        ck_assert_uint_eq(sim_summary(sim).n_events, 7);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+/* Main waited at the barrier with the others and called exit() before they had recorded it. */
+START_TEST(a_barrier_that_others_have_not_recorded) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 3);
+    create_all(&b, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, MS);
+    call(&b, 0, SBT_TRACE_BARRIER_WAIT, 0, MS);
+    call(&b, 1, SBT_TRACE_BARRIER_WAIT, 0, 2 * MS);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++)
+        for (int policy = 0; policy < CSA_N_POLICIES; policy++) {
+            struct sim_config config = config_of(sync);
+            config.sched.policy = (enum csa_policy)policy;
+            struct sim *sim = simulate(&config, trace, 2);
+            for (uint32_t i = 0; i < 2; i++) {
+                const struct sim_application *a = sim_application(sim, i);
+                struct sim_thread_result r = result_of(sim, i, 0);
+                ck_assert_uint_eq(a->n_cut, 1);
+                ck_assert_uint_eq(a->n_stopped, 2);
+                ck_assert_uint_ge(a->to_ns - a->from_ns, MS);
+                ck_assert_uint_le(a->to_ns - a->from_ns, 4 * MS);
+                ck_assert_uint_eq(r.to_ns, a->to_ns);
+            }
+            sim_free(sim);
+        }
+}
+END_TEST
+
+/* Killed: main's few events were never written, the others end at different places. */
+START_TEST(a_killed_program) {
+    enum { N = 8, ROUNDS = 12000 };
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 1, N - 1);
+    create_all(&b, N);
+    for (uint32_t k = 0; k < ROUNDS; k++)
+        for (uint32_t i = 1; i < N; i++) {
+            for (uint32_t n = 0; n < 1 + i % 3; n++)
+                call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, 100 + i), call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 50);
+            if (_i == 1)
+                build_event(&b, i,
+                            (struct sbt_trace_event){.op = SBT_TRACE_BARRIER_WAIT,
+                                                     .type = SBT_TRACE_BARRIER,
+                                                     .object = 1,
+                                                     .other = SBT_TRACE_NONE,
+                                                     .size = N - 1});
+        }
+    const struct sbt_trace *trace = build_kill(&b);
+    uint64_t n_events = sbt_trace_info(trace)->n_events;
+    ck_assert_uint_gt(n_events, N * ROUNDS);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of(sync);
+        struct sim *sim = simulate(&config, trace, 2);
+        for (uint32_t i = 0; i < 2; i++) {
+            const struct sim_application *a = sim_application(sim, i);
+            ck_assert_uint_eq(a->n_threads, N);
+            ck_assert_uint_eq(a->n_cut + a->n_stopped, N);
+            ck_assert(_i == 1 ? a->n_stopped > 0 : a->n_stopped == 0);
+            ck_assert_uint_gt(a->to_ns, ROUNDS * 100);
+        }
+        if (_i == 0) /* all that there is */
+            ck_assert_uint_eq(sim_summary(sim).n_events, 2 * n_events);
+        else
+            ck_assert_uint_gt(sim_summary(sim).n_events, n_events);
+        sim_free(sim);
+    }
+}
+END_TEST
+
 /* ---- destroyed, and others come later ---- */
 
 static uint32_t owner[1024]; /* of each mutex: a thread and 1 */
@@ -348,6 +452,12 @@ START_TEST(late_users_of_what_is_forgotten) {
 END_TEST
 
 static void tests(Suite *suite) {
+    TCase *early = tcase_create("early");
+    tcase_set_timeout(early, 120);
+    tcase_add_loop_test(early, a_worker_inside_a_section_at_exit, 0, 3);
+    tcase_add_test(early, a_barrier_that_others_have_not_recorded);
+    tcase_add_loop_test(early, a_killed_program, 0, 2);
+    suite_add_tcase(suite, early);
     TCase *elements = tcase_create("elements");
     tcase_set_timeout(elements, 60);
     tcase_add_loop_test(elements, no_signal_and_no_element, 0, 2);

@@ -120,12 +120,34 @@ static void add(struct watch *w, struct sim *sim, size_t file) {
     }
 }
 
+/* The trace's fault, not the simulation's: so much of it there is. */
+static void tell_stopped(struct watch *w, const struct sim *sim) {
+    uint64_t n_threads = 0, n_applications = 0;
+    const char *name = "";
+    for (uint32_t i = 0; i < sim_n_applications(sim); i++) {
+        const struct sim_application *a = sim_application(sim, i);
+        if (a->n_stopped == 0)
+            continue;
+        name = n_applications++ == 0 ? a->name : name;
+        n_threads += a->n_stopped;
+    }
+    if (n_applications == 0)
+        return;
+    clear_line(w);
+    cmd_warn("predict: %s, %s: %s%s: %ju threads end early, where they wait for what is behind the end of other "
+             "threads' events",
+             sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), name, n_applications > 1 ? " and others" : "",
+             (uintmax_t)n_threads);
+}
+
 static void finish(struct watch *w, struct sim *sim) {
     struct sim_error error;
     enum sim_status status = sim_run(sim, &error);
     w->n_before += sim_summary(sim).n_events;
-    if (status == SIM_OK)
+    if (status == SIM_OK) {
+        tell_stopped(w, sim);
         return;
+    }
     clear_line(w);
     cmd_warn("predict: %s, %s: %s", sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), error.text);
     if (status == SIM_STUCK)
