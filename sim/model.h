@@ -6,6 +6,7 @@
  *   events.c    what happens when
  *   core.c      cores and run queues: a thread runs for so long, waits, is woken; the policies are sched_csa's
  *   replay.c    a thread's way along its trace: work, calls, creation and join
+ *   calls.c     calls on objects, what is common to both machines
  *   objects.c   objects by number, what is common to both machines: who holds what, which signals have happened
  *   software.c  the software-only model
  *   costs.c     its constants
@@ -252,6 +253,11 @@ void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra);
 static inline void sim_return(struct sim *sim, struct sim_thread *t) {
     sim_return_after(sim, t, 0);
 }
+
+/* ---- calls.c ---- */
+
+/* t->event is about an object. */
+void sim_call_object(struct sim *sim, struct sim_thread *t);
 
 /* ---- objects.c ---- */
 

@@ -86,7 +86,7 @@ static const uint8_t *get_uint(const overlay *s, const uint8_t *at, uint64_t bel
 
 /* What is rare. NULL if it makes no sense. */
 static const uint8_t *get_extra(const overlay *s, const uint8_t *at, struct sbt_trace_event *event, uint64_t *slip) {
-    uint64_t value;
+    uint64_t value = 0;
     uint8_t extra = at < s->end ? *at++ : 0;
     if (extra == 0 || (extra & ~TRACE_EXTRA_ALL) != 0 ||
         ((extra & TRACE_EXTRA_OTHER) != 0 && event->op == SBT_TRACE_COND_WAIT)) /* that has its own place */

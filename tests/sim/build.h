@@ -155,6 +155,14 @@ static inline void end_all(struct build *b, uint32_t n) {
     end(b, 0, 0);
 }
 
+#define MS UINT64_C(1000000)
+
+static inline struct sim_config config_of(enum sim_sync sync) {
+    struct sim_config config = sim_config_default();
+    config.sync = sync;
+    return config;
+}
+
 /* Run it, and fail the test if it does not end well. */
 static inline struct sim *simulate(const struct sim_config *config, const struct sbt_trace *trace, uint32_t n) {
     struct sim_error error = {.text = ""};

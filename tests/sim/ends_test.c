@@ -6,14 +6,7 @@
 #include "events.h"
 #include "hw_check.h"
 
-#define MS UINT64_C(1000000)
 #define US UINT64_C(1000)
-
-static struct sim_config config_of(int sync) {
-    struct sim_config config = sim_config_default();
-    config.sync = (enum sim_sync)sync;
-    return config;
-}
 
 /* Must not succeed; what it says, and for SIM_STUCK who waits for what, is in `text`. */
 static enum sim_status failure(const struct sim_config *config, const struct sbt_trace *trace, char *text,
@@ -36,7 +29,7 @@ static enum sim_status failure(const struct sim_config *config, const struct sbt
 
 static void expect_stuck(const struct sbt_trace *trace, const char *why) {
     for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
-        struct sim_config config = config_of(sync);
+        struct sim_config config = config_of((enum sim_sync)sync);
         char text[2000];
         ck_assert_int_eq(failure(&config, trace, text, sizeof text), SIM_STUCK);
         ck_assert_msg(strstr(text, why) != NULL, "'%s' is not in: %s", why, text);
@@ -87,7 +80,7 @@ START_TEST(no_wait_lasts_for_ever) {
         end_all(&b, 2);
         const struct sbt_trace *trace = build_close(&b);
         for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
-            struct sim_config config = config_of(sync);
+            struct sim_config config = config_of((enum sim_sync)sync);
             char text[2000];
             ck_assert_int_eq(failure(&config, trace, text, sizeof text), SIM_DAMAGED);
             ck_assert_ptr_nonnull(strstr(text, "thread 1 waits for more than a hundred years"));
@@ -205,7 +198,7 @@ START_TEST(spinning_for_ever) {
     end(&b, 0, 0);
     const struct sbt_trace *trace = build_close(&b);
     for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
-        struct sim_config config = config_of(sync);
+        struct sim_config config = config_of((enum sim_sync)sync);
         config.width = config.height = 1;
         expect_stuck_config(config, trace, "thread 2 waits for spin lock 0 held by thread 1, which has ended");
     }
@@ -232,7 +225,7 @@ START_TEST(a_worker_inside_a_section_at_exit) {
     end(&b, 0, 0);
     const struct sbt_trace *trace = build_close(&b);
     for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
-        struct sim_config config = config_of(sync);
+        struct sim_config config = config_of((enum sim_sync)sync);
         struct sim *sim = simulate(&config, trace, 1);
         ck_assert_uint_eq(sim_application(sim, 0)->n_cut, 1);
         ck_assert_uint_eq(sim_application(sim, 0)->n_stopped, 0);
@@ -258,7 +251,7 @@ START_TEST(a_barrier_that_others_have_not_recorded) {
     const struct sbt_trace *trace = build_close(&b);
     for (int sync = 0; sync < SIM_N_SYNCS; sync++)
         for (int policy = 0; policy < CSA_N_POLICIES; policy++) {
-            struct sim_config config = config_of(sync);
+            struct sim_config config = config_of((enum sim_sync)sync);
             config.sched.policy = (enum csa_policy)policy;
             struct sim *sim = simulate(&config, trace, 2);
             for (uint32_t i = 0; i < 2; i++) {
@@ -298,7 +291,7 @@ START_TEST(a_killed_program) {
     uint64_t n_events = sbt_trace_info(trace)->n_events;
     ck_assert_uint_gt(n_events, N * ROUNDS);
     for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
-        struct sim_config config = config_of(sync);
+        struct sim_config config = config_of((enum sim_sync)sync);
         struct sim *sim = simulate(&config, trace, 2);
         for (uint32_t i = 0; i < 2; i++) {
             const struct sim_application *a = sim_application(sim, i);
@@ -336,7 +329,7 @@ static void no_owner(void *context, uint32_t application, uint32_t mutex, uint32
 }
 
 static struct sim *simulate_owners(int sync, bool recorded, const struct sbt_trace *trace) {
-    struct sim_config config = config_of(sync);
+    struct sim_config config = config_of((enum sim_sync)sync);
     memset(owner, 0, sizeof owner);
     config.on_grant = one_owner;
     config.on_release = no_owner;
