@@ -56,16 +56,23 @@ static void timed_out(struct sim *sim, struct sim_thread *t) {
     sim_wait(sim, t, SIM_WHY_TIME, sim_return);
 }
 
+static sim_then *after_failure(const struct sim_thread *t) {
+    return t->event.result == ETIMEDOUT ? timed_out : sim_return;
+}
+
 /* One that failed: an attempt, and the time it has waited. */
 static void call_failed(struct sim *sim, struct sim_thread *t) {
     t->kind = SIM_TRYLOCK;
-    sim_sw_try(sim, t, t->event.result == ETIMEDOUT ? timed_out : sim_return);
+    sim_sw_try(sim, t, after_failure(t));
 }
 
 static void call_lock(struct sim *sim, struct sim_thread *t) {
     struct sim_object *m = t->object;
     t->order = t->event.order;
-    if (!was_acquired(&t->event)) {
+    if (!was_acquired(&t->event) && in_hardware(sim, m)) {
+        t->kind = SIM_TRYLOCK;
+        sim_hw_try(sim, t, after_failure(t));
+    } else if (!was_acquired(&t->event)) {
         call_failed(sim, t);
     } else if (m->owner == t) {
         m->n_inside++;
@@ -79,7 +86,9 @@ static void call_lock(struct sim *sim, struct sim_thread *t) {
 static void call_unlock(struct sim *sim, struct sim_thread *t) {
     struct sim_object *m = t->object;
     t->kind = SIM_UNLOCK;
-    if (m->owner == t && m->n_inside > 1) {
+    if (t->event.result != 0) { /* refused before anything was touched */
+        sim_return(sim, t);
+    } else if (m->owner == t && m->n_inside > 1) {
         m->n_inside--;
         sim_return(sim, t);
     } else {

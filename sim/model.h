@@ -326,6 +326,7 @@ struct hw_message sim_answer_of(const struct sim *sim, const struct sim_thread *
 void sim_hw_room(struct sim *sim, const struct sim_tile *tile);
 void sim_hw_lock(struct sim *sim, struct sim_thread *t);
 void sim_hw_unlock(struct sim *sim, struct sim_thread *t);
+void sim_hw_try(struct sim *sim, struct sim_thread *t, sim_then *then); /* of t->object, without effect */
 void sim_hw_cond_wait(struct sim *sim, struct sim_thread *t);
 void sim_hw_signal(struct sim *sim, struct sim_thread *t);
 void sim_hw_barrier(struct sim *sim, struct sim_thread *t);

@@ -286,7 +286,7 @@ void sim_noc_answer(struct sim *sim, const struct hw_packet *packet) {
             return; /* nobody waits for these */
     }
     t->answer = *packet;
-    if (op == HW_OP_GRANT) { /* before it is ready: it has priority for what it holds */
+    if (op == HW_OP_GRANT && t->kind != SIM_TRYLOCK) { /* before it is ready: it has priority for what it holds */
         t->uncounted = t->event.op == SBT_TRACE_COND_WAIT && t->why == SIM_WHY_SIGNAL &&
                        (!sim_has_happened(t->object, t->awaited) || sim_is_early(sim, t, t->mutex));
         sim_acquired(sim, t, t->mutex);

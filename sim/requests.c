@@ -93,6 +93,39 @@ void sim_hw_unlock(struct sim *sim, struct sim_thread *t) {
     sim_run_for(sim, t, sim->hw.timing.handover_cycles, t->unlocked);
 }
 
+static void try_answered(struct sim *sim, struct sim_thread *t);
+
+static void try_post(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->object;
+    if (m->id == 0) {
+        sim_obtain(sim, t, m, 0, HW_OP_ALLOC_MUTEX, 0, try_post);
+    } else if (m->id == SIM_ID_SOFTWARE) {
+        sim_sw_try(sim, t, t->locked);
+    } else {
+        sim_post(sim, t, HW_OP_TRYLOCK, m, m->id);
+        sim_wait(sim, t, SIM_WHY_ANSWER, try_answered);
+    }
+}
+
+static void try_answered(struct sim *sim, struct sim_thread *t) {
+    struct hw_message answer = sim_answer_of(sim, t);
+    if (answer.op == HW_OP_NACK && is_stale(t->object, &answer)) {
+        sim_obtain(sim, t, t->object, t->object->id, HW_OP_ALLOC_MUTEX, 0, try_post);
+    } else if (answer.op == HW_OP_NACK) {
+        try_post(sim, t);
+    } else {
+        t->n_obtained = 0;
+        if (answer.op == HW_OP_GRANT) /* another order than in the trace; nobody has seen it */
+            sim_post(sim, t, HW_OP_UNLOCK, t->object, t->object->id);
+        t->locked(sim, t);
+    }
+}
+
+void sim_hw_try(struct sim *sim, struct sim_thread *t, sim_then *then) {
+    t->locked = then;
+    try_post(sim, t);
+}
+
 /* ---- conditions ---- */
 
 static void wait_again(struct sim *sim, struct sim_thread *t);

@@ -57,7 +57,17 @@ static void put(struct program *p, uint32_t thread, enum sbt_trace_op op, uint32
 /* Locks nest upwards. In recorded order these calls come one after another. */
 static void some_calls(struct program *p, uint32_t thread) {
     uint32_t first = below(p->n_mutexes), n = 1 + below(3);
-    switch (below(6)) {
+    switch (below(7)) {
+    case 6:
+        build_event(&p->b, thread,
+                    (struct sbt_trace_event){.op = SBT_TRACE_MUTEX_TRYLOCK,
+                                             .type = SBT_TRACE_MUTEX,
+                                             .object = p->mutex[first],
+                                             .other = SBT_TRACE_NONE,
+                                             .result = EBUSY,
+                                             .work_ns = some_work(p)});
+        p->n_calls++;
+        break;
     case 0:
         put(p, thread, below(2) ? SBT_TRACE_RWLOCK_RDLOCK : SBT_TRACE_RWLOCK_WRLOCK, p->object[RWLOCK]);
         put(p, thread, SBT_TRACE_RWLOCK_UNLOCK, p->object[RWLOCK]);

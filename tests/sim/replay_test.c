@@ -143,6 +143,69 @@ START_TEST(a_mutex_excludes) {
 }
 END_TEST
 
+static void fails(struct build *b, uint32_t thread, enum sbt_trace_op op, uint16_t result, uint64_t work) {
+    build_event(b, thread,
+                (struct sbt_trace_event){.op = (uint8_t)op,
+                                         .type = SBT_TRACE_MUTEX,
+                                         .object = 0,
+                                         .other = SBT_TRACE_NONE,
+                                         .result = result,
+                                         .work_ns = work});
+}
+
+/* One request in hardware, an attempt in software. It fails as it did, also if the mutex is free here. */
+START_TEST(a_failed_trylock) {
+    enum { N = 20 };
+    for (int held = 0; held < 2; held++) {
+        struct build b;
+        build_open(&b);
+        create_all(&b, 3);
+        if (held) {
+            call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+            call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 9 * MS);
+        }
+        for (uint32_t k = 0; k < N; k++)
+            fails(&b, 2, SBT_TRACE_MUTEX_TRYLOCK, EBUSY, MS / 10);
+        call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 3 * MS);
+        call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        end_all(&b, 3);
+        const struct sbt_trace *trace = build_close(&b);
+        for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+            struct sim_config config = config_of((enum sim_sync)sync);
+            struct sim *sim = simulate(&config, trace, 1);
+            struct sim_latency l = sim_call(sim, SIM_TRYLOCK);
+            ck_assert_uint_eq(l.n, N);
+            ck_assert_uint_ge(l.median_ns, sync == SIM_SOFTWARE ? 1000 : 60);
+            ck_assert_uint_le(l.median_ns, sync == SIM_SOFTWARE ? 2000 : 100);
+            ck_assert_uint_eq(sim_application(sim, 0)->sections.n, held ? 2 : 1);
+            ck_assert_uint_ge(result_of(sim, 0, 0).to_ns, held ? 9 * MS : 3 * MS);
+            ck_assert_uint_le(result_of(sim, 0, 0).to_ns, held ? 10 * MS : 4 * MS);
+            sim_free(sim);
+        }
+    }
+}
+END_TEST
+
+START_TEST(an_unlock_that_failed_releases_nothing) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 5 * MS);
+    fails(&b, 2, SBT_TRACE_MUTEX_UNLOCK, EPERM, MS);
+    call(&b, 2, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    call(&b, 2, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    end_all(&b, 3);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        ck_assert_uint_ge(result_of(sim, 0, 2).to_ns, 5 * MS);
+        sim_free(sim);
+    }
+}
+END_TEST
+
 START_TEST(a_barrier_opens_for_all_when_the_last_has_come) {
     enum { N = 16, ROUNDS = 10 };
     struct build b;
@@ -297,6 +360,8 @@ static void tests(Suite *suite) {
     ADD_TEST(suite, creation_and_join_bind);
     ADD_TEST(suite, lock_order_is_free_or_as_recorded);
     ADD_TEST(suite, a_mutex_excludes);
+    ADD_TEST(suite, a_failed_trylock);
+    ADD_TEST(suite, an_unlock_that_failed_releases_nothing);
     ADD_TEST(suite, a_barrier_opens_for_all_when_the_last_has_come);
     ADD_TEST(suite, a_recursive_mutex_is_one_section);
     ADD_TEST(suite, readers_share_and_writers_do_not);
