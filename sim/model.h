@@ -197,6 +197,7 @@ struct sim {
     struct sim_list parked; /* told AGAIN */
 
     enum sim_status status;
+    bool trimmed; /* and `summary` is complete */
     struct sim_error error;
     struct sim_summary summary;
     struct sim_histogram *latency; /* SIM_N_CALLS */

@@ -56,6 +56,11 @@ void sim_noc_free(struct sim *sim) {
     free(sim->owners);
     free(sim->outputs);
     free(sim->ports);
+    sim->tiles = NULL;
+    sim->scratchpads = NULL;
+    sim->owners = NULL;
+    sim->outputs = NULL;
+    sim->ports = NULL;
 }
 
 /* ---- from a core ---- */

@@ -97,6 +97,7 @@ void sim_objects_free(struct sim_app *app) {
         if (app->pages[i] != NULL)
             free_page(app->pages[i]);
     free(app->pages);
+    app->pages = NULL;
 }
 
 /* ---- signals ---- */

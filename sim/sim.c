@@ -97,17 +97,34 @@ struct sim *sim_new(const struct sim_config *config, struct sim_error *error) {
     return sim;
 }
 
-static void free_app(struct sim_app *app) {
+/* All but its results. */
+static void trim_app(struct sim_app *app) {
     for (uint32_t i = 0; app->threads != NULL && i < app->n_threads; i++)
         free(app->threads[i]);
     for (struct sim_thread *t; (t = sim_shift(&app->late)) != NULL;)
         free(t);
     sim_objects_free(app);
     free(app->threads);
-    free(app->results);
     free(app->joiners);
-    free(app->ended);
     free(app->begins);
+    app->threads = NULL;
+    app->joiners = NULL;
+    app->begins = NULL;
+}
+
+void sim_trim(struct sim *sim) {
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        trim_app(&sim->apps[i]);
+    sim->summary = sim_summary(sim);
+    sim_noc_free(sim);
+    sim_events_free(&sim->events);
+    sim->trimmed = true;
+}
+
+static void free_app(struct sim_app *app) {
+    trim_app(app);
+    free(app->results);
+    free(app->ended);
 }
 
 void sim_free(struct sim *sim) {

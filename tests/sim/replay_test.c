@@ -354,7 +354,43 @@ START_TEST(memory_does_not_grow_with_the_trace) {
 }
 END_TEST
 
+/* The results of a run without what it ran with. */
+START_TEST(trimmed) {
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        enum { N = 4, OBJECTS = 20000 };
+        struct build b;
+        build_open(&b);
+        create_all(&b, N);
+        for (uint32_t k = 0; k < OBJECTS; k++) {
+            call(&b, k % N, SBT_TRACE_MUTEX_LOCK, k, 100);
+            call(&b, k % N, SBT_TRACE_MUTEX_UNLOCK, k, 100);
+        }
+        end_all(&b, N);
+        struct sim_config config = config_of((enum sim_sync)sync);
+        const struct sbt_trace *trace = build_close(&b);
+        size_t before = mallinfo2().uordblks;
+        struct sim *sim = simulate(&config, trace, 2);
+        size_t full = mallinfo2().uordblks;
+        struct sim_summary s = sim_summary(sim);
+        struct sim_thread_result r = result_of(sim, 1, 3);
+        struct sim_latency l = sim_call(sim, SIM_LOCK_EMPTY);
+        sim_trim(sim);
+        ck_assert_uint_gt(full - before, 2 * OBJECTS * 100);
+        ck_assert_uint_lt(mallinfo2().uordblks - before, 3000000);
+        struct sim_summary s2 = sim_summary(sim);
+        struct sim_thread_result r2 = result_of(sim, 1, 3);
+        ck_assert_mem_eq(&s, &s2, sizeof s);
+        ck_assert_mem_eq(&r, &r2, sizeof r);
+        ck_assert_uint_eq(l.max_ns, sim_call(sim, SIM_LOCK_EMPTY).max_ns);
+        ck_assert_uint_eq(sim_section_ns(sim, 0, 0), 0);
+        sim_free(sim);
+    }
+}
+END_TEST
+
 static void tests(Suite *suite) {
+    ADD_TEST(suite, trimmed);
     ADD_TEST(suite, work_takes_its_time);
     ADD_TEST(suite, the_hardwares_latencies);
     ADD_TEST(suite, creation_and_join_bind);
