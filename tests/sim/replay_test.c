@@ -376,7 +376,8 @@ START_TEST(trimmed) {
         struct sim_thread_result r = result_of(sim, 1, 3);
         struct sim_latency l = sim_call(sim, SIM_LOCK_EMPTY);
         sim_trim(sim);
-        ck_assert_uint_gt(full - before, 2 * OBJECTS * 100);
+        if (full != 0) /* a sanitizer's malloc counts nothing */
+            ck_assert_uint_gt(full - before, 2 * OBJECTS * 100);
         ck_assert_uint_lt(mallinfo2().uordblks - before, 3000000);
         struct sim_summary s2 = sim_summary(sim);
         struct sim_thread_result r2 = result_of(sim, 1, 3);
