@@ -18,7 +18,7 @@ static struct sim_core *core_of(struct sim *sim, const struct sim_thread *t) {
 
 /* ---- what is seen of it ---- */
 
-static void show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at) {
+void sim_show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at) {
     if (t->shown == state)
         return;
     t->result.in_ns[t->shown] += at - t->shown_from;
@@ -32,12 +32,12 @@ static void show_at(struct sim *sim, struct sim_thread *t, enum sim_state state,
 }
 
 void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state) {
-    show_at(sim, t, state, sim_now(sim));
+    sim_show_at(sim, t, state, sim_now(sim));
 }
 
 /* From core->from on: a switch that is under way belongs to the wait for the core. */
 static void show_on_core(struct sim *sim, const struct sim_core *core) {
-    show_at(sim, core->on, core->on->called ? SIM_CALL : SIM_WORK, core->from);
+    sim_show_at(sim, core->on, core->on->called ? SIM_CALL : SIM_WORK, core->from);
 }
 
 /* ---- idle cores ---- */
@@ -76,7 +76,10 @@ static void arm_running(struct sim *sim, struct sim_core *core) {
     arm(sim, core, end);
 }
 
+/* If all that are ready spin, too, it does not matter who has the core; until one of them is given its lock. */
 static void arm_waiting(struct sim *sim, struct sim_core *core) {
+    if (core->on->spins && core->n_spinning == core->sched.n_ready)
+        return;
     uint64_t now = sim_now(sim), out = core->on->wait_from + sim->config.costs.patience_ns;
     if (core->on->spins)
         out = UINT64_MAX;
@@ -114,6 +117,7 @@ static void put_on(struct sim *sim, struct sim_core *core, struct sim_thread *t)
     }
     if (t->spins) { /* its turn on the core has come again, not its turn at the lock */
         t->place = SIM_AWAKE;
+        core->n_spinning--;
         sim_show(sim, t, SIM_WAIT);
         if (core->sched.n_ready > 0)
             arm_waiting(sim, core);
@@ -138,6 +142,8 @@ static struct sim_thread *steal(struct sim *sim, struct sim_core *core) {
     csa_add(&core->sched, t, sim_now(sim));
     struct sim_thread *thread = (struct sim_thread *)(void *)t;
     thread->core = (uint16_t)(core - sim->cores);
+    from->n_spinning -= thread->spins;
+    core->n_spinning += thread->spins;
     sim->summary.n_migrations++;
     return thread;
 }
@@ -160,6 +166,7 @@ static void send_to_sleep(struct sim *sim, struct sim_core *core) {
     if (t->spins) { /* it would run if it could */
         csa_yield(&core->sched, sim_now(sim));
         t->place = SIM_IN_QUEUE;
+        core->n_spinning++;
         sim->n_ready++;
         sim_show(sim, t, SIM_READY);
     } else {
@@ -254,15 +261,20 @@ void sim_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
         t->token = true; /* it has not come to wait yet */
         return;
     }
+    struct sim_core *core = core_of(sim, t);
+    bool spun = t->spins;
     t->spins = false;
     t->left = cycles;
-    if (t->place == SIM_IN_QUEUE) /* it spun, but not just now */
+    if (t->place == SIM_IN_QUEUE) { /* it spun, but not just now */
+        core->n_spinning -= spun;
+        if (core->on != NULL && core->on->place == SIM_AWAKE)
+            arm_waiting(sim, core);
         return;
+    }
     if (t->place == SIM_ASLEEP) {
         make_ready(sim, t);
         return;
     }
-    struct sim_core *core = core_of(sim, t);
     disarm(core);
     set_idle(sim, core, false);
     t->place = SIM_ON_CORE;

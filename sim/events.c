@@ -14,6 +14,7 @@ bool sim_events_init(struct sim_events *e) {
 void sim_events_free(struct sim_events *e) {
     free(e->pool);
     free(e->heap);
+    e->pool = e->heap = NULL;
 }
 
 bool sim_events_grow(struct sim_events *e) {

@@ -14,7 +14,7 @@
 
 #include "packet.h"
 
-enum sim_event_kind { SIM_EV_CORE, SIM_EV_REQUEST, SIM_EV_SEND, SIM_EV_ANSWER, SIM_EV_TIMER };
+enum sim_event_kind { SIM_EV_CORE, SIM_EV_REQUEST, SIM_EV_SEND, SIM_EV_ANSWER, SIM_EV_TIMER, SIM_EV_BORN };
 
 struct sim_event {
     uint64_t at;
@@ -23,7 +23,8 @@ struct sim_event {
     union {
         struct hw_packet packet;
         struct {
-            uint32_t index, generation; /* a core or thread; stale if the generation is not its own any more */
+            uint32_t index, generation; /* a core or thread; stale if the generation is not its own any more.
+                                           SIM_EV_BORN: of this application */
         };
     };
     uint32_t next; /* in its slot of the wheel, or in the list of free ones; SIM_NO_EVENT: none */

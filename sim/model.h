@@ -6,6 +6,7 @@
  *   events.c    what happens when
  *   core.c      cores and run queues: a thread runs for so long, waits, is woken; the policies are sched_csa's
  *   replay.c    a thread's way along its trace: work, calls, creation and join
+ *   calls.c     calls on objects, what is common to both machines
  *   objects.c   objects by number, what is common to both machines: who holds what, which signals have happened
  *   software.c  the software-only model
  *   costs.c     its constants
@@ -91,7 +92,9 @@ struct sim_thread {
     uint8_t why;
     bool token; /* woken before it waited */
     bool spins; /* keeps its core for as long as it takes */
+    bool cut;   /* its events have ended, and it had not */
     bool queued_lock, called;
+    bool woken;     /* its last wait found no element in hardware: the next is software's */
     bool uncounted; /* recorded order: this acquisition is not one of the trace's */
     uint8_t kind;   /* enum sim_call_kind of the call under way */
 
@@ -109,7 +112,10 @@ struct sim_thread {
         bool evicting;
     } obtain;
     uint32_t n_obtained; /* primitives since the last that it could use */
-    uint32_t last_home;  /* its last request's NI and arrival: the next one does not overtake it */
+    /* Told AGAIN, by this NI at its n_rooms; since when it is in sim->parked. */
+    uint32_t refused_by;
+    uint64_t refused_room, parked_from;
+    uint32_t last_home; /* its last request's NI and arrival: the next one does not overtake it */
     uint64_t last_arrival;
 
     uint64_t ready_from; /* in a run queue since */
@@ -128,8 +134,11 @@ struct sim_app {
     struct sim_list *joiners; /* by the thread they wait for */
     uint8_t *ended;           /* SIM_NOT_BORN, SIM_ON_CORE or SIM_ENDED */
     struct sim_list late;     /* ended, and objects still name them */
+    uint64_t
+        *begins; /* of a trace that is not whole: who has no creator in it, and when; UINT64_MAX: others. Or NULL */
+    uint64_t last_ns; /* a call ended */
     uint32_t n_threads, n_objects, n_alive, number;
-    bool whole;
+    uint32_t n_unborn; /* of those without a creator */
     struct sim_application result;
 };
 
@@ -140,7 +149,8 @@ struct sim_core {
     struct sim_thread *on, *last;
     uint64_t from; /* `on` has run since; `on` waits awake since */
     uint32_t generation;
-    bool armed; /* an event is outstanding for this generation */
+    uint32_t n_spinning; /* of those in its run queue, for a lock */
+    bool armed;          /* an event is outstanding for this generation */
 };
 
 /* A network interface and what waits there. */
@@ -149,6 +159,7 @@ struct sim_tile {
     uint64_t free_at; /* its state machine is busy until then */
     struct hw_packet *held;
     uint32_t n_held, held_capacity, hand;
+    uint64_t n_rooms;          /* how often there was room for a request that had not found any */
     struct sim_object **owner; /* of each control element */
 };
 
@@ -183,8 +194,10 @@ struct sim {
     struct hw_output *outputs;
     struct sim_object **owners;
     uint32_t next_ni;
+    struct sim_list parked; /* told AGAIN */
 
     enum sim_status status;
+    bool trimmed; /* and `summary` is complete */
     struct sim_error error;
     struct sim_summary summary;
     struct sim_histogram *latency; /* SIM_N_CALLS */
@@ -226,20 +239,33 @@ void sim_unhold(struct sim *sim, struct sim_thread *t);
 void sim_core_event(struct sim *sim, const struct sim_event *event);
 void sim_timer_event(struct sim *sim, const struct sim_event *event);
 void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state);
+void sim_show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at);
 
 /* ---- replay.c ---- */
 
 struct sim_thread *sim_create(struct sim *sim, struct sim_app *app, uint32_t number);
+/* The first thread of an application, and those that the trace does not see created. */
+void sim_start(struct sim *sim, struct sim_app *app);
+void sim_born_event(struct sim *sim, const struct sim_event *event);
+/* Nothing can advance. True: the traces of those that wait are to blame, and they have ended here. */
+bool sim_give_up(struct sim *sim);
 /* The call has ended, `extra` cycles from now: on to the next event. */
 void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra);
 static inline void sim_return(struct sim *sim, struct sim_thread *t) {
     sim_return_after(sim, t, 0);
 }
 
+/* ---- calls.c ---- */
+
+/* t->event is about an object. */
+void sim_call_object(struct sim *sim, struct sim_thread *t);
+
 /* ---- objects.c ---- */
 
 /* For a call. NULL and the run has failed: no memory. */
 struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number);
+/* One that names t as its owner; NULL: none does. */
+struct sim_object *sim_object_of(const struct sim_thread *t);
 /* A call has ended that used it; by then it may be time to destroy it, which `t` does. */
 void sim_object_left(struct sim *sim, struct sim_thread *t, struct sim_object *o);
 void sim_objects_free(struct sim_app *app);
@@ -297,8 +323,11 @@ struct hw_message sim_answer_of(const struct sim *sim, const struct sim_thread *
 
 /* ---- requests.c ---- */
 
+/* There is room at an NI: those that it told AGAIN may try again. */
+void sim_hw_room(struct sim *sim, const struct sim_tile *tile);
 void sim_hw_lock(struct sim *sim, struct sim_thread *t);
 void sim_hw_unlock(struct sim *sim, struct sim_thread *t);
+void sim_hw_try(struct sim *sim, struct sim_thread *t, sim_then *then); /* of t->object, without effect */
 void sim_hw_cond_wait(struct sim *sim, struct sim_thread *t);
 void sim_hw_signal(struct sim *sim, struct sim_thread *t);
 void sim_hw_barrier(struct sim *sim, struct sim_thread *t);

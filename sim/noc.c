@@ -56,6 +56,11 @@ void sim_noc_free(struct sim *sim) {
     free(sim->owners);
     free(sim->outputs);
     free(sim->ports);
+    sim->tiles = NULL;
+    sim->scratchpads = NULL;
+    sim->owners = NULL;
+    sim->outputs = NULL;
+    sim->ports = NULL;
 }
 
 /* ---- from a core ---- */
@@ -158,6 +163,15 @@ static void note(struct sim *sim, struct sim_tile *tile, const struct hw_message
     }
 }
 
+/* The thread may find out later than there is room again. */
+static void refuse(struct sim *sim, const struct sim_tile *tile, const struct hw_message *m) {
+    struct sim_thread *t = sim->by_id[m->thread];
+    if (t == NULL)
+        return;
+    t->refused_by = (uint32_t)(tile - sim->tiles);
+    t->refused_room = tile->n_rooms;
+}
+
 /* False: it is held. */
 static bool step(struct sim *sim, struct sim_tile *tile, const struct hw_packet *packet, bool *made_room) {
     uint64_t now = sim_now(sim), start = tile->free_at > now ? tile->free_at : now;
@@ -172,6 +186,8 @@ static bool step(struct sim *sim, struct sim_tile *tile, const struct hw_packet 
     if (done.status == HW_STATUS_DONE && message.op != HW_OP_LOCK && message.op != HW_OP_UNLOCK &&
         message.op != HW_OP_BARRIER_WAIT && sim->n_apps > 0)
         note(sim, tile, &message, &done);
+    if (sim->config.strict_paper && done.n_outputs == 1 && hw_packet_op(&sim->outputs[0].packet) == HW_OP_AGAIN)
+        refuse(sim, tile, &message);
     if (sim->config.on_packet != NULL)
         for (uint32_t i = 0; i < done.n_outputs; i++)
             sim->config.on_packet(sim->config.context, number, &sim->outputs[i].packet);
@@ -254,8 +270,13 @@ void sim_noc_request(struct sim *sim, const struct hw_packet *packet) {
     bool made_room = false;
     if (!step(sim, tile, packet, &made_room))
         hold(sim, tile, packet);
-    if (made_room && tile->n_held > 0)
+    if (!made_room)
+        return;
+    tile->n_rooms++;
+    if (tile->n_held > 0)
         retry_held(sim, tile);
+    if (sim->parked.first != NULL)
+        sim_hw_room(sim, tile);
 }
 
 /* ---- to a core ---- */
@@ -270,7 +291,7 @@ void sim_noc_answer(struct sim *sim, const struct hw_packet *packet) {
             return; /* nobody waits for these */
     }
     t->answer = *packet;
-    if (op == HW_OP_GRANT) { /* before it is ready: it has priority for what it holds */
+    if (op == HW_OP_GRANT && t->kind != SIM_TRYLOCK) { /* before it is ready: it has priority for what it holds */
         t->uncounted = t->event.op == SBT_TRACE_COND_WAIT && t->why == SIM_WHY_SIGNAL &&
                        (!sim_has_happened(t->object, t->awaited) || sim_is_early(sim, t, t->mutex));
         sim_acquired(sim, t, t->mutex);

@@ -55,6 +55,15 @@ struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t num
     return o;
 }
 
+struct sim_object *sim_object_of(const struct sim_thread *t) {
+    const struct sim_app *app = t->app;
+    for (uint32_t i = 0; t->n_owned > 0 && i < (app->n_objects + SIM_PAGE - 1) / SIM_PAGE; i++)
+        for (uint32_t k = 0; app->pages[i] != NULL && k < SIM_PAGE; k++)
+            if (app->pages[i]->object[k].owner == t)
+                return &app->pages[i]->object[k];
+    return NULL;
+}
+
 static void free_page(struct sim_page *page) {
     if (page == &forgotten)
         return;
@@ -88,6 +97,7 @@ void sim_objects_free(struct sim_app *app) {
         if (app->pages[i] != NULL)
             free_page(app->pages[i]);
     free(app->pages);
+    app->pages = NULL;
 }
 
 /* ---- signals ---- */

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A thread's way along its trace: it works, calls, works. What is common to both machines is here: creation and join,
- * recursion, calls that failed when they were recorded, waits that had no signal, and where a call is served.
- *
- * A call that succeeded in the trace succeeds here, whatever it takes: the thread's next events depend on it. So a
- * trylock that got the mutex is a lock, and one that did not is an attempt without effect. A lock or wait that timed
- * out lasts as long as it did.
+ * A thread's way along its trace: birth, work, calls one after another, creation and join, death. What a call on an
+ * object does is in calls.c.
  */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model.h"
 
@@ -53,13 +47,41 @@ struct sim_thread *sim_create(struct sim *sim, struct sim_app *app, uint32_t num
     return t;
 }
 
+void sim_start(struct sim *sim, struct sim_app *app) {
+    sim_create(sim, app, 0);
+    for (uint32_t i = 0; app->begins != NULL && i < app->n_threads; i++) {
+        struct sim_event event = {.kind = SIM_EV_BORN};
+        event.index = i;
+        event.generation = app->number;
+        if (app->begins[i] > LONGEST)
+            continue;
+        app->n_unborn++;
+        sim_events_put(&sim->events, sim_now(sim) + app->begins[i], &event);
+    }
+}
+
+void sim_born_event(struct sim *sim, const struct sim_event *event) {
+    struct sim_app *app = &sim->apps[event->generation];
+    app->n_unborn--;
+    sim_create(sim, app, event->index);
+}
+
 static void application_ended(struct sim *sim, struct sim_app *app) {
-    app->result.to_ns = sim_now(sim);
+    app->result.to_ns = app->last_ns;
     sim->n_running--;
     if (sim->config.sched.policy == CSA_OAT && csa_next(&sim->turn)) {
         struct sim_app *next = &sim->apps[sim->turn.current];
-        next->result.from_ns = sim_now(sim);
-        sim_create(sim, next, 0);
+        next->result.from_ns = next->last_ns = sim_now(sim);
+        sim_start(sim, next);
+    }
+}
+
+static void keep_result(struct sim *sim, struct sim_thread *t) {
+    t->app->results[t->number] = t->result;
+    for (uint32_t i = 0; i < SIM_N_STATES; i++) {
+        uint64_t *sums[] = {&sim->summary.work_ns, &sim->summary.call_ns, &sim->summary.wait_ns,
+                            &sim->summary.ready_ns};
+        *sums[i] += t->result.in_ns[i];
     }
 }
 
@@ -67,13 +89,8 @@ static void end(struct sim *sim, struct sim_thread *t) {
     struct sim_app *app = t->app;
     uint32_t number = t->number;
     sim_show(sim, t, t->shown == SIM_READY ? SIM_WAIT : SIM_READY); /* closes what it has been doing */
-    t->result.to_ns = sim_now(sim);
-    app->results[number] = t->result;
-    for (uint32_t i = 0; i < SIM_N_STATES; i++) {
-        uint64_t *sums[] = {&sim->summary.work_ns, &sim->summary.call_ns, &sim->summary.wait_ns,
-                            &sim->summary.ready_ns};
-        *sums[i] += t->result.in_ns[i];
-    }
+    t->result.to_ns = app->last_ns = sim_now(sim);
+    keep_result(sim, t);
     sim_leave(sim, t);
     app->threads[number] = NULL;
     app->ended[number] = SIM_ENDED;
@@ -89,21 +106,69 @@ static void end(struct sim *sim, struct sim_thread *t) {
     } else {
         free(t);
     }
-    if (--app->n_alive == 0)
+    if (--app->n_alive == 0 && app->n_unborn == 0)
         application_ended(sim, app);
+}
+
+/*
+ * Its events have ended and it has not: it ran when the program ended, or was killed. What it does next nobody knows,
+ * but others who went on in the trace did so after it had released what it holds. It does so now.
+ */
+static void cut(struct sim *sim, struct sim_thread *t) {
+    const struct sim_object *o = sim_object_of(t);
+    t->app->result.n_cut += !t->cut;
+    t->cut = true;
+    if (o == NULL) {
+        end(sim, t);
+        return;
+    }
+    uint8_t op = o->kind == SBT_TRACE_RWLOCK ? SBT_TRACE_RWLOCK_UNLOCK
+                 : o->kind == SBT_TRACE_SPIN ? SBT_TRACE_SPIN_UNLOCK
+                                             : SBT_TRACE_MUTEX_UNLOCK;
+    t->event = (struct sbt_trace_event){
+        .op = op, .type = o->kind, .object = o->number, .other = SBT_TRACE_NONE, .site = SBT_TRACE_NONE};
+    call(sim, t);
+}
+
+/* Its threads end where they wait, at the time when the last of them did something. */
+static void stop(struct sim *sim, struct sim_app *app) {
+    for (uint32_t i = 0; i < app->n_threads; i++)
+        if (app->threads[i] != NULL && app->threads[i]->shown_from > app->last_ns)
+            app->last_ns = app->threads[i]->shown_from;
+    for (uint32_t i = 0; i < app->n_threads; i++) {
+        struct sim_thread *t = app->threads[i];
+        if (t == NULL)
+            continue;
+        sim_show_at(sim, t, t->shown == SIM_READY ? SIM_WAIT : SIM_READY, app->last_ns);
+        t->result.to_ns = app->last_ns;
+        keep_result(sim, t);
+    }
+    app->result.n_stopped = app->n_alive;
+    app->n_alive = 0;
+    application_ended(sim, app);
+}
+
+bool sim_give_up(struct sim *sim) {
+    bool any = false;
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        if (sim->apps[i].n_alive > 0 && sim->apps[i].result.n_cut > 0) {
+            stop(sim, &sim->apps[i]);
+            any = true;
+        }
+    return any;
 }
 
 /* ---- from event to event ---- */
 
 static void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra) {
     struct sbt_trace_error error;
-    int r = sbt_trace_next(&t->cursor, &t->event, &error);
+    int r = t->cut ? 0 : sbt_trace_next(&t->cursor, &t->event, &error);
     if (r < 0) {
         sim_fail(sim, SIM_DAMAGED, "%s: at byte %ju: %s", t->app->result.name, (uintmax_t)error.offset, error.reason);
         return;
     }
     if (r == 0) {
-        end(sim, t);
+        cut(sim, t);
         return;
     }
     /* Together with now they are far from the end of 64 bits. */
@@ -125,8 +190,10 @@ static void count(struct sim_histogram *h, uint64_t ns) {
 
 void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra) {
     uint64_t ns = sim_now(sim) + extra - t->called_at;
-    count(&sim->latency[t->kind], ns);
-    if (t->kind != SIM_THREAD) {
+    t->app->last_ns = sim_now(sim) + extra;
+    if (!t->cut)
+        count(&sim->latency[t->kind], ns);
+    if (t->kind != SIM_THREAD && !t->cut) {
         sim->summary.n_calls++;
         t->result.n_calls++;
         t->result.sync_ns += ns;
@@ -166,199 +233,6 @@ static void call_join(struct sim *sim, struct sim_thread *t) {
     }
 }
 
-/* ---- mutexes ---- */
-
-static bool in_hardware(const struct sim *sim, const struct sim_object *o) {
-    return sim->config.sync == SIM_SUBUTAI && o->id != SIM_ID_SOFTWARE;
-}
-
-static void lock_open(struct sim *sim, struct sim_thread *t) {
-    if (in_hardware(sim, t->mutex))
-        sim_hw_lock(sim, t);
-    else
-        sim_sw_lock(sim, t);
-}
-
-void sim_lock(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *then) {
-    t->mutex = mutex;
-    t->locked = then;
-    t->queued_lock = false;
-    sim_gate(sim, t, mutex, lock_open);
-}
-
-void sim_unlock(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *then) {
-    t->mutex = mutex;
-    t->unlocked = then;
-    if (mutex == NULL || mutex->owner == NULL)
-        then(sim, t);
-    else if (in_hardware(sim, mutex))
-        sim_hw_unlock(sim, t);
-    else
-        sim_sw_unlock(sim, t);
-}
-
-static void call_locked(struct sim *sim, struct sim_thread *t) {
-    t->kind = t->queued_lock ? SIM_LOCK_QUEUED : SIM_LOCK_EMPTY;
-    sim_return(sim, t);
-}
-
-static bool was_acquired(const struct sbt_trace_event *event) {
-    return event->result == 0 || event->result == EOWNERDEAD;
-}
-
-static void timed_out(struct sim *sim, struct sim_thread *t) {
-    sim_wake_at(sim, t, sim_now(sim) + t->event.took_ns);
-    sim_wait(sim, t, SIM_WHY_TIME, sim_return);
-}
-
-/* One that failed: an attempt, and the time it has waited. */
-static void call_failed(struct sim *sim, struct sim_thread *t) {
-    t->kind = SIM_TRYLOCK;
-    sim_sw_try(sim, t, t->event.result == ETIMEDOUT ? timed_out : sim_return);
-}
-
-static void call_lock(struct sim *sim, struct sim_thread *t) {
-    struct sim_object *m = t->object;
-    t->order = t->event.order;
-    if (!was_acquired(&t->event)) {
-        call_failed(sim, t);
-    } else if (m->owner == t) {
-        m->n_inside++;
-        t->kind = SIM_LOCK_EMPTY;
-        sim_return(sim, t);
-    } else {
-        sim_lock(sim, t, m, call_locked);
-    }
-}
-
-static void call_unlock(struct sim *sim, struct sim_thread *t) {
-    struct sim_object *m = t->object;
-    t->kind = SIM_UNLOCK;
-    if (m->owner == t && m->n_inside > 1) {
-        m->n_inside--;
-        sim_return(sim, t);
-    } else {
-        sim_unlock(sim, t, m, sim_return);
-    }
-}
-
-/* ---- conditions ---- */
-
-static void wait_ended(struct sim *sim, struct sim_thread *t) {
-    if (t->mutex != NULL)
-        sim_lock(sim, t, t->mutex, sim_return);
-    else
-        sim_return(sim, t);
-}
-
-/* Released for a while: for as long as it took until it timed out; or for nothing. */
-static void wait_without_signal(struct sim *sim, struct sim_thread *t) {
-    if (t->event.result == ETIMEDOUT) {
-        sim_wake_at(sim, t, sim_now(sim) + t->event.took_ns);
-        sim_wait(sim, t, SIM_WHY_TIME, wait_ended);
-    } else {
-        wait_ended(sim, t);
-    }
-}
-
-static void call_wait(struct sim *sim, struct sim_thread *t) {
-    struct sim_object *c = t->object, *m = NULL;
-    if (t->event.other != SBT_TRACE_NONE && (m = sim_object(sim, t->app, t->event.other)) == NULL)
-        return;
-    if (m != NULL && m->owner != t) /* the trace does not say that it was locked: glibc's, maybe */
-        m = NULL;
-    if (m != NULL)
-        m->n_calls++;
-    t->mutex = m;
-    t->order = t->event.relock;
-    t->awaited = t->event.order;
-    t->kind = SIM_COND_WAIT;
-    bool over = t->awaited != 0 && sim_has_happened(c, t->awaited);
-    if (over && !sim->config.recorded_order) {
-        t->kind = SIM_COND_SKIPPED;
-        sim_return(sim, t);
-    } else if (over || t->awaited == 0) {
-        sim_unlock(sim, t, m, wait_without_signal);
-    } else if (m != NULL && in_hardware(sim, m)) {
-        sim_hw_cond_wait(sim, t);
-    } else {
-        sim_sw_cond_wait(sim, t);
-    }
-}
-
-static void call_signal(struct sim *sim, struct sim_thread *t) {
-    t->kind = t->event.op == SBT_TRACE_COND_SIGNAL ? SIM_SIGNAL : SIM_BROADCAST;
-    if (sim->config.sync == SIM_SUBUTAI)
-        sim_hw_signal(sim, t);
-    else
-        sim_sw_signal(sim, t);
-}
-
-/* ---- the others ---- */
-
-static void call_barrier(struct sim *sim, struct sim_thread *t) {
-    struct sim_object *b = t->object;
-    t->kind = SIM_BARRIER;
-    if (!b->known && t->event.size != 0) {
-        b->known = true;
-        b->size = t->event.size;
-    }
-    if (!b->known && b->forgotten)
-        sim_sw_try(sim, t, sim_return); /* it was destroyed, so all came through */
-    else if (!b->known || b->size == 0)
-        sim_fail(sim, SIM_DAMAGED, "%s: barrier %u: the trace does not say for how many threads", t->app->result.name,
-                 b->number);
-    else if (in_hardware(sim, b))
-        sim_hw_barrier(sim, t);
-    else
-        sim_sw_barrier(sim, t);
-}
-
-static void call_init(struct sim *sim, struct sim_thread *t) {
-    t->object->known = true;
-    t->object->size = t->event.size;
-    t->object->doomed = t->object->forgotten = false; /* a life of its own, if the number had one before */
-    t->kind = SIM_THREAD;
-    sim_return(sim, t);
-}
-
-static void call_destroy(struct sim *sim, struct sim_thread *t) {
-    t->object->doomed = true;
-    t->kind = SIM_THREAD;
-    sim_return(sim, t);
-}
-
-static void call_other(struct sim *sim, struct sim_thread *t) {
-    uint8_t op = t->event.op;
-    t->kind = t->event.type == SBT_TRACE_SEM ? SIM_SEMAPHORE : t->event.type == SBT_TRACE_SPIN ? SIM_SPIN : SIM_RWLOCK;
-    bool releases = op == SBT_TRACE_RWLOCK_UNLOCK || op == SBT_TRACE_SEM_POST || op == SBT_TRACE_SPIN_UNLOCK;
-    if (!releases && !was_acquired(&t->event)) {
-        call_failed(sim, t);
-        return;
-    }
-    switch (op) {
-    case SBT_TRACE_RWLOCK_UNLOCK:
-        sim_sw_rwunlock(sim, t);
-        break;
-    case SBT_TRACE_SEM_WAIT:
-    case SBT_TRACE_SEM_TRYWAIT:
-        sim_sw_sem_wait(sim, t);
-        break;
-    case SBT_TRACE_SEM_POST:
-        sim_sw_sem_post(sim, t);
-        break;
-    case SBT_TRACE_SPIN_LOCK:
-    case SBT_TRACE_SPIN_TRYLOCK:
-        sim_sw_spin_lock(sim, t);
-        break;
-    case SBT_TRACE_SPIN_UNLOCK:
-        sim_sw_spin_unlock(sim, t);
-        break;
-    default:
-        sim_sw_rwlock(sim, t);
-    }
-}
-
 /* ---- which call ---- */
 
 static void call(struct sim *sim, struct sim_thread *t) {
@@ -366,7 +240,8 @@ static void call(struct sim *sim, struct sim_thread *t) {
     t->called = true;
     t->called_at = sim_now(sim);
     sim_show(sim, t, SIM_CALL);
-    if ((++sim->summary.n_events & (PROGRESS_EVENTS - 1)) == 0 && sim->config.on_progress != NULL)
+    sim->summary.n_events += !t->cut;
+    if ((sim->summary.n_events & (PROGRESS_EVENTS - 1)) == 0 && sim->config.on_progress != NULL)
         sim->config.on_progress(sim->config.context, sim->summary.n_events);
     t->kind = SIM_THREAD;
     switch (event->op) {
@@ -380,35 +255,5 @@ static void call(struct sim *sim, struct sim_thread *t) {
         end(sim, t);
         return;
     }
-    if ((t->object = sim_object(sim, t->app, event->object)) == NULL)
-        return;
-    t->object->kind = event->type;
-    t->object->n_calls++;
-    switch (event->op) {
-    case SBT_TRACE_INIT:
-        call_init(sim, t);
-        return;
-    case SBT_TRACE_DESTROY:
-        call_destroy(sim, t);
-        return;
-    case SBT_TRACE_MUTEX_LOCK:
-    case SBT_TRACE_MUTEX_TRYLOCK:
-        call_lock(sim, t);
-        return;
-    case SBT_TRACE_MUTEX_UNLOCK:
-        call_unlock(sim, t);
-        return;
-    case SBT_TRACE_COND_WAIT:
-        call_wait(sim, t);
-        return;
-    case SBT_TRACE_COND_SIGNAL:
-    case SBT_TRACE_COND_BROADCAST:
-        call_signal(sim, t);
-        return;
-    case SBT_TRACE_BARRIER_WAIT:
-        call_barrier(sim, t);
-        return;
-    default:
-        call_other(sim, t);
-    }
+    sim_call_object(sim, t);
 }

@@ -10,11 +10,48 @@
  */
 #include "model.h"
 
-enum { AGAIN_CYCLES = 1000, WOKEN_CYCLES = 100000 };
+enum { AGAIN_CYCLES = 1000 };
 
 /* Refused: for the ID that the object still has, or has it another one by now? */
 static bool is_stale(const struct sim_object *o, const struct hw_message *answer) {
     return o->evicted || o->id == answer->primitive;
+}
+
+/* ---- without a queue element, on the paper's chip ---- */
+
+/*
+ * Who is told AGAIN tries again each AGAIN_CYCLES. The times at which that is in vain are left out, since a replay that
+ * is stuck must come to rest: who wants a mutex or a barrier is parked until its NI has room, and a condition's waiter
+ * until its signal happens, for until then it would do nothing but ask for an element, and take it from others.
+ */
+static void try_again(struct sim *sim, struct sim_thread *t, enum sim_why why, sim_then *then) {
+    bool waits = why == SIM_WHY_SIGNAL;
+    if (waits ? sim_has_happened(t->object, t->awaited) : sim->tiles[t->refused_by].n_rooms != t->refused_room) {
+        sim_run_for(sim, t, AGAIN_CYCLES, then);
+        return;
+    }
+    t->parked_from = sim_now(sim);
+    sim_append(&sim->parked, t);
+    sim_wait(sim, t, why, then);
+}
+
+/* Those that `tile` has refused, and those that wait for a signal of `condition` that has happened. */
+static void unpark(struct sim *sim, const struct sim_tile *tile, const struct sim_object *condition) {
+    struct sim_list parked = sim->parked;
+    sim->parked = (struct sim_list){0};
+    for (struct sim_thread *t; (t = sim_shift(&parked)) != NULL;) {
+        bool may = t->why == SIM_WHY_SIGNAL ? t->object == condition && sim_has_happened(condition, t->awaited)
+                                            : &sim->tiles[t->refused_by] == tile;
+        uint64_t n = (sim_now(sim) - t->parked_from) / AGAIN_CYCLES + 1;
+        if (may)
+            sim_wake_at(sim, t, t->parked_from + n * AGAIN_CYCLES);
+        else
+            sim_append(&sim->parked, t);
+    }
+}
+
+void sim_hw_room(struct sim *sim, const struct sim_tile *tile) {
+    unpark(sim, tile, NULL);
 }
 
 /* ---- mutexes ---- */
@@ -27,7 +64,7 @@ static void lock_answered(struct sim *sim, struct sim_thread *t) {
         t->uncounted = false;
         t->locked(sim, t);
     } else if (answer.op == HW_OP_AGAIN) { /* the paper's EAGAIN, to a caller that tries again */
-        sim_run_for(sim, t, AGAIN_CYCLES, sim_hw_lock);
+        try_again(sim, t, SIM_WHY_OBJECT, sim_hw_lock);
     } else if (is_stale(t->mutex, &answer)) {
         sim_obtain(sim, t, t->mutex, t->mutex->id, HW_OP_ALLOC_MUTEX, 0, sim_hw_lock);
     } else { /* it has another ID by now */
@@ -54,6 +91,39 @@ void sim_hw_unlock(struct sim *sim, struct sim_thread *t) {
     sim_released(sim, t, t->mutex);
     sim_post(sim, t, HW_OP_UNLOCK, t->mutex, t->mutex->id);
     sim_run_for(sim, t, sim->hw.timing.handover_cycles, t->unlocked);
+}
+
+static void try_answered(struct sim *sim, struct sim_thread *t);
+
+static void try_post(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->object;
+    if (m->id == 0) {
+        sim_obtain(sim, t, m, 0, HW_OP_ALLOC_MUTEX, 0, try_post);
+    } else if (m->id == SIM_ID_SOFTWARE) {
+        sim_sw_try(sim, t, t->locked);
+    } else {
+        sim_post(sim, t, HW_OP_TRYLOCK, m, m->id);
+        sim_wait(sim, t, SIM_WHY_ANSWER, try_answered);
+    }
+}
+
+static void try_answered(struct sim *sim, struct sim_thread *t) {
+    struct hw_message answer = sim_answer_of(sim, t);
+    if (answer.op == HW_OP_NACK && is_stale(t->object, &answer)) {
+        sim_obtain(sim, t, t->object, t->object->id, HW_OP_ALLOC_MUTEX, 0, try_post);
+    } else if (answer.op == HW_OP_NACK) {
+        try_post(sim, t);
+    } else {
+        t->n_obtained = 0;
+        if (answer.op == HW_OP_GRANT) /* another order than in the trace; nobody has seen it */
+            sim_post(sim, t, HW_OP_UNLOCK, t->object, t->object->id);
+        t->locked(sim, t);
+    }
+}
+
+void sim_hw_try(struct sim *sim, struct sim_thread *t, sim_then *then) {
+    t->locked = then;
+    try_post(sim, t);
 }
 
 /* ---- conditions ---- */
@@ -92,6 +162,7 @@ static void wait_locked(struct sim *sim, struct sim_thread *t) {
 }
 
 static void take_again(struct sim *sim, struct sim_thread *t) {
+    t->uncounted = false;
     sim_lock(sim, t, t->mutex, wait_locked);
 }
 
@@ -104,7 +175,7 @@ static void wait_again(struct sim *sim, struct sim_thread *t) {
 }
 
 static void pause_without(struct sim *sim, struct sim_thread *t) {
-    sim_run_for(sim, t, AGAIN_CYCLES, take_again);
+    try_again(sim, t, SIM_WHY_SIGNAL, take_again);
 }
 
 static void wait_answered(struct sim *sim, struct sim_thread *t) {
@@ -113,8 +184,9 @@ static void wait_answered(struct sim *sim, struct sim_thread *t) {
     case HW_OP_GRANT:
         wait_granted(sim, t);
         break;
-    case HW_OP_WOKEN: /* for want of an element; not to ask again at once */
-        sim_run_for(sim, t, WOKEN_CYCLES, take_again);
+    case HW_OP_WOKEN: /* for want of an element, which it would not find again */
+        t->woken = true;
+        take_again(sim, t);
         break;
     case HW_OP_AGAIN: /* the paper's EAGAIN, with the mutex held: all elements may be taken by those that want it */
         t->uncounted = true;
@@ -151,7 +223,11 @@ static void wait_post(struct sim *sim, struct sim_thread *t) {
 }
 
 void sim_hw_cond_wait(struct sim *sim, struct sim_thread *t) {
-    if (is_bound(sim, t->object, t->mutex->id))
+    bool woken = t->woken;
+    t->woken = false;
+    if (woken)
+        sim_sw_cond_wait(sim, t);
+    else if (is_bound(sim, t->object, t->mutex->id))
         wait_post(sim, t);
     else
         sim_obtain_condition(sim, t, t->object, t->mutex->id, wait_post);
@@ -165,6 +241,8 @@ void sim_hw_signal(struct sim *sim, struct sim_thread *t) {
         return;
     }
     sim_happened(sim, c, t->event.order);
+    if (sim->parked.first != NULL)
+        unpark(sim, NULL, c);
     sim_post(sim, t, signal ? HW_OP_SIGNAL : HW_OP_BROADCAST, c, c->id);
     if (c->waiters.first != NULL) /* both have waiters */
         sim_run_for(sim, t, sim->hw.timing.handover_cycles, sim_sw_signal);
@@ -180,7 +258,7 @@ static void barrier_answered(struct sim *sim, struct sim_thread *t) {
         t->n_obtained = 0;
         sim_return(sim, t);
     } else if (answer.op == HW_OP_AGAIN) {
-        sim_run_for(sim, t, AGAIN_CYCLES, sim_hw_barrier);
+        try_again(sim, t, SIM_WHY_OBJECT, sim_hw_barrier);
     } else if (is_stale(t->object, &answer)) {
         sim_obtain(sim, t, t->object, t->object->id, HW_OP_ALLOC_BARRIER, t->object->size, sim_hw_barrier);
     } else {

@@ -28,6 +28,8 @@ static void add_hardware(const struct sim *sim, struct sim_summary *s) {
 
 struct sim_summary sim_summary(const struct sim *sim) {
     struct sim_summary s = sim->summary;
+    if (sim->trimmed)
+        return s;
     for (uint32_t i = 0; i < sim->n_apps; i++)
         if (sim->apps[i].result.to_ns > s.makespan_ns)
             s.makespan_ns = sim->apps[i].result.to_ns;
@@ -60,12 +62,13 @@ bool sim_thread(const struct sim *sim, uint32_t application, uint32_t thread, st
     const struct sim_app *app = &sim->apps[application];
     if (app->ended[thread] == SIM_NOT_BORN)
         return false;
-    *result = app->threads[thread] != NULL ? app->threads[thread]->result : app->results[thread];
+    *result =
+        app->threads != NULL && app->threads[thread] != NULL ? app->threads[thread]->result : app->results[thread];
     return true;
 }
 
 uint64_t sim_section_ns(const struct sim *sim, uint32_t application, uint32_t mutex) {
-    if (application >= sim->n_apps || mutex >= sim->apps[application].n_objects)
+    if (application >= sim->n_apps || mutex >= sim->apps[application].n_objects || sim->trimmed)
         return 0;
     const struct sim_page *page = sim->apps[application].pages[mutex / SIM_PAGE];
     return page != NULL ? page->object[mutex % SIM_PAGE].section_ns : 0;
@@ -133,7 +136,7 @@ static void print_wait(const struct sim_thread *t, FILE *out) {
 void sim_stuck(const struct sim *sim, FILE *out, uint32_t n_max) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < sim->n_apps; i++)
-        for (uint32_t k = 0; k < sim->apps[i].n_threads; k++) {
+        for (uint32_t k = 0; sim->apps[i].result.n_stopped == 0 && k < sim->apps[i].n_threads; k++) {
             const struct sim_thread *t = sim->apps[i].threads[k];
             if (t != NULL && n++ < n_max)
                 print_wait(t, out);

@@ -97,15 +97,33 @@ struct sim *sim_new(const struct sim_config *config, struct sim_error *error) {
     return sim;
 }
 
-static void free_app(struct sim_app *app) {
+/* All but its results. */
+static void trim_app(struct sim_app *app) {
     for (uint32_t i = 0; app->threads != NULL && i < app->n_threads; i++)
         free(app->threads[i]);
     for (struct sim_thread *t; (t = sim_shift(&app->late)) != NULL;)
         free(t);
     sim_objects_free(app);
     free(app->threads);
-    free(app->results);
     free(app->joiners);
+    free(app->begins);
+    app->threads = NULL;
+    app->joiners = NULL;
+    app->begins = NULL;
+}
+
+void sim_trim(struct sim *sim) {
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        trim_app(&sim->apps[i]);
+    sim->summary = sim_summary(sim);
+    sim_noc_free(sim);
+    sim_events_free(&sim->events);
+    sim->trimmed = true;
+}
+
+static void free_app(struct sim_app *app) {
+    trim_app(app);
+    free(app->results);
     free(app->ended);
 }
 
@@ -126,6 +144,40 @@ void sim_free(struct sim *sim) {
 
 /* ---- applications ---- */
 
+/* What a killed program had not written can be that a thread was created: then it begins when it did. */
+static bool find_begins(const struct sim *sim, struct sim_app *app) {
+    struct sbt_trace_cursor cursor;
+    struct sbt_trace_event event;
+    struct sbt_trace_error damage; /* is found again when it is replayed */
+    size_t n = app->n_threads;
+    app->begins = calloc(n, sizeof *app->begins);
+    uint8_t *created = calloc(n, 1);
+    if (app->begins == NULL || created == NULL) {
+        free(created);
+        return false;
+    }
+    const struct sim_app *same = sim->apps; /* the same trace again: it has been read */
+    while (same->trace != app->trace)
+        same++;
+    for (uint32_t i = 0; i < n && same == app; i++) {
+        sbt_trace_cursor_begin(app->trace, i, &cursor);
+        app->begins[i] = UINT64_MAX;
+        for (bool first = true; sbt_trace_next(&cursor, &event, &damage) > 0; first = false) {
+            if (first)
+                app->begins[i] = event.at_ns > event.work_ns ? event.at_ns - event.work_ns : 0;
+            if (event.op == SBT_TRACE_THREAD_CREATE && event.other < n)
+                created[event.other] = 1;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (same != app)
+            app->begins[i] = same->begins[i];
+        else if (i == 0 || created[i])
+            app->begins[i] = UINT64_MAX;
+    free(created);
+    return true;
+}
+
 enum sim_status sim_add(struct sim *sim, const struct sbt_trace *trace, const char *name, struct sim_error *error) {
     const struct sbt_trace_info *info = sbt_trace_info(trace);
     struct sbt_trace_cursor first;
@@ -139,15 +191,12 @@ enum sim_status sim_add(struct sim *sim, const struct sbt_trace *trace, const ch
     int r = sbt_trace_next(&first, &event, &damage);
     if (r < 0)
         return say(error, SIM_DAMAGED, "%s: at byte %ju: %s", name, (uintmax_t)damage.offset, damage.reason);
-    if (r == 0)
+    if (r == 0 && info->whole)
         return say(error, SIM_USAGE, "%s: an empty trace: its first thread does nothing", name);
     struct sim_app *app = &sim->apps[sim->n_apps++];
     size_t n = info->n_threads;
-    *app = (struct sim_app){.trace = trace,
-                            .n_threads = info->n_threads,
-                            .n_objects = info->n_objects,
-                            .number = sim->n_apps - 1,
-                            .whole = info->whole};
+    *app = (struct sim_app){
+        .trace = trace, .n_threads = info->n_threads, .n_objects = info->n_objects, .number = sim->n_apps - 1};
     app->result.name = name;
     app->pages = calloc((app->n_objects + (size_t)SIM_PAGE - 1) / SIM_PAGE, sizeof(struct sim_page *));
     app->threads = calloc(n, sizeof(struct sim_thread *));
@@ -157,6 +206,8 @@ enum sim_status sim_add(struct sim *sim, const struct sbt_trace *trace, const ch
     if ((app->pages == NULL && app->n_objects > 0) || app->threads == NULL || app->results == NULL ||
         app->joiners == NULL || app->ended == NULL)
         return say(error, SIM_NO_MEMORY, "%s: out of memory", name);
+    if (!info->whole && !find_begins(sim, app))
+        return say(error, SIM_NO_MEMORY, "%s: out of memory", name);
     return SIM_OK;
 }
 
@@ -164,7 +215,7 @@ uint64_t sim_memory_bytes(const struct sim *sim) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < sim->n_apps; i++) {
         const struct sim_app *app = &sim->apps[i];
-        sum += app->n_threads * (sizeof(struct sim_thread) + sizeof *app->results + sizeof *app->joiners + 16);
+        sum += app->n_threads * (sizeof(struct sim_thread) + sizeof *app->results + sizeof *app->joiners + 24);
         sum += (app->n_objects + (uint64_t)SIM_PAGE - 1) / SIM_PAGE * (sizeof(struct sim_page) + sizeof(void *));
     }
     return sum;
@@ -189,6 +240,9 @@ static void handle(struct sim *sim, const struct sim_event *event) {
     case SIM_EV_TIMER:
         sim_timer_event(sim, event);
         break;
+    case SIM_EV_BORN:
+        sim_born_event(sim, event);
+        break;
     }
 }
 
@@ -201,11 +255,13 @@ enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
     sim->n_running = sim->n_apps;
     for (uint32_t i = 0; i < sim->n_apps && sim->status == SIM_OK; i++)
         if (!oat || csa_may_run(&sim->turn, i))
-            sim_create(sim, &sim->apps[i], 0);
-    while (sim->status == SIM_OK && sim_events_take(&sim->events, &event)) {
-        sim->summary.n_steps++;
-        handle(sim, &event);
-    }
+            sim_start(sim, &sim->apps[i]);
+    do {
+        while (sim->status == SIM_OK && sim_events_take(&sim->events, &event)) {
+            sim->summary.n_steps++;
+            handle(sim, &event);
+        }
+    } while (sim->status == SIM_OK && sim->n_running > 0 && sim_give_up(sim));
     if (sim->events.no_memory)
         sim_fail(sim, SIM_NO_MEMORY, "out of memory");
     if (sim->events.past)

@@ -114,6 +114,9 @@ enum sim_status sim_run(struct sim *sim, struct sim_error *error);
  */
 bool sim_feed(struct sim *sim, const struct hw_packet *request);
 
+/* After a run that ended well: gives back all that no result needs. Then sim_section_ns knows no mutex any more. */
+void sim_trim(struct sim *sim);
+
 /* One line for each thread that waits, at most `n_max`, and how many more there are. */
 void sim_stuck(const struct sim *sim, FILE *out, uint32_t n_max);
 
@@ -171,6 +174,8 @@ struct sim_summary {
 struct sim_application {
     const char *name;
     uint32_t n_threads; /* that have run */
+    uint32_t n_cut;     /* of those: their events end, and they had not */
+    uint32_t n_stopped; /* and: wait at the end for what would have come behind the end of others' events */
     uint64_t from_ns, to_ns;
     struct sim_sections sections; /* critical sections: from the acquisition of a mutex to its release */
 };

@@ -34,6 +34,8 @@ static int damage(const struct sbt_trace_cursor *cursor, overlay *s, const uint8
 
 static int enter_block(const struct sbt_trace_cursor *cursor, overlay *s, struct sbt_trace_error *error) {
     const struct sbt_trace *trace = cursor->trace;
+    if (s->next_block > trace->first[cursor->thread])
+        trace_leave(trace, s->offset, (uint64_t)(s->at - trace->bytes) - s->offset);
     s->offset = trace->blocks[s->next_block++];
     struct trace_block header = trace_block_at(trace, s->offset);
     const uint8_t *payload = trace->bytes + s->offset + sizeof header;
@@ -86,7 +88,7 @@ static const uint8_t *get_uint(const overlay *s, const uint8_t *at, uint64_t bel
 
 /* What is rare. NULL if it makes no sense. */
 static const uint8_t *get_extra(const overlay *s, const uint8_t *at, struct sbt_trace_event *event, uint64_t *slip) {
-    uint64_t value;
+    uint64_t value = 0;
     uint8_t extra = at < s->end ? *at++ : 0;
     if (extra == 0 || (extra & ~TRACE_EXTRA_ALL) != 0 ||
         ((extra & TRACE_EXTRA_OTHER) != 0 && event->op == SBT_TRACE_COND_WAIT)) /* that has its own place */

@@ -67,6 +67,23 @@ static bool more_blocks(const struct sbt_trace *trace, uint64_t offset) {
     return false;
 }
 
+/* The kernel maps what is around a page that is touched, up to so much. */
+enum { AROUND = 65536 };
+
+void trace_leave(const struct sbt_trace *trace, uint64_t offset, uint64_t length) {
+    uintptr_t map = (uintptr_t)trace->bytes, from = (map + offset) & ~(uintptr_t)(AROUND - 1);
+    uintptr_t to = (map + offset + length + AROUND - 1) & ~(uintptr_t)(AROUND - 1), end = map + trace->size;
+    from = from > map ? from : map;
+    madvise((void *)from, (to < end ? to : end) - from, MADV_DONTNEED); /* a hint; the file is not written to */
+}
+
+/* One header after the other through the whole file, without keeping it in memory. */
+static struct trace_block next_header(const struct sbt_trace *trace, uint64_t offset) {
+    struct trace_block header = trace_block_at(trace, offset);
+    trace_leave(trace, offset, sizeof header);
+    return header;
+}
+
 static bool append(uint64_t **list, size_t *n, uint64_t offset) {
     if ((*n & (*n - 1)) == 0) { /* full at every power of two */
         uint64_t *longer = realloc(*list, (*n == 0 ? 1 : *n * 2) * sizeof *longer);
@@ -94,7 +111,7 @@ static bool walk(struct sbt_trace *trace, struct sbt_trace_error *error) {
             return trace_fail(error, offset, "there is something behind the last block");
         if (trace->size - offset < sizeof header)
             return trace->n_others > 0 || trace_fail(error, offset, "the first block is cut short");
-        header = trace_block_at(trace, offset);
+        header = next_header(trace, offset);
         if (!header_is_sound(&header))
             return trace_fail(error, offset, "the header of a block is damaged");
         uint64_t bytes = sizeof header + trace_payload_bytes(&header);
@@ -151,16 +168,16 @@ static bool sort(struct sbt_trace *trace, struct sbt_trace_error *error) {
     }
     uint32_t *end = trace->first + 1; /* first[t + 1]: where t's begin, and when all are placed, where they end */
     for (size_t i = 0; i < trace->n_blocks; i++)
-        end[trace_block_at(trace, trace->blocks[i]).thread + 1]++;
+        end[next_header(trace, trace->blocks[i]).thread + 1]++;
     for (uint32_t t = 0; t < n_threads; t++)
         end[t + 1] += end[t];
     for (size_t i = 0; i < trace->n_blocks; i++)
-        sorted[end[trace_block_at(trace, trace->blocks[i]).thread]++] = trace->blocks[i];
+        sorted[end[next_header(trace, trace->blocks[i]).thread]++] = trace->blocks[i];
     free(trace->blocks);
     trace->blocks = sorted;
     for (uint32_t t = 0; t < n_threads; t++)
         for (uint32_t i = trace->first[t]; i < trace->first[t + 1]; i++) {
-            uint32_t sequence = trace_block_at(trace, sorted[i]).sequence;
+            uint32_t sequence = next_header(trace, sorted[i]).sequence;
             if (sequence != i - trace->first[t])
                 return trace_fail(error, sorted[i], "block %u of thread %u is here, where block %u should be", sequence,
                                   t, i - trace->first[t]);
@@ -215,7 +232,7 @@ static bool totals(struct sbt_trace *trace, struct sbt_trace_error *error) {
 /* Of a trace that is not whole: until the last block that is there begins. */
 static void estimate_duration(struct sbt_trace *trace) {
     for (size_t i = 0; i < trace->n_blocks && !trace->info.whole; i++) {
-        uint64_t clock_ns = trace_block_at(trace, trace->blocks[i]).clock_ns;
+        uint64_t clock_ns = next_header(trace, trace->blocks[i]).clock_ns;
         if (clock_ns > trace->info.duration_ns)
             trace->info.duration_ns = clock_ns;
     }
@@ -261,6 +278,8 @@ struct sbt_trace *sbt_trace_open(const char *path, struct sbt_trace_error *error
         } else {
             trace->bytes = map;
             good = load(trace, error);
+            if (good)
+                trace_leave(trace, 0, trace->size);
         }
     }
     if (fd >= 0)

@@ -59,6 +59,17 @@ refuses "predict: --app: 'four.sbt,' names no file" predict --app four.sbt,
 refuses 'predict: more than 1024 applications' predict --app 'four.sbt*1024' four.sbt
 refuses "predict: --timeline: '/no/such/file.*': No such file" predict --timeline /no/such/file four.sbt
 
+refuses "predict: --timeline: 'four.sbt' is one of the traces" predict --timeline four.sbt four.sbt
+printf '%s\n' '0 mutex_lock object=1000' '0 mutex_unlock object=1000' | trace big.sbt
+limited() {
+    # shellcheck disable=SC2016  # expanded by the inner shell
+    run bash -c 'ulimit -v "$0" && exec "$@"' "$@"
+}
+limited 100000 "$SUBUTAI" predict --app 'big.sbt*1024'
+check "more than the process may use" matches "$status $err" '^2 subutai: predict: 1024 applications.* MiB, and there are 97'
+limited 230000 "$SUBUTAI" predict --sched rr,csa,oat --app 'big.sbt*1024'
+check "six simulations need the memory of one" is "$status $err" "0 "
+
 # ---- failures of the simulation ----
 failed_with() {
     is "$status" 3 && is "$out" "" && matches "$err" "$1"
@@ -76,6 +87,13 @@ subutai predict no-signal.sbt
 check "who waits for a signal" failed_with 'thread 1 waits for signal 3 of condition 1, which has not happened'
 subutai predict no-size.sbt
 check "a barrier of unknown size: exit 3" failed_with 'barrier 0: the trace does not say for how many threads'
+printf '%s\n' '0 init object=0 type=3 size=2' '0 thread_create other=1' '1 barrier_wait object=0' \
+    '0 barrier_wait object=0' '0 barrier_wait object=0' '0 thread_end' | trace early.sbt
+subutai predict --sync software --app 'early.sbt*2' --json
+check "events that end before their thread does: exit 0" is "$status" 0
+check "and a line that says how far it went" matches "$err" \
+    '^subutai: predict: software, rr: early.sbt and others: 2 threads end early'
+check "in the report, too" json '.[0].runs[0].applications | all(.n_cut == 1 and .n_stopped == 1)'
 size=$(stat -c %s four.sbt)
 for at in $((size / 4)) $((size / 2)) $((size * 3 / 4)); do
     cp four.sbt bent.sbt
@@ -117,6 +135,17 @@ check "with data traffic, too" is "$out" "$first"
 check "time lines are the same" cmp -s a.csv b.csv
 subutai predict --sync subutai --data-load 500 --seed 8 four.sbt --json
 check "another seed is another run" test "$out" != "$first"
+mkfifo pipe
+ln -s c.csv link.csv
+cat pipe >from-pipe.csv &
+reader=$!
+subutai predict --sync subutai --data-load 500 --seed 7 --timeline pipe four.sbt
+wait "$reader"
+check "a pipe gets the time lines" cmp -s a.csv from-pipe.csv
+check "and stays a pipe" test -p pipe
+subutai predict --sync subutai --data-load 500 --seed 7 --timeline link.csv four.sbt
+check "a link stays a link" test -L link.csv
+check "and its file gets them" cmp -s a.csv c.csv
 check "the time line's heading" is "$(head -n 1 a.csv)" sync,sched,application,thread,core,state,from_ns,to_ns
 check "a thread's intervals follow each other" is "$(awk -F, 'NR > 1 { k = $1 $2 $3 "," $4
     if (k in to && to[k] != $7) bad++

@@ -6,6 +6,7 @@
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim.h"
@@ -38,6 +39,21 @@ static inline const struct sbt_trace *build_close(struct build *b) {
     ck_assert_int_eq(sbt_trace_finish(b->writer), 0);
     const struct sbt_trace *trace = sbt_trace_open(b->path, &error);
     ck_assert_msg(trace != NULL, "%s", error.reason);
+    unlink(b->path);
+    build_opened[build_n_opened++ % 256] = trace;
+    return trace;
+}
+
+/* As if the program had been killed now: with the blocks that are full. */
+static inline const struct sbt_trace *build_kill(struct build *b) {
+    struct sbt_trace_error error;
+    struct stat written;
+    ck_assert_int_eq(stat(b->path, &written), 0);
+    ck_assert_int_eq(sbt_trace_finish(b->writer), 0);
+    ck_assert_int_eq(truncate(b->path, written.st_size), 0);
+    const struct sbt_trace *trace = sbt_trace_open(b->path, &error);
+    ck_assert_msg(trace != NULL, "%s", error.reason);
+    ck_assert(!sbt_trace_info(trace)->whole);
     unlink(b->path);
     build_opened[build_n_opened++ % 256] = trace;
     return trace;
@@ -137,6 +153,14 @@ static inline void end_all(struct build *b, uint32_t n) {
         join(b, 0, i, 0);
     }
     end(b, 0, 0);
+}
+
+#define MS UINT64_C(1000000)
+
+static inline struct sim_config config_of(enum sim_sync sync) {
+    struct sim_config config = sim_config_default();
+    config.sync = sync;
+    return config;
 }
 
 /* Run it, and fail the test if it does not end well. */

@@ -57,7 +57,17 @@ static void put(struct program *p, uint32_t thread, enum sbt_trace_op op, uint32
 /* Locks nest upwards. In recorded order these calls come one after another. */
 static void some_calls(struct program *p, uint32_t thread) {
     uint32_t first = below(p->n_mutexes), n = 1 + below(3);
-    switch (below(6)) {
+    switch (below(7)) {
+    case 6:
+        build_event(&p->b, thread,
+                    (struct sbt_trace_event){.op = SBT_TRACE_MUTEX_TRYLOCK,
+                                             .type = SBT_TRACE_MUTEX,
+                                             .object = p->mutex[first],
+                                             .other = SBT_TRACE_NONE,
+                                             .result = EBUSY,
+                                             .work_ns = some_work(p)});
+        p->n_calls++;
+        break;
     case 0:
         put(p, thread, below(2) ? SBT_TRACE_RWLOCK_RDLOCK : SBT_TRACE_RWLOCK_WRLOCK, p->object[RWLOCK]);
         put(p, thread, SBT_TRACE_RWLOCK_UNLOCK, p->object[RWLOCK]);
@@ -294,9 +304,7 @@ static void random_chip(struct sim_config *config) {
     config->n_control = below(2) ? 4 : 1 + below(4);
     config->n_queue = below(2) ? 122 : 1 + below(16);
     config->evict = below(4) != 0;
-    config->strict_paper = below(6) == 0;
-    if (config->strict_paper)
-        config->n_queue = 122; /* with fewer elements than threads the paper's EAGAIN can go on for ever */
+    config->strict_paper = below(4) == 0;
     config->load_permille = below(3) ? 0 : below(900);
     config->costs.switch_ns = below(2) * 1000;
     config->costs.patience_ns = below(3) * 700;

@@ -35,6 +35,9 @@ struct predict {
 /* predict_run.c: all of them, one after another. Does not return if one fails. */
 void predict_simulate(struct predict *p);
 
+/* predict_memory.c: of all that this process may use */
+uint64_t predict_memory_bytes(void);
+
 /* predict_report.c */
 void predict_print(const struct predict *p, FILE *out);
 void predict_print_json(const struct predict *p, FILE *out);

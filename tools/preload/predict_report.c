@@ -166,6 +166,8 @@ static void put_application(struct json *j, const struct predict *p, size_t run,
     if (p->unfairness)
         json_real(j, "alone_ns", p->files[p->application[number]].alone_ns[run], 0);
     put_uint(j, "n_threads", a->n_threads);
+    put_uint(j, "n_cut", a->n_cut);
+    put_uint(j, "n_stopped", a->n_stopped);
     put_sections(j, &a->sections);
     json_open(j, "threads", '[');
     uint32_t n = sbt_trace_info(p->files[p->application[number]].trace)->n_threads;

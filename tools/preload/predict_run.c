@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@ struct watch {
     const struct predict *p;
     const struct predict_run *run;
     FILE *csv;
-    char *csv_name;           /* while it is not complete */
+    char *csv_name;           /* while it is not complete; NULL: is written in place */
     uint64_t n_all, n_before; /* events of all simulations, and of those that are over */
     double from_s, shown_s;
     bool terminal;
@@ -62,18 +63,25 @@ static void on_interval(void *context, const struct sim_interval *i) {
             i->application, i->thread, i->core, sim_state_name(i->state), (uintmax_t)i->from_ns, (uintmax_t)i->to_ns);
 }
 
+/* Under another name until it is complete; but a device, a pipe or a link stays what it is and is written itself. */
 static void open_csv(struct watch *w) {
-    if (w->p->timeline == NULL)
+    const char *name = w->p->timeline;
+    struct stat own, st;
+    if (name == NULL)
         return;
-    w->csv_name = cmd_format("%s.%ld.part", w->p->timeline, (long)getpid());
-    w->csv = fopen(w->csv_name, "we");
+    for (size_t i = 0; i < w->p->n_files && stat(name, &own) == 0; i++)
+        if (stat(w->p->files[i].path, &st) == 0 && st.st_dev == own.st_dev && st.st_ino == own.st_ino)
+            cmd_refuse("predict: --timeline: '%s' is one of the traces (legal: another file)", name);
+    if (lstat(name, &st) != 0 || S_ISREG(st.st_mode))
+        name = w->csv_name = cmd_format("%s.%ld.part", name, (long)getpid());
+    w->csv = fopen(name, "we");
     if (w->csv == NULL)
-        cmd_refuse("predict: --timeline: '%s': %s", w->csv_name, strerror(errno));
+        cmd_refuse("predict: --timeline: '%s': %s", name, strerror(errno));
     fprintf(w->csv, "sync,sched,application,thread,core,state,from_ns,to_ns\n");
 }
 
 _Noreturn static void fail(struct watch *w, int status) {
-    if (w->csv != NULL)
+    if (w->csv_name != NULL)
         unlink(w->csv_name);
     exit(status);
 }
@@ -81,9 +89,18 @@ _Noreturn static void fail(struct watch *w, int status) {
 static void close_csv(struct watch *w) {
     if (w->csv == NULL)
         return;
-    bool written = fflush(w->csv) == 0 && ferror(w->csv) == 0 && fclose(w->csv) == 0;
-    if (!written || rename(w->csv_name, w->p->timeline) != 0) {
-        cmd_warn("predict: --timeline: '%s': %s", w->p->timeline, strerror(errno));
+    bool written = fflush(w->csv) == 0 && ferror(w->csv) == 0;
+    int error = errno;
+    if (fclose(w->csv) != 0 && written) {
+        written = false;
+        error = errno;
+    }
+    if (written && w->csv_name != NULL && rename(w->csv_name, w->p->timeline) != 0) {
+        written = false;
+        error = errno;
+    }
+    if (!written) {
+        cmd_warn("predict: --timeline: '%s': %s", w->p->timeline, strerror(error));
         fail(w, PREDICT_FAILED);
     }
 }
@@ -120,12 +137,34 @@ static void add(struct watch *w, struct sim *sim, size_t file) {
     }
 }
 
+/* The trace's fault, not the simulation's: so much of it there is. */
+static void tell_stopped(struct watch *w, const struct sim *sim) {
+    uint64_t n_threads = 0, n_applications = 0;
+    const char *name = "";
+    for (uint32_t i = 0; i < sim_n_applications(sim); i++) {
+        const struct sim_application *a = sim_application(sim, i);
+        if (a->n_stopped == 0)
+            continue;
+        name = n_applications++ == 0 ? a->name : name;
+        n_threads += a->n_stopped;
+    }
+    if (n_applications == 0)
+        return;
+    clear_line(w);
+    cmd_warn("predict: %s, %s: %s%s: %ju threads end early, where they wait for what is behind the end of other "
+             "threads' events",
+             sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), name, n_applications > 1 ? " and others" : "",
+             (uintmax_t)n_threads);
+}
+
 static void finish(struct watch *w, struct sim *sim) {
     struct sim_error error;
     enum sim_status status = sim_run(sim, &error);
     w->n_before += sim_summary(sim).n_events;
-    if (status == SIM_OK)
+    if (status == SIM_OK) {
+        tell_stopped(w, sim);
         return;
+    }
     clear_line(w);
     cmd_warn("predict: %s, %s: %s", sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), error.text);
     if (status == SIM_STUCK)
@@ -144,11 +183,10 @@ static void simulate_alone(struct watch *w, struct predict *p, size_t run) {
 }
 
 static void check_memory(struct watch *w, const struct sim *sim) {
-    uint64_t needed = sim_memory_bytes(sim), page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t there = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
+    uint64_t needed = sim_memory_bytes(sim), there = predict_memory_bytes();
     if (needed <= there)
         return;
-    cmd_warn("predict: %zu applications with all their threads and objects need %ju MiB, and this machine has %ju",
+    cmd_warn("predict: %zu applications with all their threads and objects need %ju MiB, and there are %ju",
              w->p->n_applications, (uintmax_t)(needed >> 20), (uintmax_t)(there >> 20));
     fail(w, CMD_REFUSED);
 }
@@ -177,6 +215,7 @@ void predict_simulate(struct predict *p) {
             add(&w, run->sim, p->application[k]);
         check_memory(&w, run->sim);
         finish(&w, run->sim);
+        sim_trim(run->sim); /* what stays until the report does not depend on how much was simulated at a time */
         if (p->unfairness)
             simulate_alone(&w, p, i);
     }

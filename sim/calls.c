@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Calls on objects, what is common to both machines: recursion, calls that failed when they were recorded, waits that
+ * had no signal, and where a call is served.
+ *
+ * A call that succeeded in the trace succeeds here, whatever it takes: the thread's next events depend on it. So a
+ * trylock that got the mutex is a lock, and one that did not is an attempt without effect. A lock or wait that timed
+ * out lasts as long as it did.
+ */
+#include <errno.h>
+
+#include "model.h"
+
+/* ---- mutexes ---- */
+
+static bool in_hardware(const struct sim *sim, const struct sim_object *o) {
+    return sim->config.sync == SIM_SUBUTAI && o->id != SIM_ID_SOFTWARE;
+}
+
+static void lock_open(struct sim *sim, struct sim_thread *t) {
+    if (in_hardware(sim, t->mutex))
+        sim_hw_lock(sim, t);
+    else
+        sim_sw_lock(sim, t);
+}
+
+void sim_lock(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *then) {
+    t->mutex = mutex;
+    t->locked = then;
+    t->queued_lock = false;
+    sim_gate(sim, t, mutex, lock_open);
+}
+
+void sim_unlock(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *then) {
+    t->mutex = mutex;
+    t->unlocked = then;
+    if (mutex == NULL || mutex->owner == NULL)
+        then(sim, t);
+    else if (in_hardware(sim, mutex))
+        sim_hw_unlock(sim, t);
+    else
+        sim_sw_unlock(sim, t);
+}
+
+static void call_locked(struct sim *sim, struct sim_thread *t) {
+    t->kind = t->queued_lock ? SIM_LOCK_QUEUED : SIM_LOCK_EMPTY;
+    sim_return(sim, t);
+}
+
+static bool was_acquired(const struct sbt_trace_event *event) {
+    return event->result == 0 || event->result == EOWNERDEAD;
+}
+
+static void timed_out(struct sim *sim, struct sim_thread *t) {
+    sim_wake_at(sim, t, sim_now(sim) + t->event.took_ns);
+    sim_wait(sim, t, SIM_WHY_TIME, sim_return);
+}
+
+static sim_then *after_failure(const struct sim_thread *t) {
+    return t->event.result == ETIMEDOUT ? timed_out : sim_return;
+}
+
+/* One that failed: an attempt, and the time it has waited. */
+static void call_failed(struct sim *sim, struct sim_thread *t) {
+    t->kind = SIM_TRYLOCK;
+    sim_sw_try(sim, t, after_failure(t));
+}
+
+static void call_lock(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->object;
+    t->order = t->event.order;
+    if (!was_acquired(&t->event) && in_hardware(sim, m)) {
+        t->kind = SIM_TRYLOCK;
+        sim_hw_try(sim, t, after_failure(t));
+    } else if (!was_acquired(&t->event)) {
+        call_failed(sim, t);
+    } else if (m->owner == t) {
+        m->n_inside++;
+        t->kind = SIM_LOCK_EMPTY;
+        sim_return(sim, t);
+    } else {
+        sim_lock(sim, t, m, call_locked);
+    }
+}
+
+static void call_unlock(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->object;
+    t->kind = SIM_UNLOCK;
+    if (t->event.result != 0) { /* refused before anything was touched */
+        sim_return(sim, t);
+    } else if (m->owner == t && m->n_inside > 1) {
+        m->n_inside--;
+        sim_return(sim, t);
+    } else {
+        sim_unlock(sim, t, m, sim_return);
+    }
+}
+
+/* ---- conditions ---- */
+
+static void wait_ended(struct sim *sim, struct sim_thread *t) {
+    if (t->mutex != NULL)
+        sim_lock(sim, t, t->mutex, sim_return);
+    else
+        sim_return(sim, t);
+}
+
+/* Released for a while: for as long as it took until it timed out; or for nothing. */
+static void wait_without_signal(struct sim *sim, struct sim_thread *t) {
+    if (t->event.result == ETIMEDOUT) {
+        sim_wake_at(sim, t, sim_now(sim) + t->event.took_ns);
+        sim_wait(sim, t, SIM_WHY_TIME, wait_ended);
+    } else {
+        wait_ended(sim, t);
+    }
+}
+
+static void call_wait(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *c = t->object, *m = NULL;
+    if (t->event.other != SBT_TRACE_NONE && (m = sim_object(sim, t->app, t->event.other)) == NULL)
+        return;
+    if (m != NULL && m->owner != t) /* the trace does not say that it was locked: glibc's, maybe */
+        m = NULL;
+    if (m != NULL)
+        m->n_calls++;
+    t->mutex = m;
+    t->order = t->event.relock;
+    t->awaited = t->event.order;
+    t->kind = SIM_COND_WAIT;
+    bool over = t->awaited != 0 && sim_has_happened(c, t->awaited);
+    if (over && !sim->config.recorded_order) {
+        t->kind = SIM_COND_SKIPPED;
+        sim_return(sim, t);
+    } else if (over || t->awaited == 0) {
+        sim_unlock(sim, t, m, wait_without_signal);
+    } else if (m != NULL && in_hardware(sim, m)) {
+        sim_hw_cond_wait(sim, t);
+    } else {
+        sim_sw_cond_wait(sim, t);
+    }
+}
+
+static void call_signal(struct sim *sim, struct sim_thread *t) {
+    t->kind = t->event.op == SBT_TRACE_COND_SIGNAL ? SIM_SIGNAL : SIM_BROADCAST;
+    if (sim->config.sync == SIM_SUBUTAI)
+        sim_hw_signal(sim, t);
+    else
+        sim_sw_signal(sim, t);
+}
+
+/* ---- the others ---- */
+
+static void call_barrier(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *b = t->object;
+    t->kind = SIM_BARRIER;
+    if (!b->known && t->event.size != 0) {
+        b->known = true;
+        b->size = t->event.size;
+    }
+    if (!b->known && b->forgotten)
+        sim_sw_try(sim, t, sim_return); /* it was destroyed, so all came through */
+    else if (!b->known || b->size == 0)
+        sim_fail(sim, SIM_DAMAGED, "%s: barrier %u: the trace does not say for how many threads", t->app->result.name,
+                 b->number);
+    else if (in_hardware(sim, b))
+        sim_hw_barrier(sim, t);
+    else
+        sim_sw_barrier(sim, t);
+}
+
+static void call_init(struct sim *sim, struct sim_thread *t) {
+    t->object->known = true;
+    t->object->size = t->event.size;
+    t->object->doomed = t->object->forgotten = false; /* a life of its own, if the number had one before */
+    t->kind = SIM_THREAD;
+    sim_return(sim, t);
+}
+
+static void call_destroy(struct sim *sim, struct sim_thread *t) {
+    t->object->doomed = true;
+    t->kind = SIM_THREAD;
+    sim_return(sim, t);
+}
+
+static void call_other(struct sim *sim, struct sim_thread *t) {
+    uint8_t op = t->event.op;
+    t->kind = t->event.type == SBT_TRACE_SEM ? SIM_SEMAPHORE : t->event.type == SBT_TRACE_SPIN ? SIM_SPIN : SIM_RWLOCK;
+    bool releases = op == SBT_TRACE_RWLOCK_UNLOCK || op == SBT_TRACE_SEM_POST || op == SBT_TRACE_SPIN_UNLOCK;
+    if (!releases && !was_acquired(&t->event)) {
+        call_failed(sim, t);
+        return;
+    }
+    switch (op) {
+    case SBT_TRACE_RWLOCK_UNLOCK:
+        sim_sw_rwunlock(sim, t);
+        break;
+    case SBT_TRACE_SEM_WAIT:
+    case SBT_TRACE_SEM_TRYWAIT:
+        sim_sw_sem_wait(sim, t);
+        break;
+    case SBT_TRACE_SEM_POST:
+        sim_sw_sem_post(sim, t);
+        break;
+    case SBT_TRACE_SPIN_LOCK:
+    case SBT_TRACE_SPIN_TRYLOCK:
+        sim_sw_spin_lock(sim, t);
+        break;
+    case SBT_TRACE_SPIN_UNLOCK:
+        sim_sw_spin_unlock(sim, t);
+        break;
+    default:
+        sim_sw_rwlock(sim, t);
+    }
+}
+
+/* ---- which call ---- */
+
+void sim_call_object(struct sim *sim, struct sim_thread *t) {
+    const struct sbt_trace_event *event = &t->event;
+    if ((t->object = sim_object(sim, t->app, event->object)) == NULL)
+        return;
+    t->object->kind = event->type;
+    t->object->n_calls++;
+    switch (event->op) {
+    case SBT_TRACE_INIT:
+        call_init(sim, t);
+        return;
+    case SBT_TRACE_DESTROY:
+        call_destroy(sim, t);
+        return;
+    case SBT_TRACE_MUTEX_LOCK:
+    case SBT_TRACE_MUTEX_TRYLOCK:
+        call_lock(sim, t);
+        return;
+    case SBT_TRACE_MUTEX_UNLOCK:
+        call_unlock(sim, t);
+        return;
+    case SBT_TRACE_COND_WAIT:
+        call_wait(sim, t);
+        return;
+    case SBT_TRACE_COND_SIGNAL:
+    case SBT_TRACE_COND_BROADCAST:
+        call_signal(sim, t);
+        return;
+    case SBT_TRACE_BARRIER_WAIT:
+        call_barrier(sim, t);
+        return;
+    default:
+        call_other(sim, t);
+    }
+}
