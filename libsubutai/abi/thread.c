@@ -72,8 +72,10 @@ static void ended(void *unused) {
 /* In the frame of the thread's root, so that its home has it for as long as it has a context; none where not wanted. */
 #define SWITCHABLE                                                                                                     \
     do {                                                                                                               \
-        if (SBT_UNLIKELY(sbt_switch_wanted))                                                                           \
+        if (SBT_UNLIKELY(sbt_switch_wanted)) {                                                                         \
+            sbt_self.counted = true;                                                                                   \
             sbt_switch_thread_begin(__builtin_alloca_with_align(sizeof(struct sbt_husk), 128 /* bits */));             \
+        }                                                                                                              \
     } while (0)
 
 static void *begin(void *argument) {

@@ -13,6 +13,7 @@
 #define SEARCH_NS 30000    /* how long a carrier looks for something to do before it sleeps, */
 #define LOOKS_PER_CLOCK 8  /* reading the clock after so many looks */
 #define LOOK_GAP_PAUSES 24 /* between two looks */
+#define KERNEL_TURN 64     /* yields of contexts, after which the kernel is asked once */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
 
 /* For the context that has just been left on this carrier. */
@@ -48,10 +49,11 @@ static void set_current(struct sbt_carrier *x, struct sbt_context *c) {
 }
 
 void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
-    struct sbt_carrier *x = c->carrier;
     sbt_switch_enter();
+    struct sbt_carrier *x = c->carrier; /* now: until here a handler that forks may have taken the context home */
     if (x == NULL) {
-        x = sbt_home_leave(c, why);
+        if (why != SBT_LEAVES_FOR_HOME)
+            x = sbt_home_leave(c, why);
     } else {
         if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0))
             __atomic_store_n(&SBT_SWITCH->all_held, 0, __ATOMIC_RELAXED); /* this one is not */
@@ -61,6 +63,10 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
             sbt_ready_judge(x);
         struct sbt_context *next = sbt_ready_pop(x);
         set_current(x, next);
+        if (SBT_UNLIKELY(sbt_self.context != c)) { /* a handler has forked just now, and this is the child */
+            sbt_switch_leave();
+            return;
+        }
         if (next != NULL && next != c)
             x = sbt_regs_switch(&c->regs, &next->regs, x);
         else if (next == NULL)
@@ -79,6 +85,7 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
 struct seen {
     uint32_t pops[SBT_CARRIERS_MAX];
     uint32_t looks[SBT_CARRIERS_MAX]; /* in a row that saw no progress */
+    uint32_t patience;
 };
 
 /*
@@ -93,7 +100,7 @@ static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen)
         uint32_t n = __atomic_load_n(&from->n, __ATOMIC_RELAXED), now = __atomic_load_n(&from->pops, __ATOMIC_RELAXED);
         seen->looks[i] = n > 0 && now == seen->pops[i] ? seen->looks[i] + 1 : 0;
         seen->pops[i] = now;
-        if (from != x && seen->looks[i] * n >= PATIENCE)
+        if (from != x && seen->looks[i] * n >= seen->patience)
             c = sbt_ready_steal(x, from);
     }
     return c;
@@ -102,24 +109,29 @@ static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen)
 /* Until there is something to run. NULL: there never will be. */
 static struct sbt_context *find(struct sbt_carrier *x) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    struct seen seen = {0};
+    struct seen seen = {.patience = PATIENCE};
     uint64_t bit = (uint64_t)1 << (x - s->carrier);
     struct sbt_context *c;
     for (;;) {
-        __atomic_fetch_add(&s->searching, 1, __ATOMIC_RELAXED);
+        seen.patience = PATIENCE;
+        __atomic_fetch_or(&s->searching, bit, __ATOMIC_RELAXED);
         uint64_t begin = sbt_now_ns();
         do {
             for (int k = 0; k < LOOKS_PER_CLOCK && (c = look_around(x, &seen)) == NULL; k++)
                 for (int i = 0; i < LOOK_GAP_PAUSES; i++)
                     sbt_cpu_relax();
         } while (c == NULL && sbt_now_ns() - begin < SEARCH_NS);
-        __atomic_fetch_sub(&s->searching, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_and(&s->searching, ~bit, __ATOMIC_RELAXED);
         if (c != NULL)
             return c;
         __atomic_store_n(&x->asleep, 1, __ATOMIC_RELAXED);
         __atomic_fetch_or(&s->idle, bit, __ATOMIC_RELAXED);
-        /* Pairs with the fence in sbt_ready_push: either it sees the bit, or this sees what it has pushed. */
+        /*
+         * Pairs with the fence in sbt_ready_push: either it sees the bits as they are now, or this sees what it has
+         * pushed, relying on the search, and does not leave it where it is.
+         */
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        seen.patience = 1;
         c = look_around(x, &seen);
         if (c == NULL) {
             sbt_switch_leave();
@@ -164,13 +176,8 @@ static bool give_token(struct sbt_context *c, bool *asleep) {
     return old == SBT_TOKEN_PARKED;
 }
 
-bool sbt_context_unpark(uint32_t *word) {
-    struct sbt_context *c = (struct sbt_context *)(void *)word;
+static bool unpark(struct sbt_context *c) {
     bool asleep;
-    if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* in a handler that interrupted this thread in here */
-        sbt_self.switch_overdue = 1;
-        return true;
-    }
     if (give_token(c, &asleep)) {
         sbt_runnable_add(1);
         sbt_switch_enter();
@@ -178,6 +185,27 @@ bool sbt_context_unpark(uint32_t *word) {
         sbt_switch_leave();
     }
     return asleep;
+}
+
+bool sbt_context_unpark(uint32_t *word) {
+    if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* in a handler that interrupted this thread in here */
+        __atomic_store_n(&SBT_SWITCH->overdue, 1, __ATOMIC_RELEASE);
+        return true;
+    }
+    return unpark((struct sbt_context *)(void *)word);
+}
+
+/*
+ * Everybody looks again: always allowed, for every wait here may end for no reason, and as rare as handlers that wake
+ * just then.
+ */
+void sbt_switch_catch_up(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    if (__atomic_exchange_n(&s->overdue, 0, __ATOMIC_ACQ_REL) == 0)
+        return;
+    uint32_t n = __atomic_load_n(&s->pool_used, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n; i++)
+        unpark(sbt_pool_nth(i));
 }
 
 uint32_t *sbt_context_word(void) {
@@ -208,7 +236,7 @@ int sbt_context_park(const struct sbt_deadline *deadline) {
         return 0;
     }
     uint32_t homebody = __atomic_load_n(&c->homebody, __ATOMIC_RELAXED);
-    if (SBT_UNLIKELY(c->held != 0))
+    if (SBT_UNLIKELY(sbt_self.held != 0))
         return block(c, deadline);
     bool nobody_to_run_it = c->carrier == NULL && __atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0;
     if (SBT_UNLIKELY(homebody != 0 || deadline != NULL || nobody_to_run_it || sbt_switch_running_load() == 0)) {
@@ -247,7 +275,7 @@ static bool find_another(struct sbt_carrier *x) {
 
 bool sbt_switch_yield(void) {
     struct sbt_context *c = sbt_self.context;
-    if (c == NULL || c->held != 0 || sbt_self.in_switch != 0)
+    if (c == NULL || sbt_self.held != 0 || sbt_self.in_switch != 0)
         return false;
     /* At home it competes with the carriers for a core: it joins those that take turns without the kernel. */
     if (c->carrier == NULL ? sbt_cores_to_spare() || __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 ||
@@ -255,5 +283,8 @@ bool sbt_switch_yield(void) {
                            : !find_another(c->carrier))
         return false;
     sbt_context_leave(c, SBT_LEAVES_TO_YIELD);
+    /* Under a real-time policy whoever all these wait for may be a kernel thread that has no other chance to run. */
+    if (c->carrier != NULL && (__atomic_load_n(&c->carrier->pops, __ATOMIC_RELAXED) & (KERNEL_TURN - 1)) == 0)
+        sbt_yield();
     return true;
 }

@@ -42,6 +42,8 @@ static void husk_main(void *argument) {
 struct sbt_carrier *sbt_home_leave(struct sbt_context *c, enum sbt_leaving why) {
     uint64_t all = ALL_SIGNALS;
     set_signal_mask(&all, &c->home_mask);
+    if (SBT_UNLIKELY(sbt_switch_is_overdue())) /* by a handler until now; the husk does nothing for others */
+        sbt_switch_catch_up();
     c->why = why;
     sbt_regs_make(&c->husk, c->husk_stack->stack, sizeof c->husk_stack->stack, husk_main, c->regs.tls);
     return sbt_regs_switch(&c->regs, &c->husk, c);
@@ -63,15 +65,13 @@ static void go_home(struct sbt_context *c) {
 
 void sbt_switch_hold_home(void) {
     struct sbt_context *c = sbt_self.context;
-    if (c == NULL)
-        return;
-    c->held++;
-    go_home(c);
+    sbt_self.held++;
+    if (SBT_UNLIKELY(c != NULL) && sbt_self.in_switch == 0) /* else in a handler that interrupted this thread in here */
+        go_home(c);
 }
 
 void sbt_switch_release(void) {
-    if (sbt_self.context != NULL && sbt_self.context->held > 0)
-        sbt_self.context->held--;
+    sbt_self.held--;
 }
 
 void sbt_switch_thread_begin(struct sbt_husk *husk) {
@@ -84,7 +84,7 @@ void sbt_switch_thread_begin(struct sbt_husk *husk) {
     c->home_call = 0;
     c->regs.tls = sbt_tls_base();
     c->carrier = NULL;
-    c->held = c->homebody = c->homebody_next = 0;
+    c->homebody = c->homebody_next = 0;
     c->husk_stack = husk;
     sbt_self.context = c;
 }

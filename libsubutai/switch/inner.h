@@ -17,7 +17,9 @@
  * has ended is a wake-up for no reason of another.
  *
  * Locks: a queue's or a table bucket's guard, one of each at most, bucket before queue. Signal handlers: a thread that
- * holds one, or is in the middle of a switch, has sbt_self.in_switch set; a handler then leaves its wake-ups to it.
+ * holds one, or is in the middle of a switch, has sbt_self.in_switch set; a handler then leaves its wake-ups to whoever
+ * leaves this folder next, which is the interrupted code itself at the latest: on the same kernel thread, though
+ * perhaps in another context.
  */
 #ifndef SBT_SWITCH_INNER_H
 #define SBT_SWITCH_INNER_H
@@ -41,7 +43,6 @@ struct sbt_context {
     struct sbt_regs regs;
     struct sbt_context *next;    /* in a queue or the pool; its holder's */
     struct sbt_carrier *carrier; /* who runs it; NULL: its home. Its own thread's, or its holder's */
-    uint32_t held;               /* > 0: stays at home, or wherever it is, when it waits */
     uint32_t homebody;           /* so many more waits are spent at home; atomic, set by the watcher */
     uint32_t homebody_next;      /* how many the next time; the watcher's */
     struct sbt_regs husk;
@@ -84,20 +85,23 @@ struct sbt_table_bucket {
 
 /* Everything that a forked child must find empty. */
 struct sbt_switch_state {
+    /* Read at every wait and wake-up, written rarely. */
     uint32_t running; /* atomic */
     uint32_t n_carriers;
-    uint32_t searching;      /* carriers that look for something to do, awake; atomic */
-    uint32_t watcher_sleeps; /* futex word; atomic */
-    uint32_t pushes;         /* relaxed, lossy: that there has been one */
-    uint32_t decided;        /* 1: somebody is deciding or has decided whether to switch; atomic */
-    int32_t n_threads;       /* of the program's, beyond the first; atomic */
-    uint32_t quit;           /* the program's last thread has ended: atomic */
+    uint32_t overdue;  /* a signal handler could not wake: atomic */
+    uint32_t all_held; /* every carrier was found asleep in the kernel, and none has got on since; atomic, a hint */
+    uint32_t quit;     /* the program's last thread has ended: atomic */
+    uint32_t decided;  /* 1: somebody is deciding or has decided whether to switch; atomic */
+    int32_t n_threads; /* of the program's, beyond the first; atomic */
     struct sbt_guard pool_guard;
     uint32_t pool_used; /* of the pool's contexts, ever */
     struct sbt_context *pool_free;
-    uint32_t all_held;     /* every carrier was found asleep in the kernel, and none has got on since; atomic, a hint */
-    uint32_t next_carrier; /* for pushes from outside, atomic */
-    uint64_t idle;         /* bit set: that carrier sleeps; atomic */
+
+    uint64_t idle __attribute__((aligned(64))); /* bit set: that carrier sleeps; atomic */
+    uint64_t searching;                         /* bit set: it looks for something to do, awake; atomic */
+    uint32_t watcher_sleeps;                    /* futex word; atomic */
+    uint32_t pushes;                            /* relaxed, lossy: that there has been one */
+    uint32_t next_carrier;                      /* for pushes from outside, atomic */
     struct sbt_carrier carrier[SBT_CARRIERS_MAX];
     struct sbt_table_bucket bucket[SBT_TABLE_BUCKETS];
 };
@@ -127,14 +131,21 @@ static inline void sbt_switch_enter(void) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-void sbt_switch_wake_everybody(void);
+/* What handlers could not do because they had interrupted somebody in here. No guard may be held. */
+void sbt_switch_catch_up(void);
 
+static inline bool sbt_switch_is_overdue(void) {
+    return __atomic_load_n(&SBT_SWITCH->overdue, __ATOMIC_RELAXED) != 0;
+}
+
+/* 0 already: a handler has forked, and this is the child. */
 static inline void sbt_switch_leave(void) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    sbt_self.in_switch--;
+    if (SBT_LIKELY(sbt_self.in_switch != 0))
+        sbt_self.in_switch--;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (SBT_UNLIKELY(sbt_self.switch_overdue != 0 && sbt_self.in_switch == 0))
-        sbt_switch_wake_everybody();
+    if (SBT_UNLIKELY(sbt_switch_is_overdue() && sbt_self.in_switch == 0))
+        sbt_switch_catch_up();
 }
 
 /* ready.c. All of them between enter and leave, but for the guard, which they take. */
@@ -166,6 +177,8 @@ void sbt_home_arrived(struct sbt_context *c);
 /* start.c. NULL when all are in use. */
 struct sbt_context *sbt_pool_get(void);
 void sbt_pool_put(struct sbt_context *c);
+/* i below pool_used. */
+struct sbt_context *sbt_pool_nth(uint32_t i);
 
 /* watcher.c */
 void *sbt_watcher_main(void *unused);

@@ -20,6 +20,7 @@ union sbt_switch_memory sbt_switch_memory __attribute__((aligned(SBT_PAGE_MAX)))
 bool sbt_switch_wanted;
 bool sbt_switch_interrupts;
 static bool insisted;
+static bool wiped;               /* in forked children, by the kernel */
 static struct sbt_context *pool; /* address space only, until used; never given back */
 static struct sbt_husk main_husk;
 static pthread_key_t main_key;
@@ -76,15 +77,8 @@ bool sbt_context_is_word(const uint32_t *word) {
     return pool != NULL && (uintptr_t)word - (uintptr_t)pool < POOL_MAX * sizeof *pool;
 }
 
-/*
- * For a handler that could not wake because it had interrupted its own thread in here: everybody looks again. Always
- * allowed, for every wait here may end for no reason; as rare as such handlers.
- */
-void sbt_switch_wake_everybody(void) {
-    sbt_self.switch_overdue = 0;
-    uint32_t n = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; i < n; i++)
-        sbt_context_unpark(&pool[i].token);
+struct sbt_context *sbt_pool_nth(uint32_t i) {
+    return &pool[i];
 }
 
 /* ---- the end ---- */
@@ -193,7 +187,7 @@ static void decide(struct sbt_switch_state *s) {
     }
     __atomic_store_n(&s->running, 1, __ATOMIC_RELEASE);
     bool is_main = sbt_thread_tid() == (uint32_t)sbt_syscall0(SYS_getpid);
-    if (is_main)
+    if (is_main && !sbt_self.counted) /* counted: in a child that another thread than the first has forked */
         pthread_setspecific(main_key, &main_key);
     if (is_main && !main_stays)
         sbt_switch_thread_begin(&main_husk);
@@ -213,11 +207,11 @@ void sbt_switch_before_create(void) {
 void sbt_switch_fork_child(void) {
     sbt_self.context = NULL;
     sbt_self.in_switch = 0;
-    sbt_self.switch_overdue = 0;
-    if (sbt_switch_wanted && !sbt_thread_wipes_on_fork())
+    sbt_switch_release();
+    if (sbt_switch_wanted && !(wiped && sbt_thread_wipes_on_fork()))
         memset(&sbt_switch_memory, 0, sizeof sbt_switch_memory);
 }
 
 __attribute__((constructor)) static void wipe_in_children(void) {
-    madvise(&sbt_switch_memory, sizeof sbt_switch_memory, MADV_WIPEONFORK);
+    wiped = madvise(&sbt_switch_memory, sizeof sbt_switch_memory, MADV_WIPEONFORK) == 0;
 }
