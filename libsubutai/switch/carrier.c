@@ -196,6 +196,28 @@ static int block(struct sbt_context *c, const struct sbt_deadline *deadline) {
     return __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL) == SBT_TOKEN_TOKEN ? 0 : r;
 }
 
+static int park(struct sbt_context *c) {
+    sbt_context_leave(c, SBT_LEAVES_TO_PARK);
+    __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
+    return 0;
+}
+
+/*
+ * The clock tells which it was: a wake-up that comes as late as the deadline is found by whoever looks after that. All
+ * of it counts as inside: a handler that waited with another deadline would leave none.
+ */
+static int park_until(struct sbt_context *c, const struct sbt_deadline *deadline) {
+    sbt_switch_enter();
+    c->dozes = true;
+    if (sbt_due_set(c, deadline)) {
+        park(c);
+        sbt_due_clear(c);
+        c->dozes = sbt_deadline_passed(deadline);
+    }
+    sbt_switch_leave();
+    return c->dozes ? ETIMEDOUT : 0;
+}
+
 int sbt_context_park(const struct sbt_deadline *deadline) {
     struct sbt_context *c = sbt_self.context;
     /* A handler that waits, in the middle of a switch, or one that has forked and returned to a wait: poll. */
@@ -210,17 +232,20 @@ int sbt_context_park(const struct sbt_deadline *deadline) {
     uint32_t homebody = __atomic_load_n(&c->homebody, __ATOMIC_RELAXED);
     if (SBT_UNLIKELY(c->held != 0))
         return block(c, deadline);
-    bool nobody_to_run_it = c->carrier == NULL && __atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0;
-    if (SBT_UNLIKELY(homebody != 0 || deadline != NULL || nobody_to_run_it || sbt_switch_running_load() == 0)) {
+    /* Nobody would run it, or it would only come back: one that sleeps from deadline to deadline does so at home. */
+    bool stays = c->carrier == NULL &&
+                 (__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0 || (deadline != NULL && c->dozes));
+    if (SBT_UNLIKELY(homebody != 0 || stays || sbt_switch_running_load() == 0)) {
         if (homebody != 0)
             __atomic_store_n(&c->homebody, homebody - 1, __ATOMIC_RELAXED);
         if (c->carrier != NULL)
             sbt_context_leave(c, SBT_LEAVES_FOR_HOME);
-        return block(c, deadline);
+        int r = block(c, deadline);
+        if (deadline != NULL)
+            c->dozes = r == ETIMEDOUT;
+        return r;
     }
-    sbt_context_leave(c, SBT_LEAVES_TO_PARK);
-    __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
-    return 0;
+    return deadline != NULL ? park_until(c, deadline) : park(c);
 }
 
 bool sbt_switch_others_ready(void) {

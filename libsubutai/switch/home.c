@@ -2,7 +2,7 @@
 /*
  * Leaving home and coming back. A kernel thread whose context is away sleeps as a husk, on a small stack at the root of
  * the thread's own, with every signal blocked: its TLS is the context's, which runs elsewhere, so nothing but this file
- * may run here meanwhile. The husk touches no thread-local variable.
+ * and deadline.c may run here meanwhile. The husk touches no thread-local variable.
  */
 #include "switch/inner.h"
 
@@ -32,9 +32,9 @@ static bool let_go(struct sbt_context *c) {
 static void husk_main(void *argument) {
     struct sbt_context *c = argument;
     if (let_go(c)) {
-        while (__atomic_load_n(&c->home_call, __ATOMIC_ACQUIRE) == 0)
-            sbt_futex_wait(&c->home_call, 0, NULL);
-        __atomic_store_n(&c->home_call, 0, __ATOMIC_RELAXED); /* its own: the next call is after the next leaving */
+        sbt_due_sleep(c);
+        /* Its own: the next call is after the next leaving. */
+        __atomic_store_n(&c->home_call, SBT_HOME_NOTHING, __ATOMIC_RELAXED);
     }
     sbt_regs_switch(&c->scratch, &c->regs, NULL);
 }
@@ -52,7 +52,7 @@ void sbt_home_arrived(struct sbt_context *c) {
 }
 
 void sbt_home_call(struct sbt_context *c) {
-    __atomic_store_n(&c->home_call, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&c->home_call, SBT_HOME_COME, __ATOMIC_RELEASE);
     sbt_futex_wake(&c->home_call, 1); /* contexts are never freed: a late wake-up finds one */
 }
 
@@ -81,7 +81,9 @@ void sbt_switch_thread_begin(struct sbt_husk *husk) {
     if (c == NULL)
         return;
     c->token = SBT_TOKEN_NONE;
-    c->home_call = 0;
+    c->home_call = SBT_HOME_NOTHING;
+    c->due = 0;
+    c->dozes = false;
     c->regs.tls = sbt_tls_base();
     c->carrier = NULL;
     c->held = c->homebody = c->homebody_next = 0;

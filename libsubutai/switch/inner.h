@@ -13,8 +13,8 @@
  * | BLOCKED | sleeps in the kernel on this very word           | its own thread, from NONE                           |
  *
  * A context is in one place: running on its home or on a carrier, PARKED, in one ready queue, or on its way home
- * (home_call set). Only who has it may move it. Contexts are never freed, only used again: a late wake-up of one that
- * has ended is a wake-up for no reason of another.
+ * (home_call is COME). Only who has it may move it. Contexts are never freed, only used again: a late wake-up of one
+ * that has ended is a wake-up for no reason of another.
  *
  * Locks: a queue's or a table bucket's guard, one of each at most, bucket before queue. Signal handlers: a thread that
  * holds one, or is in the middle of a switch, has sbt_self.in_switch set; a handler then leaves its wake-ups to it.
@@ -30,6 +30,13 @@
 
 enum sbt_token { SBT_TOKEN_NONE, SBT_TOKEN_TOKEN, SBT_TOKEN_PARKED, SBT_TOKEN_BLOCKED };
 
+/* What its home is told while it is away: futex word of the husk. */
+enum sbt_home_call {
+    SBT_HOME_NOTHING,
+    SBT_HOME_LOOK, /* at `due`; by the context itself, running elsewhere */
+    SBT_HOME_COME  /* the context's registers are its home's to run; by who has the context */
+};
+
 /* Why a context has been switched away from: what is left to do for it on the stack that was switched to. */
 enum sbt_leaving { SBT_LEAVES_NOTHING, SBT_LEAVES_TO_PARK, SBT_LEAVES_TO_YIELD, SBT_LEAVES_FOR_HOME };
 
@@ -37,13 +44,16 @@ struct sbt_carrier;
 
 struct sbt_context {
     uint32_t token;     /* enum sbt_token, atomic; first, and aligned: its address is the context's */
-    uint32_t home_call; /* 1: the context's registers are its home's to run; futex word of the husk */
+    uint32_t home_call; /* enum sbt_home_call, atomic */
     struct sbt_regs regs;
     struct sbt_context *next;    /* in a queue or the pool; its holder's */
     struct sbt_carrier *carrier; /* who runs it; NULL: its home. Its own thread's, or its holder's */
     uint32_t held;               /* > 0: stays at home, or wherever it is, when it waits */
     uint32_t homebody;           /* so many more waits are spent at home; atomic, set by the watcher */
     uint32_t homebody_next;      /* how many the next time; the watcher's */
+    bool dozes;                  /* its last wait with a deadline lasted until that; its own thread's */
+    uint64_t due;                /* deadline of its wait; atomic, its own thread's (deadline.c) */
+    uint64_t armed;              /* what its husk sleeps towards; atomic, the husk's */
     struct sbt_regs husk;
     struct sbt_regs scratch; /* where the husk leaves its registers, for nobody */
     struct sbt_husk *husk_stack;
@@ -162,6 +172,14 @@ void sbt_home_call(struct sbt_context *c);
 struct sbt_carrier *sbt_home_leave(struct sbt_context *c, enum sbt_leaving why);
 /* It is at home again. */
 void sbt_home_arrived(struct sbt_context *c);
+
+/*
+ * deadline.c. The context is about to wait with a deadline, and not to be woken by it any more. False: it has passed.
+ */
+bool sbt_due_set(struct sbt_context *c, const struct sbt_deadline *deadline);
+void sbt_due_clear(struct sbt_context *c);
+/* In the husk: until the context is called home or times out. Its registers are the home's to run then. */
+void sbt_due_sleep(struct sbt_context *c);
 
 /* start.c. NULL when all are in use. */
 struct sbt_context *sbt_pool_get(void);
