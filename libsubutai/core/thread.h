@@ -23,6 +23,7 @@ struct sbt_thread {
     uint32_t random;                  /* xorshift state, 0: not seeded */
     volatile uint32_t in_switch;      /* > 0 inside switch/, likewise */
     volatile uint32_t switch_overdue; /* a signal handler could not wake by it, likewise */
+    volatile uint8_t stays_home;      /* enum sbt_stays (switch/switch.h) */
     struct sbt_context *context;      /* what switch/ knows this thread by, NULL: it is not switched */
 };
 

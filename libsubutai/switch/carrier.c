@@ -47,9 +47,17 @@ static void set_current(struct sbt_carrier *x, struct sbt_context *c) {
     __atomic_store_n(&x->current, c, __ATOMIC_RELAXED);
 }
 
+/* Before its stack is switched to: what it blocks must not be handled there. */
+static void block_for(struct sbt_carrier *x, const struct sbt_context *c) {
+    if (SBT_UNLIKELY((c->mask & ~x->mask) != 0))
+        sbt_mask_carry(x, x->mask | c->mask);
+}
+
 void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     struct sbt_carrier *x = c->carrier;
     sbt_switch_enter();
+    if (SBT_UNLIKELY(c->mask_unsure))
+        sbt_mask_read(c);
     if (x == NULL) {
         x = sbt_home_leave(c, why);
     } else {
@@ -61,6 +69,8 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
             sbt_ready_judge(x);
         struct sbt_context *next = sbt_ready_pop(x);
         set_current(x, next);
+        if (next != NULL)
+            block_for(x, next);
         if (next != NULL && next != c)
             x = sbt_regs_switch(&c->regs, &next->regs, x);
         else if (next == NULL)
@@ -68,10 +78,13 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     }
     /* Another carrier perhaps, or its home: everything from before is stale but c. */
     c->carrier = x;
-    if (x != NULL)
+    if (x != NULL) {
         settle(x);
-    else
+        if (SBT_UNLIKELY(x->mask != c->mask))
+            sbt_mask_carry(x, c->mask);
+    } else {
         sbt_home_arrived(c);
+    }
     sbt_switch_leave();
 }
 
@@ -140,11 +153,15 @@ void *sbt_carrier_main(void *argument) {
     struct sbt_carrier *x = argument;
     x->regs.tls = sbt_tls_base();
     x->tid = sbt_thread_tid();
+    x->mask = sbt_mask_set(NULL);
     sbt_switch_enter();
     for (struct sbt_context *c; (c = find(x)) != NULL;) {
         set_current(x, c);
+        block_for(x, c);
         sbt_regs_switch(&x->regs, &c->regs, x);
         settle(x);
+        if (SBT_UNLIKELY(x->mask != SBT_SWITCH->base_mask))
+            sbt_mask_carry(x, SBT_SWITCH->base_mask);
     }
     sbt_switch_leave();
     return NULL;
@@ -196,6 +213,10 @@ static int block(struct sbt_context *c, const struct sbt_deadline *deadline) {
     return __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL) == SBT_TOKEN_TOKEN ? 0 : r;
 }
 
+static bool has_to_stay(const struct sbt_context *c) {
+    return c->receives || __atomic_load_n(&c->bidden, __ATOMIC_RELAXED) != SBT_STAYS_NOT;
+}
+
 static int park(struct sbt_context *c) {
     sbt_context_leave(c, SBT_LEAVES_TO_PARK);
     __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
@@ -232,10 +253,12 @@ int sbt_context_park(const struct sbt_deadline *deadline) {
     uint32_t homebody = __atomic_load_n(&c->homebody, __ATOMIC_RELAXED);
     if (SBT_UNLIKELY(c->held != 0))
         return block(c, deadline);
+    if (SBT_UNLIKELY(c->mask_unsure))
+        sbt_mask_read(c);
     /* Nobody would run it, or it would only come back: one that sleeps from deadline to deadline does so at home. */
     bool stays = c->carrier == NULL &&
                  (__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0 || (deadline != NULL && c->dozes));
-    if (SBT_UNLIKELY(homebody != 0 || stays || sbt_switch_running_load() == 0)) {
+    if (SBT_UNLIKELY(homebody != 0 || stays || has_to_stay(c) || sbt_switch_running_load() == 0)) {
         if (homebody != 0)
             __atomic_store_n(&c->homebody, homebody - 1, __ATOMIC_RELAXED);
         if (c->carrier != NULL)
@@ -272,7 +295,7 @@ static bool find_another(struct sbt_carrier *x) {
 
 bool sbt_switch_yield(void) {
     struct sbt_context *c = sbt_self.context;
-    if (c == NULL || c->held != 0 || sbt_self.in_switch != 0)
+    if (c == NULL || c->held != 0 || sbt_self.in_switch != 0 || has_to_stay(c))
         return false;
     /* At home it competes with the carriers for a core: it joins those that take turns without the kernel. */
     if (c->carrier == NULL ? sbt_cores_to_spare() || __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 ||
