@@ -48,12 +48,23 @@ static void set_current(struct sbt_carrier *x, struct sbt_context *c) {
     __atomic_store_n(&x->current, c, __ATOMIC_RELAXED);
 }
 
+/* Before its stack is switched to: what it blocks must not be handled there. */
+static void block_for(struct sbt_carrier *x, const struct sbt_context *c) {
+    if (SBT_UNLIKELY((c->mask & ~x->mask) != 0))
+        sbt_mask_carry(x, x->mask | c->mask);
+}
+
 void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     sbt_switch_enter();
     struct sbt_carrier *x = c->carrier; /* now: until here a handler that forks may have taken the context home */
+    if (SBT_UNLIKELY(x == NULL && why == SBT_LEAVES_FOR_HOME)) {
+        sbt_switch_leave();
+        return;
+    }
+    if (SBT_UNLIKELY(c->mask_unsure))
+        sbt_mask_read(c);
     if (x == NULL) {
-        if (why != SBT_LEAVES_FOR_HOME)
-            x = sbt_home_leave(c, why);
+        x = sbt_home_leave(c, why);
     } else {
         if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0))
             __atomic_store_n(&SBT_SWITCH->all_held, 0, __ATOMIC_RELAXED); /* this one is not */
@@ -63,6 +74,8 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
             sbt_ready_judge(x);
         struct sbt_context *next = sbt_ready_pop(x);
         set_current(x, next);
+        if (next != NULL)
+            block_for(x, next);
         if (SBT_UNLIKELY(sbt_self.context != c)) { /* a handler has forked just now, and this is the child */
             sbt_switch_leave();
             return;
@@ -74,10 +87,13 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     }
     /* Another carrier perhaps, or its home: everything from before is stale but c. */
     c->carrier = x;
-    if (x != NULL)
+    if (x != NULL) {
         settle(x);
-    else
+        if (SBT_UNLIKELY(x->mask != c->mask))
+            sbt_mask_carry(x, c->mask);
+    } else {
         sbt_home_arrived(c);
+    }
     sbt_switch_leave();
 }
 
@@ -152,11 +168,15 @@ void *sbt_carrier_main(void *argument) {
     struct sbt_carrier *x = argument;
     x->regs.tls = sbt_tls_base();
     x->tid = sbt_thread_tid();
+    x->mask = sbt_mask_set(NULL);
     sbt_switch_enter();
     for (struct sbt_context *c; (c = find(x)) != NULL;) {
         set_current(x, c);
+        block_for(x, c);
         sbt_regs_switch(&x->regs, &c->regs, x);
         settle(x);
+        if (SBT_UNLIKELY(x->mask != SBT_SWITCH->base_mask))
+            sbt_mask_carry(x, SBT_SWITCH->base_mask);
     }
     sbt_switch_leave();
     return NULL;
@@ -224,6 +244,32 @@ static int block(struct sbt_context *c, const struct sbt_deadline *deadline) {
     return __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL) == SBT_TOKEN_TOKEN ? 0 : r;
 }
 
+static bool has_to_stay(const struct sbt_context *c) {
+    return c->receives || __atomic_load_n(&c->bidden, __ATOMIC_RELAXED) != SBT_STAYS_NOT;
+}
+
+static int park(struct sbt_context *c) {
+    sbt_context_leave(c, SBT_LEAVES_TO_PARK);
+    __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
+    return 0;
+}
+
+/*
+ * The clock tells which it was: a wake-up that comes as late as the deadline is found by whoever looks after that. All
+ * of it counts as inside: a handler that waited with another deadline would leave none.
+ */
+static int park_until(struct sbt_context *c, const struct sbt_deadline *deadline) {
+    sbt_switch_enter();
+    c->dozes = true;
+    if (sbt_due_set(c, deadline)) {
+        park(c);
+        sbt_due_clear(c);
+        c->dozes = sbt_deadline_passed(deadline);
+    }
+    sbt_switch_leave();
+    return c->dozes ? ETIMEDOUT : 0;
+}
+
 int sbt_context_park(const struct sbt_deadline *deadline) {
     struct sbt_context *c = sbt_self.context;
     /* A handler that waits, in the middle of a switch, or one that has forked and returned to a wait: poll. */
@@ -238,17 +284,22 @@ int sbt_context_park(const struct sbt_deadline *deadline) {
     uint32_t homebody = __atomic_load_n(&c->homebody, __ATOMIC_RELAXED);
     if (SBT_UNLIKELY(sbt_self.held != 0))
         return block(c, deadline);
-    bool nobody_to_run_it = c->carrier == NULL && __atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0;
-    if (SBT_UNLIKELY(homebody != 0 || deadline != NULL || nobody_to_run_it || sbt_switch_running_load() == 0)) {
+    if (SBT_UNLIKELY(c->mask_unsure))
+        sbt_mask_read(c);
+    /* Nobody would run it, or it would only come back: one that sleeps from deadline to deadline does so at home. */
+    bool stays = c->carrier == NULL &&
+                 (__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0 || (deadline != NULL && c->dozes));
+    if (SBT_UNLIKELY(homebody != 0 || stays || has_to_stay(c) || sbt_switch_running_load() == 0)) {
         if (homebody != 0)
             __atomic_store_n(&c->homebody, homebody - 1, __ATOMIC_RELAXED);
         if (c->carrier != NULL)
             sbt_context_leave(c, SBT_LEAVES_FOR_HOME);
-        return block(c, deadline);
+        int r = block(c, deadline);
+        if (deadline != NULL)
+            c->dozes = r == ETIMEDOUT;
+        return r;
     }
-    sbt_context_leave(c, SBT_LEAVES_TO_PARK);
-    __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
-    return 0;
+    return deadline != NULL ? park_until(c, deadline) : park(c);
 }
 
 bool sbt_switch_others_ready(void) {
@@ -275,7 +326,7 @@ static bool find_another(struct sbt_carrier *x) {
 
 bool sbt_switch_yield(void) {
     struct sbt_context *c = sbt_self.context;
-    if (c == NULL || sbt_self.held != 0 || sbt_self.in_switch != 0)
+    if (c == NULL || sbt_self.held != 0 || sbt_self.in_switch != 0 || has_to_stay(c))
         return false;
     /* At home it competes with the carriers for a core: it joins those that take turns without the kernel. */
     if (c->carrier == NULL ? sbt_cores_to_spare() || __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 ||

@@ -22,6 +22,10 @@ bool sbt_switch_main_stays(const char *symbol);
 /* Whether the function interrupts a thread of the caller's choice. */
 bool sbt_switch_is_interruption(const char *symbol);
 
+/* Whether it changes the signal mask; whether it may restore one without being called for that. */
+bool sbt_switch_is_mask(const char *symbol);
+bool sbt_switch_is_jump(const char *symbol);
+
 /* The C library's own parts, whose imports say nothing about the program. */
 bool sbt_switch_is_libc(const char *file);
 

@@ -73,6 +73,15 @@ void sbt_pool_put(struct sbt_context *c) {
     sbt_switch_leave();
 }
 
+struct sbt_context *sbt_pool_find(pthread_t thread, uint32_t tid) {
+    uint32_t n = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n; i++)
+        if ((thread != 0 && __atomic_load_n(&pool[i].thread, __ATOMIC_RELAXED) == thread) ||
+            (tid != 0 && __atomic_load_n(&pool[i].tid, __ATOMIC_RELAXED) == tid))
+            return &pool[i];
+    return NULL;
+}
+
 bool sbt_context_is_word(const uint32_t *word) {
     return pool != NULL && (uintptr_t)word - (uintptr_t)pool < POOL_MAX * sizeof *pool;
 }
@@ -122,10 +131,9 @@ static bool create(void *(*routine)(void *), void *argument) {
 
 /* Handlers of the program's may run on carriers, which have a TLS of their own, but not on the watcher. */
 static bool create_watcher(void) {
-    uint64_t all = ~(uint64_t)0, before;
-    sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&all, (long)&before, sizeof all, 0, 0);
+    uint64_t all = ~(uint64_t)0, before = sbt_mask_set(&all);
     bool created = create(sbt_watcher_main, NULL);
-    sbt_syscall6(SYS_rt_sigprocmask, 2, (long)&before, 0, sizeof all, 0, 0);
+    sbt_mask_set(&before);
     return created;
 }
 
@@ -142,6 +150,7 @@ static const char *start(struct sbt_switch_state *s) {
     main_key_made = true;
     uint32_t n = sbt_n_cpus < SBT_CARRIERS_MAX ? sbt_n_cpus : SBT_CARRIERS_MAX;
     s->n_carriers = n;
+    s->base_mask = sbt_mask_set(NULL);
     for (uint32_t i = 0; i < n; i++)
         if (!create(sbt_carrier_main, &s->carrier[i])) {
             s->n_carriers = i;
@@ -167,6 +176,7 @@ static const char *not_here(bool *main_stays) {
     sbt_switch_judge(&e);
     *main_stays = e.main_stays;
     sbt_switch_interrupts = e.interrupts;
+    sbt_switch_mask_jumps = e.masks && e.jumps;
     if (e.reason == NULL || insisted)
         return NULL;
     const char *parts[] = {e.object, " uses ", e.symbol, ", which ", e.reason};
