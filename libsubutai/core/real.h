@@ -92,6 +92,9 @@
     F(int, pthread_setaffinity_np, (pthread_t, size_t, const cpu_set_t *))                                             \
     F(int, pthread_setschedparam, (pthread_t, int, const struct sched_param *))                                        \
     F(int, pthread_setschedprio, (pthread_t, int))                                                                     \
+    F(int, pthread_kill, (pthread_t, int))                                                                             \
+    F(int, pthread_sigqueue, (pthread_t, int, const union sigval))                                                     \
+    F(int, pthread_cancel, (pthread_t))                                                                                \
     F(int, pthread_setname_np, (pthread_t, const char *))                                                              \
     F(int, pthread_getname_np, (pthread_t, char *, size_t))
 
