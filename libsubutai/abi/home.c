@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi/abi.h"
@@ -46,15 +47,24 @@ SBT_EXPORT int sigsuspend(const sigset_t *set) {
 }
 
 /* ---- masks go with the context ---- */
+static const sigset_t *without_kicks(int how, const sigset_t *set, sigset_t *copy) {
+    if (set == NULL || how == SIG_UNBLOCK)
+        return set;
+    *copy = *set;
+    return sbt_switch_spare_kicks(copy) ? copy : set;
+}
+
 SBT_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
-    int r = THEIRS(pthread_sigmask(how, set, old));
+    sigset_t copy;
+    int r = THEIRS(pthread_sigmask(how, without_kicks(how, set, &copy), old));
     if (set != NULL)
         sbt_switch_mask_changed();
     return r;
 }
 
 SBT_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
-    int r = THEIRS(sigprocmask(how, set, old));
+    sigset_t copy;
+    int r = THEIRS(sigprocmask(how, without_kicks(how, set, &copy), old));
     if (set != NULL)
         sbt_switch_mask_changed();
     return r;
@@ -100,6 +110,61 @@ SBT_EXPORT int pthread_setschedparam(pthread_t thread, int policy, const struct 
 SBT_EXPORT int pthread_setschedprio(pthread_t thread, int priority) {
     sbt_switch_keep_thread_home(thread);
     return THEIRS(pthread_setschedprio(thread, priority));
+}
+
+/*
+ * ---- signals and cancellations for a thread ----
+ * The handler decides whether they interrupt system calls; without one there is nothing to come home for.
+ */
+static void sent(pthread_t thread, int signal) {
+    struct sigaction action;
+    if (signal != 0 && sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_IGN &&
+        action.sa_handler != SIG_DFL)
+        sbt_switch_summon(thread, (action.sa_flags & SA_RESTART) == 0);
+}
+
+SBT_EXPORT int pthread_kill(pthread_t thread, int signal) {
+    bool self = pthread_equal(thread, pthread_self());
+    if (self)
+        sbt_switch_hold_home();
+    int r = THEIRS(pthread_kill(thread, signal));
+    if (self)
+        sbt_switch_release();
+    else if (r == 0)
+        sent(thread, signal);
+    return r;
+}
+
+SBT_EXPORT int pthread_sigqueue(pthread_t thread, int signal, const union sigval value) {
+    bool self = pthread_equal(thread, pthread_self());
+    if (self)
+        sbt_switch_hold_home();
+    int r = THEIRS(pthread_sigqueue(thread, signal, value));
+    if (self)
+        sbt_switch_release();
+    else if (r == 0)
+        sent(thread, signal);
+    return r;
+}
+
+SBT_EXPORT int pthread_cancel(pthread_t thread) {
+    if (pthread_equal(thread, pthread_self()))
+        sbt_switch_stay_home(false);
+    int r = THEIRS(pthread_cancel(thread));
+    if (r == 0)
+        sbt_switch_summon(thread, true);
+    return r;
+}
+
+/* ---- timers: those of a thread's own CPU time, and those that signal one thread ---- */
+#define CLOCK_OF_A_THREAD 4 /* in the kernel's negative clock ids */
+
+SBT_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer) {
+    if (event != NULL && event->sigev_notify == SIGEV_THREAD_ID)
+        sbt_switch_keep_home((uint32_t)event->_sigev_un._tid);
+    if (clock == CLOCK_THREAD_CPUTIME_ID || (clock < 0 && (clock & CLOCK_OF_A_THREAD) != 0))
+        sbt_switch_stay_home(false);
+    return THEIRS(timer_create(clock, event, timer));
 }
 
 /* ---- names: the C library asks the kernel for the calling thread's own, and reads another's by its id ---- */

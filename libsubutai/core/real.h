@@ -89,9 +89,13 @@
     F(int, sched_setaffinity, (pid_t, size_t, const cpu_set_t *))                                                      \
     F(int, sched_setscheduler, (pid_t, int, const struct sched_param *))                                               \
     F(int, sched_setparam, (pid_t, const struct sched_param *))                                                        \
+    F(int, timer_create, (clockid_t, struct sigevent *, timer_t *))                                                    \
     F(int, pthread_setaffinity_np, (pthread_t, size_t, const cpu_set_t *))                                             \
     F(int, pthread_setschedparam, (pthread_t, int, const struct sched_param *))                                        \
     F(int, pthread_setschedprio, (pthread_t, int))                                                                     \
+    F(int, pthread_kill, (pthread_t, int))                                                                             \
+    F(int, pthread_sigqueue, (pthread_t, int, const union sigval))                                                     \
+    F(int, pthread_cancel, (pthread_t))                                                                                \
     F(int, pthread_setname_np, (pthread_t, const char *))                                                              \
     F(int, pthread_getname_np, (pthread_t, char *, size_t))
 

@@ -86,15 +86,22 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
             x = sbt_regs_switch(&c->regs, &x->regs, x);
     }
     /* Another carrier perhaps, or its home: everything from before is stale but c. */
-    c->carrier = x;
+    __atomic_store_n(&c->carrier, x, __ATOMIC_RELAXED);
     if (x != NULL) {
         settle(x);
         if (SBT_UNLIKELY(x->mask != c->mask))
             sbt_mask_carry(x, c->mask);
-    } else {
-        sbt_home_arrived(c);
     }
     sbt_switch_leave();
+    if (x == NULL) {
+        /* Last: what is pending here is handled now, and may end the thread. */
+        uint32_t in_switch = sbt_self.in_switch;
+        sbt_self.in_switch = 0;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        sbt_home_arrived(c);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        sbt_self.in_switch = in_switch;
+    }
 }
 
 /* What a carrier that looks around has seen of the others. */
@@ -168,7 +175,7 @@ void *sbt_carrier_main(void *argument) {
     struct sbt_carrier *x = argument;
     x->regs.tls = sbt_tls_base();
     x->tid = sbt_thread_tid();
-    x->mask = sbt_mask_set(NULL);
+    sbt_mask_carry(x, SBT_SWITCH->base_mask);
     sbt_switch_enter();
     for (struct sbt_context *c; (c = find(x)) != NULL;) {
         set_current(x, c);

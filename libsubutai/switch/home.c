@@ -36,7 +36,7 @@ static void husk_main(void *argument) {
 
 struct sbt_carrier *sbt_home_leave(struct sbt_context *c, enum sbt_leaving why) {
     uint64_t all = ALL_SIGNALS;
-    c->mask = sbt_mask_set(&all);
+    c->mask = sbt_mask_set(&all) & ~sbt_kick_bits;
     if (SBT_UNLIKELY(sbt_switch_is_overdue())) /* by a handler until now; the husk does nothing for others */
         sbt_switch_catch_up();
     c->why = why;
@@ -94,7 +94,8 @@ void sbt_switch_stay_home(bool heritably) {
 /* A thread that is not known may be one that has yet to begin: it must not have a context then. */
 static void keep(pthread_t thread, uint32_t tid) {
     struct sbt_context *c = sbt_pool_find(thread, tid);
-    if (c == NULL) {
+    bool is_main = thread != 0 ? thread == SBT_SWITCH->main_thread : tid == SBT_SWITCH->main_tid;
+    if (c == NULL && !is_main) {
         __atomic_store_n(&SBT_SWITCH->no_more, 1, __ATOMIC_RELAXED);
         /* Pairs with thread_begin's: either that sees no_more, or this sees the context. */
         __atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -49,7 +49,7 @@ struct sbt_context {
     uint32_t home_call; /* enum sbt_home_call, atomic */
     struct sbt_regs regs;
     struct sbt_context *next;     /* in a queue or the pool; its holder's */
-    struct sbt_carrier *carrier;  /* who runs it; NULL: its home. Its own thread's, or its holder's */
+    struct sbt_carrier *carrier;  /* who runs it; NULL: its home. Its thread's, or its holder's; atomic for summoners */
     uint32_t homebody;            /* so many more waits are spent at home; atomic, set by the watcher */
     uint32_t homebody_next;       /* how many the next time; the watcher's */
     bool dozes;                   /* its last wait with a deadline lasted until that; its own thread's */
@@ -112,6 +112,8 @@ struct sbt_switch_state {
     struct sbt_guard pool_guard;
     uint32_t pool_used; /* of the pool's contexts, ever */
     struct sbt_context *pool_free;
+    pthread_t main_thread; /* if it is known */
+    uint32_t main_tid;
     uint32_t no_more;   /* threads that begin get no context; atomic */
     uint64_t base_mask; /* signals that idle carriers block */
 
@@ -209,6 +211,11 @@ void sbt_mask_carry(struct sbt_carrier *x, uint64_t mask);
 /* The program has means to change masks that are not seen: read them whenever a context leaves. Set at the start. */
 extern bool sbt_switch_mask_jumps;
 
+/* summon.c. Before there are carriers, in programs that interrupt their threads. */
+void sbt_summon_start(void);
+/* Its signals: nobody ever blocks them. */
+extern uint64_t sbt_kick_bits;
+
 /* start.c. NULL when all are in use. */
 struct sbt_context *sbt_pool_get(void);
 void sbt_pool_put(struct sbt_context *c);
@@ -224,7 +231,7 @@ void *sbt_watcher_main(void *unused);
 struct sbt_eligibility {
     const char *symbol, *reason; /* NULL: may be switched */
     char object[256];            /* that imports it */
-    bool main_stays, interrupts, masks, jumps;
+    bool main_stays, interrupts, summons, masks, jumps;
 };
 void sbt_switch_judge(struct sbt_eligibility *e);
 

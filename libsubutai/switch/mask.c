@@ -28,9 +28,10 @@ uint64_t sbt_mask_set(const uint64_t *mask) {
 void sbt_mask_read(struct sbt_context *c) {
     c->mask_unsure = sbt_switch_mask_jumps; /* before it is read: a handler's doubts are not lost */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    c->mask = sbt_mask_set(NULL);
+    uint64_t mask = sbt_mask_set(NULL);
     if (c->carrier != NULL)
-        c->carrier->mask = c->mask;
+        c->carrier->mask = mask; /* with our own handler's signal, if that is how the context leaves it */
+    c->mask = mask & ~sbt_kick_bits;
     c->receives = (SBT_SWITCH->base_mask & ~c->mask & ~RESERVED) != 0;
 }
 

@@ -18,12 +18,7 @@ static const struct {
 } refused[] = {
     {"syscall", "can ask the kernel for anything"},
     {"tgkill", TID},
-    {"pthread_kill", TID},
-    {"pthread_sigqueue", TID},
-    {"pthread_cancel", "interrupts one kernel thread"},
-    {"thrd_cancel", "interrupts one kernel thread"},
     {"pthread_getcpuclockid", TID},
-    {"timer_create", TID},
     {"sigblock", MASK},
     {"sigsetmask", MASK},
     {"sighold", MASK},
@@ -122,7 +117,12 @@ static bool among(const char *symbol, const char *const *names, size_t n) {
 }
 
 bool sbt_switch_is_interruption(const char *symbol) {
-    static const char *const names[] = {"pthread_kill", "pthread_cancel", "pthread_sigqueue", "tgkill", "syscall"};
+    static const char *const names[] = {"pthread_kill", "pthread_sigqueue", "tgkill", "syscall"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}
+
+bool sbt_switch_is_summons(const char *symbol) {
+    static const char *const names[] = {"pthread_kill", "pthread_sigqueue", "pthread_cancel"};
     return among(symbol, names, sizeof names / sizeof *names);
 }
 

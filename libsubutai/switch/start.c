@@ -150,7 +150,7 @@ static const char *start(struct sbt_switch_state *s) {
     main_key_made = true;
     uint32_t n = sbt_n_cpus < SBT_CARRIERS_MAX ? sbt_n_cpus : SBT_CARRIERS_MAX;
     s->n_carriers = n;
-    s->base_mask = sbt_mask_set(NULL);
+    s->base_mask = sbt_mask_set(NULL) & ~sbt_kick_bits;
     for (uint32_t i = 0; i < n; i++)
         if (!create(sbt_carrier_main, &s->carrier[i])) {
             s->n_carriers = i;
@@ -176,6 +176,8 @@ static const char *not_here(bool *main_stays) {
     sbt_switch_judge(&e);
     *main_stays = e.main_stays;
     sbt_switch_interrupts = e.interrupts;
+    if (e.summons)
+        sbt_summon_start();
     sbt_switch_mask_jumps = e.masks && e.jumps;
     if (e.reason == NULL || insisted)
         return NULL;
@@ -197,6 +199,10 @@ static void decide(struct sbt_switch_state *s) {
     }
     __atomic_store_n(&s->running, 1, __ATOMIC_RELEASE);
     bool is_main = sbt_thread_tid() == (uint32_t)sbt_syscall0(SYS_getpid);
+    if (is_main) {
+        s->main_thread = pthread_self();
+        s->main_tid = sbt_thread_tid();
+    }
     if (is_main && !sbt_self.counted) /* counted: in a child that another thread than the first has forked */
         pthread_setspecific(main_key, &main_key);
     if (is_main && !main_stays)

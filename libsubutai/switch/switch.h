@@ -16,6 +16,7 @@
 #define SBT_SWITCH_SWITCH_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,8 +34,8 @@ uint32_t sbt_switch_running_load(void);
 extern bool sbt_switch_wanted;
 
 /*
- * The program interrupts threads of its own choice (pthread_kill, pthread_cancel): waits that can be interrupted sleep
- * at home. Set before there are contexts.
+ * The program sends signals to threads of its own choice: waits that fail with EINTR then sleep at home. Set before
+ * there are contexts.
  */
 extern bool sbt_switch_interrupts;
 
@@ -69,6 +70,15 @@ void sbt_switch_keep_thread_home(pthread_t thread);
 
 /* What a thread that the caller creates has to know of that. */
 enum sbt_stays sbt_switch_stays_heritably(void);
+
+/*
+ * The thread has just been sent a signal or a cancellation: if it is away it comes home, where that reaches it.
+ * `interrupt`: a system call that it is blocked in fails with EINTR.
+ */
+void sbt_switch_summon(pthread_t thread, bool interrupt);
+
+/* Leave out signals of our own of those that a thread wants to block. False: there are none. */
+bool sbt_switch_spare_kicks(sigset_t *set);
 
 /* The calling thread has changed its signal mask. */
 void sbt_switch_mask_changed(void);

@@ -35,6 +35,12 @@ done < <(tr ' ' '\n' <<<"$ALLOWED")
 run "$SUBUTAI" doctor "$SUBJECTS/switch-allowed-sigaction"
 check "a program with handlers: main waits in the kernel" matches "$out" 'but the main thread waits in the kernel'
 
+# Suites that are run with --wait switch: would one be refused, its results would be those of adaptive waiting.
+for program in $SWITCHED_SUITES; do
+    run "$SUBUTAI" doctor "$program"
+    check "${program##*/}: switched where the suite says so" matches "$out" '--wait switch: can be used'
+done
+
 run "$SUBUTAI" run --engine ni --ni-service inline --wait switch -- "$SUBJECTS/switch-subject" own-state
 check "engine ni says that it does not" matches "$err" 'engine ni does not switch'
 check "and runs" is "$status" 0

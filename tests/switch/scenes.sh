@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What could go wrong with waiting by switching: every scene of subject.c, subject_home.c, timed.c and home.c, on the C
-# library alone and switched.
+# What could go wrong with waiting by switching: every scene of subject.c, subject_home.c, timed.c, home.c and summon.c,
+# on the C library alone and switched.
 . "$SOURCE_ROOT/tests/ni/lib.sh"
 
-for subject in subject subject-home timed home; do
+for subject in subject subject-home timed home summon; do
     for scene in $("$SUBJECTS/switch-$subject"); do
         run "$SUBJECTS/switch-$subject" "$scene"
         check "$scene: the C library alone" is "$status" 0
