@@ -3,7 +3,7 @@
 # What could go wrong with waiting by switching: every scene of subject.c, timed.c, home.c and summon.c, on the C library alone and switched.
 . "$SOURCE_ROOT/tests/ni/lib.sh"
 
-for subject in subject timed home summon; do
+for subject in subject timed home summon cancel; do
     for scene in $("$SUBJECTS/switch-$subject"); do
         run "$SUBJECTS/switch-$subject" "$scene"
         check "$scene: the C library alone" is "$status" 0
