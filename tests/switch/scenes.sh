@@ -4,7 +4,7 @@
 # on the C library alone and switched.
 . "$SOURCE_ROOT/tests/ni/lib.sh"
 
-for subject in subject subject-home timed home summon; do
+for subject in subject subject-home timed home summon cancel; do
     for scene in $("$SUBJECTS/switch-$subject"); do
         run "$SUBJECTS/switch-$subject" "$scene"
         check "$scene: the C library alone" is "$status" 0
