@@ -10,10 +10,12 @@
 
 #include "core/real.h"
 
+#ifndef LOOKS_PER_CLOCK       /* the model test takes other numbers */
 #define SEARCH_NS 30000    /* how long a carrier looks for something to do before it sleeps, */
 #define LOOKS_PER_CLOCK 8  /* reading the clock after so many looks */
 #define LOOK_GAP_PAUSES 24 /* between two looks */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
+#endif
 
 /* For the context that has just been left on this carrier. */
 static void settle(struct sbt_carrier *x) {
@@ -83,7 +85,8 @@ struct seen {
 
 /*
  * Anything anywhere that does not get on? A context that is queued will be taken by its own carrier in a moment if that
- * is about to wait, and is better off there: one alone is left longer than a crowd.
+ * is about to wait, and is better off there: one alone is left longer than a crowd. Unless that sleeps: who pushes
+ * leaves it asleep when he sees somebody who looks around.
  */
 static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen) {
     struct sbt_switch_state *s = SBT_SWITCH;
@@ -93,10 +96,25 @@ static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen)
         uint32_t n = __atomic_load_n(&from->n, __ATOMIC_RELAXED), now = __atomic_load_n(&from->pops, __ATOMIC_RELAXED);
         seen->looks[i] = n > 0 && now == seen->pops[i] ? seen->looks[i] + 1 : 0;
         seen->pops[i] = now;
-        if (from != x && seen->looks[i] * n >= PATIENCE)
+        if (from != x && n > 0 &&
+            (seen->looks[i] * n >= PATIENCE || __atomic_load_n(&from->asleep, __ATOMIC_RELAXED) != 0))
             c = sbt_ready_steal(x, from);
     }
     return c;
+}
+
+static _Thread_local struct sbt_carrier *works_idly __attribute__((tls_model("initial-exec")));
+
+/* Outside of switch/: what is woken here is made ready here. */
+static bool work_idly(struct sbt_carrier *x) {
+    if (sbt_switch_idle_work == NULL)
+        return false;
+    works_idly = x;
+    sbt_switch_leave();
+    bool worked = sbt_switch_idle_work();
+    sbt_switch_enter();
+    works_idly = NULL;
+    return worked;
 }
 
 /* Until there is something to run. NULL: there never will be. */
@@ -112,6 +130,8 @@ static struct sbt_context *find(struct sbt_carrier *x) {
             for (int k = 0; k < LOOKS_PER_CLOCK && (c = look_around(x, &seen)) == NULL; k++)
                 for (int i = 0; i < LOOK_GAP_PAUSES; i++)
                     sbt_cpu_relax();
+            if (c == NULL && work_idly(x))
+                begin = sbt_now_ns();
         } while (c == NULL && sbt_now_ns() - begin < SEARCH_NS);
         __atomic_fetch_sub(&s->searching, 1, __ATOMIC_RELAXED);
         if (c != NULL)
@@ -151,8 +171,8 @@ void *sbt_carrier_main(void *argument) {
 }
 
 /* ---- waking and waiting ---- */
-static struct sbt_carrier *carrier_of_caller(void) {
-    return sbt_self.context != NULL ? sbt_self.context->carrier : NULL;
+struct sbt_carrier *sbt_carrier_of_caller(void) {
+    return sbt_self.context != NULL ? sbt_self.context->carrier : works_idly;
 }
 
 /* Give the token. True: the caller has the context now and must make it ready. */
@@ -174,7 +194,7 @@ bool sbt_context_unpark(uint32_t *word) {
     if (give_token(c, &asleep)) {
         sbt_runnable_add(1);
         sbt_switch_enter();
-        sbt_ready_push(carrier_of_caller(), c, c, 1);
+        sbt_ready_push(sbt_carrier_of_caller(), c, c, 1);
         sbt_switch_leave();
     }
     return asleep;
@@ -224,7 +244,7 @@ int sbt_context_park(const struct sbt_deadline *deadline) {
 }
 
 bool sbt_switch_others_ready(void) {
-    struct sbt_carrier *x = carrier_of_caller();
+    struct sbt_carrier *x = sbt_carrier_of_caller();
     return x != NULL && __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
 }
 

@@ -152,6 +152,8 @@ struct sbt_context *sbt_ready_take(struct sbt_carrier *x);
 
 /* carrier.c */
 void *sbt_carrier_main(void *carrier);
+/* That the caller runs on; NULL: none. */
+struct sbt_carrier *sbt_carrier_of_caller(void);
 /* Switch away from the context c, which is the caller's. Returns when it has been resumed. */
 void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why);
 

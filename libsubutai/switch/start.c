@@ -19,6 +19,7 @@
 union sbt_switch_memory sbt_switch_memory __attribute__((aligned(SBT_PAGE_MAX)));
 bool sbt_switch_wanted;
 bool sbt_switch_interrupts;
+bool (*sbt_switch_idle_work)(void);
 static bool insisted;
 static struct sbt_context *pool; /* address space only, until used; never given back */
 static struct sbt_husk main_husk;

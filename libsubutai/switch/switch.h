@@ -32,6 +32,12 @@ uint32_t sbt_switch_running_load(void);
 extern bool sbt_switch_wanted;
 
 /*
+ * NULL, or what a carrier does while it has nothing to run: the engine's. True: there was something to do. Blocks for
+ * no longer than a lock call of the engine does. Set once at start-up.
+ */
+extern bool (*sbt_switch_idle_work)(void);
+
+/*
  * The program interrupts threads of its own choice (pthread_kill, pthread_cancel): waits that can be interrupted sleep
  * at home. Set before there are contexts.
  */

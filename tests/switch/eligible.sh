@@ -35,7 +35,10 @@ done < <(tr ' ' '\n' <<<"$ALLOWED")
 run "$SUBUTAI" doctor "$SUBJECTS/switch-allowed-sigaction"
 check "a program with handlers: main waits in the kernel" matches "$out" 'but the main thread waits in the kernel'
 
-run "$SUBUTAI" run --engine ni --ni-service inline --wait switch -- "$SUBJECTS/switch-subject" own-state
-check "engine ni says that it does not" matches "$err" 'engine ni does not switch'
+run "$SUBUTAI" run --engine ni --wait switch -- "$SUBJECTS/switch-subject" own-state
+check "engine ni with NI threads says that it does not" matches "$err" 'engine ni does not switch with NI threads'
+check "and runs" is "$status" 0
+run "$SUBUTAI" run --verbose 2 --engine ni --ni-service inline --wait switch -- "$SUBJECTS/switch-subject" own-state
+check "engine ni, inline: switched" matches "$err" 'waiting by switching'
 check "and runs" is "$status" 0
 finish
