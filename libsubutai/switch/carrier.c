@@ -10,7 +10,7 @@
 
 #include "core/real.h"
 
-#ifndef LOOKS_PER_CLOCK       /* the model test takes other numbers */
+#ifndef LOOKS_PER_CLOCK    /* the model test takes other numbers */
 #define SEARCH_NS 30000    /* how long a carrier looks for something to do before it sleeps, */
 #define LOOKS_PER_CLOCK 8  /* reading the clock after so many looks */
 #define LOOK_GAP_PAUSES 24 /* between two looks */

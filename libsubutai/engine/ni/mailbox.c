@@ -158,8 +158,8 @@ int ni_await(struct ni_thread *t, int which, const struct sbt_deadline *deadline
         uint32_t *wake_word = sbt_waiter_word(cancelable);
         __atomic_store_n(&t->wake_word, wake_word, __ATOMIC_RELAXED);
         /*
-         * Release: whoever answers from here on sees by what to wake. Also where it is parked already, by a wait that has
-         * timed out: that may have been another word.
+         * Release: whoever answers from here on sees by what to wake. Also where it is parked already, by a wait that
+         * has timed out: that may have been another word.
          */
         if (!__atomic_compare_exchange_n(&t->state, &state, state | NI_PARKED, false, __ATOMIC_RELEASE,
                                          __ATOMIC_RELAXED))

@@ -95,7 +95,7 @@ enum ni_use { NI_UNUSED, NI_USED, NI_NESTED, NI_LOST };
 
 /* One for each thread id there can be; never unmapped, so a late wake-up finds one. */
 struct ni_thread {
-    uint32_t state; /* atomic, futex: NI_ANSWERED bits, NI_PARKED */
+    uint32_t state;      /* atomic, futex: NI_ANSWERED bits, NI_PARKED */
     uint32_t *wake_word; /* by what it is woken, NULL: `state` (sbt_park_own); atomic */
     uint16_t id, tile;
     uint32_t tid; /* kernel thread id, to find out whether it is still there */
