@@ -5,6 +5,7 @@
  * stopped using its own.
  */
 #include "switch/inner.h"
+#include "switch/sanitizer.h"
 
 #include <errno.h>
 
@@ -53,6 +54,7 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     struct sbt_carrier *x = c->carrier;
     sbt_switch_enter();
     if (x == NULL) {
+        SBT_TSAN_RELEASE(&c->token);
         x = sbt_home_leave(c, why);
     } else {
         if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0))
@@ -63,6 +65,7 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
             sbt_ready_judge(x);
         struct sbt_context *next = sbt_ready_pop(x);
         set_current(x, next);
+        SBT_TSAN_RELEASE(x);
         if (next != NULL && next != c)
             x = sbt_regs_switch(&c->regs, &next->regs, x);
         else if (next == NULL)
@@ -70,10 +73,13 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     }
     /* Another carrier perhaps, or its home: everything from before is stale but c. */
     c->carrier = x;
-    if (x != NULL)
+    if (x != NULL) {
+        SBT_TSAN_ACQUIRE(x);
         settle(x);
-    else
+    } else {
+        SBT_TSAN_ACQUIRE(&c->home_call);
         sbt_home_arrived(c);
+    }
     sbt_switch_leave();
 }
 
@@ -159,11 +165,13 @@ static struct sbt_context *find(struct sbt_carrier *x) {
 void *sbt_carrier_main(void *argument) {
     struct sbt_carrier *x = argument;
     x->regs.tls = sbt_tls_base();
-    x->tid = sbt_thread_tid();
+    __atomic_store_n(&x->tid, sbt_thread_tid(), __ATOMIC_RELAXED);
     sbt_switch_enter();
     for (struct sbt_context *c; (c = find(x)) != NULL;) {
         set_current(x, c);
+        SBT_TSAN_RELEASE(x);
         sbt_regs_switch(&x->regs, &c->regs, x);
+        SBT_TSAN_ACQUIRE(x);
         settle(x);
     }
     sbt_switch_leave();
@@ -270,8 +278,8 @@ bool sbt_switch_yield(void) {
     if (c == NULL || c->held != 0 || sbt_self.in_switch != 0)
         return false;
     /* At home it competes with the carriers for a core: it joins those that take turns without the kernel. */
-    if (c->carrier == NULL ? sbt_cores_to_spare() || __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 ||
-                                 sbt_switch_running_load() == 0
+    if (c->carrier == NULL ? !SBT_HUSK_MAY_PUSH || sbt_cores_to_spare() ||
+                                 __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 || sbt_switch_running_load() == 0
                            : !find_another(c->carrier))
         return false;
     sbt_context_leave(c, SBT_LEAVES_TO_YIELD);

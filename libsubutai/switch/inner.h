@@ -63,7 +63,7 @@ struct sbt_carrier {
     uint32_t skip;       /* occasions to wake that are passed over after a useless one, */
     uint32_t skip_left;  /* and that are yet to be passed over; both atomic */
     uint64_t woke_at_ns; /* of its CPU time */
-    uint32_t tid;
+    uint32_t tid; /* atomic, for the watcher; 0: it has not begun */
     struct sbt_context *current; /* NULL: idle; atomic, for the watcher */
 
     struct sbt_guard guard __attribute__((aligned(64))); /* of the ready queue */

@@ -61,8 +61,8 @@ static bool look(struct sbt_switch_state *s, uint32_t pops[SBT_CARRIERS_MAX]) {
         stuck[i] = n > 0 && now == pops[i];
         n_waiting += n;
         struct sbt_context *c = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
-        if (c != NULL && now == pops[i] && sleeps(x->tid) && __atomic_load_n(&x->current, __ATOMIC_RELAXED) == c &&
-            __atomic_load_n(&x->pops, __ATOMIC_RELAXED) == now) {
+        if (c != NULL && now == pops[i] && sleeps(__atomic_load_n(&x->tid, __ATOMIC_RELAXED)) &&
+            __atomic_load_n(&x->current, __ATOMIC_RELAXED) == c && __atomic_load_n(&x->pops, __ATOMIC_RELAXED) == now) {
             n_held_up++;
             make_homebody(c);
         }
