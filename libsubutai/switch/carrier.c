@@ -5,16 +5,19 @@
  * stopped using its own.
  */
 #include "switch/inner.h"
+#include "switch/sanitizer.h"
 
 #include <errno.h>
 
 #include "core/real.h"
 
+#ifndef LOOKS_PER_CLOCK    /* the model test takes other numbers */
 #define SEARCH_NS 30000    /* how long a carrier looks for something to do before it sleeps, */
 #define LOOKS_PER_CLOCK 8  /* reading the clock after so many looks */
 #define LOOK_GAP_PAUSES 24 /* between two looks */
 #define KERNEL_TURN 64     /* yields of contexts, after which the kernel is asked once */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
+#endif
 
 /* For the context that has just been left on this carrier. */
 static void settle(struct sbt_carrier *x) {
@@ -64,6 +67,7 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     if (SBT_UNLIKELY(c->mask_unsure))
         sbt_mask_read(c);
     if (x == NULL) {
+        SBT_TSAN_RELEASE(&c->token);
         x = sbt_home_leave(c, why);
     } else {
         if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0))
@@ -80,6 +84,7 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
             sbt_switch_leave();
             return;
         }
+        SBT_TSAN_RELEASE(x);
         if (next != NULL && next != c)
             x = sbt_regs_switch(&c->regs, &next->regs, x);
         else if (next == NULL)
@@ -88,9 +93,12 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
     /* Another carrier perhaps, or its home: everything from before is stale but c. */
     __atomic_store_n(&c->carrier, x, __ATOMIC_RELAXED);
     if (x != NULL) {
+        SBT_TSAN_ACQUIRE(x);
         settle(x);
         if (SBT_UNLIKELY(x->mask != c->mask))
             sbt_mask_carry(x, c->mask);
+    } else {
+        SBT_TSAN_ACQUIRE(&c->home_call);
     }
     sbt_switch_leave();
     if (x == NULL) {
@@ -113,7 +121,8 @@ struct seen {
 
 /*
  * Anything anywhere that does not get on? A context that is queued will be taken by its own carrier in a moment if that
- * is about to wait, and is better off there: one alone is left longer than a crowd.
+ * is about to wait, and is better off there: one alone is left longer than a crowd. Unless that sleeps: who pushes
+ * leaves it asleep when he sees somebody who looks around.
  */
 static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen) {
     struct sbt_switch_state *s = SBT_SWITCH;
@@ -123,10 +132,25 @@ static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen)
         uint32_t n = __atomic_load_n(&from->n, __ATOMIC_RELAXED), now = __atomic_load_n(&from->pops, __ATOMIC_RELAXED);
         seen->looks[i] = n > 0 && now == seen->pops[i] ? seen->looks[i] + 1 : 0;
         seen->pops[i] = now;
-        if (from != x && seen->looks[i] * n >= seen->patience)
+        if (from != x && n > 0 &&
+            (seen->looks[i] * n >= seen->patience || __atomic_load_n(&from->asleep, __ATOMIC_RELAXED) != 0))
             c = sbt_ready_steal(x, from);
     }
     return c;
+}
+
+static _Thread_local struct sbt_carrier *works_idly __attribute__((tls_model("initial-exec")));
+
+/* Outside of switch/: what is woken here is made ready here. */
+static bool work_idly(struct sbt_carrier *x) {
+    if (sbt_switch_idle_work == NULL)
+        return false;
+    works_idly = x;
+    sbt_switch_leave();
+    bool worked = sbt_switch_idle_work();
+    sbt_switch_enter();
+    works_idly = NULL;
+    return worked;
 }
 
 /* Until there is something to run. NULL: there never will be. */
@@ -143,6 +167,8 @@ static struct sbt_context *find(struct sbt_carrier *x) {
             for (int k = 0; k < LOOKS_PER_CLOCK && (c = look_around(x, &seen)) == NULL; k++)
                 for (int i = 0; i < LOOK_GAP_PAUSES; i++)
                     sbt_cpu_relax();
+            if (c == NULL && work_idly(x))
+                begin = sbt_now_ns();
         } while (c == NULL && sbt_now_ns() - begin < SEARCH_NS);
         __atomic_fetch_and(&s->searching, ~bit, __ATOMIC_RELAXED);
         if (c != NULL)
@@ -174,13 +200,15 @@ static struct sbt_context *find(struct sbt_carrier *x) {
 void *sbt_carrier_main(void *argument) {
     struct sbt_carrier *x = argument;
     x->regs.tls = sbt_tls_base();
-    x->tid = sbt_thread_tid();
+    __atomic_store_n(&x->tid, sbt_thread_tid(), __ATOMIC_RELAXED);
     sbt_mask_carry(x, SBT_SWITCH->base_mask);
     sbt_switch_enter();
     for (struct sbt_context *c; (c = find(x)) != NULL;) {
         set_current(x, c);
         block_for(x, c);
+        SBT_TSAN_RELEASE(x);
         sbt_regs_switch(&x->regs, &c->regs, x);
+        SBT_TSAN_ACQUIRE(x);
         settle(x);
         if (SBT_UNLIKELY(x->mask != SBT_SWITCH->base_mask))
             sbt_mask_carry(x, SBT_SWITCH->base_mask);
@@ -190,8 +218,8 @@ void *sbt_carrier_main(void *argument) {
 }
 
 /* ---- waking and waiting ---- */
-static struct sbt_carrier *carrier_of_caller(void) {
-    return sbt_self.context != NULL ? sbt_self.context->carrier : NULL;
+struct sbt_carrier *sbt_carrier_of_caller(void) {
+    return sbt_self.context != NULL ? sbt_self.context->carrier : works_idly;
 }
 
 /* Give the token. True: the caller has the context now and must make it ready. */
@@ -208,7 +236,7 @@ static bool unpark(struct sbt_context *c) {
     if (give_token(c, &asleep)) {
         sbt_runnable_add(1);
         sbt_switch_enter();
-        sbt_ready_push(carrier_of_caller(), c, c, 1);
+        sbt_ready_push(sbt_carrier_of_caller(), c, c, 1);
         sbt_switch_leave();
     }
     return asleep;
@@ -310,7 +338,7 @@ int sbt_context_park(const struct sbt_deadline *deadline) {
 }
 
 bool sbt_switch_others_ready(void) {
-    struct sbt_carrier *x = carrier_of_caller();
+    struct sbt_carrier *x = sbt_carrier_of_caller();
     return x != NULL && __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
 }
 
@@ -336,8 +364,8 @@ bool sbt_switch_yield(void) {
     if (c == NULL || sbt_self.held != 0 || sbt_self.in_switch != 0 || has_to_stay(c))
         return false;
     /* At home it competes with the carriers for a core: it joins those that take turns without the kernel. */
-    if (c->carrier == NULL ? sbt_cores_to_spare() || __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 ||
-                                 sbt_switch_running_load() == 0
+    if (c->carrier == NULL ? !SBT_HUSK_MAY_PUSH || sbt_cores_to_spare() ||
+                                 __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 || sbt_switch_running_load() == 0
                            : !find_another(c->carrier))
         return false;
     sbt_context_leave(c, SBT_LEAVES_TO_YIELD);

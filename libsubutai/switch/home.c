@@ -7,6 +7,7 @@
 #include "switch/inner.h"
 
 #include "core/thread.h"
+#include "switch/sanitizer.h"
 
 #define ALL_SIGNALS (~(uint64_t)0)
 
@@ -49,6 +50,7 @@ void sbt_home_arrived(struct sbt_context *c) {
 }
 
 void sbt_home_call(struct sbt_context *c) {
+    SBT_TSAN_RELEASE(&c->home_call);
     __atomic_store_n(&c->home_call, SBT_HOME_COME, __ATOMIC_RELEASE);
     sbt_futex_wake(&c->home_call, 1); /* contexts are never freed: a late wake-up finds one */
 }

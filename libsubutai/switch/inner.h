@@ -75,11 +75,11 @@ struct sbt_carrier {
     struct sbt_regs regs; /* of its own loop */
     struct sbt_context *leaving;
     enum sbt_leaving why;
-    bool woke;           /* has woken an idle carrier since it last left a context */
-    uint32_t skip;       /* occasions to wake that are passed over after a useless one, */
-    uint32_t skip_left;  /* and that are yet to be passed over; both atomic */
-    uint64_t woke_at_ns; /* of its CPU time */
-    uint32_t tid;
+    bool woke;                   /* has woken an idle carrier since it last left a context */
+    uint32_t skip;               /* occasions to wake that are passed over after a useless one, */
+    uint32_t skip_left;          /* and that are yet to be passed over; both atomic */
+    uint64_t woke_at_ns;         /* of its CPU time */
+    uint32_t tid;                /* atomic, for the watcher; 0: it has not begun */
     uint64_t mask;               /* its signal mask in the kernel */
     struct sbt_context *current; /* NULL: idle; atomic, for the watcher */
 
@@ -183,6 +183,8 @@ struct sbt_context *sbt_ready_take(struct sbt_carrier *x);
 
 /* carrier.c */
 void *sbt_carrier_main(void *carrier);
+/* That the caller runs on; NULL: none. */
+struct sbt_carrier *sbt_carrier_of_caller(void);
 /* Switch away from the context c, which is the caller's. Returns when it has been resumed. */
 void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why);
 

@@ -19,6 +19,7 @@
 union sbt_switch_memory sbt_switch_memory __attribute__((aligned(SBT_PAGE_MAX)));
 bool sbt_switch_wanted;
 bool sbt_switch_interrupts;
+bool (*sbt_switch_idle_work)(void);
 static bool insisted;
 static bool wiped;               /* in forked children, by the kernel */
 static struct sbt_context *pool; /* address space only, until used; never given back */

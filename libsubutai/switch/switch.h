@@ -34,6 +34,12 @@ uint32_t sbt_switch_running_load(void);
 extern bool sbt_switch_wanted;
 
 /*
+ * NULL, or what a carrier does while it has nothing to run: the engine's. True: there was something to do. Blocks for
+ * no longer than a lock call of the engine does. Set once at start-up.
+ */
+extern bool (*sbt_switch_idle_work)(void);
+
+/*
  * The program sends signals to threads of its own choice: waits that fail with EINTR then sleep at home. Set before
  * there are contexts.
  */

@@ -125,7 +125,7 @@ long sbt_switch_wake(uint32_t *word, int n) {
     sbt_guard_drop(&b->guard);
     if (ready > 0) {
         sbt_runnable_add((int)ready);
-        sbt_ready_push(sbt_self.context != NULL ? sbt_self.context->carrier : NULL, first, last, ready);
+        sbt_ready_push(sbt_carrier_of_caller(), first, last, ready);
     }
     sbt_switch_leave();
     return woken;

@@ -14,7 +14,9 @@
 #include <string.h>
 
 #define TICK_NS 2000000
+#ifndef QUIET_TICKS    /* the model test takes another */
 #define QUIET_TICKS 50 /* without anything made ready, before the watcher sleeps until there is */
+#endif
 #define HOMEBODY_FIRST 64
 #define HOMEBODY_MOST 65536
 
@@ -78,7 +80,7 @@ static bool look(struct sbt_switch_state *s, struct watch *w) {
         w->stuck[i] = n > 0 && now == w->pops[i] ? w->stuck[i] + 1 : 0;
         n_waiting += n;
         struct sbt_context *c = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
-        if (c != NULL && now == w->pops[i] && w->sees_sleepers && sleeps(x->tid) &&
+        if (c != NULL && now == w->pops[i] && w->sees_sleepers && sleeps(__atomic_load_n(&x->tid, __ATOMIC_RELAXED)) &&
             __atomic_load_n(&x->current, __ATOMIC_RELAXED) == c && __atomic_load_n(&x->pops, __ATOMIC_RELAXED) == now) {
             n_held_up++;
             make_homebody(c);

@@ -41,7 +41,10 @@ for program in $SWITCHED_SUITES; do
     check "${program##*/}: switched where the suite says so" matches "$out" '--wait switch: can be used'
 done
 
-run "$SUBUTAI" run --engine ni --ni-service inline --wait switch -- "$SUBJECTS/switch-subject" own-state
-check "engine ni says that it does not" matches "$err" 'engine ni does not switch'
+run "$SUBUTAI" run --engine ni --wait switch -- "$SUBJECTS/switch-subject" own-state
+check "engine ni with NI threads says that it does not" matches "$err" 'engine ni does not switch with NI threads'
+check "and runs" is "$status" 0
+run "$SUBUTAI" run --verbose 2 --engine ni --ni-service inline --wait switch -- "$SUBJECTS/switch-subject" own-state
+check "engine ni, inline: switched" matches "$err" 'waiting by switching'
 check "and runs" is "$status" 0
 finish
