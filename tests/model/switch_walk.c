@@ -6,7 +6,8 @@
  *
  *   switch-walk [--long | --wrong SCENARIO]
  *
- * --long allows one preemption more. --wrong: the code has a mistake, which that scenario has to find.
+ * At most SCHEDULES of each. --long: all, and one preemption more. --wrong: the code has a mistake, which that scenario
+ * has to find.
  */
 #include "switch_sched.h"
 
@@ -15,7 +16,7 @@
 
 #include "switch/inner.h"
 
-enum { MAX_PROGRAM = 3, N_WORDS = 3 };
+enum { MAX_PROGRAM = 3, N_WORDS = 3, SCHEDULES = 500000 };
 
 /*
  * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake who waits on it, y
@@ -152,8 +153,8 @@ int main(int argc, char **argv) {
         if (mistaken && strcmp(scenario->name, argv[2]) != 0)
             continue;
         struct sched_how how = {scenario->with_watcher, scenario->n_preemptions + (longer ? 1 : 0)};
-        uint64_t n_schedules;
-        const char *wrong = sched_walk(&how, setup, at_end, UINT64_MAX, !mistaken, &n_schedules);
+        uint64_t n_schedules, limit = longer ? UINT64_MAX : SCHEDULES;
+        const char *wrong = sched_walk(&how, setup, at_end, limit, !mistaken, &n_schedules);
         n_wrong += wrong != NULL;
         if (mistaken && wrong != NULL) {
             printf("ok 1 - found by '%s' in schedule %llu: %s\n", scenario->name, (unsigned long long)n_schedules,
@@ -162,8 +163,9 @@ int main(int argc, char **argv) {
         }
         if (mistaken)
             continue;
-        printf("%sok %zu - %s: %llu schedules, at most %u preemptions\n", wrong != NULL ? "not " : "", 2 * i + 1,
-               scenario->name, (unsigned long long)n_schedules, how.n_preemptions);
+        printf("%sok %zu - %s: %llu schedules%s, at most %u preemptions\n", wrong != NULL ? "not " : "", 2 * i + 1,
+               scenario->name, (unsigned long long)n_schedules, n_schedules == limit ? " of more" : "",
+               how.n_preemptions);
         fflush(stdout);
         wrong = sched_roam(&how, setup, at_end, 20000, i);
         n_wrong += wrong != NULL;
