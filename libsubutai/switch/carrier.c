@@ -132,8 +132,7 @@ static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen)
         uint32_t n = __atomic_load_n(&from->n, __ATOMIC_RELAXED), now = __atomic_load_n(&from->pops, __ATOMIC_RELAXED);
         seen->looks[i] = n > 0 && now == seen->pops[i] ? seen->looks[i] + 1 : 0;
         seen->pops[i] = now;
-        if (from != x && n > 0 &&
-            (seen->looks[i] * n >= seen->patience || __atomic_load_n(&from->asleep, __ATOMIC_RELAXED) != 0))
+        if (from != x && n > 0 && seen->looks[i] * n >= seen->patience)
             c = sbt_ready_steal(x, from);
     }
     return c;
@@ -177,7 +176,8 @@ static struct sbt_context *find(struct sbt_carrier *x) {
         __atomic_fetch_or(&s->idle, bit, __ATOMIC_RELAXED);
         /*
          * Pairs with the fence in sbt_ready_push: either it sees the bits as they are now, or this sees what it has
-         * pushed, relying on the search, and does not leave it where it is.
+         * pushed, relying on the search. That is taken at once, unless its carrier has got on since the last look:
+         * should it be held up just now, the watcher will see.
          */
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
         seen.patience = 1;

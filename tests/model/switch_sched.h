@@ -67,6 +67,7 @@ extern struct sbt_thread *sched_self;
 #define LOOKS_PER_CLOCK 1
 #define LOOK_GAP_PAUSES 0
 #define PATIENCE 2
+#define KERNEL_TURN 64
 #define QUIET_TICKS 2
 
 /* ---- for the test ---- */

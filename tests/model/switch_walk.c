@@ -155,6 +155,8 @@ int main(int argc, char **argv) {
         struct sched_how how = {scenario->with_watcher, scenario->n_preemptions + (longer ? 1 : 0)};
         uint64_t n_schedules, limit = longer ? UINT64_MAX : SCHEDULES;
         const char *wrong = sched_walk(&how, setup, at_end, limit, !mistaken, &n_schedules);
+        if (mistaken && wrong == NULL)
+            wrong = sched_roam(&how, setup, at_end, 200000, i);
         n_wrong += wrong != NULL;
         if (mistaken && wrong != NULL) {
             printf("ok 1 - found by '%s' in schedule %llu: %s\n", scenario->name, (unsigned long long)n_schedules,
