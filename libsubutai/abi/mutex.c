@@ -56,7 +56,7 @@ static int relock(struct sbt_mutex *mx, uint32_t kind, int errorcheck_result) {
  */
 #define TAKE_THEIRS(kind, call)                                                                                        \
     do {                                                                                                               \
-        if (SBT_LIKELY(((kind)&SBT_KIND_PRIORITY) == 0 || sbt_self.context == NULL))                                   \
+        if (SBT_LIKELY(((kind)&SBT_KIND_PRIORITY) == 0))                                                               \
             return THEIRS(call);                                                                                       \
         sbt_switch_hold_home();                                                                                        \
         int taken = THEIRS(call);                                                                                      \

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "abi/abi.h"
 #include "switch/switch.h"
@@ -25,6 +26,7 @@ struct start {
     } routine;
     void *argument;
     struct start *next;
+    uint8_t stays; /* enum sbt_stays, from its creator */
 };
 
 /*
@@ -56,6 +58,7 @@ static struct start *start_new(void) {
 static struct start take(void *argument) {
     struct start start = *(struct start *)argument;
     put_back(argument, argument);
+    sbt_self.stays_home = start.stays;
     sbt_thread_tid(); /* now: a vfork child, which shares this memory, must not be the first to ask */
     return start;
 }
@@ -72,8 +75,10 @@ static void ended(void *unused) {
 /* In the frame of the thread's root, so that its home has it for as long as it has a context; none where not wanted. */
 #define SWITCHABLE                                                                                                     \
     do {                                                                                                               \
-        if (SBT_UNLIKELY(sbt_switch_wanted))                                                                           \
+        if (SBT_UNLIKELY(sbt_switch_wanted)) {                                                                         \
+            sbt_self.counted = true;                                                                                   \
             sbt_switch_thread_begin(__builtin_alloca_with_align(sizeof(struct sbt_husk), 128 /* bits */));             \
+        }                                                                                                              \
     } while (0)
 
 static void *begin(void *argument) {
@@ -116,6 +121,20 @@ static void not_created(void) {
         sbt_switch_thread_gone();
 }
 
+/* Is the new thread's kernel thread one like others? It inherits from its creator's, unless the attributes say more. */
+static enum sbt_stays stays(const pthread_attr_t *attr) {
+    int inherit;
+    cpu_set_t cpus, all;
+    if (SBT_LIKELY(!sbt_switch_wanted))
+        return SBT_STAYS_NOT;
+    if (attr != NULL && pthread_attr_getinheritsched(attr, &inherit) == 0 && inherit == PTHREAD_EXPLICIT_SCHED)
+        return SBT_STAYS_HERITABLY;
+    memset(&all, 0xff, sizeof all); /* what glibc gives for attributes without an affinity */
+    if (attr != NULL && (pthread_attr_getaffinity_np(attr, sizeof cpus, &cpus) != 0 || !CPU_EQUAL(&cpus, &all)))
+        return SBT_STAYS_HERITABLY;
+    return sbt_switch_stays_heritably();
+}
+
 SBT_EXPORT int ABI(pthread_create)(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
                                    void *argument) {
     sbt_init();
@@ -124,7 +143,7 @@ SBT_EXPORT int ABI(pthread_create)(pthread_t *thread, const pthread_attr_t *attr
     struct start *start = start_new();
     if (start == NULL)
         return EAGAIN;
-    *start = (struct start){{.posix = routine}, argument, NULL};
+    *start = (struct start){{.posix = routine}, argument, NULL, stays(attr)};
     before_create();
     int r = sbt_real.pthread_create(thread, attr, begin, start);
     sbt_switch_release();
@@ -142,7 +161,7 @@ SBT_EXPORT int ABI(thrd_create)(thrd_t *thread, thrd_start_t routine, void *argu
     struct start *start = start_new();
     if (start == NULL)
         return thrd_nomem;
-    *start = (struct start){{.c11 = routine}, argument, NULL};
+    *start = (struct start){{.c11 = routine}, argument, NULL, stays(NULL)};
     before_create();
     int r = sbt_real.thrd_create(thread, begin_c11, start);
     sbt_switch_release();

@@ -164,10 +164,13 @@ static void want_switching(const struct sbt_engine *engine) {
     uint64_t wait = sbt_options.value[SBT_OPT_WAIT].u;
     if (wait == SBT_WAIT_ADAPTIVE)
         return;
-    if (engine == &sbt_engine_direct)
-        sbt_switch_want(wait == SBT_WAIT_SWITCH_INSIST);
-    else
-        sbt_log(1, "waiting adaptively, not by switching: engine ", engine->name, " does not switch", NULL);
+    const char *why = engine->why_not_switched != NULL ? engine->why_not_switched(&sbt_options) : NULL;
+    if (why != NULL) {
+        sbt_log(1, "waiting adaptively, not by switching: engine ", engine->name, " ", why, NULL);
+        return;
+    }
+    sbt_switch_idle_work = engine->idle_work;
+    sbt_switch_want(wait == SBT_WAIT_SWITCH_INSIST);
 }
 
 static void start(void) {

@@ -8,9 +8,13 @@
 #define SBT_CORE_REAL_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <threads.h>
 #include <time.h>
+#include <unistd.h>
 
 /* F(result, name, parameters): everything we define and may have to pass on. */
 #define SBT_REAL_FUNCTIONS(F)                                                                                          \
@@ -70,12 +74,38 @@
 #define SBT_REAL_COND_CLOCK_FUNCTIONS(F)                                                                               \
     F(int, pthread_cond_clockwait, (pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *))
 
+/* What belongs to one kernel thread (abi/home.c). */
+#define SBT_REAL_HOME_FUNCTIONS(F)                                                                                     \
+    F(pid_t, gettid, (void))                                                                                           \
+    F(int, sigaltstack, (const stack_t *restrict, stack_t *restrict))                                                  \
+    F(int, sigwait, (const sigset_t *restrict, int *restrict))                                                         \
+    F(int, sigwaitinfo, (const sigset_t *restrict, siginfo_t *restrict))                                               \
+    F(int, sigtimedwait, (const sigset_t *restrict, siginfo_t *restrict, const struct timespec *restrict))             \
+    F(int, sigsuspend, (const sigset_t *))                                                                             \
+    F(int, pthread_sigmask, (int, const sigset_t *restrict, sigset_t *restrict))                                       \
+    F(int, sigprocmask, (int, const sigset_t *restrict, sigset_t *restrict))                                           \
+    F(int, nice, (int))                                                                                                \
+    F(int, setpriority, (__priority_which_t, id_t, int))                                                               \
+    F(int, sched_setaffinity, (pid_t, size_t, const cpu_set_t *))                                                      \
+    F(int, sched_setscheduler, (pid_t, int, const struct sched_param *))                                               \
+    F(int, sched_setparam, (pid_t, const struct sched_param *))                                                        \
+    F(int, timer_create, (clockid_t, struct sigevent *, timer_t *))                                                    \
+    F(int, pthread_setaffinity_np, (pthread_t, size_t, const cpu_set_t *))                                             \
+    F(int, pthread_setschedparam, (pthread_t, int, const struct sched_param *))                                        \
+    F(int, pthread_setschedprio, (pthread_t, int))                                                                     \
+    F(int, pthread_kill, (pthread_t, int))                                                                             \
+    F(int, pthread_sigqueue, (pthread_t, int, const union sigval))                                                     \
+    F(int, pthread_cancel, (pthread_t))                                                                                \
+    F(int, pthread_setname_np, (pthread_t, const char *))                                                              \
+    F(int, pthread_getname_np, (pthread_t, char *, size_t))
+
 #define SBT_REAL_POINTER(result, name, parameters) result(*name) parameters;
 
 struct sbt_real {
     SBT_REAL_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_COND_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_COND_CLOCK_FUNCTIONS(SBT_REAL_POINTER)
+    SBT_REAL_HOME_FUNCTIONS(SBT_REAL_POINTER)
 };
 
 extern struct sbt_real sbt_real;

@@ -22,10 +22,12 @@ struct sbt_thread {
     volatile uint32_t overdue; /* a signal handler could not wake through the lot: whoever leaves the lot must */
     uint32_t trylock_fails;    /* consecutive failed trylocks of `trylock_last` */
     const void *trylock_last;
-    uint32_t random;                  /* xorshift state, 0: not seeded */
-    volatile uint32_t in_switch;      /* > 0 inside switch/, likewise */
-    volatile uint32_t switch_overdue; /* a signal handler could not wake by it, likewise */
-    struct sbt_context *context;      /* what switch/ knows this thread by, NULL: it is not switched */
+    uint32_t random;             /* xorshift state, 0: not seeded */
+    volatile uint32_t in_switch; /* > 0 inside switch/, likewise; switch/ remembers what is overdue */
+    uint32_t held;               /* > 0: stays on its own kernel thread (sbt_switch_hold_home), context or not */
+    bool counted;                /* its root frame tells switch/ of its end */
+    volatile uint8_t stays_home; /* enum sbt_stays (switch/switch.h) */
+    struct sbt_context *context; /* what switch/ knows this thread by, NULL: it is not switched */
 };
 
 extern _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec")));

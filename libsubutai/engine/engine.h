@@ -53,6 +53,11 @@ struct sbt_engine {
     /* In a forked child, among its other atfork handlers: some may have used objects before. Not after _Fork. */
     void (*fork_child)(void);
 
+    /* Waiting by switching (switch/): NULL, or why it cannot be had with these options, NULL again if it can. */
+    const char *(*why_not_switched)(const struct sbt_options *options);
+    /* NULL, or sbt_switch_idle_work. */
+    bool (*idle_work)(void);
+
     /* Mutexes. lock, timedlock may block; they are no cancellation points. destroy: EBUSY if locked. */
     int (*mutex_destroy)(pthread_mutex_t *m);
     int (*mutex_lock)(pthread_mutex_t *m);

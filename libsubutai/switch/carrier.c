@@ -5,15 +5,19 @@
  * stopped using its own.
  */
 #include "switch/inner.h"
+#include "switch/sanitizer.h"
 
 #include <errno.h>
 
 #include "core/real.h"
 
+#ifndef LOOKS_PER_CLOCK    /* the model test takes other numbers */
 #define SEARCH_NS 30000    /* how long a carrier looks for something to do before it sleeps, */
 #define LOOKS_PER_CLOCK 8  /* reading the clock after so many looks */
 #define LOOK_GAP_PAUSES 24 /* between two looks */
+#define KERNEL_TURN 64     /* yields of contexts, after which the kernel is asked once */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
+#endif
 
 /* For the context that has just been left on this carrier. */
 static void settle(struct sbt_carrier *x) {
@@ -47,10 +51,23 @@ static void set_current(struct sbt_carrier *x, struct sbt_context *c) {
     __atomic_store_n(&x->current, c, __ATOMIC_RELAXED);
 }
 
+/* Before its stack is switched to: what it blocks must not be handled there. */
+static void block_for(struct sbt_carrier *x, const struct sbt_context *c) {
+    if (SBT_UNLIKELY((c->mask & ~x->mask) != 0))
+        sbt_mask_carry(x, x->mask | c->mask);
+}
+
 void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
-    struct sbt_carrier *x = c->carrier;
     sbt_switch_enter();
+    struct sbt_carrier *x = c->carrier; /* now: until here a handler that forks may have taken the context home */
+    if (SBT_UNLIKELY(x == NULL && why == SBT_LEAVES_FOR_HOME)) {
+        sbt_switch_leave();
+        return;
+    }
+    if (SBT_UNLIKELY(c->mask_unsure))
+        sbt_mask_read(c);
     if (x == NULL) {
+        SBT_TSAN_RELEASE(&c->token);
         x = sbt_home_leave(c, why);
     } else {
         if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0))
@@ -61,29 +78,51 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
             sbt_ready_judge(x);
         struct sbt_context *next = sbt_ready_pop(x);
         set_current(x, next);
+        if (next != NULL)
+            block_for(x, next);
+        if (SBT_UNLIKELY(sbt_self.context != c)) { /* a handler has forked just now, and this is the child */
+            sbt_switch_leave();
+            return;
+        }
+        SBT_TSAN_RELEASE(x);
         if (next != NULL && next != c)
             x = sbt_regs_switch(&c->regs, &next->regs, x);
         else if (next == NULL)
             x = sbt_regs_switch(&c->regs, &x->regs, x);
     }
     /* Another carrier perhaps, or its home: everything from before is stale but c. */
-    c->carrier = x;
-    if (x != NULL)
+    __atomic_store_n(&c->carrier, x, __ATOMIC_RELAXED);
+    if (x != NULL) {
+        SBT_TSAN_ACQUIRE(x);
         settle(x);
-    else
-        sbt_home_arrived(c);
+        if (SBT_UNLIKELY(x->mask != c->mask))
+            sbt_mask_carry(x, c->mask);
+    } else {
+        SBT_TSAN_ACQUIRE(&c->home_call);
+    }
     sbt_switch_leave();
+    if (x == NULL) {
+        /* Last: what is pending here is handled now, and may end the thread. */
+        uint32_t in_switch = sbt_self.in_switch;
+        sbt_self.in_switch = 0;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        sbt_home_arrived(c);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        sbt_self.in_switch = in_switch;
+    }
 }
 
 /* What a carrier that looks around has seen of the others. */
 struct seen {
     uint32_t pops[SBT_CARRIERS_MAX];
     uint32_t looks[SBT_CARRIERS_MAX]; /* in a row that saw no progress */
+    uint32_t patience;
 };
 
 /*
  * Anything anywhere that does not get on? A context that is queued will be taken by its own carrier in a moment if that
- * is about to wait, and is better off there: one alone is left longer than a crowd.
+ * is about to wait, and is better off there: one alone is left longer than a crowd. Unless that sleeps: who pushes
+ * leaves it asleep when he sees somebody who looks around.
  */
 static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen) {
     struct sbt_switch_state *s = SBT_SWITCH;
@@ -93,33 +132,55 @@ static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen)
         uint32_t n = __atomic_load_n(&from->n, __ATOMIC_RELAXED), now = __atomic_load_n(&from->pops, __ATOMIC_RELAXED);
         seen->looks[i] = n > 0 && now == seen->pops[i] ? seen->looks[i] + 1 : 0;
         seen->pops[i] = now;
-        if (from != x && seen->looks[i] * n >= PATIENCE)
+        if (from != x && n > 0 && seen->looks[i] * n >= seen->patience)
             c = sbt_ready_steal(x, from);
     }
     return c;
 }
 
+static _Thread_local struct sbt_carrier *works_idly __attribute__((tls_model("initial-exec")));
+
+/* Outside of switch/: what is woken here is made ready here. */
+static bool work_idly(struct sbt_carrier *x) {
+    if (sbt_switch_idle_work == NULL)
+        return false;
+    works_idly = x;
+    sbt_switch_leave();
+    bool worked = sbt_switch_idle_work();
+    sbt_switch_enter();
+    works_idly = NULL;
+    return worked;
+}
+
 /* Until there is something to run. NULL: there never will be. */
 static struct sbt_context *find(struct sbt_carrier *x) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    struct seen seen = {0};
+    struct seen seen = {.patience = PATIENCE};
     uint64_t bit = (uint64_t)1 << (x - s->carrier);
     struct sbt_context *c;
     for (;;) {
-        __atomic_fetch_add(&s->searching, 1, __ATOMIC_RELAXED);
+        seen.patience = PATIENCE;
+        __atomic_fetch_or(&s->searching, bit, __ATOMIC_RELAXED);
         uint64_t begin = sbt_now_ns();
         do {
             for (int k = 0; k < LOOKS_PER_CLOCK && (c = look_around(x, &seen)) == NULL; k++)
                 for (int i = 0; i < LOOK_GAP_PAUSES; i++)
                     sbt_cpu_relax();
+            if (c == NULL && work_idly(x))
+                begin = sbt_now_ns();
         } while (c == NULL && sbt_now_ns() - begin < SEARCH_NS);
-        __atomic_fetch_sub(&s->searching, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_and(&s->searching, ~bit, __ATOMIC_RELAXED);
         if (c != NULL)
             return c;
         __atomic_store_n(&x->asleep, 1, __ATOMIC_RELAXED);
         __atomic_fetch_or(&s->idle, bit, __ATOMIC_RELAXED);
-        /* Pairs with the fence in sbt_ready_push: either it sees the bit, or this sees what it has pushed. */
+        /*
+         * Pairs with the fence in sbt_ready_push: either it sees the bits as they are now, or this sees what it has
+         * pushed, relying on the search. That is taken at once, unless its carrier has got on since the last look:
+         * should it be held up just now, the watcher will see.
+         */
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        seen.patience = 1;
         c = look_around(x, &seen);
         if (c == NULL) {
             sbt_switch_leave();
@@ -139,20 +200,26 @@ static struct sbt_context *find(struct sbt_carrier *x) {
 void *sbt_carrier_main(void *argument) {
     struct sbt_carrier *x = argument;
     x->regs.tls = sbt_tls_base();
-    x->tid = sbt_thread_tid();
+    __atomic_store_n(&x->tid, sbt_thread_tid(), __ATOMIC_RELAXED);
+    sbt_mask_carry(x, SBT_SWITCH->base_mask);
     sbt_switch_enter();
     for (struct sbt_context *c; (c = find(x)) != NULL;) {
         set_current(x, c);
+        block_for(x, c);
+        SBT_TSAN_RELEASE(x);
         sbt_regs_switch(&x->regs, &c->regs, x);
+        SBT_TSAN_ACQUIRE(x);
         settle(x);
+        if (SBT_UNLIKELY(x->mask != SBT_SWITCH->base_mask))
+            sbt_mask_carry(x, SBT_SWITCH->base_mask);
     }
     sbt_switch_leave();
     return NULL;
 }
 
 /* ---- waking and waiting ---- */
-static struct sbt_carrier *carrier_of_caller(void) {
-    return sbt_self.context != NULL ? sbt_self.context->carrier : NULL;
+struct sbt_carrier *sbt_carrier_of_caller(void) {
+    return sbt_self.context != NULL ? sbt_self.context->carrier : works_idly;
 }
 
 /* Give the token. True: the caller has the context now and must make it ready. */
@@ -164,20 +231,36 @@ static bool give_token(struct sbt_context *c, bool *asleep) {
     return old == SBT_TOKEN_PARKED;
 }
 
-bool sbt_context_unpark(uint32_t *word) {
-    struct sbt_context *c = (struct sbt_context *)(void *)word;
+static bool unpark(struct sbt_context *c) {
     bool asleep;
-    if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* in a handler that interrupted this thread in here */
-        sbt_self.switch_overdue = 1;
-        return true;
-    }
     if (give_token(c, &asleep)) {
         sbt_runnable_add(1);
         sbt_switch_enter();
-        sbt_ready_push(carrier_of_caller(), c, c, 1);
+        sbt_ready_push(sbt_carrier_of_caller(), c, c, 1);
         sbt_switch_leave();
     }
     return asleep;
+}
+
+bool sbt_context_unpark(uint32_t *word) {
+    if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* in a handler that interrupted this thread in here */
+        __atomic_store_n(&SBT_SWITCH->overdue, 1, __ATOMIC_RELEASE);
+        return true;
+    }
+    return unpark((struct sbt_context *)(void *)word);
+}
+
+/*
+ * Everybody looks again: always allowed, for every wait here may end for no reason, and as rare as handlers that wake
+ * just then.
+ */
+void sbt_switch_catch_up(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    if (__atomic_exchange_n(&s->overdue, 0, __ATOMIC_ACQ_REL) == 0)
+        return;
+    uint32_t n = __atomic_load_n(&s->pool_used, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n; i++)
+        unpark(sbt_pool_nth(i));
 }
 
 uint32_t *sbt_context_word(void) {
@@ -196,6 +279,32 @@ static int block(struct sbt_context *c, const struct sbt_deadline *deadline) {
     return __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL) == SBT_TOKEN_TOKEN ? 0 : r;
 }
 
+static bool has_to_stay(const struct sbt_context *c) {
+    return c->receives || __atomic_load_n(&c->bidden, __ATOMIC_RELAXED) != SBT_STAYS_NOT;
+}
+
+static int park(struct sbt_context *c) {
+    sbt_context_leave(c, SBT_LEAVES_TO_PARK);
+    __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
+    return 0;
+}
+
+/*
+ * The clock tells which it was: a wake-up that comes as late as the deadline is found by whoever looks after that. All
+ * of it counts as inside: a handler that waited with another deadline would leave none.
+ */
+static int park_until(struct sbt_context *c, const struct sbt_deadline *deadline) {
+    sbt_switch_enter();
+    c->dozes = true;
+    if (sbt_due_set(c, deadline)) {
+        park(c);
+        sbt_due_clear(c);
+        c->dozes = sbt_deadline_passed(deadline);
+    }
+    sbt_switch_leave();
+    return c->dozes ? ETIMEDOUT : 0;
+}
+
 int sbt_context_park(const struct sbt_deadline *deadline) {
     struct sbt_context *c = sbt_self.context;
     /* A handler that waits, in the middle of a switch, or one that has forked and returned to a wait: poll. */
@@ -208,23 +317,28 @@ int sbt_context_park(const struct sbt_deadline *deadline) {
         return 0;
     }
     uint32_t homebody = __atomic_load_n(&c->homebody, __ATOMIC_RELAXED);
-    if (SBT_UNLIKELY(c->held != 0))
+    if (SBT_UNLIKELY(sbt_self.held != 0))
         return block(c, deadline);
-    bool nobody_to_run_it = c->carrier == NULL && __atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0;
-    if (SBT_UNLIKELY(homebody != 0 || deadline != NULL || nobody_to_run_it || sbt_switch_running_load() == 0)) {
+    if (SBT_UNLIKELY(c->mask_unsure))
+        sbt_mask_read(c);
+    /* Nobody would run it, or it would only come back: one that sleeps from deadline to deadline does so at home. */
+    bool stays = c->carrier == NULL &&
+                 (__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0 || (deadline != NULL && c->dozes));
+    if (SBT_UNLIKELY(homebody != 0 || stays || has_to_stay(c) || sbt_switch_running_load() == 0)) {
         if (homebody != 0)
             __atomic_store_n(&c->homebody, homebody - 1, __ATOMIC_RELAXED);
         if (c->carrier != NULL)
             sbt_context_leave(c, SBT_LEAVES_FOR_HOME);
-        return block(c, deadline);
+        int r = block(c, deadline);
+        if (deadline != NULL)
+            c->dozes = r == ETIMEDOUT;
+        return r;
     }
-    sbt_context_leave(c, SBT_LEAVES_TO_PARK);
-    __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
-    return 0;
+    return deadline != NULL ? park_until(c, deadline) : park(c);
 }
 
 bool sbt_switch_others_ready(void) {
-    struct sbt_carrier *x = carrier_of_caller();
+    struct sbt_carrier *x = sbt_carrier_of_caller();
     return x != NULL && __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
 }
 
@@ -247,13 +361,16 @@ static bool find_another(struct sbt_carrier *x) {
 
 bool sbt_switch_yield(void) {
     struct sbt_context *c = sbt_self.context;
-    if (c == NULL || c->held != 0 || sbt_self.in_switch != 0)
+    if (c == NULL || sbt_self.held != 0 || sbt_self.in_switch != 0 || has_to_stay(c))
         return false;
     /* At home it competes with the carriers for a core: it joins those that take turns without the kernel. */
-    if (c->carrier == NULL ? sbt_cores_to_spare() || __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 ||
-                                 sbt_switch_running_load() == 0
+    if (c->carrier == NULL ? !SBT_HUSK_MAY_PUSH || sbt_cores_to_spare() ||
+                                 __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 || sbt_switch_running_load() == 0
                            : !find_another(c->carrier))
         return false;
     sbt_context_leave(c, SBT_LEAVES_TO_YIELD);
+    /* Under a real-time policy whoever all these wait for may be a kernel thread that has no other chance to run. */
+    if (c->carrier != NULL && (__atomic_load_n(&c->carrier->pops, __ATOMIC_RELAXED) & (KERNEL_TURN - 1)) == 0)
+        sbt_yield();
     return true;
 }

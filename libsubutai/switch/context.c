@@ -13,7 +13,7 @@ extern void sbt_regs_entry(void);
 /* As sbt_regs_switch pushes it, lowest address first. */
 struct frame {
     uint32_t mxcsr;
-    uint32_t x87_control; /* low half */
+    uint16_t x87_control, x87_status;
     uint64_t r15, r14, r13, r12, rbx, rbp, rip;
 };
 _Static_assert(sizeof(struct frame) == 64, "layout of the frame that the assembly pushes");
@@ -21,10 +21,8 @@ _Static_assert(sizeof(struct frame) == 64, "layout of the frame that the assembl
 #define HWCAP2_HAS_FSGSBASE 2
 
 static void frame_init(struct frame *frame, void (*entry)(void *)) {
-    uint16_t x87_control;
     __asm__("stmxcsr %0" : "=m"(frame->mxcsr));
-    __asm__("fnstcw %0" : "=m"(x87_control));
-    frame->x87_control = x87_control;
+    __asm__("fnstcw %0" : "=m"(frame->x87_control));
     frame->rbx = (uint64_t)(uintptr_t)entry;
     frame->rip = (uint64_t)(uintptr_t)sbt_regs_entry;
 }
@@ -42,7 +40,7 @@ const char *sbt_regs_unusable(void) {
 struct frame {
     uint64_t x29, x30, x19, x20_to_x28[9];
     uint64_t d8_to_d15[8];
-    uint64_t fpcr, unused;
+    uint64_t fpcr, fpsr;
 };
 _Static_assert(sizeof(struct frame) == 176, "layout of the frame that the assembly pushes");
 

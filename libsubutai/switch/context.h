@@ -2,10 +2,10 @@
 /*
  * Registers of a thread of execution that is not running, and the switch from one to another.
  *
- * What a function call preserves is saved on the stack that is left: callee-saved registers and the floating-point
- * control words. The thread-local storage base changes hands with the stack, so errno, thread_local, pthread_self and
- * the stack guard belong to whoever runs. Everything that belongs to the kernel's thread stays: signal mask, tid,
- * affinity.
+ * What a function call preserves is saved on the stack that is left: callee-saved registers, the floating-point control
+ * words, and the floating-point exception flags, which are a thread's own. The thread-local storage base changes hands
+ * with the stack, so errno, thread_local, pthread_self and the stack guard belong to whoever runs. Everything that
+ * belongs to the kernel's thread stays: signal mask, tid, affinity.
  */
 #ifndef SBT_SWITCH_CONTEXT_H
 #define SBT_SWITCH_CONTEXT_H

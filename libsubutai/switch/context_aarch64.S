@@ -35,17 +35,21 @@ sbt_regs_switch:
         stp     d12, d13, [sp, #128]    /* ... */
         stp     d14, d15, [sp, #144]    /* ... */
         mrs     x9, fpcr                /* rounding, flush to zero, traps */
-        str     x9, [sp, #160]          /* beside the registers */
+        mrs     x12, fpsr               /* exception flags: a thread's own by C11, 7.6 */
+        stp     x9, x12, [sp, #160]     /* beside the registers */
         mov     x10, sp                 /* sp cannot be stored itself */
         str     x10, [x0]               /* from->sp: all that is needed to come back */
         ldp     x10, x11, [x1]          /* to->sp, to->tls */
         msr     tpidr_el0, x11          /* from here on TLS is the other one's */
         mov     sp, x10                 /* and now the stack */
-        ldr     x10, [sp, #160]         /* its FPCR */
+        ldp     x10, x13, [sp, #160]    /* its FPCR, FPSR */
         cmp     x9, x10                 /* the same? */
         b.eq    1f                      /* then leave it: writing is slow */
         msr     fpcr, x10               /* else load it */
-1:      ldp     d14, d15, [sp, #144]    /* what the other one had */
+1:      cmp     x12, x13                /* the flags the same? */
+        b.eq    2f                      /* then leave them */
+        msr     fpsr, x13               /* else load them */
+2:      ldp     d14, d15, [sp, #144]    /* what the other one had */
         ldp     d12, d13, [sp, #128]    /* ... */
         ldp     d10, d11, [sp, #112]    /* ... */
         ldp     d8, d9, [sp, #96]       /* ... */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* context.h for x86-64 with FSGSBASE. System V ABI: rbx, rbp, r12 to r15, MXCSR's and the x87's control bits survive. */
+/* context.h for x86-64 with FSGSBASE. System V ABI: rbx, rbp, r12 to r15, MXCSR's and the x87's control bits survive;
+   the exception flags belong to a thread by C11, 7.6. */
 #if defined(__x86_64__)
         .text
 
@@ -29,23 +30,38 @@ sbt_regs_switch:
         pushq   %r15                    /* the last of the six */
         .cfi_adjust_cfa_offset 8
         .cfi_rel_offset r15, 0
-        subq    $8, %rsp                /* room for two control words */
+        subq    $8, %rsp                /* room for control and status words */
         .cfi_adjust_cfa_offset 8
-        stmxcsr (%rsp)                  /* SSE: rounding, masks, flush to zero */
+        stmxcsr (%rsp)                  /* SSE: rounding, masks, flush to zero, exception flags */
         fnstcw  4(%rsp)                 /* x87: precision, rounding, masks */
+        fnstsw  6(%rsp)                 /* and its exception flags */
         movq    %rsp, (%rdi)            /* from->sp: all that is needed to come back */
         movl    (%rsp), %ecx            /* the control words that are in force, */
         movw    4(%rsp), %r8w           /* to compare: loading them is slow */
+        movb    6(%rsp), %r9b           /* x87 flags: the low six bits */
         movq    8(%rsi), %rax           /* to->tls */
         wrfsbase %rax                   /* from here on TLS is the other one's */
         movq    (%rsi), %rsp            /* and now the stack */
         cmpl    (%rsp), %ecx            /* SSE control word (and flags) the same? */
         je      1f                      /* then leave it */
         ldmxcsr (%rsp)                  /* else load the other one's */
-1:      cmpw    4(%rsp), %r8w           /* x87 control word the same? */
-        je      2f                      /* then leave it */
+1:      xorb    6(%rsp), %r9b           /* x87 exception flags */
+        testb   $0x3f, %r9b             /* the same? */
+        je      2f                      /* then leave them */
+        subq    $32, %rsp               /* else, which is rare: room for the environment, the only way to set them */
+        .cfi_adjust_cfa_offset 32
+        fnstenv (%rsp)                  /* its status word is at 4; masks all exceptions, until fldenv */
+        andb    $0xc0, 4(%rsp)          /* without this one's flags */
+        movb    38(%rsp), %cl           /* the other one's */
+        andb    $0x3f, %cl              /* alone */
+        orb     %cl, 4(%rsp)            /* into the environment */
+        fldenv  (%rsp)                  /* all else as it was */
+        addq    $32, %rsp               /* the environment's room */
+        .cfi_adjust_cfa_offset -32
+2:      cmpw    4(%rsp), %r8w           /* x87 control word the same? */
+        je      3f                      /* then leave it */
         fldcw   4(%rsp)                 /* else load it */
-2:      addq    $8, %rsp                /* the control words' room */
+3:      addq    $8, %rsp                /* the control words' room */
         .cfi_adjust_cfa_offset -8
         popq    %r15                    /* what the other one had */
         .cfi_adjust_cfa_offset -8

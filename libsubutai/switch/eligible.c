@@ -65,6 +65,12 @@ static void judge_symbol(struct sbt_eligibility *e, const char *file, const char
         e->main_stays = true;
     if (sbt_switch_is_interruption(symbol))
         e->interrupts = true;
+    if (sbt_switch_is_summons(symbol))
+        e->summons = true;
+    if (sbt_switch_is_mask(symbol))
+        e->masks = true;
+    if (sbt_switch_is_jump(symbol))
+        e->jumps = true;
 }
 
 static int judge_object(struct dl_phdr_info *info, size_t size, void *argument) {

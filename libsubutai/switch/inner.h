@@ -13,11 +13,13 @@
  * | BLOCKED | sleeps in the kernel on this very word           | its own thread, from NONE                           |
  *
  * A context is in one place: running on its home or on a carrier, PARKED, in one ready queue, or on its way home
- * (home_call set). Only who has it may move it. Contexts are never freed, only used again: a late wake-up of one that
- * has ended is a wake-up for no reason of another.
+ * (home_call is COME). Only who has it may move it. Contexts are never freed, only used again: a late wake-up of one
+ * that has ended is a wake-up for no reason of another.
  *
  * Locks: a queue's or a table bucket's guard, one of each at most, bucket before queue. Signal handlers: a thread that
- * holds one, or is in the middle of a switch, has sbt_self.in_switch set; a handler then leaves its wake-ups to it.
+ * holds one, or is in the middle of a switch, has sbt_self.in_switch set; a handler then leaves its wake-ups to whoever
+ * leaves this folder next, which is the interrupted code itself at the latest: on the same kernel thread, though
+ * perhaps in another context.
  */
 #ifndef SBT_SWITCH_INNER_H
 #define SBT_SWITCH_INNER_H
@@ -30,6 +32,13 @@
 
 enum sbt_token { SBT_TOKEN_NONE, SBT_TOKEN_TOKEN, SBT_TOKEN_PARKED, SBT_TOKEN_BLOCKED };
 
+/* What its home is told while it is away: futex word of the husk. */
+enum sbt_home_call {
+    SBT_HOME_NOTHING,
+    SBT_HOME_LOOK, /* at `due`; by the context itself, running elsewhere */
+    SBT_HOME_COME  /* the context's registers are its home's to run; by who has the context */
+};
+
 /* Why a context has been switched away from: what is left to do for it on the stack that was switched to. */
 enum sbt_leaving { SBT_LEAVES_NOTHING, SBT_LEAVES_TO_PARK, SBT_LEAVES_TO_YIELD, SBT_LEAVES_FOR_HOME };
 
@@ -37,18 +46,25 @@ struct sbt_carrier;
 
 struct sbt_context {
     uint32_t token;     /* enum sbt_token, atomic; first, and aligned: its address is the context's */
-    uint32_t home_call; /* 1: the context's registers are its home's to run; futex word of the husk */
+    uint32_t home_call; /* enum sbt_home_call, atomic */
     struct sbt_regs regs;
-    struct sbt_context *next;    /* in a queue or the pool; its holder's */
-    struct sbt_carrier *carrier; /* who runs it; NULL: its home. Its own thread's, or its holder's */
-    uint32_t held;               /* > 0: stays at home, or wherever it is, when it waits */
-    uint32_t homebody;           /* so many more waits are spent at home; atomic, set by the watcher */
-    uint32_t homebody_next;      /* how many the next time; the watcher's */
+    struct sbt_context *next;     /* in a queue or the pool; its holder's */
+    struct sbt_carrier *carrier;  /* who runs it; NULL: its home. Its thread's, or its holder's; atomic for summoners */
+    uint32_t homebody;            /* so many more waits are spent at home; atomic, set by the watcher */
+    uint32_t homebody_next;       /* how many the next time; the watcher's */
+    bool dozes;                   /* its last wait with a deadline lasted until that; its own thread's */
+    uint8_t bidden;               /* enum sbt_stays; atomic: may be set by others */
+    bool receives;                /* accepts signals that idle carriers block: waits at home */
+    volatile uint8_t mask_unsure; /* its mask may have changed since; also set by handlers on its own thread */
+    uint64_t due;                 /* deadline of its wait; atomic, its own thread's (deadline.c) */
+    uint64_t armed;               /* what its husk sleeps towards; atomic, the husk's */
     struct sbt_regs husk;
     struct sbt_regs scratch; /* where the husk leaves its registers, for nobody */
     struct sbt_husk *husk_stack;
     enum sbt_leaving why; /* it leaves its home */
-    uint64_t home_mask;   /* signal mask of its home while that is a husk */
+    uint64_t mask;        /* its signal mask when it last left a place */
+    pthread_t thread;     /* set by its own thread, read by others: atomic, as the tid of its home */
+    uint32_t tid;
 } __attribute__((aligned(64)));
 
 struct sbt_guard {
@@ -59,11 +75,12 @@ struct sbt_carrier {
     struct sbt_regs regs; /* of its own loop */
     struct sbt_context *leaving;
     enum sbt_leaving why;
-    bool woke;           /* has woken an idle carrier since it last left a context */
-    uint32_t skip;       /* occasions to wake that are passed over after a useless one, */
-    uint32_t skip_left;  /* and that are yet to be passed over; both atomic */
-    uint64_t woke_at_ns; /* of its CPU time */
-    uint32_t tid;
+    bool woke;                   /* has woken an idle carrier since it last left a context */
+    uint32_t skip;               /* occasions to wake that are passed over after a useless one, */
+    uint32_t skip_left;          /* and that are yet to be passed over; both atomic */
+    uint64_t woke_at_ns;         /* of its CPU time */
+    uint32_t tid;                /* atomic, for the watcher; 0: it has not begun */
+    uint64_t mask;               /* its signal mask in the kernel */
     struct sbt_context *current; /* NULL: idle; atomic, for the watcher */
 
     struct sbt_guard guard __attribute__((aligned(64))); /* of the ready queue */
@@ -84,20 +101,27 @@ struct sbt_table_bucket {
 
 /* Everything that a forked child must find empty. */
 struct sbt_switch_state {
+    /* Read at every wait and wake-up, written rarely. */
     uint32_t running; /* atomic */
     uint32_t n_carriers;
-    uint32_t searching;      /* carriers that look for something to do, awake; atomic */
-    uint32_t watcher_sleeps; /* futex word; atomic */
-    uint32_t pushes;         /* relaxed, lossy: that there has been one */
-    uint32_t decided;        /* 1: somebody is deciding or has decided whether to switch; atomic */
-    int32_t n_threads;       /* of the program's, beyond the first; atomic */
-    uint32_t quit;           /* the program's last thread has ended: atomic */
+    uint32_t overdue;  /* a signal handler could not wake: atomic */
+    uint32_t all_held; /* every carrier was found asleep in the kernel, and none has got on since; atomic, a hint */
+    uint32_t quit;     /* the program's last thread has ended: atomic */
+    uint32_t decided;  /* 1: somebody is deciding or has decided whether to switch; atomic */
+    int32_t n_threads; /* of the program's, beyond the first; atomic */
     struct sbt_guard pool_guard;
     uint32_t pool_used; /* of the pool's contexts, ever */
     struct sbt_context *pool_free;
-    uint32_t all_held;     /* every carrier was found asleep in the kernel, and none has got on since; atomic, a hint */
-    uint32_t next_carrier; /* for pushes from outside, atomic */
-    uint64_t idle;         /* bit set: that carrier sleeps; atomic */
+    pthread_t main_thread; /* if it is known */
+    uint32_t main_tid;
+    uint32_t no_more;   /* threads that begin get no context; atomic */
+    uint64_t base_mask; /* signals that idle carriers block */
+
+    uint64_t idle __attribute__((aligned(64))); /* bit set: that carrier sleeps; atomic */
+    uint64_t searching;                         /* bit set: it looks for something to do, awake; atomic */
+    uint32_t watcher_sleeps;                    /* futex word; atomic */
+    uint32_t pushes;                            /* relaxed, lossy: that there has been one */
+    uint32_t next_carrier;                      /* for pushes from outside, atomic */
     struct sbt_carrier carrier[SBT_CARRIERS_MAX];
     struct sbt_table_bucket bucket[SBT_TABLE_BUCKETS];
 };
@@ -127,14 +151,21 @@ static inline void sbt_switch_enter(void) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-void sbt_switch_wake_everybody(void);
+/* What handlers could not do because they had interrupted somebody in here. No guard may be held. */
+void sbt_switch_catch_up(void);
 
+static inline bool sbt_switch_is_overdue(void) {
+    return __atomic_load_n(&SBT_SWITCH->overdue, __ATOMIC_RELAXED) != 0;
+}
+
+/* 0 already: a handler has forked, and this is the child. */
 static inline void sbt_switch_leave(void) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    sbt_self.in_switch--;
+    if (SBT_LIKELY(sbt_self.in_switch != 0))
+        sbt_self.in_switch--;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (SBT_UNLIKELY(sbt_self.switch_overdue != 0 && sbt_self.in_switch == 0))
-        sbt_switch_wake_everybody();
+    if (SBT_UNLIKELY(sbt_switch_is_overdue() && sbt_self.in_switch == 0))
+        sbt_switch_catch_up();
 }
 
 /* ready.c. All of them between enter and leave, but for the guard, which they take. */
@@ -152,6 +183,8 @@ struct sbt_context *sbt_ready_take(struct sbt_carrier *x);
 
 /* carrier.c */
 void *sbt_carrier_main(void *carrier);
+/* That the caller runs on; NULL: none. */
+struct sbt_carrier *sbt_carrier_of_caller(void);
 /* Switch away from the context c, which is the caller's. Returns when it has been resumed. */
 void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why);
 
@@ -163,9 +196,35 @@ struct sbt_carrier *sbt_home_leave(struct sbt_context *c, enum sbt_leaving why);
 /* It is at home again. */
 void sbt_home_arrived(struct sbt_context *c);
 
+/*
+ * deadline.c. The context is about to wait with a deadline, and not to be woken by it any more. False: it has passed.
+ */
+bool sbt_due_set(struct sbt_context *c, const struct sbt_deadline *deadline);
+void sbt_due_clear(struct sbt_context *c);
+/* In the husk: until the context is called home or times out. Its registers are the home's to run then. */
+void sbt_due_sleep(struct sbt_context *c);
+
+/* mask.c. Set the kernel thread's signal mask, unless NULL; the old one. */
+uint64_t sbt_mask_set(const uint64_t *mask);
+/* The caller's context: what it is now. */
+void sbt_mask_read(struct sbt_context *c);
+/* The caller's carrier gets that mask. */
+void sbt_mask_carry(struct sbt_carrier *x, uint64_t mask);
+/* The program has means to change masks that are not seen: read them whenever a context leaves. Set at the start. */
+extern bool sbt_switch_mask_jumps;
+
+/* summon.c. Before there are carriers, in programs that interrupt their threads. */
+void sbt_summon_start(void);
+/* Its signals: nobody ever blocks them. */
+extern uint64_t sbt_kick_bits;
+
 /* start.c. NULL when all are in use. */
 struct sbt_context *sbt_pool_get(void);
 void sbt_pool_put(struct sbt_context *c);
+/* i below pool_used. */
+struct sbt_context *sbt_pool_nth(uint32_t i);
+/* The context of that thread, or of that kernel thread, NULL: none. It may be another's soon. */
+struct sbt_context *sbt_pool_find(pthread_t thread, uint32_t tid);
 
 /* watcher.c */
 void *sbt_watcher_main(void *unused);
@@ -174,7 +233,7 @@ void *sbt_watcher_main(void *unused);
 struct sbt_eligibility {
     const char *symbol, *reason; /* NULL: may be switched */
     char object[256];            /* that imports it */
-    bool main_stays, interrupts;
+    bool main_stays, interrupts, summons, masks, jumps;
 };
 void sbt_switch_judge(struct sbt_eligibility *e);
 

@@ -66,23 +66,35 @@ void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct 
         }
         return;
     }
-    if (x == NULL) { /* from outside: a sleeping carrier, or the next in turn */
-        uint64_t idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED);
+    if (x == NULL) { /* from outside: a carrier that looks for something, one that sleeps, or the next in turn */
+        uint64_t idle = __atomic_load_n(&s->searching, __ATOMIC_RELAXED);
+        if (idle == 0)
+            idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED);
+        if (SBT_UNLIKELY(s->n_carriers == 0)) /* a handler has forked, and this is the child: nobody is to run there */
+            return;
         uint32_t i = idle != 0 ? (uint32_t)__builtin_ctzll(idle)
                                : __atomic_fetch_add(&s->next_carrier, 1, __ATOMIC_RELAXED) % s->n_carriers;
         x = &s->carrier[i];
     }
     append(x, first, last, n);
-    __atomic_store_n(&s->pushes, 1, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&s->pushes, 1, __ATOMIC_RELAXED);
     /* Pairs with the fences of a carrier and of the watcher that go to sleep: one of the two sees the other. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (SBT_UNLIKELY(__atomic_load_n(&s->watcher_sleeps, __ATOMIC_RELAXED) != 0) &&
         __atomic_exchange_n(&s->watcher_sleeps, 0, __ATOMIC_RELAXED) != 0)
         sbt_futex_wake(&s->watcher_sleeps, 1);
-    if (__atomic_load_n(&s->idle, __ATOMIC_RELAXED) == 0 || __atomic_load_n(&s->searching, __ATOMIC_RELAXED) != 0)
+    uint64_t idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED);
+    if (idle == 0)
+        return;
+    if (self == NULL && (idle >> (x - s->carrier) & 1) != 0) {
+        wake_idle(s, (uint32_t)(x - s->carrier));
+        return;
+    }
+    if (__atomic_load_n(&s->searching, __ATOMIC_RELAXED) != 0)
         return;
     if (self == NULL) {
-        wake_idle(s, (uint32_t)(x - s->carrier));
+        wake_idle(s, 0);
         return;
     }
     uint32_t left = __atomic_load_n(&self->skip_left, __ATOMIC_RELAXED);
@@ -156,7 +168,7 @@ struct sbt_context *sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *f
         struct sbt_switch_state *s = SBT_SWITCH;
         append(x, first->next, last, n - 1);
         /* Enough for a third: the carrier that is awake passes the call on. */
-        if (__atomic_load_n(&s->searching, __ATOMIC_RELAXED) <= 1)
+        if ((__atomic_load_n(&s->searching, __ATOMIC_RELAXED) & ~((uint64_t)1 << (x - s->carrier))) == 0)
             wake_idle(s, 0);
     }
     return first;

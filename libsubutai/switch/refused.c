@@ -16,44 +16,17 @@
 static const struct {
     const char *symbol, *reason;
 } refused[] = {
-    {"gettid", TID},
     {"syscall", "can ask the kernel for anything"},
     {"tgkill", TID},
-    {"pthread_kill", TID},
-    {"pthread_sigqueue", TID},
-    {"pthread_cancel", "interrupts one kernel thread"},
-    {"thrd_cancel", "interrupts one kernel thread"},
     {"pthread_getcpuclockid", TID},
-    {"timer_create", TID},
-    {"pthread_sigmask", MASK},
-    {"sigprocmask", MASK},
     {"sigblock", MASK},
     {"sigsetmask", MASK},
     {"sighold", MASK},
     {"sigrelse", MASK},
     {"sigset", MASK},
-    {"sigwait", MASK},
-    {"sigwaitinfo", MASK},
-    {"sigtimedwait", MASK},
-    {"sigsuspend", MASK},
     {"sigpause", MASK},
     {"signalfd", MASK},
-    {"sigaltstack", MASK},
-    {"pthread_attr_setsigmask_np", MASK},
-    {"pthread_setschedparam", SCHEDULING},
-    {"pthread_setschedprio", SCHEDULING},
-    {"pthread_attr_setschedparam", SCHEDULING},
-    {"pthread_attr_setschedpolicy", SCHEDULING},
-    {"pthread_attr_setinheritsched", SCHEDULING},
-    {"pthread_setaffinity_np", SCHEDULING},
-    {"pthread_attr_setaffinity_np", SCHEDULING},
-    {"pthread_setname_np", KERNEL},
-    {"sched_setscheduler", SCHEDULING},
-    {"sched_setparam", SCHEDULING},
     {"sched_setattr", SCHEDULING},
-    {"sched_setaffinity", SCHEDULING},
-    {"setpriority", SCHEDULING},
-    {"nice", SCHEDULING},
     {"sched_getcpu", CPU},
     {"getcpu", CPU},
     {"__rseq_offset", CPU},
@@ -144,13 +117,29 @@ static bool among(const char *symbol, const char *const *names, size_t n) {
 }
 
 bool sbt_switch_is_interruption(const char *symbol) {
-    static const char *const names[] = {"pthread_kill", "pthread_cancel", "pthread_sigqueue", "tgkill", "syscall"};
+    static const char *const names[] = {"pthread_kill", "pthread_sigqueue", "tgkill", "syscall"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}
+
+bool sbt_switch_is_summons(const char *symbol) {
+    static const char *const names[] = {"pthread_kill", "pthread_sigqueue", "pthread_cancel"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}
+
+bool sbt_switch_is_mask(const char *symbol) {
+    static const char *const names[] = {"pthread_sigmask", "sigprocmask", "pthread_attr_setsigmask_np"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}
+
+bool sbt_switch_is_jump(const char *symbol) {
+    static const char *const names[] = {"siglongjmp", "longjmp", "__longjmp_chk", "setcontext", "swapcontext"};
     return among(symbol, names, sizeof names / sizeof *names);
 }
 
 bool sbt_switch_main_stays(const char *symbol) {
     /* Handlers: the kernel gives a process's signals to the main thread first, and interrupts what it waits for. */
-    static const char *const names[] = {"sigaction", "__sigaction",  "signal",       "bsd_signal", "__sysv_signal",
-                                        "sigvec",    "siginterrupt", "pthread_exit", "thrd_exit"};
-    return among(symbol, names, sizeof names / sizeof *names);
+    static const char *const names[] = {"sigaction",   "__sigaction",  "signal",       "bsd_signal", "__sysv_signal",
+                                        "sigvec",      "siginterrupt", "pthread_exit", "thrd_exit",  "sigwait",
+                                        "sigwaitinfo", "sigtimedwait", "sigsuspend"};
+    return sbt_switch_is_mask(symbol) || among(symbol, names, sizeof names / sizeof *names);
 }

@@ -19,8 +19,13 @@ const char *sbt_switch_refused_library(const char *file);
 /* Whether the main thread must stay on its own kernel thread because the function is imported. */
 bool sbt_switch_main_stays(const char *symbol);
 
-/* Whether the function interrupts a thread of the caller's choice. */
+/* Whether it makes waits of a thread of the caller's choice fail; whether that thread is brought home for it. */
 bool sbt_switch_is_interruption(const char *symbol);
+bool sbt_switch_is_summons(const char *symbol);
+
+/* Whether it changes the signal mask; whether it may restore one without being called for that. */
+bool sbt_switch_is_mask(const char *symbol);
+bool sbt_switch_is_jump(const char *symbol);
 
 /* The C library's own parts, whose imports say nothing about the program. */
 bool sbt_switch_is_libc(const char *file);

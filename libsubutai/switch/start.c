@@ -20,7 +20,9 @@
 union sbt_switch_memory sbt_switch_memory __attribute__((aligned(SBT_PAGE_MAX)));
 bool sbt_switch_wanted;
 bool sbt_switch_interrupts;
+bool (*sbt_switch_idle_work)(void);
 static bool insisted;
+static bool wiped;               /* in forked children, by the kernel */
 static struct sbt_context *pool; /* address space only, until used; never given back */
 static struct sbt_husk main_husk;
 static pthread_key_t main_key;
@@ -73,19 +75,21 @@ void sbt_pool_put(struct sbt_context *c) {
     sbt_switch_leave();
 }
 
+struct sbt_context *sbt_pool_find(pthread_t thread, uint32_t tid) {
+    uint32_t n = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n; i++)
+        if ((thread != 0 && __atomic_load_n(&pool[i].thread, __ATOMIC_RELAXED) == thread) ||
+            (tid != 0 && __atomic_load_n(&pool[i].tid, __ATOMIC_RELAXED) == tid))
+            return &pool[i];
+    return NULL;
+}
+
 bool sbt_context_is_word(const uint32_t *word) {
     return pool != NULL && (uintptr_t)word - (uintptr_t)pool < POOL_MAX * sizeof *pool;
 }
 
-/*
- * For a handler that could not wake because it had interrupted its own thread in here: everybody looks again. Always
- * allowed, for every wait here may end for no reason; as rare as such handlers.
- */
-void sbt_switch_wake_everybody(void) {
-    sbt_self.switch_overdue = 0;
-    uint32_t n = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; i < n; i++)
-        sbt_context_unpark(&pool[i].token);
+struct sbt_context *sbt_pool_nth(uint32_t i) {
+    return &pool[i];
 }
 
 /* ---- the end ---- */
@@ -129,10 +133,9 @@ static bool create(void *(*routine)(void *), void *argument) {
 
 /* Handlers of the program's may run on carriers, which have a TLS of their own, but not on the watcher. */
 static bool create_watcher(void) {
-    uint64_t all = ~(uint64_t)0, before;
-    sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&all, (long)&before, sizeof all, 0, 0);
+    uint64_t all = ~(uint64_t)0, before = sbt_mask_set(&all);
     bool created = create(sbt_watcher_main, NULL);
-    sbt_syscall6(SYS_rt_sigprocmask, 2, (long)&before, 0, sizeof all, 0, 0);
+    sbt_mask_set(&before);
     return created;
 }
 
@@ -149,6 +152,7 @@ static const char *start(struct sbt_switch_state *s) {
     main_key_made = true;
     uint32_t n = sbt_n_cpus < SBT_CARRIERS_MAX ? sbt_n_cpus : SBT_CARRIERS_MAX;
     s->n_carriers = n;
+    s->base_mask = sbt_mask_set(NULL) & ~sbt_kick_bits;
     for (uint32_t i = 0; i < n; i++)
         if (!create(sbt_carrier_main, &s->carrier[i])) {
             s->n_carriers = i;
@@ -178,6 +182,9 @@ static const char *not_here(bool *main_stays) {
     sbt_switch_judge(&e);
     *main_stays = e.main_stays;
     sbt_switch_interrupts = e.interrupts;
+    if (e.summons)
+        sbt_summon_start();
+    sbt_switch_mask_jumps = e.masks && e.jumps;
     if (e.reason == NULL || insisted)
         return NULL;
     const char *parts[] = {e.object, " uses ", e.symbol, ", which ", e.reason};
@@ -198,7 +205,11 @@ static void decide(struct sbt_switch_state *s) {
     }
     __atomic_store_n(&s->running, 1, __ATOMIC_RELEASE);
     bool is_main = sbt_thread_tid() == (uint32_t)sbt_syscall0(SYS_getpid);
-    if (is_main)
+    if (is_main) {
+        s->main_thread = pthread_self();
+        s->main_tid = sbt_thread_tid();
+    }
+    if (is_main && !sbt_self.counted) /* counted: in a child that another thread than the first has forked */
         pthread_setspecific(main_key, &main_key);
     if (is_main && !main_stays)
         sbt_switch_thread_begin(&main_husk);
@@ -218,11 +229,11 @@ void sbt_switch_before_create(void) {
 void sbt_switch_fork_child(void) {
     sbt_self.context = NULL;
     sbt_self.in_switch = 0;
-    sbt_self.switch_overdue = 0;
-    if (sbt_switch_wanted && !sbt_thread_wipes_on_fork())
+    sbt_switch_release();
+    if (sbt_switch_wanted && !(wiped && sbt_thread_wipes_on_fork()))
         memset(&sbt_switch_memory, 0, sizeof sbt_switch_memory);
 }
 
 __attribute__((constructor)) static void wipe_in_children(void) {
-    madvise(&sbt_switch_memory, sizeof sbt_switch_memory, MADV_WIPEONFORK);
+    wiped = madvise(&sbt_switch_memory, sizeof sbt_switch_memory, MADV_WIPEONFORK) == 0;
 }

@@ -15,6 +15,8 @@
 #ifndef SBT_SWITCH_SWITCH_H
 #define SBT_SWITCH_SWITCH_H
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,8 +34,14 @@ uint32_t sbt_switch_running_load(void);
 extern bool sbt_switch_wanted;
 
 /*
- * The program interrupts threads of its own choice (pthread_kill, pthread_cancel): waits that can be interrupted sleep
- * at home. Set before there are contexts.
+ * NULL, or what a carrier does while it has nothing to run: the engine's. True: there was something to do. Blocks for
+ * no longer than a lock call of the engine does. Set once at start-up.
+ */
+extern bool (*sbt_switch_idle_work)(void);
+
+/*
+ * The program sends signals to threads of its own choice: waits that fail with EINTR then sleep at home. Set before
+ * there are contexts.
  */
 extern bool sbt_switch_interrupts;
 
@@ -44,6 +52,42 @@ void sbt_switch_want(bool insist);
 void sbt_switch_before_create(void);
 /* It was not, or has ended. */
 void sbt_switch_thread_gone(void);
+
+/* Why a thread is to have no context, or not to leave home with it, for good. Bits. */
+enum sbt_stays {
+    SBT_STAYS_NOT = 0,
+    SBT_STAYS_ITSELF = 1,   /* it knows its kernel thread, or something that belongs to that */
+    SBT_STAYS_HERITABLY = 3 /* it has changed what threads that it creates inherit */
+};
+
+/*
+ * The calling thread goes home and stays there for good; with or without a context, also before it has one. In a signal
+ * handler that interrupted it in the middle of a switch: as soon as it waits. Before there are carriers nothing is
+ * heritable: they inherit it too.
+ */
+void sbt_switch_stay_home(bool heritably);
+
+/*
+ * The same, heritably, for the thread of that kernel id (0: the caller) or pthread id: the caller at once, another when
+ * it waits.
+ */
+void sbt_switch_keep_home(uint32_t tid);
+void sbt_switch_keep_thread_home(pthread_t thread);
+
+/* What a thread that the caller creates has to know of that. */
+enum sbt_stays sbt_switch_stays_heritably(void);
+
+/*
+ * The thread has just been sent a signal or a cancellation: if it is away it comes home, where that reaches it.
+ * `interrupt`: a system call that it is blocked in fails with EINTR.
+ */
+void sbt_switch_summon(pthread_t thread, bool interrupt);
+
+/* Leave out signals of our own of those that a thread wants to block. False: there are none. */
+bool sbt_switch_spare_kicks(sigset_t *set);
+
+/* The calling thread has changed its signal mask. */
+void sbt_switch_mask_changed(void);
 
 /* Room on a thread's own stack for its home to sleep on. */
 struct sbt_husk {

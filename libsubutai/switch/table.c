@@ -96,7 +96,7 @@ long sbt_switch_wake(uint32_t *word, int n) {
     uint32_t ready = 0;
     long woken = 0;
     if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* in a handler that interrupted this thread in here */
-        sbt_self.switch_overdue = 1;
+        __atomic_store_n(&SBT_SWITCH->overdue, 1, __ATOMIC_RELEASE);
         return 0;
     }
     sbt_switch_enter();
@@ -125,7 +125,7 @@ long sbt_switch_wake(uint32_t *word, int n) {
     sbt_guard_drop(&b->guard);
     if (ready > 0) {
         sbt_runnable_add((int)ready);
-        sbt_ready_push(sbt_self.context != NULL ? sbt_self.context->carrier : NULL, first, last, ready);
+        sbt_ready_push(sbt_carrier_of_caller(), first, last, ready);
     }
     sbt_switch_leave();
     return woken;

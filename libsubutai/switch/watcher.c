@@ -10,12 +10,23 @@
 #include "switch/inner.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <string.h>
 
 #define TICK_NS 2000000
+#ifndef QUIET_TICKS    /* the model test takes another */
 #define QUIET_TICKS 50 /* without anything made ready, before the watcher sleeps until there is */
+#endif
 #define HOMEBODY_FIRST 64
 #define HOMEBODY_MOST 65536
+
+/*
+ * Its own, empty table of file descriptors: the program must not meet with the watcher's, nor lose its lowest free one
+ * to it, nor may a forked child inherit one. False: the kernel has no such thing, and nobody's sleep is looked at.
+ */
+static bool own_descriptors(void) {
+    return sbt_syscall3(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
+}
 
 /* Is the kernel thread asleep? Its state in /proc is the first letter behind the last parenthesis. */
 static bool sleeps(uint32_t tid) {
@@ -49,32 +60,42 @@ static void make_homebody(struct sbt_context *c) {
     __atomic_store_n(&c->homebody, next, __ATOMIC_RELAXED);
 }
 
-/* One look. `pops` is what was seen the time before. True: something is ready and waits. */
-static bool look(struct sbt_switch_state *s, uint32_t pops[SBT_CARRIERS_MAX]) {
+struct watch {
+    bool sees_sleepers;
+    uint32_t pops[SBT_CARRIERS_MAX];  /* as seen the time before */
+    uint32_t stuck[SBT_CARRIERS_MAX]; /* looks in a row that found something ready and no progress */
+};
+
+/* Contexts to send home from a carrier that is stuck: faster and faster, and all if nobody else can run them. */
+static uint32_t n_to_send(uint32_t stuck, bool all_held_up) {
+    return all_held_up || stuck > 16 ? UINT32_MAX : 1u << (stuck - 1);
+}
+
+/* One look. True: something is ready and waits. */
+static bool look(struct sbt_switch_state *s, struct watch *w) {
     uint32_t n_held_up = 0, n_waiting = 0;
-    bool stuck[SBT_CARRIERS_MAX];
     for (uint32_t i = 0; i < s->n_carriers; i++) {
         struct sbt_carrier *x = &s->carrier[i];
         uint32_t n = __atomic_load_n(&x->n, __ATOMIC_RELAXED), now = __atomic_load_n(&x->pops, __ATOMIC_RELAXED);
-        stuck[i] = n > 0 && now == pops[i];
+        w->stuck[i] = n > 0 && now == w->pops[i] ? w->stuck[i] + 1 : 0;
         n_waiting += n;
         struct sbt_context *c = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
-        if (c != NULL && now == pops[i] && sleeps(x->tid) && __atomic_load_n(&x->current, __ATOMIC_RELAXED) == c &&
-            __atomic_load_n(&x->pops, __ATOMIC_RELAXED) == now) {
+        if (c != NULL && now == w->pops[i] && w->sees_sleepers && sleeps(__atomic_load_n(&x->tid, __ATOMIC_RELAXED)) &&
+            __atomic_load_n(&x->current, __ATOMIC_RELAXED) == c && __atomic_load_n(&x->pops, __ATOMIC_RELAXED) == now) {
             n_held_up++;
             make_homebody(c);
         }
-        pops[i] = now;
+        w->pops[i] = now;
     }
     __atomic_store_n(&s->all_held, n_held_up == s->n_carriers, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < s->n_carriers; i++) {
         struct sbt_carrier *x = &s->carrier[i];
-        if (!stuck[i])
+        if (w->stuck[i] == 0)
             continue;
         /* It should have woken somebody, or was itself kept from running. */
         __atomic_store_n(&x->skip, __atomic_load_n(&x->skip, __ATOMIC_RELAXED) / 4, __ATOMIC_RELAXED);
         __atomic_store_n(&x->skip_left, 0, __ATOMIC_RELAXED);
-        for (uint32_t k = 0; k < 1 + n_held_up; k++) {
+        for (uint32_t k = n_to_send(w->stuck[i], n_held_up == s->n_carriers); k > 0; k--) {
             struct sbt_context *c = sbt_ready_take(x);
             if (c == NULL)
                 break;
@@ -86,11 +107,12 @@ static bool look(struct sbt_switch_state *s, uint32_t pops[SBT_CARRIERS_MAX]) {
 
 void *sbt_watcher_main(void *unused) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    uint32_t pops[SBT_CARRIERS_MAX] = {0}, quiet = 0;
+    struct watch w = {.sees_sleepers = own_descriptors()};
+    uint32_t quiet = 0;
     while (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
         sbt_pause_ns(TICK_NS);
         bool pushed = __atomic_exchange_n(&s->pushes, 0, __ATOMIC_RELAXED) != 0;
-        quiet = look(s, pops) || pushed ? 0 : quiet + 1;
+        quiet = look(s, &w) || pushed ? 0 : quiet + 1;
         if (quiet < QUIET_TICKS)
             continue;
         quiet = 0;

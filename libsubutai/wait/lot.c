@@ -168,8 +168,8 @@ uint32_t *sbt_waiter_tell(struct sbt_waiter *w, enum sbt_waiter_state state) {
     return __atomic_exchange_n(&w->state, state, __ATOMIC_RELEASE) == SBT_WAITER_PARKED ? word : NULL;
 }
 
-uint32_t *sbt_waiter_word(bool cancelable) {
-    return cancelable && sbt_switch_interrupts ? NULL : sbt_context_word();
+uint32_t *sbt_waiter_word(void) {
+    return sbt_context_word();
 }
 
 bool sbt_waiter_wake(uint32_t *word) {

@@ -92,7 +92,7 @@ struct sbt_waiter *sbt_bucket_first_waiting(const struct sbt_bucket *b, const vo
 bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key);
 
 /* What to put into wake_word: how the calling thread is woken from here on. */
-uint32_t *sbt_waiter_word(bool cancelable);
+uint32_t *sbt_waiter_word(void);
 
 /*
  * End a wait: store `state`. Returns the word to pass to sbt_waiter_wake once the bucket is unlocked, NULL if the

@@ -98,11 +98,11 @@ SBT_NOINLINE int sbt_park_cancelable(uint32_t *word, uint32_t expected, const st
     return r;
 }
 
-/* Without a word to be woken by it sleeps on its state, in the kernel, whether it has a context or not. */
-static int park_waiter(struct sbt_waiter *w, const struct sbt_deadline *deadline, bool cancelable) {
-    if (w->wake_word == NULL)
-        return cancelable ? sleep_cancelably_in_kernel(&w->state, SBT_WAITER_PARKED, deadline)
-                          : sleep_in_kernel(&w->state, SBT_WAITER_PARKED, deadline);
+int sbt_park_own(uint32_t *word, uint32_t expected, const uint32_t *wake_word, const struct sbt_deadline *deadline,
+                 bool cancelable) {
+    if (wake_word == NULL)
+        return cancelable ? sleep_cancelably_in_kernel(word, expected, deadline)
+                          : sleep_in_kernel(word, expected, deadline);
     if (cancelable)
         pthread_testcancel();
     int r = sbt_context_park(deadline);
@@ -123,7 +123,7 @@ int sbt_waiter_wait(struct sbt_waiter *w, const struct sbt_deadline *deadline, s
         if (state == SBT_WAITER_WAITING && !__atomic_compare_exchange_n(&w->state, &state, SBT_WAITER_PARKED, false,
                                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             continue;
-        if (park_waiter(w, deadline, cancelable) == ETIMEDOUT)
+        if (sbt_park_own(&w->state, SBT_WAITER_PARKED, w->wake_word, deadline, cancelable) == ETIMEDOUT)
             return ETIMEDOUT;
     }
 }

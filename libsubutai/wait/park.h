@@ -26,6 +26,13 @@ int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadl
  */
 int sbt_park_cancelable(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);
 
+/*
+ * The same on a word that nobody else waits on. `wake_word`, from sbt_waiter_word, is what the waker passes to
+ * sbt_waiter_wake; without one, NULL, it passes `word`: then the thread sleeps in the kernel, context or not.
+ */
+int sbt_park_own(uint32_t *word, uint32_t expected, const uint32_t *wake_word, const struct sbt_deadline *deadline,
+                 bool cancelable);
+
 /* Wake up to n that are parked on that word, after it has changed; how many. The word may be gone by now. */
 long sbt_wake(uint32_t *word, int n);
 

@@ -8,16 +8,13 @@
  */
 #include "harness.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,26 +59,6 @@ void test_skip(const char *reason) {
         FAIL("skip in a child process: %s", reason);
     snprintf(report->skipped, sizeof report->skipped, "%s", reason);
     _exit(EXIT_SUCCESS);
-}
-
-bool no_robust_list(void) {
-    void *head = NULL;
-    size_t length = 0;
-    return syscall(SYS_get_robust_list, 0, &head, &length) != 0 || head == NULL;
-}
-
-bool no_priority_inherit(void) {
-    unsigned word = 0;
-    return syscall(SYS_futex, &word, FUTEX_UNLOCK_PI, 0, NULL, NULL, 0) == -1 && errno == ENOSYS;
-}
-
-bool no_realtime(void) {
-    int policy = sched_getscheduler(0);
-    struct sched_param old, fifo = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
-    if (policy == -1 || sched_getparam(0, &old) != 0 || sched_setscheduler(0, SCHED_FIFO, &fifo) != 0)
-        return true;
-    SYS(sched_setscheduler(0, policy, &old));
-    return false;
 }
 
 pthread_t thread_start(void *(*routine)(void *), void *argument) {
@@ -175,14 +152,6 @@ void signal_counter(int signo, bool restart) {
     sigemptyset(&action.sa_mask);
     SYS(sigaction(signo, &action, NULL));
     atomic_store(&signals_seen, 0);
-}
-
-void signal_thread(pthread_t thread, int signo, int times) {
-    for (int i = 0; i < times; i++) {
-        int before = atomic_load(&signals_seen);
-        OK(pthread_kill(thread, signo));
-        await(&signals_seen, before + 1);
-    }
 }
 
 static void note_test_process(void) {

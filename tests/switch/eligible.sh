@@ -35,7 +35,16 @@ done < <(tr ' ' '\n' <<<"$ALLOWED")
 run "$SUBUTAI" doctor "$SUBJECTS/switch-allowed-sigaction"
 check "a program with handlers: main waits in the kernel" matches "$out" 'but the main thread waits in the kernel'
 
-run "$SUBUTAI" run --engine ni --ni-service inline --wait switch -- "$SUBJECTS/switch-subject" own-state
-check "engine ni says that it does not" matches "$err" 'engine ni does not switch'
+# Suites that are run with --wait switch: would one be refused, its results would be those of adaptive waiting.
+for program in $SWITCHED_SUITES; do
+    run "$SUBUTAI" doctor "$program"
+    check "${program##*/}: switched where the suite says so" matches "$out" '--wait switch: can be used'
+done
+
+run "$SUBUTAI" run --engine ni --wait switch -- "$SUBJECTS/switch-subject" own-state
+check "engine ni with NI threads says that it does not" matches "$err" 'engine ni does not switch with NI threads'
+check "and runs" is "$status" 0
+run "$SUBUTAI" run --verbose 2 --engine ni --ni-service inline --wait switch -- "$SUBJECTS/switch-subject" own-state
+check "engine ni, inline: switched" matches "$err" 'waiting by switching'
 check "and runs" is "$status" 0
 finish

@@ -1,69 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A program that waiting by switching is for, in scenes of what could go wrong there: one scene per run, by name. It
- * imports nothing that the library steps aside for; the kernel thread it is on it learns from /proc/thread-self.
- * Exit status 0: the scene's promises hold. A hang is ended by the test's time limit.
+ * Programs that waiting by switching is for, main thread included, in scenes of what could go wrong there: one scene
+ * per run, by name. Without pthread_exit and signal handlers, for which the main thread would stay at home
+ * (subject_home.c).
  */
-#include <errno.h>
-#include <fenv.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include "scene.h"
 
-#define N 12 /* threads, more than most test machines have cores for this to be of interest */
-#define ROUNDS 300
-
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                                   \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
-static pthread_barrier_t barrier;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static atomic_int n_moved, turn, flag;
 static int channel[2];
 static _Thread_local int own;
-
-static long kernel_thread(void) {
-    char link[64] = "";
-    MUST(readlink("/proc/thread-self", link, sizeof link - 1) > 0);
-    const char *last = strrchr(link, '/');
-    return atol(last + 1);
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void meet(void) {
-    int r = pthread_barrier_wait(&barrier);
-    MUST(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
-}
-
-static void run(int n, void *(*routine)(void *)) {
-    pthread_t threads[64];
-    MUST(pthread_barrier_init(&barrier, NULL, (unsigned)n) == 0);
-    for (int i = 0; i < n; i++)
-        MUST(pthread_create(&threads[i], NULL, routine, (void *)(long)i) == 0);
-    for (int i = 0; i < n; i++) {
-        void *result;
-        MUST(pthread_join(threads[i], &result) == 0);
-        MUST(result == (void *)(long)i);
-    }
-}
 
 /* ---- what is a thread's own goes with it ---- */
 static void *carry(void *number) {
@@ -186,16 +133,37 @@ static void deadlines(void) {
 }
 
 /* ---- a thread that has moved forks, and the child has threads of its own ---- */
+static atomic_int forker_is_gone;
+
+/* In the child: the thread that has forked ends, the others go on. */
+static void *outlive(void *unused) {
+    while (!forker_is_gone)
+        sched_yield();
+    n_moved = 0;
+    run(4, carry);
+    MUST(getenv("SWITCHED") == NULL || n_moved > 0);
+    _exit(0);
+    return unused;
+}
+
 static void *fork_on_the_way(void *number) {
+    own = 100 + (int)(long)number;
     for (int i = 0; i < 5; i++) {
         for (int k = 0; k < 20; k++)
             meet();
         pid_t pid = fork();
         MUST(pid >= 0);
         if (pid == 0) {
-            MUST(own == 0);
+            MUST(own == 100 + (int)(long)number);
+            n_moved = 0;
             run(4, carry);
-            _exit(0);
+            MUST(getenv("SWITCHED") == NULL || n_moved > 0);
+            if (i % 2 == 0)
+                _exit(0);
+            pthread_t thread;
+            MUST(pthread_create(&thread, NULL, outlive, NULL) == 0);
+            forker_is_gone = 1; /* all but: what is left of it are its last instructions */
+            return number;
         }
         int status;
         MUST(waitpid(pid, &status, 0) == pid);
@@ -208,53 +176,51 @@ static void forks(void) {
     run(4, fork_on_the_way);
 }
 
-/* ---- threads that have moved end, are joined by others that have, and the last one ends the process ---- */
-static void *end_by_exit(void *number) {
+/* ---- the main thread is one of those that move, with a mutex whose owner the kernel knows ---- */
+static pthread_mutex_t inherits;
+
+static void *want_it(void *number) {
     for (int i = 0; i < 20; i++)
         meet();
-    if ((long)number % 2 == 0)
-        pthread_exit(number);
+    MUST(pthread_mutex_lock(&inherits) == 0);
+    MUST(pthread_mutex_unlock(&inherits) == 0);
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
     return number;
 }
 
-static void ends(void) {
-    for (int i = 0; i < 20; i++)
-        run(N, end_by_exit);
-}
-
-static void *end_last(void *main_thread) {
-    MUST(pthread_join(*(pthread_t *)main_thread, NULL) == 0);
-    for (int i = 0; i < 20; i++)
+static void main_moves(void) {
+    pthread_mutexattr_t attr;
+    pthread_t threads[3];
+    long first = kernel_thread();
+    bool moved = false;
+    MUST(pthread_mutexattr_init(&attr) == 0);
+    MUST(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT) == 0);
+    MUST(pthread_mutex_init(&inherits, &attr) == 0);
+    MUST(pthread_barrier_init(&barrier, NULL, 4) == 0);
+    MUST(pthread_mutex_lock(&inherits) == 0); /* before there are other threads */
+    for (long i = 0; i < 3; i++)
+        MUST(pthread_create(&threads[i], NULL, want_it, (void *)i) == 0);
+    for (int i = 0; i < 20; i++) {
         meet();
-    return NULL;
-}
-
-static void main_ends_first(void) {
-    static pthread_t self;
-    pthread_t thread;
-    self = pthread_self();
-    MUST(pthread_barrier_init(&barrier, NULL, 1) == 0);
-    MUST(pthread_create(&thread, NULL, end_last, &self) == 0);
-    MUST(pthread_detach(thread) == 0);
-    pthread_exit(NULL);
+        MUST(kernel_thread() == first); /* or it could not unlock */
+    }
+    MUST(pthread_mutex_unlock(&inherits) == 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        moved = moved || kernel_thread() != first;
+    }
+    MUST(getenv("SWITCHED") == NULL || moved);
+    for (int i = 0; i < 3; i++)
+        MUST(pthread_join(threads[i], NULL) == 0);
 }
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*scene)(void);
-    } scenes[] = {
-        {"own-state", own_state}, {"kernel-sleepers", kernel_sleepers},
-        {"spinners", spinners},   {"yielders", yielders},
-        {"deadlines", deadlines}, {"forks", forks},
-        {"ends", ends},           {"main-ends-first", main_ends_first},
+    static const struct scene scenes[] = {
+        {"own-state", own_state},   {"kernel-sleepers", kernel_sleepers},
+        {"spinners", spinners},     {"yielders", yielders},
+        {"deadlines", deadlines},   {"forks", forks},
+        {"main-moves", main_moves}, {NULL, NULL},
     };
-    for (size_t i = 0; argc == 2 && i < sizeof scenes / sizeof *scenes; i++)
-        if (strcmp(argv[1], scenes[i].name) == 0) {
-            scenes[i].scene();
-            return 0;
-        }
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
-        puts(scenes[i].name);
-    return 2;
+    return play(argc, argv, scenes);
 }

@@ -122,6 +122,40 @@ START_TEST(floating_point_control_is_each_ones_own) {
 }
 END_TEST
 
+static volatile int flags_there;
+static volatile double huge = 1e308, one = 1, three = 3;
+static volatile long double long_zero = 0, long_one = 1;
+
+/* By both units where there are two: double and long double. */
+static void raise_there(void *unused) {
+    (void)unused;
+    feclearexcept(FE_ALL_EXCEPT);
+    huge = huge * huge; /* overflow, inexact */
+    for (;;) {
+        sbt_regs_switch(&there, &here, NULL);
+        flags_there = fetestexcept(FE_ALL_EXCEPT);
+        feclearexcept(FE_ALL_EXCEPT);
+        long_one = long_one / long_zero;
+    }
+}
+
+START_TEST(floating_point_flags_are_each_ones_own) {
+    sbt_regs_make(&there, stack, sizeof stack, raise_there, sbt_tls_base());
+    here.tls = sbt_tls_base();
+    feclearexcept(FE_ALL_EXCEPT);
+    sbt_regs_switch(&here, &there, NULL);
+    ck_assert_int_eq(fetestexcept(FE_ALL_EXCEPT), 0);
+    one = one / three;
+    sbt_regs_switch(&here, &there, NULL);
+    ck_assert_int_eq(flags_there, FE_OVERFLOW | FE_INEXACT);
+    ck_assert_int_eq(fetestexcept(FE_ALL_EXCEPT), FE_INEXACT);
+    feclearexcept(FE_ALL_EXCEPT);
+    sbt_regs_switch(&here, &there, NULL);
+    ck_assert_int_eq(flags_there, FE_DIVBYZERO);
+    ck_assert_int_eq(fetestexcept(FE_ALL_EXCEPT), 0);
+}
+END_TEST
+
 /* ---- two kernel threads: the second goes on with what the first has left ---- */
 static struct sbt_regs main_loop, first_context;
 static _Thread_local int own = 7;
@@ -193,6 +227,7 @@ int main(void) {
     TCase *tc = tcase_create("context");
     tcase_add_test(tc, registers_survive_on_both_sides);
     tcase_add_test(tc, floating_point_control_is_each_ones_own);
+    tcase_add_test(tc, floating_point_flags_are_each_ones_own);
     tcase_add_test(tc, a_context_runs_on_another_kernel_thread);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

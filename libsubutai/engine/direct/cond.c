@@ -180,7 +180,7 @@ static int mutex_lock(const struct wait *wait) {
         return sbt_real.pthread_mutex_lock(wait->m);
     case SBT_RELEASE_BY_ENGINE:
         while ((r = sbt_engine.mutex_lock(wait->m)) == EAGAIN) /* ni without a queue element: not to be returned with */
-            sbt_yield();
+            sbt_give_way();
         return r;
     case SBT_RELEASE_NOTHING:
         break;
@@ -261,7 +261,7 @@ int direct_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released re
     pthread_testcancel();
     sbt_active_begin(&wait.active, &cx->adapt);
     wait.w.role = SBT_WAITS_FOR_COND;
-    wait.w.wake_word = sbt_waiter_word(true);
+    wait.w.wake_word = sbt_waiter_word();
     wait.w.mutex = released == SBT_RELEASE_OURS && wait.w.wake_word == NULL ? m : NULL;
     wait.active.start_ns = wait.active.last_ns = wait.w.since_ns = sbt_now_ns();
     wait.w.active = &wait.active;

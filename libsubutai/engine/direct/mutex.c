@@ -208,7 +208,7 @@ static SBT_NOINLINE int lock_slow(pthread_mutex_t *m, const struct sbt_deadline 
     }
 
     struct sbt_waiter w = {
-        .role = SBT_WAITS_FOR_MUTEX, .since_ns = sbt_active_since_ns(&active), .wake_word = sbt_waiter_word(false)};
+        .role = SBT_WAITS_FOR_MUTEX, .since_ns = sbt_active_since_ns(&active), .wake_word = sbt_waiter_word()};
     int type;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not unwind a queued waiter */
     struct sbt_bucket *b = sbt_lot_lock(mx);

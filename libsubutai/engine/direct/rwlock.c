@@ -286,7 +286,7 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, enum sbt_waiter_role ro
     }
 
     struct sbt_waiter w = {
-        .role = (uint8_t)role, .since_ns = sbt_active_since_ns(&active), .wake_word = sbt_waiter_word(false)};
+        .role = (uint8_t)role, .since_ns = sbt_active_since_ns(&active), .wake_word = sbt_waiter_word()};
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not unwind a queued waiter */
     struct sbt_bucket *b = sbt_lot_lock(key_of(lx));
     /* Flags before the last try: an unlock that comes after it sees them and goes through the bucket lock. */

@@ -16,7 +16,7 @@
 #include "core/thread.h"
 #include "engine/direct/direct.h"
 #include "engine/ni/ni.h"
-#include "wait/futex.h"
+#include "wait/park.h"
 
 /* One wait, for the clean-up of a cancelled one. */
 struct wait {
@@ -33,7 +33,7 @@ struct wait {
 static int take_again(struct wait *wait) {
     int r;
     while ((r = ni_mutex_take(wait->t, wait->m, NULL)) == EAGAIN)
-        sbt_yield();
+        sbt_give_way();
     return r;
 }
 

@@ -155,11 +155,16 @@ int ni_await(struct ni_thread *t, int which, const struct sbt_deadline *deadline
             break;
         if (sbt_active_step(&active))
             continue;
-        if ((state & NI_PARKED) == 0 && !__atomic_compare_exchange_n(&t->state, &state, state | NI_PARKED, false,
-                                                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        uint32_t *wake_word = sbt_waiter_word();
+        __atomic_store_n(&t->wake_word, wake_word, __ATOMIC_RELAXED);
+        /*
+         * Release: whoever answers from here on sees by what to wake. Also where it is parked already, by a wait that
+         * has timed out: that may have been another word.
+         */
+        if (!__atomic_compare_exchange_n(&t->state, &state, state | NI_PARKED, false, __ATOMIC_RELEASE,
+                                         __ATOMIC_RELAXED))
             continue;
-        int r = cancelable ? sbt_park_cancelable(&t->state, state | NI_PARKED, deadline)
-                           : sbt_park(&t->state, state | NI_PARKED, deadline);
+        int r = sbt_park_own(&t->state, state | NI_PARKED, wake_word, deadline, cancelable);
         if (r == ETIMEDOUT && (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) & NI_ANSWERED(which)) == 0)
             return ETIMEDOUT;
     }

@@ -4,7 +4,7 @@
 
 #include "engine/direct/direct.h"
 #include "engine/ni/ni.h"
-#include "wait/futex.h"
+#include "wait/park.h"
 
 /* The mutex's ID, allocated if need be, or NI_SOFTWARE. */
 static uint32_t id_of(struct ni_thread *t, pthread_mutex_t *m) {
@@ -128,7 +128,7 @@ int ni_mutex_trylock(pthread_mutex_t *m) {
     } else if (ni_is_id(__atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED)) && sbt_trylock_spins(m)) {
         /* The hardware hands the mutex to whoever is first in its queue, who must get a CPU to use it. */
         __atomic_store_n(&sbt_mutex_of(m)->spun_credit, SBT_SPUN_UNLOCKS, __ATOMIC_RELAXED);
-        sbt_yield();
+        sbt_give_way();
     }
     return r;
 }
@@ -156,7 +156,7 @@ int ni_mutex_unlock(pthread_mutex_t *m) {
     ni_post(t, HW_OP_UNLOCK, id, ni_mutex_word(m));
     ni_leave(t);
     if (SBT_UNLIKELY(yield))
-        sbt_yield();
+        sbt_give_way_to_contexts();
     return 0;
 }
 

@@ -46,6 +46,13 @@ static void stop(void) {
         ni_serve(&m->tiles[i]);
 }
 
+/* A request to an NI thread is over in less time than a switch, or when the kernel has run that thread. */
+static const char *why_not_switched(const struct sbt_options *options) {
+    return options->value[SBT_OPT_NI_SERVICE].u == SBT_NI_SERVICE_INLINE
+               ? NULL
+               : "does not switch with NI threads, only with --ni-service inline";
+}
+
 const struct sbt_engine sbt_engine_ni = {
     .name = "ni",
     .start = start,
@@ -54,6 +61,8 @@ const struct sbt_engine sbt_engine_ni = {
     .thread_exit = ni_thread_exit,
     .fork_prepare = ni_fork_prepare,
     .fork_child = ni_fork_child,
+    .why_not_switched = why_not_switched,
+    .idle_work = ni_serve_idly,
     .mutex_destroy = ni_mutex_destroy,
     .mutex_lock = ni_mutex_lock,
     .mutex_trylock = ni_mutex_trylock,

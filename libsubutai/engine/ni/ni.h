@@ -97,7 +97,8 @@ enum ni_use { NI_UNUSED, NI_USED, NI_NESTED, NI_LOST };
 
 /* One for each thread id there can be; never unmapped, so a late wake-up finds one. */
 struct ni_thread {
-    uint32_t state; /* atomic, futex: NI_ANSWERED bits, NI_PARKED */
+    uint32_t state;      /* atomic, futex: NI_ANSWERED bits, NI_PARKED */
+    uint32_t *wake_word; /* by what it is woken, NULL: `state` (sbt_park_own); atomic */
     uint16_t id, tile;
     uint32_t tid; /* kernel thread id, to find out whether it is still there */
     uint32_t use; /* enum ni_use; atomic */
@@ -297,6 +298,12 @@ void ni_serve(struct ni_tile *tile);
  * somebody else serves its home just now. Only while the caller's core has nothing in its mailbox that is the caller's.
  */
 bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const void *object);
+
+/*
+ * From a thread that is no program's (a carrier, switch/) and has nothing else to do: serve what has been handed in
+ * anywhere. True: there was something.
+ */
+bool ni_serve_idly(void);
 
 /* Has something come that no server has seen; or that, or is something waiting for its time? */
 bool ni_has_arrivals(struct ni_tile *tile);

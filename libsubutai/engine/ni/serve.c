@@ -7,9 +7,11 @@
  * requests are sorted by arrival without changing the order of equals. An answer is put into its thread's record as
  * soon as the step is done, with the time at which it arrives; whoever waits for it lets that time come (mailbox.c).
  */
+#include <limits.h>
+
 #include "core/arch.h"
 #include "engine/ni/ni.h"
-#include "wait/futex.h"
+#include "wait/park.h"
 
 enum { MAX_WAKES = 32, MAX_TOUCHED = NI_RING, MAX_TODO = 32 };
 
@@ -45,7 +47,7 @@ static void wake(struct work *work, uint32_t *word) {
     if (work->n_wakes < MAX_WAKES)
         work->wakes[work->n_wakes++] = word;
     else
-        sbt_futex_wake(word, 1);
+        sbt_waiter_wake(word);
 }
 
 static void answer(struct ni_thread *t, int which, const struct hw_packet *packet, uint64_t at_cycles,
@@ -57,9 +59,12 @@ static void answer(struct ni_thread *t, int which, const struct hw_packet *packe
         return;
     }
     uint32_t old =
-        __atomic_fetch_or(&t->state, NI_ANSWERED(which), __ATOMIC_RELEASE); /* pairs with ni_await's acquire */
-    if ((old & NI_PARKED) != 0)
-        wake(work, &t->state);
+        __atomic_fetch_or(&t->state, NI_ANSWERED(which), __ATOMIC_ACQ_REL); /* pairs with ni_await's, both ways */
+    if ((old & NI_PARKED) == 0)
+        return;
+    /* It may have gone on by itself and wait for something else: then this wakes it for no reason. */
+    uint32_t *word = __atomic_load_n(&t->wake_word, __ATOMIC_RELAXED);
+    wake(work, word != NULL ? word : &t->state);
 }
 
 static struct ni_thread *thread_of(uint32_t flit2) {
@@ -165,7 +170,7 @@ static void open_barrier(struct ni_tile *tile, uint32_t index, struct work *work
     if ((seen & NI_ASLEEP) == 0)
         return;
     if (work->everybody != NULL)
-        sbt_futex_wake(work->everybody, INT_MAX);
+        sbt_wake(work->everybody, INT_MAX);
     work->everybody = epoch;
 }
 
@@ -523,9 +528,9 @@ static void clear(struct work *work, const struct ni_thread *self) {
 
 static void finish(const struct work *work, const struct ni_tile *tile, struct todo *todo) {
     if (work->everybody != NULL)
-        sbt_futex_wake(work->everybody, INT_MAX);
+        sbt_wake(work->everybody, INT_MAX);
     for (uint32_t i = 0; i < work->n_wakes; i++)
-        sbt_futex_wake(work->wakes[i], 1);
+        sbt_waiter_wake(work->wakes[i]);
     for (uint32_t i = 0; i < work->n_touched; i++)
         if (!ni_service_hand_over(tile, work->touched[i]))
             add(todo, work->touched[i]);

@@ -197,6 +197,29 @@ void ni_run_put_off(struct ni_thread *t) {
         ni_post(t, (enum hw_op)list[i].op, list[i].id, NULL);
 }
 
+/*
+ * No record, which would take a program thread's place on a tile: a handler that comes now is kept out as from the
+ * making of one, and what it had to put off gets one.
+ */
+bool ni_serve_idly(void) {
+    bool any = false;
+    self.registering = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
+        if (ni_has_arrivals(&ni_machine.tiles[i])) {
+            ni_serve(&ni_machine.tiles[i]);
+            any = true;
+        }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.registering = 0;
+    if (SBT_UNLIKELY(self.n_put_off != 0)) {
+        struct ni_thread *t = ni_enter(true);
+        ni_run_put_off(t);
+        ni_leave(t);
+    }
+    return any;
+}
+
 void ni_thread_enter(void) {
     if (sbt_self.tid == 0)
         sbt_thread_tid();
@@ -270,6 +293,7 @@ void ni_thread_fork_child(void) {
             continue;
         }
         t->tid = sbt_thread_tid();
+        t->wake_word = NULL; /* a context of the parent's */
         __atomic_store_n(&t->state, __atomic_load_n(&t->state, __ATOMIC_RELAXED) & ~NI_PARKED, __ATOMIC_RELAXED);
         answer_forgotten(t, NI_ANSWER_MAIN);
         answer_forgotten(t, NI_ANSWER_WITHDRAW);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Bringing another thread home, because it has been sent a signal or a cancellation: those go to its own kernel thread,
+ * where they are pending while that is a husk. The sender first sends, then summons: a wait that is ended for no reason
+ * looks whether the thread is cancelled, and a thread that arrives at home handles what is pending.
+ *
+ * One that waits has only to be made to go on at home instead of on a carrier. One that is running on a carrier, in a
+ * system call perhaps that never returns, is sent a signal of ours there, whose handler takes whoever it finds and is
+ * summoned home; the call is made again there, or is interrupted, as the handler that is about to run there wants it.
+ * The summoner looks again until the context is no longer running on a carrier: what it saw may have moved meanwhile.
+ *
+ * Who has been summoned waits at home from then on: it is the kind of thread to which such things happen.
+ */
+#include <errno.h>
+#include <signal.h>
+
+#include "switch/inner.h"
+
+#define LOOKS 200
+#define LOOK_GAP_NS 100000
+
+extern int __libc_allocate_rtsig(int high);
+
+static int kicks[2]; /* by whether an interrupted system call is to fail; 0: there is none */
+
+uint64_t sbt_kick_bits;
+
+static void kicked(int signal) {
+    struct sbt_context *c = sbt_self.context;
+    (void)signal;
+    if (c == NULL || c->carrier == NULL || sbt_self.in_switch != 0 ||
+        __atomic_load_n(&c->bidden, __ATOMIC_RELAXED) == SBT_STAYS_NOT)
+        return;
+    c->mask_unsure = 1; /* it is this handler's */
+    sbt_context_leave(c, SBT_LEAVES_FOR_HOME);
+}
+
+static void install(int interrupts) {
+    struct sigaction action = {.sa_handler = kicked, .sa_flags = interrupts ? 0 : SA_RESTART};
+    int signal = __libc_allocate_rtsig(0);
+    if (signal <= 0 || sigaction(signal, &action, NULL) != 0)
+        return;
+    kicks[interrupts] = signal;
+    sbt_kick_bits |= (uint64_t)1 << (signal - 1);
+}
+
+void sbt_summon_start(void) {
+    if (kicks[0] != 0)
+        return;
+    install(0);
+    install(1);
+}
+
+/* Is the program's handler there instead of ours? Then it must not run. */
+static bool still_ours(int signal) {
+    struct sigaction action;
+    return signal != 0 && sigaction(signal, NULL, &action) == 0 && action.sa_handler == kicked;
+}
+
+static void summon(struct sbt_context *c, bool interrupt) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    int error = errno, signal = kicks[interrupt];
+    __atomic_fetch_or(&c->bidden, SBT_STAYS_ITSELF, __ATOMIC_SEQ_CST);
+    uint32_t old = __atomic_exchange_n(&c->token, SBT_TOKEN_TOKEN, __ATOMIC_ACQ_REL);
+    if (old == SBT_TOKEN_BLOCKED)
+        sbt_futex_wake(&c->token, 1);
+    if (old == SBT_TOKEN_PARKED) {
+        sbt_runnable_add(1);
+        sbt_home_call(c);
+    }
+    if (old == SBT_TOKEN_BLOCKED || old == SBT_TOKEN_PARKED || !still_ours(signal))
+        return;
+    for (int i = 0; i < LOOKS; i++) {
+        struct sbt_carrier *x = __atomic_load_n(&c->carrier, __ATOMIC_RELAXED);
+        if (x == NULL)
+            break;
+        if (__atomic_load_n(&x->current, __ATOMIC_RELAXED) == c)
+            sbt_syscall3(SYS_tgkill, sbt_syscall0(SYS_getpid), x->tid, signal);
+        if (sbt_self.in_switch != 0 || s->quit != 0)
+            break; /* in a handler that interrupted this thread in here: once must do */
+        sbt_pause_ns(LOOK_GAP_NS);
+    }
+    errno = error;
+}
+
+bool sbt_switch_spare_kicks(sigset_t *set) {
+    for (int i = 0; i < 2; i++)
+        if (kicks[i] != 0)
+            sigdelset(set, kicks[i]);
+    return kicks[0] != 0;
+}
+
+void sbt_switch_summon(pthread_t thread, bool interrupt) {
+    struct sbt_context *c = sbt_switch_running_load() != 0 ? sbt_pool_find(thread, 0) : NULL;
+    if (c != NULL && c != sbt_self.context)
+        summon(c, interrupt);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Waiting by switching, its own code (libsubutai/switch) under a scheduler of the test's: every schedule of small
+ * programs with at most so many preemptions, then schedules by chance. Nobody may wait for ever, no context be gone on
+ * with that has not been left, none be forgotten, and those made ready in a row run in that order.
+ *
+ *   switch-walk [--long | --wrong SCENARIO]
+ *
+ * At most SCHEDULES of each. --long: all, and one preemption more. --wrong: the code has a mistake, which that scenario
+ * has to find.
+ */
+#include "switch_sched.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "switch/inner.h"
+
+enum { MAX_PROGRAM = 3, N_WORDS = 3, SCHEDULES = 500000 };
+
+/*
+ * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake who waits on it, y
+ * yield, h go home for something, H go home and stay there until R, bN sleep in the kernel until N is open, oN open it,
+ * f note whether 0 and 1 are parked, a note that it runs.
+ */
+struct scenario {
+    const char *name;
+    const char *script[MAX_PROGRAM];
+    uint32_t n_carriers, n_preemptions;
+    bool with_watcher;
+};
+
+static const struct scenario *scenario;
+static uint32_t woken[MAX_PROGRAM], word[N_WORDS], is_open[N_WORDS];
+static uint32_t *token[MAX_PROGRAM];
+static uint32_t noted[MAX_PROGRAM], n_noted;
+static bool in_order;
+
+static bool is_parked(uint32_t i) {
+    return token[i] != NULL && *token[i] == SBT_TOKEN_PARKED;
+}
+
+static uint32_t step(uint32_t me, const char *at) {
+    uint32_t n = (uint32_t)(at[1] - '0');
+    switch (*at) {
+    case 'p':
+        while (woken[me] == 0)
+            sbt_context_park(NULL);
+        woken[me]--;
+        return 1;
+    case 'u':
+        woken[n]++;
+        if (token[n] != NULL)
+            sbt_context_unpark(token[n]);
+        return 2;
+    case 'w':
+        while (word[n] == 0)
+            sbt_switch_wait(&word[n], 0, NULL);
+        return 2;
+    case 'k':
+        word[n] = 1;
+        sbt_switch_wake(&word[n], INT_MAX);
+        return 2;
+    case 'y':
+        sbt_switch_yield();
+        return 1;
+    case 'h':
+        sbt_switch_hold_home();
+        sbt_switch_release();
+        return 1;
+    case 'H':
+        sbt_switch_hold_home();
+        return 1;
+    case 'R':
+        sbt_switch_release();
+        return 1;
+    case 'b':
+        while (is_open[n] == 0)
+            sched_futex_wait(&is_open[n], 0, NULL);
+        return 2;
+    case 'o':
+        is_open[n] = 1;
+        sched_futex_wake(&is_open[n], INT_MAX);
+        return 2;
+    case 'f':
+        in_order = is_parked(0) && is_parked(1);
+        return 1;
+    case 'a':
+        noted[n_noted++] = me;
+        return 1;
+    default:
+        sched_wrong("a script has a letter that means nothing");
+    }
+}
+
+static void follow(void *argument) {
+    uint32_t me = (uint32_t)(uintptr_t)argument;
+    token[me] = sbt_context_word();
+    for (const char *at = scenario->script[me]; *at != '\0';)
+        at += step(me, at);
+}
+
+static void setup(void) {
+    memset(woken, 0, sizeof woken);
+    memset(word, 0, sizeof word);
+    memset(is_open, 0, sizeof is_open);
+    memset(token, 0, sizeof token);
+    n_noted = 0;
+    in_order = false;
+    sbt_n_cpus = scenario->n_carriers;
+    for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
+        sched_thread(follow, (void *)(uintptr_t)i);
+}
+
+static const char *at_end(void) {
+    return in_order && (noted[0] != 0 || noted[1] != 1) ? "two that were woken in a row ran in the other order" : NULL;
+}
+
+/* The watcher mends a wake-up that a carrier has not got: without it none may be missing. */
+static const struct scenario scenarios[] = {
+    {"one waits, one wakes", {"p", "u0"}, 2, 1, false},
+    {"each waits for the other", {"pu1", "u0p"}, 2, 1, false},
+    {"to and fro", {"pu1pu1", "u0pu0p"}, 2, 1, false},
+    {"one waits at home", {"HpRpu1", "u0u0p"}, 2, 1, false},
+    {"two wait on a word", {"w0", "w0", "k0"}, 2, 1, false},
+    {"two words, two wakers", {"w0k1", "k0w1"}, 2, 1, false},
+    {"yields", {"yy", "yy", "y"}, 2, 1, false},
+    {"home and away", {"phu1p", "u0pu0"}, 2, 1, false},
+    {"ways home", {"phu1", "u0php", "u1hu1"}, 2, 1, false},
+    {"first woken, first run", {"pa", "pa", "fu0u1"}, 1, 2, false},
+    {"watched: one waits, one wakes", {"p", "u0"}, 2, 1, true},
+    {"watched: each waits for the other", {"phu1", "u0p"}, 2, 1, true},
+    {"watched: three and one carrier", {"pu1p", "u0pu2", "pu0"}, 1, 1, true},
+    {"watched: a carrier held up in the kernel", {"pu2b0", "u0", "po0"}, 1, 1, true},
+    {"watched: both carriers held up in the kernel", {"pu2b0", "pu2b1", "u0u1ppo0o1"}, 2, 0, true},
+};
+
+int main(int argc, char **argv) {
+    const size_t n = sizeof scenarios / sizeof *scenarios;
+    bool longer = argc == 2 && strcmp(argv[1], "--long") == 0, mistaken = argc == 3 && strcmp(argv[1], "--wrong") == 0;
+    size_t n_wrong = 0;
+    if (argc > 1 && !longer && !mistaken) {
+        fprintf(stderr, "usage: %s [--long | --wrong SCENARIO]\n", argv[0]);
+        return 2;
+    }
+    if (sbt_regs_unusable() != NULL) {
+        printf("1..0 # SKIP %s\n", sbt_regs_unusable());
+        return 0;
+    }
+    printf("1..%zu\n", mistaken ? 1 : 2 * n);
+    for (size_t i = 0; i < n; i++) {
+        scenario = &scenarios[i];
+        if (mistaken && strcmp(scenario->name, argv[2]) != 0)
+            continue;
+        struct sched_how how = {scenario->with_watcher, scenario->n_preemptions + (longer ? 1 : 0)};
+        uint64_t n_schedules, limit = longer ? UINT64_MAX : SCHEDULES;
+        const char *wrong = sched_walk(&how, setup, at_end, limit, !mistaken, &n_schedules);
+        if (mistaken && wrong == NULL)
+            wrong = sched_roam(&how, setup, at_end, 200000, i);
+        n_wrong += wrong != NULL;
+        if (mistaken && wrong != NULL) {
+            printf("ok 1 - found by '%s' in schedule %llu: %s\n", scenario->name, (unsigned long long)n_schedules,
+                   wrong);
+            return 0;
+        }
+        if (mistaken)
+            continue;
+        printf("%sok %zu - %s: %llu schedules%s, at most %u preemptions\n", wrong != NULL ? "not " : "", 2 * i + 1,
+               scenario->name, (unsigned long long)n_schedules, n_schedules == limit ? " of more" : "",
+               how.n_preemptions);
+        fflush(stdout);
+        wrong = sched_roam(&how, setup, at_end, 20000, i);
+        n_wrong += wrong != NULL;
+        printf("%sok %zu - %s: 20000 schedules by chance\n", wrong != NULL ? "not " : "", 2 * i + 2, scenario->name);
+        fflush(stdout);
+    }
+    if (mistaken)
+        printf("not ok 1 - the mistake was not found\n");
+    return mistaken || n_wrong != 0;
+}

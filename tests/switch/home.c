@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What belongs to one kernel thread, in a program that waits by switching: one scene per run, exit status 0 if what the
+ * kernel says of the thread that runs is what the program has asked for. A hang is ended by the test's time limit.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define N 12
+#define ROUNDS 200
+
+#define MUST(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                                   \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+static pthread_barrier_t barrier;
+static atomic_int n_moved, n_handled, wrong_thread;
+static atomic_bool over;
+static pthread_t threads[N], receiver;
+static sem_t sem;
+static _Thread_local int own;
+
+static long kernel_thread(void) {
+    char link[64] = "";
+    MUST(readlink("/proc/thread-self", link, sizeof link - 1) > 0);
+    return atol(strrchr(link, '/') + 1);
+}
+
+/* A line of /proc/thread-self/status: what the kernel thread is that runs this. */
+static void status_of(const char *key, char value[256]) {
+    char line[512];
+    FILE *file = fopen("/proc/thread-self/status", "re");
+    MUST(file != NULL);
+    value[0] = '\0';
+    while (fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, key, strlen(key)) == 0)
+            sscanf(line + strlen(key), " %255s", value);
+    fclose(file);
+    MUST(value[0] != '\0');
+}
+
+static uint64_t blocked(void) {
+    char value[256];
+    status_of("SigBlk:", value);
+    return strtoull(value, NULL, 16);
+}
+
+static uint64_t bit(int signal) {
+    return (uint64_t)1 << (signal - 1);
+}
+
+static void meet(void) {
+    int r = pthread_barrier_wait(&barrier);
+    MUST(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
+}
+
+static void run(int n, void *(*routine)(void *)) {
+    MUST(pthread_barrier_init(&barrier, NULL, (unsigned)n) == 0);
+    for (int i = 0; i < n; i++)
+        MUST(pthread_create(&threads[i], NULL, routine, (void *)(long)i) == 0);
+    for (int i = 0; i < n; i++)
+        MUST(pthread_join(threads[i], NULL) == 0);
+}
+
+static void someone_moved(void) {
+    printf("%d threads ran on another's kernel thread\n", n_moved);
+    MUST(getenv("SWITCHED") == NULL || n_moved > 0);
+}
+
+static void change_mask(int how, int signal) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    MUST((signal % 2 == 0 ? pthread_sigmask : sigprocmask)(how, &set, NULL) == 0);
+}
+
+/* ---- masks go with the thread ---- */
+static void *mask_and_meet(void *number) {
+    static const int signals[] = {SIGUSR1, SIGUSR2, SIGWINCH};
+    long id = (long)number, first = kernel_thread();
+    uint64_t expected = blocked();
+    bool moved = false;
+    for (int i = 0; i < ROUNDS; i++) {
+        int signal = signals[(id + i) % 3];
+        bool block = (id * 31 + i) % 5 < 3;
+        if (id % 4 != 3) { /* some have none but the process's all the time */
+            change_mask(block ? SIG_BLOCK : SIG_UNBLOCK, signal);
+            expected = block ? expected | bit(signal) : expected & ~bit(signal);
+        }
+        MUST(blocked() == expected);
+        meet();
+        MUST(blocked() == expected);
+        meet();
+        moved = moved || kernel_thread() != first;
+    }
+    atomic_fetch_add(&n_moved, moved);
+    return NULL;
+}
+
+static void masks(void) {
+    run(N, mask_and_meet);
+    someone_moved();
+}
+
+/* ---- a handler never runs on a thread that blocks its signal ---- */
+static void note_thread(int signal) {
+    (void)signal;
+    if (own == 2)
+        atomic_fetch_add(&wrong_thread, 1);
+    atomic_fetch_add(&n_handled, 1);
+}
+
+static void *block_or_not(void *number) {
+    if ((long)number % 2 == 0) {
+        change_mask(SIG_BLOCK, SIGUSR1);
+        own = 2;
+    }
+    for (int i = 0; i < 20 * ROUNDS; i++)
+        meet();
+    atomic_store(&over, true);
+    return NULL;
+}
+
+static void *send_to_process(void *unused) {
+    while (!over) {
+        MUST(kill(getpid(), SIGUSR1) == 0);
+        nanosleep(&(struct timespec){0, 50000}, NULL);
+    }
+    return unused;
+}
+
+static void blockers(void) {
+    pthread_t sender;
+    MUST(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = note_thread, .sa_flags = SA_RESTART}, NULL) == 0);
+    MUST(pthread_create(&sender, NULL, send_to_process, NULL) == 0);
+    run(N, block_or_not);
+    MUST(pthread_join(sender, NULL) == 0);
+    MUST(n_handled > 0);
+    MUST(wrong_thread == 0);
+}
+
+/* ---- the only thread that accepts a signal gets it, also while it waits for something else ---- */
+static void note_receiver(int signal) {
+    (void)signal;
+    if (!pthread_equal(pthread_self(), receiver))
+        atomic_fetch_add(&wrong_thread, 1);
+    atomic_fetch_add(&n_handled, 1);
+    sem_post(&sem);
+}
+
+static void *receive(void *number) {
+    if ((long)number == 0)
+        receiver = pthread_self();
+    for (int i = 0; i < 20; i++)
+        meet();
+    if ((long)number == 0)
+        change_mask(SIG_UNBLOCK, SIGUSR2);
+    meet();
+    if ((long)number == 1)
+        for (int i = 0; i < 50; i++) {
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+            MUST(kill(getpid(), SIGUSR2) == 0);
+            while (sem_wait(&sem) != 0)
+                MUST(errno == EINTR);
+        }
+    meet(); /* the receiver is here meanwhile */
+    return NULL;
+}
+
+static void receivers(void) {
+    MUST(sem_init(&sem, 0, 0) == 0);
+    MUST(sigaction(SIGUSR2, &(struct sigaction){.sa_handler = note_receiver, .sa_flags = SA_RESTART}, NULL) == 0);
+    change_mask(SIG_BLOCK, SIGUSR2);
+    run(4, receive);
+    MUST(n_handled == 50);
+    MUST(wrong_thread == 0);
+}
+
+/* ---- a thread waits for signals that all block ---- */
+static void *wait_for_signals(void *number) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    for (int i = 0; i < 20; i++)
+        meet();
+    for (int i = 0; i < 50; i++) {
+        int signal = 0;
+        if ((long)number == 0) {
+            MUST(i % 2 == 0 ? sigwait(&set, &signal) == 0 : (signal = sigwaitinfo(&set, NULL)) == SIGTERM);
+            MUST(signal == SIGTERM);
+            MUST(sem_post(&sem) == 0);
+        } else if ((long)number == 1) {
+            MUST(kill(getpid(), SIGTERM) == 0);
+            MUST(sem_wait(&sem) == 0);
+        }
+    }
+    meet();
+    return NULL;
+}
+
+static void signal_thread(void) {
+    MUST(sem_init(&sem, 0, 0) == 0);
+    change_mask(SIG_BLOCK, SIGTERM);
+    run(6, wait_for_signals);
+}
+
+/* ---- who knows its kernel thread stays on it ---- */
+static void *know_itself(void *number) {
+    long id = (long)number, first = kernel_thread();
+    bool moved = false;
+    for (int i = 0; i < 20; i++) {
+        meet();
+        moved = moved || kernel_thread() != first;
+    }
+    atomic_fetch_add(&n_moved, moved);
+    if (id % 2 == 0) {
+        MUST(gettid() == first);
+        MUST(kernel_thread() == first);
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        MUST(id % 2 != 0 || kernel_thread() == first);
+    }
+    return NULL;
+}
+
+static void identity(void) {
+    run(N, know_itself);
+    someone_moved();
+}
+
+/* ---- names are threads', wherever they run ---- */
+static void *bear_a_name(void *number) {
+    char name[16], told[16], other[32];
+    snprintf(name, sizeof name, "thread %d", (int)(long)number);
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        if (i % 10 == 0)
+            MUST(pthread_setname_np(pthread_self(), name) == 0);
+        meet();
+        MUST(pthread_getname_np(pthread_self(), told, sizeof told) == 0);
+        MUST(strcmp(name, told) == 0);
+        int next = (int)((long)number + 1) % N;
+        MUST(pthread_getname_np(threads[next], told, sizeof told) == 0);
+        snprintf(other, sizeof other, "thread %d", next);
+        MUST(strcmp(other, told) == 0);
+    }
+    meet(); /* before any of them ends */
+    return NULL;
+}
+
+static void name_threads(void) {
+    run(N, bear_a_name);
+}
+
+/* ---- CPUs: set by itself, by another, by its creator's example, by attributes ---- */
+static char all_cpus[256], one_cpu[256];
+static cpu_set_t one;
+
+static void *stay_on_one(void *argument) {
+    char cpus[256];
+    (void)argument;
+    for (int i = 0; i < 20; i++) {
+        nanosleep(&(struct timespec){0, 10000}, NULL);
+        MUST(sem_post(&sem) == 0);
+        while (sem_wait(&sem) != 0)
+            ;
+        status_of("Cpus_allowed_list:", cpus);
+        MUST(strcmp(cpus, one_cpu) == 0);
+    }
+    return NULL;
+}
+
+static void *restrict_oneself(void *number) {
+    char cpus[256];
+    long id = (long)number;
+    pthread_t child;
+    pthread_attr_t attr;
+    for (int i = 0; i < 20; i++)
+        meet();
+    if (id == 0) {
+        MUST(pthread_setaffinity_np(threads[1], sizeof one, &one) == 0);
+        MUST(pthread_setaffinity_np(pthread_self(), sizeof one, &one) == 0);
+    }
+    if (id == 2)
+        MUST(sched_setaffinity(0, sizeof one, &one) == 0);
+    meet();
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        status_of("Cpus_allowed_list:", cpus);
+        MUST(strcmp(cpus, id <= 2 ? one_cpu : all_cpus) == 0);
+    }
+    if (id <= 2) {
+        MUST(pthread_create(&child, NULL, stay_on_one, NULL) == 0);
+        MUST(pthread_join(child, NULL) == 0);
+    }
+    if (id == 3) {
+        MUST(pthread_attr_init(&attr) == 0);
+        MUST(pthread_attr_setaffinity_np(&attr, sizeof one, &one) == 0);
+        MUST(pthread_create(&child, &attr, stay_on_one, NULL) == 0);
+        MUST(pthread_join(child, NULL) == 0);
+    }
+    return NULL;
+}
+
+static void cpus(void) {
+    cpu_set_t all;
+    MUST(sem_init(&sem, 0, 1) == 0);
+    MUST(sched_getaffinity(0, sizeof all, &all) == 0);
+    status_of("Cpus_allowed_list:", all_cpus);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &all))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    snprintf(one_cpu, sizeof one_cpu, "%d", cpu);
+    run(8, restrict_oneself);
+}
+
+/* ---- one that has just been created, and may not have begun ---- */
+static atomic_bool told;
+
+static void *begin_restricted(void *unused) {
+    while (!told)
+        sched_yield();
+    return stay_on_one(unused);
+}
+
+static void newborn(void) {
+    cpu_set_t all;
+    cpus();
+    MUST(sched_getaffinity(0, sizeof all, &all) == 0);
+    for (int i = 0; i < 50; i++) {
+        pthread_t thread;
+        told = false;
+        MUST(pthread_create(&thread, NULL, begin_restricted, NULL) == 0);
+        MUST(pthread_setaffinity_np(thread, sizeof one, &one) == 0);
+        told = true;
+        MUST(pthread_join(thread, NULL) == 0);
+    }
+}
+
+/* ---- niceness, which on Linux is a thread's ---- */
+static void *be_nice(void *number) {
+    long id = (long)number;
+    for (int i = 0; i < 20; i++)
+        meet();
+    int before = getpriority(PRIO_PROCESS, 0);
+    if (id == 0)
+        MUST(setpriority(PRIO_PROCESS, 0, 19) == 0);
+    if (id == 1)
+        MUST(nice(20) == 19);
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        MUST(getpriority(PRIO_PROCESS, 0) == (id < 2 ? 19 : before));
+    }
+    return NULL;
+}
+
+static void niceness(void) {
+    run(8, be_nice);
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*scene)(void);
+    } scenes[] = {
+        {"home-masks", masks},         {"home-blockers", blockers},
+        {"home-receivers", receivers}, {"home-sigwait", signal_thread},
+        {"home-identity", identity},   {"home-names", name_threads},
+        {"home-cpus", cpus},           {"home-newborn", newborn},
+        {"home-niceness", niceness},
+    };
+    for (size_t i = 0; argc == 2 && i < sizeof scenes / sizeof *scenes; i++)
+        if (strcmp(argv[1], scenes[i].name) == 0) {
+            scenes[i].scene();
+            return 0;
+        }
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
+        puts(scenes[i].name);
+    return 2;
+}

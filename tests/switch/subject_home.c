@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Scenes of programs whose main thread stays at home: those that call pthread_exit or install signal handlers. As
+ * subject.c otherwise.
+ */
+#include "scene.h"
+
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/time.h>
+
+/* ---- threads that have moved end, are joined by others that have, and the last one ends the process ---- */
+static void *end_by_exit(void *number) {
+    for (int i = 0; i < 20; i++)
+        meet();
+    if ((long)number % 2 == 0)
+        pthread_exit(number);
+    return number;
+}
+
+static void ends(void) {
+    for (int i = 0; i < 20; i++)
+        run(N, end_by_exit);
+}
+
+static void *end_last(void *main_thread) {
+    MUST(pthread_join(*(pthread_t *)main_thread, NULL) == 0);
+    for (int i = 0; i < 20; i++)
+        meet();
+    return NULL;
+}
+
+static void main_ends_first(void) {
+    static pthread_t self;
+    pthread_t thread;
+    self = pthread_self();
+    MUST(pthread_barrier_init(&barrier, NULL, 1) == 0);
+    MUST(pthread_create(&thread, NULL, end_last, &self) == 0);
+    MUST(pthread_detach(thread) == 0);
+    pthread_exit(NULL);
+}
+
+/* ---- a handler wakes, and forks, wherever it strikes: the main thread has ended, so on carriers mostly ---- */
+#define POSTS 2000
+
+static sem_t posted;
+static atomic_int n_posted, n_taken;
+static pthread_t main_self;
+
+static void post(int signo) {
+    (void)signo;
+    int saved = errno;
+    if (atomic_fetch_add(&n_posted, 1) < POSTS)
+        MUST(sem_post(&posted) == 0);
+    errno = saved;
+}
+
+static void *take(void *number) {
+    bool odd = (long)number % 2 != 0;
+    while (atomic_fetch_add(&n_taken, 1) < POSTS) {
+        MUST(sem_wait(&posted) == 0);
+        for (int i = 0; odd && i < 50; i++)
+            sched_yield();
+    }
+    return number;
+}
+
+static void *post_and_take(void *unused) {
+    struct itimerval every = {{0, 150}, {0, 150}}, never = {{0, 0}, {0, 0}};
+    struct sigaction action = {.sa_handler = post, .sa_flags = SA_RESTART};
+    MUST(pthread_join(main_self, NULL) == 0);
+    MUST(sem_init(&posted, 0, 0) == 0);
+    MUST(sigaction(SIGALRM, &action, NULL) == 0);
+    MUST(setitimer(ITIMER_REAL, &every, NULL) == 0);
+    run(N, take); /* ends only if no wake-up is lost: nobody but the handler posts */
+    MUST(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    exit(0);
+    return unused;
+}
+
+static void handlers_post(void) {
+    pthread_t thread;
+    main_self = pthread_self();
+    MUST(pthread_create(&thread, NULL, post_and_take, NULL) == 0);
+    MUST(pthread_detach(thread) == 0);
+    pthread_exit(NULL);
+}
+
+static void fork_now(int signo) {
+    (void)signo;
+    int saved = errno, status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    MUST(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    errno = saved;
+}
+
+static void *meet_often(void *number) {
+    for (int i = 0; i < 20 * ROUNDS; i++)
+        meet();
+    return number;
+}
+
+static void *fork_and_meet(void *unused) {
+    struct itimerval every = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
+    struct sigaction action = {.sa_handler = fork_now, .sa_flags = SA_RESTART};
+    MUST(pthread_join(main_self, NULL) == 0);
+    MUST(sigaction(SIGALRM, &action, NULL) == 0);
+    MUST(setitimer(ITIMER_REAL, &every, NULL) == 0);
+    run(N, meet_often);
+    MUST(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    exit(0);
+    return unused;
+}
+
+static void handlers_fork(void) {
+    pthread_t thread;
+    main_self = pthread_self();
+    MUST(pthread_create(&thread, NULL, fork_and_meet, NULL) == 0);
+    MUST(pthread_detach(thread) == 0);
+    pthread_exit(NULL);
+}
+
+int main(int argc, char **argv) {
+    static const struct scene scenes[] = {
+        {"ends", ends},
+        {"main-ends-first", main_ends_first},
+        {"handlers-post", handlers_post},
+        {"handlers-fork", handlers_fork},
+        {NULL, NULL},
+    };
+    return play(argc, argv, scenes);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Signals and cancellations for threads that wait by switching: for each place in which one may be met, a scene, each
+ * run many times. Exit status 0 if all arrived, where they belong. A hang is ended by the test's time limit. Built a
+ * second time with CANCEL_ONLY: where no signals are sent to threads, semaphores' waits are switches too.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TIMES 60
+#define OTHERS 6
+
+#define MUST(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                                   \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+static pthread_barrier_t barrier;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, held = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static sem_t sem;
+static int channel[2];
+static atomic_int cleaned, n_moved;
+static atomic_bool there, go_on, over;
+static pthread_t target;
+
+static long kernel_thread(void) {
+    char link[64] = "";
+    MUST(readlink("/proc/thread-self", link, sizeof link - 1) > 0);
+    return atol(strrchr(link, '/') + 1);
+}
+
+static void pause_us(long us) {
+    nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000}, NULL);
+}
+
+static void meet(void) {
+    int r = pthread_barrier_wait(&barrier);
+    MUST(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
+}
+
+/* Others, that keep the carriers at work and take the target away from home. */
+static void *keep_busy(void *unused) {
+    for (int i = 0; i < 20; i++)
+        meet();
+    while (!over) {
+        MUST(pthread_mutex_lock(&mutex) == 0);
+        MUST(pthread_mutex_unlock(&mutex) == 0);
+        sched_yield();
+    }
+    return unused;
+}
+
+static void clean(void *mutex_to_unlock) {
+    if (mutex_to_unlock != NULL)
+        MUST(pthread_mutex_unlock(mutex_to_unlock) == 0);
+    atomic_fetch_add(&cleaned, 1);
+}
+
+static void leave_home(void) {
+    long first = kernel_thread();
+    for (int i = 0; i < 20; i++)
+        meet();
+    atomic_fetch_add(&n_moved, kernel_thread() != first);
+    there = true;
+}
+
+/* ---- where they are met ---- */
+static void in_read(void) {
+    char byte;
+    ssize_t n = read(channel[0], &byte, 1);
+    MUST(n == -1 && errno == EINTR);
+}
+
+static void in_cond(void) {
+    MUST(pthread_mutex_lock(&held) == 0);
+    pthread_cleanup_push(clean, &held);
+    for (;;)
+        MUST(pthread_cond_wait(&cond, &held) == 0);
+    pthread_cleanup_pop(0);
+}
+
+static void in_timed_cond(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_sec += 1000;
+    MUST(pthread_mutex_lock(&held) == 0);
+    pthread_cleanup_push(clean, &held);
+    for (;;)
+        MUST(pthread_cond_timedwait(&cond, &held, &at) == 0);
+    pthread_cleanup_pop(0);
+}
+
+static void in_sem(void) {
+    MUST(sem_wait(&sem) == -1 && errno == EINTR);
+}
+
+static void in_sem_until_posted(void) {
+    while (sem_wait(&sem) != 0)
+        MUST(errno == EINTR);
+}
+
+static void in_sleep(void) {
+    MUST(nanosleep(&(struct timespec){1000, 0}, NULL) == -1 && errno == EINTR);
+}
+
+static void in_computation(void) {
+    while (!go_on)
+        ;
+    pthread_testcancel();
+}
+
+static void in_lock(void) {
+    MUST(pthread_mutex_lock(&held) == 0);
+    MUST(pthread_mutex_unlock(&held) == 0);
+    pthread_testcancel();
+}
+
+static void asynchronously(void) {
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    for (;;)
+        ;
+}
+
+static void *be_there(void *place) {
+    leave_home();
+    pthread_cleanup_push(clean, NULL);
+    (*(void (**)(void))place)();
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+static pthread_t others[OTHERS];
+
+static void begin(void (*place)(void)) {
+    static void (*there_then)(void);
+    there_then = place;
+    there = go_on = over = false;
+    MUST(pthread_barrier_init(&barrier, NULL, OTHERS + 1) == 0);
+    MUST(pthread_create(&target, NULL, be_there, &there_then) == 0);
+    for (int i = 0; i < OTHERS; i++)
+        MUST(pthread_create(&others[i], NULL, keep_busy, NULL) == 0);
+    while (!there)
+        pause_us(100);
+}
+
+static void *end(void) {
+    void *result;
+    MUST(pthread_join(target, &result) == 0);
+    over = true;
+    for (int i = 0; i < OTHERS; i++)
+        MUST(pthread_join(others[i], NULL) == 0);
+    MUST(pthread_barrier_destroy(&barrier) == 0);
+    return result;
+}
+
+static void someone_moved(void) {
+    printf("%d of %d targets had left home\n", n_moved, TIMES);
+    MUST(getenv("SWITCHED") == NULL || n_moved > 0);
+}
+
+/* ---- cancellations ---- */
+static void cancel_at(void (*place)(void), int n_cleanups) {
+    for (int i = 0; i < TIMES; i++) {
+        bool locks = place == in_lock;
+        cleaned = 0;
+        if (locks)
+            MUST(pthread_mutex_lock(&held) == 0);
+        begin(place);
+        pause_us(i * 37 % 2000);
+        MUST(pthread_cancel(target) == 0);
+        go_on = true;
+        if (locks)
+            MUST(pthread_mutex_unlock(&held) == 0);
+        MUST(end() == PTHREAD_CANCELED);
+        MUST(cleaned == n_cleanups);
+    }
+    someone_moved();
+}
+
+/* A post that a cancelled waiter was woken by is another's to take. Under the C library alone the other may sleep on.
+ */
+static void *take_one(void *unused) {
+    while (sem_wait(&sem) != 0)
+        MUST(errno == EINTR);
+    return unused;
+}
+
+static void cancel_passes(void) {
+    for (int i = 0; getenv("SWITCHED") != NULL && i < TIMES; i++) {
+        pthread_t other;
+        int left;
+        begin(in_sem_until_posted);
+        MUST(pthread_create(&other, NULL, take_one, NULL) == 0);
+        pause_us(i * 37 % 2000);
+        MUST(sem_post(&sem) == 0);
+        MUST(pthread_cancel(target) == 0);
+        if (end() != PTHREAD_CANCELED)
+            MUST(sem_post(&sem) == 0); /* it has had the first */
+        MUST(pthread_join(other, NULL) == 0);
+        MUST(sem_getvalue(&sem, &left) == 0);
+        MUST(left == 0);
+    }
+    someone_moved();
+}
+
+static void cancel_read(void) {
+    cancel_at(in_read, 1);
+}
+static void cancel_cond(void) {
+    cancel_at(in_cond, 2);
+}
+static void cancel_timed_cond(void) {
+    cancel_at(in_timed_cond, 2);
+}
+static void cancel_sem(void) {
+    cancel_at(in_sem, 1);
+}
+static void cancel_sleep(void) {
+    cancel_at(in_sleep, 1);
+}
+static void cancel_computation(void) {
+    cancel_at(in_computation, 1);
+}
+static void cancel_lock(void) {
+    cancel_at(in_lock, 1);
+}
+static void cancel_async(void) {
+    cancel_at(asynchronously, 1);
+}
+
+#ifndef CANCEL_ONLY
+/* ---- signals ---- */
+static atomic_int n_handled, n_wrong;
+
+static void note(int signal) {
+    (void)signal;
+    if (!pthread_equal(pthread_self(), target))
+        atomic_fetch_add(&n_wrong, 1);
+    atomic_fetch_add(&n_handled, 1);
+    go_on = true;
+}
+
+/* `fails`: the place is left by EINTR, and not always: the signal may come before it is reached. */
+static void kill_at(void (*place)(void), bool fails) {
+    MUST(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = note}, NULL) == 0);
+    for (int i = 0; i < TIMES; i++) {
+        int before = n_handled;
+        if (place == in_lock)
+            MUST(pthread_mutex_lock(&held) == 0);
+        begin(place);
+        pause_us(2000 + i * 37 % 2000);
+        MUST(pthread_kill(target, SIGUSR1) == 0);
+        while (n_handled == before)
+            pause_us(100);
+        if (place == in_lock)
+            MUST(pthread_mutex_unlock(&held) == 0);
+        for (int k = 0; fails && k < 1000 && pthread_tryjoin_np(target, NULL) == EBUSY; k++)
+            pthread_kill(target, SIGUSR1), pause_us(5000);
+        over = true;
+        if (!fails)
+            MUST(pthread_join(target, NULL) == 0);
+        for (int k = 0; k < OTHERS; k++)
+            MUST(pthread_join(others[k], NULL) == 0);
+    }
+    MUST(n_wrong == 0);
+    someone_moved();
+}
+
+static void kill_read(void) {
+    kill_at(in_read, true);
+}
+static void kill_sleep(void) {
+    kill_at(in_sleep, true);
+}
+static void kill_sem(void) {
+    kill_at(in_sem, true);
+}
+static void kill_computation(void) {
+    kill_at(in_computation, false);
+}
+static void kill_lock(void) {
+    kill_at(in_lock, false);
+}
+
+/* ---- a call that is to be made again is, and what it waited for comes ---- */
+static void in_read_again(void) {
+    char byte = 0;
+    MUST(read(channel[0], &byte, 1) == 1);
+    MUST(byte == 'x');
+}
+
+static void kill_restart(void) {
+    MUST(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = note, .sa_flags = SA_RESTART}, NULL) == 0);
+    for (int i = 0; i < TIMES; i++) {
+        begin(in_read_again);
+        for (int k = 0; k < 5; k++) {
+            int before = n_handled;
+            pause_us(i * 37 % 2000);
+            MUST(pthread_kill(target, SIGUSR1) == 0);
+            while (n_handled == before)
+                pause_us(100);
+        }
+        MUST(write(channel[1], "x", 1) == 1);
+        MUST(end() == NULL);
+    }
+    MUST(n_wrong == 0);
+    someone_moved();
+}
+
+/* ---- everybody is sent signals all the time ---- */
+static void count_it(int signal) {
+    (void)signal;
+    atomic_fetch_add(&n_handled, 1);
+}
+
+static void *meet_often(void *unused) {
+    bool enough;
+    do {
+        meet();
+        enough = over;
+        meet();
+        if (enough)
+            atomic_store(&go_on, true); /* whoever has seen it tells all, before the next meeting */
+        meet();
+    } while (!go_on);
+    return unused;
+}
+
+static void storm(void) {
+    MUST(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = count_it, .sa_flags = SA_RESTART}, NULL) == 0);
+    MUST(pthread_barrier_init(&barrier, NULL, OTHERS) == 0);
+    for (int i = 0; i < OTHERS; i++)
+        MUST(pthread_create(&others[i], NULL, meet_often, NULL) == 0);
+    for (int i = 0; i < 50 * TIMES; i++)
+        MUST(pthread_kill(others[i % OTHERS], SIGUSR1) == 0);
+    over = true;
+    for (int i = 0; i < OTHERS; i++)
+        MUST(pthread_join(others[i], NULL) == 0);
+    MUST(n_handled > 0);
+}
+
+/* ---- to itself, at once ---- */
+static void *signal_oneself(void *unused) {
+    for (int i = 0; i < 500; i++) {
+        meet();
+        int before = n_handled;
+        MUST(pthread_kill(pthread_self(), SIGUSR1) == 0);
+        MUST(n_handled > before);
+    }
+    return unused;
+}
+
+static void self(void) {
+    MUST(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = count_it, .sa_flags = SA_RESTART}, NULL) == 0);
+    MUST(pthread_barrier_init(&barrier, NULL, OTHERS) == 0);
+    for (int i = 0; i < OTHERS; i++)
+        MUST(pthread_create(&others[i], NULL, signal_oneself, NULL) == 0);
+    for (int i = 0; i < OTHERS; i++)
+        MUST(pthread_join(others[i], NULL) == 0);
+    MUST(n_handled == OTHERS * 500);
+}
+
+#endif
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*scene)(void);
+    } scenes[] = {
+        {"cancel-read", cancel_read},
+        {"cancel-cond", cancel_cond},
+        {"cancel-timed-cond", cancel_timed_cond},
+        {"cancel-sem", cancel_sem},
+        {"cancel-passes", cancel_passes},
+        {"cancel-sleep", cancel_sleep},
+        {"cancel-computation", cancel_computation},
+        {"cancel-lock", cancel_lock},
+        {"cancel-async", cancel_async},
+#ifndef CANCEL_ONLY
+        {"kill-read", kill_read},
+        {"kill-sleep", kill_sleep},
+        {"kill-sem", kill_sem},
+        {"kill-computation", kill_computation},
+        {"kill-lock", kill_lock},
+        {"kill-restart", kill_restart},
+        {"kill-storm", storm},
+        {"kill-self", self},
+#endif
+    };
+    MUST(pipe(channel) == 0);
+    MUST(sem_init(&sem, 0, 0) == 0);
+    for (size_t i = 0; argc == 2 && i < sizeof scenes / sizeof *scenes; i++)
+        if (strcmp(argv[1], scenes[i].name) == 0) {
+            scenes[i].scene();
+            return 0;
+        }
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
+        puts(scenes[i].name);
+    return 2;
+}
