@@ -115,7 +115,7 @@ static void end(struct sim *sim, struct sim_thread *t) {
  * but others who went on in the trace did so after it had released what it holds. It does so now.
  */
 static void cut(struct sim *sim, struct sim_thread *t) {
-    const struct sim_object *o = sim_object_of(t);
+    struct sim_object *o = sim_object_of(t);
     t->app->result.n_cut += !t->cut;
     t->cut = true;
     if (o == NULL) {
@@ -125,6 +125,8 @@ static void cut(struct sim *sim, struct sim_thread *t) {
     uint8_t op = o->kind == SBT_TRACE_RWLOCK ? SBT_TRACE_RWLOCK_UNLOCK
                  : o->kind == SBT_TRACE_SPIN ? SBT_TRACE_SPIN_UNLOCK
                                              : SBT_TRACE_MUTEX_UNLOCK;
+    if (op == SBT_TRACE_MUTEX_UNLOCK)
+        o->n_inside = 1; /* at once, however often: leaving one level takes no time, and would come back here */
     t->event = (struct sbt_trace_event){
         .op = op, .type = o->kind, .object = o->number, .other = SBT_TRACE_NONE, .site = SBT_TRACE_NONE};
     call(sim, t);

@@ -237,6 +237,29 @@ START_TEST(a_worker_inside_a_section_at_exit) {
 }
 END_TEST
 
+/* More levels than a stack has room for frames. */
+START_TEST(a_mutex_locked_again_and_again_at_exit) {
+    enum { DEPTH = 1 << 20 };
+    struct build b;
+    build_open(&b);
+    create_all(&b, 2);
+    for (uint32_t i = 0; i < DEPTH; i++)
+        call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, MS);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        ck_assert_uint_eq(sim_application(sim, 0)->n_cut, 1);
+        ck_assert_uint_eq(sim_application(sim, 0)->n_stopped, 0);
+        ck_assert_uint_eq(sim_application(sim, 0)->sections.n, 2);
+        sim_free(sim);
+    }
+}
+END_TEST
+
 /* Main waited at the barrier with the others and called exit() before they had recorded it. */
 START_TEST(a_barrier_that_others_have_not_recorded) {
     struct build b;
@@ -313,6 +336,7 @@ static void tests(Suite *suite) {
     TCase *early = tcase_create("early");
     tcase_set_timeout(early, 120);
     tcase_add_loop_test(early, a_worker_inside_a_section_at_exit, 0, 3);
+    tcase_add_test(early, a_mutex_locked_again_and_again_at_exit);
     tcase_add_test(early, a_barrier_that_others_have_not_recorded);
     tcase_add_loop_test(early, a_killed_program, 0, 2);
     suite_add_tcase(suite, early);
