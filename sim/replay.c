@@ -150,10 +150,37 @@ static void stop(struct sim *sim, struct sim_app *app) {
     application_ended(sim, app);
 }
 
+/*
+ * Waits for what only somebody could have done whose events end too early: nobody who is there can. A thread or the
+ * owner of a lock that is waited for is there and waits itself, so what counts is what that waits for.
+ */
+static bool waits_for_cut(const struct sim_thread *t) {
+    const struct sim_object *o = t->event.op == SBT_TRACE_COND_WAIT ? t->mutex : t->object;
+    switch ((enum sim_why)t->why) {
+    case SIM_WHY_SIGNAL:
+    case SIM_WHY_TURN:
+        return true;
+    case SIM_WHY_THREAD:
+        return t->app->ended[t->event.other] == SIM_NOT_BORN;
+    default:
+        return o == NULL || o->owner == NULL;
+    }
+}
+
+/* Not if all that is left is a cycle of its own, a deadlock: that is no matter of where the trace ends. */
+static bool is_cut_short(const struct sim_app *app) {
+    if (app->n_alive == 0 || app->result.n_cut == 0)
+        return false;
+    for (uint32_t i = 0; i < app->n_threads; i++)
+        if (app->threads[i] != NULL && waits_for_cut(app->threads[i]))
+            return true;
+    return false;
+}
+
 bool sim_give_up(struct sim *sim) {
     bool any = false;
     for (uint32_t i = 0; i < sim->n_apps; i++)
-        if (sim->apps[i].n_alive > 0 && sim->apps[i].result.n_cut > 0) {
+        if (is_cut_short(&sim->apps[i])) {
             stop(sim, &sim->apps[i]);
             any = true;
         }

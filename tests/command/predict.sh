@@ -94,6 +94,10 @@ check "events that end before their thread does: exit 0" is "$status" 0
 check "and a line that says how far it went" matches "$err" \
     '^subutai: predict: software, rr: early.sbt and others: 2 threads end early'
 check "in the report, too" json '.[0].runs[0].applications | all(.n_cut == 1 and .n_stopped == 1)'
+subutai predict --unfairness --json early.sbt
+check "such a run has no speed-up" json '.[0].runs | length == 2 and all(.speedup == null and .unfairness == null)'
+subutai predict --unfairness early.sbt
+check "nor in the table" matches "$out" $'\n''subutai +rr +[0-9.]+ [a-z]+ +- .* -($|'$'\n'')'
 size=$(stat -c %s four.sbt)
 for at in $((size / 4)) $((size / 2)) $((size * 3 / 4)); do
     cp four.sbt bent.sbt

@@ -291,6 +291,20 @@ START_TEST(a_barrier_that_others_have_not_recorded) {
 }
 END_TEST
 
+/* Main's events end early, which is no excuse for two that hold what the other one wants. */
+START_TEST(a_deadlock_beside_a_cut_thread) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    for (uint32_t i = 1; i < 3; i++) {
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, i, 0);
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, 3 - i, MS);
+        end(&b, i, 0);
+    }
+    expect_stuck(build_close(&b), "thread 1 waits for mutex 2 held by thread 2");
+}
+END_TEST
+
 /* Killed: main's few events were never written, the others end at different places. */
 START_TEST(a_killed_program) {
     enum { N = 8, ROUNDS = 12000 };
@@ -338,6 +352,7 @@ static void tests(Suite *suite) {
     tcase_add_loop_test(early, a_worker_inside_a_section_at_exit, 0, 3);
     tcase_add_test(early, a_mutex_locked_again_and_again_at_exit);
     tcase_add_test(early, a_barrier_that_others_have_not_recorded);
+    tcase_add_test(early, a_deadlock_beside_a_cut_thread);
     tcase_add_loop_test(early, a_killed_program, 0, 2);
     suite_add_tcase(suite, early);
     TCase *elements = tcase_create("elements");
