@@ -37,7 +37,8 @@ static double mean_end(const struct sim *sim) {
     return sum / sim_n_applications(sim);
 }
 
-/* Eq. 1; a NaN without --unfairness, or of no whole run. An application that had to wait for its turn has been slowed down by that. */
+/* Eq. 1; a NaN without --unfairness, or of no whole run. An application that had to wait for its turn has been slowed
+ * down by that. */
 static double unfairness(const struct predict *p, size_t run) {
     size_t n = p->n_applications;
     if (!p->unfairness || is_stopped(p, run))
