@@ -234,6 +234,7 @@ void sim_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles);
 void sim_wake_at(struct sim *sim, struct sim_thread *t, uint64_t at);
 void sim_born(struct sim *sim, struct sim_thread *t, sim_then *then);
 void sim_leave(struct sim *sim, struct sim_thread *t); /* for ever */
+void sim_cores_clear(struct sim *sim);                 /* whoever is there has gone */
 void sim_hold(struct sim *sim, struct sim_thread *t);
 void sim_unhold(struct sim *sim, struct sim_thread *t);
 void sim_core_event(struct sim *sim, const struct sim_event *event);
@@ -314,6 +315,8 @@ void sim_sw_spin_unlock(struct sim *sim, struct sim_thread *t);
 
 bool sim_noc_init(struct sim *sim);
 void sim_noc_free(struct sim *sim);
+/* No primitives, nobody waits. Only what has been counted stays. */
+void sim_noc_clear(struct sim *sim);
 void sim_noc_request(struct sim *sim, const struct hw_packet *packet); /* has arrived at its home */
 void sim_noc_send(struct sim *sim, const struct hw_packet *packet);    /* is ready to leave an NI */
 void sim_noc_answer(struct sim *sim, const struct hw_packet *packet);  /* has arrived at its core */

@@ -132,6 +132,22 @@ static void cut(struct sim *sim, struct sim_thread *t) {
     call(sim, t);
 }
 
+/*
+ * The chip as it was before the only application on it, whose threads are still where they were: nothing is on its way
+ * when nothing can advance. The objects go with the application, so what they say of the chip does not matter.
+ */
+static void clear_chip(struct sim *sim, const struct sim_app *app) {
+    for (uint32_t i = app->n_threads; i-- > 0;) {
+        const struct sim_thread *t = app->threads[i];
+        if (t == NULL)
+            continue;
+        sim->by_id[t->id] = NULL;
+        sim->free_ids[sim->n_free_ids++] = (uint16_t)t->id;
+    }
+    sim_cores_clear(sim);
+    sim_noc_clear(sim);
+}
+
 /* Its threads end where they wait, at the time when the last of them did something. */
 static void stop(struct sim *sim, struct sim_app *app) {
     for (uint32_t i = 0; i < app->n_threads; i++)
@@ -147,6 +163,8 @@ static void stop(struct sim *sim, struct sim_app *app) {
     }
     app->result.n_stopped = app->n_alive;
     app->n_alive = 0;
+    if (sim->config.sched.policy == CSA_OAT)
+        clear_chip(sim, app);
     application_ended(sim, app);
 }
 
