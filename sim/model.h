@@ -87,6 +87,7 @@ struct sim_thread {
     uint32_t number, id; /* in its application; on the chip */
     uint32_t generation; /* of its timers */
     uint32_t n_owned;    /* objects that name it as their owner */
+    uint32_t owned_page; /* of those, the last that was looked for */
     uint16_t core;
     uint8_t place; /* enum sim_place */
     uint8_t why;
@@ -266,7 +267,7 @@ void sim_call_object(struct sim *sim, struct sim_thread *t);
 /* For a call. NULL and the run has failed: no memory. */
 struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number);
 /* One that names t as its owner; NULL: none does. */
-struct sim_object *sim_object_of(const struct sim_thread *t);
+struct sim_object *sim_object_of(struct sim_thread *t);
 /* A call has ended that used it; by then it may be time to destroy it, which `t` does. */
 void sim_object_left(struct sim *sim, struct sim_thread *t, struct sim_object *o);
 void sim_objects_free(struct sim_app *app);

@@ -260,6 +260,22 @@ START_TEST(a_mutex_locked_again_and_again_at_exit) {
 }
 END_TEST
 
+/* On many pages, all of which are given back. */
+START_TEST(many_mutexes_locked_at_exit) {
+    enum { N = 20000 };
+    struct build b;
+    build_open(&b);
+    for (uint32_t i = 0; i < N; i++)
+        call(&b, 0, SBT_TRACE_MUTEX_LOCK, i, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = config_of(SIM_SOFTWARE);
+    struct sim *sim = simulate(&config, trace, 1);
+    ck_assert_uint_eq(sim_application(sim, 0)->n_cut, 1);
+    ck_assert_uint_eq(sim_application(sim, 0)->sections.n, N);
+    sim_free(sim);
+}
+END_TEST
+
 /* Main waited at the barrier with the others and called exit() before they had recorded it. */
 START_TEST(a_barrier_that_others_have_not_recorded) {
     struct build b;
@@ -386,6 +402,7 @@ static void tests(Suite *suite) {
     tcase_set_timeout(early, 120);
     tcase_add_loop_test(early, a_worker_inside_a_section_at_exit, 0, 3);
     tcase_add_test(early, a_mutex_locked_again_and_again_at_exit);
+    tcase_add_test(early, many_mutexes_locked_at_exit);
     tcase_add_test(early, a_barrier_that_others_have_not_recorded);
     tcase_add_loop_test(early, stopped_one_after_another, 0, 2);
     tcase_add_test(early, a_deadlock_beside_a_cut_thread);
