@@ -87,6 +87,7 @@ struct sim_thread {
     uint32_t number, id; /* in its application; on the chip */
     uint32_t generation; /* of its timers */
     uint32_t n_owned;    /* objects that name it as their owner */
+    uint32_t owned_page; /* of those, the last that was looked for */
     uint16_t core;
     uint8_t place; /* enum sim_place */
     uint8_t why;
@@ -234,6 +235,7 @@ void sim_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles);
 void sim_wake_at(struct sim *sim, struct sim_thread *t, uint64_t at);
 void sim_born(struct sim *sim, struct sim_thread *t, sim_then *then);
 void sim_leave(struct sim *sim, struct sim_thread *t); /* for ever */
+void sim_cores_clear(struct sim *sim);                 /* whoever is there has gone */
 void sim_hold(struct sim *sim, struct sim_thread *t);
 void sim_unhold(struct sim *sim, struct sim_thread *t);
 void sim_core_event(struct sim *sim, const struct sim_event *event);
@@ -265,7 +267,7 @@ void sim_call_object(struct sim *sim, struct sim_thread *t);
 /* For a call. NULL and the run has failed: no memory. */
 struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number);
 /* One that names t as its owner; NULL: none does. */
-struct sim_object *sim_object_of(const struct sim_thread *t);
+struct sim_object *sim_object_of(struct sim_thread *t);
 /* A call has ended that used it; by then it may be time to destroy it, which `t` does. */
 void sim_object_left(struct sim *sim, struct sim_thread *t, struct sim_object *o);
 void sim_objects_free(struct sim_app *app);
@@ -314,6 +316,8 @@ void sim_sw_spin_unlock(struct sim *sim, struct sim_thread *t);
 
 bool sim_noc_init(struct sim *sim);
 void sim_noc_free(struct sim *sim);
+/* No primitives, nobody waits. Only what has been counted stays. */
+void sim_noc_clear(struct sim *sim);
 void sim_noc_request(struct sim *sim, const struct hw_packet *packet); /* has arrived at its home */
 void sim_noc_send(struct sim *sim, const struct hw_packet *packet);    /* is ready to leave an NI */
 void sim_noc_answer(struct sim *sim, const struct hw_packet *packet);  /* has arrived at its core */

@@ -63,6 +63,20 @@ void sim_noc_free(struct sim *sim) {
     sim->ports = NULL;
 }
 
+void sim_noc_clear(struct sim *sim) {
+    size_t bytes = hw_config_spm_bytes(&sim->hw);
+    for (uint32_t i = 0; sim->tiles != NULL && i < sim->n_cores; i++) {
+        struct sim_tile *tile = &sim->tiles[i];
+        struct hw_ni_stats stats = tile->ni.stats;
+        hw_ni_init(&tile->ni, &sim->hw, i, sim->scratchpads + i * bytes); /* as it has done before */
+        tile->ni.stats = stats;
+        tile->n_held = tile->hand = 0;
+        for (uint32_t k = 0; k < sim->config.n_control; k++)
+            tile->owner[k] = NULL;
+    }
+    sim->parked = (struct sim_list){0};
+}
+
 /* ---- from a core ---- */
 
 static void hand_in(struct sim *sim, struct sim_thread *t, const struct hw_packet *packet) {

@@ -55,12 +55,17 @@ struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t num
     return o;
 }
 
-struct sim_object *sim_object_of(const struct sim_thread *t) {
+/* From where the last one was, so that who gives back all it has goes through them once. */
+struct sim_object *sim_object_of(struct sim_thread *t) {
     const struct sim_app *app = t->app;
-    for (uint32_t i = 0; t->n_owned > 0 && i < (app->n_objects + SIM_PAGE - 1) / SIM_PAGE; i++)
-        for (uint32_t k = 0; app->pages[i] != NULL && k < SIM_PAGE; k++)
-            if (app->pages[i]->object[k].owner == t)
-                return &app->pages[i]->object[k];
+    uint32_t n_pages = (app->n_objects + SIM_PAGE - 1) / SIM_PAGE;
+    for (uint32_t n = 0; t->n_owned > 0 && n < n_pages; n++) {
+        struct sim_page *page = app->pages[t->owned_page];
+        for (uint32_t k = 0; page != NULL && k < SIM_PAGE; k++)
+            if (page->object[k].owner == t)
+                return &page->object[k];
+        t->owned_page = t->owned_page + 1 < n_pages ? t->owned_page + 1 : 0;
+    }
     return NULL;
 }
 

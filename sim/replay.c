@@ -115,7 +115,7 @@ static void end(struct sim *sim, struct sim_thread *t) {
  * but others who went on in the trace did so after it had released what it holds. It does so now.
  */
 static void cut(struct sim *sim, struct sim_thread *t) {
-    const struct sim_object *o = sim_object_of(t);
+    struct sim_object *o = sim_object_of(t);
     t->app->result.n_cut += !t->cut;
     t->cut = true;
     if (o == NULL) {
@@ -125,9 +125,27 @@ static void cut(struct sim *sim, struct sim_thread *t) {
     uint8_t op = o->kind == SBT_TRACE_RWLOCK ? SBT_TRACE_RWLOCK_UNLOCK
                  : o->kind == SBT_TRACE_SPIN ? SBT_TRACE_SPIN_UNLOCK
                                              : SBT_TRACE_MUTEX_UNLOCK;
+    if (op == SBT_TRACE_MUTEX_UNLOCK)
+        o->n_inside = 1; /* at once, however often: leaving one level takes no time, and would come back here */
     t->event = (struct sbt_trace_event){
         .op = op, .type = o->kind, .object = o->number, .other = SBT_TRACE_NONE, .site = SBT_TRACE_NONE};
     call(sim, t);
+}
+
+/*
+ * The chip as it was before the only application on it, whose threads are still where they were: nothing is on its way
+ * when nothing can advance. The objects go with the application, so what they say of the chip does not matter.
+ */
+static void clear_chip(struct sim *sim, const struct sim_app *app) {
+    for (uint32_t i = app->n_threads; i-- > 0;) {
+        const struct sim_thread *t = app->threads[i];
+        if (t == NULL)
+            continue;
+        sim->by_id[t->id] = NULL;
+        sim->free_ids[sim->n_free_ids++] = (uint16_t)t->id;
+    }
+    sim_cores_clear(sim);
+    sim_noc_clear(sim);
 }
 
 /* Its threads end where they wait, at the time when the last of them did something. */
@@ -145,13 +163,42 @@ static void stop(struct sim *sim, struct sim_app *app) {
     }
     app->result.n_stopped = app->n_alive;
     app->n_alive = 0;
+    if (sim->config.sched.policy == CSA_OAT)
+        clear_chip(sim, app);
     application_ended(sim, app);
+}
+
+/*
+ * Waits for what only somebody could have done whose events end too early: nobody who is there can. A thread or the
+ * owner of a lock that is waited for is there and waits itself, so what counts is what that waits for.
+ */
+static bool waits_for_cut(const struct sim_thread *t) {
+    const struct sim_object *o = t->event.op == SBT_TRACE_COND_WAIT ? t->mutex : t->object;
+    switch ((enum sim_why)t->why) {
+    case SIM_WHY_SIGNAL:
+    case SIM_WHY_TURN:
+        return true;
+    case SIM_WHY_THREAD:
+        return t->app->ended[t->event.other] == SIM_NOT_BORN;
+    default:
+        return o == NULL || o->owner == NULL;
+    }
+}
+
+/* Not if all that is left is a cycle of its own, a deadlock: that is no matter of where the trace ends. */
+static bool is_cut_short(const struct sim_app *app) {
+    if (app->n_alive == 0 || app->result.n_cut == 0)
+        return false;
+    for (uint32_t i = 0; i < app->n_threads; i++)
+        if (app->threads[i] != NULL && waits_for_cut(app->threads[i]))
+            return true;
+    return false;
 }
 
 bool sim_give_up(struct sim *sim) {
     bool any = false;
     for (uint32_t i = 0; i < sim->n_apps; i++)
-        if (sim->apps[i].n_alive > 0 && sim->apps[i].result.n_cut > 0) {
+        if (is_cut_short(&sim->apps[i])) {
             stop(sim, &sim->apps[i]);
             any = true;
         }

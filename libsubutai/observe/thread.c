@@ -38,9 +38,14 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->stay = &rec_stay_nowhere;
 }
 
-/* What is in the block first: whoever moves it from there to `n_lost` must not be missed in both. */
+/*
+ * What is in the block first: whoever moves it from there to `n_lost` must not be missed in both. The thread may be
+ * between forgetting its batch and forgetting how much of that it had taken: then there is nothing in it.
+ */
 uint64_t rec_thread_lost(const struct rec_thread *t) {
-    uint64_t n = __atomic_load_n(&t->encoder.n_events, __ATOMIC_ACQUIRE) + (t->n_batch - t->n_taken);
+    uint64_t n = __atomic_load_n(&t->encoder.n_events, __ATOMIC_ACQUIRE);
+    uint32_t n_taken = t->n_taken, n_batch = t->n_batch;
+    n += n_batch > n_taken ? n_batch - n_taken : 0;
     return n + t->n_pending + __atomic_load_n(&t->n_lost, __ATOMIC_RELAXED);
 }
 

@@ -94,6 +94,10 @@ check "events that end before their thread does: exit 0" is "$status" 0
 check "and a line that says how far it went" matches "$err" \
     '^subutai: predict: software, rr: early.sbt and others: 2 threads end early'
 check "in the report, too" json '.[0].runs[0].applications | all(.n_cut == 1 and .n_stopped == 1)'
+subutai predict --unfairness --json early.sbt
+check "such a run has no speed-up" json '.[0].runs | length == 2 and all(.speedup == null and .unfairness == null)'
+subutai predict --unfairness early.sbt
+check "nor in the table" matches "$out" $'\n''subutai +rr +[0-9.]+ [a-z]+ +- .* -($|'$'\n'')'
 size=$(stat -c %s four.sbt)
 for at in $((size / 4)) $((size / 2)) $((size * 3 / 4)); do
     cp four.sbt bent.sbt
@@ -146,6 +150,23 @@ check "and stays a pipe" test -p pipe
 subutai predict --sync subutai --data-load 500 --seed 7 --timeline link.csv four.sbt
 check "a link stays a link" test -L link.csv
 check "and its file gets them" cmp -s a.csv c.csv
+mkdir folder
+ln -s folder/inner.csv outer.csv
+ln -s ../a.csv folder/inner.csv
+cp a.csv kept.csv
+chmod 600 a.csv
+subutai predict --sync software --timeline outer.csv stuck.sbt
+check "behind links, too, a file stays what it was when the simulation fails" cmp -s a.csv kept.csv
+check "and nothing is left beside it" is "$(compgen -G '*.part'; compgen -G 'folder/*.part')" ""
+subutai predict --sync subutai --data-load 500 --seed 7 --timeline outer.csv four.sbt
+check "and is replaced when it does not" cmp -s a.csv kept.csv
+check "links stay, and so do rights" is "$(readlink outer.csv folder/inner.csv | tr '\n' ' ')$(stat -c %a a.csv)" \
+    "folder/inner.csv ../a.csv 600"
+ln -s loop.csv loop.csv
+refuses "predict: --timeline: 'loop.csv': Too many levels" predict --timeline loop.csv four.sbt
+echo "what was there" >log
+"$SUBUTAI" predict --sync subutai --data-load 500 --seed 7 --timeline /dev/stdout four.sbt >>log
+check "standard output is appended to as it is" is "$(head -n 2 log)" "what was there"$'\n'"$(head -n 1 a.csv)"
 check "the time line's heading" is "$(head -n 1 a.csv)" sync,sched,application,thread,core,state,from_ns,to_ns
 check "a thread's intervals follow each other" is "$(awk -F, 'NR > 1 { k = $1 $2 $3 "," $4
     if (k in to && to[k] != $7) bad++

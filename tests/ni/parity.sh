@@ -48,4 +48,14 @@ check 'a block that is cut is refused' test "$status" = 2 -a "$err" = 'parity: t
 run "$SUBUTAI" run --engine ni --requests /nowhere/x -- "$SUBJECTS/ni-crowd" mutex 4 200
 check 'no such file: one line, the program goes on' test "$status" = 0 -a \
     "$err" = 'subutai: requests: cannot write /nowhere/x: no more of them are written'
+# One block of 4 KiB fits, and of the second a quarter or nothing.
+for kib in 5 4; do
+    rm -f requests
+    # shellcheck disable=SC2016  # expanded by the inner shell
+    run bash -c 'ulimit -f "$0" && exec "$@"' $kib "$SUBUTAI" run --engine ni --requests requests -- \
+        "$SUBJECTS/ni-crowd" mutex 24 200
+    check "a file of $kib KiB at most: one line, the program goes on" matches "$status $err" \
+        '^0 subutai: requests: cannot write .*requests: no more of them are written$'
+    check "a file of $kib KiB at most: whole blocks" is "$(stat -c %s requests)" 4096
+done
 finish

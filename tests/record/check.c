@@ -108,9 +108,9 @@ static void check_consumed(const struct list *given, struct list *taken, uint32_
     sort(taken);
     for (size_t i = 0; i < taken->n; i++) {
         const struct numbered *t = &taken->at[i], *g = find(given, t);
-        if (g == NULL && missing-- > 0)
-            continue;
-        if (g == NULL)
+        if (g == NULL && missing > 0)
+            missing--;
+        else if (g == NULL)
             WRONG("object %u: %s %llu ended a wait and was never given", t->object, what, (unsigned long long)t->order);
         else if (g->begin_ns > t->end_ns + EXACT_NS)
             WRONG("object %u: %s %llu was given after the wait that it ended", t->object, what,

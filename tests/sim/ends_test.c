@@ -237,6 +237,45 @@ START_TEST(a_worker_inside_a_section_at_exit) {
 }
 END_TEST
 
+/* More levels than a stack has room for frames. */
+START_TEST(a_mutex_locked_again_and_again_at_exit) {
+    enum { DEPTH = 1 << 20 };
+    struct build b;
+    build_open(&b);
+    create_all(&b, 2);
+    for (uint32_t i = 0; i < DEPTH; i++)
+        call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, MS);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        ck_assert_uint_eq(sim_application(sim, 0)->n_cut, 1);
+        ck_assert_uint_eq(sim_application(sim, 0)->n_stopped, 0);
+        ck_assert_uint_eq(sim_application(sim, 0)->sections.n, 2);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+/* On many pages, all of which are given back. */
+START_TEST(many_mutexes_locked_at_exit) {
+    enum { N = 20000 };
+    struct build b;
+    build_open(&b);
+    for (uint32_t i = 0; i < N; i++)
+        call(&b, 0, SBT_TRACE_MUTEX_LOCK, i, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = config_of(SIM_SOFTWARE);
+    struct sim *sim = simulate(&config, trace, 1);
+    ck_assert_uint_eq(sim_application(sim, 0)->n_cut, 1);
+    ck_assert_uint_eq(sim_application(sim, 0)->sections.n, N);
+    sim_free(sim);
+}
+END_TEST
+
 /* Main waited at the barrier with the others and called exit() before they had recorded it. */
 START_TEST(a_barrier_that_others_have_not_recorded) {
     struct build b;
@@ -265,6 +304,55 @@ START_TEST(a_barrier_that_others_have_not_recorded) {
             }
             sim_free(sim);
         }
+}
+END_TEST
+
+/* One at a time: the second finds a chip on which nobody waits any more, in no NI and on no core. */
+START_TEST(stopped_one_after_another) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 4);
+    init(&b, 0, SBT_TRACE_BARRIER, 1, 2);
+    create_all(&b, 4);
+    for (uint32_t i = 1; i < 4; i++) {
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, 2, 1000);
+        call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 2, 1000);
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, _i == 1 && i == 3, 10000);
+    }
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++)
+        for (uint32_t side = 1; side <= 2; side++) {
+            struct sim_config config = config_of((enum sim_sync)sync);
+            config.sched.policy = CSA_OAT;
+            config.width = config.height = side;
+            config.n_control = 3;
+            config.n_queue = 4;
+            struct sim *sim = simulate(&config, trace, 3);
+            const struct sim_application *first = sim_application(sim, 0);
+            for (uint32_t i = 0; i < 3; i++) {
+                const struct sim_application *a = sim_application(sim, i);
+                ck_assert_uint_eq(a->n_stopped, 3);
+                if (side == 1)
+                    ck_assert_uint_eq(a->to_ns - a->from_ns, first->to_ns);
+                else /* from other cores on */
+                    ck_assert_uint_le(a->to_ns - a->from_ns, first->to_ns * 5 / 4);
+            }
+            sim_free(sim);
+        }
+}
+END_TEST
+
+/* Main's events end early, which is no excuse for two that hold what the other one wants. */
+START_TEST(a_deadlock_beside_a_cut_thread) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    for (uint32_t i = 1; i < 3; i++) {
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, i, 0);
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, 3 - i, MS);
+        end(&b, i, 0);
+    }
+    expect_stuck(build_close(&b), "thread 1 waits for mutex 2 held by thread 2");
 }
 END_TEST
 
@@ -313,7 +401,11 @@ static void tests(Suite *suite) {
     TCase *early = tcase_create("early");
     tcase_set_timeout(early, 120);
     tcase_add_loop_test(early, a_worker_inside_a_section_at_exit, 0, 3);
+    tcase_add_test(early, a_mutex_locked_again_and_again_at_exit);
+    tcase_add_test(early, many_mutexes_locked_at_exit);
     tcase_add_test(early, a_barrier_that_others_have_not_recorded);
+    tcase_add_loop_test(early, stopped_one_after_another, 0, 2);
+    tcase_add_test(early, a_deadlock_beside_a_cut_thread);
     tcase_add_loop_test(early, a_killed_program, 0, 2);
     suite_add_tcase(suite, early);
     TCase *elements = tcase_create("elements");

@@ -3,6 +3,7 @@
 #include "output.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,9 +34,30 @@ _Noreturn static void refuse(const struct output *o) {
     cmd_refuse("%s: '%s': %s (legal: a file that can be written)", o->what, o->path, strerror(errno));
 }
 
-/* `old`: of what is there; a link leads to it, and stays. */
+enum { MAX_LINKS = 40 };
+
+/* What links lead to, there or not; NULL: nothing. What realpath cannot do for a file that is still to be made. */
+static char *followed(const char *path) {
+    char *place = cmd_format("%s", path), target[PATH_MAX];
+    for (int i = 0; i < MAX_LINKS; i++) {
+        ssize_t n = readlink(place, target, sizeof target - 1);
+        if (n < 0)
+            return place;
+        target[n] = '\0';
+        const char *slash = strrchr(place, '/');
+        int folder = target[0] == '/' || slash == NULL ? 0 : (int)(slash + 1 - place);
+        char *next = cmd_format("%.*s%s", folder, place, target);
+        free(place);
+        place = next;
+    }
+    free(place);
+    errno = ELOOP;
+    return NULL;
+}
+
+/* `old`: of what is there; links stay. */
 static void open_part(struct output *o, const struct stat *old) {
-    char *place = old != NULL ? realpath(o->path, NULL) : cmd_format("%s", o->path);
+    char *place = followed(o->path);
     if (place == NULL || (old != NULL && access(place, W_OK) != 0))
         refuse(o);
     o->part = cmd_format("%s.%ld.part", place, (long)getpid());

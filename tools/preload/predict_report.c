@@ -11,6 +11,19 @@ static double makespan(const struct predict *p, size_t run) {
     return (double)sim_summary(p->runs[run].sim).makespan_ns;
 }
 
+/* Has an application been ended early? Then it has not done all its work, and took no time that says anything. */
+static bool is_stopped(const struct predict *p, size_t run) {
+    for (uint32_t i = 0; i < p->n_applications; i++)
+        if (sim_application(p->runs[run].sim, i)->n_stopped > 0)
+            return true;
+    return false;
+}
+
+/* Over the first; a NaN if one of the two is no whole run. */
+static double speedup(const struct predict *p, size_t run) {
+    return is_stopped(p, 0) || is_stopped(p, run) ? NAN : makespan(p, 0) / makespan(p, run);
+}
+
 static double duration(const struct sim *sim, uint32_t application) {
     const struct sim_application *a = sim_application(sim, application);
     return (double)(a->to_ns - a->from_ns);
@@ -24,10 +37,11 @@ static double mean_end(const struct sim *sim) {
     return sum / sim_n_applications(sim);
 }
 
-/* Eq. 1; a NaN without --unfairness. An application that had to wait for its turn has been slowed down by that. */
+/* Eq. 1; a NaN without --unfairness, or of no whole run. An application that had to wait for its turn has been slowed
+ * down by that. */
 static double unfairness(const struct predict *p, size_t run) {
     size_t n = p->n_applications;
-    if (!p->unfairness)
+    if (!p->unfairness || is_stopped(p, run))
         return NAN;
     double *scheduled = cmd_allocate(n, sizeof *scheduled), *alone = cmd_allocate(n, sizeof *alone);
     for (size_t i = 0; i < n; i++) {
@@ -98,12 +112,14 @@ void predict_print(const struct predict *p, FILE *out) {
         table_add(&t, "%s", sim_sync_name(run->sync));
         table_add(&t, "%s", csa_policy_name(run->sched));
         table_add(&t, "%s", format_ns(text, makespan(p, i)));
-        table_add(&t, "%s", format_ratio(text, makespan(p, 0) / makespan(p, i)));
+        table_add(&t, "%s", format_ratio(text, speedup(p, i)));
         table_add(&t, "%s", format_ns(text, mean_end(run->sim)));
         table_add(&t, "%.1f %%", utilisation(p, i) * 100);
         table_add(&t, "%.2f %%", section_share(run->sim) * 100);
         table_add(&t, "%ju", (uintmax_t)sim_summary(run->sim).n_calls);
-        if (p->unfairness)
+        if (p->unfairness && is_stopped(p, i))
+            table_add(&t, "-");
+        else if (p->unfairness)
             table_add(&t, "%.3f", unfairness(p, i));
     }
     table_print(&t, out);
@@ -243,7 +259,7 @@ static void put_run(struct json *j, const struct predict *p, size_t i) {
     json_text(j, "sync", sim_sync_name(run->sync));
     json_text(j, "sched", csa_policy_name(run->sched));
     put_uint(j, "makespan_ns", s.makespan_ns);
-    json_real(j, "speedup", makespan(p, 0) / makespan(p, i), 4);
+    json_real(j, "speedup", speedup(p, i), 4);
     json_real(j, "mean_end_ns", mean_end(run->sim), 0);
     json_real(j, "utilisation", utilisation(p, i), 4);
     json_real(j, "section_share", section_share(run->sim), 6);

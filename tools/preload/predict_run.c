@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The simulations of `subutai predict`, one after another, with progress on stderr and time lines in a file. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "predict.h"
 
 enum { SHOW_STUCK = 64, BAR = 24 };
@@ -16,8 +15,8 @@ enum { SHOW_STUCK = 64, BAR = 24 };
 struct watch {
     const struct predict *p;
     const struct predict_run *run;
+    struct output *output; /* and its file; NULL: no time lines */
     FILE *csv;
-    char *csv_name;           /* while it is not complete; NULL: is written in place */
     uint64_t n_all, n_before; /* events of all simulations, and of those that are over */
     double from_s, shown_s;
     bool terminal;
@@ -63,7 +62,6 @@ static void on_interval(void *context, const struct sim_interval *i) {
             i->application, i->thread, i->core, sim_state_name(i->state), (uintmax_t)i->from_ns, (uintmax_t)i->to_ns);
 }
 
-/* Under another name until it is complete; but a device, a pipe or a link stays what it is and is written itself. */
 static void open_csv(struct watch *w) {
     const char *name = w->p->timeline;
     struct stat own, st;
@@ -72,37 +70,9 @@ static void open_csv(struct watch *w) {
     for (size_t i = 0; i < w->p->n_files && stat(name, &own) == 0; i++)
         if (stat(w->p->files[i].path, &st) == 0 && st.st_dev == own.st_dev && st.st_ino == own.st_ino)
             cmd_refuse("predict: --timeline: '%s' is one of the traces (legal: another file)", name);
-    if (lstat(name, &st) != 0 || S_ISREG(st.st_mode))
-        name = w->csv_name = cmd_format("%s.%ld.part", name, (long)getpid());
-    w->csv = fopen(name, "we");
-    if (w->csv == NULL)
-        cmd_refuse("predict: --timeline: '%s': %s", name, strerror(errno));
+    w->output = output_open("predict: --timeline", name, NULL);
+    w->csv = output_file(w->output);
     fprintf(w->csv, "sync,sched,application,thread,core,state,from_ns,to_ns\n");
-}
-
-_Noreturn static void fail(struct watch *w, int status) {
-    if (w->csv_name != NULL)
-        unlink(w->csv_name);
-    exit(status);
-}
-
-static void close_csv(struct watch *w) {
-    if (w->csv == NULL)
-        return;
-    bool written = fflush(w->csv) == 0 && ferror(w->csv) == 0;
-    int error = errno;
-    if (fclose(w->csv) != 0 && written) {
-        written = false;
-        error = errno;
-    }
-    if (written && w->csv_name != NULL && rename(w->csv_name, w->p->timeline) != 0) {
-        written = false;
-        error = errno;
-    }
-    if (!written) {
-        cmd_warn("predict: --timeline: '%s': %s", w->p->timeline, strerror(error));
-        fail(w, PREDICT_FAILED);
-    }
 }
 
 /* ---- one simulation ---- */
@@ -123,7 +93,7 @@ static struct sim *begin(struct watch *w, const struct predict_run *run, bool wa
     struct sim *sim = sim_new(&config, &error);
     if (sim == NULL) {
         cmd_warn("predict: %s", error.text);
-        fail(w, CMD_REFUSED);
+        exit(CMD_REFUSED);
     }
     return sim;
 }
@@ -133,7 +103,7 @@ static void add(struct watch *w, struct sim *sim, size_t file) {
     enum sim_status status = sim_add(sim, w->p->files[file].trace, w->p->files[file].path, &error);
     if (status != SIM_OK) {
         cmd_warn("predict: %s", error.text);
-        fail(w, exit_status(status));
+        exit(exit_status(status));
     }
 }
 
@@ -169,7 +139,7 @@ static void finish(struct watch *w, struct sim *sim) {
     cmd_warn("predict: %s, %s: %s", sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), error.text);
     if (status == SIM_STUCK)
         sim_stuck(sim, stderr, SHOW_STUCK);
-    fail(w, exit_status(status));
+    exit(exit_status(status));
 }
 
 static void simulate_alone(struct watch *w, struct predict *p, size_t run) {
@@ -188,7 +158,7 @@ static void check_memory(struct watch *w, const struct sim *sim) {
         return;
     cmd_warn("predict: %zu applications with all their threads and objects need %ju MiB, and there are %ju",
              w->p->n_applications, (uintmax_t)(needed >> 20), (uintmax_t)(there >> 20));
-    fail(w, CMD_REFUSED);
+    exit(CMD_REFUSED);
 }
 
 static void count_events(struct watch *w) {
@@ -220,5 +190,6 @@ void predict_simulate(struct predict *p) {
             simulate_alone(&w, p, i);
     }
     clear_line(&w);
-    close_csv(&w);
+    if (w.output != NULL)
+        output_close(w.output);
 }

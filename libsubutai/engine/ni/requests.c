@@ -5,6 +5,8 @@
  * of what led to their state: it writes nothing.
  */
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -47,12 +49,35 @@ static void give_up(void) {
         sbt_log(0, "requests: cannot write ", path, ": no more of them are written", NULL);
 }
 
+/*
+ * All of it or nothing: half a block would make what other processes append unreadable, so it is taken back, unless
+ * there is something behind it already. A file that may not grow is no reason to end the program, either.
+ */
+static bool write_whole(long file, const struct ni_requests_block *b, size_t size) {
+    struct timespec at_once = {0, 0};
+    struct stat st;
+    uint64_t too_large = UINT64_C(1) << (SIGXFSZ - 1), before = 0;
+    sbt_syscall6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&too_large, (long)&before, sizeof too_large, 0, 0);
+    long n = sbt_syscall3(SYS_write, file, (long)b, (long)size);
+    if (n == -EFBIG && (before & too_large) == 0) /* its signal is ours */
+        sbt_syscall6(SYS_rt_sigtimedwait, (long)&too_large, 0, (long)&at_once, sizeof too_large, 0, 0);
+    sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&before, 0, sizeof before, 0, 0);
+    if (n > 0 && n < (long)size) {
+        long end = sbt_syscall3(SYS_lseek, file, 0, SEEK_CUR);
+        int saved = errno;
+        if (fstat((int)file, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == end)
+            sbt_syscall3(SYS_ftruncate, file, end - n, 0);
+        errno = saved;
+    }
+    return n == (long)size;
+}
+
 static void append(struct ni_requests_block *b) {
     size_t size = sizeof b->header + b->header.n_records * sizeof *b->record;
     if (b->header.n_records == 0 || __atomic_load_n(&failed, __ATOMIC_RELAXED))
         return;
     long file = sbt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666, 0, 0);
-    if (file < 0 || sbt_syscall3(SYS_write, file, (long)b, (long)size) != (long)size)
+    if (file < 0 || !write_whole(file, b, size))
         give_up();
     if (file >= 0)
         sbt_syscall3(SYS_close, file, 0, 0);
