@@ -5,8 +5,11 @@
  */
 #ifndef SBT_PREFIX
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,6 +47,31 @@ SBT_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict in
 SBT_EXPORT int sigsuspend(const sigset_t *set) {
     sbt_switch_stay_home(false);
     return THEIRS(sigsuspend(set));
+}
+
+SBT_EXPORT int sigpending(sigset_t *set) {
+    sbt_switch_stay_home(false);
+    return THEIRS(sigpending(set));
+}
+
+/* With a mask for the length of the call, which may block the signals by which threads are fetched. */
+SBT_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
+    if (mask != NULL)
+        sbt_switch_stay_home(false);
+    return THEIRS(ppoll(fds, n, timeout, mask));
+}
+
+SBT_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
+                       const struct timespec *restrict timeout, const sigset_t *restrict mask) {
+    if (mask != NULL)
+        sbt_switch_stay_home(false);
+    return THEIRS(pselect(n, in, out, except, timeout, mask));
+}
+
+SBT_EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int n, int timeout, const sigset_t *mask) {
+    if (mask != NULL)
+        sbt_switch_stay_home(false);
+    return THEIRS(epoll_pwait(epoll, events, n, timeout, mask));
 }
 
 /* ---- masks go with the context ---- */
@@ -114,35 +142,37 @@ SBT_EXPORT int pthread_setschedprio(pthread_t thread, int priority) {
 
 /*
  * ---- signals and cancellations for a thread ----
- * The handler decides whether they interrupt system calls; without one there is nothing to come home for.
+ * The handler decides whether they interrupt system calls. What is ignored is nothing to come home for; what ends or
+ * stops the process has to find a thread that does not block it.
  */
+static bool is_ignored(int signal, const struct sigaction *action) {
+    return action->sa_handler == SIG_IGN ||
+           (action->sa_handler == SIG_DFL &&
+            (signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH || signal == SIGCONT));
+}
+
 static void sent(pthread_t thread, int signal) {
     struct sigaction action;
-    if (signal != 0 && sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_IGN &&
-        action.sa_handler != SIG_DFL)
+    if (signal != 0 && sigaction(signal, NULL, &action) == 0 && !is_ignored(signal, &action))
         sbt_switch_summon(thread, (action.sa_flags & SA_RESTART) == 0);
 }
 
 SBT_EXPORT int pthread_kill(pthread_t thread, int signal) {
     bool self = pthread_equal(thread, pthread_self());
-    if (self)
-        sbt_switch_hold_home();
+    if (self) /* for good: if it is blocked, it is pending there */
+        sbt_switch_stay_home(false);
     int r = THEIRS(pthread_kill(thread, signal));
-    if (self)
-        sbt_switch_release();
-    else if (r == 0)
+    if (r == 0 && !self)
         sent(thread, signal);
     return r;
 }
 
 SBT_EXPORT int pthread_sigqueue(pthread_t thread, int signal, const union sigval value) {
     bool self = pthread_equal(thread, pthread_self());
-    if (self)
-        sbt_switch_hold_home();
+    if (self) /* for good: if it is blocked, it is pending there */
+        sbt_switch_stay_home(false);
     int r = THEIRS(pthread_sigqueue(thread, signal, value));
-    if (self)
-        sbt_switch_release();
-    else if (r == 0)
+    if (r == 0 && !self)
         sent(thread, signal);
     return r;
 }

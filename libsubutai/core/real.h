@@ -7,11 +7,14 @@
 #ifndef SBT_CORE_REAL_H
 #define SBT_CORE_REAL_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -90,6 +93,10 @@
     F(int, sched_setscheduler, (pid_t, int, const struct sched_param *))                                               \
     F(int, sched_setparam, (pid_t, const struct sched_param *))                                                        \
     F(int, timer_create, (clockid_t, struct sigevent *, timer_t *))                                                    \
+    F(int, sigpending, (sigset_t *))                                                                                   \
+    F(int, ppoll, (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))                                \
+    F(int, pselect, (int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *))                    \
+    F(int, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *))                                       \
     F(int, pthread_setaffinity_np, (pthread_t, size_t, const cpu_set_t *))                                             \
     F(int, pthread_setschedparam, (pthread_t, int, const struct sched_param *))                                        \
     F(int, pthread_setschedprio, (pthread_t, int))                                                                     \

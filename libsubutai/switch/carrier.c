@@ -81,6 +81,8 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
         if (next != NULL)
             block_for(x, next);
         if (SBT_UNLIKELY(sbt_self.context != c)) { /* a handler has forked just now, and this is the child */
+            x->leaving = NULL;
+            x->why = SBT_LEAVES_NOTHING;
             sbt_switch_leave();
             return;
         }
@@ -109,6 +111,11 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
         sbt_home_arrived(c);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         sbt_self.in_switch = in_switch;
+    } else if (SBT_UNLIKELY(sbt_kick_bits != 0)) {
+        /* Pairs with summon's: either that sees it run here, or this that it is wanted at home. */
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&c->bidden, __ATOMIC_RELAXED) != SBT_STAYS_NOT && why != SBT_LEAVES_FOR_HOME)
+            sbt_context_leave(c, SBT_LEAVES_FOR_HOME);
     }
 }
 
@@ -319,8 +326,11 @@ int sbt_context_park(const struct sbt_deadline *deadline) {
     uint32_t homebody = __atomic_load_n(&c->homebody, __ATOMIC_RELAXED);
     if (SBT_UNLIKELY(sbt_self.held != 0))
         return block(c, deadline);
-    if (SBT_UNLIKELY(c->mask_unsure))
+    if (SBT_UNLIKELY(c->mask_unsure)) {
+        sbt_switch_enter();
         sbt_mask_read(c);
+        sbt_switch_leave();
+    }
     /* Nobody would run it, or it would only come back: one that sleeps from deadline to deadline does so at home. */
     bool stays = c->carrier == NULL &&
                  (__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0 || (deadline != NULL && c->dozes));

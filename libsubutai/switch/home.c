@@ -40,6 +40,8 @@ struct sbt_carrier *sbt_home_leave(struct sbt_context *c, enum sbt_leaving why) 
     c->mask = sbt_mask_set(&all) & ~sbt_kick_bits;
     if (SBT_UNLIKELY(sbt_switch_is_overdue())) /* by a handler until now; the husk does nothing for others */
         sbt_switch_catch_up();
+    if (SBT_UNLIKELY(sbt_self.context != c)) /* a handler has forked just now, and this is the child: it stays */
+        return NULL;
     c->why = why;
     sbt_regs_make(&c->husk, c->husk_stack->stack, sizeof c->husk_stack->stack, husk_main, c->regs.tls);
     return sbt_regs_switch(&c->regs, &c->husk, c);

@@ -214,7 +214,8 @@ void sbt_mask_carry(struct sbt_carrier *x, uint64_t mask);
 extern bool sbt_switch_mask_jumps;
 
 /* summon.c. Before there are carriers, in programs that interrupt their threads. */
-void sbt_summon_start(void);
+bool sbt_summon_start(void); /* false: there are no signals for it */
+void sbt_summon_reserve(void);
 /* Its signals: nobody ever blocks them. */
 extern uint64_t sbt_kick_bits;
 

@@ -19,6 +19,7 @@ static const struct {
     {"syscall", "can ask the kernel for anything"},
     {"tgkill", TID},
     {"pthread_getcpuclockid", TID},
+    {"epoll_pwait2", MASK},
     {"sigblock", MASK},
     {"sigsetmask", MASK},
     {"sighold", MASK},

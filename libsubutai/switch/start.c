@@ -35,6 +35,7 @@ uint32_t sbt_switch_running_load(void) {
 void sbt_switch_want(bool insist) {
     sbt_switch_wanted = true;
     insisted = insist;
+    sbt_summon_reserve();
 }
 
 /* The lock's third state as in the parking lot. */
@@ -182,8 +183,8 @@ static const char *not_here(bool *main_stays) {
     sbt_switch_judge(&e);
     *main_stays = e.main_stays;
     sbt_switch_interrupts = e.interrupts;
-    if (e.summons)
-        sbt_summon_start();
+    if (e.summons && !sbt_summon_start() && !insisted)
+        return "no real-time signal is left to fetch threads by";
     sbt_switch_mask_jumps = e.masks && e.jumps;
     if (e.reason == NULL || insisted)
         return NULL;

@@ -21,6 +21,7 @@
 
 extern int __libc_allocate_rtsig(int high);
 
+static int reserved[2];
 static int kicks[2]; /* by whether an interrupted system call is to fail; 0: there is none */
 
 uint64_t sbt_kick_bits;
@@ -35,20 +36,25 @@ static void kicked(int signal) {
     sbt_context_leave(c, SBT_LEAVES_FOR_HOME);
 }
 
-static void install(int interrupts) {
-    struct sigaction action = {.sa_handler = kicked, .sa_flags = interrupts ? 0 : SA_RESTART};
-    int signal = __libc_allocate_rtsig(0);
-    if (signal <= 0 || sigaction(signal, &action, NULL) != 0)
-        return;
-    kicks[interrupts] = signal;
-    sbt_kick_bits |= (uint64_t)1 << (signal - 1);
+/* The C library gives the highest that are left, and SIGRTMAX is lower from then on: before the program asks for it. */
+void sbt_summon_reserve(void) {
+    for (int i = 0; i < 2; i++)
+        reserved[i] = __libc_allocate_rtsig(0);
 }
 
-void sbt_summon_start(void) {
-    if (kicks[0] != 0)
-        return;
-    install(0);
-    install(1);
+static bool install(int interrupts) {
+    struct sigaction action = {.sa_handler = kicked, .sa_flags = interrupts ? 0 : SA_RESTART}, old;
+    int signal = reserved[interrupts];
+    if (signal <= 0 || sigaction(signal, NULL, &old) != 0 || old.sa_handler != SIG_DFL ||
+        sigaction(signal, &action, NULL) != 0)
+        return false;
+    kicks[interrupts] = signal;
+    sbt_kick_bits |= (uint64_t)1 << (signal - 1);
+    return true;
+}
+
+bool sbt_summon_start(void) {
+    return kicks[1] != 0 || (install(0) && install(1));
 }
 
 /* Is the program's handler there instead of ours? Then it must not run. */
@@ -70,6 +76,7 @@ static void summon(struct sbt_context *c, bool interrupt) {
     }
     if (old == SBT_TOKEN_BLOCKED || old == SBT_TOKEN_PARKED || !still_ours(signal))
         return;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one of a context that is resumed (carrier.c) */
     for (int i = 0; i < LOOKS; i++) {
         struct sbt_carrier *x = __atomic_load_n(&c->carrier, __ATOMIC_RELAXED);
         if (x == NULL)

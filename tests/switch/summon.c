@@ -5,6 +5,7 @@
  * second time with CANCEL_ONLY: where no signals are sent to threads, semaphores' waits are switches too.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,6 +105,16 @@ static void in_timed_cond(void) {
         MUST(pthread_cond_timedwait(&cond, &held, &at) == 0);
     pthread_cleanup_pop(0);
 }
+
+#ifndef CANCEL_ONLY
+/* A mask that blocks all signals but one, those of the library among them. */
+static void in_ppoll(void) {
+    sigset_t all_but;
+    sigfillset(&all_but);
+    sigdelset(&all_but, SIGUSR1);
+    MUST(ppoll(NULL, 0, NULL, &all_but) == -1 && errno == EINTR);
+}
+#endif
 
 static void in_sem(void) {
     MUST(sem_wait(&sem) == -1 && errno == EINTR);
@@ -283,6 +295,9 @@ static void kill_at(void (*place)(void), bool fails) {
 static void kill_read(void) {
     kill_at(in_read, true);
 }
+static void kill_ppoll(void) {
+    kill_at(in_ppoll, true);
+}
 static void kill_sleep(void) {
     kill_at(in_sleep, true);
 }
@@ -374,6 +389,64 @@ static void self(void) {
     MUST(n_handled == OTHERS * 500);
 }
 
+/* ---- that end the process: by a thread that waits for ever, away from home ---- */
+static void *wait_for_ever(void *unused) {
+    leave_home();
+    in_cond();
+    return unused;
+}
+
+static void fatal(void) {
+    for (int i = 0; i < 10; i++) {
+        int status;
+        pid_t pid = fork();
+        MUST(pid >= 0);
+        if (pid == 0) {
+            MUST(pthread_barrier_init(&barrier, NULL, OTHERS + 1) == 0);
+            for (int k = 0; k < OTHERS; k++)
+                MUST(pthread_create(&others[k], NULL, keep_busy, NULL) == 0);
+            MUST(pthread_create(&target, NULL, wait_for_ever, NULL) == 0);
+            while (!there)
+                pause_us(100);
+            pause_us(2000);
+            MUST(pthread_kill(target, SIGTERM) == 0);
+            pause_us(20000000);
+            _exit(1);
+        }
+        MUST(waitpid(pid, &status, 0) == pid);
+        MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    }
+}
+
+/* ---- blocked, to itself: handled when it is unblocked, wherever the thread has been in between ---- */
+static void *block_and_signal(void *unused) {
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    for (int i = 0; i < 50; i++) {
+        int before = n_handled;
+        MUST(pthread_sigmask(SIG_BLOCK, &one, NULL) == 0);
+        MUST(pthread_kill(pthread_self(), SIGUSR1) == 0);
+        meet();
+        MUST(n_handled == before);
+        meet();
+        MUST(pthread_sigmask(SIG_UNBLOCK, &one, NULL) == 0);
+        MUST(n_handled > before);
+        meet();
+    }
+    return unused;
+}
+
+static void blocked(void) {
+    MUST(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = count_it, .sa_flags = SA_RESTART}, NULL) == 0);
+    MUST(pthread_barrier_init(&barrier, NULL, OTHERS) == 0);
+    for (int i = 0; i < OTHERS; i++)
+        MUST(pthread_create(&others[i], NULL, block_and_signal, NULL) == 0);
+    for (int i = 0; i < OTHERS; i++)
+        MUST(pthread_join(others[i], NULL) == 0);
+    MUST(n_handled == OTHERS * 50);
+}
+
 #endif
 
 int main(int argc, char **argv) {
@@ -399,6 +472,9 @@ int main(int argc, char **argv) {
         {"kill-restart", kill_restart},
         {"kill-storm", storm},
         {"kill-self", self},
+        {"kill-fatal", fatal},
+        {"kill-blocked", blocked},
+        {"kill-ppoll", kill_ppoll},
 #endif
     };
     MUST(pipe(channel) == 0);
