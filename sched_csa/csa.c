@@ -110,8 +110,11 @@ void csa_add(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
         s->slot_from_ns = now_ns - (now_ns - s->slot_from_ns) % s->config.slot_ns;
     t->turn = s->n_turns++;
     gain(s, t, s->n_ready + 1, s->running != NULL);
-    if (s->n_ready > 0 || s->running != NULL)
+    if (s->n_ready > 0 || s->running != NULL) {
+        s->n_ready++; /* it is one of those that Eq. 2 counts; where it is put depends on what is seen here */
         look(s, t);
+        s->n_ready--;
+    }
     put(s, t);
 }
 

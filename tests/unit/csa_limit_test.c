@@ -178,6 +178,15 @@ START_TEST(a_limit_that_varies_is_that_of_the_moment) {
     csa_remove(&sched, &thread[2], 8 * MS);
     ck_assert(csa_due(&sched, 8 * MS)); /* 3 of 2 ms */
     ck_assert_uint_eq(sched.stats.n_limited, 1);
+    /* One that comes with a mutex counts itself: beside one that runs its limit is 2 ms. */
+    open_sched(CSA_CSA, 0, 0, 2);
+    sched.config.limit_varies = true;
+    ck_assert_ptr_eq(csa_pick(&sched, 0), &thread[0]);
+    csa_remove(&sched, &thread[1], 0);
+    csa_hold(&sched, &thread[1], MS);
+    csa_add(&sched, &thread[1], MS);
+    ck_assert(!thread[1].limited);
+    ck_assert_uint_eq(sched.stats.n_limited, 0);
 }
 END_TEST
 
