@@ -22,5 +22,5 @@ static uint64_t yield_finish(struct bench *b) {
     return bench_total_ops(b);
 }
 
-const struct bench_kind bench_yield = {"yield",  "sched_yield of one thread", BENCH_FAIRNESS, bench_n_threads, no_setup,
-                                       yield_worker, yield_finish};
+const struct bench_kind bench_yield = {
+    "yield", "sched_yield of one thread", BENCH_FAIRNESS, bench_n_threads, no_setup, yield_worker, yield_finish};

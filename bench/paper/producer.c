@@ -52,8 +52,8 @@ int main(int argc, char **argv) {
     if (pthread_barrier_init(&start, NULL, N_CONSUMERS + 1) != 0)
         return 1;
     for (unsigned i = 0; i <= N_CONSUMERS; i++)
-        if (pthread_create(&threads[i], NULL, i < N_CONSUMERS ? consume : produce, i < N_CONSUMERS ? &n_taken[i] : NULL) !=
-            0)
+        if (pthread_create(&threads[i], NULL, i < N_CONSUMERS ? consume : produce,
+                           i < N_CONSUMERS ? &n_taken[i] : NULL) != 0)
             return 1;
     for (unsigned i = 0; i <= N_CONSUMERS; i++)
         pthread_join(threads[i], NULL);

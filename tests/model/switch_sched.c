@@ -224,8 +224,7 @@ uint32_t sbt_thread_tid(void) {
 
 union sbt_thread_process sbt_thread_process = {.known = 1};
 
-void sbt_thread_fork_noticed(void) {
-}
+void sbt_thread_fork_noticed(void) {}
 
 void sbt_log(unsigned verbosity, const char *first, ...) {
     (void)verbosity, (void)first;

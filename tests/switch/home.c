@@ -3,44 +3,20 @@
  * What belongs to one kernel thread, in a program that waits by switching: one scene per run, exit status 0 if what the
  * kernel says of the thread that runs is what the program has asked for. A hang is ended by the test's time limit.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
+#include "scene.h"
+
 #include <semaphore.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
-#define N 12
 #define ROUNDS 200
 
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                                   \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
-static pthread_barrier_t barrier;
 static atomic_int n_moved, n_handled, wrong_thread;
 static atomic_bool over;
-static pthread_t threads[N], receiver;
+static pthread_t receiver;
 static sem_t sem;
 static _Thread_local int own;
-
-static long kernel_thread(void) {
-    char link[64] = "";
-    MUST(readlink("/proc/thread-self", link, sizeof link - 1) > 0);
-    return atol(strrchr(link, '/') + 1);
-}
 
 /* A line of /proc/thread-self/status: what the kernel thread is that runs this. */
 static void status_of(const char *key, char value[256]) {
@@ -63,19 +39,6 @@ static uint64_t blocked(void) {
 
 static uint64_t bit(int signal) {
     return (uint64_t)1 << (signal - 1);
-}
-
-static void meet(void) {
-    int r = pthread_barrier_wait(&barrier);
-    MUST(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
-}
-
-static void run(int n, void *(*routine)(void *)) {
-    MUST(pthread_barrier_init(&barrier, NULL, (unsigned)n) == 0);
-    for (int i = 0; i < n; i++)
-        MUST(pthread_create(&threads[i], NULL, routine, (void *)(long)i) == 0);
-    for (int i = 0; i < n; i++)
-        MUST(pthread_join(threads[i], NULL) == 0);
 }
 
 static void someone_moved(void) {
@@ -378,22 +341,12 @@ static void niceness(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*scene)(void);
-    } scenes[] = {
+    static const struct scene scenes[] = {
         {"home-masks", masks},         {"home-blockers", blockers},
         {"home-receivers", receivers}, {"home-sigwait", signal_thread},
         {"home-identity", identity},   {"home-names", name_threads},
         {"home-cpus", cpus},           {"home-newborn", newborn},
-        {"home-niceness", niceness},
+        {"home-niceness", niceness},   {NULL, NULL},
     };
-    for (size_t i = 0; argc == 2 && i < sizeof scenes / sizeof *scenes; i++)
-        if (strcmp(argv[1], scenes[i].name) == 0) {
-            scenes[i].scene();
-            return 0;
-        }
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
-        puts(scenes[i].name);
-    return 2;
+    return play(argc, argv, scenes);
 }

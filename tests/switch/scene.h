@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define N 12 /* threads, more than most test machines have cores for this to be of interest */
-#define ROUNDS 300
+#define THREADS_MAX 300
 
 #define MUST(condition)                                                                                                \
     do {                                                                                                               \
@@ -32,6 +32,7 @@
     } while (0)
 
 static pthread_barrier_t barrier;
+static pthread_t threads[THREADS_MAX]; /* that `run` has created */
 
 static inline long kernel_thread(void) {
     char link[64] = "";
@@ -51,15 +52,15 @@ static inline void meet(void) {
     MUST(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
 }
 
+/* n threads, each with its number, meeting at the barrier; they return that or NULL. */
 static inline void run(int n, void *(*routine)(void *)) {
-    pthread_t threads[64];
     MUST(pthread_barrier_init(&barrier, NULL, (unsigned)n) == 0);
     for (int i = 0; i < n; i++)
         MUST(pthread_create(&threads[i], NULL, routine, (void *)(long)i) == 0);
     for (int i = 0; i < n; i++) {
         void *result;
         MUST(pthread_join(threads[i], &result) == 0);
-        MUST(result == (void *)(long)i);
+        MUST(result == (void *)(long)i || result == NULL);
     }
 }
 

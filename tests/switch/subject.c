@@ -6,6 +6,8 @@
  */
 #include "scene.h"
 
+#define ROUNDS 300
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static atomic_int n_moved, turn, flag;
@@ -191,7 +193,6 @@ static void *want_it(void *number) {
 
 static void main_moves(void) {
     pthread_mutexattr_t attr;
-    pthread_t threads[3];
     long first = kernel_thread();
     bool moved = false;
     MUST(pthread_mutexattr_init(&attr) == 0);

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <sys/time.h>
 
+#define ROUNDS 300
+
 /* ---- threads that have moved end, are joined by others that have, and the last one ends the process ---- */
 static void *end_by_exit(void *number) {
     for (int i = 0; i < 20; i++)

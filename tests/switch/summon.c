@@ -4,33 +4,15 @@
  * run many times. Exit status 0 if all arrived, where they belong. A hang is ended by the test's time limit. Built a
  * second time with CANCEL_ONLY: where no signals are sent to threads, semaphores' waits are switches too.
  */
-#include <errno.h>
+#include "scene.h"
+
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define TIMES 60
 #define OTHERS 6
 
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                                   \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
-static pthread_barrier_t barrier;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, held = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static sem_t sem;
@@ -39,19 +21,8 @@ static atomic_int cleaned, n_moved;
 static atomic_bool there, go_on, over;
 static pthread_t target;
 
-static long kernel_thread(void) {
-    char link[64] = "";
-    MUST(readlink("/proc/thread-self", link, sizeof link - 1) > 0);
-    return atol(strrchr(link, '/') + 1);
-}
-
 static void pause_us(long us) {
     nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000}, NULL);
-}
-
-static void meet(void) {
-    int r = pthread_barrier_wait(&barrier);
-    MUST(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
 }
 
 /* Others, that keep the carriers at work and take the target away from home. */
@@ -450,10 +421,7 @@ static void blocked(void) {
 #endif
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*scene)(void);
-    } scenes[] = {
+    static const struct scene scenes[] = {
         {"cancel-read", cancel_read},
         {"cancel-cond", cancel_cond},
         {"cancel-timed-cond", cancel_timed_cond},
@@ -476,15 +444,9 @@ int main(int argc, char **argv) {
         {"kill-blocked", blocked},
         {"kill-ppoll", kill_ppoll},
 #endif
+        {NULL, NULL},
     };
     MUST(pipe(channel) == 0);
     MUST(sem_init(&sem, 0, 0) == 0);
-    for (size_t i = 0; argc == 2 && i < sizeof scenes / sizeof *scenes; i++)
-        if (strcmp(argv[1], scenes[i].name) == 0) {
-            scenes[i].scene();
-            return 0;
-        }
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
-        puts(scenes[i].name);
-    return 2;
+    return play(argc, argv, scenes);
 }

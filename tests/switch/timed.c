@@ -3,40 +3,18 @@
  * Waiting by switching with deadlines, in scenes of what could go wrong. A program that the library does not step aside
  * for, as subject.c: one scene per run, exit status 0, a hang is ended by the test's time limit.
  */
-#include <errno.h>
-#include <pthread.h>
+#include "scene.h"
+
 #include <semaphore.h>
-#include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                                   \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+#define CROWD THREADS_MAX
 
-#define CROWD 300
-
-static pthread_barrier_t barrier;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond[2];
 static sem_t sem;
 static atomic_int posted, taken, turn, n_moved;
-
-static long kernel_thread(void) {
-    char link[64] = "";
-    MUST(readlink("/proc/thread-self", link, sizeof link - 1) > 0);
-    return atol(strrchr(link, '/') + 1);
-}
 
 static clockid_t clock_of(long id) {
     return id % 2 == 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
@@ -52,23 +30,9 @@ static struct timespec at_us(int64_t us) {
     return (struct timespec){us / 1000000, us % 1000000 * 1000};
 }
 
-static void meet(void) {
-    int r = pthread_barrier_wait(&barrier);
-    MUST(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
-}
-
 static void leave_home(void) {
     for (int i = 0; i < 20; i++)
         meet();
-}
-
-static void run(int n, void *(*routine)(void *)) {
-    static pthread_t threads[CROWD];
-    MUST(pthread_barrier_init(&barrier, NULL, (unsigned)n) == 0);
-    for (int i = 0; i < n; i++)
-        MUST(pthread_create(&threads[i], NULL, routine, (void *)(long)i) == 0);
-    for (int i = 0; i < n; i++)
-        MUST(pthread_join(threads[i], NULL) == 0);
 }
 
 /* Wait on nothing, on the condition of that clock. */
@@ -295,20 +259,10 @@ static void ends(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*scene)(void);
-    } scenes[] = {
+    static const struct scene scenes[] = {
         {"timed-crowd", crowd},         {"timed-precision", precision}, {"timed-race", race},
         {"timed-locks", give_up_locks}, {"timed-in-time", in_time},     {"timed-quiet", quiet},
-        {"timed-forks", forks},         {"timed-ends", ends},
+        {"timed-forks", forks},         {"timed-ends", ends},           {NULL, NULL},
     };
-    for (size_t i = 0; argc == 2 && i < sizeof scenes / sizeof *scenes; i++)
-        if (strcmp(argv[1], scenes[i].name) == 0) {
-            scenes[i].scene();
-            return 0;
-        }
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
-        puts(scenes[i].name);
-    return 2;
+    return play(argc, argv, scenes);
 }
