@@ -289,9 +289,10 @@ static void timers(void) {
     struct itimerspec once = {.it_value = {0, 1}};
     timer_t timer;
     must(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 ? 0 : errno, "timer");
-    for (int i = 0; i < 102; i++) { /* 2 are there from the beginning */
-        if (i < 100)
-            timer_settime(timer, 0, &once, NULL);
+    sem_wait(&sem); /* 2 are there from the beginning */
+    sem_wait(&sem);
+    for (int i = 0; i < 100; i++) { /* one after another: a timer set again before its signal is taken expires once */
+        timer_settime(timer, 0, &once, NULL);
         sem_wait(&sem);
         usleep(1000);
     }
