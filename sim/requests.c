@@ -208,12 +208,15 @@ static bool is_bound(const struct sim *sim, const struct sim_object *c, uint32_t
 
 static void wait_post(struct sim *sim, struct sim_thread *t) {
     struct sim_object *c = t->object, *m = t->mutex;
-    if (!is_bound(sim, c, m->id)) { /* no element for it: this wait is software's */
-        sim_sw_cond_wait(sim, t);
+    if (sim_has_happened(c, t->awaited)) { /* meanwhile */
+        if (sim->config.recorded_order)
+            sim_unlock(sim, t, m, wait_again); /* whose turn it is may be another's */
+        else
+            sim_return(sim, t);
         return;
     }
-    if (sim_has_happened(c, t->awaited) && !sim->config.recorded_order) { /* meanwhile */
-        sim_return(sim, t);
+    if (!is_bound(sim, c, m->id)) { /* no element for it: this wait is software's */
+        sim_sw_cond_wait(sim, t);
         return;
     }
     t->uncounted = false;
@@ -236,13 +239,14 @@ void sim_hw_cond_wait(struct sim *sim, struct sim_thread *t) {
 void sim_hw_signal(struct sim *sim, struct sim_thread *t) {
     struct sim_object *c = t->object;
     bool signal = t->event.op == SBT_TRACE_COND_SIGNAL;
+    /* Also before software's attempt: who obtains an ID during that, and waits, would not be looked for in an NI. */
+    sim_happened(sim, c, t->event.order);
+    if (sim->parked.first != NULL)
+        unpark(sim, NULL, c);
     if (!sim_is_id(c->id)) {
         sim_sw_signal(sim, t);
         return;
     }
-    sim_happened(sim, c, t->event.order);
-    if (sim->parked.first != NULL)
-        unpark(sim, NULL, c);
     sim_post(sim, t, signal ? HW_OP_SIGNAL : HW_OP_BROADCAST, c, c->id);
     if (c->waiters.first != NULL) /* both have waiters */
         sim_run_for(sim, t, sim->hw.timing.handover_cycles, sim_sw_signal);

@@ -326,7 +326,7 @@ static void many(uint64_t first, uint64_t n) {
                 ck_assert_msg(one == watched(&config, trace, n_apps, &p), "round %ju, %s, %s: two results",
                               (uintmax_t)round, sim_sync_name(config.sync), csa_policy_name(config.sched.policy));
             }
-        sbt_trace_close((struct sbt_trace *)trace);
+        build_discard();
     }
 }
 

@@ -119,11 +119,58 @@ START_TEST(a_timed_out_wait_lasts_as_long_as_it_did) {
 }
 END_TEST
 
+/*
+ * The signaller does not hold the mutex, so its signal comes at any moment of the wait: while that still looks for an ID
+ * for the condition, or has found that there is none, or is on its way.
+ */
+START_TEST(a_signal_at_any_moment_of_a_wait) {
+    enum { LAST = 6000, STEP = 12 };
+    static const enum sbt_trace_op ops[] = {SBT_TRACE_COND_SIGNAL, SBT_TRACE_COND_BROADCAST};
+    uint64_t n_skipped = 0, n_waited = 0;
+    for (uint64_t at = 0; at < LAST; at += STEP) {
+        struct build b;
+        build_open(&b);
+        create_all(&b, 2);
+        lock_nth(&b, 1, 0, 1, 2000);
+        build_event(&b, 1,
+                    (struct sbt_trace_event){.op = SBT_TRACE_COND_WAIT,
+                                             .type = SBT_TRACE_COND,
+                                             .object = 1,
+                                             .other = 0,
+                                             .order = 1,
+                                             .relock = 2});
+        call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        signal_(&b, 0, ops[_i % 2], 1, 1, at);
+        end_all(&b, 2);
+        const struct sbt_trace *trace = build_close(&b);
+        for (int n_control = 1; n_control < 4; n_control++)
+            for (int recorded = 0; recorded < 2; recorded++) {
+                struct sim_config config = config_of(_i / 2 == 0 ? SIM_SOFTWARE : SIM_SUBUTAI);
+                config.width = 2;
+                config.height = 1;
+                config.n_control = (uint32_t)n_control;
+                config.recorded_order = recorded;
+                struct sim *sim = simulate(&config, trace, 1);
+                n_skipped += sim_call(sim, SIM_COND_SKIPPED).n;
+                n_waited += sim_call(sim, SIM_COND_WAIT).n;
+                sim_free(sim);
+            }
+        build_discard();
+    }
+    ck_assert_uint_gt(n_skipped, 100);
+    ck_assert_uint_gt(n_waited, 100);
+}
+END_TEST
+
 static void tests(Suite *suite) {
     ADD_TEST(suite, a_wait_ends_when_its_signal_has_happened);
     ADD_TEST(suite, a_wake_up_for_another_is_passed_on);
     ADD_TEST(suite, signals_out_of_their_recorded_order);
     ADD_TEST(suite, a_timed_out_wait_lasts_as_long_as_it_did);
+    TCase *moments = tcase_create("moments");
+    tcase_set_timeout(moments, 120);
+    tcase_add_loop_test(moments, a_signal_at_any_moment_of_a_wait, 0, 4);
+    suite_add_tcase(suite, moments);
 }
 
 int main(void) {
