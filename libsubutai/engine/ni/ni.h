@@ -5,7 +5,8 @@
  *   machine.c  the tiles, their memory, model time; start
  *   thread.c   which thread sits on which tile; the records answers are delivered to
  *   mailbox.c  a thread hands a request to its core's mailbox, and waits for the answer
- *   serve.c    whoever serves a network interface: requests in, packets over the mesh, answers out
+ *   serve.c    whoever serves a network interface: requests in, over the mesh or to the state machine
+ *   step.c     one step of it: packets out, answers, requests that are held
  *   service.c  the NI service threads
  *   ids.c      primitives are allocated on first use, evicted when the hardware is full, allocated anew
  *   mutex.c cond.c barrier.c   the POSIX objects, in requests
