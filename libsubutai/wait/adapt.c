@@ -5,7 +5,7 @@
 #include "core/clock.h"
 #include "core/thread.h"
 #include "switch/switch.h"
-#include "wait/futex.h"
+#include "wait/turn.h"
 
 /*
  * Measured on 2 cores: parking and being woken costs 5 to 20 us of latency, most of it for a core that has gone idle; a
@@ -74,6 +74,8 @@ void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
     *a = (struct sbt_active){.yields_left = (uint16_t)yields, .idle_ns = IDLE_NS, .next_pauses = spin_pauses != 0};
     if (yields == 0)
         a->idle_ns = 0;
+    if (SBT_UNLIKELY(sbt_turn_closed())) /* nor is a core there to spin on */
+        a->next_pauses = 0;
     if (mean_ns <= LONG_NS && switches <= WORTH_SWITCHES)
         return;
     a->yields_left = 0;
@@ -113,10 +115,11 @@ bool sbt_active_step(struct sbt_active *a) {
     }
     if (a->idle_ns == 0)
         return false;
-    sbt_yield();
-    uint64_t now = sbt_now_ns();
-    uint64_t took = now - a->last_ns;
-    a->last_ns = now;
+    uint64_t took = sbt_turn_give(&a->last_ns);
+    if (took == 0) {
+        a->idle_ns = 0;
+        return false;
+    }
     if (!has_switched(took)) {
         a->idle_ns = a->idle_ns > took ? a->idle_ns - (uint32_t)took : 0;
     } else {

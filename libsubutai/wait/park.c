@@ -6,6 +6,7 @@
 #include "core/thread.h"
 #include "switch/switch.h"
 #include "wait/futex.h"
+#include "wait/turn.h"
 
 /* Threads without a context that sleep in the kernel; counted only where there may be some with. */
 static uint32_t n_asleep;
@@ -35,14 +36,14 @@ long sbt_wake(uint32_t *word, int n) {
 
 void sbt_give_way_to_contexts(void) {
     if (sbt_self.context == NULL)
-        sbt_yield();
+        sbt_turn_offer();
     else
         sbt_switch_yield();
 }
 
 void sbt_give_way(void) {
     if (sbt_self.context == NULL || !sbt_switch_yield())
-        sbt_yield();
+        sbt_turn_give_or_pause();
 }
 
 /* Asleep in the kernel; a context at its home, where signals and cancellations reach it. */

@@ -47,6 +47,14 @@ check "options are handed on" is "$(tr '\n' ';' <calls)" \
 check "the table has a row for each" matches "$out" $'barrier +2  glibc +300.0.*\n.*barrier +16  glibc +100.0'
 bench barrier --runs 1 --engines glibc,ni:service=inline,scale=0 --json
 check "settings of ni, and its label" json '[.[].engine] == ["glibc", "ni:service=inline,scale=0"]'
+cat >beside <<'END'
+#!/bin/sh
+[ "$1" != --list ] || { echo barrier; exit; }
+echo "{\"kind\":\"$1\",\"threads\":2,\"ops\":1,\"wall_ns\":1,\"cpu_ns\":1,\"ns_per_op\":$(wc -w <"/proc/$PPID/task/$PPID/children")}"
+END
+chmod +x beside
+subutai bench --library "$STUB" --program ./beside barrier --beside 2 --runs 1 --engines glibc --json
+check "--beside 2: two more than the program itself" json '.[0].ns_per_op == 3'
 bench --list
 check "--list" is "$out" $'barrier\tall wait for all\ncontended'
 

@@ -82,6 +82,30 @@ done
 compare --runs 3 --warmup 2 -- sh -c 'echo $SUBUTAI_ENGINE >>order'
 check "runs alternate" is "$(tr '\n' ' ' <order)" "$(printf 'glibc direct %.0s' {1..5})"
 
+cat >count <<'END'
+#!/bin/bash
+read -ra all <"/proc/$PPID/task/$PPID/children" # this one among them
+for i in {1..300}; do # until each has been given a core, and some more
+    n=0
+    for pid in "${all[@]}"; do
+        read -ra fields <"/proc/$pid/stat"
+        ((pid == $$ || fields[13] == 0)) || n=$((n + 1))
+    done
+    ((n < ${#all[@]} - 1)) || break
+    sleep 0.1
+done
+echo "$n" >>beside
+echo "${all[@]}" >pids
+END
+chmod +x count
+for n in 0 3; do
+    compare --beside $n --runs 2 --warmup 0 --engines native --json -- ./count
+    check "--beside $n: so many compute during each run" is "$(tr '\n' ' ' <beside)" "$n $n "
+    check "and the report says so" json ".[0].n_beside == $n"
+    check "and they end with it" is "$(for p in $(<pids); do [[ ! -e /proc/$p ]] || echo "$p"; done)" ""
+    rm beside
+done
+
 compare --runs 3 --json -- sh -c 'sleep 0.05'
 check "one JSON object" json 'length == 1'
 check "as documented" json '.[0] | (.command == ["sh", "-c", "sleep 0.05"]) and .n_runs == 3 and .n_warmups == 1 and

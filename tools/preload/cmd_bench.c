@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "beside.h"
 #include "command.h"
 #include "contender.h"
 #include "env.h"
@@ -26,6 +27,7 @@ enum {
     BENCH_ENGINES,
     BENCH_RUNS,
     BENCH_WARMUP,
+    BENCH_BESIDE,
     BENCH_CS,
     BENCH_THINK,
     BENCH_WRITE_PERCENT,
@@ -43,6 +45,7 @@ static const struct own_option bench_options[] = {
                        "engines with settings of their own, as for compare (default glibc,direct)"},
     [BENCH_RUNS] = {0, "runs", "N", "measured runs of each engine (default 7)"},
     [BENCH_WARMUP] = {0, "warmup", "N", "runs of each engine before those (default 0)"},
+    [BENCH_BESIDE] = {0, "beside", "N", "processes that compute meanwhile: a busy machine (default 0)"},
     [BENCH_CS] = {0, "cs", "NS", "busy time inside the critical section, in nanoseconds"},
     [BENCH_THINK] = {0, "think", "NS", "busy time between critical sections, in nanoseconds"},
     [BENCH_WRITE_PERCENT] = {0, "write-percent", "P", "share of write locks (rwlock)"},
@@ -62,6 +65,7 @@ struct bench {
     uint64_t threads[MAX_POINTS];
     size_t n_threads;
     int n_runs, n_warmups;
+    size_t n_beside;
     int64_t timeout_ns;
     bool json, progress, list;
     struct settings settings;
@@ -184,6 +188,7 @@ static void measure_point(struct bench *b, const char *program, uint64_t threads
         .envps = envps,
         .n_runs = b->n_runs,
         .n_warmups = b->n_warmups,
+        .n_beside = b->n_beside,
         .progress_lines = b->progress,
         .prefix = prefix,
     };
@@ -220,6 +225,9 @@ static void read_option(const struct args *args, struct bench *b, int option) {
         break;
     case BENCH_WARMUP:
         b->n_warmups = (int)args_uint(args, "--warmup", args->value, 0, 1000);
+        break;
+    case BENCH_BESIDE:
+        b->n_beside = args_uint(args, "--beside", args->value, 0, BESIDE_MAX);
         break;
     case BENCH_CS:
         b->cs = checked_uint(args, "--cs", 1000000000);

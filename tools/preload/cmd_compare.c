@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "beside.h"
 #include "command.h"
 #include "compare.h"
 #include "content.h"
@@ -23,6 +24,7 @@ enum {
     COMPARE_ENGINES,
     COMPARE_RUNS,
     COMPARE_WARMUP,
+    COMPARE_BESIDE,
     COMPARE_THREADS,
     COMPARE_OUTPUT,
     COMPARE_TIMEOUT,
@@ -37,6 +39,7 @@ static const struct own_option compare_options[] = {
                          "the first is the base of the ratios (default glibc,direct)"},
     [COMPARE_RUNS] = {0, "runs", "N", "measured runs of each engine (default 7)"},
     [COMPARE_WARMUP] = {0, "warmup", "N", "runs of each engine before those (default 1)"},
+    [COMPARE_BESIDE] = {0, "beside", "N", "processes that compute meanwhile: a busy machine (default 0)"},
     [COMPARE_THREADS] = {'n', "threads", "LIST", "compare once for each number, put in place of {} in CMD's arguments"},
     [COMPARE_OUTPUT] = {0, "output", "FILE",
                         "compare FILE's contents as well; it is removed before each run. {} is "
@@ -207,6 +210,7 @@ static void measure_point(struct comparison *c, const struct request *request, s
         .envps = envps,
         .n_runs = c->n_runs,
         .n_warmups = c->n_warmups,
+        .n_beside = c->n_beside,
         .progress_lines = request->progress,
         .prefix = prefix,
     };
@@ -257,6 +261,9 @@ static void read_options(struct args *args, struct comparison *c, struct request
             break;
         case COMPARE_WARMUP:
             c->n_warmups = (int)args_uint(args, "--warmup", args->value, 0, 1000);
+            break;
+        case COMPARE_BESIDE:
+            c->n_beside = args_uint(args, "--beside", args->value, 0, BESIDE_MAX);
             break;
         case COMPARE_THREADS:
             request->n_threads =

@@ -40,6 +40,7 @@ struct comparison {
     struct contender contenders[MAX_CONTENDERS];
     size_t n_contenders;
     int n_runs, n_warmups;
+    size_t n_beside;
     bool sweep;
     struct point *points;
     size_t n_points;

@@ -156,6 +156,7 @@ void compare_print_json(const struct comparison *c, FILE *out) {
     json_close(&j, ']');
     json_int(&j, "n_runs", c->n_runs);
     json_int(&j, "n_warmups", c->n_warmups);
+    json_int(&j, "n_beside", (int64_t)c->n_beside);
     json_bool(&j, "identical", same);
     json_open(&j, "points", '[');
     for (size_t p = 0; p < c->n_points; p++) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "beside.h"
 #include "table.h"
 #include "trial.h"
 
@@ -28,6 +29,7 @@ static void report(const struct series *s, size_t contender, int run, const stru
 }
 
 void series_run(const struct series *s, series_visit *visit, void *context) {
+    beside_start(s->program.who, s->n_beside);
     bool terminal = isatty(STDERR_FILENO) && !s->progress_lines;
     for (int run = -s->n_warmups; run < s->n_runs; run++)
         for (size_t contender = 0; contender < s->n_contenders; contender++) {
@@ -40,4 +42,5 @@ void series_run(const struct series *s, series_visit *visit, void *context) {
             visit(context, contender, run, &trial);
             trial_release(&trial);
         }
+    beside_end();
 }

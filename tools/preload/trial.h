@@ -46,6 +46,7 @@ struct series {
     const char *const *labels;
     char *const *const *envps;
     int n_runs, n_warmups;
+    size_t n_beside;     /* processes that compute meanwhile */
     bool progress_lines; /* one line per run even if stderr is no terminal */
     const char *prefix;  /* of progress lines: "16 threads, " */
 };

@@ -19,6 +19,7 @@
 #include "wait/adapt.h"
 #include "wait/futex.h"
 #include "wait/park.h"
+#include "wait/turn.h"
 
 #define STARVING_NS 1000000u
 #define HANDOFF_US 1000u
@@ -154,7 +155,9 @@ static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struc
                 return give_up(mx, w);
             if (w->wake_word != NULL)
                 break; /* to wait again is a switch, no dearer than to yield */
-            sbt_yield();
+            uint64_t now = sbt_now_ns();
+            if (sbt_turn_give(&now) == 0)
+                break;
         }
         if (wait_again(mx, w))
             return 0;

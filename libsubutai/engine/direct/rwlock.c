@@ -26,6 +26,7 @@
 #include "wait/adapt.h"
 #include "wait/futex.h"
 #include "wait/park.h"
+#include "wait/turn.h"
 
 enum { WRITER = 1, QUEUED = 2, WRITERS = 4, ACTIVE = 8, READER = 16 };
 #define READERS (~(uint32_t)(READER - 1))
@@ -220,7 +221,9 @@ static int wait_in_queue(struct sbt_rwlock *lx, struct sbt_waiter *w, const stru
         for (int i = 0; r == EBUSY && waited == 0 && i < RETRY_YIELDS; i++) {
             if (w->wake_word != NULL || (__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & WRITER) == 0)
                 break;
-            sbt_yield();
+            uint64_t now = sbt_now_ns();
+            if (sbt_turn_give(&now) == 0)
+                break;
         }
         if (r == EBUSY)
             r = resolve(lx, w, waited == ETIMEDOUT);

@@ -17,6 +17,7 @@
 #include "core/thread.h"
 #include "engine/ni/ni.h"
 #include "wait/futex.h"
+#include "wait/turn.h"
 
 #define CALIBRATION_NS 30000
 #define SPIN_BEFORE_YIELD 200
@@ -67,7 +68,7 @@ void ni_take(uint32_t *lock) {
         if (i < SPIN_BEFORE_YIELD && sbt_cores_to_spare())
             sbt_cpu_relax();
         else
-            sbt_yield();
+            sbt_turn_give_or_pause();
     }
 }
 

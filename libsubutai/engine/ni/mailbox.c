@@ -7,8 +7,8 @@
 #include <errno.h>
 
 #include "engine/ni/ni.h"
-#include "wait/futex.h"
 #include "wait/park.h"
+#include "wait/turn.h"
 
 /* Have it served what has been handed in. */
 static void kick(struct ni_tile *tile) {
@@ -38,7 +38,7 @@ static struct ni_request *free_slot(struct ni_tile *tile) {
     for (uint32_t i = 0; __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != NI_SLOT_FREE; i++) {
         kick(tile);
         if (i > 0)
-            sbt_yield();
+            sbt_turn_give_or_pause();
     }
     return slot;
 }
@@ -97,7 +97,7 @@ void ni_fence(struct ni_thread *t, uint32_t number) {
         while (__atomic_load_n(state, __ATOMIC_ACQUIRE) != NI_SLOT_FREE &&
                __atomic_load_n(&box->head, __ATOMIC_ACQUIRE) - head <= NI_RING) {
             help(t, tile);
-            sbt_yield();
+            sbt_turn_give_or_pause();
         }
     }
 }
