@@ -119,19 +119,25 @@ static void expect_stuck_config(struct sim_config config, const struct sbt_trace
     }
 }
 
-/* More threads wait for a signal than there are queue elements, and it does not come. */
-START_TEST(no_signal_and_no_element) {
-    enum { N = 131 };
+/* More threads wait for signals than there are queue elements: thread i for that of the number last - step * i. */
+enum { N_CROWD = 131 };
+
+static struct build crowd(uint64_t last, uint64_t step) {
     struct build b;
     build_open(&b);
-    create_all(&b, N);
-    for (uint32_t i = 1; i < N; i++) {
+    create_all(&b, N_CROWD);
+    for (uint32_t i = 1; i < N_CROWD; i++) {
         call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, 0);
-        wait(&b, i, 1, 0, 7, 0);
+        wait(&b, i, 1, 0, last - step * i, 0);
         call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
     }
+    return b;
+}
+
+START_TEST(no_signal_and_no_element) {
+    struct build b = crowd(7, 0);
     signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, 1, MS);
-    end_all(&b, N);
+    end_all(&b, N_CROWD);
     struct sim_config config = config_of(SIM_SUBUTAI);
     config.strict_paper = _i == 1;
     expect_stuck_config(config, build_close(&b), "thread 1 waits for signal 7 of condition 1, which has not happened");
@@ -140,18 +146,10 @@ END_TEST
 
 /* Who finds no element looks at the predicate before it waits in software: its own signal may be there by then. */
 START_TEST(a_signal_and_no_element) {
-    enum { N = 131 };
-    struct build b;
-    build_open(&b);
-    create_all(&b, N);
-    for (uint32_t i = 1; i < N; i++) {
-        call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, 0);
-        wait(&b, i, 1, 0, N - i, 0);
-        call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
-    }
-    for (uint32_t i = 1; i < N; i++)
+    struct build b = crowd(N_CROWD, 1);
+    for (uint32_t i = 1; i < N_CROWD; i++)
         signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, i, i == 1 ? 10 * MS : 20 * US);
-    end_all(&b, N);
+    end_all(&b, N_CROWD);
     struct sim_config config = config_of(SIM_SUBUTAI);
     config.strict_paper = _i == 1;
     struct sim *sim = simulate(&config, build_close(&b), 1);

@@ -196,35 +196,38 @@ void sem_take(struct worker *w, sem_t *sem) {
         ;
 }
 
-int rwlock_read_any(struct worker *w, pthread_rwlock_t *lock) {
+struct side {
+    int (*lock)(pthread_rwlock_t *), (*trylock)(pthread_rwlock_t *);
+    int (*timedlock)(pthread_rwlock_t *, const struct timespec *);
+    int (*clocklock)(pthread_rwlock_t *, clockid_t, const struct timespec *);
+    const char *at[4];
+};
+
+static int rwlock_any(struct worker *w, pthread_rwlock_t *lock, const struct side *side) {
     struct timespec deadline;
     clockid_t clock = CLOCK_REALTIME;
     enum reach reach;
     int error;
     switch (rng_below(&w->rng, 8)) {
     default:
-        AT("rdlock");
-        CHECK_OK(error = pthread_rwlock_rdlock(lock));
+        torture_at(side->at[0]);
+        CHECK_OK(error = side->lock(lock));
         return error;
     case 0:
-        AT("tryrdlock");
-        error = pthread_rwlock_tryrdlock(lock);
+        torture_at(side->at[1]);
+        error = side->trylock(lock);
         CHECK(error == 0 || error == EBUSY);
         return error;
     case 1:
         reach = random_deadline(w, clock, &deadline);
-        AT("timedrdlock");
-        error = pthread_rwlock_timedrdlock(lock, &deadline);
+        torture_at(side->at[2]);
+        error = side->timedlock(lock, &deadline);
         break;
     case 2:
         clock = TSAN_OF_GLIBC ? CLOCK_REALTIME : clock_any(&w->rng);
         reach = random_deadline(w, clock, &deadline);
-        AT("clockrdlock");
-#if TSAN_OF_GLIBC
-        error = pthread_rwlock_timedrdlock(lock, &deadline);
-#else
-        error = pthread_rwlock_clockrdlock(lock, clock, &deadline);
-#endif
+        torture_at(side->at[3]);
+        error = TSAN_OF_GLIBC ? side->timedlock(lock, &deadline) : side->clocklock(lock, clock, &deadline);
         break;
     }
     CHECK(error == 0 || error == ETIMEDOUT);
@@ -232,40 +235,22 @@ int rwlock_read_any(struct worker *w, pthread_rwlock_t *lock) {
     return error;
 }
 
+int rwlock_read_any(struct worker *w, pthread_rwlock_t *lock) {
+    static const struct side read = {pthread_rwlock_rdlock,
+                                     pthread_rwlock_tryrdlock,
+                                     pthread_rwlock_timedrdlock,
+                                     pthread_rwlock_clockrdlock,
+                                     {"rdlock", "tryrdlock", "timedrdlock", "clockrdlock"}};
+    return rwlock_any(w, lock, &read);
+}
+
 int rwlock_write_any(struct worker *w, pthread_rwlock_t *lock) {
-    struct timespec deadline;
-    clockid_t clock = CLOCK_REALTIME;
-    enum reach reach;
-    int error;
-    switch (rng_below(&w->rng, 8)) {
-    default:
-        AT("wrlock");
-        CHECK_OK(error = pthread_rwlock_wrlock(lock));
-        return error;
-    case 0:
-        AT("trywrlock");
-        error = pthread_rwlock_trywrlock(lock);
-        CHECK(error == 0 || error == EBUSY);
-        return error;
-    case 1:
-        reach = random_deadline(w, clock, &deadline);
-        AT("timedwrlock");
-        error = pthread_rwlock_timedwrlock(lock, &deadline);
-        break;
-    case 2:
-        clock = TSAN_OF_GLIBC ? CLOCK_REALTIME : clock_any(&w->rng);
-        reach = random_deadline(w, clock, &deadline);
-        AT("clockwrlock");
-#if TSAN_OF_GLIBC
-        error = pthread_rwlock_timedwrlock(lock, &deadline);
-#else
-        error = pthread_rwlock_clockwrlock(lock, clock, &deadline);
-#endif
-        break;
-    }
-    CHECK(error == 0 || error == ETIMEDOUT);
-    check_timeout(error, clock, &deadline, reach);
-    return error;
+    static const struct side write = {pthread_rwlock_wrlock,
+                                      pthread_rwlock_trywrlock,
+                                      pthread_rwlock_timedwrlock,
+                                      pthread_rwlock_clockwrlock,
+                                      {"wrlock", "trywrlock", "timedwrlock", "clockwrlock"}};
+    return rwlock_any(w, lock, &write);
 }
 
 /* ---- guard ---- */
