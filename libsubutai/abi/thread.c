@@ -16,6 +16,7 @@
 
 #include "abi/abi.h"
 #include "switch/switch.h"
+#include "wait/futex.h"
 #include "wait/park.h"
 
 /* What a thread is to run: from the creating thread to the new one. */
@@ -208,12 +209,20 @@ SBT_EXPORT int ABI(thrd_join)(thrd_t thread, int *result_of_thread) {
     WHILE_NOT_RUNNABLE(sbt_real.thrd_join(thread, result_of_thread));
 }
 
-/* A context gives its carrier to others that are ready; without any, as without a context, the kernel chooses. */
+/*
+ * A context gives its carrier to others that are ready; without any, as without a context, the kernel chooses, whatever
+ * it costs: the program has asked for it.
+ */
+static void yield_as_asked(void) {
+    if (sbt_self.context == NULL || !sbt_switch_yield())
+        sbt_yield();
+}
+
 SBT_EXPORT int ABI(sched_yield)(void) {
-    sbt_give_way();
+    yield_as_asked();
     return 0;
 }
 
 SBT_EXPORT void ABI(thrd_yield)(void) {
-    sbt_give_way();
+    yield_as_asked();
 }
