@@ -70,6 +70,23 @@ check "more than the process may use" matches "$status $err" '^2 subutai: predic
 limited 230000 "$SUBUTAI" predict --sched rr,csa,oat --app 'big.sbt*1024'
 check "six simulations need the memory of one" is "$status $err" "0 "
 
+# A hundred times as many events, and no more memory: the largest resident set of `subutai predict`, in KiB.
+long_trace() { # ROUNDS
+    awk -v n="$1" 'BEGIN {
+        print "0 init object=0 type=3 size=2"; print "0 thread_create other=1"
+        for (t = 0; t < 2; t++) for (i = 0; i < n; i++) {
+            print t, "mutex_lock object=1 work=" 500 + i % 97; print t, "mutex_unlock object=1 work=" 100 + i % 31
+            if (i % 10 == 0) print t, "barrier_wait object=0 work=" i % 1009
+        }
+        print "1 thread_end"; print "0 thread_join other=1"; print "0 thread_end" }' | trace "$2"
+    subutai compare --engines native --runs 1 --warmup 0 --json -- "$SUBUTAI" predict --cores 2 "$2"
+    check "a trace of $(stat -c %s "$2") bytes is predicted" json '.[0].identical'
+    peak=$(jq '.points[0].engines[0].peak_kib' <<<"$out")
+}
+long_trace 4000 short.sbt && short=$peak
+long_trace 400000 long.sbt
+check "the memory does not depend on the trace's length: $short and $peak KiB" test "$peak" -lt $((short + 2048))
+
 # ---- failures of the simulation ----
 failed_with() {
     is "$status" 3 && is "$out" "" && matches "$err" "$1"
