@@ -84,14 +84,14 @@ check "runs alternate" is "$(tr '\n' ' ' <order)" "$(printf 'glibc direct %.0s' 
 
 cat >count <<'END'
 #!/bin/bash
-read -ra all <"/proc/$PPID/task/$PPID/children" # this one among them
-for i in {1..300}; do # until each has been given a core, and some more
-    n=0
-    for pid in "${all[@]}"; do
-        read -ra fields <"/proc/$pid/stat"
-        ((pid == $$ || fields[13] == 0)) || n=$((n + 1))
-    done
-    ((n < ${#all[@]} - 1)) || break
+for _ in {1..300}; do # until each of the others has had a core
+    all=() n=0
+    for stat in /proc/[0-9]*/stat; do # 3: parent, 13: ticks
+        read -ra fields <"$stat" && ((fields[3] == PPID && fields[0] != $$)) || continue
+        all+=("${fields[0]}")
+        n=$((n + (fields[13] > 0)))
+    done 2>/dev/null
+    ((n < ${#all[@]})) || break
     sleep 0.1
 done
 echo "$n" >>beside
