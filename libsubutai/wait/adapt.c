@@ -68,13 +68,23 @@ void sbt_adapt_start(uint32_t spin_ns, uint32_t max_yields) {
     yields = max_yields < UINT16_MAX ? max_yields : UINT16_MAX;
 }
 
+/*
+ * Where yields do not pay a spin does not either, but on a machine with many more cores than threads: there the one
+ * that somebody else has may be another's. To a context yields are nothing, so it would not find out that they pay
+ * again.
+ */
+static bool rather_asks(void) {
+    uint32_t n = __atomic_load_n(&sbt_n_runnable, __ATOMIC_RELAXED);
+    return yields != 0 && sbt_self.context == NULL && 2 * (int32_t)n > (int32_t)sbt_n_cpus;
+}
+
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
     uint32_t mean_ns = (uint32_t)__atomic_load_n(&memory->mean_64ns, __ATOMIC_RELAXED) * 64;
     uint32_t switches = __atomic_load_n(&memory->mean_switches, __ATOMIC_RELAXED);
     *a = (struct sbt_active){.yields_left = (uint16_t)yields, .idle_ns = IDLE_NS, .next_pauses = spin_pauses != 0};
     if (yields == 0)
         a->idle_ns = 0;
-    if (SBT_UNLIKELY(sbt_turn_closed())) /* nor is a core there to spin on */
+    if (SBT_UNLIKELY(sbt_turn_closed()) && rather_asks())
         a->next_pauses = 0;
     if (mean_ns <= LONG_NS && switches <= WORTH_SWITCHES)
         return;

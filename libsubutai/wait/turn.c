@@ -9,8 +9,8 @@
  * A turn longer than LONG_TURN_NS went to somebody who computes. It is well above what a round through a run queue of
  * 32 short turns takes (100 to 200 us on the two cores where this was measured). One of them is the machine's noise,
  * which all who wait notice at once. A second one that begins after its end and ends within NEAR times its own length
- * closes the gate for CLOSED times that length, and each that follows soon for twice as long as the last. When that
- * time has passed one thread finds out for all.
+ * closes the gate for CLOSED times that length, and each that begins soon after the last has ended for twice as long.
+ * When that time has passed one thread finds out for all.
  */
 #define LONG_TURN_NS 700000u
 #define NEAR 8
@@ -21,7 +21,7 @@
 /* Of the process. Relaxed everywhere: they steer waiting and decide nothing. */
 uint64_t sbt_turn_closed_until_ns; /* 0: open */
 static uint64_t last_long_ns;
-static uint64_t closed_ns; /* how long it is or was last closed */
+static uint64_t closed_ns, opens_ns; /* how long it is or was last closed, and until when */
 
 static SBT_NOINLINE void long_turn(uint64_t took, uint64_t now, bool probe) {
     uint64_t last = __atomic_load_n(&last_long_ns, __ATOMIC_RELAXED);
@@ -31,9 +31,11 @@ static SBT_NOINLINE void long_turn(uint64_t took, uint64_t now, bool probe) {
     if (!probe && now - last > NEAR * took)
         return;
     uint64_t closed = __atomic_load_n(&closed_ns, __ATOMIC_RELAXED);
-    closed = now - last < 2 * closed ? 2 * closed : CLOSED * took;
+    bool again = now < __atomic_load_n(&opens_ns, __ATOMIC_RELAXED) + 2 * closed;
+    closed = again ? 2 * closed : CLOSED * took;
     closed = closed < MAX_CLOSED_NS ? closed : MAX_CLOSED_NS;
     __atomic_store_n(&closed_ns, closed, __ATOMIC_RELAXED);
+    __atomic_store_n(&opens_ns, now + closed, __ATOMIC_RELAXED);
     __atomic_store_n(&sbt_turn_closed_until_ns, now + closed, __ATOMIC_RELAXED);
 }
 

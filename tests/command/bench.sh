@@ -24,7 +24,7 @@ printf '%s\n' 60 >ni
 bench contended --threads 4 --runs 3 --json
 check "exit 0" is "$status" 0
 check "one object per engine and line" is "$(wc -l <<<"$out")" 2
-check "exactly the documented members" json 'all(.[]; keys_unsorted == ["kind", "threads", "engine", "ns_per_op", "min",
+check "exactly the documented members" json 'all(.[]; keys_unsorted == ["kind", "threads", "engine", "n_beside", "ns_per_op", "min",
     "max", "ratio", "cpu_ratio", "ratio_min", "ratio_max", "cpu_ratio_min", "cpu_ratio_max"])'
 check "median, min, max of glibc" json '.[0] | .kind == "contended" and .threads == 4 and .engine == "glibc" and
     .ns_per_op == 200 and .min == 100 and .max == 300 and .ratio == 1 and .cpu_ratio == 1'
@@ -54,7 +54,7 @@ echo "{\"kind\":\"$1\",\"threads\":2,\"ops\":1,\"wall_ns\":1,\"cpu_ns\":1,\"ns_p
 END
 chmod +x beside
 subutai bench --library "$STUB" --program ./beside barrier --beside 2 --runs 1 --engines glibc --json
-check "--beside 2: are there while the program runs" json '.[0].ns_per_op == 2'
+check "--beside 2: are there while the program runs" json '.[0].ns_per_op == 2 and .[0].n_beside == 2'
 bench --list
 check "--list" is "$out" $'barrier\tall wait for all\ncontended'
 

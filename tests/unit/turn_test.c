@@ -35,7 +35,7 @@ static void machine(uint64_t yields_take_ns) {
     clock_ns = UINT64_C(1000) * 1000 * MS;
     yield_ns = yields_take_ns;
     n_yields = n_pauses = 0;
-    sbt_turn_closed_until_ns = last_long_ns = closed_ns = 0;
+    sbt_turn_closed_until_ns = last_long_ns = closed_ns = opens_ns = 0;
 }
 
 static uint64_t give(void) {
@@ -111,11 +111,19 @@ START_TEST(one_finds_out_for_all) {
     yield_ns = 2 * US;
     ck_assert_uint_eq(give(), 2 * US);
     ck_assert(!sbt_turn_closed());
-    /* And is back. */
-    yield_ns = 4 * MS;
-    give();
-    give();
-    ck_assert(sbt_turn_closed());
+    /* And is back, soon or a minute later. */
+    for (int later = 0; later < 2; later++) {
+        uint64_t closed = closed_ns;
+        clock_ns += later * UINT64_C(60000) * MS;
+        yield_ns = 4 * MS;
+        give();
+        give();
+        ck_assert_uint_eq(closed_ns, later ? CLOSED * 4 * MS : 2 * closed);
+        clock_ns = sbt_turn_closed_until_ns;
+        yield_ns = 2 * US;
+        give();
+        ck_assert(!sbt_turn_closed());
+    }
 }
 END_TEST
 

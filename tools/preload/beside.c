@@ -34,6 +34,9 @@ void beside_start(const char *who, size_t n) {
 
 void beside_end(void) {
     for (size_t i = 0; i < n_processes; i++)
+        if (waitpid(processes[i], NULL, WNOHANG) != 0)
+            cmd_refuse("--beside: a process that was to compute has ended before the runs");
+    for (size_t i = 0; i < n_processes; i++)
         kill(processes[i], SIGKILL);
     for (; n_processes > 0; n_processes--)
         waitpid(processes[n_processes - 1], NULL, 0);

@@ -138,6 +138,7 @@ static void put_json(const struct bench *b, uint64_t threads, size_t i) {
     json_text(&j, "kind", b->kind);
     json_int(&j, "threads", (int64_t)threads);
     json_text(&j, "engine", b->contenders[i].label);
+    json_int(&j, "n_beside", (int64_t)b->n_beside);
     json_real(&j, "ns_per_op", ns.median, 3);
     json_real(&j, "min", ns.min, 3);
     json_real(&j, "max", ns.max, 3);
@@ -316,6 +317,8 @@ static int bench_main(const struct command *self, int argc, char **argv) {
     }
     if (!b.json)
         table_print(&t, stdout);
+    if (!b.json && b.n_beside > 0)
+        printf("beside %zu processes that compute\n", b.n_beside);
     return CMD_OK;
 }
 

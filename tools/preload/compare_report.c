@@ -99,6 +99,8 @@ void compare_print_table(const struct comparison *c, FILE *out) {
             table_add(&t, "%s", s->n_other_output > 0 ? "DIFFERS" : "same");
         }
     table_print(&t, out);
+    if (c->n_beside > 0)
+        fprintf(out, "beside %zu processes that compute\n", c->n_beside);
     for (size_t p = 0; p < c->n_points; p++)
         print_verdict(c, &c->points[p], out);
 }

@@ -59,7 +59,7 @@ void ni_wait_until(uint64_t cycles) {
         else if (sbt_cores_to_spare())
             sbt_cpu_relax();
         else
-            sbt_yield();
+            sbt_turn_offer();
     }
 }
 

@@ -17,6 +17,7 @@
 #include "engine/ni/ni.h"
 #include "wait/futex.h"
 #include "wait/park.h"
+#include "wait/turn.h"
 
 #define TILES_PER_THREAD 32
 #define MAX_SERVICES 64
@@ -176,10 +177,9 @@ static bool look_eagerly(struct service *s, uint64_t *next_cycles) {
  */
 static bool look_in_turn(struct service *s, uint64_t *next_cycles) {
     for (uint32_t i = 0; i < MAX_YIELDS; i++) {
-        uint64_t before = sbt_now_ns();
-        sbt_yield();
+        uint64_t now = sbt_now_ns(), took = sbt_turn_give(&now);
         bool found = look(s, next_cycles);
-        if (found || sbt_now_ns() - before > LONG_TURN_NS)
+        if (found || took == 0 || took > LONG_TURN_NS)
             return found;
     }
     return false;
