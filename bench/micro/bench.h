@@ -86,9 +86,12 @@ static inline uint64_t bench_share(const struct bench *b, uint64_t n_sharing) {
     return b->by_ops ? (b->ops_asked + n_sharing - 1) / n_sharing : UINT64_MAX;
 }
 
-/* Relaxed: the flag carries no data, and a late reader only does another operation. */
+/*
+ * Relaxed: the flag carries no data, and a late reader only does another operation. The first is done in any case: a
+ * thread may be given its core only when the time is over.
+ */
 static inline bool bench_more(struct bench *b, uint64_t done, uint64_t share) {
-    return done < share && !atomic_load_explicit(&b->stop, memory_order_relaxed);
+    return done < share && (!atomic_load_explicit(&b->stop, memory_order_relaxed) || done == 0);
 }
 
 static inline void bench_must(int error, const char *call) {
