@@ -17,16 +17,15 @@
  * remembers how many its waits took, and beyond WORTH_SWITCHES a wait parks at once, as one on an object whose waits
  * are long. One that does not switch keeps a core awake that would go idle; that is worth IDLE_NS.
  *
- * A yield that took longer than BUSY_NS gave the core to somebody who computes: more of them would only move this
- * thread to the back of the queue. Of the waits that park at once, every PROBE_EVERY-th finds out whether times have
- * changed. LONG_NS and BUSY_NS are well above what a round through a run queue of 32 short turns takes (100 to 200 us
- * here): such a round is what a crowded barrier waits for.
+ * A yield that took longer than SBT_LONG_TURN_NS gave the core to somebody who computes: more of them would only move
+ * this thread to the back of the queue. Of the waits that park at once, every PROBE_EVERY-th finds out whether times
+ * have changed. LONG_NS and SBT_LONG_TURN_NS are well above what a round through a run queue of 32 short turns takes
+ * (100 to 200 us here): such a round is what a crowded barrier waits for.
  *
  * Spinning looks at growing intervals: every look takes the object's cache line away from the thread that works on it,
  * and two threads that fight for a line get less done than one that has it for a while.
  */
 #define LONG_NS 1000000u
-#define BUSY_NS 700000u
 #define WORTH_SWITCHES (6 * 16)
 #define IDLE_NS 40000u
 #define PROBE_EVERY 64
@@ -69,11 +68,11 @@ void sbt_adapt_start(uint32_t spin_ns, uint32_t max_yields) {
 }
 
 /*
- * Where yields do not pay a spin does not either, but on a machine with many more cores than threads: there the one
- * that somebody else has may be another's. To a context yields are nothing, so it would not find out that they pay
- * again.
+ * While yields do not pay (wait/turn.h) a spin does not either: whoever is waited for may have no core. Not so with
+ * many more cores than threads, where the busy core may be another thread's. And a context never asks for a turn, so it
+ * would go without its spins for ever.
  */
-static bool rather_asks(void) {
+static bool spins_in_vain(void) {
     uint32_t n = __atomic_load_n(&sbt_n_runnable, __ATOMIC_RELAXED);
     return yields != 0 && sbt_self.context == NULL && 2 * (int32_t)n > (int32_t)sbt_n_cpus;
 }
@@ -84,7 +83,7 @@ void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
     *a = (struct sbt_active){.yields_left = (uint16_t)yields, .idle_ns = IDLE_NS, .next_pauses = spin_pauses != 0};
     if (yields == 0)
         a->idle_ns = 0;
-    if (SBT_UNLIKELY(sbt_turn_closed()) && rather_asks())
+    if (SBT_UNLIKELY(sbt_turn_closed()) && spins_in_vain())
         a->next_pauses = 0;
     if (mean_ns <= LONG_NS && switches <= WORTH_SWITCHES)
         return;
@@ -134,7 +133,7 @@ bool sbt_active_step(struct sbt_active *a) {
         a->idle_ns = a->idle_ns > took ? a->idle_ns - (uint32_t)took : 0;
     } else {
         __atomic_store_n(&a->switches, a->switches + 1, __ATOMIC_RELAXED);
-        if (a->yields_left == 0 || took > BUSY_NS)
+        if (a->yields_left == 0 || took > SBT_LONG_TURN_NS)
             a->idle_ns = 0; /* somebody else has use for the core */
         else
             a->yields_left--;

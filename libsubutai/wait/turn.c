@@ -6,13 +6,12 @@
 #include "wait/futex.h"
 
 /*
- * A turn longer than LONG_TURN_NS went to somebody who computes. It is well above what a round through a run queue of
- * 32 short turns takes (100 to 200 us on the two cores where this was measured). One of them is the machine's noise,
+ * A turn longer than SBT_LONG_TURN_NS went to somebody who computes. It is well above what a round through a run queue
+ * of 32 short turns takes (100 to 200 us on the two cores where this was measured). One of them is the machine's noise,
  * which all who wait notice at once. A second one that begins after its end and ends within NEAR times its own length
  * closes the gate for CLOSED times that length, and each that begins soon after the last has ended for twice as long.
  * When that time has passed one thread finds out for all.
  */
-#define LONG_TURN_NS 700000u
 #define NEAR 8
 #define CLOSED 16
 #define MAX_CLOSED_NS 256000000u
@@ -51,20 +50,19 @@ uint64_t sbt_turn_give(uint64_t *now_ns) {
     sbt_yield();
     *now_ns = sbt_now_ns();
     uint64_t took = *now_ns - begin;
-    if (SBT_UNLIKELY(took > LONG_TURN_NS))
+    if (SBT_UNLIKELY(took > SBT_LONG_TURN_NS))
         long_turn(took, *now_ns, probe);
     else if (SBT_UNLIKELY(probe))
         __atomic_store_n(&sbt_turn_closed_until_ns, 0, __ATOMIC_RELAXED);
     return took + (took == 0);
 }
 
-void sbt_turn_offer(void) {
+bool sbt_turn_offer(void) {
     uint64_t now = sbt_now_ns();
-    sbt_turn_give(&now);
+    return sbt_turn_give(&now) != 0;
 }
 
 void sbt_turn_give_or_pause(void) {
-    uint64_t now = sbt_now_ns();
-    if (sbt_turn_give(&now) == 0)
+    if (!sbt_turn_offer())
         sbt_pause_ns(TURN_PAUSE_NS);
 }

@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A turn that lasted longer went to somebody who computes. */
+#define SBT_LONG_TURN_NS 700000u
+
 /*
  * Yield; for how long the core was away, ns, at least 1. 0: it did not, and to park is better. *now_ns is the time
  * before, and then the time after. Never sleeps; may last as long as others have use for the core.
@@ -28,7 +31,7 @@ static inline bool sbt_turn_closed(void) {
 /* For who can do nothing but look again: yield, or where that does not pay sleep for TURN_PAUSE_NS. */
 void sbt_turn_give_or_pause(void);
 
-/* The same for who need not give it away at all: yield if that pays. */
-void sbt_turn_offer(void);
+/* The same for who need not give it away at all: yield if that pays. Has it? */
+bool sbt_turn_offer(void);
 
 #endif

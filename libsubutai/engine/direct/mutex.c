@@ -155,8 +155,7 @@ static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struc
                 return give_up(mx, w);
             if (w->wake_word != NULL)
                 break; /* to wait again is a switch, no dearer than to yield */
-            uint64_t now = sbt_now_ns();
-            if (sbt_turn_give(&now) == 0)
+            if (!sbt_turn_offer())
                 break;
         }
         if (wait_again(mx, w))

@@ -221,8 +221,7 @@ static int wait_in_queue(struct sbt_rwlock *lx, struct sbt_waiter *w, const stru
         for (int i = 0; r == EBUSY && waited == 0 && i < RETRY_YIELDS; i++) {
             if (w->wake_word != NULL || (__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & WRITER) == 0)
                 break;
-            uint64_t now = sbt_now_ns();
-            if (sbt_turn_give(&now) == 0)
+            if (!sbt_turn_offer())
                 break;
         }
         if (r == EBUSY)
