@@ -96,6 +96,7 @@ for _ in {1..300}; do # until each of the others has had a core
 done
 echo "$n" >>beside
 echo "${all[@]}" >pids
+exec sleep "${1:-0}"
 END
 chmod +x count
 for n in 0 3; do
@@ -103,8 +104,17 @@ for n in 0 3; do
     check "--beside $n: so many compute during each run" is "$(tr '\n' ' ' <beside)" "$n $n "
     check "and the report says so" json ".[0].n_beside == $n"
     check "and they end with it" is "$(for p in $(<pids); do [[ ! -e /proc/$p ]] || echo "$p"; done)" ""
-    rm beside
+    rm beside pids
 done
+
+"$SUBUTAI" compare --library "$STUB" --beside 2 --runs 1 --warmup 0 --engines native -- ./count 5 >/dev/null 2>&1 &
+killed=$!
+for _ in {1..300}; do [[ ! -s pids ]] || break; sleep 0.1; done
+kill -KILL $killed
+wait $killed 2>/dev/null
+left() { for p in $(<pids); do [[ ! -e /proc/$p/exe ]] || echo "$p"; done; }
+for _ in {1..100}; do [[ -n $(left) ]] || break; sleep 0.1; done
+check "those beside end with a command that is killed" is "$(wc -w <pids) $(left)" "2 "
 
 compare --runs 3 --json -- sh -c 'sleep 0.05'
 check "one JSON object" json 'length == 1'

@@ -120,8 +120,8 @@ START_TEST(a_timed_out_wait_lasts_as_long_as_it_did) {
 END_TEST
 
 /*
- * The signaller does not hold the mutex, so its signal comes at any moment of the wait: while that still looks for an ID
- * for the condition, or has found that there is none, or is on its way.
+ * The signaller does not hold the mutex, so its signal comes at any moment of the wait: while that still looks for an
+ * ID for the condition, or has found that there is none, or is on its way.
  */
 START_TEST(a_signal_at_any_moment_of_a_wait) {
     enum { LAST = 6000, STEP = 12 };
@@ -132,13 +132,10 @@ START_TEST(a_signal_at_any_moment_of_a_wait) {
         build_open(&b);
         create_all(&b, 2);
         lock_nth(&b, 1, 0, 1, 2000);
-        build_event(&b, 1,
-                    (struct sbt_trace_event){.op = SBT_TRACE_COND_WAIT,
-                                             .type = SBT_TRACE_COND,
-                                             .object = 1,
-                                             .other = 0,
-                                             .order = 1,
-                                             .relock = 2});
+        build_event(
+            &b, 1,
+            (struct sbt_trace_event){
+                .op = SBT_TRACE_COND_WAIT, .type = SBT_TRACE_COND, .object = 1, .other = 0, .order = 1, .relock = 2});
         call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
         signal_(&b, 0, ops[_i % 2], 1, 1, at);
         end_all(&b, 2);
@@ -162,6 +159,49 @@ START_TEST(a_signal_at_any_moment_of_a_wait) {
 }
 END_TEST
 
+/*
+ * The condition has lived with another mutex: it is moved, which takes a while, to an NI that is full, so the wait is
+ * software's. A signal meanwhile goes to the old NI and is over.
+ */
+START_TEST(a_signal_while_its_condition_moves) {
+    enum { AT = 100000, FROM = AT + 9500, TO = AT + 11000, STEP = 3 };
+    uint64_t n_before = 0, n_after = 0;
+    for (uint64_t at = FROM; at < TO; at += STEP) {
+        struct build b;
+        build_open(&b);
+        create_all(&b, 3);
+        call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 1000); /* the first tile's, and its condition */
+        wait(&b, 1, 1, 0, 1, 0);
+        call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        call(&b, 1, SBT_TRACE_MUTEX_LOCK, 2, 10000); /* the second one's */
+        call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 2, 0);
+        call(&b, 1, SBT_TRACE_MUTEX_LOCK, 2, AT);
+        wait(&b, 1, 1, 2, 2, 0);
+        call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 2, 0);
+        for (uint32_t m = 3; m <= 5;
+             m++) /* the third, the fourth, and the second once more: it is full, and all held */
+            call(&b, 2, SBT_TRACE_MUTEX_LOCK, m, m == 3 ? 60000 : 1000);
+        for (uint32_t m = 3; m <= 5; m++)
+            call(&b, 2, SBT_TRACE_MUTEX_UNLOCK, m, m == 3 ? MS : 0);
+        signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, 1, 20000);
+        signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, 2, at);
+        end_all(&b, 3);
+        struct sim_config config = config_of(SIM_SUBUTAI);
+        config.width = config.height = 2;
+        config.n_control = 2;
+        config.recorded_order = _i == 1;
+        struct sim *sim = simulate(&config, build_close(&b), 1);
+        bool slept = sim_summary(sim).n_futex_waits != 0;
+        n_before += !slept;
+        n_after += slept;
+        sim_free(sim);
+        build_discard();
+    }
+    ck_assert_uint_gt(n_before, 50); /* the sweep covers the wait's beginning */
+    ck_assert_uint_gt(n_after, 50);
+}
+END_TEST
+
 static void tests(Suite *suite) {
     ADD_TEST(suite, a_wait_ends_when_its_signal_has_happened);
     ADD_TEST(suite, a_wake_up_for_another_is_passed_on);
@@ -170,6 +210,7 @@ static void tests(Suite *suite) {
     TCase *moments = tcase_create("moments");
     tcase_set_timeout(moments, 120);
     tcase_add_loop_test(moments, a_signal_at_any_moment_of_a_wait, 0, 4);
+    tcase_add_loop_test(moments, a_signal_while_its_condition_moves, 0, 2);
     suite_add_tcase(suite, moments);
 }
 
