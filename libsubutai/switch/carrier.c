@@ -8,6 +8,7 @@
 #include "switch/sanitizer.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 
 #include "core/real.h"
 
@@ -16,6 +17,7 @@
 #define LOOKS_PER_CLOCK 8  /* reading the clock after so many looks */
 #define LOOK_GAP_PAUSES 24 /* between two looks */
 #define KERNEL_TURN 64     /* yields of contexts, after which the kernel is asked once */
+#define POPS_PER_COUNT 256 /* contexts taken from the queue between two counts of their sleeps */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
 #endif
 
@@ -45,6 +47,16 @@ static void settle(struct sbt_carrier *x) {
     case SBT_LEAVES_NOTHING:
         break;
     }
+}
+
+/* How often those that it runs sleep in the kernel on it: whether that is too often the watcher decides. */
+static void count_sleeps(struct sbt_carrier *x) {
+    struct rusage usage;
+    if (sbt_syscall3(SYS_getrusage, RUSAGE_THREAD, &usage, 0) != 0)
+        return;
+    uint32_t all = (uint32_t)usage.ru_nvcsw - x->idle_sleeps;
+    __atomic_fetch_add(&SBT_SWITCH->sleeps, all - x->sleeps_counted, __ATOMIC_RELAXED);
+    x->sleeps_counted = all;
 }
 
 static void set_current(struct sbt_carrier *x, struct sbt_context *c) {
@@ -77,6 +89,8 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
         if (SBT_UNLIKELY(x->woke))
             sbt_ready_judge(x);
         struct sbt_context *next = sbt_ready_pop(x);
+        if (SBT_UNLIKELY(x->pops % POPS_PER_COUNT == 0 && next != NULL))
+            count_sleeps(x);
         set_current(x, next);
         if (next != NULL)
             block_for(x, next);
@@ -192,8 +206,10 @@ static struct sbt_context *find(struct sbt_carrier *x) {
         if (c == NULL) {
             sbt_switch_leave();
             while (__atomic_load_n(&x->asleep, __ATOMIC_ACQUIRE) != 0 &&
-                   __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
+                   __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
+                x->idle_sleeps++;
                 sbt_futex_wait(&x->asleep, 1, NULL);
+            }
             sbt_switch_enter();
             if (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) != 0)
                 return NULL;
@@ -270,10 +286,6 @@ void sbt_switch_catch_up(void) {
         unpark(sbt_pool_nth(i));
 }
 
-uint32_t *sbt_context_word(void) {
-    return sbt_self.context != NULL ? &sbt_self.context->token : NULL;
-}
-
 /* Sleep in the kernel, wherever the context is. */
 static int block(struct sbt_context *c, const struct sbt_deadline *deadline) {
     uint32_t none = SBT_TOKEN_NONE;
@@ -287,7 +299,31 @@ static int block(struct sbt_context *c, const struct sbt_deadline *deadline) {
 }
 
 static bool has_to_stay(const struct sbt_context *c) {
-    return c->receives || __atomic_load_n(&c->bidden, __ATOMIC_RELAXED) != SBT_STAYS_NOT;
+    return c->receives || __atomic_load_n(&c->bidden, __ATOMIC_RELAXED) != SBT_STAYS_NOT ||
+           __atomic_load_n(&SBT_SWITCH->all_home, __ATOMIC_RELAXED) != 0;
+}
+
+static bool waits_at_home(const struct sbt_context *c) {
+    return __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 || has_to_stay(c) || sbt_switch_running_load() == 0;
+}
+
+bool sbt_switch_roams(void) {
+    const struct sbt_context *c = sbt_self.context;
+    return c != NULL && (c->carrier != NULL || !waits_at_home(c));
+}
+
+bool sbt_switch_begins_wait(void) {
+    struct sbt_context *c = sbt_self.context;
+    if (SBT_LIKELY(sbt_switch_roams()))
+        return true;
+    uint32_t homebody = c != NULL ? __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) : 0;
+    if (homebody != 0)
+        __atomic_store_n(&c->homebody, homebody - 1, __ATOMIC_RELAXED);
+    return false;
+}
+
+uint32_t *sbt_context_word(void) {
+    return sbt_switch_begins_wait() ? &sbt_self.context->token : NULL;
 }
 
 static int park(struct sbt_context *c) {

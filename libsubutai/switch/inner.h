@@ -79,6 +79,8 @@ struct sbt_carrier {
     uint32_t skip;               /* occasions to wake that are passed over after a useless one, */
     uint32_t skip_left;          /* and that are yet to be passed over; both atomic */
     uint64_t woke_at_ns;         /* of its CPU time */
+    uint32_t idle_sleeps;        /* its own, while it had nothing to run */
+    uint32_t sleeps_counted;     /* all of its kernel thread's, when they were last counted */
     uint32_t tid;                /* atomic, for the watcher; 0: it has not begun */
     uint64_t mask;               /* its signal mask in the kernel */
     struct sbt_context *current; /* NULL: idle; atomic, for the watcher */
@@ -106,6 +108,7 @@ struct sbt_switch_state {
     uint32_t n_carriers;
     uint32_t overdue;  /* a signal handler could not wake: atomic */
     uint32_t all_held; /* every carrier was found asleep in the kernel, and none has got on since; atomic, a hint */
+    uint32_t all_home; /* switching does not pay for now: everybody waits at home; atomic, a hint */
     uint32_t quit;     /* the program's last thread has ended: atomic */
     uint32_t decided;  /* 1: somebody is deciding or has decided whether to switch; atomic */
     int32_t n_threads; /* of the program's, beyond the first; atomic */
@@ -121,6 +124,7 @@ struct sbt_switch_state {
     uint64_t searching;                         /* bit set: it looks for something to do, awake; atomic */
     uint32_t watcher_sleeps;                    /* futex word; atomic */
     uint32_t pushes;                            /* relaxed, lossy: that there has been one */
+    uint32_t sleeps;                            /* of contexts in the kernel, on carriers; atomic */
     uint32_t next_carrier;                      /* for pushes from outside, atomic */
     struct sbt_carrier carrier[SBT_CARRIERS_MAX];
     struct sbt_table_bucket bucket[SBT_TABLE_BUCKETS];

@@ -59,7 +59,8 @@ static void append(struct sbt_carrier *x, struct sbt_context *first, struct sbt_
 void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n) {
     struct sbt_switch_state *s = SBT_SWITCH;
     struct sbt_carrier *x = self;
-    if (x == NULL && SBT_UNLIKELY(__atomic_load_n(&s->all_held, __ATOMIC_RELAXED) != 0)) {
+    if (x == NULL && SBT_UNLIKELY((__atomic_load_n(&s->all_held, __ATOMIC_RELAXED) |
+                                   __atomic_load_n(&s->all_home, __ATOMIC_RELAXED)) != 0)) {
         for (struct sbt_context *next; n > 0; first = next, n--) {
             next = first->next;
             sbt_home_call(first);

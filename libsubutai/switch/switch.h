@@ -114,8 +114,17 @@ void sbt_switch_fork_child(void);
 int sbt_context_park(const struct sbt_deadline *deadline);
 
 /*
- * The word by which a context is woken; it stays valid when the thread has ended. NULL: no context. Given a word, tell
- * whether it is one.
+ * May the caller's next wait be a switch? Not without a context, nor with one that waits at home: that waits as a
+ * thread without.
+ */
+bool sbt_switch_roams(void);
+
+/* The same at the beginning of a wait; counts those that are spent at home. */
+bool sbt_switch_begins_wait(void);
+
+/*
+ * The word by which the caller's context is woken from the wait that begins now; it stays valid when the thread has
+ * ended. NULL: it waits as a thread without. Given a word, tell whether it is one.
  */
 uint32_t *sbt_context_word(void);
 bool sbt_context_is_word(const uint32_t *word);

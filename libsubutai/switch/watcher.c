@@ -5,7 +5,9 @@
  * (sleep in the kernel, compute for a second, spin until another does something) delays the others by a few
  * milliseconds and never for good, and needs no thread that would first have to be created.
  *
- * A context found asleep in the kernel on its carrier is told to wait at home for a while: it does input or output.
+ * A context found asleep in the kernel on its carrier is told to wait at home for a while: it does input or output. A
+ * program of which many are found so, and that switches seldom, loses more by that than it gains: all of it waits at
+ * home then, for a time that is doubled whenever it turns out to have been too short.
  */
 #include "switch/inner.h"
 
@@ -19,6 +21,13 @@
 #endif
 #define HOMEBODY_FIRST 64
 #define HOMEBODY_MOST 65536
+/* In switches, of which each saves 3 to 5 us: one found asleep has kept its carrier for up to a tick. */
+#define COST_OF_SLEEPER 500
+#define COST_OF_SLEEP 8
+#define COST_MANY (8 * COST_OF_SLEEPER)
+#define MEMORY_TICKS 64 /* after which what has been counted weighs half */
+#define AT_HOME_FIRST_NS 250000000u
+#define AT_HOME_MOST_NS 64000000000u
 
 /*
  * Its own, empty table of file descriptors: the program must not meet with the watcher's, nor lose its lowest free one
@@ -51,20 +60,48 @@ static bool sleeps(uint32_t tid) {
     return end != NULL && end[1] == ' ' && end[2] != 'R';
 }
 
-static void make_homebody(struct sbt_context *c) {
+static bool make_homebody(struct sbt_context *c) {
     if (__atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0)
-        return;
+        return false;
     uint32_t next = c->homebody_next;
     next = next == 0 ? HOMEBODY_FIRST : next < HOMEBODY_MOST ? next * 2 : next;
     c->homebody_next = next;
     __atomic_store_n(&c->homebody, next, __ATOMIC_RELAXED);
+    return true;
 }
 
 struct watch {
     bool sees_sleepers;
     uint32_t pops[SBT_CARRIERS_MAX];  /* as seen the time before */
     uint32_t stuck[SBT_CARRIERS_MAX]; /* looks in a row that found something ready and no progress */
+    uint32_t cost, switches;          /* of late */
+    uint32_t ticks;
+    uint64_t at_home_ns, until_ns; /* how long everybody waits at home the next time, and until when the last */
 };
+
+/* Does the program do better without? */
+static void weigh(struct sbt_switch_state *s, struct watch *w) {
+    if (++w->ticks % MEMORY_TICKS == 0) {
+        w->cost /= 2;
+        w->switches /= 2;
+    }
+    w->cost += __atomic_exchange_n(&s->sleeps, 0, __ATOMIC_RELAXED) * COST_OF_SLEEP;
+    if (w->cost < COST_MANY || w->switches >= w->cost)
+        return;
+    uint64_t now = sbt_now_ns();
+    if (w->at_home_ns == 0 || now - w->until_ns > 16 * w->at_home_ns)
+        w->at_home_ns = AT_HOME_FIRST_NS;
+    else if (w->at_home_ns < AT_HOME_MOST_NS)
+        w->at_home_ns *= 2;
+    w->until_ns = now + w->at_home_ns;
+    w->cost = w->switches = 0;
+    __atomic_store_n(&s->all_home, 1, __ATOMIC_RELAXED);
+}
+
+static void let_out(struct sbt_switch_state *s, const struct watch *w) {
+    if (__atomic_load_n(&s->all_home, __ATOMIC_RELAXED) != 0 && sbt_now_ns() >= w->until_ns)
+        __atomic_store_n(&s->all_home, 0, __ATOMIC_RELAXED);
+}
 
 /* Contexts to send home from a carrier that is stuck: faster and faster, and all if nobody else can run them. */
 static uint32_t n_to_send(uint32_t stuck, bool all_held_up) {
@@ -83,8 +120,9 @@ static bool look(struct sbt_switch_state *s, struct watch *w) {
         if (c != NULL && now == w->pops[i] && w->sees_sleepers && sleeps(__atomic_load_n(&x->tid, __ATOMIC_RELAXED)) &&
             __atomic_load_n(&x->current, __ATOMIC_RELAXED) == c && __atomic_load_n(&x->pops, __ATOMIC_RELAXED) == now) {
             n_held_up++;
-            make_homebody(c);
+            w->cost += make_homebody(c) ? COST_OF_SLEEPER : 0;
         }
+        w->switches += now - w->pops[i];
         w->pops[i] = now;
     }
     __atomic_store_n(&s->all_held, n_held_up == s->n_carriers, __ATOMIC_RELAXED);
@@ -105,6 +143,13 @@ static bool look(struct sbt_switch_state *s, struct watch *w) {
     return n_waiting > 0;
 }
 
+/* Until there is something to see, or everybody has been at home for long enough. */
+static void sleep_long(struct sbt_switch_state *s, const struct watch *w) {
+    const uint64_t second = 1000000000;
+    struct sbt_deadline until = {CLOCK_MONOTONIC, {(time_t)(w->until_ns / second), (long)(w->until_ns % second)}};
+    sbt_futex_wait(&s->watcher_sleeps, 1, __atomic_load_n(&s->all_home, __ATOMIC_RELAXED) != 0 ? &until : NULL);
+}
+
 void *sbt_watcher_main(void *unused) {
     struct sbt_switch_state *s = SBT_SWITCH;
     struct watch w = {.sees_sleepers = own_descriptors()};
@@ -113,13 +158,15 @@ void *sbt_watcher_main(void *unused) {
         sbt_pause_ns(TICK_NS);
         bool pushed = __atomic_exchange_n(&s->pushes, 0, __ATOMIC_RELAXED) != 0;
         quiet = look(s, &w) || pushed ? 0 : quiet + 1;
+        weigh(s, &w);
+        let_out(s, &w);
         if (quiet < QUIET_TICKS)
             continue;
         quiet = 0;
         __atomic_store_n(&s->watcher_sleeps, 1, __ATOMIC_RELAXED);
         __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in sbt_ready_push */
         if (__atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0 && __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
-            sbt_futex_wait(&s->watcher_sleeps, 1, NULL);
+            sleep_long(s, &w);
         __atomic_store_n(&s->watcher_sleeps, 0, __ATOMIC_RELAXED);
     }
     return unused;

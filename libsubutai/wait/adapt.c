@@ -74,7 +74,7 @@ void sbt_adapt_start(uint32_t spin_ns, uint32_t max_yields) {
  */
 static bool spins_in_vain(void) {
     uint32_t n = __atomic_load_n(&sbt_n_runnable, __ATOMIC_RELAXED);
-    return yields != 0 && sbt_self.context == NULL && 2 * (int32_t)n > (int32_t)sbt_n_cpus;
+    return yields != 0 && !sbt_switch_roams() && 2 * (int32_t)n > (int32_t)sbt_n_cpus;
 }
 
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
@@ -106,7 +106,7 @@ static bool rather_switch(struct sbt_active *a) {
 }
 
 bool sbt_active_step(struct sbt_active *a) {
-    if (SBT_UNLIKELY(sbt_self.context != NULL) && rather_switch(a))
+    if (SBT_UNLIKELY(sbt_self.context != NULL) && sbt_switch_roams() && rather_switch(a))
         return false;
     if (a->next_pauses != 0 && sbt_cores_to_spare()) {
         for (uint32_t i = 0; i < a->next_pauses; i++)

@@ -35,7 +35,7 @@ long sbt_wake(uint32_t *word, int n) {
 }
 
 void sbt_give_way_to_contexts(void) {
-    if (sbt_self.context == NULL)
+    if (!sbt_switch_roams())
         sbt_turn_offer();
     else
         sbt_switch_yield();
@@ -59,7 +59,7 @@ static int sleep_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_d
 }
 
 SBT_NOINLINE int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
-    if (SBT_UNLIKELY(sbt_self.context != NULL))
+    if (SBT_UNLIKELY(sbt_self.context != NULL) && sbt_switch_begins_wait())
         return sbt_switch_wait(word, expected, deadline);
     return sleep_in_kernel(word, expected, deadline);
 }
@@ -91,7 +91,7 @@ static int sleep_cancelably_in_kernel(uint32_t *word, uint32_t expected, const s
 }
 
 SBT_NOINLINE int sbt_park_cancelable(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
-    if (SBT_LIKELY(sbt_self.context == NULL || sbt_switch_interrupts))
+    if (SBT_LIKELY(sbt_self.context == NULL || sbt_switch_interrupts || !sbt_switch_begins_wait()))
         return sleep_cancelably_in_kernel(word, expected, deadline);
     pthread_testcancel();
     int r = sbt_switch_wait(word, expected, deadline);

@@ -68,6 +68,7 @@ extern struct sbt_thread *sched_self;
 #define LOOK_GAP_PAUSES 0
 #define PATIENCE 2
 #define KERNEL_TURN 64
+#define POPS_PER_COUNT 1000000 /* never: it steers the watcher only */
 #define QUIET_TICKS 2
 
 /* ---- for the test ---- */

@@ -10,7 +10,8 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-static atomic_int n_moved, turn, flag;
+static atomic_int n_moved, n_away, turn, flag;
+static atomic_bool over;
 static int channel[2];
 static _Thread_local int own;
 
@@ -73,6 +74,40 @@ static void kernel_sleepers(void) {
 }
 
 /* ---- everybody but one spins on a variable that the one sets: no call that could let it run ---- */
+/* ---- short sleeps in the kernel by everybody: better at home, until there are none any more ---- */
+static void *sleep_and_meet(void *number) {
+    long id = (long)number, first = kernel_thread();
+    bool switched = getenv("SWITCHED") != NULL;
+    for (int rounds_at_home = 0, rounds = 0; !over; rounds++) {
+        nanosleep(&(struct timespec){0, 20000}, NULL);
+        if (kernel_thread() != first)
+            atomic_fetch_add(&n_away, 1);
+        meet();
+        if (id == 0) {
+            rounds_at_home = atomic_exchange(&n_away, 0) == 0 ? rounds_at_home + 1 : 0;
+            over = rounds_at_home == 100;
+            if (over)
+                printf("all at home after %d rounds\n", rounds);
+        }
+        meet();
+    }
+    for (int rounds = 0; switched && over; rounds++) {
+        if (kernel_thread() != first)
+            atomic_fetch_add(&n_away, 1);
+        meet();
+        if (id == 0 && n_away > 0) {
+            over = false;
+            printf("away again after %d rounds\n", rounds);
+        }
+        meet();
+    }
+    return number;
+}
+
+static void sleepers_stay_in(void) {
+    run(N, sleep_and_meet);
+}
+
 static void *spin_or_set(void *number) {
     for (int i = 0; i < 20; i++)
         meet();
@@ -218,10 +253,15 @@ static void main_moves(void) {
 
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"own-state", own_state},   {"kernel-sleepers", kernel_sleepers},
-        {"spinners", spinners},     {"yielders", yielders},
-        {"deadlines", deadlines},   {"forks", forks},
-        {"main-moves", main_moves}, {NULL, NULL},
+        {"own-state", own_state},
+        {"kernel-sleepers", kernel_sleepers},
+        {"spinners", spinners},
+        {"yielders", yielders},
+        {"deadlines", deadlines},
+        {"forks", forks},
+        {"main-moves", main_moves},
+        {"sleepers-stay-in", sleepers_stay_in},
+        {NULL, NULL},
     };
     return play(argc, argv, scenes);
 }

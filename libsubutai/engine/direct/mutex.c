@@ -16,6 +16,7 @@
 #include "core/object.h"
 #include "core/thread.h"
 #include "engine/direct/direct.h"
+#include "switch/switch.h"
 #include "wait/adapt.h"
 #include "wait/futex.h"
 #include "wait/park.h"
@@ -261,7 +262,7 @@ int direct_mutex_trylock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t seen;
     /* A context that spins keeps others from its carrier, and to give way to those costs next to nothing. */
-    if (SBT_UNLIKELY(sbt_self.context != NULL))
+    if (SBT_UNLIKELY(sbt_self.context != NULL) && sbt_switch_roams())
         expect_spinning(mx);
     if (SBT_LIKELY(take(&mx->state, &seen))) {
         sbt_self.trylock_last = NULL;
