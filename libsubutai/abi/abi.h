@@ -26,4 +26,7 @@
 /* For objects that are glibc's: its functions are known once the library is initialised, which this call may do. */
 #define THEIRS(call) (sbt_init(), sbt_real.call)
 
+/* The kernel thread of that id has been sent a signal (home.c). */
+void sbt_sent_to_tid(uint32_t tid, int signal);
+
 #endif

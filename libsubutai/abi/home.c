@@ -5,6 +5,7 @@
  */
 #ifndef SBT_PREFIX
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -72,6 +73,17 @@ SBT_EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int n, int tim
     if (mask != NULL)
         sbt_switch_stay_home(false);
     return THEIRS(epoll_pwait(epoll, events, n, timeout, mask));
+}
+
+SBT_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int n, const struct timespec *timeout,
+                            const sigset_t *mask) {
+    if (mask != NULL)
+        sbt_switch_stay_home(false);
+    sbt_init();
+    if (sbt_real.epoll_pwait2 != NULL)
+        return sbt_real.epoll_pwait2(epoll, events, n, timeout, mask);
+    errno = ENOSYS;
+    return -1;
 }
 
 /* ---- masks go with the context ---- */
@@ -151,10 +163,34 @@ static bool is_ignored(int signal, const struct sigaction *action) {
             (signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH || signal == SIGCONT));
 }
 
-static void sent(pthread_t thread, int signal) {
+static bool is_for_handling(int signal, enum sbt_summons *how) {
     struct sigaction action;
-    if (signal != 0 && sigaction(signal, NULL, &action) == 0 && !is_ignored(signal, &action))
-        sbt_switch_summon(thread, (action.sa_flags & SA_RESTART) == 0);
+    if (signal == 0 || sigaction(signal, NULL, &action) != 0 || is_ignored(signal, &action))
+        return false;
+    *how = (action.sa_flags & SA_RESTART) != 0 ? SBT_SUMMONS_TO_GO_ON : SBT_SUMMONS_INTERRUPT;
+    return true;
+}
+
+static void sent(pthread_t thread, int signal) {
+    enum sbt_summons how;
+    if (is_for_handling(signal, &how))
+        sbt_switch_summon(thread, how);
+}
+
+void sbt_sent_to_tid(uint32_t tid, int signal) {
+    enum sbt_summons how;
+    if (is_for_handling(signal, &how))
+        sbt_switch_summon_tid(tid, how);
+}
+
+SBT_EXPORT int tgkill(pid_t pid, pid_t tid, int signal) {
+    bool self = (uint32_t)tid == sbt_thread_tid();
+    if (self)
+        sbt_switch_stay_home(false);
+    int r = THEIRS(tgkill(pid, tid, signal));
+    if (r == 0 && !self)
+        sbt_sent_to_tid((uint32_t)tid, signal);
+    return r;
 }
 
 SBT_EXPORT int pthread_kill(pthread_t thread, int signal) {
@@ -182,7 +218,7 @@ SBT_EXPORT int pthread_cancel(pthread_t thread) {
         sbt_switch_stay_home(false);
     int r = THEIRS(pthread_cancel(thread));
     if (r == 0)
-        sbt_switch_summon(thread, true);
+        sbt_switch_summon(thread, SBT_SUMMONS_CANCEL);
     return r;
 }
 
@@ -195,6 +231,11 @@ SBT_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event, ti
     if (clock == CLOCK_THREAD_CPUTIME_ID || (clock < 0 && (clock & CLOCK_OF_A_THREAD) != 0))
         sbt_switch_stay_home(false);
     return THEIRS(timer_create(clock, event, timer));
+}
+
+SBT_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *clock) {
+    sbt_switch_keep_thread_home(thread);
+    return THEIRS(pthread_getcpuclockid(thread, clock));
 }
 
 /* ---- names: the C library asks the kernel for the calling thread's own, and reads another's by its id ---- */

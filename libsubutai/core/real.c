@@ -17,7 +17,7 @@ struct sbt_real sbt_real;
 /* Before 2.36 an unversioned look-up returned the oldest version, the one with the layout of 2002. */
 #define COND_LOOKUP(name) dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2")
 #else
-#define COND_LOOKUP(name) dlsym(RTLD_NEXT, name)
+#define COND_LOOKUP(name) sbt_real_dlsym()(RTLD_NEXT, name)
 #endif
 
 /* A data pointer turned into a function pointer, as POSIX requires of dlsym's callers. */
@@ -28,14 +28,35 @@ struct sbt_real sbt_real;
             return #name;                                                                                              \
         *(void **)(void *)&sbt_real.name = address;                                                                    \
     } while (0);
-#define PLAIN_LOOKUP(name) dlsym(RTLD_NEXT, name)
+#define PLAIN_LOOKUP(name) sbt_real_dlsym()(RTLD_NEXT, name)
 #define RESOLVE_PLAIN(result, name, parameters) RESOLVE(PLAIN_LOOKUP, name)
 #define RESOLVE_COND(result, name, parameters) RESOLVE(COND_LOOKUP, name)
+
+#define RESOLVE_OPTIONAL(result, name, parameters) *(void **)(void *)&sbt_real.name = PLAIN_LOOKUP(#name);
+
+#ifdef SBT_PREFIX
+sbt_dlsym_function *sbt_real_dlsym(void) {
+    return dlsym;
+}
+#else
+/* dlsym itself is ours (abi/load.c), dlvsym is not; which of its versions this C library has is for it to say. */
+sbt_dlsym_function *sbt_real_dlsym(void) {
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+    static sbt_dlsym_function *found;
+    sbt_dlsym_function *f = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    for (size_t i = 0; f == NULL && i < sizeof versions / sizeof *versions; i++) {
+        *(void **)(void *)&f = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+        __atomic_store_n(&found, f, __ATOMIC_RELAXED);
+    }
+    return f;
+}
+#endif
 
 const char *sbt_real_start(void) {
     SBT_REAL_FUNCTIONS(RESOLVE_PLAIN)
     SBT_REAL_COND_FUNCTIONS(RESOLVE_COND)
     SBT_REAL_COND_CLOCK_FUNCTIONS(RESOLVE_PLAIN)
     SBT_REAL_HOME_FUNCTIONS(RESOLVE_PLAIN)
+    SBT_REAL_OPTIONAL_FUNCTIONS(RESOLVE_OPTIONAL)
     return NULL;
 }

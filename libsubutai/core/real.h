@@ -7,12 +7,18 @@
 #ifndef SBT_CORE_REAL_H
 #define SBT_CORE_REAL_H
 
+#include <dlfcn.h>
+#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/fsuid.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <threads.h>
@@ -104,7 +110,37 @@
     F(int, pthread_sigqueue, (pthread_t, int, const union sigval))                                                     \
     F(int, pthread_cancel, (pthread_t))                                                                                \
     F(int, pthread_setname_np, (pthread_t, const char *))                                                              \
-    F(int, pthread_getname_np, (pthread_t, char *, size_t))
+    F(int, pthread_getname_np, (pthread_t, char *, size_t))                                                            \
+    F(int, tgkill, (pid_t, pid_t, int))                                                                                \
+    F(int, pthread_getcpuclockid, (pthread_t, clockid_t *))                                                            \
+    F(int, unshare, (int))                                                                                             \
+    F(int, setns, (int, int))                                                                                          \
+    F(int, personality, (unsigned long))                                                                               \
+    F(long, ptrace, (enum __ptrace_request, ...))                                                                      \
+    F(int, capset, (void *, const void *))                                                                             \
+    F(int, setfsuid, (uid_t))                                                                                          \
+    F(int, setfsgid, (gid_t))                                                                                          \
+    F(int, pkey_alloc, (unsigned, unsigned))                                                                           \
+    F(int, pkey_set, (int, unsigned))                                                                                  \
+    F(int, setuid, (uid_t))                                                                                            \
+    F(int, seteuid, (uid_t))                                                                                           \
+    F(int, setreuid, (uid_t, uid_t))                                                                                   \
+    F(int, setresuid, (uid_t, uid_t, uid_t))                                                                           \
+    F(int, setgid, (gid_t))                                                                                            \
+    F(int, setegid, (gid_t))                                                                                           \
+    F(int, setregid, (gid_t, gid_t))                                                                                   \
+    F(int, setresgid, (gid_t, gid_t, gid_t))                                                                           \
+    F(int, setgroups, (size_t, const gid_t *))                                                                         \
+    F(int, initgroups, (const char *, gid_t))                                                                          \
+    F(void *, dlopen, (const char *, int))                                                                             \
+    F(void *, dlmopen, (Lmid_t, const char *, int))
+
+/* The same, but missing in C libraries that are not too old otherwise: NULL then. */
+#define SBT_REAL_OPTIONAL_FUNCTIONS(F)                                                                                 \
+    F(pid_t, _Fork, (void))                                                                                            \
+    F(int, epoll_pwait2, (int, struct epoll_event *, int, const struct timespec *, const sigset_t *))
+
+extern int capset(void *header, const void *data); /* declared by libcap's headers only */
 
 #define SBT_REAL_POINTER(result, name, parameters) result(*name) parameters;
 
@@ -113,9 +149,14 @@ struct sbt_real {
     SBT_REAL_COND_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_COND_CLOCK_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_HOME_FUNCTIONS(SBT_REAL_POINTER)
+    SBT_REAL_OPTIONAL_FUNCTIONS(SBT_REAL_POINTER)
 };
 
 extern struct sbt_real sbt_real;
+
+/* The C library's dlsym, which is found without initialising anything. Called by the library itself too. */
+typedef void *sbt_dlsym_function(void *handle, const char *symbol);
+sbt_dlsym_function *sbt_real_dlsym(void);
 
 /* Look everything up. NULL, or the name of a function that this C library lacks. Does not allocate if all are there. */
 const char *sbt_real_start(void);

@@ -25,6 +25,7 @@ struct sbt_thread {
     uint32_t random;             /* xorshift state, 0: not seeded */
     volatile uint32_t in_switch; /* > 0 inside switch/, likewise; switch/ remembers what is overdue */
     uint32_t held;               /* > 0: stays on its own kernel thread (sbt_switch_hold_home), context or not */
+    bool has_loaded;             /* code that is yet to be judged (switch/later.c) */
     bool counted;                /* its root frame tells switch/ of its end */
     volatile uint8_t stays_home; /* enum sbt_stays (switch/switch.h) */
     struct sbt_context *context; /* what switch/ knows this thread by, NULL: it is not switched */

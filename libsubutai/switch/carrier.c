@@ -314,6 +314,7 @@ bool sbt_switch_roams(void) {
 
 bool sbt_switch_begins_wait(void) {
     struct sbt_context *c = sbt_self.context;
+    sbt_switch_after_load();
     if (SBT_LIKELY(sbt_switch_roams()))
         return true;
     uint32_t homebody = c != NULL ? __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) : 0;
@@ -327,9 +328,10 @@ uint32_t *sbt_context_word(void) {
 }
 
 static int park(struct sbt_context *c) {
+    c->interrupted = false;
     sbt_context_leave(c, SBT_LEAVES_TO_PARK);
     __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
-    return 0;
+    return c->interrupted ? EINTR : 0;
 }
 
 /*
@@ -337,15 +339,16 @@ static int park(struct sbt_context *c) {
  * of it counts as inside: a handler that waited with another deadline would leave none.
  */
 static int park_until(struct sbt_context *c, const struct sbt_deadline *deadline) {
+    int r = 0;
     sbt_switch_enter();
     c->dozes = true;
     if (sbt_due_set(c, deadline)) {
-        park(c);
+        r = park(c);
         sbt_due_clear(c);
         c->dozes = sbt_deadline_passed(deadline);
     }
     sbt_switch_leave();
-    return c->dozes ? ETIMEDOUT : 0;
+    return c->dozes ? ETIMEDOUT : r;
 }
 
 int sbt_context_park(const struct sbt_deadline *deadline) {

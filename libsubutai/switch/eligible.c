@@ -5,6 +5,7 @@
  */
 #include <elf.h>
 #include <link.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +58,8 @@ static void refuse(struct sbt_eligibility *e, const char *file, const char *symb
     strncpy(e->object, file, sizeof e->object - 1);
 }
 
-static void judge_symbol(struct sbt_eligibility *e, const char *file, const char *symbol) {
-    const char *why = sbt_switch_refused(file, symbol);
+void sbt_switch_judge_symbol(struct sbt_eligibility *e, const char *file, const char *symbol) {
+    const char *why = sbt_switch_refused(symbol);
     if (why != NULL)
         refuse(e, file, symbol, why);
     if (sbt_switch_main_stays(symbol))
@@ -76,6 +77,8 @@ static void judge_symbol(struct sbt_eligibility *e, const char *file, const char
 static int judge_object(struct dl_phdr_info *info, size_t size, void *argument) {
     struct sbt_eligibility *e = argument;
     const char *file = info->dlpi_name != NULL && info->dlpi_name[0] != '\0' ? info->dlpi_name : "the program";
+    if (e->n++ < e->skip)
+        return 0;
     const struct dynamic d = dynamic_of(info);
     const ElfW(Addr) here = (ElfW(Addr)) & sbt_switch_memory;
     (void)size;
@@ -93,9 +96,31 @@ static int judge_object(struct dl_phdr_info *info, size_t size, void *argument) 
         for (size_t i = 0; i < d.relocations[k].bytes / sizeof(ElfW(Rela)); i++) {
             const ElfW(Sym) *symbol = &d.symbols[ELF64_R_SYM(d.relocations[k].first[i].r_info)];
             if (symbol->st_shndx == SHN_UNDEF && symbol->st_name != 0)
-                judge_symbol(e, file, d.strings + symbol->st_name);
+                sbt_switch_judge_symbol(e, file, d.strings + symbol->st_name);
         }
     return 0;
+}
+
+/* New objects stand behind the old ones, unless some have gone. */
+static int count_unloads(struct dl_phdr_info *info, size_t size, void *argument) {
+    uint64_t *n = argument;
+    *n = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs ? info->dlpi_subs : *n + 1;
+    return 1; /* the first says it */
+}
+
+static void judge_loaded(struct sbt_eligibility *e) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    uint64_t unloads = __atomic_load_n(&s->n_unloads, __ATOMIC_RELAXED), now = unloads;
+    dl_iterate_phdr(count_unloads, &now);
+    e->skip = now == unloads ? __atomic_load_n(&s->n_judged, __ATOMIC_RELAXED) : 0;
+    dl_iterate_phdr(judge_object, e);
+    __atomic_store_n(&s->n_judged, e->n, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->n_unloads, now, __ATOMIC_RELAXED);
+}
+
+void sbt_switch_judge_new(struct sbt_eligibility *e) {
+    memset(e, 0, sizeof *e);
+    judge_loaded(e);
 }
 
 void sbt_switch_judge(struct sbt_eligibility *e) {
@@ -103,5 +128,5 @@ void sbt_switch_judge(struct sbt_eligibility *e) {
     const char *preloaded = getenv("LD_PRELOAD");
     if (preloaded != NULL && strstr(preloaded, "vgpreload") != NULL)
         refuse(e, "valgrind", "a stack of its own for each thread", "does not know of switches");
-    dl_iterate_phdr(judge_object, e);
+    judge_loaded(e);
 }

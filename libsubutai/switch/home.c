@@ -42,12 +42,18 @@ struct sbt_carrier *sbt_home_leave(struct sbt_context *c, enum sbt_leaving why) 
         sbt_switch_catch_up();
     if (SBT_UNLIKELY(sbt_self.context != c)) /* a handler has forked just now, and this is the child: it stays */
         return NULL;
+    /* Pairs with sbt_switch_end's: either that sees it away, or this that it has to stay. */
+    __atomic_store_n(&c->away, 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (SBT_UNLIKELY((__atomic_load_n(&SBT_SWITCH->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) != 0))
+        return NULL;
     c->why = why;
     sbt_regs_make(&c->husk, c->husk_stack->stack, sizeof c->husk_stack->stack, husk_main, c->regs.tls);
     return sbt_regs_switch(&c->regs, &c->husk, c);
 }
 
 void sbt_home_arrived(struct sbt_context *c) {
+    __atomic_store_n(&c->away, 0, __ATOMIC_RELAXED);
     sbt_mask_set(&c->mask);
 }
 
@@ -100,7 +106,7 @@ static void keep(pthread_t thread, uint32_t tid) {
     struct sbt_context *c = sbt_pool_find(thread, tid);
     bool is_main = thread != 0 ? thread == SBT_SWITCH->main_thread : tid == SBT_SWITCH->main_tid;
     if (c == NULL && !is_main) {
-        __atomic_store_n(&SBT_SWITCH->no_more, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_or(&SBT_SWITCH->no_more, SBT_SWITCH_NO_MORE, __ATOMIC_RELAXED);
         /* Pairs with thread_begin's: either that sees no_more, or this sees the context. */
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
         c = sbt_pool_find(thread, tid);

@@ -42,6 +42,10 @@ enum sbt_home_call {
 /* Why a context has been switched away from: what is left to do for it on the stack that was switched to. */
 enum sbt_leaving { SBT_LEAVES_NOTHING, SBT_LEAVES_TO_PARK, SBT_LEAVES_TO_YIELD, SBT_LEAVES_FOR_HOME };
 
+/* no_more, bits */
+#define SBT_SWITCH_NO_MORE 1 /* threads that begin get no context, */
+#define SBT_SWITCH_ENDED 2   /* and none goes away from home */
+
 struct sbt_carrier;
 
 struct sbt_context {
@@ -55,6 +59,8 @@ struct sbt_context {
     bool dozes;                   /* its last wait with a deadline lasted until that; its own thread's */
     uint8_t bidden;               /* enum sbt_stays; atomic: may be set by others */
     bool receives;                /* accepts signals that idle carriers block: waits at home */
+    bool interrupted;             /* its wait is over because of that; its holder's */
+    uint8_t away;                 /* its home is a husk; atomic, its own thread's */
     volatile uint8_t mask_unsure; /* its mask may have changed since; also set by handlers on its own thread */
     uint64_t due;                 /* deadline of its wait; atomic, its own thread's (deadline.c) */
     uint64_t armed;               /* what its husk sleeps towards; atomic, the husk's */
@@ -117,7 +123,9 @@ struct sbt_switch_state {
     struct sbt_context *pool_free;
     pthread_t main_thread; /* if it is known */
     uint32_t main_tid;
-    uint32_t no_more;   /* threads that begin get no context; atomic */
+    uint32_t no_more;   /* SBT_SWITCH_NO_MORE, _ENDED; atomic */
+    uint32_t n_judged;  /* objects that have been judged, the first ones of all; atomic, as the next */
+    uint64_t n_unloads; /* of objects, ever, as it was then */
     uint64_t base_mask; /* signals that idle carriers block */
 
     uint64_t idle __attribute__((aligned(64))); /* bit set: that carrier sleeps; atomic */
@@ -208,6 +216,9 @@ void sbt_due_clear(struct sbt_context *c);
 /* In the husk: until the context is called home or times out. Its registers are the home's to run then. */
 void sbt_due_sleep(struct sbt_context *c);
 
+/* Signals of the C library's own, which no program blocks: cancellation, and credentials set in all threads. */
+#define SBT_MASK_RESERVED ((uint64_t)3 << 31)
+
 /* mask.c. Set the kernel thread's signal mask, unless NULL; the old one. */
 uint64_t sbt_mask_set(const uint64_t *mask);
 /* The caller's context: what it is now. */
@@ -239,7 +250,15 @@ struct sbt_eligibility {
     const char *symbol, *reason; /* NULL: may be switched */
     char object[256];            /* that imports it */
     bool main_stays, interrupts, summons, masks, jumps;
+    uint32_t n, skip; /* objects seen, and of those not to be judged */
 };
 void sbt_switch_judge(struct sbt_eligibility *e);
+/* The same of what has been loaded since; and of one symbol, added to what `e` says. */
+void sbt_switch_judge_new(struct sbt_eligibility *e);
+void sbt_switch_judge_symbol(struct sbt_eligibility *e, const char *file, const char *symbol);
+
+/* later.c: what has been judged asks for more care from now on. */
+void sbt_switch_allow_for(const struct sbt_eligibility *e);
+extern bool sbt_switch_insisted;
 
 #endif

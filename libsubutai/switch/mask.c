@@ -15,9 +15,6 @@
 
 bool sbt_switch_mask_jumps;
 
-/* Of the C library's own, which no program blocks: cancellation, and credentials set in all threads. */
-#define RESERVED ((uint64_t)3 << 31)
-
 uint64_t sbt_mask_set(const uint64_t *mask) {
     uint64_t old;
     sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK, the same everywhere */, (long)mask, (long)&old, sizeof old, 0,
@@ -32,7 +29,7 @@ void sbt_mask_read(struct sbt_context *c) {
     if (c->carrier != NULL)
         c->carrier->mask = mask; /* with our own handler's signal, if that is how the context leaves it */
     c->mask = mask & ~sbt_kick_bits;
-    c->receives = (SBT_SWITCH->base_mask & ~c->mask & ~RESERVED) != 0;
+    c->receives = (SBT_SWITCH->base_mask & ~c->mask & ~SBT_MASK_RESERVED) != 0;
 }
 
 void sbt_mask_carry(struct sbt_carrier *x, uint64_t mask) {

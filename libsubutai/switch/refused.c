@@ -4,64 +4,28 @@
 
 #include <string.h>
 
-#define TID "depends on which kernel thread runs it"
 #define MASK "depends on signals of one kernel thread"
 #define SCHEDULING "sets how one kernel thread is scheduled"
-#define CREDENTIALS "changes credentials of all kernel threads by signalling them"
 #define KERNEL "changes what belongs to one kernel thread"
-#define LATER "loads code that is not known yet"
+#define HIDDEN "may look up what is served elsewhere"
 #define CHILD "makes processes that are told of by nobody"
 #define CPU "may keep data of its own for each CPU or kernel thread"
 
 static const struct {
     const char *symbol, *reason;
 } refused[] = {
-    {"syscall", "can ask the kernel for anything"},
-    {"tgkill", TID},
-    {"pthread_getcpuclockid", TID},
-    {"epoll_pwait2", MASK},
     {"sigblock", MASK},
     {"sigsetmask", MASK},
     {"sighold", MASK},
     {"sigrelse", MASK},
     {"sigset", MASK},
     {"sigpause", MASK},
-    {"signalfd", MASK},
     {"sched_setattr", SCHEDULING},
-    {"sched_getcpu", CPU},
-    {"getcpu", CPU},
     {"__rseq_offset", CPU},
     {"__rseq_size", CPU},
-    {"pkey_alloc", KERNEL},
-    {"pkey_set", KERNEL},
-    {"prctl", KERNEL},
     {"arch_prctl", KERNEL},
-    {"unshare", KERNEL},
-    {"setns", KERNEL},
-    {"ptrace", KERNEL},
-    {"personality", KERNEL},
-    {"capset", KERNEL},
-    {"cap_set_proc", KERNEL},
-    {"seccomp_load", KERNEL},
-    {"setfsuid", KERNEL},
-    {"setfsgid", KERNEL},
-    {"setuid", CREDENTIALS},
-    {"seteuid", CREDENTIALS},
-    {"setreuid", CREDENTIALS},
-    {"setresuid", CREDENTIALS},
-    {"setgid", CREDENTIALS},
-    {"setegid", CREDENTIALS},
-    {"setregid", CREDENTIALS},
-    {"setresgid", CREDENTIALS},
-    {"setgroups", CREDENTIALS},
-    {"initgroups", CREDENTIALS},
     {"clone", CHILD},
-    {"_Fork", CHILD},
-    {"vfork", CHILD},
-    {"dlopen", LATER},
-    {"dlmopen", LATER},
-    {"dlsym", LATER},
-    {"dlvsym", LATER},
+    {"dlvsym", HIDDEN},
 };
 
 static const char *base_of(const char *file) {
@@ -71,16 +35,6 @@ static const char *base_of(const char *file) {
 
 static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* Read, and found to use these for nothing that a switch could hurt: futexes of their own, symbols of the program's. */
-static bool known_harmless(const char *file, const char *symbol) {
-    const char *base = base_of(file);
-    if (begins(base, "libstdc++.so"))
-        return strcmp(symbol, "syscall") == 0; /* futexes of std::atomic::wait and of static initialisers */
-    if (begins(base, "libgcc_s.so"))
-        return strcmp(symbol, "dlsym") == 0 || strcmp(symbol, "dlopen") == 0;
-    return false;
 }
 
 bool sbt_switch_is_libc(const char *file) {
@@ -96,17 +50,17 @@ const char *sbt_switch_refused_library(const char *file) {
     const char *base = base_of(file);
     if (begins(base, "libgomp.so") || begins(base, "libomp.so") || begins(base, "libiomp5.so"))
         return "waits by futexes of its own";
-    if (strstr(base, "tcmalloc") != NULL || strstr(base, "jemalloc") != NULL)
+    if (strstr(base, "tcmalloc") != NULL)
         return CPU;
     return NULL;
 }
 
-const char *sbt_switch_refused(const char *file, const char *symbol) {
+const char *sbt_switch_refused(const char *symbol) {
     if (symbol[0] == '_' && symbol[1] == '_' && begins(symbol + 2, "sig"))
         symbol += 2;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (strcmp(symbol, refused[i].symbol) == 0)
-            return known_harmless(file, symbol) ? NULL : refused[i].reason;
+            return refused[i].reason;
     return NULL;
 }
 
@@ -118,12 +72,12 @@ static bool among(const char *symbol, const char *const *names, size_t n) {
 }
 
 bool sbt_switch_is_interruption(const char *symbol) {
-    static const char *const names[] = {"pthread_kill", "pthread_sigqueue", "tgkill", "syscall"};
+    static const char *const names[] = {"pthread_kill", "pthread_sigqueue", "tgkill"};
     return among(symbol, names, sizeof names / sizeof *names);
 }
 
 bool sbt_switch_is_summons(const char *symbol) {
-    static const char *const names[] = {"pthread_kill", "pthread_sigqueue", "pthread_cancel"};
+    static const char *const names[] = {"pthread_kill", "pthread_sigqueue", "pthread_cancel", "tgkill"};
     return among(symbol, names, sizeof names / sizeof *names);
 }
 

@@ -9,11 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* NULL, or how the sentence "FILE uses SYMBOL, which ..." ends. `file` is the importing object's, with any directory.
- */
-const char *sbt_switch_refused(const char *file, const char *symbol);
+/* NULL, or how the sentence "FILE uses SYMBOL, which ..." ends. */
+const char *sbt_switch_refused(const char *symbol);
 
-/* Likewise of a library that is loaded at all: "FILE is loaded, which ...". */
+/* Likewise of a library that is loaded at all: "FILE is loaded, which ...". `file` with any directory. */
 const char *sbt_switch_refused_library(const char *file);
 
 /* Whether the main thread must stay on its own kernel thread because the function is imported. */

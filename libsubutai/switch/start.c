@@ -21,7 +21,7 @@ union sbt_switch_memory sbt_switch_memory __attribute__((aligned(SBT_PAGE_MAX)))
 bool sbt_switch_wanted;
 bool sbt_switch_interrupts;
 bool (*sbt_switch_idle_work)(void);
-static bool insisted;
+bool sbt_switch_insisted;
 static bool wiped;               /* in forked children, by the kernel */
 static struct sbt_context *pool; /* address space only, until used; never given back */
 static struct sbt_husk main_husk;
@@ -34,7 +34,7 @@ uint32_t sbt_switch_running_load(void) {
 
 void sbt_switch_want(bool insist) {
     sbt_switch_wanted = true;
-    insisted = insist;
+    sbt_switch_insisted = insist;
     sbt_summon_reserve();
 }
 
@@ -132,9 +132,12 @@ static bool create(void *(*routine)(void *), void *argument) {
     return true;
 }
 
-/* Handlers of the program's may run on carriers, which have a TLS of their own, but not on the watcher. */
+/*
+ * Handlers of the program's may run on carriers, which have a TLS of their own, but not on the watcher; the C library's
+ * may: it waits for every thread to change its credentials.
+ */
 static bool create_watcher(void) {
-    uint64_t all = ~(uint64_t)0, before = sbt_mask_set(&all);
+    uint64_t all = ~SBT_MASK_RESERVED, before = sbt_mask_set(&all);
     bool created = create(sbt_watcher_main, NULL);
     sbt_mask_set(&before);
     return created;
@@ -174,19 +177,18 @@ static const char *not_here(bool *main_stays) {
     *main_stays = true;
     if (why != NULL)
         return why;
-    if (!sbt_thread_wipes_on_fork() && !insisted)
+    if (!sbt_thread_wipes_on_fork() && !sbt_switch_insisted)
         return "the kernel does not clear memory in forked children";
 #ifdef SBT_OBSERVED
-    if (!insisted && sbt_options.value[SBT_OPT_RECORD].s != NULL)
+    if (!sbt_switch_insisted && sbt_options.value[SBT_OPT_RECORD].s != NULL)
         return "a thread that is recorded stays on a kernel thread, whose CPU time is its work";
 #endif
     sbt_switch_judge(&e);
     *main_stays = e.main_stays;
-    sbt_switch_interrupts = e.interrupts;
-    if (e.summons && !sbt_summon_start() && !insisted)
+    sbt_switch_allow_for(&e);
+    if (e.summons && !sbt_summon_start() && !sbt_switch_insisted)
         return "no real-time signal is left to fetch threads by";
-    sbt_switch_mask_jumps = e.masks && e.jumps;
-    if (e.reason == NULL || insisted)
+    if (e.reason == NULL || sbt_switch_insisted)
         return NULL;
     const char *parts[] = {e.object, " uses ", e.symbol, ", which ", e.reason};
     line[0] = '\0';
@@ -220,6 +222,7 @@ static void decide(struct sbt_switch_state *s) {
 void sbt_switch_before_create(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
     uint32_t seen = 0;
+    sbt_switch_after_load();
     __atomic_fetch_add(&s->n_threads, 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&s->decided, __ATOMIC_RELAXED) == 0 &&
         __atomic_compare_exchange_n(&s->decided, &seen, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))

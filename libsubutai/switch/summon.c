@@ -63,14 +63,15 @@ static bool still_ours(int signal) {
     return signal != 0 && sigaction(signal, NULL, &action) == 0 && action.sa_handler == kicked;
 }
 
-static void summon(struct sbt_context *c, bool interrupt) {
+static void summon(struct sbt_context *c, enum sbt_summons how) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    int error = errno, signal = kicks[interrupt];
+    int error = errno, signal = kicks[how != SBT_SUMMONS_TO_GO_ON];
     __atomic_fetch_or(&c->bidden, SBT_STAYS_ITSELF, __ATOMIC_SEQ_CST);
     uint32_t old = __atomic_exchange_n(&c->token, SBT_TOKEN_TOKEN, __ATOMIC_ACQ_REL);
     if (old == SBT_TOKEN_BLOCKED)
         sbt_futex_wake(&c->token, 1);
     if (old == SBT_TOKEN_PARKED) {
+        c->interrupted = how == SBT_SUMMONS_INTERRUPT;
         sbt_runnable_add(1);
         sbt_home_call(c);
     }
@@ -97,8 +98,18 @@ bool sbt_switch_spare_kicks(sigset_t *set) {
     return kicks[0] != 0;
 }
 
-void sbt_switch_summon(pthread_t thread, bool interrupt) {
-    struct sbt_context *c = sbt_switch_running_load() != 0 ? sbt_pool_find(thread, 0) : NULL;
-    if (c != NULL && c != sbt_self.context)
-        summon(c, interrupt);
+static void find_and_summon(pthread_t thread, uint32_t tid, enum sbt_summons how) {
+    struct sbt_context *c = sbt_switch_running_load() != 0 ? sbt_pool_find(thread, tid) : NULL;
+    if (c == NULL || c == sbt_self.context)
+        return;
+    sbt_summon_start(); /* in programs of which it was not known that they would */
+    summon(c, how);
+}
+
+void sbt_switch_summon(pthread_t thread, enum sbt_summons how) {
+    find_and_summon(thread, 0, how);
+}
+
+void sbt_switch_summon_tid(uint32_t tid, enum sbt_summons how) {
+    find_and_summon(0, tid, how);
 }

@@ -77,11 +77,35 @@ void sbt_switch_keep_thread_home(pthread_t thread);
 /* What a thread that the caller creates has to know of that. */
 enum sbt_stays sbt_switch_stays_heritably(void);
 
+/* What a thread is fetched home for: what becomes of a system call that it is blocked in, and of a wait. */
+enum sbt_summons {
+    SBT_SUMMONS_TO_GO_ON,  /* the call is made again, the wait goes on */
+    SBT_SUMMONS_INTERRUPT, /* both fail with EINTR, if they are such as can */
+    SBT_SUMMONS_CANCEL     /* the call fails */
+};
+
 /*
- * The thread has just been sent a signal or a cancellation: if it is away it comes home, where that reaches it.
- * `interrupt`: a system call that it is blocked in fails with EINTR.
+ * The thread, or the one of that kernel id, has just been sent a signal or a cancellation: if it is away it comes home,
+ * where that reaches it.
  */
-void sbt_switch_summon(pthread_t thread, bool interrupt);
+void sbt_switch_summon(pthread_t thread, enum sbt_summons how);
+void sbt_switch_summon_tid(uint32_t tid, enum sbt_summons how);
+
+/*
+ * The calling thread is about to load code: it goes home for good. What has come with it is judged by
+ * sbt_switch_after_load, the next time that the thread begins to wait, looks up a function or creates a thread.
+ */
+void sbt_switch_before_load(void);
+void sbt_switch_after_load(void);
+
+/* The program looks up a function by name. `hidden`: it may get the C library's own, where it would be given ours. */
+void sbt_switch_looked_up(const char *symbol, bool hidden);
+
+/*
+ * Switching ends, for the reason that is logged: every context comes home and stays there. Waits for that, for five
+ * seconds at most. False: some have not come.
+ */
+bool sbt_switch_end(const char *who, const char *what, const char *why);
 
 /* Leave out signals of our own of those that a thread wants to block. False: there are none. */
 bool sbt_switch_spare_kicks(sigset_t *set);

@@ -214,6 +214,14 @@ void sbt_switch_judge(struct sbt_eligibility *e) {
     memset(e, 0, sizeof *e);
 }
 
+void sbt_switch_judge_new(struct sbt_eligibility *e) {
+    memset(e, 0, sizeof *e);
+}
+
+void sbt_switch_judge_symbol(struct sbt_eligibility *e, const char *file, const char *symbol) {
+    (void)e, (void)file, (void)symbol;
+}
+
 bool sbt_thread_wipes_on_fork(void) {
     return true;
 }

@@ -99,7 +99,7 @@ static void read_symbol(struct object *o, const char *name, bool is_undefined) {
     o->imports_dlopen = o->imports_dlopen || strcmp(name, "dlopen") == 0;
     o->imports_syscall = o->imports_syscall || strcmp(name, "syscall") == 0;
     if (!sbt_switch_is_libc(o->path)) {
-        const char *why = sbt_switch_refused(o->path, name);
+        const char *why = sbt_switch_refused(name);
         if (why != NULL && o->switch_reason == NULL) {
             o->switch_symbol = cmd_format("%s", name);
             o->switch_reason = why;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is decided after there are contexts: code that the program loads is judged as what it was linked with has been,
+ * and switching ends for good where something comes to light, or is about to be done, that does not bear it.
+ *
+ * Loaded code is judged by the thread that has loaded it, the next time that it comes by: its dlopen was left by a
+ * jump, not by a return (abi/load.c). Other threads come to that code by what this one has looked up.
+ */
+#include "switch/inner.h"
+
+#include <string.h>
+
+#include "core/log.h"
+
+#define FETCH_NS 5000000000u
+#define FETCH_GAP_NS 100000
+
+static bool masks, jumps; /* the program has means for that; in forked children too */
+
+void sbt_switch_allow_for(const struct sbt_eligibility *e) {
+    masks = masks || e->masks;
+    jumps = jumps || e->jumps;
+    if (masks && jumps)
+        sbt_switch_mask_jumps = true;
+    if (e->interrupts)
+        sbt_switch_interrupts = true;
+}
+
+/* Tell all contexts to stay at home, and fetch those that are not there; how many those were. */
+static uint32_t call_all(struct sbt_switch_state *s) {
+    uint32_t n = __atomic_load_n(&s->pool_used, __ATOMIC_ACQUIRE), n_away = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct sbt_context *c = sbt_pool_nth(i);
+        __atomic_fetch_or(&c->bidden, SBT_STAYS_ITSELF, __ATOMIC_SEQ_CST); /* pairs with home_leave's fence */
+        pthread_t thread = __atomic_load_n(&c->thread, __ATOMIC_RELAXED);
+        if (__atomic_load_n(&c->away, __ATOMIC_RELAXED) == 0)
+            continue;
+        n_away++;
+        if (thread != 0)
+            sbt_switch_summon(thread, SBT_SUMMONS_TO_GO_ON);
+    }
+    return n_away;
+}
+
+bool sbt_switch_end(const char *who, const char *what, const char *why) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    if (sbt_switch_running_load() == 0)
+        return true;
+    if ((__atomic_fetch_or(&s->no_more, SBT_SWITCH_ENDED, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) == 0)
+        sbt_log(1, "waiting adaptively from here on, not by switching: ", who, " uses ", what, ", which ", why, NULL);
+    sbt_switch_stay_home(false);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with thread_begin's */
+    uint64_t begin = sbt_now_ns();
+    while (call_all(s) != 0) {
+        if ((sbt_self.context != NULL && sbt_self.in_switch != 0) || sbt_now_ns() - begin > FETCH_NS)
+            return false;
+        sbt_pause_ns(FETCH_GAP_NS);
+    }
+    return true;
+}
+
+static void keep_main_home(struct sbt_switch_state *s) {
+    struct sbt_context *c = s->main_thread != 0 ? sbt_pool_find(s->main_thread, 0) : NULL;
+    if (c == NULL)
+        return;
+    __atomic_fetch_or(&c->bidden, SBT_STAYS_ITSELF, __ATOMIC_RELAXED);
+    if (c == sbt_self.context)
+        sbt_switch_stay_home(false);
+    else
+        sbt_switch_summon(s->main_thread, SBT_SUMMONS_TO_GO_ON);
+}
+
+static void act_on(struct sbt_eligibility *e) {
+    sbt_switch_allow_for(e);
+    if (e->main_stays)
+        keep_main_home(SBT_SWITCH);
+    if (e->summons && !sbt_summon_start() && e->reason == NULL) {
+        e->reason = "needs real-time signals, of which none is left";
+        e->symbol = "signals for threads";
+        strcpy(e->object, "the program");
+    }
+    if (e->reason != NULL && !sbt_switch_insisted)
+        sbt_switch_end(e->object, e->symbol, e->reason);
+}
+
+void sbt_switch_before_load(void) {
+    if (SBT_LIKELY(sbt_switch_running_load() == 0))
+        return;
+    sbt_switch_after_load();
+    sbt_switch_stay_home(false); /* for what the new code does when it is initialised */
+    sbt_self.has_loaded = true;
+}
+
+void sbt_switch_after_load(void) {
+    if (SBT_LIKELY(!sbt_self.has_loaded))
+        return;
+    sbt_self.has_loaded = false;
+    if (sbt_switch_running_load() == 0)
+        return;
+    struct sbt_eligibility e;
+    sbt_switch_judge_new(&e);
+    act_on(&e);
+}
+
+void sbt_switch_looked_up(const char *symbol, bool hidden) {
+    if (SBT_LIKELY(sbt_switch_running_load() == 0))
+        return;
+    sbt_switch_after_load();
+    struct sbt_eligibility e;
+    memset(&e, 0, sizeof e);
+    sbt_switch_judge_symbol(&e, "the program", symbol);
+    if (hidden && e.reason == NULL) {
+        e.reason = "is looked up in the C library itself";
+        e.symbol = symbol;
+        strcpy(e.object, "the program");
+    }
+    act_on(&e);
+}

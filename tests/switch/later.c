@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a program does when it has been waiting by switching for a while: loads code, looks functions up, changes its
+ * kernel threads or asks the kernel for something. One scene per run. The plug-ins are named by the environment.
+ */
+#include "scene.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#define ROUNDS 200
+
+static atomic_int n_moved, n_strays, n_handled;
+static atomic_bool ended;
+static pthread_t receiver;
+static atomic_long receiver_tid;
+static int channel[2];
+static void (*deed)(void); /* of thread 0, while the others are away */
+
+static void *symbol_of(void *handle, const char *name) {
+    void *symbol = dlsym(handle, name);
+    MUST(symbol != NULL);
+    return symbol;
+}
+
+static void load(const char *variable, int answer) {
+    int (*function)(int);
+    const char *path = getenv(variable);
+    MUST(path != NULL);
+    void *plugin = dlopen(path, RTLD_NOW);
+    if (plugin == NULL)
+        fprintf(stderr, "%s\n", dlerror());
+    MUST(plugin != NULL);
+    *(void **)(void *)&function = symbol_of(plugin, "plugin_answer");
+    MUST(function(0) == answer);
+}
+
+/* ---- one does it, and the others go on: do they still move, or are they all at home? ---- */
+static void *meet_and_watch(void *number) {
+    long first = kernel_thread();
+    bool moved = false;
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 0)
+        deed();
+    meet();
+    for (int i = 0; i < ROUNDS; i++) {
+        bool away = kernel_thread() != first;
+        moved = moved || away;
+        if (away && (long)number != 0)
+            atomic_fetch_add(&n_strays, 1);
+        meet();
+    }
+    atomic_fetch_add(&n_moved, moved);
+    return number;
+}
+
+static void all_meet(void (*what)(void), bool ends) {
+    deed = what;
+    run(N, meet_and_watch);
+    printf("%d threads ran on another's kernel thread afterwards, %d times\n", n_moved, n_strays);
+    MUST(getenv("SWITCHED") == NULL || (n_strays == 0) == ends);
+}
+
+static void load_harmless(void) {
+    load("PLUGIN_HARMLESS", 42);
+}
+
+static void loads_harmless(void) {
+    all_meet(load_harmless, false);
+}
+
+static void load_refused(void) {
+    load("PLUGIN_REFUSED", 41);
+}
+
+static void ends_for_a_plugin(void) {
+    all_meet(load_refused, true);
+}
+
+static void load_by_caller(void) {
+    int (*function)(void);
+    void *plugin = dlopen(getenv("PLUGIN_HARMLESS"), RTLD_NOW);
+    MUST(plugin != NULL);
+    /* Not by the program's path, unless the test has been given one. */
+    MUST(getenv("LD_LIBRARY_PATH") != NULL || dlopen("libswitch-inner.so", RTLD_NOW) == NULL);
+    *(void **)(void *)&function = symbol_of(plugin, "plugin_of_caller");
+    MUST(function() == 0);
+}
+
+static void loads_by_caller(void) {
+    all_meet(load_by_caller, false);
+}
+
+static void look_up(void) {
+    pid_t (*function)(void);
+    *(void **)(void *)&function = symbol_of(RTLD_DEFAULT, "gettid");
+    MUST(function() == kernel_thread());
+    MUST(dlsym(RTLD_DEFAULT, "no_such_function") == NULL && dlerror() != NULL);
+    MUST(dlsym(RTLD_NEXT, "no_such_function") == NULL && dlerror() != NULL);
+}
+
+static void looks_up(void) {
+    all_meet(look_up, false);
+}
+
+static void look_up_hidden(void) {
+    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    MUST(libc != NULL);
+    symbol_of(libc, "gettid");
+}
+
+static void ends_for_a_hidden_one(void) {
+    all_meet(look_up_hidden, true);
+}
+
+static void look_up_refused(void) {
+    symbol_of(RTLD_DEFAULT, "sigset");
+}
+
+static void ends_for_a_refused_one(void) {
+    all_meet(look_up_refused, true);
+}
+
+/* ---- credentials: all kernel threads have them, those that carry and watch too; some compute or sleep meanwhile ----
+ */
+static long group_of(const char *task) {
+    char path[300], line[256];
+    long effective = -1;
+    snprintf(path, sizeof path, "/proc/self/task/%s/status", task);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        sscanf(line, "Gid: %*d %ld", &effective);
+    if (file != NULL)
+        fclose(file);
+    return effective;
+}
+
+static void change_group(void) {
+    gid_t other = geteuid() == 0 ? 65534 : getegid();
+    int n = 0;
+    MUST(setegid(other) == 0);
+    DIR *tasks = opendir("/proc/self/task");
+    MUST(tasks != NULL);
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        long group = task->d_name[0] != '.' ? group_of(task->d_name) : -1;
+        MUST(group < 0 || group == (long)other);
+        n += group >= 0;
+    }
+    closedir(tasks);
+    MUST(n > N);
+    printf("%d kernel threads\n", n);
+    ended = true;
+    MUST(write(channel[1], "", 1) == 1);
+}
+
+static void *compute_or_read(void *number) {
+    char byte;
+    long first = kernel_thread();
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 0)
+        deed();
+    else if ((long)number == 1)
+        MUST(read(channel[0], &byte, 1) == 1);
+    else if ((long)number < 4)
+        while (!ended)
+            ;
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        MUST(kernel_thread() == first);
+    }
+    return number;
+}
+
+static void ends_for_credentials(void) {
+    deed = change_group;
+    MUST(pipe(channel) == 0);
+    run(N, getenv("SWITCHED") != NULL ? compute_or_read : meet_and_watch);
+}
+
+/* ---- names ---- */
+static void *be_called(void *number) {
+    char mine[16], name[16] = "", path[64], line[32] = "";
+    long first = kernel_thread();
+    snprintf(mine, sizeof mine, "player %ld", (long)number);
+    for (int i = 0; i < 20; i++)
+        meet();
+    MUST(prctl(PR_SET_NAME, mine) == 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        MUST(i % 50 != 0 || (prctl(PR_GET_NAME, name) == 0 && strcmp(name, mine) == 0));
+        if (kernel_thread() != first)
+            n_moved = 1;
+    }
+    snprintf(path, sizeof path, "/proc/self/task/%ld/comm", first);
+    FILE *file = fopen(path, "re");
+    MUST(file != NULL && fgets(line, sizeof line, file) != NULL);
+    fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+    MUST(strcmp(line, mine) == 0);
+    return number;
+}
+
+static void names(void) {
+    run(N, be_called);
+    MUST(getenv("SWITCHED") == NULL || n_moved);
+}
+
+/* ---- system calls by number: some are anybody's, others belong to one kernel thread ---- */
+static void *ask(void *number) {
+    static int nobody;
+    long first = kernel_thread();
+    bool moved = false;
+    char byte;
+    for (int i = 0; i < ROUNDS; i++) {
+        MUST(syscall(SYS_getrandom, &byte, (size_t)1, 0u) == 1);
+        MUST(syscall(SYS_futex, &nobody, 1 /* wake */, 1, NULL, NULL, 0) == 0);
+        if ((long)number == 1)
+            MUST(syscall(SYS_close, -1) == -1 && errno == EBADF);
+        meet();
+        moved = moved || kernel_thread() != first;
+    }
+    atomic_fetch_add(&n_moved, moved);
+    MUST((long)number != 1 || getenv("SWITCHED") == NULL || kernel_thread() == first);
+    for (int i = 0; i < ROUNDS; i++) {
+        MUST(syscall(SYS_gettid) == first);
+        MUST(syscall(SYS_close, -1) == -1 && errno == EBADF);
+        meet();
+        MUST(kernel_thread() == first);
+    }
+    return number;
+}
+
+static void asks_the_kernel(void) {
+    run(N, ask);
+    MUST(getenv("SWITCHED") == NULL || n_moved > 1);
+}
+
+/* ---- a signal for a thread by its number ---- */
+static void handle(int signal) {
+    (void)signal;
+    MUST(pthread_equal(pthread_self(), receiver));
+    atomic_fetch_add(&n_handled, 1);
+}
+
+static void *receive(void *number) {
+    if ((long)number == 1) {
+        receiver = pthread_self();
+        receiver_tid = kernel_thread();
+    }
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    for (int i = 0; (long)number == 0 && i < 100; i++) {
+        MUST((i % 2 == 0 ? syscall(SYS_tgkill, getpid(), (int)receiver_tid, SIGUSR1)
+                         : tgkill(getpid(), (int)receiver_tid, SIGUSR1)) == 0);
+        while (n_handled <= i)
+            sched_yield();
+    }
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    return number;
+}
+
+static void signals_by_number(void) {
+    MUST(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = handle, .sa_flags = SA_RESTART}, NULL) == 0);
+    run(N, receive);
+    MUST(n_handled == 100);
+}
+
+/* ---- and ends what can be interrupted ---- */
+static sem_t nothing;
+
+static void *be_interrupted(void *number) {
+    if ((long)number == 1) {
+        receiver = pthread_self();
+        receiver_tid = kernel_thread();
+    }
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 1) {
+        MUST(sem_wait(&nothing) == -1 && errno == EINTR && n_handled == 1);
+        n_moved = 1;
+    }
+    if ((long)number == 0) {
+        struct timespec while_it_waits = {0, 50000000};
+        nanosleep(&while_it_waits, NULL);
+        MUST(syscall(SYS_tgkill, getpid(), (int)receiver_tid, SIGUSR1) == 0);
+        while (!n_moved)
+            sched_yield();
+    }
+    return number;
+}
+
+static void interrupts_by_number(void) {
+    MUST(sem_init(&nothing, 0, 0) == 0);
+    MUST(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = handle}, NULL) == 0);
+    run(N, be_interrupted);
+}
+
+/* ---- children, without the handlers of fork ---- */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void wait_for(pid_t child) {
+    int status;
+    MUST(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
+static __attribute__((noinline)) pid_t vforked(void) {
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(0);
+    return child;
+}
+
+static void *have_children(void *number) {
+    pid_t child;
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        if (i % 50 != (int)(long)number)
+            continue;
+        MUST(pthread_mutex_lock(&mutex) == 0);
+        if ((child = _Fork()) == 0) {
+            bool good = pthread_mutex_unlock(&mutex) == 0 && pthread_mutex_lock(&mutex) == 0;
+            _exit(good ? 0 : 1);
+        }
+        MUST(pthread_mutex_unlock(&mutex) == 0);
+        wait_for(child);
+        wait_for(vforked());
+    }
+    return number;
+}
+
+static void children(void) {
+    run(N, have_children);
+}
+
+int main(int argc, char **argv) {
+    static const struct scene scenes[] = {
+        {"loads-harmless", loads_harmless},
+        {"ends-for-a-plugin", ends_for_a_plugin},
+        {"loads-by-caller", loads_by_caller},
+        {"looks-up", looks_up},
+        {"ends-for-a-hidden-one", ends_for_a_hidden_one},
+        {"ends-for-a-refused-one", ends_for_a_refused_one},
+        {"ends-for-credentials", ends_for_credentials},
+        {"names", names},
+        {"asks-the-kernel", asks_the_kernel},
+        {"signals-by-number", signals_by_number},
+        {"interrupts-by-number", interrupts_by_number},
+        {"children", children},
+        {NULL, NULL},
+    };
+    return play(argc, argv, scenes);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Loaded by later.c. Built three times: harmless; with REFUSED, importing what switching does not bear; and with INNER
+ * as a library that only the run path of the first one leads to.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+
+#ifdef REFUSED
+int plugin_answer(int never);
+
+int plugin_answer(int never) {
+    return never ? sigset(SIGUSR1, SIG_IGN) == SIG_ERR : 41;
+}
+#elif defined INNER
+int plugin_inner(void);
+int plugin_next(void);
+
+int plugin_inner(void) {
+    return 43;
+}
+
+int plugin_next(void) { /* behind the plug-in's own */
+    return 44;
+}
+#else
+int plugin_answer(int never);
+int plugin_next(void);
+int plugin_of_caller(void);
+
+int plugin_answer(int never) {
+    (void)never;
+    return 42;
+}
+
+int plugin_next(void) {
+    return 0;
+}
+
+/* Found by the run path of this library, and "next" after it: the C library must see who calls. */
+int plugin_of_caller(void) {
+    int (*function)(void);
+    void *inner = dlopen("libswitch-inner.so", RTLD_NOW | RTLD_GLOBAL);
+    if (inner == NULL)
+        return -1;
+    *(void **)(void *)&function = dlsym(inner, "plugin_inner");
+    if (function == NULL || function() != 43)
+        return -2;
+    *(void **)(void *)&function = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+    return function != NULL ? 0 : -3;
+}
+#endif
