@@ -10,11 +10,10 @@
 /* Nanoseconds of a core's time; Fig. 3 of the paper. */
 struct sim_costs {
     /* Software only. */
-    uint32_t attempt_ns; /* t1: the call into the library and its atomic attempt */
-    uint32_t futex_ns;   /* t2 - t1: into the kernel, the second attempt, to sleep; delta a when it is repeated */
-    uint32_t kernel_ns;  /* the waker's way into the kernel and back, if there is somebody to wake */
-    uint32_t wake_ns;    /* its part for each thread that it wakes */
-    uint32_t resume_ns;  /* t3 - wake: the woken thread's way back, from its run queue to the next attempt */
+    uint32_t attempt_ns; /* t1: the call into the library and its atomic attempt; the attempt after a wake-up, too */
+    uint32_t futex_ns;   /* t2 - t1: into the kernel, its queue's lock, the second attempt, to sleep; delta a, again */
+    uint32_t kernel_ns;  /* into the kernel for anything else, or back from sleeping there: waker, sleeper, t3 */
+    uint32_t wake_ns;    /* the waker's part for each thread that it wakes */
     uint32_t line_flits; /* a cache line on the mesh, to which its request and its distance are added */
     /* Both machines. */
     uint32_t switch_ns;   /* a core that goes on with another thread than the one it had */

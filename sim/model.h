@@ -57,6 +57,7 @@ struct sim_object {
     uint16_t line_core; /* where the cache line was last */
     uint16_t application;
     uint8_t kind;   /* enum sbt_trace_type */
+    bool contended; /* mutex, in software: whoever releases it calls the kernel */
     bool known;     /* barrier, semaphore: its size has been seen */
     bool evicted;   /* its ID is stale */
     bool doomed;    /* destroyed in the trace: as soon as it is idle */

@@ -4,8 +4,13 @@
  *
  * To acquire, a thread makes an atomic attempt in the library (t1). If that fails it calls the kernel, which has a
  * second attempt (t2), and is put to sleep. Whoever releases wakes one sleeper, which costs the waker; the woken thread
- * goes through its core's run queue, comes back from the kernel and tries again (t3). It may find the mutex taken by
- * somebody who was at t1 just then, and does it all again (delta). Who wakes several wakes them one after another.
+ * goes through its core's run queue, comes back from the kernel and makes the same attempt again (t3). It may find the
+ * mutex taken by somebody who was at t1 just then, and does it all again (delta). Who wakes several wakes them one
+ * after another. At a condition or a barrier there is nothing to try again: its waiters go into the kernel and sleep.
+ *
+ * Whether anybody is to be woken is a mark in the mutex, as in Drepper's "Futexes are tricky", which the paper names
+ * for this loop: who fails at t1 marks it, and who gets it at t2 or t3, and cannot know of others, too. Whoever
+ * releases it clears the mark, and calls the kernel if there was one, also in vain.
  *
  * Each attempt moves the object's cache line to its core: a request and a line over the mesh, by distance, and one core
  * after another. A mutex is not handed over; rwlocks, semaphores and spin locks, which the paper does not have, are, to
@@ -34,6 +39,12 @@ static void futex(struct sim *sim, struct sim_thread *t, struct sim_object *o, s
     sim_run_for(sim, t, sim->config.costs.futex_ns + fetch_line(sim, t, o), then);
 }
 
+/* The same without a second attempt. */
+static void futex_sleep(struct sim *sim, struct sim_thread *t, struct sim_object *o, sim_then *then) {
+    sim->summary.n_futex_waits++;
+    sim_run_for(sim, t, sim->config.costs.kernel_ns + fetch_line(sim, t, o), then);
+}
+
 /* ---- waking ---- */
 
 static void wake_next(struct sim *sim, struct sim_thread *t);
@@ -41,7 +52,7 @@ static void wake_next(struct sim *sim, struct sim_thread *t);
 static void woke_one(struct sim *sim, struct sim_thread *t) {
     struct sim_thread *target = sim_shift(&t->targets);
     sim->summary.n_futex_wakes++;
-    sim_wake(sim, target, sim->config.costs.resume_ns);
+    sim_wake(sim, target, sim->config.costs.kernel_ns);
     wake_next(sim, t);
 }
 
@@ -72,14 +83,20 @@ static bool take(struct sim *sim, struct sim_thread *t) {
     return true;
 }
 
-static void mutex_woken(struct sim *sim, struct sim_thread *t) {
+static void mutex_third(struct sim *sim, struct sim_thread *t) {
+    t->mutex->contended = true;
     if (take(sim, t))
         return;
     sim->summary.n_lost_races++;
     futex(sim, t, t->mutex, mutex_slow);
 }
 
+static void mutex_woken(struct sim *sim, struct sim_thread *t) {
+    attempt(sim, t, t->mutex, mutex_third);
+}
+
 static void mutex_slow(struct sim *sim, struct sim_thread *t) {
+    t->mutex->contended = true;
     if (take(sim, t))
         return;
     sim_append(&t->mutex->waiters, t);
@@ -89,7 +106,7 @@ static void mutex_slow(struct sim *sim, struct sim_thread *t) {
 static void mutex_fast(struct sim *sim, struct sim_thread *t) {
     if (take(sim, t))
         return;
-    t->queued_lock = true;
+    t->queued_lock = t->mutex->contended = true;
     futex(sim, t, t->mutex, mutex_slow);
 }
 
@@ -97,14 +114,21 @@ void sim_sw_lock(struct sim *sim, struct sim_thread *t) {
     attempt(sim, t, t->mutex, mutex_fast);
 }
 
+/* If there are sleepers and no mark, one of them has been woken and will leave it when it comes. */
 static void mutex_release(struct sim *sim, struct sim_thread *t) {
-    if (t->mutex->owner != NULL)
-        sim_released(sim, t, t->mutex);
-    struct sim_thread *first = sim_shift(&t->mutex->waiters);
+    struct sim_object *m = t->mutex;
+    struct sim_thread *first = m->contended ? sim_shift(&m->waiters) : NULL;
+    bool in_vain = m->contended && first == NULL;
+    if (m->owner != NULL)
+        sim_released(sim, t, m);
+    m->contended = false;
     t->targets = (struct sim_list){0};
     if (first != NULL)
         sim_append(&t->targets, first);
-    wake_all(sim, t);
+    if (in_vain)
+        sim_run_for(sim, t, sim->config.costs.kernel_ns, t->unlocked);
+    else
+        wake_all(sim, t);
 }
 
 void sim_sw_unlock(struct sim *sim, struct sim_thread *t) {
@@ -138,7 +162,7 @@ static void cond_sleep(struct sim *sim, struct sim_thread *t) {
 }
 
 static void cond_futex(struct sim *sim, struct sim_thread *t) {
-    futex(sim, t, t->object, cond_sleep);
+    futex_sleep(sim, t, t->object, cond_sleep);
 }
 
 void sim_sw_cond_wait(struct sim *sim, struct sim_thread *t) {
@@ -173,7 +197,7 @@ static void barrier_arrive(struct sim *sim, struct sim_thread *t) {
     struct sim_object *b = t->object;
     if (++b->n_inside < b->size) {
         sim_append(&b->waiters, t);
-        futex(sim, t, b, barrier_sleep);
+        futex_sleep(sim, t, b, barrier_sleep);
         return;
     }
     b->n_inside = 0;

@@ -76,6 +76,7 @@ struct rec_thread {
     uint32_t number;
     uint32_t tid;                      /* kernel thread id, 0 before it runs */
     volatile uint32_t n_taken, n_lost; /* n_taken: of the batch, by the encoder */
+    volatile uint32_t n_apart;         /* n_taken less the block's events, modulo, while no event is being encoded */
     union {
         void *(*posix)(void *);
         thrd_start_t c11;
@@ -178,7 +179,7 @@ void rec_put(struct rec_thread *t, const struct sbt_trace_event *event);
 void rec_encode(struct rec_thread *t);
 /* Everything into the file. */
 void rec_flush(struct rec_thread *t);
-/* The same of a thread that was interrupted anywhere, for good. */
+/* The same of a thread that was interrupted anywhere, for good: what it was encoding is lost. */
 void rec_flush_interrupted(struct rec_thread *t);
 
 /* Events that will not be in the trace; also in handlers. */

@@ -31,11 +31,19 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->encoder.slip_min_ns = 1000;
     t->generation = rec.generation;
     t->known = REC_UNKNOWN(number);
-    t->tid = t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = 0;
+    t->tid = t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = t->n_apart = 0;
     t->flushing = false;
     t->carried_ns = t->long_after = 0;
     t->last_site = t->n_reckoned = 0;
     t->stay = &rec_stay_nowhere;
+}
+
+/*
+ * Taken from the batch, and not in the block: an event that is being encoded. While the batch is forgotten, and the
+ * counts do not fit each other, there is none.
+ */
+static uint32_t n_halfway(const struct rec_thread *t) {
+    return t->n_batch != 0 && t->n_taken - t->encoder.n_events != t->n_apart;
 }
 
 /*
@@ -46,7 +54,7 @@ uint64_t rec_thread_lost(const struct rec_thread *t) {
     uint64_t n = __atomic_load_n(&t->encoder.n_events, __ATOMIC_ACQUIRE);
     uint32_t n_taken = t->n_taken, n_batch = t->n_batch;
     n += n_batch > n_taken ? n_batch - n_taken : 0;
-    return n + t->n_pending + __atomic_load_n(&t->n_lost, __ATOMIC_RELAXED);
+    return n + n_halfway(t) + t->n_pending + __atomic_load_n(&t->n_lost, __ATOMIC_RELAXED);
 }
 
 /*
@@ -189,6 +197,7 @@ static void write_block(struct rec_thread *t) {
                    e->definitions, e->n_definition_bytes))
         rec_lost(t, e->n_events); /* the trace has ended meanwhile; if writing has failed, nobody asks */
     trace_encoder_next(e);
+    t->n_apart = t->n_taken;
     e->overhead_ns =
         rec.overhead_ns; /* which the first block of constructors that ran before ours has another one for */
     t->flushing = false;
@@ -200,13 +209,14 @@ void rec_encode(struct rec_thread *t) {
         return;
     while (t->n_taken < t->n_batch) {
         const struct sbt_trace_event *event = &t->batch[t->n_taken++];
-        __atomic_signal_fence(__ATOMIC_SEQ_CST); /* who is interrupted for good loses this one, and has none twice */
+        __atomic_signal_fence(__ATOMIC_SEQ_CST); /* interrupted for good: it is lost, counted, and not there twice */
         trace_encode(&t->encoder, event);
         if (SBT_UNLIKELY(!trace_encoder_has_room(&t->encoder)))
             write_block(t);
     }
     t->n_batch = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->n_apart -= t->n_taken;
     t->n_taken = 0;
 }
 
@@ -217,6 +227,8 @@ void rec_flush(struct rec_thread *t) {
 
 /* What the interrupted encoder had in mind for its block would not fit what comes now: that begins a block. */
 void rec_flush_interrupted(struct rec_thread *t) {
+    rec_lost(t, n_halfway(t));
+    t->n_apart = t->n_taken - t->encoder.n_events;
     write_block(t);
     rec_flush(t);
 }

@@ -341,6 +341,22 @@ static void held(void) {
     exit(7);
 }
 
+static void leave_at_once(int signal) {
+    (void)signal;
+    _exit(7);
+}
+
+/* A handler ends the process, wherever it has interrupted it. Locks are numbered, so one that is missing shows. */
+static void cut(void) {
+    struct itimerval soon = {.it_value.tv_usec = 2000 + getpid() % 97 * 10};
+    signal(SIGALRM, leave_at_once);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    for (;;) {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+}
+
 static void leave(int signal) {
     (void)signal;
     _exit(9);
@@ -392,6 +408,8 @@ int main(int argc, char **argv) {
         pthread_exit(NULL);
     } else if (strcmp(how, "held") == 0) {
         held();
+    } else if (strcmp(how, "cut") == 0) {
+        cut();
     } else if (strcmp(how, "joins") == 0) { /* ends while records are closed */
         for (int i = 0; i < N_THREADS; i++)
             must(pthread_create(&thread, NULL, join_for_ever, NULL), "create");

@@ -186,6 +186,68 @@ START_TEST(a_failed_trylock) {
 }
 END_TEST
 
+static uint64_t took_ns(const struct sim *sim, enum sim_call_kind kind) {
+    struct sim_latency l = sim_call(sim, kind);
+    ck_assert_uint_gt(l.n, 0);
+    return (uint64_t)(l.mean_ns * (double)l.n + 0.5);
+}
+
+/* Who found it taken gets it at the second attempt, and cannot know that nobody else has come: the call is in vain. */
+START_TEST(a_mutex_that_was_wanted_is_released_in_the_kernel) {
+    const struct sim_costs costs = sim_costs_default();
+    const uint64_t line = 1000; /* more than a line of memory takes */
+    for (int wanted = 0; wanted < 2; wanted++) {
+        struct build b;
+        build_open(&b);
+        create_all(&b, 3);
+        call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+        call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, MS);
+        call(&b, 2, SBT_TRACE_MUTEX_LOCK, 0, wanted ? MS - 2 * costs.attempt_ns : 2 * MS);
+        call(&b, 2, SBT_TRACE_MUTEX_UNLOCK, 0, MS);
+        end_all(&b, 3);
+        struct sim_config config = config_of(SIM_SOFTWARE);
+        struct sim *sim = simulate(&config, build_close(&b), 1);
+        uint64_t unlocks = took_ns(sim, SIM_UNLOCK),
+                 expected = 2 * costs.attempt_ns + (wanted ? 2 * costs.kernel_ns : 0);
+        ck_assert_uint_ge(unlocks, expected);
+        ck_assert_uint_lt(unlocks, expected + 2 * line);
+        ck_assert_uint_eq(sim_call(sim, SIM_LOCK_QUEUED).n, (uint64_t)wanted);
+        ck_assert_uint_eq(sim_summary(sim).n_futex_waits, (uint64_t)wanted);
+        ck_assert_uint_eq(sim_summary(sim).n_futex_wakes, 0);
+        sim_free(sim);
+    }
+}
+END_TEST
+
+/* Nothing to attempt in the kernel, in and out; a mutex that is held as long has the second attempt, and a third. */
+START_TEST(a_barrier_is_slept_at_without_an_attempt) {
+    const struct sim_costs costs = sim_costs_default();
+    for (int mutex = 0; mutex < 2; mutex++) {
+        struct build b;
+        build_open(&b);
+        init(&b, 0, SBT_TRACE_BARRIER, 1, 2);
+        create_all(&b, 3);
+        call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+        if (!mutex)
+            call(&b, 1, SBT_TRACE_BARRIER_WAIT, 1, MS);
+        call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, mutex ? MS : 0);
+        call(&b, 2, mutex ? SBT_TRACE_MUTEX_LOCK : SBT_TRACE_BARRIER_WAIT, mutex ? 0 : 1, MS / 2);
+        if (mutex)
+            call(&b, 2, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        end_all(&b, 3);
+        struct sim_config config = config_of(SIM_SOFTWARE);
+        struct sim *sim = simulate(&config, build_close(&b), 1);
+        ck_assert_uint_eq(sim_summary(sim).n_futex_waits, 1);
+        ck_assert_uint_eq(sim_summary(sim).n_futex_wakes, 1);
+        uint64_t end = result_of(sim, 0, 2).to_ns, from = MS + 2 * costs.attempt_ns + costs.kernel_ns + costs.wake_ns;
+        uint64_t expected = from + costs.kernel_ns + (mutex ? 2 * costs.attempt_ns + costs.kernel_ns : 0);
+        ck_assert_uint_ge(end, expected);
+        ck_assert_uint_lt(end, expected + 2000);
+        sim_free(sim);
+    }
+}
+END_TEST
+
 START_TEST(an_unlock_that_failed_releases_nothing) {
     struct build b;
     build_open(&b);
@@ -398,6 +460,8 @@ static void tests(Suite *suite) {
     ADD_TEST(suite, lock_order_is_free_or_as_recorded);
     ADD_TEST(suite, a_mutex_excludes);
     ADD_TEST(suite, a_failed_trylock);
+    ADD_TEST(suite, a_mutex_that_was_wanted_is_released_in_the_kernel);
+    ADD_TEST(suite, a_barrier_is_slept_at_without_an_attempt);
     ADD_TEST(suite, an_unlock_that_failed_releases_nothing);
     ADD_TEST(suite, a_barrier_opens_for_all_when_the_last_has_come);
     ADD_TEST(suite, a_recursive_mutex_is_one_section);

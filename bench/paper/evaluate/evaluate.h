@@ -39,7 +39,12 @@ struct phases {
     uint64_t ns[8];
 };
 
-/* Runs a set of applications with n_threads each on a chip of as many cores. Ends the program if that fails. */
+/* Runs a set of applications with n_threads each on a chip of as many cores. False: it was stuck, and has said so on
+ * stderr. Ends the program if anything else fails. */
+bool evaluate_try(const struct setting *setting, const struct set *set, const struct phases *phases, uint32_t n_threads,
+                  enum sim_sync sync, enum csa_policy policy, struct outcome *outcome);
+
+/* The same for what must not be stuck. */
 void evaluate_run(const struct setting *setting, const struct set *set, const struct phases *phases, uint32_t n_threads,
                   enum sim_sync sync, enum csa_policy policy, struct outcome *outcome);
 
@@ -53,7 +58,7 @@ uint64_t evaluate_fit(const struct setting *setting, uint32_t model, uint32_t n_
 
 _Noreturn void evaluate_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* JSON, one object: "name": value pairs and arrays of rows. */
+/* JSON, one object: "name": value pairs and arrays of rows; none for NAN. */
 void evaluate_value(double value, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,8 @@ static struct set first(const struct set *set, uint32_t n) {
 static bool any_value;
 
 void evaluate_value(double value, const char *format, ...) {
+    if (isnan(value))
+        return;
     va_list arguments;
     va_start(arguments, format);
     printf("%s\n  \"", any_value ? "," : "");
@@ -153,40 +156,49 @@ static void figures_10_and_11(const struct setting *setting, const struct phases
 
 /* ---- Fig. 13, Table X ---- */
 
+/* Together with others, an application can be stuck on the paper's chip: then what needs that run has no value. */
 static void figure_13(const struct setting *setting, const struct set *set, const struct phases *phases) {
     struct outcome outcomes[SIM_N_SYNCS][CSA_N_POLICIES];
+    double exec[SIM_N_SYNCS][CSA_N_POLICIES];
     for (uint32_t sync = 0; sync < SIM_N_SYNCS; sync++)
         for (uint32_t policy = 0; policy < CSA_N_POLICIES; policy++) {
             struct outcome *o = &outcomes[sync][policy];
-            evaluate_run(setting, set, phases, 64, sync, policy, o);
-            double seconds = (double)o->summary.makespan_ns / 1e9;
+            exec[sync][policy] = NAN;
+            if (!evaluate_try(setting, set, phases, 64, sync, policy, o)) {
+                evaluate_value(1, "fig13.%s.%s.%s.stuck", set->name, sim_sync_name(sync), csa_policy_name(policy));
+                continue;
+            }
+            double seconds = exec[sync][policy] = (double)o->summary.makespan_ns / 1e9;
             say("%s x8, %s, %s: %.3f s", set->name, sim_sync_name(sync), csa_policy_name(policy), seconds);
             evaluate_value(seconds, "fig13.%s.%s.%s.exec_s", set->name, sim_sync_name(sync), csa_policy_name(policy));
             evaluate_value((double)o->summary.work_ns / ((double)o->summary.makespan_ns * 64),
                            "fig13.%s.%s.%s.utilization", set->name, sim_sync_name(sync), csa_policy_name(policy));
         }
-#define EXEC(sync, policy) ((double)outcomes[sync][policy].summary.makespan_ns)
-    evaluate_value(EXEC(SIM_SOFTWARE, CSA_OAT) / EXEC(SIM_SUBUTAI, CSA_OAT), "fig13.%s.a", set->name);
-    evaluate_value(EXEC(SIM_SUBUTAI, CSA_OAT) / EXEC(SIM_SUBUTAI, CSA_CSA), "fig13.%s.csa_over_oat", set->name);
-    evaluate_value(EXEC(SIM_SUBUTAI, CSA_RR) / EXEC(SIM_SUBUTAI, CSA_CSA), "fig13.%s.csa_over_rr", set->name);
+    const double *software = exec[SIM_SOFTWARE], *subutai = exec[SIM_SUBUTAI];
+    evaluate_value(software[CSA_OAT] / subutai[CSA_OAT], "fig13.%s.a", set->name);
+    evaluate_value(subutai[CSA_OAT] / subutai[CSA_CSA], "fig13.%s.csa_over_oat", set->name);
+    evaluate_value(subutai[CSA_RR] / subutai[CSA_CSA], "fig13.%s.csa_over_rr", set->name);
     /* Section VIII-D: Subutai, one at a time, over software with its best policy. */
-    double best = EXEC(SIM_SOFTWARE, CSA_RR) < EXEC(SIM_SOFTWARE, CSA_CSA) ? EXEC(SIM_SOFTWARE, CSA_RR)
-                                                                           : EXEC(SIM_SOFTWARE, CSA_CSA);
-    evaluate_value(best / EXEC(SIM_SUBUTAI, CSA_OAT), "fig13.%s.software_over_oat", set->name);
+    double best = software[CSA_RR] < software[CSA_CSA] ? software[CSA_RR] : software[CSA_CSA];
+    evaluate_value(best / subutai[CSA_OAT], "fig13.%s.software_over_oat", set->name);
 
-    const struct csa_stats *sched = &outcomes[SIM_SUBUTAI][CSA_CSA].summary.sched;
-    double inside = (double)(sched->n_priority + sched->n_rr + sched->n_rr_capped),
-           all = inside + (double)sched->n_outside;
-    evaluate_value(100 * inside / all, "requests.%s.cs_percent", set->name);
-    evaluate_value((double)sched->n_rr, "requests.%s.rr", set->name);
-    evaluate_value((double)sched->n_limited, "requests.%s.limited", set->name);
-    evaluate_value((double)sched->n_alone, "requests.%s.alone", set->name);
-    evaluate_value((double)sched->n_capped, "requests.%s.frames_capped", set->name);
+    if (!isnan(subutai[CSA_CSA])) {
+        const struct csa_stats *sched = &outcomes[SIM_SUBUTAI][CSA_CSA].summary.sched;
+        double inside = (double)(sched->n_priority + sched->n_rr + sched->n_rr_capped),
+               all = inside + (double)sched->n_outside;
+        evaluate_value(100 * inside / all, "requests.%s.cs_percent", set->name);
+        evaluate_value((double)sched->n_rr, "requests.%s.rr", set->name);
+        evaluate_value((double)sched->n_limited, "requests.%s.limited", set->name);
+        evaluate_value((double)sched->n_alone, "requests.%s.alone", set->name);
+        evaluate_value((double)sched->n_capped, "requests.%s.frames_capped", set->name);
+    }
 
     /* Alone: each application's own time when it had the chip for itself. */
     for (uint32_t sync = 0; sync < SIM_N_SYNCS; sync++)
         for (uint32_t policy = CSA_RR; policy <= CSA_CSA; policy++) {
             double scheduled[MAX_SET], alone[MAX_SET];
+            if (isnan(exec[sync][policy]) || isnan(exec[sync][CSA_OAT]))
+                continue;
             for (uint32_t i = 0; i < set->n; i++) {
                 const struct sim_application *a = &outcomes[sync][policy].applications[i];
                 const struct sim_application *b = &outcomes[sync][CSA_OAT].applications[i];

@@ -49,7 +49,13 @@ static uint32_t model_of(const char *application) {
     evaluate_fail("no such application: %s", application);
 }
 
-void evaluate_run(const struct setting *setting, const struct set *set, const struct phases *phases, uint32_t n_threads,
+static void discard(struct sim *sim, struct sbt_trace **traces, uint32_t n) {
+    sim_free(sim);
+    for (uint32_t i = 0; i < n; i++)
+        sbt_trace_close(traces[i]);
+}
+
+bool evaluate_try(const struct setting *setting, const struct set *set, const struct phases *phases, uint32_t n_threads,
                   enum sim_sync sync, enum csa_policy policy, struct outcome *outcome) {
     struct sim_config config = sim_config_default();
     config.width = 8;
@@ -82,9 +88,15 @@ void evaluate_run(const struct setting *setting, const struct set *set, const st
         if (sim_add(sim, traces[i], set->applications[i], &error) != SIM_OK)
             evaluate_fail("%s: %s", set->name, error.text);
     }
-    if (sim_run(sim, &error) != SIM_OK) {
+    enum sim_status status = sim_run(sim, &error);
+    if (status != SIM_OK) {
         sim_stuck(sim, stderr, 10);
-        evaluate_fail("%s, %s, %s: %s", set->name, sim_sync_name(sync), csa_policy_name(policy), error.text);
+        fprintf(stderr, "evaluate: %s, %s, %s: %s\n", set->name, sim_sync_name(sync), csa_policy_name(policy),
+                error.text);
+        if (status != SIM_STUCK)
+            exit(3);
+        discard(sim, traces, set->n);
+        return false;
     }
     memset(outcome, 0, sizeof *outcome);
     outcome->summary = sim_summary(sim);
@@ -95,9 +107,14 @@ void evaluate_run(const struct setting *setting, const struct set *set, const st
         if (!sim_thread(sim, i, 0, &outcome->master[i]) || !sim_thread(sim, i, WORKER, &outcome->worker[i]))
             evaluate_fail("%s: a thread did not run", set->applications[i]);
     }
-    sim_free(sim);
-    for (uint32_t i = 0; i < set->n; i++)
-        sbt_trace_close(traces[i]);
+    discard(sim, traces, set->n);
+    return true;
+}
+
+void evaluate_run(const struct setting *setting, const struct set *set, const struct phases *phases, uint32_t n_threads,
+                  enum sim_sync sync, enum csa_policy policy, struct outcome *outcome) {
+    if (!evaluate_try(setting, set, phases, n_threads, sync, policy, outcome))
+        exit(3);
 }
 
 double evaluate_speedup(const struct setting *setting, uint32_t model, const struct phases *phases, uint32_t n_threads,
