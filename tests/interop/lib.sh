@@ -6,7 +6,7 @@
 #
 # A test sources this file, names what it needs, and calls `each_variant FUNCTION`: the function runs once as "plain"
 # (nothing preloaded: the oracle) and once for every engine, with $variant set; "ni-inline" and "ni-dedicated" are the
-# engine ni with that service. Inside it `run LIMIT CMD...` runs a
+# engine ni with that service, "switched" is direct with waiting by switching. Inside it `run LIMIT CMD...` runs a
 # program under that variant, `check TEXT CMD...` is one TAP point, `same TEXT FILE` compares FILE with what the plain
 # run left under the same name. `finish` ends the test. The current directory is private and is removed at the end,
 # and so is every process that was started, whatever ends the script.
@@ -75,6 +75,7 @@ variables_for() {
     case $1 in
     plain) variables=() ;;
     ni-*) variables=(SUBUTAI_ENGINE=ni SUBUTAI_NI_SERVICE="${1#ni-}") ;;
+    switched) variables=(SUBUTAI_WAIT=switch) ;;
     *) variables=(SUBUTAI_ENGINE="$1") ;;
     esac
 }
@@ -90,6 +91,8 @@ prefix_for() {
             prefix=(env LD_PRELOAD="$library" "${variables[@]}")
         elif [[ $1 == ni-* ]]; then
             prefix=("$launcher" run --engine ni --ni-service "${1#ni-}" --)
+        elif [[ $1 == switched ]]; then
+            prefix=("$launcher" run --wait switch --)
         else
             prefix=("$launcher" run --engine "$1" --)
         fi

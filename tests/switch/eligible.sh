@@ -35,6 +35,9 @@ done < <(tr ' ' '\n' <<<"$ALLOWED")
 run "$SUBUTAI" doctor "$SUBJECTS/switch-allowed-sigaction"
 check "a program with handlers: main waits in the kernel" matches "$out" 'but the main thread waits in the kernel'
 
+run "$SUBUTAI" doctor "$SUBJECTS/switch-allowed-dlopen"
+check "a program that loads code: judged then" matches "$out" 'can be used; code that it loads is judged then'
+
 # Suites that are run with --wait switch: would one be refused, its results would be those of adaptive waiting.
 for program in $SWITCHED_SUITES; do
     run "$SUBUTAI" doctor "$program"

@@ -49,6 +49,13 @@ static bool main_stays(struct object *const *objects, size_t n) {
     return false;
 }
 
+static bool loads_code(struct object *const *objects, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (objects[i]->imports_dlopen && !sbt_switch_is_libc(objects[i]->path))
+            return true;
+    return false;
+}
+
 static void print_group(const char *group, const struct names *names) {
     int column = printf("    %-8s", group);
     for (size_t i = 0; i < names->n; i++) {
@@ -72,8 +79,9 @@ static void print_text(const char *name, const struct verdict *v) {
         printf("note: %s\n", v->notes.list[i]);
     if (v->reason == VERDICT_SERVED) {
         char *why = why_not_switched(objects, n);
-        printf("--wait switch: %s%s\n", why != NULL ? "steps aside: " : "can be used",
-               why == NULL && main_stays(objects, n) ? ", but the main thread waits in the kernel" : "");
+        printf("--wait switch: %s%s%s\n", why != NULL ? "steps aside: " : "can be used",
+               why == NULL && main_stays(objects, n) ? ", but the main thread waits in the kernel" : "",
+               why == NULL && loads_code(objects, n) ? "; code that it loads is judged then" : "");
         if (why != NULL)
             printf("  %s\n", why);
         free(why);
