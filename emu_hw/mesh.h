@@ -51,18 +51,19 @@ struct hw_mesh_config hw_mesh_config_default(void);
 
 enum { HW_CALENDAR = 4 }; /* a power of two */
 
+/* What each packet touches comes first, in 64 bytes. */
 struct hw_port {
-    uint64_t until;                        /* the end of the calendar's last entry */
-    uint64_t forgotten;                    /* everything before this counts as taken */
-    uint64_t n_packets, contention_cycles; /* control packets, and what they waited for this port */
-    uint64_t data_until;                   /* data that has come so far will have left by then */
-    uint64_t data_next;                    /* when more comes */
-    uint64_t random;
-    uint64_t first;
+    uint64_t until;     /* the end of the calendar's last entry */
+    uint64_t n_packets; /* control packets */
     struct {
-        uint64_t from, to;
-    } taken[HW_CALENDAR]; /* ring from `first`, in order, gaps between them; empty at time 0 those that were never used
-                           */
+        uint32_t gap, length;
+    } taken[HW_CALENDAR]; /* ring: for how long it was free and then taken. Everything before the first gap counts as
+                             taken; empty at time 0 those that were never used */
+    uint32_t last;        /* entry of the ring */
+    uint64_t contention_cycles; /* what control packets waited for this port */
+    uint64_t data_until;        /* data that has come so far will have left by then */
+    uint64_t data_next;         /* when more comes */
+    uint64_t random;
 };
 
 struct hw_mesh {
