@@ -83,8 +83,8 @@ struct csa_sched {
     uint32_t n_ready;
     uint64_t n_turns;
     uint64_t slot_from_ns;
-    uint64_t charged_ns; /* the running thread's time is counted up to here */
-    uint64_t frame;      /* its number */
+    uint64_t charged_ns;          /* the running thread's time is counted up to here */
+    uint64_t frame, frame_end_ns; /* its number; until then there is no need to divide */
     uint64_t frame_used_ns;
     struct csa_stats stats;
 };

@@ -36,32 +36,32 @@ struct sim_list {
 
 enum { SIM_ID_SOFTWARE = 1 }; /* in place of an ID: served in software for the rest of its life */
 
-/* One object of an application. All-zero is one that was never used. */
+/* One object of an application. All-zero is one that was never used. What each call looks at comes first. */
 struct sim_object {
-    struct sim_list waiters;  /* asleep, in software: for whatever it is */
-    struct sim_list queued;   /* of a condition, in hardware: the same as in its NI, in the same order */
-    struct sim_list gated;    /* of a mutex, recorded order: not their turn yet */
     struct sim_thread *owner; /* of a mutex, an rwlock for writing, a spin lock */
     uint64_t since;           /* it has been held */
-    uint64_t n_acquired;      /* recorded order: acquisitions so far */
-    uint64_t below;           /* of a condition: all signals up to this number have happened */
-    uint64_t *window;         /* and of the n_window * 64 that follow, those with a bit; NULL: none */
-    uint64_t line_free;       /* the cache line is on its way until then */
     uint64_t section_ns;      /* of a mutex: has been held */
-    uint32_t n_window;
-    uint32_t n_calls; /* under way */
+    uint32_t n_calls;         /* under way */
     uint32_t number;
-    uint32_t size;      /* of a barrier; of a semaphore: its value now */
-    uint32_t n_inside;  /* arrived at a barrier; readers; depth of an owner's recursion */
-    uint32_t id;        /* in hardware: 0, an ID, SIM_ID_SOFTWARE */
-    uint16_t line_core; /* where the cache line was last */
+    uint32_t id;       /* in hardware: 0, an ID, SIM_ID_SOFTWARE */
+    uint32_t n_inside; /* arrived at a barrier; readers; depth of an owner's recursion */
+    uint32_t size;     /* of a barrier; of a semaphore: its value now */
     uint16_t application;
-    uint8_t kind;   /* enum sbt_trace_type */
-    bool known;     /* barrier, semaphore: its size has been seen */
-    bool evicted;   /* its ID is stale */
-    bool doomed;    /* destroyed in the trace: as soon as it is idle */
-    bool dead;      /* and it was */
-    bool forgotten; /* with all of its page: what it had been is not known any more */
+    uint16_t line_core; /* where the cache line was last */
+    uint8_t kind;       /* enum sbt_trace_type */
+    bool known;         /* barrier, semaphore: its size has been seen */
+    bool evicted;       /* its ID is stale */
+    bool doomed;        /* destroyed in the trace: as soon as it is idle */
+    bool dead;          /* and it was */
+    bool forgotten;     /* with all of its page: what it had been is not known any more */
+    uint32_t n_window;
+    struct sim_list waiters; /* asleep, in software: for whatever it is */
+    struct sim_list queued;  /* of a condition, in hardware: the same as in its NI, in the same order */
+    struct sim_list gated;   /* of a mutex, recorded order: not their turn yet */
+    uint64_t n_acquired;     /* recorded order: acquisitions so far */
+    uint64_t below;          /* of a condition: all signals up to this number have happened */
+    uint64_t *window;        /* and of the n_window * 64 that follow, those with a bit; NULL: none */
+    uint64_t line_free;      /* the cache line is on its way until then */
 };
 
 #define SIM_PAGE 256
@@ -146,22 +146,23 @@ struct sim_app {
 /* ---- the chip ---- */
 
 struct sim_core {
-    struct csa_sched sched;
     struct sim_thread *on, *last;
     uint64_t from; /* `on` has run since; `on` waits awake since */
     uint32_t generation;
     uint32_t n_spinning; /* of those in its run queue, for a lock */
-    bool armed;          /* an event is outstanding for this generation */
+    uint16_t number;
+    bool armed; /* an event is outstanding for this generation */
+    struct csa_sched sched;
 };
 
 /* A network interface and what waits there. */
 struct sim_tile {
-    struct hw_ni ni;
     uint64_t free_at; /* its state machine is busy until then */
+    uint64_t n_rooms; /* how often there was room for a request that had not found any */
     struct hw_packet *held;
     uint32_t n_held, held_capacity, hand;
-    uint64_t n_rooms;          /* how often there was room for a request that had not found any */
     struct sim_object **owner; /* of each control element */
+    struct hw_ni ni;
 };
 
 struct sim_histogram { /* of latencies: 32 steps to an octave */
@@ -264,8 +265,18 @@ void sim_call_object(struct sim *sim, struct sim_thread *t);
 
 /* ---- objects.c ---- */
 
+/* In place of a page: all its objects were destroyed, and its memory is given back. */
+extern struct sim_page sim_forgotten;
+struct sim_object *sim_object_again(struct sim *sim, struct sim_app *app, uint32_t number);
+
 /* For a call. NULL and the run has failed: no memory. */
-struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number);
+static inline struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number) {
+    struct sim_page *page = number < app->n_objects ? app->pages[number / SIM_PAGE] : NULL;
+    if (page == NULL || page == &sim_forgotten || page->object[number % SIM_PAGE].dead)
+        return sim_object_again(sim, app, number);
+    return &page->object[number % SIM_PAGE];
+}
+
 /* One that names t as its owner; NULL: none does. */
 struct sim_object *sim_object_of(struct sim_thread *t);
 /* A call has ended that used it; by then it may be time to destroy it, which `t` does. */

@@ -8,7 +8,7 @@
 #include "model.h"
 
 enum { PROGRESS_EVENTS = 1 << 16 };
-#define LONGEST (UINT64_MAX / 4) /* ns */
+#define LONGEST (UINT64_MAX / 4) /* ns; all bits below some bit */
 
 static void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra);
 static void call(struct sim *sim, struct sim_thread *t);
@@ -219,7 +219,7 @@ static void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra) {
         return;
     }
     /* Together with now they are far from the end of 64 bits. */
-    if (t->event.work_ns > LONGEST || t->event.took_ns > LONGEST || sim_now(sim) > LONGEST) {
+    if (__builtin_expect((t->event.work_ns | t->event.took_ns | sim_now(sim)) > LONGEST, 0)) {
         sim_fail(sim, SIM_DAMAGED, "%s: thread %u %s for more than a hundred years", t->app->result.name, t->number,
                  t->event.took_ns > LONGEST ? "waits" : "works");
         return;
