@@ -22,7 +22,10 @@ bool hw_mesh_init(struct hw_mesh *mesh, const struct hw_mesh_config *config, str
         return false;
     size_t n = hw_mesh_n_ports(config->width, config->height);
     memset(ports, 0, n * sizeof *ports);
-    *mesh = (struct hw_mesh){.config = *config, .ports = ports};
+    *mesh = (struct hw_mesh){.config = *config,
+                             .ports = ports,
+                             .hop = config->timing.router_cycles + config->timing.link_cycles,
+                             .length = N_FLITS * config->timing.link_cycles};
     /* Exact up to 1024 tiles: what is rounded up is less than `width`, times a tile less than 2^22. */
     mesh->by_width = ((UINT32_C(1) << ROW_BITS) + config->width - 1) / config->width;
     if (config->load_permille)
@@ -197,12 +200,10 @@ static uint32_t row(const struct hw_mesh *mesh, uint32_t tile) {
 struct hw_delivery hw_mesh_distance(const struct hw_mesh *mesh, uint32_t from, uint32_t to) {
     if (from == to)
         return (struct hw_delivery){0};
-    const struct hw_timing *t = &mesh->config.timing;
     uint32_t w = mesh->config.width, y = row(mesh, from), to_y = row(mesh, to);
     uint32_t n_hops = apart(from - y * w, to - to_y * w) + apart(y, to_y);
-    uint64_t head = (uint64_t)(n_hops + 1) * (t->link_cycles + t->router_cycles);
-    return (struct hw_delivery){
-        .head_cycles = head, .tail_cycles = head + (uint64_t)N_FLITS * t->link_cycles, .n_hops = n_hops};
+    uint64_t head = (uint64_t)(n_hops + 1) * mesh->hop;
+    return (struct hw_delivery){.head_cycles = head, .tail_cycles = head + mesh->length, .n_hops = n_hops};
 }
 
 /* A packet on its way. */
@@ -232,15 +233,10 @@ static inline __attribute__((always_inline)) void go(struct way *way, uint32_t t
 
 static inline __attribute__((always_inline)) struct hw_delivery
 carry(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles, struct hw_hop *trace, bool plain) {
-    const struct hw_timing *t = &mesh->config.timing;
     uint32_t w = mesh->config.width, y = row(mesh, from), to_y = row(mesh, to);
     uint32_t x = from - y * w, to_x = to - to_y * w, n_x = apart(x, to_x), n_y = apart(y, to_y);
-    struct way way = {.mesh = mesh,
-                      .trace = trace,
-                      .now = at_cycles,
-                      .length = (uint64_t)N_FLITS * t->link_cycles,
-                      .hop = t->link_cycles + t->router_cycles,
-                      .plain = plain};
+    struct way way = {
+        .mesh = mesh, .trace = trace, .now = at_cycles, .length = mesh->length, .hop = mesh->hop, .plain = plain};
     go(&way, from, HW_INJECT, 0, 1);
     go(&way, from, x < to_x ? HW_EAST : HW_WEST, x < to_x ? 1 : -1, n_x);
     go(&way, y * w + to_x, y < to_y ? HW_SOUTH : HW_NORTH, y < to_y ? (int32_t)w : -(int32_t)w, n_y);

@@ -70,8 +70,9 @@ struct hw_mesh {
     struct hw_mesh_config config;
     struct hw_port *ports; /* hw_mesh_n_ports() of them, the caller's; tile * HW_N_DIRECTIONS + direction */
     uint64_t n_packets, n_local, n_hops, contention_cycles;
-    uint64_t data_gap; /* mean cycles between data packets at a port, 0: none */
-    uint32_t by_width; /* 2^22 by the width, rounded up: a tile's row without a division */
+    uint64_t data_gap;    /* mean cycles between data packets at a port, 0: none */
+    uint32_t hop, length; /* cycles of a header from port to port, and for which a packet has one */
+    uint32_t by_width;    /* 2^22 by the width, rounded up: a tile's row without a division */
 };
 
 static inline size_t hw_mesh_n_ports(uint32_t width, uint32_t height) {

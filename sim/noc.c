@@ -79,9 +79,8 @@ void sim_noc_clear(struct sim *sim) {
 
 /* ---- from a core ---- */
 
-static void hand_in(struct sim *sim, struct sim_thread *t, const struct hw_packet *packet) {
+static inline void hand_in(struct sim *sim, struct sim_thread *t, uint32_t home, const struct hw_packet *packet) {
     struct sim_event event = {.kind = SIM_EV_REQUEST, .packet = *packet};
-    uint32_t home = hw_packet_destination(&sim->layout, packet);
     uint64_t ready = sim_now(sim) + sim->hw.timing.handover_cycles;
     uint64_t at = hw_mesh_send(&sim->mesh, t->core, home, ready, NULL).head_cycles;
     /* Data traffic can let a packet find a gap before the one it follows, where a real router would not; and a thread
@@ -94,15 +93,16 @@ static void hand_in(struct sim *sim, struct sim_thread *t, const struct hw_packe
 }
 
 void sim_post(struct sim *sim, struct sim_thread *t, enum hw_op op, struct sim_object *o, uint32_t id) {
-    struct hw_packet packet = hw_packet_request(&sim->layout, op, id, t->core, t->id);
+    uint32_t home = hw_id_ni(&sim->layout, id);
+    struct hw_packet packet = hw_packet_alloc(&sim->layout, op, home, id, t->core, t->id);
     if (o != NULL && o->evicted && o->id == id) /* as stale as it is, however often its element has been dealt out: */
         packet.flit[1] &= ~(UINT32_C(3) << (sim->layout.self_bits - 2)); /* nothing that is allocated is of no kind */
-    hand_in(sim, t, &packet);
+    hand_in(sim, t, home, &packet);
 }
 
 void sim_post_alloc(struct sim *sim, struct sim_thread *t, enum hw_op op, uint32_t tile, uint32_t flit1) {
     struct hw_packet packet = hw_packet_alloc(&sim->layout, op, tile, flit1, t->core, t->id);
-    hand_in(sim, t, &packet);
+    hand_in(sim, t, tile, &packet);
 }
 
 struct hw_message sim_answer_of(const struct sim *sim, const struct sim_thread *t) {
@@ -133,7 +133,8 @@ static void rescue(struct sim *sim, const struct sim_thread *t, uint32_t id) {
 }
 
 /* What the step means for those who know which object it was. */
-static void note(struct sim *sim, struct sim_tile *tile, const struct hw_message *m, const struct hw_step *step) {
+static void note(struct sim *sim, struct sim_tile *tile, const struct hw_packet *packet, const struct hw_step *step) {
+    const struct hw_message message = hw_packet_decode(&sim->layout, packet), *m = &message;
     uint32_t index = hw_id_index(&sim->layout, m->primitive);
     struct sim_object *o = tile->owner[index < sim->hw.n_control ? index : 0];
     struct sim_thread *t = sim->by_id[m->thread];
@@ -178,8 +179,8 @@ static void note(struct sim *sim, struct sim_tile *tile, const struct hw_message
 }
 
 /* The thread may find out later than there is room again. */
-static void refuse(struct sim *sim, const struct sim_tile *tile, const struct hw_message *m) {
-    struct sim_thread *t = sim->by_id[m->thread];
+static void refuse(struct sim *sim, const struct sim_tile *tile, const struct hw_packet *packet) {
+    struct sim_thread *t = sim->by_id[hw_high(packet->flit[2])];
     if (t == NULL)
         return;
     t->refused_by = (uint32_t)(tile - sim->tiles);
@@ -187,32 +188,30 @@ static void refuse(struct sim *sim, const struct sim_tile *tile, const struct hw
 }
 
 /* False: it is held. */
-static bool step(struct sim *sim, struct sim_tile *tile, const struct hw_packet *packet, bool *made_room) {
+static bool step(struct sim *sim, uint32_t number, const struct hw_packet *packet, bool *made_room) {
+    struct sim_tile *tile = &sim->tiles[number];
     uint64_t now = sim_now(sim), start = tile->free_at > now ? tile->free_at : now;
-    uint32_t number = (uint32_t)(tile - sim->tiles);
-    struct hw_message message = hw_packet_decode(&sim->layout, packet);
+    enum hw_op op = hw_packet_op(packet);
     struct hw_step done;
     hw_fsm_step(&tile->ni, packet, &done, sim->outputs);
     tile->free_at = start + done.response_cycles;
     *made_room |= done.made_room;
     if (done.status == HW_STATUS_HELD)
         return false;
-    if (done.status == HW_STATUS_DONE && message.op != HW_OP_LOCK && message.op != HW_OP_UNLOCK &&
-        message.op != HW_OP_BARRIER_WAIT && sim->n_apps > 0)
-        note(sim, tile, &message, &done);
+    if (op != HW_OP_LOCK && op != HW_OP_UNLOCK && op != HW_OP_BARRIER_WAIT && done.status == HW_STATUS_DONE &&
+        sim->n_apps > 0)
+        note(sim, tile, packet, &done);
+    if (done.n_outputs == 0)
+        return true;
     if (sim->config.strict_paper && done.n_outputs == 1 && hw_packet_op(&sim->outputs[0].packet) == HW_OP_AGAIN)
-        refuse(sim, tile, &message);
+        refuse(sim, tile, packet);
     if (sim->config.on_packet != NULL)
         for (uint32_t i = 0; i < done.n_outputs; i++)
             sim->config.on_packet(sim->config.context, number, &sim->outputs[i].packet);
-    for (uint32_t i = 0; i < done.n_outputs; i++) {
-        uint64_t ready = start + sim->outputs[i].at_cycles;
-        if (i == 0) {
-            leave(sim, &sim->outputs[0].packet, number, ready);
-        } else {
-            struct sim_event event = {.kind = SIM_EV_SEND, .packet = sim->outputs[i].packet};
-            sim_events_put(&sim->events, ready, &event);
-        }
+    leave(sim, &sim->outputs[0].packet, number, start + sim->outputs[0].at_cycles);
+    for (uint32_t i = 1; i < done.n_outputs; i++) {
+        struct sim_event event = {.kind = SIM_EV_SEND, .packet = sim->outputs[i].packet};
+        sim_events_put(&sim->events, start + sim->outputs[i].at_cycles, &event);
     }
     return true;
 }
@@ -233,14 +232,15 @@ static void hold(struct sim *sim, struct sim_tile *tile, const struct hw_packet 
 }
 
 /* There may be elements now: all held requests again, in their order, some need none. */
-static void retry_held(struct sim *sim, struct sim_tile *tile) {
+static void retry_held(struct sim *sim, uint32_t number) {
+    struct sim_tile *tile = &sim->tiles[number];
     bool made_room = true;
     while (made_room && tile->n_held > 0) {
         uint32_t n = tile->n_held, kept = 0;
         made_room = false;
         for (uint32_t i = 0; i < n; i++) {
             struct hw_packet packet = tile->held[i];
-            if (!step(sim, tile, &packet, &made_room))
+            if (!step(sim, number, &packet, &made_room))
                 tile->held[kept++] = packet;
         }
         tile->n_held = kept;
@@ -280,15 +280,16 @@ bool sim_feed(struct sim *sim, const struct hw_packet *request) {
 }
 
 void sim_noc_request(struct sim *sim, const struct hw_packet *packet) {
-    struct sim_tile *tile = &sim->tiles[hw_packet_destination(&sim->layout, packet)];
+    uint32_t number = hw_packet_destination(&sim->layout, packet);
+    struct sim_tile *tile = &sim->tiles[number];
     bool made_room = false;
-    if (!step(sim, tile, packet, &made_room))
+    if (!step(sim, number, packet, &made_room))
         hold(sim, tile, packet);
     if (!made_room)
         return;
     tile->n_rooms++;
     if (tile->n_held > 0)
-        retry_held(sim, tile);
+        retry_held(sim, number);
     if (sim->parked.first != NULL)
         sim_hw_room(sim, tile);
 }

@@ -56,7 +56,8 @@ static int enter_block(const struct sbt_trace_cursor *cursor, overlay *s, struct
 }
 
 /* The object of `byte` and what follows it, and its order. NULL if that makes no sense. */
-static const uint8_t *get_object(overlay *s, const uint8_t *at, uint8_t byte, uint32_t *object, uint64_t *order) {
+static inline const uint8_t *get_object(overlay *s, const uint8_t *at, uint8_t byte, uint32_t *object,
+                                        uint64_t *order) {
     uint32_t slot = byte & TRACE_SLOT;
     uint64_t number;
     if ((byte & TRACE_MISS) != 0) {
