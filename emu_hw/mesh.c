@@ -253,13 +253,18 @@ carry(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles, stru
                                 .contention_cycles = (uint32_t)waited};
 }
 
+static __attribute__((noinline)) struct hw_delivery carry_any(struct hw_mesh *mesh, uint32_t from, uint32_t to,
+                                                              uint64_t at_cycles, struct hw_hop *trace) {
+    return carry(mesh, from, to, at_cycles, trace, false);
+}
+
 struct hw_delivery hw_mesh_send(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles,
                                 struct hw_hop *trace) {
     if (from == to) {
         mesh->n_local++;
         return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
     }
-    if (mesh->data_gap == 0 && trace == NULL)
-        return carry(mesh, from, to, at_cycles, NULL, true);
-    return carry(mesh, from, to, at_cycles, trace, false);
+    if (__builtin_expect(mesh->data_gap != 0 || trace != NULL, 0))
+        return carry_any(mesh, from, to, at_cycles, trace);
+    return carry(mesh, from, to, at_cycles, NULL, true);
 }
