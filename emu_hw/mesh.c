@@ -21,9 +21,10 @@ bool hw_mesh_init(struct hw_mesh *mesh, const struct hw_mesh_config *config, str
         config->height > HW_MESH_MAX_SIDE || config->load_permille > MAX_LOAD_PERMILLE || config->data_flits < 1)
         return false;
     size_t n = hw_mesh_n_ports(config->width, config->height);
-    memset(ports, 0, n * sizeof *ports);
+    memset(ports, 0, hw_mesh_bytes(config->width, config->height));
     *mesh = (struct hw_mesh){.config = *config,
                              .ports = ports,
+                             .traffic = (struct hw_traffic *)(void *)(ports + n),
                              .hop = config->timing.router_cycles + config->timing.link_cycles,
                              .length = N_FLITS * config->timing.link_cycles};
     /* Exact up to 1024 tiles: what is rounded up is less than `width`, times a tile less than 2^22. */
@@ -31,37 +32,37 @@ bool hw_mesh_init(struct hw_mesh *mesh, const struct hw_mesh_config *config, str
     if (config->load_permille)
         mesh->data_gap = (uint64_t)config->data_flits * config->timing.link_cycles * 1000 / config->load_permille;
     for (size_t i = 0; i < n; i++)
-        ports[i].random = (config->seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+        mesh->traffic[i].random = (config->seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     return true;
 }
 
 /* ---- data traffic ---- */
 
-static uint64_t next_random(struct hw_port *port) {
-    uint64_t x = port->random;
+static uint64_t next_random(struct hw_traffic *data) {
+    uint64_t x = data->random;
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
-    port->random = x;
+    data->random = x;
     return x;
 }
 
 /* When a control packet that wants the port at `at` can have it, as far as data is concerned. */
-static uint64_t after_data(const struct hw_mesh *mesh, struct hw_port *port, uint64_t at) {
+static uint64_t after_data(const struct hw_mesh *mesh, struct hw_traffic *data, uint64_t at) {
     uint64_t gap = mesh->data_gap, length = (uint64_t)mesh->config.data_flits * mesh->config.timing.link_cycles;
     /* A queue that is less than full forgets: what came long ago has left. It bounds the work after a quiet time. */
-    if (at > port->data_next && at - port->data_next > CATCH_UP * gap)
-        port->data_next = at - CATCH_UP * gap;
-    while (port->data_next <= at) {
-        uint64_t start = port->data_until > port->data_next ? port->data_until : port->data_next;
-        port->data_until = start + length;
-        port->data_next += 1 + next_random(port) % (2 * gap - 1);
+    if (at > data->next && at - data->next > CATCH_UP * gap)
+        data->next = at - CATCH_UP * gap;
+    while (data->next <= at) {
+        uint64_t start = data->until > data->next ? data->until : data->next;
+        data->until = start + length;
+        data->next += 1 + next_random(data) % (2 * gap - 1);
     }
-    if (port->data_until <= at)
+    if (data->until <= at)
         return at;
     if (mesh->config.qos == HW_QOS_NONE)
-        return port->data_until;
-    return at + (port->data_until - at) % length;
+        return data->until;
+    return at + (data->until - at) % length;
 }
 
 /* ---- calendar ---- */
@@ -133,16 +134,17 @@ static uint64_t find_gap(const struct calendar *c, uint64_t at, uint64_t length,
 /* When the header that wants to leave by the port at `at` can, which may not be at once. */
 static uint64_t take_any(const struct hw_mesh *mesh, struct hw_port *port, bool has_data, uint64_t at,
                          uint64_t length) {
+    struct hw_traffic *data = &mesh->traffic[port - mesh->ports];
     struct calendar c = unroll(port);
     uint32_t place;
     uint64_t start = find_gap(&c, at, length, &place);
     if (has_data) {
-        for (uint64_t later = after_data(mesh, port, start); later != start; later = after_data(mesh, port, start)) {
+        for (uint64_t later = after_data(mesh, data, start); later != start; later = after_data(mesh, data, start)) {
             start = find_gap(&c, later, length, &place);
             if (start == later)
                 break;
         }
-        port->data_until = (port->data_until > start ? port->data_until : start) + length;
+        data->until = (data->until > start ? data->until : start) + length;
     }
     note(&c, place, start, start + length);
     roll(port, &c);

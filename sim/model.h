@@ -20,10 +20,27 @@
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "events.h"
 #include "fsm.h"
 #include "mesh.h"
 #include "sim.h"
+
+/* ---- the host's cache: what is looked at together is in one line ---- */
+
+#define SIM_LINE 64
+
+static inline size_t sim_lines(size_t bytes) {
+    return (bytes + SIM_LINE - 1) / SIM_LINE * SIM_LINE;
+}
+
+/* Begins with a line. For free(); NULL: no memory. */
+static inline void *sim_zeroed(size_t bytes) {
+    void *p = aligned_alloc(SIM_LINE, sim_lines(bytes));
+    return p != NULL ? memset(p, 0, bytes) : NULL;
+}
 
 struct sim_thread;
 typedef void sim_then(struct sim *sim, struct sim_thread *t);
@@ -146,7 +163,8 @@ struct sim_app {
 /* ---- the chip ---- */
 
 struct sim_core {
-    struct sim_thread *on, *last;
+    _Alignas(SIM_LINE) struct sim_thread *on;
+    struct sim_thread *last;
     uint64_t from; /* `on` has run since; `on` waits awake since */
     uint32_t generation;
     uint32_t n_spinning; /* of those in its run queue, for a lock */
@@ -157,12 +175,12 @@ struct sim_core {
 
 /* A network interface and what waits there. */
 struct sim_tile {
+    _Alignas(SIM_LINE) struct hw_ni ni;
     uint64_t free_at; /* its state machine is busy until then */
     uint64_t n_rooms; /* how often there was room for a request that had not found any */
     struct hw_packet *held;
     uint32_t n_held, held_capacity, hand;
     struct sim_object **owner; /* of each control element */
-    struct hw_ni ni;
 };
 
 struct sim_histogram { /* of latencies: 32 steps to an octave */

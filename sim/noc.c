@@ -15,6 +15,12 @@
 
 #include "model.h"
 
+/* From one to the next: an odd number of lines, or their beginnings, which are all that is used of most, would share a
+ * few lines of the host's cache. */
+static size_t scratchpad_bytes(const struct sim *sim) {
+    return sim_lines(hw_config_spm_bytes(&sim->hw)) | SIM_LINE;
+}
+
 bool sim_noc_init(struct sim *sim) {
     const struct sim_config *config = &sim->config;
     struct hw_mesh_config mesh = hw_mesh_config_default();
@@ -27,15 +33,15 @@ bool sim_noc_init(struct sim *sim) {
     mesh.timing = sim->hw.timing;
     mesh.load_permille = config->load_permille;
     mesh.seed = config->seed;
-    sim->ports = calloc(hw_mesh_n_ports(mesh.width, mesh.height), sizeof *sim->ports);
+    sim->ports = aligned_alloc(SIM_LINE, sim_lines(hw_mesh_bytes(mesh.width, mesh.height)));
     if (sim->ports == NULL || !hw_mesh_init(&sim->mesh, &mesh, sim->ports) ||
         !hw_layout_init(&sim->layout, sim->n_cores, config->n_control))
         return false;
     if (config->sync == SIM_SOFTWARE)
         return true;
-    size_t bytes = hw_config_spm_bytes(&sim->hw);
-    sim->tiles = calloc(sim->n_cores, sizeof *sim->tiles);
-    sim->scratchpads = calloc(sim->n_cores, bytes);
+    size_t bytes = scratchpad_bytes(sim);
+    sim->tiles = sim_zeroed(sim->n_cores * sizeof *sim->tiles);
+    sim->scratchpads = sim_zeroed(sim->n_cores * bytes);
     sim->owners = calloc((size_t)sim->n_cores * config->n_control, sizeof(struct sim_object *));
     sim->outputs = calloc(config->n_queue + 2u, sizeof *sim->outputs);
     if (sim->tiles == NULL || sim->scratchpads == NULL || sim->owners == NULL || sim->outputs == NULL)
@@ -64,7 +70,7 @@ void sim_noc_free(struct sim *sim) {
 }
 
 void sim_noc_clear(struct sim *sim) {
-    size_t bytes = hw_config_spm_bytes(&sim->hw);
+    size_t bytes = scratchpad_bytes(sim);
     for (uint32_t i = 0; sim->tiles != NULL && i < sim->n_cores; i++) {
         struct sim_tile *tile = &sim->tiles[i];
         struct hw_ni_stats stats = tile->ni.stats;
