@@ -95,53 +95,55 @@ enum sim_place { SIM_NOT_BORN, SIM_ON_CORE, SIM_AWAKE, SIM_ASLEEP, SIM_IN_QUEUE,
 /* What a waiting thread waits for, for sim_stuck. */
 enum sim_why { SIM_WHY_ANSWER, SIM_WHY_OBJECT, SIM_WHY_SIGNAL, SIM_WHY_THREAD, SIM_WHY_TURN, SIM_WHY_TIME };
 
+/* In the order of how often it is looked at: most calls touch what comes before the cursor's end. */
 struct sim_thread {
-    struct csa_thread sched; /* first: a pointer to it is one to the thread */
-    struct sim_app *app;
-    struct sim_thread *next; /* in one list of an object */
-    sim_then *then;          /* when it has run for `left`, or has been woken */
+    _Alignas(SIM_LINE) struct csa_thread sched; /* first: a pointer to it is one to the thread */
+    sim_then *then;                             /* when it has run for `left`, or has been woken */
     uint64_t left;
-    uint32_t number, id; /* in its application; on the chip */
-    uint32_t generation; /* of its timers */
-    uint32_t n_owned;    /* objects that name it as their owner */
-    uint32_t owned_page; /* of those, the last that was looked for */
+
     uint16_t core;
     uint8_t place; /* enum sim_place */
     uint8_t why;
-    bool token; /* woken before it waited */
-    bool spins; /* keeps its core for as long as it takes */
-    bool cut;   /* its events have ended, and it had not */
+    uint8_t kind;  /* enum sim_call_kind of the call under way */
+    uint8_t shown; /* enum sim_state, since shown_from */
+    bool token;    /* woken before it waited */
+    bool spins;    /* keeps its core for as long as it takes */
+    bool cut;      /* its events have ended, and it had not */
     bool queued_lock, called;
-    bool woken;     /* its last wait found no element in hardware: the next is software's */
-    bool uncounted; /* recorded order: this acquisition is not one of the trace's */
-    uint8_t kind;   /* enum sim_call_kind of the call under way */
-
-    uint64_t called_at, wait_from;
+    bool woken;          /* its last wait found no element in hardware: the next is software's */
+    bool uncounted;      /* recorded order: this acquisition is not one of the trace's */
+    uint32_t number, id; /* in its application; on the chip */
+    uint64_t called_at, wait_from, shown_from;
+    struct sim_app *app;
     struct sim_object *object, *mutex; /* of the call */
-    uint64_t awaited;                  /* a condition wait: the number of its signal; 0: none */
-    uint64_t order;                    /* recorded order: the number of the acquisition under way, 0: any */
-    sim_then *locked, *unlocked, *obtained, *gate_open; /* where a part of a call goes on when it has been done */
-    struct sim_list targets;                            /* to be woken, one after another */
+
+    uint64_t order;              /* recorded order: the number of the acquisition under way, 0: any */
+    sim_then *locked, *unlocked; /* where a part of a call goes on when it has been done */
+    uint64_t last_arrival;       /* of its last request, and its NI: the next one does not overtake it */
+    uint32_t last_home;
+    uint32_t n_owned; /* objects that name it as their owner */
     struct hw_packet answer;
+    uint32_t n_obtained; /* primitives since the last that it could use */
+
+    struct sim_thread_result result;
+    struct sbt_trace_event event;
+    struct sbt_trace_cursor cursor;
+
+    struct sim_thread *next; /* in one list of an object */
+    sim_then *obtained;
+    uint64_t awaited;        /* a condition wait: the number of its signal; 0: none */
+    struct sim_list targets; /* to be woken, one after another */
     struct {
         struct sim_object *object;
         uint32_t seen, flit1, mutex, n_tiles, n_tries, n_victims, tile;
         uint8_t op;
         bool evicting;
     } obtain;
-    uint32_t n_obtained; /* primitives since the last that it could use */
+    uint32_t generation; /* of its timers */
+    uint32_t owned_page; /* of the objects that it owns, the last that was looked for */
     /* Told AGAIN, by this NI at its n_rooms; since when it is in sim->parked. */
     uint32_t refused_by;
     uint64_t refused_room, parked_from;
-    uint32_t last_home; /* its last request's NI and arrival: the next one does not overtake it */
-    uint64_t last_arrival;
-
-    uint64_t ready_from; /* in a run queue since */
-    uint8_t shown;       /* enum sim_state, since shown_from */
-    uint64_t shown_from;
-    struct sim_thread_result result;
-    struct sbt_trace_event event;
-    struct sbt_trace_cursor cursor;
 };
 
 struct sim_app {

@@ -26,7 +26,7 @@ struct sim_thread *sim_create(struct sim *sim, struct sim_app *app, uint32_t num
                  number >= app->n_threads ? "and not in the trace" : "twice");
         return NULL;
     }
-    struct sim_thread *t = calloc(1, sizeof *t);
+    struct sim_thread *t = sim_zeroed(sizeof *t);
     if (t == NULL || sim->n_free_ids == 0) {
         free(t);
         sim_fail(sim, SIM_NO_MEMORY, t == NULL ? "out of memory" : "more than %d threads at a time", SIM_MAX_THREADS);
