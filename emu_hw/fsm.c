@@ -481,7 +481,7 @@ static void execute(struct run *run) {
     }
 }
 
-static void count(struct hw_ni *ni, const struct hw_step *step) {
+static inline void count(struct hw_ni *ni, const struct hw_step *step) {
     struct hw_ni_stats *stats = &ni->stats;
     stats->busy_cycles += step->response_cycles;
     if (step->status == HW_STATUS_HELD)
@@ -509,7 +509,8 @@ static __attribute__((noinline)) void turn_down(struct run *run, const struct hw
     }
 }
 
-void hw_fsm_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_step *step, struct hw_output *outputs) {
+static __attribute__((noinline)) void any_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_step *step,
+                                               struct hw_output *outputs) {
     struct hw_spm *spm = &ni->spm;
     struct run run = {.ni = ni,
                       .spm = spm,
@@ -532,4 +533,45 @@ void hw_fsm_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_st
     step->response_cycles = elapsed(&run) + ni->timing.exit_cycles;
     step->made_room |= spm->n_free - spm->n_reserved > room;
     count(ni, step);
+}
+
+/*
+ * What most requests are, LOCK of a free mutex and UNLOCK of one that nobody waits for, with all that follows from that
+ * put in: lock() and unlock() would do the same. False: it is something else, and nothing has been done.
+ */
+static inline bool usual_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_step *step,
+                              struct hw_output *output) {
+    struct hw_spm *spm = &ni->spm;
+    uint32_t header = request->flit[0], id = request->flit[1], who = request->flit[2], bits = spm->layout.tile_bits;
+    uint32_t core = hw_low(who), ours = (uint32_t)spm->ni << (32 - bits), index = hw_id_index(&spm->layout, id);
+    uint32_t op = header - (ours | core << (32 - 2 * bits)); /* and nothing else, or it is no well-formed request */
+    bool locks = op == (uint32_t)HW_OP_LOCK << HW_ARGUMENT_BITS;
+    if ((!locks && op != (uint32_t)HW_OP_UNLOCK << HW_ARGUMENT_BITS) || core >= spm->layout.n_tiles ||
+        index >= spm->n_control || hw_spm_tag(spm, index) != id || (id & HW_ID_IN_USE) == 0 ||
+        hw_id_kind(&spm->layout, id) != HW_KIND_MUTEX)
+        return false;
+    uint32_t word2 = hw_control_word(index, 2);
+    if (locks ? is_held(hw_spm_peek(spm, word2)) : hw_spm_peek(spm, hw_control_word(index, 1)) >> 16 != HW_NIL)
+        return false;
+    spm->n_reads++;
+    hw_spm_write(spm, word2, locks ? hw_owner(spm, who) : 0);
+    uint32_t ready = ni->timing.entry_cycles + 2 * ni->timing.memory_cycles + locks * ni->timing.fsm_cycles;
+    *step = (struct hw_step){.status = HW_STATUS_DONE,
+                             .state = locks ? HW_STATE_MUTEX_LOCK : HW_STATE_MUTEX_UNLOCK,
+                             .n_accesses = 2,
+                             .n_cycles = locks,
+                             .response_cycles = ready + ni->timing.exit_cycles,
+                             .n_outputs = locks,
+                             .made_room = !locks};
+    if (locks) {
+        uint32_t answer = core << (32 - bits) | ours >> bits | (uint32_t)HW_OP_GRANT << HW_ARGUMENT_BITS;
+        *output = (struct hw_output){{{answer, id, who}}, ready};
+    }
+    count(ni, step);
+    return true;
+}
+
+void hw_fsm_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_step *step, struct hw_output *outputs) {
+    if (!usual_step(ni, request, step, outputs))
+        any_step(ni, request, step, outputs);
 }
