@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+_Static_assert(HW_WEST == HW_EAST + 1 && HW_SOUTH == HW_NORTH + 1, "as carry() computes them");
+
 enum { N_FLITS = 3, MAX_LOAD_PERMILLE = 900, CATCH_UP = 64, ROW_BITS = 22 };
 
 #define LONGEST INT32_MAX /* an entry of a calendar, and a gap between two */
@@ -240,8 +242,10 @@ carry(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles, stru
     struct way way = {
         .mesh = mesh, .trace = trace, .now = at_cycles, .length = mesh->length, .hop = mesh->hop, .plain = plain};
     go(&way, from, HW_INJECT, 0, 1);
-    go(&way, from, x < to_x ? HW_EAST : HW_WEST, x < to_x ? 1 : -1, n_x);
-    go(&way, y * w + to_x, y < to_y ? HW_SOUTH : HW_NORTH, y < to_y ? (int32_t)w : -(int32_t)w, n_y);
+    /* Computed, for nothing predicts which way they go. */
+    int32_t east = 1 - 2 * (x > to_x), south = (int32_t)w * (1 - 2 * (y > to_y));
+    go(&way, from, (enum hw_direction)(HW_EAST + (x > to_x)), east, n_x);
+    go(&way, y * w + to_x, (enum hw_direction)(HW_NORTH + (y < to_y)), south, n_y);
     go(&way, to, HW_EJECT, 0, 1);
     uint64_t arrived = way.now - way.hop; /* the last port leads to the NI */
     uint32_t n_hops = n_x + n_y;
