@@ -51,11 +51,8 @@ static void set_idle(struct sim *sim, const struct sim_core *core, bool idle) {
 /* ---- events of a core ---- */
 
 static void arm(struct sim *sim, struct sim_core *core, uint64_t at) {
-    struct sim_event event = {.kind = SIM_EV_CORE};
-    event.index = core->number;
-    event.generation = ++core->generation;
     core->armed = true;
-    sim_events_put(&sim->events, at, &event);
+    sim_events_put_words(&sim->events, at, SIM_EV_CORE, core->number, ++core->generation, 0);
 }
 
 static void disarm(struct sim_core *core) {
@@ -287,10 +284,7 @@ void sim_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
 }
 
 void sim_wake_at(struct sim *sim, struct sim_thread *t, uint64_t at) {
-    struct sim_event event = {.kind = SIM_EV_TIMER};
-    event.index = t->id;
-    event.generation = ++t->generation;
-    sim_events_put(&sim->events, at, &event);
+    sim_events_put_words(&sim->events, at, SIM_EV_TIMER, t->id, ++t->generation, 0);
 }
 
 void sim_timer_event(struct sim *sim, const struct sim_event *event) {

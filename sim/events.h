@@ -68,10 +68,15 @@ void sim_events_take_far(struct sim_events *e, struct sim_event *event);
 
 /* ---- both ---- */
 
-/* at >= now, or it is refused. */
-static inline void sim_events_put(struct sim_events *e, uint64_t at, const struct sim_event *event) {
+/*
+ * at >= now, or it is refused. The words of the union one by one: what has just been written in words and is then read
+ * by twos has to wait until it has left the host's core.
+ */
+static inline void sim_events_put_words(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0,
+                                        uint32_t word1, uint32_t word2) {
     if (__builtin_expect(at - e->now >= SIM_WHEEL, 0)) { /* also if it is before now */
-        sim_events_put_far(e, at, event);
+        struct sim_event event = {.kind = kind, .packet = {{word0, word1, word2}}};
+        sim_events_put_far(e, at, &event);
         return;
     }
     if (__builtin_expect(e->free == SIM_NO_EVENT, 0) && !sim_events_grow(e)) {
@@ -82,8 +87,10 @@ static inline void sim_events_put(struct sim_events *e, uint64_t at, const struc
     struct sim_near *own = &e->pool[i];
     uint64_t bit = UINT64_C(1) << s % 64;
     e->free = own->next;
-    own->event.kind = event->kind;
-    own->event.packet = event->packet;
+    own->event.kind = kind;
+    own->event.packet.flit[0] = word0;
+    own->event.packet.flit[1] = word1;
+    own->event.packet.flit[2] = word2;
     own->next = i;
     if (__builtin_expect((e->used[s / 64] & bit) != 0, 0)) {
         struct sim_near *last = &e->pool[e->slot[s]];
@@ -93,6 +100,16 @@ static inline void sim_events_put(struct sim_events *e, uint64_t at, const struc
     e->used[s / 64] |= bit;
     e->used_words |= UINT64_C(1) << s / 64;
     e->slot[s] = i;
+}
+
+static inline void sim_events_put(struct sim_events *e, uint64_t at, const struct sim_event *event) {
+    sim_events_put_words(e, at, (enum sim_event_kind)event->kind, event->packet.flit[0], event->packet.flit[1],
+                         event->packet.flit[2]);
+}
+
+static inline void sim_events_put_packet(struct sim_events *e, uint64_t at, enum sim_event_kind kind,
+                                         const struct hw_packet *packet) {
+    sim_events_put_words(e, at, kind, packet->flit[0], packet->flit[1], packet->flit[2]);
 }
 
 /*

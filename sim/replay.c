@@ -50,13 +50,10 @@ struct sim_thread *sim_create(struct sim *sim, struct sim_app *app, uint32_t num
 void sim_start(struct sim *sim, struct sim_app *app) {
     sim_create(sim, app, 0);
     for (uint32_t i = 0; app->begins != NULL && i < app->n_threads; i++) {
-        struct sim_event event = {.kind = SIM_EV_BORN};
-        event.index = i;
-        event.generation = app->number;
         if (app->begins[i] > LONGEST)
             continue;
         app->n_unborn++;
-        sim_events_put(&sim->events, sim_now(sim) + app->begins[i], &event);
+        sim_events_put_words(&sim->events, sim_now(sim) + app->begins[i], SIM_EV_BORN, i, app->number, 0);
     }
 }
 
