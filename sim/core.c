@@ -52,7 +52,7 @@ static void set_idle(struct sim *sim, const struct sim_core *core, bool idle) {
 
 static void arm(struct sim *sim, struct sim_core *core, uint64_t at) {
     core->armed = true;
-    sim_events_put_words(&sim->events, at, SIM_EV_CORE, core->number, ++core->generation, 0);
+    sim_events_put_words(&sim->events, at, SIM_EV_CORE, core->number, ++core->generation, 0, core->on);
 }
 
 static void disarm(struct sim_core *core) {
@@ -284,7 +284,7 @@ void sim_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
 }
 
 void sim_wake_at(struct sim *sim, struct sim_thread *t, uint64_t at) {
-    sim_events_put_words(&sim->events, at, SIM_EV_TIMER, t->id, ++t->generation, 0);
+    sim_events_put_words(&sim->events, at, SIM_EV_TIMER, t->id, ++t->generation, 0, t);
 }
 
 void sim_timer_event(struct sim *sim, const struct sim_event *event) {

@@ -10,6 +10,7 @@
 #define SIM_EVENTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "packet.h"
@@ -34,7 +35,8 @@ _Static_assert(SIM_WHEEL / 64 == 64, "one word tells which words have a bit");
 
 struct sim_near {
     struct sim_event event;
-    uint32_t next; /* in its slot of the wheel, round, or in the list of free ones; SIM_NO_EVENT: none */
+    uint32_t next;     /* in its slot of the wheel, round, or in the list of free ones; SIM_NO_EVENT: none */
+    const void *about; /* what it will look at, only to have it in the host's cache by then */
 };
 
 struct sim_far {
@@ -73,7 +75,7 @@ void sim_events_take_far(struct sim_events *e, struct sim_event *event);
  * by twos has to wait until it has left the host's core.
  */
 static inline void sim_events_put_words(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0,
-                                        uint32_t word1, uint32_t word2) {
+                                        uint32_t word1, uint32_t word2, const void *about) {
     if (__builtin_expect(at - e->now >= SIM_WHEEL, 0)) { /* also if it is before now */
         struct sim_event event = {.kind = kind, .packet = {{word0, word1, word2}}};
         sim_events_put_far(e, at, &event);
@@ -91,6 +93,7 @@ static inline void sim_events_put_words(struct sim_events *e, uint64_t at, enum 
     own->event.packet.flit[0] = word0;
     own->event.packet.flit[1] = word1;
     own->event.packet.flit[2] = word2;
+    own->about = about;
     own->next = i;
     if (__builtin_expect((e->used[s / 64] & bit) != 0, 0)) {
         struct sim_near *last = &e->pool[e->slot[s]];
@@ -104,12 +107,12 @@ static inline void sim_events_put_words(struct sim_events *e, uint64_t at, enum 
 
 static inline void sim_events_put(struct sim_events *e, uint64_t at, const struct sim_event *event) {
     sim_events_put_words(e, at, (enum sim_event_kind)event->kind, event->packet.flit[0], event->packet.flit[1],
-                         event->packet.flit[2]);
+                         event->packet.flit[2], NULL);
 }
 
 static inline void sim_events_put_packet(struct sim_events *e, uint64_t at, enum sim_event_kind kind,
-                                         const struct hw_packet *packet) {
-    sim_events_put_words(e, at, kind, packet->flit[0], packet->flit[1], packet->flit[2]);
+                                         const struct hw_packet *packet, const void *about) {
+    sim_events_put_words(e, at, kind, packet->flit[0], packet->flit[1], packet->flit[2], about);
 }
 
 /*
@@ -148,6 +151,13 @@ static inline bool sim_events_take(struct sim_events *e, struct sim_event *event
         e->used_words &= ~(UINT64_C(1) << word);
     own->next = e->free;
     e->free = i;
+    /* Usually the one after it is at hand, too. */
+    uint64_t rest = here & (here - 1);
+    if (rest != 0) {
+        const char *about = e->pool[e->slot[word * 64 + (uint32_t)__builtin_ctzll(rest)]].about;
+        for (size_t k = 0; k < 6; k++)
+            __builtin_prefetch(about + 64 * k);
+    }
     return true;
 }
 

@@ -94,7 +94,7 @@ static inline void hand_in(struct sim *sim, struct sim_thread *t, uint32_t home,
         at = t->last_arrival;
     t->last_home = home;
     t->last_arrival = at;
-    sim_events_put_packet(&sim->events, at, SIM_EV_REQUEST, packet);
+    sim_events_put_packet(&sim->events, at, SIM_EV_REQUEST, packet, &sim->tiles[home]);
 }
 
 void sim_post(struct sim *sim, struct sim_thread *t, enum hw_op op, struct sim_object *o, uint32_t id) {
@@ -118,7 +118,7 @@ struct hw_message sim_answer_of(const struct sim *sim, const struct sim_thread *
 
 static void leave(struct sim *sim, const struct hw_packet *packet, uint32_t from, uint64_t ready) {
     uint64_t at = hw_mesh_send(&sim->mesh, from, hw_packet_destination(&sim->layout, packet), ready, NULL).tail_cycles;
-    sim_events_put_packet(&sim->events, at, SIM_EV_ANSWER, packet);
+    sim_events_put_packet(&sim->events, at, SIM_EV_ANSWER, packet, sim->by_id[hw_high(packet->flit[2])]);
 }
 
 void sim_noc_send(struct sim *sim, const struct hw_packet *packet) {
@@ -132,7 +132,7 @@ static bool is_alloc(enum hw_op op) {
 static void rescue(struct sim *sim, const struct sim_thread *t, uint32_t id) {
     struct hw_packet packet = hw_packet_request(&sim->layout, HW_OP_SIGNAL, id, t->core, t->id);
     sim->summary.n_passed_on++;
-    sim_events_put_packet(&sim->events, sim_now(sim), SIM_EV_REQUEST, &packet);
+    sim_events_put_packet(&sim->events, sim_now(sim), SIM_EV_REQUEST, &packet, t);
 }
 
 /* What the step means for those who know which object it was. */
@@ -213,7 +213,8 @@ static bool step(struct sim *sim, uint32_t number, const struct hw_packet *packe
             sim->config.on_packet(sim->config.context, number, &sim->outputs[i].packet);
     leave(sim, &sim->outputs[0].packet, number, start + sim->outputs[0].at_cycles);
     for (uint32_t i = 1; i < done.n_outputs; i++)
-        sim_events_put_packet(&sim->events, start + sim->outputs[i].at_cycles, SIM_EV_SEND, &sim->outputs[i].packet);
+        sim_events_put_packet(&sim->events, start + sim->outputs[i].at_cycles, SIM_EV_SEND, &sim->outputs[i].packet,
+                              tile);
     return true;
 }
 

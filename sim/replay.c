@@ -53,7 +53,7 @@ void sim_start(struct sim *sim, struct sim_app *app) {
         if (app->begins[i] > LONGEST)
             continue;
         app->n_unborn++;
-        sim_events_put_words(&sim->events, sim_now(sim) + app->begins[i], SIM_EV_BORN, i, app->number, 0);
+        sim_events_put_words(&sim->events, sim_now(sim) + app->begins[i], SIM_EV_BORN, i, app->number, 0, app);
     }
 }
 
