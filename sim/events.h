@@ -154,9 +154,9 @@ static inline bool sim_events_take(struct sim_events *e, struct sim_event *event
     /* Usually the one after it is at hand, too. */
     uint64_t rest = here & (here - 1);
     if (rest != 0) {
-        const char *about = e->pool[e->slot[word * 64 + (uint32_t)__builtin_ctzll(rest)]].about;
+        uintptr_t about = (uintptr_t)e->pool[e->slot[word * 64 + (uint32_t)__builtin_ctzll(rest)]].about;
         for (size_t k = 0; k < 6; k++)
-            __builtin_prefetch(about + 64 * k);
+            __builtin_prefetch((const void *)(about + 64 * k));
     }
     return true;
 }
