@@ -18,21 +18,9 @@ static struct sim_core *core_of(struct sim *sim, const struct sim_thread *t) {
 
 /* ---- what is seen of it ---- */
 
-void sim_show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at) {
-    if (t->shown == state)
-        return;
-    t->result.in_ns[t->shown] += at - t->shown_from;
-    if (sim->config.on_interval != NULL && at != t->shown_from) {
-        struct sim_interval interval = {t->app->number,           t->number,     t->core,
-                                        (enum sim_state)t->shown, t->shown_from, at};
-        sim->config.on_interval(sim->config.context, &interval);
-    }
-    t->shown = (uint8_t)state;
-    t->shown_from = at;
-}
-
-void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state) {
-    sim_show_at(sim, t, state, sim_now(sim));
+void sim_tell(struct sim *sim, const struct sim_thread *t, uint64_t at) {
+    struct sim_interval interval = {t->app->number, t->number, t->core, (enum sim_state)t->shown, t->shown_from, at};
+    sim->config.on_interval(sim->config.context, &interval);
 }
 
 /* From core->from on: a switch that is under way belongs to the wait for the core. */

@@ -261,8 +261,21 @@ void sim_hold(struct sim *sim, struct sim_thread *t);
 void sim_unhold(struct sim *sim, struct sim_thread *t);
 void sim_core_event(struct sim *sim, const struct sim_event *event);
 void sim_timer_event(struct sim *sim, const struct sim_event *event);
-void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state);
-void sim_show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at);
+void sim_tell(struct sim *sim, const struct sim_thread *t, uint64_t at); /* config.on_interval */
+
+static inline void sim_show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at) {
+    if (t->shown == state)
+        return;
+    t->result.in_ns[t->shown] += at - t->shown_from;
+    if (__builtin_expect(sim->config.on_interval != NULL, 0) && at != t->shown_from)
+        sim_tell(sim, t, at);
+    t->shown = (uint8_t)state;
+    t->shown_from = at;
+}
+
+static inline void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state) {
+    sim_show_at(sim, t, state, sim_now(sim));
+}
 
 /* ---- replay.c ---- */
 
