@@ -287,9 +287,7 @@ void sim_born_event(struct sim *sim, const struct sim_event *event);
 bool sim_give_up(struct sim *sim);
 /* The call has ended, `extra` cycles from now: on to the next event. */
 void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra);
-static inline void sim_return(struct sim *sim, struct sim_thread *t) {
-    sim_return_after(sim, t, 0);
-}
+void sim_return(struct sim *sim, struct sim_thread *t); /* at once */
 
 /* ---- calls.c ---- */
 

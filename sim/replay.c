@@ -212,7 +212,10 @@ static void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra) {
         return;
     }
     if (r == 0) {
-        cut(sim, t);
+        if (extra != 0)
+            sim_run_for(sim, t, extra, cut);
+        else
+            cut(sim, t);
         return;
     }
     /* Together with now they are far from the end of 64 bits. */
@@ -255,6 +258,10 @@ void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra) {
         t->result.in_ns[SIM_WORK] -= extra;
     }
     next_event(sim, t, extra);
+}
+
+void sim_return(struct sim *sim, struct sim_thread *t) {
+    sim_return_after(sim, t, 0);
 }
 
 /* ---- threads ---- */
