@@ -113,7 +113,7 @@ static uint32_t elapsed(const struct run *run) {
 
 /* Tell the NI that a packet can leave: one c, and the packet leaves when it is over. */
 static void inject(struct run *run, enum hw_op op, uint32_t argument, uint32_t primitive, uint32_t who) {
-    run->step->n_cycles++;
+    struct hw_output *output = &run->outputs[run->step->n_outputs++];
     struct hw_message message = {.destination = hw_low(who),
                                  .source = run->spm->ni,
                                  .op = op,
@@ -121,8 +121,9 @@ static void inject(struct run *run, enum hw_op op, uint32_t argument, uint32_t p
                                  .primitive = primitive,
                                  .thread = hw_high(who),
                                  .core = hw_low(who)};
-    run->outputs[run->step->n_outputs++] =
-        (struct hw_output){hw_packet_encode(&run->spm->layout, &message), elapsed(run)};
+    run->step->n_cycles++;
+    output->packet = hw_packet_encode(&run->spm->layout, &message);
+    output->at_cycles = elapsed(run);
 }
 
 static void refuse(struct run *run, enum hw_reason reason) {
@@ -227,21 +228,25 @@ static void lock(struct run *run) {
     }
 }
 
-/* R w1, W w2 = 2m; with a waiter R head.w1 and inject between them at 2m + c, and the rest of taking it out: 10m + c.
- */
-static bool unlock(struct run *run, uint32_t index) {
+static __attribute__((noinline)) void hand_over(struct run *run, uint32_t index, struct hw_first first) {
     struct hw_spm *spm = run->spm;
-    struct hw_first first = hw_queue_first(spm, index);
-    if (first.at == HW_NIL) {
-        write_word(run, index, 2, 0);
-        run->step->made_room = true;
-        return false;
-    }
     hw_queue_first_who(spm, &first);
     inject(run, HW_OP_GRANT, 1, hw_spm_tag(spm, index), first.who);
     write_word(run, index, 2, hw_owner(spm, first.who));
     hw_queue_drop_first(spm, index, &first);
-    return true;
+}
+
+/* R w1, W w2 = 2m; with a waiter R head.w1 and inject between them at 2m + c, and the rest of taking it out: 10m + c.
+ */
+static inline bool unlock(struct run *run, uint32_t index) {
+    struct hw_first first = hw_queue_first(run->spm, index);
+    if (first.at != HW_NIL) {
+        hand_over(run, index, first);
+        return true;
+    }
+    write_word(run, index, 2, 0);
+    run->step->made_room = true;
+    return false;
 }
 
 /* R w2, [W w2,] inject: 2m + c, or m + c if it is held. */
@@ -405,23 +410,20 @@ static enum hw_state state_of(enum hw_op op) {
 /* Kinds that an operation on an existing primitive is for, a bit each. */
 static uint32_t kinds_of(enum hw_op op) {
     enum { MUTEX = 1 << HW_KIND_MUTEX, CONDITION = 1 << HW_KIND_CONDITION, BARRIER = 1 << HW_KIND_BARRIER };
-    switch (op) {
-    case HW_OP_LOCK:
-    case HW_OP_UNLOCK:
-    case HW_OP_TRYLOCK:
-    case HW_OP_ALLOC_CONDITION:
-        return MUTEX;
-    case HW_OP_COND_WAIT:
-    case HW_OP_BROADCAST:
-    case HW_OP_SIGNAL:
-        return CONDITION;
-    case HW_OP_BARRIER_WAIT:
-        return BARRIER;
-    case HW_OP_WITHDRAW:
-        return MUTEX | CONDITION;
-    default:
-        return MUTEX | CONDITION | BARRIER;
-    }
+    static const uint8_t kinds[HW_N_REQUESTS] = {
+        [HW_OP_ALLOC_CONDITION] = MUTEX,
+        [HW_OP_DEALLOC] = MUTEX | CONDITION | BARRIER,
+        [HW_OP_LOCK] = MUTEX,
+        [HW_OP_UNLOCK] = MUTEX,
+        [HW_OP_BARRIER_WAIT] = BARRIER,
+        [HW_OP_COND_WAIT] = CONDITION,
+        [HW_OP_BROADCAST] = CONDITION,
+        [HW_OP_SIGNAL] = CONDITION,
+        [HW_OP_TRYLOCK] = MUTEX,
+        [HW_OP_WITHDRAW] = MUTEX | CONDITION,
+        [HW_OP_EVICT] = MUTEX | CONDITION | BARRIER,
+    };
+    return kinds[op];
 }
 
 static enum hw_reason check(struct run *run, const struct hw_packet *request) {
@@ -479,7 +481,7 @@ static void execute(struct run *run) {
     }
 }
 
-static void count(struct hw_ni *ni, const struct hw_step *step) {
+static inline void count(struct hw_ni *ni, const struct hw_step *step) {
     struct hw_ni_stats *stats = &ni->stats;
     stats->busy_cycles += step->response_cycles;
     if (step->status == HW_STATUS_HELD)
@@ -493,33 +495,83 @@ static void count(struct hw_ni *ni, const struct hw_step *step) {
         stats->max_control = ni->n_control_used;
 }
 
-void hw_fsm_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_step *step, struct hw_output *outputs) {
+/* NACK, to where it came from, whatever flit 2 says. */
+static __attribute__((noinline)) void turn_down(struct run *run, const struct hw_packet *request,
+                                                enum hw_reason reason) {
+    const struct hw_layout *layout = &run->spm->layout;
+    struct hw_message message = hw_packet_decode(layout, request);
+    if (message.source < layout->n_tiles) {
+        run->who = hw_pair(message.thread, message.source);
+        refuse(run, reason);
+    } else {
+        run->step->status = HW_STATUS_DROPPED;
+        run->step->state = HW_STATE_REFUSE;
+    }
+}
+
+static __attribute__((noinline)) void any_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_step *step,
+                                               struct hw_output *outputs) {
     struct hw_spm *spm = &ni->spm;
-    struct hw_message message = hw_packet_decode(&spm->layout, request);
     struct run run = {.ni = ni,
                       .spm = spm,
                       .step = step,
                       .outputs = outputs,
                       .first_access = hw_spm_n_accesses(spm),
-                      .id = message.primitive,
+                      .id = request->flit[1],
                       .who = request->flit[2],
-                      .op = message.op};
+                      .op = hw_packet_op(request)};
     int32_t room = spm->n_free - spm->n_reserved;
+    enum hw_reason reason = check(&run, request); /* before anything is written that the request could be read from */
     *step = (struct hw_step){.status = HW_STATUS_DONE};
-    enum hw_reason reason = check(&run, request);
-    if (reason == HW_REASON_NONE) {
+    if (__builtin_expect(reason == HW_REASON_NONE, 1)) {
         step->state = state_of(run.op);
         execute(&run);
-    } else if (message.source < spm->layout.n_tiles) {
-        /* To where it came from, whatever flit 2 says. */
-        run.who = hw_pair(message.thread, message.source);
-        refuse(&run, reason);
     } else {
-        step->status = HW_STATUS_DROPPED;
-        step->state = HW_STATE_REFUSE;
+        turn_down(&run, request, reason);
     }
     step->n_accesses = accesses(&run);
     step->response_cycles = elapsed(&run) + ni->timing.exit_cycles;
     step->made_room |= spm->n_free - spm->n_reserved > room;
     count(ni, step);
+}
+
+/*
+ * What most requests are, LOCK of a free mutex and UNLOCK of one that nobody waits for, with all that follows from that
+ * put in: lock() and unlock() would do the same. False: it is something else, and nothing has been done.
+ */
+static inline bool usual_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_step *step,
+                              struct hw_output *output) {
+    struct hw_spm *spm = &ni->spm;
+    uint32_t header = request->flit[0], id = request->flit[1], who = request->flit[2], bits = spm->layout.tile_bits;
+    uint32_t core = hw_low(who), ours = (uint32_t)spm->ni << (32 - bits), index = hw_id_index(&spm->layout, id);
+    uint32_t op = header - (ours | core << (32 - 2 * bits)); /* and nothing else, or it is no well-formed request */
+    bool locks = op == (uint32_t)HW_OP_LOCK << HW_ARGUMENT_BITS;
+    if ((!locks && op != (uint32_t)HW_OP_UNLOCK << HW_ARGUMENT_BITS) || core >= spm->layout.n_tiles ||
+        index >= spm->n_control || hw_spm_tag(spm, index) != id || (id & HW_ID_IN_USE) == 0 ||
+        hw_id_kind(&spm->layout, id) != HW_KIND_MUTEX)
+        return false;
+    uint32_t word2 = hw_control_word(index, 2);
+    if (locks ? is_held(hw_spm_peek(spm, word2)) : hw_spm_peek(spm, hw_control_word(index, 1)) >> 16 != HW_NIL)
+        return false;
+    spm->n_reads++;
+    hw_spm_write(spm, word2, locks ? hw_owner(spm, who) : 0);
+    uint32_t ready = ni->timing.entry_cycles + 2 * ni->timing.memory_cycles + locks * ni->timing.fsm_cycles;
+    *step = (struct hw_step){.status = HW_STATUS_DONE,
+                             .state = locks ? HW_STATE_MUTEX_LOCK : HW_STATE_MUTEX_UNLOCK,
+                             .n_accesses = 2,
+                             .n_cycles = locks,
+                             .response_cycles = ready + ni->timing.exit_cycles,
+                             .n_outputs = locks,
+                             .made_room = !locks};
+    if (locks) {
+        uint32_t answer = core << (32 - bits) | ours >> bits | (uint32_t)HW_OP_GRANT << HW_ARGUMENT_BITS;
+        *output = (struct hw_output){{{answer, id, who}}, ready};
+    }
+    count(ni, step);
+    return true;
+}
+
+void hw_fsm_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_step *step, struct hw_output *outputs) {
+    if (!usual_step(ni, request, step, outputs))
+        any_step(ni, request, step, outputs);
 }

@@ -80,11 +80,11 @@ enum hw_state {
 const char *hw_state_name(enum hw_state state);
 
 struct hw_ni_stats {
-    uint64_t n_steps[HW_N_STATES]; /* HELD ones not counted, refused ones under HW_STATE_REFUSE */
-    uint64_t n_held;
-    uint64_t n_no_space, n_again, n_woken;
     uint64_t busy_cycles;            /* HELD ones counted */
     uint16_t max_control, max_queue; /* most in use at a time */
+    uint64_t n_steps[HW_N_STATES];   /* HELD ones not counted, refused ones under HW_STATE_REFUSE */
+    uint64_t n_held;
+    uint64_t n_no_space, n_again, n_woken;
 };
 
 struct hw_ni {

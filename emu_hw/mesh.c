@@ -3,7 +3,11 @@
 
 #include <string.h>
 
+_Static_assert(HW_WEST == HW_EAST + 1 && HW_SOUTH == HW_NORTH + 1, "as carry() computes them");
+
 enum { N_FLITS = 3, MAX_LOAD_PERMILLE = 900, CATCH_UP = 64, ROW_BITS = 22 };
+
+#define LONGEST INT32_MAX /* an entry of a calendar, and a gap between two */
 
 struct hw_mesh_config hw_mesh_config_default(void) {
     return (struct hw_mesh_config){.width = 8,
@@ -19,116 +23,171 @@ bool hw_mesh_init(struct hw_mesh *mesh, const struct hw_mesh_config *config, str
         config->height > HW_MESH_MAX_SIDE || config->load_permille > MAX_LOAD_PERMILLE || config->data_flits < 1)
         return false;
     size_t n = hw_mesh_n_ports(config->width, config->height);
-    memset(ports, 0, n * sizeof *ports);
-    *mesh = (struct hw_mesh){.config = *config, .ports = ports};
+    memset(ports, 0, hw_mesh_bytes(config->width, config->height));
+    *mesh = (struct hw_mesh){.config = *config,
+                             .ports = ports,
+                             .traffic = (struct hw_traffic *)(void *)(ports + n),
+                             .hop = config->timing.router_cycles + config->timing.link_cycles,
+                             .length = N_FLITS * config->timing.link_cycles};
     /* Exact up to 1024 tiles: what is rounded up is less than `width`, times a tile less than 2^22. */
     mesh->by_width = ((UINT32_C(1) << ROW_BITS) + config->width - 1) / config->width;
     if (config->load_permille)
         mesh->data_gap = (uint64_t)config->data_flits * config->timing.link_cycles * 1000 / config->load_permille;
     for (size_t i = 0; i < n; i++)
-        ports[i].random = (config->seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+        mesh->traffic[i].random = (config->seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     return true;
 }
 
 /* ---- data traffic ---- */
 
-static uint64_t next_random(struct hw_port *port) {
-    uint64_t x = port->random;
+static uint64_t next_random(struct hw_traffic *data) {
+    uint64_t x = data->random;
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
-    port->random = x;
+    data->random = x;
     return x;
 }
 
 /* When a control packet that wants the port at `at` can have it, as far as data is concerned. */
-static uint64_t after_data(const struct hw_mesh *mesh, struct hw_port *port, uint64_t at) {
+static uint64_t after_data(const struct hw_mesh *mesh, struct hw_traffic *data, uint64_t at) {
     uint64_t gap = mesh->data_gap, length = (uint64_t)mesh->config.data_flits * mesh->config.timing.link_cycles;
     /* A queue that is less than full forgets: what came long ago has left. It bounds the work after a quiet time. */
-    if (at > port->data_next && at - port->data_next > CATCH_UP * gap)
-        port->data_next = at - CATCH_UP * gap;
-    while (port->data_next <= at) {
-        uint64_t start = port->data_until > port->data_next ? port->data_until : port->data_next;
-        port->data_until = start + length;
-        port->data_next += 1 + next_random(port) % (2 * gap - 1);
+    if (at > data->next && at - data->next > CATCH_UP * gap)
+        data->next = at - CATCH_UP * gap;
+    while (data->next <= at) {
+        uint64_t start = data->until > data->next ? data->until : data->next;
+        data->until = start + length;
+        data->next += 1 + next_random(data) % (2 * gap - 1);
     }
-    if (port->data_until <= at)
+    if (data->until <= at)
         return at;
     if (mesh->config.qos == HW_QOS_NONE)
-        return port->data_until;
-    return at + (port->data_until - at) % length;
+        return data->until;
+    return at + (data->until - at) % length;
 }
 
 /* ---- calendar ---- */
 
-static uint32_t slot(const struct hw_port *port, uint32_t i) {
-    return (uint32_t)(port->first + i) & (HW_CALENDAR - 1);
+/* A port's, unrolled: its entries in order, gaps between them, everything before `forgotten` taken. */
+struct calendar {
+    uint64_t forgotten;
+    struct {
+        uint64_t from, to;
+    } taken[HW_CALENDAR];
+};
+
+static struct calendar unroll(const struct hw_port *port) {
+    struct calendar c;
+    uint64_t to = port->until;
+    for (uint32_t i = HW_CALENDAR; i-- > 0;) {
+        uint32_t k = (port->last + 1 + i) % HW_CALENDAR;
+        c.taken[i].to = to;
+        c.taken[i].from = to - port->taken[k].length;
+        to = c.taken[i].from - port->taken[k].gap;
+    }
+    c.forgotten = to;
+    return c;
+}
+
+/* What is more than LONGEST away is forgotten. */
+static void roll(struct hw_port *port, const struct calendar *c) {
+    bool known = true;
+    for (uint32_t i = HW_CALENDAR; i-- > 0;) {
+        uint64_t gap = c->taken[i].from - (i > 0 ? c->taken[i - 1].to : c->forgotten);
+        uint64_t length = c->taken[i].to - c->taken[i].from;
+        port->taken[i].length = !known ? 0 : length > LONGEST ? LONGEST : (uint32_t)length;
+        known = known && length <= LONGEST;
+        port->taken[i].gap = !known ? 0 : gap > LONGEST ? LONGEST : (uint32_t)gap;
+        known = known && gap <= LONGEST;
+    }
+    port->last = HW_CALENDAR - 1;
+    port->until = c->taken[HW_CALENDAR - 1].to;
 }
 
 /* Entry i of the calendar, which is between its neighbours in time. The first entry is forgotten for it. */
-static void note(struct hw_port *port, uint32_t i, uint64_t from, uint64_t to) {
-    if (i > 0 && port->taken[slot(port, i - 1)].to == from) {
-        port->taken[slot(port, i - 1)].to = to;
-    } else if (i < HW_CALENDAR && port->taken[slot(port, i)].from == to) {
-        port->taken[slot(port, i)].from = from;
+static void note(struct calendar *c, uint32_t i, uint64_t from, uint64_t to) {
+    if (i > 0 && c->taken[i - 1].to == from) {
+        c->taken[i - 1].to = to;
+    } else if (i < HW_CALENDAR && c->taken[i].from == to) {
+        c->taken[i].from = from;
     } else if (i == 0) {
-        port->forgotten = to;
+        c->forgotten = to;
     } else {
-        port->forgotten = port->taken[port->first].to;
-        port->first = slot(port, 1);
-        for (uint32_t k = HW_CALENDAR - 1; k > i - 1; k--)
-            port->taken[slot(port, k)] = port->taken[slot(port, k - 1)];
-        port->taken[slot(port, i - 1)].from = from;
-        port->taken[slot(port, i - 1)].to = to;
+        c->forgotten = c->taken[0].to;
+        for (uint32_t k = 0; k < i - 1; k++)
+            c->taken[k] = c->taken[k + 1];
+        c->taken[i - 1].from = from;
+        c->taken[i - 1].to = to;
     }
-    port->until = port->taken[slot(port, HW_CALENDAR - 1)].to;
 }
 
 /* First gap of `length` at or after `at`, and the place in the calendar where it belongs. */
-static uint64_t find_gap(const struct hw_port *port, uint64_t at, uint64_t length, uint32_t *place) {
-    uint32_t i = HW_CALENDAR;
-    if (at < port->until) {
-        at = at > port->forgotten ? at : port->forgotten;
-        for (i = 0; i < HW_CALENDAR && at + length > port->taken[slot(port, i)].from; i++)
-            if (at < port->taken[slot(port, i)].to)
-                at = port->taken[slot(port, i)].to;
-    }
+static uint64_t find_gap(const struct calendar *c, uint64_t at, uint64_t length, uint32_t *place) {
+    uint32_t i;
+    at = at > c->forgotten ? at : c->forgotten;
+    for (i = 0; i < HW_CALENDAR && at + length > c->taken[i].from; i++)
+        if (at < c->taken[i].to)
+            at = c->taken[i].to;
     *place = i;
     return at;
 }
 
-/* When the header that is at port `number` at `at` can leave, which is not at once. */
-static __attribute__((noinline)) uint64_t take_later(const struct hw_mesh *mesh, struct hw_port *port, bool has_data,
-                                                     uint64_t at, uint64_t length) {
+/* When the header that wants to leave by the port at `at` can, which may not be at once. */
+static uint64_t take_any(const struct hw_mesh *mesh, struct hw_port *port, bool has_data, uint64_t at,
+                         uint64_t length) {
+    struct hw_traffic *data = &mesh->traffic[port - mesh->ports];
+    struct calendar c = unroll(port);
     uint32_t place;
-    uint64_t start = find_gap(port, at, length, &place);
+    uint64_t start = find_gap(&c, at, length, &place);
     if (has_data) {
-        for (uint64_t later = after_data(mesh, port, start); later != start; later = after_data(mesh, port, start)) {
-            start = find_gap(port, later, length, &place);
+        for (uint64_t later = after_data(mesh, data, start); later != start; later = after_data(mesh, data, start)) {
+            start = find_gap(&c, later, length, &place);
             if (start == later)
                 break;
         }
-        port->data_until = (port->data_until > start ? port->data_until : start) + length;
+        data->until = (data->until > start ? data->until : start) + length;
     }
-    note(port, place, start, start + length);
+    note(&c, place, start, start + length);
+    roll(port, &c);
     port->contention_cycles += start - at;
     return start;
 }
 
-/* The header wants to leave by this port at `at`; when it does. Usually nobody is there: behind the last entry. */
-static inline uint64_t take(const struct hw_mesh *mesh, struct hw_port *port, bool has_data, uint64_t at,
-                            uint64_t length) {
-    port->n_packets++;
-    if (has_data || at < port->until)
-        return take_later(mesh, port, has_data, at, length);
-    uint64_t first = port->first, last = (first - 1) & (HW_CALENDAR - 1);
-    if (at != port->until) {
-        port->forgotten = port->taken[first].to;
-        port->taken[first].from = at;
-        port->first = (first + 1) & (HW_CALENDAR - 1);
-        last = first;
+/*
+ * Somebody is there, or was until now, or nobody for long. Usually it goes behind the last entry and becomes a part of
+ * it, or into the gap before that.
+ */
+static __attribute__((noinline)) uint64_t take_later(const struct hw_mesh *mesh, struct hw_port *port, uint64_t at,
+                                                     uint64_t length) {
+    uint32_t i = port->last, next = (i + 1) % HW_CALENDAR, last = port->taken[i].length;
+    uint64_t until = port->until, from = until - last, free = from - port->taken[i].gap;
+    if (at <= until && at + length > from && last <= LONGEST - length) {
+        port->taken[i].length += (uint32_t)length;
+        port->until = until + length;
+        port->contention_cycles += until - at;
+        return until;
     }
-    port->taken[last].to = port->until = at + length;
+    if (at <= free || at + length >= from)
+        return take_any(mesh, port, false, at, length);
+    port->taken[i].gap = (uint32_t)(at - free);
+    port->taken[i].length = (uint32_t)length;
+    port->taken[next].gap = (uint32_t)(from - (at + length));
+    port->taken[next].length = last;
+    port->last = next;
+    return at;
+}
+
+/* The same for a port without data. Usually nobody is there: behind the last entry. */
+static inline uint64_t take(const struct hw_mesh *mesh, struct hw_port *port, uint64_t at, uint64_t length) {
+    uint64_t gap = at - port->until;
+    if (__builtin_expect(gap - 1 >= LONGEST, 0))
+        return take_later(mesh, port, at, length);
+    uint32_t i = (port->last + 1) % HW_CALENDAR;
+    port->last = i;
+    port->taken[i].gap = (uint32_t)gap;
+    port->taken[i].length = (uint32_t)length;
+    port->until = at + length;
     return at;
 }
 
@@ -145,12 +204,10 @@ static uint32_t row(const struct hw_mesh *mesh, uint32_t tile) {
 struct hw_delivery hw_mesh_distance(const struct hw_mesh *mesh, uint32_t from, uint32_t to) {
     if (from == to)
         return (struct hw_delivery){0};
-    const struct hw_timing *t = &mesh->config.timing;
     uint32_t w = mesh->config.width, y = row(mesh, from), to_y = row(mesh, to);
     uint32_t n_hops = apart(from - y * w, to - to_y * w) + apart(y, to_y);
-    uint64_t head = (uint64_t)(n_hops + 1) * (t->link_cycles + t->router_cycles);
-    return (struct hw_delivery){
-        .head_cycles = head, .tail_cycles = head + (uint64_t)N_FLITS * t->link_cycles, .n_hops = n_hops};
+    uint64_t head = (uint64_t)(n_hops + 1) * mesh->hop;
+    return (struct hw_delivery){.head_cycles = head, .tail_cycles = head + mesh->length, .n_hops = n_hops};
 }
 
 /* A packet on its way. */
@@ -158,40 +215,37 @@ struct way {
     struct hw_mesh *mesh;
     struct hw_hop *trace;
     uint64_t now, length, hop;
-    bool data;
+    bool plain; /* no trace, no data */
 };
 
-/* Through n routers by the same port of each, which are `stride` tiles apart. Returns the tile behind them. */
-static inline uint32_t go(struct way *way, uint32_t tile, enum hw_direction direction, uint32_t stride, uint32_t n) {
+/* Through n routers by the same port of each, which are `stride` tiles apart. */
+static inline __attribute__((always_inline)) void go(struct way *way, uint32_t tile, enum hw_direction direction,
+                                                     int32_t stride, uint32_t n) {
     struct hw_mesh *mesh = way->mesh;
-    for (; n > 0; n--, tile += stride) {
-        uint32_t number = tile * HW_N_DIRECTIONS + (uint32_t)direction;
-        way->now = take(mesh, &mesh->ports[number], way->data && direction != HW_INJECT, way->now, way->length);
-        if (way->trace)
-            *way->trace++ = (struct hw_hop){number, way->now};
+    struct hw_port *port = &mesh->ports[tile * HW_N_DIRECTIONS + (uint32_t)direction];
+    for (; n > 0; n--, port += stride * HW_N_DIRECTIONS) {
+        port->n_packets++;
+        if (way->plain || mesh->data_gap == 0 || direction == HW_INJECT)
+            way->now = take(mesh, port, way->now, way->length);
+        else
+            way->now = take_any(mesh, port, true, way->now, way->length);
+        if (!way->plain && way->trace)
+            *way->trace++ = (struct hw_hop){(uint32_t)(port - mesh->ports), way->now};
         way->now += way->hop;
     }
-    return tile;
 }
 
-struct hw_delivery hw_mesh_send(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles,
-                                struct hw_hop *trace) {
-    if (from == to) {
-        mesh->n_local++;
-        return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
-    }
-    const struct hw_timing *t = &mesh->config.timing;
+static inline __attribute__((always_inline)) struct hw_delivery
+carry(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles, struct hw_hop *trace, bool plain) {
     uint32_t w = mesh->config.width, y = row(mesh, from), to_y = row(mesh, to);
     uint32_t x = from - y * w, to_x = to - to_y * w, n_x = apart(x, to_x), n_y = apart(y, to_y);
-    struct way way = {.mesh = mesh,
-                      .trace = trace,
-                      .now = at_cycles,
-                      .length = (uint64_t)N_FLITS * t->link_cycles,
-                      .hop = t->link_cycles + t->router_cycles,
-                      .data = mesh->data_gap != 0};
+    struct way way = {
+        .mesh = mesh, .trace = trace, .now = at_cycles, .length = mesh->length, .hop = mesh->hop, .plain = plain};
     go(&way, from, HW_INJECT, 0, 1);
-    uint32_t turn = go(&way, from, x < to_x ? HW_EAST : HW_WEST, x < to_x ? 1 : -1u, n_x);
-    go(&way, turn, y < to_y ? HW_SOUTH : HW_NORTH, y < to_y ? w : -w, n_y);
+    /* Computed, for nothing predicts which way they go. */
+    int32_t east = 1 - 2 * (x > to_x), south = (int32_t)w * (1 - 2 * (y > to_y));
+    go(&way, from, (enum hw_direction)(HW_EAST + (x > to_x)), east, n_x);
+    go(&way, y * w + to_x, (enum hw_direction)(HW_NORTH + (y < to_y)), south, n_y);
     go(&way, to, HW_EJECT, 0, 1);
     uint64_t arrived = way.now - way.hop; /* the last port leads to the NI */
     uint32_t n_hops = n_x + n_y;
@@ -203,4 +257,20 @@ struct hw_delivery hw_mesh_send(struct hw_mesh *mesh, uint32_t from, uint32_t to
                                 .tail_cycles = arrived + way.length,
                                 .n_hops = n_hops,
                                 .contention_cycles = (uint32_t)waited};
+}
+
+static __attribute__((noinline)) struct hw_delivery carry_any(struct hw_mesh *mesh, uint32_t from, uint32_t to,
+                                                              uint64_t at_cycles, struct hw_hop *trace) {
+    return carry(mesh, from, to, at_cycles, trace, false);
+}
+
+struct hw_delivery hw_mesh_send(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles,
+                                struct hw_hop *trace) {
+    if (from == to) {
+        mesh->n_local++;
+        return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
+    }
+    if (__builtin_expect(mesh->data_gap != 0 || trace != NULL, 0))
+        return carry_any(mesh, from, to, at_cycles, trace);
+    return carry(mesh, from, to, at_cycles, NULL, true);
 }

@@ -51,30 +51,42 @@ struct hw_mesh_config hw_mesh_config_default(void);
 
 enum { HW_CALENDAR = 4 }; /* a power of two */
 
+/* What a packet touches of a port: 64 bytes. */
 struct hw_port {
-    uint64_t until;                        /* the end of the calendar's last entry */
-    uint64_t forgotten;                    /* everything before this counts as taken */
-    uint64_t n_packets, contention_cycles; /* control packets, and what they waited for this port */
-    uint64_t data_until;                   /* data that has come so far will have left by then */
-    uint64_t data_next;                    /* when more comes */
-    uint64_t random;
-    uint64_t first;
+    uint64_t until;     /* the end of the calendar's last entry */
+    uint64_t n_packets; /* control packets */
     struct {
-        uint64_t from, to;
-    } taken[HW_CALENDAR]; /* ring from `first`, in order, gaps between them; empty at time 0 those that were never used
-                           */
+        uint32_t gap, length;
+    } taken[HW_CALENDAR]; /* ring: for how long it was free and then taken. Everything before the first gap counts as
+                             taken; empty at time 0 those that were never used */
+    uint32_t last;        /* entry of the ring */
+    uint64_t contention_cycles; /* what control packets waited for this port */
+};
+
+/* Its data traffic. */
+struct hw_traffic {
+    uint64_t until; /* data that has come so far will have left by then */
+    uint64_t next;  /* when more comes */
+    uint64_t random;
 };
 
 struct hw_mesh {
     struct hw_mesh_config config;
-    struct hw_port *ports; /* hw_mesh_n_ports() of them, the caller's; tile * HW_N_DIRECTIONS + direction */
+    struct hw_port *ports;      /* hw_mesh_n_ports() of them, the caller's; tile * HW_N_DIRECTIONS + direction */
+    struct hw_traffic *traffic; /* as many, behind them */
     uint64_t n_packets, n_local, n_hops, contention_cycles;
-    uint64_t data_gap; /* mean cycles between data packets at a port, 0: none */
-    uint32_t by_width; /* 2^22 by the width, rounded up: a tile's row without a division */
+    uint64_t data_gap;    /* mean cycles between data packets at a port, 0: none */
+    uint32_t hop, length; /* cycles of a header from port to port, and for which a packet has one */
+    uint32_t by_width;    /* 2^22 by the width, rounded up: a tile's row without a division */
 };
 
 static inline size_t hw_mesh_n_ports(uint32_t width, uint32_t height) {
     return (size_t)width * height * HW_N_DIRECTIONS;
+}
+
+/* The memory for `ports`. Faster if it begins at a multiple of 64. */
+static inline size_t hw_mesh_bytes(uint32_t width, uint32_t height) {
+    return hw_mesh_n_ports(width, height) * (sizeof(struct hw_port) + sizeof(struct hw_traffic));
 }
 
 /* False, and nothing done, if there is no such mesh. */

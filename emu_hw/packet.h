@@ -82,8 +82,7 @@ enum { HW_OP_BITS = 5, HW_ARGUMENT_BITS = 7 };
 /* Fields that do not fit are cut off: what comes out is some packet, if not the one that was meant. */
 static inline struct hw_packet hw_packet_encode(const struct hw_layout *layout, const struct hw_message *message) {
     uint32_t bits = layout->tile_bits;
-    uint32_t header = hw_bits(message->destination, 0, bits) << (32 - bits) |
-                      hw_bits(message->source, 0, bits) << (32 - 2 * bits) |
+    uint32_t header = message->destination << (32 - bits) | message->source << (32 - bits) >> bits |
                       hw_bits((uint32_t)message->op, 0, HW_OP_BITS) << HW_ARGUMENT_BITS |
                       hw_bits(message->argument, 0, HW_ARGUMENT_BITS);
     return (struct hw_packet){{header, message->primitive, (uint32_t)message->thread << 16 | message->core}};
@@ -92,8 +91,8 @@ static inline struct hw_packet hw_packet_encode(const struct hw_layout *layout, 
 /* Never fails; hw_packet_is_request says whether what comes out means anything. */
 static inline struct hw_message hw_packet_decode(const struct hw_layout *layout, const struct hw_packet *packet) {
     uint32_t bits = layout->tile_bits, header = packet->flit[0];
-    return (struct hw_message){.destination = hw_bits(header, 32 - bits, bits),
-                               .source = hw_bits(header, 32 - 2 * bits, bits),
+    return (struct hw_message){.destination = header >> (32 - bits),
+                               .source = header << bits >> (32 - bits),
                                .op = (enum hw_op)hw_bits(header, HW_ARGUMENT_BITS, HW_OP_BITS),
                                .argument = hw_bits(header, 0, HW_ARGUMENT_BITS),
                                .primitive = packet->flit[1],
@@ -132,19 +131,19 @@ static inline bool hw_op_is_request(uint32_t op) {
     return op > HW_OP_NONE && op < HW_N_REQUESTS;
 }
 
-/* A well-formed request for NI `ni`: every field in its range, the ID of this NI, the answer to where it came from. */
+/* A well-formed request for NI `ni`, one of the layout's: every field in its range, the ID of this NI, the answer to
+ * where it came from. So there is one header that it can have. */
 static inline bool hw_packet_is_request(const struct hw_layout *layout, const struct hw_packet *packet, uint32_t ni) {
-    struct hw_message m = hw_packet_decode(layout, packet);
-    uint32_t unused = 32u - 2u * layout->tile_bits - HW_OP_BITS - HW_ARGUMENT_BITS;
-    if (hw_bits(packet->flit[0], HW_OP_BITS + HW_ARGUMENT_BITS, unused) != 0 || m.argument != 0)
+    uint32_t bits = layout->tile_bits, op = (uint32_t)hw_packet_op(packet), core = (uint16_t)packet->flit[2];
+    if (packet->flit[0] != (ni << (32 - bits) | core << (32 - 2 * bits) | op << HW_ARGUMENT_BITS))
         return false;
-    if (m.destination != ni || m.source >= layout->n_tiles || m.core != m.source || !hw_op_is_request((uint32_t)m.op))
+    if (core >= layout->n_tiles || !hw_op_is_request(op))
         return false;
-    if (m.op == HW_OP_ALLOC_MUTEX)
-        return m.primitive == 0;
-    if (m.op == HW_OP_ALLOC_BARRIER)
-        return m.primitive >= 1 && m.primitive <= UINT16_MAX;
-    return hw_id_ni(layout, m.primitive) == ni;
+    if (op == HW_OP_ALLOC_MUTEX)
+        return packet->flit[1] == 0;
+    if (op == HW_OP_ALLOC_BARRIER)
+        return packet->flit[1] >= 1 && packet->flit[1] <= UINT16_MAX;
+    return hw_id_ni(layout, packet->flit[1]) == ni;
 }
 
 /* What a NACK's argument says: the request that was refused, and why. */

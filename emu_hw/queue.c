@@ -60,15 +60,6 @@ void hw_queue_put(struct hw_spm *spm, uint32_t index, uint32_t who) {
     hw_spm_write(spm, hw_control_word(index, 1), hw_pair(head, at));
 }
 
-struct hw_first hw_queue_first(struct hw_spm *spm, uint32_t index) {
-    uint32_t queue = hw_spm_read(spm, hw_control_word(index, 1));
-    return (struct hw_first){.at = hw_high(queue), .tail = hw_low(queue)};
-}
-
-void hw_queue_first_who(struct hw_spm *spm, struct hw_first *first) {
-    first->who = hw_spm_read(spm, first->at + 1u);
-}
-
 void hw_queue_drop_first(struct hw_spm *spm, uint32_t index, struct hw_first *first) {
     uint16_t at = first->at, next = hw_link_next(hw_spm_read(spm, at));
     hw_spm_write(spm, hw_control_word(index, 1), next != HW_NIL ? hw_pair(next, first->tail) : 0);

@@ -25,8 +25,17 @@ struct hw_first {
     uint32_t who; /* after hw_queue_first_who */
 };
 
-struct hw_first hw_queue_first(struct hw_spm *spm, uint32_t index);                   /* R ctrl.w1 */
-void hw_queue_first_who(struct hw_spm *spm, struct hw_first *first);                  /* R head.w1 */
+/* R ctrl.w1 */
+static inline struct hw_first hw_queue_first(struct hw_spm *spm, uint32_t index) {
+    uint32_t queue = hw_spm_read(spm, hw_control_word(index, 1));
+    return (struct hw_first){.at = hw_high(queue), .tail = hw_low(queue)};
+}
+
+/* R head.w1 */
+static inline void hw_queue_first_who(struct hw_spm *spm, struct hw_first *first) {
+    first->who = hw_spm_read(spm, first->at + 1u);
+}
+
 void hw_queue_drop_first(struct hw_spm *spm, uint32_t index, struct hw_first *first); /* the other 7 of 9 */
 
 /* Append the whole queue of `from`, whose word 1 the machine still holds, to that of `to`. 7 accesses. */

@@ -64,19 +64,28 @@ static void use(struct csa_sched *s, uint64_t ns) {
     look(s, t);
 }
 
-/* Bring the accounts up to date: called first by everything that is told the time. */
-static void charge(struct csa_sched *s, uint64_t now_ns) {
-    uint64_t frame = s->config.frame_ns != 0 ? now_ns / s->config.frame_ns : 0, from = s->charged_ns;
-    s->charged_ns = now_ns;
-    if (frame != s->frame) {
-        if (s->running != NULL)
-            use(s, frame * s->config.frame_ns - from);
-        from = frame * s->config.frame_ns;
-        s->frame = frame;
-        s->frame_used_ns = 0;
-    }
+/* Now in another time frame, or in none. */
+static __attribute__((noinline)) void begin_frame(struct csa_sched *s, uint64_t now_ns) {
+    uint64_t frame = s->config.frame_ns != 0 ? now_ns / s->config.frame_ns : 0;
+    s->frame_end_ns = s->config.frame_ns != 0 ? (frame + 1) * s->config.frame_ns : UINT64_MAX;
+    if (frame == s->frame)
+        return;
     if (s->running != NULL)
-        use(s, now_ns - from);
+        use(s, frame * s->config.frame_ns - s->charged_ns);
+    s->charged_ns = frame * s->config.frame_ns;
+    s->frame = frame;
+    s->frame_used_ns = 0;
+}
+
+/* Bring the accounts up to date: called first by everything that is told the time. Without priority there are none. */
+static inline void charge(struct csa_sched *s, uint64_t now_ns) {
+    if (s->config.policy != CSA_CSA)
+        return;
+    if (now_ns >= s->frame_end_ns)
+        begin_frame(s, now_ns);
+    if (s->running != NULL)
+        use(s, now_ns - s->charged_ns);
+    s->charged_ns = now_ns;
 }
 
 /* ---- queues ---- */

@@ -77,14 +77,14 @@ struct csa_stats {
 };
 
 struct csa_sched {
+    uint32_t n_ready;
+    struct csa_thread *running;
     struct csa_config config;
     struct csa_queue queue[2]; /* 0: all others, 1: critical */
-    struct csa_thread *running;
-    uint32_t n_ready;
     uint64_t n_turns;
     uint64_t slot_from_ns;
-    uint64_t charged_ns; /* the running thread's time is counted up to here */
-    uint64_t frame;      /* its number */
+    uint64_t charged_ns;          /* the running thread's time is counted up to here */
+    uint64_t frame, frame_end_ns; /* its number; until then there is no need to divide */
     uint64_t frame_used_ns;
     struct csa_stats stats;
 };

@@ -18,21 +18,9 @@ static struct sim_core *core_of(struct sim *sim, const struct sim_thread *t) {
 
 /* ---- what is seen of it ---- */
 
-void sim_show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at) {
-    if (t->shown == state)
-        return;
-    t->result.in_ns[t->shown] += at - t->shown_from;
-    if (sim->config.on_interval != NULL && at != t->shown_from) {
-        struct sim_interval interval = {t->app->number,           t->number,     t->core,
-                                        (enum sim_state)t->shown, t->shown_from, at};
-        sim->config.on_interval(sim->config.context, &interval);
-    }
-    t->shown = (uint8_t)state;
-    t->shown_from = at;
-}
-
-void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state) {
-    sim_show_at(sim, t, state, sim_now(sim));
+void sim_tell(struct sim *sim, const struct sim_thread *t, uint64_t at) {
+    struct sim_interval interval = {t->app->number, t->number, t->core, (enum sim_state)t->shown, t->shown_from, at};
+    sim->config.on_interval(sim->config.context, &interval);
 }
 
 /* From core->from on: a switch that is under way belongs to the wait for the core. */
@@ -43,7 +31,7 @@ static void show_on_core(struct sim *sim, const struct sim_core *core) {
 /* ---- idle cores ---- */
 
 static void set_idle(struct sim *sim, const struct sim_core *core, bool idle) {
-    size_t n = (size_t)(core - sim->cores);
+    uint32_t n = core->number;
     uint64_t bit = UINT64_C(1) << n % 64;
     sim->idle[n / 64] = idle ? sim->idle[n / 64] | bit : sim->idle[n / 64] & ~bit;
 }
@@ -51,11 +39,8 @@ static void set_idle(struct sim *sim, const struct sim_core *core, bool idle) {
 /* ---- events of a core ---- */
 
 static void arm(struct sim *sim, struct sim_core *core, uint64_t at) {
-    struct sim_event event = {.kind = SIM_EV_CORE};
-    event.index = (uint32_t)(core - sim->cores);
-    event.generation = ++core->generation;
     core->armed = true;
-    sim_events_put(&sim->events, at, &event);
+    sim_events_put_words(&sim->events, at, SIM_EV_CORE, core->number, ++core->generation, 0, core->on);
 }
 
 static void disarm(struct sim_core *core) {
@@ -68,7 +53,7 @@ static void disarm(struct sim_core *core) {
 /* The thread on the core goes on at core->from, with work left. */
 static void arm_running(struct sim *sim, struct sim_core *core) {
     uint64_t end = core->from + core->on->left;
-    if (core->sched.n_ready > 0) {
+    if (__builtin_expect(core->sched.n_ready > 0, 0)) {
         uint64_t until = csa_until(&core->sched, sim_now(sim));
         until = until > core->from ? until : core->from; /* a switch that has begun is finished */
         end = until < end ? until : end;
@@ -141,7 +126,7 @@ static struct sim_thread *steal(struct sim *sim, struct sim_core *core) {
     csa_remove(&from->sched, t, sim_now(sim));
     csa_add(&core->sched, t, sim_now(sim));
     struct sim_thread *thread = (struct sim_thread *)(void *)t;
-    thread->core = (uint16_t)(core - sim->cores);
+    thread->core = (uint16_t)core->number;
     from->n_spinning -= thread->spins;
     core->n_spinning += thread->spins;
     sim->summary.n_migrations++;
@@ -205,7 +190,7 @@ static void make_ready(struct sim *sim, struct sim_thread *t) {
                                      idle_from(sim, core) > sim_now(sim));
     if (busy && sim->config.migrate && (idle = find_idle(sim)) != NULL) {
         core = idle;
-        t->core = (uint16_t)(core - sim->cores);
+        t->core = (uint16_t)core->number;
         sim->summary.n_migrations++;
     }
     sim_show(sim, t, SIM_READY);
@@ -287,10 +272,7 @@ void sim_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
 }
 
 void sim_wake_at(struct sim *sim, struct sim_thread *t, uint64_t at) {
-    struct sim_event event = {.kind = SIM_EV_TIMER};
-    event.index = t->id;
-    event.generation = ++t->generation;
-    sim_events_put(&sim->events, at, &event);
+    sim_events_put_words(&sim->events, at, SIM_EV_TIMER, t->id, ++t->generation, 0, t);
 }
 
 void sim_timer_event(struct sim *sim, const struct sim_event *event) {

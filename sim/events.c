@@ -8,18 +8,20 @@
 bool sim_events_init(struct sim_events *e) {
     memset(e, 0, sizeof *e);
     e->free = SIM_NO_EVENT;
+    e->far_at = UINT64_MAX;
     return true;
 }
 
 void sim_events_free(struct sim_events *e) {
     free(e->pool);
     free(e->heap);
-    e->pool = e->heap = NULL;
+    e->pool = NULL;
+    e->heap = NULL;
 }
 
 bool sim_events_grow(struct sim_events *e) {
     uint32_t n = e->n_pool == 0 ? 1024 : 2 * e->n_pool;
-    struct sim_event *pool = realloc(e->pool, n * sizeof *pool);
+    struct sim_near *pool = realloc(e->pool, n * sizeof *pool);
     if (pool == NULL)
         return false;
     for (uint32_t i = n; i-- > e->n_pool;) {
@@ -31,14 +33,18 @@ bool sim_events_grow(struct sim_events *e) {
     return true;
 }
 
+static bool before(const struct sim_far *a, const struct sim_far *b) {
+    return a->at != b->at ? a->at < b->at : a->sequence < b->sequence;
+}
+
 void sim_events_put_far(struct sim_events *e, uint64_t at, const struct sim_event *event) {
-    if (at < e->now) { /* far, by a difference that wraps round */
+    if (at < e->now) {
         e->past = true;
         return;
     }
     if (e->n_heap == e->heap_capacity) {
         uint32_t n = e->heap_capacity == 0 ? 256 : 2 * e->heap_capacity;
-        struct sim_event *heap = realloc(e->heap, n * sizeof *heap);
+        struct sim_far *heap = realloc(e->heap, n * sizeof *heap);
         if (heap == NULL) {
             e->no_memory = true;
             return;
@@ -46,27 +52,30 @@ void sim_events_put_far(struct sim_events *e, uint64_t at, const struct sim_even
         e->heap = heap;
         e->heap_capacity = n;
     }
-    struct sim_event own = {.at = at, .sequence = e->sequence++, .kind = event->kind, .packet = event->packet};
+    struct sim_far own = {.at = at, .sequence = e->sequence++, .event = *event};
     uint32_t i = e->n_heap++;
-    while (i > 0 && sim_event_before(&own, &e->heap[(i - 1) / 4])) {
+    while (i > 0 && before(&own, &e->heap[(i - 1) / 4])) {
         e->heap[i] = e->heap[(i - 1) / 4];
         i = (i - 1) / 4;
     }
     e->heap[i] = own;
+    e->far_at = e->heap[0].at;
 }
 
 void sim_events_take_far(struct sim_events *e, struct sim_event *event) {
-    *event = e->heap[0];
-    struct sim_event own = e->heap[--e->n_heap];
+    *event = e->heap[0].event;
+    e->now = e->heap[0].at;
+    struct sim_far own = e->heap[--e->n_heap];
     uint32_t i = 0, n = e->n_heap;
     for (uint32_t child; (child = 4 * i + 1) < n; i = child) {
         uint32_t end = child + 4 < n ? child + 4 : n;
         for (uint32_t k = child + 1; k < end; k++)
-            if (sim_event_before(&e->heap[k], &e->heap[child]))
+            if (before(&e->heap[k], &e->heap[child]))
                 child = k;
-        if (!sim_event_before(&e->heap[child], &own))
+        if (!before(&e->heap[child], &own))
             break;
         e->heap[i] = e->heap[child];
     }
     e->heap[i] = own;
+    e->far_at = n > 0 ? e->heap[0].at : UINT64_MAX;
 }

@@ -10,6 +10,7 @@
 #define SIM_EVENTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "packet.h"
@@ -17,9 +18,7 @@
 enum sim_event_kind { SIM_EV_CORE, SIM_EV_REQUEST, SIM_EV_SEND, SIM_EV_ANSWER, SIM_EV_TIMER, SIM_EV_BORN };
 
 struct sim_event {
-    uint64_t at;
-    uint64_t sequence : 56;
-    uint64_t kind : 8;
+    uint32_t kind;
     union {
         struct hw_packet packet;
         struct {
@@ -27,7 +26,6 @@ struct sim_event {
                                            SIM_EV_BORN: of this application */
         };
     };
-    uint32_t next; /* in its slot of the wheel, or in the list of free ones; SIM_NO_EVENT: none */
 };
 
 #define SIM_WHEEL 4096
@@ -35,17 +33,27 @@ struct sim_event {
 
 _Static_assert(SIM_WHEEL / 64 == 64, "one word tells which words have a bit");
 
+struct sim_near {
+    struct sim_event event;
+    uint32_t next;     /* in its slot of the wheel, round, or in the list of free ones; SIM_NO_EVENT: none */
+    const void *about; /* what it will look at, only to have it in the host's cache by then */
+};
+
+struct sim_far {
+    uint64_t at, sequence;
+    struct sim_event event;
+};
+
 struct sim_events {
     uint64_t now;
-    uint64_t sequence;
-    struct sim_event *pool; /* of the wheel's events */
+    struct sim_near *pool; /* of the wheel's events */
     uint32_t n_pool, free;
-    struct {
-        uint32_t first, last;
-    } slot[SIM_WHEEL];
+    uint64_t used_words;           /* a bit for each word of `used` that is not 0 */
     uint64_t used[SIM_WHEEL / 64]; /* a bit for each slot that is not empty */
-    uint64_t used_words;           /* a bit for each word of them */
-    struct sim_event *heap;
+    uint32_t slot[SIM_WHEEL];      /* its last event, whose next is its first */
+    uint64_t far_at;               /* the heap's first; UINT64_MAX: none */
+    uint64_t sequence;
+    struct sim_far *heap;
     uint32_t n_heap, heap_capacity;
     bool no_memory; /* an event was lost for want of memory */
     bool past;      /* one was to happen before now, and was refused */
@@ -60,46 +68,65 @@ bool sim_events_grow(struct sim_events *e);
 void sim_events_put_far(struct sim_events *e, uint64_t at, const struct sim_event *event);
 void sim_events_take_far(struct sim_events *e, struct sim_event *event);
 
-static inline bool sim_event_before(const struct sim_event *a, const struct sim_event *b) {
-    return a->at != b->at ? a->at < b->at : a->sequence < b->sequence;
-}
-
 /* ---- both ---- */
 
-/* at >= now, or it is refused. Only kind and the union are used of *event. */
-static inline void sim_events_put(struct sim_events *e, uint64_t at, const struct sim_event *event) {
-    if (at - e->now >= SIM_WHEEL) {
-        if (at < e->now)
-            e->past = true;
-        else
-            sim_events_put_far(e, at, event);
+/*
+ * at >= now, or it is refused. The words of the union one by one: what has just been written in words and is then read
+ * by twos has to wait until it has left the host's core.
+ */
+static inline void sim_events_put_words(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0,
+                                        uint32_t word1, uint32_t word2, const void *about) {
+    if (__builtin_expect(at - e->now >= SIM_WHEEL, 0)) { /* also if it is before now */
+        struct sim_event event = {.kind = kind, .packet = {{word0, word1, word2}}};
+        sim_events_put_far(e, at, &event);
         return;
     }
-    if (e->free == SIM_NO_EVENT && !sim_events_grow(e)) {
+    if (__builtin_expect(e->free == SIM_NO_EVENT, 0) && !sim_events_grow(e)) {
         e->no_memory = true;
         return;
     }
     uint32_t i = e->free, s = at % SIM_WHEEL;
-    struct sim_event *own = &e->pool[i];
+    struct sim_near *own = &e->pool[i];
     uint64_t bit = UINT64_C(1) << s % 64;
     e->free = own->next;
-    own->at = at;
-    own->sequence = e->sequence++;
-    own->kind = event->kind;
-    own->packet = event->packet;
-    own->next = SIM_NO_EVENT;
-    if (e->used[s / 64] & bit) {
-        e->pool[e->slot[s].last].next = i;
-    } else {
-        e->slot[s].first = i;
-        e->used[s / 64] |= bit;
-        e->used_words |= UINT64_C(1) << s / 64;
+    own->event.kind = kind;
+    own->event.packet.flit[0] = word0;
+    own->event.packet.flit[1] = word1;
+    own->event.packet.flit[2] = word2;
+    own->about = about;
+    own->next = i;
+    if (__builtin_expect((e->used[s / 64] & bit) != 0, 0)) {
+        struct sim_near *last = &e->pool[e->slot[s]];
+        own->next = last->next;
+        last->next = i;
     }
-    e->slot[s].last = i;
+    e->used[s / 64] |= bit;
+    e->used_words |= UINT64_C(1) << s / 64;
+    e->slot[s] = i;
 }
 
-/* The first slot that is not empty, from now's on and round; there is one. */
-static inline uint32_t sim_events_first_slot(const struct sim_events *e) {
+static inline void sim_events_put(struct sim_events *e, uint64_t at, const struct sim_event *event) {
+    sim_events_put_words(e, at, (enum sim_event_kind)event->kind, event->packet.flit[0], event->packet.flit[1],
+                         event->packet.flit[2], NULL);
+}
+
+static inline void sim_events_put_packet(struct sim_events *e, uint64_t at, enum sim_event_kind kind,
+                                         const struct hw_packet *packet, const void *about) {
+    sim_events_put_words(e, at, kind, packet->flit[0], packet->flit[1], packet->flit[2], about);
+}
+
+/*
+ * The next event, and now is when it happens. False: there is none. Of those at the same time the heap's are first:
+ * they were put in when the wheel did not reach so far yet.
+ */
+static inline bool sim_events_take(struct sim_events *e, struct sim_event *event) {
+    if (__builtin_expect(e->used_words == 0, 0)) {
+        if (e->n_heap == 0)
+            return false;
+        sim_events_take_far(e, event);
+        return true;
+    }
+    /* The first slot that is not empty, from now's on and round. */
     uint32_t from = e->now % SIM_WHEEL, word = from / 64;
     uint64_t here = e->used[word] & UINT64_MAX << from % 64;
     if (here == 0) {
@@ -107,32 +134,30 @@ static inline uint32_t sim_events_first_slot(const struct sim_events *e) {
         word = (uint32_t)__builtin_ctzll(later != 0 ? later : e->used_words);
         here = e->used[word]; /* round to now's own word again: its bits below now's */
     }
-    return word * 64 + (uint32_t)__builtin_ctzll(here);
-}
-
-/* The next event, and now is when it happens. False: there is none. */
-static inline bool sim_events_take(struct sim_events *e, struct sim_event *event) {
-    uint32_t s = e->used_words != 0 ? sim_events_first_slot(e) : SIM_NO_EVENT;
-    if (s == SIM_NO_EVENT && e->n_heap == 0)
-        return false;
-    if (s == SIM_NO_EVENT || (e->n_heap > 0 && sim_event_before(&e->heap[0], &e->pool[e->slot[s].first]))) {
+    uint32_t s = word * 64 + (uint32_t)__builtin_ctzll(here);
+    uint64_t at = e->now + ((s - from) % SIM_WHEEL);
+    if (__builtin_expect(e->far_at <= at, 0)) {
         sim_events_take_far(e, event);
-        e->now = event->at;
         return true;
     }
-    uint32_t i = e->slot[s].first;
-    struct sim_event *own = &e->pool[i];
-    e->now = own->at;
-    event->kind = own->kind;
-    event->packet = own->packet;
-    e->slot[s].first = own->next;
-    if (own->next == SIM_NO_EVENT) {
-        e->used[s / 64] &= ~(UINT64_C(1) << s % 64);
-        if (e->used[s / 64] == 0)
-            e->used_words &= ~(UINT64_C(1) << s / 64);
-    }
+    struct sim_near *last = &e->pool[e->slot[s]];
+    uint32_t i = last->next;
+    struct sim_near *own = &e->pool[i];
+    e->now = at;
+    *event = own->event;
+    if (__builtin_expect(own != last, 0))
+        last->next = own->next;
+    else if ((e->used[word] ^= here & -here) == 0)
+        e->used_words &= ~(UINT64_C(1) << word);
     own->next = e->free;
     e->free = i;
+    /* Usually the one after it is at hand, too. */
+    uint64_t rest = here & (here - 1);
+    if (rest != 0) {
+        uintptr_t about = (uintptr_t)e->pool[e->slot[word * 64 + (uint32_t)__builtin_ctzll(rest)]].about;
+        for (size_t k = 0; k < 6; k++)
+            __builtin_prefetch((const void *)(about + 64 * k));
+    }
     return true;
 }
 

@@ -20,10 +20,27 @@
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "events.h"
 #include "fsm.h"
 #include "mesh.h"
 #include "sim.h"
+
+/* ---- the host's cache: what is looked at together is in one line ---- */
+
+#define SIM_LINE 64
+
+static inline size_t sim_lines(size_t bytes) {
+    return (bytes + SIM_LINE - 1) / SIM_LINE * SIM_LINE;
+}
+
+/* Begins with a line. For free(); NULL: no memory. */
+static inline void *sim_zeroed(size_t bytes) {
+    void *p = aligned_alloc(SIM_LINE, sim_lines(bytes));
+    return p != NULL ? memset(p, 0, bytes) : NULL;
+}
 
 struct sim_thread;
 typedef void sim_then(struct sim *sim, struct sim_thread *t);
@@ -36,33 +53,33 @@ struct sim_list {
 
 enum { SIM_ID_SOFTWARE = 1 }; /* in place of an ID: served in software for the rest of its life */
 
-/* One object of an application. All-zero is one that was never used. */
+/* One object of an application. All-zero is one that was never used. What each call looks at comes first. */
 struct sim_object {
-    struct sim_list waiters;  /* asleep, in software: for whatever it is */
-    struct sim_list queued;   /* of a condition, in hardware: the same as in its NI, in the same order */
-    struct sim_list gated;    /* of a mutex, recorded order: not their turn yet */
     struct sim_thread *owner; /* of a mutex, an rwlock for writing, a spin lock */
     uint64_t since;           /* it has been held */
-    uint64_t n_acquired;      /* recorded order: acquisitions so far */
-    uint64_t below;           /* of a condition: all signals up to this number have happened */
-    uint64_t *window;         /* and of the n_window * 64 that follow, those with a bit; NULL: none */
-    uint64_t line_free;       /* the cache line is on its way until then */
     uint64_t section_ns;      /* of a mutex: has been held */
-    uint32_t n_window;
-    uint32_t n_calls; /* under way */
+    uint32_t n_calls;         /* under way */
     uint32_t number;
-    uint32_t size;      /* of a barrier; of a semaphore: its value now */
-    uint32_t n_inside;  /* arrived at a barrier; readers; depth of an owner's recursion */
-    uint32_t id;        /* in hardware: 0, an ID, SIM_ID_SOFTWARE */
-    uint16_t line_core; /* where the cache line was last */
+    uint32_t id;       /* in hardware: 0, an ID, SIM_ID_SOFTWARE */
+    uint32_t n_inside; /* arrived at a barrier; readers; depth of an owner's recursion */
+    uint32_t size;     /* of a barrier; of a semaphore: its value now */
     uint16_t application;
-    uint8_t kind;   /* enum sbt_trace_type */
-    bool contended; /* mutex, in software: whoever releases it calls the kernel */
-    bool known;     /* barrier, semaphore: its size has been seen */
-    bool evicted;   /* its ID is stale */
-    bool doomed;    /* destroyed in the trace: as soon as it is idle */
-    bool dead;      /* and it was */
-    bool forgotten; /* with all of its page: what it had been is not known any more */
+    uint16_t line_core; /* where the cache line was last */
+    uint8_t kind;       /* enum sbt_trace_type */
+    bool contended;     /* mutex, in software: whoever releases it calls the kernel */
+    bool known;         /* barrier, semaphore: its size has been seen */
+    bool evicted;       /* its ID is stale */
+    bool doomed;        /* destroyed in the trace: as soon as it is idle */
+    bool dead;          /* and it was */
+    bool forgotten;     /* with all of its page: what it had been is not known any more */
+    uint32_t n_window;
+    struct sim_list waiters; /* asleep, in software: for whatever it is */
+    struct sim_list queued;  /* of a condition, in hardware: the same as in its NI, in the same order */
+    struct sim_list gated;   /* of a mutex, recorded order: not their turn yet */
+    uint64_t n_acquired;     /* recorded order: acquisitions so far */
+    uint64_t below;          /* of a condition: all signals up to this number have happened */
+    uint64_t *window;        /* and of the n_window * 64 that follow, those with a bit; NULL: none */
+    uint64_t line_free;      /* the cache line is on its way until then */
 };
 
 #define SIM_PAGE 256
@@ -79,53 +96,55 @@ enum sim_place { SIM_NOT_BORN, SIM_ON_CORE, SIM_AWAKE, SIM_ASLEEP, SIM_IN_QUEUE,
 /* What a waiting thread waits for, for sim_stuck. */
 enum sim_why { SIM_WHY_ANSWER, SIM_WHY_OBJECT, SIM_WHY_SIGNAL, SIM_WHY_THREAD, SIM_WHY_TURN, SIM_WHY_TIME };
 
+/* In the order of how often it is looked at: most calls touch what comes before the cursor's end. */
 struct sim_thread {
-    struct csa_thread sched; /* first: a pointer to it is one to the thread */
-    struct sim_app *app;
-    struct sim_thread *next; /* in one list of an object */
-    sim_then *then;          /* when it has run for `left`, or has been woken */
+    _Alignas(SIM_LINE) struct csa_thread sched; /* first: a pointer to it is one to the thread */
+    sim_then *then;                             /* when it has run for `left`, or has been woken */
     uint64_t left;
-    uint32_t number, id; /* in its application; on the chip */
-    uint32_t generation; /* of its timers */
-    uint32_t n_owned;    /* objects that name it as their owner */
-    uint32_t owned_page; /* of those, the last that was looked for */
+
     uint16_t core;
     uint8_t place; /* enum sim_place */
     uint8_t why;
-    bool token; /* woken before it waited */
-    bool spins; /* keeps its core for as long as it takes */
-    bool cut;   /* its events have ended, and it had not */
+    uint8_t kind;  /* enum sim_call_kind of the call under way */
+    uint8_t shown; /* enum sim_state, since shown_from */
+    bool token;    /* woken before it waited */
+    bool spins;    /* keeps its core for as long as it takes */
+    bool cut;      /* its events have ended, and it had not */
     bool queued_lock, called;
-    bool woken;     /* its last wait found no element in hardware: the next is software's */
-    bool uncounted; /* recorded order: this acquisition is not one of the trace's */
-    uint8_t kind;   /* enum sim_call_kind of the call under way */
-
-    uint64_t called_at, wait_from;
+    bool woken;          /* its last wait found no element in hardware: the next is software's */
+    bool uncounted;      /* recorded order: this acquisition is not one of the trace's */
+    uint32_t number, id; /* in its application; on the chip */
+    uint64_t called_at, wait_from, shown_from;
+    struct sim_app *app;
     struct sim_object *object, *mutex; /* of the call */
-    uint64_t awaited;                  /* a condition wait: the number of its signal; 0: none */
-    uint64_t order;                    /* recorded order: the number of the acquisition under way, 0: any */
-    sim_then *locked, *unlocked, *obtained, *gate_open; /* where a part of a call goes on when it has been done */
-    struct sim_list targets;                            /* to be woken, one after another */
+
+    uint64_t order;              /* recorded order: the number of the acquisition under way, 0: any */
+    sim_then *locked, *unlocked; /* where a part of a call goes on when it has been done */
+    uint64_t last_arrival;       /* of its last request, and its NI: the next one does not overtake it */
+    uint32_t last_home;
+    uint32_t n_owned; /* objects that name it as their owner */
     struct hw_packet answer;
+    uint32_t n_obtained; /* primitives since the last that it could use */
+
+    struct sim_thread_result result;
+    struct sbt_trace_event event;
+    struct sbt_trace_cursor cursor;
+
+    struct sim_thread *next; /* in one list of an object */
+    sim_then *obtained;
+    uint64_t awaited;        /* a condition wait: the number of its signal; 0: none */
+    struct sim_list targets; /* to be woken, one after another */
     struct {
         struct sim_object *object;
         uint32_t seen, flit1, mutex, n_tiles, n_tries, n_victims, tile;
         uint8_t op;
         bool evicting;
     } obtain;
-    uint32_t n_obtained; /* primitives since the last that it could use */
+    uint32_t generation; /* of its timers */
+    uint32_t owned_page; /* of the objects that it owns, the last that was looked for */
     /* Told AGAIN, by this NI at its n_rooms; since when it is in sim->parked. */
     uint32_t refused_by;
     uint64_t refused_room, parked_from;
-    uint32_t last_home; /* its last request's NI and arrival: the next one does not overtake it */
-    uint64_t last_arrival;
-
-    uint64_t ready_from; /* in a run queue since */
-    uint8_t shown;       /* enum sim_state, since shown_from */
-    uint64_t shown_from;
-    struct sim_thread_result result;
-    struct sbt_trace_event event;
-    struct sbt_trace_cursor cursor;
 };
 
 struct sim_app {
@@ -147,21 +166,23 @@ struct sim_app {
 /* ---- the chip ---- */
 
 struct sim_core {
-    struct csa_sched sched;
-    struct sim_thread *on, *last;
+    _Alignas(SIM_LINE) struct sim_thread *on;
+    struct sim_thread *last;
     uint64_t from; /* `on` has run since; `on` waits awake since */
     uint32_t generation;
     uint32_t n_spinning; /* of those in its run queue, for a lock */
-    bool armed;          /* an event is outstanding for this generation */
+    uint16_t number;
+    bool armed; /* an event is outstanding for this generation */
+    struct csa_sched sched;
 };
 
 /* A network interface and what waits there. */
 struct sim_tile {
-    struct hw_ni ni;
+    _Alignas(SIM_LINE) struct hw_ni ni;
     uint64_t free_at; /* its state machine is busy until then */
+    uint64_t n_rooms; /* how often there was room for a request that had not found any */
     struct hw_packet *held;
     uint32_t n_held, held_capacity, hand;
-    uint64_t n_rooms;          /* how often there was room for a request that had not found any */
     struct sim_object **owner; /* of each control element */
 };
 
@@ -241,8 +262,21 @@ void sim_hold(struct sim *sim, struct sim_thread *t);
 void sim_unhold(struct sim *sim, struct sim_thread *t);
 void sim_core_event(struct sim *sim, const struct sim_event *event);
 void sim_timer_event(struct sim *sim, const struct sim_event *event);
-void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state);
-void sim_show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at);
+void sim_tell(struct sim *sim, const struct sim_thread *t, uint64_t at); /* config.on_interval */
+
+static inline void sim_show_at(struct sim *sim, struct sim_thread *t, enum sim_state state, uint64_t at) {
+    if (t->shown == state)
+        return;
+    t->result.in_ns[t->shown] += at - t->shown_from;
+    if (__builtin_expect(sim->config.on_interval != NULL, 0) && at != t->shown_from)
+        sim_tell(sim, t, at);
+    t->shown = (uint8_t)state;
+    t->shown_from = at;
+}
+
+static inline void sim_show(struct sim *sim, struct sim_thread *t, enum sim_state state) {
+    sim_show_at(sim, t, state, sim_now(sim));
+}
 
 /* ---- replay.c ---- */
 
@@ -254,9 +288,7 @@ void sim_born_event(struct sim *sim, const struct sim_event *event);
 bool sim_give_up(struct sim *sim);
 /* The call has ended, `extra` cycles from now: on to the next event. */
 void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra);
-static inline void sim_return(struct sim *sim, struct sim_thread *t) {
-    sim_return_after(sim, t, 0);
-}
+void sim_return(struct sim *sim, struct sim_thread *t); /* at once */
 
 /* ---- calls.c ---- */
 
@@ -265,8 +297,18 @@ void sim_call_object(struct sim *sim, struct sim_thread *t);
 
 /* ---- objects.c ---- */
 
+/* In place of a page: all its objects were destroyed, and its memory is given back. */
+extern struct sim_page sim_forgotten;
+struct sim_object *sim_object_again(struct sim *sim, struct sim_app *app, uint32_t number);
+
 /* For a call. NULL and the run has failed: no memory. */
-struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number);
+static inline struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number) {
+    struct sim_page *page = number < app->n_objects ? app->pages[number / SIM_PAGE] : NULL;
+    if (page == NULL || page == &sim_forgotten || page->object[number % SIM_PAGE].dead)
+        return sim_object_again(sim, app, number);
+    return &page->object[number % SIM_PAGE];
+}
+
 /* One that names t as its owner; NULL: none does. */
 struct sim_object *sim_object_of(struct sim_thread *t);
 /* A call has ended that used it; by then it may be time to destroy it, which `t` does. */

@@ -15,6 +15,12 @@
 
 #include "model.h"
 
+/* From one to the next: an odd number of lines, or their beginnings, which are all that is used of most, would share a
+ * few lines of the host's cache. */
+static size_t scratchpad_bytes(const struct sim *sim) {
+    return sim_lines(hw_config_spm_bytes(&sim->hw)) | SIM_LINE;
+}
+
 bool sim_noc_init(struct sim *sim) {
     const struct sim_config *config = &sim->config;
     struct hw_mesh_config mesh = hw_mesh_config_default();
@@ -27,15 +33,15 @@ bool sim_noc_init(struct sim *sim) {
     mesh.timing = sim->hw.timing;
     mesh.load_permille = config->load_permille;
     mesh.seed = config->seed;
-    sim->ports = calloc(hw_mesh_n_ports(mesh.width, mesh.height), sizeof *sim->ports);
+    sim->ports = aligned_alloc(SIM_LINE, sim_lines(hw_mesh_bytes(mesh.width, mesh.height)));
     if (sim->ports == NULL || !hw_mesh_init(&sim->mesh, &mesh, sim->ports) ||
         !hw_layout_init(&sim->layout, sim->n_cores, config->n_control))
         return false;
     if (config->sync == SIM_SOFTWARE)
         return true;
-    size_t bytes = hw_config_spm_bytes(&sim->hw);
-    sim->tiles = calloc(sim->n_cores, sizeof *sim->tiles);
-    sim->scratchpads = calloc(sim->n_cores, bytes);
+    size_t bytes = scratchpad_bytes(sim);
+    sim->tiles = sim_zeroed(sim->n_cores * sizeof *sim->tiles);
+    sim->scratchpads = sim_zeroed(sim->n_cores * bytes);
     sim->owners = calloc((size_t)sim->n_cores * config->n_control, sizeof(struct sim_object *));
     sim->outputs = calloc(config->n_queue + 2u, sizeof *sim->outputs);
     if (sim->tiles == NULL || sim->scratchpads == NULL || sim->owners == NULL || sim->outputs == NULL)
@@ -64,7 +70,7 @@ void sim_noc_free(struct sim *sim) {
 }
 
 void sim_noc_clear(struct sim *sim) {
-    size_t bytes = hw_config_spm_bytes(&sim->hw);
+    size_t bytes = scratchpad_bytes(sim);
     for (uint32_t i = 0; sim->tiles != NULL && i < sim->n_cores; i++) {
         struct sim_tile *tile = &sim->tiles[i];
         struct hw_ni_stats stats = tile->ni.stats;
@@ -79,9 +85,7 @@ void sim_noc_clear(struct sim *sim) {
 
 /* ---- from a core ---- */
 
-static void hand_in(struct sim *sim, struct sim_thread *t, const struct hw_packet *packet) {
-    struct sim_event event = {.kind = SIM_EV_REQUEST, .packet = *packet};
-    uint32_t home = hw_packet_destination(&sim->layout, packet);
+static inline void hand_in(struct sim *sim, struct sim_thread *t, uint32_t home, const struct hw_packet *packet) {
     uint64_t ready = sim_now(sim) + sim->hw.timing.handover_cycles;
     uint64_t at = hw_mesh_send(&sim->mesh, t->core, home, ready, NULL).head_cycles;
     /* Data traffic can let a packet find a gap before the one it follows, where a real router would not; and a thread
@@ -90,19 +94,20 @@ static void hand_in(struct sim *sim, struct sim_thread *t, const struct hw_packe
         at = t->last_arrival;
     t->last_home = home;
     t->last_arrival = at;
-    sim_events_put(&sim->events, at, &event);
+    sim_events_put_packet(&sim->events, at, SIM_EV_REQUEST, packet, &sim->tiles[home]);
 }
 
 void sim_post(struct sim *sim, struct sim_thread *t, enum hw_op op, struct sim_object *o, uint32_t id) {
-    struct hw_packet packet = hw_packet_request(&sim->layout, op, id, t->core, t->id);
+    uint32_t home = hw_id_ni(&sim->layout, id);
+    struct hw_packet packet = hw_packet_alloc(&sim->layout, op, home, id, t->core, t->id);
     if (o != NULL && o->evicted && o->id == id) /* as stale as it is, however often its element has been dealt out: */
         packet.flit[1] &= ~(UINT32_C(3) << (sim->layout.self_bits - 2)); /* nothing that is allocated is of no kind */
-    hand_in(sim, t, &packet);
+    hand_in(sim, t, home, &packet);
 }
 
 void sim_post_alloc(struct sim *sim, struct sim_thread *t, enum hw_op op, uint32_t tile, uint32_t flit1) {
     struct hw_packet packet = hw_packet_alloc(&sim->layout, op, tile, flit1, t->core, t->id);
-    hand_in(sim, t, &packet);
+    hand_in(sim, t, tile, &packet);
 }
 
 struct hw_message sim_answer_of(const struct sim *sim, const struct sim_thread *t) {
@@ -112,9 +117,8 @@ struct hw_message sim_answer_of(const struct sim *sim, const struct sim_thread *
 /* ---- a step ---- */
 
 static void leave(struct sim *sim, const struct hw_packet *packet, uint32_t from, uint64_t ready) {
-    struct sim_event event = {.kind = SIM_EV_ANSWER, .packet = *packet};
     uint64_t at = hw_mesh_send(&sim->mesh, from, hw_packet_destination(&sim->layout, packet), ready, NULL).tail_cycles;
-    sim_events_put(&sim->events, at, &event);
+    sim_events_put_packet(&sim->events, at, SIM_EV_ANSWER, packet, sim->by_id[hw_high(packet->flit[2])]);
 }
 
 void sim_noc_send(struct sim *sim, const struct hw_packet *packet) {
@@ -126,14 +130,14 @@ static bool is_alloc(enum hw_op op) {
 }
 
 static void rescue(struct sim *sim, const struct sim_thread *t, uint32_t id) {
-    struct sim_event event = {.kind = SIM_EV_REQUEST};
-    event.packet = hw_packet_request(&sim->layout, HW_OP_SIGNAL, id, t->core, t->id);
+    struct hw_packet packet = hw_packet_request(&sim->layout, HW_OP_SIGNAL, id, t->core, t->id);
     sim->summary.n_passed_on++;
-    sim_events_put(&sim->events, sim_now(sim), &event);
+    sim_events_put_packet(&sim->events, sim_now(sim), SIM_EV_REQUEST, &packet, t);
 }
 
 /* What the step means for those who know which object it was. */
-static void note(struct sim *sim, struct sim_tile *tile, const struct hw_message *m, const struct hw_step *step) {
+static void note(struct sim *sim, struct sim_tile *tile, const struct hw_packet *packet, const struct hw_step *step) {
+    const struct hw_message message = hw_packet_decode(&sim->layout, packet), *m = &message;
     uint32_t index = hw_id_index(&sim->layout, m->primitive);
     struct sim_object *o = tile->owner[index < sim->hw.n_control ? index : 0];
     struct sim_thread *t = sim->by_id[m->thread];
@@ -178,8 +182,8 @@ static void note(struct sim *sim, struct sim_tile *tile, const struct hw_message
 }
 
 /* The thread may find out later than there is room again. */
-static void refuse(struct sim *sim, const struct sim_tile *tile, const struct hw_message *m) {
-    struct sim_thread *t = sim->by_id[m->thread];
+static void refuse(struct sim *sim, const struct sim_tile *tile, const struct hw_packet *packet) {
+    struct sim_thread *t = sim->by_id[hw_high(packet->flit[2])];
     if (t == NULL)
         return;
     t->refused_by = (uint32_t)(tile - sim->tiles);
@@ -187,33 +191,30 @@ static void refuse(struct sim *sim, const struct sim_tile *tile, const struct hw
 }
 
 /* False: it is held. */
-static bool step(struct sim *sim, struct sim_tile *tile, const struct hw_packet *packet, bool *made_room) {
+static bool step(struct sim *sim, uint32_t number, const struct hw_packet *packet, bool *made_room) {
+    struct sim_tile *tile = &sim->tiles[number];
     uint64_t now = sim_now(sim), start = tile->free_at > now ? tile->free_at : now;
-    uint32_t number = (uint32_t)(tile - sim->tiles);
-    struct hw_message message = hw_packet_decode(&sim->layout, packet);
+    enum hw_op op = hw_packet_op(packet);
     struct hw_step done;
     hw_fsm_step(&tile->ni, packet, &done, sim->outputs);
     tile->free_at = start + done.response_cycles;
     *made_room |= done.made_room;
     if (done.status == HW_STATUS_HELD)
         return false;
-    if (done.status == HW_STATUS_DONE && message.op != HW_OP_LOCK && message.op != HW_OP_UNLOCK &&
-        message.op != HW_OP_BARRIER_WAIT && sim->n_apps > 0)
-        note(sim, tile, &message, &done);
+    if (op != HW_OP_LOCK && op != HW_OP_UNLOCK && op != HW_OP_BARRIER_WAIT && done.status == HW_STATUS_DONE &&
+        sim->n_apps > 0)
+        note(sim, tile, packet, &done);
+    if (done.n_outputs == 0)
+        return true;
     if (sim->config.strict_paper && done.n_outputs == 1 && hw_packet_op(&sim->outputs[0].packet) == HW_OP_AGAIN)
-        refuse(sim, tile, &message);
+        refuse(sim, tile, packet);
     if (sim->config.on_packet != NULL)
         for (uint32_t i = 0; i < done.n_outputs; i++)
             sim->config.on_packet(sim->config.context, number, &sim->outputs[i].packet);
-    for (uint32_t i = 0; i < done.n_outputs; i++) {
-        uint64_t ready = start + sim->outputs[i].at_cycles;
-        if (i == 0) {
-            leave(sim, &sim->outputs[0].packet, number, ready);
-        } else {
-            struct sim_event event = {.kind = SIM_EV_SEND, .packet = sim->outputs[i].packet};
-            sim_events_put(&sim->events, ready, &event);
-        }
-    }
+    leave(sim, &sim->outputs[0].packet, number, start + sim->outputs[0].at_cycles);
+    for (uint32_t i = 1; i < done.n_outputs; i++)
+        sim_events_put_packet(&sim->events, start + sim->outputs[i].at_cycles, SIM_EV_SEND, &sim->outputs[i].packet,
+                              tile);
     return true;
 }
 
@@ -233,14 +234,15 @@ static void hold(struct sim *sim, struct sim_tile *tile, const struct hw_packet 
 }
 
 /* There may be elements now: all held requests again, in their order, some need none. */
-static void retry_held(struct sim *sim, struct sim_tile *tile) {
+static void retry_held(struct sim *sim, uint32_t number) {
+    struct sim_tile *tile = &sim->tiles[number];
     bool made_room = true;
     while (made_room && tile->n_held > 0) {
         uint32_t n = tile->n_held, kept = 0;
         made_room = false;
         for (uint32_t i = 0; i < n; i++) {
             struct hw_packet packet = tile->held[i];
-            if (!step(sim, tile, &packet, &made_room))
+            if (!step(sim, number, &packet, &made_room))
                 tile->held[kept++] = packet;
         }
         tile->n_held = kept;
@@ -280,15 +282,16 @@ bool sim_feed(struct sim *sim, const struct hw_packet *request) {
 }
 
 void sim_noc_request(struct sim *sim, const struct hw_packet *packet) {
-    struct sim_tile *tile = &sim->tiles[hw_packet_destination(&sim->layout, packet)];
+    uint32_t number = hw_packet_destination(&sim->layout, packet);
+    struct sim_tile *tile = &sim->tiles[number];
     bool made_room = false;
-    if (!step(sim, tile, packet, &made_room))
+    if (!step(sim, number, packet, &made_room))
         hold(sim, tile, packet);
     if (!made_room)
         return;
     tile->n_rooms++;
     if (tile->n_held > 0)
-        retry_held(sim, tile);
+        retry_held(sim, number);
     if (sim->parked.first != NULL)
         sim_hw_room(sim, tile);
 }

@@ -17,7 +17,7 @@ static bool in_use(const struct sim_object *o) {
            o->queued.first != NULL || o->gated.first != NULL;
 }
 
-static struct sim_page forgotten; /* in place of a page: all its objects were destroyed, and its memory is given back */
+struct sim_page sim_forgotten;
 
 static struct sim_page *new_page(struct sim *sim, const struct sim_app *app, uint32_t first, bool again) {
     struct sim_page *page = calloc(1, sizeof *page);
@@ -35,14 +35,14 @@ static struct sim_page *new_page(struct sim *sim, const struct sim_app *app, uin
     return page;
 }
 
-struct sim_object *sim_object(struct sim *sim, struct sim_app *app, uint32_t number) {
+struct sim_object *sim_object_again(struct sim *sim, struct sim_app *app, uint32_t number) {
     if (number >= app->n_objects) {
         sim_fail(sim, SIM_DAMAGED, "%s: object %u, and there are %u", app->result.name, number, app->n_objects);
         return NULL;
     }
     struct sim_page **page = &app->pages[number / SIM_PAGE];
-    if (*page == NULL || *page == &forgotten) {
-        *page = new_page(sim, app, number / SIM_PAGE * SIM_PAGE, *page == &forgotten);
+    if (*page == NULL || *page == &sim_forgotten) {
+        *page = new_page(sim, app, number / SIM_PAGE * SIM_PAGE, *page == &sim_forgotten);
         if (*page == NULL)
             return NULL;
     }
@@ -70,7 +70,7 @@ struct sim_object *sim_object_of(struct sim_thread *t) {
 }
 
 static void free_page(struct sim_page *page) {
-    if (page == &forgotten)
+    if (page == &sim_forgotten)
         return;
     for (uint32_t i = 0; i < SIM_PAGE; i++)
         free(page->object[i].window);
@@ -93,7 +93,7 @@ void sim_object_left(struct sim *sim, struct sim_thread *t, struct sim_object *o
     o->dead = true;
     if (++(*page)->n_dead == SIM_PAGE) {
         free_page(*page);
-        *page = &forgotten;
+        *page = &sim_forgotten;
     }
 }
 

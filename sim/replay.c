@@ -8,7 +8,7 @@
 #include "model.h"
 
 enum { PROGRESS_EVENTS = 1 << 16 };
-#define LONGEST (UINT64_MAX / 4) /* ns */
+#define LONGEST (UINT64_MAX / 4) /* ns; all bits below some bit */
 
 static void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra);
 static void call(struct sim *sim, struct sim_thread *t);
@@ -26,7 +26,7 @@ struct sim_thread *sim_create(struct sim *sim, struct sim_app *app, uint32_t num
                  number >= app->n_threads ? "and not in the trace" : "twice");
         return NULL;
     }
-    struct sim_thread *t = calloc(1, sizeof *t);
+    struct sim_thread *t = sim_zeroed(sizeof *t);
     if (t == NULL || sim->n_free_ids == 0) {
         free(t);
         sim_fail(sim, SIM_NO_MEMORY, t == NULL ? "out of memory" : "more than %d threads at a time", SIM_MAX_THREADS);
@@ -50,13 +50,10 @@ struct sim_thread *sim_create(struct sim *sim, struct sim_app *app, uint32_t num
 void sim_start(struct sim *sim, struct sim_app *app) {
     sim_create(sim, app, 0);
     for (uint32_t i = 0; app->begins != NULL && i < app->n_threads; i++) {
-        struct sim_event event = {.kind = SIM_EV_BORN};
-        event.index = i;
-        event.generation = app->number;
         if (app->begins[i] > LONGEST)
             continue;
         app->n_unborn++;
-        sim_events_put(&sim->events, sim_now(sim) + app->begins[i], &event);
+        sim_events_put_words(&sim->events, sim_now(sim) + app->begins[i], SIM_EV_BORN, i, app->number, 0, app);
     }
 }
 
@@ -215,11 +212,14 @@ static void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra) {
         return;
     }
     if (r == 0) {
-        cut(sim, t);
+        if (extra != 0)
+            sim_run_for(sim, t, extra, cut);
+        else
+            cut(sim, t);
         return;
     }
     /* Together with now they are far from the end of 64 bits. */
-    if (t->event.work_ns > LONGEST || t->event.took_ns > LONGEST || sim_now(sim) > LONGEST) {
+    if (__builtin_expect((t->event.work_ns | t->event.took_ns | sim_now(sim)) > LONGEST, 0)) {
         sim_fail(sim, SIM_DAMAGED, "%s: thread %u %s for more than a hundred years", t->app->result.name, t->number,
                  t->event.took_ns > LONGEST ? "waits" : "works");
         return;
@@ -258,6 +258,10 @@ void sim_return_after(struct sim *sim, struct sim_thread *t, uint64_t extra) {
         t->result.in_ns[SIM_WORK] -= extra;
     }
     next_event(sim, t, extra);
+}
+
+void sim_return(struct sim *sim, struct sim_thread *t) {
+    sim_return_after(sim, t, 0);
 }
 
 /* ---- threads ---- */

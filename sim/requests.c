@@ -86,11 +86,18 @@ void sim_hw_lock(struct sim *sim, struct sim_thread *t) {
     sim_wait(sim, t, SIM_WHY_OBJECT, lock_answered);
 }
 
-/* Nobody answers: the caller goes on when it has handed the request over. */
+/*
+ * Nobody answers: the caller goes on when it has handed the request over. When its call ends with that, and nobody is
+ * there who could take its core meanwhile and make the call a longer one, the hand-over and the work after it are one
+ * step.
+ */
 void sim_hw_unlock(struct sim *sim, struct sim_thread *t) {
     sim_released(sim, t, t->mutex);
     sim_post(sim, t, HW_OP_UNLOCK, t->mutex, t->mutex->id);
-    sim_run_for(sim, t, sim->hw.timing.handover_cycles, t->unlocked);
+    if (t->unlocked == sim_return && sim->cores[t->core].sched.n_ready == 0)
+        sim_return_after(sim, t, sim->hw.timing.handover_cycles);
+    else
+        sim_run_for(sim, t, sim->hw.timing.handover_cycles, t->unlocked);
 }
 
 static void try_answered(struct sim *sim, struct sim_thread *t);

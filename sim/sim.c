@@ -72,7 +72,7 @@ struct sim *sim_new(const struct sim_config *config, struct sim_error *error) {
     if (ok) {
         sim->config = *config;
         sim->n_cores = config->width * config->height;
-        sim->cores = calloc(sim->n_cores, sizeof *sim->cores);
+        sim->cores = sim_zeroed(sim->n_cores * sizeof *sim->cores);
         sim->by_id = calloc(SIM_MAX_THREADS + 2, sizeof(struct sim_thread *));
         sim->free_ids = calloc(SIM_MAX_THREADS, sizeof *sim->free_ids);
         sim->latency = calloc(SIM_N_CALLS, sizeof *sim->latency);
@@ -90,6 +90,7 @@ struct sim *sim_new(const struct sim_config *config, struct sim_error *error) {
         sched.policy = CSA_RR;
     for (uint32_t i = 0; i < sim->n_cores; i++) {
         csa_init(&sim->cores[i].sched, &sched);
+        sim->cores[i].number = (uint16_t)i;
         sim->idle[i / 64] |= UINT64_C(1) << i % 64;
     }
     for (uint32_t i = 0; i < SIM_MAX_THREADS; i++) /* the lowest are dealt out first */

@@ -6,13 +6,17 @@
 #include "read.h"
 
 struct __attribute__((may_alias)) state {
-    const uint8_t *at, *end;   /* in the block's events; its templates begin at the end */
-    uint64_t clock_ns, offset; /* offset: of the block's header */
-    uint64_t order[TRACE_N_SLOTS];
-    uint32_t object[TRACE_N_SLOTS]; /* and 1, as the encoder has it */
-    uint32_t n_templates, n_left, next_block, overhead_ns, last_missed;
+    const uint8_t *at, *end; /* in the block's events; its templates begin at the end */
+    uint64_t clock_ns;
+    uint32_t n_templates, n_left, overhead_ns, last_missed;
     uint32_t n_objects, n_sites, n_threads;
     bool damaged;
+    struct {
+        uint64_t order;
+        uint32_t object; /* and 1, as the encoder has it */
+    } slot[TRACE_N_SLOTS];
+    uint64_t offset; /* of the block's header */
+    uint32_t next_block;
 };
 
 _Static_assert(sizeof(struct state) <= sizeof((struct sbt_trace_cursor *)NULL)->reserved, "the cursor");
@@ -51,12 +55,13 @@ static int enter_block(const struct sbt_trace_cursor *cursor, overlay *s, struct
     s->n_sites = header.n_sites;
     s->n_threads = header.n_threads;
     s->last_missed = 0;
-    memset(s->object, 0, sizeof s->object);
+    memset(s->slot, 0, sizeof s->slot);
     return 1;
 }
 
 /* The object of `byte` and what follows it, and its order. NULL if that makes no sense. */
-static const uint8_t *get_object(overlay *s, const uint8_t *at, uint8_t byte, uint32_t *object, uint64_t *order) {
+static inline const uint8_t *get_object(overlay *s, const uint8_t *at, uint8_t byte, uint32_t *object,
+                                        uint64_t *order) {
     uint32_t slot = byte & TRACE_SLOT;
     uint64_t number;
     if ((byte & TRACE_MISS) != 0) {
@@ -66,17 +71,17 @@ static const uint8_t *get_object(overlay *s, const uint8_t *at, uint8_t byte, ui
         number = s->last_missed + trace_unzigzag(number);
         if (number >= s->n_objects)
             return NULL;
-        s->object[slot] = (s->last_missed = (uint32_t)number) + 1;
-        s->order[slot] = 0;
+        s->slot[slot].object = (s->last_missed = (uint32_t)number) + 1;
+        s->slot[slot].order = 0;
     }
-    if (s->object[slot] == 0)
+    if (s->slot[slot].object == 0)
         return NULL;
-    *object = s->object[slot] - 1;
+    *object = s->slot[slot].object - 1;
     if ((byte & TRACE_NEXT) != 0) {
-        *order = ++s->order[slot];
+        *order = ++s->slot[slot].order;
     } else if ((byte & TRACE_ORDER) != 0) {
         at = trace_get(at, s->end, &number);
-        *order = s->order[slot] += at != NULL ? trace_unzigzag(number) : 0;
+        *order = s->slot[slot].order += at != NULL ? trace_unzigzag(number) : 0;
     }
     return at;
 }
@@ -159,6 +164,7 @@ int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *even
         at = trace_get(at, s->end, &event->took_ns);
     if (at == NULL)
         goto nonsense;
+    __builtin_prefetch(at + 64); /* the threads of a trace are more places than the host follows by itself */
     s->at = at;
     s->n_left--;
     if (!trace->info.generated) {

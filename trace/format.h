@@ -120,9 +120,13 @@ static inline uint8_t *trace_put(uint8_t *at, uint64_t value) {
 
 /* NULL if it does not end before `end`, or is longer than a number can be. */
 static inline const uint8_t *trace_get(const uint8_t *at, const uint8_t *end, uint64_t *value) {
-    if (at < end && *at < 0x80) { /* nearly always */
-        *value = *at;
+    if (at < end && at[0] < 0x80) { /* nearly always, and most others have two bytes */
+        *value = at[0];
         return at + 1;
+    }
+    if (end - at >= 2 && at[1] < 0x80) {
+        *value = (at[0] & 0x7Fu) | (uint64_t)at[1] << 7;
+        return at + 2;
     }
     uint64_t v = 0;
     for (unsigned shift = 0; at < end && shift < 64; shift += 7) {

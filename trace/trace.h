@@ -112,7 +112,7 @@ const struct sbt_trace_info *sbt_trace_info(const struct sbt_trace *trace);
 struct sbt_trace_cursor {
     const struct sbt_trace *trace;
     uint32_t thread;
-    uint64_t reserved[40]; /* the decoder's */
+    uint64_t reserved[42]; /* the decoder's */
 };
 
 /* Before the thread's first event. A thread number >= n_threads has no events. */

@@ -351,7 +351,7 @@ static void table_iv(void) {
 static void caller_view(void) {
     struct hw_mesh mesh;
     struct hw_mesh_config config = hw_mesh_config_default();
-    struct hw_port *ports = malloc(hw_mesh_n_ports(config.width, config.height) * sizeof *ports);
+    struct hw_port *ports = malloc(hw_mesh_bytes(config.width, config.height));
     if (!ports || !hw_mesh_init(&mesh, &config, ports)) {
         fprintf(stderr, "hardware: no mesh\n");
         exit(2);

@@ -50,7 +50,7 @@ static void open_chip(uint32_t load_permille) {
         hw_fsm_step(&nis[i], &packet, &step, outputs);
         ids[i] = outputs[0].packet.flit[1];
     }
-    struct hw_port *ports = malloc(hw_mesh_n_ports(8, 8) * sizeof *ports);
+    struct hw_port *ports = malloc(hw_mesh_bytes(8, 8));
     check(ports && hw_mesh_init(&mesh, &mesh_config, ports), "no mesh");
 }
 

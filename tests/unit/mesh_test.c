@@ -7,7 +7,7 @@
 #include <string.h>
 
 static void open_mesh(struct hw_mesh *mesh, const struct hw_mesh_config *config) {
-    struct hw_port *ports = malloc(hw_mesh_n_ports(config->width, config->height) * sizeof *ports);
+    struct hw_port *ports = malloc(hw_mesh_bytes(config->width, config->height));
     ck_assert_ptr_nonnull(ports);
     ck_assert(hw_mesh_init(mesh, config, ports));
 }

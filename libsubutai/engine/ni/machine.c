@@ -220,7 +220,7 @@ int ni_machine_start(const struct sbt_options *options) {
     mesh.height = height;
     mesh.timing = m->config.timing;
     mesh.load_permille = (uint32_t)value[SBT_OPT_DATA_LOAD].u;
-    struct hw_port *ports = ni_get_memory(hw_mesh_n_ports(width, height) * sizeof *ports);
+    struct hw_port *ports = ni_get_memory(hw_mesh_bytes(width, height));
     if (ports == NULL)
         return ENOMEM;
     if (!hw_mesh_init(&m->mesh, &mesh, ports))
