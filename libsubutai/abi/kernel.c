@@ -62,13 +62,16 @@ static bool is_anybodys(long number, long second) {
     case SYS_io_submit:
     case SYS_io_getevents:
     case SYS_io_destroy:
-    case SYS_io_uring_setup:
-    case SYS_io_uring_enter:
-    case SYS_io_uring_register:
         return true;
     default:
         return false;
     }
+}
+
+/* It may forbid those that carriers and the watcher make. */
+static void filters_system_calls(void) {
+    sbt_init();
+    sbt_switch_refuse("a filter of system calls", "may end the process for the library's own");
 }
 
 SBT_EXPORT long syscall(long number, ...) {
@@ -81,8 +84,11 @@ SBT_EXPORT long syscall(long number, ...) {
     bool signals = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
     uint32_t tid = (uint32_t)argument[number == SYS_tkill ? 0 : 1];
     bool another = (signals || number == SYS_tkill) && tid != sbt_thread_tid();
+    if (number == SYS_seccomp)
+        filters_system_calls();
     if (!another && !is_anybodys(number, argument[1]))
-        sbt_switch_stay_home(true);
+        sbt_switch_stay_home(number != SYS_gettid && number != SYS_io_uring_setup && number != SYS_io_uring_enter &&
+                             number != SYS_io_uring_register);
     long r = sbt_syscall6(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
     if (r == 0 && another)
         sbt_sent_to_tid(tid, (int)argument[number == SYS_tkill ? 1 : 2]);
@@ -97,7 +103,6 @@ static enum whose whose_option(int option) {
     case PR_SET_NAME:
     case PR_GET_NAME:
         return OF_A_NAME;
-    case PR_SET_PDEATHSIG:
     case PR_SET_DUMPABLE:
     case PR_GET_DUMPABLE:
     case PR_SET_PTRACER:
@@ -119,6 +124,8 @@ SBT_EXPORT int prctl(int option, ...) {
         argument[i] = va_arg(more, unsigned long);
     va_end(more);
     enum whose whose = whose_option(option);
+    if (option == PR_SET_SECCOMP)
+        filters_system_calls();
     if (whose == OF_A_THREAD && sbt_switch_running_load() != 0) /* before that, everybody inherits it */
         sbt_switch_stay_home(true);
     if (whose == OF_A_NAME)
@@ -208,13 +215,15 @@ CREDENTIALS(initgroups, (const char *user, gid_t group), user, group)
 
 /* ---- a child without the handlers of fork ---- */
 SBT_EXPORT pid_t _Fork(void) {
+    pid_t (*real)(void);
+    *(void **)(void *)&real = sbt_real_dlsym()(RTLD_NEXT, "_Fork"); /* which older C libraries lack */
     sbt_init();
-    if (sbt_real._Fork == NULL) {
+    if (real == NULL) {
         errno = ENOSYS;
         return -1;
     }
     sbt_switch_hold_home(); /* the child has the kernel thread that forks, and no other */
-    pid_t child = sbt_real._Fork();
+    pid_t child = real();
     if (child == 0)
         sbt_switch_fork_child();
     else

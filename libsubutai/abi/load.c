@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * dlopen, dlmopen and dlsym. The C library finds out who calls them by their return address: for the caller's search
- * path and namespace, and for what is "next". So they are entered, and left for the C library's own, by a jump
+ * dlopen, dlmopen, dlsym and vfork. The C library finds out who calls them by their return address: for the caller's
+ * search path and namespace, and for what is "next". So they are entered, and left for the C library's own, by a jump
  * (load_*.S); in between one of the functions here is called, which returns where to jump to.
  */
 #ifndef SBT_PREFIX
@@ -18,6 +18,7 @@ typedef void *target(void);
 target *sbt_dlopen_target(void);
 target *sbt_dlmopen_target(void);
 target *sbt_dlsym_target(void *handle, const char *symbol);
+target *sbt_vfork_target(void);
 
 target *sbt_dlopen_target(void) {
     sbt_init();
@@ -28,13 +29,13 @@ target *sbt_dlopen_target(void) {
 /* Another namespace has a C library of its own, of whose functions none is served. */
 target *sbt_dlmopen_target(void) {
     sbt_init();
-    sbt_switch_end("the program", "dlmopen", "loads code that calls another C library");
+    sbt_switch_refuse("dlmopen", "loads code that calls another C library");
     return (target *)(void (*)(void))sbt_real.dlmopen;
 }
 
 static bool is_served_at_home(const char *symbol) {
 #define NAME(result, name, parameters) #name,
-    static const char *const names[] = {SBT_REAL_HOME_FUNCTIONS(NAME) SBT_REAL_OPTIONAL_FUNCTIONS(NAME) "syscall",
+    static const char *const names[] = {SBT_REAL_HOME_FUNCTIONS(NAME) "_Fork", "epoll_pwait2", "dlsym", "syscall",
                                         "prctl"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(symbol, names[i]) == 0)
@@ -42,10 +43,23 @@ static bool is_served_at_home(const char *symbol) {
     return false;
 }
 
-/* In the scope of the program itself ours come first; anywhere else the C library's may. */
+/*
+ * The child of vfork shares our memory and its thread's stack: it must find its thread at home, and the C library's own
+ * needs its caller's return address.
+ */
+target *sbt_vfork_target(void) {
+    sbt_init();
+    sbt_switch_stay_home(false);
+    return (target *)(void (*)(void))sbt_real.vfork;
+}
+
+/*
+ * In the scope of the program itself ours come first; anywhere else the C library's may. Also before the library knows
+ * what it is to do.
+ */
 target *sbt_dlsym_target(void *handle, const char *symbol) {
     sbt_dlsym_function *real = sbt_real_dlsym();
-    if (SBT_UNLIKELY(sbt_switch_running_load() != 0) && symbol != NULL)
+    if (SBT_UNLIKELY(sbt_switch_wanted || !sbt_init_done()) && symbol != NULL)
         sbt_switch_looked_up(symbol, handle != RTLD_DEFAULT && is_served_at_home(symbol) &&
                                          (handle == RTLD_NEXT || real(handle, symbol) != real(RTLD_DEFAULT, symbol)));
     return (target *)(void (*)(void))real;

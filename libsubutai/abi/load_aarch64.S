@@ -34,7 +34,9 @@
         .hidden sbt_dlsym_target
         passed_on dlopen
         passed_on dlmopen
+        .hidden sbt_vfork_target
         passed_on dlsym
+        passed_on vfork
 #endif
 
         .section .note.GNU-stack, "", %progbits /* no executable stack, for any architecture */

@@ -218,6 +218,10 @@ static void start(void) {
 static enum { UNBORN, STARTING, STARTED } progress;
 static uint32_t starter; /* kernel thread id */
 
+bool sbt_init_done(void) {
+    return __atomic_load_n(&progress, __ATOMIC_ACQUIRE) == STARTED;
+}
+
 void sbt_init(void) {
     int seen = __atomic_load_n(&progress, __ATOMIC_ACQUIRE); /* pairs with the release below */
     if (SBT_LIKELY(seen == STARTED))

@@ -32,8 +32,6 @@ struct sbt_real sbt_real;
 #define RESOLVE_PLAIN(result, name, parameters) RESOLVE(PLAIN_LOOKUP, name)
 #define RESOLVE_COND(result, name, parameters) RESOLVE(COND_LOOKUP, name)
 
-#define RESOLVE_OPTIONAL(result, name, parameters) *(void **)(void *)&sbt_real.name = PLAIN_LOOKUP(#name);
-
 #ifdef SBT_PREFIX
 sbt_dlsym_function *sbt_real_dlsym(void) {
     return dlsym;
@@ -57,6 +55,5 @@ const char *sbt_real_start(void) {
     SBT_REAL_COND_FUNCTIONS(RESOLVE_COND)
     SBT_REAL_COND_CLOCK_FUNCTIONS(RESOLVE_PLAIN)
     SBT_REAL_HOME_FUNCTIONS(RESOLVE_PLAIN)
-    SBT_REAL_OPTIONAL_FUNCTIONS(RESOLVE_OPTIONAL)
     return NULL;
 }

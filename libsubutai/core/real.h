@@ -132,13 +132,9 @@
     F(int, setresgid, (gid_t, gid_t, gid_t))                                                                           \
     F(int, setgroups, (size_t, const gid_t *))                                                                         \
     F(int, initgroups, (const char *, gid_t))                                                                          \
+    F(pid_t, vfork, (void))                                                                                            \
     F(void *, dlopen, (const char *, int))                                                                             \
     F(void *, dlmopen, (Lmid_t, const char *, int))
-
-/* The same, but missing in C libraries that are not too old otherwise: NULL then. */
-#define SBT_REAL_OPTIONAL_FUNCTIONS(F)                                                                                 \
-    F(pid_t, _Fork, (void))                                                                                            \
-    F(int, epoll_pwait2, (int, struct epoll_event *, int, const struct timespec *, const sigset_t *))
 
 extern int capset(void *header, const void *data); /* declared by libcap's headers only */
 
@@ -149,7 +145,6 @@ struct sbt_real {
     SBT_REAL_COND_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_COND_CLOCK_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_HOME_FUNCTIONS(SBT_REAL_POINTER)
-    SBT_REAL_OPTIONAL_FUNCTIONS(SBT_REAL_POINTER)
 };
 
 extern struct sbt_real sbt_real;

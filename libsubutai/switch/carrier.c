@@ -314,8 +314,7 @@ bool sbt_switch_roams(void) {
 
 bool sbt_switch_begins_wait(void) {
     struct sbt_context *c = sbt_self.context;
-    sbt_switch_after_load();
-    if (SBT_LIKELY(sbt_switch_roams()))
+    if (SBT_LIKELY(c != NULL && (c->carrier != NULL || !waits_at_home(c))))
         return true;
     uint32_t homebody = c != NULL ? __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) : 0;
     if (homebody != 0)

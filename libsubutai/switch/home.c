@@ -156,6 +156,7 @@ void sbt_switch_thread_begin(struct sbt_husk *husk) {
     c->due = 0;
     c->dozes = c->receives = false;
     c->bidden = SBT_STAYS_NOT;
+    __atomic_store_n(&c->away, 0, __ATOMIC_RELAXED); /* in a forked child it is its parent's */
     c->mask_unsure = 1;
     __atomic_store_n(&c->thread, pthread_self(), __ATOMIC_RELAXED);
     __atomic_store_n(&c->tid, sbt_thread_tid(), __ATOMIC_RELAXED);

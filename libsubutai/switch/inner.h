@@ -121,6 +121,7 @@ struct sbt_switch_state {
     struct sbt_guard pool_guard;
     uint32_t pool_used; /* of the pool's contexts, ever */
     struct sbt_context *pool_free;
+    long process;          /* id of that whose contexts these are: not that of a child of vfork */
     pthread_t main_thread; /* if it is known */
     uint32_t main_tid;
     uint32_t no_more;   /* SBT_SWITCH_NO_MORE, _ENDED; atomic */
@@ -231,6 +232,8 @@ extern bool sbt_switch_mask_jumps;
 /* summon.c. Before there are carriers, in programs that interrupt their threads. */
 bool sbt_summon_start(void); /* false: there are no signals for it */
 void sbt_summon_reserve(void);
+/* Looks so often whether the context has come, with pauses in between. */
+void sbt_summon(struct sbt_context *c, enum sbt_summons how, int looks);
 /* Its signals: nobody ever blocks them. */
 extern uint64_t sbt_kick_bits;
 
@@ -259,6 +262,8 @@ void sbt_switch_judge_symbol(struct sbt_eligibility *e, const char *file, const 
 
 /* later.c: what has been judged asks for more care from now on. */
 void sbt_switch_allow_for(const struct sbt_eligibility *e);
+/* Add what has been looked up before there were contexts, or in the process that this one was forked from. */
+void sbt_switch_recall(struct sbt_eligibility *e);
 extern bool sbt_switch_insisted;
 
 #endif

@@ -3,8 +3,9 @@
  * What is decided after there are contexts: code that the program loads is judged as what it was linked with has been,
  * and switching ends for good where something comes to light, or is about to be done, that does not bear it.
  *
- * Loaded code is judged by the thread that has loaded it, the next time that it comes by: its dlopen was left by a
- * jump, not by a return (abi/load.c). Other threads come to that code by what this one has looked up.
+ * Loaded code is judged by the thread that has loaded it, the next time that it looks a function up or loads more: its
+ * dlopen was left by a jump, not by a return (abi/load.c). Other threads come to that code by what this one has looked
+ * up. Not while it waits: the dynamic linker's lock may be held by who waits for a lock that the thread holds.
  */
 #include "switch/inner.h"
 
@@ -29,23 +30,23 @@ void sbt_switch_allow_for(const struct sbt_eligibility *e) {
 /* Tell all contexts to stay at home, and fetch those that are not there; how many those were. */
 static uint32_t call_all(struct sbt_switch_state *s) {
     uint32_t n = __atomic_load_n(&s->pool_used, __ATOMIC_ACQUIRE), n_away = 0;
+    sbt_summon_start();
     for (uint32_t i = 0; i < n; i++) {
         struct sbt_context *c = sbt_pool_nth(i);
         __atomic_fetch_or(&c->bidden, SBT_STAYS_ITSELF, __ATOMIC_SEQ_CST); /* pairs with home_leave's fence */
-        pthread_t thread = __atomic_load_n(&c->thread, __ATOMIC_RELAXED);
-        if (__atomic_load_n(&c->away, __ATOMIC_RELAXED) == 0)
+        if (__atomic_load_n(&c->away, __ATOMIC_RELAXED) == 0 || __atomic_load_n(&c->tid, __ATOMIC_RELAXED) == 0)
             continue;
         n_away++;
-        if (thread != 0)
-            sbt_switch_summon(thread, SBT_SUMMONS_TO_GO_ON);
+        if (c != sbt_self.context)
+            sbt_summon(c, SBT_SUMMONS_TO_GO_ON, 1);
     }
     return n_away;
 }
 
 bool sbt_switch_end(const char *who, const char *what, const char *why) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    if (sbt_switch_running_load() == 0)
-        return true;
+    if (sbt_switch_running_load() == 0 || sbt_syscall0(SYS_getpid) != s->process)
+        return true; /* the latter: a vfork child, whose credentials are its own */
     if ((__atomic_fetch_or(&s->no_more, SBT_SWITCH_ENDED, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) == 0)
         sbt_log(1, "waiting adaptively from here on, not by switching: ", who, " uses ", what, ", which ", why, NULL);
     sbt_switch_stay_home(false);
@@ -59,6 +60,37 @@ bool sbt_switch_end(const char *who, const char *what, const char *why) {
     return true;
 }
 
+/* ---- what is known before there are contexts, and in forked children ---- */
+static struct sbt_eligibility early;
+static char early_symbol[64];
+
+static void remember(const struct sbt_eligibility *e) {
+    if (e->reason != NULL && early.reason == NULL) {
+        strcpy(early.object, e->object);
+        strncpy(early_symbol, e->symbol, sizeof early_symbol - 1);
+        early.symbol = early_symbol;
+        early.reason = e->reason;
+    }
+    early.main_stays |= e->main_stays;
+    early.interrupts |= e->interrupts;
+    early.summons |= e->summons;
+    early.masks |= e->masks;
+    early.jumps |= e->jumps;
+}
+
+void sbt_switch_recall(struct sbt_eligibility *e) {
+    if (e->reason == NULL && early.reason != NULL) {
+        strcpy(e->object, early.object);
+        e->symbol = early.symbol;
+        e->reason = early.reason;
+    }
+    e->main_stays |= early.main_stays;
+    e->interrupts |= early.interrupts;
+    e->summons |= early.summons;
+    e->masks |= early.masks;
+    e->jumps |= early.jumps;
+}
+
 static void keep_main_home(struct sbt_switch_state *s) {
     struct sbt_context *c = s->main_thread != 0 ? sbt_pool_find(s->main_thread, 0) : NULL;
     if (c == NULL)
@@ -70,17 +102,35 @@ static void keep_main_home(struct sbt_switch_state *s) {
         sbt_switch_summon(s->main_thread, SBT_SUMMONS_TO_GO_ON);
 }
 
+static void set_reason(struct sbt_eligibility *e, const char *symbol, const char *reason) {
+    if (e->reason != NULL)
+        return;
+    strcpy(e->object, "the program");
+    e->symbol = symbol;
+    e->reason = reason;
+}
+
 static void act_on(struct sbt_eligibility *e) {
     sbt_switch_allow_for(e);
     if (e->main_stays)
         keep_main_home(SBT_SWITCH);
-    if (e->summons && !sbt_summon_start() && e->reason == NULL) {
-        e->reason = "needs real-time signals, of which none is left";
-        e->symbol = "signals for threads";
-        strcpy(e->object, "the program");
-    }
+    if (e->summons && !sbt_summon_start())
+        set_reason(e, "signals for threads", "needs real-time signals, of which none is left");
     if (e->reason != NULL && !sbt_switch_insisted)
         sbt_switch_end(e->object, e->symbol, e->reason);
+}
+
+static void note(struct sbt_eligibility *e) {
+    remember(e);
+    if (sbt_switch_running_load() != 0)
+        act_on(e);
+}
+
+void sbt_switch_refuse(const char *what, const char *why) {
+    struct sbt_eligibility e;
+    memset(&e, 0, sizeof e);
+    set_reason(&e, what, why);
+    note(&e);
 }
 
 void sbt_switch_before_load(void) {
@@ -99,20 +149,15 @@ void sbt_switch_after_load(void) {
         return;
     struct sbt_eligibility e;
     sbt_switch_judge_new(&e);
-    act_on(&e);
+    note(&e);
 }
 
 void sbt_switch_looked_up(const char *symbol, bool hidden) {
-    if (SBT_LIKELY(sbt_switch_running_load() == 0))
-        return;
-    sbt_switch_after_load();
     struct sbt_eligibility e;
+    sbt_switch_after_load();
     memset(&e, 0, sizeof e);
     sbt_switch_judge_symbol(&e, "the program", symbol);
-    if (hidden && e.reason == NULL) {
-        e.reason = "is looked up in the C library itself";
-        e.symbol = symbol;
-        strcpy(e.object, "the program");
-    }
-    act_on(&e);
+    if (hidden)
+        set_reason(&e, symbol, "is looked up in the C library itself");
+    note(&e);
 }

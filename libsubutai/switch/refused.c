@@ -8,6 +8,7 @@
 #define SCHEDULING "sets how one kernel thread is scheduled"
 #define KERNEL "changes what belongs to one kernel thread"
 #define HIDDEN "may look up what is served elsewhere"
+#define ALL "may signal every kernel thread and wait for it"
 #define CHILD "makes processes that are told of by nobody"
 #define CPU "may keep data of its own for each CPU or kernel thread"
 
@@ -24,6 +25,9 @@ static const struct {
     {"__rseq_offset", CPU},
     {"__rseq_size", CPU},
     {"arch_prctl", KERNEL},
+    {"cap_set_proc", ALL},
+    {"psx_syscall3", ALL},
+    {"psx_syscall6", ALL},
     {"clone", CHILD},
     {"dlvsym", HIDDEN},
 };

@@ -184,6 +184,7 @@ static const char *not_here(bool *main_stays) {
         return "a thread that is recorded stays on a kernel thread, whose CPU time is its work";
 #endif
     sbt_switch_judge(&e);
+    sbt_switch_recall(&e);
     *main_stays = e.main_stays;
     sbt_switch_allow_for(&e);
     if (e.summons && !sbt_summon_start() && !sbt_switch_insisted)
@@ -206,6 +207,7 @@ static void decide(struct sbt_switch_state *s) {
         sbt_log(1, "waiting adaptively, not by switching: ", why, NULL);
         return;
     }
+    s->process = sbt_syscall0(SYS_getpid);
     __atomic_store_n(&s->running, 1, __ATOMIC_RELEASE);
     bool is_main = sbt_thread_tid() == (uint32_t)sbt_syscall0(SYS_getpid);
     if (is_main) {
@@ -222,7 +224,6 @@ static void decide(struct sbt_switch_state *s) {
 void sbt_switch_before_create(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
     uint32_t seen = 0;
-    sbt_switch_after_load();
     __atomic_fetch_add(&s->n_threads, 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&s->decided, __ATOMIC_RELAXED) == 0 &&
         __atomic_compare_exchange_n(&s->decided, &seen, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))

@@ -38,14 +38,19 @@ static void kicked(int signal) {
 
 /* The C library gives the highest that are left, and SIGRTMAX is lower from then on: before the program asks for it. */
 void sbt_summon_reserve(void) {
-    for (int i = 0; i < 2; i++)
+    uint64_t bits = 0;
+    for (int i = 0; i < 2; i++) {
         reserved[i] = __libc_allocate_rtsig(0);
+        bits |= reserved[i] > 0 ? (uint64_t)1 << (reserved[i] - 1) : 0;
+    }
+    uint64_t mask = sbt_mask_set(NULL) & ~bits; /* as it was given by who started the program */
+    sbt_mask_set(&mask);
 }
 
 static bool install(int interrupts) {
     struct sigaction action = {.sa_handler = kicked, .sa_flags = interrupts ? 0 : SA_RESTART}, old;
     int signal = reserved[interrupts];
-    if (signal <= 0 || sigaction(signal, NULL, &old) != 0 || old.sa_handler != SIG_DFL ||
+    if (signal <= 0 || sigaction(signal, NULL, &old) != 0 || (old.sa_handler != SIG_DFL && old.sa_handler != kicked) ||
         sigaction(signal, &action, NULL) != 0)
         return false;
     kicks[interrupts] = signal;
@@ -63,7 +68,7 @@ static bool still_ours(int signal) {
     return signal != 0 && sigaction(signal, NULL, &action) == 0 && action.sa_handler == kicked;
 }
 
-static void summon(struct sbt_context *c, enum sbt_summons how) {
+void sbt_summon(struct sbt_context *c, enum sbt_summons how, int looks) {
     struct sbt_switch_state *s = SBT_SWITCH;
     int error = errno, signal = kicks[how != SBT_SUMMONS_TO_GO_ON];
     __atomic_fetch_or(&c->bidden, SBT_STAYS_ITSELF, __ATOMIC_SEQ_CST);
@@ -78,7 +83,7 @@ static void summon(struct sbt_context *c, enum sbt_summons how) {
     if (old == SBT_TOKEN_BLOCKED || old == SBT_TOKEN_PARKED || !still_ours(signal))
         return;
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one of a context that is resumed (carrier.c) */
-    for (int i = 0; i < LOOKS; i++) {
+    for (int i = 0; i < looks; i++) {
         struct sbt_carrier *x = __atomic_load_n(&c->carrier, __ATOMIC_RELAXED);
         if (x == NULL)
             break;
@@ -86,16 +91,17 @@ static void summon(struct sbt_context *c, enum sbt_summons how) {
             sbt_syscall3(SYS_tgkill, sbt_syscall0(SYS_getpid), x->tid, signal);
         if (sbt_self.in_switch != 0 || s->quit != 0)
             break; /* in a handler that interrupted this thread in here: once must do */
-        sbt_pause_ns(LOOK_GAP_NS);
+        if (i + 1 < looks)
+            sbt_pause_ns(LOOK_GAP_NS);
     }
     errno = error;
 }
 
 bool sbt_switch_spare_kicks(sigset_t *set) {
     for (int i = 0; i < 2; i++)
-        if (kicks[i] != 0)
-            sigdelset(set, kicks[i]);
-    return kicks[0] != 0;
+        if (reserved[i] > 0)
+            sigdelset(set, reserved[i]);
+    return reserved[0] > 0;
 }
 
 static void find_and_summon(pthread_t thread, uint32_t tid, enum sbt_summons how) {
@@ -103,7 +109,7 @@ static void find_and_summon(pthread_t thread, uint32_t tid, enum sbt_summons how
     if (c == NULL || c == sbt_self.context)
         return;
     sbt_summon_start(); /* in programs of which it was not known that they would */
-    summon(c, how);
+    sbt_summon(c, how, LOOKS);
 }
 
 void sbt_switch_summon(pthread_t thread, enum sbt_summons how) {

@@ -93,7 +93,7 @@ void sbt_switch_summon_tid(uint32_t tid, enum sbt_summons how);
 
 /*
  * The calling thread is about to load code: it goes home for good. What has come with it is judged by
- * sbt_switch_after_load, the next time that the thread begins to wait, looks up a function or creates a thread.
+ * sbt_switch_after_load, the next time that the thread looks up a function or loads more.
  */
 void sbt_switch_before_load(void);
 void sbt_switch_after_load(void);
@@ -106,6 +106,9 @@ void sbt_switch_looked_up(const char *symbol, bool hidden);
  * seconds at most. False: some have not come.
  */
 bool sbt_switch_end(const char *who, const char *what, const char *why);
+
+/* The program does what does not bear switching: it ends, or does not begin, in forked children too. */
+void sbt_switch_refuse(const char *what, const char *why);
 
 /* Leave out signals of our own of those that a thread wants to block. False: there are none. */
 bool sbt_switch_spare_kicks(sigset_t *set);

@@ -111,14 +111,17 @@ static uint32_t n_to_send(uint32_t stuck, bool all_held_up) {
 /* One look. True: something is ready and waits. */
 static bool look(struct sbt_switch_state *s, struct watch *w) {
     uint32_t n_held_up = 0, n_waiting = 0;
+    /* Nobody is to be seen any more, and the program may have forbidden system calls. */
+    bool ended = (__atomic_load_n(&s->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) != 0;
     for (uint32_t i = 0; i < s->n_carriers; i++) {
         struct sbt_carrier *x = &s->carrier[i];
         uint32_t n = __atomic_load_n(&x->n, __ATOMIC_RELAXED), now = __atomic_load_n(&x->pops, __ATOMIC_RELAXED);
         w->stuck[i] = n > 0 && now == w->pops[i] ? w->stuck[i] + 1 : 0;
         n_waiting += n;
         struct sbt_context *c = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
-        if (c != NULL && now == w->pops[i] && w->sees_sleepers && sleeps(__atomic_load_n(&x->tid, __ATOMIC_RELAXED)) &&
-            __atomic_load_n(&x->current, __ATOMIC_RELAXED) == c && __atomic_load_n(&x->pops, __ATOMIC_RELAXED) == now) {
+        if (c != NULL && now == w->pops[i] && w->sees_sleepers && !ended &&
+            sleeps(__atomic_load_n(&x->tid, __ATOMIC_RELAXED)) && __atomic_load_n(&x->current, __ATOMIC_RELAXED) == c &&
+            __atomic_load_n(&x->pops, __ATOMIC_RELAXED) == now) {
             n_held_up++;
             w->cost += make_homebody(c) ? COST_OF_SLEEPER : 0;
         }

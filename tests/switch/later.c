@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -126,6 +127,15 @@ static void ends_for_a_refused_one(void) {
     all_meet(look_up_refused, true);
 }
 
+static void wait_for(pid_t child) {
+    int status;
+    MUST(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void *start_only(void *argument) {
+    return argument;
+}
+
 /* ---- credentials: all kernel threads have them, those that carry and watch too; some compute or sleep meanwhile ----
  */
 static long group_of(const char *task) {
@@ -181,6 +191,93 @@ static void ends_for_credentials(void) {
     deed = change_group;
     MUST(pipe(channel) == 0);
     run(N, getenv("SWITCHED") != NULL ? compute_or_read : meet_and_watch);
+}
+
+/* All signals blocked, and one sleeps in the kernel. */
+static void *block_and_read(void *number) {
+    char byte;
+    sigset_t all;
+    sigfillset(&all);
+    MUST(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 0) {
+        MUST(setegid(getegid()) == 0);
+        MUST(write(channel[1], "", 1) == 1);
+    } else if ((long)number == 1) {
+        MUST(read(channel[0], &byte, 1) == 1);
+    }
+    meet();
+    return number;
+}
+
+static void ends_with_signals_blocked(void) {
+    MUST(pipe(channel) == 0);
+    run(N, block_and_read);
+}
+
+/* In a child, where the contexts that were away in the parent are nobody's. */
+static void fork_and_change(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < N; i++)
+            MUST(pthread_create(&threads[i], NULL, start_only, NULL) == 0 && pthread_join(threads[i], NULL) == 0);
+        MUST(setegid(getegid()) == 0 && setegid(getegid()) == 0);
+        _exit(0);
+    }
+    wait_for(child);
+}
+
+static void credentials_in_a_child(void) {
+    all_meet(fork_and_change, false);
+}
+
+/* ---- before there are threads ---- */
+static void nothing_at_all(void) {}
+
+static void never_for_a_hidden_one(void) {
+    look_up_hidden();
+    all_meet(nothing_at_all, true);
+}
+
+/* ---- a lock that is taken in a call-back of the dynamic linker, by whom one that has loaded something waits ---- */
+static pthread_mutex_t called_back = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t is_called_back = PTHREAD_COND_INITIALIZER;
+static atomic_bool has_locked, is_inside;
+
+static int call_back(struct dl_phdr_info *info, size_t size, void *unused) {
+    (void)info, (void)size, (void)unused;
+    is_inside = true;
+    MUST(pthread_mutex_lock(&called_back) == 0);
+    ended = true;
+    MUST(pthread_cond_broadcast(&is_called_back) == 0);
+    MUST(pthread_mutex_unlock(&called_back) == 0);
+    return 1;
+}
+
+static void *load_and_wait(void *number) {
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 0) {
+        MUST(dlopen(getenv("PLUGIN_HARMLESS"), RTLD_NOW) != NULL);
+        MUST(pthread_mutex_lock(&called_back) == 0);
+        has_locked = true;
+        while (!is_inside)
+            sched_yield();
+        while (!ended)
+            MUST(pthread_cond_wait(&is_called_back, &called_back) == 0);
+        MUST(pthread_mutex_unlock(&called_back) == 0);
+    } else if ((long)number == 1) {
+        while (!has_locked)
+            sched_yield();
+        dl_iterate_phdr(call_back, NULL);
+    }
+    meet();
+    return number;
+}
+
+static void loaders_lock(void) {
+    run(N, load_and_wait);
 }
 
 /* ---- names ---- */
@@ -305,15 +402,14 @@ static void interrupts_by_number(void) {
 /* ---- children, without the handlers of fork ---- */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void wait_for(pid_t child) {
-    int status;
-    MUST(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-}
-
+/* The child shares the memory and does what its thread goes home for. */
 static __attribute__((noinline)) pid_t vforked(void) {
     pid_t child = vfork();
-    if (child == 0)
-        _exit(0);
+    if (child == 0) {
+        if (syscall(SYS_setsid) > 0 && nice(0) != -1 && setegid(getegid()) == 0)
+            execl("/bin/true", "true", (char *)NULL);
+        _exit(1);
+    }
     return child;
 }
 
@@ -348,6 +444,10 @@ int main(int argc, char **argv) {
         {"ends-for-a-hidden-one", ends_for_a_hidden_one},
         {"ends-for-a-refused-one", ends_for_a_refused_one},
         {"ends-for-credentials", ends_for_credentials},
+        {"ends-with-signals-blocked", ends_with_signals_blocked},
+        {"credentials-in-a-child", credentials_in_a_child},
+        {"never-for-a-hidden-one", never_for_a_hidden_one},
+        {"loaders-lock", loaders_lock},
         {"names", names},
         {"asks-the-kernel", asks_the_kernel},
         {"signals-by-number", signals_by_number},
