@@ -88,8 +88,8 @@ void sim_hw_lock(struct sim *sim, struct sim_thread *t) {
 
 /*
  * Nobody answers: the caller goes on when it has handed the request over. When its call ends with that, and nobody is
- * there who could take its core meanwhile and make the call a longer one, the hand-over and the work after it are one
- * step.
+ * there who could take its core and make the call a longer one, the hand-over and the work after it are one step. What
+ * another that becomes ready within those few ns takes counts as if it had come with the work.
  */
 void sim_hw_unlock(struct sim *sim, struct sim_thread *t) {
     sim_released(sim, t, t->mutex);

@@ -64,6 +64,10 @@ bool sim_thread(const struct sim *sim, uint32_t application, uint32_t thread, st
         return false;
     *result =
         app->threads != NULL && app->threads[thread] != NULL ? app->threads[thread]->result : app->results[thread];
+    if (result->in_ns[SIM_WORK] > INT64_MAX) { /* the run ended in a hand-over that had been counted in advance */
+        result->in_ns[SIM_CALL] += result->in_ns[SIM_WORK];
+        result->in_ns[SIM_WORK] = 0;
+    }
     return true;
 }
 

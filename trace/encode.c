@@ -168,6 +168,12 @@ void trace_encoder_next(struct trace_encoder *e) {
     memset(e->slot_object, 0, sizeof e->slot_object);
 }
 
+void trace_encoder_again(struct trace_encoder *e) {
+    trace_encoder_next(e);
+    e->sequence--;
+    memset(e->hints, 0, sizeof e->hints); /* which are of this sequence, and of templates that are not there any more */
+}
+
 void trace_definitions_header(struct trace_block *header, enum trace_block_kind kind, const void *definitions,
                               uint32_t n_bytes) {
     *header = (struct trace_block){.magic = TRACE_BLOCK_MAGIC, .kind = (uint8_t)kind, .definition_bytes = n_bytes};

@@ -54,6 +54,9 @@ void trace_encoder_header(const struct trace_encoder *e, struct trace_block *hea
 /* The block has been written: begin the next one. */
 void trace_encoder_next(struct trace_encoder *e);
 
+/* A block without events and definitions begins once more: whoever was to put its first one in was interrupted. */
+void trace_encoder_again(struct trace_encoder *e);
+
 /* A header for a block that is all definitions. */
 void trace_definitions_header(struct trace_block *header, enum trace_block_kind kind, const void *definitions,
                               uint32_t n_bytes);

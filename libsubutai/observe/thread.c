@@ -229,6 +229,9 @@ void rec_flush(struct rec_thread *t) {
 void rec_flush_interrupted(struct rec_thread *t) {
     rec_lost(t, n_halfway(t));
     t->n_apart = t->n_taken - t->encoder.n_events;
-    write_block(t);
+    if (t->encoder.n_events == 0 && t->encoder.n_definition_bytes == 0)
+        trace_encoder_again(&t->encoder);
+    else
+        write_block(t);
     rec_flush(t);
 }
