@@ -79,14 +79,9 @@ SBT_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int n, const 
                             const sigset_t *mask) {
     if (mask != NULL)
         sbt_switch_stay_home(false);
-    static __typeof(epoll_pwait2) *real; /* older C libraries lack it */
-    __typeof(epoll_pwait2) *f = __atomic_load_n(&real, __ATOMIC_RELAXED);
-    if (f == NULL) {
-        *(void **)(void *)&f = sbt_real_dlsym()(RTLD_NEXT, "epoll_pwait2");
-        __atomic_store_n(&real, f, __ATOMIC_RELAXED);
-    }
-    if (f != NULL)
-        return f(epoll, events, n, timeout, mask);
+    sbt_init();
+    if (sbt_real.epoll_pwait2 != NULL)
+        return sbt_real.epoll_pwait2(epoll, events, n, timeout, mask);
     errno = ENOSYS;
     return -1;
 }

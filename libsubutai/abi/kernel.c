@@ -28,6 +28,14 @@ static long result_of(long r) {
     return -1;
 }
 
+/* What a call is about: the whole process; the thread's name; the kernel thread; that and those that it creates. */
+enum whose { EVERYBODYS, OF_A_NAME, OF_A_THREAD, INHERITED };
+
+static void go_home_for(enum whose whose) {
+    if (whose == OF_A_THREAD || whose == INHERITED)
+        sbt_switch_stay_home(whose == INHERITED);
+}
+
 /* ---- any system call: those that are known to mean the same on every kernel thread, and the rest ---- */
 static bool is_futex_of_anybody(long operation) {
     switch (operation & FUTEX_CMD_MASK) {
@@ -44,10 +52,10 @@ static bool is_futex_of_anybody(long operation) {
     }
 }
 
-static bool is_anybodys(long number, long second) {
+static enum whose whose_call(long number, long second) {
     switch (number) {
     case SYS_futex:
-        return is_futex_of_anybody(second);
+        return is_futex_of_anybody(second) ? EVERYBODYS : INHERITED;
     case SYS_getrandom:
     case SYS_getpid:
     case SYS_memfd_create:
@@ -62,9 +70,14 @@ static bool is_anybodys(long number, long second) {
     case SYS_io_submit:
     case SYS_io_getevents:
     case SYS_io_destroy:
-        return true;
+        return EVERYBODYS;
+    case SYS_gettid:
+    case SYS_io_uring_setup: /* a ring may be for one kernel thread only */
+    case SYS_io_uring_enter:
+    case SYS_io_uring_register:
+        return OF_A_THREAD;
     default:
-        return false;
+        return INHERITED;
     }
 }
 
@@ -75,7 +88,7 @@ static void filters_system_calls(void) {
 }
 
 SBT_EXPORT long syscall(long number, ...) {
-    long argument[6];
+    long argument[6]; /* as many as there can be: those that were not given are not looked at by the kernel */
     va_list more;
     va_start(more, number);
     for (int i = 0; i < 6; i++)
@@ -86,9 +99,8 @@ SBT_EXPORT long syscall(long number, ...) {
     bool another = (signals || number == SYS_tkill) && tid != sbt_thread_tid();
     if (number == SYS_seccomp)
         filters_system_calls();
-    if (!another && !is_anybodys(number, argument[1]))
-        sbt_switch_stay_home(number != SYS_gettid && number != SYS_io_uring_setup && number != SYS_io_uring_enter &&
-                             number != SYS_io_uring_register);
+    if (!another)
+        go_home_for(whose_call(number, argument[1]));
     long r = sbt_syscall6(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
     if (r == 0 && another)
         sbt_sent_to_tid(tid, (int)argument[number == SYS_tkill ? 1 : 2]);
@@ -96,8 +108,6 @@ SBT_EXPORT long syscall(long number, ...) {
 }
 
 /* ---- properties of a kernel thread, which those that it creates inherit ---- */
-enum whose { EVERYBODYS, OF_A_NAME, OF_A_THREAD };
-
 static enum whose whose_option(int option) {
     switch (option) {
     case PR_SET_NAME:
@@ -112,7 +122,7 @@ static enum whose whose_option(int option) {
     case 0x53564d41: /* PR_SET_VMA, which older headers lack */
         return EVERYBODYS;
     default:
-        return OF_A_THREAD;
+        return INHERITED;
     }
 }
 
@@ -126,8 +136,8 @@ SBT_EXPORT int prctl(int option, ...) {
     enum whose whose = whose_option(option);
     if (option == PR_SET_SECCOMP)
         filters_system_calls();
-    if (whose == OF_A_THREAD && sbt_switch_running_load() != 0) /* before that, everybody inherits it */
-        sbt_switch_stay_home(true);
+    if (sbt_switch_running_load() != 0) /* before that, everybody inherits it */
+        go_home_for(whose);
     if (whose == OF_A_NAME)
         sbt_switch_hold_home();
     long r =
@@ -215,15 +225,13 @@ CREDENTIALS(initgroups, (const char *user, gid_t group), user, group)
 
 /* ---- a child without the handlers of fork ---- */
 SBT_EXPORT pid_t _Fork(void) {
-    pid_t (*real)(void);
-    *(void **)(void *)&real = sbt_real_dlsym()(RTLD_NEXT, "_Fork"); /* which older C libraries lack */
     sbt_init();
-    if (real == NULL) {
+    if (sbt_real._Fork == NULL) {
         errno = ENOSYS;
         return -1;
     }
     sbt_switch_hold_home(); /* the child has the kernel thread that forks, and no other */
-    pid_t child = real();
+    pid_t child = sbt_real._Fork();
     if (child == 0)
         sbt_switch_fork_child();
     else

@@ -20,22 +20,30 @@ target *sbt_dlmopen_target(void);
 target *sbt_dlsym_target(void *handle, const char *symbol);
 target *sbt_vfork_target(void);
 
+/* During the library's start, which is in the middle of it, `known` may be NULL yet. */
+static target *next(target *known, const char *name) {
+    if (SBT_UNLIKELY(known == NULL))
+        *(void **)(void *)&known = sbt_real_dlsym()(RTLD_NEXT, name);
+    return known;
+}
+#define NEXT(name) next((target *)(void (*)(void))sbt_real.name, #name)
+
 target *sbt_dlopen_target(void) {
     sbt_init();
     sbt_switch_before_load();
-    return (target *)(void (*)(void))sbt_real.dlopen;
+    return NEXT(dlopen);
 }
 
 /* Another namespace has a C library of its own, of whose functions none is served. */
 target *sbt_dlmopen_target(void) {
     sbt_init();
     sbt_switch_refuse("dlmopen", "loads code that calls another C library");
-    return (target *)(void (*)(void))sbt_real.dlmopen;
+    return NEXT(dlmopen);
 }
 
 static bool is_served_at_home(const char *symbol) {
 #define NAME(result, name, parameters) #name,
-    static const char *const names[] = {SBT_REAL_HOME_FUNCTIONS(NAME) "_Fork", "epoll_pwait2", "dlsym", "syscall",
+    static const char *const names[] = {SBT_REAL_HOME_FUNCTIONS(NAME) SBT_REAL_NEW_FUNCTIONS(NAME) "dlsym", "syscall",
                                         "prctl"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(symbol, names[i]) == 0)
@@ -50,7 +58,7 @@ static bool is_served_at_home(const char *symbol) {
 target *sbt_vfork_target(void) {
     sbt_init();
     sbt_switch_stay_home(false);
-    return (target *)(void (*)(void))sbt_real.vfork;
+    return NEXT(vfork);
 }
 
 /*

@@ -2,7 +2,10 @@
 #include "core/real.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 struct sbt_real sbt_real;
 
@@ -50,10 +53,20 @@ sbt_dlsym_function *sbt_real_dlsym(void) {
 }
 #endif
 
+bool sbt_real_is_2_35(void) {
+    const char *version = gnu_get_libc_version();
+    return version[0] == '2' && version[1] == '.' && strtoul(version + 2, NULL, 10) >= 35;
+}
+
 const char *sbt_real_start(void) {
     SBT_REAL_FUNCTIONS(RESOLVE_PLAIN)
     SBT_REAL_COND_FUNCTIONS(RESOLVE_COND)
     SBT_REAL_COND_CLOCK_FUNCTIONS(RESOLVE_PLAIN)
     SBT_REAL_HOME_FUNCTIONS(RESOLVE_PLAIN)
+#ifndef SBT_PREFIX
+    if (sbt_real_is_2_35()) {
+        SBT_REAL_NEW_FUNCTIONS(RESOLVE_PLAIN)
+    }
+#endif
     return NULL;
 }

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/fsuid.h>
 #include <sys/mman.h>
@@ -136,6 +137,11 @@
     F(void *, dlopen, (const char *, int))                                                                             \
     F(void *, dlmopen, (Lmid_t, const char *, int))
 
+/* Of C libraries that are new enough; NULL in others. */
+#define SBT_REAL_NEW_FUNCTIONS(F)                                                                                      \
+    F(pid_t, _Fork, (void))                                                                                            \
+    F(int, epoll_pwait2, (int, struct epoll_event *, int, const struct timespec *, const sigset_t *))
+
 extern int capset(void *header, const void *data); /* declared by libcap's headers only */
 
 #define SBT_REAL_POINTER(result, name, parameters) result(*name) parameters;
@@ -145,6 +151,7 @@ struct sbt_real {
     SBT_REAL_COND_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_COND_CLOCK_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_HOME_FUNCTIONS(SBT_REAL_POINTER)
+    SBT_REAL_NEW_FUNCTIONS(SBT_REAL_POINTER)
 };
 
 extern struct sbt_real sbt_real;
@@ -152,6 +159,10 @@ extern struct sbt_real sbt_real;
 /* The C library's dlsym, which is found without initialising anything. Called by the library itself too. */
 typedef void *sbt_dlsym_function(void *handle, const char *symbol);
 sbt_dlsym_function *sbt_real_dlsym(void);
+
+/* Is the C library of that version or newer? Asked before what came with it is looked up: a look-up that fails
+ * allocates. */
+bool sbt_real_is_2_35(void);
 
 /* Look everything up. NULL, or the name of a function that this C library lacks. Does not allocate if all are there. */
 const char *sbt_real_start(void);

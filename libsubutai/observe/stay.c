@@ -3,14 +3,13 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #if __has_include(<sys/rseq.h>)
-#include <gnu/libc-version.h>
 #include <sys/rseq.h>
 #endif
 
 #include "core/arch.h"
+#include "core/real.h"
 #include "switch/switch.h"
 #include "wait/futex.h"
 
@@ -40,11 +39,10 @@ static char *thread_pointer(void) {
 
 /* The area is glibc's since 2.35. Looked up, not linked with, for the sake of older ones; no look-up may fail. */
 static bool find_area(void) {
-    const char *version = gnu_get_libc_version();
-    if (version[0] != '2' || version[1] != '.' || strtoul(version + 2, NULL, 10) < 35)
+    if (!sbt_real_is_2_35())
         return false;
-    const ptrdiff_t *at = dlsym(RTLD_DEFAULT, "__rseq_offset");
-    const unsigned *size = dlsym(RTLD_DEFAULT, "__rseq_size");
+    const ptrdiff_t *at = sbt_real_dlsym()(RTLD_DEFAULT, "__rseq_offset");
+    const unsigned *size = sbt_real_dlsym()(RTLD_DEFAULT, "__rseq_size");
     if (at == NULL || size == NULL || *size == 0)
         return false;
     offset = *at;

@@ -262,7 +262,7 @@ void sbt_switch_judge_symbol(struct sbt_eligibility *e, const char *file, const 
 
 /* later.c: what has been judged asks for more care from now on. */
 void sbt_switch_allow_for(const struct sbt_eligibility *e);
-/* Add what has been looked up before there were contexts, or in the process that this one was forked from. */
+/* Add what is known already: looked up before there were contexts, or in the process that this one was forked from. */
 void sbt_switch_recall(struct sbt_eligibility *e);
 extern bool sbt_switch_insisted;
 

@@ -16,14 +16,31 @@
 #define FETCH_NS 5000000000u
 #define FETCH_GAP_NS 100000
 
-static bool masks, jumps; /* the program has means for that; in forked children too */
+/*
+ * What the program is known to do: by what it imports, has loaded and looked up, also before there are contexts; kept
+ * in forked children. Never taken back, so several threads may add to it at once.
+ */
+static struct sbt_eligibility known;
+static char known_symbol[64];
+
+static void add_means(struct sbt_eligibility *to, const struct sbt_eligibility *from) {
+    if (from->main_stays)
+        to->main_stays = true;
+    if (from->interrupts)
+        to->interrupts = true;
+    if (from->summons)
+        to->summons = true;
+    if (from->masks)
+        to->masks = true;
+    if (from->jumps)
+        to->jumps = true;
+}
 
 void sbt_switch_allow_for(const struct sbt_eligibility *e) {
-    masks = masks || e->masks;
-    jumps = jumps || e->jumps;
-    if (masks && jumps)
+    add_means(&known, e);
+    if (known.masks && known.jumps)
         sbt_switch_mask_jumps = true;
-    if (e->interrupts)
+    if (known.interrupts)
         sbt_switch_interrupts = true;
 }
 
@@ -60,35 +77,13 @@ bool sbt_switch_end(const char *who, const char *what, const char *why) {
     return true;
 }
 
-/* ---- what is known before there are contexts, and in forked children ---- */
-static struct sbt_eligibility early;
-static char early_symbol[64];
-
-static void remember(const struct sbt_eligibility *e) {
-    if (e->reason != NULL && early.reason == NULL) {
-        strcpy(early.object, e->object);
-        strncpy(early_symbol, e->symbol, sizeof early_symbol - 1);
-        early.symbol = early_symbol;
-        early.reason = e->reason;
-    }
-    early.main_stays |= e->main_stays;
-    early.interrupts |= e->interrupts;
-    early.summons |= e->summons;
-    early.masks |= e->masks;
-    early.jumps |= e->jumps;
-}
-
 void sbt_switch_recall(struct sbt_eligibility *e) {
-    if (e->reason == NULL && early.reason != NULL) {
-        strcpy(e->object, early.object);
-        e->symbol = early.symbol;
-        e->reason = early.reason;
-    }
-    e->main_stays |= early.main_stays;
-    e->interrupts |= early.interrupts;
-    e->summons |= early.summons;
-    e->masks |= early.masks;
-    e->jumps |= early.jumps;
+    add_means(e, &known);
+    if (e->reason != NULL || known.reason == NULL)
+        return;
+    strcpy(e->object, known.object);
+    e->symbol = known_symbol;
+    e->reason = known.reason;
 }
 
 static void keep_main_home(struct sbt_switch_state *s) {
@@ -110,20 +105,22 @@ static void set_reason(struct sbt_eligibility *e, const char *symbol, const char
     e->reason = reason;
 }
 
-static void act_on(struct sbt_eligibility *e) {
+static void note(struct sbt_eligibility *e) {
     sbt_switch_allow_for(e);
+    if (e->reason != NULL && known.reason == NULL) {
+        strcpy(known.object, e->object);
+        strncpy(known_symbol, e->symbol, sizeof known_symbol - 1);
+        known.reason = e->reason;
+    }
+    if (sbt_switch_running_load() == 0)
+        return;
     if (e->main_stays)
         keep_main_home(SBT_SWITCH);
     if (e->summons && !sbt_summon_start())
         set_reason(e, "signals for threads", "needs real-time signals, of which none is left");
+    /* Who cannot be fetched in time comes home when it next waits. */
     if (e->reason != NULL && !sbt_switch_insisted)
         sbt_switch_end(e->object, e->symbol, e->reason);
-}
-
-static void note(struct sbt_eligibility *e) {
-    remember(e);
-    if (sbt_switch_running_load() != 0)
-        act_on(e);
 }
 
 void sbt_switch_refuse(const char *what, const char *why) {

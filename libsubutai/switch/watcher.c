@@ -86,6 +86,8 @@ static void weigh(struct sbt_switch_state *s, struct watch *w) {
         w->switches /= 2;
     }
     w->cost += __atomic_exchange_n(&s->sleeps, 0, __ATOMIC_RELAXED) * COST_OF_SLEEP;
+    if (__atomic_load_n(&s->all_home, __ATOMIC_RELAXED) != 0) /* these are on their way */
+        w->cost = w->switches = 0;
     if (w->cost < COST_MANY || w->switches >= w->cost)
         return;
     uint64_t now = sbt_now_ns();
