@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -127,12 +126,14 @@ static void ends_for_a_refused_one(void) {
     all_meet(look_up_refused, true);
 }
 
-static void wait_for(pid_t child) {
+static void wait_for(pid_t child, int expected) {
     int status;
-    MUST(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    MUST(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == expected);
 }
 
-static void *start_only(void *argument) {
+static void *read_only(void *argument) {
+    char byte;
+    MUST(read(channel[0], &byte, 1) == 1);
     return argument;
 }
 
@@ -193,39 +194,17 @@ static void ends_for_credentials(void) {
     run(N, getenv("SWITCHED") != NULL ? compute_or_read : meet_and_watch);
 }
 
-/* All signals blocked, and one sleeps in the kernel. */
-static void *block_and_read(void *number) {
-    char byte;
-    sigset_t all;
-    sigfillset(&all);
-    MUST(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
-    for (int i = 0; i < ROUNDS; i++)
-        meet();
-    if ((long)number == 0) {
-        MUST(setegid(getegid()) == 0);
-        MUST(write(channel[1], "", 1) == 1);
-    } else if ((long)number == 1) {
-        MUST(read(channel[0], &byte, 1) == 1);
-    }
-    meet();
-    return number;
-}
-
-static void ends_with_signals_blocked(void) {
-    MUST(pipe(channel) == 0);
-    run(N, block_and_read);
-}
-
 /* In a child, where the contexts that were away in the parent are nobody's. */
 static void fork_and_change(void) {
     pid_t child = fork();
     if (child == 0) {
+        MUST(pipe(channel) == 0);
         for (int i = 0; i < N; i++)
-            MUST(pthread_create(&threads[i], NULL, start_only, NULL) == 0 && pthread_join(threads[i], NULL) == 0);
-        MUST(setegid(getegid()) == 0 && setegid(getegid()) == 0);
+            MUST(pthread_create(&threads[i], NULL, read_only, NULL) == 0);
+        MUST(setegid(getegid()) == 0);
         _exit(0);
     }
-    wait_for(child);
+    wait_for(child, 0);
 }
 
 static void credentials_in_a_child(void) {
@@ -369,36 +348,6 @@ static void signals_by_number(void) {
     MUST(n_handled == 100);
 }
 
-/* ---- and ends what can be interrupted ---- */
-static sem_t nothing;
-
-static void *be_interrupted(void *number) {
-    if ((long)number == 1) {
-        receiver = pthread_self();
-        receiver_tid = kernel_thread();
-    }
-    for (int i = 0; i < ROUNDS; i++)
-        meet();
-    if ((long)number == 1) {
-        MUST(sem_wait(&nothing) == -1 && errno == EINTR && n_handled == 1);
-        n_moved = 1;
-    }
-    if ((long)number == 0) {
-        struct timespec while_it_waits = {0, 50000000};
-        nanosleep(&while_it_waits, NULL);
-        MUST(syscall(SYS_tgkill, getpid(), (int)receiver_tid, SIGUSR1) == 0);
-        while (!n_moved)
-            sched_yield();
-    }
-    return number;
-}
-
-static void interrupts_by_number(void) {
-    MUST(sem_init(&nothing, 0, 0) == 0);
-    MUST(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = handle}, NULL) == 0);
-    run(N, be_interrupted);
-}
-
 /* ---- children, without the handlers of fork ---- */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -407,7 +356,7 @@ static __attribute__((noinline)) pid_t vforked(void) {
     pid_t child = vfork();
     if (child == 0) {
         if (syscall(SYS_setsid) > 0 && nice(0) != -1 && setegid(getegid()) == 0)
-            execl("/bin/true", "true", (char *)NULL);
+            execl("/bin/sh", "sh", "-c", "exit 3", (char *)NULL); /* which the parent must not become */
         _exit(1);
     }
     return child;
@@ -417,6 +366,8 @@ static void *have_children(void *number) {
     pid_t child;
     for (int i = 0; i < ROUNDS; i++) {
         meet();
+        if (i % 50 == (int)(long)number + 25) /* where it came from the barrier: on a carrier */
+            wait_for(vforked(), 3);
         if (i % 50 != (int)(long)number)
             continue;
         MUST(pthread_mutex_lock(&mutex) == 0);
@@ -425,8 +376,7 @@ static void *have_children(void *number) {
             _exit(good ? 0 : 1);
         }
         MUST(pthread_mutex_unlock(&mutex) == 0);
-        wait_for(child);
-        wait_for(vforked());
+        wait_for(child, 0);
     }
     return number;
 }
@@ -444,14 +394,12 @@ int main(int argc, char **argv) {
         {"ends-for-a-hidden-one", ends_for_a_hidden_one},
         {"ends-for-a-refused-one", ends_for_a_refused_one},
         {"ends-for-credentials", ends_for_credentials},
-        {"ends-with-signals-blocked", ends_with_signals_blocked},
         {"credentials-in-a-child", credentials_in_a_child},
         {"never-for-a-hidden-one", never_for_a_hidden_one},
         {"loaders-lock", loaders_lock},
         {"names", names},
         {"asks-the-kernel", asks_the_kernel},
         {"signals-by-number", signals_by_number},
-        {"interrupts-by-number", interrupts_by_number},
         {"children", children},
         {NULL, NULL},
     };

@@ -7,6 +7,7 @@
 
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 
 #define ROUNDS 300
@@ -124,12 +125,79 @@ static void handlers_fork(void) {
     pthread_exit(NULL);
 }
 
+/* ---- credentials, where all threads block all signals, and one sleeps in the kernel ---- */
+static int channel[2];
+
+static void *block_and_read(void *number) {
+    char byte;
+    sigset_t all;
+    sigfillset(&all);
+    MUST(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 0) {
+        MUST(setegid(getegid()) == 0);
+        MUST(write(channel[1], "", 1) == 1);
+    } else if ((long)number == 1) {
+        MUST(read(channel[0], &byte, 1) == 1);
+    }
+    meet();
+    return number;
+}
+
+static void ends_with_signals_blocked(void) {
+    MUST(pipe(channel) == 0);
+    run(N, block_and_read);
+}
+
+/* ---- a signal by number ends what can be interrupted, in a program that is not known to send any ---- */
+static sem_t nothing;
+static pthread_t receiver;
+static atomic_long receiver_tid;
+static atomic_int n_received;
+static atomic_bool interrupted;
+
+static void receive(int signal) {
+    (void)signal;
+    MUST(pthread_equal(pthread_self(), receiver));
+    atomic_fetch_add(&n_received, 1);
+}
+
+static void *be_interrupted(void *number) {
+    if ((long)number == 1) {
+        receiver = pthread_self();
+        receiver_tid = kernel_thread();
+    }
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 1) {
+        MUST(sem_wait(&nothing) == -1 && errno == EINTR && n_received == 1);
+        interrupted = true;
+    }
+    if ((long)number == 0) {
+        struct timespec while_it_waits = {0, 50000000};
+        nanosleep(&while_it_waits, NULL);
+        MUST(syscall(SYS_tgkill, getpid(), (int)receiver_tid, SIGUSR1) == 0);
+        while (!interrupted)
+            sched_yield();
+    }
+    return number;
+}
+
+static void interrupts_by_number(void) {
+    MUST(sem_init(&nothing, 0, 0) == 0);
+    MUST(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = receive}, NULL) == 0);
+    run(N, be_interrupted);
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"ends", ends},
         {"main-ends-first", main_ends_first},
         {"handlers-post", handlers_post},
         {"handlers-fork", handlers_fork},
+        {"ends-with-signals-blocked", ends_with_signals_blocked},
+        {"interrupts-by-number", interrupts_by_number},
         {NULL, NULL},
     };
     return play(argc, argv, scenes);
