@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* clang-format off */
 /*
  * Semaphores: value and number of sleepers in one 64-bit word, sleepers in the kernel's queue and not in the lot,
  * because a post must be possible in a signal handler that has interrupted anything at all, the lot included. A post
  * touches the semaphore once: whoever takes the token may destroy it.
  *
- * | bits   | meaning                                            | set and cleared |
+ * | bits   | meaning                                            | set and cleared by                                   |
  * |--------|----------------------------------------------------|------------------------------------------------------|
- * | 0..31  | value                                              | post, and whoever takes a token | | 32..62 | how many
- * sleep, or are about to                    | the sleepers                                         | | 63     | ACTIVE:
- * somebody awake will look once more, so one | a waiter that looks again and again, while others    | |        | post
- * need not wake anybody                         | sleep; the post that relies on it, who goes to sleep |
+ * | 0..31  | value                                              | post, and whoever takes a token                      |
+ * | 32..62 | how many sleep, or are about to                    | the sleepers                                         |
+ * | 63     | ACTIVE: somebody awake will look once more, so one | a waiter that looks again and again, while others    |
+ * |        | post need not wake anybody                         | sleep; the post that relies on it, who goes to sleep |
  *
  * ACTIVE may be stale in a forked child; the next sleeper clears it.
  */
+/* clang-format on */
 #include <errno.h>
 
 #include "core/arch.h"
