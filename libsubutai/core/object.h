@@ -53,12 +53,13 @@ struct SBT_OVERLAY sbt_cond {
 };
 
 struct SBT_OVERLAY sbt_barrier {
-    uint64_t rounds; /* low half: arrived; high half: twice the rounds completed, plus 1 if somebody sleeps on it */
+    uint64_t rounds; /* the engine's; direct: low half arrived, high half rounds completed and flags */
     uint32_t count;
     uint32_t glibc_mark;
     uint32_t left; /* waiters that have finished with the object, over all rounds */
     struct sbt_adapt adapt;
     uint32_t hw_id; /* ni: as in a mutex */
+    uint32_t crowd; /* direct: contexts that wait (switch/switch.h) */
 };
 
 struct SBT_OVERLAY sbt_rwlock {

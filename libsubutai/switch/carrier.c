@@ -20,6 +20,22 @@
 #define POPS_PER_COUNT 256 /* contexts taken from the queue between two counts of their sleeps */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
 #endif
+#define PARKED_MOST 16 /* before they are taken off sbt_n_runnable, a word of all carriers */
+
+/* One that waits and finds the count too high waits by switching, at once: of no harm while others are to be run. */
+static void count_parked(struct sbt_carrier *x) {
+    if (x->n_parked != 0)
+        sbt_runnable_add(-(int)x->n_parked);
+    x->n_parked = 0;
+}
+
+void sbt_carrier_unparks(struct sbt_carrier *x, uint32_t n) {
+    uint32_t here = x == NULL ? 0 : x->n_parked < n ? x->n_parked : n;
+    if (here != 0)
+        x->n_parked -= here;
+    if (n != here)
+        sbt_runnable_add((int)(n - here));
+}
 
 /* For the context that has just been left on this carrier. */
 static void settle(struct sbt_carrier *x) {
@@ -30,13 +46,11 @@ static void settle(struct sbt_carrier *x) {
     x->why = SBT_LEAVES_NOTHING;
     switch (why) {
     case SBT_LEAVES_TO_PARK:
-        sbt_runnable_add(-1);
         /* Release: its registers. On failure it has been woken: it is still ours, and ready. */
-        if (!__atomic_compare_exchange_n(&c->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL,
-                                         __ATOMIC_ACQUIRE)) {
-            sbt_runnable_add(1);
+        if (!__atomic_compare_exchange_n(&c->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             sbt_ready_push(x, c, c, 1);
-        }
+        else if (++x->n_parked == PARKED_MOST)
+            count_parked(x);
         break;
     case SBT_LEAVES_TO_YIELD:
         sbt_ready_push(x, c, c, 1);
@@ -179,6 +193,7 @@ static struct sbt_context *find(struct sbt_carrier *x) {
     struct seen seen = {.patience = PATIENCE};
     uint64_t bit = (uint64_t)1 << (x - s->carrier);
     struct sbt_context *c;
+    count_parked(x);
     for (;;) {
         seen.patience = PATIENCE;
         __atomic_fetch_or(&s->searching, bit, __ATOMIC_RELAXED);
@@ -245,21 +260,13 @@ struct sbt_carrier *sbt_carrier_of_caller(void) {
     return sbt_self.context != NULL ? sbt_self.context->carrier : works_idly;
 }
 
-/* Give the token. True: the caller has the context now and must make it ready. */
-static bool give_token(struct sbt_context *c, bool *asleep) {
-    uint32_t old = __atomic_exchange_n(&c->token, SBT_TOKEN_TOKEN, __ATOMIC_ACQ_REL);
-    *asleep = true;
-    if (old == SBT_TOKEN_BLOCKED)
-        *asleep = sbt_futex_wake(&c->token, 1) > 0;
-    return old == SBT_TOKEN_PARKED;
-}
-
 static bool unpark(struct sbt_context *c) {
     bool asleep;
-    if (give_token(c, &asleep)) {
-        sbt_runnable_add(1);
+    if (sbt_token_give(c, &asleep)) {
         sbt_switch_enter();
-        sbt_ready_push(sbt_carrier_of_caller(), c, c, 1);
+        struct sbt_carrier *x = sbt_carrier_of_caller();
+        sbt_carrier_unparks(x, 1);
+        sbt_ready_push(x, c, c, 1);
         sbt_switch_leave();
     }
     return asleep;
@@ -329,7 +336,8 @@ uint32_t *sbt_context_word(void) {
 static int park(struct sbt_context *c) {
     c->interrupted = false;
     sbt_context_leave(c, SBT_LEAVES_TO_PARK);
-    __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
+    if (__atomic_load_n(&c->token, __ATOMIC_ACQUIRE) != SBT_TOKEN_NONE)
+        __atomic_exchange_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
     return c->interrupted ? EINTR : 0;
 }
 

@@ -6,7 +6,7 @@
  *
  * | token   | meaning                                          | set by                                              |
  * |---------|--------------------------------------------------|-----------------------------------------------------|
- * | NONE    | not woken                                        | its own thread when it consumes TOKEN               |
+ * | NONE    | not woken, or already made ready for it          | its own thread when it consumes TOKEN; who has it   |
  * | TOKEN   | woken: the next park returns at once             | whoever wakes                                       |
  * | PARKED  | waits, registers saved: whoever replaces this by | the stack it was switched to (commit), from NONE    |
  * |         | TOKEN has it, and must make it ready             |                                                     |
@@ -29,6 +29,7 @@
 #include "wait/futex.h"
 
 #define SBT_CARRIERS_MAX 64
+#define SBT_POOL_MAX 65536 /* contexts */
 
 enum sbt_token { SBT_TOKEN_NONE, SBT_TOKEN_TOKEN, SBT_TOKEN_PARKED, SBT_TOKEN_BLOCKED };
 
@@ -49,32 +50,38 @@ enum sbt_leaving { SBT_LEAVES_NOTHING, SBT_LEAVES_TO_PARK, SBT_LEAVES_TO_YIELD, 
 struct sbt_carrier;
 
 struct sbt_context {
-    uint32_t token;     /* enum sbt_token, atomic; first, and aligned: its address is the context's */
-    uint32_t home_call; /* enum sbt_home_call, atomic */
+    /* What every switch looks at: one cache line. */
+    uint32_t token;      /* enum sbt_token, atomic; first, and aligned: its address is the context's */
+    uint32_t crowd_next; /* the one that joined before it, as in the crowd's word (crowd.c) */
     struct sbt_regs regs;
     struct sbt_context *next;     /* in a queue or the pool; its holder's */
     struct sbt_carrier *carrier;  /* who runs it; NULL: its home. Its thread's, or its holder's; atomic for summoners */
+    uint64_t mask;                /* its signal mask when it last left a place */
     uint32_t homebody;            /* so many more waits are spent at home; atomic, set by the watcher */
-    uint32_t homebody_next;       /* how many the next time; the watcher's */
-    bool dozes;                   /* its last wait with a deadline lasted until that; its own thread's */
+    uint32_t ticket;              /* what it waits for in its crowd */
     uint8_t bidden;               /* enum sbt_stays; atomic: may be set by others */
+    uint8_t away;                 /* its home is a husk; atomic, its own thread's */
+    uint8_t in_crowd;             /* since it joined, until it is taken out; atomic */
+    bool has_left;                /* who took it out of its crowd has done what was left for it; its holder's */
+    bool dozes;                   /* its last wait with a deadline lasted until that; its own thread's */
     bool receives;                /* accepts signals that idle carriers block: waits at home */
     bool interrupted;             /* its wait is over because of that; its holder's */
-    uint8_t away;                 /* its home is a husk; atomic, its own thread's */
     volatile uint8_t mask_unsure; /* its mask may have changed since; also set by handlers on its own thread */
-    uint64_t due;                 /* deadline of its wait; atomic, its own thread's (deadline.c) */
-    uint64_t armed;               /* what its husk sleeps towards; atomic, the husk's */
+
+    uint32_t home_call __attribute__((aligned(64))); /* enum sbt_home_call, atomic */
+    uint32_t homebody_next;                          /* how many the next time; the watcher's */
+    uint64_t due;                                    /* deadline of its wait; atomic, its own thread's (deadline.c) */
+    uint64_t armed;                                  /* what its husk sleeps towards; atomic, the husk's */
     struct sbt_regs husk;
     struct sbt_regs scratch; /* where the husk leaves its registers, for nobody */
     struct sbt_husk *husk_stack;
     enum sbt_leaving why; /* it leaves its home */
-    uint64_t mask;        /* its signal mask when it last left a place */
     pthread_t thread;     /* set by its own thread, read by others: atomic, as the tid of its home */
     uint32_t tid;
 } __attribute__((aligned(64)));
 
 struct sbt_guard {
-    uint32_t word; /* 0 free, 1 held, 2 held and somebody sleeps on it */
+    uint32_t word; /* 0 free, 1 held */
 };
 
 struct sbt_carrier {
@@ -87,6 +94,7 @@ struct sbt_carrier {
     uint64_t woke_at_ns;         /* of its CPU time */
     uint32_t idle_sleeps;        /* its own, while it had nothing to run */
     uint32_t sleeps_counted;     /* all of its kernel thread's, when they were last counted */
+    uint32_t n_parked;           /* contexts parked here that sbt_n_runnable still counts: its own */
     uint32_t tid;                /* atomic, for the watcher; 0: it has not begun */
     uint64_t mask;               /* its signal mask in the kernel */
     struct sbt_context *current; /* NULL: idle; atomic, for the watcher */
@@ -144,18 +152,20 @@ extern union sbt_switch_memory {
 } sbt_switch_memory;
 #define SBT_SWITCH (&sbt_switch_memory.s)
 
-/* Guards. Short sections, entered by threads that the kernel may preempt there: they sleep when they must. */
+/*
+ * Guards. Sections of a few dozen instructions. Who finds one held for longer, because the kernel has preempted its
+ * holder, sleeps for a moment and looks again: to be woken would cost every holder a second atomic operation, which is
+ * an eighth of what a switch costs.
+ */
 void sbt_guard_take_slow(struct sbt_guard *g);
 
 static inline void sbt_guard_take(struct sbt_guard *g) {
-    uint32_t seen = 0;
-    if (SBT_UNLIKELY(!__atomic_compare_exchange_n(&g->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+    if (SBT_UNLIKELY(__atomic_exchange_n(&g->word, 1, __ATOMIC_ACQUIRE) != 0))
         sbt_guard_take_slow(g);
 }
 
 static inline void sbt_guard_drop(struct sbt_guard *g) {
-    if (SBT_UNLIKELY(__atomic_exchange_n(&g->word, 0, __ATOMIC_RELEASE) == 2))
-        sbt_futex_wake(&g->word, 1);
+    __atomic_store_n(&g->word, 0, __ATOMIC_RELEASE);
 }
 
 /* Around guards and switches. The order matters to a handler on the same thread only. */
@@ -181,6 +191,25 @@ static inline void sbt_switch_leave(void) {
         sbt_switch_catch_up();
 }
 
+/*
+ * Give the token. True: the caller has the context now and must make it ready. *asleep is false if it was about to
+ * sleep in the kernel and is not.
+ *
+ * Who has it takes the token back himself, which spares the context an atomic operation. Should somebody else have
+ * given it once more in between, that is no loss: what he did before comes before this store, and the context, which
+ * goes on only after it, looks at everything again.
+ */
+static inline bool sbt_token_give(struct sbt_context *c, bool *asleep) {
+    uint32_t old = __atomic_exchange_n(&c->token, SBT_TOKEN_TOKEN, __ATOMIC_ACQ_REL);
+    *asleep = true;
+    if (SBT_UNLIKELY(old == SBT_TOKEN_BLOCKED))
+        *asleep = sbt_futex_wake(&c->token, 1) > 0;
+    if (old != SBT_TOKEN_PARKED)
+        return false;
+    __atomic_store_n(&c->token, SBT_TOKEN_NONE, __ATOMIC_RELEASE);
+    return true;
+}
+
 /* ready.c. All of them between enter and leave, but for the guard, which they take. */
 
 /* Make ready a chain of n contexts linked by `next`. `self`: the carrier that the caller runs on, NULL: none. */
@@ -198,6 +227,8 @@ struct sbt_context *sbt_ready_take(struct sbt_carrier *x);
 void *sbt_carrier_main(void *carrier);
 /* That the caller runs on; NULL: none. */
 struct sbt_carrier *sbt_carrier_of_caller(void);
+/* n contexts are no longer parked, says one who runs on x, or on none, NULL. Between enter and leave. */
+void sbt_carrier_unparks(struct sbt_carrier *x, uint32_t n);
 /* Switch away from the context c, which is the caller's. Returns when it has been resumed. */
 void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why);
 
@@ -242,6 +273,8 @@ struct sbt_context *sbt_pool_get(void);
 void sbt_pool_put(struct sbt_context *c);
 /* i below pool_used. */
 struct sbt_context *sbt_pool_nth(uint32_t i);
+/* The other way round. */
+uint32_t sbt_pool_index(const struct sbt_context *c);
 /* The context of that thread, or of that kernel thread, NULL: none. It may be another's soon. */
 struct sbt_context *sbt_pool_find(pthread_t thread, uint32_t tid);
 

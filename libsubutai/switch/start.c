@@ -15,7 +15,8 @@
 #include "core/thread.h"
 #include "switch/inner.h"
 
-#define POOL_MAX 65536
+#define GUARD_LOOKS 200
+#define GUARD_PAUSE_NS 20000
 
 union sbt_switch_memory sbt_switch_memory __attribute__((aligned(SBT_PAGE_MAX)));
 bool sbt_switch_wanted;
@@ -38,17 +39,14 @@ void sbt_switch_want(bool insist) {
     sbt_summon_reserve();
 }
 
-/* The lock's third state as in the parking lot. */
 void sbt_guard_take_slow(struct sbt_guard *g) {
-    for (int i = 0; i < 100; i++) {
-        uint32_t seen = 0;
-        sbt_cpu_relax();
-        if (__atomic_load_n(&g->word, __ATOMIC_RELAXED) == 0 &&
-            __atomic_compare_exchange_n(&g->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    for (uint32_t i = 1;; i++) {
+        if (__atomic_load_n(&g->word, __ATOMIC_RELAXED) == 0 && __atomic_exchange_n(&g->word, 1, __ATOMIC_ACQUIRE) == 0)
             return;
+        sbt_cpu_relax();
+        if (i % GUARD_LOOKS == 0)
+            sbt_pause_ns(GUARD_PAUSE_NS);
     }
-    while (__atomic_exchange_n(&g->word, 2, __ATOMIC_ACQUIRE) != 0)
-        sbt_futex_wait(&g->word, 2, NULL);
 }
 
 /* ---- the pool ---- */
@@ -59,7 +57,7 @@ struct sbt_context *sbt_pool_get(void) {
     struct sbt_context *c = s->pool_free;
     if (c != NULL)
         s->pool_free = c->next;
-    else if (s->pool_used < POOL_MAX)
+    else if (s->pool_used < SBT_POOL_MAX)
         c = &pool[s->pool_used++];
     sbt_guard_drop(&s->pool_guard);
     sbt_switch_leave();
@@ -86,11 +84,15 @@ struct sbt_context *sbt_pool_find(pthread_t thread, uint32_t tid) {
 }
 
 bool sbt_context_is_word(const uint32_t *word) {
-    return pool != NULL && (uintptr_t)word - (uintptr_t)pool < POOL_MAX * sizeof *pool;
+    return pool != NULL && (uintptr_t)word - (uintptr_t)pool < SBT_POOL_MAX * sizeof *pool;
 }
 
 struct sbt_context *sbt_pool_nth(uint32_t i) {
     return &pool[i];
+}
+
+uint32_t sbt_pool_index(const struct sbt_context *c) {
+    return (uint32_t)(c - pool);
 }
 
 /* ---- the end ---- */
@@ -144,7 +146,7 @@ static bool create_watcher(void) {
 }
 
 static const char *start(struct sbt_switch_state *s) {
-    const size_t bytes = POOL_MAX * sizeof *pool;
+    const size_t bytes = SBT_POOL_MAX * sizeof *pool;
     if (pool == NULL) {
         void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED)

@@ -163,6 +163,37 @@ bool sbt_context_unpark(uint32_t *word);
 int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);
 long sbt_switch_wake(uint32_t *word, int n);
 
+/*
+ * A crowd: contexts that wait for the same event of an object, in one word of it; all-zero: nobody. Costs each of them
+ * one atomic operation, where sbt_switch_wait costs two and more memory. For objects in which
+ *   - a waiter joins, and then looks whether the event is still to come;
+ *   - who brings the event about takes everybody out, after it has become visible.
+ * So each of them is taken out; who comes too late, by its own hand.
+ *
+ * Join: the caller's context, from here until sbt_crowd_wait inside switch/, that is, not to block. The event is
+ * numbered: `ticket`. False: not now, wait otherwise. Then look, in an order that is sequentially consistent with this.
+ */
+bool sbt_crowd_join(uint32_t *crowd, uint32_t ticket);
+
+/*
+ * Wait until it has been taken out. True: by somebody who had seen it wait for an event that has happened, and counted
+ * it: the object may be gone. False: it looks at the object again.
+ */
+bool sbt_crowd_wait(void);
+
+/* Contexts that have been taken out and are yet to be made ready. */
+struct sbt_crowd_out {
+    struct sbt_context *first, *last;
+    uint32_t n;
+};
+
+/*
+ * Take everybody out, the events up to `ticket` having happened. The result is how many it has counted: those never
+ * touch the object again. From here until sbt_crowd_resume inside switch/, for a last touch of the object.
+ */
+uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, struct sbt_crowd_out *out);
+void sbt_crowd_resume(const struct sbt_crowd_out *out);
+
 /* Let another ready context run on this carrier. False: the caller is on none, or nobody is ready. */
 bool sbt_switch_yield(void);
 

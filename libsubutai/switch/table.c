@@ -95,6 +95,7 @@ long sbt_switch_wake(uint32_t *word, int n) {
     struct sbt_context *first = NULL, *last = NULL;
     uint32_t ready = 0;
     long woken = 0;
+    bool asleep;
     if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* in a handler that interrupted this thread in here */
         __atomic_store_n(&SBT_SWITCH->overdue, 1, __ATOMIC_RELEASE);
         return 0;
@@ -109,10 +110,7 @@ long sbt_switch_wake(uint32_t *word, int n) {
         struct sbt_context *c = node->context;
         unlink_node(b, node); /* from here on it may be gone */
         woken++;
-        uint32_t old = __atomic_exchange_n(&c->token, SBT_TOKEN_TOKEN, __ATOMIC_ACQ_REL);
-        if (old == SBT_TOKEN_BLOCKED)
-            sbt_futex_wake(&c->token, 1);
-        if (old != SBT_TOKEN_PARKED)
+        if (!sbt_token_give(c, &asleep))
             continue;
         c->next = NULL;
         if (last != NULL)
@@ -124,8 +122,9 @@ long sbt_switch_wake(uint32_t *word, int n) {
     }
     sbt_guard_drop(&b->guard);
     if (ready > 0) {
-        sbt_runnable_add((int)ready);
-        sbt_ready_push(sbt_carrier_of_caller(), first, last, ready);
+        struct sbt_carrier *x = sbt_carrier_of_caller();
+        sbt_carrier_unparks(x, ready);
+        sbt_ready_push(x, first, last, ready);
     }
     sbt_switch_leave();
     return woken;

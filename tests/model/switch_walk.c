@@ -9,6 +9,7 @@
  * At most SCHEDULES of each. --long: all, and one preemption more. --wrong: the code has a mistake, which that scenario
  * has to find.
  */
+#include "switch_barrier.h"
 #include "switch_sched.h"
 
 #include <limits.h>
@@ -16,18 +17,19 @@
 
 #include "switch/inner.h"
 
-enum { MAX_PROGRAM = 3, N_WORDS = 3, SCHEDULES = 500000 };
+enum { MAX_PROGRAM = 4, N_WORDS = 3, SCHEDULES = 500000 };
 
 /*
  * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake who waits on it, y
  * yield, h go home for something, H go home and stay there until R, bN sleep in the kernel until N is open, oN open it,
- * f note whether 0 and 1 are parked, a note that it runs.
+ * f note whether 0 and 1 are parked, a note that it runs, B wait in the barrier, D destroy it.
  */
 struct scenario {
     const char *name;
     const char *script[MAX_PROGRAM];
     uint32_t n_carriers, n_preemptions;
     bool with_watcher;
+    uint32_t barrier; /* for so many; 0: none */
 };
 
 static const struct scenario *scenario;
@@ -85,6 +87,12 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'f':
         in_order = is_parked(0) && is_parked(1);
         return 1;
+    case 'B':
+        walk_barrier_wait();
+        return 1;
+    case 'D':
+        walk_barrier_destroy();
+        return 1;
     case 'a':
         noted[n_noted++] = me;
         return 1;
@@ -107,32 +115,43 @@ static void setup(void) {
     memset(token, 0, sizeof token);
     n_noted = 0;
     in_order = false;
+    if (scenario->barrier != 0)
+        walk_barrier_setup(scenario->barrier);
     sbt_n_cpus = scenario->n_carriers;
     for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
         sched_thread(follow, (void *)(uintptr_t)i);
 }
 
 static const char *at_end(void) {
+    if (scenario->barrier != 0)
+        return walk_barrier_at_end();
     return in_order && (noted[0] != 0 || noted[1] != 1) ? "two that were woken in a row ran in the other order" : NULL;
 }
 
 /* The watcher mends a wake-up that a carrier has not got: without it none may be missing. */
 static const struct scenario scenarios[] = {
-    {"one waits, one wakes", {"p", "u0"}, 2, 1, false},
-    {"each waits for the other", {"pu1", "u0p"}, 2, 1, false},
-    {"to and fro", {"pu1pu1", "u0pu0p"}, 2, 1, false},
-    {"one waits at home", {"HpRpu1", "u0u0p"}, 2, 1, false},
-    {"two wait on a word", {"w0", "w0", "k0"}, 2, 1, false},
-    {"two words, two wakers", {"w0k1", "k0w1"}, 2, 1, false},
-    {"yields", {"yy", "yy", "y"}, 2, 1, false},
-    {"home and away", {"phu1p", "u0pu0"}, 2, 1, false},
-    {"ways home", {"phu1", "u0php", "u1hu1"}, 2, 1, false},
-    {"first woken, first run", {"pa", "pa", "fu0u1"}, 1, 2, false},
-    {"watched: one waits, one wakes", {"p", "u0"}, 2, 1, true},
-    {"watched: each waits for the other", {"phu1", "u0p"}, 2, 1, true},
-    {"watched: three and one carrier", {"pu1p", "u0pu2", "pu0"}, 1, 1, true},
-    {"watched: a carrier held up in the kernel", {"pu2b0", "u0", "po0"}, 1, 1, true},
-    {"watched: both carriers held up in the kernel", {"pu2b0", "pu2b1", "u0u1ppo0o1"}, 2, 0, true},
+    {"one waits, one wakes", {"p", "u0"}, 2, 1, false, 0},
+    {"each waits for the other", {"pu1", "u0p"}, 2, 1, false, 0},
+    {"to and fro", {"pu1pu1", "u0pu0p"}, 2, 1, false, 0},
+    {"one waits at home", {"HpRpu1", "u0u0p"}, 2, 1, false, 0},
+    {"two wait on a word", {"w0", "w0", "k0"}, 2, 1, false, 0},
+    {"two words, two wakers", {"w0k1", "k0w1"}, 2, 1, false, 0},
+    {"yields", {"yy", "yy", "y"}, 2, 1, false, 0},
+    {"home and away", {"phu1p", "u0pu0"}, 2, 1, false, 0},
+    {"ways home", {"phu1", "u0php", "u1hu1"}, 2, 1, false, 0},
+    {"first woken, first run", {"pa", "pa", "fu0u1"}, 1, 2, false, 0},
+    {"watched: one waits, one wakes", {"p", "u0"}, 2, 1, true, 0},
+    {"watched: each waits for the other", {"phu1", "u0p"}, 2, 1, true, 0},
+    {"watched: three and one carrier", {"pu1p", "u0pu2", "pu0"}, 1, 1, true, 0},
+    {"watched: a carrier held up in the kernel", {"pu2b0", "u0", "po0"}, 1, 1, true, 0},
+    {"watched: both carriers held up in the kernel", {"pu2b0", "pu2b1", "u0u1ppo0o1"}, 2, 0, true, 0},
+    {"two meet", {"BBB", "BBB"}, 2, 1, false, 2},
+    {"two meet twice", {"BB", "BB"}, 2, 2, false, 2},
+    {"three meet, one destroys", {"BD", "B", "B"}, 2, 1, false, 3},
+    {"three meet twice", {"BB", "BBD", "BB"}, 2, 1, false, 3},
+    {"three meet, one at home", {"BhB", "HBRB", "BBD"}, 2, 1, false, 3},
+    {"four meet in pairs", {"B", "B", "B", "B"}, 2, 1, false, 2},
+    {"watched: three meet on one carrier", {"BBD", "BB", "BB"}, 1, 1, true, 3},
 };
 
 int main(int argc, char **argv) {

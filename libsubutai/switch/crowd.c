@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Crowds: a stack of contexts, linked by their numbers. They are never freed, so a number is always good to follow; the
+ * generation of the process is in the word, because what a forked child finds there are contexts of its parent's.
+ *
+ * A context is in one crowd at most, and remains in it, whatever wakes it and even if its thread ends, until it is
+ * taken out. Only then may it join another: so its token is given before that is said, and to one who was awake once
+ * more afterwards, lest it has spent the first and waits again.
+ */
+#include "switch/inner.h"
+
+#define NUMBER_BITS 17 /* contexts are fewer than 1 << 16; 0 is nobody */
+
+_Static_assert(SBT_POOL_MAX < 1 << NUMBER_BITS, "a context's number must fit beside the generation");
+
+static uint32_t generation(void) {
+    return sbt_thread_process_generation() << NUMBER_BITS;
+}
+
+bool sbt_crowd_join(uint32_t *crowd, uint32_t ticket) {
+    struct sbt_context *c = sbt_self.context;
+    if (c == NULL || sbt_self.in_switch != 0 || __atomic_load_n(&c->in_crowd, __ATOMIC_ACQUIRE) != 0 ||
+        !sbt_switch_begins_wait())
+        return false;
+    sbt_switch_enter();
+    c->ticket = ticket;
+    c->has_left = false;
+    __atomic_store_n(&c->in_crowd, 1, __ATOMIC_RELAXED);
+    uint32_t seen = __atomic_load_n(crowd, __ATOMIC_RELAXED), me = (sbt_pool_index(c) + 1) | generation();
+    do {
+        c->crowd_next = seen;
+    } while (!__atomic_compare_exchange_n(crowd, &seen, me, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+    return true;
+}
+
+bool sbt_crowd_wait(void) {
+    struct sbt_context *c = sbt_self.context;
+    sbt_switch_leave();
+    while (__atomic_load_n(&c->in_crowd, __ATOMIC_ACQUIRE) != 0)
+        sbt_context_park(NULL);
+    return c->has_left;
+}
+
+uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, struct sbt_crowd_out *out) {
+    uint32_t n_left = 0, own = generation();
+    bool asleep;
+    *out = (struct sbt_crowd_out){0};
+    sbt_switch_enter();
+    uint32_t at = __atomic_exchange_n(crowd, 0, __ATOMIC_SEQ_CST);
+    uint32_t n_known = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED); /* after that: theirs among them */
+    while (at != 0) {
+        uint32_t number = at & ((1u << NUMBER_BITS) - 1);
+        if (number > n_known || at - number != own)
+            break;
+        struct sbt_context *c = sbt_pool_nth(number - 1);
+        at = c->crowd_next;
+        bool happened = (int32_t)(ticket - c->ticket) >= 0;
+        bool held = sbt_token_give(c, &asleep);
+        if (held) {
+            c->has_left = happened;
+            n_left += happened;
+        }
+        __atomic_store_n(&c->in_crowd, 0, __ATOMIC_RELEASE);
+        if (!held && !sbt_token_give(c, &asleep))
+            continue;
+        c->next = out->first; /* the last to join comes first: the order of joining */
+        out->first = c;
+        if (out->last == NULL)
+            out->last = c;
+        out->n++;
+    }
+    return n_left;
+}
+
+void sbt_crowd_resume(const struct sbt_crowd_out *out) {
+    if (SBT_UNLIKELY(sbt_self.in_switch > 1)) { /* in a handler that interrupted this thread in here */
+        for (struct sbt_context *c = out->first, *next; c != NULL; c = next) {
+            next = c->next;
+            sbt_runnable_add(1);
+            sbt_home_call(c);
+        }
+    } else if (out->n > 0) {
+        struct sbt_carrier *x = sbt_carrier_of_caller();
+        sbt_carrier_unparks(x, out->n);
+        sbt_ready_push(x, out->first, out->last, out->n);
+    }
+    sbt_switch_leave();
+}

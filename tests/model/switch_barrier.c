@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* For switch-walk: a barrier of the engine `direct`, on what of wait/ it needs, as bare as it can be. */
+#include "switch_barrier.h"
+
+#include "core/object.h"
+#include "engine/direct/direct.h"
+#include "switch/switch.h"
+#include "wait/park.h"
+
+enum { FREED = 0x5A };
+
+static pthread_barrier_t barrier;
+static uint32_t n_arrived, n_serial, n_others, size;
+static bool freed;
+
+/* ---- wait/ ---- */
+void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
+    (void)memory;
+    memset(a, 0, sizeof *a);
+}
+
+bool sbt_active_step(struct sbt_active *a) {
+    (void)a;
+    return false;
+}
+
+void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory) {
+    (void)a, (void)memory;
+}
+
+int sbt_park(uint32_t *at, uint32_t expected, const struct sbt_deadline *deadline) {
+    if (sbt_self.context != NULL && sbt_switch_begins_wait())
+        return sbt_switch_wait(at, expected, deadline);
+    return sched_futex_wait(at, expected, deadline);
+}
+
+long sbt_wake(uint32_t *at, int n) {
+    return sbt_switch_wake(at, n) + sched_futex_wake(at, n);
+}
+
+void sbt_give_way(void) {
+    if (!sbt_switch_yield())
+        sched_pause();
+}
+
+/* ---- the walk's ---- */
+void walk_barrier_setup(uint32_t count) {
+    n_arrived = n_serial = n_others = 0;
+    size = count;
+    freed = false;
+    direct_barrier_init(&barrier, count);
+}
+
+void walk_barrier_wait(void) {
+    n_arrived++;
+    int r = direct_barrier_wait(&barrier);
+    n_serial += r == PTHREAD_BARRIER_SERIAL_THREAD;
+    n_others += r == 0;
+    if (n_serial + n_others > n_arrived / size * size)
+        sched_wrong("somebody has been let go before his round was complete");
+}
+
+void walk_barrier_destroy(void) {
+    if (direct_barrier_destroy(&barrier) != 0)
+        sched_wrong("a barrier that nobody waits in is busy");
+    memset(&barrier, FREED, sizeof barrier);
+    freed = true;
+}
+
+const char *walk_barrier_at_end(void) {
+    unsigned char untouched[sizeof barrier];
+    memset(untouched, FREED, sizeof untouched);
+    if (freed && memcmp(&barrier, untouched, sizeof barrier) != 0)
+        return "a barrier was written after it had been destroyed";
+    if (!freed && sbt_barrier_of(&barrier)->crowd != 0)
+        return "somebody is left in the crowd";
+    return n_others != n_serial * (size - 1) ? "not one of each round's threads is the serial one" : NULL;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SWITCH_BARRIER_H
+#define SWITCH_BARRIER_H
+
+#include <stdint.h>
+
+/* A barrier for so many, that switch-walk's threads wait in, and destroy when they know that all have been let go. */
+void walk_barrier_setup(uint32_t count);
+void walk_barrier_wait(void);
+void walk_barrier_destroy(void);
+/* NULL, or what is wrong. */
+const char *walk_barrier_at_end(void);
+
+#endif
