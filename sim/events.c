@@ -62,8 +62,8 @@ void sim_events_put_far(struct sim_events *e, uint64_t at, const struct sim_even
     e->far_at = e->heap[0].at;
 }
 
-void sim_events_take_far(struct sim_events *e, struct sim_event *event) {
-    *event = e->heap[0].event;
+const struct sim_event *sim_events_take_far(struct sim_events *e) {
+    e->taken = e->heap[0].event;
     e->now = e->heap[0].at;
     struct sim_far own = e->heap[--e->n_heap];
     uint32_t i = 0, n = e->n_heap;
@@ -78,4 +78,5 @@ void sim_events_take_far(struct sim_events *e, struct sim_event *event) {
     }
     e->heap[i] = own;
     e->far_at = n > 0 ? e->heap[0].at : UINT64_MAX;
+    return &e->taken;
 }

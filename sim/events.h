@@ -29,13 +29,19 @@ struct sim_event {
 };
 
 #define SIM_WHEEL 4096
+/* Not to the end of the round: then the word of `used` that now is in has only what is to come in this one. */
+#define SIM_REACH (SIM_WHEEL - 64)
 #define SIM_NO_EVENT UINT32_MAX
 
+enum { SIM_KIND_BITS = 3 };
+
 _Static_assert(SIM_WHEEL / 64 == 64, "one word tells which words have a bit");
+_Static_assert(SIM_EV_BORN < 1 << SIM_KIND_BITS, "as slots have it");
 
 struct sim_near {
     struct sim_event event;
-    uint32_t next;     /* in its slot of the wheel, round, or in the list of free ones; SIM_NO_EVENT: none */
+    uint32_t next;     /* in its slot of the wheel, or in the list of free ones; SIM_NO_EVENT: none */
+    uint32_t last;     /* of a slot's first: the slot's last */
     const void *about; /* what it will look at, only to have it in the host's cache by then */
 };
 
@@ -50,9 +56,11 @@ struct sim_events {
     uint32_t n_pool, free;
     uint64_t used_words;           /* a bit for each word of `used` that is not 0 */
     uint64_t used[SIM_WHEEL / 64]; /* a bit for each slot that is not empty */
-    uint32_t slot[SIM_WHEEL];      /* its last event, whose next is its first */
-    uint64_t far_at;               /* the heap's first; UINT64_MAX: none */
+    /* Its first event, above that's kind, which decides what comes next and is known so much earlier. */
+    uint32_t slot[SIM_WHEEL];
+    uint64_t far_at; /* the heap's first; UINT64_MAX: none */
     uint64_t sequence;
+    struct sim_event taken; /* from the heap */
     struct sim_far *heap;
     uint32_t n_heap, heap_capacity;
     bool no_memory; /* an event was lost for want of memory */
@@ -66,7 +74,7 @@ void sim_events_free(struct sim_events *e);
 
 bool sim_events_grow(struct sim_events *e);
 void sim_events_put_far(struct sim_events *e, uint64_t at, const struct sim_event *event);
-void sim_events_take_far(struct sim_events *e, struct sim_event *event);
+const struct sim_event *sim_events_take_far(struct sim_events *e);
 
 /* ---- both ---- */
 
@@ -76,7 +84,7 @@ void sim_events_take_far(struct sim_events *e, struct sim_event *event);
  */
 static inline void sim_events_put_words(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0,
                                         uint32_t word1, uint32_t word2, const void *about) {
-    if (__builtin_expect(at - e->now >= SIM_WHEEL, 0)) { /* also if it is before now */
+    if (__builtin_expect(at - e->now >= SIM_REACH, 0)) { /* also if it is before now */
         struct sim_event event = {.kind = kind, .packet = {{word0, word1, word2}}};
         sim_events_put_far(e, at, &event);
         return;
@@ -94,15 +102,16 @@ static inline void sim_events_put_words(struct sim_events *e, uint64_t at, enum 
     own->event.packet.flit[1] = word1;
     own->event.packet.flit[2] = word2;
     own->about = about;
-    own->next = i;
     if (__builtin_expect((e->used[s / 64] & bit) != 0, 0)) {
-        struct sim_near *last = &e->pool[e->slot[s]];
-        own->next = last->next;
-        last->next = i;
+        struct sim_near *first = &e->pool[e->slot[s] >> SIM_KIND_BITS];
+        e->pool[first->last].next = i;
+        first->last = i;
+        return;
     }
+    own->last = i;
+    e->slot[s] = i << SIM_KIND_BITS | (uint32_t)kind;
     e->used[s / 64] |= bit;
     e->used_words |= UINT64_C(1) << s / 64;
-    e->slot[s] = i;
 }
 
 static inline void sim_events_put(struct sim_events *e, uint64_t at, const struct sim_event *event) {
@@ -116,49 +125,52 @@ static inline void sim_events_put_packet(struct sim_events *e, uint64_t at, enum
 }
 
 /*
- * The next event, and now is when it happens. False: there is none. Of those at the same time the heap's are first:
- * they were put in when the wheel did not reach so far yet.
+ * The next event, and now is when it happens; it is there until another one is put in. *kind is its own, known before
+ * it. NULL: there is none. Of those at the same time the heap's are first: they were put in when the wheel did not
+ * reach so far yet.
  */
-static inline bool sim_events_take(struct sim_events *e, struct sim_event *event) {
-    if (__builtin_expect(e->used_words == 0, 0)) {
-        if (e->n_heap == 0)
-            return false;
-        sim_events_take_far(e, event);
-        return true;
+static inline const struct sim_event *sim_events_take(struct sim_events *e, enum sim_event_kind *kind) {
+    uint32_t word = e->now / 64 % 64;
+    uint64_t begins = e->now & ~UINT64_C(63), here = e->used[word];
+    if (__builtin_expect(here == 0, 0)) {
+        if (e->used_words == 0) {
+            *kind = e->n_heap > 0 ? (enum sim_event_kind)e->heap[0].event.kind : SIM_EV_CORE;
+            return e->n_heap > 0 ? sim_events_take_far(e) : NULL;
+        }
+        uint32_t n = (uint32_t)__builtin_ctzll(e->used_words >> word | e->used_words << (64 - word) % 64);
+        begins += UINT64_C(64) * n;
+        word = (word + n) % 64;
+        here = e->used[word];
     }
-    /* The first slot that is not empty, from now's on and round. */
-    uint32_t from = e->now % SIM_WHEEL, word = from / 64;
-    uint64_t here = e->used[word] & UINT64_MAX << from % 64;
-    if (here == 0) {
-        uint64_t later = e->used_words & UINT64_MAX << word << 1;
-        word = (uint32_t)__builtin_ctzll(later != 0 ? later : e->used_words);
-        here = e->used[word]; /* round to now's own word again: its bits below now's */
+    uint32_t bit = (uint32_t)__builtin_ctzll(here), slot = e->slot[word * 64 + bit];
+    *kind = (enum sim_event_kind)(slot & ((1u << SIM_KIND_BITS) - 1));
+    if (__builtin_expect(e->far_at <= begins + bit, 0)) {
+        *kind = (enum sim_event_kind)e->heap[0].event.kind;
+        return sim_events_take_far(e);
     }
-    uint32_t s = word * 64 + (uint32_t)__builtin_ctzll(here);
-    uint64_t at = e->now + ((s - from) % SIM_WHEEL);
-    if (__builtin_expect(e->far_at <= at, 0)) {
-        sim_events_take_far(e, event);
-        return true;
-    }
-    struct sim_near *last = &e->pool[e->slot[s]];
-    uint32_t i = last->next;
+    e->now = begins + bit;
+    uint32_t i = slot >> SIM_KIND_BITS;
     struct sim_near *own = &e->pool[i];
-    e->now = at;
-    *event = own->event;
-    if (__builtin_expect(own != last, 0))
-        last->next = own->next;
-    else if ((e->used[word] ^= here & -here) == 0)
-        e->used_words &= ~(UINT64_C(1) << word);
+    uint64_t rest = here & (here - 1);
+    if (__builtin_expect(own->last != i, 0)) {
+        struct sim_near *next = &e->pool[own->next];
+        next->last = own->last;
+        e->slot[word * 64 + bit] = own->next << SIM_KIND_BITS | next->event.kind;
+    } else {
+        e->used[word] = rest;
+        if (rest == 0)
+            e->used_words &= ~(UINT64_C(1) << word);
+    }
     own->next = e->free;
     e->free = i;
     /* Usually the one after it is at hand, too. */
-    uint64_t rest = here & (here - 1);
     if (rest != 0) {
-        uintptr_t about = (uintptr_t)e->pool[e->slot[word * 64 + (uint32_t)__builtin_ctzll(rest)]].about;
+        uint32_t after = e->slot[word * 64 + (uint32_t)__builtin_ctzll(rest)] >> SIM_KIND_BITS;
+        uintptr_t about = (uintptr_t)e->pool[after].about;
         for (size_t k = 0; k < 6; k++)
             __builtin_prefetch((const void *)(about + 64 * k));
     }
-    return true;
+    return &own->event;
 }
 
 #endif

@@ -361,9 +361,10 @@ bool sim_noc_init(struct sim *sim);
 void sim_noc_free(struct sim *sim);
 /* No primitives, nobody waits. Only what has been counted stays. */
 void sim_noc_clear(struct sim *sim);
-void sim_noc_request(struct sim *sim, const struct hw_packet *packet); /* has arrived at its home */
-void sim_noc_send(struct sim *sim, const struct hw_packet *packet);    /* is ready to leave an NI */
-void sim_noc_answer(struct sim *sim, const struct hw_packet *packet);  /* has arrived at its core */
+/* The packets may be those of events that have been taken: not looked at after another one is put in. */
+void sim_noc_request(struct sim *sim, const struct hw_packet *arrived); /* at its home */
+void sim_noc_send(struct sim *sim, const struct hw_packet *packet);     /* is ready to leave an NI */
+void sim_noc_answer(struct sim *sim, const struct hw_packet *packet);   /* has arrived at its core */
 void sim_post(struct sim *sim, struct sim_thread *t, enum hw_op op, struct sim_object *o, uint32_t id);
 void sim_post_alloc(struct sim *sim, struct sim_thread *t, enum hw_op op, uint32_t tile, uint32_t flit1);
 struct hw_message sim_answer_of(const struct sim *sim, const struct sim_thread *t);

@@ -269,19 +269,21 @@ static bool withdraw_held(struct sim *sim, struct sim_tile *tile, const struct h
 }
 
 bool sim_feed(struct sim *sim, const struct hw_packet *request) {
-    struct sim_event event;
+    const struct sim_event *event;
+    enum sim_event_kind kind;
     uint32_t number = hw_packet_destination(&sim->layout, request);
     if (sim->tiles == NULL || number >= sim->n_cores)
         return false;
     if (hw_packet_op(request) != HW_OP_WITHDRAW || !withdraw_held(sim, &sim->tiles[number], request))
         sim_noc_request(sim, request);
-    while (sim_events_take(&sim->events, &event))
-        if (event.kind == SIM_EV_SEND)
-            sim_noc_send(sim, &event.packet);
+    while ((event = sim_events_take(&sim->events, &kind)) != NULL)
+        if (kind == SIM_EV_SEND)
+            sim_noc_send(sim, &event->packet);
     return sim->status == SIM_OK && !sim->events.no_memory;
 }
 
-void sim_noc_request(struct sim *sim, const struct hw_packet *packet) {
+void sim_noc_request(struct sim *sim, const struct hw_packet *arrived) {
+    struct hw_packet own = {{arrived->flit[0], arrived->flit[1], arrived->flit[2]}}, *packet = &own;
     uint32_t number = hw_packet_destination(&sim->layout, packet);
     struct sim_tile *tile = &sim->tiles[number];
     bool made_room = false;

@@ -224,31 +224,25 @@ uint64_t sim_memory_bytes(const struct sim *sim) {
 
 /* ---- the run ---- */
 
-static void handle(struct sim *sim, const struct sim_event *event) {
-    switch ((enum sim_event_kind)event->kind) {
-    case SIM_EV_CORE:
+/* One after another, the usual ones first: the host guesses these branches better than where one jump goes to. */
+static inline void handle(struct sim *sim, enum sim_event_kind kind, const struct sim_event *event) {
+    if (kind == SIM_EV_CORE)
         sim_core_event(sim, event);
-        break;
-    case SIM_EV_REQUEST:
+    else if (kind == SIM_EV_REQUEST)
         sim_noc_request(sim, &event->packet);
-        break;
-    case SIM_EV_SEND:
-        sim_noc_send(sim, &event->packet);
-        break;
-    case SIM_EV_ANSWER:
+    else if (kind == SIM_EV_ANSWER)
         sim_noc_answer(sim, &event->packet);
-        break;
-    case SIM_EV_TIMER:
+    else if (kind == SIM_EV_SEND)
+        sim_noc_send(sim, &event->packet);
+    else if (kind == SIM_EV_TIMER)
         sim_timer_event(sim, event);
-        break;
-    case SIM_EV_BORN:
+    else
         sim_born_event(sim, event);
-        break;
-    }
 }
 
 enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
-    struct sim_event event;
+    const struct sim_event *event;
+    enum sim_event_kind kind;
     bool oat = sim->config.sched.policy == CSA_OAT;
     if (sim->n_apps == 0)
         return say(error, SIM_USAGE, "no application");
@@ -258,9 +252,9 @@ enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
         if (!oat || csa_may_run(&sim->turn, i))
             sim_start(sim, &sim->apps[i]);
     do {
-        while (sim->status == SIM_OK && sim_events_take(&sim->events, &event)) {
+        while (sim->status == SIM_OK && (event = sim_events_take(&sim->events, &kind)) != NULL) {
             sim->summary.n_steps++;
-            handle(sim, &event);
+            handle(sim, kind, event);
         }
     } while (sim->status == SIM_OK && sim->n_running > 0 && sim_give_up(sim));
     if (sim->events.no_memory)
