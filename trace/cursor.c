@@ -38,9 +38,10 @@ static int damage(const struct sbt_trace_cursor *cursor, overlay *s, const uint8
 
 static int enter_block(const struct sbt_trace_cursor *cursor, overlay *s, struct sbt_trace_error *error) {
     const struct sbt_trace *trace = cursor->trace;
-    if (s->next_block > trace->first[cursor->thread])
-        trace_leave(trace, s->offset, (uint64_t)(s->at - trace->bytes) - s->offset);
-    s->offset = trace->blocks[s->next_block++];
+    uint64_t next = trace->blocks[s->next_block];
+    if (s->next_block++ > trace->first[cursor->thread])
+        trace_leave(trace, s->offset, (uint64_t)(s->at - trace->bytes) - s->offset, next);
+    s->offset = next;
     struct trace_block header = trace_block_at(trace, s->offset);
     const uint8_t *payload = trace->bytes + s->offset + sizeof header;
     if (!trace_payload_whole(trace, s->offset, &header))

@@ -70,17 +70,22 @@ static bool more_blocks(const struct sbt_trace *trace, uint64_t offset) {
 /* The kernel maps what is around a page that is touched, up to so much. */
 enum { AROUND = 65536 };
 
-void trace_leave(const struct sbt_trace *trace, uint64_t offset, uint64_t length) {
+void trace_leave(const struct sbt_trace *trace, uint64_t offset, uint64_t length, uint64_t next) {
     uintptr_t map = (uintptr_t)trace->bytes, from = (map + offset) & ~(uintptr_t)(AROUND - 1);
     uintptr_t to = (map + offset + length + AROUND - 1) & ~(uintptr_t)(AROUND - 1), end = map + trace->size;
+    uintptr_t still = (map + next) & ~(uintptr_t)(AROUND - 1); /* what is around that is left when that is */
     from = from > map ? from : map;
-    madvise((void *)from, (to < end ? to : end) - from, MADV_DONTNEED); /* a hint; the file is not written to */
+    to = to < end ? to : end;
+    if (next >= offset && still < to)
+        to = still;
+    if (to > from)
+        madvise((void *)from, to - from, MADV_DONTNEED); /* a hint; the file is not written to */
 }
 
 /* One header after the other through the whole file, without keeping it in memory. */
 static struct trace_block next_header(const struct sbt_trace *trace, uint64_t offset) {
     struct trace_block header = trace_block_at(trace, offset);
-    trace_leave(trace, offset, sizeof header);
+    trace_leave(trace, offset, sizeof header, trace->size);
     return header;
 }
 
@@ -279,7 +284,7 @@ struct sbt_trace *sbt_trace_open(const char *path, struct sbt_trace_error *error
             trace->bytes = map;
             good = load(trace, error);
             if (good)
-                trace_leave(trace, 0, trace->size);
+                trace_leave(trace, 0, trace->size, trace->size);
         }
     }
     if (fd >= 0)

@@ -44,8 +44,9 @@ static inline struct trace_block trace_block_at(const struct sbt_trace *trace, u
 /* Is the payload what was written? The header has been checked. */
 bool trace_payload_whole(const struct sbt_trace *trace, uint64_t offset, const struct trace_block *header);
 
-/* These bytes are not needed for a while: they may leave this process's memory, and come back when they are. */
-void trace_leave(const struct sbt_trace *trace, uint64_t offset, uint64_t length);
+/* These bytes are not needed for a while: they may leave this process's memory, and come back when they are. Not what
+ * is around `next`, where the reader goes on. */
+void trace_leave(const struct sbt_trace *trace, uint64_t offset, uint64_t length, uint64_t next);
 
 /* false, with *error filled in. */
 bool trace_fail(struct sbt_trace_error *error, uint64_t offset, const char *format, ...)
