@@ -28,6 +28,7 @@
 #include "layout.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define HW_CONTROL_BYTES 12
 #define HW_QUEUE_BYTES 8
@@ -88,17 +89,28 @@ uint32_t hw_spm_next_idle(const struct hw_spm *spm, uint32_t *hand, uint32_t but
 
 /* ---- words ---- */
 
+/* Most significant byte first, and as one access of the host, whatever the value was made of. */
+static inline uint32_t hw_spm_swapped(uint32_t word) {
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap32(word) : word;
+}
+
+static inline uint32_t hw_spm_load(const uint8_t *bytes, uint32_t word) {
+    uint32_t loaded;
+    memcpy(&loaded, bytes + (size_t)word * 4, sizeof loaded);
+    return hw_spm_swapped(loaded);
+}
+
+static inline void hw_spm_store(uint8_t *bytes, uint32_t word, uint32_t value) {
+    uint32_t stored = hw_spm_swapped(value);
+    memcpy(bytes + (size_t)word * 4, &stored, sizeof stored);
+}
+
 static inline uint32_t hw_spm_peek(const struct hw_spm *spm, uint32_t word) {
-    const uint8_t *p = spm->bytes + (size_t)word * 4;
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+    return hw_spm_load(spm->bytes, word);
 }
 
 static inline void hw_spm_poke(struct hw_spm *spm, uint32_t word, uint32_t value) {
-    uint8_t *p = spm->bytes + (size_t)word * 4;
-    p[0] = (uint8_t)(value >> 24);
-    p[1] = (uint8_t)(value >> 16);
-    p[2] = (uint8_t)(value >> 8);
-    p[3] = (uint8_t)value;
+    hw_spm_store(spm->bytes, word, value);
 }
 
 static inline uint32_t hw_spm_read(struct hw_spm *spm, uint32_t word) {
@@ -109,6 +121,35 @@ static inline uint32_t hw_spm_read(struct hw_spm *spm, uint32_t word) {
 static inline void hw_spm_write(struct hw_spm *spm, uint32_t word, uint32_t value) {
     spm->n_writes++;
     hw_spm_poke(spm, word, value);
+}
+
+/*
+ * The same for several accesses together, counted one by one as they are made and added to the scratchpad's when they
+ * are over: bytes that are written could be the counters, for all that the compiler knows, and so would have to wait
+ * for them each time.
+ */
+struct hw_spm_use {
+    uint8_t *bytes;
+    uint32_t n_reads, n_writes;
+};
+
+static inline struct hw_spm_use hw_spm_begin(const struct hw_spm *spm) {
+    return (struct hw_spm_use){.bytes = spm->bytes};
+}
+
+static inline uint32_t hw_spm_get(struct hw_spm_use *use, uint32_t word) {
+    use->n_reads++;
+    return hw_spm_load(use->bytes, word);
+}
+
+static inline void hw_spm_set(struct hw_spm_use *use, uint32_t word, uint32_t value) {
+    use->n_writes++;
+    hw_spm_store(use->bytes, word, value);
+}
+
+static inline void hw_spm_end(struct hw_spm *spm, const struct hw_spm_use *use) {
+    spm->n_reads += use->n_reads;
+    spm->n_writes += use->n_writes;
 }
 
 static inline uint64_t hw_spm_n_accesses(const struct hw_spm *spm) {

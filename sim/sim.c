@@ -224,20 +224,27 @@ uint64_t sim_memory_bytes(const struct sim *sim) {
 
 /* ---- the run ---- */
 
-/* One after another, the usual ones first: the host guesses these branches better than where one jump goes to. */
 static inline void handle(struct sim *sim, enum sim_event_kind kind, const struct sim_event *event) {
-    if (kind == SIM_EV_CORE)
+    switch (kind) {
+    case SIM_EV_CORE:
         sim_core_event(sim, event);
-    else if (kind == SIM_EV_REQUEST)
+        break;
+    case SIM_EV_REQUEST:
         sim_noc_request(sim, &event->packet);
-    else if (kind == SIM_EV_ANSWER)
-        sim_noc_answer(sim, &event->packet);
-    else if (kind == SIM_EV_SEND)
+        break;
+    case SIM_EV_SEND:
         sim_noc_send(sim, &event->packet);
-    else if (kind == SIM_EV_TIMER)
+        break;
+    case SIM_EV_ANSWER:
+        sim_noc_answer(sim, &event->packet);
+        break;
+    case SIM_EV_TIMER:
         sim_timer_event(sim, event);
-    else
+        break;
+    case SIM_EV_BORN:
         sim_born_event(sim, event);
+        break;
+    }
 }
 
 enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
