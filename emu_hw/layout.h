@@ -70,7 +70,7 @@ static inline uint32_t hw_id_make(const struct hw_layout *layout, uint32_t ni, e
 
 /* The home NI of a primitive: where its requests go. */
 static inline uint32_t hw_id_ni(const struct hw_layout *layout, uint32_t id) {
-    return hw_bits(id, layout->self_bits, 31u - layout->self_bits);
+    return (id & ~HW_ID_IN_USE) >> layout->self_bits;
 }
 
 static inline enum hw_kind hw_id_kind(const struct hw_layout *layout, uint32_t id) {

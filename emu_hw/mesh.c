@@ -69,6 +69,18 @@ static uint64_t after_data(const struct hw_mesh *mesh, struct hw_traffic *data, 
 
 /* ---- calendar ---- */
 
+static inline uint64_t entry(uint64_t gap, uint64_t length) {
+    return length << 32 | gap;
+}
+
+static inline uint32_t gap_of(uint64_t entry) {
+    return (uint32_t)entry;
+}
+
+static inline uint32_t length_of(uint64_t entry) {
+    return (uint32_t)(entry >> 32);
+}
+
 /* A port's, unrolled: its entries in order, gaps between them, everything before `forgotten` taken. */
 struct calendar {
     uint64_t forgotten;
@@ -81,10 +93,10 @@ static struct calendar unroll(const struct hw_port *port) {
     struct calendar c;
     uint64_t to = port->until;
     for (uint32_t i = HW_CALENDAR; i-- > 0;) {
-        uint32_t k = (port->last + 1 + i) % HW_CALENDAR;
+        uint64_t own = port->taken[(port->n_entries + 1 + i) % HW_CALENDAR];
         c.taken[i].to = to;
-        c.taken[i].from = to - port->taken[k].length;
-        to = c.taken[i].from - port->taken[k].gap;
+        c.taken[i].from = to - length_of(own);
+        to = c.taken[i].from - gap_of(own);
     }
     c.forgotten = to;
     return c;
@@ -96,12 +108,12 @@ static void roll(struct hw_port *port, const struct calendar *c) {
     for (uint32_t i = HW_CALENDAR; i-- > 0;) {
         uint64_t gap = c->taken[i].from - (i > 0 ? c->taken[i - 1].to : c->forgotten);
         uint64_t length = c->taken[i].to - c->taken[i].from;
-        port->taken[i].length = !known ? 0 : length > LONGEST ? LONGEST : (uint32_t)length;
+        uint64_t known_length = !known ? 0 : length > LONGEST ? LONGEST : length;
         known = known && length <= LONGEST;
-        port->taken[i].gap = !known ? 0 : gap > LONGEST ? LONGEST : (uint32_t)gap;
+        uint64_t known_gap = !known ? 0 : gap > LONGEST ? LONGEST : gap;
         known = known && gap <= LONGEST;
+        port->taken[(port->n_entries + 1 + i) % HW_CALENDAR] = entry(known_gap, known_length);
     }
-    port->last = HW_CALENDAR - 1;
     port->until = c->taken[HW_CALENDAR - 1].to;
 }
 
@@ -134,8 +146,7 @@ static uint64_t find_gap(const struct calendar *c, uint64_t at, uint64_t length,
 }
 
 /* When the header that wants to leave by the port at `at` can, which may not be at once. */
-static uint64_t take_any(const struct hw_mesh *mesh, struct hw_port *port, bool has_data, uint64_t at,
-                         uint64_t length) {
+static uint64_t take_any(struct hw_mesh *mesh, struct hw_port *port, bool has_data, uint64_t at, uint64_t length) {
     struct hw_traffic *data = &mesh->traffic[port - mesh->ports];
     struct calendar c = unroll(port);
     uint32_t place;
@@ -151,6 +162,8 @@ static uint64_t take_any(const struct hw_mesh *mesh, struct hw_port *port, bool 
     note(&c, place, start, start + length);
     roll(port, &c);
     port->contention_cycles += start - at;
+    mesh->contention_cycles += start - at;
+    port->n_joined++;
     return start;
 }
 
@@ -158,35 +171,31 @@ static uint64_t take_any(const struct hw_mesh *mesh, struct hw_port *port, bool 
  * Somebody is there, or was until now, or nobody for long. Usually it goes behind the last entry and becomes a part of
  * it, or into the gap before that.
  */
-static __attribute__((noinline)) uint64_t take_later(const struct hw_mesh *mesh, struct hw_port *port, uint64_t at,
+static __attribute__((noinline)) uint64_t take_later(struct hw_mesh *mesh, struct hw_port *port, uint64_t at,
                                                      uint64_t length) {
-    uint32_t i = port->last, next = (i + 1) % HW_CALENDAR, last = port->taken[i].length;
-    uint64_t until = port->until, from = until - last, free = from - port->taken[i].gap;
+    uint64_t *taken = &port->taken[port->n_entries % HW_CALENDAR], last = length_of(*taken);
+    uint64_t until = port->until, from = until - last, free = from - gap_of(*taken);
     if (at <= until && at + length > from && last <= LONGEST - length) {
-        port->taken[i].length += (uint32_t)length;
+        *taken += entry(0, length);
         port->until = until + length;
+        port->n_joined++;
         port->contention_cycles += until - at;
+        mesh->contention_cycles += until - at;
         return until;
     }
     if (at <= free || at + length >= from)
         return take_any(mesh, port, false, at, length);
-    port->taken[i].gap = (uint32_t)(at - free);
-    port->taken[i].length = (uint32_t)length;
-    port->taken[next].gap = (uint32_t)(from - (at + length));
-    port->taken[next].length = last;
-    port->last = next;
+    *taken = entry(at - free, length);
+    port->taken[++port->n_entries % HW_CALENDAR] = entry(from - (at + length), last);
     return at;
 }
 
 /* The same for a port without data. Usually nobody is there: behind the last entry. */
-static inline uint64_t take(const struct hw_mesh *mesh, struct hw_port *port, uint64_t at, uint64_t length) {
+static inline uint64_t take(struct hw_mesh *mesh, struct hw_port *port, uint64_t at, uint64_t length) {
     uint64_t gap = at - port->until;
     if (__builtin_expect(gap - 1 >= LONGEST, 0))
         return take_later(mesh, port, at, length);
-    uint32_t i = (port->last + 1) % HW_CALENDAR;
-    port->last = i;
-    port->taken[i].gap = (uint32_t)gap;
-    port->taken[i].length = (uint32_t)length;
+    port->taken[++port->n_entries % HW_CALENDAR] = entry(gap, length);
     port->until = at + length;
     return at;
 }
@@ -224,7 +233,6 @@ static inline __attribute__((always_inline)) void go(struct way *way, uint32_t t
     struct hw_mesh *mesh = way->mesh;
     struct hw_port *port = &mesh->ports[tile * HW_N_DIRECTIONS + (uint32_t)direction];
     for (; n > 0; n--, port += stride * HW_N_DIRECTIONS) {
-        port->n_packets++;
         if (way->plain || mesh->data_gap == 0 || direction == HW_INJECT)
             way->now = take(mesh, port, way->now, way->length);
         else
@@ -249,14 +257,12 @@ carry(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles, stru
     go(&way, to, HW_EJECT, 0, 1);
     uint64_t arrived = way.now - way.hop; /* the last port leads to the NI */
     uint32_t n_hops = n_x + n_y;
-    uint64_t waited = arrived - at_cycles - (n_hops + 1) * way.hop;
     mesh->n_packets++;
     mesh->n_hops += n_hops;
-    mesh->contention_cycles += waited;
     return (struct hw_delivery){.head_cycles = arrived,
                                 .tail_cycles = arrived + way.length,
                                 .n_hops = n_hops,
-                                .contention_cycles = (uint32_t)waited};
+                                .contention_cycles = (uint32_t)(arrived - at_cycles - (n_hops + 1) * way.hop)};
 }
 
 static __attribute__((noinline)) struct hw_delivery carry_any(struct hw_mesh *mesh, uint32_t from, uint32_t to,
@@ -273,4 +279,14 @@ struct hw_delivery hw_mesh_send(struct hw_mesh *mesh, uint32_t from, uint32_t to
     if (__builtin_expect(mesh->data_gap != 0 || trace != NULL, 0))
         return carry_any(mesh, from, to, at_cycles, trace);
     return carry(mesh, from, to, at_cycles, NULL, true);
+}
+
+uint64_t hw_mesh_arrival(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles) {
+    if (from == to) {
+        mesh->n_local++;
+        return at_cycles;
+    }
+    if (__builtin_expect(mesh->data_gap != 0, 0))
+        return carry_any(mesh, from, to, at_cycles, NULL).head_cycles;
+    return carry(mesh, from, to, at_cycles, NULL, true).head_cycles;
 }

@@ -51,17 +51,21 @@ struct hw_mesh_config hw_mesh_config_default(void);
 
 enum { HW_CALENDAR = 4 }; /* a power of two */
 
-/* What a packet touches of a port: 64 bytes. */
+/* What a packet touches of a port: 64 bytes, of which most packets write three words. */
 struct hw_port {
     uint64_t until;     /* the end of the calendar's last entry */
-    uint64_t n_packets; /* control packets */
-    struct {
-        uint32_t gap, length;
-    } taken[HW_CALENDAR]; /* ring: for how long it was free and then taken. Everything before the first gap counts as
-                             taken; empty at time 0 those that were never used */
-    uint32_t last;        /* entry of the ring */
+    uint64_t n_entries; /* ever: the last is taken[n_entries % HW_CALENDAR] */
+    /* Ring: for how long it was free, in the lower half of a word, and then taken. Everything before the first gap
+     * counts as taken; empty at time 0 those that were never used. */
+    uint64_t taken[HW_CALENDAR];
+    uint64_t n_joined;          /* packets without an entry of their own at the end */
     uint64_t contention_cycles; /* what control packets waited for this port */
 };
+
+/* Control packets that have left by it. */
+static inline uint64_t hw_port_n_packets(const struct hw_port *port) {
+    return port->n_entries + port->n_joined;
+}
 
 /* Its data traffic. */
 struct hw_traffic {
@@ -113,6 +117,14 @@ static inline uint32_t hw_mesh_max_trace(const struct hw_mesh *mesh) {
 /* Carry one control packet that is ready at `at_cycles`. trace: NULL, or where to note the n_hops + 2 ports it uses. */
 struct hw_delivery hw_mesh_send(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles,
                                 struct hw_hop *trace);
+
+/* The same for who only wants its head_cycles, as one does who sends millions. */
+uint64_t hw_mesh_arrival(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles);
+
+/* By how much its tail is later than its head. */
+static inline uint32_t hw_mesh_tail(const struct hw_mesh *mesh, uint32_t from, uint32_t to) {
+    return from != to ? mesh->length : 0;
+}
 
 /* What hw_mesh_send would answer in an empty network, relative to at_cycles. */
 struct hw_delivery hw_mesh_distance(const struct hw_mesh *mesh, uint32_t from, uint32_t to);

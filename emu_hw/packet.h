@@ -109,6 +109,10 @@ static inline enum hw_op hw_packet_op(const struct hw_packet *packet) {
     return (enum hw_op)hw_bits(packet->flit[0], HW_ARGUMENT_BITS, HW_OP_BITS);
 }
 
+static inline uint32_t hw_packet_argument(const struct hw_packet *packet) {
+    return hw_bits(packet->flit[0], 0, HW_ARGUMENT_BITS);
+}
+
 /* To allocate, the NI is the caller's choice (round robin in the paper); for a condition it follows from its mutex. */
 static inline struct hw_packet hw_packet_alloc(const struct hw_layout *layout, enum hw_op op, uint32_t ni,
                                                uint32_t flit1, uint32_t core, uint32_t thread) {

@@ -85,7 +85,7 @@ START_TEST(two_for_one_tile) {
     ck_assert_uint_eq(a.contention_cycles, 0);
     ck_assert_uint_eq(b.contention_cycles, 3);
     ck_assert_uint_eq(b.head_cycles, a.head_cycles + 3);
-    ck_assert_uint_eq(mesh.ports[9 * HW_N_DIRECTIONS + HW_EJECT].n_packets, 2);
+    ck_assert_uint_eq(hw_port_n_packets(&mesh.ports[9 * HW_N_DIRECTIONS + HW_EJECT]), 2);
     ck_assert_uint_eq(mesh.ports[9 * HW_N_DIRECTIONS + HW_EJECT].contention_cycles, 3);
     /* An earlier one, sent late, finds the time before them free. */
     struct hw_delivery c = hw_mesh_send(&mesh, 11, 9, 90, NULL);

@@ -227,9 +227,10 @@ static void text_report(const struct totals *t) {
     static const char *const ports[HW_N_DIRECTIONS] = {"inject", "east", "west", "north", "south", "eject"};
     for (uint32_t i = 0; i < m->n_tiles * HW_N_DIRECTIONS; i++) {
         const struct hw_port *p = &m->mesh.ports[i];
-        if (p->n_packets != 0)
+        if (hw_port_n_packets(p) != 0)
             put("link %u %s: %llu packets, %llu cycles of contention\n", i / HW_N_DIRECTIONS,
-                ports[i % HW_N_DIRECTIONS], (unsigned long long)p->n_packets, (unsigned long long)p->contention_cycles);
+                ports[i % HW_N_DIRECTIONS], (unsigned long long)hw_port_n_packets(p),
+                (unsigned long long)p->contention_cycles);
     }
 }
 
@@ -294,10 +295,10 @@ static void json_report(const struct totals *t) {
     const char *comma = "";
     for (uint32_t i = 0; i < m->n_tiles * HW_N_DIRECTIONS; i++) {
         const struct hw_port *p = &m->mesh.ports[i];
-        if (p->n_packets == 0)
+        if (hw_port_n_packets(p) == 0)
             continue;
         put("%s{\"tile\":%u,\"port\":%u,\"packets\":%llu,\"contention_cycles\":%llu}", comma, i / HW_N_DIRECTIONS,
-            i % HW_N_DIRECTIONS, (unsigned long long)p->n_packets, (unsigned long long)p->contention_cycles);
+            i % HW_N_DIRECTIONS, (unsigned long long)hw_port_n_packets(p), (unsigned long long)p->contention_cycles);
         comma = ",";
     }
     put("]}}\n");
