@@ -87,7 +87,7 @@ void sim_noc_clear(struct sim *sim) {
 
 static inline void hand_in(struct sim *sim, struct sim_thread *t, uint32_t home, const struct hw_packet *packet) {
     uint64_t ready = sim_now(sim) + sim->hw.timing.handover_cycles;
-    uint64_t at = hw_mesh_send(&sim->mesh, t->core, home, ready, NULL).head_cycles;
+    uint64_t at = hw_mesh_arrival(&sim->mesh, t->core, home, ready);
     /* Data traffic can let a packet find a gap before the one it follows, where a real router would not; and a thread
      * that has changed its core can be nearer now. */
     if (t->last_home == home && at < t->last_arrival)
@@ -117,7 +117,8 @@ struct hw_message sim_answer_of(const struct sim *sim, const struct sim_thread *
 /* ---- a step ---- */
 
 static void leave(struct sim *sim, const struct hw_packet *packet, uint32_t from, uint64_t ready) {
-    uint64_t at = hw_mesh_send(&sim->mesh, from, hw_packet_destination(&sim->layout, packet), ready, NULL).tail_cycles;
+    uint32_t to = hw_packet_destination(&sim->layout, packet);
+    uint64_t at = hw_mesh_arrival(&sim->mesh, from, to, ready) + hw_mesh_tail(&sim->mesh, from, to);
     sim_events_put_packet(&sim->events, at, SIM_EV_ANSWER, packet, sim->by_id[hw_high(packet->flit[2])]);
 }
 
@@ -191,7 +192,8 @@ static void refuse(struct sim *sim, const struct sim_tile *tile, const struct hw
 }
 
 /* False: it is held. */
-static bool step(struct sim *sim, uint32_t number, const struct hw_packet *packet, bool *made_room) {
+static inline __attribute__((always_inline)) bool step(struct sim *sim, uint32_t number, const struct hw_packet *packet,
+                                                       bool *made_room) {
     struct sim_tile *tile = &sim->tiles[number];
     uint64_t now = sim_now(sim), start = tile->free_at > now ? tile->free_at : now;
     enum hw_op op = hw_packet_op(packet);
@@ -234,7 +236,7 @@ static void hold(struct sim *sim, struct sim_tile *tile, const struct hw_packet 
 }
 
 /* There may be elements now: all held requests again, in their order, some need none. */
-static void retry_held(struct sim *sim, uint32_t number) {
+static __attribute__((noinline)) void retry_held(struct sim *sim, uint32_t number) {
     struct sim_tile *tile = &sim->tiles[number];
     bool made_room = true;
     while (made_room && tile->n_held > 0) {

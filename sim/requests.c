@@ -57,13 +57,15 @@ void sim_hw_room(struct sim *sim, const struct sim_tile *tile) {
 /* ---- mutexes ---- */
 
 static void lock_answered(struct sim *sim, struct sim_thread *t) {
-    struct hw_message answer = sim_answer_of(sim, t);
-    if (answer.op == HW_OP_GRANT) {
-        t->queued_lock = answer.argument == 1;
+    if (hw_packet_op(&t->answer) == HW_OP_GRANT) {
+        t->queued_lock = hw_packet_argument(&t->answer) == 1;
         t->n_obtained = 0;
         t->uncounted = false;
         t->locked(sim, t);
-    } else if (answer.op == HW_OP_AGAIN) { /* the paper's EAGAIN, to a caller that tries again */
+        return;
+    }
+    struct hw_message answer = sim_answer_of(sim, t);
+    if (answer.op == HW_OP_AGAIN) { /* the paper's EAGAIN, to a caller that tries again */
         try_again(sim, t, SIM_WHY_OBJECT, sim_hw_lock);
     } else if (is_stale(t->mutex, &answer)) {
         sim_obtain(sim, t, t->mutex, t->mutex->id, HW_OP_ALLOC_MUTEX, 0, sim_hw_lock);
@@ -264,11 +266,13 @@ void sim_hw_signal(struct sim *sim, struct sim_thread *t) {
 /* ---- barriers ---- */
 
 static void barrier_answered(struct sim *sim, struct sim_thread *t) {
-    struct hw_message answer = sim_answer_of(sim, t);
-    if (answer.op == HW_OP_RELEASE) {
+    if (hw_packet_op(&t->answer) == HW_OP_RELEASE) {
         t->n_obtained = 0;
         sim_return(sim, t);
-    } else if (answer.op == HW_OP_AGAIN) {
+        return;
+    }
+    struct hw_message answer = sim_answer_of(sim, t);
+    if (answer.op == HW_OP_AGAIN) {
         try_again(sim, t, SIM_WHY_OBJECT, sim_hw_barrier);
     } else if (is_stale(t->object, &answer)) {
         sim_obtain(sim, t, t->object, t->object->id, HW_OP_ALLOC_BARRIER, t->object->size, sim_hw_barrier);
