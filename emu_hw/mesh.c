@@ -168,26 +168,37 @@ static uint64_t take_any(struct hw_mesh *mesh, struct hw_port *port, bool has_da
 }
 
 /*
- * Somebody is there, or was until now, or nobody for long. Usually it goes behind the last entry and becomes a part of
- * it, or into the gap before that.
+ * Somebody is there, or was until now, or nobody for long. Usually it goes behind one of the last two entries and
+ * becomes a part of it, or into the gap before that.
  */
 static __attribute__((noinline)) uint64_t take_later(struct hw_mesh *mesh, struct hw_port *port, uint64_t at,
                                                      uint64_t length) {
-    uint64_t *taken = &port->taken[port->n_entries % HW_CALENDAR], last = length_of(*taken);
-    uint64_t until = port->until, from = until - last, free = from - gap_of(*taken);
-    if (at <= until && at + length > from && last <= LONGEST - length) {
-        *taken += entry(0, length);
-        port->until = until + length;
-        port->n_joined++;
-        port->contention_cycles += until - at;
-        mesh->contention_cycles += until - at;
-        return until;
+    uint64_t n = port->n_entries, until = port->until, room = UINT64_MAX; /* behind the entry that is looked at */
+    for (uint32_t k = 0; k < 2; k++) {
+        uint64_t *own = &port->taken[(n - k) % HW_CALENDAR], own_length = length_of(*own), own_gap = gap_of(*own);
+        uint64_t from = until - own_length, free = from - own_gap;
+        if (at <= until && at + length > from && room >= length && own_length <= LONGEST - length) {
+            *own += entry(0, length);
+            if (k == 0)
+                port->until = until + length;
+            else
+                port->taken[n % HW_CALENDAR] -= entry(length, 0);
+            port->n_joined++;
+            port->contention_cycles += until - at;
+            mesh->contention_cycles += until - at;
+            return until;
+        }
+        if (at > free && at + length < from) {
+            port->taken[(n + 1) % HW_CALENDAR] = port->taken[n % HW_CALENDAR];
+            port->taken[(n + 1 - k) % HW_CALENDAR] = entry(from - (at + length), own_length);
+            *own = entry(at - free, length);
+            port->n_entries = n + 1;
+            return at;
+        }
+        until = free;
+        room = own_gap;
     }
-    if (at <= free || at + length >= from)
-        return take_any(mesh, port, false, at, length);
-    *taken = entry(at - free, length);
-    port->taken[++port->n_entries % HW_CALENDAR] = entry(from - (at + length), last);
-    return at;
+    return take_any(mesh, port, false, at, length);
 }
 
 /* The same for a port without data. Usually nobody is there: behind the last entry. */

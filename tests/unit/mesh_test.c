@@ -109,7 +109,7 @@ END_TEST
 
 /*
  * Heavy random traffic, sent out of order by up to 300 cycles: no port carries two flits in one cycle, packets take
- * their ways in time, and the waiting of the ports adds up to that of the packets.
+ * their ways in time, the waiting of the ports adds up to that of the packets, and who only asks when is told the same.
  */
 START_TEST(one_flit_at_a_time) {
     enum { W = 4, H = 4, CYCLES = 400000, PACKETS = 60000 };
@@ -117,8 +117,9 @@ START_TEST(one_flit_at_a_time) {
     config.width = W;
     config.height = H;
     config.load_permille = (uint32_t)_i * 300;
-    struct hw_mesh mesh;
+    struct hw_mesh mesh, another;
     open_mesh(&mesh, &config);
+    open_mesh(&another, &config);
     uint8_t *carries = calloc(hw_mesh_n_ports(W, H), CYCLES);
     ck_assert_ptr_nonnull(carries);
     struct hw_hop trace[W + H];
@@ -129,6 +130,9 @@ START_TEST(one_flit_at_a_time) {
         uint64_t at = 3u * i + draw(&random) % 300;
         struct hw_delivery d = hw_mesh_send(&mesh, from, to, at, trace);
         waited += d.contention_cycles;
+        if (hw_mesh_arrival(&another, from, to, at) != d.head_cycles ||
+            d.head_cycles + hw_mesh_tail(&another, from, to) != d.tail_cycles)
+            ck_abort_msg("packet %u: another time of arrival", i);
         if (from == to)
             continue;
         ck_assert_uint_lt(d.tail_cycles, CYCLES);
@@ -148,8 +152,10 @@ START_TEST(one_flit_at_a_time) {
     ck_assert_uint_gt(waited, 0);
     ck_assert_uint_eq(of_ports, waited);
     ck_assert_uint_eq(of_ports, mesh.contention_cycles);
+    ck_assert_uint_eq(another.contention_cycles, mesh.contention_cycles);
     free(carries);
     close_mesh(&mesh);
+    close_mesh(&another);
 }
 END_TEST
 
