@@ -58,7 +58,7 @@ refuses "predict: --app: copies: 'x' is not" predict --app 'four.sbt*x'
 refuses "predict: --app: 'four.sbt,' names no file" predict --app four.sbt,
 refuses 'predict: more than 1024 applications' predict --app 'four.sbt*1024' four.sbt
 refuses "predict: --timeline: '/no/such/file.*': No such file" predict --timeline /no/such/file four.sbt
-
+refuses "predict: --timeline: '/dev/full': No space left on device" predict --timeline /dev/full four.sbt
 refuses "predict: --timeline: 'four.sbt' is one of the traces" predict --timeline four.sbt four.sbt
 printf '%s\n' '0 mutex_lock object=1000' '0 mutex_unlock object=1000' | trace big.sbt
 limited() {
