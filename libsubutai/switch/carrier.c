@@ -22,7 +22,7 @@
 #endif
 #define PARKED_MOST 16 /* before they are taken off sbt_n_runnable, a word of all carriers */
 
-/* One that waits and finds the count too high waits by switching, at once: of no harm while others are to be run. */
+/* Who waits and finds the count too high waits by switching, at once: of no harm while others are to be run here. */
 static void count_parked(struct sbt_carrier *x) {
     if (x->n_parked != 0)
         sbt_runnable_add(-(int)x->n_parked);
@@ -49,7 +49,7 @@ static void settle(struct sbt_carrier *x) {
         /* Release: its registers. On failure it has been woken: it is still ours, and ready. */
         if (!__atomic_compare_exchange_n(&c->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             sbt_ready_push(x, c, c, 1);
-        else if (++x->n_parked == PARKED_MOST)
+        else if (++x->n_parked == PARKED_MOST || __atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0)
             count_parked(x);
         break;
     case SBT_LEAVES_TO_YIELD:

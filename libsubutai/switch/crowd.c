@@ -19,13 +19,12 @@ static uint32_t generation(void) {
 
 bool sbt_crowd_join(uint32_t *crowd, uint32_t ticket) {
     struct sbt_context *c = sbt_self.context;
-    if (c == NULL || sbt_self.in_switch != 0 || __atomic_load_n(&c->in_crowd, __ATOMIC_ACQUIRE) != 0 ||
-        !sbt_switch_begins_wait())
+    if (c == NULL || sbt_self.in_switch != 0 || __atomic_load_n(&c->in_crowd, __ATOMIC_ACQUIRE) != SBT_CROWD_NOT ||
+        !sbt_switch_roams())
         return false;
     sbt_switch_enter();
     c->ticket = ticket;
-    c->has_left = false;
-    __atomic_store_n(&c->in_crowd, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->in_crowd, SBT_CROWD_JOINED, __ATOMIC_RELAXED);
     uint32_t seen = __atomic_load_n(crowd, __ATOMIC_RELAXED), me = (sbt_pool_index(c) + 1) | generation();
     do {
         c->crowd_next = seen;
@@ -35,16 +34,23 @@ bool sbt_crowd_join(uint32_t *crowd, uint32_t ticket) {
 
 bool sbt_crowd_wait(void) {
     struct sbt_context *c = sbt_self.context;
+    uint8_t now;
     sbt_switch_leave();
-    while (__atomic_load_n(&c->in_crowd, __ATOMIC_ACQUIRE) != 0)
-        sbt_context_park(NULL);
-    return c->has_left;
+    do {
+        if (c == NULL || sbt_self.context != c) /* a handler has forked, and this is the child: nobody takes it out */
+            return false;
+        now = __atomic_load_n(&c->in_crowd, __ATOMIC_ACQUIRE);
+        if (now == SBT_CROWD_JOINED)
+            sbt_context_park(NULL);
+    } while (now == SBT_CROWD_JOINED);
+    __atomic_store_n(&c->in_crowd, SBT_CROWD_NOT, __ATOMIC_RELAXED);
+    return now == SBT_CROWD_COUNTED;
 }
 
-uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, struct sbt_crowd_out *out) {
+uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, bool joined, struct sbt_crowd_out *out) {
     uint32_t n_left = 0, own = generation();
     bool asleep;
-    *out = (struct sbt_crowd_out){0};
+    *out = (struct sbt_crowd_out){.in_handler = sbt_self.in_switch > joined};
     sbt_switch_enter();
     uint32_t at = __atomic_exchange_n(crowd, 0, __ATOMIC_SEQ_CST);
     uint32_t n_known = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED); /* after that: theirs among them */
@@ -55,12 +61,9 @@ uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, struct sbt_crowd_out *
         struct sbt_context *c = sbt_pool_nth(number - 1);
         at = c->crowd_next;
         bool happened = (int32_t)(ticket - c->ticket) >= 0;
-        bool held = sbt_token_give(c, &asleep);
-        if (held) {
-            c->has_left = happened;
-            n_left += happened;
-        }
-        __atomic_store_n(&c->in_crowd, 0, __ATOMIC_RELEASE);
+        bool held = sbt_token_give(c, &asleep), counted = held && happened;
+        n_left += counted;
+        __atomic_store_n(&c->in_crowd, counted ? SBT_CROWD_COUNTED : SBT_CROWD_OUT, __ATOMIC_RELEASE);
         if (!held && !sbt_token_give(c, &asleep))
             continue;
         c->next = out->first; /* the last to join comes first: the order of joining */
@@ -73,7 +76,7 @@ uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, struct sbt_crowd_out *
 }
 
 void sbt_crowd_resume(const struct sbt_crowd_out *out) {
-    if (SBT_UNLIKELY(sbt_self.in_switch > 1)) { /* in a handler that interrupted this thread in here */
+    if (SBT_UNLIKELY(out->in_handler)) { /* that interrupted this thread in here: the queues may be its */
         for (struct sbt_context *c = out->first, *next; c != NULL; c = next) {
             next = c->next;
             sbt_runnable_add(1);

@@ -43,6 +43,17 @@ enum sbt_home_call {
 /* Why a context has been switched away from: what is left to do for it on the stack that was switched to. */
 enum sbt_leaving { SBT_LEAVES_NOTHING, SBT_LEAVES_TO_PARK, SBT_LEAVES_TO_YIELD, SBT_LEAVES_FOR_HOME };
 
+/*
+ * Of a crowd. Set to JOINED and NOT by its own thread, in between by who takes it out: until that has been looked at it
+ * joins no other, in a handler perhaps.
+ */
+enum sbt_membership {
+    SBT_CROWD_NOT,
+    SBT_CROWD_JOINED,
+    SBT_CROWD_OUT,    /* it looks at the object again */
+    SBT_CROWD_COUNTED /* it does not */
+};
+
 /* no_more, bits */
 #define SBT_SWITCH_NO_MORE 1 /* threads that begin get no context, */
 #define SBT_SWITCH_ENDED 2   /* and none goes away from home */
@@ -61,8 +72,7 @@ struct sbt_context {
     uint32_t ticket;              /* what it waits for in its crowd */
     uint8_t bidden;               /* enum sbt_stays; atomic: may be set by others */
     uint8_t away;                 /* its home is a husk; atomic, its own thread's */
-    uint8_t in_crowd;             /* since it joined, until it is taken out; atomic */
-    bool has_left;                /* who took it out of its crowd has done what was left for it; its holder's */
+    uint8_t in_crowd;             /* enum sbt_membership; atomic */
     bool dozes;                   /* its last wait with a deadline lasted until that; its own thread's */
     bool receives;                /* accepts signals that idle carriers block: waits at home */
     bool interrupted;             /* its wait is over because of that; its holder's */

@@ -58,7 +58,12 @@ struct sbt_context *sbt_pool_get(void) {
     if (c != NULL)
         s->pool_free = c->next;
     else if (s->pool_used < SBT_POOL_MAX)
-        c = &pool[s->pool_used++];
+        c = &pool[s->pool_used];
+    /* The first time in this process, or taken out after its last thread had ended: it may join again. */
+    if (c != NULL && (c == &pool[s->pool_used] || __atomic_load_n(&c->in_crowd, __ATOMIC_RELAXED) != SBT_CROWD_JOINED))
+        __atomic_store_n(&c->in_crowd, SBT_CROWD_NOT, __ATOMIC_RELAXED);
+    if (c == &pool[s->pool_used])
+        s->pool_used++;
     sbt_guard_drop(&s->pool_guard);
     sbt_switch_leave();
     return c;

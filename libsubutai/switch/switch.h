@@ -185,13 +185,15 @@ bool sbt_crowd_wait(void);
 struct sbt_crowd_out {
     struct sbt_context *first, *last;
     uint32_t n;
+    bool in_handler;
 };
 
 /*
- * Take everybody out, the events up to `ticket` having happened. The result is how many it has counted: those never
- * touch the object again. From here until sbt_crowd_resume inside switch/, for a last touch of the object.
+ * Take everybody out, the events up to `ticket` having happened. `joined`: the caller is between join and wait itself.
+ * The result is how many it has counted: those never touch the object again. From here until sbt_crowd_resume inside
+ * switch/, for a last touch of the object.
  */
-uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, struct sbt_crowd_out *out);
+uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, bool joined, struct sbt_crowd_out *out);
 void sbt_crowd_resume(const struct sbt_crowd_out *out);
 
 /* Let another ready context run on this carrier. False: the caller is on none, or nobody is ready. */

@@ -7,7 +7,7 @@
 
 #include "switch/inner.h"
 
-enum { STACK_BYTES = 64 * 1024, MAX_CHOICES = 20000, MAX_POINTS = 20000, MAX_REGS = 64, MAX_TICKS = 8 };
+enum { STACK_BYTES = 64 * 1024, MAX_CHOICES = 20000, MAX_POINTS = 20000, MAX_REGS = 64, MAX_TICKS = 64 };
 enum state { READY, BLOCKED, PAUSED, ENDED };
 
 struct thread {
@@ -106,10 +106,9 @@ static void reschedule(void) {
     for (uint32_t i = 0; others && i < n_threads; i++)
         if (i != current && (thread[i].state == READY || (stays && thread[i].state == PAUSED)))
             option[n++] = (uint8_t)i;
-    for (uint32_t i = 0; n == 0 && i < n_threads; i++)
-        if (thread[i].state == PAUSED) {
-            option[n++] = (uint8_t)i;
-            ticker = i;
+    for (uint32_t k = 1; n == 0 && k <= n_threads; k++) /* in turn */
+        if (thread[(ticker + k) % n_threads].state == PAUSED) {
+            option[n++] = (uint8_t)(ticker = (ticker + k) % n_threads);
             if (++ticks_in_vain > MAX_TICKS)
                 sched_wrong("somebody waits for ever (the watcher has nothing to do)");
         }
@@ -306,6 +305,8 @@ static const char *left_over(void) {
 
 static void run(const struct sched_how *how, sched_setup *setup, const char *(*at_end)(void)) {
     struct sbt_regs to;
+    for (uint32_t i = 0; i < SBT_SWITCH->pool_used; i++)
+        memset(sbt_pool_nth(i), 0, sizeof *sbt_pool_nth(i));
     memset(&sbt_switch_memory, 0, sizeof sbt_switch_memory);
     memset(known, 0, sizeof known);
     memset(&root_self, 0, sizeof root_self);

@@ -125,6 +125,56 @@ static void handlers_fork(void) {
     pthread_exit(NULL);
 }
 
+/* ---- a handler forks while its thread waits in a barrier: in the child that goes on waiting, for a thread of the
+ * child's ---- */
+static pthread_barrier_t pair;
+static _Atomic pid_t child_of_handler;
+static atomic_bool is_child;
+
+static void *meet_in_child(void *unused) {
+    usleep(1000);
+    pthread_barrier_wait(&pair);
+    return unused;
+}
+
+static void fork_and_return(int signo) {
+    (void)signo;
+    pthread_t thread;
+    pid_t pid = fork();
+    if (pid == 0) {
+        is_child = true;
+        MUST(pthread_create(&thread, NULL, meet_in_child, NULL) == 0);
+    } else {
+        child_of_handler = pid;
+    }
+}
+
+static void *be_forked_in_barrier(void *number) {
+    int status;
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 1) {
+        usleep(20000);
+        MUST(pthread_kill(threads[0], SIGUSR1) == 0);
+        while (child_of_handler == 0)
+            usleep(100);
+        MUST(waitpid(child_of_handler, &status, 0) == child_of_handler);
+        MUST(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    }
+    if ((long)number < 2)
+        pthread_barrier_wait(&pair);
+    if (is_child)
+        _exit(7);
+    return number;
+}
+
+static void fork_in_barrier(void) {
+    struct sigaction action = {.sa_handler = fork_and_return, .sa_flags = SA_RESTART};
+    MUST(sigaction(SIGUSR1, &action, NULL) == 0);
+    MUST(pthread_barrier_init(&pair, NULL, 2) == 0);
+    run(N, be_forked_in_barrier);
+}
+
 /* ---- credentials, where all threads block all signals, and one sleeps in the kernel ---- */
 static int channel[2];
 
@@ -194,6 +244,7 @@ int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"ends", ends},
         {"main-ends-first", main_ends_first},
+        {"fork-in-barrier", fork_in_barrier},
         {"handlers-post", handlers_post},
         {"handlers-fork", handlers_fork},
         {"ends-with-signals-blocked", ends_with_signals_blocked},

@@ -52,10 +52,10 @@ static bool is_over(uint64_t seen, uint32_t generation) {
     return (int32_t)(generation_in(seen) - generation) >= 0;
 }
 
-/* Everybody out of the crowd, now that the generation is reached; `more` have finished with the object besides. */
-static void disperse(struct sbt_barrier *bx, uint32_t generation, uint32_t more) {
+/* Everybody out of the crowd, now that the generation is reached; who has not joined itself puts `left` right. */
+static void disperse(struct sbt_barrier *bx, uint32_t generation, bool joined) {
     struct sbt_crowd_out out;
-    uint32_t n = sbt_crowd_take(&bx->crowd, generation, &out) + more;
+    uint32_t n = sbt_crowd_take(&bx->crowd, generation, joined, &out) + !joined;
     if (n != 0)
         __atomic_fetch_add(&bx->left, n, __ATOMIC_RELEASE); /* pairs with the acquire in destroy */
     sbt_crowd_resume(&out);
@@ -77,7 +77,7 @@ static void complete(struct sbt_barrier *bx, uint64_t seen) {
         want = ((seen & ~(ASLEEP | CROWDED)) - bx->count) + GENERATION;
     } while (!__atomic_compare_exchange_n(&bx->rounds, &seen, want, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     if (stands)
-        disperse(bx, generation_in(want), 1);
+        disperse(bx, generation_in(want), false);
     if ((seen & ASLEEP) != 0)
         sbt_wake(word, INT_MAX);
 }
@@ -89,7 +89,7 @@ static bool wait_in_crowd(struct sbt_barrier *bx, uint32_t generation) {
            !__atomic_compare_exchange_n(&bx->rounds, &seen, seen | CROWDED, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         ;
     if (is_over(seen, generation)) /* perhaps nobody else takes it out */
-        disperse(bx, generation, 0);
+        disperse(bx, generation, true);
     return sbt_crowd_wait();
 }
 
