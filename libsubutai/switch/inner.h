@@ -91,7 +91,7 @@ struct sbt_context {
 } __attribute__((aligned(64)));
 
 struct sbt_guard {
-    uint32_t word; /* 0 free, 1 held */
+    uint32_t word; /* 0 free, 1 held, 2 held and somebody sleeps on it */
 };
 
 struct sbt_carrier {
@@ -163,19 +163,21 @@ extern union sbt_switch_memory {
 #define SBT_SWITCH (&sbt_switch_memory.s)
 
 /*
- * Guards. Sections of a few dozen instructions. Who finds one held for longer, because the kernel has preempted its
- * holder, sleeps for a moment and looks again: to be woken would cost every holder a second atomic operation, which is
- * an eighth of what a switch costs.
+ * Guards. Short sections, entered by threads that the kernel may preempt there: they sleep when they must, and are
+ * woken. To sleep for a moment and look again would save an atomic operation, and was worse: these are many sleeps for
+ * one preempted holder, and the watcher takes them for the program's.
  */
 void sbt_guard_take_slow(struct sbt_guard *g);
 
 static inline void sbt_guard_take(struct sbt_guard *g) {
-    if (SBT_UNLIKELY(__atomic_exchange_n(&g->word, 1, __ATOMIC_ACQUIRE) != 0))
+    uint32_t seen = 0;
+    if (SBT_UNLIKELY(!__atomic_compare_exchange_n(&g->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
         sbt_guard_take_slow(g);
 }
 
 static inline void sbt_guard_drop(struct sbt_guard *g) {
-    __atomic_store_n(&g->word, 0, __ATOMIC_RELEASE);
+    if (SBT_UNLIKELY(__atomic_exchange_n(&g->word, 0, __ATOMIC_RELEASE) == 2))
+        sbt_futex_wake(&g->word, 1);
 }
 
 /* Around guards and switches. The order matters to a handler on the same thread only. */

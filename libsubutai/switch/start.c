@@ -15,9 +15,6 @@
 #include "core/thread.h"
 #include "switch/inner.h"
 
-#define GUARD_LOOKS 200
-#define GUARD_PAUSE_NS 20000
-
 union sbt_switch_memory sbt_switch_memory __attribute__((aligned(SBT_PAGE_MAX)));
 bool sbt_switch_wanted;
 bool sbt_switch_interrupts;
@@ -39,14 +36,17 @@ void sbt_switch_want(bool insist) {
     sbt_summon_reserve();
 }
 
+/* The lock's third state as in the parking lot. */
 void sbt_guard_take_slow(struct sbt_guard *g) {
-    for (uint32_t i = 1;; i++) {
-        if (__atomic_load_n(&g->word, __ATOMIC_RELAXED) == 0 && __atomic_exchange_n(&g->word, 1, __ATOMIC_ACQUIRE) == 0)
-            return;
+    for (int i = 0; i < 100; i++) {
+        uint32_t seen = 0;
         sbt_cpu_relax();
-        if (i % GUARD_LOOKS == 0)
-            sbt_pause_ns(GUARD_PAUSE_NS);
+        if (__atomic_load_n(&g->word, __ATOMIC_RELAXED) == 0 &&
+            __atomic_compare_exchange_n(&g->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return;
     }
+    while (__atomic_exchange_n(&g->word, 2, __ATOMIC_ACQUIRE) != 0)
+        sbt_futex_wait(&g->word, 2, NULL);
 }
 
 /* ---- the pool ---- */
