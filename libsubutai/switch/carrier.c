@@ -29,14 +29,6 @@ static void count_parked(struct sbt_carrier *x) {
     x->n_parked = 0;
 }
 
-void sbt_carrier_unparks(struct sbt_carrier *x, uint32_t n) {
-    uint32_t here = x == NULL ? 0 : x->n_parked < n ? x->n_parked : n;
-    if (here != 0)
-        x->n_parked -= here;
-    if (n != here)
-        sbt_runnable_add((int)(n - here));
-}
-
 /* For the context that has just been left on this carrier. */
 static void settle(struct sbt_carrier *x) {
     struct sbt_context *c = x->leaving;
@@ -260,13 +252,22 @@ struct sbt_carrier *sbt_carrier_of_caller(void) {
     return sbt_self.context != NULL ? sbt_self.context->carrier : works_idly;
 }
 
+/* What has been parked here and is not taken off the count yet stays there. */
+void sbt_carrier_unpark(struct sbt_context *first, struct sbt_context *last, uint32_t n) {
+    struct sbt_carrier *x = sbt_carrier_of_caller();
+    uint32_t here = x == NULL ? 0 : x->n_parked < n ? x->n_parked : n;
+    if (here != 0)
+        x->n_parked -= here;
+    if (n != here)
+        sbt_runnable_add((int)(n - here));
+    sbt_ready_push(x, first, last, n);
+}
+
 static bool unpark(struct sbt_context *c) {
     bool asleep;
     if (sbt_token_give(c, &asleep)) {
         sbt_switch_enter();
-        struct sbt_carrier *x = sbt_carrier_of_caller();
-        sbt_carrier_unparks(x, 1);
-        sbt_ready_push(x, c, c, 1);
+        sbt_carrier_unpark(c, c, 1);
         sbt_switch_leave();
     }
     return asleep;

@@ -28,6 +28,8 @@ bool sbt_crowd_join(uint32_t *crowd, uint32_t ticket) {
     uint32_t seen = __atomic_load_n(crowd, __ATOMIC_RELAXED), me = (sbt_pool_index(c) + 1) | generation();
     do {
         c->crowd_next = seen;
+        /* Pairs with the exchange in take: what has been written of c. And either that finds c here, or c, which looks
+         * at the object next, finds there what has happened. */
     } while (!__atomic_compare_exchange_n(crowd, &seen, me, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     return true;
 }
@@ -39,7 +41,7 @@ bool sbt_crowd_wait(void) {
     do {
         if (c == NULL || sbt_self.context != c) /* a handler has forked, and this is the child: nobody takes it out */
             return false;
-        now = __atomic_load_n(&c->in_crowd, __ATOMIC_ACQUIRE);
+        now = __atomic_load_n(&c->in_crowd, __ATOMIC_ACQUIRE); /* pairs with take */
         if (now == SBT_CROWD_JOINED)
             sbt_context_park(NULL);
     } while (now == SBT_CROWD_JOINED);
@@ -83,9 +85,7 @@ void sbt_crowd_resume(const struct sbt_crowd_out *out) {
             sbt_home_call(c);
         }
     } else if (out->n > 0) {
-        struct sbt_carrier *x = sbt_carrier_of_caller();
-        sbt_carrier_unparks(x, out->n);
-        sbt_ready_push(x, out->first, out->last, out->n);
+        sbt_carrier_unpark(out->first, out->last, out->n);
     }
     sbt_switch_leave();
 }

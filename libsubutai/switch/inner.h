@@ -239,8 +239,8 @@ struct sbt_context *sbt_ready_take(struct sbt_carrier *x);
 void *sbt_carrier_main(void *carrier);
 /* That the caller runs on; NULL: none. */
 struct sbt_carrier *sbt_carrier_of_caller(void);
-/* n contexts are no longer parked, says one who runs on x, or on none, NULL. Between enter and leave. */
-void sbt_carrier_unparks(struct sbt_carrier *x, uint32_t n);
+/* A chain of n contexts that were parked, and are the caller's, is made ready. Between enter and leave. */
+void sbt_carrier_unpark(struct sbt_context *first, struct sbt_context *last, uint32_t n);
 /* Switch away from the context c, which is the caller's. Returns when it has been resumed. */
 void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why);
 

@@ -121,11 +121,8 @@ long sbt_switch_wake(uint32_t *word, int n) {
         ready++;
     }
     sbt_guard_drop(&b->guard);
-    if (ready > 0) {
-        struct sbt_carrier *x = sbt_carrier_of_caller();
-        sbt_carrier_unparks(x, ready);
-        sbt_ready_push(x, first, last, ready);
-    }
+    if (ready > 0)
+        sbt_carrier_unpark(first, last, ready);
     sbt_switch_leave();
     return woken;
 }

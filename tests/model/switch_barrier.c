@@ -4,7 +4,7 @@
 
 #include "core/object.h"
 #include "engine/direct/direct.h"
-#include "switch/switch.h"
+#include "switch/inner.h"
 #include "wait/park.h"
 
 enum { FREED = 0x5A };
@@ -51,9 +51,16 @@ void walk_barrier_setup(uint32_t count) {
     direct_barrier_init(&barrier, count);
 }
 
-void walk_barrier_wait(void) {
+static bool is_away(void) {
+    return sbt_self.context != NULL && sbt_self.context->carrier != NULL;
+}
+
+void walk_barrier_wait(bool stays_away) {
     n_arrived++;
+    stays_away = stays_away && is_away();
     int r = direct_barrier_wait(&barrier);
+    if (stays_away && !is_away())
+        sched_wrong("somebody has been sent home for no reason");
     n_serial += r == PTHREAD_BARRIER_SERIAL_THREAD;
     n_others += r == 0;
     if (n_serial + n_others > n_arrived / size * size)

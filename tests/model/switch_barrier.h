@@ -2,11 +2,13 @@
 #ifndef SWITCH_BARRIER_H
 #define SWITCH_BARRIER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A barrier for so many, that switch-walk's threads wait in, and destroy when they know that all have been let go. */
 void walk_barrier_setup(uint32_t count);
-void walk_barrier_wait(void);
+/* `stays_away`: nothing sends it home from a carrier. */
+void walk_barrier_wait(bool stays_away);
 void walk_barrier_destroy(void);
 /* NULL, or what is wrong. */
 const char *walk_barrier_at_end(void);

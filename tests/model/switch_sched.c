@@ -294,6 +294,11 @@ static const char *left_over(void) {
         n_free++;
     if (n_free != s->pool_used)
         return "a context has not been given back";
+    uint32_t n_runnable = sbt_n_runnable;
+    for (uint32_t i = 0; i < s->n_carriers; i++)
+        n_runnable -= s->carrier[i].n_parked;
+    if (n_runnable != n_program) /* that they have ended is abi's to count */
+        return "the number of runnable threads is wrong";
     for (uint32_t i = 0; i < s->n_carriers; i++)
         if (s->carrier[i].head != NULL || s->carrier[i].n != 0)
             return "something is left in a queue";

@@ -42,6 +42,14 @@ static bool is_parked(uint32_t i) {
     return token[i] != NULL && *token[i] == SBT_TOKEN_PARKED;
 }
 
+/* Nobody in the scenario has a reason to go home but that it ends. */
+static bool nobody_goes_home(void) {
+    for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
+        if (strpbrk(scenario->script[i], "hH") != NULL)
+            return false;
+    return !scenario->with_watcher;
+}
+
 static uint32_t step(uint32_t me, const char *at) {
     uint32_t n = (uint32_t)(at[1] - '0');
     switch (*at) {
@@ -88,7 +96,7 @@ static uint32_t step(uint32_t me, const char *at) {
         in_order = is_parked(0) && is_parked(1);
         return 1;
     case 'B':
-        walk_barrier_wait();
+        walk_barrier_wait(nobody_goes_home());
         return 1;
     case 'D':
         walk_barrier_destroy();

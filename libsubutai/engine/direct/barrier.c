@@ -52,7 +52,10 @@ static bool is_over(uint64_t seen, uint32_t generation) {
     return (int32_t)(generation_in(seen) - generation) >= 0;
 }
 
-/* Everybody out of the crowd, now that the generation is reached; who has not joined itself puts `left` right. */
+/*
+ * Everybody out of the crowd, now that the generation is reached. `joined`: says one of them; otherwise it is the last
+ * arriver, who gives back to `left` what it has taken off.
+ */
 static void disperse(struct sbt_barrier *bx, uint32_t generation, bool joined) {
     struct sbt_crowd_out out;
     uint32_t n = sbt_crowd_take(&bx->crowd, generation, joined, &out) + !joined;
