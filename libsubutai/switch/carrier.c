@@ -20,7 +20,8 @@
 #define POPS_PER_COUNT 256 /* contexts taken from the queue between two counts of their sleeps */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
 #endif
-#define PARKED_MOST 16 /* before they are taken off sbt_n_runnable, a word of all carriers */
+#define PARKED_MOST 16 /* before they are taken off sbt_n_runnable, a word of all carriers, */
+#define PARKED_FEW 2   /* and the same with nobody queued: who runs now may do so for long */
 
 /* Who waits and finds the count too high waits by switching, at once: of no harm while others are to be run here. */
 static void count_parked(struct sbt_carrier *x) {
@@ -41,7 +42,7 @@ static void settle(struct sbt_carrier *x) {
         /* Release: its registers. On failure it has been woken: it is still ours, and ready. */
         if (!__atomic_compare_exchange_n(&c->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             sbt_ready_push(x, c, c, 1);
-        else if (++x->n_parked == PARKED_MOST || __atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0)
+        else if (++x->n_parked >= (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 ? PARKED_FEW : PARKED_MOST))
             count_parked(x);
         break;
     case SBT_LEAVES_TO_YIELD:
@@ -279,6 +280,36 @@ bool sbt_context_unpark(uint32_t *word) {
         return true;
     }
     return unpark((struct sbt_context *)(void *)word);
+}
+
+void sbt_chain_begin(struct sbt_chain *chain) {
+    *chain = (struct sbt_chain){.in_handler = sbt_self.in_switch != 0};
+    sbt_switch_enter();
+}
+
+bool sbt_chain_add(struct sbt_chain *chain, uint32_t *word, bool sleeping) {
+    struct sbt_context *c = (struct sbt_context *)(void *)word;
+    bool asleep;
+    if (!sbt_context_is_word(word))
+        return false;
+    if (!sleeping && SBT_UNLIKELY(__atomic_load_n(&c->token, __ATOMIC_RELAXED) == SBT_TOKEN_BLOCKED))
+        return false;
+    if (sbt_token_give(c, &asleep))
+        sbt_chain_append(chain, c);
+    return true;
+}
+
+void sbt_chain_end(const struct sbt_chain *chain) {
+    if (SBT_UNLIKELY(chain->in_handler)) { /* that interrupted this thread in here: the queues may be its */
+        for (struct sbt_context *c = chain->first, *next; c != NULL; c = next) {
+            next = c->next;
+            sbt_runnable_add(1);
+            sbt_home_call(c);
+        }
+    } else if (chain->n > 0) {
+        sbt_carrier_unpark(chain->first, chain->last, chain->n);
+    }
+    sbt_switch_leave();
 }
 
 /*

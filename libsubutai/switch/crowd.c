@@ -49,10 +49,10 @@ bool sbt_crowd_wait(void) {
     return now == SBT_CROWD_COUNTED;
 }
 
-uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, bool joined, struct sbt_crowd_out *out) {
+uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, bool joined, struct sbt_chain *chain) {
     uint32_t n_left = 0, own = generation();
     bool asleep;
-    *out = (struct sbt_crowd_out){.in_handler = sbt_self.in_switch > joined};
+    *chain = (struct sbt_chain){.in_handler = sbt_self.in_switch > joined};
     sbt_switch_enter();
     uint32_t at = __atomic_exchange_n(crowd, 0, __ATOMIC_SEQ_CST);
     uint32_t n_known = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED); /* after that: theirs among them */
@@ -68,24 +68,11 @@ uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, bool joined, struct sb
         __atomic_store_n(&c->in_crowd, counted ? SBT_CROWD_COUNTED : SBT_CROWD_OUT, __ATOMIC_RELEASE);
         if (!held && !sbt_token_give(c, &asleep))
             continue;
-        c->next = out->first; /* the last to join comes first: the order of joining */
-        out->first = c;
-        if (out->last == NULL)
-            out->last = c;
-        out->n++;
+        c->next = chain->first; /* the last to join comes first: the order of joining */
+        chain->first = c;
+        if (chain->last == NULL)
+            chain->last = c;
+        chain->n++;
     }
     return n_left;
-}
-
-void sbt_crowd_resume(const struct sbt_crowd_out *out) {
-    if (SBT_UNLIKELY(out->in_handler)) { /* that interrupted this thread in here: the queues may be its */
-        for (struct sbt_context *c = out->first, *next; c != NULL; c = next) {
-            next = c->next;
-            sbt_runnable_add(1);
-            sbt_home_call(c);
-        }
-    } else if (out->n > 0) {
-        sbt_carrier_unpark(out->first, out->last, out->n);
-    }
-    sbt_switch_leave();
 }

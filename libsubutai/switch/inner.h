@@ -222,6 +222,17 @@ static inline bool sbt_token_give(struct sbt_context *c, bool *asleep) {
     return true;
 }
 
+/* Last in the chain. The context is the caller's. */
+static inline void sbt_chain_append(struct sbt_chain *chain, struct sbt_context *c) {
+    c->next = NULL;
+    if (chain->last != NULL)
+        chain->last->next = c;
+    else
+        chain->first = c;
+    chain->last = c;
+    chain->n++;
+}
+
 /* ready.c. All of them between enter and leave, but for the guard, which they take. */
 
 /* Make ready a chain of n contexts linked by `next`. `self`: the carrier that the caller runs on, NULL: none. */

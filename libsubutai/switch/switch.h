@@ -159,6 +159,23 @@ bool sbt_context_is_word(const uint32_t *word);
 /* False: it sleeps in the kernel but was not asleep, as sbt_waiter_wake. */
 bool sbt_context_unpark(uint32_t *word);
 
+/*
+ * To wake several in one go: contexts that are the caller's, and yet to be made ready. From begin to end inside
+ * switch/, that is, not to block.
+ */
+struct sbt_chain {
+    struct sbt_context *first, *last;
+    uint32_t n;
+    bool in_handler;
+};
+void sbt_chain_begin(struct sbt_chain *chain);
+/*
+ * As sbt_context_unpark, later. False: that is not a context's word, or, unless `sleeping` too are to be woken, it
+ * sleeps in the kernel, and to wake it is a system call.
+ */
+bool sbt_chain_add(struct sbt_chain *chain, uint32_t *word, bool sleeping);
+void sbt_chain_end(const struct sbt_chain *chain);
+
 /* Futex semantics for contexts: wait while *word == expected; wake up to n, returns how many. */
 int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);
 long sbt_switch_wake(uint32_t *word, int n);
@@ -181,20 +198,11 @@ bool sbt_crowd_join(uint32_t *crowd, uint32_t ticket);
  */
 bool sbt_crowd_wait(void);
 
-/* Contexts that have been taken out and are yet to be made ready. */
-struct sbt_crowd_out {
-    struct sbt_context *first, *last;
-    uint32_t n;
-    bool in_handler;
-};
-
 /*
  * Take everybody out, the events up to `ticket` having happened. `joined`: the caller is between join and wait itself.
- * The result is how many it has counted: those never touch the object again. From here until sbt_crowd_resume inside
- * switch/, for a last touch of the object.
+ * The result is how many it has counted: those never touch the object again. They are woken by sbt_chain_end.
  */
-uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, bool joined, struct sbt_crowd_out *out);
-void sbt_crowd_resume(const struct sbt_crowd_out *out);
+uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, bool joined, struct sbt_chain *chain);
 
 /* Let another ready context run on this carrier. False: the caller is on none, or nobody is ready. */
 bool sbt_switch_yield(void);

@@ -92,15 +92,14 @@ int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline
 }
 
 long sbt_switch_wake(uint32_t *word, int n) {
-    struct sbt_context *first = NULL, *last = NULL;
-    uint32_t ready = 0;
+    struct sbt_chain chain;
     long woken = 0;
     bool asleep;
     if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* in a handler that interrupted this thread in here */
         __atomic_store_n(&SBT_SWITCH->overdue, 1, __ATOMIC_RELEASE);
         return 0;
     }
-    sbt_switch_enter();
+    sbt_chain_begin(&chain);
     struct sbt_table_bucket *b = bucket_of(word);
     sbt_guard_take(&b->guard);
     for (struct sbt_table_node *node = b->head, *next; node != NULL && woken < n; node = next) {
@@ -110,19 +109,10 @@ long sbt_switch_wake(uint32_t *word, int n) {
         struct sbt_context *c = node->context;
         unlink_node(b, node); /* from here on it may be gone */
         woken++;
-        if (!sbt_token_give(c, &asleep))
-            continue;
-        c->next = NULL;
-        if (last != NULL)
-            last->next = c;
-        else
-            first = c;
-        last = c;
-        ready++;
+        if (sbt_token_give(c, &asleep))
+            sbt_chain_append(&chain, c);
     }
     sbt_guard_drop(&b->guard);
-    if (ready > 0)
-        sbt_carrier_unpark(first, last, ready);
-    sbt_switch_leave();
+    sbt_chain_end(&chain);
     return woken;
 }

@@ -164,8 +164,12 @@ bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key) {
 }
 
 uint32_t *sbt_waiter_tell(struct sbt_waiter *w, enum sbt_waiter_state state) {
-    uint32_t *word = w->wake_word != NULL ? w->wake_word : &w->state; /* now: once told it may be gone */
-    return __atomic_exchange_n(&w->state, state, __ATOMIC_RELEASE) == SBT_WAITER_PARKED ? word : NULL;
+    uint32_t *word = w->wake_word; /* now: once told it may be gone */
+    if (word != NULL) {
+        __atomic_store_n(&w->state, state, __ATOMIC_RELEASE);
+        return word;
+    }
+    return __atomic_exchange_n(&w->state, state, __ATOMIC_RELEASE) == SBT_WAITER_PARKED ? &w->state : NULL;
 }
 
 uint32_t *sbt_waiter_word(void) {

@@ -120,9 +120,13 @@ int sbt_waiter_wait(struct sbt_waiter *w, const struct sbt_deadline *deadline, s
             return 0;
         if (state == SBT_WAITER_WAITING && sbt_active_step(active))
             continue;
-        /* Relaxed: going to sleep publishes nothing; what it is told is acquired above. */
-        if (state == SBT_WAITER_WAITING && !__atomic_compare_exchange_n(&w->state, &state, SBT_WAITER_PARKED, false,
-                                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        /*
+         * A context's token says whether it must be woken. Relaxed: going to sleep publishes nothing; what it is told
+         * is acquired above.
+         */
+        if (state == SBT_WAITER_WAITING && w->wake_word == NULL &&
+            !__atomic_compare_exchange_n(&w->state, &state, SBT_WAITER_PARKED, false, __ATOMIC_RELAXED,
+                                         __ATOMIC_RELAXED))
             continue;
         if (sbt_park_own(&w->state, SBT_WAITER_PARKED, w->wake_word, deadline, cancelable) == ETIMEDOUT)
             return ETIMEDOUT;

@@ -57,11 +57,11 @@ static bool is_over(uint64_t seen, uint32_t generation) {
  * arriver, who gives back to `left` what it has taken off.
  */
 static void disperse(struct sbt_barrier *bx, uint32_t generation, bool joined) {
-    struct sbt_crowd_out out;
-    uint32_t n = sbt_crowd_take(&bx->crowd, generation, joined, &out) + !joined;
+    struct sbt_chain chain;
+    uint32_t n = sbt_crowd_take(&bx->crowd, generation, joined, &chain) + !joined;
     if (n != 0)
         __atomic_fetch_add(&bx->left, n, __ATOMIC_RELEASE); /* pairs with the acquire in destroy */
-    sbt_crowd_resume(&out);
+    sbt_chain_end(&chain);
 }
 
 /*

@@ -22,6 +22,7 @@
 #include "core/real.h"
 #include "core/thread.h"
 #include "engine/direct/direct.h"
+#include "switch/switch.h"
 #include "wait/adapt.h"
 #include "wait/futex.h"
 #include "wait/park.h"
@@ -36,22 +37,30 @@ static const void *key_of(const struct sbt_cond *cx) {
     return (const char *)cx + 1;
 }
 
-/* Words to wake once the buckets are unlocked; when full, a wake-up is made under the lock. */
+/* Whom to wake once the buckets are unlocked; when the words are full, a wake-up is made under the lock. */
 struct wakes {
+    struct sbt_chain contexts;
     uint32_t n;
     uint32_t *word[WAKE_BATCH];
 };
 
-static void wakes_add(struct wakes *wakes, uint32_t *word) {
-    if (word == NULL)
-        return;
-    if (wakes->n < WAKE_BATCH)
-        wakes->word[wakes->n++] = word;
-    else
-        sbt_waiter_wake(word);
+static void wakes_begin(struct wakes *wakes) {
+    sbt_chain_begin(&wakes->contexts);
+    wakes->n = 0;
 }
 
-static void wakes_do(const struct wakes *wakes) {
+static void wakes_add(struct wakes *wakes, uint32_t *word) {
+    bool full = wakes->n == WAKE_BATCH;
+    if (word == NULL || sbt_chain_add(&wakes->contexts, word, full))
+        return;
+    if (full)
+        sbt_futex_wake(word, 1);
+    else
+        wakes->word[wakes->n++] = word;
+}
+
+static void wakes_end(const struct wakes *wakes) {
+    sbt_chain_end(&wakes->contexts);
     for (uint32_t i = 0; i < wakes->n; i++)
         sbt_waiter_wake(wakes->word[i]);
 }
@@ -67,6 +76,25 @@ static bool tell_awake(struct sbt_waiter *w) {
     uint32_t awake = SBT_WAITER_WAITING;
     return __atomic_compare_exchange_n(&w->state, &awake, SBT_WAITER_GRANTED, false, __ATOMIC_RELEASE,
                                        __ATOMIC_RELAXED);
+}
+
+/*
+ * Contexts mostly switch whatever the condition remembers, and to read the clock costs them as much as to switch: only
+ * every so many waits are measured.
+ */
+#define LEARN_EVERY 8
+
+static bool is_measured(struct sbt_cond *cx, const struct sbt_waiter *w) {
+    uint8_t probe = __atomic_load_n(&cx->adapt.probe, __ATOMIC_RELAXED);
+    if (w->wake_word == NULL || probe % LEARN_EVERY == 0)
+        return true;
+    __atomic_store_n(&cx->adapt.probe, (uint8_t)(probe + 1), __ATOMIC_RELAXED); /* else sbt_active_end counts it */
+    return false;
+}
+
+static void learn(struct sbt_cond *cx, const struct sbt_waiter *w) {
+    if (w->active != NULL)
+        sbt_active_end(w->active, &cx->adapt);
 }
 
 /* A run of signals. */
@@ -95,10 +123,10 @@ static pthread_mutex_t *signal_run(struct sbt_cond *cx, struct run *run, struct 
             break;
         }
         /* Learn and take it out of the queue first: once told it may be gone. */
-        sbt_active_end(w->active, &cx->adapt);
+        learn(cx, w);
         sbt_bucket_remove(bc, w);
         left_queue(cx, bc); /* before it is told: then the condition may be gone as well */
-        if (tell_awake(w)) {
+        if (w->wake_word == NULL && tell_awake(w)) {
             /* It was awake: it competes. */
         } else if (w->mutex == NULL) {
             wakes_add(&run->wakes, sbt_waiter_tell(w, SBT_WAITER_GRANTED));
@@ -122,7 +150,7 @@ static void signal_some(pthread_cond_t *c, unsigned max) {
     struct run run = {.left = max};
     do {
         struct sbt_bucket *bc, *bm;
-        run.wakes.n = 0;
+        wakes_begin(&run.wakes);
         if (run.mutex == NULL) {
             bc = sbt_lot_lock(key_of(cx));
             run.mutex = signal_run(cx, &run, bc, NULL);
@@ -132,7 +160,7 @@ static void signal_some(pthread_cond_t *c, unsigned max) {
             run.mutex = signal_run(cx, &run, bc, bm);
             sbt_lot_unlock_pair(bc, bm);
         }
-        wakes_do(&run.wakes);
+        wakes_end(&run.wakes);
     } while (run.mutex != NULL);
 }
 
@@ -216,7 +244,7 @@ static int finish(struct wait *wait, bool *signalled) {
         granted = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED;
         if (!granted && w->role == SBT_WAITS_FOR_COND) {
             sbt_bucket_remove(b, w);
-            sbt_active_end(w->active, &cx->adapt);
+            learn(cx, w);
             left_queue(cx, b);
             sbt_lot_unlock(b);
             *signalled = false;
@@ -263,8 +291,10 @@ int direct_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released re
     wait.w.role = SBT_WAITS_FOR_COND;
     wait.w.wake_word = sbt_waiter_word();
     wait.w.mutex = released == SBT_RELEASE_OURS && wait.w.wake_word == NULL ? m : NULL;
-    wait.active.start_ns = wait.active.last_ns = wait.w.since_ns = sbt_now_ns();
-    wait.w.active = &wait.active;
+    if (is_measured(cx, &wait.w)) {
+        wait.active.start_ns = wait.active.last_ns = wait.w.since_ns = sbt_now_ns();
+        wait.w.active = &wait.active;
+    }
     struct sbt_bucket *b = sbt_lot_lock(key_of(cx));
     __atomic_store_n(&cx->state, 1, __ATOMIC_RELAXED);
     sbt_bucket_append(b, &wait.w, key_of(cx));
