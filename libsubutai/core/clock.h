@@ -21,6 +21,12 @@ static inline uint64_t sbt_now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* So long after now. */
+static inline struct sbt_deadline sbt_deadline_in(uint64_t ns) {
+    const uint64_t second = 1000000000, at = sbt_now_ns() + ns;
+    return (struct sbt_deadline){CLOCK_MONOTONIC, {(time_t)(at / second), (long)(at % second)}};
+}
+
 /* 0, or EINVAL for a clock that waits do not support or nanoseconds out of range. */
 static inline int sbt_deadline_check(const struct sbt_deadline *d) {
     if (d == NULL)

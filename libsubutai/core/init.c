@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/arch.h"
+#include "core/fence.h"
 #include "core/log.h"
 #include "core/object.h"
 #include "core/real.h"
@@ -188,6 +189,8 @@ static void start(void) {
     const struct sbt_engine *engine = sbt_engine_table[sbt_options.value[SBT_OPT_ENGINE].u];
     const char *tool = sanitizer();
     bool aside = engine->passes_through || tool != NULL;
+    if (!aside)
+        sbt_fence_start();
     int r = aside ? 0 : engine->start(&sbt_options); /* before anything can be locked */
     if (r == EINVAL)
         sbt_syscall3(SYS_exit_group, 2, 0, 0);

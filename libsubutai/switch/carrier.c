@@ -20,8 +20,9 @@
 #define POPS_PER_COUNT 256 /* contexts taken from the queue between two counts of their sleeps */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
 #endif
-#define PARKED_MOST 16 /* before they are taken off sbt_n_runnable, a word of all carriers, */
-#define PARKED_FEW 2   /* and the same with nobody queued: who runs now may do so for long */
+#define UNSURE_NS 1000000 /* how long a carrier sleeps that may not have been seen to */
+#define PARKED_MOST 16    /* before they are taken off sbt_n_runnable, a word of all carriers, */
+#define PARKED_FEW 2      /* and the same with nobody queued: who runs now may do so for long */
 
 /* Who waits and finds the count too high waits by switching, at once: of no harm while others are to be run here. */
 static void count_parked(struct sbt_carrier *x) {
@@ -62,7 +63,9 @@ static void count_sleeps(struct sbt_carrier *x) {
     if (sbt_syscall3(SYS_getrusage, RUSAGE_THREAD, &usage, 0) != 0)
         return;
     uint32_t all = (uint32_t)usage.ru_nvcsw - x->idle_sleeps;
-    __atomic_fetch_add(&SBT_SWITCH->sleeps, all - x->sleeps_counted, __ATOMIC_RELAXED);
+    /* Fewer than the last time: when it was to sleep for want of work it did not, for there was some. */
+    if ((int32_t)(all - x->sleeps_counted) > 0)
+        __atomic_fetch_add(&SBT_SWITCH->sleeps, all - x->sleeps_counted, __ATOMIC_RELAXED);
     x->sleeps_counted = all;
 }
 
@@ -204,19 +207,24 @@ static struct sbt_context *find(struct sbt_carrier *x) {
         __atomic_store_n(&x->asleep, 1, __ATOMIC_RELAXED);
         __atomic_fetch_or(&s->idle, bit, __ATOMIC_RELAXED);
         /*
-         * Pairs with the fence in sbt_ready_push: either it sees the bits as they are now, or this sees what it has
+         * Pairs with the light one in sbt_ready_push: either it sees the bits as they are now, or this sees what it has
          * pushed, relying on the search. That is taken at once, unless its carrier has got on since the last look:
          * should it be held up just now, the watcher will see.
          */
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        bool sure = sbt_fence_heavy();
         seen.patience = 1;
         c = look_around(x, &seen);
         if (c == NULL) {
             sbt_switch_leave();
             while (__atomic_load_n(&x->asleep, __ATOMIC_ACQUIRE) != 0 &&
                    __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
+                struct sbt_deadline soon;
+                if (SBT_UNLIKELY(!sure))
+                    soon = sbt_deadline_in(UNSURE_NS);
                 x->idle_sleeps++;
-                sbt_futex_wait(&x->asleep, 1, NULL);
+                sbt_futex_wait(&x->asleep, 1, sure ? NULL : &soon);
+                if (!sure)
+                    break;
             }
             sbt_switch_enter();
             if (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) != 0)

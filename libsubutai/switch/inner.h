@@ -27,6 +27,7 @@
 #include "switch/context.h"
 #include "switch/switch.h"
 #include "wait/futex.h"
+#include "wait/guard.h"
 
 #define SBT_CARRIERS_MAX 64
 #define SBT_POOL_MAX 65536 /* contexts */
@@ -89,10 +90,6 @@ struct sbt_context {
     pthread_t thread;     /* set by its own thread, read by others: atomic, as the tid of its home */
     uint32_t tid;
 } __attribute__((aligned(64)));
-
-struct sbt_guard {
-    uint32_t word; /* 0 free, 1 held, 2 held and somebody sleeps on it */
-};
 
 struct sbt_carrier {
     struct sbt_regs regs; /* of its own loop */
@@ -161,24 +158,6 @@ extern union sbt_switch_memory {
     char pages[(sizeof(struct sbt_switch_state) + SBT_PAGE_MAX - 1) / SBT_PAGE_MAX * SBT_PAGE_MAX];
 } sbt_switch_memory;
 #define SBT_SWITCH (&sbt_switch_memory.s)
-
-/*
- * Guards. Short sections, entered by threads that the kernel may preempt there: they sleep when they must, and are
- * woken. To sleep for a moment and look again would save an atomic operation, and was worse: these are many sleeps for
- * one preempted holder, and the watcher takes them for the program's.
- */
-void sbt_guard_take_slow(struct sbt_guard *g);
-
-static inline void sbt_guard_take(struct sbt_guard *g) {
-    uint32_t seen = 0;
-    if (SBT_UNLIKELY(!__atomic_compare_exchange_n(&g->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
-        sbt_guard_take_slow(g);
-}
-
-static inline void sbt_guard_drop(struct sbt_guard *g) {
-    if (SBT_UNLIKELY(__atomic_exchange_n(&g->word, 0, __ATOMIC_RELEASE) == 2))
-        sbt_futex_wake(&g->word, 1);
-}
 
 /* Around guards and switches. The order matters to a handler on the same thread only. */
 static inline void sbt_switch_enter(void) {

@@ -80,8 +80,8 @@ void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct 
     append(x, first, last, n);
     if (__atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0)
         __atomic_store_n(&s->pushes, 1, __ATOMIC_RELAXED);
-    /* Pairs with the fences of a carrier and of the watcher that go to sleep: one of the two sees the other. */
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    /* Pairs with the heavy ones of a carrier and of the watcher that go to sleep: one of the two sees the other. */
+    sbt_fence_light();
     if (SBT_UNLIKELY(__atomic_load_n(&s->watcher_sleeps, __ATOMIC_RELAXED) != 0) &&
         __atomic_exchange_n(&s->watcher_sleeps, 0, __ATOMIC_RELAXED) != 0)
         sbt_futex_wake(&s->watcher_sleeps, 1);

@@ -36,19 +36,6 @@ void sbt_switch_want(bool insist) {
     sbt_summon_reserve();
 }
 
-/* The lock's third state as in the parking lot. */
-void sbt_guard_take_slow(struct sbt_guard *g) {
-    for (int i = 0; i < 100; i++) {
-        uint32_t seen = 0;
-        sbt_cpu_relax();
-        if (__atomic_load_n(&g->word, __ATOMIC_RELAXED) == 0 &&
-            __atomic_compare_exchange_n(&g->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return;
-    }
-    while (__atomic_exchange_n(&g->word, 2, __ATOMIC_ACQUIRE) != 0)
-        sbt_futex_wait(&g->word, 2, NULL);
-}
-
 /* ---- the pool ---- */
 struct sbt_context *sbt_pool_get(void) {
     struct sbt_switch_state *s = SBT_SWITCH;

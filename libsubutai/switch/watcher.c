@@ -169,8 +169,9 @@ void *sbt_watcher_main(void *unused) {
             continue;
         quiet = 0;
         __atomic_store_n(&s->watcher_sleeps, 1, __ATOMIC_RELAXED);
-        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in sbt_ready_push */
-        if (__atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0 && __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
+        /* Pairs with the light one in sbt_ready_push. Not to be had: it goes on looking. */
+        if (sbt_fence_heavy() && __atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0 &&
+            __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
             sleep_long(s, &w);
         __atomic_store_n(&s->watcher_sleeps, 0, __ATOMIC_RELAXED);
     }

@@ -9,7 +9,6 @@
 
 /* Enough that 1000 threads on as many objects rarely share a bucket; 32 KiB, a multiple of the page for madvise. */
 #define N_BUCKETS 512
-#define BUCKET_SPINS 40
 
 static union {
     struct sbt_bucket bucket[N_BUCKETS];
@@ -28,30 +27,6 @@ void sbt_lot_fork_child(void) {
 static struct sbt_bucket *bucket_of(const void *key) {
     uint64_t h = (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u;
     return &lot.bucket[h >> (64 - __builtin_ctz(N_BUCKETS))];
-}
-
-/*
- * The bucket lock sleeps when it must: a holder can be preempted, and spinning or yielding against it would hang under
- * SCHED_FIFO. Acquire pairs with the release in bucket_release.
- */
-static void bucket_acquire(struct sbt_bucket *b) {
-    uint32_t seen = 0;
-    if (__atomic_compare_exchange_n(&b->lock, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-        return;
-    for (int i = 0; i < BUCKET_SPINS; i++) {
-        sbt_cpu_relax();
-        seen = 0;
-        if (__atomic_load_n(&b->lock, __ATOMIC_RELAXED) == 0 &&
-            __atomic_compare_exchange_n(&b->lock, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return;
-    }
-    while (__atomic_exchange_n(&b->lock, 2, __ATOMIC_ACQUIRE) != 0)
-        sbt_futex_wait(&b->lock, 2, NULL);
-}
-
-static void bucket_release(struct sbt_bucket *b) {
-    if (__atomic_exchange_n(&b->lock, 0, __ATOMIC_RELEASE) == 2)
-        sbt_futex_wake(&b->lock, 1);
 }
 
 /* The order of in_lot against the lock matters to a handler on the same thread only: a compiler fence is enough. */
@@ -75,12 +50,12 @@ static void leave(void) {
 struct sbt_bucket *sbt_lot_lock(const void *key) {
     struct sbt_bucket *b = bucket_of(key);
     enter();
-    bucket_acquire(b);
+    sbt_guard_take(&b->guard);
     return b;
 }
 
 void sbt_lot_unlock(struct sbt_bucket *b) {
-    bucket_release(b);
+    sbt_guard_drop(&b->guard);
     leave();
 }
 
@@ -88,15 +63,15 @@ void sbt_lot_lock_pair(const void *key_a, const void *key_b, struct sbt_bucket *
     *a = bucket_of(key_a);
     *b = bucket_of(key_b);
     enter();
-    bucket_acquire(*a < *b ? *a : *b);
+    sbt_guard_take(&(*a < *b ? *a : *b)->guard);
     if (*a != *b)
-        bucket_acquire(*a < *b ? *b : *a);
+        sbt_guard_take(&(*a < *b ? *b : *a)->guard);
 }
 
 void sbt_lot_unlock_pair(struct sbt_bucket *a, struct sbt_bucket *b) {
-    bucket_release(a);
+    sbt_guard_drop(&a->guard);
     if (a != b)
-        bucket_release(b);
+        sbt_guard_drop(&b->guard);
     leave();
 }
 
@@ -193,13 +168,13 @@ void sbt_lot_wake_later(void) {
 static void wake_all(void) {
     for (struct sbt_bucket *b = lot.bucket; b < lot.bucket + N_BUCKETS; b++) {
         enter();
-        bucket_acquire(b);
+        sbt_guard_take(&b->guard);
         for (struct sbt_waiter *w = b->head; w != NULL; w = w->next)
             if (!w->inflight) {
                 w->inflight = true;
                 sbt_waiter_wake(sbt_waiter_tell(w, SBT_WAITER_RETRY));
             }
-        bucket_release(b);
+        sbt_guard_drop(&b->guard);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         sbt_self.in_lot--;
     }

@@ -29,6 +29,7 @@
 
 #include "core/thread.h"
 #include "wait/adapt.h"
+#include "wait/guard.h"
 
 enum sbt_waiter_state {
     SBT_WAITER_WAITING, /* looking at `state`, awake */
@@ -54,7 +55,7 @@ struct sbt_waiter {
 };
 
 struct sbt_bucket {
-    uint32_t lock; /* 0 free, 1 held, 2 held and somebody sleeps on it */
+    struct sbt_guard guard;
     struct sbt_waiter *head, *tail;
 } __attribute__((aligned(64)));
 

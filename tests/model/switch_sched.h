@@ -18,6 +18,7 @@
 
 #include "core/arch.h"
 #include "core/clock.h"
+#include "core/fence.h"
 #include "core/log.h"
 #include "core/real.h"
 #include "core/thread.h"
@@ -56,6 +57,8 @@ extern struct sbt_thread *sched_self;
 #define sbt_syscall6(nr, a, b, c, d, e, f) sched_syscall((nr), (a), (b), (c))
 #define sbt_now_ns() sched_now_ns()
 #define sbt_cpu_relax() ((void)0)
+#define sbt_fence_light() ((void)0)
+#define sbt_fence_heavy() true
 #define sbt_regs_switch(...) sched_regs_switch(__VA_ARGS__)
 #define sbt_regs_make(...) sched_regs_make(__VA_ARGS__)
 #define sbt_tls_base() ((void *)sched_self)
@@ -68,7 +71,7 @@ extern struct sbt_thread *sched_self;
 #define LOOK_GAP_PAUSES 0
 #define PATIENCE 2
 #define KERNEL_TURN 64
-#define POPS_PER_COUNT 1000000 /* never: it steers the watcher only */
+#define POPS_PER_COUNT 2
 #define QUIET_TICKS 2
 
 /* ---- for the test ---- */
