@@ -85,11 +85,12 @@ static bool tell_awake(struct sbt_waiter *w) {
 #define LEARN_EVERY 8
 
 static bool is_measured(struct sbt_cond *cx, const struct sbt_waiter *w) {
-    uint8_t probe = __atomic_load_n(&cx->adapt.probe, __ATOMIC_RELAXED);
-    if (w->wake_word == NULL || probe % LEARN_EVERY == 0)
+    if (w->wake_word == NULL)
         return true;
-    __atomic_store_n(&cx->adapt.probe, (uint8_t)(probe + 1), __ATOMIC_RELAXED); /* else sbt_active_end counts it */
-    return false;
+    uint8_t probe = __atomic_load_n(&cx->adapt.probe, __ATOMIC_RELAXED);
+    __atomic_store_n(&cx->adapt.probe, (uint8_t)(probe + 1),
+                     __ATOMIC_RELAXED); /* now: others may wait before it ends */
+    return probe % LEARN_EVERY == 0;
 }
 
 static void learn(struct sbt_cond *cx, const struct sbt_waiter *w) {
