@@ -240,9 +240,17 @@ out:
     return r;
 }
 
-/* One atomic whatever the other bits say: with sleepers queued the mutex is taken as quickly as without. */
+/*
+ * One atomic whatever the other bits say: with sleepers queued the mutex is taken as quickly as without. A function of
+ * its own, which gcc makes one instruction (bts) on x86 and not a loop that has to load the word first.
+ */
+static inline bool set_locked(uint32_t *word) {
+    return (__atomic_fetch_or(word, 1u, __ATOMIC_ACQUIRE) & 1u) == 0;
+}
+_Static_assert(DIRECT_LOCKED == 1, "the bit that set_locked sets");
+
 int direct_mutex_lock(pthread_mutex_t *m) {
-    if (SBT_LIKELY((__atomic_fetch_or(&sbt_mutex_of(m)->state, DIRECT_LOCKED, __ATOMIC_ACQUIRE) & DIRECT_LOCKED) == 0))
+    if (SBT_LIKELY(set_locked(&sbt_mutex_of(m)->state)))
         return 0;
     return lock_slow(m, NULL);
 }
