@@ -214,7 +214,7 @@ SBT_EXPORT int ABI(thrd_join)(thrd_t thread, int *result_of_thread) {
  * it costs: the program has asked for it.
  */
 static void yield_as_asked(void) {
-    if (sbt_self.context == NULL || !sbt_switch_yield())
+    if (sbt_self.context == NULL || !sbt_switch_yield(false))
         sbt_yield();
 }
 

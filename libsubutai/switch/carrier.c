@@ -18,6 +18,7 @@
 #define LOOK_GAP_PAUSES 24 /* between two looks */
 #define KERNEL_TURN 64     /* yields of contexts, after which the kernel is asked once */
 #define POPS_PER_COUNT 256 /* contexts taken from the queue between two counts of their sleeps */
+#define VAIN_NS 10000      /* what is found and waits again within that time was found in vain */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
 #endif
 #define UNSURE_NS 1000000 /* how long a carrier sleeps that may not have been seen to */
@@ -42,12 +43,15 @@ static void settle(struct sbt_carrier *x) {
     case SBT_LEAVES_TO_PARK:
         /* Release: its registers. On failure it has been woken: it is still ours, and ready. */
         if (!__atomic_compare_exchange_n(&c->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            sbt_ready_push(x, c, c, 1);
+            sbt_ready_push(x, c, c, 1, SBT_WOKEN);
         else if (++x->n_parked >= (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 ? PARKED_FEW : PARKED_MOST))
             count_parked(x);
         break;
+    case SBT_LEAVES_TO_GO_ON:
+        sbt_ready_push(x, c, c, 1, SBT_WOKEN);
+        break;
     case SBT_LEAVES_TO_YIELD:
-        sbt_ready_push(x, c, c, 1);
+        sbt_ready_push(x, c, c, 1, SBT_GAVE_WAY);
         break;
     case SBT_LEAVES_FOR_HOME:
         sbt_home_call(c);
@@ -163,10 +167,27 @@ static struct sbt_context *look_around(struct sbt_carrier *x, struct seen *seen)
         uint32_t n = __atomic_load_n(&from->n, __ATOMIC_RELAXED), now = __atomic_load_n(&from->pops, __ATOMIC_RELAXED);
         seen->looks[i] = n > 0 && now == seen->pops[i] ? seen->looks[i] + 1 : 0;
         seen->pops[i] = now;
-        if (from != x && n > 0 && seen->looks[i] * n >= seen->patience)
-            c = sbt_ready_steal(x, from);
+        if (from != x && n > 0 && seen->looks[i] * n >= seen->patience && sbt_ready_steal(x, from)) {
+            c = sbt_ready_pop(x);
+            x->found_at = from;
+            x->found_ns = sbt_now_ns();
+        }
     }
     return c;
+}
+
+/*
+ * What it has found the last time: did that go on for a while, or wait again at once, as whoever waits for a mutex that
+ * another takes again and again? After several of those it does better to sleep until somebody wakes it.
+ */
+static bool is_worth_a_search(struct sbt_carrier *x) {
+    if (x->found_at != NULL) {
+        bool in_vain = sbt_now_ns() - x->found_ns < VAIN_NS;
+        x->in_vain = in_vain ? x->in_vain + 1 : 0;
+        sbt_ready_learn(x->found_at, in_vain);
+        x->found_at = NULL;
+    }
+    return x->in_vain < SBT_VAIN_MANY || sbt_switch_idle_work != NULL;
 }
 
 static _Thread_local struct sbt_carrier *works_idly __attribute__((tls_model("initial-exec")));
@@ -183,37 +204,53 @@ static bool work_idly(struct sbt_carrier *x) {
     return worked;
 }
 
+/* Look around for a while; who makes something ready meanwhile relies on that. */
+static struct sbt_context *search(struct sbt_carrier *x, struct seen *seen) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    uint64_t bit = (uint64_t)1 << (x - s->carrier);
+    struct sbt_context *c;
+    seen->patience = PATIENCE;
+    __atomic_fetch_or(&s->searching, bit, __ATOMIC_RELAXED);
+    uint64_t begin = sbt_now_ns();
+    do {
+        for (int k = 0; k < LOOKS_PER_CLOCK && (c = look_around(x, seen)) == NULL; k++)
+            for (int i = 0; i < LOOK_GAP_PAUSES; i++)
+                sbt_cpu_relax();
+        if (c == NULL && work_idly(x))
+            begin = sbt_now_ns();
+    } while (c == NULL && sbt_now_ns() - begin < SEARCH_NS);
+    __atomic_fetch_and(&s->searching, ~bit, __ATOMIC_RELAXED);
+    return c;
+}
+
 /* Until there is something to run. NULL: there never will be. */
 static struct sbt_context *find(struct sbt_carrier *x) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    struct seen seen = {.patience = PATIENCE};
+    struct seen seen = {0};
     uint64_t bit = (uint64_t)1 << (x - s->carrier);
     struct sbt_context *c;
+    bool searches = is_worth_a_search(x);
     count_parked(x);
-    for (;;) {
-        seen.patience = PATIENCE;
-        __atomic_fetch_or(&s->searching, bit, __ATOMIC_RELAXED);
-        uint64_t begin = sbt_now_ns();
-        do {
-            for (int k = 0; k < LOOKS_PER_CLOCK && (c = look_around(x, &seen)) == NULL; k++)
-                for (int i = 0; i < LOOK_GAP_PAUSES; i++)
-                    sbt_cpu_relax();
-            if (c == NULL && work_idly(x))
-                begin = sbt_now_ns();
-        } while (c == NULL && sbt_now_ns() - begin < SEARCH_NS);
-        __atomic_fetch_and(&s->searching, ~bit, __ATOMIC_RELAXED);
+    for (;; searches = true) {
+        c = searches ? search(x, &seen) : NULL;
         if (c != NULL)
             return c;
         __atomic_store_n(&x->asleep, 1, __ATOMIC_RELAXED);
         __atomic_fetch_or(&s->idle, bit, __ATOMIC_RELAXED);
         /*
          * Pairs with the light one in sbt_ready_push: either it sees the bits as they are now, or this sees what it has
-         * pushed, relying on the search. That is taken at once, unless its carrier has got on since the last look:
-         * should it be held up just now, the watcher will see.
+         * pushed, relying on the search. That is taken at once, unless its carrier gets on meanwhile: should it be held
+         * up afterwards, the watcher will see. Two looks, because the heavy one holds everybody up itself.
          */
         bool sure = sbt_fence_heavy();
-        seen.patience = 1;
+        seen.patience = UINT32_MAX;
         c = look_around(x, &seen);
+        if (c == NULL) {
+            for (int i = 0; i < LOOK_GAP_PAUSES; i++)
+                sbt_cpu_relax();
+            seen.patience = 1;
+            c = look_around(x, &seen);
+        }
         if (c == NULL) {
             sbt_switch_leave();
             while (__atomic_load_n(&x->asleep, __ATOMIC_ACQUIRE) != 0 &&
@@ -269,7 +306,7 @@ void sbt_carrier_unpark(struct sbt_context *first, struct sbt_context *last, uin
         x->n_parked -= here;
     if (n != here)
         sbt_runnable_add((int)(n - here));
-    sbt_ready_push(x, first, last, n);
+    sbt_ready_push(x, first, last, n, SBT_WOKEN);
 }
 
 static bool unpark(struct sbt_context *c) {
@@ -433,6 +470,10 @@ int sbt_context_park(const struct sbt_deadline *deadline) {
     return deadline != NULL ? park_until(c, deadline) : park(c);
 }
 
+bool sbt_switch_carried(void) {
+    return sbt_self.context != NULL && sbt_self.context->carrier != NULL;
+}
+
 bool sbt_switch_others_ready(void) {
     struct sbt_carrier *x = sbt_carrier_of_caller();
     return x != NULL && __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
@@ -446,16 +487,13 @@ static bool find_another(struct sbt_carrier *x) {
         if (__atomic_load_n(&s->carrier[i].n, __ATOMIC_RELAXED) < 2)
             continue;
         sbt_switch_enter();
-        struct sbt_context *c = sbt_ready_steal(x, &s->carrier[i]);
-        if (c != NULL)
-            sbt_ready_push(x, c, c, 1);
+        found = sbt_ready_steal(x, &s->carrier[i]);
         sbt_switch_leave();
-        found = c != NULL;
     }
     return found;
 }
 
-bool sbt_switch_yield(void) {
+bool sbt_switch_yield(bool goes_on) {
     struct sbt_context *c = sbt_self.context;
     if (c == NULL || sbt_self.held != 0 || sbt_self.in_switch != 0 || has_to_stay(c))
         return false;
@@ -464,7 +502,7 @@ bool sbt_switch_yield(void) {
                                  __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 || sbt_switch_running_load() == 0
                            : !find_another(c->carrier))
         return false;
-    sbt_context_leave(c, SBT_LEAVES_TO_YIELD);
+    sbt_context_leave(c, goes_on ? SBT_LEAVES_TO_GO_ON : SBT_LEAVES_TO_YIELD);
     /* Under a real-time policy whoever all these wait for may be a kernel thread that has no other chance to run. */
     if (c->carrier != NULL && (__atomic_load_n(&c->carrier->pops, __ATOMIC_RELAXED) & (KERNEL_TURN - 1)) == 0)
         sbt_yield();

@@ -14,8 +14,8 @@
 /* As settle (carrier.c). False: it has been woken already and has not left after all. */
 static bool let_go(struct sbt_context *c) {
     uint32_t none = SBT_TOKEN_NONE;
-    if (c->why == SBT_LEAVES_TO_YIELD) {
-        sbt_ready_push(NULL, c, c, 1);
+    if (c->why == SBT_LEAVES_TO_YIELD || c->why == SBT_LEAVES_TO_GO_ON) {
+        sbt_ready_push(NULL, c, c, 1, c->why == SBT_LEAVES_TO_YIELD ? SBT_GAVE_WAY : SBT_WOKEN);
         return true;
     }
     sbt_runnable_add(-1);

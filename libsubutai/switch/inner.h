@@ -42,7 +42,13 @@ enum sbt_home_call {
 };
 
 /* Why a context has been switched away from: what is left to do for it on the stack that was switched to. */
-enum sbt_leaving { SBT_LEAVES_NOTHING, SBT_LEAVES_TO_PARK, SBT_LEAVES_TO_YIELD, SBT_LEAVES_FOR_HOME };
+enum sbt_leaving {
+    SBT_LEAVES_NOTHING,
+    SBT_LEAVES_TO_PARK,
+    SBT_LEAVES_TO_YIELD, /* behind all others, */
+    SBT_LEAVES_TO_GO_ON, /* or with those that have been woken */
+    SBT_LEAVES_FOR_HOME
+};
 
 /*
  * Of a crowd. Set to JOINED and NOT by its own thread, in between by who takes it out: until that has been looked at it
@@ -91,29 +97,42 @@ struct sbt_context {
     uint32_t tid;
 } __attribute__((aligned(64)));
 
+struct sbt_queue {
+    struct sbt_context *head, *tail;
+};
+enum sbt_queue_of { SBT_WOKEN, SBT_GAVE_WAY, SBT_QUEUES };
+
 struct sbt_carrier {
     struct sbt_regs regs; /* of its own loop */
     struct sbt_context *leaving;
     enum sbt_leaving why;
-    bool woke;                   /* has woken an idle carrier since it last left a context */
-    uint32_t skip;               /* occasions to wake that are passed over after a useless one, */
-    uint32_t skip_left;          /* and that are yet to be passed over; both atomic */
-    uint64_t woke_at_ns;         /* of its CPU time */
-    uint32_t idle_sleeps;        /* its own, while it had nothing to run */
-    uint32_t sleeps_counted;     /* all of its kernel thread's, when they were last counted */
-    uint32_t n_parked;           /* contexts parked here that sbt_n_runnable still counts: its own */
-    uint32_t tid;                /* atomic, for the watcher; 0: it has not begun */
-    uint64_t mask;               /* its signal mask in the kernel */
-    struct sbt_context *current; /* NULL: idle; atomic, for the watcher */
+    bool woke;                    /* has woken an idle carrier since it last left a context */
+    uint32_t skip;                /* occasions to wake that are passed over after a useless one, */
+    uint32_t skip_left;           /* and that are yet to be passed over; both atomic */
+    uint64_t woke_at_ns;          /* of its CPU time */
+    uint32_t idle_sleeps;         /* its own, while it had nothing to run */
+    uint32_t sleeps_counted;      /* all of its kernel thread's, when they were last counted */
+    uint32_t n_parked;            /* contexts parked here that sbt_n_runnable still counts: its own */
+    struct sbt_carrier *found_at; /* from which it has taken what it runs, NULL: its own queue; */
+    uint64_t found_ns;            /* when */
+    uint32_t in_vain;             /* finds in a row that soon waited again; its own */
+    uint32_t robbed_in_vain;      /* the same of finds that others made here; atomic */
+    uint32_t tid;                 /* atomic, for the watcher; 0: it has not begun */
+    uint64_t mask;                /* its signal mask in the kernel */
+    struct sbt_context *current;  /* NULL: idle; atomic, for the watcher */
 
     struct sbt_guard guard __attribute__((aligned(64))); /* of the ready queue */
-    struct sbt_context *head, *tail;
-    uint32_t n;      /* length; atomic, read without the guard as a hint */
+    struct sbt_queue queue[SBT_QUEUES];                  /* woken ones before those that only gave way */
+    uint32_t n;                                          /* length of both; atomic, read without the guard as a hint */
+    uint32_t preferred;                                  /* woken ones in a row that were taken while others waited */
     uint32_t pops;   /* contexts taken by the carrier itself; atomic: that it gets on */
     uint32_t stolen; /* times somebody else has taken some; atomic */
     uint32_t asleep; /* 1: sleeps on this word, or is about to; atomic */
 } __attribute__((aligned(128)));
 
+#ifndef SBT_VAIN_MANY
+#define SBT_VAIN_MANY 4 /* finds in a row, after which there is no search, and seldom a wake-up */
+#endif
 #define SBT_TABLE_BUCKETS 256
 
 struct sbt_table_bucket {
@@ -215,13 +234,16 @@ static inline void sbt_chain_append(struct sbt_chain *chain, struct sbt_context 
 /* ready.c. All of them between enter and leave, but for the guard, which they take. */
 
 /* Make ready a chain of n contexts linked by `next`. `self`: the carrier that the caller runs on, NULL: none. */
-void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n);
+void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n,
+                    enum sbt_queue_of which);
 /* The carrier's own next; NULL: none. */
 struct sbt_context *sbt_ready_pop(struct sbt_carrier *x);
-/* Half of another's queue, the first of them returned, the rest moved to x. */
-struct sbt_context *sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from);
+/* Move half of another's queue to x's own. False: there is nothing. */
+bool sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from);
 /* The carrier leaves a context: was waking another for it of any use? */
 void sbt_ready_judge(struct sbt_carrier *x);
+/* The same, of who has taken a context from x, and knows whether that went on for long. */
+void sbt_ready_learn(struct sbt_carrier *x, bool in_vain);
 /* One, for the watcher. */
 struct sbt_context *sbt_ready_take(struct sbt_carrier *x);
 

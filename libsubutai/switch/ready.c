@@ -14,6 +14,7 @@
 
 #define SOON_NS 10000
 #define SKIP_MOST 16384
+#define PREFERRED_MOST 64
 
 /* Of the kernel thread. */
 static uint64_t cpu_time_ns(void) {
@@ -44,19 +45,22 @@ static bool wake_idle(struct sbt_switch_state *s, uint32_t wish) {
     return false;
 }
 
-static void append(struct sbt_carrier *x, struct sbt_context *first, struct sbt_context *last, uint32_t n) {
+static void append(struct sbt_carrier *x, struct sbt_context *first, struct sbt_context *last, uint32_t n,
+                   enum sbt_queue_of which) {
+    struct sbt_queue *q = &x->queue[which];
     last->next = NULL;
     sbt_guard_take(&x->guard);
-    if (x->tail != NULL)
-        x->tail->next = first;
+    if (q->tail != NULL)
+        q->tail->next = first;
     else
-        x->head = first;
-    x->tail = last;
+        q->head = first;
+    q->tail = last;
     __atomic_store_n(&x->n, x->n + n, __ATOMIC_RELAXED);
     sbt_guard_drop(&x->guard);
 }
 
-void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n) {
+void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n,
+                    enum sbt_queue_of which) {
     struct sbt_switch_state *s = SBT_SWITCH;
     struct sbt_carrier *x = self;
     if (x == NULL && SBT_UNLIKELY((__atomic_load_n(&s->all_held, __ATOMIC_RELAXED) |
@@ -77,7 +81,7 @@ void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct 
                                : __atomic_fetch_add(&s->next_carrier, 1, __ATOMIC_RELAXED) % s->n_carriers;
         x = &s->carrier[i];
     }
-    append(x, first, last, n);
+    append(x, first, last, n, which);
     if (__atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0)
         __atomic_store_n(&s->pushes, 1, __ATOMIC_RELAXED);
     /* Pairs with the heavy ones of a carrier and of the watcher that go to sleep: one of the two sees the other. */
@@ -109,23 +113,51 @@ void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct 
     }
 }
 
+static uint32_t more(uint32_t skip) {
+    return skip == 0 ? 1 : skip < SKIP_MOST ? skip * 2 : skip;
+}
+
 void sbt_ready_judge(struct sbt_carrier *x) {
     bool soon = cpu_time_ns() - x->woke_at_ns < SOON_NS;
     uint32_t skip = __atomic_load_n(&x->skip, __ATOMIC_RELAXED);
-    skip = !soon ? 0 : skip == 0 ? 1 : skip < SKIP_MOST ? skip * 2 : skip;
+    if (soon)
+        skip = more(skip);
+    else if (__atomic_load_n(&x->robbed_in_vain, __ATOMIC_RELAXED) < SBT_VAIN_MANY)
+        skip = 0;
     __atomic_store_n(&x->skip, skip, __ATOMIC_RELAXED);
     __atomic_store_n(&x->skip_left, skip, __ATOMIC_RELAXED);
     x->woke = false;
 }
 
-static struct sbt_context *take_first(struct sbt_carrier *x) {
-    struct sbt_context *c = x->head;
-    if (c != NULL) {
-        x->head = c->next;
-        if (x->head == NULL)
-            x->tail = NULL;
-        __atomic_store_n(&x->n, x->n - 1, __ATOMIC_RELAXED);
+void sbt_ready_learn(struct sbt_carrier *x, bool in_vain) {
+    uint32_t n = in_vain ? __atomic_load_n(&x->robbed_in_vain, __ATOMIC_RELAXED) + 1 : 0;
+    if (n < SBT_VAIN_MANY) {
+        __atomic_store_n(&x->robbed_in_vain, n, __ATOMIC_RELAXED);
+        return;
     }
+    uint32_t skip = more(__atomic_load_n(&x->skip, __ATOMIC_RELAXED));
+    __atomic_store_n(&x->robbed_in_vain, SBT_VAIN_MANY, __ATOMIC_RELAXED);
+    __atomic_store_n(&x->skip, skip, __ATOMIC_RELAXED);
+    __atomic_store_n(&x->skip_left, skip, __ATOMIC_RELAXED);
+}
+
+/*
+ * Who gave way waits for others, perhaps for one that has been woken since: let that go first, but not for ever. (It
+ * may look for long before it gives way again, or waits: PARSEC's barrier, 64 threads, would have each woken one stand
+ * behind 31 that spin for 50 us.)
+ */
+static struct sbt_context *take_first(struct sbt_carrier *x) {
+    bool both = x->queue[SBT_WOKEN].head != NULL && x->queue[SBT_GAVE_WAY].head != NULL;
+    bool turn = both && x->preferred >= PREFERRED_MOST;
+    struct sbt_queue *q = &x->queue[x->queue[SBT_WOKEN].head == NULL || turn ? SBT_GAVE_WAY : SBT_WOKEN];
+    struct sbt_context *c = q->head;
+    if (c == NULL)
+        return NULL;
+    x->preferred = both && !turn ? x->preferred + 1 : 0;
+    q->head = c->next;
+    if (q->head == NULL)
+        q->tail = NULL;
+    __atomic_store_n(&x->n, x->n - 1, __ATOMIC_RELAXED);
     return c;
 }
 
@@ -149,28 +181,34 @@ struct sbt_context *sbt_ready_take(struct sbt_carrier *x) {
     return c;
 }
 
-struct sbt_context *sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from) {
+bool sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from) {
+    struct sbt_context *first[SBT_QUEUES], *last[SBT_QUEUES];
+    uint32_t n[SBT_QUEUES] = {0};
     sbt_guard_take(&from->guard);
-    uint32_t n = (from->n + 1) / 2;
-    struct sbt_context *first = from->head, *last = first;
-    if (n == 0) {
-        sbt_guard_drop(&from->guard);
-        return NULL;
+    uint32_t half = (from->n + 1) / 2, all = 0;
+    for (int k = 0; k < SBT_QUEUES; k++) {
+        struct sbt_queue *q = &from->queue[k];
+        first[k] = q->head;
+        for (; all < half && q->head != NULL; all++, n[k]++) {
+            last[k] = q->head;
+            q->head = q->head->next;
+        }
+        if (q->head == NULL)
+            q->tail = NULL;
     }
-    for (uint32_t i = 1; i < n; i++)
-        last = last->next;
-    from->head = last->next;
-    if (from->head == NULL)
-        from->tail = NULL;
-    __atomic_store_n(&from->n, from->n - n, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&from->stolen, 1, __ATOMIC_RELAXED);
+    if (all > 0) {
+        __atomic_store_n(&from->n, from->n - all, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&from->stolen, 1, __ATOMIC_RELAXED);
+    }
     sbt_guard_drop(&from->guard);
-    if (n > 1) {
+    for (int k = 0; k < SBT_QUEUES; k++)
+        if (n[k] > 0)
+            append(x, first[k], last[k], n[k], (enum sbt_queue_of)k);
+    if (all > 1) {
         struct sbt_switch_state *s = SBT_SWITCH;
-        append(x, first->next, last, n - 1);
         /* Enough for a third: the carrier that is awake passes the call on. */
         if ((__atomic_load_n(&s->searching, __ATOMIC_RELAXED) & ~((uint64_t)1 << (x - s->carrier))) == 0)
             wake_idle(s, 0);
     }
-    return first;
+    return all > 0;
 }

@@ -204,8 +204,15 @@ bool sbt_crowd_wait(void);
  */
 uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, bool joined, struct sbt_chain *chain);
 
-/* Let another ready context run on this carrier. False: the caller is on none, or nobody is ready. */
-bool sbt_switch_yield(void);
+/*
+ * Let another ready context run on this carrier. `goes_on`: the caller will have what it wants the next moment, and is
+ * queued with those that have been woken; otherwise behind them. False: the caller is on no carrier, or nobody is
+ * ready.
+ */
+bool sbt_switch_yield(bool goes_on);
+
+/* Does a carrier run the caller? */
+bool sbt_switch_carried(void);
 
 /* Is somebody ready to run on the caller's carrier? Then waiting actively is a waste. */
 bool sbt_switch_others_ready(void);

@@ -96,9 +96,21 @@ void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
         a->next_pauses = a->idle_ns = 0;
 }
 
+void sbt_active_spin(struct sbt_active *a) {
+    if (SBT_LIKELY(sbt_self.context == NULL) || !sbt_switch_roams())
+        return;
+    a->next_pauses = spin_pauses != 0;
+    a->spun_pauses = 0;
+    a->for_carrier = sbt_switch_carried();
+}
+
+static bool may_spin(const struct sbt_active *a) {
+    return a->for_carrier || sbt_cores_to_spare();
+}
+
 /* To a context another that is ready is a better use of the core than a look, and a switch to it than a yield. */
 static bool rather_switch(struct sbt_active *a) {
-    if (a->next_pauses == 0 || !sbt_cores_to_spare() || sbt_switch_others_ready()) {
+    if (a->next_pauses == 0 || !may_spin(a) || sbt_switch_others_ready()) {
         a->next_pauses = a->idle_ns = 0;
         return true;
     }
@@ -108,7 +120,7 @@ static bool rather_switch(struct sbt_active *a) {
 bool sbt_active_step(struct sbt_active *a) {
     if (SBT_UNLIKELY(sbt_self.context != NULL) && sbt_switch_roams() && rather_switch(a))
         return false;
-    if (a->next_pauses != 0 && sbt_cores_to_spare()) {
+    if (a->next_pauses != 0 && may_spin(a)) {
         for (uint32_t i = 0; i < a->next_pauses; i++)
             sbt_cpu_relax();
         a->spun_pauses += a->next_pauses;

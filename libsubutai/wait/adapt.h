@@ -39,10 +39,18 @@ struct sbt_active {
     uint32_t spun_pauses, next_pauses; /* so far, and before the next look: 0, no more spinning */
     uint16_t yields_left;              /* of those that gave the core to somebody */
     uint16_t switches;                 /* of those that did; atomic, because a waker reads it */
+    bool for_carrier;                  /* it spins in place of its carrier, which would otherwise look for work */
 };
 
 /* Begin a wait on an object with that memory. Reads no clock. Never blocks. */
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory);
+
+/*
+ * A context waits for a mutex: look for one longest spin, whatever the mutex remembers, if it is not at home. Should it
+ * wait for another core's short section it has it in a moment; its carrier, with nobody else to run, would only look
+ * around; and waits that end in being woken are long for that reason alone.
+ */
+void sbt_active_spin(struct sbt_active *a);
 
 /*
  * One step of active waiting: true, look again; false, it no longer pays: park. A wait that will be a switch may end

@@ -38,11 +38,11 @@ void sbt_give_way_to_contexts(void) {
     if (!sbt_switch_roams())
         sbt_turn_offer();
     else
-        sbt_switch_yield();
+        sbt_switch_yield(false);
 }
 
-void sbt_give_way(void) {
-    if (sbt_self.context == NULL || !sbt_switch_yield())
+void sbt_give_way(bool goes_on) {
+    if (sbt_self.context == NULL || !sbt_switch_yield(goes_on))
         sbt_turn_give_or_pause();
 }
 

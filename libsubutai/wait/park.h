@@ -36,8 +36,10 @@ int sbt_park_own(uint32_t *word, uint32_t expected, const uint32_t *wake_word, c
 /* Wake up to n that are parked on that word, after it has changed; how many. The word may be gone by now. */
 long sbt_wake(uint32_t *word, int n);
 
-/* Let somebody else run: a ready context on this carrier, or whom the kernel chooses. */
-void sbt_give_way(void);
+/*
+ * Let somebody else run: a ready context on this carrier, or whom the kernel chooses. `goes_on` as in sbt_switch_yield.
+ */
+void sbt_give_way(bool goes_on);
 
 /* The same for a context, if one is ready; if none is, it goes on: the kernel would run another process. */
 void sbt_give_way_to_contexts(void);

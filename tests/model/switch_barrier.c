@@ -38,8 +38,8 @@ long sbt_wake(uint32_t *at, int n) {
     return sbt_switch_wake(at, n) + sched_futex_wake(at, n);
 }
 
-void sbt_give_way(void) {
-    if (!sbt_switch_yield())
+void sbt_give_way(bool goes_on) {
+    if (!sbt_switch_yield(goes_on))
         sched_pause();
 }
 

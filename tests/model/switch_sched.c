@@ -307,7 +307,8 @@ static const char *left_over(void) {
     if (n_runnable != n_program) /* that they have ended is abi's to count */
         return "the number of runnable threads is wrong";
     for (uint32_t i = 0; i < s->n_carriers; i++)
-        if (s->carrier[i].head != NULL || s->carrier[i].n != 0)
+        if (s->carrier[i].queue[SBT_WOKEN].head != NULL || s->carrier[i].queue[SBT_GAVE_WAY].head != NULL ||
+            s->carrier[i].n != 0)
             return "something is left in a queue";
     for (uint32_t i = 0; i < SBT_TABLE_BUCKETS; i++)
         if (s->bucket[i].head != NULL)

@@ -22,7 +22,8 @@ enum { MAX_PROGRAM = 4, N_WORDS = 3, SCHEDULES = 500000 };
 /*
  * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake who waits on it, y
  * yield, h go home for something, H go home and stay there until R, bN sleep in the kernel until N is open, oN open it,
- * f note whether 0 and 1 are parked, a note that it runs, B wait in the barrier, D destroy it.
+ * f note whether 0 and 1 are parked, g whether 0 has given way and 1 is parked, a note that it runs, B wait in the
+ * barrier, D destroy it.
  */
 struct scenario {
     const char *name;
@@ -36,7 +37,7 @@ static const struct scenario *scenario;
 static uint32_t woken[MAX_PROGRAM], word[N_WORDS], is_open[N_WORDS];
 static uint32_t *token[MAX_PROGRAM];
 static uint32_t noted[MAX_PROGRAM], n_noted;
-static bool in_order;
+static bool in_order, one_before_zero;
 
 static bool is_parked(uint32_t i) {
     return token[i] != NULL && *token[i] == SBT_TOKEN_PARKED;
@@ -72,7 +73,7 @@ static uint32_t step(uint32_t me, const char *at) {
         sbt_switch_wake(&word[n], INT_MAX);
         return 2;
     case 'y':
-        sbt_switch_yield();
+        sbt_switch_yield(false);
         return 1;
     case 'h':
         sbt_switch_hold_home();
@@ -94,6 +95,10 @@ static uint32_t step(uint32_t me, const char *at) {
         return 2;
     case 'f':
         in_order = is_parked(0) && is_parked(1);
+        return 1;
+    case 'g': /* on the only carrier, which nobody else can run on before this one has left it */
+        one_before_zero = sbt_self.context->carrier != NULL && is_parked(1) &&
+                          (uint32_t *)SBT_SWITCH->carrier[0].queue[SBT_GAVE_WAY].head == token[0];
         return 1;
     case 'B':
         walk_barrier_wait(nobody_goes_home());
@@ -122,7 +127,7 @@ static void setup(void) {
     memset(is_open, 0, sizeof is_open);
     memset(token, 0, sizeof token);
     n_noted = 0;
-    in_order = false;
+    in_order = one_before_zero = false;
     if (scenario->barrier != 0)
         walk_barrier_setup(scenario->barrier);
     sbt_n_cpus = scenario->n_carriers;
@@ -133,6 +138,8 @@ static void setup(void) {
 static const char *at_end(void) {
     if (scenario->barrier != 0)
         return walk_barrier_at_end();
+    if (one_before_zero && noted[0] != 1)
+        return "one that was woken had to wait for one that gave way";
     return in_order && (noted[0] != 0 || noted[1] != 1) ? "two that were woken in a row ran in the other order" : NULL;
 }
 
@@ -148,6 +155,7 @@ static const struct scenario scenarios[] = {
     {"home and away", {"phu1p", "u0pu0"}, 2, 1, false, 0},
     {"ways home", {"phu1", "u0php", "u1hu1"}, 2, 1, false, 0},
     {"first woken, first run", {"pa", "pa", "fu0u1"}, 1, 2, false, 0},
+    {"woken before who gave way", {"ya", "pa", "ygu1"}, 1, 2, false, 0},
     {"watched: one waits, one wakes", {"p", "u0"}, 2, 1, true, 0},
     {"watched: each waits for the other", {"phu1", "u0p"}, 2, 1, true, 0},
     {"watched: three and one carrier", {"pu1p", "u0pu2", "pu0"}, 1, 1, true, 0},

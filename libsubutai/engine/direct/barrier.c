@@ -140,7 +140,7 @@ int direct_barrier_destroy(pthread_barrier_t *b) {
     for (int i = 0; ((rounds * (bx->count - 1) - __atomic_load_n(&bx->left, __ATOMIC_ACQUIRE)) & GENERATIONS) != 0;
          i++) {
         if (i < YIELDS_BEFORE_PAUSE)
-            sbt_give_way();
+            sbt_give_way(false);
         else
             sbt_pause_ns(50000);
     }

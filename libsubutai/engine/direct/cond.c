@@ -209,7 +209,7 @@ static int mutex_lock(const struct wait *wait) {
         return sbt_real.pthread_mutex_lock(wait->m);
     case SBT_RELEASE_BY_ENGINE:
         while ((r = sbt_engine.mutex_lock(wait->m)) == EAGAIN) /* ni without a queue element: not to be returned with */
-            sbt_give_way();
+            sbt_give_way(false);
         return r;
     case SBT_RELEASE_NOTHING:
         break;

@@ -26,6 +26,7 @@
 #define HANDOFF_US 1000u
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that pass sleepers over */
 #define RETRY_YIELDS 3         /* tries of a woken waiter before it sleeps again */
+#define TRYLOCK_PAUSES_MOST 16 /* 1, 2, 4, ... between looks */
 
 /* Take the mutex if it is free. Acquire pairs with the release in the unlocks. */
 static bool take(uint32_t *word, uint32_t *seen) {
@@ -138,15 +139,50 @@ static int give_up(struct sbt_mutex *mx, struct sbt_waiter *w) {
     return granted ? 0 : ETIMEDOUT;
 }
 
+/*
+ * Two carriers that take a mutex from each other get more done than one if there is time enough between: the word goes
+ * from core to core each time. So contexts spin for it unless those that did have had it within DENSE_NS of each other,
+ * DENSE_MANY times in a row; then the next contended locks, up to 255, do not, and all is done by one carrier.
+ */
+#define DENSE_NS 700
+#define DENSE_MANY 8
+
+static void spin_for_carrier(struct sbt_mutex *mx, struct sbt_active *active) {
+    uint8_t dense = __atomic_load_n(&mx->dense, __ATOMIC_RELAXED);
+    if (dense < DENSE_MANY)
+        sbt_active_spin(active);
+    else
+        __atomic_store_n(&mx->dense, dense == DENSE_MANY ? 0 : dense - 1, __ATOMIC_RELAXED);
+}
+
+/* The caller has spun for it, and has it. */
+static void learn_density(struct sbt_mutex *mx) {
+    uint32_t now = (uint32_t)sbt_now_ns();
+    uint8_t dense = __atomic_load_n(&mx->dense, __ATOMIC_RELAXED);
+    if (dense < DENSE_MANY) {
+        if (now - mx->contended_ns > DENSE_NS)
+            dense -= dense != 0;
+        else
+            dense = dense + 1 < DENSE_MANY ? dense + 1 : UINT8_MAX;
+        __atomic_store_n(&mx->dense, dense, __ATOMIC_RELAXED);
+    }
+    mx->contended_ns = now;
+}
+
 static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struct sbt_deadline *deadline,
                          struct sbt_active *active) {
     for (;;) {
         int r = sbt_waiter_wait(w, deadline, active, false);
         if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED)
             return 0; /* acquire: pairs with sbt_waiter_tell in unlock_slow */
+        struct sbt_active again = {0};
         uint32_t seen;
-        for (int i = 0; i < RETRY_YIELDS; i++) {
+        if (w->wake_word != NULL)
+            spin_for_carrier(mx, &again);
+        for (int i = 0; i < RETRY_YIELDS;) {
             if (take(&mx->state, &seen)) {
+                if (again.for_carrier)
+                    learn_density(mx);
                 struct sbt_bucket *b = sbt_lot_lock(mx);
                 leave_queue(mx, b, w);
                 sbt_lot_unlock(b);
@@ -154,10 +190,9 @@ static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struc
             }
             if (r == ETIMEDOUT)
                 return give_up(mx, w);
-            if (w->wake_word != NULL)
-                break; /* to wait again is a switch, no dearer than to yield */
-            if (!sbt_turn_offer())
-                break;
+            if (w->wake_word == NULL ? !sbt_turn_offer() : again.next_pauses == 0 || !sbt_active_step(&again))
+                break; /* for a context to wait again is a switch, no dearer than to yield */
+            i += w->wake_word == NULL;
         }
         if (wait_again(mx, w))
             return 0;
@@ -193,8 +228,11 @@ static SBT_NOINLINE int lock_slow(pthread_mutex_t *m, const struct sbt_deadline 
     int r = 0;
 
     sbt_active_begin(&active, &mx->adapt);
+    spin_for_carrier(mx, &active);
     do {
         if (take(&mx->state, &seen)) {
+            if (active.for_carrier)
+                learn_density(mx);
             sbt_active_end(&active, &mx->adapt);
             return 0;
         }
@@ -260,6 +298,21 @@ int direct_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadli
     return take(&sbt_mutex_of(m)->state, &seen) ? 0 : lock_slow(m, deadline);
 }
 
+/*
+ * A context that gives way stands behind everybody else, who may all spin in turn until it gets on: not for a mutex that
+ * another carrier's context has for a moment.
+ */
+static bool take_soon(uint32_t *word) {
+    uint32_t seen;
+    for (int pauses = 1; pauses <= TRYLOCK_PAUSES_MOST; pauses *= 2) {
+        for (int i = 0; i < pauses; i++)
+            sbt_cpu_relax();
+        if (take(word, &seen))
+            return true;
+    }
+    return false;
+}
+
 static void expect_spinning(struct sbt_mutex *mx) {
     __atomic_store_n(&mx->spun_credit, SBT_SPUN_UNLOCKS, __ATOMIC_RELAXED);
     if ((__atomic_load_n(&mx->state, __ATOMIC_RELAXED) & DIRECT_SPUN) == 0)
@@ -278,7 +331,11 @@ int direct_mutex_trylock(pthread_mutex_t *m) {
     }
     if (sbt_trylock_spins(m)) {
         expect_spinning(mx);
-        sbt_give_way();
+        if (sbt_self.context != NULL && take_soon(&mx->state)) {
+            sbt_self.trylock_last = NULL;
+            return 0;
+        }
+        sbt_give_way(true);
     }
     return EBUSY;
 }
@@ -340,9 +397,9 @@ static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
     if ((seen & DIRECT_LOCKED) == 0)
         return false; /* unlocked twice, which is undefined; under glibc such a program goes on, so it does here */
     if (spun) {
-        uint32_t credit = __atomic_load_n(&mx->spun_credit, __ATOMIC_RELAXED);
+        uint8_t credit = __atomic_load_n(&mx->spun_credit, __ATOMIC_RELAXED);
         if (credit > 0)
-            __atomic_store_n(&mx->spun_credit, credit - 1, __ATOMIC_RELAXED);
+            __atomic_store_n(&mx->spun_credit, (uint8_t)(credit - 1), __ATOMIC_RELAXED);
         else
             __atomic_fetch_and(&mx->state, ~(uint32_t)DIRECT_SPUN, __ATOMIC_RELAXED);
     }
@@ -354,7 +411,8 @@ static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
                DIRECT_QUEUED) {
         wake_after_unlock(mx);
     }
-    return spun && !sbt_cores_to_spare();
+    /* On a carrier it is not the number of those that run that counts, but whether somebody waits for this one. */
+    return spun && (sbt_switch_others_ready() || !sbt_cores_to_spare());
 }
 
 int direct_mutex_unlock(pthread_mutex_t *m) {

@@ -33,7 +33,7 @@ struct wait {
 static int take_again(struct wait *wait) {
     int r;
     while ((r = ni_mutex_take(wait->t, wait->m, NULL)) == EAGAIN)
-        sbt_give_way();
+        sbt_give_way(false);
     return r;
 }
 

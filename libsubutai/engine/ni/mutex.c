@@ -128,17 +128,17 @@ int ni_mutex_trylock(pthread_mutex_t *m) {
     } else if (ni_is_id(__atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED)) && sbt_trylock_spins(m)) {
         /* The hardware hands the mutex to whoever is first in its queue, who must get a CPU to use it. */
         __atomic_store_n(&sbt_mutex_of(m)->spun_credit, SBT_SPUN_UNLOCKS, __ATOMIC_RELAXED);
-        sbt_give_way();
+        sbt_give_way(true);
     }
     return r;
 }
 
 /* As in `direct`: others wait for it by spinning, and an unlock gives the core away. The owner's. */
 static bool spun(pthread_mutex_t *m) {
-    uint32_t *credit = &sbt_mutex_of(m)->spun_credit, n = __atomic_load_n(credit, __ATOMIC_RELAXED);
+    uint8_t *credit = &sbt_mutex_of(m)->spun_credit, n = __atomic_load_n(credit, __ATOMIC_RELAXED);
     if (SBT_LIKELY(n == 0))
         return false;
-    __atomic_store_n(credit, n - 1, __ATOMIC_RELAXED);
+    __atomic_store_n(credit, (uint8_t)(n - 1), __ATOMIC_RELAXED);
     return !sbt_cores_to_spare();
 }
 
