@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +23,17 @@
 SBT_EXPORT pid_t gettid(void) {
     sbt_switch_stay_home(false);
     return THEIRS(gettid());
+}
+
+/*
+ * On which core it runs now. The C library asks the memory that the kernel keeps that in (rseq), which hangs on the TLS
+ * base and goes with the context: away from home it tells where the home ran last.
+ */
+SBT_EXPORT int sched_getcpu(void) {
+    unsigned cpu;
+    if (SBT_LIKELY(!sbt_switch_carried()) || sbt_syscall3(SYS_getcpu, &cpu, NULL, NULL) != 0)
+        return THEIRS(sched_getcpu());
+    return (int)cpu;
 }
 
 SBT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old) {

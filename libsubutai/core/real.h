@@ -112,6 +112,7 @@
     F(int, pthread_cancel, (pthread_t))                                                                                \
     F(int, pthread_setname_np, (pthread_t, const char *))                                                              \
     F(int, pthread_getname_np, (pthread_t, char *, size_t))                                                            \
+    F(int, sched_getcpu, (void))                                                                                       \
     F(int, tgkill, (pid_t, pid_t, int))                                                                                \
     F(int, pthread_getcpuclockid, (pthread_t, clockid_t *))                                                            \
     F(int, unshare, (int))                                                                                             \

@@ -208,6 +208,40 @@ static void identity(void) {
     someone_moved();
 }
 
+/* ---- it is told where it runs, not where its home has run ---- */
+static int core_now(void) {
+    unsigned core = 0;
+    MUST(getcpu(&core, NULL) == 0);
+    return (int)core;
+}
+
+/* Between the calls it may be moved: not every time. */
+static bool told_right(void) {
+    for (int i = 0; i < 10; i++) {
+        int before = core_now(), told = sched_getcpu();
+        if (told == before || core_now() != before)
+            return true;
+    }
+    return false;
+}
+
+static void *know_the_core(void *number) {
+    long first = kernel_thread();
+    bool moved = false;
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        moved = moved || kernel_thread() != first;
+        MUST(told_right());
+    }
+    atomic_fetch_add(&n_moved, moved);
+    return number;
+}
+
+static void core(void) {
+    run(N, know_the_core);
+    someone_moved();
+}
+
 /* ---- names are threads', wherever they run ---- */
 static void *bear_a_name(void *number) {
     char name[16], told[16], other[32];
@@ -342,11 +376,17 @@ static void niceness(void) {
 
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"home-masks", masks},         {"home-blockers", blockers},
-        {"home-receivers", receivers}, {"home-sigwait", signal_thread},
-        {"home-identity", identity},   {"home-names", name_threads},
-        {"home-cpus", cpus},           {"home-newborn", newborn},
-        {"home-niceness", niceness},   {NULL, NULL},
+        {"home-masks", masks},
+        {"home-blockers", blockers},
+        {"home-receivers", receivers},
+        {"home-sigwait", signal_thread},
+        {"home-identity", identity},
+        {"home-names", name_threads},
+        {"home-core", core},
+        {"home-cpus", cpus},
+        {"home-newborn", newborn},
+        {"home-niceness", niceness},
+        {NULL, NULL},
     };
     return play(argc, argv, scenes);
 }
