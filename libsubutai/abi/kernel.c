@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "abi/abi.h"
+#include "core/fence.h"
 #include "switch/switch.h"
 
 extern int prctl(int option, ...);
@@ -81,9 +82,10 @@ static enum whose whose_call(long number, long second) {
     }
 }
 
-/* It may forbid those that carriers and the watcher make. */
+/* It may forbid those that carriers and the watcher make, and whoever sleeps on a guard. */
 static void filters_system_calls(void) {
     sbt_init();
+    sbt_fence_forbid();
     sbt_switch_refuse("a filter of system calls", "may end the process for the library's own");
 }
 

@@ -17,6 +17,10 @@ extern bool sbt_fence_asymmetric;
 /* Once, while the process has one thread: later it would take milliseconds. */
 void sbt_fence_start(void);
 
+/* The program is about to filter system calls, and may have processes killed for this one: heavy ones fail from now on.
+ */
+void sbt_fence_forbid(void);
+
 static inline void sbt_fence_light(void) {
     if (SBT_LIKELY(sbt_fence_asymmetric))
         __atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -474,6 +474,10 @@ bool sbt_switch_carried(void) {
     return sbt_self.context != NULL && sbt_self.context->carrier != NULL;
 }
 
+bool sbt_switch_among_carriers(void) {
+    return sbt_switch_carried() && SBT_SWITCH->n_carriers > 1;
+}
+
 bool sbt_switch_others_ready(void) {
     struct sbt_carrier *x = sbt_carrier_of_caller();
     return x != NULL && __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;

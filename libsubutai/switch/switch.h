@@ -213,6 +213,8 @@ bool sbt_switch_yield(bool goes_on);
 
 /* Does a carrier run the caller? */
 bool sbt_switch_carried(void);
+/* And are there others, that may run whom it waits for? */
+bool sbt_switch_among_carriers(void);
 
 /* Is somebody ready to run on the caller's carrier? Then waiting actively is a waste. */
 bool sbt_switch_others_ready(void);

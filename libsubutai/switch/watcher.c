@@ -19,6 +19,9 @@
 #ifndef QUIET_TICKS    /* the model test takes another */
 #define QUIET_TICKS 50 /* without anything made ready, before the watcher sleeps until there is */
 #endif
+#ifndef SHORT_ONES     /* and another */
+#define SHORT_ONES 200 /* contexts taken in a tick, if they go on for less than 10 us each */
+#endif
 #define HOMEBODY_FIRST 64
 #define HOMEBODY_MOST 65536
 /* In switches, of which each saves 3 to 5 us: one found asleep has kept its carrier for up to a tick. */
@@ -110,6 +113,16 @@ static uint32_t n_to_send(uint32_t stuck, bool all_held_up) {
     return all_held_up || stuck > 16 ? UINT32_MAX : 1u << (stuck - 1);
 }
 
+/*
+ * Somebody waits here, while another carrier sleeps that has found only such as soon waited again. These do not: so few
+ * have been taken in a whole tick. (Or the carrier itself was kept from running.)
+ */
+static void rouse_for(struct sbt_carrier *x) {
+    __atomic_store_n(&x->skip, __atomic_load_n(&x->skip, __ATOMIC_RELAXED) / 4, __ATOMIC_RELAXED);
+    __atomic_store_n(&x->skip_left, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&x->robbed_in_vain, 0, __ATOMIC_RELAXED);
+}
+
 /* One look. True: something is ready and waits. */
 static bool look(struct sbt_switch_state *s, struct watch *w) {
     uint32_t n_held_up = 0, n_waiting = 0;
@@ -120,6 +133,8 @@ static bool look(struct sbt_switch_state *s, struct watch *w) {
         uint32_t n = __atomic_load_n(&x->n, __ATOMIC_RELAXED), now = __atomic_load_n(&x->pops, __ATOMIC_RELAXED);
         w->stuck[i] = n > 0 && now == w->pops[i] ? w->stuck[i] + 1 : 0;
         n_waiting += n;
+        if (n > 0 && now - w->pops[i] < SHORT_ONES && __atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0)
+            rouse_for(x);
         struct sbt_context *c = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
         if (c != NULL && now == w->pops[i] && w->sees_sleepers && !ended &&
             sleeps(__atomic_load_n(&x->tid, __ATOMIC_RELAXED)) && __atomic_load_n(&x->current, __ATOMIC_RELAXED) == c &&
@@ -135,9 +150,7 @@ static bool look(struct sbt_switch_state *s, struct watch *w) {
         struct sbt_carrier *x = &s->carrier[i];
         if (w->stuck[i] == 0)
             continue;
-        /* It should have woken somebody, or was itself kept from running. */
-        __atomic_store_n(&x->skip, __atomic_load_n(&x->skip, __ATOMIC_RELAXED) / 4, __ATOMIC_RELAXED);
-        __atomic_store_n(&x->skip_left, 0, __ATOMIC_RELAXED);
+        rouse_for(x);
         for (uint32_t k = n_to_send(w->stuck[i], n_held_up == s->n_carriers); k > 0; k--) {
             struct sbt_context *c = sbt_ready_take(x);
             if (c == NULL)

@@ -101,7 +101,7 @@ void sbt_active_spin(struct sbt_active *a) {
         return;
     a->next_pauses = spin_pauses != 0;
     a->spun_pauses = 0;
-    a->for_carrier = sbt_switch_carried();
+    a->for_carrier = sbt_switch_among_carriers();
 }
 
 static bool may_spin(const struct sbt_active *a) {

@@ -31,7 +31,11 @@ SBT_NOINLINE void sbt_guard_take_slow(struct sbt_guard *g) {
             sbt_futex_wait(&g->word, 1, &soon);
         }
     }
-    if (SBT_LIKELY(generation == sbt_thread_process_generation())) /* else a handler has forked: nobody sleeps there */
+    /*
+     * Else a handler has forked, and nobody sleeps there. Should one fork just before this or before the addition, or
+     * end the thread during the wait, the count is wrong from then on: each drop makes a system call that wakes nobody.
+     */
+    if (SBT_LIKELY(generation == sbt_thread_process_generation()))
         __atomic_fetch_sub(&g->sleepers, 1, __ATOMIC_RELAXED);
 }
 

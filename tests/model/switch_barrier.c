@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For switch-walk: a barrier of the engine `direct`, on what of wait/ it needs, as bare as it can be. */
+/* For switch-walk: a barrier of the engine `direct`, and how threads wait actively: never. */
 #include "switch_barrier.h"
 
 #include "core/object.h"
 #include "engine/direct/direct.h"
 #include "switch/inner.h"
 #include "wait/park.h"
+#include "wait/turn.h"
 
 enum { FREED = 0x5A };
 
@@ -28,19 +29,16 @@ void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory) {
     (void)a, (void)memory;
 }
 
-int sbt_park(uint32_t *at, uint32_t expected, const struct sbt_deadline *deadline) {
-    if (sbt_self.context != NULL && sbt_switch_begins_wait())
-        return sbt_switch_wait(at, expected, deadline);
-    return sched_futex_wait(at, expected, deadline);
+void sbt_active_spin(struct sbt_active *a) {
+    (void)a;
 }
 
-long sbt_wake(uint32_t *at, int n) {
-    return sbt_switch_wake(at, n) + sched_futex_wake(at, n);
+bool sbt_turn_offer(void) {
+    return false;
 }
 
-void sbt_give_way(bool goes_on) {
-    if (!sbt_switch_yield(goes_on))
-        sched_pause();
+void sbt_turn_give_or_pause(void) {
+    sched_pause();
 }
 
 /* ---- the walk's ---- */

@@ -75,6 +75,7 @@ extern struct sbt_thread *sched_self;
 #define KERNEL_TURN 64
 #define POPS_PER_COUNT 2
 #define QUIET_TICKS 2
+#define SHORT_ONES 2
 
 /* ---- for the test ---- */
 enum { SCHED_MAX_THREADS = 8 };

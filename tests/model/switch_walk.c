@@ -10,6 +10,7 @@
  * has to find.
  */
 #include "switch_barrier.h"
+#include "switch_mutex.h"
 #include "switch_sched.h"
 
 #include <limits.h>
@@ -23,7 +24,8 @@ enum { MAX_PROGRAM = 4, N_WORDS = 3, SCHEDULES = 500000 };
  * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake who waits on it, y
  * yield, h go home for something, H go home and stay there until R, bN sleep in the kernel until N is open, oN open it,
  * f note whether 0 and 1 are parked, g whether 0 has given way and 1 is parked, a note that it runs, B wait in the
- * barrier, D destroy it.
+ * barrier, D destroy it,
+ * L lock the mutex, U unlock it, C wait on the condition, S signal it, A broadcast, X destroy it.
  */
 struct scenario {
     const char *name;
@@ -31,6 +33,7 @@ struct scenario {
     uint32_t n_carriers, n_preemptions;
     bool with_watcher;
     uint32_t barrier; /* for so many; 0: none */
+    bool mutex;       /* one, and a condition */
 };
 
 static const struct scenario *scenario;
@@ -106,6 +109,24 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'D':
         walk_barrier_destroy();
         return 1;
+    case 'L':
+        walk_mutex_lock();
+        return 1;
+    case 'U':
+        walk_mutex_unlock();
+        return 1;
+    case 'C':
+        walk_cond_wait();
+        return 1;
+    case 'S':
+        walk_cond_signal();
+        return 1;
+    case 'A':
+        walk_cond_broadcast();
+        return 1;
+    case 'X':
+        walk_cond_destroy();
+        return 1;
     case 'a':
         noted[n_noted++] = me;
         return 1;
@@ -130,6 +151,8 @@ static void setup(void) {
     in_order = one_before_zero = false;
     if (scenario->barrier != 0)
         walk_barrier_setup(scenario->barrier);
+    if (scenario->mutex)
+        walk_mutex_setup();
     sbt_n_cpus = scenario->n_carriers;
     for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
         sched_thread(follow, (void *)(uintptr_t)i);
@@ -138,6 +161,8 @@ static void setup(void) {
 static const char *at_end(void) {
     if (scenario->barrier != 0)
         return walk_barrier_at_end();
+    if (scenario->mutex)
+        return walk_mutex_at_end();
     if (one_before_zero && noted[0] != 1)
         return "one that was woken had to wait for one that gave way";
     return in_order && (noted[0] != 0 || noted[1] != 1) ? "two that were woken in a row ran in the other order" : NULL;
@@ -145,29 +170,39 @@ static const char *at_end(void) {
 
 /* The watcher mends a wake-up that a carrier has not got: without it none may be missing. */
 static const struct scenario scenarios[] = {
-    {"one waits, one wakes", {"p", "u0"}, 2, 1, false, 0},
-    {"each waits for the other", {"pu1", "u0p"}, 2, 1, false, 0},
-    {"to and fro", {"pu1pu1", "u0pu0p"}, 2, 1, false, 0},
-    {"one waits at home", {"HpRpu1", "u0u0p"}, 2, 1, false, 0},
-    {"two wait on a word", {"w0", "w0", "k0"}, 2, 1, false, 0},
-    {"two words, two wakers", {"w0k1", "k0w1"}, 2, 1, false, 0},
-    {"yields", {"yy", "yy", "y"}, 2, 1, false, 0},
-    {"home and away", {"phu1p", "u0pu0"}, 2, 1, false, 0},
-    {"ways home", {"phu1", "u0php", "u1hu1"}, 2, 1, false, 0},
-    {"first woken, first run", {"pa", "pa", "fu0u1"}, 1, 2, false, 0},
-    {"woken before who gave way", {"ya", "pa", "ygu1"}, 1, 2, false, 0},
-    {"watched: one waits, one wakes", {"p", "u0"}, 2, 1, true, 0},
-    {"watched: each waits for the other", {"phu1", "u0p"}, 2, 1, true, 0},
-    {"watched: three and one carrier", {"pu1p", "u0pu2", "pu0"}, 1, 1, true, 0},
-    {"watched: a carrier held up in the kernel", {"pu2b0", "u0", "po0"}, 1, 1, true, 0},
-    {"watched: both carriers held up in the kernel", {"pu2b0", "pu2b1", "u0u1ppo0o1"}, 2, 0, true, 0},
-    {"two meet", {"BBB", "BBB"}, 2, 1, false, 2},
-    {"two meet twice", {"BB", "BB"}, 2, 2, false, 2},
-    {"three meet, one destroys", {"BD", "B", "B"}, 2, 1, false, 3},
-    {"three meet twice", {"BB", "BBD", "BB"}, 2, 1, false, 3},
-    {"three meet, one at home", {"BhB", "HBRB", "BBD"}, 2, 1, false, 3},
-    {"four meet in pairs", {"B", "B", "B", "B"}, 2, 1, false, 2},
-    {"watched: three meet on one carrier", {"BBD", "BB", "BB"}, 1, 1, true, 3},
+    {"one waits, one wakes", {"p", "u0"}, 2, 1, false, 0, false},
+    {"each waits for the other", {"pu1", "u0p"}, 2, 1, false, 0, false},
+    {"to and fro", {"pu1pu1", "u0pu0p"}, 2, 1, false, 0, false},
+    {"one waits at home", {"HpRpu1", "u0u0p"}, 2, 1, false, 0, false},
+    {"two wait on a word", {"w0", "w0", "k0"}, 2, 1, false, 0, false},
+    {"two words, two wakers", {"w0k1", "k0w1"}, 2, 1, false, 0, false},
+    {"yields", {"yy", "yy", "y"}, 2, 1, false, 0, false},
+    {"home and away", {"phu1p", "u0pu0"}, 2, 1, false, 0, false},
+    {"ways home", {"phu1", "u0php", "u1hu1"}, 2, 1, false, 0, false},
+    {"first woken, first run", {"pa", "pa", "fu0u1"}, 1, 2, false, 0, false},
+    {"woken before who gave way", {"ya", "pa", "ygu1"}, 1, 2, false, 0, false},
+    {"watched: one waits, one wakes", {"p", "u0"}, 2, 1, true, 0, false},
+    {"watched: each waits for the other", {"phu1", "u0p"}, 2, 1, true, 0, false},
+    {"watched: three and one carrier", {"pu1p", "u0pu2", "pu0"}, 1, 1, true, 0, false},
+    {"watched: a carrier held up in the kernel", {"pu2b0", "u0", "po0"}, 1, 1, true, 0, false},
+    {"watched: both carriers held up in the kernel", {"pu2b0", "pu2b1", "u0u1ppo0o1"}, 2, 0, true, 0, false},
+    {"two meet", {"BBB", "BBB"}, 2, 1, false, 2, false},
+    {"two meet twice", {"BB", "BB"}, 2, 2, false, 2, false},
+    {"three meet, one destroys", {"BD", "B", "B"}, 2, 1, false, 3, false},
+    {"three meet twice", {"BB", "BBD", "BB"}, 2, 1, false, 3, false},
+    {"three meet, one at home", {"BhB", "HBRB", "BBD"}, 2, 1, false, 3, false},
+    {"four meet in pairs", {"B", "B", "B", "B"}, 2, 1, false, 2, false},
+    {"watched: three meet on one carrier", {"BBD", "BB", "BB"}, 1, 1, true, 3, false},
+    {"two take a mutex", {"LULU", "LULU"}, 2, 1, false, 0, true},
+    {"three take a mutex", {"LU", "LU", "LU"}, 2, 2, false, 0, true},
+    {"one takes a mutex at home", {"HLULUR", "LU", "LU"}, 2, 1, false, 0, true},
+    {"one waits, one signals", {"LCU", "LSU"}, 2, 2, false, 0, true},
+    {"one waits, one signals without the mutex", {"LCU", "LUS"}, 2, 1, false, 0, true},
+    {"two wait, one signals twice", {"LCU", "LCU", "LSSU"}, 2, 1, false, 0, true},
+    {"two wait, and each passes it on", {"LCSU", "LCSU", "LSU"}, 2, 1, false, 0, true},
+    {"two wait, one broadcasts and destroys", {"LCU", "LCU", "LAUX"}, 2, 1, false, 0, true},
+    {"two wait, one of them at home", {"HLCUR", "LCU", "LAUX"}, 2, 1, false, 0, true},
+    {"watched: two wait on one carrier", {"LCU", "LCU", "LSULSU"}, 1, 1, true, 0, true},
 };
 
 int main(int argc, char **argv) {

@@ -8,11 +8,15 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #define ROUNDS 200
+#define CROWD 64
 
 static atomic_int n_moved, n_strays, n_handled;
 static atomic_bool ended;
@@ -385,6 +389,54 @@ static void children(void) {
     run(N, have_children);
 }
 
+/* ---- a filter that kills who makes a system call of which the program knows nothing ---- */
+static void kill_for_membarrier(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+/* All in one bucket of the lot: some have to sleep until it is free. */
+static void *crowd(void *number) {
+    static pthread_mutex_t filtered_mutex = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t filtered_cond = PTHREAD_COND_INITIALIZER;
+    for (int i = 0; i < 10 * ROUNDS; i++) {
+        struct timespec soon;
+        MUST(pthread_mutex_lock(&filtered_mutex) == 0);
+        MUST(pthread_cond_broadcast(&filtered_cond) == 0);
+        clock_gettime(CLOCK_REALTIME, &soon);
+        MUST(pthread_cond_timedwait(&filtered_cond, &filtered_mutex, &soon) != EINVAL);
+        MUST(pthread_mutex_unlock(&filtered_mutex) == 0);
+    }
+    return number;
+}
+
+static void filtered(void) {
+    kill_for_membarrier();
+    run(CROWD, crowd);
+}
+
+/* From the start: it is the second time that the program runs. */
+static void filtered_from_the_start(void) {
+    if (getenv("FILTERED") == NULL) {
+        char self[4096], scene[] = "filtered-from-the-start", *again[] = {self, scene, NULL};
+        ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+        MUST(n > 0);
+        self[n] = '\0';
+        kill_for_membarrier();
+        setenv("FILTERED", "1", 1);
+        execv(self, again);
+    }
+    MUST(getenv("FILTERED") != NULL);
+    run(CROWD, crowd);
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"loads-harmless", loads_harmless},
@@ -401,6 +453,8 @@ int main(int argc, char **argv) {
         {"asks-the-kernel", asks_the_kernel},
         {"signals-by-number", signals_by_number},
         {"children", children},
+        {"never-under-a-filter", filtered},
+        {"filtered-from-the-start", filtered_from_the_start},
         {NULL, NULL},
     };
     return play(argc, argv, scenes);

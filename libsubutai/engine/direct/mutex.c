@@ -26,7 +26,7 @@
 #define HANDOFF_US 1000u
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that pass sleepers over */
 #define RETRY_YIELDS 3         /* tries of a woken waiter before it sleeps again */
-#define TRYLOCK_PAUSES_MOST 16 /* 1, 2, 4, ... between looks */
+#define TRYLOCK_PAUSES_MOST 4 /* 1, 2, 4, ... between looks */
 
 /* Take the mutex if it is free. Acquire pairs with the release in the unlocks. */
 static bool take(uint32_t *word, uint32_t *seen) {
@@ -299,8 +299,8 @@ int direct_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadli
 }
 
 /*
- * A context that gives way stands behind everybody else, who may all spin in turn until it gets on: not for a mutex that
- * another carrier's context has for a moment.
+ * A context that gives way stands behind everybody else, who may all spin in turn until it gets on: not for a mutex
+ * that another carrier's context has for a moment.
  */
 static bool take_soon(uint32_t *word) {
     uint32_t seen;
@@ -331,11 +331,12 @@ int direct_mutex_trylock(pthread_mutex_t *m) {
     }
     if (sbt_trylock_spins(m)) {
         expect_spinning(mx);
-        if (sbt_self.context != NULL && take_soon(&mx->state)) {
+        if (sbt_switch_among_carriers() && take_soon(&mx->state)) {
             sbt_self.trylock_last = NULL;
             return 0;
         }
-        sbt_give_way(true);
+        /* The first time it expects to have it in a moment; after that, others are to do something first. */
+        sbt_give_way(sbt_self.trylock_fails <= SBT_TRYLOCKS_BEFORE_YIELD);
     }
     return EBUSY;
 }

@@ -25,7 +25,7 @@ int direct_spin_lock(pthread_spinlock_t *s) {
     for (unsigned looks = 0; direct_spin_trylock(s) != 0;) {
         while (__atomic_load_n(s, __ATOMIC_RELAXED) != sbt_layout.spin_unlocked) {
             if (++looks % LOOKS_BEFORE_YIELD == 0)
-                sbt_give_way(true);
+                sbt_give_way(false);
             else
                 sbt_cpu_relax();
         }

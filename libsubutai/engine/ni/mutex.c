@@ -128,7 +128,7 @@ int ni_mutex_trylock(pthread_mutex_t *m) {
     } else if (ni_is_id(__atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED)) && sbt_trylock_spins(m)) {
         /* The hardware hands the mutex to whoever is first in its queue, who must get a CPU to use it. */
         __atomic_store_n(&sbt_mutex_of(m)->spun_credit, SBT_SPUN_UNLOCKS, __ATOMIC_RELAXED);
-        sbt_give_way(true);
+        sbt_give_way(sbt_self.trylock_fails <= SBT_TRYLOCKS_BEFORE_YIELD);
     }
     return r;
 }

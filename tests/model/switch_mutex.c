@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* For switch-walk: a mutex and a condition of the engine `direct`, on the real lot and wait/park.c. */
+#include "switch_mutex.h"
+
+#include "core/object.h"
+#include "engine/direct/direct.h"
+#include "switch/inner.h"
+#include "wait/lot.h"
+
+enum { FREED = 0x5A };
+
+static pthread_mutex_t mutex;
+static pthread_cond_t cond;
+static uint32_t n_inside, n_turns;
+static bool freed;
+
+struct sbt_engine sbt_engine;
+
+static void enter(void) {
+    if (n_inside++ != 0)
+        sched_wrong("two have the mutex");
+}
+
+void walk_mutex_setup(void) {
+    sbt_lot_fork_child();
+    memset(&mutex, 0, sizeof mutex);
+    memset(&cond, 0, sizeof cond);
+    n_inside = n_turns = 0;
+    freed = false;
+}
+
+void walk_mutex_lock(void) {
+    direct_mutex_lock(&mutex);
+    enter();
+}
+
+void walk_mutex_unlock(void) {
+    n_inside--;
+    direct_mutex_unlock(&mutex);
+}
+
+void walk_cond_wait(void) {
+    while (n_turns == 0) {
+        n_inside--;
+        direct_cond_wait(&cond, &mutex, SBT_RELEASE_OURS, NULL);
+        enter();
+    }
+    n_turns--;
+}
+
+void walk_cond_signal(void) {
+    n_turns++;
+    direct_cond_signal(&cond);
+}
+
+void walk_cond_broadcast(void) {
+    n_turns += 100;
+    direct_cond_broadcast(&cond);
+}
+
+void walk_cond_destroy(void) {
+    direct_cond_destroy(&cond);
+    memset(&cond, FREED, sizeof cond);
+    freed = true;
+}
+
+const char *walk_mutex_at_end(void) {
+    unsigned char untouched[sizeof cond];
+    memset(untouched, FREED, sizeof untouched);
+    if (freed && memcmp(&cond, untouched, sizeof cond) != 0)
+        return "a condition was touched after it had been destroyed";
+    if (!freed && sbt_cond_of(&cond)->state != 0)
+        return "the condition believes that somebody waits";
+    uint32_t state = sbt_mutex_of(&mutex)->state;
+    return (state & (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN)) != 0 ? "the mutex is not as it was" : NULL;
+}

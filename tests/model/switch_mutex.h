@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SWITCH_MUTEX_H
+#define SWITCH_MUTEX_H
+
+/* A mutex, and a condition that its waiters have waited for when there is a turn for each of them. */
+void walk_mutex_setup(void);
+void walk_mutex_lock(void);
+void walk_mutex_unlock(void);
+/* With the mutex. */
+void walk_cond_wait(void);
+/* One more turn, and a signal; more than there are waiters, and a broadcast. With or without the mutex. */
+void walk_cond_signal(void);
+void walk_cond_broadcast(void);
+/* Nobody will wait any more, and who waits has been told. */
+void walk_cond_destroy(void);
+/* NULL, or what is wrong. */
+const char *walk_mutex_at_end(void);
+
+#endif
