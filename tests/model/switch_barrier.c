@@ -8,11 +8,8 @@
 #include "wait/park.h"
 #include "wait/turn.h"
 
-enum { FREED = 0x5A };
-
 static pthread_barrier_t barrier;
 static uint32_t n_arrived, n_serial, n_others, size;
-static bool freed;
 
 /* ---- wait/ ---- */
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
@@ -45,7 +42,6 @@ void sbt_turn_give_or_pause(void) {
 void walk_barrier_setup(uint32_t count) {
     n_arrived = n_serial = n_others = 0;
     size = count;
-    freed = false;
     direct_barrier_init(&barrier, count);
 }
 
@@ -68,16 +64,11 @@ void walk_barrier_wait(bool stays_away) {
 void walk_barrier_destroy(void) {
     if (direct_barrier_destroy(&barrier) != 0)
         sched_wrong("a barrier that nobody waits in is busy");
-    memset(&barrier, FREED, sizeof barrier);
-    freed = true;
+    sched_free(&barrier, sizeof barrier);
 }
 
 const char *walk_barrier_at_end(void) {
-    unsigned char untouched[sizeof barrier];
-    memset(untouched, FREED, sizeof untouched);
-    if (freed && memcmp(&barrier, untouched, sizeof barrier) != 0)
-        return "a barrier was written after it had been destroyed";
-    if (!freed && sbt_barrier_of(&barrier)->crowd != 0)
+    if (!sched_is_freed(&barrier) && sbt_barrier_of(&barrier)->crowd != 0)
         return "somebody is left in the crowd";
     return n_others != n_serial * (size - 1) ? "not one of each round's threads is the serial one" : NULL;
 }

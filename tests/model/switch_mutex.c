@@ -7,12 +7,9 @@
 #include "switch/inner.h"
 #include "wait/lot.h"
 
-enum { FREED = 0x5A };
-
 static pthread_mutex_t mutex;
 static pthread_cond_t cond;
 static uint32_t n_inside, n_turns;
-static bool freed;
 
 struct sbt_engine sbt_engine;
 
@@ -26,7 +23,6 @@ void walk_mutex_setup(void) {
     memset(&mutex, 0, sizeof mutex);
     memset(&cond, 0, sizeof cond);
     n_inside = n_turns = 0;
-    freed = false;
 }
 
 void walk_mutex_lock(void) {
@@ -60,16 +56,11 @@ void walk_cond_broadcast(void) {
 
 void walk_cond_destroy(void) {
     direct_cond_destroy(&cond);
-    memset(&cond, FREED, sizeof cond);
-    freed = true;
+    sched_free(&cond, sizeof cond);
 }
 
 const char *walk_mutex_at_end(void) {
-    unsigned char untouched[sizeof cond];
-    memset(untouched, FREED, sizeof untouched);
-    if (freed && memcmp(&cond, untouched, sizeof cond) != 0)
-        return "a condition was touched after it had been destroyed";
-    if (!freed && sbt_cond_of(&cond)->state != 0)
+    if (!sched_is_freed(&cond) && sbt_cond_of(&cond)->state != 0)
         return "the condition believes that somebody waits";
     uint32_t state = sbt_mutex_of(&mutex)->state;
     return (state & (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN)) != 0 ? "the mutex is not as it was" : NULL;

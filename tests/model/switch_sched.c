@@ -15,6 +15,7 @@ struct thread {
     enum state state;
     uint32_t *word;  /* BLOCKED: on it */
     uint32_t sleeps; /* how often it was */
+    uint64_t mask;   /* of signals */
     void *(*routine)(void *);
     void *argument;
     struct sbt_regs regs;
@@ -33,7 +34,12 @@ static struct sbt_thread root_self;
 static struct sbt_regs root;
 static bool under_way, with_watcher, by_chance;
 static const char *wrong;
-static uint64_t now_ns, random_state;
+static uint64_t now_ns, random_state, n_switches;
+
+/* What the program has destroyed: filled with FREED, and to stay so. */
+enum { FREED = 0x5A };
+static const void *freed;
+static size_t freed_bytes;
 
 /* The schedule: what was chosen of how many at each point where there was a choice. */
 static uint8_t chosen[MAX_CHOICES], of[MAX_CHOICES];
@@ -136,6 +142,16 @@ void sched_point(void) {
         reschedule();
 }
 
+void sched_free(void *object, size_t bytes) {
+    memset(object, FREED, bytes);
+    freed = object;
+    freed_bytes = bytes;
+}
+
+bool sched_is_freed(const void *object) {
+    return freed == object;
+}
+
 /* ---- the kernel ---- */
 int sched_futex_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
     (void)deadline;
@@ -171,7 +187,12 @@ uint64_t sched_now_ns(void) {
 
 /* The watcher reads a thread's state in /proc; the descriptor tells which. */
 long sched_syscall(long nr, long a, long b, long c) {
-    (void)c;
+    if (nr == SYS_rt_sigprocmask) {
+        *(uint64_t *)c = thread[current].mask;
+        if (b != 0)
+            thread[current].mask = *(const uint64_t *)b;
+        return 0;
+    }
     if (nr == SYS_clock_gettime) {
         uint64_t now = sched_now_ns();
         *(struct timespec *)b = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
@@ -313,6 +334,9 @@ static const char *left_over(void) {
     for (uint32_t i = 0; i < SBT_TABLE_BUCKETS; i++)
         if (s->bucket[i].head != NULL)
             return "somebody is left in the table";
+    for (size_t i = 0; i < freed_bytes; i++)
+        if (((const unsigned char *)freed)[i] != FREED)
+            return "an object was written after it had been destroyed";
     uint32_t n_sleeps = 0;
     for (uint32_t i = 0; i < n_threads; i++)
         n_sleeps += thread[i].routine == sbt_carrier_main ? thread[i].sleeps : 0;
@@ -332,6 +356,8 @@ static void run(const struct sched_how *how, sched_setup *setup, const char *(*a
     max_preempted = by_chance ? UINT32_MAX : how->n_preemptions;
     n_threads = n_program = n_preempted = n_points = ticks_in_vain = n_chosen = sbt_n_runnable = 0;
     wrong = NULL;
+    freed = NULL;
+    freed_bytes = 0;
     sbt_switch_want(true);
     setup();
     sbt_n_runnable = n_program;
@@ -345,6 +371,13 @@ static void run(const struct sched_how *how, sched_setup *setup, const char *(*a
         wrong = left_over();
     if (wrong == NULL && at_end != NULL)
         wrong = at_end();
+    for (uint32_t i = 0; i < SBT_SWITCH->n_carriers; i++)
+        n_switches += SBT_SWITCH->carrier[i].pops;
+}
+
+/* A walk in which everybody waits at home finds nothing wrong, and says nothing. */
+static const char *unless_nobody_switched(void) {
+    return n_switches == 0 ? "no carrier has gone on with anybody, in any schedule" : NULL;
 }
 
 static void show_course(void) {
@@ -367,6 +400,7 @@ const char *sched_walk(const struct sched_how *how, sched_setup *setup, const ch
                        bool show, uint64_t *n) {
     by_chance = false;
     n_given = 0;
+    n_switches = 0;
     for (*n = 1;; ++*n) {
         run(how, setup, at_end);
         if (wrong != NULL) {
@@ -377,7 +411,7 @@ const char *sched_walk(const struct sched_how *how, sched_setup *setup, const ch
         while (n_chosen > 0 && chosen[n_chosen - 1] + 1 == of[n_chosen - 1])
             n_chosen--;
         if (n_chosen == 0 || *n == limit)
-            return NULL;
+            return unless_nobody_switched();
         chosen[n_chosen - 1]++;
         n_given = n_chosen;
     }
@@ -387,6 +421,7 @@ const char *sched_roam(const struct sched_how *how, sched_setup *setup, const ch
                        uint64_t seed) {
     by_chance = true;
     random_state = seed * 2 + 1;
+    n_switches = 0;
     for (uint64_t i = 0; i < n; i++) {
         run(how, setup, at_end);
         if (wrong != NULL) {
@@ -394,5 +429,5 @@ const char *sched_roam(const struct sched_how *how, sched_setup *setup, const ch
             return wrong;
         }
     }
-    return NULL;
+    return unless_nobody_switched();
 }

@@ -89,6 +89,9 @@ struct sched_how {
 /* Makes the program's threads (sched_thread); the caller's own counts as one that ends when this returns. */
 typedef void sched_setup(void);
 void sched_thread(void (*routine)(void *), void *argument);
+/* The program destroys its object (one in a schedule): whoever writes it from now on, that is wrong. */
+void sched_free(void *object, size_t bytes);
+bool sched_is_freed(const void *object);
 /* In a schedule: it is wrong. Does not return. */
 _Noreturn void sched_wrong(const char *what);
 

@@ -2,7 +2,8 @@
 /*
  * Waiting by switching, its own code (libsubutai/switch) under a scheduler of the test's: every schedule of small
  * programs with at most so many preemptions, then schedules by chance. Nobody may wait for ever, no context be gone on
- * with that has not been left, none be forgotten, and those made ready in a row run in that order.
+ * with that has not been left, none be forgotten, those made ready in a row run in that order, and what the program has
+ * destroyed be left alone.
  *
  *   switch-walk [--long | --wrong SCENARIO]
  *
@@ -23,9 +24,9 @@ enum { MAX_PROGRAM = 4, N_WORDS = 3, SCHEDULES = 500000 };
 /*
  * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake who waits on it, y
  * yield, h go home for something, H go home and stay there until R, bN sleep in the kernel until N is open, oN open it,
- * f note whether 0 and 1 are parked, g whether 0 has given way and 1 is parked, a note that it runs, B wait in the
- * barrier, D destroy it,
- * L lock the mutex, U unlock it, C wait on the condition, S signal it, A broadcast, X destroy it.
+ * f note whether 0 and 1 are parked, g whether 0 has given way and 1 is parked, a note that it runs; B wait in the
+ * barrier, D destroy it; L lock the mutex, U unlock it, C wait on the condition, S signal it, A broadcast, X destroy
+ * it.
  */
 struct scenario {
     const char *name;
