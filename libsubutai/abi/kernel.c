@@ -99,7 +99,7 @@ SBT_EXPORT long syscall(long number, ...) {
     bool signals = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
     uint32_t tid = (uint32_t)argument[number == SYS_tkill ? 0 : 1];
     bool another = (signals || number == SYS_tkill) && tid != sbt_thread_tid();
-    if (number == SYS_seccomp)
+    if (number == SYS_seccomp || (number == SYS_prctl && argument[0] == PR_SET_SECCOMP))
         filters_system_calls();
     if (!another)
         go_home_for(whose_call(number, argument[1]));

@@ -390,7 +390,7 @@ static void children(void) {
 }
 
 /* ---- a filter that kills who makes a system call of which the program knows nothing ---- */
-static void kill_for_membarrier(void) {
+static void kill_for_membarrier(bool by_number) {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
@@ -399,7 +399,10 @@ static void kill_for_membarrier(void) {
     };
     struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
     MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    if (by_number)
+        MUST(syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    else
+        MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
 /* All in one bucket of the lot: some have to sleep until it is free. */
@@ -418,7 +421,12 @@ static void *crowd(void *number) {
 }
 
 static void filtered(void) {
-    kill_for_membarrier();
+    kill_for_membarrier(false);
+    run(CROWD, crowd);
+}
+
+static void filtered_by_number(void) {
+    kill_for_membarrier(true);
     run(CROWD, crowd);
 }
 
@@ -429,7 +437,7 @@ static void filtered_from_the_start(void) {
         ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
         MUST(n > 0);
         self[n] = '\0';
-        kill_for_membarrier();
+        kill_for_membarrier(false);
         setenv("FILTERED", "1", 1);
         execv(self, again);
     }
@@ -454,6 +462,7 @@ int main(int argc, char **argv) {
         {"signals-by-number", signals_by_number},
         {"children", children},
         {"never-under-a-filter", filtered},
+        {"never-under-a-filter-by-number", filtered_by_number},
         {"filtered-from-the-start", filtered_from_the_start},
         {NULL, NULL},
     };
