@@ -2,7 +2,7 @@
 /*
  * Fences for two that must not miss each other (each writes, fences, and reads what the other writes), where one of
  * them comes by often and the other rarely. The light one is a mere compiler's: the heavy one has the kernel put a full
- * fence into every running thread of the process (membarrier(2), "private expedited"; 0.1 to 0.5 us).
+ * fence into every running thread of the process (membarrier(2), "private expedited").
  */
 #ifndef SBT_CORE_FENCE_H
 #define SBT_CORE_FENCE_H
@@ -17,8 +17,7 @@ extern bool sbt_fence_asymmetric;
 /* Once, while the process has one thread: later it would take milliseconds. */
 void sbt_fence_start(void);
 
-/* The program is about to filter system calls, and may have processes killed for this one: heavy ones fail from now on.
- */
+/* The program is about to filter system calls, and may be killed for this one: heavy fences fail from now on. */
 void sbt_fence_forbid(void);
 
 static inline void sbt_fence_light(void) {

@@ -21,9 +21,8 @@
 #define VAIN_NS 10000      /* what is found and waits again within that time was found in vain */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
 #endif
-#define UNSURE_NS 1000000 /* how long a carrier sleeps that may not have been seen to */
-#define PARKED_MOST 16    /* before they are taken off sbt_n_runnable, a word of all carriers, */
-#define PARKED_FEW 2      /* and the same with nobody queued: who runs now may do so for long */
+#define PARKED_MOST 16 /* before they are taken off sbt_n_runnable, a word of all carriers, */
+#define PARKED_FEW 2   /* and the same with nobody queued: who runs now may do so for long */
 
 /* Who waits and finds the count too high waits by switching, at once: of no harm while others are to be run here. */
 static void count_parked(struct sbt_carrier *x) {
@@ -242,7 +241,7 @@ static struct sbt_context *find(struct sbt_carrier *x) {
          * pushed, relying on the search. That is taken at once, unless its carrier gets on meanwhile: should it be held
          * up afterwards, the watcher will see. Two looks, because the heavy one holds everybody up itself.
          */
-        bool sure = sbt_fence_heavy();
+        bool fenced = sbt_fence_heavy();
         seen.patience = UINT32_MAX;
         c = look_around(x, &seen);
         if (c == NULL) {
@@ -255,12 +254,9 @@ static struct sbt_context *find(struct sbt_carrier *x) {
             sbt_switch_leave();
             while (__atomic_load_n(&x->asleep, __ATOMIC_ACQUIRE) != 0 &&
                    __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
-                struct sbt_deadline soon;
-                if (SBT_UNLIKELY(!sure))
-                    soon = sbt_deadline_in(UNSURE_NS);
                 x->idle_sleeps++;
-                sbt_futex_wait(&x->asleep, 1, sure ? NULL : &soon);
-                if (!sure)
+                sbt_sleep_fenced(&x->asleep, 1, fenced);
+                if (!fenced)
                     break;
             }
             sbt_switch_enter();

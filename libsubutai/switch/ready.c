@@ -144,7 +144,7 @@ void sbt_ready_learn(struct sbt_carrier *x, bool in_vain) {
 /*
  * Who gave way waits for others, perhaps for one that has been woken since: let that go first, but not for ever. (It
  * may look for long before it gives way again, or waits: PARSEC's barrier, 64 threads, would have each woken one stand
- * behind 31 that spin for 50 us.)
+ * behind 31 that look 35 000 times.)
  */
 static struct sbt_context *take_first(struct sbt_carrier *x) {
     bool both = x->queue[SBT_WOKEN].head != NULL && x->queue[SBT_GAVE_WAY].head != NULL;

@@ -115,7 +115,8 @@ static uint32_t n_to_send(uint32_t stuck, bool all_held_up) {
 
 /*
  * Somebody waits here, while another carrier sleeps that has found only such as soon waited again. These do not: so few
- * have been taken in a whole tick. (Or the carrier itself was kept from running.)
+ * have been taken in a whole tick. Or the carrier itself does not get
+ * on.
  */
 static void rouse_for(struct sbt_carrier *x) {
     __atomic_store_n(&x->skip, __atomic_load_n(&x->skip, __ATOMIC_RELAXED) / 4, __ATOMIC_RELAXED);
@@ -128,12 +129,13 @@ static bool look(struct sbt_switch_state *s, struct watch *w) {
     uint32_t n_held_up = 0, n_waiting = 0;
     /* Nobody is to be seen any more, and the program may have forbidden system calls. */
     bool ended = (__atomic_load_n(&s->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) != 0;
+    bool somebody_sleeps = __atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0;
     for (uint32_t i = 0; i < s->n_carriers; i++) {
         struct sbt_carrier *x = &s->carrier[i];
         uint32_t n = __atomic_load_n(&x->n, __ATOMIC_RELAXED), now = __atomic_load_n(&x->pops, __ATOMIC_RELAXED);
         w->stuck[i] = n > 0 && now == w->pops[i] ? w->stuck[i] + 1 : 0;
         n_waiting += n;
-        if (n > 0 && now - w->pops[i] < SHORT_ONES && __atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0)
+        if (n > 0 && (now == w->pops[i] || (somebody_sleeps && now - w->pops[i] < SHORT_ONES)))
             rouse_for(x);
         struct sbt_context *c = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
         if (c != NULL && now == w->pops[i] && w->sees_sleepers && !ended &&
@@ -150,7 +152,6 @@ static bool look(struct sbt_switch_state *s, struct watch *w) {
         struct sbt_carrier *x = &s->carrier[i];
         if (w->stuck[i] == 0)
             continue;
-        rouse_for(x);
         for (uint32_t k = n_to_send(w->stuck[i], n_held_up == s->n_carriers); k > 0; k--) {
             struct sbt_context *c = sbt_ready_take(x);
             if (c == NULL)

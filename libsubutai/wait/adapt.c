@@ -97,11 +97,11 @@ void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
 }
 
 void sbt_active_spin(struct sbt_active *a) {
-    if (SBT_LIKELY(sbt_self.context == NULL) || !sbt_switch_roams())
+    if (SBT_LIKELY(sbt_self.context == NULL) || !sbt_switch_among_carriers())
         return;
     a->next_pauses = spin_pauses != 0;
     a->spun_pauses = 0;
-    a->for_carrier = sbt_switch_among_carriers();
+    a->for_carrier = true;
 }
 
 static bool may_spin(const struct sbt_active *a) {

@@ -88,8 +88,8 @@ static bool is_measured(struct sbt_cond *cx, const struct sbt_waiter *w) {
     if (w->wake_word == NULL)
         return true;
     uint8_t probe = __atomic_load_n(&cx->adapt.probe, __ATOMIC_RELAXED);
-    __atomic_store_n(&cx->adapt.probe, (uint8_t)(probe + 1),
-                     __ATOMIC_RELAXED); /* now: others may wait before it ends */
+    /* Now: others may wait before it ends. */
+    __atomic_store_n(&cx->adapt.probe, (uint8_t)(probe + 1), __ATOMIC_RELAXED);
     return probe % LEARN_EVERY == 0;
 }
 

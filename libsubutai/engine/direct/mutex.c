@@ -26,7 +26,7 @@
 #define HANDOFF_US 1000u
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that pass sleepers over */
 #define RETRY_YIELDS 3         /* tries of a woken waiter before it sleeps again */
-#define TRYLOCK_PAUSES_MOST 4 /* 1, 2, 4, ... between looks */
+#define TRYLOCK_PAUSES_MOST 4  /* 1, 2, 4, ... between looks */
 
 /* Take the mutex if it is free. Acquire pairs with the release in the unlocks. */
 static bool take(uint32_t *word, uint32_t *seen) {
@@ -179,7 +179,8 @@ static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struc
         uint32_t seen;
         if (w->wake_word != NULL)
             spin_for_carrier(mx, &again);
-        for (int i = 0; i < RETRY_YIELDS;) {
+        int yields = RETRY_YIELDS;
+        do {
             if (take(&mx->state, &seen)) {
                 if (again.for_carrier)
                     learn_density(mx);
@@ -190,10 +191,8 @@ static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struc
             }
             if (r == ETIMEDOUT)
                 return give_up(mx, w);
-            if (w->wake_word == NULL ? !sbt_turn_offer() : again.next_pauses == 0 || !sbt_active_step(&again))
-                break; /* for a context to wait again is a switch, no dearer than to yield */
-            i += w->wake_word == NULL;
-        }
+        } while (w->wake_word != NULL ? again.for_carrier && sbt_active_step(&again)
+                                      : yields-- > 0 && sbt_turn_offer());
         if (wait_again(mx, w))
             return 0;
     }
