@@ -312,8 +312,18 @@ static bool take_soon(uint32_t *word) {
     return false;
 }
 
-static void expect_spinning(struct sbt_mutex *mx) {
-    __atomic_store_n(&mx->spun_credit, SBT_SPUN_UNLOCKS, __ATOMIC_RELAXED);
+/*
+ * Whoever takes it by trylock may have spun before that without a call: then unlocks give way to contexts, which costs
+ * nothing if none is ready. Only where trylocks fail as well do they give way to threads: that is a system call.
+ */
+#define SPUN_BY_ANYBODY 0x80
+_Static_assert(SBT_SPUN_UNLOCKS < SPUN_BY_ANYBODY, "both are in spun_credit");
+
+static void expect_spinning(struct sbt_mutex *mx, bool by_anybody) {
+    uint8_t was = __atomic_load_n(&mx->spun_credit, __ATOMIC_RELAXED) & SPUN_BY_ANYBODY;
+    if (by_anybody || was == 0)
+        __atomic_store_n(&mx->spun_credit, by_anybody ? SPUN_BY_ANYBODY | SBT_SPUN_UNLOCKS : SBT_SPUN_UNLOCKS,
+                         __ATOMIC_RELAXED);
     if ((__atomic_load_n(&mx->state, __ATOMIC_RELAXED) & DIRECT_SPUN) == 0)
         __atomic_fetch_or(&mx->state, DIRECT_SPUN, __ATOMIC_RELAXED);
 }
@@ -323,13 +333,13 @@ int direct_mutex_trylock(pthread_mutex_t *m) {
     uint32_t seen;
     /* A context that spins keeps others from its carrier, and to give way to those costs next to nothing. */
     if (SBT_UNLIKELY(sbt_self.context != NULL) && sbt_switch_roams())
-        expect_spinning(mx);
+        expect_spinning(mx, false);
     if (SBT_LIKELY(take(&mx->state, &seen))) {
         sbt_self.trylock_last = NULL;
         return 0;
     }
     if (sbt_trylock_spins(m)) {
-        expect_spinning(mx);
+        expect_spinning(mx, true);
         if (sbt_switch_among_carriers() && take_soon(&mx->state)) {
             sbt_self.trylock_last = NULL;
             return 0;
@@ -393,14 +403,15 @@ static SBT_NOINLINE void unlock_to_active(struct sbt_mutex *mx, uint32_t seen) {
 
 /* Whatever else the word says. True if the caller should give the core away now. */
 static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
-    bool spun = (seen & DIRECT_SPUN) != 0;
+    bool spun = (seen & DIRECT_SPUN) != 0, by_anybody = false;
     if ((seen & DIRECT_LOCKED) == 0)
         return false; /* unlocked twice, which is undefined; under glibc such a program goes on, so it does here */
     if (spun) {
         uint8_t credit = __atomic_load_n(&mx->spun_credit, __ATOMIC_RELAXED);
-        if (credit > 0)
-            __atomic_store_n(&mx->spun_credit, (uint8_t)(credit - 1), __ATOMIC_RELAXED);
-        else
+        by_anybody = (credit & SPUN_BY_ANYBODY) != 0;
+        bool more = (credit & ~SPUN_BY_ANYBODY) != 0;
+        __atomic_store_n(&mx->spun_credit, more ? (uint8_t)(credit - 1) : 0, __ATOMIC_RELAXED);
+        if (!more)
             __atomic_fetch_and(&mx->state, ~(uint32_t)DIRECT_SPUN, __ATOMIC_RELAXED);
     }
     if ((seen & (DIRECT_QUEUED | DIRECT_ACTIVE)) == (DIRECT_QUEUED | DIRECT_ACTIVE)) {
@@ -412,7 +423,7 @@ static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
         wake_after_unlock(mx);
     }
     /* On a carrier it is not the number of those that run that counts, but whether somebody waits for this one. */
-    return spun && (sbt_switch_others_ready() || !sbt_cores_to_spare());
+    return spun && (sbt_switch_others_ready() || (by_anybody && !sbt_cores_to_spare()));
 }
 
 int direct_mutex_unlock(pthread_mutex_t *m) {
