@@ -22,8 +22,10 @@ struct sbt_thread {
     volatile uint32_t overdue; /* a signal handler could not wake through the lot: whoever leaves the lot must */
     uint32_t trylock_fails;    /* consecutive failed trylocks of `trylock_last` */
     const void *trylock_last;
-    uint32_t random;             /* xorshift state, 0: not seeded */
+    const void *spun_outer; /* mutex that this thread has got by trylock, where others spin, and not unlocked since */
+    uint32_t random;        /* xorshift state, 0: not seeded */
     volatile uint32_t in_switch; /* > 0 inside switch/, likewise; switch/ remembers what is overdue */
+    uint32_t spun_inner;         /* unlocks of others meanwhile */
     uint32_t held;               /* > 0: stays on its own kernel thread (sbt_switch_hold_home), context or not */
     bool has_loaded;             /* code that is yet to be judged (switch/later.c) */
     bool counted;                /* its root frame tells switch/ of its end */

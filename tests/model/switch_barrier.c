@@ -8,6 +8,8 @@
 #include "wait/park.h"
 #include "wait/turn.h"
 
+uint32_t walk_n_offers;
+
 static pthread_barrier_t barrier;
 static uint32_t n_arrived, n_serial, n_others, size;
 
@@ -31,6 +33,7 @@ void sbt_active_spin(struct sbt_active *a) {
 }
 
 bool sbt_turn_offer(void) {
+    walk_n_offers++;
     return false;
 }
 

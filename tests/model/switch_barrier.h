@@ -13,4 +13,7 @@ void walk_barrier_destroy(void);
 /* NULL, or what is wrong. */
 const char *walk_barrier_at_end(void);
 
+/* How often the kernel has been asked to run others. */
+extern uint32_t walk_n_offers;
+
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* For switch-walk: a mutex and a condition of the engine `direct`, on the real lot and wait/park.c. */
 #include "switch_mutex.h"
+#include "switch_barrier.h"
 
 #include "core/object.h"
 #include "engine/direct/direct.h"
 #include "switch/inner.h"
 #include "wait/lot.h"
 
-static pthread_mutex_t mutex;
+static pthread_mutex_t mutex, tried[2];
 static pthread_cond_t cond;
 static uint32_t n_inside, n_turns;
 
@@ -21,6 +22,7 @@ static void enter(void) {
 void walk_mutex_setup(void) {
     sbt_lot_fork_child();
     memset(&mutex, 0, sizeof mutex);
+    memset(tried, 0, sizeof tried);
     memset(&cond, 0, sizeof cond);
     n_inside = n_turns = 0;
 }
@@ -33,6 +35,18 @@ void walk_mutex_lock(void) {
 void walk_mutex_unlock(void) {
     n_inside--;
     direct_mutex_unlock(&mutex);
+}
+
+void walk_trylock(bool outer) {
+    if (direct_mutex_trylock(&tried[outer]) != 0)
+        sched_wrong("a mutex that nobody has is not to be had");
+}
+
+void walk_trylock_undo(bool outer) {
+    uint32_t n_offers = walk_n_offers;
+    direct_mutex_unlock(&tried[outer]);
+    if (walk_n_offers != n_offers)
+        sched_wrong("an unlock asks the kernel for others to run, and nobody has tried in vain");
 }
 
 void walk_cond_wait(void) {

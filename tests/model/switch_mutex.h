@@ -2,10 +2,15 @@
 #ifndef SWITCH_MUTEX_H
 #define SWITCH_MUTEX_H
 
+#include <stdbool.h>
+
 /* A mutex, and a condition that its waiters have waited for when there is a turn for each of them. */
 void walk_mutex_setup(void);
 void walk_mutex_lock(void);
 void walk_mutex_unlock(void);
+/* Two others, which nobody else takes, one of them held for longer. */
+void walk_trylock(bool outer);
+void walk_trylock_undo(bool outer);
 /* With the mutex. */
 void walk_cond_wait(void);
 /* One more turn, and a signal; more than there are waiters, and a broadcast. With or without the mutex. */

@@ -328,22 +328,40 @@ static void expect_spinning(struct sbt_mutex *mx, bool by_anybody) {
         __atomic_fetch_or(&mx->state, DIRECT_SPUN, __ATOMIC_RELAXED);
 }
 
+/*
+ * Who gives way with a mutex of which others spin on another keeps those waiting that spin on the first. So it does at
+ * the unlock of the outer one of the two, or if that is long in coming.
+ */
+#define SPUN_INNER_MOST 16
+
+static int got_by_trylock(const struct sbt_mutex *mx, uint32_t seen) {
+    sbt_self.trylock_last = NULL;
+    if (SBT_UNLIKELY((seen & DIRECT_SPUN) != 0) && sbt_self.spun_outer == NULL) {
+        sbt_self.spun_outer = mx;
+        sbt_self.spun_inner = 0;
+    }
+    return 0;
+}
+
+static bool is_inner(const struct sbt_mutex *mx) {
+    if (sbt_self.spun_outer != NULL && sbt_self.spun_outer != mx && sbt_self.spun_inner++ < SPUN_INNER_MOST)
+        return true;
+    sbt_self.spun_outer = NULL;
+    return false;
+}
+
 int direct_mutex_trylock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t seen;
     /* A context that spins keeps others from its carrier, and to give way to those costs next to nothing. */
     if (SBT_UNLIKELY(sbt_self.context != NULL) && sbt_switch_roams())
         expect_spinning(mx, false);
-    if (SBT_LIKELY(take(&mx->state, &seen))) {
-        sbt_self.trylock_last = NULL;
-        return 0;
-    }
+    if (SBT_LIKELY(take(&mx->state, &seen)))
+        return got_by_trylock(mx, seen);
     if (sbt_trylock_spins(m)) {
         expect_spinning(mx, true);
-        if (sbt_switch_among_carriers() && take_soon(&mx->state)) {
-            sbt_self.trylock_last = NULL;
-            return 0;
-        }
+        if (sbt_switch_among_carriers() && take_soon(&mx->state))
+            return got_by_trylock(mx, DIRECT_SPUN);
         /* The first time it expects to have it in a moment; after that, others are to do something first. */
         sbt_give_way(sbt_self.trylock_fails <= SBT_TRYLOCKS_BEFORE_YIELD);
     }
@@ -403,10 +421,10 @@ static SBT_NOINLINE void unlock_to_active(struct sbt_mutex *mx, uint32_t seen) {
 
 /* Whatever else the word says. True if the caller should give the core away now. */
 static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
-    bool spun = (seen & DIRECT_SPUN) != 0, by_anybody = false;
+    bool spun = (seen & DIRECT_SPUN) != 0 && !is_inner(mx), by_anybody = false;
     if ((seen & DIRECT_LOCKED) == 0)
         return false; /* unlocked twice, which is undefined; under glibc such a program goes on, so it does here */
-    if (spun) {
+    if ((seen & DIRECT_SPUN) != 0) {
         uint8_t credit = __atomic_load_n(&mx->spun_credit, __ATOMIC_RELAXED);
         by_anybody = (credit & SPUN_BY_ANYBODY) != 0;
         bool more = (credit & ~SPUN_BY_ANYBODY) != 0;
