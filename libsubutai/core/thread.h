@@ -22,6 +22,7 @@ struct sbt_thread {
     volatile uint32_t overdue; /* a signal handler could not wake through the lot: whoever leaves the lot must */
     uint32_t trylock_fails;    /* consecutive failed trylocks of `trylock_last` */
     const void *trylock_last;
+    const void *woken_by;   /* condition, whose signal has ended a wait; this thread has made none since */
     const void *spun_outer; /* mutex that this thread has got by trylock, where others spin, and not unlocked since */
     uint32_t random;        /* xorshift state, 0: not seeded */
     volatile uint32_t in_switch; /* > 0 inside switch/, likewise; switch/ remembers what is overdue */

@@ -17,6 +17,10 @@
  * remembers how many its waits took, and beyond WORTH_SWITCHES a wait parks at once, as one on an object whose waits
  * are long. One that does not switch keeps a core awake that would go idle; that is worth IDLE_NS.
  *
+ * With one CPU there is no core that goes idle, so parking costs little: WORTH_SWITCHES_ALONE is where a ring of 16 and
+ * one of 64 are quicker asleep. What a wait that parked at once has taken says nothing then, and is not remembered:
+ * else the mean would keep to the limit, and every other wait try.
+ *
  * A yield that took longer than SBT_LONG_TURN_NS gave the core to somebody who computes: more of them would only move
  * this thread to the back of the queue. Of the waits that park at once, every PROBE_EVERY-th finds out whether times
  * have changed. LONG_NS and SBT_LONG_TURN_NS are well above what a round through a run queue of 32 short turns takes
@@ -27,6 +31,8 @@
  */
 #define LONG_NS 1000000u
 #define WORTH_SWITCHES (6 * 16)
+#define WORTH_SWITCHES_ALONE (3 * 16)
+#define IN_VAIN (16 * 16 - 1) /* switches */
 #define IDLE_NS 40000u
 #define PROBE_EVERY 64
 #define PROBE_YIELDS 10
@@ -77,6 +83,10 @@ static bool spins_in_vain(void) {
     return yields != 0 && !sbt_switch_roams() && 2 * (int32_t)n > (int32_t)sbt_n_cpus;
 }
 
+static bool is_alone(void) {
+    return sbt_n_cpus == 1;
+}
+
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
     uint32_t mean_ns = (uint32_t)__atomic_load_n(&memory->mean_64ns, __ATOMIC_RELAXED) * 64;
     uint32_t switches = __atomic_load_n(&memory->mean_switches, __ATOMIC_RELAXED);
@@ -85,13 +95,14 @@ void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
         a->idle_ns = 0;
     if (SBT_UNLIKELY(sbt_turn_closed()) && spins_in_vain())
         a->next_pauses = 0;
-    if (mean_ns <= LONG_NS && switches <= WORTH_SWITCHES)
+    if (mean_ns <= LONG_NS && switches <= (is_alone() ? WORTH_SWITCHES_ALONE : WORTH_SWITCHES))
         return;
     a->yields_left = 0;
     if (__atomic_load_n(&memory->probe, __ATOMIC_RELAXED) % PROBE_EVERY == PROBE_EVERY - 1) {
         a->yields_left = (uint16_t)(yields < PROBE_YIELDS ? yields : PROBE_YIELDS);
         return;
     }
+    a->parks = is_alone();
     if (mean_ns > LONG_NS || !sbt_cores_to_spare())
         a->next_pauses = a->idle_ns = 0;
 }
@@ -166,6 +177,13 @@ void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory) {
     mean = (mean * 3 + (uint32_t)(waited < UINT16_MAX ? waited : UINT16_MAX)) / 4;
     mean_switches = (mean_switches * 7 + (switched < UINT8_MAX ? switched : UINT8_MAX)) / 8;
     __atomic_store_n(&memory->mean_64ns, (uint16_t)mean, __ATOMIC_RELAXED);
-    __atomic_store_n(&memory->mean_switches, (uint8_t)mean_switches, __ATOMIC_RELAXED);
+    if (!a->parks)
+        __atomic_store_n(&memory->mean_switches, (uint8_t)mean_switches, __ATOMIC_RELAXED);
     __atomic_store_n(&memory->probe, (uint8_t)(probe + 1), __ATOMIC_RELAXED);
+}
+
+void sbt_active_in_vain(struct sbt_adapt *memory) {
+    uint32_t mean_switches = __atomic_load_n(&memory->mean_switches, __ATOMIC_RELAXED);
+    if (is_alone())
+        __atomic_store_n(&memory->mean_switches, (uint8_t)((mean_switches * 7 + IN_VAIN) / 8), __ATOMIC_RELAXED);
 }

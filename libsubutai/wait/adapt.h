@@ -39,6 +39,7 @@ struct sbt_active {
     uint32_t spun_pauses, next_pauses; /* so far, and before the next look: 0, no more spinning */
     uint16_t yields_left;              /* of those that gave the core to somebody */
     uint16_t switches;                 /* of those that did; atomic, because a waker reads it */
+    bool parks;                        /* at once, because of what the object remembers */
     bool for_carrier;                  /* it spins in place of its carrier, which would otherwise look for work */
 };
 
@@ -71,6 +72,14 @@ uint64_t sbt_active_waited_ns(const struct sbt_active *a);
  * where the waiter may find the object gone.
  */
 void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory);
+
+/*
+ * The caller alone has been woken from a wait on the object, has told nobody anything since, and is about to wait on it
+ * again: somebody else had taken what it waited for. Where threads share one CPU the object remembers that as a long
+ * wait, for those that stay awake are all woken, where of those that sleep one is at a time. Where there are more, it
+ * does not: those that stay awake keep the CPUs from going idle.
+ */
+void sbt_active_in_vain(struct sbt_adapt *memory);
 
 /*
  * A program that calls trylock in a loop is waiting without saying so; with more threads than cores it keeps the owner

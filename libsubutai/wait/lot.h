@@ -47,6 +47,7 @@ struct sbt_waiter {
     uint8_t role;           /* enum sbt_waiter_role */
     uint32_t *wake_word;    /* from sbt_waiter_word before it is queued: by what it is woken; NULL: `state` */
     bool inflight;          /* told to retry, has not taken itself out or gone back to waiting yet */
+    bool alone;             /* condition waiters: a signal has chosen it, and no broadcast; written before it is told */
     pthread_mutex_t *mutex; /* condition waiters: the mutex to move to; NULL: never move */
     uint32_t generation;    /* of the process in which it was queued: in a forked child it is in no list */
     uint64_t since_ns;      /* when it began to wait */

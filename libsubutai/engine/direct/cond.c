@@ -101,6 +101,7 @@ static void learn(struct sbt_cond *cx, const struct sbt_waiter *w) {
 /* A run of signals. */
 struct run {
     unsigned left;          /* how many waiters may still be signalled */
+    bool all;               /* it is a broadcast */
     pthread_mutex_t *mutex; /* whose bucket is locked too, NULL: none */
     struct wakes wakes;
 };
@@ -118,6 +119,7 @@ static pthread_mutex_t *signal_run(struct sbt_cond *cx, struct run *run, struct 
         next = sbt_bucket_next(w, key_of(cx));
         if (w->inflight)
             continue;
+        w->alone = !run->all;
         bool asleep = __atomic_load_n(&w->state, __ATOMIC_RELAXED) == SBT_WAITER_PARKED;
         if (asleep && w->mutex != NULL && w->mutex != run->mutex) {
             needed = w->mutex;
@@ -148,7 +150,7 @@ static pthread_mutex_t *signal_run(struct sbt_cond *cx, struct run *run, struct 
 /* Does not touch *c unless somebody waits on it. */
 static void signal_some(pthread_cond_t *c, unsigned max) {
     struct sbt_cond *cx = sbt_cond_of(c);
-    struct run run = {.left = max};
+    struct run run = {.left = max, .all = max == UINT32_MAX};
     do {
         struct sbt_bucket *bc, *bm;
         wakes_begin(&run.wakes);
@@ -166,6 +168,7 @@ static void signal_some(pthread_cond_t *c, unsigned max) {
 }
 
 int direct_cond_signal(pthread_cond_t *c) {
+    sbt_self.woken_by = NULL;
     if (__atomic_load_n(&sbt_cond_of(c)->state, __ATOMIC_RELAXED) == 0)
         return 0;
     if (SBT_UNLIKELY(sbt_lot_busy()))
@@ -176,6 +179,7 @@ int direct_cond_signal(pthread_cond_t *c) {
 }
 
 int direct_cond_broadcast(pthread_cond_t *c) {
+    sbt_self.woken_by = NULL;
     if (__atomic_load_n(&sbt_cond_of(c)->state, __ATOMIC_RELAXED) == 0)
         return 0;
     if (SBT_UNLIKELY(sbt_lot_busy()))
@@ -288,6 +292,8 @@ int direct_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released re
 
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not strike inside the lot */
     pthread_testcancel();
+    if (SBT_UNLIKELY(sbt_self.woken_by == c))
+        sbt_active_in_vain(&cx->adapt);
     sbt_active_begin(&wait.active, &cx->adapt);
     wait.w.role = SBT_WAITS_FOR_COND;
     wait.w.wake_word = sbt_waiter_word();
@@ -319,6 +325,7 @@ int direct_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released re
         r = finish(&wait, &signalled);
         if (r == 0 && waited == ETIMEDOUT && !signalled)
             r = ETIMEDOUT;
+        sbt_self.woken_by = r == 0 && wait.w.alone ? c : NULL;
     }
     pthread_setcanceltype(type, NULL);
     return r;

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What objects remember of waits (wait/adapt.c), with the test's own clock: every yield switches, for 2 us. */
+#include "core/clock.h"
+#include "core/thread.h"
+#include "hw_check.h"
+#include "switch/switch.h"
+#include "wait/turn.h"
+
+static uint64_t clock_ns = 1000000000, n_yields;
+
+#define sbt_now_ns() clock_ns
+#define sbt_turn_give test_turn_give
+static uint64_t test_turn_give(uint64_t *now_ns) {
+    *now_ns = clock_ns += 2000;
+    n_yields++;
+    return 2000;
+}
+#include "wait/adapt.c"
+
+__thread struct sbt_thread sbt_self;
+uint32_t sbt_n_runnable, sbt_n_cpus;
+uint64_t sbt_turn_closed_until_ns;
+
+bool sbt_switch_roams(void) {
+    return false;
+}
+
+bool sbt_switch_among_carriers(void) {
+    return false;
+}
+
+bool sbt_switch_others_ready(void) {
+    return false;
+}
+
+static struct sbt_adapt memory;
+
+static void machine(uint32_t n_cpus) {
+    spin_pauses = 0;
+    sbt_n_cpus = n_cpus;
+    sbt_n_runnable = 64;
+    memory = (struct sbt_adapt){0};
+}
+
+/* Told after n yields. How many it has made: 0, it parked at once. */
+static uint64_t wait_for(uint32_t n) {
+    struct sbt_active active;
+    uint64_t before = n_yields;
+    sbt_active_begin(&active, &memory);
+    while (n_yields - before < n && sbt_active_step(&active))
+        ;
+    sbt_active_end(&active, &memory);
+    return n_yields - before;
+}
+
+static uint32_t n_that_yield(uint32_t n_waits, uint32_t n_yields_each) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_waits; i++)
+        n += wait_for(n_yields_each) != 0;
+    return n;
+}
+
+START_TEST(a_round_through_the_run_queue_is_well_spent) {
+    for (uint32_t n_cpus = 1; n_cpus <= 2; n_cpus++) {
+        machine(n_cpus);
+        ck_assert_uint_eq(n_that_yield(1000, 1), 1000);
+    }
+}
+END_TEST
+
+/* Four switches a wait: with one CPU one wait of PROBE_EVERY finds out whether it still is so. */
+START_TEST(alone_many_switches_are_not) {
+    machine(2);
+    ck_assert_uint_eq(n_that_yield(10 * PROBE_EVERY, 4), 10 * PROBE_EVERY);
+    machine(1);
+    n_that_yield(100, 4);
+    ck_assert_uint_eq(n_that_yield(10 * PROBE_EVERY, 4), 10);
+    n_that_yield(10 * PROBE_EVERY, 1); /* times change */
+    ck_assert_uint_eq(n_that_yield(PROBE_EVERY, 1), PROBE_EVERY);
+}
+END_TEST
+
+/* With more than one, what a wait that parked at once has not done is remembered as well: the mean keeps to the limit.
+ */
+START_TEST(among_others_some_still_try) {
+    machine(2);
+    n_that_yield(100, 9);
+    uint32_t n = n_that_yield(10 * PROBE_EVERY, 9);
+    ck_assert_uint_gt(n, 10 * PROBE_EVERY / 4);
+    ck_assert_uint_lt(n, 10 * PROBE_EVERY);
+}
+END_TEST
+
+START_TEST(woken_in_vain) {
+    machine(2);
+    for (int i = 0; i < 100; i++)
+        sbt_active_in_vain(&memory);
+    ck_assert_uint_eq(memory.mean_switches, 0);
+    machine(1);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_uint_ne(wait_for(1), 0);
+        sbt_active_in_vain(&memory);
+    }
+    ck_assert_uint_eq(wait_for(1), 0);
+}
+END_TEST
+
+static void tests(Suite *s) {
+    TCase *c = tcase_create("memory");
+    tcase_add_test(c, a_round_through_the_run_queue_is_well_spent);
+    tcase_add_test(c, alone_many_switches_are_not);
+    tcase_add_test(c, among_others_some_still_try);
+    tcase_add_test(c, woken_in_vain);
+    suite_add_tcase(s, c);
+}
+
+int main(void) {
+    void (*const all[])(Suite *) = {tests, NULL};
+    return run_suite("adapt", all);
+}
