@@ -115,8 +115,7 @@ static uint32_t n_to_send(uint32_t stuck, bool all_held_up) {
 
 /*
  * Somebody waits here, while another carrier sleeps that has found only such as soon waited again. These do not: so few
- * have been taken in a whole tick. Or the carrier itself does not get
- * on.
+ * have been taken in a whole tick. Or the carrier itself does not get on.
  */
 static void rouse_for(struct sbt_carrier *x) {
     __atomic_store_n(&x->skip, __atomic_load_n(&x->skip, __ATOMIC_RELAXED) / 4, __ATOMIC_RELAXED);
