@@ -11,6 +11,7 @@
 static pthread_mutex_t mutex, tried[2];
 static pthread_cond_t cond;
 static uint32_t n_inside, n_turns;
+static bool by_broadcast; /* who waits is told by broadcasts only */
 
 struct sbt_engine sbt_engine;
 
@@ -25,6 +26,7 @@ void walk_mutex_setup(void) {
     memset(tried, 0, sizeof tried);
     memset(&cond, 0, sizeof cond);
     n_inside = n_turns = 0;
+    by_broadcast = false;
 }
 
 void walk_mutex_lock(void) {
@@ -50,10 +52,13 @@ void walk_trylock_undo(bool outer) {
 }
 
 void walk_cond_wait(void) {
-    while (n_turns == 0) {
+    for (bool again = false; n_turns == 0; again = true) {
+        uint32_t n_in_vain = *walk_n_in_vain() + (again && !by_broadcast);
         n_inside--;
         direct_cond_wait(&cond, &mutex, SBT_RELEASE_OURS, NULL);
         enter();
+        if (*walk_n_in_vain() != n_in_vain)
+            sched_wrong("who was woken in vain by a signal did not say so, or another did");
     }
     n_turns--;
 }
@@ -63,8 +68,9 @@ void walk_cond_signal(void) {
     direct_cond_signal(&cond);
 }
 
-void walk_cond_broadcast(void) {
-    n_turns += 100;
+void walk_cond_broadcast(uint32_t turns) {
+    n_turns += turns;
+    by_broadcast = true;
     direct_cond_broadcast(&cond);
 }
 

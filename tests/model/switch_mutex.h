@@ -13,9 +13,9 @@ void walk_trylock(bool outer);
 void walk_trylock_undo(bool outer);
 /* With the mutex. */
 void walk_cond_wait(void);
-/* One more turn, and a signal; more than there are waiters, and a broadcast. With or without the mutex. */
+/* One more turn, and a signal; so many, and a broadcast. With or without the mutex. */
 void walk_cond_signal(void);
-void walk_cond_broadcast(void);
+void walk_cond_broadcast(uint32_t turns);
 /* Nobody will wait any more, and who waits has been told. */
 void walk_cond_destroy(void);
 /* NULL, or what is wrong. */

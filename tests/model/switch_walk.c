@@ -25,9 +25,9 @@ enum { MAX_PROGRAM = 4, N_WORDS = 3, SCHEDULES = 500000 };
  * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake who waits on it, y
  * yield, h go home for something, H go home and stay there until R, bN sleep in the kernel until N is open, oN open it,
  * f note whether 0 and 1 are parked, g whether 0 has given way and 1 is parked, a note that it runs; B wait in the
- * barrier, D destroy it; L lock the mutex, U unlock it, C wait on the condition, S signal it, A broadcast, X destroy
- * it; T and t take the outer and the inner one of two mutexes by trylock, V and v unlock them, i note whether 0 is
- * next.
+ * barrier, D destroy it; L lock the mutex, U unlock it, C wait on the condition, S signal it, A broadcast, Z broadcast
+ * for one, X destroy it; T and t take the outer and the inner one of two mutexes by trylock, V and v unlock them, i
+ * note whether 0 is next.
  */
 struct scenario {
     const char *name;
@@ -124,7 +124,10 @@ static uint32_t step(uint32_t me, const char *at) {
         walk_cond_signal();
         return 1;
     case 'A':
-        walk_cond_broadcast();
+        walk_cond_broadcast(100);
+        return 1;
+    case 'Z':
+        walk_cond_broadcast(1);
         return 1;
     case 'X':
         walk_cond_destroy();
@@ -215,8 +218,10 @@ static const struct scenario scenarios[] = {
     {"one waits, one signals", {"LCU", "LSU"}, 2, 2, false, 0, true},
     {"one waits, one signals without the mutex", {"LCU", "LUS"}, 2, 1, false, 0, true},
     {"two wait, one signals twice", {"LCU", "LCU", "LSSU"}, 2, 1, false, 0, true},
+    {"one waits, another takes it first", {"LCU", "LSULCU", "LSU"}, 2, 1, false, 0, true},
     {"two wait, and each passes it on", {"LCSU", "LCSU", "LSU"}, 2, 1, false, 0, true},
     {"two wait, one broadcasts and destroys", {"LCU", "LCU", "LAUX"}, 2, 1, false, 0, true},
+    {"two wait, one broadcasts for each", {"LCU", "LCU", "LZULZU"}, 2, 1, false, 0, true},
     {"two wait, one of them at home", {"HLCUR", "LCU", "LAUX"}, 2, 1, false, 0, true},
     {"one unlocks two that may be spun for", {"u1pa", "pTtu0ivaVa"}, 1, 1, false, 0, true},
     {"watched: one unlocks at home what may be spun for", {"pTu2b0hV", "u0", "po0"}, 1, 1, true, 0, true},
