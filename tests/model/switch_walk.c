@@ -26,8 +26,8 @@ enum { MAX_PROGRAM = 4, N_WORDS = 3, SCHEDULES = 500000 };
  * yield, h go home for something, H go home and stay there until R, bN sleep in the kernel until N is open, oN open it,
  * f note whether 0 and 1 are parked, g whether 0 has given way and 1 is parked, a note that it runs; B wait in the
  * barrier, D destroy it; L lock the mutex, U unlock it, C wait on the condition, S signal it, A broadcast, Z broadcast
- * for one, X destroy it; T and t take the outer and the inner one of two mutexes by trylock, V and v unlock them, i
- * note whether 0 is next.
+ * for one, X destroy it; T and t take the outer and the inner one of two mutexes by trylock, V and v unlock them, q
+ * both for the inner one 17 times, i note whether 0 is next.
  */
 struct scenario {
     const char *name;
@@ -42,7 +42,7 @@ static const struct scenario *scenario;
 static uint32_t woken[MAX_PROGRAM], word[N_WORDS], is_open[N_WORDS];
 static uint32_t *token[MAX_PROGRAM];
 static uint32_t noted[MAX_PROGRAM], n_noted;
-static bool in_order, one_before_zero, zero_is_next;
+static bool in_order, one_before_zero, zero_is_next, inner_for_long;
 
 static bool is_parked(uint32_t i) {
     return token[i] != NULL && *token[i] == SBT_TOKEN_PARKED;
@@ -140,6 +140,13 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'v':
         walk_trylock_undo(*at == 'V');
         return 1;
+    case 'q':
+        inner_for_long = true;
+        for (int i = 0; i < 17; i++) {
+            walk_trylock(false);
+            walk_trylock_undo(false);
+        }
+        return 1;
     case 'i':
         zero_is_next =
             sbt_self.context->carrier != NULL && (uint32_t *)SBT_SWITCH->carrier[0].queue[SBT_WOKEN].head == token[0];
@@ -165,7 +172,7 @@ static void setup(void) {
     memset(is_open, 0, sizeof is_open);
     memset(token, 0, sizeof token);
     n_noted = 0;
-    in_order = one_before_zero = zero_is_next = false;
+    in_order = one_before_zero = zero_is_next = inner_for_long = false;
     if (scenario->barrier != 0)
         walk_barrier_setup(scenario->barrier);
     if (scenario->mutex)
@@ -178,7 +185,9 @@ static void setup(void) {
 static const char *at_end(void) {
     if (scenario->barrier != 0)
         return walk_barrier_at_end();
-    if (zero_is_next && (noted[0] != 1 || noted[1] != 0 || noted[2] != 1))
+    if (zero_is_next && inner_for_long && noted[0] != 0)
+        return "who holds the outer one for long never gave way at the inner one";
+    if (zero_is_next && !inner_for_long && (noted[0] != 1 || noted[1] != 0 || noted[2] != 1))
         return "who unlocked two mutexes did not give way at the outer one, and only there";
     if (scenario->mutex)
         return walk_mutex_at_end();
@@ -224,6 +233,7 @@ static const struct scenario scenarios[] = {
     {"two wait, one broadcasts for each", {"LCU", "LCU", "LZULZU"}, 2, 1, false, 0, true},
     {"two wait, one of them at home", {"HLCUR", "LCU", "LAUX"}, 2, 1, false, 0, true},
     {"one unlocks two that may be spun for", {"u1pa", "pTtu0ivaVa"}, 1, 1, false, 0, true},
+    {"one holds what may be spun for, for long", {"u1pa", "pTu0iqaV"}, 1, 1, false, 0, true},
     {"watched: one unlocks at home what may be spun for", {"pTu2b0hV", "u0", "po0"}, 1, 1, true, 0, true},
     {"watched: two wait on one carrier", {"LCU", "LCU", "LSULSU"}, 1, 1, true, 0, true},
 };
