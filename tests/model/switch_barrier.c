@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For switch-walk: a barrier of the engine `direct`, and how threads wait actively: never. */
+/* For switch-walk: a barrier of the engine `direct`, and how threads wait actively: never, or for so many looks. */
 #include "switch_barrier.h"
 
 #include "core/object.h"
@@ -8,7 +8,7 @@
 #include "wait/park.h"
 #include "wait/turn.h"
 
-uint32_t walk_n_offers;
+uint32_t walk_n_offers, walk_n_looks;
 
 uint32_t *walk_n_in_vain(void) {
     static const struct sbt_thread *whose[SCHED_MAX_THREADS];
@@ -28,11 +28,11 @@ static uint32_t n_arrived, n_serial, n_others, size;
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
     (void)memory;
     memset(a, 0, sizeof *a);
+    a->yields_left = (uint16_t)walk_n_looks;
 }
 
 bool sbt_active_step(struct sbt_active *a) {
-    (void)a;
-    return false;
+    return a->yields_left != 0 && a->yields_left-- != 0;
 }
 
 void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory) {

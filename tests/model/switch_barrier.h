@@ -15,6 +15,8 @@ const char *walk_barrier_at_end(void);
 
 /* How often the kernel has been asked to run others. */
 extern uint32_t walk_n_offers;
+/* So often a thread looks again before it parks. */
+extern uint32_t walk_n_looks;
 /* How often the caller has said that it had been woken in vain. */
 uint32_t *walk_n_in_vain(void);
 

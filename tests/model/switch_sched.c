@@ -253,8 +253,12 @@ bool sbt_thread_wipes_on_fork(void) {
     return true;
 }
 
+/* A context's is its home's. */
 uint32_t sbt_thread_tid(void) {
-    return current + 1;
+    for (uint32_t i = 0; i < n_threads; i++)
+        if (&thread[i].own == sched_self)
+            return i + 1;
+    return SCHED_MAX_THREADS + 1; /* who sets all up */
 }
 
 union sbt_thread_process sbt_thread_process = {.known = 1};

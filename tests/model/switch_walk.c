@@ -12,6 +12,7 @@
  */
 #include "switch_barrier.h"
 #include "switch_mutex.h"
+#include "switch_rwlock.h"
 #include "switch_sched.h"
 
 #include <limits.h>
@@ -21,13 +22,16 @@
 
 enum { MAX_PROGRAM = 4, N_WORDS = 3, SCHEDULES = 500000 };
 
+enum objects { NONE, MUTEX /* and a condition */, RWLOCK, RWLOCK_OF_WRITERS };
+
 /*
  * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake who waits on it, y
  * yield, h go home for something, H go home and stay there until R, bN sleep in the kernel until N is open, oN open it,
  * f note whether 0 and 1 are parked, g whether 0 has given way and 1 is parked, a note that it runs; B wait in the
  * barrier, D destroy it; L lock the mutex, U unlock it, C wait on the condition, S signal it, A broadcast, Z broadcast
  * for one, X destroy it; T and t take the outer and the inner one of two mutexes by trylock, V and v unlock them, q
- * both for the inner one 17 times, i note whether 0 is next.
+ * both for the inner one 17 times, i note whether 0 is next; r and x take the read-write lock, to read and to write, e
+ * unlocks it, E does and destroys it if it was the last to have it.
  */
 struct scenario {
     const char *name;
@@ -35,7 +39,8 @@ struct scenario {
     uint32_t n_carriers, n_preemptions;
     bool with_watcher;
     uint32_t barrier; /* for so many; 0: none */
-    bool mutex;       /* one, and a condition */
+    enum objects objects;
+    uint32_t n_looks; /* before a thread parks for one of them */
 };
 
 static const struct scenario *scenario;
@@ -151,6 +156,18 @@ static uint32_t step(uint32_t me, const char *at) {
         zero_is_next =
             sbt_self.context->carrier != NULL && (uint32_t *)SBT_SWITCH->carrier[0].queue[SBT_WOKEN].head == token[0];
         return 1;
+    case 'r':
+        walk_rwlock_read();
+        return 1;
+    case 'x':
+        walk_rwlock_write();
+        return 1;
+    case 'e':
+        walk_rwlock_unlock();
+        return 1;
+    case 'E':
+        walk_rwlock_unlock_and_destroy();
+        return 1;
     case 'a':
         noted[n_noted++] = me;
         return 1;
@@ -166,6 +183,15 @@ static void follow(void *argument) {
         at += step(me, at);
 }
 
+/* Under the read-write lock. */
+static uint32_t n_sections(void) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
+        for (const char *at = scenario->script[i]; *at != '\0'; at++)
+            n += *at == 'e' || *at == 'E';
+    return n;
+}
+
 static void setup(void) {
     memset(woken, 0, sizeof woken);
     memset(word, 0, sizeof word);
@@ -175,8 +201,11 @@ static void setup(void) {
     in_order = one_before_zero = zero_is_next = inner_for_long = false;
     if (scenario->barrier != 0)
         walk_barrier_setup(scenario->barrier);
-    if (scenario->mutex)
+    if (scenario->objects == MUTEX)
         walk_mutex_setup();
+    else if (scenario->objects != NONE)
+        walk_rwlock_setup(n_sections(), scenario->objects == RWLOCK_OF_WRITERS);
+    walk_n_looks = scenario->n_looks;
     sbt_n_cpus = scenario->n_carriers;
     for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
         sched_thread(follow, (void *)(uintptr_t)i);
@@ -189,8 +218,10 @@ static const char *at_end(void) {
         return "who holds the outer one for long never gave way at the inner one";
     if (zero_is_next && !inner_for_long && (noted[0] != 1 || noted[1] != 0 || noted[2] != 1))
         return "who unlocked two mutexes did not give way at the outer one, and only there";
-    if (scenario->mutex)
+    if (scenario->objects == MUTEX)
         return walk_mutex_at_end();
+    if (scenario->objects != NONE)
+        return walk_rwlock_at_end();
     if (one_before_zero && noted[0] != 1)
         return "one that was woken had to wait for one that gave way";
     return in_order && (noted[0] != 0 || noted[1] != 1) ? "two that were woken in a row ran in the other order" : NULL;
@@ -198,44 +229,59 @@ static const char *at_end(void) {
 
 /* The watcher mends a wake-up that a carrier has not got: without it none may be missing. */
 static const struct scenario scenarios[] = {
-    {"one waits, one wakes", {"p", "u0"}, 2, 1, false, 0, false},
-    {"each waits for the other", {"pu1", "u0p"}, 2, 1, false, 0, false},
-    {"to and fro", {"pu1pu1", "u0pu0p"}, 2, 1, false, 0, false},
-    {"one waits at home", {"HpRpu1", "u0u0p"}, 2, 1, false, 0, false},
-    {"two wait on a word", {"w0", "w0", "k0"}, 2, 1, false, 0, false},
-    {"two words, two wakers", {"w0k1", "k0w1"}, 2, 1, false, 0, false},
-    {"yields", {"yy", "yy", "y"}, 2, 1, false, 0, false},
-    {"home and away", {"phu1p", "u0pu0"}, 2, 1, false, 0, false},
-    {"ways home", {"phu1", "u0php", "u1hu1"}, 2, 1, false, 0, false},
-    {"first woken, first run", {"pa", "pa", "fu0u1"}, 1, 2, false, 0, false},
-    {"woken before who gave way", {"ya", "pa", "ygu1"}, 1, 2, false, 0, false},
-    {"watched: one waits, one wakes", {"p", "u0"}, 2, 1, true, 0, false},
-    {"watched: each waits for the other", {"phu1", "u0p"}, 2, 1, true, 0, false},
-    {"watched: three and one carrier", {"pu1p", "u0pu2", "pu0"}, 1, 1, true, 0, false},
-    {"watched: a carrier held up in the kernel", {"pu2b0", "u0", "po0"}, 1, 1, true, 0, false},
-    {"watched: both carriers held up in the kernel", {"pu2b0", "pu2b1", "u0u1ppo0o1"}, 2, 0, true, 0, false},
-    {"two meet", {"BBB", "BBB"}, 2, 1, false, 2, false},
-    {"two meet twice", {"BB", "BB"}, 2, 2, false, 2, false},
-    {"three meet, one destroys", {"BD", "B", "B"}, 2, 1, false, 3, false},
-    {"three meet twice", {"BB", "BBD", "BB"}, 2, 1, false, 3, false},
-    {"three meet, one at home", {"BhB", "HBRB", "BBD"}, 2, 1, false, 3, false},
-    {"four meet in pairs", {"B", "B", "B", "B"}, 2, 1, false, 2, false},
-    {"watched: three meet on one carrier", {"BBD", "BB", "BB"}, 1, 1, true, 3, false},
-    {"two take a mutex", {"LULU", "LULU"}, 2, 1, false, 0, true},
-    {"three take a mutex", {"LU", "LU", "LU"}, 2, 2, false, 0, true},
-    {"one takes a mutex at home", {"HLULUR", "LU", "LU"}, 2, 1, false, 0, true},
-    {"one waits, one signals", {"LCU", "LSU"}, 2, 2, false, 0, true},
-    {"one waits, one signals without the mutex", {"LCU", "LUS"}, 2, 1, false, 0, true},
-    {"two wait, one signals twice", {"LCU", "LCU", "LSSU"}, 2, 1, false, 0, true},
-    {"one waits, another takes it first", {"LCU", "LSULCU", "LSU"}, 2, 1, false, 0, true},
-    {"two wait, and each passes it on", {"LCSU", "LCSU", "LSU"}, 2, 1, false, 0, true},
-    {"two wait, one broadcasts and destroys", {"LCU", "LCU", "LAUX"}, 2, 1, false, 0, true},
-    {"two wait, one broadcasts for each", {"LCU", "LCU", "LZULZU"}, 2, 1, false, 0, true},
-    {"two wait, one of them at home", {"HLCUR", "LCU", "LAUX"}, 2, 1, false, 0, true},
-    {"one unlocks two that may be spun for", {"u1pa", "pTtu0ivaVa"}, 1, 1, false, 0, true},
-    {"one holds what may be spun for, for long", {"u1pa", "pTu0iqaV"}, 1, 1, false, 0, true},
-    {"watched: one unlocks at home what may be spun for", {"pTu2b0hV", "u0", "po0"}, 1, 1, true, 0, true},
-    {"watched: two wait on one carrier", {"LCU", "LCU", "LSULSU"}, 1, 1, true, 0, true},
+    {"one waits, one wakes", {"p", "u0"}, 2, 1, false, 0, NONE, 0},
+    {"each waits for the other", {"pu1", "u0p"}, 2, 1, false, 0, NONE, 0},
+    {"to and fro", {"pu1pu1", "u0pu0p"}, 2, 1, false, 0, NONE, 0},
+    {"one waits at home", {"HpRpu1", "u0u0p"}, 2, 1, false, 0, NONE, 0},
+    {"two wait on a word", {"w0", "w0", "k0"}, 2, 1, false, 0, NONE, 0},
+    {"two words, two wakers", {"w0k1", "k0w1"}, 2, 1, false, 0, NONE, 0},
+    {"yields", {"yy", "yy", "y"}, 2, 1, false, 0, NONE, 0},
+    {"home and away", {"phu1p", "u0pu0"}, 2, 1, false, 0, NONE, 0},
+    {"ways home", {"phu1", "u0php", "u1hu1"}, 2, 1, false, 0, NONE, 0},
+    {"first woken, first run", {"pa", "pa", "fu0u1"}, 1, 2, false, 0, NONE, 0},
+    {"woken before who gave way", {"ya", "pa", "ygu1"}, 1, 2, false, 0, NONE, 0},
+    {"watched: one waits, one wakes", {"p", "u0"}, 2, 1, true, 0, NONE, 0},
+    {"watched: each waits for the other", {"phu1", "u0p"}, 2, 1, true, 0, NONE, 0},
+    {"watched: three and one carrier", {"pu1p", "u0pu2", "pu0"}, 1, 1, true, 0, NONE, 0},
+    {"watched: a carrier held up in the kernel", {"pu2b0", "u0", "po0"}, 1, 1, true, 0, NONE, 0},
+    {"watched: both carriers held up in the kernel", {"pu2b0", "pu2b1", "u0u1ppo0o1"}, 2, 0, true, 0, NONE, 0},
+    {"two meet", {"BBB", "BBB"}, 2, 1, false, 2, NONE, 0},
+    {"two meet twice", {"BB", "BB"}, 2, 2, false, 2, NONE, 0},
+    {"three meet, one destroys", {"BD", "B", "B"}, 2, 1, false, 3, NONE, 0},
+    {"three meet twice", {"BB", "BBD", "BB"}, 2, 1, false, 3, NONE, 0},
+    {"three meet, one at home", {"BhB", "HBRB", "BBD"}, 2, 1, false, 3, NONE, 0},
+    {"four meet in pairs", {"B", "B", "B", "B"}, 2, 1, false, 2, NONE, 0},
+    {"watched: three meet on one carrier", {"BBD", "BB", "BB"}, 1, 1, true, 3, NONE, 0},
+    {"two take a mutex", {"LULU", "LULU"}, 2, 1, false, 0, MUTEX, 0},
+    {"three take a mutex", {"LU", "LU", "LU"}, 2, 2, false, 0, MUTEX, 0},
+    {"one takes a mutex at home", {"HLULUR", "LU", "LU"}, 2, 1, false, 0, MUTEX, 0},
+    {"one waits, one signals", {"LCU", "LSU"}, 2, 2, false, 0, MUTEX, 0},
+    {"one waits, one signals without the mutex", {"LCU", "LUS"}, 2, 1, false, 0, MUTEX, 0},
+    {"two wait, one signals twice", {"LCU", "LCU", "LSSU"}, 2, 1, false, 0, MUTEX, 0},
+    {"one waits, another takes it first", {"LCU", "LSULCU", "LSU"}, 2, 1, false, 0, MUTEX, 0},
+    {"two wait, and each passes it on", {"LCSU", "LCSU", "LSU"}, 2, 1, false, 0, MUTEX, 0},
+    {"two wait, one broadcasts and destroys", {"LCU", "LCU", "LAUX"}, 2, 1, false, 0, MUTEX, 0},
+    {"two wait, one broadcasts for each", {"LCU", "LCU", "LZULZU"}, 2, 1, false, 0, MUTEX, 0},
+    {"two wait, one of them at home", {"HLCUR", "LCU", "LAUX"}, 2, 1, false, 0, MUTEX, 0},
+    {"one unlocks two that may be spun for", {"u1pa", "pTtu0ivaVa"}, 1, 1, false, 0, MUTEX, 0},
+    {"one holds what may be spun for, for long", {"u1pa", "pTu0iqaV"}, 1, 1, false, 0, MUTEX, 0},
+    {"watched: one unlocks at home what may be spun for", {"pTu2b0hV", "u0", "po0"}, 1, 1, true, 0, MUTEX, 0},
+    {"watched: two wait on one carrier", {"LCU", "LCU", "LSULSU"}, 1, 1, true, 0, MUTEX, 0},
+    {"three take a mutex and look before they park", {"LU", "LU", "LU"}, 2, 2, false, 0, MUTEX, 1},
+    {"two write", {"xexe", "xexE"}, 2, 1, false, 0, RWLOCK, 0},
+    {"three write", {"xE", "xE", "xE"}, 2, 2, false, 0, RWLOCK, 0},
+    {"one writes, two read", {"xE", "re", "re"}, 2, 2, false, 0, RWLOCK, 0},
+    {"one reads, two write", {"rexE", "xE", "xE"}, 2, 1, false, 0, RWLOCK, 0},
+    {"two write, two read", {"xE", "xE", "re", "re"}, 2, 1, false, 0, RWLOCK, 0},
+    {"two write, two read on one carrier", {"xE", "xE", "rere", "re"}, 1, 1, false, 0, RWLOCK, 0},
+    {"two write, one reads; one look each", {"xE", "xE", "re"}, 2, 2, false, 0, RWLOCK, 1},
+    {"one writes, two read; one look each", {"xexE", "re", "re"}, 2, 1, false, 0, RWLOCK, 1},
+    {"writers first: two write, two read", {"xE", "xE", "re", "re"}, 2, 1, false, 0, RWLOCK_OF_WRITERS, 0},
+    {"writers first: two write, one reads; one look each", {"xE", "xE", "re"}, 2, 2, false, 0, RWLOCK_OF_WRITERS, 1},
+    {"two write, two read and meet inside", {"xe", "xe", "rBe", "rBe"}, 2, 1, false, 2, RWLOCK, 0},
+    {"one writes, two read and meet inside; one look each", {"xe", "rBe", "rBe"}, 2, 2, false, 2, RWLOCK, 1},
+    {"one writes at home, one reads there", {"HxER", "HreR", "xE", "re"}, 2, 1, false, 0, RWLOCK, 0},
+    {"watched: two write, one reads on one carrier", {"xexE", "xE", "re"}, 1, 1, true, 0, RWLOCK, 0},
 };
 
 int main(int argc, char **argv) {

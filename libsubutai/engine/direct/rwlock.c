@@ -10,12 +10,14 @@
  * | WRITERS | writers are among them                   | under the bucket lock                                       |
  * | ACTIVE  | somebody awake will look once more, so   | a waiter that looks again and again, while QUEUED; whoever  |
  * |         | one unlock need not decide who is next   | takes or queues, and the unlock that relies on it           |
+ * | WOKEN   | a writer that was told to try will look  | under the bucket lock                                       |
+ * |         | once more: no unlock need decide either  |                                                             |
  * | READERS | how many hold it to read, times READER   | their CAS, or granted under the bucket lock; their unlock   |
  *
- * Illegal: WRITER with readers; WRITERS without QUEUED. While QUEUED is set, an unlock that leaves nobody inside goes
- * through the bucket lock and decides who is next: all queued readers at once, by granting; or the first writer, which
- * is woken to try, and granted the lock if it has starved. So what the flags say is only ever acted upon under the
- * bucket lock.
+ * Illegal: WRITER with readers; WRITERS or WOKEN without QUEUED, but in a forked child, whose queue is empty. While
+ * QUEUED is set, an unlock that leaves nobody inside goes through the bucket lock, unless somebody is about to look,
+ * and decides who is next: all queued readers at once, by granting; or the first writer, which is woken to try, and
+ * granted the lock if it has starved. So what the flags say is only ever acted upon under the bucket lock.
  */
 #include <errno.h>
 
@@ -28,13 +30,13 @@
 #include "wait/park.h"
 #include "wait/turn.h"
 
-enum { WRITER = 1, QUEUED = 2, WRITERS = 4, ACTIVE = 8, READER = 16 };
+enum { WRITER = 1, QUEUED = 2, WRITERS = 4, ACTIVE = 8, WOKEN = 16, READER = 32 };
 #define READERS (~(uint32_t)(READER - 1))
 #define READERS_MAX 0xF0000000u /* the rest is room for those that count themselves out again */
 #define STARVING_NS 2000000u
 #define RETRY_YIELDS 3
-#define SETTLE_US 1000u        /* at least this often the queue's turn comes although others are active */
-#define LOOK_AT_CLOCK_EVERY 16 /* unlocks that rely on an active waiter */
+#define SETTLE_US 1000u        /* at least this often the queue's turn comes although somebody else will look */
+#define LOOK_AT_CLOCK_EVERY 16 /* unlocks that rely on an active or a woken waiter */
 #define WAKE_BATCH 32
 
 /* What the lot knows a rwlock by: not what a mutex or condition goes by that may lie there when an unlock ends. */
@@ -54,7 +56,7 @@ static void settle(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t hold);
  * in to stay, beside whom the queued readers must be let in.
  */
 static void after_release(struct sbt_rwlock *lx, uint32_t seen, uint32_t hold) {
-    if ((seen & QUEUED) == 0 || (hold != WRITER && ((seen - hold) & (WRITER | READERS)) != 0))
+    if ((seen & (QUEUED | WOKEN)) != QUEUED || (hold != WRITER && ((seen - hold) & (WRITER | READERS)) != 0))
         return;
     if (SBT_UNLIKELY(sbt_lot_busy()))
         sbt_lot_wake_later();
@@ -108,8 +110,8 @@ static int take_queued(struct sbt_rwlock *lx, enum sbt_waiter_role role) {
 struct queue {
     uint32_t total, writers;
     uint32_t readers_waiting;  /* readers that are not inflight */
-    struct sbt_waiter *writer; /* the first */
-    bool inflight;
+    struct sbt_waiter *writer; /* the first that is not */
+    bool inflight;             /* somebody is */
 };
 
 static struct queue look(const struct sbt_rwlock *lx, const struct sbt_bucket *b) {
@@ -119,7 +121,7 @@ static struct queue look(const struct sbt_rwlock *lx, const struct sbt_bucket *b
         q.inflight = q.inflight || w->inflight;
         if (w->role == SBT_WAITS_TO_WRITE) {
             q.writers++;
-            q.writer = q.writer != NULL ? q.writer : w;
+            q.writer = q.writer != NULL || w->inflight ? q.writer : w;
         } else if (!w->inflight) {
             q.readers_waiting++;
         }
@@ -144,30 +146,32 @@ static void tell_readers(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t *
 
 /*
  * Give up `hold` (WRITER, READER or 0), let in who can go in now, and make the flags say who is left. Unlocks the
- * bucket. After the compare-and-swap only the waiters that are still queued are touched, not the lock.
+ * bucket. After the compare-and-swap only the waiters that are still queued are touched, not the lock. What to wake the
+ * writer by that has been told to try; NULL: none. Who has been told before is `counted_on` to look, or not.
  */
-static void settle(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t hold) {
+static uint32_t *let_in(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t hold, bool counted_on) {
     struct queue q = look(lx, b);
     if (hold == 0 && q.total == 0) { /* the lock may be gone, and needs nothing */
         sbt_lot_unlock(b);
-        return;
+        return NULL;
     }
     __atomic_store_n(&lx->settled_us, (uint32_t)(sbt_now_ns() / 1000), __ATOMIC_RELAXED);
-    bool prefer_writers = nonrecursive(lx) && q.writer != NULL;
-    uint32_t *words[WAKE_BATCH + 1], n_words = 0;
+    bool prefer_writers = nonrecursive(lx) && q.writers != 0, expects = q.inflight && counted_on;
+    uint32_t *words[WAKE_BATCH], n_words = 0, *woken = NULL;
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED), want, granted;
-    bool grant_writer;
+    bool writers_turn, grant_writer;
     do {
-        want = (seen - hold) & ~(uint32_t)(QUEUED | WRITERS);
+        want = (seen - hold) & ~(uint32_t)(QUEUED | WRITERS | WOKEN);
         granted = 0;
         if ((want & WRITER) == 0 && !prefer_writers &&
             (want & READERS) / READER + q.readers_waiting <= READERS / READER)
             granted = q.readers_waiting;
-        grant_writer = granted == 0 && (want & (WRITER | READERS)) == 0 && q.writer != NULL && !q.inflight &&
-                       sbt_now_ns() - q.writer->since_ns > STARVING_NS;
+        writers_turn = granted == 0 && (want & (WRITER | READERS)) == 0 && q.writer != NULL && !expects;
+        grant_writer = writers_turn && sbt_now_ns() - q.writer->since_ns > STARVING_NS;
         want += granted * READER + (grant_writer ? WRITER : 0);
         want |= q.total > granted + grant_writer ? QUEUED : 0;
         want |= q.writers > grant_writer ? WRITERS : 0;
+        want |= (writers_turn && !grant_writer) || (expects && (seen & WOKEN) != 0) ? WOKEN : 0;
     } while (!__atomic_compare_exchange_n(&lx->state, &seen, want, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 
     if (granted > 0) {
@@ -175,20 +179,28 @@ static void settle(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t hold) {
     } else if (grant_writer) {
         sbt_bucket_remove(b, q.writer);
         words[n_words++] = sbt_waiter_tell(q.writer, SBT_WAITER_GRANTED);
-    } else if ((want & (WRITER | READERS)) == 0 && q.writer != NULL && !q.inflight) {
+    } else if (writers_turn) {
         q.writer->inflight = true;
-        words[n_words++] = sbt_waiter_tell(q.writer, SBT_WAITER_RETRY);
+        woken = sbt_waiter_tell(q.writer, SBT_WAITER_RETRY);
     }
     sbt_lot_unlock(b);
     for (uint32_t i = 0; i < n_words; i++)
         sbt_waiter_wake(words[i]);
+    return woken;
+}
+
+/* The same, and wake that writer; as long as the one that was told does not sleep, do not count on it either. */
+static void settle(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t hold) {
+    uint32_t *woken = let_in(lx, b, hold, true);
+    while (!sbt_waiter_wake(woken))
+        woken = let_in(lx, sbt_lot_lock(key_of(lx)), 0, false);
 }
 
 /* Out of the queue, under the bucket lock, which is unlocked. It may have been what kept others out. */
 static void leave(struct sbt_rwlock *lx, struct sbt_bucket *b, struct sbt_waiter *w) {
     sbt_bucket_remove(b, w);
     if (sbt_bucket_first(b, key_of(lx)) == NULL) {
-        __atomic_fetch_and(&lx->state, ~(uint32_t)(QUEUED | WRITERS), __ATOMIC_RELAXED);
+        __atomic_fetch_and(&lx->state, ~(uint32_t)(QUEUED | WRITERS | WOKEN), __ATOMIC_RELAXED);
         sbt_lot_unlock(b);
     } else {
         settle(lx, b, 0);
@@ -267,7 +279,7 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, enum sbt_waiter_role ro
                 0) /* a writer's compare-and-swap has done it; while a reader is inside nobody relies on it */
                 __atomic_fetch_and(&lx->state, ~(uint32_t)ACTIVE, __ATOMIC_RELAXED);
             /* An unlock may have relied on this reader: others that sleep may come in beside it. */
-            if (r == 0 && role == SBT_WAITS_TO_READ && (seen & QUEUED) != 0) {
+            if (r == 0 && role == SBT_WAITS_TO_READ && (seen & (QUEUED | WOKEN)) == QUEUED) {
                 if (SBT_UNLIKELY(sbt_lot_busy()))
                     sbt_lot_wake_later();
                 else
@@ -277,7 +289,7 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, enum sbt_waiter_role ro
         }
         /* A reader that queued writers keep out, if the lock is of that kind, could not do what an unlock relies on. */
         bool barred = role == SBT_WAITS_TO_READ && nonrecursive(lx) && (seen & WRITERS) != 0;
-        if ((seen & (QUEUED | ACTIVE)) == QUEUED && !barred)
+        if ((seen & (QUEUED | ACTIVE | WOKEN)) == QUEUED && !barred)
             __atomic_fetch_or(&lx->state, ACTIVE, __ATOMIC_RELAXED);
     } while (sbt_active_step(&active));
     r = sbt_deadline_check(deadline);
@@ -292,11 +304,12 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, enum sbt_waiter_role ro
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not unwind a queued waiter */
     struct sbt_bucket *b = sbt_lot_lock(key_of(lx));
     /* Flags before the last try: an unlock that comes after it sees them and goes through the bucket lock. */
-    uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(
-        &lx->state, &seen, (seen & ~(uint32_t)ACTIVE) | (role == SBT_WAITS_TO_WRITE ? QUEUED | WRITERS : QUEUED), true,
-        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
+    uint32_t flags = role == SBT_WAITS_TO_WRITE ? QUEUED | WRITERS : QUEUED;
+    uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED), stale;
+    do /* a WOKEN of the process that this one was forked from would keep every unlock from waking */
+        stale = (seen & WOKEN) != 0 && !sbt_bucket_any_inflight(b, key_of(lx)) ? WOKEN : 0;
+    while (!__atomic_compare_exchange_n(&lx->state, &seen, (seen & ~(ACTIVE | stale)) | flags, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
     sbt_bucket_append(b, &w, key_of(lx));
     r = take_queued(lx, role);
     if (r != EBUSY) {
@@ -366,14 +379,16 @@ static bool queue_is_due(struct sbt_rwlock *lx) {
            (uint32_t)(sbt_now_ns() / 1000) - __atomic_load_n(&lx->settled_us, __ATOMIC_RELAXED) > SETTLE_US;
 }
 
-/* Unlock, leaving who is next to an active waiter. False: do it the other way. */
-static bool unlock_to_active(struct sbt_rwlock *lx, uint32_t seen, uint32_t hold) {
+/* Unlock, leaving who is next to one that will look. False: do it the other way. */
+static bool unlock_to_one_awake(struct sbt_rwlock *lx, uint32_t seen, uint32_t hold) {
     if (queue_is_due(lx))
         return false;
-    while ((seen & (QUEUED | ACTIVE)) == (QUEUED | ACTIVE) && (hold == WRITER || (seen & READERS) == READER))
-        if (__atomic_compare_exchange_n(&lx->state, &seen, (seen - hold) & ~(uint32_t)ACTIVE, true, __ATOMIC_RELEASE,
+    while ((seen & QUEUED) != 0 && (seen & (ACTIVE | WOKEN)) != 0 && (hold == WRITER || (seen & READERS) == READER)) {
+        uint32_t relied_on = (seen & WOKEN) != 0 ? 0 : ACTIVE;
+        if (__atomic_compare_exchange_n(&lx->state, &seen, (seen - hold) & ~relied_on, true, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED))
             return true;
+    }
     return false;
 }
 
@@ -385,7 +400,7 @@ int direct_rwlock_unlock(pthread_rwlock_t *l) {
         return 0; /* nobody holds it: undefined; a program that gets away with it under glibc goes on here */
     if (hold == WRITER)
         __atomic_store_n(&lx->writer, 0, __ATOMIC_RELAXED);
-    if (SBT_UNLIKELY((seen & (QUEUED | ACTIVE)) == (QUEUED | ACTIVE)) && unlock_to_active(lx, seen, hold))
+    if (SBT_UNLIKELY((seen & QUEUED) != 0) && (seen & (ACTIVE | WOKEN)) != 0 && unlock_to_one_awake(lx, seen, hold))
         return 0;
     if (hold == WRITER) {
         if ((seen & QUEUED) != 0 && SBT_LIKELY(!sbt_lot_busy())) {
