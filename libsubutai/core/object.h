@@ -70,7 +70,8 @@ struct SBT_OVERLAY sbt_rwlock {
     struct sbt_adapt adapt;
     uint32_t settled_us;  /* direct: when an unlock last looked after the queue, low bits of the clock; a hint */
     uint32_t passed_over; /* direct: unlocks that did not, a hint */
-    uint32_t unused[2];
+    uint32_t handed_us;   /* direct: when it was last handed over, likewise */
+    uint32_t unused;
     uint32_t glibc_mark; /* offset 28 */
     uint32_t glibc_pad[4];
     uint32_t kind; /* offset 48, glibc's: PTHREAD_RWLOCK_PREFER_... */

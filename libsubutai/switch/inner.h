@@ -202,8 +202,8 @@ static inline void sbt_switch_leave(void) {
 }
 
 /*
- * Give the token. True: the caller has the context now and must make it ready. *asleep is false if it was about to
- * sleep in the kernel and is not.
+ * Give the token. True: the caller has the context now and must make it ready. *asleep is false if it was awake: about
+ * to wait, or in a signal handler at home.
  *
  * Who has it takes the token back himself, which spares the context an atomic operation. Should somebody else have
  * given it once more in between, that is no loss: what he did before comes before this store, and the context, which
@@ -211,7 +211,7 @@ static inline void sbt_switch_leave(void) {
  */
 static inline bool sbt_token_give(struct sbt_context *c, bool *asleep) {
     uint32_t old = __atomic_exchange_n(&c->token, SBT_TOKEN_TOKEN, __ATOMIC_ACQ_REL);
-    *asleep = true;
+    *asleep = old == SBT_TOKEN_PARKED;
     if (SBT_UNLIKELY(old == SBT_TOKEN_BLOCKED))
         *asleep = sbt_futex_wake(&c->token, 1) > 0;
     if (old != SBT_TOKEN_PARKED)

@@ -156,7 +156,7 @@ bool sbt_switch_begins_wait(void);
 uint32_t *sbt_context_word(void);
 bool sbt_context_is_word(const uint32_t *word);
 
-/* False: it sleeps in the kernel but was not asleep, as sbt_waiter_wake. */
+/* False: it was awake, as sbt_waiter_wake. */
 bool sbt_context_unpark(uint32_t *word);
 
 /*

@@ -138,6 +138,11 @@ bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key) {
     return false;
 }
 
+void sbt_bucket_count_on_none(const struct sbt_bucket *b, const void *key) {
+    for (struct sbt_waiter *w = sbt_bucket_first(b, key); w != NULL; w = sbt_bucket_next(w, key))
+        w->counted_on = false;
+}
+
 uint32_t *sbt_waiter_tell(struct sbt_waiter *w, enum sbt_waiter_state state) {
     uint32_t *word = w->wake_word; /* now: once told it may be gone */
     if (word != NULL) {
@@ -145,6 +150,12 @@ uint32_t *sbt_waiter_tell(struct sbt_waiter *w, enum sbt_waiter_state state) {
         return word;
     }
     return __atomic_exchange_n(&w->state, state, __ATOMIC_RELEASE) == SBT_WAITER_PARKED ? &w->state : NULL;
+}
+
+uint32_t *sbt_waiter_tell_to_retry(struct sbt_waiter *w) {
+    uint32_t *word = w->wake_word != NULL ? w->wake_word : &w->state;
+    sbt_waiter_tell(w, SBT_WAITER_RETRY);
+    return word;
 }
 
 uint32_t *sbt_waiter_word(void) {

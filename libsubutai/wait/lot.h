@@ -6,7 +6,8 @@
  * hash to it. Nothing is created for an object and nothing can be left behind by one that is freed without destroy.
  *
  * Invariants
- *  - `next`, `prev`, `key`, `inflight` and membership in a list are protected by the lock of the bucket of `key`.
+ *  - `next`, `prev`, `key`, `inflight`, `counted_on` and membership in a list are protected by the lock of the bucket
+ *    of `key`.
  *    Moving a waiter to another key needs the locks of both buckets.
  *  - `state` is the word the waiter sleeps on. Whoever ends a wait stores its last word there and afterwards touches
  *    the waiter's address for a futex wake only, which tolerates that the stack has been reused.
@@ -47,6 +48,7 @@ struct sbt_waiter {
     uint8_t role;           /* enum sbt_waiter_role */
     uint32_t *wake_word;    /* from sbt_waiter_word before it is queued: by what it is woken; NULL: `state` */
     bool inflight;          /* told to retry, has not taken itself out or gone back to waiting yet */
+    bool counted_on;        /* and unlocks leave the rest asleep, because it will look */
     bool alone;             /* condition waiters: a signal has chosen it, and no broadcast; written before it is told */
     pthread_mutex_t *mutex; /* condition waiters: the mutex to move to; NULL: never move */
     uint32_t generation;    /* of the process in which it was queued: in a forked child it is in no list */
@@ -89,9 +91,10 @@ void sbt_bucket_remove(struct sbt_bucket *b, struct sbt_waiter *w);
 /* First waiter with that key, or the next one after `w`; NULL if none. */
 struct sbt_waiter *sbt_bucket_first(const struct sbt_bucket *b, const void *key);
 struct sbt_waiter *sbt_bucket_next(const struct sbt_waiter *w, const void *key);
-/* First that is not inflight, and whether any is. */
+/* First that is not inflight, and whether any is. Count on none of them, until others are told. */
 struct sbt_waiter *sbt_bucket_first_waiting(const struct sbt_bucket *b, const void *key);
 bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key);
+void sbt_bucket_count_on_none(const struct sbt_bucket *b, const void *key);
 
 /* What to put into wake_word: how the calling thread is woken from here on. */
 uint32_t *sbt_waiter_word(void);
@@ -101,6 +104,12 @@ uint32_t *sbt_waiter_word(void);
  * waiter is awake and sees it by itself. Releases everything done before to the waiter, which reads it with acquire.
  */
 uint32_t *sbt_waiter_tell(struct sbt_waiter *w, enum sbt_waiter_state state);
+
+/*
+ * Tell it to try again, for whoever counts on it: returns the word whatever it does, so that waking it says whether it
+ * slept. The word may be gone by then.
+ */
+uint32_t *sbt_waiter_tell_to_retry(struct sbt_waiter *w);
 
 /*
  * Wake it. False: it was to be woken but did not sleep. It is on its way to sleep, or in a signal handler that has

@@ -16,6 +16,7 @@ struct thread {
     uint32_t *word;  /* BLOCKED: on it */
     uint32_t sleeps; /* how often it was */
     uint64_t mask;   /* of signals */
+    void (*handler)(void);
     void *(*routine)(void *);
     void *argument;
     struct sbt_regs regs;
@@ -142,6 +143,10 @@ void sched_point(void) {
         reschedule();
 }
 
+void sched_interrupt(void (*handler)(void)) {
+    thread[current].handler = handler;
+}
+
 void sched_free(void *object, size_t bytes) {
     memset(object, FREED, bytes);
     freed = object;
@@ -158,6 +163,12 @@ int sched_futex_wait(uint32_t *word, uint32_t expected, const struct sbt_deadlin
     sched_point();
     if (*word != expected)
         return 0;
+    if (thread[current].handler != NULL && sched_self->in_lot == 0) {
+        void (*handler)(void) = thread[current].handler;
+        thread[current].handler = NULL;
+        handler();
+        return 0;
+    }
     thread[current].state = BLOCKED;
     thread[current].word = word;
     thread[current].sleeps++;

@@ -92,6 +92,8 @@ void sched_thread(void (*routine)(void *), void *argument);
 /* The program destroys its object (one in a schedule): whoever writes it from now on, that is wrong. */
 void sched_free(void *object, size_t bytes);
 bool sched_is_freed(const void *object);
+/* The next time the calling kernel thread is about to sleep, and not for the lot itself, a handler runs instead. */
+void sched_interrupt(void (*handler)(void));
 /* In a schedule: it is wrong. Does not return. */
 _Noreturn void sched_wrong(const char *what);
 

@@ -27,11 +27,12 @@ enum objects { NONE, MUTEX /* and a condition */, RWLOCK, RWLOCK_OF_WRITERS };
 /*
  * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake who waits on it, y
  * yield, h go home for something, H go home and stay there until R, bN sleep in the kernel until N is open, oN open it,
- * f note whether 0 and 1 are parked, g whether 0 has given way and 1 is parked, a note that it runs; B wait in the
- * barrier, D destroy it; L lock the mutex, U unlock it, C wait on the condition, S signal it, A broadcast, Z broadcast
- * for one, X destroy it; T and t take the outer and the inner one of two mutexes by trylock, V and v unlock them, q
- * both for the inner one 17 times, i note whether 0 is next; r and x take the read-write lock, to read and to write, e
- * unlocks it, E does and destroys it if it was the last to have it.
+ * I be interrupted in the next sleep by a handler that does b0; f note whether 0 and 1 are parked, g whether 0 has
+ * given way and 1 is parked, a note that it runs; B wait in the barrier, D destroy it; L lock the mutex, U unlock it, C
+ * wait on the condition, S signal it, A broadcast, Z broadcast for one, X destroy it; T and t take the outer and the
+ * inner one of two mutexes by trylock, V and v unlock them, q both for the inner one 17 times, i note whether 0 is
+ * next; r and x take the read-write lock, to read and to write, e unlocks it, E does and destroys it if it was the last
+ * to have it.
  */
 struct scenario {
     const char *name;
@@ -59,6 +60,15 @@ static bool nobody_goes_home(void) {
         if (strpbrk(scenario->script[i], "hH") != NULL)
             return false;
     return !scenario->with_watcher;
+}
+
+static void sleep_until_open(uint32_t n) {
+    while (is_open[n] == 0)
+        sched_futex_wait(&is_open[n], 0, NULL);
+}
+
+static void handler(void) {
+    sleep_until_open(0);
 }
 
 static uint32_t step(uint32_t me, const char *at) {
@@ -96,9 +106,11 @@ static uint32_t step(uint32_t me, const char *at) {
         sbt_switch_release();
         return 1;
     case 'b':
-        while (is_open[n] == 0)
-            sched_futex_wait(&is_open[n], 0, NULL);
+        sleep_until_open(n);
         return 2;
+    case 'I':
+        sched_interrupt(handler);
+        return 1;
     case 'o':
         is_open[n] = 1;
         sched_futex_wake(&is_open[n], INT_MAX);
@@ -268,6 +280,25 @@ static const struct scenario scenarios[] = {
     {"watched: one unlocks at home what may be spun for", {"pTu2b0hV", "u0", "po0"}, 1, 1, true, 0, MUTEX, 0},
     {"watched: two wait on one carrier", {"LCU", "LCU", "LSULSU"}, 1, 1, true, 0, MUTEX, 0},
     {"three take a mutex and look before they park", {"LU", "LU", "LU"}, 2, 2, false, 0, MUTEX, 1},
+    {"one holds it up in a handler", {"HILUR", "LULUo0"}, 2, 2, false, 0, MUTEX, 0},
+    {"one holds it up in a handler, others want it", {"HILUR", "LUpo0", "LUu1"}, 2, 1, false, 0, MUTEX, 0},
+    {"one holds it up in a handler, another comes later",
+     {"Ho1ILUR", "Lb1ULu2yUpo0", "pLUu1"},
+     1,
+     1,
+     false,
+     0,
+     MUTEX,
+     0},
+    {"one is signalled in a handler, others want it", {"HILCUR", "LSUpo0", "LUu1"}, 2, 1, false, 0, MUTEX, 0},
+    {"one is signalled in a handler, another comes later",
+     {"HILCUR", "LUSLu2yUpo0", "pLUu1"},
+     1,
+     1,
+     false,
+     0,
+     MUTEX,
+     0},
     {"two write", {"xexe", "xexE"}, 2, 1, false, 0, RWLOCK, 0},
     {"three write", {"xE", "xE", "xE"}, 2, 2, false, 0, RWLOCK, 0},
     {"one writes, two read", {"xE", "re", "re"}, 2, 2, false, 0, RWLOCK, 0},
@@ -280,6 +311,9 @@ static const struct scenario scenarios[] = {
     {"writers first: two write, one reads; one look each", {"xE", "xE", "re"}, 2, 2, false, 0, RWLOCK_OF_WRITERS, 1},
     {"two write, two read and meet inside", {"xe", "xe", "rBe", "rBe"}, 2, 1, false, 2, RWLOCK, 0},
     {"one writes, two read and meet inside; one look each", {"xe", "rBe", "rBe"}, 2, 2, false, 2, RWLOCK, 1},
+    {"a writer holds it up in a handler", {"HIxeR", "xexeo0"}, 2, 2, false, 0, RWLOCK, 0},
+    {"a writer holds it up in a handler, others write", {"HIxeR", "xepo0", "xeu1"}, 2, 1, false, 0, RWLOCK, 0},
+    {"a writer holds it up in a handler, others read", {"HIxeR", "xepo0", "reu1"}, 2, 1, false, 0, RWLOCK, 0},
     {"one writes at home, one reads there", {"HxER", "HreR", "xE", "re"}, 2, 1, false, 0, RWLOCK, 0},
     {"watched: two write, one reads on one carrier", {"xexE", "xE", "re"}, 1, 1, true, 0, RWLOCK, 0},
 };

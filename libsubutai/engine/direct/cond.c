@@ -42,11 +42,14 @@ struct wakes {
     struct sbt_chain contexts;
     uint32_t n;
     uint32_t *word[WAKE_BATCH];
+    pthread_mutex_t *mutex; /* and of those moved to it the one to wake, by that word; NULL: none */
+    uint32_t *moved;
 };
 
 static void wakes_begin(struct wakes *wakes) {
     sbt_chain_begin(&wakes->contexts);
     wakes->n = 0;
+    wakes->moved = NULL;
 }
 
 static void wakes_add(struct wakes *wakes, uint32_t *word) {
@@ -63,6 +66,8 @@ static void wakes_end(const struct wakes *wakes) {
     sbt_chain_end(&wakes->contexts);
     for (uint32_t i = 0; i < wakes->n; i++)
         sbt_waiter_wake(wakes->word[i]);
+    if (wakes->moved != NULL)
+        direct_mutex_wake_told(wakes->mutex, wakes->moved);
 }
 
 /* A waiter has left the condition's queue, or does so now, under the bucket lock. The condition exists: it had it. */
@@ -142,8 +147,10 @@ static pthread_mutex_t *signal_run(struct sbt_cond *cx, struct run *run, struct 
         }
         run->left--;
     }
-    if (moved)
-        wakes_add(&run->wakes, direct_mutex_wake_moved(run->mutex, bm));
+    if (moved) {
+        run->wakes.mutex = run->mutex;
+        run->wakes.moved = direct_mutex_wake_moved(run->mutex, bm);
+    }
     return needed;
 }
 
@@ -260,7 +267,7 @@ static int finish(struct wait *wait, bool *signalled) {
     *signalled = true;
     if (w->role == SBT_WAITS_FOR_COND)
         return mutex_lock(wait);
-    return granted ? 0 : direct_mutex_finish(wait->m, w, NULL, &wait->active);
+    return direct_mutex_finish(wait->m, w, NULL, &wait->active);
 }
 
 static void cancelled(void *argument) {

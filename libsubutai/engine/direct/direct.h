@@ -13,21 +13,31 @@
  *
  * | bit    | set by                                      | cleared by                                    | meaning                                          |
  * |--------|---------------------------------------------|-----------------------------------------------|--------------------------------------------------|
- * | LOCKED | whoever takes the mutex, CAS                | its owner; a hand-over leaves it set          | held                                             |
+ * | LOCKED | whoever takes the mutex, CAS                | its owner; a hand-over leaves it set          | held, or kept for somebody                       |
  * | QUEUED | under the bucket lock                       | under the bucket lock                         | the lot has waiters with this key                |
- * | WOKEN  | under the bucket lock                       | under the bucket lock                         | one of them is awake and will try: wake no more  |
+ * | WOKEN  | under the bucket lock                       | under the bucket lock                         | one of them is counted on to try: wake no more   |
  * | ACTIVE | a thread that looks again and again, while  | whoever takes the mutex or queues; an unlock  | somebody awake is about to take it: an unlock    |
  * |        | QUEUED                                      | that relies on it                             | need not wake anybody                            |
  * | SPUN   | a thread whose trylock fails time after     | its holder, when there has been no more of    | threads wait for it by spinning: an unlock gives |
  * |        | time                                        | that                                          | the core away                                    |
+ * | HANDED | its owner, under the bucket lock            | a waiter that was told, with any atomic; or   | nobody's, kept for a waiter that is on its way   |
+ * |        |                                             | who set it, with LOCKED, under the bucket     |                                                  |
+ * |        |                                             | lock                                          |                                                  |
  *
- * Illegal: WOKEN without QUEUED (the woken waiter is still queued), except for a moment in a forked child, whose lot
- * is empty: there QUEUED and WOKEN may both be stale. An unlock that finds nobody clears them, and so does the next
- * waiter that finds nobody inflight. ACTIVE is set by a thread that will look once more after it has set it, so an
- * unlock may rely on it once; a thread that queues clears it, so it cannot be left behind.
+ * Illegal: HANDED without LOCKED and QUEUED; WOKEN without QUEUED (the woken waiter is still queued), except for a
+ * moment in a forked child, whose lot is empty: there all three may be stale. An unlock that finds nobody clears them,
+ * and so does the next waiter that finds nobody inflight. ACTIVE is set by a thread that will look once more after it
+ * has set it, so an unlock may rely on it once; a thread that queues clears it, so it cannot be left behind.
  */
 /* clang-format on */
-enum { DIRECT_LOCKED = 1, DIRECT_QUEUED = 2, DIRECT_WOKEN = 4, DIRECT_ACTIVE = 8, DIRECT_SPUN = 16 };
+enum {
+    DIRECT_LOCKED = 1,
+    DIRECT_QUEUED = 2,
+    DIRECT_WOKEN = 4,
+    DIRECT_ACTIVE = 8,
+    DIRECT_SPUN = 16,
+    DIRECT_HANDED = 32
+};
 
 int direct_mutex_destroy(pthread_mutex_t *m);
 int direct_mutex_lock(pthread_mutex_t *m);
@@ -39,10 +49,12 @@ int direct_mutex_unlock(pthread_mutex_t *m);
  * For conditions. Put the waiter `w`, which is in no queue, into m's queue in the locked bucket `to`.
  * direct_mutex_wake_moved then makes sure, before the bucket is unlocked, that somebody will wake it: the owner's
  * unlock, or a waiter already inflight, or, if there is neither, the first of the queue, whose word is returned for
- * sbt_waiter_wake.
+ * direct_mutex_wake_told.
  */
 void direct_mutex_adopt(pthread_mutex_t *m, struct sbt_waiter *w, struct sbt_bucket *to);
 uint32_t *direct_mutex_wake_moved(pthread_mutex_t *m, struct sbt_bucket *b);
+/* Wake by that word, or NULL, once the bucket is unlocked. By address: the mutex may be gone. */
+void direct_mutex_wake_told(pthread_mutex_t *m, uint32_t *word);
 
 /*
  * Finish a lock for a waiter that is in m's queue: 0 when the mutex is held, ETIMEDOUT when it is not and the waiter

@@ -6,7 +6,9 @@
  * switch per section; it wakes a sleeper only if none is on its way already, because more would only find it taken. In
  * return a sleeper that has waited STARVING_NS is handed the mutex, at most once per HANDOFF_US, so that a crowd of
  * starving waiters is served one by one and does not turn every unlock into a context switch. Each of n waiters is thus
- * passed over for at most about n * HANDOFF_US + STARVING_NS.
+ * passed over for at most about n * HANDOFF_US + STARVING_NS. To hand it over is to keep it for one that has been told
+ * to try. Should that one not have been asleep it may be in a signal handler that waits for others, who wait for the
+ * mutex: then it is taken back.
  *
  * A mutex is never touched after the atomic operation that makes it free: its next owner may destroy it.
  */
@@ -38,12 +40,22 @@ static bool take(uint32_t *word, uint32_t *seen) {
     return false;
 }
 
+/* The same for a waiter that has been told to try: the mutex may be kept for it. */
+static bool take_told(uint32_t *word, uint32_t *seen) {
+    *seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while ((*seen & (DIRECT_LOCKED | DIRECT_HANDED)) != DIRECT_LOCKED)
+        if (__atomic_compare_exchange_n(word, seen, (*seen | DIRECT_LOCKED) & ~(DIRECT_HANDED | DIRECT_ACTIVE), true,
+                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return true;
+    return false;
+}
+
 /*
  * The waiter leaves its queue, under the bucket lock: clear what its presence meant. Relaxed: the bits are only
  * believed under the bucket lock, or by an unlock that then takes it.
  */
 static void leave_queue(struct sbt_mutex *mx, struct sbt_bucket *b, struct sbt_waiter *w) {
-    uint32_t clear = w->inflight ? DIRECT_WOKEN : 0;
+    uint32_t clear = w->counted_on ? DIRECT_WOKEN : 0;
     sbt_bucket_remove(b, w);
     if (sbt_bucket_first(b, mx) == NULL)
         clear |= DIRECT_QUEUED | DIRECT_WOKEN;
@@ -51,23 +63,63 @@ static void leave_queue(struct sbt_mutex *mx, struct sbt_bucket *b, struct sbt_w
         __atomic_fetch_and(&mx->state, ~clear, __ATOMIC_RELAXED);
 }
 
+/* It is about to be told to try, in place of whoever was counted on, if WOKEN is set in `seen`. */
+static void count_on(struct sbt_mutex *mx, struct sbt_bucket *b, struct sbt_waiter *w, uint32_t seen) {
+    if (SBT_UNLIKELY((seen & DIRECT_WOKEN) != 0))
+        sbt_bucket_count_on_none(b, mx);
+    w->inflight = w->counted_on = true;
+}
+
 /* Choose the waiter to wake, mark it inflight; NULL if there is none. Under the bucket lock. */
 static uint32_t *wake_one(struct sbt_mutex *mx, struct sbt_bucket *b) {
     struct sbt_waiter *w = sbt_bucket_first_waiting(b, mx);
     if (w == NULL)
         return NULL;
-    w->inflight = true;
+    count_on(mx, b, w, __atomic_load_n(&mx->state, __ATOMIC_RELAXED));
     __atomic_fetch_or(&mx->state, DIRECT_WOKEN, __ATOMIC_RELAXED);
-    return sbt_waiter_tell(w, SBT_WAITER_RETRY);
+    return sbt_waiter_tell_to_retry(w);
+}
+
+/*
+ * One that was told does not sleep: tell another as well, and if there is none let unlocks count on nobody. While
+ * somebody is queued the mutex is there.
+ */
+static uint32_t *wake_another(struct sbt_mutex *mx, struct sbt_bucket *b) {
+    uint32_t *word = wake_one(mx, b);
+    if (word == NULL && sbt_bucket_first(b, mx) != NULL) {
+        sbt_bucket_count_on_none(b, mx);
+        __atomic_fetch_and(&mx->state, ~(uint32_t)DIRECT_WOKEN, __ATOMIC_RELAXED);
+    }
+    return word;
 }
 
 /* Wake the chosen waiter; as long as the chosen one turns out not to sleep, choose another as well. */
 static void wake_or_next(struct sbt_mutex *mx, uint32_t *word) {
     while (!sbt_waiter_wake(word)) {
         struct sbt_bucket *b = sbt_lot_lock(mx);
-        word = wake_one(mx, b);
+        word = wake_another(mx, b);
         sbt_lot_unlock(b);
     }
+}
+
+/*
+ * Whom it was handed to did not sleep: unless it is taken by now, let others have it. By address: the mutex is there if
+ * one that has been told still waits for it. (If the address is another mutex's by now, that is taken back.)
+ */
+static void take_back(struct sbt_mutex *mx) {
+    uint32_t *word = NULL;
+    struct sbt_bucket *b = sbt_lot_lock(mx);
+    if (sbt_bucket_any_inflight(b, mx)) {
+        uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
+        while ((seen & DIRECT_HANDED) != 0)
+            if (__atomic_compare_exchange_n(&mx->state, &seen, seen & ~(uint32_t)(DIRECT_LOCKED | DIRECT_HANDED), true,
+                                            __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+                word = wake_another(mx, b);
+                break;
+            }
+    }
+    sbt_lot_unlock(b);
+    wake_or_next(mx, word);
 }
 
 /* The mutex is free again and somebody sleeps on it, with nobody on the way: by address, for the mutex may be gone. */
@@ -77,7 +129,9 @@ static SBT_NOINLINE void wake_after_unlock(struct sbt_mutex *mx) {
         return;
     }
     struct sbt_bucket *b = sbt_lot_lock(mx);
-    uint32_t *word = sbt_bucket_any_inflight(b, mx) ? NULL : wake_one(mx, b);
+    bool expected =
+        sbt_bucket_first(b, mx) != NULL && (__atomic_load_n(&mx->state, __ATOMIC_RELAXED) & DIRECT_WOKEN) != 0;
+    uint32_t *word = expected ? NULL : wake_one(mx, b);
     sbt_lot_unlock(b);
     wake_or_next(mx, word);
 }
@@ -97,46 +151,44 @@ static int lock_by_polling(struct sbt_mutex *mx, const struct sbt_deadline *dead
 static bool wait_again(struct sbt_mutex *mx, struct sbt_waiter *w) {
     struct sbt_bucket *b = sbt_lot_lock(mx);
     uint32_t seen;
-    bool got = take(&mx->state, &seen);
+    bool got = take_told(&mx->state, &seen);
     if (got) {
         leave_queue(mx, b, w);
     } else {
+        uint32_t clear = w->counted_on ? DIRECT_WOKEN : 0;
         w->inflight = false;
         __atomic_store_n(&w->state, SBT_WAITER_WAITING, __ATOMIC_RELAXED);
         /*
          * Clearing WOKEN and seeing LOCKED must be one step: an unlock in between would see WOKEN and wake nobody. The
          * unlock's compare-and-swap on the same word is the partner.
          */
-        while (!__atomic_compare_exchange_n(&mx->state, &seen, (seen & ~DIRECT_WOKEN) | DIRECT_QUEUED, true,
-                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        while (!__atomic_compare_exchange_n(&mx->state, &seen, (seen & ~clear) | DIRECT_QUEUED, true, __ATOMIC_RELAXED,
+                                            __ATOMIC_RELAXED)) {
             if ((seen & DIRECT_LOCKED) == 0 && take(&mx->state, &seen)) {
-                w->inflight = true; /* still the one that WOKEN stands for: leaving clears it */
-                leave_queue(mx, b, w);
+                leave_queue(mx, b, w); /* which clears WOKEN if that still stands for it */
                 got = true;
                 break;
             }
         }
+        w->counted_on = false;
     }
     sbt_lot_unlock(b);
     return got;
 }
 
-/* The deadline has passed: leave, unless the mutex was handed over meanwhile. */
+/* The deadline has passed: leave, unless the mutex is to be had after all. */
 static int give_up(struct sbt_mutex *mx, struct sbt_waiter *w) {
-    uint32_t *word = NULL;
+    uint32_t *word = NULL, seen;
     struct sbt_bucket *b = sbt_lot_lock(mx);
-    bool granted = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED;
-    if (!granted) {
-        bool was_inflight = w->inflight;
-        leave_queue(mx, b, w);
-        /* It was the one that would try: unless somebody holds the mutex and will unlock it, wake the next. */
-        uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
-        if (was_inflight && (seen & (DIRECT_LOCKED | DIRECT_QUEUED)) == DIRECT_QUEUED)
-            word = wake_one(mx, b);
-    }
+    bool was_inflight = w->inflight, got = was_inflight && take_told(&mx->state, &seen);
+    leave_queue(mx, b, w);
+    /* It was the one that would try: unless somebody holds the mutex and will unlock it, wake the next. */
+    if (was_inflight && !got &&
+        (__atomic_load_n(&mx->state, __ATOMIC_RELAXED) & (DIRECT_LOCKED | DIRECT_QUEUED)) == DIRECT_QUEUED)
+        word = wake_one(mx, b);
     sbt_lot_unlock(b);
-    sbt_waiter_wake(word);
-    return granted ? 0 : ETIMEDOUT;
+    wake_or_next(mx, word);
+    return got ? 0 : ETIMEDOUT;
 }
 
 /*
@@ -173,15 +225,13 @@ static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struc
                          struct sbt_active *active) {
     for (;;) {
         int r = sbt_waiter_wait(w, deadline, active, false);
-        if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED)
-            return 0; /* acquire: pairs with sbt_waiter_tell in unlock_slow */
         struct sbt_active again = {0};
-        uint32_t seen;
-        if (w->wake_word != NULL)
+        uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
+        if (w->wake_word != NULL && (seen & DIRECT_HANDED) == 0)
             spin_for_carrier(mx, &again);
         int yields = RETRY_YIELDS;
         do {
-            if (take(&mx->state, &seen)) {
+            if (r == 0 ? take_told(&mx->state, &seen) : take(&mx->state, &seen)) {
                 if (again.for_carrier)
                     learn_density(mx);
                 struct sbt_bucket *b = sbt_lot_lock(mx);
@@ -262,11 +312,16 @@ static SBT_NOINLINE int lock_slow(pthread_mutex_t *m, const struct sbt_deadline 
             continue;
         }
         /* A stale WOKEN of the process that this one was forked from would keep every unlock from waking. */
-        uint32_t stale = (seen & DIRECT_WOKEN) != 0 && !sbt_bucket_any_inflight(b, mx) ? DIRECT_WOKEN : 0;
-        uint32_t want = (seen & ~(stale | DIRECT_ACTIVE)) | DIRECT_QUEUED;
-        if (want == seen ||
-            __atomic_compare_exchange_n(&mx->state, &seen, want, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        uint32_t stale = 0;
+        if ((seen & (DIRECT_WOKEN | DIRECT_HANDED)) != 0 && !sbt_bucket_any_inflight(b, mx))
+            stale = (seen & DIRECT_HANDED) != 0 ? DIRECT_WOKEN | DIRECT_HANDED | DIRECT_LOCKED : DIRECT_WOKEN;
+        uint32_t want = (seen & ~(stale | DIRECT_ACTIVE)) | ((stale & DIRECT_LOCKED) == 0 ? DIRECT_QUEUED : 0);
+        if (want != seen &&
+            !__atomic_compare_exchange_n(&mx->state, &seen, want, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            continue;
+        if ((want & DIRECT_LOCKED) != 0)
             break;
+        seen = want; /* it was kept for one who is not in this process */
     }
     sbt_bucket_append(b, &w, mx);
     sbt_lot_unlock(b);
@@ -376,7 +431,7 @@ static bool hand_over_due(const struct sbt_mutex *mx, const struct sbt_waiter *f
 
 /* Held by the caller, with sleepers and none of them on the way: hand it over or free it and wake one. */
 static SBT_NOINLINE void unlock_to_sleeper(struct sbt_mutex *mx) {
-    uint32_t *word = NULL;
+    uint32_t *word;
     struct sbt_bucket *b = sbt_lot_lock(mx);
     struct sbt_waiter *first = sbt_bucket_first_waiting(b, mx);
     if (first == NULL) {
@@ -385,21 +440,25 @@ static SBT_NOINLINE void unlock_to_sleeper(struct sbt_mutex *mx) {
         __atomic_fetch_and(&mx->state, keep | DIRECT_SPUN, __ATOMIC_RELEASE);
     } else if (hand_over_due(mx, first)) {
         mx->handoff_us = (uint32_t)(sbt_now_ns() / 1000);
-        leave_queue(mx, b, first);
-        word = sbt_waiter_tell(first, SBT_WAITER_GRANTED);
+        count_on(mx, b, first, __atomic_load_n(&mx->state, __ATOMIC_RELAXED));
+        __atomic_fetch_or(&mx->state, DIRECT_HANDED | DIRECT_WOKEN, __ATOMIC_RELEASE);
+        word = sbt_waiter_tell_to_retry(first);
+        sbt_lot_unlock(b);
+        if (!sbt_waiter_wake(word))
+            take_back(mx);
+        return;
     } else {
         uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
-        first->inflight = true;
+        count_on(mx, b, first, seen);
         while (!__atomic_compare_exchange_n(&mx->state, &seen, (seen & ~DIRECT_LOCKED) | DIRECT_WOKEN, true,
                                             __ATOMIC_RELEASE, __ATOMIC_RELAXED))
             ;
-        word = sbt_waiter_tell(first, SBT_WAITER_RETRY);
+        word = sbt_waiter_tell_to_retry(first);
         sbt_lot_unlock(b);
         wake_or_next(mx, word);
         return;
     }
     sbt_lot_unlock(b);
-    sbt_waiter_wake(word);
 }
 
 /* With sleepers, and somebody awake who will take it: free it and leave them asleep, unless it is time for one of them.
@@ -469,14 +528,19 @@ void direct_mutex_adopt(pthread_mutex_t *m, struct sbt_waiter *w, struct sbt_buc
 uint32_t *direct_mutex_wake_moved(pthread_mutex_t *m, struct sbt_bucket *b) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
-    bool inflight = sbt_bucket_any_inflight(b, mx);
+    bool inflight = sbt_bucket_any_inflight(b, mx), expected;
     /* One step with the test for LOCKED: an owner that unlocks before QUEUED is set would wake nobody. */
     for (;;) {
+        expected = inflight && (seen & DIRECT_WOKEN) != 0;
         /* ACTIVE too: a forked child's may be stale, and the unlock would rely on it. */
         uint32_t want = (seen & ~(uint32_t)(DIRECT_WOKEN | DIRECT_ACTIVE)) | DIRECT_QUEUED |
-                        (inflight || !(seen & DIRECT_LOCKED) ? DIRECT_WOKEN : 0);
+                        (expected || !(seen & DIRECT_LOCKED) ? DIRECT_WOKEN : 0);
         if (__atomic_compare_exchange_n(&mx->state, &seen, want, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             break;
     }
-    return inflight || (seen & DIRECT_LOCKED) != 0 ? NULL : wake_one(mx, b);
+    return expected || (seen & DIRECT_LOCKED) != 0 ? NULL : wake_one(mx, b);
+}
+
+void direct_mutex_wake_told(pthread_mutex_t *m, uint32_t *word) {
+    wake_or_next(sbt_mutex_of(m), word);
 }

@@ -12,12 +12,15 @@
  * |         | one unlock need not decide who is next   | takes or queues, and the unlock that relies on it           |
  * | WOKEN   | a writer that was told to try will look  | under the bucket lock                                       |
  * |         | once more: no unlock need decide either  |                                                             |
+ * | HANDED  | with WRITER: nobody's, kept for a queued | under the bucket lock                                       |
+ * |         | writer that was told to try              |                                                             |
  * | READERS | how many hold it to read, times READER   | their CAS, or granted under the bucket lock; their unlock   |
  *
- * Illegal: WRITER with readers; WRITERS or WOKEN without QUEUED, but in a forked child, whose queue is empty. While
- * QUEUED is set, an unlock that leaves nobody inside goes through the bucket lock, unless somebody is about to look,
- * and decides who is next: all queued readers at once, by granting; or the first writer, which is woken to try, and
- * granted the lock if it has starved. So what the flags say is only ever acted upon under the bucket lock.
+ * Illegal: WRITER with readers; WRITERS, WOKEN or HANDED without QUEUED, but in a forked child, whose queue is empty.
+ * While QUEUED is set, an unlock that leaves nobody inside goes through the bucket lock, unless somebody is about to
+ * look, and decides who is next: all queued readers at once, by granting; or the first writer, which is woken to try,
+ * the lock being kept for it if it has starved and taken back should it not have been asleep, for then it may be in a
+ * signal handler that waits for others. So what the flags say is only ever acted upon under the bucket lock.
  */
 #include <errno.h>
 
@@ -30,10 +33,11 @@
 #include "wait/park.h"
 #include "wait/turn.h"
 
-enum { WRITER = 1, QUEUED = 2, WRITERS = 4, ACTIVE = 8, WOKEN = 16, READER = 32 };
+enum { WRITER = 1, QUEUED = 2, WRITERS = 4, ACTIVE = 8, WOKEN = 16, HANDED = 32, READER = 64 };
 #define READERS (~(uint32_t)(READER - 1))
 #define READERS_MAX 0xF0000000u /* the rest is room for those that count themselves out again */
 #define STARVING_NS 2000000u
+#define HANDOFF_US 1000u /* at most this often it is kept for a writer, which costs a context switch */
 #define RETRY_YIELDS 3
 #define SETTLE_US 1000u        /* at least this often the queue's turn comes although somebody else will look */
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that rely on an active or a woken waiter */
@@ -94,10 +98,15 @@ static int take(struct sbt_rwlock *lx, enum sbt_waiter_role role) {
     return role == SBT_WAITS_TO_READ ? take_read(lx) : take_write(lx);
 }
 
-/* The same under the bucket lock, which counting oneself out might need. */
-static int take_queued(struct sbt_rwlock *lx, enum sbt_waiter_role role) {
-    if (role == SBT_WAITS_TO_WRITE)
-        return take_write(lx);
+/* The same under the bucket lock, which counting oneself out might need; for one that was told to try it may be kept.
+ */
+static int take_queued(struct sbt_rwlock *lx, const struct sbt_waiter *w) {
+    if (w->role == SBT_WAITS_TO_WRITE) {
+        if (!w->inflight || (__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & HANDED) == 0)
+            return take_write(lx);
+        __atomic_fetch_and(&lx->state, ~(uint32_t)HANDED, __ATOMIC_ACQUIRE);
+        return 0;
+    }
     uint32_t bar = nonrecursive(lx) ? WRITER | WRITERS : WRITER;
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
     while ((seen & bar) == 0 && seen < READERS_MAX)
@@ -111,14 +120,14 @@ struct queue {
     uint32_t total, writers;
     uint32_t readers_waiting;  /* readers that are not inflight */
     struct sbt_waiter *writer; /* the first that is not */
-    bool inflight;             /* somebody is */
+    bool expected;             /* somebody is, and counted on */
 };
 
 static struct queue look(const struct sbt_rwlock *lx, const struct sbt_bucket *b) {
     struct queue q = {0, 0, 0, NULL, false};
     for (struct sbt_waiter *w = sbt_bucket_first(b, key_of(lx)); w != NULL; w = sbt_bucket_next(w, key_of(lx))) {
         q.total++;
-        q.inflight = q.inflight || w->inflight;
+        q.expected = q.expected || w->counted_on;
         if (w->role == SBT_WAITS_TO_WRITE) {
             q.writers++;
             q.writer = q.writer != NULL || w->inflight ? q.writer : w;
@@ -155,33 +164,38 @@ static uint32_t *let_in(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t ho
         sbt_lot_unlock(b);
         return NULL;
     }
-    __atomic_store_n(&lx->settled_us, (uint32_t)(sbt_now_ns() / 1000), __ATOMIC_RELAXED);
-    bool prefer_writers = nonrecursive(lx) && q.writers != 0, expects = q.inflight && counted_on;
+    uint64_t now = sbt_now_ns();
+    __atomic_store_n(&lx->settled_us, (uint32_t)(now / 1000), __ATOMIC_RELAXED);
+    bool prefer_writers = nonrecursive(lx) && q.writers != 0, expects = counted_on && q.expected, writers_turn;
+    bool hand_over_due = q.writer != NULL && now - q.writer->since_ns > STARVING_NS &&
+                         (uint32_t)(now / 1000) - lx->handed_us > HANDOFF_US;
     uint32_t *words[WAKE_BATCH], n_words = 0, *woken = NULL;
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED), want, granted;
-    bool writers_turn, grant_writer;
     do {
-        want = (seen - hold) & ~(uint32_t)(QUEUED | WRITERS | WOKEN);
+        uint32_t given_up = !counted_on && (seen & HANDED) != 0 ? WRITER : hold;
+        want = (seen - given_up) & ~(uint32_t)(QUEUED | WRITERS | WOKEN | (counted_on ? 0 : HANDED));
         granted = 0;
         if ((want & WRITER) == 0 && !prefer_writers &&
             (want & READERS) / READER + q.readers_waiting <= READERS / READER)
             granted = q.readers_waiting;
         writers_turn = granted == 0 && (want & (WRITER | READERS)) == 0 && q.writer != NULL && !expects;
-        grant_writer = writers_turn && sbt_now_ns() - q.writer->since_ns > STARVING_NS;
-        want += granted * READER + (grant_writer ? WRITER : 0);
-        want |= q.total > granted + grant_writer ? QUEUED : 0;
-        want |= q.writers > grant_writer ? WRITERS : 0;
-        want |= (writers_turn && !grant_writer) || (expects && (seen & WOKEN) != 0) ? WOKEN : 0;
+        want += granted * READER;
+        if (writers_turn)
+            want |= hand_over_due ? WOKEN | WRITER | HANDED : WOKEN;
+        want |= expects ? WOKEN : 0;
+        want |= q.total > granted ? QUEUED : 0;
+        want |= q.writers > 0 ? WRITERS : 0;
     } while (!__atomic_compare_exchange_n(&lx->state, &seen, want, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 
+    if (!counted_on)
+        sbt_bucket_count_on_none(b, key_of(lx));
     if (granted > 0) {
         tell_readers(lx, b, words, &n_words);
-    } else if (grant_writer) {
-        sbt_bucket_remove(b, q.writer);
-        words[n_words++] = sbt_waiter_tell(q.writer, SBT_WAITER_GRANTED);
     } else if (writers_turn) {
-        q.writer->inflight = true;
-        woken = sbt_waiter_tell(q.writer, SBT_WAITER_RETRY);
+        if (hand_over_due)
+            lx->handed_us = (uint32_t)(now / 1000); /* it is in the queue yet, so the lock is there */
+        q.writer->inflight = q.writer->counted_on = true;
+        woken = sbt_waiter_tell_to_retry(q.writer);
     }
     sbt_lot_unlock(b);
     for (uint32_t i = 0; i < n_words; i++)
@@ -214,11 +228,11 @@ static int resolve(struct sbt_rwlock *lx, struct sbt_waiter *w, bool out_of_time
         sbt_lot_unlock(b);
         return 0;
     }
-    int r = take_queued(lx, w->role) == 0 ? 0 : out_of_time ? ETIMEDOUT : EBUSY;
+    int r = take_queued(lx, w) == 0 ? 0 : out_of_time ? ETIMEDOUT : EBUSY;
     if (r == EBUSY) {
-        w->inflight = false;
+        w->inflight = w->counted_on = false;
         __atomic_store_n(&w->state, SBT_WAITER_WAITING, __ATOMIC_RELAXED);
-        settle(lx, b, 0); /* the lock may have become free since, and whoever freed it counted on this waiter */
+        settle(lx, b, 0); /* the lock may be free by now, and whoever freed it counted on this waiter */
     } else {
         leave(lx, b, w);
     }
@@ -231,7 +245,7 @@ static int wait_in_queue(struct sbt_rwlock *lx, struct sbt_waiter *w, const stru
         int waited = sbt_waiter_wait(w, deadline, active, false);
         int r = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED ? 0 : EBUSY;
         for (int i = 0; r == EBUSY && waited == 0 && i < RETRY_YIELDS; i++) {
-            if (w->wake_word != NULL || (__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & WRITER) == 0)
+            if (w->wake_word != NULL || (__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & (WRITER | HANDED)) != WRITER)
                 break;
             if (!sbt_turn_offer())
                 break;
@@ -306,12 +320,14 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, enum sbt_waiter_role ro
     /* Flags before the last try: an unlock that comes after it sees them and goes through the bucket lock. */
     uint32_t flags = role == SBT_WAITS_TO_WRITE ? QUEUED | WRITERS : QUEUED;
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED), stale;
-    do /* a WOKEN of the process that this one was forked from would keep every unlock from waking */
-        stale = (seen & WOKEN) != 0 && !sbt_bucket_any_inflight(b, key_of(lx)) ? WOKEN : 0;
-    while (!__atomic_compare_exchange_n(&lx->state, &seen, (seen & ~(ACTIVE | stale)) | flags, true, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED));
+    do { /* a WOKEN of the process that this one was forked from would keep every unlock from waking */
+        stale = 0;
+        if ((seen & (WOKEN | HANDED)) != 0 && !sbt_bucket_any_inflight(b, key_of(lx)))
+            stale = (seen & HANDED) != 0 ? WOKEN | HANDED | WRITER : WOKEN;
+    } while (!__atomic_compare_exchange_n(&lx->state, &seen, (seen & ~(ACTIVE | stale)) | flags, true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
     sbt_bucket_append(b, &w, key_of(lx));
-    r = take_queued(lx, role);
+    r = take_queued(lx, &w);
     if (r != EBUSY) {
         leave(lx, b, &w);
         goto out;

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A thread that waits for a mutex, read-write lock or semaphore is held up in a signal handler, as a collector that
+ * stops the world holds it up. It has nothing, so it keeps nobody else out. POSIX says so for barriers only
+ * (barrier.c); under glibc it is so for these, but for read-write locks that prefer writers and priority-inheriting
+ * mutexes.
+ */
+#include "harness.h"
+
+#include <semaphore.h>
+#include <signal.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_rwlock_t rwlock;
+static sem_t sem;
+static atomic_int waiting, in_handler, leave_handler, passed;
+static int turns; /* protected by mutex */
+
+static void linger(int signo) {
+    (void)signo;
+    int e = errno;
+    atomic_store(&in_handler, 1);
+    while (atomic_load(&leave_handler) == 0)
+        sleep_ms(1);
+    errno = e;
+}
+/* One that runs `routine`, and is held up when it waits. */
+static pthread_t start_and_hold_up(void *(*routine)(void *)) {
+    struct sigaction action = {.sa_handler = linger};
+    SYS(sigaction(SIGUSR2, &action, NULL));
+    pthread_t thread = thread_start(routine, NULL);
+    await(&waiting, 1);
+    settle();
+    OK(pthread_kill(thread, SIGUSR2));
+    await(&in_handler, 1);
+    return thread;
+}
+static void let_go(pthread_t thread) {
+    atomic_store(&leave_handler, 1);
+    thread_join(thread);
+}
+
+static void *lock_mutex(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&waiting, 1);
+    OK(pthread_mutex_lock(&mutex));
+    atomic_fetch_add(&passed, 1);
+    OK(pthread_mutex_unlock(&mutex));
+    return NULL;
+}
+TEST(held_up__mutex_waiter_keeps_nobody_out, "100 locks by its owner, one in between by each of 3 others") {
+    OK(pthread_mutex_lock(&mutex));
+    pthread_t held_up = start_and_hold_up(lock_mutex);
+    for (int i = 0; i < 100; i++) {
+        pthread_t other;
+        bool asks = i == 0 || i == 50 || i == 99;
+        if (asks) {
+            other = thread_start(lock_mutex, NULL);
+            settle();
+        }
+        OK(pthread_mutex_unlock(&mutex));
+        if (asks)
+            thread_join(other);
+        OK(pthread_mutex_lock(&mutex));
+    }
+    CHECK_INT(atomic_load(&passed), 3);
+    OK(pthread_mutex_unlock(&mutex));
+    let_go(held_up);
+    CHECK_INT(atomic_load(&passed), 4);
+}
+TEST(held_up__mutex_waiter_keeps_no_crowd_out, "8 wait behind it; all have had the mutex before it goes on") {
+    pthread_t others[8];
+    OK(pthread_mutex_lock(&mutex));
+    pthread_t held_up = start_and_hold_up(lock_mutex);
+    for (int i = 0; i < 8; i++)
+        others[i] = thread_start(lock_mutex, NULL);
+    await(&waiting, 9);
+    settle();
+    OK(pthread_mutex_unlock(&mutex));
+    for (int i = 0; i < 8; i++)
+        thread_join(others[i]);
+    CHECK_INT(atomic_load(&passed), 8);
+    let_go(held_up);
+    CHECK_INT(atomic_load(&passed), 9);
+}
+
+static void *wait_for_turn(void *unused) {
+    (void)unused;
+    OK(pthread_mutex_lock(&mutex));
+    atomic_fetch_add(&waiting, 1);
+    while (turns == 0)
+        OK(pthread_cond_wait(&cond, &mutex));
+    turns--;
+    atomic_fetch_add(&passed, 1);
+    OK(pthread_mutex_unlock(&mutex));
+    return NULL;
+}
+TEST(held_up__cond_waiter_keeps_nobody_from_the_mutex,
+     "woken by a broadcast with 4 others: those, and the broadcaster, "
+     "go on") {
+    pthread_t others[4];
+    pthread_t held_up = start_and_hold_up(wait_for_turn);
+    for (int i = 0; i < 4; i++)
+        others[i] = thread_start(wait_for_turn, NULL);
+    await(&waiting, 5);
+    settle();
+    OK(pthread_mutex_lock(&mutex));
+    turns = 5;
+    OK(pthread_cond_broadcast(&cond));
+    OK(pthread_mutex_unlock(&mutex));
+    for (int i = 0; i < 4; i++)
+        thread_join(others[i]);
+    OK(pthread_mutex_lock(&mutex));
+    CHECK_INT(turns, 1);
+    OK(pthread_mutex_unlock(&mutex));
+    let_go(held_up);
+    CHECK_INT(atomic_load(&passed), 5);
+}
+
+static void *write_rwlock(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&waiting, 1);
+    OK(pthread_rwlock_wrlock(&rwlock));
+    atomic_fetch_add(&passed, 1);
+    OK(pthread_rwlock_unlock(&rwlock));
+    return NULL;
+}
+static void *read_rwlock(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&waiting, 1);
+    OK(pthread_rwlock_rdlock(&rwlock));
+    atomic_fetch_add(&passed, 1);
+    OK(pthread_rwlock_unlock(&rwlock));
+    return NULL;
+}
+TEST(held_up__rwlock_writer_keeps_nobody_out,
+     "4 writers and 4 readers wait behind it; all go on, and its owner again") {
+    pthread_t others[8];
+    OK(pthread_rwlock_init(&rwlock, NULL));
+    OK(pthread_rwlock_wrlock(&rwlock));
+    pthread_t held_up = start_and_hold_up(write_rwlock);
+    for (int i = 0; i < 8; i++)
+        others[i] = thread_start(i % 2 == 0 ? write_rwlock : read_rwlock, NULL);
+    await(&waiting, 9);
+    settle();
+    OK(pthread_rwlock_unlock(&rwlock));
+    for (int i = 0; i < 8; i++)
+        thread_join(others[i]);
+    CHECK_INT(atomic_load(&passed), 8);
+    for (int i = 0; i < 100; i++) {
+        OK(pthread_rwlock_wrlock(&rwlock));
+        OK(pthread_rwlock_unlock(&rwlock));
+        OK(pthread_rwlock_rdlock(&rwlock));
+        OK(pthread_rwlock_unlock(&rwlock));
+    }
+    let_go(held_up);
+    CHECK_INT(atomic_load(&passed), 9);
+}
+TEST(held_up__rwlock_writer_keeps_later_ones_out_neither, "of 6 that wait one after the other each goes on") {
+    OK(pthread_rwlock_init(&rwlock, NULL));
+    OK(pthread_rwlock_wrlock(&rwlock));
+    pthread_t held_up = start_and_hold_up(write_rwlock);
+    for (int i = 0; i < 6; i++) {
+        pthread_t other = thread_start(i % 2 == 0 ? write_rwlock : read_rwlock, NULL);
+        settle();
+        OK(pthread_rwlock_unlock(&rwlock));
+        thread_join(other);
+        OK(pthread_rwlock_wrlock(&rwlock));
+    }
+    OK(pthread_rwlock_unlock(&rwlock));
+    let_go(held_up);
+    CHECK_INT(atomic_load(&passed), 7);
+}
+
+static void *take_token(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&waiting, 1);
+    while (sem_wait(&sem) != 0)
+        CHECK_INT(errno, EINTR);
+    atomic_fetch_add(&passed, 1);
+    return NULL;
+}
+TEST(held_up__semaphore_waiter_takes_no_token, "3 wait behind it, and 3 tokens let them go on") {
+    pthread_t others[3];
+    SYS(sem_init(&sem, 0, 0));
+    pthread_t held_up = start_and_hold_up(take_token);
+    for (int i = 0; i < 3; i++)
+        others[i] = thread_start(take_token, NULL);
+    await(&waiting, 4);
+    settle();
+    for (int i = 0; i < 3; i++)
+        SYS(sem_post(&sem));
+    for (int i = 0; i < 3; i++)
+        thread_join(others[i]);
+    CHECK_INT(atomic_load(&passed), 3);
+    SYS(sem_post(&sem));
+    let_go(held_up);
+    CHECK_INT(atomic_load(&passed), 4);
+}
