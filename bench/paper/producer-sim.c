@@ -3,7 +3,8 @@
  * The setting of Table XI in the simulator: producer.c's calls as a trace, one producer, five consumers, on both
  * machines; and the fit of the software-only model's constants (sim/costs.c) to the paper's SW column.
  *
- *   producer-sim [ROUNDS]   what the calls cost, as JSON
+ *   producer-sim [--between NS] [ROUNDS]
+ *                           what the calls cost, as JSON; with so much of the program's own work before each
  *   producer-sim --fit      the constants, from the SW column and nothing else; half a minute
  *   producer-sim --check    is the whole column within 10 %? (exit status)
  */
@@ -33,6 +34,8 @@ static void add(struct sbt_trace_writer *w, uint32_t thread, struct sbt_trace_ev
         exit(1);
 }
 
+static uint64_t between_ns; /* of work before each call; the paper does not say */
+
 static void add_call(struct sbt_trace_writer *w, uint32_t thread, enum sbt_trace_op op, enum sbt_trace_type type,
                      uint32_t object, uint64_t order) {
     add(w, thread,
@@ -40,6 +43,7 @@ static void add_call(struct sbt_trace_writer *w, uint32_t thread, enum sbt_trace
                                  .type = (uint8_t)type,
                                  .object = object,
                                  .other = op == SBT_TRACE_COND_WAIT ? MUTEX : SBT_TRACE_NONE,
+                                 .work_ns = between_ns,
                                  .order = order});
 }
 
@@ -240,12 +244,28 @@ static int check(const struct sbt_trace *trace) {
     return worst > 0.1;
 }
 
+static uint64_t number(const char *text) {
+    char *end;
+    uint64_t n = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && *end == 0 ? n : UINT64_MAX;
+}
+
 int main(int argc, char **argv) {
-    const char *what = argc == 2 && argv[1][0] == '-' ? argv[1] : "";
-    bool fits = strcmp(what, "--fit") == 0, checks = strcmp(what, "--check") == 0;
-    uint64_t n_rounds = argc == 2 && *what == 0 ? strtoull(argv[1], NULL, 10) : N_ROUNDS;
-    if (argc > 2 || n_rounds == 0 || (*what != 0 && !fits && !checks)) {
-        fprintf(stderr, "usage: producer-sim [ROUNDS | --fit | --check]\n");
+    uint64_t n_rounds = N_ROUNDS;
+    bool fits = false, checks = false;
+    if (argc > 2 && strcmp(argv[1], "--between") == 0) {
+        between_ns = number(argv[2]);
+        argc -= 2, argv += 2;
+    }
+    if (argc == 2 && strcmp(argv[1], "--fit") == 0)
+        fits = true;
+    else if (argc == 2 && strcmp(argv[1], "--check") == 0)
+        checks = true;
+    else if (argc == 2)
+        n_rounds = number(argv[1]);
+    bool wrong = argc > 2 || n_rounds == 0 || n_rounds > UINT32_MAX || between_ns > 1000000;
+    if (wrong || ((fits || checks) && between_ns != 0)) {
+        fprintf(stderr, "usage: producer-sim [--between NS] [ROUNDS] | --fit | --check\n");
         return 2;
     }
     const struct sbt_trace *trace = record(n_rounds);
