@@ -19,7 +19,9 @@
  *
  * With one CPU there is no core that goes idle, so parking costs little: WORTH_SWITCHES_ALONE is where a ring of 16 and
  * one of 64 are quicker asleep. What a wait that parked at once has taken says nothing then, and is not remembered:
- * else the mean would keep to the limit, and every other wait try.
+ * else the mean would keep to the limit, and every other wait try. A wait that follows on one that ended in vain goes
+ * on with what that had taken, up to GOES_ON_MOST: more would have three that pass items through a queue sleep because
+ * of the one that hardly gets any, less would keep sixteen awake.
  *
  * A yield that took longer than SBT_LONG_TURN_NS gave the core to somebody who computes: more of them would only move
  * this thread to the back of the queue. Of the waits that park at once, every PROBE_EVERY-th finds out whether times
@@ -32,7 +34,7 @@
 #define LONG_NS 1000000u
 #define WORTH_SWITCHES (6 * 16)
 #define WORTH_SWITCHES_ALONE (3 * 16)
-#define IN_VAIN (16 * 16 - 1) /* switches */
+#define GOES_ON_MOST 6
 #define IDLE_NS 40000u
 #define PROBE_EVERY 64
 #define PROBE_YIELDS 10
@@ -182,8 +184,7 @@ void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory) {
     __atomic_store_n(&memory->probe, (uint8_t)(probe + 1), __ATOMIC_RELAXED);
 }
 
-void sbt_active_in_vain(struct sbt_adapt *memory) {
-    uint32_t mean_switches = __atomic_load_n(&memory->mean_switches, __ATOMIC_RELAXED);
+void sbt_active_in_vain(struct sbt_active *a, uint16_t switches) {
     if (is_alone())
-        __atomic_store_n(&memory->mean_switches, (uint8_t)((mean_switches * 7 + IN_VAIN) / 8), __ATOMIC_RELAXED);
+        a->switches = switches < GOES_ON_MOST ? switches : GOES_ON_MOST;
 }

@@ -74,13 +74,13 @@ uint64_t sbt_active_waited_ns(const struct sbt_active *a);
 void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory);
 
 /*
- * The caller alone has been woken from a wait on the object, has told nobody anything since, and is about to wait on it
- * again: somebody else had taken what it waited for. (Or it had work to do of which it tells nobody: that looks the
- * same from here, and such a one then sleeps at once, as under glibc.) Where threads share one CPU the object remembers
- * that as a long wait, for those that stay awake are all woken, where of those that sleep one is at a time. Where there
- * are more, it does not: those that stay awake keep the CPUs from going idle.
+ * The wait that has begun is of one who alone has been woken from a wait on the object, after so many switches, and has
+ * told nobody anything since: somebody else had taken what it waited for. (Or it had work to do of which it tells
+ * nobody: that looks the same from here.) Where threads share one CPU it has then waited all the time, and the object
+ * remembers that; for those that stay awake are all woken, where of those that sleep one is at a time. Where there are
+ * more, it does not: those that stay awake keep the CPUs from going idle.
  */
-void sbt_active_in_vain(struct sbt_adapt *memory);
+void sbt_active_in_vain(struct sbt_active *a, uint16_t switches);
 
 /*
  * A program that calls trylock in a loop is waiting without saying so; with more threads than cores it keeps the owner

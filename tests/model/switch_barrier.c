@@ -39,8 +39,8 @@ void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory) {
     (void)a, (void)memory;
 }
 
-void sbt_active_in_vain(struct sbt_adapt *memory) {
-    (void)memory;
+void sbt_active_in_vain(struct sbt_active *a, uint16_t switches) {
+    (void)a, (void)switches;
     ++*walk_n_in_vain();
 }
 

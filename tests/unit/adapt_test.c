@@ -42,15 +42,24 @@ static void machine(uint32_t n_cpus) {
     memory = (struct sbt_adapt){0};
 }
 
-/* Told after n yields. How many it has made: 0, it parked at once. */
-static uint64_t wait_for(uint32_t n) {
+static uint16_t last_switches; /* of the last wait */
+
+/* Told after n yields; goes on with a wait in vain. How many it has made: 0, it parked at once. */
+static uint64_t wait_on(uint32_t n, bool in_vain) {
     struct sbt_active active;
     uint64_t before = n_yields;
     sbt_active_begin(&active, &memory);
+    if (in_vain)
+        sbt_active_in_vain(&active, last_switches);
     while (n_yields - before < n && sbt_active_step(&active))
         ;
     sbt_active_end(&active, &memory);
+    last_switches = active.switches;
     return n_yields - before;
+}
+
+static uint64_t wait_for(uint32_t n) {
+    return wait_on(n, false);
 }
 
 static uint32_t n_that_yield(uint32_t n_waits, uint32_t n_yields_each) {
@@ -91,17 +100,36 @@ START_TEST(among_others_some_still_try) {
 }
 END_TEST
 
-START_TEST(woken_in_vain) {
+/* How many of so many waits yield; each but every `chain`-th goes on with the last. */
+static uint32_t n_in_chains(uint32_t n_waits, uint32_t chain) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_waits; i++)
+        n += wait_on(1, i % chain != 0) != 0;
+    return n;
+}
+
+START_TEST(waits_in_vain_are_one) {
     machine(2);
-    for (int i = 0; i < 100; i++)
-        sbt_active_in_vain(&memory);
-    ck_assert_uint_eq(memory.mean_switches, 0);
+    ck_assert_uint_eq(n_in_chains(1000, 1000), 1000);
     machine(1);
-    for (int i = 0; i < 2; i++) {
-        ck_assert_uint_ne(wait_for(1), 0);
-        sbt_active_in_vain(&memory);
+    ck_assert_uint_eq(n_in_chains(1000, 4), 1000); /* 1 to 4 switches each, 2.5 in the mean */
+    machine(1);
+    ck_assert_uint_lt(n_in_chains(1000, 1000), 50);
+    ck_assert_uint_eq(n_in_chains(10 * PROBE_EVERY, 1000), 10);
+}
+END_TEST
+
+/* One wait of four is of one that is told in vain for ever: the others' are not to park for that. */
+START_TEST(one_in_vain_does_not_decide) {
+    machine(1);
+    uint16_t of_one = 0;
+    for (int i = 0; i < 1000; i++) {
+        ck_assert_uint_eq(n_that_yield(3, 1), 3);
+        last_switches = of_one;
+        ck_assert_uint_eq(wait_on(1, true), 1);
+        of_one = last_switches;
     }
-    ck_assert_uint_eq(wait_for(1), 0);
+    ck_assert_uint_lt(of_one, 20);
 }
 END_TEST
 
@@ -110,7 +138,8 @@ static void tests(Suite *s) {
     tcase_add_test(c, a_round_through_the_run_queue_is_well_spent);
     tcase_add_test(c, alone_many_switches_are_not);
     tcase_add_test(c, among_others_some_still_try);
-    tcase_add_test(c, woken_in_vain);
+    tcase_add_test(c, waits_in_vain_are_one);
+    tcase_add_test(c, one_in_vain_does_not_decide);
     suite_add_tcase(s, c);
 }
 

@@ -299,9 +299,9 @@ int direct_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released re
 
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not strike inside the lot */
     pthread_testcancel();
-    if (SBT_UNLIKELY(sbt_self.woken_by == c))
-        sbt_active_in_vain(&cx->adapt);
     sbt_active_begin(&wait.active, &cx->adapt);
+    if (SBT_UNLIKELY(sbt_self.woken_by == c))
+        sbt_active_in_vain(&wait.active, sbt_self.woken_after);
     wait.w.role = SBT_WAITS_FOR_COND;
     wait.w.wake_word = sbt_waiter_word();
     wait.w.mutex = released == SBT_RELEASE_OURS && wait.w.wake_word == NULL ? m : NULL;
@@ -333,6 +333,7 @@ int direct_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released re
         if (r == 0 && waited == ETIMEDOUT && !signalled)
             r = ETIMEDOUT;
         sbt_self.woken_by = r == 0 && wait.w.alone ? c : NULL;
+        sbt_self.woken_after = wait.active.switches;
     }
     pthread_setcanceltype(type, NULL);
     return r;
