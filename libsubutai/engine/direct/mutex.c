@@ -506,7 +506,8 @@ static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
 int direct_mutex_unlock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
-    if (SBT_LIKELY(seen == DIRECT_LOCKED)) {
+    /* Nobody waits, or one is on the way. */
+    if (SBT_LIKELY(seen == DIRECT_LOCKED || seen == (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN))) {
         seen = __atomic_fetch_sub(&mx->state, DIRECT_LOCKED, __ATOMIC_RELEASE);
         if (SBT_UNLIKELY((seen & (DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED))
             wake_after_unlock(mx);
