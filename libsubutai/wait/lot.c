@@ -143,6 +143,13 @@ void sbt_bucket_count_on_none(const struct sbt_bucket *b, const void *key) {
         w->counted_on = false;
 }
 
+bool sbt_bucket_counts_in_vain(const struct sbt_bucket *b, const void *key) {
+    for (struct sbt_waiter *w = sbt_bucket_first(b, key); w != NULL; w = sbt_bucket_next(w, key))
+        if (w->counted_on)
+            return sbt_now_ns() - w->told_ns > SBT_OVERDUE_NS;
+    return true;
+}
+
 uint32_t *sbt_waiter_tell(struct sbt_waiter *w, enum sbt_waiter_state state) {
     uint32_t *word = w->wake_word; /* now: once told it may be gone */
     if (word != NULL) {

@@ -53,6 +53,7 @@ struct sbt_waiter {
     pthread_mutex_t *mutex; /* condition waiters: the mutex to move to; NULL: never move */
     uint32_t generation;    /* of the process in which it was queued: in a forked child it is in no list */
     uint64_t since_ns;      /* when it began to wait */
+    uint64_t told_ns;       /* counted_on: since when */
     const struct sbt_active
         *active; /* condition waiters: how they have waited so far, for the signaller to learn from */
 };
@@ -91,10 +92,19 @@ void sbt_bucket_remove(struct sbt_bucket *b, struct sbt_waiter *w);
 /* First waiter with that key, or the next one after `w`; NULL if none. */
 struct sbt_waiter *sbt_bucket_first(const struct sbt_bucket *b, const void *key);
 struct sbt_waiter *sbt_bucket_next(const struct sbt_waiter *w, const void *key);
-/* First that is not inflight, and whether any is. Count on none of them, until others are told. */
+/* Since when somebody has been counted on who should have looked by now: no longer. */
+#ifndef SBT_OVERDUE_NS
+#define SBT_OVERDUE_NS 1000000u
+#endif
+
+/*
+ * First that is not inflight, and whether any is. Count on none of them, until others are told. Whether one is counted
+ * on in vain: it was told so long ago that it must have no core, or be held up in a signal handler.
+ */
 struct sbt_waiter *sbt_bucket_first_waiting(const struct sbt_bucket *b, const void *key);
 bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key);
 void sbt_bucket_count_on_none(const struct sbt_bucket *b, const void *key);
+bool sbt_bucket_counts_in_vain(const struct sbt_bucket *b, const void *key);
 
 /* What to put into wake_word: how the calling thread is woken from here on. */
 uint32_t *sbt_waiter_word(void);

@@ -63,8 +63,11 @@ void walk_cond_wait(void) {
     n_turns--;
 }
 
-void walk_cond_signal(void) {
+void walk_turn(void) {
     n_turns++;
+}
+
+void walk_cond_signal(void) {
     direct_cond_signal(&cond);
 }
 

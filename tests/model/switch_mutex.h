@@ -13,7 +13,9 @@ void walk_trylock(bool outer);
 void walk_trylock_undo(bool outer);
 /* With the mutex. */
 void walk_cond_wait(void);
-/* One more turn, and a signal; so many, and a broadcast. With or without the mutex. */
+/* One more turn. With the mutex. */
+void walk_turn(void);
+/* A signal, with or without the mutex; so many turns and a broadcast, with it. */
 void walk_cond_signal(void);
 void walk_cond_broadcast(uint32_t turns);
 /* Nobody will wait any more, and who waits has been told. */

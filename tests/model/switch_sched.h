@@ -69,7 +69,8 @@ extern struct sbt_thread *sched_self;
 #define SEARCH_NS 1
 #define LOOKS_PER_CLOCK 1
 #define LOOK_GAP_PAUSES 0
-#define VAIN_NS 100000000 /* everything */
+#define VAIN_NS 100000000            /* everything */
+#define SBT_OVERDUE_NS 1000000000000 /* nobody */
 #define SBT_VAIN_MANY 1
 #define PATIENCE 2
 #define KERNEL_TURN 64

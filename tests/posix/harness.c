@@ -9,6 +9,7 @@
 #include "harness.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -75,6 +76,15 @@ void *thread_join(pthread_t thread) {
 
 void thread_join_cancelled(pthread_t thread) {
     CHECK(thread_join(thread) == PTHREAD_CANCELED);
+}
+
+void stay_on_one_cpu(void) {
+    cpu_set_t set;
+    SYS(sched_getaffinity(0, sizeof set, &set));
+    for (int i = 0, n = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &set) && n++ > 0)
+            CPU_CLR(i, &set);
+    SYS(sched_setaffinity(0, sizeof set, &set));
 }
 
 void sleep_ms(long ms) {

@@ -104,6 +104,8 @@ void thread_join_cancelled(pthread_t thread);
  */
 void settle(void);
 void sleep_ms(long ms);
+/* The caller and the threads it creates from now on: who is woken does not run until somebody else waits. */
+void stay_on_one_cpu(void);
 /* Waits until *counter reaches `value`; the test's time limit bounds it. */
 void await(const atomic_int *counter, int value);
 

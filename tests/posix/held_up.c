@@ -96,9 +96,7 @@ static void *wait_for_turn(void *unused) {
     OK(pthread_mutex_unlock(&mutex));
     return NULL;
 }
-TEST(held_up__cond_waiter_keeps_nobody_from_the_mutex,
-     "woken by a broadcast with 4 others: those, and the broadcaster, "
-     "go on") {
+static void held_up_in_condition_wait(bool broadcast_with_mutex) {
     pthread_t others[4];
     pthread_t held_up = start_and_hold_up(wait_for_turn);
     for (int i = 0; i < 4; i++)
@@ -107,8 +105,11 @@ TEST(held_up__cond_waiter_keeps_nobody_from_the_mutex,
     settle();
     OK(pthread_mutex_lock(&mutex));
     turns = 5;
-    OK(pthread_cond_broadcast(&cond));
+    if (broadcast_with_mutex)
+        OK(pthread_cond_broadcast(&cond));
     OK(pthread_mutex_unlock(&mutex));
+    if (!broadcast_with_mutex)
+        OK(pthread_cond_broadcast(&cond));
     for (int i = 0; i < 4; i++)
         thread_join(others[i]);
     OK(pthread_mutex_lock(&mutex));
@@ -116,6 +117,14 @@ TEST(held_up__cond_waiter_keeps_nobody_from_the_mutex,
     OK(pthread_mutex_unlock(&mutex));
     let_go(held_up);
     CHECK_INT(atomic_load(&passed), 5);
+}
+TEST(held_up__cond_waiter_keeps_nobody_from_the_mutex,
+     "woken by a broadcast with 4 others: those, and the broadcaster, "
+     "go on") {
+    held_up_in_condition_wait(true);
+}
+TEST(held_up__cond_waiter_keeps_nobody_from_the_free_mutex, "the same if the mutex is free at the broadcast") {
+    held_up_in_condition_wait(false);
 }
 
 static void *write_rwlock(void *unused) {
@@ -171,6 +180,69 @@ TEST(held_up__rwlock_writer_keeps_later_ones_out_neither, "of 6 that wait one af
     OK(pthread_rwlock_unlock(&rwlock));
     let_go(held_up);
     CHECK_INT(atomic_load(&passed), 7);
+}
+
+/*
+ * Woken, but held up before it has looked: on one CPU it does not run until somebody else waits. What it was woken for
+ * is others' then.
+ */
+static void held_up_before_it_looks(void *(*waits)(void *), void *(*comes_later)(void *), void (*lock)(void),
+                                    void (*unlock)(void)) {
+    struct sigaction action = {.sa_handler = linger};
+    struct timespec not_for_long = {0, 300000}; /* or it would be the one to have it */
+    pthread_t held_up;
+    int tries = 0;
+    SYS(sigaction(SIGUSR2, &action, NULL));
+    stay_on_one_cpu();
+    for (bool too_quick = true; too_quick; tries++) {
+        SKIP_IF(tries == 100, "who waits always has it at once");
+        atomic_store(&waiting, 0);
+        atomic_store(&passed, 0);
+        lock();
+        held_up = thread_start(waits, NULL);
+        await(&waiting, 1);
+        nanosleep(&not_for_long, NULL);
+        unlock();
+        lock();
+        too_quick = atomic_load(&passed) != 0;
+        if (too_quick) {
+            unlock();
+            thread_join(held_up);
+        }
+    }
+    OK(pthread_kill(held_up, SIGUSR2));
+    await(&in_handler, 1);
+    pthread_t other = thread_start(comes_later, NULL);
+    await(&waiting, 2);
+    settle();
+    unlock();
+    thread_join(other);
+    CHECK_INT(atomic_load(&passed), 1);
+    let_go(held_up);
+    CHECK_INT(atomic_load(&passed), 2);
+}
+static void take_mutex(void) {
+    OK(pthread_mutex_lock(&mutex));
+}
+static void give_mutex(void) {
+    OK(pthread_mutex_unlock(&mutex));
+}
+static void take_rwlock(void) {
+    OK(pthread_rwlock_wrlock(&rwlock));
+}
+static void give_rwlock(void) {
+    OK(pthread_rwlock_unlock(&rwlock));
+}
+TEST(held_up__woken_mutex_waiter_keeps_nobody_out, "held up before it has looked: who comes later has the mutex") {
+    held_up_before_it_looks(lock_mutex, lock_mutex, take_mutex, give_mutex);
+}
+TEST(held_up__woken_writer_keeps_no_writer_out, "the same with a read-write lock, a writer") {
+    OK(pthread_rwlock_init(&rwlock, NULL));
+    held_up_before_it_looks(write_rwlock, write_rwlock, take_rwlock, give_rwlock);
+}
+TEST(held_up__woken_writer_keeps_no_reader_out, "the same, a reader") {
+    OK(pthread_rwlock_init(&rwlock, NULL));
+    held_up_before_it_looks(write_rwlock, read_rwlock, take_rwlock, give_rwlock);
 }
 
 static void *take_token(void *unused) {

@@ -271,6 +271,64 @@ TEST(rwlock_wrlock__writer_nonrecursive_is_not_starved, "PREFER_WRITER_NONRECURS
     CHECK_INT(atomic_load(&entered), 50);
 }
 
+/*
+ * One reader sleeps, a writer is about to wait, the lock is unlocked, and another reader is in before the writer has
+ * seen that: the first reader may come in beside it, though it is the writer that was about to look.
+ */
+enum { MEETINGS = 200 };
+static atomic_int meeting, met, writer_done, reader_done;
+static void *meet_as_reader(void *unused) {
+    (void)unused;
+    for (int i = 1; i <= MEETINGS; i++) {
+        await(&meeting, 2 * i - 1);
+        OK(pthread_rwlock_rdlock(&rw));
+        atomic_fetch_add(&met, 1);
+        await(&met, 2 * i);
+        OK(pthread_rwlock_unlock(&rw));
+        atomic_store(&reader_done, i);
+    }
+    return NULL;
+}
+static void *write_meanwhile(void *unused) {
+    (void)unused;
+    for (int i = 1; i <= MEETINGS; i++) {
+        while (atomic_load(&meeting) < 2 * i)
+            ;
+        OK(pthread_rwlock_wrlock(&rw));
+        OK(pthread_rwlock_unlock(&rw));
+        atomic_store(&writer_done, i);
+    }
+    return NULL;
+}
+static void meet_while_a_writer_waits(int kind) {
+    init_kind(kind);
+    pthread_t reader = thread_start(meet_as_reader, NULL), writer = thread_start(write_meanwhile, NULL);
+    for (int i = 1; i <= MEETINGS; i++) {
+        OK(pthread_rwlock_wrlock(&rw));
+        atomic_store(&meeting, 2 * i - 1);
+        sleep_ms(2); /* the reader sleeps */
+        atomic_store(&meeting, 2 * i);
+        for (volatile int delay = i % 20 * 400; delay > 0; delay--)
+            ;
+        OK(pthread_rwlock_unlock(&rw));
+        OK(pthread_rwlock_rdlock(&rw));
+        atomic_fetch_add(&met, 1);
+        await(&met, 2 * i);
+        OK(pthread_rwlock_unlock(&rw));
+        await(&reader_done, i);
+        await(&writer_done, i);
+    }
+    thread_join(reader);
+    thread_join(writer);
+}
+TEST(rwlock_rdlock__readers_meet_while_a_writer_waits,
+     "200 times two readers inside wait for each other (PREFER_READER)") {
+    meet_while_a_writer_waits(PTHREAD_RWLOCK_PREFER_READER_NP);
+}
+TEST(rwlock_rdlock__readers_meet_prefer_writer_np, "the same (PREFER_WRITER_NP)") {
+    meet_while_a_writer_waits(PTHREAD_RWLOCK_PREFER_WRITER_NP);
+}
+
 /* --- deadlocks that are reported ---------------------------------------------------------------------------------- */
 TEST(rwlock_rdlock__own_write_lock_returns_EDEADLK, "rdlock by the writer itself: EDEADLK, still held for writing") {
     OK(pthread_rwlock_wrlock(&rw));

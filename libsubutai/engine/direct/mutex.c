@@ -68,6 +68,7 @@ static void count_on(struct sbt_mutex *mx, struct sbt_bucket *b, struct sbt_wait
     if (SBT_UNLIKELY((seen & DIRECT_WOKEN) != 0))
         sbt_bucket_count_on_none(b, mx);
     w->inflight = w->counted_on = true;
+    w->told_ns = sbt_now_ns();
 }
 
 /* Choose the waiter to wake, mark it inflight; NULL if there is none. Under the bucket lock. */
@@ -311,17 +312,23 @@ static SBT_NOINLINE int lock_slow(pthread_mutex_t *m, const struct sbt_deadline 
             }
             continue;
         }
-        /* A stale WOKEN of the process that this one was forked from would keep every unlock from waking. */
+        /*
+         * A WOKEN of one who does not come, or that is stale, of the process that this one was forked from, would keep
+         * every unlock from waking.
+         */
         uint32_t stale = 0;
-        if ((seen & (DIRECT_WOKEN | DIRECT_HANDED)) != 0 && !sbt_bucket_any_inflight(b, mx))
+        if ((seen & (DIRECT_WOKEN | DIRECT_HANDED)) != 0 &&
+            (!sbt_bucket_any_inflight(b, mx) || sbt_bucket_counts_in_vain(b, mx)))
             stale = (seen & DIRECT_HANDED) != 0 ? DIRECT_WOKEN | DIRECT_HANDED | DIRECT_LOCKED : DIRECT_WOKEN;
         uint32_t want = (seen & ~(stale | DIRECT_ACTIVE)) | ((stale & DIRECT_LOCKED) == 0 ? DIRECT_QUEUED : 0);
         if (want != seen &&
             !__atomic_compare_exchange_n(&mx->state, &seen, want, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             continue;
+        if (stale != 0)
+            sbt_bucket_count_on_none(b, mx);
         if ((want & DIRECT_LOCKED) != 0)
             break;
-        seen = want; /* it was kept for one who is not in this process */
+        seen = want; /* it was kept for one who does not come */
     }
     sbt_bucket_append(b, &w, mx);
     sbt_lot_unlock(b);
@@ -405,6 +412,19 @@ static bool is_inner(const struct sbt_mutex *mx) {
     return false;
 }
 
+/* In a forked child: it is kept for a thread that is not here. */
+static bool take_of_nobody(struct sbt_mutex *mx) {
+    if (sbt_thread_process_generation() == 0 || sbt_lot_busy())
+        return false;
+    struct sbt_bucket *b = sbt_lot_lock(mx);
+    uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED), stale = DIRECT_HANDED | DIRECT_WOKEN | DIRECT_QUEUED;
+    bool got = false;
+    while (!got && (seen & DIRECT_HANDED) != 0 && sbt_bucket_first(b, mx) == NULL)
+        got = __atomic_compare_exchange_n(&mx->state, &seen, seen & ~stale, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    sbt_lot_unlock(b);
+    return got;
+}
+
 int direct_mutex_trylock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t seen;
@@ -413,6 +433,8 @@ int direct_mutex_trylock(pthread_mutex_t *m) {
         expect_spinning(mx, false);
     if (SBT_LIKELY(take(&mx->state, &seen)))
         return got_by_trylock(mx, seen);
+    if (SBT_UNLIKELY((seen & DIRECT_HANDED) != 0) && take_of_nobody(mx))
+        return got_by_trylock(mx, 0);
     if (sbt_trylock_spins(m)) {
         expect_spinning(mx, true);
         if (sbt_switch_among_carriers() && take_soon(&mx->state))
@@ -481,7 +503,7 @@ static SBT_NOINLINE void unlock_to_active(struct sbt_mutex *mx, uint32_t seen) {
 /* Whatever else the word says. True if the caller should give the core away now. */
 static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
     bool spun = (seen & DIRECT_SPUN) != 0 && !is_inner(mx), by_anybody = false;
-    if ((seen & DIRECT_LOCKED) == 0)
+    if ((seen & DIRECT_LOCKED) == 0 || (seen & DIRECT_HANDED) != 0)
         return false; /* unlocked twice, which is undefined; under glibc such a program goes on, so it does here */
     if ((seen & DIRECT_SPUN) != 0) {
         uint8_t credit = __atomic_load_n(&mx->spun_credit, __ATOMIC_RELAXED);

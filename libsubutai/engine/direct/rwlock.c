@@ -55,12 +55,13 @@ static bool nonrecursive(const struct sbt_rwlock *lx) {
 static void settle(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t hold);
 
 /*
- * What was held has been given up, and `seen` was the state before that: if nobody is inside now, see who is next.
- * After a writer in any case: a count seen then is of readers on their way out again, and while they go others may come
- * in to stay, beside whom the queued readers must be let in.
+ * What was held has been given up, or nothing (0) by one that others relied on to look, and `seen` was the state before
+ * that: see who is next, unless that is for those inside. After a writer in any case: a count seen then is of readers
+ * on their way out again, and while they go others may come in to stay, beside whom the queued readers must be let in.
  */
 static void after_release(struct sbt_rwlock *lx, uint32_t seen, uint32_t hold) {
-    if ((seen & (QUEUED | WOKEN)) != QUEUED || (hold != WRITER && ((seen - hold) & (WRITER | READERS)) != 0))
+    uint32_t inside = hold == WRITER ? 0 : hold == READER ? (seen - READER) & (WRITER | READERS) : seen & WRITER;
+    if ((seen & (QUEUED | WOKEN)) != QUEUED || inside != 0)
         return;
     if (SBT_UNLIKELY(sbt_lot_busy()))
         sbt_lot_wake_later();
@@ -120,14 +121,14 @@ struct queue {
     uint32_t total, writers;
     uint32_t readers_waiting;  /* readers that are not inflight */
     struct sbt_waiter *writer; /* the first that is not */
-    bool expected;             /* somebody is, and counted on */
+    bool expected;             /* somebody is, and counted on, and may be: not for too long */
 };
 
-static struct queue look(const struct sbt_rwlock *lx, const struct sbt_bucket *b) {
+static struct queue look(const struct sbt_rwlock *lx, const struct sbt_bucket *b, uint64_t now_ns) {
     struct queue q = {0, 0, 0, NULL, false};
     for (struct sbt_waiter *w = sbt_bucket_first(b, key_of(lx)); w != NULL; w = sbt_bucket_next(w, key_of(lx))) {
         q.total++;
-        q.expected = q.expected || w->counted_on;
+        q.expected = q.expected || (w->counted_on && now_ns - w->told_ns <= SBT_OVERDUE_NS);
         if (w->role == SBT_WAITS_TO_WRITE) {
             q.writers++;
             q.writer = q.writer != NULL || w->inflight ? q.writer : w;
@@ -159,12 +160,12 @@ static void tell_readers(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t *
  * writer by that has been told to try; NULL: none. Who has been told before is `counted_on` to look, or not.
  */
 static uint32_t *let_in(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t hold, bool counted_on) {
-    struct queue q = look(lx, b);
+    uint64_t now = sbt_now_ns();
+    struct queue q = look(lx, b, now);
     if (hold == 0 && q.total == 0) { /* the lock may be gone, and needs nothing */
         sbt_lot_unlock(b);
         return NULL;
     }
-    uint64_t now = sbt_now_ns();
     __atomic_store_n(&lx->settled_us, (uint32_t)(now / 1000), __ATOMIC_RELAXED);
     bool prefer_writers = nonrecursive(lx) && q.writers != 0, expects = counted_on && q.expected, writers_turn;
     bool hand_over_due = q.writer != NULL && now - q.writer->since_ns > STARVING_NS &&
@@ -172,8 +173,8 @@ static uint32_t *let_in(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t ho
     uint32_t *words[WAKE_BATCH], n_words = 0, *woken = NULL;
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED), want, granted;
     do {
-        uint32_t given_up = !counted_on && (seen & HANDED) != 0 ? WRITER : hold;
-        want = (seen - given_up) & ~(uint32_t)(QUEUED | WRITERS | WOKEN | (counted_on ? 0 : HANDED));
+        uint32_t given_up = !expects && (seen & HANDED) != 0 ? WRITER : hold;
+        want = (seen - given_up) & ~(uint32_t)(QUEUED | WRITERS | WOKEN | (expects ? 0 : HANDED));
         granted = 0;
         if ((want & WRITER) == 0 && !prefer_writers &&
             (want & READERS) / READER + q.readers_waiting <= READERS / READER)
@@ -187,7 +188,7 @@ static uint32_t *let_in(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t ho
         want |= q.writers > 0 ? WRITERS : 0;
     } while (!__atomic_compare_exchange_n(&lx->state, &seen, want, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 
-    if (!counted_on)
+    if (!expects && (seen & WOKEN) != 0)
         sbt_bucket_count_on_none(b, key_of(lx));
     if (granted > 0) {
         tell_readers(lx, b, words, &n_words);
@@ -195,6 +196,7 @@ static uint32_t *let_in(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t ho
         if (hand_over_due)
             lx->handed_us = (uint32_t)(now / 1000); /* it is in the queue yet, so the lock is there */
         q.writer->inflight = q.writer->counted_on = true;
+        q.writer->told_ns = now;
         woken = sbt_waiter_tell_to_retry(q.writer);
     }
     sbt_lot_unlock(b);
@@ -320,20 +322,23 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, enum sbt_waiter_role ro
     /* Flags before the last try: an unlock that comes after it sees them and goes through the bucket lock. */
     uint32_t flags = role == SBT_WAITS_TO_WRITE ? QUEUED | WRITERS : QUEUED;
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED), stale;
-    do { /* a WOKEN of the process that this one was forked from would keep every unlock from waking */
+    do { /* a WOKEN of one who does not come, or of the process that this one was forked from: as of a mutex */
         stale = 0;
-        if ((seen & (WOKEN | HANDED)) != 0 && !sbt_bucket_any_inflight(b, key_of(lx)))
+        if ((seen & (WOKEN | HANDED)) != 0 &&
+            (!sbt_bucket_any_inflight(b, key_of(lx)) || sbt_bucket_counts_in_vain(b, key_of(lx))))
             stale = (seen & HANDED) != 0 ? WOKEN | HANDED | WRITER : WOKEN;
     } while (!__atomic_compare_exchange_n(&lx->state, &seen, (seen & ~(ACTIVE | stale)) | flags, true, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
+    if (stale != 0)
+        sbt_bucket_count_on_none(b, key_of(lx));
     sbt_bucket_append(b, &w, key_of(lx));
     r = take_queued(lx, &w);
     if (r != EBUSY) {
         leave(lx, b, &w);
         goto out;
     }
-    /* Free, but not for this one: an unlock relied on it while it could still have been. Somebody else is next. */
-    if ((__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & (WRITER | READERS)) == 0)
+    /* An unlock may have relied on this one, which could not go in, or not beside others that sleep and could. */
+    if ((__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & WRITER) == 0)
         settle(lx, b, 0);
     else
         sbt_lot_unlock(b);
@@ -348,8 +353,30 @@ learned:
     return r;
 }
 
+/*
+ * What the flags of a process say that this one was forked from, where nobody waits: kept for a writer that is not
+ * here, or to be kept free of readers for one.
+ */
+static bool mend_forked(struct sbt_rwlock *lx) {
+    uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
+    if (SBT_LIKELY((seen & (HANDED | WRITERS)) == 0) || sbt_thread_process_generation() == 0 || sbt_lot_busy())
+        return false;
+    struct sbt_bucket *b = sbt_lot_lock(key_of(lx));
+    bool stale = sbt_bucket_first(b, key_of(lx)) == NULL;
+    seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
+    while (stale && !__atomic_compare_exchange_n(
+                        &lx->state, &seen,
+                        seen & ~(uint32_t)(QUEUED | WRITERS | WOKEN | HANDED | ((seen & HANDED) != 0 ? WRITER : 0)),
+                        true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    sbt_lot_unlock(b);
+    return stale;
+}
+
 int direct_rwlock_tryrdlock(pthread_rwlock_t *l) {
-    return take_read(sbt_rwlock_of(l));
+    struct sbt_rwlock *lx = sbt_rwlock_of(l);
+    int r = take_read(lx);
+    return r == EBUSY && SBT_UNLIKELY(mend_forked(lx)) ? take_read(lx) : r;
 }
 
 static bool is_writer(const struct sbt_rwlock *lx) {
@@ -369,6 +396,8 @@ int direct_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadlin
 int direct_rwlock_trywrlock(pthread_rwlock_t *l) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
     int r = take_write(lx);
+    if (r == EBUSY && SBT_UNLIKELY(mend_forked(lx)))
+        r = take_write(lx);
     if (r == 0)
         __atomic_store_n(&lx->writer, sbt_thread_tid(), __ATOMIC_RELAXED);
     return r;
@@ -397,8 +426,6 @@ static bool queue_is_due(struct sbt_rwlock *lx) {
 
 /* Unlock, leaving who is next to one that will look. False: do it the other way. */
 static bool unlock_to_one_awake(struct sbt_rwlock *lx, uint32_t seen, uint32_t hold) {
-    if (queue_is_due(lx))
-        return false;
     while ((seen & QUEUED) != 0 && (seen & (ACTIVE | WOKEN)) != 0 && (hold == WRITER || (seen & READERS) == READER)) {
         uint32_t relied_on = (seen & WOKEN) != 0 ? 0 : ACTIVE;
         if (__atomic_compare_exchange_n(&lx->state, &seen, (seen - hold) & ~relied_on, true, __ATOMIC_RELEASE,
@@ -412,19 +439,24 @@ int direct_rwlock_unlock(pthread_rwlock_t *l) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
     uint32_t hold = (seen & WRITER) != 0 ? WRITER : READER;
-    if ((seen & (WRITER | READERS)) == 0)
+    bool due = false;
+    if ((seen & (WRITER | READERS)) == 0 || (seen & HANDED) != 0)
         return 0; /* nobody holds it: undefined; a program that gets away with it under glibc goes on here */
     if (hold == WRITER)
         __atomic_store_n(&lx->writer, 0, __ATOMIC_RELAXED);
-    if (SBT_UNLIKELY((seen & QUEUED) != 0) && (seen & (ACTIVE | WOKEN)) != 0 && unlock_to_one_awake(lx, seen, hold))
-        return 0;
+    if (SBT_UNLIKELY((seen & QUEUED) != 0) && (seen & (ACTIVE | WOKEN)) != 0) {
+        due = queue_is_due(lx);
+        if (!due && unlock_to_one_awake(lx, seen, hold))
+            return 0;
+    }
     if (hold == WRITER) {
         if ((seen & QUEUED) != 0 && SBT_LIKELY(!sbt_lot_busy())) {
             settle(lx, sbt_lot_lock(key_of(lx)), WRITER); /* hands over without letting others in between */
             return 0;
         }
     }
-    after_release(lx, __atomic_fetch_sub(&lx->state, hold, __ATOMIC_RELEASE), hold);
+    seen = __atomic_fetch_sub(&lx->state, hold, __ATOMIC_RELEASE);
+    after_release(lx, due ? seen & ~(uint32_t)WOKEN : seen, hold);
     return 0;
 }
 

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A lock that somebody in the parent was about to take: in a forked child nobody is. */
+#include "harness.h"
+
+#include <sched.h>
+
+/*
+ * Unlocked, and a thread woken for it that has not run yet: in the child it is free. One CPU, which the thread gets
+ * only when nobody else wants it, so that it is so mostly; if it has been quicker it is not.
+ */
+static pthread_mutex_t woken_for = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t woken_to_write = PTHREAD_RWLOCK_INITIALIZER;
+static atomic_int about_to_wait;
+static void give_others_the_cpu(void) {
+    struct sched_param none = {0};
+    SYS(sched_setscheduler(0, SCHED_IDLE, &none));
+}
+static void *wait_for_mutex(void *unused) {
+    (void)unused;
+    give_others_the_cpu();
+    atomic_store(&about_to_wait, 1);
+    OK(pthread_mutex_lock(&woken_for));
+    OK(pthread_mutex_unlock(&woken_for));
+    return NULL;
+}
+static void *wait_to_write(void *unused) {
+    (void)unused;
+    give_others_the_cpu();
+    atomic_store(&about_to_wait, 1);
+    OK(pthread_rwlock_wrlock(&woken_to_write));
+    OK(pthread_rwlock_unlock(&woken_to_write));
+    return NULL;
+}
+static void try_mutex(void *is_free) {
+    if (pthread_mutex_trylock(&woken_for) == 0)
+        atomic_store((atomic_int *)is_free, 1);
+}
+static void try_rwlock(void *is_free) {
+    if (pthread_rwlock_trywrlock(&woken_to_write) == 0)
+        atomic_store((atomic_int *)is_free, 1);
+}
+TEST(fork__trylock_of_what_a_thread_of_the_parent_was_woken_for, "mutex and rwlock are free in one of 20 children at "
+                                                                 "least") {
+    atomic_int *is_free = shared_memory(2 * sizeof *is_free);
+    stay_on_one_cpu();
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < 2; k++) {
+            atomic_store(&about_to_wait, 0);
+            OK(k == 0 ? pthread_mutex_lock(&woken_for) : pthread_rwlock_wrlock(&woken_to_write));
+            pthread_t other = thread_start(k == 0 ? wait_for_mutex : wait_to_write, NULL);
+            await(&about_to_wait, 1);
+            settle();
+            OK(k == 0 ? pthread_mutex_unlock(&woken_for) : pthread_rwlock_unlock(&woken_to_write));
+            run_in_child(k == 0 ? try_mutex : try_rwlock, &is_free[k]);
+            thread_join(other);
+        }
+    }
+    CHECK_INT(atomic_load(&is_free[0]), 1);
+    CHECK_INT(atomic_load(&is_free[1]), 1);
+}
