@@ -239,12 +239,13 @@ static struct sbt_context *find(struct sbt_carrier *x) {
         /*
          * Pairs with the light one in sbt_ready_push: either it sees the bits as they are now, or this sees what it has
          * pushed, relying on the search. That is taken at once, unless its carrier gets on meanwhile: should it be held
-         * up afterwards, the watcher will see. Two looks, because the heavy one holds everybody up itself.
+         * up afterwards, the watcher will see. Two looks, because the heavy one holds everybody up itself. Without a
+         * search nobody has relied on one: to take what waits elsewhere would make this sleep a search after all.
          */
         bool fenced = sbt_fence_heavy();
         seen.patience = UINT32_MAX;
         c = look_around(x, &seen);
-        if (c == NULL) {
+        if (c == NULL && searches) {
             for (int i = 0; i < LOOK_GAP_PAUSES; i++)
                 sbt_cpu_relax();
             seen.patience = 1;
