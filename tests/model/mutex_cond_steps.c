@@ -6,6 +6,7 @@ int cond_step(struct state *s, int t, int way) {
     struct thread *me = &s->t[t];
     struct thread *other;
     uint8_t old;
+    bool expected;
     (void)way;
     switch ((enum step)me->step) {
     /* direct_cond_wait */
@@ -61,8 +62,6 @@ int cond_step(struct state *s, int t, int way) {
         me->timed = 0;
         if (me->role == COND) {
             me->step = LOCK;
-        } else if (me->state == GRANTED) {
-            me->step = COND_DONE;
         } else {
             me->timed_out = 0;
             me->after_wait = FINISH_STATE;
@@ -157,9 +156,10 @@ int cond_step(struct state *s, int t, int way) {
             me->seen = s->word;
             return 1;
         }
+        expected = any_inflight(s) && (me->seen & WOKEN) != 0;
         s->word = (uint8_t)((me->seen & ~(mutant == ACTIVE_OUTLIVES_MOVE ? WOKEN : WOKEN | ACTIVE)) | QUEUED |
-                            (any_inflight(s) || (me->seen & LOCKED) == 0 ? WOKEN : 0));
-        if (any_inflight(s) || (me->seen & LOCKED) != 0 || mutant == MOVE_FORGETS_FREE) {
+                            (expected || (me->seen & LOCKED) == 0 ? WOKEN : 0));
+        if (expected || (me->seen & LOCKED) != 0 || mutant == MOVE_FORGETS_FREE) {
             if (!scenario->one_bucket)
                 unlock_bucket(s, COND);
             unlock_bucket(s, MUTEX);
@@ -168,18 +168,24 @@ int cond_step(struct state *s, int t, int way) {
             me->step = WAKE_MARK;
         }
         return 1;
-    /* the futex calls, one by one */
+    /* the futex calls, one by one; last that for who was told to try */
     case SIGNAL_WAKE:
         for (int i = 0; i < n_threads; i++)
             if ((me->wakes & 1 << i) != 0) {
                 me->wakes &= (uint8_t) ~(1 << i);
                 s->t[i].asleep = 0;
-                break;
+                return 1;
             }
-        if (me->wakes == 0) {
-            me->pair = me->moved = me->left = 0;
-            return_to(me, me->after_wake);
+        if (me->told != 0) {
+            other = &s->t[me->told - 1];
+            me->step = other->asleep ? SIGNAL_WAKE : me->handed ? BACK_BUCKET : ANOTHER_BUCKET;
+            other->asleep = 0;
+            me->told = me->handed = 0;
+            me->pair = 0;
+            return 1;
         }
+        me->pair = me->moved = me->left = me->handed = 0;
+        return_to(me, me->after_wake);
         return 1;
     default:
         return 0;

@@ -5,7 +5,8 @@
 int lock_step(struct state *s, int t, int way) {
     struct thread *me = &s->t[t];
     struct thread *other;
-    uint8_t old, want;
+    uint8_t old, want, stale;
+    bool told, may_be_overdue;
     switch ((enum step)me->step) {
     case NEXT_OP:
         next_op(s, t);
@@ -73,22 +74,30 @@ int lock_step(struct state *s, int t, int way) {
             }
             return 1;
         }
-        want = me->seen | QUEUED;
+        told = (me->seen & (WOKEN | HANDED)) != 0 && any_inflight(s), may_be_overdue = told && scenario->overdue;
+        stale = 0;
+        if ((me->seen & (WOKEN | HANDED)) != 0 && (!told || way == 1) && mutant != STALE_WOKEN_KEPT) /* 1: overdue */
+            stale = (me->seen & HANDED) != 0 ? WOKEN | HANDED | LOCKED : WOKEN;
+        want = (uint8_t)((me->seen & ~stale) | ((stale & LOCKED) == 0 ? QUEUED : 0));
         if (mutant != ENQUEUE_KEEPS_ACTIVE)
             want &= (uint8_t)~ACTIVE;
-        if ((me->seen & WOKEN) != 0 && !any_inflight(s) && mutant != STALE_WOKEN_KEPT)
-            want &= (uint8_t)~WOKEN;
         if (want != me->seen && s->word != me->seen) {
             me->seen = s->word;
-            return 1;
+            return may_be_overdue ? 2 : 1;
         }
         if (want != me->seen)
             s->word = want;
+        if (stale != 0)
+            count_on_none(s);
+        if ((want & LOCKED) == 0) {
+            me->seen = want;
+            return may_be_overdue ? 2 : 1;
+        }
         queue_append(s, MUTEX, t);
         begin_wait(me, MUTEX, FINISH_STATE, me->timed);
         me->after_finish = me->after_lock;
         unlock_bucket(s, MUTEX);
-        return 1;
+        return may_be_overdue ? 2 : 1;
 
     /* sbt_waiter_wait: told already, or WAITING -> PARKED */
     case WAIT_PARK:
@@ -119,13 +128,10 @@ int lock_step(struct state *s, int t, int way) {
     /* direct_mutex_finish */
     case FINISH_STATE:
         me->tries = 1;
-        if (me->state == GRANTED)
-            return_to(me, me->after_finish);
-        else
-            me->step = FINISH_TAKE;
+        me->step = FINISH_TAKE;
         return 1;
     case FINISH_TAKE:
-        if (take(s, t)) {
+        if (me->timed_out ? take(s, t) : take_told(s, t)) {
             me->step = FINISH_BUCKET;
             return 1;
         }
@@ -156,20 +162,22 @@ int lock_step(struct state *s, int t, int way) {
         me->step = AGAIN_TAKE;
         return 1;
     case AGAIN_TAKE:
-        if (take(s, t)) {
+        if (take_told(s, t)) {
             me->step = LEAVE_QUEUE;
             return 1;
         }
         me->seen = s->word;
+        me->was_inflight = me->counted; /* what it is to clear */
         me->state = WAITING;
+        me->inflight = 0;
         if (mutant == FLIGHT_ENDS_EARLY)
-            me->inflight = 0;
+            me->counted = 0;
         me->step = AGAIN_CAS;
         return 1;
     case AGAIN_CAS:
         if (s->word == me->seen) {
-            s->word = (uint8_t)((me->seen & ~WOKEN) | QUEUED);
-            me->inflight = 0;
+            s->word = (uint8_t)((me->seen & ~(me->was_inflight ? WOKEN : 0)) | QUEUED);
+            me->counted = me->was_inflight = 0;
             unlock_bucket(s, MUTEX);
             me->step = WAIT_PARK;
         } else {
@@ -189,19 +197,21 @@ int lock_step(struct state *s, int t, int way) {
         me->step = GIVE_UP;
         return 1;
     case GIVE_UP:
-        if (me->state == GRANTED) {
-            unlock_bucket(s, MUTEX);
-            return_to(me, me->after_finish);
+        me->was_inflight = me->inflight;
+        if (me->was_inflight && take_told(s, t)) {
+            me->step = LEAVE_QUEUE;
             return 1;
         }
-        me->was_inflight = me->inflight;
+        me->step = GIVE_UP_LEAVE;
+        return 1;
+    case GIVE_UP_LEAVE:
         leave_queue(s, t);
         while (scenario->script[t][me->op] != 'u') /* the script goes on behind the unlock */
             me->op++;
         me->step = GIVE_UP_LOOK;
         return 1;
     case GIVE_UP_LOOK:
-        if (me->was_inflight && (s->word & (LOCKED | QUEUED)) == QUEUED && mutant != TIMEOUT_WAKES_NOBODY) {
+        if (me->was_inflight && (s->word & (LOCKED | QUEUED)) == QUEUED) {
             me->after_wake = NEXT_OP;
             me->step = WAKE_MARK;
         } else {
@@ -210,31 +220,57 @@ int lock_step(struct state *s, int t, int way) {
         }
         return 1;
 
-    /* wake_one: fetch_or WOKEN; then sbt_waiter_tell and the end of the bucket's; then the futex call */
+    /* wake_one, wake_another: fetch_or or fetch_and WOKEN; then the waiter's word and the end of the bucket's */
     case WAKE_MARK:
         me->target = (uint8_t)first_waiting(s, MUTEX);
         if (me->target == NOBODY) {
-            me->target = 0;
+            if (me->another && s->n[MUTEX] != 0) {
+                count_on_none(s);
+                s->word &= (uint8_t)~WOKEN;
+            }
+            me->target = me->another = 0;
             unlock_bucket(s, MUTEX);
             if (me->pair && !scenario->one_bucket)
                 unlock_bucket(s, COND);
             me->step = SIGNAL_WAKE;
             return 1;
         }
-        s->t[me->target].inflight = 1;
+        count_on(s, me->target);
         s->word |= WOKEN;
         me->step = WAKE_TELL;
         return 1;
     case WAKE_TELL:
         other = &s->t[me->target];
-        if (other->state == PARKED)
-            me->wakes |= (uint8_t)(1 << me->target);
         other->state = RETRY;
-        me->target = 0;
+        me->told = (uint8_t)(me->target + 1);
+        me->target = me->another = 0;
         unlock_bucket(s, MUTEX);
         if (me->pair && !scenario->one_bucket)
             unlock_bucket(s, COND);
         me->step = SIGNAL_WAKE;
+        return 1;
+    /* wake_or_next: the one that was told did not sleep */
+    case ANOTHER_BUCKET:
+        if (!lock_bucket(s, t, MUTEX))
+            return 0;
+        me->another = 1;
+        me->step = WAKE_MARK;
+        return 1;
+    /* take_back */
+    case BACK_BUCKET:
+        if (!lock_bucket(s, t, MUTEX))
+            return 0;
+        me->step = BACK;
+        return 1;
+    case BACK:
+        if ((s->word & HANDED) != 0 && any_inflight(s)) {
+            s->word &= (uint8_t) ~(LOCKED | HANDED);
+            me->another = 1;
+            me->step = WAKE_MARK;
+        } else {
+            unlock_bucket(s, MUTEX);
+            me->step = SIGNAL_WAKE;
+        }
         return 1;
     default:
         return 0;

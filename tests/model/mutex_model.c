@@ -61,8 +61,13 @@ void unlock_bucket(struct state *s, int key) {
     *owner_of(s, key) = NOBODY;
     if (forked() || *owner_of(s, MUTEX) != NOBODY)
         return;
-    if ((s->word & WOKEN) != 0 && !any_inflight(s))
-        wrong = "WOKEN, and nobody is inflight";
+    bool counted = false;
+    for (int i = 0; i < s->n[MUTEX]; i++)
+        counted = counted || s->t[s->queue[MUTEX][i]].counted;
+    if (((s->word & WOKEN) != 0) != counted)
+        wrong = "WOKEN does not say whether one is counted on";
+    if ((s->word & HANDED) != 0 && ((s->word & LOCKED) == 0 || s->holder != NOBODY || !any_inflight(s)))
+        wrong = "HANDED to nobody, or held";
     if (((s->word & QUEUED) != 0) != (s->n[MUTEX] != 0))
         wrong = "QUEUED does not say whether somebody is queued";
 }
@@ -81,14 +86,34 @@ bool take(struct state *s, int t) {
     return true;
 }
 
+/* The same for one that has been told: it may be kept for it. */
+bool take_told(struct state *s, int t) {
+    if ((s->word & (LOCKED | HANDED)) == LOCKED)
+        return false;
+    s->word = (uint8_t)((s->word | LOCKED) & ~(ACTIVE | HANDED));
+    hold(s, t);
+    return true;
+}
+
+void count_on_none(struct state *s) {
+    for (int i = 0; i < s->n[MUTEX]; i++)
+        s->t[s->queue[MUTEX][i]].counted = 0;
+}
+
+void count_on(struct state *s, int t) {
+    if ((s->word & WOKEN) != 0)
+        count_on_none(s);
+    s->t[t].inflight = s->t[t].counted = 1;
+}
+
 /* leave_queue's list part; its fetch_and on the word comes with it: only bits change that need the bucket lock. */
 void leave_queue(struct state *s, int t) {
-    uint8_t clear = s->t[t].inflight ? WOKEN : 0;
+    uint8_t ends = mutant == LEAVING_ENDS_ANOTHERS ? s->t[t].inflight : s->t[t].counted, clear = ends ? WOKEN : 0;
     queue_remove(s, MUTEX, t);
     if (s->n[MUTEX] == 0)
         clear |= QUEUED | WOKEN;
     s->word &= (uint8_t)~clear;
-    s->t[t].inflight = 0;
+    s->t[t].inflight = s->t[t].counted = 0;
 }
 
 /* Forget what the thread no longer looks at, so that equal states are equal bytes. */
@@ -100,7 +125,7 @@ void end_op(struct thread *me) {
 void begin_wait(struct thread *me, int role, int after_wait, bool timed) {
     me->state = WAITING;
     me->role = (uint8_t)role;
-    me->inflight = 0;
+    me->inflight = me->counted = 0;
     me->timed = timed;
     me->timed_out = 0;
     me->after_wait = (uint8_t)after_wait;

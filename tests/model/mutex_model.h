@@ -9,28 +9,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LOCKED = 1, QUEUED = 2, WOKEN = 4, ACTIVE = 8, SPUN = 16 }; /* the mutex word */
-enum { WAITING, PARKED, RETRY, GRANTED };                          /* the waiter's word */
-enum { MUTEX, COND };                                              /* keys, and roles */
+enum { LOCKED = 1, QUEUED = 2, WOKEN = 4, ACTIVE = 8, SPUN = 16, HANDED = 32 }; /* the mutex word */
+enum { WAITING, PARKED, RETRY, GRANTED };                                       /* the waiter's word */
+enum { MUTEX, COND };                                                           /* keys, and roles */
 enum { MAX_THREADS = 4, NOBODY = 255 };
 enum mutant {
     NONE,
     FLIGHT_ENDS_EARLY,
-    TIMEOUT_WAKES_NOBODY,
     ACTIVE_OUTLIVES_MOVE,
     STALE_WOKEN_KEPT,
     MOVE_FORGETS_FREE,
     CANCEL_KEEPS_SIGNAL,
-    ENQUEUE_KEEPS_ACTIVE
+    ENQUEUE_KEEPS_ACTIVE,
+    LEAVING_ENDS_ANOTHERS
 };
 
 /* clang-format off */
 #define STEPS(X) \
     X(NEXT_OP) X(LOCK) X(TIMEDLOCK) X(SLOW_TAKE) X(SLOW_ACTIVE) X(SLOW_BUCKET) X(SLOW_LOAD) X(SLOW_QUEUE) \
     X(WAIT_PARK) X(WAIT_SLEEP) X(WAIT_ASLEEP) X(FINISH_STATE) X(FINISH_TAKE) X(FINISH_BUCKET) X(LEAVE_QUEUE) \
-    X(AGAIN_BUCKET) X(AGAIN_TAKE) X(AGAIN_CAS) X(AGAIN_TAKE_2) X(GIVE_UP_BUCKET) X(GIVE_UP) X(GIVE_UP_LOOK) \
-    X(WAKE_MARK) X(WAKE_TELL) X(UNLOCK) X(UNLOCK_SPUN) X(UNLOCK_KIND) X(UNLOCK_SUB) X(AFTER_BUCKET) X(AFTER_LOOK) \
-    X(SLEEPER_BUCKET) X(SLEEPER) X(SLEEPER_GRANT) X(ACTIVE_CAS) X(COND_WAIT) X(COND_APPEND) X(COND_STATE) \
+    X(AGAIN_BUCKET) X(AGAIN_TAKE) X(AGAIN_CAS) X(AGAIN_TAKE_2) X(GIVE_UP_BUCKET) X(GIVE_UP) X(GIVE_UP_LEAVE) X(GIVE_UP_LOOK) \
+    X(WAKE_MARK) X(WAKE_TELL) X(ANOTHER_BUCKET) X(BACK_BUCKET) X(BACK) X(UNLOCK) X(UNLOCK_SPUN) X(UNLOCK_KIND) X(UNLOCK_SUB) X(AFTER_BUCKET) X(AFTER_LOOK) \
+    X(SLEEPER_BUCKET) X(SLEEPER) X(ACTIVE_CAS) X(COND_WAIT) X(COND_APPEND) X(COND_STATE) \
     X(COND_BUCKET) X(COND_LEAVE) X(COND_DONE) X(SIGNAL) X(SIGNAL_BUCKET) X(SIGNAL_BUCKET_2) X(SIGNAL_LOOK) \
     X(SIGNAL_TELL) X(SIGNAL_MOVED) X(MOVED_CAS) X(SIGNAL_WAKE) X(END)
 /* clang-format on */
@@ -44,8 +44,9 @@ struct thread {
     uint8_t after_lock, after_unlock, after_wait; /* where subroutines return to */
     uint8_t after_finish, after_wake;
     uint8_t seen, looks, tries, timed, timed_out;
-    uint8_t state, role, inflight, asleep; /* its waiter */
+    uint8_t state, role, inflight, counted, asleep; /* its waiter */
     uint8_t was_inflight, signalled, cancelled;
+    uint8_t told, another, handed; /* whom it told to try, plus one; in place of one that did not sleep; kept for it */
     uint8_t left, pair, moved, target, wakes; /* a run of signals; a wake-up */
 };
 
@@ -66,6 +67,7 @@ struct scenario {
     uint8_t word;       /* at the beginning: what a forked child may find; LOCKED: by the first thread */
     uint8_t one_bucket; /* mutex and condition share it */
     uint8_t cond_word;
+    uint8_t overdue; /* who queues may find that one was told too long ago */
 };
 
 /* Of the walk under way. */
@@ -84,6 +86,9 @@ bool any_inflight(const struct state *s);
 void unlock_bucket(struct state *s, int key);
 void hold(struct state *s, int t);
 bool take(struct state *s, int t);
+bool take_told(struct state *s, int t);
+void count_on_none(struct state *s);
+void count_on(struct state *s, int t);
 void leave_queue(struct state *s, int t);
 void end_op(struct thread *me);
 void begin_wait(struct thread *me, int role, int after_wait, bool timed);

@@ -4,7 +4,6 @@
 
 int unlock_step(struct state *s, int t, int way) {
     struct thread *me = &s->t[t];
-    struct thread *other;
     uint8_t old;
     switch ((enum step)me->step) {
     /* direct_mutex_unlock: load */
@@ -12,7 +11,10 @@ int unlock_step(struct state *s, int t, int way) {
         if (s->holder != t)
             wrong = "an unlock by somebody else";
         me->seen = s->word;
-        me->step = me->seen == LOCKED ? UNLOCK_SUB : (me->seen & SPUN) != 0 ? UNLOCK_SPUN : UNLOCK_KIND;
+        if (me->seen == LOCKED || me->seen == (LOCKED | QUEUED | WOKEN))
+            me->step = UNLOCK_SUB;
+        else
+            me->step = (me->seen & SPUN) != 0 ? UNLOCK_SPUN : UNLOCK_KIND;
         return 1;
     /* unlock_slow: fetch_and SPUN, if there is no credit left */
     case UNLOCK_SPUN:
@@ -44,7 +46,7 @@ int unlock_step(struct state *s, int t, int way) {
         me->step = AFTER_LOOK;
         return 1;
     case AFTER_LOOK:
-        if (any_inflight(s) || first_waiting(s, MUTEX) == NOBODY) {
+        if ((s->n[MUTEX] != 0 && (s->word & WOKEN) != 0) || first_waiting(s, MUTEX) == NOBODY) {
             unlock_bucket(s, MUTEX);
             return_to(me, me->after_unlock);
         } else {
@@ -69,26 +71,12 @@ int unlock_step(struct state *s, int t, int way) {
             return 1;
         }
         me->after_wake = me->after_unlock;
-        if (way == 0) {
-            s->t[me->target].inflight = 1;
-            s->word = (uint8_t)((s->word & ~LOCKED) | WOKEN);
-            s->holder = NOBODY;
-            me->step = WAKE_TELL;
-        } else {
-            leave_queue(s, me->target);
-            me->step = SLEEPER_GRANT;
-        }
+        count_on(s, me->target);
+        s->holder = NOBODY;
+        me->handed = way != 0;
+        s->word = (uint8_t)(way == 0 ? (s->word & ~LOCKED) | WOKEN : s->word | HANDED | WOKEN);
+        me->step = WAKE_TELL;
         return 2;
-    case SLEEPER_GRANT:
-        other = &s->t[me->target];
-        if (other->state == PARKED)
-            me->wakes |= (uint8_t)(1 << me->target);
-        other->state = GRANTED;
-        s->holder = me->target;
-        me->target = 0;
-        unlock_bucket(s, MUTEX);
-        me->step = SIGNAL_WAKE;
-        return 1;
     /* unlock_to_active: compare-and-swap */
     case ACTIVE_CAS:
         if (s->word == me->seen) {
