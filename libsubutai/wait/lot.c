@@ -138,16 +138,16 @@ bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key) {
     return false;
 }
 
+bool sbt_bucket_expects(const struct sbt_bucket *b, const void *key) {
+    for (struct sbt_waiter *w = sbt_bucket_first(b, key); w != NULL; w = sbt_bucket_next(w, key))
+        if (w->counted_on)
+            return sbt_now_ns() - w->told_ns <= SBT_OVERDUE_NS;
+    return false;
+}
+
 void sbt_bucket_count_on_none(const struct sbt_bucket *b, const void *key) {
     for (struct sbt_waiter *w = sbt_bucket_first(b, key); w != NULL; w = sbt_bucket_next(w, key))
         w->counted_on = false;
-}
-
-bool sbt_bucket_counts_in_vain(const struct sbt_bucket *b, const void *key) {
-    for (struct sbt_waiter *w = sbt_bucket_first(b, key); w != NULL; w = sbt_bucket_next(w, key))
-        if (w->counted_on)
-            return sbt_now_ns() - w->told_ns > SBT_OVERDUE_NS;
-    return true;
 }
 
 uint32_t *sbt_waiter_tell(struct sbt_waiter *w, enum sbt_waiter_state state) {

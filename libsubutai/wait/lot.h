@@ -6,9 +6,8 @@
  * hash to it. Nothing is created for an object and nothing can be left behind by one that is freed without destroy.
  *
  * Invariants
- *  - `next`, `prev`, `key`, `inflight`, `counted_on` and membership in a list are protected by the lock of the bucket
- *    of `key`.
- *    Moving a waiter to another key needs the locks of both buckets.
+ *  - `next`, `prev`, `key`, `inflight`, `counted_on`, `told_ns` and membership in a list are protected by the lock of
+ *    the bucket of `key`. Moving a waiter to another key needs the locks of both buckets.
  *  - `state` is the word the waiter sleeps on. Whoever ends a wait stores its last word there and afterwards touches
  *    the waiter's address for a futex wake only, which tolerates that the stack has been reused.
  *  - A waiter told SBT_WAITER_RETRY is still in its list (inflight) and takes itself out; one told
@@ -48,7 +47,7 @@ struct sbt_waiter {
     uint8_t role;           /* enum sbt_waiter_role */
     uint32_t *wake_word;    /* from sbt_waiter_word before it is queued: by what it is woken; NULL: `state` */
     bool inflight;          /* told to retry, has not taken itself out or gone back to waiting yet */
-    bool counted_on;        /* and unlocks leave the rest asleep, because it will look */
+    bool counted_on;        /* and unlocks leave the rest asleep, because it will look; one of a queue at most */
     bool alone;             /* condition waiters: a signal has chosen it, and no broadcast; written before it is told */
     pthread_mutex_t *mutex; /* condition waiters: the mutex to move to; NULL: never move */
     uint32_t generation;    /* of the process in which it was queued: in a forked child it is in no list */
@@ -92,19 +91,19 @@ void sbt_bucket_remove(struct sbt_bucket *b, struct sbt_waiter *w);
 /* First waiter with that key, or the next one after `w`; NULL if none. */
 struct sbt_waiter *sbt_bucket_first(const struct sbt_bucket *b, const void *key);
 struct sbt_waiter *sbt_bucket_next(const struct sbt_waiter *w, const void *key);
-/* Since when somebody has been counted on who should have looked by now: no longer. */
+/* First that is not inflight, and whether any is. */
+struct sbt_waiter *sbt_bucket_first_waiting(const struct sbt_bucket *b, const void *key);
+bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key);
+
+/* Who was told longer ago than this and has not looked has no core, or is held up in a signal handler. */
 #ifndef SBT_OVERDUE_NS
 #define SBT_OVERDUE_NS 1000000u
 #endif
 
-/*
- * First that is not inflight, and whether any is. Count on none of them, until others are told. Whether one is counted
- * on in vain: it was told so long ago that it must have no core, or be held up in a signal handler.
- */
-struct sbt_waiter *sbt_bucket_first_waiting(const struct sbt_bucket *b, const void *key);
-bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key);
+/* Is one counted on, and not overdue? Reads the clock if one is. */
+bool sbt_bucket_expects(const struct sbt_bucket *b, const void *key);
+/* Count on none of them, until one is told again. */
 void sbt_bucket_count_on_none(const struct sbt_bucket *b, const void *key);
-bool sbt_bucket_counts_in_vain(const struct sbt_bucket *b, const void *key);
 
 /* What to put into wake_word: how the calling thread is woken from here on. */
 uint32_t *sbt_waiter_word(void);

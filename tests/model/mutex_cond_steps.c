@@ -156,7 +156,7 @@ int cond_step(struct state *s, int t, int way) {
             me->seen = s->word;
             return 1;
         }
-        expected = any_inflight(s) && (me->seen & WOKEN) != 0;
+        expected = any_counted(s) && (me->seen & WOKEN) != 0;
         s->word = (uint8_t)((me->seen & ~(mutant == ACTIVE_OUTLIVES_MOVE ? WOKEN : WOKEN | ACTIVE)) | QUEUED |
                             (expected || (me->seen & LOCKED) == 0 ? WOKEN : 0));
         if (expected || (me->seen & LOCKED) != 0 || mutant == MOVE_FORGETS_FREE) {

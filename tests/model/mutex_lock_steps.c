@@ -74,7 +74,7 @@ int lock_step(struct state *s, int t, int way) {
             }
             return 1;
         }
-        told = (me->seen & (WOKEN | HANDED)) != 0 && any_inflight(s), may_be_overdue = told && scenario->overdue;
+        told = (me->seen & (WOKEN | HANDED)) != 0 && any_counted(s), may_be_overdue = told && scenario->overdue;
         stale = 0;
         if ((me->seen & (WOKEN | HANDED)) != 0 && (!told || way == 1) && mutant != STALE_WOKEN_KEPT) /* 1: overdue */
             stale = (me->seen & HANDED) != 0 ? WOKEN | HANDED | LOCKED : WOKEN;

@@ -56,15 +56,19 @@ bool any_inflight(const struct state *s) {
     return false;
 }
 
+bool any_counted(const struct state *s) {
+    for (int i = 0; i < s->n[MUTEX]; i++)
+        if (s->t[s->queue[MUTEX][i]].counted)
+            return true;
+    return false;
+}
+
 /* The mutex's bucket is let go: the table of the word must hold, but for what a forked child inherits. */
 void unlock_bucket(struct state *s, int key) {
     *owner_of(s, key) = NOBODY;
     if (forked() || *owner_of(s, MUTEX) != NOBODY)
         return;
-    bool counted = false;
-    for (int i = 0; i < s->n[MUTEX]; i++)
-        counted = counted || s->t[s->queue[MUTEX][i]].counted;
-    if (((s->word & WOKEN) != 0) != counted)
+    if (((s->word & WOKEN) != 0) != any_counted(s))
         wrong = "WOKEN does not say whether one is counted on";
     if ((s->word & HANDED) != 0 && ((s->word & LOCKED) == 0 || s->holder != NOBODY || !any_inflight(s)))
         wrong = "HANDED to nobody, or held";

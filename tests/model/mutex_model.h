@@ -83,6 +83,7 @@ void queue_append(struct state *s, int key, int t);
 void queue_remove(struct state *s, int key, int t);
 int first_waiting(const struct state *s, int key);
 bool any_inflight(const struct state *s);
+bool any_counted(const struct state *s);
 void unlock_bucket(struct state *s, int key);
 void hold(struct state *s, int t);
 bool take(struct state *s, int t);

@@ -7,6 +7,7 @@
  */
 #include "harness.h"
 
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 
@@ -183,21 +184,21 @@ TEST(held_up__rwlock_writer_keeps_later_ones_out_neither, "of 6 that wait one af
 }
 
 /*
- * Woken, but held up before it has looked: on one CPU it does not run until somebody else waits. What it was woken for
- * is others' then.
+ * One that is woken, but held up before it has looked: on one CPU it does not run until somebody else waits. What it
+ * was woken for is others' then. The caller holds the lock.
  */
-static void held_up_before_it_looks(void *(*waits)(void *), void *(*comes_later)(void *), void (*lock)(void),
-                                    void (*unlock)(void)) {
+static pthread_t wake_and_hold_up(void *(*waits)(void *), void (*lock)(void), void (*unlock)(void)) {
     struct sigaction action = {.sa_handler = linger};
     struct timespec not_for_long = {0, 300000}; /* or it would be the one to have it */
     pthread_t held_up;
     int tries = 0;
     SYS(sigaction(SIGUSR2, &action, NULL));
-    stay_on_one_cpu();
     for (bool too_quick = true; too_quick; tries++) {
         SKIP_IF(tries == 100, "who waits always has it at once");
         atomic_store(&waiting, 0);
         atomic_store(&passed, 0);
+        atomic_store(&in_handler, 0);
+        atomic_store(&leave_handler, 0);
         lock();
         held_up = thread_start(waits, NULL);
         await(&waiting, 1);
@@ -211,7 +212,15 @@ static void held_up_before_it_looks(void *(*waits)(void *), void *(*comes_later)
         }
     }
     OK(pthread_kill(held_up, SIGUSR2));
-    await(&in_handler, 1);
+    while (atomic_load(&in_handler) == 0)
+        sched_yield(); /* at once, not when await looks next */
+    return held_up;
+}
+static void held_up_before_it_looks(void *(*waits)(void *), void *(*comes_later)(void *), void (*lock)(void),
+                                    void (*unlock)(void)) {
+    stay_on_one_cpu();
+    pthread_t held_up = wake_and_hold_up(waits, lock, unlock);
+    settle(); /* until it is missed: who comes sooner relies on it (DEVELOPMENT.md) */
     pthread_t other = thread_start(comes_later, NULL);
     await(&waiting, 2);
     settle();
@@ -243,6 +252,33 @@ TEST(held_up__woken_writer_keeps_no_writer_out, "the same with a read-write lock
 TEST(held_up__woken_writer_keeps_no_reader_out, "the same, a reader") {
     OK(pthread_rwlock_init(&rwlock, NULL));
     held_up_before_it_looks(write_rwlock, read_rwlock, take_rwlock, give_rwlock);
+}
+
+/*
+ * A reader that sleeps behind it, before it is missed, comes in beside those that read again and again. It may come too
+ * late for that, and go in by itself: hence 20 times.
+ */
+TEST(held_up__woken_writer_keeps_no_sleeping_reader_out,
+     "20 times a reader sleeps behind it, and comes in beside others") {
+    OK(pthread_rwlock_init(&rwlock, NULL));
+    stay_on_one_cpu();
+    for (int i = 0; i < 20; i++) {
+        pthread_t held_up = wake_and_hold_up(write_rwlock, take_rwlock, give_rwlock);
+        pthread_t reader = thread_start(read_rwlock, NULL);
+        while (atomic_load(&waiting) < 2)
+            sched_yield();
+        for (int k = 0; k < 50; k++)
+            sched_yield(); /* it looks, and sleeps */
+        give_rwlock();
+        while (atomic_load(&passed) == 0) {
+            OK(pthread_rwlock_rdlock(&rwlock));
+            OK(pthread_rwlock_unlock(&rwlock));
+        }
+        thread_join(reader);
+        CHECK_INT(atomic_load(&passed), 1);
+        let_go(held_up);
+        CHECK_INT(atomic_load(&passed), 2);
+    }
 }
 
 static void *take_token(void *unused) {

@@ -317,8 +317,7 @@ static SBT_NOINLINE int lock_slow(pthread_mutex_t *m, const struct sbt_deadline 
          * every unlock from waking.
          */
         uint32_t stale = 0;
-        if ((seen & (DIRECT_WOKEN | DIRECT_HANDED)) != 0 &&
-            (!sbt_bucket_any_inflight(b, mx) || sbt_bucket_counts_in_vain(b, mx)))
+        if ((seen & (DIRECT_WOKEN | DIRECT_HANDED)) != 0 && !sbt_bucket_expects(b, mx))
             stale = (seen & DIRECT_HANDED) != 0 ? DIRECT_WOKEN | DIRECT_HANDED | DIRECT_LOCKED : DIRECT_WOKEN;
         uint32_t want = (seen & ~(stale | DIRECT_ACTIVE)) | ((stale & DIRECT_LOCKED) == 0 ? DIRECT_QUEUED : 0);
         if (want != seen &&
@@ -412,7 +411,7 @@ static bool is_inner(const struct sbt_mutex *mx) {
     return false;
 }
 
-/* In a forked child: it is kept for a thread that is not here. */
+/* In a forked child: it is kept for a thread that is not here. Acquire pairs with the release of who handed it over. */
 static bool take_of_nobody(struct sbt_mutex *mx) {
     if (sbt_thread_process_generation() == 0 || sbt_lot_busy())
         return false;
@@ -551,10 +550,14 @@ void direct_mutex_adopt(pthread_mutex_t *m, struct sbt_waiter *w, struct sbt_buc
 uint32_t *direct_mutex_wake_moved(pthread_mutex_t *m, struct sbt_bucket *b) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
-    bool inflight = sbt_bucket_any_inflight(b, mx), expected;
-    /* One step with the test for LOCKED: an owner that unlocks before QUEUED is set would wake nobody. */
+    bool expected = (seen & DIRECT_WOKEN) != 0 && sbt_bucket_expects(b, mx);
+    if (!expected && (seen & DIRECT_WOKEN) != 0)
+        sbt_bucket_count_on_none(b, mx);
+    /*
+     * One step with the test for LOCKED: an owner that unlocks before QUEUED is set would wake nobody. (WOKEN stays as
+     * it was seen: it changes under the bucket lock only.)
+     */
     for (;;) {
-        expected = inflight && (seen & DIRECT_WOKEN) != 0;
         /* ACTIVE too: a forked child's may be stale, and the unlock would rely on it. */
         uint32_t want = (seen & ~(uint32_t)(DIRECT_WOKEN | DIRECT_ACTIVE)) | DIRECT_QUEUED |
                         (expected || !(seen & DIRECT_LOCKED) ? DIRECT_WOKEN : 0);

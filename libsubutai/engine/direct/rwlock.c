@@ -324,8 +324,7 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, enum sbt_waiter_role ro
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED), stale;
     do { /* a WOKEN of one who does not come, or of the process that this one was forked from: as of a mutex */
         stale = 0;
-        if ((seen & (WOKEN | HANDED)) != 0 &&
-            (!sbt_bucket_any_inflight(b, key_of(lx)) || sbt_bucket_counts_in_vain(b, key_of(lx))))
+        if ((seen & (WOKEN | HANDED)) != 0 && !sbt_bucket_expects(b, key_of(lx)))
             stale = (seen & HANDED) != 0 ? WOKEN | HANDED | WRITER : WOKEN;
     } while (!__atomic_compare_exchange_n(&lx->state, &seen, (seen & ~(ACTIVE | stale)) | flags, true, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
