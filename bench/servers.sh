@@ -39,13 +39,21 @@ as_server_user() {
     return 0
 }
 
+set_launcher() { # ENGINE: sets launcher, nothing for native
+    local options
+    launcher=()
+    [[ $1 != native ]] || return 0
+    mapfile -t options < <(run_options "$1")
+    launcher=("$subutai" run "${options[@]}" --)
+}
+
 # memcached_throughput ENGINE THREADS REQUESTS: requests per second on stdout
 memcached_throughput() {
-    local socket=$scratch/memcached.socket pid result status=0 options
+    local socket=$scratch/memcached.socket pid result status=0 launcher
     rm -f "$socket"
-    mapfile -t options < <(run_options "$1")
+    set_launcher "$1"
     # shellcheck disable=SC2046 # no word if not root
-    "$subutai" run "${options[@]}" -- memcached $(as_server_user root) -s "$socket" -t "$2" -m 64 2>"$scratch/server.log" &
+    "${launcher[@]}" memcached $(as_server_user root) -s "$socket" -t "$2" -m 64 2>"$scratch/server.log" &
     pid=$!
     echo $pid >"$scratch/server.pid"
     if ! wait_for_server "$pid" test -S "$socket"; then
@@ -81,11 +89,8 @@ sysbench_client() { # THREADS ARG...
 }
 
 mariadb_start() { # ENGINE: sets server_pid; one server thread for each connection
-    local launcher=() options
-    if [[ $1 != native ]]; then
-        mapfile -t options < <(run_options "$1")
-        launcher=("$subutai" run "${options[@]}" --)
-    fi
+    local launcher
+    set_launcher "$1"
     # shellcheck disable=SC2046
     "${launcher[@]}" mariadbd --no-defaults $(as_server_user mysql) --datadir="$scratch/mariadb" --skip-networking \
         --socket="$scratch/mariadb.socket" --pid-file="$scratch/mariadb.pid" --innodb-buffer-pool-size=64M \

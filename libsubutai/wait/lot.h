@@ -6,8 +6,8 @@
  * hash to it. Nothing is created for an object and nothing can be left behind by one that is freed without destroy.
  *
  * Invariants
- *  - `next`, `prev`, `key`, `inflight`, `counted_on`, `told_ns` and membership in a list are protected by the lock of
- *    the bucket of `key`. Moving a waiter to another key needs the locks of both buckets.
+ *  - `next`, `prev`, `key`, `inflight`, `counted_on`, `beaten`, `told_ns` and membership in a list are protected by the
+ *    lock of the bucket of `key`. Moving a waiter to another key needs the locks of both buckets.
  *  - `state` is the word the waiter sleeps on. Whoever ends a wait stores its last word there and afterwards touches
  *    the waiter's address for a futex wake only, which tolerates that the stack has been reused.
  *  - A waiter told SBT_WAITER_RETRY is still in its list (inflight) and takes itself out; one told
@@ -48,6 +48,7 @@ struct sbt_waiter {
     uint32_t *wake_word;    /* from sbt_waiter_word before it is queued: by what it is woken; NULL: `state` */
     bool inflight;          /* told to retry, has not taken itself out or gone back to waiting yet */
     bool counted_on;        /* and unlocks leave the rest asleep, because it will look; one of a queue at most */
+    bool beaten;            /* told to retry once, looked, and others had been quicker */
     bool alone;             /* condition waiters: a signal has chosen it, and no broadcast; written before it is told */
     pthread_mutex_t *mutex; /* condition waiters: the mutex to move to; NULL: never move */
     uint32_t generation;    /* of the process in which it was queued: in a forked child it is in no list */
