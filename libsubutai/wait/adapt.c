@@ -110,15 +110,15 @@ void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
 }
 
 void sbt_active_spin(struct sbt_active *a) {
-    if (SBT_LIKELY(sbt_self.context == NULL) || !sbt_switch_among_carriers())
+    if (is_alone() || (SBT_UNLIKELY(sbt_self.context != NULL) && !sbt_switch_among_carriers()))
         return;
     a->next_pauses = spin_pauses != 0;
     a->spun_pauses = 0;
-    a->for_carrier = true;
+    a->insists = true;
 }
 
 static bool may_spin(const struct sbt_active *a) {
-    return a->for_carrier || sbt_cores_to_spare();
+    return a->insists || sbt_cores_to_spare();
 }
 
 /* To a context another that is ready is a better use of the core than a look, and a switch to it than a yield. */

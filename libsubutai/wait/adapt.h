@@ -40,16 +40,17 @@ struct sbt_active {
     uint16_t yields_left;              /* of those that gave the core to somebody */
     uint16_t switches;                 /* of those that did; atomic, because a waker reads it */
     bool parks;                        /* at once, because of what the object remembers */
-    bool for_carrier;                  /* it spins in place of its carrier, which would otherwise look for work */
+    bool insists;                      /* on its spin, although threads may outnumber cores (sbt_active_spin) */
 };
 
 /* Begin a wait on an object with that memory. Reads no clock. Never blocks. */
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory);
 
 /*
- * A context waits for a mutex: look for one longest spin, whatever the mutex remembers, if it is not at home. Should it
- * wait for another core's short section it has it in a moment; its carrier, with nobody else to run, would only look
- * around; and waits that end in being woken are long for that reason alone.
+ * A mutex is waited for: look for one longest spin, whatever it remembers and however many threads there are. Should it
+ * be held on another core, for a short section, the caller has it in a moment; and waits that end in being woken are
+ * long for that reason alone. So it is with a context that is not at home too, whose carrier, with nobody else to run,
+ * would only look around. Nothing if there is but one core, or carrier.
  */
 void sbt_active_spin(struct sbt_active *a);
 

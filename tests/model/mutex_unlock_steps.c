@@ -11,10 +11,11 @@ int unlock_step(struct state *s, int t, int way) {
         if (s->holder != t)
             wrong = "an unlock by somebody else";
         me->seen = s->word;
-        if (me->seen == LOCKED || me->seen == (LOCKED | QUEUED | WOKEN))
-            me->step = UNLOCK_SUB;
-        else
-            me->step = (me->seen & SPUN) != 0 ? UNLOCK_SPUN : UNLOCK_KIND;
+        if (me->seen == (LOCKED | QUEUED | WOKEN)) {
+            me->step = way == 0 ? UNLOCK_SUB : SLEEPER_BUCKET; /* is who was told late? */
+            return 2;
+        }
+        me->step = me->seen == LOCKED ? UNLOCK_SUB : (me->seen & SPUN) != 0 ? UNLOCK_SPUN : UNLOCK_KIND;
         return 1;
     /* unlock_slow: fetch_and SPUN, if there is no credit left */
     case UNLOCK_SPUN:
@@ -54,7 +55,7 @@ int unlock_step(struct state *s, int t, int way) {
             me->step = WAKE_MARK;
         }
         return 1;
-    /* unlock_to_sleeper: nobody to wake; hand over; or free it and wake the first */
+    /* is_late and unlock_to_sleeper: nobody to wake; hand over; or free it and wake the first */
     case SLEEPER_BUCKET:
         if (!lock_bucket(s, t, MUTEX))
             return 0;

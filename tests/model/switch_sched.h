@@ -71,6 +71,7 @@ extern struct sbt_thread *sched_self;
 #define LOOK_GAP_PAUSES 0
 #define VAIN_NS 100000000            /* everything */
 #define SBT_OVERDUE_NS 1000000000000 /* nobody */
+#define SBT_STARVES_UNBEATEN true    /* everybody */
 #define SBT_VAIN_MANY 1
 #define PATIENCE 2
 #define KERNEL_TURN 64

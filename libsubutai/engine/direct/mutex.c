@@ -28,6 +28,8 @@
 
 #define STARVING_NS 1000000u
 #define HANDOFF_US 1000u
+#define LATE_NS 50000u         /* who was told so long ago is not waited for alone */
+#define LATE_MOST 16           /* told at a time */
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that pass sleepers over */
 #define RETRY_YIELDS 3         /* tries of a woken waiter before it sleeps again */
 #define TRYLOCK_PAUSES_MOST 4  /* 1, 2, 4, ... between looks */
@@ -196,19 +198,35 @@ static int give_up(struct sbt_mutex *mx, struct sbt_waiter *w) {
 }
 
 /*
- * Two carriers that take a mutex from each other get more done than one if there is time enough between: the word goes
- * from core to core each time. So contexts spin for it unless those that did have had it within DENSE_NS of each other,
- * DENSE_MANY times in a row; then the next contended locks, up to 255, do not, and all is done by one carrier.
+ * Two cores that take a mutex from each other get more done than one if there is time enough between: the word goes
+ * from core to core each time. So threads spin for it unless those that do have had it within DENSE_NS of each other,
+ * DENSE_MANY times in a row; then the next contended locks, up to 255, do not, and all is done by one core. Nor do they
+ * if the last SPINS_FAILED have failed, because sections are long, but for every SPIN_EVERY-th; a context does, in
+ * place of its carrier.
  */
 #define DENSE_NS 700
 #define DENSE_MANY 8
+#define SPINS_FAILED 16
+#define SPIN_EVERY 64
 
-static void spin_for_carrier(struct sbt_mutex *mx, struct sbt_active *active) {
+static void spin(struct sbt_mutex *mx, struct sbt_active *active) {
     uint8_t dense = __atomic_load_n(&mx->dense, __ATOMIC_RELAXED);
-    if (dense < DENSE_MANY)
-        sbt_active_spin(active);
-    else
+    uint8_t failed = __atomic_load_n(&mx->spins_failed, __ATOMIC_RELAXED);
+    if (dense >= DENSE_MANY) {
         __atomic_store_n(&mx->dense, dense == DENSE_MANY ? 0 : dense - 1, __ATOMIC_RELAXED);
+    } else if (failed >= SPINS_FAILED && sbt_self.context == NULL) {
+        failed = failed == SPINS_FAILED + SPIN_EVERY ? SPINS_FAILED - 1 : failed + 1;
+        __atomic_store_n(&mx->spins_failed, failed, __ATOMIC_RELAXED);
+    } else {
+        sbt_active_spin(active);
+    }
+}
+
+/* It has spun, and has it or not. */
+static void learn_luck(struct sbt_mutex *mx, bool got) {
+    uint8_t failed = __atomic_load_n(&mx->spins_failed, __ATOMIC_RELAXED);
+    if (got ? failed != 0 : failed < SPINS_FAILED)
+        __atomic_store_n(&mx->spins_failed, got ? 0 : failed + 1, __ATOMIC_RELAXED);
 }
 
 /* The caller has spun for it, and has it. */
@@ -232,11 +250,11 @@ static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struc
         struct sbt_active again = {0};
         uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
         if (w->wake_word != NULL && (seen & DIRECT_HANDED) == 0)
-            spin_for_carrier(mx, &again);
+            spin(mx, &again);
         int yields = RETRY_YIELDS;
         do {
             if (r == 0 ? take_told(&mx->state, &seen) : take(&mx->state, &seen)) {
-                if (again.for_carrier)
+                if (again.insists)
                     learn_density(mx);
                 struct sbt_bucket *b = sbt_lot_lock(mx);
                 leave_queue(mx, b, w);
@@ -245,8 +263,7 @@ static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struc
             }
             if (r == ETIMEDOUT)
                 return give_up(mx, w);
-        } while (w->wake_word != NULL ? again.for_carrier && sbt_active_step(&again)
-                                      : yields-- > 0 && sbt_turn_offer());
+        } while (w->wake_word != NULL ? again.insists && sbt_active_step(&again) : yields-- > 0 && sbt_turn_offer());
         if (wait_again(mx, w))
             return 0;
     }
@@ -281,11 +298,13 @@ static SBT_NOINLINE int lock_slow(pthread_mutex_t *m, const struct sbt_deadline 
     int r = 0;
 
     sbt_active_begin(&active, &mx->adapt);
-    spin_for_carrier(mx, &active);
+    spin(mx, &active);
     do {
         if (take(&mx->state, &seen)) {
-            if (active.for_carrier)
+            if (active.insists) {
                 learn_density(mx);
+                learn_luck(mx, active.start_ns == 0); /* it has not begun to yield */
+            }
             sbt_active_end(&active, &mx->adapt);
             return 0;
         }
@@ -293,6 +312,8 @@ static SBT_NOINLINE int lock_slow(pthread_mutex_t *m, const struct sbt_deadline 
             __atomic_fetch_or(&mx->state, DIRECT_ACTIVE, __ATOMIC_RELAXED);
     } while (sbt_active_step(&active));
 
+    if (active.insists)
+        learn_luck(mx, false);
     r = sbt_deadline_check(deadline);
     if (r != 0 || SBT_UNLIKELY(sbt_lot_busy())) {
         if ((__atomic_fetch_and(&mx->state, ~(uint32_t)DIRECT_ACTIVE, __ATOMIC_RELAXED) &
@@ -450,7 +471,8 @@ int direct_mutex_trylock(pthread_mutex_t *m) {
 /* Is the first waiter's turn overdue, and the last hand-over long enough ago? */
 static bool hand_over_due(const struct sbt_mutex *mx, const struct sbt_waiter *first) {
     uint64_t now = sbt_now_ns();
-    return first->beaten && now - first->since_ns > STARVING_NS && (uint32_t)(now / 1000) - mx->handoff_us > HANDOFF_US;
+    return sbt_waiter_starves(first, now - first->since_ns, STARVING_NS) &&
+           (uint32_t)(now / 1000) - mx->handoff_us > HANDOFF_US;
 }
 
 /* Held by the caller, with sleepers and none of them on the way: hand it over or free it and wake one. */
@@ -502,6 +524,28 @@ static SBT_NOINLINE void unlock_to_active(struct sbt_mutex *mx, uint32_t seen) {
         wake_after_unlock(mx);
 }
 
+/*
+ * Somebody was told and is on the way, so the rest may sleep; but the kernel may have put him behind the caller, until
+ * the next tick, beside a core that idles. Another, who last ran there, may come sooner: so tell one more after
+ * LATE_NS, and after twice as long each time, because all cores may have something to do. (2 cores, 16 threads, 1 us
+ * inside and 3 us outside: a third of the time one core had nothing.) Contexts are put where they
+ * will soon be run.
+ */
+static SBT_NOINLINE bool is_late(struct sbt_mutex *mx) {
+    sbt_self.passed_over = 0;
+    if (sbt_n_cpus == 1 || sbt_self.context != NULL || SBT_UNLIKELY(sbt_lot_busy()))
+        return false;
+    struct sbt_bucket *b = sbt_lot_lock(mx);
+    const struct sbt_waiter *w, *expected = NULL;
+    unsigned told = 0;
+    for (w = sbt_bucket_first(b, mx); w != NULL && w->inflight; w = sbt_bucket_next(w, mx), told++)
+        expected = w->counted_on ? w : expected;
+    bool late = w != NULL && expected != NULL && expected->wake_word == NULL && told <= LATE_MOST &&
+                sbt_now_ns() - expected->told_ns > (uint64_t)LATE_NS << (told - 1);
+    sbt_lot_unlock(b);
+    return late;
+}
+
 /* Whatever else the word says. True if the caller should give the core away now. */
 static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
     bool spun = (seen & DIRECT_SPUN) != 0 && !is_inner(mx), by_anybody = false;
@@ -530,11 +574,15 @@ static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
 int direct_mutex_unlock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
-    /* Nobody waits, or one is on the way. */
-    if (SBT_LIKELY(seen == DIRECT_LOCKED || seen == (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN))) {
+    bool one_comes = seen == (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN);
+    if (one_comes && SBT_UNLIKELY(sbt_self.passed_over >= LOOK_AT_CLOCK_EVERY) && is_late(mx)) {
+        unlock_to_sleeper(mx);
+    } else if (SBT_LIKELY(seen == DIRECT_LOCKED || one_comes)) {
         seen = __atomic_fetch_sub(&mx->state, DIRECT_LOCKED, __ATOMIC_RELEASE);
         if (SBT_UNLIKELY((seen & (DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED))
             wake_after_unlock(mx);
+        if (one_comes)
+            sbt_self.passed_over++; /* now: a store before the atomic operation would make that wait */
     } else if (unlock_slow(mx, seen)) {
         sbt_give_way_to_contexts();
     }
