@@ -2,8 +2,8 @@
 # Stacks of the threads that wait by switching: gdb -x tools/gdb/contexts.gdb -p PID -ex contexts
 #
 # "thread apply all bt" shows what kernel threads run; a context that waits, or is ready, is on none. For each that waits
-# its saved registers are put in place of the current thread's, which is stopped, and put back. Needs a library with
-# debugging information (meson configure -Ddebug=true) and a live process, x86-64.
+# its saved registers are put in place of the current thread's, which is stopped, and put back. Needs the library's
+# debugging information (it has some unless it was stripped) and a live process, x86-64.
 define contexts
   set pagination off
   set $old_sp = $rsp
