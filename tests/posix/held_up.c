@@ -245,6 +245,27 @@ static void give_rwlock(void) {
 TEST(held_up__woken_mutex_waiter_keeps_nobody_out, "held up before it has looked: who comes later has the mutex") {
     held_up_before_it_looks(lock_mutex, lock_mutex, take_mutex, give_mutex);
 }
+/* The same, and one sleeps behind it, before it is missed: in the end it has the mutex beside an owner that goes on. */
+TEST(held_up__woken_mutex_waiter_keeps_no_sleeper_out, "20 times one sleeps behind it, and has it in between others") {
+    stay_on_one_cpu();
+    for (int i = 0; i < 20; i++) {
+        pthread_t held_up = wake_and_hold_up(lock_mutex, take_mutex, give_mutex);
+        pthread_t sleeper = thread_start(lock_mutex, NULL);
+        while (atomic_load(&waiting) < 2)
+            sched_yield();
+        for (int k = 0; k < 50; k++)
+            sched_yield(); /* it looks, and sleeps */
+        give_mutex();
+        while (atomic_load(&passed) == 0) {
+            take_mutex();
+            give_mutex();
+        }
+        thread_join(sleeper);
+        CHECK_INT(atomic_load(&passed), 1);
+        let_go(held_up);
+        CHECK_INT(atomic_load(&passed), 2);
+    }
+}
 TEST(held_up__woken_writer_keeps_no_writer_out, "the same with a read-write lock, a writer") {
     OK(pthread_rwlock_init(&rwlock, NULL));
     held_up_before_it_looks(write_rwlock, write_rwlock, take_rwlock, give_rwlock);

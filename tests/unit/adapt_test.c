@@ -133,6 +133,32 @@ START_TEST(one_in_vain_does_not_decide) {
 }
 END_TEST
 
+/* Pauses before a wait's first yield, or its end. */
+static uint32_t spins(bool for_a_mutex) {
+    struct sbt_active active;
+    uint64_t before = n_yields;
+    sbt_active_begin(&active, &memory);
+    if (for_a_mutex)
+        sbt_active_spin(&active);
+    while (sbt_active_step(&active) && n_yields == before)
+        ;
+    return active.spun_pauses;
+}
+
+/* Although 64 threads run, and the last waits were long. */
+START_TEST(a_mutex_is_spun_for_in_any_case) {
+    for (uint32_t n_cpus = 1; n_cpus <= 2; n_cpus++) {
+        machine(n_cpus);
+        spin_pauses = 100;
+        ck_assert_uint_eq(spins(false), 0);
+        ck_assert(n_cpus == 1 ? spins(true) == 0 : spins(true) >= 100);
+        memory.mean_64ns = UINT16_MAX;
+        ck_assert_uint_eq(spins(false), 0);
+        ck_assert(n_cpus == 1 ? spins(true) == 0 : spins(true) >= 100);
+    }
+}
+END_TEST
+
 static void tests(Suite *s) {
     TCase *c = tcase_create("memory");
     tcase_add_test(c, a_round_through_the_run_queue_is_well_spent);
@@ -140,6 +166,7 @@ static void tests(Suite *s) {
     tcase_add_test(c, among_others_some_still_try);
     tcase_add_test(c, waits_in_vain_are_one);
     tcase_add_test(c, one_in_vain_does_not_decide);
+    tcase_add_test(c, a_mutex_is_spun_for_in_any_case);
     suite_add_tcase(s, c);
 }
 

@@ -31,6 +31,7 @@
 #define LATE_NS 50000u         /* who was told so long ago is not waited for alone */
 #define LATE_MOST 16           /* told at a time */
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that pass sleepers over */
+#define LOOK_SELDOM 256        /* the same, where nobody should be late */
 #define RETRY_YIELDS 3         /* tries of a woken waiter before it sleeps again */
 #define TRYLOCK_PAUSES_MOST 4  /* 1, 2, 4, ... between looks */
 
@@ -528,20 +529,20 @@ static SBT_NOINLINE void unlock_to_active(struct sbt_mutex *mx, uint32_t seen) {
  * Somebody was told and is on the way, so the rest may sleep; but the kernel may have put him behind the caller, until
  * the next tick, beside a core that idles. Another, who last ran there, may come sooner: so tell one more after
  * LATE_NS, and after twice as long each time, because all cores may have something to do. (2 cores, 16 threads, 1 us
- * inside and 3 us outside: a third of the time one core had nothing.) Contexts are put where they
- * will soon be run.
+ * inside and 3 us outside: a third of the time one core had nothing.) Contexts are put where they will soon be run, and
+ * one core does not idle: there only who is overdue, in a signal handler perhaps, is late.
  */
 static SBT_NOINLINE bool is_late(struct sbt_mutex *mx) {
-    sbt_self.passed_over = 0;
-    if (sbt_n_cpus == 1 || sbt_self.context != NULL || SBT_UNLIKELY(sbt_lot_busy()))
+    bool soon = sbt_n_cpus > 1 && sbt_self.context == NULL;
+    if (SBT_UNLIKELY(sbt_lot_busy()) || (sbt_self.passed_over++ % LOOK_SELDOM != LOOK_SELDOM - 1 && !soon))
         return false;
     struct sbt_bucket *b = sbt_lot_lock(mx);
     const struct sbt_waiter *w, *expected = NULL;
     unsigned told = 0;
     for (w = sbt_bucket_first(b, mx); w != NULL && w->inflight; w = sbt_bucket_next(w, mx), told++)
         expected = w->counted_on ? w : expected;
-    bool late = w != NULL && expected != NULL && expected->wake_word == NULL && told <= LATE_MOST &&
-                sbt_now_ns() - expected->told_ns > (uint64_t)LATE_NS << (told - 1);
+    bool late = w != NULL && expected != NULL && told <= LATE_MOST &&
+                sbt_now_ns() - expected->told_ns > (uint64_t)(soon ? LATE_NS : SBT_OVERDUE_NS) << (told - 1);
     sbt_lot_unlock(b);
     return late;
 }
@@ -575,7 +576,8 @@ int direct_mutex_unlock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
     bool one_comes = seen == (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN);
-    if (one_comes && SBT_UNLIKELY(sbt_self.passed_over >= LOOK_AT_CLOCK_EVERY) && is_late(mx)) {
+    if (one_comes && SBT_UNLIKELY(sbt_self.passed_over % LOOK_AT_CLOCK_EVERY == LOOK_AT_CLOCK_EVERY - 1) &&
+        is_late(mx)) {
         unlock_to_sleeper(mx);
     } else if (SBT_LIKELY(seen == DIRECT_LOCKED || one_comes)) {
         seen = __atomic_fetch_sub(&mx->state, DIRECT_LOCKED, __ATOMIC_RELEASE);
