@@ -148,8 +148,17 @@ static enum sbt_stays stays(const pthread_attr_t *attr) {
 }
 
 static bool is_roomy(const pthread_attr_t *attr) {
-    size_t bytes;
-    return attr == NULL || (pthread_attr_getstacksize(attr, &bytes) == 0 && bytes >= ROOMY);
+    pthread_attr_t by_default;
+    size_t bytes = 0;
+    if (SBT_LIKELY(!sbt_switch_wanted))
+        return false;
+    if (attr != NULL)
+        return pthread_attr_getstacksize(attr, &bytes) == 0 && bytes >= ROOMY;
+    if (pthread_getattr_default_np(&by_default) != 0)
+        return false;
+    pthread_attr_getstacksize(&by_default, &bytes);
+    pthread_attr_destroy(&by_default);
+    return bytes >= ROOMY;
 }
 
 SBT_EXPORT int ABI(pthread_create)(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),

@@ -34,7 +34,10 @@ struct SBT_OVERLAY sbt_mutex {
     uint8_t dense;         /* direct: how fast those that spin take it from each other; atomic, a hint */
     uint32_t contended_ns; /* direct: when one has last, low bits of the monotonic clock; the holder's */
     uint32_t hw_id;        /* ni: the primitive's ID, 0 unallocated; atomic */
-    uint32_t hw_tile;      /* ni: where its last owner sits; atomic */
+    union {
+        uint32_t hw_tile; /* ni: where its last owner sits; atomic */
+        uint32_t lost;    /* direct: how often those that were told find it taken; under the bucket lock */
+    };
 };
 
 /* glibc's bits of `kind`. The low two are the type; robust, PI, priority-protect and process-shared ones are glibc's

@@ -101,16 +101,9 @@ bool sbt_bucket_any_inflight(const struct sbt_bucket *b, const void *key);
 #define SBT_OVERDUE_NS 1000000u
 #endif
 
-/*
- * Who has waited for long starves only if others were quicker, not if an owner has no core or a condition took its
- * time. The model test hands over to the unbeaten too.
- */
 #ifndef SBT_STARVES_UNBEATEN
-#define SBT_STARVES_UNBEATEN false
+#define SBT_STARVES_UNBEATEN false /* the model test hands over to everybody */
 #endif
-static inline bool sbt_waiter_starves(const struct sbt_waiter *w, uint64_t waited_ns, uint64_t limit_ns) {
-    return waited_ns > limit_ns && (w->beaten || SBT_STARVES_UNBEATEN);
-}
 
 /* Is one counted on, and not overdue? Reads the clock if one is. */
 bool sbt_bucket_expects(const struct sbt_bucket *b, const void *key);

@@ -6,11 +6,11 @@
  * switch per section; it wakes a sleeper only if none is on its way already, because more would only find it taken. In
  * return a sleeper that has waited STARVING_NS, and has been woken and found others quicker, is handed the mutex, at
  * most once per HANDOFF_US, so that a crowd of starving waiters is served one by one and does not turn every unlock
- * into a context switch. Each of n waiters is thus passed over for at most about n * HANDOFF_US + STARVING_NS. (Who has
- * not been beaten does not starve: it waits for an owner that has no core, or comes out of a long wait for a condition.
- * Handing over on time alone cost a database with 16 threads on 2 cores 5 % of its transactions.) To hand it over is
- * to keep it for one that has been told to try. Should that one not have been asleep it may be in a signal handler that
- * waits for others, who wait for the mutex: then it is taken back.
+ * into a context switch. Each of n waiters is thus passed over for at most about n * HANDOFF_US + STARVING_NS, and two
+ * of others' sections. (Who has not been beaten does not starve: it waits for an owner that has no core, or comes out
+ * of a long wait for a condition. Handing over on time alone cost a database with 16 threads on 2 cores 5 % of its
+ * transactions.) To hand it over is to keep it for one that has been told to try. Should that one not have been asleep
+ * it may be in a signal handler that waits for others, who wait for the mutex: then it is taken back.
  *
  * A mutex is never touched after the atomic operation that makes it free: its next owner may destroy it.
  */
@@ -29,6 +29,7 @@
 #define STARVING_NS 1000000u
 #define HANDOFF_US 1000u
 #define LATE_NS 50000u         /* who was told so long ago is not waited for alone */
+#define LOST_MOST 8            /* the doublings of that for those that were told and found it taken */
 #define LATE_MOST 16           /* told at a time */
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that pass sleepers over */
 #define LOOK_SELDOM 256        /* the same, where nobody should be late */
@@ -163,6 +164,7 @@ static bool wait_again(struct sbt_mutex *mx, struct sbt_waiter *w) {
     } else {
         uint32_t clear = w->counted_on ? DIRECT_WOKEN : 0;
         w->beaten |= w->inflight;
+        mx->lost += mx->lost < LOST_MOST;
         w->inflight = false;
         __atomic_store_n(&w->state, SBT_WAITER_WAITING, __ATOMIC_RELAXED);
         /*
@@ -259,6 +261,7 @@ static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struc
                     learn_density(mx);
                 struct sbt_bucket *b = sbt_lot_lock(mx);
                 leave_queue(mx, b, w);
+                mx->lost -= mx->lost > 0;
                 sbt_lot_unlock(b);
                 return 0;
             }
@@ -472,7 +475,7 @@ int direct_mutex_trylock(pthread_mutex_t *m) {
 /* Is the first waiter's turn overdue, and the last hand-over long enough ago? */
 static bool hand_over_due(const struct sbt_mutex *mx, const struct sbt_waiter *first) {
     uint64_t now = sbt_now_ns();
-    return sbt_waiter_starves(first, now - first->since_ns, STARVING_NS) &&
+    return (first->beaten || SBT_STARVES_UNBEATEN) && now - first->since_ns > STARVING_NS &&
            (uint32_t)(now / 1000) - mx->handoff_us > HANDOFF_US;
 }
 
@@ -528,21 +531,27 @@ static SBT_NOINLINE void unlock_to_active(struct sbt_mutex *mx, uint32_t seen) {
 /*
  * Somebody was told and is on the way, so the rest may sleep; but the kernel may have put him behind the caller, until
  * the next tick, beside a core that idles. Another, who last ran there, may come sooner: so tell one more after
- * LATE_NS, and after twice as long each time, because all cores may have something to do. (2 cores, 16 threads, 1 us
- * inside and 3 us outside: a third of the time one core had nothing.) Contexts are put where they will soon be run, and
- * one core does not idle: there only who is overdue, in a signal handler perhaps, is late.
+ * LATE_NS, and after twice as long each time, because all cores may have something to do, and while those that are told
+ * find it taken. (2 cores, 16 threads, 1 us inside and 3 us outside: a third of the time one core had nothing; nothing
+ * outside: who is told comes for nothing.) Contexts are put where they will soon be run, and one core does not idle:
+ * there only who is overdue, in a signal handler perhaps, is late. Those that have lost and sleep again come first in
+ * the queue.
  */
 static SBT_NOINLINE bool is_late(struct sbt_mutex *mx) {
     bool soon = sbt_n_cpus > 1 && sbt_self.context == NULL;
     if (SBT_UNLIKELY(sbt_lot_busy()) || (sbt_self.passed_over++ % LOOK_SELDOM != LOOK_SELDOM - 1 && !soon))
         return false;
     struct sbt_bucket *b = sbt_lot_lock(mx);
-    const struct sbt_waiter *w, *expected = NULL;
+    const struct sbt_waiter *expected = NULL, *sleeps = NULL, *w = sbt_bucket_first(b, mx);
     unsigned told = 0;
-    for (w = sbt_bucket_first(b, mx); w != NULL && w->inflight; w = sbt_bucket_next(w, mx), told++)
+    for (; w != NULL && (expected == NULL || sleeps == NULL); w = sbt_bucket_next(w, mx)) {
         expected = w->counted_on ? w : expected;
-    bool late = w != NULL && expected != NULL && told <= LATE_MOST &&
-                sbt_now_ns() - expected->told_ns > (uint64_t)(soon ? LATE_NS : SBT_OVERDUE_NS) << (told - 1);
+        sleeps = w->inflight || sleeps != NULL ? sleeps : w;
+        told += w->inflight;
+    }
+    bool late = sleeps != NULL && expected != NULL && told <= LATE_MOST &&
+                sbt_now_ns() - expected->told_ns > (soon ? (uint64_t)LATE_NS << mx->lost : SBT_OVERDUE_NS)
+                                                       << (told - 1);
     sbt_lot_unlock(b);
     return late;
 }

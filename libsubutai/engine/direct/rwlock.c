@@ -168,7 +168,7 @@ static uint32_t *let_in(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t ho
     }
     __atomic_store_n(&lx->settled_us, (uint32_t)(now / 1000), __ATOMIC_RELAXED);
     bool prefer_writers = nonrecursive(lx) && q.writers != 0, expects = counted_on && q.expected, writers_turn;
-    bool hand_over_due = q.writer != NULL && sbt_waiter_starves(q.writer, now - q.writer->since_ns, STARVING_NS) &&
+    bool hand_over_due = q.writer != NULL && now - q.writer->since_ns > STARVING_NS &&
                          (uint32_t)(now / 1000) - lx->handed_us > HANDOFF_US;
     uint32_t *words[WAKE_BATCH], n_words = 0, *woken = NULL;
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED), want, granted;
@@ -232,7 +232,6 @@ static int resolve(struct sbt_rwlock *lx, struct sbt_waiter *w, bool out_of_time
     }
     int r = take_queued(lx, w) == 0 ? 0 : out_of_time ? ETIMEDOUT : EBUSY;
     if (r == EBUSY) {
-        w->beaten |= w->inflight;
         w->inflight = w->counted_on = false;
         __atomic_store_n(&w->state, SBT_WAITER_WAITING, __ATOMIC_RELAXED);
         settle(lx, b, 0); /* the lock may be free by now, and whoever freed it counted on this waiter */
