@@ -28,8 +28,7 @@ struct SBT_OVERLAY sbt_mutex {
     uint32_t handoff_us; /* direct: when the lock was last handed over, low bits of the monotonic clock */
     int32_t kind;        /* glibc's */
     struct sbt_adapt adapt;
-    uint8_t passed_over;   /* direct: unlocks that left the sleepers asleep; the holder's */
-    uint8_t spins_failed;  /* direct: of threads, in a row, and those left out because of that; atomic, a hint */
+    uint16_t spins_failed; /* direct: of threads, in a row, and those left out because of that; atomic, a hint */
     uint8_t spun_credit;   /* direct: unlocks that still give the core away; atomic, a hint */
     uint8_t dense;         /* direct: how fast those that spin take it from each other; atomic, a hint */
     uint32_t contended_ns; /* direct: when one has last, low bits of the monotonic clock; the holder's */

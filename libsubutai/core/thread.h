@@ -28,7 +28,7 @@ struct sbt_thread {
     volatile uint32_t in_switch; /* > 0 inside switch/, likewise; switch/ remembers what is overdue */
     uint32_t spun_inner;         /* unlocks of others meanwhile */
     uint32_t held;               /* > 0: stays on its own kernel thread (sbt_switch_hold_home), context or not */
-    uint32_t passed_over;        /* unlocks that left sleepers asleep because one was on the way */
+    uint32_t passed_over;        /* unlocks of mutexes that left sleepers asleep because somebody comes */
     uint16_t woken_after;        /* so many switches, by `woken_by` */
     bool has_loaded;             /* code that is yet to be judged (switch/later.c) */
     bool counted;                /* its root frame tells switch/ of its end */

@@ -20,6 +20,7 @@
 #include "core/object.h"
 #include "core/thread.h"
 #include "engine/direct/direct.h"
+#include "engine/direct/mutex.h"
 #include "switch/switch.h"
 #include "wait/adapt.h"
 #include "wait/futex.h"
@@ -34,19 +35,8 @@
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that pass sleepers over */
 #define LOOK_SELDOM 256        /* the same, where nobody should be late */
 #define RETRY_YIELDS 3         /* tries of a woken waiter before it sleeps again */
-#define TRYLOCK_PAUSES_MOST 4  /* 1, 2, 4, ... between looks */
 
-/* Take the mutex if it is free. Acquire pairs with the release in the unlocks. */
-static bool take(uint32_t *word, uint32_t *seen) {
-    *seen = __atomic_load_n(word, __ATOMIC_RELAXED);
-    while ((*seen & DIRECT_LOCKED) == 0)
-        if (__atomic_compare_exchange_n(word, seen, (*seen | DIRECT_LOCKED) & ~DIRECT_ACTIVE, true, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED))
-            return true;
-    return false;
-}
-
-/* The same for a waiter that has been told to try: the mutex may be kept for it. */
+/* direct_mutex_take for a waiter that has been told to try: the mutex may be kept for it. */
 static bool take_told(uint32_t *word, uint32_t *seen) {
     *seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     while ((*seen & (DIRECT_LOCKED | DIRECT_HANDED)) != DIRECT_LOCKED)
@@ -146,7 +136,7 @@ static SBT_NOINLINE void wake_after_unlock(struct sbt_mutex *mx) {
 /* A signal handler interrupted its own thread inside the lot: it may not queue, so it looks again and again. */
 static int lock_by_polling(struct sbt_mutex *mx, const struct sbt_deadline *deadline) {
     uint32_t seen;
-    while (!take(&mx->state, &seen)) {
+    while (!direct_mutex_take(&mx->state, &seen)) {
         sbt_pause_ns(200000);
         if (deadline != NULL && sbt_deadline_passed(deadline))
             return ETIMEDOUT;
@@ -173,7 +163,7 @@ static bool wait_again(struct sbt_mutex *mx, struct sbt_waiter *w) {
          */
         while (!__atomic_compare_exchange_n(&mx->state, &seen, (seen & ~clear) | DIRECT_QUEUED, true, __ATOMIC_RELAXED,
                                             __ATOMIC_RELAXED)) {
-            if ((seen & DIRECT_LOCKED) == 0 && take(&mx->state, &seen)) {
+            if ((seen & DIRECT_LOCKED) == 0 && direct_mutex_take(&mx->state, &seen)) {
                 leave_queue(mx, b, w); /* which clears WOKEN if that still stands for it */
                 got = true;
                 break;
@@ -214,7 +204,7 @@ static int give_up(struct sbt_mutex *mx, struct sbt_waiter *w) {
 
 static void spin(struct sbt_mutex *mx, struct sbt_active *active) {
     uint8_t dense = __atomic_load_n(&mx->dense, __ATOMIC_RELAXED);
-    uint8_t failed = __atomic_load_n(&mx->spins_failed, __ATOMIC_RELAXED);
+    uint16_t failed = __atomic_load_n(&mx->spins_failed, __ATOMIC_RELAXED);
     if (dense >= DENSE_MANY) {
         __atomic_store_n(&mx->dense, dense == DENSE_MANY ? 0 : dense - 1, __ATOMIC_RELAXED);
     } else if (failed >= SPINS_FAILED && sbt_self.context == NULL) {
@@ -227,7 +217,7 @@ static void spin(struct sbt_mutex *mx, struct sbt_active *active) {
 
 /* It has spun, and has it or not. */
 static void learn_luck(struct sbt_mutex *mx, bool got) {
-    uint8_t failed = __atomic_load_n(&mx->spins_failed, __ATOMIC_RELAXED);
+    uint16_t failed = __atomic_load_n(&mx->spins_failed, __ATOMIC_RELAXED);
     if (got ? failed != 0 : failed < SPINS_FAILED)
         __atomic_store_n(&mx->spins_failed, got ? 0 : failed + 1, __ATOMIC_RELAXED);
 }
@@ -256,7 +246,7 @@ static int wait_in_queue(struct sbt_mutex *mx, struct sbt_waiter *w, const struc
             spin(mx, &again);
         int yields = RETRY_YIELDS;
         do {
-            if (r == 0 ? take_told(&mx->state, &seen) : take(&mx->state, &seen)) {
+            if (r == 0 ? take_told(&mx->state, &seen) : direct_mutex_take(&mx->state, &seen)) {
                 if (again.insists)
                     learn_density(mx);
                 struct sbt_bucket *b = sbt_lot_lock(mx);
@@ -304,7 +294,7 @@ static SBT_NOINLINE int lock_slow(pthread_mutex_t *m, const struct sbt_deadline 
     sbt_active_begin(&active, &mx->adapt);
     spin(mx, &active);
     do {
-        if (take(&mx->state, &seen)) {
+        if (direct_mutex_take(&mx->state, &seen)) {
             if (active.insists) {
                 learn_density(mx);
                 learn_luck(mx, active.start_ns == 0); /* it has not begun to yield */
@@ -334,7 +324,7 @@ static SBT_NOINLINE int lock_slow(pthread_mutex_t *m, const struct sbt_deadline 
     seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
     for (;;) {
         if ((seen & DIRECT_LOCKED) == 0) {
-            if (take(&mx->state, &seen)) {
+            if (direct_mutex_take(&mx->state, &seen)) {
                 sbt_lot_unlock(b);
                 goto out;
             }
@@ -383,93 +373,7 @@ int direct_mutex_lock(pthread_mutex_t *m) {
 
 int direct_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
     uint32_t seen;
-    return take(&sbt_mutex_of(m)->state, &seen) ? 0 : lock_slow(m, deadline);
-}
-
-/*
- * A context that gives way stands behind everybody else, who may all spin in turn until it gets on: not for a mutex
- * that another carrier's context has for a moment.
- */
-static bool take_soon(uint32_t *word) {
-    uint32_t seen;
-    for (int pauses = 1; pauses <= TRYLOCK_PAUSES_MOST; pauses *= 2) {
-        for (int i = 0; i < pauses; i++)
-            sbt_cpu_relax();
-        if (take(word, &seen))
-            return true;
-    }
-    return false;
-}
-
-/*
- * Whoever takes it by trylock may have spun before that without a call: then unlocks give way to contexts, which costs
- * nothing if none is ready. Only where trylocks fail as well do they give way to threads: that is a system call.
- */
-#define SPUN_BY_ANYBODY 0x80
-_Static_assert(SBT_SPUN_UNLOCKS < SPUN_BY_ANYBODY, "both are in spun_credit");
-
-static void expect_spinning(struct sbt_mutex *mx, bool by_anybody) {
-    uint8_t was = __atomic_load_n(&mx->spun_credit, __ATOMIC_RELAXED) & SPUN_BY_ANYBODY;
-    if (by_anybody || was == 0)
-        __atomic_store_n(&mx->spun_credit, by_anybody ? SPUN_BY_ANYBODY | SBT_SPUN_UNLOCKS : SBT_SPUN_UNLOCKS,
-                         __ATOMIC_RELAXED);
-    if ((__atomic_load_n(&mx->state, __ATOMIC_RELAXED) & DIRECT_SPUN) == 0)
-        __atomic_fetch_or(&mx->state, DIRECT_SPUN, __ATOMIC_RELAXED);
-}
-
-/*
- * Who gives way with a mutex of which others spin on another keeps those waiting that spin on the first. So it does at
- * the unlock of the outer one of the two, or if that is long in coming.
- */
-#define SPUN_INNER_MOST 16
-
-static int got_by_trylock(const struct sbt_mutex *mx, uint32_t seen) {
-    sbt_self.trylock_last = NULL;
-    if (SBT_UNLIKELY((seen & DIRECT_SPUN) != 0) && sbt_self.spun_outer == NULL) {
-        sbt_self.spun_outer = mx;
-        sbt_self.spun_inner = 0;
-    }
-    return 0;
-}
-
-static bool is_inner(const struct sbt_mutex *mx) {
-    if (sbt_self.spun_outer != NULL && sbt_self.spun_outer != mx && sbt_self.spun_inner++ < SPUN_INNER_MOST)
-        return true;
-    sbt_self.spun_outer = NULL;
-    return false;
-}
-
-/* In a forked child: it is kept for a thread that is not here. Acquire pairs with the release of who handed it over. */
-static bool take_of_nobody(struct sbt_mutex *mx) {
-    if (sbt_thread_process_generation() == 0 || sbt_lot_busy())
-        return false;
-    struct sbt_bucket *b = sbt_lot_lock(mx);
-    uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED), stale = DIRECT_HANDED | DIRECT_WOKEN | DIRECT_QUEUED;
-    bool got = false;
-    while (!got && (seen & DIRECT_HANDED) != 0 && sbt_bucket_first(b, mx) == NULL)
-        got = __atomic_compare_exchange_n(&mx->state, &seen, seen & ~stale, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-    sbt_lot_unlock(b);
-    return got;
-}
-
-int direct_mutex_trylock(pthread_mutex_t *m) {
-    struct sbt_mutex *mx = sbt_mutex_of(m);
-    uint32_t seen;
-    /* A context that spins keeps others from its carrier, and to give way to those costs next to nothing. */
-    if (SBT_UNLIKELY(sbt_self.context != NULL) && sbt_switch_roams())
-        expect_spinning(mx, false);
-    if (SBT_LIKELY(take(&mx->state, &seen)))
-        return got_by_trylock(mx, seen);
-    if (SBT_UNLIKELY((seen & DIRECT_HANDED) != 0) && take_of_nobody(mx))
-        return got_by_trylock(mx, 0);
-    if (sbt_trylock_spins(m)) {
-        expect_spinning(mx, true);
-        if (sbt_switch_among_carriers() && take_soon(&mx->state))
-            return got_by_trylock(mx, DIRECT_SPUN);
-        /* The first time it expects to have it in a moment; after that, others are to do something first. */
-        sbt_give_way(sbt_self.trylock_fails <= SBT_TRYLOCKS_BEFORE_YIELD);
-    }
-    return EBUSY;
+    return direct_mutex_take(&sbt_mutex_of(m)->state, &seen) ? 0 : lock_slow(m, deadline);
 }
 
 /* Is the first waiter's turn overdue, and the last hand-over long enough ago? */
@@ -511,21 +415,15 @@ static SBT_NOINLINE void unlock_to_sleeper(struct sbt_mutex *mx) {
     sbt_lot_unlock(b);
 }
 
-/* With sleepers, and somebody awake who will take it: free it and leave them asleep, unless it is time for one of them.
+/*
+ * Of this thread's unlocks that leave sleepers asleep, because somebody comes: does this one look whether he does? A
+ * look counts twice, lest one who takes several mutexes in turn always looks at the same.
  */
-static SBT_NOINLINE void unlock_to_active(struct sbt_mutex *mx, uint32_t seen) {
-    if (++mx->passed_over % LOOK_AT_CLOCK_EVERY == 0 && (uint32_t)(sbt_now_ns() / 1000) - mx->handoff_us > HANDOFF_US &&
-        !sbt_lot_busy()) {
-        unlock_to_sleeper(mx);
-        return;
-    }
-    while ((seen & DIRECT_ACTIVE) != 0)
-        if (__atomic_compare_exchange_n(&mx->state, &seen, seen & ~(uint32_t)(DIRECT_LOCKED | DIRECT_ACTIVE), true,
-                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-            return;
-    if ((__atomic_fetch_sub(&mx->state, DIRECT_LOCKED, __ATOMIC_RELEASE) & (DIRECT_QUEUED | DIRECT_WOKEN)) ==
-        DIRECT_QUEUED)
-        wake_after_unlock(mx);
+static inline bool looks_at_clock(void) {
+    if (SBT_LIKELY(sbt_self.passed_over % LOOK_AT_CLOCK_EVERY != LOOK_AT_CLOCK_EVERY - 1))
+        return false;
+    sbt_self.passed_over++;
+    return true;
 }
 
 /*
@@ -539,7 +437,7 @@ static SBT_NOINLINE void unlock_to_active(struct sbt_mutex *mx, uint32_t seen) {
  */
 static SBT_NOINLINE bool is_late(struct sbt_mutex *mx) {
     bool soon = sbt_n_cpus > 1 && sbt_self.context == NULL;
-    if (SBT_UNLIKELY(sbt_lot_busy()) || (sbt_self.passed_over++ % LOOK_SELDOM != LOOK_SELDOM - 1 && !soon))
+    if (SBT_UNLIKELY(sbt_lot_busy()) || (!soon && sbt_self.passed_over % LOOK_SELDOM != 0))
         return false;
     struct sbt_bucket *b = sbt_lot_lock(mx);
     const struct sbt_waiter *expected = NULL, *sleeps = NULL, *w = sbt_bucket_first(b, mx);
@@ -556,44 +454,56 @@ static SBT_NOINLINE bool is_late(struct sbt_mutex *mx) {
     return late;
 }
 
+/* With sleepers, and somebody awake who will take it: free it and leave them asleep, unless it is time for one of them.
+ */
+static SBT_NOINLINE void unlock_to_active(struct sbt_mutex *mx, uint32_t seen) {
+    if (looks_at_clock() && ((seen & DIRECT_WOKEN) != 0
+                                 ? is_late(mx)
+                                 : !sbt_lot_busy() && (uint32_t)(sbt_now_ns() / 1000) - mx->handoff_us > HANDOFF_US)) {
+        unlock_to_sleeper(mx);
+        return;
+    }
+    sbt_self.passed_over++;
+    while ((seen & DIRECT_ACTIVE) != 0)
+        if (__atomic_compare_exchange_n(&mx->state, &seen, seen & ~(uint32_t)(DIRECT_LOCKED | DIRECT_ACTIVE), true,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            return;
+    if ((__atomic_fetch_sub(&mx->state, DIRECT_LOCKED, __ATOMIC_RELEASE) & (DIRECT_QUEUED | DIRECT_WOKEN)) ==
+        DIRECT_QUEUED)
+        wake_after_unlock(mx);
+}
+
 /* Whatever else the word says. True if the caller should give the core away now. */
 static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
-    bool spun = (seen & DIRECT_SPUN) != 0 && !is_inner(mx), by_anybody = false;
     if ((seen & DIRECT_LOCKED) == 0 || (seen & DIRECT_HANDED) != 0)
         return false; /* unlocked twice, which is undefined; under glibc such a program goes on, so it does here */
-    if ((seen & DIRECT_SPUN) != 0) {
-        uint8_t credit = __atomic_load_n(&mx->spun_credit, __ATOMIC_RELAXED);
-        by_anybody = (credit & SPUN_BY_ANYBODY) != 0;
-        bool more = (credit & ~SPUN_BY_ANYBODY) != 0;
-        __atomic_store_n(&mx->spun_credit, more ? (uint8_t)(credit - 1) : 0, __ATOMIC_RELAXED);
-        if (!more)
-            __atomic_fetch_and(&mx->state, ~(uint32_t)DIRECT_SPUN, __ATOMIC_RELAXED);
-    }
+    enum direct_spun spun = (seen & DIRECT_SPUN) != 0 ? direct_mutex_spun(mx) : DIRECT_SPUN_NOT;
     if ((seen & (DIRECT_QUEUED | DIRECT_ACTIVE)) == (DIRECT_QUEUED | DIRECT_ACTIVE)) {
         unlock_to_active(mx, seen);
-    } else if ((seen & (DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED && !sbt_lot_busy()) {
+    } else if ((seen & DIRECT_QUEUED) != 0 &&
+               ((seen & DIRECT_WOKEN) != 0 ? looks_at_clock() && is_late(mx) : !sbt_lot_busy())) {
         unlock_to_sleeper(mx);
-    } else if ((__atomic_fetch_sub(&mx->state, DIRECT_LOCKED, __ATOMIC_RELEASE) & (DIRECT_QUEUED | DIRECT_WOKEN)) ==
-               DIRECT_QUEUED) {
-        wake_after_unlock(mx);
+    } else {
+        sbt_self.passed_over += (seen & DIRECT_WOKEN) != 0;
+        if ((__atomic_fetch_sub(&mx->state, DIRECT_LOCKED, __ATOMIC_RELEASE) & (DIRECT_QUEUED | DIRECT_WOKEN)) ==
+            DIRECT_QUEUED)
+            wake_after_unlock(mx);
     }
-    /* On a carrier it is not the number of those that run that counts, but whether somebody waits for this one. */
-    return spun && (sbt_switch_others_ready() || (by_anybody && !sbt_cores_to_spare()));
+    return spun != DIRECT_SPUN_NOT && direct_mutex_gives_way(spun);
 }
 
 int direct_mutex_unlock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
     bool one_comes = seen == (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN);
-    if (one_comes && SBT_UNLIKELY(sbt_self.passed_over % LOOK_AT_CLOCK_EVERY == LOOK_AT_CLOCK_EVERY - 1) &&
-        is_late(mx)) {
-        unlock_to_sleeper(mx);
-    } else if (SBT_LIKELY(seen == DIRECT_LOCKED || one_comes)) {
+    if (SBT_LIKELY(seen == DIRECT_LOCKED || (one_comes && !(looks_at_clock() && is_late(mx))))) {
         seen = __atomic_fetch_sub(&mx->state, DIRECT_LOCKED, __ATOMIC_RELEASE);
         if (SBT_UNLIKELY((seen & (DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED))
             wake_after_unlock(mx);
         if (one_comes)
             sbt_self.passed_over++; /* now: a store before the atomic operation would make that wait */
+    } else if (one_comes) {
+        unlock_to_sleeper(mx);
     } else if (unlock_slow(mx, seen)) {
         sbt_give_way_to_contexts();
     }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What mutex.c and trylock.c need of each other. */
+#ifndef SBT_ENGINE_DIRECT_MUTEX_H
+#define SBT_ENGINE_DIRECT_MUTEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/object.h"
+#include "engine/direct/direct.h"
+
+/* Take the mutex if it is free. Acquire pairs with the release in the unlocks. */
+static inline bool direct_mutex_take(uint32_t *word, uint32_t *seen) {
+    *seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while ((*seen & DIRECT_LOCKED) == 0)
+        if (__atomic_compare_exchange_n(word, seen, (*seen | DIRECT_LOCKED) & ~DIRECT_ACTIVE, true, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            return true;
+    return false;
+}
+
+/* Do others wait for a mutex by calling trylock again and again? */
+enum direct_spun {
+    DIRECT_SPUN_NOT,
+    DIRECT_SPUN_BY_CONTEXTS, /* perhaps: it has been taken by trylock, */
+    DIRECT_SPUN_BY_ANYBODY   /* certainly: trylocks have failed */
+};
+
+/* The caller holds it, SPUN is set, and it is about to be freed. May clear SPUN. Does not block. */
+enum direct_spun direct_mutex_spun(struct sbt_mutex *mx);
+
+/* It has been freed: should the caller give its core away now? */
+bool direct_mutex_gives_way(enum direct_spun spun);
+
+#endif
