@@ -5,50 +5,23 @@
  * (barrier.c); under glibc it is so for these, but for read-write locks that prefer writers and priority-inheriting
  * mutexes.
  */
-#include "harness.h"
+#include "held_up.h"
 
-#include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rwlock;
 static sem_t sem;
-static atomic_int waiting, in_handler, leave_handler, passed;
 static int turns; /* protected by mutex */
 
-static void linger(int signo) {
-    (void)signo;
-    int e = errno;
-    atomic_store(&in_handler, 1);
-    while (atomic_load(&leave_handler) == 0)
-        sleep_ms(1);
-    errno = e;
-}
 /* One that runs `routine`, and is held up when it waits. */
 static pthread_t start_and_hold_up(void *(*routine)(void *)) {
-    struct sigaction action = {.sa_handler = linger};
-    SYS(sigaction(SIGUSR2, &action, NULL));
+    begin_round();
     pthread_t thread = thread_start(routine, NULL);
     await(&waiting, 1);
     settle();
-    OK(pthread_kill(thread, SIGUSR2));
-    await(&in_handler, 1);
+    hold_up(thread);
     return thread;
-}
-static void let_go(pthread_t thread) {
-    atomic_store(&leave_handler, 1);
-    thread_join(thread);
-}
-
-static void *lock_mutex(void *unused) {
-    (void)unused;
-    atomic_fetch_add(&waiting, 1);
-    OK(pthread_mutex_lock(&mutex));
-    atomic_fetch_add(&passed, 1);
-    OK(pthread_mutex_unlock(&mutex));
-    return NULL;
 }
 TEST(held_up__mutex_waiter_keeps_nobody_out, "100 locks by its owner, one in between by each of 3 others") {
     OK(pthread_mutex_lock(&mutex));
@@ -188,17 +161,12 @@ TEST(held_up__rwlock_writer_keeps_later_ones_out_neither, "of 6 that wait one af
  * was woken for is others' then. The caller holds the lock.
  */
 static pthread_t wake_and_hold_up(void *(*waits)(void *), void (*lock)(void), void (*unlock)(void)) {
-    struct sigaction action = {.sa_handler = linger};
     struct timespec not_for_long = {0, 300000}; /* or it would be the one to have it */
     pthread_t held_up;
     int tries = 0;
-    SYS(sigaction(SIGUSR2, &action, NULL));
     for (bool too_quick = true; too_quick; tries++) {
         SKIP_IF(tries == 100, "who waits always has it at once");
-        atomic_store(&waiting, 0);
-        atomic_store(&passed, 0);
-        atomic_store(&in_handler, 0);
-        atomic_store(&leave_handler, 0);
+        begin_round();
         lock();
         held_up = thread_start(waits, NULL);
         await(&waiting, 1);
@@ -211,9 +179,7 @@ static pthread_t wake_and_hold_up(void *(*waits)(void *), void (*lock)(void), vo
             thread_join(held_up);
         }
     }
-    OK(pthread_kill(held_up, SIGUSR2));
-    while (atomic_load(&in_handler) == 0)
-        sched_yield(); /* at once, not when await looks next */
+    hold_up(held_up);
     return held_up;
 }
 static void held_up_before_it_looks(void *(*waits)(void *), void *(*comes_later)(void *), void (*lock)(void),
@@ -245,27 +211,6 @@ static void give_rwlock(void) {
 TEST(held_up__woken_mutex_waiter_keeps_nobody_out, "held up before it has looked: who comes later has the mutex") {
     held_up_before_it_looks(lock_mutex, lock_mutex, take_mutex, give_mutex);
 }
-/* The same, and one sleeps behind it, before it is missed: in the end it has the mutex beside an owner that goes on. */
-TEST(held_up__woken_mutex_waiter_keeps_no_sleeper_out, "20 times one sleeps behind it, and has it in between others") {
-    stay_on_one_cpu();
-    for (int i = 0; i < 20; i++) {
-        pthread_t held_up = wake_and_hold_up(lock_mutex, take_mutex, give_mutex);
-        pthread_t sleeper = thread_start(lock_mutex, NULL);
-        while (atomic_load(&waiting) < 2)
-            sched_yield();
-        for (int k = 0; k < 50; k++)
-            sched_yield(); /* it looks, and sleeps */
-        give_mutex();
-        while (atomic_load(&passed) == 0) {
-            take_mutex();
-            give_mutex();
-        }
-        thread_join(sleeper);
-        CHECK_INT(atomic_load(&passed), 1);
-        let_go(held_up);
-        CHECK_INT(atomic_load(&passed), 2);
-    }
-}
 TEST(held_up__woken_writer_keeps_no_writer_out, "the same with a read-write lock, a writer") {
     OK(pthread_rwlock_init(&rwlock, NULL));
     held_up_before_it_looks(write_rwlock, write_rwlock, take_rwlock, give_rwlock);
@@ -276,30 +221,46 @@ TEST(held_up__woken_writer_keeps_no_reader_out, "the same, a reader") {
 }
 
 /*
- * A reader that sleeps behind it, before it is missed, comes in beside those that read again and again. It may come too
+ * One that sleeps behind it, before it is missed, has it beside an owner, or a reader, that goes on. It may come too
  * late for that, and go in by itself: hence 20 times.
  */
-TEST(held_up__woken_writer_keeps_no_sleeping_reader_out,
-     "20 times a reader sleeps behind it, and comes in beside others") {
-    OK(pthread_rwlock_init(&rwlock, NULL));
+static void sleeps_behind_it(pthread_t (*wakes_and_holds_up)(void), void *(*sleeps)(void *), void (*unlock)(void),
+                             void (*goes_on)(void)) {
     stay_on_one_cpu();
     for (int i = 0; i < 20; i++) {
-        pthread_t held_up = wake_and_hold_up(write_rwlock, take_rwlock, give_rwlock);
-        pthread_t reader = thread_start(read_rwlock, NULL);
+        pthread_t held_up = wakes_and_holds_up(), sleeper = thread_start(sleeps, NULL);
         while (atomic_load(&waiting) < 2)
             sched_yield();
-        for (int k = 0; k < 50; k++)
-            sched_yield(); /* it looks, and sleeps */
-        give_rwlock();
-        while (atomic_load(&passed) == 0) {
-            OK(pthread_rwlock_rdlock(&rwlock));
-            OK(pthread_rwlock_unlock(&rwlock));
-        }
-        thread_join(reader);
+        let_others_run(); /* it looks, and sleeps */
+        unlock();
+        while (atomic_load(&passed) == 0)
+            goes_on();
+        thread_join(sleeper);
         CHECK_INT(atomic_load(&passed), 1);
         let_go(held_up);
         CHECK_INT(atomic_load(&passed), 2);
     }
+}
+static pthread_t woken_locker(void) {
+    return wake_and_hold_up(lock_mutex, take_mutex, give_mutex);
+}
+static pthread_t woken_writer(void) {
+    return wake_and_hold_up(write_rwlock, take_rwlock, give_rwlock);
+}
+static void lock_and_unlock(void) {
+    take_mutex();
+    give_mutex();
+}
+static void read_and_unlock(void) {
+    OK(pthread_rwlock_rdlock(&rwlock));
+    OK(pthread_rwlock_unlock(&rwlock));
+}
+TEST(held_up__woken_mutex_waiter_keeps_no_sleeper_out, "20 times one sleeps behind it, and has it in between others") {
+    sleeps_behind_it(woken_locker, lock_mutex, give_mutex, lock_and_unlock);
+}
+TEST(held_up__woken_writer_keeps_no_sleeping_reader_out, "the same, a reader behind a writer, beside readers") {
+    OK(pthread_rwlock_init(&rwlock, NULL));
+    sleeps_behind_it(woken_writer, read_rwlock, give_rwlock, read_and_unlock);
 }
 
 static void *take_token(void *unused) {

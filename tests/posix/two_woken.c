@@ -3,46 +3,18 @@
  * One that was woken to take a mutex is held up in a signal handler before it has looked, and another sleeps since
  * before that. Under glibc the other then sleeps until the first goes on, whatever the owner does: not for that oracle.
  */
-#include "harness.h"
-
-#include <sched.h>
-#include <signal.h>
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int waiting, in_handler, leave_handler, passed;
-
-static void linger(int signo) {
-    (void)signo;
-    int e = errno;
-    atomic_store(&in_handler, 1);
-    while (atomic_load(&leave_handler) == 0)
-        sleep_ms(1);
-    errno = e;
-}
-static void *lock_mutex(void *unused) {
-    (void)unused;
-    atomic_fetch_add(&waiting, 1);
-    OK(pthread_mutex_lock(&mutex));
-    atomic_fetch_add(&passed, 1);
-    OK(pthread_mutex_unlock(&mutex));
-    return NULL;
-}
+#include "held_up.h"
 
 /*
  * Two wait. Neither gets on while its owner takes it again and again, so that first one and then the other is woken;
  * then the first finds it taken, and the second is held up before it looks. The first has it all the same.
  */
 TEST(two_woken__one_held_up_keeps_not_the_other_out, "20 times the other has it, unless one was too quick") {
-    struct sigaction action = {.sa_handler = linger};
-    SYS(sigaction(SIGUSR2, &action, NULL));
     stay_on_one_cpu();
     int too_quick = 0;
     for (int i = 0; i < 20; i++) {
         pthread_t two[2];
-        atomic_store(&waiting, 0);
-        atomic_store(&passed, 0);
-        atomic_store(&in_handler, 0);
-        atomic_store(&leave_handler, 0);
+        begin_round();
         OK(pthread_mutex_lock(&mutex));
         for (int k = 0; k < 2; k++) {
             two[k] = thread_start(lock_mutex, NULL);
@@ -63,19 +35,15 @@ TEST(two_woken__one_held_up_keeps_not_the_other_out, "20 times the other has it,
             too_quick++;
             continue;
         }
-        OK(pthread_kill(two[1], SIGUSR2));
-        while (atomic_load(&in_handler) == 0)
-            sched_yield();
-        for (int k = 0; k < 50; k++)
-            sched_yield(); /* the first looks, and sleeps */
+        hold_up(two[1]);
+        let_others_run(); /* the first looks, and sleeps */
         OK(pthread_mutex_unlock(&mutex));
         while (atomic_load(&passed) == 0) {
             OK(pthread_mutex_lock(&mutex));
             OK(pthread_mutex_unlock(&mutex));
         }
-        atomic_store(&leave_handler, 1);
+        let_go(two[1]);
         thread_join(two[0]);
-        thread_join(two[1]);
         CHECK_INT(atomic_load(&passed), 2);
     }
     SKIP_IF(too_quick == 20, "who waits always has it at once");
