@@ -136,7 +136,10 @@
     F(int, initgroups, (const char *, gid_t))                                                                          \
     F(pid_t, vfork, (void))                                                                                            \
     F(void *, dlopen, (const char *, int))                                                                             \
-    F(void *, dlmopen, (Lmid_t, const char *, int))
+    F(void *, dlmopen, (Lmid_t, const char *, int))                                                                    \
+    F(int, sigaction, (int, const struct sigaction *restrict, struct sigaction *restrict))                             \
+    F(__sighandler_t, signal, (int, __sighandler_t))                                                                   \
+    F(__sighandler_t, __sysv_signal, (int, __sighandler_t))
 
 /* Of C libraries that are new enough; NULL in others. */
 #define SBT_REAL_NEW_FUNCTIONS(F)                                                                                      \

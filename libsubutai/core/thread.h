@@ -17,24 +17,28 @@
 struct sbt_context;
 
 struct sbt_thread {
-    uint32_t tid;              /* kernel thread id, 0: not read yet (sbt_thread_tid) */
-    volatile uint32_t in_lot;  /* > 0 while this thread holds a lock of the parking lot; a signal handler looks at it */
-    volatile uint32_t overdue; /* a signal handler could not wake through the lot: whoever leaves the lot must */
-    uint32_t trylock_fails;    /* consecutive failed trylocks of `trylock_last` */
+    /* What waiting and waking look at: one cache line. */
+    struct sbt_context *context; /* what switch/ knows this thread by, NULL: it is not switched */
     const void *trylock_last;
-    const void *woken_by;   /* condition, whose signal has ended a wait; this thread has made none since */
-    const void *spun_outer; /* mutex that this thread has got by trylock, where others spin, and not unlocked since */
-    uint32_t random;        /* xorshift state, 0: not seeded */
-    volatile uint32_t in_switch; /* > 0 inside switch/, likewise; switch/ remembers what is overdue */
-    uint32_t spun_inner;         /* unlocks of others meanwhile */
-    uint32_t held;               /* > 0: stays on its own kernel thread (sbt_switch_hold_home), context or not */
-    uint32_t passed_over;        /* unlocks of mutexes that left sleepers asleep because somebody comes */
+    const void *woken_by;     /* condition, whose signal has ended a wait; this thread has made none since */
+    const void *spun_outer;   /* mutex that this thread has got by trylock, where others spin, and not unlocked since */
+    volatile uint32_t in_lot; /* > 0 while this thread holds a lock of the parking lot; a signal handler looks at it */
+    volatile uint32_t overdue;       /* a signal handler could not wake through the lot: whoever leaves the lot must */
+    volatile uint32_t handlers_held; /* > 0: signal handlers are put off (core/handlers.h), as in the lot, */
+    volatile uint32_t handlers_put_off; /* and some are */
+    volatile uint32_t in_switch;        /* > 0 inside switch/, likewise; switch/ remembers what is overdue */
+    uint32_t held;                      /* > 0: stays on its own kernel thread (sbt_switch_hold_home), context or not */
+    uint32_t passed_over;               /* unlocks of mutexes that left sleepers asleep because somebody comes */
+    uint32_t tid;                       /* kernel thread id, 0: not read yet (sbt_thread_tid) */
+
+    uint32_t trylock_fails;      /* consecutive failed trylocks of `trylock_last` */
+    uint32_t spun_inner;         /* unlocks of others while it holds `spun_outer` */
+    uint32_t random;             /* xorshift state, 0: not seeded */
     uint16_t woken_after;        /* so many switches, by `woken_by` */
     bool has_loaded;             /* code that is yet to be judged (switch/later.c) */
     bool counted;                /* its root frame tells switch/ of its end */
     volatile uint8_t stays_home; /* enum sbt_stays (switch/switch.h) */
-    struct sbt_context *context; /* what switch/ knows this thread by, NULL: it is not switched */
-};
+} __attribute__((aligned(64)));
 
 extern _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec")));
 

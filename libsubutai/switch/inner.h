@@ -24,6 +24,7 @@
 #ifndef SBT_SWITCH_INNER_H
 #define SBT_SWITCH_INNER_H
 
+#include "core/handlers.h"
 #include "switch/context.h"
 #include "switch/switch.h"
 #include "wait/futex.h"
@@ -199,6 +200,17 @@ static inline void sbt_switch_leave(void) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (SBT_UNLIKELY(sbt_switch_is_overdue() && sbt_self.in_switch == 0))
         sbt_switch_catch_up();
+}
+
+/* A guard of this folder, between the two: others need it, whatever becomes of this thread. */
+static inline void sbt_switch_take(struct sbt_guard *g) {
+    sbt_handlers_hold();
+    sbt_guard_take(g);
+}
+
+static inline void sbt_switch_drop(struct sbt_guard *g) {
+    sbt_guard_drop(g);
+    sbt_handlers_release();
 }
 
 /*

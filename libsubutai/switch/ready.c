@@ -49,14 +49,14 @@ static void append(struct sbt_carrier *x, struct sbt_context *first, struct sbt_
                    enum sbt_queue_of which) {
     struct sbt_queue *q = &x->queue[which];
     last->next = NULL;
-    sbt_guard_take(&x->guard);
+    sbt_switch_take(&x->guard);
     if (q->tail != NULL)
         q->tail->next = first;
     else
         q->head = first;
     q->tail = last;
     __atomic_store_n(&x->n, x->n + n, __ATOMIC_RELAXED);
-    sbt_guard_drop(&x->guard);
+    sbt_switch_drop(&x->guard);
 }
 
 void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n,
@@ -164,27 +164,27 @@ static struct sbt_context *take_first(struct sbt_carrier *x) {
 struct sbt_context *sbt_ready_pop(struct sbt_carrier *x) {
     if (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0)
         return NULL;
-    sbt_guard_take(&x->guard);
+    sbt_switch_take(&x->guard);
     struct sbt_context *c = take_first(x);
-    sbt_guard_drop(&x->guard);
+    sbt_switch_drop(&x->guard);
     if (c != NULL)
         __atomic_store_n(&x->pops, x->pops + 1, __ATOMIC_RELAXED);
     return c;
 }
 
 struct sbt_context *sbt_ready_take(struct sbt_carrier *x) {
-    sbt_guard_take(&x->guard);
+    sbt_switch_take(&x->guard);
     struct sbt_context *c = take_first(x);
     if (c != NULL)
         __atomic_fetch_add(&x->stolen, 1, __ATOMIC_RELAXED);
-    sbt_guard_drop(&x->guard);
+    sbt_switch_drop(&x->guard);
     return c;
 }
 
 bool sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from) {
     struct sbt_context *first[SBT_QUEUES], *last[SBT_QUEUES];
     uint32_t n[SBT_QUEUES] = {0};
-    sbt_guard_take(&from->guard);
+    sbt_switch_take(&from->guard);
     uint32_t half = (from->n + 1) / 2, all = 0;
     for (int k = 0; k < SBT_QUEUES; k++) {
         struct sbt_queue *q = &from->queue[k];
@@ -200,7 +200,7 @@ bool sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from) {
         __atomic_store_n(&from->n, from->n - all, __ATOMIC_RELAXED);
         __atomic_fetch_add(&from->stolen, 1, __ATOMIC_RELAXED);
     }
-    sbt_guard_drop(&from->guard);
+    sbt_switch_drop(&from->guard);
     for (int k = 0; k < SBT_QUEUES; k++)
         if (n[k] > 0)
             append(x, first[k], last[k], n[k], (enum sbt_queue_of)k);

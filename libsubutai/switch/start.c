@@ -40,7 +40,7 @@ void sbt_switch_want(bool insist) {
 struct sbt_context *sbt_pool_get(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
     sbt_switch_enter();
-    sbt_guard_take(&s->pool_guard);
+    sbt_switch_take(&s->pool_guard);
     struct sbt_context *c = s->pool_free;
     if (c != NULL)
         s->pool_free = c->next;
@@ -51,7 +51,7 @@ struct sbt_context *sbt_pool_get(void) {
         __atomic_store_n(&c->in_crowd, SBT_CROWD_NOT, __ATOMIC_RELAXED);
     if (c == &pool[s->pool_used])
         s->pool_used++;
-    sbt_guard_drop(&s->pool_guard);
+    sbt_switch_drop(&s->pool_guard);
     sbt_switch_leave();
     return c;
 }
@@ -59,10 +59,10 @@ struct sbt_context *sbt_pool_get(void) {
 void sbt_pool_put(struct sbt_context *c) {
     struct sbt_switch_state *s = SBT_SWITCH;
     sbt_switch_enter();
-    sbt_guard_take(&s->pool_guard);
+    sbt_switch_take(&s->pool_guard);
     c->next = s->pool_free;
     s->pool_free = c;
-    sbt_guard_drop(&s->pool_guard);
+    sbt_switch_drop(&s->pool_guard);
     sbt_switch_leave();
 }
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "core/real.h"
 #include "switch/inner.h"
 
 #define LOOKS 200
@@ -50,8 +51,8 @@ void sbt_summon_reserve(void) {
 static bool install(int interrupts) {
     struct sigaction action = {.sa_handler = kicked, .sa_flags = interrupts ? 0 : SA_RESTART}, old;
     int signal = reserved[interrupts];
-    if (signal <= 0 || sigaction(signal, NULL, &old) != 0 || (old.sa_handler != SIG_DFL && old.sa_handler != kicked) ||
-        sigaction(signal, &action, NULL) != 0)
+    if (signal <= 0 || sbt_real.sigaction(signal, NULL, &old) != 0 ||
+        (old.sa_handler != SIG_DFL && old.sa_handler != kicked) || sbt_real.sigaction(signal, &action, NULL) != 0)
         return false;
     kicks[interrupts] = signal;
     sbt_kick_bits |= (uint64_t)1 << (signal - 1);
@@ -65,7 +66,7 @@ bool sbt_summon_start(void) {
 /* Is the program's handler there instead of ours? Then it must not run. */
 static bool still_ours(int signal) {
     struct sigaction action;
-    return signal != 0 && sigaction(signal, NULL, &action) == 0 && action.sa_handler == kicked;
+    return signal != 0 && sbt_real.sigaction(signal, NULL, &action) == 0 && action.sa_handler == kicked;
 }
 
 void sbt_summon(struct sbt_context *c, enum sbt_summons how, int looks) {

@@ -45,11 +45,11 @@ static bool withdraw(struct waiting *w) {
     if (w->generation != sbt_thread_process_generation())
         return true; /* forked during the wait: the table was wiped */
     sbt_switch_enter();
-    sbt_guard_take(&w->bucket->guard);
+    sbt_switch_take(&w->bucket->guard);
     bool linked = w->node.linked;
     if (linked)
         unlink_node(w->bucket, &w->node);
-    sbt_guard_drop(&w->bucket->guard);
+    sbt_switch_drop(&w->bucket->guard);
     sbt_switch_leave();
     return linked;
 }
@@ -70,7 +70,7 @@ int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline
         return 0;
     }
     sbt_switch_enter();
-    sbt_guard_take(&w.bucket->guard);
+    sbt_switch_take(&w.bucket->guard);
     /* Under the guard, which the waker takes after it has changed the word: either this sees it, or that sees this. */
     bool differs = __atomic_load_n(word, __ATOMIC_RELAXED) != expected;
     if (!differs) {
@@ -81,7 +81,7 @@ int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline
             w.bucket->head = &w.node;
         w.bucket->tail = &w.node;
     }
-    sbt_guard_drop(&w.bucket->guard);
+    sbt_switch_drop(&w.bucket->guard);
     sbt_switch_leave();
     if (differs)
         return 0;
@@ -101,7 +101,7 @@ long sbt_switch_wake(uint32_t *word, int n) {
     }
     sbt_chain_begin(&chain);
     struct sbt_table_bucket *b = bucket_of(word);
-    sbt_guard_take(&b->guard);
+    sbt_switch_take(&b->guard);
     for (struct sbt_table_node *node = b->head, *next; node != NULL && woken < n; node = next) {
         next = node->next;
         if (node->word != word)
@@ -112,7 +112,7 @@ long sbt_switch_wake(uint32_t *word, int n) {
         if (sbt_token_give(c, &asleep))
             sbt_chain_append(&chain, c);
     }
-    sbt_guard_drop(&b->guard);
+    sbt_switch_drop(&b->guard);
     sbt_chain_end(&chain);
     return woken;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/handlers.h"
 #include "switch/switch.h"
 #include "wait/futex.h"
 
@@ -45,6 +46,8 @@ static void leave(void) {
         sbt_self.overdue = 0;
         wake_all();
     }
+    if (SBT_UNLIKELY(sbt_self.handlers_put_off != 0))
+        sbt_handlers_catch_up();
 }
 
 struct sbt_bucket *sbt_lot_lock(const void *key) {

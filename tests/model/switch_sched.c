@@ -276,6 +276,10 @@ union sbt_thread_process sbt_thread_process = {.known = 1};
 
 void sbt_thread_fork_noticed(void) {}
 
+void sbt_handlers_catch_up(void) {
+    sched_wrong("handlers are put off where there are none");
+}
+
 void sbt_log(unsigned verbosity, const char *first, ...) {
     (void)verbosity, (void)first;
 }
@@ -367,6 +371,7 @@ static void run(const struct sched_how *how, sched_setup *setup, const char *(*a
     memset(&root_self, 0, sizeof root_self);
     sched_self = &root_self;
     sbt_real.pthread_create = create;
+    sbt_real.sigaction = sigaction;
     with_watcher = how->with_watcher;
     max_preempted = by_chance ? UINT32_MAX : how->n_preemptions;
     n_threads = n_program = n_preempted = n_points = ticks_in_vain = n_chosen = sbt_n_runnable = 0;

@@ -18,6 +18,7 @@
 #include <errno.h>
 
 #include "core/arch.h"
+#include "core/handlers.h"
 #include "core/object.h"
 #include "core/real.h"
 #include "core/thread.h"
@@ -160,6 +161,7 @@ static void signal_some(pthread_cond_t *c, unsigned max) {
     struct run run = {.left = max, .all = max == UINT32_MAX};
     do {
         struct sbt_bucket *bc, *bm;
+        sbt_handlers_hold(); /* who has been told is no longer found by others: until it is woken */
         wakes_begin(&run.wakes);
         if (run.mutex == NULL) {
             bc = sbt_lot_lock(key_of(cx));
@@ -171,6 +173,7 @@ static void signal_some(pthread_cond_t *c, unsigned max) {
             sbt_lot_unlock_pair(bc, bm);
         }
         wakes_end(&run.wakes);
+        sbt_handlers_release();
     } while (run.mutex != NULL);
 }
 

@@ -17,6 +17,7 @@
 #include <errno.h>
 
 #include "core/arch.h"
+#include "core/handlers.h"
 #include "core/object.h"
 #include "core/thread.h"
 #include "engine/direct/direct.h"
@@ -99,6 +100,14 @@ static void wake_or_next(struct sbt_mutex *mx, uint32_t *word) {
     }
 }
 
+/* Who has been told is not told again by others: no handler of this thread's comes between that and the wake-up. */
+static void unlock_and_wake(struct sbt_mutex *mx, struct sbt_bucket *b, uint32_t *word) {
+    sbt_handlers_hold();
+    sbt_lot_unlock(b);
+    wake_or_next(mx, word);
+    sbt_handlers_release();
+}
+
 /*
  * Whom it was handed to did not sleep: unless it is taken by now, let others have it. By address: the mutex is there if
  * one that has been told still waits for it. (If the address is another mutex's by now, that is taken back.)
@@ -115,8 +124,7 @@ static void take_back(struct sbt_mutex *mx) {
                 break;
             }
     }
-    sbt_lot_unlock(b);
-    wake_or_next(mx, word);
+    unlock_and_wake(mx, b, word);
 }
 
 /* The mutex is free again and somebody sleeps on it, with nobody on the way: by address, for the mutex may be gone. */
@@ -129,8 +137,7 @@ static SBT_NOINLINE void wake_after_unlock(struct sbt_mutex *mx) {
     bool expected =
         sbt_bucket_first(b, mx) != NULL && (__atomic_load_n(&mx->state, __ATOMIC_RELAXED) & DIRECT_WOKEN) != 0;
     uint32_t *word = expected ? NULL : wake_one(mx, b);
-    sbt_lot_unlock(b);
-    wake_or_next(mx, word);
+    unlock_and_wake(mx, b, word);
 }
 
 /* A signal handler interrupted its own thread inside the lot: it may not queue, so it looks again and again. */
@@ -185,8 +192,7 @@ static int give_up(struct sbt_mutex *mx, struct sbt_waiter *w) {
     if (was_inflight && !got &&
         (__atomic_load_n(&mx->state, __ATOMIC_RELAXED) & (DIRECT_LOCKED | DIRECT_QUEUED)) == DIRECT_QUEUED)
         word = wake_one(mx, b);
-    sbt_lot_unlock(b);
-    wake_or_next(mx, word);
+    unlock_and_wake(mx, b, word);
     return got ? 0 : ETIMEDOUT;
 }
 
@@ -397,9 +403,11 @@ static SBT_NOINLINE void unlock_to_sleeper(struct sbt_mutex *mx) {
         count_on(mx, b, first, __atomic_load_n(&mx->state, __ATOMIC_RELAXED));
         __atomic_fetch_or(&mx->state, DIRECT_HANDED | DIRECT_WOKEN, __ATOMIC_RELEASE);
         word = sbt_waiter_tell_to_retry(first);
+        sbt_handlers_hold(); /* as in unlock_and_wake */
         sbt_lot_unlock(b);
         if (!sbt_waiter_wake(word))
             take_back(mx);
+        sbt_handlers_release();
         return;
     } else {
         uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
@@ -408,8 +416,7 @@ static SBT_NOINLINE void unlock_to_sleeper(struct sbt_mutex *mx) {
                                             __ATOMIC_RELEASE, __ATOMIC_RELAXED))
             ;
         word = sbt_waiter_tell_to_retry(first);
-        sbt_lot_unlock(b);
-        wake_or_next(mx, word);
+        unlock_and_wake(mx, b, word);
         return;
     }
     sbt_lot_unlock(b);

@@ -25,6 +25,7 @@
 #include <errno.h>
 
 #include "core/arch.h"
+#include "core/handlers.h"
 #include "core/object.h"
 #include "core/thread.h"
 #include "engine/direct/direct.h"
@@ -205,11 +206,16 @@ static uint32_t *let_in(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t ho
     return woken;
 }
 
-/* The same, and wake that writer; as long as the one that was told does not sleep, do not count on it either. */
+/*
+ * The same, and wake that writer; as long as the one that was told does not sleep, do not count on it either. Who has
+ * been told is not told again by others: no handler of this thread's comes between that and the wake-up.
+ */
 static void settle(struct sbt_rwlock *lx, struct sbt_bucket *b, uint32_t hold) {
+    sbt_handlers_hold();
     uint32_t *woken = let_in(lx, b, hold, true);
     while (!sbt_waiter_wake(woken))
         woken = let_in(lx, sbt_lot_lock(key_of(lx)), 0, false);
+    sbt_handlers_release();
 }
 
 /* Out of the queue, under the bucket lock, which is unlocked. It may have been what kept others out. */

@@ -124,7 +124,7 @@ int ni_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released releas
     return r == ENOBUFS ? EAGAIN : r;
 }
 
-static int signal(pthread_cond_t *c, enum hw_op op) {
+static int wake_by(pthread_cond_t *c, enum hw_op op) {
     struct sbt_cond *cx = sbt_cond_of(c);
     uint32_t id = __atomic_load_n(ni_cond_word(c), __ATOMIC_RELAXED); /* set before the waiter released the mutex */
     bool software = __atomic_load_n(&cx->state, __ATOMIC_RELAXED) != 0;
@@ -143,11 +143,11 @@ static int signal(pthread_cond_t *c, enum hw_op op) {
 }
 
 int ni_cond_signal(pthread_cond_t *c) {
-    return signal(c, HW_OP_SIGNAL);
+    return wake_by(c, HW_OP_SIGNAL);
 }
 
 int ni_cond_broadcast(pthread_cond_t *c) {
-    return signal(c, HW_OP_BROADCAST);
+    return wake_by(c, HW_OP_BROADCAST);
 }
 
 int ni_cond_destroy(pthread_cond_t *c) {

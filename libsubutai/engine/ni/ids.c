@@ -32,18 +32,14 @@ static void count(uint64_t *counter) {
 
 /* The next idle primitive of this NI, other than `but`; 0 if there is none. */
 static uint32_t victim(struct ni_thread *t, struct ni_tile *tile, uint32_t but) {
-    t->inside = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    ni_go_inside(t);
     ni_take(&tile->lock);
     uint32_t found = hw_spm_next_idle(&tile->ni.spm, &tile->hand, but);
     __atomic_exchange_n(&tile->lock, 0, __ATOMIC_SEQ_CST);
     NI_BARRIER();
     if (ni_has_arrivals(tile)) /* somebody has handed in a request and found the lock taken */
         ni_serve(tile);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    t->inside = 0;
-    if (SBT_UNLIKELY(t->put_off != 0))
-        ni_run_put_off(t);
+    ni_leave_inside(t);
     return found;
 }
 

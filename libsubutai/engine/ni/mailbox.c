@@ -18,18 +18,10 @@ static void kick(struct ni_tile *tile) {
         ni_serve(tile);
 }
 
-static void leave_inside(struct ni_thread *t) {
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    t->inside = 0;
-    if (SBT_UNLIKELY(t->put_off != 0))
-        ni_run_put_off(t);
-}
-
 static void help(struct ni_thread *t, struct ni_tile *tile) {
-    t->inside = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    ni_go_inside(t);
     kick(tile);
-    leave_inside(t);
+    ni_leave_inside(t);
 }
 
 /* The next slot, free. A ring that is full is the network pushing back: help, or let the server run. */
@@ -46,11 +38,10 @@ static struct ni_request *free_slot(struct ni_tile *tile) {
 static void push(struct ni_thread *t, const struct hw_packet *packet, const void *object) {
     struct ni_tile *tile = &ni_machine.tiles[t->tile];
     struct ni_mailbox *box = &tile->mailbox;
-    t->inside = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    ni_go_inside(t);
     if (!ni_service_runs() && (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
         ni_serve_own(t, packet, object)) {
-        leave_inside(t);
+        ni_leave_inside(t);
         return;
     }
     ni_take(&box->guard);
@@ -64,7 +55,7 @@ static void push(struct ni_thread *t, const struct hw_packet *packet, const void
     __atomic_store_n(&slot->state, NI_SLOT_FULL, __ATOMIC_RELEASE); /* pairs with the server's acquire */
     ni_release(&box->guard);
     kick(tile);
-    leave_inside(t);
+    ni_leave_inside(t);
 }
 
 void ni_post(struct ni_thread *t, enum hw_op op, uint32_t id, const void *object) {

@@ -33,6 +33,7 @@
 
 #include "core/arch.h"
 #include "core/clock.h"
+#include "core/handlers.h"
 #include "core/object.h"
 #include "engine/engine.h"
 #include "engine/ni/requests.h"
@@ -134,6 +135,21 @@ void ni_leave(struct ni_thread *t);
 void ni_abandon(struct ni_thread *t); /* as ni_leave, but an answer is outstanding: nobody gets the record again */
 void ni_put_off(enum hw_op op, uint32_t id);
 void ni_run_put_off(struct ni_thread *t);
+
+/* Around what holds a guard or an NI: the program's handlers come later, and those that come must keep out. */
+static inline void ni_go_inside(struct ni_thread *t) {
+    sbt_handlers_hold();
+    t->inside = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void ni_leave_inside(struct ni_thread *t) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->inside = 0;
+    if (SBT_UNLIKELY(t->put_off != 0))
+        ni_run_put_off(t);
+    sbt_handlers_release();
+}
 
 void ni_thread_start(void);
 void ni_thread_enter(void);

@@ -86,6 +86,7 @@ static struct ni_thread *new_record(void) {
 }
 
 static struct ni_thread *acquire(enum ni_use use, struct ni_thread *outer) {
+    sbt_handlers_hold();
     self.registering = 1;
     ni_take(&lock);
     struct ni_thread *t = new_record();
@@ -100,6 +101,7 @@ static struct ni_thread *acquire(enum ni_use use, struct ni_thread *outer) {
     if (t != NULL)
         ni_service_occupy(t->tile); /* takes a lock too */
     self.registering = 0;
+    sbt_handlers_release();
     if (t == NULL) {
         sbt_log(0, "the emulated hardware tells at most 65535 threads apart, and more are alive", NULL);
         sbt_syscall3(SYS_exit_group, 2, 0, 0);
@@ -108,11 +110,13 @@ static struct ni_thread *acquire(enum ni_use use, struct ni_thread *outer) {
 }
 
 static void release(struct ni_thread *t) {
+    sbt_handlers_hold();
     self.registering = 1;
     ni_take(&lock);
     give_back(t);
     ni_release(&lock);
     self.registering = 0;
+    sbt_handlers_release();
 }
 
 /* A handler has interrupted its thread where the engine cannot be entered again. */
@@ -203,6 +207,7 @@ void ni_run_put_off(struct ni_thread *t) {
  */
 bool ni_serve_idly(void) {
     bool any = false;
+    sbt_handlers_hold();
     self.registering = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
@@ -217,6 +222,7 @@ bool ni_serve_idly(void) {
         ni_run_put_off(t);
         ni_leave(t);
     }
+    sbt_handlers_release();
     return any;
 }
 

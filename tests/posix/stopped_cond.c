@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Threads that are stopped in a signal handler while they signal a condition: others may use it all the same. Under
+ * glibc such a thread may hold a lock in the condition, so this is not for that oracle.
+ */
+#include "stopped.h"
+
+#define ROUNDS 500
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static int owed; /* wake-ups, protected by mutex */
+static void *signal_again_and_again(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&begun, 1);
+    while (atomic_load(&ended) == 0) {
+        OK(pthread_cond_signal(&cond));
+        sched_yield();
+    }
+    return NULL;
+}
+static void *wait_for_what_is_owed(void *unused) {
+    (void)unused;
+    for (int i = 1; i <= ROUNDS; i++) {
+        OK(pthread_mutex_lock(&mutex));
+        while (owed < i)
+            OK(pthread_cond_wait(&cond, &mutex));
+        OK(pthread_mutex_unlock(&mutex));
+        atomic_store(&passed, i);
+    }
+    return NULL;
+}
+TEST(stopped__signallers_keep_nobody_from_the_condition, "500 times 6 that signal one; another's broadcast is heard") {
+    start_stoppable(signal_again_and_again);
+    pthread_t waiter = thread_start(wait_for_what_is_owed, NULL);
+    for (int i = 1; i <= ROUNDS; i++) {
+        stop_all();
+        OK(pthread_mutex_lock(&mutex));
+        owed = i;
+        OK(pthread_mutex_unlock(&mutex));
+        OK(pthread_cond_broadcast(&cond));
+        while (atomic_load(&passed) < i)
+            sched_yield();
+        let_go_on(i);
+    }
+    atomic_store(&ended, 1);
+    join_stoppable();
+    thread_join(waiter);
+    CHECK_INT(atomic_load(&passed), ROUNDS);
+}

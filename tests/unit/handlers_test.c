@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Handlers that come while the thread holds a lock of the library's own (core/handlers.c): when they run, and how. */
+#include "hw_check.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/arch.h"
+#include "core/real.h"
+#include "core/thread.h"
+
+struct sbt_real sbt_real;
+_Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec")));
+
+static bool no_memory; /* the kernel cannot queue another signal */
+
+static long test_syscall(long number, long a, long b, long c, long d) {
+    return number == SYS_rt_tgsigqueueinfo && no_memory ? -EAGAIN : sbt_syscall6(number, a, b, c, d, 0, 0);
+}
+static inline long real_syscall0(long number) {
+    return sbt_syscall0(number);
+}
+#undef sbt_syscall0
+#define sbt_syscall0(number) real_syscall0(number)
+#define sbt_syscall6(number, a, b, c, d, e, f) test_syscall((number), (a), (b), (c), (d))
+#include "core/handlers.c"
+
+enum { MOST = 16 };
+static int n_run, order[MOST], values[MOST];
+static bool held_then[MOST];
+static sigset_t mask_then[MOST];
+
+static void note(int signo, siginfo_t *info, void *context) {
+    ck_assert_int_lt(n_run, MOST);
+    ck_assert_int_eq(info->si_signo, signo);
+    ck_assert_ptr_nonnull(context);
+    order[n_run] = signo;
+    values[n_run] = info->si_value.sival_int;
+    held_then[n_run] = are_held();
+    sigprocmask(SIG_BLOCK, NULL, &mask_then[n_run]);
+    n_run++;
+}
+
+static void install(int signo, handler_function *function, int flags, int also_blocked) {
+    struct sigaction action = {.sa_sigaction = function, .sa_flags = SA_SIGINFO | flags};
+    if (also_blocked != 0)
+        sigaddset(&action.sa_mask, also_blocked);
+    ck_assert_int_eq(sbt_handlers_set(signo, &action, NULL), 0);
+}
+
+static void begin(void) {
+    sbt_real.sigaction = sigaction;
+    n_run = 0;
+    no_memory = false;
+}
+
+static void send(int signo, int value) {
+    ck_assert_int_eq(sigqueue(getpid(), signo, (union sigval){.sival_int = value}), 0);
+}
+
+static bool is_blocked(int signo) {
+    sigset_t mask;
+    sigprocmask(SIG_BLOCK, NULL, &mask);
+    return sigismember(&mask, signo) == 1;
+}
+
+static void check_run(int i, int signo, int value) {
+    ck_assert_int_gt(n_run, i);
+    ck_assert_int_eq(order[i], signo);
+    ck_assert_int_eq(values[i], value);
+    ck_assert(!held_then[i]);
+    ck_assert(!is_blocked(signo));
+}
+
+START_TEST(with_nothing_held_it_runs_at_once) {
+    begin();
+    install(SIGUSR1, note, 0, 0);
+    send(SIGUSR1, 7);
+    check_run(0, SIGUSR1, 7);
+}
+END_TEST
+
+/* As it would have: what was sent, the mask of its action, and afterwards that of the thread. */
+static void held(int signo) {
+    begin();
+    install(signo, note, 0, SIGUSR2);
+    sbt_handlers_hold();
+    sbt_handlers_hold();
+    send(signo, 7);
+    ck_assert_int_eq(n_run, 0);
+    ck_assert(is_blocked(SIGWINCH)); /* nothing else comes either, lest it come out of turn */
+    sbt_handlers_release();
+    ck_assert_int_eq(n_run, 0);
+    sbt_handlers_release();
+    check_run(0, signo, 7);
+    ck_assert_int_eq(sigismember(&mask_then[0], signo), 1);
+    ck_assert_int_eq(sigismember(&mask_then[0], SIGUSR2), 1);
+    ck_assert_int_eq(sigismember(&mask_then[0], SIGWINCH), 0);
+    ck_assert(!is_blocked(SIGUSR2));
+    ck_assert(!is_blocked(SIGWINCH));
+    ck_assert_int_eq(n_run, 1);
+    ck_assert_uint_eq(sbt_self.handlers_put_off, 0);
+}
+START_TEST(held_it_runs_when_all_is_released) {
+    held(SIGUSR1);
+}
+END_TEST
+START_TEST(held_a_real_time_one_likewise) {
+    held(SIGRTMIN + 2);
+}
+END_TEST
+START_TEST(held_it_runs_even_if_it_cannot_be_sent_again) {
+    begin();
+    no_memory = true;
+    install(SIGUSR1, note, 0, 0);
+    sbt_handlers_hold();
+    send(SIGUSR1, 7);
+    sbt_handlers_release();
+    check_run(0, SIGUSR1, 7);
+    ck_assert_int_eq(n_run, 1);
+}
+END_TEST
+
+START_TEST(in_the_lot_it_is_put_off_too) {
+    begin();
+    install(SIGUSR1, note, 0, 0);
+    sbt_self.in_lot = 1;
+    send(SIGUSR1, 7);
+    sbt_handlers_hold();
+    sbt_handlers_release(); /* the lot is still held */
+    ck_assert_int_eq(n_run, 0);
+    sbt_self.in_lot = 0;
+    sbt_handlers_catch_up();
+    check_run(0, SIGUSR1, 7);
+}
+END_TEST
+
+START_TEST(real_time_ones_keep_their_order) {
+    begin();
+    install(SIGRTMIN + 2, note, 0, 0);
+    sbt_handlers_hold();
+    for (int i = 0; i < 5; i++)
+        send(SIGRTMIN + 2, i);
+    ck_assert_int_eq(n_run, 0);
+    sbt_handlers_release();
+    for (int i = 0; i < 5; i++)
+        check_run(i, SIGRTMIN + 2, i);
+    ck_assert_int_eq(n_run, 5);
+}
+END_TEST
+
+/* Several that are let in at once: the kernel stacks their handlers one on the other. */
+static void stacked(int n) {
+    static const int signals[] = {SIGUSR1, SIGUSR2, SIGWINCH, SIGURG, SIGALRM, SIGCHLD};
+    sigset_t set, before;
+    begin();
+    sigemptyset(&set);
+    for (int i = 0; i < n; i++) {
+        install(signals[i], note, 0, 0);
+        sigaddset(&set, signals[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, &before);
+    for (int i = 0; i < n; i++)
+        send(signals[i], i);
+    sbt_handlers_hold();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    ck_assert_int_eq(n_run, n > PUT_OFF_MOST ? n - PUT_OFF_MOST : 0);
+    sbt_handlers_release();
+    ck_assert_int_eq(n_run, n);
+    for (int i = 0; i < n; i++) {
+        int times = 0;
+        for (int k = 0; k < n; k++)
+            times += order[k] == signals[i] && values[k] == i;
+        ck_assert_int_eq(times, 1);
+        ck_assert(!is_blocked(signals[i]));
+    }
+}
+START_TEST(stacked_ones_all_run) {
+    stacked(PUT_OFF_MOST);
+}
+END_TEST
+START_TEST(more_stacked_ones_than_are_put_off_all_run) {
+    stacked(PUT_OFF_MOST + 2);
+}
+END_TEST
+
+START_TEST(once_is_not_put_off) {
+    begin();
+    install(SIGUSR1, note, (int)SA_RESETHAND, 0);
+    sbt_handlers_hold();
+    send(SIGUSR1, 7);
+    ck_assert_int_eq(n_run, 1);
+    sbt_handlers_release();
+    ck_assert_int_eq(n_run, 1);
+}
+END_TEST
+
+/* What it changes in the mask that it is to return to, it has changed. */
+static void block_winch(int signo, siginfo_t *info, void *context) {
+    note(signo, info, context);
+    sigaddset(&((ucontext_t *)context)->uc_sigmask, SIGWINCH);
+}
+static void changes_mask(int signo) {
+    sigset_t set;
+    begin();
+    install(signo, block_winch, 0, 0);
+    sbt_handlers_hold();
+    send(signo, 7);
+    sbt_handlers_release();
+    check_run(0, signo, 7);
+    ck_assert(is_blocked(SIGWINCH));
+    sigemptyset(&set);
+    sigaddset(&set, SIGWINCH);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+START_TEST(it_may_change_the_mask) {
+    changes_mask(SIGUSR1);
+    changes_mask(SIGRTMIN + 2);
+}
+END_TEST
+
+static sigjmp_buf out;
+static void jump(int signo, siginfo_t *info, void *context) {
+    note(signo, info, context);
+    siglongjmp(out, 1);
+}
+static void jumps(int signo) {
+    begin();
+    install(signo, jump, 0, 0);
+    if (sigsetjmp(out, 1) == 0) {
+        sbt_handlers_hold();
+        send(signo, 7);
+        sbt_handlers_release();
+        ck_abort_msg("not reached");
+    }
+    check_run(0, signo, 7);
+    ck_assert(!is_blocked(SIGWINCH));
+    ck_assert_uint_eq(sbt_self.handlers_held, 0);
+    sbt_handlers_hold();
+    sbt_handlers_release();
+    ck_assert_int_eq(n_run, 1);
+}
+START_TEST(it_may_leave_by_a_jump) {
+    jumps(SIGUSR1);
+    jumps(SIGRTMIN + 2);
+}
+END_TEST
+
+/* One that holds something itself is interrupted in turn, and so on. */
+static void hold_and_send(int signo, siginfo_t *info, void *context) {
+    note(signo, info, context);
+    sbt_handlers_hold();
+    if (signo == SIGUSR1)
+        send(SIGUSR2, 8);
+    ck_assert_int_eq(n_run, signo == SIGUSR1 ? 1 : 2);
+    sbt_handlers_release();
+    ck_assert_int_eq(n_run, 2);
+}
+START_TEST(one_that_holds_is_interrupted_in_turn) {
+    begin();
+    install(SIGUSR1, hold_and_send, 0, 0);
+    install(SIGUSR2, hold_and_send, 0, 0);
+    sbt_handlers_hold();
+    send(SIGUSR1, 7);
+    sbt_handlers_release();
+    check_run(0, SIGUSR1, 7);
+    check_run(1, SIGUSR2, 8);
+}
+END_TEST
+
+static void tests(Suite *suite) {
+    ADD_TEST(suite, with_nothing_held_it_runs_at_once);
+    ADD_TEST(suite, held_it_runs_when_all_is_released);
+    ADD_TEST(suite, held_a_real_time_one_likewise);
+    ADD_TEST(suite, held_it_runs_even_if_it_cannot_be_sent_again);
+    ADD_TEST(suite, in_the_lot_it_is_put_off_too);
+    ADD_TEST(suite, real_time_ones_keep_their_order);
+    ADD_TEST(suite, stacked_ones_all_run);
+    ADD_TEST(suite, more_stacked_ones_than_are_put_off_all_run);
+    ADD_TEST(suite, once_is_not_put_off);
+    ADD_TEST(suite, it_may_change_the_mask);
+    ADD_TEST(suite, it_may_leave_by_a_jump);
+    ADD_TEST(suite, one_that_holds_is_interrupted_in_turn);
+}
+
+int main(void) {
+    void (*const all[])(Suite *) = {tests, NULL};
+    return run_suite("handlers", all);
+}
