@@ -121,9 +121,14 @@ static bool may_spin(const struct sbt_active *a) {
     return a->insists || sbt_cores_to_spare();
 }
 
-/* To a context another that is ready is a better use of the core than a look, and a switch to it than a yield. */
+/*
+ * To a context another that is ready is a better use of the core than a look, and a switch to it than a yield. If none
+ * is, while there are no more threads than cores, it waits as a thread does: it would come back by way of the carrier
+ * that has woken it, and either take that one's place or be fetched from there.
+ */
 static bool rather_switch(struct sbt_active *a) {
-    if (a->next_pauses == 0 || !may_spin(a) || sbt_switch_others_ready()) {
+    bool looks = a->next_pauses != 0 ? may_spin(a) : a->idle_ns != 0 && sbt_cores_to_spare();
+    if (!looks || sbt_switch_others_ready()) {
         a->next_pauses = a->idle_ns = 0;
         return true;
     }

@@ -21,8 +21,10 @@ __thread struct sbt_thread sbt_self;
 uint32_t sbt_n_runnable, sbt_n_cpus;
 uint64_t sbt_turn_closed_until_ns;
 
+static bool roams, others_ready; /* a context: away from home, and another waits for its carrier */
+
 bool sbt_switch_roams(void) {
-    return false;
+    return roams;
 }
 
 bool sbt_switch_among_carriers(void) {
@@ -30,7 +32,7 @@ bool sbt_switch_among_carriers(void) {
 }
 
 bool sbt_switch_others_ready(void) {
-    return false;
+    return others_ready;
 }
 
 static struct sbt_adapt memory;
@@ -40,6 +42,8 @@ static void machine(uint32_t n_cpus) {
     sbt_n_cpus = n_cpus;
     sbt_n_runnable = 64;
     memory = (struct sbt_adapt){0};
+    sbt_self.context = NULL;
+    roams = others_ready = false;
 }
 
 static uint16_t last_switches; /* of the last wait */
@@ -159,6 +163,27 @@ START_TEST(a_mutex_is_spun_for_in_any_case) {
 }
 END_TEST
 
+/* On a carrier, by whether somebody else could use the core: as many yields as a thread's, or none. */
+START_TEST(a_context_waits_as_a_thread_if_nobody_else_is_ready) {
+    struct sbt_active active;
+    machine(2);
+    sbt_n_runnable = 2;
+    uint64_t of_a_thread = wait_for(1000);
+    ck_assert_uint_gt(of_a_thread, 0);
+    sbt_self.context = (struct sbt_context *)(void *)&memory;
+    roams = true;
+    ck_assert_uint_eq(wait_for(1000), of_a_thread);
+    sbt_active_begin(&active, &memory);
+    ck_assert(sbt_active_step(&active));
+    others_ready = true;
+    ck_assert(!sbt_active_step(&active));
+    others_ready = false;
+    ck_assert(!sbt_active_step(&active)); /* it has been decided */
+    sbt_n_runnable = 3;
+    ck_assert_uint_eq(wait_for(1000), 0);
+}
+END_TEST
+
 static void tests(Suite *s) {
     TCase *c = tcase_create("memory");
     tcase_add_test(c, a_round_through_the_run_queue_is_well_spent);
@@ -167,6 +192,7 @@ static void tests(Suite *s) {
     tcase_add_test(c, waits_in_vain_are_one);
     tcase_add_test(c, one_in_vain_does_not_decide);
     tcase_add_test(c, a_mutex_is_spun_for_in_any_case);
+    tcase_add_test(c, a_context_waits_as_a_thread_if_nobody_else_is_ready);
     suite_add_tcase(s, c);
 }
 
