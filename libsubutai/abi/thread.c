@@ -28,9 +28,12 @@ struct start {
     void *argument;
     struct start *next;
     uint8_t stays; /* enum sbt_stays, from its creator */
-    bool roomy;    /* its stack can spare ROOMY / 64 bytes */
+    uint8_t stack; /* enum stack */
 };
-#define ROOMY ((size_t)256 << 10)
+/* What of it switching may have: nothing, the husk, or a colour too, each a sixteenth at most. */
+enum stack { STACK_SMALL, STACK_USUAL, STACK_LARGE };
+#define USUAL_BYTES ((size_t)64 << 10)
+#define LARGE_BYTES ((size_t)256 << 10)
 
 /*
  * Records that new threads have read. They must not free them: a thread's first free gives it a malloc arena, some 64
@@ -86,9 +89,9 @@ static void ended(void *unused) {
 #define STACK_STEPS 16
 #define SWITCHABLE                                                                                                     \
     do {                                                                                                               \
-        if (SBT_UNLIKELY(sbt_switch_wanted)) {                                                                         \
-            size_t apart = start.roomy ? sbt_thread_tid() % STACK_STEPS * STACK_STEP : 0;                              \
-            sbt_self.counted = true;                                                                                   \
+        sbt_self.counted = sbt_switch_wanted;                                                                          \
+        if (SBT_UNLIKELY(start.stack != STACK_SMALL)) {                                                                \
+            size_t apart = start.stack == STACK_LARGE ? sbt_thread_tid() % STACK_STEPS * STACK_STEP : 0;               \
             sbt_switch_thread_begin(__builtin_alloca_with_align(sizeof(struct sbt_husk) + apart, 128 /* bits */));     \
         }                                                                                                              \
     } while (0)
@@ -147,18 +150,19 @@ static enum sbt_stays stays(const pthread_attr_t *attr) {
     return sbt_switch_stays_heritably();
 }
 
-static bool is_roomy(const pthread_attr_t *attr) {
+/* Small too if it is not switched. */
+static enum stack stack(const pthread_attr_t *attr) {
     pthread_attr_t by_default;
     size_t bytes = 0;
     if (SBT_LIKELY(!sbt_switch_wanted))
-        return false;
-    if (attr != NULL)
-        return pthread_attr_getstacksize(attr, &bytes) == 0 && bytes >= ROOMY;
-    if (pthread_getattr_default_np(&by_default) != 0)
-        return false;
-    pthread_attr_getstacksize(&by_default, &bytes);
-    pthread_attr_destroy(&by_default);
-    return bytes >= ROOMY;
+        return STACK_SMALL;
+    if (attr != NULL) {
+        pthread_attr_getstacksize(attr, &bytes);
+    } else if (pthread_getattr_default_np(&by_default) == 0) {
+        pthread_attr_getstacksize(&by_default, &bytes);
+        pthread_attr_destroy(&by_default);
+    }
+    return bytes < USUAL_BYTES ? STACK_SMALL : bytes < LARGE_BYTES ? STACK_USUAL : STACK_LARGE;
 }
 
 SBT_EXPORT int ABI(pthread_create)(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
@@ -169,7 +173,7 @@ SBT_EXPORT int ABI(pthread_create)(pthread_t *thread, const pthread_attr_t *attr
     struct start *start = start_new();
     if (start == NULL)
         return EAGAIN;
-    *start = (struct start){{.posix = routine}, argument, NULL, stays(attr), is_roomy(attr)};
+    *start = (struct start){{.posix = routine}, argument, NULL, stays(attr), stack(attr)};
     before_create();
     int r = sbt_real.pthread_create(thread, attr, begin, start);
     sbt_switch_release();
@@ -187,7 +191,7 @@ SBT_EXPORT int ABI(thrd_create)(thrd_t *thread, thrd_start_t routine, void *argu
     struct start *start = start_new();
     if (start == NULL)
         return thrd_nomem;
-    *start = (struct start){{.c11 = routine}, argument, NULL, stays(NULL), is_roomy(NULL)};
+    *start = (struct start){{.c11 = routine}, argument, NULL, stays(NULL), stack(NULL)};
     before_create();
     int r = sbt_real.thrd_create(thread, begin_c11, start);
     sbt_switch_release();

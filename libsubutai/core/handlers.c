@@ -10,6 +10,7 @@
 #define N_SIGNALS 65
 #define PUT_OFF_MOST 4 /* handlers that the kernel has stacked one on the other; more of them are not put off */
 #define FIRST_REAL_TIME 32
+#define INFO_BYTES 48 /* that the kernel fills in or reads; the rest of siginfo_t is zero */
 
 typedef void handler_function(int signal, siginfo_t *info, void *context);
 
@@ -24,7 +25,7 @@ static struct {
 static _Thread_local struct {
     uint32_t n;
     uint64_t mask; /* the thread's own */
-    siginfo_t info[PUT_OFF_MOST];
+    unsigned char info[PUT_OFF_MOST][INFO_BYTES];
 } put_off __attribute__((tls_model("initial-exec")));
 
 static const uint64_t all_signals = UINT64_MAX;
@@ -53,7 +54,7 @@ static bool is_put_off(const siginfo_t *info, ucontext_t *context) {
     sbt_self.handlers_put_off = 1;
     if (put_off.n == PUT_OFF_MOST)
         return false;
-    put_off.info[put_off.n++] = *info;
+    memcpy(put_off.info[put_off.n++], info, INFO_BYTES);
     return true;
 }
 
@@ -95,10 +96,13 @@ SBT_NOINLINE void sbt_handlers_catch_up(void) {
     uint64_t mask = put_off.mask;
     uint32_t n = put_off.n, n_here = 0;
     long pid = sbt_syscall0(SYS_getpid), tid = sbt_syscall0(SYS_gettid);
-    for (uint32_t i = 0; i < n; i++)
-        if (put_off.info[i].si_signo >= FIRST_REAL_TIME ||
-            sbt_syscall6(SYS_rt_tgsigqueueinfo, pid, tid, put_off.info[i].si_signo, (long)&put_off.info[i], 0, 0) != 0)
-            info[n_here++] = put_off.info[i];
+    for (uint32_t i = 0; i < n; i++) {
+        siginfo_t *next = &info[n_here];
+        memset(next, 0, sizeof *next);
+        memcpy(next, put_off.info[i], INFO_BYTES);
+        n_here += next->si_signo >= FIRST_REAL_TIME ||
+                  sbt_syscall6(SYS_rt_tgsigqueueinfo, pid, tid, next->si_signo, (long)next, 0, 0) != 0;
+    }
     put_off.n = 0;
     sbt_self.handlers_put_off = 0;
     for (uint32_t i = 0; i < n_here; i++)

@@ -118,3 +118,28 @@ TEST(thread_attr__one_object_creates_many_threads,
     for (long i = 0; i < 50; i++)
         CHECK(thread_join(threads[i]) == (void *)i);
 }
+
+/* It has the rest for itself, whatever a library in between needs of it. */
+#define SMALL_STACK 16384
+#define USED_OF_IT 8000
+static pthread_barrier_t barrier;
+static void *use_the_stack(void *argument) {
+    volatile char room[USED_OF_IT];
+    for (int i = 0; i < USED_OF_IT; i++)
+        room[i] = (char)i;
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < USED_OF_IT; i++)
+        CHECK_INT(room[i], (char)i);
+    return argument;
+}
+TEST(thread_attr__small_default_stacks_can_be_used, "40 threads use 8000 of 16384 bytes, by default and by attribute") {
+    pthread_t threads[40];
+    init();
+    OK(pthread_attr_setstacksize(&attr, SMALL_STACK));
+    OK(pthread_setattr_default_np(&attr));
+    OK(pthread_barrier_init(&barrier, NULL, 40));
+    for (long i = 0; i < 40; i++)
+        OK(pthread_create(&threads[i], i % 2 == 0 ? NULL : &attr, use_the_stack, (void *)i));
+    for (long i = 0; i < 40; i++)
+        CHECK(thread_join(threads[i]) == (void *)i);
+}
