@@ -5,12 +5,19 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "core/object.h"
 #include "core/real.h"
 
 #define N_SIGNALS 65
 #define PUT_OFF_MOST 4 /* handlers that the kernel has stacked one on the other; more of them are not put off */
 #define FIRST_REAL_TIME 32
 #define INFO_BYTES 48 /* that the kernel fills in or reads; the rest of siginfo_t is zero */
+#define BIT(signal) (UINT64_C(1) << ((signal)-1))
+
+/* Blocked, these end the process when they come; and they are never put off. */
+#define FAULTS (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGSYS))
+/* The kernel takes back those of one kind when one of the other is sent. */
+#define STOPS_AND_CONT (BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU) | BIT(SIGCONT))
 
 typedef void handler_function(int signal, siginfo_t *info, void *context);
 
@@ -21,17 +28,22 @@ static struct {
     bool wants_info;
 } theirs[N_SIGNALS];
 
-/* All signals are blocked from the first entry on until they are caught up with. */
+void (*sbt_handlers_returned)(void);
+
+static long process; /* whose they are: not a child of vfork, which has this memory and dispositions of its own */
+
 static _Thread_local struct {
     uint32_t n;
-    uint64_t mask; /* the thread's own */
+    uint64_t mask; /* of who was interrupted last */
     unsigned char info[PUT_OFF_MOST][INFO_BYTES];
 } put_off __attribute__((tls_model("initial-exec")));
 
-static const uint64_t all_signals = UINT64_MAX;
+static const uint64_t all_but_faults = ~(FAULTS | BIT(SIGKILL) | BIT(SIGSTOP)); /* the kernel blocks neither of these */
 
-static void set_mask(const uint64_t *mask) {
-    sbt_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)mask, 0, sizeof *mask, 0, 0);
+static uint64_t change_mask(int how, const uint64_t *mask) {
+    uint64_t old = 0;
+    sbt_syscall6(SYS_rt_sigprocmask, how, (long)mask, (long)&old, sizeof old, 0, 0);
+    return old;
 }
 
 static bool are_held(void) {
@@ -43,14 +55,17 @@ static handler_function *load(int signal) {
 }
 
 /*
- * The kernel may have put another handler onto this one before its first instruction: that returned here with all
- * signals blocked, and the mask that counts is the one under this one. No other comes while this is written down. False
- * if there are too many: it runs now, with all signals blocked.
+ * Whom it has interrupted goes on with all signals blocked. That need not be the section itself, but may be another
+ * handler, which the kernel has put under this one: was it put off as well, it comes here next, and the mask that
+ * counts is the one under it; is it one that cannot be, it gives the section its mask back when it returns. No other
+ * comes while this is written down. False if there are too many: it runs now.
  */
 static bool is_put_off(const siginfo_t *info, ucontext_t *context) {
-    set_mask(&all_signals);
-    memcpy(&put_off.mask, &context->uc_sigmask, sizeof put_off.mask);
-    memcpy(&context->uc_sigmask, &all_signals, sizeof all_signals); /* the kernel's are 64 bits */
+    uint64_t blocked;
+    change_mask(SIG_BLOCK, &all_but_faults);
+    memcpy(&put_off.mask, &context->uc_sigmask, sizeof put_off.mask); /* the kernel's are 64 bits */
+    blocked = put_off.mask | all_but_faults;
+    memcpy(&context->uc_sigmask, &blocked, sizeof blocked);
     sbt_self.handlers_put_off = 1;
     if (put_off.n == PUT_OFF_MOST)
         return false;
@@ -58,12 +73,17 @@ static bool is_put_off(const siginfo_t *info, ucontext_t *context) {
     return true;
 }
 
-/* What the kernel calls. A handler with one parameter ignores the others, in the calling conventions of both machines.
- */
-static void handle(int signal, siginfo_t *info, void *context) {
-    if (SBT_UNLIKELY(are_held()) && is_put_off(info, context))
-        return;
+/* A handler with one parameter ignores the others, in the calling conventions of both machines. */
+static void call(int signal, siginfo_t *info, void *context) {
     load(signal)(signal, info, context);
+    if (SBT_UNLIKELY(sbt_handlers_returned != NULL))
+        sbt_handlers_returned();
+}
+
+/* What the kernel calls. */
+static void handle(int signal, siginfo_t *info, void *context) {
+    if (SBT_LIKELY(!are_held()) || !is_put_off(info, context))
+        call(signal, info, context);
 }
 
 /* Here and now, with the mask that the kernel would have given it. */
@@ -74,50 +94,63 @@ static void run(siginfo_t *info, uint64_t *mask) {
     uint64_t during = *mask, more;
     if (sbt_real.sigaction(signal, NULL, &action) == 0) {
         memcpy(&more, &action.sa_mask, sizeof more);
-        during |= more | ((action.sa_flags & SA_NODEFER) != 0 ? 0 : UINT64_C(1) << (signal - 1));
+        during |= more | ((action.sa_flags & SA_NODEFER) != 0 ? 0 : BIT(signal));
     }
     getcontext(&here);
     memcpy(&here.uc_sigmask, mask, sizeof *mask);
-    set_mask(&during);
-    load(signal)(signal, info, &here);
-    set_mask(&all_signals);
+    change_mask(SIG_SETMASK, &during);
+    call(signal, info, &here);
+    change_mask(SIG_BLOCK, &all_but_faults);
     memcpy(mask, &here.uc_sigmask, sizeof *mask); /* which the handler may have changed */
 }
 
 /*
- * They are sent to the thread once more, which gives them the stack, the flags and the context that they are entitled
- * to. But of several real-time signals with one number the first sent comes first, and others may have been sent
- * meanwhile: those are run from here, as is what the kernel has no memory for.
+ * Sent to the thread once more, it gets the stack, the flags and the context that it is entitled to. But of several
+ * real-time signals with one number the first sent comes first, of others one is enough for the kernel, and some take
+ * each other back.
  */
+static bool is_sent_again(siginfo_t *info) {
+    uint64_t pending = 0;
+    int signal = info->si_signo;
+    sbt_syscall6(SYS_rt_sigpending, (long)&pending, sizeof pending, 0, 0, 0, 0);
+    return signal < FIRST_REAL_TIME && ((pending | STOPS_AND_CONT) & BIT(signal)) == 0 &&
+           sbt_syscall6(SYS_rt_tgsigqueueinfo, sbt_syscall0(SYS_getpid), sbt_syscall0(SYS_gettid), signal, (long)info,
+                        0, 0) == 0;
+}
+
+/* One by one: a handler may leave by a jump, and hold something itself. */
 SBT_NOINLINE void sbt_handlers_catch_up(void) {
-    siginfo_t info[PUT_OFF_MOST];
     if (are_held())
         return;
-    uint64_t mask = put_off.mask;
-    uint32_t n = put_off.n, n_here = 0;
-    long pid = sbt_syscall0(SYS_getpid), tid = sbt_syscall0(SYS_gettid);
-    for (uint32_t i = 0; i < n; i++) {
-        siginfo_t *next = &info[n_here];
-        memset(next, 0, sizeof *next);
-        memcpy(next, put_off.info[i], INFO_BYTES);
-        n_here += next->si_signo >= FIRST_REAL_TIME ||
-                  sbt_syscall6(SYS_rt_tgsigqueueinfo, pid, tid, next->si_signo, (long)next, 0, 0) != 0;
+    uint64_t mask = change_mask(SIG_BLOCK, &all_but_faults);
+    if ((mask & all_but_faults) == all_but_faults)
+        mask = put_off.mask; /* nobody has returned to the section since */
+    while (put_off.n != 0) {
+        siginfo_t info;
+        memset(&info, 0, sizeof info);
+        memcpy(&info, put_off.info[0], INFO_BYTES);
+        put_off.n--;
+        memmove(put_off.info[0], put_off.info[1], put_off.n * sizeof put_off.info[0]);
+        sbt_self.handlers_put_off = put_off.n != 0;
+        if (!is_sent_again(&info))
+            run(&info, &mask);
     }
-    put_off.n = 0;
     sbt_self.handlers_put_off = 0;
-    for (uint32_t i = 0; i < n_here; i++)
-        run(&info[i], &mask);
-    set_mask(&mask);
+    change_mask(SIG_SETMASK, &mask);
+}
+
+void sbt_handlers_start(void) {
+    process = sbt_syscall0(SYS_getpid);
 }
 
 static bool is_fault(int signal) {
-    return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGTRAP ||
-           signal == SIGSYS || signal == SIGABRT;
+    return signal == SIGABRT || (FAULTS & BIT(signal)) != 0;
 }
 
 bool sbt_handlers_can(int signal, const struct sigaction *action) {
-    return signal > 0 && signal < N_SIGNALS && !is_fault(signal) && action->sa_handler != SIG_DFL &&
-           action->sa_handler != SIG_IGN && action->sa_sigaction != handle && (action->sa_flags & SA_RESETHAND) == 0;
+    return sbt_all_theirs == 0 && signal > 0 && signal < N_SIGNALS && !is_fault(signal) &&
+           action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN && action->sa_sigaction != handle &&
+           (action->sa_flags & SA_RESETHAND) == 0;
 }
 
 static void store(int signal, handler_function *function, bool wants_info) {
@@ -131,7 +164,7 @@ int sbt_handlers_set(int signal, const struct sigaction *action, struct sigactio
         return sbt_real.sigaction(signal, action, old);
     handler_function *function = load(signal);
     bool wants_info = __atomic_load_n(&theirs[signal].wants_info, __ATOMIC_RELAXED);
-    bool can = action != NULL && sbt_handlers_can(signal, action);
+    bool can = action != NULL && sbt_handlers_can(signal, action) && sbt_syscall0(SYS_getpid) == process;
     if (can) { /* first: it may be called before the kernel returns */
         ours = *action;
         ours.sa_sigaction = handle;

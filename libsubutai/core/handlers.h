@@ -37,11 +37,17 @@ static inline void sbt_handlers_release(void) {
         sbt_handlers_catch_up();
 }
 
+/* Once, and in each forked child: handlers that are installed elsewhere are not put off. */
+void sbt_handlers_start(void);
+
 /*
  * sigaction, errors and all, but that what the kernel is given in place of the program's handler puts that off. Needs
  * sbt_real. Two threads that install two handlers of one signal at once may leave the one with the other's flags.
  */
 int sbt_handlers_set(int signal, const struct sigaction *action, struct sigaction *old);
+
+/* Called when one has returned, NULL: nothing is. Set once, before there are threads. */
+extern void (*sbt_handlers_returned)(void);
 
 /* Is it a handler that can be put off? */
 bool sbt_handlers_can(int signal, const struct sigaction *action);

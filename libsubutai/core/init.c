@@ -5,6 +5,7 @@
  * mutexes during the look-up, and locks taken under one engine must not be released under another.
  */
 #include "core/init.h"
+#include "core/handlers.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -133,6 +134,7 @@ static void fork_parent(void) {
 }
 
 static void fork_child(void) {
+    sbt_handlers_start();
     sbt_switch_fork_child();
     if (sbt_thread_fork_child())
         sbt_lot_fork_child();
@@ -179,6 +181,7 @@ static void start(void) {
     if (!sbt_options_load(&sbt_options, environment(), error, sizeof error))
         give_up(error, "", "");
     sbt_thread_start();
+    sbt_handlers_start();
     sbt_thread_tid(); /* now: a vfork child, which shares this memory, must not be the first to ask */
     sbt_lot_start();
 

@@ -15,7 +15,7 @@
 static bool let_go(struct sbt_context *c) {
     uint32_t none = SBT_TOKEN_NONE;
     if (c->why == SBT_LEAVES_TO_YIELD || c->why == SBT_LEAVES_TO_GO_ON) {
-        sbt_ready_push(NULL, c, c, 1, c->why == SBT_LEAVES_TO_YIELD ? SBT_GAVE_WAY : SBT_WOKEN);
+        sbt_ready_push_from_husk(c, c->why == SBT_LEAVES_TO_YIELD ? SBT_GAVE_WAY : SBT_WOKEN);
         return true;
     }
     sbt_runnable_add(-1);

@@ -248,6 +248,8 @@ static inline void sbt_chain_append(struct sbt_chain *chain, struct sbt_context 
 /* Make ready a chain of n contexts linked by `next`. `self`: the carrier that the caller runs on, NULL: none. */
 void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n,
                     enum sbt_queue_of which);
+/* The same of one context, from its husk, whose thread-local variables are others' by then. */
+void sbt_ready_push_from_husk(struct sbt_context *c, enum sbt_queue_of which);
 /* The carrier's own next; NULL: none. */
 struct sbt_context *sbt_ready_pop(struct sbt_carrier *x);
 /* Move half of another's queue to x's own. False: there is nothing. */

@@ -45,22 +45,23 @@ static bool wake_idle(struct sbt_switch_state *s, uint32_t wish) {
     return false;
 }
 
+/* Handlers are put off already, or on a husk blocked. */
 static void append(struct sbt_carrier *x, struct sbt_context *first, struct sbt_context *last, uint32_t n,
                    enum sbt_queue_of which) {
     struct sbt_queue *q = &x->queue[which];
     last->next = NULL;
-    sbt_switch_take(&x->guard);
+    sbt_guard_take(&x->guard);
     if (q->tail != NULL)
         q->tail->next = first;
     else
         q->head = first;
     q->tail = last;
     __atomic_store_n(&x->n, x->n + n, __ATOMIC_RELAXED);
-    sbt_switch_drop(&x->guard);
+    sbt_guard_drop(&x->guard);
 }
 
-void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n,
-                    enum sbt_queue_of which) {
+static void push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n,
+                 enum sbt_queue_of which) {
     struct sbt_switch_state *s = SBT_SWITCH;
     struct sbt_carrier *x = self;
     if (x == NULL && SBT_UNLIKELY((__atomic_load_n(&s->all_held, __ATOMIC_RELAXED) |
@@ -111,6 +112,17 @@ void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct 
         self->woke = true;
         self->woke_at_ns = cpu_time_ns();
     }
+}
+
+void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct sbt_context *last, uint32_t n,
+                    enum sbt_queue_of which) {
+    sbt_handlers_hold();
+    push(self, first, last, n, which);
+    sbt_handlers_release();
+}
+
+void sbt_ready_push_from_husk(struct sbt_context *c, enum sbt_queue_of which) {
+    push(NULL, c, c, 1, which);
 }
 
 static uint32_t more(uint32_t skip) {
@@ -184,7 +196,8 @@ struct sbt_context *sbt_ready_take(struct sbt_carrier *x) {
 bool sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from) {
     struct sbt_context *first[SBT_QUEUES], *last[SBT_QUEUES];
     uint32_t n[SBT_QUEUES] = {0};
-    sbt_switch_take(&from->guard);
+    sbt_handlers_hold(); /* what is in neither queue is run by nobody */
+    sbt_guard_take(&from->guard);
     uint32_t half = (from->n + 1) / 2, all = 0;
     for (int k = 0; k < SBT_QUEUES; k++) {
         struct sbt_queue *q = &from->queue[k];
@@ -200,10 +213,11 @@ bool sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from) {
         __atomic_store_n(&from->n, from->n - all, __ATOMIC_RELAXED);
         __atomic_fetch_add(&from->stolen, 1, __ATOMIC_RELAXED);
     }
-    sbt_switch_drop(&from->guard);
+    sbt_guard_drop(&from->guard);
     for (int k = 0; k < SBT_QUEUES; k++)
         if (n[k] > 0)
             append(x, first[k], last[k], n[k], (enum sbt_queue_of)k);
+    sbt_handlers_release();
     if (all > 1) {
         struct sbt_switch_state *s = SBT_SWITCH;
         /* Enough for a third: the carrier that is awake passes the call on. */

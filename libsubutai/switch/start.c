@@ -33,6 +33,7 @@ uint32_t sbt_switch_running_load(void) {
 void sbt_switch_want(bool insist) {
     sbt_switch_wanted = true;
     sbt_switch_insisted = insist;
+    sbt_handlers_returned = sbt_switch_mask_changed; /* by the return, of a context that has waited in the handler */
     sbt_summon_reserve();
 }
 

@@ -2,6 +2,8 @@
 #define SWITCH_SCHED_ITSELF
 #include "switch_sched.h"
 
+#include "core/handlers.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -275,6 +277,8 @@ uint32_t sbt_thread_tid(void) {
 union sbt_thread_process sbt_thread_process = {.known = 1};
 
 void sbt_thread_fork_noticed(void) {}
+
+void (*sbt_handlers_returned)(void);
 
 void sbt_handlers_catch_up(void) {
     sched_wrong("handlers are put off where there are none");

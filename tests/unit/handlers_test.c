@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/arch.h"
@@ -13,6 +15,7 @@
 #include "core/thread.h"
 
 struct sbt_real sbt_real;
+uint32_t sbt_all_theirs;
 _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec")));
 
 static bool no_memory; /* the kernel cannot queue another signal */
@@ -53,6 +56,7 @@ static void install(int signo, handler_function *function, int flags, int also_b
 
 static void begin(void) {
     sbt_real.sigaction = sigaction;
+    sbt_handlers_start();
     n_run = 0;
     no_memory = false;
 }
@@ -271,6 +275,152 @@ START_TEST(one_that_holds_is_interrupted_in_turn) {
 }
 END_TEST
 
+/* One that cannot be put off, and another that comes while it runs, are both over: nothing stays blocked. */
+static int n_other;
+static void not_put_off(int signo) {
+    (void)signo;
+    n_other++;
+    send(SIGUSR1, 7);
+    ck_assert_int_eq(n_run, 0);
+}
+static void hold_and_note(int signo, siginfo_t *info, void *context) {
+    sbt_handlers_hold();
+    sbt_handlers_release();
+    note(signo, info, context);
+}
+static void comes_in_another(int signo, int flags) {
+    struct sigaction other = {.sa_handler = not_put_off};
+    begin();
+    n_other = 0;
+    install(signo, hold_and_note, flags, 0);
+    sigaddset(&other.sa_mask, SIGWINCH);
+    ck_assert_int_eq(sigaction(SIGALRM, &other, NULL), 0); /* as one that goes past the C library */
+    sbt_handlers_hold();
+    raise(SIGALRM);
+    ck_assert_int_eq(n_other, 1);
+    sbt_handlers_release();
+    check_run(0, signo, 7);
+    ck_assert_int_eq(n_run, 1);
+    ck_assert(!is_blocked(SIGALRM));
+    ck_assert(!is_blocked(SIGWINCH));
+}
+START_TEST(one_that_comes_in_another_runs_once) {
+    comes_in_another(SIGUSR1, 0);
+    comes_in_another(SIGUSR1, SA_NODEFER);
+}
+END_TEST
+
+/* A fault that the program serves, after something was put off. */
+static char *page;
+static void make_writable(int signo, siginfo_t *info, void *context) {
+    (void)info;
+    (void)context;
+    ck_assert_int_eq(signo, SIGSEGV);
+    n_other++;
+    ck_assert_int_eq(mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
+}
+START_TEST(faults_are_served_all_the_same) {
+    begin();
+    n_other = 0;
+    page = mmap(NULL, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(page, MAP_FAILED);
+    install(SIGSEGV, make_writable, 0, 0);
+    install(SIGUSR1, note, 0, 0);
+    sbt_handlers_hold();
+    send(SIGUSR1, 7);
+    *(volatile char *)page = 1;
+    ck_assert_int_eq(n_other, 1);
+    ck_assert_int_eq(n_run, 0);
+    sbt_handlers_release();
+    check_run(0, SIGUSR1, 7);
+}
+END_TEST
+
+START_TEST(a_second_one_is_not_taken_for_the_first) {
+    begin();
+    install(SIGUSR1, note, 0, 0);
+    sbt_handlers_hold();
+    for (int i = 7; i <= 8; i++) /* both to the thread: the kernel keeps one of a number for that */
+        ck_assert_int_eq(pthread_sigqueue(pthread_self(), SIGUSR1, (union sigval){.sival_int = i}), 0);
+    sbt_handlers_release();
+    check_run(0, SIGUSR1, 7);
+    check_run(1, SIGUSR1, 8);
+    ck_assert_int_eq(n_run, 2);
+}
+END_TEST
+
+START_TEST(stop_and_continue_do_not_take_each_other_back) {
+    for (int i = 0; i < 2; i++) {
+        begin();
+        install(SIGTSTP, note, 0, 0);
+        install(SIGCONT, note, 0, 0);
+        sbt_handlers_hold();
+        send(i == 0 ? SIGTSTP : SIGCONT, 1);
+        send(i == 0 ? SIGCONT : SIGTSTP, 2);
+        sbt_handlers_release();
+        ck_assert_int_eq(n_run, 2); /* in either order */
+        ck_assert_int_eq(order[0] + order[1], SIGTSTP + SIGCONT);
+    }
+}
+END_TEST
+
+/* The first leaves by a jump: the other comes all the same, if only when something is held again. */
+START_TEST(a_jump_loses_no_other) {
+    sigset_t set, before;
+    begin();
+    install(SIGRTMIN + 2, jump, 0, 0);
+    install(SIGRTMIN + 3, jump, 0, 0);
+    sigemptyset(&set);
+    sigaddset(&set, SIGRTMIN + 2);
+    sigaddset(&set, SIGRTMIN + 3);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    send(SIGRTMIN + 2, 2);
+    send(SIGRTMIN + 3, 3);
+    if (sigsetjmp(out, 0) == 0) {
+        sbt_handlers_hold();
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        sbt_handlers_release();
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    ck_assert_int_eq(n_run, 1);
+    if (sigsetjmp(out, 1) == 0) {
+        sbt_handlers_hold();
+        sbt_handlers_release();
+    }
+    ck_assert_int_eq(n_run, 2);
+    ck_assert_int_eq(order[0] + order[1], 2 * SIGRTMIN + 5);
+    ck_assert(!is_blocked(SIGWINCH));
+}
+END_TEST
+
+/* A child of vfork shares the memory, and has dispositions of its own. */
+static void childs(int signo, siginfo_t *info, void *context) {
+    (void)signo;
+    (void)info;
+    (void)context;
+    n_other++;
+}
+START_TEST(a_child_of_vfork_leaves_its_parents_alone) {
+    struct sigaction old;
+    begin();
+    n_other = 0;
+    install(SIGUSR1, note, 0, 0);
+    pid_t child = vfork();
+    if (child == 0) {
+        struct sigaction action = {.sa_sigaction = childs, .sa_flags = SA_SIGINFO};
+        int r = sbt_handlers_set(SIGUSR1, &action, &old);
+        raise(SIGUSR1);
+        _exit(r == 0 && old.sa_sigaction == note && n_other == 1 ? 0 : 1);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    send(SIGUSR1, 7);
+    check_run(0, SIGUSR1, 7);
+    ck_assert_int_eq(n_other, 1);
+}
+END_TEST
+
 static void tests(Suite *suite) {
     ADD_TEST(suite, with_nothing_held_it_runs_at_once);
     ADD_TEST(suite, held_it_runs_when_all_is_released);
@@ -284,6 +434,12 @@ static void tests(Suite *suite) {
     ADD_TEST(suite, it_may_change_the_mask);
     ADD_TEST(suite, it_may_leave_by_a_jump);
     ADD_TEST(suite, one_that_holds_is_interrupted_in_turn);
+    ADD_TEST(suite, one_that_comes_in_another_runs_once);
+    ADD_TEST(suite, faults_are_served_all_the_same);
+    ADD_TEST(suite, a_second_one_is_not_taken_for_the_first);
+    ADD_TEST(suite, stop_and_continue_do_not_take_each_other_back);
+    ADD_TEST(suite, a_jump_loses_no_other);
+    ADD_TEST(suite, a_child_of_vfork_leaves_its_parents_alone);
 }
 
 int main(void) {
