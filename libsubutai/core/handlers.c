@@ -34,7 +34,8 @@ static long process; /* whose they are: not a child of vfork, which has this mem
 
 static _Thread_local struct {
     uint32_t n;
-    uint64_t mask; /* of who was interrupted last */
+    bool blocks;   /* who was interrupted last goes on with all signals blocked, */
+    uint64_t mask; /* in place of this */
     unsigned char info[PUT_OFF_MOST][INFO_BYTES];
 } put_off __attribute__((tls_model("initial-exec")));
 
@@ -66,6 +67,7 @@ static bool is_put_off(const siginfo_t *info, ucontext_t *context) {
     memcpy(&put_off.mask, &context->uc_sigmask, sizeof put_off.mask); /* the kernel's are 64 bits */
     blocked = put_off.mask | all_but_faults;
     memcpy(&context->uc_sigmask, &blocked, sizeof blocked);
+    put_off.blocks = true;
     sbt_self.handlers_put_off = 1;
     if (put_off.n == PUT_OFF_MOST)
         return false;
@@ -118,17 +120,24 @@ static bool is_sent_again(siginfo_t *info) {
                         0, 0) == 0;
 }
 
+static siginfo_t first_put_off(void) {
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    memcpy(&info, put_off.info[0], INFO_BYTES);
+    return info;
+}
+
 /* One by one: a handler may leave by a jump, and hold something itself. */
 SBT_NOINLINE void sbt_handlers_catch_up(void) {
     if (are_held())
         return;
     uint64_t mask = change_mask(SIG_BLOCK, &all_but_faults);
-    if ((mask & all_but_faults) == all_but_faults)
-        mask = put_off.mask; /* nobody has returned to the section since */
+    /* Not if it was in another handler, which has given the section its mask back: that does not block this signal. */
+    if (put_off.blocks && put_off.n != 0 && (mask & BIT(first_put_off().si_signo)) != 0)
+        mask = put_off.mask;
+    put_off.blocks = false;
     while (put_off.n != 0) {
-        siginfo_t info;
-        memset(&info, 0, sizeof info);
-        memcpy(&info, put_off.info[0], INFO_BYTES);
+        siginfo_t info = first_put_off();
         put_off.n--;
         memmove(put_off.info[0], put_off.info[1], put_off.n * sizeof put_off.info[0]);
         sbt_self.handlers_put_off = put_off.n != 0;

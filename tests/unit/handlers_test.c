@@ -20,10 +20,10 @@ _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec"
 
 static bool no_memory; /* the kernel cannot queue another signal */
 
-static long test_syscall(long number, long a, long b, long c, long d) {
+static SBT_NOINLINE long test_syscall(long number, long a, long b, long c, long d) {
     return number == SYS_rt_tgsigqueueinfo && no_memory ? -EAGAIN : sbt_syscall6(number, a, b, c, d, 0, 0);
 }
-static inline long real_syscall0(long number) {
+static SBT_NOINLINE long real_syscall0(long number) {
     return sbt_syscall0(number);
 }
 #undef sbt_syscall0
@@ -32,7 +32,8 @@ static inline long real_syscall0(long number) {
 #include "core/handlers.c"
 
 enum { MOST = 16 };
-static int n_run, order[MOST], values[MOST];
+static volatile int n_run;
+static int order[MOST], values[MOST];
 static bool held_then[MOST];
 static sigset_t mask_then[MOST];
 
@@ -276,7 +277,7 @@ START_TEST(one_that_holds_is_interrupted_in_turn) {
 END_TEST
 
 /* One that cannot be put off, and another that comes while it runs, are both over: nothing stays blocked. */
-static int n_other;
+static volatile int n_other;
 static void not_put_off(int signo) {
     (void)signo;
     n_other++;
