@@ -121,7 +121,7 @@ TEST(thread_attr__one_object_creates_many_threads,
 
 /* It has the rest for itself, whatever a library in between needs of it. */
 #define SMALL_STACK 16384
-#define USED_OF_IT 8000
+#define USED_OF_IT 6000
 static pthread_barrier_t barrier;
 static void *use_the_stack(void *argument) {
     volatile char room[USED_OF_IT];
@@ -132,7 +132,7 @@ static void *use_the_stack(void *argument) {
         CHECK_INT(room[i], (char)i);
     return argument;
 }
-TEST(thread_attr__small_default_stacks_can_be_used, "40 threads use 8000 of 16384 bytes, by default and by attribute") {
+TEST(thread_attr__small_default_stacks_can_be_used, "40 threads use 6000 of 16384 bytes, by default and by attribute") {
     pthread_t threads[40];
     init();
     OK(pthread_attr_setstacksize(&attr, SMALL_STACK));
