@@ -120,7 +120,6 @@ TEST(thread_attr__one_object_creates_many_threads,
 }
 
 /* It has the rest for itself, whatever a library in between needs of it. */
-#define SMALL_STACK 16384
 #define USED_OF_IT 6000
 static pthread_barrier_t barrier;
 static void *use_the_stack(void *argument) {
@@ -132,10 +131,11 @@ static void *use_the_stack(void *argument) {
         CHECK_INT(room[i], (char)i);
     return argument;
 }
-TEST(thread_attr__small_default_stacks_can_be_used, "40 threads use 6000 of 16384 bytes, by default and by attribute") {
+TEST(thread_attr__small_default_stacks_can_be_used,
+     "40 threads use 6000 bytes of the smallest, by default and by attribute") {
     pthread_t threads[40];
     init();
-    OK(pthread_attr_setstacksize(&attr, SMALL_STACK));
+    OK(pthread_attr_setstacksize(&attr, (size_t)PTHREAD_STACK_MIN));
     OK(pthread_setattr_default_np(&attr));
     OK(pthread_barrier_init(&barrier, NULL, 40));
     for (long i = 0; i < 40; i++)
