@@ -2,7 +2,7 @@
 /* Threads that are stopped in a signal handler while they wait for locks: they own nothing, so the others go on. */
 #include "stopped.h"
 
-#define ROUNDS 3000
+#define ROUNDS 500
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static atomic_int turn;
 
@@ -39,7 +39,7 @@ static void *wait_for_locks(void *unused) {
     }
     return NULL;
 }
-TEST(stopped__waiters_for_locks_keep_nobody_out, "3000 times 6 that wait for locks, which others pass on") {
+TEST(stopped__waiters_for_locks_keep_nobody_out, "500 times 6 that wait for locks, which others pass on") {
     OK(pthread_mutex_lock(&mutex));
     OK(pthread_rwlock_wrlock(&rwlock));
     start_stoppable(wait_for_locks);

@@ -5,7 +5,7 @@
  */
 #include "stopped.h"
 
-#define ROUNDS 500
+#define ROUNDS 200
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int owed; /* wake-ups, protected by mutex */
 static void *signal_again_and_again(void *unused) {
@@ -28,7 +28,7 @@ static void *wait_for_what_is_owed(void *unused) {
     }
     return NULL;
 }
-TEST(stopped__signallers_keep_nobody_from_the_condition, "500 times 6 that signal one; another's broadcast is heard") {
+TEST(stopped__signallers_keep_nobody_from_the_condition, "200 times 6 that signal one; another's broadcast is heard") {
     start_stoppable(signal_again_and_again);
     pthread_t waiter = thread_start(wait_for_what_is_owed, NULL);
     for (int i = 1; i <= ROUNDS; i++) {
