@@ -17,7 +17,7 @@ stressor() { # NAME INSTANCES OPERATIONS [SECONDS]
 
 stressors() {
     # So many that the first thread cannot do them all before its creator looks again: stress-ng takes that for a failure.
-    stressor mutex 2 500000
+    stressor mutex 2 1000000
     stressor pthread 2 500
     stressor futex 2 1000
     stressor mcontend 2 100 4
