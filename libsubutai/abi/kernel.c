@@ -18,6 +18,7 @@
 
 #include "abi/abi.h"
 #include "core/fence.h"
+#include "core/handlers.h"
 #include "switch/switch.h"
 
 extern int prctl(int option, ...);
@@ -234,10 +235,12 @@ SBT_EXPORT pid_t _Fork(void) {
     }
     sbt_switch_hold_home(); /* the child has the kernel thread that forks, and no other */
     pid_t child = sbt_real._Fork();
-    if (child == 0)
+    if (child == 0) {
+        sbt_handlers_start();
         sbt_switch_fork_child();
-    else
+    } else {
         sbt_switch_release();
+    }
     return child;
 }
 

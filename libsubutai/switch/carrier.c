@@ -325,6 +325,7 @@ bool sbt_context_unpark(uint32_t *word) {
 }
 
 void sbt_chain_begin(struct sbt_chain *chain) {
+    sbt_handlers_hold();
     *chain = (struct sbt_chain){.in_handler = sbt_self.in_switch != 0};
     sbt_switch_enter();
 }
@@ -352,6 +353,7 @@ void sbt_chain_end(const struct sbt_chain *chain) {
         sbt_carrier_unpark(chain->first, chain->last, chain->n);
     }
     sbt_switch_leave();
+    sbt_handlers_release();
 }
 
 /*

@@ -52,6 +52,7 @@ bool sbt_crowd_wait(void) {
 uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, bool joined, struct sbt_chain *chain) {
     uint32_t n_left = 0, own = generation();
     bool asleep;
+    sbt_handlers_hold();
     *chain = (struct sbt_chain){.in_handler = sbt_self.in_switch > joined};
     sbt_switch_enter();
     uint32_t at = __atomic_exchange_n(crowd, 0, __ATOMIC_SEQ_CST);

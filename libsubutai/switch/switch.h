@@ -161,7 +161,7 @@ bool sbt_context_unpark(uint32_t *word);
 
 /*
  * To wake several in one go: contexts that are the caller's, and yet to be made ready. From begin to end inside
- * switch/, that is, not to block.
+ * switch/, that is, not to block, and the program's signal handlers are put off.
  */
 struct sbt_chain {
     struct sbt_context *first, *last;
@@ -200,7 +200,8 @@ bool sbt_crowd_wait(void);
 
 /*
  * Take everybody out, the events up to `ticket` having happened. `joined`: the caller is between join and wait itself.
- * The result is how many it has counted: those never touch the object again. They are woken by sbt_chain_end.
+ * The result is how many it has counted: those never touch the object again. They are woken by sbt_chain_end, and this
+ * is their sbt_chain_begin.
  */
 uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, bool joined, struct sbt_chain *chain);
 

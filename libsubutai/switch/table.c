@@ -99,7 +99,6 @@ long sbt_switch_wake(uint32_t *word, int n) {
         __atomic_store_n(&SBT_SWITCH->overdue, 1, __ATOMIC_RELEASE);
         return 0;
     }
-    sbt_handlers_hold(); /* who has been given the token is woken by nobody else */
     sbt_chain_begin(&chain);
     struct sbt_table_bucket *b = bucket_of(word);
     sbt_switch_take(&b->guard);
@@ -115,6 +114,5 @@ long sbt_switch_wake(uint32_t *word, int n) {
     }
     sbt_switch_drop(&b->guard);
     sbt_chain_end(&chain);
-    sbt_handlers_release();
     return woken;
 }

@@ -17,6 +17,7 @@
  */
 #include <errno.h>
 
+#include "core/handlers.h"
 #include "core/object.h"
 #include "engine/direct/direct.h"
 #include "switch/switch.h"
@@ -72,6 +73,7 @@ static void complete(struct sbt_barrier *bx, uint64_t seen) {
     uint32_t *word = generation_word(bx);
     uint64_t want;
     bool stands = false;
+    sbt_handlers_hold(); /* whom this releases is woken by nobody else */
     do {
         if ((seen & CROWDED) != 0 && !stands) {
             __atomic_fetch_sub(&bx->left, 1, __ATOMIC_RELAXED);
@@ -83,6 +85,7 @@ static void complete(struct sbt_barrier *bx, uint64_t seen) {
         disperse(bx, generation_in(want), false);
     if ((seen & ASLEEP) != 0)
         sbt_wake(word, INT_MAX);
+    sbt_handlers_release();
 }
 
 /* The caller's context has joined the crowd. True: it has finished with the object. */
