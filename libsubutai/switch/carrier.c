@@ -506,8 +506,9 @@ bool sbt_switch_yield(bool goes_on) {
                            : !find_another(c->carrier))
         return false;
     sbt_context_leave(c, goes_on ? SBT_LEAVES_TO_GO_ON : SBT_LEAVES_TO_YIELD);
+    struct sbt_carrier *x = c->carrier;
     /* Under a real-time policy whoever all these wait for may be a kernel thread that has no other chance to run. */
-    if (c->carrier != NULL && (__atomic_load_n(&c->carrier->pops, __ATOMIC_RELAXED) & (KERNEL_TURN - 1)) == 0)
+    if (x != NULL && (__atomic_load_n(&x->pops, __ATOMIC_RELAXED) & (KERNEL_TURN - 1)) == 0)
         sbt_yield();
     return true;
 }

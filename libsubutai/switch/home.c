@@ -68,9 +68,15 @@ static void go_home(struct sbt_context *c) {
         sbt_context_leave(c, SBT_LEAVES_FOR_HOME);
 }
 
+/* A handler that gives way between this and release comes back to the same kernel thread. */
+static void hold(void) {
+    sbt_self.held++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 void sbt_switch_hold_home(void) {
     struct sbt_context *c = sbt_self.context;
-    sbt_self.held++;
+    hold();
     if (SBT_LIKELY(c == NULL))
         return;
     c->mask_unsure = 1;          /* it may be in a handler */
@@ -79,6 +85,7 @@ void sbt_switch_hold_home(void) {
 }
 
 void sbt_switch_release(void) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     sbt_self.held--;
 }
 
@@ -175,7 +182,9 @@ void sbt_switch_thread_end(void) {
     struct sbt_context *c = sbt_self.context;
     if (c == NULL)
         return;
+    hold(); /* without a context nobody comes home any more */
     go_home(c);
     sbt_self.context = NULL;
+    sbt_switch_release();
     give_back(c);
 }

@@ -73,6 +73,7 @@ void sbt_summon(struct sbt_context *c, enum sbt_summons how, int looks) {
     struct sbt_switch_state *s = SBT_SWITCH;
     int error = errno, signal = kicks[how != SBT_SUMMONS_TO_GO_ON];
     __atomic_fetch_or(&c->bidden, SBT_STAYS_ITSELF, __ATOMIC_SEQ_CST);
+    sbt_handlers_hold(); /* once it has been taken it is run by nobody */
     uint32_t old = __atomic_exchange_n(&c->token, SBT_TOKEN_TOKEN, __ATOMIC_ACQ_REL);
     if (old == SBT_TOKEN_BLOCKED)
         sbt_futex_wake(&c->token, 1);
@@ -81,6 +82,7 @@ void sbt_summon(struct sbt_context *c, enum sbt_summons how, int looks) {
         sbt_runnable_add(1);
         sbt_home_call(c);
     }
+    sbt_handlers_release();
     if (old == SBT_TOKEN_BLOCKED || old == SBT_TOKEN_PARKED || !still_ours(signal))
         return;
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one of a context that is resumed (carrier.c) */
