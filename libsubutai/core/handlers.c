@@ -26,9 +26,11 @@ typedef void handler_function(int signal, siginfo_t *info, void *context);
 static struct {
     handler_function *function;
     bool wants_info;
+    uint64_t spared; /* of its mask, what the kernel is not told */
 } theirs[N_SIGNALS];
 
 void (*sbt_handlers_returned)(void);
+uint64_t sbt_handlers_spared;
 
 static long process; /* whose they are: not a child of vfork, which has this memory and dispositions of its own */
 
@@ -40,6 +42,17 @@ static _Thread_local struct {
 } put_off __attribute__((tls_model("initial-exec")));
 
 static const uint64_t all_but_faults = ~(FAULTS | BIT(SIGKILL) | BIT(SIGSTOP)); /* the kernel blocks neither of these */
+
+/* The kernel's masks are 64 bits, the C library's more. */
+static uint64_t mask_get(const sigset_t *set) {
+    uint64_t mask;
+    memcpy(&mask, set, sizeof mask);
+    return mask;
+}
+
+static void mask_put(sigset_t *set, uint64_t mask) {
+    memcpy(set, &mask, sizeof mask);
+}
 
 static uint64_t change_mask(int how, const uint64_t *mask) {
     uint64_t old = 0;
@@ -62,11 +75,9 @@ static handler_function *load(int signal) {
  * comes while this is written down. False if there are too many: it runs now.
  */
 static bool is_put_off(const siginfo_t *info, ucontext_t *context) {
-    uint64_t blocked;
     change_mask(SIG_BLOCK, &all_but_faults);
-    memcpy(&put_off.mask, &context->uc_sigmask, sizeof put_off.mask); /* the kernel's are 64 bits */
-    blocked = put_off.mask | all_but_faults;
-    memcpy(&context->uc_sigmask, &blocked, sizeof blocked);
+    put_off.mask = mask_get(&context->uc_sigmask);
+    mask_put(&context->uc_sigmask, put_off.mask | all_but_faults);
     put_off.blocks = true;
     sbt_self.handlers_put_off = 1;
     if (put_off.n == PUT_OFF_MOST)
@@ -93,17 +104,15 @@ static void run(siginfo_t *info, uint64_t *mask) {
     ucontext_t here;
     struct sigaction action;
     int signal = info->si_signo;
-    uint64_t during = *mask, more;
-    if (sbt_real.sigaction(signal, NULL, &action) == 0) {
-        memcpy(&more, &action.sa_mask, sizeof more);
-        during |= more | ((action.sa_flags & SA_NODEFER) != 0 ? 0 : BIT(signal));
-    }
+    uint64_t during = *mask;
+    if (sbt_real.sigaction(signal, NULL, &action) == 0)
+        during |= mask_get(&action.sa_mask) | ((action.sa_flags & SA_NODEFER) != 0 ? 0 : BIT(signal));
     getcontext(&here);
-    memcpy(&here.uc_sigmask, mask, sizeof *mask);
+    mask_put(&here.uc_sigmask, *mask);
     change_mask(SIG_SETMASK, &during);
     call(signal, info, &here);
     change_mask(SIG_BLOCK, &all_but_faults);
-    memcpy(mask, &here.uc_sigmask, sizeof *mask); /* which the handler may have changed */
+    *mask = mask_get(&here.uc_sigmask); /* which the handler may have changed */
 }
 
 /*
@@ -162,9 +171,10 @@ bool sbt_handlers_can(int signal, const struct sigaction *action) {
            (action->sa_flags & SA_RESETHAND) == 0;
 }
 
-static void store(int signal, handler_function *function, bool wants_info) {
+static void store(int signal, handler_function *function, bool wants_info, uint64_t spared) {
     __atomic_store_n(&theirs[signal].function, function, __ATOMIC_RELAXED);
     __atomic_store_n(&theirs[signal].wants_info, wants_info, __ATOMIC_RELAXED);
+    __atomic_store_n(&theirs[signal].spared, spared, __ATOMIC_RELAXED);
 }
 
 int sbt_handlers_set(int signal, const struct sigaction *action, struct sigaction *old) {
@@ -173,17 +183,22 @@ int sbt_handlers_set(int signal, const struct sigaction *action, struct sigactio
         return sbt_real.sigaction(signal, action, old);
     handler_function *function = load(signal);
     bool wants_info = __atomic_load_n(&theirs[signal].wants_info, __ATOMIC_RELAXED);
+    uint64_t spared = __atomic_load_n(&theirs[signal].spared, __ATOMIC_RELAXED);
     bool can = action != NULL && sbt_handlers_can(signal, action) && sbt_syscall0(SYS_getpid) == process;
-    if (can) { /* first: it may be called before the kernel returns */
+    if (action != NULL) {
         ours = *action;
+        mask_put(&ours.sa_mask, mask_get(&action->sa_mask) & ~sbt_handlers_spared);
+    }
+    if (can) { /* first: it may be called before the kernel returns */
         ours.sa_sigaction = handle;
         ours.sa_flags |= SA_SIGINFO;
-        store(signal, action->sa_sigaction, (action->sa_flags & SA_SIGINFO) != 0);
+        store(signal, action->sa_sigaction, (action->sa_flags & SA_SIGINFO) != 0,
+              mask_get(&action->sa_mask) & sbt_handlers_spared);
     }
-    int r = sbt_real.sigaction(signal, can ? &ours : action, &was);
+    int r = sbt_real.sigaction(signal, action != NULL ? &ours : NULL, &was);
     if (r != 0) {
         if (can)
-            store(signal, function, wants_info);
+            store(signal, function, wants_info, spared);
         return r;
     }
     if (old != NULL) {
@@ -191,6 +206,7 @@ int sbt_handlers_set(int signal, const struct sigaction *action, struct sigactio
         if (was.sa_sigaction == handle) {
             old->sa_sigaction = function;
             old->sa_flags = was.sa_flags & ~(wants_info ? 0 : SA_SIGINFO);
+            mask_put(&old->sa_mask, mask_get(&was.sa_mask) | spared);
         }
     }
     return 0;

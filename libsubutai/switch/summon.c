@@ -44,6 +44,7 @@ void sbt_summon_reserve(void) {
         reserved[i] = __libc_allocate_rtsig(0);
         bits |= reserved[i] > 0 ? (uint64_t)1 << (reserved[i] - 1) : 0;
     }
+    sbt_handlers_spared = bits;
     uint64_t mask = sbt_mask_set(NULL) & ~bits; /* as it was given by who started the program */
     sbt_mask_set(&mask);
 }

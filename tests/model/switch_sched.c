@@ -279,6 +279,7 @@ union sbt_thread_process sbt_thread_process = {.known = 1};
 void sbt_thread_fork_noticed(void) {}
 
 void (*sbt_handlers_returned)(void);
+uint64_t sbt_handlers_spared;
 
 void sbt_handlers_catch_up(void) {
     sched_wrong("handlers are put off where there are none");

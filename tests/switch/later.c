@@ -173,15 +173,24 @@ static void change_group(void) {
     MUST(write(channel[1], "", 1) == 1);
 }
 
-static void *compute_or_read(void *number) {
+static bool in_a_handler;
+
+static void read_one(int unused) {
     char byte;
+    (void)unused;
+    MUST(read(channel[0], &byte, 1) == 1);
+}
+
+static void *compute_or_read(void *number) {
     long first = kernel_thread();
     for (int i = 0; i < ROUNDS; i++)
         meet();
     if ((long)number == 0)
         deed();
+    else if ((long)number == 1 && in_a_handler)
+        MUST(raise(SIGUSR1) == 0);
     else if ((long)number == 1)
-        MUST(read(channel[0], &byte, 1) == 1);
+        read_one(0);
     else if ((long)number < 4)
         while (!ended)
             ;
@@ -196,6 +205,18 @@ static void ends_for_credentials(void) {
     deed = change_group;
     MUST(pipe(channel) == 0);
     run(N, getenv("SWITCHED") != NULL ? compute_or_read : meet_and_watch);
+}
+
+/* Who reads does so in a handler with a mask of all there is, as the signals are with which it is fetched. */
+static void ends_for_credentials_in_a_handler(void) {
+    struct sigaction action = {.sa_handler = read_one}, set;
+    sigfillset(&action.sa_mask);
+    MUST(sigaction(SIGUSR1, &action, NULL) == 0);
+    MUST(sigaction(SIGUSR1, NULL, &set) == 0);
+    for (int i = SIGRTMIN; i <= SIGRTMAX; i++)
+        MUST(sigismember(&set.sa_mask, i) == 1);
+    in_a_handler = true;
+    ends_for_credentials();
 }
 
 /* In a child, where the contexts that were away in the parent are nobody's. */
@@ -454,6 +475,7 @@ int main(int argc, char **argv) {
         {"ends-for-a-hidden-one", ends_for_a_hidden_one},
         {"ends-for-a-refused-one", ends_for_a_refused_one},
         {"ends-for-credentials", ends_for_credentials},
+        {"ends-for-credentials-in-a-handler", ends_for_credentials_in_a_handler},
         {"credentials-in-a-child", credentials_in_a_child},
         {"never-for-a-hidden-one", never_for_a_hidden_one},
         {"loaders-lock", loaders_lock},

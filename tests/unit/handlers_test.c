@@ -422,7 +422,38 @@ START_TEST(a_child_of_vfork_leaves_its_parents_alone) {
 }
 END_TEST
 
+/* Read back it is as it was set, but the kernel has not been told all of it, nor of those that are not put off. */
+static void keeps_out(int signo, int flags, bool shown) {
+    struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | flags}, set;
+    sigset_t *mask = &mask_then[0];
+    sbt_handlers_spared = BIT(SIGRTMAX) | BIT(SIGRTMAX - 1);
+    sigaddset(&action.sa_mask, SIGRTMAX);
+    sigaddset(&action.sa_mask, SIGRTMIN);
+    ck_assert_int_eq(sbt_handlers_set(signo, &action, NULL), 0);
+    ck_assert_int_eq(sbt_handlers_set(signo, NULL, &set), 0);
+    sbt_handlers_spared = 0;
+    ck_assert_int_eq(sigismember(&set.sa_mask, SIGRTMIN), 1);
+    ck_assert_int_eq(sigismember(&set.sa_mask, SIGRTMAX), shown);
+    ck_assert_int_eq(sigismember(&set.sa_mask, SIGRTMAX - 1), 0);
+    ck_assert_int_eq(raise(signo), 0);
+    ck_assert_int_eq(n_run, 1);
+    ck_assert_int_eq(sigismember(mask, SIGRTMIN), 1);
+    ck_assert_int_eq(sigismember(mask, SIGRTMAX), 0);
+}
+START_TEST(some_signals_are_never_kept_out) {
+    begin();
+    keeps_out(SIGUSR1, 0, true);
+}
+END_TEST
+START_TEST(nor_where_it_is_not_put_off) {
+    begin();
+    keeps_out(SIGUSR1, SA_RESETHAND, false);
+}
+END_TEST
+
 static void tests(Suite *suite) {
+    ADD_TEST(suite, some_signals_are_never_kept_out);
+    ADD_TEST(suite, nor_where_it_is_not_put_off);
     ADD_TEST(suite, with_nothing_held_it_runs_at_once);
     ADD_TEST(suite, held_it_runs_when_all_is_released);
     ADD_TEST(suite, held_a_real_time_one_likewise);
