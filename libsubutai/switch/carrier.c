@@ -21,8 +21,9 @@
 #define VAIN_NS 10000      /* what is found and waits again within that time was found in vain */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
 #endif
-#define PARKED_MOST 16 /* before they are taken off sbt_n_runnable, a word of all carriers, */
-#define PARKED_FEW 2   /* and the same with nobody queued: who runs now may do so for long */
+#define SPREAD_WAITS 64 /* at home, of who has been crowded out */
+#define PARKED_MOST 16  /* before they are taken off sbt_n_runnable, a word of all carriers, */
+#define PARKED_FEW 2    /* and the same with nobody queued: who runs now may do so for long */
 
 /* Who waits and finds the count too high waits by switching, at once: of no harm while others are to be run here. */
 static void count_parked(struct sbt_carrier *x) {
@@ -234,6 +235,7 @@ static struct sbt_context *find(struct sbt_carrier *x) {
         c = searches ? search(x, &seen) : NULL;
         if (c != NULL)
             return c;
+        sbt_ready_note_cpu(x);
         __atomic_store_n(&x->asleep, 1, __ATOMIC_RELAXED);
         __atomic_fetch_or(&s->idle, bit, __ATOMIC_RELAXED);
         /*
@@ -393,6 +395,15 @@ static bool waits_at_home(const struct sbt_context *c) {
 bool sbt_switch_roams(void) {
     const struct sbt_context *c = sbt_self.context;
     return c != NULL && (c->carrier != NULL || !waits_at_home(c));
+}
+
+/* To switch between them would leave a core idle as well. */
+bool sbt_switch_spread(void) {
+    struct sbt_context *c = sbt_self.context;
+    if (__atomic_load_n(&SBT_SWITCH->n_threads, __ATOMIC_RELAXED) > (int32_t)sbt_n_cpus)
+        return false;
+    __atomic_store_n(&c->homebody, SPREAD_WAITS, __ATOMIC_RELAXED);
+    return true;
 }
 
 bool sbt_switch_begins_wait(void) {

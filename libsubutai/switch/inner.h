@@ -119,6 +119,7 @@ struct sbt_carrier {
     uint32_t in_vain;             /* finds in a row that soon waited again; its own */
     uint32_t robbed_in_vain;      /* the same of finds that others made here; atomic */
     uint32_t tid;                 /* atomic, for the watcher; 0: it has not begun */
+    uint32_t cpu;                 /* on which it went to sleep last; atomic */
     uint64_t mask;                /* its signal mask in the kernel */
     struct sbt_context *current;  /* NULL: idle; atomic, for the watcher */
 
@@ -252,6 +253,8 @@ void sbt_ready_push(struct sbt_carrier *self, struct sbt_context *first, struct 
 void sbt_ready_push_from_husk(struct sbt_context *c, enum sbt_queue_of which);
 /* The carrier's own next; NULL: none. */
 struct sbt_context *sbt_ready_pop(struct sbt_carrier *x);
+/* The carrier is about to sleep, here. */
+void sbt_ready_note_cpu(struct sbt_carrier *x);
 /* Move half of another's queue to x's own. False: there is nothing. */
 bool sbt_ready_steal(struct sbt_carrier *x, struct sbt_carrier *from);
 /* The carrier leaves a context: was waking another for it of any use? */

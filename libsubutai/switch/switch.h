@@ -150,6 +150,12 @@ bool sbt_switch_roams(void);
 bool sbt_switch_begins_wait(void);
 
 /*
+ * The caller, a context, shares a core with another again and again while there are cores to spare. True: there are no
+ * more threads than cores in all, and it waits at home for a while, from now on: to be woken there on another core.
+ */
+bool sbt_switch_spread(void);
+
+/*
  * The word by which the caller's context is woken from the wait that begins now; it stays valid when the thread has
  * ended. NULL: it waits as a thread without. Given a word, tell whether it is one.
  */

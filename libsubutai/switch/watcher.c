@@ -17,7 +17,7 @@
 
 #define TICK_NS 2000000
 #ifndef QUIET_TICKS    /* the model test takes another */
-#define QUIET_TICKS 50 /* without anything made ready, before the watcher sleeps until there is */
+#define QUIET_TICKS 10 /* without anything made ready, before the watcher sleeps until there is */
 #endif
 #ifndef SHORT_ONES     /* and another */
 #define SHORT_ONES 200 /* contexts taken in a tick, if they go on for less than 10 us each */
@@ -123,9 +123,20 @@ static void rouse_for(struct sbt_carrier *x) {
     __atomic_store_n(&x->robbed_in_vain, 0, __ATOMIC_RELAXED);
 }
 
-/* One look. True: something is ready and waits. */
-static bool look(struct sbt_switch_state *s, struct watch *w) {
+static bool somebody_waits(const struct sbt_switch_state *s) {
+    for (uint32_t i = 0; i < s->n_carriers; i++)
+        if (__atomic_load_n(&s->carrier[i].n, __ATOMIC_RELAXED) != 0)
+            return true;
+    return false;
+}
+
+/*
+ * One look. True: something is ready and waits. Who sleeps on its carrier while nobody is made ready is in nobody's
+ * way: to find out costs as much as a hundred switches, on a core that a thread of the program's may have to itself.
+ */
+static bool look(struct sbt_switch_state *s, struct watch *w, bool pushed) {
     uint32_t n_held_up = 0, n_waiting = 0;
+    bool sleepers_matter = w->sees_sleepers && (pushed || somebody_waits(s));
     /* Nobody is to be seen any more, and the program may have forbidden system calls. */
     bool ended = (__atomic_load_n(&s->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) != 0;
     bool somebody_sleeps = __atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0;
@@ -137,7 +148,7 @@ static bool look(struct sbt_switch_state *s, struct watch *w) {
         if (n > 0 && (now == w->pops[i] || (somebody_sleeps && now - w->pops[i] < SHORT_ONES)))
             rouse_for(x);
         struct sbt_context *c = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
-        if (c != NULL && now == w->pops[i] && w->sees_sleepers && !ended &&
+        if (c != NULL && now == w->pops[i] && sleepers_matter && !ended &&
             sleeps(__atomic_load_n(&x->tid, __ATOMIC_RELAXED)) && __atomic_load_n(&x->current, __ATOMIC_RELAXED) == c &&
             __atomic_load_n(&x->pops, __ATOMIC_RELAXED) == now) {
             n_held_up++;
@@ -146,7 +157,8 @@ static bool look(struct sbt_switch_state *s, struct watch *w) {
         w->switches += now - w->pops[i];
         w->pops[i] = now;
     }
-    __atomic_store_n(&s->all_held, n_held_up == s->n_carriers, __ATOMIC_RELAXED);
+    if (sleepers_matter)
+        __atomic_store_n(&s->all_held, n_held_up == s->n_carriers, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < s->n_carriers; i++) {
         struct sbt_carrier *x = &s->carrier[i];
         if (w->stuck[i] == 0)
@@ -175,7 +187,7 @@ void *sbt_watcher_main(void *unused) {
     while (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
         sbt_pause_ns(TICK_NS);
         bool pushed = __atomic_exchange_n(&s->pushes, 0, __ATOMIC_RELAXED) != 0;
-        quiet = look(s, &w) || pushed ? 0 : quiet + 1;
+        quiet = look(s, &w, pushed) || pushed ? 0 : quiet + 1;
         weigh(s, &w);
         let_out(s, &w);
         if (quiet < QUIET_TICKS)

@@ -41,6 +41,13 @@
 #define SPIN_GAP_NS 500 /* longest interval between two looks */
 #define CALIBRATION_PAUSES 256
 
+/*
+ * So many yields in a row that switch, with no more threads than cores: two share one, and each leaves it in time for
+ * the other, so that the kernel does not see that one of them had better go to the core that is idle. It does when one
+ * that sleeps there is woken.
+ */
+#define CROWDED 32
+
 static uint32_t spin_pauses; /* per wait */
 static uint32_t gap_pauses = 8;
 static uint32_t pause_ns_256 = 256 * 16; /* what a pause takes, in 1/256 ns */
@@ -89,11 +96,17 @@ static bool is_alone(void) {
     return sbt_n_cpus == 1;
 }
 
+/* Does the caller sleep in this wait? Contexts only: for threads it changes nothing that could be measured. */
+static bool spreads(void) {
+    sbt_self.crowded = 0;
+    return sbt_self.context != NULL && sbt_cores_to_spare() && sbt_switch_spread();
+}
+
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
     uint32_t mean_ns = (uint32_t)__atomic_load_n(&memory->mean_64ns, __ATOMIC_RELAXED) * 64;
     uint32_t switches = __atomic_load_n(&memory->mean_switches, __ATOMIC_RELAXED);
     *a = (struct sbt_active){.yields_left = (uint16_t)yields, .idle_ns = IDLE_NS, .next_pauses = spin_pauses != 0};
-    if (yields == 0)
+    if (yields == 0 || SBT_UNLIKELY(sbt_self.crowded == CROWDED && spreads()))
         a->idle_ns = 0;
     if (SBT_UNLIKELY(sbt_turn_closed()) && spins_in_vain())
         a->next_pauses = 0;
@@ -160,9 +173,11 @@ bool sbt_active_step(struct sbt_active *a) {
         return false;
     }
     if (!has_switched(took)) {
+        sbt_self.crowded = 0;
         a->idle_ns = a->idle_ns > took ? a->idle_ns - (uint32_t)took : 0;
     } else {
         __atomic_store_n(&a->switches, a->switches + 1, __ATOMIC_RELAXED);
+        sbt_self.crowded += sbt_self.crowded < CROWDED;
         if (a->yields_left == 0 || took > SBT_LONG_TURN_NS)
             a->idle_ns = 0; /* somebody else has use for the core */
         else

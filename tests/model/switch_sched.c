@@ -211,6 +211,10 @@ long sched_syscall(long nr, long a, long b, long c) {
         *(struct timespec *)b = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
         return 0;
     }
+    if (nr == SYS_getcpu) {
+        *(unsigned *)a = current % 2;
+        return 0;
+    }
     if (nr == SYS_getrusage) {
         ((struct rusage *)b)->ru_nvcsw = thread[current].sleeps;
         return 0;

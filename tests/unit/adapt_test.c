@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What objects remember of waits (wait/adapt.c), with the test's own clock: every yield switches, for 2 us. */
+/* What objects remember of waits (wait/adapt.c), with the test's own clock: yields switch, for 2 us. */
 #include "core/clock.h"
 #include "core/thread.h"
 #include "hw_check.h"
 #include "switch/switch.h"
 #include "wait/turn.h"
 
-static uint64_t clock_ns = 1000000000, n_yields;
+#define SWITCHES 2000
+#define FINDS_NOBODY 500
+static uint64_t clock_ns = 1000000000, n_yields, test_yield_ns = SWITCHES;
 
 #define sbt_now_ns() clock_ns
 #define sbt_turn_give test_turn_give
 static uint64_t test_turn_give(uint64_t *now_ns) {
-    *now_ns = clock_ns += 2000;
+    *now_ns = clock_ns += test_yield_ns;
     n_yields++;
-    return 2000;
+    return test_yield_ns;
 }
 #include "wait/adapt.c"
 
@@ -22,6 +24,13 @@ uint32_t sbt_n_runnable, sbt_n_cpus;
 uint64_t sbt_turn_closed_until_ns;
 
 static bool roams, others_ready; /* a context: away from home, and another waits for its carrier */
+static bool few_threads;
+static int n_spread;
+
+bool sbt_switch_spread(void) {
+    n_spread++;
+    return few_threads;
+}
 
 bool sbt_switch_roams(void) {
     return roams;
@@ -184,6 +193,58 @@ START_TEST(a_context_waits_as_a_thread_if_nobody_else_is_ready) {
 }
 END_TEST
 
+/* Two share a core: each wait is over after a yield to the other, 32 in a row. The next one sleeps, and that once. */
+static void make_crowded(void) {
+    machine(2);
+    sbt_n_runnable = 2;
+    sbt_self.context = (struct sbt_context *)(void *)&memory;
+    sbt_self.crowded = 0;
+    roams = few_threads = true;
+    n_spread = 0;
+    ck_assert_uint_eq(n_that_yield(CROWDED, 1), CROWDED);
+    ck_assert_int_eq(n_spread, 0);
+}
+
+START_TEST(a_context_that_shares_a_core_goes_to_an_idle_one) {
+    make_crowded();
+    ck_assert_uint_eq(wait_for(1), 0);
+    ck_assert_int_eq(n_spread, 1);
+    ck_assert_uint_eq(n_that_yield(CROWDED, 1), CROWDED);
+    ck_assert_uint_eq(wait_for(1), 0);
+}
+END_TEST
+
+START_TEST(not_if_some_yields_find_nobody) {
+    make_crowded();
+    for (int i = 0; i < 3; i++) {
+        test_yield_ns = FINDS_NOBODY;
+        ck_assert_uint_eq(wait_for(1), i == 0 ? 0 : 1);
+        ck_assert_uint_eq(wait_for(1), 1);
+        test_yield_ns = SWITCHES;
+        ck_assert_uint_eq(n_that_yield(CROWDED - 1, 1), CROWDED - 1);
+    }
+    ck_assert_int_eq(n_spread, 1);
+}
+END_TEST
+
+START_TEST(nor_among_many_threads_nor_as_a_thread) {
+    make_crowded();
+    few_threads = false;
+    ck_assert_uint_eq(wait_for(1), 1);
+    ck_assert_int_eq(n_spread, 1);
+    make_crowded();
+    sbt_self.context = NULL;
+    roams = false;
+    ck_assert_uint_eq(wait_for(1), 1);
+    ck_assert_int_eq(n_spread, 0);
+    make_crowded();
+    roams = false; /* waits at home */
+    sbt_n_runnable = 3;
+    ck_assert_uint_eq(wait_for(1), 1);
+    ck_assert_int_eq(n_spread, 0);
+}
+END_TEST
+
 static void tests(Suite *s) {
     TCase *c = tcase_create("memory");
     tcase_add_test(c, a_round_through_the_run_queue_is_well_spent);
@@ -193,6 +254,9 @@ static void tests(Suite *s) {
     tcase_add_test(c, one_in_vain_does_not_decide);
     tcase_add_test(c, a_mutex_is_spun_for_in_any_case);
     tcase_add_test(c, a_context_waits_as_a_thread_if_nobody_else_is_ready);
+    tcase_add_test(c, a_context_that_shares_a_core_goes_to_an_idle_one);
+    tcase_add_test(c, not_if_some_yields_find_nobody);
+    tcase_add_test(c, nor_among_many_threads_nor_as_a_thread);
     suite_add_tcase(s, c);
 }
 
