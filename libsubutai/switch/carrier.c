@@ -235,7 +235,6 @@ static struct sbt_context *find(struct sbt_carrier *x) {
         c = searches ? search(x, &seen) : NULL;
         if (c != NULL)
             return c;
-        sbt_ready_note_cpu(x);
         __atomic_store_n(&x->asleep, 1, __ATOMIC_RELAXED);
         __atomic_fetch_or(&s->idle, bit, __ATOMIC_RELAXED);
         /*
@@ -245,6 +244,10 @@ static struct sbt_context *find(struct sbt_carrier *x) {
          * search nobody has relied on one: to take what waits elsewhere would make this sleep a search after all.
          */
         bool fenced = sbt_fence_heavy();
+        if (fenced) /* else the program filters system calls, this one perhaps as well */
+            sbt_ready_note_cpu(x);
+        if (SBT_UNLIKELY(__atomic_load_n(&s->all_held, __ATOMIC_RELAXED) != 0)) /* pairs with the watcher's look */
+            __atomic_store_n(&s->all_held, 0, __ATOMIC_RELAXED);
         seen.patience = UINT32_MAX;
         c = look_around(x, &seen);
         if (c == NULL && searches) {
@@ -397,12 +400,14 @@ bool sbt_switch_roams(void) {
     return c != NULL && (c->carrier != NULL || !waits_at_home(c));
 }
 
-/* To switch between them would leave a core idle as well. */
+/* To switch between them would leave a core idle as well. The first thread is not counted: it often waits for others.
+ */
 bool sbt_switch_spread(void) {
     struct sbt_context *c = sbt_self.context;
-    if (__atomic_load_n(&SBT_SWITCH->n_threads, __ATOMIC_RELAXED) > (int32_t)sbt_n_cpus)
+    if (c == NULL || __atomic_load_n(&SBT_SWITCH->n_threads, __ATOMIC_RELAXED) > (int32_t)sbt_n_cpus)
         return false;
-    __atomic_store_n(&c->homebody, SPREAD_WAITS, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&c->homebody, __ATOMIC_RELAXED) < SPREAD_WAITS)
+        __atomic_store_n(&c->homebody, SPREAD_WAITS, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -493,15 +498,17 @@ bool sbt_switch_others_ready(void) {
     return x != NULL && __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
 }
 
-/* Is there another to run here, if need be of those that wait on another carrier? */
-static bool find_another(struct sbt_carrier *x) {
+/* Is there another to run here, if need be of those that wait on another carrier? The context c is the caller's. */
+static bool find_another(const struct sbt_context *c) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    bool found = __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
+    const struct sbt_carrier *here = c->carrier;
+    bool found = here != NULL && __atomic_load_n(&here->n, __ATOMIC_RELAXED) != 0;
     for (uint32_t i = 0; !found && i < s->n_carriers; i++) {
         if (__atomic_load_n(&s->carrier[i].n, __ATOMIC_RELAXED) < 2)
             continue;
         sbt_switch_enter();
-        found = sbt_ready_steal(x, &s->carrier[i]);
+        struct sbt_carrier *x = sbt_self.context == c ? c->carrier : NULL; /* now: as in sbt_context_leave */
+        found = x != NULL && sbt_ready_steal(x, &s->carrier[i]);
         sbt_switch_leave();
     }
     return found;
@@ -514,7 +521,7 @@ bool sbt_switch_yield(bool goes_on) {
     /* At home it competes with the carriers for a core: it joins those that take turns without the kernel. */
     if (c->carrier == NULL ? !SBT_HUSK_MAY_PUSH || sbt_cores_to_spare() ||
                                  __atomic_load_n(&c->homebody, __ATOMIC_RELAXED) != 0 || sbt_switch_running_load() == 0
-                           : !find_another(c->carrier))
+                           : !find_another(c))
         return false;
     sbt_context_leave(c, goes_on ? SBT_LEAVES_TO_GO_ON : SBT_LEAVES_TO_YIELD);
     struct sbt_carrier *x = c->carrier;

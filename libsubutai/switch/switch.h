@@ -151,7 +151,8 @@ bool sbt_switch_begins_wait(void);
 
 /*
  * The caller, a context, shares a core with another again and again while there are cores to spare. True: there are no
- * more threads than cores in all, and it waits at home for a while, from now on: to be woken there on another core.
+ * more threads than cores beyond the first, and it waits at home for a while, from now on: to be woken there on another
+ * core.
  */
 bool sbt_switch_spread(void);
 

@@ -136,7 +136,8 @@ static bool somebody_waits(const struct sbt_switch_state *s) {
  */
 static bool look(struct sbt_switch_state *s, struct watch *w, bool pushed) {
     uint32_t n_held_up = 0, n_waiting = 0;
-    bool sleepers_matter = w->sees_sleepers && (pushed || somebody_waits(s));
+    bool sleepers_matter =
+        w->sees_sleepers && (pushed || somebody_waits(s) || __atomic_load_n(&s->all_held, __ATOMIC_RELAXED) != 0);
     /* Nobody is to be seen any more, and the program may have forbidden system calls. */
     bool ended = (__atomic_load_n(&s->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) != 0;
     bool somebody_sleeps = __atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0;
@@ -159,6 +160,9 @@ static bool look(struct sbt_switch_state *s, struct watch *w, bool pushed) {
     }
     if (sleepers_matter)
         __atomic_store_n(&s->all_held, n_held_up == s->n_carriers, __ATOMIC_RELAXED);
+    sbt_fence_light(); /* pairs with the heavy one of a carrier that has nothing to run since that was looked at */
+    if (__atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0)
+        __atomic_store_n(&s->all_held, 0, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < s->n_carriers; i++) {
         struct sbt_carrier *x = &s->carrier[i];
         if (w->stuck[i] == 0)
