@@ -451,6 +451,25 @@ static void filtered_by_number(void) {
     run(CROWD, crowd);
 }
 
+/* Of all threads, while they wait by switching: the library's own too, which look once a millisecond from then on. */
+static void filter_all(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getcpu, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    MUST(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
+    nanosleep(&(struct timespec){0, 50000000}, NULL);
+}
+
+static void ends_for_a_filter(void) {
+    all_meet(filter_all, true);
+}
+
 /* From the start: it is the second time that the program runs. */
 static void filtered_from_the_start(void) {
     if (getenv("FILTERED") == NULL) {
@@ -476,6 +495,7 @@ int main(int argc, char **argv) {
         {"ends-for-a-refused-one", ends_for_a_refused_one},
         {"ends-for-credentials", ends_for_credentials},
         {"ends-for-credentials-in-a-handler", ends_for_credentials_in_a_handler},
+        {"ends-for-a-filter", ends_for_a_filter},
         {"credentials-in-a-child", credentials_in_a_child},
         {"never-for-a-hidden-one", never_for_a_hidden_one},
         {"loaders-lock", loaders_lock},
