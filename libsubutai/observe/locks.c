@@ -128,8 +128,11 @@ OBSERVED(int, pthread_barrier_wait, (pthread_barrier_t * b)) {
     struct rec_call c;
     if (!rec_enter(&c, SBT_TRACE_BARRIER_WAIT, SBT_TRACE_BARRIER, b, REC_SITE_HERE))
         return ABI(pthread_barrier_wait)(b);
-    if (c.node != NULL && c.node->initial > 0)
+    if (c.node != NULL && c.node->initial > 0) {
         c.event.order = (REC_COUNT(c.node->acquired) - 1) / c.node->initial + 1;
+        if (c.event.order == 1) /* also by those who come: the init may be in a block that is never written */
+            c.event.size = c.node->initial;
+    }
     int r = ABI(pthread_barrier_wait)(b);
     rec_leave(&c, r == PTHREAD_BARRIER_SERIAL_THREAD ? 0 : r);
     return r;

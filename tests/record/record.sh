@@ -110,6 +110,14 @@ record killed
 check "SIGKILL: its status" is "$status" 137
 check "a trace up to the last block" info t.sbt '(.whole | not) and .events > 10000'
 check "which is possible" possible t.sbt
+# Whose init is in the last block of a thread that has done nothing else, and so in no block.
+record killed-at-a-barrier
+check "SIGKILL between meetings: its status" is "$status" 137
+check "a trace up to the last block of those who met" info t.sbt '(.whole | not) and .events > 10000'
+check "which is possible as well" possible t.sbt
+subutai predict t.sbt --cores 4 --mesh 2x2
+check "how many meet can be told from it" is "$status" 0
+
 record abort
 check "abort: its status" is "$status" 134
 check "a trace up to the last block after it" info t.sbt '(.whole | not) and .events > 10000'

@@ -75,6 +75,20 @@ static void run_threads(void *(*routine)(void *)) {
         must(pthread_join(threads[i], NULL), "join");
 }
 
+static pthread_barrier_t gate;
+static void *meet_for_ever(void *unused) {
+    (void)unused;
+    for (;;) {
+        for (int i = 0; i < 1000; i++) {
+            pthread_mutex_lock(&mutex);
+            shared++;
+            pthread_mutex_unlock(&mutex);
+        }
+        pthread_barrier_wait(&gate);
+    }
+    return NULL;
+}
+
 static void *lock_for_ever(void *unused) {
     (void)unused;
     for (;;) {
@@ -442,6 +456,12 @@ int main(int argc, char **argv) {
             own[i] = open("/dev/null", O_RDWR);
         some_locks(20000);
         close(own[0]);
+    } else if (strcmp(how, "killed-at-a-barrier") == 0) {
+        must(pthread_barrier_init(&gate, NULL, N_THREADS), "barrier");
+        for (int i = 0; i < N_THREADS; i++)
+            must(pthread_create(&thread, NULL, meet_for_ever, NULL), "create");
+        usleep(300000);
+        kill(getpid(), SIGKILL);
     } else { /* until it is killed, or ends in the middle of it */
         for (int i = 0; i < N_THREADS; i++)
             must(pthread_create(&thread, NULL, lock_for_ever, NULL), "create");
