@@ -49,7 +49,8 @@ int sbt_handlers_set(int signal, const struct sigaction *action, struct sigactio
 /* Called when one has returned, NULL: nothing is. Set once, before there are threads. */
 extern void (*sbt_handlers_returned)(void);
 
-/* Signals that no handler blocks while it runs, whatever its mask; that of one that can be put off is read back as it
+/*
+ * Signals that no handler blocks while it runs, whatever its mask; that of one that can be put off is read back as it
  * was set. Set once, likewise.
  */
 extern uint64_t sbt_handlers_spared;

@@ -35,7 +35,7 @@ struct sbt_thread {
     uint32_t spun_inner;         /* unlocks of others while it holds `spun_outer` */
     uint32_t random;             /* xorshift state, 0: not seeded */
     uint16_t woken_after;        /* so many switches, by `woken_by` */
-    uint8_t crowded;             /* yields in a row that gave its core to another while there were cores to spare */
+    uint8_t crowded;             /* its last yields, in a row, that gave the core to somebody else (wait/adapt.c) */
     bool has_loaded;             /* code that is yet to be judged (switch/later.c) */
     bool counted;                /* its root frame tells switch/ of its end */
     volatile uint8_t stays_home; /* enum sbt_stays (switch/switch.h) */

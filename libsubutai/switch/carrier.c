@@ -400,7 +400,9 @@ bool sbt_switch_roams(void) {
     return c != NULL && (c->carrier != NULL || !waits_at_home(c));
 }
 
-/* To switch between them would leave a core idle as well. The first thread is not counted: it often waits for others.
+/*
+ * Not by switching: that would put the caller on the carrier of whoever wakes it, and leave a core idle as well. The
+ * program's first thread is not counted, for it often does nothing but wait for the others.
  */
 bool sbt_switch_spread(void) {
     struct sbt_context *c = sbt_self.context;

@@ -158,8 +158,7 @@ static bool look(struct sbt_switch_state *s, struct watch *w, bool pushed) {
         w->switches += now - w->pops[i];
         w->pops[i] = now;
     }
-    if (sleepers_matter)
-        __atomic_store_n(&s->all_held, n_held_up == s->n_carriers, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->all_held, n_held_up == s->n_carriers, __ATOMIC_RELAXED);
     sbt_fence_light(); /* pairs with the heavy one of a carrier that has nothing to run since that was looked at */
     if (__atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0)
         __atomic_store_n(&s->all_held, 0, __ATOMIC_RELAXED);
