@@ -16,7 +16,7 @@
 #define SEARCH_NS 30000    /* how long a carrier looks for something to do before it sleeps, */
 #define LOOKS_PER_CLOCK 8  /* reading the clock after so many looks */
 #define LOOK_GAP_PAUSES 24 /* between two looks */
-#define KERNEL_TURN 64     /* yields of contexts, after which the kernel is asked once */
+#define KERNEL_TURN 64     /* contexts taken, after which one that yields asks the kernel, once */
 #define POPS_PER_COUNT 256 /* contexts taken from the queue between two counts of their sleeps */
 #define VAIN_NS 10000      /* what is found and waits again within that time was found in vain */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
@@ -528,7 +528,9 @@ bool sbt_switch_yield(bool goes_on) {
     sbt_context_leave(c, goes_on ? SBT_LEAVES_TO_GO_ON : SBT_LEAVES_TO_YIELD);
     struct sbt_carrier *x = c->carrier;
     /* Under a real-time policy whoever all these wait for may be a kernel thread that has no other chance to run. */
-    if (x != NULL && (__atomic_load_n(&x->pops, __ATOMIC_RELAXED) & (KERNEL_TURN - 1)) == 0)
+    if (x != NULL && x->pops - x->pops_at_turn >= KERNEL_TURN) {
+        x->pops_at_turn = x->pops;
         sbt_yield();
+    }
     return true;
 }

@@ -240,6 +240,60 @@ static void interrupts_by_number(void) {
     run(N, be_interrupted);
 }
 
+/*
+ * ---- main has the kernel's turn to wait for, while two contexts switch to each other and one of them yields ----
+ * Under a real-time policy, on one core (scenes.sh), nobody else gives it that. One of them begins with one more yield:
+ * each then leaves and comes in the other order of the carrier's turns.
+ */
+static pthread_mutex_t turn_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn_cond = PTHREAD_COND_INITIALIZER;
+static int turns; /* given, protected by turn_mutex */
+static atomic_bool turns_over;
+
+static void *take_turns(void *unused) {
+    MUST(pthread_mutex_lock(&turn_mutex) == 0);
+    for (int taken = 0; !turns_over; taken = turns)
+        while (turns == taken && !turns_over)
+            MUST(pthread_cond_wait(&turn_cond, &turn_mutex) == 0);
+    MUST(pthread_mutex_unlock(&turn_mutex) == 0);
+    return unused;
+}
+
+static void *give_turns(void *yields_first) {
+    if (yields_first != NULL)
+        sched_yield();
+    do {
+        MUST(pthread_mutex_lock(&turn_mutex) == 0);
+        turns++;
+        MUST(pthread_cond_signal(&turn_cond) == 0);
+        MUST(pthread_mutex_unlock(&turn_mutex) == 0);
+        sched_yield();
+    } while (!turns_over);
+    return NULL;
+}
+
+static void main_gets_a_turn(bool yields_first) {
+    pthread_t taker, giver;
+    MUST(pthread_create(&taker, NULL, take_turns, NULL) == 0);
+    MUST(pthread_create(&giver, NULL, give_turns, yields_first ? &turns : NULL) == 0);
+    nanosleep(&(struct timespec){0, 50000000}, NULL);
+    turns_over = true;
+    MUST(pthread_join(giver, NULL) == 0);
+    MUST(pthread_mutex_lock(&turn_mutex) == 0);
+    MUST(pthread_cond_broadcast(&turn_cond) == 0);
+    MUST(pthread_mutex_unlock(&turn_mutex) == 0);
+    MUST(pthread_join(taker, NULL) == 0);
+    printf("%d turns\n", turns);
+}
+
+static void main_gets_even_turns(void) {
+    main_gets_a_turn(false);
+}
+
+static void main_gets_odd_turns(void) {
+    main_gets_a_turn(true);
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"ends", ends},
@@ -249,6 +303,8 @@ int main(int argc, char **argv) {
         {"handlers-fork", handlers_fork},
         {"ends-with-signals-blocked", ends_with_signals_blocked},
         {"interrupts-by-number", interrupts_by_number},
+        {"main-gets-even-turns", main_gets_even_turns},
+        {"main-gets-odd-turns", main_gets_odd_turns},
         {NULL, NULL},
     };
     return play(argc, argv, scenes);
