@@ -113,6 +113,13 @@ static inline uint32_t hw_packet_argument(const struct hw_packet *packet) {
     return hw_bits(packet->flit[0], 0, HW_ARGUMENT_BITS);
 }
 
+/* An answer that others have brought about: its thread was queued, and has been put to sleep. */
+static inline bool hw_packet_ends_wait(const struct hw_packet *packet) {
+    enum hw_op op = hw_packet_op(packet);
+    return (op == HW_OP_GRANT && hw_packet_argument(packet) == 1) ||
+           (op == HW_OP_RELEASE && hw_packet_argument(packet) == 0);
+}
+
 /* To allocate, the NI is the caller's choice (round robin in the paper); for a condition it follows from its mutex. */
 static inline struct hw_packet hw_packet_alloc(const struct hw_layout *layout, enum hw_op op, uint32_t ni,
                                                uint32_t flit1, uint32_t core, uint32_t thread) {

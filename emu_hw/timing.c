@@ -9,6 +9,7 @@ struct hw_timing hw_timing_default(void) {
                               .router_cycles = 3,
                               .link_cycles = 1,
                               .handover_cycles = 60,
+                              .resume_cycles = 185,
                               .clock_mhz = 1000};
 }
 

@@ -4,7 +4,9 @@
  *
  * Source: Table IV for c, m, entry and exit; section V-B for the clock. The paper gives no cost of a hop: three cycles
  * for a router are one for each of the parts it names (buffer, switch allocator, crossbar), one cycle for a link is a
- * 32-bit flit per cycle. The hand-over is Table XI's calls without a response.
+ * 32-bit flit per cycle. The hand-over is Table XI's calls without a response; the way back to a thread that was put to
+ * sleep, for which the paper names an interrupt, its driver and a context switch (sections III-A and IV), is fitted to
+ * Table XI's calls that wait (bench/paper/producer-sim --fit).
  */
 #ifndef HW_TIMING_H
 #define HW_TIMING_H
@@ -19,6 +21,7 @@ struct hw_timing {
     uint32_t router_cycles;   /* header through one router, nobody in the way; ours */
     uint32_t link_cycles;     /* one flit over one link; ours */
     uint32_t handover_cycles; /* program to network interface, before the request is a packet */
+    uint32_t resume_cycles;   /* network interface to a program that has waited for others, hw_packet_ends_wait() */
     uint32_t clock_mhz;
 };
 

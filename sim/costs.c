@@ -3,7 +3,7 @@
  * The constants of the software-only model (section III-C of the paper).
  *
  * attempt, futex, kernel and wake are fitted to the SW column of Table XI and to nothing else, in its setting as far as
- * the text tells it: bench/paper/producer.c's calls, six threads, no time between the calls, 200 rounds. The command is
+ * the text tells it: bench/paper/producer.c's calls, six threads, no work between the calls, 200 rounds. The command is
  * `build/bench/paper/producer-sim --fit`; it searches for the least worst row, also when any one of them is 1 % off:
  * who wins a race hangs on them, and there are matches on the edge of one that are nearer and say less. Four constants
  * for six rows, so two degrees of freedom are left. All six are within 10 % (`producer-sim --check`, a test).
@@ -14,8 +14,8 @@
  * times as much is what the column says, not the text. The third attempt is made in the library, as the first, and
  * costs the same.
  *
- * The paper's program made "a few calls", our rows are those of a long run: over its first 20 rounds a condition wait
- * costs a third more than the paper's (`producer-sim 20`).
+ * They were fitted in a long run of that program with one mutex, one condition and one barrier; the table is of 32
+ * times 15 rounds, each time with others (producer.c).
  *
  * Ours, since the paper has no number: a cache line has the 18 flits of emu_hw's data packets; a core that goes on with
  * another thread needs 1 us for that, on both machines, and a thread that waits polls for as long before it lets go.

@@ -25,6 +25,7 @@ bool sim_noc_init(struct sim *sim) {
     const struct sim_config *config = &sim->config;
     struct hw_mesh_config mesh = hw_mesh_config_default();
     sim->hw = config->strict_paper ? hw_config_paper() : hw_config_default();
+    sim->hw.timing = config->timing;
     sim->hw.n_tiles = sim->n_cores;
     sim->hw.n_control = config->n_control;
     sim->hw.n_queue = config->n_queue;
@@ -317,5 +318,5 @@ void sim_noc_answer(struct sim *sim, const struct hw_packet *packet) {
                        (!sim_has_happened(t->object, t->awaited) || sim_is_early(sim, t, t->mutex));
         sim_acquired(sim, t, t->mutex);
     }
-    sim_wake(sim, t, 0);
+    sim_wake(sim, t, hw_packet_ends_wait(packet) ? sim->hw.timing.resume_cycles : 0);
 }

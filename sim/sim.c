@@ -18,6 +18,7 @@ struct sim_config sim_config_default(void) {
                                .sched = csa_config_default(),
                                .migrate = true,
                                .costs = sim_costs_default(),
+                               .timing = hw_timing_default(),
                                .n_control = HW_DEFAULT_CONTROL,
                                .n_queue = HW_DEFAULT_QUEUE,
                                .evict = true,

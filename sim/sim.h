@@ -26,6 +26,7 @@
 
 #include "costs.h"
 #include "csa.h"
+#include "timing.h"
 #include "trace.h"
 
 struct hw_packet; /* emu_hw/packet.h */
@@ -62,7 +63,7 @@ struct sim_config {
     bool migrate;            /* an idle core takes a thread that waits for another */
     bool recorded_order;     /* each mutex is acquired in the trace's order, not first come, first served */
     struct sim_costs costs;
-    /* The hardware, SIM_SUBUTAI only. */
+    struct hw_timing timing; /* of the mesh; of the rest of the hardware too, which is SIM_SUBUTAI only: */
     uint32_t n_control, n_queue;
     bool strict_paper; /* EAGAIN and no eviction, as in engine ni */
     bool evict;

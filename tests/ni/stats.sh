@@ -19,6 +19,10 @@ for service in dedicated inline; do
         '.[] | [.nis[].states] | ([.[]["Mutex Unlock"] // 0] | add) == 1041 and ([.[]["Barrier Wait"] // 0] | add) == 35
             and ([.[]["Condition Wait"] // 0] | add) == 22 and ([.[]["Condition Signal"] // 0] | add) == 10
             and ([.[]["Condition Broadcast"] // 0] | add) == 3'
+    # 185 ns back to whoever was queued: all waits at the condition, all at the barrier but each meeting's last.
+    check "$service: who has waited for others comes back 185 ns later, nobody else" counted \
+        '.[].latencies[] | .resume_ns == ({"lock, queued": 185, "condition wait": 185,
+            "barrier wait": (28 / 35 * 18500 | round / 100)}[.operation] // 0)'
     check "$service: no fall-back" counted \
         '.[] | .evictions + .allocated_anew + .objects_in_software + .condition_waits_in_software + .held + .woken + .again == 0'
 
@@ -62,7 +66,7 @@ for service in dedicated inline; do
     check "$service: text, not on stdout" is "$out" ""
     check "$service: text: the head" matches "$err" 'process [0-9]+: 8 x 8 tiles, 4 control and 122 queue elements each'
     check "$service: text: requests" matches "$err" $'\nrequests: 7 in, 7 out '
-    check "$service: text: three locks" matches "$err" $'\nlock, empty +3 +69.0 +69 +69 +60.0 +0.0 +9.0 +0.0 +100.0%'
+    check "$service: text: three locks" matches "$err" $'\nlock, empty +3 +69.0 +69 +69 +60.0 +0.0 +9.0 +0.0 +0.0 +100.0%'
     check "$service: text: an NI's line" matches "$err" $'\nNI 0: at most 1 control and 0 queue elements, busy '
     rm -f text
     run "$SUBUTAI" run --engine ni --ni-service "$service" --stats --stats-file text -- "$SUBJECTS/ni-known" pair 3

@@ -53,6 +53,64 @@ START_TEST(the_hardwares_latencies) {
 }
 END_TEST
 
+/* Back from a wait for others: thread 2 for a mutex, a condition, a barrier; thread 1, who came last or first, has
+ * none. */
+START_TEST(who_has_waited_takes_longer_to_come_back) {
+    enum { MORE = 777, HELD, SIGNALLED, MET, N_WAYS };
+    for (int way = HELD; way < N_WAYS; way++) {
+        struct build b;
+        build_open(&b);
+        init(&b, 0, SBT_TRACE_BARRIER, 2, 2);
+        create_all(&b, 3);
+        if (way == HELD) {
+            call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+            call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 9 * MS);
+            call(&b, 2, SBT_TRACE_MUTEX_LOCK, 0, MS);
+        } else if (way == SIGNALLED) {
+            signal_(&b, 1, SBT_TRACE_COND_BROADCAST, 1, 1, 9 * MS);
+            call(&b, 2, SBT_TRACE_MUTEX_LOCK, 0, MS);
+            wait(&b, 2, 1, 0, 1, 0);
+        } else {
+            call(&b, 1, SBT_TRACE_BARRIER_WAIT, 2, 9 * MS);
+            call(&b, 2, SBT_TRACE_BARRIER_WAIT, 2, MS);
+        }
+        if (way != MET)
+            call(&b, 2, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        end_all(&b, 3);
+        const struct sbt_trace *trace = build_close(&b);
+        for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+            struct sim_config config = config_of((enum sim_sync)sync);
+            struct sim *sim = simulate(&config, trace, 1);
+            config.timing.resume_cycles += MORE;
+            struct sim *later = simulate(&config, trace, 1);
+            ck_assert_uint_eq(result_of(later, 0, 1).to_ns, result_of(sim, 0, 1).to_ns);
+            ck_assert_uint_eq(result_of(later, 0, 2).to_ns,
+                              result_of(sim, 0, 2).to_ns + (sync == SIM_SUBUTAI ? (uint64_t)MORE : 0));
+            sim_free(sim);
+            sim_free(later);
+        }
+    }
+}
+END_TEST
+
+/* Nobody has ever waited: on the hardware it has no ID yet, the library sees that, and nothing is sent. */
+START_TEST(a_signal_for_nobody) {
+    for (int broadcast = 0; broadcast < 2; broadcast++) {
+        struct build b;
+        build_open(&b);
+        for (uint64_t i = 1; i <= 100; i++)
+            signal_(&b, 0, broadcast ? SBT_TRACE_COND_BROADCAST : SBT_TRACE_COND_SIGNAL, 0, i, 500);
+        end(&b, 0, 0);
+        struct sim_config config = config_of(SIM_SUBUTAI);
+        struct sim *sim = simulate(&config, build_close(&b), 1);
+        ck_assert_uint_eq(result_of(sim, 0, 0).sync_ns, UINT64_C(100) * config.timing.handover_cycles);
+        ck_assert_uint_eq(sim_call(sim, broadcast ? SIM_BROADCAST : SIM_SIGNAL).n, 100);
+        ck_assert_uint_eq(sim_summary(sim).n_packets, 0);
+        sim_free(sim);
+    }
+}
+END_TEST
+
 START_TEST(creation_and_join_bind) {
     struct build b;
     build_open(&b);
@@ -456,6 +514,8 @@ static void tests(Suite *suite) {
     ADD_TEST(suite, trimmed);
     ADD_TEST(suite, work_takes_its_time);
     ADD_TEST(suite, the_hardwares_latencies);
+    ADD_TEST(suite, who_has_waited_takes_longer_to_come_back);
+    ADD_TEST(suite, a_signal_for_nobody);
     ADD_TEST(suite, creation_and_join_bind);
     ADD_TEST(suite, lock_order_is_free_or_as_recorded);
     ADD_TEST(suite, a_mutex_excludes);

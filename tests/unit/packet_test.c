@@ -54,6 +54,26 @@ START_TEST(both_ways) {
 }
 END_TEST
 
+/* Docs of GRANT and RELEASE: argument 1 is for one that was queued, and for the last to arrive. Nothing else does. */
+START_TEST(ends_of_waits) {
+    struct hw_layout layout;
+    unsigned n_grants = 0, n_releases = 0, n_others = 0;
+    ck_assert(hw_layout_init(&layout, 64, 4));
+    for (uint32_t op = 0; op < 32; op++)
+        for (uint32_t argument = 0; argument < 128; argument++) {
+            struct hw_message m = {.destination = 7, .op = (enum hw_op)op, .argument = argument, .primitive = 4711};
+            struct hw_packet p = hw_packet_encode(&layout, &m);
+            bool ends = hw_packet_ends_wait(&p);
+            n_grants += ends && op == HW_OP_GRANT && argument == 1;
+            n_releases += ends && op == HW_OP_RELEASE && argument == 0;
+            n_others += ends;
+        }
+    ck_assert_uint_eq(n_grants, 1);
+    ck_assert_uint_eq(n_releases, 1);
+    ck_assert_uint_eq(n_others, 2);
+}
+END_TEST
+
 START_TEST(malformed) {
     for (size_t i = 0; i < sizeof n_tiles_of / sizeof *n_tiles_of; i++) {
         struct hw_layout layout;
@@ -112,6 +132,7 @@ END_TEST
 static void tests(Suite *suite) {
     ADD_TEST(suite, bits_of_the_header);
     ADD_TEST(suite, both_ways);
+    ADD_TEST(suite, ends_of_waits);
     ADD_TEST(suite, malformed);
     ADD_TEST(suite, nack_says_what_and_why);
 }

@@ -79,8 +79,11 @@ def figure_13(values):
     figure, axes = plt.subplots(1, len(sets), figsize=(2.4 * len(sets), 2.8), squeeze=False)
     for axis, name in zip(axes[0], sets):
         for k, sync in enumerate(("software", "subutai")):
-            heights = [values[f"fig13.{name}.{sync}.{p}.exec_s"] for p in ("oat", "rr", "csa")]
-            axis.bar([i + 0.4 * (k - 0.5) for i in range(3)], heights, width=0.4, label=sync)
+            heights = [values.get(f"fig13.{name}.{sync}.{p}.exec_s") for p in ("oat", "rr", "csa")]
+            axis.bar([i + 0.4 * (k - 0.5) for i in range(3)], [h or 0 for h in heights], width=0.4, label=sync)
+            for i in range(3):
+                if heights[i] is None:
+                    axis.text(i + 0.4 * (k - 0.5), 0, "stuck", rotation=90, ha="center", va="bottom", fontsize=7)
         axis.set_xticks(range(3))
         axis.set_xticklabels(("OAT", "RR", "CSA"))
         axis.set_title(f"{name} x8" if name != "mix" else "mix")

@@ -184,6 +184,10 @@ class Report(unittest.TestCase):
                 drawn.append([open(f).read() for f in files])
             self.assertEqual(drawn[0], drawn[1])
             self.assertEqual(len(drawn[0]), 3)
+            self.assertNotIn("stuck", "".join(drawn[0]))
+            del values["fig13.x264.subutai.rr.exec_s"]
+            files = paper_plots.draw(report.load(DATA), values, os.path.join(folder, "c"))
+            self.assertEqual(sum(open(f).read().count(">stuck<") for f in files), 1)
 
 
 class Tap(unittest.TextTestResult):

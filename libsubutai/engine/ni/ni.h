@@ -379,7 +379,7 @@ enum ni_class {
 };
 
 struct ni_sample {
-    uint64_t handover, network, fsm, waited; /* cycles; waited: for other threads, not for the hardware */
+    uint64_t handover, network, fsm, resume, waited; /* cycles; waited: for other threads, not for the hardware */
     bool local;
 };
 

@@ -23,7 +23,7 @@ enum { EXACT_POWER = 10, EXACT = 1 << EXACT_POWER, PER_POWER = 32, N_BUCKETS = E
 
 struct ni_latency {
     uint64_t n, n_local;
-    uint64_t handover, network, fsm, waited;
+    uint64_t handover, network, fsm, resume, waited;
     uint32_t bucket[N_BUCKETS];
 };
 
@@ -67,8 +67,9 @@ void ni_stats_add(struct ni_tile *tile, enum ni_class class, const struct ni_sam
     l->handover += sample->handover;
     l->network += sample->network;
     l->fsm += sample->fsm;
+    l->resume += sample->resume;
     l->waited += sample->waited;
-    l->bucket[bucket_of(sample->handover + sample->network + sample->fsm + sample->waited)]++;
+    l->bucket[bucket_of(sample->handover + sample->network + sample->fsm + sample->resume + sample->waited)]++;
 }
 
 void ni_stats_fork_child(void) {
@@ -120,11 +121,16 @@ static const struct ni_latency *sum_of(uint32_t class) {
         sum.handover += l->handover;
         sum.network += l->network;
         sum.fsm += l->fsm;
+        sum.resume += l->resume;
         sum.waited += l->waited;
         for (uint32_t k = 0; k < N_BUCKETS; k++)
             sum.bucket[k] += l->bucket[k];
     }
     return sum.n != 0 ? &sum : NULL;
+}
+
+static uint64_t all_of(const struct ni_latency *l) {
+    return l->handover + l->network + l->fsm + l->resume + l->waited;
 }
 
 static double ns(double cycles) {
@@ -186,17 +192,17 @@ static void text_report(const struct totals *t) {
         getpid(), m->mesh.config.width, m->mesh.config.height, m->config.n_control, m->config.n_queue, m->time_scale);
     put("requests: %llu in, %llu out (%llu withdrawn while held)\n", (unsigned long long)t->pushed,
         (unsigned long long)(t->stepped + t->withdrawn), (unsigned long long)t->withdrawn / 2);
-    put("%-16s %12s %9s %9s %9s %9s %9s %9s %11s %7s\n", "latency, ns", "count", "mean", "median", "p99", "hand-over",
-        "network", "fsm", "waiting", "local");
+    put("%-16s %12s %9s %9s %9s %9s %9s %9s %9s %11s %7s\n", "latency, ns", "count", "mean", "median", "p99",
+        "hand-over", "network", "fsm", "resume", "waiting", "local");
     for (uint32_t class = 0; class < NI_N_CLASSES; class ++) {
         const struct ni_latency *l = sum_of(class);
         if (l == NULL)
             continue;
         double n = (double)l->n;
-        put("%-16s %12llu %9.1f %9.0f %9.0f %9.1f %9.1f %9.1f %11.1f %6.1f%%\n", names[class], (unsigned long long)l->n,
-            ns((double)(l->handover + l->network + l->fsm + l->waited) / n), quantile(l, 0.5), quantile(l, 0.99),
-            ns((double)l->handover / n), ns((double)l->network / n), ns((double)l->fsm / n), ns((double)l->waited / n),
-            100 * (double)l->n_local / n);
+        put("%-16s %12llu %9.1f %9.0f %9.0f %9.1f %9.1f %9.1f %9.1f %11.1f %6.1f%%\n", names[class],
+            (unsigned long long)l->n, ns((double)all_of(l) / n), quantile(l, 0.5), quantile(l, 0.99),
+            ns((double)l->handover / n), ns((double)l->network / n), ns((double)l->fsm / n), ns((double)l->resume / n),
+            ns((double)l->waited / n), 100 * (double)l->n_local / n);
     }
     put("evictions %llu, allocated anew %llu, objects left to software %llu, condition waits in software %llu, held "
         "back %llu, woken for want of an element %llu, refused for want of one %llu\n",
@@ -244,11 +250,11 @@ static void json_latencies(void) {
             continue;
         double n = (double)l->n;
         put("%s{\"operation\":\"%s\",\"count\":%llu,\"mean_ns\":%.2f,\"median_ns\":%.0f,\"p99_ns\":%.0f,"
-            "\"handover_ns\":%.2f,\"network_ns\":%.2f,\"fsm_ns\":%.2f,\"waiting_ns\":%.2f,\"local\":%llu}",
-            comma, names[class], (unsigned long long)l->n,
-            ns((double)(l->handover + l->network + l->fsm + l->waited) / n), quantile(l, 0.5), quantile(l, 0.99),
-            ns((double)l->handover / n), ns((double)l->network / n), ns((double)l->fsm / n), ns((double)l->waited / n),
-            (unsigned long long)l->n_local);
+            "\"handover_ns\":%.2f,\"network_ns\":%.2f,\"fsm_ns\":%.2f,\"resume_ns\":%.2f,\"waiting_ns\":%.2f,\"local\":"
+            "%llu}",
+            comma, names[class], (unsigned long long)l->n, ns((double)all_of(l) / n), quantile(l, 0.5),
+            quantile(l, 0.99), ns((double)l->handover / n), ns((double)l->network / n), ns((double)l->fsm / n),
+            ns((double)l->resume / n), ns((double)l->waited / n), (unsigned long long)l->n_local);
         comma = ",";
     }
 }

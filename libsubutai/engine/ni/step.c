@@ -97,10 +97,12 @@ static bool has_answer(enum hw_op op) {
 
 /* A sample of what the thread that gets this answer has waited: its own request's share, and this packet's. */
 static void count_answer(struct ni_tile *tile, const struct stepped *s, const struct ni_thread *t,
-                         const struct hw_message *message, uint32_t at_cycles, uint64_t network_cycles) {
+                         const struct hw_message *message, uint32_t at_cycles, uint64_t network_cycles,
+                         uint32_t resume_cycles) {
     bool own = hw_pair(message->thread, message->core) == s->who &&
                (message->op != HW_OP_GRANT || s->op == HW_OP_LOCK || s->op == HW_OP_TRYLOCK);
-    struct ni_sample sample = {.handover = ni_handover(), .network = network_cycles, .fsm = at_cycles};
+    struct ni_sample sample = {
+        .handover = ni_handover(), .network = network_cycles, .fsm = at_cycles, .resume = resume_cycles};
     if (own) {
         sample.network += s->network_cycles;
         sample.fsm += s->queued_cycles;
@@ -123,10 +125,11 @@ static void deliver(struct ni_tile *tile, const struct stepped *s, const struct 
     struct ni_thread *t = thread_of(output->packet.flit[2]);
     uint64_t out_cycles = s->start_cycles + output->at_cycles;
     struct hw_delivery way = ni_send(ni_number_of(tile), message.destination, out_cycles);
+    uint32_t resume = ni_resume(&output->packet);
     if (t == NULL || __atomic_load_n(&t->use, __ATOMIC_RELAXED) == NI_UNUSED)
         return;
     if (tile->latency != NULL)
-        count_answer(tile, s, t, &message, output->at_cycles, way.tail_cycles - out_cycles);
+        count_answer(tile, s, t, &message, output->at_cycles, way.tail_cycles - out_cycles, resume);
     int which = NI_ANSWER_MAIN;
     if (message.op == HW_OP_NACK) {
         enum hw_op refused = hw_nack_op(message.argument);
@@ -136,7 +139,7 @@ static void deliver(struct ni_tile *tile, const struct stepped *s, const struct 
     } else if (message.op == HW_OP_WITHDRAWN || message.op == HW_OP_GONE) {
         which = NI_ANSWER_WITHDRAW;
     }
-    answer(t, which, &output->packet, way.tail_cycles, work);
+    answer(t, which, &output->packet, way.tail_cycles + resume, work);
 }
 
 /*

@@ -30,6 +30,10 @@ static inline uint32_t ni_handover(void) {
     return ni_machine.config.timing.handover_cycles;
 }
 
+static inline uint32_t ni_resume(const struct hw_packet *answer) {
+    return hw_packet_ends_wait(answer) ? ni_machine.config.timing.resume_cycles : 0;
+}
+
 /* Over the mesh, if it is timed. */
 struct hw_delivery ni_send(uint32_t from, uint32_t to, uint64_t at_cycles);
 
