@@ -12,6 +12,18 @@
 
 enum { AGAIN_CYCLES = 1000 };
 
+/*
+ * It has its core for so long and goes on. When its call ends with that, and nobody is there who could take its core
+ * and make the call a longer one, that time and the work after it are one step. What another that becomes ready within
+ * those few ns takes counts as if it had come with the work.
+ */
+static void go_on_after(struct sim *sim, struct sim_thread *t, uint32_t cycles, sim_then *then) {
+    if (then == sim_return && sim->cores[t->core].sched.n_ready == 0)
+        sim_return_after(sim, t, cycles);
+    else
+        sim_run_for(sim, t, cycles, then);
+}
+
 /* Refused: for the ID that the object still has, or has it another one by now? */
 static bool is_stale(const struct sim_object *o, const struct hw_message *answer) {
     return o->evicted || o->id == answer->primitive;
@@ -88,18 +100,11 @@ void sim_hw_lock(struct sim *sim, struct sim_thread *t) {
     sim_wait(sim, t, SIM_WHY_OBJECT, lock_answered);
 }
 
-/*
- * Nobody answers: the caller goes on when it has handed the request over. When its call ends with that, and nobody is
- * there who could take its core and make the call a longer one, the hand-over and the work after it are one step. What
- * another that becomes ready within those few ns takes counts as if it had come with the work.
- */
+/* Nobody answers: the caller goes on when it has handed the request over. */
 void sim_hw_unlock(struct sim *sim, struct sim_thread *t) {
     sim_released(sim, t, t->mutex);
     sim_post(sim, t, HW_OP_UNLOCK, t->mutex, t->mutex->id);
-    if (t->unlocked == sim_return && sim->cores[t->core].sched.n_ready == 0)
-        sim_return_after(sim, t, sim->hw.timing.handover_cycles);
-    else
-        sim_run_for(sim, t, sim->hw.timing.handover_cycles, t->unlocked);
+    go_on_after(sim, t, sim->hw.timing.handover_cycles, t->unlocked);
 }
 
 static void try_answered(struct sim *sim, struct sim_thread *t);
@@ -272,8 +277,9 @@ void sim_hw_signal(struct sim *sim, struct sim_thread *t) {
 
 static void barrier_answered(struct sim *sim, struct sim_thread *t) {
     if (hw_packet_op(&t->answer) == HW_OP_RELEASE) {
+        uint32_t resume = hw_packet_ends_wait(&t->answer) ? sim->hw.timing.resume_cycles : 0;
         t->n_obtained = 0;
-        sim_return(sim, t);
+        go_on_after(sim, t, resume, sim_return);
         return;
     }
     struct hw_message answer = sim_answer_of(sim, t);
