@@ -257,8 +257,8 @@ void sim_hw_signal(struct sim *sim, struct sim_thread *t) {
     sim_happened(sim, c, t->event.order);
     if (sim->parked.first != NULL)
         unpark(sim, NULL, c);
-    if (c->id == 0 && c->waiters.first ==
-                          NULL) { /* nobody has waited here yet: the library sees that, and has nothing to hand over */
+    /* Nobody has waited here yet: the library sees that, and has nothing to hand over. */
+    if (c->id == 0 && c->waiters.first == NULL) {
         sim_return_after(sim, t, sim->hw.timing.handover_cycles);
         return;
     }

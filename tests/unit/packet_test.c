@@ -54,7 +54,7 @@ START_TEST(both_ways) {
 }
 END_TEST
 
-/* Docs of GRANT and RELEASE: argument 1 is for one that was queued, and for the last to arrive. Nothing else does. */
+/* GRANT and RELEASE: argument 1 is for one that was queued, and for the last to arrive. Nothing else does. */
 START_TEST(ends_of_waits) {
     struct hw_layout layout;
     unsigned n_grants = 0, n_releases = 0, n_others = 0;
