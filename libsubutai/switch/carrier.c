@@ -17,7 +17,7 @@
 #define LOOKS_PER_CLOCK 8  /* reading the clock after so many looks */
 #define LOOK_GAP_PAUSES 24 /* between two looks */
 #define KERNEL_TURN 64     /* contexts taken, after which one that yields asks the kernel, once */
-#define POPS_PER_COUNT 256 /* contexts taken from the queue between two counts of their sleeps */
+#define POPS_PER_COUNT 256 /* contexts taken from the queue between two counts of their sleeps, or a few more */
 #define VAIN_NS 10000      /* what is found and waits again within that time was found in vain */
 #define PATIENCE 32        /* looks without progress, times contexts queued, before a carrier is helped out */
 #endif
@@ -64,6 +64,7 @@ static void settle(struct sbt_carrier *x) {
 /* How often those that it runs sleep in the kernel on it: whether that is too often the watcher decides. */
 static void count_sleeps(struct sbt_carrier *x) {
     struct rusage usage;
+    x->pops_at_count = x->pops;
     if (sbt_syscall3(SYS_getrusage, RUSAGE_THREAD, &usage, 0) != 0)
         return;
     uint32_t all = (uint32_t)usage.ru_nvcsw - x->idle_sleeps;
@@ -103,7 +104,7 @@ void sbt_context_leave(struct sbt_context *c, enum sbt_leaving why) {
         if (SBT_UNLIKELY(x->woke))
             sbt_ready_judge(x);
         struct sbt_context *next = sbt_ready_pop(x);
-        if (SBT_UNLIKELY(x->pops % POPS_PER_COUNT == 0 && next != NULL))
+        if (SBT_UNLIKELY(x->pops - x->pops_at_count >= POPS_PER_COUNT && next != NULL))
             count_sleeps(x);
         set_current(x, next);
         if (next != NULL)
