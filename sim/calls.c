@@ -171,6 +171,8 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
 static void call_init(struct sim *sim, struct sim_thread *t) {
     t->object->known = true;
     t->object->size = t->event.size;
+    if (t->event.type == SBT_TRACE_SEM)
+        t->object->n_inside = t->event.size;
     t->object->doomed = t->object->forgotten = false; /* a life of its own, if the number had one before */
     t->kind = SIM_THREAD;
     sim_return(sim, t);

@@ -61,7 +61,8 @@ struct sim_object {
     uint32_t n_calls;         /* under way */
     uint32_t number;
     uint32_t id;       /* in hardware: 0, an ID, SIM_ID_SOFTWARE */
-    uint32_t n_inside; /* arrived at a barrier; readers; depth of an owner's recursion */
+    uint32_t n_inside; /* arrived at a barrier; readers; depth of an owner's recursion; waits for a semaphore's first
+                          value */
     uint32_t size;     /* of a barrier; of a semaphore: its value now */
     uint16_t application;
     uint16_t line_core; /* where the cache line was last */

@@ -257,9 +257,9 @@ void sim_hw_signal(struct sim *sim, struct sim_thread *t) {
     sim_happened(sim, c, t->event.order);
     if (sim->parked.first != NULL)
         unpark(sim, NULL, c);
-    /* Nobody has waited here yet: the library sees that, and has nothing to hand over. */
-    if (c->id == 0 && c->waiters.first == NULL) {
-        sim_return_after(sim, t, sim->hw.timing.handover_cycles);
+    if (c->id == 0 && c->waiters.first == NULL) { /* nobody has waited here yet, and the library sees that */
+        t->kind = SIM_WAKE_SKIPPED;
+        sim_return(sim, t);
         return;
     }
     if (!sim_is_id(c->id)) {

@@ -53,8 +53,11 @@ static bool is_legal(const struct sim_config *c, struct sim_error *error) {
             HW_MESH_MAX_SIDE);
     else if ((uint32_t)c->sync >= SIM_N_SYNCS || (uint32_t)c->sched.policy >= CSA_N_POLICIES)
         say(error, SIM_USAGE, "unknown synchronization or policy");
-    else if (c->sched.slot_ns == 0)
-        say(error, SIM_USAGE, "a time slot of 0");
+    else if (c->n_cores > c->width * c->height)
+        say(error, SIM_USAGE, "%u cores on a mesh of %ux%u", c->n_cores, c->width, c->height);
+    else if (c->sched.slot_ns <= c->costs.switch_ns) /* nobody would ever work */
+        say(error, SIM_USAGE, "a time slot of %ju ns, of which a core needs %u to go on with another thread",
+            (uintmax_t)c->sched.slot_ns, c->costs.switch_ns);
     else if (c->load_permille > 900)
         say(error, SIM_USAGE, "a data load of %u (legal: 0 to 900)", c->load_permille);
     else if (c->n_control < 1 || c->n_control > HW_MAX_CONTROL || c->n_queue < 1 ||
@@ -72,7 +75,7 @@ struct sim *sim_new(const struct sim_config *config, struct sim_error *error) {
     bool ok = sim != NULL;
     if (ok) {
         sim->config = *config;
-        sim->n_cores = config->width * config->height;
+        sim->n_cores = config->n_cores != 0 ? config->n_cores : config->width * config->height;
         sim->cores = sim_zeroed(sim->n_cores * sizeof *sim->cores);
         sim->by_id = calloc(SIM_MAX_THREADS + 2, sizeof(struct sim_thread *));
         sim->free_ids = calloc(SIM_MAX_THREADS, sizeof *sim->free_ids);

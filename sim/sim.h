@@ -57,7 +57,8 @@ struct sim_interval {
 };
 
 struct sim_config {
-    uint32_t width, height; /* of the mesh; width * height cores, at most SIM_MAX_CORES */
+    uint32_t width, height; /* of the mesh, of at most SIM_MAX_CORES tiles */
+    uint32_t n_cores;       /* on its first tiles, the others have no more than a router; 0: on all */
     enum sim_sync sync;
     struct csa_config sched; /* CSA_OAT: applications one after another, round robin within each */
     bool migrate;            /* an idle core takes a thread that waits for another */
@@ -141,6 +142,7 @@ enum sim_call_kind {
     SIM_COND_SKIPPED, /* its signal had happened before: the program would not have waited */
     SIM_SIGNAL,
     SIM_BROADCAST,
+    SIM_WAKE_SKIPPED, /* on the hardware, while nobody has waited there yet: nothing is sent */
     SIM_RWLOCK,
     SIM_SEMAPHORE,
     SIM_SPIN,

@@ -266,8 +266,15 @@ void sim_sw_rwunlock(struct sim *sim, struct sim_thread *t) {
 /* ---- semaphores ---- */
 
 static void sem_attempt(struct sim *sim, struct sim_thread *t) {
-    if (t->object->size > 0 || t->object->forgotten) {
-        t->object->size -= t->object->size > 0;
+    struct sim_object *o = t->object;
+    /* In the trace it consumed no post that is there. The value at first, if that is known, is for so many of these;
+     * what others consumed was a value that is not known (its init may be in a block that a killed program has not
+     * written), or another process's post. */
+    bool brings_its_own = t->event.order == 0 && o->n_inside == 0;
+    if (t->event.order == 0 && o->n_inside > 0)
+        o->n_inside--;
+    if (brings_its_own || o->size > 0 || o->forgotten) {
+        o->size -= !brings_its_own && o->size > 0;
         sim_return(sim, t);
         return;
     }

@@ -4,10 +4,20 @@
  * machines; and the fit of what is fitted to that table.
  *
  *   producer-sim [--piece NS] [--resume NS] [ROUNDS]
- *                           what the calls cost, as JSON; with other pieces of work, another way back from a wait
- *   producer-sim --fit      the software-only model's constants (sim/costs.c), from the SW column and nothing else;
- * half a minute producer-sim --fit-subutai the piece of work, and the way back from a wait (emu_hw/timing.c), from
- * Subutai's column producer-sim --check    are both columns within 10 %? (exit status)
+ *
+ * prints as JSON what the calls cost, with other pieces of work, another way back from a wait.
+ *
+ *   producer-sim --fit
+ *
+ * finds the constants of the software-only model (sim/costs.c) from the SW column and nothing else, in half a minute.
+ *
+ *   producer-sim --fit-subutai
+ *
+ * finds the piece of work and the way back from a wait (emu_hw/timing.c) from Subutai's column.
+ *
+ *   producer-sim --check
+ *
+ * exits with 1 unless both columns are within 10 %.
  */
 #include <math.h>
 #include <stdio.h>

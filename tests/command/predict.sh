@@ -45,11 +45,10 @@ refuses "predict: --order: unknown value 'any' \(legal: free, recorded\)" predic
 refuses 'predict: --cores 16: a mesh of 8x8 has 64 cores' predict --cores 16 --mesh 8x8 four.sbt
 refuses "predict: --cores: '0' is not a legal value \(legal: 1 to 1024\)" predict --cores 0 four.sbt
 refuses "predict: --cores: '1025' is not" predict --cores 1025 four.sbt
-refuses 'predict: --cores: 37 cores fit no mesh' predict --cores 37 four.sbt
 for mesh in 0x8 8x33 8 8x 4x4x4 8X8 ' 8x8'; do
     refuses "predict: --mesh: '$mesh' is not a legal value \(legal: WxH, each 1 to 32\)" predict --mesh "$mesh" four.sbt
 done
-refuses "predict: --slot-ns: '0' is not a legal value \(legal: 1 to " predict --slot-ns 0 four.sbt
+refuses "predict: --slot-ns: '0' is not a legal value \(legal: 1001 to " predict --slot-ns 0 four.sbt
 refuses "predict: --control-elements: '257' is not" predict --control-elements 257 four.sbt
 refuses "predict: --queue-elements: '16001' is not" predict --queue-elements 16001 four.sbt
 refuses "predict: --data-load: '901' is not" predict --data-load 901 four.sbt
@@ -194,6 +193,13 @@ check "more threads than cores" is "$status" 0
 check "the table of calls" matches "$out" 'subutai +rr +barrier wait +240 '
 subutai predict --order recorded --pinned --strict-paper --cores 1024 four.sbt
 check "1024 cores" matches "$out" '^1 application on 1024 cores, 32x32'
+for chip in '1 1x1' '2 2x1' '34 17x2' '37 7x6' '1009 32x32' '1023 32x32'; do
+    subutai predict --cores "${chip% *}" four.sbt
+    check "${chip% *} cores" matches "$out" "^1 application on ${chip% *} cores, ${chip#* }"
+done
+subutai predict --cores 1 --slot-ns 1001 --sched rr,csa,oat --app 'four.sbt*2'
+check "a slot of which a nanosecond is left" is "$status" 0
+refuses "predict: --slot-ns: '1000' is not a legal value" predict --slot-ns 1000 four.sbt
 subutai predict --control-elements 256 --queue-elements 16000 --sync subutai four.sbt
 check "the largest scratchpad" is "$status" 0
 subutai predict --progress four.sbt

@@ -117,6 +117,12 @@ check "a trace up to the last block of those who met" info t.sbt '(.whole | not)
 check "which is possible as well" possible t.sbt
 subutai predict t.sbt --cores 4 --mesh 2x2
 check "how many meet can be told from it" is "$status" 0
+record killed-at-a-semaphore
+check "SIGKILL between waits for a semaphore: its status" is "$status" 137
+check "a trace up to the last block of those who waited" info t.sbt '(.whole | not) and .events > 10000'
+check "of a semaphore whose value is not in it" info t.sbt '.operations | has("init") | not'
+subutai predict t.sbt --cores 4 --mesh 2x2 --json
+check "most of its calls are replayed" json '.[0].runs | length == 2 and all(.n_calls > 5000)'
 
 record abort
 check "abort: its status" is "$status" 134

@@ -75,7 +75,18 @@ static void run_threads(void *(*routine)(void *)) {
         must(pthread_join(threads[i], NULL), "join");
 }
 
+static sem_t passes;
 static pthread_barrier_t gate;
+static void *pass_for_ever(void *unused) {
+    (void)unused;
+    for (;;) {
+        sem_wait(&passes);
+        shared++;
+        sem_post(&passes);
+    }
+    return NULL;
+}
+
 static void *meet_for_ever(void *unused) {
     (void)unused;
     for (;;) {
@@ -460,6 +471,12 @@ int main(int argc, char **argv) {
         must(pthread_barrier_init(&gate, NULL, N_THREADS), "barrier");
         for (int i = 0; i < N_THREADS; i++)
             must(pthread_create(&thread, NULL, meet_for_ever, NULL), "create");
+        usleep(300000);
+        kill(getpid(), SIGKILL);
+    } else if (strcmp(how, "killed-at-a-semaphore") == 0) {
+        must(sem_init(&passes, 0, 1), "semaphore");
+        for (int i = 0; i < N_THREADS; i++)
+            must(pthread_create(&thread, NULL, pass_for_ever, NULL), "create");
         usleep(300000);
         kill(getpid(), SIGKILL);
     } else { /* until it is killed, or ends in the middle of it */

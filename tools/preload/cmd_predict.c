@@ -123,11 +123,12 @@ static void choose_mesh(struct predict *p, uint32_t n_cores) {
     for (uint32_t w = 1; w <= 32; w++) /* the smallest width that is not less than the height */
         if (n_cores % w == 0 && n_cores / w <= 32 && n_cores / w <= w && width == 0)
             width = w;
-    if (width == 0)
-        cmd_refuse("predict: --cores: %u cores fit no mesh of at most 32x32 (say which with --mesh and no --cores)",
-                   n_cores);
+    if (width == 0) /* none is filled by so many: the smallest that has room for them */
+        for (width = 1; width * width < n_cores; width++)
+            ;
+    p->config.n_cores = n_cores;
     p->config.width = width;
-    p->config.height = n_cores / width;
+    p->config.height = (n_cores + width - 1) / width;
 }
 
 static void read_chip(const struct args *args, struct predict *p) {
@@ -203,7 +204,8 @@ static void read_option(const struct args *args, struct predict *p, int option) 
         p->sched = args->value;
         break;
     case PREDICT_SLOT:
-        p->config.sched.slot_ns = args_uint(args, "--slot-ns", args->value, 1, UINT64_C(1000000000000));
+        p->config.sched.slot_ns =
+            args_uint(args, "--slot-ns", args->value, p->config.costs.switch_ns + 1, UINT64_C(1000000000000));
         /* The cap keeps its proportion to the slot. */
         p->config.sched.frame_ns = 100 * p->config.sched.slot_ns;
         p->config.sched.cap_ns = 50 * p->config.sched.slot_ns;
@@ -251,6 +253,7 @@ static int predict_main(const struct command *self, int argc, char **argv) {
     static struct predict p = {.sync = "software,subutai", .sched = "rr"};
     struct args args = {.command = self, .argc = argc, .argv = argv};
     p.config = sim_config_default();
+    cmd_survive_cut_files();
     p.application = cmd_allocate(SIM_MAX_APPLICATIONS, sizeof *p.application);
     for (int option; (option = args_next(&args)) != ARGS_END;)
         read_option(&args, &p, option);

@@ -295,6 +295,7 @@ static int trace_main(const struct command *self, int argc, char **argv) {
     struct request r = {.thread = SBT_TRACE_NONE, .out = stdout};
     const char *action = NULL, *out = NULL;
     size_t i = 0;
+    cmd_survive_cut_files();
     for (int option; (option = args_next(&args)) != ARGS_END;) {
         if (option == TRACE_JSON)
             r.json = true;

@@ -48,6 +48,8 @@ struct settings {
 _Noreturn void cmd_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line "subutai: ..." on stderr. */
 void cmd_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* From here on a trace that somebody else makes shorter while it is mapped is one line and exit status 3. */
+void cmd_survive_cut_files(void);
 /* Allocation that refuses instead of returning NULL. */
 void *cmd_allocate(size_t n, size_t size);
 char *cmd_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -64,7 +64,7 @@ static double section_share(const struct sim *sim) {
 }
 
 static uint64_t n_cores(const struct predict *p) {
-    return (uint64_t)p->config.width * p->config.height;
+    return p->config.n_cores != 0 ? p->config.n_cores : (uint64_t)p->config.width * p->config.height;
 }
 
 static double utilisation(const struct predict *p, size_t run) {
