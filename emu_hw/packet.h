@@ -113,7 +113,8 @@ static inline uint32_t hw_packet_argument(const struct hw_packet *packet) {
     return hw_bits(packet->flit[0], 0, HW_ARGUMENT_BITS);
 }
 
-/* An answer that others have brought about: its thread was queued, and has been put to sleep. */
+/* An answer to a thread that was queued, and has been put to sleep. Not to one that was held back for want of an
+ * element and then found the mutex free: the packet does not tell. */
 static inline bool hw_packet_ends_wait(const struct hw_packet *packet) {
     enum hw_op op = hw_packet_op(packet);
     return (op == HW_OP_GRANT && hw_packet_argument(packet) == 1) ||

@@ -6,7 +6,7 @@
  * for a router are one for each of the parts it names (buffer, switch allocator, crossbar), one cycle for a link is a
  * 32-bit flit per cycle. The hand-over is Table XI's calls without a response; the way back to a thread that was put to
  * sleep, for which the paper names an interrupt, its driver and a context switch (sections III-A and IV), is fitted to
- * Table XI's calls that wait (bench/paper/producer-sim --fit-subutai).
+ * Table XI, whose calls that wait it is a part of (bench/paper/producer-sim --fit-subutai).
  */
 #ifndef HW_TIMING_H
 #define HW_TIMING_H

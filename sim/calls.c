@@ -168,12 +168,27 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
         sim_sw_barrier(sim, t);
 }
 
+/* The value at first; somebody may have come before it in virtual time. */
+static void semaphore_value(struct sim *sim, struct sim_object *o, uint32_t value) {
+    o->known = true;
+    o->size += value;
+    o->n_inside = value;
+    for (; o->size > 0 && o->waiters.first != NULL; o->size--)
+        sim_wake(sim, sim_shift(&o->waiters), 0);
+}
+
 static void call_init(struct sim *sim, struct sim_thread *t) {
-    t->object->known = true;
-    t->object->size = t->event.size;
-    if (t->event.type == SBT_TRACE_SEM)
-        t->object->n_inside = t->event.size;
-    t->object->doomed = t->object->forgotten = false; /* a life of its own, if the number had one before */
+    struct sim_object *o = t->object;
+    bool begun = o->known && !o->doomed && !o->forgotten; /* a wait has said the value */
+    if (t->event.type != SBT_TRACE_SEM) {
+        o->size = t->event.size;
+    } else if (!begun) {
+        if (o->doomed || o->forgotten)
+            o->size = 0;
+        semaphore_value(sim, o, t->event.size);
+    }
+    o->known = true;
+    o->doomed = o->forgotten = false; /* a life of its own, if the number had one before */
     t->kind = SIM_THREAD;
     sim_return(sim, t);
 }
@@ -198,6 +213,8 @@ static void call_other(struct sim *sim, struct sim_thread *t) {
         break;
     case SBT_TRACE_SEM_WAIT:
     case SBT_TRACE_SEM_TRYWAIT:
+        if (!t->object->known && t->event.size != 0)
+            semaphore_value(sim, t->object, t->event.size);
         sim_sw_sem_wait(sim, t);
         break;
     case SBT_TRACE_SEM_POST:

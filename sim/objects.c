@@ -13,8 +13,8 @@
 #define MAX_GAP (UINT64_C(1) << 26) /* signals between the first that has not happened and the last that has */
 
 static bool in_use(const struct sim_object *o) {
-    return o->n_calls != 0 || o->owner != NULL || o->n_inside != 0 || o->waiters.first != NULL ||
-           o->queued.first != NULL || o->gated.first != NULL;
+    return o->n_calls != 0 || o->owner != NULL || (o->n_inside != 0 && o->kind != SBT_TRACE_SEM) ||
+           o->waiters.first != NULL || o->queued.first != NULL || o->gated.first != NULL;
 }
 
 struct sim_page sim_forgotten;

@@ -257,7 +257,7 @@ void sim_hw_signal(struct sim *sim, struct sim_thread *t) {
     sim_happened(sim, c, t->event.order);
     if (sim->parked.first != NULL)
         unpark(sim, NULL, c);
-    if (c->id == 0 && c->waiters.first == NULL) { /* nobody has waited here yet, and the library sees that */
+    if (c->id == 0 && c->waiters.first == NULL) { /* nobody waits anywhere, and the library sees that */
         t->kind = SIM_WAKE_SKIPPED;
         sim_return(sim, t);
         return;

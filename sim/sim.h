@@ -142,7 +142,8 @@ enum sim_call_kind {
     SIM_COND_SKIPPED, /* its signal had happened before: the program would not have waited */
     SIM_SIGNAL,
     SIM_BROADCAST,
-    SIM_WAKE_SKIPPED, /* on the hardware, while nobody has waited there yet: nothing is sent */
+    SIM_WAKE_SKIPPED, /* on the hardware, of a condition without an ID at which nobody waits in software: nothing is
+                         sent */
     SIM_RWLOCK,
     SIM_SEMAPHORE,
     SIM_SPIN,

@@ -7,12 +7,18 @@
 
 #include "observe/observe.h"
 
+enum {
+    SAY_VALUE = 1024
+}; /* so many waits, enough for the first of each thread: whose block is written has its first */
+
 static void end_wait(struct rec_call *c, int r) {
     struct rec_node *node = c->node;
     if (r == 0 && node != NULL) {
         uint64_t n = REC_COUNT(node->acquired), posts = __atomic_load_n(&node->signals, __ATOMIC_RELAXED);
         /* More than that were made by another process, or before this trace. */
         c->event.order = n > node->initial && n - node->initial <= posts ? n - node->initial : 0;
+        if (n <= SAY_VALUE) /* the init may be in a block that is never written */
+            c->event.size = node->initial;
     }
     rec_leave(c, r == 0 ? 0 : errno);
 }

@@ -529,8 +529,12 @@ bool sbt_switch_yield(bool goes_on) {
     sbt_context_leave(c, goes_on ? SBT_LEAVES_TO_GO_ON : SBT_LEAVES_TO_YIELD);
     struct sbt_carrier *x = c->carrier;
     /* Under a real-time policy whoever all these wait for may be a kernel thread that has no other chance to run. */
-    if (x != NULL && x->pops - x->pops_at_turn >= KERNEL_TURN) {
-        x->pops_at_turn = x->pops;
+    if (x == NULL)
+        return true;
+    /* A handler may have waited just now: then it is another carrier's thread that writes there, too. */
+    uint32_t pops = __atomic_load_n(&x->pops, __ATOMIC_RELAXED);
+    if (pops - __atomic_load_n(&x->pops_at_turn, __ATOMIC_RELAXED) >= KERNEL_TURN) {
+        __atomic_store_n(&x->pops_at_turn, pops, __ATOMIC_RELAXED);
         sbt_yield();
     }
     return true;

@@ -197,7 +197,7 @@ for chip in '1 1x1' '2 2x1' '34 17x2' '37 7x6' '1009 32x32' '1023 32x32'; do
     subutai predict --cores "${chip% *}" four.sbt
     check "${chip% *} cores" matches "$out" "^1 application on ${chip% *} cores, ${chip#* }"
 done
-subutai predict --cores 1 --slot-ns 1001 --sched rr,csa,oat --app 'four.sbt*2'
+subutai predict --cores 1 --slot-ns 1001 --sched rr,csa,oat --sync subutai --app 'four.sbt*2'
 check "a slot of which a nanosecond is left" is "$status" 0
 refuses "predict: --slot-ns: '1000' is not a legal value" predict --slot-ns 1000 four.sbt
 subutai predict --control-elements 256 --queue-elements 16000 --sync subutai four.sbt

@@ -449,6 +449,41 @@ START_TEST(a_semaphore_whose_value_is_not_known) {
 }
 END_TEST
 
+/* Two wait for it, the wait that says it comes third, and then an init. */
+START_TEST(a_semaphore_whose_value_is_said_later) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 4);
+    for (uint32_t i = 1; i < 4; i++)
+        build_event(&b, i,
+                    (struct sbt_trace_event){.op = SBT_TRACE_SEM_WAIT,
+                                             .type = SBT_TRACE_SEM,
+                                             .object = 0,
+                                             .other = SBT_TRACE_NONE,
+                                             .order = i == 3 ? 0 : i,
+                                             .size = i == 3 ? 2 : 0,
+                                             .work_ns = i == 3 ? MS : i * 10000});
+    semaphore(&b, 0, SBT_TRACE_SEM_POST, 1, 3 * MS);
+    init(&b, 0, SBT_TRACE_SEM, 0, 2); /* says nothing new: there is nothing left */
+    semaphore(&b, 0, SBT_TRACE_SEM_WAIT, 2, 0);
+    semaphore(&b, 1, SBT_TRACE_SEM_POST, 2, 9 * MS);
+    end_all(&b, 4);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+        struct sim_config config = config_of((enum sim_sync)sync);
+        struct sim *sim = simulate(&config, trace, 1);
+        ck_assert_uint_ge(result_of(sim, 0, 1).to_ns, 10 * MS);
+        ck_assert_uint_lt(result_of(sim, 0, 1).to_ns, 11 * MS);
+        ck_assert_uint_ge(result_of(sim, 0, 0).to_ns, 10 * MS);
+        ck_assert_uint_ge(result_of(sim, 0, 2).to_ns, MS);
+        ck_assert_uint_lt(result_of(sim, 0, 2).to_ns, 2 * MS);
+        ck_assert_uint_ge(result_of(sim, 0, 3).to_ns, 3 * MS);
+        ck_assert_uint_lt(result_of(sim, 0, 3).to_ns, 4 * MS);
+        sim_free(sim);
+    }
+}
+END_TEST
+
 /* Two spin on one core; the owner is on it, too: it takes slots until it can release. */
 START_TEST(spinning_uses_the_core) {
     struct build b;
@@ -483,7 +518,10 @@ static size_t memory_of(int n_rounds, enum sim_sync sync) {
     create_all(&b, N);
     for (int k = 0; k < n_rounds; k++)
         for (uint32_t i = 0; i < N; i++) {
-            uint32_t own = 1 + (uint32_t)k * N + i;
+            uint32_t own = 1 + 2 * ((uint32_t)k * N + i), sem = own + 1;
+            init(&b, i, SBT_TRACE_SEM, sem, 2); /* of which one is left */
+            call(&b, i, SBT_TRACE_SEM_WAIT, sem, 0);
+            destroy(&b, i, SBT_TRACE_SEM, sem);
             call(&b, i, SBT_TRACE_MUTEX_LOCK, own, 300);
             call(&b, i, SBT_TRACE_MUTEX_UNLOCK, own, 100);
             destroy(&b, i, SBT_TRACE_MUTEX, own);
@@ -495,7 +533,7 @@ static size_t memory_of(int n_rounds, enum sim_sync sync) {
     size_t before = mallinfo2().uordblks;
     struct sim *sim = simulate(&config, trace, 1);
     size_t used = mallinfo2().uordblks + mallinfo2().hblkhd - before;
-    ck_assert_uint_eq(sim_summary(sim).n_calls, (uint64_t)n_rounds * N * 3);
+    ck_assert_uint_eq(sim_summary(sim).n_calls, (uint64_t)n_rounds * N * 4);
     sim_free(sim);
     return used;
 }
@@ -563,6 +601,7 @@ static void tests(Suite *suite) {
     ADD_TEST(suite, readers_share_and_writers_do_not);
     ADD_TEST(suite, a_semaphore_counts);
     ADD_TEST(suite, a_semaphore_whose_value_is_not_known);
+    ADD_TEST(suite, a_semaphore_whose_value_is_said_later);
     ADD_TEST(suite, spinning_uses_the_core);
     ADD_TEST(suite, memory_does_not_grow_with_the_trace);
 }

@@ -123,7 +123,7 @@ static void choose_mesh(struct predict *p, uint32_t n_cores) {
     for (uint32_t w = 1; w <= 32; w++) /* the smallest width that is not less than the height */
         if (n_cores % w == 0 && n_cores / w <= 32 && n_cores / w <= w && width == 0)
             width = w;
-    if (width == 0) /* none is filled by so many: the smallest that has room for them */
+    if (width == 0) /* none is filled by so many: a nearly square one with room for them */
         for (width = 1; width * width < n_cores; width++)
             ;
     p->config.n_cores = n_cores;

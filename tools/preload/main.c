@@ -4,6 +4,7 @@
  * (SUBUTAI_* and LD_PRELOAD) and the option table that both compile in.
  */
 #include "command.h"
+#include "output.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -47,6 +48,7 @@ void cmd_warn(const char *format, ...) {
 static void cut(int signo) {
     static const char text[] = "subutai: a trace has become shorter while it was read\n";
     (void)signo;
+    output_abandon();
     _exit(write(STDERR_FILENO, text, sizeof text - 1) < 0 ? 1 : 3);
 }
 

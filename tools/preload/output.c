@@ -20,7 +20,7 @@ struct output {
 
 static struct output *begun;
 
-static void remove_parts(void) {
+void output_abandon(void) {
     for (; begun != NULL; begun = begun->next)
         if (begun->part != NULL)
             unlink(begun->part);
@@ -80,7 +80,7 @@ struct output *output_open(const char *what, const char *path, const char *input
     *o = (struct output){.what = what, .path = cmd_format("%s", path)};
     if (there && input != NULL && stat(input, &other) == 0 && same_file(&old, &other))
         cmd_refuse("%s: '%s' is what is read (legal: another file)", what, path);
-    if (!registered && atexit(remove_parts) != 0)
+    if (!registered && atexit(output_abandon) != 0)
         cmd_refuse("%s: out of memory", what);
     registered = true;
     o->next = begun;

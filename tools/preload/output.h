@@ -19,5 +19,7 @@ struct output *output_open(const char *what, const char *path, const char *input
 FILE *output_file(const struct output *o);
 /* It is complete; frees. Refuses if not all of it reached the file, which then is what it was before. */
 void output_close(struct output *o);
+/* The command ends without exit(): removes what is not complete. For signal handlers, too. */
+void output_abandon(void);
 
 #endif
