@@ -318,5 +318,6 @@ void sim_noc_answer(struct sim *sim, const struct hw_packet *packet) {
                        (!sim_has_happened(t->object, t->awaited) || sim_is_early(sim, t, t->mutex));
         sim_acquired(sim, t, t->mutex);
     }
+    /* After a barrier it is one step with the work that follows: barrier_answered. */
     sim_wake(sim, t, op == HW_OP_GRANT && hw_packet_ends_wait(packet) ? sim->hw.timing.resume_cycles : 0);
 }

@@ -114,7 +114,7 @@ struct sbt_carrier {
     uint32_t idle_sleeps;         /* its own, while it had nothing to run */
     uint32_t sleeps_counted;      /* all of its kernel thread's, when they were last counted */
     uint32_t pops_at_count;       /* when that was; its own */
-    uint32_t pops_at_turn;        /* when the kernel was last asked for a turn; its own */
+    uint32_t pops_at_turn;        /* when the kernel was last asked for a turn; atomic, see sbt_switch_yield */
     uint32_t n_parked;            /* contexts parked here that sbt_n_runnable still counts: its own */
     struct sbt_carrier *found_at; /* from which it has taken what it runs, NULL: its own queue; */
     uint64_t found_ns;            /* when */

@@ -117,6 +117,19 @@ check "a trace up to the last block of those who met" info t.sbt '(.whole | not)
 check "which is possible as well" possible t.sbt
 subutai predict t.sbt --cores 4 --mesh 2x2
 check "how many meet can be told from it" is "$status" 0
+# It is blocked at a pipe that nobody empties when the trace is cut.
+mkfifo dumped
+"$SUBUTAI" trace dump t.sbt >dumped 2>said &
+dump=$!
+exec 3<dumped
+read -r _ <&3
+: >t.sbt
+cat <&3 >rest
+exec 3<&-
+wait "$dump"
+status=$? err=$(<said)
+check "cut while it is read: status 3" is "$status" 3
+check "and one line" is "$err" "subutai: a trace has become shorter while it was read"
 record killed-at-a-semaphore
 check "SIGKILL between waits for a semaphore: its status" is "$status" 137
 check "a trace up to the last block of those who waited" info t.sbt '(.whole | not) and .events > 10000'
