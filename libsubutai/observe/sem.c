@@ -7,9 +7,8 @@
 
 #include "observe/observe.h"
 
-enum {
-    SAY_VALUE = 1024
-}; /* so many waits, enough for the first of each thread: whose block is written has its first */
+/* So many waits say the value at first, enough for the first of each thread: whose block is written has its first. */
+enum { SAY_VALUE = 1024 };
 
 static void end_wait(struct rec_call *c, int r) {
     struct rec_node *node = c->node;

@@ -212,14 +212,14 @@ TEST(handlers__each_queued_signal_comes_once_and_in_order, "20 000 to a thread t
     thread_join(thread);
     CHECK_INT(atomic_load(&handled), 20000);
 }
-TEST(handlers__each_signal_of_several_comes, "up to 5000 times 4 to a thread that waits briefly for locks") {
+TEST(handlers__each_signal_of_several_comes, "1000 to 5000 times 4 to a thread that waits briefly for locks") {
     static const int signals[] = {SIGUSR1, SIGUSR2, SIGWINCH, SIGURG};
     struct sigaction action = {.sa_handler = first, .sa_flags = SA_RESTART};
     for (int i = 0; i < 4; i++)
         SYS(sigaction(signals[i], &action, NULL));
     pthread_t thread = start_to_wait();
     int i = 0;
-    for (; another_round(i, 5000); i++) {
+    for (; another_round(i, 1000, 5000); i++) {
         for (int k = 0; k < 4; k++)
             OK(pthread_kill(thread, signals[k]));
         while (atomic_load(&n_first) < 4 * (i + 1))
@@ -238,12 +238,12 @@ static void lock_own(int signo) {
     atomic_fetch_add(&handled, 1);
     OK(pthread_mutex_unlock(&handlers_own));
 }
-TEST(handlers__may_lock_what_they_alone_lock, "up to 10 000 signals to a thread that waits briefly for other locks") {
+TEST(handlers__may_lock_what_they_alone_lock, "1000 to 10 000 signals to a thread that waits briefly for other locks") {
     struct sigaction action = {.sa_handler = lock_own, .sa_flags = SA_RESTART};
     SYS(sigaction(SIGUSR1, &action, NULL));
     pthread_t thread = start_to_wait();
     int i = 0;
-    for (; another_round(i, 10000); i++) {
+    for (; another_round(i, 1000, 10000); i++) {
         OK(pthread_kill(thread, SIGUSR1));
         while (atomic_load(&handled) <= i)
             sched_yield();

@@ -152,11 +152,11 @@ long time_since_ms(clockid_t clock, struct timespec start) {
     return (long)(((long long)now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000);
 }
 
-bool another_round(int done, int most) {
+bool another_round(int done, int least, int most) {
     static struct timespec begin;
     if (done == 0)
         begin = time_now(CLOCK_MONOTONIC);
-    return done < 100 || (done < most && time_since_ms(CLOCK_MONOTONIC, begin) < 2000);
+    return done < least || (done < most && time_since_ms(CLOCK_MONOTONIC, begin) < 2000);
 }
 
 static void count_signal(int signo) {

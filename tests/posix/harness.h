@@ -119,9 +119,9 @@ void run_in_child(void (*routine)(void *), void *argument); /* start and join */
 struct timespec time_now(clockid_t clock);
 struct timespec time_in(clockid_t clock, long ms); /* absolute, ms from now (may be negative) */
 long time_since_ms(clockid_t clock, struct timespec start);
-/* Another round, after `done`? As many as go into two seconds, since a round may need turns of a busy kernel's; 100 at
- * least and `most` at most. One caller at a time, who begins with done == 0. */
-bool another_round(int done, int most);
+/* Another round, after `done`? As many as go into two seconds, since a round may need turns of a busy kernel's, but
+ * `least` at least and `most` at most. One caller at a time, who begins with done == 0. */
+bool another_round(int done, int least, int most);
 /* Absolute times that no clock accepts, or that have passed by in every clock. */
 extern const struct timespec time_nsec_too_big, time_nsec_negative, time_seconds_negative, time_epoch;
 #define SHORT_MS 60   /* a deadline that is waited for */

@@ -2,7 +2,8 @@
 /* Threads that are stopped in a signal handler while they wait for locks: they own nothing, so the others go on. */
 #include "stopped.h"
 
-#define ROUNDS 3000
+#define LEAST 500
+#define MOST 3000
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static atomic_int turn;
 
@@ -41,13 +42,13 @@ static void *wait_for_locks(void *unused) {
     }
     return NULL;
 }
-TEST(stopped__waiters_for_locks_keep_nobody_out, "up to 3000 times 6 that wait for locks, which others pass on") {
+TEST(stopped__waiters_for_locks_keep_nobody_out, "500 to 3000 times 6 that wait for locks, which others pass on") {
     OK(pthread_mutex_lock(&mutex));
     OK(pthread_rwlock_wrlock(&rwlock));
     start_stoppable(wait_for_locks);
     pthread_t other = thread_start(take_turns, NULL);
     int i = 0;
-    while (another_round(i, ROUNDS)) {
+    while (another_round(i, LEAST, MOST)) {
         i++;
         stop_all();
         atomic_store(&turn, i);
