@@ -34,7 +34,7 @@ stop_server() {
 }
 
 as_server_user() {
-    # Both servers refuse to run as root unless told whom to become.
+    # Both servers refuse to run as root unless an option names the user that they are to run as.
     ((EUID == 0)) && echo "--user=$1"
     return 0
 }
@@ -116,7 +116,7 @@ mariadb_throughput() {
     ((status == 0)) && [[ -n $result ]] && echo "$result"
 }
 
-# server_rows NAME THREADS WANTED FUNCTION AMOUNT: the engines in turn; pairs of neighbours give min and max.
+# server_rows NAME THREADS BOUNDS FUNCTION AMOUNT: the engines in turn; pairs of neighbours give min and max.
 server_rows() {
     local run i engines=("$base" "${judged[@]}") median min max line value
     : >throughputs
@@ -132,15 +132,13 @@ server_rows() {
         echo "${line# }" >>throughputs
     done
     for i in "${!judged[@]}"; do
-        median=$(for run in 1 $((i + 2)); do cut -d ' ' -f "$run" throughputs | middle | cut -f 1; done |
-            paste -s | awk '{ printf "%.2f", $2 / $1 }')
-        IFS=$'\t' read -r _ min max < <(awk -v i=$((i + 2)) '{ print $i / $1 }' throughputs | middle)
+        IFS=$'\t' read -r median min max < <(stats throughput $((i + 1)) <throughputs)
         engine_cells "$1" "$2" "${judged[i]}"
         row "${cells[@]}" "$3" "$median" "$min" "$max"
     done
 }
 
-memcached_rows() { # THREADS WANTED REQUESTS
+memcached_rows() { # THREADS BOUNDS REQUESTS
     if command -v memcached >/dev/null; then
         server_rows "memcached throughput" "$1" "$2" memcached_throughput "$3"
     else

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One function for each state, with its accesses in the order in which the hardware makes them; a packet's time follows
- * from the accesses and cycles spent before it, so the formulas of Table III are a result, not an input.
+ * One function for each state, with its accesses in the order in which the hardware makes them. The time of a packet
+ * follows from the accesses and cycles before it, so the formulas of Table III are a result, not an input.
+ *
+ * All states are in this one file: together they are the step of the machine, which the compiler joins to one function.
+ * fsm_ni.c has what a network interface does outside of its steps.
  */
 #include "fsm.h"
 
@@ -12,93 +15,12 @@ struct run {
     struct hw_spm *spm;
     struct hw_step *step;
     struct hw_output *outputs;
-    uint64_t first_access; /* counter's value when the step began */
+    uint64_t first_access; /* how many accesses there had been when the step began */
     uint32_t id;           /* flit 1 */
-    uint32_t who;          /* flit 2 */
+    uint32_t caller;       /* flit 2: the thread and its core */
     uint32_t index;        /* the ID's control element */
     enum hw_op op;
 };
-
-struct hw_config hw_config_default(void) {
-    return (struct hw_config){.n_tiles = 64,
-                              .n_control = HW_DEFAULT_CONTROL,
-                              .n_queue = HW_DEFAULT_QUEUE,
-                              .full = HW_FULL_HOLD,
-                              .reserve = true,
-                              .timing = hw_timing_default()};
-}
-
-struct hw_config hw_config_paper(void) {
-    struct hw_config config = hw_config_default();
-    config.full = HW_FULL_AGAIN;
-    config.reserve = false;
-    return config;
-}
-
-bool hw_ni_init(struct hw_ni *ni, const struct hw_config *config, uint32_t number, uint8_t *bytes) {
-    struct hw_spm spm;
-    if (!hw_spm_init(&spm, bytes, config->n_control, config->n_queue, number, config->n_tiles))
-        return false;
-    spm.reserving = config->reserve;
-    *ni = (struct hw_ni){.spm = spm, .timing = config->timing, .full = config->full};
-    return true;
-}
-
-/* Nobody knows it by this ID any more. */
-static void forget_primitive(struct hw_ni *ni, uint32_t index) {
-    struct hw_spm *spm = &ni->spm;
-    uint32_t generation = hw_id_generation(&spm->layout, hw_spm_tag(spm, index));
-    hw_spm_poke(spm, hw_control_word(index, 0), hw_id_make(&spm->layout, spm->ni, HW_KIND_NONE, generation, 0, index));
-    hw_spm_poke(spm, hw_control_word(index, 2), 0);
-    ni->n_control_used--;
-}
-
-/* False if there was no such barrier: word 2 is of an earlier use, or not all the elements are there that it needs. */
-static bool forget_arrived(struct hw_spm *spm, uint32_t index) {
-    uint32_t state = hw_spm_peek(spm, hw_control_word(index, 2));
-    uint32_t n_arrived = hw_high(state), n_threads = hw_low(state);
-    if (n_arrived >= n_threads)
-        return false;
-    uint32_t n_to_come = spm->reserving ? n_threads - 1 - n_arrived : 0;
-    if (n_arrived + n_to_come > (uint32_t)(spm->n_free - spm->n_reserved))
-        return false;
-    for (uint32_t n = n_arrived; n > 0; n--)
-        hw_queue_put(spm, index, hw_pair(HW_NOBODY, spm->ni));
-    spm->n_reserved = (uint16_t)(spm->n_reserved + n_to_come);
-    return true;
-}
-
-void hw_ni_forget_waiters(struct hw_ni *ni) {
-    struct hw_spm *spm = &ni->spm;
-    uint64_t n_reads = spm->n_reads, n_writes = spm->n_writes;
-    hw_spm_free_all(spm);
-    spm->generation_skip += 1002;
-    ni->stats = (struct hw_ni_stats){0};
-    ni->n_control_used = 0;
-    for (uint32_t i = 0; i < spm->n_control; i++) {
-        uint32_t tag = hw_spm_tag(spm, i), state = hw_spm_peek(spm, hw_control_word(i, 2));
-        enum hw_kind kind = hw_id_kind(&spm->layout, tag);
-        hw_spm_poke(spm, hw_control_word(i, 1), 0);
-        if (!(tag & HW_ID_IN_USE))
-            continue;
-        ni->n_control_used++;
-        if (kind == HW_KIND_BARRIER) {
-            if (!forget_arrived(spm, i))
-                forget_primitive(ni, i);
-        } else if (kind == HW_KIND_CONDITION || hw_low(state) != 1) {
-            hw_spm_poke(spm, hw_control_word(i, 2), 0); /* else of an earlier use too */
-        }
-    }
-    spm->n_reads = n_reads;
-    spm->n_writes = n_writes;
-}
-
-const char *hw_state_name(enum hw_state state) {
-    static const char names[HW_N_STATES][20] = {
-        "Allocation",          "Deallocation",     "Mutex Lock",    "Mutex Unlock", "Barrier Wait", "Condition Wait",
-        "Condition Broadcast", "Condition Signal", "Mutex Trylock", "Withdraw",     "Evict",        "Refuse"};
-    return (uint32_t)state < HW_N_STATES ? names[state] : "?";
-}
 
 /* ---- time and packets ---- */
 
@@ -111,16 +33,16 @@ static uint32_t elapsed(const struct run *run) {
     return t->entry_cycles + accesses(run) * t->memory_cycles + run->step->n_cycles * t->fsm_cycles;
 }
 
-/* Tell the NI that a packet can leave: one c, and the packet leaves when it is over. */
-static void inject(struct run *run, enum hw_op op, uint32_t argument, uint32_t primitive, uint32_t who) {
+/* Tells the NI that a packet can leave. That takes one c, and the packet leaves after it. */
+static void inject(struct run *run, enum hw_op op, uint32_t argument, uint32_t primitive, uint32_t to) {
     struct hw_output *output = &run->outputs[run->step->n_outputs++];
-    struct hw_message message = {.destination = hw_low(who),
+    struct hw_message message = {.destination = hw_low(to),
                                  .source = run->spm->ni,
                                  .op = op,
                                  .argument = argument,
                                  .primitive = primitive,
-                                 .thread = hw_high(who),
-                                 .core = hw_low(who)};
+                                 .thread = hw_high(to),
+                                 .core = hw_low(to)};
     run->step->n_cycles++;
     output->packet = hw_packet_encode(&run->spm->layout, &message);
     output->at_cycles = elapsed(run);
@@ -128,7 +50,7 @@ static void inject(struct run *run, enum hw_op op, uint32_t argument, uint32_t p
 
 static void refuse(struct run *run, enum hw_reason reason) {
     enum hw_op op = hw_op_is_request((uint32_t)run->op) ? run->op : HW_OP_NONE;
-    inject(run, HW_OP_NACK, hw_nack_argument(op, reason), run->id, run->who);
+    inject(run, HW_OP_NACK, hw_nack_argument(op, reason), run->id, run->caller);
     run->step->status = HW_STATUS_REFUSED;
     run->step->state = HW_STATE_REFUSE;
 }
@@ -147,14 +69,14 @@ static bool is_held(uint32_t mutex_word2) {
     return hw_low(mutex_word2) != 0;
 }
 
-/* A queue element for somebody to whom none was promised. */
+/* Is there a queue element that is not promised to a barrier? */
 static bool has_room(const struct run *run) {
     return run->spm->n_free > run->spm->n_reserved;
 }
 
 static void again(struct run *run) {
     run->ni->stats.n_again++;
-    inject(run, HW_OP_AGAIN, 0, run->id, run->who);
+    inject(run, HW_OP_AGAIN, 0, run->id, run->caller);
 }
 
 static void no_room(struct run *run) {
@@ -168,10 +90,10 @@ static void no_room(struct run *run) {
 
 static void no_space(struct run *run, enum hw_space space) {
     run->ni->stats.n_no_space++;
-    inject(run, HW_OP_NO_SPACE, space, run->id, run->who);
+    inject(run, HW_OP_NO_SPACE, space, run->id, run->caller);
 }
 
-/* R w0 until one is free, W w0, inject, W w1, W w2: k + 3 accesses, k the number of elements looked at. */
+/* R w0 until an element is free, W w0, inject, W w1, W w2: k + 3 accesses, k the number of elements read. */
 static void allocate(struct run *run, enum hw_kind kind, uint32_t bound, uint32_t max) {
     struct hw_spm *spm = run->spm;
     uint32_t promise = kind == HW_KIND_BARRIER && spm->reserving ? max - 1 : 0;
@@ -186,7 +108,7 @@ static void allocate(struct run *run, enum hw_kind kind, uint32_t bound, uint32_
         uint32_t generation = hw_id_generation(&spm->layout, old) + 1 + spm->generation_skip;
         uint32_t id = HW_ID_IN_USE | hw_id_make(&spm->layout, spm->ni, kind, generation, bound, i);
         write_word(run, i, 0, id);
-        inject(run, HW_OP_ALLOCATED, 0, id, run->who);
+        inject(run, HW_OP_ALLOCATED, 0, id, run->caller);
         write_word(run, i, 1, 0);
         write_word(run, i, 2, max);
         spm->n_reserved = (uint16_t)(spm->n_reserved + promise);
@@ -196,7 +118,7 @@ static void allocate(struct run *run, enum hw_kind kind, uint32_t bound, uint32_
     no_space(run, HW_SPACE_CONTROL);
 }
 
-/* R w1, R w2, W w0: 3. Fewer if it is in use, and then nothing has changed. */
+/* R w1, R w2, W w0: 3 accesses. False: the primitive is in use; fewer accesses, and nothing has changed. */
 static bool deallocate(struct run *run) {
     struct hw_spm *spm = run->spm;
     uint32_t id = run->id;
@@ -216,13 +138,13 @@ static bool deallocate(struct run *run) {
 
 /* ---- Mutex ---- */
 
-/* R w2; free: W w2, inject = 2m + c. Held: put = 6m to 11m. */
+/* R w2. If the mutex is free: W w2, inject = 2m + c. If it is held: put = 6m to 11m. */
 static void lock(struct run *run) {
     if (!is_held(read_word(run, run->index, 2))) {
-        write_word(run, run->index, 2, hw_owner(run->spm, run->who));
-        inject(run, HW_OP_GRANT, 0, run->id, run->who);
+        write_word(run, run->index, 2, hw_owner(run->spm, run->caller));
+        inject(run, HW_OP_GRANT, 0, run->id, run->caller);
     } else if (has_room(run)) {
-        hw_queue_put(run->spm, run->index, run->who);
+        hw_queue_put(run->spm, run->index, run->caller);
     } else {
         no_room(run);
     }
@@ -230,14 +152,14 @@ static void lock(struct run *run) {
 
 static __attribute__((noinline)) void hand_over(struct run *run, uint32_t index, struct hw_first first) {
     struct hw_spm *spm = run->spm;
-    hw_queue_first_who(spm, &first);
-    inject(run, HW_OP_GRANT, 1, hw_spm_tag(spm, index), first.who);
-    write_word(run, index, 2, hw_owner(spm, first.who));
+    hw_queue_first_waiter(spm, &first);
+    inject(run, HW_OP_GRANT, 1, hw_spm_tag(spm, index), first.waiter);
+    write_word(run, index, 2, hw_owner(spm, first.waiter));
     hw_queue_drop_first(spm, index, &first);
 }
 
-/* R w1, W w2 = 2m; with a waiter R head.w1 and inject between them at 2m + c, and the rest of taking it out: 10m + c.
- */
+/* R w1, W w2 = 2m. With a waiter, R head.w1 and inject come between them, at 2m + c, and the rest of taking the waiter
+ * out follows: 10m + c. True: a waiter has the mutex now. */
 static inline bool unlock(struct run *run, uint32_t index) {
     struct hw_first first = hw_queue_first(run->spm, index);
     if (first.at != HW_NIL) {
@@ -249,19 +171,19 @@ static inline bool unlock(struct run *run, uint32_t index) {
     return false;
 }
 
-/* R w2, [W w2,] inject: 2m + c, or m + c if it is held. */
+/* R w2, [W w2,] inject: 2m + c, or m + c if the mutex is held. */
 static void trylock(struct run *run) {
     bool held = is_held(read_word(run, run->index, 2));
     if (!held)
-        write_word(run, run->index, 2, hw_owner(run->spm, run->who));
-    inject(run, held ? HW_OP_BUSY : HW_OP_GRANT, 0, run->id, run->who);
+        write_word(run, run->index, 2, hw_owner(run->spm, run->caller));
+    inject(run, held ? HW_OP_BUSY : HW_OP_GRANT, 0, run->id, run->caller);
 }
 
 /* ---- Barrier ---- */
 
 /*
- * R w2, W w2, put = 7m to 12m. The last: R w2, inject to itself at m + c, then for each waiter 9 to take it out, R w2,
- * W w2, and 3c, of which the last is its packet's: m + c + p(11m + 3c).
+ * R w2, W w2, put = 7m to 12m. The last thread to arrive: R w2, inject to itself at m + c; then for each waiter 9
+ * accesses to take it out, R w2, W w2, and 3c, of which the last is its packet's: m + c + p(11m + 3c).
  */
 static void barrier_wait(struct run *run) {
     struct hw_spm *spm = run->spm;
@@ -273,53 +195,53 @@ static void barrier_wait(struct run *run) {
             return;
         }
         write_word(run, run->index, 2, hw_pair(n_arrived + 1, n_threads));
-        hw_queue_put(spm, run->index, run->who);
+        hw_queue_put(spm, run->index, run->caller);
         spm->n_reserved = (uint16_t)(spm->n_reserved - spm->reserving);
         return;
     }
-    inject(run, HW_OP_RELEASE, 1, run->id, run->who);
+    inject(run, HW_OP_RELEASE, 1, run->id, run->caller);
     for (uint32_t n = n_arrived; n > 0; n--) {
         struct hw_first first = hw_queue_first(spm, run->index);
-        hw_queue_first_who(spm, &first);
+        hw_queue_first_waiter(spm, &first);
         hw_queue_drop_first(spm, run->index, &first);
         state = read_word(run, run->index, 2);
         write_word(run, run->index, 2, hw_pair(hw_high(state) - 1u, hw_low(state)));
         spm->n_reserved = (uint16_t)(spm->n_reserved + spm->reserving);
         run->step->n_cycles += 2;
-        inject(run, HW_OP_RELEASE, 0, run->id, first.who);
+        inject(run, HW_OP_RELEASE, 0, run->id, first.waiter);
     }
 }
 
 /* ---- Condition ---- */
 
-/* put, c, and all of Mutex Unlock. Without room: fsm.h. */
+/* put, c, and all of Mutex Unlock. The head of fsm.h says what happens without room. */
 static void condition_wait(struct run *run, uint32_t mutex) {
     if (has_room(run)) {
-        hw_queue_put(run->spm, run->index, run->who);
+        hw_queue_put(run->spm, run->index, run->caller);
         run->step->n_cycles++;
         unlock(run, mutex);
     } else if (run->ni->full == HW_FULL_AGAIN) {
         again(run);
     } else if (unlock(run, mutex)) {
         run->step->n_cycles++;
-        hw_queue_put(run->spm, run->index, run->who);
+        hw_queue_put(run->spm, run->index, run->caller);
     } else {
         run->ni->stats.n_woken++;
-        inject(run, HW_OP_WOKEN, 0, run->id, run->who);
+        inject(run, HW_OP_WOKEN, 0, run->id, run->caller);
     }
 }
 
-/* The first waiter gets a mutex that is free: the remaining 8 accesses to take it out, W mutex.w2, inject. */
+/* The first waiter gets a mutex that is free: the other 8 accesses to take the waiter out, W mutex.w2, inject. */
 static void grant_first(struct run *run, uint32_t mutex, struct hw_first *first) {
-    hw_queue_first_who(run->spm, first);
+    hw_queue_first_waiter(run->spm, first);
     hw_queue_drop_first(run->spm, run->index, first);
-    write_word(run, mutex, 2, hw_owner(run->spm, first->who));
-    inject(run, HW_OP_GRANT, 1, hw_spm_tag(run->spm, mutex), first->who);
+    write_word(run, mutex, 2, hw_owner(run->spm, first->waiter));
+    inject(run, HW_OP_GRANT, 1, hw_spm_tag(run->spm, mutex), first->waiter);
 }
 
 /*
- * R w1; nobody: m. R mutex.w2; free: the first waiter gets it, 11m + c, and the others move to its queue, 7m more.
- * Held: all move, 9m.
+ * R w1; without a waiter that is all: m. R mutex.w2. If the mutex is free the first waiter gets it, 11m + c, and the
+ * other waiters move to the mutex's queue, 7m more. If it is held all waiters move, 9m.
  */
 static void broadcast(struct run *run, uint32_t mutex, struct hw_first *first) {
     if (!is_held(read_word(run, mutex, 2)))
@@ -329,18 +251,19 @@ static void broadcast(struct run *run, uint32_t mutex, struct hw_first *first) {
 }
 
 /*
- * R w1; nobody: m. R mutex.w2; free: the first waiter gets it, 11m + c. Held: it is taken out, 8 more, and put into the
- * mutex's queue with what Mutex Lock does, c and up to 10: 20m + c. There is a free element: its own.
+ * R w1; without a waiter that is all: m. R mutex.w2. If the mutex is free the first waiter gets it, 11m + c. If it is
+ * held the waiter is taken out, 8 accesses more, and put into the mutex's queue as Mutex Lock does, c and up to 10
+ * accesses: 20m + c. There is a free element for that: the waiter's own.
  */
 static void signal(struct run *run, uint32_t mutex, struct hw_first *first) {
     if (!is_held(read_word(run, mutex, 2))) {
         grant_first(run, mutex, first);
         return;
     }
-    hw_queue_first_who(run->spm, first);
+    hw_queue_first_waiter(run->spm, first);
     hw_queue_drop_first(run->spm, run->index, first);
     run->step->n_cycles++;
-    hw_queue_put(run->spm, mutex, first->who);
+    hw_queue_put(run->spm, mutex, first->waiter);
 }
 
 static void condition(struct run *run) {
@@ -368,12 +291,12 @@ static void condition(struct run *run) {
 /* ---- ours ---- */
 
 static void withdraw(struct run *run) {
-    bool found = hw_queue_remove(run->spm, run->index, run->who);
-    inject(run, found ? HW_OP_WITHDRAWN : HW_OP_GONE, 0, run->id, run->who);
+    bool found = hw_queue_remove(run->spm, run->index, run->caller);
+    inject(run, found ? HW_OP_WITHDRAWN : HW_OP_GONE, 0, run->id, run->caller);
 }
 
-/* As Deallocation, with an answer: 3m + c. A mutex to which a condition is bound is not idle; the tags say so, no
- * access. */
+/* As Deallocation, with an answer: 3m + c. A mutex to which a condition is bound is not idle; the tags tell that
+ * without an access. */
 static void evict(struct run *run) {
     struct hw_spm *spm = run->spm;
     bool bound = false;
@@ -382,7 +305,7 @@ static void evict(struct run *run) {
             uint32_t tag = hw_spm_tag(spm, i);
             bound |= hw_id_kind(&spm->layout, tag) == HW_KIND_CONDITION && hw_id_bound(&spm->layout, tag) == run->index;
         }
-    inject(run, !bound && deallocate(run) ? HW_OP_EVICTED : HW_OP_BUSY, 0, run->id, run->who);
+    inject(run, !bound && deallocate(run) ? HW_OP_EVICTED : HW_OP_BUSY, 0, run->id, run->caller);
 }
 
 /* ---- one step ---- */
@@ -407,7 +330,7 @@ static enum hw_state state_of(enum hw_op op) {
     return (enum hw_state)states[op];
 }
 
-/* Kinds that an operation on an existing primitive is for, a bit each. */
+/* The kinds of primitives that have this operation, a bit for each. */
 static uint32_t kinds_of(enum hw_op op) {
     enum { MUTEX = 1 << HW_KIND_MUTEX, CONDITION = 1 << HW_KIND_CONDITION, BARRIER = 1 << HW_KIND_BARRIER };
     static const uint8_t kinds[HW_N_REQUESTS] = {
@@ -477,7 +400,7 @@ static void execute(struct run *run) {
         evict(run);
         break;
     default:
-        break; /* check() let no other through */
+        break; /* check() refuses all other operations */
     }
 }
 
@@ -495,13 +418,13 @@ static inline void count(struct hw_ni *ni, const struct hw_step *step) {
         stats->max_control = ni->n_control_used;
 }
 
-/* NACK, to where it came from, whatever flit 2 says. */
+/* NACK to the source of the request, whatever its flit 2 says. */
 static __attribute__((noinline)) void turn_down(struct run *run, const struct hw_packet *request,
                                                 enum hw_reason reason) {
     const struct hw_layout *layout = &run->spm->layout;
     struct hw_message message = hw_packet_decode(layout, request);
     if (message.source < layout->n_tiles) {
-        run->who = hw_pair(message.thread, message.source);
+        run->caller = hw_pair(message.thread, message.source);
         refuse(run, reason);
     } else {
         run->step->status = HW_STATUS_DROPPED;
@@ -518,10 +441,10 @@ static __attribute__((noinline)) void any_step(struct hw_ni *ni, const struct hw
                       .outputs = outputs,
                       .first_access = hw_spm_n_accesses(spm),
                       .id = request->flit[1],
-                      .who = request->flit[2],
+                      .caller = request->flit[2],
                       .op = hw_packet_op(request)};
     int32_t room = spm->n_free - spm->n_reserved;
-    enum hw_reason reason = check(&run, request); /* before anything is written that the request could be read from */
+    enum hw_reason reason = check(&run, request); /* first: the request may be in memory that the step writes */
     *step = (struct hw_step){.status = HW_STATUS_DONE};
     if (__builtin_expect(reason == HW_REASON_NONE, 1)) {
         step->state = state_of(run.op);
@@ -536,15 +459,18 @@ static __attribute__((noinline)) void any_step(struct hw_ni *ni, const struct hw
 }
 
 /*
- * What most requests are, LOCK of a free mutex and UNLOCK of one that nobody waits for, with all that follows from that
- * put in: lock() and unlock() would do the same. False: it is something else, and nothing has been done.
+ * A short way for the two most frequent requests: LOCK of a free mutex, and UNLOCK of a mutex without waiters. It does
+ * what lock() and unlock() would do, and tests/model/reference.c checks it like them. False: the request is another
+ * one, and nothing has been done.
  */
 static inline bool usual_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_step *step,
                               struct hw_output *output) {
     struct hw_spm *spm = &ni->spm;
-    uint32_t header = request->flit[0], id = request->flit[1], who = request->flit[2], bits = spm->layout.tile_bits;
-    uint32_t core = hw_low(who), ours = (uint32_t)spm->ni << (32 - bits), index = hw_id_index(&spm->layout, id);
-    uint32_t op = header - (ours | core << (32 - 2 * bits)); /* and nothing else, or it is no well-formed request */
+    uint32_t header = request->flit[0], id = request->flit[1], caller = request->flit[2], bits = spm->layout.tile_bits;
+    uint32_t core = hw_low(caller), ours = (uint32_t)spm->ni << (32 - bits), index = hw_id_index(&spm->layout, id);
+    uint32_t op =
+        header -
+        (ours | core << (32 - 2 * bits)); /* any other bit that is set makes it another request, or a malformed one */
     bool locks = op == (uint32_t)HW_OP_LOCK << HW_ARGUMENT_BITS;
     if ((!locks && op != (uint32_t)HW_OP_UNLOCK << HW_ARGUMENT_BITS) || core >= spm->layout.n_tiles ||
         index >= spm->n_control || hw_spm_tag(spm, index) != id || (id & HW_ID_IN_USE) == 0 ||
@@ -554,7 +480,7 @@ static inline bool usual_step(struct hw_ni *ni, const struct hw_packet *request,
     if (locks ? is_held(hw_spm_peek(spm, word2)) : hw_spm_peek(spm, hw_control_word(index, 1)) >> 16 != HW_NIL)
         return false;
     spm->n_reads++;
-    hw_spm_write(spm, word2, locks ? hw_owner(spm, who) : 0);
+    hw_spm_write(spm, word2, locks ? hw_owner(spm, caller) : 0);
     uint32_t ready = ni->timing.entry_cycles + 2 * ni->timing.memory_cycles + locks * ni->timing.fsm_cycles;
     *step = (struct hw_step){.status = HW_STATUS_DONE,
                              .state = locks ? HW_STATE_MUTEX_LOCK : HW_STATE_MUTEX_UNLOCK,
@@ -565,7 +491,7 @@ static inline bool usual_step(struct hw_ni *ni, const struct hw_packet *request,
                              .made_room = !locks};
     if (locks) {
         uint32_t answer = core << (32 - bits) | ours >> bits | (uint32_t)HW_OP_GRANT << HW_ARGUMENT_BITS;
-        *output = (struct hw_output){{{answer, id, who}}, ready};
+        *output = (struct hw_output){{{answer, id, caller}}, ready};
     }
     count(ni, step);
     return true;

@@ -3,9 +3,13 @@
 
 #include <string.h>
 
-_Static_assert(HW_WEST == HW_EAST + 1 && HW_SOUTH == HW_NORTH + 1, "as carry() computes them");
+_Static_assert(HW_WEST == HW_EAST + 1 && HW_SOUTH == HW_NORTH + 1, "carry() computes them");
 
-enum { N_FLITS = 3, MAX_LOAD_PERMILLE = 900, CATCH_UP = 64, ROW_BITS = 22 };
+enum {
+    N_FLITS = 3,
+    CATCH_UP = 64, /* mean gaps: data traffic that is further in the past has left, whatever the random numbers were */
+    ROW_BITS = 22  /* of by_width: enough for 1024 tiles, and a tile's number times by_width fits into 32 bits */
+};
 
 #define LONGEST INT32_MAX /* an entry of a calendar, and a gap between two */
 
@@ -20,7 +24,8 @@ struct hw_mesh_config hw_mesh_config_default(void) {
 
 bool hw_mesh_init(struct hw_mesh *mesh, const struct hw_mesh_config *config, struct hw_port *ports) {
     if (config->width < 1 || config->width > HW_MESH_MAX_SIDE || config->height < 1 ||
-        config->height > HW_MESH_MAX_SIDE || config->load_permille > MAX_LOAD_PERMILLE || config->data_flits < 1)
+        config->height > HW_MESH_MAX_SIDE || config->load_permille > HW_MESH_MAX_LOAD_PERMILLE ||
+        config->data_flits < 1)
         return false;
     size_t n = hw_mesh_n_ports(config->width, config->height);
     memset(ports, 0, hw_mesh_bytes(config->width, config->height));
@@ -49,10 +54,11 @@ static uint64_t next_random(struct hw_traffic *data) {
     return x;
 }
 
-/* When a control packet that wants the port at `at` can have it, as far as data is concerned. */
+/* When data traffic lets a control packet have the port that is ready for it at `at`. */
 static uint64_t after_data(const struct hw_mesh *mesh, struct hw_traffic *data, uint64_t at) {
     uint64_t gap = mesh->data_gap, length = (uint64_t)mesh->config.data_flits * mesh->config.timing.link_cycles;
-    /* A queue that is less than full forgets: what came long ago has left. It bounds the work after a quiet time. */
+    /* A queue that is less than full forgets: data that came long ago has left. This bounds the work after a quiet
+     * time. */
     if (at > data->next && at - data->next > CATCH_UP * gap)
         data->next = at - CATCH_UP * gap;
     while (data->next <= at) {
@@ -81,7 +87,8 @@ static inline uint32_t length_of(uint64_t entry) {
     return (uint32_t)(entry >> 32);
 }
 
-/* A port's, unrolled: its entries in order, gaps between them, everything before `forgotten` taken. */
+/* A port's calendar, unrolled: its entries in order, with the gaps between them. All time before `forgotten` is taken.
+ */
 struct calendar {
     uint64_t forgotten;
     struct {
@@ -102,7 +109,7 @@ static struct calendar unroll(const struct hw_port *port) {
     return c;
 }
 
-/* What is more than LONGEST away is forgotten. */
+/* Entries before a gap or an entry of more than LONGEST are forgotten. */
 static void roll(struct hw_port *port, const struct calendar *c) {
     bool known = true;
     for (uint32_t i = HW_CALENDAR; i-- > 0;) {
@@ -117,7 +124,8 @@ static void roll(struct hw_port *port, const struct calendar *c) {
     port->until = c->taken[HW_CALENDAR - 1].to;
 }
 
-/* Entry i of the calendar, which is between its neighbours in time. The first entry is forgotten for it. */
+/* Puts an entry at place i of the calendar, where it is between its neighbours in time. The first entry is forgotten.
+ */
 static void note(struct calendar *c, uint32_t i, uint64_t from, uint64_t to) {
     if (i > 0 && c->taken[i - 1].to == from) {
         c->taken[i - 1].to = to;
@@ -134,7 +142,7 @@ static void note(struct calendar *c, uint32_t i, uint64_t from, uint64_t to) {
     }
 }
 
-/* First gap of `length` at or after `at`, and the place in the calendar where it belongs. */
+/* The first gap of `length` at or after `at`, and the place in the calendar where it belongs. */
 static uint64_t find_gap(const struct calendar *c, uint64_t at, uint64_t length, uint32_t *place) {
     uint32_t i;
     at = at > c->forgotten ? at : c->forgotten;
@@ -145,7 +153,7 @@ static uint64_t find_gap(const struct calendar *c, uint64_t at, uint64_t length,
     return at;
 }
 
-/* When the header that wants to leave by the port at `at` can, which may not be at once. */
+/* Takes the port, for a header that is ready to leave by it at `at`; the answer is when it leaves. Any case. */
 static uint64_t take_any(struct hw_mesh *mesh, struct hw_port *port, bool has_data, uint64_t at, uint64_t length) {
     struct hw_traffic *data = &mesh->traffic[port - mesh->ports];
     struct calendar c = unroll(port);
@@ -168,12 +176,12 @@ static uint64_t take_any(struct hw_mesh *mesh, struct hw_port *port, bool has_da
 }
 
 /*
- * Somebody is there, or was until now, or nobody for long. Usually it goes behind one of the last two entries and
- * becomes a part of it, or into the gap before that.
+ * The same where take() below does not do: a packet is at the port, or has just left it, or none has come for long.
+ * Usually the new packet follows one of the last two entries and becomes a part of it, or goes into the gap before one.
  */
 static __attribute__((noinline)) uint64_t take_later(struct hw_mesh *mesh, struct hw_port *port, uint64_t at,
                                                      uint64_t length) {
-    uint64_t n = port->n_entries, until = port->until, room = UINT64_MAX; /* behind the entry that is looked at */
+    uint64_t n = port->n_entries, until = port->until, room = UINT64_MAX; /* cycles behind the entry */
     for (uint32_t k = 0; k < 2; k++) {
         uint64_t *own = &port->taken[(n - k) % HW_CALENDAR], own_length = length_of(*own), own_gap = gap_of(*own);
         uint64_t from = until - own_length, free = from - own_gap;
@@ -201,7 +209,7 @@ static __attribute__((noinline)) uint64_t take_later(struct hw_mesh *mesh, struc
     return take_any(mesh, port, false, at, length);
 }
 
-/* The same for a port without data. Usually nobody is there: behind the last entry. */
+/* The same for a port without data traffic. Usually the port is free: the packet becomes a new last entry. */
 static inline uint64_t take(struct hw_mesh *mesh, struct hw_port *port, uint64_t at, uint64_t length) {
     uint64_t gap = at - port->until;
     if (__builtin_expect(gap - 1 >= LONGEST, 0))
@@ -235,10 +243,10 @@ struct way {
     struct hw_mesh *mesh;
     struct hw_hop *trace;
     uint64_t now, length, hop;
-    bool plain; /* no trace, no data */
+    bool plain; /* no trace, no data traffic */
 };
 
-/* Through n routers by the same port of each, which are `stride` tiles apart. */
+/* Through n routers, `stride` tiles apart, by the same port of each. */
 static inline __attribute__((always_inline)) void go(struct way *way, uint32_t tile, enum hw_direction direction,
                                                      int32_t stride, uint32_t n) {
     struct hw_mesh *mesh = way->mesh;
@@ -261,7 +269,7 @@ carry(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles, stru
     struct way way = {
         .mesh = mesh, .trace = trace, .now = at_cycles, .length = mesh->length, .hop = mesh->hop, .plain = plain};
     go(&way, from, HW_INJECT, 0, 1);
-    /* Computed, for nothing predicts which way they go. */
+    /* Computed without branches: the host could not predict which way a packet goes. */
     int32_t east = 1 - 2 * (x > to_x), south = (int32_t)w * (1 - 2 * (y > to_y));
     go(&way, from, (enum hw_direction)(HW_EAST + (x > to_x)), east, n_x);
     go(&way, y * w + to_x, (enum hw_direction)(HW_NORTH + (y < to_y)), south, n_y);

@@ -8,17 +8,18 @@
  * own tile never enters the network.
  *
  * Contention: each port keeps a short calendar of when it is taken. A header that finds its port taken waits in the
- * router, and its packet behind it: routers have room for a whole packet at each input, so a blocked packet leaves the
- * links behind it free (wormhole routing with three-flit packets and buffers of at least three flits; the paper's NI
- * buffers have 16). Buffers that fill up are not modelled.
+ * router, and the rest of its packet behind it. Routers have room for a whole packet at each input, so a blocked packet
+ * leaves the links behind it free (wormhole routing with three-flit packets and buffers of at least three flits; the
+ * paper's NI buffers have 16). Buffers that fill up are not modelled.
  *
- * Send packets about in the order of their injection times. A packet a little earlier than one sent before it uses the
- * gaps the calendar still remembers; before those it waits. No port ever carries two flits at once.
+ * Packets should be sent about in the order of their injection times. A packet that is a little earlier than one sent
+ * before it uses the gaps that the calendar still remembers; before the first of those it waits. No port ever carries
+ * two flits at once.
  *
- * Data traffic: every router output, eject included, also carries data packets of data_flits each, load_permille of its
- * cycles, with random gaps from `seed`; data packets do not travel, each port has its own. With HW_QOS_CONTROL_FIRST
- * (the paper's quality of service) a control packet waits at most for the rest of the data packet under way, with
- * HW_QOS_NONE for all data that came before it.
+ * Data traffic: each router output, eject included, also carries data packets of data_flits each, load_permille of its
+ * cycles, with random gaps from `seed`. Data packets do not travel: each port has its own. With HW_QOS_CONTROL_FIRST
+ * (the paper's quality of service) a control packet waits at most for the rest of the data packet under way. With
+ * HW_QOS_NONE it waits for all data that came before it.
  *
  * Costs of a hop, buffers and data traffic are ours: the paper gives none. Nothing here blocks; one thread at a time.
  */
@@ -31,6 +32,7 @@
 #include <stddef.h>
 
 #define HW_MESH_MAX_SIDE 32
+#define HW_MESH_MAX_LOAD_PERMILLE 900 /* data traffic: nearer to 1000 control packets would wait without end */
 
 enum hw_direction { HW_INJECT, HW_EAST, HW_WEST, HW_NORTH, HW_SOUTH, HW_EJECT, HW_N_DIRECTIONS };
 
@@ -40,7 +42,7 @@ struct hw_mesh_config {
     uint32_t width, height; /* 1 to 32 each */
     struct hw_timing timing;
     enum hw_qos qos;
-    uint32_t load_permille; /* of data traffic: 0 (none) to 900 */
+    uint32_t load_permille; /* of data traffic: 0 (none) to HW_MESH_MAX_LOAD_PERMILLE */
     uint32_t data_flits;    /* of a data packet, at least 1 */
     uint64_t seed;
 };
@@ -49,28 +51,28 @@ struct hw_mesh_config {
  */
 struct hw_mesh_config hw_mesh_config_default(void);
 
-enum { HW_CALENDAR = 4 }; /* a power of two */
+enum { HW_CALENDAR = 4 }; /* entries that a port remembers; a power of two */
 
 /* What a packet touches of a port: 64 bytes, of which most packets write three words. */
 struct hw_port {
     uint64_t until;     /* the end of the calendar's last entry */
-    uint64_t n_entries; /* ever: the last is taken[n_entries % HW_CALENDAR] */
-    /* Ring: for how long it was free, in the lower half of a word, and then taken. Everything before the first gap
-     * counts as taken; empty at time 0 those that were never used. */
+    uint64_t n_entries; /* so far: the last one is taken[n_entries % HW_CALENDAR] */
+    /* A ring. The lower half of an entry says for how long the port was free, the upper half for how long it was then
+     * taken. All time before the first gap counts as taken. An entry that was never used is empty, at time 0. */
     uint64_t taken[HW_CALENDAR];
     uint64_t n_joined;          /* packets without an entry of their own at the end */
-    uint64_t contention_cycles; /* what control packets waited for this port */
+    uint64_t contention_cycles; /* how long control packets waited for this port */
 };
 
-/* Control packets that have left by it. */
+/* Control packets that have left by this port. */
 static inline uint64_t hw_port_n_packets(const struct hw_port *port) {
     return port->n_entries + port->n_joined;
 }
 
-/* Its data traffic. */
+/* A port's data traffic. */
 struct hw_traffic {
-    uint64_t until; /* data that has come so far will have left by then */
-    uint64_t next;  /* when more comes */
+    uint64_t until; /* the data that has come so far has left by then */
+    uint64_t next;  /* when the next data packet comes */
     uint64_t random;
 };
 
@@ -80,7 +82,7 @@ struct hw_mesh {
     struct hw_traffic *traffic; /* as many, behind them */
     uint64_t n_packets, n_local, n_hops, contention_cycles;
     uint64_t data_gap;    /* mean cycles between data packets at a port, 0: none */
-    uint32_t hop, length; /* cycles of a header from port to port, and for which a packet has one */
+    uint32_t hop, length; /* cycles: of a header from port to port; for which a packet takes a port */
     uint32_t by_width;    /* 2^22 by the width, rounded up: a tile's row without a division */
 };
 
@@ -88,22 +90,22 @@ static inline size_t hw_mesh_n_ports(uint32_t width, uint32_t height) {
     return (size_t)width * height * HW_N_DIRECTIONS;
 }
 
-/* The memory for `ports`. Faster if it begins at a multiple of 64. */
+/* Bytes of the memory for `ports`. Faster if it begins at a multiple of 64. */
 static inline size_t hw_mesh_bytes(uint32_t width, uint32_t height) {
     return hw_mesh_n_ports(width, height) * (sizeof(struct hw_port) + sizeof(struct hw_traffic));
 }
 
-/* False, and nothing done, if there is no such mesh. */
+/* False, and nothing done: there can be no such mesh. */
 bool hw_mesh_init(struct hw_mesh *mesh, const struct hw_mesh_config *config, struct hw_port *ports);
 
 struct hw_delivery {
-    uint64_t head_cycles; /* the NI begins to receive: a state machine's entry starts here */
-    uint64_t tail_cycles; /* all of it has arrived: a core can see it from here */
+    uint64_t head_cycles; /* the NI begins to receive: the entry of the state machine begins */
+    uint64_t tail_cycles; /* all of the packet has arrived: the core can see it */
     uint32_t n_hops;      /* links between routers */
     uint32_t contention_cycles;
 };
 
-/* Where a packet's header left: a port and when. */
+/* A port that a packet's header left by, and when. */
 struct hw_hop {
     uint32_t port;
     uint64_t at_cycles;
@@ -114,19 +116,20 @@ static inline uint32_t hw_mesh_max_trace(const struct hw_mesh *mesh) {
     return mesh->config.width + mesh->config.height;
 }
 
-/* Carry one control packet that is ready at `at_cycles`. trace: NULL, or where to note the n_hops + 2 ports it uses. */
+/* Carries one control packet that is ready at `at_cycles`. trace: NULL, or room for the n_hops + 2 ports that it uses.
+ */
 struct hw_delivery hw_mesh_send(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles,
                                 struct hw_hop *trace);
 
-/* The same for who only wants its head_cycles, as one does who sends millions. */
+/* The same, but the answer is head_cycles only: for callers that send millions of packets. */
 uint64_t hw_mesh_arrival(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles);
 
-/* By how much its tail is later than its head. */
+/* By how much tail_cycles are later than head_cycles. */
 static inline uint32_t hw_mesh_tail(const struct hw_mesh *mesh, uint32_t from, uint32_t to) {
     return from != to ? mesh->length : 0;
 }
 
-/* What hw_mesh_send would answer in an empty network, relative to at_cycles. */
+/* The answer of hw_mesh_send in an empty network, relative to at_cycles. */
 struct hw_delivery hw_mesh_distance(const struct hw_mesh *mesh, uint32_t from, uint32_t to);
 
 #endif

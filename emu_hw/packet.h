@@ -7,8 +7,9 @@
  * flit 1, primitive                   its ID; requests to allocate: see below
  * flit 2, thread                      thread 31..16 | core 15..0, as word 1 of a queue element
  *
- * The paper fixes the number of flits, what each is for and the 8 bits of a core; the order of the header's fields and
- * the numbers of the operations are ours. The core in flit 2 is where the answer goes. In a request it is the source.
+ * The paper says how many flits there are, what each is for, and that a core has 8 bits. The order of the header's
+ * fields and the numbers of the operations are ours. The answer goes to the core in flit 2; in a request it is the
+ * source.
  *
  * Operations with a * are ours: POSIX needs them, the paper does not describe them.
  */
@@ -44,13 +45,13 @@ enum hw_op {
 
     /* Responses. Flit 2 is the thread that it is for. Every request may also be answered by NACK. */
     HW_OP_GRANT = 16, /* flit 1: mutex's ID. The thread owns it. argument 1: it was queued */
-    HW_OP_RELEASE,    /* the barrier opened. argument 1: for the last to arrive, the serial thread */
+    HW_OP_RELEASE,    /* the barrier opened. argument 1: for the last thread to arrive, the serial thread */
     HW_OP_ALLOCATED,  /* flit 1: the new ID */
     HW_OP_NO_SPACE,   /* argument: enum hw_space. Flit 1 as in the request */
     HW_OP_AGAIN,      /* no queue element is free; the thread waits for nothing. The paper sets EAGAIN */
-    HW_OP_BUSY,       /* * trylock: held by somebody. Evict: not idle */
+    HW_OP_BUSY,       /* * trylock: a thread holds the mutex. Evict: the primitive is not idle */
     HW_OP_WITHDRAWN,  /* * the thread was in the queue and is no longer */
-    HW_OP_GONE,       /* * it was not in the queue: its GRANT has been sent or will be */
+    HW_OP_GONE,       /* * the thread was not in the queue: its GRANT has been sent or will be */
     HW_OP_EVICTED,    /* * the ID is free; nothing was lost but a barrier's size */
     HW_OP_WOKEN,      /* * condition wait without a free element: its mutex is unlocked, the thread was never queued */
     HW_OP_NACK        /* * the request was refused and nothing changed. argument: hw_nack_*() */
@@ -63,7 +64,7 @@ enum hw_reason {
     HW_REASON_MALFORMED, /* no such operation, core or argument, or a request for another NI */
     HW_REASON_STALE,     /* the ID is not, or no longer, allocated */
     HW_REASON_KIND,      /* the ID's primitive does not have this operation */
-    HW_REASON_BUSY,      /* deallocation of something held or waited on */
+    HW_REASON_BUSY,      /* deallocation of a primitive that is held, or that threads wait on */
     HW_REASON_UNBOUND    /* a condition whose mutex is gone */
 };
 
@@ -79,7 +80,7 @@ struct hw_message {
 
 enum { HW_OP_BITS = 5, HW_ARGUMENT_BITS = 7 };
 
-/* Fields that do not fit are cut off: what comes out is some packet, if not the one that was meant. */
+/* Fields that do not fit are cut off: the result is a packet, if not the one that was meant. */
 static inline struct hw_packet hw_packet_encode(const struct hw_layout *layout, const struct hw_message *message) {
     uint32_t bits = layout->tile_bits;
     uint32_t header = message->destination << (32 - bits) | message->source << (32 - bits) >> bits |
@@ -88,7 +89,7 @@ static inline struct hw_packet hw_packet_encode(const struct hw_layout *layout, 
     return (struct hw_packet){{header, message->primitive, (uint32_t)message->thread << 16 | message->core}};
 }
 
-/* Never fails; hw_packet_is_request says whether what comes out means anything. */
+/* Never fails; hw_packet_is_request says whether the result means anything. */
 static inline struct hw_message hw_packet_decode(const struct hw_layout *layout, const struct hw_packet *packet) {
     uint32_t bits = layout->tile_bits, header = packet->flit[0];
     return (struct hw_message){.destination = header >> (32 - bits),
@@ -113,15 +114,15 @@ static inline uint32_t hw_packet_argument(const struct hw_packet *packet) {
     return hw_bits(packet->flit[0], 0, HW_ARGUMENT_BITS);
 }
 
-/* An answer to a thread that was queued, and has been put to sleep. Not to one that was held back for want of an
- * element and then found the mutex free: the packet does not tell. */
+/* Is this the answer to a thread that was queued, and slept? A request that was held back for want of an element, and
+ * then found the mutex free, does not count: the packet does not tell that. */
 static inline bool hw_packet_ends_wait(const struct hw_packet *packet) {
     enum hw_op op = hw_packet_op(packet);
     return (op == HW_OP_GRANT && hw_packet_argument(packet) == 1) ||
            (op == HW_OP_RELEASE && hw_packet_argument(packet) == 0);
 }
 
-/* To allocate, the NI is the caller's choice (round robin in the paper); for a condition it follows from its mutex. */
+/* A request to allocate. The NI is the caller's choice (round robin in the paper), but a condition's is its mutex's. */
 static inline struct hw_packet hw_packet_alloc(const struct hw_layout *layout, enum hw_op op, uint32_t ni,
                                                uint32_t flit1, uint32_t core, uint32_t thread) {
     struct hw_message message = {.destination = ni,
@@ -133,7 +134,7 @@ static inline struct hw_packet hw_packet_alloc(const struct hw_layout *layout, e
     return hw_packet_encode(layout, &message);
 }
 
-/* The usual request, from a thread on a core to the home of a primitive. */
+/* Any other request: from a thread on a core to the home of a primitive. */
 static inline struct hw_packet hw_packet_request(const struct hw_layout *layout, enum hw_op op, uint32_t id,
                                                  uint32_t core, uint32_t thread) {
     return hw_packet_alloc(layout, op, hw_id_ni(layout, id), id, core, thread);
@@ -143,8 +144,8 @@ static inline bool hw_op_is_request(uint32_t op) {
     return op > HW_OP_NONE && op < HW_N_REQUESTS;
 }
 
-/* A well-formed request for NI `ni`, one of the layout's: every field in its range, the ID of this NI, the answer to
- * where it came from. So there is one header that it can have. */
+/* Is it a well-formed request for NI `ni`: each field in its range, an ID of this NI, the answer to its source? So
+ * there is only one header that it can have. */
 static inline bool hw_packet_is_request(const struct hw_layout *layout, const struct hw_packet *packet, uint32_t ni) {
     uint32_t bits = layout->tile_bits, op = (uint32_t)hw_packet_op(packet), core = (uint16_t)packet->flit[2];
     if (packet->flit[0] != (ni << (32 - bits) | core << (32 - 2 * bits) | op << HW_ARGUMENT_BITS))

@@ -14,7 +14,7 @@ static inline __attribute__((always_inline)) uint16_t take_free(struct hw_spm *s
     return at;
 }
 
-/* R tail.w0, W tail.w0, W elem.w0: always 3; without a tail the first two go to the element itself. */
+/* R tail.w0, W tail.w0, W elem.w0: always 3. Without a tail the first two go to the element itself. */
 static inline __attribute__((always_inline)) void give_free(struct hw_spm *spm, struct hw_spm_use *use, uint16_t at) {
     uint16_t tail = spm->free_tail;
     uint32_t word = hw_spm_get(use, tail != HW_NIL ? tail : at);
@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void give_free(struct hw_spm *spm, 
     spm->n_free++;
 }
 
-/* R/W at.w0 with another prev; of no element: of `self`, unchanged. */
+/* R/W at.w0 with another prev. Without such an element: R/W of `self`, unchanged. */
 static inline __attribute__((always_inline)) void set_prev(struct hw_spm_use *use, uint16_t at, uint16_t self,
                                                            uint16_t prev) {
     uint32_t word = hw_spm_get(use, at != HW_NIL ? at : self);
@@ -48,12 +48,12 @@ static inline __attribute__((always_inline)) void set_next(struct hw_spm_use *us
         hw_spm_set(use, self, word);
 }
 
-void hw_queue_put(struct hw_spm *spm, uint32_t index, uint32_t who) {
+void hw_queue_put(struct hw_spm *spm, uint32_t index, uint32_t waiter) {
     struct hw_spm_use own = hw_spm_begin(spm), *use = &own;
     uint32_t queue = hw_spm_get(use, hw_control_word(index, 1));
     uint16_t head = hw_high(queue), tail = hw_low(queue);
     uint16_t at = take_free(spm, use);
-    hw_spm_set(use, at + 1u, who);
+    hw_spm_set(use, at + 1u, waiter);
     if (tail != HW_NIL) {
         set_next(use, tail, tail, at);
         hw_spm_set(use, at, hw_link(true, tail, HW_NIL));
@@ -85,12 +85,12 @@ void hw_queue_splice(struct hw_spm *spm, uint32_t to, uint32_t from, uint16_t he
     hw_spm_end(spm, use);
 }
 
-bool hw_queue_remove(struct hw_spm *spm, uint32_t index, uint32_t who) {
+bool hw_queue_remove(struct hw_spm *spm, uint32_t index, uint32_t waiter) {
     struct hw_spm_use own = hw_spm_begin(spm), *use = &own;
     uint32_t queue = hw_spm_get(use, hw_control_word(index, 1));
     uint16_t head = hw_high(queue), tail = hw_low(queue);
     for (uint16_t at = head; at != HW_NIL;) {
-        bool found = hw_spm_get(use, at + 1u) == who;
+        bool found = hw_spm_get(use, at + 1u) == waiter;
         uint32_t word = hw_spm_get(use, at);
         uint16_t prev = hw_link_prev(word), next = hw_link_next(word);
         if (found) {

@@ -94,7 +94,7 @@ static bool walk_list(struct walk *walk, uint32_t head, uint32_t tail, bool in_u
     for (uint32_t at = head; at != HW_NIL; (*n)++) {
         if (at < first || at >= first + 2u * spm->n_queue || (at - first) % 2 != 0)
             return wrong(walk, "a pointer that is no queue element");
-        uint32_t number = (at - first) / 2, word = hw_spm_peek(spm, at), who = hw_spm_peek(spm, at + 1);
+        uint32_t number = (at - first) / 2, word = hw_spm_peek(spm, at), waiter = hw_spm_peek(spm, at + 1);
         if (walk->seen[number / 8] >> number % 8 & 1)
             return wrong(walk, "an element in two places");
         walk->seen[number / 8] |= (uint8_t)(1u << number % 8);
@@ -105,7 +105,7 @@ static bool walk_list(struct walk *walk, uint32_t head, uint32_t tail, bool in_u
             return wrong(walk, "the reserved bit is set");
         if (hw_link_prev(word) != prev)
             return wrong(walk, "prev is not the element before");
-        if (in_use && hw_low(who) >= spm->layout.n_tiles)
+        if (in_use && hw_low(waiter) >= spm->layout.n_tiles)
             return wrong(walk, "a waiter on a core that does not exist");
         prev = at;
         at = hw_link_next(word);
@@ -134,7 +134,7 @@ static bool walk_control(struct walk *walk, uint32_t index, uint32_t *n_promised
     case HW_KIND_NONE:
         return n == 0 ? true : wrong(walk, "waiters on a free control element");
     case HW_KIND_MUTEX:
-        return max <= 1 && (max == 1 || (n == 0 && value == 0)) ? true : wrong(walk, "waiters on a mutex nobody holds");
+        return max <= 1 && (max == 1 || (n == 0 && value == 0)) ? true : wrong(walk, "waiters on a free mutex");
     case HW_KIND_CONDITION:
         return state == 0 ? true : wrong(walk, "a condition with a value");
     case HW_KIND_BARRIER:

@@ -4,7 +4,7 @@
  *
  * Control element, three words (Fig. 6). Bits are numbered as a program does, 31 first; the figures count from 0.
  *   word 0   F 31 | NI id 30..24 | self pointer 23..0                  the ID; layout.h
- *   word 1   queue head 31..16 | queue tail 15..0                      both nil when nobody waits
+ *   word 1   queue head 31..16 | queue tail 15..0                      both nil when no thread waits
  *   word 2   value 31..16 | max 15..0
  *              mutex:     value = owner, thread (low bits) 31..24 | core 23..16; max = 1 while held (ours), 0 when free
  *              barrier:   value = threads that have arrived, max = threads it takes
@@ -13,12 +13,12 @@
  *   word 0   F 31 | prev 30..16 | R 15 | next 14..0                    R is always 0
  *   word 1   thread 31..16 | core 15..0                                core has 8 bits, 10 above 128 tiles
  *
- * prev, next, head and tail are word addresses of word 0 of a queue element. Control elements come first, so that no
- * queue element is at address 0, which is nil. Words are stored most significant byte first: a dump reads like the
- * figures. With a core id of more than 8 bits the owner's thread has the bits that are left, down to six.
+ * prev, next, head and tail are word addresses of word 0 of a queue element. Control elements come first, so no queue
+ * element is at address 0, which is nil. Words are stored with the most significant byte first: a dump reads like the
+ * figures. If a core id has more than 8 bits, the owner's thread has fewer bits, down to six.
  *
- * Free queue elements form a double-linked queue too; its head and tail are a register (the paper's), the number of
- * free elements and of those promised to barriers are another (ours, fsm.h says what for).
+ * Free queue elements form a double-linked queue, too. Its head and tail are a register (the paper's). The number of
+ * free elements, and of elements promised to barriers, are another register (ours; the head of fsm.h says what for).
  *
  * The caller owns the memory. Nothing here blocks, and two threads may not use one scratchpad at a time.
  */
@@ -44,8 +44,8 @@ struct hw_spm {
     uint16_t ni;
     uint16_t free_head, free_tail; /* HW_NIL: none */
     uint16_t n_free, n_reserved;
-    bool reserving;           /* is n_reserved kept? set with the primitives all free */
-    uint32_t generation_skip; /* left out between two allocations; even */
+    bool reserving;           /* n_reserved counts; set only while all primitives are free */
+    uint32_t generation_skip; /* generations left out between two allocations of an element; even */
     struct hw_layout layout;
 };
 
@@ -59,37 +59,37 @@ static inline size_t hw_spm_min_bytes(uint32_t n_cores) {
 }
 
 /*
- * What the driver does once: all control elements free, all queue elements in the free list. `bytes` has
- * hw_spm_n_bytes(n_control, n_queue) bytes and is the caller's. False, and nothing done, if there is no such
+ * Called once by the driver: all control elements are free, all queue elements are in the free list. `bytes` has
+ * hw_spm_n_bytes(n_control, n_queue) bytes and is the caller's. False, and nothing done: there can be no such
  * scratchpad.
  */
 bool hw_spm_init(struct hw_spm *spm, uint8_t *bytes, uint32_t n_control, uint32_t n_queue, uint32_t ni,
                  uint32_t n_tiles);
 
-/* All queue elements into the free list, none reserved; the control elements are left as they are. */
+/* Puts all queue elements into the free list, none reserved. The control elements stay as they are. */
 void hw_spm_free_all(struct hw_spm *spm);
 
-#define HW_NOBODY 65535 /* a thread id that no thread has */
+#define HW_NO_THREAD 65535 /* a thread id that no thread has */
 
 /*
- * Is every element in exactly one place (free list or one queue), linked both ways, with the right F, and does every
+ * Is each element in exactly one place (the free list, or one queue), linked both ways, with the right F? And does each
  * control element agree with its queue? Counts no access. On false *why, if not NULL, says what is wrong.
  */
 bool hw_spm_is_valid(const struct hw_spm *spm, const char **why);
 
-/* Waiting in the queue of one control element. Walks the queue, counts no access: for tests and inspection. */
+/* How many threads wait in the queue of one control element. Walks the queue, counts no access: for tests. */
 uint32_t hw_spm_n_waiting(const struct hw_spm *spm, uint32_t index);
 
 /*
- * Ours, for a driver that makes room: word 0 of the next primitive that EVICT would take now, other than `but`; 0 if
- * there is none. Looks from control element *hand on, round all of them, and leaves *hand behind what it has found. A
- * mutex with a condition stays as long as that does. Counts no access.
+ * Ours, for a driver that makes room: word 0 of the next primitive that EVICT would take now, other than `but`. 0:
+ * there is none. The search begins at control element *hand, goes round all of them, and leaves *hand behind the one
+ * that it has found. A mutex with a condition stays as long as the condition does. Counts no access.
  */
 uint32_t hw_spm_next_idle(const struct hw_spm *spm, uint32_t *hand, uint32_t but);
 
 /* ---- words ---- */
 
-/* Most significant byte first, and as one access of the host, whatever the value was made of. */
+/* The most significant byte first, and one access of the host for each word. */
 static inline uint32_t hw_spm_swapped(uint32_t word) {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap32(word) : word;
 }
@@ -124,9 +124,9 @@ static inline void hw_spm_write(struct hw_spm *spm, uint32_t word, uint32_t valu
 }
 
 /*
- * The same for several accesses together, counted one by one as they are made and added to the scratchpad's when they
- * are over: bytes that are written could be the counters, for all that the compiler knows, and so would have to wait
- * for them each time.
+ * The same for several accesses together. They are counted one by one, and the counts are added to the scratchpad's
+ * at the end: for all that the compiler knows a write to `bytes` could change the scratchpad's counters, and it would
+ * load and store them with each access.
  */
 struct hw_spm_use {
     uint8_t *bytes;
@@ -163,8 +163,8 @@ static inline uint32_t hw_control_word(uint32_t index, uint32_t word) {
 }
 
 /*
- * Word 0 of a control element without an access. The hardware keeps a copy of these words in flip-flops (ours) so that
- * it can refuse a request for a primitive that is not there before it touches the memory.
+ * Word 0 of a control element, without an access: the hardware keeps a copy of these words in flip-flops (ours), so
+ * that it can refuse a request for a primitive that is not there before it reads the memory.
  */
 static inline uint32_t hw_spm_tag(const struct hw_spm *spm, uint32_t index) {
     return hw_spm_peek(spm, hw_control_word(index, 0));
@@ -197,9 +197,9 @@ static inline uint16_t hw_link_next(uint32_t word) {
     return (uint16_t)hw_bits(word, 0, 15);
 }
 
-/* Word 2 of a mutex held by the thread of a queue element's word 1. */
-static inline uint32_t hw_owner(const struct hw_spm *spm, uint32_t who) {
-    return hw_pair(hw_low(hw_high(who) << spm->layout.tile_bits | hw_low(who)), 1);
+/* Word 2 of a mutex that this thread holds. thread: with its core, as in word 1 of a queue element. */
+static inline uint32_t hw_owner(const struct hw_spm *spm, uint32_t thread) {
+    return hw_pair(hw_low(hw_high(thread) << spm->layout.tile_bits | hw_low(thread)), 1);
 }
 
 #endif

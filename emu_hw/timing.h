@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What things cost, in cycles of the one clock that network interfaces and routers share.
+ * Costs, in cycles of the one clock that network interfaces and routers share.
  *
- * Source: Table IV for c, m, entry and exit; section V-B for the clock. The paper gives no cost of a hop: three cycles
- * for a router are one for each of the parts it names (buffer, switch allocator, crossbar), one cycle for a link is a
- * 32-bit flit per cycle. The hand-over is Table XI's calls without a response; the way back to a thread that was put to
- * sleep, for which the paper names an interrupt, its driver and a context switch (sections III-A and IV), is fitted to
- * Table XI, whose calls that wait it is a part of (bench/paper/producer-sim --fit-subutai).
+ * Source: Table IV for c, m, entry and exit; section V-B for the clock. The paper gives no cost of a hop. The three
+ * cycles of a router are one for each of its parts that the paper names (buffer, switch allocator, crossbar); the one
+ * cycle of a link is a 32-bit flit per cycle. The hand-over is the time of Table XI's calls without a response. The way
+ * back to a thread that slept is fitted to Table XI, where it is a part of the calls that wait
+ * (bench/paper/producer-sim --fit-subutai); the paper names an interrupt, its driver and a context switch for it
+ * (sections III-A and IV), and no cost.
  */
 #ifndef HW_TIMING_H
 #define HW_TIMING_H
@@ -18,10 +19,10 @@ struct hw_timing {
     uint32_t memory_cycles;   /* m: one 32-bit scratchpad access */
     uint32_t entry_cycles;    /* three flits in, one to choose the state */
     uint32_t exit_cycles;     /* one to set a flag */
-    uint32_t router_cycles;   /* header through one router, nobody in the way; ours */
+    uint32_t router_cycles;   /* header through one router, no other packet in the way; ours */
     uint32_t link_cycles;     /* one flit over one link; ours */
     uint32_t handover_cycles; /* program to network interface, before the request is a packet */
-    uint32_t resume_cycles;   /* network interface to a program that has waited for others, hw_packet_ends_wait() */
+    uint32_t resume_cycles;   /* network interface to a thread that has waited for others, hw_packet_ends_wait() */
     uint32_t clock_mhz;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * RR and CSA: two queues, one of the threads that have priority. A thread is in the queue of its kind at the time it
- * was queued; the cap makes no difference between the kinds while it lasts, so the turns decide then.
+ * RR and CSA: two queues, one for threads that have priority and one for all others. A thread is in the queue of the
+ * kind that it had when it was queued. While the cap is reached the kinds make no difference, and the tickets decide.
  */
 #include "csa.h"
 
@@ -25,7 +25,7 @@ static bool is_capped(const struct csa_sched *s) {
     return s->config.frame_ns != 0 && s->frame_used_ns >= s->config.cap_ns;
 }
 
-/* The thread is inside a section and one of these, ready or running: by now it has gained the priority. */
+/* The thread is inside a section, and ready or running: it gains the priority, if it has not gained it before. */
 static void gain(struct csa_sched *s, struct csa_thread *t, uint64_t n_ready, uint64_t n_running) {
     if (t->gained || !has_priority(s, t))
         return;
@@ -39,7 +39,7 @@ static uint64_t limit_ns(const struct csa_sched *s, const struct csa_thread *t) 
     return s->config.limit_varies ? csa_limit_ns(s->n_ready, s->running != NULL, s->config.slot_ns) : t->limit_ns;
 }
 
-/* Others are there: has it used up its limit? */
+/* Other threads are ready: has this one used up its limit? */
 static void look(struct csa_sched *s, struct csa_thread *t) {
     if (!has_priority(s, t) || t->used_ns < limit_ns(s, t))
         return;
@@ -47,8 +47,8 @@ static void look(struct csa_sched *s, struct csa_thread *t) {
     s->stats.n_limited++;
 }
 
-/* The running thread has run for so long, within one frame. Alone it is not in the way of anybody, so it is not looked
- * at; the cap is a share of what others wait for. */
+/* The running thread has run for `ns`, within one frame. A thread that is alone is in no other thread's way: its limit
+ * is not looked at, and the time does not count for the cap. */
 static void use(struct csa_sched *s, uint64_t ns) {
     struct csa_thread *t = s->running;
     bool alone = s->n_ready == 0;
@@ -64,7 +64,7 @@ static void use(struct csa_sched *s, uint64_t ns) {
     look(s, t);
 }
 
-/* Now in another time frame, or in none. */
+/* `now` is in another time frame, or there are no frames. */
 static __attribute__((noinline)) void begin_frame(struct csa_sched *s, uint64_t now_ns) {
     uint64_t frame = s->config.frame_ns != 0 ? now_ns / s->config.frame_ns : 0;
     s->frame_end_ns = s->config.frame_ns != 0 ? (frame + 1) * s->config.frame_ns : UINT64_MAX;
@@ -77,7 +77,7 @@ static __attribute__((noinline)) void begin_frame(struct csa_sched *s, uint64_t 
     s->frame_used_ns = 0;
 }
 
-/* Bring the accounts up to date: called first by everything that is told the time. Without priority there are none. */
+/* Brings the accounts up to `now`: each function that gets the time calls it first. RR has no accounts. */
 static inline void charge(struct csa_sched *s, uint64_t now_ns) {
     if (s->config.policy != CSA_CSA)
         return;
@@ -93,8 +93,9 @@ static inline void charge(struct csa_sched *s, uint64_t now_ns) {
 static void put(struct csa_sched *s, struct csa_thread *t) {
     uint32_t kind = has_priority(s, t) ? CRITICAL : OTHERS;
     struct csa_queue *q = &s->queue[kind];
-    struct csa_thread *before = q->last; /* usually it goes last; a thread that changes its kind may not */
-    while (before != NULL && before->turn > t->turn)
+    struct csa_thread *before =
+        q->last; /* usually the last place; a thread that changes its kind may come before others */
+    while (before != NULL && before->ticket > t->ticket)
         before = before->prev;
     t->prev = before;
     t->next = before != NULL ? before->next : q->first;
@@ -115,12 +116,13 @@ static void take(struct csa_sched *s, struct csa_thread *t) {
 
 void csa_add(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
     charge(s, now_ns);
-    if (s->n_ready == 0 && s->running != NULL) /* alone it has had slot after slot; the one it is in counts */
+    if (s->n_ready == 0 &&
+        s->running != NULL) /* the running thread was alone, and had slot after slot: only the last of these counts */
         s->slot_from_ns = now_ns - (now_ns - s->slot_from_ns) % s->config.slot_ns;
-    t->turn = s->n_turns++;
+    t->ticket = s->n_tickets++;
     gain(s, t, s->n_ready + 1, s->running != NULL);
     if (s->n_ready > 0 || s->running != NULL) {
-        s->n_ready++; /* it is one of those that Eq. 2 counts; where it is put depends on what is seen here */
+        s->n_ready++; /* Eq. 2 counts it; look() decides the queue that it goes into */
         look(s, t);
         s->n_ready--;
     }
@@ -135,9 +137,9 @@ void csa_remove(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
 struct csa_thread *csa_pick(struct csa_sched *s, uint64_t now_ns) {
     charge(s, now_ns);
     struct csa_thread *critical = s->queue[CRITICAL].first, *other = s->queue[OTHERS].first;
-    struct csa_thread *t = critical == NULL                                                ? other
-                           : other != NULL && is_capped(s) && other->turn < critical->turn ? other
-                                                                                           : critical;
+    struct csa_thread *t = critical == NULL                                                    ? other
+                           : other != NULL && is_capped(s) && other->ticket < critical->ticket ? other
+                                                                                               : critical;
     if (t == NULL)
         return NULL;
     take(s, t);
@@ -180,7 +182,7 @@ uint64_t csa_until(struct csa_sched *s, uint64_t now_ns) {
     }
     if (!has_priority(s, t))
         return s->queue[CRITICAL].first != NULL ? now_ns : until;
-    /* It goes before all others; its own kind takes turns. */
+    /* It goes before all other kinds. Its own kind takes turns. */
     uint64_t end = now_ns + (limit_ns(s, t) - t->used_ns);
     if (s->config.frame_ns != 0) {
         uint64_t capped = now_ns + (s->config.cap_ns - s->frame_used_ns);
@@ -215,6 +217,9 @@ void csa_hold(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
 
 void csa_unhold(struct csa_sched *s, struct csa_thread *t, uint64_t now_ns) {
     charge(s, now_ns);
-    if (t->n_held > 0 && --t->n_held == 0)
+    if (t->n_held == 0)
+        return;
+    t->n_held--;
+    if (t->n_held == 0)
         requeue(s, t);
 }

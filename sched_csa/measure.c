@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Equations 1 and 2, the policies' names, and whose turn it is when applications run one at a time. */
+/* Equations 1 and 2, the names of the policies, and which application runs when they run one at a time. */
 #include "csa.h"
 
 const char *csa_policy_name(enum csa_policy policy) {
@@ -24,7 +24,7 @@ double csa_unfairness(const double *scheduled, const double *alone, size_t n) {
     return n > 0 ? most / least : 0;
 }
 
-bool csa_next(struct csa_turn *turn) {
-    turn->current++;
-    return turn->current < turn->n_applications;
+bool csa_oat_next(struct csa_oat *oat) {
+    oat->current++;
+    return oat->current < oat->n_applications;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The heap; the wheel is in events.h. The heap is quaternary: half as deep as a binary one. */
+/* The heap; the wheel is in events.h. A node of the heap has four children: half as deep as with two. */
 #include "events.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { FIRST_POOL = 1024, FIRST_HEAP = 256 }; /* events; both double when they are full */
 
 bool sim_events_init(struct sim_events *e) {
     memset(e, 0, sizeof *e);
@@ -20,7 +22,7 @@ void sim_events_free(struct sim_events *e) {
 }
 
 bool sim_events_grow(struct sim_events *e) {
-    uint32_t n = e->n_pool == 0 ? 1024 : 2 * e->n_pool;
+    uint32_t n = e->n_pool == 0 ? FIRST_POOL : 2 * e->n_pool;
     struct sim_near *pool = realloc(e->pool, n * sizeof *pool);
     if (pool == NULL)
         return false;
@@ -43,7 +45,7 @@ void sim_events_put_far(struct sim_events *e, uint64_t at, const struct sim_even
         return;
     }
     if (e->n_heap == e->heap_capacity) {
-        uint32_t n = e->heap_capacity == 0 ? 256 : 2 * e->heap_capacity;
+        uint32_t n = e->heap_capacity == 0 ? FIRST_HEAP : 2 * e->heap_capacity;
         struct sim_far *heap = realloc(e->heap, n * sizeof *heap);
         if (heap == NULL) {
             e->no_memory = true;

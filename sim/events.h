@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What happens when: events in the order of their times, and of those at the same time in the order they were put in.
+ * What happens when: events in the order of their times. Events at the same time come in the order in which they were
+ * put in.
  *
- * Nearly all events of a synchronization call are some hundred nanoseconds ahead: those go into a wheel with a slot for
- * each of the next SIM_WHEEL ns, where putting in and taking out is a few instructions and equals keep their order by
- * themselves. What is further ahead goes into a heap and is taken from there.
+ * Nearly all events of a synchronization call are some hundred nanoseconds ahead. They go into a wheel with a slot for
+ * each of the next SIM_WHEEL ns. There putting in and taking out takes a few instructions, and equal times keep their
+ * order. Events that are further ahead go into a heap, and are taken from there. (This is no library's queue: those do
+ * not use that distances are small, and cost a tree's depth for each event.)
  */
 #ifndef SIM_EVENTS_H
 #define SIM_EVENTS_H
@@ -13,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "line.h"
 #include "packet.h"
 
 enum sim_event_kind { SIM_EV_CORE, SIM_EV_REQUEST, SIM_EV_SEND, SIM_EV_ANSWER, SIM_EV_TIMER, SIM_EV_BORN };
@@ -22,27 +25,33 @@ struct sim_event {
     union {
         struct hw_packet packet;
         struct {
-            uint32_t index, generation; /* a core or thread; stale if the generation is not its own any more.
-                                           SIM_EV_BORN: of this application */
+            /*
+             * of a core or thread: the event is stale if its generation differs. SIM_EV_BORN: of a thread, and its
+             * application
+             */
+            uint32_t index, generation;
         };
     };
 };
 
 #define SIM_WHEEL 4096
-/* Not to the end of the round: then the word of `used` that now is in has only what is to come in this one. */
+/* Less than a round, so the word of `used` that contains the present time has only slots of this round. */
 #define SIM_REACH (SIM_WHEEL - 64)
 #define SIM_NO_EVENT UINT32_MAX
 
-enum { SIM_KIND_BITS = 3 };
+enum {
+    SIM_KIND_BITS = 3,
+    SIM_PREFETCH_LINES = 6 /* the part of a thread that most calls look at */
+};
 
-_Static_assert(SIM_WHEEL / 64 == 64, "one word tells which words have a bit");
-_Static_assert(SIM_EV_BORN < 1 << SIM_KIND_BITS, "as slots have it");
+_Static_assert(SIM_WHEEL / 64 == 64, "used_words has a bit for each word of `used`");
+_Static_assert(SIM_EV_BORN < 1 << SIM_KIND_BITS, "a slot has the kind in that many bits");
 
 struct sim_near {
     struct sim_event event;
-    uint32_t next;     /* in its slot of the wheel, or in the list of free ones; SIM_NO_EVENT: none */
-    uint32_t last;     /* of a slot's first: the slot's last */
-    const void *about; /* what it will look at, only to have it in the host's cache by then */
+    uint32_t next;     /* the next event in its slot of the wheel, or in the list of free ones; SIM_NO_EVENT: none */
+    uint32_t last;     /* in a slot's first event: the slot's last */
+    const void *about; /* memory that its function will look at: prefetched into the host's cache */
 };
 
 struct sim_far {
@@ -52,39 +61,42 @@ struct sim_far {
 
 struct sim_events {
     uint64_t now;
-    struct sim_near *pool; /* of the wheel's events */
+    struct sim_near *pool; /* the wheel's events */
     uint32_t n_pool, free;
     uint64_t used_words;           /* a bit for each word of `used` that is not 0 */
     uint64_t used[SIM_WHEEL / 64]; /* a bit for each slot that is not empty */
-    /* Its first event, above that's kind, which decides what comes next and is known so much earlier. */
+    /*
+     * The number of the slot's first event, and in the low bits that event's kind. So the next function is known before
+     * the event is loaded.
+     */
     uint32_t slot[SIM_WHEEL];
-    uint64_t far_at; /* the heap's first; UINT64_MAX: none */
+    uint64_t far_at; /* time of the heap's first event; UINT64_MAX: none */
     uint64_t sequence;
-    struct sim_event taken; /* from the heap */
+    struct sim_event taken; /* the last that was taken from the heap */
     struct sim_far *heap;
     uint32_t n_heap, heap_capacity;
     bool no_memory; /* an event was lost for want of memory */
-    bool past;      /* one was to happen before now, and was refused */
+    bool past;      /* an event was to happen before the present time, and was refused */
 };
 
 bool sim_events_init(struct sim_events *e);
 void sim_events_free(struct sim_events *e);
 
-/* ---- what is not the usual case ---- */
+/* ---- the unusual cases ---- */
 
 bool sim_events_grow(struct sim_events *e);
 void sim_events_put_far(struct sim_events *e, uint64_t at, const struct sim_event *event);
 const struct sim_event *sim_events_take_far(struct sim_events *e);
 
-/* ---- both ---- */
+/* ---- putting in and taking ---- */
 
 /*
- * at >= now, or it is refused. The words of the union one by one: what has just been written in words and is then read
- * by twos has to wait until it has left the host's core.
+ * Put an event in. at >= now, or it is refused. The words of the union are written one by one, as they are read: a load
+ * of two words that were stored one by one would wait until the stores have left the host's core.
  */
 static inline void sim_events_put_words(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0,
                                         uint32_t word1, uint32_t word2, const void *about) {
-    if (__builtin_expect(at - e->now >= SIM_REACH, 0)) { /* also if it is before now */
+    if (__builtin_expect(at - e->now >= SIM_REACH, 0)) { /* also for a time before now: the difference wraps round */
         struct sim_event event = {.kind = kind, .packet = {{word0, word1, word2}}};
         sim_events_put_far(e, at, &event);
         return;
@@ -125,9 +137,8 @@ static inline void sim_events_put_packet(struct sim_events *e, uint64_t at, enum
 }
 
 /*
- * The next event, and now is when it happens; it is there until another one is put in. *kind is its own, known before
- * it. NULL: there is none. Of those at the same time the heap's are first: they were put in when the wheel did not
- * reach so far yet.
+ * Take the next event; now becomes its time, *kind its kind. It stays valid until another event is put in. NULL: there
+ * is no event. At equal times the heap's event is first: it was put in when the wheel did not reach that time.
  */
 static inline const struct sim_event *sim_events_take(struct sim_events *e, enum sim_event_kind *kind) {
     uint32_t word = e->now / 64 % 64;
@@ -163,12 +174,12 @@ static inline const struct sim_event *sim_events_take(struct sim_events *e, enum
     }
     own->next = e->free;
     e->free = i;
-    /* Usually the one after it is at hand, too. */
+    /* Usually the following event is known too: load what that will look at. */
     if (rest != 0) {
         uint32_t after = e->slot[word * 64 + (uint32_t)__builtin_ctzll(rest)] >> SIM_KIND_BITS;
         uintptr_t about = (uintptr_t)e->pool[after].about;
-        for (size_t k = 0; k < 6; k++)
-            __builtin_prefetch((const void *)(about + 64 * k));
+        for (size_t k = 0; k < SIM_PREFETCH_LINES; k++)
+            __builtin_prefetch((const void *)(about + SIM_LINE * k));
     }
     return &own->event;
 }

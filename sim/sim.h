@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A discrete-event simulator: what would this chip make of that recorded program? Traces go in, virtual time comes out.
+ * A discrete-event simulator: how long would this chip take for a recorded program? Traces go in, virtual time comes
+ * out.
  *
  *   struct sim *sim = sim_new(&config, &error);       a chip
  *   sim_add(sim, trace, "a.sbt", &error);             an application; the same trace may be added several times
@@ -8,13 +9,13 @@
  *   sim_summary(sim), sim_application(sim, i), sim_thread(sim, i, k), sim_call(sim, i, kind), ...
  *   sim_free(sim);
  *
- * What a trace fixes: what each thread calls, and how long it works in between. What the chip decides: who gets a mutex
- * first, how long calls take, who runs when. So lock order is free, a condition wait ends when the recorded signal that
- * ended it has happened, and creation and join bind; docs/simulator.md has the rest.
+ * A trace fixes which calls each thread makes, and how long it works between them. The chip decides which thread gets a
+ * mutex first, how long a call takes, and which thread runs when. So lock order is free. A condition wait ends when the
+ * recorded signal that ended it has happened. Creation and join bind. docs/simulator.md has the rest.
  *
- * No threads, no clock, no randomness but the seed's: the same input gives the same output, bit by bit. Memory is for
- * cores, for threads that are alive and for objects, not for events. Times are nanoseconds of virtual time; the chip's
- * clock is 1 GHz, so they are its cycles too.
+ * The simulator has no threads, no clock and no randomness but the seed's: the same input gives the same output, bit by
+ * bit. It needs memory for cores, for living threads and for objects, and none for events. Times are nanoseconds of
+ * virtual time. The chip's clock is 1 GHz, so they are its cycles too.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -33,19 +34,23 @@ struct hw_packet; /* emu_hw/packet.h */
 
 #define SIM_MAX_CORES 1024
 #define SIM_MAX_APPLICATIONS 1024
-#define SIM_MAX_THREADS 65534 /* of all applications together; a packet has 16 bits for them */
+#define SIM_MAX_THREADS 65534 /* in all applications together; a packet has 16 bits for them */
 
 enum sim_sync { SIM_SOFTWARE, SIM_SUBUTAI, SIM_N_SYNCS };
 
 /* "software", "subutai" */
 const char *sim_sync_name(enum sim_sync sync);
+/* "rr", "csa", "oat" */
+const char *sim_sched_name(enum csa_policy policy);
+/* Eq. 1 of the paper: csa_unfairness, of run times with other applications and alone. */
+double sim_unfairness(const double *scheduled, const double *alone, size_t n);
 
-/* What a thread does with its time; also the rows of a time line. */
+/* What a thread does with its time. These are also the rows of a time line. */
 enum sim_state {
     SIM_WORK,  /* its own code */
     SIM_CALL,  /* on its core, inside a call */
-    SIM_WAIT,  /* for an answer or for another thread, whether or not a core is kept for it */
-    SIM_READY, /* for a core */
+    SIM_WAIT,  /* waits for an answer or for another thread, with or without its core */
+    SIM_READY, /* waits for a core */
     SIM_N_STATES
 };
 const char *sim_state_name(enum sim_state state);
@@ -53,30 +58,32 @@ const char *sim_state_name(enum sim_state state);
 struct sim_interval {
     uint32_t application, thread, core;
     enum sim_state state;
-    uint64_t from_ns, to_ns; /* not the same */
+    uint64_t from_ns, to_ns; /* to_ns is later */
 };
 
 struct sim_config {
     uint32_t width, height; /* of the mesh, of at most SIM_MAX_CORES tiles */
-    uint32_t n_cores;       /* on its first tiles, the others have no more than a router; 0: on all */
+    uint32_t n_cores;       /* on the first tiles; the other tiles have only a router. 0: on all tiles */
     enum sim_sync sync;
     struct csa_config sched; /* CSA_OAT: applications one after another, round robin within each */
-    bool migrate;            /* an idle core takes a thread that waits for another */
-    bool recorded_order;     /* each mutex is acquired in the trace's order, not first come, first served */
+    bool migrate;            /* an idle core takes a thread that waits for another core */
+    bool recorded_order;     /* each mutex is acquired in the trace's order; false: in the order of coming */
     struct sim_costs costs;
-    struct hw_timing timing; /* of the mesh; of the rest of the hardware too, which is SIM_SUBUTAI only: */
+    struct hw_timing timing; /* of the mesh, and of the rest of the hardware. From here on SIM_SUBUTAI only: */
     uint32_t n_control, n_queue;
-    bool strict_paper; /* EAGAIN and no eviction, as in engine ni */
+    bool strict_paper; /* EAGAIN and no eviction, as in the engine ni */
     bool evict;
-    uint32_t load_permille; /* data traffic on the mesh */
-    uint64_t seed;          /* of that */
-    /* Called with `context`; NULL: not wanted. */
+    uint32_t load_permille; /* data traffic on the mesh, 0 to HW_MESH_MAX_LOAD_PERMILLE */
+    uint64_t seed;          /* the seed of the data traffic */
+    /* Called with `context`. NULL: not called. None of them may call the simulator. */
     void *context;
     void (*on_interval)(void *context, const struct sim_interval *interval);
-    void (*on_progress)(void *context, uint64_t n_events);                                    /* now and then */
-    bool (*on_grant)(void *context, uint32_t application, uint32_t mutex, uint32_t thread);   /* false: stop */
-    void (*on_release)(void *context, uint32_t application, uint32_t mutex, uint32_t thread); /* who had it */
-    void (*on_packet)(void *context, uint32_t ni, const struct hw_packet *packet); /* leaves it; each NI's in order */
+    void (*on_progress)(void *context, uint64_t n_events);                                  /* each 65536 events */
+    bool (*on_grant)(void *context, uint32_t application, uint32_t mutex, uint32_t thread); /* false: the run stops */
+    void (*on_release)(void *context, uint32_t application, uint32_t mutex,
+                       uint32_t thread); /* thread: the owner so far */
+    void (*on_packet)(void *context, uint32_t ni,
+                      const struct hw_packet *packet); /* the packet leaves this NI; in the NI's order */
 };
 
 /* 8 x 8, Subutai, RR with 1 ms, migration, the hardware's defaults and the fitted costs. */
@@ -84,9 +91,9 @@ struct sim_config sim_config_default(void);
 
 enum sim_status {
     SIM_OK,
-    SIM_USAGE,   /* no such chip, or an application that it cannot hold: nothing was run */
-    SIM_STUCK,   /* nothing can advance any more: sim_stuck says who waits for what */
-    SIM_DAMAGED, /* a trace, while it was read */
+    SIM_USAGE,   /* an impossible chip, or an application that it cannot hold: nothing was run */
+    SIM_STUCK,   /* no thread can go on: sim_stuck says which threads wait for what */
+    SIM_DAMAGED, /* a trace was found to be damaged while it was read */
     SIM_STOPPED, /* by a callback */
     SIM_NO_MEMORY
 };
@@ -97,53 +104,54 @@ struct sim_error {
 
 struct sim;
 
-/* NULL and *error if there is no such chip. */
+/* NULL and *error: there can be no such chip. Nothing here blocks. One thread at a time may use a chip. */
 struct sim *sim_new(const struct sim_config *config, struct sim_error *error);
 void sim_free(struct sim *sim);
 
-/* `trace` and `name` stay the caller's and in use. Applications are numbered from 0. */
+/* `trace` and `name` stay the caller's, and in use until sim_free. Applications are numbered from 0. */
 enum sim_status sim_add(struct sim *sim, const struct sbt_trace *trace, const char *name, struct sim_error *error);
 
-/* Bytes that the applications added so far will need at most for threads and objects; an estimate from above. */
+/* The most bytes that the applications added so far will need for threads and objects. */
 uint64_t sim_memory_bytes(const struct sim *sim);
 
-/* Once. What has been simulated until then can be asked whatever it returns. */
+/* Run the chip, once. Whatever it returns, results can be asked for: they cover what has been simulated until then. */
 enum sim_status sim_run(struct sim *sim, struct sim_error *error);
 
 /*
- * Instead of applications and sim_run: a request of somebody else's has reached its NI, before those that are fed after
- * it. What leaves the NI because of it is told to on_packet and goes to nobody. SIM_SUBUTAI only. False: no such NI.
+ * In the place of applications and sim_run: a live run's request has reached its NI, before the requests that are fed
+ * later. on_packet gets the packets that leave the NI because of it; they go to no core. SIM_SUBUTAI only. False: there
+ * is no such NI, or no memory.
  */
 bool sim_feed(struct sim *sim, const struct hw_packet *request);
 
-/* After a run that ended well: gives back all that no result needs. Then sim_section_ns knows no mutex any more. */
+/* After a run that ended well: give back all memory that no result needs. sim_section_ns then answers 0. */
 void sim_trim(struct sim *sim);
 
-/* One line for each thread that waits, at most `n_max`, and how many more there are. */
+/* Print a line for each waiting thread, at most `n_max` of them, and how many more there are. */
 void sim_stuck(const struct sim *sim, FILE *out, uint32_t n_max);
 
 /* ---- results ---- */
 
-/* Log2 intervals as in Fig. 10: [k] is of [2^(k-1), 2^k) ns, [0] of 0. */
+/* Intervals of Fig. 10 of the paper: [k] is for 2^(k-1) ns and more, below 2^k ns; [0] is for 0 ns. */
 #define SIM_N_OCTAVES 65
 
 struct sim_sections {
     uint64_t n, sum_ns, max_ns;
-    uint64_t n_in[SIM_N_OCTAVES], ns_in[SIM_N_OCTAVES]; /* how many were that long, and their sum */
+    uint64_t n_in[SIM_N_OCTAVES], ns_in[SIM_N_OCTAVES]; /* the number of sections of that length, and their sum */
 };
 
 enum sim_call_kind {
     SIM_LOCK_EMPTY,
     SIM_LOCK_QUEUED,
-    SIM_TRYLOCK, /* one that fails in the trace; those that succeed are locks */
+    SIM_TRYLOCK, /* a trylock that failed in the trace; a successful trylock is a lock */
     SIM_UNLOCK,
     SIM_BARRIER,
     SIM_COND_WAIT,
     SIM_COND_SKIPPED, /* its signal had happened before: the program would not have waited */
     SIM_SIGNAL,
     SIM_BROADCAST,
-    SIM_WAKE_SKIPPED, /* on the hardware, of a condition without an ID at which nobody waits in software: nothing is
-                         sent */
+    /* hardware: a signal to a condition without an ID and without waiters in software; no request is sent */
+    SIM_WAKE_SKIPPED,
     SIM_RWLOCK,
     SIM_SEMAPHORE,
     SIM_SPIN,
@@ -160,7 +168,7 @@ struct sim_latency {
 };
 
 struct sim_summary {
-    uint64_t makespan_ns;                         /* until the last application ended */
+    uint64_t makespan_ns;                         /* the end of the last application */
     uint64_t n_events;                            /* of the traces */
     uint64_t n_calls;                             /* synchronization calls among them */
     uint64_t n_steps;                             /* of the simulation */
@@ -171,15 +179,16 @@ struct sim_summary {
     uint64_t n_packets, n_hops, contention_ns;
     uint64_t n_fsm_steps, fsm_busy_ns, n_held, n_evictions, n_software_objects;
     uint64_t n_passed_on; /* wake-ups that reached another thread than in the trace, and were passed on */
-    /* SIM_SOFTWARE, and what the hardware left to it */
-    uint64_t n_futex_waits, n_futex_wakes, n_lost_races; /* woken, and the mutex was taken again */
+    /* SIM_SOFTWARE, and objects for which the hardware had no place */
+    /* n_lost_races: threads that were woken and found the mutex taken */
+    uint64_t n_futex_waits, n_futex_wakes, n_lost_races;
 };
 
 struct sim_application {
     const char *name;
-    uint32_t n_threads; /* that have run */
-    uint32_t n_cut;     /* of those: their events end, and they had not */
-    uint32_t n_stopped; /* and: wait at the end for what would have come behind the end of others' events */
+    uint32_t n_threads; /* threads that have run */
+    uint32_t n_cut;     /* threads that had not ended when their events did */
+    uint32_t n_stopped; /* threads that wait at the end for what other threads did after their last events */
     uint64_t from_ns, to_ns;
     struct sim_sections sections; /* critical sections: from the acquisition of a mutex to its release */
 };
@@ -187,9 +196,9 @@ struct sim_application {
 struct sim_thread_result {
     uint64_t from_ns, to_ns;
     uint64_t in_ns[SIM_N_STATES];
-    uint64_t sync_ns; /* inside calls, all but SIM_THREAD; with what it waited for a core meanwhile */
+    uint64_t sync_ns; /* inside calls other than SIM_THREAD, and waiting for a core meanwhile */
     uint64_t n_calls;
-    uint64_t n_sections, section_ns; /* in critical sections, overlapping ones each */
+    uint64_t n_sections, section_ns; /* in critical sections; two that overlap both count */
 };
 
 struct sim_summary sim_summary(const struct sim *sim);
@@ -197,7 +206,8 @@ uint32_t sim_n_applications(const struct sim *sim);
 const struct sim_application *sim_application(const struct sim *sim, uint32_t application);
 /* False: there is no such thread, or it never ran. */
 bool sim_thread(const struct sim *sim, uint32_t application, uint32_t thread, struct sim_thread_result *result);
-/* How long this mutex was held, all together; 0 if it is no mutex, or if it has been forgotten since its destruction.
+/*
+ * The total time for which this mutex was held. 0: it is no mutex, or its memory was given back after its destruction.
  */
 uint64_t sim_section_ns(const struct sim *sim, uint32_t application, uint32_t mutex);
 /* Of all applications together. */

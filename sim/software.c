@@ -2,25 +2,33 @@
 /*
  * The software-only model: section III-C of the paper, made mechanical.
  *
- * To acquire, a thread makes an atomic attempt in the library (t1). If that fails it calls the kernel, which has a
- * second attempt (t2), and is put to sleep. Whoever releases wakes one sleeper, which costs the waker; the woken thread
- * goes through its core's run queue, comes back from the kernel and makes the same attempt again (t3). It may find the
- * mutex taken by somebody who was at t1 just then, and does it all again (delta). Who wakes several wakes them one
- * after another. At a condition or a barrier there is nothing to try again: its waiters go into the kernel and sleep.
+ * A thread acquires a mutex in these steps:
+ *  1. It makes an atomic attempt in the library (t1).
+ *  2. If that fails it calls the kernel, where it makes a second attempt (t2). If that fails too, it sleeps.
+ *  3. The thread that releases the mutex wakes a sleeper, which costs the waker.
+ *  4. The woken thread goes through its core's run queue, comes back from the kernel and makes the first attempt again
+ *     (t3). It may find that a thread at t1 has just taken the mutex; then it goes on with step 2 (delta).
  *
- * Whether anybody is to be woken is a mark in the mutex, as in Drepper's "Futexes are tricky", which the paper names
- * for this loop: who fails at t1 marks it, and who gets it at t2 or t3, and cannot know of others, too. Whoever
- * releases it clears the mark, and calls the kernel if there was one, also in vain.
+ * A thread that wakes several threads wakes them one after another. At a condition or a barrier there is nothing to
+ * attempt again: their waiters go into the kernel and sleep.
+ *
+ * A mark in the mutex says whether a thread is to be woken, as in Drepper's "Futexes are tricky", which the paper names
+ * for this loop. A thread marks the mutex when it fails at t1, and also when it gets the mutex at t2 or t3, because it
+ * cannot know of other sleepers. The thread that releases the mutex clears the mark. If there was a mark it calls the
+ * kernel, even if no thread sleeps.
  *
  * Each attempt moves the object's cache line to its core: a request and a line over the mesh, by distance, and one core
- * after another. A mutex is not handed over; rwlocks, semaphores and spin locks, which the paper does not have, are, to
- * whoever came first.
+ * after another. A mutex is not handed over. The paper has no rwlocks, semaphores and spin locks. Here they are handed
+ * over, in the order of coming.
  */
-#include "model.h"
+#include "software.h"
+
+#include "owner.h"
+#include "return.h"
 
 /* ---- costs ---- */
 
-/* Until the object's line is here. */
+/* Cycles until the object's line is at this thread's core. */
 static uint64_t fetch_line(struct sim *sim, const struct sim_thread *t, struct sim_object *o) {
     uint64_t now = sim_now(sim), from = o->line_free > now ? o->line_free : now, end = from;
     if (o->line_core != t->core)
@@ -30,19 +38,19 @@ static uint64_t fetch_line(struct sim *sim, const struct sim_thread *t, struct s
     return end - now;
 }
 
-static void attempt(struct sim *sim, struct sim_thread *t, struct sim_object *o, sim_then *then) {
-    sim_run_for(sim, t, sim->config.costs.attempt_ns + fetch_line(sim, t, o), then);
+void sim_software_attempt(struct sim *sim, struct sim_thread *t, struct sim_object *o, sim_then *then) {
+    sim_core_run(sim, t, sim->config.costs.attempt_ns + fetch_line(sim, t, o), then);
 }
 
+/* Into the kernel, with the second attempt. */
 static void futex(struct sim *sim, struct sim_thread *t, struct sim_object *o, sim_then *then) {
     sim->summary.n_futex_waits++;
-    sim_run_for(sim, t, sim->config.costs.futex_ns + fetch_line(sim, t, o), then);
+    sim_core_run(sim, t, sim->config.costs.futex_ns + fetch_line(sim, t, o), then);
 }
 
-/* The same without a second attempt. */
-static void futex_sleep(struct sim *sim, struct sim_thread *t, struct sim_object *o, sim_then *then) {
+void sim_software_futex_sleep(struct sim *sim, struct sim_thread *t, struct sim_object *o, sim_then *then) {
     sim->summary.n_futex_waits++;
-    sim_run_for(sim, t, sim->config.costs.kernel_ns + fetch_line(sim, t, o), then);
+    sim_core_run(sim, t, sim->config.costs.kernel_ns + fetch_line(sim, t, o), then);
 }
 
 /* ---- waking ---- */
@@ -50,9 +58,9 @@ static void futex_sleep(struct sim *sim, struct sim_thread *t, struct sim_object
 static void wake_next(struct sim *sim, struct sim_thread *t);
 
 static void woke_one(struct sim *sim, struct sim_thread *t) {
-    struct sim_thread *target = sim_shift(&t->targets);
+    struct sim_thread *target = sim_list_shift(&t->targets);
     sim->summary.n_futex_wakes++;
-    sim_wake(sim, target, sim->config.costs.kernel_ns);
+    sim_core_wake(sim, target, sim->config.costs.kernel_ns);
     wake_next(sim, t);
 }
 
@@ -60,15 +68,14 @@ static void wake_next(struct sim *sim, struct sim_thread *t) {
     if (t->targets.first == NULL)
         t->unlocked(sim, t);
     else
-        sim_run_for(sim, t, sim->config.costs.wake_ns, woke_one);
+        sim_core_run(sim, t, sim->config.costs.wake_ns, woke_one);
 }
 
-/* All of t->targets, one after another; then t->unlocked. */
-static void wake_all(struct sim *sim, struct sim_thread *t) {
+void sim_software_wake_targets(struct sim *sim, struct sim_thread *t) {
     if (t->targets.first == NULL)
         t->unlocked(sim, t);
     else
-        sim_run_for(sim, t, sim->config.costs.kernel_ns + sim->config.costs.wake_ns, woke_one);
+        sim_core_run(sim, t, sim->config.costs.kernel_ns + sim->config.costs.wake_ns, woke_one);
 }
 
 /* ---- mutexes ---- */
@@ -78,7 +85,7 @@ static void mutex_slow(struct sim *sim, struct sim_thread *t);
 static bool take(struct sim *sim, struct sim_thread *t) {
     if (t->mutex->owner != NULL)
         return false;
-    sim_acquired(sim, t, t->mutex);
+    sim_owner_acquired(sim, t, t->mutex);
     t->locked(sim, t);
     return true;
 }
@@ -92,15 +99,15 @@ static void mutex_third(struct sim *sim, struct sim_thread *t) {
 }
 
 static void mutex_woken(struct sim *sim, struct sim_thread *t) {
-    attempt(sim, t, t->mutex, mutex_third);
+    sim_software_attempt(sim, t, t->mutex, mutex_third);
 }
 
 static void mutex_slow(struct sim *sim, struct sim_thread *t) {
     t->mutex->contended = true;
     if (take(sim, t))
         return;
-    sim_append(&t->mutex->waiters, t);
-    sim_wait(sim, t, SIM_WHY_OBJECT, mutex_woken);
+    sim_list_append(&t->mutex->waiters, t);
+    sim_core_wait(sim, t, SIM_WHY_OBJECT, mutex_woken);
 }
 
 static void mutex_fast(struct sim *sim, struct sim_thread *t) {
@@ -110,105 +117,56 @@ static void mutex_fast(struct sim *sim, struct sim_thread *t) {
     futex(sim, t, t->mutex, mutex_slow);
 }
 
-void sim_sw_lock(struct sim *sim, struct sim_thread *t) {
-    attempt(sim, t, t->mutex, mutex_fast);
+void sim_software_lock(struct sim *sim, struct sim_thread *t) {
+    sim_software_attempt(sim, t, t->mutex, mutex_fast);
 }
 
-/* If there are sleepers and no mark, one of them has been woken and will leave it when it comes. */
+/* Sleepers without a mark: a sleeper has been woken before, and sets the mark when it gets the mutex. */
 static void mutex_release(struct sim *sim, struct sim_thread *t) {
     struct sim_object *m = t->mutex;
-    struct sim_thread *first = m->contended ? sim_shift(&m->waiters) : NULL;
+    struct sim_thread *first = m->contended ? sim_list_shift(&m->waiters) : NULL;
     bool in_vain = m->contended && first == NULL;
     if (m->owner != NULL)
-        sim_released(sim, t, m);
+        sim_owner_released(sim, m);
     m->contended = false;
     t->targets = (struct sim_list){0};
     if (first != NULL)
-        sim_append(&t->targets, first);
+        sim_list_append(&t->targets, first);
     if (in_vain)
-        sim_run_for(sim, t, sim->config.costs.kernel_ns, t->unlocked);
+        sim_core_run(sim, t, sim->config.costs.kernel_ns, t->unlocked);
     else
-        wake_all(sim, t);
+        sim_software_wake_targets(sim, t);
 }
 
-void sim_sw_unlock(struct sim *sim, struct sim_thread *t) {
-    attempt(sim, t, t->mutex, mutex_release);
+void sim_software_unlock(struct sim *sim, struct sim_thread *t) {
+    sim_software_attempt(sim, t, t->mutex, mutex_release);
 }
 
-void sim_sw_try(struct sim *sim, struct sim_thread *t, sim_then *then) {
-    attempt(sim, t, t->object, then);
+void sim_software_try(struct sim *sim, struct sim_thread *t, sim_then *then) {
+    sim_software_attempt(sim, t, t->object, then);
 }
-
-/* ---- conditions ---- */
-
-static void cond_sleep(struct sim *sim, struct sim_thread *t);
-
-static void cond_relocked(struct sim *sim, struct sim_thread *t) {
-    if (sim_has_happened(t->object, t->awaited))
-        sim_return(sim, t);
-    else
-        sim_sw_cond_wait(sim, t); /* woken by another one's broadcast */
-}
-
-static void cond_woken(struct sim *sim, struct sim_thread *t) {
-    if (t->mutex != NULL)
-        sim_lock(sim, t, t->mutex, cond_relocked);
-    else
-        cond_relocked(sim, t);
-}
-
-static void cond_sleep(struct sim *sim, struct sim_thread *t) {
-    sim_wait(sim, t, SIM_WHY_SIGNAL, cond_woken); /* at once if it has been woken on the way */
-}
-
-static void cond_futex(struct sim *sim, struct sim_thread *t) {
-    futex_sleep(sim, t, t->object, cond_sleep);
-}
-
-void sim_sw_cond_wait(struct sim *sim, struct sim_thread *t) {
-    sim_append(&t->object->waiters, t);
-    sim_unlock(sim, t, t->mutex, cond_futex);
-}
-
-/* A broadcast wakes all, a signal those that it woke in the trace. */
-static void signalled(struct sim *sim, struct sim_thread *t) {
-    struct sim_object *c = t->object;
-    bool all = t->event.op == SBT_TRACE_COND_BROADCAST && !sim->config.recorded_order;
-    struct sim_list waiters = c->waiters;
-    sim_happened(sim, c, t->event.order);
-    c->waiters = t->targets = (struct sim_list){0};
-    for (struct sim_thread *w; (w = sim_shift(&waiters)) != NULL;)
-        sim_append(all || sim_has_happened(c, w->awaited) ? &t->targets : &c->waiters, w);
-    t->unlocked = sim_return;
-    wake_all(sim, t);
-}
-
-void sim_sw_signal(struct sim *sim, struct sim_thread *t) {
-    attempt(sim, t, t->object, signalled);
-}
-
 /* ---- barriers ---- */
 
 static void barrier_sleep(struct sim *sim, struct sim_thread *t) {
-    sim_wait(sim, t, SIM_WHY_OBJECT, sim_return);
+    sim_core_wait(sim, t, SIM_WHY_OBJECT, sim_return);
 }
 
 static void barrier_arrive(struct sim *sim, struct sim_thread *t) {
     struct sim_object *b = t->object;
     if (++b->n_inside < b->size) {
-        sim_append(&b->waiters, t);
-        futex_sleep(sim, t, b, barrier_sleep);
+        sim_list_append(&b->waiters, t);
+        sim_software_futex_sleep(sim, t, b, barrier_sleep);
         return;
     }
     b->n_inside = 0;
     t->targets = b->waiters;
     b->waiters = (struct sim_list){0};
     t->unlocked = sim_return;
-    wake_all(sim, t);
+    sim_software_wake_targets(sim, t);
 }
 
-void sim_sw_barrier(struct sim *sim, struct sim_thread *t) {
-    attempt(sim, t, t->object, barrier_arrive);
+void sim_software_barrier(struct sim *sim, struct sim_thread *t) {
+    sim_software_attempt(sim, t, t->object, barrier_arrive);
 }
 
 /* ---- rwlocks ---- */
@@ -217,59 +175,60 @@ static bool is_reader(const struct sim_thread *t) {
     return t->event.op == SBT_TRACE_RWLOCK_RDLOCK || t->event.op == SBT_TRACE_RWLOCK_TRYRDLOCK;
 }
 
-static bool rw_admit(const struct sim *sim, struct sim_thread *t, struct sim_object *o) {
-    (void)sim;
+static bool rw_admit(struct sim_thread *t, struct sim_object *o) {
     if (o->owner != NULL || (!is_reader(t) && o->n_inside > 0))
         return false;
     if (is_reader(t))
         o->n_inside++;
     else
-        sim_own(o, t);
+        sim_owner_set(o, t);
     return true;
 }
 
 static void object_sleep(struct sim *sim, struct sim_thread *t) {
-    sim_wait(sim, t, SIM_WHY_OBJECT, sim_return);
+    sim_core_wait(sim, t, SIM_WHY_OBJECT, sim_return);
 }
 
 static void rw_attempt(struct sim *sim, struct sim_thread *t) {
-    if (rw_admit(sim, t, t->object)) {
+    if (rw_admit(t, t->object)) {
         sim_return(sim, t);
         return;
     }
-    sim_append(&t->object->waiters, t);
+    sim_list_append(&t->object->waiters, t);
     futex(sim, t, t->object, object_sleep);
 }
 
-void sim_sw_rwlock(struct sim *sim, struct sim_thread *t) {
-    attempt(sim, t, t->object, rw_attempt);
+void sim_software_rwlock(struct sim *sim, struct sim_thread *t) {
+    sim_software_attempt(sim, t, t->object, rw_attempt);
 }
 
-/* Whoever may come in now, in the order they came: readers up to the first writer, or that one. */
+/* Admit waiters in the order of their coming: readers up to the first writer, or that writer. */
 static void rw_release(struct sim *sim, struct sim_thread *t) {
     struct sim_object *o = t->object;
     if (o->owner != NULL)
-        sim_own(o, NULL);
+        sim_owner_set(o, NULL);
     else if (o->n_inside > 0)
         o->n_inside--;
     t->targets = (struct sim_list){0};
-    while (o->waiters.first != NULL && rw_admit(sim, o->waiters.first, o))
-        sim_append(&t->targets, sim_shift(&o->waiters));
+    while (o->waiters.first != NULL && rw_admit(o->waiters.first, o))
+        sim_list_append(&t->targets, sim_list_shift(&o->waiters));
     t->unlocked = sim_return;
-    wake_all(sim, t);
+    sim_software_wake_targets(sim, t);
 }
 
-void sim_sw_rwunlock(struct sim *sim, struct sim_thread *t) {
-    attempt(sim, t, t->object, rw_release);
+void sim_software_rwunlock(struct sim *sim, struct sim_thread *t) {
+    sim_software_attempt(sim, t, t->object, rw_release);
 }
 
 /* ---- semaphores ---- */
 
 static void sem_attempt(struct sim *sim, struct sim_thread *t) {
     struct sim_object *o = t->object;
-    /* In the trace it consumed no post that is there. The value at first, if that is known, is for so many of these;
-     * what others consumed was a value that is not known (its init may be in a block that a killed program has not
-     * written), or another process's post. */
+    /*
+     * In the trace such a wait consumed no post. The semaphore's initial value, if it is known, is for as many of these
+     * waits. Any other of them passes: it consumed a value that is not known (the init may be in a block that a killed
+     * program has not written), or another process's post.
+     */
     bool brings_its_own = t->event.order == 0 && o->n_inside == 0;
     if (t->event.order == 0 && o->n_inside > 0)
         o->n_inside--;
@@ -278,27 +237,27 @@ static void sem_attempt(struct sim *sim, struct sim_thread *t) {
         sim_return(sim, t);
         return;
     }
-    sim_append(&t->object->waiters, t);
+    sim_list_append(&t->object->waiters, t);
     futex(sim, t, t->object, object_sleep);
 }
 
-void sim_sw_sem_wait(struct sim *sim, struct sim_thread *t) {
-    attempt(sim, t, t->object, sem_attempt);
+void sim_software_sem_wait(struct sim *sim, struct sim_thread *t) {
+    sim_software_attempt(sim, t, t->object, sem_attempt);
 }
 
 static void sem_release(struct sim *sim, struct sim_thread *t) {
     struct sim_object *o = t->object;
     t->targets = (struct sim_list){0};
     if (o->waiters.first != NULL)
-        sim_append(&t->targets, sim_shift(&o->waiters));
+        sim_list_append(&t->targets, sim_list_shift(&o->waiters));
     else
         o->size++;
     t->unlocked = sim_return;
-    wake_all(sim, t);
+    sim_software_wake_targets(sim, t);
 }
 
-void sim_sw_sem_post(struct sim *sim, struct sim_thread *t) {
-    attempt(sim, t, t->object, sem_release);
+void sim_software_sem_post(struct sim *sim, struct sim_thread *t) {
+    sim_software_attempt(sim, t, t->object, sem_release);
 }
 
 /* ---- spin locks ---- */
@@ -306,27 +265,27 @@ void sim_sw_sem_post(struct sim *sim, struct sim_thread *t) {
 static void spin_attempt(struct sim *sim, struct sim_thread *t) {
     struct sim_object *o = t->object;
     if (o->owner == NULL) {
-        sim_own(o, t);
+        sim_owner_set(o, t);
         sim_return(sim, t);
         return;
     }
-    sim_append(&o->waiters, t);
+    sim_list_append(&o->waiters, t);
     t->spins = true;
-    sim_wait(sim, t, SIM_WHY_OBJECT, sim_return);
+    sim_core_wait(sim, t, SIM_WHY_OBJECT, sim_return);
 }
 
-void sim_sw_spin_lock(struct sim *sim, struct sim_thread *t) {
-    attempt(sim, t, t->object, spin_attempt);
+void sim_software_spin_lock(struct sim *sim, struct sim_thread *t) {
+    sim_software_attempt(sim, t, t->object, spin_attempt);
 }
 
 static void spin_release(struct sim *sim, struct sim_thread *t) {
     struct sim_object *o = t->object;
-    sim_own(o, sim_shift(&o->waiters));
+    sim_owner_set(o, sim_list_shift(&o->waiters));
     if (o->owner != NULL)
-        sim_wake(sim, o->owner, fetch_line(sim, o->owner, o));
+        sim_core_wake(sim, o->owner, fetch_line(sim, o->owner, o));
     sim_return(sim, t);
 }
 
-void sim_sw_spin_unlock(struct sim *sim, struct sim_thread *t) {
-    attempt(sim, t, t->object, spin_release);
+void sim_software_spin_unlock(struct sim *sim, struct sim_thread *t) {
+    sim_software_attempt(sim, t, t->object, spin_release);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One thread's events in their order. All state is in the caller's cursor; what an event says is believed only as far
- * as the header of its block, whose checksum was good, allows.
+ * One thread's events in their order. All state is in the caller's cursor. A number in an event is accepted only if the
+ * header of its block allows it, and the header's checksum has been checked.
  */
 #include "read.h"
+
+enum { PREFETCH = 64 }; /* bytes, a line of the host's cache */
 
 struct __attribute__((may_alias)) state {
     const uint8_t *at, *end; /* in the block's events; its templates begin at the end */
@@ -13,7 +15,7 @@ struct __attribute__((may_alias)) state {
     bool damaged;
     struct {
         uint64_t order;
-        uint32_t object; /* and 1, as the encoder has it */
+        uint32_t object; /* its number plus 1, as in the encoder; 0: empty */
     } slot[TRACE_N_SLOTS];
     uint64_t offset; /* of the block's header */
     uint32_t next_block;
@@ -60,7 +62,7 @@ static int enter_block(const struct sbt_trace_cursor *cursor, overlay *s, struct
     return 1;
 }
 
-/* The object of `byte` and what follows it, and its order. NULL if that makes no sense. */
+/* The object that `byte` and the bytes after it name, and its order. NULL if that makes no sense. */
 static inline const uint8_t *get_object(overlay *s, const uint8_t *at, uint8_t byte, uint32_t *object,
                                         uint64_t *order) {
     uint32_t slot = byte & TRACE_SLOT;
@@ -92,12 +94,12 @@ static const uint8_t *get_uint(const overlay *s, const uint8_t *at, uint64_t bel
     return at != NULL && *value < below ? at : NULL;
 }
 
-/* What is rare. NULL if it makes no sense. */
+/* The parts that few events have. NULL if they make no sense. */
 static const uint8_t *get_extra(const overlay *s, const uint8_t *at, struct sbt_trace_event *event, uint64_t *slip) {
     uint64_t value = 0;
     uint8_t extra = at < s->end ? *at++ : 0;
     if (extra == 0 || (extra & ~TRACE_EXTRA_ALL) != 0 ||
-        ((extra & TRACE_EXTRA_OTHER) != 0 && event->op == SBT_TRACE_COND_WAIT)) /* that has its own place */
+        ((extra & TRACE_EXTRA_OTHER) != 0 && event->op == SBT_TRACE_COND_WAIT)) /* its mutex has a place of its own */
         return NULL;
     if ((extra & TRACE_EXTRA_RESULT) != 0) {
         at = get_uint(s, at, UINT16_MAX + 1, &value);
@@ -118,9 +120,56 @@ static const uint8_t *get_extra(const overlay *s, const uint8_t *at, struct sbt_
     return at;
 }
 
-int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *event, struct sbt_trace_error *error) {
+/* The template of the event at `at`. NULL if it makes no sense, or if nothing follows it. */
+static inline const uint8_t *get_template(const overlay *s, const uint8_t *at, struct trace_template *template) {
+    uint64_t number;
+    at = get_uint(s, at, s->n_templates, &number);
+    if (at == NULL || at == s->end)
+        return NULL;
+    memcpy(template, s->end + number * sizeof *template, sizeof *template);
+    if (template->op >= SBT_TRACE_N_OPS || template->type >= SBT_TRACE_N_TYPES ||
+        (template->site != SBT_TRACE_NONE && template->site >= s->n_sites))
+        return NULL;
+    return at;
+}
+
+/* The event's object, and a condition wait's mutex. `byte` is the event's object byte. NULL if they make no sense. */
+static inline const uint8_t *get_objects(overlay *s, const uint8_t *at, uint8_t byte, struct sbt_trace_event *event) {
+    if (event->type != SBT_TRACE_NO_OBJECT)
+        at = get_object(s, at, byte, &event->object, &event->order);
+    else if ((byte & ~TRACE_EXTRA) != 0)
+        return NULL;
+    if (at != NULL && event->op == SBT_TRACE_COND_WAIT) {
+        uint8_t second = at < s->end ? *at++ : 0;
+        if (second != TRACE_EXTRA)
+            at = get_object(s, at, second, &event->other, &event->relock);
+    }
+    return at;
+}
+
+/* The event at s->at, and what follows it. NULL if it makes no sense. */
+static inline const uint8_t *get_event(overlay *s, struct sbt_trace_event *event, uint64_t *slip) {
+    struct trace_template template;
+    const uint8_t *at = get_template(s, s->at, &template);
+    if (at == NULL)
+        return NULL;
+    *event = (struct sbt_trace_event){.op = template.op,
+                                      .type = template.type,
+                                      .object = SBT_TRACE_NONE,
+                                      .other = SBT_TRACE_NONE,
+                                      .site = template.site};
+    uint8_t byte = *at++;
+    at = get_objects(s, at, byte, event);
+    if (at != NULL && (byte & TRACE_EXTRA) != 0)
+        at = get_extra(s, at, event, slip);
+    if (at != NULL)
+        at = trace_get(at, s->end, &event->work_ns);
+    return at != NULL ? trace_get(at, s->end, &event->took_ns) : NULL;
+}
+
+/* To the next block, as often as the block that the cursor is in has no event left. 1, 0 at the end, -1 and *error. */
+static int find_block(const struct sbt_trace_cursor *cursor, overlay *s, struct sbt_trace_error *error) {
     const struct sbt_trace *trace = cursor->trace;
-    overlay *s = (overlay *)cursor->reserved;
     while (s->n_left == 0) {
         if (s->damaged)
             return damage(cursor, s, trace->bytes + s->offset, error, "the block is damaged");
@@ -131,50 +180,28 @@ int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *even
         if (enter_block(cursor, s, error) < 0)
             return -1;
     }
+    return 1;
+}
 
-    const uint8_t *begin = s->at, *at = begin;
-    uint64_t number, slip = 0;
-    at = get_uint(s, at, s->n_templates, &number);
-    if (at == NULL || at == s->end)
-        goto nonsense;
-    struct trace_template template;
-    memcpy(&template, s->end + number * sizeof template, sizeof template);
-    if (template.op >= SBT_TRACE_N_OPS || template.type >= SBT_TRACE_N_TYPES ||
-        (template.site != SBT_TRACE_NONE && template.site >= s->n_sites))
-        goto nonsense;
-    *event = (struct sbt_trace_event){.op = template.op,
-                                      .type = template.type,
-                                      .object = SBT_TRACE_NONE,
-                                      .other = SBT_TRACE_NONE,
-                                      .site = template.site};
-    uint8_t byte = *at++;
-    if (template.type != SBT_TRACE_NO_OBJECT)
-        at = get_object(s, at, byte, &event->object, &event->order);
-    else if ((byte & ~TRACE_EXTRA) != 0)
-        goto nonsense;
-    if (at != NULL && template.op == SBT_TRACE_COND_WAIT) {
-        uint8_t second = at < s->end ? *at++ : 0;
-        if (second != TRACE_EXTRA)
-            at = get_object(s, at, second, &event->other, &event->relock);
+int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *event, struct sbt_trace_error *error) {
+    overlay *s = (overlay *)cursor->reserved;
+    uint64_t slip = 0;
+    if (__builtin_expect(s->n_left == 0, 0)) {
+        int r = find_block(cursor, s, error);
+        if (r <= 0)
+            return r;
     }
-    if (at != NULL && (byte & TRACE_EXTRA) != 0)
-        at = get_extra(s, at, event, &slip);
-    if (at != NULL)
-        at = trace_get(at, s->end, &event->work_ns);
-    if (at != NULL)
-        at = trace_get(at, s->end, &event->took_ns);
-    if (at == NULL)
-        goto nonsense;
-    __builtin_prefetch(at + 64); /* the threads of a trace are more places than the host follows by itself */
+    const uint8_t *at = get_event(s, event, &slip);
+    if (__builtin_expect(at == NULL, 0)) {
+        s->n_left = 0;
+        return damage(cursor, s, s->at, error, "an event makes no sense");
+    }
+    __builtin_prefetch(at + PREFETCH); /* a trace's threads are more places than the host's prefetcher follows */
     s->at = at;
     s->n_left--;
-    if (!trace->info.generated) {
+    if (!cursor->trace->info.generated) {
         event->at_ns = s->clock_ns + event->work_ns + s->overhead_ns + slip;
         s->clock_ns = event->at_ns + event->took_ns;
     }
     return 1;
-
-nonsense:
-    s->n_left = 0;
-    return damage(cursor, s, begin, error, "an event makes no sense");
 }

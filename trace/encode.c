@@ -2,16 +2,24 @@
 /*
  * Events to blocks; see encode.h and docs/trace-format.md.
  *
- * An event that is interrupted for good (its thread is cancelled asynchronously) must leave a block that can be read:
- * the counts that a header is made of change last, and nothing that they cover changes afterwards.
+ * A thread can be interrupted for good while it encodes an event, by asynchronous cancellation. The block that it
+ * leaves must be readable: the counts that make a header change last, and the bytes that they cover do not change
+ * afterwards.
  */
 #include "encode.h"
 
-#define SITE_HASH(site, op) (((site)*31u + (op)*7u) % TRACE_N_HINTS)
+/* Sites are dense numbers, and one site has few operations: multiples of two small primes spread them. (No library's
+ * hash table: this one is a hint that may be lost, in memory that the recorder has, without allocation.) */
+static inline uint32_t hint_of(uint32_t site, uint32_t op) {
+    return (site * 31u + op * 7u) % TRACE_N_HINTS;
+}
+
+/* Bytes of the longest definition of a number: the byte, a varint of 32 bits, a zigzag of 64. */
+enum { MAX_DEFINITION = 16 };
 
 bool trace_encoder_has_room(const struct trace_encoder *e) {
     return e->n_event_bytes + TRACE_MAX_EVENT <= sizeof e->events && e->n_templates < TRACE_MAX_TEMPLATES &&
-           e->n_definition_bytes + 3 * 16 <= sizeof e->definitions;
+           e->n_definition_bytes + 3 * MAX_DEFINITION <= sizeof e->definitions;
 }
 
 static void at_least(uint32_t *bound, uint32_t number) {
@@ -19,9 +27,10 @@ static void at_least(uint32_t *bound, uint32_t number) {
         *bound = number + 1;
 }
 
-/* The number of the template, which may be found twice: a lost hint costs eight bytes. */
+/* The number of the event's template. If its hint was lost the template is put in once more, which costs eight bytes.
+ */
 static uint32_t template_of(struct trace_encoder *e, const struct sbt_trace_event *event, uint8_t type) {
-    __typeof(&e->hints[0]) hint = &e->hints[SITE_HASH(event->site, event->op)];
+    __typeof(&e->hints[0]) hint = &e->hints[hint_of(event->site, event->op)];
     if (hint->sequence == e->sequence + 1 && hint->site == event->site && hint->op == event->op && hint->type == type)
         return hint->number;
     e->templates[e->n_templates] = (struct trace_template){event->op, type, 0, event->site};
@@ -34,7 +43,7 @@ static uint32_t template_of(struct trace_encoder *e, const struct sbt_trace_even
     return e->n_templates++;
 }
 
-/* The object's slot; TRACE_N_SLOTS: none. */
+/* The object's slot; TRACE_N_SLOTS: it has none. */
 static uint32_t slot_of(struct trace_encoder *e, uint32_t object) {
     uint8_t *hint = &e->slot_hints[object % TRACE_N_SLOT_HINTS];
     uint32_t slot = *hint;
@@ -43,11 +52,12 @@ static uint32_t slot_of(struct trace_encoder *e, uint32_t object) {
     slot = 0;
     while (slot < TRACE_N_SLOTS && e->slot_object[slot] != object + 1)
         slot++;
-    *hint = (uint8_t)(slot < TRACE_N_SLOTS ? slot : e->next_slot % TRACE_N_SLOTS); /* where it will be */
+    /* An object without a slot gets the next one, in put_object. */
+    *hint = (uint8_t)(slot < TRACE_N_SLOTS ? slot : e->next_slot % TRACE_N_SLOTS);
     return slot;
 }
 
-/* The byte of an object and its order, `flags` among it; what follows it is put at *at. */
+/* Puts the byte of an object and its order, with these flags, and the bytes that follow it. */
 static void put_object(struct trace_encoder *e, uint8_t **at, uint32_t object, uint64_t order, uint8_t flags) {
     uint8_t *byte = (*at)++;
     uint32_t slot = slot_of(e, object);
@@ -121,7 +131,9 @@ void trace_encode(struct trace_encoder *e, const struct sbt_trace_event *event) 
     e->clock_ns = expected + slip + event->took_ns;
     uint64_t counts = (uint64_t)(at - e->events) | (uint64_t)(e->n_events + 1) << 32;
     __atomic_signal_fence(__ATOMIC_RELEASE);
-    __atomic_store_n(&e->counts, counts, __ATOMIC_RELAXED); /* one store: who interrupts it is the thread itself */
+    /* One store, so that a handler that interrupts the thread sees both counts or neither. Relaxed: it is the same
+     * thread, and the signal fence keeps the order. */
+    __atomic_store_n(&e->counts, counts, __ATOMIC_RELAXED);
 }
 
 void trace_define(struct trace_encoder *e, enum trace_definition what, uint32_t number, uint64_t address) {
@@ -159,7 +171,7 @@ void trace_encoder_header(const struct trace_encoder *e, struct trace_block *hea
 }
 
 void trace_encoder_next(struct trace_encoder *e) {
-    e->sequence++; /* the hints are out of date with this */
+    e->sequence++; /* this makes all hints stale */
     e->n_event_bytes = e->n_templates = e->n_definition_bytes = e->n_events = 0;
     e->n_objects = e->n_sites = e->n_threads = 0;
     e->next_slot = e->last_missed = 0;
@@ -171,7 +183,7 @@ void trace_encoder_next(struct trace_encoder *e) {
 void trace_encoder_again(struct trace_encoder *e) {
     trace_encoder_next(e);
     e->sequence--;
-    memset(e->hints, 0, sizeof e->hints); /* which are of this sequence, and of templates that are not there any more */
+    memset(e->hints, 0, sizeof e->hints); /* they are of this sequence, and of templates that are gone */
 }
 
 void trace_definitions_header(struct trace_block *header, enum trace_block_kind kind, const void *definitions,

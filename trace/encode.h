@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Events to blocks, for the recorder and for generators: no thread, clock, file or allocation. One encoder is one
- * thread's; all-zero but for `thread`, it is at the beginning of its first block.
+ * Events to blocks, for the recorder and for generators: no thread, clock, file or allocation. Each thread has an
+ * encoder of its own. An encoder that is all-zero but for `thread` is at the beginning of its first block.
  */
 #ifndef SBT_TRACE_ENCODE_H
 #define SBT_TRACE_ENCODE_H
@@ -13,7 +13,7 @@ enum { TRACE_N_HINTS = 256, TRACE_N_SLOT_HINTS = 64 };
 
 struct trace_encoder {
     uint32_t thread, sequence;
-    union { /* of the block; together, so that there is no moment at which one is right and the other is not */
+    union { /* of the block; one word, so that there is no moment at which one count is right and the other is not */
         struct {
             uint32_t n_event_bytes, n_events;
         };
@@ -21,17 +21,17 @@ struct trace_encoder {
     };
     uint32_t n_templates, n_definition_bytes;
     uint32_t n_objects, n_sites, n_threads;
-    uint32_t overhead_ns;    /* the writer's: what an event costs outside of what it measures */
-    uint64_t slip_min_ns;    /* smaller differences of at_ns are carried along instead of written */
+    uint32_t overhead_ns;    /* what an event costs the writer outside of what it measures */
+    uint64_t slip_min_ns;    /* smaller differences of at_ns are carried along, and not written */
     uint64_t first_clock_ns; /* at the block's beginning */
-    uint64_t clock_ns;       /* as the reader will have it */
+    uint64_t clock_ns;       /* the same as the reader's at this event */
     uint64_t slot_order[TRACE_N_SLOTS];
-    uint32_t slot_object[TRACE_N_SLOTS];    /* and 1; 0: empty */
-    uint8_t slot_hints[TRACE_N_SLOT_HINTS]; /* by object: the slot that one such was found in last */
+    uint32_t slot_object[TRACE_N_SLOTS];    /* the object's number plus 1; 0: empty */
+    uint8_t slot_hints[TRACE_N_SLOT_HINTS]; /* by object, modulo: the slot in which such an object was found last */
     uint32_t next_slot, last_missed;
     uint64_t last_object_address, last_site_address; /* of definitions */
     struct {
-        uint32_t site, sequence; /* of the block, and 1: others are out of date */
+        uint32_t site, sequence; /* the block's plus 1: a hint of another block is stale */
         uint16_t number;
         uint8_t op, type;
     } hints[TRACE_N_HINTS];
@@ -40,13 +40,13 @@ struct trace_encoder {
     uint8_t events[TRACE_MAX_EVENT_BYTES];
 };
 
-/* Room for another event and three definitions of numbers? If not, the block is to be written first. */
+/* Is there room for another event and three definitions of numbers? If not, the block must be written first. */
 bool trace_encoder_has_room(const struct trace_encoder *e);
 
-/* An event whose numbers are in range. */
+/* Puts an event in, whose numbers are in range. There is room. */
 void trace_encode(struct trace_encoder *e, const struct sbt_trace_event *event);
 
-/* The address behind a number, in the block in which it is used first. TRACE_DEFINE_OBJECT or TRACE_DEFINE_SITE. */
+/* Puts in the address of a number, in the block that uses it first. TRACE_DEFINE_OBJECT or TRACE_DEFINE_SITE. */
 void trace_define(struct trace_encoder *e, enum trace_definition what, uint32_t number, uint64_t address);
 
 /* The header of the block as it stands; its payload is events, templates, definitions. */
@@ -54,7 +54,7 @@ void trace_encoder_header(const struct trace_encoder *e, struct trace_block *hea
 /* The block has been written: begin the next one. */
 void trace_encoder_next(struct trace_encoder *e);
 
-/* A block without events and definitions begins once more: whoever was to put its first one in was interrupted. */
+/* A block without events and definitions begins once more: the thread was interrupted while it put the first one in. */
 void trace_encoder_again(struct trace_encoder *e);
 
 /* A header for a block that is all definitions. */

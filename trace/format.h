@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The bytes of a trace, as docs/trace-format.md has them. Little-endian, as both architectures are; headers are read
- * and written as the structs below, which have no padding.
+ * The bytes of a trace; docs/trace-format.md describes them. They are little-endian, as both architectures are. Headers
+ * are read and written as the structs below, which have no padding.
  *
- * A file is a preamble and blocks, one behind the other, each with one thread's next events and with the definitions of
- * the numbers that were first used in it. A block can be decoded without any other.
+ * A file is a preamble and blocks, one behind the other. Each block has one thread's next events, and the definitions
+ * of the numbers that they use first. A block can be decoded without any other block.
  */
 #ifndef SBT_TRACE_FORMAT_H
 #define SBT_TRACE_FORMAT_H
@@ -17,12 +17,12 @@
 #define TRACE_MAGIC "SBTTRACE"
 #define TRACE_VERSION 1
 
-enum { TRACE_GENERATED = 1 }; /* flags: times of day are not in it */
+enum { TRACE_GENERATED = 1 }; /* flags: the trace has no times of day */
 
 struct trace_preamble {
     char magic[8];
     uint32_t version;
-    uint16_t flags, not_flags; /* each bit of the one is not that of the other */
+    uint16_t flags, not_flags; /* the second is the first one's complement */
 };
 
 #define TRACE_PREAMBLE(flags)                                                                                          \
@@ -34,25 +34,25 @@ enum trace_block_kind {
     TRACE_BLOCK_BEGIN = 1, /* the first: definitions of the process */
     TRACE_BLOCK_EVENTS,
     TRACE_BLOCK_MODULES, /* definitions of modules */
-    TRACE_BLOCK_END      /* the last: totals. Without it the trace is not whole. */
+    TRACE_BLOCK_END      /* the last: totals. A trace without it is not whole */
 };
 
 struct trace_block {
     uint32_t magic;
     uint8_t kind;
     uint8_t zero[3];
-    uint32_t thread;                                     /* 0 but in blocks of events */
-    uint32_t sequence;                                   /* of the thread's blocks, from 0; 0 but in blocks of events */
+    uint32_t thread;                                     /* 0 in blocks without events */
+    uint32_t sequence;                                   /* among the thread's blocks, from 0; 0 in other blocks */
     uint32_t event_bytes, n_templates, definition_bytes; /* the payload's three parts, in this order */
     uint32_t n_events;
-    uint64_t clock_ns; /* when the event before this block's first ended; of the last block: the duration */
+    uint64_t clock_ns; /* when the event before this block's first ended; in the last block: the duration */
     uint32_t n_objects, n_sites, n_threads; /* all numbers in this block are below these */
     uint32_t overhead_ns;                   /* wall clock between two events that is neither work nor preemption */
     uint64_t payload_sum;
-    uint64_t header_sum; /* of all before it */
+    uint64_t header_sum; /* of all bytes of the header before it */
 };
 
-struct trace_template { /* what one place in the program always does */
+struct trace_template { /* the parts of an event that one place in the program always repeats */
     uint8_t op, type;   /* an event without an object has SBT_TRACE_NO_OBJECT, whatever it is about */
     uint16_t zero;
     uint32_t site;
@@ -60,7 +60,7 @@ struct trace_template { /* what one place in the program always does */
 
 _Static_assert(sizeof(struct trace_preamble) == 16 && sizeof(struct trace_block) == 72 &&
                    sizeof(struct trace_template) == 8 && offsetof(struct trace_block, header_sum) == 64,
-               "as documented");
+               "docs/trace-format.md");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the bytes of the headers");
 
 enum {
@@ -68,7 +68,7 @@ enum {
     TRACE_MAX_TEMPLATES = 512,
     TRACE_MAX_DEFINITION_BYTES = 8192,
     TRACE_MIN_EVENT = 4,  /* bytes of the shortest event */
-    TRACE_MAX_EVENT = 96, /* and more than the longest */
+    TRACE_MAX_EVENT = 96, /* bytes; more than the longest event has */
     TRACE_N_SLOTS = 16,
     TRACE_MAX_TEXT = 4096
 };
@@ -76,15 +76,15 @@ enum {
 /* The byte after an event's template: its object, and a condition wait's second one: its mutex. */
 enum {
     TRACE_SLOT = 0x0F,  /* the object is the one in this slot */
-    TRACE_MISS = 0x10,  /* ... after the object that follows has been put there, its last order 0 */
-    TRACE_EXTRA = 0x20, /* the first byte only: a byte of the flags below follows; the second: there is no mutex */
-    TRACE_NEXT = 0x40,  /* the order is the slot's last one and 1 */
-    TRACE_ORDER = 0x80  /* the order follows, as its difference to the slot's last one; neither: 0 */
+    TRACE_MISS = 0x10,  /* first put the object that follows into this slot, with a last order of 0 */
+    TRACE_EXTRA = 0x20, /* first byte: a byte of the flags below follows. Second byte: there is no mutex */
+    TRACE_NEXT = 0x40,  /* the order is the slot's last order plus 1 */
+    TRACE_ORDER = 0x80  /* the order's difference to the slot's last order follows. Neither bit: the order is 0 */
 };
 
 enum {
     TRACE_EXTRA_RESULT = 1,
-    TRACE_EXTRA_OTHER = 2, /* a thread, or whatever `other` is where it is no mutex of a wait */
+    TRACE_EXTRA_OTHER = 2, /* a thread: `other` of every event but a condition wait */
     TRACE_EXTRA_SIZE = 4,
     TRACE_EXTRA_SLIP = 8, /* at_ns differs from what work and overhead give, by this */
     TRACE_EXTRA_ALL = 15
@@ -108,7 +108,7 @@ static inline uint64_t trace_unzigzag(uint64_t z) {
     return z >> 1 ^ (uint64_t) - (int64_t)(z & 1);
 }
 
-/* LEB128. The caller has room for 10 bytes. */
+/* Puts a varint (LEB128). The caller has room for 10 bytes. */
 static inline uint8_t *trace_put(uint8_t *at, uint64_t value) {
     while (value >= 0x80) {
         *at++ = (uint8_t)(value | 0x80);
@@ -118,9 +118,9 @@ static inline uint8_t *trace_put(uint8_t *at, uint64_t value) {
     return at;
 }
 
-/* NULL if it does not end before `end`, or is longer than a number can be. */
+/* Reads a varint. NULL: it does not end before `end`, or has more than 64 bits. */
 static inline const uint8_t *trace_get(const uint8_t *at, const uint8_t *end, uint64_t *value) {
-    if (at < end && at[0] < 0x80) { /* nearly always, and most others have two bytes */
+    if (at < end && at[0] < 0x80) { /* nearly always; most other numbers have two bytes */
         *value = at[0];
         return at + 1;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Definitions, and the names made of them. Names are for people: a block whose definitions are damaged is passed over
- * here, and the cursor that comes to its events says so.
+ * Definitions, and the names made of them. Names are for people. A block whose definitions are damaged is passed over
+ * here; the cursor that comes to the events of the block reports the damage.
  */
 #include "read.h"
 
@@ -14,7 +14,7 @@ void trace_definitions_begin(const struct sbt_trace *trace, uint64_t offset, con
     *walk = (struct trace_definitions){.at = end - header->definition_bytes, .end = end};
 }
 
-/* How many numbers each has, and whether a text follows. */
+/* How many numbers each definition has, and whether a text follows them. */
 static const struct {
     uint8_t n_numbers;
     bool text;
@@ -78,7 +78,7 @@ static void load_block(struct sbt_trace *trace, uint64_t offset) {
     }
 }
 
-/* The caller's trace is const because nothing that it can see changes. */
+/* The caller's trace is const, since nothing changes that the caller can see. */
 static struct trace_names *names_of(const struct sbt_trace *const_trace) {
     struct sbt_trace *trace = (struct sbt_trace *)(uintptr_t)const_trace;
     struct trace_names *names = &trace->names;
@@ -102,7 +102,8 @@ uint64_t sbt_trace_object_address(const struct sbt_trace *trace, uint32_t object
     return object < trace->info.n_objects && names->objects != NULL ? names->objects[object] : 0;
 }
 
-/* The module that the address is in, counted from 1; 0: none. The latest: one may have taken the place of another. */
+/* The module that the address is in, counted from 1; 0: none. The latest, since a module may have been loaded in the
+ * place of another one. */
 static uint32_t module_of(const struct trace_names *names, uint64_t address) {
     uint32_t i = names->n_modules < UINT32_MAX ? (uint32_t)names->n_modules : 0;
     while (i > 0 && address - names->modules[i - 1].start >= names->modules[i - 1].length)
@@ -111,8 +112,8 @@ static uint32_t module_of(const struct trace_names *names, uint64_t address) {
 }
 
 /*
- * A return address is behind the call, perhaps behind the function: what is named is the call's last byte. Names are
- * not kept: a stranger's trace can have very many sites in a module with a very long path.
+ * A return address is behind the call, perhaps behind the whole function, so the name is that of the call's last byte.
+ * Names are not kept: a stranger's trace can have very many sites in a module with a very long path.
  */
 const char *sbt_trace_site_name(const struct sbt_trace *trace, uint32_t site) {
     struct trace_names *names = names_of(trace);

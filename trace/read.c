@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Opening a trace: the headers of its blocks, one after the other, nothing of the events. A trace is what a stranger
- * may have sent, so nothing that it says is used before it has been held against the size of the file.
+ * Opening a trace reads the headers of its blocks, one after the other, and none of its events. A stranger may have
+ * sent the trace, so no number in it is used before it has been compared with the size of the file.
  *
- * Whole means: it has its last block, and everything before it is there. Without that block the program was killed, and
- * what it was writing may be cut short; it is damage if there is another block behind the cut.
+ * A trace is whole if it has its last block, and all blocks before that. If the last block is missing, the program was
+ * killed, and the block that it was writing may be cut short. It is damage if there is another block behind the cut.
  */
 #include "read.h"
 
@@ -67,13 +67,13 @@ static bool more_blocks(const struct sbt_trace *trace, uint64_t offset) {
     return false;
 }
 
-/* The kernel maps what is around a page that is touched, up to so much. */
+/* When a page is touched the kernel maps the pages around it, too, up to this many bytes. */
 enum { AROUND = 65536 };
 
 void trace_leave(const struct sbt_trace *trace, uint64_t offset, uint64_t length, uint64_t next) {
     uintptr_t map = (uintptr_t)trace->bytes, from = (map + offset) & ~(uintptr_t)(AROUND - 1);
     uintptr_t to = (map + offset + length + AROUND - 1) & ~(uintptr_t)(AROUND - 1), end = map + trace->size;
-    uintptr_t still = (map + next) & ~(uintptr_t)(AROUND - 1); /* what is around that is left when that is */
+    uintptr_t still = (map + next) & ~(uintptr_t)(AROUND - 1); /* the pages around `next` are left together with it */
     from = from > map ? from : map;
     to = to < end ? to : end;
     if (next >= offset && still < to)
@@ -82,7 +82,7 @@ void trace_leave(const struct sbt_trace *trace, uint64_t offset, uint64_t length
         madvise((void *)from, to - from, MADV_DONTNEED); /* a hint; the file is not written to */
 }
 
-/* One header after the other through the whole file, without keeping it in memory. */
+/* For a walk from header to header through the whole file, which does not stay in memory. */
 static struct trace_block next_header(const struct sbt_trace *trace, uint64_t offset) {
     struct trace_block header = trace_block_at(trace, offset);
     trace_leave(trace, offset, sizeof header, trace->size);
@@ -105,64 +105,77 @@ static void raise_to(uint32_t *bound, uint32_t value) {
         *bound = value;
 }
 
-/* From the preamble to the last block that is there. */
-static bool walk(struct sbt_trace *trace, struct sbt_trace_error *error) {
-    uint64_t offset = sizeof(struct trace_preamble);
+static void raise_numbers(struct sbt_trace_info *info, const struct trace_block *header) {
+    raise_to(&info->n_objects, header->n_objects);
+    raise_to(&info->n_sites, header->n_sites);
+    raise_to(&info->n_threads, header->n_threads);
+}
+
+/* The file ends in the middle of a block: the program was killed, if the block is not the first. */
+static bool cut_short(const struct sbt_trace *trace, uint64_t offset, struct sbt_trace_error *error) {
+    return trace->n_others > 0 || trace_fail(error, offset, "the first block is cut short");
+}
+
+static bool note_block(struct sbt_trace *trace, uint64_t offset, const struct trace_block *header,
+                       struct sbt_trace_error *error) {
     struct sbt_trace_info *info = &trace->info;
-    bool ended = false;
-    while (offset < trace->size) {
+    bool events = header->kind == TRACE_BLOCK_EVENTS, first = offset == sizeof(struct trace_preamble);
+    if ((header->kind == TRACE_BLOCK_BEGIN) != first)
+        return trace_fail(error, offset, "the first block is %s", first ? "missing" : "there twice");
+    if (!append(events ? &trace->blocks : &trace->others, events ? &trace->n_blocks : &trace->n_others, offset))
+        return trace_fail(error, offset, "out of memory");
+    if (events) {
+        raise_numbers(info, header);
+        info->n_events += header->n_events;
+    } else if (header->kind == TRACE_BLOCK_END) {
+        raise_numbers(info, header);
+        info->whole = true;
+        info->duration_ns = header->clock_ns;
+    }
+    return true;
+}
+
+/* From the preamble to the last block of the file. */
+static bool walk(struct sbt_trace *trace, struct sbt_trace_error *error) {
+    uint64_t offset = sizeof(struct trace_preamble), bytes;
+    for (; offset < trace->size; offset += bytes) {
         struct trace_block header;
-        if (ended)
+        if (trace->info.whole)
             return trace_fail(error, offset, "there is something behind the last block");
         if (trace->size - offset < sizeof header)
-            return trace->n_others > 0 || trace_fail(error, offset, "the first block is cut short");
+            return cut_short(trace, offset, error);
         header = next_header(trace, offset);
         if (!header_is_sound(&header))
             return trace_fail(error, offset, "the header of a block is damaged");
-        uint64_t bytes = sizeof header + trace_payload_bytes(&header);
-        if (trace->size - offset < bytes) {
-            if (more_blocks(trace, offset + 1))
-                return trace_fail(error, offset, "a block runs into another one");
-            return trace->n_others > 0 || trace_fail(error, offset, "the first block is cut short");
-        }
-        if ((header.kind == TRACE_BLOCK_BEGIN) != (offset == sizeof(struct trace_preamble)))
-            return trace_fail(error, offset, "the first block is %s",
-                              offset == sizeof(struct trace_preamble) ? "missing" : "there twice");
-        bool events = header.kind == TRACE_BLOCK_EVENTS;
-        if (!append(events ? &trace->blocks : &trace->others, events ? &trace->n_blocks : &trace->n_others, offset))
-            return trace_fail(error, offset, "out of memory");
-        if (events) {
-            raise_to(&info->n_objects, header.n_objects);
-            raise_to(&info->n_sites, header.n_sites);
-            raise_to(&info->n_threads, header.n_threads);
-            info->n_events += header.n_events;
-        } else if (header.kind == TRACE_BLOCK_END) {
-            ended = info->whole = true;
-            info->duration_ns = header.clock_ns;
-            raise_to(&info->n_objects, header.n_objects);
-            raise_to(&info->n_sites, header.n_sites);
-            raise_to(&info->n_threads, header.n_threads);
-        }
-        offset += bytes;
+        bytes = sizeof header + trace_payload_bytes(&header);
+        if (trace->size - offset < bytes && more_blocks(trace, offset + 1))
+            return trace_fail(error, offset, "a block runs into another one");
+        if (trace->size - offset < bytes)
+            return cut_short(trace, offset, error);
+        if (!note_block(trace, offset, &header, error))
+            return false;
     }
     return trace->n_others > 0 || trace_fail(error, offset, "the first block is missing");
 }
 
 /*
- * Readers have tables by these numbers. A number is born with an event, and events that did not reach the file were in
- * buffers: more than that many cannot be.
+ * Readers have tables by these numbers, so the numbers must be possible. A number comes with an event that uses it
+ * first. Events that did not reach the file were in buffers, which had room for less than BUFFERED of them. Each thread
+ * has a block of its own, whose header alone has more than MIN_THREAD_BYTES.
  */
+enum { BUFFERED = 1 << 20, MIN_THREAD_BYTES = 16 };
+
 static bool numbers_are_possible(const struct sbt_trace *trace, struct sbt_trace_error *error) {
-    uint64_t most = trace->size + ((uint64_t)1 << 20);
+    uint64_t most = trace->size + BUFFERED;
     const struct sbt_trace_info *info = &trace->info;
     uint32_t n = info->n_objects > info->n_sites ? info->n_objects : info->n_sites;
-    if ((n > info->n_threads ? n : info->n_threads) > most || info->n_threads > most / 16)
+    if ((n > info->n_threads ? n : info->n_threads) > most || info->n_threads > most / MIN_THREAD_BYTES)
         return trace_fail(error, 0, "%u threads, %u objects and %u call sites do not fit into a file of its size",
                           info->n_threads, info->n_objects, info->n_sites);
     return true;
 }
 
-/* Blocks by thread; each thread's are in the file in their order. */
+/* Sorts the blocks by thread. Each thread's blocks are in the file in their order. */
 static bool sort(struct sbt_trace *trace, struct sbt_trace_error *error) {
     uint32_t n_threads = trace->info.n_threads;
     uint64_t *sorted = malloc((trace->n_blocks + 1) * sizeof *sorted);
@@ -171,7 +184,7 @@ static bool sort(struct sbt_trace *trace, struct sbt_trace_error *error) {
         free(sorted);
         return trace_fail(error, 0, "out of memory");
     }
-    uint32_t *end = trace->first + 1; /* first[t + 1]: where t's begin, and when all are placed, where they end */
+    uint32_t *end = trace->first + 1; /* first[t + 1]: where t's blocks begin; when all are placed, where they end */
     for (size_t i = 0; i < trace->n_blocks; i++)
         end[next_header(trace, trace->blocks[i]).thread + 1]++;
     for (uint32_t t = 0; t < n_threads; t++)
@@ -199,9 +212,27 @@ static char *text_of(const struct trace_defined *d) {
     return text;
 }
 
+static bool note_definition(struct sbt_trace *trace, uint64_t offset, const struct trace_defined *d,
+                            struct sbt_trace_error *error) {
+    struct sbt_trace_info *info = &trace->info;
+    if (d->what == TRACE_DEFINE_COMMAND && trace->command == NULL)
+        trace->command = text_of(d);
+    if (d->what == TRACE_DEFINE_ENGINE && trace->engine == NULL)
+        trace->engine = text_of(d);
+    if (d->what == TRACE_DEFINE_PROCESS)
+        info->process_id = d->number[0];
+    if (d->what != TRACE_DEFINE_TOTALS)
+        return true;
+    info->n_lost = d->number[2];
+    if (d->number[0] == info->n_events && d->number[1] == trace->n_blocks)
+        return true;
+    return trace_fail(error, offset, "%llu events in %zu blocks are there, %llu in %llu were written",
+                      (unsigned long long)info->n_events, trace->n_blocks, (unsigned long long)d->number[0],
+                      (unsigned long long)d->number[1]);
+}
+
 /* What the blocks without events say about the trace as a whole. */
 static bool totals(struct sbt_trace *trace, struct sbt_trace_error *error) {
-    struct sbt_trace_info *info = &trace->info;
     for (size_t i = 0; i < trace->n_others; i++) {
         uint64_t offset = trace->others[i];
         struct trace_block header = trace_block_at(trace, offset);
@@ -211,30 +242,18 @@ static bool totals(struct sbt_trace *trace, struct sbt_trace_error *error) {
         if (!trace_payload_whole(trace, offset, &header))
             return trace_fail(error, offset, "the block does not have its checksum");
         trace_definitions_begin(trace, offset, &header, &definitions);
-        while ((r = trace_definitions_next(&definitions, &d)) == 1) {
-            if (d.what == TRACE_DEFINE_COMMAND && trace->command == NULL)
-                trace->command = text_of(&d);
-            if (d.what == TRACE_DEFINE_ENGINE && trace->engine == NULL)
-                trace->engine = text_of(&d);
-            if (d.what == TRACE_DEFINE_PROCESS)
-                info->process_id = d.number[0];
-            if (d.what == TRACE_DEFINE_TOTALS) {
-                if (d.number[0] != info->n_events || d.number[1] != trace->n_blocks)
-                    return trace_fail(error, offset, "%llu events in %zu blocks are there, %llu in %llu were written",
-                                      (unsigned long long)info->n_events, trace->n_blocks,
-                                      (unsigned long long)d.number[0], (unsigned long long)d.number[1]);
-                info->n_lost = d.number[2];
-            }
-        }
+        while ((r = trace_definitions_next(&definitions, &d)) == 1)
+            if (!note_definition(trace, offset, &d, error))
+                return false;
         if (r < 0)
             return trace_fail(error, offset, "a definition in this block makes no sense");
     }
-    info->command = trace->command != NULL ? trace->command : "";
-    info->engine = trace->engine != NULL ? trace->engine : "";
+    trace->info.command = trace->command != NULL ? trace->command : "";
+    trace->info.engine = trace->engine != NULL ? trace->engine : "";
     return true;
 }
 
-/* Of a trace that is not whole: until the last block that is there begins. */
+/* The duration of a trace that is not whole: until its last block begins. */
 static void estimate_duration(struct sbt_trace *trace) {
     for (size_t i = 0; i < trace->n_blocks && !trace->info.whole; i++) {
         uint64_t clock_ns = next_header(trace, trace->blocks[i]).clock_ns;
@@ -267,7 +286,7 @@ static bool load(struct sbt_trace *trace, struct sbt_trace_error *error) {
 struct sbt_trace *sbt_trace_open(const char *path, struct sbt_trace_error *error) {
     struct sbt_trace *trace = calloc(1, sizeof *trace);
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* not to wait for a writer of a pipe */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a pipe's writer */
     bool good = false;
     if (trace == NULL) {
         trace_fail(error, 0, "out of memory");

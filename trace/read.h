@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An open trace, as the three files that read one share it. */
+/* An open trace, shared by the three files that read it: read.c, names.c, cursor.c. */
 #ifndef SBT_TRACE_READ_H
 #define SBT_TRACE_READ_H
 
@@ -7,20 +7,20 @@
 #include "trace.h"
 
 struct trace_module {
-    uint64_t start, length, offset; /* of the mapping, and where it begins in the file */
+    uint64_t start, length, offset; /* of the mapping; the offset is where it begins in the file */
     char *path;
 };
 
 #define TRACE_NOT_LOOKED_FOR UINT32_MAX /* of a site's module */
 
-/* What definitions say; filled at first use, by names.c. */
+/* From the definitions. names.c fills it at its first use. */
 struct trace_names {
     bool loaded;
-    uint64_t *objects, *sites; /* addresses by number, 0 unknown */
+    uint64_t *objects, *sites; /* addresses by number; 0: not known */
     struct trace_module *modules;
     size_t n_modules;
-    uint32_t *site_modules;              /* by site: the one it is in, from 1; 0: none */
-    char site_name[TRACE_MAX_TEXT + 32]; /* the one asked for last */
+    uint32_t *site_modules;              /* by site: its module, from 1; 0: none */
+    char site_name[TRACE_MAX_TEXT + 32]; /* the name that was asked for last */
 };
 
 struct sbt_trace {
@@ -28,9 +28,9 @@ struct sbt_trace {
     uint64_t size;
     struct sbt_trace_info info;
     uint64_t *blocks; /* offsets of blocks of events, thread by thread */
-    uint64_t *others; /* of the other blocks, in the file's order */
+    uint64_t *others; /* offsets of the other blocks, in the file's order */
     size_t n_blocks, n_others;
-    uint32_t *first; /* [thread]: its first in `blocks`; [n_threads]: n_blocks */
+    uint32_t *first; /* [thread]: the thread's first block in `blocks`; [n_threads]: n_blocks */
     char *command, *engine;
     struct trace_names names;
 };
@@ -41,11 +41,11 @@ static inline struct trace_block trace_block_at(const struct sbt_trace *trace, u
     return header;
 }
 
-/* Is the payload what was written? The header has been checked. */
+/* Does the payload have its checksum? The header has been checked. */
 bool trace_payload_whole(const struct sbt_trace *trace, uint64_t offset, const struct trace_block *header);
 
-/* These bytes are not needed for a while: they may leave this process's memory, and come back when they are. Not what
- * is around `next`, where the reader goes on. */
+/* These bytes are not needed for a while: they may leave this process's memory, and come back when they are read. The
+ * bytes around `next`, where the reader goes on, stay. */
 void trace_leave(const struct sbt_trace *trace, uint64_t offset, uint64_t length, uint64_t next);
 
 /* false, with *error filled in. */

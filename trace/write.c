@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Whole traces from a generator: one encoder per thread, made at its first event. The file has its last block only if
- * everything before it was written.
+ * Whole traces from a generator: each thread gets an encoder at its first event. The file gets its last block only if
+ * all blocks before it were written.
  */
 #include "encode.h"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct sbt_trace_writer {
-    int fd, error; /* the first one; nothing is written after it */
+    int fd, error; /* the first error; nothing is written after it */
     struct trace_encoder **encoders;
     uint32_t n_encoders;
     uint32_t n_objects, n_sites, n_threads;

@@ -2,10 +2,10 @@
 /*
  * barrier: all threads meet in one barrier, round after round, with nothing in between.
  *
- * Thread 0 decides before each round whether it is the last one and leaves the answer, with the round's number, in
- * one of two plain variables. Two suffice: it writes the same one again only on its way into the round after next,
- * which everybody's arrival in the next round, hence everybody's reading, precedes. A barrier that lets one through
- * early therefore shows as a wrong number.
+ * Thread 0 decides before each round whether it is the last round and leaves the answer, with the round's number, in
+ * one of two plain variables. Two suffice: thread 0 writes the same variable again only on its way into the round after
+ * next. Before that every thread has arrived in the next round, and so has read the variable. A barrier that lets a
+ * thread through early therefore shows as a wrong number.
  */
 #include "bench.h"
 

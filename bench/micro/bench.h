@@ -9,7 +9,7 @@
  * A kind is setup(), then worker() in each of n_workers() threads at once, then finish() alone. Time runs from the
  * opening of the gate to the return of the last worker. A worker ends when bench_more() says so; a kind whose threads
  * wait for each other makes that decision in one thread and hands it to the others through its own objects, so that
- * nobody is left waiting for a thread that has gone.
+ * no thread waits for a thread that has gone.
  *
  * Invariants are checked on plain variables that only the object under test protects: a lock or barrier that fails
  * to exclude or order shows as a wrong count.
@@ -80,6 +80,14 @@ void *bench_alloc(size_t n, size_t size);
 uint64_t bench_total_ops(const struct bench *b);
 
 int bench_n_threads(const struct bench *b);
+
+/* Kinds in which half of the threads, the first ones, produce items and the others consume them; at least two. */
+int bench_at_least_two(const struct bench *b);
+int bench_n_producers(const struct bench *b);
+/*
+ * Fails unless as many items were taken as made, with the same sum of all; `sums` has each worker's. The number taken.
+ */
+uint64_t bench_items_taken(const struct bench *b, const uint64_t *sums);
 
 /* This worker's share of the operations asked for if `n_sharing` workers do them; without --ops there is no end. */
 static inline uint64_t bench_share(const struct bench *b, uint64_t n_sharing) {

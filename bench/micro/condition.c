@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * broadcast: one thread wakes all waiters of a condition and sleeps until the last of them has acknowledged.
- * turn-ring: strict hand-off round a ring, one mutex, one condition per thread; nobody can run out of turn.
+ * turn-ring: strict hand-off round a ring, one mutex, one condition per thread; no thread can run out of turn.
  * Both signal while they hold the mutex, as most programs do.
  */
 #include "bench.h"

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "json_file.h"
+
 static const struct bench_kind *const kinds[] = {
     &bench_uncontended,  &bench_contended, &bench_barrier,   &bench_broadcast, &bench_turn_ring, &bench_bounded_queue,
     &bench_signal_storm, &bench_rwlock,    &bench_semaphore, &bench_long_wait, &bench_yield,     &bench_ping_pong,
@@ -73,6 +75,25 @@ uint64_t bench_total_ops(const struct bench *b) {
 
 int bench_n_threads(const struct bench *b) {
     return b->threads;
+}
+
+int bench_at_least_two(const struct bench *b) {
+    return b->threads > 2 ? b->threads : 2;
+}
+
+int bench_n_producers(const struct bench *b) {
+    return b->threads / 2 > 0 ? b->threads / 2 : 1;
+}
+
+uint64_t bench_items_taken(const struct bench *b, const uint64_t *sums) {
+    uint64_t ops[2] = {0, 0}, sum[2] = {0, 0};
+    for (int i = 0; i < b->n_workers; i++) {
+        ops[i >= bench_n_producers(b)] += b->workers[i].ops;
+        sum[i >= bench_n_producers(b)] += sums[i];
+    }
+    bench_check_equal("the number of items taken", ops[1], ops[0]);
+    bench_check_equal("the sum of items taken", sum[1], sum[0]);
+    return ops[1];
 }
 
 static uint64_t clock_ns(clockid_t clock) {
@@ -169,7 +190,7 @@ static void run(double limit_seconds) {
         bench_must(pthread_join(bench.workers[i].thread, NULL), "pthread_join");
 }
 
-/* Of this program's own memory image; getrusage's figure starts with that of whoever started it. */
+/* Of this program's own memory image; getrusage's figure starts with that of the process which started it. */
 static long peak_kib(void) {
     long kib = -1;
     char line[256];
@@ -182,23 +203,33 @@ static long peak_kib(void) {
     return kib;
 }
 
+static void put_fairness(struct json *j) {
+    uint64_t min = UINT64_MAX, max = 0;
+    for (int i = 0; i < bench.n_workers; i++) {
+        min = bench.workers[i].ops < min ? bench.workers[i].ops : min;
+        max = bench.workers[i].ops > max ? bench.workers[i].ops : max;
+    }
+    json_uint(j, "ops_min", min);
+    json_uint(j, "ops_max", max);
+}
+
 static void report(uint64_t ops) {
     uint64_t wall_ns = end_wall_ns - start_wall_ns;
+    struct json j = json_on(stdout);
     if (ops == 0)
         bench_fail("no operation was done");
-    printf("{\"kind\":\"%s\",\"threads\":%d,\"ops\":%" PRIu64 ",\"wall_ns\":%" PRIu64 ",\"cpu_ns\":%" PRIu64
-           ",\"ns_per_op\":%.3f,\"peak_kib\":%ld",
-           kind->name, bench.threads, ops, wall_ns, end_cpu_ns - start_cpu_ns, (double)wall_ns / (double)ops,
-           peak_kib());
-    if (kind->uses & BENCH_FAIRNESS) {
-        uint64_t min = UINT64_MAX, max = 0;
-        for (int i = 0; i < bench.n_workers; i++) {
-            min = bench.workers[i].ops < min ? bench.workers[i].ops : min;
-            max = bench.workers[i].ops > max ? bench.workers[i].ops : max;
-        }
-        printf(",\"ops_min\":%" PRIu64 ",\"ops_max\":%" PRIu64, min, max);
-    }
-    puts("}");
+    json_open(&j, NULL, '{');
+    json_text(&j, "kind", kind->name);
+    json_int(&j, "threads", bench.threads);
+    json_uint(&j, "ops", ops);
+    json_uint(&j, "wall_ns", wall_ns);
+    json_uint(&j, "cpu_ns", end_cpu_ns - start_cpu_ns);
+    json_real(&j, "ns_per_op", (double)wall_ns / (double)ops, 3);
+    json_int(&j, "peak_kib", peak_kib());
+    if (kind->uses & BENCH_FAIRNESS)
+        put_fairness(&j);
+    json_close(&j, '}');
+    json_end(&j);
     if (fflush(stdout) != 0)
         bench_fail("standard output: %s", strerror(errno));
 }

@@ -18,7 +18,7 @@
 
 static struct {
     _Alignas(BENCH_LINE) _Atomic uint64_t n_handed;
-    char rest[BENCH_LINE - sizeof(uint64_t)]; /* of the line and of its neighbour: nobody else's */
+    char rest[BENCH_LINE - sizeof(uint64_t)]; /* of the line and of its neighbour: no other variable's */
 } ball;
 static int cpus[2];
 

@@ -2,7 +2,7 @@
 /*
  * bounded-queue: producers and consumers over 16 places, one mutex, two conditions, signals under the mutex.
  * signal-storm: many signals, few waiters. Signalling threads never wait for what they announce, and waiters take all
- * that has come, so that most signals find nobody; every other one is sent after the mutex was released.
+ * that has come, so that most signals find no waiter; every other one is sent after the mutex was released.
  */
 #include "bench.h"
 
@@ -17,21 +17,13 @@ static struct {
 } queue = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, {0}, 0, 0, 0};
 static uint64_t *sums; /* per worker, of the items it put or took */
 
-static int n_producers(const struct bench *b) {
-    return b->threads / 2 > 0 ? b->threads / 2 : 1;
-}
-
-static int at_least_two(const struct bench *b) {
-    return b->threads > 2 ? b->threads : 2;
-}
-
 static void bounded_queue_setup(struct bench *b) {
     sums = bench_alloc((size_t)b->n_workers, sizeof *sums);
-    queue.n_producing = n_producers(b);
+    queue.n_producing = bench_n_producers(b);
 }
 
 static void produce(struct bench *b, struct bench_worker *w) {
-    uint64_t share = bench_share(b, (uint64_t)n_producers(b)), sum = 0;
+    uint64_t share = bench_share(b, (uint64_t)bench_n_producers(b)), sum = 0;
     while (bench_more(b, w->ops, share)) {
         uint64_t item = ((uint64_t)w->id << 40) + w->ops++;
         bench_busy_ns(b->think_ns);
@@ -72,25 +64,19 @@ static void consume(struct bench *b, struct bench_worker *w) {
 }
 
 static void bounded_queue_worker(struct bench *b, struct bench_worker *w) {
-    w->id < n_producers(b) ? produce(b, w) : consume(b, w);
+    w->id < bench_n_producers(b) ? produce(b, w) : consume(b, w);
 }
 
 static uint64_t bounded_queue_finish(struct bench *b) {
-    uint64_t ops[2] = {0, 0}, sum[2] = {0, 0};
-    for (int i = 0; i < b->n_workers; i++) {
-        ops[i >= n_producers(b)] += b->workers[i].ops;
-        sum[i >= n_producers(b)] += sums[i];
-    }
-    bench_check_equal("the number of items taken", ops[1], ops[0]);
-    bench_check_equal("the sum of items taken", sum[1], sum[0]);
+    uint64_t n_taken = bench_items_taken(b, sums);
     bench_must(pthread_cond_destroy(&queue.not_empty), "pthread_cond_destroy");
     bench_must(pthread_cond_destroy(&queue.not_full), "pthread_cond_destroy");
     bench_must(pthread_mutex_destroy(&queue.mutex), "pthread_mutex_destroy");
-    return ops[1];
+    return n_taken;
 }
 
 const struct bench_kind bench_bounded_queue = {"bounded-queue",     "item that went through a queue of 16 places",
-                                               BENCH_THINK,         at_least_two,
+                                               BENCH_THINK,         bench_at_least_two,
                                                bounded_queue_setup, bounded_queue_worker,
                                                bounded_queue_finish};
 
@@ -175,6 +161,6 @@ static uint64_t signal_storm_finish(struct bench *b) {
 }
 
 const struct bench_kind bench_signal_storm = {"signal-storm",     "signal, every other one outside the mutex",
-                                              BENCH_THINK,        at_least_two,
+                                              BENCH_THINK,        bench_at_least_two,
                                               signal_storm_setup, signal_storm_worker,
                                               signal_storm_finish};

@@ -18,18 +18,10 @@ static uint64_t *sums; /* per worker */
 
 #define NO_MORE UINT64_MAX /* item that sends one consumer home */
 
-static int n_producers(const struct bench *b) {
-    return b->threads / 2 > 0 ? b->threads / 2 : 1;
-}
-
-static int semaphore_n_workers(const struct bench *b) {
-    return b->threads > 2 ? b->threads : 2;
-}
-
 static void semaphore_setup(struct bench *b) {
     bench_must(sem_init(&buffer.free, 0, 1), "sem_init");
     bench_must(sem_init(&buffer.filled, 0, 0), "sem_init");
-    atomic_store(&n_producing, n_producers(b));
+    atomic_store(&n_producing, bench_n_producers(b));
     sums = bench_alloc((size_t)b->n_workers, sizeof *sums);
 }
 
@@ -47,8 +39,8 @@ static void put(uint64_t item) {
 
 static void semaphore_worker(struct bench *b, struct bench_worker *w) {
     uint64_t sum = 0;
-    if (w->id < n_producers(b)) {
-        uint64_t share = bench_share(b, (uint64_t)n_producers(b));
+    if (w->id < bench_n_producers(b)) {
+        uint64_t share = bench_share(b, (uint64_t)bench_n_producers(b));
         while (bench_more(b, w->ops, share)) {
             uint64_t item = ((uint64_t)w->id << 40) + w->ops++;
             sum += item;
@@ -57,7 +49,7 @@ static void semaphore_worker(struct bench *b, struct bench_worker *w) {
         }
         /* The one place is filled in turn, so the last producer's farewells come after every item. */
         if (atomic_fetch_sub(&n_producing, 1) == 1)
-            for (int i = n_producers(b); i < b->n_workers; i++)
+            for (int i = bench_n_producers(b); i < b->n_workers; i++)
                 put(NO_MORE);
     } else {
         for (;;) {
@@ -75,19 +67,13 @@ static void semaphore_worker(struct bench *b, struct bench_worker *w) {
 }
 
 static uint64_t semaphore_finish(struct bench *b) {
-    uint64_t ops[2] = {0, 0}, sum[2] = {0, 0};
-    for (int i = 0; i < b->n_workers; i++) {
-        ops[i >= n_producers(b)] += b->workers[i].ops;
-        sum[i >= n_producers(b)] += sums[i];
-    }
-    bench_check_equal("the number of items taken", ops[1], ops[0]);
-    bench_check_equal("the sum of items taken", sum[1], sum[0]);
+    uint64_t n_taken = bench_items_taken(b, sums);
     bench_must(sem_destroy(&buffer.free), "sem_destroy");
     bench_must(sem_destroy(&buffer.filled), "sem_destroy");
-    return ops[1];
+    return n_taken;
 }
 
 const struct bench_kind bench_semaphore = {"semaphore",     "item that went through a buffer of one place",
-                                           BENCH_THINK,     semaphore_n_workers,
+                                           BENCH_THINK,     bench_at_least_two,
                                            semaphore_setup, semaphore_worker,
                                            semaphore_finish};

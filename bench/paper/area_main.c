@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_file.h"
+
 static int refuse(const char *what, const char *why) {
     fprintf(stderr, "area: %s: %s\n", what, why);
     return 2;
@@ -22,18 +24,62 @@ static void row(const char *name, double um2, const char *overhead, double perce
 
 static void print_json(const struct area *a, uint32_t cores, uint64_t spm, double chip) {
     double added = a->fsm + a->spm, total = a->ni + added;
-    printf("{\"cores\": %" PRIu32 ", \"spm_bytes\": %" PRIu64 ", \"chip_mm2\": %g, \"ni_um2\": %.2f, \"fsm_um2\": %.2f,"
-           " \"spm_um2\": %.2f, \"spm_linear_um2\": %.2f, \"total_um2\": %.2f,\n \"fsm_percent\": %.4f,"
-           " \"spm_percent\": %.4f, \"added_percent\": %.4f, \"chip_added_percent\": %.6f,"
-           " \"chip_total_percent\": %.6f,\n \"others\": [",
-           cores, spm, chip, a->ni, a->fsm, a->spm, a->spm_linear, total, area_overhead(a->fsm, a->ni),
-           area_overhead(a->spm, a->ni), area_overhead(added, a->ni), area_of_chip(added, cores, chip),
-           area_of_chip(total, cores, chip));
-    for (uint32_t i = 0; i < area_n_others; i++)
-        printf("%s{\"name\": \"%s\", \"core_mm2\": %.5f, \"chip_percent\": %.6f}", i ? ", " : "", area_others[i].name,
-               area_others[i].core_mm2 + area_others[i].additional_mm2,
-               area_of_chip((area_others[i].core_mm2 + area_others[i].additional_mm2) * 1e6, cores, chip));
-    printf("]}\n");
+    struct json j = json_on(stdout);
+    json_open(&j, NULL, '{');
+    json_uint(&j, "cores", cores);
+    json_uint(&j, "spm_bytes", spm);
+    json_significant(&j, "chip_mm2", chip, 6);
+    json_real(&j, "ni_um2", a->ni, 2);
+    json_real(&j, "fsm_um2", a->fsm, 2);
+    json_real(&j, "spm_um2", a->spm, 2);
+    json_real(&j, "spm_linear_um2", a->spm_linear, 2);
+    json_real(&j, "total_um2", total, 2);
+    json_real(&j, "fsm_percent", area_overhead(a->fsm, a->ni), 4);
+    json_real(&j, "spm_percent", area_overhead(a->spm, a->ni), 4);
+    json_real(&j, "added_percent", area_overhead(added, a->ni), 4);
+    json_real(&j, "chip_added_percent", area_of_chip(added, cores, chip), 6);
+    json_real(&j, "chip_total_percent", area_of_chip(total, cores, chip), 6);
+    json_open(&j, "others", '[');
+    for (uint32_t i = 0; i < area_n_others; i++) {
+        double mm2 = area_others[i].core_mm2 + area_others[i].additional_mm2;
+        json_open(&j, NULL, '{');
+        json_text(&j, "name", area_others[i].name);
+        json_real(&j, "core_mm2", mm2, 5);
+        json_real(&j, "chip_percent", area_of_chip(mm2 * 1e6, cores, chip), 6);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+    json_end(&j);
+}
+
+static void print_table_8(const struct area *a, uint64_t spm) {
+    double added = a->fsm + a->spm;
+    printf("Table VIII, um2 for each core; scratchpad of %" PRIu64 " bytes\n", spm);
+    row("Basic NI", a->ni, "", 0);
+    row("Subutai FSM", a->fsm, "", 0);
+    row("SPM", a->spm, "of the basic NI", area_overhead(a->spm, a->ni));
+    row("SPM, were it linear", a->spm_linear, "of the basic NI", area_overhead(a->spm_linear, a->ni));
+    row("FSM + SPM", added, "of the basic NI", area_overhead(added, a->ni));
+    row("Basic NI + FSM + SPM", a->ni + added, "", 0);
+}
+
+static void print_table_9(const struct area *a, uint32_t cores, uint64_t spm, double chip) {
+    double added = a->fsm + a->spm;
+    printf("\nTable IX, %" PRIu32 " cores on %g mm2\n", cores, chip);
+    for (uint32_t i = 0; i < area_n_others; i++) {
+        double mm2 = area_others[i].core_mm2 + area_others[i].additional_mm2;
+        printf("%-24s %12.5f mm2 a core %10.4f %% of the chip", area_others[i].name, mm2,
+               area_of_chip(mm2 * 1e6, cores, chip));
+        if (cores == 64 && chip == 400)
+            printf("   the paper: %.3f %%", area_others[i].paper_percent);
+        printf("\n");
+    }
+    printf("%-24s %12.5f mm2 a core %10.4f %% of the chip%s\n", "Subutai", added / 1e6,
+           area_of_chip(added, cores, chip), cores == 64 && chip == 400 && spm == 1024 ? "   the paper: 0.101 %" : "");
+    printf("%-24s %12.5f mm2 a core %10.4f %% of the chip%s\n", "Subutai with the NI", (a->ni + added) / 1e6,
+           area_of_chip(a->ni + added, cores, chip),
+           cores == 64 && chip == 400 && spm == 1024 ? "   the paper: 0.317 %" : "");
 }
 
 int main(int argc, char **argv) {
@@ -78,28 +124,7 @@ int main(int argc, char **argv) {
         print_json(&a, (uint32_t)cores, spm, chip);
         return 0;
     }
-    double added = a.fsm + a.spm;
-    printf("Table VIII, um2 for each core; scratchpad of %" PRIu64 " bytes\n", spm);
-    row("Basic NI", a.ni, "", 0);
-    row("Subutai FSM", a.fsm, "", 0);
-    row("SPM", a.spm, "of the basic NI", area_overhead(a.spm, a.ni));
-    row("SPM, were it linear", a.spm_linear, "of the basic NI", area_overhead(a.spm_linear, a.ni));
-    row("FSM + SPM", added, "of the basic NI", area_overhead(added, a.ni));
-    row("Basic NI + FSM + SPM", a.ni + added, "", 0);
-    printf("\nTable IX, %" PRIu64 " cores on %g mm2\n", cores, chip);
-    for (uint32_t i = 0; i < area_n_others; i++) {
-        double mm2 = area_others[i].core_mm2 + area_others[i].additional_mm2;
-        printf("%-24s %12.5f mm2 a core %10.4f %% of the chip", area_others[i].name, mm2,
-               area_of_chip(mm2 * 1e6, (uint32_t)cores, chip));
-        if (cores == 64 && chip == 400)
-            printf("   the paper: %.3f %%", area_others[i].paper_percent);
-        printf("\n");
-    }
-    printf("%-24s %12.5f mm2 a core %10.4f %% of the chip%s\n", "Subutai", added / 1e6,
-           area_of_chip(added, (uint32_t)cores, chip),
-           cores == 64 && chip == 400 && spm == 1024 ? "   the paper: 0.101 %" : "");
-    printf("%-24s %12.5f mm2 a core %10.4f %% of the chip%s\n", "Subutai with the NI", (a.ni + added) / 1e6,
-           area_of_chip(a.ni + added, (uint32_t)cores, chip),
-           cores == 64 && chip == 400 && spm == 1024 ? "   the paper: 0.317 %" : "");
+    print_table_8(&a, spm);
+    print_table_9(&a, (uint32_t)cores, spm, chip);
     return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Tables II, III and IV of the paper beside what the model does. Every number of ours is measured: requests bring a
+ * Tables II, III and IV of the paper next to the model's numbers. Every number of ours is measured: requests bring a
  * network interface into the best or the worst case of a state, the next request runs into it, and its accesses, cycles
- * and packet times are read off. The paper's formulas and numbers are typed in and used for comparison only.
+ * and packet times are read. The paper's formulas and numbers are typed in and used for comparison only.
  *
- * Exit status 1 if anything differs that is not among the named exceptions.
+ * Exit status 1: something differs and is not among the named exceptions.
  */
 #include "fsm.h"
 #include "mesh.h"
@@ -107,7 +107,7 @@ static void unlock_worst(struct machine *m, uint32_t n, uint32_t p) {
     request(m, HW_OP_UNLOCK, mutex_held_by_first_of(m, n, HW_DEFAULT_QUEUE, 3), 0);
 }
 
-/* The first to arrive takes the last free element. */
+/* The first arrival takes the last free element. */
 static void barrier_best(struct machine *m, uint32_t n, uint32_t p) {
     open_machine(m, n, 1);
     request(m, HW_OP_BARRIER_WAIT, request(m, HW_OP_ALLOC_BARRIER, p + 1, 0), 0);
@@ -179,7 +179,7 @@ static const char *const exceptions[] = {
     [SIGNAL_BOUND] = "an upper bound: 29m+2c is more than taking a waiter out and queueing it again can cost",
 };
 
-/* Marks a difference with its exception, or counts it against us: it must be just as large as the exception says. */
+/* Mark a difference with its exception, or count it against us: it must be exactly as large as the exception says. */
 static const char *mark(int64_t difference, enum exception named, int64_t expected) {
     static const char *const letters[] = {"", " (a)", " (b)", " (c)", " (d)"};
     bool allowed = difference == expected;
@@ -224,12 +224,12 @@ static void table_ii(void) {
 }
 
 struct row {
-    const char *name, *paper; /* the paper's formula as printed */
+    const char *name, *paper; /* paper: the paper's formula as printed */
     scenario *run;
-    int32_t m, c;     /* its coefficients where they are constants */
+    int32_t m, c;     /* its coefficients if they are constants */
     int32_t m_n;      /* times n */
     int32_t m_p, c_p; /* times p */
-    bool injection;   /* of the packet's time instead of the response */
+    bool injection;   /* the row is about the packet's time, not the response */
     enum exception named;
 };
 
@@ -257,7 +257,7 @@ static const struct row rows_iii[] = {
     {"Condition Signal, packet", "11m+c", signal_free, 11, 1, 0, 0, 0, true, NONE},
 };
 
-/* Accesses and cycles before the first packet, told apart by making the accesses dear. */
+/* Accesses and cycles before the first packet. Making the accesses dear tells the two apart. */
 static void before_packet(const struct row *row, uint32_t n, uint32_t p, int64_t *m, int64_t *c) {
     struct machine machine;
     timing.memory_cycles = 1000;
@@ -297,7 +297,7 @@ struct time_row {
     const char *name;
     scenario *run;
     int paper_ns;
-    int packet; /* -1: response time; else the packet's number */
+    int packet; /* -1: the row is about the response time; otherwise the packet's number */
     enum exception named;
 };
 
@@ -345,8 +345,8 @@ static void table_iv(void) {
 }
 
 /*
- * Not a table of the paper: what its network must cost so that Table XI can be. Hand-over, request there, packet ready,
- * packet back, in an empty 8 x 8 mesh, mean over all pairs of core and home.
+ * Not a table of the paper, but what its network must cost for Table XI: hand-over, request there, packet ready, packet
+ * back, in an empty 8 x 8 mesh, mean over all pairs of core and home.
  */
 static void caller_view(void) {
     struct hw_mesh mesh;

@@ -7,13 +7,14 @@
  *
  * The second thread of the process locks, and its mutex is the first object that the process uses: on the engine ni the
  * thread sits on the second tile of the map, and the mutex lives at NI 0. Between two rounds the thread looks at the
- * clock: the unlock, which nobody waits for, has been served long before the next lock.
+ * clock: the unlock, for which no thread waits, has been served long before the next lock.
  */
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include "json_file.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static size_t n_rounds = 2000;
@@ -67,8 +68,14 @@ int main(int argc, char **argv) {
     must(pthread_create(&thread, NULL, lock_again_and_again, NULL), "pthread_create");
     must(pthread_join(thread, NULL), "pthread_join");
     qsort(took_ns, n_rounds, sizeof *took_ns, compare);
-    printf("{\"rounds\":%zu,\"median_ns\":%" PRIu64 ",\"p10_ns\":%" PRIu64 ",\"p90_ns\":%" PRIu64 "}\n", n_rounds,
-           took_ns[n_rounds / 2], took_ns[n_rounds / 10], took_ns[n_rounds - 1 - n_rounds / 10]);
+    struct json j = json_on(stdout);
+    json_open(&j, NULL, '{');
+    json_uint(&j, "rounds", n_rounds);
+    json_uint(&j, "median_ns", took_ns[n_rounds / 2]);
+    json_uint(&j, "p10_ns", took_ns[n_rounds / 10]);
+    json_uint(&j, "p90_ns", took_ns[n_rounds - 1 - n_rounds / 10]);
+    json_close(&j, '}');
+    json_end(&j);
     free(took_ns);
     return 0;
 }

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "json_file.h"
 #include "sim.h"
 
 enum { N_CONSUMERS = 5, N_SETS = 32, N_ROWS = 6, N_COSTS = 4, N_ROUNDS = 15, N_FIT_ROUNDS = 200 };
@@ -223,8 +224,8 @@ static struct point changed(const struct point *p, const struct point *a, const 
 }
 
 /*
- * Who wins a race depends on the constants, so the distance has many valleys: differential evolution, the same way each
- * time.
+ * Which thread wins a race depends on the constants, so the distance has many valleys: differential evolution, the same
+ * way each time.
  */
 static void fit(void) {
     const struct sbt_trace *trace = record(&fitted_in);
@@ -297,15 +298,26 @@ static void print(const struct setting *s, uint32_t resume_cycles) {
         config.timing.resume_cycles = resume_cycles;
         simulate(trace, &config, ours[sync]);
     }
-    printf("{\"piece_ns\": %ju, \"resume_ns\": %u, \"rows\": [", (uintmax_t)s->piece_ns, resume_cycles);
-    for (int i = 0; i < N_ROWS; i++)
-        printf("%s\n  {\"operation\": \"%s\", \"paper_software_ns\": %.0f, \"software_ns\": %.1f, \"software_calls\": "
-               "%ju, "
-               "\"paper_subutai_ns\": %.0f, \"subutai_ns\": %.1f, \"subutai_calls\": %ju}",
-               i > 0 ? "," : "", rows[i].name, rows[i].paper[SIM_SOFTWARE], ours[SIM_SOFTWARE][i].mean_ns,
-               (uintmax_t)ours[SIM_SOFTWARE][i].n, rows[i].paper[SIM_SUBUTAI], ours[SIM_SUBUTAI][i].mean_ns,
-               (uintmax_t)ours[SIM_SUBUTAI][i].n);
-    printf("\n]}\n");
+    struct json j = json_on(stdout);
+    json_open(&j, NULL, '{');
+    json_uint(&j, "piece_ns", s->piece_ns);
+    json_uint(&j, "resume_ns", resume_cycles);
+    json_open(&j, "rows", '[');
+    for (int i = 0; i < N_ROWS; i++) {
+        json_line(&j);
+        json_open(&j, NULL, '{');
+        json_text(&j, "operation", rows[i].name);
+        json_real(&j, "paper_software_ns", rows[i].paper[SIM_SOFTWARE], 0);
+        json_real(&j, "software_ns", ours[SIM_SOFTWARE][i].mean_ns, 1);
+        json_uint(&j, "software_calls", ours[SIM_SOFTWARE][i].n);
+        json_real(&j, "paper_subutai_ns", rows[i].paper[SIM_SUBUTAI], 0);
+        json_real(&j, "subutai_ns", ours[SIM_SUBUTAI][i].mean_ns, 1);
+        json_uint(&j, "subutai_calls", ours[SIM_SUBUTAI][i].n);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+    json_end(&j);
 }
 
 /* Status 1: a row is more than a tenth off. */

@@ -6,10 +6,10 @@
  *   producer [--piece NS] [ROUNDS]
  *
  * A round: all meet at a barrier; the producer locks, makes an item for each consumer, broadcasts and unlocks; each
- * consumer works on the item it has, locks, waits while there is nothing, takes an item and unlocks. Items are of no to
- * four pieces of work, of NS nanoseconds each (default: none), and who has the largest goes round. After ROUNDS rounds
- * (default 15) it starts again with another mutex, condition and barrier, N_SETS times, since what a call costs on a
- * chip depends on where its primitive is.
+ * consumer works on the item it has, locks, waits while there is nothing, takes an item and unlocks. An item is none to
+ * four pieces of work, NS nanoseconds each (default 0); the consumers take turns at the largest item. After ROUNDS
+ * rounds (default 15) it starts again with another mutex, condition and barrier, N_SETS times, since what a call costs
+ * on a chip depends on where its primitive is.
  */
 #include <pthread.h>
 #include <stdio.h>

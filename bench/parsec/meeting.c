@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Barriers for streamcluster; see meeting.h. The two-phase barrier fills until all are inside, then drains until all
- * have left; nobody enters while it drains, so that a fast thread cannot be counted twice in one round.
+ * have left; no thread enters while it drains, so that a fast thread cannot be counted twice in one round.
  */
 #include "meeting.h"
 
@@ -46,7 +46,7 @@ void meeting_destroy(struct meeting *m) {
     }
 }
 
-/* Relaxed: whoever acts on the phase has looked at it again under the mutex, which orders everything else. */
+/* Relaxed: a thread that acts on the phase has read it again under the mutex, which orders everything else. */
 static int phase_of(struct meeting *m) {
     return atomic_load_explicit(&m->phase, memory_order_relaxed);
 }

@@ -454,66 +454,95 @@ static size_t parse_size(const char *text, size_t max) {
     return (size_t)value;
 }
 
-int main(int argc, char **argv) {
-    enum meeting_kind kind = MEETING_PTHREAD;
-    const char *output = NULL;
+struct request {
+    enum meeting_kind kind;
+    const char *output; /* NULL: stdout */
+    size_t dim, n, chunk_size, room;
+};
+
+static enum meeting_kind kind_called(const char *name) {
+    for (enum meeting_kind kind = 0; kind < N_MEETING_KINDS; kind++)
+        if (strcmp(name, meeting_names[kind]) == 0)
+            return kind;
+    fprintf(stderr, "streamcluster: unknown barrier '%s' (legal: pthread, cond, spin)\n", name);
+    exit(2);
+}
+
+/* Options; where the other arguments begin. */
+static int read_options(int argc, char **argv, struct request *r) {
     int at = 1;
     for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
-        if (strcmp(argv[at], "--output") == 0) {
-            output = argv[at + 1];
-        } else if (strcmp(argv[at], "--barrier") == 0) {
-            for (kind = 0; kind < N_MEETING_KINDS && strcmp(argv[at + 1], meeting_names[kind]) != 0; kind++)
-                ;
-            if (kind == N_MEETING_KINDS) {
-                fprintf(stderr, "streamcluster: unknown barrier '%s' (legal: pthread, cond, spin)\n", argv[at + 1]);
-                return 2;
-            }
-        } else {
+        if (strcmp(argv[at], "--output") == 0)
+            r->output = argv[at + 1];
+        else if (strcmp(argv[at], "--barrier") == 0)
+            r->kind = kind_called(argv[at + 1]);
+        else
             usage();
-        }
     }
-    bool parsec_form = argc - at == 9 && output == NULL && strcmp(argv[at + 6], "none") == 0;
+    return at;
+}
+
+static void read_arguments(int argc, char **argv, struct request *r, struct clustering *c) {
+    int at = read_options(argc, argv, r);
+    bool parsec_form = argc - at == 9 && r->output == NULL && strcmp(argv[at + 6], "none") == 0;
     if (parsec_form)
-        output = argv[at + 7];
+        r->output = argv[at + 7];
     else if (argc - at != 7)
         usage();
-    struct clustering c = {.k_min = parse_size(argv[at], 1000000), .k_max = parse_size(argv[at + 1], 1000000)};
-    size_t dim = parse_size(argv[at + 2], 100000), n = parse_size(argv[at + 3], 1000000000);
-    size_t chunk_size = parse_size(argv[at + 4], 10000000), room = parse_size(argv[at + 5], 10000000);
-    c.n_threads = (unsigned)parse_size(argv[argc - 1], 10000);
-    if (c.k_min > c.k_max)
+    c->k_min = parse_size(argv[at], 1000000);
+    c->k_max = parse_size(argv[at + 1], 1000000);
+    r->dim = parse_size(argv[at + 2], 100000);
+    r->n = parse_size(argv[at + 3], 1000000000);
+    r->chunk_size = parse_size(argv[at + 4], 10000000);
+    r->room = parse_size(argv[at + 5], 10000000);
+    c->n_threads = (unsigned)parse_size(argv[argc - 1], 10000);
+    if (c->k_min > c->k_max)
         usage();
+}
 
+/* Clusters the stream chunk by chunk, then the centres of all chunks. */
+static void cluster_stream(struct clustering *c, const struct request *r, struct points *result) {
     uint64_t stream = 1, search = 2;
-    struct points chunk, centres, result;
-    points_allocate(&chunk, chunk_size, dim);
-    points_allocate(&centres, room, dim);
-    points_allocate(&result, room, dim);
-    c.random = &search;
-    for (size_t first = 0; first < n; first += chunk_size) {
-        read_stream(&chunk, first, n - first < chunk_size ? n - first : chunk_size, &stream);
-        c.points = &chunk;
-        cluster(&c, kind);
-        append_means(&centres, room, &chunk, c.centre);
-        free(c.centre);
+    struct points chunk, centres;
+    points_allocate(&chunk, r->chunk_size, r->dim);
+    points_allocate(&centres, r->room, r->dim);
+    c->random = &search;
+    for (size_t first = 0; first < r->n; first += r->chunk_size) {
+        read_stream(&chunk, first, r->n - first < r->chunk_size ? r->n - first : r->chunk_size, &stream);
+        c->points = &chunk;
+        cluster(c, r->kind);
+        append_means(&centres, r->room, &chunk, c->centre);
+        free(c->centre);
     }
-    c.points = &centres;
-    cluster(&c, kind);
-    append_means(&result, room, &centres, c.centre);
-    free(c.centre);
+    c->points = &centres;
+    cluster(c, r->kind);
+    append_means(result, r->room, &centres, c->centre);
+    free(c->centre);
+    points_free(&chunk);
+    points_free(&centres);
+}
 
+static void write_points(const struct points *result, const char *output) {
     FILE *out = output != NULL ? fopen(output, "w") : stdout;
     if (out == NULL)
         must(errno, output);
-    print_points(out, &result);
+    print_points(out, result);
     if (fflush(out) != 0 || ferror(out))
         must(EIO, "output");
-    fprintf(stderr, "%zu centres, %llu barrier episodes (%s)\n", result.n, (unsigned long long)c.n_meetings,
-            meeting_names[kind]);
-    points_free(&chunk);
-    points_free(&centres);
-    points_free(&result);
     if (out != stdout && fclose(out) != 0)
         must(errno, output);
+}
+
+int main(int argc, char **argv) {
+    struct request request = {.kind = MEETING_PTHREAD};
+    struct clustering c = {0};
+    struct points result;
+    read_arguments(argc, argv, &request, &c);
+    points_allocate(&result, request.room, request.dim);
+    cluster_stream(&c, &request, &result);
+    write_points(&result, request.output);
+    fprintf(stderr, "%zu centres, %llu barrier episodes (%s)\n", result.n, (unsigned long long)c.n_meetings,
+            meeting_names[request.kind]);
+    points_free(&result);
     return 0;
 }

@@ -5,7 +5,7 @@
  *   build/bench/sim/rate [--cores N] [--rounds N] [--program NAME] [--sync NAME]
  *
  * Three programs, one thread to a core: `mutexes`, each thread locks and unlocks a mutex of its own and one of eight
- * others' in turn; `crowd`, all want the same mutex; `barrier`, all meet again and again.
+ * others' in turn; `contended`, all want the same mutex; `barrier`, all meet again and again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void thread_events(struct generator *g, const char *program, uint32_t i, 
             event(g, i, SBT_TRACE_BARRIER_WAIT, 0, SBT_TRACE_NONE, 500 + i * 7 % 100);
             continue;
         }
-        uint32_t m = strcmp(program, "crowd") == 0 ? 1 : 1 + (i + k % 9) % n;
+        uint32_t m = strcmp(program, "contended") == 0 ? 1 : 1 + (i + k % 9) % n;
         event(g, i, SBT_TRACE_MUTEX_LOCK, m, SBT_TRACE_NONE, 400 + (i * 37 + k * 101) % 300);
         event(g, i, SBT_TRACE_MUTEX_UNLOCK, m, SBT_TRACE_NONE, 50);
     }
@@ -108,7 +108,7 @@ static void measure(const char *path, const char *program, uint32_t n_cores, enu
 }
 
 int main(int argc, char **argv) {
-    static const char *const programs[] = {"mutexes", "crowd", "barrier"};
+    static const char *const programs[] = {"mutexes", "contended", "barrier"};
     const char *only_program = NULL, *only_sync = NULL;
     uint32_t n_cores = 64, n_rounds = 20000;
     for (int i = 1; i < argc; i++) {

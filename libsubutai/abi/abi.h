@@ -1,32 +1,44 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shared by the exported functions. Each of them decides whose the object is and passes on; nothing more. */
+/*
+ * What the exported functions share. Each decides whether the object is served or glibc's, and passes the call on. What
+ * POSIX asks for above any engine is done in abi/ too: recursion, error checking, pthread_once, the clock of a
+ * deadline.
+ */
 #ifndef SBT_ABI_ABI_H
 #define SBT_ABI_ABI_H
 
-#include "abi/prefixed.h"
-#include "core/arch.h"
-#include "core/init.h"
+#include "abi/export.h"
+#include "abi/names.h"
 #include "core/object.h"
-#include "core/real.h"
 #include "core/thread.h"
 #include "engine/engine.h"
+#include "os/arch.h"
+#include "os/real.h"
+#include "start/init.h"
 
-#define SBT_EXPORT __attribute__((visibility("default")))
-/* Define `alias` as another name of the function `name`, with its attributes. */
-#if defined(__has_attribute) && __has_attribute(copy)
-#define SBT_LIKE(name) __attribute__((copy(name)))
+#if SBT_RENAMED
+#define SBT_SYMBOL_PREFIX "sbt_"
+#define SBT_RENAME(name) extern __typeof(name) name __asm__("sbt_" #name);
+#define SBT_RENAME_REAL(result, name, parameters) SBT_RENAME(name)
+SBT_REAL_FUNCTIONS(SBT_RENAME_REAL)
+SBT_REAL_COND_FUNCTIONS(SBT_RENAME_REAL)
+SBT_REAL_COND_CLOCK_FUNCTIONS(SBT_RENAME_REAL)
+SBT_C11_NAMES(SBT_RENAME)
 #else
-#define SBT_LIKE(name)
+#define SBT_SYMBOL_PREFIX ""
 #endif
-#define SBT_ALIAS(alias_name, name)                                                                                    \
-    extern __typeof(name) alias_name SBT_LIKE(name) __attribute__((visibility("default"), alias(SBT_STRING(name))))
-#define SBT_STRING(name) SBT_STRING_(name)
-#define SBT_STRING_(name) #name
+#define SBT_ALIAS(alias_name, name) SBT_ALIAS_AS(SBT_SYMBOL_PREFIX, alias_name, name)
 
-/* For objects that are glibc's: its functions are known once the library is initialised, which this call may do. */
+/*
+ * A call of glibc's function, for an object of glibc's. It initialises the library first, because that finds the
+ * function.
+ */
 #define THEIRS(call) (sbt_init(), sbt_real.call)
 
-/* The kernel thread of that id has been sent a signal (home.c). */
+/* The clean-up at the root of each thread: the thread ends. */
+void sbt_thread_ended(void *unused);
+
+/* The kernel thread of that id has been sent a signal (kernel_thread/pinned.c). */
 void sbt_sent_to_tid(uint32_t tid, int signal);
 
 #endif

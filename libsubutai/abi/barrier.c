@@ -9,16 +9,16 @@ static inline bool theirs(const pthread_barrier_t *b) {
     return sbt_marked(b, &sbt_layout.barrier);
 }
 
-/* glibc checks the count and the attribute; where the barrier it made is private, ours takes its place. */
-SBT_EXPORT int ABI(pthread_barrier_init)(pthread_barrier_t *b, const pthread_barrierattr_t *attr, unsigned count) {
+/* glibc checks the count and the attribute. If glibc has made a private barrier, ours takes its place. */
+SBT_EXPORT int pthread_barrier_init(pthread_barrier_t *b, const pthread_barrierattr_t *attr, unsigned count) {
     int r = THEIRS(pthread_barrier_init(b, attr, count));
     return r != 0 || theirs(b) ? r : sbt_engine.barrier_init(b, count);
 }
 
-SBT_EXPORT int ABI(pthread_barrier_destroy)(pthread_barrier_t *b) {
+SBT_EXPORT int pthread_barrier_destroy(pthread_barrier_t *b) {
     return theirs(b) ? THEIRS(pthread_barrier_destroy(b)) : sbt_engine.barrier_destroy(b);
 }
 
-SBT_EXPORT int ABI(pthread_barrier_wait)(pthread_barrier_t *b) {
+SBT_EXPORT int pthread_barrier_wait(pthread_barrier_t *b) {
     return theirs(b) ? THEIRS(pthread_barrier_wait(b)) : sbt_engine.barrier_wait(b);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * C11's mtx_*, cnd_*, call_once: glibc's never reach an interposed pthread function, so they are defined anew over
- * ours. mtx_t and cnd_t are pthread_mutex_t and pthread_cond_t under another name, as in glibc.
+ * C11's mtx_*, cnd_*, call_once. glibc's own never call an interposed pthread function, so they are defined anew over
+ * ours. As in glibc, mtx_t and cnd_t are pthread_mutex_t and pthread_cond_t under other names.
  */
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static int result(int r) {
     }
 }
 
-SBT_EXPORT int ABI(mtx_init)(mtx_t *m, int type) {
+SBT_EXPORT int mtx_init(mtx_t *m, int type) {
     sbt_init();
     if (sbt_all_theirs != 0)
         return sbt_real.mtx_init(m, type);
@@ -43,50 +43,50 @@ SBT_EXPORT int ABI(mtx_init)(mtx_t *m, int type) {
     return thrd_success;
 }
 
-SBT_EXPORT void ABI(mtx_destroy)(mtx_t *m) {
-    ABI(pthread_mutex_destroy)(MUTEX(m));
+SBT_EXPORT void mtx_destroy(mtx_t *m) {
+    pthread_mutex_destroy(MUTEX(m));
 }
 
-SBT_EXPORT int ABI(mtx_lock)(mtx_t *m) {
-    return result(ABI(pthread_mutex_lock)(MUTEX(m)));
+SBT_EXPORT int mtx_lock(mtx_t *m) {
+    return result(pthread_mutex_lock(MUTEX(m)));
 }
 
-SBT_EXPORT int ABI(mtx_trylock)(mtx_t *m) {
-    return result(ABI(pthread_mutex_trylock)(MUTEX(m)));
+SBT_EXPORT int mtx_trylock(mtx_t *m) {
+    return result(pthread_mutex_trylock(MUTEX(m)));
 }
 
-SBT_EXPORT int ABI(mtx_timedlock)(mtx_t *m, const struct timespec *at) {
-    return result(ABI(pthread_mutex_timedlock)(MUTEX(m), at));
+SBT_EXPORT int mtx_timedlock(mtx_t *m, const struct timespec *at) {
+    return result(pthread_mutex_timedlock(MUTEX(m), at));
 }
 
-SBT_EXPORT int ABI(mtx_unlock)(mtx_t *m) {
-    return result(ABI(pthread_mutex_unlock)(MUTEX(m)));
+SBT_EXPORT int mtx_unlock(mtx_t *m) {
+    return result(pthread_mutex_unlock(MUTEX(m)));
 }
 
-SBT_EXPORT int ABI(cnd_init)(cnd_t *c) {
-    return result(ABI(pthread_cond_init)(COND(c), NULL));
+SBT_EXPORT int cnd_init(cnd_t *c) {
+    return result(pthread_cond_init(COND(c), NULL));
 }
 
-SBT_EXPORT void ABI(cnd_destroy)(cnd_t *c) {
-    ABI(pthread_cond_destroy)(COND(c));
+SBT_EXPORT void cnd_destroy(cnd_t *c) {
+    pthread_cond_destroy(COND(c));
 }
 
-SBT_EXPORT int ABI(cnd_wait)(cnd_t *c, mtx_t *m) {
-    return result(ABI(pthread_cond_wait)(COND(c), MUTEX(m)));
+SBT_EXPORT int cnd_wait(cnd_t *c, mtx_t *m) {
+    return result(pthread_cond_wait(COND(c), MUTEX(m)));
 }
 
-SBT_EXPORT int ABI(cnd_timedwait)(cnd_t *c, mtx_t *m, const struct timespec *at) {
-    return result(ABI(pthread_cond_timedwait)(COND(c), MUTEX(m), at));
+SBT_EXPORT int cnd_timedwait(cnd_t *c, mtx_t *m, const struct timespec *at) {
+    return result(pthread_cond_timedwait(COND(c), MUTEX(m), at));
 }
 
-SBT_EXPORT int ABI(cnd_signal)(cnd_t *c) {
-    return result(ABI(pthread_cond_signal)(COND(c)));
+SBT_EXPORT int cnd_signal(cnd_t *c) {
+    return result(pthread_cond_signal(COND(c)));
 }
 
-SBT_EXPORT int ABI(cnd_broadcast)(cnd_t *c) {
-    return result(ABI(pthread_cond_broadcast)(COND(c)));
+SBT_EXPORT int cnd_broadcast(cnd_t *c) {
+    return result(pthread_cond_broadcast(COND(c)));
 }
 
-SBT_EXPORT void ABI(call_once)(once_flag *flag, void (*initialise)(void)) {
-    ABI(pthread_once)((pthread_once_t *)flag, initialise);
+SBT_EXPORT void call_once(once_flag *flag, void (*initialise)(void)) {
+    pthread_once((pthread_once_t *)flag, initialise);
 }

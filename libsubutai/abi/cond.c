@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * pthread_cond_*. A private condition is ours whatever mutex it is used with; a process-shared one is glibc's. For
- * a recursive or error-checking mutex of ours the owner is put aside during the wait and back afterwards, also when the
- * wait is cancelled: the engine's own clean-up, which takes the mutex again, runs before ours.
+ * pthread_cond_*. A private condition is served, whatever mutex it is used with. A process-shared one is glibc's.
+ *
+ * A recursive or error-checking mutex of ours has an owner in the object. It is cleared during the wait and set again
+ * afterwards, also when the wait is cancelled: the engine's own clean-up, which takes the mutex again, runs before
+ * ours.
  */
 #include <errno.h>
+#include <linux/futex.h>
 #include <string.h>
 
 #include "abi/abi.h"
+#include "os/program_time.h"
 
 static inline bool theirs(const pthread_cond_t *c) {
     return sbt_marked(c, &sbt_layout.cond);
 }
 
-SBT_EXPORT int ABI(pthread_cond_init)(pthread_cond_t *c, const pthread_condattr_t *attr) {
+SBT_EXPORT int pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr) {
     int shared = PTHREAD_PROCESS_PRIVATE;
     clockid_t clock = CLOCK_REALTIME;
     sbt_init();
@@ -28,62 +32,114 @@ SBT_EXPORT int ABI(pthread_cond_init)(pthread_cond_t *c, const pthread_condattr_
     return 0;
 }
 
-SBT_EXPORT int ABI(pthread_cond_destroy)(pthread_cond_t *c) {
+SBT_EXPORT int pthread_cond_destroy(pthread_cond_t *c) {
     return theirs(c) ? THEIRS(pthread_cond_destroy(c)) : sbt_engine.cond_destroy(c);
 }
 
-SBT_EXPORT int ABI(pthread_cond_signal)(pthread_cond_t *c) {
+SBT_EXPORT int pthread_cond_signal(pthread_cond_t *c) {
     return theirs(c) ? THEIRS(pthread_cond_signal(c)) : sbt_engine.cond_signal(c);
 }
 
-SBT_EXPORT int ABI(pthread_cond_broadcast)(pthread_cond_t *c) {
+SBT_EXPORT int pthread_cond_broadcast(pthread_cond_t *c) {
     return theirs(c) ? THEIRS(pthread_cond_broadcast(c)) : sbt_engine.cond_broadcast(c);
 }
 
-static void own_again(void *argument) {
-    struct sbt_mutex *mx = argument;
-    __atomic_store_n(&mx->owner, sbt_thread_tid(), __ATOMIC_RELAXED);
+/* A wait has ended, perhaps by a cancellation. The caller owns the mutex again. */
+static void ends(void *m) {
+    sbt_mutex_count_wait(sbt_mutex_of(m), -1);
 }
 
-static int wait(pthread_cond_t *c, pthread_mutex_t *m, const struct sbt_deadline *deadline) {
-    struct sbt_mutex *mx = sbt_mutex_of(m);
-    uint32_t kind = (uint32_t)mx->kind, type = kind & SBT_KIND_TYPE;
-    if ((kind & SBT_KIND_THEIRS) != 0)
-        return sbt_engine.cond_wait(c, m, SBT_RELEASE_THEIRS, deadline);
-    if (type != SBT_KIND_RECURSIVE && type != SBT_KIND_ERRORCHECK)
-        return sbt_engine.cond_wait(c, m, SBT_RELEASE_OURS, deadline);
+static void ends_owned(void *m) {
+    __atomic_store_n(&sbt_mutex_of(m)->owner, sbt_thread_owner(), __ATOMIC_RELAXED);
+    ends(m);
+}
 
+static int wait_plain(pthread_cond_t *c, pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    int r;
+    sbt_mutex_count_wait(sbt_mutex_of(m), 1);
+    pthread_cleanup_push(ends, m);
+    r = sbt_engine.cond_wait(c, m, SBT_RELEASE_OURS, deadline);
+    pthread_cleanup_pop(1);
+    return r;
+}
+
+static bool knows_owner(uint32_t kind) {
+    uint32_t type = kind & SBT_KIND_TYPE;
+    return type == SBT_KIND_RECURSIVE || type == SBT_KIND_ERRORCHECK;
+}
+
+static bool is_owner(const pthread_mutex_t *m) {
+    return __atomic_load_n(&((const struct sbt_mutex *)m)->owner, __ATOMIC_RELAXED) == sbt_thread_owner();
+}
+
+static int wait_owned(pthread_cond_t *c, pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    struct sbt_mutex *mx = sbt_mutex_of(m);
     int r = sbt_deadline_check(deadline);
     if (r != 0)
         return r;
-    if (__atomic_load_n(&mx->owner, __ATOMIC_RELAXED) != sbt_thread_tid())
+    if (!is_owner(m))
         return EPERM;
     if (mx->count > 0)
         return sbt_engine.cond_wait(c, m, SBT_RELEASE_NOTHING, deadline);
     __atomic_store_n(&mx->owner, 0, __ATOMIC_RELAXED);
-    pthread_cleanup_push(own_again, mx);
+    sbt_mutex_count_wait(mx, 1);
+    pthread_cleanup_push(ends_owned, m);
     r = sbt_engine.cond_wait(c, m, SBT_RELEASE_OURS, deadline);
     pthread_cleanup_pop(1);
     return r;
 }
 
 /*
- * A process-shared condition with a private mutex: the condition is glibc's and would release the mutex in glibc's way,
- * but the mutex is ours. There is no way to be queued by the one and release the other in one step, so the wait is cut
- * into slices: a signal that falls between release and queueing is made up for by a wake-up for no reason, which POSIX
- * allows, within SLICE_NS. Rare enough (nobody shares a condition but not its mutex) that only correctness matters.
+ * A mutex of glibc's counts its waits in glibc's way: glibc's unlock takes 1 off __nusers, so a wait adds 1 before. Two
+ * kinds of mutexes are not counted:
+ *  - robust ones: glibc destroys them in use, and after a wait the caller may not own the mutex;
+ *  - those that the caller does not own: either the unlock refuses the caller, or the program is in error.
+ */
+static bool counts_theirs(const pthread_mutex_t *m, uint32_t kind) {
+    return (kind & SBT_KIND_ROBUST) == 0 && m->__data.__nusers != 0 &&
+           ((uint32_t)m->__data.__owner & FUTEX_TID_MASK) == sbt_thread_owner();
+}
+
+static void ends_theirs(void *m) {
+    ((pthread_mutex_t *)m)->__data.__nusers--;
+}
+
+static int wait_theirs(pthread_cond_t *c, pthread_mutex_t *m, uint32_t kind, const struct sbt_deadline *deadline) {
+    int r;
+    if (!counts_theirs(m, kind))
+        return sbt_engine.cond_wait(c, m, SBT_RELEASE_THEIRS, deadline);
+    m->__data.__nusers++;
+    pthread_cleanup_push(ends_theirs, m);
+    r = sbt_engine.cond_wait(c, m, SBT_RELEASE_THEIRS, deadline);
+    pthread_cleanup_pop(1);
+    return r;
+}
+
+static int wait(pthread_cond_t *c, pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    uint32_t kind = sbt_mutex_kind(m);
+    if ((kind & SBT_KIND_THEIRS) != 0)
+        return wait_theirs(c, m, kind, deadline);
+    return knows_owner(kind) ? wait_owned(c, m, deadline) : wait_plain(c, m, deadline);
+}
+
+/*
+ * A process-shared condition with a private mutex. The condition is glibc's and would release the mutex in glibc's way,
+ * but the mutex is ours. Queueing at the condition and releasing the mutex cannot be one step here, so a signal may
+ * fall between the two. Therefore the wait is cut into slices: within SLICE_NS a spurious wake-up makes up for the lost
+ * signal, which POSIX allows. Hardly any program shares a condition and not its mutex, so only correctness matters.
  */
 #define SLICE_NS 5000000
 
 struct mixed_wait {
-    pthread_mutex_t stand_in; /* glibc's, on the stack: what glibc's condition releases and takes */
+    pthread_mutex_t stand_in; /* a mutex of glibc's, on the stack, for glibc's condition to release and take */
     pthread_mutex_t *m;
 };
 
 static void take_ours(void *argument) {
     struct mixed_wait *wait = argument;
     sbt_real.pthread_mutex_unlock(&wait->stand_in);
-    ABI(pthread_mutex_lock)(wait->m);
+    pthread_mutex_lock(wait->m);
+    ends(wait->m);
 }
 
 static int wait_mixed(pthread_cond_t *c, pthread_mutex_t *m, const struct sbt_deadline *deadline) {
@@ -92,12 +148,13 @@ static int wait_mixed(pthread_cond_t *c, pthread_mutex_t *m, const struct sbt_de
     int r = sbt_deadline_check(deadline);
     if (r != 0)
         return r;
+    if (knows_owner(sbt_mutex_kind(m)) && !is_owner(m))
+        return EPERM;
     sbt_real.pthread_mutex_lock(&wait.stand_in);
-    r = ABI(pthread_mutex_unlock)(m);
-    if (r != 0)
-        return r;
+    sbt_mutex_count_wait(sbt_mutex_of(m), 1);
+    pthread_mutex_unlock(m);
     pthread_cleanup_push(take_ours, &wait);
-    clock_gettime(CLOCK_MONOTONIC, &slice);
+    sbt_clock_read(CLOCK_MONOTONIC, &slice);
     slice.tv_nsec += SLICE_NS;
     slice.tv_sec += slice.tv_nsec / 1000000000;
     slice.tv_nsec %= 1000000000;
@@ -108,7 +165,7 @@ static int wait_mixed(pthread_cond_t *c, pthread_mutex_t *m, const struct sbt_de
 
 /* The condition is glibc's: is the mutex too? */
 static inline bool all_theirs(const pthread_mutex_t *m) {
-    return ((((const struct sbt_mutex *)m)->kind | sbt_all_theirs) & SBT_KIND_THEIRS) != 0;
+    return ((sbt_mutex_kind(m) | sbt_all_theirs) & SBT_KIND_THEIRS) != 0;
 }
 
 /* glibc keeps the clock in the bit above the mark. */
@@ -118,24 +175,30 @@ static clockid_t their_clock(const pthread_cond_t *c) {
     return (*mark & (sbt_layout.cond.mask << 1)) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
 }
 
-SBT_EXPORT int ABI(pthread_cond_wait)(pthread_cond_t *c, pthread_mutex_t *m) {
+SBT_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m) {
     if (SBT_LIKELY(!theirs(c)))
         return wait(c, m, NULL);
     return all_theirs(m) ? THEIRS(pthread_cond_wait(c, m)) : wait_mixed(c, m, NULL);
 }
 
-SBT_EXPORT int ABI(pthread_cond_timedwait)(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *at) {
+SBT_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *at) {
     if (theirs(c) && all_theirs(m))
         return THEIRS(pthread_cond_timedwait(c, m, at));
     bool mixed = theirs(c);
     struct sbt_deadline deadline = {mixed ? their_clock(c) : (clockid_t)sbt_cond_of(c)->clock, *at};
+    if (SBT_UNLIKELY(sbt_program_time.cond_timedwait))
+        deadline = sbt_program_time_deadline(deadline.clock, at);
     return mixed ? wait_mixed(c, m, &deadline) : wait(c, m, &deadline);
 }
 
-SBT_EXPORT int ABI(pthread_cond_clockwait)(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
-                                           const struct timespec *at) {
+SBT_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
+                                      const struct timespec *at) {
     if (theirs(c) && all_theirs(m))
         return THEIRS(pthread_cond_clockwait(c, m, clock, at));
     struct sbt_deadline deadline = {clock, *at};
     return theirs(c) ? wait_mixed(c, m, &deadline) : wait(c, m, &deadline);
 }
+
+#if !SBT_RENAMED
+SBT_OLD_COND_VERSIONS;
+#endif

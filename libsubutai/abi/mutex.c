@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * pthread_mutex_*. Plain mutexes (normal and adaptive) go straight to the engine; recursion and error checking are done
- * here, over any engine, with the owner's kernel thread id and the depth in the object; robust, PI, priority-protect
- * and process-shared ones go to glibc.
+ * pthread_mutex_*. Plain mutexes (normal and adaptive) go straight to the engine. Recursion and error checking are done
+ * here, above any engine, with the owner's kernel thread id and the depth in the object. Robust, priority-inheritance,
+ * priority-protect and process-shared mutexes go to glibc.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,36 +11,38 @@
 #include "abi/abi.h"
 #include "switch/switch.h"
 
-/* Neither normal nor adaptive, or not ours: types 1 and 2 have bit 1 set when 1 is added, types 0 and 3 do not. */
+/*
+ * Is it neither normal nor adaptive, or not ours? Types 1 and 2 have bit 1 set when 1 is added, types 0 and 3 do not.
+ */
 static inline bool special(uint32_t kind) {
     return ((kind & SBT_KIND_THEIRS) | ((kind + 1) & 2)) != 0;
 }
 
 static inline uint32_t kind_of(const pthread_mutex_t *m) {
-    return (uint32_t)((const struct sbt_mutex *)m)->kind | sbt_all_theirs;
+    return sbt_mutex_kind(m) | sbt_all_theirs;
 }
 
 static inline bool theirs(uint32_t kind) {
     return (kind & SBT_KIND_THEIRS) != 0;
 }
 
-/* The kind again, once it is certain who serves: the process's first lock may be a recursive one. */
-static inline uint32_t settled_kind_of(const pthread_mutex_t *m) {
+/* The kind, read again after the library has been initialised: the process's first lock may be a recursive one. */
+static inline uint32_t final_kind_of(const pthread_mutex_t *m) {
     sbt_init();
     return kind_of(m);
 }
 
-/* Relaxed: only the caller's own id can match, and the caller wrote that itself. */
+/* Relaxed: only the caller's own id can match, and the caller wrote it. */
 static inline bool owned_by_caller(const struct sbt_mutex *mx) {
-    return __atomic_load_n(&mx->owner, __ATOMIC_RELAXED) == sbt_thread_tid();
+    return __atomic_load_n(&mx->owner, __ATOMIC_RELAXED) == sbt_thread_owner();
 }
 
 static void own(struct sbt_mutex *mx) {
     mx->count = 0;
-    __atomic_store_n(&mx->owner, sbt_thread_tid(), __ATOMIC_RELAXED);
+    __atomic_store_n(&mx->owner, sbt_thread_owner(), __ATOMIC_RELAXED);
 }
 
-/* The caller holds it already: what a lock or trylock of it returns. */
+/* The caller owns the mutex already: the result of a lock or trylock of it. */
 static int relock(struct sbt_mutex *mx, uint32_t kind, int errorcheck_result) {
     if ((kind & SBT_KIND_TYPE) == SBT_KIND_ERRORCHECK)
         return errorcheck_result;
@@ -51,25 +53,28 @@ static int relock(struct sbt_mutex *mx, uint32_t kind, int errorcheck_result) {
 }
 
 /*
- * Of a mutex whose owner the kernel knows, the owner stays on its own kernel thread from the lock to the unlock.
- * `call` takes it; any result but these two leaves it alone.
+ * The kernel knows the owner of a priority mutex by its kernel thread. So the owner is pinned from before the lock to
+ * after the unlock.
  */
-#define TAKE_THEIRS(kind, call)                                                                                        \
-    do {                                                                                                               \
-        if (SBT_LIKELY(((kind)&SBT_KIND_PRIORITY) == 0))                                                               \
-            return THEIRS(call);                                                                                       \
-        sbt_switch_hold_home();                                                                                        \
-        int taken = THEIRS(call);                                                                                      \
-        if (taken != 0 && taken != EOWNERDEAD)                                                                         \
-            sbt_switch_release();                                                                                      \
-        return taken;                                                                                                  \
-    } while (0)
+static inline void before_theirs(uint32_t kind) {
+    if (SBT_UNLIKELY((kind & SBT_KIND_PRIORITY) != 0))
+        sbt_pin_hold();
+}
+
+/* `r` is the result of taking it: any result but these two leaves the mutex alone. */
+static inline int after_theirs(uint32_t kind, int r) {
+    if (SBT_UNLIKELY((kind & SBT_KIND_PRIORITY) != 0) && r != 0 && r != EOWNERDEAD)
+        sbt_pin_release();
+    return r;
+}
 
 static SBT_NOINLINE int lock_special(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
-    uint32_t kind = settled_kind_of(m);
-    if (theirs(kind))
-        TAKE_THEIRS(kind, pthread_mutex_lock(m));
+    uint32_t kind = final_kind_of(m);
+    if (theirs(kind)) {
+        before_theirs(kind);
+        return after_theirs(kind, THEIRS(pthread_mutex_lock(m)));
+    }
     if (owned_by_caller(mx))
         return relock(mx, kind, EDEADLK);
     int r = sbt_engine.mutex_lock(m);
@@ -78,19 +83,21 @@ static SBT_NOINLINE int lock_special(pthread_mutex_t *m) {
     return r;
 }
 
-SBT_EXPORT int ABI(pthread_mutex_lock)(pthread_mutex_t *m) {
+SBT_EXPORT int pthread_mutex_lock(pthread_mutex_t *m) {
     uint32_t kind = kind_of(m);
     return SBT_LIKELY(!special(kind)) ? sbt_engine.mutex_lock(m) : lock_special(m);
 }
 
-SBT_EXPORT int ABI(pthread_mutex_trylock)(pthread_mutex_t *m) {
+SBT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m) {
     uint32_t kind = kind_of(m);
     struct sbt_mutex *mx = sbt_mutex_of(m);
     if (SBT_LIKELY(!special(kind)))
         return sbt_engine.mutex_trylock(m);
-    kind = settled_kind_of(m);
-    if (theirs(kind))
-        TAKE_THEIRS(kind, pthread_mutex_trylock(m));
+    kind = final_kind_of(m);
+    if (theirs(kind)) {
+        before_theirs(kind);
+        return after_theirs(kind, THEIRS(pthread_mutex_trylock(m)));
+    }
     if (owned_by_caller(mx))
         return relock(mx, kind, EBUSY);
     int r = sbt_engine.mutex_trylock(m);
@@ -112,27 +119,31 @@ static int timedlock(pthread_mutex_t *m, uint32_t kind, clockid_t clock, const s
     return r;
 }
 
-SBT_EXPORT int ABI(pthread_mutex_timedlock)(pthread_mutex_t *m, const struct timespec *at) {
-    uint32_t kind = settled_kind_of(m);
-    if (theirs(kind))
-        TAKE_THEIRS(kind, pthread_mutex_timedlock(m, at));
+SBT_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *at) {
+    uint32_t kind = final_kind_of(m);
+    if (theirs(kind)) {
+        before_theirs(kind);
+        return after_theirs(kind, THEIRS(pthread_mutex_timedlock(m, at)));
+    }
     return timedlock(m, kind, CLOCK_REALTIME, at);
 }
 
-SBT_EXPORT int ABI(pthread_mutex_clocklock)(pthread_mutex_t *m, clockid_t clock, const struct timespec *at) {
-    uint32_t kind = settled_kind_of(m);
-    if (theirs(kind))
-        TAKE_THEIRS(kind, pthread_mutex_clocklock(m, clock, at));
+SBT_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *at) {
+    uint32_t kind = final_kind_of(m);
+    if (theirs(kind)) {
+        before_theirs(kind);
+        return after_theirs(kind, THEIRS(pthread_mutex_clocklock(m, clock, at)));
+    }
     return clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC ? EINVAL : timedlock(m, kind, clock, at);
 }
 
 static SBT_NOINLINE int unlock_special(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
-    uint32_t kind = settled_kind_of(m);
+    uint32_t kind = final_kind_of(m);
     if (theirs(kind)) {
         int r = THEIRS(pthread_mutex_unlock(m));
         if (r == 0 && (kind & SBT_KIND_PRIORITY) != 0)
-            sbt_switch_release();
+            sbt_pin_release();
         return r;
     }
     if (!owned_by_caller(mx))
@@ -145,15 +156,15 @@ static SBT_NOINLINE int unlock_special(pthread_mutex_t *m) {
     return sbt_engine.mutex_unlock(m);
 }
 
-SBT_EXPORT int ABI(pthread_mutex_unlock)(pthread_mutex_t *m) {
+SBT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m) {
     uint32_t kind = kind_of(m);
     return SBT_LIKELY(!special(kind)) ? sbt_engine.mutex_unlock(m) : unlock_special(m);
 }
 
 /*
- * glibc reads the attribute and refuses what it must; where the mutex it made is one of ours, only the kind is kept.
+ * glibc reads the attribute and refuses what it must. If glibc has made a mutex that is served, only the kind is kept.
  */
-SBT_EXPORT int ABI(pthread_mutex_init)(pthread_mutex_t *m, const pthread_mutexattr_t *attr) {
+SBT_EXPORT int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr) {
     if (attr != NULL || sbt_all_theirs != 0) {
         int r = THEIRS(pthread_mutex_init(m, attr));
         if (r != 0 || theirs(kind_of(m)))
@@ -165,9 +176,11 @@ SBT_EXPORT int ABI(pthread_mutex_init)(pthread_mutex_t *m, const pthread_mutexat
     return 0;
 }
 
-SBT_EXPORT int ABI(pthread_mutex_destroy)(pthread_mutex_t *m) {
+SBT_EXPORT int pthread_mutex_destroy(pthread_mutex_t *m) {
     if (theirs(kind_of(m)))
         return THEIRS(pthread_mutex_destroy(m));
+    if (sbt_mutex_kind(m) >= SBT_KIND_WAIT)
+        return EBUSY;
     int r = sbt_engine.mutex_destroy(m);
     if (r == 0)
         sbt_mutex_of(m)->kind = SBT_KIND_DESTROYED; /* as glibc does: later use is refused with EINVAL */
@@ -175,11 +188,11 @@ SBT_EXPORT int ABI(pthread_mutex_destroy)(pthread_mutex_t *m) {
 }
 
 /*
- * Not defined here: pthread_mutex_consistent and the priority ceiling's functions look at the kind, which is where
- * glibc put it, and so tell our mutexes (EINVAL) from glibc's own by themselves.
+ * pthread_mutex_consistent and the functions of the priority ceiling are not defined here. They look at the kind, which
+ * is where glibc put it, and so refuse our mutexes with EINVAL by themselves.
  */
-SBT_ALIAS(ABI(__pthread_mutex_init), ABI(pthread_mutex_init));
-SBT_ALIAS(ABI(__pthread_mutex_destroy), ABI(pthread_mutex_destroy));
-SBT_ALIAS(ABI(__pthread_mutex_lock), ABI(pthread_mutex_lock));
-SBT_ALIAS(ABI(__pthread_mutex_trylock), ABI(pthread_mutex_trylock));
-SBT_ALIAS(ABI(__pthread_mutex_unlock), ABI(pthread_mutex_unlock));
+SBT_ALIAS(__pthread_mutex_init, pthread_mutex_init);
+SBT_ALIAS(__pthread_mutex_destroy, pthread_mutex_destroy);
+SBT_ALIAS(__pthread_mutex_lock, pthread_mutex_lock);
+SBT_ALIAS(__pthread_mutex_trylock, pthread_mutex_trylock);
+SBT_ALIAS(__pthread_mutex_unlock, pthread_mutex_unlock);

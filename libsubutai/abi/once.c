@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * pthread_once, over any engine: a word that says not begun, running, or done, with glibc's value for done.
+ * pthread_once, above any engine: a word that says not begun, running, or done, with glibc's value for done.
  *
- * A running initialiser that is cancelled, exits its thread or throws puts the word back, so that another thread tries.
- * One that was running when the process forked does not run in the child: the word holds the generation of the process
- * it began in, and a child begins anew.
+ * A running initialiser may be cancelled, end its thread, or throw. Then a clean-up resets the word, so that another
+ * thread tries. There are two clean-ups, and the first to run resets the word:
+ *  - The unwinder's: only this one sees an exception.
+ *  - glibc's list of registered clean-ups, which glibc's own pthread_once uses too. A cancellation and the end of a
+ *    thread do not unwind past an initialiser that was built without unwind tables; the list sees them all the same.
+ *
+ * An initialiser that was running when the process forked does not run in the child. So the word holds the fork
+ * generation of the process in which it began, and a child begins anew.
  */
 #include <limits.h>
 
 #include "abi/abi.h"
-#include "wait/futex.h"
+#include "os/futex.h"
 #include "wait/park.h"
 
 enum { NOT_BEGUN = 0, RUNNING = 1, DONE = 2, GENERATION = 4 };
@@ -19,12 +24,40 @@ static void set(uint32_t *word, uint32_t value) {
     sbt_wake(word, INT_MAX);
 }
 
-static void begin_anew(void *word) {
-    set(word, NOT_BEGUN);
+/* glibc's list of clean-ups. Its headers declare the record, its library exports the functions. */
+extern void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *), void *argument);
+extern void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
+
+/* A running initialiser, on the stack of the thread that runs it. */
+struct running {
+    struct _pthread_cleanup_buffer registered;
+    uint32_t *word; /* NULL: nothing is left to reset */
+};
+
+static void begin_anew(void *argument) {
+    struct running *r = argument;
+    if (r->word != NULL)
+        set(r->word, NOT_BEGUN);
+    r->word = NULL;
+}
+
+/* At the end of the block, and by the unwinder. If the list's clean-up has run before, this finds nothing to do. */
+static void leave(struct running *r) {
+    if (r->word != NULL)
+        _pthread_cleanup_pop(&r->registered, 1);
+}
+
+static void run_initialiser(uint32_t *word, void (*initialise)(void)) {
+    struct running r __attribute__((cleanup(leave))) = {.word = word};
+    _pthread_cleanup_push(&r.registered, begin_anew, &r);
+    initialise();
+    r.word = NULL;
+    _pthread_cleanup_pop(&r.registered, 0);
+    set(word, DONE);
 }
 
 static SBT_NOINLINE int run(uint32_t *word, void (*initialise)(void)) {
-    uint32_t running = RUNNING | (sbt_thread_process_generation() * GENERATION);
+    uint32_t running = RUNNING | (sbt_fork_generation() * GENERATION);
     for (;;) {
         uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
         if ((seen & DONE) != 0)
@@ -33,18 +66,15 @@ static SBT_NOINLINE int run(uint32_t *word, void (*initialise)(void)) {
             sbt_park(word, running, NULL);
             continue;
         }
-        /* Not begun, or begun in the process that this one was forked from. */
+        /* Not begun, or begun in a process that this process was forked from. */
         if (!__atomic_compare_exchange_n(word, &seen, running, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             continue;
-        pthread_cleanup_push(begin_anew, word);
-        initialise();
-        pthread_cleanup_pop(0);
-        set(word, DONE);
+        run_initialiser(word, initialise);
         return 0;
     }
 }
 
-SBT_EXPORT int ABI(pthread_once)(pthread_once_t *once, void (*initialise)(void)) {
+SBT_EXPORT int pthread_once(pthread_once_t *once, void (*initialise)(void)) {
     typedef uint32_t SBT_OVERLAY word;
     if (sbt_all_theirs != 0)
         return THEIRS(pthread_once(once, initialise));
@@ -54,4 +84,4 @@ SBT_EXPORT int ABI(pthread_once)(pthread_once_t *once, void (*initialise)(void))
     return sbt_all_theirs != 0 ? sbt_real.pthread_once(once, initialise) : run((word *)once, initialise);
 }
 
-SBT_ALIAS(ABI(__pthread_once), ABI(pthread_once));
+SBT_ALIAS(__pthread_once, pthread_once);

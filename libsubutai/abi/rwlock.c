@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* pthread_rwlock_*. Process-shared locks are glibc's; of ours the kind stays where glibc's initialisers put it. */
+/* pthread_rwlock_*. Process-shared locks are glibc's. In ours the kind stays where glibc's initialisers put it. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ static inline bool theirs(const pthread_rwlock_t *l) {
     return sbt_marked(l, &sbt_layout.rwlock);
 }
 
-SBT_EXPORT int ABI(pthread_rwlock_init)(pthread_rwlock_t *l, const pthread_rwlockattr_t *attr) {
+SBT_EXPORT int pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwlockattr_t *attr) {
     int shared = PTHREAD_PROCESS_PRIVATE, kind = PTHREAD_RWLOCK_DEFAULT_NP;
     sbt_init();
     if (attr != NULL) {
@@ -23,31 +23,31 @@ SBT_EXPORT int ABI(pthread_rwlock_init)(pthread_rwlock_t *l, const pthread_rwloc
     return 0;
 }
 
-SBT_EXPORT int ABI(pthread_rwlock_destroy)(pthread_rwlock_t *l) {
+SBT_EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *l) {
     return theirs(l) ? THEIRS(pthread_rwlock_destroy(l)) : sbt_engine.rwlock_destroy(l);
 }
 
-SBT_EXPORT int ABI(pthread_rwlock_rdlock)(pthread_rwlock_t *l) {
+SBT_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *l) {
     return theirs(l) ? THEIRS(pthread_rwlock_rdlock(l)) : sbt_engine.rwlock_rdlock(l, NULL);
 }
 
-SBT_EXPORT int ABI(pthread_rwlock_tryrdlock)(pthread_rwlock_t *l) {
+SBT_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *l) {
     return theirs(l) ? THEIRS(pthread_rwlock_tryrdlock(l)) : sbt_engine.rwlock_tryrdlock(l);
 }
 
-SBT_EXPORT int ABI(pthread_rwlock_wrlock)(pthread_rwlock_t *l) {
+SBT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l) {
     return theirs(l) ? THEIRS(pthread_rwlock_wrlock(l)) : sbt_engine.rwlock_wrlock(l, NULL);
 }
 
-SBT_EXPORT int ABI(pthread_rwlock_trywrlock)(pthread_rwlock_t *l) {
+SBT_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *l) {
     return theirs(l) ? THEIRS(pthread_rwlock_trywrlock(l)) : sbt_engine.rwlock_trywrlock(l);
 }
 
-SBT_EXPORT int ABI(pthread_rwlock_unlock)(pthread_rwlock_t *l) {
+SBT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l) {
     return theirs(l) ? THEIRS(pthread_rwlock_unlock(l)) : sbt_engine.rwlock_unlock(l);
 }
 
-/* glibc's timed forms refuse a bad clock or deadline whether or not they would have to wait. */
+/* glibc's timed forms refuse a bad clock or deadline even if they need not wait. */
 static int timed(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at,
                  int (*lock)(pthread_rwlock_t *, const struct sbt_deadline *)) {
     struct sbt_deadline deadline = {clock, *at};
@@ -55,29 +55,29 @@ static int timed(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at
     return r != 0 ? r : lock(l, &deadline);
 }
 
-SBT_EXPORT int ABI(pthread_rwlock_timedrdlock)(pthread_rwlock_t *l, const struct timespec *at) {
+SBT_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *at) {
     return theirs(l) ? THEIRS(pthread_rwlock_timedrdlock(l, at))
                      : timed(l, CLOCK_REALTIME, at, sbt_engine.rwlock_rdlock);
 }
 
-SBT_EXPORT int ABI(pthread_rwlock_clockrdlock)(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
+SBT_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
     return theirs(l) ? THEIRS(pthread_rwlock_clockrdlock(l, clock, at)) : timed(l, clock, at, sbt_engine.rwlock_rdlock);
 }
 
-SBT_EXPORT int ABI(pthread_rwlock_timedwrlock)(pthread_rwlock_t *l, const struct timespec *at) {
+SBT_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *at) {
     return theirs(l) ? THEIRS(pthread_rwlock_timedwrlock(l, at))
                      : timed(l, CLOCK_REALTIME, at, sbt_engine.rwlock_wrlock);
 }
 
-SBT_EXPORT int ABI(pthread_rwlock_clockwrlock)(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
+SBT_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
     return theirs(l) ? THEIRS(pthread_rwlock_clockwrlock(l, clock, at)) : timed(l, clock, at, sbt_engine.rwlock_wrlock);
 }
 
-/* Names that old binaries and libstdc++'s weak references bind. */
-SBT_ALIAS(ABI(__pthread_rwlock_init), ABI(pthread_rwlock_init));
-SBT_ALIAS(ABI(__pthread_rwlock_destroy), ABI(pthread_rwlock_destroy));
-SBT_ALIAS(ABI(__pthread_rwlock_rdlock), ABI(pthread_rwlock_rdlock));
-SBT_ALIAS(ABI(__pthread_rwlock_tryrdlock), ABI(pthread_rwlock_tryrdlock));
-SBT_ALIAS(ABI(__pthread_rwlock_wrlock), ABI(pthread_rwlock_wrlock));
-SBT_ALIAS(ABI(__pthread_rwlock_trywrlock), ABI(pthread_rwlock_trywrlock));
-SBT_ALIAS(ABI(__pthread_rwlock_unlock), ABI(pthread_rwlock_unlock));
+/* Names that old binaries, and weak references of libstdc++, bind. */
+SBT_ALIAS(__pthread_rwlock_init, pthread_rwlock_init);
+SBT_ALIAS(__pthread_rwlock_destroy, pthread_rwlock_destroy);
+SBT_ALIAS(__pthread_rwlock_rdlock, pthread_rwlock_rdlock);
+SBT_ALIAS(__pthread_rwlock_tryrdlock, pthread_rwlock_tryrdlock);
+SBT_ALIAS(__pthread_rwlock_wrlock, pthread_rwlock_wrlock);
+SBT_ALIAS(__pthread_rwlock_trywrlock, pthread_rwlock_trywrlock);
+SBT_ALIAS(__pthread_rwlock_unlock, pthread_rwlock_unlock);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Unnamed sem_*. Process-shared and named semaphores carry glibc's mark and are glibc's. Errors go to errno. */
+/*
+ * sem_*. Unnamed private semaphores are served. Process-shared and named semaphores carry glibc's mark and are glibc's.
+ * Errors go to errno.
+ */
 #include <errno.h>
 #include <limits.h>
 
 #include "abi/abi.h"
+#include "os/program_time.h"
 
 static inline bool theirs(const sem_t *s) {
     return sbt_marked(s, &sbt_layout.sem);
@@ -16,18 +20,18 @@ static int result(int r) {
     return -1;
 }
 
-SBT_EXPORT int ABI(sem_init)(sem_t *s, int shared, unsigned value) {
+SBT_EXPORT int sem_init(sem_t *s, int shared, unsigned value) {
     sbt_init();
     if (sbt_all_theirs != 0 || shared != 0)
         return sbt_real.sem_init(s, shared, value);
     return result(value > SEM_VALUE_MAX ? EINVAL : sbt_engine.sem_init(s, value));
 }
 
-SBT_EXPORT int ABI(sem_destroy)(sem_t *s) {
+SBT_EXPORT int sem_destroy(sem_t *s) {
     return theirs(s) ? THEIRS(sem_destroy(s)) : result(sbt_engine.sem_destroy(s));
 }
 
-/* A cancellation point also when it need not wait. */
+/* A cancellation point, even if it need not wait. */
 static int wait(sem_t *s, const struct sbt_deadline *deadline) {
     int r = sbt_deadline_check(deadline);
     if (r != 0)
@@ -36,32 +40,34 @@ static int wait(sem_t *s, const struct sbt_deadline *deadline) {
     return result(sbt_engine.sem_wait(s, deadline));
 }
 
-SBT_EXPORT int ABI(sem_wait)(sem_t *s) {
+SBT_EXPORT int sem_wait(sem_t *s) {
     return theirs(s) ? THEIRS(sem_wait(s)) : wait(s, NULL);
 }
 
-SBT_EXPORT int ABI(sem_timedwait)(sem_t *s, const struct timespec *at) {
+SBT_EXPORT int sem_timedwait(sem_t *s, const struct timespec *at) {
     if (theirs(s))
         return THEIRS(sem_timedwait(s, at));
     struct sbt_deadline deadline = {CLOCK_REALTIME, *at};
+    if (SBT_UNLIKELY(sbt_program_time.sem_timedwait))
+        deadline = sbt_program_time_deadline(deadline.clock, at);
     return wait(s, &deadline);
 }
 
-SBT_EXPORT int ABI(sem_clockwait)(sem_t *s, clockid_t clock, const struct timespec *at) {
+SBT_EXPORT int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *at) {
     if (theirs(s))
         return THEIRS(sem_clockwait(s, clock, at));
     struct sbt_deadline deadline = {clock, *at};
     return wait(s, &deadline);
 }
 
-SBT_EXPORT int ABI(sem_trywait)(sem_t *s) {
+SBT_EXPORT int sem_trywait(sem_t *s) {
     return theirs(s) ? THEIRS(sem_trywait(s)) : result(sbt_engine.sem_trywait(s));
 }
 
-SBT_EXPORT int ABI(sem_post)(sem_t *s) {
+SBT_EXPORT int sem_post(sem_t *s) {
     return theirs(s) ? THEIRS(sem_post(s)) : result(sbt_engine.sem_post(s));
 }
 
-SBT_EXPORT int ABI(sem_getvalue)(sem_t *s, int *value) {
+SBT_EXPORT int sem_getvalue(sem_t *s, int *value) {
     return theirs(s) ? THEIRS(sem_getvalue(s, value)) : result(sbt_engine.sem_getvalue(s, value));
 }

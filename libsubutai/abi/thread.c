@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Thread creation and join: glibc's, with the engine told when a thread begins and ends, and a joining thread not
- * counted as runnable. Threads end by returning, pthread_exit or cancellation; a clean-up frame at their root sees all
- * three, before the TSD destructors run. detach, exit and cancel need nothing from us and are not defined here.
+ * Creation and join of threads, by glibc's functions. The engine learns when a thread begins and ends, and a joining
+ * thread does not count as runnable.
+ *
+ * Threads end by returning, by pthread_exit or by cancellation. A clean-up frame at their root sees all three, before
+ * the destructors of thread-specific data run. pthread_detach and pthread_exit stay glibc's. pthread_cancel recalls a
+ * fiber: it is in kernel_thread/pinned.c.
  */
 /*
- * Clean-ups of the registered kind, not of the unwound kind: a program without unwind tables is not unwound down to the
- * root of its threads, where ours is.
+ * Clean-ups are registered, not unwound: a program without unwind tables is not unwound down to the root of its
+ * threads, where ours is.
  */
 #undef __EXCEPTIONS
 
@@ -15,11 +18,12 @@
 #include <string.h>
 
 #include "abi/abi.h"
+#include "core/priority.h"
+#include "os/futex.h"
 #include "switch/switch.h"
-#include "wait/futex.h"
 #include "wait/park.h"
 
-/* What a thread is to run: from the creating thread to the new one. */
+/* What a thread is to run: from the creating thread to the new thread. */
 struct start {
     union {
         void *(*posix)(void *);
@@ -27,18 +31,22 @@ struct start {
     } routine;
     void *argument;
     struct start *next;
-    uint8_t stays; /* enum sbt_stays, from its creator */
+    uint8_t pin;   /* enum sbt_pin, given by its creator */
     uint8_t stack; /* enum stack */
 };
-/* What of it switching may have: nothing, the husk, or a colour too, each a sixteenth at most. */
+/*
+ * How much of the thread's stack switching may use: nothing, room for the parked home thread, or that room and an
+ * offset. Each is a sixteenth of the stack at most.
+ */
 enum stack { STACK_SMALL, STACK_USUAL, STACK_LARGE };
 #define USUAL_BYTES ((size_t)64 << 10)
 #define LARGE_BYTES ((size_t)256 << 10)
 
 /*
- * Records that new threads have read. They must not free them: a thread's first free gives it a malloc arena, some 64
- * MiB of address space, even if it never allocates. The next thread that creates one takes the whole list at once, so
- * that there is no record to be confused with one that was taken and put back. Release and acquire pair in the two.
+ * Records that new threads have read. A new thread must not free its record: a thread's first free gives the thread a
+ * malloc arena, some 64 MiB of address space, even if the thread never allocates. The next thread that creates a thread
+ * takes the whole list at once. So no record can be taken and put back while another thread is taking it. The release
+ * of put_back pairs with the acquire of start_new.
  */
 static struct start *spent;
 
@@ -60,18 +68,18 @@ static struct start *start_new(void) {
     return start;
 }
 
-/* In the new thread: what to run, and its record given back. */
+/* In the new thread: read what to run, and give the record back. */
 static struct start take(void *argument) {
     struct start start = *(struct start *)argument;
     put_back(argument, argument);
-    sbt_self.stays_home = start.stays;
-    sbt_thread_tid(); /* now: a vfork child, which shares this memory, must not be the first to ask */
+    sbt_self.pin = start.pin;
+    sbt_thread_tid(); /* read now: a vfork child shares this memory, and must not be the first to ask */
     return start;
 }
 
-static void ended(void *unused) {
+void sbt_thread_ended(void *unused) {
     (void)unused;
-    sbt_switch_thread_end(); /* what follows, down to the kernel's part, is its own kernel thread's to do */
+    sbt_switch_thread_end(); /* the rest, down to the kernel's part, must be done by the thread's own kernel thread */
     sbt_engine.thread_exit();
     sbt_runnable_add(-1);
     if (SBT_UNLIKELY(sbt_switch_wanted))
@@ -79,28 +87,32 @@ static void ended(void *unused) {
 }
 
 /*
- * In the frame of the thread's root, so that its home has it for as long as it has a context; none where not wanted.
- * Stacks are mapped at like addresses, so that all contexts would have what a switch saves and loads in the same few
- * sets of the cache, and at the same offset in a page, where the processor takes a load for one of what was just
- * stored (barrier, 16 threads: a tenth of a round). The step is more than a frame of a switch, times 16 less than a
- * page.
+ * Bytes in the frame of the thread's root, for its parked home thread. They lie there for as long as the thread has a
+ * fiber. 0: the thread gets no fiber.
+ *
+ * Stacks are mapped at similar addresses. Without offsets all fibers would save and load their registers in the same
+ * few sets of the cache, and at the same offset in a page, where the processor mistakes a load for one of what was just
+ * stored (barrier, 16 threads: a tenth of a round). STACK_STEP is more than a frame of a switch, and 16 steps are less
+ * than a page.
  */
 #define STACK_STEP 192
 #define STACK_STEPS 16
-#define SWITCHABLE                                                                                                     \
-    do {                                                                                                               \
-        sbt_self.counted = sbt_switch_wanted;                                                                          \
-        if (SBT_UNLIKELY(start.stack != STACK_SMALL)) {                                                                \
-            size_t apart = start.stack == STACK_LARGE ? sbt_thread_tid() % STACK_STEPS * STACK_STEP : 0;               \
-            sbt_switch_thread_begin(__builtin_alloca_with_align(sizeof(struct sbt_husk) + apart, 128 /* bits */));     \
-        }                                                                                                              \
-    } while (0)
+#define STACK_ALIGN_BITS 128
+
+static inline size_t home_stack_bytes(const struct start *start) {
+    if (SBT_LIKELY(start->stack == STACK_SMALL))
+        return 0;
+    return sizeof(struct sbt_home_stack) +
+           (start->stack == STACK_LARGE ? sbt_thread_tid() % STACK_STEPS * STACK_STEP : 0);
+}
 
 static void *begin(void *argument) {
     struct start start = take(argument);
     void *result;
-    SWITCHABLE;
-    pthread_cleanup_push(ended, NULL);
+    size_t home_bytes = home_stack_bytes(&start);
+    if (SBT_UNLIKELY(home_bytes != 0))
+        sbt_switch_thread_begin(__builtin_alloca_with_align(home_bytes, STACK_ALIGN_BITS));
+    pthread_cleanup_push(sbt_thread_ended, NULL);
     sbt_engine.thread_enter();
     result = start.routine.posix(start.argument);
     pthread_cleanup_pop(1);
@@ -110,8 +122,10 @@ static void *begin(void *argument) {
 static int begin_c11(void *argument) {
     struct start start = take(argument);
     int result;
-    SWITCHABLE;
-    pthread_cleanup_push(ended, NULL);
+    size_t home_bytes = home_stack_bytes(&start);
+    if (SBT_UNLIKELY(home_bytes != 0))
+        sbt_switch_thread_begin(__builtin_alloca_with_align(home_bytes, STACK_ALIGN_BITS));
+    pthread_cleanup_push(sbt_thread_ended, NULL);
     sbt_engine.thread_enter();
     result = start.routine.c11(start.argument);
     pthread_cleanup_pop(1);
@@ -119,15 +133,17 @@ static int begin_c11(void *argument) {
 }
 
 /*
- * The new thread inherits from the kernel thread that creates it, and glibc blocks signals meanwhile: the creator's own
- * does it, to the end.
+ * The new thread inherits from the kernel thread that creates it, and glibc blocks signals during the creation. So the
+ * creator's own kernel thread makes the whole call.
  */
 static void before_create(void) {
-    sbt_thread_process_generation(); /* a child made by _Fork notices here, in its first thread */
+    /* A child of _Fork or of a raw clone begins here, before it has a second thread: no atfork handler has run. */
+    sbt_fork_generation();
+    sbt_engine.fork_child();
     sbt_runnable_add(1);
     if (SBT_UNLIKELY(sbt_switch_wanted))
         sbt_switch_before_create();
-    sbt_switch_hold_home();
+    sbt_pin_hold();
 }
 
 static void not_created(void) {
@@ -136,21 +152,35 @@ static void not_created(void) {
         sbt_switch_thread_gone();
 }
 
-/* Is the new thread's kernel thread one like others? It inherits from its creator's, unless the attributes say more. */
-static enum sbt_stays stays(const pthread_attr_t *attr) {
+/*
+ * A policy in the attributes counts only if the new thread does not inherit its policy. An inherited policy is known
+ * already.
+ */
+static void note_policy(const pthread_attr_t *attr) {
+    int inherit, policy;
+    if (attr != NULL && pthread_attr_getinheritsched(attr, &inherit) == 0 && inherit == PTHREAD_EXPLICIT_SCHED &&
+        pthread_attr_getschedpolicy(attr, &policy) == 0)
+        sbt_priority_note(policy);
+}
+
+/*
+ * How the new thread is pinned from its beginning. It inherits from its creator, unless the attributes say how or where
+ * it is scheduled.
+ */
+static enum sbt_pin pin_for(const pthread_attr_t *attr) {
     int inherit;
     cpu_set_t cpus, all;
     if (SBT_LIKELY(!sbt_switch_wanted))
-        return SBT_STAYS_NOT;
+        return SBT_PIN_NOT;
     if (attr != NULL && pthread_attr_getinheritsched(attr, &inherit) == 0 && inherit == PTHREAD_EXPLICIT_SCHED)
-        return SBT_STAYS_HERITABLY;
-    memset(&all, 0xff, sizeof all); /* what glibc gives for attributes without an affinity */
+        return SBT_PIN_HERITABLY;
+    memset(&all, 0xff, sizeof all); /* glibc's answer for attributes without an affinity */
     if (attr != NULL && (pthread_attr_getaffinity_np(attr, sizeof cpus, &cpus) != 0 || !CPU_EQUAL(&cpus, &all)))
-        return SBT_STAYS_HERITABLY;
-    return sbt_switch_stays_heritably();
+        return SBT_PIN_HERITABLY;
+    return sbt_pin_inherited();
 }
 
-/* Small too if it is not switched. */
+/* A thread that is not switched counts as small. */
 static enum stack stack(const pthread_attr_t *attr) {
     pthread_attr_t by_default;
     size_t bytes = 0;
@@ -165,18 +195,18 @@ static enum stack stack(const pthread_attr_t *attr) {
     return bytes < USUAL_BYTES ? STACK_SMALL : bytes < LARGE_BYTES ? STACK_USUAL : STACK_LARGE;
 }
 
-SBT_EXPORT int ABI(pthread_create)(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
-                                   void *argument) {
+SBT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {
     sbt_init();
     if (sbt_all_theirs != 0)
         return sbt_real.pthread_create(thread, attr, routine, argument);
     struct start *start = start_new();
     if (start == NULL)
         return EAGAIN;
-    *start = (struct start){{.posix = routine}, argument, NULL, stays(attr), stack(attr)};
+    note_policy(attr);
+    *start = (struct start){{.posix = routine}, argument, NULL, pin_for(attr), stack(attr)};
     before_create();
     int r = sbt_real.pthread_create(thread, attr, begin, start);
-    sbt_switch_release();
+    sbt_pin_release();
     if (r != 0) {
         not_created();
         put_back(start, start);
@@ -184,17 +214,17 @@ SBT_EXPORT int ABI(pthread_create)(pthread_t *thread, const pthread_attr_t *attr
     return r;
 }
 
-SBT_EXPORT int ABI(thrd_create)(thrd_t *thread, thrd_start_t routine, void *argument) {
+SBT_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument) {
     sbt_init();
     if (sbt_all_theirs != 0)
         return sbt_real.thrd_create(thread, routine, argument);
     struct start *start = start_new();
     if (start == NULL)
         return thrd_nomem;
-    *start = (struct start){{.c11 = routine}, argument, NULL, stays(NULL), stack(NULL)};
+    *start = (struct start){{.c11 = routine}, argument, NULL, pin_for(NULL), stack(NULL)};
     before_create();
     int r = sbt_real.thrd_create(thread, begin_c11, start);
-    sbt_switch_release();
+    sbt_pin_release();
     if (r != thrd_success) {
         not_created();
         put_back(start, start);
@@ -205,53 +235,83 @@ SBT_EXPORT int ABI(thrd_create)(thrd_t *thread, thrd_start_t routine, void *argu
 static void runnable_again(void *unused) {
     (void)unused;
     sbt_runnable_add(1);
-    sbt_switch_release();
+    sbt_pin_release();
 }
 
-/* `call` blocks and is a cancellation point. It blocks at home: a carrier would be missed by others. */
-#define WHILE_NOT_RUNNABLE(call)                                                                                       \
-    do {                                                                                                               \
-        int result;                                                                                                    \
-        sbt_init();                                                                                                    \
-        sbt_switch_hold_home();                                                                                        \
-        sbt_runnable_add(-1);                                                                                          \
-        pthread_cleanup_push(runnable_again, NULL);                                                                    \
-        result = call;                                                                                                 \
-        pthread_cleanup_pop(1);                                                                                        \
-        return result;                                                                                                 \
-    } while (0)
+/* One call of a join function. `at`: NULL waits for ever. */
+struct join {
+    union {
+        pthread_t posix;
+        thrd_t c11;
+    } thread;
+    void **result_posix;
+    int *result_c11;
+    clockid_t clock;
+    const struct timespec *at;
+};
 
-SBT_EXPORT int ABI(pthread_join)(pthread_t thread, void **result_of_thread) {
-    WHILE_NOT_RUNNABLE(sbt_real.pthread_join(thread, result_of_thread));
+/*
+ * The join blocks, and it is a cancellation point. The caller is pinned for its length: on a carrier it would keep that
+ * carrier from other fibers.
+ */
+static int while_not_runnable(int (*join)(const struct join *), const struct join *j) {
+    int result;
+    sbt_init();
+    sbt_pin_hold();
+    sbt_runnable_add(-1);
+    pthread_cleanup_push(runnable_again, NULL);
+    result = join(j);
+    pthread_cleanup_pop(1);
+    return result;
 }
 
-SBT_EXPORT int ABI(pthread_timedjoin_np)(pthread_t thread, void **result_of_thread, const struct timespec *at) {
-    WHILE_NOT_RUNNABLE(sbt_real.pthread_timedjoin_np(thread, result_of_thread, at));
+static int join_posix(const struct join *j) {
+    return sbt_real.pthread_join(j->thread.posix, j->result_posix);
 }
 
-SBT_EXPORT int ABI(pthread_clockjoin_np)(pthread_t thread, void **result_of_thread, clockid_t clock,
-                                         const struct timespec *at) {
-    WHILE_NOT_RUNNABLE(sbt_real.pthread_clockjoin_np(thread, result_of_thread, clock, at));
+static int join_timed(const struct join *j) {
+    return sbt_real.pthread_timedjoin_np(j->thread.posix, j->result_posix, j->at);
 }
 
-SBT_EXPORT int ABI(thrd_join)(thrd_t thread, int *result_of_thread) {
-    WHILE_NOT_RUNNABLE(sbt_real.thrd_join(thread, result_of_thread));
+static int join_clock(const struct join *j) {
+    return sbt_real.pthread_clockjoin_np(j->thread.posix, j->result_posix, j->clock, j->at);
+}
+
+static int join_c11(const struct join *j) {
+    return sbt_real.thrd_join(j->thread.c11, j->result_c11);
+}
+
+SBT_EXPORT int pthread_join(pthread_t thread, void **result) {
+    return while_not_runnable(join_posix, &(struct join){.thread.posix = thread, .result_posix = result});
+}
+
+SBT_EXPORT int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *at) {
+    return while_not_runnable(join_timed, &(struct join){.thread.posix = thread, .result_posix = result, .at = at});
+}
+
+SBT_EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock, const struct timespec *at) {
+    return while_not_runnable(join_clock,
+                              &(struct join){.thread.posix = thread, .result_posix = result, .clock = clock, .at = at});
+}
+
+SBT_EXPORT int thrd_join(thrd_t thread, int *result) {
+    return while_not_runnable(join_c11, &(struct join){.thread.c11 = thread, .result_c11 = result});
 }
 
 /*
- * A context gives its carrier to others that are ready; without any, as without a context, the kernel chooses, whatever
- * it costs: the program has asked for it.
+ * A fiber gives its carrier to another runnable fiber. If there is none, or the caller has no fiber, the kernel
+ * chooses, whatever that costs: the program has asked for it.
  */
 static void yield_as_asked(void) {
-    if (sbt_self.context == NULL || !sbt_switch_yield(false))
+    if (sbt_self.fiber == NULL || !sbt_switch_yield(false))
         sbt_yield();
 }
 
-SBT_EXPORT int ABI(sched_yield)(void) {
+SBT_EXPORT int sched_yield(void) {
     yield_as_asked();
     return 0;
 }
 
-SBT_EXPORT void ABI(thrd_yield)(void) {
+SBT_EXPORT void thrd_yield(void) {
     yield_as_asked();
 }

@@ -6,44 +6,46 @@
 #include <ucontext.h>
 
 #include "core/object.h"
-#include "core/real.h"
+#include "os/real.h"
 
 #define N_SIGNALS 65
-#define PUT_OFF_MOST 4 /* handlers that the kernel has stacked one on the other; more of them are not put off */
 #define FIRST_REAL_TIME 32
-#define INFO_BYTES 48 /* that the kernel fills in or reads; the rest of siginfo_t is zero */
+#define INFO_BYTES 48 /* the part of siginfo_t that the kernel fills in or reads; the rest is zero */
 #define BIT(signal) (UINT64_C(1) << ((signal)-1))
 
-/* Blocked, these end the process when they come; and they are never put off. */
+/* Signals of faults. They are never deferred: a fault whose signal is blocked ends the process. */
 #define FAULTS (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGSYS))
-/* The kernel takes back those of one kind when one of the other is sent. */
+/* When SIGCONT is sent the kernel takes back the pending stop signals, and the other way round. */
 #define STOPS_AND_CONT (BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU) | BIT(SIGCONT))
 
 typedef void handler_function(int signal, siginfo_t *info, void *context);
 
-/* The program's. Relaxed: they are code, and whoever installs one while another thread is sent the signal has no order.
+/*
+ * The program's handlers, by signal. Relaxed: a handler is code, and nothing orders its installation with a signal that
+ * is sent at the same time.
  */
 static struct {
     handler_function *function;
     bool wants_info;
-    uint64_t spared; /* of its mask, what the kernel is not told */
+    uint64_t spared; /* the part of its mask that is kept from the kernel */
 } theirs[N_SIGNALS];
 
 void (*sbt_handlers_returned)(void);
 uint64_t sbt_handlers_spared;
 
-static long process; /* whose they are: not a child of vfork, which has this memory and dispositions of its own */
+static long process; /* that has these handlers; a child of vfork shares this memory and has other handlers */
 
 static _Thread_local struct {
     uint32_t n;
-    bool blocks;   /* who was interrupted last goes on with all signals blocked, */
-    uint64_t mask; /* in place of this */
-    unsigned char info[PUT_OFF_MOST][INFO_BYTES];
-} put_off __attribute__((tls_model("initial-exec")));
+    bool blocks;   /* the code that was interrupted last goes on with all signals blocked, */
+    uint64_t mask; /* in place of this mask */
+    unsigned char info[SBT_HANDLERS_DEFERRED_MOST][INFO_BYTES];
+} deferred __attribute__((tls_model("initial-exec")));
 
-static const uint64_t all_but_faults = ~(FAULTS | BIT(SIGKILL) | BIT(SIGSTOP)); /* the kernel blocks neither of these */
+static const uint64_t all_but_faults =
+    ~(FAULTS | BIT(SIGKILL) | BIT(SIGSTOP)); /* the kernel blocks neither of these two */
 
-/* The kernel's masks are 64 bits, the C library's more. */
+/* The kernel's masks have 64 bits, the C library's have more. */
 static uint64_t mask_get(const sigset_t *set) {
     uint64_t mask;
     memcpy(&mask, set, sizeof mask);
@@ -69,37 +71,39 @@ static handler_function *load(int signal) {
 }
 
 /*
- * Whom it has interrupted goes on with all signals blocked. That need not be the section itself, but may be another
- * handler, which the kernel has put under this one: was it put off as well, it comes here next, and the mask that
- * counts is the one under it; is it one that cannot be, it gives the section its mask back when it returns. No other
- * comes while this is written down. False if there are too many: it runs now.
+ * The interrupted code goes on with all signals blocked. That code may be the section. It may also be another handler:
+ * the kernel has stacked this handler on that one.
+ *  - If the handler below was deferred too, it comes here next. Then the mask below it is the one to restore.
+ *  - If the handler below cannot be deferred, the section gets its mask back when that handler returns.
+ *
+ * All signals are blocked while this is written down. False: too many handlers are deferred, and this one runs now.
  */
-static bool is_put_off(const siginfo_t *info, ucontext_t *context) {
+static bool defer(const siginfo_t *info, ucontext_t *context) {
     change_mask(SIG_BLOCK, &all_but_faults);
-    put_off.mask = mask_get(&context->uc_sigmask);
-    mask_put(&context->uc_sigmask, put_off.mask | all_but_faults);
-    put_off.blocks = true;
-    sbt_self.handlers_put_off = 1;
-    if (put_off.n == PUT_OFF_MOST)
+    deferred.mask = mask_get(&context->uc_sigmask);
+    mask_put(&context->uc_sigmask, deferred.mask | all_but_faults);
+    deferred.blocks = true;
+    sbt_self.handlers_deferred = 1;
+    if (deferred.n == SBT_HANDLERS_DEFERRED_MOST)
         return false;
-    memcpy(put_off.info[put_off.n++], info, INFO_BYTES);
+    memcpy(deferred.info[deferred.n++], info, INFO_BYTES);
     return true;
 }
 
-/* A handler with one parameter ignores the others, in the calling conventions of both machines. */
+/* A handler with one parameter ignores the others: the calling conventions of both machines allow that. */
 static void call(int signal, siginfo_t *info, void *context) {
     load(signal)(signal, info, context);
     if (SBT_UNLIKELY(sbt_handlers_returned != NULL))
         sbt_handlers_returned();
 }
 
-/* What the kernel calls. */
+/* The handler that the kernel is given. */
 static void handle(int signal, siginfo_t *info, void *context) {
-    if (SBT_LIKELY(!are_held()) || !is_put_off(info, context))
+    if (SBT_LIKELY(!are_held()) || !defer(info, context))
         call(signal, info, context);
 }
 
-/* Here and now, with the mask that the kernel would have given it. */
+/* Run a deferred handler here and now, with the mask that the kernel would have set. */
 static void run(siginfo_t *info, uint64_t *mask) {
     ucontext_t here;
     struct sigaction action;
@@ -112,13 +116,15 @@ static void run(siginfo_t *info, uint64_t *mask) {
     change_mask(SIG_SETMASK, &during);
     call(signal, info, &here);
     change_mask(SIG_BLOCK, &all_but_faults);
-    *mask = mask_get(&here.uc_sigmask); /* which the handler may have changed */
+    *mask = mask_get(&here.uc_sigmask); /* the handler may have changed it */
 }
 
 /*
- * Sent to the thread once more, it gets the stack, the flags and the context that it is entitled to. But of several
- * real-time signals with one number the first sent comes first, of others one is enough for the kernel, and some take
- * each other back.
+ * Send a deferred signal to the thread once more: then its handler gets the stack, the flags and the context that it is
+ * entitled to. That is not possible in two cases:
+ *  - The signal is a real-time signal. Several of one number must keep their order.
+ *  - The same signal is pending, or the signal stops or continues the process. The kernel keeps one of each number, and
+ *    stop and continue take each other back.
  */
 static bool is_sent_again(siginfo_t *info) {
     uint64_t pending = 0;
@@ -129,31 +135,31 @@ static bool is_sent_again(siginfo_t *info) {
                         0, 0) == 0;
 }
 
-static siginfo_t first_put_off(void) {
+static siginfo_t first_deferred(void) {
     siginfo_t info;
     memset(&info, 0, sizeof info);
-    memcpy(&info, put_off.info[0], INFO_BYTES);
+    memcpy(&info, deferred.info[0], INFO_BYTES);
     return info;
 }
 
-/* One by one: a handler may leave by a jump, and hold something itself. */
-SBT_NOINLINE void sbt_handlers_catch_up(void) {
+/* Each handler runs alone: it may leave by a jump, and it may enter a section itself. */
+SBT_NOINLINE void sbt_handlers_deliver(void) {
     if (are_held())
         return;
     uint64_t mask = change_mask(SIG_BLOCK, &all_but_faults);
-    /* Not if it was in another handler, which has given the section its mask back: that does not block this signal. */
-    if (put_off.blocks && put_off.n != 0 && (mask & BIT(first_put_off().si_signo)) != 0)
-        mask = put_off.mask;
-    put_off.blocks = false;
-    while (put_off.n != 0) {
-        siginfo_t info = first_put_off();
-        put_off.n--;
-        memmove(put_off.info[0], put_off.info[1], put_off.n * sizeof put_off.info[0]);
-        sbt_self.handlers_put_off = put_off.n != 0;
+    /* If a handler below has given the section its mask back, that mask does not block this signal, and it stands. */
+    if (deferred.blocks && deferred.n != 0 && (mask & BIT(first_deferred().si_signo)) != 0)
+        mask = deferred.mask;
+    deferred.blocks = false;
+    while (deferred.n != 0) {
+        siginfo_t info = first_deferred();
+        deferred.n--;
+        memmove(deferred.info[0], deferred.info[1], deferred.n * sizeof deferred.info[0]);
+        sbt_self.handlers_deferred = deferred.n != 0;
         if (!is_sent_again(&info))
             run(&info, &mask);
     }
-    sbt_self.handlers_put_off = 0;
+    sbt_self.handlers_deferred = 0;
     change_mask(SIG_SETMASK, &mask);
 }
 
@@ -189,7 +195,7 @@ int sbt_handlers_set(int signal, const struct sigaction *action, struct sigactio
         ours = *action;
         mask_put(&ours.sa_mask, mask_get(&action->sa_mask) & ~sbt_handlers_spared);
     }
-    if (can) { /* first: it may be called before the kernel returns */
+    if (can) { /* before the system call: the handler may run before that returns */
         ours.sa_sigaction = handle;
         ours.sa_flags |= SA_SIGINFO;
         store(signal, action->sa_sigaction, (action->sa_flags & SA_SIGINFO) != 0,

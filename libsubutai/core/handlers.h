@@ -1,14 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The program's signal handlers are put off while the thread that they interrupt holds a lock of the library's own.
+ * Deferred signal handlers: a handler of the program does not run while its thread holds a lock of the library's.
  *
- * A handler may last and wait for other threads: that of a collector that stops the world does. Should its thread hold
- * a bucket of the lot, or a queue of ready contexts, all others that come there would wait for the handler, and so
- * might whoever it waits for. Such a section takes a fraction of a microsecond; so the handler returns at once, with
- * all signals blocked, and runs when the section ends.
+ * A handler may last, and it may wait for other threads, as the handler of a collector does that stops the world. If
+ * its thread held a bucket of the parking lot, or a run queue, other threads would wait for that lock until the handler
+ * ends. The handler might wait for those very threads. A section under a lock takes a fraction of a microsecond. So the
+ * handler returns at once, with all signals blocked, and runs when the section ends.
  *
- * Only handlers that were installed through abi/signal.c. Not put off are those that run once (SA_RESETHAND: by the
- * time they are called the kernel has forgotten them) and those of faults.
+ * Only handlers that were installed through abi/kernel_thread/signal.c can be deferred. Three kinds cannot be:
+ *  - handlers of faults;
+ *  - handlers with SA_RESETHAND: when they are called the kernel has already forgotten them;
+ *  - handlers that were installed by a system call without the C library.
+ *
+ * A handler of these kinds may find its thread anywhere. So each folder has a mark of its own, and a handler that does
+ * run looks there whether it has interrupted that folder:
+ *
+ * | mark                       | the thread ...                  | a handler that comes there ...          |
+ * |----------------------------|---------------------------------|-----------------------------------------|
+ * | handlers_held (here)       | is in a section                 | is deferred, if it can be               |
+ * | in_lot (wait/parking_lot)  | holds a bucket                  | is deferred; or polls, owes wake-ups    |
+ * | in_switch (switch/state.h) | is inside switch/               | polls, sets `deferred`                  |
+ * | ni_thread.busy             | has a request under way         | gets a record of its own, and may wait  |
+ * | ni_thread.inside           | holds a lock of the emulation   | leaves its request, or is refused       |
+ * | rec_thread.busy            | writes an event of its trace    | leaves its event among the pending ones |
+ *
+ * docs/architecture.md, "Marks that signal handlers find", says why these are not one counter.
  */
 #ifndef SBT_CORE_HANDLERS_H
 #define SBT_CORE_HANDLERS_H
@@ -16,46 +32,57 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "core/arch.h"
 #include "core/thread.h"
+#include "os/arch.h"
 
-/* Around a section; they nest. sbt_self.in_lot does the same. The order matters to a handler on the same thread only.
+/*
+ * How often a handler looks again if it waits, cannot be deferred, and has interrupted its thread where it must not
+ * queue. Every 0.2 ms costs little CPU time, and these handlers are too rare for their latency to matter.
+ */
+#define SBT_HANDLER_POLL_NS 200000
+
+/* Handlers of one thread that are deferred at once, stacked by the kernel. Further handlers run at once. */
+#define SBT_HANDLERS_DEFERRED_MOST 4
+
+/*
+ * Around a section. Sections nest. sbt_self.in_lot does the same for the parking lot. The order matters only to a
+ * handler on the same thread, so compiler fences suffice.
  */
 static inline void sbt_handlers_hold(void) {
     sbt_self.handlers_held++;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Run what was put off, if nothing is held any more. May last as long as handlers do. */
-void sbt_handlers_catch_up(void);
+/* Run the deferred handlers, unless the thread is still in a section. May last as long as the handlers do. */
+void sbt_handlers_deliver(void);
 
 static inline void sbt_handlers_release(void) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     sbt_self.handlers_held--;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (SBT_UNLIKELY(sbt_self.handlers_put_off != 0))
-        sbt_handlers_catch_up();
+    if (SBT_UNLIKELY(sbt_self.handlers_deferred != 0))
+        sbt_handlers_deliver();
 }
 
-/* Once, and in each forked child: handlers that are installed elsewhere are not put off. */
+/* Once, and in each forked child. A child of vfork does not call it, and its handlers are not deferred. */
 void sbt_handlers_start(void);
 
 /*
- * sigaction, errors and all, but that what the kernel is given in place of the program's handler puts that off. Needs
- * sbt_real. Two threads that install two handlers of one signal at once may leave the one with the other's flags.
+ * sigaction, errors included. The kernel is given a handler of the library's, which calls or defers the program's.
+ * Needs sbt_real. If two threads install handlers of one signal at once, one handler may get the flags of the other.
  */
 int sbt_handlers_set(int signal, const struct sigaction *action, struct sigaction *old);
 
-/* Called when one has returned, NULL: nothing is. Set once, before there are threads. */
+/* Called when a handler has returned. NULL: no function is called. Set once, before there are threads. */
 extern void (*sbt_handlers_returned)(void);
 
 /*
- * Signals that no handler blocks while it runs, whatever its mask; that of one that can be put off is read back as it
- * was set. Set once, likewise.
+ * Signals that no handler blocks while it runs, whatever its mask says. The program reads the mask of a deferrable
+ * handler back as it set it. Set once, before there are threads.
  */
 extern uint64_t sbt_handlers_spared;
 
-/* Is it a handler that can be put off? */
+/* Can the handler be deferred? */
 bool sbt_handlers_can(int signal, const struct sigaction *action);
 
 #endif

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "core/arch.h"
-#include "core/init.h"
+#include "core/options.h"
+#include "os/arch.h"
 
 void sbt_log(unsigned verbosity, const char *first, ...) {
     if (verbosity > sbt_options.value[SBT_OPT_VERBOSE].u)
@@ -31,7 +31,7 @@ void sbt_log(unsigned verbosity, const char *first, ...) {
     if (file != NULL && *file != '\0') {
         long opened =
             sbt_syscall6(SYS_openat, AT_FDCWD, (long)file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666, 0, 0);
-        fd = opened >= 0 ? opened : 2; /* a message that cannot be filed is still said */
+        fd = opened >= 0 ? opened : 2; /* without the file the message goes to stderr */
     }
     sbt_syscall3(SYS_write, fd, line, n);
     if (fd != 2)

@@ -3,8 +3,7 @@
 #ifndef SBT_CORE_LOG_H
 #define SBT_CORE_LOG_H
 
-/* The strings up to NULL, joined, with "subutai: " before and a newline after. Longer lines are cut. Async-signal-safe.
- */
+/* Write the strings up to NULL as one line, with "subutai: " before them. Longer lines are cut. Async-signal-safe. */
 void sbt_log(unsigned verbosity, const char *first, ...) __attribute__((sentinel));
 
 #endif

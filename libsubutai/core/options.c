@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The option table and its parser. Formats by hand into the caller's buffer: the library parses its options from
- * whatever call comes first, which may be a lock inside malloc, so neither snprintf nor strtoull (locale) is used.
+ * The option table and its parser. It formats by hand, into the caller's buffer. The library parses its options in the
+ * first call of any kind, which may be a lock inside malloc, so it uses neither snprintf nor strtoull (locale).
  */
 #include "core/options.h"
 
 #include <string.h>
+
+#include "decimal.h"
 
 static const char *const engine_names[] = {"glibc", "direct", "ni", NULL};
 static const char *const engine_help[] = {
@@ -51,7 +53,7 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                         "most sched_yield calls of one wait that switch to another thread, before it is parked", NULL,
                         NULL},
     [SBT_OPT_WAIT] = {"wait", "SUBUTAI_WAIT", SBT_OPTION_ENUM, "adaptive", 0, 0, wait_names, wait_help, "HOW",
-                      "how a thread waits for what another one has to do", "direct", NULL},
+                      "how a thread waits for what another thread has to do", "direct", NULL},
     [SBT_OPT_LOG] = {"log", "SUBUTAI_LOG", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                      "append the library's messages to FILE instead of stderr", NULL, NULL},
     [SBT_OPT_RECORD] = {"record", "SUBUTAI_RECORD", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
@@ -64,7 +66,7 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                      "given), or the tile numbers in the file PATH, separated by white space",
                      "ni", NULL},
     [SBT_OPT_NI_SERVICE] = {"ni-service", "SUBUTAI_NI_SERVICE", SBT_OPTION_ENUM, "dedicated", 0, 0, service_names,
-                            service_help, "WHO", "who steps the NIs: threads of their own, or the thread that asks",
+                            service_help, "HOW", "what steps the NIs: threads of the engine, or the calling thread",
                             "ni", NULL},
     [SBT_OPT_NI_THREADS] = {"ni-threads", "SUBUTAI_NI_THREADS", SBT_OPTION_UINT, "0", 0, 64, NULL, NULL, "N",
                             "threads that step the NIs; 0: one for 32 tiles, at most half the CPUs, at least one", "ni",
@@ -95,7 +97,9 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                             "write that to FILE instead of stderr", "ni", NULL},
 };
 
-/* Bounded text builder: never overruns, always terminated. */
+struct sbt_options sbt_options;
+
+/* A text of bounded length: never overrun, always terminated. */
 struct text {
     char *at, *end;
 };
@@ -107,13 +111,8 @@ static void text_add(struct text *t, const char *s) {
 }
 
 static void text_add_uint(struct text *t, uint64_t u) {
-    char digits[21], *d = digits + sizeof digits - 1;
-    *d = '\0';
-    do {
-        *--d = (char)('0' + u % 10);
-        u /= 10;
-    } while (u != 0);
-    text_add(t, d);
+    char digits[DECIMAL_SIZE];
+    text_add(t, decimal_of(digits, u));
 }
 
 const struct sbt_option *sbt_option_find(const char *name) {
@@ -155,7 +154,9 @@ static bool parse_enum(const struct sbt_option *option, const char *text, uint64
     return false;
 }
 
-/* "WxH" to W << 16 | H; false if it is not that. Each is checked to fit 16 bits, not for its range. */
+/*
+ * "WxH" to W << 16 | H. False: the text is not of that form. Each number fits 16 bits; its range is checked elsewhere.
+ */
 static bool parse_mesh(const char *text, uint64_t *value) {
     char width[8];
     uint64_t w, h;
@@ -175,7 +176,7 @@ static bool mesh_in_range(const struct sbt_option *option, uint64_t value) {
     return w >= option->min && w <= option->max && h >= option->min && h <= option->max;
 }
 
-/* Whether it is written as a map is: that the file is there and what it holds is for the engine to find out. */
+/* Does the text have the form of a map? The engine finds out whether the file exists and what it holds. */
 static bool is_map(const char *text) {
     uint64_t seed;
     if (strncmp(text, "random:", 7) == 0)
@@ -219,8 +220,8 @@ static void describe_legal(struct text *t, const struct sbt_option *option) {
     text_add(t, ")");
 }
 
-bool sbt_option_parse(const struct sbt_option *option, const char *who, const char *text, union sbt_option_value *value,
-                      char *error, size_t error_size) {
+bool sbt_option_parse(const struct sbt_option *option, const char *called, const char *text,
+                      union sbt_option_value *value, char *error, size_t error_size) {
     const char *complaint = "unknown value";
     bool ok = false;
     switch (option->kind) {
@@ -251,7 +252,7 @@ bool sbt_option_parse(const struct sbt_option *option, const char *who, const ch
     }
     if (!ok && error_size > 0) {
         struct text t = {error, error + error_size};
-        text_add(&t, who);
+        text_add(&t, called);
         text_add(&t, ": ");
         text_add(&t, complaint);
         text_add(&t, " '");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Options: one table that names every option, its SUBUTAI_* variable, its default, its legal values and its help
- * line. The library reads the variables, the `subutai` command turns --name VALUE into them and prints the same
- * help; neither knows a name, a range or a default that is not in the table.
+ * Options: one table names every option, its SUBUTAI_* variable, its default, its legal values and its help line. The
+ * library reads the variables. The `subutai` command turns --name VALUE into them and prints the same help. Neither
+ * knows a name, a range or a default that is not in the table.
  *
- * Nothing here allocates, locks or blocks, and nothing depends on the rest of the library: the file is compiled
- * into the command too. Usable before any constructor has run.
+ * Nothing here allocates, locks or blocks, and nothing depends on the rest of the library: the file is compiled into
+ * the command too. Usable before any constructor has run.
  */
 #ifndef SBT_CORE_OPTIONS_H
 #define SBT_CORE_OPTIONS_H
@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 enum sbt_option_kind {
-    SBT_OPTION_UINT,  /* decimal number, min <= value <= max */
+    SBT_OPTION_UINT,  /* decimal number from min to max */
     SBT_OPTION_ENUM,  /* one of `legal`; the value is its index */
     SBT_OPTION_BOOL,  /* 0 or 1 (also no/yes, off/on, false/true) */
     SBT_OPTION_MESH,  /* "WxH", each from min to max; the value is W << 16 | H */
-    SBT_OPTION_MAP,   /* which tile the next thread gets, see the table; the value is the text itself, not copied */
-    SBT_OPTION_STRING /* anything; the value is the text itself, not copied */
+    SBT_OPTION_MAP,   /* which tile the next thread gets, see the table; the value is the text, which is not copied */
+    SBT_OPTION_STRING /* any text; the value is the text, which is not copied */
 };
 
 /* Index into sbt_option_table and into struct sbt_options. */
@@ -50,30 +50,31 @@ enum sbt_option_id {
     SBT_N_OPTIONS
 };
 
-/* Value of SBT_OPT_ENGINE: index into that option's `legal` list and into the library's engine table. */
+/* Values of SBT_OPT_ENGINE: indices into that option's `legal` list and into the library's engine table. */
 enum sbt_engine_id { SBT_ENGINE_GLIBC, SBT_ENGINE_DIRECT, SBT_ENGINE_NI, SBT_N_ENGINES };
 
 /* Values of SBT_OPT_WAIT. */
 enum sbt_wait { SBT_WAIT_ADAPTIVE, SBT_WAIT_SWITCH, SBT_WAIT_SWITCH_INSIST };
 
-/* Values of the options of SBT_ENGINE_NI that are enums. */
+/* Values of options that only SBT_ENGINE_NI reads. */
 enum sbt_ni_service { SBT_NI_SERVICE_DEDICATED, SBT_NI_SERVICE_INLINE };
 enum sbt_control_full { SBT_CONTROL_FULL_EVICT, SBT_CONTROL_FULL_SOFTWARE };
 enum sbt_queue_full { SBT_QUEUE_FULL_HOLD, SBT_QUEUE_FULL_AGAIN };
 enum sbt_stats_format { SBT_STATS_OFF, SBT_STATS_TEXT, SBT_STATS_JSON };
 
 struct sbt_option {
-    const char *name;              /* command line name without dashes, "engine" */
-    const char *env;               /* variable, "SUBUTAI_ENGINE" */
-    enum sbt_option_kind kind;     /* */
-    const char *default_text;      /* default as a user would write it; NULL: unset */
+    const char *name; /* its name on the command line, without dashes: "engine" */
+    const char *env;  /* its variable: "SUBUTAI_ENGINE" */
+    enum sbt_option_kind kind;
+    const char *default_text;      /* the default as a user would write it; NULL: unset */
     uint64_t min, max;             /* UINT and MESH only, inclusive */
     const char *const *legal;      /* ENUM only, NULL-terminated */
     const char *const *legal_help; /* ENUM only, one line for each of `legal` */
-    const char *metavar;           /* "NAME", "N", "FILE": how the value is called in --help */
+    const char *metavar;           /* "NAME", "N", "FILE": the name of the value in --help */
     const char *help;              /* one line, no full stop */
-    const char *engine;            /* the one engine that reads it, the others ignore it; NULL: not so */
-    const char *bare_text; /* what --name alone stands for: a value must then be attached by '='; NULL: an error */
+    const char *engine;            /* the only engine that reads it; NULL: every engine, or the library */
+    const char *bare_text; /* the value of a bare --name; then a value must be attached by '='; NULL: a bare --name is
+                              refused */
 };
 
 union sbt_option_value {
@@ -85,22 +86,25 @@ struct sbt_options {
     union sbt_option_value value[SBT_N_OPTIONS];
 };
 
+/* The options in force in this process; start/ fills them in. */
+extern struct sbt_options sbt_options;
+
 extern const struct sbt_option sbt_option_table[SBT_N_OPTIONS];
 
-/* The option of that command line name, or NULL. */
+/* The option of that name on the command line; NULL: there is none. */
 const struct sbt_option *sbt_option_find(const char *name);
 
 /*
- * Parse `text` as a value of `option` into *value. On failure returns false and leaves in `error` (of `error_size`
- * bytes, truncated if need be) one line without newline that names the option, the text and what is legal:
- * "engine: unknown value 'foo' (legal: glibc, direct)". `who` is what the line calls the option (its name or variable).
+ * Parse `text` as a value of `option` into *value. On failure the result is false, and `error` (of `error_size` bytes,
+ * cut if need be) has one line without newline. It names the option as `called` (its name or variable), the text, and
+ * what is legal: "engine: unknown value 'foo' (legal: glibc, direct)".
  */
-bool sbt_option_parse(const struct sbt_option *option, const char *who, const char *text, union sbt_option_value *value,
-                      char *error, size_t error_size);
+bool sbt_option_parse(const struct sbt_option *option, const char *called, const char *text,
+                      union sbt_option_value *value, char *error, size_t error_size);
 
 /*
- * Fill *options from the environment vector `envp`, defaults where a variable is unset or empty. A SUBUTAI_* variable
- * that no option owns is refused like an illegal value. Returns false with the first error's line in `error`.
+ * Fill *options from the environment vector `envp`. A variable that is unset or empty gives the default. An unknown
+ * SUBUTAI_* variable is refused as an illegal value is. False: `error` has the first error's line.
  */
 bool sbt_options_load(struct sbt_options *options, char *const *envp, char *error, size_t error_size);
 

@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "core/thread.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
+#include <string.h>
 #include <sys/syscall.h>
 
-#include "core/arch.h"
-
-#define NO_SUCH_ADVICE 0x7FFFFFFF
+#include "os/arch.h"
+#include "os/elf.h"
+#include "os/real.h"
 
 _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec")));
 
 uint32_t sbt_n_runnable = 1;
 uint32_t sbt_n_cpus = 1;
 
-union sbt_thread_process sbt_thread_process __attribute__((aligned(SBT_PAGE_MAX)));
-
-static uint32_t generation;
-static bool wipes; /* the kernel does it */
-
-SBT_NOINLINE void sbt_thread_fork_noticed(void) {
-    generation++;
+/* In a forked child: the caller is its only thread. */
+static void forget_parent(void) {
     sbt_self.tid = 0;
     sbt_n_runnable = 1;
-    sbt_thread_process.known = generation + 1;
 }
 
 void sbt_thread_start(void) {
@@ -31,26 +27,40 @@ void sbt_thread_start(void) {
     long n = sbt_syscall3(SYS_sched_getaffinity, 0, sizeof cpus, &cpus);
     if (n > 0)
         sbt_n_cpus = (uint32_t)CPU_COUNT_S((size_t)n, &cpus);
-    sbt_thread_process.known = generation + 1;
-    /* Old kernels refuse; emulators may accept any advice, nonsense too, and do nothing. */
-    wipes = madvise(&sbt_thread_process, sizeof sbt_thread_process, NO_SUCH_ADVICE) != 0 &&
-            madvise(&sbt_thread_process, sizeof sbt_thread_process, MADV_WIPEONFORK) == 0;
+    sbt_fork_on_notice = forget_parent;
+    sbt_fork_start();
 }
 
-bool sbt_thread_wipes_on_fork(void) {
-    return wipes;
-}
+intptr_t sbt_thread_copy_at;
 
-bool sbt_thread_fork_child(void) {
-    if (!wipes || sbt_thread_process.known == 0)
-        sbt_thread_fork_noticed();
-    return !wipes;
+/*
+ * glibc describes its thread record to debuggers (libthread_db): the bits of a field, the number of fields, and the
+ * offset. If the field is not as described, its place stays unknown.
+ */
+void sbt_thread_learn(void) {
+    enum { BITS, COUNT, OFFSET };
+    const uint32_t *field = dlvsym(RTLD_NEXT, "_thread_db_pthread_tid", "GLIBC_PRIVATE");
+    /* The C library's own: another preloaded library's may not be ready for a call yet. */
+    __typeof(pthread_self) *self = (__typeof(pthread_self) *)sbt_elf_libc("pthread_self");
+    if (field == NULL || field[BITS] != 32 || field[COUNT] != 1 || self == NULL)
+        return;
+    const char *record = (const char *)self();
+    uint32_t copy;
+    memcpy(&copy, record + field[OFFSET], sizeof copy);
+    if (copy == sbt_thread_tid())
+        sbt_thread_copy_at = record - (const char *)__builtin_thread_pointer() + (intptr_t)field[OFFSET];
 }
 
 uint32_t sbt_thread_tid(void) {
-    if (SBT_UNLIKELY(sbt_thread_process.known == 0))
-        sbt_thread_fork_noticed();
+    sbt_fork_generation(); /* a child has an id of its own */
     if (SBT_UNLIKELY(sbt_self.tid == 0))
         sbt_self.tid = (uint32_t)sbt_syscall0(SYS_gettid);
     return sbt_self.tid;
+}
+
+void sbt_thread_await_end(pthread_t thread) {
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    sbt_real.pthread_join(thread, NULL);
+    pthread_setcancelstate(state, NULL);
 }

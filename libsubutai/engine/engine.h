@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The engine contract: who serves the synchronization objects.
+ * The engine contract: an engine is a struct of functions that serve the synchronization objects.
  *
- * An engine is a struct of functions. abi/ has decided beforehand that the object is the engine's and not glibc's
- * (process-shared, robust, priority-inheritance and priority-protect objects never get here), and does recursion,
- * error checking and the owner fields itself: an engine sees plain mutexes.
+ * Before an engine is called, abi/ has decided that the object is served and not glibc's: process-shared, robust,
+ * priority-inheritance and priority-protect objects never get here. abi/ also does recursion, error checking and the
+ * owner fields, so an engine sees plain mutexes.
  *
- * Results are 0 or an errno value, errno itself is left alone. `deadline` NULL waits for ever; a deadline has been
- * checked neither for its clock nor its range: an engine that has to wait returns EINVAL if sbt_deadline_check says so,
- * and does not look at it when it need not wait.
+ * The result is 0 or an errno value; errno is left alone. A `deadline` of NULL waits for ever. A deadline has been
+ * checked neither for its clock nor for its range. An engine that has to wait returns EINVAL if sbt_deadline_check says
+ * so. An engine that need not wait does not look at the deadline.
  *
- * Every object is valid, unlocked and never seen when all its bytes but glibc's kind fields are zero. Functions may be
- * called before `start`, in constructors, and in destructors.
+ * An object is valid, unlocked and unused if all its bytes but glibc's kind fields are zero. Functions may be called
+ * before `start`, in constructors and in destructors.
  *
- * `passes_through`: objects have glibc's layout and the operations are glibc's own; abi/ then leaves recursion, error
- * checking and everything else to it.
+ * `passes_through`: objects have glibc's layout, and abi/ leaves every operation to glibc.
  */
 #ifndef SBT_ENGINE_ENGINE_H
 #define SBT_ENGINE_ENGINE_H
@@ -23,15 +22,14 @@
 #include <semaphore.h>
 #include <stdbool.h>
 
-#include "core/clock.h"
 #include "core/options.h"
+#include "os/clock.h"
 
 /* What a condition wait does with the mutex. */
 enum sbt_released {
     SBT_RELEASE_OURS,
     SBT_RELEASE_THEIRS,
-    SBT_RELEASE_BY_ENGINE, /* for an engine that lets `direct` serve the wait: by sbt_engine, whoever that is */
-    SBT_RELEASE_NOTHING    /* a recursive one that is held more than once: as in glibc it stays held during the wait */
+    SBT_RELEASE_NOTHING /* a recursive mutex that is held more than once: as in glibc it stays held during the wait */
 };
 
 struct sbt_engine {
@@ -39,26 +37,30 @@ struct sbt_engine {
     bool passes_through;
 
     /*
-     * Once per process, after options are known. 0 or an errno value, which ends the process, with a message unless it
-     * is EINVAL: then an option's value cannot be used, and the engine has said so.
+     * Once per process, when the options are known. 0 or an errno value, which ends the process. EINVAL: the value of
+     * an option cannot be used, and the engine has said so. Otherwise the caller prints a message.
      */
     int (*start)(const struct sbt_options *options);
-    /* A thread begins (in that thread, or main's at start) and ends (its TSD destructors still run afterwards). */
+    /* A thread begins (called in that thread; for main, at the start) and ends (before its TSD destructors run). */
     void (*thread_enter)(void);
     void (*thread_exit)(void);
-    /* NULL, or called at a normal exit, after the program's own exit handlers have begun to run. */
+    /* Called at a normal exit, when the program's own exit handlers have begun to run; may be NULL. */
     void (*stop)(void);
-    /* NULL, or called before a fork by the thread that forks. Not by _Fork, vfork and clone. */
+    /* Called before a fork by the thread that forks, but not by _Fork, vfork and clone; may be NULL. */
     void (*fork_prepare)(void);
-    /* In a forked child, among its other atfork handlers: some may have used objects before. Not after _Fork. */
+    /*
+     * Called in a forked child as an atfork handler; other atfork handlers may have used objects before. Also called
+     * before each creation of a thread: a child of _Fork or clone has run no atfork handler. Only the first call in a
+     * child does anything.
+     */
     void (*fork_child)(void);
 
-    /* Waiting by switching (switch/): NULL, or why it cannot be had with these options, NULL again if it can. */
+    /* Why fibers cannot be switched with these options; NULL: they can. The pointer may be NULL too. */
     const char *(*why_not_switched)(const struct sbt_options *options);
-    /* NULL, or sbt_switch_idle_work. */
+    /* The value of sbt_switch_idle_work; may be NULL. */
     bool (*idle_work)(void);
 
-    /* Mutexes. lock, timedlock may block; they are no cancellation points. destroy: EBUSY if locked. */
+    /* Mutexes. lock and timedlock may block; they are no cancellation points. destroy: EBUSY if the mutex is locked. */
     int (*mutex_destroy)(pthread_mutex_t *m);
     int (*mutex_lock)(pthread_mutex_t *m);
     int (*mutex_trylock)(pthread_mutex_t *m);
@@ -66,8 +68,8 @@ struct sbt_engine {
     int (*mutex_unlock)(pthread_mutex_t *m);
 
     /*
-     * Conditions. wait may block and is a cancellation point: the mutex is held again before it returns or its caller's
-     * clean-up runs. If m is one of glibc's the engine releases and takes it by sbt_real and returns what that
+     * Conditions. wait may block and is a cancellation point: the mutex is held again before wait returns, or before
+     * the clean-ups of its caller run. A mutex of glibc's is released and taken by sbt_real, and wait returns what that
      * returned, EOWNERDEAD for instance.
      */
     int (*cond_destroy)(pthread_cond_t *c);
@@ -76,13 +78,16 @@ struct sbt_engine {
     int (*cond_signal)(pthread_cond_t *c);
     int (*cond_broadcast)(pthread_cond_t *c);
 
-    /* Barriers. wait may block; PTHREAD_BARRIER_SERIAL_THREAD to one thread. destroy waits for threads on their way
-     * out. */
+    /*
+     * Barriers. wait may block, and returns PTHREAD_BARRIER_SERIAL_THREAD to a single thread. destroy waits for threads
+     * that are leaving.
+     */
     int (*barrier_init)(pthread_barrier_t *b, unsigned count);
     int (*barrier_destroy)(pthread_barrier_t *b);
     int (*barrier_wait)(pthread_barrier_t *b);
 
-    /* Read-write locks. abi/ has stored the kind (who is preferred) where glibc's static initialisers store it. */
+    /* Read-write locks. abi/ has stored the kind (readers or writers first) where glibc's static initialisers store it.
+     */
     int (*rwlock_destroy)(pthread_rwlock_t *l);
     int (*rwlock_rdlock)(pthread_rwlock_t *l, const struct sbt_deadline *deadline);
     int (*rwlock_tryrdlock)(pthread_rwlock_t *l);
@@ -91,8 +96,8 @@ struct sbt_engine {
     int (*rwlock_unlock)(pthread_rwlock_t *l);
 
     /*
-     * Unnamed semaphores. post is async-signal-safe. wait is a cancellation point and returns EINTR when a signal
-     * handler ran. Results as above: abi/ turns them into errno.
+     * Unnamed semaphores. post is async-signal-safe. wait is a cancellation point and returns EINTR if a signal handler
+     * ran. Results are as above: abi/ turns them into errno.
      */
     int (*sem_init)(sem_t *s, unsigned value);
     int (*sem_destroy)(sem_t *s);
@@ -101,13 +106,15 @@ struct sbt_engine {
     int (*sem_post)(sem_t *s);
     int (*sem_getvalue)(sem_t *s, int *value);
 
-    /* Spinlocks. Glibc's encoding (they carry no mark that says who may share them). lock busy-waits and yields. */
+    /*
+     * Spinlocks in glibc's encoding, because no mark says which processes share them. lock waits actively and yields.
+     */
     int (*spin_lock)(pthread_spinlock_t *s);
     int (*spin_trylock)(pthread_spinlock_t *s);
     int (*spin_unlock)(pthread_spinlock_t *s);
 };
 
-/* The engine in force. Until the library is initialised, a stand-in that initialises it and calls again. */
+/* The engine in force. Before the library is initialised: a stand-in that initialises it and makes the call again. */
 extern struct sbt_engine sbt_engine;
 
 /* All engines, by enum sbt_engine_id. */

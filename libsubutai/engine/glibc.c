@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Pass-through: abi/ hands every object to sbt_real, so this engine is never asked for an operation. */
+/* The engine `glibc` passes through: abi/ hands every object to sbt_real, so this engine is asked for no operation. */
 #include "engine/engine.h"
 
 static int start(const struct sbt_options *options) {

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "core/arch.h"
+#include "os/arch.h"
 
 struct rec_clock rec_clock;
 
-/* The kernel trusts the counter only after it has compared the cores' and knows that it does not stop. */
+/* The kernel trusts the counter only if it has compared the counters of the cores and knows that they do not stop. */
 static int kernel_uses_it(void) {
     char name[32] = "";
     long fd =
@@ -23,6 +23,7 @@ static int kernel_uses_it(void) {
 }
 
 void rec_clock_start(void) {
+    /* two readings are within 100 ns of each other, so the scale is good to a ten-thousandth */
     enum { CALIBRATION_NS = 1000000 };
     if (!kernel_uses_it())
         return;
@@ -35,5 +36,5 @@ void rec_clock_start(void) {
         return;
     uint64_t scale = (uint64_t)(((unsigned __int128)(now_ns - start_ns) << 32) / (now - start));
     rec_clock.base_ticks = start - (uint64_t)(((unsigned __int128)1000000000 << 32) / (scale != 0 ? scale : 1));
-    rec_clock.scale = scale; /* times are above 0, and were not asked for before */
+    rec_clock.scale = scale; /* times are above 0; before this no time was asked for */
 }

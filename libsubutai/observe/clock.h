@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Wall clock for every event: the processor's own counter where that is the kernel's clock too, and hence the same on
- * all cores; several times cheaper than asking the kernel's page. Nanoseconds from an arbitrary beginning.
+ * The wall clock of events: the processor's own counter, if the kernel's clock uses it too. Then it is the same on all
+ * cores, and reading it costs several times less than asking the kernel. Nanoseconds from an arbitrary beginning.
  */
 #ifndef SBT_OBSERVE_CLOCK_H
 #define SBT_OBSERVE_CLOCK_H
 
 #include <stdint.h>
 
-#include "core/clock.h"
+#include "os/clock.h"
 
 extern struct rec_clock {
-    uint64_t scale; /* nanoseconds of a tick, in 2^-32; 0: the counter is not used */
+    uint64_t scale; /* nanoseconds in a tick, times 2^32; 0: the counter is not used */
     uint64_t base_ticks;
 } rec_clock;
 
-/* Takes a millisecond: the counter is held against CLOCK_MONOTONIC. Before any thread but the caller's asks. */
+/* Compare the counter with CLOCK_MONOTONIC for a millisecond. Called before any other thread asks for the time. */
 void rec_clock_start(void);
 
 static inline uint64_t rec_ticks(void) {

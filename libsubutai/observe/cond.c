@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * pthread_cond_*, observed. Which signal ended a wait is not to be seen from outside, so one is assigned: each signal
- * ends at most one wait, a broadcast any number; it is one that was given after the wait began and before it ended, the
- * oldest that is left. What is assigned could have happened, and a replay that follows it cannot wait in a circle:
- * every wait is for something that was done before it ended.
+ * pthread_cond_*, observed. From outside it cannot be seen which signal ended a wait, so the recorder assigns a signal.
+ * A signal ends at most one wait, a broadcast any number. A wait gets the oldest unassigned signal that was given after
+ * the wait began and before it ended. That could have happened. And a replay that follows it cannot wait in a circle:
+ * every wait is for something that was done before the wait ended.
  *
- * A signal is counted before it is given, so that no wait can end by one that has no number. Between the two a wait may
- * begin that it ends: signals in flight when a wait begins count as given after that.
+ * A signal is counted before it is given, so that each wait is ended by a signal that has a number. A wait may begin
+ * between the two and be ended by this signal: so the signals that are in flight when a wait begins count as given
+ * after that.
  */
 #include <errno.h>
 
@@ -18,37 +19,40 @@ static void count_signal(struct rec_call *c, bool broadcast) {
     struct rec_node *node = c->node;
     if (node == NULL)
         return;
-    rec_guard(node);
+    rec_node_lock(node);
     c->event.order = ++node->signals;
     node->open = node->open << 1 | 1;
     node->broadcasts = node->broadcasts << 1 | broadcast;
     node->flying = node->flying << 1 | 1;
-    rec_unguard(node);
+    rec_node_unlock(node);
 }
 
-/* A wait that it has ended may have destroyed the condition, and another one may be there by now. */
-static void given(struct rec_call *c, int r) {
+/*
+ * A waiter that the signal has woken may have destroyed the condition, and another condition may have taken its place.
+ */
+static int given(struct rec_call *c, int r, int (*errno_of)(int)) {
     struct rec_node *node = c->node;
     if (node != NULL) {
-        rec_guard(node);
+        rec_node_lock(node);
         if (node->number == c->event.object && node->signals - c->event.order < N_FLYING)
             node->flying &= ~(UINT32_C(1) << (node->signals - c->event.order));
-        rec_unguard(node);
+        rec_node_unlock(node);
     }
-    rec_leave(c, r);
+    rec_leave(c, errno_of(r));
+    return r;
 }
 
 static void begin_wait(struct rec_call *c) {
     struct rec_node *node = c->node;
     if (node == NULL)
         return;
-    rec_guard(node);
+    rec_node_lock(node);
     c->first_order = node->signals;
     c->flying = node->flying;
-    rec_unguard(node);
+    rec_node_unlock(node);
 }
 
-/* The oldest signal that is left of those since the wait began and those that were on their way then. */
+/* The oldest unassigned signal, of those since the wait began and those that were in flight then. */
 static uint64_t oldest_left(struct rec_call *c, struct rec_node *node) {
     uint64_t n = node->signals - c->first_order, since = n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1;
     since |= n >= 64 ? 0 : (uint64_t)c->flying << n;
@@ -66,21 +70,21 @@ static bool was_flying(const struct rec_call *c, uint64_t order) {
 }
 
 /*
- * The number of the signal that ended the wait, 0 if there is none that could have. A condition may be destroyed as
- * soon as all that wait have been woken, before they have returned: then it was the broadcast that woke them.
+ * The number of the signal that ended the wait; 0: no signal can have ended it. A condition may be destroyed as soon as
+ * all its waiters have been woken, before they have returned: then the broadcast that woke them was the signal.
  */
 static uint64_t assign(struct rec_call *c) {
     struct rec_node *node = c->node;
     uint64_t order = 0;
     if (node == NULL)
         return 0;
-    rec_guard(node);
+    rec_node_lock(node);
     if (node->number == c->event.object)
         order = oldest_left(c, node);
     else if (node->before == c->event.object &&
              (node->before_signals > c->first_order || was_flying(c, node->before_signals)))
         order = node->before_signals;
-    rec_unguard(node);
+    rec_node_unlock(node);
     return order;
 }
 
@@ -98,88 +102,123 @@ static void cancelled(void *call) {
     end_wait(call, ECANCELED);
 }
 
-#define OBSERVE_WAIT(c, m, call, errno_of)                                                                             \
-    struct rec_call observed;                                                                                          \
-    int r;                                                                                                             \
-    if (!rec_enter_wait(&observed, c, m, REC_SITE_HERE))                                                               \
-        return call;                                                                                                   \
-    begin_wait(&observed);                                                                                             \
-    pthread_cleanup_push(cancelled, &observed);                                                                        \
-    r = call;                                                                                                          \
-    pthread_cleanup_pop(0);                                                                                            \
-    end_wait(&observed, errno_of(r));                                                                                  \
-    return r
+/* A call that waits. `at`: NULL waits for ever. */
+struct wait {
+    pthread_cond_t *cond;
+    pthread_mutex_t *mutex;
+    clockid_t clock;
+    const struct timespec *at;
+};
 
-#define AS_IT_IS(r) (r)
-
-OBSERVED(int, pthread_cond_wait, (pthread_cond_t * c, pthread_mutex_t *m)) {
-    OBSERVE_WAIT(c, m, ABI(pthread_cond_wait)(c, m), AS_IT_IS);
+static int wait_observed(int (*call)(const struct wait *), const struct wait *w, int (*errno_of)(int),
+                         const void *site) {
+    struct rec_call c;
+    int r;
+    rec_enter_wait(&c, w->cond, w->mutex, site);
+    begin_wait(&c);
+    pthread_cleanup_push(cancelled, &c);
+    r = call(w);
+    pthread_cleanup_pop(0);
+    end_wait(&c, errno_of(r));
+    return r;
 }
 
-OBSERVED(int, pthread_cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *at)) {
-    OBSERVE_WAIT(c, m, ABI(pthread_cond_timedwait)(c, m, at), AS_IT_IS);
+static int wait(const struct wait *w) {
+    return sbt_pthread_cond_wait(w->cond, w->mutex);
 }
 
-OBSERVED(int, pthread_cond_clockwait,
-         (pthread_cond_t * c, pthread_mutex_t *m, clockid_t clock, const struct timespec *at)) {
-    OBSERVE_WAIT(c, m, ABI(pthread_cond_clockwait)(c, m, clock, at), AS_IT_IS);
+static int wait_timed(const struct wait *w) {
+    return sbt_pthread_cond_timedwait(w->cond, w->mutex, w->at);
 }
 
-OBSERVED(int, cnd_wait, (cnd_t * c, mtx_t *m)) {
-    OBSERVE_WAIT(c, m, ABI(cnd_wait)(c, m), rec_errno_of_c11);
+static int wait_clock(const struct wait *w) {
+    return sbt_pthread_cond_clockwait(w->cond, w->mutex, w->clock, w->at);
 }
 
-OBSERVED(int, cnd_timedwait, (cnd_t * c, mtx_t *m, const struct timespec *at)) {
-    OBSERVE_WAIT(c, m, ABI(cnd_timedwait)(c, m, at), rec_errno_of_c11);
+static int wait_c11(const struct wait *w) {
+    return sbt_cnd_wait((cnd_t *)w->cond, (mtx_t *)w->mutex);
 }
 
-#define OBSERVE_SIGNAL(op, is_broadcast, call, errno_of)                                                               \
-    struct rec_call observed;                                                                                          \
-    if (!rec_enter(&observed, op, SBT_TRACE_COND, c, REC_SITE_HERE))                                                   \
-        return call;                                                                                                   \
-    count_signal(&observed, is_broadcast);                                                                             \
-    int r = call;                                                                                                      \
-    given(&observed, errno_of(r));                                                                                     \
-    return r
-
-OBSERVED(int, pthread_cond_signal, (pthread_cond_t * c)) {
-    OBSERVE_SIGNAL(SBT_TRACE_COND_SIGNAL, false, ABI(pthread_cond_signal)(c), AS_IT_IS);
+static int wait_timed_c11(const struct wait *w) {
+    return sbt_cnd_timedwait((cnd_t *)w->cond, (mtx_t *)w->mutex, w->at);
 }
 
-OBSERVED(int, pthread_cond_broadcast, (pthread_cond_t * c)) {
-    OBSERVE_SIGNAL(SBT_TRACE_COND_BROADCAST, true, ABI(pthread_cond_broadcast)(c), AS_IT_IS);
+SBT_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m) {
+    return wait_observed(wait, &(struct wait){.cond = c, .mutex = m}, rec_result, REC_SITE_HERE);
 }
 
-OBSERVED(int, cnd_signal, (cnd_t * c)) {
-    OBSERVE_SIGNAL(SBT_TRACE_COND_SIGNAL, false, ABI(cnd_signal)(c), rec_errno_of_c11);
+SBT_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *at) {
+    return wait_observed(wait_timed, &(struct wait){.cond = c, .mutex = m, .at = at}, rec_result, REC_SITE_HERE);
 }
 
-OBSERVED(int, cnd_broadcast, (cnd_t * c)) {
-    OBSERVE_SIGNAL(SBT_TRACE_COND_BROADCAST, true, ABI(cnd_broadcast)(c), rec_errno_of_c11);
+SBT_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
+                                      const struct timespec *at) {
+    return wait_observed(wait_clock, &(struct wait){c, m, clock, at}, rec_result, REC_SITE_HERE);
 }
 
-OBSERVED(int, pthread_cond_init, (pthread_cond_t * c, const pthread_condattr_t *attr)) {
-    int r = ABI(pthread_cond_init)(c, attr);
+SBT_EXPORT int cnd_wait(cnd_t *c, mtx_t *m) {
+    struct wait w = {.cond = (pthread_cond_t *)c, .mutex = (pthread_mutex_t *)m};
+    return wait_observed(wait_c11, &w, rec_errno_of_c11, REC_SITE_HERE);
+}
+
+SBT_EXPORT int cnd_timedwait(cnd_t *c, mtx_t *m, const struct timespec *at) {
+    struct wait w = {.cond = (pthread_cond_t *)c, .mutex = (pthread_mutex_t *)m, .at = at};
+    return wait_observed(wait_timed_c11, &w, rec_errno_of_c11, REC_SITE_HERE);
+}
+
+SBT_EXPORT int pthread_cond_signal(pthread_cond_t *c) {
+    struct rec_call call;
+    rec_enter(&call, SBT_TRACE_COND_SIGNAL, SBT_TRACE_COND, c, REC_SITE_HERE);
+    count_signal(&call, false);
+    return given(&call, sbt_pthread_cond_signal(c), rec_result);
+}
+
+SBT_EXPORT int pthread_cond_broadcast(pthread_cond_t *c) {
+    struct rec_call call;
+    rec_enter(&call, SBT_TRACE_COND_BROADCAST, SBT_TRACE_COND, c, REC_SITE_HERE);
+    count_signal(&call, true);
+    return given(&call, sbt_pthread_cond_broadcast(c), rec_result);
+}
+
+SBT_EXPORT int cnd_signal(cnd_t *c) {
+    struct rec_call call;
+    rec_enter(&call, SBT_TRACE_COND_SIGNAL, SBT_TRACE_COND, c, REC_SITE_HERE);
+    count_signal(&call, false);
+    return given(&call, sbt_cnd_signal(c), rec_errno_of_c11);
+}
+
+SBT_EXPORT int cnd_broadcast(cnd_t *c) {
+    struct rec_call call;
+    rec_enter(&call, SBT_TRACE_COND_BROADCAST, SBT_TRACE_COND, c, REC_SITE_HERE);
+    count_signal(&call, true);
+    return given(&call, sbt_cnd_broadcast(c), rec_errno_of_c11);
+}
+
+SBT_EXPORT int pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr) {
+    int r = sbt_pthread_cond_init(c, attr);
     if (r == 0)
         rec_init(SBT_TRACE_COND, c, 0, REC_SITE_HERE);
     return r;
 }
 
-OBSERVED(int, cnd_init, (cnd_t * c)) {
-    int r = ABI(cnd_init)(c);
+SBT_EXPORT int cnd_init(cnd_t *c) {
+    int r = sbt_cnd_init(c);
     if (r == thrd_success)
         rec_init(SBT_TRACE_COND, c, 0, REC_SITE_HERE);
     return r;
 }
 
-OBSERVED(int, pthread_cond_destroy, (pthread_cond_t * cond)) {
-    OBSERVE_DESTROY(SBT_TRACE_COND, cond, ABI(pthread_cond_destroy)(cond));
+SBT_EXPORT int pthread_cond_destroy(pthread_cond_t *cond) {
+    struct rec_call call;
+    rec_enter(&call, SBT_TRACE_DESTROY, SBT_TRACE_COND, cond, REC_SITE_HERE);
+    return rec_destroyed(&call, sbt_pthread_cond_destroy(cond));
 }
 
-OBSERVED(void, cnd_destroy, (cnd_t * cond)) {
+SBT_EXPORT void cnd_destroy(cnd_t *cond) {
     struct rec_call c;
-    bool on = rec_enter(&c, SBT_TRACE_DESTROY, SBT_TRACE_COND, cond, REC_SITE_HERE);
-    ABI(cnd_destroy)(cond);
-    if (on)
-        rec_destroyed(&c, 0);
+    rec_enter(&c, SBT_TRACE_DESTROY, SBT_TRACE_COND, cond, REC_SITE_HERE);
+    sbt_cnd_destroy(cond);
+    rec_destroyed(&c, 0);
 }
+
+SBT_OLD_COND_VERSIONS;

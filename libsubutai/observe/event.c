@@ -1,29 +1,42 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From calls to events. A thread's work between two calls is wall clock if it has stayed on its core (stay.h), or,
- * where the kernel does not tell, if it is short. Otherwise the kernel's count of its CPU time decides, which costs a
- * system call; between such readings CPU time is reckoned (cpu_ns): from the wall clock while the thread stays, and as
- * BLOCKED_CPU_NS for calls in which it did not. A reading corrects it: when the thread has been off its core between
- * two calls, and after a call that blocks if that has often followed this call site, or when it has been reckoned for
- * too many of them. What the recorder itself takes between the end of one call and the beginning of the next is
- * measured at start-up and subtracted.
+ * From calls to events.
  *
- * The mark is set before the clock is read and looked at after that: who is preempted between the two is taken for one
- * who did not stay, which costs a system call and no precision.
+ * A thread's work between two calls is measured in one of these ways:
+ *  - If the thread has stayed on its core (preempt.h), its work is the wall clock's time. The same holds if the kernel
+ *    does not show that and the time is short.
+ *  - Otherwise the kernel's count of the thread's CPU time decides, which costs a system call.
  *
- * `busy` and `closing`: a thread stores the one and loads the other, whoever ends the trace does it the other way round
- * and has the kernel order both sides (membarrier), so that an event costs no fence.
+ * Between two readings of CPU time it is estimated (cpu_ns): from the wall clock while the thread stays on its core,
+ * and as BLOCKED_CPU_NS for a call in which it did not stay. A new reading corrects the estimate in three cases: the
+ * thread has been off its core between two calls; or the call blocks, and a long time off the core has followed this
+ * call site before; or CPU time has been estimated for too many calls. What the recorder itself takes between the end
+ * of a call and the beginning of the next is measured at start-up and subtracted.
+ *
+ * The preemption mark is set before the clock is read, and looked at after the clock is read again. So a thread that is
+ * preempted in between counts as off its core, which costs a system call and no precision.
+ *
+ * An event and the end of the trace exclude each other:
+ *  1. A thread stores `busy` and then loads `closing`.
+ *  2. The thread that ends the trace stores `closing` and then loads `busy`. Between the two it has the kernel order
+ *     both sides (membarrier), so that an event costs no fence.
+ *
+ * At least one side sees the other.
  */
 #include <errno.h>
 #include <sys/syscall.h>
 
 #include "observe/record.h"
 
+/*
+ * SHORT_NS: shorter than a time slice; used if the kernel does not show preemptions. BLOCKED_CPU_NS: what a call that
+ * sleeps costs its thread. MAX_RECKONED: calls.
+ */
 enum { SHORT_NS = 50000, BLOCKED_CPU_NS = 4000, MAX_RECKONED = 32 };
 
 uint64_t rec_cpu_ns(void) {
     struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    sbt_clock_read(CLOCK_THREAD_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -31,7 +44,10 @@ static inline uint64_t above_zero(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }
 
-/* False: the trace is being ended, and nothing of the thread's may be touched any more. */
+/*
+ * False: the trace is being ended, and nothing of the thread's may be touched. Relaxed: the membarrier of rec_finish
+ * orders it.
+ */
 static inline bool busy_begin(struct rec_thread *t) {
     t->busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -41,20 +57,20 @@ static inline bool busy_begin(struct rec_thread *t) {
     return false;
 }
 
-/* Has the thread been on its core since the mark was set? `ns` ago. */
+/* Has the thread been on its core since the mark was set, `ns` ago? */
 static inline bool stayed(const struct rec_thread *t, uint64_t ns) {
-    return SBT_LIKELY(rec_stayed(t->stay)) || (t->stay == &rec_stay_nowhere && ns <= SHORT_NS);
+    return SBT_LIKELY(rec_unpreempted(t->mark)) || (t->mark == &rec_preempt_nowhere && ns <= SHORT_NS);
 }
 
-/* CPU time is read, and the time that this takes belongs to nobody. */
+/* Read CPU time. The time that this takes counts neither for a call nor for work. */
 static SBT_NOINLINE uint64_t read_cpu(struct rec_thread *t) {
     t->cpu_ns = rec_cpu_ns();
     t->n_reckoned = 0;
-    rec_stay_arm(t->stay);
+    rec_preempt_arm(t->mark);
     return rec_now_ns();
 }
 
-/* What the thread did since the last event's end was the recorder's own. */
+/* The time since the end of the last event was the recorder's own. */
 static SBT_NOINLINE void no_work(struct rec_thread *t) {
     uint64_t now = rec_now_ns(), ns = above_zero(now, t->end_ns);
     if (stayed(t, ns))
@@ -64,7 +80,10 @@ static SBT_NOINLINE void no_work(struct rec_thread *t) {
     t->end_ns = now;
 }
 
-/* Events of handlers that came while the recorder was at work. Another one may come at any time. */
+/*
+ * Record the events of handlers that came while the recorder was at work. More may come at any time. Relaxed: the
+ * handlers are this thread's own.
+ */
 static SBT_NOINLINE void drain(struct rec_thread *t) {
     for (uint32_t i = 0;;) {
         uint32_t n = t->n_pending;
@@ -88,8 +107,8 @@ static inline void busy_end(struct rec_thread *t) {
 _Static_assert(REC_N_CACHED == 64, "six bits");
 
 /*
- * A place in a cache is changed in this order, since a handler may come in between; a handler itself, which may have
- * interrupted that, changes none.
+ * A place in a cache is changed in this order, because a handler may come in between. A handler changes no place: it
+ * may have interrupted a change.
  */
 #define CACHE(place, key, field, value)                                                                                \
     do {                                                                                                               \
@@ -110,7 +129,10 @@ static inline struct rec_node *node_of(struct rec_call *c, uintptr_t address) {
     return node;
 }
 
-/* The address behind a number. There is always room for one; what this takes to keep is neither work nor waiting. */
+/*
+ * Write down the address behind a number. The block always has room for one. The time that a flush takes counts neither
+ * as work nor as waiting.
+ */
 static void define(struct rec_thread *t, enum trace_definition what, uint32_t number, uintptr_t address) {
     trace_define(&t->encoder, what, number, address);
     if (SBT_UNLIKELY(!trace_encoder_has_room(&t->encoder))) {
@@ -121,16 +143,19 @@ static void define(struct rec_thread *t, enum trace_definition what, uint32_t nu
     }
 }
 
-/* What is known of an object whose init was not seen: made by a parent process, or in static storage. */
+/*
+ * Write down what is known of an object whose init was not seen: it was made by a parent process, or is in static
+ * storage.
+ */
 static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, uint8_t type, const void *object) {
     int value = 0;
-    if (type == SBT_TRACE_BARRIER) /* glibc and our engines have it in the same place */
+    if (type == SBT_TRACE_BARRIER) /* glibc and our engines have the count in the same place */
         node->initial = c->event.size = ((const struct sbt_barrier *)object)->count;
-    if (type == SBT_TRACE_SEM && ABI(sem_getvalue)((sem_t *)(uintptr_t)object, &value) == 0)
+    if (type == SBT_TRACE_SEM && sbt_sem_getvalue((sem_t *)(uintptr_t)object, &value) == 0)
         node->initial = (uint32_t)(value > 0 ? value : 0);
 }
 
-/* The number of the object at that address. *node NULL and SBT_TRACE_NONE: no memory. */
+/* The number of the object at that address. No memory: SBT_TRACE_NONE, and *node is NULL. */
 static inline uint32_t object_number(struct rec_call *c, struct rec_node **node, uint8_t type, const void *object) {
     uint64_t signals;
     *node = node_of(c, (uintptr_t)object);
@@ -146,7 +171,7 @@ static inline uint32_t object_number(struct rec_call *c, struct rec_node **node,
     return (*node)->number;
 }
 
-/* A call site that no thread has used yet. The time this takes is neither work nor waiting. */
+/* A call site that no thread has used yet. The time that this takes counts neither as work nor as waiting. */
 static SBT_NOINLINE void new_site(struct rec_thread *t, struct rec_node *node, uintptr_t address) {
     uint64_t wall_ns = rec_now_ns(), cpu_ns = rec_cpu_ns();
     rec_module_of(address);
@@ -177,7 +202,7 @@ static inline uint32_t site_number(struct rec_call *c, const void *site) {
     return SBT_LIKELY(cached->address == (uintptr_t)site) ? cached->number : find_site(c, (uintptr_t)site);
 }
 
-/* Work since the last event, and the call begins now. */
+/* The call begins now; the time since the last event was work. */
 static inline void begin(struct rec_call *c) {
     struct rec_thread *t = c->thread;
     uint64_t now = rec_now_ns(), gap = above_zero(now, t->end_ns), work = gap, site = UINT64_C(1) << t->last_site;
@@ -198,13 +223,13 @@ static inline void begin(struct rec_call *c) {
 
 static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
     struct rec_thread *t = rec_self;
-    if (SBT_UNLIKELY(t == NULL || t->generation != sbt_thread_process_generation()))
+    if (SBT_UNLIKELY(t == NULL || t->generation != sbt_fork_generation()))
         t = rec_thread_attach();
     c->thread = t;
+    c->node = c->mutex = NULL;
     if (SBT_UNLIKELY(t == NULL))
         return false;
     c->nested = t->busy != 0;
-    c->mutex = NULL;
     c->event = (struct sbt_trace_event){.op = (uint8_t)op,
                                         .type = (uint8_t)type,
                                         .object = SBT_TRACE_NONE,
@@ -217,7 +242,7 @@ static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
     return true;
 }
 
-/* A call that as a rule sleeps is taken for one that did. */
+/* Calls of this kind mostly sleep, and count as if they all did. */
 static inline bool sleeps(unsigned op) {
     return op == SBT_TRACE_COND_WAIT || op == SBT_TRACE_BARRIER_WAIT || op == SBT_TRACE_THREAD_JOIN;
 }
@@ -229,7 +254,7 @@ static inline void entered(struct rec_call *c) {
     }
     begin(c);
     if (sleeps(c->event.op))
-        rec_stay_disarm(c->thread->stay);
+        rec_preempt_disarm(c->thread->mark);
     __builtin_prefetch(&c->thread->batch[c->thread->n_batch], 1);
     busy_end(c->thread);
 }
@@ -239,8 +264,6 @@ bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *objec
         return false;
     if (object != NULL)
         c->event.object = object_number(c, &c->node, (uint8_t)type, object);
-    else
-        c->node = NULL;
     if (site != NULL)
         c->event.site = site_number(c, site);
     entered(c);
@@ -267,10 +290,12 @@ static SBT_NOINLINE void leave_nested(struct rec_call *c) {
             return;
         }
     } while (!__atomic_compare_exchange_n(&t->n_pending, &i, i + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    t->pending[i] = c->event; /* who looks for it is what was interrupted, and goes on after it */
+    t->pending[i] = c->event; /* the interrupted code reads it, and goes on after this handler */
 }
 
-/* Field by field: a wide load of what was just stored in parts would wait until all of it has reached the cache. */
+/*
+ * Copied field by field: a wide load of what was just stored in parts would wait until all of it has reached the cache.
+ */
 static inline void put(struct rec_thread *t, const struct sbt_trace_event *from) {
     struct sbt_trace_event *to = &t->batch[t->n_batch];
     to->op = from->op;
@@ -293,13 +318,16 @@ void rec_put(struct rec_thread *t, const struct sbt_trace_event *event) {
     put(t, event);
 }
 
-/* The thread has slept in the call, or been preempted. When is the call's end, now that this has been accounted for? */
+/*
+ * The thread has slept in the call, or has been preempted. The result is the end of the call, after this has been
+ * accounted for.
+ */
 static SBT_NOINLINE uint64_t end_of_blocked(struct rec_thread *t, uint64_t took_ns) {
     if ((t->long_after >> t->last_site & 1) != 0 || t->n_reckoned == MAX_RECKONED)
         return read_cpu(t);
     t->cpu_ns += took_ns < BLOCKED_CPU_NS ? took_ns : BLOCKED_CPU_NS;
     t->n_reckoned++;
-    rec_stay_arm(t->stay);
+    rec_preempt_arm(t->mark);
     return rec_now_ns();
 }
 
@@ -316,12 +344,12 @@ void rec_leave(struct rec_call *c, int result) {
     if (SBT_UNLIKELY(!busy_begin(t)))
         return;
     uint64_t now = rec_now_ns();
-    /* A handler's events, which came during the call, are in the trace by now; this one began before them. */
+    /* Events of handlers that came during the call are in the trace already, although this call began before them. */
     uint64_t took = above_zero(now, c->begin_ns);
     c->event.took_ns = took;
     put(t, &c->event);
     t->last_site = c->event.site % 64;
-    /* An event in between, a handler's, has set the mark anew. */
+    /* A handler's event in between has set the mark anew. */
     if (SBT_LIKELY(t->end_ns == c->begin_ns && stayed(t, took)))
         t->cpu_ns += took;
     else
@@ -365,40 +393,47 @@ void rec_note(struct rec_thread *t, unsigned op, uint32_t other) {
     rec_leave(&c, 0);
 }
 
-/* On a record that nobody else knows, by the calling thread: what an event costs outside of what it measures. */
+enum { MOST_OVERHEAD_NS = 2000 }; /* a longer time was not the recorder's: the machine was busy elsewhere */
+
+/* For the calling thread's record. Its batch has room for all the events, so encoding is no part of the cost. */
+static uint64_t cost_of_event(struct rec_node *object) {
+    enum { N = REC_N_BATCH - 2 };
+    uint64_t start = rec_now_ns();
+    for (int i = 0; i < N; i++)
+        rec_now_ns();
+    uint64_t reading = rec_now_ns() - start;
+    start = rec_now_ns();
+    for (int i = 0; i < N; i++) {
+        struct rec_call c;
+        rec_enter(&c, i % 2 == 0 ? SBT_TRACE_MUTEX_LOCK : SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, object, object);
+        if (i % 2 == 0)
+            c.event.order = rec_acquired(object);
+        rec_leave(&c, 0);
+    }
+    return above_zero(rec_now_ns() - start, reading) / N; /* one reading lies within what is measured */
+}
+
+/* Measure what an event costs outside of what it measures itself, on a record that no other thread knows. */
 void rec_calibrate(void) {
-    enum { N_ROUNDS = 16, N = REC_N_BATCH - 2 }; /* encoding is none of it */
+    enum { N_ROUNDS = 16 }; /* the shortest round counts: preemption only adds */
     struct rec_thread *scratch = rec_map(sizeof *scratch), *self = rec_self;
     struct rec_node object = {.type = SBT_TRACE_MUTEX};
     uintptr_t at = (uintptr_t)&object;
     uint64_t least = UINT64_MAX;
     if (scratch == NULL)
         return;
-    scratch->generation = sbt_thread_process_generation();
-    scratch->stay = rec_stay_place();
-    rec_stay_arm(scratch->stay);
+    scratch->generation = sbt_fork_generation();
+    scratch->mark = rec_preempt_place();
+    rec_preempt_arm(scratch->mark);
     CACHE(&scratch->objects[CACHE_PLACE(at)], at, node, &object);
     CACHE(&scratch->sites[CACHE_PLACE(at)], at, number, 0);
     rec_self = scratch;
     for (int round = 0; round < N_ROUNDS; round++) {
         scratch->n_batch = 0;
-        uint64_t start = rec_now_ns();
-        for (int i = 0; i < N; i++)
-            rec_now_ns();
-        uint64_t reading = rec_now_ns() - start;
-        start = rec_now_ns();
-        for (int i = 0; i < N; i++) {
-            struct rec_call c;
-            rec_enter(&c, i % 2 == 0 ? SBT_TRACE_MUTEX_LOCK : SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, &object,
-                      &object);
-            if (i % 2 == 0)
-                c.event.order = rec_acquired(&object);
-            rec_leave(&c, 0);
-        }
-        uint64_t cost = above_zero(rec_now_ns() - start, reading) / N; /* one reading lies within what is measured */
+        uint64_t cost = cost_of_event(&object);
         least = cost < least ? cost : least;
     }
     rec_self = self;
-    rec.overhead_ns = least < 2000 ? (uint32_t)least : 2000;
+    rec.overhead_ns = least < MOST_OVERHEAD_NS ? (uint32_t)least : MOST_OVERHEAD_NS;
     sbt_syscall3(SYS_munmap, scratch, sizeof *scratch, 0);
 }

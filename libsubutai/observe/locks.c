@@ -1,83 +1,99 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * pthread_rwlock_*, pthread_spin_* and pthread_barrier_*, observed. Write acquisitions are counted by who holds the
- * lock for writing; a reader's number is how many there were before it. A barrier's arrivals are counted as they come,
- * and a generation is as many of them as the barrier's count.
+ * pthread_rwlock_*, pthread_spin_* and pthread_barrier_*, observed.
+ *
+ * The owner of a lock for writing counts its acquisition. A reader's number is the number of acquisitions for writing
+ * before it, read relaxed because the lock orders it after them. A barrier's arrivals are counted as they come; a
+ * generation is as many arrivals as the barrier's count.
  */
 #include <errno.h>
 
 #include "observe/observe.h"
 
-static int wrote(struct rec_call *c, int r) {
+static int record_written(struct rec_call *c, int r) {
     if (r == 0)
         c->event.order = rec_acquired(c->node);
     rec_leave(c, r);
     return r;
 }
 
-static int red(struct rec_call *c, int r) {
+static int record_read(struct rec_call *c, int r) {
     if (r == 0 && c->node != NULL)
         c->event.order = __atomic_load_n(&c->node->acquired, __ATOMIC_RELAXED);
     rec_leave(c, r);
     return r;
 }
 
-static int just(struct rec_call *c, int r) {
+static int record_unlocked(struct rec_call *c, int r) {
     rec_leave(c, r);
     return r;
 }
 
-#define OBSERVE(op, type, object, call, then)                                                                          \
-    struct rec_call c;                                                                                                 \
-    if (!rec_enter(&c, op, type, object, REC_SITE_HERE))                                                               \
-        return call;                                                                                                   \
-    return then(&c, call)
-
-OBSERVED(int, pthread_rwlock_rdlock, (pthread_rwlock_t * l)) {
-    OBSERVE(SBT_TRACE_RWLOCK_RDLOCK, SBT_TRACE_RWLOCK, l, ABI(pthread_rwlock_rdlock)(l), red);
+SBT_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *l) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_RWLOCK_RDLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
+    return record_read(&c, sbt_pthread_rwlock_rdlock(l));
 }
 
-OBSERVED(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * l)) {
-    OBSERVE(SBT_TRACE_RWLOCK_TRYRDLOCK, SBT_TRACE_RWLOCK, l, ABI(pthread_rwlock_tryrdlock)(l), red);
+SBT_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *l) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_RWLOCK_TRYRDLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
+    return record_read(&c, sbt_pthread_rwlock_tryrdlock(l));
 }
 
-OBSERVED(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t * l, const struct timespec *at)) {
-    OBSERVE(SBT_TRACE_RWLOCK_RDLOCK, SBT_TRACE_RWLOCK, l, ABI(pthread_rwlock_timedrdlock)(l, at), red);
+SBT_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *at) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_RWLOCK_RDLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
+    return record_read(&c, sbt_pthread_rwlock_timedrdlock(l, at));
 }
 
-OBSERVED(int, pthread_rwlock_clockrdlock, (pthread_rwlock_t * l, clockid_t clock, const struct timespec *at)) {
-    OBSERVE(SBT_TRACE_RWLOCK_RDLOCK, SBT_TRACE_RWLOCK, l, ABI(pthread_rwlock_clockrdlock)(l, clock, at), red);
+SBT_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_RWLOCK_RDLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
+    return record_read(&c, sbt_pthread_rwlock_clockrdlock(l, clock, at));
 }
 
-OBSERVED(int, pthread_rwlock_wrlock, (pthread_rwlock_t * l)) {
-    OBSERVE(SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK, l, ABI(pthread_rwlock_wrlock)(l), wrote);
+SBT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
+    return record_written(&c, sbt_pthread_rwlock_wrlock(l));
 }
 
-OBSERVED(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * l)) {
-    OBSERVE(SBT_TRACE_RWLOCK_TRYWRLOCK, SBT_TRACE_RWLOCK, l, ABI(pthread_rwlock_trywrlock)(l), wrote);
+SBT_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *l) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_RWLOCK_TRYWRLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
+    return record_written(&c, sbt_pthread_rwlock_trywrlock(l));
 }
 
-OBSERVED(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t * l, const struct timespec *at)) {
-    OBSERVE(SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK, l, ABI(pthread_rwlock_timedwrlock)(l, at), wrote);
+SBT_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *at) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
+    return record_written(&c, sbt_pthread_rwlock_timedwrlock(l, at));
 }
 
-OBSERVED(int, pthread_rwlock_clockwrlock, (pthread_rwlock_t * l, clockid_t clock, const struct timespec *at)) {
-    OBSERVE(SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK, l, ABI(pthread_rwlock_clockwrlock)(l, clock, at), wrote);
+SBT_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
+    return record_written(&c, sbt_pthread_rwlock_clockwrlock(l, clock, at));
 }
 
-OBSERVED(int, pthread_rwlock_unlock, (pthread_rwlock_t * l)) {
-    OBSERVE(SBT_TRACE_RWLOCK_UNLOCK, SBT_TRACE_RWLOCK, l, ABI(pthread_rwlock_unlock)(l), just);
+SBT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_RWLOCK_UNLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
+    return record_unlocked(&c, sbt_pthread_rwlock_unlock(l));
 }
 
-OBSERVED(int, pthread_rwlock_init, (pthread_rwlock_t * l, const pthread_rwlockattr_t *attr)) {
-    int r = ABI(pthread_rwlock_init)(l, attr);
+SBT_EXPORT int pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwlockattr_t *attr) {
+    int r = sbt_pthread_rwlock_init(l, attr);
     if (r == 0)
         rec_init(SBT_TRACE_RWLOCK, l, 0, REC_SITE_HERE);
     return r;
 }
 
-OBSERVED(int, pthread_rwlock_destroy, (pthread_rwlock_t * l)) {
-    OBSERVE_DESTROY(SBT_TRACE_RWLOCK, l, ABI(pthread_rwlock_destroy)(l));
+SBT_EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *l) {
+    struct rec_call call;
+    rec_enter(&call, SBT_TRACE_DESTROY, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
+    return rec_destroyed(&call, sbt_pthread_rwlock_destroy(l));
 }
 
 SBT_ALIAS(__pthread_rwlock_init, pthread_rwlock_init);
@@ -90,50 +106,60 @@ SBT_ALIAS(__pthread_rwlock_unlock, pthread_rwlock_unlock);
 
 #define OBJECT(s) ((const void *)(uintptr_t)(s)) /* a spinlock is a volatile int */
 
-OBSERVED(int, pthread_spin_lock, (pthread_spinlock_t * s)) {
-    OBSERVE(SBT_TRACE_SPIN_LOCK, SBT_TRACE_SPIN, OBJECT(s), ABI(pthread_spin_lock)(s), wrote);
+SBT_EXPORT int pthread_spin_lock(pthread_spinlock_t *s) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_SPIN_LOCK, SBT_TRACE_SPIN, OBJECT(s), REC_SITE_HERE);
+    return record_written(&c, sbt_pthread_spin_lock(s));
 }
 
-OBSERVED(int, pthread_spin_trylock, (pthread_spinlock_t * s)) {
-    OBSERVE(SBT_TRACE_SPIN_TRYLOCK, SBT_TRACE_SPIN, OBJECT(s), ABI(pthread_spin_trylock)(s), wrote);
+SBT_EXPORT int pthread_spin_trylock(pthread_spinlock_t *s) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_SPIN_TRYLOCK, SBT_TRACE_SPIN, OBJECT(s), REC_SITE_HERE);
+    return record_written(&c, sbt_pthread_spin_trylock(s));
 }
 
-OBSERVED(int, pthread_spin_unlock, (pthread_spinlock_t * s)) {
-    OBSERVE(SBT_TRACE_SPIN_UNLOCK, SBT_TRACE_SPIN, OBJECT(s), ABI(pthread_spin_unlock)(s), just);
+SBT_EXPORT int pthread_spin_unlock(pthread_spinlock_t *s) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_SPIN_UNLOCK, SBT_TRACE_SPIN, OBJECT(s), REC_SITE_HERE);
+    return record_unlocked(&c, sbt_pthread_spin_unlock(s));
 }
 
-OBSERVED(int, pthread_spin_init, (pthread_spinlock_t * s, int shared)) {
-    int r = ABI(pthread_spin_init)(s, shared);
+SBT_EXPORT int pthread_spin_init(pthread_spinlock_t *s, int shared) {
+    int r = sbt_pthread_spin_init(s, shared);
     if (r == 0)
         rec_init(SBT_TRACE_SPIN, OBJECT(s), 0, REC_SITE_HERE);
     return r;
 }
 
-OBSERVED(int, pthread_spin_destroy, (pthread_spinlock_t * s)) {
-    OBSERVE_DESTROY(SBT_TRACE_SPIN, OBJECT(s), ABI(pthread_spin_destroy)(s));
+SBT_EXPORT int pthread_spin_destroy(pthread_spinlock_t *s) {
+    struct rec_call call;
+    rec_enter(&call, SBT_TRACE_DESTROY, SBT_TRACE_SPIN, OBJECT(s), REC_SITE_HERE);
+    return rec_destroyed(&call, sbt_pthread_spin_destroy(s));
 }
 
-OBSERVED(int, pthread_barrier_init, (pthread_barrier_t * b, const pthread_barrierattr_t *attr, unsigned count)) {
-    int r = ABI(pthread_barrier_init)(b, attr, count);
+SBT_EXPORT int pthread_barrier_init(pthread_barrier_t *b, const pthread_barrierattr_t *attr, unsigned count) {
+    int r = sbt_pthread_barrier_init(b, attr, count);
     if (r == 0)
         rec_init(SBT_TRACE_BARRIER, b, count, REC_SITE_HERE);
     return r;
 }
 
-OBSERVED(int, pthread_barrier_destroy, (pthread_barrier_t * b)) {
-    OBSERVE_DESTROY(SBT_TRACE_BARRIER, b, ABI(pthread_barrier_destroy)(b));
+SBT_EXPORT int pthread_barrier_destroy(pthread_barrier_t *b) {
+    struct rec_call call;
+    rec_enter(&call, SBT_TRACE_DESTROY, SBT_TRACE_BARRIER, b, REC_SITE_HERE);
+    return rec_destroyed(&call, sbt_pthread_barrier_destroy(b));
 }
 
-OBSERVED(int, pthread_barrier_wait, (pthread_barrier_t * b)) {
+SBT_EXPORT int pthread_barrier_wait(pthread_barrier_t *b) {
     struct rec_call c;
-    if (!rec_enter(&c, SBT_TRACE_BARRIER_WAIT, SBT_TRACE_BARRIER, b, REC_SITE_HERE))
-        return ABI(pthread_barrier_wait)(b);
+    rec_enter(&c, SBT_TRACE_BARRIER_WAIT, SBT_TRACE_BARRIER, b, REC_SITE_HERE);
     if (c.node != NULL && c.node->initial > 0) {
         c.event.order = (REC_COUNT(c.node->acquired) - 1) / c.node->initial + 1;
-        if (c.event.order == 1) /* also by those who come: the init may be in a block that is never written */
+        /* the first arrivals say the count too: the init may be in a block that is never written */
+        if (c.event.order == 1)
             c.event.size = c.node->initial;
     }
-    int r = ABI(pthread_barrier_wait)(b);
+    int r = sbt_pthread_barrier_wait(b);
     rec_leave(&c, r == PTHREAD_BARRIER_SERIAL_THREAD ? 0 : r);
     return r;
 }

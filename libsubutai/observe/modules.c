@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the program's code was loaded from, as the kernel lists it: the loader's own list is behind a lock. Read again
- * when a call comes from where nothing was, for instance after a dlopen.
+ * The files from which the program's code was loaded, as the kernel lists them: the loader's own list is behind a lock.
+ * The list is read again when a call comes from an unknown place, for instance after a dlopen.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -9,14 +9,18 @@
 
 #include "observe/record.h"
 
+/*
+ * MAX_LINE: a path of at most 4096 bytes, and what precedes it. MAX_READINGS: a limit for programs that map code all
+ * the time.
+ */
 enum { MAX_RANGES = 512, MAX_READINGS = 64, MAX_LINE = 4352 };
 
 static struct {
-    uint32_t reading; /* by one thread at a time; others go on without */
+    uint32_t reading; /* 1: a thread is reading; other threads go on without. Acquire when taken, release when done */
     uint32_t n_readings, n_ranges;
     struct {
         uintptr_t start, end;
-    } ranges[MAX_RANGES]; /* whose names are in the trace */
+    } ranges[MAX_RANGES]; /* the ranges that are named in the trace */
     uint32_t n_bytes;
     uint8_t definitions[TRACE_MAX_DEFINITION_BYTES];
 } modules;
@@ -41,7 +45,7 @@ static void write_out(void) {
 static void name(uint64_t start, uint64_t end, uint64_t offset, const char *path, size_t n_path) {
     if (modules.n_ranges == MAX_RANGES || known(start))
         return;
-    if (path[0] == '/') { /* else: made at run time, or the kernel's */
+    if (path[0] == '/') { /* otherwise made at run time, or the kernel's */
         if (modules.n_bytes + 48 + n_path > sizeof modules.definitions)
             write_out();
         uint8_t *at = modules.definitions + modules.n_bytes;
@@ -76,7 +80,7 @@ static void take_line(const char *line) {
     if (strnlen(at, 6) < 6 || at[3] != 'x')
         return;
     at = hexadecimal(at + 6, &offset);
-    for (int field = 0; field < 2; field++) { /* over device and inode */
+    for (int field = 0; field < 2; field++) { /* skip device and inode */
         at += strspn(at, " ");
         at += strcspn(at, " ");
     }
@@ -104,7 +108,7 @@ static void read_maps(void) {
         }
         memmove(line, begin, n);
         if (n == sizeof line - 1)
-            n = 0; /* no line is so long */
+            n = 0; /* no line is that long */
     }
     sbt_syscall3(SYS_close, fd, 0, 0);
     write_out();

@@ -7,13 +7,10 @@
 
 #include "observe/record.h"
 
-/*
- * The head of an exported function. In the recording library it has the C library's name, whose headers declare it,
- * and ABI(name) is the function that is observed.
- */
-#define OBSERVED(result, name, parameters) SBT_EXPORT result name parameters
+/* In the recording library the recorder's functions have the C library's names. */
+#define SBT_ALIAS(alias_name, name) SBT_ALIAS_AS("", alias_name, name)
 
-/* The node's counter, counted up; 0 if there was no memory for a node. */
+/* Count the node's counter up. 0: there was no memory for a node. */
 #define REC_COUNTED(node, counter) ((node) != NULL ? REC_COUNT((node)->counter) : 0)
 
 static inline int rec_errno_of_c11(int r) {
@@ -31,19 +28,17 @@ static inline int rec_errno_of_c11(int r) {
     }
 }
 
-/* What comes to the address next is another one, also if nothing initialises it. */
-static inline void rec_destroyed(struct rec_call *c, int r) {
+/* If `r` is 0 the object is gone. The next use of its address is another object, even if nothing initialises it. */
+static inline int rec_destroyed(struct rec_call *c, int r) {
     if (r == 0 && c->node != NULL && c->node->number == c->event.object)
         __atomic_store_n(&c->node->type, SBT_TRACE_NO_OBJECT, __ATOMIC_RELEASE);
     rec_leave(c, r);
+    return r;
 }
 
-#define OBSERVE_DESTROY(type, object, call)                                                                            \
-    struct rec_call c;                                                                                                 \
-    bool on = rec_enter(&c, SBT_TRACE_DESTROY, type, object, REC_SITE_HERE);                                           \
-    int r = call;                                                                                                      \
-    if (on)                                                                                                            \
-        rec_destroyed(&c, r);                                                                                          \
-    return r
+/* For a result that is an errno value already. */
+static inline int rec_result(int r) {
+    return r;
+}
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Creation, end and join of threads, and the process's end without exit handlers. A thread's number is given by whoever
- * creates it, together with its record, which also carries what it is to run.
+ * Creation, end and join of threads, and the end of the process without exit handlers. A thread gets its number from
+ * its creator, together with its record, which also carries what the thread is to run.
  */
-/* Registered clean-ups, for programs without unwind tables; as in abi/thread.c. */
+/* Clean-ups are registered, for programs without unwind tables; as in abi/thread.c. */
 #undef __EXCEPTIONS
 
 #include <errno.h>
@@ -28,9 +28,14 @@ static void know(pthread_t thread, uint32_t number) {
 }
 
 /*
- * The number behind a pthread_t is noted by the thread or by its creator, whichever comes first; the other waits for
- * that. So it is there when either goes on, and *handle, which may be freed by what the thread runs, is read only while
- * that does not run. No note is late either: the same pthread_t may be another thread's when this one has ended.
+ * The thread and its creator: the first of them notes the number behind the pthread_t, the second waits for that.
+ *  1. The first takes `known` from REC_UNKNOWN to NOTING (acquire).
+ *  2. It writes the note, and stores NOTED (release).
+ *  3. The second waits until it sees NOTED (acquire, pairs with step 2), and goes on.
+ *
+ * So the number is noted before either of them goes on. The function that the thread runs may free *handle, so *handle
+ * is read only while that function does not run. And no note is late: after the thread's end the same pthread_t may be
+ * another thread's.
  */
 static void introduce(struct rec_thread *t, uint32_t number, const pthread_t *handle) {
     enum { NOTING = 1, NOTED = 2 };
@@ -73,7 +78,7 @@ static int begin_c11(void *record) {
     return result;
 }
 
-/* The record of a thread to be, and the event of its creation; NULL: not recorded. */
+/* The record of a thread that is about to be created, and the event of its creation; NULL: not recorded. */
 static struct rec_thread *enter_create(struct rec_call *c, const void *site) {
     if (!rec_enter(c, SBT_TRACE_THREAD_CREATE, SBT_TRACE_NO_OBJECT, NULL, site))
         return NULL;
@@ -86,7 +91,7 @@ static struct rec_thread *enter_create(struct rec_call *c, const void *site) {
     return t;
 }
 
-/* The record may be another thread's by now. */
+/* The record may be another thread's already. */
 static void created(struct rec_call *c, struct rec_thread *t, uint32_t number, const pthread_t *handle, int r) {
     if (r == 0)
         introduce(t, number, handle);
@@ -95,34 +100,33 @@ static void created(struct rec_call *c, struct rec_thread *t, uint32_t number, c
     rec_leave(c, r);
 }
 
-OBSERVED(int, pthread_create,
-         (pthread_t * thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument)) {
+SBT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {
     struct rec_call c;
     struct rec_thread *t = enter_create(&c, REC_SITE_HERE);
     if (t == NULL)
-        return ABI(pthread_create)(thread, attr, routine, argument);
+        return sbt_pthread_create(thread, attr, routine, argument);
     uint32_t number = t->number;
     t->routine.posix = routine;
     t->argument = argument;
-    int r = ABI(pthread_create)(thread, attr, begin, t);
+    int r = sbt_pthread_create(thread, attr, begin, t);
     created(&c, t, number, thread, r);
     return r;
 }
 
-OBSERVED(int, thrd_create, (thrd_t * thread, thrd_start_t routine, void *argument)) {
+SBT_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument) {
     struct rec_call c;
     struct rec_thread *t = enter_create(&c, REC_SITE_HERE);
     if (t == NULL)
-        return ABI(thrd_create)(thread, routine, argument);
+        return sbt_thrd_create(thread, routine, argument);
     uint32_t number = t->number;
     t->routine.c11 = routine;
     t->argument = argument;
-    int r = ABI(thrd_create)(thread, begin_c11, t);
+    int r = sbt_thrd_create(thread, begin_c11, t);
     created(&c, t, number, thread, rec_errno_of_c11(r));
     return r;
 }
 
-/* The number of a thread that can be joined; SBT_TRACE_NONE if it has none. */
+/* The number of a thread that can be joined; SBT_TRACE_NONE: it has none. */
 static uint32_t number_of(pthread_t thread) {
     struct rec_node *node = rec_node_at((uintptr_t)thread);
     return node != NULL && __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == REC_PTHREAD ? node->number
@@ -134,62 +138,93 @@ static void dropped(void *call) {
 }
 
 static void joined(struct rec_call *c, int r) {
-    if (r == 0 && c->event.other != SBT_TRACE_NONE)
+    if (c->thread != NULL && r == 0 && c->event.other != SBT_TRACE_NONE)
         rec_thread_joined(c->event.other);
     rec_leave(c, r);
 }
 
-#define OBSERVE_JOIN(call, errno_of)                                                                                   \
-    struct rec_call c;                                                                                                 \
-    int r;                                                                                                             \
-    if (!rec_enter(&c, SBT_TRACE_THREAD_JOIN, SBT_TRACE_NO_OBJECT, NULL, REC_SITE_HERE))                               \
-        return call;                                                                                                   \
-    c.event.other = number_of(thread);                                                                                 \
-    pthread_cleanup_push(dropped, &c);                                                                                 \
-    r = call;                                                                                                          \
-    pthread_cleanup_pop(0);                                                                                            \
-    joined(&c, errno_of(r));                                                                                           \
-    return r
+/* A call of a join function. `at`: NULL waits for ever. */
+struct join {
+    union {
+        pthread_t posix;
+        thrd_t c11;
+    } thread;
+    void **result_posix;
+    int *result_c11;
+    clockid_t clock;
+    const struct timespec *at;
+};
 
-#define AS_IT_IS(r) (r)
-
-OBSERVED(int, pthread_join, (pthread_t thread, void **result)) {
-    OBSERVE_JOIN(ABI(pthread_join)(thread, result), AS_IT_IS);
+static int join_observed(int (*call)(const struct join *), const struct join *j, int (*errno_of)(int),
+                         const void *site) {
+    struct rec_call c;
+    int r;
+    if (rec_enter(&c, SBT_TRACE_THREAD_JOIN, SBT_TRACE_NO_OBJECT, NULL, site))
+        c.event.other = number_of(j->thread.posix);
+    pthread_cleanup_push(dropped, &c);
+    r = call(j);
+    pthread_cleanup_pop(0);
+    joined(&c, errno_of(r));
+    return r;
 }
 
-OBSERVED(int, pthread_timedjoin_np, (pthread_t thread, void **result, const struct timespec *at)) {
-    OBSERVE_JOIN(ABI(pthread_timedjoin_np)(thread, result, at), AS_IT_IS);
+static int join_posix(const struct join *j) {
+    return sbt_pthread_join(j->thread.posix, j->result_posix);
 }
 
-OBSERVED(int, pthread_clockjoin_np, (pthread_t thread, void **result, clockid_t clock, const struct timespec *at)) {
-    OBSERVE_JOIN(ABI(pthread_clockjoin_np)(thread, result, clock, at), AS_IT_IS);
+static int join_timed(const struct join *j) {
+    return sbt_pthread_timedjoin_np(j->thread.posix, j->result_posix, j->at);
 }
 
-OBSERVED(int, thrd_join, (thrd_t thread, int *result)) {
-    OBSERVE_JOIN(ABI(thrd_join)(thread, result), rec_errno_of_c11);
+static int join_clock(const struct join *j) {
+    return sbt_pthread_clockjoin_np(j->thread.posix, j->result_posix, j->clock, j->at);
 }
 
-/* Not events: what waits there are is the C library's or the engine's own. */
-OBSERVED(int, pthread_once, (pthread_once_t * once, void (*initialise)(void))) {
-    return ABI(pthread_once)(once, initialise);
+static int join_c11(const struct join *j) {
+    return sbt_thrd_join(j->thread.c11, j->result_c11);
+}
+
+SBT_EXPORT int pthread_join(pthread_t thread, void **result) {
+    struct join j = {.thread.posix = thread, .result_posix = result};
+    return join_observed(join_posix, &j, rec_result, REC_SITE_HERE);
+}
+
+SBT_EXPORT int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *at) {
+    struct join j = {.thread.posix = thread, .result_posix = result, .at = at};
+    return join_observed(join_timed, &j, rec_result, REC_SITE_HERE);
+}
+
+SBT_EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock, const struct timespec *at) {
+    struct join j = {.thread.posix = thread, .result_posix = result, .clock = clock, .at = at};
+    return join_observed(join_clock, &j, rec_result, REC_SITE_HERE);
+}
+
+SBT_EXPORT int thrd_join(thrd_t thread, int *result) {
+    struct join j = {.thread.c11 = thread, .result_c11 = result};
+    return join_observed(join_c11, &j, rec_errno_of_c11, REC_SITE_HERE);
+}
+
+/* No events: the waits in them are the C library's or the engine's own. */
+SBT_EXPORT int pthread_once(pthread_once_t *once, void (*initialise)(void)) {
+    return sbt_pthread_once(once, initialise);
 }
 SBT_ALIAS(__pthread_once, pthread_once);
 
-OBSERVED(void, call_once, (once_flag * flag, void (*initialise)(void))) {
-    ABI(call_once)(flag, initialise);
+SBT_EXPORT void call_once(once_flag *flag, void (*initialise)(void)) {
+    sbt_call_once(flag, initialise);
 }
 
 /* No event: only time passes. */
-OBSERVED(int, sched_yield, (void)) {
-    return ABI(sched_yield)();
+SBT_EXPORT int sched_yield(void) {
+    return sbt_sched_yield();
 }
 
-OBSERVED(void, thrd_yield, (void)) {
-    ABI(thrd_yield)();
+SBT_EXPORT void thrd_yield(void) {
+    sbt_thrd_yield();
 }
 
-/* A forked child often ends so. abort and exec end the trace as a kill would. */
-OBSERVED(void, _exit, (int status)) {
+/* A forked child often ends like this. abort and exec end the trace as a kill would. */
+SBT_EXPORT void _exit(int status) {
     rec_finish();
     for (;;)
         sbt_syscall3(SYS_exit_group, status, 0, 0);

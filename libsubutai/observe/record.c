@@ -2,10 +2,10 @@
 /*
  * The trace of this process: when it begins, where its file is, what ends it.
  *
- * The file is made when there is something to write: a program that only starts another one leaves its name to that. It
- * is FILE for the first process that comes, and FILE with the process's id in it for all others; no file that exists is
- * ever written to. A program may close descriptors that it did not open and get the same number for a file of its own,
- * so the descriptor is compared with the file before each block.
+ * The file is made when there is something to write: a program that only starts another program leaves its name to
+ * that. It is FILE for the first process, and FILE with the process's id in it for all others. No existing file is ever
+ * written to. A program may close descriptors that it did not open, and get the same number for a file of its own. So
+ * the descriptor is compared with the file before each block.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +19,12 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "decimal.h"
 #include "observe/record.h"
-#include "wait/futex.h"
+#include "os/futex.h"
+#include "os/proc.h"
 
+/* HIGH_FD: few programs have so many descriptors, and the limit is seldom lower. */
 enum { HIGH_FD = 500, MAX_PATH = 4096, NO_FD = -1, OPENING = -2 };
 
 struct rec rec;
@@ -30,12 +33,15 @@ static struct {
     int fd; /* NO_FD, OPENING, or open; atomic */
     dev_t device;
     ino_t inode;
-    bool child; /* made by fork: FILE is its parent's */
+    bool child; /* made by fork; FILE is its parent's */
     bool failed;
-    /* Atomic: a writer counts itself and looks for `ended`, whoever ends the trace sets that and looks for writers. */
-    bool ended; /* no block is written any more but the last */
+    /*
+     * Atomic, sequentially consistent. A writer counts itself and then looks for `ended`. The thread that ends the
+     * trace sets `ended` and then looks for writers. At least one of the two sees the other.
+     */
+    bool ended; /* only the last block is still to be written */
     uint32_t n_writing;
-    char wanted[MAX_PATH], path[MAX_PATH]; /* FILE; what became of it */
+    char wanted[MAX_PATH], path[MAX_PATH]; /* the file that was asked for; the file that is written */
 } file = {.fd = NO_FD};
 
 static size_t append_text(char *to, size_t n, const char *text, size_t n_text) {
@@ -47,15 +53,15 @@ static size_t append_text(char *to, size_t n, const char *text, size_t n_text) {
 }
 
 static size_t append_number(char *to, size_t n, uint64_t number) {
-    char digits[24], *at = digits + sizeof digits;
-    do {
-        *--at = (char)('0' + number % 10);
-        number /= 10;
-    } while (number != 0);
-    return append_text(to, n, at, (size_t)(digits + sizeof digits - at));
+    char digits[DECIMAL_SIZE];
+    const char *at = decimal_of(digits, number);
+    return append_text(to, n, at, strlen(at));
 }
 
-/* Whatever keeps the trace from being written: said once, and the program goes on without. */
+/*
+ * Say once what keeps the trace from being written; the program goes on without. Relaxed: an event sooner or later
+ * makes no difference.
+ */
 static void fail(long error) {
     const char *why = strerrordesc_np((int)-error);
     __atomic_store_n(&rec.closing, 1, __ATOMIC_RELAXED);
@@ -64,7 +70,7 @@ static void fail(long error) {
                 "': ", why != NULL ? why : "unknown error", NULL);
 }
 
-/* As the command line has it, blanks for the bytes between its words; no more than fits. */
+/* As the command line has it, with blanks for the bytes between its words; no more than fits. */
 static uint8_t *define_process(uint8_t *at) {
     char command[2048];
     const char *engine = sbt_engine.name;
@@ -85,7 +91,7 @@ static uint8_t *define_process(uint8_t *at) {
     memcpy(at, engine, strlen(engine));
     at += strlen(engine);
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
+    sbt_clock_read(CLOCK_REALTIME, &now);
     *at++ = TRACE_DEFINE_PROCESS;
     at = trace_put(at, rec.process_id);
     at = trace_put(at, (uint64_t)sbt_syscall0(SYS_getppid));
@@ -93,8 +99,9 @@ static uint8_t *define_process(uint8_t *at) {
 }
 
 /*
- * All of them, SIGXFSZ and that of cancellation too: around whatever others wait for, the file's making and writing for
- * instance, which a handler that ends the process or calls something for the first time would wait for on top of it.
+ * Block all signals, SIGXFSZ and the signal of cancellation too, around what other threads wait for: making and writing
+ * the file, for instance. Otherwise a handler might end the process, or call a function for the first time, and wait on
+ * top of the thread that it has interrupted.
  */
 uint64_t rec_block_signals(void) {
     uint64_t all = ~UINT64_C(0), before = 0;
@@ -106,7 +113,7 @@ void rec_unblock_signals(uint64_t before) {
     sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&before, 0, sizeof before, 0, 0);
 }
 
-/* FILE, or with its number-th other name. Result as the system call's. */
+/* Create FILE, or the file with its number-th other name. The result is the system call's. */
 static long create(unsigned number) {
     size_t n = strlen(file.wanted), stem = n > 4 && strcmp(file.wanted + n - 4, ".sbt") == 0 ? n - 4 : n;
     n = append_text(file.path, 0, file.wanted, number == 0 ? n : stem);
@@ -123,7 +130,7 @@ static long create(unsigned number) {
                         0, 0);
 }
 
-/* Where programs do not expect descriptors of theirs; as it is if that cannot be. */
+/* Move a descriptor to where programs do not expect their own; it stays if that fails. */
 static int out_of_the_way(long fd) {
     long high = sbt_syscall3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD);
     if (high < 0)
@@ -139,12 +146,12 @@ static long write_parts(int fd, const struct iovec *parts, int n_parts) {
     for (int i = 0; i < n_parts; i++)
         wanted += parts[i].iov_len;
     long n = sbt_syscall3(SYS_writev, fd, parts, n_parts);
-    if (n > 0 && (size_t)n < wanted) { /* no more room, or not that much at a time: the next byte has the reason */
+    if (n > 0 && (size_t)n < wanted) { /* no more room, or a limit on one write: the next byte gives the reason */
         static const char nothing[1];
         n = sbt_syscall3(SYS_write, fd, nothing, 1);
         n = n < 0 ? n : -ENOSPC;
     }
-    if (n == -EFBIG) /* and a signal that would end the program: it is blocked, and taken here */
+    if (n == -EFBIG) /* the blocked signal that would end the program is taken here */
         sbt_syscall6(SYS_rt_sigtimedwait, (long)&too_large, 0, (long)&at_once, sizeof too_large, 0, 0);
     return n < 0 ? n : 0;
 }
@@ -159,7 +166,7 @@ static long begin_file(long fd) {
     return write_parts((int)fd, parts, 3);
 }
 
-/* `only_free`: if FILE can still be had, else no file at all. */
+/* `only_free`: open FILE if it is still free, and no other file. */
 static long open_file(bool only_free) {
     struct stat st;
     long fd = -EEXIST;
@@ -169,7 +176,7 @@ static long open_file(bool only_free) {
     if (fd < 0)
         return fd;
     fd = out_of_the_way(fd);
-    if (fstat((int)fd, &st) == 0) {
+    if (sbt_syscall3(SYS_fstat, fd, &st, 0) == 0) {
         file.device = st.st_dev;
         file.inode = st.st_ino;
     }
@@ -183,12 +190,12 @@ static long open_file(bool only_free) {
 static bool is_ours(int fd) {
     struct stat st;
     int saved = errno;
-    bool ours = fstat(fd, &st) == 0 && st.st_dev == file.device && st.st_ino == file.inode;
+    bool ours = sbt_syscall3(SYS_fstat, fd, &st, 0) == 0 && st.st_dev == file.device && st.st_ino == file.inode;
     errno = saved;
     return ours;
 }
 
-/* The descriptor to write to, or a negated errno value. */
+/* The descriptor to write to; or a negated errno value. */
 static long descriptor(bool only_free) {
     int fd = __atomic_load_n(&file.fd, __ATOMIC_ACQUIRE);
     if (fd >= 0 && is_ours(fd))
@@ -216,7 +223,7 @@ static long descriptor(bool only_free) {
     return fd >= 0 ? fd : -EIO;
 }
 
-/* What the last block will say about the others is counted while that waits for the writer. */
+/* Count a block for what the last block says of the others. Relaxed: the last block waits for this writer. */
 static bool write_counted(const struct trace_block *header, const struct iovec *parts) {
     if (__atomic_load_n(&file.failed, __ATOMIC_RELAXED))
         return false;
@@ -255,12 +262,12 @@ static void keep_path(const char *path) {
 }
 
 static void begin_process(void) {
-    rec.generation = sbt_thread_process_generation();
+    rec.generation = sbt_fork_generation();
     rec.process_id = (uint32_t)sbt_syscall0(SYS_getpid);
     rec.start_ns = rec_now_ns();
 }
 
-/* In a forked child, at its first event: nothing of its parent's trace is its own. */
+/* In a forked child, at its first event: forget the parent's trace. */
 static void begin_child(void) {
     if (file.fd >= 0 && is_ours(file.fd))
         sbt_syscall3(SYS_close, file.fd, 0, 0);
@@ -274,22 +281,24 @@ static void begin_child(void) {
     rec.n_events = rec.n_blocks = rec.n_lost = 0;
     rec.closing = file.failed;
     file.ended = false;
-    file.n_writing = 0; /* others of the parent's threads may have been there */
+    file.n_writing = 0; /* the copy may have caught other threads of the parent there */
     begin_process();
 }
+
+enum { UNMEASURED_OVERHEAD_NS = 60 }; /* the approximate cost of an event, for constructors that run before ours */
 
 static SBT_NOINLINE bool start(void) {
     uint32_t seen = REC_UNBORN;
     if (!__atomic_compare_exchange_n(&rec.state, &seen, REC_STARTING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
-        return seen == REC_ON; /* while it is being decided, nothing is recorded */
+        return seen == REC_ON; /* while another thread decides, nothing is recorded */
     sbt_init();
     const char *path = sbt_options.value[SBT_OPT_RECORD].s;
     bool on = path != NULL && path[0] != '\0' && rec_table_start();
     if (on) {
         keep_path(path);
-        rec.overhead_ns = 60; /* until it is measured */
+        rec.overhead_ns = UNMEASURED_OVERHEAD_NS;
         rec_clock_start();
-        rec_stay_start();
+        rec_preempt_start();
         sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
         begin_process();
     }
@@ -303,21 +312,22 @@ bool rec_start(void) {
         return start();
     if (state != REC_ON)
         return false;
-    if (SBT_UNLIKELY(rec.generation != sbt_thread_process_generation())) {
+    if (SBT_UNLIKELY(rec.generation != sbt_fork_generation())) {
         uint64_t signals = rec_block_signals();
-        if (rec.generation != sbt_thread_process_generation()) /* not a handler's meanwhile */
+        if (rec.generation != sbt_fork_generation()) /* a handler may have begun it meanwhile */
             begin_child();
         rec_unblock_signals(signals);
     }
     return rec.closing == 0;
 }
 
-enum { PATIENCE_NS = 1000000000 }; /* on a crowded machine it takes time; a thread held in a handler never comes */
+enum { LOOK_PAUSE_NS = 100000 };   /* between two looks at the end of the trace: longer than an event */
+enum { PATIENCE_NS = 1000000000 }; /* enough on a busy machine; a thread that is held in a handler never comes */
 
 /*
- * Is no event of the thread's under way, and nobody closing its record? Whoever is off its core in the middle of that
- * is waited for, all together for a while. The caller's own event, if it is in a handler, stands still, and what is in
- * its block is whole.
+ * Has the thread no event under way, and is no thread closing its record? If a thread is off its core in the middle of
+ * that, this waits, until `until_ns`, which counts for all threads together. If the caller is in a handler, its own
+ * interrupted event stands still, and what is in its block is whole.
  */
 static bool is_quiet(const struct rec_thread *t, uint64_t until_ns) {
     for (;;) {
@@ -328,22 +338,13 @@ static bool is_quiet(const struct rec_thread *t, uint64_t until_ns) {
             return true;
         if (rec_now_ns() >= until_ns)
             return false;
-        sbt_pause_ns(100000);
+        sbt_pause_ns(LOOK_PAUSE_NS);
     }
 }
 
-/* The kernel knows the first thread until the process ends. Has it called pthread_exit? */
+/* Has the first thread called pthread_exit? The kernel knows it until the process ends. */
 static bool is_dead_leader(const struct rec_thread *t) {
-    char stat[128] = "", *end;
-    if (t->tid != rec.process_id)
-        return false;
-    long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/stat", O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (fd < 0)
-        return false;
-    sbt_syscall3(SYS_read, fd, stat, sizeof stat - 1);
-    sbt_syscall3(SYS_close, fd, 0, 0);
-    end = strrchr(stat, ')'); /* of its name */
-    return end != NULL && end[1] == ' ' && end[2] == 'Z';
+    return t->tid == rec.process_id && sbt_proc_state(t->tid) == 'Z';
 }
 
 static void finish_threads(void) {
@@ -364,8 +365,8 @@ static void finish_threads(void) {
 }
 
 /*
- * No block but the last is written after this. False: one has been on its way for too long, so there cannot be a last
- * one. Threads that were waited for in vain have events that will never be in the trace.
+ * After this only the last block is written. False: a block has been under way for too long, so there can be no last
+ * block. A thread that was waited for in vain has events that will be missing in the trace.
  */
 static bool stop_writing(void) {
     uint64_t until_ns = rec_now_ns() + PATIENCE_NS;
@@ -373,7 +374,7 @@ static bool stop_writing(void) {
     while (__atomic_load_n(&file.n_writing, __ATOMIC_SEQ_CST) != 0) {
         if (rec_now_ns() >= until_ns)
             return false;
-        sbt_pause_ns(100000);
+        sbt_pause_ns(LOOK_PAUSE_NS);
     }
     for (struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next)
         if (t->state != REC_FREE)
@@ -395,13 +396,13 @@ static void write_end(void) {
     rec_write(&header, definitions, (size_t)(at - definitions), NULL, 0, NULL, 0);
 }
 
-/* Has anything but beginning happened? */
+/* Has nothing happened but the beginning? */
 static bool is_idle(void) {
     struct rec_thread *t = rec.threads;
     return file.fd == NO_FD && (t == NULL || (t->next == NULL && t->encoder.n_events == 0 && t->n_batch == 0));
 }
 
-/* False: nothing has happened, and no trace is to say so. */
+/* Is there anything to write? If nothing has happened, there is no trace. */
 static bool anything_to_end(void) {
     if (!is_idle())
         return true;
@@ -425,7 +426,7 @@ static void finish(void) {
 }
 
 void rec_finish(void) {
-    if (rec.state != REC_ON || rec.generation != sbt_thread_process_generation() ||
+    if (rec.state != REC_ON || rec.generation != sbt_fork_generation() ||
         rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid)) /* a vfork child has its parent's memory */
         return;
     uint64_t signals = rec_block_signals();
@@ -443,6 +444,6 @@ __attribute__((constructor)) static void construct(void) {
     rec_calibrate();
     at_quick_exit(rec_finish);
     struct rec_thread *t = rec_thread_attach();
-    if (t != NULL && t->encoder.n_events == 0) /* a block has one value, by which all its times were encoded */
+    if (t != NULL && t->encoder.n_events == 0) /* all times of a block are encoded relative to one value */
         t->encoder.overhead_ns = rec.overhead_ns;
 }

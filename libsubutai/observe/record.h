@@ -1,53 +1,81 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The recorder: a layer of its own over abi/, in a library of its own, libsubutai-record.so. There the exported names
- * are the observing functions of this folder, and what the plain library exports is called sbt_pthread_mutex_lock and
- * so on; so the plain library pays nothing, every call is seen once, whoever's its object is, and the engine's own use
- * of objects is not seen at all.
+ * The recorder: a layer above abi/, in its own library, libsubutai-record.so. In that library the exported names are
+ * the observing functions of this folder. What the plain library exports is called sbt_pthread_mutex_lock and so on
+ * there. Three things follow: the plain library pays nothing; every call is seen once, whether its object is an
+ * engine's or glibc's; and the engine's own use of objects is not seen at all.
  *
- * record.c the process's trace: its file, its beginning and end · table.c objects and call sites by address ·
- * thread.c records of threads · event.c times, and what an event is · stay.c whether a thread was off its core ·
- * modules.c what addresses lie in ·
- * mutex.c cond.c rwlock.c sem.c barrier.c spin.c c11.c threads.c process.c the observing functions
+ * The files:
+ *  - record.c: the process's trace: its file, its beginning and end
+ *  - table.c: objects and call sites by address
+ *  - thread.c: records of threads
+ *  - event.c: times, and what an event is
+ *  - clock.c: the wall clock of events
+ *  - preempt.c: whether a thread was off its core
+ *  - modules.c: the loaded files that addresses lie in
+ *  - mutex.c cond.c locks.c sem.c process.c: the observing functions. locks.c has read-write locks, spinlocks and
+ *    barriers; process.c has threads, once and the end of the process. C11's functions are next to their POSIX ones.
  *
- * What must hold, since the program may call from anywhere:
- * - No malloc, no lock of libc's and none of our own: memory is mapped, tables are lock-free, errno is left alone.
- * - A handler that interrupts the recorder in its own thread finds `busy` set; its event waits in `pending`.
- * - A forked child begins a trace of its own at its first event, whichever way it was made.
- * - Whatever goes wrong ends the recording, with one line, and not the program.
+ * record.c, table.c, thread.c, event.c and modules.c are a group whose files use each other: an event needs its
+ * thread's record, a record the trace's file, the file's end all records, and a new call site the modules. The
+ * observing functions use the group; the group does not know them.
+ *
+ * The program may call from anywhere, so this must hold:
+ *  - No malloc, no lock of libc's and none of our own: memory is mapped, tables are lock-free, errno is left alone.
+ *  - A handler that interrupts the recorder in its own thread finds `busy` set; its event waits in `pending`.
+ *  - A forked child, however it was made, begins its own trace at its first event.
+ *  - A failure ends the recording, with one line, and never the program.
  */
 #ifndef SBT_OBSERVE_RECORD_H
 #define SBT_OBSERVE_RECORD_H
 
-#include "abi/abi.h"
+#include "abi/export.h"
+#include "abi/names.h"
+#include "core/object.h"
+#include "core/thread.h"
 #include "encode.h"
+#include "engine/engine.h"
 #include "observe/clock.h"
-#include "observe/stay.h"
+#include "observe/preempt.h"
+#include "os/arch.h"
+#include "os/real.h"
+#include "start/init.h"
 #include "trace.h"
+
+/* The observed functions: the entry points of abi/, under their symbols in this library. */
+#define REC_DECLARE(name) extern __typeof(name) sbt_##name;
+#define REC_DECLARE_REAL(result, name, parameters) REC_DECLARE(name)
+SBT_REAL_FUNCTIONS(REC_DECLARE_REAL)
+SBT_REAL_COND_FUNCTIONS(REC_DECLARE_REAL)
+SBT_REAL_COND_CLOCK_FUNCTIONS(REC_DECLARE_REAL)
+SBT_C11_NAMES(REC_DECLARE)
 
 enum { REC_N_PENDING = 8, REC_N_CACHED = 64, REC_N_BATCH = 32 };
 
-/* An address: an object, or, with the types below, what else has one. Never freed while the process lives. */
+/* Types of addresses that are no object's: call sites and threads. A node is never freed while the process lives. */
 enum { REC_SITE = SBT_TRACE_N_TYPES, REC_PTHREAD };
 
-/* A cache line, since two cores are seldom busy with neighbouring objects for the same reason. */
+/* Each node has a cache line: neighbouring objects are often busy on different cores. */
 struct rec_node {
-    struct rec_node *next; /* in its bucket; set before it is published */
+    struct rec_node *next; /* the next in its bucket; set before the node is published */
     uintptr_t address;
     uint8_t type;    /* enum sbt_trace_type, or one of the above; atomic */
-    uint8_t guard;   /* of the fields of conditions */
-    uint32_t number; /* of the life at that address, or of the site or thread */
+    uint8_t lock;    /* of the fields of conditions */
+    uint32_t number; /* the number of the life at that address, of the site or of the thread */
     union {
-        uint32_t initial; /* semaphores: the value; barriers: the count */
-        uint32_t flying;  /* conditions: of the last 32 signals, bit 0 the last: counted, and perhaps not given yet */
+        uint32_t initial; /* semaphores: the initial value; barriers: the count */
+        uint32_t flying;  /* conditions: the last 32 signals, bit 0 the last: counted, and perhaps not given yet */
     };
-    /* The life before, whose waits may still be on their way out: its number, its last signal if that was a broadcast.
+    /*
+     * The life before, at the same address; its waits may still be returning. Its number, and its last signal if that
+     * was a broadcast.
      */
     uint32_t before;
     uint64_t before_signals;
     union {
-        uint64_t acquired; /* atomic. Locks: for writing; barriers: arrivals; semaphores: waits that succeeded */
-        uint64_t open;     /* conditions, of the last 64 signals, bit 0 the last: no wait has it yet */
+        /* atomic; locks: acquisitions for writing; barriers: arrivals; semaphores: waits that succeeded */
+        uint64_t acquired;
+        uint64_t open; /* conditions: the last 64 signals, bit 0 the last: no wait has been given it yet */
     };
     uint64_t signals;    /* atomic. Conditions: signals and broadcasts; semaphores: posts */
     uint64_t broadcasts; /* conditions, bits as in `open` */
@@ -60,30 +88,31 @@ enum rec_state { REC_FREE, REC_LIVE, REC_ENDED, REC_CLOSING };
 struct rec_thread {
     /* What every event touches, in one cache line. */
     volatile uint32_t busy, n_pending;
-    uint32_t generation; /* of the process that it belongs to */
+    uint32_t generation; /* the fork generation of the process that it belongs to */
     volatile uint32_t n_batch;
-    /* At the last event's end: wall clock, and CPU time as read or as reckoned since. */
+    /* At the end of the last event: wall clock, and CPU time as read, or estimated since. */
     uint64_t end_ns, cpu_ns;
-    uint64_t carried_ns;     /* work before calls that turned out to be no events */
-    volatile uint64_t *stay; /* the thread's place for the mark; see stay.h */
-    uint64_t long_after; /* a bit for each site: what followed its last call was long, and CPU time had to be read */
-    uint8_t last_site;   /* its bit, of the last event */
-    uint8_t n_reckoned;  /* calls that blocked since CPU time was read */
+    uint64_t carried_ns;     /* work before calls that were no events after all */
+    volatile uint64_t *mark; /* where the thread's preemption mark is; see preempt.h */
+    /* a bit for each site: a long time off the core followed its last call, and CPU time had to be read */
+    uint64_t long_after;
+    uint8_t last_site;  /* the bit of the last event's site */
+    uint8_t n_reckoned; /* blocking calls since CPU time was read */
     volatile bool flushing;
 
-    struct rec_thread *next; /* all records of the process; set before it is published */
+    struct rec_thread *next; /* links all records of the process; set before the record is published */
     uint32_t state;          /* enum rec_state; FREE and ENDED are left by compare-and-swap */
     uint32_t number;
     uint32_t tid;                      /* kernel thread id, 0 before it runs */
-    volatile uint32_t n_taken, n_lost; /* n_taken: of the batch, by the encoder */
-    volatile uint32_t n_apart;         /* n_taken less the block's events, modulo, while no event is being encoded */
+    volatile uint32_t n_taken, n_lost; /* n_taken: events of the batch that the encoder has taken */
+    volatile uint32_t n_apart;         /* n_taken minus the block's events, modulo, while no event is being encoded */
     union {
         void *(*posix)(void *);
         thrd_start_t c11;
     } routine;
     void *argument;
-    bool attached;  /* at a call of its own: nothing says when it ends */
-    uint64_t known; /* atomic: REC_UNKNOWN of its number, and how far process.c is with that */
+    bool attached;  /* made at a call of the thread's own: its end will not be seen */
+    uint64_t known; /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
     struct {
         uintptr_t address;
         struct rec_node *node;
@@ -93,8 +122,8 @@ struct rec_thread {
         uint32_t number;
     } sites[REC_N_CACHED];
     /*
-     * Events are encoded some at a time: an event of a thread that has just come back to its core, where little of it
-     * is left in the caches, should touch little.
+     * Events are encoded several at a time: an event of a thread that has just come back to its core should touch
+     * little, because little of the recorder is left in that core's caches.
      */
     struct sbt_trace_event batch[REC_N_BATCH];
     struct sbt_trace_event pending[REC_N_PENDING];
@@ -106,22 +135,22 @@ struct rec_thread {
 _Static_assert(offsetof(struct rec_thread, next) == 64, "a cache line");
 _Static_assert(sizeof(struct rec_thread) <= 65536, "what a thread may cost");
 
-/* A call that is being observed: on its own frame. */
+/* An observed call, on the frame of its observing function. */
 struct rec_call {
     struct rec_thread *thread;      /* NULL: not recorded */
-    struct rec_node *node, *mutex;  /* NULL: no memory. mutex: of a condition wait */
-    bool nested;                    /* interrupted the recorder */
-    uint64_t begin_ns, first_order; /* first_order: of a condition wait, signals before it */
-    uint32_t flying;                /* of a condition wait: as in its node when it began */
+    struct rec_node *node, *mutex;  /* NULL: no memory. mutex: the mutex of a condition wait */
+    bool nested;                    /* it has interrupted the recorder */
+    uint64_t begin_ns, first_order; /* first_order: of a condition wait, the signals before it */
+    uint32_t flying;                /* of a condition wait: `flying` of its node when it began */
     struct sbt_trace_event event;
 };
 
 extern struct rec {
     uint32_t state;   /* enum rec_progress */
-    uint32_t closing; /* no event begins or ends any more */
+    uint32_t closing; /* 1: no event begins or ends from here on */
     uint32_t overhead_ns;
     uint64_t start_ns;
-    uint32_t generation; /* of the process that all this belongs to */
+    uint32_t generation; /* the fork generation of the process that all this belongs to */
     uint32_t process_id;
     struct rec_thread *threads;
     uint32_t n_objects, n_sites, n_threads;
@@ -130,59 +159,67 @@ extern struct rec {
 
 enum rec_progress { REC_UNBORN, REC_STARTING, REC_ON, REC_OFF };
 
-/* record.c. False: this process does not record (any more). */
+/* record.c. False: this process does not record, or no longer does. */
 bool rec_start(void);
-/* Around whatever writes, and whatever others wait for. */
+/* Around writing, and around what other threads wait for. */
 uint64_t rec_block_signals(void);
 void rec_unblock_signals(uint64_t before);
-/* A block to the file, which is made at the first one. False: it failed, the recording has ended. */
+/* Write a block to the file; the first block makes the file. False: that failed, and the recording has ended. */
 bool rec_write(const struct trace_block *header, const void *a, size_t n_a, const void *b, size_t n_b, const void *c,
                size_t n_c);
-/* The trace gets its last block. `self`: its last event is its thread's end. Once; later calls do nothing. */
+/* Write the last block of the trace. The last event of `self` is its thread's end. Once; later calls do nothing. */
 void rec_finish(void);
 extern _Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
 
 /* table.c */
 bool rec_table_start(void);
 void rec_table_forget(void); /* in a forked child */
-/* The node of the address, made if need be; NULL if there is no memory. */
+/* The node of the address, made if need be; NULL: there is no memory. */
 struct rec_node *rec_node_at(uintptr_t address);
-/* A life of that type begins at the node's address, whatever was there. Returns its number. */
+/* A life of that type begins at the node's address, whatever was there. The result is its number. */
 uint32_t rec_node_begin(struct rec_node *node, uint8_t type);
 /*
- * Is it of that type? If not, it is numbered anew from *numbers and the caller, who is told so by `true`, fills in what
- * it knows of it before it says `claimed`. Others that want it wait for that; signals are blocked between the two.
+ * Is the node of that type? If not, the node gets a new number from *numbers, and the result is true: the caller fills
+ * in what it knows of the object, and then calls rec_node_claimed. Other threads that use the node wait for that;
+ * signals are blocked between the two calls.
  */
 bool rec_node_claim(struct rec_node *node, uint8_t type, uint32_t *numbers, uint64_t *signals);
 void rec_node_claimed(struct rec_node *node, uint8_t type, uint64_t signals);
 void rec_wait_a_moment(unsigned tried);
-/* Around a condition's fields. Held for some instructions; given up on if its holder was killed there. */
-void rec_guard(struct rec_node *node);
-void rec_unguard(struct rec_node *node);
-/* Zeroed memory from the kernel, or NULL. */
+/*
+ * Around a condition's fields, for a few instructions. This is not the internal lock of os/: a thread may be killed, or
+ * interrupted for good, between the two calls, and a recorder must not hang a program. So a thread that has looked 5000
+ * times goes on without the lock.
+ */
+void rec_node_lock(struct rec_node *node);
+void rec_node_unlock(struct rec_node *node);
+/* Zeroed memory from the kernel; NULL: there is none. */
 void *rec_map(size_t bytes);
 
 /* thread.c */
-struct rec_thread *rec_thread_new(void);    /* with the next number; NULL if there is no memory */
-struct rec_thread *rec_thread_attach(void); /* the caller's, made if need be; NULL: not recorded */
-void rec_thread_run(struct rec_thread *t);  /* the caller is that thread now */
+struct rec_thread *rec_thread_new(void);    /* a record with the next number; NULL: there is no memory */
+struct rec_thread *rec_thread_attach(void); /* the caller's record, made if need be; NULL: the caller is not recorded */
+void rec_thread_run(struct rec_thread *t);  /* from now on the caller is that thread */
 void rec_thread_ended(void);
 void rec_thread_joined(uint32_t number);
 void rec_threads_forget(void); /* in a forked child, which has one thread */
 void rec_thread_close(struct rec_thread *t);
 bool rec_thread_is_gone(const struct rec_thread *t);
-/* Its events that are not in the trace, if nothing more is written. */
+/* How many of the thread's events would be missing in the trace if no more were written. */
 uint64_t rec_thread_lost(const struct rec_thread *t);
-/* An event that is complete. There is room for one when nobody is encoding. */
+/* Put a complete event into the batch. There is room for it unless the batch is being encoded. */
 void rec_put(struct rec_thread *t, const struct sbt_trace_event *event);
-/* The batch into the block, which is written when it is full. */
+/* Encode the batch into the block, which is written when it is full. */
 void rec_encode(struct rec_thread *t);
-/* Everything into the file. */
+/* Write everything to the file. */
 void rec_flush(struct rec_thread *t);
-/* The same of a thread that was interrupted anywhere, for good: what it was encoding is lost. */
+/* The same for a thread that was interrupted anywhere, for good: what it was encoding is lost. */
 void rec_flush_interrupted(struct rec_thread *t);
 
-/* Events that will not be in the trace; also in handlers. */
+/*
+ * Count events that will be missing in the trace; also in handlers. Relaxed: read when the trace ends, ordered by
+ * rec_finish.
+ */
 static inline void rec_lost(struct rec_thread *t, uint32_t n) {
     __atomic_fetch_add(&t->n_lost, n, __ATOMIC_RELAXED);
 }
@@ -190,27 +227,29 @@ static inline void rec_lost(struct rec_thread *t, uint32_t n) {
 /* event.c */
 uint64_t rec_cpu_ns(void);
 /*
- * Before a call and after it. `enter` is false if nothing is to be recorded, then the others need not be called;
- * `leave` makes it an event, with c->event's result, order and so on as set meanwhile; `drop` none.
+ * Before a call and after it. rec_enter is false if the call is not recorded: then c->thread, c->node and c->mutex are
+ * NULL, and the other two do nothing. rec_leave makes the call an event, with the result, order and so on that c->event
+ * has by then; rec_drop makes none.
  */
 bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site);
 bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, const void *site);
-/* An event without a call or an object. */
+/* An event without a call and without an object. */
 void rec_note(struct rec_thread *t, unsigned op, uint32_t other);
 void rec_leave(struct rec_call *c, int result);
 void rec_drop(struct rec_call *c);
-/* A life begins: the event of an initialisation that has succeeded. */
+/* A life begins: the event of a successful initialisation. */
 void rec_init(unsigned type, const void *object, uint32_t size, const void *site);
 void rec_calibrate(void);
 
-/* modules.c: name what is mapped where, if `address` is in nothing that is known. */
+/* modules.c: if `address` is in no known module, name what is mapped where. */
 void rec_module_of(uintptr_t address);
 void rec_modules_forget(void);
 
 #define REC_SITE_HERE __builtin_return_address(0)
+/* Relaxed: it only gives a number. The object itself orders what is numbered. */
 #define REC_COUNT(counter) (__atomic_fetch_add(&(counter), 1, __ATOMIC_RELAXED) + 1)
 
-/* The number of the acquisition by which the caller holds the lock: the lock itself orders those who count. */
+/* The number of the acquisition by which the caller holds the lock. Relaxed: the lock orders the threads that count. */
 static inline uint64_t rec_acquired(struct rec_node *node) {
     if (node == NULL)
         return 0;

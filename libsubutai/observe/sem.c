@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * sem_*, observed, also in signal handlers. Posts are counted before they are made, waits after they have succeeded:
- * the n-th success beyond the initial value is said to consume the n-th post, which has been made by then.
+ * sem_*, observed, also in signal handlers. Posts are counted before they are made, waits after they have succeeded.
+ * The n-th success beyond the initial value is said to consume the n-th post, which has been made by then.
  */
 #include <errno.h>
 
 #include "observe/observe.h"
 
-/* So many waits say the value at first, enough for the first of each thread: whose block is written has its first. */
-enum { SAY_VALUE = 1024 };
+/*
+ * The number of waits that say the initial value. It is enough for the first wait of each thread: a block that is
+ * written has those of its thread.
+ */
+enum { WAITS_WITH_VALUE = 1024 };
 
 static void end_wait(struct rec_call *c, int r) {
     struct rec_node *node = c->node;
     if (r == 0 && node != NULL) {
         uint64_t n = REC_COUNT(node->acquired), posts = __atomic_load_n(&node->signals, __ATOMIC_RELAXED);
-        /* More than that were made by another process, or before this trace. */
+        /* Further waits have consumed posts of another process, or posts from before this trace: they get no number. */
         c->event.order = n > node->initial && n - node->initial <= posts ? n - node->initial : 0;
-        if (n <= SAY_VALUE) /* the init may be in a block that is never written */
+        if (n <= WAITS_WITH_VALUE) /* the init may be in a block that is never written */
             c->event.size = node->initial;
     }
     rec_leave(c, r == 0 ? 0 : errno);
@@ -26,64 +29,80 @@ static void cancelled(void *call) {
     rec_leave(call, ECANCELED);
 }
 
-#define OBSERVE_SEM_WAIT(op, call)                                                                                     \
-    struct rec_call c;                                                                                                 \
-    int r;                                                                                                             \
-    if (!rec_enter(&c, op, SBT_TRACE_SEM, s, REC_SITE_HERE))                                                           \
-        return call;                                                                                                   \
-    pthread_cleanup_push(cancelled, &c);                                                                               \
-    r = call;                                                                                                          \
-    pthread_cleanup_pop(0);                                                                                            \
-    end_wait(&c, r);                                                                                                   \
-    return r
+/* A call that waits. `at`: NULL waits for ever. */
+struct wait {
+    sem_t *sem;
+    clockid_t clock;
+    const struct timespec *at;
+};
 
-OBSERVED(int, sem_wait, (sem_t * s)) {
-    OBSERVE_SEM_WAIT(SBT_TRACE_SEM_WAIT, ABI(sem_wait)(s));
-}
-
-OBSERVED(int, sem_timedwait, (sem_t * s, const struct timespec *at)) {
-    OBSERVE_SEM_WAIT(SBT_TRACE_SEM_WAIT, ABI(sem_timedwait)(s, at));
-}
-
-OBSERVED(int, sem_clockwait, (sem_t * s, clockid_t clock, const struct timespec *at)) {
-    OBSERVE_SEM_WAIT(SBT_TRACE_SEM_WAIT, ABI(sem_clockwait)(s, clock, at));
-}
-
-OBSERVED(int, sem_trywait, (sem_t * s)) {
+static int wait_observed(int (*call)(const struct wait *), const struct wait *w, const void *site) {
     struct rec_call c;
-    if (!rec_enter(&c, SBT_TRACE_SEM_TRYWAIT, SBT_TRACE_SEM, s, REC_SITE_HERE))
-        return ABI(sem_trywait)(s);
-    int r = ABI(sem_trywait)(s);
+    int r;
+    rec_enter(&c, SBT_TRACE_SEM_WAIT, SBT_TRACE_SEM, w->sem, site);
+    pthread_cleanup_push(cancelled, &c);
+    r = call(w);
+    pthread_cleanup_pop(0);
     end_wait(&c, r);
     return r;
 }
 
-OBSERVED(int, sem_post, (sem_t * s)) {
+static int wait(const struct wait *w) {
+    return sbt_sem_wait(w->sem);
+}
+
+static int wait_timed(const struct wait *w) {
+    return sbt_sem_timedwait(w->sem, w->at);
+}
+
+static int wait_clock(const struct wait *w) {
+    return sbt_sem_clockwait(w->sem, w->clock, w->at);
+}
+
+SBT_EXPORT int sem_wait(sem_t *s) {
+    return wait_observed(wait, &(struct wait){.sem = s}, REC_SITE_HERE);
+}
+
+SBT_EXPORT int sem_timedwait(sem_t *s, const struct timespec *at) {
+    return wait_observed(wait_timed, &(struct wait){.sem = s, .at = at}, REC_SITE_HERE);
+}
+
+SBT_EXPORT int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *at) {
+    return wait_observed(wait_clock, &(struct wait){s, clock, at}, REC_SITE_HERE);
+}
+
+SBT_EXPORT int sem_trywait(sem_t *s) {
     struct rec_call c;
-    if (!rec_enter(&c, SBT_TRACE_SEM_POST, SBT_TRACE_SEM, s, REC_SITE_HERE))
-        return ABI(sem_post)(s);
+    rec_enter(&c, SBT_TRACE_SEM_TRYWAIT, SBT_TRACE_SEM, s, REC_SITE_HERE);
+    int r = sbt_sem_trywait(s);
+    end_wait(&c, r);
+    return r;
+}
+
+SBT_EXPORT int sem_post(sem_t *s) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_SEM_POST, SBT_TRACE_SEM, s, REC_SITE_HERE);
     c.event.order = REC_COUNTED(c.node, signals);
-    int r = ABI(sem_post)(s);
+    int r = sbt_sem_post(s);
     rec_leave(&c, r == 0 ? 0 : errno);
     return r;
 }
 
-OBSERVED(int, sem_getvalue, (sem_t * s, int *value)) {
-    return ABI(sem_getvalue)(s, value);
+SBT_EXPORT int sem_getvalue(sem_t *s, int *value) {
+    return sbt_sem_getvalue(s, value);
 }
 
-OBSERVED(int, sem_init, (sem_t * s, int shared, unsigned value)) {
-    int r = ABI(sem_init)(s, shared, value);
+SBT_EXPORT int sem_init(sem_t *s, int shared, unsigned value) {
+    int r = sbt_sem_init(s, shared, value);
     if (r == 0)
         rec_init(SBT_TRACE_SEM, s, value, REC_SITE_HERE);
     return r;
 }
 
-OBSERVED(int, sem_destroy, (sem_t * s)) {
+SBT_EXPORT int sem_destroy(sem_t *s) {
     struct rec_call c;
-    bool on = rec_enter(&c, SBT_TRACE_DESTROY, SBT_TRACE_SEM, s, REC_SITE_HERE);
-    int r = ABI(sem_destroy)(s);
-    if (on)
-        rec_destroyed(&c, r == 0 ? 0 : errno);
+    rec_enter(&c, SBT_TRACE_DESTROY, SBT_TRACE_SEM, s, REC_SITE_HERE);
+    int r = sbt_sem_destroy(s);
+    rec_destroyed(&c, r == 0 ? 0 : errno);
     return r;
 }

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Objects and call sites by address: buckets of nodes that are only ever added, so a look-up takes no lock and may be
- * interrupted anywhere. A life ends with the next one at its address, not with its memory, of whose end nobody tells:
- * what is put where an object of the same type was forgotten, without an init, is taken for the same one.
+ * Objects and call sites by address: buckets of nodes. Nodes are only ever added, so a look-up takes no lock and may be
+ * interrupted anywhere. The life of an object ends when the next life at its address begins. The end of its memory is
+ * not seen: an object without an init, in the place of a forgotten object of the same type, is taken for the same
+ * object.
+ *
+ * The table is the library's own and not liburcu's hash table (rculfhash), because the recorder is called from signal
+ * handlers and in forked children. liburcu's allocates nodes' tables by malloc, needs readers that are registered and
+ * in read-side sections, resizes by a thread of its own, and a child must repair it. Here nothing is ever removed, so
+ * no grace periods are needed; memory is mapped; and a child forgets all of it by one madvise.
+ *
+ * Every acquire here pairs with the release of the exchange or store that published the node, the chunk or the type.
  */
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "observe/record.h"
-#include "wait/futex.h"
+#include "os/futex.h"
 
 enum { LOG_BUCKETS = 20, N_BUCKETS = 1 << LOG_BUCKETS, CHUNK_BYTES = 1 << 16 };
 
@@ -19,7 +27,7 @@ struct chunk {
 };
 enum { N_NODES = (CHUNK_BYTES - sizeof(struct chunk)) / sizeof(struct rec_node) };
 
-static struct rec_node **buckets; /* 8 MiB of addresses; memory comes with the first node of a page's buckets */
+static struct rec_node **buckets; /* 8 MiB of addresses; a page becomes memory with the first node of its buckets */
 static struct chunk *chunks;
 
 void *rec_map(size_t bytes) {
@@ -77,48 +85,53 @@ struct rec_node *rec_node_at(uintptr_t address) {
         return NULL;
     *fresh = (struct rec_node){.next = first, .address = address, .number = SBT_TRACE_NONE, .before = SBT_TRACE_NONE};
     while (!__atomic_compare_exchange_n(bucket, &fresh->next, fresh, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
-        node = find(fresh->next, address, first); /* what others have put there meanwhile */
+        node = find(fresh->next, address, first); /* the node that another thread has put there meanwhile */
         if (node != NULL)
-            return node; /* the fresh one is lost: it happens once for an address at most */
+            return node; /* the fresh node is lost: once for an address at most */
         first = fresh->next;
     }
     return fresh;
 }
 
-enum { BEGINNING = 255 }; /* a type */
+enum { BEGINNING = 255 };               /* a type: the life is being begun */
+enum { YIELDS = 16, PAUSE_NS = 20000 }; /* about 20 us of yields, then sleeps of the same length */
+enum { LOCK_LOOKS = 5000 };             /* at least a tenth of a second */
 
-/* For another thread that will be ready at once if it runs. Yielding alone would keep one of lower priority from it. */
+/*
+ * Wait a moment for another thread that will be ready as soon as it runs. Yielding alone would keep a thread of lower
+ * priority from its core, so after some yields the caller sleeps.
+ */
 void rec_wait_a_moment(unsigned tried) {
-    if (tried < 16)
+    if (tried < YIELDS)
         sbt_syscall0(SYS_sched_yield);
     else
-        sbt_pause_ns(20000);
+        sbt_pause_ns(PAUSE_NS);
 }
 
-void rec_guard(struct rec_node *node) {
-    for (unsigned i = 0; i < 5000 && __atomic_exchange_n(&node->guard, 1, __ATOMIC_ACQUIRE) != 0; i++)
+void rec_node_lock(struct rec_node *node) {
+    for (unsigned i = 0; i < LOCK_LOOKS && __atomic_exchange_n(&node->lock, 1, __ATOMIC_ACQUIRE) != 0; i++)
         rec_wait_a_moment(i);
 }
 
-void rec_unguard(struct rec_node *node) {
-    __atomic_store_n(&node->guard, 0, __ATOMIC_RELEASE);
+void rec_node_unlock(struct rec_node *node) {
+    __atomic_store_n(&node->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* The caller alone may begin a life there until it stores the type. */
+/* Until it stores the type, only the caller may begin a life there. The number is relaxed: it only has to be unique. */
 static uint32_t begin_life(struct rec_node *node, uint32_t *numbers) {
     uint32_t number = __atomic_fetch_add(numbers, 1, __ATOMIC_RELAXED);
-    rec_guard(node);
+    rec_node_lock(node);
     node->before = node->number;
     node->before_signals = (node->broadcasts & 1) != 0 ? node->signals : 0;
     node->acquired = node->signals = node->open = node->broadcasts = 0;
-    node->initial = 0; /* and flying */
+    node->initial = 0; /* this also clears `flying` */
     node->number = number;
-    rec_unguard(node);
+    rec_node_unlock(node);
     return number;
 }
 
 uint32_t rec_node_begin(struct rec_node *node, uint8_t type) {
-    uint64_t signals = rec_block_signals(); /* whose handlers may use it: its initialisation has succeeded */
+    uint64_t signals = rec_block_signals(); /* a handler may use the object: its initialisation has succeeded */
     uint32_t number = begin_life(node, &rec.n_objects);
     __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
     rec_unblock_signals(signals);
@@ -126,8 +139,11 @@ uint32_t rec_node_begin(struct rec_node *node, uint8_t type) {
 }
 
 /*
- * Several threads may use an object first at the same time: the one that changes the type begins its life. Others wait,
- * so no handler of that thread's may come until it is done.
+ * Several threads may use an object for the first time at once:
+ *  1. The thread that changes the type to BEGINNING (acquire) begins the object's life.
+ *  2. The other threads wait until that thread stores the type (release).
+ *
+ * Until then no handler may run on that thread: it might wait for the thread that it has interrupted.
  */
 bool rec_node_claim(struct rec_node *node, uint8_t type, uint32_t *numbers, uint64_t *signals) {
     *signals = rec_block_signals();
@@ -138,9 +154,9 @@ bool rec_node_claim(struct rec_node *node, uint8_t type, uint32_t *numbers, uint
             begin_life(node, numbers);
             return true;
         }
-        if (seen == BEGINNING) { /* a few instructions, unless that thread is not running */
+        if (seen == BEGINNING) { /* for a few instructions, unless that thread is not running */
             rec_wait_a_moment(i);
-            seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE); /* pairs with the owner's store of the type */
+            seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE); /* pairs with the other thread's store of the type */
         }
     }
     rec_unblock_signals(*signals);

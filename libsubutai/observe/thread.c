@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Records of threads. One is a thread's from its creation until it is gone, which is later than its root function's
- * end: destructors of its thread-specific data may still lock. So an ended thread's record is closed by whoever joins
- * it, or by whoever needs a record and finds that the kernel does not know the thread any more, or at the end of the
- * trace. That is the only end of threads that nobody was seen to create.
+ * Records of threads. A record belongs to a thread from the thread's creation until the thread is gone. That is later
+ * than the end of its root function: destructors of its thread-specific data may still lock. So the record is closed by
+ * one of these:
+ *  - the thread that joins it;
+ *  - a thread that needs a record, and finds that the kernel no longer knows the ended thread;
+ *  - the end of the trace.
+ *
+ * The record of a thread that was not seen to be created is closed by one of the last two.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,20 +39,21 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->flushing = false;
     t->carried_ns = t->long_after = 0;
     t->last_site = t->n_reckoned = 0;
-    t->stay = &rec_stay_nowhere;
+    t->mark = &rec_preempt_nowhere;
 }
 
 /*
- * Taken from the batch, and not in the block: an event that is being encoded. While the batch is forgotten, and the
- * counts do not fit each other, there is none.
+ * An event that is being encoded: it has been taken from the batch and is not in the block yet. While the batch is
+ * being forgotten the counts do not fit each other, and no event is halfway.
  */
 static uint32_t n_halfway(const struct rec_thread *t) {
     return t->n_batch != 0 && t->n_taken - t->encoder.n_events != t->n_apart;
 }
 
 /*
- * What is in the block first: whoever moves it from there to `n_lost` must not be missed in both. The thread may be
- * between forgetting its batch and forgetting how much of that it had taken: then there is nothing in it.
+ * What is in the block is read first (acquire). Another thread may move it from there to `n_lost` meanwhile, and it
+ * must not be missed in both places. The thread may have forgotten its batch and not yet how much of the batch it had
+ * taken: then the batch is empty.
  */
 uint64_t rec_thread_lost(const struct rec_thread *t) {
     uint64_t n = __atomic_load_n(&t->encoder.n_events, __ATOMIC_ACQUIRE);
@@ -58,9 +63,9 @@ uint64_t rec_thread_lost(const struct rec_thread *t) {
 }
 
 /*
- * By whoever has made it REC_CLOSING, with signals blocked: a handler that ends the process would wait for that. The
- * thread itself is gone. If that was in the middle of the recorder, cancelled
- * asynchronously, what is in its block is whole nevertheless, but not what it was about to do to it.
+ * The caller has made the record REC_CLOSING and has blocked signals: a handler that ends the process would wait for
+ * that state to end. The thread itself is gone. It may have been cancelled asynchronously in the middle of the
+ * recorder: then its block is whole, and what it was about to do to the block is not done.
  */
 void rec_thread_close(struct rec_thread *t) {
     if (t->busy == 0) {
@@ -76,14 +81,19 @@ void rec_thread_close(struct rec_thread *t) {
         rec_flush_interrupted(t);
     }
     __atomic_fetch_add(&rec.n_lost, rec_thread_lost(t), __ATOMIC_RELAXED);
-    t->attached = false; /* before it is another one's */
+    t->attached = false; /* before the record becomes another thread's */
     __atomic_store_n(&t->state, REC_FREE, __ATOMIC_RELEASE);
 }
 
 /*
- * Of a thread that is gone, as seen at `state`; what was seen may be out of date. Whoever ends the trace sets
- * `closing`, has the kernel order everybody, and waits for what it finds REC_CLOSING; who has come later leaves the
- * record to that. `number`: of a thread that was joined, and that the kernel may know for a moment more.
+ * Close the record of a thread that is gone; `state` is the state in which it was seen, which may be out of date.
+ * `number`: of a thread that was joined, which the kernel may know for a moment longer.
+ *
+ * The end of the trace closes records too:
+ *  1. The thread that ends the trace sets `closing`, and has the kernel order all threads (membarrier).
+ *  2. It waits for the records that it finds REC_CLOSING.
+ *  3. A thread that makes a record REC_CLOSING after that sees `closing`, and leaves the record to the end of the
+ *     trace.
  */
 static void close_gone(struct rec_thread *t, uint32_t state, uint32_t number) {
     uint32_t closing = REC_CLOSING;
@@ -93,7 +103,7 @@ static void close_gone(struct rec_thread *t, uint32_t state, uint32_t number) {
                                              : (state == REC_ENDED || t->attached) && rec_thread_is_gone(t);
         if (gone && __atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0)
             rec_thread_close(t);
-        else /* unless it has ended meanwhile */
+        else /* unless the trace has ended meanwhile */
             __atomic_compare_exchange_n(&t->state, &closing, state, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     }
     rec_unblock_signals(signals);
@@ -126,9 +136,9 @@ struct rec_thread *rec_thread_new(void) {
 
 void rec_thread_run(struct rec_thread *t) {
     t->tid = (uint32_t)sbt_syscall0(SYS_gettid);
-    t->stay = rec_stay_place();
+    t->mark = rec_preempt_place();
     t->cpu_ns = rec_cpu_ns();
-    rec_stay_arm(t->stay);
+    rec_preempt_arm(t->mark);
     t->end_ns = rec_now_ns();
     t->encoder.first_clock_ns = t->encoder.clock_ns = t->end_ns > rec.start_ns ? t->end_ns - rec.start_ns : 0;
     __atomic_signal_fence(__ATOMIC_RELEASE);
@@ -141,7 +151,7 @@ SBT_NOINLINE struct rec_thread *rec_thread_attach(void) {
     struct rec_thread *t = rec_self;
     if (t != NULL && t->generation == rec.generation)
         return t;
-    if (t != NULL) { /* a forked child's first: rec_start has forgotten all records but this one */
+    if (t != NULL) { /* the first record of a forked child: rec_start has forgotten all other records */
         renew(t, __atomic_fetch_add(&rec.n_threads, 1, __ATOMIC_RELAXED));
         t->state = REC_LIVE;
         t->next = rec.threads;
@@ -159,10 +169,10 @@ SBT_NOINLINE struct rec_thread *rec_thread_attach(void) {
 void rec_thread_ended(void) {
     struct rec_thread *t = rec_self;
     struct rec_call c;
-    if (t == NULL || t->generation != sbt_thread_process_generation())
+    if (t == NULL || t->generation != sbt_fork_generation())
         return;
     if (rec_enter(&c, SBT_TRACE_THREAD_END, SBT_TRACE_NO_OBJECT, NULL, NULL))
-        rec_drop(&c); /* for the time: what it has worked */
+        rec_drop(&c); /* for the time: what the thread has worked */
     __atomic_store_n(&t->state, REC_ENDED, __ATOMIC_RELEASE);
 }
 
@@ -195,11 +205,11 @@ static void write_block(struct rec_thread *t) {
     trace_encoder_header(e, &header);
     if (!rec_write(&header, e->events, e->n_event_bytes, e->templates, e->n_templates * sizeof e->templates[0],
                    e->definitions, e->n_definition_bytes))
-        rec_lost(t, e->n_events); /* the trace has ended meanwhile; if writing has failed, nobody asks */
+        rec_lost(t, e->n_events); /* the trace has ended meanwhile; if writing has failed, no reader needs the count */
     trace_encoder_next(e);
     t->n_apart = t->n_taken;
     e->overhead_ns =
-        rec.overhead_ns; /* which the first block of constructors that ran before ours has another one for */
+        rec.overhead_ns; /* the first block has another overhead, from constructors that ran before it was measured */
     t->flushing = false;
     rec_unblock_signals(signals);
 }
@@ -209,7 +219,9 @@ void rec_encode(struct rec_thread *t) {
         return;
     while (t->n_taken < t->n_batch) {
         const struct sbt_trace_event *event = &t->batch[t->n_taken++];
-        __atomic_signal_fence(__ATOMIC_SEQ_CST); /* interrupted for good: it is lost, counted, and not there twice */
+        __atomic_signal_fence(
+            /* if interrupted for good here, the event is lost and counted, and not in the trace twice */
+            __ATOMIC_SEQ_CST);
         trace_encode(&t->encoder, event);
         if (SBT_UNLIKELY(!trace_encoder_has_room(&t->encoder)))
             write_block(t);
@@ -225,7 +237,7 @@ void rec_flush(struct rec_thread *t) {
     write_block(t);
 }
 
-/* What the interrupted encoder had in mind for its block would not fit what comes now: that begins a block. */
+/* What the interrupted encoder was about to do to its block would not fit what comes now, so a new block begins. */
 void rec_flush_interrupted(struct rec_thread *t) {
     rec_lost(t, n_halfway(t));
     t->n_apart = t->n_taken - t->encoder.n_events;

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Signal masks are the kernel thread's and have to go with the context. A carrier has the mask of the context that it
- * runs, and knows it (`mask`); a system call is made only where two that follow each other differ. Between them it
- * has both masks together: no handler of a signal that one of them blocks runs on that one's stack.
+ * Signal masks. The kernel keeps one for each kernel thread, and it has to go with the fiber.
  *
- * A context's mask is read, not computed, when it leaves the place where it may have changed it: in between it may have
- * been changed in a signal handler that has returned since, which the kernel undoes without a word.
+ * A carrier has the mask of the fiber that it runs, and remembers it (`mask`). It makes a system call only if the next
+ * fiber's mask differs. Between two fibers it has both masks together, so no handler of a signal that a fiber blocks
+ * runs on that fiber's stack.
  *
- * Who accepts signals that are sent to the process? The main thread, which stays at home in programs that import any
- * function of this kind; idle carriers, which have the mask with which the first thread was created (base_mask); and
- * contexts that accept one that idle carriers block: they wait at home.
+ * A fiber's mask is read, not computed, when the fiber leaves the place where the mask may have changed. A signal
+ * handler may have changed the mask and returned since, and the kernel undoes that change silently.
+ *
+ * An idle carrier blocks all signals as soon as that matters (receive.c).
  */
-#include "switch/inner.h"
+#include "switch/mask.h"
 
-bool sbt_switch_mask_jumps;
+#include "switch/recall.h"
+#include "switch/state.h"
+
+bool sbt_mask_jumps;
 
 uint64_t sbt_mask_set(const uint64_t *mask) {
     uint64_t old;
@@ -22,22 +25,22 @@ uint64_t sbt_mask_set(const uint64_t *mask) {
     return old;
 }
 
-void sbt_mask_read(struct sbt_context *c) {
-    c->mask_unsure = sbt_switch_mask_jumps; /* before it is read: a handler's doubts are not lost */
+void sbt_mask_read(struct sbt_fiber *f) {
+    f->mask_unsure = sbt_mask_jumps; /* before the mask is read, so that no change in a handler is lost */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint64_t mask = sbt_mask_set(NULL);
-    if (c->carrier != NULL)
-        c->carrier->mask = mask; /* with our own handler's signal, if that is how the context leaves it */
-    c->mask = mask & ~sbt_kick_bits;
-    c->receives = (SBT_SWITCH->base_mask & ~c->mask & ~SBT_MASK_RESERVED) != 0;
+    if (f->carrier != NULL)
+        f->carrier->mask = mask; /* it includes the recall's signal if the fiber leaves from that signal's handler */
+    /* atomic: receive.c reads other fibers' masks */
+    __atomic_store_n(&f->mask, mask & ~sbt_recall_signals, __ATOMIC_RELAXED);
 }
 
 void sbt_mask_carry(struct sbt_carrier *x, uint64_t mask) {
-    x->mask = mask;
     sbt_mask_set(&mask);
+    __atomic_store_n(&x->mask, mask, __ATOMIC_RELEASE); /* pairs with sbt_receive_begin, which waits for it */
 }
 
 void sbt_switch_mask_changed(void) {
-    if (sbt_self.context != NULL)
-        sbt_self.context->mask_unsure = 1;
+    if (sbt_self.fiber != NULL)
+        sbt_self.fiber->mask_unsure = 1;
 }

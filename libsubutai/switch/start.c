@@ -1,30 +1,39 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Beginning and end: whether this process is to be switched, its carriers and its watcher, the pool of contexts.
+ * Beginning and end of switching: the decision whether this process is switched, its carriers and its monitor.
  *
- * Decided before the first thread is created: all libraries that the program is linked with are there by then, and a
- * process with one thread has nobody to switch to.
+ * The decision is made before the first thread is created. By then all libraries that the program is linked with are
+ * loaded, and a process with one thread has nothing to switch to.
  */
+#include <elf.h>
+#include <link.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
-#include "core/init.h"
 #include "core/log.h"
-#include "core/real.h"
+#include "core/options.h"
 #include "core/thread.h"
-#include "switch/inner.h"
+#include "os/real.h"
+#include "switch/eligibility.h"
+#include "switch/mask.h"
+#include "switch/monitor.h"
+#include "switch/recall.h"
+#include "switch/receive.h"
+#include "switch/state.h"
+
+#define STACK_BYTES ((size_t)256 << 10) /* a carrier's, beside its TLS: only the library's code runs on it */
+#define SHARE 16                        /* the library's memory is at most this part of what the program may have */
 
 union sbt_switch_memory sbt_switch_memory __attribute__((aligned(SBT_PAGE_MAX)));
 bool sbt_switch_wanted;
 bool sbt_switch_interrupts;
 bool (*sbt_switch_idle_work)(void);
 bool sbt_switch_insisted;
-static bool wiped;               /* in forked children, by the kernel */
-static struct sbt_context *pool; /* address space only, until used; never given back */
-static struct sbt_husk main_husk;
-static pthread_key_t main_key;
-static bool main_key_made;
+static bool wiped; /* the kernel wipes the state in forked children */
+static struct sbt_home_stack main_home_stack;
 
 uint32_t sbt_switch_running_load(void) {
     return __atomic_load_n(&SBT_SWITCH->running, __ATOMIC_RELAXED);
@@ -33,76 +42,29 @@ uint32_t sbt_switch_running_load(void) {
 void sbt_switch_want(bool insist) {
     sbt_switch_wanted = true;
     sbt_switch_insisted = insist;
-    sbt_handlers_returned = sbt_switch_mask_changed; /* by the return, of a context that has waited in the handler */
-    sbt_summon_reserve();
-}
-
-/* ---- the pool ---- */
-struct sbt_context *sbt_pool_get(void) {
-    struct sbt_switch_state *s = SBT_SWITCH;
-    sbt_switch_enter();
-    sbt_switch_take(&s->pool_guard);
-    struct sbt_context *c = s->pool_free;
-    if (c != NULL)
-        s->pool_free = c->next;
-    else if (s->pool_used < SBT_POOL_MAX)
-        c = &pool[s->pool_used];
-    /* The first time in this process, or taken out after its last thread had ended: it may join again. */
-    if (c != NULL && (c == &pool[s->pool_used] || __atomic_load_n(&c->in_crowd, __ATOMIC_RELAXED) != SBT_CROWD_JOINED))
-        __atomic_store_n(&c->in_crowd, SBT_CROWD_NOT, __ATOMIC_RELAXED);
-    if (c == &pool[s->pool_used])
-        s->pool_used++;
-    sbt_switch_drop(&s->pool_guard);
-    sbt_switch_leave();
-    return c;
-}
-
-void sbt_pool_put(struct sbt_context *c) {
-    struct sbt_switch_state *s = SBT_SWITCH;
-    sbt_switch_enter();
-    sbt_switch_take(&s->pool_guard);
-    c->next = s->pool_free;
-    s->pool_free = c;
-    sbt_switch_drop(&s->pool_guard);
-    sbt_switch_leave();
-}
-
-struct sbt_context *sbt_pool_find(pthread_t thread, uint32_t tid) {
-    uint32_t n = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; i < n; i++)
-        if ((thread != 0 && __atomic_load_n(&pool[i].thread, __ATOMIC_RELAXED) == thread) ||
-            (tid != 0 && __atomic_load_n(&pool[i].tid, __ATOMIC_RELAXED) == tid))
-            return &pool[i];
-    return NULL;
-}
-
-bool sbt_context_is_word(const uint32_t *word) {
-    return pool != NULL && (uintptr_t)word - (uintptr_t)pool < SBT_POOL_MAX * sizeof *pool;
-}
-
-struct sbt_context *sbt_pool_nth(uint32_t i) {
-    return &pool[i];
-}
-
-uint32_t sbt_pool_index(const struct sbt_context *c) {
-    return (uint32_t)(c - pool);
+    /* a return from a handler sets the mask, also that of a fiber that waited in the handler */
+    sbt_handlers_returned = sbt_switch_mask_changed;
+    sbt_recall_reserve();
 }
 
 /* ---- the end ---- */
 static void quit(struct sbt_switch_state *s) {
     __atomic_store_n(&s->running, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->quit, 1, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&s->watcher_sleeps, 0, __ATOMIC_RELAXED);
-    sbt_futex_wake(&s->watcher_sleeps, 1);
+    __atomic_store_n(&s->monitor_sleeps, 0, __ATOMIC_RELAXED);
+    sbt_futex_wake(&s->monitor_sleeps, 1);
     for (uint32_t i = 0; i < s->n_carriers; i++) {
         __atomic_store_n(&s->carrier[i].asleep, 0, __ATOMIC_RELEASE);
         sbt_futex_wake(&s->carrier[i].asleep, 1);
     }
+    for (; s->n_own > 0; s->n_own--)
+        sbt_thread_await_end(s->own[s->n_own - 1]);
 }
 
 /*
- * Glibc ends the process when its last thread ends; carriers and watcher are threads to it. They follow the program's
- * last one.
+ * glibc ends the process when its last thread ends, by exit() on that thread, and it counts carriers and the monitor as
+ * threads. So the program's last thread ends them first. Exit handlers then run on a thread of the program, with its
+ * signal mask and its file descriptors. That may also be a thread that passed this point earlier.
  */
 void sbt_switch_thread_gone(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
@@ -110,80 +72,94 @@ void sbt_switch_thread_gone(void) {
         quit(s);
 }
 
-/* The main thread ends by pthread_exit: as a destructor of its thread-specific data, which a normal exit does not run.
- */
-static void main_gone(void *unused) {
-    (void)unused;
-    sbt_switch_thread_end();
-    sbt_switch_thread_gone();
+/* ---- the beginning ---- */
+static int add_tls(struct dl_phdr_info *info, size_t size, void *bytes) {
+    (void)size;
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS)
+            *(size_t *)bytes += info->dlpi_phdr[i].p_memsz + info->dlpi_phdr[i].p_align;
+    return 0;
 }
 
-/* ---- the beginning ---- */
-static bool create(void *(*routine)(void *), void *argument) {
-    pthread_t thread;
-    if (sbt_real.pthread_create(&thread, NULL, routine, argument) != 0)
-        return false;
-    pthread_detach(thread);
-    return true;
+/* glibc puts a thread's static TLS on its stack. */
+static size_t own_stack_bytes(void) {
+    size_t bytes = STACK_BYTES;
+    dl_iterate_phdr(add_tls, &bytes);
+    return bytes;
+}
+
+static bool create(struct sbt_switch_state *s, void *(*routine)(void *), void *argument) {
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, own_stack_bytes());
+    int r = sbt_real.pthread_create(&s->own[s->n_own], &attr, routine, argument);
+    pthread_attr_destroy(&attr);
+    s->n_own += r == 0;
+    return r == 0;
+}
+
+static const char *create_all(struct sbt_switch_state *s, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (!create(s, sbt_carrier_main, &s->carrier[i]))
+            return "the carrier threads cannot be created";
+    return create(s, sbt_monitor_main, NULL) ? NULL : "the monitor thread cannot be created";
+}
+
+static bool is_short(int limit, size_t bytes) {
+    struct {
+        uint64_t now, most;
+    } of = {UINT64_MAX, UINT64_MAX};
+    return sbt_syscall6(SYS_prlimit64, 0, limit, 0, (long)&of, 0, 0) == 0 && of.now / SHARE < bytes;
 }
 
 /*
- * Handlers of the program's may run on carriers, which have a TLS of their own, but not on the watcher; the C library's
- * may: it waits for every thread to change its credentials.
+ * Would the pool and the stacks of carriers and monitor take too much of the limits on memory? If they took more than a
+ * small part, the program's own threads might find no room.
  */
-static bool create_watcher(void) {
-    uint64_t all = ~SBT_MASK_RESERVED, before = sbt_mask_set(&all);
-    bool created = create(sbt_watcher_main, NULL);
-    sbt_mask_set(&before);
-    return created;
+static bool is_too_much(uint32_t n_own) {
+    size_t bytes = SBT_POOL_BYTES + n_own * own_stack_bytes();
+    return is_short(RLIMIT_AS, bytes) || is_short(RLIMIT_DATA, bytes);
 }
 
 static const char *start(struct sbt_switch_state *s) {
-    const size_t bytes = SBT_POOL_MAX * sizeof *pool;
-    if (pool == NULL) {
-        void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED)
-            return "there is no address space for contexts";
-        pool = memory;
-    }
-    if (!main_key_made && pthread_key_create(&main_key, main_gone) != 0)
-        return "there is no thread-specific key";
-    main_key_made = true;
     uint32_t n = sbt_n_cpus < SBT_CARRIERS_MAX ? sbt_n_cpus : SBT_CARRIERS_MAX;
+    if (is_too_much(n + 1))
+        return "the limit of address space leaves too little for carrier threads";
+    if (!sbt_pool_start())
+        return "there is no address space for fibers";
     s->n_carriers = n;
-    s->base_mask = sbt_mask_set(NULL) & ~sbt_kick_bits;
-    for (uint32_t i = 0; i < n; i++)
-        if (!create(sbt_carrier_main, &s->carrier[i])) {
-            s->n_carriers = i;
-            quit(s);
-            return "threads to carry contexts cannot be created";
-        }
-    if (!create_watcher()) {
+    /*
+     * No handler of the program runs on carriers and monitor. The C library's own handlers may: to change its
+     * credentials it waits for every thread.
+     */
+    uint64_t all = ~SBT_MASK_RESERVED, before = sbt_mask_set(&all);
+    s->main_mask = before & ~sbt_recall_signals;
+    const char *why = create_all(s, n);
+    sbt_mask_set(&before);
+    if (why != NULL)
         quit(s);
-        return "a thread to watch over contexts cannot be created";
-    }
-    return NULL;
+    return why;
 }
 
-static const char *not_here(bool *main_stays) {
+static const char *not_here(bool *pins_main) {
     static struct sbt_eligibility e;
     static char line[512];
     const char *why = sbt_regs_unusable();
-    *main_stays = true;
+    *pins_main = true;
     if (why != NULL)
         return why;
-    if (!sbt_thread_wipes_on_fork() && !sbt_switch_insisted)
+    if (!sbt_fork_wipes() && !sbt_switch_insisted)
         return "the kernel does not clear memory in forked children";
 #ifdef SBT_OBSERVED
     if (!sbt_switch_insisted && sbt_options.value[SBT_OPT_RECORD].s != NULL)
-        return "a thread that is recorded stays on a kernel thread, whose CPU time is its work";
+        return "a recorded thread keeps its kernel thread, so that its CPU time can be measured";
 #endif
-    sbt_switch_judge(&e);
-    sbt_switch_recall(&e);
-    *main_stays = e.main_stays;
-    sbt_switch_allow_for(&e);
-    if (e.summons && !sbt_summon_start() && !sbt_switch_insisted)
-        return "no real-time signal is left to fetch threads by";
+    sbt_eligibility_judge(&e);
+    sbt_eligibility_add_known(&e);
+    *pins_main = e.pins_main;
+    sbt_eligibility_allow_for(&e);
+    if (e.recalls && !sbt_recall_start() && !sbt_switch_insisted)
+        return "the program uses all real-time signals, and Subutai needs one for signals to single threads";
     if (e.reason == NULL || sbt_switch_insisted)
         return NULL;
     const char *parts[] = {e.object, " uses ", e.symbol, ", which ", e.reason};
@@ -194,8 +170,8 @@ static const char *not_here(bool *main_stays) {
 }
 
 static void decide(struct sbt_switch_state *s) {
-    bool main_stays;
-    const char *why = not_here(&main_stays);
+    bool pins_main;
+    const char *why = not_here(&pins_main);
     if (why == NULL)
         why = start(s);
     if (why != NULL) {
@@ -204,15 +180,14 @@ static void decide(struct sbt_switch_state *s) {
     }
     s->process = sbt_syscall0(SYS_getpid);
     __atomic_store_n(&s->running, 1, __ATOMIC_RELEASE);
+    sbt_receive_check_idle();
     bool is_main = sbt_thread_tid() == (uint32_t)sbt_syscall0(SYS_getpid);
     if (is_main) {
         s->main_thread = pthread_self();
         s->main_tid = sbt_thread_tid();
     }
-    if (is_main && !sbt_self.counted) /* counted: in a child that another thread than the first has forked */
-        pthread_setspecific(main_key, &main_key);
-    if (is_main && !main_stays)
-        sbt_switch_thread_begin(&main_husk);
+    if (is_main && !pins_main)
+        sbt_switch_thread_begin(&main_home_stack);
     sbt_log(2, "waiting by switching", NULL);
 }
 
@@ -225,15 +200,17 @@ void sbt_switch_before_create(void) {
         decide(s);
 }
 
-/* Carriers and watcher are the parent's. The kernel has wiped the state, or this does, a little late. */
+/*
+ * Carriers and monitor stay with the parent. The kernel has wiped the state. If it cannot, this does so, a little late.
+ */
 void sbt_switch_fork_child(void) {
-    sbt_self.context = NULL;
+    sbt_self.fiber = NULL;
     sbt_self.in_switch = 0;
-    sbt_switch_release();
-    if (sbt_switch_wanted && !(wiped && sbt_thread_wipes_on_fork()))
+    sbt_pin_release();
+    if (sbt_switch_wanted && !(wiped && sbt_fork_wipes()))
         memset(&sbt_switch_memory, 0, sizeof sbt_switch_memory);
 }
 
 __attribute__((constructor)) static void wipe_in_children(void) {
-    wiped = madvise(&sbt_switch_memory, sizeof sbt_switch_memory, MADV_WIPEONFORK) == 0;
+    wiped = sbt_syscall3(SYS_madvise, &sbt_switch_memory, sizeof sbt_switch_memory, MADV_WIPEONFORK) == 0;
 }

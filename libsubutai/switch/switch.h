@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Waiting by switching: what wait/ and abi/ use of it.
+ * Waiting by switching: the interface that wait/, engine/, start/ and abi/ use.
  *
- * A context is a thread of the program: its stack, its registers, its TLS. Its home is the kernel thread that was
- * created with it. When a context waits it leaves its home, which then sleeps with all signals blocked (a husk) and
- * does nothing until the context comes home. A context that is ready again is run by a carrier: a kernel thread of
- * ours, of which there are as many as usable CPUs, with a stack and TLS of its own to be idle on. So a signal handler
- * never finds itself on another thread's TLS, and a context's way home is always free: its home carries nobody else.
- * When carriers are held up, in the kernel or by a computation, the watcher sends ready contexts home, where the
- * kernel schedules them as any thread.
+ * A fiber is a thread of the program: its stack, its registers, its TLS. Its home thread is the kernel thread that was
+ * created with it. When a fiber waits it leaves its home thread. That then sleeps with all signals blocked (a parked
+ * home thread), and does nothing until the fiber comes home. A fiber that is runnable again is run by a carrier: a
+ * kernel thread of the library. There are as many carriers as usable CPUs, each with its own stack and TLS to be idle
+ * on.
  *
- * A thread without a context (one that existed before, main in many programs, foreign ones) waits as it always did.
+ * Two things follow: a signal handler never finds itself on another thread's TLS, and a fiber's way home is always
+ * free, because its home thread runs no other fiber. When carriers are held up, in the kernel or by a computation, the
+ * monitor sends runnable fibers home, where the kernel schedules them as any thread.
+ *
+ * A thread without a fiber waits as it does without switching: a thread that existed before, main in many programs, and
+ * threads that were not created by pthread_create.
+ *
+ * All functions may be called from any thread at any time after start-up, unless they say otherwise. They do not block,
+ * except for internal locks (os/lock.h), and report no error, unless they say so.
  */
 #ifndef SBT_SWITCH_SWITCH_H
 #define SBT_SWITCH_SWITCH_H
@@ -21,210 +27,256 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/arch.h"
-#include "core/clock.h"
 #include "core/thread.h"
+#include "os/arch.h"
+#include "os/clock.h"
 
-struct sbt_context;
+struct sbt_fiber;
 
-/* Wiped in a forked child, which has no carriers: there it is 0 until threads are created. Relaxed reads. */
+/* ---- beginning and end ---- */
+
+/* Are there carriers? 0 in a forked child until it creates threads. A relaxed read. */
 uint32_t sbt_switch_running_load(void);
 
-/* Was it asked for at all? Set once at start-up. */
+/* The option --wait asks for switching. Set once at start-up. */
 extern bool sbt_switch_wanted;
 
 /*
- * NULL, or what a carrier does while it has nothing to run: the engine's. True: there was something to do. Blocks for
- * no longer than a lock call of the engine does. Set once at start-up.
+ * The engine's function that a carrier calls while it has nothing to run; NULL: none. True: there was something to do.
+ * It blocks for no longer than a lock call of the engine does. Set once at start-up.
  */
 extern bool (*sbt_switch_idle_work)(void);
 
 /*
- * The program sends signals to threads of its own choice: waits that fail with EINTR then sleep at home. Set before
- * there are contexts.
+ * The program signals threads of its own choice, so waits that can fail with EINTR sleep on the home thread. Set before
+ * there are fibers.
  */
 extern bool sbt_switch_interrupts;
 
-/* Once, at start-up: --wait. `insist`: leave out the question whether the program is one that can be switched. */
+/* Once, at start-up, if --wait asks for it. `insist`: do not ask whether the program can be switched. */
 void sbt_switch_want(bool insist);
 
-/* Before a thread is created. The first time it decides, and starts the carriers. May allocate. */
+/* Before a thread is created. The first call decides whether to switch, and starts the carriers. May allocate. */
 void sbt_switch_before_create(void);
-/* It was not, or has ended. */
+
+/*
+ * A thread was not created after all, or has ended. The last call ends the carriers, and blocks until they have ended.
+ */
 void sbt_switch_thread_gone(void);
 
-/* Why a thread is to have no context, or not to leave home with it, for good. Bits. */
-enum sbt_stays {
-    SBT_STAYS_NOT = 0,
-    SBT_STAYS_ITSELF = 1,   /* it knows its kernel thread, or something that belongs to that */
-    SBT_STAYS_HERITABLY = 3 /* it has changed what threads that it creates inherit */
-};
-
-/*
- * The calling thread goes home and stays there for good; with or without a context, also before it has one. In a signal
- * handler that interrupted it in the middle of a switch: as soon as it waits. Before there are carriers nothing is
- * heritable: they inherit it too.
- */
-void sbt_switch_stay_home(bool heritably);
-
-/*
- * The same, heritably, for the thread of that kernel id (0: the caller) or pthread id: the caller at once, another when
- * it waits.
- */
-void sbt_switch_keep_home(uint32_t tid);
-void sbt_switch_keep_thread_home(pthread_t thread);
-
-/* What a thread that the caller creates has to know of that. */
-enum sbt_stays sbt_switch_stays_heritably(void);
-
-/* What a thread is fetched home for: what becomes of a system call that it is blocked in, and of a wait. */
-enum sbt_summons {
-    SBT_SUMMONS_TO_GO_ON,  /* the call is made again, the wait goes on */
-    SBT_SUMMONS_INTERRUPT, /* both fail with EINTR, if they are such as can */
-    SBT_SUMMONS_CANCEL     /* the call fails */
-};
-
-/*
- * The thread, or the one of that kernel id, has just been sent a signal or a cancellation: if it is away it comes home,
- * where that reaches it.
- */
-void sbt_switch_summon(pthread_t thread, enum sbt_summons how);
-void sbt_switch_summon_tid(uint32_t tid, enum sbt_summons how);
-
-/*
- * The calling thread is about to load code: it goes home for good. What has come with it is judged by
- * sbt_switch_after_load, the next time that the thread looks up a function or loads more.
- */
-void sbt_switch_before_load(void);
-void sbt_switch_after_load(void);
-
-/* The program looks up a function by name. `hidden`: it may get the C library's own, where it would be given ours. */
-void sbt_switch_looked_up(const char *symbol, bool hidden);
-
-/*
- * Switching ends, for the reason that is logged: every context comes home and stays there. Waits for that, for five
- * seconds at most. False: some have not come.
- */
-bool sbt_switch_end(const char *who, const char *what, const char *why);
-
-/* The program does what does not bear switching: it ends, or does not begin, in forked children too. */
-void sbt_switch_refuse(const char *what, const char *why);
-
-/* Leave out signals of our own of those that a thread wants to block. False: there are none. */
-bool sbt_switch_spare_kicks(sigset_t *set);
-
-/* The calling thread has changed its signal mask. */
-void sbt_switch_mask_changed(void);
-
-/* Room on a thread's own stack for its home to sleep on. */
-struct sbt_husk {
+/* Room on a thread's own stack for its parked home thread. */
+struct sbt_home_stack {
     char stack[2048] __attribute__((aligned(16)));
 };
 
-/* In a new thread: give it a context. `husk` must stay until sbt_switch_thread_end. */
-void sbt_switch_thread_begin(struct sbt_husk *husk);
+/* In a new thread: give it a fiber. `stack` must stay until sbt_switch_thread_end. */
+void sbt_switch_thread_begin(struct sbt_home_stack *stack);
 
-/* The calling thread is about to end, or to do something else that must be done by its own kernel thread for good. */
+/*
+ * The calling thread is about to end, or to do something else that its own kernel thread must do. It goes home, which
+ * may block for as long as its kernel thread takes to be scheduled.
+ */
 void sbt_switch_thread_end(void);
 
-/* Go home and stay there, whatever the thread waits for, until as many releases. Nothing without a context. */
-void sbt_switch_hold_home(void);
-void sbt_switch_release(void);
-
-/* In a forked child, after hold_home in the parent. */
+/* In a forked child, after sbt_pin_hold in the parent. */
 void sbt_switch_fork_child(void);
 
 /*
- * Wait until somebody calls sbt_context_unpark, or for no reason at all. Calling thread's context only. 0, ETIMEDOUT,
- * or EINTR if it slept in the kernel and a handler ran.
+ * End switching, and log the reason: every fiber comes home and stays there. Blocks until that is so, for five seconds
+ * at most. False: some fibers have not come.
  */
-int sbt_context_park(const struct sbt_deadline *deadline);
+bool sbt_switch_end(const char *object, const char *what, const char *why);
 
 /*
- * May the caller's next wait be a switch? Not without a context, nor with one that waits at home: that waits as a
- * thread without.
+ * The program does something that switching does not bear. Switching ends, or does not begin, in forked children too.
+ */
+void sbt_switch_refuse(const char *what, const char *why);
+
+/* ---- pinned threads ---- */
+
+/* Why a thread is to have no fiber, or why its fiber may not leave the home thread any more. Bits. */
+enum sbt_pin {
+    SBT_PIN_NOT = 0,
+    SBT_PIN_ITSELF = 1,   /* the program knows its kernel thread, or something that belongs to that */
+    SBT_PIN_HERITABLY = 3 /* it has changed what the threads that it creates inherit */
+};
+
+/*
+ * The calling thread goes home and stays there for good. It need not have a fiber, and gets none later. In a signal
+ * handler that interrupted it in the middle of a switch, it goes home at its next wait. Before there are carriers
+ * nothing is heritable, because the carriers inherit it too.
+ */
+void sbt_pin_self(bool heritably);
+
+/*
+ * The same, heritably, for the thread of that kernel id (0: the caller) or pthread id. The caller goes home at once,
+ * another thread at its next wait.
+ */
+void sbt_pin_tid(uint32_t tid);
+void sbt_pin_thread(pthread_t thread);
+
+/* How a thread that the caller creates is pinned from its beginning. */
+enum sbt_pin sbt_pin_inherited(void);
+
+/*
+ * Go home and stay there, whatever the thread waits for, until as many releases have been called. Nothing without a
+ * fiber.
+ */
+void sbt_pin_hold(void);
+void sbt_pin_release(void);
+
+/* ---- signals ---- */
+
+/* Why a thread is recalled. It decides about a wait, and a system call that blocks. */
+enum sbt_recall_how {
+    SBT_RECALL_TO_GO_ON,  /* the call is made again, the wait goes on */
+    SBT_RECALL_INTERRUPT, /* both fail with EINTR if they can */
+    SBT_RECALL_CANCEL     /* the call fails */
+};
+
+/*
+ * The thread has just been sent a signal or a cancellation. If its fiber is away from home, the fiber comes home, where
+ * that reaches it. Blocks until the fiber has left its carrier, for 20 ms at most.
+ */
+void sbt_recall_thread(pthread_t thread, enum sbt_recall_how how);
+void sbt_recall_tid(uint32_t tid, enum sbt_recall_how how);
+
+/* Take the library's own signals out of a set that the program wants to block. False: there are none. */
+bool sbt_recall_spare_signals(sigset_t *set);
+
+/* The calling thread has changed its signal mask, perhaps in a handler that has just returned. */
+void sbt_switch_mask_changed(void);
+
+/*
+ * The program is about to install a signal handler or to change a mask: from now on it matters which thread takes a
+ * signal. The first call may wait for the carriers.
+ */
+void sbt_receive_begin(void);
+
+/* The program has changed the caller's mask. */
+void sbt_receive_mask_set(void);
+
+/* ---- loaded code ---- */
+
+/*
+ * The calling thread is about to load code: it goes home for good. sbt_eligibility_after_load judges the new code, the
+ * next time that the thread looks up a function or loads more.
+ */
+void sbt_eligibility_before_load(void);
+void sbt_eligibility_after_load(void);
+
+/*
+ * The program looks up a function by name. `hidden`: the look-up may find the C library's function where ours should
+ * be.
+ */
+void sbt_eligibility_looked_up(const char *symbol, bool hidden);
+
+/* ---- waiting and waking ---- */
+
+/*
+ * Wait until the fiber is unparked; may end spuriously. For the calling thread's own fiber only. 0; ETIMEDOUT; or EINTR
+ * if the fiber slept in the kernel and a handler ran.
+ */
+int sbt_fiber_park(const struct sbt_deadline *deadline);
+
+/*
+ * May the caller's next wait be a switch? Not without a fiber, and not if the fiber waits on its home thread: then it
+ * waits as a thread without a fiber.
  */
 bool sbt_switch_roams(void);
 
-/* The same at the beginning of a wait; counts those that are spent at home. */
+/* The same at the beginning of a wait: this counts the waits that are spent on the home thread. */
 bool sbt_switch_begins_wait(void);
 
 /*
- * The caller, a context, shares a core with another again and again while there are cores to spare. True: there are no
- * more threads than cores beyond the first, and it waits at home for a while, from now on: to be woken there on another
- * core.
+ * The caller, a fiber, shares a core with another fiber again and again, although cores are to spare. True: there are
+ * no more threads than cores, not counting the first thread. Then the fiber spends its next waits on its home thread,
+ * so that the kernel wakes it on another core.
  */
 bool sbt_switch_spread(void);
 
 /*
- * The word by which the caller's context is woken from the wait that begins now; it stays valid when the thread has
- * ended. NULL: it waits as a thread without. Given a word, tell whether it is one.
+ * The word by which the caller's fiber is woken from the wait that begins now. The word stays valid when the thread has
+ * ended. NULL: the caller waits as a thread without a fiber.
  */
-uint32_t *sbt_context_word(void);
-bool sbt_context_is_word(const uint32_t *word);
+uint32_t *sbt_fiber_word(void);
 
-/* False: it was awake, as sbt_waiter_wake. */
-bool sbt_context_unpark(uint32_t *word);
+/* Is that word a fiber's? */
+bool sbt_fiber_is_word(const uint32_t *word);
+
+/* Wake the fiber of that word. False: it was awake, as for sbt_waiter_wake. */
+bool sbt_fiber_unpark(uint32_t *word);
 
 /*
- * To wake several in one go: contexts that are the caller's, and yet to be made ready. From begin to end inside
- * switch/, that is, not to block, and the program's signal handlers are put off.
+ * A wake list wakes several fibers in one go: the caller owns them and has not made them runnable yet. From begin to
+ * end the caller is inside switch/: it must not block, and the program's signal handlers are deferred.
  */
-struct sbt_chain {
-    struct sbt_context *first, *last;
+struct sbt_wake_list {
+    struct sbt_fiber *first, *last;
     uint32_t n;
-    bool in_handler;
+    bool in_handler; /* made by a handler that interrupted its thread inside switch/ */
 };
-void sbt_chain_begin(struct sbt_chain *chain);
-/*
- * As sbt_context_unpark, later. False: that is not a context's word, or, unless `sleeping` too are to be woken, it
- * sleeps in the kernel, and to wake it is a system call.
- */
-bool sbt_chain_add(struct sbt_chain *chain, uint32_t *word, bool sleeping);
-void sbt_chain_end(const struct sbt_chain *chain);
+void sbt_wake_list_begin(struct sbt_wake_list *list);
 
-/* Futex semantics for contexts: wait while *word == expected; wake up to n, returns how many. */
+/*
+ * As sbt_fiber_unpark, but the fiber is made runnable when the list ends. False: the word is not a fiber's; or
+ * `sleeping` is false and the fiber sleeps in the kernel, where waking it is a system call.
+ */
+bool sbt_wake_list_add(struct sbt_wake_list *list, uint32_t *word, bool sleeping);
+void sbt_wake_list_end(const struct sbt_wake_list *list);
+
+/*
+ * A futex for fibers. wait: while *word == expected, as sbt_fiber_park. wake: at most n fibers; the result is how many.
+ */
 int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);
 long sbt_switch_wake(uint32_t *word, int n);
 
 /*
- * A crowd: contexts that wait for the same event of an object, in one word of it; all-zero: nobody. Costs each of them
- * one atomic operation, where sbt_switch_wait costs two and more memory. For objects in which
- *   - a waiter joins, and then looks whether the event is still to come;
- *   - who brings the event about takes everybody out, after it has become visible.
- * So each of them is taken out; who comes too late, by its own hand.
+ * A waiter stack (Treiber's stack): fibers that wait for the same event of an object, in one word of it. All-zero is
+ * the empty stack. It costs each fiber one atomic operation, where sbt_switch_wait costs two and more memory. It is for
+ * objects in which
+ *  - a waiter joins, and then looks whether the event is still to come;
+ *  - the thread that brings the event about takes all fibers out, after the event has become visible.
  *
- * Join: the caller's context, from here until sbt_crowd_wait inside switch/, that is, not to block. The event is
- * numbered: `ticket`. False: not now, wait otherwise. Then look, in an order that is sequentially consistent with this.
+ * So each fiber is taken out. A fiber that comes too late for the event takes the whole stack out itself.
  */
-bool sbt_crowd_join(uint32_t *crowd, uint32_t ticket);
 
 /*
- * Wait until it has been taken out. True: by somebody who had seen it wait for an event that has happened, and counted
- * it: the object may be gone. False: it looks at the object again.
+ * Join. The event has the number `ticket`. From here until sbt_waiter_stack_wait the caller's fiber is inside switch/:
+ * it must not block. Next the caller looks whether the event is still to come, in an order that is sequentially
+ * consistent with this. False: the caller cannot join now, and must wait in another way.
  */
-bool sbt_crowd_wait(void);
+bool sbt_waiter_stack_join(uint32_t *stack, uint32_t ticket);
 
 /*
- * Take everybody out, the events up to `ticket` having happened. `joined`: the caller is between join and wait itself.
- * The result is how many it has counted: those never touch the object again. They are woken by sbt_chain_end, and this
- * is their sbt_chain_begin.
+ * Wait until the fiber has been taken out. True: by a thread that had seen it wait for an event that has happened, and
+ * has counted it: the object may be gone. False: the fiber looks at the object again.
  */
-uint32_t sbt_crowd_take(uint32_t *crowd, uint32_t ticket, bool joined, struct sbt_chain *chain);
+bool sbt_waiter_stack_wait(void);
 
 /*
- * Let another ready context run on this carrier. `goes_on`: the caller will have what it wants the next moment, and is
- * queued with those that have been woken; otherwise behind them. False: the caller is on no carrier, or nobody is
- * ready.
+ * Take all fibers out; the events up to `ticket` have happened. `joined`: the caller is itself between join and wait.
+ * The result is how many fibers it has counted: those never touch the object again. This begins the wake list, and
+ * sbt_wake_list_end wakes the fibers.
+ */
+uint32_t sbt_waiter_stack_take(uint32_t *stack, uint32_t ticket, bool joined, struct sbt_wake_list *list);
+
+/* ---- yielding ---- */
+
+/*
+ * Let another runnable fiber run on this carrier. `goes_on`: the caller will have what it wants in a moment, and is
+ * queued with the fibers that have been woken; otherwise behind them. False: the caller is on no carrier, or no other
+ * fiber is runnable.
  */
 bool sbt_switch_yield(bool goes_on);
 
 /* Does a carrier run the caller? */
 bool sbt_switch_carried(void);
-/* And are there others, that may run whom it waits for? */
+
+/* Does a carrier run the caller, and are there other carriers, one of which may run the thread that it waits for? */
 bool sbt_switch_among_carriers(void);
 
-/* Is somebody ready to run on the caller's carrier? Then waiting actively is a waste. */
-bool sbt_switch_others_ready(void);
+/* Is another fiber runnable on the caller's carrier? Then waiting actively is a waste. */
+bool sbt_switch_others_runnable(void);
 
 #endif

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Futexes for contexts: who waits on which word, in buckets by address. A node is on the waiter's stack and linked only
- * while it waits; the lists are the bucket guard's. The waker makes all it has found ready in one go.
+ * The futex table of fibers: which fibers wait on which word, in buckets by the word's address. A node is on the
+ * waiter's stack, and linked only while the fiber waits. A bucket's lock protects its list. A waker puts the fibers
+ * that it finds into a wake list, and makes them runnable in one go when it has released the lock.
  */
-#include "switch/inner.h"
+#include "switch/table.h"
 
 #include <errno.h>
 #include <pthread.h>
 
+#include "switch/state.h"
+
 struct sbt_table_node {
     struct sbt_table_node *next, *prev;
     const uint32_t *word;
-    struct sbt_context *context;
+    struct sbt_fiber *fiber;
     bool linked;
 };
 
@@ -38,18 +41,18 @@ struct waiting {
     uint32_t generation;
 };
 
-/* However the wait ends, pthread_exit in a signal handler included. True: nobody had taken it for a wake-up. */
+/* The wait ends, perhaps by pthread_exit in a signal handler. True: no waker had taken the node out. */
 static bool withdraw(struct waiting *w) {
     if (!__atomic_load_n(&w->node.linked, __ATOMIC_ACQUIRE))
-        return false; /* the waker's last touch of the node */
-    if (w->generation != sbt_thread_process_generation())
-        return true; /* forked during the wait: the table was wiped */
+        return false; /* pairs with unlink_node, where the waker touches the node for the last time */
+    if (w->generation != sbt_fork_generation())
+        return true; /* a handler has forked during the wait; this is the child, and its table was wiped */
     sbt_switch_enter();
-    sbt_switch_take(&w->bucket->guard);
+    sbt_switch_lock(&w->bucket->lock);
     bool linked = w->node.linked;
     if (linked)
         unlink_node(w->bucket, &w->node);
-    sbt_switch_drop(&w->bucket->guard);
+    sbt_switch_unlock(&w->bucket->lock);
     sbt_switch_leave();
     return linked;
 }
@@ -57,21 +60,24 @@ static bool withdraw(struct waiting *w) {
 static void cancelled(void *argument) {
     struct waiting *w = argument;
     if (!withdraw(w))
-        sbt_switch_wake((uint32_t *)(uintptr_t)w->node.word, 1); /* the wake-up was for somebody */
+        sbt_switch_wake((uint32_t *)(uintptr_t)w->node.word, 1); /* pass the wake-up on */
 }
 
 int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
     struct waiting w = {.bucket = bucket_of(word),
-                        .node = {.word = word, .context = sbt_self.context, .linked = true},
-                        .generation = sbt_thread_process_generation()};
+                        .node = {.word = word, .fiber = sbt_self.fiber, .linked = true},
+                        .generation = sbt_fork_generation()};
     int r;
     if (SBT_UNLIKELY(sbt_self.in_switch != 0)) {
-        sbt_pause_ns(200000);
+        sbt_pause_ns(SBT_HANDLER_POLL_NS);
         return 0;
     }
     sbt_switch_enter();
-    sbt_switch_take(&w.bucket->guard);
-    /* Under the guard, which the waker takes after it has changed the word: either this sees it, or that sees this. */
+    sbt_switch_lock(&w.bucket->lock);
+    /*
+     * The waker takes the lock after it has changed the word. Either this sees the change under the lock, or the waker
+     * sees the node.
+     */
     bool differs = __atomic_load_n(word, __ATOMIC_RELAXED) != expected;
     if (!differs) {
         w.node.prev = w.bucket->tail;
@@ -81,38 +87,38 @@ int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline
             w.bucket->head = &w.node;
         w.bucket->tail = &w.node;
     }
-    sbt_switch_drop(&w.bucket->guard);
+    sbt_switch_unlock(&w.bucket->lock);
     sbt_switch_leave();
     if (differs)
         return 0;
     pthread_cleanup_push(cancelled, &w);
-    r = sbt_context_park(deadline);
+    r = sbt_fiber_park(deadline);
     pthread_cleanup_pop(0);
     return withdraw(&w) ? r : 0;
 }
 
 long sbt_switch_wake(uint32_t *word, int n) {
-    struct sbt_chain chain;
+    struct sbt_wake_list list;
     long woken = 0;
     bool asleep;
-    if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* in a handler that interrupted this thread in here */
-        __atomic_store_n(&SBT_SWITCH->overdue, 1, __ATOMIC_RELEASE);
+    if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* this is a handler that interrupted its thread inside switch/ */
+        __atomic_store_n(&SBT_SWITCH->deferred, 1, __ATOMIC_RELEASE);
         return 0;
     }
-    sbt_chain_begin(&chain);
+    sbt_wake_list_begin(&list);
     struct sbt_table_bucket *b = bucket_of(word);
-    sbt_switch_take(&b->guard);
+    sbt_switch_lock(&b->lock);
     for (struct sbt_table_node *node = b->head, *next; node != NULL && woken < n; node = next) {
         next = node->next;
         if (node->word != word)
             continue;
-        struct sbt_context *c = node->context;
-        unlink_node(b, node); /* from here on it may be gone */
+        struct sbt_fiber *f = node->fiber;
+        unlink_node(b, node); /* from here on the node may be gone */
         woken++;
-        if (sbt_token_give(c, &asleep))
-            sbt_chain_append(&chain, c);
+        if (sbt_token_give(f, &asleep))
+            sbt_wake_list_append(&list, f);
     }
-    sbt_switch_drop(&b->guard);
-    sbt_chain_end(&chain);
+    sbt_switch_unlock(&b->lock);
+    sbt_wake_list_end(&list);
     return woken;
 }

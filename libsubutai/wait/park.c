@@ -4,11 +4,11 @@
 #include <errno.h>
 
 #include "core/thread.h"
+#include "os/futex.h"
 #include "switch/switch.h"
-#include "wait/futex.h"
-#include "wait/turn.h"
+#include "wait/yield_gate.h"
 
-/* Threads without a context that sleep in the kernel; counted only where there may be some with. */
+/* Threads without a fiber that sleep in the kernel; counted only where there may be some with. */
 static uint32_t n_asleep;
 
 /* Sequentially consistent: either the waker sees the count, or the sleeper's kernel sees the changed word. */
@@ -21,7 +21,7 @@ static void runnable_again(void *unused) {
     (void)unused;
     sbt_runnable_add(1);
     count_asleep(-1);
-    sbt_switch_release();
+    sbt_pin_release();
 }
 
 long sbt_wake(uint32_t *word, int n) {
@@ -34,34 +34,16 @@ long sbt_wake(uint32_t *word, int n) {
     return woken;
 }
 
-void sbt_give_way_to_contexts(void) {
+void sbt_wait_yield_to_fibers(void) {
     if (!sbt_switch_roams())
-        sbt_turn_offer();
+        sbt_yield_gate_offer(&sbt_yield_gate);
     else
         sbt_switch_yield(false);
 }
 
-void sbt_give_way(bool goes_on) {
-    if (sbt_self.context == NULL || !sbt_switch_yield(goes_on))
-        sbt_turn_give_or_pause();
-}
-
-/* Asleep in the kernel; a context at its home, where signals and cancellations reach it. */
-static int sleep_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
-    int r;
-    sbt_switch_hold_home();
-    pthread_cleanup_push(runnable_again, NULL);
-    count_asleep(1);
-    sbt_runnable_add(-1);
-    r = sbt_futex_wait_frame(word, expected, deadline);
-    pthread_cleanup_pop(1);
-    return r;
-}
-
-SBT_NOINLINE int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
-    if (SBT_UNLIKELY(sbt_self.context != NULL) && sbt_switch_begins_wait())
-        return sbt_switch_wait(word, expected, deadline);
-    return sleep_in_kernel(word, expected, deadline);
+void sbt_wait_yield(bool goes_on) {
+    if (sbt_self.fiber == NULL || !sbt_switch_yield(goes_on))
+        sbt_yield_gate_offer_or_pause(&sbt_yield_gate);
 }
 
 /*
@@ -79,20 +61,27 @@ static SBT_NOINLINE int wait_exposed(uint32_t *word, uint32_t expected, const st
     return r;
 }
 
-static int sleep_cancelably_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+/* Asleep in the kernel; a fiber at its home, where signals and cancellations reach it. */
+static int sleep_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline, bool cancelable) {
     int r;
-    sbt_switch_hold_home();
+    sbt_pin_hold();
     pthread_cleanup_push(runnable_again, NULL);
     count_asleep(1);
     sbt_runnable_add(-1);
-    r = wait_exposed(word, expected, deadline);
+    r = cancelable ? wait_exposed(word, expected, deadline) : sbt_futex_wait_frame(word, expected, deadline);
     pthread_cleanup_pop(1);
     return r;
 }
 
+SBT_NOINLINE int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+    if (SBT_UNLIKELY(sbt_self.fiber != NULL) && sbt_switch_begins_wait())
+        return sbt_switch_wait(word, expected, deadline);
+    return sleep_in_kernel(word, expected, deadline, false);
+}
+
 SBT_NOINLINE int sbt_park_cancelable(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
-    if (SBT_LIKELY(sbt_self.context == NULL || sbt_switch_interrupts || !sbt_switch_begins_wait()))
-        return sleep_cancelably_in_kernel(word, expected, deadline);
+    if (SBT_LIKELY(sbt_self.fiber == NULL || sbt_switch_interrupts || !sbt_switch_begins_wait()))
+        return sleep_in_kernel(word, expected, deadline, true);
     pthread_testcancel();
     int r = sbt_switch_wait(word, expected, deadline);
     pthread_testcancel();
@@ -102,33 +91,21 @@ SBT_NOINLINE int sbt_park_cancelable(uint32_t *word, uint32_t expected, const st
 int sbt_park_own(uint32_t *word, uint32_t expected, const uint32_t *wake_word, const struct sbt_deadline *deadline,
                  bool cancelable) {
     if (wake_word == NULL)
-        return cancelable ? sleep_cancelably_in_kernel(word, expected, deadline)
-                          : sleep_in_kernel(word, expected, deadline);
+        return sleep_in_kernel(word, expected, deadline, cancelable);
     if (cancelable)
         pthread_testcancel();
-    int r = sbt_context_park(deadline);
+    int r = sbt_fiber_park(deadline);
     if (cancelable)
         pthread_testcancel();
     return r;
 }
 
-int sbt_waiter_wait(struct sbt_waiter *w, const struct sbt_deadline *deadline, struct sbt_active *active,
-                    bool cancelable) {
-    for (;;) {
-        uint32_t state = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
-        if (state > SBT_WAITER_PARKED)
-            return 0;
-        if (state == SBT_WAITER_WAITING && sbt_active_step(active))
-            continue;
-        /*
-         * A context's token says whether it must be woken. Relaxed: going to sleep publishes nothing; what it is told
-         * is acquired above.
-         */
-        if (state == SBT_WAITER_WAITING && w->wake_word == NULL &&
-            !__atomic_compare_exchange_n(&w->state, &state, SBT_WAITER_PARKED, false, __ATOMIC_RELAXED,
-                                         __ATOMIC_RELAXED))
-            continue;
-        if (sbt_park_own(&w->state, SBT_WAITER_PARKED, w->wake_word, deadline, cancelable) == ETIMEDOUT)
-            return ETIMEDOUT;
-    }
+uint32_t *sbt_waiter_word(void) {
+    return sbt_fiber_word();
+}
+
+bool sbt_waiter_wake(uint32_t *word) {
+    if (word == NULL)
+        return true;
+    return sbt_fiber_is_word(word) ? sbt_fiber_unpark(word) : sbt_futex_wake(word, 1) > 0;
 }

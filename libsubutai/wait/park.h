@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Sleeping: the one place where a thread of ours blocks in the kernel, or, if it has a context (switch/), is switched
- * away from instead.
+ * Sleeping until another thread wakes: in the kernel, or, if the caller has a fiber (switch/), by switching to another
+ * fiber. Every wait for an object of the program sleeps here. Elsewhere sleep only waits for the library itself: for
+ * an internal lock (os/lock.h), and in switch/ idle carriers, the monitor and parked home threads.
  */
 #ifndef SBT_WAIT_PARK_H
 #define SBT_WAIT_PARK_H
@@ -9,13 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/clock.h"
+#include "os/clock.h"
 #include "wait/adapt.h"
-#include "wait/lot.h"
 
 /*
- * Block while *word == expected: 0 (look again), ETIMEDOUT or EINTR, as sbt_futex_wait. While blocked the thread does
- * not count as runnable.
+ * Block while *word == expected. 0: woken, or *word was another value: look again. ETIMEDOUT: the deadline has passed.
+ * EINTR: a signal handler has run; the caller decides whether its wait goes on. While blocked the thread does not count
+ * as runnable.
  */
 int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);
 
@@ -27,29 +28,35 @@ int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadl
 int sbt_park_cancelable(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);
 
 /*
- * The same on a word that nobody else waits on. `wake_word`, from sbt_waiter_word, is what the waker passes to
- * sbt_waiter_wake; without one, NULL, it passes `word`: then the thread sleeps in the kernel, context or not.
+ * The same on a word that no other thread waits on. `wake_word`, from sbt_waiter_word, is what the waker passes to
+ * sbt_waiter_wake; without one, NULL, it passes `word`: then the thread sleeps in the kernel, fiber or not.
  */
 int sbt_park_own(uint32_t *word, uint32_t expected, const uint32_t *wake_word, const struct sbt_deadline *deadline,
                  bool cancelable);
 
-/* Wake up to n that are parked on that word, after it has changed; how many. The word may be gone by now. */
+/*
+ * Wake up to n threads that are parked on that word, after it has changed: fibers in the futex table first, then, if
+ * any thread sleeps in the kernel, threads there. Returns how many. The word may be gone by now.
+ */
 long sbt_wake(uint32_t *word, int n);
 
 /*
- * Let somebody else run: a ready context on this carrier, or whom the kernel chooses. `goes_on` as in sbt_switch_yield.
+ * Yield: to a runnable fiber on this carrier, or to the thread that the kernel chooses. `goes_on` as in
+ * sbt_switch_yield.
  */
-void sbt_give_way(bool goes_on);
+void sbt_wait_yield(bool goes_on);
 
-/* The same for a context, if one is ready; if none is, it goes on: the kernel would run another process. */
-void sbt_give_way_to_contexts(void);
+/* The same for a fiber, if one is ready; if none is, it goes on: the kernel would run another process. */
+void sbt_wait_yield_to_fibers(void);
+
+/* The word that the calling thread is woken by from here on. NULL: the word that it sleeps on. */
+uint32_t *sbt_waiter_word(void);
 
 /*
- * Wait until the waiter has been told something: actively while `active` has steps left, then parked. Returns 0 or
- * ETIMEDOUT; after ETIMEDOUT the waiter may still have been told meanwhile: look under its bucket's lock.
- * The state read last is acquired (pairs with sbt_waiter_tell).
+ * Wake the thread that sleeps on its own word, or has that wake word; NULL: there is none to wake. False: the thread
+ * did not sleep. It is on its way to sleep, or in a signal handler that has interrupted it and may last: a waker that
+ * relies on it should wake another thread too. The word may be gone by now.
  */
-int sbt_waiter_wait(struct sbt_waiter *w, const struct sbt_deadline *deadline, struct sbt_active *active,
-                    bool cancelable);
+bool sbt_waiter_wake(uint32_t *word);
 
 #endif

@@ -76,7 +76,7 @@ check "musl is named" json '.[0].detail | test("musl")'
 # e_machine is the half-word at byte 18: 183 is AArch64, 62 x86-64.
 other='\267'
 [[ $(uname -m) != aarch64 ]] || other='\076'
-cp all other && printf "$other"'\000' | dd of=other bs=1 seek=18 conv=notrunc status=none
+cp all other && printf '%b\000' "$other" | dd of=other bs=1 seek=18 conv=notrunc status=none
 verdict ./other other-architecture "a program for another machine"
 
 for sanitizer in address thread leak; do

@@ -7,10 +7,9 @@ set -u
 : "${SUBUTAI:?}" "${STUB:?}" "${CC:?}" "${SOURCE_ROOT:?}" "${BUILD_ROOT:?}"
 unset "${!SUBUTAI_@}" LD_PRELOAD
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/subutai-command.XXXXXX") || exit 99
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 99
-n_checks=0
+. "$SOURCE_ROOT/tests/lib/tap.sh"
+. "$SOURCE_ROOT/tests/lib/session.sh"
+enter_scratch subutai-command
 
 # run ARG...: any command, bounded; leaves $status, $out and $err.
 run() {
@@ -26,39 +25,19 @@ subutai() {
     run "$SUBUTAI" "$@"
 }
 
-# check TEXT COMMAND...: one TAP line; on failure what the last `run` left is shown.
+# check TEXT COMMAND...: one TAP point; on failure what the last `run` left is shown.
 check() {
     local text=$1
     shift
-    n_checks=$((n_checks + 1))
     if "$@"; then
-        echo "ok $n_checks - $text"
+        point 0 "$text"
     else
-        echo "not ok $n_checks - $text"
-        {
-            echo "failed: $*"
-            echo "status: $status"
-            echo "stdout: $out"
-            echo "stderr: $err"
-        } | sed 's/^/# /'
+        point 1 "$text"
+        note "failed: $*"
+        note "status: $status"
+        note "stdout: $out"
+        note "stderr: $err"
     fi
-}
-
-skip() {
-    n_checks=$((n_checks + 1))
-    echo "ok $n_checks - $1 # SKIP $2"
-}
-
-finish() {
-    echo "1..$n_checks"
-}
-
-is() { # GOT WANTED
-    [[ $1 == "$2" ]] || { echo "# got '$1', wanted '$2'" && false; }
-}
-
-matches() { # TEXT REGEX
-    [[ $1 =~ $2 ]] || { echo "# '$1' does not match '$2'" && false; }
 }
 
 # json FILTER: jq's answer about $out is true; also fails if $out is not JSON.

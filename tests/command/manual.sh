@@ -34,9 +34,9 @@ while IFS=$'\t' read -r name variable default description; do
         check "the manual has the default of $name" \
             matches "$block" "default ${default}[., ]|$default"$'\n'"\(the default\)"
         check "--help has the default of $name" \
-            matches "$help" "--$name[^;]*; [^[]*default ${default}[^[]*\[${variable}\]"
+            matches "$help" "--${name}[^;]*; [^[]*default ${default}[^[]*\[${variable}\]"
     fi
-    check "--help describes $name" matches "$help" "--$name[^ ]* [^-]*${description:0:40}"
+    check "--help describes $name" matches "$help" "--${name}[^ ]* [^-]*${description:0:40}"
 done < <("$SUBUTAI" engines --json | jq -r '.options[] | [.option, .variable, .default // "-", .description] | @tsv')
 
 for name in $commands; do
@@ -82,6 +82,7 @@ complete_words() {
     out=$(printf '%s\n' "${COMPREPLY[@]}" | sort | tr '\n' ' ') status=0 err=''
 }
 complete_words ''
+# shellcheck disable=SC2086 # a list of words
 check "completes the commands" is "$out" "$(printf '%s\n' --help --version $commands | sort | tr '\n' ' ')"
 complete_words co
 check "completes a command" is "$out" "compare "

@@ -46,12 +46,12 @@ refuses 'predict: --cores 16: a mesh of 8x8 has 64 cores' predict --cores 16 --m
 refuses "predict: --cores: '0' is not a legal value \(legal: 1 to 1024\)" predict --cores 0 four.sbt
 refuses "predict: --cores: '1025' is not" predict --cores 1025 four.sbt
 for mesh in 0x8 8x33 8 8x 4x4x4 8X8 ' 8x8'; do
-    refuses "predict: --mesh: '$mesh' is not a legal value \(legal: WxH, each 1 to 32\)" predict --mesh "$mesh" four.sbt
+    refuses "predict: --mesh: (not a mesh:|value out of range) '$mesh' \(legal: WxH, each 1 to 32\)" predict --mesh "$mesh" four.sbt
 done
 refuses "predict: --slot-ns: '0' is not a legal value \(legal: 1001 to " predict --slot-ns 0 four.sbt
-refuses "predict: --control-elements: '257' is not" predict --control-elements 257 four.sbt
-refuses "predict: --queue-elements: '16001' is not" predict --queue-elements 16001 four.sbt
-refuses "predict: --data-load: '901' is not" predict --data-load 901 four.sbt
+refuses "predict: --control-elements: value out of range '257'" predict --control-elements 257 four.sbt
+refuses "predict: --queue-elements: value out of range '16001'" predict --queue-elements 16001 four.sbt
+refuses "predict: --data-load: value out of range '901'" predict --data-load 901 four.sbt
 refuses "predict: --app: copies: '0' is not a legal value \(legal: 1 to 1024\)" predict --app 'four.sbt*0'
 refuses "predict: --app: copies: 'x' is not" predict --app 'four.sbt*x'
 refuses "predict: --app: 'four.sbt,' names no file" predict --app four.sbt,
@@ -92,15 +92,15 @@ failed_with() {
 }
 subutai predict --sync subutai stuck.sbt
 check "nothing can advance: exit 3" failed_with '^subutai: predict: subutai, rr: 2 threads wait for what does not happen'
-check "who waits for a thread" matches "$err" 'thread 0 waits for thread 1, which has not ended'
-check "who waits for a mutex, and whose it is" matches "$err" 'thread 1 waits for mutex 7 held by thread 0'
+check "which thread waits for a thread" matches "$err" 'thread 0 waits for thread 1, which has not ended'
+check "which thread waits for a mutex, and its owner" matches "$err" 'thread 1 waits for mutex 7 held by thread 0'
 subutai predict --sync software stuck.sbt
 check "in software too" failed_with 'thread 1 waits for mutex 7 held by thread 0'
 subutai predict --sync software --timeline lines.csv --json stuck.sbt
 check "no output" failed_with 'software, rr: 2 threads'
 check "and no file half written" is "$(ls lines.csv* 2>/dev/null)" ""
 subutai predict no-signal.sbt
-check "who waits for a signal" failed_with 'thread 1 waits for signal 3 of condition 1, which has not happened'
+check "which thread waits for a signal" failed_with 'thread 1 waits for signal 3 of condition 1, which has not happened'
 subutai predict no-size.sbt
 check "a barrier of unknown size: exit 3" failed_with 'barrier 0: the trace does not say for how many threads'
 printf '%s\n' '0 init object=0 type=3 size=2' '0 thread_create other=1' '1 barrier_wait object=0' \

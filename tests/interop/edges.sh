@@ -42,6 +42,34 @@ early() {
     done
 }
 
+# In both orders: whatever stands behind the library in LD_PRELOAD is what its look-ups of the next function find.
+beside() { # LIBRARY PROGRAM [ARGUMENT...]
+    local variables order status list name=${1##*/} program=${2##*/} library_beside=$1
+    shift
+    name=${name%%.so*}
+    variables_for "$variant"
+    for order in before behind; do
+        list=$library_beside:$library
+        [ "$order" = before ] || list=$library:$library_beside
+        [ "$variant" != plain ] || list=$library_beside
+        bounded 12 env LD_PRELOAD="$list" "${variables[@]}" "$@" >"$variant.$name-$program" 2>"$variant.err"
+        status=$?
+        point "$status" "$program with $name $order the library ends with 0"
+        [ "$status" = 0 ] || note "status $status: $(tail -n 5 "$variant.err")"
+        same "$program with $name $order the library prints the same" "$name-$program"
+    done
+}
+
+# Debian's libfaketime, if it is there; what it does to clocks is asked from a program that shows them.
+faketime() {
+    local lib
+    for lib in /usr/lib/*/faketime/libfaketimeMT.so.1; do
+        [ -e "$lib" ] || continue
+        FAKETIME="+10y" beside "$lib" "$edges/fake-time"
+        FAKETIME="@2030-01-01 00:00:00" beside "$lib" /bin/ls /
+    done
+}
+
 above() {
     local status
     preloaded 12 "$edges/libabove-lib.so" "$edges/above" >"$variant.above" 2>"$variant.err"
@@ -52,7 +80,7 @@ above() {
 }
 
 # Two fewer than the C library fit, at most: the library itself is mapped too. Switched, there are threads of its own: one
-# for each CPU and the watcher, with stacks of the usual size, because the program's handlers may run on them.
+# for each CPU and the monitor, with stacks of the usual size, because the program's handlers may run on them.
 thread_room() {
     local fewer=2
     [ "$variant" != switched ] || fewer=$((fewer + $(nproc) + 1))
@@ -61,6 +89,11 @@ thread_room() {
     keep room
     check "threads under a limit of address space: as many as fit on the plain C library, less $fewer at most" \
         test "$(cat "$variant.room")" -ge "$(($(cat plain.room) - fewer))"
+    check_run "threads where there is little address space" 12 "$edges/thread-room" narrow || return
+    keep narrow
+    # The engine ni has its tiles' memory there as well.
+    check "threads where there is little address space: a third of the plain C library's at least" \
+        test "$(cat "$variant.narrow")" -ge "$(($(cat plain.narrow) / 3))"
 }
 
 # The other process is started by the first with the preload or without, whatever the first one has.
@@ -103,15 +136,21 @@ secure_log() {
         tail -n 5 "$variant.err" | sed 's/^/# /'
     check "setuid program: the caller's log file is not written" test ! -s "$secret" || sed 's/^/# /' "$secret"
     rm -f "$secret" "$program"
-    rm -rf "$scratch/etc"
+    rm -rf "${scratch:?}/etc"
 }
 
 all_edges() {
+    local program
     early early early-first preinit
     subject ifunc
     subject locking-free
     subject init-race
     above
+    for program in ready early early-first preinit; do
+        beside "$edges/libready-lib.so" "$edges/$program"
+    done
+    beside "$edges/libfake-time-lib.so" "$edges/fake-time"
+    faketime
     thread_room
     subject cond-mixed
     subject cond-reuse

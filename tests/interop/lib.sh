@@ -11,9 +11,7 @@
 # run left under the same name. `finish` ends the test. The current directory is private and is removed at the end,
 # and so is every process that was started, whatever ends the script.
 #
-# Bounds: every program has a limit in seconds. When it strikes, the threads' stacks are written to the log (they are
-# what a hang is diagnosed from), then the program's whole session is killed and `run` returns 124. coreutils'
-# timeout alone cannot do that: it kills before one could look.
+# Every program has a limit in seconds (tests/lib/session.sh); `run` returns 124 when it strikes.
 #
 # From the environment: INTEROP_BUILD (build directory, default: build beside the sources), INTEROP_ENGINES (default:
 # the list below, the only one). Names do not start with SUBUTAI_, which the library reserves.
@@ -24,40 +22,20 @@ ulimit -c 0
 engines=${INTEROP_ENGINES-"glibc direct ni-inline"}
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/../lib/tap.sh"
+. "$here/../lib/session.sh"
 build=$(cd "${INTEROP_BUILD:-$here/../../build}" && pwd) || exit 99
+# shellcheck disable=SC2034 # for the tests
 bin=$build/tests/interop
 launcher=$build/tools/preload/subutai
 library=$build/libsubutai/libsubutai.so
 
-n_points=0
-n_failed=0
 variant=plain
-started=()
-
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/interop.XXXXXX") || exit 99
-cd "$scratch" || exit 99
+enter_scratch interop
 
 # Programs that write locale-dependent text or keep state in the user's home must not differ from machine to machine.
 export LC_ALL=C HOME=$scratch
 unset LD_PRELOAD MAKEFLAGS MALLOC_PERTURB_ ASAN_OPTIONS UBSAN_OPTIONS
-
-clean_up() {
-    local status=$? pid
-    trap - EXIT INT TERM HUP
-    for pid in "${started[@]}"; do
-        kill -CONT -- -"$pid" 2>/dev/null
-        kill -KILL -- -"$pid" 2>/dev/null
-    done
-    cd /
-    rm -rf "$scratch"
-    exit "$status"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM HUP
-
-note() {
-    printf '%s\n' "$*" | sed 's/^/# /'
-}
 
 # need PROGRAM... : skips the whole test when one is not installed. A program that the project builds is never missing.
 need() {
@@ -100,60 +78,12 @@ prefix_for() {
     esac
 }
 
-# stacks SESSION: what every thread of the session's processes is doing, on stderr, for whoever reads the log.
-stacks() {
-    local pid
-    for pid in $(ps -o pid= -s "$1"); do
-        echo "--- stacks of $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
-        if command -v gdb >/dev/null; then
-            timeout -k 2 30 gdb -nx -p "$pid" -batch -ex 'set pagination off' -ex 'thread apply all bt 14' 2>/dev/null |
-                grep -E '^(#|Thread )' | head -n 240
-        else
-            for task in "/proc/$pid/task"/*; do
-                echo "${task##*/}: $(cat "$task/wchan" 2>/dev/null) $(cat "$task/syscall" 2>/dev/null)"
-            done
-        fi
-    done >&2
-}
-
-# bounded LIMIT CMD... : CMD in a session of its own, 124 if it was still running after LIMIT seconds.
-bounded() {
-    local limit=$1 pid status
-    shift
-    setsid "$@" <&0 &
-    pid=$!
-    started+=("$pid")
-    if ! timeout "$limit" tail -s 0.02 --pid="$pid" -f /dev/null; then
-        echo "--- $variant: still running after $limit s: $*" >&2
-        stacks "$pid"
-        kill -KILL -- -"$pid" 2>/dev/null
-        wait "$pid" 2>/dev/null
-        return 124
-    fi
-    wait "$pid"
-    status=$?
-    # What the program left behind in its session (a daemon, a stuck child) would disturb the next measurement.
-    kill -KILL -- -"$pid" 2>/dev/null
-    unset 'started[-1]'
-    return "$status"
-}
-
 # run LIMIT CMD... : CMD under the present variant.
 run() {
     local limit=$1 prefix
     shift
     prefix_for "$variant"
     bounded "$limit" "${prefix[@]}" "$@"
-}
-
-point() { # OK? TEXT
-    n_points=$((n_points + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $n_points - $variant: $2"
-    else
-        n_failed=$((n_failed + 1))
-        echo "not ok $n_points - $variant: $2"
-    fi
 }
 
 # check TEXT CMD... : one TAP point, ok if CMD succeeds. Its output is shown only when it fails.
@@ -276,6 +206,7 @@ check_stop() {
 # is not in the programs (the dynamic linker only warns about a preload that it cannot find), so that is point one.
 each_variant() {
     for variant in plain $engines; do
+        about=$variant
         if [ "$variant" != plain ]; then
             run 20 cat /proc/self/maps >"$variant.maps" 2>"$variant.err"
             check "the library is in the programs" grep -q "/libsubutai\.so" "$variant.maps" ||
@@ -283,10 +214,4 @@ each_variant() {
         fi
         "$@"
     done
-}
-
-finish() {
-    echo "1..$n_points"
-    [ "$n_failed" = 0 ]
-    exit
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Walks every interleaving of cores that share more mutexes than the NI has control elements: who finds none free
- * evicts an idle one, and every core may meet an ID that went stale after it was read. The protocol is the one that
- * fsm.h asks of a driver; an object's word is only ever changed from the ID that was seen in it.
+ * Walks every interleaving of cores that share more mutexes than the NI has control elements. A core that finds no
+ * element free evicts an idle mutex, and every core may meet an ID that went stale after it was read. The protocol is
+ * the one that fsm.h asks of a driver; an object's word is only ever changed from the ID that was seen in it.
  *
  *   lock:    word 0: ALLOC_MUTEX. ALLOCATED: put the ID in if the word is still 0, or give it back with DEALLOC.
  *                    NO_SPACE: EVICT another object's ID; EVICTED: make its word 0 if it is still that ID. Begin anew.
@@ -19,18 +19,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CORES = 3, N_OBJECTS = 3, N_CONTROL = 2, N_QUEUE = 2, OUT = 2, IN = 2, MAX_LOCKS = 3, NOBODY = 0xff };
+enum { MAX_CORES = 3, N_OBJECTS = 3, N_CONTROL = 2, N_QUEUE = 2, OUT = 2, IN = 2, MAX_LOCKS = 3, NO_CORE = 0xff };
 
 struct scenario {
     const char *name;
     uint8_t n_cores, n_evictions;
-    uint8_t wanted[MAX_CORES][MAX_LOCKS + 1]; /* objects, one after the other; NOBODY: the end */
+    uint8_t wanted[MAX_CORES][MAX_LOCKS + 1]; /* objects, one after the other; NO_CORE: the end */
 };
 
 static const struct scenario scenarios[] = {
-    {"2 cores, three mutexes, two control elements", 2, 3, {{0, 1, 2, NOBODY}, {2, 0, 1, NOBODY}}},
-    {"3 cores, three mutexes, two control elements", 3, 1, {{0, 1, NOBODY}, {1, 2, NOBODY}, {2, 0, NOBODY}}},
-    {"3 cores, the same mutex first", 3, 1, {{0, 1, NOBODY}, {0, 2, NOBODY}, {0, NOBODY}}},
+    {"2 cores, three mutexes, two control elements", 2, 3, {{0, 1, 2, NO_CORE}, {2, 0, 1, NO_CORE}}},
+    {"3 cores, three mutexes, two control elements", 3, 1, {{0, 1, NO_CORE}, {1, 2, NO_CORE}, {2, 0, NO_CORE}}},
+    {"3 cores, the same mutex first", 3, 1, {{0, 1, NO_CORE}, {0, 2, NO_CORE}, {0, NO_CORE}}},
 };
 
 enum phase { READY, ALLOCATING, EVICTING, LOCKING, LOCKED };
@@ -134,7 +134,7 @@ static const char *run(struct state *s, uint32_t core) {
     uint32_t object = wanted(s, core);
     if (c->phase == LOCKED) {
         uint32_t id = c->id;
-        s->owner[object] = NOBODY;
+        s->owner[object] = NO_CORE;
         c->phase = READY;
         c->next++;
         c->id = 0;
@@ -164,7 +164,7 @@ static const char *make_space(struct state *s, uint32_t core) {
         c->id = s->word[victim];
         return post(c, HW_OP_EVICT, c->id);
     }
-    return NULL; /* just freed by somebody else: begin anew */
+    return NULL; /* just freed by another core: begin anew */
 }
 
 static const char *deliver(struct state *s, uint32_t core) {
@@ -198,8 +198,8 @@ static const char *deliver(struct state *s, uint32_t core) {
         return NULL;
     }
     if (c->phase != LOCKING || m.op != HW_OP_GRANT || m.id != id)
-        return "an answer that nobody waits for";
-    if (s->owner[object] != NOBODY)
+        return "an answer that no core waits for";
+    if (s->owner[object] != NO_CORE)
         return "a mutex with two owners";
     s->owner[object] = (uint8_t)core;
     c->phase = LOCKED;
@@ -215,7 +215,7 @@ static bool is_enabled(const void *state, uint32_t transition) {
     const struct core *c = &s->core[core];
     switch (transition % N_TRANSITIONS) {
     case RUN:
-        return (c->phase == READY || c->phase == LOCKED) && wanted(s, core) != NOBODY && c->n_out < OUT;
+        return (c->phase == READY || c->phase == LOCKED) && wanted(s, core) != NO_CORE && c->n_out < OUT;
     case NI:
         return c->n_out > 0 && !c->held;
     default:
@@ -238,7 +238,7 @@ static const char *take(void *state, uint32_t transition) {
 static const char *check_end(const void *state) {
     const struct state *s = state;
     for (uint32_t i = 0; i < scenario->n_cores; i++)
-        if (s->core[i].phase != READY || s->core[i].n_out || s->core[i].n_in || wanted(s, i) != NOBODY)
+        if (s->core[i].phase != READY || s->core[i].n_out || s->core[i].n_in || wanted(s, i) != NO_CORE)
             return "stuck";
     load(s);
     uint32_t n_used = 0, n_words = 0;
@@ -271,7 +271,7 @@ int main(void) {
         scenario = &scenarios[i];
         struct state first;
         memset(&first, 0, sizeof first);
-        memset(first.owner, NOBODY, sizeof first.owner);
+        memset(first.owner, NO_CORE, sizeof first.owner);
         if (!subject_init(&subject, &config, 0)) {
             puts("Bail out! no such machine");
             return 1;

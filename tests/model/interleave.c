@@ -26,10 +26,14 @@ static void *need(void *memory) {
 
 static uint64_t fingerprint(const unsigned char *state, size_t bytes) {
     uint64_t h = 0x9E3779B97F4A7C15u;
-    for (size_t i = 0; i < bytes; i++) {
-        h = (h ^ state[i]) * 0xFF51AFD7ED558CCDu;
+    for (size_t i = 0; i < bytes; i += sizeof h) {
+        uint64_t word = 0;
+        memcpy(&word, state + i, bytes - i < sizeof word ? bytes - i : sizeof word);
+        h = (h ^ word) * 0xFF51AFD7ED558CCDu;
         h ^= h >> 32;
     }
+    h *= 0xC4CEB9FE1A85EC53u;
+    h ^= h >> 33;
     return h != 0 ? h : 1;
 }
 

@@ -19,11 +19,12 @@ int cond_step(struct state *s, int t, int way) {
         s->cond_word = 1;
         queue_append(s, COND, t);
         begin_wait(me, COND, COND_STATE, scenario->script[t][me->op] != 'w');
+        me->again = 1;
         unlock_bucket(s, COND);
         me->after_unlock = WAIT_PARK;
         me->step = UNLOCK;
         return 1;
-    /* cond.c finish: state, without the lock */
+    /* wait_until_over, abandon: the waiter's word, without the lock */
     case COND_STATE:
         if (me->timed_out && scenario->script[t][me->op] == 'c')
             me->cancelled = 1;
@@ -31,10 +32,15 @@ int cond_step(struct state *s, int t, int way) {
         me->looks = 1;
         if (me->state == GRANTED) {
             me->signalled = 1;
+            me->timed = me->timed_out = 0;
+            me->step = LOCK;
+        } else if (me->state == RETRY && !me->timed_out) { /* which has been moved */
+            me->signalled = 1;
             me->timed = 0;
-            me->step = me->role == COND ? LOCK : COND_DONE;
+            me->after_wait = NOTICED;
+            me->step = NOTICED;
         } else {
-            me->target = me->role; /* sbt_lot_lock_waiter reads the key */
+            me->target = me->role; /* lock_of reads the key */
             me->step = COND_BUCKET;
         }
         return 1;
@@ -53,20 +59,25 @@ int cond_step(struct state *s, int t, int way) {
         old = me->target;
         me->target = 0;
         me->signalled = me->state == GRANTED || me->role == MUTEX;
+        me->timed = 0;
+        if (me->role == MUTEX) { /* there is no deadline any more */
+            me->timed_out = mutant == MOVED_TIMES_OUT;
+            me->after_wait = NOTICED;
+            me->step = VALIDATE_LOAD;
+            if (me->cancelled) { /* abandon waits on */
+                unlock_bucket(s, old);
+                me->step = me->state == PARKED ? WAIT_SLEEP : WAIT_PARK;
+            }
+            return 1;
+        }
+        me->timed_out = 0;
         if (!me->signalled) {
             queue_remove(s, COND, t);
             if (s->n[COND] == 0)
                 s->cond_word = 0;
         }
         unlock_bucket(s, old);
-        me->timed = 0;
-        if (me->role == COND) {
-            me->step = LOCK;
-        } else {
-            me->timed_out = 0;
-            me->after_wait = FINISH_STATE;
-            me->step = me->state == WAITING ? WAIT_PARK : me->state == PARKED ? WAIT_SLEEP : WAIT_PARK;
-        }
+        me->step = LOCK;
         return 1;
     /* the mutex is held again: a consumed signal is passed on; the script decides whether to wait again */
     case COND_DONE: {
@@ -92,7 +103,7 @@ int cond_step(struct state *s, int t, int way) {
         else
             me->step = SIGNAL_BUCKET;
         return 1;
-    /* signal_some: one bucket, or both in the order of their addresses (here: the mutex's first) */
+    /* sbt_lot_sort: one bucket, or both in the order of their addresses (here: the mutex's first) */
     case SIGNAL_BUCKET:
         if (!lock_bucket(s, t, me->pair ? MUTEX : COND))
             return 0;
@@ -103,43 +114,44 @@ int cond_step(struct state *s, int t, int way) {
             return 0;
         me->step = SIGNAL_LOOK;
         return 1;
-    /* signal_run: is the first asleep? */
+    /* decide: is the first asleep? */
     case SIGNAL_LOOK:
-        me->target = (uint8_t)(me->left > 0 ? first_waiting(s, COND) : NOBODY);
-        if (me->target == NOBODY) {
+        me->target = (uint8_t)(me->left > 0 ? first_waiting(s, COND) : NO_THREAD);
+        if (me->target == NO_THREAD) {
             me->target = 0;
             me->step = SIGNAL_MOVED;
         } else if (s->t[me->target].state == PARKED && !me->pair) {
             me->target = 0;
             unlock_bucket(s, COND);
             me->pair = 1;
-            me->step = SIGNAL_BUCKET; /* wakes_do of those told so far: a delay at most, so left out here */
+            me->step = SIGNAL_BUCKET; /* the waiters granted so far are woken: a delay at most, so left out here */
         } else {
+            me->moves = s->t[me->target].state == PARKED;
             me->step = SIGNAL_TELL;
         }
         return 1;
-    /* signal_run: remove, tell_awake; else move it, or wake it */
+    /* move it; or grant it its wake-up: if it has fallen asleep since, it is woken */
     case SIGNAL_TELL:
         other = &s->t[me->target];
         queue_remove(s, COND, me->target);
-        if (other->state == WAITING) {
-            other->state = GRANTED;
-        } else if (me->pair) {
+        if (me->moves) {
             other->role = MUTEX;
             queue_append(s, MUTEX, me->target);
             me->moved = 1;
         } else {
+            if (other->state == PARKED)
+                me->wakes |= (uint8_t)(1 << me->target);
             other->state = GRANTED;
-            me->wakes |= (uint8_t)(1 << me->target);
         }
+        me->moves = 0;
         if (s->n[COND] == 0)
             s->cond_word = 0;
-        if (me->left != NOBODY)
+        if (me->left != NO_THREAD)
             me->left--;
         me->target = 0;
         me->step = SIGNAL_LOOK;
         return 1;
-    /* direct_mutex_wake_moved: load; then the compare-and-swap */
+    /* direct_mutex_after_move: load; then the compare-and-swap */
     case SIGNAL_MOVED:
         if (!me->moved) {
             unlock_bucket(s, COND);
@@ -168,7 +180,7 @@ int cond_step(struct state *s, int t, int way) {
             me->step = WAKE_MARK;
         }
         return 1;
-    /* the futex calls, one by one; last that for who was told to try */
+    /* the futex calls, one by one; last that for the waiter notified to retry */
     case SIGNAL_WAKE:
         for (int i = 0; i < n_threads; i++)
             if ((me->wakes & 1 << i) != 0) {

@@ -5,8 +5,8 @@
 int lock_step(struct state *s, int t, int way) {
     struct thread *me = &s->t[t];
     struct thread *other;
-    uint8_t old, want, stale;
-    bool told, may_be_overdue;
+    uint8_t old, want, stale, clear;
+    bool relied_on, may_be_overdue;
     switch ((enum step)me->step) {
     case NEXT_OP:
         next_op(s, t);
@@ -54,52 +54,54 @@ int lock_step(struct state *s, int t, int way) {
             return me->looks > 0 ? 2 : 1;
         me->looks--;
         return 2;
+    /* sbt_lot_park: queued first, then asked whether it must wait */
     case SLOW_BUCKET:
         if (!lock_bucket(s, t, MUTEX))
             return 0;
-        me->step = SLOW_LOAD;
+        queue_append(s, MUTEX, t);
+        begin_wait(me, MUTEX, NOTICED, me->timed);
+        me->after_finish = me->after_lock;
+        me->step = VALIDATE_LOAD;
         return 1;
-    case SLOW_LOAD:
+    case VALIDATE_LOAD:
+        if (mutant == DESIGNATED_NO_MORE && me->again)
+            me->counted = 0;
         me->seen = s->word;
-        me->step = SLOW_QUEUE;
+        me->step = VALIDATE;
         return 1;
-    /* lock_slow: take, or the compare-and-swap that sets QUEUED (none if it would change nothing) */
-    case SLOW_QUEUE:
-        if ((me->seen & LOCKED) == 0) {
-            if (take(s, t)) {
-                unlock_bucket(s, MUTEX);
-                return_to(me, me->after_lock);
-            } else {
-                me->seen = s->word;
-            }
-            return 1;
-        }
-        told = (me->seen & (WOKEN | HANDED)) != 0 && any_counted(s), may_be_overdue = told && scenario->overdue;
-        stale = 0;
-        if ((me->seen & (WOKEN | HANDED)) != 0 && (!told || way == 1) && mutant != STALE_WOKEN_KEPT) /* 1: overdue */
-            stale = (me->seen & HANDED) != 0 ? WOKEN | HANDED | LOCKED : WOKEN;
-        want = (uint8_t)((me->seen & ~stale) | ((stale & LOCKED) == 0 ? QUEUED : 0));
-        if (mutant != ENQUEUE_KEEPS_ACTIVE)
-            want &= (uint8_t)~ACTIVE;
+    /* validate: the compare-and-swap, none if it would change nothing; then what look() does with the answer */
+    case VALIDATE:
+        relied_on = any_counted(s), may_be_overdue = !me->again && (me->seen & (WOKEN | HANDED)) != 0 && relied_on;
+        may_be_overdue = may_be_overdue && scenario->overdue;
+        stale = !me->again && (!relied_on || way == 1) && mutant != STALE_WOKEN_KEPT ? me->seen & (WOKEN | HANDED) : 0;
+        clear = me->again ? (me->counted ? WOKEN : 0) : mutant == ENQUEUE_KEEPS_ACTIVE ? stale : stale | ACTIVE;
+        me->has_it = (me->seen & LOCKED) == 0 || ((me->seen & HANDED) != 0 && (me->inflight || (clear & HANDED) != 0));
+        want = (uint8_t)(me->has_it ? (me->seen | LOCKED) & ~(clear | HANDED | ACTIVE) : (me->seen & ~clear) | QUEUED);
         if (want != me->seen && s->word != me->seen) {
             me->seen = s->word;
             return may_be_overdue ? 2 : 1;
         }
         if (want != me->seen)
             s->word = want;
+        if (me->has_it)
+            hold(s, t);
         if (stale != 0)
             count_on_none(s);
-        if ((want & LOCKED) == 0) {
-            me->seen = want;
-            return may_be_overdue ? 2 : 1;
+        if (!me->has_it) {
+            me->state = WAITING;
+            me->inflight = me->counted = 0;
         }
-        queue_append(s, MUTEX, t);
-        begin_wait(me, MUTEX, FINISH_STATE, me->timed);
-        me->after_finish = me->after_lock;
-        unlock_bucket(s, MUTEX);
+        me->again = 1;
+        me->seen = me->looks = 0;
+        if (me->has_it || me->timed_out) {
+            me->step = LEAVE_QUEUE;
+        } else {
+            unlock_bucket(s, MUTEX);
+            me->step = WAIT_PARK;
+        }
         return may_be_overdue ? 2 : 1;
 
-    /* sbt_waiter_wait: told already, or WAITING -> PARKED */
+    /* wait_for_notice: notified already, or WAITING -> PARKED */
     case WAIT_PARK:
         if (me->state > PARKED) {
             me->step = me->after_wait;
@@ -125,105 +127,41 @@ int lock_step(struct state *s, int t, int way) {
         me->step = me->after_wait;
         return 1;
 
-    /* direct_mutex_finish */
-    case FINISH_STATE:
+    /* wait_until_over: a notified waiter looks; a waiter after its deadline does not */
+    case NOTICED:
         me->tries = 1;
-        me->step = FINISH_TAKE;
+        me->step = me->timed_out ? LOOK_BUCKET : RETRY_TAKE;
         return 1;
-    case FINISH_TAKE:
-        if (me->timed_out ? take(s, t) : take_told(s, t)) {
-            me->step = FINISH_BUCKET;
-            return 1;
-        }
-        if (me->timed_out) {
-            me->step = GIVE_UP_BUCKET;
-            return 1;
-        }
-        if (me->tries > 0)
-            me->tries--;
-        else
-            me->step = AGAIN_BUCKET;
+    case RETRY_TAKE:
+        me->has_it = take_told(s, t);
+        if (me->has_it || me->tries-- == 0)
+            me->step = LOOK_BUCKET;
+        if (me->step == LOOK_BUCKET)
+            me->tries = 0;
         return 1;
-    case FINISH_BUCKET:
+    case LOOK_BUCKET:
         if (!lock_bucket(s, t, MUTEX))
             return 0;
-        me->step = LEAVE_QUEUE;
+        me->step = me->has_it || (me->timed_out && mutant == TIME_UP_UNASKED) ? LEAVE_QUEUE : VALIDATE_LOAD;
         return 1;
+    /* look: out of the queue, and successor() */
     case LEAVE_QUEUE:
         leave_queue(s, t);
         unlock_bucket(s, MUTEX);
-        return_to(me, me->after_finish);
-        return 1;
-
-    /* wait_again */
-    case AGAIN_BUCKET:
-        if (!lock_bucket(s, t, MUTEX))
-            return 0;
-        me->step = AGAIN_TAKE;
-        return 1;
-    case AGAIN_TAKE:
-        if (take_told(s, t)) {
-            me->step = LEAVE_QUEUE;
+        if (me->has_it) {
+            me->has_it = me->again = 0;
+            return_to(me, me->after_finish);
             return 1;
         }
-        me->seen = s->word;
-        me->was_inflight = me->counted; /* what it is to clear */
-        me->state = WAITING;
-        me->inflight = 0;
-        if (mutant == FLIGHT_ENDS_EARLY)
-            me->counted = 0;
-        me->step = AGAIN_CAS;
-        return 1;
-    case AGAIN_CAS:
-        if (s->word == me->seen) {
-            s->word = (uint8_t)((me->seen & ~(me->was_inflight ? WOKEN : 0)) | QUEUED);
-            me->counted = me->was_inflight = 0;
-            unlock_bucket(s, MUTEX);
-            me->step = WAIT_PARK;
-        } else {
-            me->seen = s->word;
-            me->step = (s->word & LOCKED) == 0 ? AGAIN_TAKE_2 : AGAIN_CAS;
-        }
-        return 1;
-    case AGAIN_TAKE_2:
-        me->step = take(s, t) ? LEAVE_QUEUE : AGAIN_CAS;
-        me->seen = s->word;
-        return 1;
-
-    /* give_up */
-    case GIVE_UP_BUCKET:
-        if (!lock_bucket(s, t, MUTEX))
-            return 0;
-        me->step = GIVE_UP;
-        return 1;
-    case GIVE_UP:
-        me->was_inflight = me->inflight;
-        if (me->was_inflight && take_told(s, t)) {
-            me->step = LEAVE_QUEUE;
-            return 1;
-        }
-        me->step = GIVE_UP_LEAVE;
-        return 1;
-    case GIVE_UP_LEAVE:
-        leave_queue(s, t);
         while (scenario->script[t][me->op] != 'u') /* the script goes on behind the unlock */
             me->op++;
-        me->step = GIVE_UP_LOOK;
-        return 1;
-    case GIVE_UP_LOOK:
-        if (me->was_inflight && (s->word & (LOCKED | QUEUED)) == QUEUED) {
-            me->after_wake = NEXT_OP;
-            me->step = WAKE_MARK;
-        } else {
-            unlock_bucket(s, MUTEX);
-            end_op(me);
-        }
+        end_op(me);
         return 1;
 
-    /* wake_one, wake_another: fetch_or or fetch_and WOKEN; then the waiter's word and the end of the bucket's */
+    /* wake_one, wake_another: fetch_or or fetch_and WOKEN; then designate() and the end of the bucket's lock */
     case WAKE_MARK:
         me->target = (uint8_t)first_waiting(s, MUTEX);
-        if (me->target == NOBODY) {
+        if (me->target == NO_THREAD) {
             if (me->another && s->n[MUTEX] != 0) {
                 count_on_none(s);
                 s->word &= (uint8_t)~WOKEN;
@@ -249,7 +187,7 @@ int lock_step(struct state *s, int t, int way) {
             unlock_bucket(s, COND);
         me->step = SIGNAL_WAKE;
         return 1;
-    /* wake_or_next: the one that was told did not sleep */
+    /* wake: the notified waiter did not sleep */
     case ANOTHER_BUCKET:
         if (!lock_bucket(s, t, MUTEX))
             return 0;

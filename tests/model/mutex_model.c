@@ -19,7 +19,7 @@ uint8_t *owner_of(struct state *s, int key) {
 }
 
 bool lock_bucket(struct state *s, int t, int key) {
-    if (*owner_of(s, key) != NOBODY)
+    if (*owner_of(s, key) != NO_THREAD)
         return false;
     *owner_of(s, key) = (uint8_t)t;
     return true;
@@ -46,7 +46,7 @@ int first_waiting(const struct state *s, int key) {
     for (int i = 0; i < s->n[key]; i++)
         if (!s->t[s->queue[key][i]].inflight)
             return s->queue[key][i];
-    return NOBODY;
+    return NO_THREAD;
 }
 
 bool any_inflight(const struct state *s) {
@@ -65,19 +65,19 @@ bool any_counted(const struct state *s) {
 
 /* The mutex's bucket is let go: the table of the word must hold, but for what a forked child inherits. */
 void unlock_bucket(struct state *s, int key) {
-    *owner_of(s, key) = NOBODY;
-    if (forked() || *owner_of(s, MUTEX) != NOBODY)
+    *owner_of(s, key) = NO_THREAD;
+    if (forked() || *owner_of(s, MUTEX) != NO_THREAD)
         return;
     if (((s->word & WOKEN) != 0) != any_counted(s))
         wrong = "WOKEN does not say whether one is counted on";
-    if ((s->word & HANDED) != 0 && ((s->word & LOCKED) == 0 || s->holder != NOBODY || !any_inflight(s)))
-        wrong = "HANDED to nobody, or held";
+    if ((s->word & HANDED) != 0 && ((s->word & LOCKED) == 0 || s->holder != NO_THREAD || !any_inflight(s)))
+        wrong = "HANDED to no thread, or held";
     if (((s->word & QUEUED) != 0) != (s->n[MUTEX] != 0))
-        wrong = "QUEUED does not say whether somebody is queued";
+        wrong = "QUEUED does not say whether a waiter is queued";
 }
 
 void hold(struct state *s, int t) {
-    if (s->holder != NOBODY)
+    if (s->holder != NO_THREAD)
         wrong = "two threads hold the mutex";
     s->holder = (uint8_t)t;
 }
@@ -131,9 +131,8 @@ void begin_wait(struct thread *me, int role, int after_wait, bool timed) {
     me->role = (uint8_t)role;
     me->inflight = me->counted = 0;
     me->timed = timed;
-    me->timed_out = 0;
+    me->timed_out = me->again = me->has_it = 0;
     me->after_wait = (uint8_t)after_wait;
-    me->step = WAIT_PARK;
 }
 
 /* The next operation of the script. A local step: merged with nothing, costs little. */
@@ -167,7 +166,7 @@ void next_op(struct state *s, int t) {
         break;
     case 's':
     case 'b':
-        me->step = SIGNAL, me->left = *op == 's' ? 1 : NOBODY, me->after_wake = NEXT_OP;
+        me->step = SIGNAL, me->left = *op == 's' ? 1 : NO_THREAD, me->after_wake = NEXT_OP;
         break;
     case '\0':
         me->step = END;

@@ -12,23 +12,24 @@
 enum { LOCKED = 1, QUEUED = 2, WOKEN = 4, ACTIVE = 8, SPUN = 16, HANDED = 32 }; /* the mutex word */
 enum { WAITING, PARKED, RETRY, GRANTED };                                       /* the waiter's word */
 enum { MUTEX, COND };                                                           /* keys, and roles */
-enum { MAX_THREADS = 4, NOBODY = 255 };
+enum { MAX_THREADS = 4, NO_THREAD = 255 };
 enum mutant {
     NONE,
-    FLIGHT_ENDS_EARLY,
+    DESIGNATED_NO_MORE,
     ACTIVE_OUTLIVES_MOVE,
     STALE_WOKEN_KEPT,
     MOVE_FORGETS_FREE,
     CANCEL_KEEPS_SIGNAL,
     ENQUEUE_KEEPS_ACTIVE,
-    LEAVING_ENDS_ANOTHERS
+    LEAVING_ENDS_ANOTHERS,
+    TIME_UP_UNASKED,
+    MOVED_TIMES_OUT
 };
 
 /* clang-format off */
 #define STEPS(X) \
-    X(NEXT_OP) X(LOCK) X(TIMEDLOCK) X(SLOW_TAKE) X(SLOW_ACTIVE) X(SLOW_BUCKET) X(SLOW_LOAD) X(SLOW_QUEUE) \
-    X(WAIT_PARK) X(WAIT_SLEEP) X(WAIT_ASLEEP) X(FINISH_STATE) X(FINISH_TAKE) X(FINISH_BUCKET) X(LEAVE_QUEUE) \
-    X(AGAIN_BUCKET) X(AGAIN_TAKE) X(AGAIN_CAS) X(AGAIN_TAKE_2) X(GIVE_UP_BUCKET) X(GIVE_UP) X(GIVE_UP_LEAVE) X(GIVE_UP_LOOK) \
+    X(NEXT_OP) X(LOCK) X(TIMEDLOCK) X(SLOW_TAKE) X(SLOW_ACTIVE) X(SLOW_BUCKET) X(VALIDATE_LOAD) X(VALIDATE) \
+    X(WAIT_PARK) X(WAIT_SLEEP) X(WAIT_ASLEEP) X(NOTICED) X(RETRY_TAKE) X(LOOK_BUCKET) X(LEAVE_QUEUE) \
     X(WAKE_MARK) X(WAKE_TELL) X(ANOTHER_BUCKET) X(BACK_BUCKET) X(BACK) X(UNLOCK) X(UNLOCK_SPUN) X(UNLOCK_KIND) X(UNLOCK_SUB) X(AFTER_BUCKET) X(AFTER_LOOK) \
     X(SLEEPER_BUCKET) X(SLEEPER) X(ACTIVE_CAS) X(COND_WAIT) X(COND_APPEND) X(COND_STATE) \
     X(COND_BUCKET) X(COND_LEAVE) X(COND_DONE) X(SIGNAL) X(SIGNAL_BUCKET) X(SIGNAL_BUCKET_2) X(SIGNAL_LOOK) \
@@ -43,16 +44,17 @@ struct thread {
     uint8_t step, op;                             /* next step; place in the script */
     uint8_t after_lock, after_unlock, after_wait; /* where subroutines return to */
     uint8_t after_finish, after_wake;
-    uint8_t seen, looks, tries, timed, timed_out;
+    uint8_t seen, looks, tries, timed, timed_out, again, has_it;
     uint8_t state, role, inflight, counted, asleep; /* its waiter */
-    uint8_t was_inflight, signalled, cancelled;
-    uint8_t told, another, handed; /* whom it told to try, plus one; in place of one that did not sleep; kept for it */
+    uint8_t signalled, cancelled, moves;
+    uint8_t told, another,
+        handed; /* the waiter that it told to try, plus one; in place of a waiter that did not sleep; kept for it */
     uint8_t left, pair, moved, target, wakes; /* a run of signals; a wake-up */
 };
 
 struct state {
     uint8_t word, holder, cond_word, tokens;
-    uint8_t bucket[2];                   /* who holds it */
+    uint8_t bucket[2];                   /* its owner */
     uint8_t queue[2][MAX_THREADS], n[2]; /* by key, first come first; which bucket a key is in: scenario */
     struct thread t[MAX_THREADS];
 };
@@ -67,7 +69,7 @@ struct scenario {
     uint8_t word;       /* at the beginning: what a forked child may find; LOCKED: by the first thread */
     uint8_t one_bucket; /* mutex and condition share it */
     uint8_t cond_word;
-    uint8_t overdue; /* who queues may find that one was told too long ago */
+    uint8_t overdue; /* a thread that queues may find that one was notified too long ago */
 };
 
 /* Of the walk under way. */

@@ -9,10 +9,10 @@ int unlock_step(struct state *s, int t, int way) {
     /* direct_mutex_unlock: load */
     case UNLOCK:
         if (s->holder != t)
-            wrong = "an unlock by somebody else";
+            wrong = "an unlock by another thread";
         me->seen = s->word;
         if (me->seen == (LOCKED | QUEUED | WOKEN)) {
-            me->step = way == 0 ? UNLOCK_SUB : SLEEPER_BUCKET; /* is who was told late? */
+            me->step = way == 0 ? UNLOCK_SUB : SLEEPER_BUCKET; /* does it look whether the designated waker is late? */
             return 2;
         }
         me->step = me->seen == LOCKED ? UNLOCK_SUB : (me->seen & SPUN) != 0 ? UNLOCK_SPUN : UNLOCK_KIND;
@@ -34,7 +34,7 @@ int unlock_step(struct state *s, int t, int way) {
     case UNLOCK_SUB:
         old = s->word;
         s->word &= (uint8_t)~LOCKED;
-        s->holder = NOBODY;
+        s->holder = NO_THREAD;
         if ((old & (QUEUED | WOKEN)) == QUEUED)
             me->step = AFTER_BUCKET;
         else
@@ -47,7 +47,7 @@ int unlock_step(struct state *s, int t, int way) {
         me->step = AFTER_LOOK;
         return 1;
     case AFTER_LOOK:
-        if ((s->n[MUTEX] != 0 && (s->word & WOKEN) != 0) || first_waiting(s, MUTEX) == NOBODY) {
+        if ((s->n[MUTEX] != 0 && (s->word & WOKEN) != 0) || first_waiting(s, MUTEX) == NO_THREAD) {
             unlock_bucket(s, MUTEX);
             return_to(me, me->after_unlock);
         } else {
@@ -55,7 +55,7 @@ int unlock_step(struct state *s, int t, int way) {
             me->step = WAKE_MARK;
         }
         return 1;
-    /* is_late and unlock_to_sleeper: nobody to wake; hand over; or free it and wake the first */
+    /* is_late and free_or_hand_over: no waiter to wake; hand over; or free it and wake the first */
     case SLEEPER_BUCKET:
         if (!lock_bucket(s, t, MUTEX))
             return 0;
@@ -63,17 +63,17 @@ int unlock_step(struct state *s, int t, int way) {
         return 1;
     case SLEEPER:
         me->target = (uint8_t)first_waiting(s, MUTEX);
-        if (me->target == NOBODY) {
+        if (me->target == NO_THREAD) {
             me->target = 0;
             s->word &= s->n[MUTEX] != 0 ? QUEUED | WOKEN | SPUN : SPUN;
-            s->holder = NOBODY;
+            s->holder = NO_THREAD;
             unlock_bucket(s, MUTEX);
             return_to(me, me->after_unlock);
             return 1;
         }
         me->after_wake = me->after_unlock;
         count_on(s, me->target);
-        s->holder = NOBODY;
+        s->holder = NO_THREAD;
         me->handed = way != 0;
         s->word = (uint8_t)(way == 0 ? (s->word & ~LOCKED) | WOKEN : s->word | HANDED | WOKEN);
         me->step = WAKE_TELL;
@@ -82,7 +82,7 @@ int unlock_step(struct state *s, int t, int way) {
     case ACTIVE_CAS:
         if (s->word == me->seen) {
             s->word = (uint8_t)(me->seen & ~(LOCKED | ACTIVE));
-            s->holder = NOBODY;
+            s->holder = NO_THREAD;
             return_to(me, me->after_unlock);
         } else {
             me->seen = s->word;

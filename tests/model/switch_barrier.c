@@ -4,9 +4,9 @@
 
 #include "core/object.h"
 #include "engine/direct/direct.h"
-#include "switch/inner.h"
+#include "switch/fiber.h"
 #include "wait/park.h"
-#include "wait/turn.h"
+#include "wait/yield_gate.h"
 
 uint32_t walk_n_offers, walk_n_looks;
 
@@ -35,25 +35,34 @@ bool sbt_active_step(struct sbt_active *a) {
     return a->yields_left != 0 && a->yields_left-- != 0;
 }
 
+uint64_t sbt_active_since_ns(const struct sbt_active *a) {
+    (void)a;
+    return sched_now_ns();
+}
+
 void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory) {
     (void)a, (void)memory;
 }
 
-void sbt_active_in_vain(struct sbt_active *a, uint16_t switches) {
+void sbt_active_futile(struct sbt_active *a, uint16_t switches) {
     (void)a, (void)switches;
     ++*walk_n_in_vain();
 }
 
-void sbt_active_spin(struct sbt_active *a) {
+void sbt_active_force_spin(struct sbt_active *a) {
     (void)a;
 }
 
-bool sbt_turn_offer(void) {
+struct sbt_yield_gate sbt_yield_gate;
+
+bool sbt_yield_gate_offer(struct sbt_yield_gate *gate) {
+    (void)gate;
     walk_n_offers++;
     return false;
 }
 
-void sbt_turn_give_or_pause(void) {
+void sbt_yield_gate_offer_or_pause(struct sbt_yield_gate *gate) {
+    (void)gate;
     sched_pause();
 }
 
@@ -65,7 +74,7 @@ void walk_barrier_setup(uint32_t count) {
 }
 
 static bool is_away(void) {
-    return sbt_self.context != NULL && sbt_self.context->carrier != NULL;
+    return sbt_self.fiber != NULL && sbt_self.fiber->carrier != NULL;
 }
 
 void walk_barrier_wait(bool stays_away) {
@@ -73,21 +82,21 @@ void walk_barrier_wait(bool stays_away) {
     stays_away = stays_away && is_away();
     int r = direct_barrier_wait(&barrier);
     if (stays_away && !is_away())
-        sched_wrong("somebody has been sent home for no reason");
+        sched_wrong("a fiber has been sent home for no reason");
     n_serial += r == PTHREAD_BARRIER_SERIAL_THREAD;
     n_others += r == 0;
     if (n_serial + n_others > n_arrived / size * size)
-        sched_wrong("somebody has been let go before his round was complete");
+        sched_wrong("a thread has been released before its round was complete");
 }
 
 void walk_barrier_destroy(void) {
     if (direct_barrier_destroy(&barrier) != 0)
-        sched_wrong("a barrier that nobody waits in is busy");
+        sched_wrong("a barrier without waiters is busy");
     sched_free(&barrier, sizeof barrier);
 }
 
 const char *walk_barrier_at_end(void) {
-    if (!sched_is_freed(&barrier) && sbt_barrier_of(&barrier)->crowd != 0)
-        return "somebody is left in the crowd";
+    if (!sched_is_freed(&barrier) && sbt_barrier_of(&barrier)->waiter_stack != 0)
+        return "a fiber is left on the waiter stack";
     return n_others != n_serial * (size - 1) ? "not one of each round's threads is the serial one" : NULL;
 }

@@ -5,19 +5,18 @@
 
 #include "core/object.h"
 #include "engine/direct/direct.h"
-#include "switch/inner.h"
-#include "wait/lot.h"
+#include "wait/parking_lot.h"
 
 static pthread_mutex_t mutex, tried[2];
 static pthread_cond_t cond;
 static uint32_t n_inside, n_turns;
-static bool by_broadcast; /* who waits is told by broadcasts only */
+static bool by_broadcast; /* the waiters are notified by broadcasts only */
 
 struct sbt_engine sbt_engine;
 
 static void enter(void) {
     if (n_inside++ != 0)
-        sched_wrong("two have the mutex");
+        sched_wrong("two threads have the mutex");
 }
 
 void walk_mutex_setup(void) {
@@ -41,14 +40,14 @@ void walk_mutex_unlock(void) {
 
 void walk_trylock(bool outer) {
     if (direct_mutex_trylock(&tried[outer]) != 0)
-        sched_wrong("a mutex that nobody has is not to be had");
+        sched_wrong("a mutex that is free is not to be had");
 }
 
 void walk_trylock_undo(bool outer) {
     uint32_t n_offers = walk_n_offers;
     direct_mutex_unlock(&tried[outer]);
     if (walk_n_offers != n_offers)
-        sched_wrong("an unlock asks the kernel for others to run, and nobody has tried in vain");
+        sched_wrong("an unlock asks the kernel for others to run, and no thread has tried in vain");
 }
 
 void walk_cond_wait(void) {
@@ -58,7 +57,7 @@ void walk_cond_wait(void) {
         direct_cond_wait(&cond, &mutex, SBT_RELEASE_OURS, NULL);
         enter();
         if (*walk_n_in_vain() != n_in_vain)
-            sched_wrong("who was woken in vain by a signal did not say so, or another did");
+            sched_wrong("a thread that a signal woke in vain did not say so, or another thread did");
     }
     n_turns--;
 }
@@ -84,7 +83,7 @@ void walk_cond_destroy(void) {
 
 const char *walk_mutex_at_end(void) {
     if (!sched_is_freed(&cond) && sbt_cond_of(&cond)->state != 0)
-        return "the condition believes that somebody waits";
+        return "the condition believes that a thread waits";
     uint32_t state = sbt_mutex_of(&mutex)->state;
     return (state & (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN)) != 0 ? "the mutex is not as it was" : NULL;
 }

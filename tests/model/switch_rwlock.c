@@ -5,7 +5,7 @@
 
 #include "core/object.h"
 #include "engine/direct/direct.h"
-#include "wait/lot.h"
+#include "wait/parking_lot.h"
 
 static pthread_rwlock_t lock;
 static uint32_t n_readers, n_writers, n_left;
@@ -48,7 +48,7 @@ void walk_rwlock_unlock_and_destroy(void) {
     if (!last)
         return;
     if (direct_rwlock_destroy(&lock) != 0)
-        sched_wrong("a read-write lock that nobody holds is busy");
+        sched_wrong("a free read-write lock is busy");
     sched_free(&lock, sizeof lock);
 }
 

@@ -3,27 +3,30 @@
 #include "switch_sched.h"
 
 #include "core/handlers.h"
+#include "core/priority.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
-#include "switch/inner.h"
+#include "switch/eligibility.h"
+#include "switch/monitor.h"
+#include "switch/state.h"
 
 enum { STACK_BYTES = 64 * 1024, MAX_CHOICES = 20000, MAX_POINTS = 20000, MAX_REGS = 64, MAX_TICKS = 64 };
-enum state { READY, BLOCKED, PAUSED, ENDED };
 
 struct thread {
-    enum state state;
-    uint32_t *word;  /* BLOCKED: on it */
+    uint32_t *word;  /* a futex word: blocked on it */
     uint32_t sleeps; /* how often it was */
     uint64_t mask;   /* of signals */
     void (*handler)(void);
     void *(*routine)(void *);
     void *argument;
     struct sbt_regs regs;
-    struct sbt_thread *self; /* whose thread-local storage it has when it goes on */
+    struct sbt_thread *self; /* the thread-local storage that it has when it goes on */
     struct sbt_thread own;
+    struct direct_self direct; /* comes with `own` */
 };
 
 struct sbt_thread *sched_self;
@@ -33,24 +36,26 @@ uint32_t sbt_n_runnable, sbt_n_cpus;
 static char stacks[SCHED_MAX_THREADS][STACK_BYTES] __attribute__((aligned(64)));
 static struct thread thread[SCHED_MAX_THREADS];
 static uint32_t n_threads, current;
+/* A bit a thread: can go on; pauses; has ended. The others are blocked. */
+static uint32_t ready, paused, ended;
 static struct sbt_thread root_self;
 static struct sbt_regs root;
-static bool under_way, with_watcher, by_chance;
+static bool under_way, with_monitor, by_chance;
 static const char *wrong;
 static uint64_t now_ns, random_state, n_switches;
 
-/* What the program has destroyed: filled with FREED, and to stay so. */
+/* An object that the program has destroyed: filled with FREED, and to stay so. */
 enum { FREED = 0x5A };
 static const void *freed;
 static size_t freed_bytes;
 
-/* The schedule: what was chosen of how many at each point where there was a choice. */
+/* The schedule: which option was chosen, of how many, at each point where there was a choice. */
 static uint8_t chosen[MAX_CHOICES], of[MAX_CHOICES];
 static uint32_t n_chosen, n_given; /* the first n_given are given */
 static uint32_t n_preempted, max_preempted, n_points, ticks_in_vain, ticker;
-static uint8_t course[MAX_POINTS]; /* who went on at each point */
+static uint8_t course[MAX_POINTS]; /* the thread that went on at each point */
 
-/* Registers that have been left, and not been gone on with since: only those may be gone on with. */
+/* Registers that have been left, and not been resumed since: only those may be resumed. */
 static struct {
     const struct sbt_regs *regs;
     bool left;
@@ -63,6 +68,18 @@ static void to_root(void) {
     sched_self = &root_self;
     sbt_regs_switch(&nowhere, &to, NULL);
     abort();
+}
+
+/* The thread that this is the thread-local storage of; n_threads: the one that sets all up. */
+static uint32_t owner_of(const struct sbt_thread *own) {
+    size_t at = (size_t)((uintptr_t)own - (uintptr_t)&thread[0].own) / sizeof thread[0];
+    return at < n_threads ? (uint32_t)at : n_threads;
+}
+
+struct direct_self *sched_direct_self(void) {
+    static struct direct_self roots;
+    uint32_t i = owner_of(sched_self);
+    return i < n_threads ? &thread[i].direct : &roots;
 }
 
 void sched_wrong(const char *what) {
@@ -103,45 +120,76 @@ static void go_on_with(uint32_t next) {
     sbt_regs_switch(&thread[last].regs, &to, &thread[next]);
 }
 
-/*
- * Who goes on? The one that runs, as long as it can; another instead is a preemption. A thread that pauses goes on by a
- * preemption too, or when there is nobody else.
- */
-static void reschedule(void) {
-    uint8_t option[SCHED_MAX_THREADS];
-    uint32_t n = 0;
-    bool stays = thread[current].state == READY;
-    if (stays)
-        option[n++] = (uint8_t)current;
-    bool others = !stays || n_preempted < max_preempted;
-    for (uint32_t i = 0; others && i < n_threads; i++)
-        if (i != current && (thread[i].state == READY || (stays && thread[i].state == PAUSED)))
-            option[n++] = (uint8_t)i;
-    for (uint32_t k = 1; n == 0 && k <= n_threads; k++) /* in turn */
-        if (thread[(ticker + k) % n_threads].state == PAUSED) {
-            option[n++] = (uint8_t)(ticker = (ticker + k) % n_threads);
-            if (++ticks_in_vain > MAX_TICKS)
-                sched_wrong("somebody waits for ever (the watcher has nothing to do)");
-        }
-    if (n == 0) {
-        for (uint32_t i = 0; i < n_threads; i++)
-            if (thread[i].state != ENDED)
-                sched_wrong("somebody waits for ever");
-        to_root();
-    }
-    uint32_t next = option[choose(n)];
-    n_preempted += stays && next != current;
+static void take(uint32_t next) {
     if (next != ticker)
         ticks_in_vain = 0;
-    thread[next].state = READY;
     if (n_points == MAX_POINTS)
         sched_wrong("it does not come to an end");
     course[n_points++] = (uint8_t)next;
+}
+
+/* Without the instruction for it, which not all x86-64 have, the compiler calls a function. */
+static uint32_t count(uint32_t bits) {
+    uint32_t n = 0;
+    for (; bits != 0; bits &= bits - 1)
+        n++;
+    return n;
+}
+
+/* The nth bit that is set. */
+static uint32_t nth(uint32_t bits, uint32_t n) {
+    for (; n > 0; n--)
+        bits &= bits - 1;
+    return (uint32_t)__builtin_ctz(bits);
+}
+
+/* No thread is ready: the next that pauses goes on. */
+static uint32_t tick(void) {
+    for (uint32_t k = 1; k <= n_threads; k++) {
+        uint32_t i = (ticker + k) % n_threads;
+        if ((paused & 1u << i) == 0)
+            continue;
+        ticker = i;
+        if (++ticks_in_vain > MAX_TICKS)
+            sched_wrong("a thread waits for ever (the monitor has nothing to do)");
+        return i;
+    }
+    if (ended != (1u << n_threads) - 1)
+        sched_wrong("a thread waits for ever");
+    to_root();
+    abort();
+}
+
+/*
+ * The thread that runs goes on for as long as it can; another thread in its place is a preemption. A thread that pauses
+ * goes on by a preemption too, or when no other thread can.
+ */
+static void reschedule(void) {
+    uint32_t me = 1u << current, stays = (ready & me) != 0, next;
+    uint32_t others = !stays ? ready : n_preempted < max_preempted ? (ready | paused) & ~me : 0;
+    if (others == 0) {
+        next = stays ? current : tick();
+    } else if (stays + (others & (others - 1)) == 0) {
+        next = nth(others, 0);
+    } else {
+        /* What is given was chosen from as many before. */
+        bool given = n_chosen < n_given;
+        uint32_t chosen_one = given ? chosen[n_chosen++] : choose(stays + count(others));
+        next = chosen_one < stays ? current : nth(others, chosen_one - stays);
+        n_preempted += stays && next != current;
+    }
+    take(next);
+    ready |= 1u << next;
+    paused &= ~(1u << next);
     go_on_with(next);
 }
 
 void sched_point(void) {
-    if (under_way)
+    if (!under_way)
+        return;
+    if (n_preempted >= max_preempted && (ready & 1u << current) != 0)
+        take(current);
+    else
         reschedule();
 }
 
@@ -171,7 +219,7 @@ int sched_futex_wait(uint32_t *word, uint32_t expected, const struct sbt_deadlin
         handler();
         return 0;
     }
-    thread[current].state = BLOCKED;
+    ready &= ~(1u << current);
     thread[current].word = word;
     thread[current].sleeps++;
     reschedule();
@@ -182,23 +230,24 @@ long sched_futex_wake(uint32_t *word, int n) {
     long woken = 0;
     sched_point();
     for (uint32_t i = 0; i < n_threads && woken < n; i++)
-        if (thread[i].state == BLOCKED && thread[i].word == word) {
-            thread[i].state = READY;
+        if (((ready | paused | ended) & 1u << i) == 0 && thread[i].word == word) {
+            ready |= 1u << i;
             woken++;
         }
     return woken;
 }
 
 void sched_pause(void) {
-    thread[current].state = PAUSED;
+    ready &= ~(1u << current);
+    paused |= 1u << current;
     reschedule();
 }
 
 uint64_t sched_now_ns(void) {
-    return now_ns += 1000000; /* whoever looks at the clock finds that he has waited long enough */
+    return now_ns += 1000000; /* a thread that looks at the clock finds that it has waited long enough */
 }
 
-/* The watcher reads a thread's state in /proc; the descriptor tells which. */
+/* The monitor reads a thread's state in /proc; the descriptor tells which. */
 long sched_syscall(long nr, long a, long b, long c) {
     if (nr == SYS_rt_sigprocmask) {
         *(uint64_t *)c = thread[current].mask;
@@ -219,23 +268,30 @@ long sched_syscall(long nr, long a, long b, long c) {
         ((struct rusage *)b)->ru_nvcsw = thread[current].sleeps;
         return 0;
     }
+    if (nr == SYS_mmap) { /* the pool: real memory, of b bytes */
+        void *memory =
+            mmap(NULL, (size_t)b, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        return memory == MAP_FAILED ? -ENOMEM : (long)memory;
+    }
+    if (nr == SYS_prlimit64) /* no limits */
+        return -ENOSYS;
     if (nr == SYS_openat)
         return strtol((const char *)b + strlen("/proc/self/task/"), NULL, 10);
     if (nr != SYS_read)
         return 0;
     sched_point();
-    strcpy((char *)b, thread[a - 1].state == READY ? "1 (a) R 0" : "1 (a) S 0");
+    strcpy((char *)b, (ready & 1u << (a - 1)) != 0 ? "1 (a) R 0" : "1 (a) S 0");
     return (long)strlen((char *)b);
 }
 
-/* ---- contexts ---- */
+/* ---- fibers ---- */
 static void set_left(const struct sbt_regs *regs, bool left) {
     uint32_t i = 0;
     while (known[i].regs != NULL && known[i].regs != regs)
         if (++i == MAX_REGS)
             sched_wrong("more registers than the test has room for");
     if (!left && (known[i].regs == NULL || !known[i].left))
-        sched_wrong("a context is gone on with that has not been left: it is in two places");
+        sched_wrong("a fiber is resumed that has not been left: it is in two places");
     known[i].regs = regs;
     known[i].left = left;
 }
@@ -254,39 +310,49 @@ void sched_regs_make(struct sbt_regs *regs, void *stack, size_t bytes, void (*en
 }
 
 /* ---- what libsubutai/switch wants of the rest ---- */
-void sbt_switch_judge(struct sbt_eligibility *e) {
+void sbt_eligibility_judge(struct sbt_eligibility *e) {
     memset(e, 0, sizeof *e);
 }
 
-void sbt_switch_judge_new(struct sbt_eligibility *e) {
+void sbt_eligibility_judge_new(struct sbt_eligibility *e) {
     memset(e, 0, sizeof *e);
 }
 
-void sbt_switch_judge_symbol(struct sbt_eligibility *e, const char *file, const char *symbol) {
+void sbt_eligibility_judge_symbol(struct sbt_eligibility *e, const char *file, const char *symbol) {
     (void)e, (void)file, (void)symbol;
 }
 
-bool sbt_thread_wipes_on_fork(void) {
+bool sbt_priority_known;
+
+uint8_t sbt_priority_read(void) {
+    return 0;
+}
+
+bool sbt_fork_wipes(void) {
     return true;
 }
 
-/* A context's is its home's. */
-uint32_t sbt_thread_tid(void) {
-    for (uint32_t i = 0; i < n_threads; i++)
-        if (&thread[i].own == sched_self)
-            return i + 1;
-    return SCHED_MAX_THREADS + 1; /* who sets all up */
+void sbt_clock_read(clockid_t clock, struct timespec *now) {
+    clock_gettime(clock, now);
 }
 
-union sbt_thread_process sbt_thread_process = {.known = 1};
+intptr_t sbt_thread_copy_at;
 
-void sbt_thread_fork_noticed(void) {}
+/* A fiber's is its home thread's. */
+uint32_t sbt_thread_tid(void) {
+    uint32_t i = owner_of(sched_self);
+    return i < n_threads ? i + 1 : SCHED_MAX_THREADS + 1; /* the thread that sets all up */
+}
+
+union sbt_fork_page sbt_fork_page = {.known = 1};
+
+void sbt_fork_notice(void) {}
 
 void (*sbt_handlers_returned)(void);
 uint64_t sbt_handlers_spared;
 
-void sbt_handlers_catch_up(void) {
-    sched_wrong("handlers are put off where there are none");
+void sbt_handlers_deliver(void) {
+    sched_wrong("handlers are deferred where there are none");
 }
 
 void sbt_log(unsigned verbosity, const char *first, ...) {
@@ -297,7 +363,8 @@ void sbt_log(unsigned verbosity, const char *first, ...) {
 static void begin(void *argument) {
     struct thread *t = argument;
     t->routine(t->argument);
-    t->state = ENDED;
+    ended |= 1u << current;
+    ready &= ~(1u << current);
     reschedule();
     abort();
 }
@@ -305,16 +372,22 @@ static void begin(void *argument) {
 static int create(pthread_t *id, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {
     (void)attr;
     *id = 0;
-    if (routine == sbt_watcher_main && !with_watcher)
+    if (routine == sbt_monitor_main && !with_monitor)
         return 0;
     if (n_threads == SCHED_MAX_THREADS)
         return EAGAIN;
     struct thread *t = &thread[n_threads];
-    *t = (struct thread){.state = READY, .routine = routine, .argument = argument};
+    *t = (struct thread){.routine = routine, .argument = argument};
+    ready |= 1u << n_threads;
     t->self = &t->own;
     sbt_regs_make(&t->regs, stacks[n_threads], STACK_BYTES, begin, sbt_tls_base());
     n_threads++;
     return 0;
+}
+
+/* A course is over when every thread has ended, this caller and those it would wait for. */
+void sbt_thread_await_end(pthread_t id) {
+    (void)id;
 }
 
 struct program_thread {
@@ -327,8 +400,8 @@ static uint32_t n_program;
 /* As abi/thread.c does it. */
 static void *program_thread(void *argument) {
     struct program_thread *p = argument;
-    struct sbt_husk husk;
-    sbt_switch_thread_begin(&husk);
+    struct sbt_home_stack home_stack;
+    sbt_switch_thread_begin(&home_stack);
     p->routine(p->argument);
     sbt_switch_thread_end();
     sbt_switch_thread_gone();
@@ -346,22 +419,22 @@ void sched_thread(void (*routine)(void *), void *argument) {
 static const char *left_over(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
     uint32_t n_free = 0;
-    for (struct sbt_context *c = s->pool_free; c != NULL; c = c->next)
+    for (struct sbt_fiber *c = s->pool_free; c != NULL; c = c->next)
         n_free++;
     if (n_free != s->pool_used)
-        return "a context has not been given back";
+        return "a fiber has not been given back";
     uint32_t n_runnable = sbt_n_runnable;
     for (uint32_t i = 0; i < s->n_carriers; i++)
         n_runnable -= s->carrier[i].n_parked;
     if (n_runnable != n_program) /* that they have ended is abi's to count */
         return "the number of runnable threads is wrong";
     for (uint32_t i = 0; i < s->n_carriers; i++)
-        if (s->carrier[i].queue[SBT_WOKEN].head != NULL || s->carrier[i].queue[SBT_GAVE_WAY].head != NULL ||
+        if (s->carrier[i].queue[SBT_WOKEN].head != NULL || s->carrier[i].queue[SBT_YIELDED].head != NULL ||
             s->carrier[i].n != 0)
             return "something is left in a queue";
     for (uint32_t i = 0; i < SBT_TABLE_BUCKETS; i++)
         if (s->bucket[i].head != NULL)
-            return "somebody is left in the table";
+            return "a fiber is left in the table";
     for (size_t i = 0; i < freed_bytes; i++)
         if (((const unsigned char *)freed)[i] != FREED)
             return "an object was written after it had been destroyed";
@@ -375,14 +448,17 @@ static void run(const struct sched_how *how, sched_setup *setup, const char *(*a
     struct sbt_regs to;
     for (uint32_t i = 0; i < SBT_SWITCH->pool_used; i++)
         memset(sbt_pool_nth(i), 0, sizeof *sbt_pool_nth(i));
-    memset(&sbt_switch_memory, 0, sizeof sbt_switch_memory);
+    /* Not the carriers that no thread can have come near: it is done for each schedule. */
+    memset(SBT_SWITCH, 0, (size_t)((char *)&SBT_SWITCH->carrier[SBT_SWITCH->n_carriers + 1] - (char *)SBT_SWITCH));
+    memset(SBT_SWITCH->bucket, 0, sizeof SBT_SWITCH->bucket);
     memset(known, 0, sizeof known);
     memset(&root_self, 0, sizeof root_self);
     sched_self = &root_self;
     sbt_real.pthread_create = create;
     sbt_real.sigaction = sigaction;
-    with_watcher = how->with_watcher;
+    with_monitor = how->with_monitor;
     max_preempted = by_chance ? UINT32_MAX : how->n_preemptions;
+    ready = paused = ended = 0;
     n_threads = n_program = n_preempted = n_points = ticks_in_vain = n_chosen = sbt_n_runnable = 0;
     wrong = NULL;
     freed = NULL;
@@ -404,9 +480,13 @@ static void run(const struct sched_how *how, sched_setup *setup, const char *(*a
         n_switches += SBT_SWITCH->carrier[i].pops;
 }
 
-/* A walk in which everybody waits at home finds nothing wrong, and says nothing. */
-static const char *unless_nobody_switched(void) {
-    return n_switches == 0 ? "no carrier has gone on with anybody, in any schedule" : NULL;
+/*
+ * A walk in which all threads wait at home finds nothing wrong, and shows nothing. Switches are counted from the
+ * beginning of a walk to the end of the schedules by chance after it: a scenario in which one thread stays at home may
+ * have a switch in one of 30 of its schedules, and by chance in one of 200000.
+ */
+static const char *unless_no_fiber_switched(void) {
+    return n_switches == 0 ? "no carrier has run a fiber, in any schedule" : NULL;
 }
 
 static void show_course(void) {
@@ -414,7 +494,7 @@ static void show_course(void) {
     for (uint32_t i = 0; i < n_threads; i++)
         printf("%u %s%s", i,
                thread[i].routine == sbt_carrier_main   ? "carrier"
-               : thread[i].routine == sbt_watcher_main ? "watcher"
+               : thread[i].routine == sbt_monitor_main ? "monitor"
                                                        : "home",
                i + 1 < n_threads ? ", " : "\n# course:");
     for (uint32_t i = 0, length = 1; i < n_points; i++, length++)
@@ -440,7 +520,7 @@ const char *sched_walk(const struct sched_how *how, sched_setup *setup, const ch
         while (n_chosen > 0 && chosen[n_chosen - 1] + 1 == of[n_chosen - 1])
             n_chosen--;
         if (n_chosen == 0 || *n == limit)
-            return unless_nobody_switched();
+            return unless_no_fiber_switched();
         chosen[n_chosen - 1]++;
         n_given = n_chosen;
     }
@@ -449,8 +529,8 @@ const char *sched_walk(const struct sched_how *how, sched_setup *setup, const ch
 const char *sched_roam(const struct sched_how *how, sched_setup *setup, const char *(*at_end)(void), uint64_t n,
                        uint64_t seed) {
     by_chance = true;
+    n_given = 0;
     random_state = seed * 2 + 1;
-    n_switches = 0;
     for (uint64_t i = 0; i < n; i++) {
         run(how, setup, at_end);
         if (wrong != NULL) {
@@ -458,5 +538,5 @@ const char *sched_roam(const struct sched_how *how, sched_setup *setup, const ch
             return wrong;
         }
     }
-    return unless_nobody_switched();
+    return unless_no_fiber_switched();
 }

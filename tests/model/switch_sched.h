@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Included before everything else in libsubutai/switch, this puts its kernel threads under a scheduler of the test's:
- * at each atomic access, and wherever the kernel would be called, switch_sched.c decides which of them goes on. They
- * all live in one thread of the system. Only what is done in sequence is seen: reorderings that the memory model would
- * allow are not.
+ * at each atomic access, and wherever the kernel would be called, switch_sched.c decides which of them goes on. All
+ * of them live in one thread of the system. Only what is done in sequence is seen: reorderings that the memory model
+ * would allow are not.
  */
 #ifndef SWITCH_SCHED_H
 #define SWITCH_SCHED_H
 
+#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,16 +17,17 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "core/arch.h"
-#include "core/clock.h"
-#include "core/fence.h"
 #include "core/log.h"
-#include "core/real.h"
 #include "core/thread.h"
-#include "switch/context.h"
-#include "wait/futex.h"
+#include "engine/direct/self.h"
+#include "os/arch.h"
+#include "os/clock.h"
+#include "os/fence.h"
+#include "os/futex.h"
+#include "os/real.h"
+#include "switch/regs.h"
 
-/* Somebody else may go on here. */
+/* Another thread may go on here. */
 void sched_point(void);
 
 /* The kernel's part. */
@@ -35,10 +37,11 @@ void sched_pause(void);
 long sched_syscall(long nr, long a, long b, long c);
 uint64_t sched_now_ns(void);
 
-/* Registers and thread-local storage: a context's come with it, whichever kernel thread runs it. */
+/* Registers and thread-local storage: a fiber's come with it, whichever kernel thread runs it. */
 void *sched_regs_switch(struct sbt_regs *from, const struct sbt_regs *to, void *value);
 void sched_regs_make(struct sbt_regs *regs, void *stack, size_t bytes, void (*entry)(void *value), void *tls);
 extern struct sbt_thread *sched_self;
+struct direct_self *sched_direct_self(void);
 
 #ifndef SWITCH_SCHED_ITSELF
 #define __atomic_load_n(...) (sched_point(), __atomic_load_n(__VA_ARGS__))
@@ -53,6 +56,7 @@ extern struct sbt_thread *sched_self;
 #define sbt_futex_wait(...) sched_futex_wait(__VA_ARGS__)
 #define sbt_futex_wait_frame(...) sched_futex_wait(__VA_ARGS__)
 #define sbt_futex_wake(...) sched_futex_wake(__VA_ARGS__)
+#define dl_iterate_phdr(look, at) ((void)(look), (void)(at)) /* how much a stack needs: there is one size */
 #define sbt_pause_ns(ns) ((void)(ns), sched_pause())
 #define sbt_syscall6(nr, a, b, c, d, e, f) sched_syscall((nr), (a), (b), (c))
 #define sbt_now_ns() sched_now_ns()
@@ -63,40 +67,27 @@ extern struct sbt_thread *sched_self;
 #define sbt_regs_make(...) sched_regs_make(__VA_ARGS__)
 #define sbt_tls_base() ((void *)sched_self)
 #define sbt_self (*sched_self)
-#define pthread_detach(thread) ((void)(thread))
+#define direct_self (*sched_direct_self())
 #endif
-
-#define SEARCH_NS 1
-#define LOOKS_PER_CLOCK 1
-#define LOOK_GAP_PAUSES 0
-#define VAIN_NS 100000000            /* everything */
-#define SBT_OVERDUE_NS 1000000000000 /* nobody */
-#define SBT_STARVES_UNBEATEN true    /* everybody */
-#define SBT_VAIN_MANY 1
-#define PATIENCE 2
-#define KERNEL_TURN 64
-#define POPS_PER_COUNT 2
-#define QUIET_TICKS 2
-#define SHORT_ONES 2
 
 /* ---- for the test ---- */
 enum { SCHED_MAX_THREADS = 8 };
 
 /* How to go: every schedule with at most so many preemptions, or one by chance. */
 struct sched_how {
-    bool with_watcher;
+    bool with_monitor;
     uint32_t n_preemptions;
 };
 
 /* Makes the program's threads (sched_thread); the caller's own counts as one that ends when this returns. */
 typedef void sched_setup(void);
 void sched_thread(void (*routine)(void *), void *argument);
-/* The program destroys its object (one in a schedule): whoever writes it from now on, that is wrong. */
+/* The program destroys its object (one in a schedule): to write it from now on is wrong. */
 void sched_free(void *object, size_t bytes);
 bool sched_is_freed(const void *object);
 /* The next time the calling kernel thread is about to sleep, and not for the lot itself, a handler runs instead. */
 void sched_interrupt(void (*handler)(void));
-/* In a schedule: it is wrong. Does not return. */
+/* The schedule shows a mistake. Does not return. */
 _Noreturn void sched_wrong(const char *what);
 
 /*

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Waiting by switching, its own code (libsubutai/switch) under a scheduler of the test's: every schedule of small
- * programs with at most so many preemptions, then schedules by chance. Nobody may wait for ever, no context be gone on
- * with that has not been left, none be forgotten, those made ready in a row run in that order, and what the program has
- * destroyed be left alone.
+ * programs with at most so many preemptions, then schedules by chance. No thread may wait for ever, no fiber be
+ * resumed that has not been left, none be forgotten, those made ready in a row run in that order, and what the program
+ * has destroyed be left alone.
  *
  *   switch-walk [--long | --wrong SCENARIO]
  *
  * At most SCHEDULES of each. --long: all, and one preemption more. --wrong: the code has a mistake, which that scenario
  * has to find.
  */
+#include "part.h"
 #include "switch_barrier.h"
 #include "switch_mutex.h"
 #include "switch_rwlock.h"
@@ -18,17 +19,17 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "switch/inner.h"
+#include "switch/state.h"
 
 enum { MAX_PROGRAM = 4, N_WORDS = 3, SCHEDULES = 500000 };
 
 enum objects { NONE, MUTEX /* and a condition */, RWLOCK, RWLOCK_OF_WRITERS };
 
 /*
- * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake who waits on it, y
+ * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake its waiters, y
  * yield, h go home for something, H go home and stay there until R, bN sleep in the kernel until N is open, oN open it,
  * I be interrupted in the next sleep by a handler that does b0; f note whether 0 and 1 are parked, g whether 0 has
- * given way and 1 is parked, a note that it runs; B wait in the barrier, D destroy it; L lock the mutex, U unlock it, C
+ * yielded and 1 is parked, a note that it runs; B wait in the barrier, D destroy it; L lock the mutex, U unlock it, C
  * wait on the condition, M make a turn, s signal it, S both, A broadcast, Z broadcast for one, X destroy it; T and t
  * take the outer and the inner one of two mutexes by trylock, V and v unlock them, q both for the inner one 17 times, i
  * note whether 0 is next; r and x take the read-write lock, to read and to write, e unlocks it, E does and destroys it
@@ -38,7 +39,7 @@ struct scenario {
     const char *name;
     const char *script[MAX_PROGRAM];
     uint32_t n_carriers, n_preemptions;
-    bool with_watcher;
+    bool with_monitor;
     uint32_t barrier; /* for so many; 0: none */
     enum objects objects;
     uint32_t n_looks; /* before a thread parks for one of them */
@@ -54,12 +55,12 @@ static bool is_parked(uint32_t i) {
     return token[i] != NULL && *token[i] == SBT_TOKEN_PARKED;
 }
 
-/* Nobody in the scenario has a reason to go home but that it ends. */
-static bool nobody_goes_home(void) {
+/* No thread of the scenario has a reason to go home but its end. */
+static bool no_thread_is_pinned(void) {
     for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
         if (strpbrk(scenario->script[i], "hH") != NULL)
             return false;
-    return !scenario->with_watcher;
+    return !scenario->with_monitor;
 }
 
 static void sleep_until_open(uint32_t n) {
@@ -76,13 +77,13 @@ static uint32_t step(uint32_t me, const char *at) {
     switch (*at) {
     case 'p':
         while (woken[me] == 0)
-            sbt_context_park(NULL);
+            sbt_fiber_park(NULL);
         woken[me]--;
         return 1;
     case 'u':
         woken[n]++;
         if (token[n] != NULL)
-            sbt_context_unpark(token[n]);
+            sbt_fiber_unpark(token[n]);
         return 2;
     case 'w':
         while (word[n] == 0)
@@ -96,14 +97,14 @@ static uint32_t step(uint32_t me, const char *at) {
         sbt_switch_yield(false);
         return 1;
     case 'h':
-        sbt_switch_hold_home();
-        sbt_switch_release();
+        sbt_pin_hold();
+        sbt_pin_release();
         return 1;
     case 'H':
-        sbt_switch_hold_home();
+        sbt_pin_hold();
         return 1;
     case 'R':
-        sbt_switch_release();
+        sbt_pin_release();
         return 1;
     case 'b':
         sleep_until_open(n);
@@ -118,12 +119,12 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'f':
         in_order = is_parked(0) && is_parked(1);
         return 1;
-    case 'g': /* on the only carrier, which nobody else can run on before this one has left it */
-        one_before_zero = sbt_self.context->carrier != NULL && is_parked(1) &&
-                          (uint32_t *)SBT_SWITCH->carrier[0].queue[SBT_GAVE_WAY].head == token[0];
+    case 'g': /* on the only carrier, on which no other fiber can run before this one has left it */
+        one_before_zero = sbt_self.fiber->carrier != NULL && is_parked(1) &&
+                          (uint32_t *)SBT_SWITCH->carrier[0].queue[SBT_YIELDED].head == token[0];
         return 1;
     case 'B':
-        walk_barrier_wait(nobody_goes_home());
+        walk_barrier_wait(no_thread_is_pinned());
         return 1;
     case 'D':
         walk_barrier_destroy();
@@ -173,7 +174,7 @@ static uint32_t step(uint32_t me, const char *at) {
         return 1;
     case 'i':
         zero_is_next =
-            sbt_self.context->carrier != NULL && (uint32_t *)SBT_SWITCH->carrier[0].queue[SBT_WOKEN].head == token[0];
+            sbt_self.fiber->carrier != NULL && (uint32_t *)SBT_SWITCH->carrier[0].queue[SBT_WOKEN].head == token[0];
         return 1;
     case 'r':
         walk_rwlock_read();
@@ -197,7 +198,7 @@ static uint32_t step(uint32_t me, const char *at) {
 
 static void follow(void *argument) {
     uint32_t me = (uint32_t)(uintptr_t)argument;
-    token[me] = sbt_context_word();
+    token[me] = sbt_fiber_word();
     for (const char *at = scenario->script[me]; *at != '\0';)
         at += step(me, at);
 }
@@ -234,19 +235,20 @@ static const char *at_end(void) {
     if (scenario->barrier != 0)
         return walk_barrier_at_end();
     if (zero_is_next && inner_for_long && noted[0] != 0)
-        return "who holds the outer one for long never gave way at the inner one";
+        return "a thread that holds the outer mutex for long never yielded at the inner one";
     if (zero_is_next && !inner_for_long && (noted[0] != 1 || noted[1] != 0 || noted[2] != 1))
-        return "who unlocked two mutexes did not give way at the outer one, and only there";
+        return "a thread that unlocked two mutexes did not yield at the outer one, and only there";
     if (scenario->objects == MUTEX)
         return walk_mutex_at_end();
     if (scenario->objects != NONE)
         return walk_rwlock_at_end();
     if (one_before_zero && noted[0] != 1)
-        return "one that was woken had to wait for one that gave way";
-    return in_order && (noted[0] != 0 || noted[1] != 1) ? "two that were woken in a row ran in the other order" : NULL;
+        return "a fiber that was woken had to wait for a fiber that yielded";
+    return in_order && (noted[0] != 0 || noted[1] != 1) ? "two fibers that were woken in a row ran in the other order"
+                                                        : NULL;
 }
 
-/* The watcher mends a wake-up that a carrier has not got: without it none may be missing. */
+/* The monitor mends a wake-up that a carrier has not got: without it none may be missing. */
 static const struct scenario scenarios[] = {
     {"one waits, one wakes", {"p", "u0"}, 2, 1, false, 0, NONE, 0},
     {"each waits for the other", {"pu1", "u0p"}, 2, 1, false, 0, NONE, 0},
@@ -258,7 +260,7 @@ static const struct scenario scenarios[] = {
     {"home and away", {"phu1p", "u0pu0"}, 2, 1, false, 0, NONE, 0},
     {"ways home", {"phu1", "u0php", "u1hu1"}, 2, 1, false, 0, NONE, 0},
     {"first woken, first run", {"pa", "pa", "fu0u1"}, 1, 2, false, 0, NONE, 0},
-    {"woken before who gave way", {"ya", "pa", "ygu1"}, 1, 2, false, 0, NONE, 0},
+    {"woken before a fiber that yielded", {"ya", "pa", "ygu1"}, 1, 2, false, 0, NONE, 0},
     {"watched: one waits, one wakes", {"p", "u0"}, 2, 1, true, 0, NONE, 0},
     {"watched: each waits for the other", {"phu1", "u0p"}, 2, 1, true, 0, NONE, 0},
     {"watched: three and one carrier", {"pu1p", "u0pu2", "pu0"}, 1, 1, true, 0, NONE, 0},
@@ -310,7 +312,14 @@ static const struct scenario scenarios[] = {
     {"writers first: two write, one reads; one look each", {"xE", "xE", "re"}, 2, 2, false, 0, RWLOCK_OF_WRITERS, 1},
     {"two write, two read and meet inside", {"xe", "xe", "rBe", "rBe"}, 2, 1, false, 2, RWLOCK, 0},
     {"one writes, two read and meet inside; one look each", {"xe", "rBe", "rBe"}, 2, 2, false, 2, RWLOCK, 1},
-    {"one writes and reads, one writes, one reads; two meet inside", {"xu2erBe", "xe", "prBe"}, 2, 1, false, 2, RWLOCK, 0},
+    {"one writes and reads, one writes, one reads; two meet inside",
+     {"xu2erBe", "xe", "prBe"},
+     2,
+     1,
+     false,
+     2,
+     RWLOCK,
+     0},
     {"two write, two read and meet inside; one look each", {"xe", "xe", "rBe", "rBe"}, 2, 1, false, 2, RWLOCK, 1},
     {"a writer holds it up in a handler", {"HIxeR", "xexeo0"}, 2, 2, false, 0, RWLOCK, 0},
     {"a writer holds it up in a handler, others write", {"HIxeR", "xepo0", "xeu1"}, 2, 1, false, 0, RWLOCK, 0},
@@ -322,43 +331,44 @@ static const struct scenario scenarios[] = {
 int main(int argc, char **argv) {
     const size_t n = sizeof scenarios / sizeof *scenarios;
     bool longer = argc == 2 && strcmp(argv[1], "--long") == 0, mistaken = argc == 3 && strcmp(argv[1], "--wrong") == 0;
-    size_t n_wrong = 0;
-    if (argc > 1 && !longer && !mistaken) {
-        fprintf(stderr, "usage: %s [--long | --wrong SCENARIO]\n", argv[0]);
+    struct part part = {0, 1};
+    size_t n_wrong = 0, n_points = 0;
+    if (!longer && !mistaken && !part_parse(argc, argv, &part)) {
+        fprintf(stderr, "usage: %s [--long | --wrong SCENARIO | --part K/N]\n", argv[0]);
         return 2;
     }
     if (sbt_regs_unusable() != NULL) {
         printf("1..0 # SKIP %s\n", sbt_regs_unusable());
         return 0;
     }
-    printf("1..%zu\n", mistaken ? 1 : 2 * n);
     for (size_t i = 0; i < n; i++) {
         scenario = &scenarios[i];
-        if (mistaken && strcmp(scenario->name, argv[2]) != 0)
+        if (mistaken ? strcmp(scenario->name, argv[2]) != 0 : !part_has(&part, i))
             continue;
-        struct sched_how how = {scenario->with_watcher, scenario->n_preemptions + (longer ? 1 : 0)};
+        struct sched_how how = {scenario->with_monitor, scenario->n_preemptions + (longer ? 1 : 0)};
         uint64_t n_schedules, limit = longer ? UINT64_MAX : SCHEDULES;
         const char *wrong = sched_walk(&how, setup, at_end, limit, !mistaken, &n_schedules);
         if (mistaken && wrong == NULL)
             wrong = sched_roam(&how, setup, at_end, 200000, i);
         n_wrong += wrong != NULL;
         if (mistaken && wrong != NULL) {
-            printf("ok 1 - found by '%s' in schedule %llu: %s\n", scenario->name, (unsigned long long)n_schedules,
+            printf("1..1\nok 1 - found by '%s' in schedule %llu: %s\n", scenario->name, (unsigned long long)n_schedules,
                    wrong);
             return 0;
         }
         if (mistaken)
             continue;
-        printf("%sok %zu - %s: %llu schedules%s, at most %u preemptions\n", wrong != NULL ? "not " : "", 2 * i + 1,
+        printf("%sok %zu - %s: %llu schedules%s, at most %u preemptions\n", wrong != NULL ? "not " : "", ++n_points,
                scenario->name, (unsigned long long)n_schedules, n_schedules == limit ? " of more" : "",
                how.n_preemptions);
         fflush(stdout);
         wrong = sched_roam(&how, setup, at_end, 20000, i);
         n_wrong += wrong != NULL;
-        printf("%sok %zu - %s: 20000 schedules by chance\n", wrong != NULL ? "not " : "", 2 * i + 2, scenario->name);
+        printf("%sok %zu - %s: 20000 schedules by chance\n", wrong != NULL ? "not " : "", ++n_points, scenario->name);
         fflush(stdout);
     }
     if (mistaken)
         printf("not ok 1 - the mistake was not found\n");
+    printf("1..%zu\n", mistaken ? 1 : n_points);
     return mistaken || n_wrong != 0;
 }

@@ -5,7 +5,7 @@
  *
  * In every step the scratchpad is valid and the NI does what the reference does, hand-off order included (subject.h).
  * In every state, seen from the programs: a mutex has one owner, a variable is touched by its mutex's owner only,
- * nobody leaves a barrier before all have come to it. In every last state: all programs are through (no wake-up was
+ * no core leaves a barrier before all have come to it. In every last state: all programs are through (no wake-up was
  * lost, no request held back for ever), each round of the barrier had one serial thread, mutexes are free and no queue
  * element is missing.
  *
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CORES = 4, N_OBJECTS = 4, MAX_QUEUE = 4, OUT = 3, IN = 4, N_VARS = 3, NOBODY = 0xff };
+enum { MAX_CORES = 4, N_OBJECTS = 4, MAX_QUEUE = 4, OUT = 3, IN = 4, N_VARS = 3, NO_CORE = 0xff };
 enum object { M0, M1, COND, BARRIER };
 
 /* ---- programs ---- */
@@ -167,7 +167,7 @@ static const struct instruction *at(const struct state *s, uint32_t core) {
 }
 
 static bool acquire(struct state *s, uint32_t core, uint32_t mutex) {
-    if (s->owner[mutex] != NOBODY)
+    if (s->owner[mutex] != NO_CORE)
         return fail("a mutex with two owners");
     s->owner[mutex] = (uint8_t)core;
     return true;
@@ -176,7 +176,7 @@ static bool acquire(struct state *s, uint32_t core, uint32_t mutex) {
 static bool release(struct state *s, uint32_t core, uint32_t mutex) {
     if (s->owner[mutex] != core)
         return fail("a program that releases what it does not hold");
-    s->owner[mutex] = NOBODY;
+    s->owner[mutex] = NO_CORE;
     return true;
 }
 
@@ -262,7 +262,7 @@ static bool retry(struct state *s, uint32_t core) {
         return post(c, HW_OP_BARRIER_WAIT, BARRIER);
     if (c->waiting != FOR_COND)
         return post(c, HW_OP_LOCK, c->object);
-    /* The mutex is still held; nobody could make room. */
+    /* The mutex is still held; no core could make room. */
     return post(c, HW_OP_UNLOCK, M0) && relock(c);
 }
 
@@ -310,7 +310,7 @@ static bool deliver(struct state *s, uint32_t core) {
     switch (op) {
     case HW_OP_GRANT:
         if (!(locking || c->waiting == FOR_COND) || object != expected || c->early)
-            return fail("a grant that nobody waits for");
+            return fail("a grant that no core waits for");
         if (!acquire(s, core, object))
             return false;
         if (c->waiting == FOR_TRY) {
@@ -320,13 +320,13 @@ static bool deliver(struct state *s, uint32_t core) {
         return early(s, core, GRANTED);
     case HW_OP_BUSY:
         if (c->waiting != FOR_TRY)
-            return fail("busy, and nobody tried");
+            return fail("busy, and no core tried");
         go_on(c, at(s, core)->b);
         return true;
     case HW_OP_RELEASE:
-        return c->waiting == FOR_BARRIER ? leave_barrier(s, core, argument) : fail("released, and nobody waits");
+        return c->waiting == FOR_BARRIER ? leave_barrier(s, core, argument) : fail("released, and no core waits");
     case HW_OP_WOKEN:
-        return c->waiting == FOR_COND ? early(s, core, WOKEN) : fail("woken, and nobody waits");
+        return c->waiting == FOR_COND ? early(s, core, WOKEN) : fail("woken, and no core waits");
     case HW_OP_AGAIN:
         if (c->waiting == FOR_COND && !acquire(s, core, M0))
             return false;
@@ -344,12 +344,12 @@ static bool deliver(struct state *s, uint32_t core) {
         return true;
     case HW_OP_GONE:
         if (!c->withdrawing)
-            return fail("gone, and nobody asked");
+            return fail("gone, and no core asked");
         c->withdrawing = 0;
         c->may_time_out = 0;
         return c->early ? early(s, core, (enum early)c->early) : true;
     default:
-        return fail("an answer that nobody asked for");
+        return fail("an answer that no core asked for");
     }
 }
 
@@ -410,7 +410,7 @@ static bool is_good_end(const struct state *s) {
     if (s->n_free != scenario->n_queue)
         return fail("a queue element is missing at the end");
     for (uint32_t m = M0; m <= M1; m++)
-        if (s->owner[m] != NOBODY || hw_spm_peek(&subject.ni.spm, hw_control_word(m, 2)) != 0)
+        if (s->owner[m] != NO_CORE || hw_spm_peek(&subject.ni.spm, hw_control_word(m, 2)) != 0)
             return fail("a mutex is held at the end");
     return true;
 }
@@ -460,7 +460,7 @@ static void first_state(struct state *s) {
         exit(1);
     }
     memset(s, 0, sizeof *s);
-    memset(s->owner, NOBODY, sizeof s->owner);
+    memset(s->owner, NO_CORE, sizeof s->owner);
     store(s);
 }
 

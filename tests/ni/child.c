@@ -6,9 +6,6 @@
  */
 #include "subject.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER, idle = PTHREAD_MUTEX_INITIALIZER,
                        busy[4] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
                                   PTHREAD_MUTEX_INITIALIZER},
@@ -21,12 +18,12 @@ static unsigned turn, n_rounds;
 static void *lock_busily(void *which) {
     pthread_mutex_t *mine = &busy[(uintptr_t)which % 4];
     for (unsigned i = 0; !over; i++) {
-        MUST(pthread_mutex_lock(mine));
-        MUST(pthread_mutex_unlock(mine));
+        OK(pthread_mutex_lock(mine));
+        OK(pthread_mutex_unlock(mine));
         pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER; /* allocations under way at any time */
-        MUST(pthread_mutex_lock(&fresh));
-        MUST(pthread_mutex_unlock(&fresh));
-        MUST(pthread_mutex_destroy(&fresh));
+        OK(pthread_mutex_lock(&fresh));
+        OK(pthread_mutex_unlock(&fresh));
+        OK(pthread_mutex_destroy(&fresh));
         if (i % 16 == 0)
             sleep_us(20); /* the child needs a core too */
     }
@@ -36,8 +33,8 @@ static void *lock_busily(void *which) {
 static void *want(void *unused) { /* in the queue of a mutex that the forking thread holds */
     (void)unused;
     while (!over) {
-        MUST(pthread_mutex_lock(&wanted));
-        MUST(pthread_mutex_unlock(&wanted));
+        OK(pthread_mutex_lock(&wanted));
+        OK(pthread_mutex_unlock(&wanted));
         sleep_us(20);
     }
     return NULL;
@@ -45,10 +42,10 @@ static void *want(void *unused) { /* in the queue of a mutex that the forking th
 
 static void *wait_on(void *unused) {
     (void)unused;
-    MUST(pthread_mutex_lock(&waited));
+    OK(pthread_mutex_lock(&waited));
     while (!over)
-        MUST(pthread_cond_wait(&cond, &waited));
-    MUST(pthread_mutex_unlock(&waited));
+        OK(pthread_cond_wait(&cond, &waited));
+    OK(pthread_mutex_unlock(&waited));
     return NULL;
 }
 
@@ -64,9 +61,9 @@ static void *meet_busily(void *unused) {
 static void *add(void *unused) {
     (void)unused;
     for (int i = 0; i < 20; i++) {
-        MUST(pthread_mutex_lock(&idle));
+        OK(pthread_mutex_lock(&idle));
         turn++;
-        MUST(pthread_mutex_unlock(&idle));
+        OK(pthread_mutex_unlock(&idle));
         pthread_barrier_wait(&full);
     }
     return NULL;
@@ -74,57 +71,57 @@ static void *add(void *unused) {
 
 static void *wait_turn(void *unused) {
     (void)unused;
-    MUST(pthread_mutex_lock(&waited));
+    OK(pthread_mutex_lock(&waited));
     while (turn != 1)
-        MUST(pthread_cond_wait(&cond, &waited));
-    MUST(pthread_mutex_unlock(&waited));
+        OK(pthread_cond_wait(&cond, &waited));
+    OK(pthread_mutex_unlock(&waited));
     return NULL;
 }
 
 static void child(void) {
     alarm(20); /* a hang is the child's, and ends it */
-    MUST(pthread_mutex_trylock(&idle));
-    MUST(pthread_mutex_unlock(&idle));
-    EXPECT(pthread_mutex_trylock(&held) == EBUSY);
-    MUST(pthread_mutex_unlock(&held));
-    MUST(pthread_mutex_lock(&held));
-    MUST(pthread_mutex_unlock(&held));
-    MUST(pthread_mutex_unlock(&wanted)); /* its waiters are not here: free */
-    MUST(pthread_mutex_trylock(&wanted));
-    MUST(pthread_mutex_unlock(&wanted));
-    MUST(pthread_mutex_destroy(&wanted));
-    MUST(pthread_cond_signal(&cond)); /* nobody waits here */
-    MUST(pthread_cond_broadcast(&cond));
-    struct timespec at = in_us(300);
+    OK(pthread_mutex_trylock(&idle));
+    OK(pthread_mutex_unlock(&idle));
+    CHECK_RC(pthread_mutex_trylock(&held), EBUSY);
+    OK(pthread_mutex_unlock(&held));
+    OK(pthread_mutex_lock(&held));
+    OK(pthread_mutex_unlock(&held));
+    OK(pthread_mutex_unlock(&wanted)); /* its waiters are not here: free */
+    OK(pthread_mutex_trylock(&wanted));
+    OK(pthread_mutex_unlock(&wanted));
+    OK(pthread_mutex_destroy(&wanted));
+    OK(pthread_cond_signal(&cond)); /* no thread waits here */
+    OK(pthread_cond_broadcast(&cond));
+    struct timespec at = time_in_us(CLOCK_REALTIME, 300);
     int r;
     do
         r = pthread_cond_timedwait(&cond, &waited, &at); /* held since before the fork */
     while (r == 0);
-    EXPECT(r == ETIMEDOUT);
-    MUST(pthread_mutex_unlock(&waited));
+    CHECK(r == ETIMEDOUT);
+    OK(pthread_mutex_unlock(&waited));
 
     turn = 0;
-    MUST(pthread_barrier_init(&full, NULL, 3));
+    OK(pthread_barrier_init(&full, NULL, 3));
     run_threads(3, add);
-    EXPECT(turn == 60);
+    CHECK(turn == 60);
     turn = 0;
     pthread_t one = start(wait_turn, NULL), two = start(wait_turn, NULL);
     sleep_us(300);
-    MUST(pthread_mutex_lock(&waited));
+    OK(pthread_mutex_lock(&waited));
     turn = 1;
-    MUST(pthread_cond_broadcast(&cond));
-    MUST(pthread_mutex_unlock(&waited));
-    MUST(pthread_join(one, NULL));
-    MUST(pthread_join(two, NULL));
+    OK(pthread_cond_broadcast(&cond));
+    OK(pthread_mutex_unlock(&waited));
+    thread_join(one);
+    thread_join(two);
     for (int i = 0; i < 100; i++) {
         pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
         pthread_barrier_t lonely;
-        MUST(pthread_mutex_lock(&fresh));
-        MUST(pthread_mutex_unlock(&fresh));
-        MUST(pthread_mutex_destroy(&fresh));
-        MUST(pthread_barrier_init(&lonely, NULL, 1));
-        EXPECT(pthread_barrier_wait(&lonely) == PTHREAD_BARRIER_SERIAL_THREAD);
-        MUST(pthread_barrier_destroy(&lonely));
+        OK(pthread_mutex_lock(&fresh));
+        OK(pthread_mutex_unlock(&fresh));
+        OK(pthread_mutex_destroy(&fresh));
+        OK(pthread_barrier_init(&lonely, NULL, 1));
+        CHECK(pthread_barrier_wait(&lonely) == PTHREAD_BARRIER_SERIAL_THREAD);
+        OK(pthread_barrier_destroy(&lonely));
     }
 }
 
@@ -133,7 +130,7 @@ int main(int argc, char **argv) {
     bool raw = argc > 2 && strcmp(argv[2], "raw") == 0;
     pthread_t threads[12];
     unsigned n = 0;
-    MUST(pthread_barrier_init(&pair, NULL, 2));
+    OK(pthread_barrier_init(&pair, NULL, 2));
     for (uintptr_t i = 0; i < 4; i++)
         threads[n++] = start(lock_busily, (void *)i);
     for (int i = 0; i < 2; i++)
@@ -142,34 +139,30 @@ int main(int argc, char **argv) {
         threads[n++] = start(wait_on, NULL);
     threads[n++] = start(meet_busily, NULL);
     for (unsigned i = 0; i < n_rounds; i++) {
-        MUST(pthread_mutex_lock(&held));
-        MUST(pthread_mutex_lock(&wanted));
-        MUST(pthread_mutex_lock(&waited));
+        OK(pthread_mutex_lock(&held));
+        OK(pthread_mutex_lock(&wanted));
+        OK(pthread_mutex_lock(&waited));
         if (i % 2 == 0)
             pthread_barrier_wait(&pair);
-        MUST(pthread_mutex_lock(&idle));
-        MUST(pthread_mutex_unlock(&idle));
+        OK(pthread_mutex_lock(&idle));
+        OK(pthread_mutex_unlock(&idle));
         pid_t pid = raw ? _Fork() : fork();
-        EXPECT(pid >= 0);
+        SYS(pid);
         if (pid == 0) {
             child();
             _exit(0);
         }
-        MUST(pthread_cond_broadcast(&cond));
-        MUST(pthread_mutex_unlock(&waited));
-        MUST(pthread_mutex_unlock(&wanted));
-        MUST(pthread_mutex_unlock(&held));
-        int status;
-        EXPECT(waitpid(pid, &status, 0) == pid);
-        if (status != 0)
-            fprintf(stderr, "round %u: child ended with status %#x\n", i, (unsigned)status);
-        EXPECT(status == 0);
+        OK(pthread_cond_broadcast(&cond));
+        OK(pthread_mutex_unlock(&waited));
+        OK(pthread_mutex_unlock(&wanted));
+        OK(pthread_mutex_unlock(&held));
+        child_join(pid);
     }
     over = true;
-    MUST(pthread_mutex_lock(&waited));
-    MUST(pthread_cond_broadcast(&cond));
-    MUST(pthread_mutex_unlock(&waited));
+    OK(pthread_mutex_lock(&waited));
+    OK(pthread_cond_broadcast(&cond));
+    OK(pthread_mutex_unlock(&waited));
     for (unsigned i = 0; i < n; i++)
-        MUST(pthread_join(threads[i], NULL));
+        thread_join(threads[i]);
     return 0;
 }

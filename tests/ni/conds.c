@@ -11,7 +11,7 @@ static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static sem_t about_to_wait;
 static unsigned turn;
 
-/* One wait for `turn` to become `wanted`; whoever changes it holds the mutex. */
+/* One wait for `turn` to become `wanted`; a thread that changes it holds the mutex. */
 struct wait {
     pthread_mutex_t *mutex;
     unsigned wanted;
@@ -21,12 +21,12 @@ struct wait {
 static void *wait(void *argument_of_it) {
     struct wait *w = argument_of_it;
     for (unsigned i = 0; i < w->depth; i++)
-        MUST(pthread_mutex_lock(w->mutex));
+        OK(pthread_mutex_lock(w->mutex));
     sem_post(&about_to_wait);
     while (turn != w->wanted)
-        MUST(pthread_cond_wait(&cond, w->mutex));
+        OK(pthread_cond_wait(&cond, w->mutex));
     for (unsigned i = 0; i < w->depth; i++)
-        MUST(pthread_mutex_unlock(w->mutex));
+        OK(pthread_mutex_unlock(w->mutex));
     return NULL;
 }
 
@@ -39,21 +39,21 @@ static void exchange(pthread_mutex_t *mutex, bool broadcast) {
     for (unsigned i = 0; i < n; i++)
         while (sem_wait(&about_to_wait) != 0)
             ;
-    MUST(pthread_mutex_lock(mutex));
+    OK(pthread_mutex_lock(mutex));
     turn++;
-    MUST(broadcast ? pthread_cond_broadcast(&cond) : pthread_cond_signal(&cond));
-    MUST(pthread_mutex_unlock(mutex));
+    OK(broadcast ? pthread_cond_broadcast(&cond) : pthread_cond_signal(&cond));
+    OK(pthread_mutex_unlock(mutex));
     for (unsigned i = 0; i < n; i++)
-        MUST(pthread_join(threads[i], NULL));
+        thread_join(threads[i]);
 }
 
 static void times_out(pthread_mutex_t *mutex) {
-    struct timespec at = in_us(500);
+    struct timespec at = time_in_us(CLOCK_REALTIME, 500);
     int r;
     do
         r = pthread_cond_timedwait(&cond, mutex, &at);
     while (r == 0); /* a spurious wake-up */
-    EXPECT(r == ETIMEDOUT);
+    CHECK(r == ETIMEDOUT);
 }
 
 static void two_mutexes(unsigned n_rounds) {
@@ -61,23 +61,23 @@ static void two_mutexes(unsigned n_rounds) {
     for (unsigned i = 0; i < n_rounds; i++)
         exchange(&mutexes[i % 5 * 3 % 5], i % 3 == 0);
     for (unsigned i = 0; i < 5; i++) {
-        MUST(pthread_mutex_lock(&mutexes[i]));
+        OK(pthread_mutex_lock(&mutexes[i]));
         times_out(&mutexes[i]);
-        MUST(pthread_mutex_unlock(&mutexes[i]));
+        OK(pthread_mutex_unlock(&mutexes[i]));
     }
 }
 
 static void made_anew(unsigned n_rounds) {
     pthread_mutex_t mutex;
     for (unsigned i = 0; i < n_rounds; i++) {
-        MUST(pthread_mutex_init(&mutex, NULL));
+        OK(pthread_mutex_init(&mutex, NULL));
         exchange(&mutex, i % 2 == 0);
-        MUST(pthread_mutex_destroy(&mutex));
+        OK(pthread_mutex_destroy(&mutex));
     }
-    /* And without destroy: its memory was somebody else's meanwhile. */
+    /* And without destroy: its memory was another object meanwhile. */
     for (unsigned i = 0; i < n_rounds; i++) {
         memset(&mutex, 0xAA, sizeof mutex);
-        MUST(pthread_mutex_init(&mutex, NULL));
+        OK(pthread_mutex_init(&mutex, NULL));
         exchange(&mutex, i % 2 == 0);
     }
 }
@@ -87,52 +87,50 @@ static void *try_it(void *mutex) {
 }
 
 static int tried_by_another(pthread_mutex_t *mutex) {
-    void *result;
-    MUST(pthread_join(start(try_it, mutex), &result));
-    return (int)(intptr_t)result;
+    return (int)(intptr_t)thread_join(start(try_it, mutex));
 }
 
 /* A wait at depth 2 gives up one level, as in the C library: the mutex stays held, and the wait can only time out. */
 static void recursive(unsigned n_rounds) {
     pthread_mutex_t mutex;
     pthread_mutexattr_t attr;
-    MUST(pthread_mutexattr_init(&attr));
-    MUST(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE));
-    MUST(pthread_mutex_init(&mutex, &attr));
+    OK(pthread_mutexattr_init(&attr));
+    OK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE));
+    OK(pthread_mutex_init(&mutex, &attr));
     for (unsigned i = 0; i < n_rounds; i++)
         exchange(&mutex, i % 2 == 0);
-    MUST(pthread_mutex_lock(&mutex));
-    MUST(pthread_mutex_lock(&mutex));
+    OK(pthread_mutex_lock(&mutex));
+    OK(pthread_mutex_lock(&mutex));
     times_out(&mutex);
-    EXPECT(tried_by_another(&mutex) == EBUSY);
-    MUST(pthread_mutex_unlock(&mutex));
-    EXPECT(tried_by_another(&mutex) == EBUSY);
+    CHECK(tried_by_another(&mutex) == EBUSY);
+    OK(pthread_mutex_unlock(&mutex));
+    CHECK(tried_by_another(&mutex) == EBUSY);
     times_out(&mutex); /* depth 1 */
-    MUST(pthread_mutex_unlock(&mutex));
-    EXPECT(pthread_mutex_unlock(&mutex) == EPERM);
-    MUST(pthread_mutex_destroy(&mutex));
-    MUST(pthread_mutexattr_destroy(&attr));
+    OK(pthread_mutex_unlock(&mutex));
+    CHECK_RC(pthread_mutex_unlock(&mutex), EPERM);
+    OK(pthread_mutex_destroy(&mutex));
+    OK(pthread_mutexattr_destroy(&attr));
 }
 
 /* The C library's own mutexes, and ours again on the same condition. */
 static void theirs(unsigned n_rounds, bool robust) {
     pthread_mutex_t mutex, ours = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutexattr_t attr;
-    MUST(pthread_mutexattr_init(&attr));
+    OK(pthread_mutexattr_init(&attr));
     if (robust)
-        MUST(pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST));
+        OK(pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST));
     else
-        MUST(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT));
-    MUST(pthread_mutex_init(&mutex, &attr));
+        OK(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT));
+    OK(pthread_mutex_init(&mutex, &attr));
     for (unsigned i = 0; i < n_rounds; i++) {
         exchange(&mutex, i % 2 == 0);
         exchange(&ours, i % 3 == 0);
     }
-    MUST(pthread_mutex_lock(&mutex));
+    OK(pthread_mutex_lock(&mutex));
     times_out(&mutex);
-    MUST(pthread_mutex_unlock(&mutex));
-    MUST(pthread_mutex_destroy(&mutex));
-    MUST(pthread_mutexattr_destroy(&attr));
+    OK(pthread_mutex_unlock(&mutex));
+    OK(pthread_mutex_destroy(&mutex));
+    OK(pthread_mutexattr_destroy(&attr));
 }
 
 int main(int argc, char **argv) {
@@ -143,6 +141,6 @@ int main(int argc, char **argv) {
     recursive(n_rounds);
     theirs(n_rounds, true);
     theirs(n_rounds, false);
-    MUST(pthread_cond_destroy(&cond));
+    OK(pthread_cond_destroy(&cond));
     return 0;
 }

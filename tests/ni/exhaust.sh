@@ -6,26 +6,26 @@
 for service in dedicated inline; do
     for elements in 1 2 4; do
         narrow=(--mesh 1x1 --queue-elements "$elements")
-        under "$service" "${narrow[@]}" -- crowd mutex 32 200
+        under "$service" "${narrow[@]}" -- contend mutex 32 200
         passes "$service, $elements queue elements: 32 threads on a mutex"
         [[ $elements != 1 ]] || check "$service: requests were held" counted '.[] | .held > 0'
-        under "$service" "${narrow[@]}" -- crowd cond 32 100
+        under "$service" "${narrow[@]}" -- contend cond 32 100
         passes "$service, $elements queue elements: waits, timed and cancelled ones"
         check "$service, $elements queue elements: some found none, and then waited in software" counted \
             '.[] | .woken > 0 and .condition_waits_in_software > 0 and .condition_waits_in_software <= .woken
                 and ([.nis[].woken] | add) == .woken'
-        under "$service" "${narrow[@]}" -- crowd tokens 32 200
+        under "$service" "${narrow[@]}" -- contend tokens 32 200
         passes "$service, $elements queue elements: no signal is lost"
-        under "$service" "${narrow[@]}" -- crowd barrier 32 50
+        under "$service" "${narrow[@]}" -- contend barrier 32 50
         check "$service, $elements queue elements: a barrier of 32" quiet_success
         check "$service, $elements queue elements: which is not the hardware's" \
             counted '.[] | .objects_in_software == 1'
-        under "$service" "${narrow[@]}" -- crowd mixed 32 100
+        under "$service" "${narrow[@]}" -- contend mixed 32 100
         passes "$service, $elements queue elements: all at once"
-        under "$service" "${narrow[@]}" --control-elements 1 -- crowd mixed 16 50
+        under "$service" "${narrow[@]}" --control-elements 1 -- contend mixed 16 50
         passes "$service, $elements queue elements and 1 control element: all at once"
     done
-    under "$service" --mesh 1x1 --queue-elements 31 -- crowd barrier 32 50
+    under "$service" --mesh 1x1 --queue-elements 31 -- contend barrier 32 50
     passes "$service, 31 queue elements: a barrier of 32 is the hardware's"
     check "$service, 31 queue elements: and only its" counted "$n"'.[] | .objects_in_software == 0 and n("barrier") == 1600'
     for elements in 1 4; do
@@ -38,5 +38,15 @@ for service in dedicated inline; do
         check "$service, $elements queue elements, --strict-paper: each is counted" \
             counted ".[] | .again >= $((locks + waits + barriers)) and .again < $((2 * (locks + waits + barriers)))"
     done
+    # Linear: a request that was set aside is looked at when it can go on, and its element once for each that goes.
+    for threads in 500 2000; do
+        under "$service" -- waiters "$threads"
+        passes "$service: $threads threads wait for one mutex and on one condition"
+        check "$service: $threads waiters: each is looked at a few times, however many they are" \
+            counted '.[] | .held > 300 and .looks_at_held <= 3 * .held'
+    done
+    # All of them hand in a request at once: full mailboxes.
+    under "$service" -- waiters 4000 late
+    passes "$service: the time of 4000 waiters is up at once, and none keeps the core from the server"
 done
 finish

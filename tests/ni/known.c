@@ -10,13 +10,14 @@
  * known pair N: nothing but N locks and unlocks, by the second thread if N is negative, while main does nothing.
  * known turns N: one pair by each of N threads, one after the other.
  * known fork: 20 by the parent, 5 by a forked child that ends by exit, 10 more by the parent.
+ * known tasks: nothing; prints how many kernel threads the process has while it has two threads.
  */
 #include "subject.h"
 
+#include <dirent.h>
 #include <semaphore.h>
-#include <sys/wait.h>
 
-enum { N_PAIRS = 1000, N_MEETING = 5, N_MEETINGS = 7, N_SIGNALS = 10, N_BROADCASTS = 3, N_CROWD = 4 };
+enum { N_PAIRS = 1000, N_MEETING = 5, N_MEETINGS = 7, N_SIGNALS = 10, N_BROADCASTS = 3, N_WAITERS = 4 };
 
 static pthread_mutex_t alone = PTHREAD_MUTEX_INITIALIZER, mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -27,13 +28,11 @@ static unsigned turn;
 /* With a pause, so that none finds the state machine still at the unlock before it. */
 static void pairs(int n) {
     for (int i = 0; i < n; i++) {
-        struct timespec begin, now;
-        clock_gettime(CLOCK_MONOTONIC, &begin);
-        do
-            clock_gettime(CLOCK_MONOTONIC, &now);
-        while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 1000);
-        MUST(pthread_mutex_lock(&alone));
-        MUST(pthread_mutex_unlock(&alone));
+        int64_t begin = now_ns(CLOCK_MONOTONIC);
+        while (now_ns(CLOCK_MONOTONIC) - begin < 1000)
+            ;
+        OK(pthread_mutex_lock(&alone));
+        OK(pthread_mutex_unlock(&alone));
     }
 }
 
@@ -46,25 +45,25 @@ static void *meet(void *unused) {
     (void)unused;
     for (int i = 0; i < N_MEETINGS; i++) {
         int r = pthread_barrier_wait(&barrier);
-        EXPECT(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
+        CHECK(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
     }
     return NULL;
 }
 
 static void wait_for(unsigned wanted) {
-    MUST(pthread_mutex_lock(&mutex));
-    EXPECT(turn == wanted - 1);
+    OK(pthread_mutex_lock(&mutex));
+    CHECK(turn == wanted - 1);
     sem_post(&about_to_wait);
-    MUST(pthread_cond_wait(&cond, &mutex)); /* once: the hardware knows no spurious wake-up while there are elements */
-    EXPECT(turn == wanted);
-    MUST(pthread_mutex_unlock(&mutex));
+    OK(pthread_cond_wait(&cond, &mutex)); /* once: the hardware knows no spurious wake-up while there are elements */
+    CHECK(turn == wanted);
+    OK(pthread_mutex_unlock(&mutex));
 }
 
 static void *wait_all(void *n) {
     for (unsigned i = 1; i <= (unsigned)(uintptr_t)n; i++)
         wait_for(i);
-    MUST(pthread_mutex_lock(&mutex));
-    MUST(pthread_mutex_unlock(&mutex));
+    OK(pthread_mutex_lock(&mutex));
+    OK(pthread_mutex_unlock(&mutex));
     return NULL;
 }
 
@@ -72,55 +71,84 @@ static void give_turn(unsigned n_waiters, int (*wake)(pthread_cond_t *)) {
     for (unsigned i = 0; i < n_waiters; i++)
         while (sem_wait(&about_to_wait) != 0)
             ;
-    MUST(pthread_mutex_lock(&mutex)); /* when the last of them has let it go: by waiting */
+    OK(pthread_mutex_lock(&mutex)); /* when the last of them has let it go: by waiting */
     turn++;
-    MUST(wake(&cond));
-    MUST(pthread_mutex_unlock(&mutex));
+    OK(wake(&cond));
+    OK(pthread_mutex_unlock(&mutex));
+}
+
+static void *post_and_wait(void *end) {
+    sem_post(&about_to_wait);
+    while (sem_wait(end) != 0)
+        ;
+    return NULL;
+}
+
+static void print_tasks(void) {
+    int n = 0;
+    sem_t end;
+    sem_init(&end, 0, 0);
+    sem_init(&about_to_wait, 0, 0);
+    pthread_t second = start(post_and_wait, &end);
+    while (sem_wait(&about_to_wait) != 0)
+        ;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    for (const struct dirent *d; (d = readdir(tasks)) != NULL;)
+        n += d->d_name[0] != '.';
+    closedir(tasks);
+    sem_post(&end);
+    OK(pthread_join(second, NULL));
+    printf("%d\n", n);
 }
 
 int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "tasks") == 0) {
+        print_tasks();
+        return 0;
+    }
     if (argc > 2 && strcmp(argv[1], "pair") == 0) {
         int n = atoi(argv[2]);
         if (n >= 0)
             pairs(n);
         else
-            MUST(pthread_join(start(pairs_of, (void *)(intptr_t)-n), NULL));
+            thread_join(start(pairs_of, (void *)(intptr_t)-n));
         return 0;
     }
     if (argc > 2 && strcmp(argv[1], "turns") == 0) {
         for (int i = 0; i < atoi(argv[2]); i++)
-            MUST(pthread_join(start(pairs_of, (void *)(intptr_t)1), NULL));
+            thread_join(start(pairs_of, (void *)(intptr_t)1));
         return 0;
     }
     if (argc > 1 && strcmp(argv[1], "fork") == 0) {
-        int status;
         pairs(20);
         pid_t pid = fork();
-        EXPECT(pid >= 0);
+        SYS(pid);
         pairs(pid == 0 ? 5 : 10);
-        EXPECT(pid == 0 || (waitpid(pid, &status, 0) == pid && status == 0));
+        if (pid != 0)
+            child_join(pid);
         return 0;
     }
-    pthread_t threads[N_CROWD];
+    pthread_t threads[N_WAITERS];
     sem_init(&about_to_wait, 0, 0);
     pairs(N_PAIRS);
 
-    MUST(pthread_barrier_init(&barrier, NULL, N_MEETING));
+    OK(pthread_barrier_init(&barrier, NULL, N_MEETING));
     run_threads(N_MEETING, meet);
 
     threads[0] = start(wait_all, (void *)(uintptr_t)N_SIGNALS);
     for (int i = 0; i < N_SIGNALS; i++)
         give_turn(1, pthread_cond_signal);
-    MUST(pthread_mutex_lock(&mutex));
-    MUST(pthread_mutex_unlock(&mutex));
-    MUST(pthread_join(threads[0], NULL));
+    OK(pthread_mutex_lock(&mutex));
+    OK(pthread_mutex_unlock(&mutex));
+    thread_join(threads[0]);
 
     turn = 0;
-    for (unsigned i = 0; i < N_CROWD; i++)
+    for (unsigned i = 0; i < N_WAITERS; i++)
         threads[i] = start(wait_all, (void *)(uintptr_t)N_BROADCASTS);
     for (int i = 0; i < N_BROADCASTS; i++)
-        give_turn(N_CROWD, pthread_cond_broadcast);
-    for (unsigned i = 0; i < N_CROWD; i++)
-        MUST(pthread_join(threads[i], NULL));
+        give_turn(N_WAITERS, pthread_cond_broadcast);
+    for (unsigned i = 0; i < N_WAITERS; i++)
+        thread_join(threads[i]);
     return 0;
 }

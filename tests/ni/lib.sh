@@ -9,33 +9,10 @@ limit=120 # seconds for one program
 
 # run CMD...: replaces the command tests' own, which kills a hang before one could look.
 run() {
-    local pid n=0
-    setsid "$@" >"$scratch/.out" 2>"$scratch/.err" </dev/null &
-    pid=$!
-    while kill -0 "$pid" 2>/dev/null && ((n++ < limit * 50)); do
-        sleep 0.02
-    done
-    if kill -0 "$pid" 2>/dev/null; then
-        stacks "$pid" >>"$scratch/.err"
-        kill -KILL -- "-$pid"
-        wait "$pid" 2>/dev/null
-        status=124
-        echo "ended after $limit s: a hang" >>"$scratch/.err"
-    else
-        wait "$pid"
-        status=$?
-    fi
+    bounded "$limit" "$@" >"$scratch/.out" 2>"$scratch/.err" </dev/null
+    status=$?
     out=$(cat "$scratch/.out")
     err=$(tail -n 200 "$scratch/.err")
-}
-
-stacks() { # SESSION
-    local pid
-    for pid in $(ps -o pid= -s "$1"); do
-        echo "--- stacks of $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
-        timeout -k 2 30 gdb -nx -p "$pid" -batch -ex 'set pagination off' -ex 'thread apply all bt 14' 2>/dev/null |
-            grep -E '^(#|Thread )' | head -n 240
-    done
 }
 
 # under SERVICE [OPTION...] -- SUBJECT [ARGUMENT...]: a subject under the engine; leaves $status, $out, $err, and, with
@@ -73,4 +50,5 @@ counted() {
 }
 
 # In filters: n("lock"): how many of an operation.
+# shellcheck disable=SC2034 # for the tests
 n='def n(what): [.latencies[] | select(.operation | startswith(what)) | .count] | add // 0; '

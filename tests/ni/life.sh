@@ -23,15 +23,15 @@ done
 # The limit of threads counts a user's (root's not): there is room for the program's two, none for the NI's.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && setpriv --reuid=4242 --regid=4242 --clear-groups \
     test -x "$SUBUTAI" -a -x "$SUBJECTS/ni-known" -a -r "$BUILD_ROOT/libsubutai/libsubutai.so"; then
-    crowded() { # COMMAND...
-        run setpriv --reuid=4242 --regid=4242 --clear-groups bash -c 'ulimit -u 2; exec "$@"' crowded "$@"
+    limited() { # COMMAND...
+        run setpriv --reuid=4242 --regid=4242 --clear-groups bash -c 'ulimit -u 2; exec "$@"' limited "$@"
     }
-    crowded "$SUBUTAI" run --engine ni -- "$SUBJECTS/ni-known" pair -100
+    limited "$SUBUTAI" run --engine ni -- "$SUBJECTS/ni-known" pair -100
     check "no room for an NI thread: the program runs" is "$status" 0
     check "no room for an NI thread: one line" is "$err" "subutai: no NI threads can be created: threads serve themselves"
-    crowded "$SUBUTAI" run --engine ni --verbose 0 -- "$SUBJECTS/ni-known" pair -100
+    limited "$SUBUTAI" run --engine ni --verbose 0 -- "$SUBJECTS/ni-known" pair -100
     check "no room for an NI thread: no line at verbosity 0" is "$status$err" 0
-    crowded "$SUBUTAI" run --engine ni --ni-service inline -- "$SUBJECTS/ni-known" pair -100
+    limited "$SUBUTAI" run --engine ni --ni-service inline -- "$SUBJECTS/ni-known" pair -100
     check "no room for an NI thread: inline service wants none" is "$status$err" 0
 else
     skip "no room for an NI thread" "only root can become a user without threads"

@@ -15,21 +15,21 @@ static unsigned n_at_once;
 static pthread_barrier_t barrier;
 
 static void once(void) {
-    MUST(pthread_mutex_lock(&mutex));
+    OK(pthread_mutex_lock(&mutex));
     go_in(&inside);
     go_out(&inside);
-    MUST(pthread_mutex_unlock(&mutex));
+    OK(pthread_mutex_unlock(&mutex));
 }
 
 static void destructor(void *value) {
     once();
     if ((uintptr_t)value > 1)
-        MUST(pthread_setspecific(key, (void *)((uintptr_t)value - 1)));
+        OK(pthread_setspecific(key, (void *)((uintptr_t)value - 1)));
 }
 
 static void *live(void *unused) {
     (void)unused;
-    MUST(pthread_setspecific(key, (void *)2));
+    OK(pthread_setspecific(key, (void *)2));
     once();
     pthread_barrier_wait(&barrier); /* all of them are alive at once */
     once();
@@ -43,29 +43,29 @@ static void *go_on(void *depth) {
     }
     if ((uintptr_t)depth > 0) {
         pthread_t next = start(go_on, (void *)((uintptr_t)depth - 1));
-        MUST(pthread_detach(next));
+        OK(pthread_detach(next));
     } else {
         puts("the last one");
         fflush(stdout);
     }
-    MUST(pthread_setspecific(key, (void *)2));
+    OK(pthread_setspecific(key, (void *)2));
     return NULL;
 }
 
 int main(int argc, char **argv) {
-    MUST(pthread_key_create(&key, destructor));
+    OK(pthread_key_create(&key, destructor));
     if (argc > 1 && strcmp(argv[1], "exit") == 0) {
-        MUST(pthread_setspecific(key, (void *)3));
-        MUST(pthread_detach(start(go_on, (void *)3)));
+        OK(pthread_setspecific(key, (void *)3));
+        OK(pthread_detach(start(go_on, (void *)3)));
         once();
         pthread_exit(NULL);
     }
     unsigned n = argument(argc, argv, 1, 2000);
     n_at_once = argument(argc, argv, 2, 100);
-    MUST(pthread_barrier_init(&barrier, NULL, n_at_once));
+    OK(pthread_barrier_init(&barrier, NULL, n_at_once));
     unsigned n_rounds = (n + n_at_once - 1) / n_at_once;
     for (unsigned i = 0; i < n_rounds; i++)
         run_threads(n_at_once, live);
-    EXPECT(inside.entered == (uint64_t)n_rounds * n_at_once * 4);
+    CHECK(inside.entered == (uint64_t)n_rounds * n_at_once * 4);
     return 0;
 }

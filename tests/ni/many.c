@@ -19,14 +19,14 @@ static void *locker(void *which) {
         for (unsigned i = 0; i < n_mutexes; i++) {
             unsigned at = (first + i) % n_mutexes;
             bool two = !alone && i % 16 == 0 && at + 1 < n_mutexes;
-            MUST(pthread_mutex_lock(&all[at].mutex));
+            OK(pthread_mutex_lock(&all[at].mutex));
             if (two)
-                MUST(pthread_mutex_lock(&all[at + 1].mutex));
+                OK(pthread_mutex_lock(&all[at + 1].mutex));
             go_in(&all[at].inside);
             go_out(&all[at].inside);
             if (two)
-                MUST(pthread_mutex_unlock(&all[at + 1].mutex));
-            MUST(pthread_mutex_unlock(&all[at].mutex));
+                OK(pthread_mutex_unlock(&all[at + 1].mutex));
+            OK(pthread_mutex_unlock(&all[at].mutex));
         }
     return NULL;
 }
@@ -37,11 +37,11 @@ int main(int argc, char **argv) {
     n_rounds = argument(argc, argv, 3, 1);
     alone = argc > 4;
     all = calloc(n_mutexes, sizeof *all);
-    EXPECT(all != NULL && n_threads > 0 && n_mutexes > 0);
+    CHECK(all != NULL && n_threads > 0 && n_mutexes > 0);
     run_threads(n_threads, locker);
     for (unsigned i = 0; i < n_mutexes; i++) {
-        EXPECT(all[i].inside.entered == (uint64_t)n_threads * n_rounds);
-        MUST(pthread_mutex_destroy(&all[i].mutex));
+        CHECK(all[i].inside.entered == (uint64_t)n_threads * n_rounds);
+        OK(pthread_mutex_destroy(&all[i].mutex));
     }
     free(all);
     return 0;

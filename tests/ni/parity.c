@@ -80,13 +80,13 @@ static struct hw_packet packet_of(const struct ni_requests_record *r) {
 
 /* ---- one NI ---- */
 
-static void print(const char *who, const struct hw_layout *layout, const struct hw_packet *packet) {
+static void print(const char *side, const struct hw_layout *layout, const struct hw_packet *packet) {
     if (packet == NULL) {
-        printf("# %s: nothing\n", who);
+        printf("# %s: nothing\n", side);
         return;
     }
     struct hw_message m = hw_packet_decode(layout, packet);
-    printf("# %s: operation %d argument %" PRIu32 " primitive %08" PRIx32 " thread %u\n", who, (int)m.op, m.argument,
+    printf("# %s: operation %d argument %" PRIu32 " primitive %08" PRIx32 " thread %u\n", side, (int)m.op, m.argument,
            m.primitive, m.thread);
 }
 

@@ -23,20 +23,20 @@ enough() { # LEAST
 
 for service in dedicated inline; do
     parity 'mutexes, alone' 10000 "$service" -- many 4 8 500 alone
-    parity 'a crowd at one mutex' 1600 "$service" -- crowd mutex 24 200
-    parity 'conditions, cancelled and timed' 200 "$service" -- crowd cond 24 200
+    parity 'many threads at one mutex' 1600 "$service" -- contend mutex 24 200
+    parity 'conditions, cancelled and timed' 200 "$service" -- contend cond 24 200
     parity 'few elements: held, withdrawn and evicted' 500 "$service" --mesh 2x2 --control-elements 2 \
-        --queue-elements 3 -- crowd mixed 24 100
+        --queue-elements 3 -- contend mixed 24 100
     held=$(sed -n 's/.* \([0-9]*\) held:.*/\1/p' <<<"$out")
     check "$service, few elements: some were held" test "${held:-0}" -gt 0
-    parity 'tokens, and the program ends while others wait' 800 "$service" -- crowd tokens 24 200
+    parity 'tokens, and the program ends while others wait' 800 "$service" -- contend tokens 24 200
 done
 
 # It can fail: of two locks that came one after the other the wrong one first.
 rm -f requests
-under dedicated --requests requests -- crowd mutex 24 500
+under dedicated --requests requests -- contend mutex 24 500
 run "$PARITY" requests
-check 'a crowd' test "$status" = 0
+check 'many threads' test "$status" = 0
 run "$PARITY" requests --swap
 check "two requests changed places: different (${out##*$'\n'})" test "$status" = 1
 check 'and the first difference is shown' matches "$out" '.*# live: operation.*# sim: operation.*'
@@ -45,7 +45,7 @@ check 'and the first difference is shown' matches "$out" '.*# live: operation.*#
 printf x >>requests
 run "$PARITY" requests
 check 'a block that is cut is refused' test "$status" = 2 -a "$err" = 'parity: the file is none of --requests'
-run "$SUBUTAI" run --engine ni --requests /nowhere/x -- "$SUBJECTS/ni-crowd" mutex 4 200
+run "$SUBUTAI" run --engine ni --requests /nowhere/x -- "$SUBJECTS/ni-contend" mutex 4 200
 check 'no such file: one line, the program goes on' test "$status" = 0 -a \
     "$err" = 'subutai: requests: cannot write /nowhere/x: no more of them are written'
 # One block of 4 KiB fits, and of the second a quarter or nothing.
@@ -53,7 +53,7 @@ for kib in 5 4; do
     rm -f requests
     # shellcheck disable=SC2016  # expanded by the inner shell
     run bash -c 'ulimit -f "$0" && exec "$@"' $kib "$SUBUTAI" run --engine ni --requests requests -- \
-        "$SUBJECTS/ni-crowd" mutex 24 200
+        "$SUBJECTS/ni-contend" mutex 24 200
     check "a file of $kib KiB at most: one line, the program goes on" matches "$status $err" \
         '^0 subutai: requests: cannot write .*requests: no more of them are written$'
     check "a file of $kib KiB at most: whole blocks" is "$(stat -c %s requests)" 4096

@@ -19,8 +19,8 @@ for service in dedicated inline; do
         '.[] | [.nis[].states] | ([.[]["Mutex Unlock"] // 0] | add) == 1041 and ([.[]["Barrier Wait"] // 0] | add) == 35
             and ([.[]["Condition Wait"] // 0] | add) == 22 and ([.[]["Condition Signal"] // 0] | add) == 10
             and ([.[]["Condition Broadcast"] // 0] | add) == 3'
-    # 185 ns back to whoever was queued: all waits at the condition, all at the barrier but each meeting's last.
-    check "$service: who has waited for others comes back 185 ns later, nobody else" counted \
+    # 185 ns back to a thread that was queued: all waits at the condition, all at the barrier but each meeting's last.
+    check "$service: a thread that has waited for others comes back 185 ns later, no other thread" counted \
         '.[].latencies[] | .resume_ns == ({"lock, queued": 185, "condition wait": 185,
             "barrier wait": (28 / 35 * 18500 | round / 100)}[.operation] // 0)'
     check "$service: no fall-back" counted \

@@ -17,22 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MUST(expression)                                                                                               \
-    do {                                                                                                               \
-        int must_ = (expression);                                                                                      \
-        if (must_ != 0) {                                                                                              \
-            fprintf(stderr, "%s:%d: %s is %d: %s\n", __FILE__, __LINE__, #expression, must_, strerror(must_));         \
-            _exit(1);                                                                                                  \
-        }                                                                                                              \
-    } while (0)
-
-#define EXPECT(condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                                  \
-            _exit(1);                                                                                                  \
-        }                                                                                                              \
-    } while (0)
+#include "lib/await.h"
+#include "lib/checks.h"
+#include "lib/clock.h"
+#include "lib/processes.h"
+#include "lib/threads.h"
 
 static inline unsigned argument(int argc, char **argv, int which, unsigned otherwise) {
     return argc > which ? (unsigned)strtoul(argv[which], NULL, 10) : otherwise;
@@ -40,36 +29,16 @@ static inline unsigned argument(int argc, char **argv, int which, unsigned other
 
 /* Small stacks: some subjects have a thousand of them at once. */
 static inline pthread_t start(void *(*routine)(void *), void *value) {
-    pthread_t thread;
-    pthread_attr_t attr;
-    MUST(pthread_attr_init(&attr));
-    MUST(pthread_attr_setstacksize(&attr, 64 * 1024));
-    MUST(pthread_create(&thread, &attr, routine, value));
-    MUST(pthread_attr_destroy(&attr));
-    return thread;
+    return thread_start_small(64 * 1024, routine, value);
 }
 
 static inline void run_threads(unsigned n, void *(*routine)(void *)) {
     pthread_t threads[1024];
-    EXPECT(n <= 1024);
+    CHECK(n <= 1024);
     for (unsigned i = 0; i < n; i++)
         threads[i] = start(routine, (void *)(uintptr_t)i);
     for (unsigned i = 0; i < n; i++)
-        MUST(pthread_join(threads[i], NULL));
-}
-
-static inline struct timespec in_us(long us) {
-    struct timespec at;
-    clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_nsec += us % 1000000 * 1000;
-    at.tv_sec += us / 1000000 + at.tv_nsec / 1000000000;
-    at.tv_nsec %= 1000000000;
-    return at;
-}
-
-static inline void sleep_us(long us) {
-    struct timespec time = {us / 1000000, us % 1000000 * 1000};
-    nanosleep(&time, NULL);
+        thread_join(threads[i]);
 }
 
 /* Only one thread may be between the two at a time. */
@@ -79,12 +48,13 @@ struct inside {
 };
 
 static inline void go_in(struct inside *inside) {
-    EXPECT(atomic_fetch_add_explicit(&inside->n, 1, memory_order_relaxed) == 0);
+    CHECK(atomic_fetch_add_explicit(&inside->n, 1, memory_order_relaxed) == 0);
     inside->entered++;
+    let_others_in((int)inside->entered);
 }
 
 static inline void go_out(struct inside *inside) {
-    EXPECT(atomic_fetch_sub_explicit(&inside->n, 1, memory_order_relaxed) == 1);
+    CHECK(atomic_fetch_sub_explicit(&inside->n, 1, memory_order_relaxed) == 1);
 }
 
 #endif

@@ -6,7 +6,7 @@
  * Source: `nm -D` of glibc 2.36's libc.so.6. The old names are compatibility symbols: dlvsym finds them, the linker
  * binds them through .symver only.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -228,7 +228,7 @@ TEST(old_version_barrier_and_once, "pthread_barrier_*@oldest and pthread_once@ol
  */
 static void *old_waiter(void *unused) {
     (void)unused;
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     OK(old_mutex_lock(&c.mutex));
     c.waiting++;
     while (!c.go)
@@ -253,7 +253,7 @@ TEST(old_version_cond__wait_signal_broadcast, "pthread_cond_*@oldest: 8 waiters,
     OK(old_mutex_unlock(&c.mutex));
     for (int i = 0; i < 8; i++)
         thread_join(threads[i]);
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     OK(old_mutex_lock(&c.mutex));
     CHECK_RC(old_cond_timedwait(&c.cond, &c.mutex, &end), ETIMEDOUT);
     OK(old_mutex_unlock(&c.mutex));

@@ -2,7 +2,7 @@
 /*
  * Barriers. Source: POSIX.1-2017 pthread_barrier_init, _wait, _destroy. Not a cancellation point: cancel_not.c.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -58,7 +58,7 @@ TEST(barrier_wait__blocks_until_all_have_arrived, "3 of 4 stay in until the 4th 
     for (int i = 0; i < 3; i++)
         threads[i] = thread_start(one_round, NULL);
     await(&b.arrived, 3);
-    settle();
+    let_threads_block();
     CHECK_INT(atomic_load(&b.passed), 0);
     one_round(NULL);
     for (int i = 0; i < 3; i++)
@@ -101,13 +101,13 @@ static void reuse(int n_threads, int rounds) {
     CHECK_INT(atomic_load(&b.arrived), n_threads * rounds);
     OK(pthread_barrier_destroy(&b.barrier));
 }
-TEST(barrier_wait__is_reset_for_the_next_round_2, "2 threads, 5000 rounds: nobody runs ahead, one serial each") {
+TEST(barrier_wait__is_reset_for_the_next_round_2, "2 threads, 5000 rounds: no thread runs ahead, one serial each") {
     reuse(2, 5000);
 }
-TEST(barrier_wait__is_reset_for_the_next_round_16, "16 threads, 500 rounds: nobody runs ahead, one serial each") {
+TEST(barrier_wait__is_reset_for_the_next_round_16, "16 threads, 500 rounds: no thread runs ahead, one serial each") {
     reuse(16, 500);
 }
-TEST(barrier_wait__is_reset_for_the_next_round_200, "200 threads, 10 rounds: nobody runs ahead, one serial each") {
+TEST(barrier_wait__is_reset_for_the_next_round_200, "200 threads, 10 rounds: no thread runs ahead, one serial each") {
     reuse(200, 10);
 }
 
@@ -165,7 +165,7 @@ TEST(barrier_init__again_with_another_count, "destroyed and initialised for 2, 3
     CHECK_INT(atomic_load(&b.serial), 4);
     CHECK_INT(atomic_load(&b.passed), 2 + 3 + 4 + 5);
 }
-TEST(barrier_destroy__unused, "destroy of a barrier that nobody has waited at: 0") {
+TEST(barrier_destroy__unused, "destroy of a barrier that no thread has waited at: 0") {
     OK(pthread_barrier_init(&b.barrier, NULL, 7));
     OK(pthread_barrier_destroy(&b.barrier));
 }
@@ -175,7 +175,7 @@ TEST(barrier_wait__never_returns_EINTR, "a waiter hit by 20 signals stays in and
     OK(pthread_barrier_init(&b.barrier, NULL, 2));
     pthread_t other = thread_start(one_round, NULL);
     await(&b.arrived, 1);
-    settle();
+    let_threads_block();
     signal_thread(other, SIGUSR1, 20);
     CHECK_INT(atomic_load(&b.passed), 0);
     one_round(NULL);
@@ -198,7 +198,7 @@ TEST(barrier_wait__handler_of_one_waiter_does_not_stop_others,
     OK(pthread_barrier_init(&b.barrier, NULL, 2));
     pthread_t other = thread_start(one_round, NULL);
     await(&b.arrived, 1);
-    settle();
+    let_threads_block();
     OK(pthread_kill(other, SIGUSR2));
     await(&in_handler, 1);
     one_round(NULL);

@@ -3,7 +3,7 @@
  * C11 threads: mtx_*, cnd_*, call_once, thrd_*. glibc's do not go through the pthread symbols, so they are tested on
  * their own. Source: C17 7.26; values that C leaves open as in glibc 2.36.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <string.h>
 #include <threads.h>
@@ -76,7 +76,7 @@ static int do_timedlock(void *end) {
 TEST(mtx_timedlock__held_times_out, "timedlock of a held mtx: thrd_timedout, not before the deadline (TIME_UTC)") {
     SUCCESS(mtx_init(&mtx, mtx_timed));
     SUCCESS(mtx_lock(&mtx));
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS), past = time_epoch;
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS), past = time_epoch;
     CHECK_INT(join(start(do_timedlock, &end)), thrd_timedout);
     CHECK(time_since_ms(CLOCK_REALTIME, end) >= 0);
     CHECK_INT(join(start(do_timedlock, &past)), thrd_timedout);
@@ -92,18 +92,21 @@ TEST(mtx_timedlock__invalid_nsec_is_an_error, "timedlock of a held mtx with a ba
 TEST(mtx_timedlock__gets_a_mutex_released_in_time, "timedlock: thrd_success once the owner unlocks") {
     SUCCESS(mtx_init(&mtx, mtx_timed));
     SUCCESS(mtx_lock(&mtx));
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     thrd_t t = start(do_timedlock, &end);
-    settle();
+    let_threads_block();
     SUCCESS(mtx_unlock(&mtx));
     CHECK_INT(join(t), thrd_success);
 }
+static atomic_int absent;
 static int enter_often(void *unused) {
     (void)unused;
+    begin_together(&absent);
     for (int i = 0; i < 4000; i++) {
         SUCCESS(mtx_lock(&mtx));
         CHECK_INT(atomic_fetch_add(&inside, 1), 0);
         plain++;
+        let_others_in(i);
         CHECK_INT(atomic_fetch_sub(&inside, 1), 1);
         SUCCESS(mtx_unlock(&mtx));
     }
@@ -114,6 +117,7 @@ TEST(mtx_lock__excludes, "8 threads, 4000 sections each, all types: one inside a
         thrd_t threads[8];
         plain = 0;
         SUCCESS(mtx_init(&mtx, all_types[i]));
+        atomic_store(&absent, 8);
         for (int k = 0; k < 8; k++)
             threads[k] = start(enter_often, NULL);
         for (int k = 0; k < 8; k++)
@@ -144,7 +148,7 @@ static int wait_for_ticket(void *unused) {
 }
 static int timedwait_for_ticket(void *unused) {
     (void)unused;
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     SUCCESS(mtx_lock(&mtx));
     waiting++;
     while (tickets == 0)
@@ -190,8 +194,8 @@ TEST(cnd_broadcast__wakes_all, "20 waiters with a recursive mtx, one broadcast: 
     CHECK_INT(tickets, 0);
     cnd_destroy(&cnd);
 }
-TEST(cnd_timedwait__times_out, "nobody signals: thrd_timedout, not before the deadline, mtx held") {
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+TEST(cnd_timedwait__times_out, "no signal comes: thrd_timedout, not before the deadline, mtx held") {
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     SUCCESS(mtx_init(&mtx, mtx_plain));
     SUCCESS(cnd_init(&cnd));
     SUCCESS(cnd_signal(&cnd));
@@ -242,11 +246,11 @@ TEST(call_once__runs_once, "1000 calls run the function once") {
         call_once(&flag, count_call);
     CHECK_INT(atomic_load(&calls), 1);
 }
-TEST(call_once__callers_wait, "8 threads: one run, and nobody returns before it is done") {
+TEST(call_once__callers_wait, "8 threads: one run, and no thread returns before it is done") {
     thrd_t threads[8];
     for (int i = 0; i < 8; i++)
         threads[i] = start(do_call_once, NULL);
-    settle();
+    let_threads_block();
     atomic_store(&release, 1);
     for (int i = 0; i < 8; i++)
         CHECK_INT(join(threads[i]), 1);

@@ -6,7 +6,7 @@
  * -fexceptions and by unwinding with it, through the frames of whatever implements the call.
  * Source: POSIX.1-2017 2.9.5, pthread_cond_wait.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <semaphore.h>
 #include <threads.h>
@@ -24,40 +24,40 @@ static void do_cond_wait(void) {
     OK(pthread_cond_wait(&cond, &mutex));
 }
 static void do_cond_timedwait(void) {
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     OK(pthread_cond_timedwait(&cond, &mutex, &end));
 }
 static void do_cond_clockwait(void) {
-    struct timespec end = time_in(CLOCK_MONOTONIC, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_MONOTONIC, LONG_MS);
     OK(pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &end));
 }
 static void do_cnd_wait(void) {
     CHECK_INT(cnd_wait(&cnd, &mtx), thrd_success);
 }
 static void do_cnd_timedwait(void) {
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     CHECK_INT(cnd_timedwait(&cnd, &mtx, &end), thrd_success);
 }
 static void do_sem_wait(void) {
     SYS(sem_wait(&sem));
 }
 static void do_sem_timedwait(void) {
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     SYS(sem_timedwait(&sem, &end));
 }
 static void do_sem_clockwait(void) {
-    struct timespec end = time_in(CLOCK_MONOTONIC, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_MONOTONIC, LONG_MS);
     SYS(sem_clockwait(&sem, CLOCK_MONOTONIC, &end));
 }
 static void do_join(void) {
     OK(pthread_join(target, NULL));
 }
 static void do_timedjoin(void) {
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     OK(pthread_timedjoin_np(target, NULL, &end));
 }
 static void do_clockjoin(void) {
-    struct timespec end = time_in(CLOCK_MONOTONIC, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_MONOTONIC, LONG_MS);
     OK(pthread_clockjoin_np(target, NULL, CLOCK_MONOTONIC, &end));
 }
 static void do_thrd_join(void) {
@@ -150,7 +150,7 @@ static void blocked(const struct point *p) {
     await(&in_wait, 1);
     lock(p->kind); /* the waiter of a condition has let go: it is in the wait proper */
     unlock(p->kind);
-    settle();
+    let_threads_block();
     CHECK_RC(pthread_tryjoin_np(t, NULL), EBUSY);
     OK(pthread_cancel(t));
     thread_join_cancelled(t);
@@ -193,9 +193,9 @@ static void disabled(const struct point *p) {
     prepare();
     pthread_t t = thread_start(wait_disabled, (void *)p);
     await(&in_wait, 1);
-    settle();
+    let_threads_block();
     OK(pthread_cancel(t));
-    settle();
+    let_threads_block();
     CHECK_INT(atomic_load(&cleaned), 0);
     wake(p->kind);
     thread_join_cancelled(t);
@@ -215,7 +215,7 @@ static void asynchronous(const struct point *p) {
     prepare();
     pthread_t t = thread_start(wait_asynchronous, (void *)p);
     await(&in_wait, 1);
-    settle();
+    let_threads_block();
     OK(pthread_cancel(t));
     thread_join_cancelled(t);
     CHECK_INT(atomic_load(&cleaned), 1);
@@ -236,7 +236,7 @@ static void type_kept(const struct point *p) {
     prepare();
     pthread_t t = thread_start(wait_and_report_type, (void *)p);
     await(&in_wait, 1);
-    settle();
+    let_threads_block();
     wake(p->kind);
     CHECK_INT((long)thread_join(t), 1);
 }
@@ -325,7 +325,7 @@ TEST(cancel_cond_wait__waits_for_the_owner, "the handler does not run while anot
     await(&in_wait, 1);
     OK(pthread_mutex_lock(&mutex));
     OK(pthread_cancel(t));
-    settle();
+    let_threads_block();
     CHECK_INT(atomic_load(&cleaned), 0);
     OK(pthread_mutex_unlock(&mutex));
     thread_join_cancelled(t);
@@ -340,7 +340,7 @@ static void leave(void *unused) {
 }
 /*
  * *took tells what became of the waiter. The value that join gives does not: glibc 2.36 makes it PTHREAD_CANCELED also
- * when the cancel's signal comes just too late, to a thread whose routine has returned.
+ * when the cancel's signal comes just too late, to a thread that has returned from its routine.
  */
 static void *wait_for_ticket(void *took) {
     OK(pthread_mutex_lock(&mutex));
@@ -486,11 +486,11 @@ TEST(cancel_deferred__does_not_end_a_computation, "deferred type after a semapho
                                                   "cancellation point") {
     SYS(sem_init(&sem, 0, 0));
     pthread_t t = thread_start(compute_deferred, NULL);
-    settle();
+    let_threads_block();
     SYS(sem_post(&sem));
     await(&in_wait, 1);
     OK(pthread_cancel(t));
-    settle();
+    let_threads_block();
     atomic_store(&release_target, 1);
     thread_join_cancelled(t);
     CHECK_INT(atomic_load(&returned), 1);
@@ -500,7 +500,7 @@ static void handler_locks(void *unused) {
     for (int i = 0; i < 10; i++) {
         OK(pthread_mutex_lock(&mutex));
         OK(pthread_cond_broadcast(&cond));
-        struct timespec end = time_in(CLOCK_REALTIME, 1);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, 1);
         CHECK_RC(pthread_cond_timedwait(&cond, &mutex, &end), ETIMEDOUT);
         OK(pthread_mutex_unlock(&mutex));
     }

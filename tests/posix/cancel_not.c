@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Functions that are no cancellation points: a pending request, or one that comes while they block, is not acted upon
- * inside them but at the next point.
- * Source: POSIX.1-2017 2.9.5 (mutex and barrier calls shall not be), glibc 2.36 for the rwlock calls, which POSIX lets
- * be cancellation points and glibc does not.
+ * Functions that are no cancellation points: a pending request, or a request that comes while they block, is not acted
+ * upon inside them but at the next point. Source: POSIX.1-2017 2.9.5 (mutex and barrier calls shall not be), glibc 2.36
+ * for the rwlock calls, which POSIX lets be cancellation points and glibc does not.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <semaphore.h>
 #include <threads.h>
@@ -34,9 +33,9 @@ static void *enter_pending(void *call) {
 static void blocked(void (*call)(void), void (*let_go)(void)) {
     pthread_t t = thread_start(enter, &call);
     await(&entered, 1);
-    settle();
+    let_threads_block();
     OK(pthread_cancel(t));
-    settle();
+    let_threads_block();
     CHECK_INT(atomic_load(&returned), 0);
     CHECK_RC(pthread_tryjoin_np(t, NULL), EBUSY);
     let_go();
@@ -56,12 +55,12 @@ static void do_mutex_lock(void) {
     OK(pthread_mutex_unlock(&mutex));
 }
 static void do_mutex_timedlock(void) {
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     OK(pthread_mutex_timedlock(&mutex, &end));
     OK(pthread_mutex_unlock(&mutex));
 }
 static void do_mutex_clocklock(void) {
-    struct timespec end = time_in(CLOCK_MONOTONIC, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_MONOTONIC, LONG_MS);
     OK(pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &end));
     OK(pthread_mutex_unlock(&mutex));
 }
@@ -120,7 +119,7 @@ static void do_wrlock(void) {
     OK(pthread_rwlock_unlock(&rw));
 }
 static void do_timedwrlock(void) {
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     OK(pthread_rwlock_timedwrlock(&rw, &end));
     OK(pthread_rwlock_unlock(&rw));
 }

@@ -4,10 +4,10 @@
  * cond_mutex.c; cancellation: cancel.c.
  * Source: POSIX.1-2017 pthread_cond_wait, _signal, _broadcast, _init, _destroy.
  *
- * A waiter counts itself in under the mutex before it waits, so whoever holds the mutex and sees the count knows that
- * the waiter is blocked: no test depends on time. Waits end on tickets, because wake-ups may be spurious.
+ * A waiter counts itself in under the mutex before it waits, so a thread that holds the mutex and sees the count knows
+ * that the waiter is blocked: no test depends on time. Waits end on tickets, because wake-ups may be spurious.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -69,19 +69,19 @@ TEST(cond_wait__returns_with_the_mutex_held, "a signalled waiter does not return
     OK(pthread_mutex_lock(&c.mutex));
     c.tickets = 1;
     OK(pthread_cond_signal(&c.cond));
-    settle();
+    let_threads_block();
     CHECK_INT(c.done, 0);
     OK(pthread_mutex_unlock(&c.mutex));
     thread_join(t);
     CHECK_INT(c.done, 1);
 }
-TEST(cond_wait__blocks_without_signal, "a waiter stays in while nobody signals") {
+TEST(cond_wait__blocks_without_signal, "a waiter stays in while no signal comes") {
     pthread_t t;
     start_waiters(&t, 1);
     OK(pthread_mutex_lock(&c.mutex));
     c.tickets = 1;
     OK(pthread_mutex_unlock(&c.mutex));
-    settle();
+    let_threads_block();
     /* A spurious wake-up may end the wait; the thread must then have taken the ticket properly. */
     int done = locked_read(&c.done);
     CHECK_INT(done + locked_read(&c.tickets), 1);
@@ -154,7 +154,7 @@ static void *do_broadcast(void *unused) {
 }
 TEST(cond_broadcast__while_another_thread_holds_the_mutex,
      "broadcast by a thread without the mutex while a third holds "
-     "it: nobody returns before it is free") {
+     "it: no waiter returns before it is free") {
     enum { N = 10 };
     pthread_t threads[N];
     start_waiters(threads, N);
@@ -162,7 +162,7 @@ TEST(cond_broadcast__while_another_thread_holds_the_mutex,
     c.tickets = N;
     pthread_t helper = thread_start(do_broadcast, NULL);
     thread_join(helper);
-    settle();
+    let_threads_block();
     CHECK_INT(c.done, 0);
     OK(pthread_mutex_unlock(&c.mutex));
     join_all(threads, N);
@@ -172,13 +172,12 @@ TEST(cond_signal__without_waiters_has_no_effect, "signals and broadcasts before 
         OK(pthread_cond_signal(&c.cond));
         OK(pthread_cond_broadcast(&c.cond));
     }
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     OK(pthread_mutex_lock(&c.mutex));
     CHECK_RC(pthread_cond_timedwait(&c.cond, &c.mutex, &end), ETIMEDOUT);
     OK(pthread_mutex_unlock(&c.mutex));
 }
-/* POSIX: a signal unblocks a thread that is blocked; whoever waits later is not one. glibc's 2.25 algorithm ensures it.
- */
+/* POSIX: a signal unblocks a thread that is blocked, and no later waiter. glibc's 2.25 algorithm ensures it. */
 TEST(cond_signal__is_not_consumed_by_a_later_waiter,
      "the signaller itself waits right after: its wait times out and the "
      "earlier waiter returns, 20 times") {
@@ -188,7 +187,7 @@ TEST(cond_signal__is_not_consumed_by_a_later_waiter,
         OK(pthread_mutex_lock(&c.mutex));
         c.tickets = 1;
         OK(pthread_cond_signal(&c.cond));
-        struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS / 6);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS / 6);
         CHECK_RC(pthread_cond_timedwait(&c.cond, &c.mutex, &end), ETIMEDOUT);
         OK(pthread_mutex_unlock(&c.mutex));
         thread_join(t);
@@ -265,10 +264,10 @@ TEST(cond_broadcast__strict_turns, "8 threads take 300 turns each in strict orde
 TEST(cond_init__null_attr_uses_realtime, "init with NULL over memory full of ones; a past REALTIME deadline is past") {
     memset(&c.cond, 0xff, sizeof c.cond);
     OK(pthread_cond_init(&c.cond, NULL));
-    struct timespec end = time_in(CLOCK_REALTIME, -1000);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, -1000);
     OK(pthread_mutex_lock(&c.mutex));
     CHECK_RC(pthread_cond_timedwait(&c.cond, &c.mutex, &end), ETIMEDOUT);
-    end = time_in(CLOCK_REALTIME, SHORT_MS);
+    end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     CHECK_RC(pthread_cond_timedwait(&c.cond, &c.mutex, &end), ETIMEDOUT);
     CHECK(time_since_ms(CLOCK_REALTIME, end) >= -1);
     OK(pthread_mutex_unlock(&c.mutex));
@@ -348,7 +347,7 @@ TEST(cond_wait__with_another_mutex_later, "one condition with 3 mutexes, one aft
                              {.mutex = PTHREAD_MUTEX_INITIALIZER},
                              {.mutex = PTHREAD_MUTEX_INITIALIZER}};
     for (int i = 0; i < 3; i++) {
-        struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS / 2);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS / 2);
         OK(pthread_mutex_lock(&h[i].mutex));
         CHECK_RC(pthread_cond_timedwait(&c.cond, &h[i].mutex, &end), ETIMEDOUT);
         CHECK_RC(pthread_mutex_trylock(&h[i].mutex), EBUSY);

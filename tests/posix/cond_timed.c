@@ -4,7 +4,7 @@
  * Source: POSIX.1-2017 pthread_cond_timedwait, POSIX.1-2024 pthread_cond_clockwait. The mutex is error-checking, so
  * that each test can tell from its unlock whether the call left it held.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <signal.h>
 
@@ -50,7 +50,7 @@ TEST(cond_timedwait__past_deadline_returns_ETIMEDOUT,
      "held") {
     for (int i = 0; i < N_WAYS; i++) {
         init_cond(&ways[i]);
-        struct timespec end = time_in(ways[i].wait_clock, -10);
+        struct timespec end = time_in_ms(ways[i].wait_clock, -10);
         CHECK_RC(checked_wait(&ways[i], &end), ETIMEDOUT);
         CHECK_RC(checked_wait(&ways[i], &time_epoch), ETIMEDOUT);
         CHECK_RC(checked_wait(&ways[i], &time_seconds_negative), ETIMEDOUT);
@@ -60,7 +60,7 @@ TEST(cond_timedwait__past_deadline_returns_ETIMEDOUT,
 TEST(cond_timedwait__invalid_nsec_returns_EINVAL, "nsec -1 and 10^9, each clock: EINVAL, mutex held") {
     for (int i = 0; i < N_WAYS; i++) {
         init_cond(&ways[i]);
-        struct timespec end = time_in(ways[i].wait_clock, LONG_MS);
+        struct timespec end = time_in_ms(ways[i].wait_clock, LONG_MS);
         end.tv_nsec = 1000000000;
         CHECK_RC(checked_wait(&ways[i], &end), EINVAL);
         CHECK_RC(checked_wait(&ways[i], &time_nsec_negative), EINVAL);
@@ -70,7 +70,7 @@ TEST(cond_clockwait__other_clock_returns_EINVAL, "CPU-time, boot-time and unknow
     const clockid_t others[] = {CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_BOOTTIME, 12345, -1};
     init_cond(&ways[0]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
         OK(pthread_mutex_lock(&mutex));
         CHECK_RC(pthread_cond_clockwait(&cond, &mutex, others[i], &end), EINVAL);
         OK(pthread_mutex_unlock(&mutex));
@@ -78,7 +78,7 @@ TEST(cond_clockwait__other_clock_returns_EINVAL, "CPU-time, boot-time and unknow
 }
 static void times_out(const struct way *way) {
     init_cond(way);
-    struct timespec start = time_now(way->wait_clock), end = time_in(way->wait_clock, SHORT_MS);
+    struct timespec start = time_now(way->wait_clock), end = time_in_ms(way->wait_clock, SHORT_MS);
     CHECK_RC(checked_wait(way, &end), ETIMEDOUT);
     long ms = time_since_ms(way->wait_clock, start);
     if (ms < SHORT_MS - 1 || ms > 10000)
@@ -103,7 +103,7 @@ TEST(cond_clockwait__overrides_the_attribute_clock, "clockwait REALTIME on a MON
 
 static void *wait_for_ticket(void *argument) {
     const struct way *way = argument;
-    struct timespec end = time_in(way->wait_clock, LONG_MS);
+    struct timespec end = time_in_ms(way->wait_clock, LONG_MS);
     int rc = 0;
     OK(pthread_mutex_lock(&mutex));
     waiting++;
@@ -152,7 +152,7 @@ TEST(cond_timedwait__is_woken_by_broadcast, "8 timed waiters and a broadcast, ea
 
 static void *wait_short(void *unused) {
     (void)unused;
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     int rc = 0;
     OK(pthread_mutex_lock(&mutex));
     waiting++;
@@ -215,7 +215,7 @@ TEST(cond_timedwait__signal_and_deadline_race,
      "0 or ETIMEDOUT and the mutex held") {
     init_cond(&ways[0]);
     for (int round = 0; round < 300; round++) {
-        struct timespec end = time_in(CLOCK_REALTIME, 1);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, 1);
         pthread_t threads[4];
         for (int i = 0; i < 4; i++)
             threads[i] = thread_start(race_deadline, &end);

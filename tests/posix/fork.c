@@ -5,7 +5,7 @@
  * Source: POSIX.1-2017 fork, pthread_atfork; what a child of a multi-threaded process may do beyond async-signal-safe
  * calls as in glibc 2.36.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <semaphore.h>
 #include <spawn.h>
@@ -62,7 +62,7 @@ TEST(fork__free_locks_are_usable_in_the_child,
 }
 static void try_held_ones(void *unused) {
     (void)unused;
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     CHECK_RC(pthread_mutex_trylock(&theirs), EBUSY);
     CHECK_RC(pthread_mutex_timedlock(&theirs, &end), ETIMEDOUT);
     CHECK_RC(pthread_rwlock_tryrdlock(&rw), EBUSY);
@@ -179,7 +179,7 @@ TEST(fork__waiters_stay_with_the_parent,
     for (int i = 0; i < 8; i++)
         threads[i] = thread_start(wait_for_mine, NULL);
     await(&waiting, 8);
-    settle();
+    let_threads_block();
     for (int i = 0; i < 3; i++)
         run_in_child(unlock_mine, NULL);
     CHECK_INT(atomic_load(&passed), 0);
@@ -215,13 +215,13 @@ static void use_cond_in_child(void *unused) {
     OK(pthread_mutex_unlock(&mine));
     /* Under glibc the condition still counts the parent's waiters, so a new one serves the child's own waits. */
     pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     OK(pthread_mutex_lock(&mine));
     CHECK_RC(pthread_cond_timedwait(&fresh, &mine, &end), ETIMEDOUT);
     OK(pthread_mutex_unlock(&mine));
 }
 TEST(fork__condition_waiters_stay_with_the_parent,
-     "8 threads wait on a condition: signals in the child reach nobody, the "
+     "8 threads wait on a condition: signals in the child reach no thread, the "
      "parent's broadcast wakes all") {
     pthread_t threads[8];
     start_waiters(threads, 8);
@@ -300,7 +300,7 @@ static void *churn(void *unused) {
         plain++;
         OK(pthread_cond_signal(&cond));
         OK(pthread_mutex_unlock(&mine));
-        struct timespec end = time_in(CLOCK_REALTIME, 1);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, 1);
         OK(pthread_mutex_lock(&theirs));
         int rc = pthread_cond_timedwait(&cond, &theirs, &end);
         CHECK(rc == 0 || rc == ETIMEDOUT);
@@ -374,7 +374,7 @@ static void *contend(void *unused) {
 }
 static void check_consistent(void *unused) {
     (void)unused;
-    long before = plain; /* nobody else is there to change it */
+    long before = plain; /* no other thread is there to change it */
     OK(pthread_mutex_lock(&theirs));
     CHECK_INT(plain, before);
     OK(pthread_mutex_unlock(&theirs));

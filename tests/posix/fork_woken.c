@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A lock that somebody in the parent was about to take: in a forked child nobody is. */
-#include "harness.h"
+/* A lock that a thread of the parent was about to take: in a forked child it is free. */
+#include "topic.h"
 
 #include <sched.h>
 
 /*
- * Unlocked, and a thread woken for it that has not run yet: in the child it is free. One CPU, which the thread gets
- * only when nobody else wants it, so that it is so mostly; if it has been quicker it is not.
+ * The lock has been given back and a thread woken for it, which has not run yet. All stay on one CPU and the woken
+ * thread gets it only when no other thread wants it, so it has mostly not run at the fork; if it was quicker the round
+ * is void.
  */
 static pthread_mutex_t woken_for = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t woken_to_write = PTHREAD_RWLOCK_INITIALIZER;
@@ -49,7 +50,7 @@ TEST(fork__trylock_of_what_a_thread_of_the_parent_was_woken_for, "mutex and rwlo
             OK(k == 0 ? pthread_mutex_lock(&woken_for) : pthread_rwlock_wrlock(&woken_to_write));
             pthread_t other = thread_start(k == 0 ? wait_for_mutex : wait_to_write, NULL);
             await(&about_to_wait, 1);
-            settle();
+            let_threads_block();
             OK(k == 0 ? pthread_mutex_unlock(&woken_for) : pthread_rwlock_unlock(&woken_to_write));
             run_in_child(k == 0 ? try_mutex : try_rwlock, &is_free[k]);
             thread_join(other);

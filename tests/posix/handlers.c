@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Signal handlers: which one is installed, what it is told, and that each signal has its one call of it. */
-#include "harness.h"
+#include "topic.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -92,7 +92,7 @@ TEST(handlers__signal_returns_the_previous, "signal, sysv_signal, bsd_signal and
 }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-TEST(handlers__signal_knows_who_is_to_interrupt, "siginterrupt before and after signal") {
+TEST(handlers__signal_knows_the_thread_it_is_to_interrupt, "siginterrupt before and after signal") {
     SYS(siginterrupt(SIGUSR1, 1));
     CHECK(signal(SIGUSR1, first) == SIG_DFL);
     CHECK_INT(action_of(SIGUSR1).sa_flags & SA_KEPT, 0);
@@ -141,7 +141,7 @@ TEST(handlers__once_is_once, "SA_RESETHAND: one call, and the default after it")
 
 /*
  * ---- whatever the thread is doing ----
- * It waits, briefly and in vain, for what another has: again and again it goes into the queues of those that wait, and
+ * It waits, briefly and in vain, for what another has: again and again it goes into the queues of waiters, and
  * out of them.
  */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -229,8 +229,7 @@ TEST(handlers__each_signal_of_several_comes, "1000 to 5000 times 4 to a thread t
     thread_join(thread);
     CHECK_INT(atomic_load(&n_first), 4 * i);
 }
-/* POSIX promises it of no lock; programs do it with one that the interrupted thread never takes, and get away with it.
- */
+/* POSIX promises it of no lock. Programs do it with a mutex that the interrupted thread never takes, and it works. */
 static pthread_mutex_t handlers_own = PTHREAD_MUTEX_INITIALIZER;
 static void lock_own(int signo) {
     (void)signo;

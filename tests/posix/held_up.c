@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A thread that waits for a mutex, read-write lock or semaphore is held up in a signal handler, as a collector that
- * stops the world holds it up. It has nothing, so it keeps nobody else out. POSIX says so for barriers only
- * (barrier.c); under glibc it is so for these, but for read-write locks that prefer writers and priority-inheriting
- * mutexes.
+ * stops the world holds it up. It holds nothing, so it keeps no other thread out. POSIX says so for
+ * barriers only (barrier.c). Under glibc it holds for these too, except for read-write locks that prefer writers and
+ * priority-inheriting mutexes.
  */
 #include "held_up.h"
 
@@ -14,16 +14,16 @@ static pthread_rwlock_t rwlock;
 static sem_t sem;
 static int turns; /* protected by mutex */
 
-/* One that runs `routine`, and is held up when it waits. */
+/* A thread that runs `routine`, and is held up when it waits. */
 static pthread_t start_and_hold_up(void *(*routine)(void *)) {
     begin_round();
     pthread_t thread = thread_start(routine, NULL);
     await(&waiting, 1);
-    settle();
+    let_threads_block();
     hold_up(thread);
     return thread;
 }
-TEST(held_up__mutex_waiter_keeps_nobody_out, "100 locks by its owner, one in between by each of 3 others") {
+TEST(held_up__mutex_waiter_keeps_none_out, "100 locks by its owner, one in between by each of 3 others") {
     OK(pthread_mutex_lock(&mutex));
     pthread_t held_up = start_and_hold_up(lock_mutex);
     for (int i = 0; i < 100; i++) {
@@ -31,7 +31,7 @@ TEST(held_up__mutex_waiter_keeps_nobody_out, "100 locks by its owner, one in bet
         bool asks = i == 0 || i == 50 || i == 99;
         if (asks) {
             other = thread_start(lock_mutex, NULL);
-            settle();
+            let_threads_block();
         }
         OK(pthread_mutex_unlock(&mutex));
         if (asks)
@@ -43,14 +43,14 @@ TEST(held_up__mutex_waiter_keeps_nobody_out, "100 locks by its owner, one in bet
     let_go(held_up);
     CHECK_INT(atomic_load(&passed), 4);
 }
-TEST(held_up__mutex_waiter_keeps_no_crowd_out, "8 wait behind it; all have had the mutex before it goes on") {
+TEST(held_up__mutex_waiter_keeps_no_other_out, "8 wait behind it; all have had the mutex before it goes on") {
     pthread_t others[8];
     OK(pthread_mutex_lock(&mutex));
     pthread_t held_up = start_and_hold_up(lock_mutex);
     for (int i = 0; i < 8; i++)
         others[i] = thread_start(lock_mutex, NULL);
     await(&waiting, 9);
-    settle();
+    let_threads_block();
     OK(pthread_mutex_unlock(&mutex));
     for (int i = 0; i < 8; i++)
         thread_join(others[i]);
@@ -76,7 +76,7 @@ static void held_up_in_condition_wait(bool broadcast_with_mutex) {
     for (int i = 0; i < 4; i++)
         others[i] = thread_start(wait_for_turn, NULL);
     await(&waiting, 5);
-    settle();
+    let_threads_block();
     OK(pthread_mutex_lock(&mutex));
     turns = 5;
     if (broadcast_with_mutex)
@@ -92,12 +92,12 @@ static void held_up_in_condition_wait(bool broadcast_with_mutex) {
     let_go(held_up);
     CHECK_INT(atomic_load(&passed), 5);
 }
-TEST(held_up__cond_waiter_keeps_nobody_from_the_mutex,
+TEST(held_up__cond_waiter_keeps_no_thread_from_the_mutex,
      "woken by a broadcast with 4 others: those, and the broadcaster, "
      "go on") {
     held_up_in_condition_wait(true);
 }
-TEST(held_up__cond_waiter_keeps_nobody_from_the_free_mutex, "the same if the mutex is free at the broadcast") {
+TEST(held_up__cond_waiter_keeps_no_thread_from_the_free_mutex, "the same if the mutex is free at the broadcast") {
     held_up_in_condition_wait(false);
 }
 
@@ -117,8 +117,7 @@ static void *read_rwlock(void *unused) {
     OK(pthread_rwlock_unlock(&rwlock));
     return NULL;
 }
-TEST(held_up__rwlock_writer_keeps_nobody_out,
-     "4 writers and 4 readers wait behind it; all go on, and its owner again") {
+TEST(held_up__rwlock_writer_keeps_none_out, "4 writers and 4 readers wait behind it; all go on, and its owner again") {
     pthread_t others[8];
     OK(pthread_rwlock_init(&rwlock, NULL));
     OK(pthread_rwlock_wrlock(&rwlock));
@@ -126,7 +125,7 @@ TEST(held_up__rwlock_writer_keeps_nobody_out,
     for (int i = 0; i < 8; i++)
         others[i] = thread_start(i % 2 == 0 ? write_rwlock : read_rwlock, NULL);
     await(&waiting, 9);
-    settle();
+    let_threads_block();
     OK(pthread_rwlock_unlock(&rwlock));
     for (int i = 0; i < 8; i++)
         thread_join(others[i]);
@@ -146,7 +145,7 @@ TEST(held_up__rwlock_writer_keeps_later_ones_out_neither, "of 6 that wait one af
     pthread_t held_up = start_and_hold_up(write_rwlock);
     for (int i = 0; i < 6; i++) {
         pthread_t other = thread_start(i % 2 == 0 ? write_rwlock : read_rwlock, NULL);
-        settle();
+        let_threads_block();
         OK(pthread_rwlock_unlock(&rwlock));
         thread_join(other);
         OK(pthread_rwlock_wrlock(&rwlock));
@@ -157,15 +156,15 @@ TEST(held_up__rwlock_writer_keeps_later_ones_out_neither, "of 6 that wait one af
 }
 
 /*
- * One that is woken, but held up before it has looked: on one CPU it does not run until somebody else waits. What it
- * was woken for is others' then. The caller holds the lock.
+ * A waiter that is woken and then held up before it has looked: on one CPU it does not run until another thread waits.
+ * Other threads may then take what it was woken for. The caller holds the lock.
  */
 static pthread_t wake_and_hold_up(void *(*waits)(void *), void (*lock)(void), void (*unlock)(void)) {
-    struct timespec not_for_long = {0, 300000}; /* or it would be the one to have it */
+    struct timespec not_for_long = {0, 300000}; /* otherwise it would get the object itself */
     pthread_t held_up;
     int tries = 0;
     for (bool too_quick = true; too_quick; tries++) {
-        SKIP_IF(tries == 100, "who waits always has it at once");
+        SKIP_IF(tries == 100, "the waiter always has it at once");
         begin_round();
         lock();
         held_up = thread_start(waits, NULL);
@@ -186,10 +185,10 @@ static void held_up_before_it_looks(void *(*waits)(void *), void *(*comes_later)
                                     void (*unlock)(void)) {
     stay_on_one_cpu();
     pthread_t held_up = wake_and_hold_up(waits, lock, unlock);
-    settle(); /* until it is missed: who comes sooner relies on it (DEVELOPMENT.md) */
+    let_threads_block(); /* until it is missed: a thread that comes sooner relies on it (docs/limits.md) */
     pthread_t other = thread_start(comes_later, NULL);
     await(&waiting, 2);
-    settle();
+    let_threads_block();
     unlock();
     thread_join(other);
     CHECK_INT(atomic_load(&passed), 1);
@@ -208,7 +207,8 @@ static void take_rwlock(void) {
 static void give_rwlock(void) {
     OK(pthread_rwlock_unlock(&rwlock));
 }
-TEST(held_up__woken_mutex_waiter_keeps_nobody_out, "held up before it has looked: who comes later has the mutex") {
+TEST(held_up__woken_mutex_waiter_keeps_none_out,
+     "held up before it has looked: a thread that comes later has the mutex") {
     held_up_before_it_looks(lock_mutex, lock_mutex, take_mutex, give_mutex);
 }
 TEST(held_up__woken_writer_keeps_no_writer_out, "the same with a read-write lock, a writer") {
@@ -221,8 +221,8 @@ TEST(held_up__woken_writer_keeps_no_reader_out, "the same, a reader") {
 }
 
 /*
- * One that sleeps behind it, before it is missed, has it beside an owner, or a reader, that goes on. It may come too
- * late for that, and go in by itself: hence 20 times.
+ * A thread sleeps behind the held-up thread before that is missed. It gets the object although an owner, or a reader,
+ * goes on using it. It may come too late for that, and get the object without a wait: hence 20 times.
  */
 static void sleeps_behind_it(pthread_t (*wakes_and_holds_up)(void), void *(*sleeps)(void *), void (*unlock)(void),
                              void (*goes_on)(void)) {
@@ -278,7 +278,7 @@ TEST(held_up__semaphore_waiter_takes_no_token, "3 wait behind it, and 3 tokens l
     for (int i = 0; i < 3; i++)
         others[i] = thread_start(take_token, NULL);
     await(&waiting, 4);
-    settle();
+    let_threads_block();
     for (int i = 0; i < 3; i++)
         SYS(sem_post(&sem));
     for (int i = 0; i < 3; i++)

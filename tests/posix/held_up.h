@@ -3,7 +3,7 @@
 #ifndef TESTS_POSIX_HELD_UP_H
 #define TESTS_POSIX_HELD_UP_H
 
-#include "harness.h"
+#include "topic.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static void linger(int signo) {
         sleep_ms(1);
     errno = e;
 }
-/* Nobody waits, has passed or is held up. */
+/* No thread waits, has passed or is held up. */
 static void begin_round(void) {
     struct sigaction action = {.sa_handler = linger};
     SYS(sigaction(SIGUSR2, &action, NULL));

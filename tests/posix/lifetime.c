@@ -5,7 +5,7 @@
  * Source: POSIX.1-2017 pthread_mutex_destroy (the reference-count example); the rest is what glibc's objects allow: no
  * object has state anywhere but in its own bytes.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <semaphore.h>
 #include <stdlib.h>
@@ -323,7 +323,7 @@ TEST(lifetime__zeroed_rwlock, "zeroed memory is a free rwlock") {
     free(rw);
 }
 static void *post_it(void *semaphore) {
-    settle();
+    let_threads_block();
     SYS(sem_post(semaphore));
     return NULL;
 }

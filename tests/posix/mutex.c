@@ -4,7 +4,7 @@
  * priority mutexes in mutex_special.c.
  * Source: POSIX.1-2017 pthread_mutex_lock, _trylock, _unlock, _init, _destroy; glibc 2.36 where a comment says so.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <signal.h>
 
@@ -61,15 +61,17 @@ TEST(mutex_lock__free_mutex_is_acquired, "lock of a free mutex of each type retu
 
 static struct contended {
     pthread_mutex_t mutex;
-    atomic_int inside, entered;
+    atomic_int absent, inside, entered;
     long plain;
 } contended;
 
 static void *enter_often(void *rounds) {
+    begin_together(&contended.absent);
     for (long i = 0; i < (long)rounds; i++) {
         OK(pthread_mutex_lock(&contended.mutex));
         CHECK_INT(atomic_fetch_add(&contended.inside, 1), 0);
         contended.plain++;
+        let_others_in((int)i);
         CHECK_INT(atomic_fetch_sub(&contended.inside, 1), 1);
         OK(pthread_mutex_unlock(&contended.mutex));
     }
@@ -80,6 +82,7 @@ static void exclusion(int type) {
     enum { N_THREADS = 8, N_ROUNDS = 4000 };
     pthread_t threads[N_THREADS];
     init_type(&contended.mutex, type);
+    atomic_store(&contended.absent, N_THREADS);
     for (int i = 0; i < N_THREADS; i++)
         threads[i] = thread_start(enter_often, (void *)(long)N_ROUNDS);
     for (int i = 0; i < N_THREADS; i++)
@@ -116,7 +119,7 @@ TEST(mutex_lock__blocks_until_the_owner_unlocks, "a locker of each type stays ou
             atomic_store(&contended.entered, 0);
             OK(pthread_mutex_lock(&contended.mutex));
             pthread_t other = thread_start(lock_and_tell, NULL);
-            settle();
+            let_threads_block();
             CHECK_INT(atomic_load(&contended.entered), 0);
             OK(pthread_mutex_unlock(&contended.mutex));
             thread_join(other);
@@ -132,7 +135,7 @@ TEST(mutex_unlock__every_waiter_gets_the_mutex, "of 20 waiters at one mutex each
     OK(pthread_mutex_lock(&m));
     for (int i = 0; i < N; i++)
         threads[i] = thread_start(do_lock_unlock, &m);
-    settle();
+    let_threads_block();
     OK(pthread_mutex_unlock(&m));
     for (int i = 0; i < N; i++)
         thread_join(threads[i]);
@@ -144,7 +147,7 @@ TEST(mutex_lock__normal_relock_deadlocks, "timedlock of an own normal mutex wait
     pthread_mutex_t m;
     init_type(&m, PTHREAD_MUTEX_NORMAL);
     OK(pthread_mutex_lock(&m));
-    struct timespec start = time_now(CLOCK_REALTIME), end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec start = time_now(CLOCK_REALTIME), end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     CHECK_RC(pthread_mutex_timedlock(&m, &end), ETIMEDOUT);
     CHECK(time_since_ms(CLOCK_REALTIME, start) >= SHORT_MS - 1);
     OK(pthread_mutex_unlock(&m));
@@ -152,7 +155,7 @@ TEST(mutex_lock__normal_relock_deadlocks, "timedlock of an own normal mutex wait
 TEST(mutex_lock__adaptive_relock_deadlocks, "timedlock of an own adaptive mutex times out") {
     pthread_mutex_t m = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
     OK(pthread_mutex_lock(&m));
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     CHECK_RC(pthread_mutex_timedlock(&m, &end), ETIMEDOUT);
     OK(pthread_mutex_unlock(&m));
 }
@@ -247,14 +250,16 @@ TEST(mutex_trylock__own_recursive_counts, "trylock of an own recursive mutex: 0 
 TEST(mutex_trylock__never_barges_into_a_section, "trylock in a loop by 4 threads against 4 lockers keeps exclusion") {
     enum { N = 4, ROUNDS = 3000 };
     pthread_t lockers[N];
+    atomic_store(&contended.absent, N + 1);
     for (int i = 0; i < N; i++)
         lockers[i] = thread_start(enter_often, (void *)(long)ROUNDS);
+    begin_together(&contended.absent);
     for (long got = 0; got < ROUNDS;) {
         int rc = pthread_mutex_trylock(&contended.mutex);
         if (rc == 0) {
             CHECK_INT(atomic_fetch_add(&contended.inside, 1), 0);
             contended.plain++;
-            got++;
+            let_others_in((int)got++);
             CHECK_INT(atomic_fetch_sub(&contended.inside, 1), 1);
             OK(pthread_mutex_unlock(&contended.mutex));
         } else
@@ -306,6 +311,7 @@ TEST(mutex_unlock__normal_by_other_thread_releases,
 TEST(mutex_unlock__makes_writes_visible, "what the owner wrote is seen by the next owner, 20000 hand-overs") {
     enum { ROUNDS = 20000 };
     init_type(&contended.mutex, PTHREAD_MUTEX_NORMAL);
+    atomic_store(&contended.absent, 2);
     pthread_t other = thread_start(enter_often, (void *)(long)ROUNDS);
     enter_often((void *)(long)ROUNDS);
     thread_join(other);
@@ -429,7 +435,7 @@ TEST(mutex_lock__never_returns_EINTR, "a locker of each type that is hit by 20 s
             init_type(&m, all_types[i]);
             OK(pthread_mutex_lock(&m));
             pthread_t other = thread_start(do_lock_unlock, &m);
-            settle();
+            let_threads_block();
             signal_thread(other, SIGUSR1, 20);
             OK(pthread_mutex_unlock(&m));
             thread_join(other);

@@ -4,7 +4,7 @@
  * so what is tested is that nothing in the way of a call breaks them. Conditions with such mutexes: cond_mutex.c.
  * Source: POSIX.1-2017 pthread_mutex_lock, _consistent, _getprioceiling, _setprioceiling.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ static void *do_unlock(void *unused) {
 }
 static void *do_short_timedlock(void *unused) {
     (void)unused;
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     return (void *)(long)pthread_mutex_timedlock(&mutex, &end);
 }
 static void *do_lock_unlock(void *unused) {
@@ -92,7 +92,7 @@ TEST(mutex_robust__recursive_counts, "a robust recursive mutex locked twice is f
 TEST(mutex_robust__normal_relock_deadlocks, "timed relock of a robust normal mutex: ETIMEDOUT") {
     robust_mutex(PTHREAD_MUTEX_NORMAL);
     OK(pthread_mutex_lock(&mutex));
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     CHECK_RC(pthread_mutex_timedlock(&mutex, &end), ETIMEDOUT);
     OK(pthread_mutex_unlock(&mutex));
 }
@@ -113,19 +113,19 @@ TEST(mutex_robust__trylock_after_owner_died_returns_EOWNERDEAD, "trylock after t
 }
 TEST(mutex_robust__timedlock_after_owner_died_returns_EOWNERDEAD, "timedlock after the owner's end: EOWNERDEAD") {
     orphan_mutex(PTHREAD_MUTEX_ERRORCHECK);
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     CHECK_RC(pthread_mutex_timedlock(&mutex, &end), EOWNERDEAD);
 }
 TEST(mutex_robust__clocklock_after_owner_died_returns_EOWNERDEAD, "clocklock after the owner's end: EOWNERDEAD") {
     orphan_mutex(PTHREAD_MUTEX_RECURSIVE);
-    struct timespec end = time_in(CLOCK_MONOTONIC, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_MONOTONIC, LONG_MS);
     CHECK_RC(pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &end), EOWNERDEAD);
 }
 static void *lock_and_die_slowly(void *locked) {
     OK(pthread_mutex_lock(&mutex));
     atomic_store((atomic_int *)locked, 1);
-    settle();
-    settle();
+    let_threads_block();
+    let_threads_block();
     return NULL;
 }
 TEST(mutex_robust__waiter_is_told_of_the_owners_death, "a thread blocked in lock when the owner ends gets EOWNERDEAD") {
@@ -152,7 +152,7 @@ TEST(mutex_robust__unlock_without_consistent_gives_ENOTRECOVERABLE, "lock, timed
     orphan_mutex(PTHREAD_MUTEX_NORMAL);
     CHECK_RC(pthread_mutex_lock(&mutex), EOWNERDEAD);
     OK(pthread_mutex_unlock(&mutex));
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     CHECK_RC(pthread_mutex_lock(&mutex), ENOTRECOVERABLE);
     CHECK_RC(pthread_mutex_timedlock(&mutex, &end), ENOTRECOVERABLE);
     CHECK_RC(pthread_mutex_trylock(&mutex), ENOTRECOVERABLE);
@@ -226,7 +226,7 @@ TEST(mutex_inherit__lock_and_unlock, "a PI mutex locks, excludes, unlocks and is
     OK(pthread_mutex_lock(&mutex));
     CHECK_RC(elsewhere(do_trylock), EBUSY);
     pthread_t waiter = thread_start(do_lock_unlock, NULL);
-    settle();
+    let_threads_block();
     OK(pthread_mutex_unlock(&mutex));
     thread_join(waiter);
     OK(pthread_mutex_destroy(&mutex));

@@ -4,7 +4,7 @@
  * Source: POSIX.1-2017 pthread_mutex_timedlock, POSIX.1-2024 pthread_mutex_clocklock. A bad nsec is EINVAL only when
  * the thread would have blocked: glibc uses POSIX's permission not to look at the deadline of a lock that is free.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <signal.h>
 
@@ -71,7 +71,7 @@ static void bad_nsec_on_held(int variant) {
     OK(pthread_mutex_lock(&held));
     CHECK_RC(attempt(variant, &held, &time_nsec_too_big), EINVAL);
     CHECK_RC(attempt(variant, &held, &time_nsec_negative), EINVAL);
-    struct timespec later = time_in(clock_of(variant), LONG_MS);
+    struct timespec later = time_in_ms(clock_of(variant), LONG_MS);
     later.tv_nsec = 1000000000;
     CHECK_RC(attempt(variant, &held, &later), EINVAL);
     OK(pthread_mutex_unlock(&held));
@@ -95,7 +95,7 @@ TEST(mutex_timedlock__invalid_nsec_is_not_looked_at_on_free, "timed lock of a fr
 static void times_out(int variant) {
     clockid_t clock = clock_of(variant);
     OK(pthread_mutex_lock(&held));
-    struct timespec start = time_now(clock), end = time_in(clock, SHORT_MS);
+    struct timespec start = time_now(clock), end = time_in_ms(clock, SHORT_MS);
     CHECK_RC(attempt(variant, &held, &end), ETIMEDOUT);
     CHECK(time_since_ms(clock, start) >= SHORT_MS - 1);
     CHECK(time_since_ms(clock, start) < 10000);
@@ -112,11 +112,11 @@ TEST(mutex_clocklock__monotonic_waits_until_the_deadline, "clocklock MONOTONIC: 
 }
 
 static void acquires_in_time(int variant) {
-    struct timespec end = time_in(clock_of(variant), LONG_MS);
+    struct timespec end = time_in_ms(clock_of(variant), LONG_MS);
     struct attempt a = {&held, variant, &end};
     OK(pthread_mutex_lock(&held));
     pthread_t other = thread_start(do_attempt, &a);
-    settle();
+    let_threads_block();
     OK(pthread_mutex_unlock(&held));
     OK((int)(long)thread_join(other));
     OK(pthread_mutex_trylock(&held));
@@ -133,7 +133,7 @@ TEST(mutex_clocklock__gets_a_mutex_released_in_time, "clocklock blocks, and retu
 /* glibc supports these two clocks only, and looks at the clock first. */
 TEST(mutex_clocklock__other_clock_returns_EINVAL, "clocklock with CPU-time, boot-time and unknown clocks: EINVAL") {
     const clockid_t others[] = {CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_BOOTTIME, 12345, -1};
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         CHECK_RC(pthread_mutex_clocklock(&held, others[i], &end), EINVAL);
     OK(pthread_mutex_trylock(&held));
@@ -143,7 +143,7 @@ TEST(mutex_timedlock__errorcheck_relock_returns_EDEADLK, "timed relock of an err
     pthread_mutex_t m = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
     OK(pthread_mutex_lock(&m));
     for (int variant = 0; variant < 3; variant++) {
-        struct timespec end = time_in(clock_of(variant), LONG_MS);
+        struct timespec end = time_in_ms(clock_of(variant), LONG_MS);
         CHECK_RC(lock_until(variant, &m, &end), EDEADLK);
     }
     OK(pthread_mutex_unlock(&m));
@@ -164,7 +164,7 @@ TEST(mutex_timedlock__all_types_time_out, "each type held by another thread: ETI
                            PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
     for (int i = 0; i < 4; i++) {
         OK(pthread_mutex_lock(&m[i]));
-        struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
         CHECK_RC(attempt(0, &m[i], &end), ETIMEDOUT);
         OK(pthread_mutex_unlock(&m[i]));
         OK(attempt(0, &m[i], &end));
@@ -175,7 +175,7 @@ TEST(mutex_timedlock__timed_out_waiter_is_withdrawn, "a waiter that timed out do
     for
         EACH_CLOCK(i) {
             OK(pthread_mutex_lock(&held));
-            struct timespec soon = time_in(both_clocks[i], SHORT_MS), late = time_in(both_clocks[i], LONG_MS);
+            struct timespec soon = time_in_ms(both_clocks[i], SHORT_MS), late = time_in_ms(both_clocks[i], LONG_MS);
             struct attempt first = {&held, i + 1, &soon}, second = {&held, i + 1, &late};
             pthread_t a = thread_start(do_attempt, &first), b = thread_start(do_attempt, &second);
             CHECK_RC((int)(long)thread_join(a), ETIMEDOUT);
@@ -187,15 +187,27 @@ TEST(mutex_timedlock__never_returns_EINTR, "a timed locker hit by 20 signals goe
     signal_counter(SIGUSR1, false);
     OK(pthread_mutex_lock(&held));
     for (int variant = 0; variant < 3; variant++) {
-        struct timespec end = time_in(clock_of(variant), 10 * SHORT_MS);
+        struct timespec end = time_in_ms(clock_of(variant), 10 * SHORT_MS);
         struct attempt a = {&held, variant, &end};
         pthread_t other = thread_start(do_attempt, &a);
-        settle();
+        let_threads_block();
         for (int i = 0; i < 20; i++) /* the thread may be gone by the last ones, so they are not waited for */
             OK(pthread_kill(other, SIGUSR1));
         CHECK_RC((int)(long)thread_join(other), ETIMEDOUT);
     }
     CHECK(atomic_load(&signals_seen) > 0);
+}
+static void *attempt_alone(void *argument) {
+    static atomic_int inside;
+    const struct attempt *a = argument;
+    int rc = lock_until(a->variant, a->mutex, a->end);
+    if (rc == 0) {
+        CHECK_INT(atomic_fetch_add(&inside, 1), 0);
+        let_others_in(0);
+        atomic_fetch_sub(&inside, 1);
+        OK(pthread_mutex_unlock(a->mutex));
+    }
+    return (void *)(long)rc;
 }
 TEST(mutex_timedlock__many_short_deadlines, "8 threads lock with deadlines of 0-2 ms: every 0 excludes, all end free") {
     enum { N = 8 };
@@ -203,10 +215,10 @@ TEST(mutex_timedlock__many_short_deadlines, "8 threads lock with deadlines of 0-
     struct attempt a = {&held, 0, &none};
     for (int round = 0; round < 50; round++) {
         pthread_t threads[N];
-        struct timespec end = time_in(CLOCK_REALTIME, round % 3);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, round % 3);
         none = end;
         for (int i = 0; i < N; i++)
-            threads[i] = thread_start(do_attempt, &a);
+            threads[i] = thread_start(attempt_alone, &a);
         for (int i = 0; i < N; i++) {
             int rc = (int)(long)thread_join(threads[i]);
             CHECK(rc == 0 || rc == ETIMEDOUT);

@@ -3,7 +3,7 @@
  * pthread_once. Source: POSIX.1-2017 pthread_once: the routine runs once, callers return after it is done, and a
  * routine that is cancelled counts as never called.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ TEST(once__callers_wait_for_the_routine, "16 callers stay in while the routine r
     for (int i = 0; i < 16; i++)
         threads[i] = thread_start(do_slow, NULL);
     await(&in_routine, 1);
-    settle();
+    let_threads_block();
     CHECK_INT(atomic_load(&returned), 0);
     atomic_store(&release, 1);
     for (int i = 0; i < 16; i++)
@@ -147,7 +147,7 @@ TEST(once__cancelled_routine_releases_the_waiters,
     await(&in_routine, 1);
     for (int i = 0; i < 8; i++)
         threads[i] = thread_start(do_count, NULL);
-    settle();
+    let_threads_block();
     CHECK_INT(atomic_load(&calls), 0);
     OK(pthread_cancel(t));
     thread_join_cancelled(t);

@@ -5,8 +5,8 @@
  * Source: POSIX.1-2017 atexit, pthread_key_create, dlclose; ELF's .preinit_array; __cxa_thread_atexit_impl is what C++
  * compilers emit for thread_local objects.
  */
-#include "harness.h"
 #include "module.h"
+#include "topic.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -132,7 +132,7 @@ TEST(early__thread_in_a_constructor,
 static int report_pipe[2];
 /* Locks, waits and tells the parent, so that a handler that does not run fails the test. */
 static void use_at_exit(void) {
-    struct timespec end = time_in(CLOCK_REALTIME, 5);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, 5);
     OK(pthread_mutex_lock(&mutex));
     CHECK_RC(pthread_cond_timedwait(&cond, &mutex, &end), ETIMEDOUT);
     OK(pthread_mutex_unlock(&mutex));
@@ -174,21 +174,21 @@ TEST(quick_exit__handler_may_lock_and_wait, "an at_quick_exit handler locks and 
     check_exit(quick_exit_with_handler, 1);
 }
 static void *lock_for_ever(void *unused) {
-    (void)unused;
     for (;;) {
         OK(pthread_mutex_lock(&mutex));
         plain++;
         OK(pthread_mutex_unlock(&mutex));
         pthread_testcancel();
     }
+    return unused;
 }
 static void *wait_for_ever(void *unused) {
-    (void)unused;
     pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
     OK(pthread_mutex_lock(&own));
     atomic_fetch_add(&waiting, 1);
     for (;;)
         OK(pthread_cond_wait(&cond, &own));
+    return unused;
 }
 static void *block_for_ever(void *unused) {
     (void)unused;
@@ -230,7 +230,7 @@ TEST(exit__from_another_thread,
 /* --- thread-specific data and thread-local objects ---------------------------------------------------------------- */
 static pthread_key_t keys[3];
 static void lock_and_count(void) {
-    struct timespec end = time_in(CLOCK_REALTIME, 1);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, 1);
     OK(pthread_mutex_lock(&mutex));
     plain++;
     CHECK_RC(pthread_cond_timedwait(&cond, &mutex, &end), ETIMEDOUT);

@@ -4,7 +4,7 @@
  * Source: POSIX.1-2017 pthread_rwlock_*; kinds and preference as in glibc 2.36, where PREFER_WRITER_NP behaves as
  * PREFER_READER_NP and only PREFER_WRITER_NONRECURSIVE_NP lets a waiting writer keep new readers out.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <signal.h>
 #include <string.h>
@@ -107,7 +107,7 @@ TEST(rwlock_rdlock__same_thread_twice, "a thread may hold several read locks; it
             CHECK_OTHERS(true, true);
         }
 }
-TEST(rwlock_wrlock__excludes_all, "each kind: with a writer inside nobody may read or write") {
+TEST(rwlock_wrlock__excludes_all, "each kind: with a writer inside no thread may read or write") {
     for
         EACH_KIND(i) {
             init_kind(all_kinds[i]);
@@ -125,9 +125,9 @@ TEST(rwlock_wrlock__blocks_while_a_reader_is_in, "each kind: a writer stays out 
             OK(pthread_rwlock_rdlock(&rw));
             OK(pthread_rwlock_rdlock(&rw));
             pthread_t writer = thread_start(write_once, NULL);
-            settle();
+            let_threads_block();
             OK(pthread_rwlock_unlock(&rw));
-            settle();
+            let_threads_block();
             CHECK_INT(atomic_load(&entered), 0);
             OK(pthread_rwlock_unlock(&rw));
             thread_join(writer);
@@ -144,7 +144,7 @@ TEST(rwlock_rdlock__blocks_while_a_writer_is_in,
             OK(pthread_rwlock_wrlock(&rw));
             for (int k = 0; k < 8; k++)
                 readers[k] = thread_start(read_once, NULL);
-            settle();
+            let_threads_block();
             CHECK_INT(atomic_load(&entered), 0);
             OK(pthread_rwlock_unlock(&rw));
             join_all(readers, 8);
@@ -161,7 +161,7 @@ TEST(rwlock_unlock__waiting_readers_and_writers_all_get_in, "each kind: 6 reader
             OK(pthread_rwlock_wrlock(&rw));
             for (int k = 0; k < 12; k++)
                 threads[k] = thread_start(k % 2 == 0 ? read_once : write_once, NULL);
-            settle();
+            let_threads_block();
             OK(pthread_rwlock_unlock(&rw));
             join_all(threads, 12);
             CHECK_INT(atomic_load(&entered), 12);
@@ -169,8 +169,10 @@ TEST(rwlock_unlock__waiting_readers_and_writers_all_get_in, "each kind: 6 reader
         }
 }
 
+static atomic_int absent;
 static void *read_and_write(void *argument) {
     unsigned seed = (unsigned)(long)argument;
+    begin_together(&absent);
     for (int i = 0; i < 3000; i++) {
         seed = seed * 1103515245 + 12345;
         bool write = seed >> 16 & 1, try = (seed >> 17 & 3) == 0;
@@ -188,9 +190,11 @@ static void *read_and_write(void *argument) {
             CHECK_INT(atomic_load(&readers_in), 0);
             plain++;
             atomic_fetch_add(&entered, 1);
+            let_others_in(i);
             atomic_fetch_sub(&writers_in, 1);
         } else {
             atomic_fetch_add(&readers_in, 1);
+            let_others_in(i);
             CHECK_INT(atomic_load(&writers_in), 0);
             atomic_fetch_sub(&readers_in, 1);
         }
@@ -201,6 +205,7 @@ static void *read_and_write(void *argument) {
 static void excludes(int kind) {
     pthread_t threads[8];
     init_kind(kind);
+    atomic_store(&absent, 8);
     for (int i = 0; i < 8; i++)
         threads[i] = thread_start(read_and_write, (void *)(long)(i + 1));
     join_all(threads, 8);
@@ -226,7 +231,7 @@ static void reads_past_waiting_writer(int kind, bool may) {
     pthread_t writer = thread_start(write_once, NULL);
     /* The writer has no way to say that it waits; with writer preference its wait shows as EBUSY. */
     for (int i = 0; i < 5 || (!may && pthread_rwlock_tryrdlock(&rw) == 0 && pthread_rwlock_unlock(&rw) == 0); i++)
-        settle();
+        let_threads_block();
     CHECK_RC(pthread_rwlock_tryrdlock(&rw), may ? 0 : EBUSY);
     CHECK_RC((int)(long)thread_join(thread_start(do_tryrdlock, NULL)), may ? 0 : EBUSY);
     if (may) {
@@ -390,7 +395,7 @@ TEST(rwlock_initializer__writer_nonrecursive_np, "the _NP initialiser gives the 
     pthread_t writer = thread_start(write_once, NULL);
     while (pthread_rwlock_tryrdlock(&rw) == 0) {
         OK(pthread_rwlock_unlock(&rw));
-        settle();
+        let_threads_block();
     }
     CHECK_INT(atomic_load(&entered), 0);
     OK(pthread_rwlock_unlock(&rw));
@@ -410,10 +415,16 @@ TEST(rwlock_destroy__then_init_again, "destroy of used and unused locks: 0, and 
         }
 }
 TEST(rwlock_unlock__makes_writes_visible, "two writers, 20000 sections each: no update lost") {
+    atomic_store(&absent, 2);
     pthread_t other = thread_start(read_and_write, (void *)7L);
+    begin_together(&absent);
     for (int i = 0; i < 20000; i++) {
         OK(pthread_rwlock_wrlock(&rw));
+        CHECK_INT(atomic_fetch_add(&writers_in, 1), 0);
+        CHECK_INT(atomic_load(&readers_in), 0);
         plain++;
+        let_others_in(i);
+        atomic_fetch_sub(&writers_in, 1);
         atomic_fetch_add(&entered, 1);
         OK(pthread_rwlock_unlock(&rw));
     }
@@ -424,7 +435,7 @@ TEST(rwlock_lock__never_returns_EINTR, "a reader and a writer hit by 20 signals 
     signal_counter(SIGUSR1, false);
     OK(pthread_rwlock_wrlock(&rw));
     pthread_t reader = thread_start(read_once, NULL), writer = thread_start(write_once, NULL);
-    settle();
+    let_threads_block();
     signal_thread(reader, SIGUSR1, 20);
     signal_thread(writer, SIGUSR1, 20);
     CHECK_INT(atomic_load(&entered), 0);

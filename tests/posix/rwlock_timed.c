@@ -4,7 +4,7 @@
  * Source: POSIX.1-2017 pthread_rwlock_timedrdlock, _timedwrlock, POSIX.1-2024 _clockrdlock, _clockwrlock. Unlike the
  * mutex calls, glibc's look at nsec before anything else, which POSIX allows: a bad one is EINVAL on a free lock too.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <signal.h>
 
@@ -69,7 +69,7 @@ TEST(rwlock_timedlock__past_deadline_returns_ETIMEDOUT, "all 4 functions, both c
     OK(pthread_rwlock_wrlock(&rw));
     for
         EACH_WAY(w) {
-            CHECK_RC(elsewhere(w, time_in(w->clock, -10)), ETIMEDOUT);
+            CHECK_RC(elsewhere(w, time_in_ms(w->clock, -10)), ETIMEDOUT);
             CHECK_RC(elsewhere(w, time_epoch), ETIMEDOUT);
             CHECK_RC(elsewhere(w, time_seconds_negative), ETIMEDOUT);
         }
@@ -100,7 +100,7 @@ TEST(rwlock_clocklock__other_clock_returns_EINVAL,
      "clockrdlock and clockwrlock with CPU-time, boot-time, unknown clocks") {
     const clockid_t others[] = {CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_BOOTTIME, 12345, -1};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
         CHECK_RC(pthread_rwlock_clockrdlock(&rw, others[i], &end), EINVAL);
         CHECK_RC(pthread_rwlock_clockwrlock(&rw, others[i], &end), EINVAL);
         check_free();
@@ -110,7 +110,7 @@ static void times_out(bool write, bool clocked, clockid_t clock) {
     const struct way w = {clock, write, clocked};
     OK(pthread_rwlock_wrlock(&rw));
     struct timespec start = time_now(clock);
-    CHECK_RC(elsewhere(&w, time_in(clock, SHORT_MS)), ETIMEDOUT);
+    CHECK_RC(elsewhere(&w, time_in_ms(clock, SHORT_MS)), ETIMEDOUT);
     long ms = time_since_ms(clock, start);
     if (ms < SHORT_MS - 1 || ms > 10000)
         FAIL("a wait of %d ms took %ld ms", SHORT_MS, ms);
@@ -133,7 +133,7 @@ TEST(rwlock_clockwrlock__waits_until_the_deadline, "clockwrlock, both clocks: ET
 }
 TEST(rwlock_timedwrlock__own_read_lock_times_out, "a reader that asks for writing waits for itself: ETIMEDOUT") {
     OK(pthread_rwlock_rdlock(&rw));
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     CHECK_RC(pthread_rwlock_timedwrlock(&rw, &end), ETIMEDOUT);
     OK(pthread_rwlock_unlock(&rw));
     check_free();
@@ -142,7 +142,7 @@ TEST(rwlock_timedlock__own_write_lock_returns_EDEADLK, "all 4 functions by the w
     OK(pthread_rwlock_wrlock(&rw));
     for
         EACH_WAY(w) {
-            struct timespec end = time_in(w->clock, LONG_MS);
+            struct timespec end = time_in_ms(w->clock, LONG_MS);
             CHECK_RC(lock_until(w, &end), EDEADLK);
         }
     OK(pthread_rwlock_unlock(&rw));
@@ -151,20 +151,20 @@ TEST(rwlock_timedlock__own_write_lock_returns_EDEADLK, "all 4 functions by the w
 TEST(rwlock_timedlock__gets_a_lock_released_in_time, "all 4 functions, both clocks: 0 once the writer leaves") {
     for
         EACH_WAY(w) {
-            struct attempt a = {w, time_in(w->clock, LONG_MS)};
+            struct attempt a = {w, time_in_ms(w->clock, LONG_MS)};
             OK(pthread_rwlock_wrlock(&rw));
             pthread_t other = thread_start(do_attempt, &a);
-            settle();
+            let_threads_block();
             OK(pthread_rwlock_unlock(&rw));
             OK((int)(long)thread_join(other));
         }
     check_free();
 }
 TEST(rwlock_timedwrlock__gets_a_lock_released_by_readers, "timedwrlock: 0 once the last reader leaves") {
-    struct attempt a = {&ways[1], time_in(CLOCK_REALTIME, LONG_MS)};
+    struct attempt a = {&ways[1], time_in_ms(CLOCK_REALTIME, LONG_MS)};
     OK(pthread_rwlock_rdlock(&rw));
     pthread_t other = thread_start(do_attempt, &a);
-    settle();
+    let_threads_block();
     OK(pthread_rwlock_unlock(&rw));
     OK((int)(long)thread_join(other));
 }
@@ -184,9 +184,9 @@ TEST(rwlock_timedwrlock__timed_out_writer_lets_readers_in, "PREFER_WRITER_NONREC
     OK(pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP));
     OK(pthread_rwlock_init(&rw, &attr));
     OK(pthread_rwlock_rdlock(&rw));
-    struct attempt a = {&ways[1], time_in(CLOCK_REALTIME, 5 * SHORT_MS)};
+    struct attempt a = {&ways[1], time_in_ms(CLOCK_REALTIME, 5 * SHORT_MS)};
     pthread_t writer = thread_start(do_attempt, &a);
-    settle();
+    let_threads_block();
     for (int i = 0; i < 4; i++)
         readers[i] = thread_start(read_blocking, NULL);
     CHECK_RC((int)(long)thread_join(writer), ETIMEDOUT);
@@ -199,7 +199,7 @@ TEST(rwlock_timedlock__timed_out_waiter_is_withdrawn,
      "after a time-out the next unlock goes to the waiter that is left") {
     for
         EACH_WAY(w) {
-            struct attempt brief = {w, time_in(w->clock, SHORT_MS)}, patient = {w, time_in(w->clock, LONG_MS)};
+            struct attempt brief = {w, time_in_ms(w->clock, SHORT_MS)}, patient = {w, time_in_ms(w->clock, LONG_MS)};
             OK(pthread_rwlock_wrlock(&rw));
             pthread_t first = thread_start(do_attempt, &brief), second = thread_start(do_attempt, &patient);
             CHECK_RC((int)(long)thread_join(first), ETIMEDOUT);
@@ -213,9 +213,9 @@ TEST(rwlock_timedlock__never_returns_EINTR, "all 4 functions: waiters hit by sig
     OK(pthread_rwlock_wrlock(&rw));
     for
         EACH_WAY(w) {
-            struct attempt a = {w, time_in(w->clock, 3 * SHORT_MS)};
+            struct attempt a = {w, time_in_ms(w->clock, 3 * SHORT_MS)};
             pthread_t other = thread_start(do_attempt, &a);
-            settle();
+            let_threads_block();
             for (int i = 0; i < 20; i++)
                 OK(pthread_kill(other, SIGUSR1));
             CHECK_RC((int)(long)thread_join(other), ETIMEDOUT);

@@ -4,7 +4,7 @@
  * Source: POSIX.1-2017 sem_init, sem_wait, sem_trywait, sem_timedwait, sem_post, sem_getvalue, sem_destroy,
  * POSIX.1-2024 sem_clockwait, signal(7) for SA_RESTART. Errors come as -1 and errno.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <limits.h>
 #include <semaphore.h>
@@ -55,7 +55,7 @@ TEST(sem_getvalue__with_waiters_is_zero,
     SYS(sem_init(&sem, 0, 0));
     for (int i = 0; i < 3; i++)
         threads[i] = thread_start(wait_once, NULL);
-    settle();
+    let_threads_block();
     check_value(0);
     for (int i = 0; i < 3; i++)
         SYS(sem_post(&sem));
@@ -82,7 +82,7 @@ TEST(sem_wait__takes_a_token_without_blocking, "5 waits on a value of 5 return 0
 TEST(sem_wait__blocks_at_zero_until_post, "a waiter at 0 stays in until another thread posts") {
     SYS(sem_init(&sem, 0, 0));
     pthread_t t = thread_start(wait_once, NULL);
-    settle();
+    let_threads_block();
     CHECK_INT(atomic_load(&passed), 0);
     SYS(sem_post(&sem));
     thread_join(t);
@@ -126,13 +126,16 @@ TEST(sem_wait__leaves_errno_alone, "successful operations do not touch errno") {
     CHECK_INT(errno, 4711);
 }
 static long plain;
+static atomic_int absent;
 static void *enter_often(void *unused) {
     (void)unused;
+    begin_together(&absent);
     for (int i = 0; i < 4000; i++) {
         while ((i % 4 == 0 ? sem_trywait(&sem) : sem_wait(&sem)) != 0)
             CHECK_INT(errno, EAGAIN);
         CHECK_INT(atomic_fetch_add(&inside, 1), 0);
         plain++;
+        let_others_in(i);
         CHECK_INT(atomic_fetch_sub(&inside, 1), 1);
         SYS(sem_post(&sem));
     }
@@ -141,6 +144,7 @@ static void *enter_often(void *unused) {
 TEST(sem_wait__binary_excludes, "a semaphore of 1 as lock: 8 threads, 4000 sections each, one inside, no update lost") {
     pthread_t threads[8];
     SYS(sem_init(&sem, 0, 1));
+    atomic_store(&absent, 8);
     for (int i = 0; i < 8; i++)
         threads[i] = thread_start(enter_often, NULL);
     for (int i = 0; i < 8; i++)
@@ -150,9 +154,11 @@ TEST(sem_wait__binary_excludes, "a semaphore of 1 as lock: 8 threads, 4000 secti
 }
 static void *at_most_three(void *unused) {
     (void)unused;
+    begin_together(&absent);
     for (int i = 0; i < 2000; i++) {
         SYS(sem_wait(&sem));
         CHECK(atomic_fetch_add(&inside, 1) < 3);
+        let_others_in(i);
         atomic_fetch_sub(&inside, 1);
         SYS(sem_post(&sem));
     }
@@ -161,6 +167,7 @@ static void *at_most_three(void *unused) {
 TEST(sem_wait__counting_admits_at_most_n, "a semaphore of 3, 8 threads: never more than 3 inside") {
     pthread_t threads[8];
     SYS(sem_init(&sem, 0, 3));
+    atomic_store(&absent, 8);
     for (int i = 0; i < 8; i++)
         threads[i] = thread_start(at_most_three, NULL);
     for (int i = 0; i < 8; i++)
@@ -168,10 +175,12 @@ TEST(sem_wait__counting_admits_at_most_n, "a semaphore of 3, 8 threads: never mo
     check_value(3);
 }
 static sem_t ping, pong;
+static int strokes; /* plain: each side writes it in its turn */
 static void *answer(void *unused) {
     (void)unused;
     for (int i = 0; i < 5000; i++) {
         SYS(sem_wait(&ping));
+        CHECK_INT(strokes++, 2 * i + 1);
         SYS(sem_post(&pong));
     }
     return NULL;
@@ -181,6 +190,7 @@ TEST(sem_post__ping_pong, "5000 round trips between two threads over two semapho
     SYS(sem_init(&pong, 0, 0));
     pthread_t t = thread_start(answer, NULL);
     for (int i = 0; i < 5000; i++) {
+        CHECK_INT(strokes++, 2 * i);
         SYS(sem_post(&ping));
         SYS(sem_wait(&pong));
     }
@@ -229,7 +239,7 @@ TEST(sem_timedwait__past_deadline_returns_ETIMEDOUT, "value 0 and a deadline pas
     SYS(sem_init(&sem, 0, 0));
     for
         EACH_WAY(w) {
-            struct timespec end = time_in(w->clock, -10);
+            struct timespec end = time_in_ms(w->clock, -10);
             CHECK_ERRNO(wait_until(w, &end), ETIMEDOUT);
             CHECK_ERRNO(wait_until(w, &time_epoch), ETIMEDOUT);
             CHECK_ERRNO(wait_until(w, &time_seconds_negative), ETIMEDOUT);
@@ -256,14 +266,14 @@ TEST(sem_clockwait__other_clock_returns_EINVAL, "CPU-time, boot-time and unknown
     const clockid_t others[] = {CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_BOOTTIME, 12345, -1};
     SYS(sem_init(&sem, 0, 1));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
         CHECK_ERRNO(sem_clockwait(&sem, others[i], &end), EINVAL);
     }
     check_value(1);
 }
 static void times_out(const struct way *w) {
     SYS(sem_init(&sem, 0, 0));
-    struct timespec start = time_now(w->clock), end = time_in(w->clock, SHORT_MS);
+    struct timespec start = time_now(w->clock), end = time_in_ms(w->clock, SHORT_MS);
     CHECK_ERRNO(wait_until(w, &end), ETIMEDOUT);
     long ms = time_since_ms(w->clock, start);
     if (ms < SHORT_MS - 1 || ms > 10000)
@@ -282,7 +292,7 @@ TEST(sem_clockwait__monotonic_waits_until_the_deadline,
 }
 static void *wait_long(void *argument) {
     const struct way *w = argument;
-    struct timespec end = time_in(w->clock, LONG_MS);
+    struct timespec end = time_in_ms(w->clock, LONG_MS);
     SYS(wait_until(w, &end));
     atomic_fetch_add(&passed, 1);
     return NULL;
@@ -292,7 +302,7 @@ TEST(sem_timedwait__is_woken_by_post, "timedwait and clockwait on both clocks re
     for
         EACH_WAY(w) {
             pthread_t t = thread_start(wait_long, (void *)w);
-            settle();
+            let_threads_block();
             SYS(sem_post(&sem));
             thread_join(t);
         }
@@ -301,7 +311,7 @@ TEST(sem_timedwait__is_woken_by_post, "timedwait and clockwait on both clocks re
 }
 static void *wait_short(void *unused) {
     (void)unused;
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     CHECK_ERRNO(sem_timedwait(&sem, &end), ETIMEDOUT);
     return NULL;
 }
@@ -319,7 +329,7 @@ static atomic_int waits_begun;
 /* Which wait the thread makes: 0 sem_wait, 1.. ways[n - 1]; its value is the errno, or 0. */
 static void *wait_for_signal(void *argument) {
     long which = (long)argument;
-    struct timespec end = time_in(which == 0 ? CLOCK_REALTIME : ways[which - 1].clock, LONG_MS);
+    struct timespec end = time_in_ms(which == 0 ? CLOCK_REALTIME : ways[which - 1].clock, LONG_MS);
     atomic_fetch_add(&waits_begun, 1);
     int rc = which == 0 ? sem_wait(&sem) : wait_until(&ways[which - 1], &end);
     int error = rc == 0 ? 0 : errno;
@@ -354,7 +364,7 @@ TEST(sem_wait__handler_with_restart_goes_on_waiting, "sem_wait hit by 20 signals
     SYS(sem_init(&sem, 0, 0));
     pthread_t t = thread_start(wait_for_signal, (void *)0L);
     await(&waits_begun, 1);
-    settle();
+    let_threads_block();
     signal_thread(t, SIGUSR1, 20);
     CHECK_INT(atomic_load(&passed), 0);
     SYS(sem_post(&sem));
@@ -371,7 +381,7 @@ TEST(sem_wait__blocked_signal_does_not_interrupt, "a signal that the waiter bloc
     pthread_t t = thread_start(wait_for_signal, (void *)0L);
     await(&waits_begun, 1);
     OK(pthread_kill(t, SIGUSR1));
-    settle();
+    let_threads_block();
     CHECK_INT(atomic_load(&passed), 0);
     SYS(sem_post(&sem));
     OK((int)(long)thread_join(t));
@@ -406,7 +416,7 @@ TEST(sem_post__in_a_handler_of_the_waiter_itself,
         pthread_t t = thread_start(wait_for_signal, (void *)0L);
         await(&waits_begun, i + 1);
         if (i % 10 == 0)
-            settle();
+            let_threads_block();
         OK(pthread_kill(t, SIGUSR1));
         int error = (int)(long)thread_join(t);
         if (error != 0) {

@@ -4,7 +4,7 @@
  * and the others get them through the same entry points as the unnamed ones.
  * Source: POSIX.1-2017 sem_open, sem_close, sem_unlink.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -31,7 +31,7 @@ static void open_new(unsigned value) {
     if (sem == SEM_FAILED && errno == ENOSYS)
         test_skip("no shared memory file system");
     if (sem == SEM_FAILED)
-        FAIL("sem_open(%s) failed: %s", name, test_errno_name(errno));
+        FAIL("sem_open(%s) failed: %s", name, check_errno_name(errno));
 }
 static void close_and_unlink(void) {
     SYS(sem_close(sem));
@@ -111,7 +111,7 @@ TEST(sem_wait__named_blocks_until_post, "8 threads blocked at a named semaphore 
     open_new(0);
     for (int i = 0; i < 8; i++)
         threads[i] = thread_start(wait_once, NULL);
-    settle();
+    let_threads_block();
     for (int i = 0; i < 8; i++)
         SYS(sem_post(sem));
     for (int i = 0; i < 8; i++)
@@ -121,7 +121,7 @@ TEST(sem_wait__named_blocks_until_post, "8 threads blocked at a named semaphore 
 }
 TEST(sem_timedwait__named_times_out, "timedwait and clockwait at a named semaphore: ETIMEDOUT, EINVAL for a bad nsec") {
     open_new(0);
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS), mono = time_in(CLOCK_MONOTONIC, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS), mono = time_in_ms(CLOCK_MONOTONIC, SHORT_MS);
     CHECK_ERRNO(sem_timedwait(sem, &end), ETIMEDOUT);
     CHECK(time_since_ms(CLOCK_REALTIME, end) >= 0);
     CHECK_ERRNO(sem_clockwait(sem, CLOCK_MONOTONIC, &mono), ETIMEDOUT);

@@ -4,7 +4,7 @@
  * may be a program that knows nothing of any preloaded library, so these are the C library's objects under every
  * engine. Robust ones: mutex_special.c. Source: POSIX.1-2017 PTHREAD_PROCESS_SHARED, sem_init with pshared.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <semaphore.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ static struct shared {
     pthread_barrier_t barrier;
     pthread_spinlock_t spin;
     sem_t sem, other_sem;
-    atomic_int inside, ready, passed;
+    atomic_int absent, inside, ready, passed;
     int turn, go, waiting;
     long plain;
 } * s;
@@ -65,16 +65,19 @@ static void share(int mutex_type, unsigned barrier_count) {
 /* --- mutex -------------------------------------------------------------------------------------------------------- */
 static void enter_often(void *unused) {
     (void)unused;
+    begin_together(&s->absent);
     for (int i = 0; i < ROUNDS; i++) {
         OK(pthread_mutex_lock(&s->mutex));
         CHECK_INT(atomic_fetch_add(&s->inside, 1), 0);
         s->plain++;
+        let_others_in(i);
         CHECK_INT(atomic_fetch_sub(&s->inside, 1), 1);
         OK(pthread_mutex_unlock(&s->mutex));
     }
 }
 static void exclusion(int type) {
     share(type, 2);
+    atomic_store(&s->absent, 3);
     pid_t a = child_start(enter_often, NULL), b = child_start(enter_often, NULL);
     enter_often(NULL);
     child_join(a);
@@ -97,7 +100,7 @@ TEST(shared_mutex__adaptive_excludes_processes, "3 processes, 5000 sections each
 }
 static void find_held(void *unused) {
     (void)unused;
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS), mono = time_in(CLOCK_MONOTONIC, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS), mono = time_in_ms(CLOCK_MONOTONIC, SHORT_MS);
     CHECK_RC(pthread_mutex_trylock(&s->mutex), EBUSY);
     CHECK_RC(pthread_mutex_timedlock(&s->mutex, &end), ETIMEDOUT);
     CHECK_RC(pthread_mutex_clocklock(&s->mutex, CLOCK_MONOTONIC, &mono), ETIMEDOUT);
@@ -127,7 +130,7 @@ TEST(shared_mutex__of_a_killed_process_stays_held,
     await(&s->ready, 1);
     SYS(kill(child, SIGKILL));
     CHECK_INT(waitpid(child, NULL, 0), child);
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     CHECK_RC(pthread_mutex_trylock(&s->mutex), EBUSY);
     CHECK_RC(pthread_mutex_timedlock(&s->mutex, &end), ETIMEDOUT);
     CHECK_RC(pthread_rwlock_tryrdlock(&s->rwlock), EBUSY);
@@ -153,7 +156,7 @@ TEST(shared_cond__signal_reaches_another_process, "2 processes take 1000 turns e
     CHECK_INT(s->turn, 2000);
 }
 static void wait_for_go(void *timed) {
-    struct timespec end = time_in(CLOCK_MONOTONIC, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_MONOTONIC, LONG_MS);
     OK(pthread_mutex_lock(&s->mutex));
     s->waiting++;
     while (!s->go)
@@ -182,12 +185,12 @@ TEST(shared_cond__broadcast_reaches_all_processes, "4 processes wait, two with a
 }
 TEST(shared_cond__timedwait_times_out, "timedwait on both condattr clocks and clockwait: ETIMEDOUT, mutex held") {
     share(PTHREAD_MUTEX_ERRORCHECK, 2);
-    struct timespec real = time_in(CLOCK_REALTIME, SHORT_MS), mono = time_in(CLOCK_MONOTONIC, SHORT_MS);
+    struct timespec real = time_in_ms(CLOCK_REALTIME, SHORT_MS), mono = time_in_ms(CLOCK_MONOTONIC, SHORT_MS);
     OK(pthread_mutex_lock(&s->mutex));
     CHECK_RC(pthread_cond_timedwait(&s->cond, &s->mutex, &real), ETIMEDOUT);
     CHECK(time_since_ms(CLOCK_REALTIME, real) >= 0);
     CHECK_RC(pthread_cond_timedwait(&s->other_cond, &s->mutex, &mono), ETIMEDOUT);
-    mono = time_in(CLOCK_MONOTONIC, SHORT_MS);
+    mono = time_in_ms(CLOCK_MONOTONIC, SHORT_MS);
     CHECK_RC(pthread_cond_clockwait(&s->cond, &s->mutex, CLOCK_MONOTONIC, &mono), ETIMEDOUT);
     CHECK(time_since_ms(CLOCK_MONOTONIC, mono) >= 0);
     OK(pthread_mutex_unlock(&s->mutex));
@@ -203,7 +206,7 @@ static void *wait_with_private_mutex(void *unused) {
     OK(pthread_mutex_unlock(&private_mutex));
     return NULL;
 }
-/* Without a signal; wake-ups for no reason are allowed and passed over. */
+/* Without a signal; spurious wake-up are allowed and passed over. */
 static int wait_until(struct timespec end) {
     int rc;
     do
@@ -226,7 +229,7 @@ TEST(shared_cond__with_a_private_mutex, "a thread waits on a shared condition wi
     OK(pthread_mutex_unlock(&private_mutex));
     run_in_child(signal_shared, NULL);
     thread_join(t);
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     OK(pthread_mutex_lock(&private_mutex));
     CHECK_RC(wait_until(end), ETIMEDOUT);
     CHECK_RC(pthread_mutex_trylock(&private_mutex), EBUSY);
@@ -250,7 +253,7 @@ TEST(shared_cond__with_a_contended_private_mutex,
     for (int i = 0; i < 3; i++)
         threads[i] = thread_start(contend_private, NULL);
     for (int i = 0; i < 200; i++) {
-        struct timespec end = time_in(CLOCK_REALTIME, i % 2);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, i % 2);
         OK(pthread_mutex_lock(&private_mutex));
         CHECK_RC(wait_until(end), ETIMEDOUT);
         long before = s->plain;
@@ -266,15 +269,18 @@ TEST(shared_cond__with_a_contended_private_mutex,
 
 /* --- rwlock, barrier, spin lock ----------------------------------------------------------------------------------- */
 static void read_and_write(void *seed) {
+    begin_together(&s->absent);
     for (int i = 0; i < ROUNDS; i++) {
         if ((i + (long)seed) % 3 == 0) {
             OK(pthread_rwlock_wrlock(&s->rwlock));
             CHECK_INT(atomic_fetch_add(&s->inside, 100), 0);
             s->plain++;
+            let_others_in(i);
             atomic_fetch_sub(&s->inside, 100);
         } else {
             OK(pthread_rwlock_rdlock(&s->rwlock));
             CHECK(atomic_fetch_add(&s->inside, 1) < 100);
+            let_others_in(i);
             atomic_fetch_sub(&s->inside, 1);
         }
         OK(pthread_rwlock_unlock(&s->rwlock));
@@ -282,6 +288,7 @@ static void read_and_write(void *seed) {
 }
 TEST(shared_rwlock__excludes_processes, "3 processes, 5000 locks each: a writer is always alone, no update lost") {
     share(PTHREAD_MUTEX_NORMAL, 2);
+    atomic_store(&s->absent, 3);
     pid_t a = child_start(read_and_write, (void *)1L), b = child_start(read_and_write, (void *)2L);
     read_and_write((void *)0L);
     child_join(a);
@@ -290,7 +297,7 @@ TEST(shared_rwlock__excludes_processes, "3 processes, 5000 locks each: a writer 
 }
 static void find_read(void *unused) {
     (void)unused;
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     OK(pthread_rwlock_tryrdlock(&s->rwlock));
     OK(pthread_rwlock_unlock(&s->rwlock));
     CHECK_RC(pthread_rwlock_trywrlock(&s->rwlock), EBUSY);
@@ -312,7 +319,7 @@ static void meet(void *unused) {
         CHECK(atomic_load(&s->ready) >= 3 * i);
     }
 }
-TEST(shared_barrier__joins_processes, "3 processes, 500 rounds: nobody runs ahead, one serial thread each") {
+TEST(shared_barrier__joins_processes, "3 processes, 500 rounds: no process runs ahead, one serial thread each") {
     share(PTHREAD_MUTEX_NORMAL, 3);
     pid_t a = child_start(meet, NULL), b = child_start(meet, NULL);
     meet(NULL);
@@ -323,16 +330,19 @@ TEST(shared_barrier__joins_processes, "3 processes, 500 rounds: nobody runs ahea
 }
 static void spin_often(void *unused) {
     (void)unused;
+    begin_together(&s->absent);
     for (int i = 0; i < ROUNDS; i++) {
         OK(pthread_spin_lock(&s->spin));
         CHECK_INT(atomic_fetch_add(&s->inside, 1), 0);
         s->plain++;
+        let_others_in(i);
         CHECK_INT(atomic_fetch_sub(&s->inside, 1), 1);
         OK(pthread_spin_unlock(&s->spin));
     }
 }
 TEST(shared_spin__excludes_processes, "2 processes, 5000 sections each: one inside at a time, no update lost") {
     share(PTHREAD_MUTEX_NORMAL, 2);
+    atomic_store(&s->absent, 2);
     pid_t child = child_start(spin_often, NULL);
     spin_often(NULL);
     child_join(child);
@@ -352,7 +362,7 @@ TEST(shared_sem__ping_pong_between_processes, "1000 round trips over two semapho
     share(PTHREAD_MUTEX_NORMAL, 2);
     pid_t child = child_start(answer, NULL);
     for (int i = 0; i < 1000; i++) {
-        struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+        struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
         SYS(sem_post(&s->sem));
         SYS(i % 2 == 0 ? sem_wait(&s->other_sem) : sem_timedwait(&s->other_sem, &end));
     }
@@ -363,7 +373,7 @@ TEST(shared_sem__ping_pong_between_processes, "1000 round trips over two semapho
 }
 TEST(shared_sem__errors, "a shared semaphore of 0: EAGAIN, ETIMEDOUT, EINVAL as a private one") {
     share(PTHREAD_MUTEX_NORMAL, 2);
-    struct timespec end = time_in(CLOCK_REALTIME, SHORT_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, SHORT_MS);
     CHECK_ERRNO(sem_trywait(&s->sem), EAGAIN);
     CHECK_ERRNO(sem_timedwait(&s->sem, &end), ETIMEDOUT);
     CHECK_ERRNO(sem_timedwait(&s->sem, &time_nsec_too_big), EINVAL);

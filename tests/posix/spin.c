@@ -4,7 +4,7 @@
  * initialiser, and zeroed memory is no valid object: on x86-64 glibc's free lock is 1, and code inlined elsewhere may
  * know that.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <signal.h>
 #include <string.h>
@@ -63,19 +63,22 @@ TEST(spin_lock__waits_for_the_owner, "a locker stays out until the owner unlocks
     OK(pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE));
     OK(pthread_spin_lock(&spin));
     pthread_t other = thread_start(enter_once, NULL);
-    settle();
+    let_threads_block();
     CHECK_INT(atomic_load(&entered), 0);
     OK(pthread_spin_unlock(&spin));
     thread_join(other);
     CHECK_INT(atomic_load(&entered), 1);
 }
+static atomic_int absent;
 static void *enter_often(void *unused) {
     (void)unused;
+    begin_together(&absent);
     for (int i = 0; i < 20000; i++) {
         if (i % 3 != 0 || pthread_spin_trylock(&spin) != 0)
             OK(pthread_spin_lock(&spin));
         CHECK_INT(atomic_fetch_add(&inside, 1), 0);
         plain++;
+        let_others_in(i);
         CHECK_INT(atomic_fetch_sub(&inside, 1), 1);
         OK(pthread_spin_unlock(&spin));
     }
@@ -84,6 +87,7 @@ static void *enter_often(void *unused) {
 TEST(spin_lock__excludes, "4 threads, 20000 sections each by lock and trylock: one inside at a time, no update lost") {
     pthread_t threads[4];
     OK(pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE));
+    atomic_store(&absent, 4);
     for (int i = 0; i < 4; i++)
         threads[i] = thread_start(enter_often, NULL);
     for (int i = 0; i < 4; i++)
@@ -114,7 +118,7 @@ TEST(spin_lock__never_returns_EINTR, "a locker hit by 20 signals goes on waiting
     OK(pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE));
     OK(pthread_spin_lock(&spin));
     pthread_t other = thread_start(enter_once, NULL);
-    settle();
+    let_threads_block();
     signal_thread(other, SIGUSR1, 20);
     CHECK_INT(atomic_load(&entered), 0);
     OK(pthread_spin_unlock(&spin));

@@ -42,7 +42,7 @@ static void *wait_for_locks(void *unused) {
     }
     return NULL;
 }
-TEST(stopped__waiters_for_locks_keep_nobody_out, "500 to 3000 times 6 that wait for locks, which others pass on") {
+TEST(stopped__waiters_for_locks_keep_no_thread_out, "500 to 3000 times 6 that wait for locks, which others pass on") {
     OK(pthread_mutex_lock(&mutex));
     OK(pthread_rwlock_wrlock(&rwlock));
     start_stoppable(wait_for_locks);

@@ -3,7 +3,7 @@
 #ifndef TESTS_POSIX_STOPPED_H
 #define TESTS_POSIX_STOPPED_H
 
-#include "harness.h"
+#include "topic.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -30,7 +30,7 @@ static void *wait_for_what_is_owed(void *unused) {
     OK(pthread_mutex_unlock(&mutex));
     return NULL;
 }
-TEST(stopped__signallers_keep_nobody_from_the_condition,
+TEST(stopped__signallers_keep_no_thread_from_the_condition,
      "200 to 3000 times 6 that signal one; another's broadcast is heard") {
     start_stoppable(signal_again_and_again);
     pthread_t waiter = thread_start(wait_for_what_is_owed, NULL);

@@ -4,7 +4,7 @@
  * Source: POSIX.1-2017 pthread_mutexattr_*, pthread_condattr_*, pthread_barrierattr_*, pthread_rwlockattr_*; kinds and
  * other _np values from glibc 2.36.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <sched.h>
 

@@ -3,7 +3,7 @@
  * Threads: create, exit, join and its variants, detach. Cancellation of joins: cancel.c; numbers: thread_many.c.
  * Source: POSIX.1-2017 pthread_create, _exit, _join, _detach; pthread_tryjoin_np(3) for the variants.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <limits.h>
 #include <sched.h>
@@ -125,7 +125,7 @@ TEST(thread_create__minimal_stack_can_lock, "4 threads of PTHREAD_STACK_MIN bloc
     OK(pthread_mutex_lock(&mutex));
     for (int i = 0; i < 4; i++)
         OK(pthread_create(&t[i], &attr, lock_unlock, NULL));
-    settle();
+    let_threads_block();
     OK(pthread_mutex_unlock(&mutex));
     for (int i = 0; i < 4; i++)
         thread_join(t[i]);
@@ -179,7 +179,7 @@ TEST(thread_join__waits_for_the_end, "join does not return before the thread has
 }
 TEST(thread_join__of_an_ended_thread, "join of a thread that ended long ago gives its value") {
     pthread_t t = thread_start(give_back, (void *)5);
-    settle();
+    let_threads_block();
     CHECK(thread_join(t) == (void *)5);
 }
 TEST(thread_join__null_value_pointer, "join without a place for the value: 0") {
@@ -189,7 +189,7 @@ TEST(thread_join__self_returns_EDEADLK, "join of oneself: EDEADLK") {
     CHECK_RC(pthread_join(pthread_self(), NULL), EDEADLK);
 }
 TEST(thread_join__detached_returns_EINVAL, "join, timedjoin, clockjoin of a detached thread that runs: EINVAL") {
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     pthread_t t = thread_start(wait_for_release, NULL);
     await(&started, 1);
     OK(pthread_detach(t));
@@ -205,7 +205,7 @@ static void *join_it(void *thread) {
 }
 TEST(thread_join__by_a_third_thread, "a thread is joined by one that did not create it") {
     pthread_t t = thread_start(wait_for_release, NULL), joiner = thread_start(join_it, &t);
-    settle();
+    let_threads_block();
     atomic_store(&release, 1);
     OK((int)(long)thread_join(joiner));
 }
@@ -230,7 +230,7 @@ TEST(thread_timedjoin__past_deadline_returns_ETIMEDOUT, "a running thread, deadl
     pthread_t t = thread_start(wait_for_release, NULL);
     for
         EACH_WAY(w) {
-            struct timespec end = time_in(w->clock, -10);
+            struct timespec end = time_in_ms(w->clock, -10);
             CHECK_RC(join_until(w, t, NULL, &end), ETIMEDOUT);
             CHECK_RC(join_until(w, t, NULL, &time_seconds_negative), ETIMEDOUT);
         }
@@ -243,7 +243,7 @@ TEST(thread_timedjoin__waits_until_the_deadline,
     pthread_t t = thread_start(wait_for_release, (void *)3);
     for
         EACH_WAY(w) {
-            struct timespec end = time_in(w->clock, SHORT_MS);
+            struct timespec end = time_in_ms(w->clock, SHORT_MS);
             CHECK_RC(join_until(w, t, NULL, &end), ETIMEDOUT);
             CHECK(time_since_ms(w->clock, end) >= 0);
         }
@@ -254,7 +254,7 @@ TEST(thread_timedjoin__returns_the_value_in_time, "a thread that ends in time: 0
     for
         EACH_WAY(w) {
             void *value = NULL;
-            struct timespec end = time_in(w->clock, LONG_MS);
+            struct timespec end = time_in_ms(w->clock, LONG_MS);
             pthread_t t = thread_start(give_back, (void *)11);
             OK(join_until(w, t, &value, &end));
             CHECK(value == (void *)11);
@@ -262,7 +262,7 @@ TEST(thread_timedjoin__returns_the_value_in_time, "a thread that ends in time: 0
 }
 TEST(thread_clockjoin__other_clock_returns_EINVAL, "clockjoin with CPU-time and unknown clocks: EINVAL") {
     pthread_t t = thread_start(wait_for_release, NULL);
-    struct timespec end = time_in(CLOCK_REALTIME, LONG_MS);
+    struct timespec end = time_in_ms(CLOCK_REALTIME, LONG_MS);
     CHECK_RC(pthread_clockjoin_np(t, NULL, CLOCK_PROCESS_CPUTIME_ID, &end), EINVAL);
     CHECK_RC(pthread_clockjoin_np(t, NULL, 12345, &end), EINVAL);
     atomic_store(&release, 1);
@@ -289,7 +289,7 @@ TEST(thread_detach__by_itself, "200 threads detach themselves and all run to the
 }
 TEST(thread_detach__of_an_ended_thread, "detach of a thread that has ended but not been joined: 0") {
     pthread_t t = thread_start(give_back, NULL);
-    settle();
+    let_threads_block();
     OK(pthread_detach(t));
 }
 TEST(thread_create__detached, "a thread created detached runs; join of it: EINVAL") {
@@ -371,7 +371,7 @@ TEST(thread_exit__of_the_main_thread_keeps_the_process, "the main thread exits, 
 TEST(thread_cancel__ended_unjoined_thread_returns_0, "cancel of a thread that has ended and waits to be joined: 0; its "
                                                      "value stays") {
     pthread_t t = thread_start(give_back, (void *)8);
-    settle();
+    let_threads_block();
     OK(pthread_cancel(t));
     CHECK(thread_join(t) == (void *)8);
 }

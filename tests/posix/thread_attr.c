@@ -2,7 +2,7 @@
 /*
  * Thread attributes as pthread_create gets them. Source: POSIX.1-2017 pthread_attr_*.
  */
-#include "harness.h"
+#include "topic.h"
 
 #include <limits.h>
 #include <sched.h>

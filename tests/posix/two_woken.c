@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One that was woken to take a mutex is held up in a signal handler before it has looked, and another sleeps since
- * before that. Under glibc the other then sleeps until the first goes on, whatever the owner does: not for that oracle.
+ * A waiter that was woken to take a mutex is held up in a signal handler before it has looked. Another waiter has slept
+ * since before that. Under glibc the other waiter sleeps until the first goes on, whatever the owner does: not for that
+ * oracle.
  */
 #include "held_up.h"
 
@@ -19,7 +20,7 @@ TEST(two_woken__one_held_up_keeps_not_the_other_out, "20 times the other has it,
         for (int k = 0; k < 2; k++) {
             two[k] = thread_start(lock_mutex, NULL);
             await(&waiting, k + 1);
-            settle();
+            let_threads_block();
         }
         struct timespec begin, now;
         SYS(clock_gettime(CLOCK_MONOTONIC, &begin));
@@ -46,5 +47,5 @@ TEST(two_woken__one_held_up_keeps_not_the_other_out, "20 times the other has it,
         thread_join(two[0]);
         CHECK_INT(atomic_load(&passed), 2);
     }
-    SKIP_IF(too_quick == 20, "who waits always has it at once");
+    SKIP_IF(too_quick == 20, "the waiter always has it at once");
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Is what a trace says possible? For whole traces of processes that nobody else shares objects with: each mutex's
+ * Is what a trace says possible? For whole traces of processes that share no objects with others: each mutex's
  * acquisitions have the numbers from 1 without a gap, and each ended after the one before was given back, or after the
  * one before at least, for locks of other kinds; each signal ends one wait at most and was given during it; a
- * barrier's generations have as many members as it was made for, all of whom were there at some moment; each post is
+ * barrier's generations have as many members as it was made for, which were all there at some moment; each post is
  * consumed once; threads are created once before they are joined; no thread works longer than the clock on the wall
  * says. What may be missing is what the trace counts as lost, and a call of each thread that had not ended.
  * usage: trace-check FILE [OP=COUNT | OP:none=COUNT ...]: also, how many events there must be, and how many successful
@@ -87,8 +87,8 @@ static const struct numbered *find(const struct list *list, const struct numbere
 }
 
 /*
- * Who has the lock next gets it after it was given back. It need not have been: its memory may have been forgotten
- * while it was locked, and taken for the same mutex later. `locks` is sorted.
+ * The next owner gets the lock after it was given back. It need not have been given back: its memory may have been
+ * forgotten while it was locked, and taken for the same mutex later. `locks` is sorted.
  */
 static void check_released(const struct list *locks, struct list *released) {
     sort(released);
@@ -150,7 +150,7 @@ static void check_generation(const struct numbered *at, size_t n, uint32_t size,
     else if (!last)
         *missing -= size - n;
     if (end_ns + EXACT_NS < begin_ns)
-        WRONG("barrier %u: somebody left generation %llu before everybody was there", at->object,
+        WRONG("barrier %u: a thread left generation %llu before all were there", at->object,
               (unsigned long long)at->order);
 }
 
@@ -172,7 +172,7 @@ static void check_barriers(struct list *waits, const uint32_t *sizes) {
 }
 
 static struct list locks, released, signals, waits, posts, consumed, meetings, writers, spins;
-static struct list held; /* of the thread whose events are read, by mutex */
+static struct list held; /* of the thread that is read, by mutex */
 static uint64_t n_ops[SBT_TRACE_N_OPS], n_unnumbered[SBT_TRACE_N_OPS];
 
 static void hold(uint32_t mutex, uint64_t order, const struct sbt_trace_event *e) {

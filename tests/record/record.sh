@@ -15,7 +15,7 @@ options=()
 # possible FILE [OP=COUNT...]
 possible() {
     local said
-    said=$("$CHECK" "$@") || { sed 's/^/# /' <<<"$said" && false; }
+    said=$("$CHECK" "$@") || { echo "# ${said//$'\n'/$'\n# '}" && false; }
 }
 info() { # FILE FILTER
     subutai trace info --json "$1"
@@ -41,7 +41,7 @@ for wait in switch switch!; do
     check "--wait $wait: exit 0" is "$status $out" "0 done"
     [[ $wait == switch ]] || continue
     check "one line: no switching while work is to be known" matches "$err" \
-        "^subutai: waiting adaptively, not by switching: a thread that is recorded [^"$'\n'"]*$"
+        "^subutai: waiting adaptively, not by switching: a recorded thread keeps its kernel thread[^"$'\n'"]*$"
     check "and work is right" info t.sbt '.work_ns > 380e6 and .work_ns < 480e6'
 done
 options=()
@@ -55,7 +55,7 @@ for tunables in '' glibc.pthread.rseq=0; do
     check "each piece of it, within a fifth" json "[.[] | select(.op == \"mutex_lock\").work_ns] as \$work
         | [$(<pieces)] as \$pieces | (\$work | length) == 20 and (\$pieces | length) == 20
         and all(range(20); \$work[.] / \$pieces[.] | . > 0.98 and . < 1.2)"
-    record crowd # 4 threads on one core, 40 ms each
+    record contended # 4 threads on one core, 40 ms each
     check "preemption by other threads is no work" info t.sbt '.work_ns > 155e6 and .work_ns < 230e6'
 done
 unset GLIBC_TUNABLES
@@ -79,7 +79,7 @@ check "each of them once" possible t.sbt thread_create=200 sem_wait=202
 
 record timers
 check "threads of the C library: exit 0" is "$status $out" "0 done"
-check "end, all but those that run at the end" info t.sbt ".threads > 90 and .operations.thread_end.count >= .threads - 10"
+check "end, all but the threads that run at the end" info t.sbt ".threads > 90 and .operations.thread_end.count >= .threads - 10"
 record main-ends
 check "a process that its first thread leaves: exit 0" is "$status $out" "0 done"
 check "whose end is there too" possible t.sbt thread_end=2
@@ -113,11 +113,11 @@ check "which is possible" possible t.sbt
 # Whose init is in the last block of a thread that has done nothing else, and so in no block.
 record killed-at-a-barrier
 check "SIGKILL between meetings: its status" is "$status" 137
-check "a trace up to the last block of those who met" info t.sbt '(.whole | not) and .events > 10000'
+check "a trace up to the last block of threads that met" info t.sbt '(.whole | not) and .events > 10000'
 check "which is possible as well" possible t.sbt
 subutai predict t.sbt --cores 4 --mesh 2x2
 check "how many meet can be told from it" is "$status" 0
-# It is blocked at a pipe that nobody empties when the trace is cut.
+# It is blocked at a pipe that is not emptied when the trace is cut.
 mkfifo dumped
 "$SUBUTAI" trace dump t.sbt >dumped 2>said &
 dump=$!
@@ -132,7 +132,7 @@ check "cut while it is read: status 3" is "$status" 3
 check "and one line" is "$err" "subutai: a trace has become shorter while it was read"
 record killed-at-a-semaphore
 check "SIGKILL between waits for a semaphore: its status" is "$status" 137
-check "a trace up to the last block of those who waited" info t.sbt '(.whole | not) and .events > 10000'
+check "a trace up to the last block of threads that waited" info t.sbt '(.whole | not) and .events > 10000'
 check "of a semaphore whose value is not in it" info t.sbt '.operations | has("init") | not'
 subutai predict t.sbt --cores 4 --mesh 2x2 --json
 check "most of its calls are replayed" json '.[0].runs | length == 2 and all(.n_calls > 5000)'
@@ -143,7 +143,7 @@ check "a trace up to the last block after it" info t.sbt '(.whole | not) and .ev
 
 record children
 check "children: exit 0" is "$status $out" "0 done"
-check "four files" is "$(ls ./*.sbt | wc -l)" 4
+check "four files" is "$(printf '%s\n' ./*.sbt | wc -l)" 4
 check "the parent's" possible t.sbt mutex_lock=10 mutex_unlock=10
 for file in t.*.sbt; do
     check "a child's" possible "$file" mutex_lock=10 mutex_unlock=10
@@ -211,7 +211,28 @@ check "a cut trace is not whole" info cut.sbt '.whole | not'
 refuses 'at byte [0-9]+: ' trace dump bad.sbt
 
 subutai trace dump t.sbt
-check "dump names functions" matches "$out" $'\n''0 [0-9]+ mutex_lock mutex#[0-9]+ work [0-9]+ took [0-9]+ order 1 some_locks[.a-z0-9]*\+0x[0-9a-f]+ \(record-subject\)'
+line=$(awk '/^static void some_locks/ { found = 1 } found && /pthread_mutex_lock/ { print NR; exit }' "$SOURCE_ROOT/tests/record/subject.c")
+first_lock=$'\n''0 [0-9]+ mutex_lock mutex#[0-9]+ work [0-9]+ took [0-9]+ order 1 '
+check "dump says in which line a call is" matches "$out" "${first_lock}subject.c:$line some_locks[.a-z0-9]* \(record-subject\)"
+objcopy --strip-debug "$SUBJECT" symbols
+objcopy --strip-all "$SUBJECT" bare
+for program in symbols bare; do
+    subutai record -o "$program.sbt" -- "./$program" locks
+    subutai trace dump "$program.sbt"
+    case $program in
+    symbols) check "without lines, in which function" matches "$out" "${first_lock}some_locks[.a-z0-9]*\+0x[0-9a-f]+ \(symbols\)" ;;
+    bare) check "without symbols, where in the file" matches "$out" "${first_lock}bare\+0x[0-9a-f]+"$'\n' ;;
+    esac
+done
+mv bare gone
+subutai trace dump bare.sbt
+check "the same where the file has gone" matches "$out" "${first_lock}bare\+0x[0-9a-f]+"$'\n'
+mkfifo bare
+subutai trace dump bare.sbt
+check "the same where a FIFO has taken its place: it is not waited for" matches "$status $out" \
+    "^0 .*${first_lock}bare\+0x[0-9a-f]+"$'\n'
+rm bare
+rm -f symbols.sbt bare.sbt
 subutai trace dump --json t.sbt
 check "dump --json" json 'map(select(.op == "mutex_lock")) | length == 10 and ([.[].order] == [range(1; 11)]) and
     all(.[]; .type == "mutex" and (.address | startswith("0x")) and (.place | test("/record-subject\\+0x[0-9a-f]+$")))'
@@ -256,7 +277,7 @@ refuses '--thread goes with dump only' trace info --thread 0 t.sbt
 
 SUBUTAI_RECORD=t.sbt run env LD_PRELOAD="$RECORDING_LIBRARY" "$SUBJECT" locks
 check "a file that exists is not touched without the command" possible t.sbt mutex_lock=10
-check "the trace is beside it" is "$(ls t.*.sbt | wc -l)" 1
+check "the trace is beside it" is "$(printf '%s\n' t.*.sbt | wc -l)" 1
 subutai compare --runs 1 --warmup 0 --engines glibc,glibc:record=t.sbt -- "$SUBJECT" everything
 check "compare with a recording engine: exit 0" is "$status" 0
 check "and its trace" possible t.sbt mutex_lock=$((2 * rounds))

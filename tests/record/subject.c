@@ -18,6 +18,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/checks.h"
+#include "lib/clock.h"
+#include "lib/cpus.h"
+#include "lib/processes.h"
+#include "lib/threads.h"
+
 enum { N_THREADS = 4, N_ROUNDS = 2000 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -29,39 +35,32 @@ static pthread_barrier_t barrier;
 static sem_t sem;
 static int turn, shared;
 
-static void must(int r, const char *what) {
-    if (r != 0) {
-        fprintf(stderr, "%s: %s\n", what, strerror(r));
-        exit(1);
-    }
-}
-
 /* Turns: 1 wait loop, 1 lock, 1 broadcast, 1 unlock each; all primitives, a known number of each but waits. */
 static void *everything(void *argument) {
     int self = (int)(intptr_t)argument;
     for (int i = 0; i < N_ROUNDS; i++) {
-        must(pthread_mutex_lock(&mutex), "lock");
+        OK(pthread_mutex_lock(&mutex));
         while (turn % N_THREADS != self)
-            must(pthread_cond_wait(&cond, &mutex), "wait");
+            OK(pthread_cond_wait(&cond, &mutex));
         turn++;
-        must(pthread_cond_broadcast(&cond), "broadcast");
-        must(pthread_mutex_unlock(&mutex), "unlock");
+        OK(pthread_cond_broadcast(&cond));
+        OK(pthread_mutex_unlock(&mutex));
 
-        must(pthread_mutex_lock(&recursive), "recursive");
-        must(pthread_mutex_lock(&recursive), "recursive, again");
+        OK(pthread_mutex_lock(&recursive));
+        OK(pthread_mutex_lock(&recursive));
         shared++;
-        must(pthread_mutex_unlock(&recursive), "recursive, once");
-        must(pthread_mutex_unlock(&recursive), "recursive, out");
+        OK(pthread_mutex_unlock(&recursive));
+        OK(pthread_mutex_unlock(&recursive));
 
-        must(i % 4 == 0 ? pthread_rwlock_wrlock(&rwlock) : pthread_rwlock_rdlock(&rwlock), "rwlock");
-        must(pthread_rwlock_unlock(&rwlock), "rwlock out");
-        must(pthread_spin_lock(&spin), "spin");
-        must(pthread_spin_unlock(&spin), "spin out");
-        must(sem_post(&sem) == 0 ? 0 : errno, "post");
-        must(sem_wait(&sem) == 0 ? 0 : errno, "sem wait");
+        OK(i % 4 == 0 ? pthread_rwlock_wrlock(&rwlock) : pthread_rwlock_rdlock(&rwlock));
+        OK(pthread_rwlock_unlock(&rwlock));
+        OK(pthread_spin_lock(&spin));
+        OK(pthread_spin_unlock(&spin));
+        OK_ERRNO(sem_post(&sem));
+        OK_ERRNO(sem_wait(&sem));
         if (i % 20 == 0) {
             int r = pthread_barrier_wait(&barrier);
-            must(r == PTHREAD_BARRIER_SERIAL_THREAD ? 0 : r, "barrier");
+            CHECK(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
         }
     }
     return NULL;
@@ -70,9 +69,9 @@ static void *everything(void *argument) {
 static void run_threads(void *(*routine)(void *)) {
     pthread_t threads[N_THREADS];
     for (int i = 0; i < N_THREADS; i++)
-        must(pthread_create(&threads[i], NULL, routine, (void *)(intptr_t)i), "create");
+        threads[i] = thread_start(routine, (void *)(intptr_t)i);
     for (int i = 0; i < N_THREADS; i++)
-        must(pthread_join(threads[i], NULL), "join");
+        thread_join(threads[i]);
 }
 
 static sem_t passes;
@@ -211,8 +210,7 @@ static void inherit(void) {
         use_inherited();
         exit(0);
     }
-    int status;
-    must(waitpid(child, &status, 0) == child ? status : errno, "child");
+    child_join(child);
 }
 
 static void some_locks(int n) {
@@ -249,23 +247,19 @@ static void children(void) {
 
 /* How long it was: more, if the machine's own work was put down to the thread. */
 static long busy_ns(long ns) {
-    struct timespec start, now;
-    long spent;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
-    do {
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-        spent = (now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec;
-    } while (spent < ns);
-    return spent;
+    int64_t start = now_ns(CLOCK_THREAD_CPUTIME_ID), spent;
+    do
+        spent = now_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+    while (spent < ns);
+    return (long)spent;
 }
 
 /* 20 times 5 ms of work and 5 ms of sleep, the whole of each between two calls. The first tells how long each was. */
 static void *work_and_sleep(void *number) {
     long spent[20];
     for (int i = 0; i < 20; i++) {
-        struct timespec nap = {0, 5000000};
         spent[i] = busy_ns(5000000);
-        nanosleep(&nap, NULL);
+        sleep_ms(5);
         some_locks(1);
     }
     FILE *file = number == NULL ? fopen("pieces", "we") : NULL;
@@ -273,7 +267,7 @@ static void *work_and_sleep(void *number) {
         return NULL;
     for (int i = 0; i < 20; i++)
         fprintf(file, "%s%ld", i > 0 ? "," : "", spent[i]);
-    must(fclose(file), "pieces");
+    OK_ERRNO(fclose(file));
     return NULL;
 }
 
@@ -290,7 +284,7 @@ static void *join_for_ever(void *unused) {
     return NULL;
 }
 
-/* A detached job whose memory, its pthread_t in it, is gone before whoever has started it goes on. */
+/* A detached job whose memory, its pthread_t in it, is gone before its starter goes on. */
 struct job {
     pthread_t thread;
 };
@@ -307,7 +301,8 @@ static void start_jobs(void) {
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     for (int i = 0; i < 200; i++) {
         struct job *job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        must(job == MAP_FAILED ? errno : pthread_create(&job->thread, &detached, run_job, job), "job");
+        CHECK(job != MAP_FAILED);
+        OK(pthread_create(&job->thread, &detached, run_job, job));
     }
     for (int i = 0; i < 202; i++) /* 2 are there from the beginning */
         sem_wait(&sem);
@@ -318,24 +313,24 @@ static void expired(union sigval unused) {
     sem_post(&sem);
 }
 
-/* Threads of the C library's own, which nobody is seen to create. */
+/* Threads of the C library's own, which are not seen to be created. */
 static void timers(void) {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = expired};
     struct itimerspec once = {.it_value = {0, 1}};
     timer_t timer;
-    must(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 ? 0 : errno, "timer");
+    OK_ERRNO(timer_create(CLOCK_MONOTONIC, &event, &timer));
     sem_wait(&sem); /* 2 are there from the beginning */
     sem_wait(&sem);
     for (int i = 0; i < 100; i++) { /* one after another: a timer set again before its signal is taken expires once */
         timer_settime(timer, 0, &once, NULL);
         sem_wait(&sem);
-        usleep(1000);
+        sleep_ms(1);
     }
 }
 
 static void *outlive(void *unused) {
     (void)unused;
-    usleep(20000);
+    sleep_ms(20);
     some_locks(1);
     printf("done\n");
     exit(0);
@@ -359,10 +354,10 @@ static void held(void) {
     pthread_t threads[N_THREADS];
     signal(SIGUSR1, hold);
     for (int i = 0; i < N_THREADS; i++)
-        must(pthread_create(&threads[i], NULL, post_for_ever, NULL), "create");
-    usleep(20000);
+        threads[i] = thread_start(post_for_ever, NULL);
+    sleep_ms(20);
     pthread_kill(threads[0], SIGUSR1);
-    usleep(5000);
+    sleep_ms(5);
     exit(7);
 }
 
@@ -388,7 +383,7 @@ static void leave(int signal) {
 }
 
 /* 2000 times 20 us of work between two calls, all threads on one core: they push each other off it. */
-static void *crowd(void *unused) {
+static void *contend(void *unused) {
     (void)unused;
     for (int i = 0; i < 2000; i++) {
         busy_ns(20000);
@@ -397,19 +392,8 @@ static void *crowd(void *unused) {
     return NULL;
 }
 
-static void on_one_core(void) {
-    cpu_set_t all, one;
-    CPU_ZERO(&one);
-    must(sched_getaffinity(0, sizeof all, &all), "affinity");
-    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
-        if (CPU_ISSET(i, &all))
-            CPU_SET(i, &one);
-    must(sched_setaffinity(0, sizeof one, &one), "affinity");
-}
-
 int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "everything";
-    pthread_t thread;
     if (strcmp(how, "idle") == 0) { /* no call that is recorded */
         signal(SIGXFSZ, leave);
         return 0;
@@ -429,7 +413,7 @@ int main(int argc, char **argv) {
     } else if (strcmp(how, "timers") == 0) {
         timers();
     } else if (strcmp(how, "main-ends") == 0) {
-        must(pthread_create(&thread, NULL, outlive, NULL), "create");
+        thread_start(outlive, NULL);
         pthread_exit(NULL);
     } else if (strcmp(how, "held") == 0) {
         held();
@@ -437,8 +421,8 @@ int main(int argc, char **argv) {
         cut();
     } else if (strcmp(how, "joins") == 0) { /* ends while records are closed */
         for (int i = 0; i < N_THREADS; i++)
-            must(pthread_create(&thread, NULL, join_for_ever, NULL), "create");
-        usleep(10000);
+            thread_start(join_for_ever, NULL);
+        sleep_ms(10);
         exit(7);
     } else if (strcmp(how, "children") == 0) {
         children();
@@ -447,17 +431,17 @@ int main(int argc, char **argv) {
         return 0;
     } else if (strcmp(how, "work") == 0) {
         run_threads(work_and_sleep);
-    } else if (strcmp(how, "crowd") == 0) {
-        on_one_core();
-        run_threads(crowd);
+    } else if (strcmp(how, "contended") == 0) {
+        stay_on_one_cpu();
+        run_threads(contend);
     } else if (strcmp(how, "ends") == 0) {
         pthread_key_create(&key, late);
         run_threads(exit_inside);
         run_threads(with_destructor);
-        must(pthread_create(&thread, NULL, wait_for_ever, NULL), "create");
-        usleep(20000);
+        pthread_t thread = thread_start(wait_for_ever, NULL);
+        sleep_ms(20);
         pthread_cancel(thread);
-        must(pthread_join(thread, NULL), "join");
+        thread_join(thread);
     } else if (strcmp(how, "close") == 0) { /* descriptors that are not its own, and files of its own in their place */
         some_locks(20000);
         for (int fd = 3; fd < 1024; fd++)
@@ -468,21 +452,21 @@ int main(int argc, char **argv) {
         some_locks(20000);
         close(own[0]);
     } else if (strcmp(how, "killed-at-a-barrier") == 0) {
-        must(pthread_barrier_init(&gate, NULL, N_THREADS), "barrier");
+        OK(pthread_barrier_init(&gate, NULL, N_THREADS));
         for (int i = 0; i < N_THREADS; i++)
-            must(pthread_create(&thread, NULL, meet_for_ever, NULL), "create");
-        usleep(300000);
+            thread_start(meet_for_ever, NULL);
+        sleep_ms(300);
         kill(getpid(), SIGKILL);
     } else if (strcmp(how, "killed-at-a-semaphore") == 0) {
-        must(sem_init(&passes, 0, 1), "semaphore");
+        OK_ERRNO(sem_init(&passes, 0, 1));
         for (int i = 0; i < N_THREADS; i++)
-            must(pthread_create(&thread, NULL, pass_for_ever, NULL), "create");
-        usleep(300000);
+            thread_start(pass_for_ever, NULL);
+        sleep_ms(300);
         kill(getpid(), SIGKILL);
     } else { /* until it is killed, or ends in the middle of it */
         for (int i = 0; i < N_THREADS; i++)
-            must(pthread_create(&thread, NULL, lock_for_ever, NULL), "create");
-        usleep(300000);
+            thread_start(lock_for_ever, NULL);
+        sleep_ms(300);
         if (strcmp(how, "killed") == 0)
             kill(getpid(), SIGKILL);
         if (strcmp(how, "abort") == 0)

@@ -3,12 +3,12 @@
 #ifndef SIM_TESTS_BUILD_H
 #define SIM_TESTS_BUILD_H
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/suite.h"
 #include "sim.h"
 
 struct build {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "build.h"
-#include "hw_check.h"
+#include "lib/suite.h"
 
 #define US UINT64_C(1000)
 
@@ -35,7 +35,7 @@ static struct sim *simulate_owners(int sync, bool recorded, const struct sbt_tra
 
 /* Counted references: B's was the last when it was recorded, here it destroys what A1 holds and A2 waits for, or what
  * A2 will want. */
-START_TEST(destroyed_while_others_use_it) {
+TEST(destroyed_while_others_use_it) {
     for (int later = 0; later < 2; later++) {
         struct build b;
         build_open(&b);
@@ -56,9 +56,8 @@ START_TEST(destroyed_while_others_use_it) {
         }
     }
 }
-END_TEST
 
-START_TEST(a_condition_destroyed_while_threads_wait) {
+TEST(a_condition_destroyed_while_threads_wait) {
     for (int broadcast = 0; broadcast < 2; broadcast++) {
         struct build b;
         build_open(&b);
@@ -83,10 +82,9 @@ START_TEST(a_condition_destroyed_while_threads_wait) {
         }
     }
 }
-END_TEST
 
 /* All objects of a page are destroyed, and one of them is in use again by then. */
-START_TEST(a_page_stays_while_one_of_its_objects_is_used) {
+TEST(a_page_stays_while_one_of_its_objects_is_used) {
     struct build b;
     build_open(&b);
     create_all(&b, 4);
@@ -108,10 +106,9 @@ START_TEST(a_page_stays_while_one_of_its_objects_is_used) {
         sim_free(sim);
     }
 }
-END_TEST
 
-/* All have been destroyed and what they were is forgotten; whoever comes then is not kept waiting for it. */
-START_TEST(late_users_of_what_is_forgotten) {
+/* All objects have been destroyed, and what they were is forgotten: threads that come then do not wait for them. */
+TEST(late_users_of_what_is_forgotten) {
     struct build b;
     build_open(&b);
     init(&b, 0, SBT_TRACE_BARRIER, 0, 2);
@@ -137,17 +134,4 @@ START_TEST(late_users_of_what_is_forgotten) {
     for (int sync = 0; sync < SIM_N_SYNCS; sync++)
         for (int recorded = 0; recorded < 2; recorded++)
             sim_free(simulate_owners(sync, recorded, trace));
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    ADD_TEST(suite, destroyed_while_others_use_it);
-    ADD_TEST(suite, a_condition_destroyed_while_threads_wait);
-    ADD_TEST(suite, a_page_stays_while_one_of_its_objects_is_used);
-    ADD_TEST(suite, late_users_of_what_is_forgotten);
-}
-
-int main(void) {
-    void (*const all[])(Suite *) = {tests, NULL};
-    return run_suite("destroy", all);
 }

@@ -4,11 +4,11 @@
 
 #include "build.h"
 #include "events.h"
-#include "hw_check.h"
+#include "lib/suite.h"
 
 #define US UINT64_C(1000)
 
-/* Must not succeed; what it says, and for SIM_STUCK who waits for what, is in `text`. */
+/* Must not succeed. Its message, and for SIM_STUCK which threads wait for what, is in `text`. */
 static enum sim_status failure(const struct sim_config *config, const struct sbt_trace *trace, char *text,
                                size_t size) {
     struct sim_error error = {.text = ""};
@@ -38,7 +38,7 @@ static void expect_stuck(const struct sbt_trace *trace, const char *why) {
 
 /* ---- an owner that has ended ---- */
 
-START_TEST(the_ended_owner_is_named) {
+TEST_EACH(the_ended_owner_is_named, 3) {
     static const struct {
         enum sbt_trace_op taken, wanted;
         const char *what;
@@ -50,19 +50,18 @@ START_TEST(the_ended_owner_is_named) {
     struct build b;
     build_open(&b);
     create_all(&b, 2);
-    call(&b, 1, kinds[_i].taken, 7, 0);
+    call(&b, 1, kinds[number].taken, 7, 0);
     end(&b, 1, 0);
     join(&b, 0, 1, 0);
-    call(&b, 0, kinds[_i].wanted, 7, 0);
+    call(&b, 0, kinds[number].wanted, 7, 0);
     end(&b, 0, 0);
-    expect_stuck(build_close(&b), kinds[_i].what);
+    expect_stuck(build_close(&b), kinds[number].what);
 }
-END_TEST
 
 /* ---- the end of time ---- */
 
 /* The reader takes any 64 bits: with these, the end of the wait would be before its beginning. */
-START_TEST(no_wait_lasts_for_ever) {
+TEST_EACH(no_wait_lasts_for_ever, 3) {
     static const struct sbt_trace_event waits[] = {
         {.op = SBT_TRACE_MUTEX_LOCK, .type = SBT_TRACE_MUTEX, .object = 0, .other = SBT_TRACE_NONE},
         {.op = SBT_TRACE_SEM_WAIT, .type = SBT_TRACE_SEM, .object = 1, .other = SBT_TRACE_NONE},
@@ -70,7 +69,7 @@ START_TEST(no_wait_lasts_for_ever) {
     static const uint64_t times[] = {UINT64_MAX - 999, UINT64_MAX - 3 * MS, UINT64_MAX / 2};
     for (size_t k = 0; k < sizeof times / sizeof *times; k++) {
         struct build b;
-        struct sbt_trace_event event = waits[_i];
+        struct sbt_trace_event event = waits[number];
         build_open(&b);
         create_all(&b, 2);
         event.work_ns = 5000;
@@ -87,9 +86,8 @@ START_TEST(no_wait_lasts_for_ever) {
         }
     }
 }
-END_TEST
 
-START_TEST(time_does_not_run_backwards) {
+TEST(time_does_not_run_backwards) {
     struct sim_events *events = malloc(sizeof *events);
     struct sim_event event = {.kind = SIM_EV_TIMER};
     enum sim_event_kind kind = SIM_EV_CORE;
@@ -108,7 +106,6 @@ START_TEST(time_does_not_run_backwards) {
     sim_events_free(events);
     free(events);
 }
-END_TEST
 
 /* ---- stuck for ever, with something to try again ---- */
 
@@ -122,13 +119,13 @@ static void expect_stuck_config(struct sim_config config, const struct sbt_trace
 }
 
 /* More threads wait for signals than there are queue elements: thread i for that of the number last - step * i. */
-enum { N_CROWD = 131 };
+enum { N_MANY = 131 };
 
-static struct build crowd(uint64_t last, uint64_t step) {
+static struct build many_threads(uint64_t last, uint64_t step) {
     struct build b;
     build_open(&b);
-    create_all(&b, N_CROWD);
-    for (uint32_t i = 1; i < N_CROWD; i++) {
+    create_all(&b, N_MANY);
+    for (uint32_t i = 1; i < N_MANY; i++) {
         call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, 0);
         wait(&b, i, 1, 0, last - step * i, 0);
         call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
@@ -136,33 +133,32 @@ static struct build crowd(uint64_t last, uint64_t step) {
     return b;
 }
 
-START_TEST(no_signal_and_no_element) {
-    struct build b = crowd(7, 0);
+TEST_EACH(no_signal_and_no_element, 2) {
+    struct build b = many_threads(7, 0);
     signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, 1, MS);
-    end_all(&b, N_CROWD);
+    end_all(&b, N_MANY);
     struct sim_config config = config_of(SIM_SUBUTAI);
-    config.strict_paper = _i == 1;
+    config.strict_paper = number == 1;
     expect_stuck_config(config, build_close(&b), "thread 1 waits for signal 7 of condition 1, which has not happened");
 }
-END_TEST
 
-/* Who finds no element looks at the predicate before it waits in software: its own signal may be there by then. */
-START_TEST(a_signal_and_no_element) {
-    struct build b = crowd(N_CROWD, 1);
-    for (uint32_t i = 1; i < N_CROWD; i++)
+/* A waiter that finds no element looks at the predicate before it waits in software: its signal may be there by then.
+ */
+TEST_EACH(a_signal_and_no_element, 2) {
+    struct build b = many_threads(N_MANY, 1);
+    for (uint32_t i = 1; i < N_MANY; i++)
         signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, i, i == 1 ? 10 * MS : 20 * US);
-    end_all(&b, N_CROWD);
+    end_all(&b, N_MANY);
     struct sim_config config = config_of(SIM_SUBUTAI);
-    config.strict_paper = _i == 1;
+    config.strict_paper = number == 1;
     struct sim *sim = simulate(&config, build_close(&b), 1);
     ck_assert_uint_ge(result_of(sim, 0, 1).to_ns, 10 * MS);
     ck_assert_uint_le(result_of(sim, 0, 1).to_ns, 20 * MS);
     sim_free(sim);
 }
-END_TEST
 
-/* As on the paper's chip, but there nobody would say so. */
-START_TEST(told_eagain_for_ever) {
+/* As on the paper's chip, but there no line would say so. */
+TEST(told_eagain_for_ever) {
     enum { N = 5 };
     struct build b;
     build_open(&b);
@@ -179,9 +175,8 @@ START_TEST(told_eagain_for_ever) {
     config.n_queue = 3;
     expect_stuck_config(config, build_close(&b), "waits for barrier 2 of 3 threads");
 }
-END_TEST
 
-START_TEST(spinning_for_ever) {
+TEST(spinning_for_ever) {
     enum { N = 5 };
     struct build b;
     build_open(&b);
@@ -203,12 +198,11 @@ START_TEST(spinning_for_ever) {
         expect_stuck_config(config, trace, "thread 2 waits for spin lock 0 held by thread 1, which has ended");
     }
 }
-END_TEST
 
 /* ---- events that end before the program does ---- */
 
 /* exit() while a worker is in a section: in the trace main had been there before, here it comes after. */
-START_TEST(a_worker_inside_a_section_at_exit) {
+TEST_EACH(a_worker_inside_a_section_at_exit, 3) {
     static const struct {
         enum sbt_trace_op in, out;
     } kinds[] = {{SBT_TRACE_MUTEX_LOCK, SBT_TRACE_MUTEX_UNLOCK},
@@ -217,11 +211,11 @@ START_TEST(a_worker_inside_a_section_at_exit) {
     struct build b;
     build_open(&b);
     create_all(&b, 2);
-    call(&b, 1, kinds[_i].in, 0, 0);
+    call(&b, 1, kinds[number].in, 0, 0);
     call(&b, 1, SBT_TRACE_MUTEX_LOCK, 1, 2 * MS);
     call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 1, 0);
-    call(&b, 0, kinds[_i].in, 0, MS);
-    call(&b, 0, kinds[_i].out, 0, 0);
+    call(&b, 0, kinds[number].in, 0, MS);
+    call(&b, 0, kinds[number].out, 0, 0);
     end(&b, 0, 0);
     const struct sbt_trace *trace = build_close(&b);
     for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
@@ -235,10 +229,9 @@ START_TEST(a_worker_inside_a_section_at_exit) {
         sim_free(sim);
     }
 }
-END_TEST
 
 /* More levels than a stack has room for frames. */
-START_TEST(a_mutex_locked_again_and_again_at_exit) {
+TEST(a_mutex_locked_again_and_again_at_exit) {
     enum { DEPTH = 1 << 20 };
     struct build b;
     build_open(&b);
@@ -258,10 +251,9 @@ START_TEST(a_mutex_locked_again_and_again_at_exit) {
         sim_free(sim);
     }
 }
-END_TEST
 
 /* On many pages, all of which are given back. */
-START_TEST(many_mutexes_locked_at_exit) {
+TEST(many_mutexes_locked_at_exit) {
     enum { N = 20000 };
     struct build b;
     build_open(&b);
@@ -274,10 +266,9 @@ START_TEST(many_mutexes_locked_at_exit) {
     ck_assert_uint_eq(sim_application(sim, 0)->sections.n, N);
     sim_free(sim);
 }
-END_TEST
 
 /* Main waited at the barrier with the others and called exit() before they had recorded it. */
-START_TEST(a_barrier_that_others_have_not_recorded) {
+TEST(a_barrier_that_others_have_not_recorded) {
     struct build b;
     build_open(&b);
     init(&b, 0, SBT_TRACE_BARRIER, 0, 3);
@@ -305,10 +296,9 @@ START_TEST(a_barrier_that_others_have_not_recorded) {
             sim_free(sim);
         }
 }
-END_TEST
 
-/* One at a time: the second finds a chip on which nobody waits any more, in no NI and on no core. */
-START_TEST(stopped_one_after_another) {
+/* One at a time: the second application finds a chip on which no thread waits any more, in no NI and on no core. */
+TEST_EACH(stopped_one_after_another, 2) {
     struct build b;
     build_open(&b);
     init(&b, 0, SBT_TRACE_BARRIER, 0, 4);
@@ -317,7 +307,7 @@ START_TEST(stopped_one_after_another) {
     for (uint32_t i = 1; i < 4; i++) {
         call(&b, i, SBT_TRACE_MUTEX_LOCK, 2, 1000);
         call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 2, 1000);
-        call(&b, i, SBT_TRACE_BARRIER_WAIT, _i == 1 && i == 3, 10000);
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, number == 1 && i == 3, 10000);
     }
     const struct sbt_trace *trace = build_close(&b);
     for (int sync = 0; sync < SIM_N_SYNCS; sync++)
@@ -340,10 +330,9 @@ START_TEST(stopped_one_after_another) {
             sim_free(sim);
         }
 }
-END_TEST
 
 /* Main's events end early, which is no excuse for two that hold what the other one wants. */
-START_TEST(a_deadlock_beside_a_cut_thread) {
+TEST(a_deadlock_beside_a_cut_thread) {
     struct build b;
     build_open(&b);
     create_all(&b, 3);
@@ -354,10 +343,9 @@ START_TEST(a_deadlock_beside_a_cut_thread) {
     }
     expect_stuck(build_close(&b), "thread 1 waits for mutex 2 held by thread 2");
 }
-END_TEST
 
 /* Killed: main's few events were never written, the others end at different places. */
-START_TEST(a_killed_program) {
+TEST_EACH(a_killed_program, 2) {
     enum { N = 8, ROUNDS = 12000 };
     struct build b;
     build_open(&b);
@@ -367,7 +355,7 @@ START_TEST(a_killed_program) {
         for (uint32_t i = 1; i < N; i++) {
             for (uint32_t n = 0; n < 1 + i % 3; n++)
                 call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, 100 + i), call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 50);
-            if (_i == 1)
+            if (number == 1)
                 build_event(&b, i,
                             (struct sbt_trace_event){.op = SBT_TRACE_BARRIER_WAIT,
                                                      .type = SBT_TRACE_BARRIER,
@@ -385,46 +373,13 @@ START_TEST(a_killed_program) {
             const struct sim_application *a = sim_application(sim, i);
             ck_assert_uint_eq(a->n_threads, N);
             ck_assert_uint_eq(a->n_cut + a->n_stopped, N);
-            ck_assert(_i == 1 ? a->n_stopped > 0 : a->n_stopped == 0);
+            ck_assert(number == 1 ? a->n_stopped > 0 : a->n_stopped == 0);
             ck_assert_uint_gt(a->to_ns, ROUNDS * 100);
         }
-        if (_i == 0) /* all that there is */
+        if (number == 0) /* all that there is */
             ck_assert_uint_eq(sim_summary(sim).n_events, 2 * n_events);
         else
             ck_assert_uint_gt(sim_summary(sim).n_events, n_events);
         sim_free(sim);
     }
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    TCase *early = tcase_create("early");
-    tcase_set_timeout(early, 120);
-    tcase_add_loop_test(early, a_worker_inside_a_section_at_exit, 0, 3);
-    tcase_add_test(early, a_mutex_locked_again_and_again_at_exit);
-    tcase_add_test(early, many_mutexes_locked_at_exit);
-    tcase_add_test(early, a_barrier_that_others_have_not_recorded);
-    tcase_add_loop_test(early, stopped_one_after_another, 0, 2);
-    tcase_add_test(early, a_deadlock_beside_a_cut_thread);
-    tcase_add_loop_test(early, a_killed_program, 0, 2);
-    suite_add_tcase(suite, early);
-    TCase *elements = tcase_create("elements");
-    tcase_set_timeout(elements, 60);
-    tcase_add_loop_test(elements, no_signal_and_no_element, 0, 2);
-    tcase_add_loop_test(elements, a_signal_and_no_element, 0, 2);
-    tcase_add_test(elements, told_eagain_for_ever);
-    tcase_add_test(elements, spinning_for_ever);
-    suite_add_tcase(suite, elements);
-    TCase *time = tcase_create("time");
-    tcase_add_loop_test(time, no_wait_lasts_for_ever, 0, 3);
-    suite_add_tcase(suite, time);
-    ADD_TEST(suite, time_does_not_run_backwards);
-    TCase *owners = tcase_create("owners");
-    tcase_add_loop_test(owners, the_ended_owner_is_named, 0, 3);
-    suite_add_tcase(suite, owners);
-}
-
-int main(void) {
-    void (*const all[])(Suite *) = {tests, NULL};
-    return run_suite("ends", all);
 }

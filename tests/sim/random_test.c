@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "build.h"
-#include "hw_check.h"
+#include "lib/suite.h"
 
 enum { MAX_THREADS = 40, MAX_MUTEXES = 30, MAX_CORES = 64 };
 
@@ -20,7 +20,8 @@ static uint32_t below(uint32_t n) {
     return (uint32_t)(seed % n);
 }
 
-/* Kinds of which there is one object at a time; those that must know their size are initialised before all threads. */
+/* Kinds of which there is one object at a time; objects that must know their size are initialised before all threads.
+ */
 enum { RWLOCK, SPIN, READY, CONDITION, BARRIER, SEM, N_KINDS };
 enum { PAGE = 256, N_PHASES = 6, MAX_OBJECTS = (N_PHASES + 2) * PAGE };
 
@@ -29,8 +30,8 @@ struct program {
     uint32_t n_threads, n_mutexes, next;
     uint32_t mutex[MAX_MUTEXES], object[N_KINDS]; /* their numbers: each life has another one */
     uint64_t n_acquired[MAX_OBJECTS], n_signals;
-    uint64_t
-        owners[MAX_OBJECTS]; /* who has locked it, in the recorded order; 0 for those that conditions are used with */
+    uint64_t owners[MAX_OBJECTS]; /* the threads that have locked it, in the recorded order; 0 for mutexes that
+                                     conditions are used with */
     uint64_t work, n_calls;
 };
 
@@ -91,7 +92,7 @@ static void some_calls(struct program *p, uint32_t thread) {
 
 /*
  * One thread signals, the others wait: for a broadcast, or each for a signal of its own, in any order. Recorded: all
- * wait; then the signals, and after each signal who waited for it, after a broadcast all, have the mutex once more.
+ * wait; then come the signals. After each signal its waiter has the mutex once more, after a broadcast all waiters.
  */
 static void some_waits(struct program *p) {
     uint32_t waker = below(p->n_threads), n = p->n_threads - 1, order[MAX_THREADS];
@@ -105,7 +106,8 @@ static void some_waits(struct program *p) {
         order[k] = order[i - 1];
         order[i - 1] = swap;
     }
-    for (uint32_t i = 0; i < n; i++) /* n waits, the locks of the waker until then, and those that were woken before */
+    for (uint32_t i = 0; i < n;
+         i++) /* n waits, the locks of the waker until then, and the waiters that were woken before */
         relock[i] = first + n + locked * (broadcast ? 1 : order[i] + 1) + order[i] + 1;
     for (uint32_t t = 0, i = 0; t < p->n_threads; t++) {
         if (t == waker)
@@ -150,8 +152,8 @@ static uint32_t new_number(struct program *p, uint32_t kind) {
     return p->next++;
 }
 
-/* By whoever used it last in the trace, which need not be the last here. Sometimes all of them and the rest of their
- * page: then its memory is given back. */
+/* By the thread that used the object last in the trace, which need not be the last here. Sometimes all objects and the
+ * rest of their page: then its memory is given back. */
 static void some_destroys(struct program *p) {
     uint32_t thread = below(p->n_threads), page = p->next / PAGE * PAGE;
     bool all = below(3) == 0;
@@ -330,23 +332,10 @@ static void many(uint64_t first, uint64_t n) {
     }
 }
 
-START_TEST(random_programs_end) {
+TEST_EACH(random_programs_end, 4) {
     const char *only = getenv("SIM_RANDOM"); /* one round, as a failure names it */
     if (only == NULL)
-        many((uint64_t)_i * 15, 15);
-    else if (_i == 0)
+        many((uint64_t)number * 15, 15);
+    else if (number == 0)
         many(strtoull(only, NULL, 10), 1);
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    TCase *random = tcase_create("random");
-    tcase_set_timeout(random, 400);
-    tcase_add_loop_test(random, random_programs_end, 0, 4);
-    suite_add_tcase(suite, random);
-}
-
-int main(void) {
-    void (*const all[])(Suite *) = {tests, NULL};
-    return run_suite("random", all);
 }

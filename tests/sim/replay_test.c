@@ -3,9 +3,9 @@
 #include <malloc.h>
 
 #include "build.h"
-#include "hw_check.h"
+#include "lib/suite.h"
 
-START_TEST(work_takes_its_time) {
+TEST(work_takes_its_time) {
     struct build b;
     build_open(&b);
     call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 1000);
@@ -25,14 +25,13 @@ START_TEST(work_takes_its_time) {
         sim_free(sim);
     }
 }
-END_TEST
 
 /* docs/hardware.md: at its own NI the lock of a free mutex takes 69 ns, in the far corner 192, and an unlock 60. */
-START_TEST(the_hardwares_latencies) {
+TEST(the_hardwares_latencies) {
     for (uint32_t far = 0; far < 2; far++) {
         struct build b;
         build_open(&b);
-        for (uint32_t i = 0; i < (far ? 64u : 1u); i++) { /* the NI of an object is the one whose turn it is */
+        for (uint32_t i = 0; i < (far ? 64u : 1u); i++) { /* objects get the NIs in turn */
             call(&b, 0, SBT_TRACE_MUTEX_LOCK, i, 0);
             call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, i, 0);
         }
@@ -51,11 +50,10 @@ START_TEST(the_hardwares_latencies) {
         sim_free(sim);
     }
 }
-END_TEST
 
-/* Back from a wait for others: thread 2 for a mutex, a condition, a barrier; thread 1, who came last or first, has
- * none. */
-START_TEST(who_has_waited_takes_longer_to_come_back) {
+/* Back from a wait for others: thread 2 for a mutex, a condition, a barrier. Thread 1, which came last or first, has no
+ * wait. */
+TEST(a_thread_that_has_waited_takes_longer_to_come_back) {
     enum { MORE = 777, HELD, SIGNALLED, MET, N_WAYS };
     for (int way = HELD; way < N_WAYS; way++) {
         struct build b;
@@ -91,10 +89,9 @@ START_TEST(who_has_waited_takes_longer_to_come_back) {
         }
     }
 }
-END_TEST
 
-/* Nobody has ever waited: on the hardware it has no ID yet, and nothing is sent. */
-START_TEST(a_signal_for_nobody) {
+/* No thread has ever waited: on the hardware it has no ID yet, and nothing is sent. */
+TEST(a_signal_without_waiters) {
     for (int broadcast = 0; broadcast < 2; broadcast++) {
         struct build b;
         build_open(&b);
@@ -109,9 +106,8 @@ START_TEST(a_signal_for_nobody) {
         sim_free(sim);
     }
 }
-END_TEST
 
-START_TEST(creation_and_join_bind) {
+TEST(creation_and_join_bind) {
     struct build b;
     build_open(&b);
     create(&b, 0, 1, 5 * MS);
@@ -132,7 +128,6 @@ START_TEST(creation_and_join_bind) {
         sim_free(sim);
     }
 }
-END_TEST
 
 static uint32_t grants[64], n_grants;
 static bool note_grant(void *context, uint32_t application, uint32_t mutex, uint32_t thread) {
@@ -156,7 +151,7 @@ static const struct sbt_trace *three_lockers(void) {
     return build_close(&b);
 }
 
-START_TEST(lock_order_is_free_or_as_recorded) {
+TEST(lock_order_is_free_or_as_recorded) {
     const struct sbt_trace *trace = three_lockers();
     for (int sync = 0; sync < SIM_N_SYNCS; sync++)
         for (int recorded = 0; recorded < 2; recorded++) {
@@ -173,9 +168,8 @@ START_TEST(lock_order_is_free_or_as_recorded) {
             sim_free(sim);
         }
 }
-END_TEST
 
-START_TEST(a_mutex_excludes) {
+TEST(a_mutex_excludes) {
     enum { N = 32, ROUNDS = 20, HELD = 5000 };
     struct build b;
     build_open(&b);
@@ -199,7 +193,6 @@ START_TEST(a_mutex_excludes) {
         sim_free(sim);
     }
 }
-END_TEST
 
 static void fails(struct build *b, uint32_t thread, enum sbt_trace_op op, uint16_t result, uint64_t work) {
     build_event(b, thread,
@@ -212,7 +205,7 @@ static void fails(struct build *b, uint32_t thread, enum sbt_trace_op op, uint16
 }
 
 /* One request in hardware, an attempt in software. It fails as it did, also if the mutex is free here. */
-START_TEST(a_failed_trylock) {
+TEST(a_failed_trylock) {
     enum { N = 20 };
     for (int held = 0; held < 2; held++) {
         struct build b;
@@ -242,7 +235,6 @@ START_TEST(a_failed_trylock) {
         }
     }
 }
-END_TEST
 
 static uint64_t took_ns(const struct sim *sim, enum sim_call_kind kind) {
     struct sim_latency l = sim_call(sim, kind);
@@ -250,8 +242,9 @@ static uint64_t took_ns(const struct sim *sim, enum sim_call_kind kind) {
     return (uint64_t)(l.mean_ns * (double)l.n + 0.5);
 }
 
-/* Who found it taken gets it at the second attempt, and cannot know that nobody else has come: the call is in vain. */
-START_TEST(a_mutex_that_was_wanted_is_released_in_the_kernel) {
+/* The thread that found it taken gets it at the second attempt, and cannot know that no other has come: its call of the
+ * kernel is in vain. */
+TEST(a_mutex_that_was_wanted_is_released_in_the_kernel) {
     const struct sim_costs costs = sim_costs_default();
     const uint64_t line = 1000; /* more than a line of memory takes */
     for (int wanted = 0; wanted < 2; wanted++) {
@@ -275,10 +268,9 @@ START_TEST(a_mutex_that_was_wanted_is_released_in_the_kernel) {
         sim_free(sim);
     }
 }
-END_TEST
 
 /* Nothing to attempt in the kernel, in and out; a mutex that is held as long has the second attempt, and a third. */
-START_TEST(a_barrier_is_slept_at_without_an_attempt) {
+TEST(a_barrier_is_slept_at_without_an_attempt) {
     const struct sim_costs costs = sim_costs_default();
     for (int mutex = 0; mutex < 2; mutex++) {
         struct build b;
@@ -304,9 +296,8 @@ START_TEST(a_barrier_is_slept_at_without_an_attempt) {
         sim_free(sim);
     }
 }
-END_TEST
 
-START_TEST(an_unlock_that_failed_releases_nothing) {
+TEST(an_unlock_that_failed_releases_nothing) {
     struct build b;
     build_open(&b);
     create_all(&b, 3);
@@ -324,9 +315,8 @@ START_TEST(an_unlock_that_failed_releases_nothing) {
         sim_free(sim);
     }
 }
-END_TEST
 
-START_TEST(a_barrier_opens_for_all_when_the_last_has_come) {
+TEST(a_barrier_opens_for_all_when_the_last_has_come) {
     enum { N = 16, ROUNDS = 10 };
     struct build b;
     build_open(&b);
@@ -346,9 +336,8 @@ START_TEST(a_barrier_opens_for_all_when_the_last_has_come) {
         sim_free(sim);
     }
 }
-END_TEST
 
-START_TEST(a_recursive_mutex_is_one_section) {
+TEST(a_recursive_mutex_is_one_section) {
     struct build b;
     build_open(&b);
     for (int i = 0; i < 3; i++)
@@ -365,9 +354,8 @@ START_TEST(a_recursive_mutex_is_one_section) {
         sim_free(sim);
     }
 }
-END_TEST
 
-START_TEST(readers_share_and_writers_do_not) {
+TEST(readers_share_and_writers_do_not) {
     enum { N = 8 };
     for (int writers = 0; writers < 2; writers++) {
         struct build b;
@@ -389,10 +377,9 @@ START_TEST(readers_share_and_writers_do_not) {
         }
     }
 }
-END_TEST
 
 /* Two spin on one core; the owner is on it, too: it takes slots until it can release. */
-START_TEST(spinning_uses_the_core) {
+TEST(spinning_uses_the_core) {
     struct build b;
     build_open(&b);
     create_all(&b, 3);
@@ -414,7 +401,6 @@ START_TEST(spinning_uses_the_core) {
         sim_free(sim);
     }
 }
-END_TEST
 
 /* Objects that come and go, too: what is in use at the end of a run twenty times as long. */
 static size_t memory_of(int n_rounds, enum sim_sync sync) {
@@ -445,17 +431,16 @@ static size_t memory_of(int n_rounds, enum sim_sync sync) {
     return used;
 }
 
-START_TEST(memory_does_not_grow_with_the_trace) {
+TEST(memory_does_not_grow_with_the_trace) {
     mallopt(M_MMAP_THRESHOLD, 1 << 30); /* so that all of it is counted in one place */
     for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
         size_t one = memory_of(500, (enum sim_sync)sync), twenty = memory_of(10000, (enum sim_sync)sync);
         ck_assert_uint_le(twenty, one + 65536); /* 8 bytes for 256 objects, and nothing for an event */
     }
 }
-END_TEST
 
 /* The results of a run without what it ran with. */
-START_TEST(trimmed) {
+TEST(trimmed) {
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
         enum { N = 4, OBJECTS = 20000 };
@@ -487,30 +472,4 @@ START_TEST(trimmed) {
         ck_assert_uint_eq(sim_section_ns(sim, 0, 0), 0);
         sim_free(sim);
     }
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    ADD_TEST(suite, trimmed);
-    ADD_TEST(suite, work_takes_its_time);
-    ADD_TEST(suite, the_hardwares_latencies);
-    ADD_TEST(suite, who_has_waited_takes_longer_to_come_back);
-    ADD_TEST(suite, a_signal_for_nobody);
-    ADD_TEST(suite, creation_and_join_bind);
-    ADD_TEST(suite, lock_order_is_free_or_as_recorded);
-    ADD_TEST(suite, a_mutex_excludes);
-    ADD_TEST(suite, a_failed_trylock);
-    ADD_TEST(suite, a_mutex_that_was_wanted_is_released_in_the_kernel);
-    ADD_TEST(suite, a_barrier_is_slept_at_without_an_attempt);
-    ADD_TEST(suite, an_unlock_that_failed_releases_nothing);
-    ADD_TEST(suite, a_barrier_opens_for_all_when_the_last_has_come);
-    ADD_TEST(suite, a_recursive_mutex_is_one_section);
-    ADD_TEST(suite, readers_share_and_writers_do_not);
-    ADD_TEST(suite, spinning_uses_the_core);
-    ADD_TEST(suite, memory_does_not_grow_with_the_trace);
-}
-
-int main(void) {
-    void (*const all[])(Suite *) = {tests, NULL};
-    return run_suite("replay", all);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Semaphores in a replay: which waits wait, when their value at first is in the trace and when it is not. */
 #include "build.h"
-#include "hw_check.h"
+#include "lib/suite.h"
 
 static void semaphore(struct build *b, uint32_t thread, enum sbt_trace_op op, uint64_t post, uint64_t work) {
     build_event(b, thread,
@@ -13,7 +13,7 @@ static void semaphore(struct build *b, uint32_t thread, enum sbt_trace_op op, ui
                                          .work_ns = work});
 }
 
-START_TEST(a_semaphore_counts) {
+TEST(a_semaphore_counts) {
     struct build b;
     build_open(&b);
     init(&b, 0, SBT_TRACE_SEM, 0, 2);
@@ -34,11 +34,10 @@ START_TEST(a_semaphore_counts) {
         sim_free(sim);
     }
 }
-END_TEST
 
 /* No init, or one of 1, and two waits in the trace that no post of it ended: they do not wait for the one that is
  * there. */
-START_TEST(a_semaphore_whose_value_is_not_known) {
+TEST(a_semaphore_whose_value_is_not_known) {
     for (uint32_t known = 0; known < 2; known++) {
         struct build b;
         build_open(&b);
@@ -59,10 +58,9 @@ START_TEST(a_semaphore_whose_value_is_not_known) {
         }
     }
 }
-END_TEST
 
 /* Two wait for it, the wait that says it comes third, and then an init. */
-START_TEST(a_semaphore_whose_value_is_said_later) {
+TEST(a_semaphore_whose_value_is_said_later) {
     struct build b;
     build_open(&b);
     create_all(&b, 4);
@@ -93,16 +91,4 @@ START_TEST(a_semaphore_whose_value_is_said_later) {
         ck_assert_uint_lt(result_of(sim, 0, 3).to_ns, 4 * MS);
         sim_free(sim);
     }
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    ADD_TEST(suite, a_semaphore_counts);
-    ADD_TEST(suite, a_semaphore_whose_value_is_not_known);
-    ADD_TEST(suite, a_semaphore_whose_value_is_said_later);
-}
-
-int main(void) {
-    void (*const all[])(Suite *) = {tests, NULL};
-    return run_suite("semaphores", all);
 }

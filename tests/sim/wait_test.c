@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Conditions: which signal ends which wait, on both machines. */
 #include "build.h"
-#include "hw_check.h"
+#include "lib/suite.h"
 
 /* The waiter comes first, or the signal does. */
-START_TEST(a_wait_ends_when_its_signal_has_happened) {
+TEST(a_wait_ends_when_its_signal_has_happened) {
     for (int sync = 0; sync < SIM_N_SYNCS; sync++)
         for (int early = 0; early < 2; early++)
             for (int broadcast = 0; broadcast < 2; broadcast++) {
@@ -27,10 +27,10 @@ START_TEST(a_wait_ends_when_its_signal_has_happened) {
                 sim_free(sim);
             }
 }
-END_TEST
 
-/* Three wait, and the signals come for the last first: the hardware wakes the first, who was not meant. */
-START_TEST(a_wake_up_for_another_is_passed_on) {
+/* Three threads wait, and the signals come for the last one first: the hardware wakes the first, for which they are
+ * not. */
+TEST(a_wake_up_for_another_is_passed_on) {
     struct build b;
     build_open(&b);
     create_all(&b, 4);
@@ -55,10 +55,9 @@ START_TEST(a_wake_up_for_another_is_passed_on) {
         sim_free(sim);
     }
 }
-END_TEST
 
 /* Recorded in the order 2, 1; executed in the order 1, 2: a window of signals, not a counter. */
-START_TEST(signals_out_of_their_recorded_order) {
+TEST(signals_out_of_their_recorded_order) {
     struct build b;
     build_open(&b);
     create_all(&b, 4);
@@ -80,9 +79,8 @@ START_TEST(signals_out_of_their_recorded_order) {
         sim_free(sim);
     }
 }
-END_TEST
 
-START_TEST(a_timed_out_wait_lasts_as_long_as_it_did) {
+TEST(a_timed_out_wait_lasts_as_long_as_it_did) {
     struct build b;
     build_open(&b);
     call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 0);
@@ -117,13 +115,12 @@ START_TEST(a_timed_out_wait_lasts_as_long_as_it_did) {
         sim_free(sim);
     }
 }
-END_TEST
 
 /*
  * The signaller does not hold the mutex, so its signal comes at any moment of the wait: while that still looks for an
  * ID for the condition, or has found that there is none, or is on its way.
  */
-START_TEST(a_signal_at_any_moment_of_a_wait) {
+TEST_EACH(a_signal_at_any_moment_of_a_wait, 4) {
     enum { LAST = 6000, STEP = 12 };
     static const enum sbt_trace_op ops[] = {SBT_TRACE_COND_SIGNAL, SBT_TRACE_COND_BROADCAST};
     uint64_t n_skipped = 0, n_waited = 0;
@@ -137,12 +134,12 @@ START_TEST(a_signal_at_any_moment_of_a_wait) {
             (struct sbt_trace_event){
                 .op = SBT_TRACE_COND_WAIT, .type = SBT_TRACE_COND, .object = 1, .other = 0, .order = 1, .relock = 2});
         call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
-        signal_(&b, 0, ops[_i % 2], 1, 1, at);
+        signal_(&b, 0, ops[number % 2], 1, 1, at);
         end_all(&b, 2);
         const struct sbt_trace *trace = build_close(&b);
         for (int n_control = 1; n_control < 4; n_control++)
             for (int recorded = 0; recorded < 2; recorded++) {
-                struct sim_config config = config_of(_i / 2 == 0 ? SIM_SOFTWARE : SIM_SUBUTAI);
+                struct sim_config config = config_of(number / 2 == 0 ? SIM_SOFTWARE : SIM_SUBUTAI);
                 config.width = 2;
                 config.height = 1;
                 config.n_control = (uint32_t)n_control;
@@ -157,13 +154,12 @@ START_TEST(a_signal_at_any_moment_of_a_wait) {
     ck_assert_uint_gt(n_skipped, 100);
     ck_assert_uint_gt(n_waited, 100);
 }
-END_TEST
 
 /*
  * The condition has lived with another mutex: it is moved, which takes a while, to an NI that is full, so the wait is
  * software's. A signal meanwhile goes to the old NI and is over.
  */
-START_TEST(a_signal_while_its_condition_moves) {
+TEST_EACH(a_signal_while_its_condition_moves, 2) {
     enum { AT = 100000, FROM = AT + 9500, TO = AT + 11000, STEP = 3 };
     uint64_t n_before = 0, n_after = 0;
     for (uint64_t at = FROM; at < TO; at += STEP) {
@@ -189,7 +185,7 @@ START_TEST(a_signal_while_its_condition_moves) {
         struct sim_config config = config_of(SIM_SUBUTAI);
         config.width = config.height = 2;
         config.n_control = 2;
-        config.recorded_order = _i == 1;
+        config.recorded_order = number == 1;
         struct sim *sim = simulate(&config, build_close(&b), 1);
         bool slept = sim_summary(sim).n_futex_waits != 0;
         n_before += !slept;
@@ -199,22 +195,4 @@ START_TEST(a_signal_while_its_condition_moves) {
     }
     ck_assert_uint_gt(n_before, 50); /* the sweep covers the wait's beginning */
     ck_assert_uint_gt(n_after, 50);
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    ADD_TEST(suite, a_wait_ends_when_its_signal_has_happened);
-    ADD_TEST(suite, a_wake_up_for_another_is_passed_on);
-    ADD_TEST(suite, signals_out_of_their_recorded_order);
-    ADD_TEST(suite, a_timed_out_wait_lasts_as_long_as_it_did);
-    TCase *moments = tcase_create("moments");
-    tcase_set_timeout(moments, 120);
-    tcase_add_loop_test(moments, a_signal_at_any_moment_of_a_wait, 0, 4);
-    tcase_add_loop_test(moments, a_signal_while_its_condition_moves, 0, 2);
-    suite_add_tcase(suite, moments);
-}
-
-int main(void) {
-    void (*const all[])(Suite *) = {tests, NULL};
-    return run_suite("wait", all);
 }

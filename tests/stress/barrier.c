@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Barriers: nobody passes before all have come, exactly one serial thread per round, and a barrier may be destroyed
+ * Barriers: no thread passes before all have come, exactly one serial thread per round, and a barrier may be destroyed
  * as soon as one's own wait has returned. The phases are plain data: the barrier alone orders them.
  */
 #include "objects.h"
@@ -28,10 +28,10 @@ static void rounds_body(struct worker *w) {
         if (result == PTHREAD_BARRIER_SERIAL_THREAD)
             atomic_fetch_add_explicit(&r->serial[i % 4], 1, memory_order_relaxed);
         for (unsigned k = 0; k < r->n; k++)
-            CHECK_IS(r->phase[k][i & 1], i + 1);
+            CHECK_INT(r->phase[k][i & 1], i + 1);
         /* All have counted round i - 1 before they came to the barrier of round i. */
         if (i > 0 && w->index == i % r->n)
-            CHECK_IS(atomic_exchange_explicit(&r->serial[(i - 1) % 4], 0, memory_order_relaxed), 1);
+            CHECK_INT(atomic_exchange_explicit(&r->serial[(i - 1) % 4], 0, memory_order_relaxed), 1);
         w->n[0]++;
         DID();
     }
@@ -44,10 +44,10 @@ static void barrier_rounds(struct run *run) {
         struct rounds r = {.n = sizes[i]};
         uint64_t sums[4];
         r.phase = calloc(r.n, sizeof *r.phase);
-        CHECK_OK(pthread_barrier_init(&r.barrier, NULL, r.n));
+        OK(pthread_barrier_init(&r.barrier, NULL, r.n));
         run->ops = ops;
         team_whole(run, r.n, rounds_body, &r, sums);
-        CHECK_OK(pthread_barrier_destroy(&r.barrier));
+        OK(pthread_barrier_destroy(&r.barrier));
         free(r.phase);
         waits += sums[0];
     }
@@ -69,7 +69,7 @@ static void fleeting_body(struct worker *w) {
         if (w->index == 0) {
             f->barrier = page_map();
             memset(f->barrier, (int)rng_below(&w->rng, 256), sizeof *f->barrier);
-            CHECK_OK(pthread_barrier_init(f->barrier, NULL, f->n));
+            OK(pthread_barrier_init(f->barrier, NULL, f->n));
         }
         meeting_wait(&f->meeting);
         pthread_barrier_t *barrier = f->barrier;
@@ -84,7 +84,7 @@ static void fleeting_body(struct worker *w) {
         /* Either the serial thread or another one; the others are perhaps still inside wait. */
         if (i & 1 ? result == PTHREAD_BARRIER_SERIAL_THREAD : w->index == i % f->n) {
             AT("barrier_destroy");
-            CHECK_OK(pthread_barrier_destroy(barrier));
+            OK(pthread_barrier_destroy(barrier));
             page_unmap(barrier, &w->rng);
         }
         w->n[1] += uses;
@@ -102,7 +102,7 @@ static void barrier_fleeting(struct run *run) {
         meeting_init(&f.meeting, f.n);
         run->ops = ops;
         team_whole(run, f.n, fleeting_body, &f, sums);
-        CHECK_IS(sums[0] * f.n, sums[1]); /* one serial thread for each n waits */
+        CHECK_INT(sums[0] * f.n, sums[1]); /* one serial thread for each n waits */
         rounds += sums[0];
         pages_flush();
     }
@@ -110,7 +110,7 @@ static void barrier_fleeting(struct run *run) {
 }
 
 const struct torture barrier_tortures[] = {
-    {"barrier-rounds", "nobody passes early, one serial thread a round", barrier_rounds, 70, 70000, 0},
+    {"barrier-rounds", "no thread passes early, one serial thread a round", barrier_rounds, 70, 70000, 0},
     {"barrier-fleeting", "destroyed and unmapped right after wait", barrier_fleeting, 24, 8000, NEEDS_EARLY_DESTROY},
     {0},
 };

@@ -34,63 +34,63 @@ static void shop_section(struct worker *w, struct shop *s) {
             result = mtx_trylock(&s->plain);
             CHECK(result == thrd_success || result == thrd_busy);
         } else {
-            CHECK_IS(result = mtx_lock(&s->plain), thrd_success);
+            CHECK_INT(result = mtx_lock(&s->plain), thrd_success);
         }
         if (result != thrd_success)
             break;
         guard_section(&s->plain_guard, w);
-        CHECK_IS(mtx_unlock(&s->plain), thrd_success);
+        CHECK_INT(mtx_unlock(&s->plain), thrd_success);
         break;
     case 1:
         AT("mtx_timedlock");
         random_deadline(w, CLOCK_REALTIME, &deadline);
         result = mtx_timedlock(&s->timed, &deadline);
         CHECK(result == thrd_success || result == thrd_timedout);
-        CHECK(result == thrd_success || deadline_passed(CLOCK_REALTIME, &deadline));
+        CHECK(result == thrd_success || time_is_past(CLOCK_REALTIME, &deadline));
         if (result != thrd_success)
             break;
         guard_section(&s->timed_guard, w);
-        CHECK_IS(mtx_unlock(&s->timed), thrd_success);
+        CHECK_INT(mtx_unlock(&s->timed), thrd_success);
         break;
     case 2:
         AT("mtx_lock, recursive");
-        CHECK_IS(mtx_lock(&s->recursive), thrd_success);
-        CHECK_IS(mtx_trylock(&s->recursive), thrd_success);
+        CHECK_INT(mtx_lock(&s->recursive), thrd_success);
+        CHECK_INT(mtx_trylock(&s->recursive), thrd_success);
         guard_section(&s->recursive_guard, w);
-        CHECK_IS(mtx_unlock(&s->recursive), thrd_success);
-        CHECK_IS(mtx_unlock(&s->recursive), thrd_success);
+        CHECK_INT(mtx_unlock(&s->recursive), thrd_success);
+        CHECK_INT(mtx_unlock(&s->recursive), thrd_success);
         break;
     }
 }
 
 static void shop_put(struct shop *s) {
-    CHECK_IS(mtx_lock(&s->queue_mutex), thrd_success);
+    CHECK_INT(mtx_lock(&s->queue_mutex), thrd_success);
     AT("cnd_wait");
     while (s->n_inside == ROOM)
-        CHECK_IS(cnd_wait(&s->not_full, &s->queue_mutex), thrd_success);
+        CHECK_INT(cnd_wait(&s->not_full, &s->queue_mutex), thrd_success);
     s->n_inside++;
     s->in++;
-    CHECK_IS(cnd_signal(&s->not_empty), thrd_success);
-    CHECK_IS(mtx_unlock(&s->queue_mutex), thrd_success);
+    CHECK_INT(cnd_signal(&s->not_empty), thrd_success);
+    CHECK_INT(mtx_unlock(&s->queue_mutex), thrd_success);
 }
 
 static void shop_get(struct worker *w, struct shop *s) {
-    CHECK_IS(mtx_lock(&s->queue_mutex), thrd_success);
+    CHECK_INT(mtx_lock(&s->queue_mutex), thrd_success);
     AT("cnd_wait or cnd_timedwait");
     while (s->n_inside == 0) {
-        struct timespec soon = deadline_in(CLOCK_REALTIME, rng_below(&w->rng, 100000));
+        struct timespec soon = time_in_ns(CLOCK_REALTIME, rng_below(&w->rng, 100000));
         if (w->index % 4 != 1) {
-            CHECK_IS(cnd_wait(&s->not_empty, &s->queue_mutex), thrd_success);
+            CHECK_INT(cnd_wait(&s->not_empty, &s->queue_mutex), thrd_success);
             continue;
         }
         int result = cnd_timedwait(&s->not_empty, &s->queue_mutex, &soon);
         CHECK(result == thrd_success || result == thrd_timedout);
-        CHECK(result == thrd_success || deadline_passed(CLOCK_REALTIME, &soon));
+        CHECK(result == thrd_success || time_is_past(CLOCK_REALTIME, &soon));
     }
     s->n_inside--;
     s->out++;
-    CHECK_IS(cnd_signal(&s->not_full), thrd_success);
-    CHECK_IS(mtx_unlock(&s->queue_mutex), thrd_success);
+    CHECK_INT(cnd_signal(&s->not_full), thrd_success);
+    CHECK_INT(mtx_unlock(&s->queue_mutex), thrd_success);
 }
 
 static int shop_main(void *argument) {
@@ -124,12 +124,12 @@ static void c11_shop(struct run *run) {
     thrd_t *ids = calloc(n, sizeof *ids); /* a pthread_t in glibc */
     uint64_t quota = run->ops / n + 1;
     s->workers = calloc(n, sizeof *s->workers);
-    CHECK_IS(mtx_init(&s->plain, mtx_plain), thrd_success);
-    CHECK_IS(mtx_init(&s->queue_mutex, mtx_plain), thrd_success);
-    CHECK_IS(mtx_init(&s->timed, mtx_timed), thrd_success);
-    CHECK_IS(mtx_init(&s->recursive, mtx_plain | mtx_recursive), thrd_success);
-    CHECK_IS(cnd_init(&s->not_empty), thrd_success);
-    CHECK_IS(cnd_init(&s->not_full), thrd_success);
+    CHECK_INT(mtx_init(&s->plain, mtx_plain), thrd_success);
+    CHECK_INT(mtx_init(&s->queue_mutex, mtx_plain), thrd_success);
+    CHECK_INT(mtx_init(&s->timed, mtx_timed), thrd_success);
+    CHECK_INT(mtx_init(&s->recursive, mtx_plain | mtx_recursive), thrd_success);
+    CHECK_INT(cnd_init(&s->not_empty), thrd_success);
+    CHECK_INT(cnd_init(&s->not_full), thrd_success);
     for (unsigned i = 0; i < 64; i++)
         s->flags[i] = (once_flag)ONCE_FLAG_INIT;
     atomic_store(&n_called, 0);
@@ -138,25 +138,25 @@ static void c11_shop(struct run *run) {
         *w = (struct worker){.index = i, .left = quota, .run = run, .shared = s};
         rng_seed(&w->rng, run->seed, i);
         if (THRD)
-            CHECK_IS(thrd_create(&ids[i], shop_main, w), thrd_success);
+            CHECK_INT(thrd_create(&ids[i], shop_main, w), thrd_success);
         else
-            CHECK_OK(pthread_create(&ids[i], NULL, shop_pthread, w));
+            OK(pthread_create(&ids[i], NULL, shop_pthread, w));
     }
     for (unsigned i = 0; i < n; i++) {
         int result = -1;
         void *pointer = NULL;
         AT("thrd_join");
         if (THRD) {
-            CHECK_IS(thrd_join(ids[i], &result), thrd_success);
+            CHECK_INT(thrd_join(ids[i], &result), thrd_success);
         } else {
-            CHECK_OK(pthread_join(ids[i], &pointer));
+            OK(pthread_join(ids[i], &pointer));
             result = (int)(intptr_t)pointer;
         }
-        CHECK_IS(result, i);
+        CHECK_INT(result, i);
     }
-    CHECK_IS(s->in, s->out);
-    CHECK_IS(s->in, quota * n / 2);
-    CHECK_IS(n_called, quota < 64 ? quota : 64);
+    CHECK_INT(s->in, s->out);
+    CHECK_INT(s->in, quota * n / 2);
+    CHECK_INT(n_called, quota < 64 ? quota : 64);
     torture_note("%llu items, %llu sections", (unsigned long long)s->out,
                  (unsigned long long)(s->plain_guard.after + s->timed_guard.after + s->recursive_guard.after));
     mtx_destroy(&s->plain);

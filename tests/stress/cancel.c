@@ -6,12 +6,11 @@
  */
 #include "objects.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "lib/asleep.h"
 
 #define MAX_VICTIMS 64
 
@@ -34,14 +33,14 @@ struct ward {
 static void ward_handler(void *argument) {
     struct ward *ward = argument;
     atomic_fetch_add_explicit(&ward->n_handlers, 1, memory_order_relaxed);
-    CHECK_OK(pthread_mutex_unlock(&ward->mutex));
+    OK(pthread_mutex_unlock(&ward->mutex));
 }
 
 static bool ward_step(struct worker *w, struct ward *ward) {
     int state = PTHREAD_CANCEL_ENABLE;
     if (rng_chance(&w->rng, 10))
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    CHECK_OK(pthread_mutex_lock(&ward->mutex));
+    OK(pthread_mutex_lock(&ward->mutex));
     pthread_cleanup_push(ward_handler, ward);
     while (ward->tokens == 0 && ward->taken != ward->burst)
         cond_wait_any(w, &ward->cond, &ward->mutex, ward->clock, FOREVER);
@@ -50,10 +49,10 @@ static bool ward_step(struct worker *w, struct ward *ward) {
     } else {
         ward->tokens--;
         if (++ward->taken == ward->burst)
-            CHECK_OK(pthread_cond_broadcast(&ward->cond));
+            OK(pthread_cond_broadcast(&ward->cond));
     }
     pthread_cleanup_pop(0);
-    CHECK_OK(pthread_mutex_unlock(&ward->mutex));
+    OK(pthread_mutex_unlock(&ward->mutex));
     pthread_setcancelstate(state, NULL);
     return w->n[1] == 0;
 }
@@ -85,19 +84,19 @@ static void cancel_cond(struct run *run) {
                 sleep_ns(rng_below(&rng, 60000));
             if (next < n_victims && rng_chance(&rng, 40)) {
                 asked[next] = true;
-                CHECK_OK(pthread_cancel(workers[next++].id));
+                OK(pthread_cancel(workers[next++].id));
             }
             bool inside = rng_chance(&rng, 50);
-            CHECK_OK(pthread_mutex_lock(&ward.mutex));
+            OK(pthread_mutex_lock(&ward.mutex));
             ward.tokens++;
             if (inside)
-                CHECK_OK(pthread_cond_signal(&ward.cond));
-            CHECK_OK(pthread_mutex_unlock(&ward.mutex));
+                OK(pthread_cond_signal(&ward.cond));
+            OK(pthread_mutex_unlock(&ward.mutex));
             if (!inside)
-                CHECK_OK(pthread_cond_signal(&ward.cond));
+                OK(pthread_cond_signal(&ward.cond));
             if (next < n_victims && rng_chance(&rng, 40)) {
                 asked[next] = true;
-                CHECK_OK(pthread_cancel(workers[next++].id));
+                OK(pthread_cancel(workers[next++].id));
             }
         }
         for (unsigned i = n; i-- > 0;) { /* bystanders first: they end by themselves */
@@ -107,15 +106,15 @@ static void cancel_cond(struct run *run) {
             n_cancelled += result == PTHREAD_CANCELED;
             n_late += result == PTHREAD_CANCELED && workers[i].n[2] != 0;
         }
-        CHECK_IS(ward.tokens, 0);
-        CHECK_IS(ward.taken, ward.burst);
+        CHECK_INT(ward.tokens, 0);
+        CHECK_INT(ward.taken, ward.burst);
         /* The wait is a victim's only cancellation point. But glibc marks the result of a thread that is cancelled when
          * it has just returned, if that thread had been cancellable asynchronously a moment before. */
-        CHECK_IS(ward.n_handlers + n_late, n_cancelled);
-        CHECK_OK(pthread_mutex_trylock(&ward.mutex));
-        CHECK_OK(pthread_mutex_unlock(&ward.mutex));
-        CHECK_OK(pthread_cond_destroy(&ward.cond));
-        CHECK_OK(pthread_mutex_destroy(&ward.mutex));
+        CHECK_INT(ward.n_handlers + n_late, n_cancelled);
+        OK(pthread_mutex_trylock(&ward.mutex));
+        OK(pthread_mutex_unlock(&ward.mutex));
+        OK(pthread_cond_destroy(&ward.cond));
+        OK(pthread_mutex_destroy(&ward.mutex));
         cancelled += n_cancelled;
         handlers += ward.n_handlers;
         late += n_late;
@@ -164,28 +163,28 @@ static void cancel_sem(struct run *run) {
         struct worker workers[MAX_VICTIMS];
         unsigned posts = rng_below(&rng, 2 * n), cancelled = 0;
         int value = -1;
-        CHECK_SYS(sem_init(&yard.sem, 0, 0));
+        OK_ERRNO(sem_init(&yard.sem, 0, 0));
         for (unsigned i = 0; i < n; i++)
             start(&workers[i], run, i, round, yard_victim, &yard);
         for (unsigned i = 0; i < posts || cancelled < n;) {
             if (rng_chance(&rng, 20))
                 sleep_ns(rng_below(&rng, 60000));
             if (i < posts && (cancelled == n || rng_chance(&rng, 60))) {
-                CHECK_SYS(sem_post(&yard.sem));
+                OK_ERRNO(sem_post(&yard.sem));
                 i++;
             } else if (cancelled < n) {
-                CHECK_OK(pthread_cancel(workers[cancelled++].id));
+                OK(pthread_cancel(workers[cancelled++].id));
             }
         }
         for (unsigned i = 0; i < n; i++) {
             AT("join");
             CHECK(worker_join(&workers[i]) == PTHREAD_CANCELED);
         }
-        CHECK_SYS(sem_getvalue(&yard.sem, &value));
-        CHECK_IS((unsigned)value + yard.taken, posts); /* a cancelled wait has taken nothing */
+        OK_ERRNO(sem_getvalue(&yard.sem, &value));
+        CHECK_INT((unsigned)value + yard.taken, posts); /* a cancelled wait has taken nothing */
         for (int i = 0; i < value; i++)
-            CHECK_SYS(sem_trywait(&yard.sem));
-        CHECK_SYS(sem_destroy(&yard.sem));
+            OK_ERRNO(sem_trywait(&yard.sem));
+        OK_ERRNO(sem_destroy(&yard.sem));
         taken += yard.taken;
         left += (unsigned)value;
         DID();
@@ -204,7 +203,7 @@ static void cancel_sem_passes(struct run *run) {
         struct yard yard = {.taken = 0};
         struct worker workers[MAX_VICTIMS];
         unsigned n_victims = n - 1 - rng_below(&rng, n / 2), posts = n_victims;
-        CHECK_SYS(sem_init(&yard.sem, 0, 0));
+        OK_ERRNO(sem_init(&yard.sem, 0, 0));
         for (unsigned i = 0; i < n; i++)
             start(&workers[i], run, i, round, i < n_victims ? yard_victim : yard_bystander, &yard);
         if (rng_chance(&rng, 80))
@@ -212,10 +211,10 @@ static void cancel_sem_passes(struct run *run) {
         for (unsigned i = 0; i < posts; i++) {
             bool post_first = rng_chance(&rng, 50);
             if (post_first)
-                CHECK_SYS(sem_post(&yard.sem));
-            CHECK_OK(pthread_cancel(workers[i].id));
+                OK_ERRNO(sem_post(&yard.sem));
+            OK(pthread_cancel(workers[i].id));
             if (!post_first)
-                CHECK_SYS(sem_post(&yard.sem));
+                OK_ERRNO(sem_post(&yard.sem));
         }
         for (unsigned i = 0; i < n_victims; i++) {
             AT("join");
@@ -228,12 +227,12 @@ static void cancel_sem_passes(struct run *run) {
         }
         atomic_store(&yard.over, true);
         for (unsigned i = n_victims; i < n; i++)
-            CHECK_SYS(sem_post(&yard.sem));
+            OK_ERRNO(sem_post(&yard.sem));
         for (unsigned i = n_victims; i < n; i++) {
             AT("join a bystander");
             CHECK(worker_join(&workers[i]) == NULL);
         }
-        CHECK_SYS(sem_destroy(&yard.sem));
+        OK_ERRNO(sem_destroy(&yard.sem));
         tokens += posts;
         DID();
     }
@@ -254,7 +253,7 @@ static void joint_target(struct worker *w) {
 static void joint_joiner(struct worker *w) {
     struct joint *joint = w->shared;
     AT("join, to be cancelled");
-    CHECK_OK(pthread_join(joint->target.id, NULL));
+    OK(pthread_join(joint->target.id, NULL));
 }
 
 static void cancel_join(struct run *run) {
@@ -263,28 +262,28 @@ static void cancel_join(struct run *run) {
     rng_seed(&rng, run->seed, 6);
     for (uint64_t round = 0; round < run->ops && !run->stop; round++) {
         struct joint joint;
-        CHECK_SYS(sem_init(&joint.release, 0, 0));
+        OK_ERRNO(sem_init(&joint.release, 0, 0));
         start(&joint.target, run, 0, round, joint_target, &joint);
         start(&joint.joiner, run, 1, round, joint_joiner, &joint);
         bool race = rng_chance(&rng, 50); /* the target ends while the joiner is cancelled */
         if (rng_chance(&rng, 70))
             sleep_ns(rng_below(&rng, 150000));
         if (race)
-            CHECK_SYS(sem_post(&joint.release));
+            OK_ERRNO(sem_post(&joint.release));
         if (rng_chance(&rng, 50))
             sleep_ns(rng_below(&rng, 30000));
-        CHECK_OK(pthread_cancel(joint.joiner.id));
+        OK(pthread_cancel(joint.joiner.id));
         AT("join the joiner");
         bool was_cancelled = worker_join(&joint.joiner) == PTHREAD_CANCELED;
         CHECK(race || was_cancelled);
         if (!race)
-            CHECK_SYS(sem_post(&joint.release));
+            OK_ERRNO(sem_post(&joint.release));
         if (was_cancelled) { /* so the target has not been detached */
             AT("join the target");
             CHECK(worker_join(&joint.target) == NULL);
             cancelled++;
         }
-        CHECK_SYS(sem_destroy(&joint.release));
+        OK_ERRNO(sem_destroy(&joint.release));
         DID();
     }
     torture_note("%llu rounds, %llu joins cancelled, their targets joined after", (unsigned long long)run->ops,
@@ -303,16 +302,16 @@ struct stubborn {
 static void patience_body(struct worker *w) {
     struct stubborn *p = w->shared;
     AT("mutex_lock with a cancel pending");
-    CHECK_OK(pthread_mutex_lock(&p->mutex));
+    OK(pthread_mutex_lock(&p->mutex));
     guard_enter(&p->guard, w);
     guard_leave(&p->guard, w);
-    CHECK_OK(pthread_mutex_unlock(&p->mutex));
+    OK(pthread_mutex_unlock(&p->mutex));
     AT("rdlock with a cancel pending");
-    CHECK_OK(pthread_rwlock_rdlock(&p->rwlock));
-    CHECK_OK(pthread_rwlock_unlock(&p->rwlock));
+    OK(pthread_rwlock_rdlock(&p->rwlock));
+    OK(pthread_rwlock_unlock(&p->rwlock));
     AT("wrlock with a cancel pending");
-    CHECK_OK(pthread_rwlock_wrlock(&p->rwlock));
-    CHECK_OK(pthread_rwlock_unlock(&p->rwlock));
+    OK(pthread_rwlock_wrlock(&p->rwlock));
+    OK(pthread_rwlock_unlock(&p->rwlock));
     AT("barrier_wait with a cancel pending");
     pthread_barrier_wait(&p->barrier);
     atomic_fetch_add_explicit(&p->n_through, 1, memory_order_relaxed);
@@ -328,11 +327,11 @@ static void cancel_not_points(struct run *run) {
     for (uint64_t round = 0; round < rounds && !run->stop; round++) {
         struct stubborn p = {.n_through = 0};
         struct worker workers[MAX_VICTIMS];
-        CHECK_OK(pthread_mutex_init(&p.mutex, NULL));
-        CHECK_OK(pthread_rwlock_init(&p.rwlock, NULL));
-        CHECK_OK(pthread_barrier_init(&p.barrier, NULL, n + 1));
-        CHECK_OK(pthread_mutex_lock(&p.mutex));
-        CHECK_OK(pthread_rwlock_wrlock(&p.rwlock));
+        OK(pthread_mutex_init(&p.mutex, NULL));
+        OK(pthread_rwlock_init(&p.rwlock, NULL));
+        OK(pthread_barrier_init(&p.barrier, NULL, n + 1));
+        OK(pthread_mutex_lock(&p.mutex));
+        OK(pthread_rwlock_wrlock(&p.rwlock));
         for (unsigned i = 0; i < n; i++)
             start(&workers[i], run, i, round, patience_body, &p);
         for (unsigned i = 0; i < n; i++)
@@ -341,20 +340,20 @@ static void cancel_not_points(struct run *run) {
         sleep_ns(rng_below(&rng, 200000));
         bool late = rng_chance(&rng, 30);
         for (unsigned i = 0; i < n && !late; i++)
-            CHECK_OK(pthread_cancel(workers[i].id));
-        CHECK_OK(pthread_mutex_unlock(&p.mutex));
-        CHECK_OK(pthread_rwlock_unlock(&p.rwlock));
+            OK(pthread_cancel(workers[i].id));
+        OK(pthread_mutex_unlock(&p.mutex));
+        OK(pthread_rwlock_unlock(&p.rwlock));
         for (unsigned i = 0; i < n && late; i++)
-            CHECK_OK(pthread_cancel(workers[i].id));
+            OK(pthread_cancel(workers[i].id));
         AT("barrier_wait");
         pthread_barrier_wait(&p.barrier);
         for (unsigned i = 0; i < n; i++)
             CHECK(worker_join(&workers[i]) == PTHREAD_CANCELED);
-        CHECK_IS(p.n_through, n);
-        CHECK_IS(p.guard.after, n);
-        CHECK_OK(pthread_barrier_destroy(&p.barrier));
-        CHECK_OK(pthread_rwlock_destroy(&p.rwlock));
-        CHECK_OK(pthread_mutex_destroy(&p.mutex));
+        CHECK_INT(p.n_through, n);
+        CHECK_INT(p.guard.after, n);
+        OK(pthread_barrier_destroy(&p.barrier));
+        OK(pthread_rwlock_destroy(&p.rwlock));
+        OK(pthread_mutex_destroy(&p.mutex));
         DID();
     }
     torture_note("%llu rounds of %u threads, all served although cancelled", (unsigned long long)rounds, n);
@@ -375,13 +374,13 @@ struct bed {
 static void bed_handler(void *argument) {
     struct bed *bed = argument;
     atomic_fetch_add_explicit(&bed->n_handlers, 1, memory_order_relaxed);
-    CHECK_OK(pthread_mutex_unlock(&bed->mutex));
+    OK(pthread_mutex_unlock(&bed->mutex));
 }
 
 static void bed_body(struct worker *w) {
     struct bed *bed = w->shared;
-    struct timespec far = deadline_in(CLOCK_REALTIME, FAR_NS);
-    CHECK_OK(pthread_mutex_lock(&bed->mutex));
+    struct timespec far = time_in_ns(CLOCK_REALTIME, FAR_NS);
+    OK(pthread_mutex_lock(&bed->mutex));
     pthread_cleanup_push(bed_handler, bed);
     AT("cancelled asynchronously");
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
@@ -401,23 +400,6 @@ static void bed_body(struct worker *w) {
     pthread_cleanup_pop(1);
 }
 
-/* Asleep in the kernel. Asynchronous cancellation inside a library call is safe only there: before and after, even
- * glibc may be between two steps. */
-static bool is_asleep(int tid) {
-    char path[64], text[256];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-    int fd = open(path, O_RDONLY);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    const char *state = strrchr(text, ')');
-    return state != NULL && state[1] == ' ' && state[2] == 'S';
-}
-
 static void bed_other(struct worker *w) {
     struct bed *bed = w->shared;
     sem_take(w, &bed->sem);
@@ -429,12 +411,14 @@ static void cancel_async(struct run *run) {
         struct worker victim, other;
         mutex_make(&bed.mutex, MUTEX_ERRORCHECK);
         cond_make(&bed.cond, CLOCK_REALTIME);
-        CHECK_SYS(sem_init(&bed.sem, 0, 0));
+        OK_ERRNO(sem_init(&bed.sem, 0, 0));
         if (bed.where == IN_JOIN) {
             start(&other, run, 1, round, bed_other, &bed);
             bed.other = other.id;
         }
         start(&victim, run, 0, round, bed_body, &bed);
+        /* Asynchronous cancellation inside a library call is safe only there: before and after, even glibc may be
+         * between two steps. */
         AT("waiting for the victim to sleep");
         while (!atomic_load(&bed.ready))
             sched_yield();
@@ -442,22 +426,22 @@ static void cancel_async(struct run *run) {
             sleep_ns(300000);
             seen = is_asleep(atomic_load(&victim.tid)) ? seen + 1 : 0;
         }
-        CHECK_OK(pthread_cancel(victim.id));
+        OK(pthread_cancel(victim.id));
         AT("join");
         CHECK(worker_join(&victim) == PTHREAD_CANCELED);
-        CHECK_IS(bed.n_handlers, 1);
-        CHECK_OK(pthread_mutex_trylock(&bed.mutex));
-        CHECK_OK(pthread_mutex_unlock(&bed.mutex));
+        CHECK_INT(bed.n_handlers, 1);
+        OK(pthread_mutex_trylock(&bed.mutex));
+        OK(pthread_mutex_unlock(&bed.mutex));
         if (bed.where == IN_JOIN) {
-            CHECK_SYS(sem_post(&bed.sem));
+            OK_ERRNO(sem_post(&bed.sem));
             CHECK(worker_join(&other) == NULL);
         }
         int value = -1;
-        CHECK_SYS(sem_getvalue(&bed.sem, &value));
-        CHECK_IS(value, 0);
-        CHECK_SYS(sem_destroy(&bed.sem));
-        CHECK_OK(pthread_cond_destroy(&bed.cond));
-        CHECK_OK(pthread_mutex_destroy(&bed.mutex));
+        OK_ERRNO(sem_getvalue(&bed.sem, &value));
+        CHECK_INT(value, 0);
+        OK_ERRNO(sem_destroy(&bed.sem));
+        OK(pthread_cond_destroy(&bed.cond));
+        OK(pthread_mutex_destroy(&bed.mutex));
         DID();
     }
     torture_note("%llu threads cancelled in computation, cond_wait, cond_timedwait, sem_wait and join",

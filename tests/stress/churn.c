@@ -35,25 +35,25 @@ static struct house *left;
 static void guest_leaves(void *argument) {
     struct guest *g = argument;
     struct house *h = g->house;
-    CHECK_OK(pthread_mutex_lock(&h->mutex));
+    OK(pthread_mutex_lock(&h->mutex));
     guard_section(&h->guard, &g->name);
     h->destructors++;
-    CHECK_OK(pthread_mutex_unlock(&h->mutex));
-    CHECK_OK(pthread_rwlock_rdlock(&h->rwlock));
-    CHECK_OK(pthread_rwlock_unlock(&h->rwlock));
-    CHECK_SYS(sem_post(&h->sem));
+    OK(pthread_mutex_unlock(&h->mutex));
+    OK(pthread_rwlock_rdlock(&h->rwlock));
+    OK(pthread_rwlock_unlock(&h->rwlock));
+    OK_ERRNO(sem_post(&h->sem));
     while (sem_wait(&h->sem) != 0)
-        CHECK_IS(errno, EINTR);
+        CHECK_INT(errno, EINTR);
     if (++g->passes < 3) {
-        CHECK_OK(pthread_setspecific(guest_key, g));
+        OK(pthread_setspecific(guest_key, g));
         return;
     }
     bool detached = g->detached;
-    CHECK_OK(pthread_mutex_lock(&h->mutex));
+    OK(pthread_mutex_lock(&h->mutex));
     h->present--;
     h->detached_done += detached;
-    CHECK_OK(pthread_cond_broadcast(&h->changed));
-    CHECK_OK(pthread_mutex_unlock(&h->mutex));
+    OK(pthread_cond_broadcast(&h->changed));
+    OK(pthread_mutex_unlock(&h->mutex));
     if (detached)
         free(g);
 }
@@ -61,16 +61,16 @@ static void guest_leaves(void *argument) {
 static void *guest_main(void *argument) {
     struct guest *g = argument;
     struct house *h = g->house;
-    CHECK_OK(pthread_setspecific(guest_key, g));
-    CHECK_OK(pthread_mutex_lock(&h->mutex));
+    OK(pthread_setspecific(guest_key, g));
+    OK(pthread_mutex_lock(&h->mutex));
     h->present++;
     guard_section(&h->guard, &g->name);
-    if (g->wait_for_all) { /* a thousand at once: nobody leaves before the last has come */
-        CHECK_OK(pthread_cond_broadcast(&h->changed));
+    if (g->wait_for_all) { /* a thousand at once: no thread leaves before the last has come */
+        OK(pthread_cond_broadcast(&h->changed));
         while (!atomic_load_explicit(g->gate, memory_order_relaxed))
-            CHECK_OK(pthread_cond_wait(&h->changed, &h->mutex));
+            OK(pthread_cond_wait(&h->changed, &h->mutex));
     }
-    CHECK_OK(pthread_mutex_unlock(&h->mutex));
+    OK(pthread_mutex_unlock(&h->mutex));
     if (rng_chance(&g->name.rng, 50))
         pthread_exit(g);
     return g;
@@ -87,7 +87,7 @@ static int create(pthread_t *id, struct guest *g) {
     pthread_attr_t attr;
     thread_attr_small(&attr);
     if (g->detached)
-        CHECK_OK(pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED));
+        OK(pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED));
     int error = pthread_create(id, &attr, guest_main, g);
     pthread_attr_destroy(&attr);
     return error;
@@ -95,7 +95,7 @@ static int create(pthread_t *id, struct guest *g) {
 
 static void collect(struct rng *rng, pthread_t id, struct guest *g) {
     void *result = NULL;
-    struct timespec far = deadline_in(CLOCK_REALTIME, FAR_NS), far_mono = deadline_in(CLOCK_MONOTONIC, FAR_NS);
+    struct timespec far = time_in_ns(CLOCK_REALTIME, FAR_NS), far_mono = time_in_ns(CLOCK_MONOTONIC, FAR_NS);
     struct timespec past = {1, 0};
     int error = -1;
     AT("join, any way");
@@ -117,31 +117,31 @@ static void collect(struct rng *rng, pthread_t id, struct guest *g) {
             sched_yield();
         break;
     }
-    CHECK_OK(error);
+    OK(error);
     CHECK(result == g);
-    CHECK_IS(g->passes, 3); /* the destructors had run before join returned */
+    CHECK_INT(g->passes, 3); /* the destructors had run before join returned */
     free(g);
     DID();
 }
 
 static void house_open(struct house *h) {
-    CHECK_OK(pthread_mutex_init(&h->mutex, NULL));
-    CHECK_OK(pthread_cond_init(&h->changed, NULL));
-    CHECK_OK(pthread_rwlock_init(&h->rwlock, NULL));
-    CHECK_SYS(sem_init(&h->sem, 0, 0));
-    CHECK_OK(pthread_key_create(&guest_key, guest_leaves));
+    OK(pthread_mutex_init(&h->mutex, NULL));
+    OK(pthread_cond_init(&h->changed, NULL));
+    OK(pthread_rwlock_init(&h->rwlock, NULL));
+    OK_ERRNO(sem_init(&h->sem, 0, 0));
+    OK(pthread_key_create(&guest_key, guest_leaves));
 }
 
 /* Waits for the last guest; detached ones are gone only some time after their last unlock, so the house stays. */
 static void house_close(struct house *h, uint64_t guests) {
     AT("waiting for the last guest");
-    CHECK_OK(pthread_mutex_lock(&h->mutex));
+    OK(pthread_mutex_lock(&h->mutex));
     while (h->present != 0)
-        CHECK_OK(pthread_cond_wait(&h->changed, &h->mutex));
-    CHECK_IS(h->destructors, 3 * guests);
-    CHECK_IS(h->guard.after, 4 * guests);
-    CHECK_OK(pthread_mutex_unlock(&h->mutex));
-    CHECK_OK(pthread_key_delete(guest_key));
+        OK(pthread_cond_wait(&h->changed, &h->mutex));
+    CHECK_INT(h->destructors, 3 * guests);
+    CHECK_INT(h->guard.after, 4 * guests);
+    OK(pthread_mutex_unlock(&h->mutex));
+    OK(pthread_key_delete(guest_key));
 }
 
 /* ---- one after the other and a few at once ---- */
@@ -162,27 +162,27 @@ static void thread_churn(struct run *run) {
         bool detach = rng_chance(&rng, 30);
         guests[at]->detached = detach;
         AT("create");
-        CHECK_OK(create(&ids[at], guests[at]));
+        OK(create(&ids[at], guests[at]));
         if (detach) {
             guests[at] = NULL;
             detached++;
             DID();
         }
         if (made % 64 == 0) { /* the detached must not pile up */
-            CHECK_OK(pthread_mutex_lock(&h->mutex));
+            OK(pthread_mutex_lock(&h->mutex));
             while (h->detached_done + 32 < detached)
-                CHECK_OK(pthread_cond_wait(&h->changed, &h->mutex));
-            CHECK_OK(pthread_mutex_unlock(&h->mutex));
+                OK(pthread_cond_wait(&h->changed, &h->mutex));
+            OK(pthread_mutex_unlock(&h->mutex));
         }
     }
     for (unsigned i = 0; i < WINDOW; i++)
         if (guests[i] != NULL)
             collect(&rng, ids[i], guests[i]);
     AT("waiting for the detached");
-    CHECK_OK(pthread_mutex_lock(&h->mutex));
+    OK(pthread_mutex_lock(&h->mutex));
     while (h->detached_done != detached)
-        CHECK_OK(pthread_cond_wait(&h->changed, &h->mutex));
-    CHECK_OK(pthread_mutex_unlock(&h->mutex));
+        OK(pthread_cond_wait(&h->changed, &h->mutex));
+    OK(pthread_mutex_unlock(&h->mutex));
     house_close(h, made);
     torture_note("%llu threads, %llu of them detached, 3 destructor passes each", (unsigned long long)made,
                  (unsigned long long)detached);
@@ -207,15 +207,15 @@ static void thread_thousand(struct run *run) {
             guests[i] = guest_new(h, &rng);
             guests[i]->wait_for_all = true;
             guests[i]->gate = &gate;
-            CHECK_OK(create(&ids[i], guests[i]));
+            OK(create(&ids[i], guests[i]));
             DID();
         }
-        CHECK_OK(pthread_mutex_lock(&h->mutex));
+        OK(pthread_mutex_lock(&h->mutex));
         while (h->present != n)
-            CHECK_OK(pthread_cond_wait(&h->changed, &h->mutex));
+            OK(pthread_cond_wait(&h->changed, &h->mutex));
         atomic_store(&gate, true);
-        CHECK_OK(pthread_cond_broadcast(&h->changed));
-        CHECK_OK(pthread_mutex_unlock(&h->mutex));
+        OK(pthread_cond_broadcast(&h->changed));
+        OK(pthread_mutex_unlock(&h->mutex));
         for (unsigned i = 0; i < n; i++)
             collect(&rng, ids[i], guests[i]);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Condition variables. Tokens are counted in and out; each token is announced by exactly one signal, and whoever
- * waits untimed sleeps for ever if that signal is lost: lost wake-ups are hangs, which the watchdog reports.
+ * Condition variables. Tokens are counted in and out; each token is announced by exactly one signal. An
+ * untimed waiter sleeps for ever if that signal is lost: lost wake-ups are hangs, which the watchdog reports.
  */
 #include "objects.h"
 
@@ -42,14 +42,14 @@ static void ring_body(struct worker *w) {
         r->turn++;
         bool inside = rng_chance(&w->rng, 50);
         if (!inside)
-            CHECK_OK(pthread_mutex_unlock(&r->mutex));
+            OK(pthread_mutex_unlock(&r->mutex));
         AT("signal");
         if (r->shared_cond || rng_chance(&w->rng, 10))
-            CHECK_OK(pthread_cond_broadcast(next));
+            OK(pthread_cond_broadcast(next));
         else
-            CHECK_OK(pthread_cond_signal(next));
+            OK(pthread_cond_signal(next));
         if (inside)
-            CHECK_OK(pthread_mutex_unlock(&r->mutex));
+            OK(pthread_mutex_unlock(&r->mutex));
         w->n[0]++;
         DID();
     }
@@ -70,10 +70,10 @@ static void cond_ring(struct run *run) {
         for (unsigned i = 0; i < r.n; i++)
             cond_make(&r.conds[i], r.clock);
         team_whole(run, r.n, ring_body, &r, sums);
-        CHECK_IS(r.turn, sums[0]);
+        CHECK_INT(r.turn, sums[0]);
         for (unsigned i = 0; i < r.n; i++)
-            CHECK_OK(pthread_cond_destroy(&r.conds[i]));
-        CHECK_OK(pthread_mutex_destroy(&r.mutex));
+            OK(pthread_cond_destroy(&r.conds[i]));
+        OK(pthread_mutex_destroy(&r.mutex));
         free(r.conds);
         turns += sums[0];
         waits += sums[1];
@@ -104,10 +104,10 @@ static void queue_put(struct worker *w, struct queue *q) {
     q->n_inside++;
     bool inside = rng_chance(&w->rng, 50);
     if (inside)
-        CHECK_OK(pthread_cond_signal(&q->not_empty));
-    CHECK_OK(pthread_mutex_unlock(&q->mutex));
+        OK(pthread_cond_signal(&q->not_empty));
+    OK(pthread_mutex_unlock(&q->mutex));
     if (!inside)
-        CHECK_OK(pthread_cond_signal(&q->not_empty));
+        OK(pthread_cond_signal(&q->not_empty));
 }
 
 static void queue_get(struct worker *w, struct queue *q) {
@@ -119,10 +119,10 @@ static void queue_get(struct worker *w, struct queue *q) {
     CHECK(q->n_inside < QUEUE_ROOM);
     bool inside = rng_chance(&w->rng, 50);
     if (inside)
-        CHECK_OK(pthread_cond_signal(&q->not_full));
-    CHECK_OK(pthread_mutex_unlock(&q->mutex));
+        OK(pthread_cond_signal(&q->not_full));
+    OK(pthread_mutex_unlock(&q->mutex));
     if (!inside)
-        CHECK_OK(pthread_cond_signal(&q->not_full));
+        OK(pthread_cond_signal(&q->not_full));
 }
 
 static void queue_body(struct worker *w) {
@@ -151,13 +151,13 @@ static void cond_queue(struct run *run) {
         cond_make(&q.not_full, q.clock);
         run->ops = ops;
         team_whole(run, run->threads & ~1u, queue_body, &q, NULL);
-        CHECK_IS(q.n_inside, 0);
-        CHECK_IS(q.in, q.out);
+        CHECK_INT(q.n_inside, 0);
+        CHECK_INT(q.in, q.out);
         CHECK(q.sum_in == q.sum_out);
         items += q.out;
-        CHECK_OK(pthread_cond_destroy(&q.not_empty));
-        CHECK_OK(pthread_cond_destroy(&q.not_full));
-        CHECK_OK(pthread_mutex_destroy(&q.mutex));
+        OK(pthread_cond_destroy(&q.not_empty));
+        OK(pthread_cond_destroy(&q.not_full));
+        OK(pthread_mutex_destroy(&q.mutex));
     }
     torture_note("%llu items in and out", (unsigned long long)items);
 }
@@ -174,27 +174,27 @@ struct race {
 
 /* Once a round and then off to the barrier: a timed waiter that came back would rescue a lost token. */
 static void race_timed(struct worker *w, struct race *r) {
-    struct timespec deadline = deadline_in(r->clock, rng_below(&w->rng, 80000));
+    struct timespec deadline = time_in_ns(r->clock, rng_below(&w->rng, 80000));
     int error = 0;
-    CHECK_OK(pthread_mutex_lock(&r->mutex));
+    OK(pthread_mutex_lock(&r->mutex));
     AT("cond_timedwait, racing");
     while (r->tokens == 0 && error == 0)
         error = pthread_cond_timedwait(&r->cond, &r->mutex, &deadline);
     CHECK(error == 0 || error == ETIMEDOUT);
-    CHECK(error == 0 || deadline_passed(r->clock, &deadline));
+    CHECK(error == 0 || time_is_past(r->clock, &deadline));
     if (r->tokens > 0) {
         r->tokens--;
         r->taken++;
         if (r->taken == r->burst)
-            CHECK_OK(pthread_cond_broadcast(&r->cond));
+            OK(pthread_cond_broadcast(&r->cond));
     } else {
         r->timed_out++;
     }
-    CHECK_OK(pthread_mutex_unlock(&r->mutex));
+    OK(pthread_mutex_unlock(&r->mutex));
 }
 
 static void race_untimed(struct worker *w, struct race *r) {
-    CHECK_OK(pthread_mutex_lock(&r->mutex));
+    OK(pthread_mutex_lock(&r->mutex));
     while (r->taken != r->burst) {
         if (r->tokens == 0) {
             cond_wait_any(w, &r->cond, &r->mutex, r->clock, FOREVER);
@@ -203,9 +203,9 @@ static void race_untimed(struct worker *w, struct race *r) {
         r->tokens--;
         r->taken++;
         if (r->taken == r->burst)
-            CHECK_OK(pthread_cond_broadcast(&r->cond));
+            OK(pthread_cond_broadcast(&r->cond));
     }
-    CHECK_OK(pthread_mutex_unlock(&r->mutex));
+    OK(pthread_mutex_unlock(&r->mutex));
 }
 
 static void race_signaller(struct worker *w, struct race *r) {
@@ -213,13 +213,13 @@ static void race_signaller(struct worker *w, struct race *r) {
         if (rng_chance(&w->rng, 70))
             sleep_ns(rng_below(&w->rng, 60000));
         bool inside = rng_chance(&w->rng, 50);
-        CHECK_OK(pthread_mutex_lock(&r->mutex));
+        OK(pthread_mutex_lock(&r->mutex));
         r->tokens++;
         if (inside)
-            CHECK_OK(pthread_cond_signal(&r->cond));
-        CHECK_OK(pthread_mutex_unlock(&r->mutex));
+            OK(pthread_cond_signal(&r->cond));
+        OK(pthread_mutex_unlock(&r->mutex));
         if (!inside)
-            CHECK_OK(pthread_cond_signal(&r->cond));
+            OK(pthread_cond_signal(&r->cond));
     }
 }
 
@@ -236,8 +236,8 @@ static void race_body(struct worker *w) {
             race_untimed(w, r);
         AT("barrier");
         if (pthread_barrier_wait(&r->barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
-            CHECK_IS(r->tokens, 0);
-            CHECK_IS(r->taken, r->burst);
+            CHECK_INT(r->tokens, 0);
+            CHECK_INT(r->taken, r->burst);
             w->n[0] += r->burst;
             r->taken = 0;
             r->burst = 1 + rng_below(&w->rng, r->n);
@@ -253,49 +253,49 @@ static void cond_race(struct run *run) {
         uint64_t sums[4];
         r.n = run->threads < 4 ? 4 : run->threads;
         r.n_timed = round < 2 ? r.n - 2 : r.n / 2;
-        CHECK_OK(pthread_mutex_init(&r.mutex, NULL));
+        OK(pthread_mutex_init(&r.mutex, NULL));
         cond_make(&r.cond, r.clock);
-        CHECK_OK(pthread_barrier_init(&r.barrier, NULL, r.n));
+        OK(pthread_barrier_init(&r.barrier, NULL, r.n));
         team_whole(run, r.n, race_body, &r, sums);
         tokens += sums[0];
         timed_out += r.timed_out;
-        CHECK_OK(pthread_barrier_destroy(&r.barrier));
-        CHECK_OK(pthread_cond_destroy(&r.cond));
-        CHECK_OK(pthread_mutex_destroy(&r.mutex));
+        OK(pthread_barrier_destroy(&r.barrier));
+        OK(pthread_cond_destroy(&r.cond));
+        OK(pthread_mutex_destroy(&r.mutex));
     }
     torture_note("%llu tokens in and out, %llu waits timed out", (unsigned long long)tokens,
                  (unsigned long long)timed_out);
 }
 
-/* ---- broadcast: each generation wakes exactly those that wait for it ---- */
-struct crowd {
+/* ---- broadcast: each generation wakes exactly the threads that wait for it ---- */
+struct generations {
     pthread_mutex_t mutex;
     pthread_cond_t cond, all_here;
     uint64_t generation;
     unsigned n, n_waiting;
 };
 
-static void crowd_body(struct worker *w) {
-    struct crowd *c = w->shared;
+static void generation_body(struct worker *w) {
+    struct generations *c = w->shared;
     uint64_t rounds = w->left;
     for (uint64_t i = 0; i < rounds; i++) {
-        CHECK_OK(pthread_mutex_lock(&c->mutex));
-        CHECK_IS(c->generation, i);
+        OK(pthread_mutex_lock(&c->mutex));
+        CHECK_INT(c->generation, i);
         if (++c->n_waiting == c->n) {
             c->n_waiting = 0;
             c->generation++;
             bool inside = rng_chance(&w->rng, 50);
             AT("broadcast");
             if (inside)
-                CHECK_OK(pthread_cond_broadcast(&c->cond));
-            CHECK_OK(pthread_mutex_unlock(&c->mutex));
+                OK(pthread_cond_broadcast(&c->cond));
+            OK(pthread_mutex_unlock(&c->mutex));
             if (!inside)
-                CHECK_OK(pthread_cond_broadcast(&c->cond));
+                OK(pthread_cond_broadcast(&c->cond));
         } else {
             while (c->generation == i)
                 cond_wait_any(w, &c->cond, &c->mutex, CLOCK_MONOTONIC, FOREVER);
-            CHECK_IS(c->generation, i + 1);
-            CHECK_OK(pthread_mutex_unlock(&c->mutex));
+            CHECK_INT(c->generation, i + 1);
+            OK(pthread_mutex_unlock(&c->mutex));
         }
         w->n[0]++;
         DID();
@@ -306,15 +306,15 @@ static void cond_broadcast(struct run *run) {
     static const unsigned sizes[] = {2, 5, 16, 64};
     uint64_t wakes = 0, ops = run->ops / 4;
     for (unsigned i = 0; i < 4 && !run->stop; i++) {
-        struct crowd c = {.n = sizes[i]};
+        struct generations c = {.n = sizes[i]};
         uint64_t sums[4];
-        CHECK_OK(pthread_mutex_init(&c.mutex, NULL));
+        OK(pthread_mutex_init(&c.mutex, NULL));
         cond_make(&c.cond, CLOCK_MONOTONIC);
         run->ops = ops;
-        team_whole(run, c.n, crowd_body, &c, sums);
+        team_whole(run, c.n, generation_body, &c, sums);
         wakes += sums[0];
-        CHECK_OK(pthread_cond_destroy(&c.cond));
-        CHECK_OK(pthread_mutex_destroy(&c.mutex));
+        OK(pthread_cond_destroy(&c.cond));
+        OK(pthread_mutex_destroy(&c.mutex));
     }
     torture_note("%llu waits in generations of 2, 5, 16 and 64", (unsigned long long)wakes);
 }
@@ -322,7 +322,7 @@ static void cond_broadcast(struct run *run) {
 const struct torture cond_tortures[] = {
     {"cond-ring", "strict turns, signal and broadcast, both clocks", cond_ring, 12, 24000, 0},
     {"cond-queue", "items in are items out, none left asleep", cond_queue, 8, 40000, 0},
-    {"cond-crowd", "the same with more threads than cores", cond_queue, 64, 20000, 0},
+    {"cond-oversubscribed", "the same with more threads than cores", cond_queue, 64, 20000, 0},
     {"cond-race", "timeouts against signals, no signal swallowed", cond_race, 8, 1600, 0},
     {"cond-broadcast", "a broadcast wakes a whole generation, once", cond_broadcast, 64, 20000, 0},
     {0},

@@ -3,14 +3,18 @@
  * torture: the driver. Runs the chosen tortures one after the other, prints TAP, watches for hangs and crashes.
  *
  *   torture [--list] [--only NAME[,NAME...]] [--skip NAME[,NAME...]] [--ops N] [--threads N] [--seed N]
- *           [--scale PERCENT] [--seconds S] [--hours H] [--stall S] [--freeze] [--fatal]
+ *           [--scale PERCENT] [--seconds S] [--within S] [--hours H] [--stall S] [--freeze] [--fatal]
+ *
+ * A torture ends after its operations. --seconds bounds each by time as well, and --within all of them together: a
+ * torture then gets half of the time that is left, and at least one second. A torture that is stopped checks its
+ * invariants like any other.
  *
  * A hang is found by progress: when no thread has completed an operation for --stall seconds (60), the watchdog says
  * which torture and seed it was and what each thread did last, then aborts, or with --freeze stops there so that a
  * debugger can look. Seeds are random unless given and always printed; the interleaving is the kernel's, so a seed
  * repeats the choices of a run, not its timing.
  */
-#include "harness.h"
+#include "slots.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +22,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "lib/tap.h"
 
 static const struct torture *const groups[] = {
     mutex_tortures,  cond_tortures, barrier_tortures, rwlock_tortures, sem_tortures,     spin_tortures, once_tortures,
@@ -42,7 +48,7 @@ static struct {
 static struct {
     bool list, freeze;
     const char *only, *skip;
-    uint64_t ops, seed, seconds, stall, scale;
+    uint64_t ops, seed, seconds, within, stall, scale;
     double hours;
     unsigned threads;
 } option = {.stall = 60, .scale = 100};
@@ -53,7 +59,7 @@ static struct run current;
 static _Atomic(const struct torture *) now_torture;
 static _Atomic uint64_t now_seed;
 static atomic_uint now_threads;
-static _Atomic uint64_t current_ends_ns; /* 0: no limit */
+static _Atomic int64_t current_ends_ns; /* 0: no limit */
 
 const char *torture_now_name(void) {
     const struct torture *t = atomic_load_explicit(&now_torture, memory_order_relaxed);
@@ -75,7 +81,7 @@ void torture_hung(int pid, const char *what) {
 
 /* ---- watchdog ---- */
 static uint64_t progress_of_all(void) {
-    uint64_t n = atomic_load_explicit(&torture_ended.progress, memory_order_relaxed);
+    uint64_t n = atomic_load_explicit(&torture_ended, memory_order_relaxed);
     for (unsigned i = 0; i < MAX_THREADS; i++)
         n += atomic_load_explicit(&torture_slots[i].progress, memory_order_relaxed);
     return n;
@@ -99,17 +105,19 @@ static void report_threads(void) {
 
 static void *watch(void *unused) {
     (void)unused;
-    uint64_t seen = 0, since = now_ns(CLOCK_MONOTONIC);
+    uint64_t seen = 0;
+    int64_t since = now_ns(CLOCK_MONOTONIC);
     for (;;) {
-        sleep_ns(100000000);
-        uint64_t now = now_ns(CLOCK_MONOTONIC), progress = progress_of_all();
-        uint64_t ends = atomic_load_explicit(&current_ends_ns, memory_order_relaxed);
+        sleep_ms(100);
+        uint64_t progress = progress_of_all();
+        int64_t now = now_ns(CLOCK_MONOTONIC);
+        int64_t ends = atomic_load_explicit(&current_ends_ns, memory_order_relaxed);
         if (ends != 0 && now >= ends)
             atomic_store_explicit(&current.stop, true, memory_order_relaxed);
         if (progress != seen) {
             seen = progress;
             since = now;
-        } else if (now - since >= option.stall * NS_PER_S) {
+        } else if (now - since >= (int64_t)option.stall * NS_PER_S) {
             dprintf(STDOUT_FILENO, "# no progress for %llu s; torture %s, seed %llu, %u threads\n",
                     (unsigned long long)option.stall, torture_now_name(), (unsigned long long)torture_now_seed(),
                     atomic_load_explicit(&now_threads, memory_order_relaxed));
@@ -196,7 +204,7 @@ static void check_names(const char *list) {
 }
 
 static void read_options(int argc, char **argv) {
-    option.seed = now_ns(CLOCK_REALTIME) % 1000000000 + (uint64_t)getpid();
+    option.seed = (uint64_t)now_ns(CLOCK_REALTIME) % 1000000000 + (uint64_t)getpid();
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i];
         if (strcmp(name, "--list") == 0)
@@ -219,6 +227,8 @@ static void read_options(int argc, char **argv) {
             option.scale = number(name, argv[++i]);
         else if (strcmp(name, "--seconds") == 0)
             option.seconds = number(name, argv[++i]);
+        else if (strcmp(name, "--within") == 0)
+            option.within = number(name, argv[++i]);
         else if (strcmp(name, "--stall") == 0)
             option.stall = number(name, argv[++i]);
         else if (strcmp(name, "--hours") == 0)
@@ -240,11 +250,24 @@ static const char *why_not(const struct torture *t) {
     return NULL;
 }
 
-/* Runs t as test `test`; true if it passed. */
-static bool run_one(const struct torture *t, unsigned test, uint64_t seed) {
+static int64_t first_start_ns;
+
+/* When a torture that starts at `start` is stopped; 0: never. */
+static int64_t end_of(int64_t start) {
+    int64_t end = option.seconds != 0 ? start + (int64_t)option.seconds * NS_PER_S : 0;
+    if (option.within != 0) {
+        int64_t half = (first_start_ns + (int64_t)option.within * NS_PER_S - start) / 2;
+        int64_t own = start + (half > NS_PER_S ? half : NS_PER_S);
+        end = end == 0 || own < end ? own : end;
+    }
+    return end;
+}
+
+/* One point of the test; true if it passed. */
+static bool run_one(const struct torture *t, uint64_t seed) {
     const char *why = why_not(t);
     if (why != NULL) {
-        dprintf(STDOUT_FILENO, "ok %u - %s # SKIP %s\n", test, t->name, why);
+        tap_skip(t->name, why);
         return true;
     }
     current.torture = t;
@@ -256,15 +279,18 @@ static bool run_one(const struct torture *t, unsigned test, uint64_t seed) {
     atomic_store_explicit(&now_seed, seed, memory_order_relaxed);
     atomic_store_explicit(&now_threads, current.threads, memory_order_relaxed);
     unsigned failures = torture_failures();
-    uint64_t checks = torture_checks(), start = now_ns(CLOCK_MONOTONIC);
+    uint64_t checks = torture_checks();
+    int64_t start = now_ns(CLOCK_MONOTONIC);
     atomic_store(&current.stop, false);
-    atomic_store(&current_ends_ns, option.seconds != 0 ? start + option.seconds * NS_PER_S : 0);
+    atomic_store(&current_ends_ns, end_of(start));
     t->run(&current);
     atomic_store(&current_ends_ns, 0);
+    if (atomic_load(&current.stop))
+        torture_note("stopped after its time");
     failures = torture_failures() - failures;
-    dprintf(STDOUT_FILENO, "%sok %u - %s: %s; %llu checks, %u failed, %u ms, seed %llu\n", failures == 0 ? "" : "not ",
-            test, t->name, t->what, (unsigned long long)(torture_checks() - checks), failures,
-            (unsigned)((now_ns(CLOCK_MONOTONIC) - start) / 1000000), (unsigned long long)seed);
+    tap_point(failures == 0, "%s: %s; %llu checks, %u failed, %u ms, seed %llu", t->name, t->what,
+              (unsigned long long)(torture_checks() - checks), failures,
+              (unsigned)((now_ns(CLOCK_MONOTONIC) - start) / 1000000), (unsigned long long)seed);
     DID();
     return failures == 0;
 }
@@ -285,17 +311,18 @@ int main(int argc, char **argv) {
     torture_enter();
     catch_crashes();
     start_watchdog();
-    uint64_t end = now_ns(CLOCK_MONOTONIC) + (uint64_t)(option.hours * 3600e9), seed = option.seed;
-    unsigned test = 0, failed = 0;
+    int64_t end = now_ns(CLOCK_MONOTONIC) + (int64_t)(option.hours * 3600e9);
+    uint64_t seed = option.seed;
+    unsigned failed = 0;
     do {
+        first_start_ns = now_ns(CLOCK_MONOTONIC);
         for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
             for (const struct torture *t = groups[g]; t->name != NULL; t++)
                 if ((option.only == NULL || named(option.only, t->name)) &&
                     (option.skip == NULL || !named(option.skip, t->name)))
-                    failed += !run_one(t, ++test, seed);
+                    failed += !run_one(t, seed);
         seed++;
     } while (now_ns(CLOCK_MONOTONIC) < end && failed == 0);
-    dprintf(STDOUT_FILENO, "1..%u\n# %llu checks, %u of %u tortures failed\n", test,
-            (unsigned long long)torture_checks(), failed, test);
-    return failed == 0 ? 0 : 1;
+    tap_note("%llu checks, %u tortures failed", (unsigned long long)torture_checks(), failed);
+    return tap_end();
 }

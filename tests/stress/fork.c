@@ -55,20 +55,20 @@ static void nursery_body(struct worker *w) {
         for (unsigned k = 0; k < N_HAMMERED; k++) {
             if (!n->usable[k])
                 continue;
-            CHECK_OK(pthread_mutex_lock(&n->forge->hammered[k]));
+            OK(pthread_mutex_lock(&n->forge->hammered[k]));
             guard_section(&n->forge->guards[k], w);
-            CHECK_OK(pthread_mutex_unlock(&n->forge->hammered[k]));
+            OK(pthread_mutex_unlock(&n->forge->hammered[k]));
         }
         AT("child: fresh mutex and condition");
-        CHECK_OK(pthread_mutex_lock(&n->fresh));
+        OK(pthread_mutex_lock(&n->fresh));
         while (n->turn % n->n != w->index)
-            CHECK_OK(pthread_cond_wait(&n->cond, &n->fresh));
+            OK(pthread_cond_wait(&n->cond, &n->fresh));
         guard_section(&n->fresh_guard, w);
         n->turn++;
-        CHECK_OK(pthread_cond_broadcast(&n->cond));
-        CHECK_OK(pthread_mutex_unlock(&n->fresh));
+        OK(pthread_cond_broadcast(&n->cond));
+        OK(pthread_mutex_unlock(&n->fresh));
         AT("child: semaphore");
-        CHECK_SYS(sem_post(&n->forge->sem));
+        OK_ERRNO(sem_post(&n->forge->sem));
         sem_take(w, &n->forge->sem);
     }
     pthread_barrier_wait(&n->barrier);
@@ -81,9 +81,9 @@ static void child(struct run *run, struct worker *w, unsigned mine, bool threads
     alarm(CHILD_SECONDS + 20); /* should the parent be gone */
     AT("child: unlock what was held");
     CHECK(forge->guards[mine].owner == (uintptr_t)w);
-    CHECK_IS(pthread_mutex_trylock(&forge->hammered[mine]), EBUSY);
+    CHECK_INT(pthread_mutex_trylock(&forge->hammered[mine]), EBUSY);
     guard_leave(&forge->guards[mine], w);
-    CHECK_OK(pthread_mutex_unlock(&forge->hammered[mine]));
+    OK(pthread_mutex_unlock(&forge->hammered[mine]));
     for (unsigned i = 0; i < N_HAMMERED; i++) {
         AT("child: trylock");
         int error = pthread_mutex_trylock(&forge->hammered[i]);
@@ -91,40 +91,40 @@ static void child(struct run *run, struct worker *w, unsigned mine, bool threads
         CHECK(error == 0 || i != mine);
         n.usable[i] = error == 0;
         if (error == 0) {
-            guard_section(&forge->guards[i], w); /* nobody was inside: the data are whole */
-            CHECK_OK(pthread_mutex_unlock(&forge->hammered[i]));
+            guard_section(&forge->guards[i], w); /* no thread was inside: the data are whole */
+            OK(pthread_mutex_unlock(&forge->hammered[i]));
         }
     }
     AT("child: fresh objects");
-    CHECK_OK(pthread_mutex_init(&n.fresh, NULL));
-    CHECK_OK(pthread_cond_init(&n.cond, NULL));
-    CHECK_OK(pthread_barrier_init(&n.barrier, NULL, n.n));
-    CHECK_OK(pthread_mutex_lock(&n.fresh));
-    CHECK_OK(pthread_mutex_unlock(&n.fresh));
+    OK(pthread_mutex_init(&n.fresh, NULL));
+    OK(pthread_cond_init(&n.cond, NULL));
+    OK(pthread_barrier_init(&n.barrier, NULL, n.n));
+    OK(pthread_mutex_lock(&n.fresh));
+    OK(pthread_mutex_unlock(&n.fresh));
     int value = -1;
-    CHECK_SYS(sem_getvalue(&forge->sem, &value));
+    OK_ERRNO(sem_getvalue(&forge->sem, &value));
     CHECK(value >= 0);
     if (threads) {
         struct team team;
         run->ops = 1;
         team_start(&team, run, n.n, nursery_body, &n);
         team_join(&team);
-        CHECK_IS(n.turn, 40 * n.n);
-        CHECK_IS(n.fresh_guard.after, 40 * n.n);
+        CHECK_INT(n.turn, 40 * n.n);
+        CHECK_INT(n.fresh_guard.after, 40 * n.n);
     }
     if (threads && rng_chance(&w->rng, 30)) { /* a grandchild of a process whose threads are gone */
-        CHECK_OK(pthread_mutex_lock(&n.fresh));
+        OK(pthread_mutex_lock(&n.fresh));
         pid_t pid = fork();
         if (pid == 0) {
-            CHECK_OK(pthread_mutex_unlock(&n.fresh));
-            CHECK_OK(pthread_mutex_lock(&forge->hammered[mine]));
-            CHECK_OK(pthread_mutex_unlock(&forge->hammered[mine]));
+            OK(pthread_mutex_unlock(&n.fresh));
+            OK(pthread_mutex_lock(&forge->hammered[mine]));
+            OK(pthread_mutex_unlock(&forge->hammered[mine]));
             _exit(torture_failures() != 0);
         }
-        CHECK_OK(pthread_mutex_unlock(&n.fresh));
+        OK(pthread_mutex_unlock(&n.fresh));
         int status = -1;
         CHECK(waitpid(pid, &status, 0) == pid);
-        CHECK_IS(status, 0);
+        CHECK_INT(status, 0);
     }
     _exit(torture_failures() != 0);
 }
@@ -138,15 +138,15 @@ static void hammer(struct worker *w) {
         busy(rng_below(&w->rng, 300));
         guard_leave(&forge->guards[k], w);
         AT("unlock");
-        CHECK_OK(pthread_mutex_unlock(&forge->hammered[k]));
+        OK(pthread_mutex_unlock(&forge->hammered[k]));
         if (rng_chance(&w->rng, 10)) {
             AT("atfork mutex");
-            CHECK_OK(pthread_mutex_lock(&forge->atfork_mutex));
+            OK(pthread_mutex_lock(&forge->atfork_mutex));
             guard_section(&forge->atfork_guard, w);
-            CHECK_OK(pthread_mutex_unlock(&forge->atfork_mutex));
+            OK(pthread_mutex_unlock(&forge->atfork_mutex));
         }
         if (rng_chance(&w->rng, 10)) {
-            CHECK_SYS(sem_post(&forge->sem));
+            OK_ERRNO(sem_post(&forge->sem));
             sem_take(w, &forge->sem);
         }
         w->n[0]++;
@@ -157,7 +157,7 @@ static void hammer(struct worker *w) {
 
 /* Collects `pid` within CHILD_SECONDS; a child that hangs is reported while it still can be looked at. */
 static void collect(pid_t pid) {
-    uint64_t end = now_ns(CLOCK_MONOTONIC) + CHILD_SECONDS * NS_PER_S;
+    int64_t end = now_ns(CLOCK_MONOTONIC) + CHILD_SECONDS * NS_PER_S;
     int status = -1;
     for (;;) {
         pid_t got = waitpid(pid, &status, WNOHANG);
@@ -173,13 +173,13 @@ static void collect(pid_t pid) {
         sleep_ns(200000);
     }
     if (WIFSIGNALED(status))
-        torture_fail(__FILE_NAME__, __LINE__, "child ended by signal %d", WTERMSIG(status));
+        check_fail(__FILE__, __LINE__, "child ended by signal %d", WTERMSIG(status));
     else
-        CHECK_IS(WEXITSTATUS(status), 0);
+        CHECK_INT(WEXITSTATUS(status), 0);
 }
 
 static void forking_body(struct worker *w) {
-    for (uint64_t i = 0; worker_more(w); i++) {
+    while (worker_more(w)) {
         unsigned mine = rng_below(&w->rng, N_HAMMERED);
         mutex_take(w, &forge->hammered[mine], kinds[mine]);
         guard_enter(&forge->guards[mine], w);
@@ -191,7 +191,7 @@ static void forking_body(struct worker *w) {
             child(w->run, w, mine, rng_chance(&w->rng, HAVE_ASAN ? 0 : 70)); /* its allocator does not survive fork */
         CHECK(pid > 0);
         guard_leave(&forge->guards[mine], w);
-        CHECK_OK(pthread_mutex_unlock(&forge->hammered[mine]));
+        OK(pthread_mutex_unlock(&forge->hammered[mine]));
         AT("waitpid");
         if (pid > 0)
             collect(pid);
@@ -203,7 +203,7 @@ static void forking_body(struct worker *w) {
 static void before_fork(void) {
     if (forge == NULL)
         return;
-    CHECK_OK(pthread_mutex_lock(&forge->atfork_mutex));
+    OK(pthread_mutex_lock(&forge->atfork_mutex));
     guard_enter(&forge->atfork_guard, &atfork_me);
 }
 
@@ -211,19 +211,19 @@ static void after_fork(void) {
     if (forge == NULL)
         return;
     guard_leave(&forge->atfork_guard, &atfork_me);
-    CHECK_OK(pthread_mutex_unlock(&forge->atfork_mutex));
+    OK(pthread_mutex_unlock(&forge->atfork_mutex));
 }
 
 static struct forge *forge_make(void) {
     static bool registered;
     struct forge *f = calloc(1, sizeof *f);
     if (!registered)
-        CHECK_OK(pthread_atfork(before_fork, after_fork, after_fork));
+        OK(pthread_atfork(before_fork, after_fork, after_fork));
     registered = true;
     for (unsigned i = 0; i < N_HAMMERED; i++)
         mutex_make(&f->hammered[i], kinds[i]);
-    CHECK_OK(pthread_mutex_init(&f->atfork_mutex, NULL));
-    CHECK_SYS(sem_init(&f->sem, 0, 0));
+    OK(pthread_mutex_init(&f->atfork_mutex, NULL));
+    OK_ERRNO(sem_init(&f->sem, 0, 0));
     return f;
 }
 
@@ -240,7 +240,7 @@ static void with_hammers(struct run *run, void (*body)(struct worker *), unsigne
     uint64_t sections = 0;
     for (unsigned i = 0; i < N_HAMMERED; i++) {
         sections += forge->guards[i].after;
-        CHECK_OK(pthread_mutex_destroy(&forge->hammered[i]));
+        OK(pthread_mutex_destroy(&forge->hammered[i]));
     }
     CHECK(sections >= team_sum(&hammers, 0));
     torture_note("%llu children, %llu sections around them", (unsigned long long)team_sum(&forkers, 1),
@@ -257,26 +257,31 @@ static void fork_storm(struct run *run) {
 }
 
 /* ---- vfork and posix_spawn: the program and its locks must not notice ---- */
+static pid_t spawn(struct worker *w) {
+    pid_t pid = -1;
+    if (rng_chance(&w->rng, 80)) {
+        AT("vfork");
+        pid = vfork();
+        if (pid == 0)
+            _exit(7);
+    } else {
+        extern char **environ;
+        char *const arguments[] = {"sh", "-c", "exit 7", NULL};
+        AT("posix_spawn");
+        OK(posix_spawnp(&pid, "sh", NULL, NULL, arguments, environ));
+    }
+    return pid;
+}
+
 static void spawning_body(struct worker *w) {
     while (worker_more(w)) {
         bool held = rng_chance(&w->rng, 50);
         if (held)
-            CHECK_OK(pthread_mutex_lock(&forge->hammered[0]));
-        pid_t pid = -1;
+            OK(pthread_mutex_lock(&forge->hammered[0]));
+        pid_t pid = spawn(w);
         int status = -1;
-        if (rng_chance(&w->rng, 80)) {
-            AT("vfork");
-            pid = vfork();
-            if (pid == 0)
-                _exit(7);
-        } else {
-            extern char **environ;
-            char *const arguments[] = {"sh", "-c", "exit 7", NULL};
-            AT("posix_spawn");
-            CHECK_OK(posix_spawnp(&pid, "sh", NULL, NULL, arguments, environ));
-        }
         if (held)
-            CHECK_OK(pthread_mutex_unlock(&forge->hammered[0]));
+            OK(pthread_mutex_unlock(&forge->hammered[0]));
         AT("waitpid");
         CHECK(waitpid(pid, &status, 0) == pid);
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);

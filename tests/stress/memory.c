@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/proc.h"
+
 /* ---- a million ---- */
 #define MILLION 1000000u
 struct million {
@@ -21,9 +23,9 @@ struct million {
 };
 
 static void million_once(struct worker *w, struct million *m, unsigned i) {
-    CHECK_OK(pthread_mutex_lock(&m->mutexes[i]));
+    OK(pthread_mutex_lock(&m->mutexes[i]));
     m->counters[i]++;
-    CHECK_OK(pthread_mutex_unlock(&m->mutexes[i]));
+    OK(pthread_mutex_unlock(&m->mutexes[i]));
     w->n[0]++;
     if (w->n[0] % 128 == 0)
         torture_did(128);
@@ -36,20 +38,9 @@ static void million_body(struct worker *w) {
         for (unsigned i = w->index; i < MILLION; i += m->n_threads)
             million_once(w, m, i);
     } else {
-        while (worker_more(w)) /* a few of them are crowded */
+        while (worker_more(w)) /* a few of the mutexes are contended */
             million_once(w, m, rng_chance(&w->rng, 20) ? rng_below(&w->rng, 8) : rng_below(&w->rng, MILLION));
     }
-}
-
-static uint64_t resident_kib(void) {
-    FILE *file = fopen("/proc/self/statm", "r");
-    unsigned long long total = 0, resident = 0;
-    CHECK(file != NULL);
-    if (file == NULL)
-        return 0;
-    CHECK_IS(fscanf(file, "%llu %llu", &total, &resident), 2);
-    fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
 }
 
 static void million_mutexes(struct run *run) {
@@ -59,14 +50,14 @@ static void million_mutexes(struct run *run) {
     m.counters = calloc(MILLION, sizeof *m.counters);
     CHECK(m.mutexes != NULL && m.counters != NULL);
     team_whole(run, run->threads, million_body, &m, first);
-    uint64_t before = resident_kib();
+    long before = proc_kib("VmRSS:");
     m.sweep = false;
     run->ops = ops;
     team_whole(run, run->threads, million_body, &m, second);
-    uint64_t after = resident_kib();
+    long after = proc_kib("VmRSS:");
     for (unsigned i = 0; i < MILLION; i++)
         sum += m.counters[i];
-    CHECK_IS(sum, first[0] + second[0]);
+    CHECK_INT(sum, first[0] + second[0]);
     if (!HAVE_TSAN && !HAVE_ASAN)
         CHECK(after <= before + 8 * 1024); /* contention on any of them costs no memory per mutex */
     free(m.mutexes);                       /* none destroyed */
@@ -125,19 +116,19 @@ static void thing_make(struct worker *w, struct group *g) {
         mutex_make(&t->mutex, g->mutex_kind);
         break;
     case THING_BARRIER:
-        CHECK_OK(pthread_barrier_init(&t->barrier, NULL, GROUP));
+        OK(pthread_barrier_init(&t->barrier, NULL, GROUP));
         break;
     case THING_RWLOCK:
         if (by_static)
             t->rwlock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
         else
-            CHECK_OK(pthread_rwlock_init(&t->rwlock, NULL));
+            OK(pthread_rwlock_init(&t->rwlock, NULL));
         break;
     case THING_SEM:
-        CHECK_SYS(sem_init(&t->sem, 0, 1));
+        OK_ERRNO(sem_init(&t->sem, 0, 1));
         break;
     case THING_SPIN:
-        CHECK_OK(pthread_spin_init(&t->spin, PTHREAD_PROCESS_PRIVATE));
+        OK(pthread_spin_init(&t->spin, PTHREAD_PROCESS_PRIVATE));
         break;
     case THING_ONCE:
         t->once = (pthread_once_t)PTHREAD_ONCE_INIT;
@@ -153,7 +144,7 @@ static void thing_use(struct worker *w, struct group *g, unsigned use) {
     case THING_MUTEX:
         mutex_take(w, &t->mutex, g->mutex_kind);
         guard_section(&g->guard, w);
-        CHECK_OK(pthread_mutex_unlock(&t->mutex));
+        OK(pthread_mutex_unlock(&t->mutex));
         break;
     case THING_COND:
         mutex_take(w, &t->mutex, g->mutex_kind);
@@ -161,8 +152,8 @@ static void thing_use(struct worker *w, struct group *g, unsigned use) {
             cond_wait_any(w, &t->cond, &t->mutex, CLOCK_REALTIME, FOREVER);
         g->turn++;
         guard_section(&g->guard, w);
-        CHECK_OK(pthread_cond_broadcast(&t->cond));
-        CHECK_OK(pthread_mutex_unlock(&t->mutex));
+        OK(pthread_cond_broadcast(&t->cond));
+        OK(pthread_mutex_unlock(&t->mutex));
         break;
     case THING_BARRIER:
         AT("barrier_wait");
@@ -174,31 +165,31 @@ static void thing_use(struct worker *w, struct group *g, unsigned use) {
         if (rng_chance(&w->rng, 50)) {
             if (rwlock_read_any(w, &t->rwlock) != 0)
                 break;
-            CHECK_IS(g->guard.owner, 0);
-            CHECK_IS(g->guard.before, g->guard.after);
+            CHECK_INT(g->guard.owner, 0);
+            CHECK_INT(g->guard.before, g->guard.after);
         } else {
             if (rwlock_write_any(w, &t->rwlock) != 0)
                 break;
             guard_section(&g->guard, w);
         }
-        CHECK_OK(pthread_rwlock_unlock(&t->rwlock));
+        OK(pthread_rwlock_unlock(&t->rwlock));
         break;
     case THING_SEM:
         while (sem_take_any(w, &t->sem, true) != 0)
             ;
         guard_section(&g->guard, w);
-        CHECK_SYS(sem_post(&t->sem));
+        OK_ERRNO(sem_post(&t->sem));
         break;
     case THING_SPIN:
-        CHECK_OK(pthread_spin_lock(&t->spin));
+        OK(pthread_spin_lock(&t->spin));
         guard_enter(&g->guard, w);
         guard_leave(&g->guard, w);
-        CHECK_OK(pthread_spin_unlock(&t->spin));
+        OK(pthread_spin_unlock(&t->spin));
         break;
     case THING_ONCE:
         my_group = g;
-        CHECK_OK(pthread_once(&t->once, once_init));
-        CHECK_IS(g->once_count, 1);
+        OK(pthread_once(&t->once, once_init));
+        CHECK_INT(g->once_count, 1);
         break;
     case N_THINGS:
         break;
@@ -211,24 +202,24 @@ static void thing_end(struct worker *w, struct group *g) {
     AT("end of an object");
     if (rng_chance(&w->rng, 60)) {
         if (g->kind == THING_MUTEX && !TSAN_OF_GLIBC && rng_chance(&w->rng, 30))
-            CHECK_OK(pthread_mutex_lock(&t->mutex)); /* its memory is reused while it is locked */
+            OK(pthread_mutex_lock(&t->mutex)); /* its memory is reused while it is locked */
         if (g->kind == THING_SEM)
             for (unsigned i = rng_below(&w->rng, 4); i > 0; i--)
-                CHECK_SYS(sem_post(&t->sem));
+                OK_ERRNO(sem_post(&t->sem));
         return;
     }
     if (g->kind == THING_MUTEX || g->kind == THING_COND)
-        CHECK_OK(pthread_mutex_destroy(&t->mutex));
+        OK(pthread_mutex_destroy(&t->mutex));
     if (g->kind == THING_COND)
-        CHECK_OK(pthread_cond_destroy(&t->cond));
+        OK(pthread_cond_destroy(&t->cond));
     if (g->kind == THING_BARRIER)
-        CHECK_OK(pthread_barrier_destroy(&t->barrier));
+        OK(pthread_barrier_destroy(&t->barrier));
     if (g->kind == THING_RWLOCK)
-        CHECK_OK(pthread_rwlock_destroy(&t->rwlock));
+        OK(pthread_rwlock_destroy(&t->rwlock));
     if (g->kind == THING_SEM)
-        CHECK_SYS(sem_destroy(&t->sem));
+        OK_ERRNO(sem_destroy(&t->sem));
     if (g->kind == THING_SPIN)
-        CHECK_OK(pthread_spin_destroy(&t->spin));
+        OK(pthread_spin_destroy(&t->spin));
 }
 
 static void one_life(struct worker *w, struct group *g, bool leader) {

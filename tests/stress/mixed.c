@@ -18,7 +18,7 @@
 #define N_ONCES 4096
 #define N_BARRIER 3 /* threads 0 to 2 also meet at a barrier */
 
-struct store { /* tokens that anybody leaves and takes */
+struct store { /* tokens that any thread leaves and takes */
     pthread_mutex_t mutex;
     pthread_cond_t cond;
     clockid_t clock;
@@ -69,11 +69,11 @@ static void do_mutex(struct worker *w) {
     guard_enter(&pool->mutexes[i].guard, w);
     if (j < N_MUTEXES && mutex_try_any(w, &pool->mutexes[j].mutex, pool->mutexes[j].kind) == 0) { /* i < j: no cycle */
         guard_section(&pool->mutexes[j].guard, w);
-        CHECK_OK(pthread_mutex_unlock(&pool->mutexes[j].mutex));
+        OK(pthread_mutex_unlock(&pool->mutexes[j].mutex));
     }
     guard_leave(&pool->mutexes[i].guard, w);
     AT("mutex_unlock");
-    CHECK_OK(pthread_mutex_unlock(&pool->mutexes[i].mutex));
+    OK(pthread_mutex_unlock(&pool->mutexes[i].mutex));
 }
 
 static void do_rwlock(struct worker *w) {
@@ -83,15 +83,15 @@ static void do_rwlock(struct worker *w) {
             return;
         uint64_t before = pool->rwlocks[i].guard.before;
         think_cs(w);
-        CHECK_IS(pool->rwlocks[i].guard.owner, 0);
-        CHECK_IS(pool->rwlocks[i].guard.after, before);
+        CHECK_INT(pool->rwlocks[i].guard.owner, 0);
+        CHECK_INT(pool->rwlocks[i].guard.after, before);
     } else {
         if (rwlock_write_any(w, &pool->rwlocks[i].lock) != 0)
             return;
         guard_section(&pool->rwlocks[i].guard, w);
     }
     AT("rwlock_unlock");
-    CHECK_OK(pthread_rwlock_unlock(&pool->rwlocks[i].lock));
+    OK(pthread_rwlock_unlock(&pool->rwlocks[i].lock));
 }
 
 static void do_sem(struct worker *w) {
@@ -102,32 +102,32 @@ static void do_sem(struct worker *w) {
     think_cs(w);
     atomic_fetch_sub_explicit(&pool->sems[i].holders, 1, memory_order_relaxed);
     AT("sem_post");
-    CHECK_SYS(sem_post(&pool->sems[i].sem));
+    OK_ERRNO(sem_post(&pool->sems[i].sem));
 }
 
 static void do_spin(struct worker *w) {
     unsigned i = rng_below(&w->rng, N_SPINS);
     AT("spin_lock");
     if (rng_chance(&w->rng, 50) || pthread_spin_trylock(&pool->spins[i].lock) != 0)
-        CHECK_OK(pthread_spin_lock(&pool->spins[i].lock));
+        OK(pthread_spin_lock(&pool->spins[i].lock));
     guard_enter(&pool->spins[i].guard, w);
     guard_leave(&pool->spins[i].guard, w);
-    CHECK_OK(pthread_spin_unlock(&pool->spins[i].lock));
+    OK(pthread_spin_unlock(&pool->spins[i].lock));
 }
 
 static void do_store(struct worker *w) {
     struct store *s = &pool->stores[rng_below(&w->rng, N_STORES)];
-    CHECK_OK(pthread_mutex_lock(&s->mutex));
+    OK(pthread_mutex_lock(&s->mutex));
     if (rng_chance(&w->rng, 55)) {
         s->in++;
         s->inside++;
         bool inside = rng_chance(&w->rng, 50);
         if (inside)
-            CHECK_OK(pthread_cond_signal(&s->cond));
-        CHECK_OK(pthread_mutex_unlock(&s->mutex));
+            OK(pthread_cond_signal(&s->cond));
+        OK(pthread_mutex_unlock(&s->mutex));
         AT("cond_signal");
         if (!inside)
-            CHECK_OK(pthread_cond_signal(&s->cond));
+            OK(pthread_cond_signal(&s->cond));
         return;
     }
     for (unsigned tries = 0; s->inside == 0 && tries < 3; tries++)
@@ -136,7 +136,7 @@ static void do_store(struct worker *w) {
         s->inside--;
         s->out++;
     }
-    CHECK_OK(pthread_mutex_unlock(&s->mutex));
+    OK(pthread_mutex_unlock(&s->mutex));
 }
 
 static void do_once(struct worker *w) {
@@ -146,8 +146,8 @@ static void do_once(struct worker *w) {
                                                 memory_order_relaxed);
     once_at = newest;
     AT("once");
-    CHECK_OK(pthread_once(&pool->onces[once_at], once_run));
-    CHECK_IS(pool->once_values[newest], 1);
+    OK(pthread_once(&pool->onces[once_at], once_run));
+    CHECK_INT(pool->once_values[newest], 1);
 }
 
 static void *short_life(void *argument) {
@@ -168,11 +168,11 @@ static void do_thread(struct worker *w) {
     void *result = NULL;
     thread_attr_small(&attr);
     AT("create");
-    CHECK_OK(pthread_create(&id, &attr, short_life, w));
+    OK(pthread_create(&id, &attr, short_life, w));
     AT("join");
-    CHECK_OK(pthread_join(id, &result));
+    OK(pthread_join(id, &result));
     CHECK(result == &pool);
-    CHECK_OK(pthread_attr_destroy(&attr));
+    OK(pthread_attr_destroy(&attr));
 }
 
 static void do_bell(struct worker *w) {
@@ -189,7 +189,7 @@ static void mixed_body(struct worker *w) {
             AT("barrier");
             pthread_barrier_wait(&pool->barrier);
             for (unsigned k = 0; k < N_BARRIER; k++)
-                CHECK_IS(pool->phase[k], i);
+                CHECK_INT(pool->phase[k], i);
             pthread_barrier_wait(&pool->barrier);
         }
         if (r == 0)
@@ -209,7 +209,7 @@ static void mixed_body(struct worker *w) {
         else
             think(w);
         if (i % 16 == 0) {
-            CHECK_SYS(sem_post(&pool->bell));
+            OK_ERRNO(sem_post(&pool->bell));
             atomic_fetch_add_explicit(&pool->posted, 1, memory_order_relaxed);
             do_bell(w);
         }
@@ -226,53 +226,53 @@ static void pool_make(void) {
         mutex_make(&pool->mutexes[i].mutex, pool->mutexes[i].kind);
     }
     for (unsigned i = 0; i < N_RWLOCKS; i++)
-        CHECK_OK(pthread_rwlock_init(&pool->rwlocks[i].lock, NULL));
+        OK(pthread_rwlock_init(&pool->rwlocks[i].lock, NULL));
     for (unsigned i = 0; i < N_SEMS; i++) {
         pool->sems[i].value = 1 + 2 * (int)i;
-        CHECK_SYS(sem_init(&pool->sems[i].sem, 0, (unsigned)pool->sems[i].value));
+        OK_ERRNO(sem_init(&pool->sems[i].sem, 0, (unsigned)pool->sems[i].value));
     }
     for (unsigned i = 0; i < N_SPINS; i++)
-        CHECK_OK(pthread_spin_init(&pool->spins[i].lock, PTHREAD_PROCESS_PRIVATE));
+        OK(pthread_spin_init(&pool->spins[i].lock, PTHREAD_PROCESS_PRIVATE));
     for (unsigned i = 0; i < N_STORES; i++) {
         pool->stores[i].clock = i & 1 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
-        CHECK_OK(pthread_mutex_init(&pool->stores[i].mutex, NULL));
+        OK(pthread_mutex_init(&pool->stores[i].mutex, NULL));
         cond_make(&pool->stores[i].cond, pool->stores[i].clock);
     }
     for (unsigned i = 0; i < N_ONCES; i++)
         pool->onces[i] = (pthread_once_t)PTHREAD_ONCE_INIT;
-    CHECK_OK(pthread_barrier_init(&pool->barrier, NULL, N_BARRIER));
-    CHECK_SYS(sem_init(&pool->bell, 0, 0));
+    OK(pthread_barrier_init(&pool->barrier, NULL, N_BARRIER));
+    OK_ERRNO(sem_init(&pool->bell, 0, 0));
 }
 
 static void pool_check(void) {
     uint64_t sections = 0, tokens = 0;
     int value = -1;
     for (unsigned i = 0; i < N_MUTEXES; i++) {
-        CHECK_OK(pthread_mutex_trylock(&pool->mutexes[i].mutex));
-        CHECK_IS(pool->mutexes[i].guard.before, pool->mutexes[i].guard.after);
+        OK(pthread_mutex_trylock(&pool->mutexes[i].mutex));
+        CHECK_INT(pool->mutexes[i].guard.before, pool->mutexes[i].guard.after);
         sections += pool->mutexes[i].guard.after;
-        CHECK_OK(pthread_mutex_unlock(&pool->mutexes[i].mutex));
-        CHECK_OK(pthread_mutex_destroy(&pool->mutexes[i].mutex));
+        OK(pthread_mutex_unlock(&pool->mutexes[i].mutex));
+        OK(pthread_mutex_destroy(&pool->mutexes[i].mutex));
     }
     for (unsigned i = 0; i < N_RWLOCKS; i++) {
-        CHECK_OK(pthread_rwlock_trywrlock(&pool->rwlocks[i].lock));
-        CHECK_OK(pthread_rwlock_unlock(&pool->rwlocks[i].lock));
-        CHECK_OK(pthread_rwlock_destroy(&pool->rwlocks[i].lock));
+        OK(pthread_rwlock_trywrlock(&pool->rwlocks[i].lock));
+        OK(pthread_rwlock_unlock(&pool->rwlocks[i].lock));
+        OK(pthread_rwlock_destroy(&pool->rwlocks[i].lock));
     }
     for (unsigned i = 0; i < N_SEMS; i++) {
-        CHECK_SYS(sem_getvalue(&pool->sems[i].sem, &value));
-        CHECK_IS(value, pool->sems[i].value);
-        CHECK_SYS(sem_destroy(&pool->sems[i].sem));
+        OK_ERRNO(sem_getvalue(&pool->sems[i].sem, &value));
+        CHECK_INT(value, pool->sems[i].value);
+        OK_ERRNO(sem_destroy(&pool->sems[i].sem));
     }
     for (unsigned i = 0; i < N_STORES; i++) {
-        CHECK_IS(pool->stores[i].in, pool->stores[i].out + pool->stores[i].inside);
+        CHECK_INT(pool->stores[i].in, pool->stores[i].out + pool->stores[i].inside);
         tokens += pool->stores[i].in;
-        CHECK_OK(pthread_cond_destroy(&pool->stores[i].cond));
-        CHECK_OK(pthread_mutex_destroy(&pool->stores[i].mutex));
+        OK(pthread_cond_destroy(&pool->stores[i].cond));
+        OK(pthread_mutex_destroy(&pool->stores[i].mutex));
     }
-    CHECK_SYS(sem_getvalue(&pool->bell, &value));
-    CHECK_IS(pool->taken + (unsigned)value, pool->posted);
-    CHECK_OK(pthread_barrier_destroy(&pool->barrier));
+    OK_ERRNO(sem_getvalue(&pool->bell, &value));
+    CHECK_INT(pool->taken + (unsigned)value, pool->posted);
+    OK(pthread_barrier_destroy(&pool->barrier));
     torture_note("%llu sections, %llu tokens, %llu posts, %u onces, %llu signals", (unsigned long long)sections,
                  (unsigned long long)tokens, (unsigned long long)pool->posted, pool->next_once + 1,
                  (unsigned long long)pool->n_signals);
@@ -310,7 +310,7 @@ static void signal_storm(struct run *run) {
     while (atomic_load_explicit(&pool->n_finished, memory_order_relaxed) < team.n) {
         unsigned burst = 1 + rng_below(&rng, 20);
         for (unsigned i = 0; i < burst; i++)
-            CHECK_OK(pthread_kill(team.workers[rng_below(&rng, team.n)].id, rng_chance(&rng, 70) ? SIGUSR1 : SIGUSR2));
+            OK(pthread_kill(team.workers[rng_below(&rng, team.n)].id, rng_chance(&rng, 70) ? SIGUSR1 : SIGUSR2));
         sleep_ns(rng_below(&rng, 200000));
     }
     team_join(&team);

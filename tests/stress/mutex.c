@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Mutexes: exclusion for every type under a random mix of calls, the errors of wrong use while others contend,
- * and that nobody is starved.
+ * and that no thread is starved.
  */
 #include "objects.h"
 
@@ -18,24 +18,24 @@ struct object {
 
 /* What only the owner can do wrong: each must fail as its type says and leave the lock held. */
 static void misuse_as_owner(struct worker *w, struct object *o) {
-    struct timespec soon = deadline_in(CLOCK_REALTIME, rng_below(&w->rng, 50000));
+    struct timespec soon = time_in_ns(CLOCK_REALTIME, rng_below(&w->rng, 50000));
     AT("misuse by the owner");
     if (mutex_is_recursive(o->kind))
         return;
-    CHECK_IS(pthread_mutex_trylock(&o->mutex), EBUSY);
+    CHECK_INT(pthread_mutex_trylock(&o->mutex), EBUSY);
     if (mutex_is_errorcheck(o->kind)) {
-        CHECK_IS(pthread_mutex_lock(&o->mutex), EDEADLK);
-        CHECK_IS(pthread_mutex_timedlock(&o->mutex, &soon), EDEADLK);
+        CHECK_INT(pthread_mutex_lock(&o->mutex), EDEADLK);
+        CHECK_INT(pthread_mutex_timedlock(&o->mutex, &soon), EDEADLK);
     } else if (o->kind != MUTEX_INHERIT && rng_chance(&w->rng, 20)) { /* the kernel answers EDEADLK for inheritance */
-        CHECK_IS(pthread_mutex_timedlock(&o->mutex, &soon), ETIMEDOUT);
-        CHECK(deadline_passed(CLOCK_REALTIME, &soon));
+        CHECK_INT(pthread_mutex_timedlock(&o->mutex, &soon), ETIMEDOUT);
+        CHECK(time_is_past(CLOCK_REALTIME, &soon));
     }
 }
 
 static void misuse_as_stranger(struct object *o) {
     AT("unlock by a stranger");
     if (mutex_is_recursive(o->kind) || mutex_is_errorcheck(o->kind))
-        CHECK_IS(pthread_mutex_unlock(&o->mutex), EPERM);
+        CHECK_INT(pthread_mutex_unlock(&o->mutex), EPERM);
 }
 
 static void section(struct worker *w, struct object *o) {
@@ -48,19 +48,19 @@ static void section(struct worker *w, struct object *o) {
     guard_enter(&o->guard, w);
     unsigned depth = mutex_is_recursive(o->kind) ? rng_below(&w->rng, 4) : 0;
     for (unsigned i = 0; i < depth; i++) {
-        CHECK_OK(mutex_try_any(w, &o->mutex, o->kind)); /* the owner never waits, whatever the function */
+        OK(mutex_try_any(w, &o->mutex, o->kind)); /* the owner never waits, whatever the function */
         w->n[2]++;
     }
     think_cs(w);
     if (!TSAN_OF_GLIBC && rng_chance(&w->rng, 5))
         misuse_as_owner(w, o);
     for (unsigned i = 0; i < depth; i++) {
-        CHECK_OK(pthread_mutex_unlock(&o->mutex));
+        OK(pthread_mutex_unlock(&o->mutex));
         CHECK(o->guard.owner == (uintptr_t)w);
     }
     guard_leave(&o->guard, w);
     AT("unlock");
-    CHECK_OK(pthread_mutex_unlock(&o->mutex));
+    OK(pthread_mutex_unlock(&o->mutex));
     w->n[0]++;
 }
 
@@ -83,11 +83,11 @@ static void exclusion_kind(struct run *run, enum mutex_kind kind, uint64_t *sums
     team_whole(run, run->threads, exclusion_body, objects, sum);
     for (unsigned i = 0; i < N_OBJECTS; i++) {
         sections += objects[i].guard.after;
-        CHECK_OK(pthread_mutex_trylock(&objects[i].mutex)); /* free at the end */
-        CHECK_OK(pthread_mutex_unlock(&objects[i].mutex));
-        CHECK_OK(pthread_mutex_destroy(&objects[i].mutex));
+        OK(pthread_mutex_trylock(&objects[i].mutex)); /* free at the end */
+        OK(pthread_mutex_unlock(&objects[i].mutex));
+        OK(pthread_mutex_destroy(&objects[i].mutex));
     }
-    CHECK_IS(sections, sum[0]);
+    CHECK_INT(sections, sum[0]);
     for (unsigned i = 0; i < 4; i++)
         sums[i] += sum[i];
 }
@@ -117,7 +117,7 @@ static void nested_body(struct worker *w) {
         for (unsigned i = 0; i < n; i++) { /* released in the order taken, not the reverse */
             guard_leave(&objects[held[i]].guard, w);
             AT("unlock");
-            CHECK_OK(pthread_mutex_unlock(&objects[held[i]].mutex));
+            OK(pthread_mutex_unlock(&objects[held[i]].mutex));
         }
         DID();
     }
@@ -133,14 +133,14 @@ static void mutex_nested(struct run *run) {
     team_whole(run, run->threads, nested_body, objects, sums);
     for (unsigned i = 0; i < 3 * N_MUTEX_KINDS; i++) {
         sections += objects[i].guard.after;
-        CHECK_OK(pthread_mutex_destroy(&objects[i].mutex));
+        OK(pthread_mutex_destroy(&objects[i].mutex));
     }
-    CHECK_IS(sections, sums[0]);
+    CHECK_INT(sections, sums[0]);
     torture_note("%llu sections, up to 3 locks held", (unsigned long long)sums[0]);
 }
 
-/* ---- rounds: all lock once or twice, then nobody comes any more. A waiter that a missed wake-up left asleep is found
- * out, which a steady stream of newcomers would rescue ---- */
+/* ---- rounds: all lock once or twice, then no thread comes any more. A waiter that a missed wake-up left asleep is
+ * found out, which a steady stream of newcomers would rescue ---- */
 struct rounds {
     struct meeting meeting;
     pthread_mutex_t mutex;
@@ -156,7 +156,7 @@ static void rounds_body(struct worker *w) {
         if (rng_chance(&w->rng, 30))
             busy(rng_below(&w->rng, 3000));
         for (unsigned i = rng_below(&w->rng, 3); i < 3; i++) {
-            struct timespec soon = deadline_in(CLOCK_REALTIME, rng_below(&w->rng, 60000));
+            struct timespec soon = time_in_ns(CLOCK_REALTIME, rng_below(&w->rng, 60000));
             int error;
             if (rng_chance(&w->rng, 25)) {
                 AT("timedlock, the last of a round");
@@ -164,7 +164,7 @@ static void rounds_body(struct worker *w) {
                 CHECK(error == 0 || error == ETIMEDOUT);
             } else {
                 AT("lock, the last of a round");
-                CHECK_OK(error = pthread_mutex_lock(&r->mutex));
+                OK(error = pthread_mutex_lock(&r->mutex));
             }
             if (error != 0)
                 continue;
@@ -175,7 +175,7 @@ static void rounds_body(struct worker *w) {
                 busy(rng_below(&w->rng, 2000));
             guard_leave(&r->guard, w);
             AT("unlock");
-            CHECK_OK(pthread_mutex_unlock(&r->mutex));
+            OK(pthread_mutex_unlock(&r->mutex));
             w->n[0]++;
         }
         DID();
@@ -191,11 +191,11 @@ static void mutex_rounds(struct run *run) {
         meeting_init(&r.meeting, run->threads);
         mutex_make(&r.mutex, r.kind);
         team_whole(run, run->threads, rounds_body, &r, sums);
-        CHECK_IS(r.guard.after, sums[0]);
-        CHECK_OK(pthread_mutex_destroy(&r.mutex));
+        CHECK_INT(r.guard.after, sums[0]);
+        OK(pthread_mutex_destroy(&r.mutex));
         sections += sums[0];
     }
-    torture_note("%llu rounds, %llu sections, nobody left asleep", (unsigned long long)run->ops,
+    torture_note("%llu rounds, %llu sections, no thread left asleep", (unsigned long long)run->ops,
                  (unsigned long long)sections);
 }
 
@@ -209,31 +209,31 @@ struct greed {
 static void greed_body(struct worker *w) {
     struct greed *g = w->shared;
     if (w->index == 0) {
-        uint64_t longest = 0;
+        int64_t longest = 0;
         while (worker_more(w)) {
-            uint64_t start = now_ns(CLOCK_MONOTONIC);
+            int64_t start = now_ns(CLOCK_MONOTONIC);
             AT("lock, patient");
-            CHECK_OK(pthread_mutex_lock(&g->mutex));
-            uint64_t waited = now_ns(CLOCK_MONOTONIC) - start;
+            OK(pthread_mutex_lock(&g->mutex));
+            int64_t waited = now_ns(CLOCK_MONOTONIC) - start;
             longest = waited > longest ? waited : longest;
             guard_enter(&g->guard, w);
             guard_leave(&g->guard, w);
-            CHECK_OK(pthread_mutex_unlock(&g->mutex));
+            OK(pthread_mutex_unlock(&g->mutex));
             sleep_ns(10000);
             DID();
         }
-        w->n[1] = longest / 1000;
+        w->n[1] = (uint64_t)longest / 1000;
         CHECK(longest < 30 * NS_PER_S);
         atomic_store_explicit(&g->over, true, memory_order_relaxed);
     }
     /* The greedy report no progress: if the patient one starves, the watchdog sees it. */
     while (!atomic_load_explicit(&g->over, memory_order_relaxed)) {
         AT("lock, greedy");
-        CHECK_OK(pthread_mutex_lock(&g->mutex));
+        OK(pthread_mutex_lock(&g->mutex));
         guard_enter(&g->guard, w);
         busy(200);
         guard_leave(&g->guard, w);
-        CHECK_OK(pthread_mutex_unlock(&g->mutex));
+        OK(pthread_mutex_unlock(&g->mutex));
         w->n[0]++;
     }
 }
@@ -247,7 +247,7 @@ static void mutex_starvation(struct run *run) {
         mutex_make(&g.mutex, kinds[k]);
         run->ops = ops * run->threads; /* the patient one's share is ops */
         team_whole(run, run->threads, greed_body, &g, sums);
-        CHECK_OK(pthread_mutex_destroy(&g.mutex));
+        OK(pthread_mutex_destroy(&g.mutex));
         torture_note("the patient thread: %llu turns among %llu of others, longest wait %llu us",
                      (unsigned long long)ops + 1, (unsigned long long)sums[0], (unsigned long long)sums[1]);
     }
@@ -255,9 +255,9 @@ static void mutex_starvation(struct run *run) {
 
 const struct torture mutex_tortures[] = {
     {"mutex-exclusion", "one owner at a time, errors by type", mutex_exclusion, 6, 60000, 0},
-    {"mutex-crowd", "one owner at a time, more threads than cores", mutex_exclusion, 64, 20000, 0},
+    {"mutex-oversubscribed", "one owner at a time, more threads than cores", mutex_exclusion, 64, 20000, 0},
     {"mutex-nested", "one owner at a time, several locks held", mutex_nested, 8, 20000, 0},
-    {"mutex-rounds", "when nobody comes any more, nobody is left asleep", mutex_rounds, 6, 6000, 0},
+    {"mutex-rounds", "when no thread comes any more, none is left asleep", mutex_rounds, 6, 6000, 0},
     {"mutex-starvation", "a patient thread gets its turn", mutex_starvation, 5, 300, 0},
     {0},
 };

@@ -31,21 +31,21 @@ void mutex_make(pthread_mutex_t *mutex, enum mutex_kind kind) {
         return;
     }
     pthread_mutexattr_t attr;
-    CHECK_OK(pthread_mutexattr_init(&attr));
+    OK(pthread_mutexattr_init(&attr));
     if (kind == MUTEX_RECURSIVE)
-        CHECK_OK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE));
+        OK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE));
     if (kind == MUTEX_ERRORCHECK)
-        CHECK_OK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK));
+        OK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK));
     if (kind == MUTEX_ADAPTIVE)
-        CHECK_OK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP));
+        OK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP));
     if (kind == MUTEX_PSHARED)
-        CHECK_OK(pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED));
+        OK(pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED));
     if (kind == MUTEX_ROBUST)
-        CHECK_OK(pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST));
+        OK(pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST));
     if (kind == MUTEX_INHERIT)
-        CHECK_OK(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT));
-    CHECK_OK(pthread_mutex_init(mutex, &attr));
-    CHECK_OK(pthread_mutexattr_destroy(&attr));
+        OK(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT));
+    OK(pthread_mutex_init(mutex, &attr));
+    OK(pthread_mutexattr_destroy(&attr));
 }
 
 enum mutex_kind mutex_any(struct rng *rng) {
@@ -62,7 +62,7 @@ static void check_timeout(int error, clockid_t clock, const struct timespec *dea
     if (error != ETIMEDOUT)
         return;
     CHECK(reach != REACH_FAR);
-    CHECK(deadline_passed(clock, deadline));
+    CHECK(time_is_past(clock, deadline));
 }
 
 int mutex_try_any(struct worker *w, pthread_mutex_t *mutex, enum mutex_kind kind) {
@@ -73,7 +73,7 @@ int mutex_try_any(struct worker *w, pthread_mutex_t *mutex, enum mutex_kind kind
     switch (rng_below(&w->rng, 8)) {
     default:
         AT("lock");
-        CHECK_OK(error = pthread_mutex_lock(mutex));
+        OK(error = pthread_mutex_lock(mutex));
         return error;
     case 0:
         AT("trylock");
@@ -110,10 +110,10 @@ void mutex_take(struct worker *w, pthread_mutex_t *mutex, enum mutex_kind kind) 
 
 void cond_make(pthread_cond_t *cond, clockid_t clock) {
     pthread_condattr_t attr;
-    CHECK_OK(pthread_condattr_init(&attr));
-    CHECK_OK(pthread_condattr_setclock(&attr, clock));
-    CHECK_OK(pthread_cond_init(cond, &attr));
-    CHECK_OK(pthread_condattr_destroy(&attr));
+    OK(pthread_condattr_init(&attr));
+    OK(pthread_condattr_setclock(&attr, clock));
+    OK(pthread_cond_init(cond, &attr));
+    OK(pthread_condattr_destroy(&attr));
 }
 
 int cond_wait_any(struct worker *w, pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
@@ -124,16 +124,16 @@ int cond_wait_any(struct worker *w, pthread_cond_t *cond, pthread_mutex_t *mutex
     unsigned how = rng_below(&w->rng, 4);
     if (how < 2 && patience == FOREVER) {
         AT("cond_wait");
-        CHECK_OK(error = pthread_cond_wait(cond, mutex));
+        OK(error = pthread_cond_wait(cond, mutex));
         return error;
     }
     if (how == 3)
         clock = clock_any(&w->rng);
-    deadline = deadline_in(clock, FAR_NS);
+    deadline = time_in_ns(clock, FAR_NS);
     if (patience != FOREVER)
         reach = random_deadline(w, clock, &deadline);
     if (reach == REACH_FAR && patience == BRIEF) {
-        deadline = deadline_in(clock, rng_below(&w->rng, 2000000));
+        deadline = time_in_ns(clock, rng_below(&w->rng, 2000000));
         reach = REACH_SHORT;
     }
     if (how == 3) {
@@ -166,7 +166,7 @@ int sem_take_any(struct worker *w, sem_t *sem, bool timed) {
         CHECK(result == 0 || errno == EAGAIN);
         return result == 0 ? 0 : errno;
     case 0:
-        deadline = deadline_in(clock, FAR_NS);
+        deadline = time_in_ns(clock, FAR_NS);
         if (timed)
             reach = random_deadline(w, clock, &deadline);
         AT("sem_timedwait");
@@ -174,7 +174,7 @@ int sem_take_any(struct worker *w, sem_t *sem, bool timed) {
         break;
     case 1:
         clock = TSAN_OF_GLIBC ? CLOCK_REALTIME : clock_any(&w->rng);
-        deadline = deadline_in(clock, FAR_NS);
+        deadline = time_in_ns(clock, FAR_NS);
         if (timed)
             reach = random_deadline(w, clock, &deadline);
         AT("sem_clockwait");
@@ -211,7 +211,7 @@ static int rwlock_any(struct worker *w, pthread_rwlock_t *lock, const struct sid
     switch (rng_below(&w->rng, 8)) {
     default:
         torture_at(side->at[0]);
-        CHECK_OK(error = side->lock(lock));
+        OK(error = side->lock(lock));
         return error;
     case 0:
         torture_at(side->at[1]);
@@ -294,17 +294,17 @@ void page_unmap(void *page, struct rng *rng) {
     if (rng_chance(rng, 50)) {
         unsigned at = atomic_fetch_add_explicit(&n_dead, 1, memory_order_relaxed);
         if (at < N_DEAD_PAGES) {
-            CHECK_SYS(mprotect(page, size, PROT_NONE));
+            OK_ERRNO(mprotect(page, size, PROT_NONE));
             atomic_store_explicit(&dead[at], page, memory_order_relaxed);
             return;
         }
     }
-    CHECK_SYS(munmap(page, size));
+    OK_ERRNO(munmap(page, size));
 }
 
 void pages_flush(void) {
     unsigned n = atomic_load_explicit(&n_dead, memory_order_relaxed);
     for (unsigned i = 0; i < n && i < N_DEAD_PAGES; i++)
-        CHECK_SYS(munmap(atomic_load_explicit(&dead[i], memory_order_relaxed), (size_t)sysconf(_SC_PAGESIZE)));
+        OK_ERRNO(munmap(atomic_load_explicit(&dead[i], memory_order_relaxed), (size_t)sysconf(_SC_PAGESIZE)));
     atomic_store_explicit(&n_dead, 0, memory_order_relaxed);
 }

@@ -63,7 +63,8 @@ void guard_section(struct guard *guard, struct worker *w); /* enter, some work, 
 
 /* A page of its own for objects that are unmapped while others may still be leaving them. */
 void *page_map(void);
-void page_unmap(void *page, struct rng *rng); /* munmap, or PROT_NONE until pages_flush so that nobody maps it again */
+void page_unmap(void *page,
+                struct rng *rng); /* munmap, or PROT_NONE until pages_flush so that no thread maps it again */
 void pages_flush(void);
 
 #endif

@@ -18,8 +18,8 @@ static void initialise(void) {
     unsigned at = wanted;
     if (at % 5 == 0 && at + 1 < n_onces) {
         wanted = at + 1;
-        CHECK_OK(pthread_once(&onces[at + 1], initialise)); /* always the next one: no cycle */
-        CHECK_IS(values[at + 1], 1);
+        OK(pthread_once(&onces[at + 1], initialise)); /* always the next one: no cycle */
+        CHECK_INT(values[at + 1], 1);
     }
     think(me);
     values[at]++;
@@ -30,12 +30,12 @@ static void once_body(struct worker *w) {
     me = w;
     unsigned start = rng_below(&w->rng, 8);
     for (unsigned i = 0; i < n_onces; i++) {
-        /* Everybody walks the same way, so that they meet. */
+        /* All threads walk the same way, so that they meet. */
         unsigned at = (i + start) % n_onces;
         wanted = at;
         AT("once");
-        CHECK_OK(pthread_once(&onces[at], initialise));
-        CHECK_IS(values[at], 1);
+        OK(pthread_once(&onces[at], initialise));
+        CHECK_INT(values[at], 1);
         DID();
     }
 }
@@ -48,7 +48,7 @@ static void once_many(struct run *run) {
     for (unsigned i = 0; i < n_onces; i++)
         onces[i] = (pthread_once_t)PTHREAD_ONCE_INIT;
     team_whole(run, run->threads, once_body, NULL, sums);
-    CHECK_IS(sums[0], n_onces);
+    CHECK_INT(sums[0], n_onces);
     torture_note("%u onces for %u threads, each ran once", n_onces, run->threads);
     free(onces);
     free(values);
@@ -75,8 +75,8 @@ static void shaky_body(struct worker *w) {
     me = w;
     meeting_wait(w->shared);
     AT("once with an initialiser that is cancelled");
-    CHECK_OK(pthread_once(&shaky_once, shaky));
-    CHECK_IS(shaky_value, 1);
+    OK(pthread_once(&shaky_once, shaky));
+    CHECK_INT(shaky_value, 1);
 }
 
 static void once_cancelled(struct run *run) {
@@ -98,9 +98,9 @@ static void once_cancelled(struct run *run) {
         }
         for (unsigned i = 0; i < run->threads; i++)
             n_cancelled += worker_join(&workers[i]) == PTHREAD_CANCELED;
-        CHECK_IS(n_cancelled, shaky_failures);
-        CHECK_IS(shaky_starts, shaky_failures + 1);
-        CHECK_IS(shaky_ends, 1);
+        CHECK_INT(n_cancelled, shaky_failures);
+        CHECK_INT(shaky_starts, shaky_failures + 1);
+        CHECK_INT(shaky_ends, 1);
         cancelled += n_cancelled;
         free(workers);
         DID();
@@ -109,7 +109,7 @@ static void once_cancelled(struct run *run) {
 }
 
 const struct torture once_tortures[] = {
-    {"once-many", "each initialiser runs exactly once, before anybody passes", once_many, 8, 40000, 0},
+    {"once-many", "each initialiser runs exactly once, before any thread passes", once_many, 8, 40000, 0},
     {"once-cancelled", "a cancelled initialiser leaves the once to the next", once_cancelled, 6, 1500, NEEDS_CANCEL},
     {0},
 };

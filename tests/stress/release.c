@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who may free: a thread that knows it is the last user of an object destroys it and unmaps its page although other
- * threads have not yet returned from their unlock, post or wait. Whoever touches the object after giving it up
- * crashes here, or corrupts the next object at that address.
+ * A last user may free: a thread that knows it is the last user of an object destroys it and unmaps its page although
+ * other threads have not yet returned from their unlock, post or wait. A library that touches the object after it gave
+ * it up crashes here, or corrupts the next object at that address.
  */
 #include "objects.h"
 
@@ -31,30 +31,30 @@ static void counted_mutex(struct worker *w, struct counted *c, enum mutex_kind k
     guard_section(&c->guard, w);
     bool last = --c->refs == 0;
     AT("unlock, then perhaps gone");
-    CHECK_OK(pthread_mutex_unlock(&c->mutex));
+    OK(pthread_mutex_unlock(&c->mutex));
     if (!last)
         return;
     if (rng_chance(&w->rng, 50))
-        CHECK_OK(pthread_mutex_destroy(&c->mutex));
+        OK(pthread_mutex_destroy(&c->mutex));
     page_unmap(c, &w->rng);
     w->n[0]++;
 }
 
 static void counted_rwlock(struct worker *w, struct counted *c) {
     if (rng_chance(&w->rng, 50) && rwlock_read_any(w, &c->rwlock) == 0) {
-        CHECK_IS(c->guard.owner, 0);
-        CHECK_OK(pthread_rwlock_unlock(&c->rwlock));
+        CHECK_INT(c->guard.owner, 0);
+        OK(pthread_rwlock_unlock(&c->rwlock));
     }
     while (rwlock_write_any(w, &c->rwlock) != 0)
         ;
     guard_section(&c->guard, w);
     bool last = --c->refs == 0;
     AT("unlock, then perhaps gone");
-    CHECK_OK(pthread_rwlock_unlock(&c->rwlock));
+    OK(pthread_rwlock_unlock(&c->rwlock));
     if (!last)
         return;
     if (rng_chance(&w->rng, 50))
-        CHECK_OK(pthread_rwlock_destroy(&c->rwlock));
+        OK(pthread_rwlock_destroy(&c->rwlock));
     page_unmap(c, &w->rng);
     w->n[0]++;
 }
@@ -67,7 +67,7 @@ static void counted_rounds(struct worker *w, bool rwlock) {
             g->object = page_map();
             g->object->refs = GROUP;
             if (rwlock) {
-                CHECK_OK(pthread_rwlock_init(&g->object->rwlock, NULL));
+                OK(pthread_rwlock_init(&g->object->rwlock, NULL));
             } else { /* process-shared too: glibc's own unlock must pass through as safely */
                 g->kind = (enum mutex_kind)rng_below(&w->rng, N_OUR_MUTEX_KINDS + GLIBC_KINDS);
                 mutex_make(&g->object->mutex, g->kind);
@@ -132,42 +132,42 @@ static void complete(struct worker *w, struct completion *c, bool sem) {
         busy(rng_below(&w->rng, 2000));
     if (sem) {
         AT("sem_post, then gone");
-        CHECK_SYS(sem_post(&c->sem));
+        OK_ERRNO(sem_post(&c->sem));
         return;
     }
-    CHECK_OK(pthread_mutex_lock(&c->mutex));
+    OK(pthread_mutex_lock(&c->mutex));
     c->done = true;
     if (rng_chance(&w->rng, 50))
-        CHECK_OK(pthread_cond_signal(&c->cond));
+        OK(pthread_cond_signal(&c->cond));
     else
-        CHECK_OK(pthread_cond_broadcast(&c->cond));
+        OK(pthread_cond_broadcast(&c->cond));
     AT("unlock, then gone");
-    CHECK_OK(pthread_mutex_unlock(&c->mutex));
+    OK(pthread_mutex_unlock(&c->mutex));
 }
 
 static void await(struct worker *w, struct completion *c, bool sem) {
     if (sem) {
         sem_take(w, &c->sem);
         if (rng_chance(&w->rng, 50))
-            CHECK_SYS(sem_destroy(&c->sem));
+            OK_ERRNO(sem_destroy(&c->sem));
         return;
     }
-    CHECK_OK(pthread_mutex_lock(&c->mutex));
+    OK(pthread_mutex_lock(&c->mutex));
     while (!c->done)
         cond_wait_any(w, &c->cond, &c->mutex, CLOCK_REALTIME, rng_chance(&w->rng, 30) ? ANY : FOREVER);
-    CHECK_OK(pthread_mutex_unlock(&c->mutex));
+    OK(pthread_mutex_unlock(&c->mutex));
     if (rng_chance(&w->rng, 70)) {
-        CHECK_OK(pthread_cond_destroy(&c->cond));
-        CHECK_OK(pthread_mutex_destroy(&c->mutex));
+        OK(pthread_cond_destroy(&c->cond));
+        OK(pthread_mutex_destroy(&c->mutex));
     }
 }
 
 static void prepare(struct completion *c, bool sem) {
     c->done = false;
     if (sem) {
-        CHECK_SYS(sem_init(&c->sem, 0, 0));
+        OK_ERRNO(sem_init(&c->sem, 0, 0));
     } else {
-        CHECK_OK(pthread_mutex_init(&c->mutex, NULL));
+        OK(pthread_mutex_init(&c->mutex, NULL));
         cond_make(&c->cond, CLOCK_REALTIME);
     }
 }
@@ -254,16 +254,16 @@ struct list {
 /* Marks the element busy for the caller, or NULL if there is none (any more). After a wait nothing of the old element
  * may be touched: it is looked up again. */
 static struct element *acquire(struct worker *w, struct list *list, unsigned key) {
-    CHECK_OK(pthread_mutex_lock(&list->mutex));
+    OK(pthread_mutex_lock(&list->mutex));
     for (;;) {
         struct element *e = list->elements[key];
         if (e == NULL) {
-            CHECK_OK(pthread_mutex_unlock(&list->mutex));
+            OK(pthread_mutex_unlock(&list->mutex));
             return NULL;
         }
         if (!e->busy) {
             e->busy = true;
-            CHECK_OK(pthread_mutex_unlock(&list->mutex));
+            OK(pthread_mutex_unlock(&list->mutex));
             return e;
         }
         cond_wait_any(w, &e->not_busy, &list->mutex, CLOCK_MONOTONIC, rng_chance(&w->rng, 20) ? ANY : FOREVER);
@@ -276,29 +276,29 @@ static void list_body(struct worker *w) {
         unsigned key = rng_below(&w->rng, N_KEYS);
         struct element *e = acquire(w, list, key);
         if (e == NULL) {
-            CHECK_OK(pthread_mutex_lock(&list->mutex));
+            OK(pthread_mutex_lock(&list->mutex));
             if (list->elements[key] == NULL) {
                 list->elements[key] = page_map();
                 cond_make(&list->elements[key]->not_busy, CLOCK_MONOTONIC);
             }
-            CHECK_OK(pthread_mutex_unlock(&list->mutex));
+            OK(pthread_mutex_unlock(&list->mutex));
         } else {
             think(w);
-            CHECK_OK(pthread_mutex_lock(&list->mutex));
+            OK(pthread_mutex_lock(&list->mutex));
             CHECK(e->busy && list->elements[key] == e);
             if (rng_chance(&w->rng, 40)) {
                 list->elements[key] = NULL;
                 AT("broadcast, destroy");
-                CHECK_OK(pthread_cond_broadcast(&e->not_busy));
-                CHECK_OK(pthread_mutex_unlock(&list->mutex));
-                CHECK_OK(pthread_cond_destroy(&e->not_busy));
+                OK(pthread_cond_broadcast(&e->not_busy));
+                OK(pthread_mutex_unlock(&list->mutex));
+                OK(pthread_cond_destroy(&e->not_busy));
                 page_unmap(e, &w->rng);
                 w->n[0]++;
             } else {
                 e->busy = false;
                 AT("signal");
-                CHECK_OK(pthread_cond_signal(&e->not_busy));
-                CHECK_OK(pthread_mutex_unlock(&list->mutex));
+                OK(pthread_cond_signal(&e->not_busy));
+                OK(pthread_mutex_unlock(&list->mutex));
             }
         }
         DID();
@@ -310,13 +310,13 @@ static void release_list(struct run *run) {
     uint64_t sums[4];
     struct rng rng;
     rng_seed(&rng, run->seed, 10);
-    CHECK_OK(pthread_mutex_init(&list.mutex, NULL));
+    OK(pthread_mutex_init(&list.mutex, NULL));
     team_whole(run, run->threads, list_body, &list, sums);
     for (unsigned i = 0; i < N_KEYS; i++)
         if (list.elements[i] != NULL)
             page_unmap(list.elements[i], &rng);
     pages_flush();
-    CHECK_OK(pthread_mutex_destroy(&list.mutex));
+    OK(pthread_mutex_destroy(&list.mutex));
     torture_note("%llu conditions destroyed and unmapped after their broadcast", (unsigned long long)sums[0]);
 }
 

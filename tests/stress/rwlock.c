@@ -23,13 +23,13 @@ static void book_make(struct book *b, unsigned kind) {
         return;
     }
     pthread_rwlockattr_t attr;
-    CHECK_OK(pthread_rwlockattr_init(&attr));
+    OK(pthread_rwlockattr_init(&attr));
     if (kind == KIND_PSHARED)
-        CHECK_OK(pthread_rwlockattr_setpshared(&attr, PTHREAD_PROCESS_SHARED));
+        OK(pthread_rwlockattr_setpshared(&attr, PTHREAD_PROCESS_SHARED));
     else
-        CHECK_OK(pthread_rwlockattr_setkind_np(&attr, glibc_kinds[kind]));
-    CHECK_OK(pthread_rwlock_init(&b->lock, &attr));
-    CHECK_OK(pthread_rwlockattr_destroy(&attr));
+        OK(pthread_rwlockattr_setkind_np(&attr, glibc_kinds[kind]));
+    OK(pthread_rwlock_init(&b->lock, &attr));
+    OK(pthread_rwlockattr_destroy(&attr));
 }
 
 /* The kinds that let a reader in again while a writer waits. */
@@ -42,23 +42,23 @@ static void write_section(struct worker *w, struct book *b) {
         w->n[2]++;
         return;
     }
-    CHECK_IS(atomic_fetch_add_explicit(&b->n_writers, 1, memory_order_relaxed), 0);
-    CHECK_IS(atomic_load_explicit(&b->n_readers, memory_order_relaxed), 0);
+    CHECK_INT(atomic_fetch_add_explicit(&b->n_writers, 1, memory_order_relaxed), 0);
+    CHECK_INT(atomic_load_explicit(&b->n_readers, memory_order_relaxed), 0);
     guard_section(&b->guard, w);
     if (!TSAN_OF_GLIBC && rng_chance(&w->rng, 5)) {
         AT("misuse by the writer");
-        struct timespec soon = deadline_in(CLOCK_REALTIME, 10000);
-        CHECK_IS(pthread_rwlock_wrlock(&b->lock), EDEADLK);
-        CHECK_IS(pthread_rwlock_rdlock(&b->lock), EDEADLK);
-        CHECK_IS(pthread_rwlock_timedwrlock(&b->lock, &soon), EDEADLK);
-        CHECK_IS(pthread_rwlock_timedrdlock(&b->lock, &soon), EDEADLK);
-        CHECK_IS(pthread_rwlock_trywrlock(&b->lock), EBUSY);
-        CHECK_IS(pthread_rwlock_tryrdlock(&b->lock), EBUSY);
+        struct timespec soon = time_in_ns(CLOCK_REALTIME, 10000);
+        CHECK_INT(pthread_rwlock_wrlock(&b->lock), EDEADLK);
+        CHECK_INT(pthread_rwlock_rdlock(&b->lock), EDEADLK);
+        CHECK_INT(pthread_rwlock_timedwrlock(&b->lock, &soon), EDEADLK);
+        CHECK_INT(pthread_rwlock_timedrdlock(&b->lock, &soon), EDEADLK);
+        CHECK_INT(pthread_rwlock_trywrlock(&b->lock), EBUSY);
+        CHECK_INT(pthread_rwlock_tryrdlock(&b->lock), EBUSY);
     }
-    CHECK_IS(atomic_load_explicit(&b->n_readers, memory_order_relaxed), 0);
-    CHECK_IS(atomic_fetch_sub_explicit(&b->n_writers, 1, memory_order_relaxed), 1);
+    CHECK_INT(atomic_load_explicit(&b->n_readers, memory_order_relaxed), 0);
+    CHECK_INT(atomic_fetch_sub_explicit(&b->n_writers, 1, memory_order_relaxed), 1);
     AT("unlock, writer");
-    CHECK_OK(pthread_rwlock_unlock(&b->lock));
+    OK(pthread_rwlock_unlock(&b->lock));
     w->n[0]++;
 }
 
@@ -71,26 +71,26 @@ static void read_section(struct worker *w, struct book *b) {
     int most = atomic_load_explicit(&b->most_readers, memory_order_relaxed);
     if (readers > most)
         atomic_store_explicit(&b->most_readers, readers, memory_order_relaxed);
-    CHECK_IS(atomic_load_explicit(&b->n_writers, memory_order_relaxed), 0);
+    CHECK_INT(atomic_load_explicit(&b->n_writers, memory_order_relaxed), 0);
     uint64_t before = b->guard.before;
-    CHECK_IS(b->guard.after, before);
+    CHECK_INT(b->guard.after, before);
     think_cs(w);
     if (rng_chance(&w->rng, 10)) {
         AT("rdlock, nested");
         if (reads_nest(b)) {
-            CHECK_OK(pthread_rwlock_rdlock(&b->lock));
-            CHECK_OK(pthread_rwlock_unlock(&b->lock));
+            OK(pthread_rwlock_rdlock(&b->lock));
+            OK(pthread_rwlock_unlock(&b->lock));
         } else if (!TSAN_OF_GLIBC) {
-            CHECK_IS(pthread_rwlock_trywrlock(&b->lock), EBUSY);
+            CHECK_INT(pthread_rwlock_trywrlock(&b->lock), EBUSY);
         }
     }
-    CHECK_IS(b->guard.before, before);
-    CHECK_IS(b->guard.after, before);
-    CHECK_IS(b->guard.owner, 0);
-    CHECK_IS(atomic_load_explicit(&b->n_writers, memory_order_relaxed), 0);
+    CHECK_INT(b->guard.before, before);
+    CHECK_INT(b->guard.after, before);
+    CHECK_INT(b->guard.owner, 0);
+    CHECK_INT(atomic_load_explicit(&b->n_writers, memory_order_relaxed), 0);
     atomic_fetch_sub_explicit(&b->n_readers, 1, memory_order_relaxed);
     AT("unlock, reader");
-    CHECK_OK(pthread_rwlock_unlock(&b->lock));
+    OK(pthread_rwlock_unlock(&b->lock));
     w->n[1]++;
 }
 
@@ -118,11 +118,11 @@ static void rwlock_exclusion(struct run *run) {
         book_make(&books[0], kind);
         book_make(&books[1], kind);
         team_whole(run, run->threads, book_body, books, sums);
-        CHECK_IS(books[0].guard.after + books[1].guard.after, sums[0]);
+        CHECK_INT(books[0].guard.after + books[1].guard.after, sums[0]);
         for (unsigned i = 0; i < 2; i++) {
-            CHECK_OK(pthread_rwlock_trywrlock(&books[i].lock)); /* free at the end */
-            CHECK_OK(pthread_rwlock_unlock(&books[i].lock));
-            CHECK_OK(pthread_rwlock_destroy(&books[i].lock));
+            OK(pthread_rwlock_trywrlock(&books[i].lock)); /* free at the end */
+            OK(pthread_rwlock_unlock(&books[i].lock));
+            OK(pthread_rwlock_destroy(&books[i].lock));
             int readers = atomic_load_explicit(&books[i].most_readers, memory_order_relaxed);
             most = readers > most ? readers : most;
         }
@@ -133,7 +133,7 @@ static void rwlock_exclusion(struct run *run) {
                  (unsigned long long)total[1], most, (unsigned long long)total[2]);
 }
 
-/* ---- rounds: after each nobody comes any more, so that a waiter left asleep is found out ---- */
+/* ---- rounds: after each no thread comes any more, so that a waiter left asleep is found out ---- */
 struct rounds {
     struct meeting meeting;
     struct book book;
@@ -166,12 +166,12 @@ static void rwlock_rounds(struct run *run) {
         meeting_init(&r.meeting, run->threads);
         book_make(&r.book, kind);
         team_whole(run, run->threads, rounds_body, &r, sums);
-        CHECK_IS(r.book.guard.after, sums[0]);
-        CHECK_OK(pthread_rwlock_destroy(&r.book.lock));
+        CHECK_INT(r.book.guard.after, sums[0]);
+        OK(pthread_rwlock_destroy(&r.book.lock));
         for (unsigned i = 0; i < 4; i++)
             total[i] += sums[i];
     }
-    torture_note("%llu rounds, %llu written, %llu read, nobody left asleep", (unsigned long long)run->ops,
+    torture_note("%llu rounds, %llu written, %llu read, no thread left asleep", (unsigned long long)run->ops,
                  (unsigned long long)total[0], (unsigned long long)total[1]);
 }
 
@@ -190,31 +190,31 @@ static void way_body(struct worker *w) {
     for (uint64_t round = 0; round < way->n; round++) {
         meeting_wait(&way->meeting);
         if (w->index == 0) {
-            CHECK_OK(pthread_rwlock_rdlock(&way->book.lock));
+            OK(pthread_rwlock_rdlock(&way->book.lock));
             meeting_wait(&way->meeting);
             AT("reader, inside until the others are");
             while (atomic_load_explicit(&way->n_inside, memory_order_relaxed) != way->n_readers)
                 sleep_ns(20000);
-            CHECK_OK(pthread_rwlock_unlock(&way->book.lock));
+            OK(pthread_rwlock_unlock(&way->book.lock));
         } else if (w->index <= way->n_readers) {
             meeting_wait(&way->meeting);
             if (rng_chance(&w->rng, 80))
                 sleep_ns(rng_below(&w->rng, 100000)); /* often after a writer has queued */
             AT("rdlock behind writers that give up");
-            CHECK_OK(pthread_rwlock_rdlock(&way->book.lock));
+            OK(pthread_rwlock_rdlock(&way->book.lock));
             atomic_fetch_add_explicit(&way->n_inside, 1, memory_order_relaxed);
-            CHECK_OK(pthread_rwlock_unlock(&way->book.lock));
+            OK(pthread_rwlock_unlock(&way->book.lock));
             w->n[0]++;
         } else {
             meeting_wait(&way->meeting);
-            struct timespec soon = deadline_in(CLOCK_REALTIME, rng_below(&w->rng, 200000));
+            struct timespec soon = time_in_ns(CLOCK_REALTIME, rng_below(&w->rng, 200000));
             AT("timedwrlock that may give up");
             int error = pthread_rwlock_timedwrlock(&way->book.lock, &soon);
             CHECK(error == 0 || error == ETIMEDOUT);
             if (error == 0) { /* only once the first reader has left */
-                CHECK_IS(atomic_load_explicit(&way->n_inside, memory_order_relaxed), way->n_readers);
+                CHECK_INT(atomic_load_explicit(&way->n_inside, memory_order_relaxed), way->n_readers);
                 guard_section(&way->book.guard, w);
-                CHECK_OK(pthread_rwlock_unlock(&way->book.lock));
+                OK(pthread_rwlock_unlock(&way->book.lock));
             } else {
                 w->n[1]++;
             }
@@ -235,7 +235,7 @@ static void rwlock_way(struct run *run) {
         meeting_init(&way.meeting, n);
         book_make(&way.book, kind);
         team_whole(run, n, way_body, &way, sums);
-        CHECK_OK(pthread_rwlock_destroy(&way.book.lock));
+        OK(pthread_rwlock_destroy(&way.book.lock));
         for (unsigned i = 0; i < 4; i++)
             total[i] += sums[i];
     }
@@ -245,8 +245,8 @@ static void rwlock_way(struct run *run) {
 
 const struct torture rwlock_tortures[] = {
     {"rwlock-exclusion", "a writer is alone, readers see whole data", rwlock_exclusion, 8, 40000, 0},
-    {"rwlock-crowd", "the same with more threads than cores", rwlock_exclusion, 64, 15000, 0},
-    {"rwlock-rounds", "when nobody comes any more, nobody is left asleep", rwlock_rounds, 6, 4000, 0},
-    {"rwlock-gives-way", "a writer that times out lets in who waited behind it", rwlock_way, 6, 800, 0},
+    {"rwlock-oversubscribed", "the same with more threads than cores", rwlock_exclusion, 64, 15000, 0},
+    {"rwlock-rounds", "when no thread comes any more, none is left asleep", rwlock_rounds, 6, 4000, 0},
+    {"rwlock-gives-way", "a writer that times out lets in the threads behind it", rwlock_way, 6, 800, 0},
     {0},
 };

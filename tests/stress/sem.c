@@ -27,12 +27,12 @@ static void tokens_body(struct worker *w) {
             w->n[1]++;
         } else {
             CHECK(atomic_fetch_add_explicit(&p->holders, 1, memory_order_relaxed) < p->value);
-            CHECK_SYS(sem_getvalue(&p->sem, &value));
+            OK_ERRNO(sem_getvalue(&p->sem, &value));
             CHECK(value >= 0 && value < p->value); /* one token is here */
             think_cs(w);
             atomic_fetch_sub_explicit(&p->holders, 1, memory_order_relaxed);
             AT("sem_post");
-            CHECK_SYS(sem_post(&p->sem));
+            OK_ERRNO(sem_post(&p->sem));
             w->n[0]++;
         }
         think(w);
@@ -45,20 +45,20 @@ static void sem_tokens(struct run *run) {
     uint64_t sums[4];
     for (int i = 0; i < N_POOLS; i++) {
         pools[i].value = 1 + i * 2;
-        CHECK_SYS(sem_init(&pools[i].sem, GLIBC_KINDS && i == 2, (unsigned)pools[i].value)); /* one process-shared */
+        OK_ERRNO(sem_init(&pools[i].sem, GLIBC_KINDS && i == 2, (unsigned)pools[i].value)); /* one process-shared */
     }
     team_whole(run, run->threads, tokens_body, pools, sums);
     for (int i = 0; i < N_POOLS; i++) {
         int value = -1;
-        CHECK_SYS(sem_getvalue(&pools[i].sem, &value));
-        CHECK_IS(value, pools[i].value);
-        CHECK_SYS(sem_destroy(&pools[i].sem));
+        OK_ERRNO(sem_getvalue(&pools[i].sem, &value));
+        CHECK_INT(value, pools[i].value);
+        OK_ERRNO(sem_destroy(&pools[i].sem));
     }
     torture_note("%llu taken and given back, %llu attempts given up", (unsigned long long)sums[0],
                  (unsigned long long)sums[1]);
 }
 
-/* ---- hand-off: quotas of posts and waits; a lost wake-up leaves somebody asleep ---- */
+/* ---- hand-off: quotas of posts and waits; a lost wake-up leaves a thread asleep ---- */
 struct handoff {
     sem_t full, room;
     atomic_ullong in, out;
@@ -73,12 +73,12 @@ static void handoff_body(struct worker *w) {
             sem_take(w, &h->full);
             atomic_fetch_add_explicit(&h->out, 1, memory_order_relaxed);
             AT("sem_post");
-            CHECK_SYS(sem_post(&h->room));
+            OK_ERRNO(sem_post(&h->room));
         } else {
             sem_take(w, &h->room);
             atomic_fetch_add_explicit(&h->in, 1, memory_order_relaxed);
             AT("sem_post");
-            CHECK_SYS(sem_post(&h->full));
+            OK_ERRNO(sem_post(&h->full));
         }
         if (rng_chance(&w->rng, 10))
             think(w);
@@ -88,17 +88,17 @@ static void handoff_body(struct worker *w) {
 
 static void sem_handoff(struct run *run) {
     struct handoff h = {0};
-    CHECK_SYS(sem_init(&h.full, 0, 0));
-    CHECK_SYS(sem_init(&h.room, 0, 3));
+    OK_ERRNO(sem_init(&h.full, 0, 0));
+    OK_ERRNO(sem_init(&h.room, 0, 3));
     team_whole(run, run->threads & ~1u, handoff_body, &h, NULL);
     int full = -1, room = -1;
-    CHECK_SYS(sem_getvalue(&h.full, &full));
-    CHECK_SYS(sem_getvalue(&h.room, &room));
-    CHECK_IS(full, 0);
-    CHECK_IS(room, 3);
+    OK_ERRNO(sem_getvalue(&h.full, &full));
+    OK_ERRNO(sem_getvalue(&h.room, &room));
+    CHECK_INT(full, 0);
+    CHECK_INT(room, 3);
     CHECK(h.in == h.out);
-    CHECK_SYS(sem_destroy(&h.full));
-    CHECK_SYS(sem_destroy(&h.room));
+    OK_ERRNO(sem_destroy(&h.full));
+    OK_ERRNO(sem_destroy(&h.room));
     torture_note("%llu items handed over", (unsigned long long)h.out);
 }
 
@@ -114,15 +114,15 @@ static void pair_body(struct worker *w) {
     for (uint64_t i = 0; i < quota; i++) {
         if (w->index & 1) {
             sem_take(w, &p->to);
-            CHECK_IS(p->data, 2 * i + 1);
+            CHECK_INT(p->data, 2 * i + 1);
             p->data++;
             AT("sem_post");
-            CHECK_SYS(sem_post(&p->from));
+            OK_ERRNO(sem_post(&p->from));
         } else {
-            CHECK_IS(p->data, 2 * i);
+            CHECK_INT(p->data, 2 * i);
             p->data++;
             AT("sem_post");
-            CHECK_SYS(sem_post(&p->to));
+            OK_ERRNO(sem_post(&p->to));
             sem_take(w, &p->from);
         }
         w->n[0]++;
@@ -135,8 +135,8 @@ static void sem_pairs(struct run *run) {
     uint64_t sums[4];
     struct pair *pairs = calloc(n, sizeof *pairs);
     for (unsigned i = 0; i < n; i++) {
-        CHECK_SYS(sem_init(&pairs[i].to, 0, 0));
-        CHECK_SYS(sem_init(&pairs[i].from, 0, 0));
+        OK_ERRNO(sem_init(&pairs[i].to, 0, 0));
+        OK_ERRNO(sem_init(&pairs[i].from, 0, 0));
     }
     team_whole(run, n * 2, pair_body, pairs, sums);
     free(pairs); /* never destroyed */
@@ -155,23 +155,23 @@ struct race {
 static void race_take(struct race *r) {
     if (atomic_fetch_add_explicit(&r->taken, 1, memory_order_relaxed) + 1 == r->burst)
         for (unsigned i = r->n_timed + 1; i < r->n; i++)
-            CHECK_SYS(sem_post(&r->sem)); /* one for each untimed waiter, to see that it is over */
+            OK_ERRNO(sem_post(&r->sem)); /* one for each untimed waiter, to see that it is over */
 }
 
 /* Once a round, then off to the meeting: coming back it would rescue a token that others sleep beside. */
 static void race_timed(struct worker *w, struct race *r) {
     clockid_t clock = TSAN_OF_GLIBC ? CLOCK_REALTIME : clock_any(&w->rng);
-    struct timespec deadline = deadline_in(clock, rng_below(&w->rng, 80000));
+    struct timespec deadline = time_in_ns(clock, rng_below(&w->rng, 80000));
     AT("sem_timedwait, racing");
     int result = clock == CLOCK_REALTIME ? sem_timedwait(&r->sem, &deadline) : sem_clockwait(&r->sem, clock, &deadline);
     CHECK(result == 0 || errno == ETIMEDOUT);
     if (result != 0) {
-        CHECK(deadline_passed(clock, &deadline));
+        CHECK(time_is_past(clock, &deadline));
         atomic_fetch_add_explicit(&r->timed_out, 1, memory_order_relaxed);
     } else if (atomic_load_explicit(&r->taken, memory_order_relaxed) < r->burst) {
         race_take(r);
     } else {
-        CHECK_SYS(sem_post(&r->sem)); /* one of those that end the round: not for us */
+        OK_ERRNO(sem_post(&r->sem)); /* one of the posts that end the round: not for us */
     }
 }
 
@@ -197,16 +197,16 @@ static void race_body(struct worker *w) {
                 if (rng_chance(&w->rng, 70))
                     sleep_ns(rng_below(&w->rng, 60000));
                 AT("sem_post");
-                CHECK_SYS(sem_post(&r->sem));
+                OK_ERRNO(sem_post(&r->sem));
             }
         }
         AT("end of a round: a wake-up was lost if some still wait");
         meeting_wait(&r->meeting);
         if (w->index == 0) {
             int value = -1;
-            CHECK_SYS(sem_getvalue(&r->sem, &value));
-            CHECK_IS(value, 0);
-            CHECK_IS(r->taken, r->burst);
+            OK_ERRNO(sem_getvalue(&r->sem, &value));
+            CHECK_INT(value, 0);
+            CHECK_INT(r->taken, r->burst);
             w->n[0] += r->burst;
             atomic_store_explicit(&r->taken, 0, memory_order_relaxed);
             r->burst = 1 + rng_below(&w->rng, r->n);
@@ -223,18 +223,17 @@ static void sem_race(struct run *run) {
         r.n = run->threads < 4 ? 4 : run->threads;
         r.n_timed = part == 0 ? r.n - 2 : r.n / 2;
         meeting_init(&r.meeting, r.n);
-        CHECK_SYS(sem_init(&r.sem, 0, 0));
+        OK_ERRNO(sem_init(&r.sem, 0, 0));
         team_whole(run, r.n, race_body, &r, sums);
         tokens += sums[0];
         timed_out += r.timed_out;
-        CHECK_SYS(sem_destroy(&r.sem));
+        OK_ERRNO(sem_destroy(&r.sem));
     }
     torture_note("%llu tokens in and out, %llu waits timed out", (unsigned long long)tokens,
                  (unsigned long long)timed_out);
 }
 
-/* ---- rounds: a burst of as many posts as there are waiters, and then none, so that nothing rescues who is left ----
- */
+/* ---- rounds: a burst of as many posts as there are waiters, and then none that could rescue one left asleep ---- */
 struct burst {
     sem_t sem;
     struct meeting meeting;
@@ -246,8 +245,8 @@ static void burst_body(struct worker *w) {
     struct burst *b = w->shared;
     for (uint64_t round = 0; round < b->rounds; round++) {
         if (w->index == 0 && rng_chance(&w->rng, 50)) { /* young again: what it has learnt of its waits is gone */
-            CHECK_SYS(sem_destroy(&b->sem));
-            CHECK_SYS(sem_init(&b->sem, 0, 0));
+            OK_ERRNO(sem_destroy(&b->sem));
+            OK_ERRNO(sem_init(&b->sem, 0, 0));
         }
         meeting_wait(&b->meeting);
         if (w->index == 0) {
@@ -255,7 +254,7 @@ static void burst_body(struct worker *w) {
                 sleep_ns(rng_below(&w->rng, 100000)); /* some are asleep by then, some on their way */
             AT("sem_post, a burst");
             for (unsigned i = 1; i < b->n; i++) {
-                CHECK_SYS(sem_post(&b->sem));
+                OK_ERRNO(sem_post(&b->sem));
                 if (rng_chance(&w->rng, 30))
                     busy(rng_below(&w->rng, 2000));
             }
@@ -275,12 +274,12 @@ static void sem_rounds(struct run *run) {
     uint64_t sums[4];
     int value = -1;
     meeting_init(&b.meeting, b.n);
-    CHECK_SYS(sem_init(&b.sem, 0, 0));
+    OK_ERRNO(sem_init(&b.sem, 0, 0));
     team_whole(run, b.n, burst_body, &b, sums);
-    CHECK_IS(sums[0], b.rounds * (b.n - 1));
-    CHECK_SYS(sem_getvalue(&b.sem, &value));
-    CHECK_IS(value, 0);
-    CHECK_SYS(sem_destroy(&b.sem));
+    CHECK_INT(sums[0], b.rounds * (b.n - 1));
+    OK_ERRNO(sem_getvalue(&b.sem, &value));
+    CHECK_INT(value, 0);
+    OK_ERRNO(sem_destroy(&b.sem));
     torture_note("%llu rounds, %llu posts taken", (unsigned long long)b.rounds, (unsigned long long)sums[0]);
 }
 
@@ -316,12 +315,12 @@ static void bell_body(struct worker *w) {
             mutex_take(w, &ring.mutex, MUTEX_NORMAL);
             guard_section(&ring.guard, w);
             AT("unlock");
-            CHECK_OK(pthread_mutex_unlock(&ring.mutex));
+            OK(pthread_mutex_unlock(&ring.mutex));
             w->n[0]++;
             if (rng_chance(&w->rng, 10)) {
                 atomic_fetch_add_explicit(&ring.posted, 1, memory_order_relaxed);
                 AT("sem_post, not in a handler");
-                CHECK_SYS(sem_post(&ring.bell));
+                OK_ERRNO(sem_post(&ring.bell));
             }
         }
     }
@@ -345,13 +344,13 @@ static void sem_signals(struct run *run) {
     struct team team;
     memset(&ring, 0, sizeof ring);
     rng_seed(&rng, run->seed, 3);
-    CHECK_SYS(sem_init(&ring.bell, 0, 0));
+    OK_ERRNO(sem_init(&ring.bell, 0, 0));
     bell_handlers(saved, rng_chance(&rng, 50));
     team_start(&team, run, run->threads, bell_body, NULL);
     setitimer(ITIMER_REAL, &timer, NULL);
     for (uint64_t i = 0; i < run->ops && !run->stop; i++) {
         AT("pthread_kill");
-        CHECK_OK(pthread_kill(team.workers[rng_below(&rng, team.n)].id, rng_chance(&rng, 50) ? SIGUSR1 : SIGUSR2));
+        OK(pthread_kill(team.workers[rng_below(&rng, team.n)].id, rng_chance(&rng, 50) ? SIGUSR1 : SIGUSR2));
         if (rng_chance(&rng, 30))
             sleep_ns(rng_below(&rng, 100000));
     }
@@ -364,20 +363,20 @@ static void sem_signals(struct run *run) {
     }
     atomic_store(&ring.over, true);
     for (unsigned i = 0; i < team.n; i++)
-        CHECK_SYS(sem_post(&ring.bell));
+        OK_ERRNO(sem_post(&ring.bell));
     team_join(&team);
     for (unsigned i = 0; i < 3; i++)
         sigaction((int[]){SIGUSR1, SIGUSR2, SIGALRM}[i], &saved[i], NULL);
-    CHECK_IS(ring.guard.after, team_sum(&team, 0));
+    CHECK_INT(ring.guard.after, team_sum(&team, 0));
     torture_note("%llu posts (most from handlers) all taken, %llu waits ended by EINTR, %llu sections",
                  (unsigned long long)ring.posted, (unsigned long long)ring.interrupted,
                  (unsigned long long)team_sum(&team, 0));
     team_free(&team);
-    CHECK_SYS(sem_destroy(&ring.bell));
-    CHECK_OK(pthread_mutex_destroy(&ring.mutex));
+    OK_ERRNO(sem_destroy(&ring.bell));
+    OK(pthread_mutex_destroy(&ring.mutex));
 }
 
-/* ---- EINTR: a wait that nobody posts ends when a handler without SA_RESTART has run ---- */
+/* ---- EINTR: a wait without a post ends when a handler without SA_RESTART has run ---- */
 static atomic_ullong handled;
 
 static void handle(int number) {
@@ -394,7 +393,7 @@ static void eintr_body(struct worker *w) {
     struct never *n = w->shared;
     uint64_t quota = w->left;
     for (uint64_t i = 0; i < quota; i++) {
-        struct timespec far = deadline_in(CLOCK_REALTIME, FAR_NS), far_mono = deadline_in(CLOCK_MONOTONIC, FAR_NS);
+        struct timespec far = time_in_ns(CLOCK_REALTIME, FAR_NS), far_mono = time_in_ns(CLOCK_MONOTONIC, FAR_NS);
         int result;
         AT("a sem_wait that only EINTR ends");
         if (i % 3 == 0)
@@ -403,8 +402,8 @@ static void eintr_body(struct worker *w) {
             result = sem_timedwait(&n->sem, &far);
         else
             result = TSAN_OF_GLIBC ? sem_wait(&n->sem) : sem_clockwait(&n->sem, CLOCK_MONOTONIC, &far_mono);
-        CHECK_IS(result, -1);
-        CHECK_IS(errno, EINTR);
+        CHECK_INT(result, -1);
+        CHECK_INT(errno, EINTR);
         DID();
     }
     atomic_fetch_add_explicit(&n->n_done, 1, memory_order_relaxed);
@@ -416,20 +415,20 @@ static void sem_eintr(struct run *run) {
     struct team team;
     sigemptyset(&action.sa_mask);
     sigaction(SIGUSR2, &action, &saved);
-    CHECK_SYS(sem_init(&never.sem, 0, 0));
+    OK_ERRNO(sem_init(&never.sem, 0, 0));
     team_start(&team, run, run->threads, eintr_body, &never);
     while (atomic_load_explicit(&never.n_done, memory_order_relaxed) < team.n) {
         for (unsigned i = 0; i < team.n; i++)
-            CHECK_OK(pthread_kill(team.workers[i].id, SIGUSR2));
+            OK(pthread_kill(team.workers[i].id, SIGUSR2));
         sleep_ns(100000);
     }
     team_join(&team);
     team_free(&team);
     int value = -1;
-    CHECK_SYS(sem_getvalue(&never.sem, &value));
-    CHECK_IS(value, 0);
+    OK_ERRNO(sem_getvalue(&never.sem, &value));
+    CHECK_INT(value, 0);
     sigaction(SIGUSR2, &saved, NULL);
-    CHECK_SYS(sem_destroy(&never.sem));
+    OK_ERRNO(sem_destroy(&never.sem));
     torture_note("%llu waits ended by EINTR", (unsigned long long)run->ops);
 }
 

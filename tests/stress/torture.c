@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Harness of the tortures: see torture.h. Slots hold what each live thread does; a thread that ends adds its counts
- * to `ended`. A slot is written by its owner only and read by the watchdog: relaxed is enough, the report is a hint.
+ * See torture.h. Slots hold what each live thread does; a thread that ends adds its counts to those of the ended ones.
+ * A slot is written by its owner only and read by the watchdog: relaxed is enough, the report is a hint.
  */
 #include "torture.h"
 
-#include "harness.h"
+#include "slots.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 struct slot torture_slots[MAX_THREADS];
-struct slot torture_ended;
-static struct slot nobody; /* for a thread that has no slot (any more): TSD destructors */
+_Atomic uint64_t torture_ended;
+static _Atomic uint64_t checks_of_ended;
+static struct slot spare_slot; /* for a thread that has no slot (any more): TSD destructors */
 static _Thread_local struct slot *my_slot;
 static atomic_uint n_failures;
 
@@ -65,7 +66,7 @@ bool rng_chance(struct rng *rng, unsigned percent) {
 
 /* ---- slots ---- */
 static struct slot *slot_of_me(void) {
-    return my_slot != NULL ? my_slot : &nobody;
+    return my_slot != NULL ? my_slot : &spare_slot;
 }
 
 static void add(_Atomic uint64_t *counter, uint64_t n) {
@@ -78,10 +79,6 @@ void torture_at(const char *where) {
 
 void torture_did(uint64_t n) {
     add(&slot_of_me()->progress, n);
-}
-
-void torture_count_check(void) {
-    add(&slot_of_me()->checks, 1);
 }
 
 void torture_enter(void) {
@@ -107,11 +104,10 @@ void torture_leave(void) {
     if (slot == NULL)
         return;
     my_slot = NULL;
-    atomic_fetch_add_explicit(&torture_ended.progress,
-                              atomic_exchange_explicit(&slot->progress, 0, memory_order_relaxed) + 1,
+    atomic_fetch_add_explicit(&torture_ended, atomic_exchange_explicit(&slot->progress, 0, memory_order_relaxed) + 1,
                               memory_order_relaxed);
-    atomic_fetch_add_explicit(&torture_ended.checks, atomic_exchange_explicit(&slot->checks, 0, memory_order_relaxed),
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&checks_of_ended, checks_of_thread, memory_order_relaxed);
+    checks_of_thread = 0;
     atomic_store_explicit(&slot->tid, 0, memory_order_relaxed);
 }
 
@@ -125,17 +121,11 @@ void torture_forked(void) {
 }
 
 /* ---- checks ---- */
-void torture_fail(const char *file, int line, const char *format, ...) {
-    unsigned before = atomic_fetch_add_explicit(&n_failures, 1, memory_order_relaxed);
-    if (before < 20) {
-        char text[512];
-        va_list args;
-        va_start(args, format);
-        vsnprintf(text, sizeof text, format, args);
-        va_end(args);
+/* Counted, and the torture goes on; in the words of the first twenty. */
+void check_failed(const char *file, int line, const char *text) {
+    if (atomic_fetch_add_explicit(&n_failures, 1, memory_order_relaxed) < 20)
         dprintf(STDOUT_FILENO, "# FAILED %s:%d (%s, seed %llu, thread %d): %s\n", file, line, torture_now_name(),
                 (unsigned long long)torture_now_seed(), (int)syscall(SYS_gettid), text);
-    }
     if (torture_fatal)
         torture_hung(getpid(), "failed check");
 }
@@ -154,16 +144,13 @@ unsigned torture_failures(void) {
 }
 
 uint64_t torture_checks(void) {
-    uint64_t n = atomic_load_explicit(&torture_ended.checks, memory_order_relaxed);
-    for (unsigned i = 0; i < MAX_THREADS; i++)
-        n += atomic_load_explicit(&torture_slots[i].checks, memory_order_relaxed);
-    return n;
+    return atomic_load_explicit(&checks_of_ended, memory_order_relaxed) + checks_of_thread;
 }
 
 /* ---- threads ---- */
 void thread_attr_small(pthread_attr_t *attr) {
-    CHECK_OK(pthread_attr_init(attr));
-    CHECK_OK(pthread_attr_setstacksize(attr, HAVE_TSAN || HAVE_ASAN ? 1024 * 1024 : 192 * 1024));
+    OK(pthread_attr_init(attr));
+    OK(pthread_attr_setstacksize(attr, HAVE_TSAN || HAVE_ASAN ? 1024 * 1024 : 192 * 1024));
 }
 
 static void worker_left(void *argument) {
@@ -187,18 +174,12 @@ void worker_start(struct worker *w) {
     thread_attr_small(&attr);
     atomic_store_explicit(&w->tid, 0, memory_order_relaxed);
     atomic_store_explicit(&w->running, true, memory_order_relaxed);
-    int error = pthread_create(&w->id, &attr, worker_main, w);
-    if (error != 0) {
-        torture_fail(__FILE_NAME__, __LINE__, "pthread_create: %s", strerror(error));
-        abort(); /* the torture would wait for a thread that does not exist */
-    }
-    pthread_attr_destroy(&attr);
+    w->id = thread_start_with(&attr, worker_main, w);
+    OK(pthread_attr_destroy(&attr));
 }
 
 void *worker_join(struct worker *w) {
-    void *result = NULL;
-    CHECK_OK(pthread_join(w->id, &result));
-    return result;
+    return thread_join(w->id);
 }
 
 bool worker_more(struct worker *w) {
@@ -257,27 +238,6 @@ void team_whole(struct run *run, unsigned n, void (*body)(struct worker *), void
 }
 
 /* ---- time ---- */
-uint64_t now_ns(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
-struct timespec deadline_in(clockid_t clock, uint64_t ns) {
-    uint64_t at = now_ns(clock) + ns;
-    return (struct timespec){.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)};
-}
-
-bool deadline_passed(clockid_t clock, const struct timespec *deadline) {
-    /* Signed: the monotonic clock starts with the machine, so a deadline in the past may be before its zero. */
-    return (int64_t)now_ns(clock) >= (int64_t)deadline->tv_sec * (int64_t)NS_PER_S + deadline->tv_nsec;
-}
-
-void sleep_ns(uint64_t ns) {
-    struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
-    nanosleep(&t, NULL);
-}
-
 void busy(unsigned turns) {
     for (unsigned i = 0; i < turns; i++)
         atomic_signal_fence(memory_order_seq_cst);
@@ -306,15 +266,15 @@ void think_cs(struct worker *w) {
 enum reach random_deadline(struct worker *w, clockid_t clock, struct timespec *deadline) {
     unsigned r = rng_below(&w->rng, 8);
     if (r == 0) {
-        *deadline = deadline_in(clock, 0);
+        *deadline = time_in_ns(clock, 0);
         deadline->tv_sec -= (time_t)(1 + rng_below(&w->rng, 1000));
         return REACH_PAST;
     }
     if (r < 5) {
-        *deadline = deadline_in(clock, rng_below(&w->rng, 150000));
+        *deadline = time_in_ns(clock, rng_below(&w->rng, 150000));
         return REACH_SHORT;
     }
-    *deadline = deadline_in(clock, FAR_NS);
+    *deadline = time_in_ns(clock, FAR_NS);
     return REACH_FAR;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What every torture uses: random numbers, teams of threads, checks, the record of what each thread does, time.
+ * What every torture uses over tests/lib: random numbers, teams of threads, the record of what each thread does, time.
  *
- * The harness must not synchronise what it watches: everything in here is relaxed atomics on the thread's own line
+ * Nothing here may synchronise what is watched: everything in here is relaxed atomics on the thread's own line
  * (or a futex-free yield loop where said), so that a missing edge between two threads of a torture stays missing
  * and ThreadSanitizer still finds it.
  */
@@ -17,11 +17,14 @@
 #include <stdint.h>
 #include <time.h>
 
-#define MAX_THREADS 2048 /* that exist at once */
-#define NS_PER_S 1000000000ull
+#include "lib/checks.h"
+#include "lib/clock.h"
+#include "lib/threads.h"
+
+#define MAX_THREADS 2048        /* that exist at once */
 #define FAR_NS (600 * NS_PER_S) /* a deadline that no run reaches: ETIMEDOUT on it is a failure */
 
-/* What a torture needs and some build cannot give; see driver.c for who lacks what and why. */
+/* What a torture needs and some build cannot give; driver.c says which build lacks what, and why. */
 enum {
     NEEDS_FORK = 1,
     NEEDS_CANCEL = 2,
@@ -112,46 +115,14 @@ void torture_leave(void);
 /* In the child of fork: only the caller is left. */
 void torture_forked(void);
 
-/* ---- checks ---- */
-void torture_count_check(void);
-void torture_fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* ---- checks: a failed one (lib/checks.h) is counted, and the torture goes on ---- */
 void torture_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Reports what hangs (pid), then freezes for a debugger if the run was asked to. */
 void torture_hung(int pid, const char *what);
 unsigned torture_failures(void);
-uint64_t torture_checks(void);
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        torture_count_check();                                                                                         \
-        if (!(condition))                                                                                              \
-            torture_fail(__FILE_NAME__, __LINE__, "%s", #condition);                                                   \
-    } while (0)
-
-/* The value of `call` is `expected`. */
-#define CHECK_IS(call, expected)                                                                                       \
-    do {                                                                                                               \
-        long check_got_ = (long)(call), check_want_ = (long)(expected);                                                \
-        torture_count_check();                                                                                         \
-        if (check_got_ != check_want_)                                                                                 \
-            torture_fail(__FILE_NAME__, __LINE__, "%s is %ld, not %ld", #call, check_got_, check_want_);               \
-    } while (0)
-
-#define CHECK_OK(call) CHECK_IS(call, 0)
-
-/* For sem_*, which report by errno. */
-#define CHECK_SYS(call)                                                                                                \
-    do {                                                                                                               \
-        torture_count_check();                                                                                         \
-        if ((call) != 0)                                                                                               \
-            torture_fail(__FILE_NAME__, __LINE__, "%s: errno %d", #call, errno);                                       \
-    } while (0)
+uint64_t torture_checks(void); /* made by the caller, and by threads that are gone */
 
 /* ---- time ---- */
-uint64_t now_ns(clockid_t clock);
-struct timespec deadline_in(clockid_t clock, uint64_t ns);
-bool deadline_passed(clockid_t clock, const struct timespec *deadline);
-void sleep_ns(uint64_t ns);
 void busy(unsigned turns);       /* a critical section's worth of nothing */
 void think(struct worker *w);    /* mostly nothing, sometimes a yield, rarely a sleep */
 void think_cs(struct worker *w); /* the same inside a critical section: sleeps rarer still */

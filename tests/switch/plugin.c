@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Loaded by later.c. Built three times: harmless; with REFUSED, importing what switching does not bear; and with INNER
- * as a library that only the run path of the first one leads to.
+ * Loaded by eligibility_dynamic.c. Built three times: harmless; with REFUSED, importing what switching does not bear;
+ * and with INNER as a library that only the run path of the first one leads to.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -39,7 +39,7 @@ int plugin_next(void) {
     return 0;
 }
 
-/* Found by the run path of this library, and "next" after it: the C library must see who calls. */
+/* Found by the run path of this library, and "next" after it: the C library must see the caller. */
 int plugin_of_caller(void) {
     int (*function)(void);
     void *inner = dlopen("libswitch-inner.so", RTLD_NOW | RTLD_GLOBAL);

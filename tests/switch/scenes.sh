@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What could go wrong with waiting by switching: every scene of subject.c, subject_home.c, timed.c, home.c, summon.c and later.c,
+# What could go wrong with waiting by switching: every scene of subject.c, subject_pin.c, timed.c, pin.c, recall.c and eligibility_dynamic.c,
 # on the C library alone and switched.
 . "$SOURCE_ROOT/tests/ni/lib.sh"
 
 unset LD_LIBRARY_PATH # a plug-in is to be found by the path of the one that loads it
-for subject in subject subject-home timed home summon cancel later; do
+for subject in subject subject-pin timed pin recall cancel eligibility-dynamic; do
     for scene in $("$SUBJECTS/switch-$subject"); do
         run "$SUBJECTS/switch-$subject" "$scene"
         check "$scene: the C library alone" is "$status" 0
@@ -21,7 +21,7 @@ for subject in subject subject-home timed home summon cancel later; do
     done
 done
 
-# Where only who gives way lets others run. The time limit has to, too.
+# Where a thread lets others run only by yielding. The time limit has to, too.
 cpu=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
 for scene in main-gets-even-turns main-gets-odd-turns; do
     if ! chrt -f 2 taskset -c "$cpu" true 2>"$scratch/chrt"; then
@@ -29,7 +29,7 @@ for scene in main-gets-even-turns main-gets-odd-turns; do
         continue
     fi
     run chrt -f 2 timeout -s KILL 20 chrt -f 1 taskset -c "$cpu" "$SUBUTAI" run --verbose 2 --wait switch -- \
-        env SWITCHED=1 "$SUBJECTS/switch-subject-home" "$scene"
+        env SWITCHED=1 "$SUBJECTS/switch-subject-pin" "$scene"
     check "$scene, SCHED_FIFO on one core: by switching" matches "$err" 'waiting by switching'
     check "$scene, SCHED_FIFO on one core: main gets its turn" is "$status" 0
 done

@@ -2,7 +2,7 @@
 /*
  * Programs that waiting by switching is for, main thread included, in scenes of what could go wrong there: one scene
  * per run, by name. Without pthread_exit and signal handlers, for which the main thread would stay at home
- * (subject_home.c).
+ * (subject_pin.c).
  */
 #include "scene.h"
 
@@ -20,18 +20,18 @@ static void *carry(void *number) {
     static const int roundings[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
     int id = (int)(long)number, rounding = roundings[id % 4];
     pthread_t self = pthread_self();
-    long first = kernel_thread();
+    long first = proc_kernel_thread();
     bool moved = false;
     own = id;
     fesetround(rounding);
     for (int i = 0; i < ROUNDS; i++) {
         errno = 1000 + id;
         meet();
-        MUST(errno == 1000 + id);
-        MUST(own == id);
-        MUST(pthread_equal(self, pthread_self()));
-        MUST(fegetround() == rounding);
-        moved = moved || kernel_thread() != first;
+        CHECK(errno == 1000 + id);
+        CHECK(own == id);
+        CHECK(pthread_equal(self, pthread_self()));
+        CHECK(fegetround() == rounding);
+        moved = moved || proc_kernel_thread() != first;
     }
     if (moved)
         atomic_fetch_add(&n_moved, 1);
@@ -41,7 +41,7 @@ static void *carry(void *number) {
 static void own_state(void) {
     run(N, carry);
     printf("%d threads ran on another's kernel thread\n", n_moved);
-    MUST(getenv("SWITCHED") == NULL || n_moved > 0);
+    CHECK(getenv("SWITCHED") == NULL || n_moved > 0);
 }
 
 /* ---- asleep in the kernel on every carrier: the others go on ---- */
@@ -51,36 +51,36 @@ static void *read_or_work(void *number) {
     for (int i = 0; i < 20; i++)
         meet(); /* away from home by now */
     if (id >= 2) {
-        MUST(read(channel[0], &byte, 1) == 1);
+        CHECK(read(channel[0], &byte, 1) == 1);
     } else {
         for (int i = 0; i < ROUNDS; i++) {
-            MUST(pthread_mutex_lock(&mutex) == 0);
+            OK(pthread_mutex_lock(&mutex));
             while (turn != id)
-                MUST(pthread_cond_wait(&cond, &mutex) == 0);
+                OK(pthread_cond_wait(&cond, &mutex));
             turn = 1 - id;
-            MUST(pthread_cond_broadcast(&cond) == 0);
-            MUST(pthread_mutex_unlock(&mutex) == 0);
+            OK(pthread_cond_broadcast(&cond));
+            OK(pthread_mutex_unlock(&mutex));
         }
         for (int i = 0; id == 0 && i < N - 2; i++)
-            MUST(write(channel[1], "", 1) == 1);
+            CHECK(write(channel[1], "", 1) == 1);
     }
     meet();
     return number;
 }
 
 static void kernel_sleepers(void) {
-    MUST(pipe(channel) == 0);
+    OK_ERRNO(pipe(channel));
     run(N, read_or_work);
 }
 
-/* ---- everybody but one spins on a variable that the one sets: no call that could let it run ---- */
-/* ---- short sleeps in the kernel by everybody: better at home, until there are none any more ---- */
+/* ---- all threads but one spin on a variable that this one sets: no call that could let it run ---- */
+/* ---- short sleeps in the kernel by all threads: better pinned, until there are none any more ---- */
 static void *sleep_and_meet(void *number) {
-    long id = (long)number, first = kernel_thread();
+    long id = (long)number, first = proc_kernel_thread();
     bool switched = getenv("SWITCHED") != NULL;
     for (int rounds_at_home = 0, rounds = 0; !over; rounds++) {
-        nanosleep(&(struct timespec){0, 20000}, NULL);
-        if (kernel_thread() != first)
+        sleep_us(20);
+        if (proc_kernel_thread() != first)
             atomic_fetch_add(&n_away, 1);
         meet();
         if (id == 0) {
@@ -92,7 +92,7 @@ static void *sleep_and_meet(void *number) {
         meet();
     }
     for (int rounds = 0; switched && over; rounds++) {
-        if (kernel_thread() != first)
+        if (proc_kernel_thread() != first)
             atomic_fetch_add(&n_away, 1);
         meet();
         if (id == 0 && n_away > 0) {
@@ -112,9 +112,9 @@ static void *spin_or_set(void *number) {
     for (int i = 0; i < 20; i++)
         meet();
     if ((long)number == N - 1) {
-        MUST(pthread_mutex_lock(&mutex) == 0);
+        OK(pthread_mutex_lock(&mutex));
         flag = 1;
-        MUST(pthread_mutex_unlock(&mutex) == 0);
+        OK(pthread_mutex_unlock(&mutex));
     }
     while (!flag)
         ;
@@ -145,22 +145,18 @@ static void yielders(void) {
 /* ---- deadlines ---- */
 static void *wait_with_deadline(void *number) {
     for (int i = 0; i < 5; i++) {
-        struct timespec at;
         meet();
-        double begin = now();
-        clock_gettime(CLOCK_REALTIME, &at);
-        at.tv_nsec += 20000000;
-        at.tv_sec += at.tv_nsec / 1000000000;
-        at.tv_nsec %= 1000000000;
+        int64_t begin = now_ns(CLOCK_MONOTONIC);
+        struct timespec at = time_in_ms(CLOCK_REALTIME, 20);
         pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         pthread_cond_t c = PTHREAD_COND_INITIALIZER;
-        MUST(pthread_mutex_lock(&m) == 0);
+        OK(pthread_mutex_lock(&m));
         int r;
         while ((r = pthread_cond_timedwait(&c, &m, &at)) == 0)
             ;
-        MUST(r == ETIMEDOUT);
-        MUST(now() - begin > 0.015);
-        MUST(pthread_mutex_unlock(&m) == 0);
+        CHECK(r == ETIMEDOUT);
+        CHECK(now_ns(CLOCK_MONOTONIC) - begin > 15000000);
+        OK(pthread_mutex_unlock(&m));
     }
     return number;
 }
@@ -178,7 +174,7 @@ static void *outlive(void *unused) {
         sched_yield();
     n_moved = 0;
     run(4, carry);
-    MUST(getenv("SWITCHED") == NULL || n_moved > 0);
+    CHECK(getenv("SWITCHED") == NULL || n_moved > 0);
     _exit(0);
     return unused;
 }
@@ -189,22 +185,19 @@ static void *fork_on_the_way(void *number) {
         for (int k = 0; k < 20; k++)
             meet();
         pid_t pid = fork();
-        MUST(pid >= 0);
+        SYS(pid);
         if (pid == 0) {
-            MUST(own == 100 + (int)(long)number);
+            CHECK(own == 100 + (int)(long)number);
             n_moved = 0;
             run(4, carry);
-            MUST(getenv("SWITCHED") == NULL || n_moved > 0);
+            CHECK(getenv("SWITCHED") == NULL || n_moved > 0);
             if (i % 2 == 0)
                 _exit(0);
-            pthread_t thread;
-            MUST(pthread_create(&thread, NULL, outlive, NULL) == 0);
+            thread_start(outlive, NULL);
             forker_is_gone = 1; /* all but: what is left of it are its last instructions */
             return number;
         }
-        int status;
-        MUST(waitpid(pid, &status, 0) == pid);
-        MUST(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        child_join(pid);
     }
     return number;
 }
@@ -213,14 +206,14 @@ static void forks(void) {
     run(4, fork_on_the_way);
 }
 
-/* ---- the main thread is one of those that move, with a mutex whose owner the kernel knows ---- */
+/* ---- the main thread is one of the fibers that move, with a mutex whose owner the kernel knows ---- */
 static pthread_mutex_t inherits;
 
 static void *want_it(void *number) {
     for (int i = 0; i < 20; i++)
         meet();
-    MUST(pthread_mutex_lock(&inherits) == 0);
-    MUST(pthread_mutex_unlock(&inherits) == 0);
+    OK(pthread_mutex_lock(&inherits));
+    OK(pthread_mutex_unlock(&inherits));
     for (int i = 0; i < ROUNDS; i++)
         meet();
     return number;
@@ -228,27 +221,27 @@ static void *want_it(void *number) {
 
 static void main_moves(void) {
     pthread_mutexattr_t attr;
-    long first = kernel_thread();
+    long first = proc_kernel_thread();
     bool moved = false;
-    MUST(pthread_mutexattr_init(&attr) == 0);
-    MUST(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT) == 0);
-    MUST(pthread_mutex_init(&inherits, &attr) == 0);
-    MUST(pthread_barrier_init(&barrier, NULL, 4) == 0);
-    MUST(pthread_mutex_lock(&inherits) == 0); /* before there are other threads */
+    OK(pthread_mutexattr_init(&attr));
+    OK(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT));
+    OK(pthread_mutex_init(&inherits, &attr));
+    OK(pthread_barrier_init(&barrier, NULL, 4));
+    OK(pthread_mutex_lock(&inherits)); /* before there are other threads */
     for (long i = 0; i < 3; i++)
-        MUST(pthread_create(&threads[i], NULL, want_it, (void *)i) == 0);
+        OK(pthread_create(&threads[i], NULL, want_it, (void *)i));
     for (int i = 0; i < 20; i++) {
         meet();
-        MUST(kernel_thread() == first); /* or it could not unlock */
+        CHECK(proc_kernel_thread() == first); /* or it could not unlock */
     }
-    MUST(pthread_mutex_unlock(&inherits) == 0);
+    OK(pthread_mutex_unlock(&inherits));
     for (int i = 0; i < ROUNDS; i++) {
         meet();
-        moved = moved || kernel_thread() != first;
+        moved = moved || proc_kernel_thread() != first;
     }
-    MUST(getenv("SWITCHED") == NULL || moved);
+    CHECK(getenv("SWITCHED") == NULL || moved);
     for (int i = 0; i < 3; i++)
-        MUST(pthread_join(threads[i], NULL) == 0);
+        thread_join(threads[i]);
 }
 
 int main(int argc, char **argv) {

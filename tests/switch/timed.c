@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#define CROWD THREADS_MAX
+#define MANY THREADS_MAX
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond[2];
@@ -20,16 +20,6 @@ static clockid_t clock_of(long id) {
     return id % 2 == 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 }
 
-static int64_t now_us(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-static struct timespec at_us(int64_t us) {
-    return (struct timespec){us / 1000000, us % 1000000 * 1000};
-}
-
 static void leave_home(void) {
     for (int i = 0; i < 20; i++)
         meet();
@@ -38,33 +28,32 @@ static void leave_home(void) {
 /* Wait on nothing, on the condition of that clock. */
 static void doze(long id, int64_t us) {
     clockid_t clock = clock_of(id);
-    int64_t due = now_us(clock) + us;
-    struct timespec at = at_us(due);
+    struct timespec at = time_in_us(clock, us);
     int r;
-    MUST(pthread_mutex_lock(&mutex) == 0);
+    OK(pthread_mutex_lock(&mutex));
     while ((r = pthread_cond_clockwait(&cond[id % 2], &mutex, clock, &at)) == 0)
         ;
-    MUST(pthread_mutex_unlock(&mutex) == 0);
-    MUST(r == ETIMEDOUT);
-    MUST(now_us(clock) >= due);
+    OK(pthread_mutex_unlock(&mutex));
+    CHECK(r == ETIMEDOUT);
+    CHECK(time_is_past(clock, &at));
 }
 
-/* ---- hundreds of deadlines at a time, in every order, on both clocks; woken for nothing meanwhile ---- */
+/* ---- hundreds of deadlines at a time, in every order, on both clocks; spurious wake-ups meanwhile ---- */
 static void *doze_often(void *number) {
     long id = (long)number;
     leave_home();
     for (int i = 0; i < 10; i++) {
         doze(id, (id * 7919 + i * 104729) % 20000);
         if (id % 16 == i)
-            MUST(pthread_cond_broadcast(&cond[i % 2]) == 0);
+            OK(pthread_cond_broadcast(&cond[i % 2]));
         if (i % 3 == 0)
             meet(); /* and away again */
     }
     return NULL;
 }
 
-static void crowd(void) {
-    run(CROWD, doze_often);
+static void many(void) {
+    run(MANY, doze_often);
 }
 
 /* ---- not late: as precise as the same wait of a thread that never was away, give or take what a machine does ---- */
@@ -74,23 +63,22 @@ static void *doze_precisely(void *number) {
         meet();
         if (number == NULL) {
             clockid_t clock = clock_of(i);
-            int64_t due = now_us(clock) + 1000;
-            struct timespec at = at_us(due);
-            MUST(pthread_mutex_lock(&mutex) == 0);
+            struct timespec at = time_in_us(clock, 1000);
+            OK(pthread_mutex_lock(&mutex));
             while (pthread_cond_clockwait(&cond[i % 2], &mutex, clock, &at) == 0)
                 ;
-            late[i] = now_us(clock) - due;
-            MUST(pthread_mutex_unlock(&mutex) == 0);
+            late[i] = now_ns(clock) - time_to_ns(&at);
+            OK(pthread_mutex_unlock(&mutex));
         }
     }
     if (number == NULL) {
         int n = 0;
         for (int i = 0; i < 400; i++) {
-            MUST(late[i] >= 0);
-            n += late[i] < 1000;
+            CHECK(late[i] >= 0);
+            n += late[i] < 1000000;
         }
         printf("%d of 400 within a millisecond of the deadline\n", n);
-        MUST(n >= 200);
+        CHECK(n >= 200);
     }
     return NULL;
 }
@@ -108,23 +96,23 @@ static void *take_or_give_up(void *number) {
         random = random * 1664525 + 1013904223;
         if (id % 2 == 0) {
             atomic_fetch_add(&posted, 1);
-            MUST(sem_post(&sem) == 0);
+            OK_ERRNO(sem_post(&sem));
         }
-        struct timespec at = at_us(now_us(clock_of(id)) + (random >> 16) % 300);
+        struct timespec at = time_in_us(clock_of(id), (random >> 16) % 300);
         if (sem_clockwait(&sem, clock_of(id), &at) == 0)
             atomic_fetch_add(&taken, 1);
         else
-            MUST(errno == ETIMEDOUT);
+            CHECK(errno == ETIMEDOUT);
     }
     return NULL;
 }
 
 static void race(void) {
     int left;
-    MUST(sem_init(&sem, 0, 0) == 0);
+    OK_ERRNO(sem_init(&sem, 0, 0));
     run(12, take_or_give_up);
-    MUST(sem_getvalue(&sem, &left) == 0);
-    MUST(posted == taken + left);
+    OK_ERRNO(sem_getvalue(&sem, &left));
+    CHECK(posted == taken + left);
 }
 
 /* ---- the same with a mutex that is handed over, and locks that are given up ---- */
@@ -137,24 +125,24 @@ static void *lock_or_give_up(void *number) {
     for (int i = 0; i < 2000; i++) {
         random = random * 1664525 + 1013904223;
         clockid_t clock = clock_of(random >> 8);
-        struct timespec at = at_us(now_us(clock) + (random >> 16) % 200);
+        struct timespec at = time_in_us(clock, (random >> 16) % 200);
         int r = pthread_mutex_clocklock(&mutex, clock, &at);
-        MUST(r == 0 || r == ETIMEDOUT);
+        CHECK(r == 0 || r == ETIMEDOUT);
         if (r == 0) {
-            MUST(shared++ == 0);
+            CHECK(shared++ == 0);
             if (i % 8 == 0)
-                for (int64_t end = now_us(clock) + 50; now_us(clock) < end;)
+                for (int64_t end = now_ns(clock) + 50000; now_ns(clock) < end;)
                     ;
             shared--;
-            MUST(pthread_mutex_unlock(&mutex) == 0);
+            OK(pthread_mutex_unlock(&mutex));
         }
         r = id % 3 == 0 ? pthread_rwlock_clockwrlock(&rwlock, clock, &at)
                         : pthread_rwlock_clockrdlock(&rwlock, clock, &at);
-        MUST(r == 0 || r == ETIMEDOUT);
+        CHECK(r == 0 || r == ETIMEDOUT);
         if (r == 0) {
-            MUST(id % 3 == 0 ? shared_rw++ == 0 : shared_rw == 0);
+            CHECK(id % 3 == 0 ? shared_rw++ == 0 : shared_rw == 0);
             shared_rw -= id % 3 == 0;
-            MUST(pthread_rwlock_unlock(&rwlock) == 0);
+            OK(pthread_rwlock_unlock(&rwlock));
         }
     }
     return NULL;
@@ -166,18 +154,18 @@ static void give_up_locks(void) {
 
 /* ---- a wait that is over in time is a switch, however near the deadline of the one before ---- */
 static void *take_turns(void *number) {
-    long id = (long)number, first = kernel_thread(), n = 0;
-    MUST(pthread_mutex_lock(&mutex) == 0);
+    long id = (long)number, first = proc_kernel_thread(), n = 0;
+    OK(pthread_mutex_lock(&mutex));
     for (int i = 0; i < 300; i++) {
-        struct timespec at = at_us(now_us(clock_of(i)) + (i % 3 == 0 ? 60000000 : 10000000));
+        struct timespec at = time_in_us(clock_of(i), i % 3 == 0 ? 60000000 : 10000000);
         while (turn != id)
-            MUST(pthread_cond_clockwait(&cond[i % 2], &mutex, clock_of(i), &at) == 0);
+            OK(pthread_cond_clockwait(&cond[i % 2], &mutex, clock_of(i), &at));
         turn = (int)(id + 1) % 8;
-        MUST(pthread_cond_broadcast(&cond[0]) == 0);
-        MUST(pthread_cond_broadcast(&cond[1]) == 0);
-        n += kernel_thread() != first;
+        OK(pthread_cond_broadcast(&cond[0]));
+        OK(pthread_cond_broadcast(&cond[1]));
+        n += proc_kernel_thread() != first;
     }
-    MUST(pthread_mutex_unlock(&mutex) == 0);
+    OK(pthread_mutex_unlock(&mutex));
     atomic_fetch_add(&n_moved, n > 0);
     return NULL;
 }
@@ -185,10 +173,10 @@ static void *take_turns(void *number) {
 static void in_time(void) {
     run(8, take_turns);
     printf("%d threads ran on another's kernel thread\n", n_moved);
-    MUST(getenv("SWITCHED") == NULL || n_moved > 0);
+    CHECK(getenv("SWITCHED") == NULL || n_moved > 0);
 }
 
-/* ---- nobody wakes up while nothing is due ---- */
+/* ---- no thread wakes up while nothing is due ---- */
 static void *sleep_long(void *number) {
     leave_home();
     doze((long)number, 300000);
@@ -199,9 +187,9 @@ static void *sleep_long(void *number) {
 static void quiet(void) {
     struct rusage usage;
     run(8, sleep_long);
-    MUST(getrusage(RUSAGE_SELF, &usage) == 0);
+    OK_ERRNO(getrusage(RUSAGE_SELF, &usage));
     printf("%ld times asleep\n", usage.ru_nvcsw);
-    MUST(usage.ru_nvcsw < 400); /* a look every 2 ms would be 750; going quiet takes 50 of them */
+    CHECK(usage.ru_nvcsw < 400); /* a look every 2 ms would be 750; going quiet takes 50 of them */
 }
 
 /* ---- the child of a thread among such waits has none of them; its own work, and the parent's go on ---- */
@@ -221,7 +209,7 @@ static void *fork_among_waits(void *number) {
             continue;
         }
         pid_t pid = fork();
-        MUST(pid >= 0);
+        SYS(pid);
         if (pid == 0) {
             /* Another thread may have held it at the fork: the child's copy is made new. */
             pthread_mutex_init(&mutex, NULL);
@@ -230,9 +218,7 @@ static void *fork_among_waits(void *number) {
             run(4, doze_in_child);
             _exit(0);
         }
-        int status;
-        MUST(waitpid(pid, &status, 0) == pid);
-        MUST(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        child_join(pid);
     }
     return NULL;
 }
@@ -241,26 +227,26 @@ static void forks(void) {
     run(8, fork_among_waits);
 }
 
-/* ---- a thread ends with a deadline behind it that its home was told of; another takes its context ---- */
+/* ---- a thread ends with a deadline behind it that its home was told of; another takes its fiber ---- */
 static void *wait_and_end(void *number) {
     int64_t limit = (long)number % 3 == 0 ? 2000 : 50;
-    struct timespec at = at_us(now_us(CLOCK_MONOTONIC) + limit);
+    struct timespec at = time_in_us(CLOCK_MONOTONIC, limit);
     meet();
     if (sem_clockwait(&sem, CLOCK_MONOTONIC, &at) != 0)
-        MUST(errno == ETIMEDOUT);
-    MUST(sem_post(&sem) == 0);
+        CHECK(errno == ETIMEDOUT);
+    OK_ERRNO(sem_post(&sem));
     return NULL;
 }
 
 static void ends(void) {
-    MUST(sem_init(&sem, 0, 1) == 0);
+    OK_ERRNO(sem_init(&sem, 0, 1));
     for (int i = 0; i < 100; i++)
         run(8, wait_and_end);
 }
 
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"timed-crowd", crowd},         {"timed-precision", precision}, {"timed-race", race},
+        {"timed-many", many},           {"timed-precision", precision}, {"timed-race", race},
         {"timed-locks", give_up_locks}, {"timed-in-time", in_time},     {"timed-quiet", quiet},
         {"timed-forks", forks},         {"timed-ends", ends},           {NULL, NULL},
     };

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The area model: Tables VIII and IX at the paper's chip, and how it grows away from it. */
-#include "hw_check.h"
-
 #include "area.h"
+#include "lib/suite.h"
 
 static void ck_truncates_to(double ours, double paper, double digit) {
     ck_assert_msg(ours >= paper - digit * 0.001 && ours < paper + digit, "ours %.5f, the paper's %.5f", ours, paper);
 }
 
 /* The paper cuts digits off instead of rounding. */
-START_TEST(table_viii) {
+TEST(table_viii) {
     struct area a = area_of(1024);
     ck_assert_double_eq_tol(a.ni + a.fsm + a.spm, 19867.44, 0.005);
     ck_assert_double_eq_tol(a.spm, 3702.00, 0.005);
@@ -18,9 +17,8 @@ START_TEST(table_viii) {
     ck_truncates_to(area_overhead(a.spm, a.ni), 27, 1);
     ck_truncates_to(area_overhead(a.fsm + a.spm, a.ni), 46, 1);
 }
-END_TEST
 
-START_TEST(table_ix) {
+TEST(table_ix) {
     struct area a = area_of(1024);
     ck_truncates_to(area_of_chip(a.fsm + a.spm, 64, 400), 0.101, 0.001);
     ck_truncates_to(area_of_chip(a.ni + a.fsm + a.spm, 64, 400), 0.317, 0.001);
@@ -34,17 +32,15 @@ START_TEST(table_ix) {
             ck_truncates_to(area_of_chip(um2, 64, 400), paper, 0.001);
     }
 }
-END_TEST
 
-START_TEST(least_scratchpad) {
+TEST(least_scratchpad) {
     ck_assert_uint_eq(area_least_spm_bytes(64), 516); /* section V-A */
     ck_assert_uint_eq(area_least_spm_bytes(1), 12);
     ck_assert_uint_eq(area_least_spm_bytes(1024), 12 + 1023 * 8);
 }
-END_TEST
 
 /* Between what sides and what bits would make it, both ways from the paper's point; more is never smaller. */
-START_TEST(growth) {
+TEST(growth) {
     double last = 0;
     for (uint64_t bytes = 128; bytes <= 131072; bytes *= 2) {
         struct area a = area_of(bytes);
@@ -59,16 +55,4 @@ START_TEST(growth) {
     }
     ck_assert_double_eq_tol(area_of_chip(area_of(1024).ni, 128, 400), 2 * area_of_chip(area_of(1024).ni, 64, 400),
                             1e-12);
-}
-END_TEST
-
-static void add(Suite *suite) {
-    ADD_TEST(suite, table_viii);
-    ADD_TEST(suite, table_ix);
-    ADD_TEST(suite, least_scratchpad);
-    ADD_TEST(suite, growth);
-}
-
-int main(void) {
-    return run_suite("area", (void (*const[])(Suite *)){add, NULL});
 }

@@ -2,7 +2,7 @@
 /* Section VII-A, Eq. 2 and what limits the priority, sentence by sentence; each test begins with the one it is for. */
 #include "csa_scene.h"
 
-START_TEST(equation_2) {
+TEST(equation_2) {
     /* "CSALimit = (ThrReady + ThrRun - 1) x (2 x TS)" */
     for (uint64_t ready = 0; ready < 20; ready++)
         for (uint64_t running = ready == 0; running < 3; running++)
@@ -11,9 +11,8 @@ START_TEST(equation_2) {
     ck_assert_uint_eq(csa_limit_ns(0, 0, MS), 0);
     ck_assert_uint_eq(csa_limit_ns(0, 1, MS), 0);
 }
-END_TEST
 
-START_TEST(eight_threads_of_1_ms_have_a_limit_of_14_ms) {
+TEST(eight_threads_of_1_ms_have_a_limit_of_14_ms) {
     /* "for a scheduler with a sum of 8 threads on the ThrReady and ThrRun states and a TS of 1ms, when one of these
      * threads gains CSA priority, its time limit is 14ms." */
     uint64_t ns[N] = {0};
@@ -28,9 +27,8 @@ START_TEST(eight_threads_of_1_ms_have_a_limit_of_14_ms) {
     ck_assert(thread[0].limited);
     ck_assert_uint_eq(sched.stats.n_limited, 1);
 }
-END_TEST
 
-START_TEST(the_limit_is_of_the_time_with_priority_not_of_the_section) {
+TEST(the_limit_is_of_the_time_with_priority_not_of_the_section) {
     open_sched(CSA_CSA, 0, 0, 2);
     csa_pick(&sched, 0);
     csa_hold(&sched, &thread[0], 0);
@@ -43,9 +41,8 @@ START_TEST(the_limit_is_of_the_time_with_priority_not_of_the_section) {
     ck_assert_ptr_eq(csa_pick(&sched, 10 * MS), &thread[0]);
     ck_assert_uint_eq(csa_until(&sched, 10 * MS), 11 * MS);
 }
-END_TEST
 
-START_TEST(rr_when_the_limit_is_used_up) {
+TEST(rr_when_the_limit_is_used_up) {
     /* "the scheduler changes to the RR policy to maintain a fair scheduling, if the execution of the critical section
      * reduces the priority of the other threads." Also deadlock: the others run although it never releases. */
     uint64_t ns[N] = {0};
@@ -60,9 +57,8 @@ START_TEST(rr_when_the_limit_is_used_up) {
         ck_assert_uint_eq(ns[i], 10 * MS);
     ck_assert_uint_ge(sched.stats.n_rr, 9);
 }
-END_TEST
 
-START_TEST(a_new_section_has_a_new_limit) {
+TEST(a_new_section_has_a_new_limit) {
     open_sched(CSA_CSA, 0, 0, 3);
     uint64_t ns[N] = {0};
     csa_pick(&sched, 0);
@@ -75,10 +71,9 @@ START_TEST(a_new_section_has_a_new_limit) {
     csa_hold(&sched, &thread[0], 6 * MS);
     ck_assert_uint_eq(csa_until(&sched, 6 * MS), 10 * MS);
 }
-END_TEST
 
-START_TEST(the_limit_is_that_of_gaining_the_priority) {
-    /* "when one of these threads gains CSA priority, its time limit is 14ms": whoever comes or goes later. */
+TEST(the_limit_is_that_of_gaining_the_priority) {
+    /* "when one of these threads gains CSA priority, its time limit is 14ms": whatever threads come or go later. */
     uint64_t ns[N] = {0};
     open_sched(CSA_CSA, 0, 0, 3);
     csa_pick(&sched, 0);
@@ -93,11 +88,10 @@ START_TEST(the_limit_is_that_of_gaining_the_priority) {
     ck_assert_uint_eq(sched.stats.n_limited, 1);
     ck_assert_ptr_eq(sched.running, &thread[N - 1]);
 }
-END_TEST
 
-START_TEST(a_thread_that_gains_it_alone_has_no_time) {
-    /* (0 + 1 - 1) x (2 x TS): "the idle thread is ignored". Whoever comes then has its turn as by RR; until then "the
-     * execution of the critical section" does not reduce "the priority of the other threads". */
+TEST(a_thread_that_gains_it_alone_has_no_time) {
+    /* (0 + 1 - 1) x (2 x TS): "the idle thread is ignored". A thread that comes then has its turn as by RR; until then
+     * "the execution of the critical section" does not reduce "the priority of the other threads". */
     uint64_t ns[N] = {0};
     open_sched(CSA_CSA, 0, 0, 1);
     csa_pick(&sched, 0);
@@ -119,9 +113,8 @@ START_TEST(a_thread_that_gains_it_alone_has_no_time) {
     ck_assert(!thread[0].limited);
     ck_assert_uint_eq(thread[0].limit_ns, 2 * MS);
 }
-END_TEST
 
-START_TEST(a_sleeper_gains_it_when_it_becomes_ready) {
+TEST(a_sleeper_gains_it_when_it_becomes_ready) {
     /* "threads currently in the ready and running states ... one of these threads": it is none of them before. */
     open_sched(CSA_CSA, 0, 0, 3);
     csa_pick(&sched, 0);
@@ -137,9 +130,8 @@ START_TEST(a_sleeper_gains_it_when_it_becomes_ready) {
     ck_assert_uint_eq(thread[3].limit_ns, 4 * MS);
     ck_assert(csa_due(&sched, 40));
 }
-END_TEST
 
-START_TEST(who_gained_it_alone_goes_before_nobody_elsewhere_either) {
+TEST(a_limit_gained_alone_gives_no_priority_on_another_core_either) {
     open_sched(CSA_CSA, 0, 0, 0);
     csa_hold(&sched, &thread[0], 0);
     csa_add(&sched, &thread[0], 0);
@@ -149,9 +141,8 @@ START_TEST(who_gained_it_alone_goes_before_nobody_elsewhere_either) {
     ck_assert_ptr_eq(csa_pick(&sched, 0), &thread[1]);
     ck_assert(!csa_due(&sched, MS / 2));
 }
-END_TEST
 
-START_TEST(time_alone_counts) {
+TEST(time_alone_counts) {
     open_sched(CSA_CSA, 0, 0, 2);
     csa_pick(&sched, 0);
     csa_hold(&sched, &thread[0], 0);
@@ -162,10 +153,9 @@ START_TEST(time_alone_counts) {
     ck_assert_uint_eq(sched.stats.n_limited, 1);
     ck_assert_uint_eq(sched.stats.n_alone, 0);
 }
-END_TEST
 
-START_TEST(a_limit_that_varies_is_that_of_the_moment) {
-    /* The other reading of "currently": no limit while nobody waits, and whoever comes later lengthens it. */
+TEST(a_limit_that_varies_is_that_of_the_moment) {
+    /* The other reading of "currently": no limit while no thread waits, and each that comes later lengthens it. */
     open_sched(CSA_CSA, 0, 0, 1);
     sched.config.limit_varies = true;
     csa_pick(&sched, 0);
@@ -178,7 +168,7 @@ START_TEST(a_limit_that_varies_is_that_of_the_moment) {
     csa_remove(&sched, &thread[2], 8 * MS);
     ck_assert(csa_due(&sched, 8 * MS)); /* 3 of 2 ms */
     ck_assert_uint_eq(sched.stats.n_limited, 1);
-    /* One that comes with a mutex counts itself: beside one that runs its limit is 2 ms. */
+    /* A thread that comes with a mutex counts itself: with a thread that runs its limit is 2 ms. */
     open_sched(CSA_CSA, 0, 0, 2);
     sched.config.limit_varies = true;
     ck_assert_ptr_eq(csa_pick(&sched, 0), &thread[0]);
@@ -188,9 +178,8 @@ START_TEST(a_limit_that_varies_is_that_of_the_moment) {
     ck_assert(!thread[1].limited);
     ck_assert_uint_eq(sched.stats.n_limited, 0);
 }
-END_TEST
 
-START_TEST(a_high_limit_makes_sections_fast_and_others_slow) {
+TEST(a_high_limit_makes_sections_fast_and_others_slow) {
     /* "a high CSALimit value will produce a fast parallel application execution for an unfair scheduler, and the
      * opposite is also true": a section of 10 ms, among six threads of a slot of 1 ms, and with half of that slot. */
     uint64_t end[2], others[2];
@@ -210,9 +199,8 @@ START_TEST(a_high_limit_makes_sections_fast_and_others_slow) {
     ck_assert_uint_gt(end[1], 2 * end[0]);
     ck_assert_uint_ge(others[1], 4 * MS);
 }
-END_TEST
 
-START_TEST(only_a_subset_of_sections_is_accelerated) {
+TEST(only_a_subset_of_sections_is_accelerated) {
     /* "The fairness restriction of CSALimit allows accelerating only a subset of critical sections": of those of 3 and
      * of 5 ms, among three threads, the second are not to their end. */
     for (uint64_t ms = 3; ms <= 5; ms += 2) {
@@ -225,7 +213,6 @@ START_TEST(only_a_subset_of_sections_is_accelerated) {
         ck_assert_uint_eq(sched.stats.n_limited, ms == 3 ? 0 : 1);
     }
 }
-END_TEST
 
 /* The longest time that one of n threads is ready and does not run; the first one holds a mutex for ever. */
 static uint64_t worst_delay(enum csa_policy policy, int n) {
@@ -245,7 +232,7 @@ static uint64_t worst_delay(enum csa_policy policy, int n) {
     return worst;
 }
 
-START_TEST(others_are_delayed_at_most_three_times_as_long_as_by_rr) {
+TEST(others_are_delayed_at_most_three_times_as_long_as_by_rr) {
     /* "it restricts the delay on other threads at most three times compared to the RR policy. When all threads are
      * running on the RR policy, the maximum delay is (ThrReady+ThrRun-1) x TS." */
     for (int n = 2; n <= N; n++) {
@@ -255,9 +242,8 @@ START_TEST(others_are_delayed_at_most_three_times_as_long_as_by_rr) {
         ck_assert_uint_ge(by_csa, 2 * by_rr); /* the limit is used */
     }
 }
-END_TEST
 
-START_TEST(a_cap_for_each_time_frame_against_livelock) {
+TEST(a_cap_for_each_time_frame_against_livelock) {
     /* "to avoid livelocks, the scheduler requires a system-specified limit on the use of CSA policy for a given
      * timeframe": thread 0 takes and releases its mutex for ever, and each time its limit begins anew. */
     uint64_t ns[N] = {0};
@@ -287,9 +273,8 @@ START_TEST(a_cap_for_each_time_frame_against_livelock) {
     }
     ck_assert_uint_eq(without[1], 0);
 }
-END_TEST
 
-START_TEST(requests_are_counted_as_in_table_7) {
+TEST(requests_are_counted_as_in_table_7) {
     /* "scheduling requests made outside of any critical section, inside a critical section with CSA enabled, and inside
      * a critical section where RR has been enabled due to CSALimit" */
     uint64_t ns[N] = {0};
@@ -304,9 +289,8 @@ START_TEST(requests_are_counted_as_in_table_7) {
     ck_assert_uint_eq(sched.stats.n_rr, 1);
     ck_assert_uint_eq(sched.stats.n_rr_capped, 0);
 }
-END_TEST
 
-START_TEST(requests_by_rr_for_the_cap_are_not_of_the_limit) {
+TEST(requests_by_rr_for_the_cap_are_not_of_the_limit) {
     uint64_t ns[N] = {0};
     open_sched(CSA_CSA, 100 * MS, MS, 3);
     csa_pick(&sched, 0);
@@ -319,30 +303,4 @@ START_TEST(requests_by_rr_for_the_cap_are_not_of_the_limit) {
     run(7 * MS, 103 * MS, ns);
     ck_assert_uint_eq(sched.stats.n_capped, 2);
     ck_assert_uint_eq(sched.stats.n_rr, 0);
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    ADD_TEST(suite, equation_2);
-    ADD_TEST(suite, eight_threads_of_1_ms_have_a_limit_of_14_ms);
-    ADD_TEST(suite, the_limit_is_of_the_time_with_priority_not_of_the_section);
-    ADD_TEST(suite, rr_when_the_limit_is_used_up);
-    ADD_TEST(suite, a_new_section_has_a_new_limit);
-    ADD_TEST(suite, the_limit_is_that_of_gaining_the_priority);
-    ADD_TEST(suite, a_thread_that_gains_it_alone_has_no_time);
-    ADD_TEST(suite, a_sleeper_gains_it_when_it_becomes_ready);
-    ADD_TEST(suite, who_gained_it_alone_goes_before_nobody_elsewhere_either);
-    ADD_TEST(suite, time_alone_counts);
-    ADD_TEST(suite, a_limit_that_varies_is_that_of_the_moment);
-    ADD_TEST(suite, a_high_limit_makes_sections_fast_and_others_slow);
-    ADD_TEST(suite, only_a_subset_of_sections_is_accelerated);
-    ADD_TEST(suite, others_are_delayed_at_most_three_times_as_long_as_by_rr);
-    ADD_TEST(suite, a_cap_for_each_time_frame_against_livelock);
-    ADD_TEST(suite, requests_are_counted_as_in_table_7);
-    ADD_TEST(suite, requests_by_rr_for_the_cap_are_not_of_the_limit);
-}
-
-int main(void) {
-    void (*const all[])(Suite *) = {tests, NULL};
-    return run_suite("csa limits", all);
 }

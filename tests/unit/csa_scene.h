@@ -4,10 +4,7 @@
 #define CSA_SCENE_H
 
 #include "csa.h"
-
-#include <check.h>
-
-#include "hw_check.h"
+#include "lib/suite.h"
 
 enum { N = 8 };
 #define MS UINT64_C(1000000)
@@ -24,7 +21,7 @@ static inline void open_sched(enum csa_policy policy, uint64_t frame_ns, uint64_
         csa_add(&sched, &thread[i], 0);
 }
 
-/* Let the core run from `now` to `end`, the running thread giving way whenever it is due; ns of each thread. */
+/* Let the core run from `now` to `end`, the running thread yielding whenever it is due; ns of each thread. */
 static inline uint64_t run(uint64_t now, uint64_t end, uint64_t *ns) {
     if (sched.running == NULL)
         csa_pick(&sched, now);

@@ -2,7 +2,7 @@
 /* Section VII of the paper, sentence by sentence; each test begins with the one it is for. Limits: csa_limit_test.c. */
 #include "csa_scene.h"
 
-START_TEST(rr_runs_in_a_deterministic_order_with_a_fixed_share) {
+TEST(rr_runs_in_a_deterministic_order_with_a_fixed_share) {
     /* "RR ... avoids starvation by running the application set in a deterministic order and uses a fixed share." */
     uint64_t ns[N] = {0};
     open_sched(CSA_RR, 0, 0, 4);
@@ -20,19 +20,17 @@ START_TEST(rr_runs_in_a_deterministic_order_with_a_fixed_share) {
     for (int i = 0; i < 4; i++)
         ck_assert_uint_eq(ns[i], 3 * MS);
 }
-END_TEST
 
-START_TEST(rr_alone_is_not_interrupted) {
+TEST(rr_alone_is_not_interrupted) {
     open_sched(CSA_RR, 0, 0, 1);
     csa_pick(&sched, 0);
     ck_assert_uint_eq(csa_until(&sched, 0), UINT64_MAX);
-    /* Whoever comes waits for the end of the slot that is running, not for that of the first. */
+    /* A new thread waits for the end of the slot that is running, not for that of the first. */
     csa_add(&sched, &thread[1], 5 * MS / 2);
     ck_assert_uint_eq(csa_until(&sched, 5 * MS / 2), 3 * MS);
 }
-END_TEST
 
-START_TEST(rr_gives_the_core_to_the_next_when_one_blocks) {
+TEST(rr_gives_the_core_to_the_next_when_one_blocks) {
     /* "The threads do not necessarily use the entire timeslot, as they can request to be scheduled out." */
     open_sched(CSA_RR, 0, 0, 3);
     csa_pick(&sched, 0);
@@ -40,9 +38,8 @@ START_TEST(rr_gives_the_core_to_the_next_when_one_blocks) {
     ck_assert_ptr_eq(csa_pick(&sched, MS / 4), &thread[1]);
     ck_assert_uint_eq(csa_until(&sched, MS / 4), MS / 4 + MS);
 }
-END_TEST
 
-START_TEST(a_thread_that_holds_a_mutex_goes_before_all_that_hold_none) {
+TEST(a_thread_that_holds_a_mutex_goes_before_all_that_hold_none) {
     /* "Every time a given thread has CSA enabled and is currently inside a critical section (i.e., holding a mutex), it
      * has priority over the execution of all other threads that are not in the same scenario." */
     open_sched(CSA_CSA, 0, 0, 3);
@@ -57,9 +54,8 @@ START_TEST(a_thread_that_holds_a_mutex_goes_before_all_that_hold_none) {
     csa_unhold(&sched, &thread[3], 10 + 2 * MS);
     ck_assert(csa_due(&sched, 10 + 2 * MS)); /* its slot is over, and it is like the others now */
 }
-END_TEST
 
-START_TEST(a_thread_that_takes_a_mutex_keeps_the_core) {
+TEST(a_thread_that_takes_a_mutex_keeps_the_core) {
     uint64_t ns[N] = {0};
     open_sched(CSA_CSA, 0, 0, 3);
     csa_pick(&sched, 0);
@@ -67,9 +63,8 @@ START_TEST(a_thread_that_takes_a_mutex_keeps_the_core) {
     run(0, 4 * MS, ns); /* its limit, of three threads */
     ck_assert_uint_eq(ns[0], 4 * MS);
 }
-END_TEST
 
-START_TEST(only_with_csa_enabled) {
+TEST(only_with_csa_enabled) {
     /* "has CSA enabled and" */
     open_sched(CSA_CSA, 0, 0, 2);
     thread[2].enabled = false;
@@ -79,9 +74,8 @@ START_TEST(only_with_csa_enabled) {
     ck_assert(!csa_due(&sched, 10));
     ck_assert_uint_eq(csa_until(&sched, 10), MS);
 }
-END_TEST
 
-START_TEST(rr_among_those_that_hold_mutexes) {
+TEST(rr_among_those_that_hold_mutexes) {
     /* "In case another thread also has CSA enabled and is inside another critical section, an RR policy is applied to
      * switch between them until either one finishes." */
     uint64_t ns[N] = {0};
@@ -101,9 +95,8 @@ START_TEST(rr_among_those_that_hold_mutexes) {
     }
     ck_assert_uint_eq(sched.running->n_held, 1);
 }
-END_TEST
 
-START_TEST(rr_when_nobody_holds_a_mutex) {
+TEST(rr_when_no_thread_holds_a_mutex) {
     /* "if there are no threads that meet those requirements, an RR policy is applied to switch between the entire
      * application set." */
     uint64_t ns[N] = {0};
@@ -112,9 +105,8 @@ START_TEST(rr_when_nobody_holds_a_mutex) {
     for (int i = 0; i < 4; i++)
         ck_assert_uint_eq(ns[i], 2 * MS);
 }
-END_TEST
 
-START_TEST(equation_1) {
+TEST(equation_1) {
     /* "Unfairness = MAX(Slowdown) / MIN(Slowdown), Slowdown = ET_sched / ET_alone" */
     double scheduled[] = {8, 4, 30}, alone[] = {2, 2, 10};
     ck_assert(csa_unfairness(scheduled, alone, 3) == 2.0);
@@ -122,21 +114,19 @@ START_TEST(equation_1) {
     ck_assert(csa_unfairness(scheduled, scheduled, 3) == 1.0);
     ck_assert(csa_unfairness(scheduled, alone, 0) == 0.0);
 }
-END_TEST
 
-START_TEST(one_application_at_a_time) {
+TEST(one_application_at_a_time) {
     /* "OAT can only execute one application" */
-    struct csa_turn turn = {.n_applications = 3};
+    struct csa_oat oat = {.n_applications = 3};
     for (uint32_t i = 0; i < 3; i++) {
         for (uint32_t k = 0; k < 3; k++)
-            ck_assert_int_eq(csa_may_run(&turn, k), k == i);
-        ck_assert_int_eq(csa_next(&turn), i < 2);
+            ck_assert_int_eq(csa_oat_may_run(&oat, k), k == i);
+        ck_assert_int_eq(csa_oat_next(&oat), i < 2);
     }
-    ck_assert(!csa_may_run(&turn, 0));
+    ck_assert(!csa_oat_may_run(&oat, 0));
 }
-END_TEST
 
-START_TEST(a_ready_thread_that_leaves_is_not_picked) {
+TEST(a_ready_thread_that_leaves_is_not_picked) {
     open_sched(CSA_CSA, 0, 0, 3);
     csa_remove(&sched, &thread[1], 0);
     ck_assert_ptr_eq(csa_pick(&sched, 0), &thread[0]);
@@ -145,24 +135,4 @@ START_TEST(a_ready_thread_that_leaves_is_not_picked) {
     csa_stop(&sched, 2);
     ck_assert_ptr_null(csa_pick(&sched, 2));
     ck_assert_uint_eq(sched.n_ready, 0);
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    ADD_TEST(suite, rr_runs_in_a_deterministic_order_with_a_fixed_share);
-    ADD_TEST(suite, rr_alone_is_not_interrupted);
-    ADD_TEST(suite, rr_gives_the_core_to_the_next_when_one_blocks);
-    ADD_TEST(suite, a_thread_that_holds_a_mutex_goes_before_all_that_hold_none);
-    ADD_TEST(suite, a_thread_that_takes_a_mutex_keeps_the_core);
-    ADD_TEST(suite, only_with_csa_enabled);
-    ADD_TEST(suite, rr_among_those_that_hold_mutexes);
-    ADD_TEST(suite, rr_when_nobody_holds_a_mutex);
-    ADD_TEST(suite, equation_1);
-    ADD_TEST(suite, one_application_at_a_time);
-    ADD_TEST(suite, a_ready_thread_that_leaves_is_not_picked);
-}
-
-int main(void) {
-    void (*const all[])(Suite *) = {tests, NULL};
-    return run_suite("csa", all);
 }

@@ -28,7 +28,7 @@ static void forget(struct bench_ni *b) {
 
 /* ---- whole copies ---- */
 
-START_TEST(mutexes) {
+TEST(mutexes) {
     struct hw_config config = hw_config_default();
     struct bench_ni b;
     bench_open(&b, &config, 5);
@@ -51,9 +51,8 @@ START_TEST(mutexes) {
     ck_answer(&b, 0, HW_OP_GRANT, idle, 3, 3);
     bench_close(&b);
 }
-END_TEST
 
-START_TEST(conditions) {
+TEST(conditions) {
     struct hw_config config = hw_config_default();
     struct bench_ni b;
     bench_open(&b, &config, 0);
@@ -72,14 +71,13 @@ START_TEST(conditions) {
     ck_answer(&b, 0, HW_OP_GRANT, mutex, 4, 4);
     bench_close(&b);
 }
-END_TEST
 
-/* Who had arrived has arrived, but is nobody; what was promised to the barrier stays so. */
-START_TEST(barriers) {
+/* An arrival still counts, but its thread is gone; what was promised to the barrier stays so. */
+TEST_EACH(barriers, 2) {
     struct hw_config config = hw_config_default();
     struct bench_ni b;
     config.n_queue = 5;
-    config.reserve = _i != 0;
+    config.reserve = number != 0;
     bench_open(&b, &config, 6);
     uint32_t id = bench_alloc(&b, HW_OP_ALLOC_BARRIER, 5);
     for (uint32_t i = 0; i < 3; i++)
@@ -94,7 +92,7 @@ START_TEST(barriers) {
     ck_assert_uint_eq(b.step.n_outputs, 5);
     ck_answer(&b, 0, HW_OP_RELEASE, id, 11, 11);
     for (uint32_t i = 1; i < 4; i++)
-        ck_answer(&b, i, HW_OP_RELEASE, id, 6, HW_NOBODY);
+        ck_answer(&b, i, HW_OP_RELEASE, id, 6, HW_NO_THREAD);
     ck_answer(&b, 4, HW_OP_RELEASE, id, 10, 10);
     for (uint32_t i = 0; i < 5; i++) /* the next round is all theirs */
         bench_do(&b, HW_OP_BARRIER_WAIT, id, i, i);
@@ -104,7 +102,6 @@ START_TEST(barriers) {
     ck_assert_uint_eq(b.ni.spm.n_reserved, 0);
     bench_close(&b);
 }
-END_TEST
 
 /* ---- generations ---- */
 
@@ -115,12 +112,12 @@ static uint32_t renew(struct bench_ni *b, uint32_t id) {
 }
 
 /* An ID that the parent dealt out after the fork is stale in the child, and the other way round. */
-START_TEST(generations_differ) {
+TEST_EACH(generations_differ, 5) {
     static const uint32_t machines[][2] = {{64, 4}, {64, 256}, {1024, 4}, {1024, 256}, {1, 1}};
     enum { N_FORKS = 3 };
     struct hw_config config = hw_config_default();
-    config.n_tiles = machines[_i][0];
-    config.n_control = machines[_i][1];
+    config.n_tiles = machines[number][0];
+    config.n_control = machines[number][1];
     struct bench_ni b;
     bench_open(&b, &config, 0);
     uint32_t id = bench_alloc(&b, HW_OP_ALLOC_MUTEX, 0);
@@ -150,10 +147,9 @@ START_TEST(generations_differ) {
     }
     bench_close(&b);
 }
-END_TEST
 
 /* However many forks: an ID comes round again after all others have been, and not before. */
-START_TEST(generations_all_used) {
+TEST(generations_all_used) {
     struct hw_config config = hw_config_default();
     config.n_tiles = 1024;
     config.n_control = 64; /* 7 bits */
@@ -173,11 +169,10 @@ START_TEST(generations_all_used) {
     }
     bench_close(&b);
 }
-END_TEST
 
 /* ---- copies of half a step ---- */
 
-/* Everything there is can be used and be got rid of. Somebody of the parent's may hold a mutex. */
+/* Everything there is can be used and be got rid of. A thread of the parent's may hold a mutex. */
 static void use_all(struct bench_ni *b) {
     const struct hw_layout *layout = &b->ni.spm.layout;
     for (uint32_t i = 0; i < b->ni.spm.n_control; i++) {
@@ -248,12 +243,12 @@ static uint32_t tear(const struct bench_ni *start, enum hw_op op, uint32_t flit1
     return n_torn;
 }
 
-START_TEST(torn_steps) {
+TEST_EACH(torn_steps, 2) {
     struct hw_config config = hw_config_default();
     struct bench_ni b;
     config.n_control = 5;
     config.n_queue = 8;
-    config.reserve = _i != 0;
+    config.reserve = number != 0;
     bench_open(&b, &config, 0);
     uint32_t n_torn = 0;
     /* One element's last user was a barrier: its words say so until the next allocation is complete. */
@@ -294,21 +289,4 @@ START_TEST(torn_steps) {
     }
     ck_assert_uint_gt(n_torn, 4000);
     bench_close(&b);
-}
-END_TEST
-
-static void copies(Suite *suite) {
-    ADD_TEST(suite, mutexes);
-    ADD_TEST(suite, conditions);
-    TCase *tcase = tcase_create("loops");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, barriers, 0, 2);
-    tcase_add_loop_test(tcase, generations_differ, 0, 5);
-    tcase_add_test(tcase, generations_all_used);
-    tcase_add_loop_test(tcase, torn_steps, 0, 2);
-    suite_add_tcase(suite, tcase);
-}
-
-int main(void) {
-    return run_suite("forget", (void (*const[])(Suite *)){copies, NULL});
 }

@@ -42,8 +42,8 @@ static void ck_cost(const struct bench_ni *b, struct cost response, struct cost 
 /* ---- Table III ---- */
 
 /* 4m + c and n*m + 3m + c; injected at n*m + m + c, n the elements looked at. */
-START_TEST(allocation) {
-    struct hw_config config = config_for((uint32_t)_i);
+TEST_EACH(allocation, N_TIMINGS) {
+    struct hw_config config = config_for((uint32_t)number);
     struct bench_ni b;
     bench_open(&b, &config, 0);
     for (uint32_t n = 1; n <= config.n_control; n++) {
@@ -55,11 +55,10 @@ START_TEST(allocation) {
     ck_answer(&b, 0, HW_OP_NO_SPACE, 0, 9, 5);
     bench_close(&b);
 }
-END_TEST
 
 /* 3m, whatever it is. */
-START_TEST(deallocation) {
-    struct hw_config config = config_for((uint32_t)_i);
+TEST_EACH(deallocation, N_TIMINGS) {
+    struct hw_config config = config_for((uint32_t)number);
     struct bench_ni b;
     bench_open(&b, &config, 0);
     uint32_t ids[] = {bench_alloc(&b, HW_OP_ALLOC_MUTEX, 0), 0, bench_alloc(&b, HW_OP_ALLOC_BARRIER, 7)};
@@ -71,11 +70,10 @@ START_TEST(deallocation) {
     ck_assert_uint_eq(b.ni.spm.n_reserved, 0);
     bench_close(&b);
 }
-END_TEST
 
 /* 2m + c when free; queued 11m at worst (not the first waiter, not the last element). */
-START_TEST(mutex_lock) {
-    struct hw_config config = config_for((uint32_t)_i);
+TEST_EACH(mutex_lock, N_TIMINGS) {
+    struct hw_config config = config_for((uint32_t)number);
     config.n_queue = 4;
     struct bench_ni b;
     bench_open(&b, &config, 0);
@@ -90,11 +88,10 @@ START_TEST(mutex_lock) {
     }
     bench_close(&b);
 }
-END_TEST
 
 /* 2m; with a waiter 10m + c, injected at 2m + c. */
-START_TEST(mutex_unlock) {
-    struct hw_config config = config_for((uint32_t)_i);
+TEST_EACH(mutex_unlock, N_TIMINGS) {
+    struct hw_config config = config_for((uint32_t)number);
     struct bench_ni b;
     bench_open(&b, &config, 7);
     uint32_t id = bench_alloc(&b, HW_OP_ALLOC_MUTEX, 0);
@@ -111,11 +108,10 @@ START_TEST(mutex_unlock) {
     ck_assert(b.step.made_room);
     bench_close(&b);
 }
-END_TEST
 
 /* 7m at best; the last of 64: m + c + 63(11m + 3c), packets at m + c and every 11m + 3c. */
-START_TEST(barrier_wait) {
-    struct hw_config config = config_for((uint32_t)_i);
+TEST_EACH(barrier_wait, N_TIMINGS) {
+    struct hw_config config = config_for((uint32_t)number);
     struct bench_ni b;
     config.n_queue = 63;
     bench_open(&b, &config, 0);
@@ -146,11 +142,10 @@ START_TEST(barrier_wait) {
     ck_cost(&b, (struct cost){7, 0}, nothing);
     bench_close(&b);
 }
-END_TEST
 
 /* 5m + c + Unlock at best, 10m + c + Unlock at worst. Its only packet is the Unlock's. */
-START_TEST(condition_wait) {
-    struct hw_config config = config_for((uint32_t)_i);
+TEST_EACH(condition_wait, N_TIMINGS) {
+    struct hw_config config = config_for((uint32_t)number);
     config.n_queue = 1;
     struct bench_ni b;
     bench_open(&b, &config, 0);
@@ -170,7 +165,6 @@ START_TEST(condition_wait) {
     ck_answer(&b, 0, HW_OP_GRANT, mutex, 2, 0);
     bench_close(&b);
 }
-END_TEST
 
 static void three_waiters(struct bench_ni *b, const struct hw_config *config, uint32_t *mutex, uint32_t *id) {
     bench_open(b, config, 0);
@@ -182,9 +176,9 @@ static void three_waiters(struct bench_ni *b, const struct hw_config *config, ui
     }
 }
 
-/* m when nobody waits; 18m + c with the mutex free, injected at 11m + c. */
-START_TEST(condition_broadcast) {
-    struct hw_config config = config_for((uint32_t)_i);
+/* m without a waiter; 18m + c with the mutex free, injected at 11m + c. */
+TEST_EACH(condition_broadcast, N_TIMINGS) {
+    struct hw_config config = config_for((uint32_t)number);
     struct bench_ni b;
     uint32_t mutex, id;
     three_waiters(&b, &config, &mutex, &id);
@@ -210,11 +204,10 @@ START_TEST(condition_broadcast) {
     }
     bench_close(&b);
 }
-END_TEST
 
-/* m when nobody waits; 11m + c with the mutex free; with it held never more than the paper's bound 29m + 2c. */
-START_TEST(condition_signal) {
-    struct hw_config config = config_for((uint32_t)_i);
+/* m without a waiter; 11m + c with the mutex free; with it held never more than the paper's bound 29m + 2c. */
+TEST_EACH(condition_signal, N_TIMINGS) {
+    struct hw_config config = config_for((uint32_t)number);
     struct bench_ni b;
     uint32_t mutex, id;
     three_waiters(&b, &config, &mutex, &id);
@@ -236,12 +229,11 @@ START_TEST(condition_signal) {
     }
     bench_close(&b);
 }
-END_TEST
 
 /* ---- ours ---- */
 
-START_TEST(trylock) {
-    struct hw_config config = config_for((uint32_t)_i);
+TEST_EACH(trylock, N_TIMINGS) {
+    struct hw_config config = config_for((uint32_t)number);
     struct bench_ni b;
     bench_open(&b, &config, 0);
     uint32_t id = bench_alloc(&b, HW_OP_ALLOC_MUTEX, 0);
@@ -256,10 +248,9 @@ START_TEST(trylock) {
     ck_answer(&b, 0, HW_OP_GRANT, id, 2, 2);
     bench_close(&b);
 }
-END_TEST
 
 /* A waiter leaves a mutex, a condition, and the mutex's queue after a signal, where it is too late. */
-START_TEST(withdraw) {
+TEST(withdraw) {
     struct hw_config config = hw_config_default();
     struct bench_ni b;
     uint32_t mutex, id;
@@ -285,10 +276,9 @@ START_TEST(withdraw) {
     ck_assert_uint_eq(b.ni.spm.n_free, config.n_queue);
     bench_close(&b);
 }
-END_TEST
 
 /* Only what is idle is evicted, and its old ID is stale from then on. */
-START_TEST(evict) {
+TEST(evict) {
     struct hw_config config = hw_config_default();
     struct bench_ni b;
     bench_open(&b, &config, 0);
@@ -317,10 +307,9 @@ START_TEST(evict) {
     ck_nack(&b, HW_OP_LOCK, HW_REASON_STALE);
     bench_close(&b);
 }
-END_TEST
 
 /* A freed element's old IDs stay stale for as many allocations as the generation can count. */
-START_TEST(stale_ids) {
+TEST(stale_ids) {
     struct hw_config config = hw_config_default();
     config.n_tiles = 1024;
     config.n_control = 64;
@@ -338,10 +327,9 @@ START_TEST(stale_ids) {
     }
     bench_close(&b);
 }
-END_TEST
 
 /* Whatever is refused leaves every byte as it was and costs no access, or those that found it busy. */
-START_TEST(refused) {
+TEST(refused) {
     struct hw_config config = hw_config_default();
     struct bench_ni b;
     bench_open(&b, &config, 5);
@@ -391,10 +379,9 @@ START_TEST(refused) {
     ck_assert_mem_eq(before, b.bytes, sizeof before);
     bench_close(&b);
 }
-END_TEST
 
 /* A condition that outlives its mutex is refused, not spliced onto whatever took its place. */
-START_TEST(condition_without_mutex) {
+TEST(condition_without_mutex) {
     struct hw_config config = hw_config_default();
     struct bench_ni b;
     uint32_t mutex, id;
@@ -415,10 +402,9 @@ START_TEST(condition_without_mutex) {
     ck_assert_int_eq(b.step.status, HW_STATUS_DONE);
     bench_close(&b);
 }
-END_TEST
 
 /* No element: a lock is held back until there is one, or told to try again as in the paper. */
-START_TEST(queue_full_lock) {
+TEST(queue_full_lock) {
     for (int full = HW_FULL_HOLD; full <= HW_FULL_AGAIN; full++) {
         struct hw_config config = hw_config_default();
         config.n_queue = 1;
@@ -445,10 +431,9 @@ START_TEST(queue_full_lock) {
         bench_close(&b);
     }
 }
-END_TEST
 
 /* No element for a condition wait: its mutex is let go all the same. */
-START_TEST(queue_full_wait) {
+TEST(queue_full_wait) {
     struct hw_config config = hw_config_default();
     config.n_queue = 1;
     struct bench_ni b;
@@ -459,7 +444,7 @@ START_TEST(queue_full_wait) {
     bench_do(&b, HW_OP_COND_WAIT, id, 0, 0); /* takes the element that its unlock frees */
     ck_assert_uint_eq(b.step.n_outputs, 1);
     ck_answer(&b, 0, HW_OP_GRANT, mutex, 1, 1);
-    bench_do(&b, HW_OP_COND_WAIT, id, 1, 1); /* nobody waits for the mutex */
+    bench_do(&b, HW_OP_COND_WAIT, id, 1, 1); /* no thread waits for the mutex */
     ck_assert_uint_eq(b.step.n_outputs, 1);
     ck_answer(&b, 0, HW_OP_WOKEN, id, 1, 1);
     ck_assert(b.step.made_room);
@@ -470,10 +455,9 @@ START_TEST(queue_full_wait) {
     ck_answer(&b, 0, HW_OP_GRANT, mutex, 0, 0);
     bench_close(&b);
 }
-END_TEST
 
-/* Barriers never meet a full queue: what they will need is theirs from the start, and nobody else's. */
-START_TEST(barriers_reserve) {
+/* Barriers never meet a full queue: the elements that they will need are theirs from the start, and no other's. */
+TEST(barriers_reserve) {
     struct hw_config config = hw_config_default();
     config.n_queue = 5;
     struct bench_ni b;
@@ -497,9 +481,8 @@ START_TEST(barriers_reserve) {
     ck_assert_int_eq(b.step.status, HW_STATUS_DONE);
     bench_close(&b);
 }
-END_TEST
 
-START_TEST(barrier_of_one) {
+TEST(barrier_of_one) {
     struct hw_config config = hw_config_default();
     struct bench_ni b;
     bench_open(&b, &config, 0);
@@ -511,10 +494,9 @@ START_TEST(barrier_of_one) {
     }
     bench_close(&b);
 }
-END_TEST
 
 /* 1024 cores: the wide layout, a barrier of all of them, 16-bit threads. */
-START_TEST(wide_machine) {
+TEST(wide_machine) {
     struct hw_config config = hw_config_default();
     config.n_tiles = 1024;
     config.n_queue = 1023;
@@ -529,9 +511,8 @@ START_TEST(wide_machine) {
         ck_answer(&b, i, HW_OP_RELEASE, id, i - 1, 65535 - (i - 1));
     bench_close(&b);
 }
-END_TEST
 
-START_TEST(statistics) {
+TEST(statistics) {
     struct hw_config config = hw_config_default();
     config.n_queue = 2;
     struct bench_ni b;
@@ -550,37 +531,4 @@ START_TEST(statistics) {
     /* Allocation 14, lock 10, queued with 8 and 9 accesses, held after 1, refused 6. */
     ck_assert_uint_eq(stats->busy_cycles, 14 + 10 + (5 + 16) + (5 + 18) + (5 + 2) + 6);
     bench_close(&b);
-}
-END_TEST
-
-static void table_iii(Suite *suite) {
-    TCase *tcase = tcase_create("Table III");
-    tcase_add_loop_test(tcase, allocation, 0, N_TIMINGS);
-    tcase_add_loop_test(tcase, deallocation, 0, N_TIMINGS);
-    tcase_add_loop_test(tcase, mutex_lock, 0, N_TIMINGS);
-    tcase_add_loop_test(tcase, mutex_unlock, 0, N_TIMINGS);
-    tcase_add_loop_test(tcase, barrier_wait, 0, N_TIMINGS);
-    tcase_add_loop_test(tcase, condition_wait, 0, N_TIMINGS);
-    tcase_add_loop_test(tcase, condition_broadcast, 0, N_TIMINGS);
-    tcase_add_loop_test(tcase, condition_signal, 0, N_TIMINGS);
-    tcase_add_loop_test(tcase, trylock, 0, N_TIMINGS);
-    suite_add_tcase(suite, tcase);
-}
-
-static void behaviour(Suite *suite) {
-    ADD_TEST(suite, withdraw);
-    ADD_TEST(suite, evict);
-    ADD_TEST(suite, stale_ids);
-    ADD_TEST(suite, refused);
-    ADD_TEST(suite, condition_without_mutex);
-    ADD_TEST(suite, queue_full_lock);
-    ADD_TEST(suite, queue_full_wait);
-    ADD_TEST(suite, barriers_reserve);
-    ADD_TEST(suite, barrier_of_one);
-    ADD_TEST(suite, wide_machine);
-    ADD_TEST(suite, statistics);
-}
-
-int main(void) {
-    return run_suite("fsm", (void (*const[])(Suite *)){table_iii, behaviour, NULL});
 }

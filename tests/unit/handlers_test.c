@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Handlers that come while the thread holds a lock of the library's own (core/handlers.c): when they run, and how. */
-#include "hw_check.h"
-
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -10,9 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/arch.h"
-#include "core/real.h"
+#include "core/handlers.h"
+#include "core/object.h"
 #include "core/thread.h"
+#include "lib/suite.h"
+#include "os/arch.h"
+#include "os/real.h"
 
 struct sbt_real sbt_real;
 uint32_t sbt_all_theirs;
@@ -20,16 +21,20 @@ _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec"
 
 static bool no_memory; /* the kernel cannot queue another signal */
 
-static SBT_NOINLINE long test_syscall(long number, long a, long b, long c, long d) {
+long handlers_syscall(long number, long a, long b, long c, long d);
+long handlers_syscall0(long number);
+
+long handlers_syscall(long number, long a, long b, long c, long d) {
     return number == SYS_rt_tgsigqueueinfo && no_memory ? -EAGAIN : sbt_syscall6(number, a, b, c, d, 0, 0);
 }
-static SBT_NOINLINE long real_syscall0(long number) {
+
+long handlers_syscall0(long number) {
     return sbt_syscall0(number);
 }
-#undef sbt_syscall0
-#define sbt_syscall0(number) real_syscall0(number)
-#define sbt_syscall6(number, a, b, c, d, e, f) test_syscall((number), (a), (b), (c), (d))
-#include "core/handlers.c"
+
+typedef void handler_function(int signal, siginfo_t *info, void *context);
+
+#define BIT(signal) (UINT64_C(1) << ((signal)-1))
 
 enum { MOST = 16 };
 static volatile int n_run;
@@ -37,13 +42,17 @@ static int order[MOST], values[MOST];
 static bool held_then[MOST];
 static sigset_t mask_then[MOST];
 
+static bool lock_is_held(void) {
+    return sbt_self.in_lot != 0 || sbt_self.handlers_held != 0;
+}
+
 static void note(int signo, siginfo_t *info, void *context) {
     ck_assert_int_lt(n_run, MOST);
     ck_assert_int_eq(info->si_signo, signo);
     ck_assert_ptr_nonnull(context);
     order[n_run] = signo;
     values[n_run] = info->si_value.sival_int;
-    held_then[n_run] = are_held();
+    held_then[n_run] = lock_is_held();
     sigprocmask(SIG_BLOCK, NULL, &mask_then[n_run]);
     n_run++;
 }
@@ -80,13 +89,12 @@ static void check_run(int i, int signo, int value) {
     ck_assert(!is_blocked(signo));
 }
 
-START_TEST(with_nothing_held_it_runs_at_once) {
+TEST(with_nothing_held_it_runs_at_once) {
     begin();
     install(SIGUSR1, note, 0, 0);
     send(SIGUSR1, 7);
     check_run(0, SIGUSR1, 7);
 }
-END_TEST
 
 /* As it would have: what was sent, the mask of its action, and afterwards that of the thread. */
 static void held(int signo) {
@@ -107,17 +115,15 @@ static void held(int signo) {
     ck_assert(!is_blocked(SIGUSR2));
     ck_assert(!is_blocked(SIGWINCH));
     ck_assert_int_eq(n_run, 1);
-    ck_assert_uint_eq(sbt_self.handlers_put_off, 0);
+    ck_assert_uint_eq(sbt_self.handlers_deferred, 0);
 }
-START_TEST(held_it_runs_when_all_is_released) {
+TEST(held_it_runs_when_all_is_released) {
     held(SIGUSR1);
 }
-END_TEST
-START_TEST(held_a_real_time_one_likewise) {
+TEST(held_a_real_time_one_likewise) {
     held(SIGRTMIN + 2);
 }
-END_TEST
-START_TEST(held_it_runs_even_if_it_cannot_be_sent_again) {
+TEST(held_it_runs_even_if_it_cannot_be_sent_again) {
     begin();
     no_memory = true;
     install(SIGUSR1, note, 0, 0);
@@ -127,9 +133,8 @@ START_TEST(held_it_runs_even_if_it_cannot_be_sent_again) {
     check_run(0, SIGUSR1, 7);
     ck_assert_int_eq(n_run, 1);
 }
-END_TEST
 
-START_TEST(in_the_lot_it_is_put_off_too) {
+TEST(in_the_lot_it_is_deferred_too) {
     begin();
     install(SIGUSR1, note, 0, 0);
     sbt_self.in_lot = 1;
@@ -138,12 +143,11 @@ START_TEST(in_the_lot_it_is_put_off_too) {
     sbt_handlers_release(); /* the lot is still held */
     ck_assert_int_eq(n_run, 0);
     sbt_self.in_lot = 0;
-    sbt_handlers_catch_up();
+    sbt_handlers_deliver();
     check_run(0, SIGUSR1, 7);
 }
-END_TEST
 
-START_TEST(real_time_ones_keep_their_order) {
+TEST(real_time_ones_keep_their_order) {
     begin();
     install(SIGRTMIN + 2, note, 0, 0);
     sbt_handlers_hold();
@@ -155,7 +159,6 @@ START_TEST(real_time_ones_keep_their_order) {
         check_run(i, SIGRTMIN + 2, i);
     ck_assert_int_eq(n_run, 5);
 }
-END_TEST
 
 /* Several that are let in at once: the kernel stacks their handlers one on the other. */
 static void stacked(int n) {
@@ -172,7 +175,7 @@ static void stacked(int n) {
         send(signals[i], i);
     sbt_handlers_hold();
     sigprocmask(SIG_SETMASK, &before, NULL);
-    ck_assert_int_eq(n_run, n > PUT_OFF_MOST ? n - PUT_OFF_MOST : 0);
+    ck_assert_int_eq(n_run, n > SBT_HANDLERS_DEFERRED_MOST ? n - SBT_HANDLERS_DEFERRED_MOST : 0);
     sbt_handlers_release();
     ck_assert_int_eq(n_run, n);
     for (int i = 0; i < n; i++) {
@@ -183,16 +186,14 @@ static void stacked(int n) {
         ck_assert(!is_blocked(signals[i]));
     }
 }
-START_TEST(stacked_ones_all_run) {
-    stacked(PUT_OFF_MOST);
+TEST(stacked_ones_all_run) {
+    stacked(SBT_HANDLERS_DEFERRED_MOST);
 }
-END_TEST
-START_TEST(more_stacked_ones_than_are_put_off_all_run) {
-    stacked(PUT_OFF_MOST + 2);
+TEST(more_stacked_ones_than_are_deferred_all_run) {
+    stacked(SBT_HANDLERS_DEFERRED_MOST + 2);
 }
-END_TEST
 
-START_TEST(once_is_not_put_off) {
+TEST(once_is_not_deferred) {
     begin();
     install(SIGUSR1, note, (int)SA_RESETHAND, 0);
     sbt_handlers_hold();
@@ -201,7 +202,6 @@ START_TEST(once_is_not_put_off) {
     sbt_handlers_release();
     ck_assert_int_eq(n_run, 1);
 }
-END_TEST
 
 /* What it changes in the mask that it is to return to, it has changed. */
 static void block_winch(int signo, siginfo_t *info, void *context) {
@@ -221,11 +221,10 @@ static void changes_mask(int signo) {
     sigaddset(&set, SIGWINCH);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
-START_TEST(it_may_change_the_mask) {
+TEST(it_may_change_the_mask) {
     changes_mask(SIGUSR1);
     changes_mask(SIGRTMIN + 2);
 }
-END_TEST
 
 static sigjmp_buf out;
 static void jump(int signo, siginfo_t *info, void *context) {
@@ -248,13 +247,12 @@ static void jumps(int signo) {
     sbt_handlers_release();
     ck_assert_int_eq(n_run, 1);
 }
-START_TEST(it_may_leave_by_a_jump) {
+TEST(it_may_leave_by_a_jump) {
     jumps(SIGUSR1);
     jumps(SIGRTMIN + 2);
 }
-END_TEST
 
-/* One that holds something itself is interrupted in turn, and so on. */
+/* A handler that is in a section itself is interrupted in turn, and so on. */
 static void hold_and_send(int signo, siginfo_t *info, void *context) {
     note(signo, info, context);
     sbt_handlers_hold();
@@ -264,7 +262,7 @@ static void hold_and_send(int signo, siginfo_t *info, void *context) {
     sbt_handlers_release();
     ck_assert_int_eq(n_run, 2);
 }
-START_TEST(one_that_holds_is_interrupted_in_turn) {
+TEST(one_that_holds_is_interrupted_in_turn) {
     begin();
     install(SIGUSR1, hold_and_send, 0, 0);
     install(SIGUSR2, hold_and_send, 0, 0);
@@ -274,11 +272,10 @@ START_TEST(one_that_holds_is_interrupted_in_turn) {
     check_run(0, SIGUSR1, 7);
     check_run(1, SIGUSR2, 8);
 }
-END_TEST
 
-/* One that cannot be put off, and another that comes while it runs, are both over: nothing stays blocked. */
+/* A handler that cannot be deferred, and another handler that comes while it runs, are over: nothing stays blocked. */
 static volatile int n_other;
-static void not_put_off(int signo) {
+static void not_deferred(int signo) {
     (void)signo;
     n_other++;
     send(SIGUSR1, 7);
@@ -290,12 +287,12 @@ static void hold_and_note(int signo, siginfo_t *info, void *context) {
     note(signo, info, context);
 }
 static void comes_in_another(int signo, int flags) {
-    struct sigaction other = {.sa_handler = not_put_off};
+    struct sigaction other = {.sa_handler = not_deferred};
     begin();
     n_other = 0;
     install(signo, hold_and_note, flags, 0);
     sigaddset(&other.sa_mask, SIGWINCH);
-    ck_assert_int_eq(sigaction(SIGALRM, &other, NULL), 0); /* as one that goes past the C library */
+    ck_assert_int_eq(sigaction(SIGALRM, &other, NULL), 0); /* as a handler that was installed past the C library */
     sbt_handlers_hold();
     raise(SIGALRM);
     ck_assert_int_eq(n_other, 1);
@@ -305,13 +302,12 @@ static void comes_in_another(int signo, int flags) {
     ck_assert(!is_blocked(SIGALRM));
     ck_assert(!is_blocked(SIGWINCH));
 }
-START_TEST(one_that_comes_in_another_runs_once) {
+TEST(one_that_comes_in_another_runs_once) {
     comes_in_another(SIGUSR1, 0);
     comes_in_another(SIGUSR1, SA_NODEFER);
 }
-END_TEST
 
-/* A fault that the program serves, after something was put off. */
+/* A fault that the program serves, after something was deferred. */
 static char *page;
 static void make_writable(int signo, siginfo_t *info, void *context) {
     (void)info;
@@ -320,7 +316,7 @@ static void make_writable(int signo, siginfo_t *info, void *context) {
     n_other++;
     ck_assert_int_eq(mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
 }
-START_TEST(faults_are_served_all_the_same) {
+TEST(faults_are_served_all_the_same) {
     begin();
     n_other = 0;
     page = mmap(NULL, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -335,9 +331,8 @@ START_TEST(faults_are_served_all_the_same) {
     sbt_handlers_release();
     check_run(0, SIGUSR1, 7);
 }
-END_TEST
 
-START_TEST(a_second_one_is_not_taken_for_the_first) {
+TEST(a_second_one_is_not_taken_for_the_first) {
     begin();
     install(SIGUSR1, note, 0, 0);
     sbt_handlers_hold();
@@ -348,9 +343,8 @@ START_TEST(a_second_one_is_not_taken_for_the_first) {
     check_run(1, SIGUSR1, 8);
     ck_assert_int_eq(n_run, 2);
 }
-END_TEST
 
-START_TEST(stop_and_continue_do_not_take_each_other_back) {
+TEST(stop_and_continue_do_not_take_each_other_back) {
     for (int i = 0; i < 2; i++) {
         begin();
         install(SIGTSTP, note, 0, 0);
@@ -363,10 +357,9 @@ START_TEST(stop_and_continue_do_not_take_each_other_back) {
         ck_assert_int_eq(order[0] + order[1], SIGTSTP + SIGCONT);
     }
 }
-END_TEST
 
 /* The first leaves by a jump: the other comes all the same, if only when something is held again. */
-START_TEST(a_jump_loses_no_other) {
+TEST(a_jump_loses_no_other) {
     sigset_t set, before;
     begin();
     install(SIGRTMIN + 2, jump, 0, 0);
@@ -392,23 +385,22 @@ START_TEST(a_jump_loses_no_other) {
     ck_assert_int_eq(order[0] + order[1], 2 * SIGRTMIN + 5);
     ck_assert(!is_blocked(SIGWINCH));
 }
-END_TEST
 
 /* A child of vfork shares the memory, and has dispositions of its own. */
-static void childs(int signo, siginfo_t *info, void *context) {
+static void of_child(int signo, siginfo_t *info, void *context) {
     (void)signo;
     (void)info;
     (void)context;
     n_other++;
 }
-START_TEST(a_child_of_vfork_leaves_its_parents_alone) {
+TEST(a_child_of_vfork_leaves_its_parents_alone) {
     struct sigaction old;
     begin();
     n_other = 0;
     install(SIGUSR1, note, 0, 0);
     pid_t child = vfork();
     if (child == 0) {
-        struct sigaction action = {.sa_sigaction = childs, .sa_flags = SA_SIGINFO};
+        struct sigaction action = {.sa_sigaction = of_child, .sa_flags = SA_SIGINFO};
         int r = sbt_handlers_set(SIGUSR1, &action, &old);
         raise(SIGUSR1);
         _exit(r == 0 && old.sa_sigaction == note && n_other == 1 ? 0 : 1);
@@ -420,9 +412,8 @@ START_TEST(a_child_of_vfork_leaves_its_parents_alone) {
     check_run(0, SIGUSR1, 7);
     ck_assert_int_eq(n_other, 1);
 }
-END_TEST
 
-/* Read back it is as it was set, but the kernel has not been told all of it, nor of those that are not put off. */
+/* Read back it is as it was set, but the kernel has not been told all of it, nor of those that are not deferred. */
 static void keeps_out(int signo, int flags, bool shown) {
     struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | flags}, set;
     sigset_t *mask = &mask_then[0];
@@ -440,41 +431,11 @@ static void keeps_out(int signo, int flags, bool shown) {
     ck_assert_int_eq(sigismember(mask, SIGRTMIN), 1);
     ck_assert_int_eq(sigismember(mask, SIGRTMAX), 0);
 }
-START_TEST(some_signals_are_never_kept_out) {
+TEST(some_signals_are_never_kept_out) {
     begin();
     keeps_out(SIGUSR1, 0, true);
 }
-END_TEST
-START_TEST(nor_where_it_is_not_put_off) {
+TEST(nor_where_it_is_not_deferred) {
     begin();
     keeps_out(SIGUSR1, SA_RESETHAND, false);
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    ADD_TEST(suite, some_signals_are_never_kept_out);
-    ADD_TEST(suite, nor_where_it_is_not_put_off);
-    ADD_TEST(suite, with_nothing_held_it_runs_at_once);
-    ADD_TEST(suite, held_it_runs_when_all_is_released);
-    ADD_TEST(suite, held_a_real_time_one_likewise);
-    ADD_TEST(suite, held_it_runs_even_if_it_cannot_be_sent_again);
-    ADD_TEST(suite, in_the_lot_it_is_put_off_too);
-    ADD_TEST(suite, real_time_ones_keep_their_order);
-    ADD_TEST(suite, stacked_ones_all_run);
-    ADD_TEST(suite, more_stacked_ones_than_are_put_off_all_run);
-    ADD_TEST(suite, once_is_not_put_off);
-    ADD_TEST(suite, it_may_change_the_mask);
-    ADD_TEST(suite, it_may_leave_by_a_jump);
-    ADD_TEST(suite, one_that_holds_is_interrupted_in_turn);
-    ADD_TEST(suite, one_that_comes_in_another_runs_once);
-    ADD_TEST(suite, faults_are_served_all_the_same);
-    ADD_TEST(suite, a_second_one_is_not_taken_for_the_first);
-    ADD_TEST(suite, stop_and_continue_do_not_take_each_other_back);
-    ADD_TEST(suite, a_jump_loses_no_other);
-    ADD_TEST(suite, a_child_of_vfork_leaves_its_parents_alone);
-}
-
-int main(void) {
-    void (*const all[])(Suite *) = {tests, NULL};
-    return run_suite("handlers", all);
 }

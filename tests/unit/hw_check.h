@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the tests of emu_hw share: a NI with memory of its own, one request at a time, and a main that prints TAP. */
+/* What the tests of emu_hw share: a NI with memory of its own, and one request at a time. */
 #ifndef HW_CHECK_H
 #define HW_CHECK_H
 
-#include "fsm.h"
-
-#include <check.h>
 #include <stdlib.h>
+
+#include "fsm.h"
+#include "lib/suite.h"
 
 struct bench_ni {
     struct hw_ni ni;
@@ -72,25 +72,5 @@ static inline uint32_t bench_alloc(struct bench_ni *b, enum hw_op op, uint32_t f
     ck_assert_int_eq(m.op, HW_OP_ALLOCATED);
     return m.primitive;
 }
-
-static inline int run_suite(const char *name, void (*const tests[])(Suite *)) {
-    Suite *suite = suite_create(name);
-    for (size_t i = 0; tests[i]; i++)
-        tests[i](suite);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? 1 : 0;
-}
-
-#define ADD_TEST(suite, function)                                                                                      \
-    do {                                                                                                               \
-        TCase *tcase_ = tcase_create(#function);                                                                       \
-        tcase_set_timeout(tcase_, 60);                                                                                 \
-        tcase_add_test(tcase_, function);                                                                              \
-        suite_add_tcase(suite, tcase_);                                                                                \
-    } while (0)
 
 #endif

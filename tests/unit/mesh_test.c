@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The mesh: ways and times in an empty network, ports that never carry two flits at once, priority over data. */
-#include "hw_check.h"
-
-#include "mesh.h"
-
+#include <stdlib.h>
 #include <string.h>
+
+#include "lib/suite.h"
+#include "mesh.h"
 
 static void open_mesh(struct hw_mesh *mesh, const struct hw_mesh_config *config) {
     struct hw_port *ports = malloc(hw_mesh_bytes(config->width, config->height));
@@ -24,11 +24,11 @@ static uint64_t draw(uint64_t *state) {
 static const struct { uint32_t w, h; } sizes[] = {{1, 1}, {1, 7}, {7, 1}, {2, 2}, {4, 3}, {8, 8}, {16, 8}, {32, 32}};
 enum { N_SIZES = sizeof sizes / sizeof *sizes };
 
-/* Every pair of tiles: x first, then y, one router and link per step, and nobody in the way. */
-START_TEST(empty_network) {
+/* Every pair of tiles: x first, then y, one router and link per step, and no other packet in the way. */
+TEST_EACH(empty_network, N_SIZES) {
     struct hw_mesh_config config = hw_mesh_config_default();
-    config.width = sizes[_i].w;
-    config.height = sizes[_i].h;
+    config.width = sizes[number].w;
+    config.height = sizes[number].h;
     struct hw_mesh mesh;
     open_mesh(&mesh, &config);
     uint32_t n = config.width * config.height, stride = n > 64 ? 13 : 1;
@@ -73,10 +73,9 @@ START_TEST(empty_network) {
     ck_assert_uint_eq(mesh.contention_cycles, 0);
     close_mesh(&mesh);
 }
-END_TEST
 
 /* Two packets for one tile at one time: the second header is three flits late, and the port says so. */
-START_TEST(two_for_one_tile) {
+TEST(two_for_one_tile) {
     struct hw_mesh_config config = hw_mesh_config_default();
     struct hw_mesh mesh;
     open_mesh(&mesh, &config);
@@ -92,10 +91,9 @@ START_TEST(two_for_one_tile) {
     ck_assert_uint_eq(c.contention_cycles, 0);
     close_mesh(&mesh);
 }
-END_TEST
 
 /* A barrier's releases: one every 25 cycles from one NI, and a later request of the same NI passes between them. */
-START_TEST(gaps_are_used) {
+TEST(gaps_are_used) {
     struct hw_mesh_config config = hw_mesh_config_default();
     struct hw_mesh mesh;
     open_mesh(&mesh, &config);
@@ -105,18 +103,18 @@ START_TEST(gaps_are_used) {
     ck_assert_uint_eq(hw_mesh_send(&mesh, 0, 7, 58, NULL).contention_cycles, 2);
     close_mesh(&mesh);
 }
-END_TEST
 
 /*
  * Heavy random traffic, sent out of order by up to 300 cycles: no port carries two flits in one cycle, packets take
- * their ways in time, the waiting of the ports adds up to that of the packets, and who only asks when is told the same.
+ * their ways in time, the waiting of the ports adds up to that of the packets, and a mere question for the time gets
+ * the same answer.
  */
-START_TEST(one_flit_at_a_time) {
+TEST_EACH(one_flit_at_a_time, 3) {
     enum { W = 4, H = 4, CYCLES = 400000, PACKETS = 60000 };
     struct hw_mesh_config config = hw_mesh_config_default();
     config.width = W;
     config.height = H;
-    config.load_permille = (uint32_t)_i * 300;
+    config.load_permille = (uint32_t)number * 300;
     struct hw_mesh mesh, another;
     open_mesh(&mesh, &config);
     open_mesh(&another, &config);
@@ -157,7 +155,6 @@ START_TEST(one_flit_at_a_time) {
     close_mesh(&mesh);
     close_mesh(&another);
 }
-END_TEST
 
 static double mean_wait(enum hw_qos qos, uint32_t load_permille, uint64_t seed, uint32_t *worst) {
     struct hw_mesh_config config = hw_mesh_config_default();
@@ -183,7 +180,7 @@ static double mean_wait(enum hw_qos qos, uint32_t load_permille, uint64_t seed, 
 
 /* Control packets wait less with priority, never more than for one data packet at a port, and more when there is more
  * data. */
-START_TEST(control_before_data) {
+TEST(control_before_data) {
     uint32_t worst;
     double none = mean_wait(HW_QOS_CONTROL_FIRST, 0, 1, &worst);
     ck_assert(none == 0);
@@ -200,9 +197,8 @@ START_TEST(control_before_data) {
     ck_assert(mean_wait(HW_QOS_CONTROL_FIRST, 500, 3, &worst) == mean_wait(HW_QOS_CONTROL_FIRST, 500, 3, &worst));
     ck_assert(mean_wait(HW_QOS_CONTROL_FIRST, 500, 3, &worst) != mean_wait(HW_QOS_CONTROL_FIRST, 500, 4, &worst));
 }
-END_TEST
 
-START_TEST(refused_meshes) {
+TEST(refused_meshes) {
     struct hw_mesh mesh = {0};
     struct hw_mesh_config config = hw_mesh_config_default();
     config.width = 33;
@@ -214,30 +210,11 @@ START_TEST(refused_meshes) {
     config.load_permille = 901;
     ck_assert(!hw_mesh_init(&mesh, &config, NULL));
 }
-END_TEST
 
-START_TEST(nanoseconds) {
+TEST(nanoseconds) {
     struct hw_timing t = hw_timing_default();
     ck_assert_uint_eq(hw_timing_ns(&t, 1583), 1583);
     t.clock_mhz = 2500;
     ck_assert_uint_eq(hw_timing_ns(&t, 5), 2);
     ck_assert_uint_eq(hw_timing_ns(&t, UINT64_C(2500000000) * 100000000), UINT64_C(100000000000000000));
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    TCase *tcase = tcase_create("every size");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, empty_network, 0, N_SIZES);
-    tcase_add_loop_test(tcase, one_flit_at_a_time, 0, 3);
-    suite_add_tcase(suite, tcase);
-    ADD_TEST(suite, two_for_one_tile);
-    ADD_TEST(suite, gaps_are_used);
-    ADD_TEST(suite, control_before_data);
-    ADD_TEST(suite, refused_meshes);
-    ADD_TEST(suite, nanoseconds);
-}
-
-int main(void) {
-    return run_suite("mesh", (void (*const[])(Suite *)){tests, NULL});
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the tests of the options share: one value that is taken, one that is refused with its line, and the runner. */
+/* What the tests of the options share: one value that is taken, one that is refused with its line. */
 #ifndef OPTIONS_CHECK_H
 #define OPTIONS_CHECK_H
 
-#include "core/options.h"
-
-#include <check.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "core/options.h"
+#include "lib/suite.h"
 
 static char error[256];
 
@@ -26,19 +25,6 @@ static inline void check_refused(const struct sbt_option *option, const char *wh
     ck_assert_msg(!sbt_option_parse(option, who, written, &value, error, sizeof error), "%s takes '%s'", option->name,
                   written);
     ck_assert_str_eq(error, line);
-}
-
-static inline int run_tests(const char *name, const TTest *const *tests, size_t n_tests) {
-    Suite *suite = suite_create(name);
-    TCase *all = tcase_create(name);
-    for (size_t i = 0; i < n_tests; i++)
-        tcase_add_test(all, tests[i]);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 #endif

@@ -9,15 +9,14 @@ static const struct sbt_option grid = {"grid", "SUBUTAI_GRID", SBT_OPTION_MESH, 
 static const struct sbt_option map = {"map", "SUBUTAI_MAP", SBT_OPTION_MAP, "linear", 0,    0,
                                       NULL,  NULL,          "MAP",          "where",  NULL, NULL};
 
-START_TEST(mesh_is_two_numbers) {
+TEST(mesh_is_two_numbers) {
     check_value(&grid, "8x8", 8 << 16 | 8);
     check_value(&grid, "1x32", 1 << 16 | 32);
     check_value(&grid, "32x1", 32 << 16 | 1);
     check_value(&grid, "04x2", 4 << 16 | 2);
 }
-END_TEST
 
-START_TEST(mesh_refuses_the_rest) {
+TEST(mesh_refuses_the_rest) {
     /* 65536 and 65537 are 0 and 1 to a parser that keeps 16 bits of each, 4294967297 is 1 to one that keeps 32. */
     static const char *const outside[] = {"0x8", "8x0", "33x8", "8x33", "65535x65535"};
     static const char *const wrong[] = {
@@ -34,9 +33,8 @@ START_TEST(mesh_refuses_the_rest) {
         check_refused(&grid, "grid", wrong[i], line);
     }
 }
-END_TEST
 
-START_TEST(map_is_the_text_itself) {
+TEST(map_is_the_text_itself) {
     static const char *const right[] = {"linear",    "random",       "random:0",    "random:18446744073709551599",
                                         "file:/a/b", "file:a b,c:d", "file:linear", "file: "};
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
@@ -45,9 +43,8 @@ START_TEST(map_is_the_text_itself) {
         ck_assert_ptr_eq(value.s, right[i]);
     }
 }
-END_TEST
 
-START_TEST(map_refuses_the_rest) {
+TEST(map_refuses_the_rest) {
     static const char *const wrong[] = {"",
                                         "linear:",
                                         "linear:1",
@@ -74,9 +71,8 @@ START_TEST(map_refuses_the_rest) {
         check_refused(&map, "map", wrong[i], line);
     }
 }
-END_TEST
 
-START_TEST(enums_are_in_the_order_of_their_ids) {
+TEST(enums_are_in_the_order_of_their_ids) {
     ck_assert_str_eq(sbt_option_table[SBT_OPT_NI_SERVICE].legal[SBT_NI_SERVICE_DEDICATED], "dedicated");
     ck_assert_str_eq(sbt_option_table[SBT_OPT_NI_SERVICE].legal[SBT_NI_SERVICE_INLINE], "inline");
     ck_assert_str_eq(sbt_option_table[SBT_OPT_CONTROL_FULL].legal[SBT_CONTROL_FULL_EVICT], "evict");
@@ -87,10 +83,9 @@ START_TEST(enums_are_in_the_order_of_their_ids) {
     ck_assert_str_eq(sbt_option_table[SBT_OPT_STATS].legal[SBT_STATS_TEXT], "text");
     ck_assert_str_eq(sbt_option_table[SBT_OPT_STATS].legal[SBT_STATS_JSON], "json");
 }
-END_TEST
 
-/* What the engine is told when nobody says anything, and where its numbers end. */
-START_TEST(ni_defaults_and_limits) {
+/* The values of options that are not given, and where the engine's numbers end. */
+TEST(ni_defaults_and_limits) {
     static const struct {
         enum sbt_option_id id;
         uint64_t value;
@@ -124,9 +119,8 @@ START_TEST(ni_defaults_and_limits) {
         ck_assert(!sbt_option_parse(option, "", expected[i].above, &value, error, sizeof error));
     }
 }
-END_TEST
 
-START_TEST(load_reads_the_engine_ni) {
+TEST(load_reads_the_engine_ni) {
     char *envp[] = {"SUBUTAI_ENGINE=ni",
                     "SUBUTAI_MESH=4x2",
                     "SUBUTAI_MAP=file:tiles",
@@ -160,18 +154,4 @@ START_TEST(load_reads_the_engine_ni) {
     ck_assert_uint_eq(options.value[SBT_OPT_STATS].u, SBT_STATS_JSON);
     ck_assert_str_eq(options.value[SBT_OPT_STATS_FILE].s, "/x");
     ck_assert_str_eq(options.value[SBT_OPT_REQUESTS].s, "/y");
-}
-END_TEST
-
-int main(void) {
-    const TTest *const tests[] = {
-        mesh_is_two_numbers,
-        mesh_refuses_the_rest,
-        map_is_the_text_itself,
-        map_refuses_the_rest,
-        enums_are_in_the_order_of_their_ids,
-        ni_defaults_and_limits,
-        load_reads_the_engine_ni,
-    };
-    return run_tests("options of ni", tests, sizeof tests / sizeof *tests);
 }

@@ -23,14 +23,13 @@ static const struct sbt_option text = {
     "text", "SUBUTAI_TEXT", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "TEXT", "what", NULL, NULL};
 
 /* ---- kinds ---- */
-START_TEST(uint_takes_its_range) {
+TEST(uint_takes_its_range) {
     check_value(&number, "5", 5);
     check_value(&number, "20", 20);
     check_value(&number, "007", 7);
 }
-END_TEST
 
-START_TEST(uint_refuses_the_rest) {
+TEST(uint_refuses_the_rest) {
     check_refused(&number, "count", "4", "count: value out of range '4' (legal: 5 to 20)");
     check_refused(&number, "count", "21", "count: value out of range '21' (legal: 5 to 20)");
     check_refused(&number, "count", "0", "count: value out of range '0' (legal: 5 to 20)");
@@ -43,10 +42,9 @@ START_TEST(uint_refuses_the_rest) {
     check_refused(&number, "count", "0x6", "count: not a number: '0x6' (legal: 5 to 20)");
     check_refused(&number, "count", "6.0", "count: not a number: '6.0' (legal: 5 to 20)");
 }
-END_TEST
 
 /* 2^64 + 6 is 6 to a parser that wraps round. */
-START_TEST(uint_does_not_wrap) {
+TEST(uint_does_not_wrap) {
     static const char *const huge[] = {"18446744073709551622", "18446744073709551616", "99999999999999999999",
                                        "100000000000000000000000000000006"};
     for (size_t i = 0; i < sizeof huge / sizeof *huge; i++) {
@@ -56,23 +54,20 @@ START_TEST(uint_does_not_wrap) {
         ck_assert_ptr_nonnull(strstr(error, "(legal: 5 to 20)"));
     }
 }
-END_TEST
 
-START_TEST(uint_bounds_are_printed_whole) {
+TEST(uint_bounds_are_printed_whole) {
     const struct sbt_option wide = {
         "wide", "SUBUTAI_WIDE", SBT_OPTION_UINT, "1", 1, 18446744073709551615u, NULL, NULL, "N", "wide", NULL, NULL};
     check_refused(&wide, "wide", "0", "wide: value out of range '0' (legal: 1 to 18446744073709551615)");
     check_value(&wide, "1000000000000000000", 1000000000000000000u);
 }
-END_TEST
 
-START_TEST(enum_is_the_index) {
+TEST(enum_is_the_index) {
     check_value(&colour, "red", 0);
     check_value(&colour, "green", 1);
 }
-END_TEST
 
-START_TEST(enum_refuses_the_rest) {
+TEST(enum_refuses_the_rest) {
     check_refused(&colour, "colour", "blue", "colour: unknown value 'blue' (legal: red, green)");
     check_refused(&colour, "colour", "", "colour: unknown value '' (legal: red, green)");
     check_refused(&colour, "colour", "Red", "colour: unknown value 'Red' (legal: red, green)");
@@ -80,18 +75,16 @@ START_TEST(enum_refuses_the_rest) {
     check_refused(&colour, "SUBUTAI_COLOUR", "red ", "SUBUTAI_COLOUR: unknown value 'red ' (legal: red, green)");
     check_refused(&colour, "colour", "0", "colour: unknown value '0' (legal: red, green)");
 }
-END_TEST
 
-START_TEST(bool_takes_eight_words) {
+TEST(bool_takes_eight_words) {
     static const char *const no[] = {"0", "no", "off", "false"}, *const yes[] = {"1", "yes", "on", "true"};
     for (size_t i = 0; i < 4; i++) {
         check_value(&toggle, no[i], 0);
         check_value(&toggle, yes[i], 1);
     }
 }
-END_TEST
 
-START_TEST(bool_refuses_the_rest) {
+TEST(bool_refuses_the_rest) {
     static const char *const wrong[] = {"2", "", "y", "True", "enabled", "00"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char line[128];
@@ -99,9 +92,8 @@ START_TEST(bool_refuses_the_rest) {
         check_refused(&toggle, "flag", wrong[i], line);
     }
 }
-END_TEST
 
-START_TEST(string_is_the_text_itself) {
+TEST(string_is_the_text_itself) {
     static const char *const any[] = {"", "a", "with space", "'quoted'", "100"};
     for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
         union sbt_option_value value = {.s = NULL};
@@ -109,10 +101,9 @@ START_TEST(string_is_the_text_itself) {
         ck_assert_ptr_eq(value.s, any[i]);
     }
 }
-END_TEST
 
 /* ---- the error buffer ---- */
-START_TEST(error_is_cut_at_every_size) {
+TEST(error_is_cut_at_every_size) {
     static const char whole[] = "colour: unknown value 'blue' (legal: red, green)";
     for (size_t size = 0; size <= sizeof whole + 4; size++) {
         union sbt_option_value value;
@@ -127,9 +118,8 @@ START_TEST(error_is_cut_at_every_size) {
             ck_assert_int_eq(buffer[i], '#');
     }
 }
-END_TEST
 
-START_TEST(long_value_is_cut_with_its_line) {
+TEST(long_value_is_cut_with_its_line) {
     char value_text[1000], small[40];
     union sbt_option_value value;
     memset(value_text, 'x', sizeof value_text - 1);
@@ -138,10 +128,9 @@ START_TEST(long_value_is_cut_with_its_line) {
     ck_assert_uint_eq(strlen(small), sizeof small - 1);
     ck_assert(strncmp(small, "colour: unknown value 'xxx", 26) == 0);
 }
-END_TEST
 
 /* The line of an unknown variable goes through another path. */
-START_TEST(unknown_variable_is_cut_at_every_size) {
+TEST(unknown_variable_is_cut_at_every_size) {
     char *envp[] = {"SUBUTAI_NONSENSE=1", NULL};
     struct sbt_options options;
     char whole[1024];
@@ -158,10 +147,9 @@ START_TEST(unknown_variable_is_cut_at_every_size) {
             ck_assert_int_eq(buffer[i], '#');
     }
 }
-END_TEST
 
 /* The library says it in a line of 512 bytes with "subutai: " in front, whatever the name was. */
-START_TEST(unknown_variable_fits_the_log) {
+TEST(unknown_variable_fits_the_log) {
     char name[200], whole[1024];
     char *envp[] = {name, NULL};
     struct sbt_options options;
@@ -172,10 +160,9 @@ START_TEST(unknown_variable_fits_the_log) {
     ck_assert_uint_lt(strlen(whole) + strlen("subutai: \n"), 512);
     ck_assert_int_eq(whole[strlen(whole) - 1], ')');
 }
-END_TEST
 
 /* ---- the table ---- */
-START_TEST(table_is_consistent) {
+TEST(table_is_consistent) {
     for (size_t i = 0; i < SBT_N_OPTIONS; i++) {
         const struct sbt_option *option = &sbt_option_table[i];
         union sbt_option_value value;
@@ -208,9 +195,8 @@ START_TEST(table_is_consistent) {
             ck_assert_str_ne(option->name, sbt_option_table[k].name);
     }
 }
-END_TEST
 
-START_TEST(enums_describe_every_value) {
+TEST(enums_describe_every_value) {
     for (size_t i = 0; i < SBT_N_OPTIONS; i++) {
         const struct sbt_option *option = &sbt_option_table[i];
         if (option->kind != SBT_OPTION_ENUM)
@@ -223,18 +209,16 @@ START_TEST(enums_describe_every_value) {
         }
     }
 }
-END_TEST
 
-START_TEST(engines_are_in_the_order_of_their_ids) {
+TEST(engines_are_in_the_order_of_their_ids) {
     const char *const *legal = sbt_option_table[SBT_OPT_ENGINE].legal;
     ck_assert_str_eq(legal[SBT_ENGINE_GLIBC], "glibc");
     ck_assert_str_eq(legal[SBT_ENGINE_DIRECT], "direct");
     ck_assert_str_eq(legal[SBT_ENGINE_NI], "ni");
     ck_assert_ptr_null(legal[SBT_N_ENGINES]);
 }
-END_TEST
 
-START_TEST(find_knows_names_only) {
+TEST(find_knows_names_only) {
     for (size_t i = 0; i < SBT_N_OPTIONS; i++)
         ck_assert_ptr_eq(sbt_option_find(sbt_option_table[i].name), &sbt_option_table[i]);
     ck_assert_ptr_null(sbt_option_find(""));
@@ -243,7 +227,6 @@ START_TEST(find_knows_names_only) {
     ck_assert_ptr_null(sbt_option_find("--engine"));
     ck_assert_ptr_null(sbt_option_find("SUBUTAI_ENGINE"));
 }
-END_TEST
 
 /* ---- the environment ---- */
 static void check_defaults(const struct sbt_options *options) {
@@ -259,7 +242,7 @@ static void check_defaults(const struct sbt_options *options) {
     }
 }
 
-START_TEST(load_without_variables_gives_defaults) {
+TEST(load_without_variables_gives_defaults) {
     char *none[] = {NULL}, *foreign[] = {"PATH=/bin", "SUBUTAI=1", "XSUBUTAI_ENGINE=glibc", "subutai_engine=x", NULL};
     char *const *environments[] = {none, foreign, NULL};
     for (size_t i = 0; i < 3; i++) {
@@ -269,17 +252,15 @@ START_TEST(load_without_variables_gives_defaults) {
         check_defaults(&options);
     }
 }
-END_TEST
 
-START_TEST(load_takes_empty_as_unset) {
+TEST(load_takes_empty_as_unset) {
     char *envp[] = {"SUBUTAI_ENGINE=", "SUBUTAI_VERBOSE=", "SUBUTAI_CHILDREN=", "SUBUTAI_LOG=", NULL};
     struct sbt_options options;
     ck_assert(sbt_options_load(&options, envp, error, sizeof error));
     check_defaults(&options);
 }
-END_TEST
 
-START_TEST(load_reads_every_kind) {
+TEST(load_reads_every_kind) {
     char *envp[] = {"HOME=/", "SUBUTAI_ENGINE=glibc", "SUBUTAI_VERBOSE=3", "SUBUTAI_CHILDREN=off", "SUBUTAI_LOG=a=b",
                     NULL};
     struct sbt_options options;
@@ -290,9 +271,8 @@ START_TEST(load_reads_every_kind) {
     ck_assert_str_eq(options.value[SBT_OPT_LOG].s, "a=b"); /* only the first = divides */
     ck_assert_ptr_eq(options.value[SBT_OPT_LOG].s, envp[4] + strlen("SUBUTAI_LOG="));
 }
-END_TEST
 
-START_TEST(load_names_the_variable_it_refuses) {
+TEST(load_names_the_variable_it_refuses) {
     char *engine[] = {"SUBUTAI_ENGINE=foo", NULL}, *verbose[] = {"SUBUTAI_VERBOSE=4", NULL};
     char *children[] = {"SUBUTAI_CHILDREN=maybe", NULL}, *mesh[] = {"SUBUTAI_MESH=8", NULL};
     char *tiles[] = {"SUBUTAI_MAP=rows", NULL};
@@ -308,9 +288,8 @@ START_TEST(load_names_the_variable_it_refuses) {
     ck_assert(!sbt_options_load(&options, tiles, error, sizeof error));
     ck_assert_str_eq(error, "SUBUTAI_MAP: unknown value 'rows' (legal: linear, random, random:SEED, file:PATH)");
 }
-END_TEST
 
-START_TEST(load_refuses_unknown_variables) {
+TEST(load_refuses_unknown_variables) {
     static char *const unknown[] = {"SUBUTAI_NONSENSE=1", "SUBUTAI_ENGINES=glibc", "SUBUTAI_ENGIN=glibc",
                                     "SUBUTAI_=",          "SUBUTAI_engine=glibc",  "SUBUTAI_ENGINE"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
@@ -328,18 +307,16 @@ START_TEST(load_refuses_unknown_variables) {
         ck_assert(strncmp(error, line, sizeof error - 1) == 0);
     }
 }
-END_TEST
 
-START_TEST(load_reports_the_first_error) {
+TEST(load_reports_the_first_error) {
     char *envp[] = {"SUBUTAI_VERBOSE=9", "SUBUTAI_ENGINE=foo", "SUBUTAI_NONSENSE=1", NULL};
     struct sbt_options options;
     ck_assert(!sbt_options_load(&options, envp, error, sizeof error));
     ck_assert_str_eq(error, "SUBUTAI_VERBOSE: value out of range '9' (legal: 0 to 3)");
 }
-END_TEST
 
 /* A name longer than any that is legal must not overrun the place where the line is put together. */
-START_TEST(load_survives_a_long_unknown_name) {
+TEST(load_survives_a_long_unknown_name) {
     char name[500];
     char *envp[] = {name, NULL};
     struct sbt_options options;
@@ -349,35 +326,4 @@ START_TEST(load_survives_a_long_unknown_name) {
     ck_assert(!sbt_options_load(&options, envp, error, sizeof error));
     ck_assert(strncmp(error, "SUBUTAI_XXXX", 12) == 0);
     ck_assert_ptr_nonnull(strstr(error, ": unknown variable (legal: SUBUTAI_"));
-}
-END_TEST
-
-int main(void) {
-    const TTest *const tests[] = {
-        uint_takes_its_range,
-        uint_refuses_the_rest,
-        uint_does_not_wrap,
-        uint_bounds_are_printed_whole,
-        enum_is_the_index,
-        enum_refuses_the_rest,
-        bool_takes_eight_words,
-        bool_refuses_the_rest,
-        string_is_the_text_itself,
-        error_is_cut_at_every_size,
-        long_value_is_cut_with_its_line,
-        unknown_variable_is_cut_at_every_size,
-        unknown_variable_fits_the_log,
-        table_is_consistent,
-        enums_describe_every_value,
-        engines_are_in_the_order_of_their_ids,
-        find_knows_names_only,
-        load_without_variables_gives_defaults,
-        load_takes_empty_as_unset,
-        load_reads_every_kind,
-        load_names_the_variable_it_refuses,
-        load_refuses_unknown_variables,
-        load_reports_the_first_error,
-        load_survives_a_long_unknown_name,
-    };
-    return run_tests("options", tests, sizeof tests / sizeof *tests);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Packets: the header's bits, both ways, and what is recognised as malformed. */
-#include "hw_check.h"
+#include <stdbool.h>
+
+#include "lib/suite.h"
+#include "packet.h"
 
 static const uint32_t n_tiles_of[] = {1, 2, 64, 128, 129, 256, 1024};
 
-START_TEST(bits_of_the_header) {
+TEST(bits_of_the_header) {
     struct hw_layout layout;
     ck_assert(hw_layout_init(&layout, 64, 4));
     struct hw_message m = {.destination = 0x3a,
@@ -24,9 +27,8 @@ START_TEST(bits_of_the_header) {
     p = hw_packet_encode(&layout, &m);
     ck_assert_uint_eq(p.flit[0], 0xffe00000 | 8 << 7 | 0x41);
 }
-END_TEST
 
-START_TEST(both_ways) {
+TEST(both_ways) {
     for (size_t i = 0; i < sizeof n_tiles_of / sizeof *n_tiles_of; i++) {
         struct hw_layout layout;
         ck_assert(hw_layout_init(&layout, n_tiles_of[i], 4));
@@ -52,10 +54,9 @@ START_TEST(both_ways) {
                 }
     }
 }
-END_TEST
 
 /* GRANT and RELEASE: argument 1 is for one that was queued, and for the last to arrive. Nothing else does. */
-START_TEST(ends_of_waits) {
+TEST(ends_of_waits) {
     struct hw_layout layout;
     unsigned n_grants = 0, n_releases = 0, n_others = 0;
     ck_assert(hw_layout_init(&layout, 64, 4));
@@ -72,9 +73,8 @@ START_TEST(ends_of_waits) {
     ck_assert_uint_eq(n_releases, 1);
     ck_assert_uint_eq(n_others, 2);
 }
-END_TEST
 
-START_TEST(malformed) {
+TEST(malformed) {
     for (size_t i = 0; i < sizeof n_tiles_of / sizeof *n_tiles_of; i++) {
         struct hw_layout layout;
         ck_assert(hw_layout_init(&layout, n_tiles_of[i], 4));
@@ -91,7 +91,7 @@ START_TEST(malformed) {
             ck_assert_int_eq(hw_packet_is_request(&layout, &p, ni), other_request);
         }
         struct hw_packet p = good;
-        p.flit[2] ^= 1; /* an answer for somebody else */
+        p.flit[2] ^= 1; /* an answer for another thread */
         ck_assert(!hw_packet_is_request(&layout, &p, ni));
         p = good;
         p.flit[1] ^= UINT32_C(1) << layout.self_bits; /* another NI's primitive */
@@ -116,9 +116,8 @@ START_TEST(malformed) {
         ck_assert(hw_packet_is_request(&layout, &p, ni));
     }
 }
-END_TEST
 
-START_TEST(nack_says_what_and_why) {
+TEST(nack_says_what_and_why) {
     for (uint32_t op = 0; op < HW_N_REQUESTS; op++)
         for (uint32_t reason = 0; reason <= HW_REASON_UNBOUND; reason++) {
             uint32_t argument = hw_nack_argument((enum hw_op)op, (enum hw_reason)reason);
@@ -126,17 +125,4 @@ START_TEST(nack_says_what_and_why) {
             ck_assert_int_eq(hw_nack_op(argument), op);
             ck_assert_int_eq(hw_nack_reason(argument), reason);
         }
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    ADD_TEST(suite, bits_of_the_header);
-    ADD_TEST(suite, both_ways);
-    ADD_TEST(suite, ends_of_waits);
-    ADD_TEST(suite, malformed);
-    ADD_TEST(suite, nack_says_what_and_why);
-}
-
-int main(void) {
-    return run_suite("packet", (void (*const[])(Suite *)){tests, NULL});
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-START_TEST(sizes) {
+TEST(sizes) {
     ck_assert_uint_eq(hw_spm_n_bytes(HW_DEFAULT_CONTROL, HW_DEFAULT_QUEUE), 1024);
     ck_assert_uint_eq(hw_spm_min_bytes(64), 516);
     uint8_t bytes[1024];
@@ -22,10 +22,9 @@ START_TEST(sizes) {
     ck_assert(!hw_spm_init(&spm, bytes, 4, HW_MAX_SPM_BYTES / HW_QUEUE_BYTES, 0, 64));
     ck_assert_uint_eq(spm.n_control, 1); /* a refused call changes nothing */
 }
-END_TEST
 
 /* Every split of some size is a valid scratchpad whose last element can be reached. */
-START_TEST(splits) {
+TEST(splits) {
     static uint8_t bytes[HW_MAX_SPM_BYTES];
     const uint32_t controls[] = {1, 2, 3, 5, 16, 64, 255, 256}, queues[] = {0, 1, 2, 63, 122, 1023, 16000};
     for (size_t c = 0; c < sizeof controls / sizeof *controls; c++)
@@ -41,10 +40,9 @@ START_TEST(splits) {
                 ck_assert_uint_eq(hw_id_ni(&spm.layout, last), tiles - 1);
             }
 }
-END_TEST
 
 /* Bits of the figures, written out by hand. The figures number from the left: their bit 0 is a program's bit 31. */
-START_TEST(bits_of_the_figures) {
+TEST(bits_of_the_figures) {
     struct hw_config config = hw_config_default();
     struct bench_ni b;
     bench_open(&b, &config, 0x25);
@@ -73,10 +71,9 @@ START_TEST(bits_of_the_figures) {
     ck_assert_mem_eq(b.bytes + 48, queue, sizeof queue);
     bench_close(&b);
 }
-END_TEST
 
 /* An ID survives taking apart and putting together in the paper's and in the wide layout, for every split. */
-START_TEST(ids) {
+TEST(ids) {
     for (uint32_t tiles = 1; tiles <= HW_MAX_TILES; tiles += tiles < 130 ? 43 : 149)
         for (uint32_t n_control = 1; n_control <= HW_MAX_CONTROL; n_control += 17) {
             struct hw_layout layout;
@@ -98,9 +95,8 @@ START_TEST(ids) {
     ck_assert(hw_layout_init(&layout, 64, 4));
     ck_assert_uint_eq(layout.generation_bits, 18);
 }
-END_TEST
 
-START_TEST(accesses_are_counted) {
+TEST(accesses_are_counted) {
     uint8_t bytes[1024];
     struct hw_spm spm;
     ck_assert(hw_spm_init(&spm, bytes, 4, 122, 0, 64));
@@ -113,7 +109,6 @@ START_TEST(accesses_are_counted) {
     ck_assert_uint_eq(spm.n_reads, 1);
     ck_assert_uint_eq(spm.n_writes, 1);
 }
-END_TEST
 
 static uint32_t n_accesses_of_put(struct hw_spm *spm, uint32_t index, uint32_t who) {
     uint64_t before = hw_spm_n_accesses(spm);
@@ -122,7 +117,7 @@ static uint32_t n_accesses_of_put(struct hw_spm *spm, uint32_t index, uint32_t w
 }
 
 /* Put: 5, 7, 8 and 10 accesses, by whether the queue was empty and whether it took the last free element. */
-START_TEST(accesses_of_the_queue) {
+TEST(accesses_of_the_queue) {
     uint8_t bytes[2 * HW_CONTROL_BYTES + 3 * HW_QUEUE_BYTES];
     struct hw_spm spm;
     ck_assert(hw_spm_init(&spm, bytes, 2, 3, 0, 64));
@@ -132,9 +127,9 @@ START_TEST(accesses_of_the_queue) {
     for (uint32_t i = 0; i < 2; i++) {
         uint64_t before = hw_spm_n_accesses(&spm);
         struct hw_first first = hw_queue_first(&spm, 0);
-        hw_queue_first_who(&spm, &first);
+        hw_queue_first_waiter(&spm, &first);
         hw_queue_drop_first(&spm, 0, &first);
-        ck_assert_uint_eq(first.who, i + 1);
+        ck_assert_uint_eq(first.waiter, i + 1);
         ck_assert_uint_eq(hw_spm_n_accesses(&spm) - before, 9); /* onto an empty free list, and the last waiter */
     }
     ck_assert_uint_eq(n_accesses_of_put(&spm, 1, 4), 10);
@@ -142,10 +137,9 @@ START_TEST(accesses_of_the_queue) {
     ck_assert_uint_eq(spm.n_free, 0);
     ck_assert_uint_eq(hw_spm_n_waiting(&spm, 1), 3);
 }
-END_TEST
 
 /* Take a waiter out of every place in queues of every length; the others stay in order. */
-START_TEST(remove_anywhere) {
+TEST(remove_anywhere) {
     enum { MAX = 6 };
     for (uint32_t n = 1; n <= MAX; n++)
         for (uint32_t out = 0; out < n; out++) {
@@ -165,15 +159,14 @@ START_TEST(remove_anywhere) {
             for (uint32_t i = 0; i < n; i++)
                 if (i != out) {
                     struct hw_first first = hw_queue_first(&spm, 0);
-                    hw_queue_first_who(&spm, &first);
-                    ck_assert_uint_eq(first.who, i);
+                    hw_queue_first_waiter(&spm, &first);
+                    ck_assert_uint_eq(first.waiter, i);
                     hw_queue_drop_first(&spm, 0, &first);
                 }
             ck_assert_uint_eq(spm.n_free, n);
             ck_assert_uint_eq(hw_spm_peek(&spm, 1), 0);
         }
 }
-END_TEST
 
 /*
  * The checker must notice damage: of a scratchpad in the middle of its work every bit that means something is turned
@@ -181,7 +174,7 @@ END_TEST
  * (another waiter is still a waiter), of generations, of a free control element's last state, of the owner, and of the
  * mutex that a condition is bound to (it may be gone).
  */
-START_TEST(checker_sees_damage) {
+TEST(checker_sees_damage) {
     struct hw_config config = hw_config_default();
     config.n_queue = 12;
     struct bench_ni b;
@@ -222,7 +215,6 @@ START_TEST(checker_sees_damage) {
     ck_assert(!hw_spm_is_valid(&spm, NULL));
     bench_close(&b);
 }
-END_TEST
 
 /* What the search for room names, in its order, other than `but`. */
 static void ck_idle(const struct bench_ni *b, uint32_t but, const uint32_t *expected, size_t n) {
@@ -234,7 +226,7 @@ static void ck_idle(const struct bench_ni *b, uint32_t but, const uint32_t *expe
 }
 
 /* The driver's search for room names exactly what EVICT takes. */
-START_TEST(next_idle) {
+TEST(next_idle) {
     struct hw_config config = hw_config_default();
     struct bench_ni b;
     bench_open(&b, &config, 0);
@@ -259,21 +251,4 @@ START_TEST(next_idle) {
     ck_idle(&b, 0, (const uint32_t[]){mutex}, 1);
     ck_idle(&b, mutex, NULL, 0);
     bench_close(&b);
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    ADD_TEST(suite, sizes);
-    ADD_TEST(suite, splits);
-    ADD_TEST(suite, bits_of_the_figures);
-    ADD_TEST(suite, ids);
-    ADD_TEST(suite, accesses_are_counted);
-    ADD_TEST(suite, accesses_of_the_queue);
-    ADD_TEST(suite, remove_anywhere);
-    ADD_TEST(suite, checker_sees_damage);
-    ADD_TEST(suite, next_idle);
-}
-
-int main(void) {
-    return run_suite("spm", (void (*const[])(Suite *)){tests, NULL});
 }

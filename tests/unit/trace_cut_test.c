@@ -3,17 +3,17 @@
  * The encoder, left for good after each of its instructions while it encodes the first event of a block, as by a signal
  * handler that ends the process: what is encoded after that is read as it was written. By single steps.
  */
-#include "hw_check.h"
-
-#include "encode.h"
-#include "trace.h"
-
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#include "encode.h"
+#include "lib/suite.h"
+#include "trace.h"
 
 #define TRAP_FLAG 0x100L
 #define STEPS_MOST 100000
@@ -166,7 +166,7 @@ static bool cut_after(long steps, const char *path) {
     return left;
 }
 
-START_TEST(after_each_instruction) {
+TEST(after_each_instruction) {
     struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO | SA_NODEFER};
     char path[64];
     long n = 0;
@@ -178,14 +178,4 @@ START_TEST(after_each_instruction) {
     ck_assert_int_gt(n, 50);
     ck_assert_int_lt(n, STEPS_MOST);
     printf("# %ld instructions, left after each of them\n", n);
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    ADD_TEST(suite, after_each_instruction);
-}
-
-int main(void) {
-    void (*const all[])(Suite *) = {tests, NULL};
-    return run_suite("trace, cut", all);
 }

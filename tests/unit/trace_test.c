@@ -3,18 +3,19 @@
  * Traces: what is written is what is read, in each thread's order; what is cut off or damaged is never taken for
  * something else, at whichever byte, and the reason comes with its place in the file.
  */
-#include "hw_check.h"
-
-#include "encode.h"
-#include "trace.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "encode.h"
+#include "lib/suite.h"
+#include "trace.h"
 
 static char path[64];
 static struct sbt_trace_error trouble;
@@ -79,7 +80,7 @@ static struct sbt_trace *opened(void) {
 enum { N_THREADS = 5, N_EVENTS = 60000 };
 
 /* Threads in turn, a few events each; thread 3 has none. */
-START_TEST(generated) {
+TEST(generated) {
     uint64_t state = 1;
     uint32_t n_of[N_THREADS] = {0};
     name_file();
@@ -128,7 +129,6 @@ START_TEST(generated) {
     sbt_trace_close(trace);
     remove_file();
 }
-END_TEST
 
 /* A file as the recorder writes it, of `n_events`, in memory. */
 struct image {
@@ -236,7 +236,7 @@ static void write_image(const uint8_t *bytes, size_t n) {
     close(fd);
 }
 
-START_TEST(recorded) {
+TEST(recorded) {
     enum { N = 9000 };
     struct image image = record(3, N, 0);
     write_image(image.bytes, image.n);
@@ -275,10 +275,9 @@ START_TEST(recorded) {
     free(image.bytes);
     remove_file();
 }
-END_TEST
 
 /* Some bytes of a stranger's for each site, all in a module with the longest of paths: no kilobytes of memory. */
-START_TEST(long_names) {
+TEST(long_names) {
     enum { N_SITES = 20000, START = 0x10000 };
     static uint8_t definitions[TRACE_MAX_TEXT + 64];
     static struct trace_encoder encoder;
@@ -311,7 +310,6 @@ START_TEST(long_names) {
     free(image.bytes);
     remove_file();
 }
-END_TEST
 
 /* Everything that can be read of what is in the file: the number of events, -1 if it is refused. */
 static int64_t read_all(uint64_t size, bool *whole) {
@@ -340,7 +338,7 @@ static int64_t read_all(uint64_t size, bool *whole) {
 }
 
 /* Cut at every byte: all blocks before the cut can be read, and it is known not to be whole. */
-START_TEST(truncations) {
+TEST(truncations) {
     struct image image = record(3, 30, 10);
     bool whole;
     int64_t before = -1;
@@ -360,10 +358,9 @@ START_TEST(truncations) {
     free(image.bytes);
     remove_file();
 }
-END_TEST
 
 /* One bit of a whole trace, any bit: refused. */
-START_TEST(bit_flips) {
+TEST(bit_flips) {
     struct image image = record(2, 6, 3);
     bool whole;
     for (size_t bit = 0; bit < image.n * 8; bit++) {
@@ -376,10 +373,9 @@ START_TEST(bit_flips) {
     free(image.bytes);
     remove_file();
 }
-END_TEST
 
 /* A block that is missing, there twice or in the wrong place, and a foreign file. */
-START_TEST(wrong_blocks) {
+TEST(wrong_blocks) {
     struct image image = record(1, 30, 10), wrong = {0};
     bool whole;
     size_t offsets[8], n = 0;
@@ -433,9 +429,8 @@ START_TEST(wrong_blocks) {
     free(image.bytes);
     remove_file();
 }
-END_TEST
 
-START_TEST(refused_events) {
+TEST(refused_events) {
     name_file();
     struct sbt_trace_writer *w = sbt_trace_create(path, "");
     ck_assert_ptr_nonnull(w);
@@ -453,9 +448,8 @@ START_TEST(refused_events) {
     ck_assert(w == NULL && errno == ENOSPC);
     remove_file();
 }
-END_TEST
 
-START_TEST(numbers) {
+TEST(numbers) {
     uint64_t state = 7, value;
     uint8_t bytes[16];
     for (int i = 0; i < 100000; i++) {
@@ -470,20 +464,4 @@ START_TEST(numbers) {
     memset(bytes, 0x80, sizeof bytes);
     bytes[9] = 2; /* bit 64 */
     ck_assert_ptr_null(trace_get(bytes, bytes + sizeof bytes, &value));
-}
-END_TEST
-
-static void tests(Suite *suite) {
-    ADD_TEST(suite, numbers);
-    ADD_TEST(suite, generated);
-    ADD_TEST(suite, recorded);
-    ADD_TEST(suite, long_names);
-    ADD_TEST(suite, truncations);
-    ADD_TEST(suite, bit_flips);
-    ADD_TEST(suite, wrong_blocks);
-    ADD_TEST(suite, refused_events);
-}
-
-int main(void) {
-    return run_suite("trace", (void (*const[])(Suite *)){tests, NULL});
 }

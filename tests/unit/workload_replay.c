@@ -32,7 +32,7 @@ enum { MAX_WAKES = 4096 };
 
 struct replay {
     const struct memory_trace *m;
-    bool recorded; /* locks in their recorded order, and exclusive; else whoever comes takes it */
+    bool recorded; /* locks in their recorded order, and exclusive; else the next one to come takes it */
     struct {
         size_t next;
         uint64_t now;
@@ -42,7 +42,7 @@ struct replay {
     } threads[WORKLOAD_MAX_THREADS];
     struct {
         uint32_t size, n_arrived;
-        uint64_t generation, latest[2]; /* barrier: when the last one arrived; nobody is two generations ahead */
+        uint64_t generation, latest[2]; /* barrier: when its last thread arrived; no thread is two generations ahead */
         uint64_t acquired;
         bool held;
         bool loose; /* a condition: woken without a mutex, so the order of locks says nothing about it */
@@ -119,7 +119,7 @@ static bool step(struct replay *r, uint32_t t) {
         ck_assert_uint_gt(e->order, 0);
         ck_assert_uint_lt(e->order, MAX_WAKES);
         if (!r->threads[t].waiting) {
-            /* In the recorded order nobody may wait for what has happened: that wake-up would be lost. */
+            /* In the recorded order no thread may wait for what has happened: that wake-up would be lost. */
             ck_assert(!r->recorded || r->objects[o].loose || !r->woken[o][e->order]);
             release(r, t, e->other);
             r->threads[t].waiting = true;

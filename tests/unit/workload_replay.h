@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A trace in memory, and its replay on a machine where calls cost nothing and everybody has a core. */
+/* A trace in memory, and its replay on a machine where calls cost nothing and every thread has a core. */
 #ifndef WORKLOAD_REPLAY_H
 #define WORKLOAD_REPLAY_H
 
@@ -23,7 +23,8 @@ void discard(struct memory_trace *m);
 
 /*
  * To the end; *held_ns is the work done under a mutex. Returns when thread 0 ended. Fails the test if a thread can not
- * go on, or calls what it may not. recorded: locks in their recorded order and exclusive; else whoever comes takes it.
+ * go on, or calls what it may not. recorded: locks in their recorded order and exclusive; else the next one to come
+ * takes it.
  */
 uint64_t replay(const struct memory_trace *m, bool recorded, uint64_t *held_ns);
 

@@ -4,12 +4,12 @@
  * of critical sections, and that the traces can have happened: replayed without costs, and in the recorded order of
  * locks.
  */
-#include "hw_check.h"
-
-#include "workload_replay.h"
-
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "lib/suite.h"
+#include "workload_replay.h"
 
 enum { PHASE_NS = 300000 };
 
@@ -67,8 +67,8 @@ static const struct {
 };
 enum { N_PAPER = sizeof paper / sizeof *paper, N_CASES = N_PAPER * WORKLOAD_N_SIZES };
 
-START_TEST(tables_v_and_vi) {
-    uint32_t application = (uint32_t)_i / WORKLOAD_N_SIZES, size = (uint32_t)_i % WORKLOAD_N_SIZES;
+TEST_EACH(tables_v_and_vi, N_CASES) {
+    uint32_t application = (uint32_t)number / WORKLOAD_N_SIZES, size = (uint32_t)number % WORKLOAD_N_SIZES;
     struct workload_request request = request_of(paper[application].application, workload_sizes[size]);
     struct workload_counts counts;
     struct memory_trace *m = generate(&request, &counts);
@@ -94,12 +94,11 @@ START_TEST(tables_v_and_vi) {
     ck_assert_uint_eq(counts.mutex_events, events[2]);
     discard(m);
 }
-END_TEST
 
 /* ---- what could have happened ---- */
 
-START_TEST(shares_of_critical_sections) {
-    uint32_t application = (uint32_t)_i / WORKLOAD_N_SIZES, size = (uint32_t)_i % WORKLOAD_N_SIZES;
+TEST_EACH(shares_of_critical_sections, N_CASES) {
+    uint32_t application = (uint32_t)number / WORKLOAD_N_SIZES, size = (uint32_t)number % WORKLOAD_N_SIZES;
     struct workload_request request = request_of(paper[application].application, workload_sizes[size]);
     struct workload_counts counts;
     struct memory_trace *m = generate(&request, &counts);
@@ -110,10 +109,9 @@ START_TEST(shares_of_critical_sections) {
                   "%s, %u threads: %.4f", request.application, request.n_threads, share);
     discard(m);
 }
-END_TEST
 
-START_TEST(could_have_happened) {
-    uint32_t model = (uint32_t)_i / WORKLOAD_N_SIZES, size = (uint32_t)_i % WORKLOAD_N_SIZES;
+TEST_EACH(could_have_happened, workload_n_models *WORKLOAD_N_SIZES) {
+    uint32_t model = (uint32_t)number / WORKLOAD_N_SIZES, size = (uint32_t)number % WORKLOAD_N_SIZES;
     struct workload_request request = request_of(workload_models[model].name, workload_sizes[size]);
     struct workload_counts counts;
     struct memory_trace *m = generate(&request, &counts);
@@ -123,12 +121,11 @@ START_TEST(could_have_happened) {
     ck_assert_uint_gt(free_ns, 30 * PHASE_NS);
     discard(m);
 }
-END_TEST
 
 /* ---- structure ---- */
 
-START_TEST(bodytrack_rounds) {
-    uint32_t n = workload_sizes[_i];
+TEST_EACH(bodytrack_rounds, WORKLOAD_N_SIZES) {
+    uint32_t n = workload_sizes[number];
     struct workload_request request = request_of("bodytrack", n);
     struct workload_counts counts;
     struct memory_trace *m = generate(&request, &counts);
@@ -169,10 +166,9 @@ START_TEST(bodytrack_rounds) {
     ck_assert_uint_le(2 * events, 10);
     discard(m);
 }
-END_TEST
 
-START_TEST(streamcluster_barriers) {
-    uint32_t n = workload_sizes[_i];
+TEST_EACH(streamcluster_barriers, WORKLOAD_N_SIZES) {
+    uint32_t n = workload_sizes[number];
     struct workload_request request = request_of("streamcluster", n);
     struct workload_counts counts;
     struct memory_trace *m = generate(&request, &counts);
@@ -190,10 +186,9 @@ START_TEST(streamcluster_barriers) {
     }
     discard(m);
 }
-END_TEST
 
-START_TEST(x264_pipeline) {
-    uint32_t n = workload_sizes[_i], idle = 0;
+TEST_EACH(x264_pipeline, WORKLOAD_N_SIZES) {
+    uint32_t n = workload_sizes[number], idle = 0;
     struct workload_request request = request_of("x264", n);
     struct workload_counts counts;
     struct memory_trace *m = generate(&request, &counts);
@@ -213,12 +208,11 @@ START_TEST(x264_pipeline) {
     ck_assert_uint_lt(end, 47 * 22 * PHASE_NS / 8);
     discard(m);
 }
-END_TEST
 
 /* ---- requests ---- */
 
-START_TEST(same_request_same_trace) {
-    struct workload_request request = request_of(workload_models[_i].name, 16);
+TEST_EACH(same_request_same_trace, workload_n_models) {
+    struct workload_request request = request_of(workload_models[number].name, 16);
     struct workload_counts counts;
     struct memory_trace *a = generate(&request, &counts), *b = generate(&request, &counts);
     request.seed++;
@@ -239,9 +233,8 @@ START_TEST(same_request_same_trace) {
     discard(b);
     discard(c);
 }
-END_TEST
 
-START_TEST(refusals) {
+TEST(refusals) {
     struct workload_counts counts;
     const char *why;
     struct workload_request good = request_of("x264", 32), bad;
@@ -269,28 +262,4 @@ START_TEST(refusals) {
     ck_assert_int_eq(workload_generate(&good, keep, m, &counts, &why), ENOSPC);
     ck_assert_uint_eq(m->n_events, 999);
     discard(m);
-}
-END_TEST
-
-#define ADD_LOOP(suite, function, n)                                                                                   \
-    do {                                                                                                               \
-        TCase *tcase_ = tcase_create(#function);                                                                       \
-        tcase_set_timeout(tcase_, 60);                                                                                 \
-        tcase_add_loop_test(tcase_, function, 0, n);                                                                   \
-        suite_add_tcase(suite, tcase_);                                                                                \
-    } while (0)
-
-static void add(Suite *suite) {
-    ADD_LOOP(suite, tables_v_and_vi, N_CASES);
-    ADD_LOOP(suite, shares_of_critical_sections, N_CASES);
-    ADD_LOOP(suite, could_have_happened, (int)(workload_n_models * WORKLOAD_N_SIZES));
-    ADD_LOOP(suite, bodytrack_rounds, WORKLOAD_N_SIZES);
-    ADD_LOOP(suite, streamcluster_barriers, WORKLOAD_N_SIZES);
-    ADD_LOOP(suite, x264_pipeline, WORKLOAD_N_SIZES);
-    ADD_LOOP(suite, same_request_same_trace, (int)workload_n_models);
-    ADD_TEST(suite, refusals);
-}
-
-int main(void) {
-    return run_suite("workloads", (void (*const[])(Suite *)){add, NULL});
 }

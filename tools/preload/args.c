@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading a subcommand's command line. getopt_long is not used: it accepts abbreviations, which turn into other
- * options when the table grows, and its complaints do not say what is legal.
+ * Reads a subcommand's command line. getopt_long is not used: it accepts abbreviations, which turn into other options
+ * when the table grows, and its complaints do not say what is legal.
  */
 #include "command.h"
 
@@ -32,7 +32,7 @@ _Noreturn static void refuse_option(const struct args *args, const char *given) 
     cmd_refuse("%s: unknown option '%s' (legal: %s--help)", args->command->name, given, n > 0 ? legal : "");
 }
 
-/* The value of the option just read: what follows '=', or the next word. */
+/* The value of the option just read: the text after '=', or the next word. */
 static const char *take_value(struct args *args, const char *option, const char *attached, const char *metavar) {
     if (attached != NULL)
         return attached;
@@ -46,7 +46,7 @@ static bool library_option(struct args *args, const char *word, const char *name
     char context[64];
     snprintf(context, sizeof context, "%s: ", args->command->name);
     if (option != NULL) {
-        /* Where the value may be missing the next word cannot be it. */
+        /* An option whose value may be left out takes an attached value only: --stats=json. */
         const char *text = option->bare_text != NULL && attached == NULL
                                ? option->bare_text
                                : take_value(args, word, attached, option->metavar);
@@ -133,7 +133,7 @@ uint64_t args_uint(const struct args *args, const char *what, const char *text, 
     char *end;
     errno = 0;
     unsigned long long u = strtoull(text, &end, 10);
-    /* strtoull takes leading blanks and signs; a number here starts with a digit. */
+    /* strtoull accepts leading blanks and signs; here a number starts with a digit. */
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || u < min || u > max)
         cmd_refuse("%s: %s: '%s' is not a legal value (legal: %ju to %ju)", args->command->name, what, text,
                    (uintmax_t)min, (uintmax_t)max);

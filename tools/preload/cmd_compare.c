@@ -9,68 +9,45 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "beside.h"
 #include "command.h"
 #include "compare.h"
 #include "content.h"
-#include "env.h"
 #include "find.h"
-#include "trial.h"
 #include "verdict.h"
 
-enum { MAX_OUTPUTS = 16, MAX_POINTS = 64 };
+enum { MAX_OUTPUTS = 16 };
 
-enum {
-    COMPARE_ENGINES,
-    COMPARE_RUNS,
-    COMPARE_WARMUP,
-    COMPARE_BESIDE,
-    COMPARE_THREADS,
-    COMPARE_OUTPUT,
-    COMPARE_TIMEOUT,
-    COMPARE_JSON,
-    COMPARE_PROGRESS,
-    COMPARE_SHOW_STDERR,
-    COMPARE_LIBRARY
-};
+enum { COMPARE_OUTPUT = MEASURE_N_OPTIONS, COMPARE_JSON, COMPARE_SHOW_STDERR };
 static const struct own_option compare_options[] = {
-    [COMPARE_ENGINES] = {0, "engines", "LIST",
+    MEASURE_OPTIONS,
+    [MEASURE_ENGINES] = {0, "engines", "LIST",
                          "engines with settings of their own, e.g. native,glibc,ni:service=inline,scale=0; "
                          "the first is the base of the ratios (default glibc,direct)"},
-    [COMPARE_RUNS] = {0, "runs", "N", "measured runs of each engine (default 7)"},
-    [COMPARE_WARMUP] = {0, "warmup", "N", "runs of each engine before those (default 1)"},
-    [COMPARE_BESIDE] = {0, "beside", "N", "processes that compute meanwhile: a busy machine (default 0)"},
-    [COMPARE_THREADS] = {'n', "threads", "LIST", "compare once for each number, put in place of {} in CMD's arguments"},
+    [MEASURE_WARMUP] = {0, "warmup", "N", "runs of each engine before those (default 1)"},
+    [MEASURE_THREADS] = {'n', "threads", "LIST", "compare once for each number, put in place of {} in CMD's arguments"},
+    [MEASURE_TIMEOUT] = {0, "timeout", "SECONDS", "end a run that takes longer; it counts as different"},
     [COMPARE_OUTPUT] = {0, "output", "FILE",
                         "compare FILE's contents as well; it is removed before each run. {} is "
                         "replaced; can be given more than once"},
-    [COMPARE_TIMEOUT] = {0, "timeout", "SECONDS", "end a run that takes longer; it counts as different"},
     [COMPARE_JSON] = {0, "json", NULL, "one JSON object instead of the table"},
-    [COMPARE_PROGRESS] = {0, "progress", NULL, "a line on stderr for each run, also if that is no terminal"},
     [COMPARE_SHOW_STDERR] = {0, "show-stderr", NULL,
                              "pass on what the runs write to stderr (otherwise only after "
                              "failures)"},
-    [COMPARE_LIBRARY] = {0, "library", "FILE", "preload FILE instead of the library that belongs to this command"},
     {0, NULL, NULL, NULL},
 };
 
 struct request {
     const char *outputs[MAX_OUTPUTS];
     size_t n_outputs;
-    uint64_t threads[MAX_POINTS];
-    size_t n_threads;
-    int64_t timeout_ns;
-    const char *library;
-    bool json, progress, show_stderr;
-    struct settings settings;
+    bool json, show_stderr;
 };
 
-/* State of the point being measured: what series_run hands to visit(). */
+/* The point that is being measured: series_run passes this to visit(). */
 struct measuring {
     const struct comparison *comparison;
     const struct request *request;
     struct point *point;
-    char *outputs[MAX_OUTPUTS]; /* {} replaced */
+    char *outputs[MAX_OUTPUTS]; /* with {} replaced */
     bool has_reference;
     struct trial reference; /* its stdout stays open */
     int reference_outputs[MAX_OUTPUTS];
@@ -89,12 +66,12 @@ static char *replace_braces(const char *text, uint64_t n) {
 }
 
 /*
- * A file that a run does not write must not pass with the contents of the run before. A recording engine's trace is
- * each run's own.
+ * Remove the outputs before a run: if the run does not write a file, the contents of the run before must not pass for
+ * its own. A recording engine's trace is removed too, because each run writes its own.
  */
 static void remove_outputs(const struct measuring *m) {
-    for (size_t i = 0; i < m->comparison->n_contenders; i++) {
-        const char *trace = m->comparison->contenders[i].settings.text[SBT_OPT_RECORD];
+    for (size_t i = 0; i < m->comparison->measure.n_engines; i++) {
+        const char *trace = m->comparison->measure.specs[i].settings.text[SBT_OPT_RECORD];
         if (trace != NULL && trace[0] != '\0')
             free(find_trace_place("compare", trace));
     }
@@ -109,7 +86,7 @@ static void remove_outputs(const struct measuring *m) {
     }
 }
 
-/* Takes over trial->out and the outputs; all later runs are held against them. */
+/* Take over trial->out and the outputs. All later runs are compared with them. */
 static void keep_reference(struct measuring *m, struct trial *trial, const int *outputs) {
     m->has_reference = true;
     m->reference = *trial;
@@ -125,7 +102,9 @@ static bool same_output(struct measuring *m, const struct trial *trial, const in
     return same;
 }
 
-/* Lines of the library's own: they say that it stepped aside, which a run that went well would hide. */
+/*
+ * Pass the library's lines on. They say why it did not serve a program; the result of a successful run would hide that.
+ */
 static void pass_on_library(struct side *side, const char *label, const char *text) {
     for (const char *line = text; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n')
         if (strncmp(line, "subutai:", 8) == 0) {
@@ -134,9 +113,9 @@ static void pass_on_library(struct side *side, const char *label, const char *te
         }
 }
 
-static void pass_on_stderr(const struct measuring *m, size_t contender, const struct trial *trial) {
-    struct side *side = &m->point->sides[contender];
-    const char *label = m->comparison->contenders[contender].label;
+static void pass_on_stderr(const struct measuring *m, size_t engine, const struct trial *trial) {
+    struct side *side = &m->point->sides[engine];
+    const char *label = m->comparison->measure.specs[engine].label;
     bool failed = trial->timed_out || !WIFEXITED(trial->status) || WEXITSTATUS(trial->status) != 0;
     if (!m->request->show_stderr && (side->showed_stderr || !failed) && side->showed_library)
         return;
@@ -152,15 +131,15 @@ static void pass_on_stderr(const struct measuring *m, size_t contender, const st
     free(text);
 }
 
-static void visit(void *context, size_t contender, int run, struct trial *trial) {
+static void visit(void *context, size_t engine, int run, struct trial *trial) {
     struct measuring *m = context;
-    struct side *side = &m->point->sides[contender];
+    struct side *side = &m->point->sides[engine];
     int outputs[MAX_OUTPUTS];
     for (size_t i = 0; i < m->request->n_outputs; i++) {
         outputs[i] = content_take("compare", m->outputs[i]);
         m->point->missing_output = m->point->missing_output || outputs[i] < 0;
     }
-    pass_on_stderr(m, contender, trial);
+    pass_on_stderr(m, engine, trial);
 
     bool status_is_same = true, output_is_same = true;
     if (side->outcome[0] == '\0')
@@ -182,38 +161,41 @@ static void visit(void *context, size_t contender, int run, struct trial *trial)
         *r = (struct run_record){trial->wall_ns, trial->cpu_ns, trial->peak_kib, "", status_is_same, output_is_same};
         snprintf(r->outcome, sizeof r->outcome, "%s", trial_outcome(trial, (char[32]){""}));
     }
-    /* What the last run wrote stays, as after running the program by hand. */
-    if (run + 1 < m->comparison->n_runs || contender + 1 < m->comparison->n_contenders)
+    /* The files of the last run stay, as after a run without the command. */
+    if (run + 1 < m->comparison->measure.n_runs || engine + 1 < m->comparison->measure.n_engines)
         remove_outputs(m);
 }
 
-static void measure_point(struct comparison *c, const struct request *request, struct point *point, const char *path,
-                          char *const *const *envps, const char *const *labels) {
-    struct measuring m = {.comparison = c, .request = request, .point = point};
-    size_t n_words = 0;
-    while (c->command_line[n_words] != NULL)
-        n_words++;
-    char **argv = cmd_allocate(n_words + 1, sizeof *argv);
-    for (size_t i = 0; i < n_words; i++)
+/* The command line, with the point's number in place of {}; ends with a NULL. */
+static char **arguments_of(const struct comparison *c, const struct point *point) {
+    size_t n = 0;
+    while (c->command_line[n] != NULL)
+        n++;
+    char **argv = cmd_allocate(n + 1, sizeof *argv);
+    for (size_t i = 0; i < n; i++)
         argv[i] = c->sweep && i > 0 ? replace_braces(c->command_line[i], point->threads) : c->command_line[i];
+    return argv;
+}
+
+static void free_arguments(const struct comparison *c, char **argv) {
+    for (size_t i = 1; c->sweep && argv[0] != NULL && argv[i] != NULL; i++)
+        free(argv[i]);
+    free(argv);
+}
+
+static void measure_point(struct comparison *c, const struct request *request, struct point *point, const char *path) {
+    struct measuring m = {.comparison = c, .request = request, .point = point};
+    char **argv = arguments_of(c, point);
     for (size_t i = 0; i < request->n_outputs; i++)
         m.outputs[i] =
             c->sweep ? replace_braces(request->outputs[i], point->threads) : cmd_format("%s", request->outputs[i]);
-    for (size_t i = 0; i < c->n_contenders; i++)
-        point->sides[i].records = cmd_allocate((size_t)c->n_runs, sizeof *point->sides[i].records);
+    for (size_t i = 0; i < c->measure.n_engines; i++)
+        point->sides[i].records = cmd_allocate((size_t)c->measure.n_runs, sizeof *point->sides[i].records);
 
     char *prefix = c->sweep ? cmd_format("%ju threads, ", (uintmax_t)point->threads) : cmd_format("%s", "");
-    struct series series = {
-        .program = {.who = "compare", .path = path, .argv = argv, .timeout_ns = request->timeout_ns},
-        .n_contenders = c->n_contenders,
-        .labels = labels,
-        .envps = envps,
-        .n_runs = c->n_runs,
-        .n_warmups = c->n_warmups,
-        .n_beside = c->n_beside,
-        .progress_lines = request->progress,
-        .prefix = prefix,
-    };
+    struct trial_program program = {
+        .subcommand = "compare", .path = path, .argv = argv, .timeout_ns = c->measure.timeout_ns};
+    struct series series = measure_series(&c->measure, &program, prefix);
     remove_outputs(&m);
     series_run(&series, visit, &m);
     trial_release(&m.reference);
@@ -222,80 +204,47 @@ static void measure_point(struct comparison *c, const struct request *request, s
             close(m.reference_outputs[i]);
         free(m.outputs[i]);
     }
-    for (size_t i = 1; c->sweep && i < n_words; i++)
-        free(argv[i]);
-    free(argv);
+    free_arguments(c, argv);
     free(prefix);
 }
 
-/* Fills `envps`, one environment per engine; without the library for a program that would not start with it. */
-static void prepare_engines(const struct comparison *c, const struct request *request, const char *path,
-                            char *const **envps, const char **labels) {
-    bool all_native = true;
-    for (size_t i = 0; i < c->n_contenders; i++)
-        all_native = all_native && c->contenders[i].native;
-    char *library = all_native ? cmd_format("/libsubutai.so") : find_library("compare", request->library);
+/* Environments; without the library if the program would not start with it. */
+static void prepare_engines(struct comparison *c, const char *path) {
     struct verdict verdict = verdict_of(path, false);
-    struct sbt_options loaded;
-    for (size_t i = 0; i < c->n_contenders; i++) {
-        const struct contender *contender = &c->contenders[i];
-        bool preload = !contender->native && !verdict_forbids_preload(&verdict);
-        envps[i] = env_build("compare", environ, contender->native ? NULL : &request->settings, &contender->settings,
-                             preload ? library : NULL, strrchr(library, '/') + 1, &loaded);
-        labels[i] = contender->label;
-    }
-    if (!all_native)
-        verdict_warn(&verdict, "compare", c->command_line[0], loaded.value[SBT_OPT_VERBOSE].u);
+    measure_prepare(&c->measure, "compare", !verdict_forbids_preload(&verdict));
+    if (!measure_is_native(&c->measure))
+        verdict_warn(&verdict, "compare", c->command_line[0], c->measure.loaded.value[SBT_OPT_VERBOSE].u);
     verdict_free(&verdict);
 }
 
+static void read_option(const struct args *args, struct comparison *c, struct request *request, int option) {
+    if (measure_option(&c->measure, args, option, 1000000))
+        return;
+    switch (option) {
+    case COMPARE_OUTPUT:
+        if (request->n_outputs == MAX_OUTPUTS)
+            cmd_refuse("compare: --output: more than %d files", MAX_OUTPUTS);
+        request->outputs[request->n_outputs++] = args->value;
+        break;
+    case COMPARE_JSON:
+        request->json = true;
+        break;
+    case COMPARE_SHOW_STDERR:
+        request->show_stderr = true;
+        break;
+    default: /* an option of the table without a case here */
+        abort();
+    }
+}
+
 static void read_options(struct args *args, struct comparison *c, struct request *request) {
-    const char *engines = "glibc,direct";
     for (int option; (option = args_next(args)) != ARGS_END;)
-        switch (option) {
-        case COMPARE_ENGINES:
-            engines = args->value;
-            break;
-        case COMPARE_RUNS:
-            c->n_runs = (int)args_uint(args, "--runs", args->value, 1, 10000);
-            break;
-        case COMPARE_WARMUP:
-            c->n_warmups = (int)args_uint(args, "--warmup", args->value, 0, 1000);
-            break;
-        case COMPARE_BESIDE:
-            c->n_beside = args_uint(args, "--beside", args->value, 0, BESIDE_MAX);
-            break;
-        case COMPARE_THREADS:
-            request->n_threads =
-                args_uint_list(args, "--threads", args->value, 1, 1000000, request->threads, MAX_POINTS);
-            break;
-        case COMPARE_OUTPUT:
-            if (request->n_outputs == MAX_OUTPUTS)
-                cmd_refuse("compare: --output: more than %d files", MAX_OUTPUTS);
-            request->outputs[request->n_outputs++] = args->value;
-            break;
-        case COMPARE_TIMEOUT:
-            request->timeout_ns = args_seconds_ns(args, "--timeout", args->value, 1e6);
-            break;
-        case COMPARE_JSON:
-            request->json = true;
-            break;
-        case COMPARE_PROGRESS:
-            request->progress = true;
-            break;
-        case COMPARE_SHOW_STDERR:
-            request->show_stderr = true;
-            break;
-        case COMPARE_LIBRARY:
-            request->library = args->value;
-            break;
-        }
-    contenders_refuse_engine(args);
-    c->n_contenders = contenders_parse(args, engines, c->contenders);
+        read_option(args, c, request, option);
+    measure_engines(&c->measure, args);
     c->command_line = args->argv + args->at;
     if (c->command_line[0] == NULL)
         cmd_refuse("compare: no program given (legal: subutai compare [options] [--] CMD [ARG...])");
-    c->sweep = request->n_threads > 0;
+    c->sweep = c->measure.n_threads > 0;
     bool has_braces = false;
     for (char *const *word = c->command_line + 1; *word != NULL; word++)
         has_braces = has_braces || strstr(*word, "{}") != NULL;
@@ -305,21 +254,18 @@ static void read_options(struct args *args, struct comparison *c, struct request
 
 static int compare_main(const struct command *self, int argc, char **argv) {
     static struct request request;
-    static struct comparison c = {.n_runs = 7, .n_warmups = 1};
-    struct args args = {.command = self, .settings = &request.settings, .argc = argc, .argv = argv};
+    static struct comparison c = {.measure = {.engine_list = "glibc,direct", .n_runs = 7, .n_warmups = 1}};
+    struct args args = {.command = self, .settings = &c.measure.settings, .argc = argc, .argv = argv};
     read_options(&args, &c, &request);
 
     char *path = find_program("compare", c.command_line[0]);
-    char *const *envps[MAX_CONTENDERS];
-    const char *labels[MAX_CONTENDERS];
-    prepare_engines(&c, &request, path, envps, labels);
-
-    c.n_points = c.sweep ? request.n_threads : 1;
+    prepare_engines(&c, path);
+    c.n_points = c.sweep ? c.measure.n_threads : 1;
     c.points = cmd_allocate(c.n_points, sizeof *c.points);
     bool same = true;
     for (size_t i = 0; i < c.n_points; i++) {
-        c.points[i].threads = c.sweep ? request.threads[i] : 0;
-        measure_point(&c, &request, &c.points[i], path, envps, labels);
+        c.points[i].threads = c.sweep ? c.measure.threads[i] : 0;
+        measure_point(&c, &request, &c.points[i], path);
         same = point_is_same(&c, &c.points[i]) && same;
     }
     (request.json ? compare_print_json : compare_print_table)(&c, stdout);

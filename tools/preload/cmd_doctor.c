@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* `subutai doctor`: prints verdict.h's answer. */
+/* `subutai doctor`: prints the answer of verdict.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
+#include "core/eligibility_table.h"
+#include "fields.h"
 #include "find.h"
-#include "json.h"
-#include "switch/refused.h"
 #include "verdict.h"
 
 enum { DOCTOR_JSON };
@@ -23,16 +23,16 @@ static size_t n_imported(const struct object *o) {
     return n;
 }
 
-/* The program itself is `objects`[0]; without a closure it is the only one. */
+/* The program is `objects`[0]; without a closure there is only the program. */
 static size_t objects_of(const struct verdict *v, struct object *const **objects) {
     *objects = v->closure != NULL ? v->closure->objects : &v->program;
     return v->closure != NULL ? v->closure->n : 1;
 }
 
-/* In the words of the library's own message. NULL: nothing tells against it. To be freed. */
+/* Why --wait switch cannot be used, in the words of the library's own message; NULL: it can. To be freed. */
 static char *why_not_switched(struct object *const *objects, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        const char *library = sbt_switch_refused_library(objects[i]->path);
+        const char *library = sbt_eligibility_refused_library(objects[i]->path);
         if (library != NULL)
             return cmd_format("the process uses %s, which %s", objects[i]->path, library);
         if (objects[i]->switch_reason != NULL)
@@ -42,16 +42,16 @@ static char *why_not_switched(struct object *const *objects, size_t n) {
     return NULL;
 }
 
-static bool main_stays(struct object *const *objects, size_t n) {
+static bool pins_main(struct object *const *objects, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (objects[i]->main_stays)
+        if (objects[i]->pins_main)
             return true;
     return false;
 }
 
 static bool loads_code(struct object *const *objects, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (objects[i]->imports_dlopen && !sbt_switch_is_libc(objects[i]->path))
+        if (objects[i]->imports_dlopen && !sbt_eligibility_is_libc(objects[i]->path))
             return true;
     return false;
 }
@@ -79,9 +79,9 @@ static void print_text(const char *name, const struct verdict *v) {
         printf("note: %s\n", v->notes.list[i]);
     if (v->reason == VERDICT_SERVED) {
         char *why = why_not_switched(objects, n);
-        printf("--wait switch: %s%s%s\n", why != NULL ? "steps aside: " : "can be used",
-               why == NULL && main_stays(objects, n) ? ", but the main thread waits in the kernel" : "",
-               why == NULL && loads_code(objects, n) ? "; code that it loads is judged then" : "");
+        printf("--wait switch: %s%s%s\n", why != NULL ? "cannot be used:" : "can be used",
+               why == NULL && pins_main(objects, n) ? ", but the main thread waits in the kernel" : "",
+               why == NULL && loads_code(objects, n) ? "; code that it loads later is checked when it is loaded" : "");
         if (why != NULL)
             printf("  %s\n", why);
         free(why);
@@ -105,36 +105,65 @@ static void put_names(struct json *j, const char *key, const struct names *names
     json_close(j, ']');
 }
 
+struct answer {
+    const char *program, *path, *reason, *detail, *interpreter, *switch_detail;
+    bool served, switchable, switch_main_stays;
+};
+
+#define ANSWER(member) offsetof(struct answer, member)
+static const struct field served_fields[] = {
+    {NULL, "program", NULL, 0, FIELD_TEXT, ANSWER(program), 0},
+    {NULL, "path", NULL, 0, FIELD_TEXT, ANSWER(path), 0},
+    {NULL, "served", NULL, 0, FIELD_BOOL, ANSWER(served), 0},
+    {NULL, "reason", NULL, 0, FIELD_TEXT, ANSWER(reason), 0},
+    {NULL, "detail", NULL, 0, FIELD_TEXT, ANSWER(detail), 0},
+    {NULL, "interpreter", NULL, 0, FIELD_TEXT, ANSWER(interpreter), 0},
+    {0},
+};
+static const struct field switched_fields[] = {
+    {NULL, "switchable", NULL, 0, FIELD_BOOL, ANSWER(switchable), 0},
+    {NULL, "switch_detail", NULL, 0, FIELD_TEXT, ANSWER(switch_detail), 0},
+    {NULL, "switch_main_stays", NULL, 0, FIELD_BOOL, ANSWER(switch_main_stays), 0},
+    {0},
+};
+
+static void put_object(struct json *j, const struct object *o) {
+    json_line(j);
+    json_open(j, NULL, '{');
+    json_text(j, "path", o->path);
+    json_open(j, "primitives", '{');
+    for (size_t g = 0; g < PRIMITIVE_N_GROUPS; g++)
+        if (o->primitives[g].n > 0)
+            put_names(j, primitive_group_names[g], &o->primitives[g]);
+    json_close(j, '}');
+    json_close(j, '}');
+}
+
 static void print_json(const char *name, const struct verdict *v) {
-    struct json j = {.out = stdout};
+    struct json j = json_on(stdout);
     struct object *const *objects;
     size_t n = objects_of(v, &objects);
+    char *why = why_not_switched(objects, n);
+    struct answer answer = {
+        .program = name,
+        .path = v->program->path,
+        .served = v->reason == VERDICT_SERVED,
+        .reason = verdict_reason_words[v->reason],
+        .detail = v->detail,
+        .interpreter = v->program->interpreter,
+        .switchable = v->reason == VERDICT_SERVED && why == NULL,
+        .switch_detail = why,
+        .switch_main_stays = pins_main(objects, n),
+    };
     json_open(&j, NULL, '{');
-    json_text(&j, "program", name);
-    json_text(&j, "path", v->program->path);
-    json_bool(&j, "served", v->reason == VERDICT_SERVED);
-    json_text(&j, "reason", verdict_reason_words[v->reason]);
-    json_text(&j, "detail", v->detail);
-    json_text(&j, "interpreter", v->program->interpreter);
+    fields_json(&j, served_fields, 0, &answer);
     put_names(&j, "scripts", &v->followed);
     put_names(&j, "notes", &v->notes);
-    char *why = why_not_switched(objects, n);
-    json_bool(&j, "switchable", v->reason == VERDICT_SERVED && why == NULL);
-    json_text(&j, "switch_detail", why);
-    json_bool(&j, "switch_main_stays", main_stays(objects, n));
+    fields_json(&j, switched_fields, 0, &answer);
     free(why);
     json_open(&j, "objects", '[');
-    for (size_t i = 0; i < n; i++) {
-        json_line(&j);
-        json_open(&j, NULL, '{');
-        json_text(&j, "path", objects[i]->path);
-        json_open(&j, "primitives", '{');
-        for (size_t g = 0; g < PRIMITIVE_N_GROUPS; g++)
-            if (objects[i]->primitives[g].n > 0)
-                put_names(&j, primitive_group_names[g], &objects[i]->primitives[g]);
-        json_close(&j, '}');
-        json_close(&j, '}');
-    }
+    for (size_t i = 0; i < n; i++)
+        put_object(&j, objects[i]);
     json_close(&j, ']');
     json_close(&j, '}');
     json_end(&j);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* `subutai engines`: what can be chosen with --engine, and the options that only one of them reads. */
+/* `subutai engines`: the engines for --engine, and the options that only one of them reads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
-#include "json.h"
+#include "fields.h"
 
 enum { ENGINES_JSON };
 static const struct own_option engines_options[] = {
@@ -17,44 +17,62 @@ static bool is_option_of(const struct sbt_option *option, const char *engine) {
     return option->engine != NULL && strcmp(option->engine, engine) == 0;
 }
 
+/* An option that only one engine reads; `help` is to be freed. */
+struct option_row {
+    const char *name, *env, *value, *help;
+};
+
+#define OPTION(member) offsetof(struct option_row, member)
+static const struct field option_fields[] = {
+    {NULL, "option", NULL, 0, FIELD_TEXT, OPTION(name), 0},
+    {NULL, "variable", NULL, 0, FIELD_TEXT, OPTION(env), 0},
+    {NULL, "default", NULL, 0, FIELD_TEXT, OPTION(value), 0},
+    {NULL, "description", NULL, 0, FIELD_TEXT, OPTION(help), 0},
+    {0},
+};
+
+static void for_options(const char *engine, void (*visit)(void *context, const struct option_row *row), void *context) {
+    for (size_t i = 0; i < SBT_N_OPTIONS; i++) {
+        const struct sbt_option *option = &sbt_option_table[i];
+        if (!is_option_of(option, engine))
+            continue;
+        char *help = help_of_option(option);
+        visit(context, &(struct option_row){option->name, option->env, option->default_text, help});
+        free(help);
+    }
+}
+
+static void put_option(void *context, const struct option_row *row) {
+    struct json *j = context;
+    json_open(j, NULL, '{');
+    fields_json(j, option_fields, 0, row);
+    json_close(j, '}');
+}
+
 static void put_json(const char *engine, const char *description, bool is_default) {
-    struct json j = {.out = stdout};
+    struct json j = json_on(stdout);
     json_open(&j, NULL, '{');
     json_text(&j, "engine", engine);
     json_text(&j, "description", description);
     json_bool(&j, "default", is_default);
     json_open(&j, "options", '[');
-    for (size_t i = 0; i < SBT_N_OPTIONS; i++) {
-        const struct sbt_option *option = &sbt_option_table[i];
-        if (!is_option_of(option, engine))
-            continue;
-        char *help = help_of_option(option);
-        json_open(&j, NULL, '{');
-        json_text(&j, "option", option->name);
-        json_text(&j, "variable", option->env);
-        json_text(&j, "default", option->default_text);
-        json_text(&j, "description", help);
-        json_close(&j, '}');
-        free(help);
-    }
+    for_options(engine, put_option, &j);
     json_close(&j, ']');
     json_close(&j, '}');
     json_end(&j);
 }
 
-/* Options as `compare --engines` takes them after the engine's name. */
+/* The option in the form in which `compare --engines` takes it after the engine's name. */
+static void print_option(void *unused, const struct option_row *row) {
+    char *left = cmd_format("%s=%s", row->name, row->value != NULL ? row->value : "");
+    (void)unused;
+    help_entry(left, row->help);
+    free(left);
+}
+
 static void put_lines(const char *engine, const char *description, bool is_default) {
     printf("%-10s %s%s\n", engine, description, is_default ? " (default)" : "");
-    for (size_t i = 0; i < SBT_N_OPTIONS; i++) {
-        const struct sbt_option *option = &sbt_option_table[i];
-        if (!is_option_of(option, engine))
-            continue;
-        char *help = help_of_option(option);
-        char *left = cmd_format("%s=%s", option->name, option->default_text != NULL ? option->default_text : "");
-        help_entry(left, help);
-        free(help);
-        free(left);
-    }
+    for_options(engine, print_option, NULL);
 }
 
 static int engines_main(const struct command *self, int argc, char **argv) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * `subutai predict`: what would a chip with these cores make of recorded programs? Reads the command line and opens the
- * traces; everything that can be refused is refused before the first simulation.
+ * `subutai predict`: how fast would recorded programs be on a chip with these cores? Reads the command line and opens
+ * the traces. Whatever can be refused is refused before the first simulation.
  */
 #include <math.h>
 #include <stdio.h>
@@ -35,13 +35,13 @@ static const struct own_option predict_options[] = {
     [PREDICT_APP] = {0, "app", "LIST", "more applications: FILE or FILE*N, N copies of it, separated by commas"},
     [PREDICT_CORES] = {0, "cores", "N", "cores of the chip, 1 to 1024 (default: the mesh's, or 64)"},
     [PREDICT_MESH] = {0, "mesh", "WxH", "the network between them (default: as square as N allows)"},
-    [PREDICT_SYNC] = {0, "sync", "LIST", "software, subutai: who synchronizes (default both)"},
+    [PREDICT_SYNC] = {0, "sync", "LIST", "software, subutai: what synchronizes (default both)"},
     [PREDICT_SCHED] = {0, "sched", "LIST",
                        "rr, csa, oat: round robin, critical section-aware, one application at a "
                        "time (default rr)"},
     [PREDICT_SLOT] = {0, "slot-ns", "NS", "time slot of a core's scheduler (default 1000000)"},
     [PREDICT_ORDER] = {0, "order", "ORDER",
-                       "free: a mutex goes to whoever asks first; recorded: in the trace's order "
+                       "free: a mutex goes to the thread that asks first; recorded: in the trace's order "
                        "(default free)"},
     [PREDICT_PINNED] = {0, "pinned", NULL, "threads stay on the core where they began"},
     [PREDICT_CONTROL] = {0, "control-elements", "N", "of each scratchpad (default 4)"},
@@ -92,7 +92,7 @@ static void add_application(struct predict *p, const char *path, uint64_t n) {
 }
 
 static void add_list(const struct args *args, struct predict *p, const char *text) {
-    char *rest = cmd_format("%s", text), *item; /* stays: the names are in it */
+    char *rest = cmd_format("%s", text), *item; /* kept: the names point into it */
     while ((item = strsep(&rest, ",")) != NULL) {
         char *star = strrchr(item, '*');
         uint64_t n = 1;
@@ -108,14 +108,20 @@ static void add_list(const struct args *args, struct predict *p, const char *tex
 
 /* ---- the chip ---- */
 
+/* The value of an option that the engine ni has too, with that option's legal values. */
+static uint64_t engine_value(enum sbt_option_id id, const char *text) {
+    union sbt_option_value value;
+    char error[256], *name = cmd_format("--%s", sbt_option_table[id].name);
+    if (!sbt_option_parse(&sbt_option_table[id], name, text, &value, error, sizeof error))
+        cmd_refuse("predict: %s", error);
+    free(name);
+    return value.u;
+}
+
 static void read_mesh(struct predict *p) {
-    unsigned width, height;
-    int end = 0;
-    if (sscanf(p->mesh, "%2ux%2u%n", &width, &height, &end) != 2 || p->mesh[end] != '\0' ||
-        strspn(p->mesh, "0123456789x") != strlen(p->mesh) || width < 1 || width > 32 || height < 1 || height > 32)
-        cmd_refuse("predict: --mesh: '%s' is not a legal value (legal: WxH, each 1 to 32)", p->mesh);
-    p->config.width = width;
-    p->config.height = height;
+    uint64_t mesh = engine_value(SBT_OPT_MESH, p->mesh);
+    p->config.width = (uint32_t)(mesh >> 16);
+    p->config.height = (uint32_t)(mesh & UINT16_MAX);
 }
 
 static void choose_mesh(struct predict *p, uint32_t n_cores) {
@@ -123,7 +129,7 @@ static void choose_mesh(struct predict *p, uint32_t n_cores) {
     for (uint32_t w = 1; w <= 32; w++) /* the smallest width that is not less than the height */
         if (n_cores % w == 0 && n_cores / w <= 32 && n_cores / w <= w && width == 0)
             width = w;
-    if (width == 0) /* none is filled by so many: a nearly square one with room for them */
+    if (width == 0) /* no mesh has that many tiles: take a nearly square one with room for them */
         for (width = 1; width * width < n_cores; width++)
             ;
     p->config.n_cores = n_cores;
@@ -144,7 +150,7 @@ static void read_chip(const struct args *args, struct predict *p) {
                    p->config.height, n_tiles);
 }
 
-/* The number of `word` among `names`, refused if there is none. */
+/* The number of `word` among `names`; refused if it is not there. */
 static unsigned number_of(const char *option, const char *word, const char *const *names, unsigned n) {
     char legal[64] = "";
     for (unsigned i = 0; i < n; i++) {
@@ -182,26 +188,15 @@ static void read_runs(struct predict *p) {
 
 /* ---- options ---- */
 
-static void read_option(const struct args *args, struct predict *p, int option) {
+/* False: the option does not describe the chip. */
+static bool read_chip_option(const struct args *args, struct predict *p, int option) {
     static const char *const orders[] = {"free", "recorded"};
     switch (option) {
-    case ARGS_OPERAND:
-        add_application(p, args->value, 1);
-        break;
-    case PREDICT_APP:
-        add_list(args, p, args->value);
-        break;
     case PREDICT_CORES:
         p->cores = args->value;
         break;
     case PREDICT_MESH:
         p->mesh = args->value;
-        break;
-    case PREDICT_SYNC:
-        p->sync = args->value;
-        break;
-    case PREDICT_SCHED:
-        p->sched = args->value;
         break;
     case PREDICT_SLOT:
         p->config.sched.slot_ns =
@@ -217,19 +212,41 @@ static void read_option(const struct args *args, struct predict *p, int option) 
         p->config.migrate = false;
         break;
     case PREDICT_CONTROL:
-        p->config.n_control = (uint32_t)args_uint(args, "--control-elements", args->value, 1, 256);
+        p->config.n_control = (uint32_t)engine_value(SBT_OPT_CONTROL_ELEMENTS, args->value);
         break;
     case PREDICT_QUEUE:
-        p->config.n_queue = (uint32_t)args_uint(args, "--queue-elements", args->value, 1, 16000);
+        p->config.n_queue = (uint32_t)engine_value(SBT_OPT_QUEUE_ELEMENTS, args->value);
         break;
     case PREDICT_STRICT:
         p->config.strict_paper = true;
         break;
     case PREDICT_LOAD:
-        p->config.load_permille = (uint32_t)args_uint(args, "--data-load", args->value, 0, 900);
+        p->config.load_permille = (uint32_t)engine_value(SBT_OPT_DATA_LOAD, args->value);
         break;
     case PREDICT_SEED:
         p->config.seed = args_uint(args, "--seed", args->value, 0, UINT64_MAX);
+        break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+static void read_option(const struct args *args, struct predict *p, int option) {
+    if (read_chip_option(args, p, option))
+        return;
+    switch (option) {
+    case ARGS_OPERAND:
+        add_application(p, args->value, 1);
+        break;
+    case PREDICT_APP:
+        add_list(args, p, args->value);
+        break;
+    case PREDICT_SYNC:
+        p->sync = args->value;
+        break;
+    case PREDICT_SCHED:
+        p->sched = args->value;
         break;
     case PREDICT_CALLS:
         p->calls = true;
@@ -246,6 +263,8 @@ static void read_option(const struct args *args, struct predict *p, int option) 
     case PREDICT_PROGRESS:
         p->progress = true;
         break;
+    default: /* an option of the table without a case here */
+        abort();
     }
 }
 

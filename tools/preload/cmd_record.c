@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * `subutai record`: `run` with a recorder over the engine. There is no fork here either; what could keep the trace from
- * being written is looked for before the program starts.
+ * `subutai record`: as `run`, with a recorder above the engine. There is no fork here either. Whatever could prevent
+ * the trace is checked before the program starts.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * `subutai run`: set the environment, become the program. There is no fork: the exit status, signals, the process id
- * and the terminal are the program's own.
+ * `subutai run`: sets the environment and executes the program. There is no fork: exit status, signals, process id and
+ * terminal are the program's own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int run_main(const struct command *self, int argc, char **argv) {
     struct args args = {.command = self, .settings = &settings, .argc = argc, .argv = argv};
     const char *given_library = NULL;
     while (args_next(&args) != ARGS_END)
-        given_library = args.value; /* RUN_LIBRARY is the only one */
+        given_library = args.value; /* RUN_LIBRARY is the only own option */
     if (args.at == args.argc)
         cmd_refuse("run: no program given (legal: subutai run [options] [--] CMD [ARG...])");
     char **command_line = argv + args.at;

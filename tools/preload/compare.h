@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Results of `subutai compare`: filled by cmd_compare.c, printed by compare_report.c.
+ * Results of `subutai compare`: filled in by cmd_compare.c, printed by compare_report.c.
  *
- * A comparison has one point per value of -n (or a single one), a point one side per engine, a side one record per
- * measured run. The reference for "same" is the first run of the first engine at that point, a warm-up if there is one:
- * the first engine's own later runs are held against it as well, which shows programs that are not deterministic.
+ * A comparison has a point for each value of -n (or a single point). A point has a side for each engine, and a side a
+ * record for each measured run. The reference for "same" is the first run of the first engine at that point, a warm-up
+ * if there is one. The first engine's own later runs are compared with it too, which reveals programs that are not
+ * deterministic.
  */
 #ifndef CMD_COMPARE_H
 #define CMD_COMPARE_H
@@ -13,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "contender.h"
+#include "measure.h"
 
 struct run_record {
     int64_t wall_ns, cpu_ns, peak_kib;
@@ -24,23 +25,20 @@ struct run_record {
 struct side {
     struct run_record *records; /* n_runs */
     char outcome[32];           /* of its first run */
-    /* Over warm-ups too. */
+    /* Warm-ups count too. */
     int n_other_status, n_other_output, n_timeouts;
     bool showed_stderr, showed_library;
 };
 
 struct point {
-    uint64_t threads;    /* value of -n, 0 without */
-    bool missing_output; /* a file named by --output was not written */
-    struct side sides[MAX_CONTENDERS];
+    uint64_t threads;    /* the value of -n; 0: -n is not given */
+    bool missing_output; /* a file of --output was not written */
+    struct side sides[MAX_ENGINE_SPECS];
 };
 
 struct comparison {
-    char *const *command_line; /* {} not replaced */
-    struct contender contenders[MAX_CONTENDERS];
-    size_t n_contenders;
-    int n_runs, n_warmups;
-    size_t n_beside;
+    char *const *command_line; /* with {} as the user wrote it */
+    struct measure measure;
     bool sweep;
     struct point *points;
     size_t n_points;

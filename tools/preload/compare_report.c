@@ -1,17 +1,62 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What `subutai compare` prints; see compare.h. */
+/* The output of `subutai compare`; see compare.h. */
 #include "compare.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "fields.h"
 #include "stats.h"
-#include "table.h"
 
-struct numbers {
+/* The result of one engine at one point. */
+struct engine_row {
+    uint64_t threads;
+    const char *engine, *status, *output;
+    char status_cell[48];
     struct stats wall, cpu, ratio, cpu_ratio;
     int64_t peak_kib;
+    double peak_mib;
+    bool same_status, same_output;
+    int n_timeouts;
+};
+
+#define ROW(member) offsetof(struct engine_row, member)
+enum { COLUMN_THREADS = 1 }; /* hidden unless the comparison has several numbers of threads */
+static const struct field row_fields[] = {
+    {NULL, "engine", "engine", 2, FIELD_TEXT, ROW(engine), 0},
+    {NULL, "threads", "threads", COLUMN_THREADS, FIELD_UINT64, ROW(threads), 0},
+    {"wall_ns", "median", "wall", 3, FIELD_NS, ROW(wall.median), 0},
+    {"wall_ns", "min", "min", 4, FIELD_NS, ROW(wall.min), 0},
+    {"wall_ns", "max", "max", 5, FIELD_NS, ROW(wall.max), 0},
+    {"cpu_ns", "median", "cpu", 9, FIELD_NS, ROW(cpu.median), 0},
+    {"cpu_ns", "min", NULL, 0, FIELD_NS, ROW(cpu.min), 0},
+    {"cpu_ns", "max", NULL, 0, FIELD_NS, ROW(cpu.max), 0},
+    {"ratio", "median", "ratio", 6, FIELD_RATIO, ROW(ratio.median), 4},
+    {"ratio", "min", "(min", 7, FIELD_RATIO, ROW(ratio.min), 4},
+    {"ratio", "max", "max)", 8, FIELD_RATIO, ROW(ratio.max), 4},
+    {"cpu_ratio", "median", "cpu ratio", 10, FIELD_RATIO, ROW(cpu_ratio.median), 4},
+    {"cpu_ratio", "min", NULL, 0, FIELD_RATIO, ROW(cpu_ratio.min), 4},
+    {"cpu_ratio", "max", NULL, 0, FIELD_RATIO, ROW(cpu_ratio.max), 4},
+    {NULL, "peak_kib", NULL, 0, FIELD_INT64, ROW(peak_kib), 0},
+    {NULL, NULL, "peak MiB", 11, FIELD_REAL, ROW(peak_mib), 0},
+    {NULL, "status", NULL, 0, FIELD_TEXT, ROW(status), 0},
+    {NULL, NULL, "status", 12, FIELD_CHARS, ROW(status_cell), 0},
+    {NULL, "same_status", NULL, 0, FIELD_BOOL, ROW(same_status), 0},
+    {NULL, "same_output", NULL, 0, FIELD_BOOL, ROW(same_output), 0},
+    {NULL, NULL, "output", 13, FIELD_TEXT, ROW(output), 0},
+    {NULL, "timeouts", NULL, 0, FIELD_INT, ROW(n_timeouts), 0},
+    {0},
+};
+
+#define RUN(member) offsetof(struct run_record, member)
+static const struct field run_fields[] = {
+    {NULL, "wall_ns", NULL, 0, FIELD_INT64, RUN(wall_ns), 0},
+    {NULL, "cpu_ns", NULL, 0, FIELD_INT64, RUN(cpu_ns), 0},
+    {NULL, "peak_kib", NULL, 0, FIELD_INT64, RUN(peak_kib), 0},
+    {NULL, "status", NULL, 0, FIELD_CHARS, RUN(outcome), 0},
+    {NULL, "same_status", NULL, 0, FIELD_BOOL, RUN(same_status), 0},
+    {NULL, "same_output", NULL, 0, FIELD_BOOL, RUN(same_output), 0},
+    {0},
 };
 
 static double *samples_of(const struct side *side, int n_runs, bool cpu) {
@@ -21,32 +66,47 @@ static double *samples_of(const struct side *side, int n_runs, bool cpu) {
     return samples;
 }
 
-static struct numbers numbers_of(const struct comparison *c, const struct point *point, size_t contender) {
-    const struct side *base = &point->sides[0], *side = &point->sides[contender];
-    size_t n = (size_t)c->n_runs;
-    double *base_wall = samples_of(base, c->n_runs, false), *base_cpu = samples_of(base, c->n_runs, true);
-    double *wall = samples_of(side, c->n_runs, false), *cpu = samples_of(side, c->n_runs, true);
-    struct numbers r = {stats_of(wall, n), stats_of(cpu, n), stats_ratio(base_wall, wall, n),
-                        stats_ratio(base_cpu, cpu, n), 0};
-    for (int i = 0; i < c->n_runs; i++)
-        r.peak_kib = side->records[i].peak_kib > r.peak_kib ? side->records[i].peak_kib : r.peak_kib;
-    free(base_wall);
-    free(base_cpu);
-    free(wall);
-    free(cpu);
-    return r;
+/* Times by one clock, and the ratios of the base's times to them. */
+static void measure(const struct comparison *c, const struct side *base, const struct side *side, bool cpu,
+                    struct stats *times, struct stats *ratio) {
+    double *base_samples = samples_of(base, c->measure.n_runs, cpu),
+           *samples = samples_of(side, c->measure.n_runs, cpu);
+    *times = stats_of(samples, (size_t)c->measure.n_runs);
+    *ratio = stats_ratio(base_samples, samples, (size_t)c->measure.n_runs);
+    free(base_samples);
+    free(samples);
+}
+
+static struct engine_row row_of(const struct comparison *c, const struct point *point, size_t engine) {
+    const struct side *side = &point->sides[engine];
+    struct engine_row row = {
+        .threads = point->threads,
+        .engine = c->measure.specs[engine].label,
+        .status = side->outcome,
+        .output = side->n_other_output > 0 ? "DIFFERS" : "same",
+        .same_status = side->n_other_status == 0,
+        .same_output = side->n_other_output == 0,
+        .n_timeouts = side->n_timeouts,
+    };
+    snprintf(row.status_cell, sizeof row.status_cell, "%s%s", side->outcome, row.same_status ? "" : " DIFFERS");
+    measure(c, &point->sides[0], side, false, &row.wall, &row.ratio);
+    measure(c, &point->sides[0], side, true, &row.cpu, &row.cpu_ratio);
+    for (int i = 0; i < c->measure.n_runs; i++)
+        row.peak_kib = side->records[i].peak_kib > row.peak_kib ? side->records[i].peak_kib : row.peak_kib;
+    row.peak_mib = (double)row.peak_kib / 1024;
+    return row;
 }
 
 bool point_is_same(const struct comparison *c, const struct point *point) {
     bool same = !point->missing_output;
-    for (size_t i = 0; i < c->n_contenders; i++)
+    for (size_t i = 0; i < c->measure.n_engines; i++)
         same = same && point->sides[i].n_other_status == 0 && point->sides[i].n_other_output == 0 &&
                point->sides[i].n_timeouts == 0;
     return same;
 }
 
 static void print_verdict(const struct comparison *c, const struct point *point, FILE *out) {
-    int n_total = c->n_runs + c->n_warmups;
+    int n_total = c->measure.n_runs + c->measure.n_warmups;
     if (c->sweep)
         fprintf(out, "%ju threads: ", (uintmax_t)point->threads);
     if (point_is_same(c, point)) {
@@ -56,9 +116,9 @@ static void print_verdict(const struct comparison *c, const struct point *point,
     fprintf(out, "NOT identical");
     if (point->missing_output)
         fprintf(out, "; a file named by --output was not written");
-    for (size_t i = 0; i < c->n_contenders; i++) {
+    for (size_t i = 0; i < c->measure.n_engines; i++) {
         const struct side *s = &point->sides[i];
-        const char *label = c->contenders[i].label;
+        const char *label = c->measure.specs[i].label;
         if (s->n_timeouts > 0)
             fprintf(out, "; %s: %d of %d runs timed out", label, s->n_timeouts, n_total);
         if (s->n_other_status > 0)
@@ -67,87 +127,58 @@ static void print_verdict(const struct comparison *c, const struct point *point,
             fprintf(out, "; %s: other output in %d of %d runs", label, s->n_other_output, n_total);
     }
     if (point->sides[0].n_other_output > 0)
-        fprintf(out, "; the program's output varies under %s alone", c->contenders[0].label);
+        fprintf(out, "; the program's output varies under %s alone", c->measure.specs[0].label);
     fputc('\n', out);
 }
 
 void compare_print_table(const struct comparison *c, FILE *out) {
-    static const char *const headings[] = {"threads", "engine", "wall",      "min",      "max",    "ratio", "(min",
-                                           "max)",    "cpu",    "cpu ratio", "peak MiB", "status", "output"};
-    size_t skip = c->sweep ? 0 : 1;
-    struct table t = {sizeof headings / sizeof *headings - skip, &"rlrrrrrrrrrll"[skip], NULL, 0, 0};
-    for (size_t i = skip; i < sizeof headings / sizeof *headings; i++)
-        table_add(&t, "%s", headings[i]);
+    int hidden = c->sweep ? 0 : COLUMN_THREADS;
+    struct table t = fields_table(row_fields, hidden);
     for (size_t p = 0; p < c->n_points; p++)
-        for (size_t i = 0; i < c->n_contenders; i++) {
-            const struct side *s = &c->points[p].sides[i];
-            struct numbers n = numbers_of(c, &c->points[p], i);
-            char text[32];
-            if (c->sweep)
-                table_add(&t, "%ju", (uintmax_t)c->points[p].threads);
-            table_add(&t, "%s", c->contenders[i].label);
-            table_add(&t, "%s", format_ns(text, n.wall.median));
-            table_add(&t, "%s", format_ns(text, n.wall.min));
-            table_add(&t, "%s", format_ns(text, n.wall.max));
-            table_add(&t, "%s", format_ratio(text, n.ratio.median));
-            table_add(&t, "(%s", format_ratio(text, n.ratio.min));
-            table_add(&t, "%s)", format_ratio(text, n.ratio.max));
-            table_add(&t, "%s", format_ns(text, n.cpu.median));
-            table_add(&t, "%s", format_ratio(text, n.cpu_ratio.median));
-            table_add(&t, "%.1f", (double)n.peak_kib / 1024);
-            table_add(&t, "%s%s", s->outcome, s->n_other_status > 0 ? " DIFFERS" : "");
-            table_add(&t, "%s", s->n_other_output > 0 ? "DIFFERS" : "same");
+        for (size_t i = 0; i < c->measure.n_engines; i++) {
+            struct engine_row row = row_of(c, &c->points[p], i);
+            fields_row(&t, row_fields, hidden, &row);
         }
     table_print(&t, out);
-    if (c->n_beside > 0)
-        fprintf(out, "beside %zu processes that compute\n", c->n_beside);
+    if (c->measure.n_background > 0)
+        fprintf(out, "background load: %zu processes that compute\n", c->measure.n_background);
     for (size_t p = 0; p < c->n_points; p++)
         print_verdict(c, &c->points[p], out);
 }
 
-static void put_stats(struct json *j, const char *key, struct stats s, int n_decimals) {
-    json_open(j, key, '{');
-    json_real(j, "median", s.median, n_decimals);
-    json_real(j, "min", s.min, n_decimals);
-    json_real(j, "max", s.max, n_decimals);
-    json_close(j, '}');
-}
-
-static void put_side(struct json *j, const struct comparison *c, const struct point *point, size_t contender) {
-    const struct side *s = &point->sides[contender];
-    struct numbers n = numbers_of(c, point, contender);
+static void put_row(struct json *j, const struct comparison *c, const struct point *point, size_t engine) {
+    struct engine_row row = row_of(c, point, engine);
     json_line(j);
     json_open(j, NULL, '{');
-    json_text(j, "engine", c->contenders[contender].label);
-    if (c->sweep)
-        json_int(j, "threads", (int64_t)point->threads);
-    put_stats(j, "wall_ns", n.wall, 0);
-    put_stats(j, "cpu_ns", n.cpu, 0);
-    put_stats(j, "ratio", n.ratio, 4);
-    put_stats(j, "cpu_ratio", n.cpu_ratio, 4);
-    json_int(j, "peak_kib", n.peak_kib);
-    json_text(j, "status", s->outcome);
-    json_bool(j, "same_status", s->n_other_status == 0);
-    json_bool(j, "same_output", s->n_other_output == 0);
-    json_int(j, "timeouts", s->n_timeouts);
+    fields_json(j, row_fields, c->sweep ? 0 : COLUMN_THREADS, &row);
     json_open(j, "runs", '[');
-    for (int i = 0; i < c->n_runs; i++) {
-        const struct run_record *r = &s->records[i];
+    for (int i = 0; i < c->measure.n_runs; i++) {
         json_open(j, NULL, '{');
-        json_int(j, "wall_ns", r->wall_ns);
-        json_int(j, "cpu_ns", r->cpu_ns);
-        json_int(j, "peak_kib", r->peak_kib);
-        json_text(j, "status", r->outcome);
-        json_bool(j, "same_status", r->same_status);
-        json_bool(j, "same_output", r->same_output);
+        fields_json(j, run_fields, 0, &point->sides[engine].records[i]);
         json_close(j, '}');
     }
     json_close(j, ']');
     json_close(j, '}');
 }
 
+static void put_point(struct json *j, const struct comparison *c, const struct point *point) {
+    json_line(j);
+    json_open(j, NULL, '{');
+    if (c->sweep)
+        json_uint(j, "threads", point->threads);
+    else
+        json_text(j, "threads", NULL);
+    json_bool(j, "identical", point_is_same(c, point));
+    json_bool(j, "missing_output", point->missing_output);
+    json_open(j, "engines", '[');
+    for (size_t i = 0; i < c->measure.n_engines; i++)
+        put_row(j, c, point, i);
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
 void compare_print_json(const struct comparison *c, FILE *out) {
-    struct json j = {.out = out};
+    struct json j = json_on(out);
     bool same = true;
     for (size_t p = 0; p < c->n_points; p++)
         same = point_is_same(c, &c->points[p]) && same;
@@ -156,26 +187,13 @@ void compare_print_json(const struct comparison *c, FILE *out) {
     for (char *const *word = c->command_line; *word != NULL; word++)
         json_text(&j, NULL, *word);
     json_close(&j, ']');
-    json_int(&j, "n_runs", c->n_runs);
-    json_int(&j, "n_warmups", c->n_warmups);
-    json_int(&j, "n_beside", (int64_t)c->n_beside);
+    json_int(&j, "n_runs", c->measure.n_runs);
+    json_int(&j, "n_warmups", c->measure.n_warmups);
+    json_int(&j, "n_beside", (int64_t)c->measure.n_background);
     json_bool(&j, "identical", same);
     json_open(&j, "points", '[');
-    for (size_t p = 0; p < c->n_points; p++) {
-        json_line(&j);
-        json_open(&j, NULL, '{');
-        if (c->sweep)
-            json_int(&j, "threads", (int64_t)c->points[p].threads);
-        else
-            json_text(&j, "threads", NULL);
-        json_bool(&j, "identical", point_is_same(c, &c->points[p]));
-        json_bool(&j, "missing_output", c->points[p].missing_output);
-        json_open(&j, "engines", '[');
-        for (size_t i = 0; i < c->n_contenders; i++)
-            put_side(&j, c, &c->points[p], i);
-        json_close(&j, ']');
-        json_close(&j, '}');
-    }
+    for (size_t p = 0; p < c->n_points; p++)
+        put_point(&j, c, &c->points[p]);
     json_close(&j, ']');
     json_close(&j, '}');
     json_end(&j);

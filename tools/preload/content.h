@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-/* In-memory copy of the file at `path`; -1 if there is no such file. Other failures are refused. */
-int content_take(const char *who, const char *path);
-/* Same bytes? -1 (nothing was written) equals only -1. */
-bool content_same(const char *who, int a, int b);
+/* An in-memory copy of the file at `path`; -1: there is no such file. Other failures are refused. */
+int content_take(const char *subcommand, const char *path);
+/* Do both have the same bytes? -1 (nothing was written) equals only -1. */
+bool content_same(const char *subcommand, int a, int b);
 
 #endif

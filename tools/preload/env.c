@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Options to environment; see env.h. */
+/* From options to the environment; see env.h. */
 #include "env.h"
 
 #include <errno.h>
@@ -25,7 +25,9 @@ static bool is_own(const char *path, const char *name) {
     return strcmp(base, name) == 0 || strcmp(base, plain_name) == 0 || strcmp(base, recording_name) == 0;
 }
 
-/* LD_PRELOAD's value without entries called `name`: a command started under itself must not load two libraries. */
+/*
+ * The value of LD_PRELOAD without entries called `name`: a command that runs under itself must not load two libraries.
+ */
 static char *other_preloads(const char *value, const char *name) {
     char *kept = cmd_format("%s", ""), *copy = cmd_format("%s", value), *rest = copy, *entry;
     while ((entry = strsep(&rest, ": \t\n")) != NULL) {
@@ -44,17 +46,17 @@ static const char *chosen(const struct settings *common, const struct settings *
     return text != NULL || common == NULL ? text : common->text[option];
 }
 
-/* The library that is preloaded in place of `library`, allocated. One that the user has chosen stays. */
-static char *recording_library(const char *who, const char *library) {
+/* The recording library next to `library`, allocated; or `library`, if the user chose it. */
+static char *recording_library(const char *subcommand, const char *library) {
     if (strcmp(base_of(library), plain_name) != 0)
         return cmd_format("%s", library);
     char *recording = cmd_format("%.*s%s", (int)(base_of(library) - library), library, recording_name);
     if (access(recording, R_OK) != 0)
-        cmd_refuse("%s: '%s': %s (legal: --library FILE, one that records)", who, recording, strerror(errno));
+        cmd_refuse("%s: '%s': %s (legal: --library FILE, one that records)", subcommand, recording, strerror(errno));
     return recording;
 }
 
-char **env_build(const char *who, char *const *base, const struct settings *common, const struct settings *own,
+char **env_build(const char *subcommand, char *const *base, const struct settings *common, const struct settings *own,
                  const char *library, const char *library_name, struct sbt_options *loaded) {
     size_t n_base = 0, n = 0;
     while (base[n_base] != NULL)
@@ -76,10 +78,10 @@ char **env_build(const char *who, char *const *base, const struct settings *comm
             env[n++] = cmd_format("%s=%s", sbt_option_table[o].env, chosen(common, own, o));
     char error[512], *recording = NULL;
     if (!sbt_options_load(loaded, env, error, sizeof error))
-        cmd_refuse("%s: %s", who, error);
+        cmd_refuse("%s: %s", subcommand, error);
     const char *record = loaded->value[SBT_OPT_RECORD].s;
     if (library != NULL && record != NULL && record[0] != '\0')
-        library = recording = recording_library(who, library);
+        library = recording = recording_library(subcommand, library);
     if (library != NULL || (others != NULL && others[0] != '\0')) {
         bool both = library != NULL && others != NULL && others[0] != '\0';
         env[n++] = cmd_format("LD_PRELOAD=%s%s%s", library != NULL ? library : "", both ? ":" : "",

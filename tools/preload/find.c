@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Finding programs and the project's own parts; see find.h.
+ * Finds programs and the project's own parts; see find.h.
  *
- * Own parts are looked up relative to /proc/self/exe before the configured prefix, so that a build tree, a DESTDIR
- * staging area and a moved installation each use the library that belongs to them.
+ * Own parts are looked up relative to /proc/self/exe first, and then under the configured prefix. So a build tree, a
+ * DESTDIR staging area and a moved installation each use the library that belongs to them.
  */
 #include "find.h"
 
@@ -17,7 +17,7 @@
 
 #include "command.h"
 
-/* NULL if `path` can be executed, else why not. */
+/* NULL: `path` can be executed. Otherwise the reason why not. */
 static const char *hindrance(const char *path) {
     struct stat st;
     if (stat(path, &st) != 0)
@@ -55,7 +55,7 @@ char *find_in_path(const char *name, const char **why) {
             found = path;
             break;
         }
-        /* Like the shell: a match that cannot be executed is remembered, the search goes on. */
+        /* As the shell does: remember a match that cannot be executed, and go on. */
         if (strcmp(reason, "not found") != 0)
             *why = reason;
         free(path);
@@ -64,13 +64,14 @@ char *find_in_path(const char *name, const char **why) {
     return found;
 }
 
-char *find_program(const char *who, const char *name) {
+char *find_program(const char *subcommand, const char *name) {
     const char *why;
     char *path = find_in_path(name, &why);
     if (path == NULL && strchr(name, '/') != NULL)
-        cmd_refuse("%s: program '%s': %s (legal: an executable file)", who, name, why);
+        cmd_refuse("%s: program '%s': %s (legal: an executable file)", subcommand, name, why);
     if (path == NULL)
-        cmd_refuse("%s: program '%s': %s (legal: an executable file in PATH, %s)", who, name, why, search_path());
+        cmd_refuse("%s: program '%s': %s (legal: an executable file in PATH, %s)", subcommand, name, why,
+                   search_path());
     return path;
 }
 
@@ -84,8 +85,8 @@ static char *own_directory(void) {
     return cmd_format("%s", exe);
 }
 
-/* The first of the three places that has the file, canonical. */
-static char *find_part(const char *who, const char *what, const char *option, const char *in_build_tree,
+/* The canonical path of the part, in the first of the three places that has it. */
+static char *find_part(const char *subcommand, const char *what, const char *option, const char *in_build_tree,
                        const char *from_bindir, const char *installed) {
     char *directory = own_directory();
     char *places[] = {
@@ -98,54 +99,55 @@ static char *find_part(const char *who, const char *what, const char *option, co
         if (places[i] != NULL && access(places[i], R_OK) == 0)
             found = realpath(places[i], NULL);
     if (found == NULL)
-        cmd_refuse("%s: %s not found at %s nor %s (legal: %s FILE)", who, what, places[0] != NULL ? places[0] : "-",
-                   installed, option);
+        cmd_refuse("%s: %s not found at %s nor %s (legal: %s FILE)", subcommand, what,
+                   places[0] != NULL ? places[0] : "-", installed, option);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         free(places[i]);
     free(directory);
     return found;
 }
 
-char *find_library(const char *who, const char *given) {
+char *find_library(const char *subcommand, const char *given) {
     char *path;
     if (given != NULL) {
         if (access(given, R_OK) != 0 || (path = realpath(given, NULL)) == NULL)
-            cmd_refuse("%s: --library: '%s': %s (legal: a shared library)", who, given, strerror(errno));
+            cmd_refuse("%s: --library: '%s': %s (legal: a shared library)", subcommand, given, strerror(errno));
     } else {
-        path = find_part(who, "libsubutai.so", "--library", "../../libsubutai/libsubutai.so",
+        path = find_part(subcommand, "libsubutai.so", "--library", "../../libsubutai/libsubutai.so",
                          SUBUTAI_BINDIR_TO_LIBDIR "/libsubutai.so", SUBUTAI_LIBDIR "/libsubutai.so");
     }
-    /* The dynamic loader splits LD_PRELOAD at blanks and colons and knows no quoting (ld.so(8)). */
+    /* The dynamic loader splits LD_PRELOAD at blanks and colons, without quoting (ld.so(8)). */
     if (strpbrk(path, " :\t\n") != NULL)
-        cmd_refuse("%s: library '%s': LD_PRELOAD cannot name it (legal: a path without blanks and colons)", who, path);
+        cmd_refuse("%s: library '%s': LD_PRELOAD cannot name it (legal: a path without blanks and colons)", subcommand,
+                   path);
     return path;
 }
 
-/* Empty or a trace: nothing that a user would miss. */
+/* Is it an empty file or an old trace? The user does not miss those. */
 static bool may_be_replaced(int fd) {
     char magic[8];
     ssize_t n = pread(fd, magic, sizeof magic, 0);
     return n == 0 || (n == sizeof magic && memcmp(magic, "SBTTRACE", sizeof magic) == 0);
 }
 
-char *find_trace_place(const char *who, const char *path) {
+char *find_trace_place(const char *subcommand, const char *path) {
     struct stat st;
     if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        cmd_refuse("%s: trace '%s': no regular file (legal: a new file or an old trace)", who, path);
+        cmd_refuse("%s: trace '%s': no regular file (legal: a new file or an old trace)", subcommand, path);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd >= 0 && !may_be_replaced(fd))
-        cmd_refuse("%s: trace '%s': the file is something else (legal: a new file or an old trace)", who, path);
+        cmd_refuse("%s: trace '%s': the file is something else (legal: a new file or an old trace)", subcommand, path);
     char *absolute = fd >= 0 ? realpath(path, NULL) : NULL;
     if (absolute == NULL || unlink(absolute) != 0)
-        cmd_refuse("%s: trace '%s': %s (legal: a new file or an old trace)", who, path, strerror(errno));
+        cmd_refuse("%s: trace '%s': %s (legal: a new file or an old trace)", subcommand, path, strerror(errno));
     close(fd);
     return absolute;
 }
 
-char *find_bench(const char *who, const char *given) {
+char *find_bench(const char *subcommand, const char *given) {
     if (given != NULL)
-        return find_program(who, given);
-    char *path = find_part(who, "subutai-bench", "--program", "../../bench/micro/subutai-bench",
+        return find_program(subcommand, given);
+    char *path = find_part(subcommand, "subutai-bench", "--program", "../../bench/micro/subutai-bench",
                            SUBUTAI_BINDIR_TO_LIBEXECDIR "/subutai-bench", SUBUTAI_LIBEXECDIR "/subutai-bench");
     return path;
 }

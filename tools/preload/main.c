@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The `subutai` command: picks the subcommand. It and the library know each other only through the environment
- * (SUBUTAI_* and LD_PRELOAD) and the option table that both compile in.
+ * The `subutai` command: picks the subcommand. Command and library know each other only by the environment (SUBUTAI_*
+ * and LD_PRELOAD) and by the option table that is compiled into both.
  */
 #include "command.h"
 #include "output.h"
@@ -18,7 +18,7 @@ const struct command *const all_commands[] = {&command_run,     &command_record,
                                               &command_doctor,  &command_engines, NULL};
 
 static void say(const char *format, va_list list) {
-    /* One write: several processes may share the terminal, and a line is the unit a reader can use. */
+    /* One write for a line, because several processes may share the terminal. */
     char line[2048];
     int n = snprintf(line, sizeof line, "subutai: ");
     vsnprintf(line + n, sizeof line - (size_t)n - 1, format, list);
@@ -51,7 +51,7 @@ static void cut(int signo) {
     (void)signo;
     output_abandon();
     n = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)n; /* nobody is left to be told */
+    (void)n; /* a failure could be reported nowhere else */
     _exit(3);
 }
 
@@ -62,6 +62,13 @@ void cmd_survive_cut_files(void) {
 
 void *cmd_allocate(size_t n, size_t size) {
     void *memory = calloc(n > 0 ? n : 1, size);
+    if (memory == NULL)
+        cmd_refuse("out of memory");
+    return memory;
+}
+
+void *cmd_reallocate(void *old, size_t n, size_t size) {
+    void *memory = reallocarray(old, n > 0 ? n : 1, size);
     if (memory == NULL)
         cmd_refuse("out of memory");
     return memory;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The dynamic loader's search, repeated; see needed.h. Source: ld.so(8), and glibc's cache format of which the table
- * after the magic "glibc-ld.so.cache1.1" is used: a header of 48 bytes that starts with magic, number of entries and
- * size of the strings, then entries of 24 bytes {flags, key, value, osversion, hwcap}; key and value are offsets of
- * strings from the start of the magic. A cache that does not look like that is passed over: the default directories
- * remain.
+ * Repeats the dynamic loader's search; see needed.h.
+ *
+ * Source: ld.so(8), and glibc's cache format. Of the cache the table after the magic "glibc-ld.so.cache1.1" is used: a
+ * header of 48 bytes that starts with magic, number of entries and size of the strings; then entries of 24 bytes
+ * {flags, key, value, osversion, hwcap}, where key and value are offsets of strings from the start of the magic. A
+ * cache that does not look like that is passed over: the default directories remain.
  */
 #include "needed.h"
 
@@ -22,7 +23,7 @@
 enum { CACHE_HEADER = 48, CACHE_ENTRY = 24, CACHE_KEY = 4, CACHE_VALUE = 8 };
 
 struct cache {
-    const char *base; /* at the magic; NULL without a cache */
+    const char *base; /* at the magic; NULL: there is no cache */
     size_t size;
     uint32_t n_entries;
 };
@@ -33,7 +34,7 @@ static uint32_t word_at(const char *p) {
     return u;
 }
 
-/* Maps the file once; it stays mapped, the process is short. */
+/* Map the file once. It stays mapped, because the process is short. */
 static const struct cache *loader_cache(void) {
     static struct cache cache;
     static bool looked;
@@ -64,7 +65,7 @@ static const char *cache_string(const struct cache *c, uint32_t offset) {
     return offset < c->size && memchr(c->base + offset, '\0', c->size - offset) != NULL ? c->base + offset : NULL;
 }
 
-/* Takes the file if it can be loaded beside the program; the loader too passes over other architectures. */
+/* Read the file if the program can load it. The loader, too, passes over files of other architectures. */
 static struct object *try_path(const struct closure *c, const char *path) {
     if (access(path, R_OK) != 0)
         return NULL;
@@ -88,7 +89,7 @@ static struct object *try_cache(const struct closure *c, const char *name) {
     return NULL;
 }
 
-/* $ORIGIN and ${ORIGIN} become the directory of `origin`. $LIB and $PLATFORM are rare and left as they are. */
+/* Replace $ORIGIN and ${ORIGIN} by the directory of `origin`. $LIB and $PLATFORM are rare and left as they are. */
 static char *expand(const char *text, const char *origin) {
     char *directory = realpath(origin, NULL), *result = cmd_format("%s", "");
     if (directory != NULL && strrchr(directory, '/') != NULL)
@@ -105,7 +106,7 @@ static char *expand(const char *text, const char *origin) {
     return result;
 }
 
-/* `list` of directories, separated by colons (LD_LIBRARY_PATH: also semicolons). */
+/* Try the directories of `list`, separated by colons (LD_LIBRARY_PATH: also by semicolons). */
 static struct object *try_list(const struct closure *c, const char *list, const char *origin, const char *name) {
     if (list == NULL)
         return NULL;
@@ -149,10 +150,8 @@ static struct object *find_library_file(const struct closure *c, size_t asker, c
 static void add(struct closure *c, struct object *o, size_t needed_by) {
     if (c->n == c->capacity) {
         c->capacity = c->capacity == 0 ? 32 : 2 * c->capacity;
-        c->objects = realloc(c->objects, c->capacity * sizeof *c->objects);
-        c->needed_by = realloc(c->needed_by, c->capacity * sizeof *c->needed_by);
-        if (c->objects == NULL || c->needed_by == NULL)
-            cmd_refuse("out of memory");
+        c->objects = cmd_reallocate(c->objects, c->capacity, sizeof *c->objects);
+        c->needed_by = cmd_reallocate(c->needed_by, c->capacity, sizeof *c->needed_by);
     }
     c->objects[c->n] = o;
     c->needed_by[c->n++] = needed_by;
@@ -165,7 +164,7 @@ static bool has_file(const struct closure *c, const struct stat *st) {
     return false;
 }
 
-/* The loader does not search for a name again that it has met: neither does this. */
+/* The loader does not search again for a name that it knows; neither does this code. */
 static bool has_name(const struct closure *c, size_t n_objects, const char *name) {
     for (size_t i = 0; i < n_objects; i++)
         for (size_t k = 0; k < c->objects[i]->needed.n; k++)

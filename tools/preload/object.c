@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reading scripts and ELF files; see object.h. ELF: System V gABI chapters 4 and 5. */
+/* Reads scripts and ELF files; see object.h. ELF: System V gABI chapters 4 and 5. */
 #include "object.h"
 
 #include <errno.h>
@@ -10,13 +10,14 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "switch/refused.h"
+#include "core/eligibility_table.h"
 
-/* Runtimes that take the pthread functions themselves or insist on being the first library of the process. */
+/* Runtimes that take the pthread functions themselves, or must be the first library of the process. */
 static const struct {
     const char *name;
-    const char *library;     /* how a DT_NEEDED of it contains it */
-    const char *initializer; /* symbol that every instrumented object imports or, linked statically, exports */
+    const char *library; /* a part of its DT_NEEDED name */
+    /* a symbol that every instrumented object imports, or exports if the runtime is linked statically */
+    const char *initializer;
 } sanitizers[] = {
     {"AddressSanitizer", "asan", "__asan_init"},       {"ThreadSanitizer", "tsan", "__tsan_init"},
     {"MemorySanitizer", "msan", "__msan_init"},        {"LeakSanitizer", "lsan", "__lsan_init"},
@@ -27,10 +28,7 @@ enum { N_SANITIZERS = sizeof sanitizers / sizeof *sanitizers };
 void names_add(struct names *names, const char *name) {
     if (names->n == names->capacity) {
         names->capacity = names->capacity == 0 ? 8 : 2 * names->capacity;
-        char **list = realloc(names->list, names->capacity * sizeof *list);
-        if (list == NULL)
-            cmd_refuse("out of memory");
-        names->list = list;
+        names->list = cmd_reallocate(names->list, names->capacity, sizeof *names->list);
     }
     names->list[names->n++] = cmd_format("%s", name);
 }
@@ -98,13 +96,13 @@ static void read_symbol(struct object *o, const char *name, bool is_undefined) {
         return;
     o->imports_dlopen = o->imports_dlopen || strcmp(name, "dlopen") == 0;
     o->imports_syscall = o->imports_syscall || strcmp(name, "syscall") == 0;
-    if (!sbt_switch_is_libc(o->path)) {
-        const char *why = sbt_switch_refused(name);
+    if (!sbt_eligibility_is_libc(o->path)) {
+        const char *why = sbt_eligibility_refused(name);
         if (why != NULL && o->switch_reason == NULL) {
             o->switch_symbol = cmd_format("%s", name);
             o->switch_reason = why;
         }
-        o->main_stays = o->main_stays || sbt_switch_main_stays(name);
+        o->pins_main = o->pins_main || sbt_eligibility_pins_main(name);
     }
     enum primitive_group group = primitive_group_of(name);
     if (group == PRIMITIVE_NONE)
@@ -169,7 +167,10 @@ static void read_elf(struct object *o, int fd) {
     elf_end(elf);
 }
 
-/* binfmt_script: blanks around the interpreter and the argument are dropped, the argument is the rest of the line. */
+/*
+ * As binfmt_script does: blanks around the interpreter and the argument are dropped, the argument is the rest of the
+ * line.
+ */
 static void read_script(struct object *o, char *line) {
     line[strcspn(line, "\n")] = '\0';
     char *at = line + strspn(line, " \t");
@@ -193,13 +194,13 @@ struct object *object_read(const char *path) {
     ssize_t n = fd >= 0 ? pread(fd, head, sizeof head - 1, 0) : -1;
     if (n < 0 || fstat(fd, &o->stat) != 0) {
         o->problem = strerror(errno);
-        (void)stat(path, &o->stat); /* the mode is readable where the contents are not; zero if that fails too */
+        (void)stat(path, &o->stat); /* the mode can be read even if the contents cannot; zero if that fails too */
     } else if (n >= 2 && head[0] == '#' && head[1] == '!') {
         read_script(o, head + 2);
     } else if (n >= 4 && memcmp(head, ELFMAG, SELFMAG) == 0) {
         read_elf(o, fd);
     } else if (n > 0 && memchr(head, '\0', (size_t)n) == NULL) {
-        /* Text without #!: execvp and the shells hand it to sh. */
+        /* Text without #!: execvp and the shells give it to sh. */
         o->kind = OBJECT_SCRIPT;
         o->script_interpreter = cmd_format("/bin/sh");
     } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a file says about itself: script or ELF object, its interpreter, the libraries it needs and the primitives it
- * imports. Read with libelf from the file; nothing is loaded or run.
+ * What a file contains: a script or an ELF object, its interpreter, the libraries that it needs, and the primitives
+ * that it imports. Read from the file by libelf; nothing is loaded or run.
  */
 #ifndef CMD_OBJECT_H
 #define CMD_OBJECT_H
@@ -23,10 +23,10 @@ enum object_kind { OBJECT_UNREADABLE, OBJECT_OTHER, OBJECT_SCRIPT, OBJECT_ELF };
 struct object {
     char *path;
     enum object_kind kind;
-    const char *problem; /* of an unreadable file: why */
+    const char *problem; /* why the file cannot be read */
     struct stat stat;
 
-    /* Scripts: the words after #!, split as the kernel does: at most one argument. */
+    /* Scripts: the words after #!, split as the kernel splits them: at most one argument. */
     char *script_interpreter, *script_argument;
 
     /* ELF */
@@ -35,19 +35,19 @@ struct object {
     bool has_sections;                  /* without section headers imports cannot be read */
     bool is_go;
     bool imports_dlopen, imports_syscall;
-    char *switch_symbol; /* the first import that tells against waiting by switching, NULL if none does */
+    char *switch_symbol; /* the first import with which waiting by switching is not safe; NULL: none */
     const char *switch_reason;
-    bool main_stays;       /* by switching, but for the main thread */
-    const char *sanitizer; /* "AddressSanitizer", NULL if none is linked in */
+    bool pins_main;        /* switching is safe, with the main thread pinned */
+    const char *sanitizer; /* "AddressSanitizer"; NULL: none is linked in */
     char *rpath, *runpath;
     struct names needed;
     struct names primitives[PRIMITIVE_N_GROUPS];
 };
 
-/* Never fails: what could not be read is said in kind and problem. */
+/* Never fails: kind and problem say what could not be read. */
 struct object *object_read(const char *path);
 void object_free(struct object *object);
-/* Of the same machine and class: can be loaded into one process. */
+/* Are both of the same machine and class, so that one process can load them? */
 bool object_compatible(const struct object *a, const struct object *b);
 
 #endif

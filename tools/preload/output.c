@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files that are whole or what they were before; see output.h. */
+/* Files that are complete, or as they were before; see output.h. */
 #include "output.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ struct output {
     struct output *next; /* in `begun` */
     const char *what;    /* the caller's */
     FILE *file;
-    char *path, *part; /* part: its name until it is complete; NULL: written directly */
+    char *path, *part; /* part: the name until the file is complete; NULL: the file is written directly */
 };
 
 static struct output *begun;
@@ -36,7 +36,7 @@ _Noreturn static void refuse(const struct output *o) {
 
 enum { MAX_LINKS = 40 };
 
-/* What links lead to, there or not; NULL: nothing. What realpath cannot do for a file that is still to be made. */
+/* The path to which symbolic links lead; NULL: they go in a circle. Unlike for realpath(), the file need not exist. */
 static char *followed(const char *path) {
     char *place = cmd_format("%s", path), target[PATH_MAX];
     for (int i = 0; i < MAX_LINKS; i++) {
@@ -55,7 +55,7 @@ static char *followed(const char *path) {
     return NULL;
 }
 
-/* `old`: of what is there; links stay. */
+/* Open the file that will be renamed. `old` is the state of the existing file, or NULL. Links stay links. */
 static void open_part(struct output *o, const struct stat *old) {
     char *place = followed(o->path);
     if (place == NULL || (old != NULL && access(place, W_OK) != 0))
@@ -68,7 +68,7 @@ static void open_part(struct output *o, const struct stat *old) {
         o->part = NULL;
         refuse(o);
     }
-    if (old != NULL) /* of somebody else's file the rights cannot always be kept: then it has those of a new one */
+    if (old != NULL) /* the rights of another user's file cannot always be kept; then it gets those of a new file */
         (void)!fchmod(fileno(o->file), old->st_mode & 07777);
 }
 
@@ -102,7 +102,7 @@ FILE *output_file(const struct output *o) {
 
 void output_close(struct output *o) {
     bool written = fflush(o->file) == 0 && ferror(o->file) == 0;
-    int error = errno; /* fclose of a stream that has failed need not set it */
+    int error = errno; /* fclose need not set it for a stream that has failed */
     if (fclose(o->file) != 0 && written) {
         written = false;
         error = errno;

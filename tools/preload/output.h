@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A file that a command writes for its user: when the command is over it is whole, or what it was before. Written under
- * a name beside it and renamed at the end; whatever ends the command through exit() on the way removes that again. What
- * is no regular file (a terminal, a pipe, /dev/null), or is standard output under another name, is written directly.
+ * A file that a command writes for its user. When the command ends, the file is complete, or as it was before. For that
+ * the command writes another file in the same folder and renames it at the end; an exit() on the way removes that file.
+ * A terminal, a pipe, /dev/null and standard output under another name are written directly.
  */
 #ifndef CMD_OUTPUT_H
 #define CMD_OUTPUT_H
@@ -12,14 +12,14 @@
 struct output;
 
 /*
- * Refuses, with `what` in front ("trace: --out"), if it cannot be written or is `input`, under whatever name; that may
- * be NULL.
+ * Open the file. It is refused if it cannot be written, or is `input` (which may be NULL) under any name. A refusal
+ * begins with `what`: "trace: --out".
  */
 struct output *output_open(const char *what, const char *path, const char *input);
 FILE *output_file(const struct output *o);
-/* It is complete; frees. Refuses if not all of it reached the file, which then is what it was before. */
+/* Complete the file and free `o`. Refuses if not all was written; then the file stays as it was. */
 void output_close(struct output *o);
-/* The command ends without exit(): removes what is not complete. For signal handlers, too. */
+/* Remove files that are not complete, for a command that ends without exit(). Async-signal-safe. */
 void output_abandon(void);
 
 #endif

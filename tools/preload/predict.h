@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What `subutai predict` simulates and what came of it: between reading the command line and the report. */
+/* What `subutai predict` simulates, and the results: between reading the command line and the report. */
 #ifndef CMD_PREDICT_H
 #define CMD_PREDICT_H
 
 #include "command.h"
 #include "sim.h"
 
-enum { PREDICT_FAILED = 3 }; /* exit status: the simulation */
+enum { PREDICT_FAILED = 3 }; /* exit status: the simulation failed */
 
 struct predict_file {
     const char *path;
@@ -14,7 +14,7 @@ struct predict_file {
     double *alone_ns; /* by combination; NULL: not asked for */
 };
 
-/* One of --sync with one of --sched, and its simulation after it has been run. */
+/* A combination of --sync and --sched, and its simulation when that has been run. */
 struct predict_run {
     enum sim_sync sync;
     enum csa_policy sched;
@@ -26,16 +26,16 @@ struct predict {
     struct sim_config config;
     struct predict_file *files;
     size_t n_files, n_applications;
-    size_t *application; /* each one's file */
+    size_t *application; /* the file of each application */
     struct predict_run runs[SIM_N_SYNCS * CSA_N_POLICIES];
     size_t n_runs;
     bool json, calls, unfairness, progress;
 };
 
-/* predict_run.c: all of them, one after another. Does not return if one fails. */
+/* predict_run.c: run all simulations, one after another. Does not return if one fails. */
 void predict_simulate(struct predict *p);
 
-/* predict_memory.c: of all that this process may use */
+/* predict_memory.c: the memory that this process may use */
 uint64_t predict_memory_bytes(void);
 
 /* predict_report.c */

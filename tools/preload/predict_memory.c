@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How much memory a simulation may have: the least of what the machine has, what the process may map and what its
- * control group and those above it may use. What cannot be read limits nothing.
+ * How much memory a simulation may have: the least of what the machine has, what the process may map, and what its
+ * control group and those above it may use. What cannot be read does not count.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -23,10 +23,10 @@ static uint64_t number_in(const char *path) {
         return UINT64_MAX;
     size_t n = fread(text, 1, sizeof text - 1, file);
     fclose(file);
-    return n > 0 && text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX; /* "max": none */
+    return n > 0 && text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX; /* "max": no limit */
 }
 
-/* Of a group and all above it, up to the mount point. */
+/* The limit of a group and of all groups above it, up to the mount point. */
 static uint64_t limit_of(const char *mount, const char *group, const char *file) {
     uint64_t limit = UINT64_MAX;
     char own[PATH_MAX];

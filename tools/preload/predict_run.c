@@ -11,13 +11,13 @@
 
 enum { SHOW_STUCK = 64, BAR = 24 };
 
-/* What the callbacks need. */
+/* The state of the callbacks. */
 struct watch {
     const struct predict *p;
     const struct predict_run *run;
     struct output *output; /* and its file; NULL: no time lines */
     FILE *csv;
-    uint64_t n_all, n_before; /* events of all simulations, and of those that are over */
+    uint64_t n_all, n_before; /* events of all simulations, and of the finished ones */
     double from_s, shown_s;
     bool terminal;
 };
@@ -44,7 +44,7 @@ static void on_progress(void *context, uint64_t n_events) {
         bar[i] = i < (int)(share * BAR) ? '#' : '.';
     bar[BAR] = '\0';
     fprintf(stderr, "%s[%s] %3.0f %%  %s, %s  %.1f M events/s  %.0f s left%s", w->terminal ? "\r" : "", bar,
-            share * 100, sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), rate * 1e-6,
+            share * 100, sim_sync_name(w->run->sync), sim_sched_name(w->run->sched), rate * 1e-6,
             rate > 0 && w->n_all > n ? (double)(w->n_all - n) / rate : 0, w->terminal ? "\033[K" : "\n");
     fflush(stderr);
 }
@@ -58,7 +58,7 @@ static void clear_line(const struct watch *w) {
 
 static void on_interval(void *context, const struct sim_interval *i) {
     struct watch *w = context;
-    fprintf(w->csv, "%s,%s,%u,%u,%u,%s,%ju,%ju\n", sim_sync_name(w->run->sync), csa_policy_name(w->run->sched),
+    fprintf(w->csv, "%s,%s,%u,%u,%u,%s,%ju,%ju\n", sim_sync_name(w->run->sync), sim_sched_name(w->run->sched),
             i->application, i->thread, i->core, sim_state_name(i->state), (uintmax_t)i->from_ns, (uintmax_t)i->to_ns);
 }
 
@@ -107,8 +107,11 @@ static void add(struct watch *w, struct sim *sim, size_t file) {
     }
 }
 
-/* The trace's fault, not the simulation's: so much of it there is. */
-static void tell_stopped(struct watch *w, const struct sim *sim) {
+/*
+ * Warn of threads that end before their events do: they wait for events that the trace does not have. The simulation
+ * itself succeeded.
+ */
+static void warn_stopped(struct watch *w, const struct sim *sim) {
     uint64_t n_threads = 0, n_applications = 0;
     const char *name = "";
     for (uint32_t i = 0; i < sim_n_applications(sim); i++) {
@@ -123,7 +126,7 @@ static void tell_stopped(struct watch *w, const struct sim *sim) {
     clear_line(w);
     cmd_warn("predict: %s, %s: %s%s: %ju threads end early, where they wait for what is behind the end of other "
              "threads' events",
-             sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), name, n_applications > 1 ? " and others" : "",
+             sim_sync_name(w->run->sync), sim_sched_name(w->run->sched), name, n_applications > 1 ? " and others" : "",
              (uintmax_t)n_threads);
 }
 
@@ -132,11 +135,11 @@ static void finish(struct watch *w, struct sim *sim) {
     enum sim_status status = sim_run(sim, &error);
     w->n_before += sim_summary(sim).n_events;
     if (status == SIM_OK) {
-        tell_stopped(w, sim);
+        warn_stopped(w, sim);
         return;
     }
     clear_line(w);
-    cmd_warn("predict: %s, %s: %s", sim_sync_name(w->run->sync), csa_policy_name(w->run->sched), error.text);
+    cmd_warn("predict: %s, %s: %s", sim_sync_name(w->run->sync), sim_sched_name(w->run->sched), error.text);
     if (status == SIM_STUCK)
         sim_stuck(sim, stderr, SHOW_STUCK);
     exit(exit_status(status));
@@ -185,7 +188,7 @@ void predict_simulate(struct predict *p) {
             add(&w, run->sim, p->application[k]);
         check_memory(&w, run->sim);
         finish(&w, run->sim);
-        sim_trim(run->sim); /* what stays until the report does not depend on how much was simulated at a time */
+        sim_trim(run->sim); /* so that the memory kept for the report does not grow with the simulations */
         if (p->unfairness)
             simulate_alone(&w, p, i);
     }

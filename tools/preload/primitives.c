@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Groups of imported functions. pthread_ families are told by their prefix, which is reserved for the C library;
- * sem_, mtx_, cnd_ and thrd_ are not, so those are told by their full names.
+ * Groups of imported functions. A pthread_ function is recognized by its prefix, which is reserved for the C library.
+ * sem_, mtx_, cnd_ and thrd_ are not reserved, so those functions are recognized by their full names.
  */
 #include "primitives.h"
 
@@ -66,7 +66,7 @@ static const struct {
 };
 
 enum primitive_group primitive_group_of(const char *symbol) {
-    if (strncmp(symbol, "__pthread_", 10) == 0) /* glibc's aliases, bound by older binaries */
+    if (strncmp(symbol, "__pthread_", 10) == 0) /* glibc's aliases, which older binaries bind */
         symbol += 2;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (strncmp(symbol, families[i].prefix, strlen(families[i].prefix)) == 0)

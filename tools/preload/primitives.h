@@ -14,14 +14,14 @@ enum primitive_group {
     PRIMITIVE_SPIN,
     PRIMITIVE_ONCE,
     PRIMITIVE_C11,
-    PRIMITIVE_THREAD, /* threads come and go; no synchronization by itself */
+    PRIMITIVE_THREAD, /* creation and end of threads: no synchronization by itself */
     PRIMITIVE_N_GROUPS,
     PRIMITIVE_NONE = -1
 };
 
 extern const char *const primitive_group_names[PRIMITIVE_N_GROUPS];
 
-/* Group of the function, PRIMITIVE_NONE if it is no business of the library's. */
+/* The group of the function; PRIMITIVE_NONE: the library does not serve it. */
 enum primitive_group primitive_group_of(const char *symbol);
 
 #endif

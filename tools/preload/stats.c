@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Median and extremes; see stats.h. Medians because a run that the machine disturbed must not count by its size. */
+/*
+ * Median and extremes; see stats.h. The median, so that a run that the machine disturbed does not count by its length.
+ */
 #include "stats.h"
 
 #include <math.h>

@@ -6,14 +6,13 @@
 #include <stddef.h>
 
 struct stats {
-    double median, min, max; /* NaN without samples */
+    double median, min, max; /* NaN: no samples */
 };
 
 struct stats stats_of(const double *samples, size_t n);
 /*
- * How much smaller `samples` are than `base`: median over median, and the extremes of base[i] / samples[i]. Sample i
- * of both ran next to each other in time, so a slow minute of the machine cancels out in the pair. NaN where a
- * denominator is 0.
+ * The median of `base` over the median of `samples`, and the extremes of base[i] / samples[i]. Samples i of both were
+ * measured one after the other, so a slow minute of the machine cancels out in the pair. NaN: a denominator is 0.
  */
 struct stats stats_ratio(const double *base, const double *samples, size_t n);
 

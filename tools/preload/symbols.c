@@ -1,90 +1,110 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Function names from symbol tables, by libelf; see symbols.h. */
+/* Call sites by elfutils' libdw; see symbols.h. */
 #include "symbols.h"
 
+#include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
 
 struct module {
     char *path;
-    int fd;
-    Elf *elf; /* NULL: cannot be read */
+    Dwfl *dwfl;
+    Dwfl_Module *dwfl_module; /* NULL: the file cannot be read */
 };
 
 struct symbols {
     struct module *modules;
     size_t n_modules;
-    char *name; /* of the last answer */
+    char *name; /* the name in the last answer */
 };
 
 struct symbols *symbols_new(void) {
-    elf_version(EV_CURRENT);
+    unsetenv("DEBUGINFOD_URLS"); /* libdw would ask servers */
     return cmd_allocate(1, sizeof(struct symbols));
+}
+
+/* -1: there is no such file, or no regular one. A trace may name anything, and opening a FIFO would wait for ever. */
+static int open_regular(const char *path) {
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Open a session of libdw for the file, in which it lies at its own addresses. */
+static void open_module(struct module *m) {
+    static char *debug_path; /* NULL: the distribution's place */
+    static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
+                                             .find_debuginfo = dwfl_standard_find_debuginfo,
+                                             .section_address = dwfl_offline_section_address,
+                                             .debuginfo_path = &debug_path};
+    int fd = open_regular(m->path);
+    m->dwfl = fd >= 0 ? dwfl_begin(&callbacks) : NULL;
+    if (m->dwfl != NULL) {
+        m->dwfl_module = dwfl_report_offline(m->dwfl, m->path, m->path, fd);
+        dwfl_report_end(m->dwfl, NULL, NULL);
+    }
+    if (m->dwfl_module == NULL && fd >= 0) /* otherwise libdw closes it */
+        close(fd);
 }
 
 static struct module *module_of(struct symbols *s, const char *path) {
     for (size_t i = 0; i < s->n_modules; i++)
         if (strcmp(s->modules[i].path, path) == 0)
             return &s->modules[i];
-    s->modules = realloc(s->modules, (s->n_modules + 1) * sizeof *s->modules);
-    if (s->modules == NULL)
-        cmd_refuse("out of memory");
+    s->modules = cmd_reallocate(s->modules, s->n_modules + 1, sizeof *s->modules);
     struct module *m = &s->modules[s->n_modules++];
-    m->path = cmd_format("%s", path);
-    m->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    m->elf = m->fd >= 0 ? elf_begin(m->fd, ELF_C_READ_MMAP, NULL) : NULL;
-    if (m->elf != NULL && elf_kind(m->elf) != ELF_K_ELF) {
-        elf_end(m->elf);
-        m->elf = NULL;
-    }
+    *m = (struct module){.path = cmd_format("%s", path)};
+    open_module(m);
     return m;
 }
 
-/* From an offset in the file to the address that its symbols speak of; false if no segment has it. */
-static bool address_of(Elf *elf, uint64_t offset, uint64_t *address) {
+/* From an offset in the file to libdw's address of that byte. False: no segment has it. */
+static bool address_of(Dwfl_Module *module, uint64_t offset, Dwarf_Addr *address) {
+    GElf_Addr bias;
+    Elf *elf = dwfl_module_getelf(module, &bias);
     size_t n = 0;
-    elf_getphdrnum(elf, &n);
+    if (elf == NULL || elf_getphdrnum(elf, &n) != 0)
+        return false;
     for (size_t i = 0; i < n; i++) {
         GElf_Phdr ph;
         if (gelf_getphdr(elf, (int)i, &ph) != NULL && ph.p_type == PT_LOAD && offset - ph.p_offset < ph.p_filesz) {
-            *address = offset - ph.p_offset + ph.p_vaddr;
+            *address = offset - ph.p_offset + ph.p_vaddr + bias;
             return true;
         }
     }
     return false;
 }
 
-/* The function with the address in it in one table; NULL if there is none. */
-static const char *function_in(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, uint64_t address, uint64_t *start) {
-    Elf_Data *data = elf_getdata(section, NULL);
-    for (int i = 0; data != NULL && header->sh_entsize > 0 && (size_t)i < header->sh_size / header->sh_entsize; i++) {
-        GElf_Sym symbol;
-        if (gelf_getsym(data, i, &symbol) == NULL)
-            break;
-        if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC && address - symbol.st_value < symbol.st_size) {
-            *start = symbol.st_value;
-            return elf_strptr(elf, header->sh_link, symbol.st_name);
-        }
-    }
-    return NULL;
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
 }
 
-static const char *function_at(Elf *elf, uint64_t address, uint64_t *start) {
-    const char *found = NULL;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
-        GElf_Shdr header;
-        if (gelf_getshdr(section, &header) == NULL || (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
-            continue;
-        const char *name = function_in(elf, section, &header, address, start);
-        if (name != NULL && (found == NULL || header.sh_type == SHT_SYMTAB))
-            found = name;
-    }
-    return found;
+/* A site is a return address. The call is before it, and may be a function's last instruction. */
+static char *describe(Dwfl_Module *module, uint64_t offset, const char *base) {
+    Dwarf_Addr address;
+    GElf_Off into = 0;
+    GElf_Sym symbol;
+    int number = 0;
+    if (!address_of(module, offset, &address))
+        return NULL;
+    const char *function = dwfl_module_addrinfo(module, address - 1, &into, &symbol, NULL, NULL, NULL);
+    Dwfl_Line *line = dwfl_module_getsrc(module, address - 1);
+    const char *file = line != NULL ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+    if (file != NULL && number > 0)
+        return cmd_format("%s:%d %s%s(%s)", base_of(file), number, function != NULL ? function : "",
+                          function != NULL ? " " : "", base);
+    return function != NULL ? cmd_format("%s+0x%jx (%s)", function, (uintmax_t)into + 1, base) : NULL;
 }
 
 const char *symbols_name(struct symbols *s, const char *site) {
@@ -92,26 +112,18 @@ const char *symbols_name(struct symbols *s, const char *site) {
     if (plus == NULL)
         return "";
     char *path = cmd_format("%.*s", (int)(plus - site), site);
-    const char *base = strrchr(path, '/');
-    base = base != NULL ? base + 1 : path;
-    uint64_t offset = strtoull(plus + 1, NULL, 16), address, start = 0;
     struct module *m = module_of(s, path);
-    const char *function = NULL;
-    if (m->elf != NULL && address_of(m->elf, offset, &address))
-        function = function_at(m->elf, address, &start);
     free(s->name);
-    s->name = function != NULL ? cmd_format("%s+0x%jx (%s)", function, (uintmax_t)(address - start), base)
-                               : cmd_format("%s%s", base, plus);
+    s->name = m->dwfl_module != NULL ? describe(m->dwfl_module, strtoull(plus + 1, NULL, 16), base_of(path)) : NULL;
+    if (s->name == NULL)
+        s->name = cmd_format("%s%s", base_of(path), plus);
     free(path);
     return s->name;
 }
 
 void symbols_free(struct symbols *s) {
     for (size_t i = 0; i < s->n_modules; i++) {
-        if (s->modules[i].elf != NULL)
-            elf_end(s->modules[i].elf);
-        if (s->modules[i].fd >= 0)
-            close(s->modules[i].fd);
+        dwfl_end(s->modules[i].dwfl);
         free(s->modules[i].path);
     }
     free(s->modules);

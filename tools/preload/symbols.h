@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From a trace's "module+0xoffset" to a name for people. */
+/* From "module+0xoffset" in a trace to a place in the source. */
 #ifndef CMD_SYMBOLS_H
 #define CMD_SYMBOLS_H
 
 /*
- * "function+0x1c (module)" where the module's file is there and has a symbol for the place, "module+0x1234" where not,
- * "" for "". Files are opened once. Valid until symbols_free.
+ * The answer is the best of these that the module's file gives:
+ *
+ *   "queue.c:42 push (app)"   with debugging information: the line of the call, and the function
+ *   "push+0x1c (app)"         with a symbol: the offset is that of the return address
+ *   "app+0x1234"              otherwise; "" for ""
+ *
+ * Debugging information is looked for in the file and where the distribution puts it (/usr/lib/debug), not on the
+ * network. Files are opened once. The answer is valid until the next question.
  */
 struct symbols;
 struct symbols *symbols_new(void);

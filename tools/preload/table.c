@@ -58,11 +58,3 @@ const char *format_ns(char buffer[static 32], double ns) {
         snprintf(buffer, 32, "%.3f s", ns / 1e9);
     return buffer;
 }
-
-const char *format_ratio(char buffer[static 32], double ratio) {
-    if (isfinite(ratio))
-        snprintf(buffer, 32, "%.2f", ratio);
-    else
-        snprintf(buffer, 32, "-");
-    return buffer;
-}

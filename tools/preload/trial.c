@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Running one child and measuring it; see trial.h.
+ * Runs a child and measures it; see trial.h.
  *
- * SIGCHLD and the signals that end the command are blocked for good from the first run on and taken with sigtimedwait:
- * one place to wait, no handler, no race between a signal and the wait. The child gets the original mask back.
+ * SIGCHLD and the signals that end the command are blocked for good from the first run on, and taken by sigtimedwait.
+ * So there is a single place to wait, no handler, and no race between a signal and the wait. The child gets the
+ * original mask.
  */
 #include "trial.h"
 
@@ -52,7 +53,7 @@ static void block_signals(void) {
     signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would reap the child unseen */
 }
 
-/* In the child. Only async-signal-safe calls would be needed if this process had threads; it has none. */
+/* In the child. If this process had threads, only async-signal-safe calls would be allowed; it has none. */
 _Noreturn static void become(const struct trial_program *program, char *const *envp, const struct trial *trial,
                              int input, int report) {
     setpgid(0, 0);
@@ -67,7 +68,7 @@ _Noreturn static void become(const struct trial_program *program, char *const *e
     _exit(127);
 }
 
-/* The stdin of every run: a regular file rewound to where it stood, or nothing. */
+/* The stdin of every run: a regular file, at the position where it stood; or nothing. */
 static int input_fd(void) {
     static off_t start = -1;
     static int empty = -1;
@@ -82,7 +83,7 @@ static int input_fd(void) {
     return STDIN_FILENO;
 }
 
-/* Die of `signal` as if it had not been waited for, so that whoever started us sees why we ended. */
+/* Die by the signal as if the command had not waited for it, so that the parent process sees the reason. */
 _Noreturn static void end_by(int signal_number) {
     signal(signal_number, SIG_DFL);
     raise(signal_number);
@@ -90,7 +91,7 @@ _Noreturn static void end_by(int signal_number) {
     sigemptyset(&set);
     sigaddset(&set, signal_number);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
-    _exit(128 + signal_number); /* the signal was ignored when we started */
+    _exit(128 + signal_number); /* the signal was ignored when the command started */
 }
 
 static void await(const struct trial_program *program, pid_t pid, int64_t start_ns, struct trial *trial,
@@ -102,7 +103,7 @@ static void await(const struct trial_program *program, pid_t pid, int64_t start_
         if (reaped == pid)
             break;
         if (reaped < 0)
-            cmd_refuse("%s: lost the child process: %s", program->who, strerror(errno));
+            cmd_refuse("%s: lost the child process: %s", program->subcommand, strerror(errno));
         int64_t left = deadline - now_ns();
         if (left <= 0) {
             kill(-pid, trial->timed_out || ended_by != 0 ? SIGKILL : SIGTERM);
@@ -120,7 +121,7 @@ static void await(const struct trial_program *program, pid_t pid, int64_t start_
     }
     trial->wall_ns = now_ns() - start_ns;
     if (trial->timed_out)
-        kill(-pid, SIGKILL); /* descendants that outlived the one we reaped */
+        kill(-pid, SIGKILL); /* descendants that have outlived the child */
     if (ended_by != 0)
         end_by(ended_by);
 }
@@ -136,12 +137,12 @@ struct trial trial_run(const struct trial_program *program, char *const *envp) {
     block_signals();
     int input = input_fd();
     if (pipe2(report, O_CLOEXEC) != 0)
-        cmd_refuse("%s: pipe: %s", program->who, strerror(errno));
+        cmd_refuse("%s: pipe: %s", program->subcommand, strerror(errno));
 
     int64_t start = now_ns();
     pid_t pid = fork();
     if (pid < 0)
-        cmd_refuse("%s: fork: %s", program->who, strerror(errno));
+        cmd_refuse("%s: fork: %s", program->subcommand, strerror(errno));
     if (pid == 0)
         become(program, envp, &trial, input, report[1]);
     setpgid(pid, pid); /* in both processes: neither may depend on the other being first */
@@ -150,7 +151,7 @@ struct trial trial_run(const struct trial_program *program, char *const *envp) {
 
     int error;
     if (read(report[0], &error, sizeof error) == sizeof error)
-        cmd_refuse("%s: '%s' cannot be executed: %s", program->who, program->path, strerror(error));
+        cmd_refuse("%s: '%s' cannot be executed: %s", program->subcommand, program->path, strerror(error));
     close(report[0]);
     trial.cpu_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
     trial.peak_kib = usage.ru_maxrss;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The decision behind `doctor`; see verdict.h. */
+/* The decision of `doctor`; see verdict.h. */
 #include "verdict.h"
 
 #include <elf.h>
@@ -37,7 +37,9 @@ static void fail(struct verdict *v, enum verdict_reason reason, char *detail) {
     v->detail = detail;
 }
 
-/* What `env` in a #! line would run: its first word that is neither an option nor an assignment. NULL if none. */
+/*
+ * What `env` in a #! line would run: its first word that is neither an option nor an assignment. NULL: there is none.
+ */
 static char *program_of_env(const char *arguments) {
     char *copy = cmd_format("%s", arguments != NULL ? arguments : ""), *rest = copy, *word, *path = NULL;
     const char *why;
@@ -51,7 +53,7 @@ static char *program_of_env(const char *arguments) {
     return path;
 }
 
-/* From a script to the ELF file that the kernel will run for it. False with a verdict if there is none. */
+/* From a script to the ELF file that the kernel runs for it. False: there is none, and the verdict says so. */
 static bool follow_scripts(struct verdict *v, const char *path) {
     v->program = object_read(path);
     for (int depth = 0; v->program->kind == OBJECT_SCRIPT; depth++) {
@@ -91,7 +93,7 @@ static bool is_glibc_loader(const char *interpreter) {
 
 /*
  * Secure execution (AT_SECURE), in which the loader ignores LD_PRELOAD: the effective ids differ from the real ones, or
- * file capabilities were gained by somebody who is not root (ld.so(8), capabilities(7)).
+ * a user who is not root gained file capabilities (ld.so(8), capabilities(7)).
  */
 static void check_privileges(struct verdict *v) {
     const struct object *o = v->program;
@@ -145,10 +147,10 @@ static bool synchronizes(const struct object *o) {
     return false;
 }
 
-/* What the imports of the program and its libraries amount to. */
+/* What the program and its libraries import. */
 struct imports {
     bool synchronization; /* by the program or a library of its own */
-    bool by_runtime;      /* by a language runtime, which every program in that language drags in */
+    bool by_runtime;      /* by a language runtime, which every program in that language loads */
     bool threads, dlopen;
 };
 
@@ -189,7 +191,7 @@ static void check_symbols(struct verdict *v) {
         names_add(&v->notes,
                   "a Go program: goroutines synchronize through futexes of their own, only C code is served");
     else if (!all.synchronization && all.threads && all.dlopen && !o->is_go)
-        /* A launcher such as java: threads here, everything else in what it loads. */
+        /* A launcher, java for instance: threads here, everything else in what it loads. */
         names_add(&v->notes, "nothing that is linked in imports synchronization functions, but it starts threads and "
                              "loads libraries, which will be served");
     else if (!all.synchronization)
@@ -246,8 +248,8 @@ bool verdict_forbids_preload(const struct verdict *v) {
     return v->reason == VERDICT_OTHER_LIBC || v->reason == VERDICT_OTHER_MACHINE || v->reason == VERDICT_SANITIZER;
 }
 
-void verdict_warn(const struct verdict *v, const char *who, const char *program, uint64_t verbosity) {
-    /* What is no ELF file the kernel refuses, or hands to an interpreter (binfmt_misc) that may well be served. */
+void verdict_warn(const struct verdict *v, const char *subcommand, const char *program, uint64_t verbosity) {
+    /* The kernel refuses a file that is not ELF, or gives it to an interpreter (binfmt_misc), which may be served. */
     if (v->reason != VERDICT_SERVED && v->reason != VERDICT_NOT_ELF && verbosity >= 1)
-        cmd_warn("%s: %s runs without an engine: %s", who, program, v->detail);
+        cmd_warn("%s: %s runs without an engine: %s", subcommand, program, v->detail);
 }

@@ -29,24 +29,24 @@ extern const char *const verdict_reason_words[VERDICT_N_REASONS]; /* "served", "
 
 struct verdict {
     enum verdict_reason reason;
-    char *detail;            /* one sentence without full stop, NULL if served */
+    char *detail;            /* a sentence without full stop; NULL: served */
     struct names followed;   /* "a.sh is a script for /bin/sh", in order */
-    struct names notes;      /* what else is worth knowing */
-    struct object *program;  /* behind the scripts; owned by closure if there is one */
-    struct closure *closure; /* NULL if the answer did not need the libraries */
+    struct names notes;      /* what else the user should know */
+    struct object *program;  /* the program behind the scripts; owned by closure if there is one */
+    struct closure *closure; /* NULL: the answer did not need the libraries */
 };
 
-/* `path` as from find_in_path. With `with_libraries` the libraries are read too; without, NO_SYMBOLS is not found. */
+/* `path` is from find_in_path. With `with_libraries` the libraries are read too; without, NO_SYMBOLS is not found. */
 struct verdict verdict_of(const char *path, bool with_libraries);
 void verdict_free(struct verdict *verdict);
 
 /*
- * Whether the program must be started without the library because it would not start with it: another libc or
- * architecture, a sanitizer. The other obstacles only make the preload useless, and its children may profit.
+ * Must the program be started without the library because it would not start with it: another libc or architecture, a
+ * sanitizer? The other obstacles only make the preload useless, and the program's children may profit from it.
  */
 bool verdict_forbids_preload(const struct verdict *verdict);
 
-/* At verbosity 1 and above, the line that `run` and `compare` print about a program that will not be served. */
-void verdict_warn(const struct verdict *verdict, const char *who, const char *program, uint64_t verbosity);
+/* At verbosity 1 and above: the line of `run` and `compare` about a program that will not be served. */
+void verdict_warn(const struct verdict *verdict, const char *subcommand, const char *program, uint64_t verbosity);
 
 #endif

@@ -12,6 +12,7 @@ from contextlib import redirect_stderr, redirect_stdout
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import paper as report  # noqa: E402
+import tap  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 DATA = os.path.join(ROOT, "bench", "paper", "paper.json")
@@ -190,32 +191,5 @@ class Report(unittest.TestCase):
             self.assertEqual(sum(open(f).read().count(">stuck<") for f in files), 1)
 
 
-class Tap(unittest.TextTestResult):
-    number = 0
-
-    def point(self, test, ok, more=""):
-        Tap.number += 1
-        print(f"{'ok' if ok else 'not ok'} {Tap.number} - {test.id()}{more}", flush=True)
-
-    def addSuccess(self, test):
-        super().addSuccess(test)
-        self.point(test, True)
-
-    def addFailure(self, test, err):
-        super().addFailure(test, err)
-        self.point(test, False)
-
-    def addError(self, test, err):
-        super().addError(test, err)
-        self.point(test, False)
-
-    def addSkip(self, test, reason):
-        super().addSkip(test, reason)
-        self.point(test, True, f" # SKIP {reason}")
-
-
 if __name__ == "__main__":
-    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__])
-    outcome = unittest.TextTestRunner(stream=sys.stderr, resultclass=Tap, verbosity=0).run(suite)
-    print(f"1..{Tap.number}")
-    sys.exit(0 if outcome.wasSuccessful() else 1)
+    sys.exit(tap.main(sys.modules[__name__]))

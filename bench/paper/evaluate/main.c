@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "json_file.h"
+
 /* Fig. 12 and section VIII-C, 32 and 64 cores, in the order of workload_models. Fitted is on the first. */
 static const double figure_12_paper[][2] = {{1.78, 1.77}, {2.71, 2.20}, {1.11, 1.05}, {1.10, 1.27}};
 
@@ -44,18 +46,18 @@ static struct set first(const struct set *set, uint32_t n) {
     return part;
 }
 
-static bool any_value;
+static struct json report;
 
 void evaluate_value(double value, const char *format, ...) {
+    char key[128];
     if (isnan(value))
         return;
     va_list arguments;
     va_start(arguments, format);
-    printf("%s\n  \"", any_value ? "," : "");
-    vprintf(format, arguments);
-    printf("\": %.9g", value);
+    vsnprintf(key, sizeof key, format, arguments);
     va_end(arguments);
-    any_value = true;
+    json_line(&report);
+    json_significant(&report, key, value, 9);
 }
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -278,9 +280,13 @@ int main(int argc, char **argv) {
     atexit(clean_up);
     setting.folder = folder;
 
-    printf("{\"spread_permille\": %" PRIu32 ", \"seed\": %" PRIu64
-           ", \"scaling\": \"%s\", \"part\": \"%s\", \"values\": {",
-           setting.spread_permille, setting.seed, setting.divided ? "divided" : "fixed", part);
+    report = json_on(stdout);
+    json_open(&report, NULL, '{');
+    json_uint(&report, "spread_permille", setting.spread_permille);
+    json_uint(&report, "seed", setting.seed);
+    json_text(&report, "scaling", setting.divided ? "divided" : "fixed");
+    json_text(&report, "part", part);
+    json_open(&report, "values", '{');
     struct phases phases = {{0}};
     bool only_x264 = !strcmp(part, "x264");
     for (uint32_t model = 0; model < workload_n_models; model++)
@@ -293,6 +299,8 @@ int main(int argc, char **argv) {
     } else if (only_x264) {
         figure_13(&setting, &sets[2], &phases);
     }
-    printf("\n}}\n");
+    json_close(&report, '}');
+    json_close(&report, '}');
+    json_end(&report);
     return fflush(stdout) == 0 ? 0 : 3;
 }

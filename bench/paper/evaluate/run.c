@@ -55,8 +55,8 @@ static void discard(struct sim *sim, struct sbt_trace **traces, uint32_t n) {
         sbt_trace_close(traces[i]);
 }
 
-bool evaluate_try(const struct setting *setting, const struct set *set, const struct phases *phases, uint32_t n_threads,
-                  enum sim_sync sync, enum csa_policy policy, struct outcome *outcome) {
+static struct sim_config config_of(const struct setting *setting, uint32_t n_threads, enum sim_sync sync,
+                                   enum csa_policy policy) {
     struct sim_config config = sim_config_default();
     config.width = 8;
     config.height = n_threads / 8;
@@ -68,6 +68,12 @@ bool evaluate_try(const struct setting *setting, const struct set *set, const st
     config.costs.switch_ns = setting->switch_ns[sync];
     config.costs.patience_ns = setting->patience_ns;
     config.strict_paper = true;
+    return config;
+}
+
+bool evaluate_try(const struct setting *setting, const struct set *set, const struct phases *phases, uint32_t n_threads,
+                  enum sim_sync sync, enum csa_policy policy, struct outcome *outcome) {
+    struct sim_config config = config_of(setting, n_threads, sync, policy);
     struct sim_error error;
     struct sim *sim = sim_new(&config, &error);
     if (!sim)

@@ -4,7 +4,7 @@
  * T0 only. One round:
  *
  *   T0: defines the work (one phase), locks the dispatch mutex, broadcasts, unlocks
- *   workers: lock the dispatch mutex; who is early waits for the broadcast, who is late finds the work there; unlock
+ *   workers: lock the dispatch mutex; an early one waits for the broadcast, a late one finds the work there; unlock
  *   all of them: a barrier that acknowledges the request
  *   workers: compute (one phase), in between lock the work mutex; T0 waits
  *   all of them: the barrier of the finished round

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_file.h"
+
 static int refuse(const char *what, const char *why) {
     fprintf(stderr, "workload: %s%s%s\n", what, *why ? ": " : "", why);
     return 2;
@@ -18,6 +20,46 @@ static int refuse(const char *what, const char *why) {
 
 static int append(void *to, uint32_t thread, const struct sbt_trace_event *event) {
     return to ? sbt_trace_append(to, thread, event) : 0;
+}
+
+static void print_json(const struct workload_request *request, const struct workload_counts *counts) {
+    struct json j = json_on(stdout);
+    json_open(&j, NULL, '{');
+    json_text(&j, "application", request->application);
+    json_uint(&j, "threads", request->n_threads);
+    json_uint(&j, "phase_ns", request->phase_ns);
+    json_uint(&j, "worker_ns", request->worker_ns);
+    json_uint(&j, "spread_permille", request->spread_permille);
+    json_uint(&j, "seed", request->seed);
+    json_uint(&j, "mutexes", counts->n_mutexes);
+    json_uint(&j, "conditions", counts->n_conditions);
+    json_uint(&j, "barriers", counts->n_barriers);
+    json_uint(&j, "mutex_events", counts->mutex_events);
+    json_uint(&j, "condition_events", counts->condition_events);
+    json_uint(&j, "barrier_events", counts->barrier_events);
+    json_uint(&j, "events", counts->n_events);
+    json_uint(&j, "held_ns", counts->held_ns);
+    json_close(&j, '}');
+    json_end(&j);
+}
+
+static int write_trace(const char *file, const struct workload_request *request, struct workload_counts *counts) {
+    const char *why;
+    char command[200];
+    snprintf(command, sizeof command,
+             "workload %s --threads %" PRIu32 " --phase %" PRIu64 " --worker %" PRIu64 " --spread %" PRIu32
+             " --seed %" PRIu64,
+             request->application, request->n_threads, request->phase_ns, request->worker_ns, request->spread_permille,
+             request->seed);
+    struct sbt_trace_writer *writer = sbt_trace_create(file, command);
+    if (!writer)
+        return refuse(file, strerror(errno));
+    int error = workload_generate(request, append, writer, counts, &why), unfinished = sbt_trace_finish(writer);
+    if (error || unfinished) {
+        remove(file);
+        return refuse(file, strerror(error ? error : unfinished));
+    }
+    return 0;
 }
 
 int main(int argc, char **argv) {
@@ -66,32 +108,12 @@ int main(int argc, char **argv) {
 
     struct workload_counts counts;
     const char *why;
-    /* First without a file, so that a request nobody serves leaves none. */
+    /* First without a file, so that a request that is refused leaves none. */
     if (workload_generate(&request, append, NULL, &counts, &why))
         return refuse(request.application, why);
-    if (file) {
-        char command[200];
-        snprintf(command, sizeof command,
-                 "workload %s --threads %" PRIu32 " --phase %" PRIu64 " --worker %" PRIu64 " --spread %" PRIu32
-                 " --seed %" PRIu64,
-                 request.application, request.n_threads, request.phase_ns, request.worker_ns, request.spread_permille,
-                 request.seed);
-        struct sbt_trace_writer *writer = sbt_trace_create(file, command);
-        if (!writer)
-            return refuse(file, strerror(errno));
-        int error = workload_generate(&request, append, writer, &counts, &why), unfinished = sbt_trace_finish(writer);
-        if (error || unfinished) {
-            remove(file);
-            return refuse(file, strerror(error ? error : unfinished));
-        }
-    }
-    printf("{\"application\": \"%s\", \"threads\": %" PRIu32 ", \"phase_ns\": %" PRIu64 ", \"worker_ns\": %" PRIu64
-           ", \"spread_permille\": %" PRIu32 ", \"seed\": %" PRIu64 ",\n \"mutexes\": %" PRIu32
-           ", \"conditions\": %" PRIu32 ", \"barriers\": %" PRIu32 ", \"mutex_events\": %" PRIu64
-           ", \"condition_events\": %" PRIu64 ", \"barrier_events\": %" PRIu64 ", \"events\": %" PRIu64
-           ", \"held_ns\": %" PRIu64 "}\n",
-           request.application, request.n_threads, request.phase_ns, request.worker_ns, request.spread_permille,
-           request.seed, counts.n_mutexes, counts.n_conditions, counts.n_barriers, counts.mutex_events,
-           counts.condition_events, counts.barrier_events, counts.n_events, counts.held_ns);
+    int status = file ? write_trace(file, &request, &counts) : 0;
+    if (status != 0)
+        return status;
+    print_json(&request, &counts);
     return 0;
 }

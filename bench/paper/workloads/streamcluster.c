@@ -6,8 +6,8 @@
  * Table VI's barrier events are exactly 5695 rounds of all threads, two packets each, for 32 and 64 threads; for 16
  * they are 6501 and a half. Its mutex events are exactly 34 for each thread but one, in all three columns: 17 sections
  * of each worker, none of T0. So 17 times T0 announces something by the condition. Its condition events are more than
- * one wait for each of those sections, so some wait twice: T0 broadcasts in the middle of its phase and at the end, who
- * was early is woken by the first, finds nothing yet and waits again.
+ * one wait for each of those sections, so some wait twice: T0 broadcasts in the middle of its phase and at the end. An
+ * early thread is woken by the first, finds nothing yet and waits again.
  */
 #include "emit.h"
 

@@ -2,10 +2,10 @@
 /*
  * The paper's applications as traces: what sections VI to VIII say of their synchronization, and nothing measured.
  *
- * Taken from the paper: the primitives (Table V), how often they are used (Table VI), who waits for whom (Fig. 9 and
- * its text), the share of critical sections (sections VII and VIII-D). Not given and therefore chosen: how long a phase
- * is, that is one number for all phases of an application and is fitted (docs/paper.md); how much the threads of a
- * phase differ, `spread_permille`, which is not fitted.
+ * Taken from the paper: the primitives (Table V), how often they are used (Table VI), which thread waits for which
+ * (Fig. 9 and its text), the share of critical sections (sections VII and VIII-D). Not given and therefore chosen: how
+ * long a phase is, that is one number for all phases of an application and is fitted (docs/paper.md); how much the
+ * threads of a phase differ, `spread_permille`, which is not fitted.
  *
  * What Table VI counts: a mutex event is a call of lock or unlock; a condition event is a call of wait, signal or
  * broadcast; a barrier event is a packet, so each wait is two, as the table's note says.

@@ -4,13 +4,13 @@
  *
  * 1 + 2 * 47 = 95 stages, mutexes and conditions: 47 frames. T0 reads a frame (one phase) and hands it over; worker
  * f % (n-1) encodes frame f in 22 rows, a phase each. A row needs the same row of the frame before: the reader locks
- * that frame's progress, and waits if it is early. Who has finished a row locks its own frame's progress, and
- * broadcasts if somebody waits. Each frame has a progress and a hand-over mutex; the one left over counts finished
- * frames, and T0 waits on it for the last.
+ * that frame's progress, and waits if it is early. A worker that has finished a row locks its own frame's progress, and
+ * broadcasts if a reader waits. Each frame has a progress mutex and a hand-over mutex; the last mutex counts finished
+ * frames, and T0 waits on it for the last frame.
  *
  * Table VI's 4154, 4340 and 4344 mutex events are 2077, 2170 and 2172 sections. 47 * 22 published rows, 2 * 47
- * hand-overs and 47 + 1 of the counter leave 901, 994 and 996 of the 46 * 22 rows that are read: a reader who has seen
- * that a row is there need not ask again. Condition events are waits and one broadcast or signal for each. With 16
+ * hand-overs and 47 + 1 of the counter leave 901, 994 and 996 of the 46 * 22 rows that are read: a reader that has seen
+ * a row need not ask for it again. Condition events are waits and one broadcast or signal for each. With 16
  * threads frames 15, 30 and 45 start when their worker is free, not when a row is ready; the other 43 frames and T0
  * have 43 waits.
  */
@@ -80,7 +80,7 @@ static void start(struct pipeline *p) {
         p->progress_cond[f] = workload_init(w, SBT_TRACE_COND, 0);
         p->handover[f] = workload_init(w, SBT_TRACE_MUTEX, 0);
         workload_init(w, SBT_TRACE_COND,
-                      0); /* nobody is early at a hand-over: T0 creates who takes it, or is far ahead */
+                      0); /* no worker is early at a hand-over: T0 creates it then, or is far ahead */
     }
 }
 
@@ -123,7 +123,7 @@ static void begin_row(struct pipeline *p, uint32_t f, uint32_t r) {
     }
 }
 
-/* All that must have happened before row r of frame f is published, then that. Who waits for it has begun to. */
+/* First all that row r of frame f needs, then its publication. Its readers that are early wait by now. */
 static void do_row(struct pipeline *p, uint32_t f, uint32_t r) {
     struct workload *w = p->w;
     uint32_t thread = worker(p, f);

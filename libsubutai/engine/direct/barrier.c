@@ -1,37 +1,48 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Barriers: arrivals and the generation, that is the rounds completed, in one 64-bit word.
+ * Barriers: arrivals and the generation, that is the number of rounds completed, in one 64-bit word.
  *
- * No queue: everybody waits for the same word to change, so releasing them is one compare-and-swap, and one futex call
- * if anybody sleeps, which a flag beside the generation says; the last arriver learns it from the very operation that
- * releases the others, after which it does not touch the barrier: a released thread may destroy it. A released waiter's
- * last touch is its increment of `left`, for which destroy waits.
+ * There is no queue. All threads wait for the same word to change, so the last arriver releases them by one
+ * compare-and-swap, and by one futex call if a thread sleeps. ASLEEP, a flag beside the generation, says that one
+ * sleeps; the last arriver learns it from the very operation that releases the others.
  *
- * Who waits by switching joins a crowd (switch/switch.h), says so in another flag, and is as a rule counted in `left`
- * by whoever takes it out. The last arriver does that after the release; so that the barrier still stands then, it
- * takes one off `left` before.
+ * `left` counts the threads that have left: (count - 1) a round, for the last arriver of a round is not counted. A
+ * released waiter's last touch of the barrier is its increment of `left`. Destroy waits until `left` is the number of
+ * rounds times (count - 1).
+ *
+ * A released thread may destroy the barrier, so without waiting fibers the last arriver touches it no more after the
+ * compare-and-swap. With waiting fibers it does:
+ *  1. A fiber that waits by switching joins the barrier's waiter stack (switch/switch.h), and sets the flag STACKED.
+ *  2. The last arriver sees STACKED. Before the compare-and-swap it takes one off `left`: destroy now waits for it too.
+ *  3. After the compare-and-swap it takes all fibers out of the waiter stack and gives each its token.
+ *  4. It adds to `left` its own one, and one for each fiber that was PARKED and whose round is over. Those fibers
+ *     (SBT_STACK_COUNTED) return without touching the barrier. That addition is the last arriver's last touch.
+ *  5. Any other fiber that it took out looks at the barrier again: it was awake, or waits for a later round. When its
+ *     round is over it adds itself to `left`.
+ * A fiber may join after step 3. It looks at the word next, finds its round over, and takes the waiter stack itself.
  *
  * More threads than `count` may use a barrier at once. So an arrival reads the generation in the same step in which it
- * is counted, and knows its round even if the rounds before it are being completed just then: completing one subtracts
- * `count` arrivals and adds a generation, in any order with others.
+ * is counted. It knows its round even if the rounds before it are being completed just then: completing a round
+ * subtracts `count` arrivals and adds a generation, in any order with other arrivals.
  */
 #include <errno.h>
 
 #include "core/handlers.h"
 #include "core/object.h"
 #include "engine/direct/direct.h"
+#include "os/futex.h"
 #include "switch/switch.h"
-#include "wait/futex.h"
 #include "wait/park.h"
 
 #define ASLEEP ((uint64_t)1 << 32)
-#define CROWDED ((uint64_t)2 << 32)
+#define STACKED ((uint64_t)2 << 32)
 #define GENERATION ((uint64_t)4 << 32)
 #define GENERATIONS (UINT32_MAX / 4) /* before the counter wraps */
 #define FLAGS 3u                     /* in the generation's half */
 #define YIELDS_BEFORE_PAUSE 100
-#define LEARN_ALWAYS 8 /* the first rounds of a barrier's life, */
-#define LEARN_EVERY 16 /* and later ones now and then */
+#define DESTROY_PAUSE_NS 50000 /* between two looks of a destroy, after so many yields */
+#define LEARN_ALWAYS 8         /* the first rounds of a barrier's life, */
+#define LEARN_EVERY 16         /* and later ones now and then */
 
 int direct_barrier_init(pthread_barrier_t *b, unsigned count) {
     struct sbt_barrier *bx = sbt_barrier_of(b);
@@ -54,32 +65,33 @@ static bool is_over(uint64_t seen, uint32_t generation) {
 }
 
 /*
- * Everybody out of the crowd, now that the generation is reached. `joined`: says one of them; otherwise it is the last
- * arriver, who gives back to `left` what it has taken off.
+ * Take all fibers out of the waiter stack, now that the generation is reached. `joined`: the caller is one of them;
+ * otherwise it is the last arriver, which gives back to `left` what it has taken off.
  */
 static void disperse(struct sbt_barrier *bx, uint32_t generation, bool joined) {
-    struct sbt_chain chain;
-    uint32_t n = sbt_crowd_take(&bx->crowd, generation, joined, &chain) + !joined;
+    struct sbt_wake_list list;
+    uint32_t n = sbt_waiter_stack_take(&bx->waiter_stack, generation, joined, &list) + !joined;
     if (n != 0)
         __atomic_fetch_add(&bx->left, n, __ATOMIC_RELEASE); /* pairs with the acquire in destroy */
-    sbt_chain_end(&chain);
+    sbt_wake_list_end(&list);
 }
 
 /*
  * Round complete: release it. Release passes on what all its arrivers did before, which the additions have acquired.
- * Sequentially consistent: either this sees the flag or the crowd, or who has just joined sees the generation.
+ * Sequentially consistent: either this sees the flag or the waiter stack, or a fiber that has just joined sees the
+ * generation.
  */
 static void complete(struct sbt_barrier *bx, uint64_t seen) {
     uint32_t *word = generation_word(bx);
     uint64_t want;
     bool stands = false;
-    sbt_handlers_hold(); /* whom this releases is woken by nobody else */
+    sbt_handlers_hold(); /* until all are woken: no other thread wakes the threads that this releases */
     do {
-        if ((seen & CROWDED) != 0 && !stands) {
+        if ((seen & STACKED) != 0 && !stands) {
             __atomic_fetch_sub(&bx->left, 1, __ATOMIC_RELAXED);
             stands = true;
         }
-        want = ((seen & ~(ASLEEP | CROWDED)) - bx->count) + GENERATION;
+        want = ((seen & ~(ASLEEP | STACKED)) - bx->count) + GENERATION;
     } while (!__atomic_compare_exchange_n(&bx->rounds, &seen, want, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     if (stands)
         disperse(bx, generation_in(want), false);
@@ -88,15 +100,15 @@ static void complete(struct sbt_barrier *bx, uint64_t seen) {
     sbt_handlers_release();
 }
 
-/* The caller's context has joined the crowd. True: it has finished with the object. */
-static bool wait_in_crowd(struct sbt_barrier *bx, uint32_t generation) {
+/* The caller's fiber has joined the waiter stack. True: it is counted in `left`, and must not touch the barrier. */
+static bool wait_on_stack(struct sbt_barrier *bx, uint32_t generation) {
     uint64_t seen = __atomic_load_n(&bx->rounds, __ATOMIC_SEQ_CST);
-    while (!is_over(seen, generation) && (seen & CROWDED) == 0 &&
-           !__atomic_compare_exchange_n(&bx->rounds, &seen, seen | CROWDED, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    while (!is_over(seen, generation) && (seen & STACKED) == 0 &&
+           !__atomic_compare_exchange_n(&bx->rounds, &seen, seen | STACKED, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         ;
-    if (is_over(seen, generation)) /* perhaps nobody else takes it out */
+    if (is_over(seen, generation)) /* the last arriver may have emptied the stack before this fiber joined */
         disperse(bx, generation, true);
-    return sbt_crowd_wait();
+    return sbt_waiter_stack_wait();
 }
 
 int direct_barrier_wait(pthread_barrier_t *b) {
@@ -118,8 +130,8 @@ int direct_barrier_wait(pthread_barrier_t *b) {
             break;
         if (sbt_active_step(&active))
             continue;
-        if (SBT_UNLIKELY(sbt_self.context != NULL) && sbt_crowd_join(&bx->crowd, generation)) {
-            if (wait_in_crowd(bx, generation))
+        if (SBT_UNLIKELY(sbt_self.fiber != NULL) && sbt_waiter_stack_join(&bx->waiter_stack, generation)) {
+            if (wait_on_stack(bx, generation))
                 return 0;
         } else if ((seen & ASLEEP) != 0 || __atomic_compare_exchange_n(&bx->rounds, &seen, seen | ASLEEP, false,
                                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -143,9 +155,9 @@ int direct_barrier_destroy(pthread_barrier_t *b) {
     for (int i = 0; ((rounds * (bx->count - 1) - __atomic_load_n(&bx->left, __ATOMIC_ACQUIRE)) & GENERATIONS) != 0;
          i++) {
         if (i < YIELDS_BEFORE_PAUSE)
-            sbt_give_way(false);
+            sbt_wait_yield(false);
         else
-            sbt_pause_ns(50000);
+            sbt_pause_ns(DESTROY_PAUSE_NS);
     }
     return 0;
 }

@@ -1,97 +1,69 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Conditions: waiters queue in the lot under the condition's address; a signal moves them on to the mutex.
+ * Conditions: waiters park under the condition's address; a signal moves them on to the mutex.
  *
- * A waiter that is still awake is told and competes for the mutex as any running thread does. One that sleeps is not
- * woken to find the mutex held: it is moved, asleep, to the mutex's queue, whose unlocks wake one at a time. So a
- * broadcast to n sleepers makes n wake-ups in a row and no stampede, and a signal under the held mutex makes one.
+ * A waiter that is still awake is granted its wake-up and competes for the mutex as any running thread does. A waiter
+ * that sleeps is not woken to find the mutex held: it is moved, asleep, to the mutex's queue, whose unlocks wake one at
+ * a time (wait morphing). So a broadcast to n sleepers makes n wake-ups in a row and no stampede, and a signal under
+ * the held mutex makes one.
  *
- * The word is 1 while the lot may have waiters, and lets a signal to nobody return at once. It is set before the waiter
- * releases the mutex, so whoever changes the predicate under the mutex afterwards sees it: relaxed suffices.
+ * The word is 1 while the parking lot may have waiters; while it is 0 a signal returns at once. A waiter sets it before
+ * it releases the mutex. A thread that changes the predicate under the mutex afterwards sees it, so relaxed suffices.
  *
- * A context (switch/) is never moved: to wake it costs less, and when it runs the mutex is free more often than not,
- * because whoever signals with the mutex held goes on until it waits itself.
+ * A fiber (switch/) is never moved: to wake it costs less, and when it runs the mutex is free more often than not,
+ * because a thread that signals with the mutex held goes on until it waits itself.
  *
- * A waiter does not touch the condition after it has been told: POSIX lets it be destroyed as soon as a broadcast has
- * unblocked everybody. Hence it is the signaller that teaches the condition how long its waits last.
+ * A waiter does not touch the condition after it has been notified: POSIX lets it be destroyed as soon as a broadcast
+ * has unblocked every waiter. Hence it is the signaller that teaches the condition how long its waits last.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
 
-#include "core/arch.h"
-#include "core/handlers.h"
 #include "core/object.h"
-#include "core/real.h"
-#include "core/thread.h"
 #include "engine/direct/direct.h"
+#include "engine/direct/self.h"
+#include "os/arch.h"
+#include "os/real.h"
 #include "switch/switch.h"
 #include "wait/adapt.h"
-#include "wait/futex.h"
-#include "wait/park.h"
-
-#define WAKE_BATCH 32
 
 /*
- * What the lot knows a condition by. Not the bare address: a signal that is passed on may come when the condition is
- * gone and a mutex or rwlock, with waiters of its own, lies in its place.
+ * The key of a condition in the parking lot. Not the bare address: a signal that is passed on may come when the
+ * condition is gone and a mutex or rwlock, with waiters of its own, lies in its place.
  */
 static const void *key_of(const struct sbt_cond *cx) {
     return (const char *)cx + 1;
 }
 
-/* Whom to wake once the buckets are unlocked; when the words are full, a wake-up is made under the lock. */
-struct wakes {
-    struct sbt_chain contexts;
-    uint32_t n;
-    uint32_t *word[WAKE_BATCH];
-    pthread_mutex_t *mutex; /* and of those moved to it the one to wake, by that word; NULL: none */
-    uint32_t *moved;
+static struct sbt_cond *cond_of(const void *key) {
+    return (struct sbt_cond *)((uintptr_t)key - 1);
+}
+
+struct wait {
+    struct sbt_waiter w;
+    pthread_cond_t *c;
+    pthread_mutex_t *m;
+    const struct direct_released *released;
+    bool measured; /* the condition learns from it */
+    bool alone;    /* a signal has chosen it, and no broadcast; written before it is notified */
+    struct sbt_active active;
 };
 
-static void wakes_begin(struct wakes *wakes) {
-    sbt_chain_begin(&wakes->contexts);
-    wakes->n = 0;
-    wakes->moved = NULL;
+static struct wait *wait_of(struct sbt_waiter *w) {
+    return (struct wait *)(void *)((char *)w - offsetof(struct wait, w));
 }
 
-static void wakes_add(struct wakes *wakes, uint32_t *word) {
-    bool full = wakes->n == WAKE_BATCH;
-    if (word == NULL || sbt_chain_add(&wakes->contexts, word, full))
-        return;
-    if (full)
-        sbt_futex_wake(word, 1);
-    else
-        wakes->word[wakes->n++] = word;
-}
-
-static void wakes_end(const struct wakes *wakes) {
-    sbt_chain_end(&wakes->contexts);
-    for (uint32_t i = 0; i < wakes->n; i++)
-        sbt_waiter_wake(wakes->word[i]);
-    if (wakes->moved != NULL)
-        direct_mutex_wake_told(wakes->mutex, wakes->moved);
-}
-
-/* A waiter has left the condition's queue, or does so now, under the bucket lock. The condition exists: it had it. */
-static void left_queue(struct sbt_cond *cx, struct sbt_bucket *b) {
-    if (sbt_bucket_first(b, key_of(cx)) == NULL)
-        __atomic_store_n(&cx->state, 0, __ATOMIC_RELAXED);
-}
-
-/* Is it awake? Then it is told, and what the signaller did before is released to it. Its memory may be gone at once. */
-static bool tell_awake(struct sbt_waiter *w) {
-    uint32_t awake = SBT_WAITER_WAITING;
-    return __atomic_compare_exchange_n(&w->state, &awake, SBT_WAITER_GRANTED, false, __ATOMIC_RELEASE,
-                                       __ATOMIC_RELAXED);
-}
+/* ---- signals ---- */
 
 /*
- * Contexts mostly switch whatever the condition remembers, and to read the clock costs them as much as to switch: only
+ * Fibers mostly switch whatever the condition remembers, and to read the clock costs them as much as to switch: only
  * every so many waits are measured.
  */
 #define LEARN_EVERY 8
 
-static bool is_measured(struct sbt_cond *cx, const struct sbt_waiter *w) {
-    if (w->wake_word == NULL)
+static bool is_measured(struct sbt_cond *cx) {
+    if (!sbt_switch_roams())
         return true;
     uint8_t probe = __atomic_load_n(&cx->adapt.probe, __ATOMIC_RELAXED);
     /* Now: others may wait before it ends. */
@@ -99,245 +71,174 @@ static bool is_measured(struct sbt_cond *cx, const struct sbt_waiter *w) {
     return probe % LEARN_EVERY == 0;
 }
 
-static void learn(struct sbt_cond *cx, const struct sbt_waiter *w) {
-    if (w->active != NULL)
-        sbt_active_end(w->active, &cx->adapt);
+static void learn(struct sbt_cond *cx, const struct wait *wait) {
+    if (wait->measured)
+        sbt_active_end(&wait->active, &cx->adapt);
 }
 
 /* A run of signals. */
 struct run {
-    unsigned left;          /* how many waiters may still be signalled */
+    uint32_t left;          /* so many waiters may still be signalled */
     bool all;               /* it is a broadcast */
-    pthread_mutex_t *mutex; /* whose bucket is locked too, NULL: none */
-    struct wakes wakes;
+    pthread_mutex_t *mutex; /* whose bucket is locked too, or is to be; NULL: none */
 };
 
-/*
- * Signal waiters from the front. Returns NULL when done, or the mutex whose bucket must be locked to go on: that of a
- * sleeper which is to be moved.
- */
-static pthread_mutex_t *signal_run(struct sbt_cond *cx, struct run *run, struct sbt_bucket *bc, struct sbt_bucket *bm) {
-    struct sbt_waiter *w = sbt_bucket_first_waiting(bc, key_of(cx));
-    pthread_mutex_t *needed = NULL;
-    bool moved = false;
-
-    for (struct sbt_waiter *next; w != NULL && run->left > 0; w = next) {
-        next = sbt_bucket_next(w, key_of(cx));
-        if (w->inflight)
-            continue;
-        w->alone = !run->all;
-        bool asleep = __atomic_load_n(&w->state, __ATOMIC_RELAXED) == SBT_WAITER_PARKED;
-        if (asleep && w->mutex != NULL && w->mutex != run->mutex) {
-            needed = w->mutex;
-            break;
-        }
-        /* Learn and take it out of the queue first: once told it may be gone. */
-        learn(cx, w);
-        sbt_bucket_remove(bc, w);
-        left_queue(cx, bc); /* before it is told: then the condition may be gone as well */
-        if (w->wake_word == NULL && tell_awake(w)) {
-            /* It was awake: it competes. */
-        } else if (w->mutex == NULL) {
-            wakes_add(&run->wakes, sbt_waiter_tell(w, SBT_WAITER_GRANTED));
-        } else if (w->mutex == run->mutex) {
-            direct_mutex_adopt(w->mutex, w, bm);
-            moved = true;
-        } else {
-            /* It fell asleep since we looked: wake it rather than lock once more. */
-            wakes_add(&run->wakes, sbt_waiter_tell(w, SBT_WAITER_GRANTED));
-        }
-        run->left--;
+/* Bucket locked. Everything about the condition is done before the waiter is notified: then it may be gone. */
+static enum sbt_lot_verdict decide(struct sbt_lot_queue *q, struct sbt_waiter *w, void *argument) {
+    struct run *run = argument;
+    struct wait *wait = wait_of(w);
+    struct sbt_cond *cx = cond_of(q->key);
+    bool moves = wait->released->moves && w->wake_word == NULL &&
+                 __atomic_load_n(&w->state, __ATOMIC_RELAXED) == SBT_WAITER_PARKED;
+    if (run->left == 0)
+        return SBT_LOT_STOP;
+    if (moves && wait->m != run->mutex) { /* once more, with that bucket */
+        run->mutex = wait->m;
+        return SBT_LOT_STOP;
     }
-    if (moved) {
-        run->wakes.mutex = run->mutex;
-        run->wakes.moved = direct_mutex_wake_moved(run->mutex, bm);
-    }
-    return needed;
+    run->left--;
+    wait->alone = !run->all;
+    learn(cx, wait);
+    if (sbt_lot_first(q) == w && sbt_lot_next(q, w) == NULL)
+        __atomic_store_n(&cx->state, 0, __ATOMIC_RELAXED);
+    if (moves)
+        w->role = &direct_mutex_waits;
+    return moves ? SBT_LOT_MOVE : SBT_LOT_GRANT;
 }
 
-/* Does not touch *c unless somebody waits on it. */
-static void signal_some(pthread_cond_t *c, unsigned max) {
-    struct sbt_cond *cx = sbt_cond_of(c);
-    struct run run = {.left = max, .all = max == UINT32_MAX};
+/* Does not touch the condition unless there are waiters. */
+static void signal_some(pthread_cond_t *c, uint32_t most) {
+    struct run run = {most, most == UINT32_MAX, NULL};
+    const void *to;
     do {
-        struct sbt_bucket *bc, *bm;
-        sbt_handlers_hold(); /* who has been told is no longer found by others: until it is woken */
-        wakes_begin(&run.wakes);
-        if (run.mutex == NULL) {
-            bc = sbt_lot_lock(key_of(cx));
-            run.mutex = signal_run(cx, &run, bc, NULL);
-            sbt_lot_unlock(bc);
-        } else {
-            sbt_lot_lock_pair(key_of(cx), run.mutex, &bc, &bm);
-            run.mutex = signal_run(cx, &run, bc, bm);
-            sbt_lot_unlock_pair(bc, bm);
-        }
-        wakes_end(&run.wakes);
-        sbt_handlers_release();
-    } while (run.mutex != NULL);
+        to = run.mutex;
+        sbt_lot_sort(key_of(sbt_cond_of(c)), to, decide, &run, direct_mutex_after_move, direct_mutex_wake_another);
+    } while (run.mutex != to);
+}
+
+static int signal_unless_none(pthread_cond_t *c, uint32_t most) {
+    direct_self.signalled_by = NULL;
+    if (__atomic_load_n(&sbt_cond_of(c)->state, __ATOMIC_RELAXED) != 0)
+        signal_some(c, most);
+    return 0;
 }
 
 int direct_cond_signal(pthread_cond_t *c) {
-    sbt_self.woken_by = NULL;
-    if (__atomic_load_n(&sbt_cond_of(c)->state, __ATOMIC_RELAXED) == 0)
-        return 0;
-    if (SBT_UNLIKELY(sbt_lot_busy()))
-        sbt_lot_wake_later();
-    else
-        signal_some(c, 1);
-    return 0;
+    return signal_unless_none(c, 1);
 }
 
 int direct_cond_broadcast(pthread_cond_t *c) {
-    sbt_self.woken_by = NULL;
-    if (__atomic_load_n(&sbt_cond_of(c)->state, __ATOMIC_RELAXED) == 0)
-        return 0;
-    if (SBT_UNLIKELY(sbt_lot_busy()))
-        sbt_lot_wake_later();
-    else
-        signal_some(c, UINT32_MAX);
-    return 0;
+    return signal_unless_none(c, UINT32_MAX);
 }
 
-/* Nothing to do: who still waits on a condition that is destroyed is lost by POSIX's rules too. */
+/* Nothing to do: a waiter of a condition that is destroyed is lost by POSIX's rules too. */
 int direct_cond_destroy(pthread_cond_t *c) {
     (void)c;
     return 0;
 }
 
-/* One wait, for the clean-up of a cancelled one. */
-struct wait {
-    pthread_cond_t *c;
-    pthread_mutex_t *m;
-    enum sbt_released released;
-    struct sbt_waiter w;
-    struct sbt_active active;
-};
+/* ---- waits ---- */
 
-static int mutex_lock(const struct wait *wait) {
-    int r;
-    switch (wait->released) {
-    case SBT_RELEASE_OURS:
-        return direct_mutex_lock(wait->m);
-    case SBT_RELEASE_THEIRS:
-        return sbt_real.pthread_mutex_lock(wait->m);
-    case SBT_RELEASE_BY_ENGINE:
-        while ((r = sbt_engine.mutex_lock(wait->m)) == EAGAIN) /* ni without a queue element: not to be returned with */
-            sbt_give_way(false);
-        return r;
-    case SBT_RELEASE_NOTHING:
-        break;
-    }
-    return 0;
+static int validate(struct sbt_lot_queue *q, struct sbt_waiter *w) {
+    __atomic_store_n(&cond_of(q->key)->state, 1, __ATOMIC_RELAXED);
+    return w->inflight ? 0 : EBUSY; /* notified to retry: a spurious wake-up, because of a signal handler */
 }
 
-static int mutex_unlock(const struct wait *wait) {
-    switch (wait->released) {
-    case SBT_RELEASE_OURS:
-        return direct_mutex_unlock(wait->m);
-    case SBT_RELEASE_THEIRS:
-        return sbt_real.pthread_mutex_unlock(wait->m);
-    case SBT_RELEASE_BY_ENGINE:
-        return sbt_engine.mutex_unlock(wait->m);
-    case SBT_RELEASE_NOTHING:
-        break;
-    }
-    return 0;
+static int release_mutex(struct sbt_waiter *w) {
+    return wait_of(w)->released->unlock(wait_of(w)->m);
 }
 
-/*
- * The wait has ended, by whatever means. Leave whichever queue the waiter is in and hold the mutex. *signalled says
- * whether a signal had reached it. Returns what taking the mutex returned.
- */
-static int finish(struct wait *wait, bool *signalled) {
-    struct sbt_cond *cx = sbt_cond_of(wait->c);
-    struct sbt_waiter *w = &wait->w;
-    bool granted = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED;
-
-    if (!granted) {
-        struct sbt_bucket *b = sbt_lot_lock_waiter(w);
-        granted = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED;
-        if (!granted && w->role == SBT_WAITS_FOR_COND) {
-            sbt_bucket_remove(b, w);
-            learn(cx, w);
-            left_queue(cx, b);
-            sbt_lot_unlock(b);
-            *signalled = false;
-            return mutex_lock(wait);
-        }
-        sbt_lot_unlock(b);
-    }
-    *signalled = true;
-    if (w->role == SBT_WAITS_FOR_COND)
-        return mutex_lock(wait);
-    return direct_mutex_finish(wait->m, w, NULL, &wait->active);
+/* It leaves without a signal. The condition exists: a thread waits for it. */
+static struct sbt_waiter *successor(struct sbt_lot_queue *q, struct sbt_waiter *w, int result) {
+    struct sbt_cond *cx = cond_of(q->key);
+    (void)result;
+    learn(cx, wait_of(w));
+    if (sbt_lot_first(q) == NULL)
+        __atomic_store_n(&cx->state, 0, __ATOMIC_RELAXED);
+    return NULL;
 }
 
-static void cancelled(void *argument) {
-    struct wait *wait = argument;
-    bool signalled;
-    finish(wait, &signalled);
-    if (signalled)
-        signal_some(wait->c, 1); /* by address: the condition itself may be gone */
+static void abandoned(struct sbt_waiter *w, int result);
+
+static const struct sbt_lot_role waits = {.validate = validate,
+                                          .successor = successor,
+                                          .before_sleep = release_mutex,
+                                          .abandoned = abandoned,
+                                          .cancelable = true};
+
+/* The wait is over, by whatever means: hold the mutex. A waiter that was moved does. */
+static int take_mutex(struct wait *wait) {
+    return wait->w.role != &waits ? 0 : wait->released->lock(wait->m);
 }
 
-/* From a signal handler that interrupted its own thread inside the lot: a wake-up for no reason, a moment later. */
-static int wait_without_queue(struct wait *wait) {
-    int r = mutex_unlock(wait);
+static bool is_signalled(const struct wait *wait) {
+    return wait->w.role != &waits || __atomic_load_n(&wait->w.state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED;
+}
+
+/* Cancelled. A signal that had reached it is passed on, by address: the condition itself may be gone. */
+static void abandoned(struct sbt_waiter *w, int result) {
+    struct wait *wait = wait_of(w);
+    (void)result;
+    take_mutex(wait);
+    if (is_signalled(wait))
+        signal_some(wait->c, 1);
+}
+
+int direct_cond_wait_by(pthread_cond_t *c, pthread_mutex_t *m, const struct direct_released *released,
+                        const struct sbt_deadline *deadline) {
+    struct sbt_cond *cx = sbt_cond_of(c);
+    struct wait wait;
+    int type, r = sbt_deadline_check(deadline);
     if (r != 0)
         return r;
-    sbt_pause_ns(200000);
-    return mutex_lock(wait);
+    wait.w.role = &waits; /* field by field: the lot and sbt_active_begin set what is left */
+    wait.w.active = &wait.active;
+    wait.w.since_ns = 0;
+    wait.c = c;
+    wait.m = m;
+    wait.released = released;
+    wait.alone = false;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not strike inside the lot */
+    if (!sbt_lot_busy())                                   /* a handler in there must not end its thread */
+        pthread_testcancel();
+    sbt_active_begin(&wait.active, &cx->adapt);
+    if (SBT_UNLIKELY(direct_self.signalled_by == c))
+        sbt_active_futile(&wait.active, direct_self.signalled_after);
+    wait.measured = is_measured(cx);
+    if (wait.measured)
+        wait.active.start_ns = wait.active.last_ns = wait.w.since_ns = sbt_now_ns();
+    r = sbt_lot_park(key_of(cx), &wait.w, deadline);
+    if (r == 0 || r == ETIMEDOUT) { /* else the mutex was not released */
+        int taken = take_mutex(&wait);
+        r = taken != 0 ? taken : r;
+    }
+    direct_self.signalled_by = r == 0 && wait.alone ? c : NULL;
+    direct_self.signalled_after = wait.active.switches;
+    pthread_setcanceltype(type, NULL);
+    return r;
+}
+
+/* ---- what becomes of the mutex ---- */
+
+static int lock_theirs(pthread_mutex_t *m) {
+    return sbt_real.pthread_mutex_lock(m);
+}
+
+static int unlock_theirs(pthread_mutex_t *m) {
+    return sbt_real.pthread_mutex_unlock(m);
+}
+
+static int nothing(pthread_mutex_t *m) {
+    (void)m;
+    return 0;
 }
 
 int direct_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released released,
                      const struct sbt_deadline *deadline) {
-    struct sbt_cond *cx = sbt_cond_of(c);
-    struct wait wait = {.c = c, .m = m, .released = released};
-    int type, r = sbt_deadline_check(deadline);
-    if (r != 0)
-        return r;
-    if (SBT_UNLIKELY(sbt_lot_busy()))
-        return wait_without_queue(&wait);
-
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not strike inside the lot */
-    pthread_testcancel();
-    sbt_active_begin(&wait.active, &cx->adapt);
-    if (SBT_UNLIKELY(sbt_self.woken_by == c))
-        sbt_active_in_vain(&wait.active, sbt_self.woken_after);
-    wait.w.role = SBT_WAITS_FOR_COND;
-    wait.w.wake_word = sbt_waiter_word();
-    wait.w.mutex = released == SBT_RELEASE_OURS && wait.w.wake_word == NULL ? m : NULL;
-    if (is_measured(cx, &wait.w)) {
-        wait.active.start_ns = wait.active.last_ns = wait.w.since_ns = sbt_now_ns();
-        wait.w.active = &wait.active;
-    }
-    struct sbt_bucket *b = sbt_lot_lock(key_of(cx));
-    __atomic_store_n(&cx->state, 1, __ATOMIC_RELAXED);
-    sbt_bucket_append(b, &wait.w, key_of(cx));
-    sbt_lot_unlock(b);
-
-    r = mutex_unlock(&wait);
-    if (r != 0) {
-        b = sbt_lot_lock_waiter(&wait.w);
-        if (__atomic_load_n(&wait.w.state, __ATOMIC_ACQUIRE) !=
-            SBT_WAITER_GRANTED) { /* else a signal has taken it out */
-            sbt_bucket_remove(b, &wait.w);
-            left_queue(cx, b);
-        }
-        sbt_lot_unlock(b);
-    } else {
-        int waited;
-        bool signalled;
-        pthread_cleanup_push(cancelled, &wait);
-        waited = sbt_waiter_wait(&wait.w, deadline, &wait.active, true);
-        pthread_cleanup_pop(0);
-        r = finish(&wait, &signalled);
-        if (r == 0 && waited == ETIMEDOUT && !signalled)
-            r = ETIMEDOUT;
-        sbt_self.woken_by = r == 0 && wait.w.alone ? c : NULL;
-        sbt_self.woken_after = wait.active.switches;
-    }
-    pthread_setcanceltype(type, NULL);
-    return r;
+    static const struct direct_released by[] = {
+        [SBT_RELEASE_OURS] = {direct_mutex_lock, direct_mutex_unlock, true},
+        [SBT_RELEASE_THEIRS] = {lock_theirs, unlock_theirs, false},
+        [SBT_RELEASE_NOTHING] = {nothing, nothing, false},
+    };
+    return direct_cond_wait_by(c, m, &by[released], deadline);
 }

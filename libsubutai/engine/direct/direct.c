@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The software engine, put together. It has no state of its own: the objects and the parking lot are all there is. */
+/* The software engine, put together. Its state is in the objects and in the parking lot. */
 #include "engine/direct/direct.h"
+#include "engine/direct/self.h"
 
 #include "wait/adapt.h"
+
+_Thread_local struct direct_self direct_self __attribute__((tls_model("initial-exec")));
 
 static int start(const struct sbt_options *options) {
     sbt_adapt_start((uint32_t)options->value[SBT_OPT_SPIN_NS].u, (uint32_t)options->value[SBT_OPT_YIELDS].u);

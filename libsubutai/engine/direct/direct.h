@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The software engine's own interface: what its object types need of each other. */
+/* The interface between the object types of the software engine. */
 #ifndef SBT_ENGINE_DIRECT_H
 #define SBT_ENGINE_DIRECT_H
 
 #include "engine/engine.h"
 #include "wait/adapt.h"
-#include "wait/lot.h"
+#include "wait/parking_lot.h"
 
 /* clang-format off */
 /*
@@ -13,21 +13,33 @@
  *
  * | bit    | set by                                      | cleared by                                    | meaning                                          |
  * |--------|---------------------------------------------|-----------------------------------------------|--------------------------------------------------|
- * | LOCKED | whoever takes the mutex, CAS                | its owner; a hand-over leaves it set          | held, or kept for somebody                       |
- * | QUEUED | under the bucket lock                       | under the bucket lock                         | the lot has waiters with this key                |
- * | WOKEN  | under the bucket lock                       | under the bucket lock                         | one of them is counted on to try: wake no more   |
- * | ACTIVE | a thread that looks again and again, while  | whoever takes the mutex or queues; an unlock  | somebody awake is about to take it: an unlock    |
- * |        | QUEUED                                      | that relies on it                             | need not wake anybody                            |
- * | SPUN   | a thread whose trylock fails time after     | its holder, when there has been no more of    | threads wait for it by spinning: an unlock gives |
- * |        | time                                        | that                                          | the core away                                    |
- * | HANDED | its owner, under the bucket lock            | a waiter that was told, with any atomic; or   | nobody's, kept for a waiter that is on its way   |
- * |        |                                             | who set it, with LOCKED, under the bucket     |                                                  |
- * |        |                                             | lock                                          |                                                  |
+ * | LOCKED | a thread that takes the mutex: fetch_or     | its owner; a hand-over leaves it set          | held, or kept for a waiter                       |
+ * |        | (bts) on the fast path, CAS elsewhere       |                                               |                                                  |
+ * | QUEUED | under the bucket lock                       | under the bucket lock                         | the parking lot has waiters with this key        |
+ * | WOKEN  | under the bucket lock, when a waiter is     | under the bucket lock: by the designated      | the designated waker will look: wake no more     |
+ * |        | notified; a hand-over sets it too           | waker, when it leaves or waits again; by a    |                                                  |
+ * |        |                                             | thread that queues, or that moves waiters     |                                                  |
+ * |        |                                             | here, when the designated waker is overdue or |                                                  |
+ * |        |                                             | there is none                                 |                                                  |
+ * | ACTIVE | a thread that looks again and again, while  | a waiter that takes the mutex by CAS (the     | a thread that is awake will look once more: an   |
+ * |        | QUEUED, before each look                    | fast path leaves it set); a thread that       | unlock need not wake a sleeper                   |
+ * |        |                                             | queues; an unlock that relies on it           |                                                  |
+ * | SPUN   | a thread after many failed trylocks         | the owner, when no more of them have come     | threads wait by spinning on trylock: an unlock   |
+ * |        |                                             |                                               | yields its core                                  |
+ * | HANDED | the owner, under the bucket lock            | a notified waiter that takes the mutex, by    | no thread has the mutex; it is kept for a        |
+ * |        |                                             | CAS; under the bucket lock: a thread that     | notified waiter                                  |
+ * |        |                                             | queues and takes the mutex, when the          |                                                  |
+ * |        |                                             | designated waker is overdue or there is none; |                                                  |
+ * |        |                                             | with LOCKED, one that moves waiters here,     |                                                  |
+ * |        |                                             | when that is so, or the thread that has set   |                                                  |
+ * |        |                                             | it                                            |                                                  |
  *
- * Illegal: HANDED without LOCKED and QUEUED; WOKEN without QUEUED (the woken waiter is still queued), except for a
- * moment in a forked child, whose lot is empty: there all three may be stale. An unlock that finds nobody clears them,
- * and so does the next waiter that finds nobody inflight. ACTIVE is set by a thread that will look once more after it
- * has set it, so an unlock may rely on it once; a thread that queues clears it, so it cannot be left behind.
+ * Illegal: HANDED without LOCKED and QUEUED; WOKEN without QUEUED, because the designated waker is still queued. A
+ * forked child is the exception for a moment: its parking lot is empty, and all three may be stale. An unlock that
+ * finds no waiter clears them, and so does the next waiter that finds no designated waker.
+ *
+ * An unlock may rely on ACTIVE once, because the thread that sets it looks once more afterwards. A thread that queues
+ * clears it, so no ACTIVE is left behind.
  */
 /* clang-format on */
 enum {
@@ -46,26 +58,27 @@ int direct_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadli
 int direct_mutex_unlock(pthread_mutex_t *m);
 
 /*
- * For conditions. Put the waiter `w`, which is in no queue, into m's queue in the locked bucket `to`.
- * direct_mutex_wake_moved then makes sure, before the bucket is unlocked, that somebody will wake it: the owner's
- * unlock, or a waiter already inflight, or, if there is neither, the first of the queue, whose word is returned for
- * direct_mutex_wake_told.
+ * For conditions, which move their waiters to a mutex: how waiters wait there; and, with the mutex's bucket locked,
+ * the waiter to notify after a move, or in place of a waiter that did not sleep. The owner's unlock sees moved waiters.
  */
-void direct_mutex_adopt(pthread_mutex_t *m, struct sbt_waiter *w, struct sbt_bucket *to);
-uint32_t *direct_mutex_wake_moved(pthread_mutex_t *m, struct sbt_bucket *b);
-/* Wake by that word, or NULL, once the bucket is unlocked. By address: the mutex may be gone. */
-void direct_mutex_wake_told(pthread_mutex_t *m, uint32_t *word);
-
-/*
- * Finish a lock for a waiter that is in m's queue: 0 when the mutex is held, ETIMEDOUT when it is not and the waiter
- * has left. Waits actively while `active` has steps left.
- */
-int direct_mutex_finish(pthread_mutex_t *m, struct sbt_waiter *w, const struct sbt_deadline *deadline,
-                        struct sbt_active *active);
+extern const struct sbt_lot_role direct_mutex_waits;
+sbt_lot_choose direct_mutex_after_move, direct_mutex_wake_another;
 
 int direct_cond_destroy(pthread_cond_t *c);
 int direct_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released released,
                      const struct sbt_deadline *deadline);
+/*
+ * The same for an engine that has the software serve a wait. The functions take and release the mutex, and return 0 or
+ * an errno value; if `unlock` returns an errno value, there is no wait. `moves`: the mutex is this engine's, and
+ * waiters may be moved to its queue.
+ */
+struct direct_released {
+    int (*lock)(pthread_mutex_t *m);
+    int (*unlock)(pthread_mutex_t *m);
+    bool moves;
+};
+int direct_cond_wait_by(pthread_cond_t *c, pthread_mutex_t *m, const struct direct_released *released,
+                        const struct sbt_deadline *deadline);
 int direct_cond_signal(pthread_cond_t *c);
 int direct_cond_broadcast(pthread_cond_t *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What mutex.c and trylock.c need of each other. */
+/* What mutex.c, contention.c and trylock.c need of each other. */
 #ifndef SBT_ENGINE_DIRECT_MUTEX_H
 #define SBT_ENGINE_DIRECT_MUTEX_H
 
@@ -22,14 +22,21 @@ static inline bool direct_mutex_take(uint32_t *word, uint32_t *seen) {
 /* Do others wait for a mutex by calling trylock again and again? */
 enum direct_spun {
     DIRECT_SPUN_NOT,
-    DIRECT_SPUN_BY_CONTEXTS, /* perhaps: it has been taken by trylock, */
-    DIRECT_SPUN_BY_ANYBODY   /* certainly: trylocks have failed */
+    DIRECT_SPUN_BY_FIBERS, /* perhaps: it has been taken by trylock, */
+    DIRECT_SPUN_BY_ANY     /* certainly: trylocks have failed */
 };
 
 /* The caller holds it, SPUN is set, and it is about to be freed. May clear SPUN. Does not block. */
 enum direct_spun direct_mutex_spun(struct sbt_mutex *mx);
 
 /* It has been freed: should the caller give its core away now? */
-bool direct_mutex_gives_way(enum direct_spun spun);
+bool direct_mutex_unlock_yields(enum direct_spun spun);
+
+/* Have the wait begin with a spin, if experience speaks for one (contention.c). */
+void direct_mutex_spin(struct sbt_mutex *mx, struct sbt_active *active);
+/* The caller has spun for the mutex, and has it now. */
+void direct_mutex_learn_taken(struct sbt_mutex *mx);
+/* The caller has spun for the mutex: was the spin enough? */
+void direct_mutex_learn_luck(struct sbt_mutex *mx, bool got);
 
 #endif

@@ -3,24 +3,25 @@
 /*
  * Semaphores: value and number of sleepers in one 64-bit word, sleepers in the kernel's queue and not in the lot,
  * because a post must be possible in a signal handler that has interrupted anything at all, the lot included. A post
- * touches the semaphore once: whoever takes the token may destroy it.
+ * touches the semaphore once: the thread that takes the token may destroy it.
  *
  * | bits   | meaning                                            | set and cleared by                                   |
  * |--------|----------------------------------------------------|------------------------------------------------------|
- * | 0..31  | value                                              | post, and whoever takes a token                      |
+ * | 0..31  | value                                              | post, and a thread that takes a token                |
  * | 32..62 | how many sleep, or are about to                    | the sleepers                                         |
- * | 63     | ACTIVE: somebody awake will look once more, so one | a waiter that looks again and again, while others    |
- * |        | post need not wake anybody                         | sleep; the post that relies on it, who goes to sleep |
+ * | 63     | ACTIVE: an awake thread looks once more, so one    | a waiter that looks again and again, while others    |
+ * |        | post need not wake a sleeper                       | sleep; the post that relies on it, a thread that     |
+ * |        |                                                    | goes to sleep                                        |
  *
  * ACTIVE may be stale in a forked child; the next sleeper clears it.
  */
 /* clang-format on */
 #include <errno.h>
 
-#include "core/arch.h"
 #include "core/object.h"
 #include "engine/direct/direct.h"
-#include "wait/futex.h"
+#include "os/arch.h"
+#include "os/futex.h"
 #include "wait/park.h"
 
 #define ONE_WAITER ((uint64_t)1 << 32)
@@ -47,8 +48,8 @@ int direct_sem_destroy(sem_t *s) {
 }
 
 /*
- * Take a token if there is one, and leave the waiters at the same time if `also` is ONE_WAITER. Whoever has set ACTIVE
- * and gets a token must not leave the bit behind, or the next post would rely on nobody.
+ * Take a token if there is one, and leave the waiters at the same time if `also` is ONE_WAITER. A thread that has
+ * set ACTIVE and gets a token must not leave the bit behind: the next post would rely on a look that does not come.
  */
 static bool take(struct sbt_sem *sx, uint64_t also) {
     uint64_t seen = __atomic_load_n(&sx->value_and_waiters, __ATOMIC_RELAXED);
@@ -66,7 +67,7 @@ int direct_sem_trywait(sem_t *s) {
 
 /*
  * A sleeper leaves without a token. If a post has woken it all the same (and it timed out, was interrupted or cancelled
- * just then), the token is there and nobody else has been told: wake the next.
+ * just then), the token is there and no other sleeper was woken: wake the next.
  */
 static void leave(void *argument) {
     struct sbt_sem *sx = argument;

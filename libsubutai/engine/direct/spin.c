@@ -6,10 +6,10 @@
  */
 #include <errno.h>
 
-#include "core/arch.h"
 #include "core/object.h"
 #include "core/thread.h"
 #include "engine/direct/direct.h"
+#include "os/arch.h"
 #include "wait/park.h"
 
 #define LOOKS_BEFORE_YIELD 100
@@ -25,7 +25,7 @@ int direct_spin_lock(pthread_spinlock_t *s) {
     for (unsigned looks = 0; direct_spin_trylock(s) != 0;) {
         while (__atomic_load_n(s, __ATOMIC_RELAXED) != sbt_layout.spin_unlocked) {
             if (++looks % LOOKS_BEFORE_YIELD == 0)
-                sbt_give_way(false);
+                sbt_wait_yield(false);
             else
                 sbt_cpu_relax();
         }

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Barriers. A waiter does not touch the object once it has been released, because it may be gone: what waits there cost
- * is remembered in the threads' records. A barrier of more threads than there are queue elements is served in software.
+ * Barriers. A released waiter does not touch the object, because the object may be gone. So the threads' records
+ * remember how long waits at barriers last. A barrier for more threads than there are queue elements is served in
+ * software.
  */
+#include "engine/ni/barrier.h"
+
 #include <errno.h>
 
+#include "core/object.h"
 #include "engine/direct/direct.h"
-#include "engine/ni/ni.h"
+#include "engine/ni/await.h"
+#include "engine/ni/ids.h"
+#include "engine/ni/mailbox.h"
 
-#define MAX_COUNT 65535 /* a 16-bit field */
+#define MAX_COUNT 65535 /* the field has 16 bits */
 
-/* A thread that ends in a signal handler while it waits leaves its record to the answer that will come. */
+/* A thread that ends in a signal handler while it waits: its record stays, for the answer that will come. */
 static void abandon(void *argument) {
     ni_abandon(argument);
 }
@@ -51,7 +57,7 @@ int ni_barrier_wait(pthread_barrier_t *b) {
             ni_leave(t);
             return answer.op == HW_OP_AGAIN ? EAGAIN : answer.argument == 1 ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
         }
-        uint32_t stale = id; /* evicted while nobody waited */
+        uint32_t stale = id; /* evicted while no thread waited */
         id = __atomic_load_n(word, __ATOMIC_ACQUIRE);
         if (id == stale)
             id = ni_obtain(t, word, stale, HW_OP_ALLOC_BARRIER, count);

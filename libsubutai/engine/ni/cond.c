@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Conditions. One request unlocks the mutex and queues; the answer is the mutex's grant. A condition is homed where its
- * mutex is, at its first wait, and moves when it is used with another one.
+ * Conditions. A single request unlocks the mutex and queues the thread; the answer is the grant of the mutex. From its
+ * first wait on a condition lives where its mutex lives. If it is used with another mutex, it moves.
  *
- * Waits that the hardware does not know go through the software engine's queue: with glibc's own mutexes, with mutexes
- * that stay held or are served in software, and when there is no control element for the condition. A signal looks at
- * both; where both have waiters it wakes one of each, which POSIX allows.
+ * Some waits go through the software engine's queue:
+ *  - waits with a mutex of glibc's, with a mutex that stays held, and with a mutex that is served in software;
+ *  - waits for which the condition gets no control element;
+ *  - the wait of a thread that was WOKEN in its wait before for want of a queue element. The thread has looked at its
+ *    predicate with the mutex held, and would find no element again. It must not ask until there is one: the elements
+ *    may all belong to waits that last, and hundreds of threads that ask would leave the other threads no time.
  *
- * So does the wait after one that was WOKEN for want of a queue element: its thread has looked at its predicate with
- * the mutex held and would find no element again. It must not ask until there is one, for the elements may all belong
- * to waits that last, and hundreds of threads that ask leave the others no time.
+ * A signal looks at both queues. If both have waiters it wakes a waiter of each, which POSIX allows.
  */
+#include "engine/ni/cond.h"
+
 #include <errno.h>
 
-#include "core/thread.h"
+#include "core/object.h"
 #include "engine/direct/direct.h"
-#include "engine/ni/ni.h"
+#include "engine/ni/await.h"
+#include "engine/ni/ids.h"
+#include "engine/ni/machine.h"
+#include "engine/ni/mailbox.h"
+#include "engine/ni/mutex.h"
 #include "wait/park.h"
 
-/* One wait, for the clean-up of a cancelled one. */
+/* A wait, for the clean-up if it is cancelled. */
 struct wait {
     struct ni_thread *t;
     pthread_mutex_t *m;
@@ -27,17 +34,20 @@ struct wait {
 };
 
 /*
- * The mutex for a wait that is over. Without a free queue element the paper's choice is EAGAIN, but a wait may not
- * return without the mutex: it asks again.
+ * Take the mutex at the end of a wait. Without a free queue element the paper's choice is EAGAIN, but a wait may not
+ * return without the mutex, so this asks again.
  */
 static int take_again(struct wait *wait) {
     int r;
     while ((r = ni_mutex_take(wait->t, wait->m, NULL)) == EAGAIN)
-        sbt_give_way(false);
+        sbt_wait_yield(false);
     return r;
 }
 
-/* The wait has ended without an answer: leave the queue, or take the answer that was on its way. Holds the mutex. */
+/*
+ * The wait has ended without an answer: leave the queue, or take the answer that was on its way. Afterwards the thread
+ * holds the mutex. True: it has left the queue.
+ */
 static bool leave(struct wait *wait, struct hw_message *answer) {
     answer->op = HW_OP_COND_WAIT;
     bool left = ni_withdraw(wait->t, wait->id, answer);
@@ -52,11 +62,11 @@ static void cancelled(void *argument) {
     struct wait *wait = argument;
     struct hw_message answer;
     if (!leave(wait, &answer) && answer.op == HW_OP_GRANT)
-        ni_post(wait->t, HW_OP_SIGNAL, wait->id, wait->object); /* the signal was for somebody */
+        ni_post(wait->t, HW_OP_SIGNAL, wait->id, wait->object); /* the signal was meant for a thread that waits */
     ni_leave(wait->t);
 }
 
-/* EAGAIN: ask again, the condition's ID is stale. */
+/* EAGAIN: the condition's ID is stale, ask again. */
 static int wait_once(struct wait *wait, const struct sbt_deadline *deadline) {
     struct hw_message answer;
     int r;
@@ -71,7 +81,7 @@ static int wait_once(struct wait *wait, const struct sbt_deadline *deadline) {
         return ni_mutex_own(wait->t, wait->m);
     case HW_OP_WOKEN:
         wait->t->woken = true;
-        return r == ETIMEDOUT ? 0 : take_again(wait); /* after the time leave() has taken the mutex */
+        return r == ETIMEDOUT ? 0 : take_again(wait); /* after a timeout leave() has taken the mutex */
     case HW_OP_AGAIN:
         return ENOBUFS;
     default:
@@ -86,17 +96,27 @@ static uint32_t id_for(struct ni_thread *t, pthread_cond_t *c, uint32_t mutex) {
                : ni_obtain_condition(t, ni_cond_word(c), mutex);
 }
 
+/* As take_again, if there is no queue element. */
+static int lock_in_any_case(pthread_mutex_t *m) {
+    int r;
+    while ((r = ni_mutex_lock(m)) == EAGAIN)
+        sbt_wait_yield(false);
+    return r;
+}
+
 static int in_software(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released released,
                        const struct sbt_deadline *deadline) {
-    if (released == SBT_RELEASE_OURS && ni_is_id(__atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED)))
-        released = SBT_RELEASE_BY_ENGINE;
+    static const struct direct_released ours = {lock_in_any_case, ni_mutex_unlock, false};
     __atomic_fetch_add(&ni_machine.n_software_waits, 1, __ATOMIC_RELAXED);
+    if (released == SBT_RELEASE_OURS && ni_is_id(__atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED)))
+        return direct_cond_wait_by(c, m, &ours, deadline);
     return direct_cond_wait(c, m, released, deadline);
 }
 
 int ni_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released released,
                  const struct sbt_deadline *deadline) {
-    uint32_t mutex = __atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED); /* held, so it stays what it is */
+    /* the mutex is held, so its word does not change */
+    uint32_t mutex = __atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED);
     int type, r = sbt_deadline_check(deadline);
     if (r != 0)
         return r;
@@ -112,7 +132,7 @@ int ni_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released releas
         if (woken || (wait.id = id_for(wait.t, c, mutex)) == 0)
             break;
         r = wait_once(&wait, deadline);
-        if (r == EAGAIN) { /* evicted meanwhile, or its mutex's element has another mutex now */
+        if (r == EAGAIN) { /* evicted meanwhile, or the element of its mutex has been given to another mutex */
             uint32_t stale = wait.id;
             __atomic_compare_exchange_n(ni_cond_word(c), &stale, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
         }
@@ -134,7 +154,7 @@ static int wake_by(pthread_cond_t *c, enum hw_op op) {
             ni_post(t, op, id, ni_cond_word(c));
             ni_leave(t);
         } else {
-            ni_put_off(op, id);
+            ni_defer(op, id);
         }
     }
     if (software)
@@ -158,7 +178,7 @@ int ni_cond_destroy(pthread_cond_t *c) {
             ni_post(t, HW_OP_DEALLOC, id, word);
             ni_leave(t);
         } else {
-            ni_put_off(HW_OP_DEALLOC, id);
+            ni_defer(HW_OP_DEALLOC, id);
         }
         __atomic_store_n(word, 0, __ATOMIC_RELAXED);
     }

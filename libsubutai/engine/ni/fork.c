@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A forked child has network interfaces of its own: copies of its parent's, without the parent's waiters.
+ * A forked child has its own network interfaces: copies of its parent's, without the parent's waiters.
  *
- * Before a fork the forking thread waits until its own requests have been served, and that is all: nobody else is
- * stopped, because handlers that run between ours and the fork may need locks that other threads hold. So the copy may
- * catch any other request and any step half done, and pages a moment apart. The child rebuilds what a step can leave
- * half done (hw_ni_forget_waiters), serves the requests in its mailboxes whose threads do not wait for an answer (an
- * unlock served twice frees what a thread would hold that is not in this process), and drops the others.
+ * Before a fork the forking thread waits until its own requests have been served. It stops no other thread, because
+ * atfork handlers that run between ours and the fork may need locks that other threads hold. So the copy may catch
+ * requests of other threads, and any step, half done, and its pages may be a moment apart. The child does three things:
+ *  1. It rebuilds what a step can leave half done (hw_ni_forget_waiters).
+ *  2. It serves those requests in its mailboxes that have no answer. An unlock may be served twice by that. It then
+ *     frees a mutex whose new owner does not exist in this process.
+ *  3. It drops the other requests.
  *
- * After _Fork or a raw clone, which tell nobody, all this happens at the child's first operation.
+ * _Fork and a raw clone run no handlers. After them all this happens at the child's first operation, and before the
+ * child creates a thread.
+ *
+ * The child has one thread, so what is atomic elsewhere is written plainly here.
  */
-#include "core/thread.h"
-#include "engine/ni/ni.h"
+#include "engine/ni/fork.h"
+
+#include "engine/ni/mailbox.h"
+#include "engine/ni/requests.h"
+#include "engine/ni/service.h"
+#include "engine/ni/stats.h"
+#include "engine/ni/thread.h"
+#include "engine/ni/tile.h"
+#include "os/fork.h"
 
 void ni_fork_prepare(void) {
     struct ni_thread *t = ni_enter(false);
@@ -21,17 +33,13 @@ void ni_fork_prepare(void) {
     ni_leave(t);
 }
 
-static bool has_answer(enum hw_op op) {
-    return op != HW_OP_UNLOCK && op != HW_OP_SIGNAL && op != HW_OP_BROADCAST && op != HW_OP_DEALLOC;
-}
-
-/* Serve what a mailbox still has, oldest first. There is nobody to answer to. */
+/* Serve what a mailbox still has, oldest first. No thread waits for an answer. */
 static void empty_mailbox(struct ni_tile *tile) {
     struct ni_mailbox *box = &tile->mailbox;
     for (uint32_t i = 0; i < NI_RING; i++) {
         struct ni_request *r = &box->ring[(box->tail + i) % NI_RING];
         struct hw_message message = hw_packet_decode(&ni_machine.layout, &r->packet);
-        if (r->state != NI_SLOT_FREE && !has_answer(message.op) && message.destination < ni_machine.n_tiles) {
+        if (r->state != NI_SLOT_FREE && !ni_has_answer(message.op) && message.destination < ni_machine.n_tiles) {
             struct ni_tile *home = &ni_machine.tiles[message.destination];
             struct hw_step step;
             hw_fsm_step(&home->ni, &r->packet, &step, home->outputs);
@@ -39,19 +47,58 @@ static void empty_mailbox(struct ni_tile *tile) {
         r->state = NI_SLOT_FREE;
     }
     box->head = box->tail;
-    box->guard = 0;
+    box->lock = (struct sbt_lock){0};
+}
+
+/*
+ * A handler that forked has interrupted the thread while it waited for an answer. The child has forgotten its request,
+ * so it gets another answer: a condition wait is woken spuriously, a lock asks again. Only at a barrier does the thread
+ * go on waiting, because it has arrived.
+ */
+void ni_fork_answer_forgotten(struct ni_thread *t, int which) {
+    enum hw_op op;
+    switch (t->posted[which]) {
+    case HW_OP_COND_WAIT:
+        op = t->posted[NI_ANSWER_WITHDRAW] != 0 ? HW_OP_NONE : HW_OP_WOKEN;
+        break;
+    case HW_OP_LOCK:
+        op = t->posted[NI_ANSWER_WITHDRAW] != 0 ? HW_OP_NONE : HW_OP_BUSY;
+        break;
+    case HW_OP_TRYLOCK:
+    case HW_OP_EVICT:
+        op = HW_OP_BUSY;
+        break;
+    case HW_OP_WITHDRAW:
+        op = HW_OP_WITHDRAWN;
+        break;
+    case HW_OP_ALLOC_MUTEX:
+    case HW_OP_ALLOC_CONDITION:
+    case HW_OP_ALLOC_BARRIER:
+        op = HW_OP_NO_SPACE;
+        break;
+    default:
+        op = HW_OP_NONE;
+        break;
+    }
+    if (op == HW_OP_NONE || (t->state & NI_ANSWERED(which)) != 0)
+        return;
+    struct hw_message message = {.destination = t->tile, .op = op, .thread = t->id, .core = t->tile};
+    t->answer[which].packet = hw_packet_encode(&ni_machine.layout, &message);
+    t->answer[which].at_cycles = 0;
+    t->state |= NI_ANSWERED(which);
 }
 
 void ni_child_begins(void) {
     struct ni_machine *m = &ni_machine;
     struct hw_mesh_config mesh = m->mesh.config;
     ni_service_fork_child();
-    m->mesh_lock = 0;
+    m->mesh_lock = (struct sbt_lock){0};
     hw_mesh_init(&m->mesh, &mesh, m->mesh.ports);
     for (uint32_t i = 0; i < m->n_tiles; i++) {
         struct ni_tile *tile = &m->tiles[i];
         tile->lock = 0;
-        tile->held = tile->held_last = tile->pending = NULL;
+        ni_held_clear(&tile->held, m->config.n_control);
+        tile->pending = NULL;
         tile->next_cycles = UINT64_MAX;
         tile->n_direct = tile->n_stepped = tile->n_withdrawn_held = tile->n_evicted = tile->mailbox.n_pushed = 0;
         __cds_wfcq_init(&tile->queue_head, &tile->queue_tail);
@@ -67,7 +114,7 @@ void ni_child_begins(void) {
 }
 
 void ni_fork_child(void) {
-    uint32_t generation = sbt_thread_process_generation();
+    uint32_t generation = sbt_fork_generation();
     if (ni_machine.generation == generation)
         return; /* an atfork handler before ours has used an object */
     ni_child_begins();

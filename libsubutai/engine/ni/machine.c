@@ -1,35 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The machine: tiles, their memory, the map from threads to tiles, and model time.
- *
- * Model time is the wall clock's, divided by the time scale; with scale 0, when nothing waits for it, it runs at the
- * speed of the wall clock and comes from the CPU's counter, which costs less to read. Either way it decides only when
- * requests meet at a port or a state machine: a request's own latency is added up from the model. Without a time scale
- * and statistics nobody could tell what time it is: then it stands still, and packets cross the mesh uncounted.
- */
+#include "engine/ni/machine.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "core/log.h"
-#include "core/thread.h"
-#include "engine/ni/ni.h"
-#include "wait/futex.h"
-#include "wait/turn.h"
+#include "os/clock.h"
+#include "os/futex.h"
+#include "os/memory.h"
+#include "wait/adapt.h"
+#include "wait/yield_gate.h"
 
-#define CALIBRATION_NS 30000
-#define SPIN_BEFORE_YIELD 200
-#define EAGER_GAIN 1
-#define EAGER_LOSS 2
-#define EAGER_MOST 8
-#define EAGER_PROBE 16        /* of those that do not pay, one in so many is tried */
-#define SLEEP_MARGIN_NS 80000 /* a sleep may end so much late; the rest is spun */
+#define CALIBRATION_NS 30000  /* at each timed start under `ni`; the result is good to about a thousandth */
+#define SLEEP_MARGIN_NS 80000 /* a sleep may end this late, so the rest of a wait is spun */
 
 struct ni_machine ni_machine;
 
-static uint16_t *tile_of; /* by --map: of the n-th thread, n modulo n_mapped */
+static uint16_t *tile_of; /* the map: tile of the n-th thread, n modulo n_mapped */
 static uint32_t n_mapped;
 
 /* ---- time ---- */
@@ -59,26 +48,8 @@ void ni_wait_until(uint64_t cycles) {
         else if (sbt_cores_to_spare())
             sbt_cpu_relax();
         else
-            sbt_turn_offer();
+            sbt_yield_gate_offer(&sbt_yield_gate);
     }
-}
-
-void ni_take(uint32_t *lock) {
-    for (uint32_t i = 0; !ni_try(lock); i++) {
-        if (i < SPIN_BEFORE_YIELD && sbt_cores_to_spare())
-            sbt_cpu_relax();
-        else
-            sbt_turn_give_or_pause();
-    }
-}
-
-bool ni_eager_pays(struct ni_eager *e) {
-    return sbt_cores_to_spare() || e->credit >= 0 || ++e->n_skipped % EAGER_PROBE == 0;
-}
-
-void ni_eager_done(struct ni_eager *e, bool paid) {
-    int credit = e->credit + (paid ? EAGER_GAIN : -EAGER_LOSS);
-    e->credit = (int8_t)(credit > EAGER_MOST ? EAGER_MOST : credit < -EAGER_MOST ? -EAGER_MOST : credit);
 }
 
 /* ---- map ---- */
@@ -101,7 +72,7 @@ static void map_random(uint64_t seed) {
     }
 }
 
-/* Decimal tile numbers between white space. NULL, or what is wrong. */
+/* Read decimal tile numbers between white space. NULL, or what is wrong. */
 static const char *map_file(const char *path) {
     char text[4096];
     uint32_t n = 0, value = 0, capacity = n_mapped;
@@ -137,8 +108,7 @@ static const char *map_file(const char *path) {
 }
 
 void *ni_get_memory(size_t bytes) {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
+    return sbt_memory_map(bytes);
 }
 
 static int start_map(const char *map) {
@@ -170,33 +140,6 @@ uint32_t ni_map(uint32_t n) {
 
 /* ---- start ---- */
 
-static int start_tiles(void) {
-    struct ni_machine *m = &ni_machine;
-    size_t spm = (hw_config_spm_bytes(&m->config) + 63) & ~(size_t)63;
-    size_t epochs = (m->config.n_control * sizeof(uint32_t) + 63) & ~(size_t)63;
-    size_t objects = (m->config.n_control * sizeof(void *) + 63) & ~(size_t)63;
-    size_t outputs = (m->config.n_queue + 2u) * sizeof(struct hw_output);
-    size_t latency = m->stats ? ni_stats_bytes() : 0;
-    m->tiles = ni_get_memory(m->n_tiles * sizeof *m->tiles);
-    m->threads = ni_get_memory(NI_MAX_THREADS * sizeof *m->threads);
-    char *rest = ni_get_memory(m->n_tiles * (spm + epochs + objects + outputs + latency));
-    if (m->tiles == NULL || m->threads == NULL || rest == NULL)
-        return ENOMEM;
-    for (uint32_t i = 0; i < m->n_tiles; i++) {
-        struct ni_tile *tile = &m->tiles[i];
-        char *own = rest + i * (spm + epochs + objects + outputs + latency);
-        if (!hw_ni_init(&tile->ni, &m->config, i, (uint8_t *)own))
-            return EINVAL;
-        tile->outputs = (struct hw_output *)(void *)(own + spm + epochs + objects);
-        tile->objects = (const void **)(void *)(own + spm + epochs);
-        tile->epochs = (uint32_t *)(void *)(own + spm);
-        tile->latency = latency != 0 ? (struct ni_latency *)(void *)(own + spm + epochs + objects + outputs) : NULL;
-        tile->next_cycles = UINT64_MAX;
-        __cds_wfcq_init(&tile->queue_head, &tile->queue_tail);
-    }
-    return 0;
-}
-
 int ni_machine_start(const struct sbt_options *options) {
     struct ni_machine *m = &ni_machine;
     const union sbt_option_value *value = options->value;
@@ -225,19 +168,11 @@ int ni_machine_start(const struct sbt_options *options) {
         return ENOMEM;
     if (!hw_mesh_init(&m->mesh, &mesh, ports))
         return EINVAL;
-    int r = start_tiles();
-    if (r == 0)
-        r = start_map(value[SBT_OPT_MAP].s);
+    int r = start_map(value[SBT_OPT_MAP].s);
     if (r != 0)
         return r;
     if (m->timed && m->time_scale == 0)
         calibrate();
     m->start_ns = sbt_now_ns();
-    ni_stats_start(options);
-    r = ni_requests_start(options);
-    if (r != 0)
-        return r;
-    ni_service_start(options);
-    ni_thread_start();
     return 0;
 }

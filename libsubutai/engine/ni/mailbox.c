@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * A core's mailbox: a ring of requests with one producer at a time, which is lock-free for its consumer. On the chip a
- * core runs one thread at a time; here threads that share a tile take turns by the guard, which is held for as long
- * as it takes to write three flits. A request is handed in by one store; when nobody waits for an answer that is all.
- */
-#include <errno.h>
+#include "engine/ni/mailbox.h"
 
-#include "engine/ni/ni.h"
-#include "wait/park.h"
-#include "wait/turn.h"
+#include "engine/ni/serve.h"
+#include "engine/ni/service.h"
+#include "engine/ni/thread.h"
+#include "os/futex.h"
+#include "wait/yield_gate.h"
 
-/* Have it served what has been handed in. */
+#define LOOKS_BEFORE_PAUSE 4  /* at a full ring, */
+#define PAUSE_NS 50000        /* first pause, */
+#define PAUSE_MOST_NS 1000000 /* and a longest one: a ring is served in less */
+
+/* Make sure that what has been handed in is served. */
 static void kick(struct ni_tile *tile) {
     if (ni_service_runs())
         ni_service_wake(tile);
-    if (!ni_service_runs()) /* also if it has just stopped: it has left what came too late for it */
+    if (!ni_service_runs()) /* the service may have just stopped, and left what came too late for it */
         ni_serve(tile);
 }
 
@@ -24,17 +25,29 @@ static void help(struct ni_thread *t, struct ni_tile *tile) {
     ni_leave_inside(t);
 }
 
-/* The next slot, free. A ring that is full is the network pushing back: help, or let the server run. */
+/*
+ * The next slot, when it is free; under the mailbox's lock. A full ring is the network pushing back: serve the NI, or
+ * let its server run. The acquire pairs with the release of a server that has set the slot free.
+ *
+ * With thousands of threads the rings of all tiles may be full. If the threads that wait for a slot looked again all
+ * the time they would leave the service thread no core. So after a few looks they sleep, each time for twice as long.
+ */
 static struct ni_request *free_slot(struct ni_tile *tile) {
     struct ni_request *slot = &tile->mailbox.ring[tile->mailbox.tail % NI_RING];
+    long pause_ns = PAUSE_NS;
     for (uint32_t i = 0; __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != NI_SLOT_FREE; i++) {
         kick(tile);
-        if (i > 0)
-            sbt_turn_give_or_pause();
+        if (i > LOOKS_BEFORE_PAUSE) {
+            sbt_pause_ns(pause_ns);
+            pause_ns = pause_ns < PAUSE_MOST_NS ? 2 * pause_ns : pause_ns;
+        } else if (i > 0) {
+            sbt_yield_gate_offer_or_pause(&sbt_yield_gate);
+        }
     }
     return slot;
 }
 
+/* `n_pushed` is relaxed: it is only counted. */
 static void push(struct ni_thread *t, const struct hw_packet *packet, const void *object) {
     struct ni_tile *tile = &ni_machine.tiles[t->tile];
     struct ni_mailbox *box = &tile->mailbox;
@@ -44,7 +57,7 @@ static void push(struct ni_thread *t, const struct hw_packet *packet, const void
         ni_leave_inside(t);
         return;
     }
-    ni_take(&box->guard);
+    sbt_lock_take(&box->lock);
     struct ni_request *slot = free_slot(tile);
     slot->packet = *packet;
     slot->object = object;
@@ -52,8 +65,8 @@ static void push(struct ni_thread *t, const struct hw_packet *packet, const void
     box->tail++;
     t->last = slot;
     __atomic_store_n(&box->n_pushed, box->n_pushed + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->state, NI_SLOT_FULL, __ATOMIC_RELEASE); /* pairs with the server's acquire */
-    ni_release(&box->guard);
+    __atomic_store_n(&slot->state, NI_SLOT_FULL, __ATOMIC_RELEASE); /* pairs with next_in_mailbox */
+    sbt_lock_drop(&box->lock);
     kick(tile);
     ni_leave_inside(t);
 }
@@ -83,121 +96,12 @@ void ni_fence(struct ni_thread *t, uint32_t number) {
     struct ni_tile *tile = &ni_machine.tiles[number];
     struct ni_mailbox *box = &tile->mailbox;
     for (uint32_t i = 0; i < NI_RING; i++) {
-        /* Over when it is free, or full of something later: then a server has come round since. */
+        /* A slot was served if it is free, or if it holds a later request: then the server has passed it since. */
         uint32_t *state = &box->ring[i].state, head = __atomic_load_n(&box->head, __ATOMIC_ACQUIRE);
         while (__atomic_load_n(state, __ATOMIC_ACQUIRE) != NI_SLOT_FREE &&
                __atomic_load_n(&box->head, __ATOMIC_ACQUIRE) - head <= NI_RING) {
             help(t, tile);
-            sbt_turn_give_or_pause();
+            sbt_yield_gate_offer_or_pause(&sbt_yield_gate);
         }
     }
-}
-
-static struct sbt_adapt soon; /* waits for the hardware alone; all threads' together */
-
-static void got(struct ni_thread *t, int which, struct hw_message *message) {
-    *message = hw_packet_decode(&ni_machine.layout, &t->answer[which].packet);
-    t->posted[which] = 0;
-    if (which == NI_ANSWER_WITHDRAW && message->op == HW_OP_WITHDRAWN)
-        t->posted[NI_ANSWER_MAIN] = 0;
-    uint64_t at = t->answer[which].at_cycles;
-    if (which == NI_ANSWER_MAIN) /* a withdrawal has been answered before this: nobody else writes it now */
-        __atomic_store_n(&t->state, 0, __ATOMIC_RELAXED);
-    else
-        __atomic_fetch_and(&t->state, ~(NI_ANSWERED(which) | NI_PARKED), __ATOMIC_RELAXED);
-    if (ni_machine.time_scale != 0)
-        ni_wait_until(at);
-}
-
-/*
- * Where a core runs both sides at once, an answer comes within a microsecond or so: worth a look at every turn. The
- * line that is looked at is the thread's own, which only its answer takes away.
- */
-#define EAGER_TURNS 100
-
-static bool eagerly(struct ni_thread *t, int which) {
-    if (!ni_service_runs())
-        return (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) & NI_ANSWERED(which)) != 0;
-    bool found = false;
-    if (!ni_eager_pays(&t->eager))
-        return false;
-    for (uint32_t i = 0; i < EAGER_TURNS && !found; i++) {
-        found = (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) & NI_ANSWERED(which)) != 0;
-        sbt_cpu_relax();
-    }
-    ni_eager_done(&t->eager, found);
-    return found;
-}
-
-int ni_await(struct ni_thread *t, int which, const struct sbt_deadline *deadline, struct sbt_adapt *memory,
-             bool cancelable, struct hw_message *message) {
-    uint32_t state;
-    if (eagerly(t, which)) {
-        got(t, which, message);
-        return 0;
-    }
-    if (memory == NULL)
-        memory = &soon;
-    struct sbt_active active;
-    sbt_active_begin(&active, memory);
-    for (;;) {
-        state = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE); /* pairs with the server's release */
-        if ((state & NI_ANSWERED(which)) != 0)
-            break;
-        if (sbt_active_step(&active))
-            continue;
-        uint32_t *wake_word = sbt_waiter_word();
-        __atomic_store_n(&t->wake_word, wake_word, __ATOMIC_RELAXED);
-        /*
-         * Release: whoever answers from here on sees by what to wake. Also where it is parked already, by a wait that
-         * has timed out: that may have been another word.
-         */
-        if (!__atomic_compare_exchange_n(&t->state, &state, state | NI_PARKED, false, __ATOMIC_RELEASE,
-                                         __ATOMIC_RELAXED))
-            continue;
-        int r = sbt_park_own(&t->state, state | NI_PARKED, wake_word, deadline, cancelable);
-        if (r == ETIMEDOUT && (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) & NI_ANSWERED(which)) == 0)
-            return ETIMEDOUT;
-    }
-    sbt_active_end(&active, memory);
-    got(t, which, message);
-    return 0;
-}
-
-void ni_await_barrier(struct ni_thread *t, uint32_t id, struct hw_message *message) {
-    uint32_t *epoch = &ni_home(id)->epochs[hw_id_index(&ni_machine.layout, id)];
-    struct sbt_active active;
-    if (!eagerly(t, NI_ANSWER_MAIN)) {
-        sbt_active_begin(&active, &t->barriers);
-        for (;;) {
-            uint32_t seen = __atomic_load_n(epoch, __ATOMIC_ACQUIRE); /* before the answer: opening steps it after */
-            if ((__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) & NI_ANSWERED(NI_ANSWER_MAIN)) != 0)
-                break;
-            if (sbt_active_step(&active))
-                continue;
-            if ((seen & NI_ASLEEP) != 0 ||
-                __atomic_compare_exchange_n(epoch, &seen, seen | NI_ASLEEP, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-                sbt_park(epoch, seen | NI_ASLEEP, NULL);
-        }
-        sbt_active_end(&active, &t->barriers);
-    }
-    got(t, NI_ANSWER_MAIN, message);
-}
-
-struct hw_message ni_ask(struct ni_thread *t, enum hw_op op, uint32_t id, const void *object) {
-    struct hw_message message;
-    ni_post(t, op, id, object);
-    ni_await(t, NI_ANSWER_MAIN, NULL, NULL, false, &message);
-    return message;
-}
-
-bool ni_withdraw(struct ni_thread *t, uint32_t id, struct hw_message *message) {
-    struct hw_message answer;
-    ni_post(t, HW_OP_WITHDRAW, id, NULL);
-    ni_await(t, NI_ANSWER_WITHDRAW, NULL, NULL, false, &answer);
-    if (answer.op == HW_OP_WITHDRAWN)
-        return true;
-    /* Gone, or its primitive is: the answer has been sent, or comes when the mutex is unlocked. */
-    ni_await(t, NI_ANSWER_MAIN, NULL, message->op == HW_OP_COND_WAIT ? &t->conditions : NULL, false, message);
-    return false;
 }

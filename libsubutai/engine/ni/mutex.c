@@ -1,18 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Mutexes: one request to lock, one to unlock. */
+/*
+ * Mutexes: one request to lock, one to unlock. A mutex whose ID says NI_SOFTWARE is the software engine's.
+ *
+ * A thread that has not seen the word with the ID before reads it with acquire (pairs with publish_id, ids.c). An owner
+ * has seen it, and reads it relaxed. `hw_tile` is the owner's, relaxed: for a trylock it is a hint which mailbox to
+ * look at, and the trylock asks the hardware in any case.
+ */
+#include "engine/ni/mutex.h"
+
 #include <errno.h>
 
+#include "core/object.h"
 #include "engine/direct/direct.h"
-#include "engine/ni/ni.h"
+#include "engine/direct/trylock.h"
+#include "engine/ni/await.h"
+#include "engine/ni/ids.h"
+#include "engine/ni/mailbox.h"
 #include "wait/park.h"
 
-/* The mutex's ID, allocated if need be, or NI_SOFTWARE. */
+/* The mutex's ID, allocated if need be; or NI_SOFTWARE. */
 static uint32_t id_of(struct ni_thread *t, pthread_mutex_t *m) {
     uint32_t *word = ni_mutex_word(m), id = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     return SBT_LIKELY(id != 0) ? id : ni_obtain(t, word, 0, HW_OP_ALLOC_MUTEX, 0);
 }
 
-/* The ID was stale: a new one. */
+/* The ID was stale: get a new one. */
 static uint32_t renewed(struct ni_thread *t, pthread_mutex_t *m, uint32_t stale) {
     uint32_t *word = ni_mutex_word(m), id = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     return id != stale ? id : ni_obtain(t, word, stale, HW_OP_ALLOC_MUTEX, 0);
@@ -30,8 +42,9 @@ int ni_mutex_own(const struct ni_thread *t, pthread_mutex_t *m) {
 }
 
 /*
- * Take it if it is free, else return `otherwise`. It is not held if its owner's unlock is still in a mailbox: the owner
- * may have returned from it long ago and have told us so, by exiting for instance. That mailbox is its tile's.
+ * Take the mutex if it is free; otherwise return `otherwise`. The mutex also counts as free if its owner's unlock is
+ * still in a mailbox, that of the owner's tile. The owner may have returned from the unlock long ago, and the caller
+ * may know that, for instance because the owner has ended.
  */
 static int take_if_free(struct ni_thread *t, pthread_mutex_t *m, uint32_t id, int otherwise) {
     for (bool fenced = false;;) {
@@ -55,7 +68,7 @@ static int take_if_free(struct ni_thread *t, pthread_mutex_t *m, uint32_t id, in
     }
 }
 
-/* The thread ends in a signal handler that has interrupted its wait. */
+/* For a thread that ends in a signal handler during its wait. */
 struct wait {
     struct ni_thread *t;
     uint32_t id;
@@ -97,7 +110,7 @@ int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_dead
             return ni_mutex_own(t, m);
         if (answer.op == HW_OP_AGAIN)
             return EAGAIN;
-        if (answer.op == HW_OP_BUSY) /* forgotten in a forked child */
+        if (answer.op == HW_OP_BUSY) /* the request was forgotten in a forked child */
             continue;
         id = renewed(t, m, id);
     }
@@ -124,16 +137,19 @@ int ni_mutex_trylock(pthread_mutex_t *m) {
     int r = take_if_free(t, m, id_of(t, m), EBUSY);
     ni_leave(t);
     if (r == 0) {
-        sbt_self.trylock_last = NULL;
-    } else if (ni_is_id(__atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED)) && sbt_trylock_spins(m)) {
-        /* The hardware hands the mutex to whoever is first in its queue, who must get a CPU to use it. */
-        __atomic_store_n(&sbt_mutex_of(m)->spun_credit, SBT_SPUN_UNLOCKS, __ATOMIC_RELAXED);
-        sbt_give_way(sbt_self.trylock_fails <= SBT_TRYLOCKS_BEFORE_YIELD);
+        direct_self.trylock_last = NULL;
+    } else if (ni_is_id(__atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED)) && direct_trylock_spins(m)) {
+        /* The hardware hands the mutex to the first waiter in its queue, and that waiter must get a CPU to use it. */
+        __atomic_store_n(&sbt_mutex_of(m)->spun_credit, DIRECT_SPUN_UNLOCKS, __ATOMIC_RELAXED);
+        sbt_wait_yield(direct_self.trylock_fails <= DIRECT_TRYLOCKS_BEFORE_YIELD);
     }
     return r;
 }
 
-/* As in `direct`: others wait for it by spinning, and an unlock gives the core away. The owner's. */
+/*
+ * Does another thread wait for the mutex by spinning? Then an unlock yields, as in `direct`. The credit is a hint:
+ * relaxed.
+ */
 static bool spun(pthread_mutex_t *m) {
     uint8_t *credit = &sbt_mutex_of(m)->spun_credit, n = __atomic_load_n(credit, __ATOMIC_RELAXED);
     if (SBT_LIKELY(n == 0))
@@ -143,20 +159,21 @@ static bool spun(pthread_mutex_t *m) {
 }
 
 int ni_mutex_unlock(pthread_mutex_t *m) {
-    uint32_t id = __atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED); /* the owner has seen it */
+    uint32_t id = __atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED); /* relaxed: the owner has seen it */
     if (!ni_is_id(id))
         return id == NI_SOFTWARE ? direct_mutex_unlock(m) : 0;
     struct ni_thread *t = ni_enter(false);
     if (SBT_UNLIKELY(t == NULL)) {
-        ni_put_off(HW_OP_UNLOCK, id);
+        ni_defer(HW_OP_UNLOCK, id);
         return 0;
     }
-    ni_mutex_own(t, m); /* not always who locked it: the mailbox that a trylock must look at is this thread's */
+    /* another thread may have locked: from here on a trylock must look at this thread's mailbox */
+    ni_mutex_own(t, m);
     bool yield = spun(m);
     ni_post(t, HW_OP_UNLOCK, id, ni_mutex_word(m));
     ni_leave(t);
     if (SBT_UNLIKELY(yield))
-        sbt_give_way_to_contexts();
+        sbt_wait_yield_to_fibers();
     return 0;
 }
 

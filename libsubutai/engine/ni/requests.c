@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * --requests: each tile has a block of its own, filled under the tile's lock. The file is open only while a block is
- * appended to it, so a program may close what it does not know. A forked child has copies of its parent's NIs but not
- * of what led to their state: it writes nothing.
+ * --requests. Each tile has a block, which is filled under the tile's lock. The file is open only while a block is
+ * appended to it, so that a program may close descriptors that it does not know. A forked child has copies of its
+ * parent's NIs, and does not know what led to their state: it writes nothing.
  */
+#include "engine/ni/requests.h"
+
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/arch.h"
 #include "core/log.h"
-#include "engine/ni/ni.h"
+#include "engine/ni/tile.h"
+#include "os/arch.h"
 
 static const char *path;
-static uint32_t failed; /* said so, atomic */
+static uint32_t failed; /* 1: writing failed, and a message said so. Atomic; relaxed: it concerns only the file */
 
 int ni_requests_start(const struct sbt_options *options) {
     struct ni_machine *m = &ni_machine;
@@ -43,15 +46,15 @@ int ni_requests_start(const struct sbt_options *options) {
     return 0;
 }
 
-/* The tiles that follow it in the file would not fit to what is missing: nothing more of this process. */
+/* Blocks that come later would not fit the missing ones: this process writes no more. */
 static void give_up(void) {
     if (__atomic_exchange_n(&failed, 1, __ATOMIC_RELAXED) == 0)
         sbt_log(0, "requests: cannot write ", path, ": no more of them are written", NULL);
 }
 
 /*
- * All of it or nothing: half a block would make what other processes append unreadable, so it is taken back, unless
- * there is something behind it already. A file that may not grow is no reason to end the program, either.
+ * Write all of a block or nothing: half a block would make the blocks of other processes unreadable. So it is taken
+ * back, unless something follows it already. If the file may not grow, that must not end the program either.
  */
 static bool write_whole(long file, const struct ni_requests_block *b, size_t size) {
     struct timespec at_once = {0, 0};
@@ -59,15 +62,13 @@ static bool write_whole(long file, const struct ni_requests_block *b, size_t siz
     uint64_t too_large = UINT64_C(1) << (SIGXFSZ - 1), before = 0;
     sbt_syscall6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&too_large, (long)&before, sizeof too_large, 0, 0);
     long n = sbt_syscall3(SYS_write, file, (long)b, (long)size);
-    if (n == -EFBIG && (before & too_large) == 0) /* its signal is ours */
+    if (n == -EFBIG && (before & too_large) == 0) /* the pending signal is ours */
         sbt_syscall6(SYS_rt_sigtimedwait, (long)&too_large, 0, (long)&at_once, sizeof too_large, 0, 0);
     sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&before, 0, sizeof before, 0, 0);
     if (n > 0 && n < (long)size) {
         long end = sbt_syscall3(SYS_lseek, file, 0, SEEK_CUR);
-        int saved = errno;
-        if (fstat((int)file, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == end)
+        if (sbt_syscall3(SYS_fstat, file, &st, 0) == 0 && S_ISREG(st.st_mode) && st.st_size == end)
             sbt_syscall3(SYS_ftruncate, file, end - n, 0);
-        errno = saved;
     }
     return n == (long)size;
 }

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Serving a network interface: its core's mailbox and what has come over the network, one step each (step.c).
+ * Serving a network interface: the requests in its core's mailbox, and those that have come over the network, one step
+ * each (step.c).
  *
  * The requests of one core to one NI keep their order: mailbox, mesh and queue are first in, first out, and delayed
- * requests are sorted by arrival without changing the order of equals.
+ * requests are sorted by arrival, with equals in the order of their coming.
  */
+#include "engine/ni/serve.h"
+
 #include <limits.h>
 
-#include "core/arch.h"
+#include "engine/ni/service.h"
 #include "engine/ni/step.h"
 #include "wait/park.h"
 
-enum { MAX_TODO = 32 };
+enum { MAX_TODO = 32 }; /* on the stack; further tiles are served by a nested call */
 
 /*
- * Its time has not come: keep it, after those that come no later, and after those of its own core. Data traffic can let
- * a packet find a gap before the one it follows, where a real router would not: a withdrawal must not overtake its
- * request.
+ * Keep a request that is not due, behind the requests that come no later, and behind those of its own core. Data
+ * traffic can let a packet find a gap before the packet that it follows, which a real router would not: a withdrawal
+ * must not overtake its request. `next_cycles` is relaxed: for a reader without the lock it is a hint.
  */
 static void delay(struct ni_tile *tile, struct ni_request *r) {
     struct ni_request **at = &tile->pending;
@@ -47,6 +50,10 @@ static void serve_pending(struct ni_tile *tile, uint64_t until_cycles, struct ni
                      __ATOMIC_RELAXED);
 }
 
+/*
+ * The acquire pairs with push (mailbox.c). The other accesses are under the tile's lock; they are relaxed atomics for
+ * readers without it.
+ */
 static struct ni_request *next_in_mailbox(struct ni_tile *tile) {
     struct ni_mailbox *box = &tile->mailbox;
     struct ni_request *slot = &box->ring[box->head % NI_RING];
@@ -59,7 +66,7 @@ static struct ni_request *next_in_mailbox(struct ni_tile *tile) {
 
 static struct ni_request *next_in_queue(struct ni_tile *tile) {
     struct cds_wfcq_node *node = __cds_wfcq_dequeue_nonblocking(&tile->queue_head, &tile->queue_tail);
-    if (node == NULL || node == CDS_WFCQ_WOULDBLOCK) /* being enqueued: whoever does it sees to it that it is served */
+    if (node == NULL || node == CDS_WFCQ_WOULDBLOCK) /* a thread is enqueueing it, and makes sure that it is served */
         return NULL;
     return caa_container_of(node, struct ni_request, node);
 }
@@ -99,25 +106,7 @@ static void serve_locked(struct ni_tile *tile, uint64_t until_cycles, struct ni_
     }
 }
 
-static bool mailbox_has_work(struct ni_tile *tile) {
-    uint32_t head = __atomic_load_n(&tile->mailbox.head, __ATOMIC_RELAXED);
-    return __atomic_load_n(&tile->mailbox.ring[head % NI_RING].state, __ATOMIC_RELAXED) == NI_SLOT_FULL;
-}
-
-/* The tail alone, which is what the queue goes by in the end: its head is written by whoever serves it. */
-static bool queue_has_work(struct ni_tile *tile) {
-    return CMM_LOAD_SHARED(tile->queue_tail.p) != &tile->queue_head.node;
-}
-
-bool ni_has_arrivals(struct ni_tile *tile) {
-    return mailbox_has_work(tile) || queue_has_work(tile);
-}
-
-bool ni_has_work(struct ni_tile *tile) {
-    return ni_has_arrivals(tile) || __atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED) != UINT64_MAX;
-}
-
-/* A service thread serves what is due; a thread that serves itself has nobody to come back later. */
+/* A service thread serves what is due. A thread that serves itself serves all: no thread would come back later. */
 static uint64_t until(void) {
     return ni_machine.time_scale != 0 && ni_service_runs() ? ni_now_cycles() : UINT64_MAX;
 }
@@ -125,20 +114,6 @@ static uint64_t until(void) {
 static bool has_work_until(struct ni_tile *tile, uint64_t until_cycles) {
     uint64_t next = __atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED);
     return ni_has_arrivals(tile) || (next != UINT64_MAX && next <= until_cycles);
-}
-
-/*
- * The lock is taken and let go by exchanges that are full barriers: whoever pushes and then finds it taken has its
- * request seen by the holder, who looks once more after letting go.
- */
-static bool take_tile(struct ni_tile *tile) {
-    NI_BARRIER();
-    return __atomic_exchange_n(&tile->lock, 1, __ATOMIC_SEQ_CST) == 0;
-}
-
-static void release_tile(struct ni_tile *tile) {
-    __atomic_exchange_n(&tile->lock, 0, __ATOMIC_SEQ_CST);
-    NI_BARRIER();
 }
 
 /* Tiles to serve next. */
@@ -159,13 +134,13 @@ static void add(struct todo *todo, struct ni_tile *tile) {
 
 static void clear(struct ni_work *work, const struct ni_thread *self) {
     work->self = self;
-    work->everybody = NULL;
+    work->opened = NULL;
     work->n_wakes = work->n_touched = 0;
 }
 
 static void finish(const struct ni_work *work, const struct ni_tile *tile, struct todo *todo) {
-    if (work->everybody != NULL)
-        sbt_wake(work->everybody, INT_MAX);
+    if (work->opened != NULL)
+        sbt_wake(work->opened, INT_MAX);
     for (uint32_t i = 0; i < work->n_wakes; i++)
         sbt_waiter_wake(work->wakes[i]);
     for (uint32_t i = 0; i < work->n_touched; i++)
@@ -179,13 +154,15 @@ static void serve_one(struct ni_tile *tile, struct todo *todo) {
     do {
         clear(&work, NULL);
         until_cycles = until();
-        if (!take_tile(tile))
+        if (!ni_tile_try(tile))
             return;
         serve_locked(tile, until_cycles, &work);
-        release_tile(tile);
+        ni_tile_release(tile);
         finish(&work, tile, todo);
     } while (has_work_until(tile, until_cycles));
-    /* Put off by a thread that is no service thread, as they began or while it looked for a victim: it is theirs now.
+    /*
+     * A thread that is no service thread may have kept requests that are not due: as the service began, or while it
+     * looked for a victim. They are the service thread's now.
      */
     if (SBT_UNLIKELY(__atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED) != UINT64_MAX) && ni_service_runs())
         ni_service_wake(tile);
@@ -211,16 +188,16 @@ bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const voi
     struct ni_origin origin;
     origin.issued_cycles = ni_now_cycles();
     origin.object = object;
-    if (!take_tile(tile))
+    if (!ni_tile_try(tile))
         return false;
     clear(&work, t);
     todo.n = 0;
-    if (SBT_UNLIKELY(ni_has_work(tile))) /* that came first, the caller's own maybe */
+    if (SBT_UNLIKELY(ni_has_work(tile))) /* requests that came before it; they may be the caller's own */
         serve_locked(tile, UINT64_MAX, &work);
     origin.at_cycles = ni_send(t->tile, number, origin.issued_cycles + ni_handover()).head_cycles;
     ni_step_direct(tile, packet, &origin, &work);
-    release_tile(tile);
-    if (SBT_UNLIKELY(work.n_wakes + work.n_touched != 0 || work.everybody != NULL))
+    ni_tile_release(tile);
+    if (SBT_UNLIKELY(work.n_wakes + work.n_touched != 0 || work.opened != NULL))
         finish(&work, tile, &todo);
     if (SBT_UNLIKELY(ni_has_arrivals(tile)))
         add(&todo, tile);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One step of a network interface's state machine, or none where a request is held or withdrawn, and what it sends. An
- * answer is put into its thread's record as soon as the step is done, with the time at which it arrives; whoever waits
- * for it lets that time come (mailbox.c).
+ * One step of a network interface's state machine, and the packets that leave. A request that is held, or withdrawn
+ * while it is held, makes no step. An answer is put into its thread's record as soon as the step is done, with the time
+ * at which it arrives; the waiter waits until that time (await.c).
  */
 #include "engine/ni/step.h"
 
 #include <limits.h>
 
-#include "core/arch.h"
+#include "engine/ni/requests.h"
+#include "engine/ni/stats.h"
 #include "wait/park.h"
 
 /* ---- packets ---- */
@@ -16,9 +17,9 @@
 struct hw_delivery ni_send(uint32_t from, uint32_t to, uint64_t at_cycles) {
     if (from == to || !ni_machine.timed)
         return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
-    ni_take(&ni_machine.mesh_lock);
+    sbt_lock_take(&ni_machine.mesh_lock);
     struct hw_delivery d = hw_mesh_send(&ni_machine.mesh, from, to, at_cycles, NULL);
-    ni_release(&ni_machine.mesh_lock);
+    sbt_lock_drop(&ni_machine.mesh_lock);
     return d;
 }
 
@@ -33,15 +34,19 @@ static void answer(struct ni_thread *t, int which, const struct hw_packet *packe
                    struct ni_work *work) {
     t->answer[which].packet = *packet;
     t->answer[which].at_cycles = at_cycles;
-    if (t == work->self) {
+    if (t == work->self) { /* relaxed: the serving thread is the thread that reads */
         __atomic_store_n(&t->state, t->state | NI_ANSWERED(which), __ATOMIC_RELAXED);
         return;
     }
     uint32_t old =
-        __atomic_fetch_or(&t->state, NI_ANSWERED(which), __ATOMIC_ACQ_REL); /* pairs with ni_await's, both ways */
+        /* pairs with ni_await, in both directions */
+        __atomic_fetch_or(&t->state, NI_ANSWERED(which), __ATOMIC_ACQ_REL);
     if ((old & NI_PARKED) == 0)
         return;
-    /* It may have gone on by itself and wait for something else: then this wakes it for no reason. */
+    /*
+     * The thread may have gone on by itself and wait for something else: then this wakes it spuriously. The acquire
+     * above has made its wake_word visible.
+     */
     uint32_t *word = __atomic_load_n(&t->wake_word, __ATOMIC_RELAXED);
     wake(work, word != NULL ? word : &t->state);
 }
@@ -64,7 +69,7 @@ static enum ni_class class_of(enum hw_op asked, const struct hw_message *got) {
     case HW_OP_UNLOCK:
         return NI_UNLOCK;
     case HW_OP_BARRIER_WAIT:
-        return NI_BARRIER;
+        return NI_BARRIER_WAIT;
     case HW_OP_COND_WAIT:
         return NI_COND_WAIT;
     case HW_OP_SIGNAL:
@@ -85,21 +90,21 @@ static enum ni_class class_of(enum hw_op asked, const struct hw_message *got) {
 /* ---- one step ---- */
 
 struct stepped {
-    uint64_t start_cycles, network_cycles, queued_cycles; /* of the request: on its way, and for the state machine */
-    uint32_t who;
+    /* the request's: on its way, and waiting for the state machine */
+    uint64_t start_cycles, network_cycles, queued_cycles;
+    uint32_t asker; /* thread and core, as in a packet */
     enum hw_op op;
     bool local;
 };
 
-static bool has_answer(enum hw_op op) {
-    return op != HW_OP_UNLOCK && op != HW_OP_SIGNAL && op != HW_OP_BROADCAST && op != HW_OP_DEALLOC;
-}
-
-/* A sample of what the thread that gets this answer has waited: its own request's share, and this packet's. */
+/*
+ * A sample of the time for which the receiver of this answer has waited: the share of its own request, and of this
+ * packet.
+ */
 static void count_answer(struct ni_tile *tile, const struct stepped *s, const struct ni_thread *t,
                          const struct hw_message *message, uint32_t at_cycles, uint64_t network_cycles,
                          uint32_t resume_cycles) {
-    bool own = hw_pair(message->thread, message->core) == s->who &&
+    bool own = hw_pair(message->thread, message->core) == s->asker &&
                (message->op != HW_OP_GRANT || s->op == HW_OP_LOCK || s->op == HW_OP_TRYLOCK);
     struct ni_sample sample = {
         .handover = ni_handover(), .network = network_cycles, .fsm = at_cycles, .resume = resume_cycles};
@@ -118,9 +123,9 @@ static void count_answer(struct ni_tile *tile, const struct stepped *s, const st
     ni_stats_add(tile, class_of(own ? s->op : (enum hw_op)t->asked, message), &sample);
 }
 
-/* An output of a step: to the thread that asked, or to one that has waited. */
-static void deliver(struct ni_tile *tile, const struct stepped *s, const struct hw_output *output,
-                    struct ni_work *work) {
+/* Send an output of a step: to the thread that asked, or to a thread that has waited. */
+static void send_answer(struct ni_tile *tile, const struct stepped *s, const struct hw_output *output,
+                        struct ni_work *work) {
     struct hw_message message = hw_packet_decode(&ni_machine.layout, &output->packet);
     struct ni_thread *t = thread_of(output->packet.flit[2]);
     uint64_t out_cycles = s->start_cycles + output->at_cycles;
@@ -133,7 +138,7 @@ static void deliver(struct ni_tile *tile, const struct stepped *s, const struct 
     int which = NI_ANSWER_MAIN;
     if (message.op == HW_OP_NACK) {
         enum hw_op refused = hw_nack_op(message.argument);
-        if (!has_answer(refused)) /* nobody waits for the refusal of an unlock */
+        if (!ni_has_answer(refused)) /* no thread waits for the refusal of an unlock */
             return;
         which = refused == HW_OP_WITHDRAW ? NI_ANSWER_WITHDRAW : NI_ANSWER_MAIN;
     } else if (message.op == HW_OP_WITHDRAWN || message.op == HW_OP_GONE) {
@@ -143,8 +148,9 @@ static void deliver(struct ni_tile *tile, const struct stepped *s, const struct 
 }
 
 /*
- * Everybody who waited at a barrier has its answer: those who sleep do so on one word, and are woken by one call. A
- * step of the word also tells those who are about to fall asleep.
+ * All waiters of a barrier have their answers. Those that sleep do so on a common word, the epoch, and are woken by a
+ * single call. A step of the epoch also keeps awake the waiters that are about to fall asleep. The release pairs with
+ * the acquire of ni_await_barrier. The first load is relaxed, because the exchange compares it.
  */
 static void open_barrier(struct ni_tile *tile, uint32_t index, struct ni_work *work) {
     uint32_t *epoch = &tile->epochs[index], seen = __atomic_load_n(epoch, __ATOMIC_RELAXED);
@@ -152,40 +158,38 @@ static void open_barrier(struct ni_tile *tile, uint32_t index, struct ni_work *w
         ;
     if ((seen & NI_ASLEEP) == 0)
         return;
-    if (work->everybody != NULL)
-        sbt_wake(work->everybody, INT_MAX);
-    work->everybody = epoch;
+    if (work->opened != NULL)
+        sbt_wake(work->opened, INT_MAX);
+    work->opened = epoch;
 }
 
-/* Set a request aside until there is a queue element: a copy, so that its place in the mailbox is free for others. */
+static struct ni_thread *thread_of_place(const struct ni_held_request *place) {
+    return caa_container_of(place, struct ni_thread, place);
+}
+
+static struct ni_origin origin_of(const struct ni_request *r) {
+    return (struct ni_origin){r->issued_cycles, r->at_cycles, r->object};
+}
+
+/* Set a request aside until there is a queue element. A copy is kept, so that its slot in the mailbox is free. */
 static void hold(struct ni_tile *tile, const struct ni_request *r) {
     struct ni_thread *t = thread_of(r->packet.flit[2]);
-    t->held = *r;
-    t->held.next = NULL;
-    if (tile->held != NULL)
-        tile->held_last->next = &t->held;
-    else
-        tile->held = &t->held;
-    tile->held_last = &t->held;
+    uint32_t index = hw_id_index(&ni_machine.layout, r->packet.flit[1]);
+    bool by_element = hw_packet_op(&r->packet) == HW_OP_LOCK && index < ni_machine.config.n_control;
+    t->held = r->packet;
+    t->held_origin = origin_of(r);
+    ni_held_add(&tile->held, &t->place, by_element ? index : NI_HELD_NOWHERE);
 }
 
-static void unhold(struct ni_tile *tile, struct ni_request *r, struct ni_request *before) {
-    if (before != NULL)
-        before->next = r->next;
-    else
-        tile->held = r->next;
-    if (tile->held_last == r)
-        tile->held_last = before;
-}
-
-/* Is it the withdrawal of a request that is held? That one has not happened: it is taken away, without a step. */
+/*
+ * Withdraw a request that is held. It has not happened, so it is taken away without a step. False: the request is no
+ * withdrawal of a held request.
+ */
 static bool withdraw_held(struct ni_tile *tile, const struct ni_request *r, struct ni_work *work) {
-    struct ni_request *before = NULL, *held = tile->held;
-    for (; held != NULL && held->packet.flit[2] != r->packet.flit[2]; held = held->next)
-        before = held;
-    if (held == NULL)
+    struct ni_thread *t = thread_of(r->packet.flit[2]);
+    if (t == NULL || t->place.set != &tile->held)
         return false;
-    unhold(tile, held, before);
+    ni_held_remove(&t->place);
     struct hw_message request = hw_packet_decode(&ni_machine.layout, &r->packet);
     struct hw_message message = {.destination = request.core,
                                  .source = ni_number_of(tile),
@@ -200,15 +204,11 @@ static bool withdraw_held(struct ni_tile *tile, const struct ni_request *r, stru
     tile->n_withdrawn_held++;
     if (SBT_UNLIKELY(tile->requests != NULL))
         ni_requests_note(tile, NI_REQUESTS_LEFT, &packet);
-    answer(thread_of(r->packet.flit[2]), NI_ANSWER_WITHDRAW, &packet, way.tail_cycles, work);
+    answer(t, NI_ANSWER_WITHDRAW, &packet, way.tail_cycles, work);
     return true;
 }
 
-static struct ni_origin origin_of(const struct ni_request *r) {
-    return (struct ni_origin){r->issued_cycles, r->at_cycles, r->object};
-}
-
-/* The ID is, by its count of allocations, this object's, and is another's all the same: make it as stale as it is. */
+/* An ID may match by its count of allocations and belong to another object all the same. Then make it look stale. */
 static void check_object(const struct ni_tile *tile, struct hw_packet *packet, const void *object) {
     const struct hw_layout *layout = &ni_machine.layout;
     uint32_t id = packet->flit[1], index = hw_id_index(layout, id);
@@ -221,24 +221,63 @@ static bool allocates(enum hw_op op) {
     return op == HW_OP_ALLOC_MUTEX || op == HW_OP_ALLOC_CONDITION || op == HW_OP_ALLOC_BARRIER;
 }
 
-/* Its turn has come for the first time. As the state machine will see it. */
-static void note_request(struct ni_tile *tile, const struct hw_packet *packet, const void *object) {
-    struct hw_packet request = *packet;
+/* The request as the state machine gets it. */
+static struct hw_packet as_stepped(const struct ni_tile *tile, const struct hw_packet *packet, const void *object) {
+    struct hw_packet request = {{packet->flit[0], packet->flit[1], packet->flit[2]}};
     if (!allocates(hw_packet_op(packet)))
         check_object(tile, &request, object);
+    return request;
+}
+
+/* The request's turn has come for the first time. */
+static void note_request(struct ni_tile *tile, const struct hw_packet *packet, const void *object) {
+    struct hw_packet request = as_stepped(tile, packet, object);
     ni_requests_note(tile, NI_REQUESTS_CAME, &request);
 }
 
 /*
- * Step a request; false: it is held. `slot` is its place in a mailbox, NULL if it has none: it is free before anybody
- * learns of the outcome.
+ * After a step: note the object of a newly allocated element, and how many are in use. n_used is a hint for other
+ * threads: relaxed.
+ */
+static void note_elements(struct ni_tile *tile, enum hw_op op, enum hw_status status, const void *object) {
+    const struct hw_packet *answered = &tile->outputs[0].packet;
+    if (allocates(op) && status == HW_STATUS_DONE && hw_packet_op(answered) == HW_OP_ALLOCATED)
+        tile->objects[hw_id_index(&ni_machine.layout, answered->flit[1])] = object;
+    if (tile->n_used != tile->ni.n_control_used)
+        __atomic_store_n(&tile->n_used, tile->ni.n_control_used, __ATOMIC_RELAXED);
+}
+
+/* A request that has an answer may have to wait: its thread's record keeps the times so far. */
+static void count_request(struct ni_tile *tile, const struct stepped *s, const struct hw_message *message,
+                          uint64_t issued_cycles, uint32_t response_cycles) {
+    struct ni_thread *t = thread_of(s->asker);
+    if (!ni_has_answer(s->op)) { /* its caller went on after handing it in */
+        struct ni_sample sample = {.handover = ni_handover(), .local = s->local};
+        ni_stats_add(tile, class_of(s->op, message), &sample);
+    } else if (s->op != HW_OP_WITHDRAW && t != NULL) {
+        t->asked = (uint8_t)s->op;
+        t->asked_cycles = issued_cycles;
+        t->asked_locally = s->local;
+        t->network_cycles = s->network_cycles;
+        t->fsm_cycles = s->queued_cycles + response_cycles;
+    }
+}
+
+static void send_outputs(struct ni_tile *tile, const struct stepped *s, uint32_t n_outputs, struct ni_work *work) {
+    if (SBT_UNLIKELY(tile->requests != NULL))
+        for (uint32_t i = 0; i < n_outputs; i++)
+            ni_requests_note(tile, NI_REQUESTS_LEFT, &tile->outputs[i].packet);
+    for (uint32_t i = 0; i < n_outputs; i++)
+        send_answer(tile, s, &tile->outputs[i], work);
+}
+
+/*
+ * Step a request. False: it is held. `slot` is its state word in a mailbox, NULL: it has none. The slot is set free
+ * (release, pairs with the producer's acquire) before any thread learns of the outcome.
  */
 static bool step(struct ni_tile *tile, const struct hw_packet *packet, const struct ni_origin *origin, uint32_t *slot,
                  struct ni_work *work, bool *made_room) {
-    struct hw_packet request = {{packet->flit[0], packet->flit[1], packet->flit[2]}};
-    enum hw_op op = hw_packet_op(&request);
-    if (!allocates(op))
-        check_object(tile, &request, origin->object);
+    const struct hw_packet request = as_stepped(tile, packet, origin->object);
     struct hw_step done;
     uint64_t start = origin->at_cycles > tile->free_cycles ? origin->at_cycles : tile->free_cycles;
     hw_fsm_step(&tile->ni, &request, &done, tile->outputs);
@@ -247,10 +286,7 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
     if (done.status == HW_STATUS_HELD)
         return false;
     tile->n_stepped++;
-    if (allocates(op) && done.status == HW_STATUS_DONE && hw_packet_op(&tile->outputs[0].packet) == HW_OP_ALLOCATED)
-        tile->objects[hw_id_index(&ni_machine.layout, tile->outputs[0].packet.flit[1])] = origin->object;
-    if (tile->n_used != tile->ni.n_control_used)
-        __atomic_store_n(&tile->n_used, tile->ni.n_control_used, __ATOMIC_RELAXED);
+    note_elements(tile, hw_packet_op(&request), done.status, origin->object);
     if (slot != NULL)
         __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
 
@@ -258,76 +294,54 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
     struct stepped s = {.start_cycles = start,
                         .network_cycles = origin->at_cycles - origin->issued_cycles - ni_handover(),
                         .queued_cycles = start - origin->at_cycles,
-                        .who = request.flit[2],
+                        .asker = request.flit[2],
                         .op = message.op,
                         .local = message.core == ni_number_of(tile)};
-    if (tile->latency != NULL && done.status == HW_STATUS_DONE) {
-        struct ni_thread *t = thread_of(s.who);
-        if (has_answer(s.op) && s.op != HW_OP_WITHDRAW && t != NULL) {
-            /* In case it has to wait: its own share so far. */
-            t->asked = (uint8_t)s.op;
-            t->asked_cycles = origin->issued_cycles;
-            t->asked_locally = s.local;
-            t->network_cycles = s.network_cycles;
-            t->fsm_cycles = s.queued_cycles + done.response_cycles;
-        } else if (!has_answer(s.op)) {
-            /* The caller went on when it had handed it in. */
-            struct ni_sample sample = {.handover = ni_handover(), .local = s.local};
-            ni_stats_add(tile, class_of(s.op, &message), &sample);
-        }
-    }
-    if (SBT_UNLIKELY(tile->requests != NULL))
-        for (uint32_t i = 0; i < done.n_outputs; i++)
-            ni_requests_note(tile, NI_REQUESTS_LEFT, &tile->outputs[i].packet);
-    for (uint32_t i = 0; i < done.n_outputs; i++)
-        deliver(tile, &s, &tile->outputs[i], work);
-    if (s.op == HW_OP_BARRIER_WAIT && done.n_outputs > 0) /* a refused one, or the only one, may sleep on it too */
+    if (tile->latency != NULL && done.status == HW_STATUS_DONE)
+        count_request(tile, &s, &message, origin->issued_cycles, done.response_cycles);
+    send_outputs(tile, &s, done.n_outputs, work);
+    /* a refused waiter, or a single one, may sleep on the epoch too */
+    if (s.op == HW_OP_BARRIER_WAIT && done.n_outputs > 0)
         open_barrier(tile, hw_id_index(&ni_machine.layout, message.primitive), work);
     return true;
 }
 
 /*
- * Would a step hold it once more? Seen in the scratchpad's registers and words, without an access that the hardware
- * would count. With a thousand threads at one mutex every unlock would otherwise be followed by hundreds of steps.
+ * Would a step hold the request again? The scratchpad's registers and words answer that, without an access that the
+ * hardware would count. The answer is the same for all requests that are held for an element: the mutex there is held,
+ * and stays the mutex of their ID as long as it is held.
  */
-static bool stays_held(const struct ni_tile *tile, const struct ni_request *r) {
+static bool stays_held(const void *at, const struct ni_held_request *place) {
+    const struct ni_tile *tile = at;
     const struct hw_spm *spm = &tile->ni.spm;
-    uint32_t id = r->packet.flit[1], index = hw_id_index(&spm->layout, id);
-    return spm->n_free <= spm->n_reserved && hw_packet_op(&r->packet) == HW_OP_LOCK && index < spm->n_control &&
-           hw_spm_tag(spm, index) == id && (r->object == NULL || r->object == tile->objects[index]) &&
-           hw_low(hw_spm_peek(spm, hw_control_word(index, 2))) != 0;
+    const struct ni_thread *t = thread_of_place(place);
+    uint32_t id = t->held.flit[1];
+    return hw_spm_tag(spm, place->place) == id &&
+           (t->held_origin.object == NULL || t->held_origin.object == tile->objects[place->place]) &&
+           hw_low(hw_spm_peek(spm, hw_control_word(place->place, 2))) != 0;
 }
 
-/* There may be elements now: the held requests again, in their order, some need none. */
+static struct ni_held_request *next_held(struct ni_tile *tile) {
+    const struct hw_spm *spm = &tile->ni.spm;
+    return ni_held_next(&tile->held, spm->n_free > spm->n_reserved, stays_held, tile);
+}
+
+/* There may be free queue elements: try the held requests again, in their order. Some need no element. */
 static void retry_held(struct ni_tile *tile, struct ni_work *work) {
-    bool made_room = true;
-    while (made_room && tile->held != NULL) {
-        made_room = false;
-        for (struct ni_request *before = NULL, *r = tile->held, *next; r != NULL; r = next) {
-            next = r->next;
-            if (stays_held(tile, r)) {
-                before = r;
-                continue;
-            }
-            uint64_t came = r->at_cycles;
-            if (r->at_cycles < tile->free_cycles)
-                r->at_cycles = tile->free_cycles;
-            struct ni_origin origin = origin_of(r);
-            struct hw_packet packet = r->packet;
-            origin.issued_cycles += origin.at_cycles - came; /* it waited for others, not for the hardware */
-            unhold(tile, r, before); /* first: its thread goes on as soon as it has its answer */
-            if (step(tile, &packet, &origin, NULL, work, &made_room))
-                continue;
-            r->at_cycles = came;
-            if (before != NULL)
-                before->next = r;
-            else
-                tile->held = r;
-            if (next == NULL)
-                tile->held_last = r;
-            r->next = next;
-            before = r;
+    bool made_room = false;
+    for (struct ni_held_request *place; (place = next_held(tile)) != NULL;) {
+        struct ni_thread *t = thread_of_place(place);
+        struct hw_packet packet = t->held;
+        struct ni_origin origin = t->held_origin;
+        if (origin.at_cycles < tile->free_cycles) { /* it has waited for other threads, not for the hardware */
+            origin.issued_cycles += tile->free_cycles - origin.at_cycles;
+            origin.at_cycles = tile->free_cycles;
         }
+        ni_held_remove(place); /* before the step: its thread goes on as soon as it has its answer */
+        if (step(tile, &packet, &origin, NULL, work, &made_room))
+            continue;
+        ni_held_put_back(&tile->held, place);
+        break;
     }
 }
 
@@ -336,7 +350,7 @@ void ni_step_request(struct ni_tile *tile, struct ni_request *r, uint32_t *slot,
     struct ni_origin origin = origin_of(r);
     if (SBT_UNLIKELY(tile->requests != NULL))
         note_request(tile, &r->packet, r->object);
-    if (hw_packet_op(&r->packet) == HW_OP_WITHDRAW && tile->held != NULL) {
+    if (hw_packet_op(&r->packet) == HW_OP_WITHDRAW && tile->held.all.first != NULL) {
         struct ni_request copy = *r;
         if (slot != NULL)
             __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
@@ -347,13 +361,13 @@ void ni_step_request(struct ni_tile *tile, struct ni_request *r, uint32_t *slot,
         if (slot != NULL)
             __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
     }
-    if (made_room && tile->held != NULL)
+    if (made_room && tile->held.all.first != NULL)
         retry_held(tile, work);
 }
 
 void ni_step_direct(struct ni_tile *tile, const struct hw_packet *packet, const struct ni_origin *origin,
                     struct ni_work *work) {
-    bool made_room = false, held = tile->held != NULL;
+    bool made_room = false, held = tile->held.all.first != NULL;
     tile->n_direct++;
     if (SBT_UNLIKELY(tile->requests != NULL) && !held)
         note_request(tile, packet, origin->object);

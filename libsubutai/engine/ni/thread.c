@@ -1,54 +1,66 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which thread sits on which tile, and the records that answers are delivered to.
+ * The tile of each thread, and the records to which answers are delivered.
  *
- * A packet names a thread by 16 bits, so there is a record for each such number, in memory that stays. A thread gets
- * one when it begins (or at its first operation, if nobody told us that it began) and gives it back when it ends. One
- * that uses objects after that, in the destructors of its thread-specific data, gets another, which nobody gives back:
- * when the numbers run out, those of threads that are no more are collected.
+ * A packet names a thread by 16 bits, so there is a record for each 16-bit number, in memory that stays. A thread gets
+ * a record when it begins, or at its first operation if its beginning was not seen, and gives it back when it ends. If
+ * it uses objects after that, in the destructors of its thread-specific data, it gets another record, and never gives
+ * that back. When the numbers run out, those of threads that have ended are collected.
  *
- * A signal handler that interrupts its thread in the middle of an operation gets a record of its own for as long as its
- * operation lasts: the interrupted one may be waiting for an answer.
+ * A signal handler may interrupt its thread in the middle of an operation, and that may be waiting for an answer. So
+ * the handler's operation gets another record for as long as it lasts.
  */
+#include "engine/ni/thread.h"
+
+#include <errno.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/log.h"
 #include "core/thread.h"
-#include "engine/ni/ni.h"
-#include "wait/futex.h"
+#include "engine/ni/fork.h"
+#include "engine/ni/machine.h"
+#include "engine/ni/mailbox.h"
+#include "engine/ni/serve.h"
+#include "engine/ni/service.h"
+#include "engine/ni/service_thread.h"
+#include "os/fork.h"
 
-#define N_PUT_OFF 8
+#define N_DEFERRED 8 /* most requests of handlers while their thread is inside; a handler makes one or two */
 
-struct put_off {
+struct deferred {
     uint32_t op, id;
 };
 
 static _Thread_local struct {
     struct ni_thread *current;
-    uint32_t generation;           /* of processes, in which `current` is this thread's */
-    volatile uint32_t registering; /* a handler has interrupted it while it had the lock below */
-    volatile uint32_t n_put_off;
-    uint32_t placed; /* its tile + 1: in the destructors it stays on it, so that its requests keep their order */
-    struct put_off put_off[N_PUT_OFF];
+    uint32_t generation;           /* the fork generation in which `current` is this thread's */
+    volatile uint32_t registering; /* 1: the thread has the lock below, and a handler must keep out */
+    volatile uint32_t n_deferred;
+    uint32_t
+        placed; /* its tile + 1; the thread stays there in its destructors, so that its requests keep their order */
+    struct deferred deferred[N_DEFERRED];
 } self __attribute__((tls_model("initial-exec")));
 
-static uint32_t lock;
-static uint32_t n_ever;   /* records from here on have never been used */
-static uint32_t free_ids; /* list through `outer` of those given back: id + 1, 0 none */
-static uint32_t n_placed; /* threads that were given a tile */
+static struct sbt_lock lock;
+static uint32_t n_ever;   /* the first record that has never been used */
+static uint32_t free_ids; /* records that were given back, a list through `outer`: id + 1, 0: none */
+static uint32_t n_placed; /* threads that have been given a tile */
 
-void ni_thread_start(void) {
-    for (uint32_t i = 0; i < NI_N_ANSWERS; i++)
-        ni_machine.threads[0].answer[i] = (struct ni_answer){.at_cycles = 0};
+int ni_thread_start(void) {
+    ni_machine.threads = ni_get_memory(NI_MAX_THREADS * sizeof *ni_machine.threads);
+    return ni_machine.threads != NULL ? 0 : ENOMEM;
 }
 
 static bool is_gone(const struct ni_thread *t) {
-    return __atomic_load_n(&t->use, __ATOMIC_RELAXED) == NI_USED && sbt_syscall3(SYS_tgkill, getpid(), t->tid, 0) < 0;
+    return __atomic_load_n(&t->use, __ATOMIC_RELAXED) == NI_USED &&
+           sbt_syscall3(SYS_tgkill, sbt_syscall0(SYS_getpid), t->tid, 0) < 0;
 }
 
 static void give_back(struct ni_thread *t) {
-    __atomic_store_n(&t->use, NI_UNUSED, __ATOMIC_RELAXED); /* a server may look: the refusal of a signal comes late */
+    /* relaxed: a late server may deliver the refusal of a signal into a free record */
+    __atomic_store_n(&t->use, NI_UNUSED, __ATOMIC_RELAXED);
     t->outer = free_ids != 0 ? &ni_machine.threads[free_ids - 1] : NULL;
     free_ids = t->id + 1u;
 }
@@ -59,7 +71,7 @@ static void collect(void) {
             give_back(&ni_machine.threads[i]);
 }
 
-/* Under the lock. NULL: 65535 threads are alive. */
+/* Under the lock. NULL: 65,535 threads are alive. */
 static struct ni_thread *new_record(void) {
     if (free_ids == 0 && n_ever == NI_MAX_THREADS)
         collect();
@@ -75,10 +87,11 @@ static struct ni_thread *new_record(void) {
     }
     t->tid = sbt_thread_tid();
     t->busy = t->inside = 0;
-    t->put_off = self.n_put_off != 0;
+    t->deferred = self.n_deferred != 0;
     t->outer = NULL;
     t->last = NULL;
     t->woken = false;
+    t->place.set = NULL;
     t->posted[NI_ANSWER_MAIN] = t->posted[NI_ANSWER_WITHDRAW] = 0;
     t->barriers = t->conditions = (struct sbt_adapt){0};
     __atomic_store_n(&t->state, 0, __ATOMIC_RELAXED);
@@ -88,7 +101,7 @@ static struct ni_thread *new_record(void) {
 static struct ni_thread *acquire(enum ni_use use, struct ni_thread *outer) {
     sbt_handlers_hold();
     self.registering = 1;
-    ni_take(&lock);
+    sbt_lock_take(&lock);
     struct ni_thread *t = new_record();
     if (t != NULL) {
         __atomic_store_n(&t->use, use, __ATOMIC_RELAXED);
@@ -97,9 +110,9 @@ static struct ni_thread *acquire(enum ni_use use, struct ni_thread *outer) {
         t->tile = (uint16_t)(self.placed - 1);
         t->outer = outer;
     }
-    ni_release(&lock);
+    sbt_lock_drop(&lock);
     if (t != NULL)
-        ni_service_occupy(t->tile); /* takes a lock too */
+        ni_service_occupy(t->tile); /* this takes a lock too */
     self.registering = 0;
     sbt_handlers_release();
     if (t == NULL) {
@@ -112,9 +125,9 @@ static struct ni_thread *acquire(enum ni_use use, struct ni_thread *outer) {
 static void release(struct ni_thread *t) {
     sbt_handlers_hold();
     self.registering = 1;
-    ni_take(&lock);
+    sbt_lock_take(&lock);
     give_back(t);
-    ni_release(&lock);
+    sbt_lock_drop(&lock);
     self.registering = 0;
     sbt_handlers_release();
 }
@@ -125,7 +138,7 @@ static void refuse_handler(void) {
             "a signal handler waits for a lock while its thread is inside the engine ni; POSIX allows no locking in "
             "handlers, and this one would never end",
             NULL);
-    sbt_syscall3(SYS_tgkill, getpid(), sbt_thread_tid(), 6 /* SIGABRT */);
+    sbt_syscall3(SYS_tgkill, sbt_syscall0(SYS_getpid), sbt_thread_tid(), SIGABRT);
     sbt_syscall3(SYS_exit_group, 2, 0, 0);
 }
 
@@ -135,7 +148,7 @@ static struct ni_thread *enter_slowly(bool may_wait) {
             refuse_handler();
         return NULL;
     }
-    uint32_t generation = sbt_thread_process_generation();
+    uint32_t generation = sbt_fork_generation();
     if (SBT_UNLIKELY(__atomic_load_n(&ni_machine.generation, __ATOMIC_RELAXED) != generation)) {
         ni_child_begins();
         ni_machine.generation = generation;
@@ -154,8 +167,7 @@ static struct ni_thread *enter_slowly(bool may_wait) {
 
 struct ni_thread *ni_enter(bool may_wait) {
     struct ni_thread *t = self.current;
-    if (SBT_LIKELY(t != NULL && t->busy == 0 && self.registering == 0 &&
-                   self.generation == sbt_thread_process_generation())) {
+    if (SBT_LIKELY(t != NULL && t->busy == 0 && self.registering == 0 && self.generation == sbt_fork_generation())) {
         t->busy = 1;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         return t;
@@ -178,34 +190,34 @@ void ni_abandon(struct ni_thread *t) {
     __atomic_store_n(&t->use, NI_LOST, __ATOMIC_RELAXED);
 }
 
-void ni_put_off(enum hw_op op, uint32_t id) {
-    uint32_t n = self.n_put_off;
-    if (n == N_PUT_OFF)
+void ni_defer(enum hw_op op, uint32_t id) {
+    uint32_t n = self.n_deferred;
+    if (n == N_DEFERRED)
         refuse_handler();
-    self.put_off[n].op = op;
-    self.put_off[n].id = id;
-    self.n_put_off = n + 1;
+    self.deferred[n].op = op;
+    self.deferred[n].id = id;
+    self.n_deferred = n + 1;
     if (self.current != NULL)
-        self.current->put_off = 1;
+        self.current->deferred = 1;
 }
 
-void ni_run_put_off(struct ni_thread *t) {
-    struct put_off list[N_PUT_OFF]; /* a copy: posting one is to be inside again */
-    uint32_t n = self.n_put_off;
-    t->put_off = 0;
+void ni_deliver_deferred(struct ni_thread *t) {
+    struct deferred list[N_DEFERRED]; /* a copy: handing a request in makes the thread be inside again */
+    uint32_t n = self.n_deferred;
+    t->deferred = 0;
     for (uint32_t i = 0; i < n; i++)
-        list[i] = self.put_off[i];
+        list[i] = self.deferred[i];
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    self.n_put_off = 0;
+    self.n_deferred = 0;
     for (uint32_t i = 0; i < n; i++)
         ni_post(t, (enum hw_op)list[i].op, list[i].id, NULL);
 }
 
 /*
- * No record, which would take a program thread's place on a tile: a handler that comes now is kept out as from the
- * making of one, and what it had to put off gets one.
+ * A carrier gets no record, because that would take a program thread's place on a tile. A handler that comes now is
+ * kept out as it is while a record is made. If it has deferred a request, that gets a record.
  */
-bool ni_serve_idly(void) {
+bool ni_thread_serve_idly(void) {
     bool any = false;
     sbt_handlers_hold();
     self.registering = 1;
@@ -217,9 +229,9 @@ bool ni_serve_idly(void) {
         }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.registering = 0;
-    if (SBT_UNLIKELY(self.n_put_off != 0)) {
+    if (SBT_UNLIKELY(self.n_deferred != 0)) {
         struct ni_thread *t = ni_enter(true);
-        ni_run_put_off(t);
+        ni_deliver_deferred(t);
         ni_leave(t);
     }
     sbt_handlers_release();
@@ -229,10 +241,12 @@ bool ni_serve_idly(void) {
 void ni_thread_enter(void) {
     if (sbt_self.tid == 0)
         sbt_thread_tid();
-    /* The first is main's: it is entered at start, before there can be a second. */
+    /*
+     * The first thread is main's, which enters at the start, before there can be a second. Relaxed: it is only a count.
+     */
     if (__atomic_fetch_add(&ni_machine.n_threads, 1, __ATOMIC_RELAXED) > 0)
-        ni_service_begin();
-    ni_leave(ni_enter(true)); /* places it: threads sit on the tiles in the order in which they begin */
+        ni_service_thread_begin();
+    ni_leave(ni_enter(true)); /* this places it: threads get tiles in the order in which they begin */
 }
 
 void ni_thread_exit(void) {
@@ -242,55 +256,17 @@ void ni_thread_exit(void) {
         release(t);
     }
     if (__atomic_sub_fetch(&ni_machine.n_threads, 1, __ATOMIC_RELAXED) == 0)
-        ni_service_end();
+        ni_service_thread_end();
 }
 
-/*
- * The thread was interrupted by a handler that forked, while it waited for an answer; in the child its request has been
- * forgotten. A condition wait is woken for no reason, a lock asks again. Only at a barrier does it wait on, as one of
- * those who have arrived.
- */
-static void answer_forgotten(struct ni_thread *t, int which) {
-    enum hw_op op;
-    switch (t->posted[which]) {
-    case HW_OP_COND_WAIT:
-        op = t->posted[NI_ANSWER_WITHDRAW] != 0 ? HW_OP_NONE : HW_OP_WOKEN;
-        break;
-    case HW_OP_LOCK:
-        op = t->posted[NI_ANSWER_WITHDRAW] != 0 ? HW_OP_NONE : HW_OP_BUSY;
-        break;
-    case HW_OP_TRYLOCK:
-    case HW_OP_EVICT:
-        op = HW_OP_BUSY;
-        break;
-    case HW_OP_WITHDRAW:
-        op = HW_OP_WITHDRAWN;
-        break;
-    case HW_OP_ALLOC_MUTEX:
-    case HW_OP_ALLOC_CONDITION:
-    case HW_OP_ALLOC_BARRIER:
-        op = HW_OP_NO_SPACE;
-        break;
-    default:
-        op = HW_OP_NONE;
-        break;
-    }
-    if (op == HW_OP_NONE || (t->state & NI_ANSWERED(which)) != 0)
-        return;
-    struct hw_message message = {.destination = t->tile, .op = op, .thread = t->id, .core = t->tile};
-    t->answer[which].packet = hw_packet_encode(&ni_machine.layout, &message);
-    t->answer[which].at_cycles = 0;
-    t->state |= NI_ANSWERED(which);
-}
-
-/* In a forked child: of all records only the caller's own are somebody's. */
+/* In a forked child, which has one thread: only the caller's own records are in use. */
 void ni_thread_fork_child(void) {
-    lock = 0;
+    lock = (struct sbt_lock){0};
     self.registering = 0;
     free_ids = 0;
     for (uint32_t i = n_ever; i-- > 0;) {
         struct ni_thread *t = &ni_machine.threads[i];
-        t->id = (uint16_t)i; /* it may just have been given out */
+        t->id = (uint16_t)i; /* its thread may have been about to set it */
         bool own = false;
         for (struct ni_thread *mine = self.current; mine != NULL; mine = mine->outer)
             own |= mine == t;
@@ -299,11 +275,12 @@ void ni_thread_fork_child(void) {
             continue;
         }
         t->tid = sbt_thread_tid();
-        t->wake_word = NULL; /* a context of the parent's */
+        t->wake_word = NULL; /* it is a fiber of the parent's */
+        t->place.set = NULL;
         __atomic_store_n(&t->state, __atomic_load_n(&t->state, __ATOMIC_RELAXED) & ~NI_PARKED, __ATOMIC_RELAXED);
-        answer_forgotten(t, NI_ANSWER_MAIN);
-        answer_forgotten(t, NI_ANSWER_WITHDRAW);
+        ni_fork_answer_forgotten(t, NI_ANSWER_MAIN);
+        ni_fork_answer_forgotten(t, NI_ANSWER_WITHDRAW);
     }
-    self.generation = sbt_thread_process_generation();
+    self.generation = sbt_fork_generation();
     ni_machine.n_threads = 1;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * liburcu's wait-free queue, inline. Its atomics are assembly and volatile accesses, of which ThreadSanitizer sees
- * nothing or races: for that build alone they are the compiler's, with the orders that the queue asks of them.
+ * liburcu's wait-free queue, inline: the requests that have come to an NI over the mesh, from any server to a single
+ * one. Its atomics are assembly and volatile accesses. ThreadSanitizer does not see the first and takes the second for
+ * races. So for that build alone they are the compiler's atomics, with the orders that the queue needs.
  */
 #ifndef SBT_ENGINE_NI_WFQUEUE_H
 #define SBT_ENGINE_NI_WFQUEUE_H

@@ -27,15 +27,10 @@
 #include <thread>
 #include <vector>
 
+#include "lib/checks.h"
+
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
-
-static void expect(bool ok, const char *what) {
-    if (!ok) {
-        std::fprintf(stderr, "broken: %s\n", what);
-        std::_Exit(1);
-    }
-}
 
 template <class F> static void threads(int n, F body) {
     std::vector<std::jthread> all;
@@ -65,14 +60,14 @@ static long mutexes() {
             std::lock_guard outer(recursive);
             std::lock_guard inner(recursive);
             std::scoped_lock both(recursive, recursive_timed);
-            expect(recursive_timed.try_lock_for(1ms), "recursive_timed_mutex by its owner");
+            CHECK(recursive_timed.try_lock_for(1ms));
             recursive_timed.unlock();
             total++;
         }
     });
     std::mutex held;
     held.lock();
-    threads(1, [&](int) { expect(!held.try_lock(), "try_lock of a held mutex"); });
+    threads(1, [&](int) { CHECK(!held.try_lock()); });
     held.unlock();
     return total;
 }
@@ -85,13 +80,13 @@ static long deadlines() {
     threads(3, [&](int i) {
         auto before = steady::now();
         if (i == 0)
-            expect(!timed.try_lock_for(30ms), "timed_mutex::try_lock_for");
+            CHECK(!timed.try_lock_for(30ms));
         else if (i == 1)
-            expect(!timed.try_lock_until(std::chrono::system_clock::now() + 30ms), "timed_mutex::try_lock_until");
+            CHECK(!timed.try_lock_until(std::chrono::system_clock::now() + 30ms));
         else
-            expect(!shared.try_lock_shared_for(30ms), "shared_timed_mutex::try_lock_shared_for");
+            CHECK(!shared.try_lock_shared_for(30ms));
         auto took = steady::now() - before;
-        expect(took >= 29ms && took < 20s, "length of a timed wait");
+        CHECK(took >= 29ms && took < 20s);
     });
     timed.unlock();
     shared.unlock();
@@ -100,13 +95,12 @@ static long deadlines() {
     std::condition_variable_any any;
     std::unique_lock lock(m);
     auto before = steady::now();
-    expect(cv.wait_for(lock, 30ms) == std::cv_status::timeout, "condition_variable::wait_for");
-    expect(cv.wait_until(lock, std::chrono::system_clock::now() + 30ms) == std::cv_status::timeout,
-           "wait_until, system");
-    expect(cv.wait_until(lock, steady::now() + 30ms) == std::cv_status::timeout, "wait_until, steady");
-    expect(any.wait_for(lock, 30ms) == std::cv_status::timeout, "condition_variable_any::wait_for");
+    CHECK(cv.wait_for(lock, 30ms) == std::cv_status::timeout);
+    CHECK(cv.wait_until(lock, std::chrono::system_clock::now() + 30ms) == std::cv_status::timeout);
+    CHECK(cv.wait_until(lock, steady::now() + 30ms) == std::cv_status::timeout);
+    CHECK(any.wait_for(lock, 30ms) == std::cv_status::timeout);
     auto took = steady::now() - before;
-    expect(took >= 118ms && took < 20s, "length of four timed waits");
+    CHECK(took >= 118ms && took < 20s);
     return 7;
 }
 
@@ -120,8 +114,8 @@ template <class CV, class M> static long turns(int n, int rounds) {
             if (r % 2 == 0)
                 cv.wait(lock, [&] { return turn % n == i; });
             else
-                expect(cv.wait_for(lock, 60s, [&] { return turn % n == i; }), "turn within a minute");
-            expect(turn == long(r) * n + i, "order of turns");
+                CHECK(cv.wait_for(lock, 60s, [&] { return turn % n == i; }));
+            CHECK(turn == long(r) * n + i);
             turn++;
             cv.notify_all();
         }
@@ -149,7 +143,7 @@ static long bounded_queue() {
             }
         }
     });
-    expect(queue.empty(), "queue empty at the end");
+    CHECK(queue.empty());
     return sum;
 }
 
@@ -164,7 +158,7 @@ template <class M> static long readers_writers() {
                 b += 2;
             } else {
                 std::shared_lock lock(m);
-                expect(b == 2 * a, "shared_mutex readers see a whole write");
+                CHECK(b == 2 * a);
             }
         }
     });
@@ -181,15 +175,15 @@ static long semaphores_and_barriers() {
         all_started.arrive_and_wait();
         for (int n = 0; n < 200; n++) {
             slots.acquire();
-            expect(++inside <= 3, "counting_semaphore bound");
+            CHECK(++inside <= 3);
             inside--;
             slots.release();
             barrier.arrive_and_wait();
-            expect(phases == 2 * n + 1, "barrier phase");
+            CHECK(phases == 2 * n + 1);
             barrier.arrive_and_wait();
         }
     });
-    expect(!gate.try_acquire_for(20ms), "binary_semaphore::try_acquire_for");
+    CHECK(!gate.try_acquire_for(20ms));
     threads(2, [&](int i) { i == 0 ? gate.acquire() : gate.release(); });
     std::atomic<int> word{0};
     threads(2, [&](int i) {
@@ -217,9 +211,9 @@ static long once() {
         } catch (const std::runtime_error &) {
             caught++;
         }
-        expect(done == 1 || caught > 0, "call_once returned before it was done");
+        CHECK(done == 1 || caught > 0);
     });
-    expect(done == 1 && tried == 4 && caught == 3, "call_once with exceptions");
+    CHECK(done == 1 && tried == 4 && caught == 3);
     struct made {
         int value;
         made() : value(0) {
@@ -229,7 +223,7 @@ static long once() {
     };
     threads(8, [&](int) {
         static made one;
-        expect(one.value == 42, "guarded static initialisation");
+        CHECK(one.value == 42);
     });
     return tried;
 }
@@ -243,7 +237,7 @@ static long stop_tokens() {
         for (int i = 0; i < 6; i++)
             all.emplace_back([&](std::stop_token token) {
                 std::unique_lock lock(m);
-                expect(!cv.wait(lock, token, [] { return false; }), "stopped wait");
+                CHECK(!cv.wait(lock, token, [] { return false; }));
                 std::stop_callback already(token, [&] { stopped++; });
             });
         std::this_thread::sleep_for(5ms);
@@ -261,7 +255,7 @@ static long futures() {
         }));
     long total = 0;
     for (auto &result : results) {
-        expect(result.wait_for(60s) == std::future_status::ready, "future within a minute");
+        CHECK(result.wait_for(60s) == std::future_status::ready);
         total += result.get();
     }
     std::promise<int> promise, failing;
@@ -271,13 +265,13 @@ static long futures() {
         std::vector<std::jthread> all;
         for (int i = 0; i < 5; i++)
             all.emplace_back([&] { sum += shared.get(); });
-        expect(shared.wait_for(10ms) == std::future_status::timeout, "future without a value");
+        CHECK(shared.wait_for(10ms) == std::future_status::timeout);
         std::jthread([&] { promise.set_value_at_thread_exit(7); }).join();
     }
     std::jthread([&] { failing.set_exception(std::make_exception_ptr(std::runtime_error("no"))); }).join();
     try {
         failing.get_future().get();
-        expect(false, "exception through a future");
+        FAIL("no exception came through the future");
     } catch (const std::runtime_error &) {
         sum++;
     }

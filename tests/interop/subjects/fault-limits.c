@@ -16,6 +16,9 @@
 #include <threads.h>
 #include <unistd.h>
 
+#include "lib/proc.h"
+#include "lib/report.h"
+
 enum { MAX_THREADS = 200, N_ROUNDS = 500 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, gate_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -24,12 +27,7 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_barrier_t barrier;
 static sem_t semaphore;
 static int open_gate;
-static long counter, turn, n_threads, n_failed;
-
-static void expect(int ok, const char *what) {
-    printf("%s: %s\n", what, ok ? "yes" : "NO");
-    n_failed += !ok;
-}
+static long counter, turn, n_threads;
 
 static void *work(void *arg) {
     long me = (long)arg;
@@ -63,20 +61,15 @@ static int c11_work(void *arg) {
     return 0;
 }
 
-/* Pages in use now and so much more. */
+/* What is in use now and so much more. */
 static int limit_memory(size_t more) {
-    unsigned long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file == NULL || fscanf(file, "%lu", &pages) != 1)
-        return -1;
-    fclose(file);
     struct rlimit limit;
     getrlimit(RLIMIT_AS, &limit);
-    limit.rlim_cur = pages * (size_t)sysconf(_SC_PAGESIZE) + more;
+    limit.rlim_cur = (size_t)proc_kib("VmSize:") * 1024 + more;
     return setrlimit(RLIMIT_AS, &limit);
 }
 
-/* Root is not limited, so become a user that nobody else is; anyone else may have no further thread at all. */
+/* Root is not limited, so become a user of its own; another may have no further thread at all. */
 static int limit_threads(void) {
     struct rlimit limit = {12, 1000};
     if (geteuid() == 0) {
@@ -95,33 +88,32 @@ int main(int argc, char **argv) {
         return 2;
     int may_have_some = geteuid() == 0; /* see limit_threads */
     sem_init(&semaphore, 0, 2);
-    expect((memory ? limit_memory(72u << 20) : limit_threads()) == 0, "limit set");
+    report((memory ? limit_memory(72u << 20) : limit_threads()) == 0, "limit set");
 
     int error = 0, again = 0;
     while (n_threads < MAX_THREADS && (error = pthread_create(&thread[n_threads], NULL, work, (void *)n_threads)) == 0)
         n_threads++;
-    expect(error == EAGAIN, "pthread_create at the limit returns EAGAIN");
+    report(error == EAGAIN, "pthread_create at the limit returns EAGAIN");
     for (int i = 0; i < 50; i++) {
         pthread_t one;
         again += pthread_create(&one, NULL, work, NULL) == EAGAIN;
     }
-    expect(again == 50, "fifty times over");
+    report(again == 50, "fifty times over");
     thrd_t c11;
     int result = thrd_create(&c11, c11_work, NULL);
-    expect(result == thrd_nomem || result == thrd_error, "thrd_create returns an error");
-    size_t n_blocks = 0;
+    report(result == thrd_nomem || result == thrd_error, "thrd_create returns an error");
     void *blocks = NULL;
     if (memory) {
-        for (void **block; (block = malloc(4000)) != NULL; n_blocks++) {
+        for (void **block; (block = malloc(4000)) != NULL;) {
             *block = blocks;
             blocks = block;
         }
-        expect(errno == ENOMEM, "malloc is at its end too");
+        report(errno == ENOMEM, "malloc is at its end too");
     }
-    expect(n_threads >= (memory ? 4 : may_have_some ? 8 : 0), "threads there are enough to contend");
+    report(n_threads >= (memory ? 4 : may_have_some ? 8 : 0), "threads there are enough to contend");
 
     if (n_threads > 0)
-        expect(pthread_barrier_init(&barrier, NULL, (unsigned)n_threads) == 0, "barrier for all of them");
+        report(pthread_barrier_init(&barrier, NULL, (unsigned)n_threads) == 0, "barrier for all of them");
     else
         printf("barrier for all of them: yes\n");
     pthread_mutex_lock(&gate_lock);
@@ -130,7 +122,7 @@ int main(int argc, char **argv) {
     pthread_mutex_unlock(&gate_lock);
     for (long i = 0; i < n_threads; i++)
         error |= pthread_join(thread[i], NULL) != 0 ? 1 << 20 : 0;
-    expect(error == EAGAIN && counter == n_threads * N_ROUNDS && turn == n_threads * (N_ROUNDS / 50),
+    report(error == EAGAIN && counter == n_threads * N_ROUNDS && turn == n_threads * (N_ROUNDS / 50),
            "they locked, waited and met as told");
     while (blocks != NULL) {
         void *next = *(void **)blocks;
@@ -147,7 +139,7 @@ int main(int argc, char **argv) {
     n_threads = 1;
     pthread_barrier_destroy(&barrier);
     pthread_barrier_init(&barrier, NULL, 1);
-    expect(pthread_create(&one, NULL, work, NULL) == 0 && pthread_join(one, &value) == 0 && value == NULL,
+    report(pthread_create(&one, NULL, work, NULL) == 0 && pthread_join(one, &value) == 0 && value == NULL,
            "with the limit lifted a thread can be made and works");
-    return n_failed != 0;
+    return report_end();
 }

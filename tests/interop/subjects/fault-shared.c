@@ -18,6 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/await.h"
+#include "lib/clock.h"
+#include "lib/report.h"
+
 enum { N_TURNS = 400 };
 
 struct shared {
@@ -32,19 +36,6 @@ struct shared {
 
 extern char **environ;
 static struct shared *shared;
-static int n_failed;
-
-static void expect(int ok, const char *what) {
-    printf("%s: %s\n", what, ok ? "yes" : "NO");
-    n_failed += !ok;
-}
-
-static struct timespec in_seconds(int n) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_sec += n;
-    return t;
-}
 
 static struct shared *map(const char *path, int flags) {
     int fd = open(path, O_RDWR | flags, 0600);
@@ -85,7 +76,7 @@ static void make(void) {
 /* Both sides: strict alternation by mutex and condition, exclusion by spin lock and rwlock, barriers in between. */
 static int alternate(int me) {
     for (int i = 0; i < N_TURNS; i++) {
-        struct timespec late = in_seconds(60);
+        struct timespec late = time_in_ms(CLOCK_REALTIME, 60000);
         pthread_mutex_lock(&shared->mutex);
         while (shared->turn % 2 != me)
             if (pthread_cond_timedwait(&shared->cond, &shared->mutex, &late) != 0)
@@ -166,10 +157,9 @@ static int kill_it(pid_t pid) {
 }
 
 static void wait_until_it_blocks(void) {
-    struct timespec a_while = {0, 30000000};
     while (sem_wait(&shared->arrived) != 0)
         ;
-    nanosleep(&a_while, NULL);
+    let_threads_block();
 }
 
 static void scenario(const char *self, const char *path, int served) {
@@ -178,47 +168,47 @@ static void scenario(const char *self, const char *path, int served) {
     make();
     pid_t pid = start(self, path, "alternate", served);
     int ok = alternate(0);
-    expect(ok && waitpid(pid, &status, 0) == pid && status == 0, "two processes alternated");
-    expect(shared->turn == 2 * N_TURNS && shared->counter == 4 * N_TURNS, "every turn and section counted");
+    report(ok && waitpid(pid, &status, 0) == pid && status == 0, "two processes alternated");
+    report(shared->turn == 2 * N_TURNS && shared->counter == 4 * N_TURNS, "every turn and section counted");
 
     pid = start(self, path, "robust", served);
     wait_until_it_blocks();
-    expect(pthread_mutex_trylock(&shared->robust) == EBUSY, "robust mutex held by the other is busy");
-    expect(kill_it(pid), "killed while it holds the robust mutex");
-    struct timespec late = in_seconds(30);
-    expect(pthread_mutex_timedlock(&shared->robust, &late) == EOWNERDEAD, "EOWNERDEAD for the survivor");
-    expect(pthread_mutex_consistent(&shared->robust) == 0 && pthread_mutex_unlock(&shared->robust) == 0 &&
+    report(pthread_mutex_trylock(&shared->robust) == EBUSY, "robust mutex held by the other is busy");
+    report(kill_it(pid), "killed while it holds the robust mutex");
+    struct timespec late = time_in_ms(CLOCK_REALTIME, 30000);
+    report(pthread_mutex_timedlock(&shared->robust, &late) == EOWNERDEAD, "EOWNERDEAD for the survivor");
+    report(pthread_mutex_consistent(&shared->robust) == 0 && pthread_mutex_unlock(&shared->robust) == 0 &&
                pthread_mutex_lock(&shared->robust) == 0 && pthread_mutex_unlock(&shared->robust) == 0,
            "consistent again, locks and unlocks");
     pid = start(self, path, "robust", served);
     wait_until_it_blocks();
     kill_it(pid);
-    expect(pthread_mutex_lock(&shared->robust) == EOWNERDEAD && pthread_mutex_unlock(&shared->robust) == 0 &&
+    report(pthread_mutex_lock(&shared->robust) == EOWNERDEAD && pthread_mutex_unlock(&shared->robust) == 0 &&
                pthread_mutex_lock(&shared->robust) == ENOTRECOVERABLE,
-           "ENOTRECOVERABLE when nobody repaired it");
+           "ENOTRECOVERABLE when no owner repaired it");
 
     make();
     pid = start(self, path, "sem", served);
     wait_until_it_blocks();
-    expect(kill_it(pid), "killed while it waits for a semaphore");
-    late = in_seconds(30);
-    expect(sem_post(&shared->semaphore) == 0 && sem_timedwait(&shared->semaphore, &late) == 0,
+    report(kill_it(pid), "killed while it waits for a semaphore");
+    late = time_in_ms(CLOCK_REALTIME, 30000);
+    report(sem_post(&shared->semaphore) == 0 && sem_timedwait(&shared->semaphore, &late) == 0,
            "the token is there for the survivor");
     pid = start(self, path, "cond", served);
     wait_until_it_blocks();
-    expect(kill_it(pid), "killed while it waits on a condition");
+    report(kill_it(pid), "killed while it waits on a condition");
     /* A dead waiter may swallow one signal with glibc too; a broadcast must not hang, and the mutex was released. */
-    late = in_seconds(30);
-    expect(pthread_mutex_timedlock(&shared->mutex, &late) == 0 && pthread_cond_broadcast(&shared->cond) == 0 &&
+    late = time_in_ms(CLOCK_REALTIME, 30000);
+    report(pthread_mutex_timedlock(&shared->mutex, &late) == 0 && pthread_cond_broadcast(&shared->cond) == 0 &&
                pthread_mutex_unlock(&shared->mutex) == 0,
            "mutex free, broadcast returns");
     /* It dies with the mutex held or not; a plain shared mutex stays locked then. Never an error, never a crash. */
     pid = start(self, path, "reader", served);
     wait_until_it_blocks();
-    expect(kill_it(pid), "killed in the middle of locking");
-    late = in_seconds(0);
+    report(kill_it(pid), "killed in the middle of locking");
+    late = time_in_ms(CLOCK_REALTIME, 0);
     int error = pthread_mutex_timedlock(&shared->mutex, &late);
-    expect(error == 0 || error == ETIMEDOUT, "plain mutex: free or still held, never an error");
+    report(error == 0 || error == ETIMEDOUT, "plain mutex: free or still held, never an error");
 }
 
 int main(int argc, char **argv) {
@@ -235,5 +225,5 @@ int main(int argc, char **argv) {
     scenario("/proc/self/exe", path, 1);
     scenario("/proc/self/exe", path, 0);
     unlink(path);
-    return n_failed != 0;
+    return report_end();
 }

@@ -81,7 +81,7 @@ static void *work(void *arg) {
         pthread_barrier_wait(&barrier);
         if (last_round)
             break;
-        pthread_barrier_wait(&barrier); /* nobody writes last_round before all have read it */
+        pthread_barrier_wait(&barrier); /* no thread writes last_round before all have read it */
     }
     return NULL;
 }

@@ -9,8 +9,8 @@
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
-
-#include "edges.h"
+#include <stdio.h>
+#include <string.h>
 
 static const struct timespec past = {1, 0};
 

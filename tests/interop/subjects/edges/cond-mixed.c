@@ -6,8 +6,11 @@
  * two were let in, a hang that one was lost.
  */
 #include <pthread.h>
+#include <stdio.h>
 
-#include "edges.h"
+#include "lib/checks.h"
+#include "lib/clock.h"
+#include "lib/threads.h"
 
 enum { N_THREADS = 4, N_ROUNDS = 1000 };
 
@@ -28,7 +31,7 @@ static void *take_turns(void *arg) {
         pthread_mutex_lock(&lock);
         look();
         while (turn != me) {
-            EXPECT(pthread_cond_wait(&cond, &lock) == 0);
+            OK(pthread_cond_wait(&cond, &lock));
             look();
         }
         n_sections++;
@@ -46,16 +49,16 @@ int main(void) {
     pthread_condattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
     pthread_cond_init(&cond, &attr);
 
-    struct timespec at = in_seconds(-1);
+    struct timespec at = time_in_ms(CLOCK_REALTIME, -1000);
     pthread_mutex_lock(&lock);
-    EXPECT(pthread_cond_timedwait(&cond, &lock, &at) != 0);
-    EXPECT(pthread_mutex_trylock(&lock) != 0);
+    CHECK(pthread_cond_timedwait(&cond, &lock, &at) != 0);
+    CHECK(pthread_mutex_trylock(&lock) != 0);
     pthread_mutex_unlock(&lock);
 
     for (long i = 0; i < N_THREADS; i++)
-        pthread_create(&thread[i], NULL, take_turns, (void *)i);
+        thread[i] = thread_start(take_turns, (void *)i);
     for (int i = 0; i < N_THREADS; i++)
-        pthread_join(thread[i], NULL);
+        thread_join(thread[i]);
     printf("sections %ld of %d, overlaps %d\n", n_sections, N_THREADS * N_ROUNDS, n_overlaps);
     return n_sections != N_THREADS * N_ROUNDS || n_overlaps != 0;
 }

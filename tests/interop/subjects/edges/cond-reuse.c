@@ -9,9 +9,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
-#include "edges.h"
+#include "lib/checks.h"
+#include "lib/threads.h"
 
 enum { N_ROUNDS = 1500, PAGE = 4096, PATTERN = 0xA5 };
 
@@ -52,15 +55,14 @@ static void share_a_processor(pthread_t other, int share) {
 }
 
 int main(void) {
-    pthread_t thread;
     int n_changed = 0;
     sem_init(&waiting, 0, 0);
-    pthread_create(&thread, NULL, signaller, NULL);
+    pthread_t thread = thread_start(signaller, NULL);
     for (int i = 0; i < N_ROUNDS; i++) {
         if (i == 0 || i == N_ROUNDS / 2)
             share_a_processor(thread, i == 0);
         pthread_cond_t *mine = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        EXPECT(mine != MAP_FAILED);
+        CHECK(mine != MAP_FAILED);
         pthread_cond_init(mine, NULL);
         pthread_mutex_lock(&lock);
         cond = mine;
@@ -76,7 +78,7 @@ int main(void) {
         n_changed += is_changed((unsigned char *)mine, sizeof *mine);
         munmap(mine, PAGE);
     }
-    pthread_join(thread, NULL);
+    thread_join(thread);
     printf("condition written after its destruction: %d times\n", n_changed);
     return n_changed != 0;
 }

@@ -6,8 +6,9 @@
  * looks at which engine the library says it has started.
  */
 #include <pthread.h>
+#include <stdio.h>
 
-#include "edges.h"
+#include "lib/threads.h"
 
 #ifdef PREINIT
 static pthread_mutex_t early_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -29,10 +30,7 @@ static void *other(void *arg) {
 }
 
 int main(void) {
-    pthread_t thread;
-    void *result;
-    pthread_create(&thread, NULL, other, NULL);
-    pthread_join(thread, &result);
+    void *result = thread_join(thread_start(other, NULL));
     printf("another thread's trylock: %ld\n", (long)result);
     return result != NULL;
 }

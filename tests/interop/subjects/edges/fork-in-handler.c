@@ -8,9 +8,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#include "edges.h"
+#include "lib/asleep.h"
+#include "lib/checks.h"
+#include "lib/clock.h"
+#include "lib/threads.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -24,7 +29,7 @@ static void fork_here(int number) {
 }
 
 static int wait_until(int seconds) {
-    struct timespec at = in_seconds(seconds);
+    struct timespec at = time_in_ms(CLOCK_REALTIME, seconds * 1000);
     int result = 0;
     while (!go && result == 0)
         result = pthread_cond_timedwait(&cond, &lock, &at);
@@ -33,7 +38,7 @@ static int wait_until(int seconds) {
 
 static void *beside(void *arg) {
     pthread_mutex_lock(&lock);
-    ASLEEP_FROM_HERE((pid_t *)arg);
+    asleep_from_here(arg);
     int result = wait_until(8);
     pthread_mutex_unlock(&lock);
     return (void *)(long)result;
@@ -52,42 +57,38 @@ static void *forker(void *arg) {
     sigaddset(&set, SIGUSR1);
     pthread_mutex_lock(&lock);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    ASLEEP_FROM_HERE(&forker_tid);
+    asleep_from_here(&forker_tid);
     int result = wait_until(1);
-    EXPECT(result == ETIMEDOUT);
-    EXPECT(pthread_mutex_trylock(&lock) == EBUSY);
+    CHECK_RC(result, ETIMEDOUT);
+    CHECK_RC(pthread_mutex_trylock(&lock), EBUSY);
     pthread_mutex_unlock(&lock);
     if (child == 0) {
-        pthread_t later;
-        void *lost;
         alarm(15);
-        EXPECT(pthread_create(&later, NULL, beside, &later_tid) == 0);
-        until_asleep(&later_tid);
+        pthread_t later = thread_start(beside, &later_tid);
+        await_asleep(&later_tid);
         set_go();
-        pthread_join(later, &lost);
+        void *lost = thread_join(later);
         _exit(lost == NULL ? 0 : 2);
     }
     return arg;
 }
 
 int main(void) {
-    pthread_t waiter, forking;
-    void *lost;
     sigset_t set;
-    int status;
+    int status = -1;
     signal(SIGUSR1, fork_here);
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
-    pthread_create(&waiter, NULL, beside, &beside_tid);
-    until_asleep(&beside_tid);
-    pthread_create(&forking, NULL, forker, NULL);
-    until_asleep(&forker_tid);
+    pthread_t waiter = thread_start(beside, &beside_tid);
+    await_asleep(&beside_tid);
+    pthread_t forking = thread_start(forker, NULL);
+    await_asleep(&forker_tid);
     pthread_kill(forking, SIGUSR1);
-    pthread_join(forking, NULL);
+    thread_join(forking);
     set_go();
-    pthread_join(waiter, &lost);
-    EXPECT(child > 0 && waitpid(child, &status, 0) == child);
+    void *lost = thread_join(waiter);
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
     printf("child: %s %d; the waiter beside: %ld\n", WIFEXITED(status) ? "exit" : "signal",
            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), (long)lost);
     return status != 0 || lost != NULL;

@@ -9,8 +9,12 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdio.h>
 
-#include "edges.h"
+#include "lib/asleep.h"
+#include "lib/checks.h"
+#include "lib/clock.h"
+#include "lib/threads.h"
 
 enum { N_STOPPED = 4, N_SERVED = 4 };
 
@@ -38,17 +42,17 @@ static void served(void) {
 }
 
 static void *blocked(void *arg) {
-    struct timespec at = in_seconds(8);
+    struct timespec at = time_in_ms(CLOCK_REALTIME, 8000);
     pid_t *mine = arg;
     int stays = mine >= tid + N_STOPPED;
     if (object == 'm') {
-        ASLEEP_FROM_HERE(mine);
+        asleep_from_here(mine);
         if ((stays ? pthread_mutex_timedlock(&mutex, &at) : pthread_mutex_lock(&mutex)) == 0) {
             served();
             pthread_mutex_unlock(&mutex);
         }
     } else if (object == 'r') {
-        ASLEEP_FROM_HERE(mine);
+        asleep_from_here(mine);
         if ((stays ? pthread_rwlock_timedrdlock(&rwlock, &at) : pthread_rwlock_wrlock(&rwlock)) == 0) {
             served();
             pthread_rwlock_unlock(&rwlock);
@@ -57,7 +61,7 @@ static void *blocked(void *arg) {
         int result = 0;
         pthread_mutex_lock(&mutex);
         pthread_cleanup_push(release, NULL);
-        ASLEEP_FROM_HERE(mine);
+        asleep_from_here(mine);
         while (!go && result == 0)
             result = stays ? pthread_cond_timedwait(&cond, &mutex, &at) : pthread_cond_wait(&cond, &mutex);
         pthread_cleanup_pop(0);
@@ -65,7 +69,7 @@ static void *blocked(void *arg) {
             served();
         pthread_mutex_unlock(&mutex);
     } else {
-        ASLEEP_FROM_HERE(mine);
+        asleep_from_here(mine);
         if ((stays ? sem_timedwait(&sem, &at) : sem_wait(&sem)) == 0)
             served();
     }
@@ -83,7 +87,7 @@ static void *blocked_deeper(void *arg) {
 
 int main(int argc, char **argv) {
     pthread_t thread[N_STOPPED + N_SERVED];
-    EXPECT(argc == 2);
+    CHECK(argc == 2);
     object = argv[1][0];
     signal(SIGUSR1, stop);
     sem_init(&sem, 0, 0);
@@ -95,13 +99,13 @@ int main(int argc, char **argv) {
     static const int order[] = {0, 1, N_STOPPED, 2, 3, N_STOPPED + 1, N_STOPPED + 2, N_STOPPED + 3};
     for (int i = 0; i < N_STOPPED + N_SERVED; i++) {
         int k = order[i];
-        pthread_create(&thread[k], NULL, k < N_STOPPED ? blocked : blocked_deeper, &tid[k]);
-        until_asleep(&tid[k]);
+        thread[k] = thread_start(k < N_STOPPED ? blocked : blocked_deeper, &tid[k]);
+        await_asleep(&tid[k]);
         if (i == N_STOPPED) {
             for (int j = 0; j < N_STOPPED; j++)
                 pthread_kill(thread[j], SIGUSR1);
             for (int j = 0; j < N_STOPPED; j++)
-                pthread_join(thread[j], NULL);
+                thread_join(thread[j]);
         }
     }
     if (object == 'm') {
@@ -118,7 +122,7 @@ int main(int argc, char **argv) {
             sem_post(&sem);
     }
     for (int i = N_STOPPED; i < N_STOPPED + N_SERVED; i++)
-        pthread_join(thread[i], NULL);
+        thread_join(thread[i]);
     printf("%c: served %d of %d, clean-ups with the mutex held %d\n", object, n_served, N_SERVED, n_held);
     return n_served != N_SERVED || n_held != (object == 'c' ? N_STOPPED : 0);
 }

@@ -2,7 +2,7 @@
 /*
  * Threads that the library did not see being made (the C library's own helper threads are such; here they are made by
  * its pthread_create itself) make the process's first calls at the same moment, in a constructor: start-up must happen
- * once and whoever comes second must not pass it. Lost counts mean that two were served differently.
+ * once, and the later callers must wait until it is done. Lost counts mean that two were served differently.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -7,10 +7,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#include "edges.h"
+#include "lib/checks.h"
+#include "lib/processes.h"
 
 enum { N_ROUNDS = 1000, BARRIER_EVERY = 10 };
 
@@ -27,30 +32,30 @@ struct shared {
 
 static void work(struct shared *s, int me) {
     for (int i = 0; i < N_ROUNDS; i++) {
-        EXPECT(pthread_mutex_lock(&s->mutex) == 0);
+        OK(pthread_mutex_lock(&s->mutex));
         while (s->turn != me)
-            EXPECT(pthread_cond_wait(&s->cond, &s->mutex) == 0);
+            OK(pthread_cond_wait(&s->cond, &s->mutex));
         s->n_mutex++;
         s->turn = !me;
-        EXPECT(pthread_cond_broadcast(&s->cond) == 0);
-        EXPECT(pthread_mutex_unlock(&s->mutex) == 0);
+        OK(pthread_cond_broadcast(&s->cond));
+        OK(pthread_mutex_unlock(&s->mutex));
 
-        EXPECT(pthread_mutex_lock(&s->inheriting) == 0);
+        OK(pthread_mutex_lock(&s->inheriting));
         s->n_inheriting++;
-        EXPECT(pthread_mutex_unlock(&s->inheriting) == 0);
+        OK(pthread_mutex_unlock(&s->inheriting));
 
-        EXPECT(pthread_rwlock_wrlock(&s->rwlock) == 0);
+        OK(pthread_rwlock_wrlock(&s->rwlock));
         s->n_rwlock++;
-        EXPECT(pthread_rwlock_unlock(&s->rwlock) == 0);
-        EXPECT(pthread_rwlock_rdlock(&s->rwlock) == 0);
-        EXPECT(pthread_rwlock_unlock(&s->rwlock) == 0);
+        OK(pthread_rwlock_unlock(&s->rwlock));
+        OK(pthread_rwlock_rdlock(&s->rwlock));
+        OK(pthread_rwlock_unlock(&s->rwlock));
 
-        EXPECT(pthread_spin_lock(&s->spin) == 0);
+        OK(pthread_spin_lock(&s->spin));
         s->n_spin++;
-        EXPECT(pthread_spin_unlock(&s->spin) == 0);
+        OK(pthread_spin_unlock(&s->spin));
 
-        EXPECT(sem_post(me ? &s->to_first : &s->to_second) == 0);
-        EXPECT(sem_wait(me ? &s->to_second : &s->to_first) == 0);
+        OK_ERRNO(sem_post(me ? &s->to_first : &s->to_second));
+        OK_ERRNO(sem_wait(me ? &s->to_second : &s->to_first));
         if (i % BARRIER_EVERY == 0)
             pthread_barrier_wait(&s->barrier);
     }
@@ -70,35 +75,37 @@ static void make(struct shared *s) {
     pthread_rwlockattr_setpshared(&rwlock, PTHREAD_PROCESS_SHARED);
     pthread_barrierattr_setpshared(&barrier, PTHREAD_PROCESS_SHARED);
 
-    EXPECT(pthread_mutex_init(&s->mutex, &mutex) == 0);
+    OK(pthread_mutex_init(&s->mutex, &mutex));
     pthread_mutexattr_setprotocol(&mutex, PTHREAD_PRIO_INHERIT);
-    EXPECT(pthread_mutex_init(&s->inheriting, &mutex) == 0);
+    OK(pthread_mutex_init(&s->inheriting, &mutex));
     pthread_mutexattr_setprotocol(&mutex, PTHREAD_PRIO_NONE);
     pthread_mutexattr_setrobust(&mutex, PTHREAD_MUTEX_ROBUST);
-    EXPECT(pthread_mutex_init(&s->robust, &mutex) == 0);
-    EXPECT(pthread_cond_init(&s->cond, &cond) == 0);
-    EXPECT(pthread_rwlock_init(&s->rwlock, &rwlock) == 0);
-    EXPECT(pthread_barrier_init(&s->barrier, &barrier, 2) == 0);
-    EXPECT(sem_init(&s->to_first, 1, 0) == 0 && sem_init(&s->to_second, 1, 0) == 0);
-    EXPECT(pthread_spin_init(&s->spin, PTHREAD_PROCESS_SHARED) == 0);
+    OK(pthread_mutex_init(&s->robust, &mutex));
+    OK(pthread_cond_init(&s->cond, &cond));
+    OK(pthread_rwlock_init(&s->rwlock, &rwlock));
+    OK(pthread_barrier_init(&s->barrier, &barrier, 2));
+    OK_ERRNO(sem_init(&s->to_first, 1, 0));
+    OK_ERRNO(sem_init(&s->to_second, 1, 0));
+    OK(pthread_spin_init(&s->spin, PTHREAD_PROCESS_SHARED));
 }
 
 static struct shared *map(int fd) {
     void *s = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    EXPECT(s != MAP_FAILED);
+    CHECK(s != MAP_FAILED);
     return s;
 }
 
 int main(int argc, char **argv) {
-    EXPECT(argc > 1);
+    CHECK(argc > 1);
     if (argc > 2) {
         struct shared *s = map(atoi(argv[2]));
         work(s, 1);
-        EXPECT(pthread_mutex_lock(&s->robust) == 0);
+        OK(pthread_mutex_lock(&s->robust));
         _exit(0);
     }
-    int status, fd = memfd_create("shared", 0);
-    EXPECT(fd >= 0 && ftruncate(fd, sizeof(struct shared)) == 0);
+    int fd = memfd_create("shared", 0);
+    SYS(fd);
+    OK_ERRNO(ftruncate(fd, sizeof(struct shared)));
     struct shared *s = map(fd);
     make(s);
     pid_t pid = fork();
@@ -113,9 +120,10 @@ int main(int argc, char **argv) {
         _exit(9);
     }
     work(s, 0);
-    EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
-    EXPECT(pthread_mutex_lock(&s->robust) == EOWNERDEAD);
-    EXPECT(pthread_mutex_consistent(&s->robust) == 0 && pthread_mutex_unlock(&s->robust) == 0);
+    child_join(pid);
+    CHECK_RC(pthread_mutex_lock(&s->robust), EOWNERDEAD);
+    OK(pthread_mutex_consistent(&s->robust));
+    OK(pthread_mutex_unlock(&s->robust));
     printf("of %d: mutex %ld, inheriting %ld, rwlock %ld, spin %ld\n", 2 * N_ROUNDS, s->n_mutex, s->n_inheriting,
            s->n_rwlock, s->n_spin);
     return s->n_mutex != 2 * N_ROUNDS || s->n_inheriting != 2 * N_ROUNDS || s->n_rwlock != 2 * N_ROUNDS ||

@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdio.h>
 
-#include "edges.h"
+#include "lib/asleep.h"
+#include "lib/checks.h"
+#include "lib/threads.h"
 
 enum { N_ROUNDS = 40 };
 
@@ -34,13 +37,13 @@ static void *wait_for_ever(void *arg) {
     if (arg != NULL) {
         pthread_mutex_lock(&lock);
         pthread_cleanup_push(release, NULL);
-        ASLEEP_FROM_HERE(&tid);
+        asleep_from_here(&tid);
         for (;;)
             pthread_cond_wait(&cond, &lock);
         pthread_cleanup_pop(0);
     } else {
         pthread_cleanup_push(note, NULL);
-        ASLEEP_FROM_HERE(&tid);
+        asleep_from_here(&tid);
         for (;;)
             sem_wait(&sem);
         pthread_cleanup_pop(0);
@@ -51,18 +54,15 @@ static void *wait_for_ever(void *arg) {
 int main(void) {
     sem_init(&sem, 0, 0);
     for (long i = 0; i < 2 * N_ROUNDS; i++) {
-        pthread_t thread;
-        void *result;
         tid = 0;
-        pthread_create(&thread, NULL, wait_for_ever, (void *)(i % 2));
-        until_asleep(&tid);
+        pthread_t thread = thread_start(wait_for_ever, (void *)(i % 2));
+        await_asleep(&tid);
         pthread_cancel(thread);
-        pthread_join(thread, &result);
-        EXPECT(result == PTHREAD_CANCELED);
+        thread_join_cancelled(thread);
     }
-    EXPECT(pthread_mutex_trylock(&lock) == 0);
+    OK(pthread_mutex_trylock(&lock));
     sem_post(&sem);
-    EXPECT(sem_trywait(&sem) == 0);
+    OK_ERRNO(sem_trywait(&sem));
     printf("cleaned %d of %d, mutex held %d of %d\n", n_cleaned, 2 * N_ROUNDS, n_held, N_ROUNDS);
     return n_cleaned != 2 * N_ROUNDS || n_held != N_ROUNDS;
 }

@@ -11,8 +11,12 @@
 #include <mutex>
 #include <pthread.h>
 #include <semaphore.h>
+#include <unistd.h>
 
-#include "edges.h"
+#include "lib/asleep.h"
+#include "lib/checks.h"
+#include "lib/clock.h"
+#include "lib/threads.h"
 
 constexpr int n_rounds = 10;
 
@@ -32,7 +36,7 @@ struct counted {
 template <class F> static void in_condition(F wait) {
     pthread_mutex_lock(&lock);
     try {
-        ASLEEP_FROM_HERE(&tid);
+        asleep_from_here(&tid);
         for (;;)
             wait();
     } catch (...) {
@@ -46,7 +50,7 @@ enum kind { CONDITION, CONDITION_TIMED, SEMAPHORE, SEMAPHORE_ASYNCHRONOUS, JOIN,
 
 static void block(int kind) {
     counted inner;
-    struct timespec at = in_seconds(100);
+    struct timespec at = time_in_ms(CLOCK_REALTIME, 100000);
     switch (kind) {
     case CONDITION:
         in_condition([] { pthread_cond_wait(&cond, &lock); });
@@ -58,11 +62,11 @@ static void block(int kind) {
         pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
         [[fallthrough]];
     case SEMAPHORE:
-        ASLEEP_FROM_HERE(&tid);
+        asleep_from_here(&tid);
         for (;;)
             sem_wait(&sem);
     case JOIN:
-        ASLEEP_FROM_HERE(&tid);
+        asleep_from_here(&tid);
         pthread_join(sleeper, nullptr);
         break;
     case EXIT:
@@ -89,17 +93,16 @@ static void *sleep_for_ever(void *) {
 int main() {
     int n_threads = 0, n_tries = 0;
     sem_init(&sem, 0, 0);
-    pthread_create(&sleeper, nullptr, sleep_for_ever, nullptr);
+    sleeper = thread_start(sleep_for_ever, nullptr);
     for (long kind = 0; kind < N_KINDS; kind++) {
         for (int i = 0; i < n_rounds; i++, n_threads++) {
-            pthread_t thread;
             tid = 0;
-            pthread_create(&thread, nullptr, thread_main, reinterpret_cast<void *>(kind));
+            pthread_t thread = thread_start(thread_main, reinterpret_cast<void *>(kind));
             if (kind != EXIT) {
-                until_asleep(&tid);
+                await_asleep(&tid);
                 pthread_cancel(thread);
             }
-            pthread_join(thread, nullptr);
+            thread_join(thread);
         }
     }
     std::once_flag once;
@@ -112,9 +115,9 @@ int main() {
         } catch (int) {
         }
     }
-    EXPECT(pthread_mutex_trylock(&lock) == 0);
+    OK(pthread_mutex_trylock(&lock));
     sem_post(&sem);
-    EXPECT(sem_trywait(&sem) == 0);
+    OK_ERRNO(sem_trywait(&sem));
     std::printf("of %d: destroyed %d, caught %d; mutex held %d of %d; once tried %d\n", n_threads, +n_destroyed,
                 +n_caught, +n_held, 2 * n_rounds, n_tries);
     return n_destroyed != 2 * n_threads || n_caught != n_threads || n_held != 2 * n_rounds || n_tries != 3;

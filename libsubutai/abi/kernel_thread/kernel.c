@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Functions that change a kernel thread, or all kernel threads, from then on. The caller's fiber goes home for good;
+ * for some functions only with certain arguments. Some functions end switching. Without fibers only the call is made.
+ */
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/prctl.h>
+#include <stdarg.h>
+#include <sys/fsuid.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "abi/abi.h"
+#include "core/handlers.h"
+#include "core/priority.h"
+#include "os/fence.h"
+#include "switch/switch.h"
+
+extern int prctl(int option, ...);
+
+static long result_of(long r) {
+    if (r >= 0 || r < -4095)
+        return r;
+    errno = (int)-r;
+    return -1;
+}
+
+/*
+ * What a call concerns: the process; the name of the thread; the kernel thread; the kernel thread and those that it
+ * creates.
+ */
+enum scope { OF_PROCESS, OF_NAME, OF_THREAD, INHERITED };
+
+static void go_home_for(enum scope scope) {
+    if (scope == OF_THREAD || scope == INHERITED)
+        sbt_pin_self(scope == INHERITED);
+}
+
+/* ---- any system call: those that are known to mean the same on every kernel thread, and the rest ---- */
+static bool is_futex_without_owner(long operation) {
+    switch (operation & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+    case FUTEX_WAKE:
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+    case FUTEX_WAKE_OP:
+    case FUTEX_WAIT_BITSET:
+    case FUTEX_WAKE_BITSET:
+        return true;
+    default: /* operations that know owners, which are kernel threads */
+        return false;
+    }
+}
+
+static enum scope scope_of_call(long number, long second) {
+    switch (number) {
+    case SYS_futex:
+        return is_futex_without_owner(second) ? OF_PROCESS : INHERITED;
+    case SYS_getrandom:
+    case SYS_getpid:
+    case SYS_memfd_create:
+    case SYS_membarrier:
+    case SYS_copy_file_range:
+    case SYS_statx:
+    case SYS_renameat2:
+    case SYS_getdents64:
+    case SYS_getcpu:
+    case SYS_pidfd_open:
+    case SYS_io_setup:
+    case SYS_io_submit:
+    case SYS_io_getevents:
+    case SYS_io_destroy:
+        return OF_PROCESS;
+    case SYS_gettid:
+    case SYS_io_uring_setup: /* a ring may belong to a single kernel thread */
+    case SYS_io_uring_enter:
+    case SYS_io_uring_register:
+        return OF_THREAD;
+    default:
+        return INHERITED;
+    }
+}
+
+/* The filter may forbid calls that carriers, the monitor and sleepers on internal locks make. */
+static void filters_system_calls(void) {
+    sbt_init();
+    sbt_fence_forbid();
+    sbt_switch_refuse("a filter of system calls", "may end the process at a system call of Subutai's own");
+}
+
+SBT_EXPORT long syscall(long number, ...) {
+    long argument[6]; /* the most that a call can have: the kernel ignores arguments that were not given */
+    va_list more;
+    va_start(more, number);
+    for (int i = 0; i < 6; i++)
+        argument[i] = va_arg(more, long);
+    va_end(more);
+    bool signals = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
+    uint32_t tid = (uint32_t)argument[number == SYS_tkill ? 0 : 1];
+    bool another = (signals || number == SYS_tkill) && tid != sbt_thread_tid();
+    if (number == SYS_seccomp || (number == SYS_prctl && argument[0] == PR_SET_SECCOMP))
+        filters_system_calls();
+    if (!another)
+        go_home_for(scope_of_call(number, argument[1]));
+    if (number == SYS_sched_setscheduler)
+        sbt_priority_note((int)argument[1]);
+    else if (number == SYS_sched_setattr)
+        sbt_priority_note(SCHED_FIFO); /* perhaps: the policy is in memory that may not be mapped */
+    long r = sbt_syscall6(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+    if (r == 0 && another)
+        sbt_sent_to_tid(tid, (int)argument[number == SYS_tkill ? 1 : 2]);
+    return result_of(r);
+}
+
+/* ---- properties of a kernel thread, inherited by the kernel threads that it creates ---- */
+static enum scope scope_of_option(int option) {
+    switch (option) {
+    case PR_SET_NAME:
+    case PR_GET_NAME:
+        return OF_NAME;
+    case PR_SET_DUMPABLE:
+    case PR_GET_DUMPABLE:
+    case PR_SET_PTRACER:
+    case PR_SET_CHILD_SUBREAPER:
+    case PR_SET_THP_DISABLE:
+    case PR_SET_MM:
+    case 0x53564d41: /* PR_SET_VMA; older headers lack it */
+        return OF_PROCESS;
+    default:
+        return INHERITED;
+    }
+}
+
+SBT_EXPORT int prctl(int option, ...) {
+    unsigned long argument[4];
+    va_list more;
+    va_start(more, option);
+    for (int i = 0; i < 4; i++)
+        argument[i] = va_arg(more, unsigned long);
+    va_end(more);
+    enum scope scope = scope_of_option(option);
+    if (option == PR_SET_SECCOMP)
+        filters_system_calls();
+    if (sbt_switch_running_load() != 0) /* before there are carriers, all threads inherit it */
+        go_home_for(scope);
+    if (scope == OF_NAME)
+        sbt_pin_hold();
+    long r =
+        sbt_syscall6(SYS_prctl, option, (long)argument[0], (long)argument[1], (long)argument[2], (long)argument[3], 0);
+    if (scope == OF_NAME)
+        sbt_pin_release();
+    return (int)result_of(r);
+}
+
+SBT_EXPORT int unshare(int flags) {
+    sbt_pin_self(true);
+    return THEIRS(unshare(flags));
+}
+
+SBT_EXPORT int setns(int fd, int type) {
+    sbt_pin_self(true);
+    return THEIRS(setns(fd, type));
+}
+
+SBT_EXPORT int personality(unsigned long persona) {
+    sbt_pin_self(true);
+    return THEIRS(personality(persona));
+}
+
+SBT_EXPORT long ptrace(enum __ptrace_request request, ...) {
+    va_list more;
+    va_start(more, request);
+    pid_t pid = va_arg(more, pid_t);
+    void *address = va_arg(more, void *), *data = va_arg(more, void *);
+    va_end(more);
+    sbt_pin_self(false); /* tracer and traced are kernel threads */
+    return THEIRS(ptrace(request, pid, address, data));
+}
+
+SBT_EXPORT int capset(void *header, const void *data) {
+    sbt_pin_self(true);
+    return THEIRS(capset(header, data));
+}
+
+SBT_EXPORT int setfsuid(uid_t user) {
+    sbt_pin_self(true);
+    return THEIRS(setfsuid(user));
+}
+
+SBT_EXPORT int setfsgid(gid_t group) {
+    sbt_pin_self(true);
+    return THEIRS(setfsgid(group));
+}
+
+/* Rights to memory are in a register that a switch does not save. */
+SBT_EXPORT int pkey_alloc(unsigned flags, unsigned rights) {
+    sbt_pin_self(true);
+    return THEIRS(pkey_alloc(flags, rights));
+}
+
+SBT_EXPORT int pkey_set(int key, unsigned rights) {
+    sbt_pin_self(true);
+    return THEIRS(pkey_set(key, rights));
+}
+
+/*
+ * ---- credentials ----
+ * The C library signals every thread and waits for it, and a parked home thread does not answer. So all fibers go to
+ * their home threads and switching ends. Programs do this once if at all, most of them before they have threads.
+ */
+static bool ends_switching_for(const char *function) {
+    if (sbt_switch_end("the program", function, "the C library carries out in every kernel thread"))
+        return true;
+    errno = EAGAIN;
+    return false;
+}
+
+SBT_EXPORT int setuid(uid_t user) {
+    return ends_switching_for("setuid") ? THEIRS(setuid(user)) : -1;
+}
+
+SBT_EXPORT int seteuid(uid_t user) {
+    return ends_switching_for("seteuid") ? THEIRS(seteuid(user)) : -1;
+}
+
+SBT_EXPORT int setreuid(uid_t real, uid_t effective) {
+    return ends_switching_for("setreuid") ? THEIRS(setreuid(real, effective)) : -1;
+}
+
+SBT_EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved) {
+    return ends_switching_for("setresuid") ? THEIRS(setresuid(real, effective, saved)) : -1;
+}
+
+SBT_EXPORT int setgid(gid_t group) {
+    return ends_switching_for("setgid") ? THEIRS(setgid(group)) : -1;
+}
+
+SBT_EXPORT int setegid(gid_t group) {
+    return ends_switching_for("setegid") ? THEIRS(setegid(group)) : -1;
+}
+
+SBT_EXPORT int setregid(gid_t real, gid_t effective) {
+    return ends_switching_for("setregid") ? THEIRS(setregid(real, effective)) : -1;
+}
+
+SBT_EXPORT int setresgid(gid_t real, gid_t effective, gid_t saved) {
+    return ends_switching_for("setresgid") ? THEIRS(setresgid(real, effective, saved)) : -1;
+}
+
+SBT_EXPORT int setgroups(size_t n, const gid_t *groups) {
+    return ends_switching_for("setgroups") ? THEIRS(setgroups(n, groups)) : -1;
+}
+
+SBT_EXPORT int initgroups(const char *user, gid_t group) {
+    return ends_switching_for("initgroups") ? THEIRS(initgroups(user, group)) : -1;
+}
+
+/* ---- a child without the handlers of fork ---- */
+SBT_EXPORT pid_t _Fork(void) {
+    sbt_init();
+    if (sbt_real._Fork == NULL) {
+        errno = ENOSYS;
+        return -1;
+    }
+    sbt_pin_hold(); /* the child gets the forking kernel thread and no other */
+    pid_t child = sbt_real._Fork();
+    if (child == 0) {
+        sbt_handlers_start();
+        sbt_switch_fork_child();
+    } else {
+        sbt_pin_release();
+    }
+    return child;
+}

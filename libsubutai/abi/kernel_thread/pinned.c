@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Functions of the C library that belong to one kernel thread. The caller's fiber goes home first. It stays there if
+ * the effect of the function, or its answer, belongs to that kernel thread (switch/pin.c). Without fibers only the call
+ * is made.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/abi.h"
+#include "core/priority.h"
+#include "switch/switch.h"
+
+/* ---- the id of the kernel thread: the program may come back to it at any time ---- */
+SBT_EXPORT pid_t gettid(void) {
+    sbt_pin_self(false);
+    return THEIRS(gettid());
+}
+
+/*
+ * The core that runs the caller. The C library would read it from memory that the kernel writes (rseq). That memory
+ * hangs on the TLS base and goes with the fiber: away from home it names the core where the home thread ran last.
+ */
+SBT_EXPORT int sched_getcpu(void) {
+    unsigned cpu;
+    if (SBT_LIKELY(!sbt_switch_carried()) || sbt_syscall3(SYS_getcpu, &cpu, NULL, NULL) != 0)
+        return THEIRS(sched_getcpu());
+    return (int)cpu;
+}
+
+SBT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old) {
+    sbt_pin_self(false);
+    return THEIRS(sigaltstack(stack, old));
+}
+
+/* Signals of the calling thread. A thread that has waited for signals will do so again. */
+SBT_EXPORT int sigwait(const sigset_t *restrict set, int *restrict signal) {
+    sbt_pin_self(false);
+    return THEIRS(sigwait(set, signal));
+}
+
+SBT_EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info) {
+    sbt_pin_self(false);
+    return THEIRS(sigwaitinfo(set, info));
+}
+
+SBT_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+                            const struct timespec *restrict timeout) {
+    sbt_pin_self(false);
+    return THEIRS(sigtimedwait(set, info, timeout));
+}
+
+SBT_EXPORT int sigsuspend(const sigset_t *set) {
+    sbt_pin_self(false);
+    return THEIRS(sigsuspend(set));
+}
+
+SBT_EXPORT int sigpending(sigset_t *set) {
+    sbt_pin_self(false);
+    return THEIRS(sigpending(set));
+}
+
+/* With a mask for the length of the call. The mask may block the signals of recalls. */
+SBT_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
+    if (mask != NULL)
+        sbt_pin_self(false);
+    return THEIRS(ppoll(fds, n, timeout, mask));
+}
+
+SBT_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
+                       const struct timespec *restrict timeout, const sigset_t *restrict mask) {
+    if (mask != NULL)
+        sbt_pin_self(false);
+    return THEIRS(pselect(n, in, out, except, timeout, mask));
+}
+
+SBT_EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int n, int timeout, const sigset_t *mask) {
+    if (mask != NULL)
+        sbt_pin_self(false);
+    return THEIRS(epoll_pwait(epoll, events, n, timeout, mask));
+}
+
+SBT_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int n, const struct timespec *timeout,
+                            const sigset_t *mask) {
+    if (mask != NULL)
+        sbt_pin_self(false);
+    sbt_init();
+    if (sbt_real.epoll_pwait2 != NULL)
+        return sbt_real.epoll_pwait2(epoll, events, n, timeout, mask);
+    errno = ENOSYS;
+    return -1;
+}
+
+/* ---- masks go with the fiber ---- */
+static const sigset_t *without_recall_signals(int how, const sigset_t *set, sigset_t *copy) {
+    if (set == NULL || how == SIG_UNBLOCK)
+        return set;
+    *copy = *set;
+    return sbt_recall_spare_signals(copy) ? copy : set;
+}
+
+SBT_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
+    sigset_t copy;
+    if (set != NULL)
+        sbt_receive_begin();
+    int r = THEIRS(pthread_sigmask(how, without_recall_signals(how, set, &copy), old));
+    if (set != NULL) {
+        sbt_switch_mask_changed();
+        sbt_receive_mask_set();
+    }
+    return r;
+}
+
+SBT_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
+    sigset_t copy;
+    if (set != NULL)
+        sbt_receive_begin();
+    int r = THEIRS(sigprocmask(how, without_recall_signals(how, set, &copy), old));
+    if (set != NULL) {
+        sbt_switch_mask_changed();
+        sbt_receive_mask_set();
+    }
+    return r;
+}
+
+/* ---- how a kernel thread is scheduled, inherited by the kernel threads that it creates ---- */
+SBT_EXPORT int nice(int more) {
+    sbt_pin_self(true);
+    return THEIRS(nice(more));
+}
+
+SBT_EXPORT int setpriority(__priority_which_t which, id_t who, int priority) {
+    if (which == PRIO_PROCESS)
+        sbt_pin_tid((uint32_t)who);
+    return THEIRS(setpriority(which, who, priority));
+}
+
+SBT_EXPORT int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *cpus) {
+    sbt_pin_tid((uint32_t)pid);
+    return THEIRS(sched_setaffinity(pid, size, cpus));
+}
+
+SBT_EXPORT int sched_setscheduler(pid_t pid, int policy, const struct sched_param *parameters) {
+    sbt_pin_tid((uint32_t)pid);
+    sbt_priority_note(policy);
+    return THEIRS(sched_setscheduler(pid, policy, parameters));
+}
+
+SBT_EXPORT int sched_setparam(pid_t pid, const struct sched_param *parameters) {
+    sbt_pin_tid((uint32_t)pid);
+    return THEIRS(sched_setparam(pid, parameters));
+}
+
+SBT_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *cpus) {
+    sbt_pin_thread(thread);
+    return THEIRS(pthread_setaffinity_np(thread, size, cpus));
+}
+
+SBT_EXPORT int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *parameters) {
+    sbt_pin_thread(thread);
+    sbt_priority_note(policy);
+    return THEIRS(pthread_setschedparam(thread, policy, parameters));
+}
+
+SBT_EXPORT int pthread_setschedprio(pthread_t thread, int priority) {
+    sbt_pin_thread(thread);
+    return THEIRS(pthread_setschedprio(thread, priority));
+}
+
+/*
+ * ---- signals and cancellations for a thread ----
+ *
+ * The handler's flags decide whether the signal interrupts system calls. A thread does not come home for a signal that
+ * is ignored. A signal that ends or stops the process must find a thread that does not block it.
+ */
+static bool is_ignored(int signal, const struct sigaction *action) {
+    return action->sa_handler == SIG_IGN ||
+           (action->sa_handler == SIG_DFL &&
+            (signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH || signal == SIGCONT));
+}
+
+static bool is_for_handling(int signal, enum sbt_recall_how *how) {
+    struct sigaction action;
+    if (signal == 0 || sigaction(signal, NULL, &action) != 0 || is_ignored(signal, &action))
+        return false;
+    *how = (action.sa_flags & SA_RESTART) != 0 ? SBT_RECALL_TO_GO_ON : SBT_RECALL_INTERRUPT;
+    return true;
+}
+
+static void sent(pthread_t thread, int signal) {
+    enum sbt_recall_how how;
+    if (is_for_handling(signal, &how))
+        sbt_recall_thread(thread, how);
+}
+
+void sbt_sent_to_tid(uint32_t tid, int signal) {
+    enum sbt_recall_how how;
+    if (is_for_handling(signal, &how))
+        sbt_recall_tid(tid, how);
+}
+
+SBT_EXPORT int tgkill(pid_t pid, pid_t tid, int signal) {
+    bool self = (uint32_t)tid == sbt_thread_tid();
+    if (self)
+        sbt_pin_self(false);
+    int r = THEIRS(tgkill(pid, tid, signal));
+    if (r == 0 && !self)
+        sbt_sent_to_tid((uint32_t)tid, signal);
+    return r;
+}
+
+SBT_EXPORT int pthread_kill(pthread_t thread, int signal) {
+    bool self = pthread_equal(thread, pthread_self());
+    if (self) /* for good: a blocked signal is pending there */
+        sbt_pin_self(false);
+    int r = THEIRS(pthread_kill(thread, signal));
+    if (r == 0 && !self)
+        sent(thread, signal);
+    return r;
+}
+
+SBT_EXPORT int pthread_sigqueue(pthread_t thread, int signal, const union sigval value) {
+    bool self = pthread_equal(thread, pthread_self());
+    if (self) /* for good: a blocked signal is pending there */
+        sbt_pin_self(false);
+    int r = THEIRS(pthread_sigqueue(thread, signal, value));
+    if (r == 0 && !self)
+        sent(thread, signal);
+    return r;
+}
+
+SBT_EXPORT int pthread_cancel(pthread_t thread) {
+    if (pthread_equal(thread, pthread_self()))
+        sbt_pin_self(false);
+    int r = THEIRS(pthread_cancel(thread));
+    if (r == 0)
+        sbt_recall_thread(thread, SBT_RECALL_CANCEL);
+    return r;
+}
+
+/* ---- timers of a thread's own CPU time, and timers that signal one thread ---- */
+#define CLOCK_OF_A_THREAD 4 /* in the kernel's negative clock ids */
+
+SBT_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer) {
+    if (event != NULL && event->sigev_notify == SIGEV_THREAD_ID)
+        sbt_pin_tid((uint32_t)event->_sigev_un._tid);
+    if (clock == CLOCK_THREAD_CPUTIME_ID || (clock < 0 && (clock & CLOCK_OF_A_THREAD) != 0))
+        sbt_pin_self(false);
+    return THEIRS(timer_create(clock, event, timer));
+}
+
+SBT_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *clock) {
+    sbt_pin_thread(thread);
+    return THEIRS(pthread_getcpuclockid(thread, clock));
+}
+
+/* ---- names: the C library asks the kernel for the caller's own name, and reads another thread's by its id ---- */
+SBT_EXPORT int pthread_setname_np(pthread_t thread, const char *name) {
+    sbt_pin_hold();
+    int r = THEIRS(pthread_setname_np(thread, name));
+    sbt_pin_release();
+    return r;
+}
+
+SBT_EXPORT int pthread_getname_np(pthread_t thread, char *name, size_t size) {
+    sbt_pin_hold();
+    int r = THEIRS(pthread_getname_np(thread, name, size));
+    sbt_pin_release();
+    return r;
+}

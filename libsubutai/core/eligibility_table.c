@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The table of eligibility_table.h. Only functions that are known to be harmless are left out. */
+#include "core/eligibility_table.h"
+
+#include <string.h>
+
+/* Each text ends the sentence "PROGRAM uses SYMBOL, which ...". A user reads there why --wait switch is off. */
+#define MASK "changes or waits for the signals of one kernel thread, and switched threads share kernel threads"
+#define SCHEDULING "sets how one kernel thread is scheduled, and switched threads share kernel threads"
+#define KERNEL "changes registers of one kernel thread, and switched threads share kernel threads"
+#define HIDDEN "can find the C library's function in place of Subutai's"
+#define ALL "can signal every thread and wait for all of them, and a switched thread may have no kernel thread then"
+#define CHILD "can create a process without the C library's fork, and then Subutai cannot prepare the child"
+#define CPU "can keep data for each CPU or kernel thread, and a switched thread moves between them"
+
+static const struct {
+    const char *symbol, *reason;
+} refused[] = {
+    {"sigblock", MASK},
+    {"sigsetmask", MASK},
+    {"sighold", MASK},
+    {"sigrelse", MASK},
+    {"sigset", MASK},
+    {"sigpause", MASK},
+    {"sched_setattr", SCHEDULING},
+    {"__rseq_offset", CPU},
+    {"__rseq_size", CPU},
+    {"arch_prctl", KERNEL},
+    {"cap_set_proc", ALL},
+    {"psx_syscall3", ALL},
+    {"psx_syscall6", ALL},
+    {"clone", CHILD},
+    {"dlvsym", HIDDEN},
+};
+
+static const char *base_of(const char *file) {
+    const char *slash = strrchr(file, '/');
+    return slash != NULL ? slash + 1 : file;
+}
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+bool sbt_eligibility_is_libc(const char *file) {
+    static const char *const parts[] = {"libc.so", "ld-linux", "libm.so", "libpthread.so", "libdl.so", "librt.so"};
+    const char *base = base_of(file);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (begins(base, parts[i]))
+            return true;
+    return false;
+}
+
+const char *sbt_eligibility_refused_library(const char *file) {
+    const char *base = base_of(file);
+    if (begins(base, "libgomp.so") || begins(base, "libomp.so") || begins(base, "libiomp5.so"))
+        return "waits by futex system calls of its own, which block a kernel thread that others share";
+    if (strstr(base, "tcmalloc") != NULL)
+        return CPU;
+    return NULL;
+}
+
+const char *sbt_eligibility_refused(const char *symbol) {
+    if (symbol[0] == '_' && symbol[1] == '_' && begins(symbol + 2, "sig"))
+        symbol += 2;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strcmp(symbol, refused[i].symbol) == 0)
+            return refused[i].reason;
+    return NULL;
+}
+
+static bool among(const char *symbol, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(symbol, names[i]) == 0)
+            return true;
+    return false;
+}
+
+bool sbt_eligibility_is_interruption(const char *symbol) {
+    static const char *const names[] = {"pthread_kill", "pthread_sigqueue", "tgkill"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}
+
+bool sbt_eligibility_is_recall(const char *symbol) {
+    static const char *const names[] = {"pthread_kill", "pthread_sigqueue", "pthread_cancel", "tgkill"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}
+
+bool sbt_eligibility_is_mask(const char *symbol) {
+    static const char *const names[] = {"pthread_sigmask", "sigprocmask", "pthread_attr_setsigmask_np"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}
+
+bool sbt_eligibility_is_jump(const char *symbol) {
+    static const char *const names[] = {"siglongjmp", "longjmp", "__longjmp_chk", "setcontext", "swapcontext"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}
+
+bool sbt_eligibility_pins_main(const char *symbol) {
+    /*
+     * Handlers. The kernel gives a signal to the process to the main thread first, and interrupts that thread's wait.
+     */
+    static const char *const names[] = {"sigaction",   "__sigaction",  "signal",       "bsd_signal", "__sysv_signal",
+                                        "sigvec",      "siginterrupt", "pthread_exit", "thrd_exit",  "sigwait",
+                                        "sigwaitinfo", "sigtimedwait", "sigsuspend"};
+    return sbt_eligibility_is_mask(symbol) || among(symbol, names, sizeof names / sizeof *names);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the software engine remembers of the calling thread. Initial-exec and valid when all-zero, as struct sbt_thread.
+ */
+#ifndef SBT_ENGINE_DIRECT_SELF_H
+#define SBT_ENGINE_DIRECT_SELF_H
+
+#include <stdint.h>
+
+struct direct_self {
+    const void *trylock_last; /* mutex, whose trylock has failed last; NULL: one has succeeded since */
+    const void *signalled_by; /* condition, whose signal has ended a wait; the thread has made none since */
+    const void *spun_outer;   /* mutex that the thread has got by trylock, where others spin, and not unlocked since */
+    uint32_t passed_over;     /* unlocks of mutexes that left sleepers asleep, because a waiter is on its way */
+    uint32_t trylock_fails;   /* of `trylock_last`, in a row */
+    uint32_t spun_inner;      /* unlocks of others while it holds `spun_outer` */
+    uint16_t signalled_after; /* so many switches, by `signalled_by` */
+};
+
+extern _Thread_local struct direct_self direct_self __attribute__((tls_model("initial-exec")));
+
+#endif

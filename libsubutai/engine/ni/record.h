@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A thread's record: its answers are delivered there. Its thread writes it, and the server that answers. A field
+ * without another note is its thread's own.
+ */
+#ifndef SBT_ENGINE_NI_RECORD_H
+#define SBT_ENGINE_NI_RECORD_H
+
+#include "engine/ni/eager.h"
+#include "engine/ni/held.h"
+#include "engine/ni/ring.h"
+#include "wait/adapt.h"
+
+/*
+ * An answer as it arrived. A thread has room for two, because a WITHDRAW has an answer of its own. The answer of the
+ * withdrawn request may come before or after that.
+ */
+struct ni_answer {
+    struct hw_packet packet;
+    uint64_t at_cycles; /* when the core sees it */
+};
+
+enum { NI_ANSWER_MAIN, NI_ANSWER_WITHDRAW, NI_N_ANSWERS };
+
+#define NI_ANSWERED(which) (1u << (which))
+#define NI_PARKED 4u
+
+enum ni_use { NI_UNUSED, NI_USED, NI_NESTED, NI_LOST };
+
+/* For each thread id there is a record. Records are never unmapped, so a late wake-up finds one. */
+struct ni_thread {
+    uint32_t state;      /* atomic, futex: NI_ANSWERED bits, NI_PARKED */
+    uint32_t *wake_word; /* the word by which it is woken, NULL: `state` (sbt_park_own); atomic */
+    uint16_t id, tile;
+    uint32_t tid; /* kernel thread id, to find out whether the thread still exists */
+    uint32_t use; /* enum ni_use; atomic */
+    struct ni_answer answer[NI_N_ANSWERS];
+    volatile uint32_t busy;                /* 1: an operation is under way; a further operation is a signal handler's */
+    volatile uint32_t inside;              /* 1: it holds a mailbox or an NI; a handler must keep out of them */
+    volatile uint8_t posted[NI_N_ANSWERS]; /* enum hw_op of a request whose answer has not been taken; 0: none */
+    volatile uint32_t deferred;            /* 1: a handler has left requests to hand in */
+    struct ni_thread *outer;               /* of a handler's record: the interrupted record */
+    struct ni_request *last;               /* the slot of its last request, NULL: there was none */
+    struct ni_eager eager;
+    struct sbt_adapt barriers, conditions; /* how long they last; not in the objects, which a waiter may not touch */
+    /* The request whose answer the thread awaits, for the statistics. Written by the server of its home. */
+    uint64_t asked_cycles;
+    uint64_t network_cycles, fsm_cycles;
+    uint8_t asked; /* enum hw_op */
+    bool asked_locally;
+    bool woken; /* its last condition wait found no queue element; its own */
+    /* Its request that is set aside for want of a queue element, and the links. Under the lock of that tile. */
+    struct hw_packet held;
+    struct ni_origin held_origin;
+    struct ni_held_request place;
+} __attribute__((aligned(64)));
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The NI service threads, as the rest of the engine knows them: which of them serves a tile, how it learns of work, and
+ * whether there are any (service.c). The threads themselves are in service_thread.c; only that file uses serve.c.
+ *
+ * Each service thread serves a block of tiles. They run from the process's second thread on. Before that, and in a
+ * forked child until its second thread, a thread serves itself: no thread may be created inside malloc, or in a child
+ * that is about to exec.
+ */
+#ifndef SBT_ENGINE_NI_SERVICE_H
+#define SBT_ENGINE_NI_SERVICE_H
+
+#include <pthread.h>
+
+#include "engine/ni/eager.h"
+#include "engine/ni/tile.h"
+
+#define NI_MAX_SERVICES 64
+
+struct ni_service {
+    uint32_t dozes __attribute__((aligned(64))); /* atomic, futex; 1: it sleeps, or is about to */
+    uint32_t number;
+    uint32_t from, to; /* its tiles */
+    pthread_t thread;
+    struct ni_eager eager;
+    /* Tiles with threads: it looks at their mailboxes. Atomic; appended to under the lock of service.c. */
+    uint32_t n_occupied __attribute__((aligned(64)));
+    uint16_t occupied[HW_MAX_TILES];
+    uint64_t sent[HW_MAX_TILES / 64]
+        __attribute__((aligned(64))); /* a bit for each tile: another service has sent it something */
+};
+
+enum { NI_SERVICES_STOPPED, NI_SERVICES_CHANGING, NI_SERVICES_RUNNING };
+
+extern struct ni_services {
+    uint32_t n; /* 0: inline service */
+    uint32_t tiles_each;
+    uint32_t state; /* atomic; CHANGING belongs to the thread that has set it */
+    uint32_t quit;  /* atomic; 1: the service threads are to end */
+    struct ni_service service[NI_MAX_SERVICES];
+} ni_services;
+
+/* Deal the tiles out to the service threads of later. */
+void ni_service_start(const struct sbt_options *options);
+
+/*
+ * Are there service threads? Otherwise a thread serves itself. Acquire: pairs with the release that begins or ends
+ * them.
+ */
+static inline bool ni_service_runs(void) {
+    return __atomic_load_n(&ni_services.state, __ATOMIC_ACQUIRE) == NI_SERVICES_RUNNING;
+}
+
+/* The tile has work: wake its service thread if that sleeps. */
+void ni_service_wake(const struct ni_tile *tile);
+/* A thread has been placed on that tile. */
+void ni_service_occupy(uint32_t tile);
+/* The server of `from` has sent something to `to`. False: the same thread is to serve `to`. */
+bool ni_service_hand_over(const struct ni_tile *from, const struct ni_tile *to);
+void ni_service_fork_child(void);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The NI service threads: each serves a block of tiles. With nothing to do a service thread looks for a while, if that
+ * takes no core away from the program (wait/adapt.h), and then sleeps until a request is handed in.
+ *
+ * glibc counts them among the process's threads, so they would keep the process alive. The program's last thread ends
+ * them, and waits until they have ended.
+ */
+#include "engine/ni/service_thread.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+
+#include "core/log.h"
+#include "core/thread.h"
+#include "engine/ni/serve.h"
+#include "engine/ni/service.h"
+#include "os/futex.h"
+#include "os/real.h"
+#include "wait/park.h"
+#include "wait/yield_gate.h"
+
+#define STACK_BYTES (256 * 1024) /* room for libnuma and the dynamic linker too; the thread's own frames are small */
+#define EAGER_LOOKS 8000         /* looks at mailboxes, in a row, while no thread of this process wants the core */
+#define EAGER_TURNS 1000         /* turns through all mailboxes, at most */
+#define EAGER_TURNS_FEW 100      /* turns, if the program's threads outnumber the cores */
+#define MAX_YIELDS 64
+#define LONG_TURN_NS 200000 /* a yield that took longer was behind a thread that computes */
+
+static bool unable;                  /* threads could not be created once; it is not tried again */
+static int (*numa_run_on_node)(int); /* libnuma's, if there is more than one node */
+static uint32_t n_nodes;
+
+static bool look_at_mailboxes(const struct ni_service *s) {
+    bool any = false;
+    uint32_t n = __atomic_load_n(&s->n_occupied, __ATOMIC_ACQUIRE); /* pairs with ni_service_occupy */
+    for (uint32_t i = 0; i < n; i++) {
+        struct ni_tile *tile = &ni_machine.tiles[s->occupied[i]];
+        if (ni_has_arrivals(tile)) {
+            ni_serve(tile);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* The relaxed look is a hint; the exchange's acquire pairs with ni_service_hand_over. */
+static bool look_at_sent(struct ni_service *s) {
+    bool any = false;
+    if (ni_services.n == 1)
+        return false;
+    for (uint32_t i = s->from / 64; i <= (s->to - 1) / 64; i++) {
+        if (__atomic_load_n(&s->sent[i], __ATOMIC_RELAXED) == 0)
+            continue;
+        any = true;
+        for (uint64_t bits = __atomic_exchange_n(&s->sent[i], 0, __ATOMIC_ACQUIRE); bits != 0; bits &= bits - 1)
+            ni_serve(&ni_machine.tiles[i * 64 + (uint32_t)__builtin_ctzll(bits)]);
+    }
+    return any;
+}
+
+/*
+ * Serve what is due. True: there was something. Otherwise *next_cycles is when there will be something; UINT64_MAX: not
+ * known.
+ */
+static bool look(struct ni_service *s, uint64_t *next_cycles) {
+    bool any = look_at_mailboxes(s);
+    any |= look_at_sent(s);
+    *next_cycles = UINT64_MAX;
+    if (ni_machine.time_scale == 0)
+        return any;
+    uint64_t now = ni_now_cycles();
+    for (uint32_t i = s->from; i < s->to; i++) {
+        struct ni_tile *tile = &ni_machine.tiles[i];
+        uint64_t next = __atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED);
+        if (next <= now) {
+            ni_serve(tile);
+            any = true;
+            next = __atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED);
+        }
+        if (next < *next_cycles)
+            *next_cycles = next;
+    }
+    return any;
+}
+
+/* ni_service_wake says why no request is missed. `quit` is not missed either: it is set before the waking. */
+static void doze(struct ni_service *s) {
+    uint64_t next;
+    __atomic_store_n(&s->dozes, 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with ni_service_wake's */
+    if (!look(s, &next) && next == UINT64_MAX && __atomic_load_n(&ni_services.quit, __ATOMIC_RELAXED) == 0)
+        sbt_park(&s->dozes, 1, NULL);
+    __atomic_store_n(&s->dozes, 0, __ATOMIC_RELAXED);
+}
+
+/* Look again and again for a moment. True: there was something. */
+static bool look_eagerly(struct ni_service *s, uint64_t *next_cycles) {
+    bool found = false;
+    if (!ni_eager_pays(&s->eager))
+        return false;
+    uint32_t turns = EAGER_TURNS_FEW, n = __atomic_load_n(&s->n_occupied, __ATOMIC_RELAXED);
+    if (sbt_cores_to_spare()) { /* other processes may still want the core */
+        turns = EAGER_LOOKS / (n + 1);
+        turns = turns > EAGER_TURNS ? EAGER_TURNS : turns < EAGER_TURNS_FEW ? EAGER_TURNS_FEW : turns;
+    }
+    for (uint32_t i = 0; i < turns && !found; i++) {
+        found = look(s, next_cycles);
+        sbt_cpu_relax();
+    }
+    ni_eager_done(&s->eager, found);
+    return found;
+}
+
+/*
+ * With more threads than cores this thread yields instead of sleeping. Its next turn comes when the other threads have
+ * had theirs and have handed in their requests. Then it serves all of them at once, where a sleeper would be woken for
+ * each. It does not yield beside a thread that computes: that thread's turn takes milliseconds, and being woken is
+ * quicker.
+ */
+static bool look_in_turn(struct ni_service *s, uint64_t *next_cycles) {
+    for (uint32_t i = 0; i < MAX_YIELDS; i++) {
+        uint64_t now = sbt_now_ns(), took = sbt_yield_gate_pass(&sbt_yield_gate, &now);
+        bool found = look(s, next_cycles);
+        if (found || took == 0 || took > LONG_TURN_NS)
+            return found;
+    }
+    return false;
+}
+
+static void *serve(void *argument) {
+    struct ni_service *s = argument;
+    if (numa_run_on_node != NULL)
+        numa_run_on_node((int)(s->number * n_nodes / ni_services.n));
+    while (__atomic_load_n(&ni_services.quit, __ATOMIC_ACQUIRE) == 0) {
+        uint64_t next = UINT64_MAX;
+        if (look_eagerly(s, &next) || look(s, &next))
+            continue;
+        if (next != UINT64_MAX)
+            ni_wait_until(next); /* a packet is on its way */
+        else if (!look_in_turn(s, &next))
+            doze(s);
+    }
+    /* Serve the requests that were not due when this thread was told to end: no thread comes back for them. */
+    for (uint32_t i = s->from; i < s->to; i++)
+        ni_serve(&ni_machine.tiles[i]);
+    sbt_runnable_add(-1);
+    return NULL;
+}
+
+/*
+ * Place blocks of tiles on the memory nodes in turn. libnuma is loaded only if there are several nodes: it reads /sys
+ * when it is loaded, which would cost every program start as much as the rest of this library.
+ */
+static void place(void) {
+    if (sbt_syscall3(SYS_faccessat, AT_FDCWD, "/sys/devices/system/node/node1", 0) != 0)
+        return;
+    void *numa = sbt_real.dlopen("libnuma.so.1", RTLD_NOW | RTLD_LOCAL);
+    int (*available)(void) = numa != NULL ? (int (*)(void))sbt_real_dlsym()(numa, "numa_available") : NULL;
+    int (*max_node)(void) = numa != NULL ? (int (*)(void))sbt_real_dlsym()(numa, "numa_max_node") : NULL;
+    int (*run_on_node)(int) = numa != NULL ? (int (*)(int))sbt_real_dlsym()(numa, "numa_run_on_node") : NULL;
+    if (available == NULL || max_node == NULL || run_on_node == NULL || available() < 0) {
+        sbt_log(1, "no libnuma: the NI threads are placed by the kernel", NULL);
+        return;
+    }
+    numa_run_on_node = run_on_node;
+    n_nodes = (uint32_t)max_node() + 1;
+}
+
+static bool create(struct ni_service *s) {
+    pthread_attr_t attr;
+    sigset_t all, old;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    sigfillset(&all);
+    sbt_real.pthread_sigmask(SIG_SETMASK, &all, &old); /* handlers run on the program's threads */
+    sbt_runnable_add(1);
+    int r = sbt_real.pthread_create(&s->thread, &attr, serve, s);
+    sbt_real.pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (r != 0)
+        sbt_runnable_add(-1);
+    return r == 0;
+}
+
+/*
+ * End the first n threads. The caller has made the state CHANGING: no new service threads begin before these have
+ * ended.
+ */
+static void stop(uint32_t n) {
+    /* a producer that still saw RUNNING has handed in its request, which is served below */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&ni_services.quit, 1, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < n; i++)
+        ni_service_wake(&ni_machine.tiles[ni_services.service[i].from]);
+    for (uint32_t i = 0; i < n; i++)
+        sbt_thread_await_end(ni_services.service[i].thread);
+    __atomic_store_n(&ni_services.state, NI_SERVICES_STOPPED, __ATOMIC_RELEASE);
+}
+
+void ni_service_thread_begin(void) {
+    uint32_t seen = NI_SERVICES_STOPPED;
+    if (ni_services.n == 0 || unable || __atomic_load_n(&ni_services.state, __ATOMIC_RELAXED) != NI_SERVICES_STOPPED ||
+        !__atomic_compare_exchange_n(&ni_services.state, &seen, NI_SERVICES_CHANGING, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+        return;
+    place();
+    __atomic_store_n(&ni_services.quit, 0, __ATOMIC_RELAXED);
+    uint32_t n = 0;
+    while (n < ni_services.n && create(&ni_services.service[n]))
+        n++;
+    if (n < ni_services.n) { /* a limit of threads: all or none, because the tiles are dealt out already */
+        sbt_log(1, "no NI threads can be created: threads serve themselves", NULL);
+        unable = true;
+        stop(n);
+        return;
+    }
+    __atomic_store_n(&ni_services.state, NI_SERVICES_RUNNING, __ATOMIC_RELEASE);
+}
+
+void ni_service_thread_end(void) {
+    uint32_t seen = NI_SERVICES_RUNNING;
+    if (!__atomic_compare_exchange_n(&ni_services.state, &seen, NI_SERVICES_CHANGING, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return;
+    stop(ni_services.n);
+    for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
+        ni_serve(&ni_machine.tiles[i]); /* requests that they have left */
+}

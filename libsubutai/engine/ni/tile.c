@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "engine/ni/tile.h"
+
+#include <errno.h>
+
+#include "wait/adapt.h"
+#include "wait/yield_gate.h"
+
+#define SPIN_BEFORE_YIELD 200 /* looks: longer than a server serves while it runs */
+
+void ni_tile_take(struct ni_tile *tile) {
+    for (uint32_t i = 0; !ni_tile_try(tile); i++) {
+        if (i < SPIN_BEFORE_YIELD && sbt_cores_to_spare())
+            sbt_cpu_relax();
+        else
+            sbt_yield_gate_offer_or_pause(&sbt_yield_gate);
+    }
+}
+
+int ni_tile_start(void) {
+    struct ni_machine *m = &ni_machine;
+    size_t spm = (hw_config_spm_bytes(&m->config) + 63) & ~(size_t)63;
+    size_t epochs = (m->config.n_control * sizeof(uint32_t) + 63) & ~(size_t)63;
+    size_t objects = (m->config.n_control * sizeof(void *) + 63) & ~(size_t)63;
+    size_t held = (m->config.n_control * sizeof(struct ni_held_queue) + 63) & ~(size_t)63;
+    size_t outputs = (m->config.n_queue + 2u) * sizeof(struct hw_output);
+    m->tiles = ni_get_memory(m->n_tiles * sizeof *m->tiles);
+    size_t bytes = spm + epochs + objects + held + outputs;
+    char *rest = ni_get_memory(m->n_tiles * bytes);
+    if (m->tiles == NULL || rest == NULL)
+        return ENOMEM;
+    for (uint32_t i = 0; i < m->n_tiles; i++) {
+        struct ni_tile *tile = &m->tiles[i];
+        char *own = rest + i * bytes;
+        if (!hw_ni_init(&tile->ni, &m->config, i, (uint8_t *)own))
+            return EINVAL;
+        tile->outputs = (struct hw_output *)(void *)(own + spm + epochs + objects + held);
+        tile->held.element = (struct ni_held_queue *)(void *)(own + spm + epochs + objects);
+        tile->objects = (const void **)(void *)(own + spm + epochs);
+        tile->epochs = (uint32_t *)(void *)(own + spm);
+        tile->next_cycles = UINT64_MAX;
+        __cds_wfcq_init(&tile->queue_head, &tile->queue_tail);
+    }
+    return 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Look-up of symbols. It goes by the GNU hash table, as in the dynamic linker. A vDSO may have only the older table, of
+ * which only the number of symbols is used. Format: the ELF specification, "Symbol Table" and "Hash Table". The GNU
+ * table is specified only by its implementations: a header of 4 words, a Bloom filter, buckets, chains; the last hash
+ * of a chain has its low bit set.
+ */
+#include "os/elf.h"
+
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "os/initial.h"
+
+#define HIDDEN_VERSION 0x8000 /* of a symbol that only a program which asks for its version binds */
+
+struct object {
+    uintptr_t bias; /* added to the object's addresses */
+    const ElfW(Sym) * symbols;
+    const char *names;
+    const uint32_t *gnu_hash, *old_hash;
+    const ElfW(Half) * versions; /* NULL: no symbol has a version */
+};
+
+/* The dynamic linker has added the bias in objects that it may write to. */
+static const void *at(const struct object *o, uintptr_t address) {
+    return (const void *)(address < o->bias ? address + o->bias : address);
+}
+
+static void read_dynamic(struct object *o, const ElfW(Dyn) * d) {
+    for (; d->d_tag != DT_NULL; d++) {
+        const void *p = at(o, d->d_un.d_ptr);
+        if (d->d_tag == DT_SYMTAB)
+            o->symbols = p;
+        else if (d->d_tag == DT_STRTAB)
+            o->names = p;
+        else if (d->d_tag == DT_GNU_HASH)
+            o->gnu_hash = p;
+        else if (d->d_tag == DT_HASH)
+            o->old_hash = p;
+        else if (d->d_tag == DT_VERSYM)
+            o->versions = p;
+    }
+}
+
+static bool is_it(const struct object *o, uint32_t i, const char *name) {
+    const ElfW(Sym) *s = &o->symbols[i];
+    return s->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s->st_info) == STT_FUNC &&
+           (o->versions == NULL || (o->versions[i] & HIDDEN_VERSION) == 0) && strcmp(o->names + s->st_name, name) == 0;
+}
+
+static uint32_t gnu_hash(const char *name) {
+    uint32_t h = 5381;
+    for (; *name != '\0'; name++)
+        h = h * 33 + (unsigned char)*name;
+    return h;
+}
+
+/* The symbol's index; 0: there is none. */
+static uint32_t find_gnu(const struct object *o, const char *name) {
+    const uint32_t *t = o->gnu_hash, n_buckets = t[0], first = t[1], n_filter = t[2], hash = gnu_hash(name);
+    const uint32_t *buckets = t + 4 + n_filter * (sizeof(ElfW(Addr)) / sizeof *t), *chains = buckets + n_buckets;
+    uint32_t i = n_buckets > 0 ? buckets[hash % n_buckets] : 0;
+    if (i < first)
+        return 0;
+    for (;; i++) {
+        uint32_t seen = chains[i - first];
+        if ((seen | 1) == (hash | 1) && is_it(o, i, name))
+            return i;
+        if ((seen & 1) != 0)
+            return 0;
+    }
+}
+
+static uint32_t find_old(const struct object *o, const char *name) {
+    const uint32_t n_symbols = o->old_hash[1];
+    for (uint32_t i = 1; i < n_symbols; i++)
+        if (is_it(o, i, name))
+            return i;
+    return 0;
+}
+
+static sbt_function *find(const struct object *o, const char *name) {
+    uint32_t i = o->symbols == NULL || o->names == NULL ? 0
+                 : o->gnu_hash != NULL                  ? find_gnu(o, name)
+                 : o->old_hash != NULL                  ? find_old(o, name)
+                                                        : 0;
+    return i == 0 ? NULL : (sbt_function *)(o->bias + o->symbols[i].st_value);
+}
+
+sbt_function *sbt_elf_vdso(const char *name) {
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)sbt_auxiliary(AT_SYSINFO_EHDR, 0);
+    const ElfW(Dyn) *dynamic = NULL;
+    struct object o = {0};
+    if (header == NULL)
+        return NULL;
+    const ElfW(Phdr) *p = (const ElfW(Phdr) *)((uintptr_t)header + header->e_phoff), *load = NULL;
+    for (uint32_t i = 0; i < header->e_phnum; i++) {
+        if (p[i].p_type == PT_LOAD && load == NULL)
+            load = &p[i];
+        if (p[i].p_type == PT_DYNAMIC)
+            dynamic = (const ElfW(Dyn) *)((uintptr_t)header + p[i].p_offset);
+    }
+    if (load == NULL || dynamic == NULL)
+        return NULL;
+    o.bias = (uintptr_t)header + load->p_offset - load->p_vaddr;
+    read_dynamic(&o, dynamic);
+    return find(&o, name);
+}
+
+sbt_function *sbt_elf_libc(const char *name) {
+    Dl_info info;
+    struct link_map *libc = NULL;
+    struct object o = {0};
+    if (dladdr1((void *)(uintptr_t)gnu_get_libc_version, &info, (void **)&libc, RTLD_DL_LINKMAP) == 0 || libc == NULL)
+        return NULL;
+    o.bias = libc->l_addr;
+    read_dynamic(&o, libc->l_ld);
+    return find(&o, name);
+}

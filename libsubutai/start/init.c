@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Start-up, in an order that works from inside malloc:
+ *  1. The options are read from the environment, by no call that could allocate.
+ *  2. The engine is installed.
+ *  3. glibc's functions are looked up. An allocator may lock its own mutexes during a look-up, and a lock taken under
+ *     one engine must not be released under another. So this step comes after step 2.
+ */
+#include "start/init.h"
+#include "core/handlers.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/object.h"
+#include "core/priority.h"
+#include "core/thread.h"
+#include "engine/engine.h"
+#include "os/arch.h"
+#include "os/fence.h"
+#include "os/fork.h"
+#include "os/futex.h"
+#include "os/initial.h"
+#include "os/program_time.h"
+#include "os/real.h"
+#include "switch/switch.h"
+#include "wait/parking_lot.h"
+
+/*
+ * A sanitizer builds its own model of mutexes, threads and memory on glibc's functions. The symbol is there if the
+ * program has one.
+ */
+extern void __asan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+
+static const char *sanitizer(void) {
+    if (sbt_real_is_linked)
+        return NULL; /* on purpose: the sanitizer instruments the library too */
+    return __asan_init != NULL   ? "AddressSanitizer"
+           : __tsan_init != NULL ? "ThreadSanitizer"
+           : __msan_init != NULL ? "MemorySanitizer"
+                                 : NULL;
+}
+
+static void fork_prepare(void) {
+    sbt_pin_hold(); /* the child gets the forking kernel thread and no other */
+    if (sbt_engine.fork_prepare != NULL)
+        sbt_engine.fork_prepare();
+}
+
+static void fork_parent(void) {
+    sbt_pin_release();
+}
+
+static void fork_child(void) {
+    sbt_handlers_start();
+    sbt_switch_fork_child();
+    if (sbt_fork_child())
+        sbt_lot_fork_child();
+    sbt_engine.fork_child();
+}
+
+/* A privileged program gets the defaults: its caller must neither steer it nor make it write files. */
+static char *const *environment(void) {
+    return sbt_auxiliary(AT_SECURE, 1) != 0 ? NULL : sbt_environment();
+}
+
+static void give_up(const char *why, const char *what, const char *more) {
+    sbt_options.value[SBT_OPT_VERBOSE].u = 1;
+    sbt_log(1, why, what, more, NULL);
+    sbt_syscall3(SYS_exit_group, 2, 0, 0);
+}
+
+static void want_switching(const struct sbt_engine *engine) {
+    uint64_t wait = sbt_options.value[SBT_OPT_WAIT].u;
+    if (wait == SBT_WAIT_ADAPTIVE)
+        return;
+    const char *why = engine->why_not_switched != NULL ? engine->why_not_switched(&sbt_options) : NULL;
+    if (why != NULL) {
+        sbt_log(1, "waiting adaptively, not by switching: engine ", engine->name, " ", why, NULL);
+        return;
+    }
+    sbt_switch_idle_work = engine->idle_work;
+    sbt_switch_want(wait == SBT_WAIT_SWITCH_INSIST);
+}
+
+static void start(void) {
+    char error[512];
+    sbt_clock_start();
+    if (!sbt_options_load(&sbt_options, environment(), error, sizeof error))
+        give_up(error, "", "");
+    sbt_thread_start();
+    sbt_priority_start();
+    sbt_handlers_start();
+    sbt_thread_tid(); /* read now: a vfork child shares this memory, and must not be the first to ask */
+    sbt_lot_start();
+
+    /*
+     * An allocator may lock during the look-ups. The chosen engine serves it, or direct if the library is about to step
+     * aside. In that case glibc takes the mutexes over: a mutex that is locked during a look-up is unlocked before the
+     * look-up ends, and an unlocked mutex of ours is all-zero.
+     */
+    const struct sbt_engine *engine = sbt_engine_table[sbt_options.value[SBT_OPT_ENGINE].u];
+    const char *tool = sanitizer();
+    bool aside = engine->passes_through || tool != NULL;
+    if (!aside)
+        sbt_fence_start();
+    int r = aside ? 0 : engine->start(&sbt_options); /* before anything can be locked */
+    if (r == EINVAL)
+        sbt_syscall3(SYS_exit_group, 2, 0, 0);
+    if (r != 0)
+        give_up("the engine does not start: ", engine->name, "");
+    sbt_engine = aside ? sbt_engine_direct : *engine;
+    const char *missing = sbt_real_start();
+    if (missing != NULL)
+        give_up("this C library has no ", missing, ": cannot serve or pass on anything");
+    if (aside) {
+        sbt_all_theirs = SBT_KIND_SHARED;
+        sbt_engine = sbt_engine_glibc;
+        if (tool != NULL && !engine->passes_through)
+            sbt_log(1, "stepping aside, the program runs on plain glibc: it is built with ", tool, NULL);
+        else
+            sbt_log(2, "engine ", engine->name, NULL);
+        return;
+    }
+    sbt_thread_learn();
+    sbt_program_time_start();
+    const char *unknown = sbt_layout_learn();
+    if (unknown != NULL)
+        give_up("this C library's ", unknown, " layout is not one that objects can be told apart in");
+    sbt_engine.thread_enter();
+    sbt_log(2, "engine ", engine->name, NULL);
+    want_switching(engine);
+}
+
+#define STARTING_PAUSE_NS 50000 /* between two looks of a thread that waits for the start by another thread */
+
+/* Relaxed where only the starting thread can see its own value. STARTED is released to all other threads. */
+static enum { UNBORN, STARTING, STARTED } progress;
+static uint32_t starter; /* kernel thread id */
+
+bool sbt_init_done(void) {
+    return __atomic_load_n(&progress, __ATOMIC_ACQUIRE) == STARTED;
+}
+
+void sbt_init(void) {
+    int seen = __atomic_load_n(&progress, __ATOMIC_ACQUIRE); /* pairs with the release below */
+    if (SBT_LIKELY(seen == STARTED))
+        return;
+    uint32_t self = (uint32_t)sbt_syscall0(SYS_gettid);
+    if (seen == UNBORN &&
+        __atomic_compare_exchange_n((int *)&progress, &seen, STARTING, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&starter, self, __ATOMIC_RELEASE);
+        start();
+        __atomic_store_n((int *)&progress, STARTED, __ATOMIC_RELEASE);
+        return;
+    }
+    /*
+     * The starting thread may come here from within its own start (an allocator's lock inside a look-up): it goes on
+     * with what is there. Another thread waits until the library has started.
+     */
+    while (__atomic_load_n(&starter, __ATOMIC_ACQUIRE) != self &&
+           __atomic_load_n((int *)&progress, __ATOMIC_ACQUIRE) != STARTED)
+        sbt_pause_ns(STARTING_PAUSE_NS);
+}
+
+/* Take this library out of LD_PRELOAD: programs that this process starts run without it. */
+static void leave_children_alone(void) {
+    Dl_info self;
+    char *list = sbt_environment_value("LD_PRELOAD");
+    if (list == NULL || dladdr((void *)&sbt_options, &self) == 0)
+        return;
+    char *out = list;
+    for (char *in = list; *in != '\0';) {
+        size_t n = strcspn(in, ": ");
+        const char *base = memrchr(in, '/', n);
+        const char *own = strrchr(self.dli_fname, '/');
+        base = base != NULL ? base + 1 : in;
+        own = own != NULL ? own + 1 : self.dli_fname;
+        bool ours = strlen(own) == n - (size_t)(base - in) && strncmp(base, own, strlen(own)) == 0;
+        if (!ours) {
+            if (out != list)
+                *out++ = ':';
+            memmove(out, in, n);
+            out += n;
+        }
+        in += n + (in[n] != '\0');
+    }
+    *out = '\0';
+}
+
+__attribute__((destructor)) static void destruct(void) {
+    if (sbt_engine.stop != NULL)
+        sbt_engine.stop();
+}
+
+__attribute__((constructor)) static void construct(void) {
+    sbt_init();
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
+    if (sbt_options.value[SBT_OPT_CHILDREN].u == 0)
+        leave_children_alone();
+}

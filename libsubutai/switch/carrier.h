@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A carrier: a kernel thread of the library that runs fibers, one at a time. The word is Java's (virtual threads). */
+#ifndef SBT_SWITCH_CARRIER_H
+#define SBT_SWITCH_CARRIER_H
+
+#include "os/lock.h"
+#include "switch/fiber.h"
+#include "switch/runq.h"
+
+#define SBT_CARRIERS_MAX 64 /* bits of the idle and searching words */
+
+struct sbt_carrier {
+    struct sbt_regs regs;         /* of the carrier's loop */
+    struct sbt_fiber *leaving;    /* the fiber that is being switched away from, */
+    enum sbt_leaving why;         /* and why */
+    bool woke;                    /* it has woken an idle carrier since it last left a fiber; its own */
+    uint32_t skip;                /* occasions to wake a carrier that it skips after a useless wake-up, in all */
+    uint32_t skip_left;           /* and still to come; both atomic */
+    uint64_t woke_at_ns;          /* when it woke a carrier, in its own CPU time */
+    uint32_t idle_sleeps;         /* its sleeps with nothing to run */
+    uint32_t sleeps_counted;      /* all sleeps of its kernel thread at the last count */
+    uint32_t pops_at_count;       /* its pops at that count; its own */
+    uint32_t pops_at_yield;       /* its pops when it last yielded to the kernel; atomic, see sbt_switch_yield */
+    uint32_t n_parked;            /* fibers parked here that sbt_n_runnable still counts; its own */
+    struct sbt_carrier *found_at; /* the carrier from which it took what it runs, NULL: its own run queue; */
+    uint64_t found_ns;            /* when */
+    uint32_t in_vain;             /* finds in vain in a row; its own */
+    uint32_t robbed_in_vain;      /* finds in vain in a row that other carriers made here; atomic */
+    uint32_t tid;                 /* atomic, for the monitor; 0: it has not begun */
+    uint32_t cpu;                 /* the CPU on which it last went to sleep; atomic */
+    uint64_t mask;                /* its signal mask in the kernel; atomic, its own */
+    struct sbt_fiber *current;    /* the fiber that it runs, NULL: it is idle; atomic, for the monitor and recalls */
+
+    struct sbt_lock lock __attribute__((aligned(64))); /* of the run queue */
+    struct sbt_runq queue[SBT_RUNQS];
+    uint32_t n;         /* length of both queues; atomic, read without the lock as a hint */
+    uint32_t preferred; /* woken fibers in a row that went before fibers that had yielded */
+    uint32_t pops;      /* fibers that the carrier itself has taken; atomic: it shows progress */
+    uint32_t stolen;    /* times that another thread has taken fibers; atomic */
+    uint32_t asleep;    /* 1: sleeps on this word, or is about to; atomic */
+} __attribute__((aligned(128)));
+
+/* The main function of a carrier's kernel thread. */
+void *sbt_carrier_main(void *carrier);
+
+/* The carrier that runs the caller; NULL: none does. */
+struct sbt_carrier *sbt_carrier_of_caller(void);
+
+/*
+ * Make n fibers runnable that were PARKED and are owned by the caller. Between sbt_switch_enter and sbt_switch_leave.
+ */
+void sbt_carrier_unpark(struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n);
+
+/*
+ * The carrier is about to leave its fiber: take the fiber that it runs next. From here on no signal that this fiber
+ * blocks is handled. NULL: the carrier's loop is next.
+ */
+struct sbt_fiber *sbt_carrier_next(struct sbt_carrier *x);
+
+/*
+ * Do what is left to do for the fiber that this carrier has just left: its stack is free only when another stack has
+ * been switched to (Linux: finish_task_switch).
+ */
+void sbt_carrier_finish_switch(struct sbt_carrier *x);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a fiber does: it leaves the place where it runs, waits (park), and yields. And what other threads do to it: they
+ * wake it (unpark), alone or together with other fibers in a wake list (Linux: wake_q).
+ *
+ * The place is a carrier or the fiber's home thread. A fiber that is pinned, or that the monitor has told to, waits on
+ * its home thread, asleep in the kernel (block). Any other fiber waits by switching (park). fiber.h has the states of
+ * its token and what must stay true, state.h the lock order.
+ */
+#include "switch/fiber.h"
+
+#include <errno.h>
+
+#include "switch/due.h"
+#include "switch/mask.h"
+#include "switch/pin.h"
+#include "switch/recall.h"
+#include "switch/receive.h"
+#include "switch/sanitizer.h"
+#include "switch/state.h"
+#include "switch/tuning.h"
+
+/* ---- leaving ---- */
+
+/*
+ * Switch from carrier *x to the next fiber, or to the carrier's loop. When f has been resumed, *x is the carrier that
+ * runs it; NULL: its home thread does. False: a handler has forked just now; this is the child, and f is no fiber in
+ * it.
+ */
+static bool leave_carrier(struct sbt_fiber *f, enum sbt_leaving why, struct sbt_carrier **at) {
+    struct sbt_carrier *x = *at;
+    if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0))
+        __atomic_store_n(&SBT_SWITCH->all_held, 0, __ATOMIC_RELAXED); /* this carrier makes progress */
+    x->leaving = f;
+    x->why = why;
+    struct sbt_fiber *next = sbt_carrier_next(x);
+    if (SBT_UNLIKELY(sbt_self.fiber != f)) {
+        x->leaving = NULL;
+        x->why = SBT_LEAVES_NOTHING;
+        return false;
+    }
+    SBT_TSAN_RELEASE(x);
+    if (next == NULL)
+        *at = sbt_regs_switch(&f->regs, &x->regs, x);
+    else if (next != f)
+        *at = sbt_regs_switch(&f->regs, &next->regs, x);
+    return true;
+}
+
+/* The last step of a way home: pending signals are handled now, and a handler may end the thread. */
+static void arrive_home(struct sbt_fiber *f) {
+    uint32_t in_switch = sbt_self.in_switch;
+    sbt_self.in_switch = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sbt_pin_arrived(f);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sbt_self.in_switch = in_switch;
+}
+
+/*
+ * The fence pairs with sbt_recall's: either the recall sees that f runs on this carrier, or f sees here that it is
+ * pinned.
+ */
+static void obey_recall(struct sbt_fiber *f, enum sbt_leaving why) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&f->pinned, __ATOMIC_RELAXED) != SBT_PIN_NOT && why != SBT_LEAVES_FOR_HOME)
+        sbt_fiber_leave(f, SBT_LEAVES_FOR_HOME);
+}
+
+/* f has been resumed on x; NULL: on its home thread. Of what was known before the switch only f is still true. */
+static void go_on(struct sbt_fiber *f, struct sbt_carrier *x, enum sbt_leaving why) {
+    __atomic_store_n(&f->carrier, x, __ATOMIC_RELAXED);
+    if (x != NULL) {
+        SBT_TSAN_ACQUIRE(x);
+        sbt_carrier_finish_switch(x);
+        if (SBT_UNLIKELY(x->mask != f->mask))
+            sbt_mask_carry(x, f->mask);
+    } else {
+        SBT_TSAN_ACQUIRE(&f->home_call);
+    }
+    sbt_switch_leave();
+    if (x == NULL)
+        arrive_home(f);
+    else if (SBT_UNLIKELY(sbt_recall_signals != 0))
+        obey_recall(f, why);
+}
+
+void sbt_fiber_leave(struct sbt_fiber *f, enum sbt_leaving why) {
+    sbt_switch_enter();
+    struct sbt_carrier *x = f->carrier; /* read here: a handler that forks may have taken the fiber home before */
+    if (SBT_UNLIKELY(x == NULL && why == SBT_LEAVES_FOR_HOME)) {
+        sbt_switch_leave();
+        return;
+    }
+    if (SBT_UNLIKELY(f->mask_unsure))
+        sbt_mask_read(f);
+    if (x == NULL) {
+        SBT_TSAN_RELEASE(&f->token);
+        x = sbt_pin_leave_home(f, why);
+    } else if (!leave_carrier(f, why, &x)) {
+        sbt_switch_leave();
+        return;
+    }
+    go_on(f, x, why);
+}
+
+/* ---- waking ---- */
+static bool unpark(struct sbt_fiber *f) {
+    bool asleep;
+    if (sbt_token_give(f, &asleep)) {
+        sbt_switch_enter();
+        sbt_carrier_unpark(f, f, 1);
+        sbt_switch_leave();
+    }
+    return asleep;
+}
+
+bool sbt_fiber_unpark(uint32_t *word) {
+    if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* this is a handler that interrupted its thread inside switch/ */
+        __atomic_store_n(&SBT_SWITCH->deferred, 1, __ATOMIC_RELEASE);
+        return true;
+    }
+    return unpark((struct sbt_fiber *)(void *)word);
+}
+
+void sbt_wake_list_begin(struct sbt_wake_list *list) {
+    sbt_handlers_hold();
+    *list = (struct sbt_wake_list){.in_handler = sbt_self.in_switch != 0};
+    sbt_switch_enter();
+}
+
+bool sbt_wake_list_add(struct sbt_wake_list *list, uint32_t *word, bool sleeping) {
+    struct sbt_fiber *f = (struct sbt_fiber *)(void *)word;
+    bool asleep;
+    if (!sbt_fiber_is_word(word))
+        return false;
+    if (!sleeping && SBT_UNLIKELY(__atomic_load_n(&f->token, __ATOMIC_RELAXED) == SBT_TOKEN_BLOCKED))
+        return false;
+    if (sbt_token_give(f, &asleep))
+        sbt_wake_list_append(list, f);
+    return true;
+}
+
+void sbt_wake_list_end(const struct sbt_wake_list *list) {
+    if (SBT_UNLIKELY(list->in_handler)) { /* the code that the handler interrupted may hold a run queue's lock */
+        for (struct sbt_fiber *f = list->first, *next; f != NULL; f = next) {
+            next = f->next;
+            sbt_runnable_add(1);
+            sbt_pin_send_home(f);
+        }
+    } else if (list->n > 0) {
+        sbt_carrier_unpark(list->first, list->last, list->n);
+    }
+    sbt_switch_leave();
+    sbt_handlers_release();
+}
+
+/*
+ * Wake all fibers; they look again. That is always allowed, because every wait here may end spuriously. It is rare:
+ * only after a handler that interrupted its thread inside switch/ has tried to wake a fiber.
+ */
+void sbt_switch_deliver(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    if (__atomic_exchange_n(&s->deferred, 0, __ATOMIC_ACQ_REL) == 0)
+        return;
+    uint32_t n = __atomic_load_n(&s->pool_used, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n; i++)
+        unpark(sbt_pool_nth(i));
+}
+
+/* ---- where a fiber waits ---- */
+static bool is_pinned(struct sbt_fiber *f) {
+    return (SBT_UNLIKELY(f->duty != 0) && sbt_receive_decide(f)) ||
+           __atomic_load_n(&f->pinned, __ATOMIC_RELAXED) != SBT_PIN_NOT ||
+           __atomic_load_n(&SBT_SWITCH->all_pinned, __ATOMIC_RELAXED) != 0;
+}
+
+static bool waits_pinned(struct sbt_fiber *f) {
+    return __atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED) != 0 || is_pinned(f) || sbt_switch_running_load() == 0;
+}
+
+/* False: there is none left. */
+static bool spend_pinned_wait(struct sbt_fiber *f) {
+    uint32_t n = __atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED);
+    if (n == 0)
+        return false;
+    __atomic_store_n(&f->pinned_waits, n - 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+bool sbt_switch_roams(void) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    return f != NULL && (f->carrier != NULL || !waits_pinned(f));
+}
+
+/*
+ * The fiber's next waits are spent in the kernel. By switching it would run on the carrier of the thread that wakes it,
+ * and leave a core idle again. The program's first thread is not counted, because it often only waits for the others.
+ */
+bool sbt_switch_spread(void) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    if (f == NULL || __atomic_load_n(&SBT_SWITCH->n_threads, __ATOMIC_RELAXED) > (int32_t)sbt_n_cpus)
+        return false;
+    if (__atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED) < SPREAD_WAITS)
+        __atomic_store_n(&f->pinned_waits, SPREAD_WAITS, __ATOMIC_RELAXED);
+    return true;
+}
+
+bool sbt_switch_begins_wait(void) {
+    if (SBT_LIKELY(sbt_switch_roams()))
+        return true;
+    if (sbt_self.fiber != NULL)
+        spend_pinned_wait(sbt_self.fiber);
+    return false;
+}
+
+uint32_t *sbt_fiber_word(void) {
+    return sbt_switch_begins_wait() ? &sbt_self.fiber->token : NULL;
+}
+
+/* ---- waiting ---- */
+
+/* Sleep in the kernel, on a carrier or on the home thread. 0, ETIMEDOUT or EINTR. */
+static int block(struct sbt_fiber *f, const struct sbt_deadline *deadline) {
+    uint32_t none = SBT_TOKEN_NONE;
+    int r = 0;
+    if (__atomic_compare_exchange_n(&f->token, &none, SBT_TOKEN_BLOCKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        sbt_runnable_add(-1);
+        r = sbt_futex_wait_frame(&f->token, SBT_TOKEN_BLOCKED, deadline);
+        sbt_runnable_add(1);
+    }
+    return __atomic_exchange_n(&f->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL) == SBT_TOKEN_TOKEN ? 0 : r;
+}
+
+static int block_at_home(struct sbt_fiber *f, const struct sbt_deadline *deadline) {
+    if (f->carrier != NULL)
+        sbt_fiber_leave(f, SBT_LEAVES_FOR_HOME);
+    int r = block(f, deadline);
+    if (deadline != NULL)
+        f->dozes = r == ETIMEDOUT;
+    return r;
+}
+
+static int park(struct sbt_fiber *f) {
+    f->interrupted = false;
+    sbt_fiber_leave(f, SBT_LEAVES_TO_PARK);
+    if (__atomic_load_n(&f->token, __ATOMIC_ACQUIRE) != SBT_TOKEN_NONE)
+        __atomic_exchange_n(&f->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
+    return f->interrupted ? EINTR : 0;
+}
+
+/*
+ * The clock says whether the wait timed out: a wake-up that comes as late as the deadline is seen by the caller, which
+ * looks again. The whole wait counts as inside switch/: a handler that waited with another deadline would clear this
+ * one.
+ */
+static int park_until(struct sbt_fiber *f, const struct sbt_deadline *deadline) {
+    int r = 0;
+    sbt_switch_enter();
+    f->dozes = true;
+    if (sbt_due_set(f, deadline)) {
+        r = park(f);
+        sbt_due_clear(f);
+        f->dozes = sbt_deadline_passed(deadline);
+    }
+    sbt_switch_leave();
+    return f->dozes ? ETIMEDOUT : r;
+}
+
+/*
+ * Is a fiber that is on its home thread better off there? It is if no carrier would run it, or if it would only come
+ * back: a fiber that sleeps from deadline to deadline does so on its home thread.
+ */
+static bool is_better_at_home(const struct sbt_fiber *f, const struct sbt_deadline *deadline) {
+    return f->carrier == NULL &&
+           (__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0 || (deadline != NULL && f->dozes));
+}
+
+int sbt_fiber_park(const struct sbt_deadline *deadline) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    /* This is a handler that interrupted a switch; or a child, whose handler forked and returned to a wait. Poll. */
+    if (SBT_UNLIKELY(f == NULL || sbt_self.in_switch != 0)) {
+        sbt_pause_ns(SBT_HANDLER_POLL_NS);
+        return 0;
+    }
+    if (__atomic_load_n(&f->token, __ATOMIC_RELAXED) == SBT_TOKEN_TOKEN) {
+        __atomic_exchange_n(&f->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
+        return 0;
+    }
+    if (SBT_UNLIKELY(sbt_self.pin_held != 0))
+        return block(f, deadline);
+    if (SBT_UNLIKELY(f->mask_unsure)) {
+        sbt_switch_enter();
+        sbt_mask_read(f);
+        sbt_switch_leave();
+    }
+    /*
+     * Pairs with the fence of find_others and its exchange of the token: either this sees which signals the main thread
+     * blocks, or the fiber is woken.
+     */
+    if (SBT_UNLIKELY((__atomic_load_n(&SBT_SWITCH->main_mask, __ATOMIC_RELAXED) & ~f->mask) != 0))
+        sbt_receive_decide(f);
+    bool better_at_home = is_better_at_home(f, deadline);
+    if (SBT_UNLIKELY(spend_pinned_wait(f) || better_at_home || is_pinned(f) || sbt_switch_running_load() == 0))
+        return block_at_home(f, deadline);
+    return deadline != NULL ? park_until(f, deadline) : park(f);
+}
+
+/* ---- yielding ---- */
+bool sbt_switch_carried(void) {
+    return sbt_self.fiber != NULL && sbt_self.fiber->carrier != NULL;
+}
+
+bool sbt_switch_among_carriers(void) {
+    return sbt_switch_carried() && SBT_SWITCH->n_carriers > 1;
+}
+
+bool sbt_switch_others_runnable(void) {
+    struct sbt_carrier *x = sbt_carrier_of_caller();
+    return x != NULL && __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
+}
+
+/*
+ * Is another fiber runnable here? If not, take a fiber that waits behind another carrier. f is the caller's own fiber.
+ */
+static bool find_another(const struct sbt_fiber *f) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    const struct sbt_carrier *here = f->carrier;
+    bool found = here != NULL && __atomic_load_n(&here->n, __ATOMIC_RELAXED) != 0;
+    for (uint32_t i = 0; !found && i < s->n_carriers; i++) {
+        if (__atomic_load_n(&s->carrier[i].n, __ATOMIC_RELAXED) < 2)
+            continue;
+        sbt_switch_enter();
+        struct sbt_carrier *x = sbt_self.fiber == f ? f->carrier : NULL; /* read here, as in sbt_fiber_leave */
+        found = x != NULL && sbt_runq_steal(x, &s->carrier[i]);
+        sbt_switch_leave();
+    }
+    return found;
+}
+
+/*
+ * On its home thread a fiber competes with the carriers for a core. There it joins the fibers that take turns without
+ * the kernel.
+ */
+static bool may_join_carriers(const struct sbt_fiber *f) {
+    return SBT_HOME_MAY_PUSH && !sbt_cores_to_spare() && __atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED) == 0 &&
+           sbt_switch_running_load() != 0;
+}
+
+bool sbt_switch_yield(bool goes_on) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    if (f == NULL || sbt_self.pin_held != 0 || sbt_self.in_switch != 0 || is_pinned(f))
+        return false;
+    if (!(f->carrier == NULL ? may_join_carriers(f) : find_another(f)))
+        return false;
+    sbt_fiber_leave(f, goes_on ? SBT_LEAVES_TO_GO_ON : SBT_LEAVES_TO_YIELD);
+    struct sbt_carrier *x = f->carrier;
+    if (x == NULL)
+        return true;
+    /*
+     * Yield to the kernel now and then: under a real-time policy all these fibers may wait for a kernel thread that
+     * gets a core in no other way. pops_at_yield is atomic: if a handler has waited just now, another carrier's thread
+     * may write it too.
+     */
+    uint32_t pops = __atomic_load_n(&x->pops, __ATOMIC_RELAXED);
+    if (pops - __atomic_load_n(&x->pops_at_yield, __ATOMIC_RELAXED) >= POPS_PER_SYS_YIELD) {
+        __atomic_store_n(&x->pops_at_yield, pops, __ATOMIC_RELAXED);
+        sbt_yield();
+    }
+    return true;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The monitor (Go: sysmon): a kernel thread that looks every few milliseconds, while there is anything to see, whether
+ * runnable fibers wait behind carriers that make no progress. It sends those fibers home, where the kernel runs them. A
+ * fiber may sleep in the kernel on a carrier, compute for a second, or spin until another thread does something: it
+ * delays other fibers by a few milliseconds and never for good. The fibers' home threads exist already, so this needs
+ * no new thread.
+ *
+ * A fiber that is found asleep in the kernel on its carrier does input or output: it is told to wait on its home thread
+ * for a while. If many fibers are found asleep, and the program switches seldom, it loses more by that than it gains by
+ * switching. Then all fibers wait on their home threads for some time. That time is doubled whenever it proves too
+ * short.
+ *
+ * The monitor takes a run queue's lock and no other. All that it reads of carriers are hints.
+ */
+#include "switch/monitor.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <string.h>
+
+#include "os/fence.h"
+#include "os/proc.h"
+#include "switch/pin.h"
+#include "switch/state.h"
+#include "switch/tuning.h"
+
+/*
+ * Give the monitor its own, empty table of file descriptors. The program must not meet the monitor's descriptors, nor
+ * lose its lowest free one to them, and a forked child must not inherit one. False: the kernel cannot do that, and the
+ * monitor does not look whether fibers sleep.
+ */
+static bool own_descriptors(void) {
+    return sbt_syscall3(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
+}
+
+/* Is the kernel thread asleep? */
+static bool sleeps(uint32_t tid) {
+    char state = sbt_proc_state(tid);
+    return state != '\0' && state != 'R';
+}
+
+/* Tell the fiber to wait on its home thread for a while. False: it has been told already. */
+static bool pin_waits(struct sbt_fiber *f) {
+    if (__atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED) != 0)
+        return false;
+    uint32_t next = f->pinned_waits_next;
+    next = next == 0 ? PINNED_WAITS_FIRST : next < PINNED_WAITS_MOST ? next * 2 : next;
+    f->pinned_waits_next = next;
+    __atomic_store_n(&f->pinned_waits, next, __ATOMIC_RELAXED);
+    return true;
+}
+
+struct watch {
+    bool sees_sleepers;
+    uint32_t pops[SBT_CARRIERS_MAX];  /* pops of each carrier at the last look */
+    uint32_t stuck[SBT_CARRIERS_MAX]; /* looks in a row that saw runnable fibers and no progress */
+    uint32_t cost, switches;          /* recent cost and recent switches */
+    uint32_t ticks;
+    /* how long all fibers are pinned the next time; until when they were pinned the last time */
+    uint64_t all_pinned_ns, until_ns;
+    uint32_t n_held_up; /* carriers on which a fiber sleeps in the kernel, in this look */
+};
+
+/* Would the program do better without switching? */
+static void weigh(struct sbt_switch_state *s, struct watch *w) {
+    if (++w->ticks % MEMORY_TICKS == 0) {
+        w->cost /= 2;
+        w->switches /= 2;
+    }
+    w->cost += __atomic_exchange_n(&s->sleeps, 0, __ATOMIC_RELAXED) * COST_OF_SLEEP;
+    if (__atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0) /* fibers found asleep now are only on their way home */
+        w->cost = w->switches = 0;
+    if (w->cost < COST_MANY || w->switches >= w->cost)
+        return;
+    uint64_t now = sbt_now_ns();
+    if (w->all_pinned_ns == 0 || now - w->until_ns > 16 * w->all_pinned_ns)
+        w->all_pinned_ns = ALL_PINNED_FIRST_NS;
+    else if (w->all_pinned_ns < ALL_PINNED_MOST_NS)
+        w->all_pinned_ns *= 2;
+    w->until_ns = now + w->all_pinned_ns;
+    w->cost = w->switches = 0;
+    __atomic_store_n(&s->all_pinned, 1, __ATOMIC_RELAXED);
+}
+
+static void end_all_pinned(struct sbt_switch_state *s, const struct watch *w) {
+    if (__atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0 && sbt_now_ns() >= w->until_ns)
+        __atomic_store_n(&s->all_pinned, 0, __ATOMIC_RELAXED);
+}
+
+/* How many fibers to send home from a carrier that is stuck: more each time, and all if no carrier can run them. */
+static uint32_t n_to_send(uint32_t stuck, bool all_held_up) {
+    return all_held_up || stuck > 16 ? UINT32_MAX : 1u << (stuck - 1);
+}
+
+/*
+ * Fibers wait behind this carrier, and it seldom wakes idle carriers, because fibers that those found soon waited
+ * again. The fibers that wait now are of another kind: few of them were taken in a whole tick, or the carrier makes no
+ * progress at all. So the carrier is to wake idle carriers again.
+ */
+static void wake_more_for(struct sbt_carrier *x) {
+    __atomic_store_n(&x->skip, __atomic_load_n(&x->skip, __ATOMIC_RELAXED) / 4, __ATOMIC_RELAXED);
+    __atomic_store_n(&x->skip_left, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&x->robbed_in_vain, 0, __ATOMIC_RELAXED);
+}
+
+static bool are_fibers_queued(const struct sbt_switch_state *s) {
+    for (uint32_t i = 0; i < s->n_carriers; i++)
+        if (__atomic_load_n(&s->carrier[i].n, __ATOMIC_RELAXED) != 0)
+            return true;
+    return false;
+}
+
+/*
+ * Has the carrier's fiber been asleep in the kernel since the last look? The number of fibers taken is still the same
+ * then.
+ */
+static bool sleeps_on(const struct sbt_carrier *x, const struct sbt_fiber *f, uint32_t pops) {
+    return sleeps(__atomic_load_n(&x->tid, __ATOMIC_RELAXED)) && __atomic_load_n(&x->current, __ATOMIC_RELAXED) == f &&
+           __atomic_load_n(&x->pops, __ATOMIC_RELAXED) == pops;
+}
+
+/* Look at carrier i. The result is how many fibers wait behind it. */
+static uint32_t look_at(struct sbt_switch_state *s, struct watch *w, uint32_t i, bool sleepers_matter, bool any_idle) {
+    struct sbt_carrier *x = &s->carrier[i];
+    uint32_t n = __atomic_load_n(&x->n, __ATOMIC_RELAXED), now = __atomic_load_n(&x->pops, __ATOMIC_RELAXED);
+    w->stuck[i] = n > 0 && now == w->pops[i] ? w->stuck[i] + 1 : 0;
+    if (n > 0 && (now == w->pops[i] || (any_idle && now - w->pops[i] < SHORT_RUNS)))
+        wake_more_for(x);
+    struct sbt_fiber *f = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
+    if (f != NULL && now == w->pops[i] && sleepers_matter && sleeps_on(x, f, now)) {
+        w->n_held_up++;
+        w->cost += pin_waits(f) ? COST_OF_SLEEPER : 0;
+    }
+    w->switches += now - w->pops[i];
+    w->pops[i] = now;
+    return n;
+}
+
+static void help_stuck(struct sbt_switch_state *s, const struct watch *w) {
+    for (uint32_t i = 0; i < s->n_carriers; i++) {
+        if (w->stuck[i] == 0)
+            continue;
+        for (uint32_t k = n_to_send(w->stuck[i], w->n_held_up == s->n_carriers); k > 0; k--) {
+            struct sbt_fiber *f = sbt_runq_take(&s->carrier[i]);
+            if (f == NULL)
+                break;
+            sbt_pin_send_home(f);
+        }
+    }
+}
+
+/*
+ * Look at all carriers once. True: a runnable fiber waits.
+ *
+ * A fiber that sleeps on its carrier is in no other fiber's way while no fiber becomes runnable. So it is not looked
+ * for then: to find out whether it sleeps costs as much as a hundred switches, on a core that a thread of the program
+ * may have to itself. After switching has ended it is not looked for either: the program may have forbidden system
+ * calls.
+ */
+static bool look(struct sbt_switch_state *s, struct watch *w, bool pushed) {
+    uint32_t n_waiting = 0;
+    bool ended = (__atomic_load_n(&s->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) != 0;
+    bool sleepers_matter = w->sees_sleepers && !ended &&
+                           (pushed || are_fibers_queued(s) || __atomic_load_n(&s->all_held, __ATOMIC_RELAXED) != 0);
+    bool any_idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0;
+    w->n_held_up = 0;
+    for (uint32_t i = 0; i < s->n_carriers; i++)
+        n_waiting += look_at(s, w, i, sleepers_matter, any_idle);
+    __atomic_store_n(&s->all_held, w->n_held_up == s->n_carriers, __ATOMIC_RELAXED);
+    /* Pairs with the heavy fence of a carrier that has run out of fibers after it was looked at (find). */
+    sbt_fence_light();
+    if (__atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0)
+        __atomic_store_n(&s->all_held, 0, __ATOMIC_RELAXED);
+    help_stuck(s, w);
+    return n_waiting > 0;
+}
+
+/* Sleep until a fiber becomes runnable, or all fibers have been pinned for long enough. */
+static void sleep_long(struct sbt_switch_state *s, const struct watch *w) {
+    const uint64_t second = 1000000000;
+    struct sbt_deadline until = {CLOCK_MONOTONIC, {(time_t)(w->until_ns / second), (long)(w->until_ns % second)}};
+    sbt_futex_wait(&s->monitor_sleeps, 1, __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0 ? &until : NULL);
+}
+
+void *sbt_monitor_main(void *unused) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    struct watch w = {.sees_sleepers = own_descriptors()};
+    uint32_t quiet = 0;
+    while (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
+        sbt_pause_ns(TICK_NS);
+        bool pushed = __atomic_exchange_n(&s->pushes, 0, __ATOMIC_RELAXED) != 0;
+        quiet = look(s, &w, pushed) || pushed ? 0 : quiet + 1;
+        weigh(s, &w);
+        end_all_pinned(s, &w);
+        if (quiet < QUIET_TICKS)
+            continue;
+        quiet = 0;
+        __atomic_store_n(&s->monitor_sleeps, 1, __ATOMIC_RELAXED);
+        /*
+         * Pairs with the light fence in sbt_runq_push. If the kernel refuses the heavy fence, the monitor goes on
+         * looking.
+         */
+        if (sbt_fence_heavy() && __atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0 &&
+            __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
+            sleep_long(s, &w);
+        __atomic_store_n(&s->monitor_sleeps, 0, __ATOMIC_RELAXED);
+    }
+    return unused;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Home threads and pinned fibers: how a fiber leaves the kernel thread that was created with it, how it comes back, and
+ * what keeps it there.
+ *
+ * While its fiber is away, a kernel thread sleeps as a parked home thread: on a small stack at the root of the thread's
+ * own stack, with all signals blocked. Its TLS is the fiber's, and the fiber runs elsewhere. So only this file and
+ * due.c may run there meanwhile, and they touch no thread-local variable on that thread. For the same reason the build
+ * leaves the two files out of what a sanitizer instruments.
+ *
+ * A pinned fiber stays on its home thread: for the length of a call (sbt_pin_hold), or for good, because the program
+ * knows its kernel thread or something that belongs to it (sbt_pin_self, _tid, _thread).
+ */
+#include "switch/pin.h"
+
+#include "core/thread.h"
+#include "switch/due.h"
+#include "switch/mask.h"
+#include "switch/recall.h"
+#include "switch/receive.h"
+#include "switch/sanitizer.h"
+#include "switch/state.h"
+
+#define ALL_SIGNALS (~(uint64_t)0)
+
+/* As sbt_carrier_finish_switch. False: the fiber has been woken already, and does not leave. */
+static bool let_go(struct sbt_fiber *f) {
+    uint32_t none = SBT_TOKEN_NONE;
+    if (f->why == SBT_LEAVES_TO_YIELD || f->why == SBT_LEAVES_TO_GO_ON) {
+        sbt_runq_push_from_home(f, f->why == SBT_LEAVES_TO_YIELD ? SBT_YIELDED : SBT_WOKEN);
+        return true;
+    }
+    sbt_runnable_add(-1);
+    if (__atomic_compare_exchange_n(&f->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return true;
+    sbt_runnable_add(1);
+    return false;
+}
+
+static void parked_home_main(void *argument) {
+    struct sbt_fiber *f = argument;
+    if (let_go(f)) {
+        sbt_due_sleep(f);
+        /* Relaxed: only this thread looks at the call, and the next call comes after the fiber has left again. */
+        __atomic_store_n(&f->home_call, SBT_HOME_NOTHING, __ATOMIC_RELAXED);
+    }
+    sbt_regs_switch(&f->scratch, &f->regs, NULL);
+}
+
+struct sbt_carrier *sbt_pin_leave_home(struct sbt_fiber *f, enum sbt_leaving why) {
+    uint64_t all = ALL_SIGNALS;
+    __atomic_store_n(&f->mask, sbt_mask_set(&all) & ~sbt_recall_signals, __ATOMIC_RELAXED);
+    /* Do what handlers have deferred until now: a parked home thread does nothing for other threads. */
+    if (SBT_UNLIKELY(sbt_switch_has_deferred()))
+        sbt_switch_deliver();
+    if (SBT_UNLIKELY(sbt_self.fiber != f)) /* a handler has forked just now; this is the child, and it stays */
+        return NULL;
+    /*
+     * Pairs with the order in recall_all: either recall_all sees the fiber away, or the fiber sees that it has to stay.
+     */
+    __atomic_store_n(&f->away, 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (SBT_UNLIKELY((__atomic_load_n(&SBT_SWITCH->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) != 0))
+        return NULL;
+    f->why = why;
+    sbt_regs_make(&f->home_regs, f->home_stack->stack, sizeof f->home_stack->stack, parked_home_main, f->regs.tls);
+    return sbt_regs_switch(&f->regs, &f->home_regs, f);
+}
+
+void sbt_pin_arrived(struct sbt_fiber *f) {
+    __atomic_store_n(&f->away, 0, __ATOMIC_RELAXED);
+    sbt_mask_set(&f->mask);
+}
+
+void sbt_pin_send_home(struct sbt_fiber *f) {
+    SBT_TSAN_RELEASE(&f->home_call);
+    __atomic_store_n(&f->home_call, SBT_HOME_COME, __ATOMIC_RELEASE);
+    sbt_futex_wake(&f->home_call, 1); /* a late wake-up finds a fiber too: they are never freed */
+}
+
+static void go_home(struct sbt_fiber *f) {
+    if (f->carrier != NULL)
+        sbt_fiber_leave(f, SBT_LEAVES_FOR_HOME);
+}
+
+/* Between this and the release a handler that yields comes back to the same kernel thread. */
+static void hold(void) {
+    sbt_self.pin_held++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+void sbt_pin_hold(void) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    hold();
+    if (SBT_LIKELY(f == NULL))
+        return;
+    f->mask_unsure = 1;          /* the caller may be a signal handler, which has another mask */
+    if (sbt_self.in_switch == 0) /* otherwise this is a handler that interrupted its thread inside switch/ */
+        go_home(f);
+}
+
+void sbt_pin_release(void) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sbt_self.pin_held--;
+}
+
+/* The caller may be a handler with a mask of its own: that mask goes home with the fiber. */
+static void pin_self(enum sbt_pin pin) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    if (__atomic_load_n(&SBT_SWITCH->decided, __ATOMIC_RELAXED) == 0)
+        pin = SBT_PIN_ITSELF;
+    sbt_self.pin |= (uint8_t)pin;
+    if (f == NULL)
+        return;
+    f->mask_unsure = 1;
+    __atomic_fetch_or(&f->pinned, (uint8_t)pin, __ATOMIC_RELAXED);
+    if (sbt_self.in_switch == 0)
+        go_home(f);
+}
+
+void sbt_pin_self(bool heritably) {
+    if (SBT_UNLIKELY(sbt_switch_wanted))
+        pin_self(heritably ? SBT_PIN_HERITABLY : SBT_PIN_ITSELF);
+}
+
+/* A thread that is not known may not have begun: then it must get no fiber. */
+static void pin_other(pthread_t thread, uint32_t tid) {
+    struct sbt_fiber *f = sbt_pool_find(thread, tid);
+    bool is_main = thread != 0 ? thread == SBT_SWITCH->main_thread : tid == SBT_SWITCH->main_tid;
+    if (f == NULL && !is_main) {
+        __atomic_fetch_or(&SBT_SWITCH->no_more, SBT_SWITCH_NO_MORE, __ATOMIC_RELAXED);
+        /*
+         * Pairs with the fence of sbt_switch_thread_begin: either the beginning thread sees no_more, or this sees its
+         * fiber.
+         */
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        f = sbt_pool_find(thread, tid);
+    }
+    if (f != NULL)
+        __atomic_fetch_or(&f->pinned, SBT_PIN_HERITABLY, __ATOMIC_RELAXED);
+}
+
+void sbt_pin_tid(uint32_t tid) {
+    if (SBT_LIKELY(!sbt_switch_wanted))
+        return;
+    if (tid == 0 || tid == sbt_thread_tid())
+        pin_self(SBT_PIN_HERITABLY);
+    else
+        pin_other(0, tid);
+}
+
+void sbt_pin_thread(pthread_t thread) {
+    if (SBT_LIKELY(!sbt_switch_wanted))
+        return;
+    if (pthread_equal(thread, pthread_self()))
+        pin_self(SBT_PIN_HERITABLY);
+    else
+        pin_other(thread, 0);
+}
+
+enum sbt_pin sbt_pin_inherited(void) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    uint8_t pin = sbt_self.pin | (f != NULL ? __atomic_load_n(&f->pinned, __ATOMIC_RELAXED) : 0);
+    return pin == SBT_PIN_HERITABLY ? SBT_PIN_HERITABLY : SBT_PIN_NOT;
+}
+
+static void give_back(struct sbt_fiber *f) {
+    __atomic_store_n(&f->thread, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&f->tid, 0, __ATOMIC_RELAXED);
+    sbt_pool_put(f);
+}
+
+void sbt_switch_thread_begin(struct sbt_home_stack *stack) {
+    if (sbt_switch_running_load() == 0 || sbt_self.pin != SBT_PIN_NOT)
+        return;
+    struct sbt_fiber *f = sbt_pool_get();
+    if (f == NULL)
+        return;
+    f->token = SBT_TOKEN_NONE;
+    f->home_call = SBT_HOME_NOTHING;
+    f->due = 0;
+    f->dozes = false;
+    f->duty = 0;
+    f->pinned = SBT_PIN_NOT;
+    __atomic_store_n(&f->away, 0, __ATOMIC_RELAXED); /* in a forked child it still says how the parent's thread stood */
+    f->mask_unsure = 1;
+    __atomic_store_n(&f->thread, pthread_self(), __ATOMIC_RELAXED);
+    __atomic_store_n(&f->tid, sbt_thread_tid(), __ATOMIC_RELAXED);
+    f->regs.tls = sbt_tls_base();
+    f->carrier = NULL;
+    f->pinned_waits = f->pinned_waits_next = 0;
+    f->home_stack = stack;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with pin_other's */
+    if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->no_more, __ATOMIC_RELAXED) != 0))
+        give_back(f);
+    else
+        sbt_self.fiber = f;
+}
+
+void sbt_switch_thread_end(void) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    sbt_receive_thread_end();
+    if (f == NULL)
+        return;
+    hold(); /* a handler that yields from here on must not take the thread away again */
+    go_home(f);
+    sbt_self.fiber = NULL;
+    sbt_pin_release();
+    give_back(f);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The pool of fibers: free fibers in a list, unused ones behind pool_used. Its lock is never held together with
+ * another. */
+#include "switch/pool.h"
+
+#include "os/memory.h"
+#include "switch/state.h"
+
+static struct sbt_fiber *pool;
+
+bool sbt_pool_start(void) {
+    if (pool != NULL)
+        return true;
+    pool = sbt_memory_map(SBT_POOL_BYTES);
+    return pool != NULL;
+}
+
+struct sbt_fiber *sbt_pool_get(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    sbt_switch_enter();
+    sbt_switch_lock(&s->pool_lock);
+    struct sbt_fiber *f = s->pool_free;
+    if (f != NULL)
+        s->pool_free = f->next;
+    else if (s->pool_used < SBT_POOL_MAX)
+        f = &pool[s->pool_used];
+    /*
+     * A fiber that is still in a waiter stack, because its last thread ended there, may join no other stack. It may
+     * join if this process uses it for the first time, or if it was taken out after that thread had ended.
+     */
+    if (f != NULL && (f == &pool[s->pool_used] || __atomic_load_n(&f->on_stack, __ATOMIC_RELAXED) != SBT_STACK_JOINED))
+        __atomic_store_n(&f->on_stack, SBT_STACK_NONE, __ATOMIC_RELAXED);
+    if (f == &pool[s->pool_used])
+        s->pool_used++;
+    sbt_switch_unlock(&s->pool_lock);
+    sbt_switch_leave();
+    return f;
+}
+
+void sbt_pool_put(struct sbt_fiber *f) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    sbt_switch_enter();
+    sbt_switch_lock(&s->pool_lock);
+    f->next = s->pool_free;
+    s->pool_free = f;
+    sbt_switch_unlock(&s->pool_lock);
+    sbt_switch_leave();
+}
+
+struct sbt_fiber *sbt_pool_find(pthread_t thread, uint32_t tid) {
+    uint32_t n = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n; i++)
+        if ((thread != 0 && __atomic_load_n(&pool[i].thread, __ATOMIC_RELAXED) == thread) ||
+            (tid != 0 && __atomic_load_n(&pool[i].tid, __ATOMIC_RELAXED) == tid))
+            return &pool[i];
+    return NULL;
+}
+
+bool sbt_fiber_is_word(const uint32_t *word) {
+    return pool != NULL && (uintptr_t)word - (uintptr_t)pool < SBT_POOL_BYTES;
+}
+
+struct sbt_fiber *sbt_pool_nth(uint32_t i) {
+    return &pool[i];
+}
+
+uint32_t sbt_pool_index(const struct sbt_fiber *f) {
+    return (uint32_t)(f - pool);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The pool of fibers: an array of address space. Only the used part becomes memory. That memory is never given back, so
+ * a fiber's address and number stay good for ever. Nothing here blocks for longer than the pool's lock is held.
+ */
+#ifndef SBT_SWITCH_POOL_H
+#define SBT_SWITCH_POOL_H
+
+#include "switch/fiber.h"
+
+#define SBT_POOL_MAX 65536 /* fibers */
+#define SBT_POOL_BYTES (SBT_POOL_MAX * sizeof(struct sbt_fiber))
+
+/* Once, before the first fiber. False: there is no address space for the pool. */
+bool sbt_pool_start(void);
+
+/* A fiber for a new thread; NULL: all are in use. */
+struct sbt_fiber *sbt_pool_get(void);
+void sbt_pool_put(struct sbt_fiber *f);
+
+/* The fiber with number i, below pool_used; and the number of a fiber. */
+struct sbt_fiber *sbt_pool_nth(uint32_t i);
+uint32_t sbt_pool_index(const struct sbt_fiber *f);
+
+/* The fiber of that thread (0: any) or of that kernel thread (0: any); NULL: none. Its thread may end at any time. */
+struct sbt_fiber *sbt_pool_find(pthread_t thread, uint32_t tid);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The run queue of a carrier: its runnable fibers. The caller of each function is between sbt_switch_enter and
+ * sbt_switch_leave (state.h). It holds no lock of switch/.
+ */
+#ifndef SBT_SWITCH_RUNQ_H
+#define SBT_SWITCH_RUNQ_H
+
+#include "switch/fiber.h"
+
+struct sbt_runq {
+    struct sbt_fiber *head, *tail;
+};
+
+/* Woken fibers go before fibers that only yielded. */
+enum sbt_runq_of { SBT_WOKEN, SBT_YIELDED, SBT_RUNQS };
+
+struct sbt_carrier;
+
+/* Make runnable n fibers that `next` links. `self`: the carrier that runs the caller; NULL: none. */
+void sbt_runq_push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
+                   enum sbt_runq_of which);
+
+/* The same for a parked home thread and its own fiber. Its thread-local variables are the fiber's already. */
+void sbt_runq_push_from_home(struct sbt_fiber *f, enum sbt_runq_of which);
+
+/* Take the carrier's own next fiber; NULL: none. Called by that carrier alone. */
+struct sbt_fiber *sbt_runq_pop(struct sbt_carrier *x);
+
+/* Note the CPU on which the carrier is about to sleep. */
+void sbt_runq_note_cpu(struct sbt_carrier *x);
+
+/* Move half of the fibers of `from` to x's run queue. False: there are none. */
+bool sbt_runq_steal(struct sbt_carrier *x, struct sbt_carrier *from);
+
+/* The carrier leaves a fiber, and has woken an idle carrier meanwhile: was that of any use? */
+void sbt_runq_judge(struct sbt_carrier *x);
+
+/* A carrier has taken a fiber from x, and says how that ended: in vain if the fiber soon waited again. */
+void sbt_runq_learn(struct sbt_carrier *x, bool in_vain);
+
+/* Take x's next fiber, for the monitor; NULL: none. */
+struct sbt_fiber *sbt_runq_take(struct sbt_carrier *x);
+
+#endif

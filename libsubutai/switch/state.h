@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The state of switch/, and how code enters and leaves it.
+ *
+ * Everything that a forked child must find empty is in one object, on pages of its own, which the kernel wipes in the
+ * child.
+ *
+ * Lock order: a thread holds at most one lock of switch/ at a time: a table bucket's, a run queue's or the pool's.
+ *
+ * Signal handlers: while a thread holds one of these locks, or is in the middle of a switch, its sbt_self.in_switch is
+ * set.
+ *  1. A handler that interrupts the thread there, and wants to wake a fiber, only sets `deferred`.
+ *  2. The interrupted code leaves switch/ later: on the same kernel thread, though perhaps in another fiber.
+ *  3. There it finds `deferred`, and wakes every fiber that waits (sbt_switch_deliver).
+ */
+#ifndef SBT_SWITCH_STATE_H
+#define SBT_SWITCH_STATE_H
+
+#include "core/handlers.h"
+#include "switch/carrier.h"
+#include "switch/pool.h"
+#include "switch/table.h"
+
+/* Bits of no_more. */
+#define SBT_SWITCH_NO_MORE 1 /* new threads get no fiber; */
+#define SBT_SWITCH_ENDED 2   /* fibers do not leave their home threads */
+
+struct sbt_switch_state {
+    /* Read at every wait and wake-up, written rarely. */
+    uint32_t running; /* 1: there are carriers; atomic */
+    uint32_t n_carriers;
+    uint32_t deferred; /* 1: a signal handler could not wake; atomic */
+    /* 1: every carrier was found asleep in the kernel, and none has made progress since; atomic, a hint */
+    uint32_t all_held;
+    /* 1: switching does not pay at present, all fibers wait on their home threads; atomic, a hint */
+    uint32_t all_pinned;
+    uint32_t quit;      /* 1: the program's last thread has ended; atomic */
+    uint32_t decided;   /* 1: a thread is deciding, or has decided, whether to switch; atomic */
+    int32_t n_threads;  /* threads of the program beyond the first; atomic */
+    uint64_t main_mask; /* signals that the main thread blocks; at first, those that the first creator blocks; atomic */
+    struct sbt_lock pool_lock;
+    uint32_t pool_used; /* fibers of the pool that have ever been used; written under the lock, read without it */
+    struct sbt_fiber *pool_free;
+    long process;          /* the process that these fibers belong to; a child of vfork has another id */
+    pthread_t main_thread; /* 0: not known */
+    uint32_t main_tid;
+    uint32_t no_more;    /* SBT_SWITCH_NO_MORE, _ENDED; atomic */
+    uint32_t n_judged;   /* how many loaded objects have been judged: the first of the list; atomic */
+    uint64_t n_unloads;  /* the number of unloaded objects at that time; atomic */
+    uint64_t on_duty;    /* signals for which a fiber is on duty (receive.c); atomic */
+    uint32_t main_ended; /* 1: the main thread has ended; atomic */
+    uint32_t n_own;
+    pthread_t own[SBT_CARRIERS_MAX + 1]; /* carriers and monitor; written by the thread that starts or ends them */
+
+    uint64_t idle __attribute__((aligned(64))); /* a bit for each sleeping carrier; atomic */
+    uint64_t searching;                         /* a bit for each searching carrier; atomic */
+    uint32_t monitor_sleeps;                    /* futex word; atomic */
+    uint32_t pushes;                            /* 1: a fiber was made runnable; relaxed, and updates may be lost */
+    uint32_t sleeps;                            /* sleeps of fibers in the kernel, on carriers; atomic */
+    uint32_t next_carrier;                      /* the next for a fiber that was made runnable on no carrier; atomic */
+    struct sbt_carrier carrier[SBT_CARRIERS_MAX];
+    struct sbt_table_bucket bucket[SBT_TABLE_BUCKETS];
+};
+extern union sbt_switch_memory {
+    struct sbt_switch_state s;
+    char pages[(sizeof(struct sbt_switch_state) + SBT_PAGE_MAX - 1) / SBT_PAGE_MAX * SBT_PAGE_MAX];
+} sbt_switch_memory;
+#define SBT_SWITCH (&sbt_switch_memory.s)
+
+/* --wait=switch!: the program is switched even if something in it may not bear that. Set once at start-up. */
+extern bool sbt_switch_insisted;
+
+/*
+ * Around locks and switches; they nest. Only a handler on the same thread depends on the order, so compiler fences
+ * suffice.
+ */
+static inline void sbt_switch_enter(void) {
+    sbt_self.in_switch++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Make the wake-ups that handlers deferred. The caller holds no lock of switch/. */
+void sbt_switch_deliver(void);
+
+static inline bool sbt_switch_has_deferred(void) {
+    return __atomic_load_n(&SBT_SWITCH->deferred, __ATOMIC_RELAXED) != 0;
+}
+
+/* in_switch is 0 already if a handler has forked and this is the child. */
+static inline void sbt_switch_leave(void) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SBT_LIKELY(sbt_self.in_switch != 0))
+        sbt_self.in_switch--;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SBT_UNLIKELY(sbt_switch_has_deferred() && sbt_self.in_switch == 0))
+        sbt_switch_deliver();
+}
+
+/*
+ * Lock and unlock one of the locks above, between enter and leave. The program's signal handlers are deferred in
+ * between: other threads need the lock, whatever the handler does with this thread.
+ */
+static inline void sbt_switch_lock(struct sbt_lock *lock) {
+    sbt_handlers_hold();
+    sbt_lock_take(lock);
+}
+
+static inline void sbt_switch_unlock(struct sbt_lock *lock) {
+    sbt_lock_drop(lock);
+    sbt_handlers_release();
+}
+
+#endif

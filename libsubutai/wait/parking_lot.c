@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "wait/parking_lot.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "core/handlers.h"
+#include "core/priority.h"
+#include "os/clock.h"
+#include "os/futex.h"
+#include "wait/park.h"
+
+/* Enough that 1000 threads on as many objects rarely share a bucket; 32 KiB, a multiple of the page for madvise. */
+#define N_BUCKETS 512
+
+static union {
+    struct sbt_bucket bucket[N_BUCKETS];
+    char pages[(N_BUCKETS * sizeof(struct sbt_bucket) + SBT_PAGE_MAX - 1) / SBT_PAGE_MAX * SBT_PAGE_MAX];
+} lot __attribute__((aligned(SBT_PAGE_MAX)));
+
+void sbt_lot_start(void) {
+    /* Refused on old kernels and by emulators: then the atfork handler calls sbt_lot_fork_child. */
+    sbt_syscall3(SYS_madvise, &lot, sizeof lot, MADV_WIPEONFORK);
+}
+
+void sbt_lot_fork_child(void) {
+    memset(&lot, 0, sizeof lot);
+}
+
+/* ---- buckets ---- */
+
+static struct sbt_bucket *bucket_of(const void *key) {
+    uint64_t h = (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u;
+    return &lot.bucket[h >> (64 - __builtin_ctz(N_BUCKETS))];
+}
+
+/* The order of in_lot against the lock matters to a handler on the same thread only: a compiler fence is enough. */
+static void enter(void) {
+    sbt_self.in_lot++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static void notify_all(void);
+
+static void leave(void) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sbt_self.in_lot--;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    while (SBT_UNLIKELY(sbt_self.owes_wakeups != 0 && sbt_self.in_lot == 0)) {
+        sbt_self.owes_wakeups = 0;
+        notify_all();
+    }
+    if (SBT_UNLIKELY(sbt_self.handlers_deferred != 0))
+        sbt_handlers_deliver();
+}
+
+static void lock(struct sbt_bucket *b) {
+    enter();
+    sbt_lock_take(&b->lock);
+}
+
+static void unlock(struct sbt_bucket *b) {
+    sbt_lock_drop(&b->lock);
+    leave();
+}
+
+/* Field by field: `word` need not be cleared. */
+static inline void begin(struct sbt_lot_queue *q, const void *key, sbt_lot_choose *after) {
+    q->key = key;
+    q->bucket = bucket_of(key);
+    q->after = after;
+    q->notified = NULL;
+    q->has_fibers = false;
+    q->n_words = 0;
+}
+
+static inline void lock_key(struct sbt_lot_queue *q, const void *key, sbt_lot_choose *after) {
+    begin(q, key, after);
+    lock(q->bucket);
+}
+
+/* The last waiter that a waiter of that priority stands behind; NULL: it is the first. */
+static struct sbt_waiter *last_not_below(const struct sbt_bucket *b, uint8_t priority) {
+    struct sbt_waiter *w = b->tail;
+    while (SBT_UNLIKELY(priority != 0) && w != NULL && w->priority < priority)
+        w = w->prev;
+    return w;
+}
+
+static void append(struct sbt_bucket *b, struct sbt_waiter *w, const void *key) {
+    struct sbt_waiter *before = last_not_below(b, w->priority), **link = before != NULL ? &before->next : &b->head;
+    __atomic_store_n(&w->key, key, __ATOMIC_RELAXED);
+    w->generation = sbt_fork_generation();
+    w->queued = true;
+    w->prev = before;
+    w->next = *link;
+    *link = w;
+    *(w->next != NULL ? &w->next->prev : &b->tail) = w;
+}
+
+static void take_out(struct sbt_bucket *b, struct sbt_waiter *w) {
+    w->queued = false;
+    if (SBT_UNLIKELY(w->generation != sbt_fork_generation()))
+        return; /* a signal handler has forked during the wait: the lists were wiped */
+    if (w->prev != NULL)
+        w->prev->next = w->next;
+    else
+        b->head = w->next;
+    if (w->next != NULL)
+        w->next->prev = w->prev;
+    else
+        b->tail = w->prev;
+}
+
+/* ---- queues ---- */
+
+struct sbt_waiter *sbt_lot_first_waiting(const struct sbt_lot_queue *q) {
+    struct sbt_waiter *w = sbt_lot_first(q);
+    while (w != NULL && w->inflight)
+        w = sbt_lot_next(q, w);
+    return w;
+}
+
+struct sbt_waiter *sbt_lot_designated(const struct sbt_lot_queue *q) {
+    struct sbt_waiter *w = sbt_lot_first(q);
+    while (w != NULL && !w->designated)
+        w = sbt_lot_next(q, w);
+    return w;
+}
+
+void sbt_lot_designate_none(const struct sbt_lot_queue *q) {
+    for (struct sbt_waiter *w = sbt_lot_first(q); w != NULL; w = sbt_lot_next(q, w))
+        w->designated = false;
+}
+
+/* ---- notifying and waking ---- */
+
+/*
+ * End a wait. Returns the word to wake it by, NULL if it is awake and sees it by itself. Releases everything done
+ * before to the waiter, which reads it with acquire. The waiter may be gone at once.
+ */
+static uint32_t *notify(struct sbt_waiter *w, enum sbt_waiter_state state) {
+    uint32_t *word = w->wake_word;
+    if (word != NULL) {
+        __atomic_store_n(&w->state, state, __ATOMIC_RELEASE);
+        return word;
+    }
+    return __atomic_exchange_n(&w->state, state, __ATOMIC_RELEASE) == SBT_WAITER_PARKED ? &w->state : NULL;
+}
+
+/* Make it the designated waker. Its word is kept even if it is awake, so that waking it tells whether it slept. */
+static void designate(struct sbt_lot_queue *q, struct sbt_waiter *w) {
+    if (w == NULL)
+        return;
+    w->inflight = w->designated = true;
+    w->notified_ns = sbt_now_ns();
+    q->notified = w->wake_word != NULL ? w->wake_word : &w->state;
+    notify(w, SBT_WAITER_RETRY);
+}
+
+static void wake_later(struct sbt_lot_queue *q, uint32_t *word) {
+    bool full = q->n_words == SBT_LOT_BATCH;
+    if (!q->has_fibers && sbt_fiber_is_word(word)) {
+        sbt_wake_list_begin(&q->fibers);
+        q->has_fibers = true;
+    }
+    if (q->has_fibers && sbt_wake_list_add(&q->fibers, word, full))
+        return;
+    if (full)
+        sbt_futex_wake(word, 1);
+    else
+        q->word[q->n_words++] = word;
+}
+
+void sbt_lot_grant(struct sbt_lot_queue *q, struct sbt_waiter *w) {
+    take_out(q->bucket, w);
+    uint32_t *word = notify(w, SBT_WAITER_GRANTED);
+    if (word != NULL)
+        wake_later(q, word);
+}
+
+static void wake_granted(struct sbt_lot_queue *q) {
+    if (q->has_fibers)
+        sbt_wake_list_end(&q->fibers);
+    for (uint32_t i = 0; i < q->n_words; i++)
+        sbt_waiter_wake(q->word[i]);
+    q->has_fibers = false;
+    q->n_words = 0;
+}
+
+/* Unlock, and wake the waiters by address: the object may be gone. */
+static inline void unlock_and_wake(struct sbt_lot_queue *q) {
+    if (q->notified == NULL && q->n_words == 0 && !q->has_fibers) {
+        unlock(q->bucket);
+        return;
+    }
+    sbt_handlers_hold();
+    unlock(q->bucket);
+    wake_granted(q);
+    while (!sbt_waiter_wake(q->notified)) {
+        q->notified = NULL;
+        lock(q->bucket);
+        designate(q, q->after != NULL ? q->after(q) : NULL);
+        unlock(q->bucket);
+        wake_granted(q);
+    }
+    sbt_handlers_release();
+}
+
+/*
+ * A handler could not wake a waiter through the lot, so every waiter is notified to retry. Always allowed: a waiter
+ * that finds nothing waits again, and a condition may have spurious wake-ups.
+ */
+static void notify_all(void) {
+    struct sbt_lot_queue q;
+    enter();
+    begin(&q, NULL, NULL);
+    for (struct sbt_bucket *b = lot.bucket; b < lot.bucket + N_BUCKETS; b++) {
+        sbt_lock_take(&b->lock);
+        for (struct sbt_waiter *w = b->head; w != NULL; w = w->next)
+            if (!w->inflight) {
+                w->inflight = true;
+                w->notified_ns = sbt_now_ns();
+                uint32_t *word = notify(w, SBT_WAITER_RETRY);
+                if (word != NULL)
+                    wake_later(&q, word);
+            }
+        sbt_lock_drop(&b->lock);
+        wake_granted(&q);
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sbt_self.in_lot--;
+}
+
+void sbt_lot_unpark_one(const void *key, sbt_lot_choose *choose, sbt_lot_choose *after) {
+    struct sbt_lot_queue q;
+    if (SBT_UNLIKELY(sbt_lot_busy())) {
+        sbt_self.owes_wakeups = 1;
+        return;
+    }
+    lock_key(&q, key, after);
+    designate(&q, choose(&q));
+    unlock_and_wake(&q);
+}
+
+uint32_t sbt_lot_sort(const void *from, const void *to, sbt_lot_decide *decide, void *argument, sbt_lot_choose *choose,
+                      sbt_lot_choose *after) {
+    struct sbt_lot_queue q;
+    bool moved = false;
+    uint32_t n = 0;
+    if (SBT_UNLIKELY(sbt_lot_busy())) {
+        sbt_self.owes_wakeups = 1;
+        return 0;
+    }
+    begin(&q, from, after);
+    struct sbt_bucket *a = q.bucket, *b = to != NULL ? bucket_of(to) : a;
+    lock(a < b ? a : b);
+    if (a != b)
+        sbt_lock_take(&(a < b ? b : a)->lock);
+    for (struct sbt_waiter *w = sbt_lot_first(&q), *next; w != NULL; w = next) {
+        next = sbt_lot_next(&q, w);
+        if (w->inflight)
+            continue;
+        enum sbt_lot_verdict verdict = decide(&q, w, argument);
+        if (verdict == SBT_LOT_STOP)
+            break;
+        n++;
+        if (verdict == SBT_LOT_GRANT) {
+            sbt_lot_grant(&q, w);
+        } else {
+            take_out(a, w);
+            append(b, w, to);
+            moved = true;
+        }
+    }
+    if (a != b)
+        sbt_lock_drop(&(moved ? a : b)->lock);
+    if (moved) {
+        q.key = to;
+        q.bucket = b;
+        if (choose != NULL)
+            designate(&q, choose(&q));
+    }
+    unlock_and_wake(&q);
+    return n;
+}
+
+struct some {
+    uint32_t left;
+    enum sbt_lot_verdict verdict;
+};
+
+static enum sbt_lot_verdict decide_some(struct sbt_lot_queue *q, struct sbt_waiter *w, void *argument) {
+    struct some *some = argument;
+    (void)q, (void)w;
+    return some->left-- != 0 ? some->verdict : SBT_LOT_STOP;
+}
+
+uint32_t sbt_lot_unpark_some(const void *key, uint32_t n) {
+    struct some some = {n, SBT_LOT_GRANT};
+    return sbt_lot_sort(key, NULL, decide_some, &some, NULL, NULL);
+}
+
+uint32_t sbt_lot_requeue(const void *from, const void *to, uint32_t n) {
+    struct some some = {n, SBT_LOT_MOVE};
+    return sbt_lot_sort(from, to, decide_some, &some, NULL, NULL);
+}
+
+bool sbt_lot_ask(const void *key, bool (*ask)(const struct sbt_lot_queue *queue)) {
+    struct sbt_lot_queue q;
+    if (SBT_UNLIKELY(sbt_lot_busy()))
+        return false;
+    lock_key(&q, key, NULL);
+    bool answer = ask(&q);
+    unlock(q.bucket);
+    return answer;
+}
+
+/* ---- parking ---- */
+
+/* Lock the bucket in which the waiter waits now, whatever key it has been moved to. */
+static void lock_of(struct sbt_lot_queue *q, struct sbt_waiter *w) {
+    for (;;) {
+        const void *key = __atomic_load_n(&w->key, __ATOMIC_RELAXED);
+        lock_key(q, key, NULL);
+        if (__atomic_load_n(&w->key, __ATOMIC_RELAXED) == key)
+            return; /* relaxed: the key changes under this bucket's lock only */
+        unlock(q->bucket);
+    }
+}
+
+/*
+ * The bucket is locked, and is unlocked here. What becomes of the waiter: EBUSY, it waits (on); otherwise it has left.
+ * `result`: it leaves with that; EBUSY: ask its role.
+ */
+static int look(struct sbt_lot_queue *q, struct sbt_waiter *w, int result, bool out_of_time) {
+    const struct sbt_lot_role *role = w->role;
+    int r = result != EBUSY ? result : role->validate(q, w);
+    if (r == EBUSY && w->inflight) {
+        w->lost = true;
+        w->inflight = w->designated = false;
+        __atomic_store_n(&w->state, SBT_WAITER_WAITING, __ATOMIC_RELAXED);
+    }
+    if (r == EBUSY && out_of_time)
+        r = ETIMEDOUT;
+    if (r != EBUSY) {
+        take_out(q->bucket, w);
+        w->result = r;
+    }
+    q->after = role->after;
+    if (role->successor != NULL && (r != EBUSY || role->passes_on))
+        designate(q, role->successor(q, w, r));
+    w->again = true;
+    unlock_and_wake(q);
+    return r;
+}
+
+/* Until it is notified: actively while that pays, then asleep. 0 or ETIMEDOUT. Acquire: pairs with notify. */
+static int wait_for_notice(struct sbt_waiter *w, const struct sbt_deadline *deadline, bool cancelable) {
+    for (;;) {
+        uint32_t state = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
+        if (state > SBT_WAITER_PARKED)
+            return 0;
+        if (state == SBT_WAITER_WAITING && sbt_active_step(w->active))
+            continue;
+        /* A fiber's token says whether it must be woken. Relaxed: going to sleep publishes nothing. */
+        if (state == SBT_WAITER_WAITING && w->wake_word == NULL &&
+            !__atomic_compare_exchange_n(&w->state, &state, SBT_WAITER_PARKED, false, __ATOMIC_RELAXED,
+                                         __ATOMIC_RELAXED))
+            continue;
+        if (sbt_park_own(&w->state, SBT_WAITER_PARKED, w->wake_word, deadline, cancelable) == ETIMEDOUT)
+            return ETIMEDOUT;
+    }
+}
+
+static bool is_granted(const struct sbt_waiter *w) {
+    return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED;
+}
+
+static int wait_until_over(struct sbt_waiter *w, const struct sbt_deadline *deadline) {
+    struct sbt_lot_queue q;
+    int r = EBUSY;
+    while (r == EBUSY) {
+        int waited = wait_for_notice(w, deadline, w->parked_as->cancelable);
+        if (is_granted(w))
+            return 0;
+        if (waited == 0 && w->role->retry != NULL && w->role->retry(w)) /* which is not moved while it is inflight */
+            r = 0;
+        lock_of(&q, w);
+        bool moved = w->role != w->parked_as;
+        w->parked_as = w->role;
+        deadline = moved ? NULL : deadline;
+        if (is_granted(w)) {
+            unlock(q.bucket);
+            return 0;
+        }
+        r = look(&q, w, r, waited == ETIMEDOUT && !moved);
+    }
+    return r;
+}
+
+/* It does not wait after all, unless it has been notified already. */
+static int leave_with(struct sbt_waiter *w, int result) {
+    struct sbt_lot_queue q;
+    lock_of(&q, w);
+    if (w->queued)
+        return look(&q, w, result, false);
+    unlock(q.bucket);
+    return result;
+}
+
+static int queue_and_wait(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
+    struct sbt_lot_queue q;
+    lock_key(&q, key, NULL);
+    append(q.bucket, w, key);
+    int r = look(&q, w, EBUSY, false);
+    if (r != EBUSY)
+        return r;
+    if (!w->sleeps && (r = w->parked_as->before_sleep(w)) != 0)
+        return leave_with(w, r);
+    w->sleeps = true;
+    return wait_until_over(w, deadline);
+}
+
+static void abandon(void *waiter);
+
+/* Leaves no record of this thread's stack in a queue, however the thread ends. `key` NULL: it is in one already. */
+static int wait_guarded(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
+    int r;
+    pthread_cleanup_push(abandon, w);
+    r = key != NULL ? queue_and_wait(key, w, deadline) : wait_until_over(w, deadline);
+    pthread_cleanup_pop(0);
+    return r;
+}
+
+/*
+ * The thread is cancelled, or ends in a signal handler. A waiter that has been moved to a mutex waits until it has the
+ * mutex: the wait under its first role is over.
+ */
+static void abandon(void *waiter) {
+    struct sbt_waiter *w = waiter;
+    const struct sbt_lot_role *role = w->parked_as;
+    struct sbt_lot_queue q;
+    int r = 0;
+    lock_of(&q, w);
+    bool moved = w->role != role, queued = w->queued;
+    w->parked_as = w->role;
+    if (queued && !moved)
+        r = look(&q, w, EBUSY, true);
+    else
+        unlock(q.bucket);
+    if (!queued)
+        r = is_granted(w) ? 0 : w->result;
+    else if (moved)
+        r = wait_guarded(NULL, w, NULL);
+    if (w->sleeps && role->abandoned != NULL)
+        role->abandoned(w, r);
+}
+
+/* A signal handler has interrupted its own thread inside the lot: it may not queue. */
+static int poll_for(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
+    int r = 0;
+    w->key = key;
+    if (w->role->before_sleep != NULL && (r = w->role->before_sleep(w)) != 0)
+        return r;
+    do {
+        sbt_pause_ns(SBT_HANDLER_POLL_NS);
+        r = w->role->poll != NULL ? w->role->poll(w) : 0;
+    } while (r == EBUSY && (deadline == NULL || !sbt_deadline_passed(deadline)));
+    return r == EBUSY ? ETIMEDOUT : r;
+}
+
+int sbt_lot_park(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
+    int type;
+    w->parked_as = w->role;
+    w->key = NULL;
+    w->state = SBT_WAITER_WAITING;
+    w->inflight = w->designated = w->lost = w->again = w->queued = false;
+    w->sleeps = w->role->before_sleep == NULL;
+    w->result = EBUSY; /* should a handler end the thread before it has looked */
+    w->notified_ns = 0;
+    if (SBT_UNLIKELY(sbt_lot_busy()))
+        return poll_for(key, w, deadline);
+    w->wake_word = sbt_waiter_word();
+    w->priority = sbt_priority_of_caller();
+    if (w->role->cancelable)
+        return wait_guarded(key, w, deadline);
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous one must not unwind a queued waiter */
+    int r = wait_guarded(key, w, deadline);
+    pthread_setcanceltype(type, NULL);
+    return r;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Calls on objects, as far as they are common to both machines: recursion, calls that failed when they were recorded,
+ * waits that no signal ended, and the choice of the machine that serves a call.
+ *
+ * A call that succeeded in the trace succeeds here, however long it takes, because the thread's next events depend on
+ * it. So a trylock that got the mutex is a lock, and a trylock that did not is an attempt without effect. A lock or
+ * wait that timed out lasts as long as it did in the trace.
+ */
+#include "call.h"
+
+#include "core.h"
+#include "mutex.h"
+#include "page.h"
+#include "request.h"
+#include "request_cond.h"
+#include "return.h"
+#include "signals.h"
+#include "software.h"
+#include "software_cond.h"
+
+#include <errno.h>
+
+/* ---- mutexes ---- */
+static void call_locked(struct sim *sim, struct sim_thread *t) {
+    t->kind = t->queued_lock ? SIM_LOCK_QUEUED : SIM_LOCK_EMPTY;
+    sim_return(sim, t);
+}
+
+static bool was_acquired(const struct sbt_trace_event *event) {
+    return event->result == 0 || event->result == EOWNERDEAD;
+}
+
+static void timed_out(struct sim *sim, struct sim_thread *t) {
+    sim_core_wake_at(sim, t, sim_now(sim) + t->event.took_ns);
+    sim_core_wait(sim, t, SIM_WHY_TIME, sim_return);
+}
+
+static sim_then *after_failure(const struct sim_thread *t) {
+    return t->event.result == ETIMEDOUT ? timed_out : sim_return;
+}
+
+/* A call that failed: an attempt, and the time for which it waited. */
+static void call_failed(struct sim *sim, struct sim_thread *t) {
+    t->kind = SIM_TRYLOCK;
+    sim_software_try(sim, t, after_failure(t));
+}
+
+static void call_lock(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->object;
+    t->order = t->event.order;
+    if (!was_acquired(&t->event) && sim_mutex_in_hardware(sim, m)) {
+        t->kind = SIM_TRYLOCK;
+        sim_request_try(sim, t, after_failure(t));
+    } else if (!was_acquired(&t->event)) {
+        call_failed(sim, t);
+    } else if (m->owner == t) {
+        m->n_inside++;
+        t->kind = SIM_LOCK_EMPTY;
+        sim_return(sim, t);
+    } else {
+        sim_mutex_lock(sim, t, m, call_locked);
+    }
+}
+
+static void call_unlock(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->object;
+    t->kind = SIM_UNLOCK;
+    if (t->event.result != 0) { /* refused before anything was touched */
+        sim_return(sim, t);
+    } else if (m->owner == t && m->n_inside > 1) {
+        m->n_inside--;
+        sim_return(sim, t);
+    } else {
+        sim_mutex_unlock(sim, t, m, sim_return);
+    }
+}
+
+/* ---- conditions ---- */
+
+static void wait_ended(struct sim *sim, struct sim_thread *t) {
+    if (t->mutex != NULL)
+        sim_mutex_lock(sim, t, t->mutex, sim_return);
+    else
+        sim_return(sim, t);
+}
+
+/* The mutex has been released: for as long as the wait took until it timed out, or for a moment. */
+static void wait_without_signal(struct sim *sim, struct sim_thread *t) {
+    if (t->event.result == ETIMEDOUT) {
+        sim_core_wake_at(sim, t, sim_now(sim) + t->event.took_ns);
+        sim_core_wait(sim, t, SIM_WHY_TIME, wait_ended);
+    } else {
+        wait_ended(sim, t);
+    }
+}
+
+static void call_wait(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *c = t->object, *m = NULL;
+    if (t->event.other != SBT_TRACE_NONE && (m = sim_page_object(sim, t->app, t->event.other)) == NULL)
+        return;
+    if (m != NULL && m->owner != t) /* the trace has no lock of it: the mutex may be glibc's */
+        m = NULL;
+    if (m != NULL)
+        m->n_calls++;
+    t->mutex = m;
+    t->order = t->event.relock;
+    t->awaited = t->event.order;
+    t->kind = SIM_COND_WAIT;
+    bool over = t->awaited != 0 && sim_signals_has(c, t->awaited);
+    if (over && !sim->config.recorded_order) {
+        t->kind = SIM_COND_SKIPPED;
+        sim_return(sim, t);
+    } else if (over || t->awaited == 0) {
+        sim_mutex_unlock(sim, t, m, wait_without_signal);
+    } else if (m != NULL && sim_mutex_in_hardware(sim, m)) {
+        sim_request_cond_wait(sim, t);
+    } else {
+        sim_software_cond_wait(sim, t);
+    }
+}
+
+static void call_signal(struct sim *sim, struct sim_thread *t) {
+    t->kind = t->event.op == SBT_TRACE_COND_SIGNAL ? SIM_SIGNAL : SIM_BROADCAST;
+    if (sim->config.sync == SIM_SUBUTAI)
+        sim_request_cond_signal(sim, t);
+    else
+        sim_software_cond_signal(sim, t);
+}
+
+/* ---- the others ---- */
+
+static void call_barrier(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *b = t->object;
+    t->kind = SIM_BARRIER;
+    if (!b->known && t->event.size != 0) {
+        b->known = true;
+        b->size = t->event.size;
+    }
+    if (!b->known && b->forgotten)
+        sim_software_try(sim, t, sim_return); /* the barrier was destroyed, so in the trace all threads passed it */
+    else if (!b->known || b->size == 0)
+        sim_fail(sim, SIM_DAMAGED, "%s: barrier %u: the trace does not say for how many threads", t->app->result.name,
+                 b->number);
+    else if (sim_mutex_in_hardware(sim, b))
+        sim_request_barrier(sim, t);
+    else
+        sim_software_barrier(sim, t);
+}
+
+/* The initial value. In virtual time threads may have come before it is known. */
+static void semaphore_value(struct sim *sim, struct sim_object *o, uint32_t value) {
+    o->known = true;
+    o->size += value;
+    o->n_inside = value;
+    for (; o->size > 0 && o->waiters.first != NULL; o->size--)
+        sim_core_wake(sim, sim_list_shift(&o->waiters), 0);
+}
+
+static void call_init(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *o = t->object;
+    bool begun = o->known && !o->doomed && !o->forgotten; /* a wait has said the value */
+    if (t->event.type != SBT_TRACE_SEM) {
+        o->size = t->event.size;
+    } else if (!begun) {
+        if (o->doomed || o->forgotten)
+            o->size = 0;
+        semaphore_value(sim, o, t->event.size);
+    }
+    o->known = true;
+    o->doomed = o->forgotten = false; /* a new life, if the number had another before */
+    t->kind = SIM_THREAD;
+    sim_return(sim, t);
+}
+
+static void call_destroy(struct sim *sim, struct sim_thread *t) {
+    t->object->doomed = true;
+    t->kind = SIM_THREAD;
+    sim_return(sim, t);
+}
+
+static void call_other(struct sim *sim, struct sim_thread *t) {
+    uint8_t op = t->event.op;
+    t->kind = t->event.type == SBT_TRACE_SEM ? SIM_SEMAPHORE : t->event.type == SBT_TRACE_SPIN ? SIM_SPIN : SIM_RWLOCK;
+    bool releases = op == SBT_TRACE_RWLOCK_UNLOCK || op == SBT_TRACE_SEM_POST || op == SBT_TRACE_SPIN_UNLOCK;
+    if (!releases && !was_acquired(&t->event)) {
+        call_failed(sim, t);
+        return;
+    }
+    switch (op) {
+    case SBT_TRACE_RWLOCK_UNLOCK:
+        sim_software_rwunlock(sim, t);
+        break;
+    case SBT_TRACE_SEM_WAIT:
+    case SBT_TRACE_SEM_TRYWAIT:
+        if (!t->object->known && t->event.size != 0)
+            semaphore_value(sim, t->object, t->event.size);
+        sim_software_sem_wait(sim, t);
+        break;
+    case SBT_TRACE_SEM_POST:
+        sim_software_sem_post(sim, t);
+        break;
+    case SBT_TRACE_SPIN_LOCK:
+    case SBT_TRACE_SPIN_TRYLOCK:
+        sim_software_spin_lock(sim, t);
+        break;
+    case SBT_TRACE_SPIN_UNLOCK:
+        sim_software_spin_unlock(sim, t);
+        break;
+    default:
+        sim_software_rwlock(sim, t);
+    }
+}
+
+/* ---- which call ---- */
+
+void sim_call_object(struct sim *sim, struct sim_thread *t) {
+    const struct sbt_trace_event *event = &t->event;
+    if ((t->object = sim_page_object(sim, t->app, event->object)) == NULL)
+        return;
+    t->object->kind = event->type;
+    t->object->n_calls++;
+    switch (event->op) {
+    case SBT_TRACE_INIT:
+        call_init(sim, t);
+        return;
+    case SBT_TRACE_DESTROY:
+        call_destroy(sim, t);
+        return;
+    case SBT_TRACE_MUTEX_LOCK:
+    case SBT_TRACE_MUTEX_TRYLOCK:
+        call_lock(sim, t);
+        return;
+    case SBT_TRACE_MUTEX_UNLOCK:
+        call_unlock(sim, t);
+        return;
+    case SBT_TRACE_COND_WAIT:
+        call_wait(sim, t);
+        return;
+    case SBT_TRACE_COND_SIGNAL:
+    case SBT_TRACE_COND_BROADCAST:
+        call_signal(sim, t);
+        return;
+    case SBT_TRACE_BARRIER_WAIT:
+        call_barrier(sim, t);
+        return;
+    default:
+        call_other(sim, t);
+    }
+}

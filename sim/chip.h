@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The chip that is simulated, and the order of the parts of the simulator.
+ *
+ * A part is a header and the files that begin with its name. A file includes headers of its own part, and of parts that
+ * stand above it in this list. tests/sim/layers reads the list and fails on any other include, so no two parts know
+ * each other.
+ *
+ *   costs          what software costs: the constants
+ *   histogram      latencies, and quantiles of them
+ *   line           memory by lines of the host's cache
+ *   events         what happens when
+ *   sim            the interface
+ *   thread         type: a thread, lists of threads, an application
+ *   object         type: a synchronization object
+ *   tile           type: a network interface
+ *   chip           type: the chip; failures
+ *   core           cores and run queues: a thread runs, waits, is woken; the policies are sched_csa's
+ *   signals        which signals of a condition have happened
+ *   owner          the owner of a lock: critical sections, priority, the recorded order
+ *   again          threads that a full NI has answered with AGAIN
+ *   noc            the machine: NIs and mesh of emu_hw, requests and answers
+ *   feed           a live run's requests in the place of applications
+ *   primitive      primitives for objects: what libsubutai/engine/ni/ids.c does, in virtual time
+ *   page           objects by number: when they come and go
+ *   return         the end of a call, and on to the thread's next event
+ *   software       the software-only model: mutexes, barriers, rwlocks, semaphores, spin locks
+ *   request        mutexes and barriers in hardware: what libsubutai/engine/ni does, in virtual time
+ *   mutex          a mutex, wherever it is served
+ *   software_cond  conditions in software
+ *   request_cond   conditions in hardware
+ *   call           a call on an object: which machine serves it, and what the trace says of its result
+ *   replay         a thread's way along its trace: birth, work, calls, death
+ *   application    traces become applications
+ *   results        what can be asked of a simulation that has been run
+ *   stuck          which threads wait, and what for
+ *   run            a chip is made, runs its events, and is freed
+ *
+ * Outside of this folder the simulator knows emu_hw, sched_csa and trace.
+ */
+#ifndef SIM_CHIP_H
+#define SIM_CHIP_H
+
+#include "events.h"
+#include "fsm.h"
+#include "histogram.h"
+#include "mesh.h"
+#include "object.h"
+#include "tile.h"
+
+struct sim {
+    struct sim_events events;
+    struct sim_config config;
+    uint32_t n_cores;
+    struct sim_core *cores;
+    uint64_t idle[SIM_MAX_CORES / 64]; /* a bit for each core on which no thread runs */
+    uint32_t n_ready;                  /* threads in the run queues of all cores */
+    uint32_t n_placed;
+    struct csa_oat oat;
+
+    struct sim_app *apps;
+    uint32_t n_apps, n_running;
+    struct sim_thread **by_id;
+    uint16_t *free_ids;
+    uint32_t n_free_ids;
+    /* replay.c's functions for a thread that has come to its next event, or to the end of its events */
+    sim_then *call, *cut;
+
+    struct hw_config hw;
+    struct hw_layout layout;
+    struct hw_mesh mesh;
+    struct hw_port *ports;
+    struct sim_tile *tiles;
+    uint8_t *scratchpads;
+    struct hw_output *outputs;
+    struct sim_object **owners; /* the owners of all control elements of all tiles */
+    uint32_t next_ni;
+    struct sim_list parked; /* threads that were answered AGAIN (again.c) */
+
+    enum sim_status status;
+    bool trimmed; /* memory was given back, and `summary` is complete */
+    struct sim_error error;
+    struct sim_summary summary;
+    struct sim_histogram *latency; /* SIM_N_CALLS */
+};
+
+static inline uint64_t sim_now(const struct sim *sim) {
+    return sim->events.now;
+}
+
+/* End the run with a failure. The first reason stays. */
+void sim_fail(struct sim *sim, enum sim_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* For a chip or application that is impossible: fill in *error, and return `status`. */
+enum sim_status sim_refuse(struct sim_error *error, enum sim_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Type: a synchronization object of an application. */
+#ifndef SIM_OBJECT_H
+#define SIM_OBJECT_H
+
+#include "thread.h"
+
+enum { SIM_ID_SOFTWARE = 1 }; /* in the place of an ID: the object is served in software for the rest of its life */
+
+/* All-zero is an unused object. The members that each call looks at come first. */
+struct sim_object {
+    struct sim_thread *owner; /* of a mutex, an rwlock for writing, a spin lock */
+    uint64_t since;           /* when the owner got it */
+    uint64_t section_ns;      /* of a mutex: the total time for which it has been held */
+    uint32_t n_calls;         /* calls under way */
+    uint32_t number;
+    uint32_t id; /* 0: it has had no primitive yet; an ID; SIM_ID_SOFTWARE */
+    /*
+     * barrier: arrivals; rwlock: readers; recursive mutex: its owner's depth; semaphore: waits that its initial value
+     * still covers
+     */
+    uint32_t n_inside;
+    uint32_t size; /* of a barrier; of a semaphore: its present value */
+    uint16_t application;
+    uint16_t line_core; /* the last core that had the object's cache line */
+    uint8_t kind;       /* enum sbt_trace_type */
+    bool contended;     /* mutex, in software: the thread that releases it calls the kernel */
+    bool known;         /* barrier, semaphore: its size has been seen */
+    bool evicted;       /* its ID is stale */
+    bool doomed;        /* the trace has destroyed it: it goes as soon as it is idle */
+    bool dead;          /* it has gone */
+    bool forgotten;     /* its page was given back: it is not known what the object had been */
+    uint32_t n_window;
+    struct sim_list waiters; /* asleep in software, at any object */
+    struct sim_list queued;  /* of a condition in hardware: the threads in its NI, in the same order */
+    struct sim_list gated;   /* of a mutex, recorded order: threads with a later acquisition */
+    uint64_t n_acquired;     /* recorded order: acquisitions so far */
+    uint64_t below;          /* of a condition: all signals up to this number have happened; */
+    uint64_t *window;        /* of the next n_window * 64 signals those with a bit have happened; NULL: none */
+    uint64_t line_free;      /* until then the cache line is on its way to a core */
+};
+
+/* Does the object have a primitive in hardware? Its ID may be stale. */
+static inline bool sim_object_has_id(const struct sim_object *o) {
+    return (o->id & HW_ID_IN_USE) != 0;
+}
+
+#endif

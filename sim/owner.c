@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "owner.h"
+
+static uint32_t octave(uint64_t ns) {
+    return ns == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(ns);
+}
+
+/* The acquisitions that may come next ask for the mutex now, and wait for its owner there. */
+static void open_gate(struct sim *sim, struct sim_object *m) {
+    struct sim_list gated = m->gated;
+    m->gated = (struct sim_list){0};
+    for (struct sim_thread *g; (g = sim_list_shift(&gated)) != NULL;) {
+        if (sim_owner_is_early(sim, g, m))
+            sim_list_append(&m->gated, g);
+        else
+            sim_core_wake(sim, g, 0);
+    }
+}
+
+void sim_owner_acquired(struct sim *sim, struct sim_thread *t, struct sim_object *m) {
+    sim_owner_set(m, t);
+    m->n_inside = 1;
+    m->since = sim_now(sim);
+    sim_core_hold(sim, t);
+    if (sim->config.on_grant != NULL &&
+        !sim->config.on_grant(sim->config.context, m->application, m->number, t->number))
+        sim_fail(sim, SIM_STOPPED, "stopped");
+    if (!sim->config.recorded_order || t->uncounted)
+        return;
+    m->n_acquired = t->order > m->n_acquired ? t->order : m->n_acquired + 1;
+    open_gate(sim, m);
+}
+
+static void count_section(struct sim_thread *owner, uint64_t ns) {
+    struct sim_sections *all = &owner->app->result.sections;
+    all->n++;
+    all->sum_ns += ns;
+    all->max_ns = ns > all->max_ns ? ns : all->max_ns;
+    all->n_in[octave(ns)]++;
+    all->ns_in[octave(ns)] += ns;
+    owner->result.n_sections++;
+    owner->result.section_ns += ns;
+}
+
+void sim_owner_released(struct sim *sim, struct sim_object *m) {
+    struct sim_thread *owner = m->owner; /* usually the caller; some programs do otherwise */
+    uint64_t ns = sim_now(sim) - m->since;
+    if (sim->config.on_release != NULL)
+        sim->config.on_release(sim->config.context, m->application, m->number, owner->number);
+    sim_owner_set(m, NULL);
+    m->n_inside = 0;
+    m->section_ns += ns;
+    count_section(owner, ns);
+    sim_core_unhold(sim, owner);
+}
+
+void sim_owner_wait_order(struct sim *sim, struct sim_thread *t, struct sim_object *m, sim_then *then) {
+    if (!sim_owner_is_early(sim, t, m)) {
+        then(sim, t);
+        return;
+    }
+    sim_list_append(&m->gated, t);
+    sim_core_wait(sim, t, SIM_WHY_ORDER, then);
+}

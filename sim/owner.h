@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The owner of a lock, and what depends on it: critical sections, the scheduler's priority, the recorded order. */
+#ifndef SIM_OWNER_H
+#define SIM_OWNER_H
+
+#include "core.h"
+
+/* Set the owner of a mutex, an rwlock for writing or a spin lock. NULL: it has none. */
+static inline void sim_owner_set(struct sim_object *o, struct sim_thread *t) {
+    if (o->owner != NULL)
+        o->owner->n_owned--;
+    if (t != NULL)
+        t->n_owned++;
+    o->owner = t;
+}
+
+/* The thread has got a mutex: its critical section begins. */
+void sim_owner_acquired(struct sim *sim, struct sim_thread *t, struct sim_object *mutex);
+/* Its owner releases a mutex: the critical section ends. */
+void sim_owner_released(struct sim *sim, struct sim_object *mutex);
+
+/* Recorded order: are there acquisitions of the mutex that must come before acquisition t->order? */
+static inline bool sim_owner_is_early(const struct sim *sim, const struct sim_thread *t,
+                                      const struct sim_object *mutex) {
+    return sim->config.recorded_order && !mutex->forgotten && t->order > mutex->n_acquired + 1;
+}
+
+/* The thread goes on with `then` as soon as acquisition t->order may come: at once, or after a wait. */
+void sim_owner_wait_order(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *then);
+
+#endif

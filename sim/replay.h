@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A thread's way along its trace. */
+#ifndef SIM_REPLAY_H
+#define SIM_REPLAY_H
+
+#include "chip.h"
+
+/* Sets sim->call and sim->cut. */
+void sim_replay_init(struct sim *sim);
+/* The first thread of an application begins, and the threads that the trace does not see created. */
+void sim_replay_start(struct sim *sim, struct sim_app *app);
+void sim_replay_born_event(struct sim *sim, const struct sim_event *event);
+
+/*
+ * No thread can go on. True: the traces of the waiting threads end too early, and their applications have been ended.
+ */
+bool sim_replay_stop(struct sim *sim);
+
+/* For replay_stop.c: keep what the thread has done; end the application after its last thread. */
+void sim_replay_keep_result(struct sim *sim, struct sim_thread *t);
+void sim_replay_application_ended(struct sim *sim, struct sim_app *app);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A chip is made, runs its events in the order of their times, and is freed. */
+#include "application.h"
+#include "core.h"
+#include "noc.h"
+#include "replay.h"
+
+const char *sim_sync_name(enum sim_sync sync) {
+    static const char names[SIM_N_SYNCS][12] = {"software", "subutai"};
+    return (uint32_t)sync < SIM_N_SYNCS ? names[sync] : "?";
+}
+
+const char *sim_sched_name(enum csa_policy policy) {
+    return csa_policy_name(policy);
+}
+
+double sim_unfairness(const double *scheduled, const double *alone, size_t n) {
+    return csa_unfairness(scheduled, alone, n);
+}
+
+struct sim_config sim_config_default(void) {
+    return (struct sim_config){.width = 8,
+                               .height = 8,
+                               .sync = SIM_SUBUTAI,
+                               .sched = csa_config_default(),
+                               .migrate = true,
+                               .costs = sim_costs_default(),
+                               .timing = hw_timing_default(),
+                               .n_control = HW_DEFAULT_CONTROL,
+                               .n_queue = HW_DEFAULT_QUEUE,
+                               .evict = true,
+                               .seed = 1};
+}
+/* ---- a chip ---- */
+
+static bool is_legal(const struct sim_config *c, struct sim_error *error) {
+    if (c->width < 1 || c->height < 1 || c->width > HW_MESH_MAX_SIDE || c->height > HW_MESH_MAX_SIDE)
+        sim_refuse(error, SIM_USAGE, "a mesh of %ux%u (legal: 1x1 to %dx%d)", c->width, c->height, HW_MESH_MAX_SIDE,
+                   HW_MESH_MAX_SIDE);
+    else if ((uint32_t)c->sync >= SIM_N_SYNCS || (uint32_t)c->sched.policy >= CSA_N_POLICIES)
+        sim_refuse(error, SIM_USAGE, "unknown synchronization or policy");
+    else if (c->n_cores > c->width * c->height)
+        sim_refuse(error, SIM_USAGE, "%u cores on a mesh of %ux%u", c->n_cores, c->width, c->height);
+    else if (c->sched.slot_ns <= c->costs.switch_ns) /* no thread would ever work */
+        sim_refuse(error, SIM_USAGE, "a time slot of %ju ns, of which a core needs %u to go on with another thread",
+                   (uintmax_t)c->sched.slot_ns, c->costs.switch_ns);
+    else if (c->load_permille > HW_MESH_MAX_LOAD_PERMILLE)
+        sim_refuse(error, SIM_USAGE, "a data load of %u (legal: 0 to %d)", c->load_permille, HW_MESH_MAX_LOAD_PERMILLE);
+    else if (c->n_control < 1 || c->n_control > HW_MAX_CONTROL || c->n_queue < 1 ||
+             hw_spm_n_bytes(c->n_control, c->n_queue) > HW_MAX_SPM_BYTES)
+        sim_refuse(error, SIM_USAGE, "no scratchpad has %u control and %u queue elements", c->n_control, c->n_queue);
+    else
+        return true;
+    return false;
+}
+
+static bool get_memory(struct sim *sim) {
+    sim->cores = sim_line_zeroed(sim->n_cores * sizeof *sim->cores);
+    sim->by_id = calloc(SIM_MAX_THREADS + 2, sizeof(struct sim_thread *));
+    sim->free_ids = calloc(SIM_MAX_THREADS, sizeof *sim->free_ids);
+    sim->latency = calloc(SIM_N_CALLS, sizeof *sim->latency);
+    sim->apps = calloc(SIM_MAX_APPLICATIONS, sizeof *sim->apps);
+    return sim->cores != NULL && sim->by_id != NULL && sim->free_ids != NULL && sim->latency != NULL &&
+           sim->apps != NULL && sim_events_init(&sim->events) && sim_noc_init(sim);
+}
+
+static void init_cores(struct sim *sim) {
+    struct csa_config sched = sim->config.sched;
+    if (sched.policy == CSA_OAT) /* the order within an application */
+        sched.policy = CSA_RR;
+    for (uint32_t i = 0; i < sim->n_cores; i++) {
+        csa_init(&sim->cores[i].sched, &sched);
+        sim->cores[i].number = (uint16_t)i;
+        sim->idle[i / 64] |= UINT64_C(1) << i % 64;
+    }
+}
+
+struct sim *sim_new(const struct sim_config *config, struct sim_error *error) {
+    if (!is_legal(config, error))
+        return NULL;
+    struct sim *sim = calloc(1, sizeof *sim);
+    if (sim != NULL) {
+        sim->config = *config;
+        sim->n_cores = config->n_cores != 0 ? config->n_cores : config->width * config->height;
+    }
+    if (sim == NULL || !get_memory(sim)) {
+        sim_free(sim);
+        sim_refuse(error, SIM_NO_MEMORY, "out of memory");
+        return NULL;
+    }
+    init_cores(sim);
+    sim_replay_init(sim);
+    for (uint32_t i = 0; i < SIM_MAX_THREADS; i++) /* the lowest numbers are given out first */
+        sim->free_ids[sim->n_free_ids++] = (uint16_t)(SIM_MAX_THREADS - 1 - i);
+    return sim;
+}
+
+void sim_trim(struct sim *sim) {
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        sim_application_trim(&sim->apps[i]);
+    sim->summary = sim_summary(sim);
+    sim_noc_free(sim);
+    sim_events_free(&sim->events);
+    sim->trimmed = true;
+}
+
+void sim_free(struct sim *sim) {
+    if (sim == NULL)
+        return;
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        sim_application_free(&sim->apps[i]);
+    sim_noc_free(sim);
+    sim_events_free(&sim->events);
+    free(sim->apps);
+    free(sim->cores);
+    free(sim->by_id);
+    free(sim->free_ids);
+    free(sim->latency);
+    free(sim);
+}
+
+/* ---- the run ---- */
+
+static inline void handle(struct sim *sim, enum sim_event_kind kind, const struct sim_event *event) {
+    switch (kind) {
+    case SIM_EV_CORE:
+        sim_core_event(sim, event);
+        break;
+    case SIM_EV_REQUEST:
+        sim_noc_request(sim, &event->packet);
+        break;
+    case SIM_EV_SEND:
+        sim_noc_send(sim, &event->packet);
+        break;
+    case SIM_EV_ANSWER:
+        sim_noc_answer(sim, &event->packet);
+        break;
+    case SIM_EV_TIMER:
+        sim_core_timer_event(sim, event);
+        break;
+    case SIM_EV_BORN:
+        sim_replay_born_event(sim, event);
+        break;
+    }
+}
+
+static uint32_t count_alive(const struct sim *sim) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        n += sim->apps[i].n_alive;
+    return n;
+}
+
+enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
+    const struct sim_event *event;
+    enum sim_event_kind kind;
+    bool oat = sim->config.sched.policy == CSA_OAT;
+    if (sim->n_apps == 0)
+        return sim_refuse(error, SIM_USAGE, "no application");
+    sim->oat = (struct csa_oat){.n_applications = sim->n_apps};
+    sim->n_running = sim->n_apps;
+    for (uint32_t i = 0; i < sim->n_apps && sim->status == SIM_OK; i++)
+        if (!oat || csa_oat_may_run(&sim->oat, i))
+            sim_replay_start(sim, &sim->apps[i]);
+    do {
+        while (sim->status == SIM_OK && (event = sim_events_take(&sim->events, &kind)) != NULL) {
+            sim->summary.n_steps++;
+            handle(sim, kind, event);
+        }
+    } while (sim->status == SIM_OK && sim->n_running > 0 && sim_replay_stop(sim));
+    if (sim->events.no_memory)
+        sim_fail(sim, SIM_NO_MEMORY, "out of memory");
+    if (sim->events.past)
+        sim_fail(sim, SIM_DAMAGED, "virtual time runs backwards after %ju ns", (uintmax_t)sim_now(sim));
+    if (sim->status == SIM_OK && sim->n_running > 0)
+        sim_fail(sim, SIM_STUCK, "%u threads wait for what does not happen", count_alive(sim));
+    *error = sim->error;
+    return sim->status;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "software_cond.h"
+
+#include "mutex.h"
+#include "return.h"
+#include "signals.h"
+#include "software.h"
+
+static void cond_relocked(struct sim *sim, struct sim_thread *t) {
+    if (sim_signals_has(t->object, t->awaited))
+        sim_return(sim, t);
+    else
+        sim_software_cond_wait(sim, t); /* another thread's broadcast woke it */
+}
+
+static void cond_woken(struct sim *sim, struct sim_thread *t) {
+    if (t->mutex != NULL)
+        sim_mutex_lock(sim, t, t->mutex, cond_relocked);
+    else
+        cond_relocked(sim, t);
+}
+
+/* The wait is over at once if a waker came while the thread was on its way into the kernel. */
+static void cond_sleep(struct sim *sim, struct sim_thread *t) {
+    sim_core_wait(sim, t, SIM_WHY_SIGNAL, cond_woken);
+}
+
+static void cond_futex(struct sim *sim, struct sim_thread *t) {
+    sim_software_futex_sleep(sim, t, t->object, cond_sleep);
+}
+
+void sim_software_cond_wait(struct sim *sim, struct sim_thread *t) {
+    sim_list_append(&t->object->waiters, t);
+    sim_mutex_unlock(sim, t, t->mutex, cond_futex);
+}
+
+/* A broadcast wakes all waiters, a signal wakes the waiters that it woke in the trace. */
+static void signalled(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *c = t->object;
+    bool all = t->event.op == SBT_TRACE_COND_BROADCAST && !sim->config.recorded_order;
+    struct sim_list waiters = c->waiters;
+    sim_signals_add(sim, c, t->event.order);
+    c->waiters = t->targets = (struct sim_list){0};
+    for (struct sim_thread *w; (w = sim_list_shift(&waiters)) != NULL;)
+        sim_list_append(all || sim_signals_has(c, w->awaited) ? &t->targets : &c->waiters, w);
+    t->unlocked = sim_return;
+    sim_software_wake_targets(sim, t);
+}
+
+void sim_software_cond_signal(struct sim *sim, struct sim_thread *t) {
+    sim_software_attempt(sim, t, t->object, signalled);
+}

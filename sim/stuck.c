@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which threads wait, and what for. */
+#include "chip.h"
+
+static void print_owner(const struct sim_object *o, FILE *out) {
+    static const char *const names[SBT_TRACE_N_TYPES] = {"object", "mutex",     "condition", "barrier",
+                                                         "rwlock", "semaphore", "spin lock"};
+    fprintf(out, "%s %u", o->kind < SBT_TRACE_N_TYPES ? names[o->kind] : "object", o->number);
+    if (o->kind == SBT_TRACE_BARRIER)
+        fprintf(out, " of %u threads", o->size);
+    else if (o->owner != NULL)
+        fprintf(out, " held by thread %u%s", o->owner->number, o->owner->place == SIM_ENDED ? ", which has ended" : "");
+}
+
+static void print_wait(const struct sim_thread *t, FILE *out) {
+    const struct sbt_trace *trace = t->app->trace;
+    fprintf(out, "%s (application %u): thread %u waits for ", t->app->result.name, t->app->number, t->number);
+    switch ((enum sim_why)t->why) {
+    case SIM_WHY_THREAD:
+        fprintf(out, "thread %u, which %s", t->event.other,
+                t->app->ended[t->event.other] == SIM_NOT_BORN ? "no thread has created" : "has not ended");
+        break;
+    case SIM_WHY_SIGNAL:
+        fprintf(out, "signal %ju of condition %u, which has not happened", (uintmax_t)t->awaited, t->object->number);
+        break;
+    case SIM_WHY_ORDER:
+        fprintf(out, "acquisition %ju of mutex %u, of which there were %ju", (uintmax_t)t->order, t->mutex->number,
+                (uintmax_t)t->mutex->n_acquired);
+        break;
+    default:
+        print_owner(t->event.op == SBT_TRACE_COND_WAIT ? t->mutex : t->object, out);
+    }
+    const char *site = t->event.site != SBT_TRACE_NONE ? sbt_trace_site_name(trace, t->event.site) : "";
+    fprintf(out, "%s%s\n", site[0] != '\0' ? ", at " : "", site);
+}
+
+void sim_stuck(const struct sim *sim, FILE *out, uint32_t n_max) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        for (uint32_t k = 0; sim->apps[i].result.n_stopped == 0 && k < sim->apps[i].n_threads; k++) {
+            const struct sim_thread *t = sim->apps[i].threads[k];
+            if (t != NULL && n++ < n_max)
+                print_wait(t, out);
+        }
+    if (n > n_max)
+        fprintf(out, "and %u more\n", n - n_max);
+}

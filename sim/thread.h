@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Types: a simulated thread, a list of threads, an application.
+ *
+ * A thread's call is written as a chain of functions of the type sim_then. Each of them runs while its thread is on its
+ * core, and ends with exactly one of three calls:
+ *
+ *   sim_core_run    the core works for so long, then the next function runs
+ *   sim_core_wait   the thread waits until another thread, a packet or a timer wakes it, then the next function runs
+ *   sim_return      the call has ended, and the thread goes on to its next event
+ */
+#ifndef SIM_THREAD_H
+#define SIM_THREAD_H
+
+#include "csa.h"
+#include "line.h"
+#include "packet.h"
+#include "sim.h"
+
+struct sim_object;
+struct sim_page;
+struct sim_thread;
+typedef void sim_then(struct sim *sim, struct sim_thread *t);
+
+/*
+ * Threads in a list, linked through the threads themselves. So a thread is in one list at a time, and a list needs no
+ * memory. (liburcu's lists have a link for each direction. Here no thread is taken out of the middle, and a thread's
+ * first lines are full.)
+ */
+struct sim_list {
+    struct sim_thread *first, *last;
+};
+
+enum sim_place {
+    SIM_NOT_BORN,
+    SIM_ON_CORE,  /* runs */
+    SIM_AWAKE,    /* waits, and keeps its core meanwhile */
+    SIM_ASLEEP,   /* waits without a core */
+    SIM_IN_QUEUE, /* is ready, in a core's run queue */
+    SIM_ENDED
+};
+
+/* What a waiting thread waits for; sim_stuck prints it. */
+enum sim_why {
+    SIM_WHY_ANSWER, /* the hardware's answer, which always comes */
+    SIM_WHY_OBJECT, /* a lock, a barrier, a semaphore */
+    SIM_WHY_SIGNAL,
+    SIM_WHY_THREAD, /* the end of the thread that it joins */
+    SIM_WHY_ORDER,  /* recorded order: other acquisitions of the mutex come first */
+    SIM_WHY_TIME
+};
+
+/* The members stand in the order of their use: most calls touch what comes before the cursor's end. */
+struct sim_thread {
+    _Alignas(SIM_LINE) struct csa_thread sched; /* first: a pointer to it is a pointer to the thread */
+    sim_then *then;                             /* runs when the thread has run for `left`, or has been woken */
+    uint64_t left;
+
+    uint16_t core;
+    uint8_t place;     /* enum sim_place */
+    uint8_t why;       /* enum sim_why */
+    uint8_t kind;      /* enum sim_call_kind of the call under way */
+    uint8_t shown;     /* enum sim_state since shown_from */
+    bool wake_pending; /* a waker came before the thread began to wait */
+    bool spins;        /* it keeps its core however long it waits */
+    bool cut;          /* its events have ended, without an end of the thread */
+    bool queued_lock;  /* the lock under way has found an owner or other waiters */
+    bool called;       /* it is inside a call */
+    bool woken;        /* its last wait found no element in the hardware, so its next wait is software's */
+    bool uncounted;    /* recorded order: this acquisition is not in the trace */
+    uint32_t number;   /* number in its application */
+    uint32_t id;       /* number on the chip */
+    uint64_t called_at, wait_from, shown_from;
+    struct sim_app *app;
+    struct sim_object *object, *mutex; /* of the call */
+
+    uint64_t order;              /* recorded order: the number of the acquisition under way, 0: any */
+    sim_then *locked, *unlocked; /* run when that part of a call is done */
+    uint64_t last_arrival;       /* of its last request, at last_home: the next request does not overtake it */
+    uint32_t last_home;          /* an NI */
+    uint32_t n_owned;            /* objects that name this thread as their owner */
+    struct hw_packet answer;
+    uint32_t n_obtained; /* primitives since the last one that it could use */
+
+    struct sim_thread_result result;
+    struct sbt_trace_event event;
+    struct sbt_trace_cursor cursor;
+
+    struct sim_thread *next; /* the next thread in its list */
+    sim_then *obtained;      /* runs when the object has a primitive, or is software's */
+    uint64_t awaited;        /* a condition wait: the number of its signal; 0: none */
+    struct sim_list targets; /* the threads that it wakes, one after another */
+    struct {                 /* a primitive for an object: primitive.c */
+        struct sim_object *object;
+        uint32_t seen, flit1, mutex, n_tiles, n_tries, n_victims, tile;
+        uint8_t op;
+        bool evicting;
+    } obtain;
+    uint32_t generation; /* of its timers: a timer of an older generation is stale */
+    uint32_t owned_page; /* where the last of the objects that it owns was found */
+    /* again.c: the NI that answered AGAIN, its n_rooms at that time, and since when the thread is parked. */
+    uint32_t refused_by;
+    uint64_t refused_room, parked_from;
+};
+
+static inline void sim_list_append(struct sim_list *list, struct sim_thread *t) {
+    t->next = NULL;
+    *(list->last != NULL ? &list->last->next : &list->first) = t;
+    list->last = t;
+}
+
+/* Take the first thread out; NULL: the list is empty. */
+static inline struct sim_thread *sim_list_shift(struct sim_list *list) {
+    struct sim_thread *t = list->first;
+    if (t != NULL && (list->first = t->next) == NULL)
+        list->last = NULL;
+    return t;
+}
+
+struct sim_app {
+    const struct sbt_trace *trace;
+    struct sim_page **pages;
+    struct sim_thread **threads; /* by number; NULL: not alive */
+    struct sim_thread_result *results;
+    struct sim_list *joiners; /* for each thread the threads that join it */
+    uint8_t *ended;           /* SIM_NOT_BORN, SIM_ON_CORE or SIM_ENDED */
+    struct sim_list late;     /* ended threads that objects still name as their owners */
+    /*
+     * a trace that is not whole: when each thread without a creator in it begins; UINT64_MAX: it has a creator. NULL:
+     * the trace is whole
+     */
+    uint64_t *begins;
+    uint64_t last_ns; /* the end of the application's last call */
+    uint32_t n_threads, n_objects, n_alive, number;
+    uint32_t n_unborn; /* threads without a creator that have not begun yet */
+    struct sim_application result;
+};
+
+#endif

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# Programs with a time limit, and a scratch directory; sourced. When the limit strikes, the stacks of all threads are
+# written to stderr (they are what a hang is diagnosed from), then the program's whole session is killed. coreutils'
+# timeout alone cannot do that: it kills before one could look.
+started=()
+
+# enter_scratch NAME: a private current directory, $scratch. It and all processes that were started go at the end,
+# whatever ends the script.
+enter_scratch() {
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/$1.XXXXXX") || exit 99
+    cd "$scratch" || exit 99
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM HUP
+}
+
+clean_up() {
+    local status=$? pid
+    trap - EXIT INT TERM HUP
+    for pid in "${started[@]}"; do
+        kill -CONT -- -"$pid" 2>/dev/null
+        kill -KILL -- -"$pid" 2>/dev/null
+    done
+    cd /
+    rm -rf "$scratch"
+    exit "$status"
+}
+
+# stacks SESSION: what every thread of the session's processes is doing, on stderr.
+stacks() {
+    local pid task
+    for pid in $(ps -o pid= -s "$1"); do
+        echo "--- stacks of $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+        if command -v gdb >/dev/null; then
+            timeout -k 2 30 gdb -nx -p "$pid" -batch -ex 'set pagination off' -ex 'thread apply all bt 14' 2>/dev/null |
+                grep -E '^(#|Thread )' | head -n 240
+        else
+            for task in "/proc/$pid/task"/*; do
+                echo "${task##*/}: $(cat "$task/wchan" 2>/dev/null) $(cat "$task/syscall" 2>/dev/null)"
+            done
+        fi
+    done >&2
+}
+
+# bounded LIMIT CMD... : CMD in a session of its own, 124 if it was still running after LIMIT seconds.
+bounded() {
+    local limit=$1 pid status
+    shift
+    setsid "$@" <&0 &
+    pid=$!
+    started+=("$pid")
+    if ! timeout "$limit" tail -s 0.02 --pid="$pid" -f /dev/null; then
+        echo "--- still running after $limit s: $*" >&2
+        stacks "$pid"
+        kill -KILL -- -"$pid" 2>/dev/null
+        wait "$pid" 2>/dev/null
+        return 124
+    fi
+    wait "$pid"
+    status=$?
+    # What the program left behind in its session (a daemon, a stuck child) would disturb the next measurement.
+    kill -KILL -- -"$pid" 2>/dev/null
+    unset 'started[-1]'
+    return "$status"
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "topic.h"
+
+#include <signal.h>
+
+const struct timespec time_nsec_too_big = {0, 1000000000}, time_nsec_negative = {0, -1},
+                      time_seconds_negative = {-1, 0}, time_epoch = {0, 0};
+atomic_int signals_seen;
+
+bool another_round(int done, int least, int most) {
+    static struct timespec begin;
+    if (done == 0)
+        begin = time_now(CLOCK_MONOTONIC);
+    return done < least || (done < most && time_since_ms(CLOCK_MONOTONIC, begin) < 2000);
+}
+
+static void count_signal(int signo) {
+    (void)signo;
+    atomic_fetch_add(&signals_seen, 1);
+}
+
+void signal_counter(int signo, bool restart) {
+    struct sigaction action = {.sa_handler = count_signal, .sa_flags = restart ? SA_RESTART : 0};
+    sigemptyset(&action.sa_mask);
+    SYS(sigaction(signo, &action, NULL));
+    atomic_store(&signals_seen, 0);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Scenes of programs whose main thread is pinned: they call pthread_exit or install signal handlers. As
+ * subject.c otherwise.
+ */
+#include "scene.h"
+
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#define ROUNDS 300
+
+/* ---- threads that have moved end, are joined by others that have, and the last one ends the process ---- */
+static void *end_by_exit(void *number) {
+    for (int i = 0; i < 20; i++)
+        meet();
+    if ((long)number % 2 == 0)
+        pthread_exit(number);
+    return number;
+}
+
+static void ends(void) {
+    for (int i = 0; i < 20; i++)
+        run(N, end_by_exit);
+}
+
+static void *end_last(void *main_thread) {
+    thread_join(*(pthread_t *)main_thread);
+    for (int i = 0; i < 20; i++)
+        meet();
+    return NULL;
+}
+
+static void main_ends_first(void) {
+    static pthread_t self;
+    self = pthread_self();
+    OK(pthread_barrier_init(&barrier, NULL, 1));
+    OK(pthread_detach(thread_start(end_last, &self)));
+    pthread_exit(NULL);
+}
+
+/* ---- a handler wakes, and forks, wherever it strikes: the main thread has ended, so on carriers mostly ---- */
+#define POSTS 2000
+
+static sem_t posted;
+static atomic_int n_posted, n_taken;
+static pthread_t main_self;
+
+static void post(int signo) {
+    (void)signo;
+    int saved = errno;
+    if (atomic_fetch_add(&n_posted, 1) < POSTS)
+        OK_ERRNO(sem_post(&posted));
+    errno = saved;
+}
+
+static void *take(void *number) {
+    bool odd = (long)number % 2 != 0;
+    while (atomic_fetch_add(&n_taken, 1) < POSTS) {
+        OK_ERRNO(sem_wait(&posted));
+        for (int i = 0; odd && i < 50; i++)
+            sched_yield();
+    }
+    return number;
+}
+
+static void *post_and_take(void *unused) {
+    struct itimerval every = {{0, 150}, {0, 150}}, never = {{0, 0}, {0, 0}};
+    struct sigaction action = {.sa_handler = post, .sa_flags = SA_RESTART};
+    thread_join(main_self);
+    OK_ERRNO(sem_init(&posted, 0, 0));
+    OK_ERRNO(sigaction(SIGALRM, &action, NULL));
+    OK_ERRNO(setitimer(ITIMER_REAL, &every, NULL));
+    run(N, take); /* ends only if no wake-up is lost: only the handler posts */
+    OK_ERRNO(setitimer(ITIMER_REAL, &never, NULL));
+    exit(0);
+    return unused;
+}
+
+static void handlers_post(void) {
+    main_self = pthread_self();
+    OK(pthread_detach(thread_start(post_and_take, NULL)));
+    pthread_exit(NULL);
+}
+
+static void fork_now(int signo) {
+    (void)signo;
+    int saved = errno;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    child_join(pid);
+    errno = saved;
+}
+
+static void *meet_often(void *number) {
+    for (int i = 0; i < 20 * ROUNDS; i++)
+        meet();
+    return number;
+}
+
+static void *fork_and_meet(void *unused) {
+    struct itimerval every = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
+    struct sigaction action = {.sa_handler = fork_now, .sa_flags = SA_RESTART};
+    thread_join(main_self);
+    OK_ERRNO(sigaction(SIGALRM, &action, NULL));
+    OK_ERRNO(setitimer(ITIMER_REAL, &every, NULL));
+    run(N, meet_often);
+    OK_ERRNO(setitimer(ITIMER_REAL, &never, NULL));
+    exit(0);
+    return unused;
+}
+
+static void handlers_fork(void) {
+    main_self = pthread_self();
+    OK(pthread_detach(thread_start(fork_and_meet, NULL)));
+    pthread_exit(NULL);
+}
+
+/* ---- a handler forks while its thread waits in a barrier: in the child that goes on waiting, for a thread of the
+ * child's ---- */
+static pthread_barrier_t pair;
+static _Atomic pid_t child_of_handler;
+static atomic_bool is_child;
+
+static void *meet_in_child(void *unused) {
+    sleep_us(1000);
+    pthread_barrier_wait(&pair);
+    return unused;
+}
+
+static void fork_and_return(int signo) {
+    (void)signo;
+    pid_t pid = fork();
+    if (pid == 0) {
+        is_child = true;
+        thread_start(meet_in_child, NULL);
+    } else {
+        child_of_handler = pid;
+    }
+}
+
+static void *be_forked_in_barrier(void *number) {
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 1) {
+        sleep_us(20000);
+        OK(pthread_kill(threads[0], SIGUSR1));
+        while (child_of_handler == 0)
+            sleep_us(100);
+        child_join_with(child_of_handler, 7);
+    }
+    if ((long)number < 2)
+        pthread_barrier_wait(&pair);
+    if (is_child)
+        _exit(7);
+    return number;
+}
+
+static void fork_in_barrier(void) {
+    struct sigaction action = {.sa_handler = fork_and_return, .sa_flags = SA_RESTART};
+    OK_ERRNO(sigaction(SIGUSR1, &action, NULL));
+    OK(pthread_barrier_init(&pair, NULL, 2));
+    run(N, be_forked_in_barrier);
+}
+
+/* ---- credentials, where all threads block all signals, and one sleeps in the kernel ---- */
+static int channel[2];
+
+static void *block_and_read(void *number) {
+    char byte;
+    sigset_t all;
+    sigfillset(&all);
+    OK(pthread_sigmask(SIG_SETMASK, &all, NULL));
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 0) {
+        OK_ERRNO(setegid(getegid()));
+        CHECK(write(channel[1], "", 1) == 1);
+    } else if ((long)number == 1) {
+        CHECK(read(channel[0], &byte, 1) == 1);
+    }
+    meet();
+    return number;
+}
+
+static void ends_with_signals_blocked(void) {
+    OK_ERRNO(pipe(channel));
+    run(N, block_and_read);
+}
+
+/* ---- a signal by number ends what can be interrupted, in a program that is not known to send any ---- */
+static sem_t nothing;
+static pthread_t receiver;
+static atomic_long receiver_tid;
+static atomic_int n_received;
+static atomic_bool interrupted;
+
+static void receive(int signal) {
+    (void)signal;
+    CHECK(pthread_equal(pthread_self(), receiver));
+    atomic_fetch_add(&n_received, 1);
+}
+
+static void *be_interrupted(void *number) {
+    if ((long)number == 1) {
+        receiver = pthread_self();
+        receiver_tid = proc_kernel_thread();
+    }
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 1) {
+        CHECK(sem_wait(&nothing) == -1 && errno == EINTR && n_received == 1);
+        interrupted = true;
+    }
+    if ((long)number == 0) {
+        sleep_ms(50); /* while it waits */
+        CHECK(syscall(SYS_tgkill, getpid(), (int)receiver_tid, SIGUSR1) == 0);
+        while (!interrupted)
+            sched_yield();
+    }
+    return number;
+}
+
+static void interrupts_by_number(void) {
+    OK_ERRNO(sem_init(&nothing, 0, 0));
+    OK_ERRNO(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = receive}, NULL));
+    run(N, be_interrupted);
+}
+
+/*
+ * ---- main has the kernel's turn to wait for, while two fibers switch to each other and one of them yields ----
+ * Under a real-time policy, on one core (scenes.sh), no other thread gives it that. One of them begins with one more
+ * yield: each then leaves and comes in the other order of the carrier's turns.
+ */
+static pthread_mutex_t turn_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn_cond = PTHREAD_COND_INITIALIZER;
+static int turns; /* given, protected by turn_mutex */
+static atomic_bool turns_over;
+
+static void *take_turns(void *unused) {
+    OK(pthread_mutex_lock(&turn_mutex));
+    for (int taken = 0; !turns_over; taken = turns)
+        while (turns == taken && !turns_over)
+            OK(pthread_cond_wait(&turn_cond, &turn_mutex));
+    OK(pthread_mutex_unlock(&turn_mutex));
+    return unused;
+}
+
+static void *give_turns(void *yields_first) {
+    if (yields_first != NULL)
+        sched_yield();
+    do {
+        OK(pthread_mutex_lock(&turn_mutex));
+        turns++;
+        OK(pthread_cond_signal(&turn_cond));
+        OK(pthread_mutex_unlock(&turn_mutex));
+        sched_yield();
+    } while (!turns_over);
+    return NULL;
+}
+
+static void main_gets_a_turn(bool yields_first) {
+    pthread_t taker = thread_start(take_turns, NULL);
+    pthread_t giver = thread_start(give_turns, yields_first ? &turns : NULL);
+    sleep_ms(50);
+    turns_over = true;
+    thread_join(giver);
+    OK(pthread_mutex_lock(&turn_mutex));
+    OK(pthread_cond_broadcast(&turn_cond));
+    OK(pthread_mutex_unlock(&turn_mutex));
+    thread_join(taker);
+    printf("%d turns\n", turns);
+}
+
+static void main_gets_even_turns(void) {
+    main_gets_a_turn(false);
+}
+
+static void main_gets_odd_turns(void) {
+    main_gets_a_turn(true);
+}
+
+int main(int argc, char **argv) {
+    static const struct scene scenes[] = {
+        {"ends", ends},
+        {"main-ends-first", main_ends_first},
+        {"fork-in-barrier", fork_in_barrier},
+        {"handlers-post", handlers_post},
+        {"handlers-fork", handlers_fork},
+        {"ends-with-signals-blocked", ends_with_signals_blocked},
+        {"interrupts-by-number", interrupts_by_number},
+        {"main-gets-even-turns", main_gets_even_turns},
+        {"main-gets-odd-turns", main_gets_odd_turns},
+        {NULL, NULL},
+    };
+    return play(argc, argv, scenes);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Parses --engines; see engine_spec.h. */
+#include "engine_spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void start_engine(const struct args *args, struct engine_spec *c, char *name) {
+    const struct sbt_option *engine = &sbt_option_table[SBT_OPT_ENGINE];
+    if (strcmp(name, "native") == 0) {
+        c->native = true;
+        return;
+    }
+    for (size_t i = 0; engine->legal[i] != NULL; i++)
+        if (strcmp(engine->legal[i], name) == 0) {
+            c->settings.text[SBT_OPT_ENGINE] = engine->legal[i];
+            return;
+        }
+    char legal[256];
+    size_t n = 0;
+    for (size_t i = 0; engine->legal[i] != NULL && n < sizeof legal; i++)
+        n += (size_t)snprintf(legal + n, sizeof legal - n, "%s, ", engine->legal[i]);
+    cmd_refuse("%s: --engines: unknown engine '%s' (legal: %snative)", args->command->name, name, legal);
+}
+
+_Noreturn static void refuse_setting(const struct args *args, const char *key) {
+    char legal[1024];
+    size_t n = 0;
+    for (size_t i = 0; i < SBT_N_OPTIONS && n < sizeof legal; i++)
+        if (i != SBT_OPT_ENGINE)
+            n += (size_t)snprintf(legal + n, sizeof legal - n, "%s%s", n > 0 ? ", " : "", sbt_option_table[i].name);
+    cmd_refuse("%s: --engines: unknown setting '%s' (legal: %s)", args->command->name, key, legal);
+}
+
+/* Is `key` the rest of `name` after a dash? */
+static bool is_last_part(const char *key, const char *name) {
+    size_t n_key = strlen(key), n_name = strlen(name);
+    return n_key > 0 && n_key < n_name && name[n_name - n_key - 1] == '-' && strcmp(name + n_name - n_key, key) == 0;
+}
+
+/* The option that `key` names: by its whole name, or by the last part of the name if no other option ends in it. */
+static const struct sbt_option *find_setting(const struct args *args, const char *key) {
+    const struct sbt_option *found = sbt_option_find(key);
+    char legal[1024];
+    size_t n_found = 0, n = 0;
+    for (size_t i = 0; found == NULL && i < SBT_N_OPTIONS && n < sizeof legal; i++)
+        if (is_last_part(key, sbt_option_table[i].name))
+            n += (size_t)snprintf(legal + n, sizeof legal - n, "%s%s", n_found++ > 0 ? ", " : "",
+                                  sbt_option_table[i].name);
+    if (n_found > 1)
+        cmd_refuse("%s: --engines: setting '%s' can be more than one option (legal: %s)", args->command->name, key,
+                   legal);
+    if (n_found == 1)
+        found = sbt_option_find(legal);
+    if (found == NULL || found == &sbt_option_table[SBT_OPT_ENGINE])
+        refuse_setting(args, key);
+    return found;
+}
+
+static void add_setting(const struct args *args, struct engine_spec *c, char *setting) {
+    char *value = strchr(setting, '=');
+    if (value == NULL)
+        cmd_refuse("%s: --engines: '%s' is not a setting (legal: OPTION=VALUE)", args->command->name, setting);
+    if (c->native)
+        cmd_refuse("%s: --engines: native takes no settings", args->command->name);
+    *value++ = '\0';
+    char context[64];
+    snprintf(context, sizeof context, "%s: --engines: ", args->command->name);
+    settings_set(&c->settings, find_setting(args, setting), context, value);
+}
+
+size_t engine_specs_parse(const struct args *args, const char *text, struct engine_spec list[static MAX_ENGINE_SPECS]) {
+    size_t n = 0;
+    /* Kept as long as the command runs: values point into it. */
+    char *rest = cmd_format("%s", text), *element;
+    while ((element = strsep(&rest, ",")) != NULL) {
+        char *equals = strchr(element, '='), *colon = strchr(element, ':');
+        if (equals != NULL && (colon == NULL || equals < colon)) {
+            if (n == 0)
+                cmd_refuse("%s: --engines: the setting '%s' has no engine before it (legal: NAME:OPTION=VALUE)",
+                           args->command->name, element);
+            list[n - 1].label = cmd_format("%s,%s", list[n - 1].label, element);
+            add_setting(args, &list[n - 1], element);
+            continue;
+        }
+        if (n == MAX_ENGINE_SPECS)
+            cmd_refuse("%s: --engines: more than %d engines", args->command->name, MAX_ENGINE_SPECS);
+        list[n] = (struct engine_spec){.label = cmd_format("%s", element)};
+        if (colon != NULL)
+            *colon = '\0';
+        start_engine(args, &list[n], element);
+        if (colon != NULL)
+            add_setting(args, &list[n], colon + 1);
+        n++;
+    }
+    return n;
+}
+
+void engine_specs_refuse_engine(const struct args *args) {
+    if (args->settings->text[SBT_OPT_ENGINE] != NULL)
+        cmd_refuse("%s: --engine chooses nothing here (legal: --engines LIST)", args->command->name);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Engine specs: the engines that `compare` and `bench` compare, each with its settings.
+ *
+ * Grammar of --engines: list = engine {"," engine}; engine = NAME [":" setting] {"," setting}; setting = OPTION "="
+ * VALUE. An element with '=' and without ':' before it belongs to the engine before it, so the comma can separate both:
+ * "glibc,direct:spin-ns=0,yields=5,ni:map=random:7". Values cannot contain commas. NAME is an engine of the option
+ * table or "native": no preload at all. OPTION is the name of any option but the engine. The part of the name behind a
+ * dash suffices if no other name ends with it: "scale" stands for "time-scale".
+ */
+#ifndef CMD_ENGINE_SPEC_H
+#define CMD_ENGINE_SPEC_H
+
+#include "command.h"
+
+enum { MAX_ENGINE_SPECS = 16 };
+
+struct engine_spec {
+    const char *label; /* as the user wrote it */
+    bool native;
+    struct settings settings;
+};
+
+size_t engine_specs_parse(const struct args *args, const char *text, struct engine_spec list[static MAX_ENGINE_SPECS]);
+
+/* Refuse `--engine`, which has no meaning where --engines is given. */
+void engine_specs_refuse_engine(const struct args *args);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Results of simulations as rows; see predict_rows.h. */
+#include "predict_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double makespan(const struct predict *p, size_t run) {
+    return (double)sim_summary(p->runs[run].sim).makespan_ns;
+}
+
+/* Has an application been ended early? Then it has not done all its work, and its time says nothing. */
+static bool is_stopped(const struct predict *p, size_t run) {
+    for (uint32_t i = 0; i < p->n_applications; i++)
+        if (sim_application(p->runs[run].sim, i)->n_stopped > 0)
+            return true;
+    return false;
+}
+
+/* Relative to the first run; NaN if one of the two is not a whole run. */
+static double speedup(const struct predict *p, size_t run) {
+    return is_stopped(p, 0) || is_stopped(p, run) ? NAN : makespan(p, 0) / makespan(p, run);
+}
+
+static double duration(const struct sim *sim, uint32_t application) {
+    const struct sim_application *a = sim_application(sim, application);
+    return (double)(a->to_ns - a->from_ns);
+}
+
+/* From the common beginning: the time for which an application's user waits. */
+static double mean_end(const struct sim *sim) {
+    double sum = 0;
+    for (uint32_t i = 0; i < sim_n_applications(sim); i++)
+        sum += (double)sim_application(sim, i)->to_ns;
+    return sum / sim_n_applications(sim);
+}
+
+/*
+ * Eq. 1; NaN without --unfairness, or if it is not a whole run. Waiting for its turn counts as slowing an application
+ * down.
+ */
+static double unfairness(const struct predict *p, size_t run) {
+    size_t n = p->n_applications;
+    if (!p->unfairness || is_stopped(p, run))
+        return NAN;
+    double *scheduled = cmd_allocate(n, sizeof *scheduled), *alone = cmd_allocate(n, sizeof *alone);
+    for (size_t i = 0; i < n; i++) {
+        scheduled[i] = (double)sim_application(p->runs[run].sim, (uint32_t)i)->to_ns;
+        alone[i] = p->files[p->application[i]].alone_ns[run];
+    }
+    double result = sim_unfairness(scheduled, alone, n);
+    free(scheduled);
+    free(alone);
+    return result;
+}
+
+static double section_share(const struct sim *sim) {
+    double held = 0, all = 0;
+    struct sim_summary s = sim_summary(sim);
+    for (uint32_t i = 0; i < sim_n_applications(sim); i++)
+        held += (double)sim_application(sim, i)->sections.sum_ns;
+    all = (double)(s.work_ns + s.call_ns + s.wait_ns + s.ready_ns);
+    return all > 0 ? held / all : 0;
+}
+
+static uint64_t n_cores(const struct predict *p) {
+    return p->config.n_cores != 0 ? p->config.n_cores : (uint64_t)p->config.width * p->config.height;
+}
+
+static double utilisation(const struct predict *p, size_t run) {
+    struct sim_summary s = sim_summary(p->runs[run].sim);
+    return s.makespan_ns > 0 ? (double)(s.work_ns + s.call_ns) / ((double)s.makespan_ns * (double)n_cores(p)) : 0;
+}
+
+/* ---- rows ---- */
+
+#define RUN(member) offsetof(struct run_row, member)
+const struct field predict_run_fields[] = {
+    {NULL, "sync", "sync", 1, FIELD_TEXT, RUN(sync), 0},
+    {NULL, "sched", "sched", 2, FIELD_TEXT, RUN(sched), 0},
+    {NULL, "makespan_ns", "time", 3, FIELD_NS64, RUN(sum.makespan_ns), 0},
+    {NULL, "speedup", "speed-up", 4, FIELD_RATIO, RUN(speedup), 4},
+    {NULL, "mean_end_ns", "mean end", 5, FIELD_NS, RUN(mean_end_ns), 0},
+    {NULL, "utilisation", "cores busy", 6, FIELD_SHARE, RUN(utilisation), 4},
+    {NULL, "section_share", "in sections", 7, FIELD_SHARE_2, RUN(section_share), 6},
+    {NULL, "unfairness", "unfairness", COLUMN_UNFAIRNESS, FIELD_INDEX, RUN(unfairness), 4},
+    {NULL, "n_events", NULL, 0, FIELD_UINT64, RUN(sum.n_events), 0},
+    {NULL, "n_calls", "calls", 8, FIELD_UINT64, RUN(sum.n_calls), 0},
+    {NULL, "n_steps", NULL, 0, FIELD_UINT64, RUN(sum.n_steps), 0},
+    {NULL, "work_ns", NULL, 0, FIELD_UINT64, RUN(sum.work_ns), 0},
+    {NULL, "call_ns", NULL, 0, FIELD_UINT64, RUN(sum.call_ns), 0},
+    {NULL, "wait_ns", NULL, 0, FIELD_UINT64, RUN(sum.wait_ns), 0},
+    {NULL, "ready_ns", NULL, 0, FIELD_UINT64, RUN(sum.ready_ns), 0},
+    {NULL, "n_switches", NULL, 0, FIELD_UINT64, RUN(sum.n_switches), 0},
+    {NULL, "n_migrations", NULL, 0, FIELD_UINT64, RUN(sum.n_migrations), 0},
+    {"schedule_requests", "outside", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_outside), 0},
+    {"schedule_requests", "csa", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_priority), 0},
+    {"schedule_requests", "rr", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_rr), 0},
+    {"schedule_requests", "rr_capped", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_rr_capped), 0},
+    {"schedule_requests", "limits_used_up", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_limited), 0},
+    {"schedule_requests", "sections_begun_alone", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_alone), 0},
+    {"schedule_requests", "frames_capped", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_capped), 0},
+    {"software", "futex_waits", NULL, 0, FIELD_UINT64, RUN(sum.n_futex_waits), 0},
+    {"software", "futex_wakes", NULL, 0, FIELD_UINT64, RUN(sum.n_futex_wakes), 0},
+    {"software", "lost_races", NULL, 0, FIELD_UINT64, RUN(sum.n_lost_races), 0},
+    {0},
+};
+/* For the paper's hardware only. */
+const struct field predict_hardware_fields[] = {
+    {"hardware", "packets", NULL, 0, FIELD_UINT64, RUN(sum.n_packets), 0},
+    {"hardware", "hops", NULL, 0, FIELD_UINT64, RUN(sum.n_hops), 0},
+    {"hardware", "contention_ns", NULL, 0, FIELD_UINT64, RUN(sum.contention_ns), 0},
+    {"hardware", "fsm_steps", NULL, 0, FIELD_UINT64, RUN(sum.n_fsm_steps), 0},
+    {"hardware", "fsm_busy_ns", NULL, 0, FIELD_UINT64, RUN(sum.fsm_busy_ns), 0},
+    {"hardware", "held", NULL, 0, FIELD_UINT64, RUN(sum.n_held), 0},
+    {"hardware", "evictions", NULL, 0, FIELD_UINT64, RUN(sum.n_evictions), 0},
+    {"hardware", "software_objects", NULL, 0, FIELD_UINT64, RUN(sum.n_software_objects), 0},
+    {"hardware", "passed_on", NULL, 0, FIELD_UINT64, RUN(sum.n_passed_on), 0},
+    {0},
+};
+
+struct run_row predict_run_row(const struct predict *p, size_t i) {
+    const struct predict_run *run = &p->runs[i];
+    return (struct run_row){
+        .sync = sim_sync_name(run->sync),
+        .sched = sim_sched_name(run->sched),
+        .speedup = speedup(p, i),
+        .mean_end_ns = mean_end(run->sim),
+        .utilisation = utilisation(p, i),
+        .section_share = section_share(run->sim),
+        .unfairness = unfairness(p, i),
+        .sum = sim_summary(run->sim),
+    };
+}
+
+#define CALL(member) offsetof(struct call_row, member)
+const struct field predict_call_fields[] = {
+    {NULL, NULL, "sync", 1, FIELD_TEXT, CALL(sync), 0},
+    {NULL, NULL, "sched", 2, FIELD_TEXT, CALL(sched), 0},
+    {NULL, "call", "call", 3, FIELD_TEXT, CALL(call), 0},
+    {NULL, "n", "calls", 4, FIELD_UINT64, CALL(latency.n), 0},
+    {NULL, "mean_ns", "mean", 5, FIELD_NS, CALL(latency.mean_ns), 1},
+    {NULL, "median_ns", "median", 6, FIELD_NS64, CALL(latency.median_ns), 0},
+    {NULL, "p99_ns", "p99", 7, FIELD_NS64, CALL(latency.p99_ns), 0},
+    {NULL, "max_ns", "max", 8, FIELD_NS64, CALL(latency.max_ns), 0},
+    {0},
+};
+
+bool predict_call_row(const struct predict_run *run, int kind, struct call_row *row) {
+    *row = (struct call_row){
+        .sync = sim_sync_name(run->sync),
+        .sched = sim_sched_name(run->sched),
+        .call = sim_call_name((enum sim_call_kind)kind),
+        .latency = sim_call(run->sim, (enum sim_call_kind)kind),
+    };
+    return row->latency.n > 0;
+}
+
+#define APPLICATION(member) offsetof(struct application_row, member)
+const struct field predict_application_fields[] = {
+    {NULL, "file", NULL, 0, FIELD_TEXT, APPLICATION(sum.name), 0},
+    {NULL, "from_ns", NULL, 0, FIELD_UINT64, APPLICATION(sum.from_ns), 0},
+    {NULL, "to_ns", NULL, 0, FIELD_UINT64, APPLICATION(sum.to_ns), 0},
+    {NULL, "duration_ns", NULL, 0, FIELD_NS, APPLICATION(duration_ns), 0},
+    {NULL, "alone_ns", NULL, COLUMN_ALONE, FIELD_NS, APPLICATION(alone_ns), 0},
+    {NULL, "n_threads", NULL, 0, FIELD_UINT32, APPLICATION(sum.n_threads), 0},
+    {NULL, "n_cut", NULL, 0, FIELD_UINT32, APPLICATION(sum.n_cut), 0},
+    {NULL, "n_stopped", NULL, 0, FIELD_UINT32, APPLICATION(sum.n_stopped), 0},
+    {0},
+};
+
+#define THREAD(member) offsetof(struct thread_row, member)
+const struct field predict_thread_fields[] = {
+    {NULL, "thread", NULL, 0, FIELD_UINT32, THREAD(number), 0},
+    {NULL, "from_ns", NULL, 0, FIELD_UINT64, THREAD(thread.from_ns), 0},
+    {NULL, "to_ns", NULL, 0, FIELD_UINT64, THREAD(thread.to_ns), 0},
+    {NULL, "work_ns", NULL, 0, FIELD_UINT64, THREAD(thread.in_ns[SIM_WORK]), 0},
+    {NULL, "call_ns", NULL, 0, FIELD_UINT64, THREAD(thread.in_ns[SIM_CALL]), 0},
+    {NULL, "wait_ns", NULL, 0, FIELD_UINT64, THREAD(thread.in_ns[SIM_WAIT]), 0},
+    {NULL, "ready_ns", NULL, 0, FIELD_UINT64, THREAD(thread.in_ns[SIM_READY]), 0},
+    {NULL, "sync_ns", NULL, 0, FIELD_UINT64, THREAD(thread.sync_ns), 0},
+    {NULL, "n_calls", NULL, 0, FIELD_UINT64, THREAD(thread.n_calls), 0},
+    {NULL, "n_sections", NULL, 0, FIELD_UINT64, THREAD(thread.n_sections), 0},
+    {NULL, "section_ns", NULL, 0, FIELD_UINT64, THREAD(thread.section_ns), 0},
+    {0},
+};
+
+#define SECTIONS(member) offsetof(struct sim_sections, member)
+const struct field predict_section_fields[] = {
+    {NULL, "n", NULL, 0, FIELD_UINT64, SECTIONS(n), 0},
+    {NULL, "sum_ns", NULL, 0, FIELD_UINT64, SECTIONS(sum_ns), 0},
+    {NULL, "max_ns", NULL, 0, FIELD_UINT64, SECTIONS(max_ns), 0},
+    {0},
+};
+#define OCTAVE(member) offsetof(struct octave_row, member)
+const struct field predict_octave_fields[] = {
+    {NULL, "below_ns", NULL, 0, FIELD_UINT64, OCTAVE(below_ns), 0},
+    {NULL, "n", NULL, 0, FIELD_UINT64, OCTAVE(n), 0},
+    {NULL, "sum_ns", NULL, 0, FIELD_UINT64, OCTAVE(sum_ns), 0},
+    {0},
+};
+
+#define CHIP(member) offsetof(struct chip_row, member)
+const struct field predict_chip_fields[] = {
+    {NULL, "cores", NULL, 0, FIELD_UINT64, CHIP(n_cores), 0},
+    {NULL, "width", NULL, 0, FIELD_UINT32, CHIP(width), 0},
+    {NULL, "height", NULL, 0, FIELD_UINT32, CHIP(height), 0},
+    {NULL, "slot_ns", NULL, 0, FIELD_UINT64, CHIP(slot_ns), 0},
+    {NULL, "order", NULL, 0, FIELD_TEXT, CHIP(order), 0},
+    {0},
+};
+
+struct application_row predict_application_row(const struct predict *p, size_t run, uint32_t number) {
+    const struct sim *sim = p->runs[run].sim;
+    struct application_row row = {.sum = *sim_application(sim, number), .duration_ns = duration(sim, number)};
+    if (p->unfairness)
+        row.alone_ns = p->files[p->application[number]].alone_ns[run];
+    return row;
+}
+
+struct chip_row predict_chip_row(const struct predict *p) {
+    const struct sim_config *config = &p->config;
+    return (struct chip_row){n_cores(p), config->sched.slot_ns, config->width, config->height,
+                             config->recorded_order ? "recorded" : "free"};
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The rows in the report of `subutai predict`, and their fields: between the simulations and their table and JSON. */
+#ifndef CMD_PREDICT_ROWS_H
+#define CMD_PREDICT_ROWS_H
+
+#include "fields.h"
+#include "predict.h"
+
+/* The result of one simulation. */
+struct run_row {
+    const char *sync, *sched;
+    double speedup, mean_end_ns, utilisation, section_share, unfairness;
+    struct sim_summary sum;
+};
+
+enum { COLUMN_UNFAIRNESS = 9 }; /* hidden unless asked for */
+
+/* The calls of one kind in one simulation. */
+struct call_row {
+    const char *sync, *sched, *call;
+    struct sim_latency latency;
+};
+
+struct application_row {
+    struct sim_application sum;
+    double duration_ns, alone_ns;
+};
+
+enum { COLUMN_ALONE = 1 }; /* hidden unless unfairness is asked for */
+
+struct thread_row {
+    uint32_t number;
+    struct sim_thread_result thread;
+};
+
+/* The sections of one length: below `below_ns`, a power of two, and not below half of it. */
+struct octave_row {
+    uint64_t below_ns, n, sum_ns;
+};
+
+struct chip_row {
+    uint64_t n_cores, slot_ns;
+    uint32_t width, height;
+    const char *order;
+};
+
+extern const struct field predict_chip_fields[], predict_run_fields[], predict_hardware_fields[], predict_call_fields[],
+    predict_application_fields[], predict_section_fields[], predict_octave_fields[], predict_thread_fields[];
+
+struct chip_row predict_chip_row(const struct predict *p);
+struct run_row predict_run_row(const struct predict *p, size_t run);
+/* False: the simulation had no such calls. */
+bool predict_call_row(const struct predict_run *run, int kind, struct call_row *row);
+struct application_row predict_application_row(const struct predict *p, size_t run, uint32_t number);
+
+#endif

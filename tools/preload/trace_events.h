@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A trace event by event: as text, as JSON, and for the viewer at ui.perfetto.dev. */
+#ifndef CMD_TRACE_EVENTS_H
+#define CMD_TRACE_EVENTS_H
+
+#include <stdio.h>
+
+#include "command.h"
+#include "trace.h"
+
+struct trace_request {
+    const char *path;
+    bool json;
+    uint64_t thread; /* SBT_TRACE_NONE: all */
+    FILE *out;
+};
+
+/* The next event of a thread; false at the end. Refuses a damaged trace. */
+bool trace_next(const struct trace_request *r, struct sbt_trace_cursor *cursor, struct sbt_trace_event *event);
+
+void trace_dump(const struct trace_request *r, const struct sbt_trace *trace);
+void trace_to_perfetto(const struct trace_request *r, const struct sbt_trace *trace);
+
+#endif
