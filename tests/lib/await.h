@@ -18,7 +18,10 @@ void let_threads_block(void);
  * each calls begin_together once, and goes on when all have. *absent is how many there are to be.
  */
 void begin_together(atomic_int *absent);
-/* Inside what excludes others: in some rounds they run, and come in if they are not kept out, on one CPU, too. */
+/*
+ * Inside what excludes others: in some rounds they run, and come in if they are not kept out, on one CPU, too. No
+ * cancellation point: a cancelled thread would still be inside.
+ */
 void let_others_in(int round);
 
 #endif
