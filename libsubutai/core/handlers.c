@@ -30,6 +30,7 @@ static struct {
     uint64_t spared; /* the part of its mask that is kept from the kernel */
 } theirs[N_SIGNALS];
 
+void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter);
 void (*sbt_handlers_returned)(void);
 uint64_t sbt_handlers_spared;
 
@@ -90,9 +91,19 @@ static bool defer(const siginfo_t *info, ucontext_t *context) {
     return true;
 }
 
-/* A handler with one parameter ignores the others: the calling conventions of both machines allow that. */
+/*
+ * A handler with one parameter ignores the others: the calling conventions of both machines allow that. The handler may
+ * leave by a jump, so the record of a waiter that it has interrupted is put back behind it only.
+ */
 static void call(int signal, siginfo_t *info, void *context) {
+    struct sbt_waiter *waiter = sbt_self.waiter;
+    if (SBT_UNLIKELY(waiter != NULL)) {
+        if (!are_held() && sbt_handlers_interrupt != NULL)
+            sbt_handlers_interrupt(waiter);
+        sbt_self.waiter = NULL;
+    }
     load(signal)(signal, info, context);
+    sbt_self.waiter = waiter;
     if (SBT_UNLIKELY(sbt_handlers_returned != NULL))
         sbt_handlers_returned();
 }

@@ -73,6 +73,12 @@ void sbt_handlers_start(void);
  */
 int sbt_handlers_set(int signal, const struct sigaction *action, struct sigaction *old);
 
+/*
+ * Called before a handler that could be deferred runs on a thread that others may rely on (sbt_self.waiter), with that
+ * waiter. The handler may last: they do not rely on it any more. Set once, before there are threads.
+ */
+extern void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter);
+
 /* Called when a handler has returned. NULL: no function is called. Set once, before there are threads. */
 extern void (*sbt_handlers_returned)(void);
 

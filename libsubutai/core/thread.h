@@ -17,10 +17,12 @@
 #include "os/fork.h"
 
 struct sbt_fiber;
+struct sbt_waiter;
 
 struct sbt_thread {
     /* What waiting and waking look at: one cache line. */
     struct sbt_fiber *fiber;        /* the thread's fiber (switch/fiber.h), NULL: it has none */
+    struct sbt_waiter *waiter;      /* other threads may rely on it to look (sbt_lot_relied_on), NULL: they do not */
     volatile uint32_t in_lot;       /* > 0: it holds a bucket of the parking lot; a signal handler looks at it */
     volatile uint32_t owes_wakeups; /* a signal handler could not wake through the parking lot: this thread must when it
                                        leaves the lot */

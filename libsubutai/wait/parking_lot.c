@@ -21,7 +21,10 @@ static union {
     char pages[(N_BUCKETS * sizeof(struct sbt_bucket) + SBT_PAGE_MAX - 1) / SBT_PAGE_MAX * SBT_PAGE_MAX];
 } lot __attribute__((aligned(SBT_PAGE_MAX)));
 
+static void interrupt(struct sbt_waiter *w);
+
 void sbt_lot_start(void) {
+    sbt_handlers_interrupt = interrupt;
     /* Refused on old kernels and by emulators: then the atfork handler calls sbt_lot_fork_child. */
     sbt_syscall3(SYS_madvise, &lot, sizeof lot, MADV_WIPEONFORK);
 }
@@ -430,9 +433,11 @@ static void abandon(void *waiter);
 /* Leaves no record of this thread's stack in a queue, however the thread ends. `key` NULL: it is in one already. */
 static int wait_guarded(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
     int r;
+    sbt_self.waiter = w;
     pthread_cleanup_push(abandon, w);
     r = key != NULL ? queue_and_wait(key, w, deadline) : wait_until_over(w, deadline);
     pthread_cleanup_pop(0);
+    sbt_lot_not_relied_on();
     return r;
 }
 
@@ -445,6 +450,7 @@ static void abandon(void *waiter) {
     const struct sbt_lot_role *role = w->parked_as;
     struct sbt_lot_queue q;
     int r = 0;
+    sbt_lot_not_relied_on();
     lock_of(&q, w);
     bool moved = w->role != role, queued = w->queued;
     w->parked_as = w->role;
@@ -458,6 +464,19 @@ static void abandon(void *waiter) {
         r = wait_guarded(NULL, w, NULL);
     if (w->sleeps && role->abandoned != NULL)
         role->abandoned(w, r);
+}
+
+/* A handler of the program is about to run. A waiter that sleeps is not relied on: its waker would learn of that. */
+static void interrupt(struct sbt_waiter *w) {
+    struct sbt_lot_queue q;
+    uint32_t state = __atomic_load_n(&w->state, __ATOMIC_RELAXED);
+    if (state == SBT_WAITER_PARKED || state == SBT_WAITER_GRANTED)
+        return;
+    lock_of(&q, w);
+    q.after = w->role->after;
+    if (w->role->held_up != NULL && !is_granted(w))
+        designate(&q, w->role->held_up(&q, w));
+    unlock_and_wake(&q);
 }
 
 /* A signal handler has interrupted its own thread inside the lot: it may not queue. */
@@ -474,11 +493,8 @@ static int poll_for(const void *key, struct sbt_waiter *w, const struct sbt_dead
 }
 
 int sbt_lot_park(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
-    int type;
     w->parked_as = w->role;
-    w->key = NULL;
-    w->state = SBT_WAITER_WAITING;
-    w->inflight = w->designated = w->lost = w->again = w->queued = false;
+    w->lost = w->again = false;
     w->sleeps = w->role->before_sleep == NULL;
     w->result = EBUSY; /* should a handler end the thread before it has looked */
     w->notified_ns = 0;
@@ -486,10 +502,6 @@ int sbt_lot_park(const void *key, struct sbt_waiter *w, const struct sbt_deadlin
         return poll_for(key, w, deadline);
     w->wake_word = sbt_waiter_word();
     w->priority = sbt_priority_of_caller();
-    if (w->role->cancelable)
-        return wait_guarded(key, w, deadline);
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous one must not unwind a queued waiter */
-    int r = wait_guarded(key, w, deadline);
-    pthread_setcanceltype(type, NULL);
-    return r;
+    sbt_lot_relied_on(w, key);
+    return wait_guarded(key, w, deadline);
 }

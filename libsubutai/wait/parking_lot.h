@@ -18,7 +18,9 @@
  *  5. A waiter that was notified RETRY is the designated waker, as in nsync: wakers rely on its look, and leave the
  *     others asleep. If it was not asleep, it may be in a signal handler that lasts. The waker learns that when it
  *     wakes the waiter, and then chooses the next waiter as well (`after`).
- *  6. A waiter leaves the queue when its time is up, when it is cancelled, and when its thread ends.
+ *  6. A signal handler that interrupts a waiter may last as well. Before it runs, the role takes back what wakers rely
+ *     on (`held_up`), and the next waiter is notified.
+ *  7. A waiter leaves the queue when its time is up, when it is cancelled, and when its thread ends.
  *
  * Invariants
  *  - `next`, `prev`, `key`, `role`, `inflight`, `designated`, `lost`, `notified_ns` and membership in a list are
@@ -120,6 +122,11 @@ struct sbt_lot_role {
     struct sbt_waiter *(*successor)(struct sbt_lot_queue *queue, struct sbt_waiter *w, int result);
     sbt_lot_choose *after;
     bool passes_on; /* `successor` is asked for a waiter that waits too */
+    /*
+     * Bucket locked. A handler of the program is about to run on the waiter's thread, which is awake; it may be queued,
+     * notified, or not yet in the lot (sbt_lot_relied_on). Wakers do not rely on it any more. Returns as `successor`.
+     */
+    struct sbt_waiter *(*held_up)(struct sbt_lot_queue *queue, struct sbt_waiter *w);
     /* Once, before it waits for the first time, when it can be notified already. Not 0: it does not wait after all. */
     int (*before_sleep)(struct sbt_waiter *w);
     /* Notified to retry: true, it has what it waits for. May spin and yield. */
@@ -128,7 +135,7 @@ struct sbt_lot_role {
     int (*poll)(struct sbt_waiter *w);
     /* The thread is cancelled or ends. The waiter is out of the queue, with that result. */
     void (*abandoned)(struct sbt_waiter *w, int result);
-    bool cancelable; /* the wait is a cancellation point; the caller has deferred asynchronous cancellation already */
+    bool cancelable; /* the wait is a cancellation point */
 };
 
 /* Once, before the process has a second thread if possible; the lot works without, but then a fork needs reset. */
@@ -143,9 +150,23 @@ static inline bool sbt_lot_busy(void) {
 }
 
 /*
+ * From now on wakers may rely on the caller, which is awake, to look: for its role's `held_up`. Until sbt_lot_park
+ * returns, or sbt_lot_not_relied_on. The caller has deferred asynchronous cancellation, which would leave the waiter.
+ */
+static inline void sbt_lot_relied_on(struct sbt_waiter *w, const void *key) {
+    w->key = key;
+    w->state = SBT_WAITER_WAITING;
+    w->inflight = w->designated = w->queued = false;
+    sbt_self.waiter = w;
+}
+static inline void sbt_lot_not_relied_on(void) {
+    sbt_self.waiter = NULL;
+}
+
+/*
  * Park: wait for `key` until the deadline. 0, ETIMEDOUT, or what validate or before_sleep returned. Blocks. If the
  * waiter was moved meanwhile, to a queue of another role, that role's functions have decided, and there is no deadline.
- * What the waker did before is acquired.
+ * What the waker did before is acquired. The caller has deferred asynchronous cancellation.
  */
 int sbt_lot_park(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline);
 

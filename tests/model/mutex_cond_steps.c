@@ -169,6 +169,8 @@ int cond_step(struct state *s, int t, int way) {
             return 1;
         }
         expected = any_counted(s) && (me->seen & WOKEN) != 0;
+        if (!expected && (me->seen & HANDED) != 0)
+            me->seen &= (uint8_t) ~(LOCKED | HANDED);
         s->word = (uint8_t)((me->seen & ~(mutant == ACTIVE_OUTLIVES_MOVE ? WOKEN : WOKEN | ACTIVE)) | QUEUED |
                             (expected || (me->seen & LOCKED) == 0 ? WOKEN : 0));
         if (expected || (me->seen & LOCKED) != 0 || mutant == MOVE_FORGETS_FREE) {

@@ -201,14 +201,40 @@ int lock_step(struct state *s, int t, int way) {
         me->step = BACK;
         return 1;
     case BACK:
-        if ((s->word & HANDED) != 0 && any_inflight(s)) {
-            s->word &= (uint8_t) ~(LOCKED | HANDED);
+        if (((s->word & HANDED) != 0 || mutant != BACK_RELIES_ON_IT) && any_inflight(s)) {
+            s->word &= (uint8_t)((s->word & HANDED) != 0 ? ~(LOCKED | HANDED) : ~0);
             me->another = 1;
             me->step = WAKE_MARK;
         } else {
             unlock_bucket(s, MUTEX);
             me->step = SIGNAL_WAKE;
         }
+        return 1;
+    /* held_up */
+    case HELD_BUCKET:
+        if (!lock_bucket(s, t, MUTEX))
+            return 0;
+        me->step = HELD;
+        return 1;
+    case HELD:
+        me->after_wake = IN_HANDLER;
+        if (s->n[MUTEX] == 0) {
+            unlock_bucket(s, MUTEX);
+            me->step = IN_HANDLER;
+            return 1;
+        }
+        if (mutant != HELD_UP_KEEPS_ACTIVE)
+            s->word &= (uint8_t)~ACTIVE;
+        if (me->inflight && (s->word & HANDED) != 0)
+            s->word &= (uint8_t) ~(LOCKED | HANDED);
+        me->another = 1;
+        me->step = WAKE_MARK;
+        return 1;
+    case IN_HANDLER:
+        for (int i = 0; i < n_threads; i++)
+            if (i != t && s->t[i].step != END)
+                return 0;
+        me->step = me->resume;
         return 1;
     default:
         return 0;

@@ -183,3 +183,18 @@ void return_to(struct thread *me, uint8_t step) {
     else
         me->step = step;
 }
+
+/* A thread that has the mutex already keeps the others out in its handler, as everywhere. */
+bool may_interrupt(const struct thread *me) {
+    return !me->interrupted && !me->has_it && me->step >= SLOW_TAKE && me->step <= LOOK_BUCKET &&
+           me->step != VALIDATE_LOAD && me->step != VALIDATE;
+}
+
+/* The lot's interrupt(). A sleeper is woken by the signal; a waiter for a signal is not relied on. */
+void interrupt(struct thread *me) {
+    bool relied_on = me->step <= SLOW_BUCKET || (me->role == MUTEX && me->state != PARKED);
+    me->interrupted = 1;
+    me->resume = me->step;
+    me->asleep = 0;
+    me->step = relied_on && mutant != HELD_UP_UNSAID ? HELD_BUCKET : IN_HANDLER;
+}

@@ -23,14 +23,17 @@ enum mutant {
     ENQUEUE_KEEPS_ACTIVE,
     LEAVING_ENDS_ANOTHERS,
     TIME_UP_UNASKED,
-    MOVED_TIMES_OUT
+    MOVED_TIMES_OUT,
+    HELD_UP_UNSAID,
+    HELD_UP_KEEPS_ACTIVE,
+    BACK_RELIES_ON_IT
 };
 
 /* clang-format off */
 #define STEPS(X) \
     X(NEXT_OP) X(LOCK) X(TIMEDLOCK) X(SLOW_TAKE) X(SLOW_ACTIVE) X(SLOW_BUCKET) X(VALIDATE_LOAD) X(VALIDATE) \
     X(WAIT_PARK) X(WAIT_SLEEP) X(WAIT_ASLEEP) X(NOTICED) X(RETRY_TAKE) X(LOOK_BUCKET) X(LEAVE_QUEUE) \
-    X(WAKE_MARK) X(WAKE_TELL) X(ANOTHER_BUCKET) X(BACK_BUCKET) X(BACK) X(UNLOCK) X(UNLOCK_SPUN) X(UNLOCK_KIND) X(UNLOCK_SUB) X(AFTER_BUCKET) X(AFTER_LOOK) \
+    X(WAKE_MARK) X(WAKE_TELL) X(ANOTHER_BUCKET) X(BACK_BUCKET) X(BACK) X(HELD_BUCKET) X(HELD) X(IN_HANDLER) X(UNLOCK) X(UNLOCK_SPUN) X(UNLOCK_KIND) X(UNLOCK_SUB) X(AFTER_BUCKET) X(AFTER_LOOK) \
     X(SLEEPER_BUCKET) X(SLEEPER) X(ACTIVE_CAS) X(COND_WAIT) X(COND_APPEND) X(COND_STATE) \
     X(COND_BUCKET) X(COND_LEAVE) X(COND_DONE) X(SIGNAL) X(SIGNAL_BUCKET) X(SIGNAL_BUCKET_2) X(SIGNAL_LOOK) \
     X(SIGNAL_TELL) X(SIGNAL_MOVED) X(MOVED_CAS) X(SIGNAL_WAKE) X(END)
@@ -50,6 +53,7 @@ struct thread {
     uint8_t told, another,
         handed; /* the waiter that it told to try, plus one; in place of a waiter that did not sleep; kept for it */
     uint8_t left, pair, moved, target, wakes; /* a run of signals; a wake-up */
+    uint8_t interrupted, resume;              /* by a handler; the step that it has interrupted */
 };
 
 struct state {
@@ -70,6 +74,7 @@ struct scenario {
     uint8_t one_bucket; /* mutex and condition share it */
     uint8_t cond_word;
     uint8_t overdue; /* a thread that queues may find that one was notified too long ago */
+    uint8_t held_up; /* a handler may interrupt its waits, once, and lasts until the others are done; 0: of no thread */
 };
 
 /* Of the walk under way. */
@@ -97,6 +102,9 @@ void end_op(struct thread *me);
 void begin_wait(struct thread *me, int role, int after_wait, bool timed);
 void next_op(struct state *s, int t);
 void return_to(struct thread *me, uint8_t step);
+/* A handler: where it may interrupt a wait for the mutex, and the step that it begins with. */
+bool may_interrupt(const struct thread *me);
+void interrupt(struct thread *me);
 
 /*
  * One step of thread t, taken in one of its ways: those before UNLOCK, those before COND_WAIT, the rest. Return how

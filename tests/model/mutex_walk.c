@@ -8,7 +8,8 @@
  * lock with the atomic before them; the release of a bucket with the last thing done under it. Time is a choice: a
  * deadline passes, a cancellation strikes, a hand-over is due, a notified waiter is late or overdue, a waiter looks
  * again, whenever that could be. Memory is sequentially consistent: orders are argued in the sources, not walked here.
- * A futex sleeper stays asleep until the futex call that wakes it, which is a step of its own.
+ * A futex sleeper stays asleep until the futex call that wakes it, which is a step of its own, or a signal. A signal
+ * handler interrupts one thread wherever handlers are not deferred, and waits for the other threads to end.
  *
  * Checked: two threads never hold the mutex; the word's table in direct.h; no thread sleeps for ever, that is, every
  * walk ends with all threads at the end of their scripts. Each mutant is a mistake put back in; a walk that does not
@@ -24,10 +25,21 @@
 
 static const char *const step_name[] = {STEPS(AS_TEXT)};
 
-static int step(void *state, int t, int way) {
-    struct state *s = state;
+static int program_step(struct state *s, int t, int way) {
     uint8_t next = s->t[t].step;
     return next < UNLOCK ? lock_step(s, t, way) : next < COND_WAIT ? unlock_step(s, t, way) : cond_step(s, t, way);
+}
+
+/* A thread that a handler may interrupt here has one way more, the first. */
+static int step(void *state, int t, int way) {
+    struct state *s = state, without;
+    if (t != scenario->held_up - 1 || !may_interrupt(&s->t[t]))
+        return program_step(s, t, way);
+    if (way != 0)
+        return program_step(s, t, way - 1) + 1;
+    without = *s;
+    interrupt(&s->t[t]);
+    return program_step(&without, t, 0) + 1;
 }
 
 static void at_end(const void *state) {
@@ -64,31 +76,35 @@ static bool walk(const struct scenario *which, enum mutant with, bool show, uint
 }
 
 static const struct scenario scenarios[] = {
-    {"three threads lock", {"lu", "lu", "lu"}, 0, 0, 0, 1},
-    {"two lock twice, one once", {"lulu", "lulu", "lu"}, 0, 0, 0, 0},
-    {"a deadline", {"lu", "tu", "lu"}, 0, 0, 0, 1},
-    {"two deadlines", {"lu", "tu", "tu"}, 0, 0, 0, 0},
-    {"one signal, under the mutex", {"lwu", "lpsu", "lu"}, 0, 0, 0, 0},
-    {"one signal, after it", {"lwu", "lpus", "lu"}, 0, 1, 0, 0},
-    {"broadcast to two", {"lwu", "lwu", "lppbu"}, 0, 0, 0, 0},
-    {"broadcast to two, one bucket, after the mutex", {"lwu", "lwu", "lppub"}, 0, 1, 0, 0},
-    {"a signal for a waiter with a deadline and another", {"lTsu", "lwu", "lppsu"}, 0, 0, 0, 0},
-    {"a signal for a cancelled waiter and another", {"lcsu", "lwu", "lppsu"}, 0, 0, 0, 0},
-    {"the same, one bucket, after the mutex", {"lcsu", "lwu", "lppus"}, 0, 1, 0, 0},
-    {"a child: stale QUEUED, WOKEN", {"lu", "lu", "lu"}, QUEUED | WOKEN, 0, 0, 0},
-    {"a child: stale QUEUED", {"lu", "lu", "lu"}, QUEUED, 0, 0, 0},
-    {"a child: everything stale", {"lu", "lu", "lu"}, QUEUED | WOKEN | ACTIVE | SPUN, 0, 0, 0},
-    {"a child: it holds the mutex", {"ulu", "lu", "lu"}, LOCKED | QUEUED | WOKEN, 0, 0, 0},
-    {"a child: stale ACTIVE, a condition", {"lwu", "lpsu", NULL}, ACTIVE, 0, 1, 0},
-    {"a child: stale ACTIVE, held, a condition", {"ulwu", "lpsu", "lu"}, LOCKED | ACTIVE | QUEUED, 0, 1, 0},
-    {"a child: stale QUEUED, WOKEN, a condition", {"lwu", "lpsu", "lu"}, QUEUED | WOKEN, 1, 1, 0},
+    {"three threads lock", {"lu", "lu", "lu"}, 0, 0, 0, 1, 0},
+    {"two lock twice, one once", {"lulu", "lulu", "lu"}, 0, 0, 0, 0, 0},
+    {"a deadline", {"lu", "tu", "lu"}, 0, 0, 0, 1, 0},
+    {"two deadlines", {"lu", "tu", "tu"}, 0, 0, 0, 0, 0},
+    {"one signal, under the mutex", {"lwu", "lpsu", "lu"}, 0, 0, 0, 0, 0},
+    {"one signal, after it", {"lwu", "lpus", "lu"}, 0, 1, 0, 0, 0},
+    {"broadcast to two", {"lwu", "lwu", "lppbu"}, 0, 0, 0, 0, 0},
+    {"broadcast to two, one bucket, after the mutex", {"lwu", "lwu", "lppub"}, 0, 1, 0, 0, 0},
+    {"a signal for a waiter with a deadline and another", {"lTsu", "lwu", "lppsu"}, 0, 0, 0, 0, 0},
+    {"a signal for a cancelled waiter and another", {"lcsu", "lwu", "lppsu"}, 0, 0, 0, 0, 0},
+    {"the same, one bucket, after the mutex", {"lcsu", "lwu", "lppus"}, 0, 1, 0, 0, 0},
+    {"a child: stale QUEUED, WOKEN", {"lu", "lu", "lu"}, QUEUED | WOKEN, 0, 0, 0, 0},
+    {"a child: stale QUEUED", {"lu", "lu", "lu"}, QUEUED, 0, 0, 0, 0},
+    {"a child: everything stale", {"lu", "lu", "lu"}, QUEUED | WOKEN | ACTIVE | SPUN, 0, 0, 0, 0},
+    {"a child: it holds the mutex", {"ulu", "lu", "lu"}, LOCKED | QUEUED | WOKEN, 0, 0, 0, 0},
+    {"a child: stale ACTIVE, a condition", {"lwu", "lpsu", NULL}, ACTIVE, 0, 1, 0, 0},
+    {"a child: stale ACTIVE, held, a condition", {"ulwu", "lpsu", "lu"}, LOCKED | ACTIVE | QUEUED, 0, 1, 0, 0},
+    {"a child: stale QUEUED, WOKEN, a condition", {"lwu", "lpsu", "lu"}, QUEUED | WOKEN, 1, 1, 0, 0},
+    {"one is held up, two lock", {"lu", "lu", "lu"}, 0, 0, 0, 0, 1},
+    {"one is held up, one signals", {"lu", "lwu", "lpsu"}, 0, 0, 0, 0, 1},
+    {"one is held up, one signals after it", {"lu", "lwu", "lpus"}, 0, 1, 0, 0, 1},
+    {"one that waits for a signal is held up", {"lwu", "lwu", "lppbu"}, 0, 0, 0, 0, 1},
 };
 
 /* Minutes and gigabytes; walked when asked for. */
 static const struct scenario long_scenarios[] = {
-    {"four threads lock", {"lu", "lu", "lu", "lu"}, 0, 0, 0, 0},
-    {"four threads, deadlines", {"lu", "tu", "tu", "lu"}, 0, 0, 0, 0},
-    {"broadcast to two, a bystander", {"lwu", "lwu", "lppub", "lu"}, 0, 1, 0, 0},
+    {"four threads lock", {"lu", "lu", "lu", "lu"}, 0, 0, 0, 0, 0},
+    {"four threads, deadlines", {"lu", "tu", "tu", "lu"}, 0, 0, 0, 0, 0},
+    {"broadcast to two, a bystander", {"lwu", "lwu", "lppub", "lu"}, 0, 1, 0, 0, 0},
 };
 
 /* What must be found, and by which scenario. */
@@ -106,6 +122,9 @@ static const struct {
     {LEAVING_ENDS_ANOTHERS, "a waiter that leaves clears the WOKEN that stands for another", 0},
     {TIME_UP_UNASKED, "a waiter whose time is up leaves though unlocks relied on it", 2},
     {MOVED_TIMES_OUT, "a waiter that was moved leaves the mutex's queue when its time is up", 8},
+    {HELD_UP_UNSAID, "unlocks go on relying on a waiter that a handler has interrupted", 18},
+    {HELD_UP_KEEPS_ACTIVE, "ACTIVE outlives the start of the handler", 18},
+    {BACK_RELIES_ON_IT, "unlocks go on relying on a waiter whose hand-over another has taken", 19},
 };
 
 int main(int argc, char **argv) {

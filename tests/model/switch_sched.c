@@ -349,6 +349,7 @@ union sbt_fork_page sbt_fork_page = {.known = 1};
 void sbt_fork_notice(void) {}
 
 void (*sbt_handlers_returned)(void);
+void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter);
 uint64_t sbt_handlers_spared;
 
 void sbt_handlers_deliver(void) {

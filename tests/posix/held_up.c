@@ -185,7 +185,7 @@ static void held_up_before_it_looks(void *(*waits)(void *), void *(*comes_later)
                                     void (*unlock)(void)) {
     stay_on_one_cpu();
     pthread_t held_up = wake_and_hold_up(waits, lock, unlock);
-    let_threads_block(); /* until it is missed: a thread that comes sooner relies on it (docs/limits.md) */
+    let_threads_block(); /* until it is overdue */
     pthread_t other = thread_start(comes_later, NULL);
     await(&waiting, 2);
     let_threads_block();
@@ -221,8 +221,9 @@ TEST(held_up__woken_writer_keeps_no_reader_out, "the same, a reader") {
 }
 
 /*
- * A thread sleeps behind the held-up thread before that is missed. It gets the object although an owner, or a reader,
- * goes on using it. It may come too late for that, and get the object without a wait: hence 20 times.
+ * A thread sleeps behind the held-up thread before that is missed. It gets the object when the owner gives it up, or
+ * although an owner, or a reader, goes on using it. It may come too late for that, and get the object without a wait:
+ * hence 20 times.
  */
 static void sleeps_behind_it(pthread_t (*wakes_and_holds_up)(void), void *(*sleeps)(void *), void (*unlock)(void),
                              void (*goes_on)(void)) {
@@ -233,7 +234,7 @@ static void sleeps_behind_it(pthread_t (*wakes_and_holds_up)(void), void *(*slee
             sched_yield();
         let_others_run(); /* it looks, and sleeps */
         unlock();
-        while (atomic_load(&passed) == 0)
+        while (goes_on != NULL && atomic_load(&passed) == 0)
             goes_on();
         thread_join(sleeper);
         CHECK_INT(atomic_load(&passed), 1);
@@ -261,6 +262,84 @@ TEST(held_up__woken_mutex_waiter_keeps_no_sleeper_out, "20 times one sleeps behi
 TEST(held_up__woken_writer_keeps_no_sleeping_reader_out, "the same, a reader behind a writer, beside readers") {
     OK(pthread_rwlock_init(&rwlock, NULL));
     sleeps_behind_it(woken_writer, read_rwlock, give_rwlock, read_and_unlock);
+}
+TEST(held_up__woken_mutex_waiter_keeps_no_last_one_out, "20 times one sleeps behind it, and the owner unlocks once") {
+    sleeps_behind_it(woken_locker, lock_mutex, give_mutex, NULL);
+}
+TEST(held_up__woken_writer_keeps_no_last_writer_out, "the same, a writer behind a writer") {
+    OK(pthread_rwlock_init(&rwlock, NULL));
+    sleeps_behind_it(woken_writer, write_rwlock, give_rwlock, NULL);
+}
+TEST(held_up__woken_writer_keeps_no_last_reader_out, "the same, a reader behind a writer") {
+    OK(pthread_rwlock_init(&rwlock, NULL));
+    sleeps_behind_it(woken_writer, read_rwlock, give_rwlock, NULL);
+}
+
+/*
+ * A waiter that has waited for long and has lost the mutex to another thread: an unlock may keep the mutex for it. The
+ * signal comes just before that unlock, so the waiter is in its handler before it can look.
+ */
+static pthread_t hand_over_and_hold_up(void) {
+    const struct timespec long_enough = {0, 2000000};
+    for (int tries = 0;; tries++) {
+        CHECK(tries < 1000);
+        begin_round();
+        take_mutex();
+        pthread_t held_up = thread_start(lock_mutex, NULL);
+        await(&waiting, 1);
+        nanosleep(&long_enough, NULL);
+        give_mutex();
+        take_mutex();
+        if (atomic_load(&passed) == 0) {
+            nanosleep(&long_enough, NULL); /* it finds the mutex taken, and sleeps */
+            OK(pthread_kill(held_up, SIGUSR2));
+            give_mutex();
+            while (atomic_load(&in_handler) == 0)
+                sched_yield();
+            return held_up;
+        }
+        give_mutex();
+        thread_join(held_up);
+    }
+}
+static void try_until_taken(void) {
+    while (pthread_mutex_trylock(&mutex) != 0)
+        sched_yield();
+    give_mutex();
+}
+TEST(held_up__handed_mutex_keeps_none_out, "20 times: a trylock succeeds, and a thread that comes has the mutex") {
+    stay_on_one_cpu();
+    for (int i = 0; i < 20; i++) {
+        pthread_t held_up = hand_over_and_hold_up();
+        if (i % 2 == 0)
+            try_until_taken();
+        thread_join(thread_start(lock_mutex, NULL));
+        CHECK_INT(atomic_load(&passed), 1);
+        let_go(held_up);
+        CHECK_INT(atomic_load(&passed), 2);
+    }
+}
+
+static atomic_int in_wait;
+static void *wait_once(void *unused) {
+    (void)unused;
+    OK(pthread_mutex_lock(&mutex));
+    atomic_store(&in_wait, 1);
+    OK(pthread_cond_wait(&cond, &mutex));
+    OK(pthread_mutex_unlock(&mutex));
+    return NULL;
+}
+TEST(held_up__handed_mutex_keeps_no_signalled_one_out, "20 times: a thread that is signalled meanwhile goes on") {
+    stay_on_one_cpu();
+    for (int i = 0; i < 20; i++) {
+        atomic_store(&in_wait, 0);
+        pthread_t signalled = thread_start(wait_once, NULL);
+        await(&in_wait, 1);
+        pthread_t held_up = hand_over_and_hold_up();
+        OK(pthread_cond_signal(&cond));
+        thread_join(signalled);
+        let_go(held_up);
+    }
 }
 
 static void *take_token(void *unused) {

@@ -17,22 +17,23 @@
  * |        | (bts) on the fast path, CAS elsewhere       |                                               |                                                  |
  * | QUEUED | under the bucket lock                       | under the bucket lock                         | the parking lot has waiters with this key        |
  * | WOKEN  | under the bucket lock, when a waiter is     | under the bucket lock: by the designated      | the designated waker will look: wake no more     |
- * |        | notified; a hand-over sets it too           | waker, when it leaves or waits again; by a    |                                                  |
- * |        |                                             | thread that queues, or that moves waiters     |                                                  |
- * |        |                                             | here, when the designated waker is overdue or |                                                  |
- * |        |                                             | there is none                                 |                                                  |
+ * |        | notified; a hand-over sets it too           | waker, when it leaves or waits again, or when |                                                  |
+ * |        |                                             | a handler holds it up; by a thread that       |                                                  |
+ * |        |                                             | queues, or that moves waiters here, when the  |                                                  |
+ * |        |                                             | designated waker is overdue or there is none  |                                                  |
  * | ACTIVE | a thread that looks again and again, while  | a waiter that takes the mutex by CAS (the     | a thread that is awake will look once more: an   |
  * |        | QUEUED, before each look                    | fast path leaves it set); a thread that       | unlock need not wake a sleeper                   |
- * |        |                                             | queues; an unlock that relies on it           |                                                  |
+ * |        |                                             | queues; an unlock that relies on it; a        |                                                  |
+ * |        |                                             | handler's start                               |                                                  |
  * | SPUN   | a thread after many failed trylocks         | the owner, when no more of them have come     | threads wait by spinning on trylock: an unlock   |
  * |        |                                             |                                               | yields its core                                  |
  * | HANDED | the owner, under the bucket lock            | a notified waiter that takes the mutex, by    | no thread has the mutex; it is kept for a        |
  * |        |                                             | CAS; under the bucket lock: a thread that     | notified waiter                                  |
  * |        |                                             | queues and takes the mutex, when the          |                                                  |
  * |        |                                             | designated waker is overdue or there is none; |                                                  |
- * |        |                                             | with LOCKED, one that moves waiters here,     |                                                  |
- * |        |                                             | when that is so, or the thread that has set   |                                                  |
- * |        |                                             | it                                            |                                                  |
+ * |        |                                             | with LOCKED, a thread that moves waiters here |                                                  |
+ * |        |                                             | when that is so, the owner that has set it,   |                                                  |
+ * |        |                                             | or a notified waiter that a handler holds up  |                                                  |
  *
  * Illegal: HANDED without LOCKED and QUEUED; WOKEN without QUEUED, because the designated waker is still queued. A
  * forked child is the exception for a moment: its parking lot is empty, and all three may be stale. An unlock that

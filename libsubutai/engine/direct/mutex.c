@@ -22,9 +22,9 @@
  *   1. The waiter is about to sleep; a signal handler interrupts it, and waits for thread B.
  *   2. The owner hands the mutex to the waiter. The wake-up finds that the waiter does not sleep.
  *   3. Thread B wants the mutex. Were it kept for the waiter, B, the handler and the waiter would wait for ever.
- * So the owner frees it after step 2, and notifies the next sleeper. There is a second remedy for a waiter that is
- * asleep and gets no core: a thread that queues while the designated waker is overdue takes the mutex itself
- * (stale_bits).
+ * So the owner frees it after step 2, and notifies the next sleeper. A handler may also interrupt a waiter between its
+ * wake-up and its look. Before that handler runs, the same is done (held_up). There is a third remedy for a waiter that
+ * gets no core: a thread that queues while the designated waker is overdue takes the mutex itself (stale_bits).
  *
  * Why an unlock may leave sleepers asleep: the designated waker looks at the word after WOKEN was set, and clears WOKEN
  * in the same step in which it sees LOCKED (validate). In two steps an unlock could come between, see WOKEN, and notify
@@ -95,9 +95,9 @@ static bool any_inflight(const struct sbt_lot_queue *q) {
 }
 
 /*
- * The mutex was handed to a waiter that did not sleep. Free the mutex, unless a waiter has taken it. The mutex is found
- * by its address: it exists as long as a notified waiter is queued. (If another mutex lies at that address by now, a
- * hand-over of that mutex is taken back.)
+ * The mutex was handed to a waiter that did not sleep. Free the mutex, unless a waiter has taken it, and rely on that
+ * waiter no more: it may not be the one that has taken it. The mutex is found by its address: it exists as long as a
+ * notified waiter is queued. (If another mutex lies at that address by now, a hand-over of that mutex is taken back.)
  */
 static struct sbt_waiter *take_back(struct sbt_lot_queue *q) {
     struct sbt_mutex *mx = mutex_of(q->key);
@@ -108,8 +108,21 @@ static struct sbt_waiter *take_back(struct sbt_lot_queue *q) {
     while ((seen & DIRECT_HANDED) != 0)
         if (__atomic_compare_exchange_n(&mx->state, &seen, seen & ~(uint32_t)(DIRECT_LOCKED | DIRECT_HANDED), true,
                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-            return direct_mutex_wake_another(q);
-    return NULL;
+            break;
+    return direct_mutex_wake_another(q);
+}
+
+/*
+ * A handler has interrupted a waiter. An unlock may have relied on it, by ACTIVE, WOKEN or HANDED, and others may
+ * later. If sleepers are queued the mutex exists.
+ */
+static struct sbt_waiter *held_up(struct sbt_lot_queue *q, struct sbt_waiter *w) {
+    struct sbt_mutex *mx = mutex_of(q->key);
+    q->after = direct_mutex_wake_another;
+    if (sbt_lot_first(q) == NULL)
+        return NULL;
+    uint32_t seen = __atomic_fetch_and(&mx->state, ~(uint32_t)DIRECT_ACTIVE, __ATOMIC_RELAXED);
+    return w->inflight && (seen & DIRECT_HANDED) != 0 ? take_back(q) : direct_mutex_wake_another(q);
 }
 
 /*
@@ -218,8 +231,12 @@ static void abandoned(struct sbt_waiter *w, int result) {
         direct_mutex_unlock((pthread_mutex_t *)mutex_of(w->key));
 }
 
-const struct sbt_lot_role direct_mutex_waits = {
-    .validate = validate, .successor = successor, .retry = retry, .poll = try_unqueued, .abandoned = abandoned};
+const struct sbt_lot_role direct_mutex_waits = {.validate = validate,
+                                                .successor = successor,
+                                                .held_up = held_up,
+                                                .retry = retry,
+                                                .poll = try_unqueued,
+                                                .abandoned = abandoned};
 
 /* Look as long as looking pays. ACTIVE is set before a look, so an unlock may rely on that look. */
 static bool take_awake(struct sbt_mutex *mx, struct sbt_active *active) {
@@ -244,19 +261,24 @@ static bool take_awake(struct sbt_mutex *mx, struct sbt_active *active) {
 static SBT_NOINLINE int lock_slow(struct sbt_mutex *mx, const struct sbt_deadline *deadline) {
     struct sbt_active active;
     struct sbt_waiter w;
-    int r = sbt_deadline_check(deadline);
+    int type, r = sbt_deadline_check(deadline);
     w.role = &direct_mutex_waits;
     w.active = &active;
     if (r != 0)
         return r;
     if (SBT_UNLIKELY(sbt_lot_busy()))
         return sbt_lot_park(mx, &w, deadline);
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    sbt_lot_relied_on(&w, mx);
     sbt_active_begin(&active, &mx->adapt);
-    if (!take_awake(mx, &active)) {
+    if (take_awake(mx, &active)) {
+        sbt_lot_not_relied_on();
+    } else {
         w.since_ns = sbt_active_since_ns(&active);
         r = sbt_lot_park(mx, &w, deadline);
     }
     sbt_active_end(&active, &mx->adapt);
+    pthread_setcanceltype(type, NULL);
     return r;
 }
 

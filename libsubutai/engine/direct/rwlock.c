@@ -106,6 +106,14 @@ static struct sbt_waiter *not_asleep(struct sbt_lot_queue *q) {
     return let_in(q, 0, false);
 }
 
+/* A handler has interrupted a waiter that an unlock may have relied on, or may rely on later. */
+static struct sbt_waiter *held_up(struct sbt_lot_queue *q, struct sbt_waiter *w) {
+    if (sbt_lot_first(q) == NULL)
+        return NULL;
+    __atomic_fetch_and(&lock_of(q->key)->state, ~(uint32_t)RW_ACTIVE, __ATOMIC_RELAXED);
+    return let_in(q, 0, !w->designated);
+}
+
 static void let_in_next(struct sbt_rwlock *lx) {
     sbt_lot_unpark_one(key_of(lx), next_in, not_asleep);
 }
@@ -231,8 +239,8 @@ static void abandoned(struct sbt_waiter *w, int result) {
 
 #define ROLE                                                                                                           \
     {                                                                                                                  \
-        .validate = validate, .successor = successor, .after = not_asleep, .passes_on = true, .retry = retry,          \
-        .poll = try_unqueued, .abandoned = abandoned                                                                   \
+        .validate = validate, .successor = successor, .after = not_asleep, .passes_on = true, .held_up = held_up,      \
+        .retry = retry, .poll = try_unqueued, .abandoned = abandoned                                                   \
     }
 static const struct sbt_lot_role reading = ROLE, writing = ROLE;
 
@@ -267,20 +275,24 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, const struct sbt_lot_ro
                                   const struct sbt_deadline *deadline) {
     struct sbt_active active;
     struct sbt_waiter w;
-    int r = sbt_deadline_check(deadline);
+    int type, r = sbt_deadline_check(deadline);
     w.role = role;
     w.active = &active;
     if (r != 0)
         return r;
     if (SBT_UNLIKELY(sbt_lot_busy()))
         return sbt_lot_park(key_of(lx), &w, deadline);
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    sbt_lot_relied_on(&w, key_of(lx));
     sbt_active_begin(&active, &lx->adapt);
     r = take_awake(lx, role, &active);
     if (r == EBUSY) {
         w.since_ns = sbt_active_since_ns(&active);
         r = sbt_lot_park(key_of(lx), &w, deadline);
     }
+    sbt_lot_not_relied_on();
     sbt_active_end(&active, &lx->adapt);
+    pthread_setcanceltype(type, NULL);
     return r;
 }
 
