@@ -58,7 +58,7 @@ void direct_policy_taken(struct direct_contention *c, uint64_t now_ns) {
  * outside, a notified waiter comes for nothing.) Fibers are put where they will soon be run, and a single core does not
  * idle: there a waiter is late only after OVERDUE_NS.
  *
- * Overdue: no thread relies on the designated waker any more. It has no core, or is in a signal handler.
+ * Overdue: no thread relies on the designated waker any more. It has no core.
  */
 #define LATE_NS 50000u
 #define NOTIFIED_MOST 16 /* at a time, because of lateness */
