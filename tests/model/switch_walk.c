@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "switch/state.h"
+#include "wait/parking_lot.h"
 
 enum { MAX_PROGRAM = 4, N_WORDS = 3, SCHEDULES = 500000 };
 
@@ -191,6 +192,10 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'a':
         noted[n_noted++] = me;
         return 1;
+    case 'm':
+    case 'n':
+        sbt_lot_requeue(&word[*at == 'm'], &word[*at == 'n'], 1);
+        return 1;
     default:
         sched_wrong("a script has a letter that means nothing");
     }
@@ -325,6 +330,7 @@ static const struct scenario scenarios[] = {
     {"a writer holds it up in a handler, others write", {"HIxeR", "xepo0", "xeu1"}, 2, 1, false, 0, RWLOCK, 0},
     {"a writer holds it up in a handler, others read", {"HIxeR", "xepo0", "reu1"}, 2, 1, false, 0, RWLOCK, 0},
     {"one writes at home, one reads there", {"HxER", "HreR", "xE", "re"}, 2, 1, false, 0, RWLOCK, 0},
+    {"two move waiters, in opposite directions", {"mmp", "nnu0"}, 2, 1, false, 0, NONE, 0},
     {"watched: two write, one reads on one carrier", {"xexE", "xE", "re"}, 1, 1, true, 0, RWLOCK, 0},
 };
 

@@ -223,3 +223,69 @@ TEST(every_waiter_looks_once_when_a_handler_could_not_wake) {
     end(0, N);
     ck_assert_uint_eq(n_queued(&keys[0]), 0);
 }
+
+/* Gives the first waiters real-time priorities, and moves them. Relaxed: under the buckets' locks. */
+static enum sbt_lot_verdict move_with_priority(struct sbt_lot_queue *q, struct sbt_waiter *w, void *priorities) {
+    const uint8_t **priority = priorities;
+    (void)q;
+    if (**priority == 0)
+        return SBT_LOT_STOP;
+    w->priority = *(*priority)++;
+    return SBT_LOT_MOVE;
+}
+
+static enum sbt_lot_verdict read_priorities(struct sbt_lot_queue *q, struct sbt_waiter *w, void *priorities) {
+    uint8_t *priority = priorities;
+    for (; w != NULL; w = sbt_lot_next(q, w))
+        *priority++ = w->priority;
+    return SBT_LOT_STOP;
+}
+
+TEST(the_moved_stand_where_their_priority_puts_them) {
+    const uint8_t some[] = {20, 50, 0}, others[] = {30, 50, 10, 0}, *next = some, in_order[] = {50, 50, 30, 20, 10};
+    uint8_t seen[5] = {0};
+    begin(5);
+    ck_assert_uint_eq(sbt_lot_sort(&keys[0], &keys[1], move_with_priority, &next, NULL, NULL), 2);
+    next = others;
+    ck_assert_uint_eq(sbt_lot_sort(&keys[0], &keys[1], move_with_priority, &next, NULL, NULL), 3);
+    ck_assert_uint_eq(sbt_lot_sort(&keys[1], NULL, read_priorities, seen, NULL, NULL), 0);
+    ck_assert_mem_eq(seen, in_order, sizeof seen);
+    /* 1 came before 3 with the same priority. */
+    const uint32_t order[] = {1, 3, 2, 0, 4};
+    for (uint32_t i = 0; i < 5; i++) {
+        ck_assert_uint_eq(sbt_lot_unpark_some(&keys[1], 1), 1);
+        end(order[i], order[i] + 1);
+        ck_assert_uint_eq(sleeper[order[i]].place, i);
+    }
+}
+
+static enum sbt_lot_verdict count_losers(struct sbt_lot_queue *q, struct sbt_waiter *w, void *n) {
+    for (; w != NULL; w = sbt_lot_next(q, w))
+        *(uint32_t *)n += w->lost;
+    return SBT_LOT_STOP;
+}
+
+static struct sbt_waiter *first_waiting(struct sbt_lot_queue *q) {
+    return sbt_lot_first_waiting(q);
+}
+
+TEST(a_notified_waiter_that_waits_on_has_lost_the_race) {
+    uint32_t n = 0;
+    word = 1;
+    for (uint32_t i = 0; i < 2; i++) {
+        sleeper[i] = (struct sleeper){.key = &keys[0], .result = -1};
+        ck_assert_int_eq(pthread_create(&sleeper[i].thread, NULL, waits_on, &sleeper[i]), 0);
+        while (n_queued(&keys[0]) != i + 1)
+            sbt_pause_ns(10000);
+    }
+    ck_assert_uint_eq(sbt_lot_sort(&keys[0], NULL, count_losers, &n, NULL, NULL), 0);
+    ck_assert_uint_eq(n, 0);
+    __atomic_store_n(&n_asked, 0, __ATOMIC_RELAXED);
+    sbt_lot_unpark_one(&keys[0], first_waiting, NULL);
+    while (__atomic_load_n(&n_asked, __ATOMIC_RELAXED) == 0) /* it looks, with the bucket locked until all is said */
+        sbt_pause_ns(10000);
+    ck_assert_uint_eq(sbt_lot_sort(&keys[0], NULL, count_losers, &n, NULL, NULL), 0);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_uint_eq(sbt_lot_unpark_all(&keys[0]), 2);
+    end(0, 2);
+}
