@@ -37,6 +37,7 @@ extern struct ni_services {
     uint32_t tiles_each;
     uint32_t state; /* atomic; CHANGING belongs to the thread that has set it */
     uint32_t quit;  /* atomic; 1: the service threads are to end */
+    bool unable;    /* threads could not be created once; it is not tried again */
     struct ni_service service[NI_MAX_SERVICES];
 } ni_services;
 

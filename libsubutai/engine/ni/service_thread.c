@@ -28,7 +28,6 @@
 #define MAX_YIELDS 64
 #define LONG_TURN_NS 200000 /* a yield that took longer was behind a thread that computes */
 
-static bool unable;                  /* threads could not be created once; it is not tried again */
 static int (*numa_run_on_node)(int); /* libnuma's, if there is more than one node */
 static uint32_t n_nodes;
 
@@ -142,9 +141,6 @@ static void *serve(void *argument) {
         else if (!look_in_turn(s, &next))
             doze(s);
     }
-    /* Serve the requests that were not due when this thread was told to end: no thread comes back for them. */
-    for (uint32_t i = s->from; i < s->to; i++)
-        ni_serve(&ni_machine.tiles[i]);
     sbt_runnable_add(-1);
     return NULL;
 }
@@ -189,7 +185,7 @@ static bool create(struct ni_service *s) {
  * ended.
  */
 static void stop(uint32_t n) {
-    /* a producer that still saw RUNNING has handed in its request, which is served below */
+    /* a producer that still saw RUNNING has handed in its request, which ni_service_thread_end serves */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     __atomic_store_n(&ni_services.quit, 1, __ATOMIC_RELEASE);
     for (uint32_t i = 0; i < n; i++)
@@ -201,7 +197,8 @@ static void stop(uint32_t n) {
 
 void ni_service_thread_begin(void) {
     uint32_t seen = NI_SERVICES_STOPPED;
-    if (ni_services.n == 0 || unable || __atomic_load_n(&ni_services.state, __ATOMIC_RELAXED) != NI_SERVICES_STOPPED ||
+    if (ni_services.n == 0 || ni_services.unable ||
+        __atomic_load_n(&ni_services.state, __ATOMIC_RELAXED) != NI_SERVICES_STOPPED ||
         !__atomic_compare_exchange_n(&ni_services.state, &seen, NI_SERVICES_CHANGING, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
@@ -212,7 +209,7 @@ void ni_service_thread_begin(void) {
         n++;
     if (n < ni_services.n) { /* a limit of threads: all or none, because the tiles are dealt out already */
         sbt_log(1, "no NI threads can be created: threads serve themselves", NULL);
-        unable = true;
+        ni_services.unable = true;
         stop(n);
         return;
     }
@@ -226,5 +223,5 @@ void ni_service_thread_end(void) {
         return;
     stop(ni_services.n);
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
-        ni_serve(&ni_machine.tiles[i]); /* requests that they have left */
+        ni_serve(&ni_machine.tiles[i]); /* the requests that they have left, due or not */
 }

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Serving the network interfaces, its own code (engine/ni: mailbox, serve, service, service_thread) under a scheduler
+ * of the test's: every schedule of small programs with at most so many preemptions. Each request must be served once,
+ * and those of a thread to one NI in their order. No thread may wait for ever, and in the end no service thread may be
+ * left. The state machines are not walked: a step only notes its request.
+ *
+ *   ni-walk [--long | --wrong SCENARIO]
+ *
+ * --long: one preemption more. --wrong: the code has a mistake, which that scenario has to find.
+ */
+#define NI_SCHED_ITSELF
+#include "ni_sched.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/handlers.h"
+#include "core/log.h"
+#include "engine/ni/eager.h"
+#include "engine/ni/mailbox.h"
+#include "engine/ni/serve.h"
+#include "engine/ni/service.h"
+#include "engine/ni/service_thread.h"
+#include "engine/ni/step.h"
+#include "engine/ni/thread.h"
+#include "os/real.h"
+#include "wait/park.h"
+
+enum { MAX_PROGRAM = 3, N_TILES = 4, N_CONTROL = 4, WAY_CYCLES = 100, GAP_CYCLES = 50 };
+
+/*
+ * A thread's script, after the number of its tile: uN hand in a request to NI N, aN the same and wait until it has been
+ * served, wN wait until something of thread N has been served, sN serve NI N, as a thread does that has held its lock,
+ * y let the others go on, b have service threads begin if there are to be any. The last thread ends the service
+ * threads.
+ */
+struct scenario {
+    const char *name;
+    const char *script[MAX_PROGRAM];
+    uint32_t n_preemptions;
+    uint32_t n_services;  /* 0: inline */
+    uint32_t n_creatable; /* so many threads can be created, then no more */
+    bool timed;           /* with a time scale */
+    bool gaps;            /* the second packet finds a gap before the first one */
+};
+
+static const struct scenario *scenario;
+static struct ni_tile tiles[N_TILES];
+static struct ni_thread records[MAX_PROGRAM];
+static uint32_t n_left;    /* threads of the program that have not ended */
+static uint32_t n_created; /* service threads */
+static uint32_t created[NI_MAX_SERVICES];
+static uint32_t n_sent;     /* packets */
+static uint64_t now_cycles; /* model time: passes only while a thread waits for it */
+static uint32_t handed_in[MAX_PROGRAM], n_served[MAX_PROGRAM];
+static uint32_t last_at[MAX_PROGRAM][N_TILES]; /* number of the last request that was served there */
+
+/* ---- what is below the code: machine, steps, waiting ---- */
+struct ni_machine ni_machine;
+struct sbt_real sbt_real;
+struct sbt_yield_gate sbt_yield_gate;
+_Thread_local struct sbt_thread sbt_self;
+uint32_t sbt_n_runnable, sbt_n_cpus = 2;
+bool sbt_fence_asymmetric;
+
+uint64_t ni_scaled_cycles(void) {
+    return now_cycles;
+}
+
+void ni_wait_until(uint64_t cycles) {
+    now_cycles = cycles > now_cycles ? cycles : now_cycles;
+    sched_point();
+}
+
+struct hw_delivery ni_send(uint32_t from, uint32_t to, uint64_t at_cycles) {
+    if (from != to && scenario->timed)
+        at_cycles += WAY_CYCLES + (scenario->gaps && n_sent++ == 0 ? GAP_CYCLES : 0);
+    return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
+}
+
+static void step(const struct ni_tile *tile, const struct hw_packet *packet) {
+    uint32_t t = packet->flit[2] >> 16, number = packet->flit[1], ni = ni_number_of(tile);
+    if (tile->lock != 1)
+        sched_wrong("an NI makes a step without its lock");
+    if (hw_packet_destination(&ni_machine.layout, packet) != ni)
+        sched_wrong("a request is served by another NI");
+    if (last_at[t][ni] >= number)
+        sched_wrong("a request is served again, or behind a later one of its thread");
+    last_at[t][ni] = number;
+    n_served[t]++;
+    sched_wake(&n_served[t]);
+}
+
+void ni_step_request(struct ni_tile *tile, struct ni_request *r, uint32_t *slot, struct ni_work *work) {
+    struct hw_packet packet = r->packet;
+    (void)work;
+    *slot = NI_SLOT_FREE;
+    sched_point();
+    step(tile, &packet);
+}
+
+void ni_step_direct(struct ni_tile *tile, const struct hw_packet *packet, const struct ni_origin *origin,
+                    struct ni_work *work) {
+    (void)origin, (void)work;
+    step(tile, packet);
+}
+
+void ni_deliver_deferred(struct ni_thread *t) {
+    (void)t;
+    sched_wrong("a handler has deferred a request where there is none");
+}
+
+bool ni_eager_pays(struct ni_eager *e) {
+    (void)e;
+    return false;
+}
+
+void ni_eager_done(struct ni_eager *e, bool paid) {
+    (void)e, (void)paid;
+}
+
+int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+    (void)deadline;
+    sched_wait(word, expected);
+    return 0;
+}
+
+long sbt_wake(uint32_t *word, int n) {
+    (void)n;
+    return sched_wake(word);
+}
+
+bool sbt_waiter_wake(uint32_t *word) {
+    return sched_wake(word) != 0;
+}
+
+uint64_t sbt_yield_gate_pass(struct sbt_yield_gate *gate, uint64_t *now_ns) {
+    (void)gate, (void)now_ns;
+    return 0;
+}
+
+void sbt_yield_gate_offer_or_pause(struct sbt_yield_gate *gate) {
+    (void)gate;
+    sched_pause();
+}
+
+void sbt_lock_take_slow(struct sbt_lock *g) {
+    while (g->word != 0)
+        sched_pause();
+    g->word = 1;
+}
+
+void sbt_lock_wake(struct sbt_lock *g) {
+    (void)g;
+}
+
+uint64_t sched_now_ns(void) {
+    return 1;
+}
+
+long sched_syscall(long nr) {
+    (void)nr;
+    return -ENOENT; /* there is one memory node */
+}
+
+void sbt_handlers_deliver(void) {
+    sched_wrong("handlers are deferred where there are none");
+}
+
+void sbt_log(unsigned verbosity, const char *first, ...) {
+    (void)verbosity, (void)first;
+}
+
+sbt_dlsym_function *sbt_real_dlsym(void) {
+    return NULL;
+}
+
+static int create(pthread_t *id, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {
+    (void)attr;
+    if (n_created == scenario->n_creatable)
+        return EAGAIN;
+    *id = created[n_created++] = sched_thread(routine, argument);
+    return 0;
+}
+
+static int no_mask(int how, const sigset_t *set, sigset_t *old) {
+    (void)how, (void)set, (void)old;
+    return 0;
+}
+
+void sbt_thread_await_end(pthread_t id) {
+    sched_await_end((uint32_t)id);
+}
+
+/* ---- the program ---- */
+static void hand_in(struct ni_thread *t, uint32_t ni) {
+    ni_post_alloc(t, HW_OP_UNLOCK, ni, ++handed_in[t->id], NULL);
+}
+
+static uint32_t follow_one(struct ni_thread *t, const char *at) {
+    uint32_t n = (uint32_t)(at[1] - '0');
+    switch (*at) {
+    case 'u':
+        hand_in(t, n);
+        return 2;
+    case 'a':
+        hand_in(t, n);
+        for (uint32_t seen; (seen = n_served[t->id]) < handed_in[t->id];)
+            sched_wait(&n_served[t->id], seen);
+        return 2;
+    case 'w':
+        while (n_served[n] == 0)
+            sched_wait(&n_served[n], 0);
+        return 2;
+    case 's':
+        ni_serve(&tiles[n]);
+        return 2;
+    case 'y':
+        sched_pause();
+        return 1;
+    case 'b':
+        ni_service_thread_begin();
+        return 1;
+    default:
+        sched_wrong("a script has a letter that means nothing");
+    }
+}
+
+static void *follow(void *argument) {
+    struct ni_thread *t = argument;
+    for (const char *at = scenario->script[t->id] + 1; *at != '\0';)
+        at += follow_one(t, at);
+    if (--n_left != 0)
+        return NULL;
+    ni_service_thread_end();
+    for (uint32_t i = 0; i < n_created; i++)
+        if (!sched_has_ended(created[i]))
+            sched_wrong("a service thread outlives the program's last thread");
+    return NULL;
+}
+
+static void setup_machine(void) {
+    memset(tiles, 0, sizeof tiles);
+    memset(records, 0, sizeof records);
+    ni_machine.tiles = tiles;
+    ni_machine.n_tiles = N_TILES;
+    ni_machine.timed = scenario->timed;
+    ni_machine.time_scale = scenario->timed;
+    if (!hw_layout_init(&ni_machine.layout, N_TILES, N_CONTROL))
+        sched_wrong("no layout");
+    for (uint32_t i = 0; i < N_TILES; i++) {
+        tiles[i].next_cycles = UINT64_MAX;
+        __cds_wfcq_init(&tiles[i].queue_head, &tiles[i].queue_tail);
+    }
+}
+
+static void setup(void) {
+    static struct sbt_options options;
+    setup_machine();
+    memset(handed_in, 0, sizeof handed_in);
+    memset(n_served, 0, sizeof n_served);
+    memset(last_at, 0, sizeof last_at);
+    n_left = n_created = n_sent = 0;
+    now_cycles = 0;
+    sbt_real.pthread_create = create;
+    sbt_real.pthread_sigmask = no_mask;
+    memset(&ni_services, 0, sizeof ni_services);
+    options.value[SBT_OPT_NI_SERVICE].u = scenario->n_services != 0 ? SBT_NI_SERVICE_DEDICATED : SBT_NI_SERVICE_INLINE;
+    options.value[SBT_OPT_NI_THREADS].u = scenario->n_services;
+    ni_service_start(&options);
+    for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++) {
+        records[i].id = (uint16_t)i;
+        records[i].tile = (uint16_t)(scenario->script[i][0] - '0');
+        ni_service_occupy(records[i].tile);
+        sched_thread(follow, &records[i]);
+        n_left++;
+    }
+    sbt_n_runnable = n_left;
+}
+
+static const char *at_end(void) {
+    for (uint32_t i = 0; i < MAX_PROGRAM; i++)
+        if (n_served[i] != handed_in[i])
+            return "a request is left";
+    for (uint32_t i = 0; i < N_TILES; i++)
+        if (tiles[i].lock != 0 || tiles[i].mailbox.lock.word != 0)
+            return "a lock is held";
+    if (ni_service_runs())
+        return "there are to be service threads, and there is none";
+    uint32_t n_program = 0;
+    while (n_program < MAX_PROGRAM && scenario->script[n_program] != NULL)
+        n_program++;
+    return sbt_n_runnable != n_program ? "the number of runnable threads is wrong" : NULL;
+}
+
+static const struct scenario scenarios[] = {
+    {"one serves while another hands in", {"0a0", "1a0"}, 3, 0, 0, false, false},
+    {"an idle thread serves while others hand in", {"0a0a0", "1s0s0a0"}, 2, 0, 0, false, false},
+    {"three hand in to one", {"0a1", "0a1", "1a1"}, 2, 0, 0, false, false},
+    {"one overtakes its own request", {"0u1u2ya1", "3a1y"}, 2, 0, 0, false, false},
+    {"one has a request in its mailbox", {"0u1w2a1", "0s0", "1a1"}, 2, 0, 0, false, false},
+    {"a service thread, two hand in", {"0ba0a1", "1a3"}, 1, 1, 1, false, false},
+    {"two service threads, and one hands in to both", {"0ba0a3", "2a0"}, 1, 2, 2, false, false},
+    {"two service threads sleep when they are to end", {"0by"}, 1, 2, 2, false, false},
+    {"the last thread leaves requests", {"0bu0u3", "2u0"}, 1, 2, 2, false, false},
+    {"only one of two service threads can be created", {"0ba3", "2a0"}, 1, 2, 1, false, false},
+    {"no service thread can be created", {"0ba3", "2a0"}, 1, 2, 0, false, false},
+    {"timed: two requests are due at once", {"0bu1u1a1"}, 1, 1, 1, true, false},
+    {"timed: a request finds a gap before another", {"0bu1u1a1"}, 1, 1, 1, true, true},
+    {"timed: a thread serves beside the service thread", {"0bya1", "2s0"}, 2, 1, 1, true, false},
+    {"timed: the last thread leaves what is not due", {"0bu1u3", "2u0"}, 1, 2, 2, true, false},
+};
+
+int main(int argc, char **argv) {
+    const size_t n = sizeof scenarios / sizeof *scenarios;
+    bool longer = argc == 2 && strcmp(argv[1], "--long") == 0, mistaken = argc == 3 && strcmp(argv[1], "--wrong") == 0;
+    size_t n_wrong = 0;
+    if (argc != 1 && !longer && !mistaken) {
+        fprintf(stderr, "usage: %s [--long | --wrong SCENARIO]\n", argv[0]);
+        return 2;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint64_t n_schedules;
+        scenario = &scenarios[i];
+        if (mistaken && strcmp(scenario->name, argv[2]) != 0)
+            continue;
+        uint32_t n_preemptions = scenario->n_preemptions + (longer ? 1 : 0);
+        const char *wrong = sched_walk(n_preemptions, setup, at_end, true, &n_schedules);
+        n_wrong += wrong != NULL;
+        if (mistaken) {
+            printf("1..1\n%sok 1 - '%s' finds the mistake, in schedule %llu\n", wrong == NULL ? "not " : "",
+                   scenario->name, (unsigned long long)n_schedules);
+            return wrong == NULL;
+        }
+        printf("%sok %zu - %s: %llu schedules, at most %u preemptions\n", wrong != NULL ? "not " : "", i + 1,
+               scenario->name, (unsigned long long)n_schedules, n_preemptions);
+        fflush(stdout);
+    }
+    printf("1..%zu\n", mistaken ? 1 : n);
+    return mistaken || n_wrong != 0;
+}
