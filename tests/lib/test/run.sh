@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# tests/run itself: what it counts, also when meson or it is cut off. A script that takes the place of meson lists three
+# tests for each suite and writes the log that a scene says.
+. "$SOURCE_ROOT/tests/command/lib.sh"
+
+mkdir -p bin build/meson-logs
+touch build/build.ninja
+cat >bin/meson <<'EOF'
+#!/bin/bash
+while [ $# -gt 0 ]; do
+    case $1 in
+    -C) dir=$2 ;;
+    --suite) suite=$2 ;;
+    --logbase) log=$2 ;;
+    --list)
+        printf "subutai:$suite / %s\n" one two three
+        exit
+        ;;
+    esac
+    shift
+done
+result() { # NAME RESULT POINTS
+    jq -cn '$ARGS.positional | {name: .[0], result: .[1], stdout: .[2], returncode: 0, duration: 0, command: ["a program"]}' \
+        --args "subutai:$suite / $1" "$2" "$3" >>"$dir/meson-logs/$log.json"
+}
+[ "$SCENE" != empty ] || exit 0
+result two OK $'ok 1\nok 2\n1..2'
+[ "$SCENE" != fails ] || result three FAIL ''
+[ "$SCENE" != 'lane killed' ] || kill -KILL "$PPID"
+[ "$SCENE" != killed ] || kill -KILL $$
+[ "$SCENE" = fails ] || result three OK ''
+result one SKIP ''
+EOF
+chmod +x bin/meson
+
+# runs SCENE ARG... : also leaves the last line in $last.
+runs() {
+    about=$1
+    run env SCENE="$1" PATH="$PWD/bin:$PATH" "$SOURCE_ROOT/tests/run" build "${@:2}"
+    last=${out##*$'\n'}
+}
+
+runs whole --only unit
+check "passes" is "$status" 0
+check "each point and each test without points" is "$last" "3 passed, 0 failed, 1 skipped"
+runs whole --only bench --only lint --only posix
+check "three lanes are added up" is "$last" "9 passed, 0 failed, 3 skipped"
+check "in the order of the parts" matches "$out" "\] bench.*\] lint.*\] posix.*\] done"
+runs whole --only unit --only unit
+check "a part that is asked for twice counts once" is "$last" "3 passed, 0 failed, 1 skipped"
+runs fails --only unit
+check "fails" is "$status" 1
+check "the test is counted" is "$last" "2 passed, 1 failed, 1 skipped"
+check "and shown" matches "$out" "---- subutai:unit / three: FAIL"
+runs killed --only unit
+check "fails" is "$status" 1
+check "what has no result is a failure" is "$last" "2 passed, 2 failed"
+check "and is said" matches "$out" "unit: 2 of 3 tests have no result:"$'\n'"subutai:unit / one"$'\n'"subutai:unit / three"
+runs empty --only unit
+check "fails" is "$status$last" "10 passed, 1 failed"
+check "and says so" matches "$out" "unit: meson ran nothing"
+runs 'lane killed' --only unit --only sim --only model
+check "fails" is "$status" 1
+check "what it was about to do is a failure each" is "$last" "0 passed, 3 failed"
+check "and is said" matches "$out" "unit: cut off.*sim: cut off.*model: cut off"
+finish
