@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * pthread_mutex_*. Plain mutexes (normal and adaptive) go straight to the engine. Recursion and error checking are done
- * here, above any engine, with the owner's kernel thread id and the depth in the object. Robust, priority-inheritance,
- * priority-protect and process-shared mutexes go to glibc.
+ * here, above any engine, with the owner's thread id (sbt_thread_owner) and the depth in the object. Robust,
+ * priority-inheritance, priority-protect and process-shared mutexes go to glibc.
  */
 #include <errno.h>
 #include <limits.h>

@@ -64,7 +64,7 @@ static uint64_t change_mask(int how, const uint64_t *mask) {
 }
 
 static bool are_held(void) {
-    return sbt_self.in_lot != 0 || sbt_self.handlers_held != 0;
+    return sbt_self.handlers_held != 0;
 }
 
 static handler_function *load(int signal) {

@@ -45,8 +45,7 @@
 #define SBT_HANDLERS_DEFERRED_MOST 4
 
 /*
- * Around a section. Sections nest. sbt_self.in_lot does the same for the parking lot. The order matters only to a
- * handler on the same thread, so compiler fences suffice.
+ * Around a section. Sections nest. The order matters only to a handler on the same thread, so compiler fences suffice.
  */
 static inline void sbt_handlers_hold(void) {
     sbt_self.handlers_held++;

@@ -108,6 +108,10 @@ void rec_wait_a_moment(unsigned tried) {
         sbt_pause_ns(PAUSE_NS);
 }
 
+/*
+ * Not an sbt_lock: its owner may be the thread that this handler has interrupted, or may be gone in a forked child. So
+ * the caller gives up waiting. A wrong number in a trace is better than a program that hangs.
+ */
 void rec_node_lock(struct rec_node *node) {
     for (unsigned i = 0; i < LOCK_LOOKS && __atomic_exchange_n(&node->lock, 1, __ATOMIC_ACQUIRE) != 0; i++)
         rec_wait_a_moment(i);

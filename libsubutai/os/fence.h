@@ -3,7 +3,7 @@
  * Light and heavy fences, for two threads that must not miss each other: each writes, fences, and reads what the other
  * writes. The thread that comes often uses the light fence, which is only the compiler's. The thread that comes rarely
  * uses the heavy fence: the kernel puts a full fence into every running thread of the process (membarrier(2), "private
- * expedited").
+ * expedited"). The idea is liburcu's.
  */
 #ifndef SBT_OS_FENCE_H
 #define SBT_OS_FENCE_H

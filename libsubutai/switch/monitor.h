@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The monitor: the kernel thread that looks whether carriers make progress. */
 #ifndef SBT_SWITCH_MONITOR_H
 #define SBT_SWITCH_MONITOR_H
 

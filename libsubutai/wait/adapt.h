@@ -73,11 +73,13 @@ uint64_t sbt_active_waited_ns(const struct sbt_active *a);
 void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory);
 
 /*
- * The caller waits again after a futile wake-up: a signal woke it alone from its last wait on the object, which took so
- * many switches, and it has signalled nothing since. Another thread had taken what it waited for. (Or the caller had
- * work to do that it need not signal: that looks the same from here.) Where threads share one CPU the caller has then
- * waited all the time, and the object remembers that: a signal wakes all waiters that stay awake, and one of those that
- * sleep. Where there are more CPUs the object does not: waiters that stay awake keep the CPUs from going idle.
+ * The caller waits again after a futile wake-up. A signal woke it alone from its last wait on the object, which took so
+ * many switches, and the caller has signalled nothing since. So another thread had taken what it waited for. (Or the
+ * caller had work to do that it need not signal: that looks the same from here.)
+ *
+ * On one CPU the caller has then waited all the time, and the object remembers that: its next waiters sleep sooner,
+ * because a signal wakes all waiters that stay awake, and only one of those that sleep. On more CPUs the object does
+ * not remember it: waiters that stay awake keep the CPUs from going idle.
  */
 void sbt_active_futile(struct sbt_active *a, uint16_t switches);
 

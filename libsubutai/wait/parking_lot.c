@@ -43,7 +43,7 @@ static struct sbt_bucket *bucket_of(const void *key) {
 /* The order of in_lot against the lock matters to a handler on the same thread only: a compiler fence is enough. */
 static void enter(void) {
     sbt_self.in_lot++;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sbt_handlers_hold();
 }
 
 static void notify_all(void);
@@ -56,8 +56,7 @@ static void leave(void) {
         sbt_self.owes_wakeups = 0;
         notify_all();
     }
-    if (SBT_UNLIKELY(sbt_self.handlers_deferred != 0))
-        sbt_handlers_deliver();
+    sbt_handlers_release();
 }
 
 static void lock(struct sbt_bucket *b) {
@@ -236,6 +235,7 @@ static void notify_all(void) {
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     sbt_self.in_lot--;
+    sbt_self.handlers_held--; /* the caller is in a section itself, and delivers the handlers at its end */
 }
 
 void sbt_lot_unpark_one(const void *key, sbt_lot_choose *choose, sbt_lot_choose *after) {

@@ -188,14 +188,18 @@ enum sbt_lot_verdict { SBT_LOT_GRANT, SBT_LOT_MOVE, SBT_LOT_STOP };
 typedef enum sbt_lot_verdict sbt_lot_decide(struct sbt_lot_queue *queue, struct sbt_waiter *w, void *argument);
 
 /*
- * Ask of one waiter after the other, first come first, what becomes of it, until SBT_LOT_STOP. Both buckets are locked
- * meanwhile; `to` may be NULL, and is not `from`. After moves, `choose` and `after` choose of the waiters of `to`; they
- * may be NULL. Returns how many were granted or moved. Where the lot may not be entered: 0, and as unpark_one.
+ * Ask of one waiter after the other, first come first and without those in flight, what becomes of it, until
+ * SBT_LOT_STOP. Both buckets are locked meanwhile; `to` may be NULL, and is not `from`. After moves, `choose` and
+ * `after` choose of the waiters of `to`; they may be NULL. Returns how many were granted or moved. Where the lot may
+ * not be entered: 0, and as unpark_one.
  */
 uint32_t sbt_lot_sort(const void *from, const void *to, sbt_lot_decide *decide, void *argument, sbt_lot_choose *choose,
                       sbt_lot_choose *after);
 
-/* Grant the first n waiters what they wait for; exactly how many. */
+/*
+ * Grant the first n waiters what they wait for; exactly how many. Waiters in flight are passed over. This and requeue
+ * are what futex(2) needs; the objects of pthreads decide for each waiter.
+ */
 uint32_t sbt_lot_unpark_some(const void *key, uint32_t n);
 static inline uint32_t sbt_lot_unpark_all(const void *key) {
     return sbt_lot_unpark_some(key, UINT32_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * fork, vfork and posix_spawn in a process with threads and locks: the child has one thread, the objects as they were,
- * and no waiters of the parent's. Shared objects: pshared.c.
+ * and no waiters of the parent's. Shared objects: shared.c.
  * Source: POSIX.1-2017 fork, pthread_atfork; what a child of a multi-threaded process may do beyond async-signal-safe
  * calls as in glibc 2.36.
  */

@@ -43,7 +43,7 @@ static bool held_then[MOST];
 static sigset_t mask_then[MOST];
 
 static bool lock_is_held(void) {
-    return sbt_self.in_lot != 0 || sbt_self.handlers_held != 0;
+    return sbt_self.handlers_held != 0;
 }
 
 static void note(int signo, siginfo_t *info, void *context) {
@@ -134,16 +134,15 @@ TEST(held_it_runs_even_if_it_cannot_be_sent_again) {
     ck_assert_int_eq(n_run, 1);
 }
 
-TEST(in_the_lot_it_is_deferred_too) {
+TEST(sections_nest) {
     begin();
     install(SIGUSR1, note, 0, 0);
-    sbt_self.in_lot = 1;
+    sbt_handlers_hold();
     send(SIGUSR1, 7);
     sbt_handlers_hold();
-    sbt_handlers_release(); /* the lot is still held */
+    sbt_handlers_release(); /* the outer one goes on */
     ck_assert_int_eq(n_run, 0);
-    sbt_self.in_lot = 0;
-    sbt_handlers_deliver();
+    sbt_handlers_release();
     check_run(0, SIGUSR1, 7);
 }
 

@@ -2,11 +2,11 @@
 /*
  * Barriers: arrivals and the generation, that is the number of rounds completed, in one 64-bit word.
  *
- * There is no queue. All threads wait for the same word to change, so the last arriver releases them by one
- * compare-and-swap, and by one futex call if a thread sleeps. ASLEEP, a flag beside the generation, says that one
- * sleeps; the last arriver learns it from the very operation that releases the others.
+ * There is no queue. All threads wait for the same word to change, so the last arrival releases them by one
+ * compare-and-swap, and by one futex call if a thread sleeps. ASLEEP, a flag beside the generation, says that a
+ * thread sleeps; the last arrival learns it from the very operation that releases the others.
  *
- * `left` counts the threads that have left: (count - 1) a round, for the last arriver of a round is not counted. A
+ * `left` counts the threads that have left: (count - 1) a round, for the last arrival of a round is not counted. A
  * released waiter's last touch of the barrier is its increment of `left`. Destroy waits until `left` is the number of
  * rounds times (count - 1).
  *

@@ -60,7 +60,7 @@ static struct sbt_mutex *mutex_of(const void *key) {
 
 /* ---- choices: the bucket is locked ---- */
 
-/* A waiter is to be notified. If WOKEN is set in `seen`, it stands for another one: from now on it does not. */
+/* A waiter is to be notified. If WOKEN is set in `seen`, another waiter is the designated waker: it is not any more. */
 static void replace_designated(const struct sbt_lot_queue *q, uint32_t seen) {
     if (SBT_UNLIKELY((seen & DIRECT_WOKEN) != 0))
         sbt_lot_designate_none(q);
@@ -352,8 +352,8 @@ static SBT_NOINLINE void unlock_to_sleeper(struct sbt_mutex *mx) {
 }
 
 /*
- * This unlock may leave sleepers asleep, because a designated waker is on its way: does it look whether that one is
- * late? A look counts twice, lest a thread that takes several mutexes in turn always looks at the same.
+ * An unlock that leaves sleepers asleep relies on the designated waker. Now and then it looks whether that waker is
+ * late. A look counts twice, so that a thread that takes several mutexes in turn does not always look at the same one.
  */
 static inline bool looks_at_clock(void) {
     if (SBT_LIKELY(!direct_policy_looks_at_clock(direct_self.passed_over)))

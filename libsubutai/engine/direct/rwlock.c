@@ -133,7 +133,8 @@ static void after_release(struct sbt_rwlock *lx, uint32_t seen, uint32_t hold) {
 
 /*
  * Readers count themselves in with an addition, which unlike a compare-and-swap cannot fail because of other readers;
- * one that finds that it may not enter counts itself out again, as if it had been inside.
+ * a reader that
+ * finds that it may not enter counts itself out again, as if it had been inside.
  * Acquire pairs with the release of the unlocks. EBUSY, or EAGAIN with too many readers.
  */
 static int take_read(struct sbt_rwlock *lx) {

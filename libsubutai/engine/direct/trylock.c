@@ -80,7 +80,7 @@ enum direct_spun direct_mutex_spun(struct sbt_mutex *mx) {
     return inner ? DIRECT_SPUN_NOT : (credit & SPUN_BY_ANY) != 0 ? DIRECT_SPUN_BY_ANY : DIRECT_SPUN_BY_FIBERS;
 }
 
-/* On a carrier it is not the number of those that run that counts, but whether a fiber waits for this carrier. */
+/* A fiber's unlock yields if another fiber is runnable on its carrier: how many threads run does not matter there. */
 bool direct_mutex_unlock_yields(enum direct_spun spun) {
     return sbt_switch_others_runnable() || (spun == DIRECT_SPUN_BY_ANY && !sbt_cores_to_spare());
 }
