@@ -138,7 +138,7 @@ check "a truncated ELF file gets a verdict, not a crash" is "$status" 1
 : >nothing && chmod +x nothing
 verdict ./nothing not-elf "an empty file"
 
-# Set-ID bits and capabilities need root to be made and somebody else to matter.
+# Set-ID bits and capabilities need root to be made and another user to matter.
 if [[ $(id -u) -eq 0 ]] && ! findmnt -no OPTIONS -T "$scratch" | grep -q nosuid; then
     chmod 755 "$scratch"
     cp all setuid && chown 65534 setuid && chmod 4755 setuid

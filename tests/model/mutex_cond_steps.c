@@ -127,11 +127,11 @@ int cond_step(struct state *s, int t, int way) {
             me->step = SIGNAL_BUCKET; /* the waiters granted so far are woken: a delay at most, so left out here */
         } else {
             me->moves = s->t[me->target].state == PARKED;
-            me->step = SIGNAL_TELL;
+            me->step = SIGNAL_DECIDE;
         }
         return 1;
     /* move it; or grant it its wake-up: if it has fallen asleep since, it is woken */
-    case SIGNAL_TELL:
+    case SIGNAL_DECIDE:
         other = &s->t[me->target];
         queue_remove(s, COND, me->target);
         if (me->moves) {
@@ -168,7 +168,7 @@ int cond_step(struct state *s, int t, int way) {
             me->seen = s->word;
             return 1;
         }
-        expected = any_counted(s) && (me->seen & WOKEN) != 0;
+        expected = any_designated(s) && (me->seen & WOKEN) != 0;
         if (!expected && (me->seen & HANDED) != 0)
             me->seen &= (uint8_t) ~(LOCKED | HANDED);
         s->word = (uint8_t)((me->seen & ~(mutant == ACTIVE_OUTLIVES_MOVE ? WOKEN : WOKEN | ACTIVE)) | QUEUED |
@@ -190,11 +190,11 @@ int cond_step(struct state *s, int t, int way) {
                 s->t[i].asleep = 0;
                 return 1;
             }
-        if (me->told != 0) {
-            other = &s->t[me->told - 1];
+        if (me->notified != 0) {
+            other = &s->t[me->notified - 1];
             me->step = other->asleep ? SIGNAL_WAKE : me->handed ? BACK_BUCKET : ANOTHER_BUCKET;
             other->asleep = 0;
-            me->told = me->handed = 0;
+            me->notified = me->handed = 0;
             me->pair = 0;
             return 1;
         }

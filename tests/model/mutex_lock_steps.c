@@ -65,16 +65,16 @@ int lock_step(struct state *s, int t, int way) {
         return 1;
     case VALIDATE_LOAD:
         if (mutant == DESIGNATED_NO_MORE && me->again)
-            me->counted = 0;
+            me->designated = 0;
         me->seen = s->word;
         me->step = VALIDATE;
         return 1;
     /* validate: the compare-and-swap, none if it would change nothing; then what look() does with the answer */
     case VALIDATE:
-        relied_on = any_counted(s), may_be_overdue = !me->again && (me->seen & (WOKEN | HANDED)) != 0 && relied_on;
+        relied_on = any_designated(s), may_be_overdue = !me->again && (me->seen & (WOKEN | HANDED)) != 0 && relied_on;
         may_be_overdue = may_be_overdue && scenario->overdue;
         stale = !me->again && (!relied_on || way == 1) && mutant != STALE_WOKEN_KEPT ? me->seen & (WOKEN | HANDED) : 0;
-        clear = me->again ? (me->counted ? WOKEN : 0) : mutant == ENQUEUE_KEEPS_ACTIVE ? stale : stale | ACTIVE;
+        clear = me->again ? (me->designated ? WOKEN : 0) : mutant == ENQUEUE_KEEPS_ACTIVE ? stale : stale | ACTIVE;
         me->has_it = (me->seen & LOCKED) == 0 || ((me->seen & HANDED) != 0 && (me->inflight || (clear & HANDED) != 0));
         want = (uint8_t)(me->has_it ? (me->seen | LOCKED) & ~(clear | HANDED | ACTIVE) : (me->seen & ~clear) | QUEUED);
         if (want != me->seen && s->word != me->seen) {
@@ -86,10 +86,10 @@ int lock_step(struct state *s, int t, int way) {
         if (me->has_it)
             hold(s, t);
         if (stale != 0)
-            count_on_none(s);
+            designate_none(s);
         if (!me->has_it) {
             me->state = WAITING;
-            me->inflight = me->counted = 0;
+            me->inflight = me->designated = 0;
         }
         me->again = 1;
         me->seen = me->looks = 0;
@@ -133,7 +133,7 @@ int lock_step(struct state *s, int t, int way) {
         me->step = me->timed_out ? LOOK_BUCKET : RETRY_TAKE;
         return 1;
     case RETRY_TAKE:
-        me->has_it = take_told(s, t);
+        me->has_it = take_notified(s, t);
         if (me->has_it || me->tries-- == 0)
             me->step = LOOK_BUCKET;
         if (me->step == LOOK_BUCKET)
@@ -163,7 +163,7 @@ int lock_step(struct state *s, int t, int way) {
         me->target = (uint8_t)first_waiting(s, MUTEX);
         if (me->target == NO_THREAD) {
             if (me->another && s->n[MUTEX] != 0) {
-                count_on_none(s);
+                designate_none(s);
                 s->word &= (uint8_t)~WOKEN;
             }
             me->target = me->another = 0;
@@ -173,14 +173,14 @@ int lock_step(struct state *s, int t, int way) {
             me->step = SIGNAL_WAKE;
             return 1;
         }
-        count_on(s, me->target);
+        designate(s, me->target);
         s->word |= WOKEN;
-        me->step = WAKE_TELL;
+        me->step = WAKE_NOTIFY;
         return 1;
-    case WAKE_TELL:
+    case WAKE_NOTIFY:
         other = &s->t[me->target];
         other->state = RETRY;
-        me->told = (uint8_t)(me->target + 1);
+        me->notified = (uint8_t)(me->target + 1);
         me->target = me->another = 0;
         unlock_bucket(s, MUTEX);
         if (me->pair && !scenario->one_bucket)

@@ -56,9 +56,9 @@ bool any_inflight(const struct state *s) {
     return false;
 }
 
-bool any_counted(const struct state *s) {
+bool any_designated(const struct state *s) {
     for (int i = 0; i < s->n[MUTEX]; i++)
-        if (s->t[s->queue[MUTEX][i]].counted)
+        if (s->t[s->queue[MUTEX][i]].designated)
             return true;
     return false;
 }
@@ -68,8 +68,8 @@ void unlock_bucket(struct state *s, int key) {
     *owner_of(s, key) = NO_THREAD;
     if (forked() || *owner_of(s, MUTEX) != NO_THREAD)
         return;
-    if (((s->word & WOKEN) != 0) != any_counted(s))
-        wrong = "WOKEN does not say whether one is counted on";
+    if (((s->word & WOKEN) != 0) != any_designated(s))
+        wrong = "WOKEN does not say whether there is a designated waker";
     if ((s->word & HANDED) != 0 && ((s->word & LOCKED) == 0 || s->holder != NO_THREAD || !any_inflight(s)))
         wrong = "HANDED to no thread, or held";
     if (((s->word & QUEUED) != 0) != (s->n[MUTEX] != 0))
@@ -90,8 +90,8 @@ bool take(struct state *s, int t) {
     return true;
 }
 
-/* The same for one that has been told: it may be kept for it. */
-bool take_told(struct state *s, int t) {
+/* The same for one that has been notified: it may be kept for it. */
+bool take_notified(struct state *s, int t) {
     if ((s->word & (LOCKED | HANDED)) == LOCKED)
         return false;
     s->word = (uint8_t)((s->word | LOCKED) & ~(ACTIVE | HANDED));
@@ -99,25 +99,25 @@ bool take_told(struct state *s, int t) {
     return true;
 }
 
-void count_on_none(struct state *s) {
+void designate_none(struct state *s) {
     for (int i = 0; i < s->n[MUTEX]; i++)
-        s->t[s->queue[MUTEX][i]].counted = 0;
+        s->t[s->queue[MUTEX][i]].designated = 0;
 }
 
-void count_on(struct state *s, int t) {
+void designate(struct state *s, int t) {
     if ((s->word & WOKEN) != 0)
-        count_on_none(s);
-    s->t[t].inflight = s->t[t].counted = 1;
+        designate_none(s);
+    s->t[t].inflight = s->t[t].designated = 1;
 }
 
 /* leave_queue's list part; its fetch_and on the word comes with it: only bits change that need the bucket lock. */
 void leave_queue(struct state *s, int t) {
-    uint8_t ends = mutant == LEAVING_ENDS_ANOTHERS ? s->t[t].inflight : s->t[t].counted, clear = ends ? WOKEN : 0;
+    uint8_t ends = mutant == LEAVING_ENDS_ANOTHERS ? s->t[t].inflight : s->t[t].designated, clear = ends ? WOKEN : 0;
     queue_remove(s, MUTEX, t);
     if (s->n[MUTEX] == 0)
         clear |= QUEUED | WOKEN;
     s->word &= (uint8_t)~clear;
-    s->t[t].inflight = s->t[t].counted = 0;
+    s->t[t].inflight = s->t[t].designated = 0;
 }
 
 /* Forget what the thread no longer looks at, so that equal states are equal bytes. */
@@ -129,7 +129,7 @@ void end_op(struct thread *me) {
 void begin_wait(struct thread *me, int role, int after_wait, bool timed) {
     me->state = WAITING;
     me->role = (uint8_t)role;
-    me->inflight = me->counted = 0;
+    me->inflight = me->designated = 0;
     me->timed = timed;
     me->timed_out = me->again = me->has_it = 0;
     me->after_wait = (uint8_t)after_wait;

@@ -33,10 +33,10 @@ enum mutant {
 #define STEPS(X) \
     X(NEXT_OP) X(LOCK) X(TIMEDLOCK) X(SLOW_TAKE) X(SLOW_ACTIVE) X(SLOW_BUCKET) X(VALIDATE_LOAD) X(VALIDATE) \
     X(WAIT_PARK) X(WAIT_SLEEP) X(WAIT_ASLEEP) X(NOTICED) X(RETRY_TAKE) X(LOOK_BUCKET) X(LEAVE_QUEUE) \
-    X(WAKE_MARK) X(WAKE_TELL) X(ANOTHER_BUCKET) X(BACK_BUCKET) X(BACK) X(HELD_BUCKET) X(HELD) X(IN_HANDLER) X(UNLOCK) X(UNLOCK_SPUN) X(UNLOCK_KIND) X(UNLOCK_SUB) X(AFTER_BUCKET) X(AFTER_LOOK) \
+    X(WAKE_MARK) X(WAKE_NOTIFY) X(ANOTHER_BUCKET) X(BACK_BUCKET) X(BACK) X(HELD_BUCKET) X(HELD) X(IN_HANDLER) X(UNLOCK) X(UNLOCK_SPUN) X(UNLOCK_KIND) X(UNLOCK_SUB) X(AFTER_BUCKET) X(AFTER_LOOK) \
     X(SLEEPER_BUCKET) X(SLEEPER) X(ACTIVE_CAS) X(COND_WAIT) X(COND_APPEND) X(COND_STATE) \
     X(COND_BUCKET) X(COND_LEAVE) X(COND_DONE) X(SIGNAL) X(SIGNAL_BUCKET) X(SIGNAL_BUCKET_2) X(SIGNAL_LOOK) \
-    X(SIGNAL_TELL) X(SIGNAL_MOVED) X(MOVED_CAS) X(SIGNAL_WAKE) X(END)
+    X(SIGNAL_DECIDE) X(SIGNAL_MOVED) X(MOVED_CAS) X(SIGNAL_WAKE) X(END)
 /* clang-format on */
 #define AS_ENUM(name) name,
 #define AS_TEXT(name) #name,
@@ -48,10 +48,10 @@ struct thread {
     uint8_t after_lock, after_unlock, after_wait; /* where subroutines return to */
     uint8_t after_finish, after_wake;
     uint8_t seen, looks, tries, timed, timed_out, again, has_it;
-    uint8_t state, role, inflight, counted, asleep; /* its waiter */
+    uint8_t state, role, inflight, designated, asleep; /* its waiter */
     uint8_t signalled, cancelled, moves;
-    uint8_t told, another,
-        handed; /* the waiter that it told to try, plus one; in place of a waiter that did not sleep; kept for it */
+    uint8_t notified, another,
+        handed; /* the waiter that it has notified, plus one; in place of a waiter that did not sleep; kept for it */
     uint8_t left, pair, moved, target, wakes; /* a run of signals; a wake-up */
     uint8_t interrupted, resume;              /* by a handler; the step that it has interrupted */
 };
@@ -90,13 +90,13 @@ void queue_append(struct state *s, int key, int t);
 void queue_remove(struct state *s, int key, int t);
 int first_waiting(const struct state *s, int key);
 bool any_inflight(const struct state *s);
-bool any_counted(const struct state *s);
+bool any_designated(const struct state *s);
 void unlock_bucket(struct state *s, int key);
 void hold(struct state *s, int t);
 bool take(struct state *s, int t);
-bool take_told(struct state *s, int t);
-void count_on_none(struct state *s);
-void count_on(struct state *s, int t);
+bool take_notified(struct state *s, int t);
+void designate_none(struct state *s);
+void designate(struct state *s, int t);
 void leave_queue(struct state *s, int t);
 void end_op(struct thread *me);
 void begin_wait(struct thread *me, int role, int after_wait, bool timed);

@@ -72,11 +72,11 @@ int unlock_step(struct state *s, int t, int way) {
             return 1;
         }
         me->after_wake = me->after_unlock;
-        count_on(s, me->target);
+        designate(s, me->target);
         s->holder = NO_THREAD;
         me->handed = way != 0;
         s->word = (uint8_t)(way == 0 ? (s->word & ~LOCKED) | WOKEN : s->word | HANDED | WOKEN);
-        me->step = WAKE_TELL;
+        me->step = WAKE_NOTIFY;
         return 2;
     /* unlock_to_active: compare-and-swap */
     case ACTIVE_CAS:

@@ -247,6 +247,6 @@ const struct torture rwlock_tortures[] = {
     {"rwlock-exclusion", "a writer is alone, readers see whole data", rwlock_exclusion, 8, 40000, 0},
     {"rwlock-oversubscribed", "the same with more threads than cores", rwlock_exclusion, 64, 15000, 0},
     {"rwlock-rounds", "when no thread comes any more, none is left asleep", rwlock_rounds, 6, 4000, 0},
-    {"rwlock-gives-way", "a writer that times out lets in the threads behind it", rwlock_way, 6, 800, 0},
+    {"rwlock-lets-others-in", "a writer that times out lets in the threads behind it", rwlock_way, 6, 800, 0},
     {0},
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* clang-format off */
 /*
- * Semaphores: value and number of sleepers in one 64-bit word, sleepers in the kernel's queue and not in the lot,
- * because a post must be possible in a signal handler that has interrupted anything at all, the lot included. A post
- * touches the semaphore once: the thread that takes the token may destroy it.
+ * Semaphores: value and number of sleepers in one 64-bit word. Sleepers are in the kernel's queue and not in the parking
+ * lot, because a post must be possible in a signal handler that has interrupted anything at all, the parking lot
+ * included. A post touches the semaphore once: the thread that takes the token may destroy it.
  *
  * | bits   | meaning                                            | set and cleared by                                   |
  * |--------|----------------------------------------------------|------------------------------------------------------|
