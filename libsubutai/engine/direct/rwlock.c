@@ -23,7 +23,7 @@
 #define RETRY_YIELDS 3
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that rely on an active or a notified waiter */
 
-/* What the parking lot knows a rwlock by: not what a mutex or condition goes by that may lie there when an unlock ends. */
+/* Its key in the parking lot: not that of a mutex or condition that may lie there when an unlock ends. */
 static const void *key_of(const struct sbt_rwlock *lx) {
     return (const char *)lx + 2;
 }
