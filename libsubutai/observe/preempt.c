@@ -17,6 +17,8 @@ uint64_t rec_preempt_mark = 1;
 volatile uint64_t rec_preempt_nowhere;
 
 #ifdef RSEQ_SIG
+#define OFF_THE_CORE_NS 1000 /* of a sleep that takes the thread off its core */
+
 static bool tells;
 static ptrdiff_t offset; /* of the area, relative to the thread pointer */
 
@@ -68,7 +70,7 @@ void rec_preempt_start(void) {
     sequence.abort_ip = (uintptr_t)&code[2];
     rec_preempt_mark = (uintptr_t)&sequence;
     *mine = rec_preempt_mark;
-    sbt_pause_ns(1000); /* off the core and back: if the kernel clears marks, it has cleared this one */
+    sbt_pause_ns(OFF_THE_CORE_NS); /* if the kernel clears marks, it has cleared this one */
     tells = *mine != rec_preempt_mark;
     *mine = 0;
 }

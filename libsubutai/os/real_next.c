@@ -7,18 +7,6 @@
 
 const bool sbt_real_is_linked = false;
 
-/* Turn a data pointer into a function pointer, as POSIX requires of dlsym's callers. */
-#define RESOLVE(lookup, name)                                                                                          \
-    do {                                                                                                               \
-        void *address = lookup(#name);                                                                                 \
-        if (address == NULL)                                                                                           \
-            return #name;                                                                                              \
-        *(void **)(void *)&sbt_real.name = address;                                                                    \
-    } while (0);
-#define PLAIN_LOOKUP(name) sbt_real_dlsym()(RTLD_NEXT, name)
-#define RESOLVE_PLAIN(result, name, parameters) RESOLVE(PLAIN_LOOKUP, name)
-#define RESOLVE_COND(result, name, parameters) RESOLVE(cond_lookup, name)
-
 /*
  * dlsym is ours (abi/kernel_thread/load.c), and dlvsym is glibc's: it finds the version of dlsym that this C library
  * has. Relaxed: all threads find the same.
@@ -48,14 +36,36 @@ static void *cond_lookup(const char *name) {
     return found;
 }
 
-const char *sbt_real_start(void) {
-    SBT_REAL_FUNCTIONS(RESOLVE_PLAIN)
-    SBT_REAL_COND_FUNCTIONS(RESOLVE_COND)
-    SBT_REAL_COND_CLOCK_FUNCTIONS(RESOLVE_PLAIN)
-    /* NOLINTNEXTLINE(bugprone-unsafe-functions): vfork, for programs that call it */
-    SBT_REAL_KERNEL_THREAD_FUNCTIONS(RESOLVE_PLAIN)
-    if (sbt_real_is_2_35()) {
-        SBT_REAL_NEW_FUNCTIONS(RESOLVE_PLAIN)
+static void *plain_lookup(const char *name) {
+    return sbt_real_dlsym()(RTLD_NEXT, name);
+}
+
+struct real_function {
+    const char *name;
+    size_t at; /* where its pointer is in sbt_real */
+    void *(*lookup)(const char *name);
+};
+
+#define PLAIN(result, name, parameters) {#name, offsetof(struct sbt_real, name), plain_lookup},
+#define COND(result, name, parameters) {#name, offsetof(struct sbt_real, name), cond_lookup},
+
+/* The first that is missing; NULL: none. */
+static const char *find(const struct real_function *functions, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        void *found = functions[i].lookup(functions[i].name);
+        if (found == NULL)
+            return functions[i].name;
+        *(void **)(void *)((char *)&sbt_real + functions[i].at) = found; /* POSIX: a function's address fits */
     }
     return NULL;
+}
+
+const char *sbt_real_start(void) {
+    static const struct real_function all[] = {SBT_REAL_FUNCTIONS(PLAIN) SBT_REAL_COND_FUNCTIONS(
+        COND) SBT_REAL_COND_CLOCK_FUNCTIONS(PLAIN) SBT_REAL_KERNEL_THREAD_FUNCTIONS(PLAIN)};
+    static const struct real_function from_2_35[] = {SBT_REAL_NEW_FUNCTIONS(PLAIN)};
+    const char *missing = find(all, sizeof all / sizeof *all);
+    if (missing == NULL && sbt_real_is_2_35())
+        missing = find(from_2_35, sizeof from_2_35 / sizeof *from_2_35);
+    return missing;
 }
