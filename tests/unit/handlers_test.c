@@ -134,6 +134,61 @@ TEST(held_it_runs_even_if_it_cannot_be_sent_again) {
     ck_assert_int_eq(n_run, 1);
 }
 
+/* ---- a handler that interrupts a waiter ---- */
+
+static struct sbt_waiter *interrupted, *waiter_then;
+
+static void note_interrupted(struct sbt_waiter *waiter) {
+    ck_assert_int_eq(n_run, 0); /* not after the handler */
+    interrupted = waiter;
+}
+
+static void note_waiter(int signo, siginfo_t *info, void *context) {
+    (void)signo, (void)info, (void)context;
+    waiter_then = sbt_self.waiter;
+    n_run++;
+}
+
+static struct sbt_waiter *begin_waiter(void) {
+    static uint64_t place;
+    begin();
+    install(SIGUSR1, note_waiter, 0, 0);
+    sbt_handlers_interrupt = note_interrupted;
+    interrupted = NULL;
+    waiter_then = sbt_self.waiter = (struct sbt_waiter *)(void *)&place;
+    return sbt_self.waiter;
+}
+
+static void check_interrupted(const struct sbt_waiter *waiter) {
+    ck_assert_int_eq(n_run, 1);
+    ck_assert_ptr_eq(interrupted, waiter);
+    ck_assert_ptr_null(waiter_then); /* a handler that jumps away leaves nothing behind */
+    ck_assert_ptr_eq(sbt_self.waiter, waiter);
+}
+
+TEST(before_it_runs_others_no_longer_rely_on_the_waiter) {
+    const struct sbt_waiter *waiter = begin_waiter();
+    send(SIGUSR1, 7);
+    check_interrupted(waiter);
+}
+
+TEST(the_same_when_it_was_deferred) {
+    const struct sbt_waiter *waiter = begin_waiter();
+    sbt_handlers_hold();
+    send(SIGUSR1, 7);
+    ck_assert_ptr_null(interrupted);
+    sbt_handlers_release();
+    check_interrupted(waiter);
+}
+
+TEST(a_thread_that_does_not_wait_is_not_asked) {
+    begin_waiter();
+    sbt_self.waiter = NULL;
+    send(SIGUSR1, 7);
+    ck_assert_int_eq(n_run, 1);
+    ck_assert_ptr_null(interrupted);
+}
+
 TEST(sections_nest) {
     begin();
     install(SIGUSR1, note, 0, 0);

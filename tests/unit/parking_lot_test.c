@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "core/handlers.h"
 #include "lib/suite.h"
 #include "os/fork.h"
 #include "os/futex.h"
@@ -38,7 +39,7 @@ static struct sbt_waiter *successor(struct sbt_lot_queue *q, struct sbt_waiter *
 }
 
 static int refuse(struct sbt_waiter *w) {
-    (void)w;
+    ck_assert(sbt_lot_busy() || sbt_self.waiter == w);
     n_refused++;
     return refusal;
 }
@@ -160,6 +161,7 @@ TEST(time_runs_out) {
     ck_assert_uint_eq(n_queued(&keys[0]), 0);
 }
 
+/* While it waits, and no longer, a thread is relied on. */
 TEST(a_refusal_before_the_sleep_ends_it) {
     word = 1;
     n_refused = n_left = 0;
@@ -168,6 +170,7 @@ TEST(a_refusal_before_the_sleep_ends_it) {
     ck_assert_uint_eq(n_refused, 1);
     ck_assert_uint_eq(n_left, 1);
     ck_assert_uint_eq(n_queued(&keys[0]), 0);
+    ck_assert_ptr_null(sbt_self.waiter);
 }
 
 /* As a signal handler does that has interrupted its thread inside the lot. */
@@ -294,4 +297,42 @@ TEST(a_notified_waiter_that_waits_on_has_lost_the_race) {
     ck_assert_uint_eq(n, 1);
     ck_assert_uint_eq(sbt_lot_unpark_all(&keys[0]), 2);
     end(0, 2);
+}
+
+static uint32_t n_held_up;
+static const struct sbt_waiter *held_up_waiter;
+
+static struct sbt_waiter *held_up(struct sbt_lot_queue *q, struct sbt_waiter *w) {
+    n_held_up++;
+    held_up_waiter = w;
+    return sbt_lot_first_waiting(q);
+}
+
+/* A sleeper's waker would learn that it does not sleep. A waiter that is awake may be what a waker relies on. */
+TEST(an_interrupted_waiter_is_held_up_unless_it_sleeps) {
+    static const struct sbt_lot_role relied_on = {.validate = validate, .held_up = held_up};
+    struct sbt_waiter mine = {.role = &relied_on};
+    sbt_lot_start();
+    begin(2);
+    n_held_up = n_asked = 0;
+    sbt_lot_relied_on(&mine, &keys[0]);
+    ck_assert_ptr_eq(sbt_self.waiter, &mine);
+    mine.state = SBT_WAITER_PARKED;
+    sbt_handlers_interrupt(&mine);
+    mine.state = SBT_WAITER_GRANTED;
+    sbt_handlers_interrupt(&mine);
+    ck_assert_uint_eq(n_held_up, 0);
+    mine.state = SBT_WAITER_WAITING;
+    sbt_handlers_interrupt(&mine);
+    ck_assert_uint_eq(n_held_up, 1);
+    ck_assert_ptr_eq(held_up_waiter, &mine);
+    ck_assert_int_eq(pthread_join(sleeper[0].thread, NULL), 0); /* the one that held_up has chosen */
+    ck_assert_int_eq(sleeper[0].result, EAGAIN);
+    mine.state = SBT_WAITER_RETRY;
+    sbt_handlers_interrupt(&mine);
+    ck_assert_uint_eq(n_held_up, 2);
+    ck_assert_int_eq(pthread_join(sleeper[1].thread, NULL), 0);
+    ck_assert_int_eq(sleeper[1].result, EAGAIN);
+    sbt_lot_not_relied_on();
+    ck_assert_ptr_null(sbt_self.waiter);
 }
