@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
-enum { STACK_BYTES = 64 * 1024, MAX_CHOICES = 4096, MAX_POINTS = 20000, MAX_TICKS = 64, TURN = 300 };
+#include "choices.h"
+
+enum { STACK_BYTES = 64 * 1024, MAX_TICKS = 64, TURN = 300 };
 
 struct thread {
     ucontext_t context;
@@ -24,11 +26,8 @@ static ucontext_t root;
 static bool under_way;
 static const char *wrong;
 
-/* The schedule: which option was chosen, of how many, at each point where there was a choice. */
-static uint8_t chosen[MAX_CHOICES], of[MAX_CHOICES];
-static uint32_t n_chosen, n_given; /* the first n_given are given */
-static uint32_t n_preempted, max_preempted, n_points, ticks_in_vain, ticker, in_a_row;
-static uint8_t course[MAX_POINTS]; /* the thread that went on at each point */
+static struct choices choices;
+static uint32_t n_preempted, max_preempted, ticks_in_vain, ticker, in_a_row;
 
 static void to_root(void) {
     under_way = false;
@@ -46,34 +45,17 @@ void sched_wrong(const char *what) {
 static uint32_t choose(uint32_t n) {
     if (n == 1)
         return 0;
-    if (n_chosen == MAX_CHOICES)
+    if (choices_are_full(&choices))
         sched_wrong("it does not come to an end");
-    if (n_chosen >= n_given)
-        chosen[n_chosen] = 0;
-    of[n_chosen] = (uint8_t)n;
-    return chosen[n_chosen++];
+    return choices_choose(&choices, n);
 }
 
 static void take(uint32_t next) {
     if (next != ticker)
         ticks_in_vain = 0;
-    if (n_points == MAX_POINTS)
+    if (choices_are_full(&choices))
         sched_wrong("it does not come to an end");
-    course[n_points++] = (uint8_t)next;
-}
-
-static uint32_t count(uint32_t bits) {
-    uint32_t n = 0;
-    for (; bits != 0; bits &= bits - 1)
-        n++;
-    return n;
-}
-
-/* The nth bit that is set. */
-static uint32_t nth(uint32_t bits, uint32_t n) {
-    for (; n > 0; n--)
-        bits &= bits - 1;
-    return (uint32_t)__builtin_ctz(bits);
+    choices.course[choices.n_points++] = (uint8_t)next;
 }
 
 /* No thread is ready: the next that pauses goes on. */
@@ -98,11 +80,11 @@ static uint32_t tick(void) {
 static void reschedule(void) {
     uint32_t last = current, me = 1u << last, stays = (ready & me) != 0, next;
     uint32_t others = !stays ? ready : n_preempted < max_preempted ? (ready | paused) & ~me : 0;
-    if (stays + count(others) == 0) {
+    if (stays + bits_count(others) == 0) {
         next = tick();
     } else {
-        uint32_t which = choose(stays + count(others));
-        next = which < stays ? last : nth(others, which - stays);
+        uint32_t which = choose(stays + bits_count(others));
+        next = which < stays ? last : bits_nth(others, which - stays);
         n_preempted += stays && next != last;
     }
     take(next);
@@ -184,7 +166,8 @@ void sched_await_end(uint32_t i) {
 }
 
 static void run(sched_setup *setup, const char *(*at_end)(void)) {
-    n_threads = ready = paused = n_chosen = n_preempted = n_points = ticks_in_vain = ticker = in_a_row = 0;
+    n_threads = ready = paused = n_preempted = ticks_in_vain = ticker = in_a_row = 0;
+    choices.n = choices.n_points = 0;
     wrong = NULL;
     setup();
     under_way = true;
@@ -194,32 +177,20 @@ static void run(sched_setup *setup, const char *(*at_end)(void)) {
         wrong = at_end();
 }
 
-static void show_course(void) {
-    printf("# %s; course:", wrong);
-    for (uint32_t i = 0, length = 1; i < n_points; i++, length++)
-        if (i + 1 == n_points || course[i + 1] != course[i]) {
-            printf(" %ux%u", length, course[i]);
-            length = 0;
-        }
-    printf("\n");
-}
-
 const char *sched_walk(uint32_t n_preemptions, sched_setup *setup, const char *(*at_end)(void), bool show,
                        uint64_t *n) {
     max_preempted = n_preemptions;
-    n_given = 0;
+    choices.n_given = 0;
     for (*n = 1;; ++*n) {
         run(setup, at_end);
         if (wrong != NULL) {
-            if (show)
-                show_course();
+            if (show) {
+                printf("# %s; course:", wrong);
+                choices_show_course(&choices);
+            }
             return wrong;
         }
-        while (n_chosen > 0 && chosen[n_chosen - 1] + 1 == of[n_chosen - 1])
-            n_chosen--;
-        if (n_chosen == 0)
+        if (!choices_next(&choices))
             return NULL;
-        chosen[n_chosen - 1]++;
-        n_given = n_chosen;
     }
 }

@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "choices.h"
 #include "switch/eligibility.h"
 #include "switch/monitor.h"
 #include "switch/state.h"
 
-enum { STACK_BYTES = 64 * 1024, MAX_CHOICES = 20000, MAX_POINTS = 20000, MAX_REGS = 64, MAX_TICKS = 64 };
+enum { STACK_BYTES = 64 * 1024, MAX_REGS = 64, MAX_TICKS = 64 };
 
 struct thread {
     uint32_t *word;  /* a futex word: blocked on it */
@@ -49,11 +50,8 @@ enum { FREED = 0x5A };
 static const void *freed;
 static size_t freed_bytes;
 
-/* The schedule: which option was chosen, of how many, at each point where there was a choice. */
-static uint8_t chosen[MAX_CHOICES], of[MAX_CHOICES];
-static uint32_t n_chosen, n_given; /* the first n_given are given */
-static uint32_t n_preempted, max_preempted, n_points, ticks_in_vain, ticker;
-static uint8_t course[MAX_POINTS]; /* the thread that went on at each point */
+static struct choices choices;
+static uint32_t n_preempted, max_preempted, ticks_in_vain, ticker;
 
 /* Registers that have been left, and not been resumed since: only those may be resumed. */
 static struct {
@@ -101,12 +99,9 @@ static uint32_t choose(uint32_t n) {
         return 0;
     if (by_chance)
         return (uint32_t)(next_random() >> 33) % n;
-    if (n_chosen == MAX_CHOICES)
+    if (choices_are_full(&choices))
         sched_wrong("it does not come to an end");
-    if (n_chosen >= n_given)
-        chosen[n_chosen] = 0;
-    of[n_chosen] = (uint8_t)n;
-    return chosen[n_chosen++];
+    return choices_choose(&choices, n);
 }
 
 static void go_on_with(uint32_t next) {
@@ -123,24 +118,9 @@ static void go_on_with(uint32_t next) {
 static void take(uint32_t next) {
     if (next != ticker)
         ticks_in_vain = 0;
-    if (n_points == MAX_POINTS)
+    if (choices_are_full(&choices))
         sched_wrong("it does not come to an end");
-    course[n_points++] = (uint8_t)next;
-}
-
-/* Without the instruction for it, which not all x86-64 have, the compiler calls a function. */
-static uint32_t count(uint32_t bits) {
-    uint32_t n = 0;
-    for (; bits != 0; bits &= bits - 1)
-        n++;
-    return n;
-}
-
-/* The nth bit that is set. */
-static uint32_t nth(uint32_t bits, uint32_t n) {
-    for (; n > 0; n--)
-        bits &= bits - 1;
-    return (uint32_t)__builtin_ctz(bits);
+    choices.course[choices.n_points++] = (uint8_t)next;
 }
 
 /* No thread is ready: the next that pauses goes on. */
@@ -170,12 +150,12 @@ static void reschedule(void) {
     if (others == 0) {
         next = stays ? current : tick();
     } else if (stays + (others & (others - 1)) == 0) {
-        next = nth(others, 0);
+        next = bits_nth(others, 0);
     } else {
         /* What is given was chosen from as many before. */
-        bool given = n_chosen < n_given;
-        uint32_t chosen_one = given ? chosen[n_chosen++] : choose(stays + count(others));
-        next = chosen_one < stays ? current : nth(others, chosen_one - stays);
+        bool given = choices.n < choices.n_given;
+        uint32_t chosen = given ? choices.chosen[choices.n++] : choose(stays + bits_count(others));
+        next = chosen < stays ? current : bits_nth(others, chosen - stays);
         n_preempted += stays && next != current;
     }
     take(next);
@@ -460,7 +440,7 @@ static void run(const struct sched_how *how, sched_setup *setup, const char *(*a
     with_monitor = how->with_monitor;
     max_preempted = by_chance ? UINT32_MAX : how->n_preemptions;
     ready = paused = ended = 0;
-    n_threads = n_program = n_preempted = n_points = ticks_in_vain = n_chosen = sbt_n_runnable = 0;
+    n_threads = n_program = n_preempted = ticks_in_vain = choices.n = choices.n_points = sbt_n_runnable = 0;
     wrong = NULL;
     freed = NULL;
     freed_bytes = 0;
@@ -498,18 +478,13 @@ static void show_course(void) {
                : thread[i].routine == sbt_monitor_main ? "monitor"
                                                        : "home",
                i + 1 < n_threads ? ", " : "\n# course:");
-    for (uint32_t i = 0, length = 1; i < n_points; i++, length++)
-        if (i + 1 == n_points || course[i + 1] != course[i]) {
-            printf(" %ux%u", length, course[i]);
-            length = 0;
-        }
-    printf("\n");
+    choices_show_course(&choices);
 }
 
 const char *sched_walk(const struct sched_how *how, sched_setup *setup, const char *(*at_end)(void), uint64_t limit,
                        bool show, uint64_t *n) {
     by_chance = false;
-    n_given = 0;
+    choices.n_given = 0;
     n_switches = 0;
     for (*n = 1;; ++*n) {
         run(how, setup, at_end);
@@ -518,19 +493,15 @@ const char *sched_walk(const struct sched_how *how, sched_setup *setup, const ch
                 show_course();
             return wrong;
         }
-        while (n_chosen > 0 && chosen[n_chosen - 1] + 1 == of[n_chosen - 1])
-            n_chosen--;
-        if (n_chosen == 0 || *n == limit)
+        if (!choices_next(&choices) || *n == limit)
             return unless_no_fiber_switched();
-        chosen[n_chosen - 1]++;
-        n_given = n_chosen;
     }
 }
 
 const char *sched_roam(const struct sched_how *how, sched_setup *setup, const char *(*at_end)(void), uint64_t n,
                        uint64_t seed) {
     by_chance = true;
-    n_given = 0;
+    choices.n_given = 0;
     random_state = seed * 2 + 1;
     for (uint64_t i = 0; i < n; i++) {
         run(how, setup, at_end);
