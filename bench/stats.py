@@ -78,7 +78,7 @@ def load(path):
 # ---- results of `subutai compare --json`, of one point ----
 
 def outcome(point, compared):
-    """What to say about a comparison. A program whose output depends on timing is not compared: only its status is."""
+    """What to say about a comparison. If a program's output depends on timing, only its status is compared."""
     engines = point["engines"]
     if any(e["timeouts"] > 0 for e in engines):
         return "TIMEOUT"

@@ -116,7 +116,7 @@ static inline uint32_t hw_ni_max_outputs(const struct hw_ni *ni) {
 }
 
 /*
- * Ours, for a driver whose NIs were copied by a fork: the waiters are not in the new process. Empties every queue,
+ * Ours, for a driver in a forked process, with copied NIs: the waiters are not in it. Empties every queue,
  * whatever state a step that was cut short has left it in, and rebuilds the free list. Mutexes stay held. Barriers keep
  * their count of arrivals; their waiters become thread 65535 of this tile. An allocation that was cut short is undone
  * if that shows. From here on the generations of IDs differ from those that the other process deals out: an ID of that

@@ -65,7 +65,7 @@ enum hw_reason {
     HW_REASON_STALE,     /* the ID is not, or no longer, allocated */
     HW_REASON_KIND,      /* the ID's primitive does not have this operation */
     HW_REASON_BUSY,      /* deallocation of a primitive that is held, or that threads wait on */
-    HW_REASON_UNBOUND    /* a condition whose mutex is gone */
+    HW_REASON_UNBOUND    /* the condition's mutex is gone */
 };
 
 /* A packet taken apart. core is flit 2's. */

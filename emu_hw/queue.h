@@ -38,7 +38,7 @@ static inline void hw_queue_first_waiter(struct hw_spm *spm, struct hw_first *fi
 
 void hw_queue_drop_first(struct hw_spm *spm, uint32_t index, struct hw_first *first); /* the other 7 of 9 */
 
-/* Appends the whole queue of `from`, whose word 1 the machine still has in a register, to the queue of `to`. 7
+/* Appends the whole queue of `from` to the queue of `to`. The machine still has word 1 of `from` in a register. 7
  * accesses. */
 void hw_queue_splice(struct hw_spm *spm, uint32_t to, uint32_t from, uint16_t head, uint16_t tail);
 

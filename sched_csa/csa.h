@@ -80,7 +80,7 @@ struct csa_stats {
     uint64_t n_rr_capped; /* it held one, and was chosen by RR only because of the cap */
     uint64_t n_alone;     /* critical sections that gained the priority alone on the core: a limit of 0 */
     uint64_t n_limited;   /* critical sections that used up their limit while other threads were ready */
-    uint64_t n_capped;    /* frames whose cap was reached */
+    uint64_t n_capped;    /* frames that reached their cap */
 };
 
 struct csa_sched {

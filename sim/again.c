@@ -18,8 +18,8 @@ void sim_again_wait(struct sim *sim, struct sim_thread *t, enum sim_why why, sim
 }
 
 /*
- * Wake the threads that `tile` has refused, and the waiters of `condition` whose signal has happened: each at the time
- * of its next attempt.
+ * Wake the threads that `tile` has refused, and the waiters of `condition` for signals that have happened: each at the
+ * time of its next attempt.
  */
 static void unpark(struct sim *sim, const struct sim_tile *tile, const struct sim_object *condition) {
     struct sim_list parked = sim->parked;

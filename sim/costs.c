@@ -4,10 +4,10 @@
  *
  * attempt, futex, kernel and wake are fitted to the SW column of Table XI and to nothing else. The setting is the
  * table's, as far as the text describes it: the calls of bench/paper/producer.c, six threads, no work between the
- * calls, 200 rounds. The command is `build/bench/paper/producer-sim --fit`. It searches for the constants whose worst
- * row is best, also when any of them is 1 % off. That matters because the constants decide races: on the edge of a race
- * there are nearer matches, which say less. Four constants for six rows leave two degrees of freedom. All six rows are
- * within 10 % (`producer-sim --check`, a test).
+ * calls, 200 rounds. The command is `build/bench/paper/producer-sim --fit`. It searches for the constants with the
+ * best worst row, also when any of them is 1 % off. That matters because the constants decide races: on the edge of a
+ * race there are nearer matches, which say less. Four constants for six rows leave two degrees of freedom. All six rows
+ * are within 10 % (`producer-sim --check`, a test).
  *
  * A way through the kernel is one constant wherever a thread takes it: the waker's way in; the way in of a thread that
  * falls asleep at a condition or barrier, where there is nothing to attempt; and the way back of a woken thread. t2 has

@@ -5,7 +5,7 @@
  *
  * Lock order is free. So other threads may hold, want or wait for an object at the point where the trace destroys it:
  * it goes when it is idle. Still other threads may come after that. For them the object comes to life again, with what
- * its page still knows of it. If the page was given back they get a new page, whose objects are marked `forgotten`. A
+ * its page still knows of it. If the page was given back they get a new page, with objects marked `forgotten`. A
  * forgotten object lets every thread pass: with what it knows it could only keep the thread waiting.
  */
 #include "page.h"

@@ -12,7 +12,7 @@ struct sim_page {
     struct sim_object object[SIM_PAGE_OBJECTS];
 };
 
-/* Stands for a page whose objects were all destroyed and whose memory was given back. */
+/* Stands for a page that was given back after all its objects were destroyed. */
 extern struct sim_page sim_page_forgotten;
 
 /*

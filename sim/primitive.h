@@ -5,7 +5,7 @@
 
 #include "chip.h"
 
-/* The object whose word was `seen` gets a primitive, or is software's from now on. Then the thread goes on. */
+/* The object gets a primitive, or is software's from now on. Its word was `seen`. Then the thread goes on. */
 void sim_primitive_obtain(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint32_t seen, enum hw_op op,
                           uint32_t flit1, sim_then *then);
 /*

@@ -9,7 +9,7 @@
 #include "noc.h"
 
 /*
- * Make the chip as it was before its only application, whose threads are still where they were. No packet is on its
+ * Make the chip as it was before its only application. Its threads are still where they were. No packet is on its
  * way, because nothing can advance. The objects go with the application, so what they say of the chip does not matter.
  */
 static void clear_chip(struct sim *sim, const struct sim_app *app) {

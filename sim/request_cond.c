@@ -23,7 +23,7 @@
 static void wait_again(struct sim *sim, struct sim_thread *t);
 
 /*
- * Is there a waiter in the queue whose signal has happened? number: only a waiter for this signal counts; 0: any
+ * Does the queue have a waiter for a signal that has happened? number: only a waiter for this signal counts; 0: any
  * waiter.
  */
 static bool waiter_is_due(const struct sim_object *c, uint64_t number) {

@@ -43,7 +43,7 @@ struct trace_encoder {
 /* Is there room for another event and three definitions of numbers? If not, the block must be written first. */
 bool trace_encoder_has_room(const struct trace_encoder *e);
 
-/* Puts an event in, whose numbers are in range. There is room. */
+/* Puts an event in. Its numbers are in range, and there is room. */
 void trace_encode(struct trace_encoder *e, const struct sbt_trace_event *event);
 
 /* Puts in the address of a number, in the block that uses it first. TRACE_DEFINE_OBJECT or TRACE_DEFINE_SITE. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Definitions, and the names made of them. Names are for people. A block whose definitions are damaged is passed over
+ * Definitions, and the names made of them. Names are for people. A block with damaged definitions is passed over
  * here; the cursor that comes to the events of the block reports the damage.
  */
 #include "read.h"

@@ -161,7 +161,7 @@ static bool walk(struct sbt_trace *trace, struct sbt_trace_error *error) {
 /*
  * Readers have tables by these numbers, so the numbers must be possible. A number comes with an event that uses it
  * first. Events that did not reach the file were in buffers, which had room for less than BUFFERED of them. Each thread
- * has a block of its own, whose header alone has more than MIN_THREAD_BYTES.
+ * has a block of its own, and the header alone has more than MIN_THREAD_BYTES.
  */
 enum { BUFFERED = 1 << 20, MIN_THREAD_BYTES = 16 };
 

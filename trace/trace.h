@@ -64,7 +64,7 @@ struct sbt_trace_event {
     uint32_t object;  /* SBT_TRACE_NONE: none */
     uint32_t other;   /* a thread, or the mutex of a wait: see above; else SBT_TRACE_NONE */
     uint32_t site;    /* call site; SBT_TRACE_NONE: not known */
-    uint32_t size;    /* SBT_TRACE_INIT, and the first event of a barrier whose init was not seen; else 0 */
+    uint32_t size;    /* SBT_TRACE_INIT, and the first event of a barrier if its init was not seen; else 0 */
     uint64_t work_ns; /* the thread's own CPU time since its last event ended; host preemption is not in it */
     uint64_t at_ns;   /* wall clock when the call began, since the trace began; 0 in generated traces */
     uint64_t took_ns; /* wall clock until it ended */

@@ -7,9 +7,9 @@
  * (start gate, time limit, end) uses pipes and poll(2), never a mutex or a condition variable.
  *
  * A kind is setup(), then worker() in each of n_workers() threads at once, then finish() alone. Time runs from the
- * opening of the gate to the return of the last worker. A worker ends when bench_more() says so; a kind whose threads
- * wait for each other makes that decision in one thread and hands it to the others through its own objects, so that
- * no thread waits for a thread that has gone.
+ * opening of the gate to the return of the last worker. A worker ends when bench_more() says so. If the threads of a
+ * kind wait for each other, one of them makes that decision. It hands it to the others through the kind's own objects,
+ * so that no thread waits for a thread that has gone.
  *
  * Invariants are checked on plain variables that only the object under test protects: a lock or barrier that fails
  * to exclude or order shows as a wrong count.

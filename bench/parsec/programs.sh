@@ -71,7 +71,7 @@ parsec_args() {
     esac
 }
 
-# parsec_output NAME SIZE: the file whose content must not depend on the engine; nothing where a program's own output
+# parsec_output NAME SIZE: the file that must be the same under every engine; nothing where a program's own output
 # depends on timing: ferret and dedup write in pipeline order, canneal and fluidanimate race by design in their
 # arithmetic, facesim and raytrace print times, swaptions writes nothing but messages.
 parsec_output() {

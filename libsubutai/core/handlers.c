@@ -13,7 +13,7 @@
 #define INFO_BYTES 48 /* the part of siginfo_t that the kernel fills in or reads; the rest is zero */
 #define BIT(signal) (UINT64_C(1) << ((signal)-1))
 
-/* Signals of faults. They are never deferred: a fault whose signal is blocked ends the process. */
+/* Signals of faults. They are never deferred: a fault ends the process if its signal is blocked. */
 #define FAULTS (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGSYS))
 /* When SIGCONT is sent the kernel takes back the pending stop signals, and the other way round. */
 #define STOPS_AND_CONT (BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU) | BIT(SIGCONT))

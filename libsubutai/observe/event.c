@@ -144,7 +144,7 @@ static void define(struct rec_thread *t, enum trace_definition what, uint32_t nu
 }
 
 /*
- * Write down what is known of an object whose init was not seen: it was made by a parent process, or is in static
+ * Write down what is known of an object if its init was not seen: it was made by a parent process, or is in static
  * storage.
  */
 static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, uint8_t type, const void *object) {

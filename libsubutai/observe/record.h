@@ -16,7 +16,7 @@
  *  - mutex.c cond.c locks.c sem.c process.c: the observing functions. locks.c has read-write locks, spinlocks and
  *    barriers; process.c has threads, once and the end of the process. C11's functions are next to their POSIX ones.
  *
- * record.c, table.c, thread.c, event.c and modules.c are a group whose files use each other: an event needs its
+ * record.c, table.c, thread.c, event.c and modules.c are a group of files that use each other: an event needs its
  * thread's record, a record the trace's file, the file's end all records, and a new call site the modules. The
  * observing functions use the group; the group does not know them.
  *

@@ -12,8 +12,8 @@
  *
  * Most waits end before their deadline, so the home thread keeps its old deadline when a wait is over, and looks for
  * the present deadline (`due`) when the old one has passed. A wait calls the parked home thread only if that sleeps
- * towards a later deadline or towards none (`armed`). So waits whose limit hardly ever strikes make one system call in
- * the length of a limit.
+ * towards a later deadline or towards none (`armed`). So waits with a limit that hardly ever strikes make one system
+ * call in the length of a limit.
  *
  * The race between the two:
  *  - the fiber stores due, fences, loads armed;

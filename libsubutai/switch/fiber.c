@@ -278,7 +278,7 @@ static bool is_better_at_home(const struct sbt_fiber *f, const struct sbt_deadli
 
 int sbt_fiber_park(const struct sbt_deadline *deadline) {
     struct sbt_fiber *f = sbt_self.fiber;
-    /* This is a handler that interrupted a switch; or a child, whose handler forked and returned to a wait. Poll. */
+    /* This is a handler that interrupted a switch; or a child: a handler forked it and returned to a wait. Poll. */
     if (SBT_UNLIKELY(f == NULL || sbt_self.in_switch != 0)) {
         sbt_pause_ns(SBT_HANDLER_POLL_NS);
         return 0;

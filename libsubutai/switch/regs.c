@@ -57,7 +57,7 @@ static void frame_init(struct frame *frame, void (*entry)(void *)) {
 
 const char *sbt_regs_unusable(void) {
     return (sbt_auxiliary(AT_HWCAP, 0) & HWCAP_HAS_GCS) != 0     ? "the processor has guarded control stacks"
-           : (sbt_auxiliary(AT_HWCAP2, 0) & HWCAP2_HAS_SME) != 0 ? "the processor has SME, whose state is not switched"
+           : (sbt_auxiliary(AT_HWCAP2, 0) & HWCAP2_HAS_SME) != 0 ? "the processor has SME (its state is not switched)"
                                                                  : NULL;
 }
 

@@ -141,7 +141,7 @@ struct sbt_lot_role {
 /* Once, before the process has a second thread if possible; the lot works without, but then a fork needs reset. */
 void sbt_lot_start(void);
 
-/* In a forked child whose kernel does not wipe: forget every waiter. Idempotent. */
+/* In a forked child, if the kernel does not wipe: forget every waiter. Idempotent. */
 void sbt_lot_fork_child(void);
 
 /* False: this thread may enter the lot now. True only in a signal handler that interrupted the thread inside it. */

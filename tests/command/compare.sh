@@ -12,14 +12,14 @@ check "and it says so" matches "$out" 'outputs and exit status identical in all 
 check "nothing on stderr if that is no terminal" is "$err" ""
 compare --runs 2 -- sh -c 'echo $SUBUTAI_ENGINE'
 check "another output: exit 1" is "$status" 1
-check "and says whose" matches "$out" 'NOT identical; direct: other output in 3 of 3 runs'
+check "and names the engine" matches "$out" 'NOT identical; direct: other output in 3 of 3 runs'
 compare --runs 2 -- sh -c 'printf %2000000d 0; echo $SUBUTAI_ENGINE'
 check "a difference at the end of a long output" is "$status" 1
 compare --runs 2 -- sh -c 'printf x; [ $SUBUTAI_ENGINE = glibc ] || printf x'
 check "an output that is a prefix of the other" is "$status" 1
 compare --runs 2 -- sh -c 'echo trouble >&2; [ $SUBUTAI_ENGINE = glibc ]'
 check "another exit status: exit 1" is "$status" 1
-check "and says whose" matches "$out" 'direct: other exit status in 3 of 3 runs'
+check "and names the engine" matches "$out" 'direct: other exit status in 3 of 3 runs'
 check "the failing engine's stderr is shown, once" is "$(grep -c trouble <<<"$err")" 1
 compare --runs 2 -- sh -c '[ $SUBUTAI_ENGINE = glibc ] || kill -SEGV $$'
 check "death by signal: exit 1" is "$status" 1

@@ -100,7 +100,7 @@ $CC -shared -fPIC -o lib/libinner.so inner.c
 $CC -shared -fPIC -Wl,-soname,libouter.so -Wl,--enable-new-dtags -Wl,-rpath,'$ORIGIN' \
     -o lib/libouter.so outer.c -Llib -linner
 $CC -Wl,--enable-new-dtags -Wl,-rpath,'$ORIGIN/lib' -o uses uses.c -Llib -louter -Wl,-rpath-link,lib
-verdict ./uses served "a program whose library's library locks, found by RUNPATH"
+verdict ./uses served "a library of the program's library locks, found by RUNPATH"
 check "the library is named" \
     json '.[0].objects | any((.path | endswith("lib/libinner.so")) and .primitives.mutex == ["pthread_mutex_lock"])'
 $CC -shared -fPIC -Wl,-soname,libouter.so -o lib/libouter.so outer.c -Llib -linner

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Programs that have no use for the library and must not notice it: bash pipelines, git (whose pack threads it does
-# serve), a program without threads, a static one, a setuid one. Standard output, standard error and exit status are
+# Programs that have no use for the library and must not notice it: bash pipelines, git (it does serve git's pack
+# threads), a program without threads, a static one, a setuid one. Standard output, standard error and exit status are
 # the oracle's.
 . "$(dirname "$0")/lib.sh"
 need git

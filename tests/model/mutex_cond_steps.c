@@ -88,7 +88,7 @@ int cond_step(struct state *s, int t, int way) {
         while (gave_up && scenario->script[t][me->op] != 'u')
             me->op++;
         if (pass_on) {
-            me->op--;                 /* whose end brings it to the unlock */
+            me->op--;                 /* the end of the signal brings it to the unlock */
             me->step = SIGNAL_BUCKET; /* signal_some, by address */
             me->left = 1;
             me->after_wake = NEXT_OP;

@@ -120,11 +120,11 @@ static const struct {
     {MOVE_FORGETS_FREE, "after_move wakes no thread though the mutex is free", 5},
     {CANCEL_KEEPS_SIGNAL, "a cancelled waiter keeps the signal", 9},
     {LEAVING_ENDS_ANOTHERS, "a waiter that leaves clears the WOKEN that stands for another", 0},
-    {TIME_UP_UNASKED, "a waiter whose time is up leaves though unlocks relied on it", 2},
+    {TIME_UP_UNASKED, "a waiter leaves when its time is up though unlocks relied on it", 2},
     {MOVED_TIMES_OUT, "a waiter that was moved leaves the mutex's queue when its time is up", 8},
     {HELD_UP_UNSAID, "unlocks go on relying on a waiter that a handler has interrupted", 18},
     {HELD_UP_KEEPS_ACTIVE, "ACTIVE outlives the start of the handler", 18},
-    {BACK_RELIES_ON_IT, "unlocks go on relying on a waiter whose hand-over another has taken", 19},
+    {BACK_RELIES_ON_IT, "unlocks go on relying on a waiter after another took its hand-over", 19},
 };
 
 int main(int argc, char **argv) {

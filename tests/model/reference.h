@@ -18,12 +18,12 @@ struct ref_primitive {
     enum hw_kind kind;
     uint32_t bound, max;
     bool held;
-    uint32_t n, who[REF_MAX_WAITERS];
+    uint32_t n, thread[REF_MAX_WAITERS];
 };
 
 struct ref_answer {
     enum hw_op op;
-    uint32_t argument, primitive, who;
+    uint32_t argument, primitive, thread;
 };
 
 struct ref {

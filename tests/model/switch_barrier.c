@@ -11,13 +11,13 @@
 uint32_t walk_n_offers, walk_n_looks;
 
 uint32_t *walk_n_in_vain(void) {
-    static const struct sbt_thread *whose[SCHED_MAX_THREADS];
+    static const struct sbt_thread *thread[SCHED_MAX_THREADS];
     static uint32_t n[SCHED_MAX_THREADS];
     uint32_t i = 0;
-    while (whose[i] != NULL && whose[i] != sched_self)
+    while (thread[i] != NULL && thread[i] != sched_self)
         if (++i == SCHED_MAX_THREADS)
             sched_wrong("more threads than the test has room for");
-    whose[i] = sched_self;
+    thread[i] = sched_self;
     return &n[i];
 }
 

@@ -195,7 +195,7 @@ TEST(cond_wait__recursive_depth_2_is_woken, "a wait at depth 2 ends by a signal 
     CHECK_RC(pthread_mutex_unlock(&c.mutex), EPERM);
 }
 
-/* --- robust mutex whose owner dies during the wait ---------------------------------------------------------------- */
+/* --- the owner of a robust mutex dies during the wait ------------------------------------------------------------- */
 static void *signal_and_die(void *unused) {
     (void)unused;
     await_waiting(1);

@@ -339,7 +339,7 @@ TEST(lifetime__zeroed_sem, "zeroed memory is a semaphore of 0: EAGAIN, and a wai
 static void count(void) {
     atomic_fetch_add(&counter, 1);
 }
-TEST(lifetime__zeroed_once, "zeroed memory is a once object whose routine runs once") {
+TEST(lifetime__zeroed_once, "zeroed memory is a once object: its routine runs once") {
     pthread_once_t *o = calloc(1, sizeof *o);
     CHECK(o != NULL);
     OK(pthread_once(o, count));

@@ -174,7 +174,7 @@ TEST(mutex_consistent__not_robust_returns_EINVAL, "consistent on a free and a he
     OK(pthread_mutex_lock(&m));
     CHECK_RC(pthread_mutex_consistent(&m), EINVAL);
 }
-TEST(mutex_consistent__not_inconsistent_returns_EINVAL, "consistent on a robust mutex whose owner lives: EINVAL") {
+TEST(mutex_consistent__not_inconsistent_returns_EINVAL, "consistent on a robust mutex with a live owner: EINVAL") {
     robust_mutex(PTHREAD_MUTEX_NORMAL);
     OK(pthread_mutex_lock(&mutex));
     CHECK_RC(pthread_mutex_consistent(&mutex), EINVAL);

@@ -275,7 +275,7 @@ static void *set_one_key(void *unused) {
     OK(pthread_setspecific(keys[0], (void *)1));
     return NULL;
 }
-TEST(tsd_destructor__first_lock_of_the_thread, "a thread whose first blocking wait is in its destructor") {
+TEST(tsd_destructor__first_lock_of_the_thread, "a thread makes its first blocking wait in a destructor") {
     create_keys();
     for (int i = 0; i < 20; i++)
         thread_join(thread_start(set_one_key, NULL));

@@ -29,7 +29,7 @@ struct list {
     size_t n, room;
 };
 
-static uint32_t thread;    /* whose events are read */
+static uint32_t thread;    /* its events are read */
 static uint64_t n_missing; /* events that may be */
 
 static void add(struct list *list, uint32_t object, uint64_t order, const struct sbt_trace_event *e) {

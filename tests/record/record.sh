@@ -82,7 +82,7 @@ check "threads of the C library: exit 0" is "$status $out" "0 done"
 check "end, all but the threads that run at the end" info t.sbt ".threads > 90 and .operations.thread_end.count >= .threads - 10"
 record main-ends
 check "a process that its first thread leaves: exit 0" is "$status $out" "0 done"
-check "whose end is there too" possible t.sbt thread_end=2
+check "its end is there too" possible t.sbt thread_end=2
 
 record exit
 check "exit while threads run: its status" is "$status" 7
@@ -110,7 +110,7 @@ record killed
 check "SIGKILL: its status" is "$status" 137
 check "a trace up to the last block" info t.sbt '(.whole | not) and .events > 10000'
 check "which is possible" possible t.sbt
-# Whose init is in the last block of a thread that has done nothing else, and so in no block.
+# The barrier's init is in no block: the thread that made it has done nothing else, and its last block is lost.
 record killed-at-a-barrier
 check "SIGKILL between meetings: its status" is "$status" 137
 check "a trace up to the last block of threads that met" info t.sbt '(.whole | not) and .events > 10000'
@@ -133,7 +133,7 @@ check "and one line" is "$err" "subutai: a trace has become shorter while it was
 record killed-at-a-semaphore
 check "SIGKILL between waits for a semaphore: its status" is "$status" 137
 check "a trace up to the last block of threads that waited" info t.sbt '(.whole | not) and .events > 10000'
-check "of a semaphore whose value is not in it" info t.sbt '.operations | has("init") | not'
+check "the semaphore's value is not in it" info t.sbt '.operations | has("init") | not'
 subutai predict t.sbt --cores 4 --mesh 2x2 --json
 check "most of its calls are replayed" json '.[0].runs | length == 2 and all(.n_calls > 5000)'
 

@@ -284,7 +284,7 @@ static void *join_for_ever(void *unused) {
     return NULL;
 }
 
-/* A detached job whose memory, its pthread_t in it, is gone before its starter goes on. */
+/* A detached job. Its memory, with the pthread_t, is gone before its starter goes on. */
 struct job {
     pthread_t thread;
 };

@@ -23,7 +23,7 @@ static void start(struct worker *w, struct run *run, unsigned index, uint64_t st
 
 /* ---- condition variables ---- */
 struct ward {
-    pthread_mutex_t mutex; /* of a type whose unlock in the handler fails if it is not held */
+    pthread_mutex_t mutex; /* of a type that fails the handler's unlock if it is not held */
     pthread_cond_t cond;
     clockid_t clock;
     unsigned tokens, taken, burst;

@@ -112,7 +112,7 @@ static void child(struct run *run, struct worker *w, unsigned mine, bool threads
         CHECK_INT(n.turn, 40 * n.n);
         CHECK_INT(n.fresh_guard.after, 40 * n.n);
     }
-    if (threads && rng_chance(&w->rng, 30)) { /* a grandchild of a process whose threads are gone */
+    if (threads && rng_chance(&w->rng, 30)) { /* a grandchild, after the threads have ended */
         OK(pthread_mutex_lock(&n.fresh));
         pid_t pid = fork();
         if (pid == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Memory: a million mutexes; objects that are never destroyed and whose memory becomes another object, by init or by
- * a static initialiser, over whatever the last one and a poison pattern left there; objects on the stack.
+ * Memory: a million mutexes; objects that are never destroyed before their memory becomes another object, by init
+ * or by a static initialiser, over whatever the last one and a poison pattern left there; objects on the stack.
  */
 #include "objects.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Everything at once: 64 threads on a shared pool of all objects, each operation chosen at random; then the same
- * under a storm of signals whose handlers post a semaphore.
+ * under a storm of signals: their handlers post a semaphore.
  */
 #include "objects.h"
 

@@ -206,7 +206,7 @@ static void forks(void) {
     run(4, fork_on_the_way);
 }
 
-/* ---- the main thread is one of the fibers that move, with a mutex whose owner the kernel knows ---- */
+/* ---- the main thread is one of the fibers that move; the kernel knows the owner of its mutex ---- */
 static pthread_mutex_t inherits;
 
 static void *want_it(void *number) {

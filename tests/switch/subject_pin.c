@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Scenes of programs whose main thread is pinned: they call pthread_exit or install signal handlers. As
+ * Scenes of programs with a pinned main thread: they call pthread_exit or install signal handlers. As
  * subject.c otherwise.
  */
 #include "scene.h"

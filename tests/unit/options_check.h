@@ -19,11 +19,11 @@ static inline void check_value(const struct sbt_option *option, const char *writ
     ck_assert_str_eq(error, "untouched");
 }
 
-static inline void check_refused(const struct sbt_option *option, const char *who, const char *written,
+static inline void check_refused(const struct sbt_option *option, const char *called, const char *written,
                                  const char *line) {
     union sbt_option_value value;
-    ck_assert_msg(!sbt_option_parse(option, who, written, &value, error, sizeof error), "%s takes '%s'", option->name,
-                  written);
+    ck_assert_msg(!sbt_option_parse(option, called, written, &value, error, sizeof error), "%s takes '%s'",
+                  option->name, written);
     ck_assert_str_eq(error, line);
 }
 

@@ -23,7 +23,7 @@ TEST(sizes) {
     ck_assert_uint_eq(spm.n_control, 1); /* a refused call changes nothing */
 }
 
-/* Every split of some size is a valid scratchpad whose last element can be reached. */
+/* Every split of some size is a valid scratchpad: its last element can be reached. */
 TEST(splits) {
     static uint8_t bytes[HW_MAX_SPM_BYTES];
     const uint32_t controls[] = {1, 2, 3, 5, 16, 64, 255, 256}, queues[] = {0, 1, 2, 63, 122, 1023, 16000};
@@ -110,9 +110,9 @@ TEST(accesses_are_counted) {
     ck_assert_uint_eq(spm.n_writes, 1);
 }
 
-static uint32_t n_accesses_of_put(struct hw_spm *spm, uint32_t index, uint32_t who) {
+static uint32_t n_accesses_of_put(struct hw_spm *spm, uint32_t index, uint32_t waiter) {
     uint64_t before = hw_spm_n_accesses(spm);
-    hw_queue_put(spm, index, who);
+    hw_queue_put(spm, index, waiter);
     return (uint32_t)(hw_spm_n_accesses(spm) - before);
 }
 

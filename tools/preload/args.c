@@ -46,7 +46,7 @@ static bool library_option(struct args *args, const char *word, const char *name
     char context[64];
     snprintf(context, sizeof context, "%s: ", args->command->name);
     if (option != NULL) {
-        /* An option whose value may be left out takes an attached value only: --stats=json. */
+        /* An option that may come without a value takes an attached value only: --stats=json. */
         const char *text = option->bare_text != NULL && attached == NULL
                                ? option->bare_text
                                : take_value(args, word, attached, option->metavar);

@@ -93,7 +93,7 @@ static bool is_glibc_loader(const char *interpreter) {
 
 /*
  * Secure execution (AT_SECURE), in which the loader ignores LD_PRELOAD: the effective ids differ from the real ones, or
- * a user who is not root gained file capabilities (ld.so(8), capabilities(7)).
+ * a user other than root gained file capabilities (ld.so(8), capabilities(7)).
  */
 static void check_privileges(struct verdict *v) {
     const struct object *o = v->program;

@@ -2,8 +2,8 @@
 /*
  * dlopen, dlmopen, dlsym and vfork. The C library finds out the caller by the return address: for the caller's search
  * path and namespace, and for the meaning of RTLD_NEXT. So the library's entry points (load_*.S) jump to the C
- * library's own functions and do not return. Before the jump they call a function of this file, whose result is the
- * place to jump to.
+ * library's own functions and do not return. Before the jump they call a function of this file. It returns
+ * the place to jump to.
  */
 
 #include <dlfcn.h>

@@ -138,10 +138,10 @@ SBT_EXPORT int nice(int more) {
     return THEIRS(nice(more));
 }
 
-SBT_EXPORT int setpriority(__priority_which_t which, id_t who, int priority) {
+SBT_EXPORT int setpriority(__priority_which_t which, id_t id, int priority) {
     if (which == PRIO_PROCESS)
-        sbt_pin_tid((uint32_t)who);
-    return THEIRS(setpriority(which, who, priority));
+        sbt_pin_tid((uint32_t)id);
+    return THEIRS(setpriority(which, id, priority));
 }
 
 SBT_EXPORT int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *cpus) {

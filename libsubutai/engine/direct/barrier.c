@@ -15,7 +15,7 @@
  *  1. A fiber that waits by switching joins the barrier's waiter stack (switch/switch.h), and sets the flag STACKED.
  *  2. The last arriver sees STACKED. Before the compare-and-swap it takes one off `left`: destroy now waits for it too.
  *  3. After the compare-and-swap it takes all fibers out of the waiter stack and gives each its token.
- *  4. It adds to `left` its own one, and one for each fiber that was PARKED and whose round is over. Those fibers
+ *  4. It adds to `left` its own one, and one for each fiber that was PARKED for a round that is over. Those fibers
  *     (SBT_STACK_COUNTED) return without touching the barrier. That addition is the last arriver's last touch.
  *  5. Any other fiber that it took out looks at the barrier again: it was awake, or waits for a later round. When its
  *     round is over it adds itself to `left`.

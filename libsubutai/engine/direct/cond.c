@@ -3,9 +3,9 @@
  * Conditions: waiters park under the condition's address; a signal moves them on to the mutex.
  *
  * A waiter that is still awake is granted its wake-up and competes for the mutex as any running thread does. A waiter
- * that sleeps is not woken to find the mutex held: it is moved, asleep, to the mutex's queue, whose unlocks wake one at
- * a time (wait morphing). So a broadcast to n sleepers makes n wake-ups in a row and no stampede, and a signal under
- * the held mutex makes one.
+ * that sleeps is not woken to find the mutex held: it is moved, asleep, to the mutex's queue. The mutex's unlocks wake
+ * one at a time (wait morphing). So a broadcast to n sleepers makes n wake-ups in a row and no stampede, and a signal
+ * under the held mutex makes one.
  *
  * The word is 1 while the parking lot may have waiters; while it is 0 a signal returns at once. A waiter sets it before
  * it releases the mutex. A thread that changes the predicate under the mutex afterwards sees it, so relaxed suffices.
@@ -80,7 +80,7 @@ static void learn(struct sbt_cond *cx, const struct wait *wait) {
 struct run {
     uint32_t left;          /* so many waiters may still be signalled */
     bool all;               /* it is a broadcast */
-    pthread_mutex_t *mutex; /* whose bucket is locked too, or is to be; NULL: none */
+    pthread_mutex_t *mutex; /* its bucket is locked too, or is to be; NULL: none */
 };
 
 /* Bucket locked. Everything about the condition is done before the waiter is notified: then it may be gone. */

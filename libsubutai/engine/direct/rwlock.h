@@ -20,7 +20,7 @@
  * |         | queued writer that was notified          |                                                             |
  * | READERS | how many hold it to read, times READER   | their CAS, or granted under the bucket lock; their unlock   |
  *
- * Illegal: WRITER with readers; WRITERS, WOKEN or HANDED without QUEUED, but in a forked child, whose queue is empty.
+ * Illegal: WRITER with readers; WRITERS, WOKEN or HANDED without QUEUED, but in a forked child: its queue is empty.
  */
 enum { RW_WRITER = 1, RW_QUEUED = 2, RW_WRITERS = 4, RW_ACTIVE = 8, RW_WOKEN = 16, RW_HANDED = 32, RW_READER = 64 };
 #define RW_READERS (~(uint32_t)(RW_READER - 1))

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 struct direct_self {
-    const void *trylock_last; /* mutex, whose trylock has failed last; NULL: one has succeeded since */
-    const void *signalled_by; /* condition, whose signal has ended a wait; the thread has made none since */
+    const void *trylock_last; /* mutex of the last trylock that failed; NULL: one has succeeded since */
+    const void *signalled_by; /* condition that ended a wait by a signal; the thread has made none since */
     const void *spun_outer;   /* mutex that the thread has got by trylock, where others spin, and not unlocked since */
     uint32_t passed_over;     /* unlocks of mutexes that left sleepers asleep, because a waiter is on its way */
     uint32_t trylock_fails;   /* of `trylock_last`, in a row */

@@ -7,7 +7,7 @@
  * requests of other threads, and any step, half done, and its pages may be a moment apart. The child does three things:
  *  1. It rebuilds what a step can leave half done (hw_ni_forget_waiters).
  *  2. It serves those requests in its mailboxes that have no answer. An unlock may be served twice by that. It then
- *     frees a mutex whose new owner does not exist in this process.
+ *     frees a mutex of a new owner that does not exist in this process.
  *  3. It drops the other requests.
  *
  * _Fork and a raw clone run no handlers. After them all this happens at the child's first operation, and before the

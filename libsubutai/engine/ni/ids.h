@@ -20,7 +20,7 @@ uint32_t *ni_cond_word(pthread_cond_t *c);
 uint32_t *ni_barrier_word(pthread_barrier_t *b);
 
 /*
- * Give the object whose word was `seen` a new primitive. The result is the word as it is now: an ID or NI_SOFTWARE,
+ * Give the object a new primitive. Its word was `seen`. The result is the word as it is now: an ID or NI_SOFTWARE,
  * written by another thread if that was quicker. Waits for the hardware's answers.
  */
 uint32_t ni_obtain(struct ni_thread *t, uint32_t *word, uint32_t seen, enum hw_op op, uint32_t flit1);

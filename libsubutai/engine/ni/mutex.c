@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Mutexes: one request to lock, one to unlock. A mutex whose ID says NI_SOFTWARE is the software engine's.
+ * Mutexes: one request to lock, one to unlock. A mutex with the ID NI_SOFTWARE is the software engine's.
  *
  * A thread that has not seen the word with the ID before reads it with acquire (pairs with publish_id, ids.c). An owner
  * has seen it, and reads it relaxed. `hw_tile` is the owner's, relaxed: for a trylock it is a hint which mailbox to

@@ -37,13 +37,13 @@ struct ni_thread {
     struct ni_answer answer[NI_N_ANSWERS];
     volatile uint32_t busy;                /* 1: an operation is under way; a further operation is a signal handler's */
     volatile uint32_t inside;              /* 1: it holds a mailbox or an NI; a handler must keep out of them */
-    volatile uint8_t posted[NI_N_ANSWERS]; /* enum hw_op of a request whose answer has not been taken; 0: none */
+    volatile uint8_t posted[NI_N_ANSWERS]; /* enum hw_op of a request, until its answer is taken; 0: none */
     volatile uint32_t deferred;            /* 1: a handler has left requests to hand in */
     struct ni_thread *outer;               /* of a handler's record: the interrupted record */
     struct ni_request *last;               /* the slot of its last request, NULL: there was none */
     struct ni_eager eager;
     struct sbt_adapt barriers, conditions; /* how long they last; not in the objects, which a waiter may not touch */
-    /* The request whose answer the thread awaits, for the statistics. Written by the server of its home. */
+    /* For the statistics: the request that the thread waits for. Written by the server of its home. */
     uint64_t asked_cycles;
     uint64_t network_cycles, fsm_cycles;
     uint8_t asked; /* enum hw_op */

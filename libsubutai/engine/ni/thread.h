@@ -2,7 +2,7 @@
 /*
  * Threads: the tile of each, and the bounds of an operation. During an operation a thread uses its record (record.h).
  *
- * thread.c, fork.c and mailbox.c are a group whose files use each other:
+ * thread.c, fork.c and mailbox.c are a group of files that use each other:
  *  - an operation ends with the requests that a handler has deferred (thread.c calls mailbox.c);
  *  - handing a request in goes inside the engine (mailbox.c calls thread.c);
  *  - the first operation in a forked child makes its machine anew (thread.c calls fork.c, which calls both).

@@ -2,7 +2,7 @@
 /*
  * kill -STOP and -CONT in the middle of heavy locking. A child process works on every kind of object, with counts that
  * must come out right; the parent stops and continues it at arbitrary moments, so that it is frozen with locks held,
- * waiters queued and timed waits running (whose deadlines may pass meanwhile: that is a timeout, not an error).
+ * waiters queued and timed waits running (their deadlines may pass meanwhile: that is a timeout, not an error).
  */
 #include <errno.h>
 #include <pthread.h>

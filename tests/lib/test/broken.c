@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A library whose locks keep no thread out and whose timed waits end at once: preloaded, it makes a test fail, or the
- * test tests nothing. */
+/* A library with locks that keep no thread out and timed waits that end at once: preloaded, it makes a test fail, or
+ * the test tests nothing. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>

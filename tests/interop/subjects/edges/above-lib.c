@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Another interposer, preloaded ahead of the library, whose own state is guarded by C11 objects. Under the C library
- * these never come back to it, since glibc calls its own functions directly; so must ours, or the two call each other
+ * Another interposer, preloaded ahead of the library. C11 objects guard its own state. Under the C library these never
+ * come back to it, since glibc calls its own functions directly; so must ours, or the two call each other
  * until the stack ends.
  */
 #include <dlfcn.h>

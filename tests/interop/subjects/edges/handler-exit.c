@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Threads that are stopped by a signal whose handler calls pthread_exit while they are blocked in a mutex, a
- * read-write lock, a condition, a semaphore (argument 1). Their stacks go, and whatever of a wait stood on them must
+ * A signal stops threads that are blocked in a mutex, a read-write lock, a condition, a semaphore (argument 1): its
+ * handler calls pthread_exit. Their stacks go, and whatever of a wait stood on them must
  * have left the object's queue: it must serve the threads that come later and those that stayed. In a condition the
  * clean-ups run with the mutex held, as after a cancellation.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * For switch-walk, in place of libsubutai/switch/tuning.h, whose numbers it takes where it does not say otherwise. A
- * schedule must be short and reach every decision: so a search is a look or two, and what is counted is soon many.
+ * For switch-walk, in place of libsubutai/switch/tuning.h. Where it does not say otherwise it takes that file's
+ * numbers. A schedule must be short and reach every decision: so a search is a look or two, and what is counted is soon
+ * many.
  */
 #ifndef SWITCH_WALK_TUNING_H
 #define SWITCH_WALK_TUNING_H
