@@ -19,7 +19,7 @@
  * |----------------------------|---------------------------------|-----------------------------------------|
  * | handlers_held (here)       | is in a section                 | is deferred, if it can be               |
  * | in_lot (wait/parking_lot)  | holds a bucket                  | is deferred; or polls, owes wake-ups    |
- * | in_switch (switch/state.h) | is inside switch/               | polls, sets `deferred`                  |
+ * | in_switch (switch/state.h) | is inside switch/               | polls, may set `deferred`               |
  * | ni_thread.busy             | has a request under way         | gets a record of its own, and may wait  |
  * | ni_thread.inside           | holds a lock of the emulation   | leaves its request, or is refused       |
  * | rec_thread.busy            | writes an event of its trace    | leaves its event among the pending ones |

@@ -115,12 +115,23 @@ static bool unpark(struct sbt_fiber *f) {
     return asleep;
 }
 
-bool sbt_fiber_unpark(uint32_t *word) {
-    if (SBT_UNLIKELY(sbt_self.in_switch != 0)) { /* this is a handler that interrupted its thread inside switch/ */
-        __atomic_store_n(&SBT_SWITCH->deferred, 1, __ATOMIC_RELEASE);
-        return true;
+/*
+ * A handler that interrupted its thread inside switch/ cannot use a run queue, and it may last. So it sends the fiber
+ * to its home thread. The answer is true to a waker that relies on it: an awake fiber, the handler's own too, was not
+ * asleep.
+ */
+static bool unpark_in_handler(struct sbt_fiber *f) {
+    bool asleep;
+    if (sbt_token_give(f, &asleep)) {
+        sbt_runnable_add(1);
+        sbt_pin_send_home(f);
     }
-    return unpark((struct sbt_fiber *)(void *)word);
+    return asleep;
+}
+
+bool sbt_fiber_unpark(uint32_t *word) {
+    struct sbt_fiber *f = (struct sbt_fiber *)(void *)word;
+    return SBT_UNLIKELY(sbt_self.in_switch != 0) ? unpark_in_handler(f) : unpark(f);
 }
 
 void sbt_wake_list_begin(struct sbt_wake_list *list) {

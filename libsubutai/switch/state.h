@@ -12,9 +12,11 @@
  *
  * Signal handlers: while a thread holds one of these locks, or is in the middle of a switch, its sbt_self.in_switch is
  * set.
- *  1. A handler that interrupts the thread there, and wants to wake a fiber, only sets `deferred`.
+ *  1. A handler that interrupts the thread there, and wants to wake fibers in the futex table, only sets `deferred`.
  *  2. The interrupted code leaves switch/ later: on the same kernel thread, though perhaps in another fiber.
  *  3. There it finds `deferred`, and wakes every fiber that waits (sbt_switch_deliver).
+ * A handler that wakes a fiber by its token sends the fiber to its home thread at once (sbt_fiber_unpark): the handler
+ * may last.
  */
 #ifndef SBT_SWITCH_STATE_H
 #define SBT_SWITCH_STATE_H

@@ -342,6 +342,46 @@ TEST(held_up__handed_mutex_keeps_no_signalled_one_out, "20 times: a thread that 
     }
 }
 
+/* Where the frames of a wait were. */
+static __attribute__((noinline)) void overwrite_stack(void) {
+    volatile char stack[4096];
+    for (size_t i = 0; i < sizeof stack; i++)
+        stack[i] = 0x41;
+}
+static void come_back(int signo) {
+    (void)signo;
+    atomic_fetch_add(&in_handler, 1);
+}
+static atomic_int contended;
+static void *take_and_give(void *unused) {
+    (void)unused;
+    while (atomic_load(&contended) != 0) {
+        take_mutex();
+        give_mutex();
+        take_rwlock();
+        give_rwlock();
+    }
+    return NULL;
+}
+TEST(held_up__nothing_is_left_of_a_wait,
+     "20000 contended locks of a mutex and of an rwlock, each followed by a signal") {
+    struct sigaction action = {.sa_handler = come_back};
+    OK(pthread_rwlock_init(&rwlock, NULL));
+    SYS(sigaction(SIGUSR2, &action, NULL));
+    atomic_store(&contended, 1);
+    pthread_t others[2] = {thread_start(take_and_give, NULL), thread_start(take_and_give, NULL)};
+    for (int i = 0; i < 20000; i++) {
+        (i % 2 == 0 ? take_mutex : take_rwlock)();
+        overwrite_stack();
+        OK(pthread_kill(pthread_self(), SIGUSR2));
+        (i % 2 == 0 ? give_mutex : give_rwlock)();
+    }
+    CHECK_INT(atomic_load(&in_handler), 20000);
+    atomic_store(&contended, 0);
+    thread_join(others[0]);
+    thread_join(others[1]);
+}
+
 static void *take_token(void *unused) {
     (void)unused;
     atomic_fetch_add(&waiting, 1);

@@ -12,6 +12,7 @@
 #include "lib/suite.h"
 #include "os/fork.h"
 #include "os/futex.h"
+#include "switch/pool.h"
 
 enum { N = 40 }; /* more than are woken in one go */
 
@@ -335,4 +336,44 @@ TEST(an_interrupted_waiter_is_held_up_unless_it_sleeps) {
     ck_assert_int_eq(sleeper[1].result, EAGAIN);
     sbt_lot_not_relied_on();
     ck_assert_ptr_null(sbt_self.waiter);
+}
+
+static uint32_t n_others;
+
+static struct sbt_waiter *choose_itself(struct sbt_lot_queue *q, struct sbt_waiter *w) {
+    (void)q;
+    return w;
+}
+
+static struct sbt_waiter *count_others(struct sbt_lot_queue *q) {
+    (void)q;
+    n_others++;
+    return NULL;
+}
+
+/*
+ * A handler may interrupt a fiber inside switch/, and last. The fiber is awake: the next waiter is chosen. A fiber that
+ * sleeps is woken before the handler runs on.
+ */
+TEST(inside_switch_an_interrupted_fiber_is_awake_and_another_is_woken) {
+    static const struct sbt_lot_role relied_on = {
+        .validate = validate, .held_up = choose_itself, .after = count_others};
+    struct sbt_waiter mine = {.role = &relied_on};
+    ck_assert(sbt_pool_start());
+    struct sbt_fiber *f = sbt_pool_get(), *sleeps = sbt_pool_get();
+    sbt_lot_start();
+    n_others = 0;
+    f->token = SBT_TOKEN_NONE;
+    mine.wake_word = &f->token;
+    sbt_lot_relied_on(&mine, &keys[0]);
+    sbt_self.in_switch = 1;
+    sbt_handlers_interrupt(&mine);
+    ck_assert_uint_eq(n_others, 1);
+    ck_assert_uint_eq(f->token, SBT_TOKEN_TOKEN);
+    sleeps->token = SBT_TOKEN_PARKED;
+    sleeps->home_call = SBT_HOME_NOTHING;
+    ck_assert(sbt_fiber_unpark(&sleeps->token));
+    ck_assert_uint_eq(sleeps->home_call, SBT_HOME_COME);
+    sbt_self.in_switch = 0;
+    sbt_lot_not_relied_on();
 }
