@@ -157,6 +157,7 @@ static inline void sbt_lot_relied_on(struct sbt_waiter *w, const void *key) {
     w->key = key;
     w->state = SBT_WAITER_WAITING;
     w->inflight = w->designated = w->queued = false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a handler on this thread reads the waiter */
     sbt_self.waiter = w;
 }
 static inline void sbt_lot_not_relied_on(void) {
