@@ -18,3 +18,18 @@ uint64_t hw_timing_ns(const struct hw_timing *timing, uint64_t cycles) {
     uint64_t mhz = timing->clock_mhz;
     return cycles / mhz * 1000 + cycles % mhz * 1000 / mhz;
 }
+
+/* In two parts too, and for the same reason. A cycle's nanoseconds, times the scale and the clock's MHz: */
+static uint64_t unit_of(uint32_t scale) {
+    return UINT64_C(1000) * scale;
+}
+
+uint64_t hw_timing_cycles_of_wall(const struct hw_timing *timing, uint64_t wall_ns, uint32_t scale) {
+    uint64_t unit = unit_of(scale), mhz = timing->clock_mhz;
+    return wall_ns / unit * mhz + wall_ns % unit * mhz / unit;
+}
+
+uint64_t hw_timing_wall_ns(const struct hw_timing *timing, uint64_t cycles, uint32_t scale) {
+    uint64_t unit = unit_of(scale), mhz = timing->clock_mhz;
+    return cycles / mhz * unit + (cycles % mhz * unit + mhz - 1) / mhz;
+}

@@ -31,4 +31,20 @@ struct hw_timing hw_timing_default(void);
 /* Nanoseconds of a number of cycles, rounded down. */
 uint64_t hw_timing_ns(const struct hw_timing *timing, uint64_t cycles);
 
+/*
+ * Model time by a wall clock that runs `scale` times as fast. Cycles are rounded down: only whole ones have passed.
+ * Nanoseconds are rounded up: what waits for a cycle's end does not wake before it.
+ */
+uint64_t hw_timing_cycles_of_wall(const struct hw_timing *timing, uint64_t wall_ns, uint32_t scale);
+uint64_t hw_timing_wall_ns(const struct hw_timing *timing, uint64_t cycles, uint32_t scale);
+
+/*
+ * A core hands over one request at a time, and each takes handover_cycles. A request that is made at `now` is handed
+ * over when this returns; *until: when the core's last request was, and now when this one is.
+ */
+static inline uint64_t hw_timing_hand_over(const struct hw_timing *timing, uint64_t *until, uint64_t now) {
+    *until = (*until > now ? *until : now) + timing->handover_cycles;
+    return *until;
+}
+
 #endif

@@ -12,7 +12,8 @@ struct sim_core {
     uint32_t generation;                      /* of its event: an event of an older generation is stale */
     uint32_t n_spinning;                      /* threads in its run queue that spin for a lock */
     uint16_t number;
-    bool armed; /* an event of this generation is outstanding */
+    bool armed;            /* an event of this generation is outstanding */
+    uint64_t handed_until; /* when it has handed over its last request */
     struct csa_sched sched;
 };
 

@@ -15,6 +15,7 @@
  */
 #include "noc.h"
 
+#include "core.h"
 #include "owner.h"
 #include "signals.h"
 
@@ -99,7 +100,7 @@ void sim_noc_clear(struct sim *sim) {
 /* ---- from a core ---- */
 
 static inline void hand_in(struct sim *sim, struct sim_thread *t, uint32_t home, const struct hw_packet *packet) {
-    uint64_t ready = sim_now(sim) + sim->hw.timing.handover_cycles;
+    uint64_t ready = hw_timing_hand_over(&sim->hw.timing, &sim->cores[t->core].handed_until, sim_now(sim));
     uint64_t at = hw_mesh_arrival(&sim->mesh, t->core, home, ready);
     /*
      * A request never overtakes an earlier request to the same NI, as in a real router. In the model it could: data

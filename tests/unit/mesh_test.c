@@ -218,3 +218,36 @@ TEST(nanoseconds) {
     ck_assert_uint_eq(hw_timing_ns(&t, 5), 2);
     ck_assert_uint_eq(hw_timing_ns(&t, UINT64_C(2500000000) * 100000000), UINT64_C(100000000000000000));
 }
+
+/* A cycle has passed when the clock shows its end, and not a nanosecond earlier. */
+TEST(wall_clock) {
+    static const uint32_t clocks[] = {1, 333, 1000, 2500}, scales[] = {1, 2, 7, 1000, 1000000};
+    static const uint64_t times[] = {0, 1, 2, 3, 999, 1000, 1001, 123456789, UINT64_C(1) << 40};
+    for (size_t c = 0; c < sizeof clocks / sizeof *clocks; c++)
+        for (size_t s = 0; s < sizeof scales / sizeof *scales; s++)
+            for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+                struct hw_timing t = hw_timing_default();
+                t.clock_mhz = clocks[c];
+                uint64_t cycles = times[i] / scales[s], ns = hw_timing_wall_ns(&t, cycles, scales[s]);
+                /* The least ns for which ns * MHz is at least cycles * 1000 * scale. */
+                unsigned __int128 end = (unsigned __int128)cycles * 1000 * scales[s];
+                ck_assert((unsigned __int128)ns * clocks[c] >= end);
+                ck_assert(ns == 0 || (unsigned __int128)(ns - 1) * clocks[c] < end);
+                /* The greatest number of cycles that have passed. */
+                uint64_t passed = hw_timing_cycles_of_wall(&t, times[i], scales[s]);
+                unsigned __int128 now = (unsigned __int128)times[i] * clocks[c];
+                ck_assert((unsigned __int128)passed * 1000 * scales[s] <= now);
+                ck_assert(((unsigned __int128)passed + 1) * 1000 * scales[s] > now);
+            }
+}
+
+TEST(one_hand_over_at_a_time) {
+    struct hw_timing t = hw_timing_default();
+    uint64_t until = 0;
+    ck_assert_uint_eq(hw_timing_hand_over(&t, &until, 100), 160);
+    ck_assert_uint_eq(hw_timing_hand_over(&t, &until, 100), 220); /* both at once: one after the other */
+    ck_assert_uint_eq(hw_timing_hand_over(&t, &until, 219), 280);
+    ck_assert_uint_eq(hw_timing_hand_over(&t, &until, 280), 340); /* at once after the other */
+    ck_assert_uint_eq(hw_timing_hand_over(&t, &until, 500), 560);
+    ck_assert_uint_eq(until, 560);
+}

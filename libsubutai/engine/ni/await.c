@@ -32,7 +32,7 @@ static void got(struct ni_thread *t, int which, struct hw_message *message) {
     else
         __atomic_fetch_and(&t->state, ~(NI_ANSWERED(which) | NI_PARKED), __ATOMIC_RELAXED);
     if (ni_machine.time_scale != 0)
-        ni_wait_until(at);
+        ni_tile_delay(&ni_machine.tiles[t->tile], at, t->answer[which].rest_ns);
 }
 
 /*

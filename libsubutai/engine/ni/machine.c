@@ -36,13 +36,30 @@ static void calibrate(void) {
     ni_machine.tick_mult = (ns_to_cycles(end - ns) << 32) / (t != 0 ? t : 1);
 }
 
-uint64_t ni_scaled_cycles(void) {
-    return ns_to_cycles((sbt_now_ns() - ni_machine.start_ns) / ni_machine.time_scale);
+static uint64_t wall_ns(uint64_t cycles) {
+    return hw_timing_wall_ns(&ni_machine.config.timing, cycles, ni_machine.time_scale);
 }
 
-void ni_wait_until(uint64_t cycles) {
-    uint64_t at = ni_machine.start_ns + cycles * 1000 / ni_machine.config.timing.clock_mhz * ni_machine.time_scale;
-    for (uint64_t now; (now = sbt_now_ns()) < at;) {
+static uint64_t cycles_of_wall(uint64_t ns) {
+    return hw_timing_cycles_of_wall(&ni_machine.config.timing, ns, ni_machine.time_scale);
+}
+
+uint64_t ni_scaled_cycles(void) {
+    return cycles_of_wall(sbt_now_ns() - ni_machine.start_ns);
+}
+
+uint64_t ni_call_cycles(uint64_t *rest_ns) {
+    *rest_ns = 0;
+    if (ni_machine.time_scale == 0)
+        return ni_now_cycles();
+    uint64_t ns = sbt_now_ns() - ni_machine.start_ns, cycles = cycles_of_wall(ns);
+    *rest_ns = ns - (wall_ns(cycles) < ns ? wall_ns(cycles) : ns);
+    return cycles;
+}
+
+uint64_t ni_wait_until(uint64_t cycles, uint64_t rest_ns) {
+    uint64_t at = ni_machine.start_ns + wall_ns(cycles) + rest_ns, now;
+    while ((now = sbt_now_ns()) < at) {
         if (at - now > 2 * SLEEP_MARGIN_NS)
             sbt_pause_ns((long)(at - now - SLEEP_MARGIN_NS));
         else if (sbt_cores_to_spare())
@@ -50,6 +67,7 @@ void ni_wait_until(uint64_t cycles) {
         else
             sbt_yield_gate_offer(&sbt_yield_gate);
     }
+    return now - at;
 }
 
 /* ---- map ---- */

@@ -85,7 +85,18 @@ static inline uint64_t ni_now_cycles(void) {
     return (uint64_t)(((unsigned __int128)ni_ticks() * ni_machine.tick_mult) >> 32);
 }
 
-/* Wait until that model time; only with a time scale. Blocks; no cancellation point. */
-void ni_wait_until(uint64_t cycles);
+/*
+ * Model time of a call that begins now. With a time scale also the nanoseconds of the wall clock by which it is later
+ * than the cycle's beginning; otherwise 0.
+ */
+uint64_t ni_call_cycles(uint64_t *rest_ns);
+
+/*
+ * Wait until that model time; only with a time scale. Blocks; no cancellation point. rest_ns: of the call that waits.
+ * Model time counts whole cycles, and a call begins between two. It ends as much later than a cycle's beginning as it
+ * began: so it never lasts less than the model says, and not a cycle more if the next call follows at once. Returns by
+ * how much it is later, in nanoseconds of the clock.
+ */
+uint64_t ni_wait_until(uint64_t cycles, uint64_t rest_ns);
 
 #endif

@@ -48,40 +48,54 @@ static struct ni_request *free_slot(struct ni_tile *tile) {
 }
 
 /* `n_pushed` is relaxed: it is only counted. */
-static void push(struct ni_thread *t, const struct hw_packet *packet, const void *object) {
+static struct ni_issue push_inside(struct ni_thread *t, const struct hw_packet *packet, const void *object) {
     struct ni_tile *tile = &ni_machine.tiles[t->tile];
     struct ni_mailbox *box = &tile->mailbox;
-    ni_go_inside(t);
+    struct ni_issue issue;
     if (!ni_service_runs() && (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
-        ni_serve_own(t, packet, object)) {
-        ni_leave_inside(t);
-        return;
-    }
+        ni_serve_own(t, packet, object, &issue))
+        return issue;
     sbt_lock_take(&box->lock);
     struct ni_request *slot = free_slot(tile);
     slot->packet = *packet;
     slot->object = object;
-    slot->issued_cycles = ni_now_cycles();
+    issue = ni_tile_issue(tile);
+    slot->issued_cycles = issue.cycles;
     box->tail++;
     t->last = slot;
     __atomic_store_n(&box->n_pushed, box->n_pushed + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->state, NI_SLOT_FULL, __ATOMIC_RELEASE); /* pairs with next_in_mailbox */
     sbt_lock_drop(&box->lock);
     kick(tile);
+    return issue;
+}
+
+/*
+ * With a time scale a call ends when the model says. A call that has an answer ends with that (await.c); another one
+ * when the core has handed the request over.
+ */
+static void push(struct ni_thread *t, enum hw_op op, const struct hw_packet *packet, const void *object) {
+    ni_go_inside(t);
+    struct ni_issue issue = push_inside(t, packet, object);
+    if (ni_has_answer(op))
+        t->answer[ni_answer_of(op)].rest_ns = issue.rest_ns;
     ni_leave_inside(t);
+    if (SBT_UNLIKELY(ni_machine.time_scale != 0) && !ni_has_answer(op))
+        ni_tile_delay(&ni_machine.tiles[t->tile], issue.cycles + ni_machine.config.timing.handover_cycles,
+                      issue.rest_ns);
 }
 
 void ni_post(struct ni_thread *t, enum hw_op op, uint32_t id, const void *object) {
     if (ni_has_answer(op))
-        t->posted[op == HW_OP_WITHDRAW ? NI_ANSWER_WITHDRAW : NI_ANSWER_MAIN] = (uint8_t)op;
+        t->posted[ni_answer_of(op)] = (uint8_t)op;
     struct hw_packet packet = hw_packet_request(&ni_machine.layout, op, id, t->tile, t->id);
-    push(t, &packet, object);
+    push(t, op, &packet, object);
 }
 
 void ni_post_alloc(struct ni_thread *t, enum hw_op op, uint32_t ni, uint32_t flit1, const void *object) {
     t->posted[NI_ANSWER_MAIN] = (uint8_t)op;
     struct hw_packet packet = hw_packet_alloc(&ni_machine.layout, op, ni, flit1, t->tile, t->id);
-    push(t, &packet, object);
+    push(t, op, &packet, object);
 }
 
 bool ni_outstanding(uint32_t number) {

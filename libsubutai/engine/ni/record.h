@@ -18,9 +18,15 @@
 struct ni_answer {
     struct hw_packet packet;
     uint64_t at_cycles; /* when the core sees it */
+    uint64_t rest_ns;   /* the thread's own: of its call, see ni_wait_until */
 };
 
 enum { NI_ANSWER_MAIN, NI_ANSWER_WITHDRAW, NI_N_ANSWERS };
+
+/* Where the answer to a request is put, if it has one. */
+static inline int ni_answer_of(enum hw_op op) {
+    return op == HW_OP_WITHDRAW ? NI_ANSWER_WITHDRAW : NI_ANSWER_MAIN;
+}
 
 #define NI_ANSWERED(which) (1u << (which))
 #define NI_PARKED 4u

@@ -42,7 +42,14 @@ struct ni_request {
     struct ni_request *next; /* in the list of requests that are not due yet */
 } __attribute__((aligned(64)));
 
-/* When a request was handed in, when it arrived here, in cycles, and its object. */
+/*
+ * When a core takes up a request, to hand it over; rest_ns: see ni_wait_until. A core hands over one request at a time.
+ */
+struct ni_issue {
+    uint64_t cycles, rest_ns;
+};
+
+/* When a request was issued, when it arrived here, in cycles, and its object. */
 struct ni_origin {
     uint64_t issued_cycles, at_cycles;
     const void *object;
@@ -54,7 +61,13 @@ struct ni_mailbox {
     struct sbt_lock lock __attribute__((aligned(64))); /* the producer's; the tile's other threads wait for it */
     uint32_t tail;                                     /* under the lock */
     uint64_t n_pushed;                                 /* under the lock; atomic, read by the report */
-    uint32_t head __attribute__((aligned(64)));        /* under the tile's lock; atomic, because producers look at it */
+    /*
+     * When the core has handed over its last request; only if the machine is timed. Atomic, and relaxed: it orders
+     * nothing but times. Threads that serve themselves change it without the lock.
+     */
+    uint64_t handed_cycles;
+    uint64_t n_delayed, late_ns; /* calls that waited for model time, and by how much later they went on; atomic */
+    uint32_t head __attribute__((aligned(64))); /* under the tile's lock; atomic, because producers look at it */
     struct ni_request ring[NI_RING];
 };
 

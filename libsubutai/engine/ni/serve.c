@@ -180,16 +180,17 @@ void ni_serve(struct ni_tile *tile) {
     serve_todo(&todo);
 }
 
-bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const void *object) {
+bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const void *object, struct ni_issue *issue) {
     uint32_t number = hw_packet_destination(&ni_machine.layout, packet);
     struct ni_tile *tile = &ni_machine.tiles[number];
     struct ni_work work;
     struct todo todo;
     struct ni_origin origin;
-    origin.issued_cycles = ni_now_cycles();
-    origin.object = object;
     if (!ni_tile_try(tile))
         return false;
+    *issue = ni_tile_issue(&ni_machine.tiles[t->tile]);
+    origin.issued_cycles = issue->cycles;
+    origin.object = object;
     clear(&work, t);
     todo.n = 0;
     if (SBT_UNLIKELY(ni_has_work(tile))) /* requests that came before it; they may be the caller's own */

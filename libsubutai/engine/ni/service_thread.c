@@ -137,7 +137,7 @@ static void *serve(void *argument) {
         if (look_eagerly(s, &next) || look(s, &next))
             continue;
         if (next != UINT64_MAX)
-            ni_wait_until(next); /* a packet is on its way */
+            ni_wait_until(next, 0); /* a packet is on its way */
         else if (!look_in_turn(s, &next))
             doze(s);
     }

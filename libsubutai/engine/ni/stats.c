@@ -55,6 +55,8 @@ void ni_stats_fork_child(void) {
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
         if (ni_machine.tiles[i].latency != NULL)
             memset(ni_machine.tiles[i].latency, 0, tile_bytes());
+    for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
+        ni_machine.tiles[i].mailbox.n_delayed = ni_machine.tiles[i].mailbox.late_ns = 0;
     ni_machine.n_software = ni_machine.n_software_waits = ni_machine.n_stale = 0;
 }
 

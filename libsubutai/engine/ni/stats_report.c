@@ -162,7 +162,7 @@ static uint64_t shortage(const struct ni_tile *tile, uint32_t which) {
 }
 
 struct totals {
-    uint64_t pushed, stepped, withdrawn, looks;
+    uint64_t pushed, stepped, withdrawn, looks, delayed, late_ns;
     unsigned long long shortage[N_SHORTAGES];
 };
 
@@ -171,6 +171,8 @@ static struct totals totals(void) {
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++) {
         const struct ni_tile *tile = &ni_machine.tiles[i];
         t.pushed += __atomic_load_n(&tile->mailbox.n_pushed, __ATOMIC_RELAXED) + tile->n_direct;
+        t.delayed += __atomic_load_n(&tile->mailbox.n_delayed, __ATOMIC_RELAXED);
+        t.late_ns += __atomic_load_n(&tile->mailbox.late_ns, __ATOMIC_RELAXED);
         t.stepped += tile->n_stepped;
         t.withdrawn += 2 * tile->n_withdrawn_held; /* the withdrawal, and the request that it took away */
         t.looks += tile->held.n_looks;
@@ -178,6 +180,11 @@ static struct totals totals(void) {
             t.shortage[k] += shortage(tile, k);
     }
     return t;
+}
+
+/* By how much later than the model says calls went on, on average, in nanoseconds of the model. */
+static double late(const struct totals *t) {
+    return t->delayed != 0 ? (double)t->late_ns / ni_machine.time_scale / (double)t->delayed : 0;
 }
 
 /* ---- text ---- */
@@ -240,6 +247,8 @@ static void text_report(const struct totals *t) {
     put("requests: %llu in, %llu out (%llu withdrawn while held)\n", (unsigned long long)t->pushed,
         (unsigned long long)(t->stepped + t->withdrawn), (unsigned long long)t->withdrawn / 2);
     text_latencies();
+    if (t->delayed != 0)
+        put("delayed: %llu calls, which went on %.1f ns late\n", (unsigned long long)t->delayed, late(t));
     put("evictions %llu, allocated anew %llu, objects left to software %llu, condition waits in software %llu, held "
         "back %llu, woken for want of an element %llu, refused for want of one %llu\n",
         t->shortage[EVICTED], (unsigned long long)m->n_stale, (unsigned long long)m->n_software,
@@ -321,6 +330,8 @@ static void json_machine(struct json *j, const struct totals *t) {
     json_uint(j, "requests_in", t->pushed);
     json_uint(j, "requests_out", t->stepped + t->withdrawn);
     json_uint(j, "withdrawn_while_held", t->withdrawn / 2);
+    json_uint(j, "delayed", t->delayed);
+    json_real(j, "late_ns", late(t), 2);
 }
 
 static void json_shortages(struct json *j, const struct totals *t) {

@@ -17,6 +17,28 @@ void ni_tile_take(struct ni_tile *tile) {
     }
 }
 
+struct ni_issue ni_tile_issue(struct ni_tile *tile) {
+    struct ni_issue issue = {0, 0};
+    if (!ni_machine.timed)
+        return issue;
+    uint64_t now = ni_call_cycles(&issue.rest_ns), until, seen;
+    seen = __atomic_load_n(&tile->mailbox.handed_cycles, __ATOMIC_RELAXED);
+    do {
+        until = seen;
+        hw_timing_hand_over(&ni_machine.config.timing, &until, now);
+    } while (!__atomic_compare_exchange_n(&tile->mailbox.handed_cycles, &seen, until, true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    issue.cycles = until - ni_machine.config.timing.handover_cycles;
+    return issue;
+}
+
+/* Relaxed: only the report reads the counts. */
+void ni_tile_delay(struct ni_tile *tile, uint64_t cycles, uint64_t rest_ns) {
+    uint64_t late_ns = ni_wait_until(cycles, rest_ns);
+    __atomic_fetch_add(&tile->mailbox.n_delayed, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&tile->mailbox.late_ns, late_ns, __ATOMIC_RELAXED);
+}
+
 int ni_tile_start(void) {
     struct ni_machine *m = &ni_machine;
     size_t spm = (hw_config_spm_bytes(&m->config) + 63) & ~(size_t)63;

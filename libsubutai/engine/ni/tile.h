@@ -76,6 +76,12 @@ static inline uint32_t ni_number_of(const struct ni_tile *tile) {
 #define NI_BARRIER() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 
+/* A call begins: when the tile's core, which may be handing over another request, takes it up. */
+struct ni_issue ni_tile_issue(struct ni_tile *tile);
+
+/* With a time scale a call of a thread of this tile ends: it waits until the model says. See ni_wait_until. */
+void ni_tile_delay(struct ni_tile *tile, uint64_t cycles, uint64_t rest_ns);
+
 /* Try to take the lock. False: another thread serves this NI, and will see what was handed in before this call. */
 static inline bool ni_tile_try(struct ni_tile *tile) {
     NI_BARRIER();
