@@ -146,6 +146,12 @@ struct hw_step {
     bool made_room; /* a HELD request may succeed now */
 };
 
+/*
+ * Would this LOCK, which was HELD before, be HELD again? A driver asks before it steps the request again: the answer is
+ * in the scratchpad's registers and words, and costs no access.
+ */
+bool hw_ni_would_hold(const struct hw_ni *ni, const struct hw_packet *lock);
+
 /* Never blocks. outputs: hw_ni_max_outputs() of them, in the order they leave. */
 void hw_fsm_step(struct hw_ni *ni, const struct hw_packet *request, struct hw_step *step, struct hw_output *outputs);
 

@@ -91,6 +91,13 @@ void hw_ni_forget_waiters(struct hw_ni *ni) {
     spm->n_writes = n_writes;
 }
 
+bool hw_ni_would_hold(const struct hw_ni *ni, const struct hw_packet *lock) {
+    const struct hw_spm *spm = &ni->spm;
+    uint32_t id = lock->flit[1], index = hw_id_index(&spm->layout, id);
+    return spm->n_free <= spm->n_reserved && index < spm->n_control && hw_spm_tag(spm, index) == id &&
+           hw_low(hw_spm_peek(spm, hw_control_word(index, 2))) != 0;
+}
+
 const char *hw_state_name(enum hw_state state) {
     static const char names[HW_N_STATES][20] = {
         "Allocation",          "Deallocation",     "Mutex Lock",    "Mutex Unlock", "Barrier Wait", "Condition Wait",

@@ -35,6 +35,7 @@
  *   results        what can be asked of a simulation that has been run
  *   stuck          which threads wait, and what for
  *   run            a chip is made, runs its events, and is freed
+ *   log            a live run's request log, read and replayed
  *
  * Outside of this folder the simulator knows emu_hw, sched_csa and trace.
  */

@@ -63,6 +63,8 @@ bool sim_noc_init(struct sim *sim) {
     sim->hw.n_tiles = sim->n_cores;
     sim->hw.n_control = config->n_control;
     sim->hw.n_queue = config->n_queue;
+    if (config->full_again)
+        sim->hw.full = HW_FULL_AGAIN;
     if (!init_mesh(sim) || !hw_layout_init(&sim->layout, sim->n_cores, config->n_control))
         return false;
     return config->sync == SIM_SOFTWARE || init_tiles(sim);

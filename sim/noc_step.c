@@ -75,11 +75,11 @@ static void refuse(struct sim *sim, const struct sim_tile *tile, const struct hw
     t->refused_room = tile->n_rooms;
 }
 
-/* False: the NI holds the request back. */
+/* A request that arrived then is stepped as soon as the state machine is free. False: the NI holds it back. */
 static inline __attribute__((always_inline)) bool step(struct sim *sim, uint32_t number, const struct hw_packet *packet,
-                                                       bool *made_room) {
+                                                       uint64_t arrived_at, bool *made_room) {
     struct sim_tile *tile = &sim->tiles[number];
-    uint64_t now = sim_now(sim), start = tile->free_at > now ? tile->free_at : now;
+    uint64_t start = tile->free_at > arrived_at ? tile->free_at : arrived_at;
     enum hw_op op = hw_packet_op(packet);
     struct hw_step done;
     hw_fsm_step(&tile->ni, packet, &done, sim->outputs);
@@ -96,7 +96,8 @@ static inline __attribute__((always_inline)) bool step(struct sim *sim, uint32_t
         refuse(sim, tile, packet);
     if (sim->config.on_packet != NULL)
         for (uint32_t i = 0; i < done.n_outputs; i++)
-            sim->config.on_packet(sim->config.context, number, &sim->outputs[i].packet);
+            sim->config.on_packet(sim->config.context, number, &sim->outputs[i].packet,
+                                  start + sim->outputs[i].at_cycles);
     sim_noc_leave(sim, &sim->outputs[0].packet, number, start + sim->outputs[0].at_cycles);
     for (uint32_t i = 1; i < done.n_outputs; i++)
         sim_events_put_packet(&sim->events, start + sim->outputs[i].at_cycles, SIM_EV_SEND, &sim->outputs[i].packet,
@@ -107,7 +108,7 @@ static inline __attribute__((always_inline)) bool step(struct sim *sim, uint32_t
 static void hold(struct sim *sim, struct sim_tile *tile, const struct hw_packet *packet) {
     if (tile->n_held == tile->held_capacity) {
         uint32_t n = tile->held_capacity == 0 ? 16 : 2 * tile->held_capacity;
-        struct hw_packet *held = realloc(tile->held, n * sizeof *held);
+        struct sim_held *held = realloc(tile->held, n * sizeof *held);
         if (held == NULL) {
             sim_fail(sim, SIM_NO_MEMORY, "out of memory");
             return;
@@ -115,11 +116,14 @@ static void hold(struct sim *sim, struct sim_tile *tile, const struct hw_packet 
         tile->held = held;
         tile->held_capacity = n;
     }
-    tile->held[tile->n_held++] = *packet;
+    tile->held[tile->n_held++] = (struct sim_held){*packet, sim_now(sim)};
     sim->summary.n_held++;
 }
 
-/* There may be free elements: step all held requests again, in their order. Some of them need no element. */
+/*
+ * There may be free elements: step the held requests again, in their order. Some of them need no element. A request
+ * that would be held again is not stepped, as in the live engine: a step takes time.
+ */
 static __attribute__((noinline)) void retry_held(struct sim *sim, uint32_t number) {
     struct sim_tile *tile = &sim->tiles[number];
     bool made_room = true;
@@ -127,9 +131,10 @@ static __attribute__((noinline)) void retry_held(struct sim *sim, uint32_t numbe
         uint32_t n = tile->n_held, kept = 0;
         made_room = false;
         for (uint32_t i = 0; i < n; i++) {
-            struct hw_packet packet = tile->held[i];
-            if (!step(sim, number, &packet, &made_room))
-                tile->held[kept++] = packet;
+            struct sim_held held = tile->held[i];
+            if (hw_ni_would_hold(&tile->ni, &held.packet) ||
+                !step(sim, number, &held.packet, held.arrived_at, &made_room))
+                tile->held[kept++] = held;
         }
         tile->n_held = kept;
     }
@@ -140,7 +145,7 @@ void sim_noc_request(struct sim *sim, const struct hw_packet *arrived) {
     uint32_t number = hw_packet_destination(&sim->layout, packet);
     struct sim_tile *tile = &sim->tiles[number];
     bool made_room = false;
-    if (!step(sim, number, packet, &made_room))
+    if (!step(sim, number, packet, sim_now(sim), &made_room))
         hold(sim, tile, packet);
     if (!made_room)
         return;

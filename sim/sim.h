@@ -30,7 +30,8 @@
 #include "timing.h"
 #include "trace.h"
 
-struct hw_packet; /* emu_hw/packet.h */
+struct hw_packet;    /* emu_hw/packet.h */
+struct hw_log_state; /* emu_hw/request_log.h */
 
 #define SIM_MAX_CORES 1024
 #define SIM_MAX_APPLICATIONS 1024
@@ -72,6 +73,7 @@ struct sim_config {
     struct hw_timing timing; /* of the mesh, and of the rest of the hardware. From here on SIM_SUBUTAI only: */
     uint32_t n_control, n_queue;
     bool strict_paper; /* EAGAIN and no eviction, as in the engine ni */
+    bool full_again;   /* EAGAIN without a queue element; barriers reserve theirs. For sim_feed */
     bool evict;
     uint32_t load_permille; /* data traffic on the mesh, 0 to HW_MESH_MAX_LOAD_PERMILLE */
     uint64_t seed;          /* the seed of the data traffic */
@@ -82,8 +84,8 @@ struct sim_config {
     bool (*on_grant)(void *context, uint32_t application, uint32_t mutex, uint32_t thread); /* false: the run stops */
     void (*on_release)(void *context, uint32_t application, uint32_t mutex,
                        uint32_t thread); /* thread: the owner so far */
-    void (*on_packet)(void *context, uint32_t ni,
-                      const struct hw_packet *packet); /* the packet leaves this NI; in the NI's order */
+    void (*on_packet)(void *context, uint32_t ni, const struct hw_packet *packet,
+                      uint64_t leaves_at); /* the packet leaves this NI; in the NI's order */
 };
 
 /* 8 x 8, Subutai, RR with 1 ms, migration, the hardware's defaults and the fitted costs. */
@@ -118,11 +120,17 @@ uint64_t sim_memory_bytes(const struct sim *sim);
 enum sim_status sim_run(struct sim *sim, struct sim_error *error);
 
 /*
- * In the place of applications and sim_run: a live run's request has reached its NI, before the requests that are fed
- * later. on_packet gets the packets that leave the NI because of it; they go to no core. SIM_SUBUTAI only. False: there
- * is no such NI, or no memory.
+ * In the place of applications and sim_run: a live run's request has reached its NI at that time, and its turn comes
+ * before that of the requests that are fed later. on_packet gets the packets that leave the NI because of it; they go
+ * to no core. SIM_SUBUTAI only. False: there is no such NI, or no memory.
  */
-bool sim_feed(struct sim *sim, const struct hw_packet *request);
+bool sim_feed(struct sim *sim, const struct hw_packet *request, uint64_t arrived_at);
+
+/*
+ * Before an NI's first request: its registers, and its scratchpad's bytes, as many as the configuration says. False:
+ * there is no such NI, or it can have no such state; then the simulator is of no further use.
+ */
+bool sim_feed_state(struct sim *sim, uint32_t ni, const struct hw_log_state *state, const uint8_t *bytes);
 
 /* After a run that ended well: give back all memory that no result needs. sim_section_ns then answers 0. */
 void sim_trim(struct sim *sim);

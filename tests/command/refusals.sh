@@ -3,8 +3,8 @@
 # Everything that the command refuses: exit status 2 and one line on stderr that says what is legal.
 . "$(dirname "$0")/lib.sh"
 
-refuses 'no command given \(legal: run, record, trace, predict, compare, bench, doctor, engines'
-refuses "unknown command 'fly' \(legal: run, record, trace, predict, compare, bench, doctor, engines" fly
+refuses 'no command given \(legal: run, record, trace, predict, replay, compare, bench, doctor, engines'
+refuses "unknown command 'fly' \(legal: run, record, trace, predict, replay, compare, bench, doctor, engines" fly
 refuses "unknown option '--fly' \(legal: " --fly
 refuses "unknown command 'fly'" help fly
 
@@ -69,6 +69,13 @@ export SUBUTAI_MESH=8x
 refuses "run: SUBUTAI_MESH: not a mesh: '8x' \(legal: WxH, each 1 to 32\)" run --library "$STUB" -- true
 unset SUBUTAI_MESH
 
+refuses 'replay: no file given \(legal: subutai replay \[--json\] FILE\)' replay
+refuses "replay: unknown option '--swap' \(legal: --json, --help\)" replay --swap log
+refuses "replay: unexpected argument 'b' \(legal: one FILE\)" replay a b
+refuses "replay: 'nosuch': No such file or directory \(legal: what subutai run --engine ni --requests FILE has written\)" \
+    replay nosuch
+refuses "replay: '/bin/sh': not a request log \(legal: what subutai run" replay /bin/sh
+refuses "replay: '/': .* \(legal: what subutai run" replay /
 refuses "compare: unknown option '--engin' \(legal: --engines, .*--engine" compare --engin a -- true
 refuses 'compare: --engine chooses nothing here \(legal: --engines LIST\)' compare --engine direct -- true
 refuses "compare: --engines: unknown engine 'fast' \(legal: glibc, direct.*native\)" \

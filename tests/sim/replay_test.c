@@ -242,6 +242,21 @@ static uint64_t took_ns(const struct sim *sim, enum sim_call_kind kind) {
     return (uint64_t)(l.mean_ns * (double)l.n + 0.5);
 }
 
+/* A trylock that failed in the trace, and finds the mutex free here, unlocks at once: the core hands that over while
+ * its thread goes on, and the next trylock after that. The first one allocates. */
+TEST(a_core_hands_over_one_request_at_a_time) {
+    enum { N = 20 };
+    struct build b;
+    build_open(&b);
+    for (uint32_t k = 0; k < N; k++)
+        fails(&b, 0, SBT_TRACE_MUTEX_TRYLOCK, EBUSY, 0);
+    end(&b, 0, 0);
+    struct sim_config config = config_of(SIM_SUBUTAI);
+    struct sim *sim = simulate(&config, build_close(&b), 1);
+    ck_assert_uint_eq(took_ns(sim, SIM_TRYLOCK), 69 + 69 + (N - 1) * (60 + 69));
+    sim_free(sim);
+}
+
 /* The thread that found it taken gets it at the second attempt, and cannot know that no other has come: its call of the
  * kernel is in vain. */
 TEST(a_mutex_that_was_wanted_is_released_in_the_kernel) {

@@ -149,7 +149,7 @@ _subutai() {
             COMPREPLY=($(compgen -f -- "$cur"))
         elif [[ $sub == bench ]]; then
             COMPREPLY=($(compgen -W "$("$self" bench --list 2>/dev/null | cut -f1)" -- "$cur"))
-        elif [[ $sub == predict ]]; then
+        elif [[ $sub == predict || $sub == replay ]]; then
             COMPREPLY=($(compgen -f -- "$cur"))
         elif [[ $sub == doctor ]]; then
             COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur"))

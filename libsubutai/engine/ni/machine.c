@@ -172,7 +172,7 @@ int ni_machine_start(const struct sbt_options *options) {
     m->evict = !paper && value[SBT_OPT_CONTROL_FULL].u == SBT_CONTROL_FULL_EVICT;
     m->stats = value[SBT_OPT_STATS].u != SBT_STATS_OFF;
     m->time_scale = (uint32_t)value[SBT_OPT_TIME_SCALE].u;
-    m->timed = m->stats || m->time_scale != 0;
+    m->timed = m->stats || m->time_scale != 0 || value[SBT_OPT_REQUESTS].s != NULL;
     if (!hw_layout_init(&m->layout, m->n_tiles, m->config.n_control))
         return EINVAL;
 

@@ -41,7 +41,7 @@ struct ni_machine {
     uint64_t tick_mult; /* time_scale 0: cycles in 2^32 ticks of the CPU's counter */
     bool evict;         /* evict a primitive when the control elements are full */
     bool stats;
-    bool timed;          /* a time scale or statistics read model time; otherwise it stands still */
+    bool timed;          /* a time scale, statistics or --requests read model time; otherwise it stands still */
     uint32_t next_ni;    /* the counter that spreads primitives over the NIs (ids.c); atomic */
     uint32_t generation; /* the fork generation (os/fork.h); atomic, written by the only thread of a forked child */
     uint32_t n_threads;  /* threads of the program, counted by thread_enter and thread_exit; atomic */

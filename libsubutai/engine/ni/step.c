@@ -131,6 +131,8 @@ static void send_answer(struct ni_tile *tile, const struct stepped *s, const str
     uint64_t out_cycles = s->start_cycles + output->at_cycles;
     struct hw_delivery way = ni_send(ni_number_of(tile), message.destination, out_cycles);
     uint32_t resume = ni_resume(&output->packet);
+    if (SBT_UNLIKELY(tile->requests != NULL)) /* before the answer: what its thread does next comes later */
+        ni_requests_note(tile, HW_LOG_LEFT, &output->packet, out_cycles, way.tail_cycles + resume);
     if (t == NULL || __atomic_load_n(&t->use, __ATOMIC_RELAXED) == NI_UNUSED)
         return;
     if (tile->latency != NULL)
@@ -203,7 +205,7 @@ static bool withdraw_held(struct ni_tile *tile, const struct ni_request *r, stru
     struct hw_delivery way = ni_send(ni_number_of(tile), message.destination, out);
     tile->n_withdrawn_held++;
     if (SBT_UNLIKELY(tile->requests != NULL))
-        ni_requests_note(tile, NI_REQUESTS_LEFT, &packet);
+        ni_requests_note(tile, HW_LOG_LEFT, &packet, out, way.tail_cycles);
     answer(t, NI_ANSWER_WITHDRAW, &packet, way.tail_cycles, work);
     return true;
 }
@@ -230,9 +232,9 @@ static struct hw_packet as_stepped(const struct ni_tile *tile, const struct hw_p
 }
 
 /* The request's turn has come for the first time. */
-static void note_request(struct ni_tile *tile, const struct hw_packet *packet, const void *object) {
-    struct hw_packet request = as_stepped(tile, packet, object);
-    ni_requests_note(tile, NI_REQUESTS_CAME, &request);
+static void note_request(struct ni_tile *tile, const struct hw_packet *packet, const struct ni_origin *origin) {
+    struct hw_packet request = as_stepped(tile, packet, origin->object);
+    ni_requests_note(tile, HW_LOG_CAME, &request, origin->issued_cycles, origin->at_cycles);
 }
 
 /*
@@ -264,9 +266,6 @@ static void count_request(struct ni_tile *tile, const struct stepped *s, const s
 }
 
 static void send_outputs(struct ni_tile *tile, const struct stepped *s, uint32_t n_outputs, struct ni_work *work) {
-    if (SBT_UNLIKELY(tile->requests != NULL))
-        for (uint32_t i = 0; i < n_outputs; i++)
-            ni_requests_note(tile, NI_REQUESTS_LEFT, &tile->outputs[i].packet);
     for (uint32_t i = 0; i < n_outputs; i++)
         send_answer(tile, s, &tile->outputs[i], work);
 }
@@ -307,18 +306,14 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
 }
 
 /*
- * Would a step hold the request again? The scratchpad's registers and words answer that, without an access that the
- * hardware would count. The answer is the same for all requests that are held for an element: the mutex there is held,
- * and stays the mutex of their ID as long as it is held.
+ * Would a step hold the request again? The answer is the same for all requests that are held for an element: the mutex
+ * there is held, and stays the mutex of their ID as long as it is held.
  */
 static bool stays_held(const void *at, const struct ni_held_request *place) {
     const struct ni_tile *tile = at;
-    const struct hw_spm *spm = &tile->ni.spm;
     const struct ni_thread *t = thread_of_place(place);
-    uint32_t id = t->held.flit[1];
-    return hw_spm_tag(spm, place->place) == id &&
-           (t->held_origin.object == NULL || t->held_origin.object == tile->objects[place->place]) &&
-           hw_low(hw_spm_peek(spm, hw_control_word(place->place, 2))) != 0;
+    return hw_ni_would_hold(&tile->ni, &t->held) &&
+           (t->held_origin.object == NULL || t->held_origin.object == tile->objects[place->place]);
 }
 
 static struct ni_held_request *next_held(struct ni_tile *tile) {
@@ -349,7 +344,7 @@ void ni_step_request(struct ni_tile *tile, struct ni_request *r, uint32_t *slot,
     bool made_room = false;
     struct ni_origin origin = origin_of(r);
     if (SBT_UNLIKELY(tile->requests != NULL))
-        note_request(tile, &r->packet, r->object);
+        note_request(tile, &r->packet, &origin);
     if (hw_packet_op(&r->packet) == HW_OP_WITHDRAW && tile->held.all.first != NULL) {
         struct ni_request copy = *r;
         if (slot != NULL)
@@ -370,7 +365,7 @@ void ni_step_direct(struct ni_tile *tile, const struct hw_packet *packet, const 
     bool made_room = false, held = tile->held.all.first != NULL;
     tile->n_direct++;
     if (SBT_UNLIKELY(tile->requests != NULL) && !held)
-        note_request(tile, packet, origin->object);
+        note_request(tile, packet, origin);
     if (SBT_LIKELY(!held) && SBT_LIKELY(step(tile, packet, origin, NULL, work, &made_room)))
         return;
     struct ni_request r = {.packet = *packet,
