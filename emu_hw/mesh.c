@@ -5,12 +5,6 @@
 
 _Static_assert(HW_WEST == HW_EAST + 1 && HW_SOUTH == HW_NORTH + 1, "carry() computes them");
 
-enum {
-    N_FLITS = 3,
-    CATCH_UP = 64, /* mean gaps: data traffic that is further in the past has left, whatever the random numbers were */
-    ROW_BITS = 22  /* of by_width: enough for 1024 tiles, and a tile's number times by_width fits into 32 bits */
-};
-
 #define LONGEST INT32_MAX /* an entry of a calendar, and a gap between two */
 
 struct hw_mesh_config hw_mesh_config_default(void) {
@@ -22,10 +16,14 @@ struct hw_mesh_config hw_mesh_config_default(void) {
                                    .seed = 1};
 }
 
+bool hw_mesh_possible(const struct hw_mesh_config *config) {
+    return config->width >= 1 && config->width <= HW_MESH_MAX_SIDE && config->height >= 1 &&
+           config->height <= HW_MESH_MAX_SIDE && config->load_permille <= HW_MESH_MAX_LOAD_PERMILLE &&
+           config->data_flits >= 1;
+}
+
 bool hw_mesh_init(struct hw_mesh *mesh, const struct hw_mesh_config *config, struct hw_port *ports) {
-    if (config->width < 1 || config->width > HW_MESH_MAX_SIDE || config->height < 1 ||
-        config->height > HW_MESH_MAX_SIDE || config->load_permille > HW_MESH_MAX_LOAD_PERMILLE ||
-        config->data_flits < 1)
+    if (!hw_mesh_possible(config))
         return false;
     size_t n = hw_mesh_n_ports(config->width, config->height);
     memset(ports, 0, hw_mesh_bytes(config->width, config->height));
@@ -33,44 +31,23 @@ bool hw_mesh_init(struct hw_mesh *mesh, const struct hw_mesh_config *config, str
                              .ports = ports,
                              .traffic = (struct hw_traffic *)(void *)(ports + n),
                              .hop = config->timing.router_cycles + config->timing.link_cycles,
-                             .length = N_FLITS * config->timing.link_cycles};
-    /* Exact up to 1024 tiles: what is rounded up is less than `width`, times a tile less than 2^22. */
-    mesh->by_width = ((UINT32_C(1) << ROW_BITS) + config->width - 1) / config->width;
+                             .length = HW_MESH_N_FLITS * config->timing.link_cycles,
+                             .by_width = hw_mesh_by_width(config->width)};
+    mesh->data =
+        hw_data_init(config->load_permille, config->data_flits * config->timing.link_cycles, config->qos, config->seed);
     if (config->load_permille)
-        mesh->data_gap = (uint64_t)config->data_flits * config->timing.link_cycles * 1000 / config->load_permille;
-    for (size_t i = 0; i < n; i++)
-        mesh->traffic[i].random = (config->seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+        for (size_t i = 0; i < n; i++)
+            hw_data_seek(&mesh->data, (uint32_t)i, 0, &mesh->traffic[i].coming);
     return true;
 }
 
-/* ---- data traffic ---- */
-
-static uint64_t next_random(struct hw_traffic *data) {
-    uint64_t x = data->random;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    data->random = x;
-    return x;
-}
-
 /* When data traffic lets a control packet have the port that is ready for it at `at`. */
-static uint64_t after_data(const struct hw_mesh *mesh, struct hw_traffic *data, uint64_t at) {
-    uint64_t gap = mesh->data_gap, length = (uint64_t)mesh->config.data_flits * mesh->config.timing.link_cycles;
-    /* A queue that is less than full forgets: data that came long ago has left. This bounds the work after a quiet
-     * time. */
-    if (at > data->next && at - data->next > CATCH_UP * gap)
-        data->next = at - CATCH_UP * gap;
-    while (data->next <= at) {
-        uint64_t start = data->until > data->next ? data->until : data->next;
-        data->until = start + length;
-        data->next += 1 + next_random(data) % (2 * gap - 1);
-    }
-    if (data->until <= at)
-        return at;
-    if (mesh->config.qos == HW_QOS_NONE)
-        return data->until;
-    return at + (data->until - at) % length;
+static uint64_t after_data(const struct hw_mesh *mesh, uint32_t port, uint64_t at) {
+    struct hw_traffic *traffic = &mesh->traffic[port];
+    if (at > traffic->coming.next && at - traffic->coming.next > 2 * mesh->data.epoch)
+        hw_data_seek(&mesh->data, port, at - mesh->data.epoch, &traffic->coming);
+    hw_data_pass(&mesh->data, port, at, &traffic->coming, &traffic->until);
+    return at + hw_data_wait(&mesh->data, at, traffic->until);
 }
 
 /* ---- calendar ---- */
@@ -155,17 +132,18 @@ static uint64_t find_gap(const struct calendar *c, uint64_t at, uint64_t length,
 
 /* Takes the port, for a header that is ready to leave by it at `at`; the answer is when it leaves. Any case. */
 static uint64_t take_any(struct hw_mesh *mesh, struct hw_port *port, bool has_data, uint64_t at, uint64_t length) {
-    struct hw_traffic *data = &mesh->traffic[port - mesh->ports];
+    uint32_t number = (uint32_t)(port - mesh->ports);
     struct calendar c = unroll(port);
     uint32_t place;
     uint64_t start = find_gap(&c, at, length, &place);
     if (has_data) {
-        for (uint64_t later = after_data(mesh, data, start); later != start; later = after_data(mesh, data, start)) {
+        for (uint64_t later; (later = after_data(mesh, number, start)) != start;) {
             start = find_gap(&c, later, length, &place);
             if (start == later)
                 break;
         }
-        data->until = (data->until > start ? data->until : start) + length;
+        uint64_t *until = &mesh->traffic[number].until;
+        *until = (*until > start ? *until : start) + length;
     }
     note(&c, place, start, start + length);
     roll(port, &c);
@@ -226,7 +204,7 @@ static uint32_t apart(uint32_t a, uint32_t b) {
 }
 
 static uint32_t row(const struct hw_mesh *mesh, uint32_t tile) {
-    return tile * mesh->by_width >> ROW_BITS;
+    return hw_mesh_row(mesh->by_width, tile);
 }
 
 struct hw_delivery hw_mesh_distance(const struct hw_mesh *mesh, uint32_t from, uint32_t to) {
@@ -252,7 +230,7 @@ static inline __attribute__((always_inline)) void go(struct way *way, uint32_t t
     struct hw_mesh *mesh = way->mesh;
     struct hw_port *port = &mesh->ports[tile * HW_N_DIRECTIONS + (uint32_t)direction];
     for (; n > 0; n--, port += stride * HW_N_DIRECTIONS) {
-        if (way->plain || mesh->data_gap == 0 || direction == HW_INJECT)
+        if (way->plain || mesh->data.gap == 0 || direction == HW_INJECT)
             way->now = take(mesh, port, way->now, way->length);
         else
             way->now = take_any(mesh, port, true, way->now, way->length);
@@ -295,7 +273,7 @@ struct hw_delivery hw_mesh_send(struct hw_mesh *mesh, uint32_t from, uint32_t to
         mesh->n_local++;
         return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
     }
-    if (__builtin_expect(mesh->data_gap != 0 || trace != NULL, 0))
+    if (__builtin_expect(mesh->data.gap != 0 || trace != NULL, 0))
         return carry_any(mesh, from, to, at_cycles, trace);
     return carry(mesh, from, to, at_cycles, NULL, true);
 }
@@ -305,7 +283,7 @@ uint64_t hw_mesh_arrival(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint6
         mesh->n_local++;
         return at_cycles;
     }
-    if (__builtin_expect(mesh->data_gap != 0, 0))
+    if (__builtin_expect(mesh->data.gap != 0, 0))
         return carry_any(mesh, from, to, at_cycles, NULL).head_cycles;
     return carry(mesh, from, to, at_cycles, NULL, true).head_cycles;
 }

@@ -12,31 +12,34 @@
  * leaves the links behind it free (wormhole routing with three-flit packets and buffers of at least three flits; the
  * paper's NI buffers have 16). Buffers that fill up are not modelled.
  *
- * Packets should be sent about in the order of their injection times. A packet that is a little earlier than one sent
- * before it uses the gaps that the calendar still remembers; before the first of those it waits. No port ever carries
- * two flits at once.
+ * This mesh is for a driver that sends packets about in the order of their injection times: the simulator. A packet
+ * that is a little earlier than one sent before it uses the gaps that the calendar still remembers; before the first of
+ * those it waits. No port ever carries two flits at once. Also in that order packets from far away come to a port later
+ * than packets from near by that were sent after them, and the gaps between them can be too short for a packet. So
+ * packets wait longer than where each port serves them in the order of their coming: by half in 8 x 8 tiles, twice as
+ * long in 32 x 32. slotted.h does not have that error, and takes packets in any order.
  *
- * Data traffic: each router output, eject included, also carries data packets of data_flits each, load_permille of its
- * cycles, with random gaps from `seed`. Data packets do not travel: each port has its own. With HW_QOS_CONTROL_FIRST
- * (the paper's quality of service) a control packet waits at most for the rest of the data packet under way. With
- * HW_QOS_NONE it waits for all data that came before it.
+ * Data traffic: each router output, eject included, also carries data packets (data.h), load_permille of its cycles.
+ * With HW_QOS_CONTROL_FIRST (the paper's quality of service) a control packet waits at most for the rest of the data
+ * packet under way. With HW_QOS_NONE it waits for all data that came before it.
  *
  * Costs of a hop, buffers and data traffic are ours: the paper gives none. Nothing here blocks; one thread at a time.
  */
 #ifndef HW_MESH_H
 #define HW_MESH_H
 
+#include "data.h"
 #include "timing.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #define HW_MESH_MAX_SIDE 32
+#define HW_MESH_N_FLITS 3 /* of a control packet */
+#define HW_MESH_ROW_BITS 22
 #define HW_MESH_MAX_LOAD_PERMILLE 900 /* data traffic: nearer to 1000 control packets would wait without end */
 
 enum hw_direction { HW_INJECT, HW_EAST, HW_WEST, HW_NORTH, HW_SOUTH, HW_EJECT, HW_N_DIRECTIONS };
-
-enum hw_qos { HW_QOS_CONTROL_FIRST, HW_QOS_NONE };
 
 struct hw_mesh_config {
     uint32_t width, height; /* 1 to 32 each */
@@ -72,8 +75,7 @@ static inline uint64_t hw_port_n_packets(const struct hw_port *port) {
 /* A port's data traffic. */
 struct hw_traffic {
     uint64_t until; /* the data that has come so far has left by then */
-    uint64_t next;  /* when the next data packet comes */
-    uint64_t random;
+    struct hw_data_stream coming;
 };
 
 struct hw_mesh {
@@ -81,9 +83,9 @@ struct hw_mesh {
     struct hw_port *ports;      /* hw_mesh_n_ports() of them, the caller's; tile * HW_N_DIRECTIONS + direction */
     struct hw_traffic *traffic; /* as many, behind them */
     uint64_t n_packets, n_local, n_hops, contention_cycles;
-    uint64_t data_gap;    /* mean cycles between data packets at a port, 0: none */
+    struct hw_data data;
     uint32_t hop, length; /* cycles: of a header from port to port; for which a packet takes a port */
-    uint32_t by_width;    /* 2^22 by the width, rounded up: a tile's row without a division */
+    uint32_t by_width;    /* hw_mesh_by_width() */
 };
 
 static inline size_t hw_mesh_n_ports(uint32_t width, uint32_t height) {
@@ -93,6 +95,20 @@ static inline size_t hw_mesh_n_ports(uint32_t width, uint32_t height) {
 /* Bytes of the memory for `ports`. Faster if it begins at a multiple of 64. */
 static inline size_t hw_mesh_bytes(uint32_t width, uint32_t height) {
     return hw_mesh_n_ports(width, height) * (sizeof(struct hw_port) + sizeof(struct hw_traffic));
+}
+
+/* Can there be such a mesh? */
+bool hw_mesh_possible(const struct hw_mesh_config *config);
+
+/* 2^22 by the width, rounded up. */
+static inline uint32_t hw_mesh_by_width(uint32_t width) {
+    return ((UINT32_C(1) << HW_MESH_ROW_BITS) + width - 1) / width;
+}
+
+/* A tile's row, without a division. Exact up to 1024 tiles: what is rounded up is less than `width`, times a tile less
+ * than 2^22; and a tile times by_width fits into 32 bits. */
+static inline uint32_t hw_mesh_row(uint32_t by_width, uint32_t tile) {
+    return tile * by_width >> HW_MESH_ROW_BITS;
 }
 
 /* False, and nothing done: there can be no such mesh. */

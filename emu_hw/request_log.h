@@ -21,7 +21,8 @@ enum hw_log_block { HW_LOG_RECORDS = 1, HW_LOG_STATE };
 
 enum hw_log_kind {
     HW_LOG_CAME = 1, /* a request, when its turn at the NI came for the first time */
-    HW_LOG_LEFT      /* a packet that left, caused by the last request before it at this NI */
+    HW_LOG_LEFT,     /* a packet that left, caused by the last request before it at this NI */
+    HW_LOG_CROSSED   /* the NI's server sent a packet over the mesh. flit[0], flit[1]: from tile, to tile */
 };
 
 enum { HW_LOG_FULL_AGAIN = 1, HW_LOG_NO_RESERVE = 2, HW_LOG_CHILD = 4 };
@@ -39,19 +40,23 @@ struct hw_log_record {
     uint32_t kind; /* enum hw_log_kind */
     uint32_t flit[3];
     uint64_t order; /* of the process's records, at all its NIs */
-    /* CAME: the core began to hand it over, and it reached the NI. LEFT: it left the NI, and its core saw it. */
+    /*
+     * CAME: the core began to hand it over, and it reached the NI. LEFT: it left the NI, and its core saw it. CROSSED:
+     * it was ready for its first port; to_cycles is how long it waited for ports.
+     */
     uint64_t from_cycles, to_cycles;
 };
 
 struct hw_log_state {
-    uint64_t free_cycles; /* until then the state machine is busy */
+    uint64_t free_cycles; /* until then the state machine is busy, */
+    uint64_t busy_cycles; /* and has been since then, without a pause */
     uint32_t generation_skip;
     uint16_t free_head, free_tail, n_free, n_reserved;
     uint16_t n_control_used, zero;
 };
 
 _Static_assert(sizeof(struct hw_log_header) == 40 && sizeof(struct hw_log_record) == 40 &&
-                   sizeof(struct hw_log_state) == 24,
+                   sizeof(struct hw_log_state) == 32,
                "no padding");
 
 enum { HW_LOG_MAX_RECORDS = 101 }; /* of a block, which is at most 4 KiB with its header */

@@ -56,5 +56,6 @@ bool sim_feed_state(struct sim *sim, uint32_t ni, const struct hw_log_state *sta
     spm->n_reserved = state->n_reserved;
     tile->ni.n_control_used = state->n_control_used;
     tile->free_at = state->free_cycles;
+    tile->busy_from = state->busy_cycles;
     return state->generation_skip % 2 == 0 && state->n_control_used <= spm->n_control && hw_spm_is_valid(spm, NULL);
 }

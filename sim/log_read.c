@@ -53,8 +53,9 @@ static bool add_records(struct sim_log_process *p, const struct hw_log_header *h
         p->entry = all;
         p->capacity = capacity;
     }
-    for (size_t i = 0; i < n; i++)
-        p->entry[p->n_entries++] = (struct sim_log_entry){record[i], h->tile, SIM_LOG_END};
+    for (size_t i = 0; i < n; i++) /* waits in the network are in the other records' times */
+        if (record[i].kind != HW_LOG_CROSSED)
+            p->entry[p->n_entries++] = (struct sim_log_entry){record[i], h->tile, SIM_LOG_END};
     return true;
 }
 

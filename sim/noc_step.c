@@ -75,15 +75,24 @@ static void refuse(struct sim *sim, const struct sim_tile *tile, const struct hw
     t->refused_room = tile->n_rooms;
 }
 
-/* A request that arrived then is stepped as soon as the state machine is free. False: the NI holds it back. */
+/*
+ * A request that arrived then is stepped as soon as the state machine is free. False: the NI holds it back.
+ *
+ * A live run's request (feed.c) may have been stepped behind one of a later time. If the state machine had a pause
+ * since the request's time, the step takes no time from later requests, as in libsubutai/engine/ni/step.c.
+ */
 static inline __attribute__((always_inline)) bool step(struct sim *sim, uint32_t number, const struct hw_packet *packet,
                                                        uint64_t arrived_at, bool *made_room) {
     struct sim_tile *tile = &sim->tiles[number];
     uint64_t start = tile->free_at > arrived_at ? tile->free_at : arrived_at;
+    if (arrived_at > tile->free_at)
+        tile->busy_from = arrived_at;
+    bool late = arrived_at < tile->busy_from;
     enum hw_op op = hw_packet_op(packet);
     struct hw_step done;
     hw_fsm_step(&tile->ni, packet, &done, sim->outputs);
-    tile->free_at = start + done.response_cycles;
+    if (!late)
+        tile->free_at = start + done.response_cycles;
     *made_room |= done.made_room;
     if (done.status == HW_STATUS_HELD)
         return false;
@@ -132,6 +141,8 @@ static __attribute__((noinline)) void retry_held(struct sim *sim, uint32_t numbe
         made_room = false;
         for (uint32_t i = 0; i < n; i++) {
             struct sim_held held = tile->held[i];
+            if (held.arrived_at < tile->free_at) /* it has waited for other threads, not for the state machine */
+                held.arrived_at = tile->free_at;
             if (hw_ni_would_hold(&tile->ni, &held.packet) ||
                 !step(sim, number, &held.packet, held.arrived_at, &made_room))
                 tile->held[kept++] = held;

@@ -14,7 +14,8 @@ struct sim_held {
 
 struct sim_tile {
     _Alignas(SIM_LINE) struct hw_ni ni;
-    uint64_t free_at;      /* until then its state machine is busy */
+    uint64_t free_at;      /* until then its state machine is busy, */
+    uint64_t busy_from;    /* and has been since then, without a pause */
     uint64_t n_rooms;      /* steps that have made room after a request had found none */
     struct sim_held *held; /* in the order of their coming */
     uint32_t n_held, held_capacity;

@@ -89,7 +89,9 @@ uint64_t ni_wait_until(uint64_t cycles, uint64_t rest_ns) {
     return 0;
 }
 
-struct hw_delivery ni_send(uint32_t from, uint32_t to, uint64_t at_cycles) {
+struct hw_delivery ni_send(struct ni_tile *tile, uint32_t from, uint32_t to, uint64_t at_cycles) {
+    if (tile->lock != 1)
+        sched_wrong("a packet is sent without the lock of an NI");
     if (from != to && scenario->timed)
         at_cycles += WAY_CYCLES + (scenario->gaps && n_sent++ == 0 ? GAP_CYCLES : 0);
     return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};

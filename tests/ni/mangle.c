@@ -43,6 +43,15 @@ static void find_records(void) {
     }
 }
 
+/* Packets that crossed the mesh are left out: they lie between a request and its answer. */
+static void leave_out_crossed(void) {
+    size_t n = 0;
+    for (size_t i = 0; i < n_records; i++)
+        if (record[i]->kind != HW_LOG_CROSSED)
+            record[n++] = record[i];
+    n_records = n;
+}
+
 static enum hw_op op_of(const struct hw_log_record *r) {
     return hw_packet_op(&(struct hw_packet){{r->flit[0], r->flit[1], r->flit[2]}});
 }
@@ -138,6 +147,7 @@ int main(int argc, char **argv) {
     if (log == NULL || (n_bytes = fread(file, 1, sizeof file, log)) == 0)
         return 2;
     find_records();
+    leave_out_crossed();
     if (n_records == 0 || !mangle(argv[1]))
         return 1;
     rewind(log);

@@ -33,8 +33,8 @@ static inline pthread_t start(void *(*routine)(void *), void *value) {
 }
 
 static inline void run_threads(unsigned n, void *(*routine)(void *)) {
-    pthread_t threads[1024];
-    CHECK(n <= 1024);
+    pthread_t threads[2048];
+    CHECK(n <= 2048);
     for (unsigned i = 0; i < n; i++)
         threads[i] = start(routine, (void *)(uintptr_t)i);
     for (unsigned i = 0; i < n; i++)

@@ -90,10 +90,8 @@ void ni_fork_answer_forgotten(struct ni_thread *t, int which) {
 
 void ni_child_begins(void) {
     struct ni_machine *m = &ni_machine;
-    struct hw_mesh_config mesh = m->mesh.config;
     ni_service_fork_child();
-    m->mesh_lock = (struct sbt_lock){0};
-    hw_mesh_init(&m->mesh, &mesh, m->mesh.ports);
+    ni_machine_clear_mesh();
     for (uint32_t i = 0; i < m->n_tiles; i++) {
         struct ni_tile *tile = &m->tiles[i];
         tile->lock = 0;

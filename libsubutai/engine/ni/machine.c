@@ -16,6 +16,8 @@
 #define CALIBRATION_NS 30000  /* at each timed start under `ni`; the result is good to about a thousandth */
 #define SLEEP_MARGIN_NS 80000 /* a sleep may end this late, so the rest of a wait is spun */
 
+#define TOUCHED_MOST 8388608 /* bytes of a mesh of which all pages are touched at the start */
+
 struct ni_machine ni_machine;
 
 static uint16_t *tile_of; /* the map: tile of the n-th thread, n modulo n_mapped */
@@ -158,6 +160,37 @@ uint32_t ni_map(uint32_t n) {
 
 /* ---- start ---- */
 
+/*
+ * Touch all pages of a small mesh. Otherwise a server touches them one by one under its tile's lock, and each time the
+ * kernel may keep it behind threads that end: the threads that wait for the server then leave it no core. The pages of
+ * a large mesh are touched when they are used: they are too many for a program that uses few of them.
+ */
+static void touch(void *memory, size_t bytes) {
+    volatile char *page = memory;
+    for (size_t i = 0; bytes <= TOUCHED_MOST && i < bytes; i += 4096)
+        page[i] = 0;
+}
+
+/* A mesh that nothing is sent over has its configuration, and no memory. */
+static int start_mesh(const struct hw_mesh_config *config) {
+    struct ni_machine *m = &ni_machine;
+    if (!hw_mesh_possible(config))
+        return EINVAL;
+    if (m->timed) {
+        m->mesh_bytes = hw_slotted_bytes(config->width, config->height);
+        m->mesh_memory = ni_get_memory(m->mesh_bytes);
+        if (m->mesh_memory == NULL)
+            return ENOMEM;
+        touch(m->mesh_memory, m->mesh_bytes);
+    }
+    return hw_slotted_init(&m->mesh, config, m->mesh_memory) ? 0 : EINVAL;
+}
+
+void ni_machine_clear_mesh(void) {
+    if (ni_machine.mesh_memory != NULL)
+        sbt_memory_clear(ni_machine.mesh_memory, ni_machine.mesh_bytes);
+}
+
 int ni_machine_start(const struct sbt_options *options) {
     struct ni_machine *m = &ni_machine;
     const union sbt_option_value *value = options->value;
@@ -181,12 +214,9 @@ int ni_machine_start(const struct sbt_options *options) {
     mesh.height = height;
     mesh.timing = m->config.timing;
     mesh.load_permille = (uint32_t)value[SBT_OPT_DATA_LOAD].u;
-    struct hw_port *ports = ni_get_memory(hw_mesh_bytes(width, height));
-    if (ports == NULL)
-        return ENOMEM;
-    if (!hw_mesh_init(&m->mesh, &mesh, ports))
-        return EINVAL;
-    int r = start_map(value[SBT_OPT_MAP].s);
+    int r = start_mesh(&mesh);
+    if (r == 0)
+        r = start_map(value[SBT_OPT_MAP].s);
     if (r != 0)
         return r;
     if (m->timed && m->time_scale == 0)

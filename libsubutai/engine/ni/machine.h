@@ -19,9 +19,8 @@
 
 #include "core/options.h"
 #include "fsm.h"
-#include "mesh.h"
 #include "os/arch.h"
-#include "os/lock.h"
+#include "slotted.h"
 
 struct ni_tile;
 struct ni_thread;
@@ -34,8 +33,9 @@ struct ni_machine {
     uint32_t n_tiles;
     struct ni_tile *tiles;
     struct ni_thread *threads; /* NI_MAX_THREADS records */
-    struct hw_mesh mesh;       /* under mesh_lock */
-    struct sbt_lock mesh_lock;
+    struct hw_slotted mesh;    /* without memory, and unused, unless `timed` */
+    void *mesh_memory;         /* of mesh_bytes; NULL: none */
+    size_t mesh_bytes;
     uint32_t time_scale;
     uint64_t start_ns;  /* time_scale > 0: the clock at model time 0 */
     uint64_t tick_mult; /* time_scale 0: cycles in 2^32 ticks of the CPU's counter */
@@ -59,6 +59,9 @@ int ni_machine_start(const struct sbt_options *options);
 
 /* Zeroed memory for as long as the process lives; NULL: there is none. */
 void *ni_get_memory(size_t bytes);
+
+/* The mesh as at the start, with counters at zero: for a forked child. */
+void ni_machine_clear_mesh(void);
 
 /* The tile of the n-th thread, by --map. */
 uint32_t ni_map(uint32_t n);

@@ -112,6 +112,7 @@ static void append_records(struct ni_requests_block *b) {
 static void append_state(struct ni_tile *tile) {
     const struct hw_spm *spm = &tile->ni.spm;
     struct hw_log_state state = {.free_cycles = tile->free_cycles,
+                                 .busy_cycles = tile->busy_cycles,
                                  .generation_skip = spm->generation_skip,
                                  .free_head = spm->free_head,
                                  .free_tail = spm->free_tail,
@@ -136,6 +137,11 @@ void ni_requests_note(struct ni_tile *tile, enum hw_log_kind kind, const struct 
                                                        .order = __atomic_fetch_add(&order, 1, __ATOMIC_RELAXED),
                                                        .from_cycles = from_cycles,
                                                        .to_cycles = to_cycles};
+}
+
+void ni_requests_note_crossed(struct ni_tile *tile, uint32_t from, uint32_t to, uint64_t at_cycles,
+                              uint32_t contention_cycles) {
+    ni_requests_note(tile, HW_LOG_CROSSED, &(struct hw_packet){{from, to, 0}}, at_cycles, contention_cycles);
 }
 
 void ni_requests_end(bool locked) {

@@ -16,6 +16,9 @@ int ni_requests_start(const struct sbt_options *options);
 /* Under the tile's lock; only if tile->requests is not NULL. May write to the file. The times are a record's. */
 void ni_requests_note(struct ni_tile *tile, enum hw_log_kind kind, const struct hw_packet *packet, uint64_t from_cycles,
                       uint64_t to_cycles);
+/* The tile's server has sent a packet over the mesh, which was ready then and waited so long for ports. */
+void ni_requests_note_crossed(struct ni_tile *tile, uint32_t from, uint32_t to, uint64_t at_cycles,
+                              uint32_t contention_cycles);
 /* `locked`: no NI is served meanwhile. Otherwise what is in the blocks is lost. */
 void ni_requests_end(bool locked);
 void ni_requests_fork_child(void);

@@ -72,7 +72,7 @@ static struct ni_request *next_in_queue(struct ni_tile *tile) {
 }
 
 static void forward(struct ni_tile *from, struct ni_tile *to, struct ni_request *r, struct ni_work *work) {
-    r->at_cycles = ni_send(ni_number_of(from), ni_number_of(to), r->at_cycles).head_cycles;
+    r->at_cycles = ni_send(from, ni_number_of(from), ni_number_of(to), r->at_cycles).head_cycles;
     cds_wfcq_node_init(&r->node);
     cds_wfcq_enqueue(&to->queue_head, &to->queue_tail, &r->node);
     for (uint32_t i = 0; i < work->n_touched; i++)
@@ -195,7 +195,7 @@ bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const voi
     todo.n = 0;
     if (SBT_UNLIKELY(ni_has_work(tile))) /* requests that came before it; they may be the caller's own */
         serve_locked(tile, UINT64_MAX, &work);
-    origin.at_cycles = ni_send(t->tile, number, origin.issued_cycles + ni_handover()).head_cycles;
+    origin.at_cycles = ni_send(tile, t->tile, number, origin.issued_cycles + ni_handover()).head_cycles;
     ni_step_direct(tile, packet, &origin, &work);
     ni_tile_release(tile);
     if (SBT_UNLIKELY(work.n_wakes + work.n_touched != 0 || work.opened != NULL))

@@ -161,6 +161,9 @@ static uint64_t shortage(const struct ni_tile *tile, uint32_t which) {
     return counts[which];
 }
 
+/* Too large for a small stack. */
+static uint64_t port_packets[HW_MESH_MAX_SIDE * HW_MESH_MAX_SIDE * HW_N_DIRECTIONS];
+
 struct totals {
     uint64_t pushed, stepped, withdrawn, looks, delayed, late_ns;
     unsigned long long shortage[N_SHORTAGES];
@@ -227,16 +230,16 @@ static void text_ni(uint32_t i) {
 static void text_network(void) {
     static const char *const ports[HW_N_DIRECTIONS] = {"inject", "east", "west", "north", "south", "eject"};
     const struct ni_machine *m = &ni_machine;
-    put("network: %llu packets, %.2f hops each, %.0f ns of contention\n", (unsigned long long)m->mesh.n_packets,
-        m->mesh.n_packets != 0 ? (double)m->mesh.n_hops / (double)m->mesh.n_packets : 0.0,
-        ns((double)m->mesh.contention_cycles));
-    for (uint32_t i = 0; i < m->n_tiles * HW_N_DIRECTIONS; i++) {
-        const struct hw_port *p = &m->mesh.ports[i];
-        if (hw_port_n_packets(p) != 0)
+    struct hw_slotted_sums sums = hw_slotted_sum(&m->mesh, port_packets);
+    put("network: %llu packets, %.2f hops each, %.0f ns of contention", (unsigned long long)sums.n_packets,
+        sums.n_packets != 0 ? (double)sums.n_hops / (double)sums.n_packets : 0.0, ns((double)sums.contention_cycles));
+    if (sums.n_forgotten != 0)
+        put(", %llu times forgotten", (unsigned long long)sums.n_forgotten);
+    put("\n");
+    for (uint32_t i = 0; i < m->n_tiles * HW_N_DIRECTIONS; i++)
+        if (port_packets[i] != 0)
             put("link %u %s: %llu packets, %llu cycles of contention\n", i / HW_N_DIRECTIONS,
-                ports[i % HW_N_DIRECTIONS], (unsigned long long)hw_port_n_packets(p),
-                (unsigned long long)p->contention_cycles);
-    }
+                ports[i % HW_N_DIRECTIONS], (unsigned long long)port_packets[i], (unsigned long long)m->mesh.waited[i]);
 }
 
 static void text_report(const struct totals *t) {
@@ -298,19 +301,20 @@ static void json_ni(struct json *j, uint32_t i) {
 static void json_network(struct json *j) {
     const struct ni_machine *m = &ni_machine;
     json_open(j, "network", '{');
-    json_uint(j, "packets", m->mesh.n_packets);
-    json_uint(j, "hops", m->mesh.n_hops);
-    json_uint(j, "contention_cycles", m->mesh.contention_cycles);
+    struct hw_slotted_sums sums = hw_slotted_sum(&m->mesh, port_packets);
+    json_uint(j, "packets", sums.n_packets);
+    json_uint(j, "hops", sums.n_hops);
+    json_uint(j, "contention_cycles", sums.contention_cycles);
+    json_uint(j, "forgotten", sums.n_forgotten);
     json_open(j, "links", '[');
     for (uint32_t i = 0; i < m->n_tiles * HW_N_DIRECTIONS; i++) {
-        const struct hw_port *p = &m->mesh.ports[i];
-        if (hw_port_n_packets(p) == 0)
+        if (port_packets[i] == 0)
             continue;
         json_open(j, NULL, '{');
         json_uint(j, "tile", i / HW_N_DIRECTIONS);
         json_uint(j, "port", i % HW_N_DIRECTIONS);
-        json_uint(j, "packets", hw_port_n_packets(p));
-        json_uint(j, "contention_cycles", p->contention_cycles);
+        json_uint(j, "packets", port_packets[i]);
+        json_uint(j, "contention_cycles", m->mesh.waited[i]);
         json_close(j, '}');
     }
     json_close(j, ']');

@@ -14,13 +14,13 @@
 
 /* ---- packets ---- */
 
-struct hw_delivery ni_send(uint32_t from, uint32_t to, uint64_t at_cycles) {
+struct hw_delivery ni_send(struct ni_tile *tile, uint32_t from, uint32_t to, uint64_t at_cycles) {
     if (from == to || !ni_machine.timed)
         return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
-    sbt_lock_take(&ni_machine.mesh_lock);
-    struct hw_delivery d = hw_mesh_send(&ni_machine.mesh, from, to, at_cycles, NULL);
-    sbt_lock_drop(&ni_machine.mesh_lock);
-    return d;
+    struct hw_delivery way = hw_slotted_send(&ni_machine.mesh, from, to, at_cycles);
+    if (SBT_UNLIKELY(tile->requests != NULL))
+        ni_requests_note_crossed(tile, from, to, at_cycles, way.contention_cycles);
+    return way;
 }
 
 static void wake(struct ni_work *work, uint32_t *word) {
@@ -90,8 +90,8 @@ static enum ni_class class_of(enum hw_op asked, const struct hw_message *got) {
 /* ---- one step ---- */
 
 struct stepped {
-    /* the request's: on its way, and waiting for the state machine */
-    uint64_t start_cycles, network_cycles, queued_cycles;
+    /* the request's: on its way, waiting for the state machine, and waiting because it was handed in late */
+    uint64_t start_cycles, network_cycles, queued_cycles, late_cycles;
     uint32_t asker; /* thread and core, as in a packet */
     enum hw_op op;
     bool local;
@@ -111,6 +111,7 @@ static void count_answer(struct ni_tile *tile, const struct stepped *s, const st
     if (own) {
         sample.network += s->network_cycles;
         sample.fsm += s->queued_cycles;
+        sample.waited = s->late_cycles;
         sample.local = s->local;
     } else {
         sample.network += t->network_cycles;
@@ -129,7 +130,7 @@ static void send_answer(struct ni_tile *tile, const struct stepped *s, const str
     struct hw_message message = hw_packet_decode(&ni_machine.layout, &output->packet);
     struct ni_thread *t = thread_of(output->packet.flit[2]);
     uint64_t out_cycles = s->start_cycles + output->at_cycles;
-    struct hw_delivery way = ni_send(ni_number_of(tile), message.destination, out_cycles);
+    struct hw_delivery way = ni_send(tile, ni_number_of(tile), message.destination, out_cycles);
     uint32_t resume = ni_resume(&output->packet);
     if (SBT_UNLIKELY(tile->requests != NULL)) /* before the answer: what its thread does next comes later */
         ni_requests_note(tile, HW_LOG_LEFT, &output->packet, out_cycles, way.tail_cycles + resume);
@@ -202,7 +203,7 @@ static bool withdraw_held(struct ni_tile *tile, const struct ni_request *r, stru
     struct hw_packet packet = hw_packet_encode(&ni_machine.layout, &message);
     const struct hw_timing *timing = &ni_machine.config.timing;
     uint64_t out = r->at_cycles + timing->entry_cycles + timing->fsm_cycles;
-    struct hw_delivery way = ni_send(ni_number_of(tile), message.destination, out);
+    struct hw_delivery way = ni_send(tile, ni_number_of(tile), message.destination, out);
     tile->n_withdrawn_held++;
     if (SBT_UNLIKELY(tile->requests != NULL))
         ni_requests_note(tile, HW_LOG_LEFT, &packet, out, way.tail_cycles);
@@ -271,6 +272,27 @@ static void send_outputs(struct ni_tile *tile, const struct stepped *s, uint32_t
 }
 
 /*
+ * When the state machine steps a request, and how long the request has waited for that. A request may reach its server
+ * after one of a later time, because its thread had no core of the host. It is stepped behind it all the same: what it
+ * finds is what the other has left. If the state machine had a pause since the request's time, it would have served the
+ * request then. So the wait is the host's doing, and the step takes no time from later requests.
+ */
+static struct stepped begin_step(struct ni_tile *tile, const struct ni_origin *origin) {
+    struct stepped s = {.start_cycles = origin->at_cycles};
+    if (origin->at_cycles > tile->free_cycles) {
+        tile->busy_cycles = origin->at_cycles;
+        return s;
+    }
+    s.start_cycles = tile->free_cycles;
+    uint64_t wait = s.start_cycles - origin->at_cycles;
+    if (origin->at_cycles >= tile->busy_cycles)
+        s.queued_cycles = wait;
+    else
+        s.late_cycles = wait;
+    return s;
+}
+
+/*
  * Step a request. False: it is held. `slot` is its state word in a mailbox, NULL: it has none. The slot is set free
  * (release, pairs with the producer's acquire) before any thread learns of the outcome.
  */
@@ -278,9 +300,10 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
                  struct ni_work *work, bool *made_room) {
     const struct hw_packet request = as_stepped(tile, packet, origin->object);
     struct hw_step done;
-    uint64_t start = origin->at_cycles > tile->free_cycles ? origin->at_cycles : tile->free_cycles;
+    struct stepped s = begin_step(tile, origin);
     hw_fsm_step(&tile->ni, &request, &done, tile->outputs);
-    tile->free_cycles = start + done.response_cycles;
+    if (s.late_cycles == 0)
+        tile->free_cycles = s.start_cycles + done.response_cycles;
     *made_room |= done.made_room;
     if (done.status == HW_STATUS_HELD)
         return false;
@@ -290,12 +313,10 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
         __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
 
     struct hw_message message = hw_packet_decode(&ni_machine.layout, &request);
-    struct stepped s = {.start_cycles = start,
-                        .network_cycles = origin->at_cycles - origin->issued_cycles - ni_handover(),
-                        .queued_cycles = start - origin->at_cycles,
-                        .asker = request.flit[2],
-                        .op = message.op,
-                        .local = message.core == ni_number_of(tile)};
+    s.network_cycles = origin->at_cycles - origin->issued_cycles - ni_handover();
+    s.asker = request.flit[2];
+    s.op = message.op;
+    s.local = message.core == ni_number_of(tile);
     if (tile->latency != NULL && done.status == HW_STATUS_DONE)
         count_request(tile, &s, &message, origin->issued_cycles, done.response_cycles);
     send_outputs(tile, &s, done.n_outputs, work);

@@ -25,8 +25,8 @@ static inline uint32_t ni_resume(const struct hw_packet *answer) {
     return hw_packet_ends_wait(answer) ? ni_machine.config.timing.resume_cycles : 0;
 }
 
-/* Send a packet over the mesh; it takes time only if the machine is timed. */
-struct hw_delivery ni_send(uint32_t from, uint32_t to, uint64_t at_cycles);
+/* Send a packet over the mesh; it takes time only if the machine is timed. The caller has `tile`'s lock. */
+struct hw_delivery ni_send(struct ni_tile *tile, uint32_t from, uint32_t to, uint64_t at_cycles);
 
 /*
  * The request's turn has come. `slot`: its state word in a mailbox, set free before any thread learns of the outcome;

@@ -31,7 +31,8 @@ struct ni_tile {
     struct __cds_wfcq_head queue_head __attribute__((aligned(64)));
     uint32_t lock;        /* its owner is this NI's server; everything from here on is under it */
     uint32_t n_used;      /* control elements in use; atomic, read without the lock as a hint */
-    uint64_t free_cycles; /* until then the state machine is busy */
+    uint64_t free_cycles; /* until then the state machine is busy, */
+    uint64_t busy_cycles; /* and has been since then, without a pause */
     uint64_t n_direct;    /* requests that were in no mailbox: their thread served them at once */
     uint64_t n_stepped, n_withdrawn_held;
     struct ni_held held;
