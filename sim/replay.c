@@ -182,8 +182,9 @@ static void call(struct sim *sim, struct sim_thread *t) {
     case SBT_TRACE_THREAD_END:
         end(sim, t);
         return;
+    default:
+        sim_call_object(sim, t);
     }
-    sim_call_object(sim, t);
 }
 
 void sim_replay_init(struct sim *sim) {

@@ -2,7 +2,8 @@
 /*
  * liburcu's wait-free queue, inline: the requests that have come to an NI over the mesh, from any server to a single
  * one. Its atomics are assembly and volatile accesses. ThreadSanitizer does not see the first and takes the second for
- * races. So for that build alone they are the compiler's atomics, with the orders that the queue needs.
+ * races. So for that build alone they are the compiler's atomics, with the orders that the queue needs: from version
+ * 0.15 by an option of liburcu's own, before that by these macros.
  */
 #ifndef SBT_ENGINE_NI_WFQUEUE_H
 #define SBT_ENGINE_NI_WFQUEUE_H
@@ -17,6 +18,7 @@
 
 #define _LGPL_SOURCE /* inline */
 #ifdef NI_TSAN
+#define CONFIG_RCU_USE_ATOMIC_BUILTINS 1
 #include <urcu/system.h>
 #include <urcu/uatomic.h>
 #undef CMM_LOAD_SHARED
