@@ -15,6 +15,7 @@ _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec"
 
 uint32_t sbt_n_runnable = 1;
 uint32_t sbt_n_cpus = 1;
+cpu_set_t sbt_cpus;
 
 /* In a forked child: the caller is its only thread. */
 static void forget_parent(void) {
@@ -23,10 +24,9 @@ static void forget_parent(void) {
 }
 
 void sbt_thread_start(void) {
-    cpu_set_t cpus;
-    long n = sbt_syscall3(SYS_sched_getaffinity, 0, sizeof cpus, &cpus);
+    long n = sbt_syscall3(SYS_sched_getaffinity, 0, sizeof sbt_cpus, &sbt_cpus);
     if (n > 0)
-        sbt_n_cpus = (uint32_t)CPU_COUNT_S((size_t)n, &cpus);
+        sbt_n_cpus = (uint32_t)CPU_COUNT_S((size_t)n, &sbt_cpus);
     sbt_fork_on_notice = forget_parent;
     sbt_fork_start();
 }

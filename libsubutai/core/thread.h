@@ -10,6 +10,7 @@
 #define SBT_CORE_THREAD_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -66,6 +67,7 @@ static inline uint32_t sbt_thread_owner(void) {
  */
 extern uint32_t sbt_n_runnable;
 extern uint32_t sbt_n_cpus; /* CPUs that the process may use, at least 1 */
+extern cpu_set_t sbt_cpus;  /* which; as it began, before the program limits single threads. Empty: not known */
 
 static inline void sbt_runnable_add(int n) {
     __atomic_fetch_add(&sbt_n_runnable, (uint32_t)n, __ATOMIC_RELAXED);

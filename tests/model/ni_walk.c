@@ -23,6 +23,7 @@
 #include "engine/ni/serve.h"
 #include "engine/ni/service.h"
 #include "engine/ni/service_thread.h"
+#include "engine/ni/settle.h"
 #include "engine/ni/step.h"
 #include "engine/ni/thread.h"
 #include "os/real.h"
@@ -190,8 +191,11 @@ void sbt_log(unsigned verbosity, const char *first, ...) {
     (void)verbosity, (void)first;
 }
 
-sbt_dlsym_function *sbt_real_dlsym(void) {
-    return NULL;
+void ni_settle_start(void) {
+}
+
+void ni_settle(uint32_t number, uint32_t from, uint32_t to) {
+    (void)number, (void)from, (void)to;
 }
 
 static int create(pthread_t *id, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {

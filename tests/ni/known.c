@@ -11,6 +11,8 @@
  * known turns N: one pair by each of N threads, one after the other.
  * known fork: 20 by the parent, 5 by a forked child that ends by exit, 10 more by the parent.
  * known tasks: nothing; prints how many kernel threads the process has while it has two threads.
+ * known places LIST: nothing; prints the CPUs of all other kernel threads while it has two threads, in order, as soon
+ * as they are LIST, and otherwise after ten seconds. "memory" for LIST: "bound" or "not bound", as numa_maps says.
  */
 #include "subject.h"
 
@@ -77,34 +79,121 @@ static void give_turn(unsigned n_waiters, int (*wake)(pthread_cond_t *)) {
     OK(pthread_mutex_unlock(&mutex));
 }
 
+static pid_t second_tid;
+
 static void *post_and_wait(void *end) {
+    second_tid = gettid();
     sem_post(&about_to_wait);
     while (sem_wait(end) != 0)
         ;
     return NULL;
 }
 
-static void print_tasks(void) {
-    int n = 0;
+static void beside_second(void (*print)(const char *), const char *wanted) {
     sem_t end;
     sem_init(&end, 0, 0);
     sem_init(&about_to_wait, 0, 0);
     pthread_t second = start(post_and_wait, &end);
     while (sem_wait(&about_to_wait) != 0)
         ;
+    print(wanted);
+    sem_post(&end);
+    OK(pthread_join(second, NULL));
+}
+
+static void print_tasks(const char *unused) {
+    int n = 0;
+    (void)unused;
     DIR *tasks = opendir("/proc/self/task");
     CHECK(tasks != NULL);
     for (const struct dirent *d; (d = readdir(tasks)) != NULL;)
         n += d->d_name[0] != '.';
     closedir(tasks);
-    sem_post(&end);
-    OK(pthread_join(second, NULL));
     printf("%d\n", n);
+}
+
+/* The rest of the first line of a file of ours that begins with `key`, without the spaces around it; "": none. */
+static void find_line(const char *path, const char *key, char *rest, size_t bytes) {
+    char line[4096];
+    FILE *file = fopen(path, "re");
+    rest[0] = '\0';
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, key, strlen(key)) == 0) {
+            snprintf(rest, bytes, "%s", line + strlen(key) + strspn(line + strlen(key), " \t"));
+            rest[strcspn(rest, "\n")] = '\0';
+            break;
+        }
+    if (file != NULL)
+        fclose(file);
+}
+
+static int by_number(const void *a, const void *b) {
+    return atoi(*(char *const *)a) - atoi(*(char *const *)b);
+}
+
+/* The CPUs of all kernel threads but the program's two. */
+static void list_places(char *list, size_t bytes) {
+    struct dirent **task;
+    char path[300], cpus[512];
+    size_t used = 0;
+    int n = scandir("/proc/self/task", &task, NULL, NULL), n_named = 0;
+    CHECK(n > 0);
+    list[0] = '\0';
+    char *name[64];
+    for (int i = 0; i < n && n_named < 64; i++)
+        if (task[i]->d_name[0] != '.')
+            name[n_named++] = task[i]->d_name;
+    qsort(name, (size_t)n_named, sizeof *name, by_number);
+    for (int i = 0; i < n_named; i++) {
+        if (atoi(name[i]) == getpid() || atoi(name[i]) == second_tid)
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", name[i]);
+        find_line(path, "Cpus_allowed_list:", cpus, sizeof cpus);
+        used += (size_t)snprintf(list + used, bytes - used, "%s%s", used > 0 ? " " : "", cpus);
+    }
+    for (int i = 0; i < n; i++)
+        free(task[i]);
+    free(task);
+}
+
+static bool memory_is_bound(void) {
+    char line[4096];
+    bool bound = false;
+    FILE *maps = fopen("/proc/self/numa_maps", "re");
+    CHECK(maps != NULL);
+    while (fgets(line, sizeof line, maps) != NULL)
+        bound |= strstr(line, " prefer") != NULL;
+    fclose(maps);
+    return bound;
+}
+
+static void print_places(const char *wanted) {
+    char seen[4096] = "";
+    for (int i = 0; i < 1000 && strcmp(seen, wanted) != 0; i++) {
+        if (i > 0)
+            usleep(10000);
+        list_places(seen, sizeof seen);
+    }
+    puts(seen);
+}
+
+static void print_memory(const char *unused) {
+    (void)unused;
+    bool bound = memory_is_bound();
+    for (int i = 0; i < 100 && !bound; i++) {
+        usleep(10000);
+        bound = memory_is_bound();
+    }
+    puts(bound ? "bound" : "not bound");
 }
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "tasks") == 0) {
-        print_tasks();
+        beside_second(print_tasks, NULL);
+        return 0;
+    }
+    if (argc > 2 && strcmp(argv[1], "places") == 0) {
+        beside_second(strcmp(argv[2], "memory") == 0 ? print_memory : print_places, argv[2]);
         return 0;
     }
     if (argc > 2 && strcmp(argv[1], "pair") == 0) {

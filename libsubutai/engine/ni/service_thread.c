@@ -8,14 +8,13 @@
  */
 #include "engine/ni/service_thread.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <signal.h>
 
 #include "core/log.h"
 #include "core/thread.h"
 #include "engine/ni/serve.h"
 #include "engine/ni/service.h"
+#include "engine/ni/settle.h"
 #include "os/futex.h"
 #include "os/real.h"
 #include "wait/park.h"
@@ -27,9 +26,6 @@
 #define EAGER_TURNS_FEW 100      /* turns, if the program's threads outnumber the cores */
 #define MAX_YIELDS 64
 #define LONG_TURN_NS 200000 /* a yield that took longer was behind a thread that computes */
-
-static int (*numa_run_on_node)(int); /* libnuma's, if there is more than one node */
-static uint32_t n_nodes;
 
 static bool look_at_mailboxes(const struct ni_service *s) {
     bool any = false;
@@ -130,8 +126,7 @@ static bool look_in_turn(struct ni_service *s, uint64_t *next_cycles) {
 
 static void *serve(void *argument) {
     struct ni_service *s = argument;
-    if (numa_run_on_node != NULL)
-        numa_run_on_node((int)(s->number * n_nodes / ni_services.n));
+    ni_settle(s->number, s->from, s->to);
     while (__atomic_load_n(&ni_services.quit, __ATOMIC_ACQUIRE) == 0) {
         uint64_t next = UINT64_MAX;
         if (look_eagerly(s, &next) || look(s, &next))
@@ -143,25 +138,6 @@ static void *serve(void *argument) {
     }
     sbt_runnable_add(-1);
     return NULL;
-}
-
-/*
- * Place blocks of tiles on the memory nodes in turn. libnuma is loaded only if there are several nodes: it reads /sys
- * when it is loaded, which would cost every program start as much as the rest of this library.
- */
-static void place(void) {
-    if (sbt_syscall3(SYS_faccessat, AT_FDCWD, "/sys/devices/system/node/node1", 0) != 0)
-        return;
-    void *numa = sbt_real.dlopen("libnuma.so.1", RTLD_NOW | RTLD_LOCAL);
-    int (*available)(void) = numa != NULL ? (int (*)(void))sbt_real_dlsym()(numa, "numa_available") : NULL;
-    int (*max_node)(void) = numa != NULL ? (int (*)(void))sbt_real_dlsym()(numa, "numa_max_node") : NULL;
-    int (*run_on_node)(int) = numa != NULL ? (int (*)(int))sbt_real_dlsym()(numa, "numa_run_on_node") : NULL;
-    if (available == NULL || max_node == NULL || run_on_node == NULL || available() < 0) {
-        sbt_log(1, "no libnuma: the NI threads are placed by the kernel", NULL);
-        return;
-    }
-    numa_run_on_node = run_on_node;
-    n_nodes = (uint32_t)max_node() + 1;
 }
 
 static bool create(struct ni_service *s) {
@@ -202,7 +178,7 @@ void ni_service_thread_begin(void) {
         !__atomic_compare_exchange_n(&ni_services.state, &seen, NI_SERVICES_CHANGING, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
-    place();
+    ni_settle_start();
     __atomic_store_n(&ni_services.quit, 0, __ATOMIC_RELAXED);
     uint32_t n = 0;
     while (n < ni_services.n && create(&ni_services.service[n]))

@@ -2,10 +2,16 @@
 #include "engine/ni/tile.h"
 
 #include <errno.h>
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "engine/ni/place.h"
+#include "os/arch.h"
 #include "wait/adapt.h"
 #include "wait/yield_gate.h"
 
+#define NODES_MOST 1024       /* memory nodes that a kernel can have */
 #define SPIN_BEFORE_YIELD 200 /* looks: longer than a server serves while it runs */
 
 void ni_tile_take(struct ni_tile *tile) {
@@ -39,6 +45,24 @@ void ni_tile_delay(struct ni_tile *tile, uint64_t cycles, uint64_t rest_ns) {
     __atomic_fetch_add(&tile->mailbox.late_ns, late_ns, __ATOMIC_RELAXED);
 }
 
+static char *parts;       /* what tiles have outside struct ni_tile: */
+static size_t part_bytes; /* of each tile */
+
+/* The part [from, to) of an array of tiles, each of so many bytes. */
+static bool bind_pages(const void *array, size_t bytes, uint32_t from, uint32_t to, uint32_t node) {
+    uintptr_t begin = (uintptr_t)array, first = begin + from * bytes, end = begin + to * bytes;
+    unsigned long nodes[NODES_MOST / (8 * sizeof(unsigned long))] = {0};
+    nodes[node / (8 * sizeof *nodes)] = 1ul << node % (8 * sizeof *nodes);
+    ni_place_pages(begin, (uintptr_t)getpagesize(), &first, &end);
+    return first >= end || sbt_syscall6(SYS_mbind, (long)first, (long)(end - first), MPOL_PREFERRED, (long)nodes,
+                                        NODES_MOST, MPOL_MF_MOVE) == 0;
+}
+
+bool ni_tile_bind(uint32_t from, uint32_t to, uint32_t node) {
+    return node < NODES_MOST - 1 && bind_pages(ni_machine.tiles, sizeof *ni_machine.tiles, from, to, node) &&
+           bind_pages(parts, part_bytes, from, to, node);
+}
+
 int ni_tile_start(void) {
     struct ni_machine *m = &ni_machine;
     size_t spm = (hw_config_spm_bytes(&m->config) + 63) & ~(size_t)63;
@@ -51,6 +75,8 @@ int ni_tile_start(void) {
     char *rest = ni_get_memory(m->n_tiles * bytes);
     if (m->tiles == NULL || rest == NULL)
         return ENOMEM;
+    parts = rest;
+    part_bytes = bytes;
     for (uint32_t i = 0; i < m->n_tiles; i++) {
         struct ni_tile *tile = &m->tiles[i];
         char *own = rest + i * bytes;

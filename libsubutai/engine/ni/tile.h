@@ -62,6 +62,9 @@ struct ni_tile {
 /* Make the tiles, after ni_machine_start. 0 or an errno value. */
 int ni_tile_start(void);
 
+/* Move the memory of the tiles [from, to) to a memory node, and keep it there. False: the kernel refused. */
+bool ni_tile_bind(uint32_t from, uint32_t to, uint32_t node);
+
 static inline struct ni_tile *ni_home(uint32_t id) {
     return &ni_machine.tiles[hw_id_ni(&ni_machine.layout, id)];
 }
