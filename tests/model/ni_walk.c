@@ -191,8 +191,7 @@ void sbt_log(unsigned verbosity, const char *first, ...) {
     (void)verbosity, (void)first;
 }
 
-void ni_settle_start(void) {
-}
+void ni_settle_start(void) {}
 
 void ni_settle(uint32_t number, uint32_t from, uint32_t to) {
     (void)number, (void)from, (void)to;
