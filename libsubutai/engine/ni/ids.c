@@ -39,9 +39,9 @@
 #define CLAIM 2u
 #define CLAIM_GENERATION_BITS 13
 
-#define LOOKS_BEFORE_PAUSE 16   /* at another thread's claim, */
-#define PAUSE_NS 50000          /* first pause, */
-#define PAUSE_MOST_NS 1000000   /* and a longest one: with a time scale an allocation may last */
+#define CLAIM_LOOKS 16        /* at another thread's claim, */
+#define CLAIM_PAUSE_NS 50000  /* first pause, */
+#define CLAIM_MOST_NS 1000000 /* and a longest one: with a time scale an allocation may last */
 
 uint32_t *ni_mutex_word(pthread_mutex_t *m) {
     return &sbt_mutex_of(m)->hw_id;
@@ -176,17 +176,17 @@ static bool is_void(const struct ni_thread *t, uint32_t claim) {
 }
 
 static void wait_at_claim(uint32_t looks, long *pause_ns) {
-    if (looks < LOOKS_BEFORE_PAUSE) {
+    if (looks < CLAIM_LOOKS) {
         sbt_wait_yield(false);
         return;
     }
     sbt_pause_ns(*pause_ns);
-    if (*pause_ns < PAUSE_MOST_NS)
+    if (*pause_ns < CLAIM_MOST_NS)
         *pause_ns *= 2;
 }
 
 uint32_t ni_settled(const struct ni_thread *t, const uint32_t *word) {
-    long pause_ns = PAUSE_NS;
+    long pause_ns = CLAIM_PAUSE_NS;
     for (uint32_t looks = 0;; looks++) {
         uint32_t now = __atomic_load_n(word, __ATOMIC_ACQUIRE);
         if (SBT_LIKELY(!is_claim(now)) || is_void(t, now))
