@@ -39,6 +39,9 @@ for service in dedicated inline; do
     for what in child handler exit; do
         under "$service" --time-scale 1000000 -- place "$what"
         check "$service: a first use meets a $what" is "$status$err" 0
+        # A handler that comes during the allocation makes its own; the thread gives back what it was allocated then.
+        [[ $what != handler ]] || check "$service: one primitive of the mutex is left" \
+            counted "$n"'.[] | n("allocate") == n("deallocate") + 1'
     done
 done
 finish
