@@ -26,6 +26,9 @@ for service in dedicated inline; do
     passes "$service: initialised and destroyed"
     check "$service: a destroyed object's element is free, and the counter goes on" \
         counted ".[] | [.nis[] | [.states.Allocation, .max_control]] == [[3,1],[3,1],[3,1],[3,1]]"
+    under "$service" --mesh 1x1 --control-elements 1 -- place turnover 6
+    passes "$service: the same with room for one object"
+    check "$service: the mutex has the element each time" counted "$n"'.[] | n("allocate") == 6 and n("deallocate") == 6'
 
     # 8 elements. Of what does not fit only the used objects are placed, each by an eviction.
     under "$service" --mesh 2x1 -- place unused 100000
