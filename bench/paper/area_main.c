@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* area [--cores N] [--spm BYTES|least] [--chip MM2] [--json] : Tables VIII and IX for that chip. */
+/*
+ * area [--cores N] [--spm BYTES|least] [--control N] [--chip MM2] [--json] : Tables VIII and IX for that chip.
+ * --control: control elements, for what the model has beside the paper's hardware; 4, or 1 with the least scratchpad.
+ */
 #include "area.h"
 
 #include <inttypes.h>
@@ -22,7 +25,21 @@ static void row(const char *name, double um2, const char *overhead, double perce
         printf("%-24s %12.2f\n", name, um2);
 }
 
-static void print_json(const struct area *a, uint32_t cores, uint64_t spm, double chip) {
+static void json_ours(struct json *j, const struct area *a, const struct area_ours *o) {
+    double sum = o->tags + o->counts + o->states;
+    json_open(j, "ours", '{');
+    json_uint(j, "tag_bits", o->n_tag_bits);
+    json_uint(j, "count_bits", o->n_count_bits);
+    json_uint(j, "states", o->n_states);
+    json_real(j, "tags_um2", o->tags, 2);
+    json_real(j, "counts_um2", o->counts, 2);
+    json_real(j, "states_um2", o->states, 2);
+    json_real(j, "um2", sum, 2);
+    json_real(j, "percent", area_overhead(sum, a->ni), 4);
+    json_close(j, '}');
+}
+
+static void print_json(const struct area *a, const struct area_ours *ours, uint32_t cores, uint64_t spm, double chip) {
     double added = a->fsm + a->spm, total = a->ni + added;
     struct json j = json_on(stdout);
     json_open(&j, NULL, '{');
@@ -39,6 +56,7 @@ static void print_json(const struct area *a, uint32_t cores, uint64_t spm, doubl
     json_real(&j, "added_percent", area_overhead(added, a->ni), 4);
     json_real(&j, "chip_added_percent", area_of_chip(added, cores, chip), 6);
     json_real(&j, "chip_total_percent", area_of_chip(total, cores, chip), 6);
+    json_ours(&j, a, ours);
     json_open(&j, "others", '[');
     for (uint32_t i = 0; i < area_n_others; i++) {
         double mm2 = area_others[i].core_mm2 + area_others[i].additional_mm2;
@@ -64,6 +82,19 @@ static void print_table_8(const struct area *a, uint64_t spm) {
     row("Basic NI + FSM + SPM", a->ni + added, "", 0);
 }
 
+static void print_ours(const struct area *a, const struct area_ours *o) {
+    double sum = o->tags + o->counts + o->states;
+    char name[40];
+    printf("\nNot in these tables: what the model has and the paper has not, estimated, um2 for each core\n");
+    snprintf(name, sizeof name, "Tags, %" PRIu32 " bits", o->n_tag_bits);
+    row(name, o->tags, "", 0);
+    snprintf(name, sizeof name, "Counts, %" PRIu32 " bits", o->n_count_bits);
+    row(name, o->counts, "", 0);
+    snprintf(name, sizeof name, "States, %" PRIu32, o->n_states);
+    row(name, o->states, "", 0);
+    row("All of it", sum, "of the basic NI", area_overhead(sum, a->ni));
+}
+
 static void print_table_9(const struct area *a, uint32_t cores, uint64_t spm, double chip) {
     double added = a->fsm + a->spm;
     printf("\nTable IX, %" PRIu32 " cores on %g mm2\n", cores, chip);
@@ -85,6 +116,7 @@ static void print_table_9(const struct area *a, uint32_t cores, uint64_t spm, do
 int main(int argc, char **argv) {
     uint64_t cores = 64, spm = 1024;
     double chip = 400;
+    uint64_t control = 0;
     bool json = false, least = false;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--json")) {
@@ -92,8 +124,9 @@ int main(int argc, char **argv) {
             continue;
         }
         bool is_cores = !strcmp(argv[i], "--cores"), is_spm = !strcmp(argv[i], "--spm");
-        if (!is_cores && !is_spm && strcmp(argv[i], "--chip"))
-            return refuse(argv[i], "unknown option (legal: --cores, --spm, --chip, --json)");
+        bool is_control = !strcmp(argv[i], "--control");
+        if (!is_cores && !is_spm && !is_control && strcmp(argv[i], "--chip"))
+            return refuse(argv[i], "unknown option (legal: --cores, --spm, --control, --chip, --json)");
         if (i + 1 == argc)
             return refuse(argv[i], "needs a value");
         const char *text = argv[++i];
@@ -109,6 +142,8 @@ int main(int argc, char **argv) {
             cores = (uint64_t)value;
         else if (is_spm)
             spm = (uint64_t)value;
+        else if (is_control)
+            control = (uint64_t)value;
         else
             chip = value;
     }
@@ -120,11 +155,17 @@ int main(int argc, char **argv) {
                 spm, cores, area_least_spm_bytes((uint32_t)cores));
 
     struct area a = area_of(spm);
+    struct area_ours ours = area_ours(control ? (uint32_t)control : least ? 1 : 4);
     if (json) {
-        print_json(&a, (uint32_t)cores, spm, chip);
+        print_json(&a, &ours, (uint32_t)cores, spm, chip);
         return 0;
     }
     print_table_8(&a, spm);
+    if (least)
+        printf("One control element: no condition variable, which needs a second beside its mutex's; with it %" PRIu64
+               " bytes\n",
+               area_least_spm_bytes_with_condition((uint32_t)cores));
     print_table_9(&a, (uint32_t)cores, spm, chip);
+    print_ours(&a, &ours);
     return 0;
 }

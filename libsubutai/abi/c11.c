@@ -40,6 +40,8 @@ SBT_EXPORT int mtx_init(mtx_t *m, int type) {
         return thrd_error;
     memset(m, 0, sizeof *m);
     sbt_mutex_of(MUTEX(m))->kind = (type & mtx_recursive) != 0 ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_TIMED_NP;
+    if (sbt_engine.mutex_init != NULL)
+        sbt_engine.mutex_init(MUTEX(m));
     return thrd_success;
 }
 

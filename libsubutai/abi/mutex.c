@@ -173,6 +173,8 @@ SBT_EXPORT int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t 
     int32_t kind = attr != NULL ? sbt_mutex_of(m)->kind : 0;
     memset(m, 0, sizeof *m);
     sbt_mutex_of(m)->kind = kind;
+    if (SBT_UNLIKELY(sbt_engine.mutex_init != NULL))
+        sbt_engine.mutex_init(m);
     return 0;
 }
 

@@ -214,7 +214,7 @@ static void describe_legal(struct text *t, const struct sbt_option *option) {
         text_add(t, " (legal: linear, random, random:SEED, file:PATH");
         break;
     case SBT_OPTION_STRING:
-        text_add(t, " (legal: any text");
+        text_add(t, " (legal: a file name");
         break;
     }
     text_add(t, ")");
@@ -247,7 +247,7 @@ bool sbt_option_parse(const struct sbt_option *option, const char *called, const
         break;
     case SBT_OPTION_STRING:
         value->s = text;
-        ok = true;
+        ok = text[0] != '\0';
         break;
     }
     if (!ok && error_size > 0) {
@@ -294,6 +294,7 @@ bool sbt_options_load(struct sbt_options *options, char *const *envp, char *erro
     for (size_t i = 0; i < SBT_N_OPTIONS; i++) {
         const struct sbt_option *option = &sbt_option_table[i];
         options->value[i].s = NULL;
+        options->given[i] = false;
         if (option->default_text != NULL &&
             !sbt_option_parse(option, option->env, option->default_text, &options->value[i], error, error_size))
             return false;
@@ -307,9 +308,46 @@ bool sbt_options_load(struct sbt_options *options, char *const *envp, char *erro
             return false;
         }
         const char *text = strchr(*envp, '=') + 1;
-        if (*text != '\0' &&
-            !sbt_option_parse(option, option->env, text, &options->value[option - sbt_option_table], error, error_size))
+        if (*text == '\0')
+            continue;
+        options->given[option - sbt_option_table] = true;
+        if (!sbt_option_parse(option, option->env, text, &options->value[option - sbt_option_table], error, error_size))
             return false;
     }
     return true;
+}
+
+/* Beside other options of the engine ni. */
+static const char *idle_under_ni(const union sbt_option_value *value, enum sbt_option_id id) {
+    bool reported = value[SBT_OPT_STATS].u != SBT_STATS_OFF;
+    switch (id) {
+    case SBT_OPT_DATA_LOAD:
+        return value[id].u == 0 || reported || value[SBT_OPT_TIME_SCALE].u != 0
+                   ? NULL
+                   : "without statistics and without a time scale no packet takes time";
+    case SBT_OPT_STATS_FILE:
+        return reported ? NULL : "there are no statistics to write";
+    case SBT_OPT_NI_THREADS:
+        return value[SBT_OPT_NI_SERVICE].u == SBT_NI_SERVICE_INLINE ? "inline service has no NI threads" : NULL;
+    case SBT_OPT_CONTROL_FULL:
+        return value[SBT_OPT_STRICT_PAPER].u != 0 && value[id].u != SBT_CONTROL_FULL_SOFTWARE
+                   ? "strict-paper goes before it"
+                   : NULL;
+    case SBT_OPT_QUEUE_FULL:
+        return value[SBT_OPT_STRICT_PAPER].u != 0 && value[id].u != SBT_QUEUE_FULL_AGAIN ? "strict-paper goes before it"
+                                                                                         : NULL;
+    default:
+        return NULL;
+    }
+}
+
+const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_id id) {
+    uint64_t engine = options->value[SBT_OPT_ENGINE].u;
+    const char *reader = sbt_option_table[id].engine;
+    if (!options->given[id])
+        return NULL;
+    if (reader != NULL && strcmp(reader, engine_names[SBT_ENGINE_NI]) == 0)
+        return engine == SBT_ENGINE_NI ? idle_under_ni(options->value, id) : "only the engine ni reads it";
+    bool waits = id == SBT_OPT_SPIN_NS || id == SBT_OPT_YIELDS || id == SBT_OPT_WAIT;
+    return waits && engine == SBT_ENGINE_GLIBC ? "the engine glibc does not read it" : NULL;
 }

@@ -20,7 +20,7 @@ enum sbt_option_kind {
     SBT_OPTION_BOOL,  /* 0 or 1 (also no/yes, off/on, false/true) */
     SBT_OPTION_MESH,  /* "WxH", each from min to max; the value is W << 16 | H */
     SBT_OPTION_MAP,   /* which tile the next thread gets, see the table; the value is the text, which is not copied */
-    SBT_OPTION_STRING /* any text; the value is the text, which is not copied */
+    SBT_OPTION_STRING /* a file name, not empty; the value is the text, which is not copied */
 };
 
 /* Index into sbt_option_table and into struct sbt_options. */
@@ -84,6 +84,7 @@ union sbt_option_value {
 
 struct sbt_options {
     union sbt_option_value value[SBT_N_OPTIONS];
+    bool given[SBT_N_OPTIONS]; /* by a variable that is not empty */
 };
 
 /* The options in force in this process; start/ fills them in. */
@@ -107,5 +108,11 @@ bool sbt_option_parse(const struct sbt_option *option, const char *called, const
  * SUBUTAI_* variable is refused as an illegal value is. False: `error` has the first error's line.
  */
 bool sbt_options_load(struct sbt_options *options, char *const *envp, char *error, size_t error_size);
+
+/*
+ * Why an option that was given does nothing beside the other options' values: "only the engine ni reads it". NULL: it
+ * was not given, or it does something.
+ */
+const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_id id);
 
 #endif

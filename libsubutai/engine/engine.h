@@ -60,7 +60,11 @@ struct sbt_engine {
     /* The value of sbt_switch_idle_work; may be NULL. */
     bool (*idle_work)(void);
 
-    /* Mutexes. lock and timedlock may block; they are no cancellation points. destroy: EBUSY if the mutex is locked. */
+    /*
+     * Mutexes. lock and timedlock may block; they are no cancellation points. destroy: EBUSY if the mutex is locked.
+     * init may be NULL, and a mutex with a static initialiser has none.
+     */
+    void (*mutex_init)(pthread_mutex_t *m);
     int (*mutex_destroy)(pthread_mutex_t *m);
     int (*mutex_lock)(pthread_mutex_t *m);
     int (*mutex_trylock)(pthread_mutex_t *m);

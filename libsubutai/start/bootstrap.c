@@ -32,6 +32,12 @@ static int error_of(int result) {
     return result == 0 ? 0 : errno;
 }
 
+/* The object is zero: glibc's, too, when it has been initialised. */
+static void first_mutex_init(pthread_mutex_t *m) {
+    if (!all_theirs() && sbt_engine.mutex_init != NULL)
+        sbt_engine.mutex_init(m);
+}
+
 static int first_mutex_destroy(pthread_mutex_t *m) {
     return all_theirs() ? sbt_real.pthread_mutex_destroy(m) : sbt_engine.mutex_destroy(m);
 }
@@ -140,6 +146,7 @@ struct sbt_engine sbt_engine = {
     .thread_enter = nothing,
     .thread_exit = nothing,
     .fork_child = nothing,
+    .mutex_init = first_mutex_init,
     .mutex_destroy = first_mutex_destroy,
     .mutex_lock = first_mutex_lock,
     .mutex_trylock = first_mutex_trylock,

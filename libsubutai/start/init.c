@@ -80,6 +80,15 @@ static void give_up(const char *why, const char *what, const char *more) {
     sbt_syscall3(SYS_exit_group, 2, 0, 0);
 }
 
+/* The command says it for its own options, and takes them out of the environment (tools/preload/env.c). */
+static void report_idle_options(void) {
+    for (int i = 0; i < SBT_N_OPTIONS; i++) {
+        const char *why = sbt_option_idle(&sbt_options, (enum sbt_option_id)i);
+        if (why != NULL)
+            sbt_log(1, sbt_option_table[i].env, " does nothing: ", why, NULL);
+    }
+}
+
 static void want_switching(const struct sbt_engine *engine) {
     uint64_t wait = sbt_options.value[SBT_OPT_WAIT].u;
     if (wait == SBT_WAIT_ADAPTIVE)
@@ -130,6 +139,8 @@ static void start(void) {
             sbt_log(1, "stepping aside, the program runs on plain glibc: it is built with ", tool, NULL);
         else
             sbt_log(2, "engine ", engine->name, NULL);
+        if (engine->passes_through)
+            report_idle_options();
         return;
     }
     sbt_thread_learn();
@@ -139,6 +150,7 @@ static void start(void) {
         give_up("this C library's ", unknown, " layout is not one that objects can be told apart in");
     sbt_engine.thread_enter();
     sbt_log(2, "engine ", engine->name, NULL);
+    report_idle_options();
     want_switching(engine);
 }
 

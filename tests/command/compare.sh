@@ -63,8 +63,8 @@ check "labels are the user's" json '[.[0].points[0].engines[].engine] ==
 engines=glibc,direct:yields=0,ni:service=inline,scale=0,ni:map=random:7,mesh=4x4,ni,stats=off
 compare --runs 1 --warmup 0 --engines $engines --time-scale 5 --json -- sh -c \
     'echo $SUBUTAI_ENGINE,$SUBUTAI_YIELDS,$SUBUTAI_NI_SERVICE,$SUBUTAI_TIME_SCALE,$SUBUTAI_MAP,$SUBUTAI_MESH >>ni'
-check "settings by the last part of their names" is "$(tr '\n' ' ' <ni)" \
-    "glibc,,,5,, direct,0,,5,, ni,,inline,0,, ni,,,5,random:7,4x4 ni,,,5,, "
+check "settings by the last part of their names, and common options to the engines that read them" is "$(tr '\n' ' ' <ni)" \
+    "glibc,,,,, direct,0,,,, ni,,inline,0,, ni,,,5,random:7,4x4 ni,,,5,, "
 check "labels with all settings" json '[.[0].points[0].engines[].engine] ==
     ["glibc", "direct:yields=0", "ni:service=inline,scale=0", "ni:map=random:7,mesh=4x4", "ni,stats=off"]'
 compare --runs 1 --warmup 0 --engines $engines -- true
@@ -76,7 +76,7 @@ for pair in ns=SPIN_NS:7 threads=NI_THREADS:7 paper=STRICT_PAPER:1 load=DATA_LOA
     value=${pair#*:}
     variable=${pair#*=}
     rm -f ni
-    compare --runs 1 --warmup 0 --engines "ni:${pair%%=*}=$value" -- sh -c "echo \"\$SUBUTAI_${variable%%:*}\" >>ni"
+    compare --runs 1 --warmup 0 --engines "ni:stats=text,${pair%%=*}=$value" -- sh -c "echo \"\$SUBUTAI_${variable%%:*}\" >>ni"
     check "${pair%%=*} is ${variable%%:*}" is "$(cat ni)" "$value"
 done
 compare --runs 3 --warmup 2 -- sh -c 'echo $SUBUTAI_ENGINE >>order'

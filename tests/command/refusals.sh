@@ -43,6 +43,11 @@ refuses "run: stats: unknown value 'xml' \(legal: off, text, json\)" run --stats
 refuses "run: stats: unknown value '' \(legal: off, text, json\)" run --stats= -- true
 refuses "run: program 'json': not found" run --stats json
 refuses 'run: --stats-file needs a value' run --stats-file
+for option in stats-file requests log record; do
+    refuses "run: $option: unknown value '' \(legal: a file name\)" run --engine ni --$option= -- true
+    refuses "run: $option: unknown value '' \(legal: a file name\)" run --engine ni --$option '' -- true
+done
+refuses "compare: --engines: stats-file: unknown value '' \(legal: a file name\)" compare --engines ni:stats-file= -- true
 refuses "run: unknown option '--no-stats' \(legal: .*--stats, --stats-file" run --no-stats -- true
 refuses 'run: no program given' run
 refuses 'run: no program given' run --engine direct --

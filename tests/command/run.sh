@@ -48,22 +48,22 @@ subutai run "${lib[@]}" -- "$SUBUTAI" run "${lib[@]}" -- env
 check "a nested run does not preload twice" matches $'\n'"$out"$'\n' $'\n'"LD_PRELOAD=$stub"$'\n'
 LD_PRELOAD="/x/a.so /x/b.so" subutai run "${lib[@]}" -- env
 check "entries separated by blanks are understood" matches "$out" "LD_PRELOAD=$stub:/x/a.so:/x/b.so"
-subutai run "${lib[@]}" --engine glibc --verbose=2 --no-children --spin-ns 5 --yields 6 --log 'my log' -- env
-for variable in ENGINE=glibc VERBOSE=2 CHILDREN=0 SPIN_NS=5 YIELDS=6 'LOG=my log'; do
+subutai run "${lib[@]}" --engine direct --verbose=2 --no-children --spin-ns 5 --yields 6 --log 'my log' -- env
+for variable in ENGINE=direct VERBOSE=2 CHILDREN=0 SPIN_NS=5 YIELDS=6 'LOG=my log'; do
     check "SUBUTAI_$variable is set" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_$variable"$'\n'
 done
-subutai run "${lib[@]}" --engine ni --mesh 4x2 --map file:tiles --ni-service inline --ni-threads=3 --time-scale 100 \
+subutai run "${lib[@]}" --engine ni --mesh 4x2 --map file:tiles --ni-service dedicated --ni-threads=3 --time-scale 100 \
     --control-elements 5 --queue-elements 50 --control-full software --queue-full again --strict-paper \
     --data-load 300 --requests /r --stats --stats-file 'a file' -- env
-for variable in ENGINE=ni MESH=4x2 MAP=file:tiles NI_SERVICE=inline NI_THREADS=3 TIME_SCALE=100 CONTROL_ELEMENTS=5 \
+for variable in ENGINE=ni MESH=4x2 MAP=file:tiles NI_SERVICE=dedicated NI_THREADS=3 TIME_SCALE=100 CONTROL_ELEMENTS=5 \
     QUEUE_ELEMENTS=50 CONTROL_FULL=software QUEUE_FULL=again STRICT_PAPER=1 DATA_LOAD=300 REQUESTS=/r STATS=text \
     'STATS_FILE=a file'; do
     check "SUBUTAI_$variable is set" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_$variable"$'\n'
 done
-subutai run "${lib[@]}" --stats=json --no-strict-paper env
+subutai run "${lib[@]}" --engine ni --stats=json --no-strict-paper env
 check "--stats=json, and the program follows" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_STATS=json"$'\n'
 check "--no-strict-paper" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_STRICT_PAPER=0"$'\n'
-subutai run "${lib[@]}" --stats env
+subutai run "${lib[@]}" --engine ni --stats env
 check "--stats takes no word that follows" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_STATS=text"$'\n'
 SUBUTAI_ENGINE=glibc SUBUTAI_YIELDS=9 subutai run "${lib[@]}" --engine direct -- env
 check "an option wins over the variable" matches "$out" SUBUTAI_ENGINE=direct
@@ -123,8 +123,53 @@ for engine in $("$SUBUTAI" engines --json | jq -r .engine); do
     check "a threaded program under $engine: exit status" is "$status" 5
     check "the library says that it serves" matches "$err" "subutai: .*$engine"
     [[ $engine == ni ]] && continue
-    subutai run --engine "$engine" --mesh 1x1 --map random:7 --ni-service inline --time-scale 1000 --strict-paper \
+    subutai run --verbose 0 --engine "$engine" --mesh 1x1 --map random:7 --ni-service inline --time-scale 1000 --strict-paper \
         --stats=json --stats-file ni-stats ./lock
     check "the options of ni do nothing under $engine" is "$status $out $err $(ls ni-stats 2>/dev/null)" "5 4000  "
 done
+
+# An option that does nothing says so once, and the program's children do not hear of it.
+idle() { # OPTION WHY [ARG...]
+    subutai run "${@:3}" -- sh -c './lock; env'
+    check "idle: ${*:3}: one line says why" is "$err" "subutai: run: --$1 does nothing: $2"
+    check "idle: ${*:3}: the program runs without it" is "$(grep -c "^SUBUTAI_$(tr a-z- A-Z_ <<<"$1")=" <<<"$out")" 0
+    subutai run --verbose 0 "${@:3}" -- ./lock
+    check "idle: ${*:3}: quietly" is "$status $err" "5 "
+}
+for option in "mesh 8x8" "map random" "ni-service inline" "ni-threads 2" "time-scale 1" "control-elements 4" "queue-elements 9" \
+    "control-full evict" "queue-full again" "strict-paper 1" "data-load 9" "requests file" "stats text" "stats-file file"; do
+    read -r name value <<<"$option"
+    idle "$name" "only the engine ni reads it" --engine direct "--$name=$value"
+    idle "$name" "only the engine ni reads it" --engine glibc "--$name=$value"
+done
+for option in "spin-ns 1" "yields 1" "wait switch"; do
+    read -r name value <<<"$option"
+    idle "$name" "the engine glibc does not read it" --engine glibc "--$name=$value"
+done
+idle data-load "without statistics and without a time scale no packet takes time" --engine ni --data-load 9
+idle stats-file "there are no statistics to write" --engine ni --stats-file file
+idle ni-threads "inline service has no NI threads" --engine ni --ni-service inline --ni-threads 1
+idle control-full "strict-paper goes before it" --engine ni --control-full evict --strict-paper
+idle queue-full "strict-paper goes before it" --engine ni --queue-full hold --strict-paper
+for options in "--data-load 0" "--data-load 9 --time-scale 1" "--data-load 9 --stats --stats-file file" "--ni-threads 1" \
+    "--wait adaptive --spin-ns 9 --yields 9" "--strict-paper --control-full software --queue-full again"; do
+    # shellcheck disable=SC2086 # words
+    subutai run --engine ni $options -- ./lock
+    check "not idle: $options" is "$status $err" "5 "
+done
+run env LD_PRELOAD="$BUILD_ROOT/libsubutai/libsubutai.so" SUBUTAI_ENGINE=ni SUBUTAI_DATA_LOAD=9 ./lock
+check "idle, without the command" is "$status $err" \
+    "5 subutai: SUBUTAI_DATA_LOAD does nothing: without statistics and without a time scale no packet takes time"
+run env LD_PRELOAD="$BUILD_ROOT/libsubutai/libsubutai.so" SUBUTAI_ENGINE=glibc SUBUTAI_MESH=2x2 ./lock
+check "idle, without the command, under glibc" is "$status $err" "5 subutai: SUBUTAI_MESH does nothing: only the engine ni reads it"
+run env SUBUTAI_MESH=2x2 "$SUBUTAI" run --engine direct ./lock
+check "idle: a variable that the command inherits" is "$status $err" "5 subutai: SUBUTAI_MESH does nothing: only the engine ni reads it"
+run env SUBUTAI_MESH= "$SUBUTAI" run --engine direct ./lock
+check "an empty variable is none" is "$status $err" "5 "
+subutai compare --runs 1 --warmup 0 --mesh 2x2 --engines glibc,direct -- true
+check "compare: none of the engines reads it" is "$err" "subutai: compare: --mesh does nothing: none of the engines reads it"
+SUBUTAI_MAP=random subutai compare --runs 1 --warmup 0 --mesh 2x2 --engines glibc,ni -- true
+check "compare: one of the engines reads it" is "$status $err" "0 "
+subutai compare --runs 1 --warmup 0 --engines direct:mesh=2x2,ni -- true
+check "compare: an engine's own option" is "$err" "subutai: compare: --mesh does nothing: only the engine ni reads it"
 finish

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The area model: Tables VIII and IX at the paper's chip, and how it grows away from it. */
 #include "area.h"
+#include "fsm.h"
 #include "lib/suite.h"
 
 static void ck_truncates_to(double ours, double paper, double digit) {
@@ -37,6 +38,40 @@ TEST(least_scratchpad) {
     ck_assert_uint_eq(area_least_spm_bytes(64), 516); /* section V-A */
     ck_assert_uint_eq(area_least_spm_bytes(1), 12);
     ck_assert_uint_eq(area_least_spm_bytes(1024), 12 + 1023 * 8);
+}
+
+/* What the model has beside the paper's hardware: the states behind the paper's, and a tag for each control element. */
+TEST(ours_beside_the_paper) {
+    struct area_ours a = area_ours(4), b = area_ours(8);
+    ck_assert_uint_eq(a.n_states, HW_N_STATES - 8);
+    ck_assert_uint_eq(a.n_tag_bits, 4 * 32);
+    ck_assert_uint_eq(a.n_count_bits,
+                      8 * (sizeof((struct hw_spm *)0)->n_free + sizeof((struct hw_spm *)0)->n_reserved));
+    ck_assert_double_eq_tol(b.tags, 2 * a.tags, 1e-9);
+    ck_assert_double_eq(b.counts, a.counts);
+    /* Four states of twelve, in proportion to the paper's eight without their registers. */
+    ck_assert_double_gt(a.states, 0.4 * area_of(1024).fsm);
+    ck_assert_double_lt(a.states, 0.5 * area_of(1024).fsm);
+}
+
+TEST(a_condition_needs_a_second_element) {
+    struct hw_ni ni;
+    struct hw_step step;
+    struct hw_output outputs[HW_DEFAULT_QUEUE + 2];
+    uint8_t bytes[1024];
+    for (uint32_t n_control = 1; n_control <= 2; n_control++) {
+        struct hw_config config = hw_config_paper();
+        config.n_control = n_control;
+        config.n_queue = 63;
+        ck_assert(hw_ni_init(&ni, &config, 0, bytes));
+        struct hw_packet packet = hw_packet_alloc(&ni.spm.layout, HW_OP_ALLOC_MUTEX, 0, 0, 0, 1);
+        hw_fsm_step(&ni, &packet, &step, outputs);
+        packet = hw_packet_alloc(&ni.spm.layout, HW_OP_ALLOC_CONDITION, 0, outputs[0].packet.flit[1], 0, 1);
+        hw_fsm_step(&ni, &packet, &step, outputs);
+        ck_assert_uint_eq(hw_packet_op(&outputs[0].packet), n_control == 1 ? HW_OP_NO_SPACE : HW_OP_ALLOCATED);
+        ck_assert_uint_eq(hw_config_spm_bytes(&config),
+                          n_control == 1 ? area_least_spm_bytes(64) : area_least_spm_bytes_with_condition(64));
+    }
 }
 
 /* Between what sides and what bits would make it, both ways from the paper's point; more is never smaller. */

@@ -94,12 +94,13 @@ TEST(bool_refuses_the_rest) {
 }
 
 TEST(string_is_the_text_itself) {
-    static const char *const any[] = {"", "a", "with space", "'quoted'", "100"};
+    static const char *const any[] = {"a", " ", "with space", "'quoted'", "100"};
     for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
         union sbt_option_value value = {.s = NULL};
         ck_assert(sbt_option_parse(&text, "text", any[i], &value, error, sizeof error));
         ck_assert_ptr_eq(value.s, any[i]);
     }
+    check_refused(&text, "text", "", "text: unknown value '' (legal: a file name)");
 }
 
 /* ---- the error buffer ---- */

@@ -56,6 +56,35 @@ static char *recording_library(const char *subcommand, const char *library) {
     return recording;
 }
 
+bool env_has(char *const *env, const struct sbt_option *option) {
+    while (*env != NULL && !is_variable(*env, option->env))
+        env++;
+    return *env != NULL;
+}
+
+static void remove_variable(char **env, size_t *n, const char *name) {
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++)
+        if (!is_variable(env[i], name))
+            env[kept++] = env[i];
+    while (*n > kept)
+        env[--*n] = NULL;
+}
+
+/* See env.h. `env` has n variables and ends in NULL. */
+static void remove_idle(const char *subcommand, const struct settings *common, const struct settings *own,
+                        const struct sbt_options *loaded, char **env, size_t *n) {
+    for (size_t o = 0; o < SBT_N_OPTIONS; o++) {
+        const char *why = sbt_option_idle(loaded, (enum sbt_option_id)o);
+        if (why == NULL || (own == NULL && chosen(common, own, o) == NULL))
+            continue;
+        const struct settings *said = own != NULL ? own : common;
+        if (said->text[o] != NULL && loaded->value[SBT_OPT_VERBOSE].u >= 1)
+            cmd_warn("%s: --%s does nothing: %s", subcommand, sbt_option_table[o].name, why);
+        remove_variable(env, n, sbt_option_table[o].env);
+    }
+}
+
 char **env_build(const char *subcommand, char *const *base, const struct settings *common, const struct settings *own,
                  const char *library, const char *library_name, struct sbt_options *loaded) {
     size_t n_base = 0, n = 0;
@@ -79,6 +108,7 @@ char **env_build(const char *subcommand, char *const *base, const struct setting
     char error[512], *recording = NULL;
     if (!sbt_options_load(loaded, env, error, sizeof error))
         cmd_refuse("%s: %s", subcommand, error);
+    remove_idle(subcommand, common, own, loaded, env, &n);
     const char *record = loaded->value[SBT_OPT_RECORD].s;
     if (library != NULL && record != NULL && record[0] != '\0')
         library = recording = recording_library(subcommand, library);

@@ -12,9 +12,16 @@
  *    its place. If `library` is NULL, an inherited entry called `library_name` is removed.
  *  - The user's other preloads stay, in their order.
  *
+ * An option of `common` or `own` that does nothing with this engine is left out. Without `own`, or if it is an option
+ * of `own`, a line says so. With `own` the same variables of `base` are left out too: `base` and `common` are for
+ * several engines, and each engine reads what it knows.
+ *
  * Refuses SUBUTAI_* variables that the library would refuse. *loaded gets the values that the library will see.
  */
 char **env_build(const char *subcommand, char *const *base, const struct settings *common, const struct settings *own,
                  const char *library, const char *library_name, struct sbt_options *loaded);
+
+/* Has `env` the variable of the option? */
+bool env_has(char *const *env, const struct sbt_option *option);
 
 #endif

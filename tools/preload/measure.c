@@ -52,6 +52,17 @@ bool measure_is_native(const struct measure *m) {
     return true;
 }
 
+/* An option for all engines that none of them reads. */
+static void warn_idle(const struct measure *m, const char *subcommand) {
+    for (size_t o = 0; o < SBT_N_OPTIONS; o++) {
+        bool read = m->settings.text[o] == NULL || m->loaded.value[SBT_OPT_VERBOSE].u == 0;
+        for (size_t i = 0; i < m->n_engines; i++)
+            read = read || env_has(m->envps[i], &sbt_option_table[o]);
+        if (!read)
+            cmd_warn("%s: --%s does nothing: none of the engines reads it", subcommand, sbt_option_table[o].name);
+    }
+}
+
 void measure_prepare(struct measure *m, const char *subcommand, bool preload) {
     char *library = measure_is_native(m) ? cmd_format("/libsubutai.so") : find_library(subcommand, m->library);
     for (size_t i = 0; i < m->n_engines; i++) {
@@ -60,6 +71,7 @@ void measure_prepare(struct measure *m, const char *subcommand, bool preload) {
                                 spec->native || !preload ? NULL : library, strrchr(library, '/') + 1, &m->loaded);
         m->labels[i] = spec->label;
     }
+    warn_idle(m, subcommand);
 }
 
 struct series measure_series(const struct measure *m, const struct trial_program *program, const char *prefix) {

@@ -27,8 +27,23 @@ static void await(struct ni_thread *t, uint32_t id, struct hw_message *answer) {
     pthread_cleanup_pop(0);
 }
 
+/* As ni_mutex_init. */
 int ni_barrier_init(pthread_barrier_t *b, unsigned count) {
-    return direct_barrier_init(b, count);
+    int r = direct_barrier_init(b, count);
+    struct ni_thread *t = r == 0 && count <= MAX_COUNT ? ni_enter(false) : NULL;
+    if (t == NULL)
+        return r;
+    ni_obtain_early(t, ni_barrier_word(b), HW_OP_ALLOC_BARRIER, count);
+    ni_leave(t);
+    return r;
+}
+
+/* The barrier's ID, or NI_SOFTWARE. A barrier for more threads than the field has numbers for never had an ID. */
+static uint32_t obtain(struct ni_thread *t, uint32_t *word, uint32_t stale, uint32_t count) {
+    if (count <= MAX_COUNT)
+        return ni_obtain(t, word, stale, HW_OP_ALLOC_BARRIER, count);
+    __atomic_store_n(word, NI_SOFTWARE, __ATOMIC_RELEASE);
+    return NI_SOFTWARE;
 }
 
 int ni_barrier_wait(pthread_barrier_t *b) {
@@ -38,17 +53,11 @@ int ni_barrier_wait(pthread_barrier_t *b) {
         return direct_barrier_wait(b);
     struct ni_thread *t = ni_enter(true);
     for (;;) {
-        if (!ni_is_id(id)) {
-            if (id == 0 && count <= MAX_COUNT)
-                id = ni_obtain(t, word, 0, HW_OP_ALLOC_BARRIER, count);
-            else if (id == 0 &&
-                     __atomic_compare_exchange_n(word, &id, NI_SOFTWARE, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-                id = NI_SOFTWARE;
-            if (id == NI_SOFTWARE) {
-                ni_leave(t);
-                return direct_barrier_wait(b);
-            }
-            continue;
+        if (!ni_is_id(id))
+            id = obtain(t, word, 0, count);
+        if (id == NI_SOFTWARE) {
+            ni_leave(t);
+            return direct_barrier_wait(b);
         }
         struct hw_message answer;
         ni_post(t, HW_OP_BARRIER_WAIT, id, word);
@@ -57,10 +66,7 @@ int ni_barrier_wait(pthread_barrier_t *b) {
             ni_leave(t);
             return answer.op == HW_OP_AGAIN ? EAGAIN : answer.argument == 1 ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
         }
-        uint32_t stale = id; /* evicted while no thread waited */
-        id = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-        if (id == stale)
-            id = ni_obtain(t, word, stale, HW_OP_ALLOC_BARRIER, count);
+        id = obtain(t, word, id, count); /* evicted while no thread waited */
     }
 }
 
@@ -71,7 +77,9 @@ int ni_barrier_destroy(pthread_barrier_t *b) {
     if (id == 0)
         return 0;
     struct ni_thread *t = ni_enter(true);
-    struct hw_message answer = ni_ask(t, HW_OP_EVICT, id, word);
+    struct hw_message answer = {.op = HW_OP_EVICTED};
+    if (ni_is_id(id = ni_settled(t, word)))
+        answer = ni_ask(t, HW_OP_EVICT, id, word);
     ni_leave(t);
     if (answer.op == HW_OP_BUSY)
         return EBUSY;

@@ -104,8 +104,11 @@ void ni_child_begins(void) {
     }
     for (uint32_t i = 0; i < m->n_tiles; i++)
         empty_mailbox(&m->tiles[i]);
-    for (uint32_t i = 0; i < m->n_tiles; i++)
+    m->n_full = 0;
+    for (uint32_t i = 0; i < m->n_tiles; i++) {
         m->tiles[i].n_used = m->tiles[i].ni.n_control_used;
+        m->n_full += m->tiles[i].n_used == m->config.n_control;
+    }
     ni_thread_fork_child();
     ni_stats_fork_child();
     ni_requests_fork_child();

@@ -43,6 +43,7 @@ struct ni_machine {
     bool stats;
     bool timed;          /* a time scale, statistics or --requests read model time; otherwise it stands still */
     uint32_t next_ni;    /* the counter that spreads primitives over the NIs (ids.c); atomic */
+    uint32_t n_full;     /* NIs without a free control element; atomic, read as a hint */
     uint32_t generation; /* the fork generation (os/fork.h); atomic, written by the only thread of a forked child */
     uint32_t n_threads;  /* threads of the program, counted by thread_enter and thread_exit; atomic */
     /*

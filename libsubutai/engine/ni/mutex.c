@@ -21,13 +21,12 @@
 /* The mutex's ID, allocated if need be; or NI_SOFTWARE. */
 static uint32_t id_of(struct ni_thread *t, pthread_mutex_t *m) {
     uint32_t *word = ni_mutex_word(m), id = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-    return SBT_LIKELY(id != 0) ? id : ni_obtain(t, word, 0, HW_OP_ALLOC_MUTEX, 0);
+    return SBT_LIKELY(ni_is_id(id)) ? id : ni_obtain(t, word, 0, HW_OP_ALLOC_MUTEX, 0);
 }
 
 /* The ID was stale: get a new one. */
 static uint32_t renewed(struct ni_thread *t, pthread_mutex_t *m, uint32_t stale) {
-    uint32_t *word = ni_mutex_word(m), id = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-    return id != stale ? id : ni_obtain(t, word, stale, HW_OP_ALLOC_MUTEX, 0);
+    return ni_obtain(t, ni_mutex_word(m), stale, HW_OP_ALLOC_MUTEX, 0);
 }
 
 static int in_software(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
@@ -45,8 +44,11 @@ int ni_mutex_own(const struct ni_thread *t, pthread_mutex_t *m) {
  * Take the mutex if it is free; otherwise return `otherwise`. The mutex also counts as free if its owner's unlock is
  * still in a mailbox, that of the owner's tile. The owner may have returned from the unlock long ago, and the caller
  * may know that, for instance because the owner has ended.
+ *
+ * `destroys`: the mutex will not be used again. If it has been evicted it was idle, and needs no ID: its word becomes
+ * 0.
  */
-static int take_if_free(struct ni_thread *t, pthread_mutex_t *m, uint32_t id, int otherwise) {
+static int take_if_free(struct ni_thread *t, pthread_mutex_t *m, uint32_t id, int otherwise, bool destroys) {
     for (bool fenced = false;;) {
         if (!ni_is_id(id)) {
             int r = direct_mutex_trylock(m);
@@ -57,6 +59,10 @@ static int take_if_free(struct ni_thread *t, pthread_mutex_t *m, uint32_t id, in
         struct hw_message answer = ni_ask(t, HW_OP_TRYLOCK, id, ni_mutex_word(m));
         if (answer.op == HW_OP_GRANT)
             return ni_mutex_own(t, m);
+        if (answer.op == HW_OP_NACK && destroys) {
+            __atomic_store_n(ni_mutex_word(m), 0, __ATOMIC_RELAXED);
+            return 0;
+        }
         if (answer.op == HW_OP_NACK) {
             id = renewed(t, m, id);
         } else if (outstanding) {
@@ -96,7 +102,7 @@ int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_dead
     struct hw_message answer;
     uint32_t id = id_of(t, m);
     if (deadline != NULL && sbt_deadline_check(deadline) != 0)
-        return take_if_free(t, m, id, EINVAL);
+        return take_if_free(t, m, id, EINVAL, false);
     for (;;) {
         if (!ni_is_id(id))
             return in_software(m, deadline);
@@ -104,7 +110,7 @@ int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_dead
         if (await(t, m, id, deadline, &answer) == ETIMEDOUT) {
             answer.op = HW_OP_LOCK;
             if (ni_withdraw(t, id, &answer))
-                return take_if_free(t, m, id, ETIMEDOUT);
+                return take_if_free(t, m, id, ETIMEDOUT, false);
         }
         if (answer.op == HW_OP_GRANT)
             return ni_mutex_own(t, m);
@@ -114,6 +120,15 @@ int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_dead
             continue;
         id = renewed(t, m, id);
     }
+}
+
+/* A handler that has interrupted its thread inside the engine leaves the mutex without an ID, until its first use. */
+void ni_mutex_init(pthread_mutex_t *m) {
+    struct ni_thread *t = ni_enter(false);
+    if (t == NULL)
+        return;
+    ni_obtain_early(t, ni_mutex_word(m), HW_OP_ALLOC_MUTEX, 0);
+    ni_leave(t);
 }
 
 int ni_mutex_lock(pthread_mutex_t *m) {
@@ -134,7 +149,7 @@ int ni_mutex_trylock(pthread_mutex_t *m) {
     struct ni_thread *t = ni_enter(false);
     if (t == NULL)
         return EBUSY;
-    int r = take_if_free(t, m, id_of(t, m), EBUSY);
+    int r = take_if_free(t, m, id_of(t, m), EBUSY, false);
     ni_leave(t);
     if (r == 0) {
         direct_self.trylock_last = NULL;
@@ -188,13 +203,13 @@ int ni_mutex_destroy(pthread_mutex_t *m) {
     if (id == 0)
         return 0;
     struct ni_thread *t = ni_enter(true);
-    int r = take_if_free(t, m, id, EBUSY);
+    int r = take_if_free(t, m, id_of(t, m), EBUSY, true);
     if (r == 0) {
         id = __atomic_load_n(word, __ATOMIC_RELAXED);
         if (ni_is_id(id)) {
             ni_post(t, HW_OP_UNLOCK, id, ni_mutex_word(m));
             ni_post(t, HW_OP_DEALLOC, id, ni_mutex_word(m));
-        } else {
+        } else if (id == NI_SOFTWARE) {
             direct_mutex_unlock(m);
         }
         __atomic_store_n(word, 0, __ATOMIC_RELAXED);

@@ -20,7 +20,7 @@
  *  - mailbox.c thread.c fork.c: handing requests in, records of threads, forked children; these use each other
  *    (thread.h)
  *  - await.c: waiting for the answer
- *  - ids.c: primitives: allocated on first use, evicted when the hardware is full
+ *  - ids.c: primitives: allocated, evicted when the hardware is full
  *  - mutex.c cond.c barrier.c: the POSIX objects, in requests; the last two use mutex.c
  *  - ni.c: the engine
  *
@@ -112,6 +112,7 @@ const struct sbt_engine sbt_engine_ni = {
     .fork_child = ni_fork_child,
     .why_not_switched = why_not_switched,
     .idle_work = ni_thread_serve_idly,
+    .mutex_init = ni_mutex_init,
     .mutex_destroy = ni_mutex_destroy,
     .mutex_lock = ni_mutex_lock,
     .mutex_trylock = ni_mutex_trylock,

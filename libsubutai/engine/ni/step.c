@@ -238,16 +238,21 @@ static void note_request(struct ni_tile *tile, const struct hw_packet *packet, c
     ni_requests_note(tile, HW_LOG_CAME, &request, origin->issued_cycles, origin->at_cycles);
 }
 
-/*
- * After a step: note the object of a newly allocated element, and how many are in use. n_used is a hint for other
- * threads: relaxed.
- */
+/* How many elements are in use, and how many NIs are full: hints for other threads, so relaxed. */
+static void note_used(struct ni_tile *tile) {
+    uint32_t all = ni_machine.config.n_control, used = tile->ni.n_control_used;
+    if ((tile->n_used == all) != (used == all))
+        __atomic_fetch_add(&ni_machine.n_full, used == all ? 1u : -1u, __ATOMIC_RELAXED);
+    __atomic_store_n(&tile->n_used, used, __ATOMIC_RELAXED);
+}
+
+/* After a step: note the object of a newly allocated element, and how many are in use. */
 static void note_elements(struct ni_tile *tile, enum hw_op op, enum hw_status status, const void *object) {
     const struct hw_packet *answered = &tile->outputs[0].packet;
     if (allocates(op) && status == HW_STATUS_DONE && hw_packet_op(answered) == HW_OP_ALLOCATED)
         tile->objects[hw_id_index(&ni_machine.layout, answered->flit[1])] = object;
     if (tile->n_used != tile->ni.n_control_used)
-        __atomic_store_n(&tile->n_used, tile->ni.n_control_used, __ATOMIC_RELAXED);
+        note_used(tile);
 }
 
 /* A request that has an answer may have to wait: its thread's record keeps the times so far. */
