@@ -3,8 +3,8 @@
  * How long a lock of a free mutex takes by the clock on the wall, one at a time: an ordinary program. With a time scale
  * the engine ni makes that the model's latency times the scale; bench/emulation compares the two.
  *
- * Usage: lock-latency [ROUNDS] [PAUSE_NS]. One line of JSON: median, first and last tenth in nanoseconds; and what a lock
- * and unlock take of as many that follow each other at once.
+ * Usage: lock-latency [ROUNDS] [PAUSE_NS]. One line of JSON: median, first and last tenth in nanoseconds; and what a
+ * lock and unlock take of as many that follow each other at once.
  *
  * The process has one thread that does not join. So with two CPUs the engine ni has a core for its NI thread.
  *
