@@ -13,13 +13,10 @@
 
 /* Make sure that what has been handed in is served. */
 static void kick(struct ni_tile *tile) {
-    if (ni_service_serves(tile)) {
+    if (ni_service_runs())
         ni_service_wake(tile);
-        if (ni_service_runs())
-            return;
-        /* the service has just stopped, and may have left what came too late for it */
-    }
-    ni_serve(tile);
+    if (!ni_service_runs()) /* the service may have just stopped, and left what came too late for it */
+        ni_serve(tile);
 }
 
 static void help(struct ni_thread *t, struct ni_tile *tile) {
@@ -55,8 +52,7 @@ static struct ni_issue push_inside(struct ni_thread *t, const struct hw_packet *
     struct ni_tile *tile = &ni_machine.tiles[t->tile];
     struct ni_mailbox *box = &tile->mailbox;
     struct ni_issue issue;
-    if (!ni_service_serves(tile) &&
-        (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
+    if (!ni_service_runs() && (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
         ni_serve_own(t, packet, object, &issue))
         return issue;
     sbt_lock_take(&box->lock);
