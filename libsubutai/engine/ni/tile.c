@@ -51,15 +51,17 @@ static size_t part_bytes; /* of each tile */
 /* The part [from, to) of an array of tiles, each of so many bytes. */
 static bool bind_pages(const void *array, size_t bytes, uint32_t from, uint32_t to, uint32_t node) {
     uintptr_t begin = (uintptr_t)array, first = begin + from * bytes, end = begin + to * bytes;
-    unsigned long nodes[NODES_MOST / (8 * sizeof(unsigned long))] = {0};
+    unsigned long nodes[16] = {0}; /* a bit for each of the 1024 nodes that a kernel can have */
+    if (node >= 8 * sizeof nodes - 1)
+        return false;
     nodes[node / (8 * sizeof *nodes)] = 1ul << node % (8 * sizeof *nodes);
     ni_place_pages(begin, (uintptr_t)getpagesize(), &first, &end);
     return first >= end || sbt_syscall6(SYS_mbind, (long)first, (long)(end - first), MPOL_PREFERRED, (long)nodes,
-                                        NODES_MOST, MPOL_MF_MOVE) == 0;
+                                        8 * sizeof nodes, MPOL_MF_MOVE) == 0;
 }
 
 bool ni_tile_bind(uint32_t from, uint32_t to, uint32_t node) {
-    return node < NODES_MOST - 1 && bind_pages(ni_machine.tiles, sizeof *ni_machine.tiles, from, to, node) &&
+    return bind_pages(ni_machine.tiles, sizeof *ni_machine.tiles, from, to, node) &&
            bind_pages(parts, part_bytes, from, to, node);
 }
 
