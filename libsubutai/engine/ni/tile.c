@@ -11,7 +11,6 @@
 #include "wait/adapt.h"
 #include "wait/yield_gate.h"
 
-#define NODES_MOST 1024       /* memory nodes that a kernel can have */
 #define SPIN_BEFORE_YIELD 200 /* looks: longer than a server serves while it runs */
 
 void ni_tile_take(struct ni_tile *tile) {
