@@ -57,10 +57,14 @@ void hw_data_pass(const struct hw_data *data, uint32_t port, uint64_t at, struct
     }
 }
 
-uint64_t hw_data_wait_at(const struct hw_data *data, uint32_t port, uint64_t at) {
+uint64_t hw_data_until_at(const struct hw_data *data, uint32_t port, uint64_t at) {
     struct hw_data_stream stream;
     uint64_t until = 0;
     hw_data_seek(data, port, at > data->epoch ? at - data->epoch : 0, &stream);
     hw_data_pass(data, port, at, &stream, &until);
-    return hw_data_wait(data, at, until);
+    return until;
+}
+
+uint64_t hw_data_wait_at(const struct hw_data *data, uint32_t port, uint64_t at) {
+    return hw_data_wait(data, at, hw_data_until_at(data, port, at));
 }

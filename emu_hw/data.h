@@ -53,4 +53,8 @@ static inline uint64_t hw_data_wait(const struct hw_data *data, uint64_t at, uin
  */
 uint64_t hw_data_wait_at(const struct hw_data *data, uint32_t port, uint64_t at);
 
+/* When all data that has come until `at`, included, has left; the same pure function of the time. May be before `at`.
+ */
+uint64_t hw_data_until_at(const struct hw_data *data, uint32_t port, uint64_t at);
+
 #endif

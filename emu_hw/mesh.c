@@ -47,6 +47,7 @@ static uint64_t after_data(const struct hw_mesh *mesh, uint32_t port, uint64_t a
     if (at > traffic->coming.next && at - traffic->coming.next > 2 * mesh->data.epoch)
         hw_data_seek(&mesh->data, port, at - mesh->data.epoch, &traffic->coming);
     hw_data_pass(&mesh->data, port, at, &traffic->coming, &traffic->until);
+    traffic->seen = traffic->seen > at ? traffic->seen : at;
     return at + hw_data_wait(&mesh->data, at, traffic->until);
 }
 
@@ -286,4 +287,52 @@ uint64_t hw_mesh_arrival(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint6
     if (__builtin_expect(mesh->data.gap != 0, 0))
         return carry_any(mesh, from, to, at_cycles, NULL).head_cycles;
     return carry(mesh, from, to, at_cycles, NULL, true).head_cycles;
+}
+
+/* ---- a data packet of the load ---- */
+
+/*
+ * When data that comes to the port at `at` can leave. What the port knows of its data ends at `seen`; about an earlier
+ * time only the pure function of the time can be asked, and that one does not know of control packets.
+ */
+static uint64_t behind_data(const struct hw_mesh *mesh, uint32_t port, uint64_t at) {
+    struct hw_traffic traffic = mesh->traffic[port];
+    if (at < traffic.seen) {
+        traffic.until = hw_data_until_at(&mesh->data, port, at);
+    } else {
+        if (at > traffic.coming.next && at - traffic.coming.next > 2 * mesh->data.epoch)
+            hw_data_seek(&mesh->data, port, at - mesh->data.epoch, &traffic.coming);
+        hw_data_pass(&mesh->data, port, at, &traffic.coming, &traffic.until);
+    }
+    return traffic.until > at ? traffic.until : at;
+}
+
+/* Through n ports; the answer is when the header has come to the router behind the last one. */
+static uint64_t follow(const struct hw_mesh *mesh, uint32_t tile, enum hw_direction direction, int32_t stride,
+                       uint32_t n, uint64_t at) {
+    uint64_t length = (uint64_t)mesh->config.data_flits * mesh->config.timing.link_cycles;
+    uint32_t port = tile * HW_N_DIRECTIONS + (uint32_t)direction, place;
+    for (; n > 0; n--, port += (uint32_t)(stride * HW_N_DIRECTIONS)) {
+        struct calendar control = unroll(&mesh->ports[port]);
+        if (mesh->data.gap != 0 && direction != HW_INJECT)
+            at = behind_data(mesh, port, at);
+        at = find_gap(&control, at, length, &place) + mesh->hop;
+    }
+    return at;
+}
+
+struct hw_delivery hw_mesh_follow(const struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles) {
+    if (from == to)
+        return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
+    uint32_t w = mesh->config.width, y = row(mesh, from), to_y = row(mesh, to);
+    uint32_t x = from - y * w, to_x = to - to_y * w, n_x = apart(x, to_x), n_y = apart(y, to_y);
+    uint64_t now = follow(mesh, from, HW_INJECT, 0, 1, at_cycles);
+    now = follow(mesh, from, x < to_x ? HW_EAST : HW_WEST, x < to_x ? 1 : -1, n_x, now);
+    now = follow(mesh, y * w + to_x, y < to_y ? HW_SOUTH : HW_NORTH, y < to_y ? (int32_t)w : -(int32_t)w, n_y, now);
+    uint64_t head = follow(mesh, to, HW_EJECT, 0, 1, now) - mesh->hop; /* the last port leads to the NI */
+    return (struct hw_delivery){
+        .head_cycles = head,
+        .tail_cycles = head + (uint64_t)mesh->config.data_flits * mesh->config.timing.link_cycles,
+        .n_hops = n_x + n_y,
+        .contention_cycles = (uint32_t)(head - at_cycles - (uint64_t)(n_x + n_y + 1) * mesh->hop)};
 }

@@ -23,6 +23,11 @@
  * With HW_QOS_CONTROL_FIRST (the paper's quality of service) a control packet waits at most for the rest of the data
  * packet under way. With HW_QOS_NONE it waits for all data that came before it.
  *
+ * A data packet of the load can be followed from tile to tile (hw_mesh_follow). At each port it waits for the data that
+ * has come before it, and for the control packets that have been sent before it was followed. The other data packets do
+ * not travel: each port has its own. So the load is the same on every link, and what a packet waits at one port says
+ * nothing of what it waits at the next.
+ *
  * Costs of a hop, buffers and data traffic are ours: the paper gives none. Nothing here blocks; one thread at a time.
  */
 #ifndef HW_MESH_H
@@ -75,6 +80,7 @@ static inline uint64_t hw_port_n_packets(const struct hw_port *port) {
 /* A port's data traffic. */
 struct hw_traffic {
     uint64_t until; /* the data that has come so far has left by then */
+    uint64_t seen;  /* the data that comes until then, included, has come */
     struct hw_data_stream coming;
 };
 
@@ -147,5 +153,12 @@ static inline uint32_t hw_mesh_tail(const struct hw_mesh *mesh, uint32_t from, u
 
 /* The answer of hw_mesh_send in an empty network, relative to at_cycles. */
 struct hw_delivery hw_mesh_distance(const struct hw_mesh *mesh, uint32_t from, uint32_t to);
+
+/*
+ * Follows one data packet of the load that enters the network at `at_cycles`. Changes nothing: no other packet waits
+ * for it, since the load has its time already. The queue for the first port, from the NI into the router, is not
+ * modelled.
+ */
+struct hw_delivery hw_mesh_follow(const struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles);
 
 #endif

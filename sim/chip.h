@@ -11,6 +11,7 @@
  *   line           memory by lines of the host's cache
  *   events         what happens when
  *   sim            the interface
+ *   travel         a network in which all data packets travel, for measurements of the network itself
  *   thread         type: a thread, lists of threads, an application
  *   object         type: a synchronization object
  *   tile           type: a network interface
@@ -83,6 +84,7 @@ struct sim {
     struct sim_error error;
     struct sim_summary summary;
     struct sim_histogram *latency; /* SIM_N_CALLS */
+    struct sim_spread *packets;    /* SIM_N_PACKETS; NULL: not counted */
 };
 
 static inline uint64_t sim_now(const struct sim *sim) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "histogram.h"
 
+#include <math.h>
 #include <stddef.h>
 
 /* Exact below 32 ns. */
@@ -15,4 +16,10 @@ uint64_t sim_histogram_quantile(const struct sim_histogram *h, double share) {
         if ((seen += h->bucket[i]) > target)
             return step_value(i);
     return h->max;
+}
+
+double sim_spread_deviation(const struct sim_spread *s) {
+    double n = (double)s->histogram.n, mean = (double)s->histogram.sum / n;
+    double variance = s->sum_of_squares / n - mean * mean;
+    return s->histogram.n > 0 && variance > 0 ? sqrt(variance) : 0;
 }

@@ -20,6 +20,19 @@ static inline void sim_histogram_add(struct sim_histogram *h, uint64_t ns) {
     h->bucket[octave * SIM_HISTOGRAM_STEPS + (octave == 0 ? ns : ns >> (octave - 1) & (SIM_HISTOGRAM_STEPS - 1))]++;
 }
 
+/* The same with a standard deviation. */
+struct sim_spread {
+    struct sim_histogram histogram;
+    double sum_of_squares;
+};
+
+static inline void sim_spread_add(struct sim_spread *s, uint64_t ns) {
+    sim_histogram_add(&s->histogram, ns);
+    s->sum_of_squares += (double)ns * (double)ns;
+}
+
+double sim_spread_deviation(const struct sim_spread *s);
+
 /* The lower bound of the step within which or below which this share (0 to 1) of all latencies lies. */
 uint64_t sim_histogram_quantile(const struct sim_histogram *h, double share);
 

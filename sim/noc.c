@@ -34,6 +34,7 @@ static bool init_mesh(struct sim *sim) {
     mesh.height = config->height;
     mesh.timing = config->timing;
     mesh.load_permille = config->load_permille;
+    mesh.qos = config->qos;
     mesh.seed = config->seed;
     sim->ports = aligned_alloc(SIM_LINE, sim_line_bytes(hw_mesh_bytes(mesh.width, mesh.height)));
     return sim->ports != NULL && hw_mesh_init(&sim->mesh, &mesh, sim->ports);
@@ -99,11 +100,24 @@ void sim_noc_clear(struct sim *sim) {
     sim->parked = (struct sim_list){0};
 }
 
+/* ---- a packet's way ---- */
+
+uint64_t sim_noc_arrival_counted(struct sim *sim, uint32_t from, uint32_t to, uint64_t ready) {
+    /* The data packet is followed first: it does not wait for its own companion. */
+    struct hw_delivery data = hw_mesh_follow(&sim->mesh, from, to, ready);
+    struct hw_delivery control = hw_mesh_send(&sim->mesh, from, to, ready, NULL);
+    if (from != to) {
+        sim_spread_add(&sim->packets[SIM_CONTROL_PACKET], control.tail_cycles - ready);
+        sim_spread_add(&sim->packets[SIM_DATA_PACKET], data.tail_cycles - ready);
+    }
+    return control.head_cycles;
+}
+
 /* ---- from a core ---- */
 
 static inline void hand_in(struct sim *sim, struct sim_thread *t, uint32_t home, const struct hw_packet *packet) {
     uint64_t ready = hw_timing_hand_over(&sim->hw.timing, &sim->cores[t->core].handed_until, sim_now(sim));
-    uint64_t at = hw_mesh_arrival(&sim->mesh, t->core, home, ready);
+    uint64_t at = sim_noc_arrival(sim, t->core, home, ready);
     /*
      * A request never overtakes an earlier request to the same NI, as in a real router. In the model it could: data
      * traffic can let a packet find a gap before the packet that it follows, and a thread that has changed its core can

@@ -24,10 +24,18 @@ void sim_noc_request(struct sim *sim, const struct hw_packet *arrived); /* it ha
 void sim_noc_send(struct sim *sim, const struct hw_packet *packet);     /* it is ready to leave an NI */
 void sim_noc_answer(struct sim *sim, const struct hw_packet *packet);   /* it has arrived at its core */
 
+/* When the header of a packet that is ready at `ready` arrives. The first one also counts latencies. */
+uint64_t sim_noc_arrival_counted(struct sim *sim, uint32_t from, uint32_t to, uint64_t ready);
+static inline uint64_t sim_noc_arrival(struct sim *sim, uint32_t from, uint32_t to, uint64_t ready) {
+    if (__builtin_expect(sim->packets != NULL, 0))
+        return sim_noc_arrival_counted(sim, from, to, ready);
+    return hw_mesh_arrival(&sim->mesh, from, to, ready);
+}
+
 /* The packet leaves NI `from` at `ready`. */
 static inline void sim_noc_leave(struct sim *sim, const struct hw_packet *packet, uint32_t from, uint64_t ready) {
     uint32_t to = hw_packet_destination(&sim->layout, packet);
-    uint64_t at = hw_mesh_arrival(&sim->mesh, from, to, ready) + hw_mesh_tail(&sim->mesh, from, to);
+    uint64_t at = sim_noc_arrival(sim, from, to, ready) + hw_mesh_tail(&sim->mesh, from, to);
     sim_events_put_packet(&sim->events, at, SIM_EV_ANSWER, packet, sim->by_id[hw_high(packet->flit[2])]);
 }
 

@@ -91,3 +91,19 @@ struct sim_latency sim_call(const struct sim *sim, enum sim_call_kind kind) {
                                 .p99_ns = sim_histogram_quantile(h, 0.99),
                                 .max_ns = h->max};
 }
+
+const char *sim_packet_name(enum sim_packet_kind kind) {
+    static const char names[SIM_N_PACKETS][8] = {"control", "data"};
+    return (uint32_t)kind < SIM_N_PACKETS ? names[kind] : "?";
+}
+
+struct sim_packets sim_packets(const struct sim *sim, enum sim_packet_kind kind) {
+    if (sim->packets == NULL || sim->packets[kind].histogram.n == 0)
+        return (struct sim_packets){0};
+    const struct sim_histogram *h = &sim->packets[kind].histogram;
+    return (struct sim_packets){.n = h->n,
+                                .mean_ns = (double)h->sum / (double)h->n,
+                                .deviation_ns = sim_spread_deviation(&sim->packets[kind]),
+                                .p99_ns = sim_histogram_quantile(h, 0.99),
+                                .max_ns = h->max};
+}

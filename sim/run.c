@@ -46,6 +46,8 @@ static bool is_legal(const struct sim_config *c, struct sim_error *error) {
                    (uintmax_t)c->sched.slot_ns, c->costs.switch_ns);
     else if (c->load_permille > HW_MESH_MAX_LOAD_PERMILLE)
         sim_refuse(error, SIM_USAGE, "a data load of %u (legal: 0 to %d)", c->load_permille, HW_MESH_MAX_LOAD_PERMILLE);
+    else if (c->qos != HW_QOS_CONTROL_FIRST && c->qos != HW_QOS_NONE)
+        sim_refuse(error, SIM_USAGE, "unknown quality of service");
     else if (c->n_control < 1 || c->n_control > HW_MAX_CONTROL || c->n_queue < 1 ||
              hw_spm_n_bytes(c->n_control, c->n_queue) > HW_MAX_SPM_BYTES)
         sim_refuse(error, SIM_USAGE, "no scratchpad has %u control and %u queue elements", c->n_control, c->n_queue);
@@ -60,6 +62,9 @@ static bool get_memory(struct sim *sim) {
     sim->free_ids = calloc(SIM_MAX_THREADS, sizeof *sim->free_ids);
     sim->latency = calloc(SIM_N_CALLS, sizeof *sim->latency);
     sim->apps = calloc(SIM_MAX_APPLICATIONS, sizeof *sim->apps);
+    bool counts_packets = sim->config.sync == SIM_SUBUTAI && sim->config.load_permille != 0;
+    if (counts_packets && (sim->packets = calloc(SIM_N_PACKETS, sizeof *sim->packets)) == NULL)
+        return false;
     return sim->cores != NULL && sim->by_id != NULL && sim->free_ids != NULL && sim->latency != NULL &&
            sim->apps != NULL && sim_events_init(&sim->events) && sim_noc_init(sim);
 }
@@ -116,6 +121,7 @@ void sim_free(struct sim *sim) {
     free(sim->by_id);
     free(sim->free_ids);
     free(sim->latency);
+    free(sim->packets);
     free(sim);
 }
 

@@ -27,6 +27,7 @@
 
 #include "costs.h"
 #include "csa.h"
+#include "data.h"
 #include "timing.h"
 #include "trace.h"
 
@@ -76,6 +77,7 @@ struct sim_config {
     bool full_again;   /* EAGAIN without a queue element; barriers reserve theirs. For sim_feed */
     bool evict;
     uint32_t load_permille; /* data traffic on the mesh, 0 to HW_MESH_MAX_LOAD_PERMILLE */
+    enum hw_qos qos;        /* which packets a router sends first, where there is data traffic */
     uint64_t seed;          /* the seed of the data traffic */
     /* Called with `context`. NULL: not called. None of them may call the simulator. */
     void *context;
@@ -175,6 +177,21 @@ struct sim_latency {
     uint64_t max_ns;
 };
 
+/*
+ * Latencies of packets, from their being ready until all of them has arrived; packets within a tile do not count.
+ * Control packets are those of the chip. Beside each of them a data packet of the load is followed, which is ready at
+ * the same time and has the same way, so that the two can be compared.
+ */
+enum sim_packet_kind { SIM_CONTROL_PACKET, SIM_DATA_PACKET, SIM_N_PACKETS };
+const char *sim_packet_name(enum sim_packet_kind kind);
+
+struct sim_packets {
+    uint64_t n;
+    double mean_ns, deviation_ns; /* deviation: the standard deviation */
+    uint64_t p99_ns;              /* within 1/32 */
+    uint64_t max_ns;
+};
+
 struct sim_summary {
     uint64_t makespan_ns;                         /* the end of the last application */
     uint64_t n_events;                            /* of the traces */
@@ -220,5 +237,7 @@ bool sim_thread(const struct sim *sim, uint32_t application, uint32_t thread, st
 uint64_t sim_section_ns(const struct sim *sim, uint32_t application, uint32_t mutex);
 /* Of all applications together. */
 struct sim_latency sim_call(const struct sim *sim, enum sim_call_kind kind);
+/* SIM_SUBUTAI with data traffic; otherwise nothing is counted, n is 0. */
+struct sim_packets sim_packets(const struct sim *sim, enum sim_packet_kind kind);
 
 #endif

@@ -36,6 +36,11 @@ static const char *const queue_full_help[] = {
     "the request stays in the network until an element is free",
     "the operation fails with EAGAIN, as in the paper",
 };
+static const char *const qos_names[] = {"control", "none", NULL};
+static const char *const qos_help[] = {
+    "control packets: they wait for the rest of one data packet at most",
+    "neither: packets leave in the order of their coming",
+};
 static const char *const stats_names[] = {"off", "text", "json", NULL};
 static const char *const stats_help[] = {"nothing", "tables", "one JSON object"};
 
@@ -89,6 +94,8 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                               "the paper's choices: --control-full software and --queue-full again", "ni", "1"},
     [SBT_OPT_DATA_LOAD] = {"data-load", "SUBUTAI_DATA_LOAD", SBT_OPTION_UINT, "0", 0, 900, NULL, NULL, "PERMILLE",
                            "background data traffic on each link, in thousandths of its capacity", "ni", NULL},
+    [SBT_OPT_QOS] = {"qos", "SUBUTAI_QOS", SBT_OPTION_ENUM, "control", 0, 0, qos_names, qos_help, "WHAT",
+                     "which packets a router sends first, beside --data-load", "ni", NULL},
     [SBT_OPT_REQUESTS] = {"requests", "SUBUTAI_REQUESTS", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                           "append to FILE what reaches each NI and what leaves it, to replay it elsewhere", "ni", NULL},
     [SBT_OPT_STATS] = {"stats", "SUBUTAI_STATS", SBT_OPTION_ENUM, "off", 0, 0, stats_names, stats_help, "FORMAT",

@@ -52,6 +52,8 @@ refuses "predict: --slot-ns: '0' is not a legal value \(legal: 1001 to " predict
 refuses "predict: --control-elements: value out of range '257'" predict --control-elements 257 four.sbt
 refuses "predict: --queue-elements: value out of range '16001'" predict --queue-elements 16001 four.sbt
 refuses "predict: --data-load: value out of range '901'" predict --data-load 901 four.sbt
+refuses "predict: --qos: unknown value 'data' \(legal: control, none\)" predict --qos data four.sbt
+refuses "predict: --qos: unknown value '' \(legal: control, none\)" predict --qos= four.sbt
 refuses "predict: --app: copies: '0' is not a legal value \(legal: 1 to 1024\)" predict --app 'four.sbt*0'
 refuses "predict: --app: copies: 'x' is not" predict --app 'four.sbt*x'
 refuses "predict: --app: 'four.sbt,' names no file" predict --app four.sbt,
@@ -155,6 +157,27 @@ check "with data traffic, too" is "$out" "$first"
 check "time lines are the same" cmp -s a.csv b.csv
 subutai predict --sync subutai --data-load 500 --seed 8 four.sbt --json
 check "another seed is another run" test "$out" != "$first"
+check "packets: control packets first" json '.[0].runs[0] | .hardware.packets as $n | .packets |
+    map(.packets) == ["control", "data"] and all(.n == $n and .mean_ns <= .max_ns and .deviation_ns > 0 and .p99_ns <= .max_ns) and
+    .[0].mean_ns < .[1].mean_ns and .[0].deviation_ns < .[1].deviation_ns'
+first=$out
+subutai predict --sync subutai --data-load 500 --seed 8 --qos control four.sbt --json
+check "--qos control is the default" is "$out $err" "$first "
+subutai predict --sync subutai --data-load 500 --seed 8 --qos none four.sbt --json
+check "--qos none is another run" test "$out" != "$first"
+check "in which control packets are slower" is "$(jq -s '.[0].runs[0].packets[0].mean_ns > .[1].runs[0].packets[0].mean_ns' \
+    <<<"$out$first")" true
+subutai predict --sync subutai,software --data-load 500 --qos none four.sbt
+check "a table of packets" matches "$out" $'\n''data load 500 permille, no quality of service'$'\n''sync .*deviation.*'$'\n''subutai +rr +control +[0-9]+ .*'$'\n''subutai +rr +data +[0-9]+ '
+subutai predict --sync subutai --qos none four.sbt
+check "--qos without data load does nothing, and says so" is "$status $err" \
+    "0 subutai: predict: --qos does nothing: without data load no packet waits for data"
+check "and there is no table of packets" eval '! matches "$out" "data load"'
+subutai predict --sync software --qos none --data-load 5 four.sbt
+check "nor in software" is "$status $err" "0 subutai: predict: --qos does nothing: software sends no packets"
+check "software without packets" eval '! matches "$out" "data load"'
+subutai predict --sync subutai --data-load 500 --seed 9 four.sbt --json
+check "yet another seed is another run" test "$out" != "$first"
 mkfifo pipe
 ln -s c.csv link.csv
 cat pipe >from-pipe.csv &

@@ -39,6 +39,9 @@ refuses "run: queue-full: unknown value 'evict' \(legal: hold, again\)" run --qu
 refuses "run: strict-paper: unknown value '2' \(legal: 0, 1" run --strict-paper=2 -- true
 refuses 'run: --no-strict-paper takes no value' run --no-strict-paper=1 -- true
 refuses "run: data-load: value out of range '901' \(legal: 0 to 900\)" run --data-load 901 -- true
+refuses "run: qos: unknown value 'data' \(legal: control, none\)" run --qos data -- true
+refuses "run: qos: unknown value '' \(legal: control, none\)" run --qos= -- true
+refuses 'run: --qos needs a value' run --qos
 refuses "run: stats: unknown value 'xml' \(legal: off, text, json\)" run --stats=xml -- true
 refuses "run: stats: unknown value '' \(legal: off, text, json\)" run --stats= -- true
 refuses "run: program 'json': not found" run --stats json

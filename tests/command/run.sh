@@ -54,9 +54,9 @@ for variable in ENGINE=direct VERBOSE=2 CHILDREN=0 SPIN_NS=5 YIELDS=6 'LOG=my lo
 done
 subutai run "${lib[@]}" --engine ni --mesh 4x2 --map file:tiles --ni-service dedicated --ni-threads=3 --time-scale 100 \
     --control-elements 5 --queue-elements 50 --control-full software --queue-full again --strict-paper \
-    --data-load 300 --requests /r --stats --stats-file 'a file' -- env
+    --data-load 300 --qos none --requests /r --stats --stats-file 'a file' -- env
 for variable in ENGINE=ni MESH=4x2 MAP=file:tiles NI_SERVICE=dedicated NI_THREADS=3 TIME_SCALE=100 CONTROL_ELEMENTS=5 \
-    QUEUE_ELEMENTS=50 CONTROL_FULL=software QUEUE_FULL=again STRICT_PAPER=1 DATA_LOAD=300 REQUESTS=/r STATS=text \
+    QUEUE_ELEMENTS=50 CONTROL_FULL=software QUEUE_FULL=again STRICT_PAPER=1 DATA_LOAD=300 QOS=none REQUESTS=/r STATS=text \
     'STATS_FILE=a file'; do
     check "SUBUTAI_$variable is set" matches $'\n'"$out"$'\n' $'\n'"SUBUTAI_$variable"$'\n'
 done

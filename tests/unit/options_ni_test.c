@@ -101,6 +101,7 @@ TEST(ni_defaults_and_limits) {
         {SBT_OPT_QUEUE_FULL, SBT_QUEUE_FULL_HOLD, "hold", "again", "", "evict"},
         {SBT_OPT_STRICT_PAPER, 0, "0", "1", "-1", "2"},
         {SBT_OPT_DATA_LOAD, 0, "0", "900", "-1", "901"},
+        {SBT_OPT_QOS, SBT_QOS_CONTROL, "control", "none", "", "data"},
         {SBT_OPT_STATS, SBT_STATS_OFF, "off", "json", "", "xml"},
     };
     struct sbt_options options;
@@ -133,6 +134,7 @@ TEST(load_reads_the_engine_ni) {
                     "SUBUTAI_QUEUE_FULL=again",
                     "SUBUTAI_STRICT_PAPER=yes",
                     "SUBUTAI_DATA_LOAD=300",
+                    "SUBUTAI_QOS=none",
                     "SUBUTAI_STATS=json",
                     "SUBUTAI_STATS_FILE=/x",
                     "SUBUTAI_REQUESTS=/y",
@@ -151,6 +153,7 @@ TEST(load_reads_the_engine_ni) {
     ck_assert_uint_eq(options.value[SBT_OPT_QUEUE_FULL].u, SBT_QUEUE_FULL_AGAIN);
     ck_assert_uint_eq(options.value[SBT_OPT_STRICT_PAPER].u, 1);
     ck_assert_uint_eq(options.value[SBT_OPT_DATA_LOAD].u, 300);
+    ck_assert_uint_eq(options.value[SBT_OPT_QOS].u, SBT_QOS_NONE);
     ck_assert_uint_eq(options.value[SBT_OPT_STATS].u, SBT_STATS_JSON);
     ck_assert_str_eq(options.value[SBT_OPT_STATS_FILE].s, "/x");
     ck_assert_str_eq(options.value[SBT_OPT_REQUESTS].s, "/y");

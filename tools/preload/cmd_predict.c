@@ -24,6 +24,7 @@ enum {
     PREDICT_QUEUE,
     PREDICT_STRICT,
     PREDICT_LOAD,
+    PREDICT_QOS,
     PREDICT_SEED,
     PREDICT_CALLS,
     PREDICT_UNFAIRNESS,
@@ -48,6 +49,9 @@ static const struct own_option predict_options[] = {
     [PREDICT_QUEUE] = {0, "queue-elements", "N", "of each scratchpad (default 122)"},
     [PREDICT_STRICT] = {0, "strict-paper", NULL, "the paper's choices where the hardware is full, as in the engine ni"},
     [PREDICT_LOAD] = {0, "data-load", "N", "other traffic on the network, in thousandths of its cycles (default 0)"},
+    [PREDICT_QOS] =
+        {0, "qos", "WHAT",
+         "control: routers send control packets before that traffic (default); none: in the order of coming"},
     [PREDICT_SEED] = {0, "seed", "N", "of that traffic (default 1)"},
     [PREDICT_CALLS] = {0, "calls", NULL, "also a table of calls: how many, mean, median, 99th percentile"},
     [PREDICT_UNFAIRNESS] = {0, "unfairness", NULL, "also simulate each application alone, for Eq. 1 of the paper"},
@@ -223,6 +227,10 @@ static bool read_chip_option(const struct args *args, struct predict *p, int opt
     case PREDICT_LOAD:
         p->config.load_permille = (uint32_t)engine_value(SBT_OPT_DATA_LOAD, args->value);
         break;
+    case PREDICT_QOS:
+        p->qos = args->value;
+        p->config.qos = engine_value(SBT_OPT_QOS, args->value) == SBT_QOS_NONE ? HW_QOS_NONE : HW_QOS_CONTROL_FIRST;
+        break;
     case PREDICT_SEED:
         p->config.seed = args_uint(args, "--seed", args->value, 0, UINT64_MAX);
         break;
@@ -268,6 +276,15 @@ static void read_option(const struct args *args, struct predict *p, int option) 
     }
 }
 
+static void warn_idle(const struct predict *p) {
+    bool has_mesh = false;
+    for (size_t i = 0; i < p->n_runs; i++)
+        has_mesh = has_mesh || p->runs[i].sync == SIM_SUBUTAI;
+    if (p->qos != NULL && (!has_mesh || p->config.load_permille == 0))
+        cmd_warn("predict: --qos does nothing: %s",
+                 has_mesh ? "without data load no packet waits for data" : "software sends no packets");
+}
+
 static int predict_main(const struct command *self, int argc, char **argv) {
     static struct predict p = {.sync = "software,subutai", .sched = "rr"};
     struct args args = {.command = self, .argc = argc, .argv = argv};
@@ -280,6 +297,7 @@ static int predict_main(const struct command *self, int argc, char **argv) {
     read_runs(&p);
     if (p.n_applications == 0)
         cmd_refuse("predict: no trace given (legal: files written by subutai record)");
+    warn_idle(&p);
     predict_simulate(&p);
     if (p.json)
         predict_print_json(&p, stdout);

@@ -22,7 +22,7 @@ struct predict_run {
 };
 
 struct predict {
-    const char *cores, *mesh, *sync, *sched, *timeline;
+    const char *cores, *mesh, *sync, *sched, *timeline, *qos;
     struct sim_config config;
     struct predict_file *files;
     size_t n_files, n_applications;

@@ -15,6 +15,24 @@ static void print_calls(const struct predict *p, FILE *out) {
     table_print(&t, out);
 }
 
+/* With data traffic. */
+static void print_packets(const struct predict *p, FILE *out) {
+    struct table t = fields_table(predict_packet_fields, 0);
+    struct packet_row row;
+    size_t n = 0;
+    for (size_t r = 0; r < p->n_runs; r++)
+        for (int kind = 0; kind < SIM_N_PACKETS; kind++)
+            if (predict_packet_row(&p->runs[r], kind, &row)) {
+                fields_row(&t, predict_packet_fields, 0, &row);
+                n++;
+            }
+    if (n == 0)
+        return;
+    fprintf(out, "\ndata load %u permille, %s\n", p->config.load_permille,
+            p->config.qos == HW_QOS_NONE ? "no quality of service" : "control packets first");
+    table_print(&t, out);
+}
+
 void predict_print(const struct predict *p, FILE *out) {
     int hidden = p->unfairness ? 0 : COLUMN_UNFAIRNESS;
     struct table t = fields_table(predict_run_fields, hidden);
@@ -28,6 +46,8 @@ void predict_print(const struct predict *p, FILE *out) {
     table_print(&t, out);
     if (p->calls)
         print_calls(p, out);
+    if (p->config.load_permille != 0)
+        print_packets(p, out);
 }
 
 /* ---- JSON ---- */
@@ -78,6 +98,15 @@ static void put_calls(struct json *j, const struct predict_run *run) {
     json_close(j, ']');
 }
 
+static void put_packets(struct json *j, const struct predict_run *run) {
+    struct packet_row row;
+    json_open(j, "packets", '[');
+    for (int kind = 0; kind < SIM_N_PACKETS; kind++)
+        if (predict_packet_row(run, kind, &row))
+            put_row(j, predict_packet_fields, &row);
+    json_close(j, ']');
+}
+
 static void put_run(struct json *j, const struct predict *p, size_t i) {
     const struct predict_run *run = &p->runs[i];
     struct run_row row = predict_run_row(p, i);
@@ -87,6 +116,7 @@ static void put_run(struct json *j, const struct predict *p, size_t i) {
     if (run->sync == SIM_SUBUTAI)
         fields_json(j, predict_hardware_fields, 0, &row);
     put_calls(j, run);
+    put_packets(j, run);
     json_open(j, "applications", '[');
     for (uint32_t k = 0; k < p->n_applications; k++)
         put_application(j, p, i, k);

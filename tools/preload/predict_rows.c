@@ -156,6 +156,29 @@ bool predict_call_row(const struct predict_run *run, int kind, struct call_row *
     return row->latency.n > 0;
 }
 
+#define PACKETS(member) offsetof(struct packet_row, member)
+const struct field predict_packet_fields[] = {
+    {NULL, NULL, "sync", 1, FIELD_TEXT, PACKETS(sync), 0},
+    {NULL, NULL, "sched", 2, FIELD_TEXT, PACKETS(sched), 0},
+    {NULL, "packets", "packets", 3, FIELD_TEXT, PACKETS(packets), 0},
+    {NULL, "n", "number", 4, FIELD_UINT64, PACKETS(latency.n), 0},
+    {NULL, "mean_ns", "mean", 5, FIELD_NS, PACKETS(latency.mean_ns), 1},
+    {NULL, "deviation_ns", "deviation", 6, FIELD_NS, PACKETS(latency.deviation_ns), 1},
+    {NULL, "p99_ns", "p99", 7, FIELD_NS64, PACKETS(latency.p99_ns), 0},
+    {NULL, "max_ns", "max", 8, FIELD_NS64, PACKETS(latency.max_ns), 0},
+    {0},
+};
+
+bool predict_packet_row(const struct predict_run *run, int kind, struct packet_row *row) {
+    *row = (struct packet_row){
+        .sync = sim_sync_name(run->sync),
+        .sched = sim_sched_name(run->sched),
+        .packets = sim_packet_name((enum sim_packet_kind)kind),
+        .latency = sim_packets(run->sim, (enum sim_packet_kind)kind),
+    };
+    return row->latency.n > 0;
+}
+
 #define APPLICATION(member) offsetof(struct application_row, member)
 const struct field predict_application_fields[] = {
     {NULL, "file", NULL, 0, FIELD_TEXT, APPLICATION(sum.name), 0},

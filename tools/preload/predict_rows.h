@@ -21,6 +21,12 @@ struct call_row {
     struct sim_latency latency;
 };
 
+/* The packets of one kind in one simulation. */
+struct packet_row {
+    const char *sync, *sched, *packets;
+    struct sim_packets latency;
+};
+
 struct application_row {
     struct sim_application sum;
     double duration_ns, alone_ns;
@@ -45,12 +51,15 @@ struct chip_row {
 };
 
 extern const struct field predict_chip_fields[], predict_run_fields[], predict_hardware_fields[], predict_call_fields[],
-    predict_application_fields[], predict_section_fields[], predict_octave_fields[], predict_thread_fields[];
+    predict_packet_fields[], predict_application_fields[], predict_section_fields[], predict_octave_fields[],
+    predict_thread_fields[];
 
 struct chip_row predict_chip_row(const struct predict *p);
 struct run_row predict_run_row(const struct predict *p, size_t run);
 /* False: the simulation had no such calls. */
 bool predict_call_row(const struct predict_run *run, int kind, struct call_row *row);
+/* False: none was counted. */
+bool predict_packet_row(const struct predict_run *run, int kind, struct packet_row *row);
 struct application_row predict_application_row(const struct predict *p, size_t run, uint32_t number);
 
 #endif

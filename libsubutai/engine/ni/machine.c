@@ -214,6 +214,7 @@ int ni_machine_start(const struct sbt_options *options) {
     mesh.height = height;
     mesh.timing = m->config.timing;
     mesh.load_permille = (uint32_t)value[SBT_OPT_DATA_LOAD].u;
+    mesh.qos = value[SBT_OPT_QOS].u == SBT_QOS_NONE ? HW_QOS_NONE : HW_QOS_CONTROL_FIRST;
     int r = start_mesh(&mesh);
     if (r == 0)
         r = start_map(value[SBT_OPT_MAP].s);
