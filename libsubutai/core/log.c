@@ -12,7 +12,7 @@
 void sbt_log(unsigned verbosity, const char *first, ...) {
     if (verbosity > sbt_options.value[SBT_OPT_VERBOSE].u)
         return;
-    char line[512] = "subutai: ";
+    char line[640] = "subutai: ";
     size_t n = strlen(line);
     va_list strings;
     va_start(strings, first);

@@ -103,7 +103,7 @@ static void want_switching(const struct sbt_engine *engine) {
 }
 
 static void start(void) {
-    char error[512];
+    char error[640];
     sbt_clock_start();
     if (!sbt_options_load(&sbt_options, environment(), error, sizeof error))
         give_up(error, "", "");

@@ -208,6 +208,21 @@ TEST(a_followed_packet_yields_to_control_packets) {
     free(ports);
 }
 
+/* A port that has been asked about a later time still knows what it answers about an earlier one. */
+TEST(a_followed_packet_may_come_late) {
+    struct hw_mesh_config config = hw_mesh_config_default();
+    config.load_permille = 500;
+    struct hw_mesh mesh, fresh;
+    struct hw_port *ports = malloc(hw_mesh_bytes(8, 8)), *fresh_ports = malloc(hw_mesh_bytes(8, 8));
+    ck_assert(ports != NULL && fresh_ports != NULL);
+    ck_assert(hw_mesh_init(&mesh, &config, ports) && hw_mesh_init(&fresh, &config, fresh_ports));
+    hw_mesh_send(&mesh, 0, 7, 5000, NULL);
+    for (uint64_t at = 0; at < 1000; at++)
+        ck_assert_uint_eq(hw_mesh_follow(&mesh, 0, 7, at).tail_cycles, hw_mesh_follow(&fresh, 0, 7, at).tail_cycles);
+    free(ports);
+    free(fresh_ports);
+}
+
 /* ---- the chip ---- */
 
 static struct sim *run_chip(uint32_t load_permille, enum hw_qos qos) {
