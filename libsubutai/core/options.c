@@ -332,6 +332,11 @@ static const char *idle_under_ni(const union sbt_option_value *value, enum sbt_o
         return value[id].u == 0 || reported || value[SBT_OPT_TIME_SCALE].u != 0
                    ? NULL
                    : "without statistics and without a time scale no packet takes time";
+    case SBT_OPT_QOS:
+        return value[SBT_OPT_DATA_LOAD].u == 0 ? "without data load no packet waits for data"
+               : reported || value[SBT_OPT_TIME_SCALE].u != 0
+                   ? NULL
+                   : "without statistics and without a time scale no packet takes time";
     case SBT_OPT_STATS_FILE:
         return reported ? NULL : "there are no statistics to write";
     case SBT_OPT_NI_THREADS:

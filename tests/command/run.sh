@@ -137,7 +137,7 @@ idle() { # OPTION WHY [ARG...]
     check "idle: ${*:3}: quietly" is "$status $err" "5 "
 }
 for option in "mesh 8x8" "map random" "ni-service inline" "ni-threads 2" "time-scale 1" "control-elements 4" "queue-elements 9" \
-    "control-full evict" "queue-full again" "strict-paper 1" "data-load 9" "requests file" "stats text" "stats-file file"; do
+    "control-full evict" "queue-full again" "strict-paper 1" "data-load 9" "qos none" "requests file" "stats text" "stats-file file"; do
     read -r name value <<<"$option"
     idle "$name" "only the engine ni reads it" --engine direct "--$name=$value"
     idle "$name" "only the engine ni reads it" --engine glibc "--$name=$value"
@@ -147,11 +147,13 @@ for option in "spin-ns 1" "yields 1" "wait switch"; do
     idle "$name" "the engine glibc does not read it" --engine glibc "--$name=$value"
 done
 idle data-load "without statistics and without a time scale no packet takes time" --engine ni --data-load 9
+idle qos "without data load no packet waits for data" --engine ni --qos none --time-scale 1
+idle qos "without data load no packet waits for data" --engine ni --qos control --data-load 0 --time-scale 1
 idle stats-file "there are no statistics to write" --engine ni --stats-file file
 idle ni-threads "inline service has no NI threads" --engine ni --ni-service inline --ni-threads 1
 idle control-full "strict-paper goes before it" --engine ni --control-full evict --strict-paper
 idle queue-full "strict-paper goes before it" --engine ni --queue-full hold --strict-paper
-for options in "--data-load 0" "--data-load 9 --time-scale 1" "--data-load 9 --stats --stats-file file" "--ni-threads 1" \
+for options in "--data-load 0" "--data-load 9 --time-scale 1 --qos none" "--data-load 9 --stats --stats-file file" "--ni-threads 1" \
     "--wait adaptive --spin-ns 9 --yields 9" "--strict-paper --control-full software --queue-full again"; do
     # shellcheck disable=SC2086 # words
     subutai run --engine ni $options -- ./lock
