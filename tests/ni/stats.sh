@@ -57,6 +57,13 @@ for service in dedicated inline; do
     check "$service: data traffic delays, by 17 cycles a port at most" counted \
         '.[] | .network.contention_cycles > 0 and (.latencies[] | select(.operation == "lock, empty")
             | .network_ns > 123 and .network_ns <= 123 + 2 * 16 * 17 and .fsm_ns == 9)'
+    # Without quality of service for all data before them: about 950 cycles of the way and back.
+    under "$service" --map file:file --data-load 900 --qos none -- known pair 2000
+    check "$service: --qos none: packets wait for more than that" counted \
+        '.[].latencies[] | select(.operation == "lock, empty") | .network_ns > 123 + 2 * 16 * 17'
+    under "$service" --map file:file --data-load 900 --qos control -- known pair 2000
+    check "$service: --qos control: they do not" counted \
+        '.[].latencies[] | select(.operation == "lock, empty") | .network_ns <= 123 + 2 * 16 * 17'
 
     # Where it goes.
     run "$SUBUTAI" run --engine ni --ni-service "$service" --stats=json -- "$SUBJECTS/ni-known" pair 3
