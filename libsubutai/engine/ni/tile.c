@@ -3,11 +3,12 @@
 
 #include <errno.h>
 #include <linux/mempolicy.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "engine/ni/place.h"
 #include "os/arch.h"
+#include "os/initial.h"
 #include "wait/adapt.h"
 #include "wait/yield_gate.h"
 
@@ -54,7 +55,7 @@ static bool bind_pages(const void *array, size_t bytes, uint32_t from, uint32_t 
     if (node >= 8 * sizeof nodes - 1)
         return false;
     nodes[node / (8 * sizeof *nodes)] = 1ul << node % (8 * sizeof *nodes);
-    ni_place_pages(begin, (uintptr_t)getpagesize(), &first, &end);
+    ni_place_pages(begin, sbt_auxiliary(AT_PAGESZ, 4096), &first, &end);
     return first >= end || sbt_syscall6(SYS_mbind, (long)first, (long)(end - first), MPOL_PREFERRED, (long)nodes,
                                         8 * sizeof nodes, MPOL_MF_MOVE) == 0;
 }
