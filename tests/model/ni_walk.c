@@ -44,6 +44,7 @@ struct scenario {
     uint32_t n_creatable; /* so many threads can be created, then no more */
     bool timed;           /* with a time scale */
     bool gaps;            /* the second packet finds a gap before the first one */
+    uint32_t n_cores;     /* 0: for all threads */
 };
 
 static const struct scenario *scenario;
@@ -121,9 +122,16 @@ void ni_eager_done(struct ni_eager *e, bool paid) {
     (void)e, (void)paid;
 }
 
+/* As sbt_park and the wait for an answer do it. */
+static void wait_uncounted(const uint32_t *word, uint32_t expected) {
+    sbt_runnable_add(-1);
+    sched_wait(word, expected);
+    sbt_runnable_add(1);
+}
+
 int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
     (void)deadline;
-    sched_wait(word, expected);
+    wait_uncounted(word, expected);
     return 0;
 }
 
@@ -208,11 +216,11 @@ static uint32_t follow_one(struct ni_thread *t, const char *at) {
     case 'a':
         hand_in(t, n);
         for (uint32_t seen; (seen = n_served[t->id]) < handed_in[t->id];)
-            sched_wait(&n_served[t->id], seen);
+            wait_uncounted(&n_served[t->id], seen);
         return 2;
     case 'w':
         while (n_served[n] == 0)
-            sched_wait(&n_served[n], 0);
+            wait_uncounted(&n_served[n], 0);
         return 2;
     case 's':
         ni_serve(&tiles[n]);
@@ -278,6 +286,7 @@ static void setup(void) {
         n_left++;
     }
     sbt_n_runnable = n_left;
+    sbt_n_cpus = scenario->n_cores != 0 ? scenario->n_cores : SCHED_MAX_THREADS;
 }
 
 static const char *at_end(void) {
@@ -296,21 +305,25 @@ static const char *at_end(void) {
 }
 
 static const struct scenario scenarios[] = {
-    {"one serves while another hands in", {"0a0", "1a0"}, 3, 0, 0, false, false},
-    {"an idle thread serves while others hand in", {"0a0a0", "1s0s0a0"}, 2, 0, 0, false, false},
-    {"three hand in to one", {"0a1", "0a1", "1a1"}, 2, 0, 0, false, false},
-    {"one overtakes its own request", {"0u1u2ya1", "3a1y"}, 2, 0, 0, false, false},
-    {"one has a request in its mailbox", {"0u1w2a1", "0s0", "1a1"}, 2, 0, 0, false, false},
-    {"a service thread, two hand in", {"0ba0a1", "1a3"}, 1, 1, 1, false, false},
-    {"two service threads, and one hands in to both", {"0ba0a3", "2a0"}, 1, 2, 2, false, false},
-    {"two service threads sleep when they are to end", {"0by"}, 1, 2, 2, false, false},
-    {"the last thread leaves requests", {"0bu0u3", "2u0"}, 1, 2, 2, false, false},
-    {"only one of two service threads can be created", {"0ba3", "2a0"}, 1, 2, 1, false, false},
-    {"no service thread can be created", {"0ba3", "2a0"}, 1, 2, 0, false, false},
-    {"timed: two requests are due at once", {"0bu1u1a1"}, 1, 1, 1, true, false},
-    {"timed: a request finds a gap before another", {"0bu1u1a1"}, 1, 1, 1, true, true},
-    {"timed: a thread serves beside the service thread", {"0bya1", "2s0"}, 2, 1, 1, true, false},
-    {"timed: the last thread leaves what is not due", {"0bu1u3", "2u0"}, 1, 2, 2, true, false},
+    {"one serves while another hands in", {"0a0", "1a0"}, 3, 0, 0, false, false, 0},
+    {"an idle thread serves while others hand in", {"0a0a0", "1s0s0a0"}, 2, 0, 0, false, false, 0},
+    {"three hand in to one", {"0a1", "0a1", "1a1"}, 2, 0, 0, false, false, 0},
+    {"one overtakes its own request", {"0u1u2ya1", "3a1y"}, 2, 0, 0, false, false, 0},
+    {"one has a request in its mailbox", {"0u1w2a1", "0s0", "1a1"}, 2, 0, 0, false, false, 0},
+    {"a service thread, two hand in", {"0ba0a1", "1a3"}, 1, 1, 1, false, false, 0},
+    {"two service threads, and one hands in to both", {"0ba0a3", "2a0"}, 1, 2, 2, false, false, 0},
+    {"two service threads sleep when they are to end", {"0by"}, 1, 2, 2, false, false, 0},
+    {"the last thread leaves requests", {"0bu0u3", "2u0"}, 1, 2, 2, false, false, 0},
+    {"only one of two service threads can be created", {"0ba3", "2a0"}, 1, 2, 1, false, false, 0},
+    {"no service thread can be created", {"0ba3", "2a0"}, 1, 2, 0, false, false, 0},
+    {"no core for the service thread, two hand in", {"0ba0a1", "1a0a1"}, 2, 1, 1, false, false, 1},
+    {"no core for two service threads, two hand in to one", {"0ba3", "2a3"}, 2, 2, 2, false, false, 1},
+    {"a core comes and goes", {"0ba0a1", "1w0a3"}, 2, 1, 1, false, false, 2},
+    {"two handed in, and no core", {"0bu1u3a1", "0a1y"}, 1, 1, 1, false, false, 2},
+    {"timed: two requests are due at once", {"0bu1u1a1"}, 1, 1, 1, true, false, 0},
+    {"timed: a request finds a gap before another", {"0bu1u1a1"}, 1, 1, 1, true, true, 0},
+    {"timed: a thread serves beside the service thread", {"0bya1", "2s0"}, 2, 1, 1, true, false, 0},
+    {"timed: the last thread leaves what is not due", {"0bu1u3", "2u0"}, 1, 2, 2, true, false, 0},
 };
 
 int main(int argc, char **argv) {

@@ -43,7 +43,7 @@ static void got(struct ni_thread *t, int which, struct hw_message *message) {
 
 /* The acquires pair with the release of step.c, answer. */
 static bool eagerly(struct ni_thread *t, int which) {
-    if (!ni_service_runs())
+    if (!ni_service_serves(&ni_machine.tiles[t->tile]))
         return (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) & NI_ANSWERED(which)) != 0;
     bool found = false;
     if (!ni_eager_pays(&t->eager))

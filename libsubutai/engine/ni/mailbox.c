@@ -13,10 +13,13 @@
 
 /* Make sure that what has been handed in is served. */
 static void kick(struct ni_tile *tile) {
-    if (ni_service_runs())
+    if (ni_service_serves(tile)) {
         ni_service_wake(tile);
-    if (!ni_service_runs()) /* the service may have just stopped, and left what came too late for it */
-        ni_serve(tile);
+        if (ni_service_runs())
+            return;
+        /* the service has just stopped, and may have left what came too late for it */
+    }
+    ni_serve(tile);
 }
 
 static void help(struct ni_thread *t, struct ni_tile *tile) {
@@ -52,7 +55,8 @@ static void push(struct ni_thread *t, const struct hw_packet *packet, const void
     struct ni_tile *tile = &ni_machine.tiles[t->tile];
     struct ni_mailbox *box = &tile->mailbox;
     ni_go_inside(t);
-    if (!ni_service_runs() && (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
+    if (!ni_service_serves(tile) &&
+        (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
         ni_serve_own(t, packet, object)) {
         ni_leave_inside(t);
         return;

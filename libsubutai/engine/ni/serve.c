@@ -186,21 +186,27 @@ bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const voi
     struct ni_work work;
     struct todo todo;
     struct ni_origin origin;
+    bool own_turn = true;
     origin.issued_cycles = ni_now_cycles();
     origin.object = object;
     if (!ni_tile_try(tile))
         return false;
     clear(&work, t);
     todo.n = 0;
-    if (SBT_UNLIKELY(ni_has_work(tile))) /* requests that came before it; they may be the caller's own */
+    if (SBT_UNLIKELY(ni_has_work(tile))) { /* requests that came before it; they may be the caller's own */
         serve_locked(tile, UINT64_MAX, &work);
-    origin.at_cycles = ni_send(t->tile, number, origin.issued_cycles + ni_handover()).head_cycles;
-    ni_step_direct(tile, packet, &origin, &work);
+        /* Work may be left: more than fits into `work`, or behind a request that a thread is enqueueing. */
+        own_turn = !ni_has_arrivals(tile);
+    }
+    if (SBT_LIKELY(own_turn)) {
+        origin.at_cycles = ni_send(t->tile, number, origin.issued_cycles + ni_handover()).head_cycles;
+        ni_step_direct(tile, packet, &origin, &work);
+    }
     ni_tile_release(tile);
     if (SBT_UNLIKELY(work.n_wakes + work.n_touched != 0 || work.opened != NULL))
         finish(&work, tile, &todo);
     if (SBT_UNLIKELY(ni_has_arrivals(tile)))
         add(&todo, tile);
     serve_todo(&todo);
-    return true;
+    return own_turn;
 }

@@ -13,9 +13,9 @@
 void ni_serve(struct ni_tile *tile);
 
 /*
- * Inline service: serve this request of the caller's, after all requests that came before it. False: another thread
- * serves its home just now, and nothing was done. Only while the mailbox of the caller's core has no request of the
- * caller's.
+ * Serve this request of the caller's, after all requests that came before it. False: it was not served, because another
+ * thread serves its home just now, or not all of those could be. Only while the mailbox of the caller's core has no
+ * request of the caller's.
  */
 bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const void *object);
 

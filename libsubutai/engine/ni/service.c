@@ -34,6 +34,16 @@ void ni_service_wake(const struct ni_tile *tile) {
         sbt_futex_wake(&s->dozes, 1);
 }
 
+/* A service thread that sleeps is not counted among the runnable threads, and would be one more. */
+bool ni_service_serves(const struct ni_tile *tile) {
+    if (!ni_service_runs())
+        return false;
+    if (ni_machine.time_scale != 0)
+        return true;
+    bool dozes = __atomic_load_n(&service_of(tile)->dozes, __ATOMIC_RELAXED) != 0;
+    return sbt_cores_to_spare_for(dozes);
+}
+
 void ni_service_occupy(uint32_t number) {
     if (ni_services.n == 0)
         return;
@@ -51,7 +61,7 @@ void ni_service_occupy(uint32_t number) {
 }
 
 bool ni_service_hand_over(const struct ni_tile *from, const struct ni_tile *to) {
-    if (!ni_service_runs())
+    if (!ni_service_serves(to))
         return false;
     struct ni_service *s = service_of(to);
     if (s == service_of(from))

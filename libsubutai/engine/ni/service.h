@@ -52,6 +52,18 @@ static inline bool ni_service_runs(void) {
     return __atomic_load_n(&ni_services.state, __ATOMIC_ACQUIRE) == NI_SERVICES_RUNNING;
 }
 
+/*
+ * Does the tile's service thread serve what is handed in there? False: the thread that hands a request in serves it, as
+ * with inline service, because there is no service thread or no core for it to run on. To sleep and be woken for each
+ * request would cost two switches between threads, where a step costs a tenth of a microsecond.
+ *
+ * With a time scale a service thread serves in any case: a request waits there until it is due.
+ *
+ * The answer may be out of date at once. That does no harm. Each request is followed by ni_service_wake or by ni_serve,
+ * either of which makes sure that it is served; whatever other requests are followed by.
+ */
+bool ni_service_serves(const struct ni_tile *tile);
+
 /* The tile has work: wake its service thread if that sleeps. */
 void ni_service_wake(const struct ni_tile *tile);
 /* A thread has been placed on that tile. */

@@ -138,7 +138,7 @@ static void *serve(void *argument) {
             continue;
         if (next != UINT64_MAX)
             ni_wait_until(next); /* a packet is on its way */
-        else if (!look_in_turn(s, &next))
+        else if (!ni_service_serves(&ni_machine.tiles[s->from]) || !look_in_turn(s, &next))
             doze(s);
     }
     sbt_runnable_add(-1);

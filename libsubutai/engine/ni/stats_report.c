@@ -162,7 +162,7 @@ static uint64_t shortage(const struct ni_tile *tile, uint32_t which) {
 }
 
 struct totals {
-    uint64_t pushed, stepped, withdrawn, looks;
+    uint64_t pushed, direct, stepped, withdrawn, looks;
     unsigned long long shortage[N_SHORTAGES];
 };
 
@@ -171,6 +171,7 @@ static struct totals totals(void) {
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++) {
         const struct ni_tile *tile = &ni_machine.tiles[i];
         t.pushed += __atomic_load_n(&tile->mailbox.n_pushed, __ATOMIC_RELAXED) + tile->n_direct;
+        t.direct += tile->n_direct;
         t.stepped += tile->n_stepped;
         t.withdrawn += 2 * tile->n_withdrawn_held; /* the withdrawal, and the request that it took away */
         t.looks += tile->held.n_looks;
@@ -237,8 +238,9 @@ static void text_report(const struct totals *t) {
     put("subutai: emulated hardware, process %d: %u x %u tiles, %u control and %u queue elements each, time scale %u\n",
         (int)sbt_syscall0(SYS_getpid), m->mesh.config.width, m->mesh.config.height, m->config.n_control,
         m->config.n_queue, m->time_scale);
-    put("requests: %llu in, %llu out (%llu withdrawn while held)\n", (unsigned long long)t->pushed,
-        (unsigned long long)(t->stepped + t->withdrawn), (unsigned long long)t->withdrawn / 2);
+    put("requests: %llu in, %llu out (%llu withdrawn while held), %llu served by the threads that made them\n",
+        (unsigned long long)t->pushed, (unsigned long long)(t->stepped + t->withdrawn),
+        (unsigned long long)t->withdrawn / 2, (unsigned long long)t->direct);
     text_latencies();
     put("evictions %llu, allocated anew %llu, objects left to software %llu, condition waits in software %llu, held "
         "back %llu, woken for want of an element %llu, refused for want of one %llu\n",
@@ -320,6 +322,7 @@ static void json_machine(struct json *j, const struct totals *t) {
     json_uint(j, "time_scale", m->time_scale);
     json_uint(j, "requests_in", t->pushed);
     json_uint(j, "requests_out", t->stepped + t->withdrawn);
+    json_uint(j, "requests_by_caller", t->direct);
     json_uint(j, "withdrawn_while_held", t->withdrawn / 2);
 }
 
