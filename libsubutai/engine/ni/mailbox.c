@@ -29,16 +29,26 @@ static void help(struct ni_thread *t, struct ni_tile *tile) {
 }
 
 /*
- * The next slot, when it is free; under the mailbox's lock. A full ring is the network pushing back: serve the NI, or
- * let its server run. The acquire pairs with the release of a server that has set the slot free.
+ * Claim a position (ring.h says how). A full ring is the network pushing back: serve the NI, or let its server run. The
+ * acquire pairs with ni_slot_free. The tail is relaxed: it orders nothing but the claims, and the turn decides.
  *
  * With thousands of threads the rings of all tiles may be full. If the threads that wait for a slot looked again all
  * the time they would leave the service thread no core. So after a few looks they sleep, each time for twice as long.
  */
-static struct ni_request *free_slot(struct ni_tile *tile) {
-    struct ni_request *slot = &tile->mailbox.ring[tile->mailbox.tail % NI_RING];
+static uint64_t claim(struct ni_thread *t, struct ni_tile *tile) {
+    struct ni_mailbox *box = &tile->mailbox;
     long pause_ns = PAUSE_NS;
-    for (uint32_t i = 0; __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != NI_SLOT_FREE; i++) {
+    for (uint32_t i = 0;;) {
+        uint64_t at = __atomic_load_n(&box->tail, __ATOMIC_RELAXED), tail = at;
+        t->claim = at + 1;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        uint64_t turn = __atomic_load_n(&box->ring[at % NI_RING].turn, __ATOMIC_ACQUIRE);
+        if (turn >= ni_turn_free(at)) {
+            if (__atomic_compare_exchange_n(&box->tail, &tail, at + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+                turn == ni_turn_free(at))
+                return at;
+            continue;
+        }
         kick(tile);
         if (i > LOOKS_BEFORE_PAUSE) {
             sbt_pause_ns(pause_ns);
@@ -46,31 +56,33 @@ static struct ni_request *free_slot(struct ni_tile *tile) {
         } else if (i > 0) {
             sbt_yield_gate_offer_or_pause(&sbt_yield_gate);
         }
+        i++;
     }
-    return slot;
 }
 
-/* `n_pushed` is relaxed: it is only counted. */
+/* Has the thread's last request in its mailbox been served? The acquire pairs with ni_slot_free. */
+static bool last_is_served(const struct ni_thread *t, const struct ni_mailbox *box) {
+    return t->last == 0 ||
+           __atomic_load_n(&box->ring[(t->last - 1) % NI_RING].turn, __ATOMIC_ACQUIRE) > ni_turn_free(t->last - 1) + 1;
+}
+
 static void push(struct ni_thread *t, const struct hw_packet *packet, const void *object) {
     struct ni_tile *tile = &ni_machine.tiles[t->tile];
     struct ni_mailbox *box = &tile->mailbox;
     ni_go_inside(t);
-    if (!ni_service_serves(tile) &&
-        (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
-        ni_serve_own(t, packet, object)) {
+    if (!ni_service_serves(tile) && last_is_served(t, box) && ni_serve_own(t, packet, object)) {
         ni_leave_inside(t);
         return;
     }
-    sbt_lock_take(&box->lock);
-    struct ni_request *slot = free_slot(tile);
+    uint64_t at = claim(t, tile);
+    struct ni_request *slot = &box->ring[at % NI_RING];
     slot->packet = *packet;
     slot->object = object;
     slot->issued_cycles = ni_now_cycles();
-    box->tail++;
-    t->last = slot;
-    __atomic_store_n(&box->n_pushed, box->n_pushed + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->state, NI_SLOT_FULL, __ATOMIC_RELEASE); /* pairs with next_in_mailbox */
-    sbt_lock_drop(&box->lock);
+    t->last = at + 1;
+    __atomic_store_n(&slot->turn, ni_turn_free(at) + 1, __ATOMIC_RELEASE); /* pairs with next_in_mailbox */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->claim = 0;
     kick(tile);
     ni_leave_inside(t);
 }
@@ -91,19 +103,18 @@ void ni_post_alloc(struct ni_thread *t, enum hw_op op, uint32_t ni, uint32_t fli
 bool ni_outstanding(uint32_t number) {
     const struct ni_mailbox *box = &ni_machine.tiles[number].mailbox;
     for (uint32_t i = 0; i < NI_RING; i++)
-        if (__atomic_load_n(&box->ring[i].state, __ATOMIC_ACQUIRE) != NI_SLOT_FREE)
+        if (ni_turn_is_full(__atomic_load_n(&box->ring[i].turn, __ATOMIC_ACQUIRE)))
             return true;
     return false;
 }
 
+/* A position that is claimed and not published need not be waited for: its call has not returned. */
 void ni_fence(struct ni_thread *t, uint32_t number) {
     struct ni_tile *tile = &ni_machine.tiles[number];
-    struct ni_mailbox *box = &tile->mailbox;
     for (uint32_t i = 0; i < NI_RING; i++) {
-        /* A slot was served if it is free, or if it holds a later request: then the server has passed it since. */
-        uint32_t *state = &box->ring[i].state, head = __atomic_load_n(&box->head, __ATOMIC_ACQUIRE);
-        while (__atomic_load_n(state, __ATOMIC_ACQUIRE) != NI_SLOT_FREE &&
-               __atomic_load_n(&box->head, __ATOMIC_ACQUIRE) - head <= NI_RING) {
+        const uint64_t *turn = &tile->mailbox.ring[i].turn;
+        uint64_t seen = __atomic_load_n(turn, __ATOMIC_ACQUIRE);
+        while (ni_turn_is_full(seen) && __atomic_load_n(turn, __ATOMIC_ACQUIRE) == seen) {
             help(t, tile);
             sbt_yield_gate_offer_or_pause(&sbt_yield_gate);
         }

@@ -40,7 +40,8 @@ struct ni_thread {
     volatile uint8_t posted[NI_N_ANSWERS]; /* enum hw_op of a request, until its answer is taken; 0: none */
     volatile uint32_t deferred;            /* 1: a handler has left requests to hand in */
     struct ni_thread *outer;               /* of a handler's record: the interrupted record */
-    struct ni_request *last;               /* the slot of its last request, NULL: there was none */
+    uint64_t last;                         /* position of its last request in the mailbox, plus 1; 0: there was none */
+    volatile uint64_t claim;               /* the position that it claims or fills, plus 1; 0: none (ring.h) */
     struct ni_eager eager;
     struct sbt_adapt barriers, conditions; /* how long they last; not in the objects, which a waiter may not touch */
     /* For the statistics: the request that the thread waits for. Written by the server of its home. */

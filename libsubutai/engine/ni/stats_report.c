@@ -170,7 +170,7 @@ static struct totals totals(void) {
     struct totals t = {0};
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++) {
         const struct ni_tile *tile = &ni_machine.tiles[i];
-        t.pushed += __atomic_load_n(&tile->mailbox.n_pushed, __ATOMIC_RELAXED) + tile->n_direct;
+        t.pushed += ni_mailbox_pushed(&tile->mailbox) + tile->n_direct;
         t.direct += tile->n_direct;
         t.stepped += tile->n_stepped;
         t.withdrawn += 2 * tile->n_withdrawn_held; /* the withdrawal, and the request that it took away */

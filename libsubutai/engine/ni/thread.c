@@ -89,7 +89,7 @@ static struct ni_thread *new_record(void) {
     t->busy = t->inside = 0;
     t->deferred = self.n_deferred != 0;
     t->outer = NULL;
-    t->last = NULL;
+    t->last = t->claim = 0;
     t->woken = false;
     t->place.set = NULL;
     t->posted[NI_ANSWER_MAIN] = t->posted[NI_ANSWER_WITHDRAW] = 0;
@@ -173,6 +173,14 @@ struct ni_thread *ni_enter(bool may_wait) {
         return t;
     }
     return enter_slowly(may_wait);
+}
+
+bool ni_thread_claims(uint32_t tile, uint64_t *position) {
+    const struct ni_thread *t = self.current;
+    if (t == NULL || t->tile != tile || t->claim == 0)
+        return false;
+    *position = t->claim - 1;
+    return true;
 }
 
 void ni_leave(struct ni_thread *t) {

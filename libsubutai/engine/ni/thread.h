@@ -22,6 +22,8 @@
 struct ni_thread *ni_enter(bool may_wait);
 void ni_leave(struct ni_thread *t);
 void ni_abandon(struct ni_thread *t); /* as ni_leave, but an answer is outstanding: the record is never used again */
+/* Has the calling thread a claim in that tile's mailbox (ring.h), or is about to claim? *position: which. */
+bool ni_thread_claims(uint32_t tile, uint64_t *position);
 void ni_defer(enum hw_op op, uint32_t id);
 void ni_deliver_deferred(struct ni_thread *t);
 
