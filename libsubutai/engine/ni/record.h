@@ -17,8 +17,8 @@
  */
 struct ni_answer {
     struct hw_packet packet;
+    uint32_t rest_ns;   /* the thread's own: of its call, see ni_wait_until; less than a cycle's */
     uint64_t at_cycles; /* when the core sees it */
-    uint64_t rest_ns;   /* the thread's own: of its call, see ni_wait_until */
 };
 
 enum { NI_ANSWER_MAIN, NI_ANSWER_WITHDRAW, NI_N_ANSWERS };
@@ -60,5 +60,7 @@ struct ni_thread {
     struct ni_origin held_origin;
     struct ni_held_request place;
 } __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct ni_thread) <= 256, "each further cache line maps 4 MiB more in every process");
 
 #endif
