@@ -34,9 +34,9 @@ finish() {
 }
 
 is() { # GOT WANTED
-    [[ $1 == "$2" ]] || { echo "# got '$1', wanted '$2'" && false; }
+    [[ $1 == "$2" ]] || { note "got '$1', wanted '$2'" && false; }
 }
 
 matches() { # TEXT REGEX
-    [[ $1 =~ $2 ]] || { echo "# '$1' does not match '$2'" && false; }
+    [[ $1 =~ $2 ]] || { note "'$1' does not match '$2'" && false; }
 }
