@@ -200,19 +200,44 @@ static bool feed(struct replay *r, const struct sim_log_entry *e) {
     return sim_feed(r->sim, &packet, e->record.to_cycles);
 }
 
-/* ---- one core: one request at a time ---- */
+/* ---- one core: one request at a time; one thread: one request after the other ---- */
+
+static int compare(uint64_t a, uint64_t b) {
+    return a < b ? -1 : a > b;
+}
 
 static int by_core(const void *a, const void *b) {
     const struct sim_log_entry *x = *(const struct sim_log_entry *const *)a,
                                *y = *(const struct sim_log_entry *const *)b;
-    uint16_t cx = hw_low(x->record.flit[2]), cy = hw_low(y->record.flit[2]);
-    if (cx != cy)
-        return cx < cy ? -1 : 1;
-    return x->record.from_cycles < y->record.from_cycles ? -1 : x->record.from_cycles > y->record.from_cycles;
+    int core = compare(hw_low(x->record.flit[2]), hw_low(y->record.flit[2]));
+    return core != 0 ? core : compare(x->record.from_cycles, y->record.from_cycles);
+}
+
+/* A thread, on its core, and an NI: then in the order in which the NI served them. */
+static int by_thread(const void *a, const void *b) {
+    const struct sim_log_entry *x = *(const struct sim_log_entry *const *)a,
+                               *y = *(const struct sim_log_entry *const *)b;
+    int thread = compare(x->record.flit[2], y->record.flit[2]), ni = compare(x->tile, y->tile);
+    return thread != 0 ? thread : ni != 0 ? ni : compare(x->record.order, y->record.order);
+}
+
+/* a and b are neighbours in the order of by_core. */
+static void check_core(struct replay *r, const struct sim_log_entry *a, const struct sim_log_entry *b) {
+    uint64_t until = a->record.from_cycles + r->timing.handover_cycles;
+    if (hw_low(a->record.flit[2]) == hw_low(b->record.flit[2]) && b->record.from_cycles < until)
+        differ(r, b, "core %u hands over a request at %" PRIu64 ", and until %" PRIu64 " another one",
+               hw_low(b->record.flit[2]), b->record.from_cycles, until);
+}
+
+/* The same for by_thread. */
+static void check_thread(struct replay *r, const struct sim_log_entry *a, const struct sim_log_entry *b) {
+    if (a->record.flit[2] == b->record.flit[2] && a->tile == b->tile && b->record.from_cycles < a->record.from_cycles)
+        differ(r, b, "thread %u made a request at %" PRIu64 ", and one that it made at %" PRIu64 " was served before",
+               hw_high(b->record.flit[2]), b->record.from_cycles, a->record.from_cycles);
 }
 
 /* False: no memory. */
-static bool check_cores(struct replay *r) {
+static bool check_requests(struct replay *r) {
     const struct sim_log_process *p = r->process;
     const struct sim_log_entry **came = malloc((p->n_entries + 1) * sizeof *came);
     size_t n = 0;
@@ -222,13 +247,11 @@ static bool check_cores(struct replay *r) {
         if (p->entry[i].record.kind == HW_LOG_CAME)
             came[n++] = &p->entry[i];
     qsort(came, n, sizeof *came, by_core);
-    for (size_t i = 1; i < n; i++) {
-        uint64_t until = came[i - 1]->record.from_cycles + r->timing.handover_cycles;
-        if (hw_low(came[i]->record.flit[2]) == hw_low(came[i - 1]->record.flit[2]) &&
-            came[i]->record.from_cycles < until)
-            differ(r, came[i], "core %u hands over a request at %" PRIu64 ", and until %" PRIu64 " another one",
-                   hw_low(came[i]->record.flit[2]), came[i]->record.from_cycles, until);
-    }
+    for (size_t i = 1; i < n; i++)
+        check_core(r, came[i - 1], came[i]);
+    qsort(came, n, sizeof *came, by_thread);
+    for (size_t i = 1; i < n; i++)
+        check_thread(r, came[i - 1], came[i]);
     free(came);
     return true;
 }
@@ -260,7 +283,7 @@ static bool run(struct replay *r, struct sim_error *error) {
     char text[120];
     if (!begin(r, error))
         return false;
-    if (!check_cores(r))
+    if (!check_requests(r))
         return refuse(error, "out of memory");
     for (size_t i = 0; i < p->n_entries && !r->result->differs; i++) {
         const struct sim_log_entry *e = &p->entry[i];

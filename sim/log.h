@@ -7,8 +7,9 @@
  * network. Everything else has to come out the same:
  *  - the packets that leave each NI, in the same order, each after the same request, at the same time;
  *  - each way takes at least the hand-over and the distance, and the way back to a thread that has waited takes its
- * time;
+ *    time;
  *  - a core hands over one request at a time;
+ *  - no request overtakes an earlier one of its thread on the way to an NI;
  *  - with a time scale, no thread makes a request before it can have seen the answer to the one before.
  *
  * What the live engine stepped again, because it had been held, is not in the log: the simulator's own holding and

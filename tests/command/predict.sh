@@ -174,8 +174,21 @@ check "--qos without data load does nothing, and says so" is "$status $err" \
     "0 subutai: predict: --qos does nothing: without data load no packet waits for data"
 check "and there is no table of packets" eval '! matches "$out" "data load"'
 subutai predict --sync software --qos none --data-load 5 four.sbt
-check "nor in software" is "$status $err" "0 subutai: predict: --qos does nothing: software sends no packets"
+check "nor in software" is "$status $err" "0 subutai: predict: --data-load does nothing: software sends no packets
+subutai: predict: --qos does nothing: software sends no packets"
 check "software without packets" eval '! matches "$out" "data load"'
+idle() { # OPTION WHY [ARG...]
+    subutai predict "${@:3}" four.sbt
+    check "idle: ${*:3}" is "$status $err" "0 subutai: predict: --$1 does nothing: $2"
+}
+for option in control-elements=2 queue-elements=9 strict-paper; do
+    idle "${option%=*}" "software has no scratchpads" --sync software "--$option"
+done
+idle seed "software sends no packets" --sync software --seed 3
+idle seed "there is no data load" --sync software,subutai --seed 3
+idle data-load "software sends no packets" --sync software --data-load 3
+subutai predict --sync software,subutai --data-load 3 --seed 2 --qos none --control-elements 2 --queue-elements 9 --strict-paper four.sbt
+check "not idle with the hardware" is "$status $err" "0 "
 subutai predict --sync subutai --data-load 500 --seed 9 four.sbt --json
 check "yet another seed is another run" test "$out" != "$first"
 mkfifo pipe

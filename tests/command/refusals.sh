@@ -156,6 +156,21 @@ refuses "doctor: unexpected argument 'ls'" doctor sh ls
 refuses "doctor: unknown option '--engine' \(legal: --json, --help\)" doctor --engine direct sh
 refuses "engines: unexpected argument 'glibc'" engines glibc
 
+# Every option that takes a value, as --help names it: an empty value; and unless it is a file, what is no value of any.
+n_options=0
+for command in run record trace predict replay compare bench doctor engines; do
+    words=()
+    [[ $command != @(run|record|compare) ]] || words=(-- true)
+    [[ $command != bench ]] || words=(--program ./kinds barrier)
+    while read -r option metavar; do
+        n_options=$((n_options + 1))
+        refuses "$command: (--)?$option: .*\(legal: " "$command" "--$option=" "${words[@]}"
+        [[ $metavar != FILE ]] || continue
+        [[ $option == app ]] || refuses "$command: (--)?$option: .*\(legal: " "$command" "--$option=@" "${words[@]}"
+    done < <("$SUBUTAI" "$command" --help | sed -n 's/^  \(-., \)\?--\([a-z-]*\)\(\[=\| \)\([^] ]\+\).*/\2 \4/p')
+done
+check "--help names options with values" test "$n_options" -gt 100
+
 # Output that cannot be written must not look like success.
 timeout 60 "$SUBUTAI" engines >/dev/full 2>.err
 status=$? out='' err=$(cat .err)

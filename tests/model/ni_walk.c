@@ -44,7 +44,7 @@ struct scenario {
     uint32_t n_services;  /* 0: inline */
     uint32_t n_creatable; /* so many threads can be created, then no more */
     bool timed;           /* with a time scale */
-    bool gaps;            /* the second packet finds a gap before the first one */
+    bool gaps;            /* the packets behind the first one find gaps before it, and are due at once */
 };
 
 static const struct scenario *scenario;
@@ -94,7 +94,7 @@ struct hw_delivery ni_send(struct ni_tile *tile, uint32_t from, uint32_t to, uin
     if (tile->lock != 1)
         sched_wrong("a packet is sent without the lock of an NI");
     if (from != to && scenario->timed)
-        at_cycles += WAY_CYCLES + (scenario->gaps && n_sent++ == 0 ? GAP_CYCLES : 0);
+        at_cycles += !scenario->gaps ? WAY_CYCLES : n_sent++ == 0 ? WAY_CYCLES + GAP_CYCLES : 0;
     return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
 }
 

@@ -7,6 +7,7 @@
  *   seen      the last answer is seen a cycle early
  *   arrives   the last request reaches its NI a cycle early
  *   at-once   a core hands over its last request a cycle before it has handed over the one before
+ *   overtakes the last lock is made before the lock before it
  *   hasty     the first lock is made a cycle before its thread has seen the answer to its first request
  *   unasked, unanswered   a request is missing, and its answer is not; the other way round
  *   state     the last state of a forked child's NI has another control element
@@ -94,6 +95,20 @@ static bool at_once(void) {
     return before != 0;
 }
 
+/* The last lock, and the lock before it, which was made after a pause. */
+static bool overtakes(void) {
+    struct hw_log_record *lock[2] = {NULL, NULL};
+    for (size_t i = 0; i < n_records; i++)
+        if (is_lock(record[i])) {
+            lock[0] = lock[1];
+            lock[1] = record[i];
+        }
+    if (lock[0] == NULL || lock[0]->flit[2] != lock[1]->flit[2])
+        return false;
+    lock[1]->from_cycles = lock[0]->from_cycles - hw_timing_default().handover_cycles;
+    return true;
+}
+
 static bool hasty(void) {
     for (size_t i = 1; i < n_records; i++)
         if (is_lock(record[i])) {
@@ -125,6 +140,8 @@ static bool mangle(const char *what) {
         return swap();
     if (strcmp(what, "at-once") == 0)
         return at_once();
+    if (strcmp(what, "overtakes") == 0)
+        return overtakes();
     if (strcmp(what, "hasty") == 0)
         return hasty();
     if (strcmp(what, "unasked") == 0 || strcmp(what, "unanswered") == 0)

@@ -6,11 +6,12 @@
 
 declare -A in_order # of each time scale: cycles of contention in all its runs
 
-# crossed SERVICE SCALE MESH THREADS MUTEXES ROUNDS
+# crossed SERVICE[ OPTION...] SCALE MESH THREADS MUTEXES ROUNDS
 crossed() {
     local text="$1, scale $2, $3, $4 threads"
     rm -f requests
-    under "$1" --time-scale "$2" --mesh "$3" --requests requests -- many "${@:4}"
+    read -ra service <<<"$1"
+    under "${service[@]}" --time-scale "$2" --mesh "$3" --requests requests -- many "${@:4}"
     passes "$text"
     # Both ways across the mesh, and what the tail takes; 60 ns are far more than packets wait for on average.
     way=$((8 * (${3%x*} + ${3#*x} - 1) + 3))
@@ -25,6 +26,8 @@ crossed() {
     check "$text: all packets are in the file, with their waits" counted ".[] | .network
         | .packets == ${out%% *} and .contention_cycles == $(sed -n 's/.* packets, \([0-9]*\) cycles.*/\1/p' <<<"$out")"
     in_order[$2]=$((${in_order[$2]:-0} + $(sed -n 's/.*, \([0-9]*\) in order.*/\1/p' <<<"$out")))
+    run "$SUBUTAI" replay --json requests
+    check "$text: no way and no call is shorter than in an empty network" is "$status $err" '0 '
 }
 
 for scale in 0 1 100; do
@@ -35,6 +38,8 @@ for scale in 0 1 100; do
         crossed dedicated $scale $mesh 2000 4 1
     done
     crossed dedicated $scale 1x1 200 64 2
+    crossed "dedicated --ni-threads 2" $scale 8x8 200 64 2
+    crossed "dedicated --ni-threads 4" $scale 2x2 16 64 16
     crossed inline $scale 2x2 16 64 16
     crossed inline $scale 8x8 200 64 2
     crossed inline $scale 32x32 2000 4 1

@@ -33,12 +33,25 @@ for service in dedicated inline; do
     check "$service, with a time scale: the log says so" json 'all(.time_scale == 100)'
     parity 'with a time scale, one core for all' 100 "$service" --time-scale 100 --mesh 1x1 -- contend mutex 8 50
     parity 'with data traffic' 100 "$service" --data-load 300 -- contend mutex 8 50
-    parity 'without room: EAGAIN' 0 "$service" --queue-full again --queue-elements 63 -- known
-    parity 'the strict paper' 1000 "$service" --strict-paper -- known
+    parity 'without room: EAGAIN' 100 "$service" --mesh 2x2 --queue-elements 2 --queue-full again -- strict 16 50
+    check "$service, without room: some were refused" counted '.[] | .again > 0 and .held == 0'
+    parity 'the strict paper' 100 "$service" --mesh 2x2 --queue-elements 2 --strict-paper -- strict 16 50
+    check "$service, the strict paper: some were refused" counted '.[] | .again > 0 and .held == 0'
 
     # A forked child's part begins with what it was forked with: a mutex that is held, and a barrier with arrivals.
     parity 'forked children' 100 "$service" -- forks
     check "$service, forked children: each has its part" json '([.[] | select(.forked)] | length) == 3 and length == 4'
+done
+
+# Several NI threads hand requests over to each other, and keep those that are not due.
+for n in 2 4; do
+    parity "$n NI threads" 1000 dedicated --ni-threads $n -- many 16 64 20
+    parity "$n NI threads at one mutex" 1600 dedicated --ni-threads $n --mesh 2x2 -- contend mutex 24 200
+    parity "$n NI threads, all at once" 500 dedicated --ni-threads $n --mesh 2x2 --control-elements 2 --queue-elements 3 -- \
+        contend mixed 24 100
+    parity "$n NI threads, with a time scale" 1000 dedicated --ni-threads $n --time-scale 20 -- many 16 64 4
+    parity "$n NI threads, and packets find gaps before others" 1000 dedicated --ni-threads $n --mesh 4x4 --time-scale 20 \
+        --data-load 600 --qos none -- many 16 64 4
 done
 
 # The latencies are those of the statistics. A barrier's sum has its last thread's, too.
@@ -79,6 +92,8 @@ again "${pair[@]}"
 refuted arrives 'unlock .* reaches its NI at [0-9]+, and in an empty network at '
 again "${pair[@]}"
 refuted at-once 'core 9 hands over a request at [0-9]+, and until [0-9]+ another one'
+again "${pair[@]}"
+refuted overtakes 'thread 0 made a request at [0-9]+, and one that it made at [0-9]+ was served before'
 again --time-scale 10 "${pair[@]}"
 refuted hasty 'thread 0 makes a request at [0-9]+, and sees the answer to the one before at '
 again "${pair[@]}"

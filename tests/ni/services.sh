@@ -20,7 +20,7 @@ n_threads 4 --mesh 5x1 # blocks of two, two and one
 check "none of them without tiles" is "$out" $((alone + 2))
 
 # Three do not divide 8 * 8: the last block is smaller. Five divide 5 * 1: one tile each.
-for shape in "2" "3" "64" "5 --mesh 5x1" "2 --mesh 2x1 --control-elements 1 --queue-elements 8"; do
+for shape in "2" "3" "4" "64" "5 --mesh 5x1" "2 --mesh 2x1 --control-elements 1 --queue-elements 8"; do
     read -ra options <<<"--ni-threads $shape"
     under dedicated "${options[@]}" -- contend mixed 16 100
     passes "--ni-threads $shape: everything at once"

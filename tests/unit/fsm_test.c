@@ -53,6 +53,8 @@ TEST_EACH(allocation, N_TIMINGS) {
     bench_do(&b, HW_OP_ALLOC_MUTEX, 0, 9, 5);
     ck_cost(&b, (struct cost){config.n_control, 1}, (struct cost){config.n_control, 1});
     ck_answer(&b, 0, HW_OP_NO_SPACE, 0, 9, 5);
+    ck_assert_uint_eq(b.ni.stats.n_no_space, 1);
+    ck_assert_uint_eq(b.ni.stats.max_control, config.n_control);
     bench_close(&b);
 }
 
@@ -417,6 +419,8 @@ TEST(queue_full_lock) {
         bench_do(&b, HW_OP_LOCK, id, 2, 2);
         ck_assert_uint_eq(b.step.n_accesses, 1);
         ck_assert(!b.step.made_room);
+        ck_assert_uint_eq(b.ni.stats.n_again, full == HW_FULL_AGAIN);
+        ck_assert_uint_eq(b.ni.stats.n_held, full == HW_FULL_HOLD);
         if (full == HW_FULL_AGAIN) {
             ck_answer(&b, 0, HW_OP_AGAIN, id, 2, 2);
         } else {
@@ -447,6 +451,7 @@ TEST(queue_full_wait) {
     bench_do(&b, HW_OP_COND_WAIT, id, 1, 1); /* no thread waits for the mutex */
     ck_assert_uint_eq(b.step.n_outputs, 1);
     ck_answer(&b, 0, HW_OP_WOKEN, id, 1, 1);
+    ck_assert_uint_eq(b.ni.stats.n_woken, 1);
     ck_assert(b.step.made_room);
     bench_do(&b, HW_OP_LOCK, mutex, 1, 1);
     ck_answer(&b, 0, HW_OP_GRANT, mutex, 1, 1);
@@ -465,6 +470,7 @@ TEST(barriers_reserve) {
     bench_do(&b, HW_OP_ALLOC_BARRIER, 7, 0, 0);
     ck_answer(&b, 0, HW_OP_NO_SPACE, 7, 0, 0);
     ck_assert_uint_eq(bench_output(&b, 0).argument, HW_SPACE_QUEUE);
+    ck_assert_uint_eq(b.ni.stats.n_no_space, 1);
     uint32_t barrier = bench_alloc(&b, HW_OP_ALLOC_BARRIER, 5), mutex = bench_alloc(&b, HW_OP_ALLOC_MUTEX, 0);
     bench_do(&b, HW_OP_LOCK, mutex, 9, 9);
     bench_do(&b, HW_OP_LOCK, mutex, 10, 10);
@@ -518,15 +524,16 @@ TEST(statistics) {
     struct bench_ni b;
     bench_open(&b, &config, 0);
     uint32_t id = bench_alloc(&b, HW_OP_ALLOC_MUTEX, 0);
-    for (uint32_t i = 0; i < 4; i++)
-        bench_do(&b, HW_OP_LOCK, id, i, i);
-    bench_do(&b, HW_OP_LOCK, id + 1, 0, 0);
     const struct hw_ni_stats *stats = &b.ni.stats;
+    for (uint32_t i = 0; i < 4; i++) {
+        bench_do(&b, HW_OP_LOCK, id, i, i);
+        ck_assert_uint_eq(stats->max_queue, i < 2 ? i : 2); /* the owner takes no element, and the last one is held */
+    }
+    bench_do(&b, HW_OP_LOCK, id + 1, 0, 0);
     ck_assert_uint_eq(stats->n_steps[HW_STATE_ALLOCATION], 1);
     ck_assert_uint_eq(stats->n_steps[HW_STATE_MUTEX_LOCK], 3);
     ck_assert_uint_eq(stats->n_steps[HW_STATE_REFUSE], 1);
     ck_assert_uint_eq(stats->n_held, 1);
-    ck_assert_uint_eq(stats->max_queue, 2);
     ck_assert_uint_eq(stats->max_control, 1);
     /* Allocation 14, lock 10, queued with 8 and 9 accesses, held after 1, refused 6. */
     ck_assert_uint_eq(stats->busy_cycles, 14 + 10 + (5 + 16) + (5 + 18) + (5 + 2) + 6);

@@ -198,6 +198,38 @@ TEST(control_before_data) {
     ck_assert(mean_wait(HW_QOS_CONTROL_FIRST, 500, 3, &worst) != mean_wait(HW_QOS_CONTROL_FIRST, 500, 4, &worst));
 }
 
+/*
+ * A control packet takes its time from data that comes later. If the port is busy without a pause from one packet to
+ * the next, 30 cycles later, that one leaves three cycles later than without the first. Where its wait is 100 cycles or
+ * more there was no pause.
+ */
+TEST(control_takes_time_from_data) {
+    struct hw_mesh_config config = hw_mesh_config_default();
+    config.width = 2;
+    config.height = 1;
+    config.load_permille = 900;
+    config.qos = HW_QOS_NONE;
+    struct hw_mesh both, second_alone;
+    struct hw_hop with[4], without[4];
+    uint32_t n = 0;
+    open_mesh(&both, &config);
+    open_mesh(&second_alone, &config);
+    for (uint64_t i = 1; i < 5000; i++) {
+        uint64_t at = 4 * i * both.data.epoch + 100 + i % 17; /* both meshes begin to look at the same packet */
+        hw_mesh_send(&both, 0, 1, at, NULL);
+        hw_mesh_send(&both, 0, 1, at + 30, with);
+        hw_mesh_send(&second_alone, 0, 1, at + 30, without);
+        ck_assert_uint_eq(with[1].port, HW_EAST);
+        if (without[1].at_cycles < at + 34 + 100)
+            continue;
+        ck_assert_uint_eq(with[1].at_cycles, without[1].at_cycles + 3);
+        n++;
+    }
+    ck_assert_uint_gt(n, 100);
+    close_mesh(&both);
+    close_mesh(&second_alone);
+}
+
 TEST(refused_meshes) {
     struct hw_mesh mesh = {0};
     struct hw_mesh_config config = hw_mesh_config_default();
@@ -209,6 +241,20 @@ TEST(refused_meshes) {
     config = hw_mesh_config_default();
     config.load_permille = 901;
     ck_assert(!hw_mesh_init(&mesh, &config, NULL));
+}
+
+/* Table IV's costs and clock; a hop's, which are ours; and the two that are fitted to Table XI. */
+TEST(costs) {
+    struct hw_timing t = hw_timing_default();
+    ck_assert_uint_eq(t.fsm_cycles, 1);
+    ck_assert_uint_eq(t.memory_cycles, 2);
+    ck_assert_uint_eq(t.entry_cycles, 4);
+    ck_assert_uint_eq(t.exit_cycles, 1);
+    ck_assert_uint_eq(t.clock_mhz, 1000);
+    ck_assert_uint_eq(t.router_cycles, 3);
+    ck_assert_uint_eq(t.link_cycles, 1);
+    ck_assert_uint_eq(t.handover_cycles, 60);
+    ck_assert_uint_eq(t.resume_cycles, 185);
 }
 
 TEST(nanoseconds) {

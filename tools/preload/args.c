@@ -41,6 +41,15 @@ static const char *take_value(struct args *args, const char *option, const char 
     return args->argv[args->at++];
 }
 
+/* The same for an option of a subcommand's own, which checks its values itself; but no file has an empty name. */
+static const char *take_own_value(struct args *args, const struct own_option *option, const char *word,
+                                  const char *attached) {
+    const char *value = take_value(args, word, attached, option->metavar);
+    if (strcmp(option->metavar, "FILE") == 0 && value[0] == '\0')
+        cmd_refuse("%s: --%s: '' is not a legal value (legal: a file name)", args->command->name, option->name);
+    return value;
+}
+
 static bool library_option(struct args *args, const char *word, const char *name, const char *attached) {
     const struct sbt_option *option = sbt_option_find(name);
     char context[64];
@@ -67,7 +76,7 @@ static int own_option(struct args *args, const char *word, const char *name, con
         if (strcmp(table[i].name, name) != 0)
             continue;
         if (table[i].metavar != NULL)
-            args->value = take_value(args, word, attached, table[i].metavar);
+            args->value = take_own_value(args, &table[i], word, attached);
         else if (attached != NULL)
             cmd_refuse("%s: --%s takes no value", args->command->name, name);
         return i;
@@ -81,7 +90,7 @@ static int short_option(struct args *args, const char *word) {
         if (table[i].letter == 0 || table[i].letter != word[1])
             continue;
         if (table[i].metavar != NULL)
-            args->value = take_value(args, word, word[2] != '\0' ? word + 2 : NULL, table[i].metavar);
+            args->value = take_own_value(args, &table[i], word, word[2] != '\0' ? word + 2 : NULL);
         else if (word[2] != '\0')
             break;
         return i;

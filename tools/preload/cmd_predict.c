@@ -30,7 +30,8 @@ enum {
     PREDICT_UNFAIRNESS,
     PREDICT_TIMELINE,
     PREDICT_JSON,
-    PREDICT_PROGRESS
+    PREDICT_PROGRESS,
+    PREDICT_N_OPTIONS
 };
 static const struct own_option predict_options[] = {
     [PREDICT_APP] = {0, "app", "LIST", "more applications: FILE or FILE*N, N copies of it, separated by commas"},
@@ -228,7 +229,6 @@ static bool read_chip_option(const struct args *args, struct predict *p, int opt
         p->config.load_permille = (uint32_t)engine_value(SBT_OPT_DATA_LOAD, args->value);
         break;
     case PREDICT_QOS:
-        p->qos = args->value;
         p->config.qos = engine_value(SBT_OPT_QOS, args->value) == SBT_QOS_NONE ? HW_QOS_NONE : HW_QOS_CONTROL_FIRST;
         break;
     case PREDICT_SEED:
@@ -241,6 +241,8 @@ static bool read_chip_option(const struct args *args, struct predict *p, int opt
 }
 
 static void read_option(const struct args *args, struct predict *p, int option) {
+    if (option != ARGS_OPERAND)
+        p->given |= UINT32_C(1) << option;
     if (read_chip_option(args, p, option))
         return;
     switch (option) {
@@ -276,13 +278,37 @@ static void read_option(const struct args *args, struct predict *p, int option) 
     }
 }
 
-static void warn_idle(const struct predict *p) {
-    bool has_mesh = false;
+/* Why an option that was given does nothing; NULL: it does something. */
+static const char *idle(const struct predict *p, int option) {
+    bool has_hardware = false;
     for (size_t i = 0; i < p->n_runs; i++)
-        has_mesh = has_mesh || p->runs[i].sync == SIM_SUBUTAI;
-    if (p->qos != NULL && (!has_mesh || p->config.load_permille == 0))
-        cmd_warn("predict: --qos does nothing: %s",
-                 has_mesh ? "without data load no packet waits for data" : "software sends no packets");
+        has_hardware = has_hardware || p->runs[i].sync == SIM_SUBUTAI;
+    switch (option) {
+    case PREDICT_CONTROL:
+    case PREDICT_QUEUE:
+    case PREDICT_STRICT:
+        return has_hardware ? NULL : "software has no scratchpads";
+    case PREDICT_QOS:
+        return !has_hardware                  ? "software sends no packets"
+               : p->config.load_permille == 0 ? "without data load no packet waits for data"
+                                              : NULL;
+    case PREDICT_SEED:
+        return !has_hardware                  ? "software sends no packets"
+               : p->config.load_permille == 0 ? "there is no data load"
+                                              : NULL;
+    case PREDICT_LOAD:
+        return has_hardware || p->config.load_permille == 0 ? NULL : "software sends no packets";
+    default:
+        return NULL;
+    }
+}
+
+static void warn_idle(const struct predict *p) {
+    for (int option = 0; option < PREDICT_N_OPTIONS; option++) {
+        const char *why = p->given >> option & 1 ? idle(p, option) : NULL;
+        if (why != NULL)
+            cmd_warn("predict: --%s does nothing: %s", predict_options[option].name, why);
+    }
 }
 
 static int predict_main(const struct command *self, int argc, char **argv) {

@@ -22,7 +22,8 @@ struct predict_run {
 };
 
 struct predict {
-    const char *cores, *mesh, *sync, *sched, *timeline, *qos;
+    const char *cores, *mesh, *sync, *sched, *timeline;
+    uint32_t given; /* a bit for each option of the command line */
     struct sim_config config;
     struct predict_file *files;
     size_t n_files, n_applications;

@@ -46,7 +46,7 @@ struct ni_thread {
     volatile uint8_t posted[NI_N_ANSWERS]; /* enum hw_op of a request, until its answer is taken; 0: none */
     volatile uint32_t deferred;            /* 1: a handler has left requests to hand in */
     struct ni_thread *outer;               /* of a handler's record: the interrupted record */
-    struct ni_request *last;               /* the slot of its last request, NULL: there was none */
+    struct ni_request *last; /* the slot of its last request, also of an earlier thread; NULL: there was none */
     struct ni_eager eager;
     struct sbt_adapt barriers, conditions; /* how long they last; not in the objects, which a waiter may not touch */
     /* For the statistics: the request that the thread waits for. Written by the server of its home. */

@@ -88,8 +88,7 @@ static struct ni_thread *new_record(void) {
     t->tid = sbt_thread_tid();
     t->busy = t->inside = 0;
     t->deferred = self.n_deferred != 0;
-    t->outer = NULL;
-    t->last = NULL;
+    t->outer = NULL; /* `last` stays: what the record's last thread has handed in may not have been served yet */
     t->woken = false;
     t->place.set = NULL;
     t->posted[NI_ANSWER_MAIN] = t->posted[NI_ANSWER_WITHDRAW] = 0;
