@@ -95,13 +95,13 @@ static int spread(struct reading *r, const json_t *object, const char *key, cons
                   double *median) {
     static const char *const names[] = {"median", "min", "q1", "q3", "max", "n", NULL};
     static const char *const order[] = {"min", "q1", "median", "q3", "max"};
-    double last = row->min, n;
+    double last = row->min, n = 0;
     char place[KEY_SIZE + 16];
     if (only(r, object, key, names) != 0)
         return -1;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         const json_t *value = member(r, object, key, order[i], JSON_REAL, "a number");
-        double now;
+        double now = 0;
         snprintf(place, sizeof place, "%s.%s", key, order[i]);
         if (value == NULL || number(r, value, place, row->min, row->max, &now) != 0)
             return -1;
@@ -154,7 +154,7 @@ static int machine(struct reading *r, const json_t *file) {
     static const char *const known[] = {"cpu", "kernel", "libc", "n_cpus", "n_cores", NULL};
     const json_t *object = member(r, file, NULL, "machine", JSON_OBJECT, "an object"), *cpus, *cores;
     struct sim_host_costs *c = r->costs;
-    double n_cpus, n_cores;
+    double n_cpus = 0, n_cores = 0;
     if (object == NULL || text(r, object, "machine", "cpu", c->cpu_name) != 0 ||
         text(r, object, "machine", "kernel", c->kernel_name) != 0 ||
         text(r, object, "machine", "libc", c->libc_name) != 0 ||
