@@ -43,12 +43,14 @@ static void refuse_busy(const struct busy_shares *shares, bool force, const char
                    STOLEN_SHARE_MAX * 100);
 }
 
-static void look_before(bool force) {
+/* True: the machine is busy, and --force was given. */
+static bool look_before(bool force) {
     struct cpu_time before = cpu_time_now(), after;
     nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     after = cpu_time_now();
     struct busy_shares shares = busy_shares(&before, &after, 0);
     refuse_busy(&shares, force, "before");
+    return is_busy(&shares);
 }
 
 static void measure(struct calibration *c, bool force) {
@@ -61,7 +63,7 @@ static void measure(struct calibration *c, bool force) {
     c->took_s = now_s() - begin;
     c->busy = busy_shares(&before, &after, c->own_s);
     refuse_busy(&c->busy, force, "meanwhile");
-    c->forced = is_busy(&c->busy);
+    c->forced = c->forced || is_busy(&c->busy);
 }
 
 static void put(const struct calibration *c, struct output *out, bool json) {
@@ -118,7 +120,7 @@ static int calibrate_main(const struct command *self, int argc, char **argv) {
     if (path != NULL)
         out = output_open("calibrate: --out", path, NULL);
     calibrate_machine(&c);
-    look_before(force);
+    c.forced = look_before(force);
     measure(&c, force);
     put(&c, out, json);
     return CMD_OK;
