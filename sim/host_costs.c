@@ -9,25 +9,26 @@
 #define CPUS 65536
 
 #define AT(member) offsetof(struct sim_host_costs, member)
-#define SYNC(group, member)                                                                                            \
-    {group, "mutex_ns", AT(member.mutex_ns), TIMES, "lock and unlock of a mutex"},                                     \
-        {group, "cond_signal_ns", AT(member.cond_signal_ns), TIMES, "signal of a condition with no waiter"},           \
-        {group, "cond_broadcast_ns", AT(member.cond_broadcast_ns), TIMES, "broadcast of a condition with no waiter"},  \
-        {group, "barrier_ns", AT(member.barrier_ns), TIMES, "wait at a barrier of one thread"},                        \
-        {group, "read_lock_ns", AT(member.read_lock_ns), TIMES, "read lock and unlock"},                               \
-        {group, "write_lock_ns", AT(member.write_lock_ns), TIMES, "write lock and unlock"},                            \
-        {group, "semaphore_ns", AT(member.semaphore_ns), TIMES, "post of a semaphore and wait"},                       \
-        {group, "spinlock_ns", AT(member.spinlock_ns), TIMES, "lock and unlock of a spinlock"},                        \
-        {group, "spawn_ns", AT(member.spawn_ns), TIMES, "pthread_create, the caller's time"},                          \
-        {group, "spawn_latency_ns", AT(member.spawn_latency_ns), TIMES, "until the new thread runs"}, {                \
-        group, "join_ns", AT(member.join_ns), TIMES, "from a thread's end until its joiner runs"                       \
+#define IN(base, member) ((base) + offsetof(struct sim_host_sync, member))
+#define SYNC(group, base)                                                                                              \
+    {group, "mutex_ns", IN(base, mutex_ns), TIMES, "lock and unlock of a mutex"},                                      \
+        {group, "cond_signal_ns", IN(base, cond_signal_ns), TIMES, "signal of a condition with no waiter"},            \
+        {group, "cond_broadcast_ns", IN(base, cond_broadcast_ns), TIMES, "broadcast of a condition with no waiter"},   \
+        {group, "barrier_ns", IN(base, barrier_ns), TIMES, "wait at a barrier of one thread"},                         \
+        {group, "read_lock_ns", IN(base, read_lock_ns), TIMES, "read lock and unlock"},                                \
+        {group, "write_lock_ns", IN(base, write_lock_ns), TIMES, "write lock and unlock"},                             \
+        {group, "semaphore_ns", IN(base, semaphore_ns), TIMES, "post of a semaphore and wait"},                        \
+        {group, "spinlock_ns", IN(base, spinlock_ns), TIMES, "lock and unlock of a spinlock"},                         \
+        {group, "spawn_ns", IN(base, spawn_ns), TIMES, "pthread_create, the caller's time"},                           \
+        {group, "spawn_latency_ns", IN(base, spawn_latency_ns), TIMES, "until the new thread runs"}, {                 \
+        group, "join_ns", IN(base, join_ns), TIMES, "from a thread's end until its joiner runs"                        \
     }
 
 const struct sim_host_cost sim_host_cost_table[] = {
     {"kernel", "call_ns", AT(kernel.call_ns), TIMES, "a system call that does nothing"},
     {"kernel", "wake_nobody_ns", AT(kernel.wake_nobody_ns), TIMES, "futex wake, no thread sleeps there"},
     {"kernel", "wait_changed_ns", AT(kernel.wait_changed_ns), TIMES, "futex wait on a word that has changed"},
-    {"kernel", "sleep_ns", AT(kernel.sleep_ns), TIMES, "futex wait that sleeps, CPU time without switches"},
+    {"kernel", "sleep_ns", AT(kernel.sleep_ns), TIMES, "futex wait that sleeps, CPU time"},
     {"kernel", "wake_busy_ns", AT(kernel.wake_busy_ns), TIMES, "futex wake to a busy CPU, the waker's time"},
     {"kernel", "wake_idle_ns", AT(kernel.wake_idle_ns), TIMES, "futex wake to an idle CPU, the waker's time"},
     {"kernel", "wake_deep_ns", AT(kernel.wake_deep_ns), TIMES, "futex wake to a CPU long idle, the waker's time"},
@@ -49,9 +50,9 @@ const struct sim_host_cost sim_host_cost_table[] = {
     {"caches", "l2_bytes", AT(caches.l2_bytes), 0, BYTES, "second-level cache; 0: none"},
     {"caches", "l3_bytes", AT(caches.l3_bytes), 0, BYTES, "third-level cache; 0: none"},
     {"caches", "last_level_cpus", AT(caches.last_level_cpus), 1, CPUS, "usable CPUs that share the last level"},
-    SYNC("glibc", glibc),
-    SYNC("direct", direct),
-    SYNC("switch", switching),
+    SYNC("glibc", AT(glibc)),
+    SYNC("direct", AT(direct)),
+    SYNC("switch", AT(switching)),
     {"switch", "fiber_switch_ns", AT(fiber_switch_ns), TIMES, "wake a fiber, wait, and run the woken fiber"},
 };
 const size_t sim_n_host_costs = sizeof sim_host_cost_table / sizeof *sim_host_cost_table;

@@ -44,7 +44,8 @@ struct sim_host_costs {
         double call_ns;         /* a system call that does nothing: in and out */
         double wake_nobody_ns;  /* FUTEX_WAKE of a word on which no thread sleeps */
         double wait_changed_ns; /* FUTEX_WAIT on a word that has changed: returns at once */
-        double sleep_ns;        /* CPU time of a FUTEX_WAIT that sleeps: in, asleep, awake, out; without switches */
+        double
+            sleep_ns; /* CPU time of a FUTEX_WAIT that sleeps: in, asleep, awake, out; another thread runs meanwhile */
         double wake_busy_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU runs another thread */
         double wake_idle_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 20 us */
         double wake_deep_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 2 ms */
@@ -106,5 +107,6 @@ int sim_host_costs_read(const char *path, struct sim_host_costs *costs, char *er
 int sim_host_costs_parse(const char *text, size_t n, struct sim_host_costs *costs, char *error, size_t error_size);
 /* The reference machine's, compiled in: sim/reference.costs. */
 struct sim_host_costs sim_host_costs_reference(void);
+extern const char sim_host_costs_reference_text[]; /* the file; the build makes the string */
 
 #endif

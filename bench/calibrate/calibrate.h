@@ -21,6 +21,7 @@
 
 enum { CALIBRATE_LINE = 128, N_SAMPLES_MIN = 5, N_SAMPLES_MAX = 1000 };
 
+extern char *const *arguments; /* main.c: the program's */
 /* main.c: one line on stderr, exit status 1 (it failed) or 2 (this machine cannot be measured). */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -59,7 +59,7 @@ struct caches caches_of_cpu(int cpu) {
     return c;
 }
 
-/* "model name" on x86. On ARM the kernel has numbers only: who made it and which part it is. */
+/* "model name" on x86. On ARM the kernel has numbers only: of the maker and of the part. */
 static void cpu_name(char *name, size_t size) {
     char line[512], maker[32] = "", part[32] = "";
     FILE *info = fopen("/proc/cpuinfo", "re");

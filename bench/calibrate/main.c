@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static const char *part_name = "";
+char *const *arguments;
 
 static void say(const char *format, va_list list) {
     fprintf(stderr, "subutai-calibrate%s%s: ", part_name[0] != '\0' ? " " : "", part_name);
@@ -46,6 +47,7 @@ static const struct {
 
 int main(int argc, char **argv) {
     size_t part = 0;
+    arguments = argv;
     char *end = NULL;
     double seconds = argc > 2 ? strtod(argv[2], &end) : 1;
     while (argc > 1 && parts[part].name != NULL && strcmp(argv[1], parts[part].name) != 0)
