@@ -7,6 +7,7 @@
  * each other.
  *
  *   costs          what software costs: the constants
+ *   host_costs     what a real machine costs: measured files
  *   histogram      latencies, and quantiles of them
  *   line           memory by lines of the host's cache
  *   events         what happens when

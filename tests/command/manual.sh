@@ -10,7 +10,7 @@ subutai --help
 check "--help" is "$status" 0
 help=$out
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' <<<"$out")
-check "there are nine commands" is "$(wc -w <<<"$commands")" 9
+check "there are ten commands" is "$(wc -w <<<"$commands")" 10
 engines=$("$SUBUTAI" engines --json | jq -r .engine)
 for engine in $engines; do
     check "--help names engine $engine" matches "$help" $'\n'"  $engine "
@@ -86,6 +86,11 @@ complete_words ''
 check "completes the commands" is "$out" "$(printf '%s\n' --help --version $commands | sort | tr '\n' ' ')"
 complete_words co
 check "completes a command" is "$out" "compare "
+complete_words calibrate --fo
+check "completes an option of calibrate" is "$out" "--force "
+: >host.costs
+complete_words calibrate -o host.c
+check "completes where to write costs" is "$out" "host.costs "
 complete_words run --engine ''
 check "completes engines" is "$out" "$(sort <<<"$engines" | tr '\n' ' ')"
 complete_words run --engine = di
@@ -172,6 +177,8 @@ check "pkg-config knows the library" test -f "$scratch/stage$out"
 library=$out
 run "$installed" run -- sh -c 'echo $LD_PRELOAD'
 check "the installed command preloads the installed library" is "$out" "$scratch/stage$library"
+check "the costs of the reference machine" cmp "$stage/share/subutai/reference.costs" "$SOURCE_ROOT/sim/reference.costs"
+check "subutai-calibrate" test -x "$(find "$stage/libexec" -name subutai-calibrate)"
 run "$installed" bench --list
 check "and finds its bench program" matches "$out" barrier
 mv "$stage" "$scratch/moved"

@@ -37,7 +37,7 @@ struct command {
 };
 
 extern const struct command command_run, command_record, command_trace, command_predict, command_replay,
-    command_compare, command_bench, command_doctor, command_engines;
+    command_compare, command_bench, command_calibrate, command_doctor, command_engines;
 
 /*
  * Library options as the user wrote them, by enum sbt_option_id; NULL: not given. They were checked when they were

@@ -151,3 +151,10 @@ char *find_bench(const char *subcommand, const char *given) {
                            SUBUTAI_BINDIR_TO_LIBEXECDIR "/subutai-bench", SUBUTAI_LIBEXECDIR "/subutai-bench");
     return path;
 }
+
+char *find_calibrate(const char *subcommand, const char *given) {
+    if (given != NULL)
+        return find_program(subcommand, given);
+    return find_part(subcommand, "subutai-calibrate", "--program", "../../bench/calibrate/subutai-calibrate",
+                     SUBUTAI_BINDIR_TO_LIBEXECDIR "/subutai-calibrate", SUBUTAI_LIBEXECDIR "/subutai-calibrate");
+}

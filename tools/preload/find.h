@@ -25,5 +25,7 @@ char *find_library(const char *subcommand, const char *given);
 char *find_trace_place(const char *subcommand, const char *path);
 /* The program of `subutai bench`, in the same way. */
 char *find_bench(const char *subcommand, const char *given);
+/* The program of `subutai calibrate`, in the same way. */
+char *find_calibrate(const char *subcommand, const char *given);
 
 #endif

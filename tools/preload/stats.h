@@ -7,6 +7,7 @@
 
 struct stats {
     double median, min, max; /* NaN: no samples */
+    double q1, q3;           /* quartiles: between two samples in proportion to the distance; NaN in ratios */
 };
 
 struct stats stats_of(const double *samples, size_t n);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "output.h"
 
 #define GRACE_NS INT64_C(2000000000)
 
@@ -39,7 +40,7 @@ static int memory_file(const char *name) {
 
 static sigset_t original_mask, waited_for;
 
-static void block_signals(void) {
+void trial_take_signals(void) {
     static bool blocked;
     if (blocked)
         return;
@@ -85,6 +86,7 @@ static int input_fd(void) {
 
 /* Die by the signal as if the command had not waited for it, so that the parent process sees the reason. */
 _Noreturn static void end_by(int signal_number) {
+    output_abandon();
     signal(signal_number, SIG_DFL);
     raise(signal_number);
     sigset_t set;
@@ -134,7 +136,7 @@ struct trial trial_run(const struct trial_program *program, char *const *envp) {
     struct trial trial = {.out = memory_file("stdout"), .err = memory_file("stderr")};
     struct rusage usage = {0};
     int report[2];
-    block_signals();
+    trial_take_signals();
     int input = input_fd();
     if (pipe2(report, O_CLOEXEC) != 0)
         cmd_refuse("%s: pipe: %s", program->subcommand, strerror(errno));

@@ -30,6 +30,11 @@ struct trial_program {
  * the same position in every run. Otherwise it is empty: a run must not take anything away from the next.
  */
 struct trial trial_run(const struct trial_program *program, char *const *envp);
+/*
+ * From here on, and from the first run on in any case, the signals that end the command are taken while a run lasts.
+ * The command then removes its incomplete files (output.h) and ends by the signal.
+ */
+void trial_take_signals(void);
 void trial_release(struct trial *trial);
 
 /* "exit 0", "SIGSEGV", "timeout" */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Samples; see calibrate.h. */
+#include "calibrate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_file.h"
+
+enum { N_SERIES_MAX = 32 };
+#define BATCH_NS 100000 /* long against a clock read, short against a tick: few batches are interrupted */
+
+struct samples {
+    const char *key;
+    size_t n;
+    double value[N_SAMPLES_MAX];
+};
+
+static struct samples series[N_SERIES_MAX];
+static size_t n_series;
+
+struct samples *samples_new(const char *key) {
+    if (n_series == N_SERIES_MAX)
+        fail("no room for samples of %s", key);
+    series[n_series].key = key;
+    return &series[n_series++];
+}
+
+void samples_add(struct samples *s, double value) {
+    if (s->n < N_SAMPLES_MAX)
+        s->value[s->n++] = value;
+}
+
+size_t samples_n(const struct samples *s) {
+    return s->n;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double samples_median(const struct samples *s) {
+    double sorted[N_SAMPLES_MAX];
+    if (s->n == 0)
+        fail("no sample of %s", s->key);
+    memcpy(sorted, s->value, s->n * sizeof *sorted);
+    qsort(sorted, s->n, sizeof *sorted, ascending);
+    return (sorted[(s->n - 1) / 2] + sorted[s->n / 2]) / 2;
+}
+
+bool samples_wanted(const struct samples *s, uint64_t end_ns) {
+    return s->n < N_SAMPLES_MIN || (s->n < N_SAMPLES_MAX && now_ns() < end_ns);
+}
+
+void samples_of_batches(const char *key, double seconds, void operate(uint64_t n)) {
+    struct samples *s = samples_new(key);
+    uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9), n = 1, took = 0;
+    while (took < BATCH_NS) { /* also warms up */
+        uint64_t begin = now_ns();
+        operate(n);
+        took = now_ns() - begin;
+        n = took < BATCH_NS ? 2 * n : n;
+    }
+    while (samples_wanted(s, end_ns)) {
+        uint64_t begin = now_ns();
+        operate(n);
+        samples_add(s, (double)(now_ns() - begin) / (double)n);
+    }
+}
+
+double clock_cost_ns(void) {
+    static double cost;
+    double least = 1e9;
+    for (int i = 0; cost == 0 && i < 50; i++) {
+        enum { N = 1000 };
+        uint64_t begin = now_ns();
+        for (int k = 0; k < N; k++)
+            (void)now_ns();
+        double one = (double)(now_ns() - begin) / (N + 1);
+        least = one < least ? one : least;
+    }
+    cost = cost == 0 ? least : cost;
+    return cost;
+}
+
+void samples_print(void) {
+    struct json j = json_on(stdout);
+    json_open(&j, NULL, '{');
+    for (size_t i = 0; i < n_series; i++) {
+        json_open(&j, series[i].key, '[');
+        for (size_t k = 0; k < series[i].n; k++)
+            json_significant(&j, NULL, series[i].value[k], 6);
+        json_close(&j, ']');
+    }
+    json_close(&j, '}');
+    json_end(&j);
+}
