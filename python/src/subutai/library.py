@@ -83,14 +83,14 @@ PROTOTYPES = {
 
 
 def places() -> Iterator[str]:
-    """Where the library may be: what $SUBUTAI_TRACE_LIBRARY says alone; else beside the command, and where the loader
+    """Where the library may be: what $PYSUBUTAI_LIBRARY says alone; else beside the command, and where the loader
     looks.
     """
-    given = os.environ.get("SUBUTAI_TRACE_LIBRARY")
+    given = os.environ.get("PYSUBUTAI_LIBRARY")
     if given:
         yield given
         return
-    command = os.environ.get("SUBUTAI_COMMAND") or shutil.which("subutai")
+    command = os.environ.get("PYSUBUTAI_COMMAND") or shutil.which("subutai")
     if command:
         folder = Path(command).resolve().parent
         yield str(folder / "../../trace" / NAME)  # of a build tree
@@ -112,4 +112,4 @@ def library() -> ctypes.CDLL:
             return loaded
         except (OSError, AttributeError) as error:
             reasons.append(str(error))
-    raise LibraryError(f"{reasons[-1]} (legal: install Subutai, or name its {NAME} in SUBUTAI_TRACE_LIBRARY)")
+    raise LibraryError(f"{reasons[-1]} (legal: install Subutai, or name its {NAME} in PYSUBUTAI_LIBRARY)")

@@ -140,8 +140,8 @@ class Trace:
 
     @cached_property
     def threads(self) -> polars.DataFrame:
-        """One row for each thread with an event: thread, creator (null: not in the trace), n_events, work_ns and took_ns
-        (sums), first_ns, last_ns, ended (false: the trace ends before the thread does).
+        """One row for each thread with an event: thread, creator (null: not in the trace), n_events, work_ns and
+        took_ns (sums), first_ns, last_ns, ended (false: the trace ends before the thread does).
         """
         events = self.events.lazy()
         created = events.filter(polars.col("op") == "thread_create", polars.col("other").is_not_null()).select(
