@@ -49,8 +49,10 @@ check "runs what was missing and nothing else" is "$((had + $(n_calls)))" 40
 check "and has the same table" cmp cut/results.csv whole/results.csv
 check "with each run once" is "$(jq -r .key cut/journal.jsonl | sort -u | wc -l) $(lines cut/journal.jsonl)" "40 40"
 : >calls
+printf %s "$half" >>cut/journal.jsonl
 subutai sweep -o cut --resume many.toml
 check "once more: nothing is left to run" is "$status $(n_calls)" "0 0"
+check "and half a line does not stay" is "$(jq -s length cut/journal.jsonl 2>&1)" 40
 sed -i 's/^seed.*/seed = [9, 10, 11]/' many.toml
 subutai sweep -o cut --resume many.toml
 check "another grid: runs that it shares are kept" is "$status $(n_calls) $(lines cut/results.csv)" "0 4 13"
