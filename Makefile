@@ -38,6 +38,7 @@ demo: deps-demo configure
 test: deps-test configure
 	@meson setup --reconfigure $(BUILD) >/dev/null
 	ninja -C $(BUILD)
+	@tools/venv $(BUILD)
 	tests/run $(BUILD)
 
 # meson would rebuild as the user that called sudo and ask questions; `all` has built already.

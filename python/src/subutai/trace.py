@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A trace as data frames of polars.
+
+A frame is made when it is asked for first, and kept. Absent numbers (an event without an object, an unknown call site)
+are nulls.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy
+import polars
+
+from .library import COLUMNS, Columns, Error, library
+
+NONE = 0xFFFFFFFF  # SBT_TRACE_NONE
+_NULLABLE = ("object", "other", "site")
+_NAMED = {"op": "sbt_trace_op_name", "type": "sbt_trace_type_name"}
+
+
+class TraceError(ValueError):
+    """The file cannot be opened, is no trace of a known version, or is damaged."""
+
+
+def _names(function: Callable[[int], bytes | None]) -> list[str]:
+    """The names 0, 1, 2 ... as long as there is one."""
+    found: list[str] = []
+    while (name := function(len(found))) is not None:
+        found.append(name.decode())
+    return found
+
+
+class Trace:
+    """One recorded process. Use subutai.load."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._library = library()
+        error = Error()
+        self._trace = self._library.sbt_trace_open(os.fsencode(self.path), ctypes.byref(error))
+        if not self._trace:
+            raise self._error(error)
+        info = self._library.sbt_trace_info(self._trace).contents
+        self.command: str = info.command.decode(errors="replace")
+        self.engine: str = info.engine.decode(errors="replace")
+        self.process_id: int = info.process_id
+        self.duration_ns: int = info.duration_ns
+        self.n_events: int = info.n_events
+        self.n_lost: int = info.n_lost
+        self.n_threads: int = info.n_threads
+        self.n_objects: int = info.n_objects
+        self.n_sites: int = info.n_sites
+        self.whole: bool = info.whole
+        self.generated: bool = info.generated
+
+    def __del__(self) -> None:
+        if getattr(self, "_trace", None):
+            self._library.sbt_trace_close(self._trace)
+            self._trace = None
+
+    def __repr__(self) -> str:
+        return f"<subutai.Trace {self.path!r}: {self.n_events} events of {self.n_threads} threads>"
+
+    def _error(self, error: Error) -> TraceError:
+        return TraceError(f"{self.path}: at byte {error.offset}: {error.reason.decode(errors='replace')}")
+
+    def read(self, columns: Iterable[str] | None = None) -> polars.DataFrame:
+        """The events with these columns only, all by default: less memory and time than `events`.
+
+        Events stand thread by thread, each thread's in its order.
+        """
+        wanted = list(COLUMNS) if columns is None else list(columns)
+        unknown = [name for name in wanted if name not in COLUMNS]
+        if unknown:
+            raise ValueError(f"unknown column '{unknown[0]}' (legal: {', '.join(COLUMNS)})")
+        arrays = {name: numpy.empty(self.n_events, dtype=COLUMNS[name]) for name in wanted}
+        table = Columns(**{name: array.ctypes.data for name, array in arrays.items()})
+        reader, error = self._library.sbt_trace_reader_new(), Error()
+        if not reader:
+            raise MemoryError
+        try:
+            n = self._library.sbt_trace_read_columns(
+                self._trace, reader, ctypes.byref(table), self.n_events, ctypes.byref(error)
+            )
+        finally:
+            self._library.sbt_trace_reader_free(reader)
+        if n < 0:
+            raise self._error(error)
+        return polars.DataFrame([self._series(name, array[:n]) for name, array in arrays.items()])
+
+    def _series(self, name: str, array: "numpy.ndarray[Any, Any]") -> polars.Series:
+        series = polars.Series(name, array)
+        if name in _NAMED:
+            names = _names(getattr(self._library, _NAMED[name]))
+            return polars.Series(name, names, polars.Enum(names)).gather(series)
+        if name in _NULLABLE:
+            return series.set(series == NONE, None)
+        return series
+
+    @cached_property
+    def events(self) -> polars.DataFrame:
+        """One row for each event: thread, op, type, result, object, other, site, size, work_ns, at_ns, took_ns, order,
+        relock, as docs/trace-format.md has them.
+        """
+        return self.read()
+
+    @cached_property
+    def objects(self) -> polars.DataFrame:
+        """One row for each object with an event: object, type, address (null: not known), n_calls, n_threads, n_failed,
+        took_ns (the sum of its calls), first_ns and last_ns.
+        """
+        addresses = numpy.zeros(self.n_objects, dtype=numpy.uint64)
+        self._library.sbt_trace_read_addresses(self._trace, addresses.ctypes.data, self.n_objects)
+        named = polars.DataFrame(
+            {"object": numpy.arange(self.n_objects, dtype=numpy.uint32), "address": addresses}
+        ).with_columns(address=polars.when(polars.col("address") != 0).then(polars.col("address")))
+        used = (
+            self.events.lazy()
+            .filter(polars.col("object").is_not_null())
+            .group_by("object")
+            .agg(
+                polars.col("type").first(),
+                n_calls=polars.len(),
+                n_threads=polars.col("thread").n_unique(),
+                n_failed=(polars.col("result") != 0).sum(),
+                took_ns=polars.col("took_ns").sum(),
+                first_ns=polars.col("at_ns").min(),
+                last_ns=(polars.col("at_ns") + polars.col("took_ns")).max(),
+            )
+        )
+        return (
+            used.join(named.lazy(), on="object", how="left")
+            .select("object", "type", "address", "n_calls", "n_threads", "n_failed", "took_ns", "first_ns", "last_ns")
+            .sort("object")
+            .collect()
+        )
+
+    @cached_property
+    def threads(self) -> polars.DataFrame:
+        """One row for each thread with an event: thread, creator (null: not in the trace), n_events, work_ns and
+        took_ns (sums), first_ns, last_ns, ended (false: the trace ends before the thread does).
+        """
+        events = self.events.lazy()
+        created = events.filter(polars.col("op") == "thread_create", polars.col("other").is_not_null()).select(
+            thread="other", creator="thread"
+        )
+        seen = events.group_by("thread").agg(
+            n_events=polars.len(),
+            work_ns=polars.col("work_ns").sum(),
+            took_ns=polars.col("took_ns").sum(),
+            first_ns=polars.col("at_ns").min(),
+            last_ns=(polars.col("at_ns") + polars.col("took_ns")).max(),
+            ended=(polars.col("op") == "thread_end").any(),
+        )
+        return (
+            seen.join(created.unique("thread", keep="first", maintain_order=True), on="thread", how="left")
+            .select("thread", "creator", "n_events", "work_ns", "took_ns", "first_ns", "last_ns", "ended")
+            .sort("thread")
+            .collect()
+        )
+
+    @cached_property
+    def sites(self) -> polars.DataFrame:
+        """One row for each call site: site, name ("module+0xoffset"; null: not known)."""
+        names = [self._library.sbt_trace_site_name(self._trace, site) for site in range(self.n_sites)]
+        return polars.DataFrame(
+            {
+                "site": numpy.arange(self.n_sites, dtype=numpy.uint32),
+                "name": polars.Series([n.decode(errors="replace") or None for n in names], dtype=polars.String),
+            }
+        )
+
+
+def load(path: str | os.PathLike[str]) -> Trace:
+    """Open the trace that `subutai record` has written. TraceError: it is none, or is damaged."""
+    return Trace(path)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+# What the tests of the Python package share; sourced. From meson, beside what tests/command/lib.sh needs: VENV (a Python
+# with the needed packages, made by tools/venv), WRITE_TRACE.
+. "$(dirname "${BASH_SOURCE[0]}")/../command/lib.sh"
+: "${VENV:?}" "${WRITE_TRACE:?}"
+unset "${!PYSUBUTAI_@}"
+export PYTHONPATH=$SOURCE_ROOT/python/src PYTHONDONTWRITEBYTECODE=1
+
+# need_python TEXT: ends the test with TEXT skipped if there is no such Python; else PYSUBUTAI_PYTHON is that one.
+need_python() {
+    if [ ! -x "$VENV/bin/python" ]; then
+        skip "$1" "no $VENV: tools/venv ${BUILD_ROOT##*/} makes it"
+        finish
+    fi
+    export PYSUBUTAI_PYTHON=$VENV/bin/python
+}
+
+# four FILE [ROUNDS [NS]]: a trace of four threads that meet at a barrier; NS more of work in each round.
+four() {
+    awk -v n="${2:-10}" -v more="${3:-0}" 'BEGIN {
+        print "0 init object=0 type=3 size=4"
+        for (t = 1; t < 4; t++) print "0 thread_create other=" t
+        for (t = 0; t < 4; t++) for (i = 0; i < n; i++) {
+            print t, "mutex_lock object=1 work=" more + 1000 + t * 100; print t, "mutex_unlock object=1 work=500"
+            print t, "barrier_wait object=0 work=2000" }
+        for (t = 1; t < 4; t++) { print t, "thread_end"; print "0 thread_join other=" t }
+        print "0 thread_end" }' | "$WRITE_TRACE" "$1" || { echo "Bail out! cannot write $1" && exit 99; }
+}
+
+# A command in the place of the real one that notes down each prediction in $scratch/calls, after what is in
+# $scratch/before, shell commands.
+counting_command() {
+    : >before
+    : >calls
+    cat >counting <<EOF
+#!/bin/bash
+if [ "\$1 \$2" = 'predict --json' ]; then
+    . '$scratch/before'
+    echo "\$*" >>'$scratch/calls'
+fi
+exec '$SUBUTAI' "\$@"
+EOF
+    chmod +x counting
+    export PYSUBUTAI_COMMAND=$scratch/counting
+}
+n_calls() {
+    wc -l <calls
+}
+listed() { # FOLDER: its files on one line
+    find "$1" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' '
+}
+lines() { # FILE
+    wc -l 2>/dev/null <"$1" || echo 0
+}
+
+# await TEXT COMMAND...: until the command succeeds, at most 30 s.
+await() {
+    local text=$1 i
+    shift
+    for ((i = 0; i < 600; i++)); do
+        ! "$@" >/dev/null 2>&1 || return 0
+        sleep 0.05
+    done
+    echo "Bail out! $text: not within 30 s"
+    exit 99
+}
+
+# begin NAME COMMAND...: in the background, in a session of its own that ends with the test; its process id in $begun.
+begin() {
+    local name=$1
+    shift
+    setsid "$@" >"$name.out" 2>"$name.err" </dev/null &
+    begun=$!
+    started+=("$begun")
+}
+
+# sweep_ends STATUS REGEX: the last `run` ended so, with one line on stderr that matches.
+sweep_ends() {
+    is "$status" "$1" && is "$(lines "$scratch/.err")" 1 && matches "$err" "^subutai: sweep: $2"
+}

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The package `subutai`: what it reads of a trace, where it finds the C library, and that it can be installed.
+. "$(dirname "$0")/lib.sh"
+: "${SUBJECT:?}"
+need_python "the Python package"
+python=$PYSUBUTAI_PYTHON
+
+# ---- the C library ----
+symbols=$(nm -D --defined-only --format=posix "$BUILD_ROOT/trace/libsubutai-trace.so" | awk '$2 == "T" { print $1 }' |
+    sed 's/@.*//' | LC_ALL=C sort | tr '\n' ' ')
+check "the library exports reading, and nothing else" is "$symbols" "sbt_trace_close sbt_trace_info sbt_trace_object_address \
+sbt_trace_op_name sbt_trace_open sbt_trace_read_addresses sbt_trace_read_columns sbt_trace_reader_free sbt_trace_reader_new \
+sbt_trace_site_name sbt_trace_type_name "
+loads=(-c 'import subutai; print(subutai.load("four.sbt").events.height)')
+four four.sbt
+PYSUBUTAI_LIBRARY=$BUILD_ROOT/trace/libsubutai-trace.so run "$python" "${loads[@]}"
+check "the library by its path" is "$status $out" "0 131"
+PYSUBUTAI_COMMAND=$SUBUTAI run "$python" "${loads[@]}"
+check "beside the command, in a build tree" is "$status $out" "0 131"
+mkdir -p there/bin there/lib/x86_64-linux-gnu
+cp "$SUBUTAI" there/bin
+cp "$BUILD_ROOT/trace/libsubutai-trace.so.1" there/lib/x86_64-linux-gnu
+PATH=$scratch/there/bin:$PATH run "$python" "${loads[@]}"
+check "beside the command in PATH, installed" is "$status $out" "0 131"
+PYSUBUTAI_LIBRARY=/no/such/lib.so run "$python" "${loads[@]}"
+check "no library: what to do" matches "$status $err" "^1 .*LibraryError: /no/such/lib.so: .*legal: install Subutai, or name its \
+libsubutai-trace.so.1 in PYSUBUTAI_LIBRARY"
+
+# ---- against dump ----
+export PYSUBUTAI_COMMAND=$SUBUTAI
+run "$SUBUTAI" record -o app.sbt -- "$SUBJECT"
+check "a trace is recorded" is "$status" 0
+size=$(stat -c %s app.sbt)
+head -c $((size - 200)) app.sbt >cut.sbt
+cp app.sbt damaged.sbt
+printf '\xff\xff\xff\xff' | dd of=damaged.sbt bs=1 seek=$((size / 2)) conv=notrunc status=none
+run "$python" "$SOURCE_ROOT/tests/python/load.py" "$SUBUTAI" app.sbt cut.sbt damaged.sbt
+while read -r result _ text; do
+    case $result in
+    ok) point 0 "${text#*- }" ;;
+    not) point 1 "${text#*- }" ;;
+    esac
+done <<<"$out"
+check "all of it ran" matches "$status $out" $'^0 .*\n1\.\.[0-9]+$'
+
+# ---- the package ----
+cp -r "$SOURCE_ROOT/python" source
+(cd source && rm -rf build src/*.egg-info)
+run "$VENV/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w wheels ./source
+check "a wheel can be built" is "$status $(ls wheels)" "0 subutai-$("$SUBUTAI" --version | cut -d' ' -f2)-py3-none-any.whl"
+run "$VENV/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index --target installed wheels/*.whl
+check "and installed" is "$status" 0
+PYTHONPATH=$scratch/installed run "$python" -c 'import subutai, subutai.sweep.task, os
+print(subutai.load("four.sbt").events.height, os.path.exists(os.path.dirname(subutai.__file__) + "/py.typed"))'
+check "the installed package has its modules, and says that it is typed" is "$status $out" "0 131 True"
+finish

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Events to columns; see columns.h. */
+#include "columns.h"
+
+#include <stdlib.h>
+
+struct sbt_trace_reader *sbt_trace_reader_new(void) {
+    return calloc(1, sizeof(struct sbt_trace_reader));
+}
+
+void sbt_trace_reader_free(struct sbt_trace_reader *reader) {
+    free(reader);
+}
+
+/* The branches are the same for all events of a call, so the processor predicts them. */
+static void put(const struct sbt_trace_columns *c, uint64_t i, uint32_t thread, const struct sbt_trace_event *e) {
+    if (c->thread != NULL)
+        c->thread[i] = thread;
+    if (c->op != NULL)
+        c->op[i] = e->op;
+    if (c->type != NULL)
+        c->type[i] = e->type;
+    if (c->result != NULL)
+        c->result[i] = e->result;
+    if (c->object != NULL)
+        c->object[i] = e->object;
+    if (c->other != NULL)
+        c->other[i] = e->other;
+    if (c->site != NULL)
+        c->site[i] = e->site;
+    if (c->size != NULL)
+        c->size[i] = e->size;
+    if (c->work_ns != NULL)
+        c->work_ns[i] = e->work_ns;
+    if (c->at_ns != NULL)
+        c->at_ns[i] = e->at_ns;
+    if (c->took_ns != NULL)
+        c->took_ns[i] = e->took_ns;
+    if (c->order != NULL)
+        c->order[i] = e->order;
+    if (c->relock != NULL)
+        c->relock[i] = e->relock;
+}
+
+int64_t sbt_trace_read_columns(const struct sbt_trace *trace, struct sbt_trace_reader *reader,
+                               const struct sbt_trace_columns *columns, uint64_t room, struct sbt_trace_error *error) {
+    uint32_t n_threads = sbt_trace_info(trace)->n_threads;
+    uint64_t n = 0;
+    struct sbt_trace_event event;
+    while (n < room && reader->thread < n_threads) {
+        if (!reader->begun)
+            sbt_trace_cursor_begin(trace, reader->thread, &reader->cursor);
+        reader->begun = true;
+        int r = sbt_trace_next(&reader->cursor, &event, error);
+        if (r < 0)
+            return -1;
+        if (r == 1) {
+            put(columns, n++, reader->thread, &event);
+        } else {
+            reader->thread++;
+            reader->begun = false;
+        }
+    }
+    return (int64_t)n;
+}
+
+void sbt_trace_read_addresses(const struct sbt_trace *trace, uint64_t *address, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        address[i] = sbt_trace_object_address(trace, i);
+}

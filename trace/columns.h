@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A trace as columns, one array for each member of an event: the interface of libsubutai-trace.so, for languages that
+ * call C and want no call for each event. The decoder is the one of trace.h. The structs here are the library's ABI:
+ * members are added at their end only.
+ */
+#ifndef SBT_TRACE_COLUMNS_H
+#define SBT_TRACE_COLUMNS_H
+
+#include "trace.h"
+
+/* Arrays of the caller's, each with room for the same number of events. NULL: the caller does not want this column. */
+struct sbt_trace_columns {
+    uint32_t *thread;
+    uint8_t *op, *type;
+    uint16_t *result;
+    uint32_t *object, *other, *site, *size;
+    uint64_t *work_ns, *at_ns, *took_ns, *order, *relock;
+};
+
+/* Where to go on: `thread` and how many of the events before it have been read. All-zero: the beginning. */
+struct sbt_trace_reader {
+    struct sbt_trace_cursor cursor;
+    uint32_t thread;
+    bool begun;
+};
+
+/* For callers that cannot take the size of the struct from this header. NULL: no memory. */
+struct sbt_trace_reader *sbt_trace_reader_new(void);
+void sbt_trace_reader_free(struct sbt_trace_reader *reader);
+
+/*
+ * Fills in the next events, at most `room` of them, thread by thread from thread 0. The result is their number; fewer
+ * than `room`: that was the end. -1: *error says where the trace is damaged.
+ */
+int64_t sbt_trace_read_columns(const struct sbt_trace *trace, struct sbt_trace_reader *reader,
+                               const struct sbt_trace_columns *columns, uint64_t room, struct sbt_trace_error *error);
+
+/* The addresses of objects 0 to n - 1, as sbt_trace_object_address has them. */
+void sbt_trace_read_addresses(const struct sbt_trace *trace, uint64_t *address, uint32_t n);
+
+#endif
