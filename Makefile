@@ -37,9 +37,7 @@ demo: deps-demo configure
 # What deps-test has installed may be new to an older build directory, which then has fewer tests: it is looked for again.
 test: deps-test configure
 	@meson setup --reconfigure $(BUILD) >/dev/null
-	ninja -C $(BUILD)
-	@tools/venv $(BUILD)
-	tests/run $(BUILD)
+	@tools/venv $(BUILD) & ninja -C $(BUILD) && wait && tests/run $(BUILD)
 
 # meson would rebuild as the user that called sudo and ask questions; `all` has built already.
 install: all
