@@ -2,6 +2,7 @@
 #include "application.h"
 
 #include "page.h"
+#include "survey.h"
 
 /* Read when each thread began, by its first event, and which threads were created by another thread. */
 static void read_begins(struct sim_app *app, uint8_t *created) {
@@ -60,7 +61,22 @@ static bool get_tables(struct sim_app *app) {
            app->joiners != NULL && app->ended != NULL;
 }
 
+/* From the survey, or from a walk of its own. False: no memory. */
+static bool get_begins(const struct sim *sim, struct sim_app *app, const struct sim_survey *survey) {
+    if (survey == NULL)
+        return sbt_trace_info(app->trace)->whole || find_begins(sim, app);
+    app->begins = calloc(app->n_threads, sizeof *app->begins);
+    if (app->begins != NULL)
+        memcpy(app->begins, survey->begins, app->n_threads * sizeof *app->begins);
+    return app->begins != NULL;
+}
+
 enum sim_status sim_add(struct sim *sim, const struct sbt_trace *trace, const char *name, struct sim_error *error) {
+    return sim_add_surveyed(sim, trace, NULL, name, error);
+}
+
+enum sim_status sim_add_surveyed(struct sim *sim, const struct sbt_trace *trace, const struct sim_survey *survey,
+                                 const char *name, struct sim_error *error) {
     const struct sbt_trace_info *info = sbt_trace_info(trace);
     struct sbt_trace_cursor first;
     struct sbt_trace_event event;
@@ -73,13 +89,13 @@ enum sim_status sim_add(struct sim *sim, const struct sbt_trace *trace, const ch
     int r = sbt_trace_next(&first, &event, &damage);
     if (r < 0)
         return sim_refuse(error, SIM_DAMAGED, "%s: at byte %ju: %s", name, (uintmax_t)damage.offset, damage.reason);
-    if (r == 0 && info->whole)
+    if (r == 0 && info->whole && survey == NULL)
         return sim_refuse(error, SIM_USAGE, "%s: an empty trace: its first thread does nothing", name);
     struct sim_app *app = &sim->apps[sim->n_apps++];
     *app = (struct sim_app){
         .trace = trace, .n_threads = info->n_threads, .n_objects = info->n_objects, .number = sim->n_apps - 1};
     app->result.name = name;
-    if (!get_tables(app) || (!info->whole && !find_begins(sim, app)))
+    if (!get_tables(app) || !get_begins(sim, app, survey))
         return sim_refuse(error, SIM_NO_MEMORY, "%s: out of memory", name);
     return SIM_OK;
 }

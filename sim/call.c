@@ -21,7 +21,14 @@
 
 #include <errno.h>
 
+/* The trace does not say what the call was about, so it lasts as long as it did. */
+static void unknown_wait(struct sim *sim, struct sim_thread *t) {
+    sim_deviates(sim, SIM_UNKNOWN_OBJECT);
+    sim_call_last(sim, t);
+}
+
 /* ---- mutexes ---- */
+
 static void call_locked(struct sim *sim, struct sim_thread *t) {
     t->kind = t->queued_lock ? SIM_LOCK_QUEUED : SIM_LOCK_EMPTY;
     sim_return(sim, t);
@@ -31,13 +38,13 @@ static bool was_acquired(const struct sbt_trace_event *event) {
     return event->result == 0 || event->result == EOWNERDEAD;
 }
 
-static void timed_out(struct sim *sim, struct sim_thread *t) {
+void sim_call_last(struct sim *sim, struct sim_thread *t) {
     sim_core_wake_at(sim, t, sim_now(sim) + t->event.took_ns);
     sim_core_wait(sim, t, SIM_WHY_TIME, sim_return);
 }
 
 static sim_then *after_failure(const struct sim_thread *t) {
-    return t->event.result == ETIMEDOUT ? timed_out : sim_return;
+    return t->event.result == ETIMEDOUT ? sim_call_last : sim_return;
 }
 
 /* A call that failed: an attempt, and the time for which it waited. */
@@ -72,6 +79,8 @@ static void call_unlock(struct sim *sim, struct sim_thread *t) {
         m->n_inside--;
         sim_return(sim, t);
     } else {
+        if (m->owner == NULL)
+            sim_deviates(sim, SIM_NOT_HELD);
         sim_mutex_unlock(sim, t, m, sim_return);
     }
 }
@@ -95,12 +104,27 @@ static void wait_without_signal(struct sim *sim, struct sim_thread *t) {
     }
 }
 
+/* Has the wait been refused, before it touched the mutex? */
+static bool is_refused(const struct sbt_trace_event *event) {
+    return event->result == EINVAL || event->result == EPERM;
+}
+
 static void call_wait(struct sim *sim, struct sim_thread *t) {
     struct sim_object *c = t->object, *m = NULL;
+    t->mutex = NULL;
+    if (is_refused(&t->event)) {
+        t->kind = SIM_COND_WAIT;
+        sim_software_try(sim, t, sim_return);
+        return;
+    }
     if (t->event.other != SBT_TRACE_NONE && (m = sim_page_object(sim, t->app, t->event.other)) == NULL)
         return;
-    if (m != NULL && m->owner != t) /* the trace has no lock of it: the mutex may be glibc's */
+    if (m != NULL &&
+        (m->owner != t ||
+         m->kind != SBT_TRACE_MUTEX)) { /* the lock may be in a block that a killed program has not written */
+        sim_deviates(sim, SIM_NOT_HELD);
         m = NULL;
+    }
     if (m != NULL)
         m->n_calls++;
     t->mutex = m;
@@ -133,6 +157,10 @@ static void call_signal(struct sim *sim, struct sim_thread *t) {
 static void call_barrier(struct sim *sim, struct sim_thread *t) {
     struct sim_object *b = t->object;
     t->kind = SIM_BARRIER;
+    if (t->event.result != 0) {
+        sim_software_try(sim, t, sim_return);
+        return;
+    }
     if (!b->known && t->event.size != 0) {
         b->known = true;
         b->size = t->event.size;
@@ -140,8 +168,7 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
     if (!b->known && b->forgotten)
         sim_software_try(sim, t, sim_return); /* the barrier was destroyed, so in the trace all threads passed it */
     else if (!b->known || b->size == 0)
-        sim_fail(sim, SIM_DAMAGED, "%s: barrier %u: the trace does not say for how many threads", t->app->result.name,
-                 b->number);
+        unknown_wait(sim, t);
     else if (sim_mutex_in_hardware(sim, b))
         sim_request_barrier(sim, t);
     else
@@ -174,19 +201,22 @@ static void call_init(struct sim *sim, struct sim_thread *t) {
 }
 
 static void call_destroy(struct sim *sim, struct sim_thread *t) {
-    t->object->doomed = true;
+    t->object->doomed = t->object->doomed || t->event.result == 0;
     t->kind = SIM_THREAD;
     sim_return(sim, t);
 }
 
 static void call_other(struct sim *sim, struct sim_thread *t) {
     uint8_t op = t->event.op;
-    t->kind = t->event.type == SBT_TRACE_SEM ? SIM_SEMAPHORE : t->event.type == SBT_TRACE_SPIN ? SIM_SPIN : SIM_RWLOCK;
+    uint8_t type = t->object->kind;
+    t->kind = type == SBT_TRACE_SEM ? SIM_SEMAPHORE : type == SBT_TRACE_SPIN ? SIM_SPIN : SIM_RWLOCK;
     bool releases = op == SBT_TRACE_RWLOCK_UNLOCK || op == SBT_TRACE_SEM_POST || op == SBT_TRACE_SPIN_UNLOCK;
-    if (!releases && !was_acquired(&t->event)) {
+    if (releases ? t->event.result != 0 : !was_acquired(&t->event)) {
         call_failed(sim, t);
         return;
     }
+    if (releases && op != SBT_TRACE_SEM_POST && t->object->owner == NULL && t->object->n_inside == 0)
+        sim_deviates(sim, SIM_NOT_HELD);
     switch (op) {
     case SBT_TRACE_RWLOCK_UNLOCK:
         sim_software_rwunlock(sim, t);
@@ -214,11 +244,50 @@ static void call_other(struct sim *sim, struct sim_thread *t) {
 
 /* ---- which call ---- */
 
+#define OPS(first, last, type) [SBT_TRACE_##first... SBT_TRACE_##last] = SBT_TRACE_##type
+/* The type of the operation's object. An initialisation and a destruction have the event's. */
+static const uint8_t type_of[SBT_TRACE_N_OPS] = {
+    OPS(MUTEX_LOCK, MUTEX_UNLOCK, MUTEX),
+    OPS(COND_WAIT, COND_BROADCAST, COND),
+    OPS(BARRIER_WAIT, BARRIER_WAIT, BARRIER),
+    OPS(RWLOCK_RDLOCK, RWLOCK_UNLOCK, RWLOCK),
+    OPS(SEM_WAIT, SEM_POST, SEM),
+    OPS(SPIN_LOCK, SPIN_UNLOCK, SPIN),
+};
+
+/*
+ * The object's first use says its type. The recorder begins another life, with another number, for another type. So
+ * another type is damage. (The type of a destruction does not matter.)
+ */
+static __attribute__((noinline)) bool type_fits(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *o = t->object;
+    uint8_t type = t->event.op == SBT_TRACE_INIT ? t->event.type : type_of[t->event.op];
+    if (t->event.op == SBT_TRACE_DESTROY || o->kind == type)
+        return true;
+    if (o->kind == SBT_TRACE_NO_OBJECT) {
+        o->kind = type;
+        return true;
+    }
+    sim_fail(sim, SIM_DAMAGED, "%s: object %u is of two types", t->app->result.name, o->number);
+    return false;
+}
+
+/* The recorder had no memory for the object. */
+static void call_without_object(struct sim *sim, struct sim_thread *t) {
+    t->kind = SIM_THREAD;
+    unknown_wait(sim, t);
+}
+
 void sim_call_object(struct sim *sim, struct sim_thread *t) {
     const struct sbt_trace_event *event = &t->event;
+    if (__builtin_expect(event->object == SBT_TRACE_NONE, 0)) {
+        call_without_object(sim, t);
+        return;
+    }
     if ((t->object = sim_page_object(sim, t->app, event->object)) == NULL)
         return;
-    t->object->kind = event->type;
+    if (__builtin_expect(t->object->kind != type_of[event->op], 0) && !type_fits(sim, t))
+        return;
     t->object->n_calls++;
     switch (event->op) {
     case SBT_TRACE_INIT:

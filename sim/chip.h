@@ -11,7 +11,9 @@
  *   histogram      latencies, and quantiles of them
  *   line           memory by lines of the host's cache
  *   events         what happens when
+ *   signal_set     numbers of signals
  *   sim            the interface
+ *   survey         one walk through a trace before it is replayed
  *   travel         a network in which all data packets travel, for measurements of the network itself
  *   thread         type: a thread, lists of threads, an application
  *   object         type: a synchronization object
@@ -32,7 +34,7 @@
  *   software_cond  conditions in software
  *   request_cond   conditions in hardware
  *   call           a call on an object: which machine serves it, and what the trace says of its result
- *   replay         a thread's way along its trace: birth, work, calls, death
+ *   replay         a thread's way along its trace: birth, work, calls, death; what ends a wait that nothing would end
  *   application    traces become applications
  *   results        what can be asked of a simulation that has been run
  *   stuck          which threads wait, and what for
@@ -50,6 +52,8 @@
 #include "mesh.h"
 #include "object.h"
 #include "tile.h"
+
+#define SIM_NO_THREAD SIM_MAX_THREADS /* on the chip, the number of no thread */
 
 struct sim {
     struct sim_events events;
@@ -80,6 +84,9 @@ struct sim {
     uint32_t next_ni;
     struct sim_list parked; /* threads that were answered AGAIN (again.c) */
 
+    uint64_t passed_at; /* events until the last wait was let pass, */
+    uint32_t n_passed;  /* and how many waits were since the last event */
+
     enum sim_status status;
     bool trimmed; /* memory was given back, and `summary` is complete */
     struct sim_error error;
@@ -90,6 +97,10 @@ struct sim {
 
 static inline uint64_t sim_now(const struct sim *sim) {
     return sim->events.now;
+}
+
+static inline void sim_deviates(struct sim *sim, enum sim_deviation how) {
+    sim->summary.n_deviations[how]++;
 }
 
 /* End the run with a failure. The first reason stays. */

@@ -244,21 +244,6 @@ void sim_core_leave(struct sim *sim, struct sim_thread *t) {
     dispatch(sim, core);
 }
 
-void sim_core_clear_all(struct sim *sim) {
-    for (uint32_t i = 0; i < sim->n_cores; i++) {
-        struct sim_core *core = &sim->cores[i];
-        struct csa_stats stats = core->sched.stats;
-        struct csa_config config = core->sched.config;
-        disarm(core);
-        csa_init(&core->sched, &config);
-        core->sched.stats = stats;
-        core->on = core->last = NULL;
-        core->n_spinning = 0;
-        sim_core_set_idle(sim, core, true);
-    }
-    sim->n_ready = 0;
-}
-
 void sim_core_hold(struct sim *sim, struct sim_thread *t) {
     csa_hold(&core_of(sim, t)->sched, &t->sched, sim_now(sim));
 }

@@ -28,8 +28,6 @@ void sim_core_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles);
 void sim_core_wake_at(struct sim *sim, struct sim_thread *t, uint64_t at);
 void sim_core_add(struct sim *sim, struct sim_thread *t, sim_then *then); /* a new thread */
 void sim_core_leave(struct sim *sim, struct sim_thread *t);               /* it has ended */
-/* Forget the threads on all cores and in all run queues: they have gone. */
-void sim_core_clear_all(struct sim *sim);
 /* The thread has taken or released a mutex: its priority may change. */
 void sim_core_hold(struct sim *sim, struct sim_thread *t);
 void sim_core_unhold(struct sim *sim, struct sim_thread *t);

@@ -86,20 +86,6 @@ void sim_noc_free(struct sim *sim) {
     sim->ports = NULL;
 }
 
-void sim_noc_clear(struct sim *sim) {
-    size_t bytes = scratchpad_bytes(sim);
-    for (uint32_t i = 0; sim->tiles != NULL && i < sim->n_cores; i++) {
-        struct sim_tile *tile = &sim->tiles[i];
-        struct hw_ni_stats stats = tile->ni.stats;
-        hw_ni_init(&tile->ni, &sim->hw, i, sim->scratchpads + i * bytes); /* succeeds as it did before */
-        tile->ni.stats = stats;
-        tile->n_held = tile->hand = 0;
-        for (uint32_t k = 0; k < sim->config.n_control; k++)
-            tile->owner[k] = NULL;
-    }
-    sim->parked = (struct sim_list){0};
-}
-
 /* ---- a packet's way ---- */
 
 uint64_t sim_noc_arrival_counted(struct sim *sim, uint32_t from, uint32_t to, uint64_t ready) {
@@ -147,6 +133,12 @@ void sim_noc_post_alloc(struct sim *sim, struct sim_thread *t, enum hw_op op, ui
     hand_in(sim, t, tile, &packet);
 }
 
+void sim_noc_post_absent(struct sim *sim, struct sim_thread *t, enum hw_op op, uint32_t id) {
+    uint32_t home = hw_id_ni(&sim->layout, id);
+    struct hw_packet packet = hw_packet_alloc(&sim->layout, op, home, id, t->core, SIM_NO_THREAD);
+    hand_in(sim, t, home, &packet);
+}
+
 struct hw_message sim_noc_answer_of(const struct sim *sim, const struct sim_thread *t) {
     return hw_packet_decode(&sim->layout, &t->answer);
 }
@@ -166,6 +158,8 @@ void sim_noc_answer(struct sim *sim, const struct hw_packet *packet) {
             refused == HW_OP_DEALLOC)
             return; /* the caller went on long ago */
     }
+    if (__builtin_expect(t == NULL, 0)) /* sim_noc_post_absent */
+        return;
     t->answer = *packet;
     if (op == HW_OP_GRANT && t->kind != SIM_TRYLOCK) { /* it owns the mutex, and has its priority, before it is ready */
         t->uncounted = t->event.op == SBT_TRACE_COND_WAIT && t->why == SIM_WHY_SIGNAL &&

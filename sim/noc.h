@@ -7,8 +7,6 @@
 
 bool sim_noc_init(struct sim *sim); /* false: no memory */
 void sim_noc_free(struct sim *sim);
-/* Forget all primitives and waiting threads. Only the counts stay. */
-void sim_noc_clear(struct sim *sim);
 
 /*
  * Send a request about an object's primitive, from the thread's core to the primitive's home. o: NULL if the ID was not
@@ -16,6 +14,8 @@ void sim_noc_clear(struct sim *sim);
  */
 void sim_noc_post(struct sim *sim, struct sim_thread *t, enum hw_op op, struct sim_object *o, uint32_t id);
 void sim_noc_post_alloc(struct sim *sim, struct sim_thread *t, enum hw_op op, uint32_t tile, uint32_t flit1);
+/* The same about an ID, for no thread: an answer is not taken up. */
+void sim_noc_post_absent(struct sim *sim, struct sim_thread *t, enum hw_op op, uint32_t id);
 /* The thread's answer, decoded. */
 struct hw_message sim_noc_answer_of(const struct sim *sim, const struct sim_thread *t);
 

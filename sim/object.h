@@ -3,6 +3,7 @@
 #ifndef SIM_OBJECT_H
 #define SIM_OBJECT_H
 
+#include "signal_set.h"
 #include "thread.h"
 
 enum { SIM_ID_SOFTWARE = 1 }; /* in the place of an ID: the object is served in software for the rest of its life */
@@ -22,22 +23,20 @@ struct sim_object {
     uint32_t n_inside;
     uint32_t size; /* of a barrier; of a semaphore: its present value */
     uint16_t application;
-    uint16_t line_core; /* the last core that had the object's cache line */
-    uint8_t kind;       /* enum sbt_trace_type */
-    bool contended;     /* mutex, in software: the thread that releases it calls the kernel */
-    bool known;         /* barrier, semaphore: its size has been seen */
-    bool evicted;       /* its ID is stale */
-    bool doomed;        /* the trace has destroyed it: it goes as soon as it is idle */
-    bool dead;          /* it has gone */
-    bool forgotten;     /* its page was given back: it is not known what the object had been */
-    uint32_t n_window;
-    struct sim_list waiters; /* asleep in software, at any object */
-    struct sim_list queued;  /* of a condition in hardware: the threads in its NI, in the same order */
-    struct sim_list gated;   /* of a mutex, recorded order: threads with a later acquisition */
-    uint64_t n_acquired;     /* recorded order: acquisitions so far */
-    uint64_t below;          /* of a condition: all signals up to this number have happened; */
-    uint64_t *window;        /* of the next n_window * 64 signals those with a bit have happened; NULL: none */
-    uint64_t line_free;      /* until then the cache line is on its way to a core */
+    uint16_t line_core;            /* the last core that had the object's cache line */
+    uint8_t kind;                  /* enum sbt_trace_type */
+    bool contended;                /* mutex, in software: the thread that releases it calls the kernel */
+    bool known;                    /* barrier, semaphore: its size has been seen */
+    bool evicted;                  /* its ID is stale */
+    bool doomed;                   /* the trace has destroyed it: it goes as soon as it is idle */
+    bool dead;                     /* it has gone */
+    bool forgotten;                /* its page was given back: it is not known what the object had been */
+    struct sim_list waiters;       /* asleep in software, at any object */
+    struct sim_list queued;        /* of a condition in hardware: the threads in its NI, in the same order */
+    struct sim_list gated;         /* of a mutex, recorded order: threads with a later acquisition */
+    uint64_t n_acquired;           /* recorded order: acquisitions so far */
+    struct sim_signal_set signals; /* of a condition: those that have happened */
+    uint64_t line_free;            /* until then the cache line is on its way to a core */
 };
 
 /* Does the object have a primitive in hardware? Its ID may be stale. */

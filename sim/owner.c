@@ -31,6 +31,11 @@ void sim_owner_acquired(struct sim *sim, struct sim_thread *t, struct sim_object
     open_gate(sim, m);
 }
 
+void sim_owner_pass_order(struct sim *sim, struct sim_object *m, uint64_t order) {
+    m->n_acquired = order - 1;
+    open_gate(sim, m);
+}
+
 static void count_section(struct sim_thread *owner, uint64_t ns) {
     struct sim_sections *all = &owner->app->result.sections;
     all->n++;

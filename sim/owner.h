@@ -25,6 +25,9 @@ static inline bool sim_owner_is_early(const struct sim *sim, const struct sim_th
     return sim->config.recorded_order && !mutex->forgotten && t->order > mutex->n_acquired + 1;
 }
 
+/* Acquisition `order` may come now, whatever has not come before it. */
+void sim_owner_pass_order(struct sim *sim, struct sim_object *mutex, uint64_t order);
+
 /* The thread goes on with `then` as soon as acquisition t->order may come: at once, or after a wait. */
 void sim_owner_wait_order(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *then);
 

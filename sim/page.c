@@ -73,7 +73,7 @@ static void free_page(struct sim_page *page) {
     if (page == &sim_page_forgotten)
         return;
     for (uint32_t i = 0; i < SIM_PAGE_OBJECTS; i++)
-        free(page->object[i].window);
+        free(page->object[i].signals.window);
     free(page);
 }
 

@@ -10,6 +10,8 @@
 #include "page.h"
 #include "return.h"
 
+#include <errno.h>
+
 enum { PROGRESS_EVENTS = 1 << 16 }; /* between two calls of on_progress; a power of two */
 
 static void call(struct sim *sim, struct sim_thread *t);
@@ -21,23 +23,13 @@ static void begin(struct sim *sim, struct sim_thread *t) {
     sim_return_to_trace(sim, t, 0);
 }
 
-static bool may_be_created(struct sim *sim, const struct sim_app *app, uint32_t number) {
-    if (number < app->n_threads && app->ended[number] == SIM_NOT_BORN)
-        return true;
-    sim_fail(sim, SIM_DAMAGED, "%s: thread %u is created %s", app->result.name, number,
-             number >= app->n_threads ? "and not in the trace" : "twice");
-    return false;
-}
-
-/* NULL: the run has failed, because the trace is damaged, or there is no memory or no number left. */
-static struct sim_thread *create(struct sim *sim, struct sim_app *app, uint32_t number) {
-    if (!may_be_created(sim, app, number))
-        return NULL;
+/* False: the run has failed, because there is no memory or no number left. */
+static bool create(struct sim *sim, struct sim_app *app, uint32_t number) {
     struct sim_thread *t = sim_line_zeroed(sizeof *t);
     if (t == NULL || sim->n_free_ids == 0) {
         free(t);
         sim_fail(sim, SIM_NO_MEMORY, t == NULL ? "out of memory" : "more than %d threads at a time", SIM_MAX_THREADS);
-        return NULL;
+        return false;
     }
     t->app = app;
     t->number = number;
@@ -51,7 +43,7 @@ static struct sim_thread *create(struct sim *sim, struct sim_app *app, uint32_t 
     app->n_alive++;
     app->result.n_threads++;
     sim_core_add(sim, t, begin);
-    return t;
+    return true;
 }
 
 void sim_replay_start(struct sim *sim, struct sim_app *app) {
@@ -70,7 +62,7 @@ void sim_replay_born_event(struct sim *sim, const struct sim_event *event) {
     create(sim, app, event->index);
 }
 
-void sim_replay_application_ended(struct sim *sim, struct sim_app *app) {
+static void application_ended(struct sim *sim, struct sim_app *app) {
     app->result.to_ns = app->last_ns;
     sim->n_running--;
     if (sim->config.sched.policy == CSA_OAT && csa_oat_next(&sim->oat)) {
@@ -80,7 +72,7 @@ void sim_replay_application_ended(struct sim *sim, struct sim_app *app) {
     }
 }
 
-void sim_replay_keep_result(struct sim *sim, struct sim_thread *t) {
+static void keep_result(struct sim *sim, struct sim_thread *t) {
     t->app->results[t->number] = t->result;
     for (uint32_t i = 0; i < SIM_N_STATES; i++) {
         uint64_t *sums[] = {&sim->summary.work_ns, &sim->summary.call_ns, &sim->summary.wait_ns,
@@ -104,7 +96,7 @@ static void end(struct sim *sim, struct sim_thread *t) {
     uint32_t number = t->number;
     sim_core_show(sim, t, t->shown == SIM_READY ? SIM_WAIT : SIM_READY); /* closes the present interval */
     t->result.to_ns = app->last_ns = sim_now(sim);
-    sim_replay_keep_result(sim, t);
+    keep_result(sim, t);
     sim_core_leave(sim, t);
     app->threads[number] = NULL;
     app->ended[number] = SIM_ENDED;
@@ -116,7 +108,7 @@ static void end(struct sim *sim, struct sim_thread *t) {
         sim_core_wake(sim, j, 0);
     forget(t);
     if (--app->n_alive == 0 && app->n_unborn == 0)
-        sim_replay_application_ended(sim, app);
+        application_ended(sim, app);
 }
 
 /*
@@ -144,15 +136,27 @@ static void cut(struct sim *sim, struct sim_thread *t) {
 /* ---- threads ---- */
 
 static void call_create(struct sim *sim, struct sim_thread *t) {
-    if (create(sim, t->app, t->event.other) != NULL)
-        sim_return(sim, t);
+    struct sim_app *app = t->app;
+    uint32_t other = t->event.other;
+    bool created = t->event.result == 0, known = other < app->n_threads && app->ended[other] == SIM_NOT_BORN;
+    if (created && !known)
+        sim_deviates(sim, SIM_UNKNOWN_CREATE);
+    else if (created && !create(sim, app, other))
+        return;
+    sim_return(sim, t);
 }
+
+/* A join of a thread that the trace does not have lasts as long as it did. */
 
 static void call_join(struct sim *sim, struct sim_thread *t) {
     uint32_t other = t->event.other;
-    if (other >= t->app->n_threads) {
-        sim_fail(sim, SIM_DAMAGED, "%s: thread %u joins %u, which is not in the trace", t->app->result.name, t->number,
-                 other);
+    if (t->event.result == ETIMEDOUT) {
+        sim_call_last(sim, t);
+    } else if (t->event.result != 0) {
+        sim_return(sim, t);
+    } else if (other >= t->app->n_threads) {
+        sim_deviates(sim, SIM_UNKNOWN_JOIN);
+        sim_call_last(sim, t);
     } else if (t->app->ended[other] == SIM_ENDED) {
         sim_return(sim, t);
     } else {

@@ -11,13 +11,7 @@ void sim_replay_init(struct sim *sim);
 void sim_replay_start(struct sim *sim, struct sim_app *app);
 void sim_replay_born_event(struct sim *sim, const struct sim_event *event);
 
-/*
- * No thread can go on. True: the traces of the waiting threads end too early, and their applications have been ended.
- */
-bool sim_replay_stop(struct sim *sim);
-
-/* For replay_stop.c: keep what the thread has done; end the application after its last thread. */
-void sim_replay_keep_result(struct sim *sim, struct sim_thread *t);
-void sim_replay_application_ended(struct sim *sim, struct sim_app *app);
+/* No thread can go on. True: a wait has ended that nothing would have ended. */
+bool sim_replay_pass(struct sim *sim);
 
 #endif

@@ -16,6 +16,20 @@ const char *sim_call_name(enum sim_call_kind kind) {
     return (uint32_t)kind < SIM_N_CALLS ? names[kind] : "?";
 }
 
+const char *sim_deviation_name(enum sim_deviation deviation) {
+    static const char *const names[SIM_N_DEVIATIONS] = {
+        "joins of unknown threads", "creations of unknown threads", "unlocks without the lock",
+        "calls on unknown objects", "waits that nothing would end", "of threads that never began or had ended"};
+    return (uint32_t)deviation < SIM_N_DEVIATIONS ? names[deviation] : "?";
+}
+
+static uint64_t n_recorded(const struct sim *sim) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        n += sbt_trace_info(sim->apps[i].trace)->n_events;
+    return n;
+}
+
 static void add_hardware(const struct sim *sim, struct sim_summary *s) {
     s->n_packets = sim->mesh.n_packets;
     s->n_hops = sim->mesh.n_hops;
@@ -44,6 +58,7 @@ struct sim_summary sim_summary(const struct sim *sim) {
     for (uint32_t i = 0; i < sim->n_apps; i++)
         if (sim->apps[i].result.to_ns > s.makespan_ns)
             s.makespan_ns = sim->apps[i].result.to_ns;
+    s.n_deviations[SIM_NOT_REPLAYED] = n_recorded(sim) - s.n_events;
     for (uint32_t i = 0; i < sim->n_cores; i++)
         add_sched(&s.sched, &sim->cores[i].sched.stats);
     if (sim->tiles != NULL)

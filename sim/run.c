@@ -106,6 +106,12 @@ void sim_trim(struct sim *sim) {
     sim->summary = sim_summary(sim);
     sim_noc_free(sim);
     sim_events_free(&sim->events);
+    free(sim->cores);
+    free(sim->by_id);
+    free(sim->free_ids);
+    sim->cores = NULL;
+    sim->by_id = NULL;
+    sim->free_ids = NULL;
     sim->trimmed = true;
 }
 
@@ -173,7 +179,7 @@ enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
             sim->summary.n_steps++;
             handle(sim, kind, event);
         }
-    } while (sim->status == SIM_OK && sim->n_running > 0 && sim_replay_stop(sim));
+    } while (sim->status == SIM_OK && sim->n_running > 0 && sim_replay_pass(sim));
     if (sim->events.no_memory)
         sim_fail(sim, SIM_NO_MEMORY, "out of memory");
     if (sim->events.past)

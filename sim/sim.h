@@ -70,6 +70,8 @@ struct sim_config {
     struct csa_config sched; /* CSA_OAT: applications one after another, round robin within each */
     bool migrate;            /* an idle core takes a thread that waits for another core */
     bool recorded_order;     /* each mutex is acquired in the trace's order; false: in the order of coming */
+    /* When no thread can go on, a wait ends that would not have ended, and is counted. False: the run is stuck. */
+    bool let_pass;
     struct sim_costs costs;
     struct hw_timing timing; /* of the mesh, and of the rest of the hardware. From here on SIM_SUBUTAI only: */
     uint32_t n_control, n_queue;
@@ -106,6 +108,31 @@ struct sim_error {
     char text[400]; /* one line */
 };
 
+/*
+ * One walk through a trace, which is not changed by it: bounds for every chip, and which threads begin without a
+ * creation in the trace.
+ */
+struct sim_survey;
+
+struct sim_bounds {
+    uint64_t work_ns; /* the work of all threads: no n cores do it in less than an n-th of that */
+    /*
+     * The longest chain of work, and of waits that last as long as they did, through what binds the threads on every
+     * chip: creation and join, signals, barriers, posts. With `recorded_order` also through each mutex. No number of
+     * cores takes less time.
+     */
+    uint64_t path_ns;
+};
+
+/*
+ * NULL, *status and *error: the trace is damaged, or there is no memory. `trace` stays the caller's, and is not needed
+ * later. recorded_order: as in sim_config.
+ */
+struct sim_survey *sim_survey_new(const struct sbt_trace *trace, const char *name, bool recorded_order,
+                                  enum sim_status *status, struct sim_error *error);
+struct sim_bounds sim_survey_bounds(const struct sim_survey *survey);
+void sim_survey_free(struct sim_survey *survey);
+
 struct sim;
 
 /* NULL and *error: there can be no such chip. Nothing here blocks. One thread at a time may use a chip. */
@@ -114,6 +141,12 @@ void sim_free(struct sim *sim);
 
 /* `trace` and `name` stay the caller's, and in use until sim_free. Applications are numbered from 0. */
 enum sim_status sim_add(struct sim *sim, const struct sbt_trace *trace, const char *name, struct sim_error *error);
+/*
+ * The same with the trace's survey: threads without a creation in the trace begin at the time at which they began in
+ * the trace. Without a survey this holds only for traces that are not whole; in whole traces such threads do not run.
+ */
+enum sim_status sim_add_surveyed(struct sim *sim, const struct sbt_trace *trace, const struct sim_survey *survey,
+                                 const char *name, struct sim_error *error);
 
 /* The most bytes that the applications added so far will need for threads and objects. */
 uint64_t sim_memory_bytes(const struct sim *sim);
@@ -170,6 +203,20 @@ enum sim_call_kind {
 };
 const char *sim_call_name(enum sim_call_kind kind);
 
+/* Events that are not replayed as they were recorded, because the trace does not say what they depended on. */
+enum sim_deviation {
+    SIM_UNKNOWN_JOIN,   /* a join of a thread that is not in the trace: it lasts as long as it did */
+    SIM_UNKNOWN_CREATE, /* a creation of a thread that is not in the trace, or exists already */
+    SIM_NOT_HELD,       /* an unlock, or a condition wait, without the lock */
+    SIM_UNKNOWN_OBJECT, /* the trace does not have the object, or not a barrier's count: a wait lasts as long as it did
+                         */
+    SIM_LET_PASS,       /* a wait that would not have ended: see sim_config.let_pass */
+    SIM_NOT_REPLAYED,   /* events of threads that never began, or had ended */
+    SIM_N_DEVIATIONS
+};
+/* "joins of unknown threads", ... */
+const char *sim_deviation_name(enum sim_deviation deviation);
+
 struct sim_latency {
     uint64_t n;
     double mean_ns;
@@ -197,6 +244,7 @@ struct sim_summary {
     uint64_t n_events;                            /* of the traces */
     uint64_t n_calls;                             /* synchronization calls among them */
     uint64_t n_steps;                             /* of the simulation */
+    uint64_t n_deviations[SIM_N_DEVIATIONS];      /* events that are not replayed as recorded, by kind */
     uint64_t work_ns, call_ns, wait_ns, ready_ns; /* of all threads */
     uint64_t n_switches, n_migrations;
     struct csa_stats sched; /* of all cores */
@@ -213,7 +261,6 @@ struct sim_application {
     const char *name;
     uint32_t n_threads; /* threads that have run */
     uint32_t n_cut;     /* threads that had not ended when their events did */
-    uint32_t n_stopped; /* threads that wait at the end for what other threads did after their last events */
     uint64_t from_ns, to_ns;
     struct sim_sections sections; /* critical sections: from the acquisition of a mutex to its release */
 };

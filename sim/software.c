@@ -289,3 +289,32 @@ static void spin_release(struct sim *sim, struct sim_thread *t) {
 void sim_software_spin_unlock(struct sim *sim, struct sim_thread *t) {
     sim_software_attempt(sim, t, t->object, spin_release);
 }
+
+/* ---- waits that nothing would end ---- */
+
+static void open_barrier(struct sim *sim, struct sim_object *b) {
+    struct sim_list waiters = b->waiters;
+    b->waiters = (struct sim_list){0};
+    b->n_inside = 0;
+    for (struct sim_thread *w; (w = sim_list_shift(&waiters)) != NULL;)
+        sim_core_wake(sim, w, 0);
+}
+
+bool sim_software_pass(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *o = t->object;
+    if (t->event.op == SBT_TRACE_BARRIER_WAIT) {
+        open_barrier(sim, o);
+        return true;
+    }
+    if (!sim_list_remove(&o->waiters, t))
+        return false;
+    if (o->kind == SBT_TRACE_SPIN) {
+        sim_owner_set(o, t);
+    } else if (o->kind == SBT_TRACE_RWLOCK) {
+        sim_owner_set(o, NULL);
+        o->n_inside = 0;
+        rw_admit(t, o);
+    }
+    sim_core_wake(sim, t, 0);
+    return true;
+}

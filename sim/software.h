@@ -18,6 +18,11 @@ void sim_software_sem_wait(struct sim *sim, struct sim_thread *t);
 void sim_software_sem_post(struct sim *sim, struct sim_thread *t);
 void sim_software_spin_lock(struct sim *sim, struct sim_thread *t);
 void sim_software_spin_unlock(struct sim *sim, struct sim_thread *t);
+/*
+ * The thread waits in software at an rwlock, semaphore, spin lock or barrier. Its wait ends: the owners lose the lock,
+ * the semaphore is posted, the barrier opens. False: it does not wait there.
+ */
+bool sim_software_pass(struct sim *sim, struct sim_thread *t);
 
 /* ---- parts of these and of conditions ---- */
 

@@ -37,7 +37,7 @@ static void print_wait(const struct sim_thread *t, FILE *out) {
 void sim_stuck(const struct sim *sim, FILE *out, uint32_t n_max) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < sim->n_apps; i++)
-        for (uint32_t k = 0; sim->apps[i].result.n_stopped == 0 && k < sim->apps[i].n_threads; k++) {
+        for (uint32_t k = 0; sim->apps[i].threads != NULL && k < sim->apps[i].n_threads; k++) {
             const struct sim_thread *t = sim->apps[i].threads[k];
             if (t != NULL && n++ < n_max)
                 print_wait(t, out);

@@ -117,6 +117,19 @@ static inline struct sim_thread *sim_list_shift(struct sim_list *list) {
     return t;
 }
 
+/* Take a thread out, wherever it stands: seldom. False: it is not in the list. */
+static inline bool sim_list_remove(struct sim_list *list, const struct sim_thread *t) {
+    struct sim_list all = *list;
+    bool found = false;
+    *list = (struct sim_list){0};
+    for (struct sim_thread *w; (w = sim_list_shift(&all)) != NULL;) {
+        if (w != t)
+            sim_list_append(list, w);
+        found = found || w == t;
+    }
+    return found;
+}
+
 struct sim_app {
     const struct sbt_trace *trace;
     struct sim_page **pages;
@@ -126,8 +139,8 @@ struct sim_app {
     uint8_t *ended;           /* SIM_NOT_BORN, SIM_ON_CORE or SIM_ENDED */
     struct sim_list late;     /* ended threads that objects still name as their owners */
     /*
-     * a trace that is not whole: when each thread without a creator in it begins; UINT64_MAX: it has a creator. NULL:
-     * the trace is whole
+     * when each thread without a creator in the trace begins; UINT64_MAX: it has a creator. NULL: all threads have, or
+     * those that have none do not run
      */
     uint64_t *begins;
     uint64_t last_ns; /* the end of the application's last call */

@@ -137,6 +137,23 @@ check "the semaphore's value is not in it" info t.sbt '.operations | has("init")
 subutai predict t.sbt --cores 4 --mesh 2x2 --json
 check "most of its calls are replayed" json '.[0].runs | length == 2 and all(.n_calls > 5000)'
 
+# Every trace above that was made by a program, whole or not: predicted, with one line at most.
+record misuse
+check "a program that misuses its objects: exit 0" is "$status $out" "0 done"
+subutai trace dump --json t.sbt
+check "joins that failed say so" json '[.[] | select(.op == "thread_join").result] | sort == [0, 0, 22, 35]'
+for file in t.sbt t.*.sbt; do
+    subutai predict --cores 2,16 --json "$file"
+    check "it is predicted, $file" json '.[0].runs | length == 4 and all(.makespan_ns > 0 and .not_as_recorded.share < 0.1)'
+    check "with a line at most" test "$status" = 0 -a "$(grep -c . <<<"$err")" -le 1
+done
+for how in timers main-ends handlers ends jobs exit _exit killed killed-at-a-barrier killed-at-a-semaphore abort joins; do
+    record "$how"
+    subutai predict --cores 2 --json t.sbt
+    check "predicted: $how" json '.[0].runs | length == 2 and all(.makespan_ns > 0 and
+        (.not_as_recorded.let_pass > 0 or .makespan_ns >= .critical_path_ns))'
+done
+
 record abort
 check "abort: its status" is "$status" 134
 check "a trace up to the last block after it" info t.sbt '(.whole | not) and .events > 10000'

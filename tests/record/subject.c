@@ -336,6 +336,65 @@ static void *outlive(void *unused) {
     exit(0);
 }
 
+/* ---- what a program should not do, and what a trace cannot have ---- */
+
+static void *lock_once(void *unused) {
+    (void)unused;
+    some_locks(1);
+    return NULL;
+}
+
+static void *misuse_thread(void *unused) { /* unlocks what main holds */
+    (void)unused;
+    OK(pthread_mutex_unlock(&mutex));
+    return NULL;
+}
+
+/*
+ * Counted by the record suite: 1 join with EDEADLK, 1 with EINVAL; 1 creation with EAGAIN or EINVAL; unlocks without
+ * the lock, and by another thread; objects destroyed in use, and initialised twice.
+ */
+static void misuse(void) {
+    pthread_mutexattr_t checking;
+    pthread_mutex_t checked;
+    pthread_attr_t attr;
+    pthread_t thread;
+    struct timespec now;
+    CHECK(pthread_join(pthread_self(), NULL) == EDEADLK);
+    OK(pthread_attr_init(&attr));
+    OK(pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED));
+    sem_t done;
+    OK_ERRNO(sem_init(&done, 0, 0));
+    thread = thread_start(pass_for_ever, NULL); /* waits for `passes`, which is 0, until the process ends */
+    OK(pthread_detach(thread));
+    CHECK(pthread_join(thread, NULL) == EINVAL);
+    thread = thread_start(lock_once, NULL);
+    OK_ERRNO(clock_gettime(CLOCK_REALTIME, &now));
+    now.tv_sec += 60;
+    OK(pthread_timedjoin_np(thread, NULL, &now));
+    OK(pthread_mutexattr_init(&checking));
+    OK(pthread_mutexattr_settype(&checking, PTHREAD_MUTEX_ERRORCHECK));
+    OK(pthread_mutex_init(&checked, &checking));
+    CHECK(pthread_mutex_unlock(&checked) == EPERM);
+    OK(pthread_mutex_lock(&checked));
+    CHECK(pthread_mutex_lock(&checked) == EDEADLK);
+    OK(pthread_mutex_init(&checked, &checking)); /* while it is held */
+    OK(pthread_mutex_lock(&mutex));
+    thread = thread_start(misuse_thread, NULL);
+    thread_join(thread);
+    OK(pthread_mutex_lock(&mutex));
+    OK(pthread_mutex_init(&mutex, NULL));
+    OK(pthread_mutex_unlock(&mutex)); /* of what is not held any more */
+    CHECK(sem_trywait(&done) == -1);
+    pid_t child = fork();
+    if (child == 0) { /* its trace begins after the initialisations */
+        some_locks(3);
+        exit(0);
+    }
+    child_join(child);
+    OK(pthread_mutex_lock(&mutex)); /* until the process ends */
+}
+
 static void *post_for_ever(void *unused) {
     (void)unused;
     for (;;)
@@ -415,6 +474,8 @@ int main(int argc, char **argv) {
     } else if (strcmp(how, "main-ends") == 0) {
         thread_start(outlive, NULL);
         pthread_exit(NULL);
+    } else if (strcmp(how, "misuse") == 0) {
+        misuse();
     } else if (strcmp(how, "held") == 0) {
         held();
     } else if (strcmp(how, "cut") == 0) {

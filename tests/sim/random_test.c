@@ -3,22 +3,16 @@
  * Random programs that cannot dead-lock, on random chips, under every policy, in free and in recorded order: each must
  * end, with all its work and all its calls done, and the same again a second time. What must hold is checked by the
  * simulator's callbacks: a mutex has one owner, and in recorded order the recorded ones one after another, a thread's
- * states follow each other without gap or overlap, a core has one thread at a time.
+ * states follow each other without gap or overlap, a core has one thread at a time, and no run is shorter than the
+ * bounds of its trace.
  */
 #include <string.h>
 
 #include "build.h"
 #include "lib/suite.h"
+#include "random.h"
 
 enum { MAX_THREADS = 40, MAX_MUTEXES = 30, MAX_CORES = 64 };
-
-static uint64_t seed;
-static uint32_t below(uint32_t n) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed % n);
-}
 
 /* Kinds of which there is one object at a time; objects that must know their size are initialised before all threads.
  */
@@ -264,6 +258,15 @@ static void on_interval(void *context, const struct sim_interval *i) {
     w->core_to[i->core] = i->to_ns;
 }
 
+static void expect_bounds(const struct sim_config *config, const struct sbt_trace *trace, uint32_t n,
+                          const struct sim_summary *s) {
+    struct sim_bounds bounds = bounds_of(trace, config->recorded_order);
+    uint32_t n_cores = config->width * config->height, in_a_row = config->sched.policy == CSA_OAT ? n : 1;
+    ck_assert_uint_eq(bounds.work_ns * n, s->work_ns);
+    ck_assert_uint_ge(s->makespan_ns, bounds.path_ns * in_a_row);
+    ck_assert_uint_ge(s->makespan_ns * n_cores, bounds.work_ns * n);
+}
+
 static uint64_t watched(struct sim_config *config, const struct sbt_trace *trace, uint32_t n, const struct program *p) {
     static struct watch w;
     memset(&w, 0, sizeof w);
@@ -275,6 +278,10 @@ static uint64_t watched(struct sim_config *config, const struct sbt_trace *trace
     struct sim_summary s = sim_summary(sim);
     ck_assert_uint_eq(s.work_ns, n * p->work);
     ck_assert_uint_eq(s.n_calls, n * p->n_calls);
+    for (int i = 0; i < SIM_N_DEVIATIONS; i++)
+        ck_assert_msg(s.n_deviations[i] == 0, "%ju %s", (uintmax_t)s.n_deviations[i],
+                      sim_deviation_name((enum sim_deviation)i));
+    expect_bounds(config, trace, n, &s);
     for (uint32_t i = 0; i < n; i++) {
         const struct sim_application *a = sim_application(sim, i);
         uint64_t all = 0;
@@ -294,29 +301,11 @@ static uint64_t watched(struct sim_config *config, const struct sbt_trace *trace
     return w.hash;
 }
 
-static void random_chip(struct sim_config *config) {
-    *config = sim_config_default();
-    config->width = 1 + below(8);
-    config->height = 1 + below(8);
-    config->sched.slot_ns = below(2) ? 1000000 : 2000 + below(20000);
-    config->sched.frame_ns = below(3) ? 100 * config->sched.slot_ns : 0;
-    config->sched.cap_ns = config->sched.frame_ns / (1 + below(4));
-    config->migrate = below(2);
-    config->recorded_order = below(3) == 0;
-    config->n_control = below(2) ? 4 : 1 + below(4);
-    config->n_queue = below(2) ? 122 : 1 + below(16);
-    config->evict = below(4) != 0;
-    config->strict_paper = below(4) == 0;
-    config->load_permille = below(3) ? 0 : below(900);
-    config->costs.switch_ns = below(2) * 1000;
-    config->costs.patience_ns = below(3) * 700;
-}
-
 static void many(uint64_t first, uint64_t n) {
     for (uint64_t round = first; round < first + n; round++) {
         struct program p;
         struct sim_config config;
-        seed = (round + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+        random_begin(round);
         const struct sbt_trace *trace = write_program(&p);
         random_chip(&config);
         uint32_t n_apps = 1 + below(3);

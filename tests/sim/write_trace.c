@@ -39,6 +39,10 @@ static int set(struct sbt_trace_event *e, const char *name, uint64_t value) {
         e->order = value;
     else if (strcmp(name, "relock") == 0)
         e->relock = value;
+    else if (strcmp(name, "result") == 0)
+        e->result = (uint16_t)value;
+    else if (strcmp(name, "took") == 0)
+        e->took_ns = value;
     else if (strcmp(name, "size") == 0)
         e->size = (uint32_t)value;
     else if (strcmp(name, "type") == 0)

@@ -23,6 +23,7 @@ enum {
     PREDICT_CONTROL,
     PREDICT_QUEUE,
     PREDICT_STRICT,
+    PREDICT_STRICT_TRACE,
     PREDICT_LOAD,
     PREDICT_QOS,
     PREDICT_SEED,
@@ -35,8 +36,8 @@ enum {
 };
 static const struct own_option predict_options[] = {
     [PREDICT_APP] = {0, "app", "LIST", "more applications: FILE or FILE*N, N copies of it, separated by commas"},
-    [PREDICT_CORES] = {0, "cores", "N", "cores of the chip, 1 to 1024 (default: the mesh's, or 64)"},
-    [PREDICT_MESH] = {0, "mesh", "WxH", "the network between them (default: as square as N allows)"},
+    [PREDICT_CORES] = {0, "cores", "LIST", "cores of the chip, each 1 to 1024 (default: the mesh's, or 64)"},
+    [PREDICT_MESH] = {0, "mesh", "WxH", "the network between them (default: as square as the cores allow)"},
     [PREDICT_SYNC] = {0, "sync", "LIST", "software, subutai: what synchronizes (default both)"},
     [PREDICT_SCHED] = {0, "sched", "LIST",
                        "rr, csa, oat: round robin, critical section-aware, one application at a "
@@ -49,6 +50,9 @@ static const struct own_option predict_options[] = {
     [PREDICT_CONTROL] = {0, "control-elements", "N", "of each scratchpad (default 4)"},
     [PREDICT_QUEUE] = {0, "queue-elements", "N", "of each scratchpad (default 122)"},
     [PREDICT_STRICT] = {0, "strict-paper", NULL, "the paper's choices where the hardware is full, as in the engine ni"},
+    [PREDICT_STRICT_TRACE] = {0, "strict-trace", NULL,
+                              "fail when threads wait for what is not in the trace; otherwise such waits end, and are "
+                              "counted"},
     [PREDICT_LOAD] = {0, "data-load", "N", "other traffic on the network, in thousandths of its cycles (default 0)"},
     [PREDICT_QOS] =
         {0, "qos", "WHAT",
@@ -123,13 +127,7 @@ static uint64_t engine_value(enum sbt_option_id id, const char *text) {
     return value.u;
 }
 
-static void read_mesh(struct predict *p) {
-    uint64_t mesh = engine_value(SBT_OPT_MESH, p->mesh);
-    p->config.width = (uint32_t)(mesh >> 16);
-    p->config.height = (uint32_t)(mesh & UINT16_MAX);
-}
-
-static void choose_mesh(struct predict *p, uint32_t n_cores) {
+static struct predict_chip choose_mesh(uint32_t n_cores) {
     uint32_t width = 0;
     for (uint32_t w = 1; w <= 32; w++) /* the smallest width that is not less than the height */
         if (n_cores % w == 0 && n_cores / w <= 32 && n_cores / w <= w && width == 0)
@@ -137,22 +135,31 @@ static void choose_mesh(struct predict *p, uint32_t n_cores) {
     if (width == 0) /* no mesh has that many tiles: take a nearly square one with room for them */
         for (width = 1; width * width < n_cores; width++)
             ;
-    p->config.n_cores = n_cores;
-    p->config.width = width;
-    p->config.height = (n_cores + width - 1) / width;
+    return (struct predict_chip){n_cores, width, (n_cores + width - 1) / width};
 }
 
-static void read_chip(const struct args *args, struct predict *p) {
-    uint64_t n = p->cores != NULL ? args_uint(args, "--cores", p->cores, 1, SIM_MAX_CORES) : 64;
-    if (p->mesh == NULL) {
-        choose_mesh(p, (uint32_t)n);
-        return;
+static struct predict_chip read_mesh(const struct predict *p) {
+    uint64_t mesh = engine_value(SBT_OPT_MESH, p->mesh);
+    uint32_t width = (uint32_t)(mesh >> 16), height = (uint32_t)(mesh & UINT16_MAX);
+    return (struct predict_chip){width * height, width, height};
+}
+
+/* The values of --cores with their networks, in `chips`; how many. */
+static unsigned read_chips(const struct args *args, const struct predict *p, struct predict_chip *chips) {
+    static uint64_t cores[SIM_MAX_CORES];
+    size_t n = 1;
+    if (p->cores != NULL)
+        n = args_uint_list(args, "--cores", p->cores, 1, SIM_MAX_CORES, cores, SIM_MAX_CORES);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++)
+            if (cores[k] == cores[i])
+                cmd_refuse("predict: --cores: '%ju' twice", (uintmax_t)cores[i]);
+        chips[i] = p->mesh != NULL ? read_mesh(p) : choose_mesh(p->cores != NULL ? (uint32_t)cores[i] : 64);
+        if (p->cores != NULL && chips[i].n_cores != cores[i])
+            cmd_refuse("predict: --cores %ju: a mesh of %ux%u has %u cores", (uintmax_t)cores[i], chips[i].width,
+                       chips[i].height, chips[i].n_cores);
     }
-    read_mesh(p);
-    uint32_t n_tiles = p->config.width * p->config.height;
-    if (p->cores != NULL && n != n_tiles)
-        cmd_refuse("predict: --cores %ju: a mesh of %ux%u has %u cores", (uintmax_t)n, p->config.width,
-                   p->config.height, n_tiles);
+    return (unsigned)n;
 }
 
 /* The number of `word` among `names`; refused if it is not there. */
@@ -180,15 +187,32 @@ static unsigned read_names(const char *option, const char *text, const char *con
     return count;
 }
 
-static void read_runs(struct predict *p) {
+/* What there are lists of, the one that changes slowest first. Each combination of their values is a run. */
+enum { DIMENSION_CHIP, DIMENSION_SYNC, DIMENSION_SCHED, N_DIMENSIONS };
+
+static void read_runs(const struct args *args, struct predict *p) {
+    static struct predict_chip chips[SIM_MAX_CORES];
     static const char *const syncs[] = {"software", "subutai"}, *const scheds[] = {"rr", "csa", "oat"};
     unsigned sync[SIM_N_SYNCS], sched[CSA_N_POLICIES];
-    unsigned n_syncs = read_names("--sync", p->sync, syncs, SIM_N_SYNCS, sync);
-    unsigned n_scheds = read_names("--sched", p->sched, scheds, CSA_N_POLICIES, sched);
-    for (unsigned i = 0; i < n_syncs; i++)
-        for (unsigned k = 0; k < n_scheds; k++)
-            p->runs[p->n_runs++] =
-                (struct predict_run){.sync = (enum sim_sync)sync[i], .sched = (enum csa_policy)sched[k]};
+    const unsigned n[N_DIMENSIONS] = {
+        [DIMENSION_CHIP] = read_chips(args, p, chips),
+        [DIMENSION_SYNC] = read_names("--sync", p->sync, syncs, SIM_N_SYNCS, sync),
+        [DIMENSION_SCHED] = read_names("--sched", p->sched, scheds, CSA_N_POLICIES, sched),
+    };
+    p->n_chips = n[DIMENSION_CHIP];
+    p->n_runs = 1;
+    for (unsigned d = 0; d < N_DIMENSIONS; d++)
+        p->n_runs *= n[d];
+    p->runs = cmd_allocate(p->n_runs, sizeof *p->runs);
+    for (size_t i = 0; i < p->n_runs; i++) {
+        unsigned at[N_DIMENSIONS];
+        size_t rest = i;
+        for (unsigned d = N_DIMENSIONS; d-- > 0; rest /= n[d])
+            at[d] = (unsigned)(rest % n[d]);
+        p->runs[i] = (struct predict_run){.chip = chips[at[DIMENSION_CHIP]],
+                                          .sync = (enum sim_sync)sync[at[DIMENSION_SYNC]],
+                                          .sched = (enum csa_policy)sched[at[DIMENSION_SCHED]]};
+    }
 }
 
 /* ---- options ---- */
@@ -224,6 +248,9 @@ static bool read_chip_option(const struct args *args, struct predict *p, int opt
         break;
     case PREDICT_STRICT:
         p->config.strict_paper = true;
+        break;
+    case PREDICT_STRICT_TRACE:
+        p->config.let_pass = false;
         break;
     case PREDICT_LOAD:
         p->config.load_permille = (uint32_t)engine_value(SBT_OPT_DATA_LOAD, args->value);
@@ -315,12 +342,12 @@ static int predict_main(const struct command *self, int argc, char **argv) {
     static struct predict p = {.sync = "software,subutai", .sched = "rr"};
     struct args args = {.command = self, .argc = argc, .argv = argv};
     p.config = sim_config_default();
+    p.config.let_pass = true;
     cmd_survive_cut_files();
     p.application = cmd_allocate(SIM_MAX_APPLICATIONS, sizeof *p.application);
     for (int option; (option = args_next(&args)) != ARGS_END;)
         read_option(&args, &p, option);
-    read_chip(&args, &p);
-    read_runs(&p);
+    read_runs(&args, &p);
     if (p.n_applications == 0)
         cmd_refuse("predict: no trace given (legal: files written by subutai record)");
     warn_idle(&p);
@@ -338,9 +365,10 @@ const struct command command_predict = {
     .summary = "what a chip with other cores, or with the paper's hardware, would make of recorded programs",
     .details =
         "Each FILE is a trace, as subutai record writes them, and one application of the chip's. All combinations of\n"
-        "--sync and --sched are simulated; the speed-up is the first one's time by each one's. Times are the chip's.\n"
-        "Exit status 0, 2 if nothing was simulated, 3 if a simulation failed: nothing can advance any more (then it\n"
-        "says which threads wait for what), a damaged trace, a lack of memory.\n",
+        "--cores, --sync and --sched are simulated; the speed-up is the first one's time by each one's. Times are the\n"
+        "chip's. Exit status 0, 2 if nothing was simulated, 3 if a simulation failed: a damaged trace, a lack of "
+        "memory,\n"
+        "nothing can advance any more (then it says which threads wait for what).\n",
     .options = predict_options,
     .main = predict_main,
 };

@@ -11,11 +11,18 @@ enum { PREDICT_FAILED = 3 }; /* exit status: the simulation failed */
 struct predict_file {
     const char *path;
     const struct sbt_trace *trace;
+    const struct sim_survey *survey;
     double *alone_ns; /* by combination; NULL: not asked for */
 };
 
-/* A combination of --sync and --sched, and its simulation when that has been run. */
+/* A value of --cores, with its network. */
+struct predict_chip {
+    uint32_t n_cores, width, height;
+};
+
+/* A combination of --cores, --sync and --sched, and its simulation when that has been run. */
 struct predict_run {
+    struct predict_chip chip;
     enum sim_sync sync;
     enum csa_policy sched;
     struct sim *sim;
@@ -23,15 +30,18 @@ struct predict_run {
 
 struct predict {
     const char *cores, *mesh, *sync, *sched, *timeline;
-    uint32_t given; /* a bit for each option of the command line */
-    struct sim_config config;
+    uint32_t given;           /* a bit for each option of the command line */
+    struct sim_config config; /* without what a run has of its own */
     struct predict_file *files;
     size_t n_files, n_applications;
     size_t *application; /* the file of each application */
-    struct predict_run runs[SIM_N_SYNCS * CSA_N_POLICIES];
-    size_t n_runs;
+    struct predict_run *runs;
+    size_t n_runs, n_chips;
     bool json, calls, unfairness, progress;
 };
+
+/* A run's name in messages: "software, rr", with the cores if there are several chips. Valid until the next call. */
+const char *predict_run_name(const struct predict *p, const struct predict_run *run);
 
 /* predict_run.c: run all simulations, one after another. Does not return if one fails. */
 void predict_simulate(struct predict *p);

@@ -33,12 +33,22 @@ static void print_packets(const struct predict *p, FILE *out) {
     table_print(&t, out);
 }
 
+/* "4 applications on 64 cores, 8x8", "1 application on 2, 16 and 64 cores" */
+static void print_heading(const struct predict *p, FILE *out) {
+    size_t n_each = p->n_runs / p->n_chips;
+    fprintf(out, "%zu application%s on ", p->n_applications, p->n_applications == 1 ? "" : "s");
+    for (size_t i = 0; i < p->n_chips; i++)
+        fprintf(out, "%s%u", i == 0 ? "" : i + 1 < p->n_chips ? ", " : " and ", p->runs[i * n_each].chip.n_cores);
+    if (p->n_chips == 1)
+        fprintf(out, " cores, %ux%u\n", p->runs[0].chip.width, p->runs[0].chip.height);
+    else
+        fprintf(out, " cores\n");
+}
+
 void predict_print(const struct predict *p, FILE *out) {
     int hidden = p->unfairness ? 0 : COLUMN_UNFAIRNESS;
     struct table t = fields_table(predict_run_fields, hidden);
-    struct chip_row chip = predict_chip_row(p);
-    fprintf(out, "%zu application%s on %ju cores, %ux%u\n", p->n_applications, p->n_applications == 1 ? "" : "s",
-            (uintmax_t)chip.n_cores, chip.width, chip.height);
+    print_heading(p, out);
     for (size_t i = 0; i < p->n_runs; i++) {
         struct run_row row = predict_run_row(p, i);
         fields_row(&t, predict_run_fields, hidden, &row);
@@ -125,10 +135,10 @@ static void put_run(struct json *j, const struct predict *p, size_t i) {
 }
 
 void predict_print_json(const struct predict *p, FILE *out) {
-    struct chip_row chip = predict_chip_row(p);
+    struct common_row common = predict_common_row(p);
     struct json j = json_on(out);
     json_open(&j, NULL, '{');
-    fields_json(&j, predict_chip_fields, 0, &chip);
+    fields_json(&j, predict_common_fields, 0, &common);
     json_open(&j, "runs", '[');
     for (size_t i = 0; i < p->n_runs; i++)
         put_run(&j, p, i);

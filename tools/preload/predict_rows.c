@@ -9,17 +9,10 @@ static double makespan(const struct predict *p, size_t run) {
     return (double)sim_summary(p->runs[run].sim).makespan_ns;
 }
 
-/* Has an application been ended early? Then it has not done all its work, and its time says nothing. */
-static bool is_stopped(const struct predict *p, size_t run) {
-    for (uint32_t i = 0; i < p->n_applications; i++)
-        if (sim_application(p->runs[run].sim, i)->n_stopped > 0)
-            return true;
-    return false;
-}
-
-/* Relative to the first run; NaN if one of the two is not a whole run. */
+/* Relative to the first run; NaN if that or this takes no time. */
 static double speedup(const struct predict *p, size_t run) {
-    return is_stopped(p, 0) || is_stopped(p, run) ? NAN : makespan(p, 0) / makespan(p, run);
+    double first = makespan(p, 0), own = makespan(p, run);
+    return first > 0 && own > 0 ? first / own : NAN;
 }
 
 static double duration(const struct sim *sim, uint32_t application) {
@@ -35,13 +28,10 @@ static double mean_end(const struct sim *sim) {
     return sum / sim_n_applications(sim);
 }
 
-/*
- * Eq. 1; NaN without --unfairness, or if it is not a whole run. Waiting for its turn counts as slowing an application
- * down.
- */
+/* Eq. 1; NaN without --unfairness. Waiting for its turn counts as slowing an application down. */
 static double unfairness(const struct predict *p, size_t run) {
     size_t n = p->n_applications;
-    if (!p->unfairness || is_stopped(p, run))
+    if (!p->unfairness)
         return NAN;
     double *scheduled = cmd_allocate(n, sizeof *scheduled), *alone = cmd_allocate(n, sizeof *alone);
     for (size_t i = 0; i < n; i++) {
@@ -63,29 +53,63 @@ static double section_share(const struct sim *sim) {
     return all > 0 ? held / all : 0;
 }
 
-static uint64_t n_cores(const struct predict *p) {
-    return p->config.n_cores != 0 ? p->config.n_cores : (uint64_t)p->config.width * p->config.height;
-}
-
 static double utilisation(const struct predict *p, size_t run) {
     struct sim_summary s = sim_summary(p->runs[run].sim);
-    return s.makespan_ns > 0 ? (double)(s.work_ns + s.call_ns) / ((double)s.makespan_ns * (double)n_cores(p)) : 0;
+    double all = (double)s.makespan_ns * p->runs[run].chip.n_cores;
+    return s.makespan_ns > 0 ? (double)(s.work_ns + s.call_ns) / all : 0;
+}
+
+/* Of all applications: they begin at once, or come one after another. */
+static struct sim_bounds bounds(const struct predict *p, size_t run) {
+    struct sim_bounds all = {0};
+    for (size_t i = 0; i < p->n_applications; i++) {
+        struct sim_bounds own = sim_survey_bounds(p->files[p->application[i]].survey);
+        all.work_ns += own.work_ns;
+        if (p->runs[run].sched == CSA_OAT)
+            all.path_ns += own.path_ns;
+        else
+            all.path_ns = own.path_ns > all.path_ns ? own.path_ns : all.path_ns;
+    }
+    uint64_t n = p->runs[run].chip.n_cores;
+    all.work_ns = all.work_ns / n + (all.work_ns % n != 0);
+    return all;
+}
+
+static uint64_t n_recorded(const struct predict *p) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < p->n_applications; i++)
+        n += sbt_trace_info(p->files[p->application[i]].trace)->n_events;
+    return n;
+}
+
+static uint64_t n_deviations(const struct sim *sim) {
+    struct sim_summary s = sim_summary(sim);
+    uint64_t n = 0;
+    for (int i = 0; i < SIM_N_DEVIATIONS; i++)
+        n += s.n_deviations[i];
+    return n;
 }
 
 /* ---- rows ---- */
 
 #define RUN(member) offsetof(struct run_row, member)
+#define DEVIATIONS(kind) (RUN(sum.n_deviations) + (kind) * sizeof(uint64_t))
 const struct field predict_run_fields[] = {
     {NULL, "sync", "sync", 1, FIELD_TEXT, RUN(sync), 0},
     {NULL, "sched", "sched", 2, FIELD_TEXT, RUN(sched), 0},
-    {NULL, "makespan_ns", "time", 3, FIELD_NS64, RUN(sum.makespan_ns), 0},
-    {NULL, "speedup", "speed-up", 4, FIELD_RATIO, RUN(speedup), 4},
-    {NULL, "mean_end_ns", "mean end", 5, FIELD_NS, RUN(mean_end_ns), 0},
-    {NULL, "utilisation", "cores busy", 6, FIELD_SHARE, RUN(utilisation), 4},
-    {NULL, "section_share", "in sections", 7, FIELD_SHARE_2, RUN(section_share), 6},
+    {NULL, "cores", "cores", 3, FIELD_UINT32, RUN(chip.n_cores), 0},
+    {NULL, "width", NULL, 0, FIELD_UINT32, RUN(chip.width), 0},
+    {NULL, "height", NULL, 0, FIELD_UINT32, RUN(chip.height), 0},
+    {NULL, "makespan_ns", "time", 4, FIELD_NS64, RUN(sum.makespan_ns), 0},
+    {NULL, "critical_path_ns", "critical path", 5, FIELD_NS64, RUN(bounds.path_ns), 0},
+    {NULL, "work_by_cores_ns", "work / cores", 6, FIELD_NS64, RUN(bounds.work_ns), 0},
+    {NULL, "speedup", "speed-up", 7, FIELD_RATIO, RUN(speedup), 4},
+    {NULL, "mean_end_ns", "mean end", 8, FIELD_NS, RUN(mean_end_ns), 0},
+    {NULL, "utilisation", "cores busy", 9, FIELD_SHARE, RUN(utilisation), 4},
+    {NULL, "section_share", "in sections", 10, FIELD_SHARE_2, RUN(section_share), 6},
     {NULL, "unfairness", "unfairness", COLUMN_UNFAIRNESS, FIELD_INDEX, RUN(unfairness), 4},
     {NULL, "n_events", NULL, 0, FIELD_UINT64, RUN(sum.n_events), 0},
-    {NULL, "n_calls", "calls", 8, FIELD_UINT64, RUN(sum.n_calls), 0},
+    {NULL, "n_calls", "calls", 11, FIELD_UINT64, RUN(sum.n_calls), 0},
     {NULL, "n_steps", NULL, 0, FIELD_UINT64, RUN(sum.n_steps), 0},
     {NULL, "work_ns", NULL, 0, FIELD_UINT64, RUN(sum.work_ns), 0},
     {NULL, "call_ns", NULL, 0, FIELD_UINT64, RUN(sum.call_ns), 0},
@@ -93,6 +117,14 @@ const struct field predict_run_fields[] = {
     {NULL, "ready_ns", NULL, 0, FIELD_UINT64, RUN(sum.ready_ns), 0},
     {NULL, "n_switches", NULL, 0, FIELD_UINT64, RUN(sum.n_switches), 0},
     {NULL, "n_migrations", NULL, 0, FIELD_UINT64, RUN(sum.n_migrations), 0},
+    {"not_as_recorded", "n", NULL, 0, FIELD_UINT64, RUN(n_deviations), 0},
+    {"not_as_recorded", "share", NULL, 0, FIELD_SHARE, RUN(deviation_share), 6},
+    {"not_as_recorded", "unknown_joins", NULL, 0, FIELD_UINT64, DEVIATIONS(SIM_UNKNOWN_JOIN), 0},
+    {"not_as_recorded", "unknown_creations", NULL, 0, FIELD_UINT64, DEVIATIONS(SIM_UNKNOWN_CREATE), 0},
+    {"not_as_recorded", "without_lock", NULL, 0, FIELD_UINT64, DEVIATIONS(SIM_NOT_HELD), 0},
+    {"not_as_recorded", "unknown_objects", NULL, 0, FIELD_UINT64, DEVIATIONS(SIM_UNKNOWN_OBJECT), 0},
+    {"not_as_recorded", "let_pass", NULL, 0, FIELD_UINT64, DEVIATIONS(SIM_LET_PASS), 0},
+    {"not_as_recorded", "not_replayed", NULL, 0, FIELD_UINT64, DEVIATIONS(SIM_NOT_REPLAYED), 0},
     {"schedule_requests", "outside", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_outside), 0},
     {"schedule_requests", "csa", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_priority), 0},
     {"schedule_requests", "rr", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_rr), 0},
@@ -124,6 +156,10 @@ struct run_row predict_run_row(const struct predict *p, size_t i) {
     return (struct run_row){
         .sync = sim_sync_name(run->sync),
         .sched = sim_sched_name(run->sched),
+        .chip = run->chip,
+        .bounds = bounds(p, i),
+        .n_deviations = n_deviations(run->sim),
+        .deviation_share = (double)n_deviations(run->sim) / (double)n_recorded(p),
         .speedup = speedup(p, i),
         .mean_end_ns = mean_end(run->sim),
         .utilisation = utilisation(p, i),
@@ -137,12 +173,13 @@ struct run_row predict_run_row(const struct predict *p, size_t i) {
 const struct field predict_call_fields[] = {
     {NULL, NULL, "sync", 1, FIELD_TEXT, CALL(sync), 0},
     {NULL, NULL, "sched", 2, FIELD_TEXT, CALL(sched), 0},
-    {NULL, "call", "call", 3, FIELD_TEXT, CALL(call), 0},
-    {NULL, "n", "calls", 4, FIELD_UINT64, CALL(latency.n), 0},
-    {NULL, "mean_ns", "mean", 5, FIELD_NS, CALL(latency.mean_ns), 1},
-    {NULL, "median_ns", "median", 6, FIELD_NS64, CALL(latency.median_ns), 0},
-    {NULL, "p99_ns", "p99", 7, FIELD_NS64, CALL(latency.p99_ns), 0},
-    {NULL, "max_ns", "max", 8, FIELD_NS64, CALL(latency.max_ns), 0},
+    {NULL, NULL, "cores", 3, FIELD_UINT32, CALL(n_cores), 0},
+    {NULL, "call", "call", 4, FIELD_TEXT, CALL(call), 0},
+    {NULL, "n", "calls", 5, FIELD_UINT64, CALL(latency.n), 0},
+    {NULL, "mean_ns", "mean", 6, FIELD_NS, CALL(latency.mean_ns), 1},
+    {NULL, "median_ns", "median", 7, FIELD_NS64, CALL(latency.median_ns), 0},
+    {NULL, "p99_ns", "p99", 8, FIELD_NS64, CALL(latency.p99_ns), 0},
+    {NULL, "max_ns", "max", 9, FIELD_NS64, CALL(latency.max_ns), 0},
     {0},
 };
 
@@ -150,6 +187,7 @@ bool predict_call_row(const struct predict_run *run, int kind, struct call_row *
     *row = (struct call_row){
         .sync = sim_sync_name(run->sync),
         .sched = sim_sched_name(run->sched),
+        .n_cores = run->chip.n_cores,
         .call = sim_call_name((enum sim_call_kind)kind),
         .latency = sim_call(run->sim, (enum sim_call_kind)kind),
     };
@@ -160,12 +198,13 @@ bool predict_call_row(const struct predict_run *run, int kind, struct call_row *
 const struct field predict_packet_fields[] = {
     {NULL, NULL, "sync", 1, FIELD_TEXT, PACKETS(sync), 0},
     {NULL, NULL, "sched", 2, FIELD_TEXT, PACKETS(sched), 0},
-    {NULL, "packets", "packets", 3, FIELD_TEXT, PACKETS(packets), 0},
-    {NULL, "n", "number", 4, FIELD_UINT64, PACKETS(latency.n), 0},
-    {NULL, "mean_ns", "mean", 5, FIELD_NS, PACKETS(latency.mean_ns), 1},
-    {NULL, "deviation_ns", "deviation", 6, FIELD_NS, PACKETS(latency.deviation_ns), 1},
-    {NULL, "p99_ns", "p99", 7, FIELD_NS64, PACKETS(latency.p99_ns), 0},
-    {NULL, "max_ns", "max", 8, FIELD_NS64, PACKETS(latency.max_ns), 0},
+    {NULL, NULL, "cores", 3, FIELD_UINT32, PACKETS(n_cores), 0},
+    {NULL, "packets", "packets", 4, FIELD_TEXT, PACKETS(packets), 0},
+    {NULL, "n", "number", 5, FIELD_UINT64, PACKETS(latency.n), 0},
+    {NULL, "mean_ns", "mean", 6, FIELD_NS, PACKETS(latency.mean_ns), 1},
+    {NULL, "deviation_ns", "deviation", 7, FIELD_NS, PACKETS(latency.deviation_ns), 1},
+    {NULL, "p99_ns", "p99", 8, FIELD_NS64, PACKETS(latency.p99_ns), 0},
+    {NULL, "max_ns", "max", 9, FIELD_NS64, PACKETS(latency.max_ns), 0},
     {0},
 };
 
@@ -173,6 +212,7 @@ bool predict_packet_row(const struct predict_run *run, int kind, struct packet_r
     *row = (struct packet_row){
         .sync = sim_sync_name(run->sync),
         .sched = sim_sched_name(run->sched),
+        .n_cores = run->chip.n_cores,
         .packets = sim_packet_name((enum sim_packet_kind)kind),
         .latency = sim_packets(run->sim, (enum sim_packet_kind)kind),
     };
@@ -188,7 +228,6 @@ const struct field predict_application_fields[] = {
     {NULL, "alone_ns", NULL, COLUMN_ALONE, FIELD_NS, APPLICATION(alone_ns), 0},
     {NULL, "n_threads", NULL, 0, FIELD_UINT32, APPLICATION(sum.n_threads), 0},
     {NULL, "n_cut", NULL, 0, FIELD_UINT32, APPLICATION(sum.n_cut), 0},
-    {NULL, "n_stopped", NULL, 0, FIELD_UINT32, APPLICATION(sum.n_stopped), 0},
     {0},
 };
 
@@ -223,13 +262,10 @@ const struct field predict_octave_fields[] = {
     {0},
 };
 
-#define CHIP(member) offsetof(struct chip_row, member)
-const struct field predict_chip_fields[] = {
-    {NULL, "cores", NULL, 0, FIELD_UINT64, CHIP(n_cores), 0},
-    {NULL, "width", NULL, 0, FIELD_UINT32, CHIP(width), 0},
-    {NULL, "height", NULL, 0, FIELD_UINT32, CHIP(height), 0},
-    {NULL, "slot_ns", NULL, 0, FIELD_UINT64, CHIP(slot_ns), 0},
-    {NULL, "order", NULL, 0, FIELD_TEXT, CHIP(order), 0},
+#define COMMON(member) offsetof(struct common_row, member)
+const struct field predict_common_fields[] = {
+    {NULL, "slot_ns", NULL, 0, FIELD_UINT64, COMMON(slot_ns), 0},
+    {NULL, "order", NULL, 0, FIELD_TEXT, COMMON(order), 0},
     {0},
 };
 
@@ -241,8 +277,6 @@ struct application_row predict_application_row(const struct predict *p, size_t r
     return row;
 }
 
-struct chip_row predict_chip_row(const struct predict *p) {
-    const struct sim_config *config = &p->config;
-    return (struct chip_row){n_cores(p), config->sched.slot_ns, config->width, config->height,
-                             config->recorded_order ? "recorded" : "free"};
+struct common_row predict_common_row(const struct predict *p) {
+    return (struct common_row){p->config.sched.slot_ns, p->config.recorded_order ? "recorded" : "free"};
 }

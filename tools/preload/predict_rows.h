@@ -9,21 +9,27 @@
 /* The result of one simulation. */
 struct run_row {
     const char *sync, *sched;
+    struct predict_chip chip;
+    struct sim_bounds bounds; /* path_ns: the critical path; work_ns: the work by the cores */
+    uint64_t n_deviations;
+    double deviation_share; /* of the recorded events */
     double speedup, mean_end_ns, utilisation, section_share, unfairness;
     struct sim_summary sum;
 };
 
-enum { COLUMN_UNFAIRNESS = 9 }; /* hidden unless asked for */
+enum { COLUMN_UNFAIRNESS = 12 }; /* hidden unless asked for */
 
 /* The calls of one kind in one simulation. */
 struct call_row {
     const char *sync, *sched, *call;
+    uint32_t n_cores;
     struct sim_latency latency;
 };
 
 /* The packets of one kind in one simulation. */
 struct packet_row {
     const char *sync, *sched, *packets;
+    uint32_t n_cores;
     struct sim_packets latency;
 };
 
@@ -44,17 +50,17 @@ struct octave_row {
     uint64_t below_ns, n, sum_ns;
 };
 
-struct chip_row {
-    uint64_t n_cores, slot_ns;
-    uint32_t width, height;
+/* What all runs have in common. */
+struct common_row {
+    uint64_t slot_ns;
     const char *order;
 };
 
-extern const struct field predict_chip_fields[], predict_run_fields[], predict_hardware_fields[], predict_call_fields[],
-    predict_packet_fields[], predict_application_fields[], predict_section_fields[], predict_octave_fields[],
-    predict_thread_fields[];
+extern const struct field predict_common_fields[], predict_run_fields[], predict_hardware_fields[],
+    predict_call_fields[], predict_packet_fields[], predict_application_fields[], predict_section_fields[],
+    predict_octave_fields[], predict_thread_fields[];
 
-struct chip_row predict_chip_row(const struct predict *p);
+struct common_row predict_common_row(const struct predict *p);
 struct run_row predict_run_row(const struct predict *p, size_t run);
 /* False: the simulation had no such calls. */
 bool predict_call_row(const struct predict_run *run, int kind, struct call_row *row);

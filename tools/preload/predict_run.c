@@ -2,12 +2,13 @@
 /* The simulations of `subutai predict`, one after another, with progress on stderr and time lines in a file. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "output.h"
-#include "predict.h"
+#include "predict_rows.h"
 
 enum { SHOW_STUCK = 64, BAR = 24 };
 
@@ -28,6 +29,14 @@ static double now_s(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+const char *predict_run_name(const struct predict *p, const struct predict_run *run) {
+    static char name[64];
+    int n = snprintf(name, sizeof name, "%s, %s", sim_sync_name(run->sync), sim_sched_name(run->sched));
+    if (p->n_chips > 1)
+        snprintf(name + n, sizeof name - (size_t)n, ", %u cores", run->chip.n_cores);
+    return name;
+}
+
 /* ---- progress ---- */
 
 static void on_progress(void *context, uint64_t n_events) {
@@ -43,9 +52,9 @@ static void on_progress(void *context, uint64_t n_events) {
     for (int i = 0; i < BAR; i++)
         bar[i] = i < (int)(share * BAR) ? '#' : '.';
     bar[BAR] = '\0';
-    fprintf(stderr, "%s[%s] %3.0f %%  %s, %s  %.1f M events/s  %.0f s left%s", w->terminal ? "\r" : "", bar,
-            share * 100, sim_sync_name(w->run->sync), sim_sched_name(w->run->sched), rate * 1e-6,
-            rate > 0 && w->n_all > n ? (double)(w->n_all - n) / rate : 0, w->terminal ? "\033[K" : "\n");
+    fprintf(stderr, "%s[%s] %3.0f %%  %s  %.1f M events/s  %.0f s left%s", w->terminal ? "\r" : "", bar, share * 100,
+            predict_run_name(w->p, w->run), rate * 1e-6, rate > 0 && w->n_all > n ? (double)(w->n_all - n) / rate : 0,
+            w->terminal ? "\033[K" : "\n");
     fflush(stderr);
 }
 
@@ -58,8 +67,9 @@ static void clear_line(const struct watch *w) {
 
 static void on_interval(void *context, const struct sim_interval *i) {
     struct watch *w = context;
-    fprintf(w->csv, "%s,%s,%u,%u,%u,%s,%ju,%ju\n", sim_sync_name(w->run->sync), sim_sched_name(w->run->sched),
-            i->application, i->thread, i->core, sim_state_name(i->state), (uintmax_t)i->from_ns, (uintmax_t)i->to_ns);
+    fprintf(w->csv, "%s,%s,%u,%u,%u,%u,%s,%ju,%ju\n", sim_sync_name(w->run->sync), sim_sched_name(w->run->sched),
+            w->run->chip.n_cores, i->application, i->thread, i->core, sim_state_name(i->state), (uintmax_t)i->from_ns,
+            (uintmax_t)i->to_ns);
 }
 
 static void open_csv(struct watch *w) {
@@ -72,7 +82,7 @@ static void open_csv(struct watch *w) {
             cmd_refuse("predict: --timeline: '%s' is one of the traces (legal: another file)", name);
     w->output = output_open("predict: --timeline", name, NULL);
     w->csv = output_file(w->output);
-    fprintf(w->csv, "sync,sched,application,thread,core,state,from_ns,to_ns\n");
+    fprintf(w->csv, "sync,sched,cores,application,thread,core,state,from_ns,to_ns\n");
 }
 
 /* ---- one simulation ---- */
@@ -84,6 +94,9 @@ static int exit_status(enum sim_status status) {
 static struct sim *begin(struct watch *w, const struct predict_run *run, bool watched) {
     struct sim_error error;
     struct sim_config config = w->p->config;
+    config.n_cores = run->chip.n_cores;
+    config.width = run->chip.width;
+    config.height = run->chip.height;
     config.sync = run->sync;
     config.sched.policy = run->sched;
     config.context = w;
@@ -100,46 +113,22 @@ static struct sim *begin(struct watch *w, const struct predict_run *run, bool wa
 
 static void add(struct watch *w, struct sim *sim, size_t file) {
     struct sim_error error;
-    enum sim_status status = sim_add(sim, w->p->files[file].trace, w->p->files[file].path, &error);
+    const struct predict_file *f = &w->p->files[file];
+    enum sim_status status = sim_add_surveyed(sim, f->trace, f->survey, f->path, &error);
     if (status != SIM_OK) {
         cmd_warn("predict: %s", error.text);
         exit(exit_status(status));
     }
 }
 
-/*
- * Warn of threads that end before their events do: they wait for events that the trace does not have. The simulation
- * itself succeeded.
- */
-static void warn_stopped(struct watch *w, const struct sim *sim) {
-    uint64_t n_threads = 0, n_applications = 0;
-    const char *name = "";
-    for (uint32_t i = 0; i < sim_n_applications(sim); i++) {
-        const struct sim_application *a = sim_application(sim, i);
-        if (a->n_stopped == 0)
-            continue;
-        name = n_applications++ == 0 ? a->name : name;
-        n_threads += a->n_stopped;
-    }
-    if (n_applications == 0)
-        return;
-    clear_line(w);
-    cmd_warn("predict: %s, %s: %s%s: %ju threads end early, where they wait for what is behind the end of other "
-             "threads' events",
-             sim_sync_name(w->run->sync), sim_sched_name(w->run->sched), name, n_applications > 1 ? " and others" : "",
-             (uintmax_t)n_threads);
-}
-
 static void finish(struct watch *w, struct sim *sim) {
     struct sim_error error;
     enum sim_status status = sim_run(sim, &error);
     w->n_before += sim_summary(sim).n_events;
-    if (status == SIM_OK) {
-        warn_stopped(w, sim);
+    if (status == SIM_OK)
         return;
-    }
     clear_line(w);
-    cmd_warn("predict: %s, %s: %s", sim_sync_name(w->run->sync), sim_sched_name(w->run->sched), error.text);
+    cmd_warn("predict: %s: %s", predict_run_name(w->p, w->run), error.text);
     if (status == SIM_STUCK)
         sim_stuck(sim, stderr, SHOW_STUCK);
     exit(exit_status(status));
@@ -174,9 +163,51 @@ static void count_events(struct watch *w) {
     w->n_all = n * p->n_runs;
 }
 
+static void survey(struct predict *p) {
+    for (size_t i = 0; i < p->n_files; i++) {
+        struct predict_file *file = &p->files[i];
+        struct sim_error error;
+        enum sim_status status;
+        file->survey = sim_survey_new(file->trace, file->path, p->config.recorded_order, &status, &error);
+        if (file->survey != NULL)
+            continue;
+        cmd_warn("predict: %s", error.text);
+        exit(exit_status(status));
+    }
+}
+
+/*
+ * One line for the run with the most of what is not replayed as it was recorded, if there is any: how much of the trace
+ * that is, and what.
+ */
+static void warn_deviations(const struct predict *p) {
+    size_t most = 0;
+    bool differ = false;
+    for (size_t i = 1; i < p->n_runs; i++) {
+        uint64_t n = predict_run_row(p, i).n_deviations, n_most = predict_run_row(p, most).n_deviations;
+        differ = differ || n != n_most;
+        most = n > n_most ? i : most;
+    }
+    struct run_row row = predict_run_row(p, most);
+    if (row.n_deviations == 0)
+        return;
+    char text[400] = "";
+    for (int i = 0; i < SIM_N_DEVIATIONS; i++)
+        if (row.sum.n_deviations[i] > 0) {
+            size_t n = strlen(text);
+            snprintf(text + n, sizeof text - n, "%s%ju %s", n > 0 ? ", " : "", (uintmax_t)row.sum.n_deviations[i],
+                     sim_deviation_name((enum sim_deviation)i));
+        }
+    cmd_warn("predict: %s%s%ju events (%s%.1f %%) are not replayed as recorded: %s",
+             differ ? predict_run_name(p, &p->runs[most]) : "", differ ? ": " : "", (uintmax_t)row.n_deviations,
+             row.deviation_share < 0.001 ? "less than " : "",
+             row.deviation_share < 0.001 ? 0.1 : row.deviation_share * 100, text);
+}
+
 void predict_simulate(struct predict *p) {
     struct watch w = {.p = p, .from_s = now_s(), .terminal = isatty(STDERR_FILENO) && !p->progress};
     w.shown_s = w.from_s;
+    survey(p);
     count_events(&w);
     for (size_t i = 0; p->unfairness && i < p->n_files; i++)
         p->files[i].alone_ns = cmd_allocate(p->n_runs, sizeof(double));
@@ -195,4 +226,5 @@ void predict_simulate(struct predict *p) {
     clear_line(&w);
     if (w.output != NULL)
         output_close(w.output);
+    warn_deviations(p);
 }
