@@ -45,7 +45,7 @@ refuses_file "bad.toml: traces: no file matches 'x\*.sbt'" $'traces = ["x*.sbt"]
 refuses_file "bad.toml: traces: 'four.sbt' twice" $'traces = ["four.sbt", "f*.sbt"]\n[grid]\ncores = 1'
 refuses_file "bad.toml: traces: 'four.sbt\*0': copies \(legal: 1 to 1024\)" $'traces = ["four.sbt*0"]\n[grid]\ncores = 1'
 refuses_file 'bad.toml: \[grid\] is empty \(legal: lists of values of cores, mesh, sync' 'traces = ["four.sbt"]'
-refuses_file 'bad.toml: grid: cores: no value \(legal: N: cores of the chip' $'traces = ["four.sbt"]\n[grid]\ncores = []'
+refuses_file 'bad.toml: grid: cores: no value \(legal: LIST: cores of the chip' $'traces = ["four.sbt"]\n[grid]\ncores = []'
 refuses_file "bad.toml: grid: unknown key 'core' \(legal: cores, mesh, sync, .*seed" $'traces = ["four.sbt"]\n[grid]\ncore = [1]'
 refuses_file "bad.toml: grid: unknown key 'timeline'" $'traces = ["four.sbt"]\n[grid]\ntimeline = "x.csv"'
 refuses_file "bad.toml: grid: --cores: '2000' is not a legal value \(legal: 1 to 1024\)" \
@@ -79,8 +79,8 @@ for cores in 1 2 16; do
             for traces in traces/long.sbt traces/short.sbt "four.sbt four.sbt traces/short.sbt"; do
                 # shellcheck disable=SC2086 # several words
                 "$SUBUTAI" predict --json --sched rr,csa --cores $cores --queue-elements $queue $pinned $traces |
-                    jq -c --arg t "$traces" --arg p "$pinned" --argjson q $queue '.cores as $cores | .runs[] |
-                        [$t, $cores, .sync, .sched, $q, $p != "", .makespan_ns, .n_switches, .hardware.packets, .n_calls]'
+                    jq -c --arg t "$traces" --arg p "$pinned" --argjson q $queue '.runs[] |
+                        [$t, .cores, .sync, .sched, $q, $p != "", .makespan_ns, .n_switches, .hardware.packets, .n_calls]'
             done
         done
     done

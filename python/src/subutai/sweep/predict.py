@@ -187,7 +187,7 @@ def rows_of(run: Run, report: dict[str, Any], warning: str) -> list[Row]:
             row[name.replace("-", "_")] = value
         _flatten(row, report)
         _flatten(row, result)
-        for name in ("n_threads", "n_cut", "n_stopped"):
+        for name in ("n_threads", "n_cut"):
             row[name] = sum(a[name] for a in result["applications"])
         if len(report["runs"]) == 1:
             row.pop("speedup", None)  # to itself

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The journal as one table, a row for each prediction, in DIR/results.parquet and DIR/results.csv."""
 
+import io
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -38,14 +39,17 @@ def write(folder: Path, table: polars.DataFrame) -> list[Path]:
     return [parquet, csv]
 
 
-def _write(path: Path, writer: Callable[[Path], None]) -> None:
+def _write(path: Path, writer: Callable[[io.BytesIO], None]) -> None:
+    """Through memory: polars has other errors than the system's where a disk is full."""
     new = path.with_name(f".{path.name}.new")
+    made = io.BytesIO()
+    writer(made)
     try:
-        writer(new)
-        with new.open("rb") as file:
+        with new.open("wb") as file:
+            file.write(made.getbuffer())
+            file.flush()
             os.fsync(file.fileno())
         new.replace(path)
-    except (OSError, polars.exceptions.ComputeError) as error:
+    except OSError as error:
         new.unlink(missing_ok=True)
-        text = reason(error) if isinstance(error, OSError) else str(error).split("\n")[0]
-        raise SweepError(f"'{path}': {text}; --resume goes on where it is mended") from error
+        raise SweepError(f"'{path}': {reason(error)}; --resume goes on where it is mended") from error
