@@ -48,7 +48,7 @@ check "another version there" sweep_ends 2 "--dask: worker .* has subutai 0.0.9,
 kill -KILL "$begun"
 
 # The workers are found by their command alone: the trace goes to them.
-hold="((\$(wc -l <'$scratch/calls') < 8)) || while [ ! -e '$scratch/go' ]; do sleep 0.02; done"
+hold="((\$(wc -l <'$scratch/calls') < 8)) || while [ -d '$scratch' ] && [ ! -e '$scratch/go' ]; do sleep 0.02; done"
 echo "$hold" >before
 : >calls
 worker w1

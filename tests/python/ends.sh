@@ -24,7 +24,7 @@ check "each run is one process" is "$status $(n_calls)" "0 40"
 ends_and_goes_on() { # SIGNAL STATUS TEXT
     : >calls
     # The first eight runs go on, the others wait until they may.
-    echo "((\$(wc -l <'$scratch/calls') < 8)) || while [ ! -e '$scratch/go' ]; do sleep 0.02; done" >before
+    echo "((\$(wc -l <'$scratch/calls') < 8)) || while [ -d '$scratch' ] && [ ! -e '$scratch/go' ]; do sleep 0.02; done" >before
     rm -rf go cut
     begin cut "$SUBUTAI" sweep -j 2 -o cut many.toml
     await "eight runs" eval '(($(lines cut/journal.jsonl) >= 8))'

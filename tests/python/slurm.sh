@@ -78,7 +78,7 @@ check "and nothing else is left" is "$(listed two)" "journal.jsonl results.csv r
 
 # The sweep is killed while its job runs; a task is killed, too.
 : >calls
-echo "case \$* in *--cores=2*) while [ ! -e '$scratch/go' ]; do sleep 0.02; done ;; esac" >before
+echo "case \$* in *--cores=2*) while [ -d '$scratch' ] && [ ! -e '$scratch/go' ]; do sleep 0.02; done ;; esac" >before
 begin cut "$SUBUTAI" sweep --slurm --chunk 4 -o cut many.toml
 await "a held task" eval '[ -s cut/journal.jsonl ] && [ -n "$(squeue -h -t RUNNING)" ]'
 kill -KILL "$begun"
