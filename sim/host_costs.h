@@ -48,7 +48,8 @@ struct sim_host_costs {
         double wake_busy_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU is the waker's */
         double wake_idle_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 20 us */
         double wake_deep_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 2 ms */
-        double latency_busy_ns; /* from the call of FUTEX_WAKE to the sleeper's return; its CPU, another one, computes */
+        double
+            latency_busy_ns; /* from the call of FUTEX_WAKE to the sleeper's return; its CPU, another one, computes */
         double latency_idle_ns; /* the same; as wake_idle_ns */
         double latency_deep_ns; /* the same; as wake_deep_ns */
         double switch_ns;       /* a CPU changes to another thread of the process, without the call that led there */

@@ -6,11 +6,11 @@
  * divides what is left of the time when the yields that did not switch are taken off.
  *
  * sleep, wake_busy: two threads on one CPU hand a word to each other. To hand it over, a thread changes it, wakes the
- * other thread and sleeps, and the CPU changes to the other thread: so what hand-overs cost is one wake-up, one sleep and
- * one switch. The CPU is never idle, and no other CPU takes part. Time is the process's CPU time. The wake-up is measured
- * by itself, by time stamps in other rounds. What is left, without the switch, is the sleep. The threads' policy is
- * SCHED_BATCH: otherwise a woken thread preempts its waker, which then finds the word changed and does not sleep. If a
- * wake-up finds no sleeper all the same, the sample does not count.
+ * other thread and sleeps, and the CPU changes to the other thread: so what hand-overs cost is one wake-up, one sleep
+ * and one switch. The CPU is never idle, and no other CPU takes part. Time is the process's CPU time. The wake-up is
+ * measured by itself, by time stamps in other rounds. What is left, without the switch, is the sleep. The threads'
+ * policy is SCHED_BATCH: otherwise a woken thread preempts its waker, which then finds the word changed and does not
+ * sleep. If a wake-up finds no sleeper all the same, the sample does not count.
  *
  * slice: two threads on one CPU look at the clock all the time. A gap in which the other thread has moved on ends a
  * run; a gap in which it has not was an interrupt, or the hypervisor's.
