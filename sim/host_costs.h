@@ -44,12 +44,11 @@ struct sim_host_costs {
         double call_ns;         /* a system call that does nothing: in and out */
         double wake_nobody_ns;  /* FUTEX_WAKE of a word on which no thread sleeps */
         double wait_changed_ns; /* FUTEX_WAIT on a word that has changed: returns at once */
-        double
-            sleep_ns; /* CPU time of a FUTEX_WAIT that sleeps: in, asleep, awake, out; another thread runs meanwhile */
-        double wake_busy_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU runs another thread */
+        double sleep_ns;        /* CPU time of a FUTEX_WAIT that sleeps, without the switch: in, asleep, awake, out */
+        double wake_busy_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU is the waker's */
         double wake_idle_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 20 us */
         double wake_deep_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 2 ms */
-        double latency_busy_ns; /* from the call of FUTEX_WAKE to the sleeper's return; as wake_busy_ns */
+        double latency_busy_ns; /* from the call of FUTEX_WAKE to the sleeper's return; its CPU, another one, computes */
         double latency_idle_ns; /* the same; as wake_idle_ns */
         double latency_deep_ns; /* the same; as wake_deep_ns */
         double switch_ns;       /* a CPU changes to another thread of the process, without the call that led there */

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Threads that share a CPU: yields, switches, the tick and the slice.
+ * Threads that share a CPU: yields, switches, sleeps and wake-ups, the tick and the slice.
  *
  * yield_switch: two threads on one CPU do nothing but yield. A yield need not switch, so the kernel's count of switches
  * divides what is left of the time when the yields that did not switch are taken off.
+ *
+ * sleep, wake_busy: two threads on one CPU hand a word to each other. To hand it over, a thread changes it, wakes the
+ * other thread and sleeps, and the CPU changes to the other thread: so what hand-overs cost is one wake-up, one sleep and
+ * one switch. The CPU is never idle, and no other CPU takes part. Time is the process's CPU time. The wake-up is measured
+ * by itself, by time stamps in other rounds. What is left, without the switch, is the sleep. The threads' policy is
+ * SCHED_BATCH: otherwise a woken thread preempts its waker, which then finds the word changed and does not sleep. If a
+ * wake-up finds no sleeper all the same, the sample does not count.
  *
  * slice: two threads on one CPU look at the clock all the time. A gap in which the other thread has moved on ends a
  * run; a gap in which it has not was an interrupt, or the hypervisor's.
@@ -11,13 +18,16 @@
 #include "calibrate.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define GAP_NS 20000 /* a look takes some 50 ns */
-enum { YIELDS_A_SAMPLE = 500 };
+enum { YIELDS_A_SAMPLE = 500, HAND_OVERS_A_SAMPLE = 100 };
 
 static void yields(uint64_t n) {
     for (; n > 0; n--)
@@ -60,7 +70,8 @@ static void end(pthread_t thread) {
     must(pthread_join(thread, NULL), "pthread_join");
 }
 
-static void measure_switches(double seconds) {
+/* The median of what a switch costs. */
+static double measure_switches(double seconds) {
     struct samples *yield = samples_new("yield_ns"), *yield_switch = samples_new("yield_switch_ns");
     struct samples *change = samples_new("switch_ns");
     uint64_t end_ns = now_ns() + (uint64_t)(seconds / 3 * 1e9);
@@ -89,6 +100,89 @@ static void measure_switches(double seconds) {
         }
     }
     end(thread);
+    return samples_median(change);
+}
+
+/* ---- hand-overs ---- */
+
+static struct {
+    _Alignas(CALIBRATE_LINE) _Atomic uint32_t word; /* odd: the other thread's turn */
+    uint64_t n_vain; /* wake-ups that found no sleeper; of both threads, which take turns */
+} turn;
+
+static void hand_over(uint32_t to) {
+    atomic_store(&turn.word, to);
+    if (syscall(SYS_futex, &turn.word, FUTEX_WAKE_PRIVATE, 1, NULL) == 0)
+        turn.n_vain++;
+}
+
+static void await_turn(uint32_t now) {
+    while (atomic_load(&turn.word) == now)
+        if (syscall(SYS_futex, &turn.word, FUTEX_WAIT_PRIVATE, now, NULL) != 0 && errno != EAGAIN && errno != EINTR)
+            fail("FUTEX_WAIT: %s", strerror(errno));
+}
+
+static void set_policy(int policy) {
+    struct sched_param priority = {.sched_priority = 0};
+    if (sched_setscheduler(0, policy, &priority) != 0) /* 0: the calling thread */
+        fail("sched_setscheduler: %s", strerror(errno));
+}
+
+static void *partner(void *unused) {
+    pin_to(cpu);
+    set_policy(SCHED_BATCH);
+    atomic_store(&there, true);
+    for (uint32_t now = 0;; now += 2) {
+        await_turn(now);
+        if (atomic_load_explicit(&over, memory_order_relaxed)) /* the word orders it */
+            return unused;
+        hand_over(now + 2);
+    }
+}
+
+static uint64_t cpu_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void measure_hand_overs(double seconds, double switch_ns) {
+    struct samples *wake = samples_new("wake_busy_ns"), *sleep = samples_new("sleep_ns");
+    double clock_ns = clock_cost_ns();
+    uint32_t now = 0;
+    atomic_store(&turn.word, 0);
+    set_policy(SCHED_BATCH);
+    pthread_t thread = start(partner);
+    uint64_t end_ns = now_ns() + (uint64_t)(seconds / 2 * 1e9);
+    for (uint64_t last_ns = end_ns + 5000000000u; samples_wanted(wake, end_ns); now += 2) {
+        uint64_t vain = turn.n_vain, begin = now_ns();
+        hand_over(now + 1);
+        double took = (double)(now_ns() - begin) - clock_ns;
+        bool alone = atomic_load(&turn.word) == now + 1; /* the other thread has not run meanwhile */
+        await_turn(now + 1);
+        if (turn.n_vain == vain && alone)
+            samples_add(wake, took);
+        else if (begin > last_ns)
+            fail("no thread sleeps that shares a CPU with its waker");
+    }
+    double parts_ns = samples_median(wake) + switch_ns;
+    end_ns = now_ns() + (uint64_t)(seconds / 2 * 1e9);
+    for (uint64_t last_ns = end_ns + 5000000000u; samples_wanted(sleep, end_ns);) {
+        uint64_t vain = turn.n_vain, begin = cpu_ns();
+        for (int i = 0; i < HAND_OVERS_A_SAMPLE / 2; i++, now += 2) {
+            hand_over(now + 1);
+            await_turn(now + 1);
+        }
+        double one = (double)(cpu_ns() - begin) / HAND_OVERS_A_SAMPLE - parts_ns;
+        if (turn.n_vain == vain && one > 0)
+            samples_add(sleep, one);
+        else if (now_ns() > last_ns)
+            fail("threads that share a CPU do not sleep in turn");
+    }
+    atomic_store(&over, true);
+    hand_over(now + 1);
+    must(pthread_join(thread, NULL), "pthread_join");
+    set_policy(SCHED_OTHER);
 }
 
 /* Period of the coarse clock, which moves at each tick. */
@@ -144,7 +238,8 @@ static void measure_slice(double seconds) {
 void measure_turns(double seconds) {
     cpu = cpus_usable()->cpu[0];
     pin_to(cpu);
-    measure_switches(seconds / 4);
-    measure_tick(seconds / 4);
-    measure_slice(seconds / 2);
+    double switch_ns = measure_switches(seconds / 4);
+    measure_hand_overs(seconds / 4, switch_ns);
+    measure_tick(seconds / 8);
+    measure_slice(seconds * 3 / 8);
 }
