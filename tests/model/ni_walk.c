@@ -45,6 +45,8 @@ struct scenario {
     uint32_t n_creatable; /* so many threads can be created, then no more */
     bool timed;           /* with a time scale */
     bool gaps;            /* the packets behind the first one find gaps before it, and are due at once */
+    uint32_t n_cores;     /* 0: for all threads */
+    uint32_t starved;     /* bit n: service thread n is awake, and gets no core until the program ends */
 };
 
 static const struct scenario *scenario;
@@ -53,6 +55,7 @@ static struct ni_thread records[MAX_PROGRAM];
 static uint32_t n_left;    /* threads of the program that have not ended */
 static uint32_t n_created; /* service threads */
 static uint32_t created[NI_MAX_SERVICES];
+static uint32_t fed;        /* 1: starved service threads get a core */
 static uint32_t n_sent;     /* packets */
 static uint64_t now_cycles; /* model time: passes only while a thread waits for it */
 static uint32_t handed_in[MAX_PROGRAM], n_served[MAX_PROGRAM];
@@ -139,9 +142,16 @@ void ni_eager_done(struct ni_eager *e, bool paid) {
     (void)e, (void)paid;
 }
 
+/* As sbt_park and the wait for an answer do it. */
+static void wait_uncounted(const uint32_t *word, uint32_t expected) {
+    sbt_runnable_add(-1);
+    sched_wait(word, expected);
+    sbt_runnable_add(1);
+}
+
 int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
     (void)deadline;
-    sched_wait(word, expected);
+    wait_uncounted(word, expected);
     return 0;
 }
 
@@ -197,11 +207,23 @@ void ni_settle(uint32_t number, uint32_t from, uint32_t to) {
     (void)number, (void)from, (void)to;
 }
 
+static void *(*serve)(void *);
+
+static void *starve(void *argument) {
+    struct ni_service *s = argument;
+    s->state = NI_AWAKE;
+    while (fed == 0)
+        sched_wait(&fed, 0);
+    return serve(argument);
+}
+
 static int create(pthread_t *id, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {
     (void)attr;
     if (n_created == scenario->n_creatable)
         return EAGAIN;
-    *id = created[n_created++] = sched_thread(routine, argument);
+    serve = routine;
+    *id = created[n_created] = sched_thread((scenario->starved & 1u << n_created) != 0 ? starve : routine, argument);
+    n_created++;
     return 0;
 }
 
@@ -215,8 +237,18 @@ void sbt_thread_await_end(pthread_t id) {
 }
 
 /* ---- the program ---- */
+/* A thread that has found the service thread late, or has called it, looks at it again after hundreds of requests. */
 static void hand_in(struct ni_thread *t, uint32_t ni) {
+    t->trust.n_own = 0;
     ni_post_alloc(t, HW_OP_UNLOCK, ni, ++handed_in[t->id], NULL);
+}
+
+/* As ni_await does it: what has been left to a service thread the thread serves itself before it waits. */
+static void await(struct ni_thread *t) {
+    if (t->trust.left && ni_machine.time_scale == 0 && n_served[t->id] < handed_in[t->id])
+        ni_serve_instead(t);
+    for (uint32_t seen; (seen = n_served[t->id]) < handed_in[t->id];)
+        wait_uncounted(&n_served[t->id], seen);
 }
 
 static uint32_t follow_one(struct ni_thread *t, const char *at) {
@@ -227,12 +259,11 @@ static uint32_t follow_one(struct ni_thread *t, const char *at) {
         return 2;
     case 'a':
         hand_in(t, n);
-        for (uint32_t seen; (seen = n_served[t->id]) < handed_in[t->id];)
-            sched_wait(&n_served[t->id], seen);
+        await(t);
         return 2;
     case 'w':
         while (n_served[n] == 0)
-            sched_wait(&n_served[n], 0);
+            wait_uncounted(&n_served[n], 0);
         return 2;
     case 's':
         ni_serve(&tiles[n]);
@@ -254,6 +285,8 @@ static void *follow(void *argument) {
         at += follow_one(t, at);
     if (--n_left != 0)
         return NULL;
+    fed = 1;
+    sched_wake(&fed);
     ni_service_thread_end();
     for (uint32_t i = 0; i < n_created; i++)
         if (!sched_has_ended(created[i]))
@@ -282,7 +315,8 @@ static void setup(void) {
     memset(handed_in, 0, sizeof handed_in);
     memset(n_served, 0, sizeof n_served);
     memset(last_at, 0, sizeof last_at);
-    n_left = n_created = n_sent = 0;
+    n_left = n_created = n_sent = fed = 0;
+    sbt_n_cpus = scenario->n_cores != 0 ? scenario->n_cores : SCHED_MAX_THREADS;
     now_cycles = 0;
     sbt_real.pthread_create = create;
     sbt_real.pthread_sigmask = no_mask;
@@ -316,21 +350,31 @@ static const char *at_end(void) {
 }
 
 static const struct scenario scenarios[] = {
-    {"one serves while another hands in", {"0a0", "1a0"}, 3, 0, 0, false, false},
-    {"an idle thread serves while others hand in", {"0a0a0", "1s0s0a0"}, 2, 0, 0, false, false},
-    {"three hand in to one", {"0a1", "0a1", "1a1"}, 2, 0, 0, false, false},
-    {"one overtakes its own request", {"0u1u2ya1", "3a1y"}, 2, 0, 0, false, false},
-    {"one has a request in its mailbox", {"0u1w2a1", "0s0", "1a1"}, 2, 0, 0, false, false},
-    {"a service thread, two hand in", {"0ba0a1", "1a3"}, 1, 1, 1, false, false},
-    {"two service threads, and one hands in to both", {"0ba0a3", "2a0"}, 1, 2, 2, false, false},
-    {"two service threads sleep when they are to end", {"0by"}, 1, 2, 2, false, false},
-    {"the last thread leaves requests", {"0bu0u3", "2u0"}, 1, 2, 2, false, false},
-    {"only one of two service threads can be created", {"0ba3", "2a0"}, 1, 2, 1, false, false},
-    {"no service thread can be created", {"0ba3", "2a0"}, 1, 2, 0, false, false},
-    {"timed: two requests are due at once", {"0bu1u1a1"}, 1, 1, 1, true, false},
-    {"timed: a request finds a gap before another", {"0bu1u1a1"}, 1, 1, 1, true, true},
-    {"timed: a thread serves beside the service thread", {"0bya1", "2s0"}, 2, 1, 1, true, false},
-    {"timed: the last thread leaves what is not due", {"0bu1u3", "2u0"}, 1, 2, 2, true, false},
+    {"one serves while another hands in", {"0a0", "1a0"}, 3, 0, 0, false, false, 0, 0},
+    {"an idle thread serves while others hand in", {"0a0a0", "1s0s0a0"}, 2, 0, 0, false, false, 0, 0},
+    {"three hand in to one", {"0a1", "0a1", "1a1"}, 2, 0, 0, false, false, 0, 0},
+    {"one overtakes its own request", {"0u1u2ya1", "3a1y"}, 2, 0, 0, false, false, 0, 0},
+    {"one has a request in its mailbox", {"0u1w2a1", "0s0", "1a1"}, 2, 0, 0, false, false, 0, 0},
+    {"a service thread, two hand in", {"0ba0a1", "1a3"}, 1, 1, 1, false, false, 0, 0},
+    {"two service threads, and one hands in to both", {"0ba0a3", "2a0"}, 1, 2, 2, false, false, 0, 0},
+    {"two service threads sleep when they are to end", {"0by"}, 1, 2, 2, false, false, 0, 0},
+    {"the last thread leaves requests", {"0bu0u3", "2u0"}, 1, 2, 2, false, false, 0, 0},
+    {"only one of two service threads can be created", {"0ba3", "2a0"}, 1, 2, 1, false, false, 0, 0},
+    {"no service thread can be created", {"0ba3", "2a0"}, 1, 2, 0, false, false, 0, 0},
+    {"no core for the service thread", {"0ba0a1", "1a0a3"}, 2, 1, 1, false, false, 1, 0},
+    {"left to a service thread", {"0ba0a1", "1a0a3"}, 1, 1, 1, false, false, 0, 0},
+    {"left to a service thread without a core", {"0ba0a1", "1a0a3"}, 2, 1, 1, false, false, 0, 1},
+    {"left to two service threads without a core", {"0ba3a1", "2a0"}, 2, 2, 2, false, false, 0, 3},
+    {"left to two service threads, the second without a core", {"0bya3a1"}, 2, 2, 2, false, false, 0, 2},
+    {"left to a service thread, and no thread waits", {"0byu1", "2w0a0"}, 2, 1, 1, false, false, 0, 0},
+    {"two service threads, and no thread waits", {"0bu3", "2w0"}, 2, 2, 2, false, false, 0, 0},
+    {"left to service threads that are to end", {"0bu0u3", "2u0"}, 2, 2, 2, false, false, 0, 0},
+    {"a service thread sleeps and is called", {"0byya1a1a0", "1w0a3"}, 1, 1, 1, false, false, 0, 0},
+    {"a core comes and goes", {"0ba0a1", "1w0a3"}, 2, 1, 1, false, false, 2, 0},
+    {"timed: two requests are due at once", {"0bu1u1a1"}, 1, 1, 1, true, false, 0, 0},
+    {"timed: a request finds a gap before another", {"0bu1u1a1"}, 1, 1, 1, true, true, 0, 0},
+    {"timed: a thread serves beside the service thread", {"0bya1", "2s0"}, 2, 1, 1, true, false, 0, 0},
+    {"timed: the last thread leaves what is not due", {"0bu1u3", "2u0"}, 1, 2, 2, true, false, 0, 0},
 };
 
 int main(int argc, char **argv) {

@@ -11,17 +11,25 @@
 #define PAUSE_NS 50000        /* first pause, */
 #define PAUSE_MOST_NS 1000000 /* and a longest one: a ring is served in less */
 
-/* Make sure that what has been handed in is served. */
-static void kick(struct ni_tile *tile) {
-    if (ni_service_runs())
+/* Make sure that what has been handed in is served: by the service thread, or here. */
+static void kick(struct ni_tile *tile, bool leave) {
+    if (leave) {
         ni_service_wake(tile);
-    if (!ni_service_runs()) /* the service may have just stopped, and left what came too late for it */
-        ni_serve(tile);
+        if (ni_service_runs())
+            return;
+        /* the service has just stopped, and may have left what came too late for it */
+    }
+    ni_serve(tile);
+}
+
+/* With a time scale only service threads know when a request is due. Otherwise a thread need not wait for them. */
+static bool must_leave(void) {
+    return ni_machine.time_scale != 0 && ni_service_runs();
 }
 
 static void help(struct ni_thread *t, struct ni_tile *tile) {
     ni_go_inside(t);
-    kick(tile);
+    kick(tile, must_leave());
     ni_leave_inside(t);
 }
 
@@ -36,7 +44,7 @@ static struct ni_request *free_slot(struct ni_tile *tile) {
     struct ni_request *slot = &tile->mailbox.ring[tile->mailbox.tail % NI_RING];
     long pause_ns = PAUSE_NS;
     for (uint32_t i = 0; __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != NI_SLOT_FREE; i++) {
-        kick(tile);
+        kick(tile, must_leave());
         if (i > LOOKS_BEFORE_PAUSE) {
             sbt_pause_ns(pause_ns);
             pause_ns = pause_ns < PAUSE_MOST_NS ? 2 * pause_ns : pause_ns;
@@ -52,7 +60,9 @@ static struct ni_issue push_inside(struct ni_thread *t, const struct hw_packet *
     struct ni_tile *tile = &ni_machine.tiles[t->tile];
     struct ni_mailbox *box = &tile->mailbox;
     struct ni_issue issue;
-    if (!ni_service_runs() && (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
+    bool leave = ni_service_leave(t);
+    t->home = (uint16_t)hw_packet_destination(&ni_machine.layout, packet);
+    if (!leave && (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
         ni_serve_own(t, packet, object, &issue))
         return issue;
     sbt_lock_take(&box->lock);
@@ -66,7 +76,7 @@ static struct ni_issue push_inside(struct ni_thread *t, const struct hw_packet *
     __atomic_store_n(&box->n_pushed, box->n_pushed + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->state, NI_SLOT_FULL, __ATOMIC_RELEASE); /* pairs with next_in_mailbox */
     sbt_lock_drop(&box->lock);
-    kick(tile);
+    kick(tile, leave);
     return issue;
 }
 
