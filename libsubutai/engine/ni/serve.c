@@ -3,8 +3,9 @@
  * Serving a network interface: the requests in its core's mailbox, and those that have come over the network, one step
  * each (step.c).
  *
- * The requests of one core to one NI keep their order: mailbox, mesh and queue are first in, first out, and delayed
- * requests are sorted by arrival, with equals in the order of their coming.
+ * The requests that go through one core's mailbox keep their order to one NI: mailbox, mesh and queue are first in,
+ * first out, and delayed requests are sorted by arrival, with equals in the order of their coming. A thread serves a
+ * request itself only if none of its own is in the mailbox. So the requests of one thread keep their order, too.
  */
 #include "engine/ni/serve.h"
 
