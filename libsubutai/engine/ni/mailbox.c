@@ -34,16 +34,36 @@ static void help(struct ni_thread *t, struct ni_tile *tile) {
 }
 
 /*
- * The next slot, when it is free; under the mailbox's lock. A full ring is the network pushing back: serve the NI, or
- * let its server run. The acquire pairs with the release of a server that has set the slot free.
- *
- * With thousands of threads the rings of all tiles may be full. If the threads that wait for a slot looked again all
- * the time they would leave the service thread no core. So after a few looks they sleep, each time for twice as long.
+ * Claim the next position, if its slot is free (ring.h). False: the ring is full. The tail is relaxed: it orders
+ * nothing but the claims, and the turn decides. A turn that is newer than the tail says that another producer was
+ * quicker. The acquire pairs with ni_slot_free.
  */
-static struct ni_request *free_slot(struct ni_tile *tile) {
-    struct ni_request *slot = &tile->mailbox.ring[tile->mailbox.tail % NI_RING];
+static bool try_claim(struct ni_mailbox *box, uint64_t *position) {
+    for (;;) {
+        uint64_t at = __atomic_load_n(&box->tail, __ATOMIC_RELAXED), seen = at;
+        uint64_t turn = __atomic_load_n(&box->ring[at % NI_RING].turn, __ATOMIC_ACQUIRE);
+        *position = at;
+        if (turn < ni_turn_free(at))
+            return false;
+        if (turn == ni_turn_free(at) &&
+            __atomic_compare_exchange_n(&box->tail, &seen, at + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return true;
+    }
+}
+
+/*
+ * A full ring is the network pushing back: serve the NI, or let its server run. A single producer looks for a free
+ * slot, and the others sleep until it has claimed it. With thousands of threads the rings of all tiles may be full. If
+ * all those threads looked they would leave the service thread no core. So does a single one for each tile, if it looks
+ * all the time: after a few looks it sleeps, each time for twice as long.
+ */
+static uint64_t claim_at_full_ring(struct ni_tile *tile) {
+    struct ni_mailbox *box = &tile->mailbox;
+    uint64_t position;
     long pause_ns = PAUSE_NS;
-    for (uint32_t i = 0; __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != NI_SLOT_FREE; i++) {
+    sbt_lock_take(&box->full);
+    __atomic_store_n(&box->awaited, 1, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; !try_claim(box, &position); i++) {
         kick(tile, must_leave());
         if (i > LOOKS_BEFORE_PAUSE) {
             sbt_pause_ns(pause_ns);
@@ -52,30 +72,57 @@ static struct ni_request *free_slot(struct ni_tile *tile) {
             sbt_yield_gate_offer_or_pause(&sbt_yield_gate);
         }
     }
-    return slot;
+    __atomic_store_n(&box->awaited, 0, __ATOMIC_RELAXED);
+    sbt_lock_drop(&box->full);
+    return position;
 }
 
-/* `n_pushed` is relaxed: it is only counted. */
+/* `awaited` is relaxed: a producer that does not see it yet is before the producer that waits. */
+static uint64_t claim(struct ni_tile *tile) {
+    struct ni_mailbox *box = &tile->mailbox;
+    uint64_t position;
+    if (SBT_LIKELY(__atomic_load_n(&box->awaited, __ATOMIC_RELAXED) == 0) && SBT_LIKELY(try_claim(box, &position)))
+        return position;
+    return claim_at_full_ring(tile);
+}
+
+/* False: the position is the parent's, and the slot another's. The release pairs with next_in_mailbox (serve.c). */
+static bool publish(struct ni_request *slot, uint64_t position) {
+    uint64_t turn = ni_turn_free(position);
+    return __atomic_compare_exchange_n(&slot->turn, &turn, ni_turn_full(position), false, __ATOMIC_RELEASE,
+                                       __ATOMIC_RELAXED);
+}
+
+/*
+ * Has the last request in a mailbox with the thread's number been served? Its turn stays full for that position until
+ * then. The acquire pairs with ni_slot_free.
+ */
+static bool last_is_served(const struct ni_thread *t) {
+    const struct ni_mailbox *box = &ni_machine.tiles[t->last_tile].mailbox;
+    uint64_t last = t->last - 1;
+    return t->last == 0 || __atomic_load_n(&box->ring[last % NI_RING].turn, __ATOMIC_ACQUIRE) != ni_turn_full(last);
+}
+
 static struct ni_issue push_inside(struct ni_thread *t, const struct hw_packet *packet, const void *object) {
     struct ni_tile *tile = &ni_machine.tiles[t->tile];
     struct ni_mailbox *box = &tile->mailbox;
+    struct ni_request *slot;
     struct ni_issue issue;
+    uint64_t position;
     bool leave = ni_service_leave(t);
     t->home = (uint16_t)hw_packet_destination(&ni_machine.layout, packet);
-    if (!leave && (t->last == NULL || __atomic_load_n(&t->last->state, __ATOMIC_ACQUIRE) == NI_SLOT_FREE) &&
-        ni_serve_own(t, packet, object, &issue))
+    if (!leave && last_is_served(t) && ni_serve_own(t, packet, object, &issue))
         return issue;
-    sbt_lock_take(&box->lock);
-    struct ni_request *slot = free_slot(tile);
-    slot->packet = *packet;
-    slot->object = object;
-    issue = ni_tile_issue(tile);
-    slot->issued_cycles = issue.cycles;
-    box->tail++;
-    t->last = slot;
-    __atomic_store_n(&box->n_pushed, box->n_pushed + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->state, NI_SLOT_FULL, __ATOMIC_RELEASE); /* pairs with next_in_mailbox */
-    sbt_lock_drop(&box->lock);
+    do {
+        position = claim(tile);
+        slot = &box->ring[position % NI_RING];
+        slot->packet = *packet;
+        slot->object = object;
+        issue = ni_tile_issue(tile); /* not before there is room: a full buffer keeps the core */
+        slot->issued_cycles = issue.cycles;
+    } while (SBT_UNLIKELY(!publish(slot, position)));
+    t->last = position + 1;
+    t->last_tile = t->tile;
     kick(tile, leave);
     return issue;
 }
@@ -111,21 +158,41 @@ void ni_post_alloc(struct ni_thread *t, enum hw_op op, uint32_t ni, uint32_t fli
 bool ni_outstanding(uint32_t number) {
     const struct ni_mailbox *box = &ni_machine.tiles[number].mailbox;
     for (uint32_t i = 0; i < NI_RING; i++)
-        if (__atomic_load_n(&box->ring[i].state, __ATOMIC_ACQUIRE) != NI_SLOT_FREE)
+        if (ni_turn_is_full(__atomic_load_n(&box->ring[i].turn, __ATOMIC_ACQUIRE)))
             return true;
     return false;
 }
 
+/* A position that is claimed and not published need not be waited for: its call has not returned. */
 void ni_fence(struct ni_thread *t, uint32_t number) {
     struct ni_tile *tile = &ni_machine.tiles[number];
-    struct ni_mailbox *box = &tile->mailbox;
     for (uint32_t i = 0; i < NI_RING; i++) {
-        /* A slot was served if it is free, or if it holds a later request: then the server has passed it since. */
-        uint32_t *state = &box->ring[i].state, head = __atomic_load_n(&box->head, __ATOMIC_ACQUIRE);
-        while (__atomic_load_n(state, __ATOMIC_ACQUIRE) != NI_SLOT_FREE &&
-               __atomic_load_n(&box->head, __ATOMIC_ACQUIRE) - head <= NI_RING) {
+        const uint64_t *turn = &tile->mailbox.ring[i].turn;
+        uint64_t seen = __atomic_load_n(turn, __ATOMIC_ACQUIRE);
+        while (ni_turn_is_full(seen) && __atomic_load_n(turn, __ATOMIC_ACQUIRE) == seen) {
             help(t, tile);
             sbt_yield_gate_offer_or_pause(&sbt_yield_gate);
         }
     }
+}
+
+/* The full slot with the oldest position; NULL: none is full. The caller is the only thread. */
+static struct ni_request *oldest(struct ni_mailbox *box) {
+    struct ni_request *found = NULL;
+    for (struct ni_request *slot = box->ring; slot < box->ring + NI_RING; slot++)
+        if (ni_turn_is_full(slot->turn) && (found == NULL || slot->turn < found->turn))
+            found = slot;
+    return found;
+}
+
+/* The child has one thread, so nothing here needs an order. */
+void ni_mailbox_fork_child(struct ni_tile *tile, void (*serve)(const struct hw_packet *)) {
+    struct ni_mailbox *box = &tile->mailbox;
+    for (struct ni_request *slot; (slot = oldest(box)) != NULL; slot->turn++)
+        serve(&slot->packet);
+    box->full = (struct sbt_lock){0};
+    box->awaited = 0;
+    box->head = box->first = box->tail;
+    for (uint64_t at = box->head; at < box->head + NI_RING; at++)
+        box->ring[at % NI_RING].turn = ni_turn_free(at);
 }

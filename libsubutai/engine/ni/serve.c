@@ -38,29 +38,28 @@ static void arrived(struct ni_tile *tile, struct ni_request *r, uint64_t until_c
     if (r->at_cycles > until_cycles || (tile->pending != NULL && until_cycles != UINT64_MAX))
         delay(tile, r);
     else
-        ni_step_request(tile, r, &r->state, work);
+        ni_step_request(tile, r, r, work);
 }
 
 static void serve_pending(struct ni_tile *tile, uint64_t until_cycles, struct ni_work *work) {
     while (tile->pending != NULL && tile->pending->at_cycles <= until_cycles) {
         struct ni_request *r = tile->pending;
         tile->pending = r->next;
-        ni_step_request(tile, r, &r->state, work);
+        ni_step_request(tile, r, r, work);
     }
     __atomic_store_n(&tile->next_cycles, tile->pending != NULL ? tile->pending->at_cycles : UINT64_MAX,
                      __ATOMIC_RELAXED);
 }
 
 /*
- * The acquire pairs with push (mailbox.c). The other accesses are under the tile's lock; they are relaxed atomics for
- * readers without it.
+ * The acquire pairs with publish (mailbox.c). The head is under the tile's lock; it is a relaxed atomic for readers
+ * without it.
  */
 static struct ni_request *next_in_mailbox(struct ni_tile *tile) {
     struct ni_mailbox *box = &tile->mailbox;
     struct ni_request *slot = &box->ring[box->head % NI_RING];
-    if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != NI_SLOT_FULL)
+    if (__atomic_load_n(&slot->turn, __ATOMIC_ACQUIRE) != ni_turn_full(box->head))
         return NULL;
-    __atomic_store_n(&slot->state, NI_SLOT_MOVING, __ATOMIC_RELAXED);
     __atomic_store_n(&box->head, box->head + 1, __ATOMIC_RELAXED);
     return slot;
 }

@@ -173,7 +173,7 @@ static struct totals totals(void) {
     struct totals t = {0};
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++) {
         const struct ni_tile *tile = &ni_machine.tiles[i];
-        t.pushed += __atomic_load_n(&tile->mailbox.n_pushed, __ATOMIC_RELAXED) + tile->n_direct;
+        t.pushed += ni_mailbox_handed_in(&tile->mailbox) + tile->n_direct;
         t.delayed += __atomic_load_n(&tile->mailbox.n_delayed, __ATOMIC_RELAXED);
         t.late_ns += __atomic_load_n(&tile->mailbox.late_ns, __ATOMIC_RELAXED);
         t.direct += tile->n_direct;
