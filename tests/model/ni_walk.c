@@ -428,7 +428,8 @@ static const char *at_end(void) {
         if (n_stepped[i] != handed_in[i])
             return "a request is left";
     for (uint32_t i = 0; i < N_TILES; i++)
-        if (tiles[i].lock != 0 || tiles[i].mailbox.full.word != 0 || tiles[i].mailbox.awaited != 0)
+        if (tiles[i].lock != 0 || tiles[i].mailbox.full.word != 0 || tiles[i].mailbox.awaited != 0 ||
+            tiles[i].mailbox.fenced.word != 0)
             return "a lock is held";
     if (has_forked)
         return NULL;

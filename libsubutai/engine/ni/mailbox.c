@@ -7,7 +7,7 @@
 #include "os/futex.h"
 #include "wait/yield_gate.h"
 
-#define LOOKS_BEFORE_PAUSE 4  /* at a full ring, */
+#define LOOKS_BEFORE_PAUSE 4  /* at a full ring, or at a slot that is to be served; */
 #define PAUSE_NS 50000        /* first pause, */
 #define PAUSE_MOST_NS 1000000 /* and a longest one: a ring is served in less */
 
@@ -25,12 +25,6 @@ static void kick(struct ni_tile *tile, bool leave) {
 /* With a time scale only service threads know when a request is due. Otherwise a thread need not wait for them. */
 static bool must_leave(void) {
     return ni_machine.time_scale != 0 && ni_service_runs();
-}
-
-static void help(struct ni_thread *t, struct ni_tile *tile) {
-    ni_go_inside(t);
-    kick(tile, must_leave());
-    ni_leave_inside(t);
 }
 
 /*
@@ -52,26 +46,33 @@ static bool try_claim(struct ni_mailbox *box, uint64_t *position) {
 }
 
 /*
- * A full ring is the network pushing back: serve the NI, or let its server run. A single producer looks for a free
- * slot, and the others sleep until it has claimed it. With thousands of threads the rings of all tiles may be full. If
- * all those threads looked they would leave the service thread no core. So does a single one for each tile, if it looks
- * all the time: after a few looks it sleeps, each time for twice as long.
+ * Between two looks: serve the NI, or let its server run. With thousands of threads each mailbox may be looked at. If
+ * all those threads looked they would leave the server no core. So a single thread looks at a mailbox, and after a few
+ * looks it sleeps, each time for twice as long.
+ */
+static void before_next_look(struct ni_tile *tile, uint32_t n_looks) {
+    kick(tile, must_leave());
+    if (n_looks > LOOKS_BEFORE_PAUSE) {
+        long pause_ns = PAUSE_NS;
+        for (uint32_t i = LOOKS_BEFORE_PAUSE + 1; i < n_looks && pause_ns < PAUSE_MOST_NS; i++)
+            pause_ns *= 2;
+        sbt_pause_ns(pause_ns);
+    } else if (n_looks > 0) {
+        sbt_yield_gate_offer_or_pause(&sbt_yield_gate);
+    }
+}
+
+/*
+ * A full ring is the network pushing back. A single producer looks for a free slot, and the others sleep until it has
+ * claimed it.
  */
 static uint64_t claim_at_full_ring(struct ni_tile *tile) {
     struct ni_mailbox *box = &tile->mailbox;
     uint64_t position;
-    long pause_ns = PAUSE_NS;
     sbt_lock_take(&box->full);
     __atomic_store_n(&box->awaited, 1, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; !try_claim(box, &position); i++) {
-        kick(tile, must_leave());
-        if (i > LOOKS_BEFORE_PAUSE) {
-            sbt_pause_ns(pause_ns);
-            pause_ns = pause_ns < PAUSE_MOST_NS ? 2 * pause_ns : pause_ns;
-        } else if (i > 0) {
-            sbt_yield_gate_offer_or_pause(&sbt_yield_gate);
-        }
-    }
+    for (uint32_t i = 0; !try_claim(box, &position); i++)
+        before_next_look(tile, i);
     __atomic_store_n(&box->awaited, 0, __ATOMIC_RELAXED);
     sbt_lock_drop(&box->full);
     return position;
@@ -163,17 +164,34 @@ bool ni_outstanding(uint32_t number) {
     return false;
 }
 
-/* A position that is claimed and not published need not be waited for: its call has not returned. */
+static uint64_t turn_of(const struct ni_mailbox *box, uint32_t slot) {
+    return __atomic_load_n(&box->ring[slot].turn, __ATOMIC_ACQUIRE); /* pairs with ni_slot_free */
+}
+
+/*
+ * The requests are those that are there at the beginning. A position that is claimed and not published need not be
+ * waited for: its call has not returned. A single thread looks, and the others sleep; most of them find their requests
+ * served when it has ended.
+ */
 void ni_fence(struct ni_thread *t, uint32_t number) {
     struct ni_tile *tile = &ni_machine.tiles[number];
+    struct ni_mailbox *box = &tile->mailbox;
+    uint64_t seen[NI_RING];
+    bool any = false;
     for (uint32_t i = 0; i < NI_RING; i++) {
-        const uint64_t *turn = &tile->mailbox.ring[i].turn;
-        uint64_t seen = __atomic_load_n(turn, __ATOMIC_ACQUIRE);
-        while (ni_turn_is_full(seen) && __atomic_load_n(turn, __ATOMIC_ACQUIRE) == seen) {
-            help(t, tile);
-            sbt_yield_gate_offer_or_pause(&sbt_yield_gate);
-        }
+        seen[i] = turn_of(box, i);
+        any |= ni_turn_is_full(seen[i]);
     }
+    if (!any)
+        return;
+    ni_go_inside(t);
+    sbt_lock_take(&box->fenced);
+    for (uint32_t i = 0, n_looks = 0; i < NI_RING; i++) {
+        while (ni_turn_is_full(seen[i]) && turn_of(box, i) == seen[i])
+            before_next_look(tile, n_looks++);
+    }
+    sbt_lock_drop(&box->fenced);
+    ni_leave_inside(t);
 }
 
 /* The full slot with the oldest position; NULL: none is full. The caller is the only thread. */
@@ -190,7 +208,7 @@ void ni_mailbox_fork_child(struct ni_tile *tile, void (*serve)(const struct hw_p
     struct ni_mailbox *box = &tile->mailbox;
     for (struct ni_request *slot; (slot = oldest(box)) != NULL; slot->turn++)
         serve(&slot->packet);
-    box->full = (struct sbt_lock){0};
+    box->full = box->fenced = (struct sbt_lock){0};
     box->awaited = 0;
     box->head = box->first = box->tail;
     for (uint64_t at = box->head; at < box->head + NI_RING; at++)

@@ -111,6 +111,7 @@ struct ni_mailbox {
     uint64_t first;                             /* the first position of this process; a forked child counts on */
     struct sbt_lock full;                       /* of the producer that looks for a slot in a full ring */
     uint32_t awaited;                           /* 1: there is one; atomic */
+    struct sbt_lock fenced;                     /* of the thread that waits until requests have been served */
     /*
      * When the core has handed over its last request; only if the machine is timed. Atomic, and relaxed: it orders
      * nothing but times. Threads that serve themselves change it too.
