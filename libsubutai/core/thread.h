@@ -73,9 +73,14 @@ static inline void sbt_runnable_add(int n) {
     __atomic_fetch_add(&sbt_n_runnable, (uint32_t)n, __ATOMIC_RELAXED);
 }
 
-static inline bool sbt_cores_to_spare(void) {
-    uint32_t n = __atomic_load_n(&sbt_n_runnable, __ATOMIC_RELAXED);
+/* Would there be no more threads than cores with so many more of them? */
+static inline bool sbt_cores_to_spare_for(uint32_t n_more) {
+    uint32_t n = __atomic_load_n(&sbt_n_runnable, __ATOMIC_RELAXED) + n_more;
     return (int32_t)n <= (int32_t)sbt_n_cpus;
+}
+
+static inline bool sbt_cores_to_spare(void) {
+    return sbt_cores_to_spare_for(0);
 }
 
 /* Called once, by start/init.c; sbt_thread_learn as soon as symbols can be looked up. */

@@ -165,6 +165,16 @@ void sched_await_end(uint32_t i) {
         sched_wait(&thread[i].ended, 0);
 }
 
+void sched_alone(bool alone) {
+    under_way = !alone;
+}
+
+void sched_vanish(uint32_t i) {
+    thread[i].ended = 1;
+    ready &= ~(1u << i);
+    paused &= ~(1u << i);
+}
+
 static void run(sched_setup *setup, const char *(*at_end)(void)) {
     n_threads = ready = paused = n_preempted = ticks_in_vain = ticker = in_a_row = 0;
     choices.n = choices.n_points = 0;

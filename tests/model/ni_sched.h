@@ -34,6 +34,7 @@ long sched_syscall(long nr);
 #define __atomic_store_n(...) (sched_point(), __atomic_store_n(__VA_ARGS__))
 #define __atomic_exchange_n(...) (sched_point(), __atomic_exchange_n(__VA_ARGS__))
 #define __atomic_compare_exchange_n(...) (sched_point(), __atomic_compare_exchange_n(__VA_ARGS__))
+#define __atomic_fetch_add(...) (sched_point(), __atomic_fetch_add(__VA_ARGS__))
 #define __atomic_fetch_or(...) (sched_point(), __atomic_fetch_or(__VA_ARGS__))
 #define sbt_futex_wake(word, n) ((void)(n), sched_wake(word))
 #define sbt_pause_ns(ns) ((void)(ns), sched_pause())
@@ -52,6 +53,10 @@ typedef void sched_setup(void);
 uint32_t sched_thread(void *(*routine)(void *), void *argument);
 bool sched_has_ended(uint32_t thread);
 void sched_await_end(uint32_t thread);
+/* The calling thread goes on alone until this is called again with false. */
+void sched_alone(bool alone);
+/* That thread does not go on, as in a forked child that does not have it. */
+void sched_vanish(uint32_t thread);
 /* The schedule shows a mistake. Does not return. */
 _Noreturn void sched_wrong(const char *what);
 

@@ -26,6 +26,7 @@
 #include "engine/ni/settle.h"
 #include "engine/ni/step.h"
 #include "engine/ni/thread.h"
+#include "os/lock.h"
 #include "os/real.h"
 #include "wait/park.h"
 
@@ -34,8 +35,11 @@ enum { MAX_PROGRAM = 3, N_TILES = 4, N_CONTROL = 4, WAY_CYCLES = 100, GAP_CYCLES
 /*
  * A thread's script, after the number of its tile: uN hand in a request to NI N, aN the same and wait until it has been
  * served, wN wait until something of thread N has been served, sN serve NI N, as a thread does that has held its lock,
- * y let the others go on, b have service threads begin if there are to be any. The last thread ends the service
- * threads.
+ * fN wait until what the mailbox of tile N holds has been served, tN end and leave the record to a new thread on tile
+ * N, which follows the rest, y let the others go on, b have service threads begin if there are to be any. The last
+ * thread ends the service threads. F is a signal handler of the first thread that could not be deferred. It forks, and
+ * what follows is the child: there are the first thread and the handler. G is the same at a moment when no NI is
+ * served.
  */
 struct scenario {
     const char *name;
@@ -45,6 +49,8 @@ struct scenario {
     uint32_t n_creatable; /* so many threads can be created, then no more */
     bool timed;           /* with a time scale */
     bool gaps;            /* the packets behind the first one find gaps before it, and are due at once */
+    uint32_t n_cores;     /* 0: for all threads */
+    uint32_t starved;     /* bit n: service thread n is awake, and gets no core until the program ends */
 };
 
 static const struct scenario *scenario;
@@ -53,10 +59,14 @@ static struct ni_thread records[MAX_PROGRAM];
 static uint32_t n_left;    /* threads of the program that have not ended */
 static uint32_t n_created; /* service threads */
 static uint32_t created[NI_MAX_SERVICES];
+static uint32_t fed;        /* 1: starved service threads get a core */
 static uint32_t n_sent;     /* packets */
 static uint64_t now_cycles; /* model time: passes only while a thread waits for it */
-static uint32_t handed_in[MAX_PROGRAM], n_served[MAX_PROGRAM];
-static uint32_t last_at[MAX_PROGRAM][N_TILES]; /* number of the last request that was served there */
+static uint32_t handed_in[MAX_PROGRAM], n_stepped[MAX_PROGRAM], n_served[MAX_PROGRAM];
+static uint32_t n_before[MAX_PROGRAM];            /* requests that the record's earlier thread has handed in */
+static uint32_t last_at[MAX_PROGRAM][2][N_TILES]; /* of each thread: number of its last request that was served there */
+static bool has_forked;
+static bool doubled; /* the child has served the request that the first thread was serving when it forked */
 
 /* ---- what is below the code: machine, steps, waiting ---- */
 struct ni_machine ni_machine;
@@ -91,38 +101,63 @@ uint64_t ni_wait_until(uint64_t cycles, uint64_t rest_ns) {
 }
 
 struct hw_delivery ni_send(struct ni_tile *tile, uint32_t from, uint32_t to, uint64_t at_cycles) {
-    if (tile->lock != 1)
+    if (tile->lock != 1 && !has_forked)
         sched_wrong("a packet is sent without the lock of an NI");
     if (from != to && scenario->timed)
         at_cycles += !scenario->gaps ? WAY_CYCLES : n_sent++ == 0 ? WAY_CYCLES + GAP_CYCLES : 0;
     return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
 }
 
-static void step(const struct ni_tile *tile, const struct hw_packet *packet) {
+/* The state machine has the request. */
+static void note(const struct ni_tile *tile, const struct hw_packet *packet) {
     uint32_t t = packet->flit[2] >> 16, number = packet->flit[1], ni = ni_number_of(tile);
-    if (tile->lock != 1)
-        sched_wrong("an NI makes a step without its lock");
     if (hw_packet_destination(&ni_machine.layout, packet) != ni)
         sched_wrong("a request is served by another NI");
-    if (last_at[t][ni] >= number)
+    uint32_t *last = &last_at[t][number > n_before[t]][ni];
+    if (has_forked && *last == number && !doubled) {
+        doubled = true;
+        return;
+    }
+    if (*last >= number)
         sched_wrong("a request is served again, or behind a later one of its thread");
-    last_at[t][ni] = number;
+    *last = number;
+    n_stepped[t]++;
+}
+
+/* Its thread may learn of it. */
+static void tell(const struct hw_packet *packet) {
+    uint32_t t = packet->flit[2] >> 16;
+    if (n_served[t] == n_stepped[t])
+        return;
     n_served[t]++;
     sched_wake(&n_served[t]);
 }
 
-void ni_step_request(struct ni_tile *tile, struct ni_request *r, uint32_t *slot, struct ni_work *work) {
+static void step(const struct ni_tile *tile, const struct hw_packet *packet) {
+    if (tile->lock != 1 && !has_forked)
+        sched_wrong("an NI makes a step without its lock");
+    note(tile, packet);
+}
+
+void ni_step_request(struct ni_tile *tile, struct ni_request *r, struct ni_request *slot, struct ni_work *work) {
     struct hw_packet packet = r->packet;
     (void)work;
-    *slot = NI_SLOT_FREE;
-    sched_point();
     step(tile, &packet);
+    sched_point();
+    ni_slot_free(slot);
+    sched_point();
+    tell(&packet);
 }
 
 void ni_step_direct(struct ni_tile *tile, const struct hw_packet *packet, const struct ni_origin *origin,
                     struct ni_work *work) {
     (void)origin, (void)work;
+    for (uint32_t i = 0; i < N_TILES; i++)
+        for (const struct ni_request *r = tiles[i].mailbox.ring; r < tiles[i].mailbox.ring + NI_RING; r++)
+            if (ni_turn_is_full(r->turn) && r->packet.flit[2] >> 16 == packet->flit[2] >> 16)
+                sched_wrong("a thread serves itself, and an earlier request with its number is in a mailbox");
     step(tile, packet);
+    tell(packet);
 }
 
 void ni_deliver_deferred(struct ni_thread *t) {
@@ -139,9 +174,16 @@ void ni_eager_done(struct ni_eager *e, bool paid) {
     (void)e, (void)paid;
 }
 
+/* As sbt_park and the wait for an answer do it. */
+static void wait_uncounted(const uint32_t *word, uint32_t expected) {
+    sbt_runnable_add(-1);
+    sched_wait(word, expected);
+    sbt_runnable_add(1);
+}
+
 int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
     (void)deadline;
-    sched_wait(word, expected);
+    wait_uncounted(word, expected);
     return 0;
 }
 
@@ -197,11 +239,23 @@ void ni_settle(uint32_t number, uint32_t from, uint32_t to) {
     (void)number, (void)from, (void)to;
 }
 
+static void *(*serve)(void *);
+
+static void *starve(void *argument) {
+    struct ni_service *s = argument;
+    s->state = NI_AWAKE;
+    while (fed == 0)
+        sched_wait(&fed, 0);
+    return serve(argument);
+}
+
 static int create(pthread_t *id, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {
     (void)attr;
     if (n_created == scenario->n_creatable)
         return EAGAIN;
-    *id = created[n_created++] = sched_thread(routine, argument);
+    serve = routine;
+    *id = created[n_created] = sched_thread((scenario->starved & 1u << n_created) != 0 ? starve : routine, argument);
+    n_created++;
     return 0;
 }
 
@@ -215,8 +269,55 @@ void sbt_thread_await_end(pthread_t id) {
 }
 
 /* ---- the program ---- */
+/* A thread that has found the service thread late, or has called it, looks at it again after hundreds of requests. */
 static void hand_in(struct ni_thread *t, uint32_t ni) {
+    t->trust.n_own = 0;
     ni_post_alloc(t, HW_OP_UNLOCK, ni, ++handed_in[t->id], NULL);
+}
+
+/* As ni_await does it: what has been left to a service thread the thread serves itself before it waits. */
+static void await(struct ni_thread *t) {
+    if (t->trust.left && ni_machine.time_scale == 0 && n_served[t->id] < handed_in[t->id])
+        ni_serve_instead(t);
+    for (uint32_t seen; (seen = n_served[t->id]) < handed_in[t->id];)
+        wait_uncounted(&n_served[t->id], seen);
+}
+
+static void serve_forgotten(const struct hw_packet *packet) {
+    note(&tiles[hw_packet_destination(&ni_machine.layout, packet)], packet);
+    tell(packet);
+}
+
+static bool is_served(void) {
+    for (uint32_t i = 0; i < N_TILES; i++)
+        if (tiles[i].lock != 0)
+            return true;
+    return false;
+}
+
+/* Not while service threads begin: there the signals are blocked. */
+static void fork_in_handler(uint32_t self) {
+    while (ni_services.state == NI_SERVICES_CHANGING)
+        sched_pause();
+    sched_alone(true);
+    has_forked = true;
+    for (uint32_t i = 0; i < n_created; i++)
+        sched_vanish(created[i]);
+    for (uint32_t i = 1; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
+        if (i != self)
+            sched_vanish(i);
+    n_left = sched_has_ended(0) ? 1 : 2;
+    ni_service_fork_child();
+    for (uint32_t i = 0; i < N_TILES; i++) {
+        tiles[i].lock = 0;
+        tiles[i].pending = NULL;
+        __cds_wfcq_init(&tiles[i].queue_head, &tiles[i].queue_tail);
+    }
+    for (uint32_t i = 0; i < N_TILES; i++)
+        ni_mailbox_fork_child(&tiles[i], serve_forgotten);
+    n_served[0] = n_stepped[0];
+    sched_wake(&n_served[0]);
+    sched_alone(false);
 }
 
 static uint32_t follow_one(struct ni_thread *t, const char *at) {
@@ -227,16 +328,32 @@ static uint32_t follow_one(struct ni_thread *t, const char *at) {
         return 2;
     case 'a':
         hand_in(t, n);
-        for (uint32_t seen; (seen = n_served[t->id]) < handed_in[t->id];)
-            sched_wait(&n_served[t->id], seen);
+        await(t);
         return 2;
     case 'w':
         while (n_served[n] == 0)
-            sched_wait(&n_served[n], 0);
+            wait_uncounted(&n_served[n], 0);
         return 2;
     case 's':
         ni_serve(&tiles[n]);
         return 2;
+    case 'f':
+        ni_fence(t, n);
+        if (n == t->tile && n_stepped[t->id] < handed_in[t->id])
+            sched_wrong("a thread has waited for its requests, and one has not been served");
+        return 2;
+    case 't':
+        t->tile = (uint16_t)n;
+        ni_service_occupy(n);
+        n_before[t->id] = handed_in[t->id];
+        return 2;
+    case 'G':
+        while (is_served())
+            sched_pause();
+        /* fall through */
+    case 'F':
+        fork_in_handler(t->id);
+        return 1;
     case 'y':
         sched_pause();
         return 1;
@@ -254,6 +371,8 @@ static void *follow(void *argument) {
         at += follow_one(t, at);
     if (--n_left != 0)
         return NULL;
+    fed = 1;
+    sched_wake(&fed);
     ni_service_thread_end();
     for (uint32_t i = 0; i < n_created; i++)
         if (!sched_has_ended(created[i]))
@@ -280,9 +399,13 @@ static void setup(void) {
     static struct sbt_options options;
     setup_machine();
     memset(handed_in, 0, sizeof handed_in);
+    memset(n_stepped, 0, sizeof n_stepped);
     memset(n_served, 0, sizeof n_served);
+    memset(n_before, 0, sizeof n_before);
     memset(last_at, 0, sizeof last_at);
-    n_left = n_created = n_sent = 0;
+    n_left = n_created = n_sent = fed = 0;
+    sbt_n_cpus = scenario->n_cores != 0 ? scenario->n_cores : SCHED_MAX_THREADS;
+    has_forked = doubled = false;
     now_cycles = 0;
     sbt_real.pthread_create = create;
     sbt_real.pthread_sigmask = no_mask;
@@ -301,12 +424,15 @@ static void setup(void) {
 }
 
 static const char *at_end(void) {
-    for (uint32_t i = 0; i < MAX_PROGRAM; i++)
-        if (n_served[i] != handed_in[i])
+    for (uint32_t i = 0; i < (has_forked ? 1 : MAX_PROGRAM); i++)
+        if (n_stepped[i] != handed_in[i])
             return "a request is left";
     for (uint32_t i = 0; i < N_TILES; i++)
-        if (tiles[i].lock != 0 || tiles[i].mailbox.lock.word != 0)
+        if (tiles[i].lock != 0 || tiles[i].mailbox.full.word != 0 || tiles[i].mailbox.awaited != 0 ||
+            tiles[i].mailbox.fenced.word != 0)
             return "a lock is held";
+    if (has_forked)
+        return NULL;
     if (ni_service_runs())
         return "there are to be service threads, and there is none";
     uint32_t n_program = 0;
@@ -316,21 +442,76 @@ static const char *at_end(void) {
 }
 
 static const struct scenario scenarios[] = {
-    {"one serves while another hands in", {"0a0", "1a0"}, 3, 0, 0, false, false},
-    {"an idle thread serves while others hand in", {"0a0a0", "1s0s0a0"}, 2, 0, 0, false, false},
-    {"three hand in to one", {"0a1", "0a1", "1a1"}, 2, 0, 0, false, false},
-    {"one overtakes its own request", {"0u1u2ya1", "3a1y"}, 2, 0, 0, false, false},
-    {"one has a request in its mailbox", {"0u1w2a1", "0s0", "1a1"}, 2, 0, 0, false, false},
-    {"a service thread, two hand in", {"0ba0a1", "1a3"}, 1, 1, 1, false, false},
-    {"two service threads, and one hands in to both", {"0ba0a3", "2a0"}, 1, 2, 2, false, false},
-    {"two service threads sleep when they are to end", {"0by"}, 1, 2, 2, false, false},
-    {"the last thread leaves requests", {"0bu0u3", "2u0"}, 1, 2, 2, false, false},
-    {"only one of two service threads can be created", {"0ba3", "2a0"}, 1, 2, 1, false, false},
-    {"no service thread can be created", {"0ba3", "2a0"}, 1, 2, 0, false, false},
-    {"timed: two requests are due at once", {"0bu1u1a1"}, 1, 1, 1, true, false},
-    {"timed: a request finds a gap before another", {"0bu1u1a1"}, 1, 1, 1, true, true},
-    {"timed: a thread serves beside the service thread", {"0bya1", "2s0"}, 2, 1, 1, true, false},
-    {"timed: the last thread leaves what is not due", {"0bu1u3", "2u0"}, 1, 2, 2, true, false},
+    {"one serves while another hands in", {"0a0", "1a0"}, 3, 0, 0, false, false, 0, 0},
+    {"an idle thread serves while others hand in", {"0a0a0", "1s0s0a0"}, 2, 0, 0, false, false, 0, 0},
+    {"three hand in to one", {"0a1", "0a1", "1a1"}, 2, 0, 0, false, false, 0, 0},
+    {"one overtakes its own request", {"0u1u2ya1", "3a1y"}, 2, 0, 0, false, false, 0, 0},
+    {"one has a request in its mailbox", {"0u1w2a1", "0s0", "1a1"}, 2, 0, 0, false, false, 0, 0},
+    {"a new thread gets a record with a request in a mailbox",
+     {"0u1w2t2a1", "0s0", "1a1"},
+     2,
+     0,
+     0,
+     false,
+     false,
+     0,
+     0},
+    {"a service thread, two hand in", {"0ba0a1", "1a3"}, 1, 1, 1, false, false, 0, 0},
+    {"two service threads, and one hands in to both", {"0ba0a3", "2a0"}, 1, 2, 2, false, false, 0, 0},
+    {"two service threads sleep when they are to end", {"0by"}, 1, 2, 2, false, false, 0, 0},
+    {"the last thread leaves requests", {"0bu0u3", "2u0"}, 1, 2, 2, false, false, 0, 0},
+    {"only one of two service threads can be created", {"0ba3", "2a0"}, 1, 2, 1, false, false, 0, 0},
+    {"no service thread can be created", {"0ba3", "2a0"}, 1, 2, 0, false, false, 0, 0},
+    {"no core for the service thread", {"0ba0a1", "1a0a3"}, 2, 1, 1, false, false, 1, 0},
+    {"left to a service thread", {"0ba0a1", "1a0a3"}, 1, 1, 1, false, false, 0, 0},
+    {"left to a service thread without a core", {"0ba0a1", "1a0a3"}, 2, 1, 1, false, false, 0, 1},
+    {"left to two service threads without a core", {"0ba3a1", "2a0"}, 2, 2, 2, false, false, 0, 3},
+    {"left to two service threads, the second without a core", {"0bya3a1"}, 2, 2, 2, false, false, 0, 2},
+    {"left to a service thread, and no thread waits", {"0byu1", "2w0a0"}, 2, 1, 1, false, false, 0, 0},
+    {"two service threads, and no thread waits", {"0bu3", "2w0"}, 2, 2, 2, false, false, 0, 0},
+    {"left to service threads that are to end", {"0bu0u3", "2u0"}, 2, 2, 2, false, false, 0, 0},
+    {"a service thread sleeps and is called", {"0byya1a1a0", "1w0a3"}, 1, 1, 1, false, false, 0, 0},
+    {"a core comes and goes", {"0ba0a1", "1w0a3"}, 2, 1, 1, false, false, 2, 0},
+    {"two hand in at one tile", {"0bu0a1", "0u1a0"}, 2, 1, 1, false, false, 0, 0},
+    {"two claim at once", {"0byu0", "0u0"}, 3, 1, 1, false, false, 0, 0},
+    {"three hand in at one tile", {"0ba1", "0a0", "0a1"}, 1, 1, 1, false, false, 0, 0},
+    {"two hand in at one tile beside its server", {"0a0f0", "0u0a1", "1s0s0"}, 2, 0, 0, false, false, 0, 0},
+    {"the service thread sleeps and two hand in", {"0bya0ya0", "0ya0"}, 2, 1, 1, false, false, 0, 0},
+    {"two hand in more than a tile holds",
+     {"0byu1u1u1u1u1u1u1u1u1u1u1u1u1u1u1u1u1a1", "0u1a1"},
+     1,
+     1,
+     1,
+     false,
+     false,
+     0,
+     1},
+    {"three hand in more than a tile holds",
+     {"0byu1u1u1u1u1u1u1u1u1u1u1u1u1u1u1u1u1a1", "0u1a1", "0a0"},
+     1,
+     1,
+     1,
+     false,
+     false,
+     0,
+     1},
+    {"a handler forks", {"0byu0u1a0", "0G"}, 2, 1, 1, false, false, 0, 1},
+    {"a handler forks, and three hand in", {"0byu1a0", "0u1a1", "0G"}, 2, 1, 1, false, false, 0, 1},
+    {"a handler forks at a full ring",
+     {"0byu1u1u1u1u1u1u1u1u1u1u1u1u1u1u1u1yu1a1", "0yyu1a1", "0yyG"},
+     2,
+     1,
+     1,
+     false,
+     false,
+     0,
+     1},
+    {"a handler forks while NIs are served", {"0bu0u1a0", "0F"}, 2, 1, 1, false, false, 0, 0},
+    {"timed: two requests are due at once", {"0bu1u1a1"}, 1, 1, 1, true, false, 0, 0},
+    {"timed: a request finds a gap before another", {"0bu1u1a1"}, 1, 1, 1, true, true, 0, 0},
+    {"timed: a thread serves beside the service thread", {"0bya1", "2s0"}, 2, 1, 1, true, false, 0, 0},
+    {"timed: a thread waits for what is not due", {"0byu1f0"}, 1, 1, 1, true, false, 0, 0},
+    {"timed: the last thread leaves what is not due", {"0bu1u3", "2u0"}, 1, 2, 2, true, false, 0, 0},
 };
 
 int main(int argc, char **argv) {

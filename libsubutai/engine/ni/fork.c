@@ -33,21 +33,14 @@ void ni_fork_prepare(void) {
     ni_leave(t);
 }
 
-/* Serve what a mailbox still has, oldest first. No thread waits for an answer. */
-static void empty_mailbox(struct ni_tile *tile) {
-    struct ni_mailbox *box = &tile->mailbox;
-    for (uint32_t i = 0; i < NI_RING; i++) {
-        struct ni_request *r = &box->ring[(box->tail + i) % NI_RING];
-        struct hw_message message = hw_packet_decode(&ni_machine.layout, &r->packet);
-        if (r->state != NI_SLOT_FREE && !ni_has_answer(message.op) && message.destination < ni_machine.n_tiles) {
-            struct ni_tile *home = &ni_machine.tiles[message.destination];
-            struct hw_step step;
-            hw_fsm_step(&home->ni, &r->packet, &step, home->outputs);
-        }
-        r->state = NI_SLOT_FREE;
-    }
-    box->head = box->tail;
-    box->lock = (struct sbt_lock){0};
+/* No thread waits for an answer, so a request that has an answer is dropped. */
+static void serve_forgotten(const struct hw_packet *packet) {
+    struct hw_message message = hw_packet_decode(&ni_machine.layout, packet);
+    if (ni_has_answer(message.op) || message.destination >= ni_machine.n_tiles)
+        return;
+    struct ni_tile *home = &ni_machine.tiles[message.destination];
+    struct hw_step step;
+    hw_fsm_step(&home->ni, packet, &step, home->outputs);
 }
 
 /*
@@ -98,12 +91,12 @@ void ni_child_begins(void) {
         ni_held_clear(&tile->held, m->config.n_control);
         tile->pending = NULL;
         tile->next_cycles = UINT64_MAX;
-        tile->n_direct = tile->n_stepped = tile->n_withdrawn_held = tile->n_evicted = tile->mailbox.n_pushed = 0;
+        tile->n_direct = tile->n_stepped = tile->n_withdrawn_held = tile->n_evicted = 0;
         __cds_wfcq_init(&tile->queue_head, &tile->queue_tail);
         hw_ni_forget_waiters(&tile->ni);
     }
     for (uint32_t i = 0; i < m->n_tiles; i++)
-        empty_mailbox(&m->tiles[i]);
+        ni_mailbox_fork_child(&m->tiles[i], serve_forgotten);
     m->n_full = 0;
     for (uint32_t i = 0; i < m->n_tiles; i++) {
         m->tiles[i].n_used = m->tiles[i].ni.n_control_used;

@@ -24,9 +24,9 @@
  *  - mutex.c cond.c barrier.c: the POSIX objects, in requests; the last two use mutex.c
  *  - ni.c: the engine
  *
- * Lock order: a mailbox's lock, a tile's lock, the mesh's. No thread waits for an answer while it holds one of them. A
- * thread that finds its mailbox full waits for a free slot with the mailbox's lock held. The locks in thread.c and
- * service.c are never held together with another.
+ * Lock order: a full mailbox's lock, a tile's lock, the mesh's. No thread waits for an answer while it holds one of
+ * them. A mailbox with room has no lock (ring.h). A thread that finds its mailbox full waits for a free slot with the
+ * full mailbox's lock held. The locks in thread.c and service.c are never held together with another.
  */
 #include "engine/direct/direct.h"
 #include "engine/engine.h"

@@ -31,6 +31,16 @@ static inline int ni_answer_of(enum hw_op op) {
 #define NI_ANSWERED(which) (1u << (which))
 #define NI_PARKED 4u
 
+/*
+ * What a thread knows of its NI thread; its own (service.h, ni_service_leave). All-zero: it answers in time.
+ */
+struct ni_trust {
+    uint16_t n_own; /* requests that the thread serves itself before it thinks of the NI thread again */
+    uint8_t n_late; /* how often in a row the NI thread was late; decides about the next n_own */
+    bool called;    /* it has been woken, without a request */
+    bool left;      /* the last request was left to it */
+};
+
 enum ni_use { NI_UNUSED, NI_USED, NI_NESTED, NI_LOST };
 
 /* For each thread id there is a record. Records are never unmapped, so a late wake-up finds one. */
@@ -42,12 +52,14 @@ struct ni_thread {
     uint32_t use; /* enum ni_use; atomic */
     struct ni_answer answer[NI_N_ANSWERS];
     volatile uint32_t busy;                /* 1: an operation is under way; a further operation is a signal handler's */
-    volatile uint32_t inside;              /* 1: it holds a mailbox or an NI; a handler must keep out of them */
+    volatile uint32_t inside;              /* 1: it hands in, or holds an NI; a handler must keep out of both */
     volatile uint8_t posted[NI_N_ANSWERS]; /* enum hw_op of a request, until its answer is taken; 0: none */
     volatile uint32_t deferred;            /* 1: a handler has left requests to hand in */
     struct ni_thread *outer;               /* of a handler's record: the interrupted record */
-    struct ni_request *last; /* the slot of its last request, also of an earlier thread; NULL: there was none */
-    struct ni_eager eager;
+    uint64_t last;         /* position of its last request, plus 1, also of an earlier thread; 0: none */
+    struct ni_eager eager; /* with a time scale only */
+    struct ni_trust trust;
+    uint16_t home, last_tile;              /* of its last request: the NI; the tile that has `last` in its mailbox */
     struct sbt_adapt barriers, conditions; /* how long they last; not in the objects, which a waiter may not touch */
     /* For the statistics: the request that the thread waits for. Written by the server of its home. */
     uint64_t asked_cycles;

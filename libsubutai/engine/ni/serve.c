@@ -3,8 +3,9 @@
  * Serving a network interface: the requests in its core's mailbox, and those that have come over the network, one step
  * each (step.c).
  *
- * The requests of one core to one NI keep their order: mailbox, mesh and queue are first in, first out, and delayed
- * requests are sorted by arrival, with equals in the order of their coming.
+ * The requests that go through one core's mailbox keep their order to one NI: mailbox, mesh and queue are first in,
+ * first out, and delayed requests are sorted by arrival, with equals in the order of their coming. A thread serves a
+ * request itself only if none of its own is in the mailbox. So the requests of one thread keep their order, too.
  */
 #include "engine/ni/serve.h"
 
@@ -37,29 +38,28 @@ static void arrived(struct ni_tile *tile, struct ni_request *r, uint64_t until_c
     if (r->at_cycles > until_cycles || (tile->pending != NULL && until_cycles != UINT64_MAX))
         delay(tile, r);
     else
-        ni_step_request(tile, r, &r->state, work);
+        ni_step_request(tile, r, r, work);
 }
 
 static void serve_pending(struct ni_tile *tile, uint64_t until_cycles, struct ni_work *work) {
     while (tile->pending != NULL && tile->pending->at_cycles <= until_cycles) {
         struct ni_request *r = tile->pending;
         tile->pending = r->next;
-        ni_step_request(tile, r, &r->state, work);
+        ni_step_request(tile, r, r, work);
     }
     __atomic_store_n(&tile->next_cycles, tile->pending != NULL ? tile->pending->at_cycles : UINT64_MAX,
                      __ATOMIC_RELAXED);
 }
 
 /*
- * The acquire pairs with push (mailbox.c). The other accesses are under the tile's lock; they are relaxed atomics for
- * readers without it.
+ * The acquire pairs with publish (mailbox.c). The head is under the tile's lock; it is a relaxed atomic for readers
+ * without it.
  */
 static struct ni_request *next_in_mailbox(struct ni_tile *tile) {
     struct ni_mailbox *box = &tile->mailbox;
     struct ni_request *slot = &box->ring[box->head % NI_RING];
-    if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != NI_SLOT_FULL)
+    if (__atomic_load_n(&slot->turn, __ATOMIC_ACQUIRE) != ni_turn_full(box->head))
         return NULL;
-    __atomic_store_n(&slot->state, NI_SLOT_MOVING, __ATOMIC_RELAXED);
     __atomic_store_n(&box->head, box->head + 1, __ATOMIC_RELAXED);
     return slot;
 }
@@ -119,6 +119,7 @@ static bool has_work_until(struct ni_tile *tile, uint64_t until_cycles) {
 /* Tiles to serve next. */
 struct todo {
     uint32_t n;
+    bool hands_over; /* tiles of other service threads are left to those */
     struct ni_tile *tile[MAX_TODO];
 };
 
@@ -128,6 +129,8 @@ static void add(struct todo *todo, struct ni_tile *tile) {
             return;
     if (todo->n < MAX_TODO)
         todo->tile[todo->n++] = tile;
+    else if (todo->hands_over)
+        ni_serve_and_hand_over(tile);
     else
         ni_serve(tile);
 }
@@ -144,7 +147,7 @@ static void finish(const struct ni_work *work, const struct ni_tile *tile, struc
     for (uint32_t i = 0; i < work->n_wakes; i++)
         sbt_waiter_wake(work->wakes[i]);
     for (uint32_t i = 0; i < work->n_touched; i++)
-        if (!ni_service_hand_over(tile, work->touched[i]))
+        if (!todo->hands_over || !ni_service_hand_over(tile, work->touched[i]))
             add(todo, work->touched[i]);
 }
 
@@ -173,11 +176,28 @@ static void serve_todo(struct todo *todo) {
         serve_one(todo->tile[--todo->n], todo);
 }
 
-void ni_serve(struct ni_tile *tile) {
+static void serve(struct ni_tile *tile, bool hands_over) {
     struct todo todo;
     todo.n = 0;
+    todo.hands_over = hands_over;
     serve_one(tile, &todo);
     serve_todo(&todo);
+}
+
+void ni_serve(struct ni_tile *tile) {
+    serve(tile, false);
+}
+
+void ni_serve_and_hand_over(struct ni_tile *tile) {
+    serve(tile, true);
+}
+
+void ni_serve_instead(struct ni_thread *t) {
+    struct ni_tile *own = &ni_machine.tiles[t->tile], *home = &ni_machine.tiles[t->home];
+    if (ni_has_arrivals(own) || ni_has_arrivals(home)) /* without them the answer depends on another thread */
+        ni_service_judge(t, true);
+    ni_serve(own);
+    ni_serve(home);
 }
 
 bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const void *object, struct ni_issue *issue) {
@@ -186,22 +206,29 @@ bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const voi
     struct ni_work work;
     struct todo todo;
     struct ni_origin origin;
+    bool own_turn = true;
     if (!ni_tile_try(tile))
         return false;
-    *issue = ni_tile_issue(&ni_machine.tiles[t->tile]);
-    origin.issued_cycles = issue->cycles;
-    origin.object = object;
     clear(&work, t);
     todo.n = 0;
-    if (SBT_UNLIKELY(ni_has_work(tile))) /* requests that came before it; they may be the caller's own */
+    todo.hands_over = false;
+    if (SBT_UNLIKELY(ni_has_work(tile))) { /* requests that came before it; they may be the caller's own */
         serve_locked(tile, UINT64_MAX, &work);
-    origin.at_cycles = ni_send(tile, t->tile, number, origin.issued_cycles + ni_handover()).head_cycles;
-    ni_step_direct(tile, packet, &origin, &work);
+        /* Work may be left: more than fits into `work`, or behind a request that a thread is enqueueing. */
+        own_turn = !ni_has_arrivals(tile);
+    }
+    if (SBT_LIKELY(own_turn)) {
+        *issue = ni_tile_issue(&ni_machine.tiles[t->tile]);
+        origin.issued_cycles = issue->cycles;
+        origin.object = object;
+        origin.at_cycles = ni_send(tile, t->tile, number, origin.issued_cycles + ni_handover()).head_cycles;
+        ni_step_direct(tile, packet, &origin, &work);
+    }
     ni_tile_release(tile);
     if (SBT_UNLIKELY(work.n_wakes + work.n_touched != 0 || work.opened != NULL))
         finish(&work, tile, &todo);
     if (SBT_UNLIKELY(ni_has_arrivals(tile)))
         add(&todo, tile);
     serve_todo(&todo);
-    return true;
+    return own_turn;
 }

@@ -12,10 +12,20 @@
  */
 void ni_serve(struct ni_tile *tile);
 
+/* The same for a service thread: what reaches NIs of another service thread is left to that. */
+void ni_serve_and_hand_over(struct ni_tile *tile);
+
 /*
- * Inline service: serve this request of the caller's, after all requests that came before it. False: another thread
- * serves its home just now, and nothing was done. Only while the mailbox of the caller's core has no request of the
- * caller's. *issue is set if it was served.
+ * The thread's last request was left to a service thread, and there is no answer: do the service thread's work. After
+ * this the request has been stepped, or a thread that has one of the two NIs steps it before it leaves that NI. So what
+ * the caller then waits for is another thread of the program, not a service thread that may have no core.
+ */
+void ni_serve_instead(struct ni_thread *t);
+
+/*
+ * Serve this request of the caller's, after all requests that came before it. False: it was not served, because another
+ * thread serves its home just now, or not all of those could be. Only while the mailbox of the caller's core has no
+ * request of the caller's. *issue is set if it was served.
  */
 bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const void *object, struct ni_issue *issue);
 

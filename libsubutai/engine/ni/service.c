@@ -20,18 +20,65 @@ static struct ni_service *service_of(const struct ni_tile *tile) {
 
 /*
  * A producer and a service thread that falls asleep (service_thread.c, doze) do not miss each other:
- *  1. The producer writes its request, fences, and reads `dozes`.
- *  2. The service thread writes `dozes`, fences, and looks for requests.
+ *  1. The producer writes its request, fences, and reads `state`.
+ *  2. The service thread writes NI_DOZES, fences, and looks for requests.
  *
  * At least one of the two sees what the other has written. The fences order this, so the accesses are relaxed. If there
- * are several producers, the exchange lets a single one make the system call.
+ * are several producers, the compare-and-swap lets a single one make the system call. A service thread that is called
+ * looks for requests when it has a core.
  */
 void ni_service_wake(const struct ni_tile *tile) {
     struct ni_service *s = service_of(tile);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with doze's */
-    if (SBT_UNLIKELY(__atomic_load_n(&s->dozes, __ATOMIC_RELAXED) != 0) &&
-        __atomic_exchange_n(&s->dozes, 0, __ATOMIC_RELAXED) != 0)
-        sbt_futex_wake(&s->dozes, 1);
+    uint32_t dozes = NI_DOZES;
+    if (SBT_UNLIKELY(__atomic_load_n(&s->state, __ATOMIC_RELAXED) == NI_DOZES) &&
+        __atomic_compare_exchange_n(&s->state, &dozes, NI_CALLED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        sbt_futex_wake(&s->state, 1);
+}
+
+bool ni_service_has_core(void) {
+    return ni_machine.time_scale != 0 || sbt_cores_to_spare();
+}
+
+/* A service thread that sleeps is not counted among the runnable threads, and would be a further thread. */
+static bool leave(struct ni_trust *trust, const struct ni_tile *tile) {
+    uint32_t state = __atomic_load_n(&service_of(tile)->state, __ATOMIC_RELAXED);
+    if (!sbt_cores_to_spare_for(state != NI_AWAKE))
+        return false;
+    if (state == NI_AWAKE)
+        return true;
+    if (state == NI_CALLED) {
+        trust->n_own = NI_OWN;
+    } else if (trust->called) { /* it has gone to sleep again: requests are too rare for it */
+        trust->called = false;
+        trust->n_late += trust->n_late < NI_LATE_MOST;
+        trust->n_own = (uint16_t)(NI_OWN << trust->n_late);
+    } else {
+        trust->called = true;
+        trust->n_own = NI_OWN;
+        ni_service_wake(tile);
+    }
+    return false;
+}
+
+bool ni_service_leave(struct ni_thread *t) {
+    struct ni_trust *trust = &t->trust;
+    if (!ni_service_runs())
+        trust->left = false;
+    else if (ni_machine.time_scale != 0)
+        trust->left = true;
+    else if (trust->n_own != 0)
+        trust->n_own--, trust->left = false;
+    else
+        trust->left = leave(trust, &ni_machine.tiles[t->tile]);
+    return trust->left;
+}
+
+void ni_service_judge(struct ni_thread *t, bool late) {
+    struct ni_trust *trust = &t->trust;
+    trust->called = false;
+    trust->n_late = late ? trust->n_late + (trust->n_late < NI_LATE_MOST) : 0;
+    trust->n_own = late ? (uint16_t)(NI_OWN << trust->n_late) : 0;
 }
 
 void ni_service_occupy(uint32_t number) {
@@ -98,5 +145,5 @@ void ni_service_fork_child(void) {
     ni_services.quit = 0;
     placing = (struct sbt_lock){0};
     for (uint32_t i = 0; i < ni_services.n; i++)
-        ni_services.service[i].dozes = 0;
+        ni_services.service[i].state = NI_AWAKE;
 }

@@ -24,6 +24,7 @@
 #define EAGER_LOOKS 8000         /* looks at mailboxes, in a row, while no thread of this process wants the core */
 #define EAGER_TURNS 1000         /* turns through all mailboxes, at most */
 #define EAGER_TURNS_FEW 100      /* turns, if the program's threads outnumber the cores */
+#define CALLED_TIMES 10          /* as many turns after a wake-up */
 #define MAX_YIELDS 64
 #define LONG_TURN_NS 200000 /* a yield that took longer was behind a thread that computes */
 
@@ -33,7 +34,7 @@ static bool look_at_mailboxes(const struct ni_service *s) {
     for (uint32_t i = 0; i < n; i++) {
         struct ni_tile *tile = &ni_machine.tiles[s->occupied[i]];
         if (ni_has_arrivals(tile)) {
-            ni_serve(tile);
+            ni_serve_and_hand_over(tile);
             any = true;
         }
     }
@@ -50,7 +51,7 @@ static bool look_at_sent(struct ni_service *s) {
             continue;
         any = true;
         for (uint64_t bits = __atomic_exchange_n(&s->sent[i], 0, __ATOMIC_ACQUIRE); bits != 0; bits &= bits - 1)
-            ni_serve(&ni_machine.tiles[i * 64 + (uint32_t)__builtin_ctzll(bits)]);
+            ni_serve_and_hand_over(&ni_machine.tiles[i * 64 + (uint32_t)__builtin_ctzll(bits)]);
     }
     return any;
 }
@@ -70,7 +71,7 @@ static bool look(struct ni_service *s, uint64_t *next_cycles) {
         struct ni_tile *tile = &ni_machine.tiles[i];
         uint64_t next = __atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED);
         if (next <= now) {
-            ni_serve(tile);
+            ni_serve_and_hand_over(tile);
             any = true;
             next = __atomic_load_n(&tile->next_cycles, __ATOMIC_RELAXED);
         }
@@ -83,23 +84,26 @@ static bool look(struct ni_service *s, uint64_t *next_cycles) {
 /* ni_service_wake says why no request is missed. `quit` is not missed either: it is set before the waking. */
 static void doze(struct ni_service *s) {
     uint64_t next;
-    __atomic_store_n(&s->dozes, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->state, NI_DOZES, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with ni_service_wake's */
     if (!look(s, &next) && next == UINT64_MAX && __atomic_load_n(&ni_services.quit, __ATOMIC_RELAXED) == 0)
-        sbt_park(&s->dozes, 1, NULL);
-    __atomic_store_n(&s->dozes, 0, __ATOMIC_RELAXED);
+        sbt_park(&s->state, NI_DOZES, NULL);
+    s->called = __atomic_exchange_n(&s->state, NI_AWAKE, __ATOMIC_RELAXED) == NI_CALLED;
 }
 
 /* Look again and again for a moment. True: there was something. */
 static bool look_eagerly(struct ni_service *s, uint64_t *next_cycles) {
     bool found = false;
-    if (!ni_eager_pays(&s->eager))
+    if (!ni_service_has_core() || !ni_eager_pays(&s->eager))
         return false;
     uint32_t turns = EAGER_TURNS_FEW, n = __atomic_load_n(&s->n_occupied, __ATOMIC_RELAXED);
     if (sbt_cores_to_spare()) { /* other processes may still want the core */
         turns = EAGER_LOOKS / (n + 1);
         turns = turns > EAGER_TURNS ? EAGER_TURNS : turns < EAGER_TURNS_FEW ? EAGER_TURNS_FEW : turns;
+        if (s->called) /* the threads try it when they have served themselves for a while (NI_OWN) */
+            turns *= CALLED_TIMES;
     }
+    s->called = false;
     for (uint32_t i = 0; i < turns && !found; i++) {
         found = look(s, next_cycles);
         sbt_cpu_relax();
@@ -127,13 +131,15 @@ static bool look_in_turn(struct ni_service *s, uint64_t *next_cycles) {
 static void *serve(void *argument) {
     struct ni_service *s = argument;
     ni_settle(s->number, s->from, s->to);
+    s->called = true;
+    __atomic_store_n(&s->state, NI_AWAKE, __ATOMIC_RELAXED);
     while (__atomic_load_n(&ni_services.quit, __ATOMIC_ACQUIRE) == 0) {
         uint64_t next = UINT64_MAX;
         if (look_eagerly(s, &next) || look(s, &next))
             continue;
         if (next != UINT64_MAX)
             ni_wait_until(next, 0); /* a packet is on its way */
-        else if (!look_in_turn(s, &next))
+        else if (!ni_service_has_core() || !look_in_turn(s, &next))
             doze(s);
     }
     sbt_runnable_add(-1);
@@ -148,6 +154,7 @@ static bool create(struct ni_service *s) {
     sigfillset(&all);
     sbt_real.pthread_sigmask(SIG_SETMASK, &all, &old); /* handlers run on the program's threads */
     sbt_runnable_add(1);
+    s->state = NI_CALLED;
     int r = sbt_real.pthread_create(&s->thread, &attr, serve, s);
     sbt_real.pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);

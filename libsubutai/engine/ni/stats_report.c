@@ -165,7 +165,7 @@ static uint64_t shortage(const struct ni_tile *tile, uint32_t which) {
 static uint64_t port_packets[HW_MESH_MAX_SIDE * HW_MESH_MAX_SIDE * HW_N_DIRECTIONS];
 
 struct totals {
-    uint64_t pushed, stepped, withdrawn, looks, delayed, late_ns;
+    uint64_t pushed, direct, stepped, withdrawn, looks, delayed, late_ns;
     unsigned long long shortage[N_SHORTAGES];
 };
 
@@ -173,9 +173,10 @@ static struct totals totals(void) {
     struct totals t = {0};
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++) {
         const struct ni_tile *tile = &ni_machine.tiles[i];
-        t.pushed += __atomic_load_n(&tile->mailbox.n_pushed, __ATOMIC_RELAXED) + tile->n_direct;
+        t.pushed += ni_mailbox_handed_in(&tile->mailbox) + tile->n_direct;
         t.delayed += __atomic_load_n(&tile->mailbox.n_delayed, __ATOMIC_RELAXED);
         t.late_ns += __atomic_load_n(&tile->mailbox.late_ns, __ATOMIC_RELAXED);
+        t.direct += tile->n_direct;
         t.stepped += tile->n_stepped;
         t.withdrawn += 2 * tile->n_withdrawn_held; /* the withdrawal, and the request that it took away */
         t.looks += tile->held.n_looks;
@@ -247,8 +248,9 @@ static void text_report(const struct totals *t) {
     put("subutai: emulated hardware, process %d: %u x %u tiles, %u control and %u queue elements each, time scale %u\n",
         (int)sbt_syscall0(SYS_getpid), m->mesh.config.width, m->mesh.config.height, m->config.n_control,
         m->config.n_queue, m->time_scale);
-    put("requests: %llu in, %llu out (%llu withdrawn while held)\n", (unsigned long long)t->pushed,
-        (unsigned long long)(t->stepped + t->withdrawn), (unsigned long long)t->withdrawn / 2);
+    put("requests: %llu in, %llu out (%llu withdrawn while held), %llu served by the threads that made them\n",
+        (unsigned long long)t->pushed, (unsigned long long)(t->stepped + t->withdrawn),
+        (unsigned long long)t->withdrawn / 2, (unsigned long long)t->direct);
     text_latencies();
     if (t->delayed != 0)
         put("delayed: %llu calls, which went on %.1f ns late\n", (unsigned long long)t->delayed, late(t));
@@ -333,6 +335,7 @@ static void json_machine(struct json *j, const struct totals *t) {
     json_uint(j, "time_scale", m->time_scale);
     json_uint(j, "requests_in", t->pushed);
     json_uint(j, "requests_out", t->stepped + t->withdrawn);
+    json_uint(j, "requests_by_caller", t->direct);
     json_uint(j, "withdrawn_while_held", t->withdrawn / 2);
     json_uint(j, "delayed", t->delayed);
     json_real(j, "late_ns", late(t), 2);

@@ -298,11 +298,11 @@ static struct stepped begin_step(struct ni_tile *tile, const struct ni_origin *o
 }
 
 /*
- * Step a request. False: it is held. `slot` is its state word in a mailbox, NULL: it has none. The slot is set free
- * (release, pairs with the producer's acquire) before any thread learns of the outcome.
+ * Step a request. False: it is held. `slot` is its slot in a mailbox, NULL: it has none. The slot is set free before
+ * any thread learns of the outcome.
  */
-static bool step(struct ni_tile *tile, const struct hw_packet *packet, const struct ni_origin *origin, uint32_t *slot,
-                 struct ni_work *work, bool *made_room) {
+static bool step(struct ni_tile *tile, const struct hw_packet *packet, const struct ni_origin *origin,
+                 struct ni_request *slot, struct ni_work *work, bool *made_room) {
     const struct hw_packet request = as_stepped(tile, packet, origin->object);
     struct hw_step done;
     struct stepped s = begin_step(tile, origin);
@@ -315,7 +315,7 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
     tile->n_stepped++;
     note_elements(tile, hw_packet_op(&request), done.status, origin->object);
     if (slot != NULL)
-        __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
+        ni_slot_free(slot);
 
     struct hw_message message = hw_packet_decode(&ni_machine.layout, &request);
     s.network_cycles = origin->at_cycles - origin->issued_cycles - ni_handover();
@@ -366,7 +366,7 @@ static void retry_held(struct ni_tile *tile, struct ni_work *work) {
     }
 }
 
-void ni_step_request(struct ni_tile *tile, struct ni_request *r, uint32_t *slot, struct ni_work *work) {
+void ni_step_request(struct ni_tile *tile, struct ni_request *r, struct ni_request *slot, struct ni_work *work) {
     bool made_room = false;
     struct ni_origin origin = origin_of(r);
     if (SBT_UNLIKELY(tile->requests != NULL))
@@ -374,13 +374,13 @@ void ni_step_request(struct ni_tile *tile, struct ni_request *r, uint32_t *slot,
     if (hw_packet_op(&r->packet) == HW_OP_WITHDRAW && tile->held.all.first != NULL) {
         struct ni_request copy = *r;
         if (slot != NULL)
-            __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
+            ni_slot_free(slot);
         if (!withdraw_held(tile, &copy, work))
             step(tile, &copy.packet, &origin, NULL, work, &made_room);
     } else if (!step(tile, &r->packet, &origin, slot, work, &made_room)) {
         hold(tile, r);
         if (slot != NULL)
-            __atomic_store_n(slot, NI_SLOT_FREE, __ATOMIC_RELEASE);
+            ni_slot_free(slot);
     }
     if (made_room && tile->held.all.first != NULL)
         retry_held(tile, work);

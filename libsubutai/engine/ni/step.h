@@ -29,10 +29,10 @@ static inline uint32_t ni_resume(const struct hw_packet *answer) {
 struct hw_delivery ni_send(struct ni_tile *tile, uint32_t from, uint32_t to, uint64_t at_cycles);
 
 /*
- * The request's turn has come. `slot`: its state word in a mailbox, set free before any thread learns of the outcome;
- * NULL: it has none.
+ * The request's turn has come. `slot`: its slot in a mailbox, set free before any thread learns of the outcome; NULL:
+ * it has none.
  */
-void ni_step_request(struct ni_tile *tile, struct ni_request *r, uint32_t *slot, struct ni_work *work);
+void ni_step_request(struct ni_tile *tile, struct ni_request *r, struct ni_request *slot, struct ni_work *work);
 
 /* The same for a request that was in no mailbox, because its own thread serves it. */
 void ni_step_direct(struct ni_tile *tile, const struct hw_packet *packet, const struct ni_origin *origin,

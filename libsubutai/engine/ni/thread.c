@@ -89,6 +89,7 @@ static struct ni_thread *new_record(void) {
     t->busy = t->inside = 0;
     t->deferred = self.n_deferred != 0;
     t->outer = NULL; /* `last` stays: what the record's last thread has handed in may not have been served yet */
+    t->trust = (struct ni_trust){0};
     t->woken = false;
     t->place.set = NULL;
     t->posted[NI_ANSWER_MAIN] = t->posted[NI_ANSWER_WITHDRAW] = 0;
@@ -203,6 +204,8 @@ void ni_defer(enum hw_op op, uint32_t id) {
 void ni_deliver_deferred(struct ni_thread *t) {
     struct deferred list[N_DEFERRED]; /* a copy: handing a request in makes the thread be inside again */
     uint32_t n = self.n_deferred;
+    uint16_t home = t->home; /* of the request that the thread is about to wait for */
+    bool left = t->trust.left;
     t->deferred = 0;
     for (uint32_t i = 0; i < n; i++)
         list[i] = self.deferred[i];
@@ -210,6 +213,8 @@ void ni_deliver_deferred(struct ni_thread *t) {
     self.n_deferred = 0;
     for (uint32_t i = 0; i < n; i++)
         ni_post(t, (enum hw_op)list[i].op, list[i].id, NULL);
+    t->home = home;
+    t->trust.left = left;
 }
 
 /*

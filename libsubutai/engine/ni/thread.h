@@ -26,8 +26,8 @@ void ni_defer(enum hw_op op, uint32_t id);
 void ni_deliver_deferred(struct ni_thread *t);
 
 /*
- * Around a section that holds a mailbox or an NI. The program's handlers are deferred, and a handler that runs all the
- * same must keep out.
+ * Around a section that has a place in a mailbox, or holds an NI. The program's handlers are deferred, and a handler
+ * that runs all the same must keep out.
  */
 static inline void ni_go_inside(struct ni_thread *t) {
     sbt_handlers_hold();

@@ -107,8 +107,8 @@ static inline void ni_tile_release(struct ni_tile *tile) {
  * the tail is read, which decides in the end: the head is written by the server.
  */
 static inline bool ni_has_arrivals(struct ni_tile *tile) {
-    uint32_t head = __atomic_load_n(&tile->mailbox.head, __ATOMIC_RELAXED);
-    return __atomic_load_n(&tile->mailbox.ring[head % NI_RING].state, __ATOMIC_RELAXED) == NI_SLOT_FULL ||
+    uint64_t head = __atomic_load_n(&tile->mailbox.head, __ATOMIC_RELAXED);
+    return __atomic_load_n(&tile->mailbox.ring[head % NI_RING].turn, __ATOMIC_RELAXED) == ni_turn_full(head) ||
            CMM_LOAD_SHARED(tile->queue_tail.p) != &tile->queue_head.node;
 }
 
