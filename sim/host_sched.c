@@ -200,11 +200,11 @@ static void run_on(struct sim *sim, struct sim_host_core *core, struct sim_threa
     core->on = t;
     core->resched = false;
     core->from = sim_now(sim) + late;
-    if (core->last != t) {
+    if (core->last != t->host.serial) {
         sim->summary.n_switches++;
         if (late == 0)
             core->from += sim->host->fibers ? model->fiber_ns : model->switch_ns;
-        core->last = t;
+        core->last = t->host.serial;
     }
     t->place = SIM_ON_CORE;
     t->host.yielded = false;
@@ -589,6 +589,7 @@ static void add(struct sim *sim, struct sim_thread *t, sim_then *then) {
         core = &sim->host->cores[sim->n_placed % sim->n_cores];
     const struct sim_host_model *model = &sim->host->model;
     uint64_t born = has(sim, SIM_HOST_LATENCY) && t->number != 0 ? model->born_ns : 0;
+    t->host.serial = ++sim->host->n_threads;
     t->then = then;
     t->left = 0;
     t->shown = SIM_READY;
@@ -599,7 +600,7 @@ static void add(struct sim *sim, struct sim_thread *t, sim_then *then) {
 static void leave(struct sim *sim, struct sim_thread *t) {
     struct sim_host_core *core = host_core_of(sim, t);
     count(sim, core);
-    core->on = core->last = NULL;
+    core->on = NULL;
     leave_core(sim, core, t);
     t->place = SIM_ENDED;
     next_thread(sim, core);

@@ -21,7 +21,7 @@ struct sim_host_core {
     bool resched;   /* its thread's slice is over, and another thread has come */
     bool woken;     /* of an idle carrier: it was woken for a fiber */
     uint8_t n_vain; /* wake-ups of this idle carrier in a row that found no fiber */
-    struct sim_thread *last;
+    uint64_t last;    /* the serial number of the thread that had the core last; the thread may be gone */
     uint64_t tick_at; /* the next tick that was armed */
     uint64_t idle_from;
     uint64_t balance_at;
@@ -35,6 +35,7 @@ struct sim_host {
     uint32_t n_unwoken;                     /* times that a carrier was not woken, because it would be in vain */
     uint64_t long_yield_at, gate_closed_to; /* the yield gate: libsubutai/wait/yield_gate.h */
     uint64_t n_spins;                       /* events of threads that wait at spin locks */
+    uint64_t n_threads;                     /* that have begun: serial numbers */
     uint64_t sequence;                      /* of threads that became ready: the order of a carrier's run queue */
     struct sim_host_core *cores;
 };
