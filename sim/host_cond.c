@@ -3,8 +3,9 @@
  * Conditions on the host.
  *
  * A signal wakes the waiter that it woke in the trace. Under glibc a broadcast wakes all waiters, with one call, and
- * all of them want the mutex. Under the engine direct, waiters that sleep are moved to the mutex's queue while the
- * mutex is held, and its unlocks wake one at a time.
+ * all of them want the mutex: while it is held, each of them runs only to sleep again in its queue, and each unlock
+ * wakes the next. (Up to 2.24 glibc moved them to that queue in the kernel.) Under the engine direct, waiters that
+ * sleep are moved to the mutex's queue while the mutex is held, and its unlocks wake one at a time.
  */
 #include "host_cond.h"
 
@@ -14,6 +15,8 @@
 #include "signals.h"
 
 static void host_relocked(struct sim *sim, struct sim_thread *t) {
+    if (t->mutex != NULL)
+        t->mutex->contended = true; /* glibc does not know whether others sleep; so the unlock calls the kernel */
     if (sim_signals_has(t->object, t->awaited))
         sim_return(sim, t);
     else

@@ -12,12 +12,13 @@
 
 /* Effects that can be left out, to see what they are worth. */
 enum sim_host_effect {
-    SIM_HOST_LINES = 1,   /* a cache line that another core had last costs a transfer */
-    SIM_HOST_LATENCY = 2, /* a woken thread begins late on a core that was idle */
-    SIM_HOST_SLICES = 4,  /* the scheduler preempts; without it a thread keeps its core until it waits */
-    SIM_HOST_BALANCE = 8, /* busy cores exchange threads at intervals */
-    SIM_HOST_MEMORY = 16, /* threads that run at once slow each other down in memory */
-    SIM_HOST_ALL = 31
+    SIM_HOST_LINES = 1,    /* a cache line that another core had last costs a transfer */
+    SIM_HOST_LATENCY = 2,  /* a woken thread begins late on a core that was idle */
+    SIM_HOST_SLICES = 4,   /* the scheduler preempts; without it a thread keeps its core until it waits */
+    SIM_HOST_BALANCE = 8,  /* busy cores exchange threads at intervals */
+    SIM_HOST_MEMORY = 16,  /* threads that run at once slow each other down in memory */
+    SIM_HOST_PREEMPT = 32, /* a woken thread takes the core from the thread that runs there */
+    SIM_HOST_ALL = 63
 };
 
 enum sim_host_engine { SIM_HOST_GLIBC, SIM_HOST_DIRECT, SIM_HOST_SWITCH };

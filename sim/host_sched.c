@@ -4,16 +4,19 @@
  *
  * Linux (EEVDF, as of 6.12 to 6.18, threads of one weight):
  *  - Each thread has a virtual time, which runs while it does, and a deadline: the virtual time at which it will have
- *    run for a slice. The ready thread with the first deadline runs next.
- *  - The running thread keeps its core until it waits, or until its deadline has passed and the kernel looks: at a
- *    tick, or when another thread comes into its run queue. Then it gets a new deadline, a slice later.
+ *    run for a slice. A thread is eligible if it has not run more than the mean of its core's threads. The eligible
+ *    thread with the first deadline runs next.
+ *  - The running thread keeps its core until it waits, until its deadline has passed and the kernel looks, or until an
+ *    eligible thread is woken there. The kernel looks at a tick, or when another thread comes into the run queue; then
+ *    the thread gets a new deadline, a slice later. A thread that wakes others is preempted when it has woken all.
  *  - A thread that waits keeps its lag, the distance of its virtual time to the mean of its core's. So a thread that
- *    has run less than others comes before them when it is woken, by a slice at most. A debt is forgiven as it sleeps.
+ *    has run less than others comes before them when it is woken, by a slice at most. A debt is forgiven as it sleeps,
+ *    and at once where no other thread is ready: the running thread's wake-ups then switch to what it has woken.
  *  - A woken thread goes to its last core if that is idle, else to another idle core; else to its last core again, or
  *    to its waker's if two threads fewer are there.
  *  - A core that goes idle takes a thread from the longest run queue, but none with a warm cache there. At the
  *    ticks of that other core it takes such a thread, too. Busy cores compare their queues now and then.
- *  - A yield gives up what is left of the slice.
+ *  - A yield gives up what is left of an eligible thread's slice.
  *
  * Carriers (--wait switch): a fiber that is woken goes to the end of its waker's run queue; there is no virtual time. A
  * carrier that goes idle searches for a while, and takes half of the queue of a carrier that makes no progress. A
@@ -33,7 +36,7 @@ enum {
     STEAL_NS = 300,        /* what taking fibers from another carrier costs */
     SPINS_CHECK = 16,      /* one in so many events of a thread that spins */
 };
-#define ENDLESS (UINT64_MAX / 8) /* what is left of a spin without an end, however long it has lasted */
+#define ENDLESS (UINT64_MAX / 8)   /* what is left of a spin without an end, however long it has lasted */
 #define YIELDED (INT64_C(1) << 62) /* in a fiber's key: behind all fibers that were woken */
 
 static struct sim_host_core *host_core_of(const struct sim *sim, const struct sim_thread *t) {
@@ -135,13 +138,16 @@ static int64_t mean_v(const struct sim_host_core *core) {
     return n == 0 ? core->rest_v : n == 1 ? core->sum_v : core->sum_v / (int64_t)n;
 }
 
-/* The thread comes to this core, where it has run so much less than the others, and may run for `slice`. */
-static void join_core(const struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t slice) {
+/*
+ * The thread comes to this core, and may run for `slice`. It moves the mean of n threads by 1 / (n + 1) of its distance
+ * to it, and has its lag to the mean that is then.
+ */
+static void join_core(struct sim_host_core *core, struct sim_thread *t, uint64_t slice) {
+    int64_t n = n_here(core);
     t->core = core->number;
-    t->host.v = mean_v(core) - t->host.lag;
+    t->host.v = mean_v(core) - (n > 0 ? t->host.lag * (n + 1) / n : 0);
     t->host.deadline = t->host.v + (int64_t)slice;
     core->sum_v += t->host.v;
-    (void)sim;
 }
 
 /* The thread goes from its core; it has been taken out of the run queue, or off the core, already. */
@@ -167,16 +173,44 @@ static void count(struct sim *sim, struct sim_host_core *core) {
     core->from = now;
 }
 
+/* ---- which thread runs next ---- */
+
+static bool is_eligible(const struct sim_host_core *core, const struct sim_thread *t) {
+    return t->host.v <= mean_v(core);
+}
+
+/* The place of the eligible thread that comes first, at or below place i of the heap; `best` if that comes before it.
+ */
+static uint32_t first_eligible(const struct sim_host_core *core, uint32_t i, uint32_t best) {
+    if (i >= core->n_ready || (best < core->n_ready && !comes_before(core->queue[i], core->queue[best])))
+        return best;
+    if (is_eligible(core, core->queue[i]))
+        return i;
+    best = first_eligible(core, 2 * i + 1, best);
+    return first_eligible(core, 2 * i + 2, best);
+}
+
+/* Take the thread that runs next out of the run queue, which is not empty. The mean is never below all threads. */
+static struct sim_thread *take_next(struct sim *sim, struct sim_host_core *core) {
+    uint32_t place = sim->host->fibers ? 0 : first_eligible(core, 0, UINT32_MAX);
+    return take_at(sim, core, place < core->n_ready ? place : 0);
+}
+
 /* ---- the core's event ---- */
+
+/* It wakes threads, in the kernel: it is not preempted until that is done. */
+static bool is_waking(const struct sim_thread *t) {
+    return t->targets.first != NULL;
+}
 
 static void arm(struct sim *sim, struct sim_host_core *core) {
     uint64_t now = sim_now(sim), at = UINT64_MAX;
     const struct sim_thread *t = core->on;
     if (t->left < ENDLESS)
         at = core->from + t->left;
-    if (core->n_ready > 0 && has(sim, SIM_HOST_SLICES)) {
+    if (core->n_ready > 0 && (has(sim, SIM_HOST_SLICES) || t->left >= ENDLESS)) {
         uint64_t tick = sim->host->model.tick_ns;
-        core->tick_at = core->resched ? now : now - now % tick + tick;
+        core->tick_at = core->resched && !is_waking(t) ? now : now - now % tick + tick;
         uint64_t look = core->tick_at > core->from ? core->tick_at : core->from;
         at = look < at ? look : at;
     }
@@ -198,7 +232,7 @@ static void run_on(struct sim *sim, struct sim_host_core *core, struct sim_threa
     const struct sim_host_model *model = &sim->host->model;
     set_idle(sim, core->number, false);
     core->on = t;
-    core->resched = false;
+    core->resched = core->preempts = false;
     core->from = sim_now(sim) + late;
     if (core->last != t->host.serial) {
         sim->summary.n_switches++;
@@ -247,7 +281,7 @@ static void move(struct sim *sim, struct sim_host_core *from, struct sim_host_co
     struct sim_thread *t = take_at(sim, from, place);
     uint64_t slice = (uint64_t)(t->host.deadline - t->host.v);
     leave_core(sim, from, t);
-    join_core(sim, to, t, slice);
+    join_core(to, t, slice);
     push(sim, to, t);
     sim->summary.n_migrations++;
 }
@@ -276,7 +310,7 @@ static void next_thread(struct sim *sim, struct sim_host_core *core) {
     bool stole = core->n_ready == 0 && !sim->host->fibers && steal(sim, core, false);
     (void)stole;
     if (core->n_ready > 0) {
-        run_on(sim, core, take_at(sim, core, 0), 0);
+        run_on(sim, core, take_next(sim, core), 0);
         return;
     }
     set_idle(sim, core->number, true);
@@ -295,6 +329,17 @@ static void preempt(struct sim *sim, struct sim_host_core *core) {
     core->on = NULL;
     if (push(sim, core, t))
         next_thread(sim, core);
+}
+
+/* A thread was woken and takes the core. The running thread keeps its deadline. */
+static void preempt_for_woken(struct sim *sim, struct sim_host_core *core) {
+    struct sim_thread *t = core->on, *next;
+    core->on = NULL;
+    next = take_next(sim, core);
+    t->host.ran_at = sim_now(sim);
+    sim_core_show(sim, t, SIM_READY);
+    if (push(sim, core, t))
+        run_on(sim, core, next, 0);
 }
 
 /* ---- the tick ---- */
@@ -327,11 +372,15 @@ static bool slice_is_over(const struct sim *sim, const struct sim_host_core *cor
 }
 
 static void tick(struct sim *sim, struct sim_host_core *core) {
-    bool regular = !core->resched;
-    core->resched = false;
+    bool regular = !core->resched, preempts = core->preempts;
+    core->resched = core->preempts = false;
     if (regular && !sim->host->fibers) {
         help_idle(sim, core);
         balance(sim, core);
+    }
+    if (core->n_ready > 0 && preempts) {
+        preempt_for_woken(sim, core);
+        return;
     }
     if (core->n_ready == 0 || !slice_is_over(sim, core)) {
         arm(sim, core);
@@ -412,11 +461,16 @@ static void run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *th
     arm(sim, core);
 }
 
+/* Does the thread, just put into the core's run queue, preempt the thread that runs there? */
+static bool preempts(const struct sim *sim, const struct sim_host_core *core, const struct sim_thread *t) {
+    return t->host.woken && has(sim, SIM_HOST_PREEMPT) && is_eligible(core, t);
+}
+
 /* Put a ready thread into a core's run queue. If that is idle, the thread runs there `late_ns` from now. */
 static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t slice,
                     uint64_t late_ns) {
     count(sim, core);
-    join_core(sim, core, t, slice);
+    join_core(core, t, slice);
     sim_core_show(sim, t, SIM_READY);
     if (!push(sim, core, t))
         return;
@@ -424,7 +478,10 @@ static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thre
         run_on(sim, core, take_at(sim, core, 0), late_ns);
         return;
     }
-    core->resched = core->resched || (!sim->host->fibers && slice_is_over(sim, core));
+    if (!sim->host->fibers) {
+        core->preempts = core->preempts || preempts(sim, core, t);
+        core->resched = core->resched || core->preempts || slice_is_over(sim, core);
+    }
     if (core->on->host.idles && core->on->left > sim->host->model.yield_ns)
         core->on->left = sim->host->model.yield_ns; /* its next yield gives the core away */
     if (core->armed || core->on->left >= ENDLESS)
@@ -452,10 +509,14 @@ static void wake_carrier(struct sim *sim, struct sim_thread *waker, const struct
     waker->host.owed_ns += is_deep(sim, idle) ? sim->host->model.wake_deep_ns : sim->host->model.wake_idle_ns;
 }
 
-static void forgive(const struct sim *sim, struct sim_thread *t) {
+/* A woken thread comes to the core, with less of its debt, or none. */
+static void enqueue_woken(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
     int64_t slept = (int64_t)(sim_now(sim) - t->host.slept_at);
     if (t->host.lag < 0)
-        t->host.lag = t->host.lag + slept < 0 ? t->host.lag + slept : 0;
+        t->host.lag = core->n_ready > 0 && t->host.lag + slept < 0 ? t->host.lag + slept : 0;
+    t->host.woken = true;
+    enqueue(sim, core, t, sim->host->model.slice_ns, late(sim, core));
+    t->host.woken = false;
 }
 
 uint64_t sim_host_wake_cost(struct sim *sim, const struct sim_thread *waker, const struct sim_thread *t) {
@@ -469,27 +530,23 @@ uint64_t sim_host_wake_cost(struct sim *sim, const struct sim_thread *waker, con
 }
 
 static void wake_from(struct sim *sim, struct sim_thread *waker, struct sim_thread *t, uint64_t ns) {
-    const struct sim_host_model *model = &sim->host->model;
     struct sim_host_core *core;
     if (t->place == SIM_ON_CORE || t->place == SIM_IN_QUEUE) {
         t->wake_pending = true;
         return;
     }
     t->left = ns;
-    forgive(sim, t);
     if (!sim->host->fibers) {
-        core = place_woken(sim, t, waker);
-        enqueue(sim, core, t, model->slice_ns, late(sim, core));
+        enqueue_woken(sim, place_woken(sim, t, waker), t);
         return;
     }
     if (sim_host_cores_to_spare(sim, t)) { /* it waits on its home thread, and the kernel wakes it */
-        core = place_woken(sim, t, NULL);
-        enqueue(sim, core, t, model->slice_ns, late(sim, core));
+        enqueue_woken(sim, place_woken(sim, t, NULL), t);
         return;
     }
     core = waker != NULL ? host_core_of(sim, waker) : place_woken(sim, t, NULL);
     bool was_idle = core->on == NULL;
-    enqueue(sim, core, t, model->slice_ns, late(sim, core));
+    enqueue_woken(sim, core, t);
     if (!was_idle && waker != NULL)
         wake_carrier(sim, waker, core);
 }
@@ -544,7 +601,7 @@ static void yield_now(struct sim *sim, struct sim_thread *t) {
         return;
     }
     t->host.yielded = true;
-    if (!sim->host->fibers && t->host.v <= mean_v(core)) {
+    if (!sim->host->fibers && is_eligible(core, t)) {
         core->sum_v += t->host.deadline - t->host.v;
         t->host.v = t->host.deadline;
         t->host.deadline += (int64_t)sim->host->model.slice_ns;

@@ -22,8 +22,8 @@ void sim_host_other(struct sim *sim, struct sim_thread *t);
 /* As many threads that wait at the semaphore as can have it: each looks by itself. */
 void sim_host_sem_wake(struct sim *sim, struct sim_object *o);
 /*
- * The thread waits at an rwlock, semaphore, spin lock or barrier. Its wait ends: the owners lose the lock, the semaphore
- * is posted, the barrier opens. False: it does not wait there.
+ * The thread waits at an rwlock, semaphore, spin lock or barrier. Its wait ends: the owners lose the lock, the
+ * semaphore is posted, the barrier opens. False: it does not wait there.
  */
 bool sim_host_pass(struct sim *sim, struct sim_thread *t);
 /* A call that does no more than that. */

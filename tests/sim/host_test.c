@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The host machine: cases that can be computed by hand. What a case does not name costs nothing: no call, no switch, no
- * wake-up. The scheduler's tick is 4 ms, its slice 1.4 ms.
- A new
- * thread goes to an idle core.
+ * wake-up. The scheduler's tick is 4 ms, its slice 1.4 ms. A new thread goes to an idle core.
  */
 #include "build.h"
 
@@ -41,6 +39,17 @@ static void sem(struct build *b, uint32_t thread, enum sbt_trace_op op, uint32_t
                                          .other = SBT_TRACE_NONE,
                                          .order = order,
                                          .work_ns = work});
+}
+
+/* A timed wait that lasted so long: the thread sleeps meanwhile. */
+static void sleep_for(struct build *b, uint32_t thread, uint64_t ns) {
+    build_event(b, thread,
+                (struct sbt_trace_event){.op = SBT_TRACE_SEM_WAIT,
+                                         .type = SBT_TRACE_SEM,
+                                         .object = 9,
+                                         .other = SBT_TRACE_NONE,
+                                         .result = ETIMEDOUT,
+                                         .took_ns = ns});
 }
 
 /* Thread 1 and thread 0, each with that work; then thread 0 joins. */
@@ -81,11 +90,11 @@ TEST(two_cores_do_it_at_once) {
 }
 
 /*
- * One core. Thread 1 sleeps, thread 0 has worked for `work` when it wakes thread 1, and works on. Within its slice it
- * goes on to the tick at 4 ms; after the slice thread 1, with 1 ms of work, takes the core at once.
+ * One core. Thread 1 sleeps, thread 0 has worked for `work` when it wakes thread 1, and works on. Thread 1, with 1 ms
+ * of work, takes the core at once. Without that effect thread 0 goes on to the tick at 4 ms if it is within its slice.
  */
-TEST(a_woken_thread_takes_the_core_when_the_slice_is_over) {
-    static const uint64_t work[] = {1 * MS, 2 * MS}, ends[] = {5 * MS, 3 * MS};
+TEST_EACH(a_woken_thread_takes_the_core, 2) {
+    static const uint64_t work[] = {1 * MS, 2 * MS}, ends[2][2] = {{2 * MS, 3 * MS}, {5 * MS, 3 * MS}};
     for (int i = 0; i < 2; i++) {
         struct build b;
         build_open(&b);
@@ -100,14 +109,117 @@ TEST(a_woken_thread_takes_the_core_when_the_slice_is_over) {
         join(&b, 0, 1, 10 * MS);
         end(&b, 0, 0);
         struct sim_config config = host_of(SIM_GLIBC, 1);
-        ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, ends[i]);
+        if (number == 1)
+            config.host.effects &= ~(uint32_t)SIM_HOST_PREEMPT;
+        struct sim_summary s;
+        ck_assert_uint_eq(run_one(&config, build_close(&b), 1, &s).to_ns, ends[number][i]);
+        ck_assert_uint_eq(s.makespan_ns, 11 * MS + work[i]);
+    }
+}
+
+/*
+ * One core. Threads 1 and 2 wake each other after each 100 us of work; thread 3 computes. The pair is one runnable
+ * thread, so that it and thread 3 have half of the core each: neither keeps the core from the other.
+ */
+TEST(a_thread_that_is_woken_often_gets_no_more_than_its_share) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 1, 1);
+    init(&b, 0, SBT_TRACE_SEM, 2, 0);
+    create_all(&b, 4);
+    for (uint32_t k = 0; k < 1000; k++)
+        for (uint32_t i = 1; i < 3; i++) {
+            sem(&b, i, SBT_TRACE_SEM_WAIT, i, k + (i == 2), 0);
+            sem(&b, i, SBT_TRACE_SEM_POST, 3 - i, k + 1, 100 * US);
+        }
+    end(&b, 1, 0);
+    end(&b, 2, 0);
+    end(&b, 3, 100 * MS);
+    for (uint32_t i = 1; i < 4; i++)
+        join(&b, 0, i, 0);
+    end(&b, 0, 0);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    struct sim_thread_result r = run_one(&config, build_close(&b), 3, NULL);
+    ck_assert_uint_ge(r.to_ns, 180 * MS);
+    ck_assert_uint_le(r.to_ns, 240 * MS);
+}
+
+/*
+ * One core. Thread 0 sleeps with the spin lock until thread 1 wakes it after 0.5 ms. Thread 1 then spins: under glibc
+ * to the tick at 4 ms, also where the scheduler has no slices, because a spin never ends by itself.
+ */
+TEST(a_spinning_thread_does_not_spin_for_ever) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 1, 0);
+    create(&b, 0, 1, 0);
+    call(&b, 0, SBT_TRACE_SPIN_LOCK, 0, 0);
+    sem(&b, 0, SBT_TRACE_SEM_WAIT, 1, 1, 0);
+    sem(&b, 1, SBT_TRACE_SEM_POST, 1, 1, 500 * US);
+    call(&b, 1, SBT_TRACE_SPIN_LOCK, 0, 0);
+    call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 0, 1 * MS);
+    call(&b, 1, SBT_TRACE_SPIN_UNLOCK, 0, 0);
+    end(&b, 1, 0);
+    join(&b, 0, 1, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    config.host.effects &= ~(uint32_t)(SIM_HOST_SLICES | SIM_HOST_PREEMPT);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 5 * MS);
+    config.sync = SIM_DIRECT; /* it looks for 2 us, and yields */
+    config.host.spin_looks_ns = 2 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns,
+                      1500 * US + 2 * US + 40); /* 40 ns: into the parking lot's queue */
+}
+
+/*
+ * One core. Three threads wait at a condition; thread 0 broadcasts with the mutex, works on for 1 ms and unlocks it.
+ * Under glibc each waiter takes the core at once, finds the mutex held and sleeps; then each unlock wakes the next.
+ * Without preemption they run when the mutex is free. Under the engine direct they are moved to the mutex's queue.
+ */
+TEST(a_broadcast_with_the_mutex_makes_a_convoy) {
+    static const struct {
+        enum sim_sync sync;
+        uint32_t effects;
+        uint64_t n_waits, n_wakes;
+    } cases[] = {
+        {SIM_GLIBC, SIM_HOST_ALL, 3 + 3, 3 + 3},
+        {SIM_GLIBC, SIM_HOST_ALL & ~SIM_HOST_PREEMPT, 3, 3},
+        {SIM_DIRECT, SIM_HOST_ALL, 3, 3},
+    };
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 1, 0);
+    create_all(&b, 4);
+    for (uint32_t i = 1; i < 4; i++) {
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, 0);
+        wait(&b, i, 2, 0, 1, 0);
+        call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        end(&b, i, 0);
+    }
+    sleep_for(&b, 0, 1 * MS);
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    signal_(&b, 0, SBT_TRACE_COND_BROADCAST, 2, 1, 0);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 1 * MS);
+    for (uint32_t i = 1; i < 4; i++)
+        join(&b, 0, i, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sim_summary s;
+        struct sim_config config = host_of(cases[i].sync, 1);
+        config.host.effects = cases[i].effects;
+        run_one(&config, trace, 0, &s);
+        ck_assert_uint_eq(s.n_futex_waits, cases[i].n_waits);
+        ck_assert_uint_eq(s.n_futex_wakes, cases[i].n_wakes);
+        ck_assert_uint_eq(s.makespan_ns, 2 * MS);
     }
 }
 
 /*
  * Thread 1 sleeps from the beginning, thread 2 computes on the core where thread 1 was. At 0.5 ms thread 0 wakes thread
- * 1, which has 1 ms of work: with a third core it goes there and begins 5 us later; with two it waits for the tick at 4
- * ms.
+ * 1, which has 1 ms of work: with a third core it goes there and begins 5 us later; with two it takes that core at
+ * once, or waits for the tick at 4 ms.
  */
 TEST(a_woken_thread_goes_to_an_idle_core) {
     struct build b;
@@ -126,8 +238,10 @@ TEST(a_woken_thread_goes_to_an_idle_core) {
     struct sim_summary s;
     struct sim_config config = host_of(SIM_GLIBC, 2);
     config.host.late_deep_ns = 5 * US;
-    config.host.effects &= ~(uint32_t)SIM_HOST_BALANCE;
+    config.host.effects &= ~(uint32_t)(SIM_HOST_BALANCE | SIM_HOST_PREEMPT);
     ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 5 * MS);
+    config.host.effects |= SIM_HOST_PREEMPT;
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1500 * US);
     config = host_of(SIM_GLIBC, 3);
     config.host.late_deep_ns = 5 * US;
     ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1500 * US + 5 * US);

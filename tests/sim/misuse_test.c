@@ -391,13 +391,14 @@ static void any_calls(uint64_t round) {
             config.sync = (enum sim_sync)sync;
             config.sched.policy = (enum csa_policy)policy;
             if (sync >= SIM_N_SYNCS)
-                config.host = model_of(config.sync, config.width * config.height);
+                random_host(&config);
             for (int again = 0; again < 2; again++) {
                 struct sim *sim = replay(&config, trace, n);
                 s[again] = sim_summary(sim);
                 sim_free(sim);
             }
-            ck_assert_msg(memcmp(&s[0], &s[1], sizeof *s) == 0, "round %ju, %s, %d: two results", (uintmax_t)round, sim_sync_name(config.sync), policy);
+            ck_assert_msg(memcmp(&s[0], &s[1], sizeof *s) == 0, "round %ju, %s, %d: two results", (uintmax_t)round,
+                          sim_sync_name(config.sync), policy);
             ck_assert_uint_eq(s->n_events + s->n_deviations[SIM_NOT_REPLAYED], n * sbt_trace_info(trace)->n_events);
         }
     build_discard();

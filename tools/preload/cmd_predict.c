@@ -41,9 +41,8 @@ static const struct own_option predict_options[] = {
         {0, "machine", "LIST",
          "paper, host: the paper's chip; a machine with Linux and the reference costs, or host:FILE with those "
          "that subutai calibrate has written (default paper)"},
-    [PREDICT_CORES] =
-        {0, "cores", "LIST",
-         "cores of the machine, each 1 to 1024 (default: the mesh's, or 64; the host's own)"},
+    [PREDICT_CORES] = {0, "cores", "LIST",
+                       "cores of the machine, each 1 to 1024 (default: the mesh's, or 64; the host's own)"},
     [PREDICT_MESH] = {0, "mesh", "WxH", "the network between them (default: as square as the cores allow)"},
     [PREDICT_SYNC] =
         {0, "sync", "LIST",
@@ -453,7 +452,8 @@ const struct command command_predict = {
     .summary = "what another machine, or the paper's hardware, would make of recorded programs",
     .details =
         "Each FILE is a trace, as subutai record writes them, and one application of the chip's. All combinations of\n"
-        "--machine, --cores, --sync and --sched are simulated; the speed-up is the first one's time by each one's. Times are the\n"
+        "--machine, --cores, --sync and --sched are simulated; the speed-up is the first one's time by each one's. "
+        "Times are the\n"
         "chip's. Exit status 0, 2 if nothing was simulated, 3 if a simulation failed: a damaged trace, a lack of "
         "memory,\n"
         "nothing can advance any more (then it says which threads wait for what).\n",

@@ -42,7 +42,8 @@ struct field {
     int n_decimals; /* of a double in JSON */
 };
 
-/* Write the members of the object that is open in `j`, without the fields of the columns of `hidden`: FIELDS_HIDE, or-ed; 0: all. */
+/* Write the members of the object that is open in `j`, without the fields of the columns of `hidden`: FIELDS_HIDE,
+ * or-ed; 0: all. */
 #define FIELDS_HIDE(column) (1u << (column))
 void fields_json(struct json *j, const struct field *fields, unsigned hidden, const void *record);
 

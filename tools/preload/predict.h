@@ -55,7 +55,8 @@ struct predict {
     bool json, calls, unfairness, progress;
 };
 
-/* A run's name in messages: "software, rr"; with the machine and the cores if there are several. Valid until the next call. */
+/* A run's name in messages: "software, rr"; with the machine and the cores if there are several. Valid until the next
+ * call. */
 const char *predict_run_name(const struct predict *p, const struct predict_run *run);
 
 /* predict_run.c: run all simulations, one after another. Does not return if one fails. */

@@ -38,8 +38,8 @@ static void print_packets(const struct predict *p, FILE *out) {
 }
 
 /*
- * "4 applications on 64 cores, 8x8", "1 application on 2, 16 and 64 cores", "1 application on 2 cores of AMD EPYC, ...",
- * "1 application on 2 machines"
+ * "4 applications on 64 cores, 8x8", "1 application on 2, 16 and 64 cores", "1 application on 2 cores of AMD EPYC,
+ * ...", "1 application on 2 machines"
  */
 static void print_heading(const struct predict *p, FILE *out) {
     size_t n_each = p->n_runs / p->n_chips;

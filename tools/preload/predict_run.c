@@ -103,7 +103,8 @@ static struct sim *begin(struct watch *w, const struct predict_run *run, bool wa
     config.height = run->chip.height;
     config.sync = run->sync;
     if (run->machine->on_host)
-        config.host = sim_host_model_of(&run->machine->costs, (enum sim_host_engine)(run->sync - SIM_GLIBC), config.n_cores);
+        config.host =
+            sim_host_model_of(&run->machine->costs, (enum sim_host_engine)(run->sync - SIM_GLIBC), config.n_cores);
     config.sched.policy = run->sched;
     config.context = w;
     config.on_interval = w->csv != NULL && watched ? on_interval : NULL;
