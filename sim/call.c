@@ -10,6 +10,8 @@
 #include "call.h"
 
 #include "core.h"
+#include "host_cond.h"
+#include "host_sync.h"
 #include "mutex.h"
 #include "page.h"
 #include "request.h"
@@ -47,10 +49,18 @@ static sim_then *after_failure(const struct sim_thread *t) {
     return t->event.result == ETIMEDOUT ? sim_call_last : sim_return;
 }
 
+/* An attempt without effect. */
+static void attempt(struct sim *sim, struct sim_thread *t, sim_then *then) {
+    if (sim_on_host(sim))
+        sim_host_touch(sim, t, t->object, sim->host->model.atomic_ns, then);
+    else
+        sim_software_try(sim, t, then);
+}
+
 /* A call that failed: an attempt, and the time for which it waited. */
 static void call_failed(struct sim *sim, struct sim_thread *t) {
     t->kind = SIM_TRYLOCK;
-    sim_software_try(sim, t, after_failure(t));
+    attempt(sim, t, after_failure(t));
 }
 
 static void call_lock(struct sim *sim, struct sim_thread *t) {
@@ -114,7 +124,7 @@ static void call_wait(struct sim *sim, struct sim_thread *t) {
     t->mutex = NULL;
     if (is_refused(&t->event)) {
         t->kind = SIM_COND_WAIT;
-        sim_software_try(sim, t, sim_return);
+        attempt(sim, t, sim_return);
         return;
     }
     if (t->event.other != SBT_TRACE_NONE && (m = sim_page_object(sim, t->app, t->event.other)) == NULL)
@@ -137,6 +147,8 @@ static void call_wait(struct sim *sim, struct sim_thread *t) {
         sim_return(sim, t);
     } else if (over || t->awaited == 0) {
         sim_mutex_unlock(sim, t, m, wait_without_signal);
+    } else if (sim_on_host(sim)) {
+        sim_host_cond_wait(sim, t);
     } else if (m != NULL && sim_mutex_in_hardware(sim, m)) {
         sim_request_cond_wait(sim, t);
     } else {
@@ -146,7 +158,9 @@ static void call_wait(struct sim *sim, struct sim_thread *t) {
 
 static void call_signal(struct sim *sim, struct sim_thread *t) {
     t->kind = t->event.op == SBT_TRACE_COND_SIGNAL ? SIM_SIGNAL : SIM_BROADCAST;
-    if (sim->config.sync == SIM_SUBUTAI)
+    if (sim_on_host(sim))
+        sim_host_cond_signal(sim, t);
+    else if (sim->config.sync == SIM_SUBUTAI)
         sim_request_cond_signal(sim, t);
     else
         sim_software_cond_signal(sim, t);
@@ -158,7 +172,7 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
     struct sim_object *b = t->object;
     t->kind = SIM_BARRIER;
     if (t->event.result != 0) {
-        sim_software_try(sim, t, sim_return);
+        attempt(sim, t, sim_return);
         return;
     }
     if (!b->known && t->event.size != 0) {
@@ -166,9 +180,11 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
         b->size = t->event.size;
     }
     if (!b->known && b->forgotten)
-        sim_software_try(sim, t, sim_return); /* the barrier was destroyed, so in the trace all threads passed it */
+        attempt(sim, t, sim_return); /* the barrier was destroyed, so in the trace all threads passed it */
     else if (!b->known || b->size == 0)
         unknown_wait(sim, t);
+    else if (sim_on_host(sim))
+        sim_host_barrier(sim, t);
     else if (sim_mutex_in_hardware(sim, b))
         sim_request_barrier(sim, t);
     else
@@ -180,6 +196,10 @@ static void semaphore_value(struct sim *sim, struct sim_object *o, uint32_t valu
     o->known = true;
     o->size += value;
     o->n_inside = value;
+    if (sim_on_host(sim)) {
+        sim_host_sem_wake(sim, o);
+        return;
+    }
     for (; o->size > 0 && o->waiters.first != NULL; o->size--)
         sim_core_wake(sim, sim_list_shift(&o->waiters), 0);
 }
@@ -217,6 +237,12 @@ static void call_other(struct sim *sim, struct sim_thread *t) {
     }
     if (releases && op != SBT_TRACE_SEM_POST && t->object->owner == NULL && t->object->n_inside == 0)
         sim_deviates(sim, SIM_NOT_HELD);
+    if (sim_on_host(sim)) {
+        if (t->event.type == SBT_TRACE_SEM && !releases && !t->object->known && t->event.size != 0)
+            semaphore_value(sim, t->object, t->event.size);
+        sim_host_other(sim, t);
+        return;
+    }
     switch (op) {
     case SBT_TRACE_RWLOCK_UNLOCK:
         sim_software_rwunlock(sim, t);

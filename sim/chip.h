@@ -8,6 +8,7 @@
  *
  *   costs          what software costs: the constants
  *   host_costs     what a real machine costs: measured files
+ *   host_model     type: the host machine's model, made of such costs
  *   histogram      latencies, and quantiles of them
  *   line           memory by lines of the host's cache
  *   events         what happens when
@@ -20,6 +21,7 @@
  *   tile           type: a network interface
  *   chip           type: the chip; failures
  *   core           cores and run queues: a thread runs, waits, is woken; the policies are sched_csa's
+ *   host_sched     the host's cores: Linux's scheduler, and carriers
  *   signals        which signals of a condition have happened
  *   owner          the owner of a lock: critical sections, priority, the recorded order
  *   again          threads that a full NI has answered with AGAIN
@@ -30,9 +32,12 @@
  *   return         the end of a call, and on to the thread's next event
  *   software       the software-only model: mutexes, barriers, rwlocks, semaphores, spin locks
  *   request        mutexes and barriers in hardware: what libsubutai/engine/ni does, in virtual time
+ *   host_wait      how a thread waits on the host: asleep, actively, by switching
+ *   host_sync      the host's mutexes, barriers, rwlocks, semaphores and spin locks
  *   mutex          a mutex, wherever it is served
  *   software_cond  conditions in software
  *   request_cond   conditions in hardware
+ *   host_cond      conditions on the host
  *   call           a call on an object: which machine serves it, and what the trace says of its result
  *   replay         a thread's way along its trace: birth, work, calls, death; what ends a wait that nothing would end
  *   application    traces become applications
@@ -55,13 +60,25 @@
 
 #define SIM_NO_THREAD SIM_MAX_THREADS /* on the chip, the number of no thread */
 
+/* What sim_core_* do on another machine than the paper's. */
+struct sim_scheduler {
+    void (*run)(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then);
+    void (*wait)(struct sim *sim, struct sim_thread *t, enum sim_why why, sim_then *then);
+    void (*wake)(struct sim *sim, struct sim_thread *t, uint64_t ns);
+    void (*add)(struct sim *sim, struct sim_thread *t, sim_then *then);
+    void (*leave)(struct sim *sim, struct sim_thread *t);
+    void (*event)(struct sim *sim, const struct sim_event *event);
+};
+
 struct sim {
     struct sim_events events;
     struct sim_config config;
     uint32_t n_cores;
     struct sim_core *cores;
-    uint64_t idle[SIM_MAX_CORES / 64]; /* a bit for each core on which no thread runs */
-    uint32_t n_ready;                  /* threads in the run queues of all cores */
+    const struct sim_scheduler *scheduler; /* NULL: core.c is it */
+    struct sim_host *host;                 /* NULL: the machine is the paper's */
+    uint64_t idle[SIM_MAX_CORES / 64];     /* a bit for each core on which no thread runs */
+    uint32_t n_ready;                      /* threads in the run queues of all cores */
     uint32_t n_placed;
     struct csa_oat oat;
 
@@ -72,6 +89,7 @@ struct sim {
     uint32_t n_free_ids;
     /* replay.c's functions for a thread that has come to its next event, or to the end of its events */
     sim_then *call, *cut;
+    void (*none_goes_on)(struct sim *sim); /* replay_pass.c: lets a wait pass, or the run fails */
 
     struct hw_config hw;
     struct hw_layout layout;

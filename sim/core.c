@@ -158,6 +158,10 @@ static void make_ready(struct sim *sim, struct sim_thread *t) {
 /* ---- for the other parts ---- */
 
 void sim_core_run(struct sim *sim, struct sim_thread *t, uint64_t cycles, sim_then *then) {
+    if (__builtin_expect(sim->scheduler != NULL, 0)) {
+        sim->scheduler->run(sim, t, cycles, then);
+        return;
+    }
     struct sim_core *core = core_of(sim, t);
     t->then = then;
     t->left = cycles;
@@ -166,6 +170,10 @@ void sim_core_run(struct sim *sim, struct sim_thread *t, uint64_t cycles, sim_th
 }
 
 void sim_core_wait(struct sim *sim, struct sim_thread *t, enum sim_why why, sim_then *then) {
+    if (__builtin_expect(sim->scheduler != NULL, 0)) {
+        sim->scheduler->wait(sim, t, why, then);
+        return;
+    }
     if (t->wake_pending) {
         t->wake_pending = false;
         sim_core_run(sim, t, 0, then);
@@ -188,6 +196,10 @@ void sim_core_wait(struct sim *sim, struct sim_thread *t, enum sim_why why, sim_
 }
 
 void sim_core_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
+    if (__builtin_expect(sim->scheduler != NULL, 0)) {
+        sim->scheduler->wake(sim, t, cycles);
+        return;
+    }
     if (!t->spins && (t->place == SIM_ON_CORE || t->place == SIM_IN_QUEUE)) {
         t->wake_pending = true;
         return;
@@ -228,6 +240,10 @@ void sim_core_timer_event(struct sim *sim, const struct sim_event *event) {
 }
 
 void sim_core_add(struct sim *sim, struct sim_thread *t, sim_then *then) {
+    if (__builtin_expect(sim->scheduler != NULL, 0)) {
+        sim->scheduler->add(sim, t, then);
+        return;
+    }
     t->core = (uint16_t)(sim->n_placed++ % sim->n_cores);
     t->then = then;
     t->shown = SIM_READY;
@@ -236,6 +252,10 @@ void sim_core_add(struct sim *sim, struct sim_thread *t, sim_then *then) {
 }
 
 void sim_core_leave(struct sim *sim, struct sim_thread *t) {
+    if (__builtin_expect(sim->scheduler != NULL, 0)) {
+        sim->scheduler->leave(sim, t);
+        return;
+    }
     struct sim_core *core = core_of(sim, t);
     disarm(core);
     csa_stop(&core->sched, sim_now(sim));
@@ -245,14 +265,20 @@ void sim_core_leave(struct sim *sim, struct sim_thread *t) {
 }
 
 void sim_core_hold(struct sim *sim, struct sim_thread *t) {
-    csa_hold(&core_of(sim, t)->sched, &t->sched, sim_now(sim));
+    if (__builtin_expect(sim->scheduler == NULL, 1))
+        csa_hold(&core_of(sim, t)->sched, &t->sched, sim_now(sim));
 }
 
 void sim_core_unhold(struct sim *sim, struct sim_thread *t) {
-    csa_unhold(&core_of(sim, t)->sched, &t->sched, sim_now(sim));
+    if (__builtin_expect(sim->scheduler == NULL, 1))
+        csa_unhold(&core_of(sim, t)->sched, &t->sched, sim_now(sim));
 }
 
 void sim_core_event(struct sim *sim, const struct sim_event *event) {
+    if (__builtin_expect(sim->scheduler != NULL, 0)) {
+        sim->scheduler->event(sim, event);
+        return;
+    }
     struct sim_core *core = &sim->cores[event->index];
     struct sim_thread *t = core->on;
     if (core->generation != event->generation || t == NULL)

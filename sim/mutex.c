@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "mutex.h"
 
+#include "host_sync.h"
 #include "owner.h"
 #include "request.h"
 #include "software.h"
 
 static void lock_now(struct sim *sim, struct sim_thread *t) {
-    if (sim_mutex_in_hardware(sim, t->mutex))
+    if (sim_on_host(sim))
+        sim_host_lock(sim, t);
+    else if (sim_mutex_in_hardware(sim, t->mutex))
         sim_request_lock(sim, t);
     else
         sim_software_lock(sim, t);
@@ -24,6 +27,8 @@ void sim_mutex_unlock(struct sim *sim, struct sim_thread *t, struct sim_object *
     t->unlocked = then;
     if (mutex == NULL || mutex->owner == NULL)
         then(sim, t);
+    else if (sim_on_host(sim))
+        sim_host_unlock(sim, t);
     else if (sim_mutex_in_hardware(sim, mutex))
         sim_request_unlock(sim, t);
     else

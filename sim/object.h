@@ -37,6 +37,13 @@ struct sim_object {
     uint64_t n_acquired;           /* recorded order: acquisitions so far */
     struct sim_signal_set signals; /* of a condition: those that have happened */
     uint64_t line_free;            /* until then the cache line is on its way to a core */
+    /* On the host under the engine direct: what the object remembers of its waits. */
+    uint64_t notified_at, handed_at; /* when a waiter was last woken for it; when it was last handed over */
+    uint32_t n_notified;             /* waiters that were woken for it and have not looked yet */
+    uint32_t spins_failed;           /* forced spins in vain in a row; or, beyond a limit, waits without */
+    uint16_t mean_64ns;              /* of its waits; */
+    uint8_t mean_switches, probe;    /* of their yields that switched, in sixteenths; counts waits */
+    bool active;                     /* a waiter that is awake will look once more */
 };
 
 /* Does the object have a primitive in hardware? Its ID may be stale. */

@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "core.h"
+#include "host_sync.h"
 #include "page.h"
 #include "return.h"
 
@@ -105,7 +106,7 @@ static void end(struct sim *sim, struct sim_thread *t) {
     struct sim_list joiners = app->joiners[number];
     app->joiners[number] = (struct sim_list){0};
     for (struct sim_thread *j; (j = sim_list_shift(&joiners)) != NULL;)
-        sim_core_wake(sim, j, 0);
+        sim_core_wake(sim, j, sim_on_host(sim) ? sim->host->model.awake_ns + sim->host->model.end_ns : 0);
     forget(t);
     if (--app->n_alive == 0 && app->n_unborn == 0)
         application_ended(sim, app);
@@ -135,7 +136,7 @@ static void cut(struct sim *sim, struct sim_thread *t) {
 }
 /* ---- threads ---- */
 
-static void call_create(struct sim *sim, struct sim_thread *t) {
+static void created(struct sim *sim, struct sim_thread *t) {
     struct sim_app *app = t->app;
     uint32_t other = t->event.other;
     bool created = t->event.result == 0, known = other < app->n_threads && app->ended[other] == SIM_NOT_BORN;
@@ -146,8 +147,21 @@ static void call_create(struct sim *sim, struct sim_thread *t) {
     sim_return(sim, t);
 }
 
-/* A join of a thread that the trace does not have lasts as long as it did. */
+static void call_create(struct sim *sim, struct sim_thread *t) {
+    if (sim_on_host(sim))
+        sim_host_pay(sim, t, sim->host->model.spawn_ns, created);
+    else
+        created(sim, t);
+}
 
+static void call_end(struct sim *sim, struct sim_thread *t) {
+    if (sim_on_host(sim))
+        sim_host_pay(sim, t, sim->host->model.end_ns, end);
+    else
+        end(sim, t);
+}
+
+/* A join of a thread that the trace does not have lasts as long as it did. */
 static void call_join(struct sim *sim, struct sim_thread *t) {
     uint32_t other = t->event.other;
     if (t->event.result == ETIMEDOUT) {
@@ -184,14 +198,20 @@ static void call(struct sim *sim, struct sim_thread *t) {
         call_join(sim, t);
         return;
     case SBT_TRACE_THREAD_END:
-        end(sim, t);
+        call_end(sim, t);
         return;
     default:
         sim_call_object(sim, t);
     }
 }
 
+static void none_goes_on(struct sim *sim) {
+    if (!sim_replay_pass(sim))
+        sim_replay_fail(sim);
+}
+
 void sim_replay_init(struct sim *sim) {
     sim->call = call;
     sim->cut = cut;
+    sim->none_goes_on = none_goes_on;
 }

@@ -13,5 +13,7 @@ void sim_replay_born_event(struct sim *sim, const struct sim_event *event);
 
 /* No thread can go on. True: a wait has ended that nothing would have ended. */
 bool sim_replay_pass(struct sim *sim);
+/* Not even that helps: the run fails. */
+void sim_replay_fail(struct sim *sim);
 
 #endif

@@ -12,6 +12,7 @@
 #include "replay.h"
 
 #include "core.h"
+#include "host_sync.h"
 #include "mutex.h"
 #include "noc.h"
 #include "owner.h"
@@ -59,6 +60,10 @@ static bool is_in(const struct sim_list *list, const struct sim_thread *t) {
 
 /* ---- the waits ---- */
 
+static bool pass_software(struct sim *sim, struct sim_thread *t) {
+    return sim_on_host(sim) ? sim_host_pass(sim, t) : sim_software_pass(sim, t);
+}
+
 static bool pass_join(struct sim *sim, struct sim_thread *t) {
     sim_list_remove(&t->app->joiners[t->event.other], t);
     sim_core_wake(sim, t, 0);
@@ -100,7 +105,7 @@ static bool pass_barrier(struct sim *sim, struct sim_thread *t) {
     uint32_t n = 0;
     struct sim_object *b = t->object;
     if (!sim_mutex_in_hardware(sim, b))
-        return sim_software_pass(sim, t);
+        return pass_software(sim, t);
     for (uint32_t i = 0; i < t->app->n_threads; i++) {
         const struct sim_thread *other = t->app->threads[i];
         n += other != NULL && other->object == b && other->event.op == SBT_TRACE_BARRIER_WAIT;
@@ -127,7 +132,7 @@ static bool pass(struct sim *sim, struct sim_thread *t) {
             return pass_barrier(sim, t);
         if (awaited_object(t)->kind == SBT_TRACE_MUTEX)
             return pass_mutex(sim, t, awaited_object(t));
-        return sim_software_pass(sim, t);
+        return pass_software(sim, t);
     default: /* an answer or a time, which comes */
         return false;
     }
@@ -177,4 +182,11 @@ bool sim_replay_pass(struct sim *sim) {
             return true;
         }
     return false;
+}
+
+void sim_replay_fail(struct sim *sim) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        n += sim->apps[i].n_alive;
+    sim_fail(sim, SIM_STUCK, "%u threads wait for what does not happen", n);
 }

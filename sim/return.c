@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "return.h"
 
+#include "host_sched.h"
 #include "page.h"
 
 static inline __attribute__((always_inline)) void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra) {
@@ -23,7 +24,10 @@ static inline __attribute__((always_inline)) void next_event(struct sim *sim, st
                  t->event.took_ns > SIM_RETURN_LONGEST ? "waits" : "works");
         return;
     }
-    sim_core_run(sim, t, extra + t->event.work_ns, sim->call);
+    uint64_t work = t->event.work_ns;
+    if (__builtin_expect(sim->host != NULL, 0))
+        work = sim_host_work_ns(sim, work);
+    sim_core_run(sim, t, extra + work, sim->call);
 }
 
 static void count_call(struct sim *sim, struct sim_thread *t, uint64_t ns) {

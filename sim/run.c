@@ -2,12 +2,13 @@
 /* A chip is made, runs its events in the order of their times, and is freed. */
 #include "application.h"
 #include "core.h"
+#include "host_sched.h"
 #include "noc.h"
 #include "replay.h"
 
 const char *sim_sync_name(enum sim_sync sync) {
-    static const char names[SIM_N_SYNCS][12] = {"software", "subutai"};
-    return (uint32_t)sync < SIM_N_SYNCS ? names[sync] : "?";
+    static const char names[SIM_N_ALL_SYNCS][12] = {"software", "subutai", "glibc", "direct", "switch"};
+    return (uint32_t)sync < SIM_N_ALL_SYNCS ? names[sync] : "?";
 }
 
 const char *sim_sched_name(enum csa_policy policy) {
@@ -37,7 +38,7 @@ static bool is_legal(const struct sim_config *c, struct sim_error *error) {
     if (c->width < 1 || c->height < 1 || c->width > HW_MESH_MAX_SIDE || c->height > HW_MESH_MAX_SIDE)
         sim_refuse(error, SIM_USAGE, "a mesh of %ux%u (legal: 1x1 to %dx%d)", c->width, c->height, HW_MESH_MAX_SIDE,
                    HW_MESH_MAX_SIDE);
-    else if ((uint32_t)c->sync >= SIM_N_SYNCS || (uint32_t)c->sched.policy >= CSA_N_POLICIES)
+    else if ((uint32_t)c->sync >= SIM_N_ALL_SYNCS || (uint32_t)c->sched.policy >= CSA_N_POLICIES)
         sim_refuse(error, SIM_USAGE, "unknown synchronization or policy");
     else if (c->n_cores > c->width * c->height)
         sim_refuse(error, SIM_USAGE, "%u cores on a mesh of %ux%u", c->n_cores, c->width, c->height);
@@ -66,7 +67,8 @@ static bool get_memory(struct sim *sim) {
     if (counts_packets && (sim->packets = calloc(SIM_N_PACKETS, sizeof *sim->packets)) == NULL)
         return false;
     return sim->cores != NULL && sim->by_id != NULL && sim->free_ids != NULL && sim->latency != NULL &&
-           sim->apps != NULL && sim_events_init(&sim->events) && sim_noc_init(sim);
+           sim->apps != NULL && sim_events_init(&sim->events) &&
+           (sim->config.sync < SIM_N_SYNCS ? sim_noc_init(sim) : sim_host_init(sim));
 }
 
 static void init_cores(struct sim *sim) {
@@ -124,6 +126,7 @@ void sim_free(struct sim *sim) {
     sim_events_free(&sim->events);
     free(sim->apps);
     free(sim->cores);
+    sim_host_free(sim);
     free(sim->by_id);
     free(sim->free_ids);
     free(sim->latency);
@@ -156,13 +159,6 @@ static inline void handle(struct sim *sim, enum sim_event_kind kind, const struc
     }
 }
 
-static uint32_t count_alive(const struct sim *sim) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < sim->n_apps; i++)
-        n += sim->apps[i].n_alive;
-    return n;
-}
-
 enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
     const struct sim_event *event;
     enum sim_event_kind kind;
@@ -185,7 +181,7 @@ enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
     if (sim->events.past)
         sim_fail(sim, SIM_DAMAGED, "virtual time runs backwards after %ju ns", (uintmax_t)sim_now(sim));
     if (sim->status == SIM_OK && sim->n_running > 0)
-        sim_fail(sim, SIM_STUCK, "%u threads wait for what does not happen", count_alive(sim));
+        sim_replay_fail(sim);
     *error = sim->error;
     return sim->status;
 }

@@ -28,6 +28,7 @@
 #include "costs.h"
 #include "csa.h"
 #include "data.h"
+#include "host_model.h"
 #include "timing.h"
 #include "trace.h"
 
@@ -38,9 +39,21 @@ struct hw_log_state; /* emu_hw/request_log.h */
 #define SIM_MAX_APPLICATIONS 1024
 #define SIM_MAX_THREADS 65534 /* in all applications together; a packet has 16 bits for them */
 
-enum sim_sync { SIM_SOFTWARE, SIM_SUBUTAI, SIM_N_SYNCS };
+/*
+ * What serves synchronization calls, and with that the machine: up to SIM_N_SYNCS the paper's chip, from there on the
+ * host, a machine with caches and an operating system as the user has it.
+ */
+enum sim_sync {
+    SIM_SOFTWARE,
+    SIM_SUBUTAI,
+    SIM_N_SYNCS,
+    SIM_GLIBC = SIM_N_SYNCS, /* glibc's primitives */
+    SIM_DIRECT,              /* the engine direct; threads wait in the kernel */
+    SIM_SWITCH,              /* the engine direct with --wait switch */
+    SIM_N_ALL_SYNCS
+};
 
-/* "software", "subutai" */
+/* "software", "subutai", "glibc", "direct", "switch" */
 const char *sim_sync_name(enum sim_sync sync);
 /* "rr", "csa", "oat" */
 const char *sim_sched_name(enum csa_policy policy);
@@ -72,6 +85,7 @@ struct sim_config {
     bool recorded_order;     /* each mutex is acquired in the trace's order; false: in the order of coming */
     /* When no thread can go on, a wait ends that would not have ended, and is counted. False: the run is stuck. */
     bool let_pass;
+    struct sim_host_model host; /* of the host: then there is no mesh, and the number of cores is n_cores */
     struct sim_costs costs;
     struct hw_timing timing; /* of the mesh, and of the rest of the hardware. From here on SIM_SUBUTAI only: */
     uint32_t n_control, n_queue;

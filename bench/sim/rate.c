@@ -83,6 +83,10 @@ static void measure(const char *path, const char *program, uint32_t n_cores, enu
     struct sim_error error;
     struct sim_config config = sim_config_default();
     config.sync = sync;
+    if (sync >= SIM_N_SYNCS) {
+        struct sim_host_costs costs = sim_host_costs_reference();
+        config.host = sim_host_model_of(&costs, (enum sim_host_engine)(sync - SIM_N_SYNCS), n_cores);
+    }
     config.width = 1;
     while (config.width * config.width < n_cores)
         config.width *= 2;
@@ -139,7 +143,7 @@ int main(int argc, char **argv) {
         if (only_program != NULL && strcmp(programs[i], only_program) != 0)
             continue;
         generate(path, programs[i], n_cores, n_rounds);
-        for (int sync = 0; sync < SIM_N_SYNCS; sync++)
+        for (int sync = 0; sync < SIM_N_ALL_SYNCS; sync++)
             if (only_sync == NULL || strcmp(sim_sync_name((enum sim_sync)sync), only_sync) == 0)
                 measure(path, programs[i], n_cores, (enum sim_sync)sync);
     }

@@ -30,7 +30,7 @@ trace empty.sbt </dev/null
 
 # ---- refusals ----
 refuses 'predict: no trace given' predict
-refuses "predict: unknown option '--engine' \(legal: --app, --cores" predict --engine direct four.sbt
+refuses "predict: unknown option '--engine' \(legal: --app, --machine, --cores" predict --engine direct four.sbt
 refuses "predict: no-such.sbt: at byte 0: .*No such file" predict no-such.sbt
 refuses "predict: empty.sbt: an empty trace" predict empty.sbt
 head -c 100 four.sbt >cut.sbt
@@ -41,6 +41,16 @@ refuses "predict: --sched: unknown value 'fifo' \(legal: rr, csa, oat\)" predict
 refuses "predict: --sched: unknown value '' \(legal: rr, csa, oat\)" predict --sched rr, four.sbt
 refuses "predict: --sched: 'rr' twice" predict --sched rr,csa,rr four.sbt
 refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai\)" predict --sync ni four.sbt
+refuses "predict: --sync: unknown value 'glibc' \(legal: software, subutai\)" predict --sync glibc four.sbt
+refuses "predict: --sync: unknown value 'subutai' \(legal: glibc, direct, switch\)" predict --machine host --sync subutai four.sbt
+refuses "predict: --machine: unknown value 'chip' \(legal: paper, host, host:FILE\)" predict --machine chip four.sbt
+refuses "predict: --machine: no-such.costs: " predict --machine host:no-such.costs four.sbt
+refuses "predict: --mesh: the host has none" predict --machine host --mesh 2x2 four.sbt
+refuses "predict: --sched: the host has Linux's scheduler" predict --machine host --sched rr four.sbt
+refuses "predict: --sync: 'subutai' has nothing for --machine host \(legal there: glibc, direct, switch\)" predict --machine paper,host --sync subutai four.sbt
+refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, glibc, direct, switch\)" predict --machine paper,host --sync subutai,ni four.sbt
+refuses "predict: --machine: 'host' twice" predict --machine host,paper,host four.sbt
+refuses "predict: --machine: unknown value '' \(legal: paper" predict --machine host, four.sbt
 refuses "predict: --order: unknown value 'any' \(legal: free, recorded\)" predict --order any four.sbt
 refuses 'predict: --cores 16: a mesh of 8x8 has 64 cores' predict --cores 16 --mesh 8x8 four.sbt
 refuses "predict: --cores: '0' is not a legal value \(legal: 1 to 1024\)" predict --cores 0 four.sbt
@@ -87,6 +97,29 @@ long_trace() { # ROUNDS
 long_trace 4000 short.sbt && short=$peak
 long_trace 400000 long.sbt
 check "the memory does not depend on the trace's length: $short and $peak KiB" test "$peak" -lt $((short + 2048))
+
+# ---- the host ----
+subutai predict --machine host --json four.sbt
+check "the host: what it can be served by" json '[.[0].runs[].sync] == ["glibc", "direct", "switch"] and (.[0].runs | all(.cores == 2 and .machine == "host" and .sched == "linux"))'
+first=$out
+subutai predict --machine host --json four.sbt
+check "the same again" is "$out" "$first"
+subutai predict --machine host --cores 1024 --sync glibc --json four.sbt
+check "with 1024 cores" json '.[0].runs[0].cores == 1024 and (.[0].runs | length) == 1'
+subutai predict --machine host --cores 1 --sync glibc --json four.sbt
+check "a single core does all the work, one thread after another" json '.[0].runs[0] | .makespan_ns >= .work_ns'
+
+subutai predict --machine paper,host --cores 2,4 --sync glibc,subutai --sched rr,csa --json four.sbt
+check "several machines: each with its own of the lists" json '.[0].runs | map("\(.machine) \(.cores) \(.sync) \(.sched)") ==
+    ["paper 2 subutai rr", "paper 2 subutai csa", "paper 4 subutai rr", "paper 4 subutai csa", "host 2 glibc linux", "host 4 glibc linux"]'
+many=$out
+subutai predict --machine host --cores 2,4 --sync glibc --json four.sbt
+check "each as it is alone" is "$(jq -c '.runs | map(del(.speedup))' <<<"$out")" "$(jq -c '.runs | map(select(.machine == "host") | del(.speedup))' <<<"$many")"
+subutai predict --machine host,paper --mesh 2x2 --sync glibc,software four.sbt
+check "a table in which rows say the machine" matches "$out" \
+    '^1 application on 2 machines'$'\n''machine +sync .*'$'\n''host +glibc +linux +2 .*'$'\n''paper +software +rr +4 '
+subutai predict --machine host --cores 2,8 four.sbt
+check "a single machine is in the heading" matches "$out" '^1 application on 2 and 8 cores of AMD EPYC, Linux'
 
 # ---- failures of the simulation ----
 failed_with() {
@@ -263,7 +296,7 @@ refuses "predict: --timeline: 'loop.csv': Too many levels" predict --timeline lo
 echo "what was there" >log
 "$SUBUTAI" predict --sync subutai --data-load 500 --seed 7 --timeline /dev/stdout four.sbt >>log
 check "standard output is appended to as it is" is "$(head -n 2 log)" "what was there"$'\n'"$(head -n 1 a.csv)"
-check "the time line's heading" is "$(head -n 1 a.csv)" sync,sched,cores,application,thread,core,state,from_ns,to_ns
+check "the time line's heading" is "$(head -n 1 a.csv)" sync,sched,cores,application,thread,core,state,from_ns,to_ns,machine
 check "a thread's intervals follow each other" is "$(awk -F, 'NR > 1 { k = $1 $2 $4 "," $5
     if (k in to && to[k] != $8) bad++
     if ($9 <= $8) bad++

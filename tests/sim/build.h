@@ -172,9 +172,16 @@ static inline struct sim_bounds bounds_of(const struct sbt_trace *trace, bool re
 
 #define MS UINT64_C(1000000)
 
+static inline struct sim_host_model model_of(enum sim_sync sync, uint32_t n_cores) {
+    struct sim_host_costs costs = sim_host_costs_reference();
+    return sim_host_model_of(&costs, (enum sim_host_engine)(sync - SIM_GLIBC), n_cores);
+}
+
 static inline struct sim_config config_of(enum sim_sync sync) {
     struct sim_config config = sim_config_default();
     config.sync = sync;
+    if (sync >= SIM_N_SYNCS)
+        config.host = model_of(sync, config.width * config.height);
     return config;
 }
 
@@ -187,7 +194,7 @@ static inline struct sim *simulate(const struct sim_config *config, const struct
         ck_assert_msg(sim_add(sim, trace, "test", &error) == SIM_OK, "%s", error.text);
     enum sim_status status = sim_run(sim, &error);
     if (status == SIM_STUCK)
-        sim_stuck(sim, stderr, 10);
+        sim_stuck(sim, stderr, 64);
     ck_assert_msg(status == SIM_OK, "%s", error.text);
     return sim;
 }

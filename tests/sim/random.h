@@ -3,6 +3,7 @@
 #ifndef SIM_TESTS_RANDOM_H
 #define SIM_TESTS_RANDOM_H
 
+#include "build.h"
 #include "sim.h"
 
 static uint64_t seed;
@@ -34,6 +35,20 @@ static inline void random_chip(struct sim_config *config) {
     config->load_permille = below(3) ? 0 : below(900);
     config->costs.switch_ns = below(2) * 1000;
     config->costs.patience_ns = below(3) * 700;
+}
+
+/* The host: with slices so short that threads are preempted anywhere, and effects left out. */
+static inline void random_host(struct sim_config *config) {
+    config->host = model_of(config->sync, config->width * config->height);
+    if (below(2)) {
+        config->host.tick_ns = 500 + below(20000);
+        config->host.slice_ns = 100 + below(20000);
+        config->host.hot_ns = below(2000);
+        config->host.balance_ns = below(100000);
+    }
+    config->host.effects = below(2) ? SIM_HOST_ALL : below(SIM_HOST_ALL + 1);
+    config->host.spin_ns = below(3) * 2000;
+    config->host.n_yields = below(20);
 }
 
 #endif

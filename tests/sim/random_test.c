@@ -281,6 +281,7 @@ static uint64_t watched(struct sim_config *config, const struct sbt_trace *trace
     for (int i = 0; i < SIM_N_DEVIATIONS; i++)
         ck_assert_msg(s.n_deviations[i] == 0, "%ju %s", (uintmax_t)s.n_deviations[i],
                       sim_deviation_name((enum sim_deviation)i));
+    ck_assert_uint_ge(s.makespan_ns * config->width * config->height, s.work_ns + s.call_ns);
     expect_bounds(config, trace, n, &s);
     for (uint32_t i = 0; i < n; i++) {
         const struct sim_application *a = sim_application(sim, i);
@@ -317,6 +318,14 @@ static void many(uint64_t first, uint64_t n) {
                 ck_assert_msg(one == watched(&config, trace, n_apps, &p), "round %ju, %s, %s: two results",
                               (uintmax_t)round, sim_sync_name(config.sync), csa_policy_name(config.sched.policy));
             }
+        for (int sync = SIM_N_SYNCS; sync < SIM_N_ALL_SYNCS; sync++) {
+            config.sync = (enum sim_sync)sync;
+            config.sched.policy = CSA_RR;
+            random_host(&config);
+            uint64_t one = watched(&config, trace, n_apps, &p);
+            ck_assert_msg(one == watched(&config, trace, n_apps, &p), "round %ju, %s: two results", (uintmax_t)round,
+                          sim_sync_name(config.sync));
+        }
         build_discard();
     }
 }

@@ -13,6 +13,7 @@
 
 enum {
     PREDICT_APP,
+    PREDICT_MACHINE,
     PREDICT_CORES,
     PREDICT_MESH,
     PREDICT_SYNC,
@@ -36,9 +37,17 @@ enum {
 };
 static const struct own_option predict_options[] = {
     [PREDICT_APP] = {0, "app", "LIST", "more applications: FILE or FILE*N, N copies of it, separated by commas"},
-    [PREDICT_CORES] = {0, "cores", "LIST", "cores of the chip, each 1 to 1024 (default: the mesh's, or 64)"},
+    [PREDICT_MACHINE] =
+        {0, "machine", "LIST",
+         "paper, host: the paper's chip; a machine with Linux and the reference costs, or host:FILE with those "
+         "that subutai calibrate has written (default paper)"},
+    [PREDICT_CORES] = {0, "cores", "LIST",
+                       "cores of the machine, each 1 to 1024 (default: the mesh's, or 64; the host's own)"},
     [PREDICT_MESH] = {0, "mesh", "WxH", "the network between them (default: as square as the cores allow)"},
-    [PREDICT_SYNC] = {0, "sync", "LIST", "software, subutai: what synchronizes (default both)"},
+    [PREDICT_SYNC] =
+        {0, "sync", "LIST",
+         "software, subutai, glibc, direct, switch: what synchronizes; the first two on the paper's chip, the others "
+         "on the host (default all of the machine)"},
     [PREDICT_SCHED] = {0, "sched", "LIST",
                        "rr, csa, oat: round robin, critical section-aware, one application at a "
                        "time (default rr)"},
@@ -145,16 +154,20 @@ static struct predict_chip read_mesh(const struct predict *p) {
 }
 
 /* The values of --cores with their networks, in `chips`; how many. */
-static unsigned read_chips(const struct args *args, const struct predict *p, struct predict_chip *chips) {
+static unsigned read_chips(const struct args *args, const struct predict *p, const struct predict_machine *machine,
+                           struct predict_chip *chips) {
     static uint64_t cores[SIM_MAX_CORES];
     size_t n = 1;
+    bool meshed = p->mesh != NULL && !machine->on_host;
     if (p->cores != NULL)
         n = args_uint_list(args, "--cores", p->cores, 1, SIM_MAX_CORES, cores, SIM_MAX_CORES);
+    else
+        cores[0] = machine->on_host ? machine->costs.n_cpus : 64;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < i; k++)
             if (cores[k] == cores[i])
                 cmd_refuse("predict: --cores: '%ju' twice", (uintmax_t)cores[i]);
-        chips[i] = p->mesh != NULL ? read_mesh(p) : choose_mesh(p->cores != NULL ? (uint32_t)cores[i] : 64);
+        chips[i] = meshed ? read_mesh(p) : choose_mesh((uint32_t)cores[i]);
         if (p->cores != NULL && chips[i].n_cores != cores[i])
             cmd_refuse("predict: --cores %ju: a mesh of %ux%u has %u cores", (uintmax_t)cores[i], chips[i].width,
                        chips[i].height, chips[i].n_cores);
@@ -187,31 +200,98 @@ static unsigned read_names(const char *option, const char *text, const char *con
     return count;
 }
 
+/* paper, host or host:FILE. Does not return if it is none of these. */
+static struct predict_machine read_machine(const char *name) {
+    struct predict_machine m = {.name = name, .on_host = true};
+    char error[256];
+    if (strcmp(name, "paper") == 0)
+        return (struct predict_machine){.name = name};
+    if (strcmp(name, "host") == 0)
+        m.costs = sim_host_costs_reference();
+    else if (strncmp(name, "host:", 5) != 0)
+        cmd_refuse("predict: --machine: unknown value '%s' (legal: paper, host, host:FILE)", name);
+    else if (sim_host_costs_read(name + 5, &m.costs, error, sizeof error) != 0)
+        cmd_refuse("predict: --machine: %s: %s", name + 5, error);
+    if (m.costs.n_cpus > SIM_MAX_CORES)
+        m.costs.n_cpus = SIM_MAX_CORES;
+    return m;
+}
+
+static void read_machines(struct predict *p) {
+    char *rest = cmd_format("%s", p->machine), *name; /* kept: the names point into it */
+    size_t n = 1;
+    for (const char *c = rest; *c != '\0'; c++)
+        n += *c == ',';
+    p->machines = cmd_allocate(n, sizeof *p->machines);
+    while ((name = strsep(&rest, ",")) != NULL) {
+        for (size_t i = 0; i < p->n_machines; i++)
+            if (strcmp(p->machines[i].name, name) == 0)
+                cmd_refuse("predict: --machine: '%s' twice", name);
+        p->machines[p->n_machines++] = read_machine(name);
+        *(p->machines[p->n_machines - 1].on_host ? &p->has_host : &p->has_paper) = true;
+    }
+    if (!p->has_paper && p->mesh != NULL)
+        cmd_refuse("predict: --mesh: the host has none (legal with --machine paper)");
+    if (!p->has_paper && p->sched != NULL)
+        cmd_refuse("predict: --sched: the host has Linux's scheduler (legal with --machine paper)");
+}
+
+/* What serves the calls: the paper's, then the host's. */
+static const char *const sync_names[] = {"software", "subutai", "glibc", "direct", "switch"};
+
+/*
+ * The values of --sync that belong to the machine, in `list`; how many. A value that belongs to no machine of the list
+ * is refused, and a machine to which no value belongs.
+ */
+static unsigned read_syncs(const struct predict *p, const struct predict_machine *machine, unsigned *list) {
+    unsigned first = p->has_paper ? 0 : (unsigned)SIM_N_SYNCS, end = p->has_host ? SIM_N_ALL_SYNCS : SIM_N_SYNCS;
+    unsigned own_first = machine->on_host ? SIM_N_SYNCS : 0, own_end = machine->on_host ? SIM_N_ALL_SYNCS : SIM_N_SYNCS;
+    unsigned all[SIM_N_ALL_SYNCS], n_all = end - first, n = 0;
+    for (unsigned i = 0; i < n_all; i++)
+        all[i] = i;
+    if (p->sync != NULL)
+        n_all = read_names("--sync", p->sync, sync_names + first, end - first, all);
+    for (unsigned i = 0; i < n_all; i++)
+        if (first + all[i] >= own_first && first + all[i] < own_end)
+            list[n++] = first + all[i];
+    if (n == 0)
+        cmd_refuse("predict: --sync: '%s' has nothing for --machine %s (legal there: %s)", p->sync, machine->name,
+                   machine->on_host ? "glibc, direct, switch" : "software, subutai");
+    return n;
+}
+
 /* What there are lists of, the one that changes slowest first. Each combination of their values is a run. */
 enum { DIMENSION_CHIP, DIMENSION_SYNC, DIMENSION_SCHED, N_DIMENSIONS };
 
-static void read_runs(const struct args *args, struct predict *p) {
+static void add_runs(const struct args *args, struct predict *p, const struct predict_machine *machine) {
     static struct predict_chip chips[SIM_MAX_CORES];
-    static const char *const syncs[] = {"software", "subutai"}, *const scheds[] = {"rr", "csa", "oat"};
-    unsigned sync[SIM_N_SYNCS], sched[CSA_N_POLICIES];
+    static const char *const scheds[] = {"rr", "csa", "oat"};
+    unsigned sync[SIM_N_ALL_SYNCS], sched[CSA_N_POLICIES];
+    const char *sched_list = p->sched != NULL && !machine->on_host ? p->sched : "rr";
     const unsigned n[N_DIMENSIONS] = {
-        [DIMENSION_CHIP] = read_chips(args, p, chips),
-        [DIMENSION_SYNC] = read_names("--sync", p->sync, syncs, SIM_N_SYNCS, sync),
-        [DIMENSION_SCHED] = read_names("--sched", p->sched, scheds, CSA_N_POLICIES, sched),
+        [DIMENSION_CHIP] = read_chips(args, p, machine, chips),
+        [DIMENSION_SYNC] = read_syncs(p, machine, sync),
+        [DIMENSION_SCHED] = read_names("--sched", sched_list, scheds, CSA_N_POLICIES, sched),
     };
+    size_t n_before = p->n_runs, n_more = 1;
+    struct predict_run *before = p->runs;
     p->n_chips = n[DIMENSION_CHIP];
-    p->n_runs = 1;
     for (unsigned d = 0; d < N_DIMENSIONS; d++)
-        p->n_runs *= n[d];
-    p->runs = cmd_allocate(p->n_runs, sizeof *p->runs);
-    for (size_t i = 0; i < p->n_runs; i++) {
+        n_more *= n[d];
+    p->runs = cmd_allocate(n_before + n_more, sizeof *p->runs);
+    if (n_before > 0)
+        memcpy(p->runs, before, n_before * sizeof *before);
+    free(before);
+    p->n_runs += n_more;
+    for (size_t i = 0; i < n_more; i++) {
         unsigned at[N_DIMENSIONS];
         size_t rest = i;
         for (unsigned d = N_DIMENSIONS; d-- > 0; rest /= n[d])
             at[d] = (unsigned)(rest % n[d]);
-        p->runs[i] = (struct predict_run){.chip = chips[at[DIMENSION_CHIP]],
-                                          .sync = (enum sim_sync)sync[at[DIMENSION_SYNC]],
-                                          .sched = (enum csa_policy)sched[at[DIMENSION_SCHED]]};
+        p->runs[n_before + i] = (struct predict_run){.machine = machine,
+                                                     .chip = chips[at[DIMENSION_CHIP]],
+                                                     .sync = (enum sim_sync)sync[at[DIMENSION_SYNC]],
+                                                     .sched = (enum csa_policy)sched[at[DIMENSION_SCHED]]};
     }
 }
 
@@ -276,6 +356,9 @@ static void read_option(const struct args *args, struct predict *p, int option) 
     case ARGS_OPERAND:
         add_application(p, args->value, 1);
         break;
+    case PREDICT_MACHINE:
+        p->machine = args->value;
+        break;
     case PREDICT_APP:
         add_list(args, p, args->value);
         break;
@@ -310,6 +393,8 @@ static const char *idle(const struct predict *p, int option) {
     bool has_hardware = false;
     for (size_t i = 0; i < p->n_runs; i++)
         has_hardware = has_hardware || p->runs[i].sync == SIM_SUBUTAI;
+    if (!p->has_paper && (option == PREDICT_SLOT || (option >= PREDICT_CONTROL && option <= PREDICT_SEED)))
+        return "the host has no such part";
     switch (option) {
     case PREDICT_CONTROL:
     case PREDICT_QUEUE:
@@ -339,7 +424,7 @@ static void warn_idle(const struct predict *p) {
 }
 
 static int predict_main(const struct command *self, int argc, char **argv) {
-    static struct predict p = {.sync = "software,subutai", .sched = "rr"};
+    static struct predict p = {.machine = "paper"};
     struct args args = {.command = self, .argc = argc, .argv = argv};
     p.config = sim_config_default();
     p.config.let_pass = true;
@@ -347,7 +432,9 @@ static int predict_main(const struct command *self, int argc, char **argv) {
     p.application = cmd_allocate(SIM_MAX_APPLICATIONS, sizeof *p.application);
     for (int option; (option = args_next(&args)) != ARGS_END;)
         read_option(&args, &p, option);
-    read_runs(&args, &p);
+    read_machines(&p);
+    for (size_t i = 0; i < p.n_machines; i++)
+        add_runs(&args, &p, &p.machines[i]);
     if (p.n_applications == 0)
         cmd_refuse("predict: no trace given (legal: files written by subutai record)");
     warn_idle(&p);
@@ -362,10 +449,11 @@ static int predict_main(const struct command *self, int argc, char **argv) {
 const struct command command_predict = {
     .name = "predict",
     .synopsis = "[options] FILE...",
-    .summary = "what a chip with other cores, or with the paper's hardware, would make of recorded programs",
+    .summary = "what another machine, or the paper's hardware, would make of recorded programs",
     .details =
         "Each FILE is a trace, as subutai record writes them, and one application of the chip's. All combinations of\n"
-        "--cores, --sync and --sched are simulated; the speed-up is the first one's time by each one's. Times are the\n"
+        "--machine, --cores, --sync and --sched are simulated; the speed-up is the first one's time by each one's. "
+        "Times are the\n"
         "chip's. Exit status 0, 2 if nothing was simulated, 3 if a simulation failed: a damaged trace, a lack of "
         "memory,\n"
         "nothing can advance any more (then it says which threads wait for what).\n",

@@ -132,7 +132,7 @@ static void print_verdict(const struct comparison *c, const struct point *point,
 }
 
 void compare_print_table(const struct comparison *c, FILE *out) {
-    int hidden = c->sweep ? 0 : COLUMN_THREADS;
+    unsigned hidden = c->sweep ? 0 : FIELDS_HIDE(COLUMN_THREADS);
     struct table t = fields_table(row_fields, hidden);
     for (size_t p = 0; p < c->n_points; p++)
         for (size_t i = 0; i < c->measure.n_engines; i++) {
@@ -150,7 +150,7 @@ static void put_row(struct json *j, const struct comparison *c, const struct poi
     struct engine_row row = row_of(c, point, engine);
     json_line(j);
     json_open(j, NULL, '{');
-    fields_json(j, row_fields, c->sweep ? 0 : COLUMN_THREADS, &row);
+    fields_json(j, row_fields, c->sweep ? 0 : FIELDS_HIDE(COLUMN_THREADS), &row);
     json_open(j, "runs", '[');
     for (int i = 0; i < c->measure.n_runs; i++) {
         json_open(j, NULL, '{');

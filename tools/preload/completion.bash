@@ -133,7 +133,7 @@ _subutai() {
         [[ $cur != *,* ]] || at=${cur%,*},
         COMPREPLY=($(compgen -P "$at" -W "$(_subutai_legal "$self" "$sub" "$prev=")" -- "${cur##*,}"))
         ;;
-    --order)
+    --order | --machine)
         COMPREPLY=($(compgen -W "$(_subutai_legal "$self" "$sub" "$prev=")" -- "$cur"))
         ;;
     *)

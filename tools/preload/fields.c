@@ -44,10 +44,14 @@ static bool same_group(const char *a, const char *b) {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-void fields_json(struct json *j, const struct field *fields, int hidden, const void *record) {
+static bool is_hidden(unsigned hidden, int column) {
+    return (hidden & FIELDS_HIDE(column)) != 0;
+}
+
+void fields_json(struct json *j, const struct field *fields, unsigned hidden, const void *record) {
     const char *group = NULL;
     for (const struct field *f = fields; f->kind != FIELD_END; f++) {
-        if (f->key == NULL || (hidden != 0 && f->column == hidden))
+        if (f->key == NULL || (f->column != 0 && is_hidden(hidden, f->column)))
             continue;
         if (!same_group(group, f->group)) {
             if (group != NULL)
@@ -69,16 +73,16 @@ static const struct field *field_of_column(const struct field *fields, int colum
     return NULL;
 }
 
-struct table fields_table(const struct field *fields, int hidden) {
+struct table fields_table(const struct field *fields, unsigned hidden) {
     struct table t = {0};
     const struct field *f;
     for (int column = 1; (f = field_of_column(fields, column)) != NULL; column++) {
-        if (column == hidden)
+        if (is_hidden(hidden, column))
             continue;
         t.alignment[t.n_columns++] = f->kind == FIELD_TEXT || f->kind == FIELD_CHARS ? 'l' : 'r';
     }
     for (int column = 1; (f = field_of_column(fields, column)) != NULL; column++)
-        if (column != hidden)
+        if (!is_hidden(hidden, column))
             table_add(&t, "%s", f->heading);
     return t;
 }
@@ -137,11 +141,11 @@ static const char *cell_of(const struct field *f, const void *at, char cell[stat
     return cell;
 }
 
-void fields_row(struct table *t, const struct field *fields, int hidden, const void *record) {
+void fields_row(struct table *t, const struct field *fields, unsigned hidden, const void *record) {
     const struct field *f;
     char cell[64];
     for (int column = 1; (f = field_of_column(fields, column)) != NULL; column++)
-        if (column != hidden)
+        if (!is_hidden(hidden, column))
             table_add(t, "%s%s%s", f->heading[0] == '(' ? "(" : "", cell_of(f, (const char *)record + f->offset, cell),
                       f->heading[strlen(f->heading) - 1] == ')' ? ")" : "");
 }

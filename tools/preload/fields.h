@@ -42,11 +42,13 @@ struct field {
     int n_decimals; /* of a double in JSON */
 };
 
-/* Write the members of the object that is open in `j`, without the field of the column `hidden`; 0: all. */
-void fields_json(struct json *j, const struct field *fields, int hidden, const void *record);
+/* Write the members of the object that is open in `j`, without the fields of the columns of `hidden`: FIELDS_HIDE,
+ * or-ed; 0: all. */
+#define FIELDS_HIDE(column) (1u << (column))
+void fields_json(struct json *j, const struct field *fields, unsigned hidden, const void *record);
 
-/* A table with the headings of those fields, without the column `hidden`; then its rows, one after another. */
-struct table fields_table(const struct field *fields, int hidden);
-void fields_row(struct table *t, const struct field *fields, int hidden, const void *record);
+/* A table with the headings of those fields, without the hidden columns; then its rows, one after another. */
+struct table fields_table(const struct field *fields, unsigned hidden);
+void fields_row(struct table *t, const struct field *fields, unsigned hidden, const void *record);
 
 #endif

@@ -20,27 +20,43 @@ struct predict_chip {
     uint32_t n_cores, width, height;
 };
 
-/* A combination of --cores, --sync and --sched, and its simulation when that has been run. */
+/* A value of --machine. */
+struct predict_machine {
+    const char *name;
+    bool on_host;
+    struct sim_host_costs costs; /* of the host */
+};
+
+/* A combination of --machine, --cores, --sync and --sched, and its simulation when that has been run. */
 struct predict_run {
+    const struct predict_machine *machine;
     struct predict_chip chip;
     enum sim_sync sync;
     enum csa_policy sched;
     struct sim *sim;
 };
 
+/* The host's is Linux's. */
+static inline const char *predict_sched_name(const struct predict_run *run) {
+    return run->sync < SIM_GLIBC ? sim_sched_name(run->sched) : "linux";
+}
+
 struct predict {
-    const char *cores, *mesh, *sync, *sched, *timeline;
+    const char *machine, *cores, *mesh, *sync, *sched, *timeline;
     uint32_t given;           /* a bit for each option of the command line */
     struct sim_config config; /* without what a run has of its own */
     struct predict_file *files;
     size_t n_files, n_applications;
     size_t *application; /* the file of each application */
+    struct predict_machine *machines;
     struct predict_run *runs;
-    size_t n_runs, n_chips;
+    size_t n_machines, n_runs, n_chips; /* chips: of each machine */
+    bool has_paper, has_host;           /* among the machines */
     bool json, calls, unfairness, progress;
 };
 
-/* A run's name in messages: "software, rr", with the cores if there are several chips. Valid until the next call. */
+/* A run's name in messages: "software, rr"; with the machine and the cores if there are several. Valid until the next
+ * call. */
 const char *predict_run_name(const struct predict *p, const struct predict_run *run);
 
 /* predict_run.c: run all simulations, one after another. Does not return if one fails. */

@@ -4,26 +4,30 @@
 
 /* ---- for people ---- */
 
+static unsigned hidden_machine(const struct predict *p) {
+    return p->n_machines > 1 ? 0 : FIELDS_HIDE(COLUMN_MACHINE);
+}
+
 static void print_calls(const struct predict *p, FILE *out) {
-    struct table t = fields_table(predict_call_fields, 0);
+    struct table t = fields_table(predict_call_fields, hidden_machine(p));
     struct call_row row;
     for (size_t r = 0; r < p->n_runs; r++)
         for (int kind = 0; kind < SIM_N_CALLS; kind++)
             if (predict_call_row(&p->runs[r], kind, &row))
-                fields_row(&t, predict_call_fields, 0, &row);
+                fields_row(&t, predict_call_fields, hidden_machine(p), &row);
     fputc('\n', out);
     table_print(&t, out);
 }
 
 /* With data traffic. */
 static void print_packets(const struct predict *p, FILE *out) {
-    struct table t = fields_table(predict_packet_fields, 0);
+    struct table t = fields_table(predict_packet_fields, hidden_machine(p));
     struct packet_row row;
     size_t n = 0;
     for (size_t r = 0; r < p->n_runs; r++)
         for (int kind = 0; kind < SIM_N_PACKETS; kind++)
             if (predict_packet_row(&p->runs[r], kind, &row)) {
-                fields_row(&t, predict_packet_fields, 0, &row);
+                fields_row(&t, predict_packet_fields, hidden_machine(p), &row);
                 n++;
             }
     if (n == 0)
@@ -33,20 +37,31 @@ static void print_packets(const struct predict *p, FILE *out) {
     table_print(&t, out);
 }
 
-/* "4 applications on 64 cores, 8x8", "1 application on 2, 16 and 64 cores" */
+/*
+ * "4 applications on 64 cores, 8x8", "1 application on 2, 16 and 64 cores", "1 application on 2 cores of AMD EPYC,
+ * ...", "1 application on 2 machines"
+ */
 static void print_heading(const struct predict *p, FILE *out) {
     size_t n_each = p->n_runs / p->n_chips;
+    const struct predict_machine *machine = p->runs[0].machine;
     fprintf(out, "%zu application%s on ", p->n_applications, p->n_applications == 1 ? "" : "s");
+    if (p->n_machines > 1) {
+        fprintf(out, "%zu machines\n", p->n_machines);
+        return;
+    }
     for (size_t i = 0; i < p->n_chips; i++)
         fprintf(out, "%s%u", i == 0 ? "" : i + 1 < p->n_chips ? ", " : " and ", p->runs[i * n_each].chip.n_cores);
-    if (p->n_chips == 1)
+    if (machine->on_host)
+        fprintf(out, " cores of %s, %s, %s\n", machine->costs.cpu_name, machine->costs.kernel_name,
+                machine->costs.libc_name);
+    else if (p->n_chips == 1)
         fprintf(out, " cores, %ux%u\n", p->runs[0].chip.width, p->runs[0].chip.height);
     else
         fprintf(out, " cores\n");
 }
 
 void predict_print(const struct predict *p, FILE *out) {
-    int hidden = p->unfairness ? 0 : COLUMN_UNFAIRNESS;
+    unsigned hidden = hidden_machine(p) | (p->unfairness ? 0 : FIELDS_HIDE(COLUMN_UNFAIRNESS));
     struct table t = fields_table(predict_run_fields, hidden);
     print_heading(p, out);
     for (size_t i = 0; i < p->n_runs; i++) {
@@ -93,7 +108,7 @@ static void put_application(struct json *j, const struct predict *p, size_t run,
     struct application_row row = predict_application_row(p, run, number);
     json_line(j);
     json_open(j, NULL, '{');
-    fields_json(j, predict_application_fields, p->unfairness ? 0 : COLUMN_ALONE, &row);
+    fields_json(j, predict_application_fields, p->unfairness ? 0 : FIELDS_HIDE(COLUMN_ALONE), &row);
     put_sections(j, &row.sum.sections);
     put_threads(j, p, run, number);
     json_close(j, '}');

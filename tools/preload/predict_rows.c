@@ -95,21 +95,22 @@ static uint64_t n_deviations(const struct sim *sim) {
 #define RUN(member) offsetof(struct run_row, member)
 #define DEVIATIONS(kind) (RUN(sum.n_deviations) + (kind) * sizeof(uint64_t))
 const struct field predict_run_fields[] = {
-    {NULL, "sync", "sync", 1, FIELD_TEXT, RUN(sync), 0},
-    {NULL, "sched", "sched", 2, FIELD_TEXT, RUN(sched), 0},
-    {NULL, "cores", "cores", 3, FIELD_UINT32, RUN(chip.n_cores), 0},
+    {NULL, "machine", "machine", COLUMN_MACHINE, FIELD_TEXT, RUN(machine), 0},
+    {NULL, "sync", "sync", 2, FIELD_TEXT, RUN(sync), 0},
+    {NULL, "sched", "sched", 3, FIELD_TEXT, RUN(sched), 0},
+    {NULL, "cores", "cores", 4, FIELD_UINT32, RUN(chip.n_cores), 0},
     {NULL, "width", NULL, 0, FIELD_UINT32, RUN(chip.width), 0},
     {NULL, "height", NULL, 0, FIELD_UINT32, RUN(chip.height), 0},
-    {NULL, "makespan_ns", "time", 4, FIELD_NS64, RUN(sum.makespan_ns), 0},
-    {NULL, "critical_path_ns", "critical path", 5, FIELD_NS64, RUN(bounds.path_ns), 0},
-    {NULL, "work_by_cores_ns", "work / cores", 6, FIELD_NS64, RUN(bounds.work_ns), 0},
-    {NULL, "speedup", "speed-up", 7, FIELD_RATIO, RUN(speedup), 4},
-    {NULL, "mean_end_ns", "mean end", 8, FIELD_NS, RUN(mean_end_ns), 0},
-    {NULL, "utilisation", "cores busy", 9, FIELD_SHARE, RUN(utilisation), 4},
-    {NULL, "section_share", "in sections", 10, FIELD_SHARE_2, RUN(section_share), 6},
+    {NULL, "makespan_ns", "time", 5, FIELD_NS64, RUN(sum.makespan_ns), 0},
+    {NULL, "critical_path_ns", "critical path", 6, FIELD_NS64, RUN(bounds.path_ns), 0},
+    {NULL, "work_by_cores_ns", "work / cores", 7, FIELD_NS64, RUN(bounds.work_ns), 0},
+    {NULL, "speedup", "speed-up", 8, FIELD_RATIO, RUN(speedup), 4},
+    {NULL, "mean_end_ns", "mean end", 9, FIELD_NS, RUN(mean_end_ns), 0},
+    {NULL, "utilisation", "cores busy", 10, FIELD_SHARE, RUN(utilisation), 4},
+    {NULL, "section_share", "in sections", 11, FIELD_SHARE_2, RUN(section_share), 6},
     {NULL, "unfairness", "unfairness", COLUMN_UNFAIRNESS, FIELD_INDEX, RUN(unfairness), 4},
     {NULL, "n_events", NULL, 0, FIELD_UINT64, RUN(sum.n_events), 0},
-    {NULL, "n_calls", "calls", 11, FIELD_UINT64, RUN(sum.n_calls), 0},
+    {NULL, "n_calls", "calls", 12, FIELD_UINT64, RUN(sum.n_calls), 0},
     {NULL, "n_steps", NULL, 0, FIELD_UINT64, RUN(sum.n_steps), 0},
     {NULL, "work_ns", NULL, 0, FIELD_UINT64, RUN(sum.work_ns), 0},
     {NULL, "call_ns", NULL, 0, FIELD_UINT64, RUN(sum.call_ns), 0},
@@ -154,8 +155,9 @@ const struct field predict_hardware_fields[] = {
 struct run_row predict_run_row(const struct predict *p, size_t i) {
     const struct predict_run *run = &p->runs[i];
     return (struct run_row){
+        .machine = run->machine->name,
         .sync = sim_sync_name(run->sync),
-        .sched = sim_sched_name(run->sched),
+        .sched = predict_sched_name(run),
         .chip = run->chip,
         .bounds = bounds(p, i),
         .n_deviations = n_deviations(run->sim),
@@ -171,22 +173,24 @@ struct run_row predict_run_row(const struct predict *p, size_t i) {
 
 #define CALL(member) offsetof(struct call_row, member)
 const struct field predict_call_fields[] = {
-    {NULL, NULL, "sync", 1, FIELD_TEXT, CALL(sync), 0},
-    {NULL, NULL, "sched", 2, FIELD_TEXT, CALL(sched), 0},
-    {NULL, NULL, "cores", 3, FIELD_UINT32, CALL(n_cores), 0},
-    {NULL, "call", "call", 4, FIELD_TEXT, CALL(call), 0},
-    {NULL, "n", "calls", 5, FIELD_UINT64, CALL(latency.n), 0},
-    {NULL, "mean_ns", "mean", 6, FIELD_NS, CALL(latency.mean_ns), 1},
-    {NULL, "median_ns", "median", 7, FIELD_NS64, CALL(latency.median_ns), 0},
-    {NULL, "p99_ns", "p99", 8, FIELD_NS64, CALL(latency.p99_ns), 0},
-    {NULL, "max_ns", "max", 9, FIELD_NS64, CALL(latency.max_ns), 0},
+    {NULL, NULL, "machine", COLUMN_MACHINE, FIELD_TEXT, CALL(machine), 0},
+    {NULL, NULL, "sync", 2, FIELD_TEXT, CALL(sync), 0},
+    {NULL, NULL, "sched", 3, FIELD_TEXT, CALL(sched), 0},
+    {NULL, NULL, "cores", 4, FIELD_UINT32, CALL(n_cores), 0},
+    {NULL, "call", "call", 5, FIELD_TEXT, CALL(call), 0},
+    {NULL, "n", "calls", 6, FIELD_UINT64, CALL(latency.n), 0},
+    {NULL, "mean_ns", "mean", 7, FIELD_NS, CALL(latency.mean_ns), 1},
+    {NULL, "median_ns", "median", 8, FIELD_NS64, CALL(latency.median_ns), 0},
+    {NULL, "p99_ns", "p99", 9, FIELD_NS64, CALL(latency.p99_ns), 0},
+    {NULL, "max_ns", "max", 10, FIELD_NS64, CALL(latency.max_ns), 0},
     {0},
 };
 
 bool predict_call_row(const struct predict_run *run, int kind, struct call_row *row) {
     *row = (struct call_row){
+        .machine = run->machine->name,
         .sync = sim_sync_name(run->sync),
-        .sched = sim_sched_name(run->sched),
+        .sched = predict_sched_name(run),
         .n_cores = run->chip.n_cores,
         .call = sim_call_name((enum sim_call_kind)kind),
         .latency = sim_call(run->sim, (enum sim_call_kind)kind),
@@ -196,22 +200,24 @@ bool predict_call_row(const struct predict_run *run, int kind, struct call_row *
 
 #define PACKETS(member) offsetof(struct packet_row, member)
 const struct field predict_packet_fields[] = {
-    {NULL, NULL, "sync", 1, FIELD_TEXT, PACKETS(sync), 0},
-    {NULL, NULL, "sched", 2, FIELD_TEXT, PACKETS(sched), 0},
-    {NULL, NULL, "cores", 3, FIELD_UINT32, PACKETS(n_cores), 0},
-    {NULL, "packets", "packets", 4, FIELD_TEXT, PACKETS(packets), 0},
-    {NULL, "n", "number", 5, FIELD_UINT64, PACKETS(latency.n), 0},
-    {NULL, "mean_ns", "mean", 6, FIELD_NS, PACKETS(latency.mean_ns), 1},
-    {NULL, "deviation_ns", "deviation", 7, FIELD_NS, PACKETS(latency.deviation_ns), 1},
-    {NULL, "p99_ns", "p99", 8, FIELD_NS64, PACKETS(latency.p99_ns), 0},
-    {NULL, "max_ns", "max", 9, FIELD_NS64, PACKETS(latency.max_ns), 0},
+    {NULL, NULL, "machine", COLUMN_MACHINE, FIELD_TEXT, PACKETS(machine), 0},
+    {NULL, NULL, "sync", 2, FIELD_TEXT, PACKETS(sync), 0},
+    {NULL, NULL, "sched", 3, FIELD_TEXT, PACKETS(sched), 0},
+    {NULL, NULL, "cores", 4, FIELD_UINT32, PACKETS(n_cores), 0},
+    {NULL, "packets", "packets", 5, FIELD_TEXT, PACKETS(packets), 0},
+    {NULL, "n", "number", 6, FIELD_UINT64, PACKETS(latency.n), 0},
+    {NULL, "mean_ns", "mean", 7, FIELD_NS, PACKETS(latency.mean_ns), 1},
+    {NULL, "deviation_ns", "deviation", 8, FIELD_NS, PACKETS(latency.deviation_ns), 1},
+    {NULL, "p99_ns", "p99", 9, FIELD_NS64, PACKETS(latency.p99_ns), 0},
+    {NULL, "max_ns", "max", 10, FIELD_NS64, PACKETS(latency.max_ns), 0},
     {0},
 };
 
 bool predict_packet_row(const struct predict_run *run, int kind, struct packet_row *row) {
     *row = (struct packet_row){
+        .machine = run->machine->name,
         .sync = sim_sync_name(run->sync),
-        .sched = sim_sched_name(run->sched),
+        .sched = predict_sched_name(run),
         .n_cores = run->chip.n_cores,
         .packets = sim_packet_name((enum sim_packet_kind)kind),
         .latency = sim_packets(run->sim, (enum sim_packet_kind)kind),

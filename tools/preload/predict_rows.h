@@ -8,7 +8,7 @@
 
 /* The result of one simulation. */
 struct run_row {
-    const char *sync, *sched;
+    const char *machine, *sync, *sched;
     struct predict_chip chip;
     struct sim_bounds bounds; /* path_ns: the critical path; work_ns: the work by the cores */
     uint64_t n_deviations;
@@ -17,18 +17,19 @@ struct run_row {
     struct sim_summary sum;
 };
 
-enum { COLUMN_UNFAIRNESS = 12 }; /* hidden unless asked for */
+/* Hidden unless there are several; hidden unless asked for. */
+enum { COLUMN_MACHINE = 1, COLUMN_UNFAIRNESS = 13 };
 
 /* The calls of one kind in one simulation. */
 struct call_row {
-    const char *sync, *sched, *call;
+    const char *machine, *sync, *sched, *call;
     uint32_t n_cores;
     struct sim_latency latency;
 };
 
 /* The packets of one kind in one simulation. */
 struct packet_row {
-    const char *sync, *sched, *packets;
+    const char *machine, *sync, *sched, *packets;
     uint32_t n_cores;
     struct sim_packets latency;
 };

@@ -30,10 +30,14 @@ static double now_s(void) {
 }
 
 const char *predict_run_name(const struct predict *p, const struct predict_run *run) {
-    static char name[64];
-    int n = snprintf(name, sizeof name, "%s, %s", sim_sync_name(run->sync), sim_sched_name(run->sched));
+    static char name[128];
+    const char *sync = sim_sync_name(run->sync), *sched = predict_sched_name(run);
+    char machine[64] = "", cores[32] = "";
+    if (p->n_machines > 1)
+        snprintf(machine, sizeof machine, "%s, ", run->machine->name);
     if (p->n_chips > 1)
-        snprintf(name + n, sizeof name - (size_t)n, ", %u cores", run->chip.n_cores);
+        snprintf(cores, sizeof cores, ", %u cores", run->chip.n_cores);
+    snprintf(name, sizeof name, "%s%s, %s%s", machine, sync, sched, cores);
     return name;
 }
 
@@ -67,9 +71,9 @@ static void clear_line(const struct watch *w) {
 
 static void on_interval(void *context, const struct sim_interval *i) {
     struct watch *w = context;
-    fprintf(w->csv, "%s,%s,%u,%u,%u,%u,%s,%ju,%ju\n", sim_sync_name(w->run->sync), sim_sched_name(w->run->sched),
+    fprintf(w->csv, "%s,%s,%u,%u,%u,%u,%s,%ju,%ju,%s\n", sim_sync_name(w->run->sync), predict_sched_name(w->run),
             w->run->chip.n_cores, i->application, i->thread, i->core, sim_state_name(i->state), (uintmax_t)i->from_ns,
-            (uintmax_t)i->to_ns);
+            (uintmax_t)i->to_ns, w->run->machine->name);
 }
 
 static void open_csv(struct watch *w) {
@@ -82,7 +86,7 @@ static void open_csv(struct watch *w) {
             cmd_refuse("predict: --timeline: '%s' is one of the traces (legal: another file)", name);
     w->output = output_open("predict: --timeline", name, NULL);
     w->csv = output_file(w->output);
-    fprintf(w->csv, "sync,sched,cores,application,thread,core,state,from_ns,to_ns\n");
+    fprintf(w->csv, "sync,sched,cores,application,thread,core,state,from_ns,to_ns,machine\n");
 }
 
 /* ---- one simulation ---- */
@@ -98,6 +102,9 @@ static struct sim *begin(struct watch *w, const struct predict_run *run, bool wa
     config.width = run->chip.width;
     config.height = run->chip.height;
     config.sync = run->sync;
+    if (run->machine->on_host)
+        config.host =
+            sim_host_model_of(&run->machine->costs, (enum sim_host_engine)(run->sync - SIM_GLIBC), config.n_cores);
     config.sched.policy = run->sched;
     config.context = w;
     config.on_interval = w->csv != NULL && watched ? on_interval : NULL;

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The host's primitives: mutexes, barriers, rwlocks, semaphores and spin locks.
+ *
+ * glibc's mutex is Drepper's: free, held, or held with a mark that threads may sleep. The owner that releases a marked
+ * mutex frees it and wakes a sleeper. Until that one has a core any thread may take the mutex (barging); then the
+ * sleeper marks it and sleeps again. The engine direct has a designated waker instead: while a waiter that was woken
+ * has not has_looked, or an awake waiter will look, an unlock wakes no other; and a waiter that has waited for a
+ * millisecond in vain is handed the mutex (docs/architecture.md).
+ *
+ * A barrier's last arrival wakes all sleepers with one call, one after another. A read-write lock admits readers while
+ * no writer has it, as glibc's default does; the release of a writer admits all waiting readers. A semaphore's post
+ * adds 1 and wakes a sleeper, which competes with others. A spin lock is taken by the first waiter that sees it free,
+ * and a waiter that has lost its core cannot see it.
+ */
+#include "host_sync.h"
+
+#include "owner.h"
+#include "return.h"
+
+enum {
+    LATE_NS = 50000,       /* the engine direct: a designated waker that has not has_looked for so long is late */
+    STARVED_NS = 1000000,  /* a waiter that has lost the race is handed the mutex after that time, */
+    HANDED_EVERY = 1000000 /* and the mutex is handed over at most so often */
+};
+
+static bool is_glibc(const struct sim *sim) {
+    return sim->config.sync == SIM_GLIBC;
+}
+
+void sim_host_pay(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then) {
+    sim_core_run(sim, t, ns, then);
+}
+
+static void wake_a_sleeper(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
+    t->targets = (struct sim_list){0};
+    struct sim_thread *first = sim_list_shift(&o->waiters);
+    if (first != NULL)
+        sim_list_append(&t->targets, first);
+    sim_host_wake_targets(sim, t);
+}
+
+static void vain_call(struct sim *sim, struct sim_thread *t) {
+    t->unlocked(sim, t);
+}
+
+/* ---- mutexes ---- */
+
+/* The waiter has has_looked: unlocks do not rely on it any more. */
+static void has_looked(struct sim_thread *t, struct sim_object *m) {
+    if (t->host.notified)
+        m->n_notified--;
+    t->host.notified = false;
+}
+
+static void mutex_look(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->mutex;
+    if (t->host.handed || m->owner == NULL) {
+        has_looked(t, m);
+        m->contended = true; /* glibc: other threads may sleep */
+        m->active = false;   /* it may have been this thread's promise to look */
+        if (!t->host.handed)
+            sim_owner_acquired(sim, t, m);
+        t->host.handed = false;
+        sim_host_wait_end(sim, t);
+        t->locked(sim, t);
+        return;
+    }
+    m->contended = true;
+    if (!t->host.parked) {
+        sim_host_wait_on(sim, t);
+        return;
+    }
+    sim->summary.n_lost_races++;
+    has_looked(t, m);
+    t->host.lost = true;
+    if (is_glibc(sim)) {
+        t->host.parked = t->host.parks = false;
+        sim_host_wait_on(sim, t);
+    } else {
+        sim_host_wait_again(sim, t);
+    }
+}
+
+static void mutex_try(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->mutex;
+    if (m->owner == NULL) {
+        sim_owner_acquired(sim, t, m);
+        t->locked(sim, t);
+        return;
+    }
+    t->queued_lock = true;
+    sim_host_wait_begin(sim, t, m, SIM_WHY_OBJECT, true, mutex_look);
+    m->contended = true;
+    sim_host_wait_on(sim, t);
+}
+
+void sim_host_lock(struct sim *sim, struct sim_thread *t) {
+    sim_host_touch(sim, t, t->mutex, sim->host->model.lock_ns, mutex_try);
+}
+
+bool sim_host_requeue(struct sim *sim, struct sim_thread *t, sim_then *then) {
+    struct sim_object *m = t->mutex;
+    if (m->owner == NULL || sim->config.recorded_order)
+        return false;
+    sim_host_wait_end(sim, t);
+    t->locked = then;
+    t->queued_lock = true;
+    t->host.what = m;
+    t->host.why = SIM_WHY_OBJECT;
+    t->host.look = mutex_look;
+    t->host.since = sim_now(sim);
+    m->active = false; /* the owner may have made that promise before it had the mutex */
+    sim_list_append(&m->waiters, t);
+    return true;
+}
+
+static void glibc_release(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->mutex;
+    bool call = m->contended;
+    if (m->owner != NULL)
+        sim_owner_released(sim, m);
+    m->contended = false;
+    if (!call)
+        t->unlocked(sim, t);
+    else if (m->waiters.first == NULL)
+        sim_core_run(sim, t, sim->host->model.futex_wake_ns, vain_call);
+    else
+        wake_a_sleeper(sim, t, m);
+}
+
+/* May an unlock rely on a waiter that is awake, or was woken? */
+static bool another_looks(struct sim *sim, struct sim_object *m) {
+    uint64_t now = sim_now(sim);
+    if (m->n_notified > 0)
+        return now - m->notified_at < (uint64_t)LATE_NS << (m->n_notified < 8 ? m->n_notified - 1 : 7);
+    bool active = m->active;
+    m->active = false;
+    return active;
+}
+
+static void direct_release(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->mutex;
+    uint64_t now = sim_now(sim);
+    if (m->owner != NULL)
+        sim_owner_released(sim, m);
+    m->contended = false;
+    sim_host_notice(sim, m, false);
+    struct sim_thread *first = m->waiters.first;
+    if (first == NULL || another_looks(sim, m)) {
+        t->unlocked(sim, t);
+        return;
+    }
+    first->host.notified = true;
+    m->n_notified++;
+    m->notified_at = now;
+    if (first->host.lost && now - first->host.since >= STARVED_NS && now - m->handed_at >= HANDED_EVERY) {
+        m->handed_at = now;
+        first->host.handed = true;
+        sim_owner_acquired(sim, first, m);
+    }
+    wake_a_sleeper(sim, t, m);
+}
+
+void sim_host_unlock(struct sim *sim, struct sim_thread *t) {
+    sim_host_touch(sim, t, t->mutex, sim->host->model.unlock_ns, is_glibc(sim) ? glibc_release : direct_release);
+}
+
+/* ---- barriers ---- */
+
+static void barrier_look(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *b = t->object;
+    if (b->n_acquired == t->host.ticket) {
+        sim_host_wait_on(sim, t);
+        return;
+    }
+    sim_host_wait_end(sim, t);
+    sim_return(sim, t);
+}
+
+static void meet(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *b = t->object;
+    if (++b->n_inside < b->size) {
+        t->host.ticket = b->n_acquired;
+        sim_host_wait_begin(sim, t, b, SIM_WHY_OBJECT, false, barrier_look);
+        sim_host_wait_on(sim, t);
+        return;
+    }
+    b->n_inside = 0;
+    b->n_acquired++; /* the generation */
+    t->targets = b->waiters;
+    b->waiters = (struct sim_list){0};
+    t->unlocked = sim_return;
+    sim_host_notice(sim, b, true);
+    sim_host_wake_targets(sim, t);
+}
+
+void sim_host_barrier(struct sim *sim, struct sim_thread *t) {
+    sim_host_touch(sim, t, t->object, sim->host->model.barrier_ns, meet);
+}
+
+/* ---- read-write locks ---- */
+
+static bool reads(const struct sim_thread *t) {
+    return t->event.op == SBT_TRACE_RWLOCK_RDLOCK || t->event.op == SBT_TRACE_RWLOCK_TRYRDLOCK;
+}
+
+static bool rw_enter(struct sim_thread *t, struct sim_object *o) {
+    if (o->owner != NULL || (!reads(t) && o->n_inside > 0))
+        return false;
+    if (reads(t))
+        o->n_inside++;
+    else
+        sim_owner_set(o, t);
+    return true;
+}
+
+static void rw_look(struct sim *sim, struct sim_thread *t) {
+    if (t->host.handed || rw_enter(t, t->object)) {
+        t->host.handed = false;
+        sim_host_wait_end(sim, t);
+        sim_return(sim, t);
+        return;
+    }
+    if (t->host.parked) {
+        sim->summary.n_lost_races++;
+        t->host.parked = t->host.parks = false;
+    }
+    sim_host_wait_on(sim, t);
+}
+
+static void rw_first(struct sim *sim, struct sim_thread *t) {
+    if (rw_enter(t, t->object)) {
+        sim_return(sim, t);
+        return;
+    }
+    sim_host_wait_begin(sim, t, t->object, SIM_WHY_OBJECT, false, rw_look);
+    sim_host_wait_on(sim, t);
+}
+
+/* The lock is free: all waiting readers have it at once, or the first writer is woken and competes for it. */
+static void rw_admit_waiting(struct sim_thread *t, struct sim_object *o) {
+    struct sim_list waiters = o->waiters, rest = {0};
+    bool readers = false;
+    for (struct sim_thread *w; (w = sim_list_shift(&waiters)) != NULL;) {
+        if (!reads(w)) {
+            sim_list_append(&rest, w);
+            continue;
+        }
+        o->n_inside++;
+        w->host.handed = readers = true;
+        sim_list_append(&t->targets, w);
+    }
+    if (!readers && rest.first != NULL)
+        sim_list_append(&t->targets, sim_list_shift(&rest));
+    o->waiters = rest;
+}
+
+static void rw_leave(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *o = t->object;
+    if (o->owner != NULL)
+        sim_owner_set(o, NULL);
+    else if (o->n_inside > 0)
+        o->n_inside--;
+    t->targets = (struct sim_list){0};
+    t->unlocked = sim_return;
+    if (o->n_inside == 0) {
+        sim_host_notice(sim, o, true);
+        rw_admit_waiting(t, o);
+    }
+    sim_host_wake_targets(sim, t);
+}
+
+/* ---- semaphores ---- */
+
+static bool sem_take(struct sim_thread *t, struct sim_object *o) {
+    /* A wait that consumed no recorded post: see software.c. */
+    bool brings_its_own = t->event.order == 0 && o->n_inside == 0;
+    if (!brings_its_own && o->size == 0 && !o->forgotten)
+        return false;
+    if (t->event.order == 0 && o->n_inside > 0)
+        o->n_inside--;
+    o->size -= !brings_its_own && o->size > 0;
+    return true;
+}
+
+static void sem_look(struct sim *sim, struct sim_thread *t) {
+    if (sem_take(t, t->object)) {
+        sim_host_wait_end(sim, t);
+        sim_return(sim, t);
+        return;
+    }
+    if (t->host.parked) {
+        sim->summary.n_lost_races++;
+        t->host.parked = t->host.parks = false;
+    }
+    sim_host_wait_on(sim, t);
+}
+
+static void sem_first(struct sim *sim, struct sim_thread *t) {
+    if (sem_take(t, t->object)) {
+        sim_return(sim, t);
+        return;
+    }
+    sim_host_wait_begin(sim, t, t->object, SIM_WHY_OBJECT, false, sem_look);
+    sim_host_wait_on(sim, t);
+}
+
+static void sem_add(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *o = t->object;
+    o->size++;
+    t->unlocked = sim_return;
+    t->targets = (struct sim_list){0};
+    sim_host_notice(sim, o, false); /* a waiter that spins may see two posts as one, so that a sleeper is woken too */
+    wake_a_sleeper(sim, t, o);
+}
+
+/* ---- spin locks ---- */
+
+static void spin_look(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *o = t->object;
+    if (o->owner != NULL) {
+        t->spins = true;
+        t->why = SIM_WHY_OBJECT;
+        sim_host_wait_spin(sim, t, o, spin_look);
+        return;
+    }
+    t->spins = false;
+    t->host.since = 0;
+    sim_owner_set(o, t);
+    sim_return(sim, t);
+}
+
+static void spin_free(struct sim *sim, struct sim_thread *t) {
+    sim_owner_set(t->object, NULL);
+    sim_host_notice(sim, t->object, false);
+    sim_return(sim, t);
+}
+
+/* ---- waits that nothing would end ---- */
+
+static void wake_sleepers(struct sim *sim, struct sim_object *o, uint32_t n) {
+    for (struct sim_thread *w; n > 0 && (w = sim_list_shift(&o->waiters)) != NULL; n--)
+        sim_core_wake(sim, w, 0);
+}
+
+void sim_host_sem_wake(struct sim *sim, struct sim_object *o) {
+    wake_sleepers(sim, o, o->size);
+}
+
+static bool pass_spin_lock(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
+    if (!t->spins || o->owner == NULL)
+        return false;
+    sim_owner_set(o, NULL);
+    sim_host_notice(sim, o, true);
+    return true;
+}
+
+bool sim_host_pass(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *o = t->object;
+    if (o->kind == SBT_TRACE_SPIN)
+        return pass_spin_lock(sim, t, o);
+    if (!sim_list_remove(&o->waiters, t))
+        return false;
+    if (o->kind == SBT_TRACE_SEM) {
+        o->size++;
+    } else if (o->kind == SBT_TRACE_BARRIER) {
+        o->n_inside = 0;
+        o->n_acquired++;
+        wake_sleepers(sim, o, UINT32_MAX);
+    } else {
+        o->n_inside = 0;
+        if (o->owner != NULL)
+            sim_owner_set(o, NULL);
+    }
+    sim_core_wake(sim, t, 0);
+    return true;
+}
+
+/* ---- which one ---- */
+
+void sim_host_other(struct sim *sim, struct sim_thread *t) {
+    const struct sim_host_model *model = &sim->host->model;
+    struct sim_object *o = t->object;
+    switch (t->event.op) {
+    case SBT_TRACE_RWLOCK_UNLOCK:
+        sim_host_touch(sim, t, o, model->rwlock_ns, rw_leave);
+        break;
+    case SBT_TRACE_SEM_WAIT:
+    case SBT_TRACE_SEM_TRYWAIT:
+        sim_host_touch(sim, t, o, model->semaphore_ns, sem_first);
+        break;
+    case SBT_TRACE_SEM_POST:
+        sim_host_touch(sim, t, o, model->semaphore_ns, sem_add);
+        break;
+    case SBT_TRACE_SPIN_LOCK:
+    case SBT_TRACE_SPIN_TRYLOCK:
+        sim_host_touch(sim, t, o, model->spin_lock_ns, spin_look);
+        break;
+    case SBT_TRACE_SPIN_UNLOCK:
+        sim_host_touch(sim, t, o, model->spin_lock_ns, spin_free);
+        break;
+    default:
+        sim_host_touch(sim, t, o, model->rwlock_ns, rw_first);
+    }
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The host machine: cases that can be computed by hand. What a case does not name costs nothing: no call, no switch, no
+ * wake-up. The scheduler's tick is 4 ms, its slice 1.4 ms. A new thread goes to an idle core.
+ */
+#include "build.h"
+
+#define US UINT64_C(1000)
+
+static struct sim_config host_of(enum sim_sync sync, uint32_t n_cores) {
+    struct sim_config config = config_of(sync);
+    config.width = n_cores;
+    config.height = 1;
+    config.host = (struct sim_host_model){.slice_ns = 1400 * US,
+                                          .tick_ns = 4 * MS,
+                                          .hot_ns = 500 * US,
+                                          .balance_ns = 32 * MS,
+                                          .deep_after_ns = 200 * US,
+                                          .effects = SIM_HOST_ALL};
+    return config;
+}
+
+static struct sim_thread_result run_one(const struct sim_config *config, const struct sbt_trace *trace, uint32_t thread,
+                                        struct sim_summary *summary) {
+    struct sim *sim = simulate(config, trace, 1);
+    struct sim_thread_result r = result_of(sim, 0, thread);
+    if (summary != NULL)
+        *summary = sim_summary(sim);
+    sim_free(sim);
+    return r;
+}
+
+static void sem(struct build *b, uint32_t thread, enum sbt_trace_op op, uint32_t object, uint64_t order,
+                uint64_t work) {
+    build_event(b, thread,
+                (struct sbt_trace_event){.op = (uint8_t)op,
+                                         .type = SBT_TRACE_SEM,
+                                         .object = object,
+                                         .other = SBT_TRACE_NONE,
+                                         .order = order,
+                                         .work_ns = work});
+}
+
+/* A timed wait that lasted so long: the thread sleeps meanwhile. */
+static void sleep_for(struct build *b, uint32_t thread, uint64_t ns) {
+    build_event(b, thread,
+                (struct sbt_trace_event){.op = SBT_TRACE_SEM_WAIT,
+                                         .type = SBT_TRACE_SEM,
+                                         .object = 9,
+                                         .other = SBT_TRACE_NONE,
+                                         .result = ETIMEDOUT,
+                                         .took_ns = ns});
+}
+
+/* Thread 1 and thread 0, each with that work; then thread 0 joins. */
+static const struct sbt_trace *two_that_compute(uint64_t work) {
+    struct build b;
+    build_open(&b);
+    create(&b, 0, 1, 0);
+    end(&b, 1, work);
+    join(&b, 0, 1, work);
+    end(&b, 0, 0);
+    return build_close(&b);
+}
+
+/* On one core they take turns at each tick: thread 0 has it from 0, 8, 16, 24 and 32 ms on for 4 ms. */
+TEST(two_threads_share_a_core_by_ticks) {
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    const struct sbt_trace *trace = two_that_compute(20 * MS);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 40 * MS);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).in_ns[SIM_READY], 20 * MS);
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_READY], 16 * MS);
+    config.host.switch_ns = 1000; /* each turn begins with a switch, so both need a sixth turn */
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 40 * MS + 12 * 1000);
+    config.host.switch_ns = 0;
+    config.host.effects &= ~(uint32_t)SIM_HOST_SLICES;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_READY], 0);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).in_ns[SIM_READY], 20 * MS);
+}
+
+TEST(two_cores_do_it_at_once) {
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    const struct sbt_trace *trace = two_that_compute(20 * MS);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 20 * MS);
+    config.host.memory_permille =
+        500; /* thread 0 begins its work when thread 1 has a core: both take half as long again */
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 30 * MS);
+    config.host.effects &= ~(uint32_t)SIM_HOST_MEMORY;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 20 * MS);
+}
+
+/*
+ * One core. Thread 1 sleeps, thread 0 has worked for `work` when it wakes thread 1, and works on. Thread 1, with 1 ms
+ * of work, takes the core at once. Without that effect thread 0 goes on to the tick at 4 ms if it is within its slice.
+ */
+TEST_EACH(a_woken_thread_takes_the_core, 2) {
+    static const uint64_t work[] = {1 * MS, 2 * MS}, ends[2][2] = {{2 * MS, 3 * MS}, {5 * MS, 3 * MS}};
+    for (int i = 0; i < 2; i++) {
+        struct build b;
+        build_open(&b);
+        init(&b, 0, SBT_TRACE_SEM, 0, 0);
+        init(&b, 0, SBT_TRACE_SEM, 1, 0);
+        create(&b, 0, 1, 0);
+        sem(&b, 0, SBT_TRACE_SEM_WAIT, 1, 1, 0); /* until thread 1 is there, and about to sleep */
+        sem(&b, 1, SBT_TRACE_SEM_POST, 1, 1, 0);
+        sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
+        sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, work[i]);
+        end(&b, 1, 1 * MS);
+        join(&b, 0, 1, 10 * MS);
+        end(&b, 0, 0);
+        struct sim_config config = host_of(SIM_GLIBC, 1);
+        if (number == 1)
+            config.host.effects &= ~(uint32_t)SIM_HOST_PREEMPT;
+        struct sim_summary s;
+        ck_assert_uint_eq(run_one(&config, build_close(&b), 1, &s).to_ns, ends[number][i]);
+        ck_assert_uint_eq(s.makespan_ns, 11 * MS + work[i]);
+    }
+}
+
+/*
+ * One core. Threads 1 and 2 wake each other after each 100 us of work; thread 3 computes. The pair is one runnable
+ * thread, so that it and thread 3 have half of the core each: neither keeps the core from the other.
+ */
+TEST(a_thread_that_is_woken_often_gets_no_more_than_its_share) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 1, 1);
+    init(&b, 0, SBT_TRACE_SEM, 2, 0);
+    create_all(&b, 4);
+    for (uint32_t k = 0; k < 1000; k++)
+        for (uint32_t i = 1; i < 3; i++) {
+            sem(&b, i, SBT_TRACE_SEM_WAIT, i, k + (i == 2), 0);
+            sem(&b, i, SBT_TRACE_SEM_POST, 3 - i, k + 1, 100 * US);
+        }
+    end(&b, 1, 0);
+    end(&b, 2, 0);
+    end(&b, 3, 100 * MS);
+    for (uint32_t i = 1; i < 4; i++)
+        join(&b, 0, i, 0);
+    end(&b, 0, 0);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    struct sim_thread_result r = run_one(&config, build_close(&b), 3, NULL);
+    ck_assert_uint_ge(r.to_ns, 180 * MS);
+    ck_assert_uint_le(r.to_ns, 240 * MS);
+}
+
+/*
+ * One core. Thread 0 sleeps with the spin lock until thread 1 wakes it after 0.5 ms. Thread 1 then spins: under glibc
+ * to the tick at 4 ms, also where the scheduler has no slices, because a spin never ends by itself.
+ */
+TEST(a_spinning_thread_does_not_spin_for_ever) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 1, 0);
+    create(&b, 0, 1, 0);
+    call(&b, 0, SBT_TRACE_SPIN_LOCK, 0, 0);
+    sem(&b, 0, SBT_TRACE_SEM_WAIT, 1, 1, 0);
+    sem(&b, 1, SBT_TRACE_SEM_POST, 1, 1, 500 * US);
+    call(&b, 1, SBT_TRACE_SPIN_LOCK, 0, 0);
+    call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 0, 1 * MS);
+    call(&b, 1, SBT_TRACE_SPIN_UNLOCK, 0, 0);
+    end(&b, 1, 0);
+    join(&b, 0, 1, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    config.host.effects &= ~(uint32_t)(SIM_HOST_SLICES | SIM_HOST_PREEMPT);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 5 * MS);
+    config.sync = SIM_DIRECT; /* it looks for 2 us, and yields */
+    config.host.spin_looks_ns = 2 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns,
+                      1500 * US + 2 * US + 40); /* 40 ns: into the parking lot's queue */
+}
+
+/*
+ * One core. Three threads wait at a condition; thread 0 broadcasts with the mutex, works on for 1 ms and unlocks it.
+ * Under glibc each waiter takes the core at once, finds the mutex held and sleeps; then each unlock wakes the next.
+ * Without preemption they run when the mutex is free. Under the engine direct they are moved to the mutex's queue.
+ */
+TEST(a_broadcast_with_the_mutex_makes_a_convoy) {
+    static const struct {
+        enum sim_sync sync;
+        uint32_t effects;
+        uint64_t n_waits, n_wakes;
+    } cases[] = {
+        {SIM_GLIBC, SIM_HOST_ALL, 3 + 3, 3 + 3},
+        {SIM_GLIBC, SIM_HOST_ALL & ~SIM_HOST_PREEMPT, 3, 3},
+        {SIM_DIRECT, SIM_HOST_ALL, 3, 3},
+    };
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 1, 0);
+    create_all(&b, 4);
+    for (uint32_t i = 1; i < 4; i++) {
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, 0);
+        wait(&b, i, 2, 0, 1, 0);
+        call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        end(&b, i, 0);
+    }
+    sleep_for(&b, 0, 1 * MS);
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    signal_(&b, 0, SBT_TRACE_COND_BROADCAST, 2, 1, 0);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 1 * MS);
+    for (uint32_t i = 1; i < 4; i++)
+        join(&b, 0, i, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sim_summary s;
+        struct sim_config config = host_of(cases[i].sync, 1);
+        config.host.effects = cases[i].effects;
+        run_one(&config, trace, 0, &s);
+        ck_assert_uint_eq(s.n_futex_waits, cases[i].n_waits);
+        ck_assert_uint_eq(s.n_futex_wakes, cases[i].n_wakes);
+        ck_assert_uint_eq(s.makespan_ns, 2 * MS);
+    }
+}
+
+/*
+ * Thread 1 sleeps from the beginning, thread 2 computes on the core where thread 1 was. At 0.5 ms thread 0 wakes thread
+ * 1, which has 1 ms of work: with a third core it goes there and begins 5 us later; with two it takes that core at
+ * once, or waits for the tick at 4 ms.
+ */
+TEST(a_woken_thread_goes_to_an_idle_core) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    create(&b, 0, 1, 0);
+    create(&b, 0, 2, 10 * US);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 490 * US);
+    end(&b, 1, 1 * MS);
+    end(&b, 2, 20 * MS);
+    join(&b, 0, 1, 20 * MS);
+    join(&b, 0, 2, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_summary s;
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.late_deep_ns = 5 * US;
+    config.host.effects &= ~(uint32_t)(SIM_HOST_BALANCE | SIM_HOST_PREEMPT);
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 5 * MS);
+    config.host.effects |= SIM_HOST_PREEMPT;
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1500 * US);
+    config = host_of(SIM_GLIBC, 3);
+    config.host.late_deep_ns = 5 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1500 * US + 5 * US);
+    config.host.effects &= ~(uint32_t)SIM_HOST_LATENCY;
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1500 * US);
+}
+
+/* Three threads on two cores: thread 2 shares one. The core of the thread that ends takes it, unless threads are
+ * pinned. */
+TEST(a_core_that_goes_idle_takes_a_cold_thread) {
+    struct build b;
+    build_open(&b);
+    create(&b, 0, 1, 0);
+    create(&b, 0, 2, 0);
+    end(&b, 1, 2 * MS);
+    end(&b, 2, 20 * MS);
+    join(&b, 0, 1, 20 * MS);
+    join(&b, 0, 2, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    uint64_t to = run_one(&config, trace, 2, NULL).to_ns;
+    ck_assert_uint_ge(to, 20 * MS);
+    ck_assert_uint_le(to, 22 * MS);
+}
+
+/*
+ * glibc's mutex. Thread 1 asks at 1 us and sleeps. Thread 0 frees the mutex at 10 us and takes it again at 11. Thread 1
+ * is woken at 10 and runs at 15: it has lost the race, and sleeps. It is woken at 21, and has the mutex at 26.
+ */
+TEST(a_running_thread_takes_the_mutex_before_a_woken_one) {
+    struct build b;
+    build_open(&b);
+    create(&b, 0, 1, 0);
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 1 * US);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 10 * US);
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 1 * US);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 10 * US);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    end(&b, 1, 0);
+    join(&b, 0, 1, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_summary s;
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.late_idle_ns = 5 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 26 * US);
+    ck_assert_uint_eq(s.n_lost_races, 1);
+    ck_assert_uint_eq(s.n_futex_waits, 2);
+    config.sync = SIM_DIRECT; /* it spins, and sees the mutex free at once */
+    config.host.spin_ns = 50 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 10 * US);
+    ck_assert_uint_eq(s.n_futex_waits, 0);
+}
+
+/*
+ * Four threads on four cores meet; the last comes at 100 us. It calls the kernel for 0.5 us, and wakes one sleeper each
+ * microsecond, which runs 5 us later.
+ */
+TEST(a_barrier_wakes_one_after_another) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 4);
+    create_all(&b, 4);
+    for (uint32_t i = 0; i < 4; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, i == 0 ? 100 * US : i * US);
+    end_all(&b, 4);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 4);
+    config.host.futex_wake_ns = 500;
+    config.host.wake_idle_ns = 1 * US;
+    config.host.late_idle_ns = 5 * US;
+    config.host.effects &= ~(uint32_t)SIM_HOST_LINES;
+    for (uint32_t i = 1; i < 4; i++)
+        ck_assert_uint_eq(run_one(&config, trace, i, NULL).to_ns, 105 * US + 500 + i * US);
+}
+
+/*
+ * One core, glibc's spin lock. Thread 0 has it from 0 on, for 6 ms of work, and works on. Thread 1 spins from 4 to 8
+ * ms, in vain, because thread 0 has no core; it sees the lock free when it has the core again, at 12 ms.
+ */
+TEST(a_spinning_thread_keeps_the_core_from_the_owner) {
+    struct build b;
+    build_open(&b);
+    create(&b, 0, 1, 0);
+    call(&b, 0, SBT_TRACE_SPIN_LOCK, 0, 0);
+    call(&b, 1, SBT_TRACE_SPIN_LOCK, 0, 0);
+    call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 0, 6 * MS);
+    call(&b, 1, SBT_TRACE_SPIN_UNLOCK, 0, 0);
+    end(&b, 1, 0);
+    join(&b, 0, 1, 10 * MS);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    struct sim_thread_result r = run_one(&config, trace, 1, NULL);
+    ck_assert_uint_eq(r.to_ns, 12 * MS);
+    ck_assert_uint_eq(r.in_ns[SIM_CALL], 4 * MS);
+    config.sync = SIM_DIRECT; /* it yields as soon as it has looked for a while, and the owner goes on */
+    config.host.spin_looks_ns = 2 * US;
+    r = run_one(&config, trace, 1, NULL);
+    ck_assert_uint_lt(r.in_ns[SIM_CALL], 1 * MS);
+}
+
+/* The engine direct at a barrier of two threads on one core: a yield lets the other arrive, and no thread sleeps. */
+TEST(a_yield_lets_the_other_thread_arrive) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 2);
+    create_all(&b, 2);
+    for (uint32_t k = 0; k < 50; k++)
+        for (uint32_t i = 0; i < 2; i++)
+            call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 1 * US);
+    end_all(&b, 2);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_summary yields, sleeps, fibers;
+    struct sim_config config = host_of(SIM_DIRECT, 1);
+    config.host.fall_asleep_ns = config.host.awake_ns = 1 * US;
+    config.host.n_yields = 12;
+    config.host.yield_ns = 100;
+    config.host.switch_ns = 500;
+    config.host.idle_yields_ns = 40 * US;
+    run_one(&config, trace, 0, &yields);
+    config.sync = SIM_GLIBC;
+    run_one(&config, trace, 0, &sleeps);
+    config.sync = SIM_SWITCH;
+    config.host.fiber_ns = 50;
+    run_one(&config, trace, 0, &fibers);
+    ck_assert_uint_le(yields.n_futex_waits, 1); /* the join */
+    ck_assert_uint_ge(sleeps.n_futex_waits, 50);
+    ck_assert_uint_eq(fibers.n_futex_waits, 0);
+    ck_assert_uint_lt(fibers.makespan_ns, yields.makespan_ns);
+    ck_assert_uint_lt(yields.makespan_ns, sleeps.makespan_ns);
+}
+
+/* 1024 cores, each with a thread: all work at once. */
+TEST(as_many_cores_as_there_can_be) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 1024);
+    for (uint32_t i = 1; i < 1024; i++)
+        end(&b, i, 5 * MS);
+    for (uint32_t i = 1; i < 1024; i++)
+        join(&b, 0, i, 0);
+    end(&b, 0, 0);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    config.width = config.height = 32;
+    struct sim_summary s;
+    run_one(&config, build_close(&b), 0, &s);
+    ck_assert_uint_eq(s.makespan_ns, 5 * MS);
+    ck_assert_uint_eq(s.n_migrations, 0);
+}
