@@ -63,6 +63,7 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .wake_deep_ns = ns(c->kernel.wake_deep_ns - nobody),
         .late_idle_ns = ns(c->kernel.latency_idle_ns - c->kernel.wake_idle_ns - half),
         .late_deep_ns = ns(c->kernel.latency_deep_ns - c->kernel.wake_deep_ns - half),
+        .late_busy_ns = ns(c->kernel.latency_busy_ns - c->kernel.wake_idle_ns - half - c->kernel.switch_ns),
         .switch_ns = ns(c->kernel.switch_ns),
         .yield_ns = ns(c->kernel.yield_ns),
         .spawn_ns = ns(sync->spawn_ns),

@@ -35,7 +35,8 @@ struct sim_host_model {
     uint32_t futex_wake_ns;              /* a wake-up call, without the sleepers that it wakes */
     uint32_t wake_busy_ns;               /* the waker, for each sleeper with a busy core, */
     uint32_t wake_idle_ns, wake_deep_ns; /* idle for a moment, or for long */
-    uint32_t late_idle_ns, late_deep_ns; /* how long such a core needs until the sleeper runs there */
+    uint32_t late_idle_ns, late_deep_ns; /* how long such a core needs until the sleeper runs there; */
+    uint32_t late_busy_ns;               /* a core with another thread, interrupted at the cost of wake_idle_ns */
     uint32_t switch_ns;                  /* a core changes to another thread */
     uint32_t yield_ns;                   /* a yield that finds no other thread */
     uint32_t spawn_ns, born_ns, end_ns;  /* creating a thread; until it runs on an idle core; its end and a join */
