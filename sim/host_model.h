@@ -18,6 +18,7 @@ enum sim_host_effect {
     SIM_HOST_BALANCE = 8,  /* busy cores exchange threads at intervals */
     SIM_HOST_MEMORY = 16,  /* threads that run at once slow each other down in memory */
     SIM_HOST_PREEMPT = 32, /* a woken thread takes the core from the thread that runs there */
+    SIM_HOST_N_EFFECTS = 6,
     SIM_HOST_ALL = 63
 };
 
@@ -49,10 +50,16 @@ struct sim_host_model {
     uint32_t search_ns;               /* an idle carrier searches for so long before it sleeps */
     /* active waiting */
     uint32_t spin_ns, spin_looks_ns, n_yields, idle_yields_ns;
-    /* memory: how much longer work takes for each further core that is busy, in permille */
-    uint32_t memory_permille;
+    /*
+     * Memory, in thousandths. The share of the work, on one core, that waits for memory; so many cores reach its
+     * bandwidth; so many worked at once, on average, when the trace was recorded.
+     */
+    uint32_t memory_share, memory_cores, recorded_cores;
     uint32_t effects; /* enum sim_host_effect, or-ed */
 };
+
+/* "lines", "latency", "slices", "balance", "memory", "preempt": of effect 1 << number. */
+extern const char *const sim_host_effect_names[SIM_HOST_N_EFFECTS];
 
 /* The model of a machine with those costs and n_cores cores. */
 struct sim_host_model sim_host_model_of(const struct sim_host_costs *costs, enum sim_host_engine engine,
