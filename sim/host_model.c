@@ -25,6 +25,9 @@ enum {
     SEARCH_NS = 30000,
 };
 
+const char *const sim_host_effect_names[SIM_HOST_N_EFFECTS] = {"lines",   "latency", "slices",
+                                                               "balance", "memory",  "preempt"};
+
 static uint32_t ns(double value) {
     return value < 0 ? 0 : value > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)(value + 0.5);
 }
@@ -63,6 +66,7 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .wake_deep_ns = ns(c->kernel.wake_deep_ns - nobody),
         .late_idle_ns = ns(c->kernel.latency_idle_ns - c->kernel.wake_idle_ns - half),
         .late_deep_ns = ns(c->kernel.latency_deep_ns - c->kernel.wake_deep_ns - half),
+        .late_busy_ns = ns(c->kernel.latency_busy_ns - c->kernel.wake_idle_ns - half - c->kernel.switch_ns),
         .switch_ns = ns(c->kernel.switch_ns),
         .yield_ns = ns(c->kernel.yield_ns),
         .spawn_ns = ns(sync->spawn_ns),
@@ -80,6 +84,8 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .spin_looks_ns = SPIN_LOOKS_NS,
         .n_yields = N_YIELDS,
         .idle_yields_ns = IDLE_YIELDS_NS,
+        .memory_cores = ns(1000 * c->memory.all_bytes_per_ns / c->memory.core_bytes_per_ns),
+        .recorded_cores = 1000,
         .effects = SIM_HOST_ALL,
     };
 }

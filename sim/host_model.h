@@ -18,6 +18,7 @@ enum sim_host_effect {
     SIM_HOST_BALANCE = 8,  /* busy cores exchange threads at intervals */
     SIM_HOST_MEMORY = 16,  /* threads that run at once slow each other down in memory */
     SIM_HOST_PREEMPT = 32, /* a woken thread takes the core from the thread that runs there */
+    SIM_HOST_N_EFFECTS = 6,
     SIM_HOST_ALL = 63
 };
 
@@ -35,7 +36,8 @@ struct sim_host_model {
     uint32_t futex_wake_ns;              /* a wake-up call, without the sleepers that it wakes */
     uint32_t wake_busy_ns;               /* the waker, for each sleeper with a busy core, */
     uint32_t wake_idle_ns, wake_deep_ns; /* idle for a moment, or for long */
-    uint32_t late_idle_ns, late_deep_ns; /* how long such a core needs until the sleeper runs there */
+    uint32_t late_idle_ns, late_deep_ns; /* how long such a core needs until the sleeper runs there; */
+    uint32_t late_busy_ns;               /* a core with another thread, interrupted at the cost of wake_idle_ns */
     uint32_t switch_ns;                  /* a core changes to another thread */
     uint32_t yield_ns;                   /* a yield that finds no other thread */
     uint32_t spawn_ns, born_ns, end_ns;  /* creating a thread; until it runs on an idle core; its end and a join */
@@ -48,10 +50,16 @@ struct sim_host_model {
     uint32_t search_ns;               /* an idle carrier searches for so long before it sleeps */
     /* active waiting */
     uint32_t spin_ns, spin_looks_ns, n_yields, idle_yields_ns;
-    /* memory: how much longer work takes for each further core that is busy, in permille */
-    uint32_t memory_permille;
+    /*
+     * Memory, in thousandths. The share of the work, on one core, that waits for memory; so many cores reach its
+     * bandwidth; so many worked at once, on average, when the trace was recorded.
+     */
+    uint32_t memory_share, memory_cores, recorded_cores;
     uint32_t effects; /* enum sim_host_effect, or-ed */
 };
+
+/* "lines", "latency", "slices", "balance", "memory", "preempt": of effect 1 << number. */
+extern const char *const sim_host_effect_names[SIM_HOST_N_EFFECTS];
 
 /* The model of a machine with those costs and n_cores cores. */
 struct sim_host_model sim_host_model_of(const struct sim_host_costs *costs, enum sim_host_engine engine,

@@ -210,7 +210,9 @@ static void arm(struct sim *sim, struct sim_host_core *core) {
         at = core->from + t->left;
     if (core->n_ready > 0 && (has(sim, SIM_HOST_SLICES) || t->left >= ENDLESS)) {
         uint64_t tick = sim->host->model.tick_ns;
-        core->tick_at = core->resched && !is_waking(t) ? now : now - now % tick + tick;
+        core->tick_at = now - now % tick + tick;
+        if (core->resched && !is_waking(t))
+            core->tick_at = core->preempt_at > now ? core->preempt_at : now;
         uint64_t look = core->tick_at > core->from ? core->tick_at : core->from;
         at = look < at ? look : at;
     }
@@ -479,7 +481,10 @@ static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thre
         return;
     }
     if (!sim->host->fibers) {
-        core->preempts = core->preempts || preempts(sim, core, t);
+        if (!core->preempts && preempts(sim, core, t)) {
+            core->preempts = true;
+            core->preempt_at = sim_now(sim) + (t->host.interrupts ? sim->host->model.late_busy_ns : 0);
+        }
         core->resched = core->resched || core->preempts || slice_is_over(sim, core);
     }
     if (core->on->host.idles && core->on->left > sim->host->model.yield_ns)
@@ -509,12 +514,20 @@ static void wake_carrier(struct sim *sim, struct sim_thread *waker, const struct
     waker->host.owed_ns += is_deep(sim, idle) ? sim->host->model.wake_deep_ns : sim->host->model.wake_idle_ns;
 }
 
+/* Does the waker send an interrupt to the core, so that the thread can preempt another there? */
+static bool interrupts(const struct sim *sim, const struct sim_thread *waker, const struct sim_host_core *core) {
+    return waker != NULL && waker->core != core->number && core->on != NULL && !core->preempts &&
+           has(sim, SIM_HOST_PREEMPT) && has(sim, SIM_HOST_LATENCY);
+}
+
 /* A woken thread comes to the core, with less of its debt, or none. */
-static void enqueue_woken(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
+static void enqueue_woken(struct sim *sim, struct sim_host_core *core, struct sim_thread *t,
+                          const struct sim_thread *waker) {
     int64_t slept = (int64_t)(sim_now(sim) - t->host.slept_at);
     if (t->host.lag < 0)
         t->host.lag = core->n_ready > 0 && t->host.lag + slept < 0 ? t->host.lag + slept : 0;
     t->host.woken = true;
+    t->host.interrupts = interrupts(sim, waker, core);
     enqueue(sim, core, t, sim->host->model.slice_ns, late(sim, core));
     t->host.woken = false;
 }
@@ -525,7 +538,7 @@ uint64_t sim_host_wake_cost(struct sim *sim, const struct sim_thread *waker, con
         return model->fiber_wake_ns;
     const struct sim_host_core *core = place_woken(sim, t, waker);
     if (core->on != NULL)
-        return model->wake_busy_ns;
+        return interrupts(sim, waker, core) ? model->wake_idle_ns : model->wake_busy_ns;
     return is_deep(sim, core) ? model->wake_deep_ns : model->wake_idle_ns;
 }
 
@@ -537,16 +550,16 @@ static void wake_from(struct sim *sim, struct sim_thread *waker, struct sim_thre
     }
     t->left = ns;
     if (!sim->host->fibers) {
-        enqueue_woken(sim, place_woken(sim, t, waker), t);
+        enqueue_woken(sim, place_woken(sim, t, waker), t, waker);
         return;
     }
     if (sim_host_cores_to_spare(sim, t)) { /* it waits on its home thread, and the kernel wakes it */
-        enqueue_woken(sim, place_woken(sim, t, NULL), t);
+        enqueue_woken(sim, place_woken(sim, t, NULL), t, waker);
         return;
     }
     core = waker != NULL ? host_core_of(sim, waker) : place_woken(sim, t, NULL);
     bool was_idle = core->on == NULL;
-    enqueue_woken(sim, core, t);
+    enqueue_woken(sim, core, t, waker);
     if (!was_idle && waker != NULL)
         wake_carrier(sim, waker, core);
 }
@@ -623,12 +636,19 @@ bool sim_host_others_ready(const struct sim *sim, const struct sim_thread *t) {
     return host_core_of(sim, t)->n_ready > 0;
 }
 
+/* How long work takes if so many thousandths of cores work at once, in thousandths of its time on one core. */
+static uint64_t memory_slows(const struct sim_host_model *model, uint64_t cores) {
+    uint64_t slows = cores > 1000 && cores > model->memory_cores ? cores * 1000 / model->memory_cores : 1000;
+    return 1000 - model->memory_share + model->memory_share * slows / 1000;
+}
+
 uint64_t sim_host_work_ns(const struct sim *sim, uint64_t work_ns) {
     const struct sim_host_model *model = &sim->host->model;
-    uint32_t n_busy = sim->n_cores - sim->host->n_idle;
-    if (model->memory_permille == 0 || n_busy < 2 || !has(sim, SIM_HOST_MEMORY))
+    if (model->memory_share == 0 || model->memory_cores == 0 || !has(sim, SIM_HOST_MEMORY))
         return work_ns;
-    return work_ns + work_ns * model->memory_permille * (n_busy - 1) / 1000;
+    uint64_t busy = 1000 * (uint64_t)(sim->n_cores - sim->host->n_idle);
+    uint64_t scale = (memory_slows(model, busy) << 20) / memory_slows(model, model->recorded_cores);
+    return (work_ns >> 20) * scale + ((work_ns & 0xfffff) * scale >> 20);
 }
 
 /* ---- threads come and go ---- */

@@ -18,11 +18,12 @@ struct sim_host_core {
     uint32_t generation;
     uint16_t number;
     bool armed;
-    bool resched;     /* its thread's slice is over, and another thread has come; */
-    bool preempts;    /* or a woken thread takes its place */
-    bool woken;       /* of an idle carrier: it was woken for a fiber */
-    uint8_t n_vain;   /* wake-ups of this idle carrier in a row that found no fiber */
-    uint64_t last;    /* the serial number of the thread that had the core last; the thread may be gone */
+    bool resched;   /* its thread's slice is over, and another thread has come; */
+    bool preempts;  /* or a woken thread takes its place, from preempt_at on */
+    bool woken;     /* of an idle carrier: it was woken for a fiber */
+    uint8_t n_vain; /* wake-ups of this idle carrier in a row that found no fiber */
+    uint64_t last;  /* the serial number of the thread that had the core last; the thread may be gone */
+    uint64_t preempt_at;
     uint64_t tick_at; /* the next tick that was armed */
     uint64_t idle_from;
     uint64_t balance_at;

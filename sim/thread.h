@@ -125,7 +125,7 @@ struct sim_thread {
         bool parks, parked;      /* its next look is the last before it sleeps; it sleeps, or was woken */
         bool looks;              /* it waits actively: it looks as soon as it has a core */
         bool idles;              /* it yields, and no other thread wants its core */
-        bool woken;              /* it comes into a run queue because it was woken */
+        bool woken, interrupts;  /* it comes into a run queue because it was woken; with an interrupt there */
         bool yielded;            /* it comes behind all threads that were woken */
         bool notified;           /* it was woken for the object, and has not got it yet */
         bool lost;               /* it was woken, and another thread was quicker */

@@ -50,6 +50,9 @@ refuses "predict: --sched: the host has Linux's scheduler" predict --machine hos
 refuses "predict: --sync: 'subutai' has nothing for --machine host \(legal there: glibc, direct, switch\)" predict --machine paper,host --sync subutai four.sbt
 refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, glibc, direct, switch\)" predict --machine paper,host --sync subutai,ni four.sbt
 refuses "predict: --machine: 'host' twice" predict --machine host,paper,host four.sbt
+refuses "predict: --without: unknown value 'smt' \(legal: lines, latency, slices, balance, memory, preempt\)" predict --machine host --without smt four.sbt
+refuses "predict: --without: 'lines' twice" predict --machine host --without lines,memory,lines four.sbt
+refuses "predict: --memory-share: '101' is not a legal value \(legal: 0 to 100\)" predict --machine host --memory-share 101 four.sbt
 refuses "predict: --machine: unknown value '' \(legal: paper" predict --machine host, four.sbt
 refuses "predict: --order: unknown value 'any' \(legal: free, recorded\)" predict --order any four.sbt
 refuses 'predict: --cores 16: a mesh of 8x8 has 64 cores' predict --cores 16 --mesh 8x8 four.sbt
@@ -108,6 +111,17 @@ subutai predict --machine host --cores 1024 --sync glibc --json four.sbt
 check "with 1024 cores" json '.[0].runs[0].cores == 1024 and (.[0].runs | length) == 1'
 subutai predict --machine host --cores 1 --sync glibc --json four.sbt
 check "a single core does all the work, one thread after another" json '.[0].runs[0] | .makespan_ns >= .work_ns'
+
+span() { # CORES [OPTION...]: the time on so many cores under glibc
+    subutai predict --machine host --cores "$1" --sync glibc --json "${@:2}" four.sbt
+    jq .runs[0].makespan_ns <<<"$out"
+}
+four=$(span 4)
+check "cores share the memory's bandwidth" eval '(($(span 4 --memory-share 100) > four))'
+check "unless that is left out" is "$(span 4 --memory-share 100 --without memory)" "$four"
+check "which one core has for itself" is "$(span 1 --memory-share 100)" "$(span 1)"
+check "a machine without the ways of cache lines" eval '(($(span 4 --without lines) < four))'
+check "and without everything" eval '(($(span 4 --without lines,latency,slices,balance,memory,preempt) < four))'
 
 subutai predict --machine paper,host --cores 2,4 --sync glibc,subutai --sched rr,csa --json four.sbt
 check "several machines: each with its own of the lists" json '.[0].runs | map("\(.machine) \(.cores) \(.sync) \(.sched)") ==
@@ -263,6 +277,10 @@ for option in control-elements=2 queue-elements=9 strict-paper; do
 done
 idle seed "software sends no packets" --sync software --seed 3
 idle seed "there is no data load" --sync software,subutai --seed 3
+idle without "the paper's chip has no such part" --without lines
+idle memory-share "the paper's chip has no such part" --memory-share 5
+idle memory-share "--without has memory" --machine host --memory-share 5 --without memory
+idle slot-ns "the host has no such part" --machine host --slot-ns 2000000
 idle data-load "software sends no packets" --sync software --data-load 3
 subutai predict --sync software,subutai --data-load 3 --seed 2 --qos none --control-elements 2 --queue-elements 9 --strict-paper four.sbt
 check "not idle with the hardware" is "$status $err" "0 "

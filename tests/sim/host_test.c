@@ -82,9 +82,23 @@ TEST(two_cores_do_it_at_once) {
     struct sim_config config = host_of(SIM_GLIBC, 2);
     const struct sbt_trace *trace = two_that_compute(20 * MS);
     ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 20 * MS);
-    config.host.memory_permille =
-        500; /* thread 0 begins its work when thread 1 has a core: both take half as long again */
+    /* Thread 0 begins when thread 1 has a core. Half of its work waits for memory, and one core takes all that the
+     * memory gives. */
+    config.host.memory_share = 500;
+    config.host.memory_cores = config.host.recorded_cores = 1000;
     ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 30 * MS);
+    config.host.memory_cores = 1600; /* 2 / 1.6 as long, in that half */
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 22500 * US);
+    config.host.memory_cores = 2000;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 20 * MS);
+    config.host.memory_cores = 1000; /* recorded with 2 cores: the work has been slowed down already */
+    config.host.recorded_cores = 2000;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 20 * MS);
+    config.n_cores = config.width = 1; /* what takes 1.5 there takes 1 here: 2 x 13.3 ms, in turns */
+    ck_assert_uint_le(run_one(&config, trace, 1, NULL).to_ns, 26667 * US);
+    ck_assert_uint_ge(run_one(&config, trace, 1, NULL).to_ns, 26660 * US);
+    config.n_cores = config.width = 2;
+    config.host.recorded_cores = 1000;
     config.host.effects &= ~(uint32_t)SIM_HOST_MEMORY;
     ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 20 * MS);
 }

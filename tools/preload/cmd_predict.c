@@ -21,6 +21,8 @@ enum {
     PREDICT_SLOT,
     PREDICT_ORDER,
     PREDICT_PINNED,
+    PREDICT_WITHOUT,
+    PREDICT_MEMORY,
     PREDICT_CONTROL,
     PREDICT_QUEUE,
     PREDICT_STRICT,
@@ -56,6 +58,13 @@ static const struct own_option predict_options[] = {
                        "free: a mutex goes to the thread that asks first; recorded: in the trace's order "
                        "(default free)"},
     [PREDICT_PINNED] = {0, "pinned", NULL, "threads stay on the core where they began"},
+    [PREDICT_WITHOUT] =
+        {0, "without", "LIST",
+         "lines, latency, slices, balance, memory, preempt: effects of the host that are left out (default none)"},
+    [PREDICT_MEMORY] =
+        {0, "memory-share", "PERCENT",
+         "how much of the programs' work waits for memory, if it has one core: on the host cores share its bandwidth "
+         "(default 0)"},
     [PREDICT_CONTROL] = {0, "control-elements", "N", "of each scratchpad (default 4)"},
     [PREDICT_QUEUE] = {0, "queue-elements", "N", "of each scratchpad (default 122)"},
     [PREDICT_STRICT] = {0, "strict-paper", NULL, "the paper's choices where the hardware is full, as in the engine ni"},
@@ -297,6 +306,16 @@ static void add_runs(const struct args *args, struct predict *p, const struct pr
 
 /* ---- options ---- */
 
+/* enum sim_host_effect, or-ed */
+static uint32_t read_effects(const char *text) {
+    unsigned list[SIM_HOST_N_EFFECTS],
+        n = read_names("--without", text, sim_host_effect_names, SIM_HOST_N_EFFECTS, list);
+    uint32_t effects = 0;
+    for (unsigned i = 0; i < n; i++)
+        effects |= UINT32_C(1) << list[i];
+    return effects;
+}
+
 /* False: the option does not describe the chip. */
 static bool read_chip_option(const struct args *args, struct predict *p, int option) {
     static const char *const orders[] = {"free", "recorded"};
@@ -319,6 +338,12 @@ static bool read_chip_option(const struct args *args, struct predict *p, int opt
         break;
     case PREDICT_PINNED:
         p->config.migrate = false;
+        break;
+    case PREDICT_WITHOUT:
+        p->without = read_effects(args->value);
+        break;
+    case PREDICT_MEMORY:
+        p->memory_percent = (uint32_t)args_uint(args, "--memory-share", args->value, 0, 100);
         break;
     case PREDICT_CONTROL:
         p->config.n_control = (uint32_t)engine_value(SBT_OPT_CONTROL_ELEMENTS, args->value);
@@ -395,7 +420,11 @@ static const char *idle(const struct predict *p, int option) {
         has_hardware = has_hardware || p->runs[i].sync == SIM_SUBUTAI;
     if (!p->has_paper && (option == PREDICT_SLOT || (option >= PREDICT_CONTROL && option <= PREDICT_SEED)))
         return "the host has no such part";
+    if (!p->has_host && (option == PREDICT_WITHOUT || option == PREDICT_MEMORY))
+        return "the paper's chip has no such part";
     switch (option) {
+    case PREDICT_MEMORY:
+        return p->memory_percent > 0 && p->without & SIM_HOST_MEMORY ? "--without has memory" : NULL;
     case PREDICT_CONTROL:
     case PREDICT_QUEUE:
     case PREDICT_STRICT:

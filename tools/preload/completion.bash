@@ -128,7 +128,7 @@ _subutai() {
     --library | --output | --log | --requests | --stats-file | --program | --record | --out | -o | --timeline | --app)
         COMPREPLY=($(compgen -f -- "$cur"))
         ;;
-    --sync | --sched)
+    --sync | --sched | --without)
         at=
         [[ $cur != *,* ]] || at=${cur%,*},
         COMPREPLY=($(compgen -P "$at" -W "$(_subutai_legal "$self" "$sub" "$prev=")" -- "${cur##*,}"))

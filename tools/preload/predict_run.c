@@ -95,6 +95,32 @@ static int exit_status(enum sim_status status) {
     return status == SIM_USAGE ? CMD_REFUSED : PREDICT_FAILED;
 }
 
+/*
+ * So many thousandths of cores worked at once, on average, when the applications were recorded; at least one core.
+ * Generated traces ran on no machine: their work is that of a thread which has the memory for itself.
+ */
+static uint32_t recorded_cores(const struct predict *p) {
+    double work = 0, lasted = 0;
+    for (size_t i = 0; i < p->n_applications; i++) {
+        const struct predict_file *file = &p->files[p->application[i]];
+        const struct sbt_trace_info *info = sbt_trace_info(file->trace);
+        if (info->generated)
+            continue;
+        work += (double)sim_survey_bounds(file->survey).work_ns;
+        lasted += (double)info->duration_ns;
+    }
+    double cores = lasted > 0 ? work / lasted : 1;
+    return cores < 1 ? 1000 : cores > SIM_MAX_CORES ? 1000 * SIM_MAX_CORES : (uint32_t)(1000 * cores);
+}
+
+static void choose_host(const struct predict *p, const struct predict_run *run, struct sim_host_model *host) {
+    enum sim_host_engine engine = (enum sim_host_engine)(run->sync - SIM_GLIBC);
+    *host = sim_host_model_of(&run->machine->costs, engine, run->chip.n_cores);
+    host->effects &= ~p->without;
+    host->memory_share = 10 * p->memory_percent;
+    host->recorded_cores = recorded_cores(p);
+}
+
 static struct sim *begin(struct watch *w, const struct predict_run *run, bool watched) {
     struct sim_error error;
     struct sim_config config = w->p->config;
@@ -103,8 +129,7 @@ static struct sim *begin(struct watch *w, const struct predict_run *run, bool wa
     config.height = run->chip.height;
     config.sync = run->sync;
     if (run->machine->on_host)
-        config.host =
-            sim_host_model_of(&run->machine->costs, (enum sim_host_engine)(run->sync - SIM_GLIBC), config.n_cores);
+        choose_host(w->p, run, &config.host);
     config.sched.policy = run->sched;
     config.context = w;
     config.on_interval = w->csv != NULL && watched ? on_interval : NULL;
