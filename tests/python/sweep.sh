@@ -44,9 +44,9 @@ refuses_file "bad.toml: traces: no such trace 'other.sbt'" $'traces = ["other.sb
 refuses_file "bad.toml: traces: no file matches 'x\*.sbt'" $'traces = ["x*.sbt"]\n[grid]\ncores = 1'
 refuses_file "bad.toml: traces: 'four.sbt' twice" $'traces = ["four.sbt", "f*.sbt"]\n[grid]\ncores = 1'
 refuses_file "bad.toml: traces: 'four.sbt\*0': copies \(legal: 1 to 1024\)" $'traces = ["four.sbt*0"]\n[grid]\ncores = 1'
-refuses_file 'bad.toml: \[grid\] is empty \(legal: lists of values of cores, mesh, sync' 'traces = ["four.sbt"]'
-refuses_file 'bad.toml: grid: cores: no value \(legal: LIST: cores of the chip' $'traces = ["four.sbt"]\n[grid]\ncores = []'
-refuses_file "bad.toml: grid: unknown key 'core' \(legal: cores, mesh, sync, .*seed" $'traces = ["four.sbt"]\n[grid]\ncore = [1]'
+refuses_file 'bad.toml: \[grid\] is empty \(legal: lists of values of machine, cores, mesh, sync' 'traces = ["four.sbt"]'
+refuses_file 'bad.toml: grid: cores: no value \(legal: LIST: cores of the machine, each 1 to 1024' $'traces = ["four.sbt"]\n[grid]\ncores = []'
+refuses_file "bad.toml: grid: unknown key 'core' \(legal: machine, cores, mesh, sync, .*seed" $'traces = ["four.sbt"]\n[grid]\ncore = [1]'
 refuses_file "bad.toml: grid: unknown key 'timeline'" $'traces = ["four.sbt"]\n[grid]\ntimeline = "x.csv"'
 refuses_file "bad.toml: grid: --cores: '2000' is not a legal value \(legal: 1 to 1024\)" \
     $'traces = ["four.sbt"]\n[grid]\ncores = [2, 2000]'

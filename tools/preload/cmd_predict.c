@@ -44,7 +44,7 @@ static const struct own_option predict_options[] = {
          "paper, host: the paper's chip; a machine with Linux and the reference costs, or host:FILE with those "
          "that subutai calibrate has written (default paper)"},
     [PREDICT_CORES] = {0, "cores", "LIST",
-                       "cores of the machine, each 1 to 1024 (default: the mesh's, or 64; the host's own)"},
+                       "cores of the machine, each 1 to 1024 (default: the mesh's, 64, or the host's)"},
     [PREDICT_MESH] = {0, "mesh", "WxH", "the network between them (default: as square as the cores allow)"},
     [PREDICT_SYNC] =
         {0, "sync", "LIST",
