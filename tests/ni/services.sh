@@ -19,6 +19,16 @@ check "no more of them than tiles" is "$out" $((alone + 2))
 n_threads 4 --mesh 5x1 # blocks of two, two and one
 check "none of them without tiles" is "$out" $((alone + 2))
 
+# By default one for 32 of the 64 tiles, and at most one for two CPUs.
+default=$(($(nproc) / 2))
+default=$((default < 1 ? 1 : default > 2 ? 2 : default))
+run "$SUBUTAI" run --engine ni -- "$SUBJECTS/ni-known" tasks
+check "by default $default on $(nproc) CPUs" is "$out" $((alone + default - 1))
+run taskset -c "$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')" "$SUBUTAI" run --engine ni -- "$SUBJECTS/ni-known" tasks
+check "one on one CPU" is "$out" "$alone"
+run "$SUBUTAI" run --engine ni --mesh 4x8 -- "$SUBJECTS/ni-known" tasks
+check "one for 32 tiles" is "$out" "$alone"
+
 # Three do not divide 8 * 8: the last block is smaller. Five divide 5 * 1: one tile each.
 for shape in "2" "3" "4" "64" "5 --mesh 5x1" "2 --mesh 2x1 --control-elements 1 --queue-elements 8"; do
     read -ra options <<<"--ni-threads $shape"
