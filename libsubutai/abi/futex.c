@@ -24,8 +24,9 @@
 #include "os/mapped.h"
 
 #if defined(__x86_64__)
-#define ADDRESSES_END 0x7fffffffe000u /* those from here on, and what lies beyond, are left to the kernel's judgement  \
-                                       */
+#define ADDRESSES_END                                                                                                  \
+    0x7fffffffe000u /* those from here on, and what lies beyond, are left to the kernel's judgement                    \
+                     */
 #else
 #define ADDRESSES_END 0x1000000000000u
 #endif

@@ -532,7 +532,8 @@ int sbt_lot_park(const void *key, struct sbt_waiter *w, const struct sbt_deadlin
     w->notified_ns = 0;
     if (SBT_UNLIKELY(sbt_lot_busy()))
         return poll_for(key, w, deadline);
-    w->wake_word = sbt_waiter_word();
+    /* As for a semaphore: where threads are interrupted, a wait that can fail with EINTR sleeps on its home thread. */
+    w->wake_word = w->role->looks_after_handler && sbt_switch_interrupts ? NULL : sbt_waiter_word();
     w->priority = sbt_priority_of_caller();
     sbt_lot_relied_on(w, key);
     return wait_guarded(key, w, deadline);
