@@ -8,6 +8,7 @@
 #define SBT_ABI_ABI_H
 
 #include "abi/export.h"
+#include "abi/futex.h"
 #include "abi/names.h"
 #include "core/object.h"
 #include "core/thread.h"
@@ -37,19 +38,6 @@ SBT_C11_NAMES(SBT_RENAME)
 
 /* The clean-up at the root of each thread: the thread ends. */
 void sbt_thread_ended(void *unused);
-
-/*
- * futex(2), served where it can be. The result is the kernel's: 0 or more, or a negated errno value; errno is left
- * alone. Blocks where futex(2) does, and is no cancellation point. May be called before the library has started, and
- * wherever a system call may be made, signal handlers included.
- */
-long abi_futex(uint32_t *word, int op, uint32_t val, uintptr_t timeout_or_val2, uint32_t *word2, uint32_t val3);
-
-/*
- * The code between those addresses makes all its futex calls through abi_futex from now on: it does not count as code
- * whose calls are not seen. Before the first of these calls.
- */
-void abi_futex_adopt(uintptr_t from, uintptr_t to);
 
 /* The kernel thread of that id has been sent a signal (kernel_thread/pinned.c). */
 void sbt_sent_to_tid(uint32_t tid, int signal);

@@ -16,12 +16,15 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 
-#include "abi/abi.h"
 #include "abi/unseen.h"
+#include "core/thread.h"
+#include "engine/engine.h"
 #include "os/futex.h"
 #include "os/mapped.h"
+#include "start/init.h"
 
 #if defined(__x86_64__)
 #define ADDRESSES_END                                                                                                  \

@@ -10,9 +10,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "abi/abi.h"
+#include "abi/futex.h"
 #include "core/eligibility_table.h"
 #include "os/arch.h"
+#include "os/real.h"
 
 #define OBJECTS_MOST 64
 #define ADOPTED_MOST 16

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Code whose futex calls the library does not see: instructions of its own in place of the C library's syscall(). It is
- * found by looking for a system-call instruction soon after the number of futex(2), in the code of each loaded object.
- * The C library's own files are left out: what they wait on is their own.
+ * Code with futex calls that the library does not see: instructions of its own in place of the C library's syscall().
+ * It is found by looking for a system-call instruction soon after the number of futex(2), in the code of each loaded
+ * object. The C library's own files are left out: what they wait on is their own.
  *
  * A word is waited on and woken by the same code, if not by the same function. So
  *  - waits of an object that contains such instructions are left to the kernel, where the object's own wake-ups reach

@@ -192,7 +192,7 @@ TEST(futex__word_that_becomes_a_mutex, "a late wake-up of the freed word lets no
 }
 
 /* --- waking: counts and order ------------------------------------------------------------------------------------- */
-TEST(futex_wake__nobody_waits_returns_0, "whatever number it may wake") {
+TEST(futex_wake__without_waiters_returns_0, "whatever number it may wake") {
     CHECK_INT(wake(&word, 0), 0);
     CHECK_INT(wake(&word, 1), 0);
     CHECK_INT(wake(&word, INT_MAX), 0);
@@ -220,7 +220,7 @@ TEST(futex_wake__zero_and_negative_wake_one, "as the kernel does") {
     for (int i = 0; i < 3; i++)
         check_woken(&w[i]);
 }
-TEST(futex_wake__other_word_wakes_nobody, "the next word, and the same word of the next page") {
+TEST(futex_wake__other_word_wakes_none, "the next word, and the same word of the next page") {
     static uint32_t words[4096] __attribute__((aligned(4096)));
     struct waiter w;
     start_at(&w, &words[0], 0);
@@ -417,7 +417,7 @@ static void change_word(int signo) {
     __atomic_store_n(&word, 1, __ATOMIC_SEQ_CST);
     atomic_fetch_add(&signals_seen, 1);
 }
-TEST(futex_wait__restarted_looks_at_the_word_again, "the handler changes the word and wakes nobody: EAGAIN") {
+TEST(futex_wait__restarted_looks_at_the_word_again, "the handler changes the word, and makes no wake-up: EAGAIN") {
     struct waiter w;
     struct sigaction action = {.sa_handler = change_word, .sa_flags = SA_RESTART};
     SYS(sigaction(SIGUSR1, &action, NULL));
