@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// oneTBB, whose workers and locks wait by futex(2): self-checking, prints the same each time.
+// oneTBB: its workers and locks wait by futex(2): self-checking, prints the same each time.
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/concurrent_queue.h>
 #include <oneapi/tbb/global_control.h>
