@@ -523,12 +523,20 @@ TEST(futex__forked_child_has_no_waiters, "of its parent; its own are woken; so a
         check_woken(&w[i]);
 }
 static pid_t test_process;
+static atomic_int child_woken;
+static void *wake_until_it_has_returned(void *unused) {
+    while (atomic_load(&child_woken) == 0) {
+        wake(&word, 1);
+        sleep_ms(1);
+    }
+    return unused;
+}
 static void fork_in_handler(int signo) {
     (void)signo;
     int error = errno;
     pid_t child = fork();
     if (child == 0) {
-        word = 1; /* the child's wait looks again */
+        thread_start(wake_until_it_has_returned, NULL);
         return;
     }
     int status;
@@ -540,11 +548,13 @@ static void fork_in_handler(int signo) {
 }
 static void *wait_and_be_forked(void *unused) {
     futex(&word, FUTEX_WAIT, 0, NULL, NULL, 0);
+    atomic_store(&child_woken, 1);
     if (getpid() != test_process)
         _exit(0);
     return unused;
 }
-TEST(futex_wait__its_handler_forks_and_returns_in_the_child, "the child's wait ends, the parent's goes on") {
+TEST(futex_wait__its_handler_forks_and_returns_in_the_child,
+     "the child's wait is woken in the child, the parent's goes on") {
     struct sigaction action = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
     test_process = getpid();
     SYS(sigaction(SIGUSR1, &action, NULL));

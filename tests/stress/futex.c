@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * futex(2): a mutex of three states and a condition whose waiters are moved to it (Drepper, "Futexes Are Tricky");
+ * futex(2): a mutex of three states and a condition that moves its waiters to it (Drepper, "Futexes Are Tricky");
  * and turns that are passed by bits, with deadlines on the way. A missed wake-up leaves a thread asleep.
  */
 #include "objects.h"
