@@ -8,6 +8,7 @@
 #define SBT_ABI_ABI_H
 
 #include "abi/export.h"
+#include "abi/futex.h"
 #include "abi/names.h"
 #include "core/object.h"
 #include "core/thread.h"

@@ -32,6 +32,11 @@ enum sbt_released {
     SBT_RELEASE_NOTHING /* a recursive mutex that is held more than once: as in glibc it stays held during the wait */
 };
 
+/* How many waiters of a futex are to be woken and moved at most; afterwards how many were. */
+struct sbt_futex_moved {
+    uint32_t woken, moved;
+};
+
 struct sbt_engine {
     const char *name;
     bool passes_through;
@@ -109,6 +114,21 @@ struct sbt_engine {
     int (*sem_trywait)(sem_t *s);
     int (*sem_post)(sem_t *s);
     int (*sem_getvalue)(sem_t *s, int *value);
+
+    /*
+     * Private futexes, as futex(2); NULL: they are the kernel's, all three. Words are aligned, and those that a
+     * function reads are mapped. The kernel knows nothing of these waiters.
+     * wait: blocks while *word == expected. 0: woken, perhaps spuriously; EAGAIN: the word is another; EINTR: a handler
+     * ran that restarts no call; ETIMEDOUT. After a handler that restarts calls it looks at the word again. The caller
+     * has deferred asynchronous cancellation; it is no cancellation point. EDEADLK: it cannot wait here, in a handler
+     * that has interrupted the library: then the kernel's futex serves.
+     * wake: at most n waiters with one of those bits, first come first; the word is only an address.
+     * requeue: wakes the first waiters of `from` and moves the next to `to`, which may be `from`. With `expected`:
+     * EAGAIN, and nothing done, if *from is another.
+     */
+    int (*futex_wait)(uint32_t *word, uint32_t expected, uint32_t bits, const struct sbt_deadline *deadline);
+    uint32_t (*futex_wake)(uint32_t *word, uint32_t n, uint32_t bits);
+    int (*futex_requeue)(uint32_t *from, uint32_t *to, struct sbt_futex_moved *most, const uint32_t *expected);
 
     /*
      * Spinlocks in glibc's encoding, because no mark says which processes share them. lock waits actively and yields.

@@ -35,6 +35,9 @@ static inline int sbt_futex_wait(uint32_t *word, uint32_t expected, const struct
  */
 int sbt_futex_wait_frame(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);
 
+/* A futex call that waits, as the program made it; in its own frame for the same reason. The kernel's result. */
+long sbt_futex_call_frame(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t bits);
+
 /* Wake up to n waiters. The result is how many; or a negated error: the word is only an address, and may be gone. */
 static inline long sbt_futex_wake(uint32_t *word, int n) {
     return sbt_syscall3(SYS_futex, word, FUTEX_WAKE_PRIVATE, n);

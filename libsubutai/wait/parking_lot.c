@@ -99,7 +99,7 @@ static void append(struct sbt_bucket *b, struct sbt_waiter *w, const void *key) 
     w->queued = true;
     w->prev = before;
     w->next = *link;
-    *link = w;
+    __atomic_store_n(link, w, __ATOMIC_RELAXED); /* sbt_lot_is_empty reads the head without the lock */
     *(w->next != NULL ? &w->next->prev : &b->tail) = w;
 }
 
@@ -110,7 +110,7 @@ static void take_out(struct sbt_bucket *b, struct sbt_waiter *w) {
     if (w->prev != NULL)
         w->prev->next = w->next;
     else
-        b->head = w->next;
+        __atomic_store_n(&b->head, w->next, __ATOMIC_RELAXED);
     if (w->next != NULL)
         w->next->prev = w->prev;
     else
@@ -270,6 +270,8 @@ uint32_t sbt_lot_sort(const void *from, const void *to, sbt_lot_decide *decide, 
         enum sbt_lot_verdict verdict = decide(&q, w, argument);
         if (verdict == SBT_LOT_STOP)
             break;
+        if (verdict == SBT_LOT_SKIP)
+            continue;
         n++;
         if (verdict == SBT_LOT_GRANT) {
             sbt_lot_grant(&q, w);
@@ -312,6 +314,11 @@ uint32_t sbt_lot_requeue(const void *from, const void *to, uint32_t n) {
     return sbt_lot_sort(from, to, decide_some, &some, NULL, NULL);
 }
 
+bool sbt_lot_is_empty(const void *key) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the fence in a role's validate */
+    return __atomic_load_n(&bucket_of(key)->head, __ATOMIC_RELAXED) == NULL;
+}
+
 bool sbt_lot_ask(const void *key, bool (*ask)(const struct sbt_lot_queue *queue)) {
     struct sbt_lot_queue q;
     if (SBT_UNLIKELY(sbt_lot_busy()))
@@ -337,18 +344,20 @@ static void lock_of(struct sbt_lot_queue *q, struct sbt_waiter *w) {
 
 /*
  * The bucket is locked, and is unlocked here. What becomes of the waiter: EBUSY, it waits (on); otherwise it has left.
- * `result`: it leaves with that; EBUSY: ask its role.
+ * `result`: it leaves with that; EBUSY: ask its role. `over`: a waiter that would wait on leaves with that; 0: it
+ * waits.
  */
-static int look(struct sbt_lot_queue *q, struct sbt_waiter *w, int result, bool out_of_time) {
+static int look(struct sbt_lot_queue *q, struct sbt_waiter *w, int result, int over) {
     const struct sbt_lot_role *role = w->role;
     int r = result != EBUSY ? result : role->validate(q, w);
-    if (r == EBUSY && w->inflight) {
-        w->lost = true;
+    if (r == EBUSY && (w->inflight || w->interrupted)) {
+        w->lost |= w->inflight;
         w->inflight = w->designated = false;
+        w->interrupted = false;
         __atomic_store_n(&w->state, SBT_WAITER_WAITING, __ATOMIC_RELAXED);
     }
-    if (r == EBUSY && out_of_time)
-        r = ETIMEDOUT;
+    if (r == EBUSY && over != 0)
+        r = over;
     if (r != EBUSY) {
         take_out(q->bucket, w);
         w->result = r;
@@ -361,7 +370,10 @@ static int look(struct sbt_lot_queue *q, struct sbt_waiter *w, int result, bool 
     return r;
 }
 
-/* Until it is notified: actively while that pays, then asleep. 0 or ETIMEDOUT. Acquire: pairs with notify. */
+/*
+ * Until it is notified: actively while that pays, then asleep. 0, ETIMEDOUT, or EINTR if the role allows it. Acquire:
+ * pairs with notify.
+ */
 static int wait_for_notice(struct sbt_waiter *w, const struct sbt_deadline *deadline, bool cancelable) {
     for (;;) {
         uint32_t state = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
@@ -374,8 +386,9 @@ static int wait_for_notice(struct sbt_waiter *w, const struct sbt_deadline *dead
             !__atomic_compare_exchange_n(&w->state, &state, SBT_WAITER_PARKED, false, __ATOMIC_RELAXED,
                                          __ATOMIC_RELAXED))
             continue;
-        if (sbt_park_own(&w->state, SBT_WAITER_PARKED, w->wake_word, deadline, cancelable) == ETIMEDOUT)
-            return ETIMEDOUT;
+        int r = sbt_park_own(&w->state, SBT_WAITER_PARKED, w->wake_word, deadline, cancelable);
+        if (r == ETIMEDOUT || (r == EINTR && w->parked_as->looks_after_handler))
+            return r;
     }
 }
 
@@ -400,7 +413,7 @@ static int wait_until_over(struct sbt_waiter *w, const struct sbt_deadline *dead
             unlock(q.bucket);
             return 0;
         }
-        r = look(&q, w, r, waited == ETIMEDOUT && !moved);
+        r = look(&q, w, r, moved ? 0 : waited);
     }
     return r;
 }
@@ -410,7 +423,7 @@ static int leave_with(struct sbt_waiter *w, int result) {
     struct sbt_lot_queue q;
     lock_of(&q, w);
     if (w->queued)
-        return look(&q, w, result, false);
+        return look(&q, w, result, 0);
     unlock(q.bucket);
     return result;
 }
@@ -419,7 +432,7 @@ static int queue_and_wait(const void *key, struct sbt_waiter *w, const struct sb
     struct sbt_lot_queue q;
     lock_key(&q, key, NULL);
     append(q.bucket, w, key);
-    int r = look(&q, w, EBUSY, false);
+    int r = look(&q, w, EBUSY, 0);
     if (r != EBUSY)
         return r;
     if (!w->sleeps && (r = w->parked_as->before_sleep(w)) != 0)
@@ -455,7 +468,7 @@ static void abandon(void *waiter) {
     bool moved = w->role != role, queued = w->queued;
     w->parked_as = w->role;
     if (queued && !moved)
-        r = look(&q, w, EBUSY, true);
+        r = look(&q, w, EBUSY, ETIMEDOUT);
     else
         unlock(q.bucket);
     if (!queued)
@@ -466,9 +479,28 @@ static void abandon(void *waiter) {
         role->abandoned(w, r);
 }
 
+/*
+ * A handler is about to run on the waiter's own thread, and the waiter shall look when the handler has returned. It may
+ * be about to sleep: so the word that it sleeps on changes, or its fiber gets the token. A system call that the kernel
+ * restarts after the handler then ends at once.
+ */
+static void look_after_handler(struct sbt_waiter *w) {
+    uint32_t state = __atomic_load_n(&w->state, __ATOMIC_RELAXED);
+    w->interrupted = true;
+    while (state <= SBT_WAITER_PARKED) /* relaxed: for this thread alone */
+        if (__atomic_compare_exchange_n(&w->state, &state, SBT_WAITER_RETRY, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            break;
+    if (w->wake_word != NULL)
+        sbt_waiter_wake(w->wake_word);
+}
+
 /* A handler of the program is about to run. A waiter that sleeps is not relied on: its waker would learn of that. */
 static void interrupt(struct sbt_waiter *w) {
     struct sbt_lot_queue q;
+    if (w->role->looks_after_handler) {
+        look_after_handler(w);
+        return;
+    }
     uint32_t state = __atomic_load_n(&w->state, __ATOMIC_RELAXED);
     if (state == SBT_WAITER_PARKED || state == SBT_WAITER_GRANTED)
         return;
@@ -494,13 +526,14 @@ static int poll_for(const void *key, struct sbt_waiter *w, const struct sbt_dead
 
 int sbt_lot_park(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
     w->parked_as = w->role;
-    w->lost = w->again = false;
+    w->lost = w->again = w->interrupted = false;
     w->sleeps = w->role->before_sleep == NULL;
     w->result = EBUSY; /* should a handler end the thread before it has looked */
     w->notified_ns = 0;
     if (SBT_UNLIKELY(sbt_lot_busy()))
         return poll_for(key, w, deadline);
-    w->wake_word = sbt_waiter_word();
+    /* As for a semaphore: where threads are interrupted, a wait that can fail with EINTR sleeps on its home thread. */
+    w->wake_word = w->role->looks_after_handler && sbt_switch_interrupts ? NULL : sbt_waiter_word();
     w->priority = sbt_priority_of_caller();
     sbt_lot_relied_on(w, key);
     return wait_guarded(key, w, deadline);

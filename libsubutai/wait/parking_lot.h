@@ -75,6 +75,7 @@ struct sbt_waiter {
     bool designated;      /* the designated waker: at most one of a key's waiters */
     bool lost;            /* has lost the race: was notified to retry, and found that another thread had been quicker */
     bool again;           /* `validate` has said before that it has to wait */
+    bool interrupted;     /* a handler has run since it last looked (`looks_after_handler`); its own */
     bool queued;          /* is in the list of its key */
     bool sleeps;          /* before_sleep is behind it; its own */
     int result;           /* EBUSY, or what it has left the queue with; its own */
@@ -136,6 +137,11 @@ struct sbt_lot_role {
     /* The thread is cancelled or ends. The waiter is out of the queue, with that result. */
     void (*abandoned)(struct sbt_waiter *w, int result);
     bool cancelable; /* the wait is a cancellation point */
+    /*
+     * The wait may fail with EINTR, as a system call does. A handler that restarts such a call makes the waiter look
+     * again: `validate` is asked, with `interrupted` set, and may end the wait.
+     */
+    bool looks_after_handler;
 };
 
 /* Once, before the process has a second thread if possible; the lot works without, but then a fork needs reset. */
@@ -165,7 +171,15 @@ static inline void sbt_lot_not_relied_on(void) {
 }
 
 /*
- * Park: wait for `key` until the deadline. 0, ETIMEDOUT, or what validate or before_sleep returned. Blocks. If the
+ * Does no thread wait for `key`, or for a key of the same bucket? What the caller wrote before is in order before the
+ * look, and a waiter's look (`validate`, after a fence) is in order after its queueing: so either this sees the waiter,
+ * or the waiter sees what the caller wrote.
+ */
+bool sbt_lot_is_empty(const void *key);
+
+/*
+ * Park: wait for `key` until the deadline. 0, ETIMEDOUT, EINTR if the role allows it, or what validate or before_sleep
+ * returned. Blocks. If the
  * waiter was moved meanwhile, to a queue of another role, that role's functions have decided, and there is no deadline.
  * What the waker did before is acquired. The caller has deferred asynchronous cancellation.
  */
@@ -184,8 +198,8 @@ void sbt_lot_unpark_one(const void *key, sbt_lot_choose *choose, sbt_lot_choose 
  */
 bool sbt_lot_ask(const void *key, bool (*ask)(const struct sbt_lot_queue *queue));
 
-/* What becomes of a waiter: SBT_LOT_MOVE, only with a key to move to. */
-enum sbt_lot_verdict { SBT_LOT_GRANT, SBT_LOT_MOVE, SBT_LOT_STOP };
+/* What becomes of a waiter: SBT_LOT_MOVE, only with a key to move to; SBT_LOT_SKIP, it waits on, and is not counted. */
+enum sbt_lot_verdict { SBT_LOT_GRANT, SBT_LOT_MOVE, SBT_LOT_STOP, SBT_LOT_SKIP };
 typedef enum sbt_lot_verdict sbt_lot_decide(struct sbt_lot_queue *queue, struct sbt_waiter *w, void *argument);
 
 /*
@@ -197,10 +211,7 @@ typedef enum sbt_lot_verdict sbt_lot_decide(struct sbt_lot_queue *queue, struct 
 uint32_t sbt_lot_sort(const void *from, const void *to, sbt_lot_decide *decide, void *argument, sbt_lot_choose *choose,
                       sbt_lot_choose *after);
 
-/*
- * Grant the first n waiters what they wait for; exactly how many. Waiters in flight are passed over. This and requeue
- * are what futex(2) needs; the objects of pthreads decide for each waiter.
- */
+/* Grant the first n waiters what they wait for; exactly how many. Waiters in flight are passed over. */
 uint32_t sbt_lot_unpark_some(const void *key, uint32_t n);
 static inline uint32_t sbt_lot_unpark_all(const void *key) {
     return sbt_lot_unpark_some(key, UINT32_MAX);

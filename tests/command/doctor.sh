@@ -45,8 +45,14 @@ echo '#include <unistd.h>
 #include <sys/syscall.h>
 int main(void) { return (int)syscall(SYS_futex, 0, 0, 0, 0, 0, 0); }' >futex.c
 $CC -o futex futex.c
-verdict ./futex no-symbols "a program that calls futex itself"
-check "the guess is given" json '.[0].detail | test("futexes directly")'
+verdict ./futex no-symbols "a program that calls futex, without threads"
+echo '#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+void *used = (void *)pthread_create; int main(void) { return (int)syscall(SYS_futex, 0, 0, 0, 0, 0, 0); }' >futexes.c
+$CC -pthread -o futexes futexes.c
+verdict ./futexes served "a program that waits by futexes of its own"
+check "doctor says by what" json '.[0].notes | any(test("futex\\(2\\)"))'
 echo '#include <dlfcn.h>
 #include <pthread.h>
 void *used[] = {(void *)pthread_create, (void *)dlopen}; int main(void) { return 0; }' >launcher.c

@@ -26,8 +26,9 @@
 #include "lib/tap.h"
 
 static const struct torture *const groups[] = {
-    mutex_tortures,  cond_tortures, barrier_tortures, rwlock_tortures, sem_tortures,     spin_tortures, once_tortures,
-    cancel_tortures, fork_tortures, churn_tortures,   memory_tortures, release_tortures, c11_tortures,  mixed_tortures,
+    mutex_tortures,  cond_tortures,    barrier_tortures, rwlock_tortures, sem_tortures,
+    spin_tortures,   once_tortures,    cancel_tortures,  fork_tortures,   churn_tortures,
+    memory_tortures, release_tortures, c11_tortures,     mixed_tortures,  futex_tortures,
 };
 
 /* What this build cannot run, and why. */

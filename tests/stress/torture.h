@@ -55,7 +55,7 @@ struct torture {
 /* Each list ends with a zero name. */
 extern const struct torture mutex_tortures[], cond_tortures[], barrier_tortures[], rwlock_tortures[], sem_tortures[],
     spin_tortures[], once_tortures[], cancel_tortures[], mixed_tortures[], fork_tortures[], churn_tortures[],
-    memory_tortures[], release_tortures[], c11_tortures[];
+    memory_tortures[], release_tortures[], c11_tortures[], futex_tortures[];
 
 /* ---- random numbers: xorshift, one state per thread, never shared ---- */
 struct rng {

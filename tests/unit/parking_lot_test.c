@@ -9,6 +9,8 @@
 #include <pthread.h>
 
 #include "core/handlers.h"
+#include "engine/direct/direct.h"
+#include "engine/engine.h"
 #include "lib/suite.h"
 #include "os/fork.h"
 #include "os/futex.h"
@@ -127,6 +129,23 @@ TEST(the_first_comes_first) {
         end(i, i + 1);
         ck_assert_uint_eq(sleeper[i].place, i);
     }
+}
+
+/* The memory of a futex may be an object's by the time that a wake-up comes. */
+TEST(a_futex_wake_finds_no_waiter_of_an_object) {
+    static uint32_t object, other;
+    struct sbt_futex_moved most = {1, 1};
+    word = 1;
+    sleeper[0] = (struct sleeper){.key = &object, .result = -1};
+    ck_assert_int_eq(pthread_create(&sleeper[0].thread, NULL, sleeps, &sleeper[0]), 0);
+    while (n_queued(&object) != 1)
+        sbt_pause_ns(10000);
+    ck_assert_uint_eq(direct_futex_wake(&object, INT_MAX, UINT32_MAX), 0);
+    ck_assert_int_eq(direct_futex_requeue(&object, &other, &most, NULL), 0);
+    ck_assert_uint_eq(most.woken + most.moved, 0);
+    ck_assert_uint_eq(n_queued(&object), 1);
+    ck_assert_uint_eq(sbt_lot_unpark_some(&object, 1), 1);
+    end(0, 1);
 }
 
 TEST(waiters_move_to_another_key) {

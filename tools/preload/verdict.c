@@ -152,6 +152,7 @@ struct imports {
     bool synchronization; /* by the program or a library of its own */
     bool by_runtime;      /* by a language runtime, which every program in that language loads */
     bool threads, dlopen;
+    bool syscall; /* by neither, so it may be for futexes */
 };
 
 static bool is_runtime(const struct object *o) {
@@ -169,6 +170,7 @@ static struct imports imports_of(const struct closure *c) {
         else if (synchronizes(o))
             all.synchronization = true;
         all.threads = all.threads || (o->primitives[PRIMITIVE_THREAD].n > 0 && !is_runtime(o));
+        all.syscall = all.syscall || (o->imports_syscall && !is_libc && !is_runtime(o));
         all.dlopen = all.dlopen || (o->imports_dlopen && !is_libc);
     }
     return all;
@@ -182,14 +184,15 @@ static void check_symbols(struct verdict *v) {
         why = " (the file has no section headers to read them from)";
     else if (o->is_go)
         why = " (a Go program: goroutines synchronize through futexes of their own)";
-    else if (o->imports_syscall)
-        why = " (it imports syscall and may use futexes directly, as Rust programs do)";
     else if (all.by_runtime)
         why = " (only the language's runtime library does)";
 
     if (all.synchronization && o->is_go)
         names_add(&v->notes,
                   "a Go program: goroutines synchronize through futexes of their own, only C code is served");
+    else if (!all.synchronization && all.threads && all.syscall && !o->is_go)
+        names_add(&v->notes, "no pthread synchronization functions, but it may wait by futex(2) through syscall, as "
+                             "Rust's and C++20's libraries do, which is served");
     else if (!all.synchronization && all.threads && all.dlopen && !o->is_go)
         /* A launcher, java for instance: threads here, everything else in what it loads. */
         names_add(&v->notes, "nothing that is linked in imports synchronization functions, but it starts threads and "
@@ -197,6 +200,8 @@ static void check_symbols(struct verdict *v) {
     else if (!all.synchronization)
         fail(v, VERDICT_NO_SYMBOLS,
              cmd_format("neither it nor its libraries import pthread synchronization functions%s", why));
+    if (all.synchronization && all.syscall)
+        names_add(&v->notes, "imports syscall: private futexes that it waits on by that are served too");
     if (all.dlopen)
         names_add(&v->notes, "imports dlopen: libraries loaded later are served too, but not listed here");
     if (v->reason == VERDICT_NO_SYMBOLS)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "abi/abi.h"
+#include "abi/futex.h"
 #include "core/handlers.h"
 #include "core/priority.h"
 #include "os/fence.h"
@@ -57,10 +58,18 @@ static bool is_futex_without_owner(long operation) {
     }
 }
 
-static enum scope scope_of_call(long number, long second) {
+/*
+ * What a thread reads of its own scheduling is what its carrier has too: a thread that has changed it is pinned, and so
+ * are the threads that it creates.
+ */
+static enum scope scope_of_call(long number) {
     switch (number) {
-    case SYS_futex:
-        return is_futex_without_owner(second) ? OF_PROCESS : INHERITED;
+    case SYS_sched_getaffinity:
+    case SYS_sched_getscheduler:
+    case SYS_sched_getparam:
+    case SYS_sched_getattr:
+    case SYS_sched_get_priority_max:
+    case SYS_sched_get_priority_min:
     case SYS_getrandom:
     case SYS_getpid:
     case SYS_memfd_create:
@@ -100,13 +109,17 @@ SBT_EXPORT long syscall(long number, ...) {
     for (int i = 0; i < 6; i++)
         argument[i] = va_arg(more, long);
     va_end(more);
+    if (number == SYS_futex && is_futex_without_owner(argument[1]))
+        return result_of(abi_futex_from(__builtin_return_address(0), (uint32_t *)argument[0], (int)argument[1],
+                                        (uint32_t)argument[2], (uintptr_t)argument[3], (uint32_t *)argument[4],
+                                        (uint32_t)argument[5]));
     bool signals = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
     uint32_t tid = (uint32_t)argument[number == SYS_tkill ? 0 : 1];
     bool another = (signals || number == SYS_tkill) && tid != sbt_thread_tid();
     if (number == SYS_seccomp || (number == SYS_prctl && argument[0] == PR_SET_SECCOMP))
         filters_system_calls();
     if (!another)
-        go_home_for(scope_of_call(number, argument[1]));
+        go_home_for(scope_of_call(number));
     if (number == SYS_sched_setscheduler)
         sbt_priority_note((int)argument[1]);
     else if (number == SYS_sched_setattr)

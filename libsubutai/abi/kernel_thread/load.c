@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "abi/abi.h"
+#include "abi/unseen.h"
 #include "switch/switch.h"
 
 typedef void *target(void);
@@ -31,6 +32,7 @@ static target *next(target *known, const char *name) {
 target *sbt_dlopen_target(void) {
     sbt_init();
     sbt_eligibility_before_load();
+    abi_unseen_load_begins();
     return NEXT(dlopen);
 }
 
@@ -67,6 +69,7 @@ target *sbt_vfork_target(void) {
  */
 target *sbt_dlsym_target(void *handle, const char *symbol) {
     sbt_dlsym_function *real = sbt_real_dlsym();
+    abi_unseen_load_over();
     if (SBT_UNLIKELY(sbt_switch_wanted || !sbt_init_done()) && symbol != NULL)
         sbt_eligibility_looked_up(symbol,
                                   handle != RTLD_DEFAULT && is_served_at_home(symbol) &&

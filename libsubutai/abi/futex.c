@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * futex(2): private futexes without owners are the engine's. All else is the kernel's: shared ones, those with priority
+ * inheritance, futex_waitv, and each call with an argument that futex(2) refuses. So errors are the kernel's own.
+ *
+ * The two kinds of waiters, the engine's and the kernel's, may wait on one word. A wake-up looks for the engine's
+ * first, and asks the kernel if there may be others: brought there by code that the library does not see
+ * (abi/unseen.h), or by this file.
+ *
+ *  1. A wait for the kernel counts itself, makes a fence (by the addition), and lets the kernel compare the word.
+ *  2. A wake-up comes after a change of the word; it makes a fence, and reads the count.
+ *
+ * Either the wake-up sees the count, or the kernel sees the changed word.
+ */
+#include "abi/futex.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+
+#include "abi/unseen.h"
+#include "core/thread.h"
+#include "engine/engine.h"
+#include "os/futex.h"
+#include "os/mapped.h"
+#include "start/init.h"
+
+#if defined(__x86_64__)
+#define ADDRESSES_END                                                                                                  \
+    0x7fffffffe000u /* those from here on, and what lies beyond, are left to the kernel's judgement                    \
+                     */
+#else
+#define ADDRESSES_END 0x1000000000000u
+#endif
+#define SECONDS_MOST ((time_t)1 << 40) /* a deadline further away never comes, and the sum does not overflow */
+
+static uint32_t
+    n_in_kernel; /* waits that this file has left to the kernel; in a forked child perhaps its parent's too */
+
+static long kernel(const uint32_t *word, int op, uint32_t val, uintptr_t more, const uint32_t *word2, uint32_t val3) {
+    return sbt_syscall6(SYS_futex, (long)word, op, (long)val, (long)more, (long)word2, (long)val3);
+}
+
+static void out_of_kernel(void *unused) {
+    (void)unused;
+    __atomic_fetch_sub(&n_in_kernel, 1, __ATOMIC_RELAXED);
+}
+
+static long wait_in_kernel(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3) {
+    long r;
+    __atomic_fetch_add(&n_in_kernel, 1, __ATOMIC_SEQ_CST); /* pairs with the fence of asks_kernel */
+    pthread_cleanup_push(out_of_kernel, NULL);
+    r = sbt_futex_call_frame(word, op, val, timeout, val3);
+    pthread_cleanup_pop(1);
+    return r;
+}
+
+static bool asks_kernel(void) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the addition of wait_in_kernel */
+    return __atomic_load_n(&n_in_kernel, __ATOMIC_RELAXED) != 0 || abi_unseen_any();
+}
+
+static bool is_plain(const uint32_t *word) {
+    return (uintptr_t)word < ADDRESSES_END && (uintptr_t)word % sizeof *word == 0;
+}
+
+/*
+ * A thread that clone has made may share its creator's thread-local storage, which the parking lot uses. Where there
+ * may be such threads all new waits are the kernel's. Waiters may be left in the parking lot from before.
+ */
+static bool may_enter_lot(void) {
+    return SBT_LIKELY(!abi_unseen_clones()) || (uint32_t)sbt_syscall0(SYS_gettid) == sbt_thread_owner();
+}
+
+static bool is_served(void) {
+    if (SBT_UNLIKELY(!sbt_init_done()))
+        sbt_init();
+    return sbt_engine.futex_wait != NULL && may_enter_lot();
+}
+
+/* ---- waiting ---- */
+
+/* False: the kernel refuses it, and says why. */
+static bool read_deadline(struct sbt_deadline *d, int op, const struct timespec *timeout) {
+    struct timespec at;
+    if (!sbt_mapped_readable(timeout, sizeof *timeout))
+        return false;
+    at = *timeout;
+    if (at.tv_sec < 0 || at.tv_nsec < 0 || at.tv_nsec >= 1000000000)
+        return false;
+    if (at.tv_sec > SECONDS_MOST)
+        at.tv_sec = SECONDS_MOST;
+    d->clock = (op & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+    if (op == FUTEX_WAIT_PRIVATE) {
+        struct timespec now;
+        sbt_clock_read(CLOCK_MONOTONIC, &now);
+        at.tv_sec += now.tv_sec;
+        at.tv_nsec += now.tv_nsec;
+        if (at.tv_nsec >= 1000000000) {
+            at.tv_nsec -= 1000000000;
+            at.tv_sec++;
+        }
+    }
+    d->at = at;
+    return true;
+}
+
+static long wait(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3, const void *caller) {
+    uint32_t bits = op == FUTEX_WAIT_PRIVATE ? FUTEX_BITSET_MATCH_ANY : val3;
+    struct sbt_deadline deadline;
+    int type, r = EDEADLK;
+    if (is_plain(word) && bits != 0 && is_served() && !abi_unseen_at(caller) && !abi_unseen_clones() &&
+        sbt_mapped_readable(word, sizeof *word) &&
+        (timeout == 0 || read_deadline(&deadline, op, (const struct timespec *)timeout))) {
+        /* Asynchronous cancellation would strike in the parking lot. In the kernel it may. */
+        pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+        if (SBT_LIKELY(type == PTHREAD_CANCEL_DEFERRED))
+            r = sbt_engine.futex_wait(word, val, bits, timeout != 0 ? &deadline : NULL);
+        else
+            pthread_setcanceltype(type, NULL);
+    }
+    return r != EDEADLK ? -(long)r : wait_in_kernel(word, op, val, timeout, val3);
+}
+
+/* ---- waking ---- */
+
+/* The kernel wakes one waiter even if it is asked for none, or for a negative number. */
+static uint32_t at_least_one(uint32_t n) {
+    return (int32_t)n <= 0 ? 1 : n;
+}
+
+static long wake(uint32_t *word, uint32_t val, uint32_t bits) {
+    uint32_t n = at_least_one(val);
+    if (!is_plain(word) || bits == 0 || !is_served())
+        return kernel(word, FUTEX_WAKE_BITSET_PRIVATE, val, 0, NULL, bits);
+    uint32_t woken = sbt_engine.futex_wake(word, n, bits);
+    if (woken < n && asks_kernel()) {
+        long more = kernel(word, FUTEX_WAKE_BITSET_PRIVATE, n - woken, 0, NULL, bits);
+        woken += more > 0 ? (uint32_t)more : 0;
+    }
+    return (long)woken;
+}
+
+static long requeue(uint32_t *from, int op, uint32_t n_wake, uintptr_t n_move, uint32_t *to, uint32_t val3) {
+    struct sbt_futex_moved most = {n_wake, (uint32_t)n_move};
+    bool compares = op == FUTEX_CMP_REQUEUE_PRIVATE;
+    if (!is_plain(from) || !is_plain(to) || (int32_t)most.woken < 0 || (int32_t)most.moved < 0 || !is_served() ||
+        (compares && !sbt_mapped_readable(from, sizeof *from)))
+        return kernel(from, op, n_wake, n_move, to, val3);
+    int r = sbt_engine.futex_requeue(from, to, &most, compares ? &val3 : NULL);
+    if (r != 0)
+        return -(long)r;
+    long n = (long)most.woken + most.moved;
+    if ((most.woken < n_wake || most.moved < (uint32_t)n_move) && asks_kernel()) {
+        long more = kernel(from, op, n_wake - most.woken, (uint32_t)n_move - most.moved, to, val3);
+        n += more > 0 ? more : 0; /* EAGAIN: the word has changed since it was compared, which was in time */
+    }
+    return n;
+}
+
+/* ---- FUTEX_WAKE_OP: an operation on a second word, and a wake-up there if the word was as said ---- */
+
+static int32_t signed_12(uint32_t bits) {
+    return (int32_t)(bits << 20) >> 20;
+}
+
+/* False: the kernel refuses it. */
+static bool operate(uint32_t *word, uint32_t code, int32_t *old) {
+    uint32_t argument = (uint32_t)signed_12(code >> 12);
+    if ((code >> 28 & FUTEX_OP_OPARG_SHIFT) != 0)
+        argument = (uint32_t)1 << (argument & 31);
+    switch (code >> 28 & 7) {
+    case FUTEX_OP_SET:
+        *old = (int32_t)__atomic_exchange_n(word, argument, __ATOMIC_SEQ_CST);
+        return true;
+    case FUTEX_OP_ADD:
+        *old = (int32_t)__atomic_fetch_add(word, argument, __ATOMIC_SEQ_CST);
+        return true;
+    case FUTEX_OP_OR:
+        *old = (int32_t)__atomic_fetch_or(word, argument, __ATOMIC_SEQ_CST);
+        return true;
+    case FUTEX_OP_ANDN:
+        *old = (int32_t)__atomic_fetch_and(word, ~argument, __ATOMIC_SEQ_CST);
+        return true;
+    case FUTEX_OP_XOR:
+        *old = (int32_t)__atomic_fetch_xor(word, argument, __ATOMIC_SEQ_CST);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool holds(int32_t old, uint32_t code) {
+    int32_t with = signed_12(code);
+    switch (code >> 24 & 15) {
+    case FUTEX_OP_CMP_EQ:
+        return old == with;
+    case FUTEX_OP_CMP_NE:
+        return old != with;
+    case FUTEX_OP_CMP_LT:
+        return old < with;
+    case FUTEX_OP_CMP_LE:
+        return old <= with;
+    case FUTEX_OP_CMP_GT:
+        return old > with;
+    default:
+        return old >= with;
+    }
+}
+
+static long wake_op(uint32_t *word, uint32_t val, uintptr_t val2, uint32_t *word2, uint32_t code) {
+    int32_t old = 0;
+    if (!is_plain(word) || !is_plain(word2) || (code >> 24 & 15) > FUTEX_OP_CMP_GE || !is_served() ||
+        !sbt_mapped_writable(word2) || !operate(word2, code, &old))
+        return kernel(word, FUTEX_WAKE_OP_PRIVATE, val, val2, word2, code);
+    long n = wake(word, val, FUTEX_BITSET_MATCH_ANY);
+    if (holds(old, code))
+        n += wake(word2, (uint32_t)val2, FUTEX_BITSET_MATCH_ANY);
+    return n;
+}
+
+long abi_futex_from(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
+                    uint32_t val3) {
+    switch (op) {
+    case FUTEX_WAIT_PRIVATE:
+    case FUTEX_WAIT_BITSET_PRIVATE:
+    case FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME:
+        return wait(word, op, val, more, val3, caller);
+    case FUTEX_WAKE_PRIVATE:
+        return wake(word, val, FUTEX_BITSET_MATCH_ANY);
+    case FUTEX_WAKE_BITSET_PRIVATE:
+        return wake(word, val, val3);
+    case FUTEX_REQUEUE_PRIVATE:
+    case FUTEX_CMP_REQUEUE_PRIVATE:
+        return requeue(word, op, val, more, word2, val3);
+    case FUTEX_WAKE_OP_PRIVATE:
+        return wake_op(word, val, more, word2, val3);
+    default:
+        return kernel(word, op, val, more, word2, val3);
+    }
+}
+
+long abi_futex(uint32_t *word, int op, uint32_t val, uintptr_t timeout_or_val2, uint32_t *word2, uint32_t val3) {
+    return abi_futex_from(NULL, word, op, val, timeout_or_val2, word2, val3);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What is known only grows. One thread at a time looks; meanwhile, and from the beginning of a load to the look after
+ * it, all code counts as unseen. That is always right, and costs system calls.
+ */
+#include "abi/unseen.h"
+
+#include <link.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "abi/futex.h"
+#include "core/eligibility_table.h"
+#include "os/arch.h"
+#include "os/real.h"
+
+#define OBJECTS_MOST 64
+#define ADOPTED_MOST 16
+#define CODE_MOST ((size_t)32 << 20) /* bytes; a larger object counts as unseen: to read it would take too long */
+#define NEAR 512                     /* bytes from the number to the instruction */
+
+struct range {
+    uintptr_t from, to;
+};
+
+static struct range unseen[OBJECTS_MOST], adopted[ADOPTED_MOST];
+static uint32_t n_unseen, n_adopted; /* written by release, after the entries */
+static uint32_t looking;             /* a thread looks */
+static uint32_t looked;              /* objects that were loaded, ever, when a thread last looked; 0: it has not */
+static uint32_t loading;             /* loads that have begun, and may not be over */
+static uint32_t clones;
+static _Thread_local uintptr_t load_frame __attribute__((tls_model("initial-exec"))); /* of the caller's load, or 0 */
+
+/* ---- code ---- */
+#if defined(__x86_64__)
+static bool loads_number(const unsigned char *at, const unsigned char *from) {
+    unsigned char before = at > from ? at[-1] : 0, first = at > from + 1 ? at[-2] : 0;
+    return (before >= 0xb8 && before <= 0xbf) || before == 0x68 || (first == 0xc7 && before >= 0xc0 && before <= 0xc7);
+}
+
+static bool calls_futex(const unsigned char *code, size_t bytes) {
+    static const unsigned char number[] = {SYS_futex, 0, 0, 0}, instruction[] = {0x0f, 0x05};
+    const unsigned char *end = code + bytes, *at = code;
+    while ((at = memmem(at, (size_t)(end - at), number, sizeof number)) != NULL) {
+        size_t left = (size_t)(end - at);
+        if (loads_number(at, code) && memmem(at, left < NEAR ? left : NEAR, instruction, sizeof instruction) != NULL)
+            return true;
+        at++;
+    }
+    return false;
+}
+#else
+/* movz of the number into any register, 32 or 64 bits; svc 0. */
+static bool calls_futex(const unsigned char *code, size_t bytes) {
+    uint32_t since = NEAR;
+    for (size_t i = 0; i + 4 <= bytes; i += 4) {
+        uint32_t word;
+        memcpy(&word, code + i, 4);
+        since = (word & 0x7fffffe0) == (0x52800000 | SYS_futex << 5) ? 0 : since + 4;
+        if (word == 0xd4000001 && since < NEAR)
+            return true;
+    }
+    return false;
+}
+#endif
+
+static bool is_in(const struct range *ranges, const uint32_t *n, uintptr_t at) {
+    uint32_t most = __atomic_load_n(n, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < most; i++)
+        if (at - ranges[i].from < ranges[i].to - ranges[i].from)
+            return true;
+    return false;
+}
+
+static void add(struct range *ranges, uint32_t *n, uint32_t most, struct range range) {
+    if (*n == most) /* no room: the last entry grows until it has all */
+        ranges[most - 1] = (struct range){0, UINTPTR_MAX};
+    else
+        ranges[*n] = range;
+    __atomic_store_n(n, *n < most ? *n + 1 : most, __ATOMIC_RELEASE);
+}
+
+/* ---- objects ---- */
+static void note_clone(const struct dl_phdr_info *info) {
+    const ElfW(Dyn) *d = NULL;
+    const ElfW(Sym) *symbols = NULL;
+    const char *names = NULL;
+    const ElfW(Rela) * relocations[2] = {NULL, NULL};
+    size_t bytes[2] = {0, 0};
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            d = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    for (; d != NULL && d->d_tag != DT_NULL; d++) {
+        ElfW(Addr) value = d->d_un.d_ptr;
+        const void *p = (const void *)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
+        if (d->d_tag == DT_SYMTAB)
+            symbols = p;
+        else if (d->d_tag == DT_STRTAB)
+            names = p;
+        else if (d->d_tag == DT_RELA)
+            relocations[0] = p;
+        else if (d->d_tag == DT_RELASZ)
+            bytes[0] = d->d_un.d_val;
+        else if (d->d_tag == DT_JMPREL)
+            relocations[1] = p;
+        else if (d->d_tag == DT_PLTRELSZ)
+            bytes[1] = d->d_un.d_val;
+    }
+    for (size_t k = 0; k < 2 && symbols != NULL && names != NULL; k++)
+        for (size_t i = 0; i < bytes[k] / sizeof(ElfW(Rela)); i++) {
+            const ElfW(Sym) *s = &symbols[ELF64_R_SYM(relocations[k][i].r_info)];
+            if (s->st_shndx == SHN_UNDEF && s->st_name != 0 && strcmp(names + s->st_name, "clone") == 0)
+                __atomic_store_n(&clones, 1, __ATOMIC_RELAXED);
+        }
+}
+
+static bool is_own(const struct dl_phdr_info *info) {
+    uintptr_t here = (uintptr_t)&looked;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && here - info->dlpi_addr - p->p_vaddr < p->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static int judge(struct dl_phdr_info *info, size_t size, void *argument) {
+    const char *name = info->dlpi_name != NULL ? info->dlpi_name : "";
+    (void)size, (void)argument;
+    if (sbt_eligibility_is_libc(name) || strstr(name, "vdso") != NULL || (!sbt_real_is_linked && is_own(info)))
+        return 0;
+    note_clone(info);
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        struct range range = {info->dlpi_addr + p->p_vaddr, info->dlpi_addr + p->p_vaddr + p->p_memsz};
+        if (p->p_type != PT_LOAD || (p->p_flags & PF_X) == 0 || p->p_memsz == 0 ||
+            is_in(unseen, &n_unseen, range.from) || is_in(adopted, &n_adopted, range.from))
+            continue;
+        bool readable = (p->p_flags & PF_R) != 0;
+        if (!readable || p->p_memsz > CODE_MOST || calls_futex((const unsigned char *)range.from, p->p_memsz))
+            add(unseen, &n_unseen, OBJECTS_MOST, range);
+    }
+    return 0;
+}
+
+static int count_loads(struct dl_phdr_info *info, size_t size, void *argument) {
+    uint32_t *n = argument;
+    *n = size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds ? (uint32_t)info->dlpi_adds : 0;
+    return 1; /* the first object knows the number */
+}
+
+/* False: another thread looks. */
+static bool look(void) {
+    uint32_t n = 0, none = 0;
+    if (!__atomic_compare_exchange_n(&looking, &none, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return false;
+    dl_iterate_phdr(count_loads, &n);
+    if (n == 0 || n != __atomic_load_n(&looked, __ATOMIC_RELAXED)) {
+        dl_iterate_phdr(judge, NULL);
+        __atomic_store_n(&looked, n != 0 ? n : 1, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
+    return true;
+}
+
+bool abi_unseen_any(void) {
+    return __atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 || __atomic_load_n(&loading, __ATOMIC_RELAXED) != 0 ||
+           __atomic_load_n(&n_unseen, __ATOMIC_RELAXED) != 0 || abi_unseen_clones();
+}
+
+bool abi_unseen_at(const void *code) {
+    abi_unseen_load_over();
+    if (SBT_UNLIKELY(__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 ||
+                     __atomic_load_n(&loading, __ATOMIC_RELAXED) != 0) &&
+        !look())
+        return true;
+    return SBT_UNLIKELY(__atomic_load_n(&n_unseen, __ATOMIC_RELAXED) != 0) && is_in(unseen, &n_unseen, (uintptr_t)code);
+}
+
+bool abi_unseen_clones(void) {
+    return __atomic_load_n(&clones, __ATOMIC_RELAXED) != 0;
+}
+
+/*
+ * The load is over when the thread is back in the frame that asked for it, or in one above. The constructors of the
+ * loaded code, and an allocator that the dynamic linker calls, are in frames below.
+ */
+static uintptr_t frame(void) {
+    return (uintptr_t)__builtin_frame_address(0);
+}
+
+void abi_unseen_load_over(void) {
+    if (SBT_LIKELY(load_frame == 0) || frame() < load_frame)
+        return;
+    if (__atomic_load_n(&looked, __ATOMIC_RELAXED) != 0 && !look())
+        return;
+    load_frame = 0;
+    __atomic_fetch_sub(&loading, 1, __ATOMIC_RELEASE);
+}
+
+void abi_unseen_load_begins(void) {
+    abi_unseen_load_over();
+    if (load_frame != 0)
+        return; /* a load within a load */
+    load_frame = frame();
+    __atomic_fetch_add(&loading, 1, __ATOMIC_SEQ_CST);
+}
+
+void abi_futex_adopt(uintptr_t from, uintptr_t to) {
+    uint32_t none = 0;
+    while (!__atomic_compare_exchange_n(&looking, &none, 1, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        none = 0;
+        sbt_cpu_relax();
+    }
+    if (n_adopted < ADOPTED_MOST)
+        add(adopted, &n_adopted, ADOPTED_MOST, (struct range){from, to});
+    __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
+}

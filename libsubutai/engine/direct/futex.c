@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Futexes: waiters in the parking lot, under a key that no object of pthreads has. An object lies at an even address,
+ * and the key of a futex is odd. So a wake-up of a word that was freed, and is now a mutex, finds no waiter of the
+ * mutex.
+ *
+ * A word's value is looked at under the bucket's lock, with the waiter in the queue:
+ *
+ *  1. The waiter queues, makes a fence, and reads the word.
+ *  2. The waker has written the word; it makes a fence, and looks whether the bucket is empty (sbt_lot_is_empty).
+ *
+ * Either the waker sees the waiter, and takes the lock; or the waiter reads what the waker has written, and does not
+ * wait. A wake-up that no thread waits for is a fence and a look.
+ */
+#include <errno.h>
+
+#include "core/object.h"
+#include "engine/direct/direct.h"
+#include "engine/engine.h"
+#include "wait/parking_lot.h"
+
+/*
+ * What waits have cost, by the word's address: the word itself has no room for it. Words that share an entry learn from
+ * each other, which costs a wait that is too short or too long.
+ */
+#define N_MEMORIES 256
+static struct sbt_adapt memories[N_MEMORIES];
+
+static struct sbt_adapt *memory_of(const uint32_t *word) {
+    uint64_t h = (uint64_t)(uintptr_t)word * 0x9E3779B97F4A7C15u;
+    return &memories[h >> (64 - __builtin_ctz(N_MEMORIES))];
+}
+
+struct wait {
+    struct sbt_waiter waiter;
+    const uint32_t *word;
+    uint32_t expected, bits;
+};
+
+static const void *key_of(const uint32_t *word) {
+    return (const char *)word + 1;
+}
+
+static struct wait *wait_of(struct sbt_waiter *w) {
+    return (struct wait *)((char *)w - offsetof(struct wait, waiter));
+}
+
+static bool has_changed(const struct wait *wait) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the fence of sbt_lot_is_empty */
+    return __atomic_load_n(wait->word, __ATOMIC_RELAXED) != wait->expected;
+}
+
+/*
+ * A waiter that was notified to retry returns as after a wake-up for which there is no reason; futex(2) may. So does
+ * the only waiter that a forked child has: its handler forked in the midst of the wait, and the child has empty queues.
+ */
+static int validate(struct sbt_lot_queue *q, struct sbt_waiter *w) {
+    (void)q;
+    if (w->inflight || w->generation != sbt_fork_generation())
+        return 0;
+    if (w->again && !w->interrupted)
+        return EBUSY;
+    return has_changed(wait_of(w)) ? EAGAIN : EBUSY;
+}
+
+static const struct sbt_lot_role role = {.validate = validate, .looks_after_handler = true};
+
+int direct_futex_wait(uint32_t *word, uint32_t expected, uint32_t bits, const struct sbt_deadline *deadline) {
+    struct sbt_active active;
+    struct wait wait = {.word = word, .expected = expected, .bits = bits};
+    if (SBT_UNLIKELY(sbt_lot_busy()))
+        return EDEADLK;
+    sbt_active_begin(&active, memory_of(word));
+    wait.waiter.role = &role;
+    wait.waiter.active = &active;
+    wait.waiter.since_ns = 0;
+    int r = sbt_lot_park(key_of(word), &wait.waiter, deadline);
+    if (r != EAGAIN)
+        sbt_active_end(&active, memory_of(word));
+    return r;
+}
+
+struct wake {
+    uint32_t left, bits;
+};
+
+static enum sbt_lot_verdict decide_wake(struct sbt_lot_queue *q, struct sbt_waiter *w, void *argument) {
+    struct wake *wake = argument;
+    (void)q;
+    if (wake->left == 0)
+        return SBT_LOT_STOP;
+    if ((wait_of(w)->bits & wake->bits) == 0)
+        return SBT_LOT_SKIP;
+    wake->left--;
+    return SBT_LOT_GRANT;
+}
+
+uint32_t direct_futex_wake(uint32_t *word, uint32_t n, uint32_t bits) {
+    struct wake wake = {n, bits};
+    if (sbt_lot_is_empty(key_of(word)))
+        return 0;
+    return sbt_lot_sort(key_of(word), NULL, decide_wake, &wake, NULL, NULL);
+}
+
+struct requeue {
+    struct sbt_futex_moved most, done;
+    const uint32_t *from, *expected;
+    bool in_place, looked, differs;
+};
+
+/* The word is compared once, before the first waiter is woken or moved: in one step with that, as in the kernel. */
+static bool differs(struct requeue *r) {
+    if (!r->looked) {
+        r->looked = true;
+        r->differs = r->expected != NULL && __atomic_load_n(r->from, __ATOMIC_ACQUIRE) != *r->expected;
+    }
+    return r->differs;
+}
+
+static enum sbt_lot_verdict decide_requeue(struct sbt_lot_queue *q, struct sbt_waiter *w, void *argument) {
+    struct requeue *r = argument;
+    (void)q, (void)w;
+    if (differs(r))
+        return SBT_LOT_STOP;
+    if (r->done.woken < r->most.woken) {
+        r->done.woken++;
+        return SBT_LOT_GRANT;
+    }
+    if (r->done.moved == r->most.moved)
+        return SBT_LOT_STOP;
+    r->done.moved++;
+    return r->in_place ? SBT_LOT_SKIP : SBT_LOT_MOVE;
+}
+
+int direct_futex_requeue(uint32_t *from, uint32_t *to, struct sbt_futex_moved *most, const uint32_t *expected) {
+    struct requeue r = {.most = *most, .from = from, .expected = expected, .in_place = from == to};
+    if (!sbt_lot_is_empty(key_of(from)))
+        sbt_lot_sort(key_of(from), r.in_place ? NULL : key_of(to), decide_requeue, &r, NULL, NULL);
+    *most = r.done;
+    return differs(&r) ? EAGAIN : 0;
+}
