@@ -19,6 +19,8 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "engine/direct/direct.h"
+#include "engine/engine.h"
 #include "switch/state.h"
 #include "wait/parking_lot.h"
 
@@ -34,7 +36,8 @@ enum objects { NONE, MUTEX /* and a condition */, RWLOCK, RWLOCK_OF_WRITERS };
  * wait on the condition, M make a turn, s signal it, S both, A broadcast, Z broadcast for one, X destroy it; T and t
  * take the outer and the inner one of two mutexes by trylock, V and v unlock them, q both for the inner one 17 times, i
  * note whether 0 is next; r and x take the read-write lock, to read and to write, e unlocks it, E does and destroys it
- * if it was the last to have it.
+ * if it was the last to have it; jN wait for the futex word N, FN set it and wake by each bit, J set both words, move
+ * the waiters of word 0 to word 1 and wake them.
  */
 struct scenario {
     const char *name;
@@ -93,6 +96,20 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'k':
         word[n] = 1;
         sbt_switch_wake(&word[n], INT_MAX);
+        return 2;
+    case 'j':
+        while (word[n] == 0)
+            direct_futex_wait(&word[n], 0, 1u << me, NULL);
+        return 2;
+    case 'J': /* both words change, and all waiters move to the second before they are woken */
+        word[1] = word[0] = 1;
+        direct_futex_requeue(&word[0], &word[1], &(struct sbt_futex_moved){0, UINT32_MAX}, NULL);
+        direct_futex_wake(&word[1], INT_MAX, UINT32_MAX);
+        return 1;
+    case 'F': /* by its bit, one waiter after the other */
+        word[n] = 1;
+        for (uint32_t i = 0; i < MAX_PROGRAM; i++)
+            direct_futex_wake(&word[n], 1, 1u << i);
         return 2;
     case 'y':
         sbt_switch_yield(false);
@@ -293,6 +310,11 @@ static const struct scenario scenarios[] = {
     {"one holds what may be spun for, for long", {"u1pa", "pTu0iqaV"}, 1, 1, false, 0, MUTEX, 0},
     {"monitored: one unlocks at home what may be spun for", {"pTu2b0hV", "u0", "po0"}, 1, 1, true, 0, MUTEX, 0},
     {"monitored: two wait on one carrier", {"LCU", "LCU", "LSULSU"}, 1, 1, true, 0, MUTEX, 0},
+    {"two wait for a futex, one wakes", {"j0", "j0", "F0"}, 2, 1, false, 0, MUTEX, 0},
+    {"two futexes, two wakers", {"j0F1", "F0j1"}, 2, 1, false, 0, MUTEX, 0},
+    {"one waits for a futex at home", {"Hj0R", "j0", "F0"}, 2, 1, false, 0, MUTEX, 0},
+    {"two wait for a futex and are moved", {"j0", "j0", "J"}, 2, 1, false, 0, MUTEX, 0},
+    {"monitored: two wait for a futex on one carrier", {"j0", "j0", "F0"}, 1, 1, true, 0, MUTEX, 0},
     {"three take a mutex and look before they park", {"LU", "LU", "LU"}, 2, 2, false, 0, MUTEX, 1},
     {"one holds it up in a handler", {"HILUR", "LULUo0"}, 2, 2, false, 0, MUTEX, 0},
     {"one holds it up in a handler, others want it", {"HILUR", "LUpo0", "LUu1"}, 2, 1, false, 0, MUTEX, 0},
