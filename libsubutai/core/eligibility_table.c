@@ -51,9 +51,14 @@ bool sbt_eligibility_is_libc(const char *file) {
     return false;
 }
 
+bool sbt_eligibility_is_gomp(const char *file) {
+    const char *base = base_of(file);
+    return begins(base, "libgomp.so") || (begins(base, "libgomp-") && strstr(base, ".so") != NULL);
+}
+
 const char *sbt_eligibility_refused_library(const char *file) {
     const char *base = base_of(file);
-    if (begins(base, "libgomp.so") || begins(base, "libomp.so") || begins(base, "libiomp5.so"))
+    if (sbt_eligibility_is_gomp(base) || begins(base, "libomp.so") || begins(base, "libiomp5.so"))
         return "waits by futex system calls of its own, which block a kernel thread that others share";
     if (strstr(base, "tcmalloc") != NULL)
         return CPU;
