@@ -10,10 +10,15 @@
 
 #include "os/insn.h"
 
+static bool jumps_anywhere(const char *text) {
+    const char *jump = strstr(text, "jmp ");
+    return jump != NULL && jump[4 + strspn(jump + 4, " ")] == '*';
+}
+
 static bool is_branch(const char *text) {
     static const char *const names[] = {"j",   "call",   "bnd j", "bnd call", "notrack j", "notrack call", "ret", "bnd ret",
                                         "ud2", "repz ret", "loop",  "int",      "hlt",       "iret",         "rep ret",
-                                        "data16 rex.W call", "data16 call", "lret", "ljmp", "lcall", "rex.W call"};
+                                        "data16 data16 rex.W call", "data16 rex.W call", "lret", "ljmp", "lcall", "rex.W call"};
     text += strspn(text, " ");
     if (strncmp(text, "cs ", 3) == 0 || strncmp(text, "ds ", 3) == 0)
         text += 3;
@@ -42,6 +47,7 @@ int main(void) {
             code[bytes++] = (uint8_t)byte;
         }
         const int wanted = strncmp(text, "syscall", 7) == 0 ? SBT_INSN_SYSCALL
+                           : jumps_anywhere(text)           ? SBT_INSN_JUMP_ANYWHERE
                            : is_branch(text)                ? SBT_INSN_BRANCH
                                                             : SBT_INSN_OTHER;
         const bool known = sbt_insn_read(&insn, code, sizeof code);
