@@ -110,7 +110,8 @@ static uint64_t omp_parallel_finish(struct bench *b) {
     return bench_total_ops(b);
 }
 
-const struct bench_kind bench_omp_barrier = {"omp-barrier", "round of an OpenMP team", 0, one_worker, omp_barrier_setup,
-                                             omp_barrier_worker, omp_barrier_finish};
-const struct bench_kind bench_omp_parallel = {"omp-parallel", "parallel region with a sum", 0, one_worker,
-                                              openmp_setup,   omp_parallel_worker,          omp_parallel_finish};
+const struct bench_kind bench_omp_barrier = {
+    "omp-barrier", "round of an OpenMP team", 0, one_worker, omp_barrier_setup, omp_barrier_worker, omp_barrier_finish};
+const struct bench_kind bench_omp_parallel = {
+    "omp-parallel",      "parallel region with a sum", 0, one_worker, openmp_setup,
+    omp_parallel_worker, omp_parallel_finish};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Libraries that make futex calls themselves and are served: libgomp, as it is in memory (os/site_find.h, os/site_stub.h).
- * A library is served before a thread is created that may run it.
+ * Libraries that make futex calls themselves and are served: libgomp, as it is in memory (os/site_find.h,
+ * os/site_stub.h). A library is served before a thread is created that may run it.
  */
 #ifndef SBT_CORE_SITES_H
 #define SBT_CORE_SITES_H

@@ -73,7 +73,8 @@ static bool skip(struct cursor *c, size_t n) {
     return true;
 }
 
-/* ModRM, SIB and displacement. `behind`: how many bytes of the instruction follow, for an address relative to its end. */
+/* ModRM, SIB and displacement. `behind`: how many bytes of the instruction follow, for an address relative to its end.
+ */
 static bool skip_modrm(struct cursor *c, struct sbt_insn *insn, size_t behind) {
     if (c->at == c->end)
         return false;
@@ -103,7 +104,7 @@ static bool branch(struct cursor *c, struct sbt_insn *insn, size_t n) {
     if ((size_t)(c->end - c->at) < n)
         return false;
     if (n == 1)
-        distance = (int8_t)*c->at;
+        distance = *c->at - ((*c->at & 0x80) << 1);
     else
         memcpy(&distance, c->at, sizeof distance);
     c->at += n;

@@ -15,16 +15,16 @@
 enum sbt_insn_kind {
     SBT_INSN_OTHER,
     SBT_INSN_SYSCALL,
-    SBT_INSN_BRANCH, /* the next instruction need not be the one behind it: jumps, calls, returns */
+    SBT_INSN_BRANCH,       /* the next instruction need not be the one behind it: jumps, calls, returns */
     SBT_INSN_JUMP_ANYWHERE /* a jump to an address from a register or from memory */
 };
 
 struct sbt_insn {
     uint8_t n_bytes;
-    uint8_t kind;      /* enum sbt_insn_kind */
-    bool is_wide;      /* it may use vector registers beyond XMM0 to 15, or the x87's */
-    bool has_target;   /* of a jump or a call; or an address relative to the instruction, which may be a jump's */
-    int64_t target;    /* from the instruction's first byte */
+    uint8_t kind;    /* enum sbt_insn_kind */
+    bool is_wide;    /* it may use vector registers beyond XMM0 to 15, or the x87's */
+    bool has_target; /* of a jump or a call; or an address relative to the instruction, which may be a jump's */
+    int64_t target;  /* from the instruction's first byte */
 };
 
 /*

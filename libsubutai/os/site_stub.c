@@ -125,9 +125,8 @@ static const char *replace(const struct sbt_sites *s, const struct stubs *stubs)
         const struct jump jump = jump_of(s, stubs, i);
         memcpy(copy + (s->at[i] - first), &jump, sizeof jump);
     }
-    const char *why = !make_executable(copy, bytes) ? NOT_EXECUTABLE
-                      : sbt_proc_any_sleeps_in(first, end)
-                          ? "has been called before Subutai saw it"
+    const char *why = !make_executable(copy, bytes)        ? NOT_EXECUTABLE
+                      : sbt_proc_any_sleeps_in(first, end) ? "has been called before Subutai saw it"
                       : failed(sbt_syscall6(SYS_mremap, (long)copy, (long)bytes, (long)bytes,
                                             MREMAP_MAYMOVE | MREMAP_FIXED, (long)first, 0))
                           ? "cannot be changed: the kernel keeps its memory as it is"

@@ -26,7 +26,8 @@
  */
 const char *sbt_stubs_put(const struct sbt_sites *sites, const void *entry, const void **stubs);
 
-/* Do those sites still jump to their stubs? They do not if the library was unloaded, and another one is in its place. */
+/* Do those sites still jump to their stubs? They do not if the library was unloaded, and another one is in its place.
+ */
 bool sbt_stubs_are_there(const struct sbt_sites *sites, const void *stubs);
 
 #endif

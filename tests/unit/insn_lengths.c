@@ -16,9 +16,27 @@ static bool jumps_anywhere(const char *text) {
 }
 
 static bool is_branch(const char *text) {
-    static const char *const names[] = {"j",   "call",   "bnd j", "bnd call", "notrack j", "notrack call", "ret", "bnd ret",
-                                        "ud2", "repz ret", "loop",  "int",      "hlt",       "iret",         "rep ret",
-                                        "data16 data16 rex.W call", "data16 rex.W call", "lret", "ljmp", "lcall", "rex.W call"};
+    static const char *const names[] = {"j",
+                                        "call",
+                                        "bnd j",
+                                        "bnd call",
+                                        "notrack j",
+                                        "notrack call",
+                                        "ret",
+                                        "bnd ret",
+                                        "ud2",
+                                        "repz ret",
+                                        "loop",
+                                        "int",
+                                        "hlt",
+                                        "iret",
+                                        "rep ret",
+                                        "data16 data16 rex.W call",
+                                        "data16 rex.W call",
+                                        "lret",
+                                        "ljmp",
+                                        "lcall",
+                                        "rex.W call"};
     text += strspn(text, " ");
     if (strncmp(text, "cs ", 3) == 0 || strncmp(text, "ds ", 3) == 0)
         text += 3;
@@ -52,7 +70,8 @@ int main(void) {
                                                             : SBT_INSN_OTHER;
         const bool known = sbt_insn_read(&insn, code, sizeof code);
         n++;
-        if (!known || insn.n_bytes != bytes || insn.kind != wanted || (known && sbt_insn_read(&insn, code, bytes - 1))) {
+        if (!known || insn.n_bytes != bytes || insn.kind != wanted ||
+            (known && sbt_insn_read(&insn, code, bytes - 1))) {
             differ++;
             printf("%s|%s  read as %d bytes, kind %d\n", line, strtok(text, "\n"), known ? insn.n_bytes : 0, insn.kind);
         }

@@ -46,12 +46,12 @@ struct library {
         int32_t frames;
         uint32_t n;
         int32_t entry[FUNCTIONS_MAX][2];
-    } *table;
+    } * table;
     struct frame {
         uint32_t n_bytes, parent;
         int32_t function;
         uint32_t n_function_bytes;
-    } *frame;
+    } * frame;
 };
 
 static struct library new_library(void) {
@@ -230,8 +230,7 @@ TEST(site__too_many_refuse_the_library) {
 }
 
 TEST(site__code_with_other_vector_registers_is_wide) {
-    static const char *const wide[] = {"\xc5\xfc\x77" RET, "\xc5\xf8\x28\xc1" RET, "\xd9\xc0" RET,
-                                       "\x0f\x6f\xc1" RET};
+    static const char *const wide[] = {"\xc5\xfc\x77" RET, "\xc5\xf8\x28\xc1" RET, "\xd9\xc0" RET, "\x0f\x6f\xc1" RET};
     static const char *const narrow[] = {"\x66\x0f\x6f\xc1" RET, "\x0f\x28\xc1" RET, "\xf3\x0f\x10\xc1" RET};
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
         struct library l = new_library();
@@ -504,8 +503,7 @@ TEST_EACH(stub__keeps_all_vector_registers_of_wide_code, sizeof results / sizeof
     SKIP_IF(level_here() == 0, "this processor has no AVX");
     blob *f = served(blob_wide_begin, blob_wide_end, 0, &l, &sites, &stubs);
     CHECK(sites.is_wide);
-    check_kept(f, level_here() == 2 ? 64 : 32, level_here() == 2 ? 32 : 16, level_here() == 2 ? 7 : 0,
-               results[number]);
+    check_kept(f, level_here() == 2 ? 64 : 32, level_here() == 2 ? 32 : 16, level_here() == 2 ? 7 : 0, results[number]);
 }
 
 /* In each place around the border of two pages. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A program whose library starts a team before main; and main starts one of that many threads. */
+/* A program with a library that starts a team before main; main starts one of that many threads. */
 #include <stdio.h>
 #include <stdlib.h>
 
