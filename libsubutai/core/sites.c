@@ -36,7 +36,6 @@ static const char *serve(struct library *l, const struct dl_phdr_info *info) {
     const void *entry = l->sites.is_wide ? state.by->wide : state.by->narrow;
     if (entry == NULL)
         return "uses vector registers that this processor cannot save in one go";
-    state.by->adopt(l->sites.at[0], l->sites.at[l->sites.n - 1] + SBT_SITE_BYTES);
     return sbt_stubs_put(&l->sites, entry, &l->stubs);
 }
 
@@ -99,9 +98,13 @@ void sbt_sites_serve(const struct sbt_sites_by *by) {
     if (SBT_LIKELY(__atomic_load_n(&state.n_loads, __ATOMIC_ACQUIRE) == now.loads)) /* pairs with the store below */
         return;
     sbt_lock_take(&state.lock);
+    const uint32_t n_before = state.n;
     state.by = by;
     state.n_unloads = now.unloads;
     dl_iterate_phdr(look_at, NULL);
+    for (uint32_t i = n_before; i < state.n; i++) /* not above: it may wait for a thread that waits for the list's lock */
+        if (state.library[i].is_served)
+            by->adopt(state.library[i].sites.code, state.library[i].sites.code_end);
     __atomic_store_n(&state.n_loads, now.loads, __ATOMIC_RELEASE);
     sbt_lock_drop(&state.lock);
 }

@@ -14,7 +14,7 @@
 struct sbt_sites_by {
     /* Called by a stub, with a system call's registers; keeps the vector registers XMM0 to 15, or all; NULL: none */
     const void *narrow, *wide;
-    void (*adopt)(uintptr_t from, uintptr_t to); /* this code's futex calls are served from now on */
+    void (*adopt)(uintptr_t from, uintptr_t to); /* this code's futex calls are served from now on; may block */
 };
 
 /* Serve all libraries that are loaded and not served yet. May block for another thread that does it. */

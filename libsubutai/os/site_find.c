@@ -237,6 +237,8 @@ const char *sbt_sites_find(struct sbt_sites *sites, const struct dl_phdr_info *l
     if (p == NULL)
         return UNKNOWN;
     const uintptr_t code = library->dlpi_addr + p->p_vaddr, end = code + p->p_filesz;
+    sites->code = code;
+    sites->code_end = end;
     if (!sbt_site_is_readable(code, end - code))
         return "has code that cannot be read";
 #if defined(__x86_64__)
