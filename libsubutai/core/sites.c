@@ -13,12 +13,15 @@
 /* A process has one libgomp, or one for each of a few Python packages. Further ones are not served. */
 enum { LIBRARIES_MAX = 16 };
 
+#define SHORT_SPINS 100 /* looks before a sleep while threads are switched, if each has a CPU: some 4 us */
+
 static struct {
     struct sbt_lock lock; /* of all writers */
     const struct sbt_sites_by *by;
     uint64_t n_loads;   /* of the process, when its libraries were looked at last; atomic, a hint */
     uint64_t n_unloads; /* now */
     uint32_t n;         /* atomic */
+    bool is_short;      /* libraries spin for a moment only */
     /* Only added to, so it is read without the lock. A library may stand here again, after it was unloaded. */
     struct library {
         uintptr_t base;
@@ -92,6 +95,24 @@ static int count(struct dl_phdr_info *info, size_t size, void *argument) {
     return 1; /* the first library knows the numbers */
 }
 
+/* libgomp reads the variables before each wait, without order. */
+static void set_spins(void) {
+    for (uint32_t i = 0; i < state.n; i++) {
+        const struct library *l = &state.library[i];
+        if (l->sites.spins == NULL || !still_served(l))
+            continue;
+        __atomic_store_n(l->sites.spins, state.is_short ? SHORT_SPINS : SBT_SITE_SPINS, __ATOMIC_RELAXED);
+        __atomic_store_n(l->sites.crowded_spins, state.is_short ? 0 : SBT_SITE_CROWDED_SPINS, __ATOMIC_RELAXED);
+    }
+}
+
+void sbt_sites_spin(bool for_long) {
+    sbt_lock_take(&state.lock);
+    state.is_short = !for_long;
+    set_spins();
+    sbt_lock_drop(&state.lock);
+}
+
 void sbt_sites_serve(const struct sbt_sites_by *by) {
     struct counts now = {0, 0};
     dl_iterate_phdr(count, &now);
@@ -102,6 +123,7 @@ void sbt_sites_serve(const struct sbt_sites_by *by) {
     state.by = by;
     state.n_unloads = now.unloads;
     dl_iterate_phdr(look_at, NULL);
+    set_spins();
     for (uint32_t i = n_before; i < state.n; i++) /* not above: it may wait for a thread that waits for the list's lock */
         if (state.library[i].is_served)
             by->adopt(state.library[i].sites.code, state.library[i].sites.code_end);

@@ -26,6 +26,13 @@ void sbt_sites_serve_new(void);
 /* Is this library served? False also if it need not be. */
 bool sbt_sites_are_served(const struct dl_phdr_info *library);
 
+/*
+ * Do served libraries spin for long before they sleep? They do natively, because a sleep is dear: for 10 ms if there
+ * are no more OpenMP threads than CPUs. While threads are switched they should not: a thread that spins keeps its
+ * carrier from the thread that it waits for. Nothing where the user has chosen how they wait.
+ */
+void sbt_sites_spin(bool for_long);
+
 /* In a forked child, before it creates threads. */
 void sbt_sites_fork_child(void);
 

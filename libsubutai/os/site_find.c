@@ -51,7 +51,7 @@ static const ElfW(Phdr) * code_of(const struct dl_phdr_info *library) {
 }
 
 #if defined(__x86_64__)
-enum { BEYOND_MAX = 2 * SBT_SITES_MAX };
+enum { BEYOND_MAX = 2 * SBT_SITES_MAX, LOADS_MAX = 48 };
 
 /* The unwind table: a sorted list of functions. Distances are from the table's header. */
 struct table {
@@ -82,6 +82,12 @@ struct search {
     struct {
         uintptr_t first, last;
     } kept[BEYOND_MAX];
+    /* Variables of 8 bytes that functions with sites load, and how often. */
+    uint32_t n_loads;
+    struct {
+        uintptr_t at;
+        uint32_t n;
+    } load[LOADS_MAX];
 };
 
 static const char *open_table(struct search *s) {
@@ -145,6 +151,55 @@ static bool is_site(const uint8_t *code, size_t n) {
     return n >= sizeof bytes && memcmp(code, bytes, sizeof bytes) == 0;
 }
 
+/*
+ * libgomp's spins. It has two variables, beside each other: how often to look before a sleep, in general, and if there
+ * are more OpenMP threads than CPUs. Both have been set by its constructor. If they have the values that libgomp uses
+ * when the user has chosen none, they are recognised by these, and by the functions that load them.
+ */
+#define BESIDE 16 /* bytes from the one to the other */
+
+static void note_loads(struct search *s, uintptr_t begin, uintptr_t end) {
+    struct sbt_insn insn;
+    for (uintptr_t at = begin; at < end && sbt_insn_read(&insn, (const uint8_t *)at, end - at); at += insn.n_bytes) {
+        const uint8_t *code = (const uint8_t *)at;
+        if (!insn.has_target || insn.n_bytes != 7 || (code[0] & 0xfb) != 0x48 || code[1] != 0x8b)
+            continue; /* not mov variable(%rip), register */
+        const uintptr_t variable = at + (uintptr_t)insn.target;
+        uint32_t i = 0;
+        while (i < s->n_loads && s->load[i].at != variable)
+            i++;
+        if (i == LOADS_MAX)
+            continue;
+        if (i == s->n_loads)
+            s->load[s->n_loads++].at = variable;
+        s->load[i].n++;
+    }
+}
+
+/* The only variable with that value that is loaded more than once; 0: there is none, or more than one. */
+static uintptr_t variable_with(const struct search *s, uint64_t value) {
+    uintptr_t found = 0;
+    for (uint32_t i = 0; i < s->n_loads; i++) {
+        const uintptr_t at = s->load[i].at;
+        const ElfW(Phdr) *p = segment_of(s->library, at);
+        if (s->load[i].n < 2 || at % sizeof value != 0 || p == NULL || (p->p_flags & PF_W) == 0 ||
+            !sbt_site_is_readable(at, sizeof value) || *(const uint64_t *)at != value)
+            continue;
+        if (found != 0)
+            return 0;
+        found = at;
+    }
+    return found;
+}
+
+static void find_spins(const struct search *s) {
+    const uintptr_t any = variable_with(s, SBT_SITE_SPINS), crowded = variable_with(s, SBT_SITE_CROWDED_SPINS);
+    if (any == 0 || crowded == 0 || any - crowded + BESIDE > 2 * BESIDE)
+        return;
+    s->sites->spins = (uint64_t *)any;
+    s->sites->crowded_spins = (uint64_t *)crowded;
+}
+
 static const char *search_function(struct search *s, uintptr_t begin, uintptr_t end) {
     const uint32_t n_before = s->sites->n;
     uintptr_t fallback = 0; /* where straight code begins that only a fallback has */
@@ -173,6 +228,8 @@ static const char *search_function(struct search *s, uintptr_t begin, uintptr_t 
             fallback = at;
         }
     }
+    if (s->sites->n > n_before)
+        note_loads(s, begin, end);
     return jumps_anywhere && s->sites->n > n_before ? "jumps by a table around its system calls" : NULL;
 }
 
@@ -218,7 +275,10 @@ static const char *search(struct search *s) {
         return why;
     if (!is_padding(behind, s->code_end))
         return UNKNOWN;
-    return s->n_kept == 0 || leads_nowhere(s) ? NULL : "jumps into the middle of its system calls";
+    if (s->n_kept != 0 && !leads_nowhere(s))
+        return "jumps into the middle of its system calls";
+    find_spins(s);
+    return NULL;
 }
 
 #else
@@ -234,6 +294,7 @@ const char *sbt_sites_find(struct sbt_sites *sites, const struct dl_phdr_info *l
     const ElfW(Phdr) *p = code_of(library);
     sites->n = 0;
     sites->is_wide = false;
+    sites->spins = sites->crowded_spins = NULL;
     if (p == NULL)
         return UNKNOWN;
     const uintptr_t code = library->dlpi_addr + p->p_vaddr, end = code + p->p_filesz;

@@ -23,7 +23,16 @@ struct sbt_sites {
     uintptr_t code, code_end; /* all of the library's code */
     bool is_wide;                /* the library may use other vector registers than XMM0 to 15 */
     uintptr_t at[SBT_SITES_MAX]; /* ascending */
+    /*
+     * How often libgomp looks before it sleeps; and if the program has more OpenMP threads than CPUs: variables of the
+     * library's. NULL, both: they were not found, or the user has chosen how libgomp waits.
+     */
+    uint64_t *spins, *crowded_spins;
 };
+
+/* libgomp's own values of these variables, where the user has not chosen. */
+#define SBT_SITE_SPINS 300000
+#define SBT_SITE_CROWDED_SPINS 100
 
 /*
  * Find the sites of a library. NULL: these are all; every other system-call instruction is a fallback; and nothing but
