@@ -13,15 +13,13 @@
 /* A process has one libgomp, or one for each of a few Python packages. Further ones are not served. */
 enum { LIBRARIES_MAX = 16 };
 
-#define SHORT_SPINS 100 /* looks before a sleep while threads are switched, if each has a CPU: some 4 us */
-
 static struct {
     struct sbt_lock lock; /* of all writers */
     const struct sbt_sites_by *by;
     uint64_t n_loads;   /* of the process, when its libraries were looked at last; atomic, a hint */
     uint64_t n_unloads; /* now */
     uint32_t n;         /* atomic */
-    bool is_short;      /* libraries spin for a moment only */
+    bool is_still;      /* libraries do not spin */
     /* Only added to, so it is read without the lock. A library may stand here again, after it was unloaded. */
     struct library {
         uintptr_t base;
@@ -101,14 +99,14 @@ static void set_spins(void) {
         const struct library *l = &state.library[i];
         if (l->sites.spins == NULL || !still_served(l))
             continue;
-        __atomic_store_n(l->sites.spins, state.is_short ? SHORT_SPINS : SBT_SITE_SPINS, __ATOMIC_RELAXED);
-        __atomic_store_n(l->sites.crowded_spins, state.is_short ? 0 : SBT_SITE_CROWDED_SPINS, __ATOMIC_RELAXED);
+        __atomic_store_n(l->sites.spins, state.is_still ? 0 : SBT_SITE_SPINS, __ATOMIC_RELAXED);
+        __atomic_store_n(l->sites.crowded_spins, state.is_still ? 0 : SBT_SITE_CROWDED_SPINS, __ATOMIC_RELAXED);
     }
 }
 
-void sbt_sites_spin(bool for_long) {
+void sbt_sites_spin(bool yes) {
     sbt_lock_take(&state.lock);
-    state.is_short = !for_long;
+    state.is_still = !yes;
     set_spins();
     sbt_lock_drop(&state.lock);
 }

@@ -27,11 +27,11 @@ void sbt_sites_serve_new(void);
 bool sbt_sites_are_served(const struct dl_phdr_info *library);
 
 /*
- * Do served libraries spin for long before they sleep? They do natively, because a sleep is dear: for 10 ms if there
- * are no more OpenMP threads than CPUs. While threads are switched they should not: a thread that spins keeps its
- * carrier from the thread that it waits for. Nothing where the user has chosen how they wait.
+ * Do served libraries spin before they sleep? They do natively, because a sleep is dear: for 10 ms if there are no more
+ * OpenMP threads than CPUs. While threads are switched they should not: a look costs more than a switch, and a thread
+ * that spins keeps its carrier from the thread that it waits for. Nothing where the user has chosen how they wait.
  */
-void sbt_sites_spin(bool for_long);
+void sbt_sites_spin(bool yes);
 
 /* In a forked child, before it creates threads. */
 void sbt_sites_fork_child(void);

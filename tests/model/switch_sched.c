@@ -337,8 +337,8 @@ void sbt_handlers_deliver(void) {
     sched_wrong("handlers are deferred where there are none");
 }
 
-void sbt_sites_spin(bool for_long) {
-    (void)for_long;
+void sbt_sites_spin(bool yes) {
+    (void)yes;
 }
 
 void sbt_log(unsigned verbosity, const char *first, ...) {
