@@ -58,8 +58,8 @@ bool sbt_eligibility_is_gomp(const char *file) {
 
 const char *sbt_eligibility_refused_library(const char *file) {
     const char *base = base_of(file);
-    if (sbt_eligibility_is_gomp(base) || begins(base, "libomp.so") || begins(base, "libiomp5.so"))
-        return "waits by futex system calls of its own, which block a kernel thread that others share";
+    if (sbt_eligibility_is_gomp(base))
+        return "makes futex calls itself, in code that is not as known, and they block a kernel thread that others share";
     if (strstr(base, "tcmalloc") != NULL)
         return CPU;
     return NULL;

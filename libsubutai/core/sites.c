@@ -122,7 +122,8 @@ void sbt_sites_serve(const struct sbt_sites_by *by) {
     state.n_unloads = now.unloads;
     dl_iterate_phdr(look_at, NULL);
     set_spins();
-    for (uint32_t i = n_before; i < state.n; i++) /* not above: it may wait for a thread that waits for the list's lock */
+    for (uint32_t i = n_before; i < state.n;
+         i++) /* not above: it may wait for a thread that waits for the list's lock */
         if (state.library[i].is_served)
             by->adopt(state.library[i].sites.code, state.library[i].sites.code_end);
     __atomic_store_n(&state.n_loads, now.loads, __ATOMIC_RELEASE);

@@ -20,7 +20,7 @@
 
 struct sbt_sites {
     uint32_t n;
-    uintptr_t code, code_end; /* all of the library's code */
+    uintptr_t code, code_end;    /* all of the library's code */
     bool is_wide;                /* the library may use other vector registers than XMM0 to 15 */
     uintptr_t at[SBT_SITES_MAX]; /* ascending */
     /*

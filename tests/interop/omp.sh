@@ -32,9 +32,15 @@ changes=no
 [ "$(uname -m)" != x86_64 ] || changes=yes
 gomp=$(LD_TRACE_LOADED_OBJECTS=1 "$bin/omp" | awk '/libgomp/ { print $3 }')
 cp "$gomp" libgomp-a34b3233.so.1
+# LLVM's library has libgomp's functions too.
+libomp=
+for file in /usr/lib/llvm-*/lib/libomp.so.5; do
+    [ ! -e "$file" ] || libomp=$file
+done
+[ -z "$libomp" ] || { mkdir other && ln -s "$libomp" other/libgomp.so.1; }
 
 teams() {
-    local threads policy
+    local threads policy time
     for threads in 2 16; do
         for policy in active passive; do
             check_run "team of $threads, waits $policy" 60 env OMP_WAIT_POLICY="$policy" "$bin/omp" "$threads"
@@ -49,6 +55,13 @@ teams() {
     check_run "in a constructor, and 256 threads" 100 env OMP_LIBRARY_EARLY=1 OMP_WAIT_POLICY=passive "$bin/omp-early" 256
     keep early
     same "in a constructor, and 256 threads: same results" early
+    if [ -n "$libomp" ]; then
+        for time in 0 200; do
+            check_run "libomp, awake for $time ms" 60 env LD_LIBRARY_PATH="$PWD/other" KMP_BLOCKTIME=$time "$bin/omp" 16
+            keep 16
+            same "libomp, awake for $time ms: same results" 16
+        done
+    fi
     edge late "$bin/libomp-library.so" yes
     edge copy "$PWD/libgomp-a34b3233.so.1" yes
     edge fork "$bin/libomp-library.so" yes

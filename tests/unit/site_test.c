@@ -249,6 +249,34 @@ TEST(site__code_with_other_vector_registers_is_wide) {
     }
 }
 
+/* ---- libgomp's spins ---- */
+static size_t variable(struct library *l, size_t at, int64_t value, int n_loads) {
+    char code[] = SITE "\x48\x8b\x05\x00\x00\x00\x00" RET;
+    const size_t in_page = TABLE_BYTES + sizeof(struct frame) * FUNCTIONS_MAX + at;
+    memcpy(l->memory + in_page, &value, sizeof value);
+    for (int i = 0; i < n_loads; i++) {
+        const int32_t distance = (int32_t)((intptr_t)in_page - (PAGE + (intptr_t)l->n_code + SBT_SITE_BYTES + 7));
+        memcpy(code + SBT_SITE_BYTES + 3, &distance, sizeof distance);
+        ADD(l, code);
+    }
+    return in_page;
+}
+
+TEST(spins__are_found_by_libgomps_own_values) {
+    for (int what = 0; what < 8; what++) {
+        struct library l = new_library();
+        struct sbt_sites sites;
+        l.segment[0].p_flags = what == 1 ? PF_R : PF_R | PF_W;
+        const size_t spins = variable(&l, 0, what == 2 ? 30000000000 : 300000, what == 3 ? 1 : 3);
+        const size_t crowded = variable(&l, what == 4 ? 64 : 8, what == 5 ? 1000 : 100, what == 6 ? 1 : 3);
+        if (what == 7)
+            variable(&l, 16, 100, 3); /* a second one */
+        ck_assert_ptr_null(find(&l, &sites));
+        ck_assert_ptr_eq(sites.spins, what == 0 ? l.memory + spins : NULL);
+        ck_assert_ptr_eq(sites.crowded_spins, what == 0 ? l.memory + crowded : NULL);
+    }
+}
+
 /* ---- libraries that are not as they should be ---- */
 TEST(site__unwind_table_that_is_not_as_known_refuses_the_library) {
     struct sbt_sites sites;

@@ -35,8 +35,7 @@ static bool judge(int fd, ElfW(Phdr) * p, size_t n, char *image) {
     for (size_t i = 0; i < n; i++)
         if (p[i].p_type == PT_LOAD && !read_all(fd, image + p[i].p_vaddr, p[i].p_filesz, p[i].p_offset))
             return false;
-    const struct dl_phdr_info info = {
-        .dlpi_addr = (ElfW(Addr))image, .dlpi_phdr = p, .dlpi_phnum = (ElfW(Half))n};
+    const struct dl_phdr_info info = {.dlpi_addr = (ElfW(Addr))image, .dlpi_phdr = p, .dlpi_phnum = (ElfW(Half))n};
     struct sbt_sites sites;
     return sbt_sites_find(&sites, &info) == NULL;
 }
