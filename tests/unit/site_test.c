@@ -252,7 +252,7 @@ TEST(site__code_with_other_vector_registers_is_wide) {
 /* ---- libgomp's spins ---- */
 static size_t variable(struct library *l, size_t at, int64_t value, int n_loads) {
     char code[] = SITE "\x48\x8b\x05\x00\x00\x00\x00" RET;
-    const size_t in_page = TABLE_BYTES + sizeof(struct frame) * FUNCTIONS_MAX + at;
+    const size_t in_page = PAGE / 2 + at; /* behind the frames */
     memcpy(l->memory + in_page, &value, sizeof value);
     for (int i = 0; i < n_loads; i++) {
         const int32_t distance = (int32_t)((intptr_t)in_page - (PAGE + (intptr_t)l->n_code + SBT_SITE_BYTES + 7));
