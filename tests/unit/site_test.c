@@ -179,7 +179,8 @@ TEST(site__in_padding_refuses_the_library) {
 TEST(site__jump_into_the_middle_refuses_the_library) {
     for (int byte = 0; byte <= 7; byte++) {
         char near_jump[] = "\x74\x00" NOP SITE NOP RET, far_jump[] = "\x0f\x84\x00\x00\x00\x00" RET,
-             call[] = "\xe8\x00\x00\x00\x00" RET, address[] = "\x48\x8d\x05\x00\x00\x00\x00" RET;
+             call[] = "\xe8\x00\x00\x00\x00" RET, address[] = "\x48\x8d\x05\x00\x00\x00\x00" RET,
+             before_immediate[] = "\x83\x05\x00\x00\x00\x00\x00" RET; /* addl $0 */
         const char *why = byte > 0 && byte < 6 ? "into the middle" : NULL;
         const int n = why != NULL ? -1 : 1;
         near_jump[1] = (char)(1 + byte);
@@ -190,6 +191,8 @@ TEST(site__jump_into_the_middle_refuses_the_library) {
         CHECK_INT(sites_in(why, 2, call, sizeof call - 1, F(SITE NOP RET)), n);
         address[3] = (char)(1 + byte);
         CHECK_INT(sites_in(why, 2, address, sizeof address - 1, F(SITE NOP RET)), n);
+        before_immediate[2] = (char)(1 + byte);
+        CHECK_INT(sites_in(why, 2, before_immediate, sizeof before_immediate - 1, F(SITE NOP RET)), n);
     }
     /* backwards, and between other sites */
     CHECK_INT(sites_in("into the middle", 1, F(SITE SITE SITE "\xeb\xf4")), -1); /* into the second's middle... */
