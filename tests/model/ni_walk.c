@@ -59,12 +59,14 @@ static struct ni_thread records[MAX_PROGRAM];
 static uint32_t n_left;    /* threads of the program that have not ended */
 static uint32_t n_created; /* service threads */
 static uint32_t created[NI_MAX_SERVICES];
+static uint32_t n_parents;  /* so many of them are the parent's; a forked child does not have them */
 static uint32_t fed;        /* 1: starved service threads get a core */
 static uint32_t n_sent;     /* packets */
 static uint64_t now_cycles; /* model time: passes only while a thread waits for it */
 static uint32_t handed_in[MAX_PROGRAM], n_stepped[MAX_PROGRAM], n_served[MAX_PROGRAM];
 static uint32_t n_before[MAX_PROGRAM];            /* requests that the record's earlier thread has handed in */
 static uint32_t last_at[MAX_PROGRAM][2][N_TILES]; /* of each thread: number of its last request that was served there */
+static bool blocked;                              /* the signals of the thread that has service threads begin */
 static bool has_forked;
 static bool doubled; /* the child has served the request that the first thread was serving when it forked */
 
@@ -259,12 +261,17 @@ static int create(pthread_t *id, const pthread_attr_t *attr, void *(*routine)(vo
     return 0;
 }
 
-static int no_mask(int how, const sigset_t *set, sigset_t *old) {
-    (void)how, (void)set, (void)old;
+/* The masks of a single thread are changed: of the thread that has service threads begin. */
+static int mask(int how, const sigset_t *set, sigset_t *old) {
+    (void)how, (void)set;
+    blocked = old != NULL;
     return 0;
 }
 
 void sbt_thread_await_end(pthread_t id) {
+    for (uint32_t i = 0; i < n_parents; i++)
+        if (created[i] == id)
+            sched_wrong("a forked child waits for a service thread of its parent's");
     sched_await_end((uint32_t)id);
 }
 
@@ -295,12 +302,13 @@ static bool is_served(void) {
     return false;
 }
 
-/* Not while service threads begin: there the signals are blocked. */
+/* Not while the signals are blocked, nor while service threads end: then the thread waits for threads by their ids. */
 static void fork_in_handler(uint32_t self) {
-    while (ni_services.state == NI_SERVICES_CHANGING)
+    while (blocked || ni_services.quit != 0)
         sched_pause();
     sched_alone(true);
     has_forked = true;
+    n_parents = n_created;
     for (uint32_t i = 0; i < n_created; i++)
         sched_vanish(created[i]);
     for (uint32_t i = 1; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
@@ -403,12 +411,12 @@ static void setup(void) {
     memset(n_served, 0, sizeof n_served);
     memset(n_before, 0, sizeof n_before);
     memset(last_at, 0, sizeof last_at);
-    n_left = n_created = n_sent = fed = 0;
+    n_left = n_created = n_parents = n_sent = fed = 0;
     sbt_n_cpus = scenario->n_cores != 0 ? scenario->n_cores : SCHED_MAX_THREADS;
-    has_forked = doubled = false;
+    has_forked = doubled = blocked = false;
     now_cycles = 0;
     sbt_real.pthread_create = create;
-    sbt_real.pthread_sigmask = no_mask;
+    sbt_real.pthread_sigmask = mask;
     memset(&ni_services, 0, sizeof ni_services);
     options.value[SBT_OPT_NI_SERVICE].u = scenario->n_services != 0 ? SBT_NI_SERVICE_DEDICATED : SBT_NI_SERVICE_INLINE;
     options.value[SBT_OPT_NI_THREADS].u = scenario->n_services;
@@ -431,6 +439,9 @@ static const char *at_end(void) {
         if (tiles[i].lock != 0 || tiles[i].mailbox.full.word != 0 || tiles[i].mailbox.awaited != 0 ||
             tiles[i].mailbox.fenced.word != 0)
             return "a lock is held";
+    for (uint32_t i = 0; i < N_TILES; i++)
+        if (tiles[i].mailbox.head != tiles[i].mailbox.tail)
+            return "the next request in a mailbox would not be found";
     if (has_forked)
         return NULL;
     if (ni_service_runs())
@@ -507,6 +518,8 @@ static const struct scenario scenarios[] = {
      0,
      1},
     {"a handler forks while NIs are served", {"0bu0u1a0", "0F"}, 2, 1, 1, false, false, 0, 0},
+    {"a handler forks while its thread serves a mailbox", {"0byu0s0u1a0", "0F"}, 2, 1, 1, false, false, 0, 1},
+    {"a handler forks while service threads begin", {"0ba3a0", "0F"}, 1, 2, 2, false, false, 0, 0},
     {"timed: two requests are due at once", {"0bu1u1a1"}, 1, 1, 1, true, false, 0, 0},
     {"timed: a request finds a gap before another", {"0bu1u1a1"}, 1, 1, 1, true, true, 0, 0},
     {"timed: a thread serves beside the service thread", {"0bya1", "2s0"}, 2, 1, 1, true, false, 0, 0},

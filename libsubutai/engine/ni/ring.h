@@ -48,7 +48,9 @@
  * In the same way the handler may have interrupted its thread as that served the request at p, and sets its slot free
  * later. The child has emptied the ring, so the slot is free for p + NI_RING: it has not been free since p was claimed,
  * so the tail is at most p + NI_RING. The thread finds it free, or stores what is there already. A compare-and-swap
- * would wait for the cache line, and the thread's answer with it.
+ * would wait for the cache line, and the thread's answer with it. If the handler came between the load of the head and
+ * the store of the next, the store moves the child's head back. The thread sees that its position is before the child's
+ * first, and puts the head there (next_in_mailbox, serve.c).
  *
  * A lock and unlock through an NI thread move three cache lines to its CPU and back: the slot of the lock, the thread's
  * record with the answer, and the slot of the unlock. The tail is only the producers', and the head only the servers',
@@ -108,7 +110,6 @@ struct ni_origin {
 
 struct ni_mailbox {
     uint64_t tail __attribute__((aligned(64))); /* the next position to claim; atomic */
-    uint64_t first;                             /* the first position of this process; a forked child counts on */
     struct sbt_lock full;                       /* of the producer that looks for a slot in a full ring */
     uint32_t awaited;                           /* 1: there is one; atomic */
     struct sbt_lock fenced;                     /* of the thread that waits until requests have been served */
@@ -119,6 +120,7 @@ struct ni_mailbox {
     uint64_t handed_cycles;
     uint64_t n_delayed, late_ns; /* calls that waited for model time, and by how much later they went on; atomic */
     uint64_t head __attribute__((aligned(64))); /* under the tile's lock; atomic, because other threads look at it */
+    uint64_t first;                             /* the first position of this process; a forked child counts on */
     struct ni_request ring[NI_RING];
 };
 

@@ -53,15 +53,22 @@ static void serve_pending(struct ni_tile *tile, uint64_t until_cycles, struct ni
 
 /*
  * The acquire pairs with publish (mailbox.c). The head is under the tile's lock; it is a relaxed atomic for readers
- * without it.
+ * without it. If a handler has forked after the first load, the position is the parent's (ring.h): the child has served
+ * or dropped the request there. The fence keeps the store before the last look.
  */
 static struct ni_request *next_in_mailbox(struct ni_tile *tile) {
     struct ni_mailbox *box = &tile->mailbox;
-    struct ni_request *slot = &box->ring[box->head % NI_RING];
-    if (__atomic_load_n(&slot->turn, __ATOMIC_ACQUIRE) != ni_turn_full(box->head))
+    uint64_t head = __atomic_load_n(&box->head, __ATOMIC_RELAXED);
+    struct ni_request *slot = &box->ring[head % NI_RING];
+    if (__atomic_load_n(&slot->turn, __ATOMIC_ACQUIRE) != ni_turn_full(head))
         return NULL;
-    __atomic_store_n(&box->head, box->head + 1, __ATOMIC_RELAXED);
-    return slot;
+    __atomic_store_n(&box->head, head + 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SBT_LIKELY(head >= box->first))
+        return slot;
+    if (box->head < box->first)
+        __atomic_store_n(&box->head, box->first, __ATOMIC_RELAXED);
+    return NULL;
 }
 
 static struct ni_request *next_in_queue(struct ni_tile *tile) {

@@ -146,17 +146,14 @@ static void *serve(void *argument) {
     return NULL;
 }
 
+/* The caller has blocked all signals, and so does the new thread: handlers run on the program's threads. */
 static bool create(struct ni_service *s) {
     pthread_attr_t attr;
-    sigset_t all, old;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigfillset(&all);
-    sbt_real.pthread_sigmask(SIG_SETMASK, &all, &old); /* handlers run on the program's threads */
     sbt_runnable_add(1);
     s->state = NI_CALLED;
     int r = sbt_real.pthread_create(&s->thread, &attr, serve, s);
-    sbt_real.pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (r != 0)
         sbt_runnable_add(-1);
@@ -178,15 +175,8 @@ static void stop(uint32_t n) {
     __atomic_store_n(&ni_services.state, NI_SERVICES_STOPPED, __ATOMIC_RELEASE);
 }
 
-void ni_service_thread_begin(void) {
-    uint32_t seen = NI_SERVICES_STOPPED;
-    if (ni_services.n == 0 || ni_services.unable ||
-        __atomic_load_n(&ni_services.state, __ATOMIC_RELAXED) != NI_SERVICES_STOPPED ||
-        !__atomic_compare_exchange_n(&ni_services.state, &seen, NI_SERVICES_CHANGING, false, __ATOMIC_ACQUIRE,
-                                     __ATOMIC_RELAXED))
-        return;
-    ni_settle_start();
-    __atomic_store_n(&ni_services.quit, 0, __ATOMIC_RELAXED);
+/* Create all of them, or none. */
+static void begin(void) {
     uint32_t n = 0;
     while (n < ni_services.n && create(&ni_services.service[n]))
         n++;
@@ -197,6 +187,26 @@ void ni_service_thread_begin(void) {
         return;
     }
     __atomic_store_n(&ni_services.state, NI_SERVICES_RUNNING, __ATOMIC_RELEASE);
+}
+
+/*
+ * All signals are blocked until the state says whether the threads run. A handler that forked in between would leave
+ * its child with a thread that goes on creating, and then believes in threads that only the parent has.
+ */
+void ni_service_thread_begin(void) {
+    sigset_t all, old;
+    uint32_t seen = NI_SERVICES_STOPPED;
+    if (ni_services.n == 0 || ni_services.unable ||
+        __atomic_load_n(&ni_services.state, __ATOMIC_RELAXED) != NI_SERVICES_STOPPED ||
+        !__atomic_compare_exchange_n(&ni_services.state, &seen, NI_SERVICES_CHANGING, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+        return;
+    ni_settle_start();
+    sigfillset(&all);
+    sbt_real.pthread_sigmask(SIG_SETMASK, &all, &old);
+    __atomic_store_n(&ni_services.quit, 0, __ATOMIC_RELAXED);
+    begin();
+    sbt_real.pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 void ni_service_thread_end(void) {
