@@ -22,7 +22,7 @@ enum {
     N_ITEMS = 10000, /* of a pipeline; three times as many tasks */
     QUEUE = 16,
     N_CELLS = 100000,
-    N_STEPS = 40,
+    N_STEPS = 15,
     N_ACCESSES = 800000,
     N_IDLE_TASKS = 4000,
     N_WORDS = 8 << 20, /* of 8 bytes: twice what a last-level cache holds */
@@ -156,7 +156,9 @@ static void *fluid(void *argument) {
     uintptr_t me = (uintptr_t)argument;
     for (unsigned step = 0; step < N_STEPS; step++) {
         for (uintptr_t i = N_CELLS * me / n_threads; i < N_CELLS * (me + 1) / n_threads; i++) {
+            compute(i + 1, 20);
             add_to((unsigned)i);
+            compute(i + 1, 20);
             add_to((unsigned)((i + 300) % N_CELLS));
         }
         pthread_barrier_wait(&barrier);
