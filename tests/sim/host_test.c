@@ -189,7 +189,7 @@ TEST(a_spinning_thread_does_not_spin_for_ever) {
 
 /*
  * One core. Three threads wait at a condition; thread 0 broadcasts with the mutex, works on for 1 ms and unlocks it.
- * Under glibc the first waiter takes the core at once, finds the mutex held and sleeps; thread 0, whose deadline is
+ * Under glibc the first waiter takes the core at once, finds the mutex held and sleeps; thread 0, which has a deadline
  * before the others', goes on, and wakes it when it unlocks. Without preemption all run when the mutex is free. Under
  * the engine direct they are moved to the mutex's queue.
  *
@@ -292,8 +292,8 @@ TEST(a_core_that_goes_idle_takes_a_cold_thread) {
 }
 
 /*
- * The same, but thread 1 ends at 4.1 ms. At 4 ms thread 2 has followed thread 0, whose cache is warm at 4.1: the idle
- * core leaves it, and gets it at the tick at 8 ms.
+ * The same, but thread 1 ends at 4.1 ms. At 4 ms thread 2 has followed thread 0, and the cache of thread 0 is warm
+ * at 4.1: the idle core leaves it, and gets it at the tick at 8 ms.
  */
 TEST(a_core_that_goes_idle_leaves_a_warm_thread) {
     struct build b;
