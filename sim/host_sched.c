@@ -346,16 +346,30 @@ static void preempt_for_woken(struct sim *sim, struct sim_host_core *core) {
 
 /* ---- the tick ---- */
 
+static struct sim_host_core *shortest(struct sim *sim) {
+    struct sim_host_core *shortest = &sim->host->cores[0];
+    for (uint32_t i = 1; i < sim->n_cores; i++)
+        if (n_here(&sim->host->cores[i]) < n_here(shortest))
+            shortest = &sim->host->cores[i];
+    return shortest;
+}
+
+/* A core with ready threads gives one to the core with the fewest threads. (In Linux that core takes it, at its own
+ * tick.) */
 static void balance(struct sim *sim, struct sim_host_core *core) {
     if (sim_now(sim) < core->balance_at || !has(sim, SIM_HOST_BALANCE) || !sim->config.migrate)
         return;
     core->balance_at = sim_now(sim) + sim->host->model.balance_ns;
-    struct sim_host_core *from = longest(sim, core);
-    if (from == NULL || n_here(from) <= n_here(core))
+    struct sim_host_core *to = shortest(sim);
+    if (core->n_ready == 0 || to->on == NULL || n_here(core) <= n_here(to))
         return;
     /* A difference of a single thread is left alone every other time. */
-    if (n_here(from) - n_here(core) >= 2 || ++core->n_balances % 2 == 0)
-        move(sim, from, core, from->n_ready - 1);
+    if (n_here(core) - n_here(to) < 2 && ++core->n_balances % 2 != 0)
+        return;
+    count(sim, to);
+    move(sim, core, to, core->n_ready - 1);
+    if (to->armed || to->on->left >= ENDLESS)
+        arm(sim, to);
 }
 
 static void help_idle(struct sim *sim, struct sim_host_core *core) {
