@@ -11,6 +11,9 @@
  *  2. A wake-up comes after a change of the word; it makes a fence, and reads the count.
  *
  * Either the wake-up sees the count, or the kernel sees the changed word.
+ *
+ * A thread that is not switched waits actively and then in the kernel, as if its call had come later. There one call
+ * wakes all waiters of a word; in the parking lot it would take a call for each.
  */
 #include "abi/futex.h"
 
@@ -25,6 +28,8 @@
 #include "os/futex.h"
 #include "os/mapped.h"
 #include "start/init.h"
+#include "wait/adapt.h"
+#include "wait/park.h"
 
 #if defined(__x86_64__)
 #define ADDRESSES_END                                                                                                  \
@@ -44,6 +49,7 @@ static long kernel(const uint32_t *word, int op, uint32_t val, uintptr_t more, c
 
 static void out_of_kernel(void *unused) {
     (void)unused;
+    sbt_runnable_add(1);
     __atomic_fetch_sub(&n_in_kernel, 1, __ATOMIC_RELAXED);
 }
 
@@ -51,6 +57,7 @@ static long wait_in_kernel(uint32_t *word, int op, uint32_t val, uintptr_t timeo
     long r;
     __atomic_fetch_add(&n_in_kernel, 1, __ATOMIC_SEQ_CST); /* pairs with the fence of asks_kernel */
     pthread_cleanup_push(out_of_kernel, NULL);
+    sbt_runnable_add(-1);
     r = sbt_futex_call_frame(word, op, val, timeout, val3);
     pthread_cleanup_pop(1);
     return r;
@@ -106,6 +113,23 @@ static bool read_deadline(struct sbt_deadline *d, int op, const struct timespec 
     return true;
 }
 
+static long wait_unswitched(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3) {
+    struct sbt_adapt *memory = sbt_adapt_of_word(word);
+    struct sbt_active active;
+    if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != val)
+        return -EAGAIN;
+    sbt_active_begin(&active, memory);
+    while (sbt_active_step(&active))
+        if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != val) {
+            sbt_active_end(&active, memory);
+            return -EAGAIN;
+        }
+    long r = wait_in_kernel(word, op, val, timeout, val3);
+    if (r != -EAGAIN)
+        sbt_active_end(&active, memory);
+    return r;
+}
+
 static long wait(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3, const void *caller) {
     uint32_t bits = op == FUTEX_WAIT_PRIVATE ? FUTEX_BITSET_MATCH_ANY : val3;
     struct sbt_deadline deadline;
@@ -115,6 +139,8 @@ static long wait(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32
         (timeout == 0 || read_deadline(&deadline, op, (const struct timespec *)timeout))) {
         /* Asynchronous cancellation would strike in the parking lot. In the kernel it may. */
         pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+        if (SBT_LIKELY(type == PTHREAD_CANCEL_DEFERRED) && sbt_waiter_word() == NULL)
+            return wait_unswitched(word, op, val, timeout, val3);
         if (SBT_LIKELY(type == PTHREAD_CANCEL_DEFERRED))
             r = sbt_engine.futex_wait(word, val, bits, timeout != 0 ? &deadline : NULL);
         else

@@ -30,6 +30,12 @@ void sbt_adapt_start(uint32_t spin_ns, uint32_t yields);
 /* So many yields in a row that switch, with no more threads than cores: two fibers share one (adapt.c). */
 #define SBT_SHARED_YIELDS_MOST 32
 
+/*
+ * The memory of waits on a futex: its word has no room for one. Words that share a memory learn from each other, which
+ * costs a wait that is too short or too long.
+ */
+struct sbt_adapt *sbt_adapt_of_word(const uint32_t *word);
+
 /* One wait in progress. */
 struct sbt_active {
     uint64_t start_ns;                 /* when it began; 0 while it has only spun: then spun_pauses tells */

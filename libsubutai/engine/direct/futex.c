@@ -19,18 +19,6 @@
 #include "engine/engine.h"
 #include "wait/parking_lot.h"
 
-/*
- * What waits have cost, by the word's address: the word itself has no room for it. Words that share an entry learn from
- * each other, which costs a wait that is too short or too long.
- */
-#define N_MEMORIES 256
-static struct sbt_adapt memories[N_MEMORIES];
-
-static struct sbt_adapt *memory_of(const uint32_t *word) {
-    uint64_t h = (uint64_t)(uintptr_t)word * 0x9E3779B97F4A7C15u;
-    return &memories[h >> (64 - __builtin_ctz(N_MEMORIES))];
-}
-
 struct wait {
     struct sbt_waiter waiter;
     const uint32_t *word;
@@ -70,13 +58,13 @@ int direct_futex_wait(uint32_t *word, uint32_t expected, uint32_t bits, const st
     struct wait wait = {.word = word, .expected = expected, .bits = bits};
     if (SBT_UNLIKELY(sbt_lot_busy()))
         return EDEADLK;
-    sbt_active_begin(&active, memory_of(word));
+    sbt_active_begin(&active, sbt_adapt_of_word(word));
     wait.waiter.role = &role;
     wait.waiter.active = &active;
     wait.waiter.since_ns = 0;
     int r = sbt_lot_park(key_of(word), &wait.waiter, deadline);
     if (r != EAGAIN)
-        sbt_active_end(&active, memory_of(word));
+        sbt_active_end(&active, sbt_adapt_of_word(word));
     return r;
 }
 
