@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "abi/abi.h"
+#include "abi/kernel_thread/site.h"
 #include "core/priority.h"
 #include "os/futex.h"
 #include "switch/switch.h"
@@ -141,6 +142,9 @@ static void before_create(void) {
     sbt_fork_generation();
     sbt_engine.fork_child();
     sbt_runnable_add(1);
+#ifndef SBT_PREFIX
+    abi_sites_serve();
+#endif
     if (SBT_UNLIKELY(sbt_switch_wanted))
         sbt_switch_before_create();
     sbt_pin_hold();

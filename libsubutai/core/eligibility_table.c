@@ -12,6 +12,7 @@
 #define ALL "can signal every thread and wait for all of them, and a switched thread may have no kernel thread then"
 #define CHILD "can create a process without the C library's fork, and then Subutai cannot prepare the child"
 #define CPU "can keep data for each CPU or kernel thread, and a switched thread moves between them"
+#define OWN_CALLS "makes futex calls in code that is not as known, and they block a kernel thread that others share"
 
 static const struct {
     const char *symbol, *reason;
@@ -51,10 +52,15 @@ bool sbt_eligibility_is_libc(const char *file) {
     return false;
 }
 
+bool sbt_eligibility_is_gomp(const char *file) {
+    const char *base = base_of(file);
+    return begins(base, "libgomp.so") || (begins(base, "libgomp-") && strstr(base, ".so") != NULL);
+}
+
 const char *sbt_eligibility_refused_library(const char *file) {
     const char *base = base_of(file);
-    if (begins(base, "libgomp.so") || begins(base, "libomp.so") || begins(base, "libiomp5.so"))
-        return "waits by futex system calls of its own, which block a kernel thread that others share";
+    if (sbt_eligibility_is_gomp(base))
+        return OWN_CALLS;
     if (strstr(base, "tcmalloc") != NULL)
         return CPU;
     return NULL;

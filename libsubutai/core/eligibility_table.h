@@ -18,6 +18,9 @@ const char *sbt_eligibility_refused(const char *symbol);
 /* The same for a library that the program has loaded: "FILE is loaded, which ...". `file` may have a directory. */
 const char *sbt_eligibility_refused_library(const char *file);
 
+/* Is it a libgomp, perhaps a copy under another name as Python's packages bring it? It makes futex calls itself. */
+bool sbt_eligibility_is_gomp(const char *file);
+
 /* Must the main thread of a program that imports the function stay on its own kernel thread? */
 bool sbt_eligibility_pins_main(const char *symbol);
 

@@ -2,24 +2,86 @@
 /* Reading /proc by system calls of our own; see proc.h. */
 #include "os/proc.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "decimal.h"
 #include "os/arch.h"
 
-char sbt_proc_state(uint32_t tid) {
-    char path[64] = "/proc/self/task/", digits[DECIMAL_SIZE], text[256];
-    strcat(strcat(path, decimal_of(digits, tid)), "/stat");
+/* A file of a thread, terminated; the result is its length, or a negated error. */
+static long read_file(uint32_t tid, const char *name, char *text, size_t room) {
+    char path[64] = "/proc/self/task/", digits[DECIMAL_SIZE];
+    strcat(strcat(path, decimal_of(digits, tid)), name);
     long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (fd < 0)
-        return '\0';
-    long n = sbt_syscall3(SYS_read, fd, text, sizeof text - 1);
+        return fd;
+    long n = sbt_syscall3(SYS_read, fd, text, room - 1);
     sbt_syscall3(SYS_close, fd, 0, 0);
-    if (n <= 0)
+    text[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
+char sbt_proc_state(uint32_t tid) {
+    char text[256];
+    if (read_file(tid, "/stat", text, sizeof text) <= 0)
         return '\0';
-    text[n] = '\0';
     const char *end = strrchr(text, ')'); /* the thread's name, which may hold anything, ends there */
     return end != NULL && end[1] == ' ' ? end[2] : '\0';
+}
+
+static uint64_t hexadecimal(const char *at) {
+    uint64_t value = 0;
+    for (;; at++) {
+        if (*at >= '0' && *at <= '9')
+            value = value << 4 | (uint64_t)(*at - '0');
+        else if (*at >= 'a' && *at <= 'f')
+            value = value << 4 | (uint64_t)(*at - 'a' + 10);
+        else
+            return value;
+    }
+}
+
+/* The file ends with the instruction pointer; or it is the word "running". */
+static bool sleeps_in(uint32_t tid, uintptr_t from, uintptr_t to) {
+    char text[256];
+    long n = read_file(tid, "/syscall", text, sizeof text);
+    if (n <= 0 || text[0] == 'r')
+        return n != -ENOENT && n != -ESRCH && n <= 0; /* the thread has ended; or the kernel does not say */
+    const char *last = strrchr(text, ' ');
+    return last == NULL || strncmp(last, " 0x", 3) != 0 || hexadecimal(last + 3) - from < to - from;
+}
+
+struct entry { /* as the kernel writes it */
+    uint64_t inode;
+    int64_t offset;
+    uint16_t n_bytes;
+    uint8_t type;
+    char name[];
+};
+
+static bool any_sleeps_in(long directory, uintptr_t from, uintptr_t to) {
+    const uint32_t self = (uint32_t)sbt_syscall0(SYS_gettid);
+    char room[1024] __attribute__((aligned(8)));
+    long n;
+    while ((n = sbt_syscall3(SYS_getdents64, directory, room, sizeof room)) > 0)
+        for (long at = 0; at < n; at += ((const struct entry *)(room + at))->n_bytes) {
+            uint32_t tid = 0;
+            for (const char *digit = ((const struct entry *)(room + at))->name; *digit >= '0' && *digit <= '9'; digit++)
+                tid = tid * 10 + (uint32_t)(*digit - '0');
+            if (tid != 0 && tid != self && sleeps_in(tid, from, to))
+                return true;
+        }
+    return n < 0;
+}
+
+bool sbt_proc_any_sleeps_in(uintptr_t from, uintptr_t to) {
+    long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return true;
+    bool any = any_sleeps_in(fd, from, to);
+    sbt_syscall3(SYS_close, fd, 0, 0);
+    return any;
 }

@@ -3,6 +3,7 @@
 #ifndef SBT_OS_PROC_H
 #define SBT_OS_PROC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -11,5 +12,11 @@
  * calls, no allocation, no libc lock; uses a file descriptor for that time.
  */
 char sbt_proc_state(uint32_t tid);
+
+/*
+ * Does another kernel thread of this process sleep in a system call that was made between those addresses? Also true if
+ * the kernel does not say. Three system calls and three for each thread.
+ */
+bool sbt_proc_any_sleeps_in(uintptr_t from, uintptr_t to);
 
 #endif

@@ -22,6 +22,7 @@
 #include "core/log.h"
 #include "core/object.h"
 #include "core/priority.h"
+#include "core/sites.h"
 #include "core/thread.h"
 #include "engine/engine.h"
 #include "os/arch.h"
@@ -63,6 +64,7 @@ static void fork_parent(void) {
 
 static void fork_child(void) {
     sbt_handlers_start();
+    sbt_sites_fork_child();
     sbt_switch_fork_child();
     if (sbt_fork_child())
         sbt_lot_fork_child();

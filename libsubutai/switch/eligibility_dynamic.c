@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/log.h"
+#include "core/sites.h"
 #include "switch/mask.h"
 #include "switch/recall.h"
 #include "switch/state.h"
@@ -70,6 +71,7 @@ bool sbt_switch_end(const char *object, const char *what, const char *why) {
     if ((__atomic_fetch_or(&s->no_more, SBT_SWITCH_ENDED, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) == 0)
         sbt_log(1, "waiting adaptively from here on, not by switching: ", object, " uses ", what, ", which ", why,
                 NULL);
+    sbt_sites_spin(true);
     sbt_pin_self(false);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the fence of sbt_switch_thread_begin */
     uint64_t begin = sbt_now_ns();

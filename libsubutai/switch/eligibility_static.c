@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/eligibility_table.h"
+#include "core/sites.h"
 #include "os/initial.h"
 #include "switch/eligibility.h"
 #include "switch/state.h"
@@ -91,7 +92,7 @@ static int judge_object(struct dl_phdr_info *info, size_t size, void *argument) 
     if (sbt_eligibility_is_libc(file) || d.symbols == NULL || d.strings == NULL || strstr(file, "vdso") != NULL)
         return 0;
     const char *why = sbt_eligibility_refused_library(file);
-    if (why != NULL)
+    if (why != NULL && !sbt_sites_are_served(info))
         refuse(e, "the process", file, why);
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; i < d.relocations[k].bytes / sizeof(ElfW(Rela)); i++) {
@@ -120,6 +121,7 @@ static void judge_loaded(struct sbt_eligibility *e) {
 }
 
 void sbt_eligibility_judge_new(struct sbt_eligibility *e) {
+    sbt_sites_serve_new(); /* what is served need not be refused */
     memset(e, 0, sizeof *e);
     judge_loaded(e);
 }

@@ -15,6 +15,7 @@
 
 #include "core/log.h"
 #include "core/options.h"
+#include "core/sites.h"
 #include "core/thread.h"
 #include "os/real.h"
 #include "switch/eligibility.h"
@@ -180,6 +181,7 @@ static void decide(struct sbt_switch_state *s) {
     }
     s->process = sbt_syscall0(SYS_getpid);
     __atomic_store_n(&s->running, 1, __ATOMIC_RELEASE);
+    sbt_sites_spin(false);
     sbt_receive_check_idle();
     bool is_main = sbt_thread_tid() == (uint32_t)sbt_syscall0(SYS_getpid);
     if (is_main) {

@@ -1,9 +1,46 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# OpenMP: parallel, critical, barrier, ordered, tasks, locks; with libgomp's waiting spinning and sleeping.
+# OpenMP: parallel, critical, barrier, ordered, tasks, locks; with libgomp's waiting spinning and sleeping; libgomp
+# loaded early, late, twice, in forked children, interrupted by signals; many threads; where its code cannot be changed.
 . "$(dirname "$0")/lib.sh"
 
+# served TEXT YES CMD...: the library says, or does not, that it serves libgomp's futex calls.
+served() {
+    local text=$1 yes=$2 variables
+    shift 2
+    [ "$variant" != plain ] || return
+    [ "$variant" != glibc ] || yes=no
+    variables_for "$variant"
+    bounded 30 env LD_PRELOAD="$library" SUBUTAI_VERBOSE=2 "${variables[@]}" "$@" >/dev/null 2>"$variant.said"
+    if grep -q '^subutai: the futex calls of .*libgomp.* are served$' "$variant.said"; then
+        check "$text: served" is "$yes" yes
+    else
+        check "$text: not served" is "$yes" no
+    fi
+}
+
+edge() { # NAME LIBRARY YES
+    check_run "$1" 60 "$bin/omp-edges" "$1" "$2" || return
+    keep "$1"
+    same "$1: same results" "$1"
+    check "$1: at most one line" test "$(wc -l <"$variant.err")" -le 1
+    [ "$3" = either ] || served "$1" "$3" "$bin/omp-edges" "$1" "$2"
+}
+
+# Where the C library's `syscall` makes the calls nothing has to be changed.
+changes=no
+[ "$(uname -m)" != x86_64 ] || changes=yes
+gomp=$(LD_TRACE_LOADED_OBJECTS=1 "$bin/omp" | awk '/libgomp/ { print $3 }')
+cp "$gomp" libgomp-a34b3233.so.1
+# LLVM's library has libgomp's functions too.
+libomp=
+for file in /usr/lib/llvm-*/lib/libomp.so.5; do
+    [ ! -e "$file" ] || libomp=$file
+done
+[ -z "$libomp" ] || { mkdir other && ln -s "$libomp" other/libgomp.so.1; }
+
 teams() {
+    local threads policy time
     for threads in 2 16; do
         for policy in active passive; do
             check_run "team of $threads, waits $policy" 60 env OMP_WAIT_POLICY="$policy" "$bin/omp" "$threads"
@@ -11,6 +48,28 @@ teams() {
             same "team of $threads, waits $policy: same results" "$threads"
         done
     done
+    check_run "no spinning" 60 env GOMP_SPINCOUNT=0 "$bin/omp" 16
+    keep 16
+    same "no spinning: same results" 16
+    served "linked with" yes "$bin/omp" 4
+    check_run "in a constructor, and 256 threads" 100 env OMP_LIBRARY_EARLY=1 OMP_WAIT_POLICY=passive "$bin/omp-early" 256
+    keep early
+    same "in a constructor, and 256 threads: same results" early
+    if [ -n "$libomp" ]; then
+        for time in 0 200; do
+            check_run "libomp, awake for $time ms" 60 env LD_LIBRARY_PATH="$PWD/other" KMP_BLOCKTIME=$time "$bin/omp" 16
+            keep 16
+            same "libomp, awake for $time ms: same results" 16
+        done
+    fi
+    edge late "$bin/libomp-library.so" yes
+    edge copy "$PWD/libgomp-a34b3233.so.1" yes
+    edge fork "$bin/libomp-library.so" yes
+    edge signals "$bin/libomp-library.so" yes
+    if [ "$changes" = yes ]; then
+        edge filter "$bin/libomp-library.so" no
+        edge hidden "$bin/libomp-library.so" either # processors without protection keys read what may be executed
+    fi
 }
 
 each_variant teams

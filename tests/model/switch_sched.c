@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "choices.h"
+#include "core/sites.h"
 #include "switch/eligibility.h"
 #include "switch/monitor.h"
 #include "switch/state.h"
@@ -334,6 +335,10 @@ uint64_t sbt_handlers_spared;
 
 void sbt_handlers_deliver(void) {
     sched_wrong("handlers are deferred where there are none");
+}
+
+void sbt_sites_spin(bool yes) {
+    (void)yes;
 }
 
 void sbt_log(unsigned verbosity, const char *first, ...) {

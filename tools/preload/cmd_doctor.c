@@ -8,6 +8,7 @@
 #include "core/eligibility_table.h"
 #include "fields.h"
 #include "find.h"
+#include "sites.h"
 #include "verdict.h"
 
 enum { DOCTOR_JSON };
@@ -33,7 +34,7 @@ static size_t objects_of(const struct verdict *v, struct object *const **objects
 static char *why_not_switched(struct object *const *objects, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const char *library = sbt_eligibility_refused_library(objects[i]->path);
-        if (library != NULL)
+        if (library != NULL && !(sbt_eligibility_is_gomp(objects[i]->path) && sites_can_be_served(objects[i]->path)))
             return cmd_format("the process uses %s, which %s", objects[i]->path, library);
         if (objects[i]->switch_reason != NULL)
             return cmd_format("%s uses %s, which %s", objects[i]->path, objects[i]->switch_symbol,

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
+#include <sched.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -20,6 +22,7 @@
 #include "core/handlers.h"
 #include "core/priority.h"
 #include "os/fence.h"
+#include "os/mapped.h"
 #include "switch/switch.h"
 
 extern int prctl(int option, ...);
@@ -95,6 +98,15 @@ static enum scope scope_of_call(long number) {
     }
 }
 
+/* Is the caller's affinity set to what it is? Then nothing changes, for its carrier either. libomp does so. */
+static bool keeps_affinity(long tid, size_t size, const void *cpus) {
+    unsigned char now[sizeof(cpu_set_t)] = {0}, wanted[sizeof(cpu_set_t)] = {0};
+    if (tid != 0 || size > sizeof wanted || !sbt_mapped_readable(cpus, size))
+        return false;
+    memcpy(wanted, cpus, size);
+    return sbt_syscall3(SYS_sched_getaffinity, 0, sizeof now, now) > 0 && memcmp(now, wanted, sizeof now) == 0;
+}
+
 /* The filter may forbid calls that carriers, the monitor and sleepers on internal locks make. */
 static void filters_system_calls(void) {
     sbt_init();
@@ -118,7 +130,8 @@ SBT_EXPORT long syscall(long number, ...) {
     bool another = (signals || number == SYS_tkill) && tid != sbt_thread_tid();
     if (number == SYS_seccomp || (number == SYS_prctl && argument[0] == PR_SET_SECCOMP))
         filters_system_calls();
-    if (!another)
+    if (!another && !(number == SYS_sched_setaffinity &&
+                      keeps_affinity(argument[0], (size_t)argument[1], (const void *)argument[2])))
         go_home_for(scope_of_call(number));
     if (number == SYS_sched_setscheduler)
         sbt_priority_note((int)argument[1]);
