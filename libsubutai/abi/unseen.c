@@ -184,14 +184,17 @@ bool abi_unseen_clones(void) {
 
 /*
  * The load is over when the thread is back in the frame that asked for it, or in one above. The constructors of the
- * loaded code, and an allocator that the dynamic linker calls, are in frames below.
+ * loaded code, and an allocator that the dynamic linker calls, are in frames below: dlopen alone takes several times
+ * SAME_FRAME bytes. The functions that ask here, called from one frame, differ by less.
  */
+#define SAME_FRAME 256
+
 static uintptr_t frame(void) {
     return (uintptr_t)__builtin_frame_address(0);
 }
 
 void abi_unseen_load_over(void) {
-    if (SBT_LIKELY(load_frame == 0) || frame() < load_frame)
+    if (SBT_LIKELY(load_frame == 0) || frame() + SAME_FRAME < load_frame)
         return;
     if (__atomic_load_n(&looked, __ATOMIC_RELAXED) != 0 && !look())
         return;
@@ -216,4 +219,6 @@ void abi_futex_adopt(uintptr_t from, uintptr_t to) {
     if (n_adopted < ADOPTED_MOST)
         add(adopted, &n_adopted, ADOPTED_MOST, (struct range){from, to});
     __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
+    if (__atomic_load_n(&looked, __ATOMIC_RELAXED) == 0)
+        look(); /* a program that never waits would ask the kernel at each wake-up */
 }
