@@ -57,7 +57,7 @@ teams() {
     same "in a constructor, and 256 threads: same results" early
     if [ -n "$libomp" ]; then
         for time in 0 200; do
-            check_run "libomp, awake for $time ms" 60 env LD_LIBRARY_PATH="$PWD/other" KMP_BLOCKTIME=$time "$bin/omp" 16
+            check_run "libomp, awake for $time ms" 60 env LD_LIBRARY_PATH="$PWD/other" KMP_BLOCKTIME="$time" "$bin/omp" 16
             keep 16
             same "libomp, awake for $time ms: same results" 16
         done
