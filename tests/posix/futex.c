@@ -46,9 +46,19 @@ static void *wait_once(void *argument) {
     w->left = atomic_fetch_add(&n_left, 1) + 1;
     return NULL;
 }
+/* A thread that is about to wait is no waiter yet. A word's waiters moved to the word itself stay, and are counted. */
+static long n_waiters(uint32_t *at) {
+    return futex(at, FUTEX_REQUEUE, 0, number(INT_MAX), at, 0);
+}
+static void await_waiters(uint32_t *at, long n) {
+    while (n_waiters(at) < n)
+        sleep_ms(1);
+}
 static void start_at(struct waiter *w, uint32_t *at, uint32_t bits) {
+    long before = n_waiters(at);
     *w = (struct waiter){.at = at, .val = *at, .bits = bits, .op = bits != 0 ? FUTEX_WAIT_BITSET : FUTEX_WAIT};
     w->thread = thread_start_small(1 << 17, wait_once, w);
+    await_waiters(at, before + 1);
     let_threads_block();
 }
 static void start(struct waiter *w) {
@@ -110,6 +120,7 @@ TEST(futex_wait__the_longest_time_is_no_error, "woken before") {
     const struct timespec longest = {(time_t)(~0ul >> 1), 999999999};
     struct waiter w = {.at = &word, .op = FUTEX_WAIT, .timeout = &longest};
     w.thread = thread_start(wait_once, &w);
+    await_waiters(&word, 1);
     let_threads_block();
     CHECK_INT(wake(&word, 1), 1);
     check_woken(&w);
@@ -398,6 +409,7 @@ TEST(futex_wait__handler_with_restart_goes_on) {
     signal_thread(w.thread, SIGUSR1, 3);
     let_threads_block();
     CHECK_INT(atomic_load(&n_left), 0);
+    await_waiters(&word, 1);
     CHECK_INT(wake(&word, INT_MAX), 1);
     check_woken(&w);
 }
@@ -406,6 +418,7 @@ TEST(futex_wait__with_a_timeout_is_never_restarted, "EINTR in spite of SA_RESTAR
     struct waiter w = {.at = &word, .op = FUTEX_WAIT, .timeout = &time};
     signal_counter(SIGUSR1, true);
     w.thread = thread_start(wait_once, &w);
+    await_waiters(&word, 1);
     let_threads_block();
     signal_thread(w.thread, SIGUSR1, 1);
     thread_join(w.thread);
@@ -487,6 +500,7 @@ TEST(futex_wait__is_no_cancellation_point, "a cancelled thread waits on, and end
     struct waiter w;
     start(&w);
     OK(pthread_cancel(w.thread));
+    await_waiters(&word, 1);
     let_threads_block();
     int woken = (int)wake(&word, INT_MAX);
     thread_join(w.thread);
@@ -562,6 +576,7 @@ TEST(futex_wait__its_handler_forks_and_returns_in_the_child,
     let_threads_block();
     signal_thread(thread, SIGUSR1, 1);
     let_threads_block();
+    await_waiters(&word, 1);
     CHECK_INT(wake(&word, INT_MAX), 1);
     thread_join(thread);
 }

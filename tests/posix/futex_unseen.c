@@ -45,8 +45,15 @@ static void *wait_once(void *way) {
     atomic_fetch_add(&n_left, 1);
     return NULL;
 }
+/* A thread that is about to wait is no waiter yet. A word's waiters moved to the word itself stay, and are counted. */
+static long n_waiters(void) {
+    return by_syscall(&word, FUTEX_REQUEUE_PRIVATE, 0, INT_MAX, &word, 0);
+}
 static pthread_t start(unseen_function **way) {
+    long before = n_waiters();
     pthread_t thread = thread_start(wait_once, way);
+    while (n_waiters() <= before)
+        sleep_ms(1);
     let_threads_block();
     return thread;
 }
