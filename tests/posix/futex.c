@@ -605,7 +605,7 @@ TEST(futex_wake__thousands_of_threads_on_one_word, "all go on") {
     int n = 0;
     pthread_attr_t attr;
     OK(pthread_attr_init(&attr));
-    OK(pthread_attr_setstacksize(&attr, 1 << 16));
+    OK(pthread_attr_setstacksize(&attr, 1 << 17));
     while (n < MANY && pthread_create(&threads[n], &attr, wait_for_start, NULL) == 0)
         n++;
     CHECK(n >= 100);

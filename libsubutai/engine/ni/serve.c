@@ -25,7 +25,7 @@ enum { MAX_TODO = 32 }; /* on the stack; further tiles are served by a nested ca
 static void delay(struct ni_tile *tile, struct ni_request *r) {
     struct ni_request **at = &tile->pending;
     for (struct ni_request *other = tile->pending; other != NULL; other = other->next)
-        if (hw_low(other->packet.flit[2]) == hw_low(r->packet.flit[2]) && other->at_cycles > r->at_cycles)
+        if (other->packet.flit[2] == r->packet.flit[2] && other->at_cycles > r->at_cycles)
             r->at_cycles = other->at_cycles;
     while (*at != NULL && (*at)->at_cycles <= r->at_cycles)
         at = &(*at)->next;

@@ -14,48 +14,46 @@
 #include <cstdio>
 #include <thread>
 
-namespace tbb = oneapi::tbb;
-
 int main() {
-    tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 8);
-    tbb::task_arena arena(8);
+    oneapi::tbb::global_control limit(oneapi::tbb::global_control::max_allowed_parallelism, 8);
+    oneapi::tbb::task_arena arena(8);
     long sum = 0, locked = 0, piped = 0, written = 0;
-    tbb::mutex mutex;
-    tbb::rw_mutex rw;
+    oneapi::tbb::mutex mutex;
+    oneapi::tbb::rw_mutex rw;
     for (int round = 0; round < 50; round++)
         arena.execute([&] {
-            sum += tbb::parallel_reduce(
-                tbb::blocked_range<long>(0, 20000), 0L,
-                [](const tbb::blocked_range<long> &r, long part) {
+            sum += oneapi::tbb::parallel_reduce(
+                oneapi::tbb::blocked_range<long>(0, 20000), 0L,
+                [](const oneapi::tbb::blocked_range<long> &r, long part) {
                     for (long i = r.begin(); i != r.end(); i++)
                         part += i % 7;
                     return part;
                 },
                 [](long a, long b) { return a + b; });
-            tbb::parallel_for(0, 200, [&](int i) {
-                tbb::mutex::scoped_lock lock(mutex);
+            oneapi::tbb::parallel_for(0, 200, [&](int i) {
+                oneapi::tbb::mutex::scoped_lock lock(mutex);
                 locked += i;
             });
-            tbb::parallel_for(0, 100, [&](int i) {
-                tbb::rw_mutex::scoped_lock lock(rw, i % 4 == 0);
+            oneapi::tbb::parallel_for(0, 100, [&](int i) {
+                oneapi::tbb::rw_mutex::scoped_lock lock(rw, i % 4 == 0);
                 if (i % 4 == 0)
                     written++;
             });
         });
     int next = 0;
     arena.execute([&] {
-        tbb::parallel_pipeline(
-            4, tbb::make_filter<void, int>(tbb::filter_mode::serial_in_order, [&](tbb::flow_control &flow) {
-                   if (next == 1000)
-                       flow.stop();
-                   return next++;
-               }) & tbb::make_filter<int, int>(tbb::filter_mode::parallel, [](int i) {
-                   return i * 2;
-               }) & tbb::make_filter<int, void>(tbb::filter_mode::serial_in_order, [&](int i) {
-                   piped = piped * 31 % 1000003 + i;
-               }));
+        oneapi::tbb::parallel_pipeline(
+            4, oneapi::tbb::make_filter<void, int>(oneapi::tbb::filter_mode::serial_in_order,
+                                                   [&](oneapi::tbb::flow_control &flow) {
+                                                       if (next == 1000)
+                                                           flow.stop();
+                                                       return next++;
+                                                   }) &
+                   oneapi::tbb::make_filter<int, int>(oneapi::tbb::filter_mode::parallel, [](int i) { return i * 2; }) &
+                   oneapi::tbb::make_filter<int, void>(oneapi::tbb::filter_mode::serial_in_order,
+                                                       [&](int i) { piped = piped * 31 % 1000003 + i; }));
     });
-    tbb::concurrent_bounded_queue<int> queue;
+    oneapi::tbb::concurrent_bounded_queue<int> queue;
     queue.set_capacity(2);
     long taken = 0;
     std::thread consumer([&] {
