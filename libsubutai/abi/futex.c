@@ -31,17 +31,19 @@
 #include "wait/adapt.h"
 #include "wait/park.h"
 
+/* Addresses from here on are left to the kernel's judgement. */
 #if defined(__x86_64__)
-#define ADDRESSES_END                                                                                                  \
-    0x7fffffffe000u /* those from here on, and what lies beyond, are left to the kernel's judgement                    \
-                     */
+#define ADDRESSES_END 0x7fffffffe000u
 #else
 #define ADDRESSES_END 0x1000000000000u
 #endif
 #define SECONDS_MOST ((time_t)1 << 40) /* a deadline further away never comes, and the sum does not overflow */
 
-static uint32_t
-    n_in_kernel; /* waits that this file has left to the kernel; in a forked child perhaps its parent's too */
+/* A wait that is over sooner goes to the kernel at once: to wait actively would make it longer. */
+#define SOON_NS 100000
+
+/* Waits that this file has left to the kernel; in a forked child perhaps its parent's too. */
+static uint32_t n_in_kernel;
 
 static long kernel(const uint32_t *word, int op, uint32_t val, uintptr_t more, const uint32_t *word2, uint32_t val3) {
     return sbt_syscall6(SYS_futex, (long)word, op, (long)val, (long)more, (long)word2, (long)val3);
@@ -55,7 +57,7 @@ static void out_of_kernel(void *unused) {
 
 static long wait_in_kernel(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3) {
     long r;
-    __atomic_fetch_add(&n_in_kernel, 1, __ATOMIC_SEQ_CST); /* pairs with the fence of asks_kernel */
+    __atomic_fetch_add(&n_in_kernel, 1, __ATOMIC_SEQ_CST); /* pairs with the fence before asks_kernel */
     pthread_cleanup_push(out_of_kernel, NULL);
     sbt_runnable_add(-1);
     r = sbt_futex_call_frame(word, op, val, timeout, val3);
@@ -63,8 +65,9 @@ static long wait_in_kernel(uint32_t *word, int op, uint32_t val, uintptr_t timeo
     return r;
 }
 
+/* The engine has made a fence since the word was written (futex_wake, futex_requeue); wait_in_kernel pairs with that.
+ */
 static bool asks_kernel(void) {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the addition of wait_in_kernel */
     return __atomic_load_n(&n_in_kernel, __ATOMIC_RELAXED) != 0 || abi_unseen_any();
 }
 
@@ -113,18 +116,34 @@ static bool read_deadline(struct sbt_deadline *d, int op, const struct timespec 
     return true;
 }
 
-static long wait_unswitched(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3) {
+static bool is_soon(const struct sbt_deadline *deadline) {
+    struct timespec now;
+    sbt_clock_read(deadline->clock, &now);
+    time_t s = deadline->at.tv_sec - now.tv_sec;
+    return s < 0 || (s <= 1 && (int64_t)s * 1000000000 + deadline->at.tv_nsec - now.tv_nsec < SOON_NS);
+}
+
+static long sleep_unswitched(uint32_t *word, uint32_t val, uint32_t bits, const struct sbt_deadline *deadline) {
+    int clock = deadline != NULL && deadline->clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
+    return wait_in_kernel(word, FUTEX_WAIT_BITSET_PRIVATE | clock, val, deadline != NULL ? (uintptr_t)&deadline->at : 0,
+                          bits);
+}
+
+/* The loads acquire what was written before the word was: the caller goes on with it, as after a wake-up. */
+static long wait_unswitched(uint32_t *word, uint32_t val, uint32_t bits, const struct sbt_deadline *deadline) {
     struct sbt_adapt *memory = sbt_adapt_of_word(word);
     struct sbt_active active;
     if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != val)
         return -EAGAIN;
+    if (deadline != NULL && is_soon(deadline))
+        return sleep_unswitched(word, val, bits, deadline);
     sbt_active_begin(&active, memory);
     while (sbt_active_step(&active))
         if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != val) {
             sbt_active_end(&active, memory);
             return -EAGAIN;
         }
-    long r = wait_in_kernel(word, op, val, timeout, val3);
+    long r = sleep_unswitched(word, val, bits, deadline);
     if (r != -EAGAIN)
         sbt_active_end(&active, memory);
     return r;
@@ -140,7 +159,7 @@ static long wait(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32
         /* Asynchronous cancellation would strike in the parking lot. In the kernel it may. */
         pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
         if (SBT_LIKELY(type == PTHREAD_CANCEL_DEFERRED) && sbt_waiter_word() == NULL)
-            return wait_unswitched(word, op, val, timeout, val3);
+            return wait_unswitched(word, val, bits, timeout != 0 ? &deadline : NULL);
         if (SBT_LIKELY(type == PTHREAD_CANCEL_DEFERRED))
             r = sbt_engine.futex_wait(word, val, bits, timeout != 0 ? &deadline : NULL);
         else

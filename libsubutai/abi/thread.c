@@ -19,6 +19,7 @@
 
 #include "abi/abi.h"
 #include "abi/kernel_thread/site.h"
+#include "abi/unseen.h"
 #include "core/priority.h"
 #include "os/futex.h"
 #include "switch/switch.h"
@@ -80,6 +81,7 @@ static struct start take(void *argument) {
 
 void sbt_thread_ended(void *unused) {
     (void)unused;
+    abi_unseen_thread_ends();
     sbt_switch_thread_end(); /* the rest, down to the kernel's part, must be done by the thread's own kernel thread */
     sbt_engine.thread_exit();
     sbt_runnable_add(-1);

@@ -13,12 +13,15 @@
 #include "abi/futex.h"
 #include "core/eligibility_table.h"
 #include "os/arch.h"
+#include "os/clock.h"
+#include "os/futex.h"
 #include "os/real.h"
 
 #define OBJECTS_MOST 64
 #define ADOPTED_MOST 16
 #define CODE_MOST ((size_t)32 << 20) /* bytes; a larger object counts as unseen: to read it would take too long */
 #define NEAR 512                     /* bytes from the number to the instruction */
+#define LOOK_EVERY_NS 1000000
 
 struct range {
     uintptr_t from, to;
@@ -29,6 +32,7 @@ static uint32_t n_unseen, n_adopted; /* written by release, after the entries */
 static uint32_t looking;             /* a thread looks */
 static uint32_t looked;              /* objects that were loaded, ever, when a thread last looked; 0: it has not */
 static uint32_t loading;             /* loads that have begun, and may not be over */
+static uint64_t look_again_ns;       /* while one is: no look before that time; atomic, relaxed: a hint */
 static uint32_t clones;
 static _Thread_local uintptr_t load_frame __attribute__((tls_model("initial-exec"))); /* of the caller's load, or 0 */
 
@@ -169,11 +173,25 @@ bool abi_unseen_any(void) {
            __atomic_load_n(&n_unseen, __ATOMIC_RELAXED) != 0 || abi_unseen_clones();
 }
 
+/*
+ * While a load lasts each wait would look, and take the dynamic linker's lock. The thread that has loaded may not come
+ * back for long. So between looks all code counts as unseen.
+ */
+static bool look_now_and_then(void) {
+    if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) != 0) {
+        uint64_t now = sbt_now_ns();
+        if (now < __atomic_load_n(&look_again_ns, __ATOMIC_RELAXED))
+            return false;
+        __atomic_store_n(&look_again_ns, now + LOOK_EVERY_NS, __ATOMIC_RELAXED);
+    }
+    return look();
+}
+
 bool abi_unseen_at(const void *code) {
     abi_unseen_load_over();
     if (SBT_UNLIKELY(__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 ||
                      __atomic_load_n(&loading, __ATOMIC_RELAXED) != 0) &&
-        !look())
+        !look_now_and_then())
         return true;
     return SBT_UNLIKELY(__atomic_load_n(&n_unseen, __ATOMIC_RELAXED) != 0) && is_in(unseen, &n_unseen, (uintptr_t)code);
 }
@@ -198,6 +216,15 @@ void abi_unseen_load_over(void) {
         return;
     if (__atomic_load_n(&looked, __ATOMIC_RELAXED) != 0 && !look())
         return;
+    load_frame = 0;
+    __atomic_fetch_sub(&loading, 1, __ATOMIC_RELEASE);
+}
+
+void abi_unseen_thread_ends(void) {
+    if (SBT_LIKELY(load_frame == 0))
+        return;
+    while (__atomic_load_n(&looked, __ATOMIC_RELAXED) != 0 && !look())
+        sbt_yield(); /* another thread looks, and may have begun before the load was over */
     load_frame = 0;
     __atomic_fetch_sub(&loading, 1, __ATOMIC_RELEASE);
 }

@@ -31,5 +31,7 @@ bool abi_unseen_clones(void);
 /* The calling thread is about to load code; and it may have done so. */
 void abi_unseen_load_begins(void);
 void abi_unseen_load_over(void);
+/* It ends, and so its last load is over. May block for another thread that looks. */
+void abi_unseen_thread_ends(void);
 
 #endif

@@ -122,7 +122,8 @@ struct sbt_engine {
      * ran that restarts no call; ETIMEDOUT. After a handler that restarts calls it looks at the word again. The caller
      * has deferred asynchronous cancellation; it is no cancellation point. EDEADLK: it cannot wait here, in a handler
      * that has interrupted the library: then the kernel's futex serves.
-     * wake: at most n waiters with one of those bits, first come first; the word is only an address.
+     * wake: at most n waiters with one of those bits, first come first; the word is only an address. It and requeue
+     * make a full fence before they look for waiters.
      * requeue: wakes the first waiters of `from` and moves the next to `to`, which may be `from`. With `expected`:
      * EAGAIN, and nothing done, if *from is another.
      */

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "os/mapped.h"
 
-#include <errno.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-
-#include "os/arch.h"
 #include "os/fork.h"
 
-#define PAGE 4096 /* the smallest: with larger pages, a page is asked about several times */
+#define PAGE 4096
 #define N_PAGES 64
 
 /* Pages that can be read; in the low bits the fork generation, because a child may lack pages (MADV_DONTFORK). */
@@ -16,20 +11,12 @@ static uintptr_t pages[N_PAGES];
 
 static uint32_t no_futex; /* a word that no thread waits on */
 
-/*
- * FUTEX_CMP_REQUEUE of no waiters: the kernel reads the word, compares it, and wakes and moves none. No other way to
- * ask has fewer side effects, or is forbidden by fewer filters of system calls to a program that uses futexes.
- */
-static bool ask(const uint32_t *word) {
-    return sbt_syscall6(SYS_futex, (long)word, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, (long)&no_futex, 0) != -EFAULT;
-}
-
 static bool page_readable(uintptr_t page) {
     uintptr_t mark = page | (sbt_fork_generation() + 1) % PAGE;
     uintptr_t *known = &pages[page / PAGE % N_PAGES];
     if (SBT_LIKELY(__atomic_load_n(known, __ATOMIC_RELAXED) == mark))
         return true;
-    if (!ask((const uint32_t *)page))
+    if (!sbt_mapped_now((const void *)page, 1))
         return false;
     __atomic_store_n(known, mark, __ATOMIC_RELAXED);
     return true;

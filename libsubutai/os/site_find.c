@@ -6,26 +6,12 @@
  */
 #include "os/site_find.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 
-#include "os/arch.h"
 #include "os/insn.h"
+#include "os/mapped.h"
 
 #define UNKNOWN "has code that is not as known"
-
-/* The kernel copies the set before it refuses `how`. */
-bool sbt_site_is_readable(uintptr_t at, size_t n) {
-    const size_t set = 8, page = 4096;
-    if (n < set)
-        return false;
-    for (uintptr_t p = at; p < at + n; p = (p | (page - 1)) + 1)
-        if (sbt_syscall6(SYS_rt_sigprocmask, -1, (long)(p <= at + n - set ? p : at + n - set), 0, (long)set, 0, 0) !=
-            -EINVAL)
-            return false;
-    return true;
-}
 
 static const ElfW(Phdr) * segment_of(const struct dl_phdr_info *library, uintptr_t at) {
     for (size_t i = 0; i < library->dlpi_phnum; i++) {
@@ -98,7 +84,7 @@ static const char *open_table(struct search *s) {
         const uintptr_t at = s->library->dlpi_addr + p->p_vaddr;
         const struct table *t = (const struct table *)at;
         if (at % 4 != 0 || p->p_memsz < sizeof *t || segment_of(s->library, at) == NULL ||
-            !sbt_site_is_readable(at, p->p_memsz))
+            !sbt_mapped_now((const void *)at, p->p_memsz))
             break;
         if (t->version != 1 || t->frames_form != FORM_4_BYTES_FROM_HERE || t->count_form != FORM_4_BYTES ||
             t->entries_form != FORM_4_BYTES_FROM_TABLE || t->n > (p->p_memsz - sizeof *t) / sizeof t->entry[0])
@@ -116,7 +102,7 @@ static bool function_of(const struct search *s, uint32_t i, uintptr_t *begin, ui
     const struct frame *frame = (const struct frame *)at;
     if (at % 4 != 0 || segment_of(s->library, at) == NULL ||
         segment_of(s->library, at) != segment_of(s->library, at + sizeof *frame - 1) ||
-        (i == 0 && !sbt_site_is_readable(at, sizeof *frame)))
+        (i == 0 && !sbt_mapped_now((const void *)at, sizeof *frame)))
         return false;
     *begin = table + (uintptr_t)(intptr_t)s->table->entry[i].function;
     *end = *begin + frame->n_function_bytes;
@@ -183,7 +169,7 @@ static uintptr_t variable_with(const struct search *s, uint64_t value) {
         const uintptr_t at = s->load[i].at;
         const ElfW(Phdr) *p = segment_of(s->library, at);
         if (s->load[i].n < 2 || at % sizeof value != 0 || p == NULL || (p->p_flags & PF_W) == 0 ||
-            !sbt_site_is_readable(at, sizeof value) || *(const uint64_t *)at != value)
+            !sbt_mapped_now((const void *)at, sizeof value) || *(const uint64_t *)at != value)
             continue;
         if (found != 0)
             return 0;
@@ -300,7 +286,7 @@ const char *sbt_sites_find(struct sbt_sites *sites, const struct dl_phdr_info *l
     const uintptr_t code = library->dlpi_addr + p->p_vaddr, end = code + p->p_filesz;
     sites->code = code;
     sites->code_end = end;
-    if (!sbt_site_is_readable(code, end - code))
+    if (!sbt_mapped_now((const void *)code, end - code))
         return "has code that cannot be read";
 #if defined(__x86_64__)
     struct search s = {.library = library, .code = code, .code_end = end, .sites = sites};

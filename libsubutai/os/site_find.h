@@ -42,7 +42,4 @@ struct sbt_sites {
  */
 const char *sbt_sites_find(struct sbt_sites *sites, const struct dl_phdr_info *library);
 
-/* May those bytes be read? System calls. */
-bool sbt_site_is_readable(uintptr_t at, size_t n);
-
 #endif

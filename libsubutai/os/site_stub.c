@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "os/arch.h"
+#include "os/mapped.h"
 #include "os/memory.h"
 #include "os/proc.h"
 
@@ -152,7 +153,7 @@ const char *sbt_stubs_put(const struct sbt_sites *sites, const void *entry, cons
 bool sbt_stubs_are_there(const struct sbt_sites *sites, const void *stubs) {
     for (uint32_t i = 0; i < sites->n; i++) {
         const struct jump wanted = jump_of(sites, stubs, i);
-        if (!sbt_site_is_readable(sites->at[i] - 2, sizeof wanted + 2) ||
+        if (!sbt_mapped_now((const void *)(sites->at[i] - 2), sizeof wanted + 2) ||
             memcmp((const void *)sites->at[i], &wanted, sizeof wanted) != 0)
             return false;
     }
