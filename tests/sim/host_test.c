@@ -52,15 +52,30 @@ static void sleep_for(struct build *b, uint32_t thread, uint64_t ns) {
                                          .took_ns = ns});
 }
 
-/* Thread 1 and thread 0, each with that work; then thread 0 joins. */
-static const struct sbt_trace *two_that_compute(uint64_t work) {
+/* Thread 0 works for so long, and joins 1 to n - 1. */
+static void join_all(struct build *b, uint32_t n, uint64_t work) {
+    for (uint32_t i = 1; i < n; i++)
+        join(b, 0, i, i == 1 ? work : 0);
+    end(b, 0, 0);
+}
+
+/* Threads 0 to n - 1, each with its work. */
+static const struct sbt_trace *that_compute(uint32_t n, const uint64_t *work) {
     struct build b;
     build_open(&b);
-    create(&b, 0, 1, 0);
-    end(&b, 1, work);
-    join(&b, 0, 1, work);
-    end(&b, 0, 0);
+    create_all(&b, n);
+    for (uint32_t i = 1; i < n; i++)
+        end(&b, i, work[i]);
+    join_all(&b, n, work[0]);
     return build_close(&b);
+}
+
+static const struct sbt_trace *two_that_compute(uint64_t work) {
+    return that_compute(2, (const uint64_t[]){work, work});
+}
+
+static const struct sbt_trace *three_that_compute(uint64_t work0, uint64_t work1, uint64_t work2) {
+    return that_compute(3, (const uint64_t[]){work0, work1, work2});
 }
 
 /* On one core they take turns at each tick: thread 0 has it from 0, 8, 16, 24 and 32 ms on for 4 ms. */
@@ -120,8 +135,7 @@ TEST_EACH(a_woken_thread_takes_the_core, 2) {
         sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
         sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, work[i]);
         end(&b, 1, 1 * MS);
-        join(&b, 0, 1, 10 * MS);
-        end(&b, 0, 0);
+        join_all(&b, 2, 10 * MS);
         struct sim_config config = host_of(SIM_GLIBC, 1);
         config.host.late_busy_ns = config.host.wake_idle_ns = 7 * US; /* of wake-ups on other cores */
         if (number == 1)
@@ -150,9 +164,7 @@ TEST(a_thread_that_is_woken_often_gets_no_more_than_its_share) {
     end(&b, 1, 0);
     end(&b, 2, 0);
     end(&b, 3, 100 * MS);
-    for (uint32_t i = 1; i < 4; i++)
-        join(&b, 0, i, 0);
-    end(&b, 0, 0);
+    join_all(&b, 4, 0);
     struct sim_config config = host_of(SIM_GLIBC, 1);
     struct sim_thread_result r = run_one(&config, build_close(&b), 3, NULL);
     ck_assert_uint_ge(r.to_ns, 180 * MS);
@@ -174,9 +186,7 @@ TEST(a_spinning_thread_does_not_spin_for_ever) {
     call(&b, 1, SBT_TRACE_SPIN_LOCK, 0, 0);
     call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 0, 1 * MS);
     call(&b, 1, SBT_TRACE_SPIN_UNLOCK, 0, 0);
-    end(&b, 1, 0);
-    join(&b, 0, 1, 0);
-    end(&b, 0, 0);
+    end_all(&b, 2);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_config config = host_of(SIM_GLIBC, 1);
     config.host.effects &= ~(uint32_t)(SIM_HOST_SLICES | SIM_HOST_PREEMPT);
@@ -221,7 +231,7 @@ TEST(a_broadcast_with_the_mutex_wakes_in_vain) {
     signal_(&b, 0, SBT_TRACE_COND_BROADCAST, 2, 1, 0);
     call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 1 * MS);
     for (uint32_t i = 1; i < 4; i++)
-        join(&b, 0, i, 0);
+        join(&b, 0, i, 0); /* before the last lock */
     call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 0);
     call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
     end(&b, 0, 0);
@@ -253,9 +263,7 @@ TEST(a_woken_thread_goes_to_an_idle_core) {
     sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 490 * US);
     end(&b, 1, 1 * MS);
     end(&b, 2, 20 * MS);
-    join(&b, 0, 1, 20 * MS);
-    join(&b, 0, 2, 0);
-    end(&b, 0, 0);
+    join_all(&b, 3, 20 * MS);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_summary s;
     struct sim_config config = host_of(SIM_GLIBC, 2);
@@ -277,16 +285,7 @@ TEST(a_woken_thread_goes_to_an_idle_core) {
 /* Three threads on two cores: thread 2 shares one. The core of the thread that ends takes it, unless threads are
  * pinned. */
 TEST(a_core_that_goes_idle_takes_a_cold_thread) {
-    struct build b;
-    build_open(&b);
-    create(&b, 0, 1, 0);
-    create(&b, 0, 2, 0);
-    end(&b, 1, 2 * MS);
-    end(&b, 2, 20 * MS);
-    join(&b, 0, 1, 20 * MS);
-    join(&b, 0, 2, 0);
-    end(&b, 0, 0);
-    const struct sbt_trace *trace = build_close(&b);
+    const struct sbt_trace *trace = three_that_compute(20 * MS, 2 * MS, 20 * MS);
     struct sim_config config = host_of(SIM_GLIBC, 2);
     ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, 22 * MS);
 }
@@ -296,16 +295,7 @@ TEST(a_core_that_goes_idle_takes_a_cold_thread) {
  * at 4.1: the idle core leaves it, and gets it at the tick at 8 ms.
  */
 TEST(a_core_that_goes_idle_leaves_a_warm_thread) {
-    struct build b;
-    build_open(&b);
-    create(&b, 0, 1, 0);
-    create(&b, 0, 2, 0);
-    end(&b, 1, 4100 * US);
-    end(&b, 2, 20 * MS);
-    join(&b, 0, 1, 20 * MS);
-    join(&b, 0, 2, 0);
-    end(&b, 0, 0);
-    const struct sbt_trace *trace = build_close(&b);
+    const struct sbt_trace *trace = three_that_compute(20 * MS, 4100 * US, 20 * MS);
     struct sim_config config = host_of(SIM_GLIBC, 2);
     ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_READY], 4 * MS);
     config.host.hot_ns = 0;
@@ -314,15 +304,7 @@ TEST(a_core_that_goes_idle_leaves_a_warm_thread) {
 
 /* Three threads that compute on two cores: now and then one changes the core, unless that is left out. */
 TEST(busy_cores_exchange_threads) {
-    struct build b;
-    build_open(&b);
-    create_all(&b, 3);
-    for (uint32_t i = 1; i < 3; i++)
-        end(&b, i, 300 * MS);
-    join(&b, 0, 1, 300 * MS);
-    join(&b, 0, 2, 0);
-    end(&b, 0, 0);
-    const struct sbt_trace *trace = build_close(&b);
+    const struct sbt_trace *trace = three_that_compute(300 * MS, 300 * MS, 300 * MS);
     struct sim_config config = host_of(SIM_GLIBC, 2);
     struct sim_summary s;
     run_one(&config, trace, 0, &s);
@@ -341,8 +323,7 @@ TEST(a_woken_thread_stays_on_its_core) {
         for (uint32_t i = 0; i < 2; i++)
             sleep_for(&b, i, 1 * MS);
     end(&b, 1, 0);
-    join(&b, 0, 1, 1 * MS);
-    end(&b, 0, 0);
+    join_all(&b, 2, 1 * MS);
     struct sim_config config = host_of(SIM_GLIBC, 4);
     struct sim_summary s;
     run_one(&config, build_close(&b), 0, &s);
@@ -357,16 +338,14 @@ TEST(a_woken_thread_stays_on_its_core) {
 TEST_EACH(a_debt_is_forgiven_if_no_other_thread_is_ready, 2) {
     struct build b;
     build_open(&b);
-    create_all(&b, number == 0 ? 2 : 3);
+    uint32_t n = number == 0 ? 2 : 3;
+    create_all(&b, n);
     call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 3 * MS);
     sleep_for(&b, 1, 100 * US);
     end(&b, 1, 1 * MS);
-    if (number == 1)
+    if (n == 3)
         end(&b, 2, 20 * MS);
-    join(&b, 0, 1, 20 * MS);
-    if (number == 1)
-        join(&b, 0, 2, 0);
-    end(&b, 0, 0);
+    join_all(&b, n, 20 * MS);
     struct sim_config config = host_of(SIM_GLIBC, 1);
     ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, number == 0 ? 8100 * US : 13 * MS);
 }
@@ -379,17 +358,14 @@ TEST(a_cache_line_goes_from_core_to_core) {
     struct build b;
     build_open(&b);
     init(&b, 0, SBT_TRACE_SEM, 0, 0);
-    create(&b, 0, 1, 0);
-    create(&b, 0, 2, 0);
+    create_all(&b, 3);
     sem(&b, 1, SBT_TRACE_SEM_POST, 0, 1, 1 * US);
     end(&b, 1, 0);
     sem(&b, 2, SBT_TRACE_SEM_POST, 0, 2, 1 * US);
     for (uint32_t k = 3; k < 10; k++)
         sem(&b, 2, SBT_TRACE_SEM_POST, 0, k, 0);
     end(&b, 2, 0);
-    join(&b, 0, 1, 0);
-    join(&b, 0, 2, 0);
-    end(&b, 0, 0);
+    join_all(&b, 3, 0);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_config config = host_of(SIM_GLIBC, 4);
     config.host.line_ns = 100;
@@ -411,9 +387,7 @@ TEST(a_waker_is_preempted_when_it_has_woken_all) {
         call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 0);
     for (uint32_t i = 1; i < 4; i++)
         end(&b, i, 0);
-    for (uint32_t i = 1; i < 4; i++)
-        join(&b, 0, i, 1 * MS);
-    end(&b, 0, 0);
+    join_all(&b, 4, 3 * MS);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_config config = host_of(SIM_GLIBC, 1);
     config.host.wake_busy_ns = 1 * US;
@@ -469,9 +443,7 @@ TEST(a_running_thread_takes_the_mutex_before_a_woken_one) {
     call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 1 * US);
     call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 10 * US);
     call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
-    end(&b, 1, 0);
-    join(&b, 0, 1, 0);
-    end(&b, 0, 0);
+    end_all(&b, 2);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_summary s;
     struct sim_config config = host_of(SIM_GLIBC, 2);
@@ -520,8 +492,7 @@ TEST(a_spinning_thread_keeps_the_core_from_the_owner) {
     call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 0, 6 * MS);
     call(&b, 1, SBT_TRACE_SPIN_UNLOCK, 0, 0);
     end(&b, 1, 0);
-    join(&b, 0, 1, 10 * MS);
-    end(&b, 0, 0);
+    join_all(&b, 2, 10 * MS);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_config config = host_of(SIM_GLIBC, 1);
     struct sim_thread_result r = run_one(&config, trace, 1, NULL);
@@ -566,18 +537,13 @@ TEST(a_yield_lets_the_other_thread_arrive) {
 
 /* 1024 cores, each with a thread: all work at once. */
 TEST(as_many_cores_as_there_can_be) {
-    struct build b;
-    build_open(&b);
-    create_all(&b, 1024);
-    for (uint32_t i = 1; i < 1024; i++)
-        end(&b, i, 5 * MS);
-    for (uint32_t i = 1; i < 1024; i++)
-        join(&b, 0, i, 0);
-    end(&b, 0, 0);
+    uint64_t work[1024];
+    for (uint32_t i = 0; i < 1024; i++)
+        work[i] = 5 * MS;
     struct sim_config config = host_of(SIM_GLIBC, 1);
     config.width = config.height = 32;
     struct sim_summary s;
-    run_one(&config, build_close(&b), 0, &s);
+    run_one(&config, that_compute(1024, work), 0, &s);
     ck_assert_uint_eq(s.makespan_ns, 5 * MS);
     ck_assert_uint_eq(s.n_migrations, 0);
 }
