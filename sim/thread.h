@@ -101,7 +101,7 @@ struct sim_thread {
     /* again.c: the NI that answered AGAIN, its n_rooms at that time, and since when the thread is parked. */
     uint32_t refused_by;
     uint64_t refused_room, parked_from;
-    struct {                     /* on the host machine: host_sched.c, host_wait.c */
+    struct {                     /* on the host machine: host_core.c, host_sched.c, host_wait.c */
         int64_t v, deadline;     /* virtual time; EEVDF's deadline in it */
         int64_t lag;             /* while it is on no core: how much less than others it had run */
         int64_t key;             /* its place in the run queue, */
