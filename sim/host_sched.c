@@ -409,13 +409,13 @@ bool sim_host_others_ready(const struct sim *sim, const struct sim_thread *t) {
 
 /* How long work takes if so many thousandths of cores work at once, in thousandths of its time on one core. */
 static uint64_t memory_slows(const struct sim_host_model *model, uint64_t cores) {
-    uint64_t slows = cores > 1000 && cores > model->memory_cores ? cores * 1000 / model->memory_cores : 1000;
+    uint64_t slows = cores > model->memory_cores ? cores * 1000 / model->memory_cores : 1000;
     return 1000 - model->memory_share + model->memory_share * slows / 1000;
 }
 
 uint64_t sim_host_work_ns(const struct sim *sim, uint64_t work_ns) {
     const struct sim_host_model *model = &sim->host->model;
-    if (model->memory_share == 0 || model->memory_cores == 0 || !sim_host_has(sim, SIM_HOST_MEMORY))
+    if (model->memory_share == 0 || !sim_host_has(sim, SIM_HOST_MEMORY))
         return work_ns;
     uint64_t busy = 1000 * (uint64_t)(sim->n_cores - sim->host->n_idle);
     uint64_t scale = (memory_slows(model, busy) << 20) / memory_slows(model, model->recorded_cores);

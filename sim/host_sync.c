@@ -107,7 +107,7 @@ bool sim_host_requeue(struct sim *sim, struct sim_thread *t, sim_then *then) {
     t->locked = then;
     t->queued_lock = true;
     t->host.what = m;
-    t->host.why = SIM_WHY_OBJECT;
+    t->why = t->host.why = SIM_WHY_OBJECT;
     t->host.look = mutex_look;
     t->host.since = sim_now(sim);
     m->active = false; /* the owner may have made that promise before it had the mutex */

@@ -115,6 +115,7 @@ bool sim_host_notice(struct sim *sim, struct sim_object *o, bool all) {
 static void yielded(struct sim *sim, struct sim_thread *t) {
     struct sim_host *host = sim->host;
     uint64_t now = sim_now(sim), took = now - t->host.last_ns;
+    took += took == 0; /* where yields cost nothing, threads that yield to each other would not let time pass */
     if (took > LONG_YIELD_NS) {
         if (now - host->long_yield_at < NEAR * took) {
             uint64_t closed = CLOSED * took < GATE_MOST_NS ? CLOSED * took : GATE_MOST_NS;

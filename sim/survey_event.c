@@ -86,7 +86,8 @@ static void release(struct sim_walk *w, struct sim_walk_object *m, uint64_t at) 
 static void wait_signal(struct sim_walk *w, struct sim_walk_thread *t) {
     struct sim_walk_object *c = sim_walk_object(w, t->event.object);
     uint64_t order = t->event.result == 0 || t->event.result == EOWNERDEAD ? t->event.order : 0;
-    struct sim_walk_object *m = w->recorded_order && t->event.other != SBT_TRACE_NONE ? sim_walk_object(w, t->event.other) : NULL;
+    struct sim_walk_object *m =
+        w->recorded_order && t->event.other != SBT_TRACE_NONE ? sim_walk_object(w, t->event.other) : NULL;
     if (m == NULL || m->owner != t->number + 1)
         t->event.relock = 0;
     else

@@ -47,7 +47,8 @@ struct sim_walk_thread *sim_walk_pop(struct sim_walk *w) {
 /* ---- objects ---- */
 
 struct sim_walk_object *sim_walk_object(struct sim_walk *w, uint32_t number) {
-    struct sim_walk_page **page = number / SIM_WALK_PAGE_OBJECTS < w->n_pages ? &w->pages[number / SIM_WALK_PAGE_OBJECTS] : NULL;
+    struct sim_walk_page **page =
+        number / SIM_WALK_PAGE_OBJECTS < w->n_pages ? &w->pages[number / SIM_WALK_PAGE_OBJECTS] : NULL;
     if (page == NULL || *page == &forgotten)
         return NULL;
     if (*page == NULL && (*page = calloc(1, sizeof **page)) == NULL) {

@@ -21,7 +21,7 @@ struct sim_walk_thread {
     struct sim_walk_thread *next; /* the next thread in its list */
     struct sim_walk_list *in;     /* the list in which it waits; NULL: it does not wait */
     struct sim_walk_page *page;   /* of the object that it waits for; NULL: it waits for a thread */
-    uint64_t at;         /* its time, before the event */
+    uint64_t at;                  /* its time, before the event */
     uint32_t number;
     struct sbt_trace_event event;
     struct sbt_trace_cursor cursor;
@@ -53,8 +53,8 @@ struct sim_walk {
     bool recorded_order;
     uint32_t n_threads, n_pages;
     struct sim_walk_thread **threads; /* by number; NULL: not alive */
-    uint8_t *state;          /* by number */
-    uint64_t *ended_at;      /* by number */
+    uint8_t *state;                   /* by number */
+    uint64_t *ended_at;               /* by number */
     struct sim_walk_list *joiners;    /* by number */
     struct sim_walk_page **pages;
     struct sim_walk_thread **heap; /* the threads that can go on; the first has the least time */

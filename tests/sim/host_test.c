@@ -427,6 +427,8 @@ TEST(the_model_of_measured_costs) {
     ck_assert_uint_eq(model.late_idle_ns, 20000 - 6000 - 400);
     ck_assert_uint_eq(model.memory_cores, 1500);
     ck_assert_uint_eq(model.memory_share, 0);
+    costs.memory.all_bytes_per_ns = 19.5; /* by chance */
+    ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).memory_cores, 1000);
 }
 
 /*
@@ -546,4 +548,208 @@ TEST(as_many_cores_as_there_can_be) {
     run_one(&config, that_compute(1024, work), 0, &s);
     ck_assert_uint_eq(s.makespan_ns, 5 * MS);
     ck_assert_uint_eq(s.n_migrations, 0);
+}
+
+/*
+ * Thread 1 is on its way to sleep from 0 to 2 us, when thread 0 posts at 1 us: it goes on without having slept. Then it
+ * sleeps in earnest, until the post at 10 us.
+ */
+TEST(a_wake_up_before_the_sleep_counts_once) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    create(&b, 0, 1, 0);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 1 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 2, 9 * US);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 2, 0);
+    end_all(&b, 2);
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.fall_asleep_ns = 2 * US;
+    struct sim_summary s;
+    struct sim_thread_result r = run_one(&config, build_close(&b), 1, &s);
+    ck_assert_uint_eq(r.to_ns, 10 * US);
+    ck_assert_uint_eq(r.in_ns[SIM_WAIT], 6 * US);
+    ck_assert_uint_eq(s.n_futex_waits, 2);
+    ck_assert_uint_eq(s.n_lost_races, 0);
+}
+
+/*
+ * One carrier. Fiber 2 waits for fiber 0's spin lock: it looks for 2 us, and yields. Fiber 0 wakes fiber 1, and sleeps.
+ * Fiber 2 has been in the run queue for longer, but it has yielded: fiber 1 runs at once.
+ */
+TEST(a_fiber_that_yielded_comes_behind_the_woken) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    create_all(&b, 3);
+    call(&b, 0, SBT_TRACE_SPIN_LOCK, 1, 0);
+    sleep_for(&b, 0, 100 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 10 * US);
+    sleep_for(&b, 0, 100 * US);
+    call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 1, 0);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
+    end(&b, 1, 1 * US);
+    call(&b, 2, SBT_TRACE_SPIN_LOCK, 1, 0);
+    call(&b, 2, SBT_TRACE_SPIN_UNLOCK, 1, 0);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = host_of(SIM_SWITCH, 1);
+    config.host.spin_looks_ns = 2 * US;
+    struct sim_thread_result r = run_one(&config, build_close(&b), 1, NULL);
+    ck_assert_uint_eq(r.in_ns[SIM_READY], 0);
+    ck_assert_uint_ge(r.to_ns, 111 * US);
+    ck_assert_uint_lt(r.to_ns, 114 * US);
+}
+
+/* Times of a round of the following test: when the core has a thread to yield to. */
+static const uint64_t ROUNDS[] = {100 * MS, 8500 * US, 7500 * US, 9 * MS, 11 * MS};
+enum { N_ROUNDS = sizeof ROUNDS / sizeof *ROUNDS };
+
+/*
+ * The yield gate, on one core. In each round thread 0 waits for a semaphore of its own, for 2 ms. It comes 10 us after
+ * thread 1, which then computes for 1 ms; so its first yield lasts for 1 ms, in which it is ready. It sleeps after
+ * that. Two such yields within 8 ms, the second and the third, close the gate for 16 ms. In the fourth round it sleeps
+ * at once.
+ */
+TEST(long_yields_near_each_other_close_the_gate) {
+    struct build b;
+    build_open(&b);
+    for (uint32_t i = 0; i < N_ROUNDS; i++)
+        init(&b, 0, SBT_TRACE_SEM, i, 0);
+    create_all(&b, 3);
+    for (uint32_t i = 0; i < N_ROUNDS; i++) {
+        sleep_for(&b, 0, ROUNDS[i] - 10 * US - (i > 0 ? 2 * MS : 0));
+        sem(&b, 0, SBT_TRACE_SEM_WAIT, i, 1, 20 * US);
+        sleep_for(&b, 1, ROUNDS[i] - (i > 0 ? 1 * MS + 10 * US : 0));
+        call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 10, 1 * MS); /* a step of its work */
+        sleep_for(&b, 2, ROUNDS[i] + (i > 0 ? 0 : 2 * MS));
+        sem(&b, 2, SBT_TRACE_SEM_POST, i, 1, 0);
+    }
+    end(&b, 1, 0);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = host_of(SIM_DIRECT, 1);
+    config.host.effects = SIM_HOST_ALL & ~(SIM_HOST_PREEMPT | SIM_HOST_SLICES);
+    config.host.idle_yields_ns = 40 * US;
+    struct sim_thread_result r = run_one(&config, build_close(&b), 0, NULL);
+    ck_assert_uint_eq(r.in_ns[SIM_READY], (N_ROUNDS - 1) * MS);
+}
+
+/*
+ * Three threads, two cores. Thread 0 holds the mutex for 30 us in each of n rounds; thread 1 comes 5 us after it, and
+ * spins for 2 us, which is forced. After eight spins in vain 63 waits are without one.
+ */
+TEST(forced_spins_in_vain_are_left_out) {
+    static const struct {
+        uint32_t n_waits, n_spins;
+    } cases[] = {{7, 7}, {8, 8}, {9, 8}, {71, 8}, {72, 9}, {79, 16}, {80, 16}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct build b;
+        build_open(&b);
+        create_all(&b, 3);
+        for (uint32_t k = 0; k < cases[i].n_waits; k++) {
+            call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 20 * US);
+            call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 30 * US);
+            call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 25 * US);
+            call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        }
+        sleep_for(&b, 2, 10 * MS);
+        end_all(&b, 3);
+        struct sim_config config = host_of(SIM_DIRECT, 2);
+        config.host.spin_ns = 2 * US;
+        struct sim_summary s;
+        struct sim_thread_result r = run_one(&config, build_close(&b), 1, &s);
+        ck_assert_uint_eq(s.n_futex_waits, cases[i].n_waits);
+        /* 40 ns: into the parking lot's queue */
+        ck_assert_uint_eq(r.in_ns[SIM_CALL], cases[i].n_spins * 2 * US + cases[i].n_waits * 40);
+    }
+}
+
+/* One core, and yields that cost nothing: two threads that yield to each other let the third one come. */
+TEST(yields_without_a_cost_come_to_an_end) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 3);
+    create_all(&b, 3);
+    sleep_for(&b, 2, 1 * MS);
+    for (uint32_t i = 0; i < 3; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 0);
+    end_all(&b, 3);
+    struct sim_config config = host_of(SIM_DIRECT, 1);
+    config.host.idle_yields_ns = 40 * US;
+    struct sim_summary s;
+    run_one(&config, build_close(&b), 0, &s);
+    ck_assert_uint_eq(s.makespan_ns, 1 * MS);
+}
+
+/*
+ * In the recorded order. Thread 1 waits for signal 2. The broadcast, signal 1, was before its wait when it was
+ * recorded, and is not for it: it acquires the mutex once more, after signal 2.
+ */
+TEST(a_broadcast_wakes_no_other_waiter_in_recorded_order) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 2);
+    lock_nth(&b, 1, 0, 1, 0);
+    build_event(
+        &b, 1,
+        (struct sbt_trace_event){
+            .op = SBT_TRACE_COND_WAIT, .type = SBT_TRACE_COND, .object = 1, .other = 0, .order = 2, .relock = 2});
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    signal_(&b, 0, SBT_TRACE_COND_BROADCAST, 1, 1, 1 * MS);
+    signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, 2, 1 * MS);
+    lock_nth(&b, 0, 0, 3, 0);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    end_all(&b, 2);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = SIM_N_SYNCS; sync < SIM_N_ALL_SYNCS; sync++) {
+        struct sim_config config = host_of((enum sim_sync)sync, 2);
+        config.recorded_order = true;
+        struct sim *sim = simulate(&config, trace, 1);
+        ck_assert_uint_eq(sim_application(sim, 0)->sections.n, 3);
+        sim_free(sim);
+    }
+}
+
+/* A host that time would never leave, or whose work would take less than no time. */
+TEST(impossible_hosts_are_refused) {
+    struct sim_config good = host_of(SIM_GLIBC, 1), bad[4] = {good, good, good, good};
+    struct sim_error error;
+    bad[0].host.tick_ns = 0;
+    bad[1].host.memory_share = 1001;
+    bad[2].host.memory_share = 1;
+    bad[3].host.memory_share = 1;
+    bad[3].host.memory_cores = 999;
+    for (int i = 0; i < 4; i++)
+        ck_assert_ptr_null(sim_new(&bad[i], &error));
+    bad[3].host.memory_cores = 1000;
+    struct sim *sim = sim_new(&bad[3], &error);
+    ck_assert_ptr_nonnull(sim);
+    sim_free(sim);
+}
+
+/*
+ * A trace without times. Under the engine direct thread 1 was moved to the queue of the mutex, which thread 2 holds
+ * while it waits for what is not in the trace: that wait ends, and no thread loses a mutex.
+ */
+TEST(a_moved_waiter_waits_for_the_owner) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 3, 0);
+    create_all(&b, 3);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    wait(&b, 1, 1, 0, 1, 0);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    call(&b, 2, SBT_TRACE_MUTEX_LOCK, 0, 1 * MS);
+    signal_(&b, 2, SBT_TRACE_COND_BROADCAST, 1, 1, 0);
+    sem(&b, 2, SBT_TRACE_SEM_WAIT, 3, 1, 0);
+    call(&b, 2, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    end_all(&b, 3);
+    struct sim_config config = host_of(SIM_DIRECT, 4);
+    config.let_pass = true;
+    struct sim_summary s;
+    run_one(&config, build_close(&b), 1, &s);
+    ck_assert_uint_eq(s.n_deviations[SIM_LET_PASS], 1);
+    ck_assert_uint_eq(s.n_deviations[SIM_NOT_HELD], 0);
 }
