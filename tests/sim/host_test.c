@@ -712,7 +712,7 @@ TEST(a_broadcast_wakes_no_other_waiter_in_recorded_order) {
     }
 }
 
-/* A host that time would never leave, or whose work would take less than no time. */
+/* Hosts in which the time between ticks, or the time of some work, would be none or less. */
 TEST(impossible_hosts_are_refused) {
     struct sim_config good = host_of(SIM_GLIBC, 1), bad[4] = {good, good, good, good};
     struct sim_error error;
