@@ -21,7 +21,9 @@
  *   tile           type: a network interface
  *   chip           type: the chip; failures
  *   core           cores and run queues: a thread runs, waits, is woken; the policies are sched_csa's
- *   host_sched     the host's cores: Linux's scheduler, and carriers
+ *   host_core      the host's cores: run queues and virtual time
+ *   host_place     to which of them a thread goes
+ *   host_sched     when they change to another thread: Linux's scheduler, and carriers
  *   signals        which signals of a condition have happened
  *   owner          the owner of a lock: critical sections, priority, the recorded order
  *   again          threads that a full NI has answered with AGAIN

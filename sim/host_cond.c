@@ -50,27 +50,23 @@ void sim_host_cond_wait(struct sim *sim, struct sim_thread *t) {
 }
 
 /*
- * The waiters that are to be woken. Under the engine direct, and with a mutex that is held, a waiter's lock is begun
- * for it: it is in the mutex's queue, asleep.
+ * The engine direct: a waiter with a mutex that is held is not woken. Its lock is begun for it, so that it is in the
+ * mutex's queue, asleep.
  */
-static void choose_targets(struct sim *sim, struct sim_thread *t, struct sim_object *c) {
-    bool all = t->event.op == SBT_TRACE_COND_BROADCAST;
-    struct sim_list waiters = c->waiters;
-    c->waiters = t->targets = (struct sim_list){0};
-    for (struct sim_thread *w; (w = sim_list_shift(&waiters)) != NULL;) {
-        if (!all && !sim_signals_has(c, w->awaited))
-            sim_list_append(&c->waiters, w);
-        else if (sim->config.sync == SIM_GLIBC || w->mutex == NULL || !sim_host_requeue(sim, w, host_relocked))
+static void requeue_targets(struct sim *sim, struct sim_thread *t) {
+    struct sim_list targets = t->targets;
+    t->targets = (struct sim_list){0};
+    for (struct sim_thread *w; (w = sim_list_shift(&targets)) != NULL;)
+        if (w->mutex == NULL || !sim_host_requeue(sim, w, host_relocked))
             sim_list_append(&t->targets, w);
-    }
 }
 
 static void host_signalled(struct sim *sim, struct sim_thread *t) {
-    struct sim_object *c = t->object;
-    sim_signals_add(sim, c, t->event.order);
-    choose_targets(sim, t, c);
+    sim_signals_wake(sim, t);
+    if (sim->config.sync != SIM_GLIBC)
+        requeue_targets(sim, t);
     t->unlocked = sim_return;
-    sim_host_notice(sim, c, true);
+    sim_host_notice(sim, t->object, true);
     sim_host_wake_targets(sim, t);
 }
 

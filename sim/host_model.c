@@ -41,6 +41,12 @@ static uint64_t slice(const struct sim_host_costs *costs, uint32_t n_cores) {
     return measured > own + 2 * tick ? measured - tick / 2 : own;
 }
 
+/* One core has the memory for itself, also where both were measured the same and differ by chance. */
+static uint32_t memory_cores(const struct sim_host_costs *costs) {
+    uint32_t cores = ns(1000 * costs->memory.all_bytes_per_ns / costs->memory.core_bytes_per_ns);
+    return cores > 1000 ? cores : 1000;
+}
+
 struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim_host_engine engine, uint32_t n_cores) {
     const struct sim_host_sync *sync = engine == SIM_HOST_GLIBC    ? &c->glibc
                                        : engine == SIM_HOST_DIRECT ? &c->direct
@@ -84,7 +90,7 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .spin_looks_ns = SPIN_LOOKS_NS,
         .n_yields = N_YIELDS,
         .idle_yields_ns = IDLE_YIELDS_NS,
-        .memory_cores = ns(1000 * c->memory.all_bytes_per_ns / c->memory.core_bytes_per_ns),
+        .memory_cores = memory_cores(c),
         .recorded_cores = 1000,
         .effects = SIM_HOST_ALL,
     };

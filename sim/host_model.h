@@ -51,8 +51,8 @@ struct sim_host_model {
     /* active waiting */
     uint32_t spin_ns, spin_looks_ns, n_yields, idle_yields_ns;
     /*
-     * Memory, in thousandths. The share of the work, on one core, that waits for memory; so many cores reach its
-     * bandwidth; so many worked at once, on average, when the trace was recorded.
+     * Memory, in thousandths. The share of the work, on one core, that waits for memory; so many cores, at least
+     * one, reach its bandwidth; so many worked at once, on average, when the trace was recorded.
      */
     uint32_t memory_share, memory_cores, recorded_cores;
     uint32_t effects; /* enum sim_host_effect, or-ed */

@@ -28,173 +28,16 @@
  */
 #include "host_sched.h"
 
+#include "host_place.h"
+
 enum {
-    VAIN_MANY = 4,         /* wake-ups of a carrier in vain, after which it is woken no more; */
-    VAIN_TRY = 64,         /* but for one wake-up in so many */
-    LOOK_AT = 16,          /* threads of a run queue that an idle core looks at */
-    NO_PROGRESS_NS = 5000, /* a carrier with a fiber that runs for that long makes no progress */
-    STEAL_NS = 300,        /* what taking fibers from another carrier costs */
-    SPINS_CHECK = 16,      /* one in so many events of a thread that spins */
+    VAIN_MANY = 4,          /* wake-ups of a carrier in vain, after which it is woken no more; */
+    VAIN_TRY = 64,          /* but for one wake-up in so many */
+    SEARCH_EVERY_NS = 5000, /* a carrier that searches looks at the other run queues so often */
+    STEAL_NS = 300,         /* what taking fibers from another carrier costs */
+    SPINS_CHECK = 16,       /* one in so many events of a thread that spins */
 };
-#define ENDLESS (UINT64_MAX / 8)   /* what is left of a spin without an end, however long it has lasted */
-#define YIELDED (INT64_C(1) << 62) /* in a fiber's key: behind all fibers that were woken */
-
-static struct sim_host_core *host_core_of(const struct sim *sim, const struct sim_thread *t) {
-    return &sim->host->cores[t->core];
-}
-
-static bool has(const struct sim *sim, enum sim_host_effect effect) {
-    return (sim->host->model.effects & effect) != 0;
-}
-
-/* ---- idle cores ---- */
-
-static bool is_idle(const struct sim *sim, uint32_t core) {
-    return (sim->idle[core / 64] >> core % 64 & 1) != 0;
-}
-
-static void set_idle(struct sim *sim, uint32_t core, bool idle) {
-    uint64_t bit = UINT64_C(1) << core % 64;
-    if (idle == is_idle(sim, core))
-        return;
-    sim->idle[core / 64] ^= bit;
-    sim->host->n_idle += idle ? 1 : -1u;
-}
-
-/* The first idle core behind `from`; NULL: none is idle. */
-static struct sim_host_core *find_idle(struct sim *sim, uint32_t from) {
-    if (sim->host->n_idle == 0)
-        return NULL;
-    uint32_t n_words = (sim->n_cores + 63) / 64, start = (from + 1) % sim->n_cores;
-    for (uint32_t i = 0; i <= n_words; i++) {
-        uint32_t word = (start / 64 + i) % n_words;
-        uint64_t bits = sim->idle[word];
-        if (i == 0)
-            bits &= ~UINT64_C(0) << start % 64;
-        if (bits != 0)
-            return &sim->host->cores[word * 64 + (uint32_t)__builtin_ctzll(bits)];
-    }
-    return NULL;
-}
-
-/* ---- run queues ---- */
-
-static bool comes_before(const struct sim_thread *a, const struct sim_thread *b) {
-    return a->host.key < b->host.key || (a->host.key == b->host.key && a->host.sequence < b->host.sequence);
-}
-
-static bool push(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
-    if (core->n_ready == core->capacity) {
-        uint32_t capacity = core->capacity == 0 ? 16 : core->capacity * 2;
-        struct sim_thread **queue = realloc(core->queue, capacity * sizeof(struct sim_thread *));
-        if (queue == NULL) {
-            sim_fail(sim, SIM_NO_MEMORY, "out of memory");
-            return false;
-        }
-        core->queue = queue;
-        core->capacity = capacity;
-    }
-    t->host.sequence = ++sim->host->sequence;
-    if (sim->host->fibers)
-        t->host.key = (int64_t)t->host.sequence | (t->host.yielded ? YIELDED : 0);
-    else
-        t->host.key = t->host.deadline;
-    uint32_t i = core->n_ready++;
-    for (; i > 0 && comes_before(t, core->queue[(i - 1) / 2]); i = (i - 1) / 2)
-        core->queue[i] = core->queue[(i - 1) / 2];
-    core->queue[i] = t;
-    t->place = SIM_IN_QUEUE;
-    sim->n_ready++;
-    return true;
-}
-
-/* Take the thread at that place of the heap out. */
-static struct sim_thread *take_at(struct sim *sim, struct sim_host_core *core, uint32_t i) {
-    struct sim_thread *taken = core->queue[i], *moved = core->queue[--core->n_ready];
-    sim->n_ready--;
-    if (moved == taken)
-        return taken;
-    for (; i > 0 && comes_before(moved, core->queue[(i - 1) / 2]); i = (i - 1) / 2)
-        core->queue[i] = core->queue[(i - 1) / 2];
-    for (uint32_t child; (child = 2 * i + 1) < core->n_ready; i = child) {
-        if (child + 1 < core->n_ready && comes_before(core->queue[child + 1], core->queue[child]))
-            child++;
-        if (!comes_before(core->queue[child], moved))
-            break;
-        core->queue[i] = core->queue[child];
-    }
-    core->queue[i] = moved;
-    return taken;
-}
-
-/* ---- virtual time ---- */
-
-static uint32_t n_here(const struct sim_host_core *core) {
-    return core->n_ready + (core->on != NULL);
-}
-
-static int64_t mean_v(const struct sim_host_core *core) {
-    uint32_t n = n_here(core);
-    return n == 0 ? core->rest_v : n == 1 ? core->sum_v : core->sum_v / (int64_t)n;
-}
-
-/*
- * The thread comes to this core, and may run for `slice`. It moves the mean of n threads by 1 / (n + 1) of its distance
- * to it, and has its lag to the mean that is then.
- */
-static void join_core(struct sim_host_core *core, struct sim_thread *t, uint64_t slice) {
-    int64_t n = n_here(core);
-    t->core = core->number;
-    t->host.v = mean_v(core) - (n > 0 ? t->host.lag * (n + 1) / n : 0);
-    t->host.deadline = t->host.v + (int64_t)slice;
-    core->sum_v += t->host.v;
-}
-
-/* The thread goes from its core; it has been taken out of the run queue, or off the core, already. */
-static void leave_core(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
-    int64_t most = (int64_t)(sim->host->model.slice_ns + sim->host->model.tick_ns);
-    int64_t mean = core->sum_v / (int64_t)(n_here(core) + 1), lag = mean - t->host.v;
-    t->host.lag = lag > most ? most : lag < -most ? -most : lag;
-    core->sum_v -= t->host.v;
-    if (n_here(core) == 0)
-        core->rest_v = t->host.v;
-}
-
-/* Count what the core's thread has run so far. */
-static void count(struct sim *sim, struct sim_host_core *core) {
-    uint64_t now = sim_now(sim);
-    if (now <= core->from || core->on == NULL)
-        return;
-    uint64_t ran = now - core->from;
-    struct sim_thread *t = core->on;
-    t->left = t->left > ran ? t->left - ran : 0;
-    t->host.v += (int64_t)ran;
-    core->sum_v += (int64_t)ran;
-    core->from = now;
-}
-
-/* ---- which thread runs next ---- */
-
-static bool is_eligible(const struct sim_host_core *core, const struct sim_thread *t) {
-    return t->host.v <= mean_v(core);
-}
-
-/* The place of the eligible thread that comes first, at or below place i of the heap; `best` if that comes before it.
- */
-static uint32_t first_eligible(const struct sim_host_core *core, uint32_t i, uint32_t best) {
-    if (i >= core->n_ready || (best < core->n_ready && !comes_before(core->queue[i], core->queue[best])))
-        return best;
-    if (is_eligible(core, core->queue[i]))
-        return i;
-    best = first_eligible(core, 2 * i + 1, best);
-    return first_eligible(core, 2 * i + 2, best);
-}
-
-/* Take the thread that runs next out of the run queue, which is not empty. The mean is never below all threads. */
-static struct sim_thread *take_next(struct sim *sim, struct sim_host_core *core) {
-    uint32_t place = sim->host->fibers ? 0 : first_eligible(core, 0, UINT32_MAX);
-    return take_at(sim, core, place < core->n_ready ? place : 0);
-}
+#define ENDLESS (UINT64_MAX / 8) /* what is left of a spin without an end, however long it has lasted */
 
 /* ---- the core's event ---- */
 
@@ -208,7 +51,7 @@ static void arm(struct sim *sim, struct sim_host_core *core) {
     const struct sim_thread *t = core->on;
     if (t->left < ENDLESS)
         at = core->from + t->left;
-    if (core->n_ready > 0 && (has(sim, SIM_HOST_SLICES) || t->left >= ENDLESS)) {
+    if (core->n_ready > 0 && (sim_host_has(sim, SIM_HOST_SLICES) || t->left >= ENDLESS)) {
         uint64_t tick = sim->host->model.tick_ns;
         core->tick_at = now - now % tick + tick;
         if (core->resched && !is_waking(t))
@@ -227,12 +70,18 @@ static void arm_search(struct sim *sim, struct sim_host_core *core, uint64_t at)
     sim_events_put_words(&sim->events, at, SIM_EV_CORE, core->number, ++core->generation, 0, NULL);
 }
 
+/* A thread has come into the run queue. A core without an event runs its thread's function, which gives it the next. */
+static void queue_changed(struct sim *sim, struct sim_host_core *core) {
+    if (core->armed || core->on->left >= ENDLESS)
+        arm(sim, core);
+}
+
 /* ---- threads on cores ---- */
 
 /* The thread, which was ready, begins to run `late` ns from now, and later if the core had another thread before. */
 static void run_on(struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t late) {
     const struct sim_host_model *model = &sim->host->model;
-    set_idle(sim, core->number, false);
+    sim_host_set_idle(sim, core->number, false);
     core->on = t;
     core->resched = core->preempts = false;
     core->from = sim_now(sim) + late;
@@ -251,76 +100,26 @@ static void run_on(struct sim *sim, struct sim_host_core *core, struct sim_threa
     arm(sim, core);
 }
 
-static bool is_deep(const struct sim *sim, const struct sim_host_core *core) {
-    return sim_now(sim) - core->idle_from >= sim->host->model.deep_after_ns;
-}
-
 /* How long the idle core needs until a woken thread runs there. */
 static uint64_t late(const struct sim *sim, const struct sim_host_core *core) {
-    if (!has(sim, SIM_HOST_LATENCY))
+    if (!sim_host_has(sim, SIM_HOST_LATENCY))
         return 0;
-    return is_deep(sim, core) ? sim->host->model.late_deep_ns : sim->host->model.late_idle_ns;
-}
-
-static bool is_hot(const struct sim *sim, const struct sim_thread *t) {
-    return !sim->host->fibers && sim_now(sim) - t->host.ran_at < sim->host->model.hot_ns;
-}
-
-static struct sim_host_core *longest(struct sim *sim, const struct sim_host_core *but) {
-    struct sim_host_core *longest = NULL;
-    for (uint32_t i = 0; i < sim->n_cores; i++) {
-        struct sim_host_core *core = &sim->host->cores[i];
-        if (core == but || core->n_ready <= (longest != NULL ? longest->n_ready : 0))
-            continue;
-        if (sim->host->fibers && core->on != NULL && core->on->host.picked_at + NO_PROGRESS_NS > sim_now(sim))
-            continue; /* the carrier makes progress */
-        longest = core;
-    }
-    return longest;
-}
-
-static void move(struct sim *sim, struct sim_host_core *from, struct sim_host_core *to, uint32_t place) {
-    struct sim_thread *t = take_at(sim, from, place);
-    uint64_t slice = (uint64_t)(t->host.deadline - t->host.v);
-    leave_core(sim, from, t);
-    join_core(to, t, slice);
-    push(sim, to, t);
-    sim->summary.n_migrations++;
-}
-
-/* An idle core takes a thread from the longest run queue: the last one with a cold cache, or with `any` the last. */
-static bool steal(struct sim *sim, struct sim_host_core *core, bool any) {
-    struct sim_host_core *from = sim->n_ready > 0 && sim->config.migrate ? longest(sim, core) : NULL;
-    if (from == NULL)
-        return false;
-    if (sim->host->fibers) {
-        for (uint32_t n = (from->n_ready + 1) / 2; n > 0; n--)
-            move(sim, from, core, 0);
-        return true;
-    }
-    for (uint32_t i = from->n_ready; i-- > 0 && from->n_ready - i <= LOOK_AT;)
-        if (any || !is_hot(sim, from->queue[i])) {
-            move(sim, from, core, i);
-            return true;
-        }
-    return false;
+    return sim_host_is_deep(sim, core) ? sim->host->model.late_deep_ns : sim->host->model.late_idle_ns;
 }
 
 /* The core has no thread: it takes the next one, or goes idle. */
 static void next_thread(struct sim *sim, struct sim_host_core *core) {
     core->on = NULL;
-    bool stole = core->n_ready == 0 && !sim->host->fibers && steal(sim, core, false);
-    (void)stole;
-    if (core->n_ready > 0) {
-        run_on(sim, core, take_next(sim, core), 0);
+    if (core->n_ready > 0 || (!sim->host->fibers && sim_host_steal(sim, core))) {
+        run_on(sim, core, sim_host_take_next(sim, core), 0);
         return;
     }
-    set_idle(sim, core->number, true);
+    sim_host_set_idle(sim, core->number, true);
     core->idle_from = sim_now(sim);
     core->generation++;
     core->armed = false;
     if (sim->host->fibers)
-        arm_search(sim, core, sim_now(sim) + NO_PROGRESS_NS);
+        arm_search(sim, core, sim_now(sim) + SEARCH_EVERY_NS);
 }
 
 /* The running thread goes back to the run queue. */
@@ -329,7 +128,7 @@ static void preempt(struct sim *sim, struct sim_host_core *core) {
     t->host.ran_at = sim_now(sim);
     sim_core_show(sim, t, SIM_READY);
     core->on = NULL;
-    if (push(sim, core, t))
+    if (sim_host_push(sim, core, t))
         next_thread(sim, core);
 }
 
@@ -337,48 +136,14 @@ static void preempt(struct sim *sim, struct sim_host_core *core) {
 static void preempt_for_woken(struct sim *sim, struct sim_host_core *core) {
     struct sim_thread *t = core->on, *next;
     core->on = NULL;
-    next = take_next(sim, core);
+    next = sim_host_take_next(sim, core);
     t->host.ran_at = sim_now(sim);
     sim_core_show(sim, t, SIM_READY);
-    if (push(sim, core, t))
+    if (sim_host_push(sim, core, t))
         run_on(sim, core, next, 0);
 }
 
 /* ---- the tick ---- */
-
-static struct sim_host_core *shortest(struct sim *sim) {
-    struct sim_host_core *shortest = &sim->host->cores[0];
-    for (uint32_t i = 1; i < sim->n_cores; i++)
-        if (n_here(&sim->host->cores[i]) < n_here(shortest))
-            shortest = &sim->host->cores[i];
-    return shortest;
-}
-
-/* A core with ready threads gives one to the core with the fewest threads. (In Linux that core takes it, at its own
- * tick.) */
-static void balance(struct sim *sim, struct sim_host_core *core) {
-    if (sim_now(sim) < core->balance_at || !has(sim, SIM_HOST_BALANCE) || !sim->config.migrate)
-        return;
-    core->balance_at = sim_now(sim) + sim->host->model.balance_ns;
-    struct sim_host_core *to = shortest(sim);
-    if (core->n_ready == 0 || to->on == NULL || n_here(core) <= n_here(to))
-        return;
-    /* A difference of a single thread is left alone every other time. */
-    if (n_here(core) - n_here(to) < 2 && ++core->n_balances % 2 != 0)
-        return;
-    count(sim, to);
-    move(sim, core, to, core->n_ready - 1);
-    if (to->armed || to->on->left >= ENDLESS)
-        arm(sim, to);
-}
-
-static void help_idle(struct sim *sim, struct sim_host_core *core) {
-    struct sim_host_core *idle = sim->config.migrate ? find_idle(sim, core->number) : NULL;
-    if (idle == NULL || core->n_ready == 0)
-        return;
-    move(sim, core, idle, core->n_ready - 1);
-    run_on(sim, idle, take_at(sim, idle, 0), late(sim, idle));
-}
 
 static bool slice_is_over(const struct sim *sim, const struct sim_host_core *core) {
     const struct sim_thread *t = core->on;
@@ -391,8 +156,11 @@ static void tick(struct sim *sim, struct sim_host_core *core) {
     bool regular = !core->resched, preempts = core->preempts;
     core->resched = core->preempts = false;
     if (regular && !sim->host->fibers) {
-        help_idle(sim, core);
-        balance(sim, core);
+        struct sim_host_core *other = sim_host_help_idle(sim, core);
+        if (other != NULL)
+            run_on(sim, other, sim_host_take_at(sim, other, 0), late(sim, other));
+        if ((other = sim_host_balance(sim, core)) != NULL)
+            queue_changed(sim, other);
     }
     if (core->n_ready > 0 && preempts) {
         preempt_for_woken(sim, core);
@@ -408,16 +176,16 @@ static void tick(struct sim *sim, struct sim_host_core *core) {
 
 /* A carrier without a fiber looks for fibers. */
 static void search(struct sim *sim, struct sim_host_core *core) {
-    if (steal(sim, core, true)) {
+    if (sim_host_steal(sim, core)) {
         core->n_vain = 0;
-        run_on(sim, core, take_at(sim, core, 0), STEAL_NS);
+        run_on(sim, core, sim_host_take_at(sim, core, 0), STEAL_NS);
         return;
     }
     if (core->woken)
         core->n_vain += core->n_vain < UINT8_MAX;
     core->woken = false;
     if (sim_now(sim) < core->idle_from + sim->host->model.search_ns)
-        arm_search(sim, core, sim_now(sim) + NO_PROGRESS_NS);
+        arm_search(sim, core, sim_now(sim) + SEARCH_EVERY_NS);
 }
 
 /*
@@ -450,7 +218,7 @@ static void event(struct sim *sim, const struct sim_event *event) {
         search(sim, core);
         return;
     }
-    count(sim, core);
+    sim_host_count(sim, core);
     struct sim_thread *t = core->on;
     bool spins = t->spins;
     if (t->left == 0)
@@ -466,10 +234,11 @@ static void event(struct sim *sim, const struct sim_event *event) {
 /* ---- running, waiting, waking ---- */
 
 static void run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then) {
-    struct sim_host_core *core = host_core_of(sim, t);
+    struct sim_host_core *core = sim_host_core_of(sim, t);
     t->then = then;
     t->left = ns;
-    count(sim, core); /* what it has run without an event: nothing, but for a wait that was over before it began */
+    sim_host_count(sim,
+                   core); /* what it has run without an event: nothing, but for a wait that was over before it began */
     t->left = ns + t->host.owed_ns;
     t->host.owed_ns = 0;
     if (core->from < sim_now(sim))
@@ -479,19 +248,19 @@ static void run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *th
 
 /* Does the thread, just put into the core's run queue, preempt the thread that runs there? */
 static bool preempts(const struct sim *sim, const struct sim_host_core *core, const struct sim_thread *t) {
-    return t->host.woken && has(sim, SIM_HOST_PREEMPT) && is_eligible(core, t);
+    return t->host.woken && sim_host_has(sim, SIM_HOST_PREEMPT) && sim_host_is_eligible(core, t);
 }
 
 /* Put a ready thread into a core's run queue. If that is idle, the thread runs there `late_ns` from now. */
 static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t slice,
                     uint64_t late_ns) {
-    count(sim, core);
-    join_core(core, t, slice);
+    sim_host_count(sim, core);
+    sim_host_join(core, t, slice);
     sim_core_show(sim, t, SIM_READY);
-    if (!push(sim, core, t))
+    if (!sim_host_push(sim, core, t))
         return;
     if (core->on == NULL) {
-        run_on(sim, core, take_at(sim, core, 0), late_ns);
+        run_on(sim, core, sim_host_take_at(sim, core, 0), late_ns);
         return;
     }
     if (!sim->host->fibers) {
@@ -503,35 +272,23 @@ static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thre
     }
     if (core->on->host.idles && core->on->left > sim->host->model.yield_ns)
         core->on->left = sim->host->model.yield_ns; /* its next yield gives the core away */
-    if (core->armed || core->on->left >= ENDLESS)
-        arm(sim, core);
-}
-
-static struct sim_host_core *place_woken(struct sim *sim, const struct sim_thread *t, const struct sim_thread *waker) {
-    struct sim_host_core *last = host_core_of(sim, t), *idle;
-    if (is_idle(sim, last->number) || !sim->config.migrate)
-        return last;
-    if ((idle = find_idle(sim, last->number)) != NULL)
-        return idle;
-    if (waker != NULL && n_here(host_core_of(sim, waker)) + 2 <= n_here(last))
-        return host_core_of(sim, waker);
-    return last;
+    queue_changed(sim, core);
 }
 
 /* A sleeping carrier is woken for a new fiber; the waker pays for that before it goes on. */
 static void wake_carrier(struct sim *sim, struct sim_thread *waker, const struct sim_host_core *busy) {
-    struct sim_host_core *idle = sim->config.migrate ? find_idle(sim, busy->number) : NULL;
+    struct sim_host_core *idle = sim->config.migrate ? sim_host_find_idle(sim, busy->number) : NULL;
     if (idle == NULL || idle->armed || (idle->n_vain >= VAIN_MANY && ++sim->host->n_unwoken % VAIN_TRY != 0))
         return;
     idle->woken = true;
     arm_search(sim, idle, sim_now(sim) + late(sim, idle) + 1);
-    waker->host.owed_ns += is_deep(sim, idle) ? sim->host->model.wake_deep_ns : sim->host->model.wake_idle_ns;
+    waker->host.owed_ns += sim_host_is_deep(sim, idle) ? sim->host->model.wake_deep_ns : sim->host->model.wake_idle_ns;
 }
 
 /* Does the waker send an interrupt to the core, so that the thread can preempt another there? */
 static bool interrupts(const struct sim *sim, const struct sim_thread *waker, const struct sim_host_core *core) {
     return waker != NULL && waker->core != core->number && core->on != NULL && !core->preempts &&
-           has(sim, SIM_HOST_PREEMPT) && has(sim, SIM_HOST_LATENCY);
+           sim_host_has(sim, SIM_HOST_PREEMPT) && sim_host_has(sim, SIM_HOST_LATENCY);
 }
 
 /* A woken thread comes to the core, with less of its debt, or none. */
@@ -550,10 +307,10 @@ uint64_t sim_host_wake_cost(struct sim *sim, const struct sim_thread *waker, con
     const struct sim_host_model *model = &sim->host->model;
     if (sim->host->fibers && !sim_host_cores_to_spare(sim, t))
         return model->fiber_wake_ns;
-    const struct sim_host_core *core = place_woken(sim, t, waker);
+    const struct sim_host_core *core = sim_host_place_woken(sim, t, waker);
     if (core->on != NULL)
         return interrupts(sim, waker, core) ? model->wake_idle_ns : model->wake_busy_ns;
-    return is_deep(sim, core) ? model->wake_deep_ns : model->wake_idle_ns;
+    return sim_host_is_deep(sim, core) ? model->wake_deep_ns : model->wake_idle_ns;
 }
 
 static void wake_from(struct sim *sim, struct sim_thread *waker, struct sim_thread *t, uint64_t ns) {
@@ -564,14 +321,14 @@ static void wake_from(struct sim *sim, struct sim_thread *waker, struct sim_thre
     }
     t->left = ns;
     if (!sim->host->fibers) {
-        enqueue_woken(sim, place_woken(sim, t, waker), t, waker);
+        enqueue_woken(sim, sim_host_place_woken(sim, t, waker), t, waker);
         return;
     }
     if (sim_host_cores_to_spare(sim, t)) { /* it waits on its home thread, and the kernel wakes it */
-        enqueue_woken(sim, place_woken(sim, t, NULL), t, waker);
+        enqueue_woken(sim, sim_host_place_woken(sim, t, NULL), t, waker);
         return;
     }
-    core = waker != NULL ? host_core_of(sim, waker) : place_woken(sim, t, NULL);
+    core = waker != NULL ? sim_host_core_of(sim, waker) : sim_host_place_woken(sim, t, NULL);
     bool was_idle = core->on == NULL;
     enqueue_woken(sim, core, t, waker);
     if (!was_idle && waker != NULL)
@@ -588,13 +345,13 @@ void sim_host_wake_by(struct sim *sim, struct sim_thread *waker, struct sim_thre
 }
 
 static void wait_for(struct sim *sim, struct sim_thread *t, enum sim_why why, sim_then *then) {
-    struct sim_host_core *core = host_core_of(sim, t);
+    struct sim_host_core *core = sim_host_core_of(sim, t);
     if (t->wake_pending) {
         t->wake_pending = false;
         run(sim, t, 0, then);
         return;
     }
-    count(sim, core);
+    sim_host_count(sim, core);
     t->then = then;
     t->why = (uint8_t)why;
     t->left = 0;
@@ -602,33 +359,33 @@ static void wait_for(struct sim *sim, struct sim_thread *t, enum sim_why why, si
     t->place = SIM_ASLEEP;
     sim_core_show(sim, t, SIM_WAIT);
     core->on = NULL;
-    leave_core(sim, core, t);
+    sim_host_leave(sim, core, t);
     next_thread(sim, core);
 }
 
 void sim_host_poke(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then) {
-    struct sim_host_core *core = host_core_of(sim, t);
+    struct sim_host_core *core = sim_host_core_of(sim, t);
     t->then = then;
     if (t->place != SIM_ON_CORE)
         return; /* run_on lets it look */
-    count(sim, core);
+    sim_host_count(sim, core);
     t->left = ns;
     arm(sim, core);
 }
 
 bool sim_host_is_running(const struct sim *sim, const struct sim_thread *t) {
-    return t->place == SIM_ON_CORE && host_core_of(sim, t)->from <= sim_now(sim);
+    return t->place == SIM_ON_CORE && sim_host_core_of(sim, t)->from <= sim_now(sim);
 }
 
 static void yield_now(struct sim *sim, struct sim_thread *t) {
-    struct sim_host_core *core = host_core_of(sim, t);
+    struct sim_host_core *core = sim_host_core_of(sim, t);
     t->then = t->host.yielded_then;
     if (core->n_ready == 0) {
         t->then(sim, t);
         return;
     }
     t->host.yielded = true;
-    if (!sim->host->fibers && is_eligible(core, t)) {
+    if (!sim->host->fibers && sim_host_is_eligible(core, t)) {
         core->sum_v += t->host.deadline - t->host.v;
         t->host.v = t->host.deadline;
         t->host.deadline += (int64_t)sim->host->model.slice_ns;
@@ -647,18 +404,18 @@ bool sim_host_cores_to_spare(const struct sim *sim, const struct sim_thread *t) 
 }
 
 bool sim_host_others_ready(const struct sim *sim, const struct sim_thread *t) {
-    return host_core_of(sim, t)->n_ready > 0;
+    return sim_host_core_of(sim, t)->n_ready > 0;
 }
 
 /* How long work takes if so many thousandths of cores work at once, in thousandths of its time on one core. */
 static uint64_t memory_slows(const struct sim_host_model *model, uint64_t cores) {
-    uint64_t slows = cores > 1000 && cores > model->memory_cores ? cores * 1000 / model->memory_cores : 1000;
+    uint64_t slows = cores > model->memory_cores ? cores * 1000 / model->memory_cores : 1000;
     return 1000 - model->memory_share + model->memory_share * slows / 1000;
 }
 
 uint64_t sim_host_work_ns(const struct sim *sim, uint64_t work_ns) {
     const struct sim_host_model *model = &sim->host->model;
-    if (model->memory_share == 0 || model->memory_cores == 0 || !has(sim, SIM_HOST_MEMORY))
+    if (model->memory_share == 0 || !sim_host_has(sim, SIM_HOST_MEMORY))
         return work_ns;
     uint64_t busy = 1000 * (uint64_t)(sim->n_cores - sim->host->n_idle);
     uint64_t scale = (memory_slows(model, busy) << 20) / memory_slows(model, model->recorded_cores);
@@ -668,31 +425,22 @@ uint64_t sim_host_work_ns(const struct sim *sim, uint64_t work_ns) {
 /* ---- threads come and go ---- */
 
 static void add(struct sim *sim, struct sim_thread *t, sim_then *then) {
-    struct sim_host_core *core = find_idle(sim, sim->n_placed++ % sim->n_cores);
-    for (uint32_t i = 0; core == NULL && i < sim->n_cores; i++) {
-        struct sim_host_core *other = &sim->host->cores[(sim->n_placed + i) % sim->n_cores];
-        bool fewest = true;
-        for (uint32_t k = 0; k < sim->n_cores && fewest; k++)
-            fewest = n_here(other) <= n_here(&sim->host->cores[k]);
-        core = fewest ? other : NULL;
-    }
-    if (!sim->config.migrate)
-        core = &sim->host->cores[sim->n_placed % sim->n_cores];
+    struct sim_host_core *core = sim_host_place_new(sim);
     const struct sim_host_model *model = &sim->host->model;
-    uint64_t born = has(sim, SIM_HOST_LATENCY) && t->number != 0 ? model->born_ns : 0;
+    uint64_t born = sim_host_has(sim, SIM_HOST_LATENCY) && t->number != 0 ? model->born_ns : 0;
     t->host.serial = ++sim->host->n_threads;
     t->then = then;
     t->left = 0;
     t->shown = SIM_READY;
     t->shown_from = sim_now(sim);
-    enqueue(sim, core, t, sim->host->model.slice_ns / 2, born);
+    enqueue(sim, core, t, model->slice_ns / 2, born);
 }
 
 static void leave(struct sim *sim, struct sim_thread *t) {
-    struct sim_host_core *core = host_core_of(sim, t);
-    count(sim, core);
+    struct sim_host_core *core = sim_host_core_of(sim, t);
+    sim_host_count(sim, core);
     core->on = NULL;
-    leave_core(sim, core, t);
+    sim_host_leave(sim, core, t);
     t->place = SIM_ENDED;
     next_thread(sim, core);
 }

@@ -5,7 +5,7 @@
  * glibc's mutex is Drepper's: free, held, or held with a mark that threads may sleep. The owner that releases a marked
  * mutex frees it and wakes a sleeper. Until that one has a core any thread may take the mutex (barging); then the
  * sleeper marks it and sleeps again. The engine direct has a designated waker instead: while a waiter that was woken
- * has not has_looked, or an awake waiter will look, an unlock wakes no other; and a waiter that has waited for a
+ * has not looked, or an awake waiter will look, an unlock wakes no other; and a waiter that has waited for a
  * millisecond in vain is handed the mutex (docs/architecture.md).
  *
  * A barrier's last arrival wakes all sleepers with one call, one after another. A read-write lock admits readers while
@@ -19,7 +19,7 @@
 #include "return.h"
 
 enum {
-    LATE_NS = 50000,       /* the engine direct: a designated waker that has not has_looked for so long is late */
+    LATE_NS = 50000,       /* the engine direct: a designated waker that has not looked for so long is late */
     STARVED_NS = 1000000,  /* a waiter that has lost the race is handed the mutex after that time, */
     HANDED_EVERY = 1000000 /* and the mutex is handed over at most so often */
 };
@@ -46,7 +46,7 @@ static void vain_call(struct sim *sim, struct sim_thread *t) {
 
 /* ---- mutexes ---- */
 
-/* The waiter has has_looked: unlocks do not rely on it any more. */
+/* The waiter has looked: unlocks do not rely on it any more. */
 static void has_looked(struct sim_thread *t, struct sim_object *m) {
     if (t->host.notified)
         m->n_notified--;
@@ -107,7 +107,7 @@ bool sim_host_requeue(struct sim *sim, struct sim_thread *t, sim_then *then) {
     t->locked = then;
     t->queued_lock = true;
     t->host.what = m;
-    t->host.why = SIM_WHY_OBJECT;
+    t->why = t->host.why = SIM_WHY_OBJECT;
     t->host.look = mutex_look;
     t->host.since = sim_now(sim);
     m->active = false; /* the owner may have made that promise before it had the mutex */
@@ -199,25 +199,22 @@ void sim_host_barrier(struct sim *sim, struct sim_thread *t) {
     sim_host_touch(sim, t, t->object, sim->host->model.barrier_ns, meet);
 }
 
-/* ---- read-write locks ---- */
+/* ---- read-write locks and semaphores: waiters compete ---- */
 
-static bool reads(const struct sim_thread *t) {
-    return t->event.op == SBT_TRACE_RWLOCK_RDLOCK || t->event.op == SBT_TRACE_RWLOCK_TRYRDLOCK;
+/* The thread has tried for the first time. */
+static void tried(struct sim *sim, struct sim_thread *t, bool got, sim_then *look) {
+    if (got) {
+        sim_return(sim, t);
+        return;
+    }
+    sim_host_wait_begin(sim, t, t->object, SIM_WHY_OBJECT, false, look);
+    sim_host_wait_on(sim, t);
 }
 
-static bool rw_enter(struct sim_thread *t, struct sim_object *o) {
-    if (o->owner != NULL || (!reads(t) && o->n_inside > 0))
-        return false;
-    if (reads(t))
-        o->n_inside++;
-    else
-        sim_owner_set(o, t);
-    return true;
-}
-
-static void rw_look(struct sim *sim, struct sim_thread *t) {
-    if (t->host.handed || rw_enter(t, t->object)) {
-        t->host.handed = false;
+/* The waiter has tried. If it was woken, and another thread was quicker, it waits on: its limits are those from before.
+ */
+static void looked(struct sim *sim, struct sim_thread *t, bool got) {
+    if (got) {
         sim_host_wait_end(sim, t);
         sim_return(sim, t);
         return;
@@ -229,13 +226,16 @@ static void rw_look(struct sim *sim, struct sim_thread *t) {
     sim_host_wait_on(sim, t);
 }
 
+/* ---- read-write locks ---- */
+
+static void rw_look(struct sim *sim, struct sim_thread *t) {
+    bool handed = t->host.handed;
+    t->host.handed = false;
+    looked(sim, t, handed || sim_owner_enter(t, t->object));
+}
+
 static void rw_first(struct sim *sim, struct sim_thread *t) {
-    if (rw_enter(t, t->object)) {
-        sim_return(sim, t);
-        return;
-    }
-    sim_host_wait_begin(sim, t, t->object, SIM_WHY_OBJECT, false, rw_look);
-    sim_host_wait_on(sim, t);
+    tried(sim, t, sim_owner_enter(t, t->object), rw_look);
 }
 
 /* The lock is free: all waiting readers have it at once, or the first writer is woken and competes for it. */
@@ -243,7 +243,7 @@ static void rw_admit_waiting(struct sim_thread *t, struct sim_object *o) {
     struct sim_list waiters = o->waiters, rest = {0};
     bool readers = false;
     for (struct sim_thread *w; (w = sim_list_shift(&waiters)) != NULL;) {
-        if (!reads(w)) {
+        if (!sim_owner_reads(w)) {
             sim_list_append(&rest, w);
             continue;
         }
@@ -258,10 +258,7 @@ static void rw_admit_waiting(struct sim_thread *t, struct sim_object *o) {
 
 static void rw_leave(struct sim *sim, struct sim_thread *t) {
     struct sim_object *o = t->object;
-    if (o->owner != NULL)
-        sim_owner_set(o, NULL);
-    else if (o->n_inside > 0)
-        o->n_inside--;
+    sim_owner_leave(o);
     t->targets = (struct sim_list){0};
     t->unlocked = sim_return;
     if (o->n_inside == 0) {
@@ -285,25 +282,11 @@ static bool sem_take(struct sim_thread *t, struct sim_object *o) {
 }
 
 static void sem_look(struct sim *sim, struct sim_thread *t) {
-    if (sem_take(t, t->object)) {
-        sim_host_wait_end(sim, t);
-        sim_return(sim, t);
-        return;
-    }
-    if (t->host.parked) {
-        sim->summary.n_lost_races++;
-        t->host.parked = t->host.parks = false;
-    }
-    sim_host_wait_on(sim, t);
+    looked(sim, t, sem_take(t, t->object));
 }
 
 static void sem_first(struct sim *sim, struct sim_thread *t) {
-    if (sem_take(t, t->object)) {
-        sim_return(sim, t);
-        return;
-    }
-    sim_host_wait_begin(sim, t, t->object, SIM_WHY_OBJECT, false, sem_look);
-    sim_host_wait_on(sim, t);
+    tried(sim, t, sem_take(t, t->object), sem_look);
 }
 
 static void sem_add(struct sim *sim, struct sim_thread *t) {

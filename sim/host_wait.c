@@ -35,20 +35,7 @@ void sim_host_touch(struct sim *sim, struct sim_thread *t, struct sim_object *o,
     sim_core_run(sim, t, ns + line_way_ns(sim, t, o), then);
 }
 
-/* ---- the thread's place in the object's lists ---- */
-
-static void remove_from(struct sim_list *list, struct sim_thread *t) {
-    struct sim_thread *before = NULL, *i = list->first;
-    while (i != NULL && i != t) {
-        before = i;
-        i = i->next;
-    }
-    if (i == NULL)
-        return;
-    *(before != NULL ? &before->next : &list->first) = t->next;
-    if (list->last == t)
-        list->last = before;
-}
+/* ---- sleeping ---- */
 
 static void prepend(struct sim_list *list, struct sim_thread *t) {
     t->next = list->first;
@@ -56,8 +43,6 @@ static void prepend(struct sim_list *list, struct sim_thread *t) {
     if (list->last == NULL)
         list->last = t;
 }
-
-/* ---- sleeping ---- */
 
 /* Does the thread sleep in the kernel? A fiber does if all fibers have a core of their own. */
 static bool sleeps_in_kernel(const struct sim *sim, const struct sim_thread *t) {
@@ -97,7 +82,7 @@ void sim_host_wait_again(struct sim *sim, struct sim_thread *t) {
 /* ---- active waiting ---- */
 
 static void spun(struct sim *sim, struct sim_thread *t) {
-    remove_from(&t->host.what->queued, t);
+    sim_list_remove(&t->host.what->queued, t);
     if (t->host.idles) {
         uint64_t took = sim_now(sim) - t->host.last_ns;
         t->host.idle_ns = t->host.idle_ns > took ? t->host.idle_ns - (uint32_t)took : 0;
@@ -107,10 +92,9 @@ static void spun(struct sim *sim, struct sim_thread *t) {
 }
 
 static void spin(struct sim *sim, struct sim_thread *t) {
-    uint64_t now = sim_now(sim);
     t->host.looks = true;
     sim_list_append(&t->host.what->queued, t);
-    sim_core_run(sim, t, t->host.spun_to == UINT64_MAX ? FOREVER : t->host.spun_to - now, spun);
+    sim_core_run(sim, t, t->host.spun_to - sim_now(sim), spun);
 }
 
 bool sim_host_notice(struct sim *sim, struct sim_object *o, bool all) {
@@ -131,7 +115,7 @@ bool sim_host_notice(struct sim *sim, struct sim_object *o, bool all) {
 static void yielded(struct sim *sim, struct sim_thread *t) {
     struct sim_host *host = sim->host;
     uint64_t now = sim_now(sim), took = now - t->host.last_ns;
-    t->host.last_ns = now;
+    took += took == 0; /* where yields cost nothing, threads that yield to each other would not let time pass */
     if (took > LONG_YIELD_NS) {
         if (now - host->long_yield_at < NEAR * took) {
             uint64_t closed = CLOSED * took < GATE_MOST_NS ? CLOSED * took : GATE_MOST_NS;
@@ -265,7 +249,7 @@ static void spin_yielded(struct sim *sim, struct sim_thread *t) {
 }
 
 static void spin_over(struct sim *sim, struct sim_thread *t) {
-    remove_from(&t->host.what->queued, t);
+    sim_list_remove(&t->host.what->queued, t);
     t->host.looks = false;
     if (t->host.what->owner != NULL && sim->config.sync != SIM_GLIBC && sim_now(sim) >= t->host.spun_to)
         sim_host_yield(sim, t, spin_yielded);

@@ -59,6 +59,27 @@ void sim_owner_released(struct sim *sim, struct sim_object *m) {
     sim_core_unhold(sim, owner);
 }
 
+bool sim_owner_reads(const struct sim_thread *t) {
+    return t->event.op == SBT_TRACE_RWLOCK_RDLOCK || t->event.op == SBT_TRACE_RWLOCK_TRYRDLOCK;
+}
+
+bool sim_owner_enter(struct sim_thread *t, struct sim_object *rwlock) {
+    if (rwlock->owner != NULL || (!sim_owner_reads(t) && rwlock->n_inside > 0))
+        return false;
+    if (sim_owner_reads(t))
+        rwlock->n_inside++;
+    else
+        sim_owner_set(rwlock, t);
+    return true;
+}
+
+void sim_owner_leave(struct sim_object *rwlock) {
+    if (rwlock->owner != NULL)
+        sim_owner_set(rwlock, NULL);
+    else if (rwlock->n_inside > 0)
+        rwlock->n_inside--;
+}
+
 void sim_owner_wait_order(struct sim *sim, struct sim_thread *t, struct sim_object *m, sim_then *then) {
     if (!sim_owner_is_early(sim, t, m)) {
         then(sim, t);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The owner of a lock, and what depends on it: critical sections, the scheduler's priority, the recorded order. */
+/*
+ * The owner of a lock, and what depends on it: critical sections, the scheduler's priority, the recorded order. A
+ * read-write lock has an owner or readers.
+ */
 #ifndef SIM_OWNER_H
 #define SIM_OWNER_H
 
@@ -24,6 +27,13 @@ static inline bool sim_owner_is_early(const struct sim *sim, const struct sim_th
                                       const struct sim_object *mutex) {
     return sim->config.recorded_order && !mutex->forgotten && t->order > mutex->n_acquired + 1;
 }
+
+/* Does the thread want the read-write lock of its call for reading? */
+bool sim_owner_reads(const struct sim_thread *t);
+/* The thread gets the read-write lock, for reading or as its owner. False: others keep it out. */
+bool sim_owner_enter(struct sim_thread *t, struct sim_object *rwlock);
+/* The owner, or else a reader, releases it. A release that was recorded without a lock has no effect. */
+void sim_owner_leave(struct sim_object *rwlock);
 
 /* Acquisition `order` may come now, whatever has not come before it. */
 void sim_owner_pass_order(struct sim *sim, struct sim_object *mutex, uint64_t order);

@@ -47,6 +47,10 @@ static bool is_legal(const struct sim_config *c, struct sim_error *error) {
                    (uintmax_t)c->sched.slot_ns, c->costs.switch_ns);
     else if (c->load_permille > HW_MESH_MAX_LOAD_PERMILLE)
         sim_refuse(error, SIM_USAGE, "a data load of %u (legal: 0 to %d)", c->load_permille, HW_MESH_MAX_LOAD_PERMILLE);
+    else if (c->sync >= SIM_N_SYNCS && (c->host.tick_ns == 0 || c->host.memory_share > 1000))
+        sim_refuse(error, SIM_USAGE, "a host without a scheduler's tick, or with more memory work than work");
+    else if (c->sync >= SIM_N_SYNCS && c->host.memory_share > 0 && c->host.memory_cores < 1000)
+        sim_refuse(error, SIM_USAGE, "a host whose memory is too slow for one core");
     else if (c->qos != HW_QOS_CONTROL_FIRST && c->qos != HW_QOS_NONE)
         sim_refuse(error, SIM_USAGE, "unknown quality of service");
     else if (c->n_control < 1 || c->n_control > HW_MAX_CONTROL || c->n_queue < 1 ||

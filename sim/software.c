@@ -145,6 +145,7 @@ void sim_software_unlock(struct sim *sim, struct sim_thread *t) {
 void sim_software_try(struct sim *sim, struct sim_thread *t, sim_then *then) {
     sim_software_attempt(sim, t, t->object, then);
 }
+
 /* ---- barriers ---- */
 
 static void barrier_sleep(struct sim *sim, struct sim_thread *t) {
@@ -171,26 +172,12 @@ void sim_software_barrier(struct sim *sim, struct sim_thread *t) {
 
 /* ---- rwlocks ---- */
 
-static bool is_reader(const struct sim_thread *t) {
-    return t->event.op == SBT_TRACE_RWLOCK_RDLOCK || t->event.op == SBT_TRACE_RWLOCK_TRYRDLOCK;
-}
-
-static bool rw_admit(struct sim_thread *t, struct sim_object *o) {
-    if (o->owner != NULL || (!is_reader(t) && o->n_inside > 0))
-        return false;
-    if (is_reader(t))
-        o->n_inside++;
-    else
-        sim_owner_set(o, t);
-    return true;
-}
-
 static void object_sleep(struct sim *sim, struct sim_thread *t) {
     sim_core_wait(sim, t, SIM_WHY_OBJECT, sim_return);
 }
 
 static void rw_attempt(struct sim *sim, struct sim_thread *t) {
-    if (rw_admit(t, t->object)) {
+    if (sim_owner_enter(t, t->object)) {
         sim_return(sim, t);
         return;
     }
@@ -205,12 +192,9 @@ void sim_software_rwlock(struct sim *sim, struct sim_thread *t) {
 /* Admit waiters in the order of their coming: readers up to the first writer, or that writer. */
 static void rw_release(struct sim *sim, struct sim_thread *t) {
     struct sim_object *o = t->object;
-    if (o->owner != NULL)
-        sim_owner_set(o, NULL);
-    else if (o->n_inside > 0)
-        o->n_inside--;
+    sim_owner_leave(o);
     t->targets = (struct sim_list){0};
-    while (o->waiters.first != NULL && rw_admit(o->waiters.first, o))
+    while (o->waiters.first != NULL && sim_owner_enter(o->waiters.first, o))
         sim_list_append(&t->targets, sim_list_shift(&o->waiters));
     t->unlocked = sim_return;
     sim_software_wake_targets(sim, t);
@@ -313,7 +297,7 @@ bool sim_software_pass(struct sim *sim, struct sim_thread *t) {
     } else if (o->kind == SBT_TRACE_RWLOCK) {
         sim_owner_set(o, NULL);
         o->n_inside = 0;
-        rw_admit(t, o);
+        sim_owner_enter(t, o);
     }
     sim_core_wake(sim, t, 0);
     return true;

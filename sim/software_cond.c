@@ -34,15 +34,8 @@ void sim_software_cond_wait(struct sim *sim, struct sim_thread *t) {
     sim_mutex_unlock(sim, t, t->mutex, cond_futex);
 }
 
-/* A broadcast wakes all waiters, a signal wakes the waiters that it woke in the trace. */
 static void signalled(struct sim *sim, struct sim_thread *t) {
-    struct sim_object *c = t->object;
-    bool all = t->event.op == SBT_TRACE_COND_BROADCAST && !sim->config.recorded_order;
-    struct sim_list waiters = c->waiters;
-    sim_signals_add(sim, c, t->event.order);
-    c->waiters = t->targets = (struct sim_list){0};
-    for (struct sim_thread *w; (w = sim_list_shift(&waiters)) != NULL;)
-        sim_list_append(all || sim_signals_has(c, w->awaited) ? &t->targets : &c->waiters, w);
+    sim_signals_wake(sim, t);
     t->unlocked = sim_return;
     sim_software_wake_targets(sim, t);
 }

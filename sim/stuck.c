@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which threads wait, and what for. */
-#include "chip.h"
+#include "signals.h"
 
-static void print_owner(const struct sim_object *o, FILE *out) {
+static void print_object(const struct sim_object *o, FILE *out) {
     static const char *const names[SBT_TRACE_N_TYPES] = {"object", "mutex",     "condition", "barrier",
                                                          "rwlock", "semaphore", "spin lock"};
     fprintf(out, "%s %u", o->kind < SBT_TRACE_N_TYPES ? names[o->kind] : "object", o->number);
@@ -21,17 +21,33 @@ static void print_wait(const struct sim_thread *t, FILE *out) {
                 t->app->ended[t->event.other] == SIM_NOT_BORN ? "no thread has created" : "has not ended");
         break;
     case SIM_WHY_SIGNAL:
-        fprintf(out, "signal %ju of condition %u, which has not happened", (uintmax_t)t->awaited, t->object->number);
+        if (t->mutex != NULL && sim_signals_has(t->object, t->awaited)) /* in hardware it is in the mutex's queue now */
+            print_object(t->mutex, out);
+        else
+            fprintf(out, "signal %ju of condition %u, which has not happened", (uintmax_t)t->awaited,
+                    t->object->number);
         break;
     case SIM_WHY_ORDER:
         fprintf(out, "acquisition %ju of mutex %u, of which there were %ju", (uintmax_t)t->order, t->mutex->number,
                 (uintmax_t)t->mutex->n_acquired);
         break;
-    default:
-        print_owner(t->event.op == SBT_TRACE_COND_WAIT ? t->mutex : t->object, out);
+    case SIM_WHY_ANSWER:
+        fprintf(out, "the hardware's answer");
+        break;
+    case SIM_WHY_TIME:
+        fprintf(out, "a time");
+        break;
+    case SIM_WHY_OBJECT:
+        print_object(t->event.op == SBT_TRACE_COND_WAIT ? t->mutex : t->object, out);
+        break;
     }
     const char *site = t->event.site != SBT_TRACE_NONE ? sbt_trace_site_name(trace, t->event.site) : "";
     fprintf(out, "%s%s\n", site[0] != '\0' ? ", at " : "", site);
+}
+
+/* Other threads run, or are ready: a run may be stopped at any time. */
+static bool waits(const struct sim_thread *t) {
+    return t->place == SIM_AWAKE || t->place == SIM_ASLEEP || t->spins;
 }
 
 void sim_stuck(const struct sim *sim, FILE *out, uint32_t n_max) {
@@ -39,7 +55,7 @@ void sim_stuck(const struct sim *sim, FILE *out, uint32_t n_max) {
     for (uint32_t i = 0; i < sim->n_apps; i++)
         for (uint32_t k = 0; sim->apps[i].threads != NULL && k < sim->apps[i].n_threads; k++) {
             const struct sim_thread *t = sim->apps[i].threads[k];
-            if (t != NULL && n++ < n_max)
+            if (t != NULL && waits(t) && n++ < n_max)
                 print_wait(t, out);
         }
     if (n > n_max)

@@ -24,7 +24,7 @@ typedef void sim_then(struct sim *sim, struct sim_thread *t);
 
 /*
  * Threads in a list, linked through the threads themselves. So a thread is in one list at a time, and a list needs no
- * memory. (liburcu's lists have a link for each direction. Here no thread is taken out of the middle, and a thread's
+ * memory. (liburcu's lists have a link for each direction. Here a thread is seldom taken out of the middle, and its
  * first lines are full.)
  */
 struct sim_list {
@@ -101,7 +101,7 @@ struct sim_thread {
     /* again.c: the NI that answered AGAIN, its n_rooms at that time, and since when the thread is parked. */
     uint32_t refused_by;
     uint64_t refused_room, parked_from;
-    struct {                     /* on the host machine: host_sched.c, host_wait.c */
+    struct {                     /* on the host machine: host_core.c, host_sched.c, host_wait.c */
         int64_t v, deadline;     /* virtual time; EEVDF's deadline in it */
         int64_t lag;             /* while it is on no core: how much less than others it had run */
         int64_t key;             /* its place in the run queue, */
@@ -114,7 +114,7 @@ struct sim_thread {
         sim_then *look;          /* active waiting: looks whether the wait is over */
         struct sim_object *what; /* that it waits for */
         uint64_t since, spun_to; /* when the wait began, and when its spin ends */
-        uint64_t last_ns;        /* when its last yield ended */
+        uint64_t last_ns;        /* when its last yield began */
         uint64_t ticket;         /* of a barrier: the generation that it waits for */
         uint64_t owed_ns;        /* what it has to do first when it goes on */
         uint32_t idle_ns;        /* what is left for yields that switch to no thread */
@@ -149,15 +149,15 @@ static inline struct sim_thread *sim_list_shift(struct sim_list *list) {
 
 /* Take a thread out, wherever it stands: seldom. False: it is not in the list. */
 static inline bool sim_list_remove(struct sim_list *list, const struct sim_thread *t) {
-    struct sim_list all = *list;
-    bool found = false;
-    *list = (struct sim_list){0};
-    for (struct sim_thread *w; (w = sim_list_shift(&all)) != NULL;) {
-        if (w != t)
-            sim_list_append(list, w);
-        found = found || w == t;
-    }
-    return found;
+    struct sim_thread *before = NULL, *w = list->first;
+    for (; w != NULL && w != t; w = w->next)
+        before = w;
+    if (w == NULL)
+        return false;
+    *(before != NULL ? &before->next : &list->first) = w->next;
+    if (list->last == w)
+        list->last = before;
+    return true;
 }
 
 struct sim_app {

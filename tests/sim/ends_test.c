@@ -8,7 +8,7 @@
 
 #define US UINT64_C(1000)
 
-/* Must not succeed. Its message, and for SIM_STUCK which threads wait for what, is in `text`. */
+/* Must not succeed. Its message, and which threads wait for what, is in `text`. */
 static enum sim_status failure(const struct sim_config *config, const struct sbt_trace *trace, char *text,
                                size_t size) {
     struct sim_error error = {.text = ""};
@@ -20,20 +20,79 @@ static enum sim_status failure(const struct sim_config *config, const struct sbt
     FILE *out = fmemopen(text, size, "w");
     ck_assert_ptr_nonnull(out);
     fprintf(out, "%s\n", error.text);
-    if (status == SIM_STUCK)
-        sim_stuck(sim, out, 10);
+    sim_stuck(sim, out, 10);
     fclose(out);
     sim_free(sim);
     return status;
 }
 
 static void expect_stuck(const struct sbt_trace *trace, const char *why) {
-    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+    for (int sync = 0; sync < SIM_N_ALL_SYNCS; sync++) {
         struct sim_config config = config_of((enum sim_sync)sync);
         char text[2000];
         ck_assert_int_eq(failure(&config, trace, text, sizeof text), SIM_STUCK);
-        ck_assert_msg(strstr(text, why) != NULL, "'%s' is not in: %s", why, text);
+        ck_assert_msg(strstr(text, why) != NULL, "%s: '%s' is not in: %s", sim_sync_name(config.sync), why, text);
     }
+}
+
+static bool stop(void *context, uint32_t application, uint32_t mutex, uint32_t thread) {
+    (void)context;
+    (void)application;
+    (void)mutex;
+    (void)thread;
+    return false;
+}
+
+/* Thread 1 gets a mutex, and the run is stopped. Then threads 0 and 2 are ready or run, and thread 3 sleeps for a time.
+ */
+TEST(only_waiting_threads_are_said_to_wait) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 4);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, MS);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    call(&b, 2, SBT_TRACE_MUTEX_LOCK, 1, 5 * MS);
+    call(&b, 2, SBT_TRACE_MUTEX_UNLOCK, 1, 0);
+    build_event(&b, 3,
+                (struct sbt_trace_event){.op = SBT_TRACE_COND_WAIT,
+                                         .type = SBT_TRACE_NO_OBJECT,
+                                         .object = SBT_TRACE_NONE,
+                                         .other = SBT_TRACE_NONE,
+                                         .result = ETIMEDOUT,
+                                         .took_ns = 10 * MS});
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 2, 5 * MS);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 2, 0);
+    end_all(&b, 4);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = 0; sync < SIM_N_ALL_SYNCS; sync++)
+        for (uint32_t width = 1; width <= 4; width += 3) {
+            struct sim_config config = config_of((enum sim_sync)sync);
+            char text[2000];
+            config.width = width;
+            config.height = 1;
+            config.on_grant = stop;
+            ck_assert_int_eq(failure(&config, trace, text, sizeof text), SIM_STOPPED);
+            ck_assert_msg(strstr(text, "thread 0") == NULL && strstr(text, "thread 2") == NULL, "%s", text);
+            ck_assert_msg(strstr(text, "thread 3 waits for a time") != NULL || width == 1, "%s", text);
+        }
+}
+
+/*
+ * Under the engine direct, and in hardware, a broadcast moves the waiter to the queue of the mutex that is held. It
+ * waits for that, and no more for the signal. Under glibc it is woken, and finds the mutex held.
+ */
+TEST(a_woken_waiter_waits_for_the_mutex) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 2);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    wait(&b, 1, 1, 0, 1, 0);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    end(&b, 1, 0);
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, MS);
+    signal_(&b, 0, SBT_TRACE_COND_BROADCAST, 1, 1, 0);
+    end(&b, 0, MS);
+    expect_stuck(build_close(&b), "thread 1 waits for mutex 0 held by thread 0, which has ended");
 }
 
 /* ---- an owner that has ended ---- */
@@ -114,7 +173,7 @@ static void expect_stuck_config(struct sim_config config, const struct sbt_trace
         char text[2000];
         config.sched.policy = (enum csa_policy)policy;
         ck_assert_int_eq(failure(&config, trace, text, sizeof text), SIM_STUCK);
-        ck_assert_msg(strstr(text, why) != NULL, "'%s' is not in: %s", why, text);
+        ck_assert_msg(strstr(text, why) != NULL, "%s: '%s' is not in: %s", sim_sync_name(config.sync), why, text);
     }
 }
 

@@ -52,15 +52,30 @@ static void sleep_for(struct build *b, uint32_t thread, uint64_t ns) {
                                          .took_ns = ns});
 }
 
-/* Thread 1 and thread 0, each with that work; then thread 0 joins. */
-static const struct sbt_trace *two_that_compute(uint64_t work) {
+/* Thread 0 works for so long, and joins 1 to n - 1. */
+static void join_all(struct build *b, uint32_t n, uint64_t work) {
+    for (uint32_t i = 1; i < n; i++)
+        join(b, 0, i, i == 1 ? work : 0);
+    end(b, 0, 0);
+}
+
+/* Threads 0 to n - 1, each with its work. */
+static const struct sbt_trace *that_compute(uint32_t n, const uint64_t *work) {
     struct build b;
     build_open(&b);
-    create(&b, 0, 1, 0);
-    end(&b, 1, work);
-    join(&b, 0, 1, work);
-    end(&b, 0, 0);
+    create_all(&b, n);
+    for (uint32_t i = 1; i < n; i++)
+        end(&b, i, work[i]);
+    join_all(&b, n, work[0]);
     return build_close(&b);
+}
+
+static const struct sbt_trace *two_that_compute(uint64_t work) {
+    return that_compute(2, (const uint64_t[]){work, work});
+}
+
+static const struct sbt_trace *three_that_compute(uint64_t work0, uint64_t work1, uint64_t work2) {
+    return that_compute(3, (const uint64_t[]){work0, work1, work2});
 }
 
 /* On one core they take turns at each tick: thread 0 has it from 0, 8, 16, 24 and 32 ms on for 4 ms. */
@@ -120,8 +135,7 @@ TEST_EACH(a_woken_thread_takes_the_core, 2) {
         sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
         sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, work[i]);
         end(&b, 1, 1 * MS);
-        join(&b, 0, 1, 10 * MS);
-        end(&b, 0, 0);
+        join_all(&b, 2, 10 * MS);
         struct sim_config config = host_of(SIM_GLIBC, 1);
         config.host.late_busy_ns = config.host.wake_idle_ns = 7 * US; /* of wake-ups on other cores */
         if (number == 1)
@@ -150,9 +164,7 @@ TEST(a_thread_that_is_woken_often_gets_no_more_than_its_share) {
     end(&b, 1, 0);
     end(&b, 2, 0);
     end(&b, 3, 100 * MS);
-    for (uint32_t i = 1; i < 4; i++)
-        join(&b, 0, i, 0);
-    end(&b, 0, 0);
+    join_all(&b, 4, 0);
     struct sim_config config = host_of(SIM_GLIBC, 1);
     struct sim_thread_result r = run_one(&config, build_close(&b), 3, NULL);
     ck_assert_uint_ge(r.to_ns, 180 * MS);
@@ -174,9 +186,7 @@ TEST(a_spinning_thread_does_not_spin_for_ever) {
     call(&b, 1, SBT_TRACE_SPIN_LOCK, 0, 0);
     call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 0, 1 * MS);
     call(&b, 1, SBT_TRACE_SPIN_UNLOCK, 0, 0);
-    end(&b, 1, 0);
-    join(&b, 0, 1, 0);
-    end(&b, 0, 0);
+    end_all(&b, 2);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_config config = host_of(SIM_GLIBC, 1);
     config.host.effects &= ~(uint32_t)(SIM_HOST_SLICES | SIM_HOST_PREEMPT);
@@ -221,7 +231,7 @@ TEST(a_broadcast_with_the_mutex_wakes_in_vain) {
     signal_(&b, 0, SBT_TRACE_COND_BROADCAST, 2, 1, 0);
     call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 1 * MS);
     for (uint32_t i = 1; i < 4; i++)
-        join(&b, 0, i, 0);
+        join(&b, 0, i, 0); /* before the last lock */
     call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 0);
     call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
     end(&b, 0, 0);
@@ -253,9 +263,7 @@ TEST(a_woken_thread_goes_to_an_idle_core) {
     sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 490 * US);
     end(&b, 1, 1 * MS);
     end(&b, 2, 20 * MS);
-    join(&b, 0, 1, 20 * MS);
-    join(&b, 0, 2, 0);
-    end(&b, 0, 0);
+    join_all(&b, 3, 20 * MS);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_summary s;
     struct sim_config config = host_of(SIM_GLIBC, 2);
@@ -277,16 +285,7 @@ TEST(a_woken_thread_goes_to_an_idle_core) {
 /* Three threads on two cores: thread 2 shares one. The core of the thread that ends takes it, unless threads are
  * pinned. */
 TEST(a_core_that_goes_idle_takes_a_cold_thread) {
-    struct build b;
-    build_open(&b);
-    create(&b, 0, 1, 0);
-    create(&b, 0, 2, 0);
-    end(&b, 1, 2 * MS);
-    end(&b, 2, 20 * MS);
-    join(&b, 0, 1, 20 * MS);
-    join(&b, 0, 2, 0);
-    end(&b, 0, 0);
-    const struct sbt_trace *trace = build_close(&b);
+    const struct sbt_trace *trace = three_that_compute(20 * MS, 2 * MS, 20 * MS);
     struct sim_config config = host_of(SIM_GLIBC, 2);
     ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, 22 * MS);
 }
@@ -296,16 +295,7 @@ TEST(a_core_that_goes_idle_takes_a_cold_thread) {
  * at 4.1: the idle core leaves it, and gets it at the tick at 8 ms.
  */
 TEST(a_core_that_goes_idle_leaves_a_warm_thread) {
-    struct build b;
-    build_open(&b);
-    create(&b, 0, 1, 0);
-    create(&b, 0, 2, 0);
-    end(&b, 1, 4100 * US);
-    end(&b, 2, 20 * MS);
-    join(&b, 0, 1, 20 * MS);
-    join(&b, 0, 2, 0);
-    end(&b, 0, 0);
-    const struct sbt_trace *trace = build_close(&b);
+    const struct sbt_trace *trace = three_that_compute(20 * MS, 4100 * US, 20 * MS);
     struct sim_config config = host_of(SIM_GLIBC, 2);
     ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_READY], 4 * MS);
     config.host.hot_ns = 0;
@@ -314,15 +304,7 @@ TEST(a_core_that_goes_idle_leaves_a_warm_thread) {
 
 /* Three threads that compute on two cores: now and then one changes the core, unless that is left out. */
 TEST(busy_cores_exchange_threads) {
-    struct build b;
-    build_open(&b);
-    create_all(&b, 3);
-    for (uint32_t i = 1; i < 3; i++)
-        end(&b, i, 300 * MS);
-    join(&b, 0, 1, 300 * MS);
-    join(&b, 0, 2, 0);
-    end(&b, 0, 0);
-    const struct sbt_trace *trace = build_close(&b);
+    const struct sbt_trace *trace = three_that_compute(300 * MS, 300 * MS, 300 * MS);
     struct sim_config config = host_of(SIM_GLIBC, 2);
     struct sim_summary s;
     run_one(&config, trace, 0, &s);
@@ -341,8 +323,7 @@ TEST(a_woken_thread_stays_on_its_core) {
         for (uint32_t i = 0; i < 2; i++)
             sleep_for(&b, i, 1 * MS);
     end(&b, 1, 0);
-    join(&b, 0, 1, 1 * MS);
-    end(&b, 0, 0);
+    join_all(&b, 2, 1 * MS);
     struct sim_config config = host_of(SIM_GLIBC, 4);
     struct sim_summary s;
     run_one(&config, build_close(&b), 0, &s);
@@ -357,16 +338,14 @@ TEST(a_woken_thread_stays_on_its_core) {
 TEST_EACH(a_debt_is_forgiven_if_no_other_thread_is_ready, 2) {
     struct build b;
     build_open(&b);
-    create_all(&b, number == 0 ? 2 : 3);
+    uint32_t n = number == 0 ? 2 : 3;
+    create_all(&b, n);
     call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 3 * MS);
     sleep_for(&b, 1, 100 * US);
     end(&b, 1, 1 * MS);
-    if (number == 1)
+    if (n == 3)
         end(&b, 2, 20 * MS);
-    join(&b, 0, 1, 20 * MS);
-    if (number == 1)
-        join(&b, 0, 2, 0);
-    end(&b, 0, 0);
+    join_all(&b, n, 20 * MS);
     struct sim_config config = host_of(SIM_GLIBC, 1);
     ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, number == 0 ? 8100 * US : 13 * MS);
 }
@@ -379,17 +358,14 @@ TEST(a_cache_line_goes_from_core_to_core) {
     struct build b;
     build_open(&b);
     init(&b, 0, SBT_TRACE_SEM, 0, 0);
-    create(&b, 0, 1, 0);
-    create(&b, 0, 2, 0);
+    create_all(&b, 3);
     sem(&b, 1, SBT_TRACE_SEM_POST, 0, 1, 1 * US);
     end(&b, 1, 0);
     sem(&b, 2, SBT_TRACE_SEM_POST, 0, 2, 1 * US);
     for (uint32_t k = 3; k < 10; k++)
         sem(&b, 2, SBT_TRACE_SEM_POST, 0, k, 0);
     end(&b, 2, 0);
-    join(&b, 0, 1, 0);
-    join(&b, 0, 2, 0);
-    end(&b, 0, 0);
+    join_all(&b, 3, 0);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_config config = host_of(SIM_GLIBC, 4);
     config.host.line_ns = 100;
@@ -411,9 +387,7 @@ TEST(a_waker_is_preempted_when_it_has_woken_all) {
         call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 0);
     for (uint32_t i = 1; i < 4; i++)
         end(&b, i, 0);
-    for (uint32_t i = 1; i < 4; i++)
-        join(&b, 0, i, 1 * MS);
-    end(&b, 0, 0);
+    join_all(&b, 4, 3 * MS);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_config config = host_of(SIM_GLIBC, 1);
     config.host.wake_busy_ns = 1 * US;
@@ -453,6 +427,8 @@ TEST(the_model_of_measured_costs) {
     ck_assert_uint_eq(model.late_idle_ns, 20000 - 6000 - 400);
     ck_assert_uint_eq(model.memory_cores, 1500);
     ck_assert_uint_eq(model.memory_share, 0);
+    costs.memory.all_bytes_per_ns = 19.5; /* by chance */
+    ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).memory_cores, 1000);
 }
 
 /*
@@ -469,9 +445,7 @@ TEST(a_running_thread_takes_the_mutex_before_a_woken_one) {
     call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 1 * US);
     call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 10 * US);
     call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
-    end(&b, 1, 0);
-    join(&b, 0, 1, 0);
-    end(&b, 0, 0);
+    end_all(&b, 2);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_summary s;
     struct sim_config config = host_of(SIM_GLIBC, 2);
@@ -520,8 +494,7 @@ TEST(a_spinning_thread_keeps_the_core_from_the_owner) {
     call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 0, 6 * MS);
     call(&b, 1, SBT_TRACE_SPIN_UNLOCK, 0, 0);
     end(&b, 1, 0);
-    join(&b, 0, 1, 10 * MS);
-    end(&b, 0, 0);
+    join_all(&b, 2, 10 * MS);
     const struct sbt_trace *trace = build_close(&b);
     struct sim_config config = host_of(SIM_GLIBC, 1);
     struct sim_thread_result r = run_one(&config, trace, 1, NULL);
@@ -566,18 +539,238 @@ TEST(a_yield_lets_the_other_thread_arrive) {
 
 /* 1024 cores, each with a thread: all work at once. */
 TEST(as_many_cores_as_there_can_be) {
-    struct build b;
-    build_open(&b);
-    create_all(&b, 1024);
-    for (uint32_t i = 1; i < 1024; i++)
-        end(&b, i, 5 * MS);
-    for (uint32_t i = 1; i < 1024; i++)
-        join(&b, 0, i, 0);
-    end(&b, 0, 0);
+    uint64_t work[1024];
+    for (uint32_t i = 0; i < 1024; i++)
+        work[i] = 5 * MS;
     struct sim_config config = host_of(SIM_GLIBC, 1);
     config.width = config.height = 32;
     struct sim_summary s;
-    run_one(&config, build_close(&b), 0, &s);
+    run_one(&config, that_compute(1024, work), 0, &s);
     ck_assert_uint_eq(s.makespan_ns, 5 * MS);
     ck_assert_uint_eq(s.n_migrations, 0);
+}
+
+/*
+ * Thread 1 is on its way to sleep from 0 to 2 us, when thread 0 posts at 1 us: it goes on without having slept. Then it
+ * sleeps in earnest, until the post at 10 us.
+ */
+TEST(a_wake_up_before_the_sleep_counts_once) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    create(&b, 0, 1, 0);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 1 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 2, 9 * US);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 2, 0);
+    end_all(&b, 2);
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.fall_asleep_ns = 2 * US;
+    struct sim_summary s;
+    struct sim_thread_result r = run_one(&config, build_close(&b), 1, &s);
+    ck_assert_uint_eq(r.to_ns, 10 * US);
+    ck_assert_uint_eq(r.in_ns[SIM_WAIT], 6 * US);
+    ck_assert_uint_eq(s.n_futex_waits, 2);
+    ck_assert_uint_eq(s.n_lost_races, 0);
+}
+
+/*
+ * One carrier. Fiber 2 waits for fiber 0's spin lock: it looks for 2 us, and yields. Fiber 0 wakes fiber 1, and sleeps.
+ * Fiber 2 has been in the run queue for longer, but it has yielded: fiber 1 runs at once.
+ */
+TEST(a_fiber_that_yielded_comes_behind_the_woken) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    create_all(&b, 3);
+    call(&b, 0, SBT_TRACE_SPIN_LOCK, 1, 0);
+    sleep_for(&b, 0, 100 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 10 * US);
+    sleep_for(&b, 0, 100 * US);
+    call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 1, 0);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
+    end(&b, 1, 1 * US);
+    call(&b, 2, SBT_TRACE_SPIN_LOCK, 1, 0);
+    call(&b, 2, SBT_TRACE_SPIN_UNLOCK, 1, 0);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = host_of(SIM_SWITCH, 1);
+    config.host.spin_looks_ns = 2 * US;
+    struct sim_thread_result r = run_one(&config, build_close(&b), 1, NULL);
+    ck_assert_uint_eq(r.in_ns[SIM_READY], 0);
+    ck_assert_uint_ge(r.to_ns, 111 * US);
+    ck_assert_uint_lt(r.to_ns, 114 * US);
+}
+
+/* Times of a round of the following test: when the core has a thread to yield to. */
+static const uint64_t ROUNDS[] = {100 * MS, 8500 * US, 7500 * US, 9 * MS, 7500 * US, 3 * MS};
+enum { N_ROUNDS = sizeof ROUNDS / sizeof *ROUNDS };
+
+/*
+ * The yield gate, on one core. In each round thread 0 waits for a semaphore of its own, for 2 ms. It comes 10 us after
+ * thread 1, which then computes for 1 ms; so its first yield lasts for 1 ms, in which it is ready. It sleeps after
+ * that. Two such yields within 8 ms, the second and the third, close the gate for 16 ms. In the fourth round and
+ * in the fifth it sleeps at once.
+ */
+TEST(long_yields_near_each_other_close_the_gate) {
+    struct build b;
+    build_open(&b);
+    for (uint32_t i = 0; i < N_ROUNDS; i++)
+        init(&b, 0, SBT_TRACE_SEM, i, 0);
+    create_all(&b, 3);
+    for (uint32_t i = 0; i < N_ROUNDS; i++) {
+        sleep_for(&b, 0, ROUNDS[i] - 10 * US - (i > 0 ? 2 * MS : 0));
+        sem(&b, 0, SBT_TRACE_SEM_WAIT, i, 1, 20 * US);
+        sleep_for(&b, 1, ROUNDS[i] - (i > 0 ? 1 * MS + 10 * US : 0));
+        call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 10, 1 * MS); /* a step of its work */
+        sleep_for(&b, 2, ROUNDS[i] + (i > 0 ? 0 : 2 * MS));
+        sem(&b, 2, SBT_TRACE_SEM_POST, i, 1, 0);
+    }
+    end(&b, 1, 0);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = host_of(SIM_DIRECT, 1);
+    config.host.effects = SIM_HOST_ALL & ~(SIM_HOST_PREEMPT | SIM_HOST_SLICES);
+    config.host.idle_yields_ns = 40 * US;
+    struct sim_thread_result r = run_one(&config, build_close(&b), 0, NULL);
+    ck_assert_uint_eq(r.in_ns[SIM_READY], (N_ROUNDS - 2) * MS);
+}
+
+/*
+ * Three threads, two cores. Thread 0 holds the mutex for 30 us in each of n rounds; thread 1 comes 5 us after it, and
+ * spins for 2 us, which is forced. After eight spins in vain 63 waits are without one.
+ */
+TEST(forced_spins_in_vain_are_left_out) {
+    static const struct {
+        uint32_t n_waits, n_spins;
+    } cases[] = {{7, 7}, {8, 8}, {9, 8}, {71, 8}, {72, 9}, {79, 16}, {80, 16}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct build b;
+        build_open(&b);
+        create_all(&b, 3);
+        for (uint32_t k = 0; k < cases[i].n_waits; k++) {
+            call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 20 * US);
+            call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 30 * US);
+            call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 25 * US);
+            call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        }
+        sleep_for(&b, 2, 10 * MS);
+        end_all(&b, 3);
+        struct sim_config config = host_of(SIM_DIRECT, 2);
+        config.host.spin_ns = 2 * US;
+        struct sim_summary s;
+        struct sim_thread_result r = run_one(&config, build_close(&b), 1, &s);
+        ck_assert_uint_eq(s.n_futex_waits, cases[i].n_waits);
+        /* 40 ns: into the parking lot's queue */
+        ck_assert_uint_eq(r.in_ns[SIM_CALL], cases[i].n_spins * 2 * US + cases[i].n_waits * 40);
+    }
+}
+
+/* One core, and yields that cost nothing: two threads that yield to each other let the third one come. */
+TEST(yields_without_a_cost_come_to_an_end) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 3);
+    create_all(&b, 3);
+    sleep_for(&b, 2, 1 * MS);
+    for (uint32_t i = 0; i < 3; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 0);
+    end_all(&b, 3);
+    struct sim_config config = host_of(SIM_DIRECT, 1);
+    config.host.idle_yields_ns = 40 * US;
+    struct sim_summary s;
+    run_one(&config, build_close(&b), 0, &s);
+    ck_assert_uint_eq(s.makespan_ns, 1 * MS);
+}
+
+/*
+ * In the recorded order. Thread 1 waits for signal 2. The broadcast, signal 1, was before its wait when it was
+ * recorded, and is not for it: it acquires the mutex once more, after signal 2.
+ */
+TEST(a_broadcast_wakes_no_other_waiter_in_recorded_order) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 2);
+    lock_nth(&b, 1, 0, 1, 0);
+    build_event(
+        &b, 1,
+        (struct sbt_trace_event){
+            .op = SBT_TRACE_COND_WAIT, .type = SBT_TRACE_COND, .object = 1, .other = 0, .order = 2, .relock = 2});
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    signal_(&b, 0, SBT_TRACE_COND_BROADCAST, 1, 1, 1 * MS);
+    signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, 2, 1 * MS);
+    lock_nth(&b, 0, 0, 3, 0);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    end_all(&b, 2);
+    const struct sbt_trace *trace = build_close(&b);
+    for (int sync = SIM_N_SYNCS; sync < SIM_N_ALL_SYNCS; sync++) {
+        struct sim_config config = host_of((enum sim_sync)sync, 2);
+        config.recorded_order = true;
+        struct sim *sim = simulate(&config, trace, 1);
+        ck_assert_uint_eq(sim_application(sim, 0)->sections.n, 3);
+        sim_free(sim);
+    }
+}
+
+/* Hosts in which the time between ticks, or the time of some work, would be none or less. */
+TEST(impossible_hosts_are_refused) {
+    struct sim_config good = host_of(SIM_GLIBC, 1), bad[4] = {good, good, good, good};
+    struct sim_error error;
+    bad[0].host.tick_ns = 0;
+    bad[1].host.memory_share = 1001;
+    bad[2].host.memory_share = 1;
+    bad[3].host.memory_share = 1;
+    bad[3].host.memory_cores = 999;
+    for (int i = 0; i < 4; i++)
+        ck_assert_ptr_null(sim_new(&bad[i], &error));
+    bad[3].host.memory_cores = 1000;
+    struct sim *sim = sim_new(&bad[3], &error);
+    ck_assert_ptr_nonnull(sim);
+    sim_free(sim);
+}
+
+/*
+ * A trace without times. Under the engine direct thread 1 was moved to the queue of the mutex, which thread 2 holds
+ * while it waits for what is not in the trace: that wait ends, and no thread loses a mutex.
+ */
+TEST(a_moved_waiter_waits_for_the_owner) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 3, 0);
+    create_all(&b, 3);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    wait(&b, 1, 1, 0, 1, 0);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    call(&b, 2, SBT_TRACE_MUTEX_LOCK, 0, 1 * MS);
+    signal_(&b, 2, SBT_TRACE_COND_BROADCAST, 1, 1, 0);
+    sem(&b, 2, SBT_TRACE_SEM_WAIT, 3, 1, 0);
+    call(&b, 2, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    end_all(&b, 3);
+    struct sim_config config = host_of(SIM_DIRECT, 4);
+    config.let_pass = true;
+    struct sim_summary s;
+    run_one(&config, build_close(&b), 1, &s);
+    ck_assert_uint_eq(s.n_deviations[SIM_LET_PASS], 1);
+    ck_assert_uint_eq(s.n_deviations[SIM_NOT_HELD], 0);
+}
+
+/*
+ * Two carriers. Fiber 0 computes on one of them; four fibers wait there. The other carrier has run its own four, and
+ * searches each 5 us: it takes two of the four, then one, then the last, at 0.3 us each time. Each works for 1 us.
+ */
+TEST(a_carrier_takes_half_of_a_run_queue) {
+    uint64_t work[9];
+    for (uint32_t i = 0; i < 9; i++)
+        work[i] = i == 0 ? 10 * MS : 1 * US;
+    const struct sbt_trace *trace = that_compute(9, work);
+    struct sim_config config = host_of(SIM_SWITCH, 2);
+    config.host.search_ns = 30 * US;
+    struct sim_summary s;
+    uint64_t last = 0;
+    for (uint32_t i = 1; i < 9; i++) {
+        uint64_t to = run_one(&config, trace, i, &s).to_ns;
+        last = to > last ? to : last;
+    }
+    ck_assert_uint_eq(s.n_migrations, 4);
+    ck_assert_uint_eq(last, 4 * US + 3 * 5300 + 4 * US);
 }

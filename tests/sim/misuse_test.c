@@ -76,6 +76,17 @@ TEST(failed_joins_and_creations) {
     sim_free(sim);
 }
 
+/* An unlock without the lock has no effect: the writer gets the lock. */
+TEST(a_read_write_lock_is_released_without_an_owner) {
+    struct build b;
+    build_open(&b);
+    call(&b, 0, SBT_TRACE_RWLOCK_UNLOCK, 0, MS);
+    call(&b, 0, SBT_TRACE_RWLOCK_WRLOCK, 0, 0);
+    call(&b, 0, SBT_TRACE_RWLOCK_UNLOCK, 0, MS);
+    end(&b, 0, 0);
+    expect(build_close(&b), SIM_NOT_HELD, 1, 2 * MS, 3 * MS);
+}
+
 TEST(a_join_of_an_unknown_thread_lasts_as_long_as_it_did) {
     struct build b;
     build_open(&b);

@@ -171,12 +171,21 @@ struct run_row predict_run_row(const struct predict *p, size_t i) {
     };
 }
 
+/* The first columns of a table with several rows for a run. */
+#define RUN_COLUMNS(row)                                                                                               \
+    {NULL, NULL, "machine", COLUMN_MACHINE, FIELD_TEXT, offsetof(struct row, run.machine), 0},                         \
+        {NULL, NULL, "sync", 2, FIELD_TEXT, offsetof(struct row, run.sync), 0},                                        \
+        {NULL, NULL, "sched", 3, FIELD_TEXT, offsetof(struct row, run.sched), 0}, {                                    \
+        NULL, NULL, "cores", 4, FIELD_UINT32, offsetof(struct row, run.n_cores), 0                                     \
+    }
+
+static struct run_names names_of(const struct predict_run *run) {
+    return (struct run_names){run->machine->name, sim_sync_name(run->sync), predict_sched_name(run), run->chip.n_cores};
+}
+
 #define CALL(member) offsetof(struct call_row, member)
 const struct field predict_call_fields[] = {
-    {NULL, NULL, "machine", COLUMN_MACHINE, FIELD_TEXT, CALL(machine), 0},
-    {NULL, NULL, "sync", 2, FIELD_TEXT, CALL(sync), 0},
-    {NULL, NULL, "sched", 3, FIELD_TEXT, CALL(sched), 0},
-    {NULL, NULL, "cores", 4, FIELD_UINT32, CALL(n_cores), 0},
+    RUN_COLUMNS(call_row),
     {NULL, "call", "call", 5, FIELD_TEXT, CALL(call), 0},
     {NULL, "n", "calls", 6, FIELD_UINT64, CALL(latency.n), 0},
     {NULL, "mean_ns", "mean", 7, FIELD_NS, CALL(latency.mean_ns), 1},
@@ -188,10 +197,7 @@ const struct field predict_call_fields[] = {
 
 bool predict_call_row(const struct predict_run *run, int kind, struct call_row *row) {
     *row = (struct call_row){
-        .machine = run->machine->name,
-        .sync = sim_sync_name(run->sync),
-        .sched = predict_sched_name(run),
-        .n_cores = run->chip.n_cores,
+        .run = names_of(run),
         .call = sim_call_name((enum sim_call_kind)kind),
         .latency = sim_call(run->sim, (enum sim_call_kind)kind),
     };
@@ -200,10 +206,7 @@ bool predict_call_row(const struct predict_run *run, int kind, struct call_row *
 
 #define PACKETS(member) offsetof(struct packet_row, member)
 const struct field predict_packet_fields[] = {
-    {NULL, NULL, "machine", COLUMN_MACHINE, FIELD_TEXT, PACKETS(machine), 0},
-    {NULL, NULL, "sync", 2, FIELD_TEXT, PACKETS(sync), 0},
-    {NULL, NULL, "sched", 3, FIELD_TEXT, PACKETS(sched), 0},
-    {NULL, NULL, "cores", 4, FIELD_UINT32, PACKETS(n_cores), 0},
+    RUN_COLUMNS(packet_row),
     {NULL, "packets", "packets", 5, FIELD_TEXT, PACKETS(packets), 0},
     {NULL, "n", "number", 6, FIELD_UINT64, PACKETS(latency.n), 0},
     {NULL, "mean_ns", "mean", 7, FIELD_NS, PACKETS(latency.mean_ns), 1},
@@ -215,10 +218,7 @@ const struct field predict_packet_fields[] = {
 
 bool predict_packet_row(const struct predict_run *run, int kind, struct packet_row *row) {
     *row = (struct packet_row){
-        .machine = run->machine->name,
-        .sync = sim_sync_name(run->sync),
-        .sched = predict_sched_name(run),
-        .n_cores = run->chip.n_cores,
+        .run = names_of(run),
         .packets = sim_packet_name((enum sim_packet_kind)kind),
         .latency = sim_packets(run->sim, (enum sim_packet_kind)kind),
     };

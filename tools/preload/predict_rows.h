@@ -20,17 +20,23 @@ struct run_row {
 /* Hidden unless there are several; hidden unless asked for. */
 enum { COLUMN_MACHINE = 1, COLUMN_UNFAIRNESS = 13 };
 
+/* Which simulation a row is of. */
+struct run_names {
+    const char *machine, *sync, *sched;
+    uint32_t n_cores;
+};
+
 /* The calls of one kind in one simulation. */
 struct call_row {
-    const char *machine, *sync, *sched, *call;
-    uint32_t n_cores;
+    struct run_names run;
+    const char *call;
     struct sim_latency latency;
 };
 
 /* The packets of one kind in one simulation. */
 struct packet_row {
-    const char *machine, *sync, *sched, *packets;
-    uint32_t n_cores;
+    struct run_names run;
+    const char *packets;
     struct sim_packets latency;
 };
 

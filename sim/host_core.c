@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "host_core.h"
+
+#define YIELDED (INT64_C(1) << 62) /* in a fiber's key: behind all fibers that were woken */
+
+/* ---- idle cores ---- */
+
+struct sim_host_core *sim_host_find_idle(struct sim *sim, uint32_t from) {
+    if (sim->host->n_idle == 0)
+        return NULL;
+    uint32_t n_words = (sim->n_cores + 63) / 64, start = (from + 1) % sim->n_cores;
+    for (uint32_t i = 0; i <= n_words; i++) {
+        uint32_t word = (start / 64 + i) % n_words;
+        uint64_t bits = sim->idle[word];
+        if (i == 0)
+            bits &= ~UINT64_C(0) << start % 64;
+        if (bits != 0)
+            return &sim->host->cores[word * 64 + (uint32_t)__builtin_ctzll(bits)];
+    }
+    return NULL;
+}
+
+/* ---- run queues ---- */
+
+static bool comes_before(const struct sim_thread *a, const struct sim_thread *b) {
+    return a->host.key < b->host.key || (a->host.key == b->host.key && a->host.sequence < b->host.sequence);
+}
+
+bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
+    if (core->n_ready == core->capacity) {
+        uint32_t capacity = core->capacity == 0 ? 16 : core->capacity * 2;
+        struct sim_thread **queue = realloc(core->queue, capacity * sizeof(struct sim_thread *));
+        if (queue == NULL) {
+            sim_fail(sim, SIM_NO_MEMORY, "out of memory");
+            return false;
+        }
+        core->queue = queue;
+        core->capacity = capacity;
+    }
+    t->host.sequence = ++sim->host->sequence;
+    if (sim->host->fibers)
+        t->host.key = (int64_t)t->host.sequence | (t->host.yielded ? YIELDED : 0);
+    else
+        t->host.key = t->host.deadline;
+    uint32_t i = core->n_ready++;
+    for (; i > 0 && comes_before(t, core->queue[(i - 1) / 2]); i = (i - 1) / 2)
+        core->queue[i] = core->queue[(i - 1) / 2];
+    core->queue[i] = t;
+    t->place = SIM_IN_QUEUE;
+    sim->n_ready++;
+    return true;
+}
+
+struct sim_thread *sim_host_take_at(struct sim *sim, struct sim_host_core *core, uint32_t i) {
+    struct sim_thread *taken = core->queue[i], *moved = core->queue[--core->n_ready];
+    sim->n_ready--;
+    if (moved == taken)
+        return taken;
+    for (; i > 0 && comes_before(moved, core->queue[(i - 1) / 2]); i = (i - 1) / 2)
+        core->queue[i] = core->queue[(i - 1) / 2];
+    for (uint32_t child; (child = 2 * i + 1) < core->n_ready; i = child) {
+        if (child + 1 < core->n_ready && comes_before(core->queue[child + 1], core->queue[child]))
+            child++;
+        if (!comes_before(core->queue[child], moved))
+            break;
+        core->queue[i] = core->queue[child];
+    }
+    core->queue[i] = moved;
+    return taken;
+}
+
+/* ---- virtual time ---- */
+
+static int64_t mean_v(const struct sim_host_core *core) {
+    uint32_t n = sim_host_n_here(core);
+    return n == 0 ? core->rest_v : n == 1 ? core->sum_v : core->sum_v / (int64_t)n;
+}
+
+/*
+ * The thread moves the mean of n threads by 1 / (n + 1) of its distance
+ * to it, and has its lag to the mean that is then.
+ */
+void sim_host_join(struct sim_host_core *core, struct sim_thread *t, uint64_t slice) {
+    int64_t n = sim_host_n_here(core);
+    t->core = core->number;
+    t->host.v = mean_v(core) - (n > 0 ? t->host.lag * (n + 1) / n : 0);
+    t->host.deadline = t->host.v + (int64_t)slice;
+    core->sum_v += t->host.v;
+}
+
+void sim_host_leave(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
+    int64_t most = (int64_t)(sim->host->model.slice_ns + sim->host->model.tick_ns);
+    int64_t mean = core->sum_v / (int64_t)(sim_host_n_here(core) + 1), lag = mean - t->host.v;
+    t->host.lag = lag > most ? most : lag < -most ? -most : lag;
+    core->sum_v -= t->host.v;
+    if (sim_host_n_here(core) == 0)
+        core->rest_v = t->host.v;
+}
+
+/* ---- which thread runs next ---- */
+
+bool sim_host_is_eligible(const struct sim_host_core *core, const struct sim_thread *t) {
+    return t->host.v <= mean_v(core);
+}
+
+/* The place of the eligible thread that comes first, at or below place i of the heap; `best` if that comes before it.
+ */
+static uint32_t first_eligible(const struct sim_host_core *core, uint32_t i, uint32_t best) {
+    if (i >= core->n_ready || (best < core->n_ready && !comes_before(core->queue[i], core->queue[best])))
+        return best;
+    if (sim_host_is_eligible(core, core->queue[i]))
+        return i;
+    best = first_eligible(core, 2 * i + 1, best);
+    return first_eligible(core, 2 * i + 2, best);
+}
+
+/* The mean is never below all threads. */
+struct sim_thread *sim_host_take_next(struct sim *sim, struct sim_host_core *core) {
+    uint32_t place = sim->host->fibers ? 0 : first_eligible(core, 0, UINT32_MAX);
+    return sim_host_take_at(sim, core, place < core->n_ready ? place : 0);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A core of the host: the thread that runs there, its run queue, and the virtual time of both. host_sched.c decides
+ * when a core changes to another thread.
+ *
+ * A thread that comes to a core joins it first, and is then put into the run queue. A thread that goes is taken off the
+ * core, or out of the run queue, and then leaves it. In between the core's virtual time is not right.
+ */
+#ifndef SIM_HOST_CORE_H
+#define SIM_HOST_CORE_H
+
+#include "core.h"
+
+struct sim_host_core {
+    _Alignas(SIM_LINE) struct sim_thread *on; /* the thread that has the core; NULL: none */
+    uint64_t from;                            /* until then its work has been counted; later than now: a switch */
+    struct sim_thread **queue;                /* the ready threads, a heap: the one that runs next is the first */
+    uint32_t n_ready, capacity;
+    int64_t sum_v;       /* of the virtual times of its threads, ready and running */
+    int64_t rest_v;      /* the virtual time at which the last thread left an empty core */
+    uint32_t generation; /* of its event: an event of an older generation is stale */
+    uint16_t number;
+    bool armed;
+    bool resched;   /* its thread's slice is over, and another thread has come; */
+    bool preempts;  /* or a woken thread takes its place, from preempt_at on */
+    bool woken;     /* of an idle carrier: it was woken for a fiber */
+    uint8_t n_vain; /* wake-ups of this idle carrier in a row that found no fiber */
+    uint64_t last;  /* the serial number of the thread that had the core last; the thread may be gone */
+    uint64_t preempt_at;
+    uint64_t tick_at; /* the next tick that was armed */
+    uint64_t idle_from;
+    uint64_t balance_at;
+    uint32_t n_balances;
+};
+
+struct sim_host {
+    struct sim_host_model model;
+    bool fibers;                            /* threads are switched by carriers */
+    uint32_t n_idle;                        /* cores without a thread */
+    uint32_t n_unwoken;                     /* times that a carrier was not woken, because it would be in vain */
+    uint64_t long_yield_at, gate_closed_to; /* the yield gate: libsubutai/wait/yield_gate.h */
+    uint64_t n_spins;                       /* events of threads that wait at spin locks */
+    uint64_t n_threads;                     /* that have begun: serial numbers */
+    uint64_t sequence;                      /* of threads that became ready: the order of a carrier's run queue */
+    struct sim_host_core *cores;
+};
+
+static inline struct sim_host_core *sim_host_core_of(const struct sim *sim, const struct sim_thread *t) {
+    return &sim->host->cores[t->core];
+}
+
+static inline bool sim_host_has(const struct sim *sim, enum sim_host_effect effect) {
+    return (sim->host->model.effects & effect) != 0;
+}
+
+/* ---- idle cores ---- */
+
+static inline bool sim_host_is_idle(const struct sim *sim, uint32_t core) {
+    return (sim->idle[core / 64] >> core % 64 & 1) != 0;
+}
+
+static inline void sim_host_set_idle(struct sim *sim, uint32_t core, bool idle) {
+    uint64_t bit = UINT64_C(1) << core % 64;
+    if (idle == sim_host_is_idle(sim, core))
+        return;
+    sim->idle[core / 64] ^= bit;
+    sim->host->n_idle += idle ? 1 : -1u;
+}
+
+/* The first idle core behind `from`; NULL: none is idle. */
+struct sim_host_core *sim_host_find_idle(struct sim *sim, uint32_t from);
+
+/* Has the idle core been idle for long? */
+static inline bool sim_host_is_deep(const struct sim *sim, const struct sim_host_core *core) {
+    return sim_now(sim) - core->idle_from >= sim->host->model.deep_after_ns;
+}
+
+/* ---- the run queue ---- */
+
+/* Threads of the core, ready and running. */
+static inline uint32_t sim_host_n_here(const struct sim_host_core *core) {
+    return core->n_ready + (core->on != NULL);
+}
+
+/* False: no memory, and the run has failed. */
+bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_thread *t);
+/* Take the thread at that place of the heap out. */
+struct sim_thread *sim_host_take_at(struct sim *sim, struct sim_host_core *core, uint32_t place);
+/* Take the thread that runs next out of the run queue, which is not empty. */
+struct sim_thread *sim_host_take_next(struct sim *sim, struct sim_host_core *core);
+
+/* ---- virtual time ---- */
+
+/* The thread comes to this core, and may run for `slice`. */
+void sim_host_join(struct sim_host_core *core, struct sim_thread *t, uint64_t slice);
+/* The thread goes from its core; it has been taken out of the run queue, or off the core, already. */
+void sim_host_leave(struct sim *sim, struct sim_host_core *core, struct sim_thread *t);
+
+/* Count what the core's thread has run so far. */
+static inline void sim_host_count(struct sim *sim, struct sim_host_core *core) {
+    uint64_t now = sim_now(sim);
+    if (now <= core->from || core->on == NULL)
+        return;
+    uint64_t ran = now - core->from;
+    struct sim_thread *t = core->on;
+    t->left = t->left > ran ? t->left - ran : 0;
+    t->host.v += (int64_t)ran;
+    core->sum_v += (int64_t)ran;
+    core->from = now;
+}
+
+/* Has the thread not run more than the mean of the core's threads? */
+bool sim_host_is_eligible(const struct sim_host_core *core, const struct sim_thread *t);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "host_place.h"
+
+enum {
+    LOOK_AT = 16,          /* threads of a run queue that an idle core looks at */
+    NO_PROGRESS_NS = 5000, /* a carrier with a fiber that runs for that long makes no progress */
+};
+
+/* ---- threads that are ready change the core ---- */
+
+static bool is_hot(const struct sim *sim, const struct sim_thread *t) {
+    return sim_now(sim) - t->host.ran_at < sim->host->model.hot_ns;
+}
+
+static struct sim_host_core *longest(struct sim *sim, const struct sim_host_core *but) {
+    struct sim_host_core *longest = NULL;
+    for (uint32_t i = 0; i < sim->n_cores; i++) {
+        struct sim_host_core *core = &sim->host->cores[i];
+        if (core == but || core->n_ready <= (longest != NULL ? longest->n_ready : 0))
+            continue;
+        if (sim->host->fibers && core->on != NULL && core->on->host.picked_at + NO_PROGRESS_NS > sim_now(sim))
+            continue; /* the carrier makes progress */
+        longest = core;
+    }
+    return longest;
+}
+
+/* False: no memory, and the run has failed. */
+static bool move(struct sim *sim, struct sim_host_core *from, struct sim_host_core *to, uint32_t place) {
+    struct sim_thread *t = sim_host_take_at(sim, from, place);
+    uint64_t slice = (uint64_t)(t->host.deadline - t->host.v);
+    sim_host_leave(sim, from, t);
+    sim_host_join(to, t, slice);
+    sim->summary.n_migrations++;
+    return sim_host_push(sim, to, t);
+}
+
+bool sim_host_steal(struct sim *sim, struct sim_host_core *core) {
+    struct sim_host_core *from = sim->n_ready > 0 && sim->config.migrate ? longest(sim, core) : NULL;
+    if (from == NULL)
+        return false;
+    if (sim->host->fibers) {
+        for (uint32_t n = (from->n_ready + 1) / 2; n > 0; n--)
+            if (!move(sim, from, core, 0))
+                return false;
+        return true;
+    }
+    for (uint32_t i = from->n_ready; i-- > 0 && from->n_ready - i <= LOOK_AT;)
+        if (!is_hot(sim, from->queue[i]))
+            return move(sim, from, core, i);
+    return false;
+}
+
+static struct sim_host_core *shortest(struct sim *sim) {
+    struct sim_host_core *shortest = &sim->host->cores[0];
+    for (uint32_t i = 1; i < sim->n_cores; i++)
+        if (sim_host_n_here(&sim->host->cores[i]) < sim_host_n_here(shortest))
+            shortest = &sim->host->cores[i];
+    return shortest;
+}
+
+struct sim_host_core *sim_host_balance(struct sim *sim, struct sim_host_core *core) {
+    if (sim_now(sim) < core->balance_at || !sim_host_has(sim, SIM_HOST_BALANCE) || !sim->config.migrate)
+        return NULL;
+    core->balance_at = sim_now(sim) + sim->host->model.balance_ns;
+    struct sim_host_core *to = shortest(sim);
+    if (core->n_ready == 0 || to->on == NULL || sim_host_n_here(core) <= sim_host_n_here(to))
+        return NULL;
+    /* A difference of a single thread is left alone every other time. */
+    if (sim_host_n_here(core) - sim_host_n_here(to) < 2 && ++core->n_balances % 2 != 0)
+        return NULL;
+    sim_host_count(sim, to);
+    return move(sim, core, to, core->n_ready - 1) ? to : NULL;
+}
+
+struct sim_host_core *sim_host_help_idle(struct sim *sim, struct sim_host_core *core) {
+    struct sim_host_core *idle = sim->config.migrate ? sim_host_find_idle(sim, core->number) : NULL;
+    if (idle == NULL || core->n_ready == 0)
+        return NULL;
+    return move(sim, core, idle, core->n_ready - 1) ? idle : NULL;
+}
+
+/* ---- threads that come ---- */
+
+struct sim_host_core *sim_host_place_woken(struct sim *sim, const struct sim_thread *t,
+                                           const struct sim_thread *waker) {
+    struct sim_host_core *last = sim_host_core_of(sim, t), *idle;
+    if (sim_host_is_idle(sim, last->number) || !sim->config.migrate)
+        return last;
+    if ((idle = sim_host_find_idle(sim, last->number)) != NULL)
+        return idle;
+    if (waker != NULL && sim_host_n_here(sim_host_core_of(sim, waker)) + 2 <= sim_host_n_here(last))
+        return sim_host_core_of(sim, waker);
+    return last;
+}
+
+struct sim_host_core *sim_host_place_new(struct sim *sim) {
+    struct sim_host_core *core = sim_host_find_idle(sim, sim->n_placed++ % sim->n_cores);
+    for (uint32_t i = 0; core == NULL && i < sim->n_cores; i++) {
+        struct sim_host_core *other = &sim->host->cores[(sim->n_placed + i) % sim->n_cores];
+        bool fewest = true;
+        for (uint32_t k = 0; k < sim->n_cores && fewest; k++)
+            fewest = sim_host_n_here(other) <= sim_host_n_here(&sim->host->cores[k]);
+        core = fewest ? other : NULL;
+    }
+    return sim->config.migrate ? core : &sim->host->cores[sim->n_placed % sim->n_cores];
+}
