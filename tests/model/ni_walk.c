@@ -661,6 +661,7 @@ static const struct scenario scenarios[] = {
     {"a handler forks while NIs are served", {"0bu0u1a0", "0F"}, 2, 1, 1, false, false, 0, 0},
     {"a handler forks while its thread serves a mailbox", {"0byu0s0u1a0", "0F"}, 2, 1, 1, false, false, 0, 1},
     {"a handler forks while service threads begin", {"0ba3a0", "0F"}, 1, 2, 2, false, false, 0, 0},
+    {"a handler forks while a thread is placed", {"0byt1a1", "2t3", "0F"}, 1, 1, 1, false, false, 0, 1},
     {"a handler forks while service threads end", {"0bu0", "0F"}, 1, 2, 2, false, false, 0, 0},
     {"a handler comes while its thread waits for its requests", {"0byu1f0", "0Hf0"}, 2, 1, 1, false, false, 0, 1},
     {"two hand in while service threads end", {"0byu0", "2du3"}, 1, 2, 2, false, false, 0, 0},
