@@ -126,7 +126,7 @@ TEST(child__serves_what_has_no_answer_and_drops_the_rest) {
     }
 }
 
-/* The answer that a thread gets whose request the fork has forgotten; HW_OP_NONE: it waits on. */
+/* The answer to a request that the fork has forgotten; HW_OP_NONE: its thread waits on. */
 static enum hw_op answer_to(enum hw_op main, enum hw_op withdraw, int which) {
     thread.state = 0;
     thread.posted[NI_ANSWER_MAIN] = (uint8_t)main;
