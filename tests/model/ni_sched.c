@@ -22,6 +22,7 @@ static char stacks[SCHED_MAX_THREADS][STACK_BYTES] __attribute__((aligned(64)));
 static struct thread thread[SCHED_MAX_THREADS];
 static uint32_t n_threads, current;
 static uint32_t ready, paused; /* a bit a thread: can go on; pauses. The others are blocked or have ended. */
+static uint32_t interrupted;   /* a bit a thread, whatever else it does: does not go on for now */
 static ucontext_t root;
 static bool under_way;
 static const char *wrong;
@@ -62,7 +63,7 @@ static void take(uint32_t next) {
 static uint32_t tick(void) {
     for (uint32_t k = 1; k <= n_threads; k++) {
         uint32_t i = (ticker + k) % n_threads;
-        if ((paused & 1u << i) == 0)
+        if ((paused & ~interrupted & 1u << i) == 0)
             continue;
         ticker = i;
         if (++ticks_in_vain > MAX_TICKS)
@@ -80,6 +81,7 @@ static uint32_t tick(void) {
 static void reschedule(void) {
     uint32_t last = current, me = 1u << last, stays = (ready & me) != 0, next;
     uint32_t others = !stays ? ready : n_preempted < max_preempted ? (ready | paused) & ~me : 0;
+    others &= ~interrupted;
     if (stays + bits_count(others) == 0) {
         next = tick();
     } else {
@@ -169,6 +171,14 @@ void sched_alone(bool alone) {
     under_way = !alone;
 }
 
+uint32_t sched_self(void) {
+    return current;
+}
+
+void sched_interrupt(uint32_t i, bool interrupt) {
+    interrupted = interrupt ? interrupted | 1u << i : interrupted & ~(1u << i);
+}
+
 void sched_vanish(uint32_t i) {
     thread[i].ended = 1;
     ready &= ~(1u << i);
@@ -176,7 +186,7 @@ void sched_vanish(uint32_t i) {
 }
 
 static void run(sched_setup *setup, const char *(*at_end)(void)) {
-    n_threads = ready = paused = n_preempted = ticks_in_vain = ticker = in_a_row = 0;
+    n_threads = ready = paused = interrupted = n_preempted = ticks_in_vain = ticker = in_a_row = 0;
     choices.n = choices.n_points = 0;
     wrong = NULL;
     setup();

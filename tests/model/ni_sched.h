@@ -55,6 +55,10 @@ bool sched_has_ended(uint32_t thread);
 void sched_await_end(uint32_t thread);
 /* The calling thread goes on alone until this is called again with false. */
 void sched_alone(bool alone);
+/* The number of the calling thread. */
+uint32_t sched_self(void);
+/* That thread does not go on until this is called with false, as while a signal handler of its runs. */
+void sched_interrupt(uint32_t thread, bool interrupt);
 /* That thread does not go on, as in a forked child that does not have it. */
 void sched_vanish(uint32_t thread);
 /* The schedule shows a mistake. Does not return. */

@@ -3,7 +3,8 @@
  * Serving the network interfaces, its own code (engine/ni: mailbox, serve, service, service_thread) under a scheduler
  * of the test's: every schedule of small programs with at most so many preemptions. Each request must be served once,
  * and those of a thread to one NI in their order. No thread may wait for ever, and in the end no service thread may be
- * left. The state machines are not walked: a step only notes its request.
+ * left. What else must be so stands where it is looked at. The state machines are not walked: a step only notes its
+ * request. Mailboxes and the servers' arrays have room for few requests (tuning/engine/ni/bounds.h).
  *
  *   ni-walk [--long | --wrong SCENARIO]
  *
@@ -33,13 +34,24 @@
 enum { MAX_PROGRAM = 3, N_TILES = 4, N_CONTROL = 4, WAY_CYCLES = 100, GAP_CYCLES = 50 };
 
 /*
- * A thread's script, after the number of its tile: uN hand in a request to NI N, aN the same and wait until it has been
- * served, wN wait until something of thread N has been served, sN serve NI N, as a thread does that has held its lock,
- * fN wait until what the mailbox of tile N holds has been served, tN end and leave the record to a new thread on tile
- * N, which follows the rest, y let the others go on, b have service threads begin if there are to be any. The last
- * thread ends the service threads. F is a signal handler of the first thread that could not be deferred. It forks, and
- * what follows is the child: there are the first thread and the handler. G is the same at a moment when no NI is
- * served.
+ * A thread's script, after the number of its tile:
+ *   uN  hand in a request to NI N
+ *   aN  the same, and wait until it has been served
+ *   oN  as uN, of a thread that has found its service thread late, and serves itself if it can
+ *   wN  wait until something of thread N has been served, and all that it has handed in
+ *   lN  the thread has found its service thread late, N times in a row
+ *   sN  serve NI N, as a thread does that has held its lock
+ *   fN  wait until what the mailbox of tile N holds has been served
+ *   tN  end, and leave the record to a new thread on tile N, which follows the rest
+ *   d   no longer be counted among the program's threads, as in the destructors of thread-specific data
+ *   y   let the others go on
+ *   b   have service threads begin, if there are to be any
+ * The last thread that is counted ends the service threads. These are signal handlers of the first thread, and are not
+ * counted:
+ *   H   interrupts it where it is not inside the engine, and follows the rest in the meantime
+ *   F   could not be deferred, so it interrupts it anywhere, and forks. What follows is the child: there are the first
+ *       thread and the handler
+ *   G   the same at a moment when no NI is served
  */
 struct scenario {
     const char *name;
@@ -66,9 +78,22 @@ static uint64_t now_cycles; /* model time: passes only while a thread waits for 
 static uint32_t handed_in[MAX_PROGRAM], n_stepped[MAX_PROGRAM], n_served[MAX_PROGRAM];
 static uint32_t n_before[MAX_PROGRAM];            /* requests that the record's earlier thread has handed in */
 static uint32_t last_at[MAX_PROGRAM][2][N_TILES]; /* of each thread: number of its last request that was served there */
-static bool blocked;                              /* the signals of the thread that has service threads begin */
+static bool blocked;                              /* the signals of the thread that has service threads begin or end */
 static bool has_forked;
 static bool doubled; /* the child has served the request that the first thread was serving when it forked */
+
+/* Of each thread of the program. */
+static struct {
+    bool is_counted;
+    bool is_handing_in;
+    bool leaves_all;                /* what it does now it leaves to the service threads */
+    uint64_t due_at[N_TILES];       /* when the last of its packets to an NI reaches that */
+    uint64_t turns_before[NI_RING]; /* of the home's mailbox, when it handed its request in */
+    uint64_t last_before;           /* its record's `last` then */
+    uint64_t claimed;               /* the position that it claimed, plus 1; 0: none, or not yet */
+    uint32_t comes_after;           /* at a full ring: the thread that looked for a slot when it came, plus 1 */
+} program[MAX_PROGRAM];
+static uint32_t looks[N_TILES]; /* the thread that looks for a slot of a tile, plus 1 */
 
 /* ---- what is below the code: machine, steps, waiting ---- */
 struct ni_machine ni_machine;
@@ -107,6 +132,11 @@ struct hw_delivery ni_send(struct ni_tile *tile, uint32_t from, uint32_t to, uin
         sched_wrong("a packet is sent without the lock of an NI");
     if (from != to && scenario->timed)
         at_cycles += !scenario->gaps ? WAY_CYCLES : n_sent++ == 0 ? WAY_CYCLES + GAP_CYCLES : 0;
+    if (tile == &tiles[from] && from != to) { /* its server sends on what it has just taken out of the mailbox */
+        const struct hw_packet *packet = &tile->mailbox.ring[(tile->mailbox.head - 1) % NI_RING].packet;
+        uint64_t *due = &program[packet->flit[2] >> 16].due_at[to];
+        *due = at_cycles > *due ? at_cycles : *due;
+    }
     return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
 }
 
@@ -126,40 +156,90 @@ static void note(const struct ni_tile *tile, const struct hw_packet *packet) {
     n_stepped[t]++;
 }
 
-/* Its thread may learn of it. */
-static void tell(const struct hw_packet *packet) {
+/* Another thread is told at a barrier. */
+static bool waits_at_barrier(uint32_t t) {
+    return t % 2 != 0;
+}
+
+/*
+ * Its thread may learn of it, and is woken as the answers of step.c do it. The other threads of the program learn of it
+ * at once.
+ */
+static void tell(const struct hw_packet *packet, struct ni_work *work) {
     uint32_t t = packet->flit[2] >> 16;
     if (n_served[t] == n_stepped[t])
         return;
     n_served[t]++;
-    sched_wake(&n_served[t]);
+    sched_wake(&n_stepped[t]);
+    if (work != NULL && work->self == &records[t])
+        return;
+    if (work != NULL && waits_at_barrier(t)) {
+        if (work->opened != NULL)
+            sched_wake(work->opened);
+        work->opened = &n_served[t];
+    } else if (work != NULL && work->n_wakes < NI_MAX_WAKES) {
+        work->wakes[work->n_wakes++] = &n_served[t];
+    } else {
+        sched_wake(&n_served[t]);
+    }
 }
 
-static void step(const struct ni_tile *tile, const struct hw_packet *packet) {
+/*
+ * With a time scale only a service thread knows when a request is due. So a thread that hands in or waits leaves all
+ * requests to it.
+ */
+static void check_server(void) {
+    uint32_t self = sched_self();
+    if (self < MAX_PROGRAM && program[self].leaves_all && ni_service_runs())
+        sched_wrong("with a time scale a thread serves requests beside the service threads");
+}
+
+static void step(const struct ni_tile *tile, const struct hw_packet *packet, const struct ni_work *work) {
     if (tile->lock != 1 && !has_forked)
         sched_wrong("an NI makes a step without its lock");
+    if (work->n_touched > NI_MAX_TOUCHED || work->n_wakes > NI_MAX_WAKES)
+        sched_wrong("a server notes more than it has room for");
+    check_server();
     note(tile, packet);
+}
+
+/* A request that is sorted behind others waits for those of its own thread only. */
+static void check_due(const struct ni_tile *tile, const struct ni_request *r) {
+    uint32_t t = r->packet.flit[2] >> 16, ni = ni_number_of(tile);
+    if ((r->packet.flit[2] & 0xFFFF) != ni && r->at_cycles > program[t].due_at[ni])
+        sched_wrong("a request waits for one of another thread that is due later");
 }
 
 void ni_step_request(struct ni_tile *tile, struct ni_request *r, struct ni_request *slot, struct ni_work *work) {
     struct hw_packet packet = r->packet;
-    (void)work;
-    step(tile, &packet);
+    check_due(tile, r);
+    step(tile, &packet, work);
     sched_point();
     ni_slot_free(slot);
     sched_point();
-    tell(&packet);
+    tell(&packet, work);
+}
+
+/* A slot of a mailbox that was full when the thread called, with a request for the NI to which that belongs. */
+static bool was_there(uint32_t t, const struct ni_tile *tile, uint32_t slot) {
+    const struct ni_request *r = &tile->mailbox.ring[slot];
+    return ni_turn_is_full(r->turn) && r->turn == program[t].turns_before[slot] &&
+           hw_packet_destination(&ni_machine.layout, &r->packet) == ni_number_of(tile);
 }
 
 void ni_step_direct(struct ni_tile *tile, const struct hw_packet *packet, const struct ni_origin *origin,
                     struct ni_work *work) {
-    (void)origin, (void)work;
+    uint32_t t = packet->flit[2] >> 16;
+    (void)origin;
     for (uint32_t i = 0; i < N_TILES; i++)
         for (const struct ni_request *r = tiles[i].mailbox.ring; r < tiles[i].mailbox.ring + NI_RING; r++)
-            if (ni_turn_is_full(r->turn) && r->packet.flit[2] >> 16 == packet->flit[2] >> 16)
+            if (ni_turn_is_full(r->turn) && r->packet.flit[2] >> 16 == t)
                 sched_wrong("a thread serves itself, and an earlier request with its number is in a mailbox");
-    step(tile, packet);
-    tell(packet);
+    for (uint32_t slot = 0; slot < NI_RING; slot++)
+        if (was_there(t, tile, slot))
+            sched_wrong("a thread serves itself before what was in the mailbox of the home when it called");
+    step(tile, packet, work);
+    tell(packet, work);
 }
 
 void ni_deliver_deferred(struct ni_thread *t) {
@@ -203,8 +283,12 @@ uint64_t sbt_yield_gate_pass(struct sbt_yield_gate *gate, uint64_t *now_ns) {
     return 0;
 }
 
+/* Between two looks, at a full ring or at a slot that is to be served. */
 void sbt_yield_gate_offer_or_pause(struct sbt_yield_gate *gate) {
     (void)gate;
+    uint32_t self = sched_self();
+    if (tiles[records[self].tile].mailbox.awaited != 0 && handed_in[self] > 0 && program[self].is_handing_in)
+        looks[records[self].tile] = self + 1;
     sched_pause();
 }
 
@@ -245,9 +329,11 @@ static void *(*serve)(void *);
 
 static void *starve(void *argument) {
     struct ni_service *s = argument;
+    sbt_runnable_add(1);
     s->state = NI_AWAKE;
     while (fed == 0)
         sched_wait(&fed, 0);
+    sbt_runnable_add(-1);
     return serve(argument);
 }
 
@@ -276,23 +362,61 @@ void sbt_thread_await_end(pthread_t id) {
 }
 
 /* ---- the program ---- */
+static void begin_hand_in(struct ni_thread *t, uint32_t ni) {
+    const struct ni_mailbox *own = &tiles[t->tile].mailbox;
+    for (uint32_t i = 0; i < NI_RING; i++)
+        program[t->id].turns_before[i] = tiles[ni].mailbox.ring[i].turn;
+    program[t->id].comes_after = own->awaited != 0 ? looks[t->tile] : 0;
+    program[t->id].claimed = 0;
+    program[t->id].last_before = t->last;
+    program[t->id].is_handing_in = true;
+    program[t->id].leaves_all = scenario->timed && ni_service_runs();
+}
+
+/*
+ * At a full ring no thread claims before the thread that looks for a slot when it comes. Of two such threads the first
+ * to be done does not know the other's position yet.
+ */
+static void end_hand_in(const struct ni_thread *t) {
+    uint32_t me = t->id;
+    program[me].is_handing_in = program[me].leaves_all = false;
+    program[me].claimed = t->last != program[me].last_before ? t->last : 0;
+    if (looks[t->tile] == me + 1)
+        looks[t->tile] = 0;
+    for (uint32_t i = 0; i < MAX_PROGRAM; i++) {
+        if (program[i].comes_after == me + 1 && program[i].claimed != 0 && program[i].claimed < program[me].claimed)
+            sched_wrong("a thread claims a slot before the thread that looked for one when it came");
+        if (program[i].comes_after == me + 1)
+            program[i].comes_after = 0;
+    }
+}
+
 /* A thread that has found the service thread late, or has called it, looks at it again after hundreds of requests. */
-static void hand_in(struct ni_thread *t, uint32_t ni) {
-    t->trust.n_own = 0;
+static void hand_in(struct ni_thread *t, uint32_t ni, uint16_t n_own) {
+    t->trust.n_own = n_own;
+    begin_hand_in(t, ni);
     ni_post_alloc(t, HW_OP_UNLOCK, ni, ++handed_in[t->id], NULL);
+    end_hand_in(t);
 }
 
 /* As ni_await does it: what has been left to a service thread the thread serves itself before it waits. */
 static void await(struct ni_thread *t) {
-    if (t->trust.left && ni_machine.time_scale == 0 && n_served[t->id] < handed_in[t->id])
-        ni_serve_instead(t);
+    if (t->trust.left && ni_machine.time_scale == 0) {
+        if (n_served[t->id] == handed_in[t->id]) {
+            ni_service_judge(t, false);
+        } else {
+            ni_go_inside(t);
+            ni_serve_instead(t);
+            ni_leave_inside(t);
+        }
+    }
     for (uint32_t seen; (seen = n_served[t->id]) < handed_in[t->id];)
         wait_uncounted(&n_served[t->id], seen);
 }
 
 static void serve_forgotten(const struct hw_packet *packet) {
     note(&tiles[hw_packet_destination(&ni_machine.layout, packet)], packet);
-    tell(packet);
+    tell(packet, NULL);
 }
 
 static bool is_served(void) {
@@ -302,9 +426,8 @@ static bool is_served(void) {
     return false;
 }
 
-/* Not while the signals are blocked, nor while service threads end: then the thread waits for threads by their ids. */
 static void fork_in_handler(uint32_t self) {
-    while (blocked || ni_services.quit != 0)
+    while (blocked)
         sched_pause();
     sched_alone(true);
     has_forked = true;
@@ -314,7 +437,7 @@ static void fork_in_handler(uint32_t self) {
     for (uint32_t i = 1; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
         if (i != self)
             sched_vanish(i);
-    n_left = sched_has_ended(0) ? 1 : 2;
+    n_left = program[0].is_counted;
     ni_service_fork_child();
     for (uint32_t i = 0; i < N_TILES; i++) {
         tiles[i].lock = 0;
@@ -328,25 +451,62 @@ static void fork_in_handler(uint32_t self) {
     sched_alone(false);
 }
 
+/* False: the first thread has ended. */
+static bool interrupt(void) {
+    while (!sched_has_ended(0) && (records[0].inside != 0 || blocked))
+        sched_pause();
+    if (sched_has_ended(0))
+        return false;
+    sched_interrupt(0, true);
+    return true;
+}
+
+static bool is_handler(uint32_t i) {
+    return strpbrk(scenario->script[i], "FGH") != NULL;
+}
+
+static void be_counted_no_longer(uint32_t i) {
+    if (!program[i].is_counted)
+        return;
+    program[i].is_counted = false;
+    if (--n_left != 0)
+        return;
+    fed = 1;
+    sched_wake(&fed);
+    ni_service_thread_end();
+    for (i = 0; i < n_created; i++)
+        if (!sched_has_ended(created[i]))
+            sched_wrong("a service thread outlives the program's last thread");
+}
+
 static uint32_t follow_one(struct ni_thread *t, const char *at) {
     uint32_t n = (uint32_t)(at[1] - '0');
     switch (*at) {
     case 'u':
-        hand_in(t, n);
+        hand_in(t, n, 0);
         return 2;
     case 'a':
-        hand_in(t, n);
+        hand_in(t, n, 0);
         await(t);
         return 2;
+    case 'o':
+        hand_in(t, n, 1);
+        return 2;
     case 'w':
-        while (n_served[n] == 0)
-            wait_uncounted(&n_served[n], 0);
+        for (uint32_t seen; (seen = n_stepped[n]) == 0 || n_served[n] < handed_in[n];)
+            wait_uncounted(&n_stepped[n], seen);
+        return 2;
+    case 'l':
+        if (t->trust.n_late != n || t->trust.n_own != (n != 0 ? NI_OWN << n : 0))
+            sched_wrong("a thread judges its service thread wrongly");
         return 2;
     case 's':
         ni_serve(&tiles[n]);
         return 2;
     case 'f':
+        program[t->id].leaves_all = scenario->timed && ni_service_runs();
         ni_fence(t, n);
+        program[t->id].leaves_all = false;
         if (n == t->tile && n_stepped[t->id] < handed_in[t->id])
             sched_wrong("a thread has waited for its requests, and one has not been served");
         return 2;
@@ -361,6 +521,13 @@ static uint32_t follow_one(struct ni_thread *t, const char *at) {
         /* fall through */
     case 'F':
         fork_in_handler(t->id);
+        return 1;
+    case 'H':
+        if (!interrupt())
+            return (uint32_t)strlen(at);
+        return 1;
+    case 'd':
+        be_counted_no_longer(t->id);
         return 1;
     case 'y':
         sched_pause();
@@ -377,14 +544,9 @@ static void *follow(void *argument) {
     struct ni_thread *t = argument;
     for (const char *at = scenario->script[t->id] + 1; *at != '\0';)
         at += follow_one(t, at);
-    if (--n_left != 0)
-        return NULL;
-    fed = 1;
-    sched_wake(&fed);
-    ni_service_thread_end();
-    for (uint32_t i = 0; i < n_created; i++)
-        if (!sched_has_ended(created[i]))
-            sched_wrong("a service thread outlives the program's last thread");
+    if (is_handler(t->id))
+        sched_interrupt(0, false);
+    be_counted_no_longer(t->id);
     return NULL;
 }
 
@@ -411,6 +573,8 @@ static void setup(void) {
     memset(n_served, 0, sizeof n_served);
     memset(n_before, 0, sizeof n_before);
     memset(last_at, 0, sizeof last_at);
+    memset(program, 0, sizeof program);
+    memset(looks, 0, sizeof looks);
     n_left = n_created = n_parents = n_sent = fed = 0;
     sbt_n_cpus = scenario->n_cores != 0 ? scenario->n_cores : SCHED_MAX_THREADS;
     has_forked = doubled = blocked = false;
@@ -426,9 +590,10 @@ static void setup(void) {
         records[i].tile = (uint16_t)(scenario->script[i][0] - '0');
         ni_service_occupy(records[i].tile);
         sched_thread(follow, &records[i]);
-        n_left++;
+        program[i].is_counted = !is_handler(i);
+        n_left += program[i].is_counted;
+        sbt_n_runnable = i + 1;
     }
-    sbt_n_runnable = n_left;
 }
 
 static const char *at_end(void) {
@@ -488,38 +653,26 @@ static const struct scenario scenarios[] = {
     {"three hand in at one tile", {"0ba1", "0a0", "0a1"}, 1, 1, 1, false, false, 0, 0},
     {"two hand in at one tile beside its server", {"0a0f0", "0u0a1", "1s0s0"}, 2, 0, 0, false, false, 0, 0},
     {"the service thread sleeps and two hand in", {"0bya0ya0", "0ya0"}, 2, 1, 1, false, false, 0, 0},
-    {"two hand in more than a tile holds",
-     {"0byu1u1u1u1u1u1u1u1u1u1u1u1u1u1u1u1u1a1", "0u1a1"},
-     1,
-     1,
-     1,
-     false,
-     false,
-     0,
-     1},
-    {"three hand in more than a tile holds",
-     {"0byu1u1u1u1u1u1u1u1u1u1u1u1u1u1u1u1u1a1", "0u1a1", "0a0"},
-     1,
-     1,
-     1,
-     false,
-     false,
-     0,
-     1},
+    {"two hand in more than a tile holds", {"0byu1u1u1u1u1a1", "0u1a1"}, 1, 1, 1, false, false, 0, 1},
+    {"three hand in more than a tile holds", {"0byu1u1u1u1u1a1", "0u1a1", "0a0"}, 1, 1, 1, false, false, 0, 1},
     {"a handler forks", {"0byu0u1a0", "0G"}, 2, 1, 1, false, false, 0, 1},
     {"a handler forks, and three hand in", {"0byu1a0", "0u1a1", "0G"}, 2, 1, 1, false, false, 0, 1},
-    {"a handler forks at a full ring",
-     {"0byu1u1u1u1u1u1u1u1u1u1u1u1u1u1u1u1yu1a1", "0yyu1a1", "0yyG"},
-     2,
-     1,
-     1,
-     false,
-     false,
-     0,
-     1},
+    {"a handler forks at a full ring", {"0byu1u1u1u1yu1a1", "0yyu1a1", "0yyG"}, 2, 1, 1, false, false, 0, 1},
     {"a handler forks while NIs are served", {"0bu0u1a0", "0F"}, 2, 1, 1, false, false, 0, 0},
     {"a handler forks while its thread serves a mailbox", {"0byu0s0u1a0", "0F"}, 2, 1, 1, false, false, 0, 1},
     {"a handler forks while service threads begin", {"0ba3a0", "0F"}, 1, 2, 2, false, false, 0, 0},
+    {"a handler forks while a thread is placed", {"0byt1a1", "2t3", "0F"}, 1, 1, 1, false, false, 0, 1},
+    {"a handler forks while service threads end", {"0bu0", "0F"}, 1, 2, 2, false, false, 0, 0},
+    {"a handler comes while its thread waits for its requests", {"0byu1f0", "0Hf0"}, 2, 1, 1, false, false, 0, 1},
+    {"two hand in while service threads end", {"0byu0", "2du3"}, 1, 2, 2, false, false, 0, 0},
+    {"more tiles than a server notes", {"0byu1u2u3u0", "3o0"}, 1, 1, 1, false, false, 0, 1},
+    {"more tiles than a thread has room for", {"0byu1u2", "3o0w0"}, 1, 1, 1, false, false, 0, 0},
+    {"more tiles than a service thread has room for", {"0byu1u2", "3w0"}, 1, 1, 1, false, false, 0, 0},
+    {"a service thread is late twice", {"0bya1l1a1l2"}, 1, 1, 1, false, false, 0, 1},
+    {"timed: a thread comes to a full ring", {"0byu1u1u1u1u1", "0u1"}, 1, 1, 1, true, false, 0, 0},
+    {"timed: two hand in while service threads end", {"0byu1", "2du3"}, 1, 2, 2, true, false, 0, 0},
+    {"timed: a thread waits for what is due", {"0byu0f0"}, 1, 1, 1, true, false, 0, 0},
+    {"timed: a request finds a gap before another thread's", {"0byu1", "0a1"}, 1, 1, 1, true, true, 0, 0},
     {"timed: two requests are due at once", {"0bu1u1a1"}, 1, 1, 1, true, false, 0, 0},
     {"timed: a request finds a gap before another", {"0bu1u1a1"}, 1, 1, 1, true, true, 0, 0},
     {"timed: a thread serves beside the service thread", {"0bya1", "2s0"}, 2, 1, 1, true, false, 0, 0},

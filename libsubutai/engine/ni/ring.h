@@ -69,6 +69,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/ni/bounds.h"
 #include "engine/ni/wfqueue.h"
 #include "os/lock.h"
 #include "packet.h"
@@ -105,8 +106,6 @@ struct ni_origin {
     uint64_t issued_cycles, at_cycles;
     const void *object;
 };
-
-#define NI_RING 16 /* requests that a mailbox holds, as many as the paper's NI buffers */
 
 struct ni_mailbox {
     uint64_t tail __attribute__((aligned(64))); /* the next position to claim; atomic */

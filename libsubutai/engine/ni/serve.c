@@ -3,9 +3,12 @@
  * Serving a network interface: the requests in its core's mailbox, and those that have come over the network, one step
  * each (step.c).
  *
- * The requests that go through one core's mailbox keep their order to one NI: mailbox, mesh and queue are first in,
- * first out, and delayed requests are sorted by arrival, with equals in the order of their coming. A thread serves a
- * request itself only if none of its own is in the mailbox. So the requests of one thread keep their order, too.
+ * The requests of one thread keep their order to one NI:
+ *  - Mailbox, mesh and queue are first in, first out.
+ *  - Requests that are not due are sorted by arrival, and none before an earlier request of its thread (delay).
+ *  - A thread serves a request itself only if none of its own is in a mailbox.
+ *
+ * Two threads of one core may overtake each other: only one of them may find a gap in the mesh, or serve itself.
  */
 #include "engine/ni/serve.h"
 
@@ -15,12 +18,11 @@
 #include "engine/ni/step.h"
 #include "wait/park.h"
 
-enum { MAX_TODO = 32 }; /* on the stack; further tiles are served by a nested call */
-
 /*
- * Keep a request that is not due, behind the requests that come no later, and behind those of its own core. Data
+ * Keep a request that is not due, behind the requests that come no later, and behind those of its own thread. Data
  * traffic can let a packet find a gap before the packet that it follows, which a real router would not: a withdrawal
- * must not overtake its request. `next_cycles` is relaxed: for a reader without the lock it is a hint.
+ * must not overtake its request. A request of another thread of the same core does not wait for it. `next_cycles` is
+ * relaxed: for a reader without the lock it is a hint.
  */
 static void delay(struct ni_tile *tile, struct ni_request *r) {
     struct ni_request **at = &tile->pending;
@@ -127,14 +129,14 @@ static bool has_work_until(struct ni_tile *tile, uint64_t until_cycles) {
 struct todo {
     uint32_t n;
     bool hands_over; /* tiles of other service threads are left to those */
-    struct ni_tile *tile[MAX_TODO];
+    struct ni_tile *tile[NI_MAX_TODO];
 };
 
 static void add(struct todo *todo, struct ni_tile *tile) {
     for (uint32_t i = 0; i < todo->n; i++)
         if (todo->tile[i] == tile)
             return;
-    if (todo->n < MAX_TODO)
+    if (todo->n < NI_MAX_TODO)
         todo->tile[todo->n++] = tile;
     else if (todo->hands_over)
         ni_serve_and_hand_over(tile);

@@ -17,8 +17,9 @@ void ni_serve_and_hand_over(struct ni_tile *tile);
 
 /*
  * The thread's last request was left to a service thread, and there is no answer: do the service thread's work. After
- * this the request has been stepped, or a thread that has one of the two NIs steps it before it leaves that NI. So what
- * the caller then waits for is another thread of the program, not a service thread that may have no core.
+ * this the request has been stepped, or a thread that has one of the two NIs steps it before it leaves that NI, so the
+ * caller does not wait for a service thread that may have no core. There is one exception: if the two NIs have
+ * different service threads, and that of the caller's NI has it, then it leaves the request to that of the home NI.
  */
 void ni_serve_instead(struct ni_thread *t);
 

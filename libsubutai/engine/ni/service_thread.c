@@ -132,6 +132,7 @@ static void *serve(void *argument) {
     struct ni_service *s = argument;
     ni_settle(s->number, s->from, s->to);
     s->called = true;
+    sbt_runnable_add(1); /* not before: a thread that is called is none of the runnable threads (service.c, leave) */
     __atomic_store_n(&s->state, NI_AWAKE, __ATOMIC_RELAXED);
     while (__atomic_load_n(&ni_services.quit, __ATOMIC_ACQUIRE) == 0) {
         uint64_t next = UINT64_MAX;
@@ -151,12 +152,9 @@ static bool create(struct ni_service *s) {
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sbt_runnable_add(1);
     s->state = NI_CALLED;
     int r = sbt_real.pthread_create(&s->thread, &attr, serve, s);
     pthread_attr_destroy(&attr);
-    if (r != 0)
-        sbt_runnable_add(-1);
     return r == 0;
 }
 
@@ -209,12 +207,22 @@ void ni_service_thread_begin(void) {
     sbt_real.pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+/*
+ * All signals are blocked from before the look at the state until the threads have ended. The child of a handler that
+ * forked in between would go on to wait for threads that only the parent has.
+ */
 void ni_service_thread_end(void) {
+    sigset_t all, old;
     uint32_t seen = NI_SERVICES_RUNNING;
-    if (!__atomic_compare_exchange_n(&ni_services.state, &seen, NI_SERVICES_CHANGING, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED))
+    if (ni_services.n == 0)
         return;
-    stop(ni_services.n);
-    for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
-        ni_serve(&ni_machine.tiles[i]); /* the requests that they have left, due or not */
+    sigfillset(&all);
+    sbt_real.pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (__atomic_compare_exchange_n(&ni_services.state, &seen, NI_SERVICES_CHANGING, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED)) {
+        stop(ni_services.n);
+        for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
+            ni_serve(&ni_machine.tiles[i]); /* the requests that they have left, due or not */
+    }
+    sbt_real.pthread_sigmask(SIG_SETMASK, &old, NULL);
 }

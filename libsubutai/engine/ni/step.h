@@ -3,10 +3,9 @@
 #ifndef SBT_ENGINE_NI_STEP_H
 #define SBT_ENGINE_NI_STEP_H
 
+#include "engine/ni/bounds.h"
 #include "engine/ni/record.h"
 #include "engine/ni/tile.h"
-
-enum { NI_MAX_WAKES = 32, NI_MAX_TOUCHED = NI_RING };
 
 /* Work for the time after the tile's lock has been released. */
 struct ni_work {

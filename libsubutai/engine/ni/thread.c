@@ -7,6 +7,9 @@
  * it uses objects after that, in the destructors of its thread-specific data, it gets another record, and never gives
  * that back. When the numbers run out, those of threads that have ended are collected.
  *
+ * Requests keep their order record by record (serve.c). So a thread that gets another record first waits until what it
+ * has handed in before has been served: the destruction of a condition must not overtake the broadcast before it.
+ *
  * A signal handler may interrupt its thread in the middle of an operation, and that may be waiting for an answer. So
  * the handler's operation gets another record for as long as it lasts.
  */
@@ -38,8 +41,7 @@ static _Thread_local struct {
     uint32_t generation;           /* the fork generation in which `current` is this thread's */
     volatile uint32_t registering; /* 1: the thread has the lock below, and a handler must keep out */
     volatile uint32_t n_deferred;
-    uint32_t
-        placed; /* its tile + 1; the thread stays there in its destructors, so that its requests keep their order */
+    uint32_t placed; /* its tile + 1; the thread stays there in its destructors */
     struct deferred deferred[N_DEFERRED];
 } self __attribute__((tls_model("initial-exec")));
 
@@ -155,14 +157,18 @@ static struct ni_thread *enter_slowly(bool may_wait) {
     }
     if (self.current != NULL && self.generation != generation)
         self.generation = generation; /* ni_thread_fork_child has kept this thread's records */
+    bool had_another = self.current == NULL && self.placed != 0;
     if (self.current == NULL) {
         self.current = acquire(NI_USED, NULL);
         self.generation = generation;
     }
     if (self.current->busy)
         self.current = acquire(NI_NESTED, self.current);
-    self.current->busy = 1;
-    return self.current;
+    struct ni_thread *t = self.current;
+    t->busy = 1;
+    if (had_another)
+        ni_fence(t, t->tile);
+    return t;
 }
 
 struct ni_thread *ni_enter(bool may_wait) {
