@@ -28,6 +28,7 @@
 #include "os/futex.h"
 #include "os/mapped.h"
 #include "start/init.h"
+#include "switch/switch.h"
 #include "wait/adapt.h"
 #include "wait/park.h"
 
@@ -62,6 +63,8 @@ static long wait_in_kernel(uint32_t *word, int op, uint32_t val, uintptr_t timeo
     sbt_runnable_add(-1);
     r = sbt_futex_call_frame(word, op, val, timeout, val3);
     pthread_cleanup_pop(1);
+    if (r == 0)
+        sbt_switch_note_wait();
     return r;
 }
 
@@ -175,14 +178,33 @@ static uint32_t at_least_one(uint32_t n) {
     return (int32_t)n <= 0 ? 1 : n;
 }
 
+/*
+ * The engine's waiters come first, and may come for ever. So one wake-up in so many asks the kernel first, where
+ * waiters sleep: of threads that are not switched, or were not when they began to wait.
+ */
+#define KERNEL_FIRST_EVERY 16
+static _Thread_local uint32_t n_wakes __attribute__((tls_model("initial-exec")));
+
+static bool is_kernels_turn(void) {
+    return __atomic_load_n(&n_in_kernel, __ATOMIC_RELAXED) != 0 && ++n_wakes % KERNEL_FIRST_EVERY == 0;
+}
+
+static uint32_t wake_in_kernel(uint32_t *word, uint32_t n, uint32_t bits) {
+    long woken = kernel(word, FUTEX_WAKE_BITSET_PRIVATE, n, 0, NULL, bits);
+    return woken > 0 ? (uint32_t)woken : 0;
+}
+
 static long wake(uint32_t *word, uint32_t val, uint32_t bits) {
     uint32_t n = at_least_one(val);
+    sbt_progress();
     if (!is_plain(word) || bits == 0 || !is_served())
         return kernel(word, FUTEX_WAKE_BITSET_PRIVATE, val, 0, NULL, bits);
-    uint32_t woken = sbt_engine.futex_wake(word, n, bits);
+    uint32_t woken = is_kernels_turn() ? wake_in_kernel(word, n, bits) : 0;
+    if (woken < n)
+        woken += sbt_engine.futex_wake(word, n - woken, bits);
     if (woken < n && asks_kernel()) {
-        long more = kernel(word, FUTEX_WAKE_BITSET_PRIVATE, n - woken, 0, NULL, bits);
-        woken += more > 0 ? (uint32_t)more : 0;
+        woken += wake_in_kernel(word, n - woken, bits);
+        abi_unseen_asked_kernel();
     }
     return (long)woken;
 }

@@ -85,6 +85,7 @@ static SBT_NOINLINE int lock_special(pthread_mutex_t *m) {
 
 SBT_EXPORT int pthread_mutex_lock(pthread_mutex_t *m) {
     uint32_t kind = kind_of(m);
+    sbt_progress();
     return SBT_LIKELY(!special(kind)) ? sbt_engine.mutex_lock(m) : lock_special(m);
 }
 

@@ -44,6 +44,7 @@ SBT_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *l) {
 }
 
 SBT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l) {
+    sbt_progress();
     return theirs(l) ? THEIRS(pthread_rwlock_unlock(l)) : sbt_engine.rwlock_unlock(l);
 }
 

@@ -65,6 +65,7 @@ SBT_EXPORT int sem_trywait(sem_t *s) {
 }
 
 SBT_EXPORT int sem_post(sem_t *s) {
+    sbt_progress();
     return theirs(s) ? THEIRS(sem_post(s)) : result(sbt_engine.sem_post(s));
 }
 

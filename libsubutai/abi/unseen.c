@@ -22,6 +22,7 @@
 #define CODE_MOST ((size_t)32 << 20) /* bytes; a larger object counts as unseen: to read it would take too long */
 #define NEAR 512                     /* bytes from the number to the instruction */
 #define LOOK_EVERY_NS 1000000
+#define LOOK_AFTER 256
 
 struct range {
     uintptr_t from, to;
@@ -34,6 +35,7 @@ static uint32_t looked;              /* objects that were loaded, ever, when a t
 static uint32_t loading;             /* loads that have begun, and may not be over */
 static uint64_t look_again_ns;       /* while one is: no look before that time; atomic, relaxed: a hint */
 static uint32_t clones;
+static uint32_t n_calls; /* futex calls before the first look; atomic, relaxed */
 static _Thread_local uintptr_t load_frame __attribute__((tls_model("initial-exec"))); /* of the caller's load, or 0 */
 
 /* ---- code ---- */
@@ -174,10 +176,16 @@ bool abi_unseen_any(void) {
 }
 
 /*
+ * The first look reads the code of all objects: 50 ms where that is 100 MiB. Most programs make few futex calls, or
+ * none although they are linked with libgomp. Their first LOOK_AFTER calls are the kernel's.
+ *
  * While a load lasts each wait would look, and take the dynamic linker's lock. The thread that has loaded may not come
  * back for long. So between looks all code counts as unseen.
  */
 static bool look_now_and_then(void) {
+    if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 &&
+        __atomic_add_fetch(&n_calls, 1, __ATOMIC_RELAXED) < LOOK_AFTER)
+        return false;
     if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) != 0) {
         uint64_t now = sbt_now_ns();
         if (now < __atomic_load_n(&look_again_ns, __ATOMIC_RELAXED))
@@ -246,6 +254,9 @@ void abi_futex_adopt(uintptr_t from, uintptr_t to) {
     if (n_adopted < ADOPTED_MOST)
         add(adopted, &n_adopted, ADOPTED_MOST, (struct range){from, to});
     __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
-    if (__atomic_load_n(&looked, __ATOMIC_RELAXED) == 0)
-        look(); /* a program that never waits would ask the kernel at each wake-up */
+}
+
+void abi_unseen_asked_kernel(void) {
+    if (SBT_UNLIKELY(__atomic_load_n(&looked, __ATOMIC_RELAXED) == 0))
+        look_now_and_then();
 }

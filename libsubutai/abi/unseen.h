@@ -20,10 +20,13 @@ bool abi_unseen_any(void);
 
 /*
  * Does code at that address belong to an object with unseen calls, or to one that is not known yet? Looks at objects
- * that were loaded since the last time: the first call, and the first after a load, take a while, and take the dynamic
- * linker's lock.
+ * that were loaded since the last time: one of the first calls, and the first after a load, take a while, and take the
+ * dynamic linker's lock.
  */
 bool abi_unseen_at(const void *code);
+
+/* A wake-up has asked the kernel. If it is always asked because nothing has been looked at, look. As abi_unseen_at. */
+void abi_unseen_asked_kernel(void);
 
 /* Does the program create threads by clone? They share the creator's thread-local storage: nothing can be served. */
 bool abi_unseen_clones(void);

@@ -15,11 +15,13 @@ static const char *const engine_help[] = {
     "software engine: state in place, waiters in a parking lot, adaptive waiting",
     "the paper's synchronization hardware, emulated to every memory access",
 };
-static const char *const wait_names[] = {"adaptive", "switch", "switch!", NULL};
+static const char *const wait_names[] = {"auto", "adaptive", "switch", "switch!", "turns!", NULL};
 static const char *const wait_help[] = {
+    "adaptively, and by switching while that gets more done (engine direct)",
     "a moment awake, then asleep in the kernel",
     "by switching to another thread of the process, if that is known to be safe for the program",
     "the same, also if it is not",
+    "for tests: by switching and adaptively by turns, in any program",
 };
 static const char *const service_names[] = {"dedicated", "inline", NULL};
 static const char *const service_help[] = {
@@ -57,7 +59,7 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
     [SBT_OPT_YIELDS] = {"yields", "SUBUTAI_YIELDS", SBT_OPTION_UINT, "12", 0, 100000, NULL, NULL, "N",
                         "most sched_yield calls of one wait that switch to another thread, before it is parked", NULL,
                         NULL},
-    [SBT_OPT_WAIT] = {"wait", "SUBUTAI_WAIT", SBT_OPTION_ENUM, "adaptive", 0, 0, wait_names, wait_help, "HOW",
+    [SBT_OPT_WAIT] = {"wait", "SUBUTAI_WAIT", SBT_OPTION_ENUM, "auto", 0, 0, wait_names, wait_help, "HOW",
                       "how a thread waits for what another thread has to do", "direct", NULL},
     [SBT_OPT_LOG] = {"log", "SUBUTAI_LOG", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                      "append the library's messages to FILE instead of stderr", NULL, NULL},

@@ -55,7 +55,7 @@ enum sbt_option_id {
 enum sbt_engine_id { SBT_ENGINE_GLIBC, SBT_ENGINE_DIRECT, SBT_ENGINE_NI, SBT_N_ENGINES };
 
 /* Values of SBT_OPT_WAIT. */
-enum sbt_wait { SBT_WAIT_ADAPTIVE, SBT_WAIT_SWITCH, SBT_WAIT_SWITCH_INSIST };
+enum sbt_wait { SBT_WAIT_AUTO, SBT_WAIT_ADAPTIVE, SBT_WAIT_SWITCH, SBT_WAIT_SWITCH_INSIST, SBT_WAIT_TURNS };
 
 /* Values of options that only SBT_ENGINE_NI reads. */
 enum sbt_ni_service { SBT_NI_SERVICE_DEDICATED, SBT_NI_SERVICE_INLINE };

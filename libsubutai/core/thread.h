@@ -33,6 +33,10 @@ struct sbt_thread {
     uint32_t pin_held; /* > 0: it stays on its own kernel thread (sbt_pin_hold), with a fiber or without */
     uint32_t tid;      /* kernel thread id, 0: not read yet (sbt_thread_tid) */
 
+    /* For the decision whether switching pays (switch/pays.h): sbt_progress, and what other threads know of it */
+    uint32_t progress, progress_told;
+    uint32_t n_waits; /* that a switch would have made cheaper */
+
     bool has_loaded;      /* it has loaded code that is not judged yet (switch/eligibility_dynamic.c) */
     volatile uint8_t pin; /* enum sbt_pin (switch/switch.h) */
 } __attribute__((aligned(64)));
@@ -58,6 +62,19 @@ static inline uint32_t sbt_thread_owner(void) {
     if (SBT_UNLIKELY(sbt_thread_copy_at == 0))
         return sbt_thread_tid();
     return *(const volatile word *)((const char *)__builtin_thread_pointer() + sbt_thread_copy_at);
+}
+
+/*
+ * The calling thread has got something done: a mutex, a signal, an arrival at a barrier, a post, a futex wake-up. Only
+ * what a program does as often whether its threads are switched or not, so no waits and no attempts in vain.
+ */
+static inline void sbt_progress(void) {
+    sbt_self.progress++;
+}
+
+/* A thread that yields of its own accord looks again and again for what others do, under a mutex perhaps. */
+static inline void sbt_progress_undo(void) {
+    sbt_self.progress--;
 }
 
 /*

@@ -93,7 +93,7 @@ static void report_idle_options(void) {
 
 static void want_switching(const struct sbt_engine *engine) {
     uint64_t wait = sbt_options.value[SBT_OPT_WAIT].u;
-    if (wait == SBT_WAIT_ADAPTIVE)
+    if (wait == SBT_WAIT_ADAPTIVE || (wait == SBT_WAIT_AUTO && engine != sbt_engine_table[SBT_ENGINE_DIRECT]))
         return;
     const char *why = engine->why_not_switched != NULL ? engine->why_not_switched(&sbt_options) : NULL;
     if (why != NULL) {
@@ -101,7 +101,10 @@ static void want_switching(const struct sbt_engine *engine) {
         return;
     }
     sbt_switch_idle_work = engine->idle_work;
-    sbt_switch_want(wait == SBT_WAIT_SWITCH_INSIST);
+    sbt_switch_want(wait == SBT_WAIT_AUTO     ? SBT_SWITCH_IF_IT_PAYS
+                    : wait == SBT_WAIT_SWITCH ? SBT_SWITCH_IF_SAFE
+                    : wait == SBT_WAIT_TURNS  ? SBT_SWITCH_BY_TURNS
+                                              : SBT_SWITCH_ANYWAY);
 }
 
 static void start(void) {

@@ -69,8 +69,8 @@ bool sbt_switch_end(const char *object, const char *what, const char *why) {
     if (sbt_switch_running_load() == 0 || sbt_syscall0(SYS_getpid) != s->process)
         return true; /* a child of vfork has credentials of its own, and is another process */
     if ((__atomic_fetch_or(&s->no_more, SBT_SWITCH_ENDED, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) == 0)
-        sbt_log(1, "waiting adaptively from here on, not by switching: ", object, " uses ", what, ", which ", why,
-                NULL);
+        sbt_log(sbt_switch_how == SBT_SWITCH_IF_IT_PAYS ? 2 : 1,
+                "waiting adaptively from here on, not by switching: ", object, " uses ", what, ", which ", why, NULL);
     sbt_sites_spin(true);
     sbt_pin_self(false);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the fence of sbt_switch_thread_begin */

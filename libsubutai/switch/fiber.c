@@ -217,6 +217,10 @@ bool sbt_switch_spread(void) {
     return true;
 }
 
+bool sbt_switch_takes_part(void) {
+    return sbt_self.fiber != NULL && __atomic_load_n(&SBT_SWITCH->all_pinned, __ATOMIC_RELAXED) == 0;
+}
+
 bool sbt_switch_begins_wait(void) {
     if (SBT_LIKELY(sbt_switch_roams()))
         return true;

@@ -19,16 +19,20 @@
 #include <linux/close_range.h>
 #include <string.h>
 
+#include "core/log.h"
+#include "core/sites.h"
 #include "os/fence.h"
 #include "os/proc.h"
+#include "switch/pays.h"
 #include "switch/pin.h"
 #include "switch/state.h"
 #include "switch/tuning.h"
 
 /*
  * Give the monitor its own, empty table of file descriptors. The program must not meet the monitor's descriptors, nor
- * lose its lowest free one to them, and a forked child must not inherit one. False: the kernel cannot do that, and the
- * monitor does not look whether fibers sleep.
+ * lose its lowest free one to them, and a forked child must not inherit one. Carriers that the monitor creates come
+ * first: they share its table, and need the program's. False: the kernel cannot do that, and the monitor does not look
+ * whether fibers sleep.
  */
 static bool own_descriptors(void) {
     return sbt_syscall3(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
@@ -59,11 +63,15 @@ struct watch {
     uint32_t ticks;
     /* how long all fibers are pinned the next time; until when they were pinned the last time */
     uint64_t all_pinned_ns, until_ns;
-    uint32_t n_held_up; /* carriers on which a fiber sleeps in the kernel, in this look */
+    struct sbt_pays pays;
+    uint64_t all_switches; /* since the beginning */
+    bool started;          /* there are carriers */
+    bool no_carriers;      /* they cannot be created */
+    uint32_t n_held_up;    /* carriers on which a fiber sleeps in the kernel, in this look */
 };
 
-/* Would the program do better without switching? */
-static void weigh(struct sbt_switch_state *s, struct watch *w) {
+/* Do sleeps in the kernel cost more than switches save? */
+static bool is_costly(struct sbt_switch_state *s, struct watch *w) {
     if (++w->ticks % MEMORY_TICKS == 0) {
         w->cost /= 2;
         w->switches /= 2;
@@ -72,20 +80,77 @@ static void weigh(struct sbt_switch_state *s, struct watch *w) {
     if (__atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0) /* fibers found asleep now are only on their way home */
         w->cost = w->switches = 0;
     if (w->cost < COST_MANY || w->switches >= w->cost)
-        return;
+        return false;
+    w->cost = w->switches = 0;
+    return true;
+}
+
+/* The program is to be switched: it would do better without. */
+static void pin_all(struct sbt_switch_state *s, struct watch *w) {
     uint64_t now = sbt_now_ns();
     if (w->all_pinned_ns == 0 || now - w->until_ns > 16 * w->all_pinned_ns)
         w->all_pinned_ns = ALL_PINNED_FIRST_NS;
     else if (w->all_pinned_ns < ALL_PINNED_MOST_NS)
         w->all_pinned_ns *= 2;
     w->until_ns = now + w->all_pinned_ns;
-    w->cost = w->switches = 0;
     __atomic_store_n(&s->all_pinned, 1, __ATOMIC_RELAXED);
 }
 
 static void end_all_pinned(struct sbt_switch_state *s, const struct watch *w) {
     if (__atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0 && sbt_now_ns() >= w->until_ns)
         __atomic_store_n(&s->all_pinned, 0, __ATOMIC_RELAXED);
+}
+
+/* ---- does switching pay? ---- */
+
+/* What threads tell. The thread that tells the last of SBT_PAYS_WAITS looks at the clock. */
+void sbt_switch_note_waits(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    if (__atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) == 0 ||
+        __atomic_add_fetch(&s->n_waits, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED) % SBT_PAYS_WAITS != 0)
+        return;
+    uint64_t now = sbt_now_ns(), since = __atomic_exchange_n(&s->often_since_ns, now, __ATOMIC_RELAXED);
+    if (now - since > sbt_pays_often_ns(sbt_n_cpus) || now < __atomic_load_n(&s->rest_until_ns, __ATOMIC_RELAXED))
+        return;
+    __atomic_store_n(&s->often, 1, __ATOMIC_RELAXED);
+    sbt_runq_wake_monitor();
+}
+
+void sbt_switch_tell_progress(void) {
+    uint32_t told = sbt_self.progress - sbt_self.progress_told;
+    sbt_self.progress_told = sbt_self.progress;
+    __atomic_fetch_add(&SBT_SWITCH->progress, told, __ATOMIC_RELAXED);
+}
+
+/* Libraries that spin before they sleep do so while threads wait adaptively. */
+static void set_switching(struct sbt_switch_state *s, struct watch *w, bool begins) {
+    if (begins && !w->started) {
+        w->no_carriers = !sbt_switch_start_carriers();
+        if (w->no_carriers)
+            return;
+        w->started = true;
+        w->sees_sleepers = own_descriptors();
+    }
+    sbt_sites_spin(!begins);
+    __atomic_store_n(&s->all_pinned, !begins, __ATOMIC_RELAXED);
+    if (sbt_switch_how == SBT_SWITCH_IF_IT_PAYS && !sbt_pays_is_in_trial(&w->pays))
+        sbt_log(3, begins ? "switching pays" : "switching does not pay", NULL);
+}
+
+static void decide(struct sbt_switch_state *s, struct watch *w, bool costly) {
+    struct sbt_pays_seen seen = {
+        .now_ns = sbt_now_ns(),
+        .progress = __atomic_load_n(&s->progress, __ATOMIC_RELAXED),
+        .n_switches = w->all_switches,
+        .n_cpus = sbt_n_cpus,
+        .often = __atomic_exchange_n(&s->often, 0, __ATOMIC_RELAXED) != 0,
+        .costly = costly,
+        .by_turns = sbt_switch_how == SBT_SWITCH_BY_TURNS,
+    };
+    bool switches = w->pays.switches;
+    if (sbt_pays_step(&w->pays, &seen) != switches)
+        set_switching(s, w, !switches);
+    __atomic_store_n(&s->rest_until_ns, w->no_carriers ? UINT64_MAX : w->pays.next_ns, __ATOMIC_RELAXED);
 }
 
 /* How many fibers to send home from a carrier that is stuck: more each time, and all if no carrier can run them. */
@@ -133,6 +198,7 @@ static uint32_t look_at(struct sbt_switch_state *s, struct watch *w, uint32_t i,
         w->cost += pin_waits(f) ? COST_OF_SLEEPER : 0;
     }
     w->switches += now - w->pops[i];
+    w->all_switches += now - w->pops[i];
     w->pops[i] = now;
     return n;
 }
@@ -180,29 +246,52 @@ static bool look(struct sbt_switch_state *s, struct watch *w, bool pushed) {
 static void sleep_long(struct sbt_switch_state *s, const struct watch *w) {
     const uint64_t second = 1000000000;
     struct sbt_deadline until = {CLOCK_MONOTONIC, {(time_t)(w->until_ns / second), (long)(w->until_ns % second)}};
-    sbt_futex_wait(&s->monitor_sleeps, 1, __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0 ? &until : NULL);
+    bool ends = !sbt_switch_weighs && __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0;
+    sbt_futex_wait(&s->monitor_sleeps, 1, ends ? &until : NULL);
+}
+
+/* Decide how threads wait. The result is how long until the next look, ns. */
+static uint64_t weigh(struct sbt_switch_state *s, struct watch *w) {
+    bool costly = is_costly(s, w);
+    if (!sbt_switch_weighs) {
+        if (costly)
+            pin_all(s, w);
+        end_all_pinned(s, w);
+        return TICK_NS;
+    }
+    if (!w->no_carriers && (__atomic_load_n(&s->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) == 0)
+        decide(s, w, costly);
+    return sbt_pays_is_in_trial(&w->pays) ? TRIAL_TICK_NS : TICK_NS;
+}
+
+/* May the monitor sleep until a fiber becomes runnable, or threads begin to wait often? */
+static bool may_sleep(const struct watch *w, uint32_t quiet) {
+    return sbt_switch_how != SBT_SWITCH_BY_TURNS && (!sbt_switch_weighs || (!sbt_pays_is_in_trial(&w->pays))) &&
+           quiet >= QUIET_TICKS;
 }
 
 void *sbt_monitor_main(void *unused) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    struct watch w = {.sees_sleepers = own_descriptors()};
+    struct watch w = {.started = !sbt_switch_weighs};
     uint32_t quiet = 0;
+    uint64_t tick_ns = TICK_NS;
+    if (w.started)
+        w.sees_sleepers = own_descriptors();
     while (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
-        sbt_pause_ns(TICK_NS);
+        sbt_pause_ns(tick_ns);
         bool pushed = __atomic_exchange_n(&s->pushes, 0, __ATOMIC_RELAXED) != 0;
         quiet = look(s, &w, pushed) || pushed ? 0 : quiet + 1;
-        weigh(s, &w);
-        end_all_pinned(s, &w);
-        if (quiet < QUIET_TICKS)
+        tick_ns = weigh(s, &w);
+        if (!may_sleep(&w, quiet))
             continue;
         quiet = 0;
         __atomic_store_n(&s->monitor_sleeps, 1, __ATOMIC_RELAXED);
         /*
-         * Pairs with the light fence in sbt_runq_push. If the kernel refuses the heavy fence, the monitor goes on
-         * looking.
+         * Pairs with the light fences in sbt_runq_push and sbt_runq_wake_monitor. If the kernel refuses the heavy
+         * fence, the monitor goes on looking.
          */
         if (sbt_fence_heavy() && __atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0 &&
-            __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
+            __atomic_load_n(&s->often, __ATOMIC_RELAXED) == 0 && __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
             sleep_long(s, &w);
         __atomic_store_n(&s->monitor_sleeps, 0, __ATOMIC_RELAXED);
     }

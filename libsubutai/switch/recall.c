@@ -43,6 +43,8 @@ static void on_recall(int signal) {
 /* The C library gives away its highest real-time signals, and SIGRTMAX is lower from then on. */
 void sbt_recall_reserve(void) {
     uint64_t bits = 0;
+    if (reserved[0] != 0)
+        return;
     for (int i = 0; i < 2; i++) {
         reserved[i] = __libc_allocate_rtsig(0);
         bits |= reserved[i] > 0 ? (uint64_t)1 << (reserved[i] - 1) : 0;

@@ -82,6 +82,11 @@ static void wake_monitor(struct sbt_switch_state *s) {
         sbt_futex_wake(&s->monitor_sleeps, 1);
 }
 
+void sbt_runq_wake_monitor(void) {
+    sbt_fence_light(); /* pairs with the heavy fence of the monitor that goes to sleep */
+    wake_monitor(SBT_SWITCH);
+}
+
 /* ---- queueing ---- */
 static uint32_t this_cpu(void) {
     unsigned cpu = 0;

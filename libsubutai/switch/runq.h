@@ -42,4 +42,7 @@ void sbt_runq_learn(struct sbt_carrier *x, bool in_vain);
 /* Take x's next fiber, for the monitor; NULL: none. */
 struct sbt_fiber *sbt_runq_take(struct sbt_carrier *x);
 
+/* Wake the monitor if it sleeps. The caller has left a sign for it. */
+void sbt_runq_wake_monitor(void);
+
 #endif

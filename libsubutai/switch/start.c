@@ -33,6 +33,8 @@ bool sbt_switch_wanted;
 bool sbt_switch_interrupts;
 bool (*sbt_switch_idle_work)(void);
 bool sbt_switch_insisted;
+bool sbt_switch_weighs;
+enum sbt_switch_want sbt_switch_how;
 static bool wiped; /* the kernel wipes the state in forked children */
 static struct sbt_home_stack main_home_stack;
 
@@ -40,13 +42,18 @@ uint32_t sbt_switch_running_load(void) {
     return __atomic_load_n(&SBT_SWITCH->running, __ATOMIC_RELAXED);
 }
 
-void sbt_switch_want(bool insist) {
+void sbt_switch_want(enum sbt_switch_want how) {
     sbt_switch_wanted = true;
-    sbt_switch_insisted = insist;
+    sbt_switch_how = how;
+    sbt_switch_insisted = how == SBT_SWITCH_ANYWAY || how == SBT_SWITCH_BY_TURNS;
+    sbt_switch_weighs = how == SBT_SWITCH_IF_IT_PAYS || how == SBT_SWITCH_BY_TURNS;
     /* a return from a handler sets the mask, also that of a fiber that waited in the handler */
     sbt_handlers_returned = sbt_switch_mask_changed;
-    sbt_recall_reserve();
+    if (how != SBT_SWITCH_IF_IT_PAYS) /* otherwise when the program is about to have threads */
+        sbt_recall_reserve();
 }
+
+enum { MONITOR_NONE, MONITOR_BEGINS, MONITOR_RUNS };
 
 /* ---- the end ---- */
 static void quit(struct sbt_switch_state *s) {
@@ -58,6 +65,8 @@ static void quit(struct sbt_switch_state *s) {
         __atomic_store_n(&s->carrier[i].asleep, 0, __ATOMIC_RELEASE);
         sbt_futex_wake(&s->carrier[i].asleep, 1);
     }
+    if (__atomic_load_n(&s->has_monitor, __ATOMIC_ACQUIRE) == MONITOR_RUNS) /* first: it may be creating carriers */
+        sbt_thread_await_end(s->monitor);
     for (; s->n_own > 0; s->n_own--)
         sbt_thread_await_end(s->own[s->n_own - 1]);
 }
@@ -89,21 +98,39 @@ static size_t own_stack_bytes(void) {
     return bytes;
 }
 
-static bool create(struct sbt_switch_state *s, void *(*routine)(void *), void *argument) {
+static bool create(pthread_t *thread, void *(*routine)(void *), void *argument) {
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, own_stack_bytes());
-    int r = sbt_real.pthread_create(&s->own[s->n_own], &attr, routine, argument);
+    int r = sbt_real.pthread_create(thread, &attr, routine, argument);
     pthread_attr_destroy(&attr);
-    s->n_own += r == 0;
     return r == 0;
 }
 
-static const char *create_all(struct sbt_switch_state *s, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++)
-        if (!create(s, sbt_carrier_main, &s->carrier[i]))
-            return "the carrier threads cannot be created";
-    return create(s, sbt_monitor_main, NULL) ? NULL : "the monitor thread cannot be created";
+bool sbt_switch_start_carriers(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    for (; s->n_own < s->n_carriers && __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0; s->n_own++)
+        if (!create(&s->own[s->n_own], sbt_carrier_main, &s->carrier[s->n_own]))
+            return false;
+    return true;
+}
+
+static bool start_monitor(struct sbt_switch_state *s) {
+    uint32_t none = MONITOR_NONE;
+    if (!__atomic_compare_exchange_n(&s->has_monitor, &none, MONITOR_BEGINS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return true;
+    bool runs = create(&s->monitor, sbt_monitor_main, NULL);
+    __atomic_store_n(&s->has_monitor, runs ? MONITOR_RUNS : MONITOR_NONE, __ATOMIC_RELEASE);
+    return runs;
+}
+
+/*
+ * No handler of the program runs on carriers and monitor. The C library's own handlers may: to change its credentials
+ * it waits for every thread. The result is the mask from before, for sbt_mask_set.
+ */
+static uint64_t block_all(void) {
+    uint64_t all = ~SBT_MASK_RESERVED;
+    return sbt_mask_set(&all);
 }
 
 static bool is_short(int limit, size_t bytes) {
@@ -129,17 +156,34 @@ static const char *start(struct sbt_switch_state *s) {
     if (!sbt_pool_start())
         return "there is no address space for fibers";
     s->n_carriers = n;
-    /*
-     * No handler of the program runs on carriers and monitor. The C library's own handlers may: to change its
-     * credentials it waits for every thread.
-     */
-    uint64_t all = ~SBT_MASK_RESERVED, before = sbt_mask_set(&all);
-    s->main_mask = before & ~sbt_recall_signals;
-    const char *why = create_all(s, n);
+    s->main_mask = sbt_mask_set(NULL) & ~sbt_recall_signals;
+    if (sbt_switch_weighs) {
+        s->all_pinned = 1;
+        return NULL;
+    }
+    uint64_t before = block_all();
+    const char *why = !sbt_switch_start_carriers() ? "the carrier threads cannot be created"
+                      : !start_monitor(s)          ? "the monitor thread cannot be created"
+                                                   : NULL;
     sbt_mask_set(&before);
     if (why != NULL)
         quit(s);
     return why;
+}
+
+/*
+ * Where it is found out whether switching pays there are no carriers until it does, and no monitor while the program
+ * has a single thread beside its first: with a CPU for each of the two, switching has nothing to give. The monitor
+ * creates the carriers. So it must inherit what the program's first thread began with.
+ */
+static void begin_to_watch(struct sbt_switch_state *s, int32_t n_threads) {
+    bool may_pay = n_threads > 1 || sbt_n_cpus == 1 || sbt_switch_how == SBT_SWITCH_BY_TURNS;
+    if (!may_pay || __atomic_load_n(&s->has_monitor, __ATOMIC_RELAXED) != MONITOR_NONE ||
+        sbt_switch_running_load() == 0 || sbt_pin_inherited() != SBT_PIN_NOT)
+        return;
+    uint64_t before = block_all();
+    start_monitor(s); /* if it cannot be created all threads go on waiting adaptively */
+    sbt_mask_set(&before);
 }
 
 static const char *not_here(bool *pins_main) {
@@ -159,6 +203,8 @@ static const char *not_here(bool *pins_main) {
     sbt_eligibility_add_known(&e);
     *pins_main = e.pins_main;
     sbt_eligibility_allow_for(&e);
+    if (e.reason == NULL || sbt_switch_insisted)
+        sbt_recall_reserve();
     if (e.recalls && !sbt_recall_start() && !sbt_switch_insisted)
         return "the program uses all real-time signals, and Subutai needs one for signals to single threads";
     if (e.reason == NULL || sbt_switch_insisted)
@@ -176,12 +222,13 @@ static void decide(struct sbt_switch_state *s) {
     if (why == NULL)
         why = start(s);
     if (why != NULL) {
-        sbt_log(1, "waiting adaptively, not by switching: ", why, NULL);
+        sbt_log(sbt_switch_how == SBT_SWITCH_IF_IT_PAYS ? 2 : 1, "waiting adaptively, not by switching: ", why, NULL);
         return;
     }
     s->process = sbt_syscall0(SYS_getpid);
     __atomic_store_n(&s->running, 1, __ATOMIC_RELEASE);
-    sbt_sites_spin(false);
+    if (!sbt_switch_weighs)
+        sbt_sites_spin(false);
     sbt_receive_check_idle();
     bool is_main = sbt_thread_tid() == (uint32_t)sbt_syscall0(SYS_getpid);
     if (is_main) {
@@ -190,27 +237,49 @@ static void decide(struct sbt_switch_state *s) {
     }
     if (is_main && !pins_main)
         sbt_switch_thread_begin(&main_home_stack);
-    sbt_log(2, "waiting by switching", NULL);
+    sbt_log(2, sbt_switch_weighs ? "waiting by switching while that gets more done" : "waiting by switching", NULL);
+}
+
+/* As in a forked child: nothing is left of carriers and monitor, and the caller has no fiber. */
+static void forget(void) {
+    sbt_self.fiber = NULL;
+    sbt_self.in_switch = 0;
+    sbt_pin_release();
+    memset(&sbt_switch_memory, 0, sizeof sbt_switch_memory);
+}
+
+void sbt_switch_leave_alone(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    if (SBT_LIKELY(sbt_switch_running_load() == 0) || __atomic_load_n(&s->n_threads, __ATOMIC_RELAXED) > 0 ||
+        sbt_self.in_switch != 0 || sbt_syscall0(SYS_getpid) != s->process)
+        return;
+    sbt_pin_hold();
+    quit(s);
+    forget();
 }
 
 void sbt_switch_before_create(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
     uint32_t seen = 0;
-    __atomic_fetch_add(&s->n_threads, 1, __ATOMIC_RELAXED);
+    int32_t n = __atomic_add_fetch(&s->n_threads, 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&s->decided, __ATOMIC_RELAXED) == 0 &&
         __atomic_compare_exchange_n(&s->decided, &seen, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         decide(s);
+    if (sbt_switch_weighs)
+        begin_to_watch(s, n);
 }
 
 /*
  * Carriers and monitor stay with the parent. The kernel has wiped the state. If it cannot, this does so, a little late.
  */
 void sbt_switch_fork_child(void) {
+    if (sbt_switch_wanted && !(wiped && sbt_fork_wipes())) {
+        forget();
+        return;
+    }
     sbt_self.fiber = NULL;
     sbt_self.in_switch = 0;
     sbt_pin_release();
-    if (sbt_switch_wanted && !(wiped && sbt_fork_wipes()))
-        memset(&sbt_switch_memory, 0, sizeof sbt_switch_memory);
 }
 
 __attribute__((constructor)) static void wipe_in_children(void) {

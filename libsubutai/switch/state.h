@@ -54,8 +54,11 @@ struct sbt_switch_state {
     uint64_t n_unloads;  /* the number of unloaded objects at that time; atomic */
     uint64_t on_duty;    /* signals for which a fiber is on duty (receive.c); atomic */
     uint32_t main_ended; /* 1: the main thread has ended; atomic */
+    /* How many carriers there are, and which; written by the thread that starts them, and after that has ended */
     uint32_t n_own;
-    pthread_t own[SBT_CARRIERS_MAX + 1]; /* carriers and monitor; written by the thread that starts or ends them */
+    pthread_t own[SBT_CARRIERS_MAX];
+    uint32_t has_monitor; /* 1: a thread creates the monitor, or has; atomic */
+    pthread_t monitor;
 
     uint64_t idle __attribute__((aligned(64))); /* a bit for each sleeping carrier; atomic */
     uint64_t searching;                         /* a bit for each searching carrier; atomic */
@@ -63,6 +66,13 @@ struct sbt_switch_state {
     uint32_t pushes;                            /* 1: a fiber was made runnable; relaxed, and updates may be lost */
     uint32_t sleeps;                            /* sleeps of fibers in the kernel, on carriers; atomic */
     uint32_t next_carrier;                      /* the next for a fiber that was made runnable on no carrier; atomic */
+
+    /* For the decision whether switching pays; nothing where that is not asked. */
+    uint64_t progress __attribute__((aligned(64))); /* of all threads, as far as they have told; atomic */
+    uint64_t n_waits;                               /* likewise; atomic */
+    uint64_t often_since_ns;                        /* when n_waits last was a multiple of SBT_PAYS_WAITS; atomic */
+    uint64_t rest_until_ns;                         /* nothing is decided before; atomic, the monitor's */
+    uint32_t often;                                 /* 1: threads wait often; atomic */
     struct sbt_carrier carrier[SBT_CARRIERS_MAX];
     struct sbt_table_bucket bucket[SBT_TABLE_BUCKETS];
 };
@@ -74,6 +84,12 @@ extern union sbt_switch_memory {
 
 /* --wait=switch!: the program is switched even if something in it may not bear that. Set once at start-up. */
 extern bool sbt_switch_insisted;
+
+/* How --wait wants switching. Set once at start-up. */
+extern enum sbt_switch_want sbt_switch_how;
+
+/* Start the carriers, if that has not been done. False: they cannot be created. For the monitor, or before it is. */
+bool sbt_switch_start_carriers(void);
 
 /*
  * Around locks and switches; they nest. Only a handler on the same thread depends on the order, so compiler fences

@@ -33,13 +33,25 @@
 
 struct sbt_fiber;
 
+/* A thread tells other threads of that many waits, or of that much progress, at once. */
+#define SBT_SWITCH_WAITS_TOLD 32
+#define SBT_SWITCH_PROGRESS_TOLD 32
+
 /* ---- beginning and end ---- */
 
 /* Are there carriers? 0 in a forked child until it creates threads. A relaxed read. */
 uint32_t sbt_switch_running_load(void);
 
-/* The option --wait asks for switching. Set once at start-up. */
+/* The option --wait allows switching. Set once at start-up. */
 extern bool sbt_switch_wanted;
+
+/* How it is wanted. */
+enum sbt_switch_want {
+    SBT_SWITCH_IF_IT_PAYS, /* begins and ends while the program runs (pays.h); says nothing where it cannot */
+    SBT_SWITCH_IF_SAFE,
+    SBT_SWITCH_ANYWAY,  /* do not ask whether the program can be switched */
+    SBT_SWITCH_BY_TURNS /* for tests: anyway, and begins and ends all the time */
+};
 
 /*
  * The engine's function that a carrier calls while it has nothing to run; NULL: none. True: there was something to do.
@@ -53,8 +65,8 @@ extern bool (*sbt_switch_idle_work)(void);
  */
 extern bool sbt_switch_interrupts;
 
-/* Once, at start-up, if --wait asks for it. `insist`: do not ask whether the program can be switched. */
-void sbt_switch_want(bool insist);
+/* Once, at start-up, if --wait allows it. */
+void sbt_switch_want(enum sbt_switch_want how);
 
 /* Before a thread is created. The first call decides whether to switch, and starts the carriers. May allocate. */
 void sbt_switch_before_create(void);
@@ -63,6 +75,13 @@ void sbt_switch_before_create(void);
  * A thread was not created after all, or has ended. The last call ends the carriers, and blocks until they have ended.
  */
 void sbt_switch_thread_gone(void);
+
+/*
+ * The caller is about to make a call that the kernel refuses to a process with several threads. If the program has no
+ * other thread, carriers and monitor end now, and begin with the next thread that the program creates. Blocks until
+ * they have ended.
+ */
+void sbt_switch_leave_alone(void);
 
 /* Room on a thread's own stack for its parked home thread. */
 struct sbt_home_stack {
@@ -187,6 +206,27 @@ bool sbt_switch_roams(void);
 
 /* The same at the beginning of a wait: this counts the waits that are spent on the home thread. */
 bool sbt_switch_begins_wait(void);
+
+/* Has the caller a fiber, and are fibers switched at present? If not, it waits as a thread without a fiber. */
+bool sbt_switch_takes_part(void);
+
+/* Is it to be found out whether switching pays? Set once at start-up. */
+extern bool sbt_switch_weighs;
+
+/* The caller has waited, asleep or by a yield that gave its core away, and was woken soon: a switch would be cheaper.
+ */
+void sbt_switch_note_waits(void);
+static inline void sbt_switch_note_wait(void) {
+    if (SBT_UNLIKELY(sbt_switch_weighs) && ++sbt_self.n_waits % SBT_SWITCH_WAITS_TOLD == 0)
+        sbt_switch_note_waits();
+}
+
+/* The caller is about to wait: tell of its progress now and then. */
+void sbt_switch_tell_progress(void);
+static inline void sbt_switch_about_to_wait(void) {
+    if (SBT_UNLIKELY((int32_t)(sbt_self.progress - sbt_self.progress_told) >= SBT_SWITCH_PROGRESS_TOLD))
+        sbt_switch_tell_progress();
+}
 
 /*
  * The caller, a fiber, shares a core with another fiber again and again, although cores are to spare. True: there are

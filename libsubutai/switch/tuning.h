@@ -34,9 +34,10 @@
 #define PINNED_WAITS_MOST 65536 /* twice as many each further time, and at most so many */
 
 /* The monitor: its own CPU time against the time for which a carrier that is held up delays other fibers. */
-#define TICK_NS 2000000 /* between two looks */
-#define QUIET_TICKS 10  /* ticks without a fiber that becomes runnable, before the monitor sleeps until there is one */
-#define SHORT_RUNS 200  /* fibers that a carrier takes in a tick if each runs for less than 10 us */
+#define TICK_NS 2000000       /* between two looks */
+#define TRIAL_TICK_NS 1000000 /* the same, while a trial is under way whether switching pays */
+#define QUIET_TICKS 10 /* ticks without a fiber that becomes runnable, before the monitor sleeps until there is one */
+#define SHORT_RUNS 200 /* fibers that a carrier takes in a tick if each runs for less than 10 us */
 
 /* Whether switching pays is counted in switches, each of which saves 3 to 5 us. */
 #define COST_OF_SLEEPER 500             /* of a fiber found asleep: it has kept its carrier for up to a tick */

@@ -43,7 +43,7 @@
 #define IDLE_NS 40000u
 #define PROBE_YIELDS 10
 #define SPIN_GAP_NS 500 /* longest interval between two looks */
-#define CALIBRATION_PAUSES 256
+#define CALIBRATION_PAUSES 64
 
 /*
  * Shared yields: the thread's last yields, in a row, that gave the core to another thread. After
@@ -111,12 +111,13 @@ static bool is_alone(void) {
 /* Does the caller sleep in this wait? Fibers only: for threads it changes nothing that could be measured. */
 static bool spreads(void) {
     shared_yields = 0;
-    return sbt_self.fiber != NULL && sbt_cores_to_spare() && sbt_switch_spread();
+    return sbt_self.fiber != NULL && sbt_switch_takes_part() && sbt_cores_to_spare() && sbt_switch_spread();
 }
 
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
     uint32_t mean_ns = (uint32_t)__atomic_load_n(&memory->mean_64ns, __ATOMIC_RELAXED) * 64;
     uint32_t switches = __atomic_load_n(&memory->mean_switches, __ATOMIC_RELAXED);
+    sbt_switch_about_to_wait();
     *a = (struct sbt_active){.yields_left = (uint16_t)yields, .idle_ns = IDLE_NS, .next_pauses = spin_pauses != 0};
     if (yields == 0 || SBT_UNLIKELY(shared_yields == SBT_SHARED_YIELDS_MOST && spreads()))
         a->idle_ns = 0;
@@ -135,7 +136,7 @@ void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
 }
 
 void sbt_active_force_spin(struct sbt_active *a) {
-    if (is_alone() || (SBT_UNLIKELY(sbt_self.fiber != NULL) && !sbt_switch_among_carriers()))
+    if (is_alone() || (SBT_UNLIKELY(sbt_self.fiber != NULL) && sbt_switch_takes_part() && !sbt_switch_among_carriers()))
         return;
     a->next_pauses = spin_pauses != 0;
     a->spun_pauses = 0;
@@ -190,6 +191,7 @@ bool sbt_active_step(struct sbt_active *a) {
         a->idle_ns = a->idle_ns > took ? a->idle_ns - (uint32_t)took : 0;
     } else {
         __atomic_store_n(&a->switches, a->switches + 1, __ATOMIC_RELAXED);
+        sbt_switch_note_wait();
         shared_yields += shared_yields < SBT_SHARED_YIELDS_MOST;
         if (a->yields_left == 0 || took > SBT_LONG_YIELD_NS)
             a->idle_ns = 0; /* another thread has use for the core */

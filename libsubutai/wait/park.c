@@ -70,6 +70,8 @@ static int sleep_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_d
     sbt_runnable_add(-1);
     r = cancelable ? wait_exposed(word, expected, deadline) : sbt_futex_wait_frame(word, expected, deadline);
     pthread_cleanup_pop(1);
+    if (r == 0)
+        sbt_switch_note_wait();
     return r;
 }
 

@@ -442,14 +442,14 @@ static void run(const struct sched_how *how, sched_setup *setup, const char *(*a
     sched_self = &root_self;
     sbt_real.pthread_create = create;
     sbt_real.sigaction = sigaction;
-    with_monitor = how->with_monitor;
+    with_monitor = how->with_monitor != SCHED_ALONE;
     max_preempted = by_chance ? UINT32_MAX : how->n_preemptions;
     ready = paused = ended = 0;
     n_threads = n_program = n_preempted = ticks_in_vain = choices.n = choices.n_points = sbt_n_runnable = 0;
     wrong = NULL;
     freed = NULL;
     freed_bytes = 0;
-    sbt_switch_want(true);
+    sbt_switch_want(how->with_monitor == SCHED_BY_TURNS ? SBT_SWITCH_BY_TURNS : SBT_SWITCH_ANYWAY);
     setup();
     sbt_n_runnable = n_program;
     sbt_switch_thread_gone();

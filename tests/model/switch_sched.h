@@ -74,8 +74,13 @@ struct direct_self *sched_direct_self(void);
 enum { SCHED_MAX_THREADS = 8 };
 
 /* How to go: every schedule with at most so many preemptions, or one by chance. */
+enum sched_monitor {
+    SCHED_ALONE,     /* without a monitor */
+    SCHED_MONITORED, /* with one */
+    SCHED_BY_TURNS   /* with one that begins and ends switching at each look */
+};
 struct sched_how {
-    bool with_monitor;
+    enum sched_monitor with_monitor;
     uint32_t n_preemptions;
 };
 

@@ -36,6 +36,16 @@ bool sbt_switch_spread(void) {
     return few_threads;
 }
 
+bool sbt_switch_weighs;
+
+bool sbt_switch_takes_part(void) {
+    return true;
+}
+
+void sbt_switch_note_waits(void) {}
+
+void sbt_switch_tell_progress(void) {}
+
 bool sbt_switch_roams(void) {
     return roams;
 }
@@ -52,7 +62,7 @@ static struct sbt_adapt memory;
 
 /* Where a busy-wait hint takes 1 ns, and a wait spins for so many. */
 static void spin_for(uint32_t pauses) {
-    tick_ns = 256;
+    tick_ns = 64;
     sbt_adapt_start(pauses + pauses / 100, 12);
     tick_ns = 0;
 }

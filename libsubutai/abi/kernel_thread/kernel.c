@@ -125,6 +125,8 @@ SBT_EXPORT long syscall(long number, ...) {
         return result_of(abi_futex_from(__builtin_return_address(0), (uint32_t *)argument[0], (int)argument[1],
                                         (uint32_t)argument[2], (uintptr_t)argument[3], (uint32_t *)argument[4],
                                         (uint32_t)argument[5]));
+    if (number == SYS_unshare || number == SYS_setns)
+        sbt_switch_leave_alone();
     bool signals = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
     uint32_t tid = (uint32_t)argument[number == SYS_tkill ? 0 : 1];
     bool another = (signals || number == SYS_tkill) && tid != sbt_thread_tid();
@@ -184,11 +186,13 @@ SBT_EXPORT int prctl(int option, ...) {
 }
 
 SBT_EXPORT int unshare(int flags) {
+    sbt_switch_leave_alone();
     sbt_pin_self(true);
     return THEIRS(unshare(flags));
 }
 
 SBT_EXPORT int setns(int fd, int type) {
+    sbt_switch_leave_alone();
     sbt_pin_self(true);
     return THEIRS(setns(fd, type));
 }

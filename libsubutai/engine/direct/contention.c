@@ -8,6 +8,7 @@
 #include "engine/direct/mutex.h"
 #include "engine/direct/policy.h"
 #include "os/clock.h"
+#include "switch/switch.h"
 #include "wait/adapt.h"
 
 static struct direct_contention contention(const struct sbt_mutex *mx) {
@@ -28,7 +29,7 @@ static void remember(struct sbt_mutex *mx, const struct direct_contention *was, 
 
 void direct_mutex_spin(struct sbt_mutex *mx, struct sbt_active *active) {
     struct direct_contention was = contention(mx), c = was;
-    if (direct_policy_spins(&c, sbt_self.fiber != NULL))
+    if (direct_policy_spins(&c, sbt_switch_takes_part()))
         sbt_active_force_spin(active);
     remember(mx, &was, &c);
 }

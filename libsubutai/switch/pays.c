@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "switch/pays.h"
+
+/*
+ * A switch saves 3 to 5 us of a wait that sleeps or yields. At OFTEN waits a second on each CPU that is between one and
+ * three parts in a hundred: less is not worth a trial.
+ */
+#define OFTEN 5000u
+#define SECOND 1000000000u
+
+#define SETTLE_NS 1500000u      /* until all threads wait in the new way */
+#define WINDOW_NS 6000000u      /* length of a window, */
+#define WINDOW_MOST_NS 50000000 /* and if it takes longer to see that much progress: */
+#define PROGRESS_ENOUGH 500u
+#define WINDOWS 6
+
+/* In hundredths: progress by switching, where waiting adaptively makes 100. */
+#define CLEARLY_MORE 140u /* enough to end a trial early */
+#define CLEARLY_LESS 85u
+#define MORE 108u /* enough to begin with switching, */
+#define SAME 98u  /* and to go on with it */
+
+#define GAP_FIRST_NS 250000000u /* between trials; longer each time the answer is the same */
+#define GAP_MOST_NS 64000000000u
+#define IDLE_NS 100000000u /* so long switching goes on although there is little to switch */
+
+uint64_t sbt_pays_often_ns(uint32_t n_cpus) {
+    return (uint64_t)SBT_PAYS_WAITS * SECOND / ((uint64_t)OFTEN * n_cpus);
+}
+
+bool sbt_pays_is_in_trial(const struct sbt_pays *p) {
+    return p->phase == SBT_PAYS_SETTLE || p->phase == SBT_PAYS_WINDOW;
+}
+
+static void begin(struct sbt_pays *p, enum sbt_pays_phase phase, const struct sbt_pays_seen *seen) {
+    p->phase = phase;
+    p->since_ns = seen->now_ns;
+    p->progress = seen->progress;
+    p->n_switches = seen->n_switches;
+}
+
+/* The first window is of the present way: it needs no time to settle. */
+static void begin_trial(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
+    p->holds = p->switches;
+    p->n_windows = 0;
+    p->sum[0] = p->sum[1] = (struct sbt_pays_sum){0, 0};
+    begin(p, SBT_PAYS_WINDOW, seen);
+}
+
+static void end_trial(struct sbt_pays *p, const struct sbt_pays_seen *seen, bool pays) {
+    if (pays != p->holds || p->gap_ns == 0)
+        p->gap_ns = GAP_FIRST_NS;
+    else if (p->gap_ns < GAP_MOST_NS)
+        p->gap_ns *= 2;
+    p->next_ns = seen->now_ns + p->gap_ns;
+    p->switches = pays;
+    begin(p, pays ? SBT_PAYS_SWITCHED : SBT_PAYS_REST, seen);
+}
+
+/* Progress by switching in hundredths of progress at home, in the same time. */
+static uint64_t hundredths(const struct sbt_pays *p) {
+    const struct sbt_pays_sum *home = &p->sum[0], *switched = &p->sum[1];
+    double at_home = (double)home->progress / (double)home->ns,
+           by_switching = (double)switched->progress / (double)switched->ns;
+    if (home->progress + switched->progress < PROGRESS_ENOUGH)
+        return 0; /* too little to say anything */
+    if (at_home <= 0)
+        return CLEARLY_MORE;
+    return by_switching >= 1000 * at_home ? 100000 : (uint64_t)(100 * by_switching / at_home);
+}
+
+/* A window has ended. */
+static void judge(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
+    struct sbt_pays_sum *sum = &p->sum[p->switches];
+    sum->ns += seen->now_ns - p->since_ns;
+    sum->progress += seen->progress - p->progress;
+    p->n_windows++;
+    if (p->n_windows % 2 == 0) {
+        uint64_t pays = hundredths(p);
+        if (pays >= CLEARLY_MORE || pays < CLEARLY_LESS || p->n_windows == WINDOWS) {
+            end_trial(p, seen, pays >= (p->holds ? SAME : MORE));
+            return;
+        }
+    }
+    p->switches = !p->switches;
+    begin(p, SBT_PAYS_SETTLE, seen);
+}
+
+static bool is_full(const struct sbt_pays *p, const struct sbt_pays_seen *seen) {
+    uint64_t ns = seen->now_ns - p->since_ns;
+    return ns >= WINDOW_MOST_NS || (ns >= WINDOW_NS && seen->progress - p->progress >= PROGRESS_ENOUGH);
+}
+
+/* Are there few switches? Then threads compute, and are better off where the kernel runs them. */
+static bool is_idle(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
+    uint64_t ns = seen->now_ns - p->since_ns, n = seen->n_switches - p->n_switches;
+    if (ns < IDLE_NS)
+        return false;
+    p->since_ns = seen->now_ns;
+    p->n_switches = seen->n_switches;
+    return n < (uint64_t)OFTEN * seen->n_cpus * (ns / 1000) / (SECOND / 1000);
+}
+
+static void go_to_rest(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
+    p->switches = false;
+    begin(p, SBT_PAYS_REST, seen);
+}
+
+bool sbt_pays_step(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
+    if (seen->by_turns)
+        return p->switches = !p->switches;
+    if (seen->costly && p->switches) {
+        p->holds = false; /* a trial in vain, whatever came before */
+        end_trial(p, seen, false);
+        return false;
+    }
+    switch (p->phase) {
+    case SBT_PAYS_REST:
+        if (seen->often && seen->now_ns >= p->next_ns)
+            begin_trial(p, seen);
+        break;
+    case SBT_PAYS_SWITCHED:
+        if (is_idle(p, seen))
+            go_to_rest(p, seen);
+        else if (seen->now_ns >= p->next_ns)
+            begin_trial(p, seen);
+        break;
+    case SBT_PAYS_SETTLE:
+        if (seen->now_ns - p->since_ns >= SETTLE_NS)
+            begin(p, SBT_PAYS_WINDOW, seen);
+        break;
+    case SBT_PAYS_WINDOW:
+        if (is_full(p, seen))
+            judge(p, seen);
+        break;
+    }
+    return p->switches;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Does switching pay? The decision of `--wait auto`, as a pure function: it reads no clock and no state but its own.
+ *
+ * The program itself is the measure. It makes progress by operations that no way of waiting makes more or fewer of:
+ * mutexes that it gets, signals, arrivals at barriers, posts of semaphores (core/thread.h). If switching pays, there
+ * are more of them in the same time.
+ *
+ *  - At rest all threads wait adaptively, on their home threads, and no thread of the library runs. The first sign that
+ *    switching might pay is that the program's threads wait often, for waits that are over soon.
+ *  - Then there is a trial: windows at home and windows of switching by turns. It ends as soon as the answer is clear,
+ *    and after three of each. Switching begins if the program then gets more done by a clear margin.
+ *  - While the threads are switched there is a trial now and then, less and less often; and switching ends when few
+ *    threads are switched to, or when the monitor finds that sleeps in the kernel cost more than switches save.
+ *  - Each trial in vain doubles the time until the next.
+ */
+#ifndef SBT_SWITCH_PAYS_H
+#define SBT_SWITCH_PAYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sbt_pays_phase {
+    SBT_PAYS_REST,     /* waiting adaptively */
+    SBT_PAYS_SWITCHED, /* waiting by switching */
+    SBT_PAYS_SETTLE,   /* in a trial: the way of waiting has just changed */
+    SBT_PAYS_WINDOW    /* in a trial: measuring */
+};
+
+/* What happened in windows of one way of waiting. */
+struct sbt_pays_sum {
+    uint64_t ns, progress;
+};
+
+struct sbt_pays {
+    enum sbt_pays_phase phase;
+    bool switches;              /* how threads wait now: by switching? */
+    bool holds;                 /* the answer before this trial: did switching pay? */
+    uint32_t n_windows;         /* of this trial, so far */
+    uint64_t since_ns;          /* when the phase began */
+    uint64_t progress;          /* at its beginning */
+    uint64_t n_switches;        /* likewise */
+    struct sbt_pays_sum sum[2]; /* by `switches` */
+    uint64_t next_ns;           /* no trial before */
+    uint64_t gap_ns;            /* between the last trial's end and next_ns */
+};
+
+/* What the monitor has seen. All three counts only grow. */
+struct sbt_pays_seen {
+    uint64_t now_ns;
+    uint64_t progress;   /* of all threads */
+    uint64_t n_switches; /* to fibers on carriers */
+    uint32_t n_cpus;     /* that may be used */
+    bool often;          /* at rest: threads have begun to wait often */
+    bool costly;         /* sleeps in the kernel cost more than switches save */
+    bool by_turns;       /* for tests: change at each call */
+};
+
+/*
+ * The next step. The result is how threads are to wait from now on: true, by switching. All-zero is the beginning.
+ * *p->next_ns says when a trial may begin.
+ */
+bool sbt_pays_step(struct sbt_pays *p, const struct sbt_pays_seen *seen);
+
+/* Is a trial under way? Then the next step is due in a millisecond; otherwise when something has happened. */
+bool sbt_pays_is_in_trial(const struct sbt_pays *p);
+
+/* So many waits in a row, and the time in which they must happen to be often: the sign that begins a trial. */
+#define SBT_PAYS_WAITS 1024
+uint64_t sbt_pays_often_ns(uint32_t n_cpus);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * When `--wait auto` begins and ends with switching (switch/pays.c). The test is the program and the clock: it makes so
+ * much progress in a millisecond at home, and so much by switching.
+ */
+#include "lib/suite.h"
+#include "switch/pays.h"
+
+enum { US = 1000, MS = 1000 * US };
+#define SECOND UINT64_C(1000000000)
+
+static struct sbt_pays pays;
+static uint64_t now_ns, progress, n_switches, switched_ns;
+static unsigned at_home, by_switching; /* progress in a millisecond */
+static unsigned switches_per_ms = 200; /* while the threads are switched */
+static bool often, costly;
+
+static void program(unsigned home, unsigned switched) {
+    pays = (struct sbt_pays){0};
+    now_ns = 5 * SECOND;
+    progress = n_switches = switched_ns = 0;
+    at_home = home;
+    by_switching = switched;
+    switches_per_ms = 200;
+    often = true;
+    costly = false;
+}
+
+static bool step(void) {
+    struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, often, costly, false};
+    return sbt_pays_step(&pays, &seen);
+}
+
+/* The monitor looks once a millisecond. */
+static void go_on(uint64_t ns) {
+    for (uint64_t end = now_ns + ns; now_ns < end; now_ns += MS) {
+        bool switches = step();
+        progress += switches ? by_switching : at_home;
+        n_switches += switches ? switches_per_ms : 0;
+        switched_ns += switches ? MS : 0;
+    }
+}
+
+static bool is_at_rest(void) {
+    return pays.phase == SBT_PAYS_REST && !pays.switches;
+}
+
+static bool is_switched(void) {
+    return pays.phase == SBT_PAYS_SWITCHED && pays.switches;
+}
+
+TEST(nothing_is_tried_without_a_sign) {
+    program(100, 1000);
+    often = false;
+    go_on(10 * SECOND);
+    ck_assert(is_at_rest());
+    ck_assert_uint_eq(switched_ns, 0);
+}
+
+/* A window at home, the time to settle, and a window of switching. */
+TEST(a_clear_gain_is_taken_after_a_pair_of_windows) {
+    program(100, 200);
+    go_on(20 * MS);
+    ck_assert(is_switched());
+}
+
+TEST(a_small_gain_takes_three_pairs) {
+    program(100, 120);
+    go_on(30 * MS);
+    ck_assert(sbt_pays_is_in_trial(&pays));
+    go_on(30 * MS);
+    ck_assert(is_switched());
+}
+
+TEST(a_gain_that_may_be_chance_is_left) {
+    program(100, 104);
+    go_on(70 * MS);
+    ck_assert(is_at_rest());
+}
+
+TEST(a_clear_loss_ends_the_trial) {
+    program(100, 50);
+    go_on(20 * MS);
+    ck_assert(is_at_rest());
+    ck_assert_uint_le(switched_ns, 12 * MS); /* 2 to settle, 10 until there is progress enough */
+}
+
+/* The gap doubles: after trials at 0, 0.25, 0.75, 1.75, ... s ten seconds have seen six of them. */
+TEST(trials_in_vain_grow_rare) {
+    program(100, 50);
+    go_on(10 * SECOND);
+    ck_assert(is_at_rest());
+    ck_assert_uint_eq(switched_ns, 6 * 12 * MS);
+    ck_assert_uint_le(pays.gap_ns, 64 * SECOND);
+    go_on(1000 * SECOND);
+    ck_assert_uint_eq(pays.gap_ns, 64 * SECOND);
+}
+
+/* While it pays trials grow rare too, and a program that has changed its work gets out of it. */
+TEST(it_ends_when_it_pays_no_more) {
+    program(100, 200);
+    go_on(3 * SECOND);
+    ck_assert(is_switched());
+    ck_assert_uint_ge(switched_ns, 3 * SECOND - 80 * MS);
+    by_switching = 90;
+    go_on(5 * SECOND);
+    ck_assert(is_at_rest());
+    by_switching = 200;
+    go_on(5 * SECOND);
+    ck_assert(is_switched());
+}
+
+/* What was better stays while it is as good. */
+TEST(it_goes_on_while_it_is_as_good) {
+    program(100, 200);
+    go_on(1 * SECOND);
+    by_switching = 99;
+    go_on(10 * SECOND);
+    ck_assert(pays.switches || sbt_pays_is_in_trial(&pays));
+    ck_assert(pays.holds);
+}
+
+TEST(few_switches_end_it) {
+    program(100, 200);
+    go_on(50 * MS);
+    ck_assert(is_switched());
+    switches_per_ms = 9; /* of 10 that are often, on two CPUs */
+    often = false;
+    go_on(250 * MS);
+    ck_assert(is_at_rest());
+}
+
+TEST(enough_switches_do_not) {
+    program(100, 200);
+    go_on(50 * MS);
+    switches_per_ms = 11;
+    go_on(150 * MS);
+    ck_assert(is_switched());
+}
+
+/* Sleeps on carriers: at once, also in the midst of a trial, and that counts as a trial in vain. */
+TEST(costly_sleeps_end_it) {
+    program(100, 200);
+    go_on(50 * MS);
+    costly = true;
+    ck_assert(!step());
+    ck_assert(is_at_rest());
+    costly = false;
+    ck_assert_uint_eq(pays.next_ns, now_ns + 500 * MS);
+    now_ns = pays.next_ns;
+    while (!step()) {
+        progress += at_home;
+        now_ns += MS;
+    }
+    ck_assert(sbt_pays_is_in_trial(&pays));
+    costly = true;
+    ck_assert(!step());
+    ck_assert(is_at_rest());
+    ck_assert_uint_eq(pays.next_ns, now_ns + 1000 * MS);
+}
+
+/* A program that does nothing in a window says nothing. */
+TEST(too_little_progress_is_no_answer) {
+    program(1, 3);
+    go_on(600 * MS);
+    ck_assert(is_at_rest());
+    program(0, 0);
+    go_on(600 * MS);
+    ck_assert(is_at_rest());
+}
+
+/* Windows wait for progress, 50 ms at most. */
+TEST(windows_are_long_where_progress_is_slow) {
+    program(30, 60);
+    go_on(25 * MS);
+    ck_assert(sbt_pays_is_in_trial(&pays));
+    go_on(30 * MS);
+    ck_assert(is_switched());
+}
+
+TEST(no_progress_at_home_is_a_gain) {
+    program(0, 100);
+    go_on(70 * MS);
+    ck_assert(is_switched());
+}
+
+TEST(by_turns_it_changes_at_each_look) {
+    program(100, 100);
+    for (int i = 0; i < 10; i++) {
+        struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, false, false, true};
+        ck_assert_int_eq(sbt_pays_step(&pays, &seen), i % 2 == 0);
+    }
+}
+
+/* 1024 waits at 5000 a second on each CPU. */
+TEST(often_is_a_rate_for_each_cpu) {
+    ck_assert_uint_eq(sbt_pays_often_ns(1), 204800000);
+    ck_assert_uint_eq(sbt_pays_often_ns(2), 102400000);
+    ck_assert_uint_eq(sbt_pays_often_ns(64), 3200000);
+}
