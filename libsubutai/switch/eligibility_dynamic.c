@@ -148,8 +148,8 @@ void sbt_eligibility_after_load(void) {
     if (SBT_LIKELY(!sbt_self.has_loaded))
         return;
     sbt_self.has_loaded = false;
-    if (sbt_switch_running_load() == 0)
-        return;
+    if (sbt_switch_running_load() == 0 || __atomic_load_n(&SBT_SWITCH->judged, __ATOMIC_ACQUIRE) == 0)
+        return; /* it will be judged with all else */
     struct sbt_eligibility e;
     sbt_eligibility_judge_new(&e);
     note(&e);

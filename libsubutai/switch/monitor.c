@@ -122,15 +122,32 @@ void sbt_switch_tell_progress(void) {
     __atomic_fetch_add(&SBT_SWITCH->progress, told, __ATOMIC_RELAXED);
 }
 
+/*
+ * Switching is to begin for the first time. The main thread is pinned before any fiber leaves its home thread. False:
+ * the program may not be switched, or carriers cannot be created.
+ */
+static bool begin(struct sbt_switch_state *s, struct watch *w) {
+    bool pins_main;
+    const char *why = sbt_switch_judge(&pins_main);
+    struct sbt_fiber *f = pins_main && s->main_thread != 0 ? sbt_pool_find(s->main_thread, 0) : NULL;
+    if (f != NULL)
+        __atomic_fetch_or(&f->pinned, SBT_PIN_ITSELF, __ATOMIC_RELAXED);
+    if (why == NULL && !sbt_switch_start_carriers())
+        why = "the carrier threads cannot be created";
+    if (why != NULL) {
+        w->no_carriers = true;
+        sbt_log(sbt_switch_how == SBT_SWITCH_IF_IT_PAYS ? 2 : 1, "waiting adaptively, not by switching: ", why, NULL);
+        return false;
+    }
+    w->started = true;
+    w->sees_sleepers = own_descriptors();
+    return true;
+}
+
 /* Libraries that spin before they sleep do so while threads wait adaptively. */
 static void set_switching(struct sbt_switch_state *s, struct watch *w, bool begins) {
-    if (begins && !w->started) {
-        w->no_carriers = !sbt_switch_start_carriers();
-        if (w->no_carriers)
-            return;
-        w->started = true;
-        w->sees_sleepers = own_descriptors();
-    }
+    if (begins && !w->started && !begin(s, w))
+        return;
     sbt_sites_spin(!begins);
     __atomic_store_n(&s->all_pinned, !begins, __ATOMIC_RELAXED);
     if (sbt_switch_how == SBT_SWITCH_IF_IT_PAYS && !sbt_pays_is_in_trial(&w->pays))

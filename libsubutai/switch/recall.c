@@ -60,13 +60,20 @@ static bool install(int interrupts) {
     if (signal <= 0 || sbt_real.sigaction(signal, NULL, &old) != 0 ||
         (old.sa_handler != SIG_DFL && old.sa_handler != on_recall) || sbt_real.sigaction(signal, &action, NULL) != 0)
         return false;
-    signals[interrupts] = signal;
     sbt_recall_signals |= (uint64_t)1 << (signal - 1);
+    __atomic_store_n(&signals[interrupts], signal, __ATOMIC_RELEASE);
     return true;
 }
 
 bool sbt_recall_start(void) {
-    return signals[1] != 0 || (install(0) && install(1));
+    struct sbt_lock *lock = &SBT_SWITCH->recall_lock;
+    if (__atomic_load_n(&signals[1], __ATOMIC_ACQUIRE) != 0)
+        return true;
+    sbt_switch_lock(lock); /* the monitor comes here too, and threads that recall others */
+    sbt_recall_reserve();
+    bool started = signals[1] != 0 || (install(0) && install(1));
+    sbt_switch_unlock(lock);
+    return started;
 }
 
 /* The signal must not be sent if the program has installed a handler of its own for it. */

@@ -186,11 +186,9 @@ static void begin_to_watch(struct sbt_switch_state *s, int32_t n_threads) {
     sbt_mask_set(&before);
 }
 
-static const char *not_here(bool *pins_main) {
-    static struct sbt_eligibility e;
-    static char line[512];
+/* Can a process be switched here at all? NULL: yes. */
+static const char *not_here(void) {
     const char *why = sbt_regs_unusable();
-    *pins_main = true;
     if (why != NULL)
         return why;
     if (!sbt_fork_wipes() && !sbt_switch_insisted)
@@ -199,12 +197,17 @@ static const char *not_here(bool *pins_main) {
     if (!sbt_switch_insisted && sbt_options.value[SBT_OPT_RECORD].s != NULL)
         return "a recorded thread keeps its kernel thread, so that its CPU time can be measured";
 #endif
+    return NULL;
+}
+
+const char *sbt_switch_judge(bool *pins_main) {
+    static struct sbt_eligibility e;
+    static char line[512];
     sbt_eligibility_judge(&e);
     sbt_eligibility_add_known(&e);
     *pins_main = e.pins_main;
     sbt_eligibility_allow_for(&e);
-    if (e.reason == NULL || sbt_switch_insisted)
-        sbt_recall_reserve();
+    __atomic_store_n(&SBT_SWITCH->judged, 1, __ATOMIC_RELEASE);
     if (e.recalls && !sbt_recall_start() && !sbt_switch_insisted)
         return "the program uses all real-time signals, and Subutai needs one for signals to single threads";
     if (e.reason == NULL || sbt_switch_insisted)
@@ -217,8 +220,10 @@ static const char *not_here(bool *pins_main) {
 }
 
 static void decide(struct sbt_switch_state *s) {
-    bool pins_main;
-    const char *why = not_here(&pins_main);
+    bool pins_main = false;
+    const char *why = not_here();
+    if (why == NULL && !sbt_switch_weighs) /* otherwise when there is a reason to switch: it takes a while */
+        why = sbt_switch_judge(&pins_main);
     if (why == NULL)
         why = start(s);
     if (why != NULL) {

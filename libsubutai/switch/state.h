@@ -8,7 +8,8 @@
  * Everything that a forked child must find empty is in one object, on pages of its own, which the kernel wipes in the
  * child.
  *
- * Lock order: a thread holds at most one lock of switch/ at a time: a table bucket's, a run queue's or the pool's.
+ * Lock order: a thread holds at most one lock of switch/ at a time: a table bucket's, a run queue's, the pool's
+ * or the recalls'.
  *
  * Signal handlers: while a thread holds one of these locks, or is in the middle of a switch, its sbt_self.in_switch is
  * set.
@@ -43,7 +44,7 @@ struct sbt_switch_state {
     uint32_t decided;   /* 1: a thread is deciding, or has decided, whether to switch; atomic */
     int32_t n_threads;  /* threads of the program beyond the first; atomic */
     uint64_t main_mask; /* signals that the main thread blocks; at first, those that the first creator blocks; atomic */
-    struct sbt_lock pool_lock;
+    struct sbt_lock pool_lock, recall_lock;
     uint32_t pool_used; /* fibers of the pool that have ever been used; written under the lock, read without it */
     struct sbt_fiber *pool_free;
     long process;          /* the process that these fibers belong to; a child of vfork has another id */
@@ -57,6 +58,7 @@ struct sbt_switch_state {
     /* How many carriers there are, and which; written by the thread that starts them, and after that has ended */
     uint32_t n_own;
     pthread_t own[SBT_CARRIERS_MAX];
+    uint32_t judged;      /* 1: it is known whether the program may be switched; atomic */
     uint32_t has_monitor; /* 1: a thread creates the monitor, or has; atomic */
     pthread_t monitor;
 
@@ -87,6 +89,12 @@ extern bool sbt_switch_insisted;
 
 /* How --wait wants switching. Set once at start-up. */
 extern enum sbt_switch_want sbt_switch_how;
+
+/*
+ * May the program be switched, and what care does it need? NULL: yes; otherwise the reason. It reads the tables of all
+ * loaded objects: milliseconds where those are many. Blocks for the dynamic linker's lock.
+ */
+const char *sbt_switch_judge(bool *pins_main);
 
 /* Start the carriers, if that has not been done. False: they cannot be created. For the monitor, or before it is. */
 bool sbt_switch_start_carriers(void);
