@@ -37,8 +37,8 @@ struct start {
     uint8_t stack; /* enum stack */
 };
 /*
- * How much of the thread's stack switching may use: nothing, room for the parked home thread, or that room and an
- * offset. Each is a sixteenth of the stack at most.
+ * What a thread's stack is large enough for: for no fiber, for a fiber, or for a fiber and an offset, which is a
+ * sixteenth of the stack at most.
  */
 enum stack { STACK_SMALL, STACK_USUAL, STACK_LARGE };
 #define USUAL_BYTES ((size_t)64 << 10)
@@ -90,8 +90,7 @@ void sbt_thread_ended(void *unused) {
 }
 
 /*
- * Bytes in the frame of the thread's root, for its parked home thread. They lie there for as long as the thread has a
- * fiber. 0: the thread gets no fiber.
+ * Bytes that the frames of a thread lie deeper in its stack than they would.
  *
  * Stacks are mapped at similar addresses. Without offsets all fibers would save and load their registers in the same
  * few sets of the cache, and at the same offset in a page, where the processor mistakes a load for one of what was just
@@ -99,22 +98,24 @@ void sbt_thread_ended(void *unused) {
  * than a page.
  */
 #define STACK_STEP 192
-#define STACK_STEPS 16
+#define STACK_STEPS 8
 #define STACK_ALIGN_BITS 128
 
-static inline size_t home_stack_bytes(const struct start *start) {
-    if (SBT_LIKELY(start->stack == STACK_SMALL))
-        return 0;
-    return sizeof(struct sbt_home_stack) +
-           (start->stack == STACK_LARGE ? sbt_thread_tid() % STACK_STEPS * STACK_STEP : 0);
+static inline size_t offset_bytes(const struct start *start) {
+    return start->stack == STACK_LARGE ? sbt_thread_tid() % STACK_STEPS * STACK_STEP : 0;
+}
+
+/* The frame's room is not used. The compiler must not know that. */
+static inline void begin_fiber(const struct start *start, void *offset) {
+    __asm__ volatile("" : : "r"(offset) : "memory");
+    if (SBT_UNLIKELY(start->stack != STACK_SMALL))
+        sbt_switch_thread_begin();
 }
 
 static void *begin(void *argument) {
     struct start start = take(argument);
     void *result;
-    size_t home_bytes = home_stack_bytes(&start);
-    if (SBT_UNLIKELY(home_bytes != 0))
-        sbt_switch_thread_begin(__builtin_alloca_with_align(home_bytes, STACK_ALIGN_BITS));
+    begin_fiber(&start, __builtin_alloca_with_align(offset_bytes(&start), STACK_ALIGN_BITS));
     pthread_cleanup_push(sbt_thread_ended, NULL);
     sbt_engine.thread_enter();
     result = start.routine.posix(start.argument);
@@ -125,9 +126,7 @@ static void *begin(void *argument) {
 static int begin_c11(void *argument) {
     struct start start = take(argument);
     int result;
-    size_t home_bytes = home_stack_bytes(&start);
-    if (SBT_UNLIKELY(home_bytes != 0))
-        sbt_switch_thread_begin(__builtin_alloca_with_align(home_bytes, STACK_ALIGN_BITS));
+    begin_fiber(&start, __builtin_alloca_with_align(offset_bytes(&start), STACK_ALIGN_BITS));
     pthread_cleanup_push(sbt_thread_ended, NULL);
     sbt_engine.thread_enter();
     result = start.routine.c11(start.argument);

@@ -82,11 +82,11 @@ struct sbt_fiber {
     uint64_t armed; /* the deadline that the parked home thread sleeps towards; atomic, the parked home thread's */
     struct sbt_regs home_regs;
     struct sbt_regs scratch; /* where the parked home thread leaves registers that are never loaded */
-    struct sbt_home_stack *home_stack;
-    enum sbt_leaving why; /* why it leaves its home thread */
-    uint64_t duty;        /* signals to the process for which it waits on its home thread (receive.c); its own */
-    pthread_t thread;     /* set by the fiber, read by other threads: atomic */
-    uint32_t tid;         /* the kernel id of its home thread */
+    char *home_stack;        /* of SBT_HOME_STACK_BYTES, where its parked home thread sleeps; the pool's, for good */
+    enum sbt_leaving why;    /* why it leaves its home thread */
+    uint64_t duty;           /* signals to the process for which it waits on its home thread (receive.c); its own */
+    pthread_t thread;        /* set by the fiber, read by other threads: atomic */
+    uint32_t tid;            /* the kernel id of its home thread */
 } __attribute__((aligned(64)));
 
 /*

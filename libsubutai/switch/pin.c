@@ -3,8 +3,8 @@
  * Home threads and pinned fibers: how a fiber leaves the kernel thread that was created with it, how it comes back, and
  * what keeps it there.
  *
- * While its fiber is away, a kernel thread sleeps as a parked home thread: on a small stack at the root of the thread's
- * own stack, with all signals blocked. Its TLS is the fiber's, and the fiber runs elsewhere. So only this file and
+ * While its fiber is away, a kernel thread sleeps as a parked home thread: on a small stack that belongs to the fiber
+ * (pool.h), with all signals blocked. Its TLS is the fiber's, and the fiber runs elsewhere. So only this file and
  * due.c may run there meanwhile, and they touch no thread-local variable on that thread. For the same reason the build
  * leaves the two files out of what a sanitizer instruments.
  *
@@ -63,7 +63,7 @@ struct sbt_carrier *sbt_pin_leave_home(struct sbt_fiber *f, enum sbt_leaving why
     if (SBT_UNLIKELY((__atomic_load_n(&SBT_SWITCH->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) != 0))
         return NULL;
     f->why = why;
-    sbt_regs_make(&f->home_regs, f->home_stack->stack, sizeof f->home_stack->stack, parked_home_main, f->regs.tls);
+    sbt_regs_make(&f->home_regs, f->home_stack, SBT_HOME_STACK_BYTES, parked_home_main, f->regs.tls);
     return sbt_regs_switch(&f->regs, &f->home_regs, f);
 }
 
@@ -170,7 +170,7 @@ static void give_back(struct sbt_fiber *f) {
     sbt_pool_put(f);
 }
 
-void sbt_switch_thread_begin(struct sbt_home_stack *stack) {
+void sbt_switch_thread_begin(void) {
     if (sbt_switch_running_load() == 0 || sbt_self.pin != SBT_PIN_NOT)
         return;
     struct sbt_fiber *f = sbt_pool_get();
@@ -189,7 +189,6 @@ void sbt_switch_thread_begin(struct sbt_home_stack *stack) {
     f->regs.tls = sbt_tls_base();
     f->carrier = NULL;
     f->pinned_waits = f->pinned_waits_next = 0;
-    f->home_stack = stack;
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with pin_other's */
     if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->no_more, __ATOMIC_RELAXED) != 0))
         give_back(f);

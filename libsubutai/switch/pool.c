@@ -15,6 +15,17 @@ bool sbt_pool_start(void) {
     return pool != NULL;
 }
 
+/* The first fiber of each group brings the group's home stacks. In a forked child they are there already. */
+static bool has_home_stack(const struct sbt_fiber *f) {
+    uint32_t first = sbt_pool_index(f) / SBT_HOME_STACKS * SBT_HOME_STACKS;
+    if (f->home_stack != NULL)
+        return true;
+    char *stacks = sbt_memory_map(SBT_HOME_STACKS * SBT_HOME_STACK_BYTES);
+    for (uint32_t i = 0; stacks != NULL && i < SBT_HOME_STACKS; i++)
+        pool[first + i].home_stack = stacks + i * SBT_HOME_STACK_BYTES;
+    return stacks != NULL;
+}
+
 struct sbt_fiber *sbt_pool_get(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
     sbt_switch_enter();
@@ -23,7 +34,7 @@ struct sbt_fiber *sbt_pool_get(void) {
     if (f != NULL)
         s->pool_free = f->next;
     else if (s->pool_used < SBT_POOL_MAX)
-        f = &pool[s->pool_used];
+        f = has_home_stack(&pool[s->pool_used]) ? &pool[s->pool_used] : NULL;
     /*
      * A fiber that is still in a waiter stack, because its last thread ended there, may join no other stack. It may
      * join if this process uses it for the first time, or if it was taken out after that thread had ended.

@@ -11,10 +11,23 @@
 #define SBT_POOL_MAX 65536 /* fibers */
 #define SBT_POOL_BYTES (SBT_POOL_MAX * sizeof(struct sbt_fiber))
 
+/*
+ * Home stacks are mapped a few at a time. What a parked home thread uses of its stack is less than half of it; the code
+ * of a sanitizer needs more. A page holds several, so that a thread that has been switched takes little memory.
+ */
+#define SBT_HOME_STACKS 64 /* mapped together */
+#ifdef SBT_SANITIZED       /* by the build */
+#define SBT_HOME_STACK_BYTES ((size_t)8192)
+#elif defined __OPTIMIZE__
+#define SBT_HOME_STACK_BYTES ((size_t)512) /* 216 is the most that was seen in use */
+#else
+#define SBT_HOME_STACK_BYTES ((size_t)2048)
+#endif
+
 /* Once, before the first fiber. False: there is no address space for the pool. */
 bool sbt_pool_start(void);
 
-/* A fiber for a new thread; NULL: all are in use. */
+/* A fiber for a new thread; NULL: all are in use, or there is no memory for its home stack. */
 struct sbt_fiber *sbt_pool_get(void);
 void sbt_pool_put(struct sbt_fiber *f);
 

@@ -36,7 +36,6 @@ bool sbt_switch_insisted;
 bool sbt_switch_weighs;
 enum sbt_switch_want sbt_switch_how;
 static bool wiped; /* the kernel wipes the state in forked children */
-static struct sbt_home_stack main_home_stack;
 
 uint32_t sbt_switch_running_load(void) {
     return __atomic_load_n(&SBT_SWITCH->running, __ATOMIC_RELAXED);
@@ -241,7 +240,7 @@ static void decide(struct sbt_switch_state *s) {
         s->main_tid = sbt_thread_tid();
     }
     if (is_main && !pins_main)
-        sbt_switch_thread_begin(&main_home_stack);
+        sbt_switch_thread_begin();
     sbt_log(2, sbt_switch_weighs ? "waiting by switching while that gets more done" : "waiting by switching", NULL);
 }
 

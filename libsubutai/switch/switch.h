@@ -83,13 +83,8 @@ void sbt_switch_thread_gone(void);
  */
 void sbt_switch_leave_alone(void);
 
-/* Room on a thread's own stack for its parked home thread. */
-struct sbt_home_stack {
-    char stack[2048] __attribute__((aligned(16)));
-};
-
-/* In a new thread: give it a fiber. `stack` must stay until sbt_switch_thread_end. */
-void sbt_switch_thread_begin(struct sbt_home_stack *stack);
+/* In a new thread: give it a fiber, if there are any. */
+void sbt_switch_thread_begin(void);
 
 /*
  * The calling thread is about to end, or to do something else that its own kernel thread must do. It goes home, which

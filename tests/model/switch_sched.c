@@ -386,8 +386,7 @@ static uint32_t n_program;
 /* As abi/thread.c does it. */
 static void *program_thread(void *argument) {
     struct program_thread *p = argument;
-    struct sbt_home_stack home_stack;
-    sbt_switch_thread_begin(&home_stack);
+    sbt_switch_thread_begin();
     p->routine(p->argument);
     sbt_switch_thread_end();
     sbt_switch_thread_gone();
@@ -430,10 +429,17 @@ static const char *left_over(void) {
     return s->sleeps > n_sleeps ? "more sleeps have been counted than there were" : NULL;
 }
 
+/* A fiber keeps its home stack for good. */
+static void forget(struct sbt_fiber *f) {
+    char *home_stack = f->home_stack;
+    memset(f, 0, sizeof *f);
+    f->home_stack = home_stack;
+}
+
 static void run(const struct sched_how *how, sched_setup *setup, const char *(*at_end)(void)) {
     struct sbt_regs to;
     for (uint32_t i = 0; i < SBT_SWITCH->pool_used; i++)
-        memset(sbt_pool_nth(i), 0, sizeof *sbt_pool_nth(i));
+        forget(sbt_pool_nth(i));
     /* Not the carriers that no thread can have come near: it is done for each schedule. */
     memset(SBT_SWITCH, 0, (size_t)((char *)&SBT_SWITCH->carrier[SBT_SWITCH->n_carriers + 1] - (char *)SBT_SWITCH));
     memset(SBT_SWITCH->bucket, 0, sizeof SBT_SWITCH->bucket);
