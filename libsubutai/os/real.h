@@ -134,6 +134,7 @@
     F(int, setresgid, (gid_t, gid_t, gid_t))                                                                           \
     F(int, setgroups, (size_t, const gid_t *))                                                                         \
     F(int, initgroups, (const char *, gid_t))                                                                          \
+    F(int, clone, (int (*)(void *), void *, int, void *, ...))                                                         \
     F(pid_t, vfork, (void))                                                                                            \
     F(void *, dlopen, (const char *, int))                                                                             \
     F(void *, dlmopen, (Lmid_t, const char *, int))                                                                    \
@@ -170,6 +171,10 @@ extern struct sbt_real sbt_real;
 /* The C library's dlsym, found without initialising anything. The library itself calls it too. */
 typedef void *sbt_dlsym_function(void *handle, const char *symbol);
 sbt_dlsym_function *sbt_real_dlsym(void);
+
+/* The same for dlvsym. */
+typedef void *sbt_dlvsym_function(void *handle, const char *symbol, const char *version);
+sbt_dlvsym_function *sbt_real_dlvsym(void);
 
 /* Is the C library of that version or newer? Asked before newer functions are looked up: a failed look-up allocates. */
 bool sbt_real_is_2_35(void);

@@ -16,6 +16,10 @@ sbt_dlsym_function *sbt_real_dlsym(void) {
     return dlsym;
 }
 
+sbt_dlvsym_function *sbt_real_dlvsym(void) {
+    return dlvsym;
+}
+
 const char *sbt_real_start(void) {
     SBT_REAL_FUNCTIONS(TAKE)
     SBT_REAL_COND_FUNCTIONS(TAKE)

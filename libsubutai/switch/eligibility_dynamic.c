@@ -111,13 +111,17 @@ static void set_reason(struct sbt_eligibility *e, const char *symbol, const char
     e->reason = reason;
 }
 
-static void note(struct sbt_eligibility *e) {
+static void remember(const struct sbt_eligibility *e) {
     sbt_eligibility_allow_for(e);
-    if (e->reason != NULL && known.reason == NULL) {
-        strcpy(known.object, e->object);
-        strncpy(known_symbol, e->symbol, sizeof known_symbol - 1);
-        known.reason = e->reason;
-    }
+    if (e->reason == NULL || known.reason != NULL)
+        return;
+    strcpy(known.object, e->object);
+    strncpy(known_symbol, e->symbol, sizeof known_symbol - 1);
+    known.reason = e->reason;
+}
+
+static void note(struct sbt_eligibility *e) {
+    remember(e);
     if (sbt_switch_running_load() == 0)
         return;
     if (e->pins_main)
@@ -134,6 +138,17 @@ void sbt_switch_refuse(const char *what, const char *why) {
     memset(&e, 0, sizeof e);
     set_reason(&e, what, why);
     note(&e);
+}
+
+void sbt_switch_filters(bool of_all) {
+    struct sbt_eligibility e;
+    memset(&e, 0, sizeof e);
+    set_reason(&e, "a filter of system calls", "may end the process at a system call of Subutai's own");
+    if (of_all || sbt_switch_running_load() == 0) {
+        note(&e);
+        return;
+    }
+    remember(&e); /* for forked children, the caller's and those of the threads that it creates */
 }
 
 void sbt_eligibility_before_load(void) {

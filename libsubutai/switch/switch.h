@@ -111,6 +111,12 @@ bool sbt_switch_end(const char *object, const char *what, const char *why);
  */
 void sbt_switch_refuse(const char *what, const char *why);
 
+/*
+ * The program is about to filter system calls: of all threads, then as sbt_switch_refuse; or of the caller, which has
+ * been pinned heritably, and of the threads that it creates. In forked children switching does not begin.
+ */
+void sbt_switch_filters(bool of_all);
+
 /* ---- pinned threads ---- */
 
 /* Why a thread is to have no fiber, or why its fiber may not leave the home thread any more. Bits. */
