@@ -107,6 +107,12 @@ void sbt_switch_fork_child(void);
 bool sbt_switch_end(const char *object, const char *what, const char *why);
 
 /*
+ * Tell the user why threads are not switched, or no longer. One line in a process tree, if switching was asked for by
+ * name; at verbosity 2 a line for each process.
+ */
+void sbt_switch_say(bool no_longer, const char *why);
+
+/*
  * The program does something that switching does not bear. Switching ends, or does not begin, in forked children too.
  */
 void sbt_switch_refuse(const char *what, const char *why);

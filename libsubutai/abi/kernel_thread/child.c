@@ -26,8 +26,7 @@
 void abi_child_begins(uint64_t flags) {
     if ((flags & CLONE_THREAD) != 0)
         sbt_switch_refuse("clone with CLONE_THREAD",
-                          "creates threads that neither the C library nor Subutai knows, and they may use a switched "
-                          "thread's storage");
+                          "starts a thread without the C library's help, and Subutai cannot look after it");
     sbt_pin_self((flags & CLONE_VM) == 0);
 }
 
