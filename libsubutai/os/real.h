@@ -144,6 +144,14 @@
     F(int, __libc_start_main,                                                                                          \
       (sbt_main_function *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *))
 
+/*
+ * Readings of CPU time. The C library's own, found past ours, answer too: with the time of the kernel thread that runs
+ * the caller.
+ */
+#define SBT_REAL_CPU_TIME_FUNCTIONS(F)                                                                                 \
+    F(int, clock_gettime, (clockid_t, struct timespec *))                                                              \
+    F(int, getrusage, (__rusage_who_t, struct rusage *))
+
 /* Functions of newer C libraries; NULL in older ones. */
 #define SBT_REAL_NEW_FUNCTIONS(F)                                                                                      \
     F(pid_t, _Fork, (void))                                                                                            \
@@ -163,6 +171,7 @@ struct sbt_real {
     SBT_REAL_COND_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_COND_CLOCK_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_KERNEL_THREAD_FUNCTIONS(SBT_REAL_POINTER)
+    SBT_REAL_CPU_TIME_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_NEW_FUNCTIONS(SBT_REAL_POINTER)
 };
 

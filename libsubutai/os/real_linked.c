@@ -26,5 +26,6 @@ const char *sbt_real_start(void) {
     SBT_REAL_COND_CLOCK_FUNCTIONS(TAKE)
     /* NOLINTNEXTLINE(bugprone-unsafe-functions): vfork, for programs that call it */
     SBT_REAL_KERNEL_THREAD_FUNCTIONS(TAKE)
+    SBT_REAL_CPU_TIME_FUNCTIONS(TAKE)
     return NULL;
 }

@@ -73,8 +73,9 @@ static const char *find(const struct real_function *functions, size_t n) {
 }
 
 const char *sbt_real_start(void) {
-    static const struct real_function all[] = {SBT_REAL_FUNCTIONS(PLAIN) SBT_REAL_COND_FUNCTIONS(
-        COND) SBT_REAL_COND_CLOCK_FUNCTIONS(PLAIN) SBT_REAL_KERNEL_THREAD_FUNCTIONS(PLAIN)};
+    static const struct real_function all[] = {
+        SBT_REAL_FUNCTIONS(PLAIN) SBT_REAL_COND_FUNCTIONS(COND) SBT_REAL_COND_CLOCK_FUNCTIONS(PLAIN)
+            SBT_REAL_KERNEL_THREAD_FUNCTIONS(PLAIN) SBT_REAL_CPU_TIME_FUNCTIONS(PLAIN)};
     static const struct real_function from_2_35[] = {SBT_REAL_NEW_FUNCTIONS(PLAIN)};
     const char *missing = find(all, sizeof all / sizeof *all);
     if (missing == NULL && sbt_real_is_2_35())

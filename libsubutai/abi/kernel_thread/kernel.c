@@ -15,7 +15,9 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi/abi.h"
@@ -66,8 +68,12 @@ static bool is_futex_without_owner(long operation) {
  * What a thread reads of its own scheduling is what its carrier has too: a thread that has changed it is pinned, and so
  * are the threads that it creates.
  */
-static enum scope scope_of_call(long number) {
+static enum scope scope_of_call(long number, long first) {
     switch (number) {
+    case SYS_clock_gettime:
+        return first == CLOCK_THREAD_CPUTIME_ID ? OF_THREAD : OF_PROCESS;
+    case SYS_getrusage:
+        return first == RUSAGE_THREAD ? OF_THREAD : OF_PROCESS;
     case SYS_sched_getaffinity:
     case SYS_sched_getscheduler:
     case SYS_sched_getparam:
@@ -159,7 +165,7 @@ SBT_EXPORT long syscall(long number, ...) {
     judge_child(number, argument);
     if (!another && !(number == SYS_sched_setaffinity &&
                       keeps_affinity(argument[0], (size_t)argument[1], (const void *)argument[2])))
-        go_home_for(scope_of_call(number));
+        go_home_for(scope_of_call(number, argument[0]));
     if (number == SYS_sched_setscheduler)
         sbt_priority_note((int)argument[1]);
     else if (number == SYS_sched_setattr)
