@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An OpenMP program: heat spreads over a plate of SIZE x SIZE cells, by Jacobi's method. The rim is kept hot on one side
- * and cold on the others. Each sweep is a loop that the threads of one team share, with barriers around it, and the
- * largest change is found in a critical section. What it prints does not depend on the number of threads.
+ * An OpenMP program: heat spreads over a plate of SIZE x SIZE cells, by Jacobi's method. The rim is kept hot on one
+ * side and cold on the others. Each sweep is a loop that the threads of one team share, with barriers around it, and
+ * the largest change is found in a critical section. What it prints does not depend on the number of threads.
  *
  * usage: heat SIZE SWEEPS THREADS
  */

@@ -220,7 +220,7 @@ static void leave_children_alone(void) {
 __attribute__((destructor)) static void destruct(void) {
     if (sbt_engine.stop != NULL)
         sbt_engine.stop();
-    if (sbt_switch_wanted && sbt_switch_how != SBT_SWITCH_IF_IT_PAYS)
+    if (sbt_switch_wanted && sbt_options.value[SBT_OPT_WAIT].u != SBT_WAIT_AUTO)
         sbt_log_process_ends();
 }
 

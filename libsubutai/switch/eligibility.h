@@ -35,6 +35,9 @@ void sbt_eligibility_judge_symbol(struct sbt_eligibility *e, const char *file, c
 /* Take the care that the result asks for, from now on. */
 void sbt_eligibility_allow_for(const struct sbt_eligibility *e);
 
+/* Is a reason against switching known already? */
+bool sbt_eligibility_knows_reason(void);
+
 /* Add what is known already: looked up before there were fibers, or in the process that this one was forked from. */
 void sbt_eligibility_add_known(struct sbt_eligibility *e);
 

@@ -101,6 +101,10 @@ bool sbt_switch_end(const char *object, const char *what, const char *why) {
     return true;
 }
 
+bool sbt_eligibility_knows_reason(void) {
+    return known.reason != NULL;
+}
+
 void sbt_eligibility_add_known(struct sbt_eligibility *e) {
     add_means(e, &known);
     if (e->reason != NULL || known.reason == NULL)

@@ -218,7 +218,9 @@ const char *sbt_switch_judge(bool *pins_main) {
 static void decide(struct sbt_switch_state *s) {
     bool pins_main = false;
     const char *why = not_here();
-    if (why == NULL && !sbt_switch_weighs) /* otherwise when there is a reason to switch: it takes a while */
+    /* Otherwise when there is a reason to switch: it takes a while. Under a filter the calls of a start may be fatal.
+     */
+    if (why == NULL && (!sbt_switch_weighs || sbt_eligibility_knows_reason()))
         why = sbt_switch_judge(&pins_main);
     if (why == NULL)
         why = start(s);

@@ -9,6 +9,10 @@ for subject in subject subject-pin timed pin recall cancel eligibility-dynamic; 
     for scene in $("$SUBJECTS/switch-$subject"); do
         run "$SUBJECTS/switch-$subject" "$scene"
         check "$scene: the C library alone" is "$status" 0
+        if [[ $scene == *filter* && $scene != *-from-the-start ]]; then
+            run "$SUBUTAI" run --wait auto -- "$SUBJECTS/switch-$subject" "$scene"
+            check "$scene: as by default" is "$status" 0
+        fi
         run "$SUBUTAI" run --verbose 2 --wait switch -- env SWITCHED=1 "$SUBJECTS/switch-$subject" "$scene"
         check "$scene: switched" is "$status" 0
         if [[ $scene == never-* ]]; then
