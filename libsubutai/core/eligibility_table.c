@@ -5,14 +5,12 @@
 #include <string.h>
 
 /* Each text ends the sentence "PROGRAM uses SYMBOL, which ...". A user reads there why --wait switch is off. */
-#define MASK "changes or waits for the signals of one kernel thread, and switched threads share kernel threads"
-#define SCHEDULING "sets how one kernel thread is scheduled, and switched threads share kernel threads"
-#define KERNEL "changes registers of one kernel thread, and switched threads share kernel threads"
-#define HIDDEN "can find the C library's function in place of Subutai's"
-#define ALL "can signal every thread and wait for all of them, and a switched thread may have no kernel thread then"
-#define CHILD "can create a process without the C library's fork, and then Subutai cannot prepare the child"
-#define CPU "can keep data for each CPU or kernel thread, and a switched thread moves between them"
-#define OWN_CALLS "makes futex calls in code that is not as known, and they block a kernel thread that others share"
+#define MASK "sets or waits for a thread's signals in an old way, which Subutai does not follow"
+#define SCHEDULING "chooses how the kernel schedules a thread, by a call that Subutai does not follow"
+#define KERNEL "can change registers of the kernel's thread, which a switched thread would leave behind"
+#define ALL "can have every thread run a function at once, and a switched thread may not be able to answer"
+#define CPU "can keep data for each CPU, and a switched thread moves between CPUs at any time"
+#define OWN_CALLS "is of an unknown build, and waits in the kernel in a way that cannot be replaced by switching"
 
 static const struct {
     const char *symbol, *reason;
@@ -27,11 +25,8 @@ static const struct {
     {"__rseq_offset", CPU},
     {"__rseq_size", CPU},
     {"arch_prctl", KERNEL},
-    {"cap_set_proc", ALL},
     {"psx_syscall3", ALL},
     {"psx_syscall6", ALL},
-    {"clone", CHILD},
-    {"dlvsym", HIDDEN},
 };
 
 static const char *base_of(const char *file) {
@@ -63,6 +58,8 @@ const char *sbt_eligibility_refused_library(const char *file) {
         return OWN_CALLS;
     if (strstr(base, "tcmalloc") != NULL)
         return CPU;
+    if (begins(base, "libpsx.so"))
+        return ALL;
     return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "core/log.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "core/options.h"
 #include "os/arch.h"
+#include "os/initial.h"
 
 void sbt_log(unsigned verbosity, const char *first, ...) {
     if (verbosity > sbt_options.value[SBT_OPT_VERBOSE].u)
@@ -36,4 +38,47 @@ void sbt_log(unsigned verbosity, const char *first, ...) {
     sbt_syscall3(SYS_write, fd, line, n);
     if (fd != 2)
         sbt_syscall3(SYS_close, fd, 0, 0);
+}
+
+/* ---- once for a process tree ---- */
+#define NAME_BYTES 40
+
+struct tree {
+    char path[sizeof SBT_TREE_FILE + NAME_BYTES];
+    long process; /* the id of the tree's first process */
+};
+
+/* False: the tree has no name, or one that the command does not give. */
+static bool read_tree(struct tree *t) {
+    const char *name = sbt_environment_value(SBT_TREE);
+    if (name == NULL || name[0] == '\0' || strlen(name) > NAME_BYTES || name[strspn(name, "0123456789-")] != '\0')
+        return false;
+    strcat(strcpy(t->path, SBT_TREE_FILE), name);
+    t->process = 0;
+    for (; *name >= '0' && *name <= '9' && t->process < INT32_MAX; name++)
+        t->process = t->process * 10 + (*name - '0');
+    return true;
+}
+
+/* If there can be no such file, in a sandbox for instance, each process is the first. */
+static bool is_first(void) {
+    struct tree t;
+    if (!read_tree(&t))
+        return true;
+    long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)t.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                           0600, 0, 0);
+    if (fd >= 0)
+        sbt_syscall3(SYS_close, fd, 0, 0);
+    return fd != -EEXIST;
+}
+
+void sbt_log_in_tree(const char *subject, const char *what, const char *why) {
+    if (sbt_options.value[SBT_OPT_VERBOSE].u != 1 || is_first())
+        sbt_log(1, subject, what, why, NULL);
+}
+
+void sbt_log_process_ends(void) {
+    struct tree t;
+    if (read_tree(&t) && t.process == sbt_syscall0(SYS_getpid))
+        sbt_syscall3(SYS_unlinkat, AT_FDCWD, (long)t.path, 0);
 }

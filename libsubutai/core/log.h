@@ -6,4 +6,13 @@
 /* Write the strings up to NULL as one line, with "subutai: " before them. Longer lines are cut. Async-signal-safe. */
 void sbt_log(unsigned verbosity, const char *first, ...) __attribute__((sentinel));
 
+/*
+ * The same at verbosity 1, for what need not be said more than once in a process tree: only the first process that says
+ * such a line does. At verbosity 2 and more each process says it. The tree is what one call of the command has started:
+ * it gives the tree a name (SBT_TREE, core/options.h). Without a name each process is a tree of its own. That the line
+ * was said is kept in an empty file, which the tree's first process removes when it ends.
+ */
+void sbt_log_in_tree(const char *subject, const char *what, const char *why);
+void sbt_log_process_ends(void);
+
 #endif

@@ -117,4 +117,11 @@ bool sbt_options_load(struct sbt_options *options, char *const *envp, char *erro
  */
 const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_id id);
 
+/*
+ * Not an option: the name that one call of the command gives the processes that it starts. The command's process id,
+ * '-', and digits. core/log.h says what for; a file may have this name and that beginning.
+ */
+#define SBT_TREE "LIBSUBUTAI_TREE"
+#define SBT_TREE_FILE "/dev/shm/subutai-said-"
+
 #endif

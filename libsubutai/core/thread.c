@@ -39,7 +39,7 @@ intptr_t sbt_thread_copy_at;
  */
 void sbt_thread_learn(void) {
     enum { BITS, COUNT, OFFSET };
-    const uint32_t *field = dlvsym(RTLD_NEXT, "_thread_db_pthread_tid", "GLIBC_PRIVATE");
+    const uint32_t *field = sbt_real_dlvsym()(RTLD_NEXT, "_thread_db_pthread_tid", "GLIBC_PRIVATE");
     /* The C library's own: another preloaded library's may not be ready for a call yet. */
     __typeof(pthread_self) *self = (__typeof(pthread_self) *)sbt_elf_libc("pthread_self");
     if (field == NULL || field[BITS] != 32 || field[COUNT] != 1 || self == NULL)

@@ -126,3 +126,14 @@ sbt_function *sbt_elf_libc(const char *name) {
     }
     return NULL;
 }
+
+sbt_function *sbt_elf_own(const char *name) {
+    Dl_info info;
+    struct link_map *map = NULL;
+    struct object o = {0};
+    if (dladdr1((void *)(uintptr_t)sbt_elf_own, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
+        return NULL;
+    o.bias = map->l_addr;
+    read_dynamic(&o, map->l_ld);
+    return find(&o, name);
+}

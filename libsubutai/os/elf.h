@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Functions of one loaded object, found in that object alone: in the kernel's vDSO, or in the C library, whatever other
- * preloaded libraries define under the same names. By the symbol tables in memory; nothing allocates or blocks.
+ * Functions of one loaded object, found in that object alone: in the kernel's vDSO, in the C library, or in this
+ * library, whatever other preloaded libraries define under the same names. By the symbol tables in memory; nothing
+ * allocates or blocks.
  */
 #ifndef SBT_OS_ELF_H
 #define SBT_OS_ELF_H
@@ -13,5 +14,8 @@ sbt_function *sbt_elf_vdso(const char *name);
 
 /* A function of the C library, in its default version; NULL: it has none of that name. */
 sbt_function *sbt_elf_libc(const char *name);
+
+/* A function that this library exports; NULL: it exports none of that name. */
+sbt_function *sbt_elf_own(const char *name);
 
 #endif

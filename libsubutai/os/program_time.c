@@ -9,7 +9,7 @@ struct sbt_program_time sbt_program_time;
 
 /* Nothing where the library is linked in: there the next functions are a sanitizer's, which show no other time. */
 void sbt_program_time_start(void) {
-    if (sbt_real_is_linked || sbt_real_is_of_libc((void *)(uintptr_t)clock_gettime))
+    if (sbt_real_is_linked || sbt_real_is_of_libc((void *)(uintptr_t)sbt_real.clock_gettime))
         return;
     sbt_program_time.cond_timedwait = !sbt_real_is_of_libc((void *)(uintptr_t)sbt_real.pthread_cond_timedwait);
     sbt_program_time.sem_timedwait = !sbt_real_is_of_libc((void *)(uintptr_t)sbt_real.sem_timedwait);
@@ -19,7 +19,7 @@ struct sbt_deadline sbt_program_time_deadline(clockid_t clock, const struct time
     const long second = 1000000000;
     struct sbt_deadline d = {clock, *at};
     struct timespec program, kernel;
-    if (sbt_deadline_check(&d) != 0 || clock_gettime(clock, &program) != 0)
+    if (sbt_deadline_check(&d) != 0 || sbt_real.clock_gettime(clock, &program) != 0)
         return d;
     sbt_clock_read(clock, &kernel);
     d.at.tv_nsec += kernel.tv_nsec - program.tv_nsec;

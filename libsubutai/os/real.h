@@ -134,6 +134,7 @@
     F(int, setresgid, (gid_t, gid_t, gid_t))                                                                           \
     F(int, setgroups, (size_t, const gid_t *))                                                                         \
     F(int, initgroups, (const char *, gid_t))                                                                          \
+    F(int, clone, (int (*)(void *), void *, int, void *, ...))                                                         \
     F(pid_t, vfork, (void))                                                                                            \
     F(void *, dlopen, (const char *, int))                                                                             \
     F(void *, dlmopen, (Lmid_t, const char *, int))                                                                    \
@@ -142,6 +143,14 @@
     F(__sighandler_t, __sysv_signal, (int, __sighandler_t))                                                            \
     F(int, __libc_start_main,                                                                                          \
       (sbt_main_function *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *))
+
+/*
+ * Readings of CPU time. The C library's own, found past ours, answer too: with the time of the kernel thread that runs
+ * the caller.
+ */
+#define SBT_REAL_CPU_TIME_FUNCTIONS(F)                                                                                 \
+    F(int, clock_gettime, (clockid_t, struct timespec *))                                                              \
+    F(int, getrusage, (__rusage_who_t, struct rusage *))
 
 /* Functions of newer C libraries; NULL in older ones. */
 #define SBT_REAL_NEW_FUNCTIONS(F)                                                                                      \
@@ -162,6 +171,7 @@ struct sbt_real {
     SBT_REAL_COND_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_COND_CLOCK_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_KERNEL_THREAD_FUNCTIONS(SBT_REAL_POINTER)
+    SBT_REAL_CPU_TIME_FUNCTIONS(SBT_REAL_POINTER)
     SBT_REAL_NEW_FUNCTIONS(SBT_REAL_POINTER)
 };
 
@@ -170,6 +180,10 @@ extern struct sbt_real sbt_real;
 /* The C library's dlsym, found without initialising anything. The library itself calls it too. */
 typedef void *sbt_dlsym_function(void *handle, const char *symbol);
 sbt_dlsym_function *sbt_real_dlsym(void);
+
+/* The same for dlvsym. */
+typedef void *sbt_dlvsym_function(void *handle, const char *symbol, const char *version);
+sbt_dlvsym_function *sbt_real_dlvsym(void);
 
 /* Is the C library of that version or newer? Asked before newer functions are looked up: a failed look-up allocates. */
 bool sbt_real_is_2_35(void);

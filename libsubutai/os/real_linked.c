@@ -16,11 +16,16 @@ sbt_dlsym_function *sbt_real_dlsym(void) {
     return dlsym;
 }
 
+sbt_dlvsym_function *sbt_real_dlvsym(void) {
+    return dlvsym;
+}
+
 const char *sbt_real_start(void) {
     SBT_REAL_FUNCTIONS(TAKE)
     SBT_REAL_COND_FUNCTIONS(TAKE)
     SBT_REAL_COND_CLOCK_FUNCTIONS(TAKE)
     /* NOLINTNEXTLINE(bugprone-unsafe-functions): vfork, for programs that call it */
     SBT_REAL_KERNEL_THREAD_FUNCTIONS(TAKE)
+    SBT_REAL_CPU_TIME_FUNCTIONS(TAKE)
     return NULL;
 }

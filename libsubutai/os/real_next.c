@@ -5,18 +5,30 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+#include "os/arch.h"
+#include "os/elf.h"
+
 const bool sbt_real_is_linked = false;
 
 /*
- * dlsym is ours (abi/kernel_thread/load.c), and dlvsym is glibc's: it finds the version of dlsym that this C library
- * has. Relaxed: all threads find the same.
+ * dlsym and dlvsym are ours (abi/kernel_thread/load.c), so glibc's are found without the dynamic linker. Relaxed: all
+ * threads find the same.
  */
 sbt_dlsym_function *sbt_real_dlsym(void) {
-    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
     static sbt_dlsym_function *found;
     sbt_dlsym_function *f = __atomic_load_n(&found, __ATOMIC_RELAXED);
-    for (size_t i = 0; f == NULL && i < sizeof versions / sizeof *versions; i++) {
-        *(void **)(void *)&f = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    if (SBT_UNLIKELY(f == NULL)) {
+        f = (sbt_dlsym_function *)sbt_elf_libc("dlsym");
+        __atomic_store_n(&found, f, __ATOMIC_RELAXED);
+    }
+    return f;
+}
+
+sbt_dlvsym_function *sbt_real_dlvsym(void) {
+    static sbt_dlvsym_function *found;
+    sbt_dlvsym_function *f = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    if (SBT_UNLIKELY(f == NULL)) {
+        f = (sbt_dlvsym_function *)sbt_elf_libc("dlvsym");
         __atomic_store_n(&found, f, __ATOMIC_RELAXED);
     }
     return f;
@@ -31,7 +43,7 @@ static void *cond_lookup(const char *name) {
     void *found = sbt_real_dlsym()(RTLD_NEXT, name);
 #if defined(__x86_64__)
     if (sbt_real_is_of_libc(found))
-        found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+        found = sbt_real_dlvsym()(RTLD_NEXT, name, "GLIBC_2.3.2");
 #endif
     return found;
 }
@@ -61,8 +73,9 @@ static const char *find(const struct real_function *functions, size_t n) {
 }
 
 const char *sbt_real_start(void) {
-    static const struct real_function all[] = {SBT_REAL_FUNCTIONS(PLAIN) SBT_REAL_COND_FUNCTIONS(
-        COND) SBT_REAL_COND_CLOCK_FUNCTIONS(PLAIN) SBT_REAL_KERNEL_THREAD_FUNCTIONS(PLAIN)};
+    static const struct real_function all[] = {
+        SBT_REAL_FUNCTIONS(PLAIN) SBT_REAL_COND_FUNCTIONS(COND) SBT_REAL_COND_CLOCK_FUNCTIONS(PLAIN)
+            SBT_REAL_KERNEL_THREAD_FUNCTIONS(PLAIN) SBT_REAL_CPU_TIME_FUNCTIONS(PLAIN)};
     static const struct real_function from_2_35[] = {SBT_REAL_NEW_FUNCTIONS(PLAIN)};
     const char *missing = find(all, sizeof all / sizeof *all);
     if (missing == NULL && sbt_real_is_2_35())

@@ -97,7 +97,9 @@ static void want_switching(const struct sbt_engine *engine) {
         return;
     const char *why = engine->why_not_switched != NULL ? engine->why_not_switched(&sbt_options) : NULL;
     if (why != NULL) {
-        sbt_log(1, "waiting adaptively, not by switching: engine ", engine->name, " ", why, NULL);
+        char line[160] = "the engine ";
+        strncat(strcat(strcat(line, engine->name), " "), why, 100);
+        sbt_log_in_tree("", "threads are not switched but wait adaptively: ", line);
         return;
     }
     sbt_switch_idle_work = engine->idle_work;
@@ -218,6 +220,8 @@ static void leave_children_alone(void) {
 __attribute__((destructor)) static void destruct(void) {
     if (sbt_engine.stop != NULL)
         sbt_engine.stop();
+    if (sbt_switch_wanted && sbt_options.value[SBT_OPT_WAIT].u != SBT_WAIT_AUTO)
+        sbt_log_process_ends();
 }
 
 __attribute__((constructor)) static void construct(void) {

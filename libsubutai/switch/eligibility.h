@@ -25,11 +25,18 @@ void sbt_eligibility_judge(struct sbt_eligibility *e);
 /* Judge what has been loaded since the last judgement. */
 void sbt_eligibility_judge_new(struct sbt_eligibility *e);
 
+/* "OBJECT uses WHAT, which WHY", in a line of that size, which is the result. */
+#define SBT_SENTENCE_SIZE 512
+const char *sbt_eligibility_sentence(char *line, const char *object, const char *what, const char *why);
+
 /* Judge one symbol, and add the result to `e`. */
 void sbt_eligibility_judge_symbol(struct sbt_eligibility *e, const char *file, const char *symbol);
 
 /* Take the care that the result asks for, from now on. */
 void sbt_eligibility_allow_for(const struct sbt_eligibility *e);
+
+/* Is a reason against switching known already? */
+bool sbt_eligibility_knows_reason(void);
 
 /* Add what is known already: looked up before there were fibers, or in the process that this one was forked from. */
 void sbt_eligibility_add_known(struct sbt_eligibility *e);

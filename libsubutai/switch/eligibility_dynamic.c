@@ -10,6 +10,7 @@
  */
 #include "switch/eligibility.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "core/log.h"
@@ -64,13 +65,30 @@ static uint32_t recall_all(struct sbt_switch_state *s) {
     return n_away;
 }
 
+void sbt_switch_say(bool no_longer, const char *why) {
+    const char *what = no_longer ? ": threads are no longer switched but wait adaptively: "
+                                 : ": threads are not switched but wait adaptively: ";
+    if (sbt_switch_how != SBT_SWITCH_IF_IT_PAYS)
+        sbt_log_in_tree(program_invocation_short_name, what, why);
+    else
+        sbt_log(2, program_invocation_short_name, what, why, NULL);
+}
+
+const char *sbt_eligibility_sentence(char *line, const char *object, const char *what, const char *why) {
+    const char *parts[] = {object, " uses ", what, ", which ", why};
+    line[0] = '\0';
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        strncat(line, parts[i], SBT_SENTENCE_SIZE - 1 - strlen(line));
+    return line;
+}
+
 bool sbt_switch_end(const char *object, const char *what, const char *why) {
     struct sbt_switch_state *s = SBT_SWITCH;
+    char line[SBT_SENTENCE_SIZE];
     if (sbt_switch_running_load() == 0 || sbt_syscall0(SYS_getpid) != s->process)
         return true; /* a child of vfork has credentials of its own, and is another process */
     if ((__atomic_fetch_or(&s->no_more, SBT_SWITCH_ENDED, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) == 0)
-        sbt_log(sbt_switch_how == SBT_SWITCH_IF_IT_PAYS ? 2 : 1,
-                "waiting adaptively from here on, not by switching: ", object, " uses ", what, ", which ", why, NULL);
+        sbt_switch_say(true, sbt_eligibility_sentence(line, object, what, why));
     sbt_sites_spin(true);
     sbt_pin_self(false);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the fence of sbt_switch_thread_begin */
@@ -81,6 +99,10 @@ bool sbt_switch_end(const char *object, const char *what, const char *why) {
         sbt_pause_ns(END_GAP_NS);
     }
     return true;
+}
+
+bool sbt_eligibility_knows_reason(void) {
+    return known.reason != NULL;
 }
 
 void sbt_eligibility_add_known(struct sbt_eligibility *e) {
@@ -111,19 +133,23 @@ static void set_reason(struct sbt_eligibility *e, const char *symbol, const char
     e->reason = reason;
 }
 
-static void note(struct sbt_eligibility *e) {
+static void remember(const struct sbt_eligibility *e) {
     sbt_eligibility_allow_for(e);
-    if (e->reason != NULL && known.reason == NULL) {
-        strcpy(known.object, e->object);
-        strncpy(known_symbol, e->symbol, sizeof known_symbol - 1);
-        known.reason = e->reason;
-    }
+    if (e->reason == NULL || known.reason != NULL)
+        return;
+    strcpy(known.object, e->object);
+    strncpy(known_symbol, e->symbol, sizeof known_symbol - 1);
+    known.reason = e->reason;
+}
+
+static void note(struct sbt_eligibility *e) {
+    remember(e);
     if (sbt_switch_running_load() == 0)
         return;
     if (e->pins_main)
         pin_main(SBT_SWITCH);
     if (e->recalls && !sbt_recall_start())
-        set_reason(e, "signals to its threads", "need a real-time signal, and the program uses them all");
+        set_reason(e, "signals to its threads", "need a real-time signal, and the program has none left");
     /* A fiber that is not recalled in time comes home at its next wait. */
     if (e->reason != NULL && !sbt_switch_insisted)
         sbt_switch_end(e->object, e->symbol, e->reason);
@@ -134,6 +160,17 @@ void sbt_switch_refuse(const char *what, const char *why) {
     memset(&e, 0, sizeof e);
     set_reason(&e, what, why);
     note(&e);
+}
+
+void sbt_switch_filters(bool of_all) {
+    struct sbt_eligibility e;
+    memset(&e, 0, sizeof e);
+    set_reason(&e, "a filter of system calls", "may not allow the calls that switching needs");
+    if (of_all || sbt_switch_running_load() == 0) {
+        note(&e);
+        return;
+    }
+    remember(&e); /* for forked children, the caller's and those of the threads that it creates */
 }
 
 void sbt_eligibility_before_load(void) {
@@ -161,6 +198,6 @@ void sbt_eligibility_looked_up(const char *symbol, bool hidden) {
     memset(&e, 0, sizeof e);
     sbt_eligibility_judge_symbol(&e, "the program", symbol);
     if (hidden)
-        set_reason(&e, symbol, "the program looks up in the C library itself, past Subutai");
+        set_reason(&e, symbol, "it looks up in the C library itself, so that Subutai cannot see its calls");
     note(&e);
 }

@@ -136,7 +136,7 @@ static bool begin(struct sbt_switch_state *s, struct watch *w) {
         why = "the carrier threads cannot be created";
     if (why != NULL) {
         w->no_carriers = true;
-        sbt_log(sbt_switch_how == SBT_SWITCH_IF_IT_PAYS ? 2 : 1, "waiting adaptively, not by switching: ", why, NULL);
+        sbt_switch_say(false, why);
         return false;
     }
     w->started = true;

@@ -201,7 +201,7 @@ static const char *not_here(void) {
 
 const char *sbt_switch_judge(bool *pins_main) {
     static struct sbt_eligibility e;
-    static char line[512];
+    static char line[SBT_SENTENCE_SIZE];
     sbt_eligibility_judge(&e);
     sbt_eligibility_add_known(&e);
     *pins_main = e.pins_main;
@@ -211,22 +211,20 @@ const char *sbt_switch_judge(bool *pins_main) {
         return "the program uses all real-time signals, and Subutai needs one for signals to single threads";
     if (e.reason == NULL || sbt_switch_insisted)
         return NULL;
-    const char *parts[] = {e.object, " uses ", e.symbol, ", which ", e.reason};
-    line[0] = '\0';
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        strncat(line, parts[i], sizeof line - 1 - strlen(line));
-    return line;
+    return sbt_eligibility_sentence(line, e.object, e.symbol, e.reason);
 }
 
 static void decide(struct sbt_switch_state *s) {
     bool pins_main = false;
     const char *why = not_here();
-    if (why == NULL && !sbt_switch_weighs) /* otherwise when there is a reason to switch: it takes a while */
+    /* Otherwise when there is a reason to switch: it takes a while. Under a filter the calls of a start may be fatal.
+     */
+    if (why == NULL && (!sbt_switch_weighs || sbt_eligibility_knows_reason()))
         why = sbt_switch_judge(&pins_main);
     if (why == NULL)
         why = start(s);
     if (why != NULL) {
-        sbt_log(sbt_switch_how == SBT_SWITCH_IF_IT_PAYS ? 2 : 1, "waiting adaptively, not by switching: ", why, NULL);
+        sbt_switch_say(false, why);
         return;
     }
     s->process = sbt_syscall0(SYS_getpid);

@@ -102,9 +102,21 @@ void sbt_switch_fork_child(void);
 bool sbt_switch_end(const char *object, const char *what, const char *why);
 
 /*
+ * Tell the user why threads are not switched, or no longer. One line in a process tree, if switching was asked for by
+ * name; at verbosity 2 a line for each process.
+ */
+void sbt_switch_say(bool no_longer, const char *why);
+
+/*
  * The program does something that switching does not bear. Switching ends, or does not begin, in forked children too.
  */
 void sbt_switch_refuse(const char *what, const char *why);
+
+/*
+ * The program is about to filter system calls: of all threads, then as sbt_switch_refuse; or of the caller, which has
+ * been pinned heritably, and of the threads that it creates. In forked children switching does not begin.
+ */
+void sbt_switch_filters(bool of_all);
 
 /* ---- pinned threads ---- */
 

@@ -144,6 +144,123 @@ check "a truncated ELF file gets a verdict, not a crash" is "$status" 1
 : >nothing && chmod +x nothing
 verdict ./nothing not-elf "an empty file"
 
+# Wrappers: shell scripts that execute a program with their own arguments.
+# wraps PROGRAM TEXT: the script on standard input executes that program.
+wraps() {
+    local scripts='["./wrapper is a script for /bin/sh, which executes '$1'"]' reason=served
+    [[ $1 != nothing ]] || scripts='["./wrapper is a script for /bin/sh"]' reason=no-symbols
+    cat >wrapper && chmod +x wrapper
+    subutai doctor --json ./wrapper
+    check "wrapper: $2" json ".[0].scripts == $scripts and .[0].reason == \"$reason\""
+}
+mkdir -p app/bin && cp all app/bin/all
+wraps "$scratch/all" "exec with the arguments" <<END
+#!/bin/sh
+exec $scratch/all "\$@"
+END
+wraps "$scratch/all" "the program of variables, options before it" <<END
+#!/bin/sh
+# exec /bin/true "\$@"
+NAME=all
+DIR='$scratch' # where it is
+FLAGS=\$NOT_SET
+case \$1 in -g) exec gdb --args \$DIR/\$NAME "\$@" ;; esac
+if [ \$# -eq 0 ]; then
+    exec \${DEBUGGER} "\${DIR}/\$NAME" \$FLAGS \${1+"\$@"}
+fi
+exec /bin/echo no
+END
+wraps "$scratch/app/bin/all" "the script's own directory" <<'END'
+#!/bin/sh
+here=$(cd "$(dirname "$0")" && pwd)
+[ -n "$HOMEDIR" ] || HOMEDIR=$here/app
+HOMEDIR=/no/such/directory
+LD_LIBRARY_PATH=$HOMEDIR/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+X=1 exec env -i Y=2 "${HOMEDIR}"//bin/all "$@"
+END
+wraps "./app/bin/all" "without the last part of its own path; a continued line" <<'END'
+#!/bin/sh
+exec -a other \
+    "${0%/*}/app/bin/all" "$@" 2>/dev/null
+END
+wraps "$scratch/all" "no exec: a command with a path and the arguments" <<END
+#!/bin/sh
+cat <<STOP
+exec $scratch/plain "\$@"
+STOP
+$scratch/plain --check
+$scratch/all --quiet -- "\$@"
+END
+wraps nothing "a program that gets no arguments is no wrapper's" <<END
+#!/bin/sh
+$scratch/all --version
+ls "\$@"
+END
+wraps nothing "what only a run could tell" <<'END'
+#!/bin/sh
+program=$(find . -name all | head -1)
+exec "$program" "$@"
+exec "$0" "$@"
+exec /no/such/program "$@"
+END
+wraps nothing "quotes, braces and substitutions that do not end" <<'END'
+#!/bin/sh
+a=${b c=$(d e=`f
+exec "${x:-$(y "$@
+END
+printf '#!/bin/sh\n'"'''exec'"' "%s" "$0" "$@"\n'"' '''"'\nimport threading\n' "$scratch/all" >entry && chmod +x entry
+subutai doctor --json ./entry
+check "an entry point of an interpreter with a long path" \
+    json '.[0].scripts == ["./entry is a script for /bin/sh, which is run by '"$scratch/all"'"] and .[0].served'
+printf '#!/bin/sh\nexec ./wrapper2 "$@"\n' >wrapper1
+printf '#!/usr/bin/env bash\nexec %s/script "$@"\n' "$scratch" >wrapper2
+chmod +x wrapper1 wrapper2
+subutai doctor --json ./wrapper1
+check "a wrapper of a wrapper of a script" json '(.[0].scripts | length) == 3 and .[0].reason == "served"'
+printf '#!/bin/sh\nexec ./round2 "$@"\n' >round1
+printf '#!/bin/sh\nexec ./round1 "$@"\n' >round2
+chmod +x round1 round2
+subutai doctor --json ./round1
+check "wrappers of each other come to an end" is "$status" 1
+
+# What a program may load later: the libraries beside it.
+mkdir loads loads/plugins
+echo '#include <dlfcn.h>
+#include <pthread.h>
+pthread_mutex_t m;
+void *used[] = {(void *)pthread_create, (void *)dlopen}; int main(void) { return pthread_mutex_lock(&m); }' >loads.c
+echo '#include <signal.h>
+int refused(void); int refused(void) { return sighold(SIGUSR1); }' >refused.c
+echo 'int refused(void); int needs(void) { return refused(); }' >needs.c
+$CC -pthread -Wl,--enable-new-dtags -Wl,-rpath,'$ORIGIN/plugins' -o loads/loads loads.c -ldl
+subutai doctor ./loads/loads
+check "nothing beside it" matches "$out" $'checked when it is loaded\nimported'
+$CC -shared -fPIC -o loads/harmless.so inner.c
+subutai doctor ./loads/loads
+check "a harmless library beside it" matches "$out" 'if it loads any of the 1 libraries beside it, switching goes on'
+$CC -shared -fPIC -Wno-deprecated-declarations -o loads/plugins/librefused.so.1 refused.c
+$CC -shared -fPIC -o loads/needs.so needs.c -Wl,-rpath,"$scratch/loads/plugins" loads/plugins/librefused.so.1
+echo text >loads/text.so
+subutai doctor ./loads/loads
+check "one in its DT_RUNPATH that ends switching" matches "$out" \
+    'can be used; .*if it loads [^ ]*/plugins/librefused.so.1, switching ends then: [^ ]*librefused.so.1 uses sighold, which '
+check "the other does not" matches "$out" 'if it loads any of the other 1 libraries beside it, switching goes on'
+subutai doctor --json ./loads/loads
+check "JSON: which, and why" json '(.[0].later | length) == 2 and (.[0].later | any((.path | endswith("librefused.so.1")) and
+    (.switch_detail | test("uses sighold, which")))) and .[0].switchable'
+check "they are not among what is linked in" json '.[0].objects | all(.path | test("refused|harmless") | not)'
+
+# libpsx signals all threads, and needs no import.
+echo 'int psx(void) { return 1; }' >psx.c
+echo '#include <pthread.h>
+int psx(void); pthread_mutex_t m; int main(void) { return psx() + pthread_mutex_lock(&m); }' >psxer.c
+$CC -shared -fPIC -Wl,-soname,libpsx.so.2 -o lib/libpsx.so.2 psx.c
+$CC -pthread -o psxer psxer.c lib/libpsx.so.2 -Wl,-rpath,"$scratch/lib"
+subutai doctor ./psxer
+check "libpsx: not switched" matches "$out" \
+    'cannot be used:.*the process uses [^ ]*/libpsx.so.2, which can have every thread run a function'
+
 # Set-ID bits and capabilities need root to be made and another user to matter.
 if [[ $(id -u) -eq 0 ]] && ! findmnt -no OPTIONS -T "$scratch" | grep -q nosuid; then
     chmod 755 "$scratch"

@@ -345,6 +345,10 @@ void sbt_log(unsigned verbosity, const char *first, ...) {
     (void)verbosity, (void)first;
 }
 
+void sbt_log_in_tree(const char *subject, const char *what, const char *why) {
+    (void)subject, (void)what, (void)why;
+}
+
 /* ---- threads ---- */
 static void begin(void *argument) {
     struct thread *t = argument;

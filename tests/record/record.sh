@@ -41,7 +41,7 @@ for wait in switch switch!; do
     check "--wait $wait: exit 0" is "$status $out" "0 done"
     [[ $wait == switch ]] || continue
     check "one line: no switching while work is to be known" matches "$err" \
-        "^subutai: waiting adaptively, not by switching: a recorded thread keeps its kernel thread[^"$'\n'"]*$"
+        "^subutai: [^:]*: threads are not switched but wait adaptively: a recorded thread keeps its kernel thread[^"$'\n'"]*$"
     check "and work is right" info t.sbt '.work_ns > 380e6 and .work_ns < 480e6'
 done
 options=()

@@ -15,7 +15,7 @@ says() {
 while read -r symbol; do
     says "switch-ineligible-$symbol"
     check "$symbol: runs" is "$status" 0
-    reason=$(sed -n 's/^subutai: waiting adaptively, not by switching: the program uses //p' <<<"$err")
+    reason=$(sed -n 's/^subutai: [^:]*: threads are not switched but wait adaptively: the program uses //p' <<<"$err")
     check "$symbol: stepped aside for" matches "$reason" "^$symbol, which [a-zA-Z ,']+$"
     check "$symbol: not switched" not grep -q 'waiting by switching' <<<"$err"
     run "$SUBUTAI" doctor "$SUBJECTS/switch-ineligible-$symbol"
@@ -37,6 +37,38 @@ check "a program with handlers: main waits in the kernel" matches "$out" 'but th
 
 run "$SUBUTAI" doctor "$SUBJECTS/switch-eligible-dlopen"
 check "a program that loads code: checked then" matches "$out" 'can be used; code that it loads later is checked when it is loaded'
+
+# The line about it: once in a tree of processes, if switching was asked for by name.
+subject=$SUBJECTS/switch-ineligible-sigset line=': threads are not switched but wait adaptively: the program uses sigset, which '
+n_lines() {
+    check "$1" is "$(grep -c "$line" <<<"$err")" "$2"
+}
+left() {
+    compgen -G '/dev/shm/subutai-said-*'
+}
+left_before=$(left)
+run "$SUBUTAI" run --wait switch -- "$subject"
+n_lines "asked for by name: a line" 1
+check "which names the program" matches "$err" '^subutai: switch-ineligible-sigset: '
+run "$SUBUTAI" run --wait switch -- "$subject"
+n_lines "another run is another tree" 1
+run "$SUBUTAI" run -- "$subject"
+check "not asked for: nothing is said" is "$err" ''
+run "$SUBUTAI" run --wait switch -- bash -c '"$0" & "$0" & wait; "$0"; bash -c "\"$0\"; exit 0" "$0"' "$subject"
+n_lines "four processes of a tree: one line" 1
+run "$SUBUTAI" run --wait switch -- bash -c 'env -i "$0"; env -i LD_PRELOAD="$LD_PRELOAD" SUBUTAI_WAIT=switch "$0"; "$0"' "$subject"
+n_lines "a process that has lost the environment is not served; one with half of it is a tree of its own" 2
+run "$SUBUTAI" run --verbose 2 --wait switch -- bash -c '"$0"; "$0"' "$subject"
+n_lines "verbose: each process" 2
+run "$SUBUTAI" run --verbose 0 --wait switch -- bash -c '"$0"; "$0"' "$subject"
+check "quiet: none" is "$err" ''
+run env LD_PRELOAD="$BUILD_ROOT/libsubutai/libsubutai.so" SUBUTAI_WAIT=switch LIBSUBUTAI_TREE=../../tmp/1-1 "$subject"
+n_lines "a name that the command does not give makes no file" 1
+run "$SUBUTAI" run --wait switch -- "$SUBUTAI" run --wait switch -- "$subject"
+n_lines "a command under the command" 1
+run "$SUBUTAI" compare --runs 2 --warmup 0 --engines glibc,direct:wait=switch -- "$subject"
+n_lines "all runs of a comparison are one tree" 1
+check "no file is left" is "$(left)" "$left_before"
 
 # Suites that are run with --wait switch: would one be refused, its results would be those of adaptive waiting.
 for program in $SWITCHED_SUITES; do

@@ -10,6 +10,8 @@
 #include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -120,6 +122,53 @@ static void look_up_hidden(void) {
 
 static void ends_for_a_hidden_one(void) {
     all_meet(look_up_hidden, true);
+}
+
+/* ---- look-ups of a version: of the function that a look-up without one finds ---- */
+#if defined(__x86_64__)
+#define OLDEST "GLIBC_2.2.5"
+#else
+#define OLDEST "GLIBC_2.17"
+#endif
+
+static void *version_of(void *handle, const char *name, const char *version) {
+    void *symbol = dlvsym(handle, name, version);
+    CHECK(symbol != NULL && dlerror() == NULL);
+    return symbol;
+}
+
+static void look_up_versions(void) {
+    static const char *const names[] = {"pthread_mutex_lock", "pthread_sigmask", "dlsym"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        CHECK(version_of(RTLD_DEFAULT, names[i], OLDEST) == symbol_of(RTLD_DEFAULT, names[i]));
+        CHECK(version_of(RTLD_NEXT, names[i], OLDEST) == symbol_of(RTLD_NEXT, names[i]));
+    }
+    CHECK(version_of(RTLD_DEFAULT, "gettid", "GLIBC_2.30") == symbol_of(RTLD_DEFAULT, "gettid"));
+    CHECK(version_of(RTLD_DEFAULT, "qsort", OLDEST) == symbol_of(RTLD_DEFAULT, "qsort"));
+    CHECK(dlvsym(RTLD_DEFAULT, "gettid", "GLIBC_0.1") == NULL && dlerror() != NULL && dlerror() == NULL);
+    CHECK(dlvsym(RTLD_DEFAULT, "no_such_function", OLDEST) == NULL && dlerror() != NULL);
+}
+
+static void looks_up_versions(void) {
+    all_meet(look_up_versions, false);
+}
+
+static void look_up_hidden_version(void) {
+    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    CHECK(libc != NULL);
+    version_of(libc, "gettid", "GLIBC_2.30");
+}
+
+static void ends_for_a_hidden_version(void) {
+    all_meet(look_up_hidden_version, true);
+}
+
+static void look_up_refused_version(void) {
+    version_of(RTLD_DEFAULT, "sighold", OLDEST);
+}
+
+static void ends_for_a_refused_version(void) {
+    all_meet(look_up_refused_version, true);
 }
 
 static void look_up_refused(void) {
@@ -402,6 +451,189 @@ static void children(void) {
     run(N, have_children);
 }
 
+/* ---- children and threads by clone, and by its system call ---- */
+#define STACK_BYTES ((size_t)64 << 10)
+
+static void *meet_often(void *unused) {
+    for (int i = 0; i < ROUNDS / 4; i++)
+        meet();
+    return unused;
+}
+
+/* A process of its own: it locks what its parent held, and meets threads of its own. */
+static int be_a_process(void *parent) {
+    CHECK(getppid() == (pid_t)(long)parent);
+    OK(pthread_mutex_unlock(&mutex));
+    OK(pthread_barrier_init(&barrier, NULL, 4));
+    for (int i = 0; i < 3; i++)
+        OK(pthread_create(&threads[i], NULL, meet_often, NULL));
+    meet_often(NULL);
+    for (int i = 0; i < 3; i++)
+        OK(pthread_join(threads[i], NULL));
+    OK(pthread_mutex_lock(&mutex));
+    return 5;
+}
+
+static int execute(void *path) {
+    execl(path, "sh", "-c", "exit 3", (char *)NULL);
+    return 1;
+}
+
+static void clone_processes(void) {
+    char *stack = malloc(STACK_BYTES);
+    CHECK(stack != NULL);
+    CHECK(clone(NULL, stack + STACK_BYTES, SIGCHLD, NULL) == -1 && errno == EINVAL);
+    for (int i = 0; i < 10; i++) {
+        OK(pthread_mutex_lock(&mutex));
+        child_join_with(clone(be_a_process, stack + STACK_BYTES, SIGCHLD, (void *)(long)getpid()), 5);
+        pid_t tid = 0;
+        pid_t child = clone(be_a_process, stack + STACK_BYTES, SIGCHLD | CLONE_PARENT_SETTID, (void *)(long)getpid(),
+                            &tid, NULL, NULL);
+        CHECK(tid == child);
+        child_join_with(child, 5);
+        OK(pthread_mutex_unlock(&mutex));
+    }
+    free(stack);
+}
+
+static void clones_processes(void) {
+    all_meet(clone_processes, false);
+}
+
+static void clone_by_number(void) {
+    OK(pthread_mutex_lock(&mutex));
+    long parent = getpid(), child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0)
+        _exit(be_a_process((void *)parent));
+    child_join_with((pid_t)child, 5);
+    uint64_t arguments[8] = {[4] = SIGCHLD};
+    child = syscall(SYS_clone3, arguments, sizeof arguments);
+    if (child == 0)
+        _exit(be_a_process((void *)parent));
+    child_join_with((pid_t)child, 5);
+    OK(pthread_mutex_unlock(&mutex));
+    CHECK(syscall(SYS_clone3, NULL, sizeof arguments) == -1 && errno == EFAULT);
+}
+
+static void clones_by_number(void) {
+    all_meet(clone_by_number, false);
+}
+
+/* In the same memory, while its creator stands still. */
+static void clone_as_vfork(void) {
+    char *stack = malloc(STACK_BYTES);
+    CHECK(stack != NULL);
+    for (int i = 0; i < 2; i++) {
+        int flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
+        child_join_with(clone(execute, stack + STACK_BYTES, flags, (void *)(uintptr_t) "/bin/sh"), 3);
+        meet();
+    }
+    free(stack);
+}
+
+static void *meet_or_vfork(void *number) {
+    long first = proc_kernel_thread();
+    bool moved = false;
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        moved = moved || proc_kernel_thread() != first;
+    }
+    if ((long)number == 0)
+        clone_as_vfork();
+    else
+        for (int i = 0; i < 2; i++)
+            meet();
+    for (int i = 0; i < 4 * ROUNDS; i++) {
+        meet();
+        CHECK((long)number != 0 || getenv("SWITCHED") == NULL || proc_kernel_thread() == first);
+    }
+    atomic_fetch_add(&n_moved, moved);
+    return number;
+}
+
+static void clones_as_vfork(void) {
+    run(N, meet_or_vfork);
+    CHECK(getenv("SWITCHED") == NULL || n_moved > 1);
+}
+
+/*
+ * In the same memory and with the same thread-local storage, beside its creator: both wait, and each is woken for
+ * itself.
+ */
+static sem_t for_child;
+static atomic_int child_stage;
+
+static int wait_beside(void *unused) {
+    (void)unused;
+    child_stage = 1;
+    while (sem_wait(&for_child) != 0)
+        ;
+    child_stage = 2;
+    return 7;
+}
+
+static void *meet_or_clone(void *number) {
+    static char *stack;
+    long first = proc_kernel_thread();
+    pid_t child = 0;
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if ((long)number == 0) {
+        stack = malloc(STACK_BYTES);
+        CHECK(stack != NULL);
+        child = clone(wait_beside, stack + STACK_BYTES, CLONE_VM | SIGCHLD, NULL);
+        CHECK(child > 0);
+        meet();
+    } else {
+        if ((long)number == 1) {
+            while (child_stage != 1)
+                sched_yield();
+            sleep_ms(20); /* the child sleeps, and so does its creator, at the barrier */
+            OK_ERRNO(sem_post(&for_child));
+            while (child_stage != 2)
+                sched_yield();
+        }
+        meet();
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        CHECK((long)number != 0 || proc_kernel_thread() == first);
+    }
+    if ((long)number == 0) {
+        child_join_with(child, 7);
+        free(stack);
+    }
+    return number;
+}
+
+static void clones_beside(void) {
+    OK_ERRNO(sem_init(&for_child, 0, 0));
+    run(N, meet_or_clone);
+}
+
+/* A thread that the C library does not know. */
+static int be_a_thread(void *done) {
+    atomic_store((atomic_int *)done, 1);
+    return 0; /* to clone, which ends the thread */
+}
+
+static void clone_a_thread(void) {
+    static atomic_int done;
+    static pid_t left = 1; /* the kernel clears it when the thread has ended, and wakes by the same word */
+    char *stack = malloc(STACK_BYTES);
+    int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
+    CHECK(stack != NULL);
+    CHECK(clone(be_a_thread, stack + STACK_BYTES, flags, &done, NULL, NULL, &left) > 0);
+    while (__atomic_load_n(&left, __ATOMIC_ACQUIRE) != 0)
+        sched_yield();
+    CHECK(done == 1);
+    free(stack);
+}
+
+static void ends_for_a_thread_of_clone(void) {
+    all_meet(clone_a_thread, true);
+}
+
 /* ---- a filter that kills a thread for a system call that the program itself never makes ---- */
 static void kill_for_membarrier(bool by_number) {
     struct sock_filter filter[] = {
@@ -416,6 +648,92 @@ static void kill_for_membarrier(bool by_number) {
         CHECK(syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
     else
         OK_ERRNO(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+/* ---- a filter of the calling thread alone: it stays at home, and so do the threads that it creates ---- */
+static void install_filter(unsigned flags, bool by_prctl) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getcpu, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrusage, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prlimit64, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    OK_ERRNO(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    if (by_prctl)
+        OK_ERRNO(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+    else
+        CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0);
+}
+
+static pthread_barrier_t more; /* of all threads, and one more for each that has a filter */
+
+/* Meet there. Has the caller been on another kernel thread? */
+static bool moves(void) {
+    long first = proc_kernel_thread();
+    bool moved = false;
+    for (int i = 0; i < ROUNDS; i++) {
+        int r = pthread_barrier_wait(&more);
+        CHECK(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
+        moved = moved || proc_kernel_thread() != first;
+    }
+    return moved;
+}
+
+static void *stay(void *argument) {
+    CHECK(!moves());
+    return argument;
+}
+
+/* It and its threads have its parent's filter. */
+static void be_filtered(void) {
+    OK(pthread_barrier_init(&more, NULL, 3));
+    for (int i = 0; i < 3; i++)
+        OK(pthread_create(&threads[i], NULL, stay, NULL));
+    for (int i = 0; i < 3; i++)
+        OK(pthread_join(threads[i], NULL));
+    _exit(0);
+}
+
+static void *filter_one(void *number) {
+    pthread_t own;
+    bool filters = (long)number < 2;
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    if (filters) {
+        install_filter(0, (long)number == 0);
+        OK(pthread_create(&own, NULL, stay, NULL));
+        pid_t child = fork();
+        if (child == 0)
+            be_filtered();
+        child_join(child);
+    }
+    bool moved = moves();
+    CHECK(!filters || !moved);
+    atomic_fetch_add(&n_moved, moved);
+    if (filters)
+        OK(pthread_join(own, NULL));
+    return number;
+}
+
+static void filters_single_threads(void) {
+    OK(pthread_barrier_init(&more, NULL, N + 2));
+    run(N, filter_one);
+    CHECK(getenv("SWITCHED") == NULL || n_moved > 0);
+}
+
+/* What the kernel can do is asked without rules. */
+static void ask_for_filters(void) {
+    CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) == -1 && errno == EFAULT);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == -1);
+}
+
+static void asks_for_filters(void) {
+    ask_for_filters();
+    all_meet(ask_for_filters, false);
 }
 
 /* All in one bucket of the lot: some have to sleep until it is free. */
@@ -488,12 +806,22 @@ int main(int argc, char **argv) {
         {"ends-for-credentials-in-a-handler", ends_for_credentials_in_a_handler},
         {"ends-for-a-filter", ends_for_a_filter},
         {"credentials-in-a-child", credentials_in_a_child},
+        {"looks-up-versions", looks_up_versions},
+        {"ends-for-a-hidden-version", ends_for_a_hidden_version},
+        {"ends-for-a-refused-version", ends_for_a_refused_version},
         {"never-for-a-hidden-one", never_for_a_hidden_one},
         {"loaders-lock", loaders_lock},
         {"names", names},
         {"asks-the-kernel", asks_the_kernel},
         {"signals-by-number", signals_by_number},
         {"children", children},
+        {"clones-processes", clones_processes},
+        {"clones-by-number", clones_by_number},
+        {"clones-as-vfork", clones_as_vfork},
+        {"clones-beside", clones_beside},
+        {"ends-for-a-thread-of-clone", ends_for_a_thread_of_clone},
+        {"filters-single-threads", filters_single_threads},
+        {"asks-for-filters", asks_for_filters},
         {"never-under-a-filter", filtered},
         {"never-under-a-filter-by-number", filtered_by_number},
         {"filtered-from-the-start", filtered_from_the_start},

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #define ROUNDS 200
 
@@ -361,19 +363,98 @@ static void niceness(void) {
     run(8, be_nice);
 }
 
+/*
+ * ---- a thread's own CPU time: the readings are its home thread's, and it stays there ----
+ *
+ * The clock of any kernel thread, by its id: in the kernel's negative clock ids the id is inverted, 2 is the clock of
+ * scheduled time and 4 a thread's.
+ */
+static uint64_t ns_of(clockid_t clock) {
+    struct timespec t;
+    CHECK(clock_gettime(clock, &t) == 0);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t ns_used(const struct rusage *u) {
+    return ((uint64_t)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * 1000000 +
+            (uint64_t)(u->ru_utime.tv_usec + u->ru_stime.tv_usec)) *
+           1000;
+}
+
+static uint64_t usage_ns(int who) {
+    struct rusage u;
+    CHECK(getrusage(who, &u) == 0);
+    return ns_used(&u);
+}
+
+enum how { BY_CLOCK, BY_CLOCK_CALL, BY_USAGE, BY_USAGE_CALL, N_HOW, OF_PROCESS = N_HOW };
+
+static uint64_t read_own(enum how how) {
+    struct timespec t;
+    struct rusage u;
+    switch (how) {
+    case BY_CLOCK:
+        return ns_of(CLOCK_THREAD_CPUTIME_ID);
+    case BY_CLOCK_CALL:
+        CHECK(syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t) == 0);
+        return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    case BY_USAGE:
+        return usage_ns(RUSAGE_THREAD);
+    default:
+        CHECK(syscall(SYS_getrusage, RUSAGE_THREAD, &u) == 0);
+        return ns_used(&u);
+    }
+}
+
+static void read_others(void) {
+    struct timespec t;
+    struct rusage u;
+    ns_of(CLOCK_MONOTONIC);
+    ns_of(CLOCK_REALTIME);
+    CHECK(ns_of(CLOCK_PROCESS_CPUTIME_ID) > 0 && usage_ns(RUSAGE_SELF) > 0);
+    CHECK(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t) == 0 && syscall(SYS_getrusage, RUSAGE_SELF, &u) == 0);
+    CHECK(clock_gettime(99, &t) == -1 && errno == EINVAL);
+    CHECK(getrusage((__rusage_who_t)99, &u) == -1 && errno == EINVAL);
+}
+
+static void *read_cpu_time(void *number) {
+    const uint64_t rounding = 20000; /* of user and system time, a microsecond and a tick's share each */
+    long first = proc_kernel_thread();
+    clockid_t own_clock = (clockid_t)(~(unsigned)first << 3 | 6);
+    enum how how = (long)number < N_HOW ? (enum how)(long)number : OF_PROCESS;
+    bool moved = false;
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    for (int i = 0; i < ROUNDS; i++) {
+        if (how != OF_PROCESS && i % 10 == 0) {
+            uint64_t before = ns_of(own_clock), read = read_own(how), after = ns_of(own_clock);
+            CHECK(before <= read + rounding && read <= after + rounding);
+            for (volatile int k = 0; k < 100000; k++)
+                ;
+        } else if (i % 10 == 0) {
+            read_others();
+        }
+        meet();
+        moved = moved || proc_kernel_thread() != first;
+    }
+    CHECK(how == OF_PROCESS || !moved);
+    atomic_fetch_add(&n_moved, moved);
+    return number;
+}
+
+static void cpu_time(void) {
+    run(N, read_cpu_time);
+    CHECK(getenv("SWITCHED") == NULL || n_moved > N / 2);
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"home-masks", masks},
-        {"home-blockers", blockers},
-        {"home-receivers", receivers},
-        {"home-sigwait", signal_thread},
-        {"home-identity", identity},
-        {"home-names", name_threads},
-        {"home-core", core},
-        {"home-cpus", cpus},
-        {"home-newborn", newborn},
-        {"home-niceness", niceness},
-        {NULL, NULL},
+        {"home-masks", masks},         {"home-blockers", blockers},
+        {"home-receivers", receivers}, {"home-sigwait", signal_thread},
+        {"home-identity", identity},   {"home-names", name_threads},
+        {"home-core", core},           {"home-cpus", cpus},
+        {"home-newborn", newborn},     {"home-niceness", niceness},
+        {"home-cpu-time", cpu_time},   {NULL, NULL},
     };
     return play(argc, argv, scenes);
 }

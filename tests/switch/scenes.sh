@@ -9,15 +9,19 @@ for subject in subject subject-pin timed pin recall cancel eligibility-dynamic; 
     for scene in $("$SUBJECTS/switch-$subject"); do
         run "$SUBJECTS/switch-$subject" "$scene"
         check "$scene: the C library alone" is "$status" 0
+        if [[ $scene == *filter* && $scene != *-from-the-start ]]; then
+            run "$SUBUTAI" run --wait auto -- "$SUBJECTS/switch-$subject" "$scene"
+            check "$scene: as by default" is "$status" 0
+        fi
         run "$SUBUTAI" run --verbose 2 --wait switch -- env SWITCHED=1 "$SUBJECTS/switch-$subject" "$scene"
         check "$scene: switched" is "$status" 0
         if [[ $scene == never-* ]]; then
-            check "$scene: not by switching" matches "$err" 'adaptively, not by switching: the program uses'
+            check "$scene: not by switching" matches "$err" 'threads are not switched but wait adaptively: the program uses'
             continue
         fi
         check "$scene: by switching" matches "$err" 'waiting by switching'
         [[ $scene == ends-* && $scene != ends ]] || continue
-        check "$scene: says so" matches "$err" 'adaptively from here on, not by switching: .* uses .*, which '
+        check "$scene: says so" matches "$err" 'threads are no longer switched but wait adaptively: .* uses .*, which '
     done
 done
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Deadlines in a time that is not the kernel's (os/program_time.c): this program's own clock_gettime shows it. */
+/* Deadlines in a time that is not the kernel's (os/program_time.c): a clock_gettime of this test's shows it. */
 #include "os/program_time.h"
 
 #include <sys/syscall.h>
@@ -12,7 +12,6 @@
 #define YEAR_S INT64_C(31557600)
 #define LAST INT64_MAX
 
-struct sbt_real sbt_real;
 const bool sbt_real_is_linked = true;
 
 bool sbt_real_is_of_libc(const void *function) {
@@ -24,7 +23,7 @@ bool sbt_real_is_of_libc(const void *function) {
 static int64_t ahead_s, ahead_ns;
 static bool refuses;
 
-int clock_gettime(clockid_t clock, struct timespec *now) {
+static int show(clockid_t clock, struct timespec *now) {
     long r = syscall(SYS_clock_gettime, clock, now);
     if (clock != CLOCK_REALTIME)
         return (int)r;
@@ -37,6 +36,8 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     }
     return refuses ? -1 : (int)r;
 }
+
+struct sbt_real sbt_real = {.clock_gettime = show};
 
 static int64_t kernel_ns(void) {
     struct timespec now;
@@ -52,7 +53,7 @@ static void is_in_range(const struct sbt_deadline *d) {
 /* A deadline so far from the program's now is as far from the kernel's now, to 5 s: the machine may be busy. */
 static void keeps_distance(int64_t distance_ns) {
     struct timespec at;
-    clock_gettime(CLOCK_REALTIME, &at);
+    show(CLOCK_REALTIME, &at);
     int64_t ns = at.tv_sec * SECOND + at.tv_nsec + distance_ns;
     at = (struct timespec){ns / SECOND, ns % SECOND};
     int64_t before = kernel_ns();

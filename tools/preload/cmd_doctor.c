@@ -27,20 +27,25 @@ static size_t n_imported(const struct object *o) {
 /* The program is `objects`[0]; without a closure there is only the program. */
 static size_t objects_of(const struct verdict *v, struct object *const **objects) {
     *objects = v->closure != NULL ? v->closure->objects : &v->program;
-    return v->closure != NULL ? v->closure->n : 1;
+    return v->closure != NULL ? v->closure->n_linked : 1;
 }
 
-/* Why --wait switch cannot be used, in the words of the library's own message; NULL: it can. To be freed. */
+/* Why a process with that object is not switched, in the words of the library's own message; NULL: it is. To be freed.
+ */
+static char *why_not_with(const struct object *o) {
+    const char *library = sbt_eligibility_refused_library(o->path);
+    if (library != NULL && !(sbt_eligibility_is_gomp(o->path) && sites_can_be_served(o->path)))
+        return cmd_format("the process uses %s, which %s", o->path, library);
+    return o->switch_reason == NULL ? NULL
+                                    : cmd_format("%s uses %s, which %s", o->path, o->switch_symbol, o->switch_reason);
+}
+
+/* The same for a whole process. */
 static char *why_not_switched(struct object *const *objects, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const char *library = sbt_eligibility_refused_library(objects[i]->path);
-        if (library != NULL && !(sbt_eligibility_is_gomp(objects[i]->path) && sites_can_be_served(objects[i]->path)))
-            return cmd_format("the process uses %s, which %s", objects[i]->path, library);
-        if (objects[i]->switch_reason != NULL)
-            return cmd_format("%s uses %s, which %s", objects[i]->path, objects[i]->switch_symbol,
-                              objects[i]->switch_reason);
-    }
-    return NULL;
+    char *why = NULL;
+    for (size_t i = 0; i < n && why == NULL; i++)
+        why = why_not_with(objects[i]);
+    return why;
 }
 
 static bool pins_main(struct object *const *objects, size_t n) {
@@ -55,6 +60,75 @@ static bool loads_code(struct object *const *objects, size_t n) {
         if (objects[i]->imports_dlopen && !sbt_eligibility_is_libc(objects[i]->path))
             return true;
     return false;
+}
+
+/*
+ * What the program may load later, and what ends switching then. Only the libraries beside the program are known; each
+ * is named once, with the first reason in what it needs.
+ */
+struct later {
+    struct names paths, reasons; /* of the libraries that end switching */
+    size_t n_others;             /* libraries that do not */
+};
+
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Give each object the reason of what it needs, until no more get one. why[i] is of objects[i]. */
+static void spread_reasons(struct object *const *objects, char **why, size_t n) {
+    bool more = true;
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; why[i] == NULL && k < objects[i]->needed.n; k++)
+                for (size_t l = 0; why[i] == NULL && l < n; l++)
+                    if (why[l] != NULL && strcmp(base_of(objects[l]->path), base_of(objects[i]->needed.list[k])) == 0) {
+                        why[i] = cmd_format("%s", why[l]);
+                        more = true;
+                    }
+    }
+}
+
+static struct later judge_later(const struct closure *c) {
+    struct later later = {0};
+    if (c == NULL)
+        return later;
+    size_t n = c->n - c->n_linked;
+    char **why = cmd_allocate(n + 1, sizeof *why);
+    struct object *const *objects = c->objects + c->n_linked;
+    for (size_t i = 0; i < n; i++)
+        why[i] = why_not_with(objects[i]);
+    spread_reasons(objects, why, n);
+    for (size_t i = 0; i < n; i++) {
+        bool is_beside = c->needed_by[c->n_linked + i] == c->n_linked + i;
+        if (is_beside && why[i] != NULL) {
+            names_add(&later.paths, objects[i]->path);
+            names_add(&later.reasons, why[i]);
+        }
+        later.n_others += is_beside && why[i] == NULL;
+        free(why[i]);
+    }
+    free(why);
+    return later;
+}
+
+static void free_names(struct names *names) {
+    for (size_t i = 0; i < names->n; i++)
+        free(names->list[i]);
+    free(names->list);
+}
+
+static void print_later(const struct closure *c) {
+    struct later later = judge_later(c);
+    for (size_t i = 0; i < later.paths.n; i++)
+        printf("  if it loads %s, switching ends then: %s\n", later.paths.list[i], later.reasons.list[i]);
+    if (later.n_others > 0)
+        printf("  if it loads any of the %s%zu libraries beside it, switching goes on\n",
+               later.paths.n > 0 ? "other " : "", later.n_others);
+    free_names(&later.paths);
+    free_names(&later.reasons);
 }
 
 static void print_group(const char *group, const struct names *names) {
@@ -85,6 +159,8 @@ static void print_text(const char *name, const struct verdict *v) {
                why == NULL && loads_code(objects, n) ? "; code that it loads later is checked when it is loaded" : "");
         if (why != NULL)
             printf("  %s\n", why);
+        else if (loads_code(objects, n))
+            print_later(v->closure);
         free(why);
     }
     for (size_t i = 0; i < n; i++) {
@@ -162,6 +238,17 @@ static void print_json(const char *name, const struct verdict *v) {
     put_names(&j, "notes", &v->notes);
     fields_json(&j, switched_fields, 0, &answer);
     free(why);
+    struct later later = judge_later(v->closure);
+    json_open(&j, "later", '[');
+    for (size_t i = 0; i < later.paths.n; i++) {
+        json_open(&j, NULL, '{');
+        json_text(&j, "path", later.paths.list[i]);
+        json_text(&j, "switch_detail", later.reasons.list[i]);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    free_names(&later.paths);
+    free_names(&later.reasons);
     json_open(&j, "objects", '[');
     for (size_t i = 0; i < n; i++)
         put_object(&j, objects[i]);
@@ -187,6 +274,10 @@ static int doctor_main(const struct command *self, int argc, char **argv) {
 
     char *path = find_program("doctor", name);
     struct verdict verdict = verdict_of(path, true);
+    struct object *const *objects;
+    size_t n = objects_of(&verdict, &objects);
+    if (verdict.reason == VERDICT_SERVED && loads_code(objects, n))
+        closure_add_loadable(verdict.closure);
     (as_json ? print_json : print_text)(path, &verdict);
     int status = verdict.reason == VERDICT_SERVED ? CMD_OK : CMD_DIFFERENT;
     verdict_free(&verdict);

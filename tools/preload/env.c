@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool is_variable(const char *entry, const char *name) {
@@ -56,6 +57,28 @@ static char *recording_library(const char *subcommand, const char *library) {
     return recording;
 }
 
+/*
+ * The name of the tree of processes that the command starts, as a variable: its id, which `run` leaves to the program,
+ * and the time. What the tree has left is removed when the command ends, unless it has become the program.
+ */
+static char tree_file[80];
+
+static void remove_tree_file(void) {
+    unlink(tree_file);
+}
+
+static char *tree_variable(void) {
+    static char *name;
+    struct timespec now;
+    if (name == NULL) {
+        clock_gettime(CLOCK_REALTIME, &now);
+        name = cmd_format("%d-%lld%09ld", (int)getpid(), (long long)now.tv_sec, now.tv_nsec);
+        snprintf(tree_file, sizeof tree_file, "%s%s", SBT_TREE_FILE, name);
+        atexit(remove_tree_file);
+    }
+    return cmd_format("%s=%s", SBT_TREE, name);
+}
+
 bool env_has(char *const *env, const struct sbt_option *option) {
     while (*env != NULL && !is_variable(*env, option->env))
         env++;
@@ -90,7 +113,7 @@ char **env_build(const char *subcommand, char *const *base, const struct setting
     size_t n_base = 0, n = 0;
     while (base[n_base] != NULL)
         n_base++;
-    char **env = cmd_allocate(n_base + SBT_N_OPTIONS + 2, sizeof *env);
+    char **env = cmd_allocate(n_base + SBT_N_OPTIONS + 3, sizeof *env);
     char *others = NULL;
 
     for (size_t i = 0; i < n_base; i++) {
@@ -99,7 +122,7 @@ char **env_build(const char *subcommand, char *const *base, const struct setting
             replaced = replaced || (chosen(common, own, o) != NULL && is_variable(base[i], sbt_option_table[o].env));
         if (is_variable(base[i], "LD_PRELOAD"))
             others = other_preloads(base[i] + strlen("LD_PRELOAD="), library_name);
-        else if (!replaced)
+        else if (!replaced && !is_variable(base[i], SBT_TREE))
             env[n++] = base[i];
     }
     for (size_t o = 0; o < SBT_N_OPTIONS; o++)
@@ -109,6 +132,9 @@ char **env_build(const char *subcommand, char *const *base, const struct setting
     if (!sbt_options_load(loaded, env, error, sizeof error))
         cmd_refuse("%s: %s", subcommand, error);
     remove_idle(subcommand, common, own, loaded, env, &n);
+    if (library != NULL && loaded->value[SBT_OPT_WAIT].u != SBT_WAIT_ADAPTIVE &&
+        loaded->value[SBT_OPT_WAIT].u != SBT_WAIT_AUTO)
+        env[n++] = tree_variable();
     const char *record = loaded->value[SBT_OPT_RECORD].s;
     if (library != NULL && record != NULL && record[0] != '\0')
         library = recording = recording_library(subcommand, library);

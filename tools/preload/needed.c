@@ -9,6 +9,7 @@
  */
 #include "needed.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -133,7 +134,7 @@ static struct object *find_library_file(const struct closure *c, size_t asker, c
     for (size_t i = asker; by->runpath == NULL && o == NULL; i = c->needed_by[i]) {
         if (c->objects[i]->runpath == NULL)
             o = try_list(c, c->objects[i]->rpath, c->objects[i]->path, name);
-        if (i == 0)
+        if (c->needed_by[i] == i)
             break;
     }
     if (o == NULL)
@@ -173,23 +174,85 @@ static bool has_name(const struct closure *c, size_t n_objects, const char *name
     return false;
 }
 
-struct closure *closure_of(struct object *program) {
-    struct closure *c = cmd_allocate(1, sizeof *c);
-    add(c, program, 0);
-    for (size_t i = 0; i < c->n; i++)
+/* What the objects from number `first` on need. What is not found is added to `missing`, unless that is NULL. */
+static void add_needed(struct closure *c, size_t first, struct names *missing) {
+    for (size_t i = first; i < c->n; i++)
         for (size_t k = 0; k < c->objects[i]->needed.n; k++) {
             const char *name = c->objects[i]->needed.list[k];
             if (has_name(c, i, name))
                 continue;
             struct object *o = find_library_file(c, i, name);
-            if (o == NULL)
-                names_add(&c->missing, name);
-            else if (has_file(c, &o->stat))
+            if (o == NULL && missing != NULL)
+                names_add(missing, name);
+            else if (o != NULL && has_file(c, &o->stat))
                 object_free(o);
-            else
+            else if (o != NULL)
                 add(c, o, i);
         }
+}
+
+struct closure *closure_of(struct object *program) {
+    struct closure *c = cmd_allocate(1, sizeof *c);
+    add(c, program, 0);
+    add_needed(c, 0, &c->missing);
+    c->n_linked = c->n;
     return c;
+}
+
+/* ---- what may be loaded later ---- */
+enum { MOST_LOADABLE = 256 };
+
+static bool is_of_system(const char *directory) {
+    bool same = false;
+    char *list = cmd_format("%s:/bin:/usr/bin:/usr/local/bin:/usr/local/lib:/", SUBUTAI_SYSTEM_LIBRARY_PATH);
+    for (char *rest = list, *entry; !same && (entry = strsep(&rest, ":")) != NULL;) {
+        char *canonical = realpath(entry, NULL);
+        same = canonical != NULL && strcmp(canonical, directory) == 0;
+        free(canonical);
+    }
+    free(list);
+    return same;
+}
+
+static bool is_library_name(const char *name) {
+    const char *so = strstr(name, ".so");
+    return so != NULL && so != name && (so[3] == '\0' || so[3] == '.');
+}
+
+static int is_library(const struct dirent *entry) {
+    return is_library_name(entry->d_name);
+}
+
+static void add_directory(struct closure *c, const char *directory) {
+    char *canonical = realpath(directory, NULL);
+    struct dirent **entries = NULL;
+    int n = canonical != NULL && !is_of_system(canonical) ? scandir(canonical, &entries, is_library, alphasort) : -1;
+    for (int i = 0; i < n; i++) {
+        char *path = cmd_format("%s/%s", canonical, entries[i]->d_name);
+        struct object *o = c->n - c->n_linked < MOST_LOADABLE ? try_path(c, path) : NULL;
+        if (o != NULL && !has_file(c, &o->stat))
+            add(c, o, c->n);
+        else if (o != NULL)
+            object_free(o);
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    free(canonical);
+}
+
+void closure_add_loadable(struct closure *c) {
+    const struct object *program = c->objects[0];
+    char *lists = cmd_format("$ORIGIN:%s:%s", program->runpath != NULL ? program->runpath : "",
+                             program->rpath != NULL ? program->rpath : "");
+    char *expanded = expand(lists, program->path), *rest = expanded, *directory;
+    size_t first = c->n;
+    while ((directory = strsep(&rest, ":")) != NULL)
+        if (directory[0] == '/')
+            add_directory(c, directory);
+    add_needed(c, first, NULL);
+    free(lists);
+    free(expanded);
 }
 
 void closure_free(struct closure *c) {

@@ -12,13 +12,21 @@
 
 struct closure {
     struct object **objects; /* [0] is the program */
-    size_t *needed_by;       /* index of the first object that asked for it; 0 for the program */
+    size_t *needed_by;       /* index of the first object that asked for it; its own for the program */
     size_t n, capacity;
+    size_t n_linked;      /* objects that are loaded at the start; behind them what closure_add_loadable has found */
     struct names missing; /* names that were not found */
 };
 
 /* The closure of `program`, an ELF object, which it takes over. */
 struct closure *closure_of(struct object *program);
+
+/*
+ * Add the libraries that the program may load later, as far as their place tells: those in its own directory and in
+ * those of its DT_RUNPATH and DT_RPATH, except the system's, and what these libraries need. needed_by of such a library
+ * is its own index.
+ */
+void closure_add_loadable(struct closure *closure);
 void closure_free(struct closure *closure);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "find.h"
+#include "wrapper.h"
 
 enum { MAX_SCRIPTS = 6 }; /* the kernel gives up after five */
 
@@ -53,15 +54,30 @@ static char *program_of_env(const char *arguments) {
     return path;
 }
 
-/* From a script to the ELF file that the kernel runs for it. False: there is none, and the verdict says so. */
-static bool follow_scripts(struct verdict *v, const char *path) {
+/* The program that a shell script executes; NULL: none, or it is no shell script. */
+static char *behind_wrapper(const struct object *script, bool *runs_script) {
+    const char *name = script->script_interpreter;
+    const char *argument = script->script_argument;
+    if (strcmp(base_name(name), "env") == 0 && argument != NULL && strpbrk(argument, " \t-") == NULL)
+        name = argument;
+    return wrapper_is_shell(name) ? wrapper_program(script->path, runs_script) : NULL;
+}
+
+/* From a script to the ELF file that the kernel runs for it, or that a wrapper executes. False: there is none, and the
+ * verdict says so. */
+static bool follow_scripts(struct verdict *v, const char *path, bool through_wrappers) {
     v->program = object_read(path);
     for (int depth = 0; v->program->kind == OBJECT_SCRIPT; depth++) {
         struct object *script = v->program;
-        char *next = NULL, *line;
-        if (depth < MAX_SCRIPTS && strcmp(base_name(script->script_interpreter), "env") == 0)
+        bool runs_script = false;
+        char *line, *next = through_wrappers && depth < MAX_SCRIPTS ? behind_wrapper(script, &runs_script) : NULL;
+        bool is_wrapper = next != NULL;
+        if (next == NULL && depth < MAX_SCRIPTS && strcmp(base_name(script->script_interpreter), "env") == 0)
             next = program_of_env(script->script_argument);
-        if (next != NULL) {
+        if (is_wrapper) {
+            line = cmd_format("%s is a script for %s, which %s %s", script->path, script->script_interpreter,
+                              runs_script ? "is run by" : "executes", next);
+        } else if (next != NULL) {
             line = cmd_format("%s is a script for %s, found by %s", script->path, next, script->script_interpreter);
         } else {
             next = cmd_format("%s", script->script_interpreter);
@@ -226,7 +242,7 @@ static void check_libraries(struct verdict *v) {
 
 struct verdict verdict_of(const char *path, bool with_libraries) {
     struct verdict v = {.reason = VERDICT_SERVED};
-    if (!follow_scripts(&v, path))
+    if (!follow_scripts(&v, path, with_libraries))
         return v;
     check_own_file(&v);
     if (with_libraries && v.reason != VERDICT_OTHER_MACHINE && v.reason != VERDICT_STATIC) {

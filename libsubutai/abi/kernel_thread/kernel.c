@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <string.h>
@@ -14,12 +15,14 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi/abi.h"
 #include "abi/futex.h"
-#include "core/handlers.h"
+#include "abi/kernel_thread/child.h"
 #include "core/priority.h"
 #include "os/fence.h"
 #include "os/mapped.h"
@@ -65,8 +68,12 @@ static bool is_futex_without_owner(long operation) {
  * What a thread reads of its own scheduling is what its carrier has too: a thread that has changed it is pinned, and so
  * are the threads that it creates.
  */
-static enum scope scope_of_call(long number) {
+static enum scope scope_of_call(long number, long first) {
     switch (number) {
+    case SYS_clock_gettime:
+        return first == CLOCK_THREAD_CPUTIME_ID ? OF_THREAD : OF_PROCESS;
+    case SYS_getrusage:
+        return first == RUSAGE_THREAD ? OF_THREAD : OF_PROCESS;
     case SYS_sched_getaffinity:
     case SYS_sched_getscheduler:
     case SYS_sched_getparam:
@@ -107,11 +114,35 @@ static bool keeps_affinity(long tid, size_t size, const void *cpus) {
     return sbt_syscall3(SYS_sched_getaffinity, 0, sizeof now, now) > 0 && memcmp(now, wanted, sizeof now) == 0;
 }
 
-/* The filter may forbid calls that carriers, the monitor and sleepers on internal locks make. */
-static void filters_system_calls(void) {
+/*
+ * The program installs a filter of system calls. Without its rules the call only asks what the kernel can do. A filter
+ * of the calling thread alone leaves carriers and the monitor alone. A thread at home makes calls that the C library's
+ * threads make too, but for the heavy fence.
+ */
+static void filters_system_calls(bool of_all) {
     sbt_init();
     sbt_fence_forbid();
-    sbt_switch_refuse("a filter of system calls", "may end the process at a system call of Subutai's own");
+    sbt_switch_filters(of_all);
+}
+
+static void judge_filter(long number, const long *argument) {
+    bool by_prctl = number == SYS_prctl && argument[0] == PR_SET_SECCOMP;
+    long mode =
+        by_prctl ? argument[1] == SECCOMP_MODE_FILTER ? SECCOMP_SET_MODE_FILTER : SECCOMP_SET_MODE_STRICT : argument[0];
+    if (!by_prctl && number != SYS_seccomp)
+        return;
+    if (mode == SECCOMP_SET_MODE_STRICT || (mode == SECCOMP_SET_MODE_FILTER && argument[2] != 0))
+        filters_system_calls(!by_prctl && mode == SECCOMP_SET_MODE_FILTER &&
+                             (argument[1] & SECCOMP_FILTER_FLAG_TSYNC) != 0);
+}
+
+/* ---- children ---- */
+static void judge_child(long number, const long *argument) {
+    const uint64_t *flags = (const uint64_t *)argument[0]; /* of clone3: the first member of its arguments */
+    if (number == SYS_clone)
+        abi_child_begins((uint64_t)argument[0]);
+    else if (number == SYS_clone3 && (uintptr_t)flags % sizeof *flags == 0 && sbt_mapped_readable(flags, sizeof *flags))
+        abi_child_begins(*flags);
 }
 
 SBT_EXPORT long syscall(long number, ...) {
@@ -130,11 +161,11 @@ SBT_EXPORT long syscall(long number, ...) {
     bool signals = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
     uint32_t tid = (uint32_t)argument[number == SYS_tkill ? 0 : 1];
     bool another = (signals || number == SYS_tkill) && tid != sbt_thread_tid();
-    if (number == SYS_seccomp || (number == SYS_prctl && argument[0] == PR_SET_SECCOMP))
-        filters_system_calls();
+    judge_filter(number, argument);
+    judge_child(number, argument);
     if (!another && !(number == SYS_sched_setaffinity &&
                       keeps_affinity(argument[0], (size_t)argument[1], (const void *)argument[2])))
-        go_home_for(scope_of_call(number));
+        go_home_for(scope_of_call(number, argument[0]));
     if (number == SYS_sched_setscheduler)
         sbt_priority_note((int)argument[1]);
     else if (number == SYS_sched_setattr)
@@ -173,7 +204,7 @@ SBT_EXPORT int prctl(int option, ...) {
     va_end(more);
     enum scope scope = scope_of_option(option);
     if (option == PR_SET_SECCOMP)
-        filters_system_calls();
+        judge_filter(SYS_prctl, (long[]){option, (long)argument[0], (long)argument[1]});
     if (sbt_switch_running_load() != 0) /* before there are carriers, all threads inherit it */
         go_home_for(scope);
     if (scope == OF_NAME)
@@ -288,22 +319,4 @@ SBT_EXPORT int setgroups(size_t n, const gid_t *groups) {
 
 SBT_EXPORT int initgroups(const char *user, gid_t group) {
     return ends_switching_for("initgroups") ? THEIRS(initgroups(user, group)) : -1;
-}
-
-/* ---- a child without the handlers of fork ---- */
-SBT_EXPORT pid_t _Fork(void) {
-    sbt_init();
-    if (sbt_real._Fork == NULL) {
-        errno = ENOSYS;
-        return -1;
-    }
-    sbt_pin_hold(); /* the child gets the forking kernel thread and no other */
-    pid_t child = sbt_real._Fork();
-    if (child == 0) {
-        sbt_handlers_start();
-        sbt_switch_fork_child();
-    } else {
-        sbt_pin_release();
-    }
-    return child;
 }

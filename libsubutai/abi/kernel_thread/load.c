@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * dlopen, dlmopen, dlsym and vfork. The C library finds out the caller by the return address: for the caller's search
- * path and namespace, and for the meaning of RTLD_NEXT. So the library's entry points (load_*.S) jump to the C
+ * dlopen, dlmopen, dlsym, dlvsym and vfork. The C library finds out the caller by the return address: for the caller's
+ * search path and namespace, and for the meaning of RTLD_NEXT. So the library's entry points (load_*.S) jump to the C
  * library's own functions and do not return. Before the jump they call a function of this file. It returns
  * the place to jump to.
  */
 
 #include <dlfcn.h>
+#include <link.h>
 #include <string.h>
 
 #include "abi/abi.h"
 #include "abi/unseen.h"
+#include "os/elf.h"
 #include "switch/switch.h"
 
 typedef void *target(void);
@@ -18,7 +20,8 @@ typedef void *target(void);
 /* From load_*.S. */
 target *sbt_dlopen_target(void);
 target *sbt_dlmopen_target(void);
-target *sbt_dlsym_target(void *handle, const char *symbol);
+target *sbt_dlsym_target(void *handle, const char *symbol, const void *unused, const void *caller);
+target *sbt_dlvsym_target(void *handle, const char *symbol, const char *version, const void *caller);
 target *sbt_vfork_target(void);
 
 /* In the middle of the library's start `known` may still be NULL. */
@@ -46,7 +49,11 @@ target *sbt_dlmopen_target(void) {
 static bool is_served_at_home(const char *symbol) {
 #define NAME(result, name, parameters) #name,
     static const char *const names[] = {SBT_REAL_KERNEL_THREAD_FUNCTIONS(NAME) SBT_REAL_NEW_FUNCTIONS(NAME) "dlsym",
-                                        "syscall", "prctl"};
+                                        "dlvsym",
+                                        "syscall",
+                                        "prctl",
+                                        "clone",
+                                        "__clone"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(symbol, names[i]) == 0)
             return true;
@@ -63,16 +70,62 @@ target *sbt_vfork_target(void) {
     return NEXT(vfork);
 }
 
+/* Does the caller's object come before this library? Then the next definition behind the caller's is ours. */
+static bool is_before_us(const void *caller) {
+    Dl_info info;
+    struct link_map *map = NULL, *own = NULL;
+    if (dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 ||
+        dladdr1((void *)(uintptr_t)sbt_dlvsym_target, &info, (void **)&own, RTLD_DL_LINKMAP) == 0)
+        return false;
+    while (map != NULL && map != own)
+        map = map->l_next;
+    return map != NULL;
+}
+
+static bool finds_theirs(void *handle, const char *symbol, const void *caller) {
+    sbt_dlsym_function *real = sbt_real_dlsym();
+    return handle == RTLD_NEXT ? !is_before_us(caller) : real(handle, symbol) != real(RTLD_DEFAULT, symbol);
+}
+
 /*
  * A look-up in the scope of the program finds our functions first. Any other look-up may find the C library's. This may
  * come before the library knows its options.
  */
-target *sbt_dlsym_target(void *handle, const char *symbol) {
-    sbt_dlsym_function *real = sbt_real_dlsym();
+target *sbt_dlsym_target(void *handle, const char *symbol, const void *unused, const void *caller) {
+    (void)unused;
     abi_unseen_load_over();
     if (SBT_UNLIKELY(sbt_switch_wanted || !sbt_init_done()) && symbol != NULL)
-        sbt_eligibility_looked_up(symbol,
-                                  handle != RTLD_DEFAULT && is_served_at_home(symbol) &&
-                                      (handle == RTLD_NEXT || real(handle, symbol) != real(RTLD_DEFAULT, symbol)));
-    return (target *)(void (*)(void))real;
+        sbt_eligibility_looked_up(symbol, handle != RTLD_DEFAULT && is_served_at_home(symbol) &&
+                                              finds_theirs(handle, symbol, caller));
+    return (target *)(void (*)(void))sbt_real_dlsym();
+}
+
+/*
+ * Our functions have no version, and a look-up of a version passes over them. Is it one of ours that the look-up
+ * without a version would find, and the C library's that it finds with this version? Look-ups that fail are not made
+ * here: they would leave an error for dlerror.
+ */
+static bool passes_over_ours(void *handle, const char *symbol, const char *version, const void *caller) {
+    const void *own = (const void *)sbt_elf_own(symbol);
+    if (own == NULL)
+        return false;
+    const void *theirs = sbt_real_dlvsym()(handle, symbol, version);
+    if (theirs == NULL || !sbt_real_is_of_libc(theirs))
+        return false;
+    return handle == RTLD_NEXT ? is_before_us(caller) : sbt_real_dlsym()(handle, symbol) == own;
+}
+
+/*
+ * A look-up of a version. Where it would pass over our function, the version is left out. Any other look-up may find
+ * the C library's function in place of ours, as one without a version may.
+ */
+target *sbt_dlvsym_target(void *handle, const char *symbol, const char *version, const void *caller) {
+    bool ours = false;
+    abi_unseen_load_over();
+    if (symbol != NULL && version != NULL)
+        ours = passes_over_ours(handle, symbol, version, caller);
+    if (SBT_UNLIKELY(sbt_switch_wanted || !sbt_init_done()) && symbol != NULL)
+        sbt_eligibility_looked_up(symbol, !ours && handle != RTLD_DEFAULT && is_served_at_home(symbol) &&
+                                              finds_theirs(handle, symbol, caller));
+    return ours ? (target *)(void (*)(void))sbt_real_dlsym() : (target *)(void (*)(void))sbt_real_dlvsym();
 }

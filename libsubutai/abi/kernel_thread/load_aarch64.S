@@ -16,6 +16,7 @@
         .cfi_rel_offset x30, 8
         stp     x0, x1, [sp, #16]       /* the arguments, */
         str     x2, [sp, #32]           /* to be passed on */
+        mov     x3, x30                 /* and the caller, */
         bl      sbt_\name\()_target     /* hidden: with the same arguments */
         mov     x16, x0                 /* where to, in a register that a jump to a bti c may use */
         ldr     x2, [sp, #32]           /* ... */
@@ -34,8 +35,10 @@
         .hidden sbt_dlsym_target
         passed_on dlopen
         passed_on dlmopen
+        .hidden sbt_dlvsym_target
         .hidden sbt_vfork_target
         passed_on dlsym
+        passed_on dlvsym
         passed_on vfork
 #endif
 

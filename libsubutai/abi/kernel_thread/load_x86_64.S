@@ -16,6 +16,7 @@
         .cfi_adjust_cfa_offset 8
         pushq   %rdx                    /* three and the return address keep the stack aligned */
         .cfi_adjust_cfa_offset 8
+        movq    24(%rsp), %rcx          /* and the caller, */
         call    sbt_\name\()_target     /* hidden: with the same arguments */
         popq    %rdx                    /* ... */
         .cfi_adjust_cfa_offset -8
@@ -33,8 +34,10 @@
         .hidden sbt_dlsym_target
         passed_on dlopen
         passed_on dlmopen
+        .hidden sbt_dlvsym_target
         .hidden sbt_vfork_target
         passed_on dlsym
+        passed_on dlvsym
         passed_on vfork
 #endif
 

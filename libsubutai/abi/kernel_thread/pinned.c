@@ -263,6 +263,37 @@ SBT_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *clock) {
     return THEIRS(pthread_getcpuclockid(thread, clock));
 }
 
+/*
+ * ---- readings of a thread's own CPU time ----
+ *
+ * The kernel counts for the kernel thread. Programs look at the difference of two readings, so the thread goes home for
+ * the first and stays there: from then on its kernel thread's time is its own. What it has used on carriers before is
+ * missing from each reading, and not from differences.
+ *
+ * clock_gettime is called very often, and before the library has started: for any other clock it is a comparison and a
+ * jump.
+ */
+static int early_clock(clockid_t clock, struct timespec *now) {
+    long r = sbt_syscall3(SYS_clock_gettime, clock, now, 0);
+    if (r == 0)
+        return 0;
+    errno = (int)-r;
+    return -1;
+}
+
+SBT_EXPORT int clock_gettime(clockid_t clock, struct timespec *now) {
+    if (SBT_UNLIKELY(clock == CLOCK_THREAD_CPUTIME_ID))
+        sbt_pin_self(false);
+    int (*real)(clockid_t, struct timespec *) = __atomic_load_n(&sbt_real.clock_gettime, __ATOMIC_RELAXED);
+    return SBT_LIKELY(real != NULL) ? real(clock, now) : early_clock(clock, now);
+}
+
+SBT_EXPORT int getrusage(__rusage_who_t who, struct rusage *usage) {
+    if ((int)who == RUSAGE_THREAD)
+        sbt_pin_self(false);
+    return THEIRS(getrusage(who, usage));
+}
+
 /* ---- names: the C library asks the kernel for the caller's own name, and reads another thread's by its id ---- */
 SBT_EXPORT int pthread_setname_np(pthread_t thread, const char *name) {
     sbt_pin_hold();
