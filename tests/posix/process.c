@@ -10,12 +10,10 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -417,43 +415,4 @@ TEST(dlsym__default_finds_one_implementation, "the timedwait that dlsym finds wo
     OK(pthread_mutex_lock(&mutex));
     CHECK_RC(timedwait(&cond, &mutex, &time_epoch), ETIMEDOUT);
     OK(pthread_mutex_unlock(&mutex));
-}
-
-/* --- calls for processes with a single thread --------------------------------------------------------------------- */
-static void *waits_for_a_moment(void *unused) {
-    pthread_mutex_lock(&mutex);
-    pthread_mutex_unlock(&mutex);
-    return unused;
-}
-/* The kernel refuses a new user namespace to a process with several threads (unshare(2): EINVAL). */
-static void unshare_after(int rounds) {
-    pthread_t t[4];
-    for (int i = 0; i < rounds; i++) {
-        pthread_mutex_lock(&mutex);
-        for (int k = 0; k < 4; k++)
-            OK(pthread_create(&t[k], NULL, waits_for_a_moment, NULL));
-        pthread_mutex_unlock(&mutex);
-        for (int k = 0; k < 4; k++)
-            OK(pthread_join(t[k], NULL));
-    }
-    _exit(unshare(CLONE_NEWUSER) == 0 ? 0 : errno);
-}
-static int unshared(int rounds) {
-    int status;
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0)
-        unshare_after(rounds);
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-TEST(unshare__after_threads_have_ended, "the same as in a process that never had threads, and threads work after it") {
-    ck_assert_int_eq(unshared(20), unshared(0));
-    for (int i = 0; i < 3; i++) {
-        pthread_t t;
-        OK(pthread_create(&t, NULL, waits_for_a_moment, NULL));
-        OK(pthread_join(t, NULL));
-        OK(unshare(0));
-    }
 }
