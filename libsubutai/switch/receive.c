@@ -121,7 +121,10 @@ static void send_home(struct sbt_fiber *f) {
     sbt_handlers_release();
 }
 
-/* For each of these signals, send home another fiber that accepts it, if there is any. */
+/*
+ * For each of these signals, send home another fiber that accepts it, if there is any. The main thread blocks them all,
+ * whatever its fiber was known to block: where switching begins by itself main has a fiber, which may never have left.
+ */
 static void find_others(uint64_t signals) {
     struct sbt_switch_state *s = SBT_SWITCH;
     if (signals == 0)
@@ -132,7 +135,8 @@ static void find_others(uint64_t signals) {
     for (uint32_t i = 0; i < n && signals != 0; i++) {
         struct sbt_fiber *f = sbt_pool_nth(i);
         uint64_t mask = __atomic_load_n(&f->mask, __ATOMIC_RELAXED);
-        if (f == sbt_self.fiber || __atomic_load_n(&f->tid, __ATOMIC_RELAXED) == 0 || (signals & ~mask) == 0)
+        uint32_t tid = __atomic_load_n(&f->tid, __ATOMIC_RELAXED);
+        if (f == sbt_self.fiber || tid == 0 || tid == (uint32_t)s->process || (signals & ~mask) == 0)
             continue;
         send_home(f);
         signals &= mask;
