@@ -11,8 +11,12 @@
 #include "os/arch.h"
 #include "os/initial.h"
 
+bool sbt_log_is_on(unsigned verbosity) {
+    return verbosity <= sbt_options.value[SBT_OPT_VERBOSE].u;
+}
+
 void sbt_log(unsigned verbosity, const char *first, ...) {
-    if (verbosity > sbt_options.value[SBT_OPT_VERBOSE].u)
+    if (!sbt_log_is_on(verbosity))
         return;
     char line[640] = "subutai: ";
     size_t n = strlen(line);

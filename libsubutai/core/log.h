@@ -3,6 +3,8 @@
 #ifndef SBT_CORE_LOG_H
 #define SBT_CORE_LOG_H
 
+#include <stdbool.h>
+
 /* Write the strings up to NULL as one line, with "subutai: " before them. Longer lines are cut. Async-signal-safe. */
 void sbt_log(unsigned verbosity, const char *first, ...) __attribute__((sentinel));
 
@@ -14,5 +16,8 @@ void sbt_log(unsigned verbosity, const char *first, ...) __attribute__((sentinel
  */
 void sbt_log_in_tree(const char *subject, const char *what, const char *why);
 void sbt_log_process_ends(void);
+
+/* Are messages of that verbosity written? */
+bool sbt_log_is_on(unsigned verbosity);
 
 #endif

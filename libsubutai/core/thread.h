@@ -72,9 +72,12 @@ static inline void sbt_progress(void) {
     sbt_self.progress++;
 }
 
-/* A thread that yields of its own accord looks again and again for what others do, under a mutex perhaps. */
+/*
+ * A thread that yields of its own accord looks again and again for what others do, under a mutex perhaps. What it has
+ * told stays told: a loop of yields without a mutex would take away from what the thread gets done later.
+ */
 static inline void sbt_progress_undo(void) {
-    sbt_self.progress--;
+    sbt_self.progress -= sbt_self.progress != sbt_self.progress_told;
 }
 
 /*

@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/log.h"
 #include "core/sites.h"
@@ -28,14 +29,20 @@
 #include "switch/state.h"
 #include "switch/tuning.h"
 
+#define SAYS_WHAT_PAYS 3 /* from this verbosity on the monitor says when switching begins and ends */
+
 /*
  * Give the monitor its own, empty table of file descriptors. The program must not meet the monitor's descriptors, nor
  * lose its lowest free one to them, and a forked child must not inherit one. Carriers that the monitor creates come
- * first: they share its table, and need the program's. False: the kernel cannot do that, and the monitor does not look
+ * first: they share its table, and need the program's. Only a monitor that has something to say keeps stderr: a reader
+ * of a pipe waits until the last thread has closed it. False: the kernel cannot do that, and the monitor does not look
  * whether fibers sleep.
  */
 static bool own_descriptors(void) {
-    return sbt_syscall3(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
+    if (!sbt_log_is_on(SAYS_WHAT_PAYS))
+        return sbt_syscall3(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
+    return sbt_syscall3(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_RANGE_UNSHARE) == 0 &&
+           sbt_syscall3(SYS_close_range, 0, STDERR_FILENO - 1, 0) == 0;
 }
 
 /* Is the kernel thread asleep? */
@@ -144,14 +151,22 @@ static bool begin(struct sbt_switch_state *s, struct watch *w) {
     return true;
 }
 
+static bool has_ended(const struct sbt_switch_state *s) {
+    return (__atomic_load_n(&s->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) != 0;
+}
+
 /* Libraries that spin before they sleep do so while threads wait adaptively. */
 static void set_switching(struct sbt_switch_state *s, struct watch *w, bool begins) {
     if (begins && !w->started && !begin(s, w))
         return;
     sbt_sites_spin(!begins);
+    __atomic_thread_fence(
+        __ATOMIC_SEQ_CST); /* pairs with sbt_switch_end's: it says last that libraries spin, or this */
+    if (has_ended(s))
+        sbt_sites_spin(true);
     __atomic_store_n(&s->all_pinned, !begins, __ATOMIC_RELAXED);
     if (sbt_switch_how == SBT_SWITCH_IF_IT_PAYS && !sbt_pays_is_in_trial(&w->pays))
-        sbt_log(3, begins ? "switching pays" : "switching does not pay", NULL);
+        sbt_log(SAYS_WHAT_PAYS, begins ? "switching pays" : "switching does not pay", NULL);
 }
 
 static void decide(struct sbt_switch_state *s, struct watch *w, bool costly) {
@@ -243,8 +258,7 @@ static void help_stuck(struct sbt_switch_state *s, const struct watch *w) {
  */
 static bool look(struct sbt_switch_state *s, struct watch *w, bool pushed) {
     uint32_t n_waiting = 0;
-    bool ended = (__atomic_load_n(&s->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) != 0;
-    bool sleepers_matter = w->sees_sleepers && !ended &&
+    bool sleepers_matter = w->sees_sleepers && !has_ended(s) &&
                            (pushed || are_fibers_queued(s) || __atomic_load_n(&s->all_held, __ATOMIC_RELAXED) != 0);
     bool any_idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0;
     w->n_held_up = 0;
@@ -276,7 +290,7 @@ static uint64_t weigh(struct sbt_switch_state *s, struct watch *w) {
         end_all_pinned(s, w);
         return TICK_NS;
     }
-    if (!w->no_carriers && (__atomic_load_n(&s->no_more, __ATOMIC_RELAXED) & SBT_SWITCH_ENDED) == 0)
+    if (!w->no_carriers && !has_ended(s))
         decide(s, w, costly);
     return sbt_pays_is_in_trial(&w->pays) ? TRIAL_TICK_NS : TICK_NS;
 }

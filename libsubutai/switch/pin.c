@@ -50,6 +50,7 @@ static void parked_home_main(void *argument) {
 struct sbt_carrier *sbt_pin_leave_home(struct sbt_fiber *f, enum sbt_leaving why) {
     uint64_t all = ALL_SIGNALS;
     __atomic_store_n(&f->mask, sbt_mask_set(&all) & ~sbt_recall_signals, __ATOMIC_RELAXED);
+    f->mask_unsure |= sbt_mask_jumps; /* that may have become known since the mask was read */
     /* Do what handlers have deferred until now: a parked home thread does nothing for other threads. */
     if (SBT_UNLIKELY(sbt_switch_has_deferred()))
         sbt_switch_deliver();

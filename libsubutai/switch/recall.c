@@ -40,8 +40,11 @@ static void on_recall(int signal) {
     sbt_fiber_leave(f, SBT_LEAVES_FOR_HOME);
 }
 
-/* The C library gives away its highest real-time signals, and SIGRTMAX is lower from then on. */
-void sbt_recall_reserve(void) {
+/*
+ * The C library gives away its highest real-time signals, and SIGRTMAX is lower from then on. The caller holds the
+ * lock.
+ */
+static void reserve(void) {
     uint64_t bits = 0;
     if (reserved[0] != 0)
         return;
@@ -52,6 +55,13 @@ void sbt_recall_reserve(void) {
     sbt_handlers_spared = bits;
     uint64_t mask = sbt_mask_set(NULL) & ~bits; /* the process that started this one may have blocked them */
     sbt_mask_set(&mask);
+}
+
+void sbt_recall_reserve(void) {
+    struct sbt_lock *lock = &SBT_SWITCH->recall_lock;
+    sbt_switch_lock(lock);
+    reserve();
+    sbt_switch_unlock(lock);
 }
 
 static bool install(int interrupts) {
@@ -70,7 +80,7 @@ bool sbt_recall_start(void) {
     if (__atomic_load_n(&signals[1], __ATOMIC_ACQUIRE) != 0)
         return true;
     sbt_switch_lock(lock); /* the monitor comes here too, and threads that recall others */
-    sbt_recall_reserve();
+    reserve();
     bool started = signals[1] != 0 || (install(0) && install(1));
     sbt_switch_unlock(lock);
     return started;

@@ -5,9 +5,6 @@
 
 #include "switch/fiber.h"
 
-/* Once, at start-up: reserve the two signals, before the program asks for any. */
-void sbt_recall_reserve(void);
-
 /* Install the handlers, before the first recall. False: no signals are left for them. */
 bool sbt_recall_start(void);
 

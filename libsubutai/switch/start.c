@@ -48,7 +48,7 @@ void sbt_switch_want(enum sbt_switch_want how) {
     sbt_switch_weighs = how == SBT_SWITCH_IF_IT_PAYS || how == SBT_SWITCH_BY_TURNS;
     /* a return from a handler sets the mask, also that of a fiber that waited in the handler */
     sbt_handlers_returned = sbt_switch_mask_changed;
-    if (how != SBT_SWITCH_IF_IT_PAYS) /* otherwise when the program is about to have threads */
+    if (how != SBT_SWITCH_IF_IT_PAYS) /* otherwise before the first recall, or before the program asks for SIGRTMAX */
         sbt_recall_reserve();
 }
 
@@ -202,11 +202,15 @@ static const char *not_here(void) {
 const char *sbt_switch_judge(bool *pins_main) {
     static struct sbt_eligibility e;
     static char line[SBT_SENTENCE_SIZE];
+    /*
+     * Before the look at the loaded objects: the dynamic linker's lock orders that look and a load. So either the look
+     * sees what another thread loads, or that thread sees `judged`, and judges it (sbt_eligibility_after_load).
+     */
+    __atomic_store_n(&SBT_SWITCH->judged, 1, __ATOMIC_RELEASE);
     sbt_eligibility_judge(&e);
     sbt_eligibility_add_known(&e);
     *pins_main = e.pins_main;
     sbt_eligibility_allow_for(&e);
-    __atomic_store_n(&SBT_SWITCH->judged, 1, __ATOMIC_RELEASE);
     if (e.recalls && !sbt_recall_start() && !sbt_switch_insisted)
         return "the program uses all real-time signals, and Subutai needs one for signals to single threads";
     if (e.reason == NULL || sbt_switch_insisted)

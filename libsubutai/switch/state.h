@@ -58,7 +58,7 @@ struct sbt_switch_state {
     /* How many carriers there are, and which; written by the thread that starts them, and after that has ended */
     uint32_t n_own;
     pthread_t own[SBT_CARRIERS_MAX];
-    uint32_t judged;      /* 1: it is known whether the program may be switched; atomic */
+    uint32_t judged;      /* 1: a thread finds out, or knows, whether the program may be switched; atomic */
     uint32_t has_monitor; /* 1: a thread creates the monitor, or has; atomic */
     pthread_t monitor;
 

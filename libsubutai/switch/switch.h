@@ -167,6 +167,12 @@ enum sbt_recall_how {
 void sbt_recall_thread(pthread_t thread, enum sbt_recall_how how);
 void sbt_recall_tid(uint32_t tid, enum sbt_recall_how how);
 
+/*
+ * Reserve the library's own signals: at start-up, or before the program learns which signal is the highest. What it
+ * takes for the highest stays its own then.
+ */
+void sbt_recall_reserve(void);
+
 /* Take the library's own signals out of a set that the program wants to block. False: there are none. */
 bool sbt_recall_spare_signals(sigset_t *set);
 

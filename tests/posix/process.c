@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -415,4 +416,17 @@ TEST(dlsym__default_finds_one_implementation, "the timedwait that dlsym finds wo
     OK(pthread_mutex_lock(&mutex));
     CHECK_RC(timedwait(&cond, &mutex, &time_epoch), ETIMEDOUT);
     OK(pthread_mutex_unlock(&mutex));
+}
+
+/* --- the highest signal --- */
+static void *does_nothing(void *unused) {
+    return unused;
+}
+TEST(sigrtmax__stays, "SIGRTMAX is the same before there are threads, and after all threads change their group") {
+    int highest = SIGRTMAX;
+    pthread_t t;
+    OK(pthread_create(&t, NULL, does_nothing, NULL));
+    OK(pthread_join(t, NULL));
+    OK(setegid(getegid()));
+    ck_assert_int_eq(SIGRTMAX, highest);
 }

@@ -104,6 +104,16 @@ static uint32_t n_that_yield(uint32_t n_waits, uint32_t n_yields_each) {
     return n;
 }
 
+TEST(yields_take_away_no_progress_that_was_told) {
+    sbt_self.progress = sbt_self.progress_told = 7;
+    sbt_progress_undo();
+    ck_assert_uint_eq(sbt_self.progress, 7);
+    sbt_progress();
+    sbt_progress_undo();
+    ck_assert_uint_eq(sbt_self.progress, 7);
+    sbt_self.progress = sbt_self.progress_told = 0;
+}
+
 TEST(a_round_through_the_run_queue_is_well_spent) {
     for (uint32_t n_cpus = 1; n_cpus <= 2; n_cpus++) {
         machine(n_cpus);

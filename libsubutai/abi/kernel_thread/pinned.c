@@ -100,6 +100,14 @@ SBT_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int n, const 
     return -1;
 }
 
+/* ---- the highest signal, SIGRTMAX: a program that has learnt it may wait for it ---- */
+SBT_EXPORT int __libc_current_sigrtmax(void) {
+    sbt_init();
+    if (sbt_switch_wanted)
+        sbt_recall_reserve();
+    return sbt_real.__libc_current_sigrtmax();
+}
+
 /* ---- masks go with the fiber ---- */
 static const sigset_t *without_recall_signals(int how, const sigset_t *set, sigset_t *copy) {
     if (set == NULL || how == SIG_UNBLOCK)
