@@ -107,8 +107,9 @@ static void read_mask(struct sbt_fiber *f) {
     sbt_switch_leave();
 }
 
-/* Make the fiber go on at its home thread, and decide anew at its next wait. A fiber that is awake does so anyway. */
-static void send_home(struct sbt_fiber *f) {
+/* Make the fiber go on at its home thread, and decide anew at its next wait. False: it was awake or at home: it does so
+ * anyway. */
+static bool send_home(struct sbt_fiber *f) {
     sbt_handlers_hold(); /* no thread runs a fiber that this thread owns, until it is sent home */
     uint32_t old = __atomic_exchange_n(&f->token, SBT_TOKEN_TOKEN, __ATOMIC_ACQ_REL);
     if (old == SBT_TOKEN_BLOCKED)
@@ -119,6 +120,7 @@ static void send_home(struct sbt_fiber *f) {
         sbt_pin_send_home(f);
     }
     sbt_handlers_release();
+    return old == SBT_TOKEN_PARKED;
 }
 
 /*
@@ -138,8 +140,8 @@ static void find_others(uint64_t signals) {
         uint32_t tid = __atomic_load_n(&f->tid, __ATOMIC_RELAXED);
         if (f == sbt_self.fiber || tid == 0 || tid == (uint32_t)s->process || (signals & ~mask) == 0)
             continue;
-        send_home(f);
-        signals &= mask;
+        if (send_home(f)) /* of a fiber that is awake, or at home, the mask may be an old one */
+            signals &= mask;
     }
 }
 
