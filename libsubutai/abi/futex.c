@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 
 #include "abi/unseen.h"
+#include "core/cpus.h"
 #include "core/thread.h"
 #include "engine/engine.h"
 #include "os/futex.h"
@@ -128,6 +129,7 @@ static bool is_soon(const struct sbt_deadline *deadline) {
 
 static long sleep_unswitched(uint32_t *word, uint32_t val, uint32_t bits, const struct sbt_deadline *deadline) {
     int clock = deadline != NULL && deadline->clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
+    sbt_cpus_look();
     return wait_in_kernel(word, FUTEX_WAIT_BITSET_PRIVATE | clock, val, deadline != NULL ? (uintptr_t)&deadline->at : 0,
                           bits);
 }

@@ -7,6 +7,7 @@
 
 #include "core/eligibility_table.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "os/lock.h"
 #include "os/site_stub.h"
 
@@ -20,6 +21,8 @@ static struct {
     uint64_t n_unloads; /* now */
     uint32_t n;         /* atomic */
     bool is_still;      /* libraries do not spin */
+    uint32_t n_threads; /* that served libraries have created; atomic */
+    bool is_set_for_crowd; /* the libraries' variables are; atomic */
     /* Only added to, so it is read without the lock. A library may stand here again, after it was unloaded. */
     struct library {
         uintptr_t base;
@@ -93,22 +96,66 @@ static int count(struct dl_phdr_info *info, size_t size, void *argument) {
     return 1; /* the first library knows the numbers */
 }
 
+/* The thread that creates the others waits too. */
+static bool is_crowded(void) {
+    return __atomic_load_n(&state.n_threads, __ATOMIC_SEQ_CST) + 1 > sbt_usable_cpus();
+}
+
 /* libgomp reads the variables before each wait, without order. */
 static void set_spins(void) {
+    const bool crowded = is_crowded();
     for (uint32_t i = 0; i < state.n; i++) {
         const struct library *l = &state.library[i];
         if (l->sites.spins == NULL || !still_served(l))
             continue;
-        __atomic_store_n(l->sites.spins, state.is_still ? 0 : SBT_SITE_SPINS, __ATOMIC_RELAXED);
+        __atomic_store_n(l->sites.spins, state.is_still ? 0 : crowded ? SBT_SITE_CROWDED_SPINS : SBT_SITE_SPINS,
+                         __ATOMIC_RELAXED);
         __atomic_store_n(l->sites.crowded_spins, state.is_still ? 0 : SBT_SITE_CROWDED_SPINS, __ATOMIC_RELAXED);
     }
+    __atomic_store_n(&state.is_set_for_crowd, crowded, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Set the variables if they have to be, or let the owner of the lock do so: that may be the function that a handler has
+ * interrupted, so this does not wait for the lock.
+ *  1. This changes the number of threads. Then it looks whether the variables are set for what is true now, and tries
+ *     the lock.
+ *  2. The owner sets the variables for the number that it reads, and drops the lock. Then it looks as well (drop).
+ * Sequentially consistent: either this sees what the owner has set, or the owner sees what has changed.
+ */
+static void set_spins_soon(void) {
+    while (__atomic_load_n(&state.is_set_for_crowd, __ATOMIC_SEQ_CST) != is_crowded() && sbt_lock_try(&state.lock)) {
+        set_spins();
+        sbt_lock_drop(&state.lock);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    }
+}
+
+static void drop(void) {
+    sbt_lock_drop(&state.lock);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    set_spins_soon();
 }
 
 void sbt_sites_spin(bool yes) {
     sbt_lock_take(&state.lock);
     state.is_still = !yes;
     set_spins();
-    sbt_lock_drop(&state.lock);
+    drop();
+}
+
+void sbt_sites_crowd(int n_more) {
+    __atomic_fetch_add(&state.n_threads, (uint32_t)n_more, __ATOMIC_SEQ_CST);
+    set_spins_soon();
+}
+
+bool sbt_sites_have(const void *code) {
+    for (uint32_t i = __atomic_load_n(&state.n, __ATOMIC_ACQUIRE); i > 0; i--) { /* pairs with the store in look_at */
+        const struct library *l = &state.library[i - 1];
+        if (l->is_served && (uintptr_t)code - l->sites.code < l->sites.code_end - l->sites.code)
+            return true;
+    }
+    return false;
 }
 
 void sbt_sites_serve(const struct sbt_sites_by *by) {
@@ -127,7 +174,7 @@ void sbt_sites_serve(const struct sbt_sites_by *by) {
         if (state.library[i].is_served)
             by->adopt(state.library[i].sites.code, state.library[i].sites.code_end);
     __atomic_store_n(&state.n_loads, now.loads, __ATOMIC_RELEASE);
-    sbt_lock_drop(&state.lock);
+    drop();
 }
 
 void sbt_sites_serve_new(void) {
@@ -138,4 +185,6 @@ void sbt_sites_serve_new(void) {
 /* A thread that does not exist here may have held the lock. What it had not finished is done again. */
 void sbt_sites_fork_child(void) {
     memset(&state.lock, 0, sizeof state.lock);
+    state.n_threads = 0;
+    sbt_self.of_site = false;
 }

@@ -33,6 +33,17 @@ bool sbt_sites_are_served(const struct dl_phdr_info *library);
  */
 void sbt_sites_spin(bool yes);
 
+/*
+ * So many more threads have been created by served libraries, or fewer; or, with 0, the number of usable CPUs has
+ * changed. With more such threads than CPUs served libraries spin for a moment only: a thread that spins keeps its core
+ * from the thread that it waits for. libgomp does so for the threads and CPUs that it knows of: those of one copy of
+ * it, and the CPUs that there were at its start. Never blocks.
+ */
+void sbt_sites_crowd(int n_more);
+
+/* Is that an address in the code of a served library? */
+bool sbt_sites_have(const void *code);
+
 /* In a forked child, before it creates threads. */
 void sbt_sites_fork_child(void);
 

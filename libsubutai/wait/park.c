@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "core/cpus.h"
 #include "core/thread.h"
 #include "os/futex.h"
 #include "switch/switch.h"
@@ -64,6 +65,7 @@ static SBT_NOINLINE int wait_exposed(uint32_t *word, uint32_t expected, const st
 /* Asleep in the kernel; a fiber at its home, where signals and cancellations reach it. */
 static int sleep_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline, bool cancelable) {
     int r;
+    sbt_cpus_look();
     sbt_pin_hold();
     pthread_cleanup_push(runnable_again, NULL);
     count_asleep(1);

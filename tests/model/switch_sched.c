@@ -2,6 +2,7 @@
 #define SWITCH_SCHED_ITSELF
 #include "switch_sched.h"
 
+#include "core/cpus.h"
 #include "core/handlers.h"
 #include "core/priority.h"
 
@@ -340,6 +341,8 @@ void sbt_handlers_deliver(void) {
 void sbt_sites_spin(bool yes) {
     (void)yes;
 }
+
+void sbt_cpus_look(void) {}
 
 void sbt_log(unsigned verbosity, const char *first, ...) {
     (void)verbosity, (void)first;
