@@ -14,10 +14,14 @@
 struct sbt_sites_by {
     /* Called by a stub, with a system call's registers; keeps the vector registers XMM0 to 15, or all; NULL: none */
     const void *narrow, *wide;
-    void (*adopt)(uintptr_t from, uintptr_t to); /* this code's futex calls are served from now on; may block */
+    void (*adopt)(uintptr_t from, uintptr_t to);  /* this code's futex calls are served from now on; may block */
+    void (*forget)(uintptr_t from, uintptr_t to); /* that code has been unloaded; may block */
 };
 
-/* Serve all libraries that are loaded and not served yet. May block for another thread that does it. */
+/*
+ * Serve all libraries that are loaded and not served yet, and forget those that have been unloaded: what is loaded in
+ * the place of one is judged anew. May block for another thread that does it.
+ */
 void sbt_sites_serve(const struct sbt_sites_by *by);
 
 /* The same in the way in which it was done last. */

@@ -146,7 +146,8 @@ void sbt_quota_find(struct sbt_quota *q, const char *root) {
 /* ---- quotas ---- */
 
 /* A number in a file of a group. False: the file does not exist, or has no number. */
-static bool read_number(const char *root, const char *group, const char *name, uint64_t *value, char *line, int *files) {
+static bool read_number(const char *root, const char *group, const char *name, uint64_t *value, char *line,
+                        int *files) {
     struct reader r;
     open_file(&r, root, group, name);
     const bool is_there = read_line(&r, line, NUMBERS_BYTES);

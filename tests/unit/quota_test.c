@@ -70,10 +70,10 @@ TEST(v2__own_quota_is_rounded_up) {
     static const struct {
         const char *text;
         uint32_t cpus;
-    } cases[] = {{"100000 100000\n", 1}, {"150000 100000\n", 2},  {"200000 100000\n", 2},
-                 {"200001 100000\n", 3}, {"1000 100000\n", 1},    {"0 100000\n", 1},
-                 {"50000 10000\n", 5},   {"800000 100000\n", 8},  {"18446744073709551615 1\n", SBT_QUOTA_NONE},
-                 {"max\n", SBT_QUOTA_NONE}, {"", SBT_QUOTA_NONE}, {"100000\n", SBT_QUOTA_NONE},
+    } cases[] = {{"100000 100000\n", 1},        {"150000 100000\n", 2}, {"200000 100000\n", 2},
+                 {"200001 100000\n", 3},        {"1000 100000\n", 1},   {"0 100000\n", 1},
+                 {"50000 10000\n", 5},          {"800000 100000\n", 8}, {"18446744073709551615 1\n", SBT_QUOTA_NONE},
+                 {"max\n", SBT_QUOTA_NONE},     {"", SBT_QUOTA_NONE},   {"100000\n", SBT_QUOTA_NONE},
                  {"100000 0\n", SBT_QUOTA_NONE}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         v2("/a");
@@ -98,7 +98,8 @@ TEST(v2__smallest_of_all_groups_above, "the limit of the middle one counts; what
     remove_root();
 }
 
-TEST(v2__namespace_mounts_the_group_itself, "a container: the mount's top is the group, and /proc names it by its path") {
+TEST(v2__namespace_mounts_the_group_itself,
+     "a container: the mount's top is the group, and /proc names it by its path") {
     in_new_root();
     put("/proc/self/mountinfo", "31 22 0:26 /docker/4711 /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
     put("/proc/self/cgroup", "0::/docker/4711/inner\n");
@@ -119,9 +120,8 @@ TEST(v2__namespace_mounts_the_group_itself, "a container: the mount's top is the
 
 TEST(v1__quota_and_period, "the hierarchy of the controller cpu, mounted beside others") {
     in_new_root();
-    put("/proc/self/mountinfo",
-        "30 22 0:20 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
-        "31 22 0:21 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n");
+    put("/proc/self/mountinfo", "30 22 0:20 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+                                "31 22 0:21 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n");
     put("/proc/self/cgroup", "5:cpuset:/s\n4:cpu,cpuacct:/a/b\n1:name=systemd:/t\n0::/u\n");
     put("/sys/fs/cgroup/cpuset/s/cpu.cfs_quota_us", "100000\n");
     put("/sys/fs/cgroup/cpuset/s/cpu.cfs_period_us", "100000\n");
@@ -137,7 +137,8 @@ TEST(v1__quota_and_period, "the hierarchy of the controller cpu, mounted beside 
 
 TEST(both_versions__smaller_counts) {
     in_new_root();
-    put("/proc/self/mountinfo", "31 22 0:21 / /c/cpu rw - cgroup cgroup rw,cpu\n32 22 0:22 / /c/unified rw - cgroup2 x rw\n");
+    put("/proc/self/mountinfo",
+        "31 22 0:21 / /c/cpu rw - cgroup cgroup rw,cpu\n32 22 0:22 / /c/unified rw - cgroup2 x rw\n");
     put("/proc/self/cgroup", "4:cpu:/a\n0::/b\n");
     put("/c/cpu/a/cpu.cfs_quota_us", "400000\n");
     put("/c/cpu/a/cpu.cfs_period_us", "100000\n");
@@ -149,7 +150,8 @@ TEST(both_versions__smaller_counts) {
     remove_root();
 }
 
-TEST(names__escaped_long_and_cut, "a mount point with a space; lines and groups that are longer than there is room for") {
+TEST(names__escaped_long_and_cut,
+     "a mount point with a space; lines and groups that are longer than there is room for") {
     char lines[4096] = "22 1 0:9 / /over rw - overlay overlay rw,lowerdir=";
     in_new_root();
     memset(lines + strlen(lines), 'l', 2000);
