@@ -95,9 +95,10 @@ bool sbt_gap_learn(struct sbt_gap_tuner *t, uint32_t class, uint32_t gap_ns, uin
     uint32_t k = 0;
     while (k < SBT_GAP_CANDIDATES && candidate_ns[k] != gap_ns)
         k++;
-    if (c->left != 0 || k == SBT_GAP_CANDIDATES || c->n_samples[k] == SBT_GAP_SAMPLES_MOST)
+    if (c->left != 0 || k == SBT_GAP_CANDIDATES)
         return false;
-    c->took_ns[k][c->n_samples[k]++] = took_ns < UINT32_MAX ? (uint32_t)took_ns : UINT32_MAX;
+    if (c->n_samples[k] < SBT_GAP_SAMPLES_MOST)
+        c->took_ns[k][c->n_samples[k]++] = took_ns < UINT32_MAX ? (uint32_t)took_ns : UINT32_MAX;
     if (c->n_candidates == 0) {
         if (c->n_samples[0] == FIRST_SAMPLES_MANY)
             c->n_candidates = n_worth_trying(class, median(c->took_ns[0], FIRST_SAMPLES_MANY));
