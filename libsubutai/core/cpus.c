@@ -30,7 +30,7 @@
 
 #define LOOK_EVERY_NS 100000000u
 #define WHOLE_EVERY 10
-#define THREADS_MOST 1024 /* whose affinities are read; a program with more keeps the CPUs that it had */
+#define THREADS_MOST 1024 /* of which the affinities are read; a program with more keeps the CPUs that it had */
 #define NEVER UINT64_MAX
 
 uint32_t sbt_n_cpus = 1;

@@ -133,8 +133,8 @@ static struct library *place(uintptr_t base) {
 }
 
 /*
- * Is what is loaded there the library that is known from before? It is if the jumps are there; also if its code cannot
- * be read, for then nobody has loaded it just now.
+ * Is what is loaded there the library that is known from before? It is if the jumps are there. Code that cannot be read
+ * counts as known, because a library that was loaded just now can be read.
  */
 static bool is_known(const struct library *l) {
     if (!l->is_served || l->stubs == NULL)

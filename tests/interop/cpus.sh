@@ -27,12 +27,16 @@ found "each thread is bound to one CPU" "$n" "$bin/cpus" bound
 # A group of its own, of version 1 or 2. Where none can be made, the unit tests of os/quota have to do.
 group=
 for top in /sys/fs/cgroup /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct; do
-    [ -z "$group" ] && mkdir "$top/subutai-test-$$" 2>/dev/null || continue
+    mkdir "$top/subutai-test-$$" 2>/dev/null || continue
     group=$top/subutai-test-$$
     for file in cpu.max cpu.cfs_quota_us; do
         [ ! -w "$group/$file" ] || limit=$group/$file
     done
-    [ -n "${limit-}" ] && sh -c 'echo $$ >"$0/cgroup.procs"' "$group" 2>/dev/null || { rmdir "$group" && group=; }
+    if [ -n "${limit-}" ] && sh -c 'echo $$ >"$0/cgroup.procs"' "$group" 2>/dev/null; then
+        break
+    fi
+    rmdir "$group"
+    group=
 done
 if [ -n "$group" ]; then
     found "a quota that comes and goes while threads run" "$n 1 $n" \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Products of matrices by OpenBLAS, whose threads wait for each other by loops of sched_yield, from one thread and from
- * several at once. Argument: number of threads. The numbers are small integers, so a product is exact in whatever order
- * it is added up.
+ * Products of matrices by OpenBLAS, called from one thread and from several at once. Its threads wait for each other by
+ * loops of sched_yield. Argument: number of threads. The numbers are small integers, so a product is exact in whatever
+ * order it is added up.
  */
 #include <dlfcn.h>
 #include <pthread.h>

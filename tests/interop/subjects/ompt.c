@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A tool of OpenMP's tools interface (OMPT), loaded by LLVM's run-time library. It counts what it is told, and prints
- * the counts at the end. Counts that depend on who comes first are not printed.
+ * the counts at the end. Counts that depend on which thread comes first are not printed.
  */
 #include <omp-tools.h>
 #include <stdatomic.h>
