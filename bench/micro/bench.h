@@ -59,7 +59,8 @@ struct bench_kind {
 
 extern const struct bench_kind bench_uncontended, bench_contended, bench_barrier, bench_broadcast, bench_turn_ring,
     bench_bounded_queue, bench_signal_storm, bench_rwlock, bench_semaphore, bench_long_wait, bench_yield,
-    bench_ping_pong, bench_small_locks, bench_trylock_barrier, bench_omp_barrier, bench_omp_parallel;
+    bench_ping_pong, bench_small_locks, bench_trylock_barrier, bench_omp_barrier, bench_omp_parallel,
+    bench_yield_barrier;
 
 /* One line on stderr, exit status 1, at once and without atexit handlers: other threads may be blocked for ever. */
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

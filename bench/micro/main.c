@@ -21,10 +21,10 @@
 #include "json_file.h"
 
 static const struct bench_kind *const kinds[] = {
-    &bench_uncontended, &bench_contended,       &bench_barrier,      &bench_broadcast,
-    &bench_turn_ring,   &bench_bounded_queue,   &bench_signal_storm, &bench_rwlock,
-    &bench_semaphore,   &bench_long_wait,       &bench_yield,        &bench_ping_pong,
-    &bench_small_locks, &bench_trylock_barrier, &bench_omp_barrier,  &bench_omp_parallel,
+    &bench_uncontended,   &bench_contended,     &bench_barrier,     &bench_broadcast,       &bench_turn_ring,
+    &bench_bounded_queue, &bench_signal_storm,  &bench_rwlock,      &bench_semaphore,       &bench_long_wait,
+    &bench_yield,         &bench_ping_pong,     &bench_small_locks, &bench_trylock_barrier, &bench_omp_barrier,
+    &bench_omp_parallel,  &bench_yield_barrier,
 };
 #define N_KINDS (sizeof kinds / sizeof *kinds)
 

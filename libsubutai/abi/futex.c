@@ -18,11 +18,13 @@
 #include "abi/futex.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 
 #include "abi/unseen.h"
+#include "core/cpus.h"
 #include "core/thread.h"
 #include "engine/engine.h"
 #include "os/futex.h"
@@ -31,6 +33,7 @@
 #include "switch/switch.h"
 #include "wait/adapt.h"
 #include "wait/park.h"
+#include "wait/wake_gap.h"
 
 /* Addresses from here on are left to the kernel's judgement. */
 #if defined(__x86_64__)
@@ -43,25 +46,37 @@
 /* A wait that is over sooner goes to the kernel at once: to wait actively would make it longer. */
 #define SOON_NS 100000
 
-/* Waits that this file has left to the kernel; in a forked child perhaps its parent's too. */
-static uint32_t n_in_kernel;
+/*
+ * Waits that this file has left to the kernel, by their word; words share a count. In a forked child perhaps its
+ * parent's too. The kernel may have moved a waiter to another word: then all of them count for each word.
+ */
+#define N_COUNTS 64
+static uint32_t n_in_kernel[N_COUNTS];
+static bool has_moved; /* atomic; set before the kernel is asked to move */
+
+static uint32_t *count_of(const uint32_t *word) {
+    return &n_in_kernel[((uint64_t)(uintptr_t)word * 0x9E3779B97F4A7C15u) >> 58];
+}
+_Static_assert(N_COUNTS == 1 << (64 - 58), "as many bits of the hash");
 
 static long kernel(const uint32_t *word, int op, uint32_t val, uintptr_t more, const uint32_t *word2, uint32_t val3) {
     return sbt_syscall6(SYS_futex, (long)word, op, (long)val, (long)more, (long)word2, (long)val3);
 }
 
-static void out_of_kernel(void *unused) {
-    (void)unused;
+static void out_of_kernel(void *count) {
     sbt_runnable_add(1);
-    __atomic_fetch_sub(&n_in_kernel, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub((uint32_t *)count, 1, __ATOMIC_RELAXED);
 }
 
 static long wait_in_kernel(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3) {
     long r;
-    __atomic_fetch_add(&n_in_kernel, 1, __ATOMIC_SEQ_CST); /* pairs with the fence before asks_kernel */
-    pthread_cleanup_push(out_of_kernel, NULL);
+    uint32_t *count = count_of(word);
+    __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST); /* pairs with the fence before asks_kernel */
+    pthread_cleanup_push(out_of_kernel, count);
     sbt_runnable_add(-1);
     r = sbt_futex_call_frame(word, op, val, timeout, val3);
+    if (SBT_UNLIKELY(sbt_wake_gap_on) && r == 0)
+        sbt_wake_gap_woken(word);
     pthread_cleanup_pop(1);
     if (r == 0)
         sbt_switch_note_wait();
@@ -70,8 +85,12 @@ static long wait_in_kernel(uint32_t *word, int op, uint32_t val, uintptr_t timeo
 
 /* The engine has made a fence since the word was written (futex_wake, futex_requeue); wait_in_kernel pairs with that.
  */
-static bool asks_kernel(void) {
-    return __atomic_load_n(&n_in_kernel, __ATOMIC_RELAXED) != 0 || abi_unseen_any();
+static bool asks_kernel(const uint32_t *word) {
+    bool any = __atomic_load_n(count_of(word), __ATOMIC_RELAXED) != 0;
+    if (SBT_UNLIKELY(__atomic_load_n(&has_moved, __ATOMIC_RELAXED)))
+        for (int i = 0; i < N_COUNTS; i++)
+            any |= __atomic_load_n(&n_in_kernel[i], __ATOMIC_RELAXED) != 0;
+    return any || abi_unseen_any();
 }
 
 static bool is_plain(const uint32_t *word) {
@@ -128,6 +147,7 @@ static bool is_soon(const struct sbt_deadline *deadline) {
 
 static long sleep_unswitched(uint32_t *word, uint32_t val, uint32_t bits, const struct sbt_deadline *deadline) {
     int clock = deadline != NULL && deadline->clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
+    sbt_cpus_look();
     return wait_in_kernel(word, FUTEX_WAIT_BITSET_PRIVATE | clock, val, deadline != NULL ? (uintptr_t)&deadline->at : 0,
                           bits);
 }
@@ -185,12 +205,13 @@ static uint32_t at_least_one(uint32_t n) {
 #define KERNEL_FIRST_EVERY 16
 static _Thread_local uint32_t n_wakes __attribute__((tls_model("initial-exec")));
 
-static bool is_kernels_turn(void) {
-    return __atomic_load_n(&n_in_kernel, __ATOMIC_RELAXED) != 0 && ++n_wakes % KERNEL_FIRST_EVERY == 0;
+static bool is_kernels_turn(const uint32_t *word) {
+    return __atomic_load_n(count_of(word), __ATOMIC_RELAXED) != 0 && ++n_wakes % KERNEL_FIRST_EVERY == 0;
 }
 
 static uint32_t wake_in_kernel(uint32_t *word, uint32_t n, uint32_t bits) {
-    long woken = kernel(word, FUTEX_WAKE_BITSET_PRIVATE, n, 0, NULL, bits);
+    long woken = SBT_LIKELY(!sbt_wake_gap_on || n < 2) ? kernel(word, FUTEX_WAKE_BITSET_PRIVATE, n, 0, NULL, bits)
+                                                       : sbt_wake_gap_wake(word, n < INT_MAX ? (int)n : INT_MAX, bits);
     return woken > 0 ? (uint32_t)woken : 0;
 }
 
@@ -199,14 +220,24 @@ static long wake(uint32_t *word, uint32_t val, uint32_t bits) {
     sbt_progress();
     if (!is_plain(word) || bits == 0 || !is_served())
         return kernel(word, FUTEX_WAKE_BITSET_PRIVATE, val, 0, NULL, bits);
-    uint32_t woken = is_kernels_turn() ? wake_in_kernel(word, n, bits) : 0;
+    uint32_t woken = is_kernels_turn(word) ? wake_in_kernel(word, n, bits) : 0;
     if (woken < n)
         woken += sbt_engine.futex_wake(word, n - woken, bits);
-    if (woken < n && asks_kernel()) {
+    if (woken < n && asks_kernel(word)) {
         woken += wake_in_kernel(word, n - woken, bits);
         abi_unseen_asked_kernel();
     }
     return (long)woken;
+}
+
+/*
+ * A waiter that is moved is counted where it was. A wake-up of the word to which it is moved, that comes after this
+ * call, sees the mark.
+ */
+static long kernel_moves(uint32_t *from, int op, uint32_t n_wake, uintptr_t n_move, uint32_t *to, uint32_t val3) {
+    if (n_move != 0)
+        __atomic_store_n(&has_moved, true, __ATOMIC_SEQ_CST);
+    return kernel(from, op, n_wake, n_move, to, val3);
 }
 
 static long requeue(uint32_t *from, int op, uint32_t n_wake, uintptr_t n_move, uint32_t *to, uint32_t val3) {
@@ -214,13 +245,13 @@ static long requeue(uint32_t *from, int op, uint32_t n_wake, uintptr_t n_move, u
     bool compares = op == FUTEX_CMP_REQUEUE_PRIVATE;
     if (!is_plain(from) || !is_plain(to) || (int32_t)most.woken < 0 || (int32_t)most.moved < 0 || !is_served() ||
         (compares && !sbt_mapped_readable(from, sizeof *from)))
-        return kernel(from, op, n_wake, n_move, to, val3);
+        return kernel_moves(from, op, n_wake, n_move, to, val3);
     int r = sbt_engine.futex_requeue(from, to, &most, compares ? &val3 : NULL);
     if (r != 0)
         return -(long)r;
     long n = (long)most.woken + most.moved;
-    if ((most.woken < n_wake || most.moved < (uint32_t)n_move) && asks_kernel()) {
-        long more = kernel(from, op, n_wake - most.woken, (uint32_t)n_move - most.moved, to, val3);
+    if ((most.woken < n_wake || most.moved < (uint32_t)n_move) && asks_kernel(from)) {
+        long more = kernel_moves(from, op, n_wake - most.woken, (uint32_t)n_move - most.moved, to, val3);
         n += more > 0 ? more : 0; /* EAGAIN: the word has changed since it was compared, which was in time */
     }
     return n;

@@ -22,4 +22,7 @@ long abi_futex_from(const void *caller, uint32_t *word, int op, uint32_t val, ui
  */
 void abi_futex_adopt(uintptr_t from, uintptr_t to);
 
+/* That code has been unloaded: other code in its place is looked at again. */
+void abi_futex_forget(uintptr_t from, uintptr_t to);
+
 #endif

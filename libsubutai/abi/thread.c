@@ -20,7 +20,9 @@
 #include "abi/abi.h"
 #include "abi/kernel_thread/site.h"
 #include "abi/unseen.h"
+#include "core/cpus.h"
 #include "core/priority.h"
+#include "core/sites.h"
 #include "os/futex.h"
 #include "switch/switch.h"
 #include "wait/park.h"
@@ -35,6 +37,7 @@ struct start {
     struct start *next;
     uint8_t pin;   /* enum sbt_pin, given by its creator */
     uint8_t stack; /* enum stack */
+    bool of_site;  /* created by a library with sites */
 };
 /*
  * What a thread's stack is large enough for: for no fiber, for a fiber, or for a fiber and an offset, which is a
@@ -75,6 +78,7 @@ static struct start take(void *argument) {
     struct start start = *(struct start *)argument;
     put_back(argument, argument);
     sbt_self.pin = start.pin;
+    sbt_self.of_site = start.of_site;
     sbt_thread_tid(); /* read now: a vfork child shares this memory, and must not be the first to ask */
     return start;
 }
@@ -85,6 +89,8 @@ void sbt_thread_ended(void *unused) {
     sbt_switch_thread_end(); /* the rest, down to the kernel's part, must be done by the thread's own kernel thread */
     sbt_engine.thread_exit();
     sbt_runnable_add(-1);
+    if (SBT_UNLIKELY(sbt_self.of_site))
+        sbt_sites_crowd(-1);
     if (SBT_UNLIKELY(sbt_switch_wanted))
         sbt_switch_thread_gone();
 }
@@ -138,21 +144,27 @@ static int begin_c11(void *argument) {
  * The new thread inherits from the kernel thread that creates it, and glibc blocks signals during the creation. So the
  * creator's own kernel thread makes the whole call.
  */
-static void before_create(void) {
+static void before_create(struct start *start, const void *caller) {
     /* A child of _Fork or of a raw clone begins here, before it has a second thread: no atfork handler has run. */
     sbt_fork_generation();
     sbt_engine.fork_child();
     sbt_runnable_add(1);
+    sbt_cpus_look();
 #ifndef SBT_PREFIX
     abi_sites_serve();
 #endif
+    start->of_site = sbt_sites_have(caller);
+    if (SBT_UNLIKELY(start->of_site))
+        sbt_sites_crowd(1);
     if (SBT_UNLIKELY(sbt_switch_wanted))
         sbt_switch_before_create();
     sbt_pin_hold();
 }
 
-static void not_created(void) {
+static void not_created(const struct start *start) {
     sbt_runnable_add(-1);
+    if (start->of_site)
+        sbt_sites_crowd(-1);
     if (SBT_UNLIKELY(sbt_switch_wanted))
         sbt_switch_thread_gone();
 }
@@ -208,12 +220,12 @@ SBT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, voi
     if (start == NULL)
         return EAGAIN;
     note_policy(attr);
-    *start = (struct start){{.posix = routine}, argument, NULL, pin_for(attr), stack(attr)};
-    before_create();
+    *start = (struct start){{.posix = routine}, argument, NULL, pin_for(attr), stack(attr), false};
+    before_create(start, __builtin_return_address(0));
     int r = sbt_real.pthread_create(thread, attr, begin, start);
     sbt_pin_release();
     if (r != 0) {
-        not_created();
+        not_created(start);
         put_back(start, start);
     }
     return r;
@@ -226,12 +238,12 @@ SBT_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
     struct start *start = start_new();
     if (start == NULL)
         return thrd_nomem;
-    *start = (struct start){{.c11 = routine}, argument, NULL, pin_for(NULL), stack(NULL)};
-    before_create();
+    *start = (struct start){{.c11 = routine}, argument, NULL, pin_for(NULL), stack(NULL), false};
+    before_create(start, __builtin_return_address(0));
     int r = sbt_real.thrd_create(thread, begin_c11, start);
     sbt_pin_release();
     if (r != thrd_success) {
-        not_created();
+        not_created(start);
         put_back(start, start);
     }
     return r;

@@ -12,6 +12,7 @@
 
 #include "abi/futex.h"
 #include "core/eligibility_table.h"
+#include "core/sites.h"
 #include "os/arch.h"
 #include "os/clock.h"
 #include "os/futex.h"
@@ -131,6 +132,13 @@ static bool is_own(const struct dl_phdr_info *info) {
     return false;
 }
 
+/*
+ * Other code may lie where an adopted object was unloaded, before that one is forgotten. So the sites are looked at.
+ */
+static bool is_adopted(const struct dl_phdr_info *info, uintptr_t code) {
+    return is_in(adopted, &n_adopted, code) && sbt_sites_are_served(info);
+}
+
 static int judge(struct dl_phdr_info *info, size_t size, void *argument) {
     const char *name = info->dlpi_name != NULL ? info->dlpi_name : "";
     (void)size, (void)argument;
@@ -141,7 +149,7 @@ static int judge(struct dl_phdr_info *info, size_t size, void *argument) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         struct range range = {info->dlpi_addr + p->p_vaddr, info->dlpi_addr + p->p_vaddr + p->p_memsz};
         if (p->p_type != PT_LOAD || (p->p_flags & PF_X) == 0 || p->p_memsz == 0 ||
-            is_in(unseen, &n_unseen, range.from) || is_in(adopted, &n_adopted, range.from))
+            is_in(unseen, &n_unseen, range.from) || is_adopted(info, range.from))
             continue;
         bool readable = (p->p_flags & PF_R) != 0;
         if (!readable || p->p_memsz > CODE_MOST || calls_futex((const unsigned char *)range.from, p->p_memsz))
@@ -245,12 +253,23 @@ void abi_unseen_load_begins(void) {
     __atomic_fetch_add(&loading, 1, __ATOMIC_SEQ_CST);
 }
 
-void abi_futex_adopt(uintptr_t from, uintptr_t to) {
-    uint32_t none = 0;
-    while (!__atomic_compare_exchange_n(&looking, &none, 1, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-        none = 0;
+static void begin_looking(void) {
+    for (uint32_t none = 0; !__atomic_compare_exchange_n(&looking, &none, 1, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+         none = 0)
         sbt_cpu_relax();
-    }
+}
+
+/* The last entry takes the place. Only the thread that looks reads adopted ranges. */
+void abi_futex_forget(uintptr_t from, uintptr_t to) {
+    begin_looking();
+    for (uint32_t i = 0; i < n_adopted; i++)
+        if (adopted[i].from == from && adopted[i].to == to)
+            adopted[i--] = adopted[--n_adopted];
+    __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
+}
+
+void abi_futex_adopt(uintptr_t from, uintptr_t to) {
+    begin_looking();
     if (n_adopted < ADOPTED_MOST)
         add(adopted, &n_adopted, ADOPTED_MOST, (struct range){from, to});
     __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);

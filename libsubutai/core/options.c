@@ -23,6 +23,7 @@ static const char *const wait_help[] = {
     "the same, also if it is not",
     "for tests: by switching and adaptively by turns, in any program",
 };
+static const char *const gap_words[] = {"auto", NULL};
 static const char *const service_names[] = {"dedicated", "inline", NULL};
 static const char *const service_help[] = {
     "threads of their own step the NIs",
@@ -61,6 +62,10 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                         NULL},
     [SBT_OPT_WAIT] = {"wait", "SUBUTAI_WAIT", SBT_OPTION_ENUM, "auto", 0, 0, wait_names, wait_help, "HOW",
                       "how a thread waits for what another thread has to do", "direct", NULL},
+    [SBT_OPT_WAKE_GAP] = {"wake-gap", "SUBUTAI_WAKE_GAP", SBT_OPTION_UINT, "0", 0, 1000000, gap_words, NULL, "NS",
+                          "nanoseconds between two wake-ups of many threads that sleep in the kernel; auto finds the "
+                          "best gap while the program runs",
+                          NULL, NULL},
     [SBT_OPT_LOG] = {"log", "SUBUTAI_LOG", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                      "append the library's messages to FILE instead of stderr", NULL, NULL},
     [SBT_OPT_RECORD] = {"record", "SUBUTAI_RECORD", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
@@ -202,6 +207,8 @@ static void describe_legal(struct text *t, const struct sbt_option *option) {
         text_add_uint(t, option->min);
         text_add(t, " to ");
         text_add_uint(t, option->max);
+        text_add(t, option->legal != NULL ? ", " : "");
+        text_add(t, option->legal != NULL ? option->legal[0] : "");
         break;
     case SBT_OPTION_ENUM:
         text_add(t, " (legal: ");
@@ -235,6 +242,10 @@ bool sbt_option_parse(const struct sbt_option *option, const char *called, const
     bool ok = false;
     switch (option->kind) {
     case SBT_OPTION_UINT:
+        if (option->legal != NULL && strcmp(text, option->legal[0]) == 0) {
+            value->u = UINT64_MAX;
+            return true;
+        }
         ok = parse_uint(text, &value->u);
         complaint = ok ? "value out of range" : "not a number:";
         ok = ok && value->u >= option->min && value->u <= option->max;
@@ -362,6 +373,6 @@ const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_i
         return NULL;
     if (reader != NULL && strcmp(reader, engine_names[SBT_ENGINE_NI]) == 0)
         return engine == SBT_ENGINE_NI ? idle_under_ni(options->value, id) : "only the engine ni reads it";
-    bool waits = id == SBT_OPT_SPIN_NS || id == SBT_OPT_YIELDS || id == SBT_OPT_WAIT;
+    bool waits = id == SBT_OPT_SPIN_NS || id == SBT_OPT_YIELDS || id == SBT_OPT_WAIT || id == SBT_OPT_WAKE_GAP;
     return waits && engine == SBT_ENGINE_GLIBC ? "the engine glibc does not read it" : NULL;
 }

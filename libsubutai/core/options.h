@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum sbt_option_kind {
-    SBT_OPTION_UINT,  /* decimal number from min to max */
+    SBT_OPTION_UINT,  /* decimal number from min to max; or the word in `legal`, if there is one: UINT64_MAX */
     SBT_OPTION_ENUM,  /* one of `legal`; the value is its index */
     SBT_OPTION_BOOL,  /* 0 or 1 (also no/yes, off/on, false/true) */
     SBT_OPTION_MESH,  /* "WxH", each from min to max; the value is W << 16 | H */
@@ -31,6 +31,7 @@ enum sbt_option_id {
     SBT_OPT_SPIN_NS,
     SBT_OPT_YIELDS,
     SBT_OPT_WAIT,
+    SBT_OPT_WAKE_GAP,
     SBT_OPT_LOG,
     SBT_OPT_RECORD,
     SBT_OPT_MESH,
@@ -70,7 +71,7 @@ struct sbt_option {
     enum sbt_option_kind kind;
     const char *default_text;      /* the default as a user would write it; NULL: unset */
     uint64_t min, max;             /* UINT and MESH only, inclusive */
-    const char *const *legal;      /* ENUM only, NULL-terminated */
+    const char *const *legal;      /* ENUM, NULL-terminated; UINT: one word, or NULL */
     const char *const *legal_help; /* ENUM only, one line for each of `legal` */
     const char *metavar;           /* "NAME", "N", "FILE": the name of the value in --help */
     const char *help;              /* one line, no full stop */

@@ -7,6 +7,7 @@
 
 #include "core/eligibility_table.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "os/lock.h"
 #include "os/site_stub.h"
 
@@ -16,21 +17,46 @@ enum { LIBRARIES_MAX = 16 };
 static struct {
     struct sbt_lock lock; /* of all writers */
     const struct sbt_sites_by *by;
-    uint64_t n_loads;   /* of the process, when its libraries were looked at last; atomic, a hint */
-    uint64_t n_unloads; /* now */
-    uint32_t n;         /* atomic */
-    bool is_still;      /* libraries do not spin */
-    /* Only added to, so it is read without the lock. A library may stand here again, after it was unloaded. */
+    uint64_t n_loads;      /* of the process, when its libraries were looked at last; atomic, a hint */
+    uint64_t n_unloads;    /* now */
+    uint32_t n;            /* places that have been used; atomic */
+    bool is_still;         /* libraries do not spin */
+    uint32_t n_threads;    /* that served libraries have created; atomic */
+    bool is_set_for_crowd; /* the libraries' variables are; atomic */
+    /*
+     * Read without the lock: a reader that has met a change reads again (Linux's seqcount). What it reads meanwhile is
+     * wrong, and does no harm: addresses are read from only after the kernel was asked whether they may be.
+     */
     struct library {
-        uintptr_t base;
+        uint32_t changes; /* odd: it is being changed; atomic */
+        bool is_served, is_new, is_loaded;
+        uintptr_t base;     /* 0: the place is free; atomic */
         uint64_t n_unloads; /* of the process, when this was written */
-        bool is_served;
-        const void *stubs; /* NULL: it needs none */
+        const void *stubs;  /* NULL: it needs none */
         struct sbt_sites sites;
     } library[LIBRARIES_MAX];
 } state;
 
+static void begin_change(struct library *l) {
+    __atomic_store_n(&l->changes, l->changes + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before what is changed; pairs with the fence of is_unchanged */
+}
+
+static void end_change(struct library *l) {
+    __atomic_store_n(&l->changes, l->changes + 1, __ATOMIC_RELEASE); /* pairs with the load of begin_reading */
+}
+
+static uint32_t begin_reading(const struct library *l) {
+    return __atomic_load_n(&l->changes, __ATOMIC_ACQUIRE);
+}
+
+static bool is_unchanged(const struct library *l, uint32_t before) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return before % 2 == 0 && __atomic_load_n(&l->changes, __ATOMIC_RELAXED) == before;
+}
+
 static const char *serve(struct library *l, const struct dl_phdr_info *info) {
+    l->stubs = NULL;
     const char *why = sbt_sites_find(&l->sites, info);
     if (why != NULL || l->sites.n == 0)
         return why;
@@ -40,21 +66,90 @@ static const char *serve(struct library *l, const struct dl_phdr_info *info) {
     return sbt_stubs_put(&l->sites, entry, &l->stubs);
 }
 
-/* The newest entry; NULL: there is none. */
-static const struct library *find(const struct dl_phdr_info *info) {
-    for (uint32_t i = __atomic_load_n(&state.n, __ATOMIC_ACQUIRE); i > 0; i--) /* pairs with the store in look_at */
-        if (state.library[i - 1].base == info->dlpi_addr)
-            return &state.library[i - 1];
-    return NULL;
-}
-
 static bool still_served(const struct library *l) {
     return l->is_served && (l->stubs == NULL || sbt_stubs_are_there(&l->sites, l->stubs));
 }
 
+/* Is it so of a library? */
+static bool any(bool (*is)(const struct library *l, uintptr_t argument), uintptr_t argument) {
+    for (uint32_t i = __atomic_load_n(&state.n, __ATOMIC_ACQUIRE); i > 0; i--) { /* pairs with the store in place */
+        const struct library *l = &state.library[i - 1];
+        uint32_t before;
+        bool found;
+        do {
+            before = begin_reading(l);
+            found = __atomic_load_n(&l->base, __ATOMIC_RELAXED) != 0 && is(l, argument);
+        } while (!is_unchanged(l, before) && before % 2 == 0);
+        if (found && before % 2 == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_served_at(const struct library *l, uintptr_t base) {
+    return l->base == base && still_served(l);
+}
+
 bool sbt_sites_are_served(const struct dl_phdr_info *library) {
-    const struct library *l = find(library);
-    return l != NULL && still_served(l);
+    return any(is_served_at, library->dlpi_addr);
+}
+
+static bool has(const struct library *l, uintptr_t code) {
+    return l->is_served && code - l->sites.code < l->sites.code_end - l->sites.code;
+}
+
+bool sbt_sites_have(const void *code) {
+    return any(has, (uintptr_t)code);
+}
+
+/* The library is not loaded any more, or has been changed back. */
+static void forget(struct library *l) {
+    if (l->stubs != NULL)
+        sbt_stubs_remove(l->stubs);
+    if (l->is_served)
+        state.by->forget(l->sites.code, l->sites.code_end);
+    begin_change(l);
+    __atomic_store_n(&l->base, 0, __ATOMIC_RELAXED);
+    l->is_served = l->is_new = false;
+    l->stubs = NULL;
+    end_change(l);
+}
+
+/* A place for that library; NULL: there is none. It has the library's own, or a free one. */
+static struct library *place(uintptr_t base) {
+    struct library *found = NULL;
+    for (uint32_t i = 0; i < state.n; i++) {
+        struct library *l = &state.library[i];
+        if (l->base == base)
+            return l;
+        if (l->base == 0)
+            found = l;
+    }
+    if (found == NULL && state.n < LIBRARIES_MAX) {
+        found = &state.library[state.n];
+        __atomic_store_n(&state.n, state.n + 1, __ATOMIC_RELEASE);
+    }
+    return found;
+}
+
+/*
+ * Is what is loaded there the library that is known from before? It is if the jumps are there. Code that cannot be read
+ * counts as known, because a library that was loaded just now can be read.
+ */
+static bool is_known(const struct library *l) {
+    if (!l->is_served || l->stubs == NULL)
+        return l->n_unloads == state.n_unloads;
+    return sbt_stubs_look(&l->sites, l->stubs) != SBT_STUBS_GONE;
+}
+
+/* Mark the libraries that are still loaded. */
+static int note_loaded(struct dl_phdr_info *info, size_t size, void *unused) {
+    (void)size;
+    (void)unused;
+    for (uint32_t i = 0; i < state.n; i++)
+        if (state.library[i].base != 0 && state.library[i].base == info->dlpi_addr)
+            state.library[i].is_loaded = is_known(&state.library[i]);
+    return 0;
 }
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *unused) {
@@ -62,17 +157,17 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *unused) {
     (void)unused;
     if (info->dlpi_name == NULL || !sbt_eligibility_is_gomp(info->dlpi_name))
         return 0;
-    const struct library *old = find(info);
-    if (old != NULL && (still_served(old) || (!old->is_served && old->n_unloads == state.n_unloads)))
-        return 0;
-    if (state.n == LIBRARIES_MAX)
+    struct library *l = place(info->dlpi_addr);
+    if (l == NULL)
         return 1;
-    struct library *new = &state.library[state.n];
-    const char *why = serve(new, info);
-    new->base = info->dlpi_addr;
-    new->n_unloads = state.n_unloads;
-    new->is_served = why == NULL;
-    __atomic_store_n(&state.n, state.n + 1, __ATOMIC_RELEASE);
+    if (l->base != 0)
+        return 0;
+    begin_change(l);
+    const char *why = serve(l, info);
+    __atomic_store_n(&l->base, info->dlpi_addr, __ATOMIC_RELAXED);
+    l->n_unloads = state.n_unloads;
+    l->is_served = l->is_new = why == NULL;
+    end_change(l);
     if (why != NULL)
         sbt_log(2, "the futex calls of ", info->dlpi_name, " are not served: it ", why, NULL);
     else
@@ -93,22 +188,60 @@ static int count(struct dl_phdr_info *info, size_t size, void *argument) {
     return 1; /* the first library knows the numbers */
 }
 
+/* The thread that creates the others waits too. */
+static bool is_crowded(void) {
+    return __atomic_load_n(&state.n_threads, __ATOMIC_SEQ_CST) + 1 > sbt_usable_cpus();
+}
+
 /* libgomp reads the variables before each wait, without order. */
 static void set_spins(void) {
+    const bool crowded = is_crowded();
     for (uint32_t i = 0; i < state.n; i++) {
         const struct library *l = &state.library[i];
-        if (l->sites.spins == NULL || !still_served(l))
+        if (l->base == 0 || l->sites.spins == NULL || !still_served(l))
             continue;
-        __atomic_store_n(l->sites.spins, state.is_still ? 0 : SBT_SITE_SPINS, __ATOMIC_RELAXED);
+        __atomic_store_n(l->sites.spins,
+                         state.is_still ? 0
+                         : crowded      ? SBT_SITE_CROWDED_SPINS
+                                        : SBT_SITE_SPINS,
+                         __ATOMIC_RELAXED);
         __atomic_store_n(l->sites.crowded_spins, state.is_still ? 0 : SBT_SITE_CROWDED_SPINS, __ATOMIC_RELAXED);
     }
+    __atomic_store_n(&state.is_set_for_crowd, crowded, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Set the variables if they have to be, or let the owner of the lock do so: that may be the function that a handler has
+ * interrupted, so this does not wait for the lock.
+ *  1. This changes the number of threads. Then it looks whether the variables are set for what is true now, and tries
+ *     the lock.
+ *  2. The owner sets the variables for the number that it reads, and drops the lock. Then it looks as well (drop).
+ * Sequentially consistent: either this sees what the owner has set, or the owner sees what has changed.
+ */
+static void set_spins_soon(void) {
+    while (__atomic_load_n(&state.is_set_for_crowd, __ATOMIC_SEQ_CST) != is_crowded() && sbt_lock_try(&state.lock)) {
+        set_spins();
+        sbt_lock_drop(&state.lock);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    }
+}
+
+static void drop(void) {
+    sbt_lock_drop(&state.lock);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    set_spins_soon();
 }
 
 void sbt_sites_spin(bool yes) {
     sbt_lock_take(&state.lock);
     state.is_still = !yes;
     set_spins();
-    sbt_lock_drop(&state.lock);
+    drop();
+}
+
+void sbt_sites_crowd(int n_more) {
+    __atomic_fetch_add(&state.n_threads, (uint32_t)n_more, __ATOMIC_SEQ_CST);
+    set_spins_soon();
 }
 
 void sbt_sites_serve(const struct sbt_sites_by *by) {
@@ -117,17 +250,24 @@ void sbt_sites_serve(const struct sbt_sites_by *by) {
     if (SBT_LIKELY(__atomic_load_n(&state.n_loads, __ATOMIC_ACQUIRE) == now.loads)) /* pairs with the store below */
         return;
     sbt_lock_take(&state.lock);
-    const uint32_t n_before = state.n;
     state.by = by;
     state.n_unloads = now.unloads;
+    for (uint32_t i = 0; i < state.n; i++)
+        state.library[i].is_loaded = false;
+    dl_iterate_phdr(note_loaded, NULL);
+    for (uint32_t i = 0; i < state.n; i++)
+        if (state.library[i].base != 0 && !state.library[i].is_loaded)
+            forget(&state.library[i]);
     dl_iterate_phdr(look_at, NULL);
     set_spins();
-    for (uint32_t i = n_before; i < state.n;
-         i++) /* not above: it may wait for a thread that waits for the list's lock */
-        if (state.library[i].is_served)
+    /* Not in look_at: this may wait for a thread that waits for the lock of the list. */
+    for (uint32_t i = 0; i < state.n; i++)
+        if (state.library[i].is_new) {
+            state.library[i].is_new = false;
             by->adopt(state.library[i].sites.code, state.library[i].sites.code_end);
+        }
     __atomic_store_n(&state.n_loads, now.loads, __ATOMIC_RELEASE);
-    sbt_lock_drop(&state.lock);
+    drop();
 }
 
 void sbt_sites_serve_new(void) {
@@ -138,4 +278,6 @@ void sbt_sites_serve_new(void) {
 /* A thread that does not exist here may have held the lock. What it had not finished is done again. */
 void sbt_sites_fork_child(void) {
     memset(&state.lock, 0, sizeof state.lock);
+    state.n_threads = 0;
+    sbt_self.of_site = false;
 }

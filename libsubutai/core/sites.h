@@ -14,10 +14,14 @@
 struct sbt_sites_by {
     /* Called by a stub, with a system call's registers; keeps the vector registers XMM0 to 15, or all; NULL: none */
     const void *narrow, *wide;
-    void (*adopt)(uintptr_t from, uintptr_t to); /* this code's futex calls are served from now on; may block */
+    void (*adopt)(uintptr_t from, uintptr_t to);  /* this code's futex calls are served from now on; may block */
+    void (*forget)(uintptr_t from, uintptr_t to); /* that code has been unloaded; may block */
 };
 
-/* Serve all libraries that are loaded and not served yet. May block for another thread that does it. */
+/*
+ * Serve all libraries that are loaded and not served yet, and forget those that have been unloaded: what is loaded in
+ * the place of one is judged anew. May block for another thread that does it.
+ */
 void sbt_sites_serve(const struct sbt_sites_by *by);
 
 /* The same in the way in which it was done last. */
@@ -32,6 +36,17 @@ bool sbt_sites_are_served(const struct dl_phdr_info *library);
  * that spins keeps its carrier from the thread that it waits for. Nothing where the user has chosen how they wait.
  */
 void sbt_sites_spin(bool yes);
+
+/*
+ * So many more threads have been created by served libraries, or fewer; or, with 0, the number of usable CPUs has
+ * changed. With more such threads than CPUs served libraries spin for a moment only: a thread that spins keeps its core
+ * from the thread that it waits for. libgomp does so for the threads and CPUs that it knows of: those of one copy of
+ * it, and the CPUs that there were at its start. Never blocks.
+ */
+void sbt_sites_crowd(int n_more);
+
+/* Is that an address in the code of a served library? */
+bool sbt_sites_have(const void *code);
 
 /* In a forked child, before it creates threads. */
 void sbt_sites_fork_child(void);

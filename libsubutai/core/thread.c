@@ -3,10 +3,10 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "core/cpus.h"
 #include "os/arch.h"
 #include "os/elf.h"
 #include "os/real.h"
@@ -14,19 +14,16 @@
 _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec")));
 
 uint32_t sbt_n_runnable = 1;
-uint32_t sbt_n_cpus = 1;
-cpu_set_t sbt_cpus;
 
 /* In a forked child: the caller is its only thread. */
 static void forget_parent(void) {
     sbt_self.tid = 0;
     sbt_n_runnable = 1;
+    sbt_cpus_fork_child();
 }
 
 void sbt_thread_start(void) {
-    long n = sbt_syscall3(SYS_sched_getaffinity, 0, sizeof sbt_cpus, &sbt_cpus);
-    if (n > 0)
-        sbt_n_cpus = (uint32_t)CPU_COUNT_S((size_t)n, &sbt_cpus);
+    sbt_cpus_start();
     sbt_fork_on_notice = forget_parent;
     sbt_fork_start();
 }

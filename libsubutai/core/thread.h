@@ -37,6 +37,7 @@ struct sbt_thread {
     uint32_t progress, progress_told;
     uint32_t n_waits; /* that a switch would have made cheaper */
 
+    bool of_site;         /* created by a library with sites (core/sites.h) */
     bool has_loaded;      /* it has loaded code that is not judged yet (switch/eligibility_dynamic.c) */
     volatile uint8_t pin; /* enum sbt_pin (switch/switch.h) */
 } __attribute__((aligned(64)));
@@ -86,8 +87,13 @@ static inline void sbt_progress_undo(void) {
  * spinning. Relaxed everywhere: it guides waiting and nothing depends on it.
  */
 extern uint32_t sbt_n_runnable;
-extern uint32_t sbt_n_cpus; /* CPUs that the process may use, at least 1 */
-extern cpu_set_t sbt_cpus;  /* which; as it began, before the program limits single threads. Empty: not known */
+extern uint32_t sbt_n_cpus; /* CPUs that the process may use (core/cpus.h), at least 1 */
+extern cpu_set_t sbt_cpus;  /* which its first thread could run on at the start. Empty: not known */
+
+/* Relaxed, as the count: a decision that is a moment old does no harm. */
+static inline uint32_t sbt_usable_cpus(void) {
+    return __atomic_load_n(&sbt_n_cpus, __ATOMIC_RELAXED);
+}
 
 static inline void sbt_runnable_add(int n) {
     __atomic_fetch_add(&sbt_n_runnable, (uint32_t)n, __ATOMIC_RELAXED);
@@ -96,7 +102,7 @@ static inline void sbt_runnable_add(int n) {
 /* Would there be no more threads than cores with so many more of them? */
 static inline bool sbt_cores_to_spare_for(uint32_t n_more) {
     uint32_t n = __atomic_load_n(&sbt_n_runnable, __ATOMIC_RELAXED) + n_more;
-    return (int32_t)n <= (int32_t)sbt_n_cpus;
+    return (int32_t)n <= (int32_t)sbt_usable_cpus();
 }
 
 static inline bool sbt_cores_to_spare(void) {

@@ -48,6 +48,12 @@ static inline void sbt_lock_take(struct sbt_lock *g) {
         sbt_lock_take_slow(g);
 }
 
+/* False: it is held. */
+static inline bool sbt_lock_try(struct sbt_lock *g) {
+    uint32_t seen = 0;
+    return __atomic_compare_exchange_n(&g->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 static inline void sbt_lock_drop(struct sbt_lock *g) {
     __atomic_store_n(&g->word, 0, __ATOMIC_RELEASE);
     sbt_fence_light(); /* pairs with the heavy fence of a thread that is about to sleep; so the load is relaxed */

@@ -44,14 +44,19 @@ static uint64_t hexadecimal(const char *at) {
     }
 }
 
+struct code {
+    uintptr_t from, to;
+};
+
 /* The file ends with the instruction pointer; or it is the word "running". */
-static bool sleeps_in(uint32_t tid, uintptr_t from, uintptr_t to) {
+static bool sleeps_in(uint32_t tid, void *argument) {
+    const struct code *code = argument;
     char text[256];
     long n = read_file(tid, "/syscall", text, sizeof text);
     if (n <= 0 || text[0] == 'r')
         return n != -ENOENT && n != -ESRCH && n <= 0; /* the thread has ended; or the kernel does not say */
     const char *last = strrchr(text, ' ');
-    return last == NULL || strncmp(last, " 0x", 3) != 0 || hexadecimal(last + 3) - from < to - from;
+    return last == NULL || strncmp(last, " 0x", 3) != 0 || hexadecimal(last + 3) - code->from < code->to - code->from;
 }
 
 struct entry { /* as the kernel writes it */
@@ -62,7 +67,7 @@ struct entry { /* as the kernel writes it */
     char name[];
 };
 
-static bool any_sleeps_in(long directory, uintptr_t from, uintptr_t to) {
+static bool any_of(long directory, bool (*is)(uint32_t tid, void *argument), void *argument) {
     const uint32_t self = (uint32_t)sbt_syscall0(SYS_gettid);
     char room[1024] __attribute__((aligned(8)));
     long n;
@@ -71,17 +76,22 @@ static bool any_sleeps_in(long directory, uintptr_t from, uintptr_t to) {
             uint32_t tid = 0;
             for (const char *digit = ((const struct entry *)(room + at))->name; *digit >= '0' && *digit <= '9'; digit++)
                 tid = tid * 10 + (uint32_t)(*digit - '0');
-            if (tid != 0 && tid != self && sleeps_in(tid, from, to))
+            if (tid != 0 && tid != self && is(tid, argument))
                 return true;
         }
     return n < 0;
 }
 
-bool sbt_proc_any_sleeps_in(uintptr_t from, uintptr_t to) {
+bool sbt_proc_any_thread(bool (*is)(uint32_t tid, void *argument), void *argument) {
     long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
     if (fd < 0)
         return true;
-    bool any = any_sleeps_in(fd, from, to);
+    bool any = any_of(fd, is, argument);
     sbt_syscall3(SYS_close, fd, 0, 0);
     return any;
+}
+
+bool sbt_proc_any_sleeps_in(uintptr_t from, uintptr_t to) {
+    struct code code = {from, to};
+    return sbt_proc_any_thread(sleeps_in, &code);
 }

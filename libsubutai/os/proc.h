@@ -19,4 +19,10 @@ char sbt_proc_state(uint32_t tid);
  */
 bool sbt_proc_any_sleeps_in(uintptr_t from, uintptr_t to);
 
+/*
+ * Is it so of one of this process's kernel threads, other than the caller? Also true if the kernel does not say which
+ * there are. Three system calls, beside those of `is`; uses a file descriptor for that time.
+ */
+bool sbt_proc_any_thread(bool (*is)(uint32_t tid, void *argument), void *argument);
+
 #endif

@@ -150,14 +150,22 @@ const char *sbt_stubs_put(const struct sbt_sites *sites, const void *entry, cons
     return why;
 }
 
-bool sbt_stubs_are_there(const struct sbt_sites *sites, const void *stubs) {
+enum sbt_stubs_state sbt_stubs_look(const struct sbt_sites *sites, const void *stubs) {
+    uint32_t n_there = 0, n_read = 0;
     for (uint32_t i = 0; i < sites->n; i++) {
         const struct jump wanted = jump_of(sites, stubs, i);
-        if (!sbt_mapped_now((const void *)(sites->at[i] - 2), sizeof wanted + 2) ||
-            memcmp((const void *)sites->at[i], &wanted, sizeof wanted) != 0)
-            return false;
+        if (!sbt_mapped_now((const void *)(sites->at[i] - 2), sizeof wanted + 2))
+            continue;
+        n_read++;
+        n_there += memcmp((const void *)sites->at[i], &wanted, sizeof wanted) == 0;
     }
-    return true;
+    return n_there == sites->n                  ? SBT_STUBS_THERE
+           : n_read == sites->n && n_there == 0 ? SBT_STUBS_GONE
+                                                : SBT_STUBS_UNKNOWN;
+}
+
+void sbt_stubs_remove(const void *stubs) {
+    unmap(stubs, PAGE);
 }
 
 #else
@@ -169,9 +177,13 @@ const char *sbt_stubs_put(const struct sbt_sites *sites, const void *entry, cons
     return "has sites of a kind that is not known here";
 }
 
-bool sbt_stubs_are_there(const struct sbt_sites *sites, const void *stubs) {
+enum sbt_stubs_state sbt_stubs_look(const struct sbt_sites *sites, const void *stubs) {
     (void)stubs;
-    return sites->n == 0;
+    return sites->n == 0 ? SBT_STUBS_THERE : SBT_STUBS_GONE;
+}
+
+void sbt_stubs_remove(const void *stubs) {
+    (void)stubs;
 }
 
 #endif

@@ -26,8 +26,17 @@
  */
 const char *sbt_stubs_put(const struct sbt_sites *sites, const void *entry, const void **stubs);
 
-/* Do those sites still jump to their stubs? They do not if the library was unloaded, and another one is in its place.
+/*
+ * Do those sites still jump to their stubs? GONE: none does, because the library was unloaded, and other code is in its
+ * place or nothing is. UNKNOWN: the code cannot be read.
  */
-bool sbt_stubs_are_there(const struct sbt_sites *sites, const void *stubs);
+enum sbt_stubs_state { SBT_STUBS_THERE, SBT_STUBS_GONE, SBT_STUBS_UNKNOWN };
+enum sbt_stubs_state sbt_stubs_look(const struct sbt_sites *sites, const void *stubs);
+static inline bool sbt_stubs_are_there(const struct sbt_sites *sites, const void *stubs) {
+    return sbt_stubs_look(sites, stubs) == SBT_STUBS_THERE;
+}
+
+/* Give the memory of stubs back, to which no code jumps any more: their library has been unloaded. */
+void sbt_stubs_remove(const void *stubs);
 
 #endif

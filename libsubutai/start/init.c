@@ -34,6 +34,7 @@
 #include "os/real.h"
 #include "switch/switch.h"
 #include "wait/parking_lot.h"
+#include "wait/wake_gap.h"
 
 /*
  * A sanitizer builds its own model of mutexes, threads and memory on glibc's functions. The symbol is there if the
@@ -68,6 +69,7 @@ static void fork_child(void) {
     sbt_switch_fork_child();
     if (sbt_fork_child())
         sbt_lot_fork_child();
+    sbt_wake_gap_fork_child();
     sbt_engine.fork_child();
 }
 
@@ -158,6 +160,7 @@ static void start(void) {
     sbt_engine.thread_enter();
     sbt_log(2, "engine ", engine->name, NULL);
     report_idle_options();
+    sbt_wake_gap_start(sbt_options.value[SBT_OPT_WAKE_GAP].u);
     want_switching(engine);
 }
 

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+#include "core/cpus.h"
 #include "switch/due.h"
 #include "switch/mask.h"
 #include "switch/pin.h"
@@ -210,7 +211,7 @@ bool sbt_switch_roams(void) {
  */
 bool sbt_switch_spread(void) {
     struct sbt_fiber *f = sbt_self.fiber;
-    if (f == NULL || __atomic_load_n(&SBT_SWITCH->n_threads, __ATOMIC_RELAXED) > (int32_t)sbt_n_cpus)
+    if (f == NULL || __atomic_load_n(&SBT_SWITCH->n_threads, __ATOMIC_RELAXED) > (int32_t)sbt_usable_cpus())
         return false;
     if (__atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED) < SPREAD_WAITS)
         __atomic_store_n(&f->pinned_waits, SPREAD_WAITS, __ATOMIC_RELAXED);
@@ -239,6 +240,7 @@ uint32_t *sbt_fiber_word(void) {
 static int block(struct sbt_fiber *f, const struct sbt_deadline *deadline) {
     uint32_t none = SBT_TOKEN_NONE;
     int r = 0;
+    sbt_cpus_look();
     if (__atomic_compare_exchange_n(&f->token, &none, SBT_TOKEN_BLOCKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         sbt_runnable_add(-1);
         r = sbt_futex_wait_frame(&f->token, SBT_TOKEN_BLOCKED, deadline);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/cpus.h"
 #include "core/log.h"
 #include "core/sites.h"
 #include "os/fence.h"
@@ -310,6 +311,7 @@ void *sbt_monitor_main(void *unused) {
         w.sees_sleepers = own_descriptors();
     while (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
         sbt_pause_ns(tick_ns);
+        sbt_cpus_look();
         bool pushed = __atomic_exchange_n(&s->pushes, 0, __ATOMIC_RELAXED) != 0;
         quiet = look(s, &w, pushed) || pushed ? 0 : quiet + 1;
         tick_ns = weigh(s, &w);

@@ -149,7 +149,7 @@ static bool is_too_much(uint32_t n_own) {
 }
 
 static const char *start(struct sbt_switch_state *s) {
-    uint32_t n = sbt_n_cpus < SBT_CARRIERS_MAX ? sbt_n_cpus : SBT_CARRIERS_MAX;
+    uint32_t n = sbt_usable_cpus() < SBT_CARRIERS_MAX ? sbt_usable_cpus() : SBT_CARRIERS_MAX;
     if (is_too_much(n + 1))
         return "the limit of address space leaves too little for carrier threads";
     if (!sbt_pool_start())

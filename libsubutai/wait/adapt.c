@@ -101,11 +101,11 @@ void sbt_adapt_start(uint32_t spin_ns, uint32_t max_yields) {
  */
 static bool spins_in_vain(void) {
     uint32_t n = __atomic_load_n(&sbt_n_runnable, __ATOMIC_RELAXED);
-    return yields != 0 && !sbt_switch_roams() && 2 * (int32_t)n > (int32_t)sbt_n_cpus;
+    return yields != 0 && !sbt_switch_roams() && 2 * (int32_t)n > (int32_t)sbt_usable_cpus();
 }
 
 static bool is_alone(void) {
-    return sbt_n_cpus == 1;
+    return sbt_usable_cpus() == 1;
 }
 
 /* Does the caller sleep in this wait? Fibers only: for threads it changes nothing that could be measured. */

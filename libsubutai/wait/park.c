@@ -3,9 +3,11 @@
 
 #include <errno.h>
 
+#include "core/cpus.h"
 #include "core/thread.h"
 #include "os/futex.h"
 #include "switch/switch.h"
+#include "wait/wake_gap.h"
 #include "wait/yield_gate.h"
 
 /* Threads without a fiber that sleep in the kernel; counted only where there may be some with. */
@@ -26,7 +28,8 @@ static void runnable_again(void *unused) {
 
 long sbt_wake(uint32_t *word, int n) {
     if (SBT_LIKELY(sbt_switch_running_load() == 0))
-        return sbt_futex_wake(word, n);
+        return SBT_UNLIKELY(sbt_wake_gap_on) ? sbt_wake_gap_wake(word, n, FUTEX_BITSET_MATCH_ANY)
+                                             : sbt_futex_wake(word, n);
     long woken = sbt_switch_wake(word, n);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (woken < n && __atomic_load_n(&n_asleep, __ATOMIC_RELAXED) != 0)
@@ -64,11 +67,14 @@ static SBT_NOINLINE int wait_exposed(uint32_t *word, uint32_t expected, const st
 /* Asleep in the kernel; a fiber at its home, where signals and cancellations reach it. */
 static int sleep_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline, bool cancelable) {
     int r;
+    sbt_cpus_look();
     sbt_pin_hold();
     pthread_cleanup_push(runnable_again, NULL);
     count_asleep(1);
     sbt_runnable_add(-1);
     r = cancelable ? wait_exposed(word, expected, deadline) : sbt_futex_wait_frame(word, expected, deadline);
+    if (SBT_UNLIKELY(sbt_wake_gap_on))
+        sbt_wake_gap_woken(word);
     pthread_cleanup_pop(1);
     if (r == 0)
         sbt_switch_note_wait();

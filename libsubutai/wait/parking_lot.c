@@ -12,6 +12,7 @@
 #include "os/clock.h"
 #include "os/futex.h"
 #include "wait/park.h"
+#include "wait/wake_gap.h"
 
 /* Enough that 1000 threads on as many objects rarely share a bucket; 32 KiB, a multiple of the page for madvise. */
 #define N_BUCKETS 512
@@ -187,8 +188,12 @@ void sbt_lot_grant(struct sbt_lot_queue *q, struct sbt_waiter *w) {
 static void wake_granted(struct sbt_lot_queue *q) {
     if (q->has_fibers)
         sbt_wake_list_end(&q->fibers);
-    for (uint32_t i = 0; i < q->n_words; i++)
+    const uint32_t gap_ns = SBT_UNLIKELY(sbt_wake_gap_on) ? sbt_wake_gap_between(q->n_words) : 0;
+    for (uint32_t i = 0; i < q->n_words; i++) {
+        if (SBT_UNLIKELY(gap_ns != 0) && i != 0)
+            sbt_wake_gap_pause(gap_ns);
         sbt_waiter_wake(q->word[i]);
+    }
     q->has_fibers = false;
     q->n_words = 0;
 }

@@ -78,7 +78,7 @@ check "what the program refuses is refused" is "$status" 2
 
 subutai bench --list
 check "the real program has the kinds of the manual" is "$(cut -f1 <<<"$out" | sort | tr '\n' ' ')" \
-    "barrier bounded-queue broadcast contended long-wait omp-barrier omp-parallel ping-pong rwlock semaphore signal-storm small-locks trylock-barrier turn-ring uncontended yield "
+    "barrier bounded-queue broadcast contended long-wait omp-barrier omp-parallel ping-pong rwlock semaphore signal-storm small-locks trylock-barrier turn-ring uncontended yield yield-barrier "
 for kind in $(cut -f1 <<<"$out"); do
     [ "$kind" != ping-pong ] || [ "$(nproc)" -gt 1 ] || continue # it needs two
     subutai bench "$kind" --threads 2 --runs 1 --seconds 0.05 --json

@@ -142,7 +142,7 @@ for option in "mesh 8x8" "map random" "ni-service inline" "ni-threads 2" "time-s
     idle "$name" "only the engine ni reads it" --engine direct "--$name=$value"
     idle "$name" "only the engine ni reads it" --engine glibc "--$name=$value"
 done
-for option in "spin-ns 1" "yields 1" "wait switch"; do
+for option in "spin-ns 1" "yields 1" "wait switch" "wake-gap auto"; do
     read -r name value <<<"$option"
     idle "$name" "the engine glibc does not read it" --engine glibc "--$name=$value"
 done

@@ -62,7 +62,17 @@ teams() {
             same "libomp, awake for $time ms: same results" 16
         done
     fi
+    if [ -n "$libomp" ] && [ -e "$bin/ompt.so" ]; then
+        check_run "libomp with a tool" 60 env LD_LIBRARY_PATH="$PWD/other" OMP_TOOL_LIBRARIES="$bin/ompt.so" "$bin/omp" 8
+        check "libomp with a tool: told of 8 threads" grep -q '^tool: 8 threads, [1-9]' "$variant.out"
+        keep tool
+        same "libomp with a tool: told the same" tool
+    fi
     edge late "$bin/libomp-library.so" yes
+    edge unload "$bin/libomp-library.so" yes
+    if [ "$variant" != plain ] && [ "$variant" != glibc ]; then
+        check "unload: served each time" is "$(grep -c 'are served$' "$variant.said")" 30
+    fi
     edge copy "$PWD/libgomp-a34b3233.so.1" yes
     edge fork "$bin/libomp-library.so" yes
     edge signals "$bin/libomp-library.so" yes

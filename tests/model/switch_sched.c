@@ -2,6 +2,7 @@
 #define SWITCH_SCHED_ITSELF
 #include "switch_sched.h"
 
+#include "core/cpus.h"
 #include "core/handlers.h"
 #include "core/priority.h"
 
@@ -15,6 +16,7 @@
 #include "switch/eligibility.h"
 #include "switch/monitor.h"
 #include "switch/state.h"
+#include "wait/wake_gap.h"
 
 enum { STACK_BYTES = 64 * 1024, MAX_REGS = 64, MAX_TICKS = 64 };
 
@@ -344,6 +346,31 @@ void sbt_sites_spin(bool yes) {
 bool sbt_log_is_on(unsigned verbosity) {
     (void)verbosity;
     return false;
+}
+
+void sbt_cpus_look(void) {}
+
+/* No wake-up is spaced. */
+bool sbt_wake_gap_on;
+
+long sbt_wake_gap_wake(uint32_t *word, int n, uint32_t bits) {
+    (void)word, (void)n, (void)bits;
+    sched_wrong("wake-ups are spaced");
+    return 0;
+}
+
+uint32_t sbt_wake_gap_between(uint32_t n) {
+    (void)n;
+    sched_wrong("wake-ups are spaced");
+    return 0;
+}
+
+void sbt_wake_gap_pause(uint32_t gap_ns) {
+    (void)gap_ns;
+}
+
+void sbt_wake_gap_woken(const uint32_t *word) {
+    (void)word;
 }
 
 void sbt_log(unsigned verbosity, const char *first, ...) {

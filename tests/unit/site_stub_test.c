@@ -44,9 +44,14 @@ static struct {
 
 long abi_futex(uint32_t *word, int op, uint32_t val, uintptr_t timeout_or_val2, uint32_t *word2, uint32_t val3);
 void abi_futex_adopt(uintptr_t from, uintptr_t to);
+void abi_futex_forget(uintptr_t from, uintptr_t to);
 
 /* What the library's code would have adopted. */
 void abi_futex_adopt(uintptr_t from, uintptr_t to) {
+    CHECK(from < to);
+}
+
+void abi_futex_forget(uintptr_t from, uintptr_t to) {
     CHECK(from < to);
 }
 
@@ -271,16 +276,33 @@ TEST(stub__makes_other_system_calls) {
     CHECK_INT(memcmp(out.red, in.red, sizeof in.red), 0);
 }
 
+static size_t n_mappings(void) {
+    size_t n = 0;
+    int c;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while ((c = fgetc(maps)) != EOF)
+        n += c == '\n';
+    fclose(maps);
+    return n;
+}
+
 TEST(stub__library_in_the_place_of_another_is_not_taken_for_served) {
     struct library l;
     struct sbt_sites sites;
     const void *stubs;
     served(blob_begin, blob_end, 0, &l, &sites, &stubs);
     CHECK_INT(mprotect(l.code, CODE_PAGES * PAGE, PROT_READ | PROT_WRITE), 0);
+    CHECK_INT(mprotect(l.code, CODE_PAGES * PAGE, PROT_NONE), 0);
+    CHECK_INT(sbt_stubs_look(&sites, stubs), SBT_STUBS_UNKNOWN);
+    CHECK_INT(mprotect(l.code, CODE_PAGES * PAGE, PROT_READ | PROT_WRITE), 0);
+    CHECK_INT(sbt_stubs_look(&sites, stubs), SBT_STUBS_THERE);
     memcpy((void *)sites.at[0], SITE, SBT_SITE_BYTES);
-    CHECK(!sbt_stubs_are_there(&sites, stubs));
+    CHECK_INT(sbt_stubs_look(&sites, stubs), SBT_STUBS_GONE);
     munmap(l.memory, (1 + CODE_PAGES) * PAGE);
     CHECK(!sbt_stubs_are_there(&sites, stubs));
+    const size_t before = n_mappings();
+    sbt_stubs_remove(stubs);
+    CHECK_INT(n_mappings(), before - 1);
 }
 
 static void filter(const struct sock_filter *program, size_t n) {
@@ -319,16 +341,6 @@ TEST(stub__memory_is_never_writable_and_executable) {
     }
     CHECK(seen);
     fclose(maps);
-}
-
-static size_t n_mappings(void) {
-    size_t n = 0;
-    int c;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    while ((c = fgetc(maps)) != EOF)
-        n += c == '\n';
-    fclose(maps);
-    return n;
 }
 
 /* mprotect, mmap and mremap in turn. */

@@ -35,7 +35,8 @@ char *help_of_option(const struct sbt_option *option) {
     size_t n = 0;
     switch (option->kind) {
     case SBT_OPTION_UINT:
-        snprintf(legal, sizeof legal, " (%ju to %ju)", (uintmax_t)option->min, (uintmax_t)option->max);
+        snprintf(legal, sizeof legal, " (%ju to %ju%s%s)", (uintmax_t)option->min, (uintmax_t)option->max,
+                 option->legal != NULL ? ", " : "", option->legal != NULL ? option->legal[0] : "");
         break;
     case SBT_OPTION_ENUM:
         for (size_t i = 0; option->legal[i] != NULL && n < sizeof legal; i++)

@@ -23,6 +23,7 @@
 #include "abi/abi.h"
 #include "abi/futex.h"
 #include "abi/kernel_thread/child.h"
+#include "core/cpus.h"
 #include "core/priority.h"
 #include "os/fence.h"
 #include "os/mapped.h"
@@ -122,6 +123,7 @@ static bool keeps_affinity(long tid, size_t size, const void *cpus) {
 static void filters_system_calls(bool of_all) {
     sbt_init();
     sbt_fence_forbid();
+    sbt_cpus_forbid();
     sbt_switch_filters(of_all);
 }
 

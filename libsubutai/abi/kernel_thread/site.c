@@ -37,14 +37,14 @@ static bool learn_area(void) {
 }
 
 void abi_sites_serve(void) {
-    static struct sbt_sites_by by = {abi_site_narrow, NULL, abi_futex_adopt};
+    static struct sbt_sites_by by = {abi_site_narrow, NULL, abi_futex_adopt, abi_futex_forget};
     if (abi_site_wide_bytes == 0 && learn_area())
         by.wide = abi_site_wide;
     sbt_sites_serve(&by);
 }
 #else
 void abi_sites_serve(void) {
-    static const struct sbt_sites_by by = {NULL, NULL, abi_futex_adopt};
+    static const struct sbt_sites_by by = {NULL, NULL, abi_futex_adopt, abi_futex_forget};
     sbt_sites_serve(&by);
 }
 #endif

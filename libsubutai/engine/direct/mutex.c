@@ -320,7 +320,7 @@ static bool is_late(const struct sbt_lot_queue *q) {
     }
     return designated != NULL && sleeper != NULL &&
            direct_policy_is_late(sbt_now_ns(), designated->notified_ns, n_notified, mutex_of(q->key)->lost,
-                                 direct_policy_cores_may_idle(sbt_n_cpus, sbt_switch_takes_part()));
+                                 direct_policy_cores_may_idle(sbt_usable_cpus(), sbt_switch_takes_part()));
 }
 
 /* The caller holds the mutex, and waiters are queued: hand it over, or free it and notify a sleeper. */
@@ -364,7 +364,7 @@ static inline bool looks_at_clock(void) {
 }
 
 static SBT_NOINLINE bool has_late_waker(const struct sbt_mutex *mx) {
-    bool cores_may_idle = direct_policy_cores_may_idle(sbt_n_cpus, sbt_switch_takes_part());
+    bool cores_may_idle = direct_policy_cores_may_idle(sbt_usable_cpus(), sbt_switch_takes_part());
     return direct_policy_looks_into_queue(direct_self.passed_over, cores_may_idle) && sbt_lot_ask(mx, is_late);
 }
 

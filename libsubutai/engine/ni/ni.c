@@ -28,6 +28,7 @@
  * them. A mailbox with room has no lock (ring.h). A thread that finds its mailbox full waits for a free slot with the
  * full mailbox's lock held. The locks in thread.c and service.c are never held together with another.
  */
+#include "core/cpus.h"
 #include "engine/direct/direct.h"
 #include "engine/engine.h"
 #include "engine/ni/barrier.h"
@@ -56,6 +57,7 @@ static int start(const struct sbt_options *options) {
     if (r != 0)
         return r;
     ni_stats_report_start(options);
+    sbt_cpus_look();
     ni_service_start(options);
     return 0;
 }

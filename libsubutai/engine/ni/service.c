@@ -118,7 +118,7 @@ static uint32_t n_wanted(const struct sbt_options *options, uint32_t n_tiles) {
     uint32_t n = (uint32_t)options->value[SBT_OPT_NI_THREADS].u;
     if (n == 0) {
         n = (n_tiles + TILES_PER_THREAD - 1) / TILES_PER_THREAD;
-        n = n > sbt_n_cpus / 2 ? sbt_n_cpus / 2 : n;
+        n = n > sbt_usable_cpus() / 2 ? sbt_usable_cpus() / 2 : n;
         n = n > 0 ? n : 1;
     }
     n = n > n_tiles ? n_tiles : n;

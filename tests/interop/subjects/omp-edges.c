@@ -5,11 +5,13 @@
  *
  *   late LIBRARY     threads exist, and use mutexes and conditions, when LIBRARY and with it libgomp is loaded
  *   copy LIBGOMP     a second copy of libgomp, loaded while a team of the first one waits
+ *   unload LIBRARY   LIBRARY, and with it libgomp, is loaded and unloaded again and again
  *   fork LIBRARY     the child of a fork loads LIBRARY, before and after its parent has
  *   signals LIBRARY  a handler interrupts the teams all the time
  *   filter LIBRARY   a filter of system calls forbids mprotect from before libgomp's first thread on
  *   hidden LIBRARY   libgomp's code may be executed, and not read
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -151,6 +153,61 @@ static void copy(void) {
     printf("%ld and %ld\n", atomic_load(&first.passed), atomic_load(&second.passed));
 }
 
+/* ---- unload ---- */
+static int count_gomp(struct dl_phdr_info *info, size_t size, void *n) {
+    (void)size;
+    *(int *)n += strstr(info->dlpi_name, "libgomp") != NULL;
+    return 0;
+}
+
+static int n_gomp(void) {
+    int n = 0;
+    dl_iterate_phdr(count_gomp, &n);
+    return n;
+}
+
+static int n_threads(void) {
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    while (readdir(tasks) != NULL)
+        n++;
+    closedir(tasks);
+    return n;
+}
+
+static void *work_once(void *handle) {
+    work *function;
+    *(void **)(void *)&function = dlsym(handle, "omp_library_work");
+    CHECK(function != NULL);
+    return (void *)function(6, 30);
+}
+
+/* The threads of a team end with the thread that has it, but a moment later. */
+static void unload(void) {
+    enum { TIMES = 30 };
+    long sum = 0;
+    for (int i = 0; i < TIMES; i++) {
+        pthread_t thread;
+        void *handle = dlopen(file, RTLD_NOW), *result;
+        CHECK(handle != NULL);
+        CHECK_INT(n_gomp(), 1);
+        OK(pthread_create(&thread, NULL, work_once, handle));
+        OK(pthread_join(thread, &result));
+        sum += (long)result;
+        for (int still = 0, n = n_threads(); still < 50; still++) { /* other threads may be the tested library's */
+            usleep(1000);
+            if (n != n_threads())
+                still = 0;
+            n = n_threads();
+        }
+        CHECK_INT(dlclose(handle), 0);
+        CHECK_INT(n_gomp(), 0);
+        if (i % 3 == 0) /* the next one comes to lie elsewhere */
+            CHECK(mmap(NULL, 1 << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    }
+    printf("%d times: %ld\n", TIMES, sum);
+}
+
 /* ---- fork ---- */
 static void in_child(const char *what) {
     fflush(stdout);
@@ -243,7 +300,7 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } edges[] = {{"late", late},       {"copy", copy},       {"fork", forks},
+    } edges[] = {{"late", late},       {"copy", copy},       {"unload", unload}, {"fork", forks},
                  {"signals", signals}, {"filter", filtered}, {"hidden", hidden}};
     setenv("OMP_WAIT_POLICY", "passive", 0);
     for (size_t i = 0; argc == 3 && i < sizeof edges / sizeof *edges; i++) {

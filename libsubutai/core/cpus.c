@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A thread's affinity is its own. So the process has the CPUs of all its threads together:
+ *  1. A look reads the affinity of the thread that looks. CPUs that are new in it are the process's at once.
+ *  2. If it has fewer CPUs than the process, either this thread is limited, as in programs that bind each thread to a
+ *     CPU, or all are. A whole look, one in WHOLE_EVERY, finds out: it reads the affinities of all threads.
+ *  3. A whole look also reads the quota; if no group of the process has a file with one, only the first look does.
+ *
+ * Files are opened for some microseconds in a thread of the program, as the C library itself does to count the
+ * processors. Therefore they are read seldom.
+ */
+#include "core/cpus.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "core/handlers.h"
+#include "core/log.h"
+#include "core/sites.h"
+#include "core/thread.h"
+#include "decimal.h"
+#include "os/arch.h"
+#include "os/clock.h"
+#include "os/proc.h"
+#include "os/quota.h"
+
+#define LOOK_EVERY_NS 100000000u
+#define WHOLE_EVERY 10
+#define THREADS_MOST 1024 /* of which the affinities are read; a program with more keeps the CPUs that it had */
+#define NEVER UINT64_MAX
+
+uint32_t sbt_n_cpus = 1;
+cpu_set_t sbt_cpus;
+
+static struct {
+    uint64_t next_ns; /* no look before that time; atomic, relaxed: it decides nothing else */
+    uint32_t looking; /* a thread looks; all below is its own, and passes on with this word */
+    uint32_t n_looks;
+    bool knows_mounts;
+    int files;
+    uint32_t quota;
+    cpu_set_t cpus; /* of all threads; empty: not known */
+    struct sbt_quota mounts;
+} state = {.quota = SBT_QUOTA_NONE};
+
+/* False: the thread has ended, or the kernel does not say. */
+static bool read_affinity(uint32_t tid, cpu_set_t *cpus) {
+    memset(cpus, 0, sizeof *cpus);
+    return sbt_syscall3(SYS_sched_getaffinity, tid, sizeof *cpus, cpus) > 0;
+}
+
+void sbt_cpus_start(void) {
+    if (!read_affinity(0, &sbt_cpus))
+        return;
+    state.cpus = sbt_cpus;
+    sbt_n_cpus = (uint32_t)CPU_COUNT(&sbt_cpus);
+}
+
+struct all {
+    cpu_set_t cpus;
+    int left;
+};
+
+/* True: too many threads. A thread that has ended counts for nothing. */
+static bool add_affinity(uint32_t tid, void *argument) {
+    struct all *all = argument;
+    cpu_set_t cpus;
+    if (all->left-- == 0)
+        return true;
+    if (read_affinity(tid, &cpus))
+        CPU_OR(&all->cpus, &all->cpus, &cpus);
+    return false;
+}
+
+static void look_at_affinity(bool whole) {
+    struct all all = {.left = THREADS_MOST};
+    if (!read_affinity(0, &all.cpus) || CPU_EQUAL(&all.cpus, &state.cpus))
+        return;
+    CPU_OR(&state.cpus, &state.cpus, &all.cpus);
+    if (whole && !sbt_proc_any_thread(add_affinity, &all))
+        state.cpus = all.cpus;
+}
+
+static void look_at_quota(void) {
+    if (!state.knows_mounts)
+        sbt_quota_find(&state.mounts, "");
+    else if (state.files == 0)
+        return;
+    state.knows_mounts = true;
+    int files;
+    const uint32_t quota = sbt_quota_cpus(&state.mounts, "", &files);
+    if (files < 0)
+        return;
+    state.files = files;
+    state.quota = quota;
+}
+
+static void look(void) {
+    const bool whole = state.n_looks++ % WHOLE_EVERY == 0;
+    look_at_affinity(whole);
+    if (whole)
+        look_at_quota();
+    uint32_t n = (uint32_t)CPU_COUNT(&state.cpus);
+    n = n < state.quota ? n : state.quota;
+    if (n == 0 || (n == sbt_usable_cpus() && state.n_looks > 1))
+        return;
+    __atomic_store_n(&sbt_n_cpus, n, __ATOMIC_RELAXED);
+    sbt_sites_crowd(0);
+    char digits[DECIMAL_SIZE];
+    sbt_log(2, "CPUs that may be used: ", decimal_of(digits, n), NULL);
+}
+
+void sbt_cpus_look(void) {
+    struct timespec t;
+    uint64_t next = __atomic_load_n(&state.next_ns, __ATOMIC_RELAXED);
+    sbt_clock_read(CLOCK_MONOTONIC_COARSE, &t);
+    const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    if (SBT_LIKELY(now < next))
+        return;
+    sbt_handlers_hold();
+    if (__atomic_exchange_n(&state.looking, 1, __ATOMIC_ACQUIRE) == 0) { /* pairs with the release below */
+        if (__atomic_compare_exchange_n(&state.next_ns, &next, now + LOOK_EVERY_NS, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            look();
+        __atomic_store_n(&state.looking, 0, __ATOMIC_RELEASE);
+    }
+    sbt_handlers_release();
+}
+
+void sbt_cpus_forbid(void) {
+    __atomic_store_n(&state.next_ns, NEVER, __ATOMIC_RELAXED);
+    while (__atomic_load_n(&state.looking, __ATOMIC_ACQUIRE) != 0) /* a look is some microseconds */
+        sbt_cpu_relax();
+}
+
+void sbt_cpus_fork_child(void) {
+    state.looking = 0;
+}

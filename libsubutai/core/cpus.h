@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The CPUs that the process may use: those that its threads may run on, and no more than its control group has CPU time
+ * for (os/quota.h). sbt_n_cpus (core/thread.h) is their number. Both change while the program runs: `taskset -p`,
+ * sched_setaffinity, a container's limits. So threads look again.
+ */
+#ifndef SBT_CORE_CPUS_H
+#define SBT_CORE_CPUS_H
+
+/* Once, at start-up: which CPUs the caller may run on. Reads no file. */
+void sbt_cpus_start(void);
+
+/*
+ * Look again, if the last look is a tenth of a second old. For a thread that is about to sleep or to create a thread,
+ * and for the monitor: a program that never waits need not know. The first call always looks. A tenth of the looks
+ * reads files. Reads a clock of some nanoseconds otherwise. May be called in a signal handler.
+ */
+void sbt_cpus_look(void);
+
+/* Do not look any more: a filter of system calls is about to be set, which may end the process at a look. */
+void sbt_cpus_forbid(void);
+
+/* In a forked child: a thread that looks does not exist here. */
+void sbt_cpus_fork_child(void);
+
+#endif
