@@ -18,6 +18,8 @@
 static atomic_int n_moved, n_overflows_away;
 static _Thread_local sigjmp_buf back;
 static _Thread_local stack_t own;
+static stack_t owns[N]; /* of all threads */
+static _Thread_local long self;
 static _Thread_local uintptr_t lowest, highest; /* of the thread's own stack */
 static _Thread_local volatile int n_handled;
 
@@ -40,11 +42,20 @@ static void learn_stack(void) {
     highest = lowest + bytes;
 }
 
-static void get_signal_stack(void) {
+static void get_signal_stack(void *number) {
     learn_stack();
+    self = (long)number;
     own = (stack_t){.ss_sp = malloc(STACK_BYTES), .ss_size = STACK_BYTES};
     CHECK(own.ss_sp != NULL);
     OK_ERRNO(sigaltstack(&own, NULL));
+    owns[self] = own;
+}
+
+static bool is_on_anothers(uintptr_t at) {
+    for (long i = 0; i < N; i++)
+        if (i != self && at - (uintptr_t)owns[i].ss_sp < owns[i].ss_size)
+            return true;
+    return false;
 }
 
 static void check_signal_stack(void) {
@@ -63,7 +74,7 @@ static void give_back_signal_stack(void) {
 static void survive(int signal) {
     volatile char here;
     (void)signal;
-    CHECK(!is_on_own_stack((uintptr_t)&here));
+    CHECK(!is_on_own_stack((uintptr_t)&here) && !is_on_anothers((uintptr_t)&here));
     n_handled++;
     siglongjmp(back, 1);
 }
@@ -87,7 +98,7 @@ static void overflow_and_survive(void) {
 
 static void *overflow_often(void *number) {
     bool moved = false;
-    get_signal_stack();
+    get_signal_stack(number);
     for (int i = 0; i < ROUNDS; i++) {
         meet();
         moved = moved || is_away();
@@ -129,14 +140,16 @@ static void wait_here(int signal) {
 
 static void *return_elsewhere(void *number) {
     bool moved = false;
-    get_signal_stack();
+    get_signal_stack(number);
     for (int i = 0; i < ROUNDS; i++) {
         meet();
         OK_ERRNO(raise(i % 2 == 0 ? SIGUSR1 : SIGTRAP));
         moved = moved || is_away();
         meet();
-        if ((i + (long)number) % 3 == 0)
+        if ((i + self) % 3 == 0)
             overflow_and_survive();
+        if ((i + self) % 3 == 1)
+            check_signal_stack();
     }
     atomic_fetch_add(&n_moved, moved);
     give_back_signal_stack();
@@ -156,7 +169,7 @@ static void wait_there(int signal) {
     volatile unsigned char pattern[PATTERN_BYTES];
     unsigned char mine = (unsigned char)(gettid() % 251);
     (void)signal;
-    CHECK(!is_on_own_stack((uintptr_t)pattern));
+    CHECK(!is_on_own_stack((uintptr_t)pattern) && !is_on_anothers((uintptr_t)pattern));
     for (size_t i = 0; i < sizeof pattern; i++)
         pattern[i] = mine;
     for (int i = 0; i < 3; i++)
@@ -166,9 +179,9 @@ static void wait_there(int signal) {
             FAIL("the signal stack of a handler that waits was used by another");
 }
 
-static void *wait_on_it(void *unused) {
+static void *wait_on_it(void *number) {
     bool moved = false;
-    get_signal_stack();
+    get_signal_stack(number);
     for (int i = 0; i < ROUNDS; i++) {
         for (int k = 0; k < 4; k++)
             meet();
@@ -177,7 +190,7 @@ static void *wait_on_it(void *unused) {
     }
     atomic_fetch_add(&n_moved, moved);
     give_back_signal_stack();
-    return unused;
+    return number;
 }
 
 static void waits(void) {
@@ -214,13 +227,51 @@ static void odd(void) {
     CHECK(getenv("SWITCHED") == NULL || n_moved > 0);
 }
 
+/* ---- a thread that is brought home by a signal, in the midst of a computation, has its own there ---- */
+static atomic_bool is_computing[N], go_on[N];
+
+static void go(int signal) {
+    (void)signal;
+    atomic_store(&go_on[self], true);
+}
+
+static void *compute(void *number) {
+    get_signal_stack(number);
+    for (int i = 0; i < 20; i++)
+        meet();
+    atomic_fetch_add(&n_moved, is_away());
+    is_computing[self] = true;
+    while (!go_on[self])
+        ;
+    give_back_signal_stack();
+    return NULL;
+}
+
+static void recalled(void) {
+    for (int i = 0; i < 20; i++) {
+        handle(SIGUSR1, go, SA_RESTART);
+        OK(pthread_barrier_init(&barrier, NULL, 4));
+        for (int k = 0; k < 4; k++) {
+            is_computing[k] = go_on[k] = false;
+            OK(pthread_create(&threads[k], NULL, compute, (void *)(long)k));
+        }
+        for (int k = 0; k < 4; k++) {
+            while (!is_computing[k])
+                sched_yield();
+            OK(pthread_kill(threads[k], SIGUSR1));
+        }
+        for (int k = 0; k < 4; k++)
+            thread_join(threads[k]);
+    }
+    printf("%d threads computed on another's kernel thread\n", n_moved);
+    CHECK(getenv("SWITCHED") == NULL || n_moved > 0);
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"stack-overflows", overflows},
-        {"stack-returns", returns},
-        {"stack-waits", waits},
-        {"stack-odd", odd},
-        {NULL, NULL},
+        {"stack-overflows", overflows}, {"stack-returns", returns},
+        {"stack-waits", waits},         {"stack-odd", odd},
+        {"stack-recalled", recalled},   {NULL, NULL},
     };
     return play(argc, argv, scenes);
 }
