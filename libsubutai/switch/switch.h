@@ -139,7 +139,7 @@ uint32_t sbt_switch_home_tid(void);
  * Does a fiber with an alternate signal stack of these flags and this size find one as good on a carrier? If not, it
  * must be pinned.
  */
-bool sbt_switch_bears_signal_stack(int flags, size_t bytes);
+bool sbt_switch_bears_signal_stack(int flags, size_t size);
 
 /* How a thread that the caller creates is pinned from its beginning. */
 enum sbt_pin sbt_pin_inherited(void);
