@@ -313,8 +313,13 @@ static long wake_op(uint32_t *word, int flag, uint32_t val, uintptr_t val2, uint
     return n;
 }
 
-long abi_futex_from(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
-                    uint32_t val3) {
+#ifdef SBT_OBSERVED
+#define FROM abi_futex_unobserved
+#else
+#define FROM abi_futex_from
+#endif
+
+long FROM(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2, uint32_t val3) {
     const int flag = op & FUTEX_PRIVATE_FLAG;
     switch (op & ~FUTEX_PRIVATE_FLAG) {
     case FUTEX_WAIT:
