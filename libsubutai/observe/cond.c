@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* pthread_cond_*, observed. signals.c says which signal ended a wait. */
 #include <errno.h>
+#include <limits.h>
 
 #include "observe/observe.h"
 
 static int given(struct rec_call *c, int r, int (*errno_of)(int)) {
-    rec_signal_given(c, false);
+    rec_signal_given(c, LONG_MAX);
     rec_leave(c, errno_of(r));
     return r;
 }

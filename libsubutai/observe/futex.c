@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * futex(2), observed: by syscall(), and by libraries that are led to abi_futex. Waits, and wake-ups as signals: a
- * wake-up of one thread ends one wait at most, a wake-up of more any number, and a wake-up that found no thread none.
+ * wake-up that woke one thread ended one wait, a wake-up that woke more any number, and one that found no thread none.
+ * How many it woke is known when it has returned. A wait that returns before that may be given a wake-up that woke
+ * another thread.
  * A requeue is a wake-up; a thread that it moved is woken by a wake-up of another word, which is not known to be its.
  */
 #include <errno.h>
@@ -34,7 +36,7 @@ static long wake_observed(const void *caller, uint32_t *word, int op, uint32_t v
     rec_enter(&c, SBT_TRACE_FUTEX_WAKE, SBT_TRACE_FUTEX, word, caller);
     rec_signal_count(&c, (int32_t)val > 1);
     long r = abi_futex_unobserved(caller, word, op, val, more, word2, val3);
-    rec_signal_given(&c, r <= 0);
+    rec_signal_given(&c, r);
     c.event.size = r > 0 ? (uint32_t)r : 0;
     rec_leave(&c, r < 0 ? (int)-r : 0);
     return r;

@@ -28,7 +28,7 @@ void rec_signal_count(struct rec_call *c, bool broadcast) {
 /*
  * A waiter that the signal has woken may have destroyed the condition, and another condition may have taken its place.
  */
-void rec_signal_given(struct rec_call *c, bool ended_none) {
+void rec_signal_given(struct rec_call *c, long n_woken) {
     struct rec_node *node = c->node;
     if (node == NULL)
         return;
@@ -36,10 +36,10 @@ void rec_signal_given(struct rec_call *c, bool ended_none) {
     uint64_t since = node->signals - c->event.order;
     if (node->number == c->event.object && since < N_FLYING)
         node->flying &= ~(UINT32_C(1) << since);
-    if (node->number == c->event.object && since < 64 && ended_none) {
-        node->open &= ~(UINT64_C(1) << since);
+    if (node->number == c->event.object && since < 64 && n_woken <= 1)
         node->broadcasts &= ~(UINT64_C(1) << since);
-    }
+    if (node->number == c->event.object && since < 64 && n_woken <= 0)
+        node->open &= ~(UINT64_C(1) << since);
     rec_node_unlock(node);
 }
 

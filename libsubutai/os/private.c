@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "os/arch.h"
 
@@ -138,8 +137,7 @@ static bool is_anonymous(uintptr_t at) {
     long fd = open_own("/proc/self/pagemap");
     if (fd < 0)
         return false;
-    long n = sbt_syscall6(SYS_pread64, fd, (long)&entry, sizeof entry,
-                          (long)(at / (uintptr_t)sysconf(_SC_PAGESIZE) * sizeof entry), 0, 0);
+    long n = sbt_syscall6(SYS_pread64, fd, (long)&entry, sizeof entry, (long)(at / SBT_PAGE_MAX * sizeof entry), 0, 0);
     sbt_syscall3(SYS_close, fd, 0, 0);
     return n == sizeof entry && (entry & PRESENT_OR_SWAPPED) != 0 && (entry & FILE_OR_SHARED) == 0;
 }
