@@ -313,13 +313,8 @@ static long wake_op(uint32_t *word, int flag, uint32_t val, uintptr_t val2, uint
     return n;
 }
 
-#ifdef SBT_OBSERVED
-#define FROM abi_futex_unobserved
-#else
-#define FROM abi_futex_from
-#endif
-
-long FROM(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2, uint32_t val3) {
+long abi_futex_serve(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
+                     uint32_t val3) {
     const int flag = op & FUTEX_PRIVATE_FLAG;
     switch (op & ~FUTEX_PRIVATE_FLAG) {
     case FUTEX_WAIT:
@@ -338,6 +333,18 @@ long FROM(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t mo
     default:
         return kernel(word, op, val, more, word2, val3);
     }
+}
+
+#ifdef SBT_OBSERVED
+abi_futex_function *abi_futex_observer = abi_futex_serve;
+#define SERVE abi_futex_observer
+#else
+#define SERVE abi_futex_serve
+#endif
+
+long abi_futex_from(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
+                    uint32_t val3) {
+    return SERVE(caller, word, op, val, more, word2, val3);
 }
 
 long abi_futex(uint32_t *word, int op, uint32_t val, uintptr_t timeout_or_val2, uint32_t *word2, uint32_t val3) {

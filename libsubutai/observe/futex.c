@@ -23,7 +23,7 @@ static long wait_observed(const void *caller, uint32_t *word, int op, uint32_t v
     rec_signal_begin_wait(&c);
     c.event.size = val;
     pthread_cleanup_push(cancelled, &c);
-    r = abi_futex_unobserved(caller, word, op, val, timeout, NULL, bits);
+    r = abi_futex_serve(caller, word, op, val, timeout, NULL, bits);
     pthread_cleanup_pop(0);
     c.event.order = r == 0 ? rec_signal_assign(&c) : r == -EAGAIN ? rec_signal_last(&c) : 0;
     rec_leave(&c, r < 0 ? (int)-r : 0);
@@ -35,15 +35,15 @@ static long wake_observed(const void *caller, uint32_t *word, int op, uint32_t v
     struct rec_call c;
     rec_enter(&c, SBT_TRACE_FUTEX_WAKE, SBT_TRACE_FUTEX, word, caller);
     rec_signal_count(&c, (int32_t)val > 1);
-    long r = abi_futex_unobserved(caller, word, op, val, more, word2, val3);
+    long r = abi_futex_serve(caller, word, op, val, more, word2, val3);
     rec_signal_given(&c, r);
     c.event.size = r > 0 ? (uint32_t)r : 0;
     rec_leave(&c, r < 0 ? (int)-r : 0);
     return r;
 }
 
-long abi_futex_from(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
-                    uint32_t val3) {
+static long observed(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
+                     uint32_t val3) {
     switch (op & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
@@ -55,6 +55,10 @@ long abi_futex_from(const void *caller, uint32_t *word, int op, uint32_t val, ui
     case FUTEX_CMP_REQUEUE:
         return wake_observed(caller, word, op, val, more, word2, val3);
     default:
-        return abi_futex_unobserved(caller, word, op, val, more, word2, val3);
+        return abi_futex_serve(caller, word, op, val, more, word2, val3);
     }
+}
+
+__attribute__((constructor)) static void observe(void) {
+    abi_futex_observer = observed;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which signal ended a wait: of conditions and of futexes, whose wake-ups are signals here. From outside it cannot be
+ * Which signal ended a wait: of conditions and of futexes (their wake-ups are signals here). From outside it cannot be
  * seen, so the recorder assigns a signal. A signal ends at most one wait, a broadcast any number. A wait gets the
  * oldest unassigned signal that was given after the wait began and before it ended. That could have happened. And a
  * replay that follows it cannot wait in a circle: every wait is for something that was done before the wait ended.

@@ -11,7 +11,7 @@
 
 /* The kernel keeps as much free below the main thread's stack, and more. */
 #define STACK_BYTES ((uintptr_t)8 << 20)
-#define VARIABLES_MOST 4
+#define N_SEGMENTS 4
 
 struct range {
     uintptr_t from, to;
@@ -21,7 +21,7 @@ struct range {
  * Written by the first threads that ask, each the same values, before `learnt`. The end of the heap moves; relaxed: an
  * older end is asked about again.
  */
-static struct range variables[VARIABLES_MOST], stack, heap;
+static struct range variables[N_SEGMENTS], stack, heap;
 static uint32_t learnt;
 
 static bool is_in(const struct range *r, uintptr_t at) {
@@ -32,7 +32,7 @@ static bool is_in(const struct range *r, uintptr_t at) {
 static int note_variables(struct dl_phdr_info *info, size_t size, void *unused) {
     size_t n = 0;
     (void)size, (void)unused;
-    for (size_t i = 0; i < info->dlpi_phnum && n < VARIABLES_MOST; i++) {
+    for (size_t i = 0; i < info->dlpi_phnum && n < N_SEGMENTS; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         uintptr_t from = info->dlpi_addr + p->p_vaddr;
         if (p->p_type == PT_LOAD && (p->p_flags & PF_W) != 0)
@@ -122,7 +122,7 @@ bool sbt_private_for_good(const void *word) {
     uintptr_t at = (uintptr_t)word;
     if (SBT_UNLIKELY(__atomic_load_n(&learnt, __ATOMIC_ACQUIRE) == 0))
         learn();
-    for (size_t i = 0; i < VARIABLES_MOST; i++)
+    for (size_t i = 0; i < N_SEGMENTS; i++)
         if (is_in(&variables[i], at))
             return true;
     return is_in(&stack, at) || is_in_heap(at);

@@ -31,7 +31,7 @@ void sbt_signal_stack_carry(const struct sbt_carrier *x);
 /* A handler returns to `context` (ucontext_t). */
 void sbt_signal_stack_returned(void *context);
 
-/* Is the caller, whose fiber that is, on its carrier's signal stack? */
+/* Is the caller on its carrier's signal stack? f: the caller's fiber, or NULL. */
 static inline bool sbt_signal_stack_is_here(const struct sbt_fiber *f) {
     const struct sbt_carrier *x = f != NULL ? f->carrier : NULL;
     return x != NULL && (uintptr_t)__builtin_frame_address(0) - x->signal_stack < SBT_SIGNAL_STACK_BYTES;
