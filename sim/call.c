@@ -166,6 +166,33 @@ static void call_signal(struct sim *sim, struct sim_thread *t) {
         sim_software_cond_signal(sim, t);
 }
 
+/* ---- futexes ---- */
+
+/*
+ * A wait that found another value had seen what a wake-up announced. Here it waits for that wake-up if it comes before
+ * it, and finds another value if the wake-up has happened.
+ */
+static void call_futex_wait(struct sim *sim, struct sim_thread *t) {
+    int result = t->event.result;
+    t->mutex = NULL;
+    t->kind = SIM_FUTEX_WAIT;
+    t->awaited = result == 0 || result == EAGAIN ? t->event.order : 0;
+    if (t->awaited == 0 || sim_signals_has(t->object, t->awaited))
+        attempt(sim, t, after_failure(t));
+    else if (sim_on_host(sim))
+        sim_host_cond_wait(sim, t);
+    else
+        sim_software_cond_wait(sim, t);
+}
+
+static void call_futex_wake(struct sim *sim, struct sim_thread *t) {
+    t->kind = SIM_FUTEX_WAKE;
+    if (sim_on_host(sim))
+        sim_host_cond_signal(sim, t);
+    else
+        sim_software_cond_signal(sim, t);
+}
+
 /* ---- the others ---- */
 
 static void call_barrier(struct sim *sim, struct sim_thread *t) {
@@ -279,6 +306,7 @@ static const uint8_t type_of[SBT_TRACE_N_OPS] = {
     OPS(RWLOCK_RDLOCK, RWLOCK_UNLOCK, RWLOCK),
     OPS(SEM_WAIT, SEM_POST, SEM),
     OPS(SPIN_LOCK, SPIN_UNLOCK, SPIN),
+    OPS(FUTEX_WAIT, FUTEX_WAKE, FUTEX),
 };
 
 /*
@@ -338,6 +366,12 @@ void sim_call_object(struct sim *sim, struct sim_thread *t) {
         return;
     case SBT_TRACE_BARRIER_WAIT:
         call_barrier(sim, t);
+        return;
+    case SBT_TRACE_FUTEX_WAIT:
+        call_futex_wait(sim, t);
+        return;
+    case SBT_TRACE_FUTEX_WAKE:
+        call_futex_wake(sim, t);
         return;
     default:
         call_other(sim, t);

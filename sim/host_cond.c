@@ -9,6 +9,7 @@
  */
 #include "host_cond.h"
 
+#include "core.h"
 #include "host_sync.h"
 #include "mutex.h"
 #include "return.h"
@@ -67,7 +68,11 @@ static void host_signalled(struct sim *sim, struct sim_thread *t) {
         requeue_targets(sim, t);
     t->unlocked = sim_return;
     sim_host_notice(sim, t->object, true);
-    sim_host_wake_targets(sim, t);
+    /* A wake-up of a futex calls the kernel in any case, but under the engine direct, which knows its waiters. */
+    if (t->event.op == SBT_TRACE_FUTEX_WAKE && sim->config.sync == SIM_GLIBC && t->targets.first == NULL)
+        sim_core_run(sim, t, sim->host->model.futex_wake_ns, sim_return);
+    else
+        sim_host_wake_targets(sim, t);
 }
 
 void sim_host_cond_signal(struct sim *sim, struct sim_thread *t) {

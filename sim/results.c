@@ -9,10 +9,10 @@ const char *sim_state_name(enum sim_state state) {
 }
 
 const char *sim_call_name(enum sim_call_kind kind) {
-    static const char *const names[SIM_N_CALLS] = {
-        "lock, empty",    "lock, queued",     "trylock, failed", "unlock",    "barrier wait",
-        "condition wait", "wait, not needed", "signal",          "broadcast", "signal, no waiter",
-        "rwlock",         "semaphore",        "spin lock",       "thread"};
+    static const char *const names[SIM_N_CALLS] = {"lock, empty",  "lock, queued",      "trylock, failed",  "unlock",
+                                                   "barrier wait", "condition wait",    "wait, not needed", "signal",
+                                                   "broadcast",    "signal, no waiter", "rwlock",           "semaphore",
+                                                   "spin lock",    "futex wait",        "futex wake",       "thread"};
     return (uint32_t)kind < SIM_N_CALLS ? names[kind] : "?";
 }
 

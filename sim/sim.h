@@ -212,6 +212,8 @@ enum sim_call_kind {
     SIM_RWLOCK,
     SIM_SEMAPHORE,
     SIM_SPIN,
+    SIM_FUTEX_WAIT,
+    SIM_FUTEX_WAKE,
     SIM_THREAD, /* creation and join */
     SIM_N_CALLS
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "software_cond.h"
 
+#include "core.h"
 #include "mutex.h"
 #include "return.h"
 #include "signals.h"
@@ -34,10 +35,14 @@ void sim_software_cond_wait(struct sim *sim, struct sim_thread *t) {
     sim_mutex_unlock(sim, t, t->mutex, cond_futex);
 }
 
+/* A wake-up of a futex calls the kernel in any case. */
 static void signalled(struct sim *sim, struct sim_thread *t) {
     sim_signals_wake(sim, t);
     t->unlocked = sim_return;
-    sim_software_wake_targets(sim, t);
+    if (t->event.op == SBT_TRACE_FUTEX_WAKE && t->targets.first == NULL)
+        sim_core_run(sim, t, sim->config.costs.kernel_ns, sim_return);
+    else
+        sim_software_wake_targets(sim, t);
 }
 
 void sim_software_cond_signal(struct sim *sim, struct sim_thread *t) {

@@ -4,7 +4,7 @@
 
 static void print_object(const struct sim_object *o, FILE *out) {
     static const char *const names[SBT_TRACE_N_TYPES] = {"object", "mutex",     "condition", "barrier",
-                                                         "rwlock", "semaphore", "spin lock"};
+                                                         "rwlock", "semaphore", "spin lock", "futex"};
     fprintf(out, "%s %u", o->kind < SBT_TRACE_N_TYPES ? names[o->kind] : "object", o->number);
     if (o->kind == SBT_TRACE_BARRIER)
         fprintf(out, " of %u threads", o->size);
@@ -24,8 +24,10 @@ static void print_wait(const struct sim_thread *t, FILE *out) {
         if (t->mutex != NULL && sim_signals_has(t->object, t->awaited)) /* in hardware it is in the mutex's queue now */
             print_object(t->mutex, out);
         else
-            fprintf(out, "signal %ju of condition %u, which has not happened", (uintmax_t)t->awaited,
-                    t->object->number);
+            fprintf(out,
+                    t->object->kind == SBT_TRACE_FUTEX ? "wake-up %ju of futex %u, which has not happened"
+                                                       : "signal %ju of condition %u, which has not happened",
+                    (uintmax_t)t->awaited, t->object->number);
         break;
     case SIM_WHY_ORDER:
         fprintf(out, "acquisition %ju of mutex %u, of which there were %ju", (uintmax_t)t->order, t->mutex->number,

@@ -85,7 +85,9 @@ static void release(struct sim_walk *w, struct sim_walk_object *m, uint64_t at) 
 
 static void wait_signal(struct sim_walk *w, struct sim_walk_thread *t) {
     struct sim_walk_object *c = sim_walk_object(w, t->event.object);
-    uint64_t order = t->event.result == 0 || t->event.result == EOWNERDEAD ? t->event.order : 0;
+    uint64_t order = t->event.result == 0 || t->event.result == EOWNERDEAD || t->event.op == SBT_TRACE_FUTEX_WAIT
+                         ? t->event.order
+                         : 0;
     struct sim_walk_object *m =
         w->recorded_order && t->event.other != SBT_TRACE_NONE ? sim_walk_object(w, t->event.other) : NULL;
     if (m == NULL || m->owner != t->number + 1)
@@ -185,10 +187,12 @@ void sim_walk_make(struct sim_walk *w, struct sim_walk_thread *t) {
         destroy(w, t);
         break;
     case SBT_TRACE_COND_WAIT:
+    case SBT_TRACE_FUTEX_WAIT:
         wait_signal(w, t);
         break;
     case SBT_TRACE_COND_SIGNAL:
     case SBT_TRACE_COND_BROADCAST:
+    case SBT_TRACE_FUTEX_WAKE:
         signal(w, t);
         break;
     case SBT_TRACE_BARRIER_WAIT:

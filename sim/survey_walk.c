@@ -131,6 +131,10 @@ static bool may_bind(const struct sim_walk *w, const struct sbt_trace_event *e) 
         return (e->order != 0 && good) || (w->recorded_order && e->other != SBT_TRACE_NONE && e->relock != 0);
     case SBT_TRACE_BARRIER_WAIT:
         return good;
+    case SBT_TRACE_FUTEX_WAIT:
+        return e->order != 0 && (good || e->result == EAGAIN);
+    case SBT_TRACE_FUTEX_WAKE:
+        return true;
     case SBT_TRACE_SEM_WAIT:
     case SBT_TRACE_SEM_TRYWAIT:
         return good && (e->order != 0 || e->size != 0);

@@ -148,12 +148,14 @@ const char *sbt_trace_op_name(unsigned op) {
         "cond_wait",     "cond_signal",      "cond_broadcast", "barrier_wait",
         "rwlock_rdlock", "rwlock_tryrdlock", "rwlock_wrlock",  "rwlock_trywrlock",
         "rwlock_unlock", "sem_wait",         "sem_trywait",    "sem_post",
-        "spin_lock",     "spin_trylock",     "spin_unlock",
+        "spin_lock",     "spin_trylock",     "spin_unlock",    "futex_wait",
+        "futex_wake",
     };
     return op < SBT_TRACE_N_OPS ? names[op] : NULL;
 }
 
 const char *sbt_trace_type_name(unsigned type) {
-    static const char *const names[SBT_TRACE_N_TYPES] = {"none", "mutex", "cond", "barrier", "rwlock", "sem", "spin"};
+    static const char *const names[SBT_TRACE_N_TYPES] = {"none",   "mutex", "cond", "barrier",
+                                                         "rwlock", "sem",   "spin", "futex"};
     return type < SBT_TRACE_N_TYPES ? names[type] : NULL;
 }

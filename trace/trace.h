@@ -41,6 +41,8 @@ enum sbt_trace_op {
     SBT_TRACE_SPIN_LOCK,
     SBT_TRACE_SPIN_TRYLOCK,
     SBT_TRACE_SPIN_UNLOCK,
+    SBT_TRACE_FUTEX_WAIT, /* size: the value that the word was to have; result EAGAIN: it had another */
+    SBT_TRACE_FUTEX_WAKE, /* a requeue, too; size: how many threads it woke, and moved */
     SBT_TRACE_N_OPS
 };
 
@@ -52,6 +54,7 @@ enum sbt_trace_type {
     SBT_TRACE_RWLOCK,
     SBT_TRACE_SEM,
     SBT_TRACE_SPIN,
+    SBT_TRACE_FUTEX, /* a word, by its address */
     SBT_TRACE_N_TYPES
 };
 
@@ -64,7 +67,7 @@ struct sbt_trace_event {
     uint32_t object;  /* SBT_TRACE_NONE: none */
     uint32_t other;   /* a thread, or the mutex of a wait: see above; else SBT_TRACE_NONE */
     uint32_t site;    /* call site; SBT_TRACE_NONE: not known */
-    uint32_t size;    /* SBT_TRACE_INIT, and the first event of a barrier if its init was not seen; else 0 */
+    uint32_t size;    /* SBT_TRACE_INIT, the first event of a barrier if its init was not seen, futexes; else 0 */
     uint64_t work_ns; /* the thread's own CPU time since its last event ended; host preemption is not in it */
     uint64_t at_ns;   /* wall clock when the call began, since the trace began; 0 in generated traces */
     uint64_t took_ns; /* wall clock until it ended */
@@ -77,6 +80,9 @@ struct sbt_trace_event {
      * none did (timeout, spurious, cancelled) a barrier wait                                       the generation a
      * post                                               its number a successful wait for a semaphore the number of the
      * post that it consumed; 0: the initial value allowed it
+     *   a wake-up of a futex                                 its number among those of the word
+     *   a wait for a futex                                   the number of the wake-up that ended it; EAGAIN: of the
+     *                                                        last one before its end; 0: there was none
      */
     uint64_t order;
     uint64_t relock; /* a condition wait: the number of the acquisition of its mutex at the end; 0: glibc's mutex */

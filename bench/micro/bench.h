@@ -18,9 +18,18 @@
 #define BENCH_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#ifdef __cplusplus /* cxx.cpp */
+#include <atomic>
+using std::atomic_bool, std::atomic_load_explicit, std::memory_order_relaxed;
+#define _Alignas alignas
+#define _Noreturn [[noreturn]]
+extern "C" {
+#else
+#include <stdatomic.h>
+#endif
 
 /* Two lines: adjacent-line prefetch makes 64 bytes too few to keep two threads' data apart. */
 #define BENCH_LINE 128
@@ -49,13 +58,16 @@ enum bench_uses { BENCH_CS = 1, BENCH_THINK = 2, BENCH_WRITES = 4, BENCH_FAIRNES
 
 struct bench_kind {
     const char *name;
-    const char *operation; /* what one of "ops" is */
+    const char *operation; /* what one of "ops" is; the rest is 0 if another program has the kind (kinds.c) */
     unsigned uses;         /* set of enum bench_uses; BENCH_FAIRNESS: ops_min and ops_max of the workers are printed */
     int (*n_workers)(const struct bench *b);
     void (*setup)(struct bench *b);
     void (*worker)(struct bench *b, struct bench_worker *w);
     uint64_t (*finish)(struct bench *b); /* checks, and returns the number of operations */
 };
+
+/* The program's kinds, ended by NULL. */
+extern const struct bench_kind *const bench_kinds[];
 
 extern const struct bench_kind bench_uncontended, bench_contended, bench_barrier, bench_broadcast, bench_turn_ring,
     bench_bounded_queue, bench_signal_storm, bench_rwlock, bench_semaphore, bench_long_wait, bench_yield,
@@ -107,5 +119,9 @@ static inline void bench_must(int error, const char *call) {
     if (__builtin_expect(error != 0, 0))
         bench_fail("%s: error %d", call, error);
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * futex(2): private futexes without owners are the engine's. All else is the kernel's: shared ones, those with priority
- * inheritance, futex_waitv, and each call with an argument that futex(2) refuses. So errors are the kernel's own.
+ * futex(2): futexes without owners are the engine's. All else is the kernel's: those with priority inheritance,
+ * futex_waitv, and each call with an argument that futex(2) refuses. So errors are the kernel's own.
+ *
+ * Calls without FUTEX_PRIVATE_FLAG may be for memory that other processes have too. A wait is the engine's only if the
+ * word lies in memory of this process alone (os/private.h). Many programs make such calls for all their futexes:
+ * libstdc++ does, where it was built without the flag.
  *
  * The two kinds of waiters, the engine's and the kernel's, may wait on one word. A wake-up looks for the engine's
  * first, and asks the kernel if there may be others: brought there by code that the library does not see
@@ -29,6 +33,7 @@
 #include "engine/engine.h"
 #include "os/futex.h"
 #include "os/mapped.h"
+#include "os/private.h"
 #include "start/init.h"
 #include "switch/switch.h"
 #include "wait/adapt.h"
@@ -93,6 +98,11 @@ static bool asks_kernel(const uint32_t *word) {
     return any || abi_unseen_any();
 }
 
+/* Calls without FUTEX_PRIVATE_FLAG: may waiters of other processes be in the kernel, on that word? */
+static bool may_have_others(const uint32_t *word, int flag) {
+    return flag == 0 && !sbt_private_for_good(word);
+}
+
 static bool is_plain(const uint32_t *word) {
     return (uintptr_t)word < ADDRESSES_END && (uintptr_t)word % sizeof *word == 0;
 }
@@ -124,7 +134,7 @@ static bool read_deadline(struct sbt_deadline *d, int op, const struct timespec 
     if (at.tv_sec > SECONDS_MOST)
         at.tv_sec = SECONDS_MOST;
     d->clock = (op & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-    if (op == FUTEX_WAIT_PRIVATE) {
+    if ((op & FUTEX_CMD_MASK) == FUTEX_WAIT) {
         struct timespec now;
         sbt_clock_read(CLOCK_MONOTONIC, &now);
         at.tv_sec += now.tv_sec;
@@ -145,35 +155,43 @@ static bool is_soon(const struct sbt_deadline *deadline) {
     return s < 0 || (s <= 1 && (int64_t)s * 1000000000 + deadline->at.tv_nsec - now.tv_nsec < SOON_NS);
 }
 
-static long sleep_unswitched(uint32_t *word, uint32_t val, uint32_t bits, const struct sbt_deadline *deadline) {
+static long sleep_unswitched(uint32_t *word, int flag, uint32_t val, uint32_t bits,
+                             const struct sbt_deadline *deadline) {
     int clock = deadline != NULL && deadline->clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
     sbt_cpus_look();
-    return wait_in_kernel(word, FUTEX_WAIT_BITSET_PRIVATE | clock, val, deadline != NULL ? (uintptr_t)&deadline->at : 0,
+    return wait_in_kernel(word, FUTEX_WAIT_BITSET | flag | clock, val, deadline != NULL ? (uintptr_t)&deadline->at : 0,
                           bits);
 }
 
-/* The loads acquire what was written before the word was: the caller goes on with it, as after a wake-up. */
-static long wait_unswitched(uint32_t *word, uint32_t val, uint32_t bits, const struct sbt_deadline *deadline) {
+/*
+ * The loads acquire what was written before the word was: the caller goes on with it, as after a wake-up. A caller that
+ * has just yielded (libstdc++ does so four times before each wait) has waited actively itself, and sleeps.
+ */
+static long wait_unswitched(uint32_t *word, int flag, uint32_t val, uint32_t bits,
+                            const struct sbt_deadline *deadline) {
     struct sbt_adapt *memory = sbt_adapt_of_word(word);
     struct sbt_active active;
     if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != val)
         return -EAGAIN;
-    if (deadline != NULL && is_soon(deadline))
-        return sleep_unswitched(word, val, bits, deadline);
+    bool has_yielded = sbt_self.has_yielded;
+    sbt_self.has_yielded = false;
+    if ((has_yielded && !sbt_cores_to_spare()) || (deadline != NULL && is_soon(deadline)))
+        return sleep_unswitched(word, flag, val, bits, deadline);
     sbt_active_begin(&active, memory);
     while (sbt_active_step(&active))
         if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != val) {
             sbt_active_end(&active, memory);
             return -EAGAIN;
         }
-    long r = sleep_unswitched(word, val, bits, deadline);
+    long r = sleep_unswitched(word, flag, val, bits, deadline);
     if (r != -EAGAIN)
         sbt_active_end(&active, memory);
     return r;
 }
 
 static long wait(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3, const void *caller) {
-    uint32_t bits = op == FUTEX_WAIT_PRIVATE ? FUTEX_BITSET_MATCH_ANY : val3;
+    const int flag = op & FUTEX_PRIVATE_FLAG;
+    uint32_t bits = (op & FUTEX_CMD_MASK) == FUTEX_WAIT ? FUTEX_BITSET_MATCH_ANY : val3;
     struct sbt_deadline deadline;
     int type, r = EDEADLK;
     if (is_plain(word) && bits != 0 && is_served() && !abi_unseen_at(caller) && !abi_unseen_clones() &&
@@ -181,12 +199,12 @@ static long wait(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32
         (timeout == 0 || read_deadline(&deadline, op, (const struct timespec *)timeout))) {
         /* Asynchronous cancellation would strike in the parking lot. In the kernel it may. */
         pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
-        if (SBT_LIKELY(type == PTHREAD_CANCEL_DEFERRED) && sbt_waiter_word() == NULL)
-            return wait_unswitched(word, val, bits, timeout != 0 ? &deadline : NULL);
-        if (SBT_LIKELY(type == PTHREAD_CANCEL_DEFERRED))
-            r = sbt_engine.futex_wait(word, val, bits, timeout != 0 ? &deadline : NULL);
-        else
+        if (SBT_UNLIKELY(type != PTHREAD_CANCEL_DEFERRED))
             pthread_setcanceltype(type, NULL);
+        else if (sbt_waiter_word() == NULL)
+            return wait_unswitched(word, flag, val, bits, timeout != 0 ? &deadline : NULL);
+        else if (flag != 0 || sbt_private_now(word))
+            r = sbt_engine.futex_wait(word, flag == 0, val, bits, timeout != 0 ? &deadline : NULL);
     }
     return r != EDEADLK ? -(long)r : wait_in_kernel(word, op, val, timeout, val3);
 }
@@ -209,25 +227,31 @@ static bool is_kernels_turn(const uint32_t *word) {
     return __atomic_load_n(count_of(word), __ATOMIC_RELAXED) != 0 && ++n_wakes % KERNEL_FIRST_EVERY == 0;
 }
 
-static uint32_t wake_in_kernel(uint32_t *word, uint32_t n, uint32_t bits) {
-    long woken = SBT_LIKELY(!sbt_wake_gap_on || n < 2) ? kernel(word, FUTEX_WAKE_BITSET_PRIVATE, n, 0, NULL, bits)
-                                                       : sbt_wake_gap_wake(word, n < INT_MAX ? (int)n : INT_MAX, bits);
-    return woken > 0 ? (uint32_t)woken : 0;
+/* The waiters that it woke, or an error. Only private ones are woken with gaps. */
+static long wake_in_kernel(uint32_t *word, int flag, uint32_t n, uint32_t bits) {
+    if (SBT_LIKELY(!sbt_wake_gap_on || n < 2 || flag == 0))
+        return kernel(word, FUTEX_WAKE_BITSET | flag, n, 0, NULL, bits);
+    return sbt_wake_gap_wake(word, n < INT_MAX ? (int)n : INT_MAX, bits);
 }
 
-static long wake(uint32_t *word, uint32_t val, uint32_t bits) {
+static long wake(uint32_t *word, int flag, uint32_t val, uint32_t bits) {
     uint32_t n = at_least_one(val);
     sbt_progress();
     if (!is_plain(word) || bits == 0 || !is_served())
-        return kernel(word, FUTEX_WAKE_BITSET_PRIVATE, val, 0, NULL, bits);
-    uint32_t woken = is_kernels_turn(word) ? wake_in_kernel(word, n, bits) : 0;
-    if (woken < n)
-        woken += sbt_engine.futex_wake(word, n - woken, bits);
-    if (woken < n && asks_kernel(word)) {
-        woken += wake_in_kernel(word, n - woken, bits);
+        return kernel(word, FUTEX_WAKE_BITSET | flag, val, 0, NULL, bits);
+    long woken = is_kernels_turn(word) ? wake_in_kernel(word, flag, n, bits) : 0;
+    if (woken < 0) /* a page without the flag may not be mapped; the second call says so */
+        woken = 0;
+    if (woken < (long)n)
+        woken += sbt_engine.futex_wake(word, flag == 0, n - (uint32_t)woken, bits);
+    if (woken < (long)n && (asks_kernel(word) || may_have_others(word, flag))) {
+        long more = wake_in_kernel(word, flag, n - (uint32_t)woken, bits);
         abi_unseen_asked_kernel();
+        if (more < 0 && woken == 0)
+            return more;
+        woken += more > 0 ? more : 0;
     }
-    return (long)woken;
+    return woken;
 }
 
 /*
@@ -242,16 +266,24 @@ static long kernel_moves(uint32_t *from, int op, uint32_t n_wake, uintptr_t n_mo
 
 static long requeue(uint32_t *from, int op, uint32_t n_wake, uintptr_t n_move, uint32_t *to, uint32_t val3) {
     struct sbt_futex_moved most = {n_wake, (uint32_t)n_move};
-    bool compares = op == FUTEX_CMP_REQUEUE_PRIVATE;
+    const int flag = op & FUTEX_PRIVATE_FLAG;
+    bool compares = (op & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE;
     if (!is_plain(from) || !is_plain(to) || (int32_t)most.woken < 0 || (int32_t)most.moved < 0 || !is_served() ||
         (compares && !sbt_mapped_readable(from, sizeof *from)))
         return kernel_moves(from, op, n_wake, n_move, to, val3);
-    int r = sbt_engine.futex_requeue(from, to, &most, compares ? &val3 : NULL);
+    if (flag == 0 && from != to && !sbt_private_now(to)) { /* no other process could wake them there: they look again */
+        most.woken += most.moved;
+        most.moved = 0;
+    }
+    int r = sbt_engine.futex_requeue(from, to, flag == 0, &most, compares ? &val3 : NULL);
     if (r != 0)
         return -(long)r;
     long n = (long)most.woken + most.moved;
-    if ((most.woken < n_wake || most.moved < (uint32_t)n_move) && asks_kernel(from)) {
-        long more = kernel_moves(from, op, n_wake - most.woken, (uint32_t)n_move - most.moved, to, val3);
+    if (n < (long)n_wake + (uint32_t)n_move && (asks_kernel(from) || may_have_others(from, flag))) {
+        uint32_t woken = most.woken < n_wake ? most.woken : n_wake;
+        long more = kernel_moves(from, op, n_wake - woken, (uintptr_t)((uint32_t)n_move - (n - woken)), to, val3);
+        if (more < 0 && n == 0)
+            return more;
         n += more > 0 ? more : 0; /* EAGAIN: the word has changed since it was compared, which was in time */
     }
     return n;
@@ -307,36 +339,49 @@ static bool holds(int32_t old, uint32_t code) {
     }
 }
 
-static long wake_op(uint32_t *word, uint32_t val, uintptr_t val2, uint32_t *word2, uint32_t code) {
+static long wake_op(uint32_t *word, int flag, uint32_t val, uintptr_t val2, uint32_t *word2, uint32_t code) {
     int32_t old = 0;
     if (!is_plain(word) || !is_plain(word2) || (code >> 24 & 15) > FUTEX_OP_CMP_GE || !is_served() ||
         !sbt_mapped_writable(word2) || !operate(word2, code, &old))
-        return kernel(word, FUTEX_WAKE_OP_PRIVATE, val, val2, word2, code);
-    long n = wake(word, val, FUTEX_BITSET_MATCH_ANY);
+        return kernel(word, FUTEX_WAKE_OP | flag, val, val2, word2, code);
+    long n = wake(word, flag, val, FUTEX_BITSET_MATCH_ANY);
     if (holds(old, code))
-        n += wake(word2, (uint32_t)val2, FUTEX_BITSET_MATCH_ANY);
+        n += wake(word2, flag, (uint32_t)val2, FUTEX_BITSET_MATCH_ANY);
     return n;
 }
 
-long abi_futex_from(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
-                    uint32_t val3) {
-    switch (op) {
-    case FUTEX_WAIT_PRIVATE:
-    case FUTEX_WAIT_BITSET_PRIVATE:
-    case FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME:
+long abi_futex_serve(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
+                     uint32_t val3) {
+    const int flag = op & FUTEX_PRIVATE_FLAG;
+    switch (op & ~FUTEX_PRIVATE_FLAG) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+    case FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME:
         return wait(word, op, val, more, val3, caller);
-    case FUTEX_WAKE_PRIVATE:
-        return wake(word, val, FUTEX_BITSET_MATCH_ANY);
-    case FUTEX_WAKE_BITSET_PRIVATE:
-        return wake(word, val, val3);
-    case FUTEX_REQUEUE_PRIVATE:
-    case FUTEX_CMP_REQUEUE_PRIVATE:
+    case FUTEX_WAKE:
+        return wake(word, flag, val, FUTEX_BITSET_MATCH_ANY);
+    case FUTEX_WAKE_BITSET:
+        return wake(word, flag, val, val3);
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
         return requeue(word, op, val, more, word2, val3);
-    case FUTEX_WAKE_OP_PRIVATE:
-        return wake_op(word, val, more, word2, val3);
+    case FUTEX_WAKE_OP:
+        return wake_op(word, flag, val, more, word2, val3);
     default:
         return kernel(word, op, val, more, word2, val3);
     }
+}
+
+#ifdef SBT_OBSERVED
+abi_futex_function *abi_futex_observer = abi_futex_serve;
+#define SERVE abi_futex_observer
+#else
+#define SERVE abi_futex_serve
+#endif
+
+long abi_futex_from(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
+                    uint32_t val3) {
+    return SERVE(caller, word, op, val, more, word2, val3);
 }
 
 long abi_futex(uint32_t *word, int op, uint32_t val, uintptr_t timeout_or_val2, uint32_t *word2, uint32_t val3) {

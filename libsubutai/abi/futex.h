@@ -16,6 +16,13 @@ long abi_futex(uint32_t *word, int op, uint32_t val, uintptr_t timeout_or_val2, 
 long abi_futex_from(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t timeout_or_val2,
                     uint32_t *word2, uint32_t val3);
 
+typedef long abi_futex_function(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t timeout_or_val2,
+                                uint32_t *word2, uint32_t val3);
+
+/* The recording library only: called in place of abi_futex_serve, which it calls. Set once, when that is loaded. */
+extern abi_futex_function *abi_futex_observer;
+abi_futex_function abi_futex_serve;
+
 /*
  * The code between those addresses makes all its futex calls through abi_futex from now on: it does not count as code
  * with calls that the library does not see. Before the first of these calls.

@@ -321,6 +321,7 @@ SBT_EXPORT int thrd_join(thrd_t thread, int *result) {
  */
 static void yield_as_asked(void) {
     sbt_progress_undo();
+    sbt_self.has_yielded = true;
     if (sbt_self.fiber == NULL || !sbt_switch_yield(false))
         sbt_yield();
 }

@@ -31,7 +31,8 @@ static struct {
 } theirs[N_SIGNALS];
 
 void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter);
-void (*sbt_handlers_returned)(void);
+void (*sbt_handlers_entered)(void);
+void (*sbt_handlers_returned)(void *context);
 uint64_t sbt_handlers_spared;
 
 static long process; /* that has these handlers; a child of vfork shares this memory and has other handlers */
@@ -102,15 +103,21 @@ static void call(int signal, siginfo_t *info, void *context) {
             sbt_handlers_interrupt(waiter);
         sbt_self.waiter = NULL;
     }
+    if (SBT_UNLIKELY(sbt_handlers_entered != NULL))
+        sbt_handlers_entered();
     load(signal)(signal, info, context);
     sbt_self.waiter = waiter;
     if (SBT_UNLIKELY(sbt_handlers_returned != NULL))
-        sbt_handlers_returned();
+        sbt_handlers_returned(context);
+}
+
+static bool is_fault(int signal) {
+    return signal == SIGABRT || (FAULTS & BIT(signal)) != 0;
 }
 
 /* The handler that the kernel is given. */
 static void handle(int signal, siginfo_t *info, void *context) {
-    if (SBT_LIKELY(!are_held()) || !defer(info, context))
+    if (SBT_LIKELY(!are_held()) || is_fault(signal) || !defer(info, context))
         call(signal, info, context);
 }
 
@@ -178,14 +185,10 @@ void sbt_handlers_start(void) {
     process = sbt_syscall0(SYS_getpid);
 }
 
-static bool is_fault(int signal) {
-    return signal == SIGABRT || (FAULTS & BIT(signal)) != 0;
-}
-
 bool sbt_handlers_can(int signal, const struct sigaction *action) {
-    return sbt_all_theirs == 0 && signal > 0 && signal < N_SIGNALS && !is_fault(signal) &&
-           action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN && action->sa_sigaction != handle &&
-           (action->sa_flags & SA_RESETHAND) == 0;
+    return sbt_all_theirs == 0 && signal > 0 && signal < N_SIGNALS &&
+           (!is_fault(signal) || sbt_handlers_returned != NULL) && action->sa_handler != SIG_DFL &&
+           action->sa_handler != SIG_IGN && action->sa_sigaction != handle && (action->sa_flags & SA_RESETHAND) == 0;
 }
 
 static void store(int signal, handler_function *function, bool wants_info, uint64_t spared) {

@@ -78,8 +78,17 @@ int sbt_handlers_set(int signal, const struct sigaction *action, struct sigactio
  */
 extern void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter);
 
-/* Called when a handler has returned. NULL: no function is called. Set once, before there are threads. */
-extern void (*sbt_handlers_returned)(void);
+/*
+ * Called before a handler runs, with the mask that the kernel has set for it. NULL: no function is called. Set once,
+ * before there are threads.
+ */
+extern void (*sbt_handlers_entered)(void);
+
+/*
+ * Called when a handler has returned, with the context that it returns to. Then handlers of faults are called through
+ * the library's too. NULL: no function is called. Set once, before there are threads.
+ */
+extern void (*sbt_handlers_returned)(void *context);
 
 /*
  * Signals that no handler blocks while it runs, whatever its mask says. The program reads the mask of a deferrable
@@ -87,7 +96,7 @@ extern void (*sbt_handlers_returned)(void);
  */
 extern uint64_t sbt_handlers_spared;
 
-/* Can the handler be deferred? */
+/* Is the handler called through the library's, and deferred unless it is a fault's? */
 bool sbt_handlers_can(int signal, const struct sigaction *action);
 
 #endif

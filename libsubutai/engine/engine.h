@@ -116,8 +116,9 @@ struct sbt_engine {
     int (*sem_getvalue)(sem_t *s, int *value);
 
     /*
-     * Private futexes, as futex(2); NULL: they are the kernel's, all three. Words are aligned, and those that a
-     * function reads are mapped. The kernel knows nothing of these waiters.
+     * Futexes in memory of this process alone, as futex(2); NULL: they are the kernel's, all three. Words are aligned,
+     * and those that a function reads are mapped. The kernel knows nothing of these waiters.
+     * shared: the call was made without FUTEX_PRIVATE_FLAG. Such calls and private ones do not meet, even on one word.
      * wait: blocks while *word == expected. 0: woken, perhaps spuriously; EAGAIN: the word is another; EINTR: a handler
      * ran that restarts no call; ETIMEDOUT. After a handler that restarts calls it looks at the word again. The caller
      * has deferred asynchronous cancellation; it is no cancellation point. EDEADLK: it cannot wait here, in a handler
@@ -127,9 +128,11 @@ struct sbt_engine {
      * requeue: wakes the first waiters of `from` and moves the next to `to`, which may be `from`. With `expected`:
      * EAGAIN, and nothing done, if *from is another.
      */
-    int (*futex_wait)(uint32_t *word, uint32_t expected, uint32_t bits, const struct sbt_deadline *deadline);
-    uint32_t (*futex_wake)(uint32_t *word, uint32_t n, uint32_t bits);
-    int (*futex_requeue)(uint32_t *from, uint32_t *to, struct sbt_futex_moved *most, const uint32_t *expected);
+    int (*futex_wait)(uint32_t *word, bool shared, uint32_t expected, uint32_t bits,
+                      const struct sbt_deadline *deadline);
+    uint32_t (*futex_wake)(uint32_t *word, bool shared, uint32_t n, uint32_t bits);
+    int (*futex_requeue)(uint32_t *from, uint32_t *to, bool shared, struct sbt_futex_moved *most,
+                         const uint32_t *expected);
 
     /*
      * Spinlocks in glibc's encoding, because no mark says which processes share them. lock waits actively and yields.

@@ -1,98 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * pthread_cond_*, observed. From outside it cannot be seen which signal ended a wait, so the recorder assigns a signal.
- * A signal ends at most one wait, a broadcast any number. A wait gets the oldest unassigned signal that was given after
- * the wait began and before it ended. That could have happened. And a replay that follows it cannot wait in a circle:
- * every wait is for something that was done before the wait ended.
- *
- * A signal is counted before it is given, so that each wait is ended by a signal that has a number. A wait may begin
- * between the two and be ended by this signal: so the signals that are in flight when a wait begins count as given
- * after that.
- */
+/* pthread_cond_*, observed. signals.c says which signal ended a wait. */
 #include <errno.h>
+#include <limits.h>
 
 #include "observe/observe.h"
 
-enum { N_FLYING = 32 };
-
-static void count_signal(struct rec_call *c, bool broadcast) {
-    struct rec_node *node = c->node;
-    if (node == NULL)
-        return;
-    rec_node_lock(node);
-    c->event.order = ++node->signals;
-    node->open = node->open << 1 | 1;
-    node->broadcasts = node->broadcasts << 1 | broadcast;
-    node->flying = node->flying << 1 | 1;
-    rec_node_unlock(node);
-}
-
-/*
- * A waiter that the signal has woken may have destroyed the condition, and another condition may have taken its place.
- */
 static int given(struct rec_call *c, int r, int (*errno_of)(int)) {
-    struct rec_node *node = c->node;
-    if (node != NULL) {
-        rec_node_lock(node);
-        if (node->number == c->event.object && node->signals - c->event.order < N_FLYING)
-            node->flying &= ~(UINT32_C(1) << (node->signals - c->event.order));
-        rec_node_unlock(node);
-    }
+    rec_signal_given(c, LONG_MAX);
     rec_leave(c, errno_of(r));
     return r;
-}
-
-static void begin_wait(struct rec_call *c) {
-    struct rec_node *node = c->node;
-    if (node == NULL)
-        return;
-    rec_node_lock(node);
-    c->first_order = node->signals;
-    c->flying = node->flying;
-    rec_node_unlock(node);
-}
-
-/* The oldest unassigned signal, of those since the wait began and those that were in flight then. */
-static uint64_t oldest_left(struct rec_call *c, struct rec_node *node) {
-    uint64_t n = node->signals - c->first_order, since = n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1;
-    since |= n >= 64 ? 0 : (uint64_t)c->flying << n;
-    uint64_t left = (node->open | node->broadcasts) & since;
-    if (left == 0)
-        return 0;
-    unsigned oldest = 63 - (unsigned)__builtin_clzll(left);
-    node->open &= ~(UINT64_C(1) << oldest);
-    return node->signals - oldest;
-}
-
-static bool was_flying(const struct rec_call *c, uint64_t order) {
-    uint64_t before = c->first_order - order;
-    return order != 0 && before < N_FLYING && (c->flying >> before & 1) != 0;
-}
-
-/*
- * The number of the signal that ended the wait; 0: no signal can have ended it. A condition may be destroyed as soon as
- * all its waiters have been woken, before they have returned: then the broadcast that woke them was the signal.
- */
-static uint64_t assign(struct rec_call *c) {
-    struct rec_node *node = c->node;
-    uint64_t order = 0;
-    if (node == NULL)
-        return 0;
-    rec_node_lock(node);
-    if (node->number == c->event.object)
-        order = oldest_left(c, node);
-    else if (node->before == c->event.object &&
-             (node->before_signals > c->first_order || was_flying(c, node->before_signals)))
-        order = node->before_signals;
-    rec_node_unlock(node);
-    return order;
 }
 
 /* The mutex is held again, unless the call was refused. */
 static void end_wait(struct rec_call *c, int r) {
     bool waited = r == 0 || r == ETIMEDOUT || r == ECANCELED || r == EOWNERDEAD;
     if (r == 0 || r == EOWNERDEAD)
-        c->event.order = assign(c);
+        c->event.order = rec_signal_assign(c);
     if (waited)
         c->event.relock = rec_acquired(c->mutex);
     rec_leave(c, r);
@@ -115,7 +38,7 @@ static int wait_observed(int (*call)(const struct wait *), const struct wait *w,
     struct rec_call c;
     int r;
     rec_enter_wait(&c, w->cond, w->mutex, site);
-    begin_wait(&c);
+    rec_signal_begin_wait(&c);
     pthread_cleanup_push(cancelled, &c);
     r = call(w);
     pthread_cleanup_pop(0);
@@ -169,28 +92,28 @@ SBT_EXPORT int cnd_timedwait(cnd_t *c, mtx_t *m, const struct timespec *at) {
 SBT_EXPORT int pthread_cond_signal(pthread_cond_t *c) {
     struct rec_call call;
     rec_enter(&call, SBT_TRACE_COND_SIGNAL, SBT_TRACE_COND, c, REC_SITE_HERE);
-    count_signal(&call, false);
+    rec_signal_count(&call, false);
     return given(&call, sbt_pthread_cond_signal(c), rec_result);
 }
 
 SBT_EXPORT int pthread_cond_broadcast(pthread_cond_t *c) {
     struct rec_call call;
     rec_enter(&call, SBT_TRACE_COND_BROADCAST, SBT_TRACE_COND, c, REC_SITE_HERE);
-    count_signal(&call, true);
+    rec_signal_count(&call, true);
     return given(&call, sbt_pthread_cond_broadcast(c), rec_result);
 }
 
 SBT_EXPORT int cnd_signal(cnd_t *c) {
     struct rec_call call;
     rec_enter(&call, SBT_TRACE_COND_SIGNAL, SBT_TRACE_COND, c, REC_SITE_HERE);
-    count_signal(&call, false);
+    rec_signal_count(&call, false);
     return given(&call, sbt_cnd_signal(c), rec_errno_of_c11);
 }
 
 SBT_EXPORT int cnd_broadcast(cnd_t *c) {
     struct rec_call call;
     rec_enter(&call, SBT_TRACE_COND_BROADCAST, SBT_TRACE_COND, c, REC_SITE_HERE);
-    count_signal(&call, true);
+    rec_signal_count(&call, true);
     return given(&call, sbt_cnd_broadcast(c), rec_errno_of_c11);
 }
 

@@ -244,7 +244,8 @@ static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
 
 /* Calls of this kind mostly sleep, and count as if they all did. */
 static inline bool sleeps(unsigned op) {
-    return op == SBT_TRACE_COND_WAIT || op == SBT_TRACE_BARRIER_WAIT || op == SBT_TRACE_THREAD_JOIN;
+    return op == SBT_TRACE_COND_WAIT || op == SBT_TRACE_BARRIER_WAIT || op == SBT_TRACE_THREAD_JOIN ||
+           op == SBT_TRACE_FUTEX_WAIT;
 }
 
 static inline void entered(struct rec_call *c) {

@@ -13,6 +13,17 @@
 /* Count the node's counter up. 0: there was no memory for a node. */
 #define REC_COUNTED(node, counter) ((node) != NULL ? REC_COUNT((node)->counter) : 0)
 
+/*
+ * signals.c: around a signal, with its number in c->event.order from rec_signal_count on; and around a wait.
+ * `n_woken`: how many waiters the signal is known to have woken; LONG_MAX: it is not known. rec_signal_assign: the
+ * number of the signal that ended the wait; 0: none can have. rec_signal_last: the number of the last signal until now.
+ */
+void rec_signal_count(struct rec_call *c, bool broadcast);
+void rec_signal_given(struct rec_call *c, long n_woken);
+void rec_signal_begin_wait(struct rec_call *c);
+uint64_t rec_signal_assign(struct rec_call *c);
+uint64_t rec_signal_last(struct rec_call *c);
+
 static inline int rec_errno_of_c11(int r) {
     switch (r) {
     case thrd_success:

@@ -13,8 +13,9 @@
  *  - clock.c: the wall clock of events
  *  - preempt.c: whether a thread was off its core
  *  - modules.c: the loaded files that addresses lie in
- *  - mutex.c cond.c locks.c sem.c process.c: the observing functions. locks.c has read-write locks, spinlocks and
- *    barriers; process.c has threads, once and the end of the process. C11's functions are next to their POSIX ones.
+ *  - mutex.c cond.c locks.c sem.c futex.c process.c: the observing functions. locks.c has read-write locks, spinlocks
+ *    and barriers; process.c has threads, once and the end of the process. C11's functions are next to their POSIX
+ *    ones. signals.c: which signal ended a wait.
  *
  * record.c, table.c, thread.c, event.c and modules.c are a group of files that use each other: an event needs its
  * thread's record, a record the trace's file, the file's end all records, and a new call site the modules. The
@@ -64,7 +65,8 @@ struct rec_node {
     uint32_t number; /* the number of the life at that address, of the site or of the thread */
     union {
         uint32_t initial; /* semaphores: the initial value; barriers: the count */
-        uint32_t flying;  /* conditions: the last 32 signals, bit 0 the last: counted, and perhaps not given yet */
+        uint32_t
+            flying; /* conditions, futexes: the last 32 signals, bit 0 the last: counted, and perhaps not given yet */
     };
     /*
      * The life before, at the same address; its waits may still be returning. Its number, and its last signal if that
@@ -75,9 +77,9 @@ struct rec_node {
     union {
         /* atomic; locks: acquisitions for writing; barriers: arrivals; semaphores: waits that succeeded */
         uint64_t acquired;
-        uint64_t open; /* conditions: the last 64 signals, bit 0 the last: no wait has been given it yet */
+        uint64_t open; /* conditions, futexes: the last 64 signals, bit 0 the last: no wait has been given it yet */
     };
-    uint64_t signals;    /* atomic. Conditions: signals and broadcasts; semaphores: posts */
+    uint64_t signals;    /* atomic. Conditions, futexes: signals and broadcasts; semaphores: posts */
     uint64_t broadcasts; /* conditions, bits as in `open` */
 } __attribute__((aligned(64)));
 

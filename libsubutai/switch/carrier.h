@@ -13,6 +13,7 @@ struct sbt_carrier {
     struct sbt_regs regs;         /* of the carrier's loop */
     struct sbt_fiber *leaving;    /* the fiber that is being switched away from, */
     enum sbt_leaving why;         /* and why */
+    uintptr_t signal_stack;       /* its lowest address (signal_stack.h); 0: it has none */
     bool woke;                    /* it has woken an idle carrier since it last left a fiber; its own */
     uint32_t skip;                /* occasions to wake a carrier that it skips after a useless wake-up, in all */
     uint32_t skip_left;           /* and still to come; both atomic */

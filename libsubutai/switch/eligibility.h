@@ -16,6 +16,7 @@ struct sbt_eligibility {
     bool interrupts;             /* the program makes waits fail with EINTR */
     bool recalls;                /* the program signals or cancels threads */
     bool masks, jumps;           /* the program changes signal masks; it may restore them by a jump */
+    bool signal_stacks;          /* the program may have alternate signal stacks */
     uint32_t n, skip;            /* objects seen, and objects at the beginning that are not to be judged */
 };
 

@@ -38,6 +38,8 @@ static void add_means(struct sbt_eligibility *to, const struct sbt_eligibility *
         to->masks = true;
     if (from->jumps)
         to->jumps = true;
+    if (from->signal_stacks)
+        to->signal_stacks = true;
 }
 
 void sbt_eligibility_allow_for(const struct sbt_eligibility *e) {

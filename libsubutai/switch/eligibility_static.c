@@ -74,6 +74,8 @@ void sbt_eligibility_judge_symbol(struct sbt_eligibility *e, const char *file, c
         e->masks = true;
     if (sbt_eligibility_is_jump(symbol))
         e->jumps = true;
+    if (strcmp(symbol, "sigaltstack") == 0)
+        e->signal_stacks = true;
 }
 
 static int judge_object(struct dl_phdr_info *info, size_t size, void *argument) {

@@ -295,8 +295,8 @@ static bool is_better_at_home(const struct sbt_fiber *f, const struct sbt_deadli
 
 int sbt_fiber_park(const struct sbt_deadline *deadline) {
     struct sbt_fiber *f = sbt_self.fiber;
-    /* This is a handler that interrupted a switch; or a child: a handler forked it and returned to a wait. Poll. */
-    if (SBT_UNLIKELY(f == NULL || sbt_self.in_switch != 0)) {
+    /* This is a handler that may not leave; or a child: a handler forked it and returned to a wait. Poll. */
+    if (SBT_UNLIKELY(f == NULL) || sbt_switch_is_fixed()) {
         sbt_pause_ns(SBT_HANDLER_POLL_NS);
         return 0;
     }
@@ -366,7 +366,7 @@ static bool may_join_carriers(const struct sbt_fiber *f) {
 
 bool sbt_switch_yield(bool goes_on) {
     struct sbt_fiber *f = sbt_self.fiber;
-    if (f == NULL || sbt_self.pin_held != 0 || sbt_self.in_switch != 0 || is_pinned(f))
+    if (f == NULL || sbt_self.pin_held != 0 || sbt_switch_is_fixed() || is_pinned(f))
         return false;
     if (!(f->carrier == NULL ? may_join_carriers(f) : find_another(f)))
         return false;

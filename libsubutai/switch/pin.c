@@ -20,6 +20,7 @@
 #include "switch/receive.h"
 #include "switch/sanitizer.h"
 #include "switch/state.h"
+#include "switch/tuning.h"
 
 #define ALL_SIGNALS (~(uint64_t)0)
 
@@ -95,8 +96,8 @@ void sbt_pin_hold(void) {
     hold();
     if (SBT_LIKELY(f == NULL))
         return;
-    f->mask_unsure = 1;          /* the caller may be a signal handler, which has another mask */
-    if (sbt_self.in_switch == 0) /* otherwise this is a handler that interrupted its thread inside switch/ */
+    f->mask_unsure = 1;         /* the caller may be a signal handler, which has another mask */
+    if (!sbt_switch_is_fixed()) /* otherwise this is a handler */
         go_home(f);
 }
 
@@ -115,7 +116,7 @@ static void pin_self(enum sbt_pin pin) {
         return;
     f->mask_unsure = 1;
     __atomic_fetch_or(&f->pinned, (uint8_t)pin, __ATOMIC_RELAXED);
-    if (sbt_self.in_switch == 0)
+    if (!sbt_switch_is_fixed())
         go_home(f);
 }
 
@@ -124,11 +125,18 @@ void sbt_pin_self(bool heritably) {
         pin_self(heritably ? SBT_PIN_HERITABLY : SBT_PIN_ITSELF);
 }
 
-/* A thread that is not known may not have begun: then it must get no fiber. */
+static bool is_of_process(uint32_t tid) {
+    return sbt_syscall3(SYS_tgkill, sbt_syscall0(SYS_getpid), tid, 0) == 0;
+}
+
+/*
+ * A thread that is not known may not have begun: then it must get no fiber. A fiber that is away is brought home, as
+ * for a signal: it may compute for long before it waits.
+ */
 static void pin_other(pthread_t thread, uint32_t tid) {
     struct sbt_fiber *f = sbt_pool_find(thread, tid);
     bool is_main = thread != 0 ? thread == SBT_SWITCH->main_thread : tid == SBT_SWITCH->main_tid;
-    if (f == NULL && !is_main) {
+    if (f == NULL && !is_main && (thread != 0 || is_of_process(tid))) {
         __atomic_fetch_or(&SBT_SWITCH->no_more, SBT_SWITCH_NO_MORE, __ATOMIC_RELAXED);
         /*
          * Pairs with the fence of sbt_switch_thread_begin: either the beginning thread sees no_more, or this sees its
@@ -137,8 +145,11 @@ static void pin_other(pthread_t thread, uint32_t tid) {
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
         f = sbt_pool_find(thread, tid);
     }
-    if (f != NULL)
-        __atomic_fetch_or(&f->pinned, SBT_PIN_HERITABLY, __ATOMIC_RELAXED);
+    if (f == NULL)
+        return;
+    __atomic_fetch_or(&f->pinned, SBT_PIN_HERITABLY, __ATOMIC_SEQ_CST); /* pairs with the fence of obey_recall */
+    if (__atomic_load_n(&f->away, __ATOMIC_RELAXED) != 0 && sbt_recall_start())
+        sbt_recall(f, SBT_RECALL_TO_GO_ON, RECALL_LOOKS);
 }
 
 void sbt_pin_tid(uint32_t tid) {
@@ -157,6 +168,14 @@ void sbt_pin_thread(pthread_t thread) {
         pin_self(SBT_PIN_HERITABLY);
     else
         pin_other(thread, 0);
+}
+
+uint32_t sbt_switch_home_tid(void) {
+    const struct sbt_fiber *f = sbt_self.fiber;
+    if (SBT_LIKELY(f == NULL))
+        return 0;
+    bool stays = sbt_self.pin_held != 0 || __atomic_load_n(&f->pinned, __ATOMIC_RELAXED) != SBT_PIN_NOT;
+    return f->carrier == NULL && stays ? 0 : f->tid;
 }
 
 enum sbt_pin sbt_pin_inherited(void) {

@@ -30,14 +30,15 @@ static int signals[2]; /* index 1: the signal after which an interrupted system 
 
 uint64_t sbt_recall_signals;
 
-static void on_recall(int signal) {
+static void on_recall(int signal, siginfo_t *info, void *context) {
     struct sbt_fiber *f = sbt_self.fiber;
-    (void)signal;
-    if (f == NULL || f->carrier == NULL || sbt_self.in_switch != 0 ||
+    (void)signal, (void)info;
+    if (f == NULL || f->carrier == NULL || sbt_switch_is_fixed() ||
         __atomic_load_n(&f->pinned, __ATOMIC_RELAXED) == SBT_PIN_NOT)
         return;
     f->mask_unsure = 1; /* the present mask is this handler's */
     sbt_fiber_leave(f, SBT_LEAVES_FOR_HOME);
+    sbt_signal_stack_returned(context);
 }
 
 /*
@@ -65,10 +66,10 @@ void sbt_recall_reserve(void) {
 }
 
 static bool install(int interrupts) {
-    struct sigaction action = {.sa_handler = on_recall, .sa_flags = interrupts ? 0 : SA_RESTART}, old;
+    struct sigaction action = {.sa_sigaction = on_recall, .sa_flags = SA_SIGINFO | (interrupts ? 0 : SA_RESTART)}, old;
     int signal = reserved[interrupts];
     if (signal <= 0 || sbt_real.sigaction(signal, NULL, &old) != 0 ||
-        (old.sa_handler != SIG_DFL && old.sa_handler != on_recall) || sbt_real.sigaction(signal, &action, NULL) != 0)
+        (old.sa_handler != SIG_DFL && old.sa_sigaction != on_recall) || sbt_real.sigaction(signal, &action, NULL) != 0)
         return false;
     sbt_recall_signals |= (uint64_t)1 << (signal - 1);
     __atomic_store_n(&signals[interrupts], signal, __ATOMIC_RELEASE);
@@ -89,7 +90,7 @@ bool sbt_recall_start(void) {
 /* The signal must not be sent if the program has installed a handler of its own for it. */
 static bool still_ours(int signal) {
     struct sigaction action;
-    return signal != 0 && sbt_real.sigaction(signal, NULL, &action) == 0 && action.sa_handler == on_recall;
+    return signal != 0 && sbt_real.sigaction(signal, NULL, &action) == 0 && action.sa_sigaction == on_recall;
 }
 
 void sbt_recall(struct sbt_fiber *f, enum sbt_recall_how how, int looks) {

@@ -41,13 +41,19 @@ uint32_t sbt_switch_running_load(void) {
     return __atomic_load_n(&SBT_SWITCH->running, __ATOMIC_RELAXED);
 }
 
+static void handler_returned(void *context) {
+    sbt_switch_mask_changed();
+    sbt_signal_stack_returned(context);
+}
+
 void sbt_switch_want(enum sbt_switch_want how) {
     sbt_switch_wanted = true;
     sbt_switch_how = how;
     sbt_switch_insisted = how == SBT_SWITCH_ANYWAY || how == SBT_SWITCH_BY_TURNS;
     sbt_switch_weighs = how == SBT_SWITCH_IF_IT_PAYS || how == SBT_SWITCH_BY_TURNS;
-    /* a return from a handler sets the mask, also that of a fiber that waited in the handler */
-    sbt_handlers_returned = sbt_switch_mask_changed;
+    /* a fiber may wait in a handler: the kernel sets the mask when the handler begins, and when it returns */
+    sbt_handlers_entered = sbt_switch_mask_changed;
+    sbt_handlers_returned = handler_returned;
     if (how != SBT_SWITCH_IF_IT_PAYS) /* otherwise before the first recall, or before the program asks for SIGRTMAX */
         sbt_recall_reserve();
 }
@@ -108,6 +114,8 @@ static bool create(pthread_t *thread, void *(*routine)(void *), void *argument) 
 
 bool sbt_switch_start_carriers(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
+    if (s->signal_stacks != 0 && !sbt_signal_stack_start(s->carrier, s->n_carriers))
+        return false;
     for (; s->n_own < s->n_carriers && __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0; s->n_own++)
         if (!create(&s->own[s->n_own], sbt_carrier_main, &s->carrier[s->n_own]))
             return false;
@@ -210,6 +218,7 @@ const char *sbt_switch_judge(bool *pins_main) {
     sbt_eligibility_judge(&e);
     sbt_eligibility_add_known(&e);
     *pins_main = e.pins_main;
+    SBT_SWITCH->signal_stacks = e.signal_stacks;
     sbt_eligibility_allow_for(&e);
     if (e.recalls && !sbt_recall_start() && !sbt_switch_insisted)
         return "the program uses all real-time signals, and Subutai needs one for signals to single threads";

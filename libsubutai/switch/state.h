@@ -2,8 +2,8 @@
 /*
  * The state of switch/, and how code enters and leaves it.
  *
- * The files carrier, due, fiber, mask, pin, pool, recall, receive, runq and table are one room: they use each other
- * through this state.
+ * The files carrier, due, fiber, mask, pin, pool, recall, receive, runq, signal_stack and table are one room: they use
+ * each other through this state.
  *
  * Everything that a forked child must find empty is in one object, on pages of its own, which the kernel wipes in the
  * child.
@@ -25,6 +25,7 @@
 #include "core/handlers.h"
 #include "switch/carrier.h"
 #include "switch/pool.h"
+#include "switch/signal_stack.h"
 #include "switch/table.h"
 
 /* Bits of no_more. */
@@ -50,11 +51,12 @@ struct sbt_switch_state {
     long process;          /* the process that these fibers belong to; a child of vfork has another id */
     pthread_t main_thread; /* 0: not known */
     uint32_t main_tid;
-    uint32_t no_more;    /* SBT_SWITCH_NO_MORE, _ENDED; atomic */
-    uint32_t n_judged;   /* how many loaded objects have been judged: the first of the list; atomic */
-    uint64_t n_unloads;  /* the number of unloaded objects at that time; atomic */
-    uint64_t on_duty;    /* signals for which a fiber is on duty (receive.c); atomic */
-    uint32_t main_ended; /* 1: the main thread has ended; atomic */
+    uint32_t no_more;       /* SBT_SWITCH_NO_MORE, _ENDED; atomic */
+    uint32_t n_judged;      /* how many loaded objects have been judged: the first of the list; atomic */
+    uint64_t n_unloads;     /* the number of unloaded objects at that time; atomic */
+    uint64_t on_duty;       /* signals for which a fiber is on duty (receive.c); atomic */
+    uint32_t main_ended;    /* 1: the main thread has ended; atomic */
+    uint32_t signal_stacks; /* 1: carriers have signal stacks; as judged, before there are carriers */
     /* How many carriers there are, and which; written by the thread that starts them, and after that has ended */
     uint32_t n_own;
     pthread_t own[SBT_CARRIERS_MAX];
@@ -123,6 +125,14 @@ static inline void sbt_switch_leave(void) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (SBT_UNLIKELY(sbt_switch_has_deferred() && sbt_self.in_switch == 0))
         sbt_switch_deliver();
+}
+
+/*
+ * May the caller's fiber not leave the kernel thread that it is on? It may not in a handler that interrupted its thread
+ * inside switch/, or that runs on a carrier's signal stack. Such a handler polls instead of waiting.
+ */
+static inline bool sbt_switch_is_fixed(void) {
+    return SBT_UNLIKELY(sbt_self.in_switch != 0) || SBT_UNLIKELY(sbt_signal_stack_is_here(sbt_self.fiber));
 }
 
 /*

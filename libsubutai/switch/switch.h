@@ -135,11 +135,23 @@ enum sbt_pin {
 void sbt_pin_self(bool heritably);
 
 /*
- * The same, heritably, for the thread of that kernel id (0: the caller) or pthread id. The caller goes home at once,
- * another thread at its next wait.
+ * The same, heritably, for the thread of that kernel id (0: the caller) or pthread id. If the fiber of another thread
+ * is away from home it is recalled.
  */
 void sbt_pin_tid(uint32_t tid);
 void sbt_pin_thread(pthread_t thread);
+
+/*
+ * The kernel id of the caller's home thread, from memory, if its fiber may be elsewhere: there the kernel would say the
+ * carrier's. 0: the caller is on its own kernel thread, and the kernel knows best.
+ */
+uint32_t sbt_switch_home_tid(void);
+
+/*
+ * Does a fiber with an alternate signal stack of these flags and this size find one as good on a carrier? If not, it
+ * must be pinned.
+ */
+bool sbt_switch_bears_signal_stack(int flags, size_t size);
 
 /* How a thread that the caller creates is pinned from its beginning. */
 enum sbt_pin sbt_pin_inherited(void);

@@ -78,8 +78,14 @@ check "what the program refuses is refused" is "$status" 2
 
 subutai bench --list
 check "the real program has the kinds of the manual" is "$(cut -f1 <<<"$out" | sort | tr '\n' ' ')" \
-    "barrier bounded-queue broadcast contended long-wait omp-barrier omp-parallel ping-pong rwlock semaphore signal-storm small-locks trylock-barrier turn-ring uncontended yield yield-barrier "
+    "barrier bounded-queue broadcast contended cxx-barrier cxx-latch cxx-semaphore long-wait omp-barrier omp-parallel ping-pong rust-barrier rust-mpsc rust-ring rwlock semaphore signal-storm small-locks trylock-barrier turn-ring uncontended yield yield-barrier "
 for kind in $(cut -f1 <<<"$out"); do
+    other=$(dirname "$SUBUTAI")/../../bench/micro/subutai-bench-${kind%%-*}
+    if [[ $kind == rust-* || $kind == cxx-* ]] && [ ! -x "$other" ]; then
+        subutai bench "$kind"
+        check "$kind, which is not built, is refused in a line" matches "$status $err" "^2 .*$kind needs .*/${other##*/}: [^"$'\n'"]*$"
+        continue
+    fi
     [ "$kind" != ping-pong ] || [ "$(nproc)" -gt 1 ] || continue # it needs two
     subutai bench "$kind" --threads 2 --runs 1 --seconds 0.05 --json
     check "$kind under the real library" json 'length == 2 and all(.[]; .kind == "'"$kind"'" and .ns_per_op > 0)'

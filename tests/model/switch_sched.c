@@ -331,7 +331,8 @@ union sbt_fork_page sbt_fork_page = {.known = 1};
 
 void sbt_fork_notice(void) {}
 
-void (*sbt_handlers_returned)(void);
+void (*sbt_handlers_entered)(void);
+void (*sbt_handlers_returned)(void *context);
 void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter);
 uint64_t sbt_handlers_spared;
 

@@ -99,17 +99,17 @@ static uint32_t step(uint32_t me, const char *at) {
         return 2;
     case 'j':
         while (word[n] == 0)
-            direct_futex_wait(&word[n], 0, 1u << me, NULL);
+            direct_futex_wait(&word[n], false, 0, 1u << me, NULL);
         return 2;
     case 'J': /* both words change, and all waiters move to the second before they are woken */
         word[1] = word[0] = 1;
-        direct_futex_requeue(&word[0], &word[1], &(struct sbt_futex_moved){0, UINT32_MAX}, NULL);
-        direct_futex_wake(&word[1], INT_MAX, UINT32_MAX);
+        direct_futex_requeue(&word[0], &word[1], false, &(struct sbt_futex_moved){0, UINT32_MAX}, NULL);
+        direct_futex_wake(&word[1], false, INT_MAX, UINT32_MAX);
         return 1;
     case 'F': /* by its bit, one waiter after the other */
         word[n] = 1;
         for (uint32_t i = 0; i < MAX_PROGRAM; i++)
-            direct_futex_wake(&word[n], 1, 1u << i);
+            direct_futex_wake(&word[n], false, 1, 1u << i);
         return 2;
     case 'y':
         sbt_switch_yield(false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Private futexes by syscall(): results, counts and errors. The kernel is the oracle. Source: futex(2), FUTEX_WAKE_OP's
+ * Futexes by syscall(): results, counts and errors. The kernel is the oracle. Source: futex(2), FUTEX_WAKE_OP's
  * numbers in linux/futex.h. With code that makes futex calls by its own instructions: futex_unseen.c.
  */
 #include "futex_waiter.h"
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 static uint32_t word2;
 
@@ -95,15 +96,25 @@ TEST(futex__unmapped_returns_EFAULT, "where the word is read; a wake-up reads no
         CHECK_ERRNO(futex(&word, FUTEX_WAIT, 0, gone, NULL, 0), EFAULT);
         CHECK_ERRNO(futex(gone, FUTEX_CMP_REQUEUE, 1, number(1), &word2, 0), EFAULT);
         CHECK_ERRNO(futex(&word, FUTEX_WAKE_OP, 1, number(1), gone, code), EFAULT);
+#ifdef SHARED
+        CHECK_ERRNO(wake(gone, 1), EFAULT);
+        CHECK_ERRNO(futex(gone, FUTEX_REQUEUE, 1, number(1), &word2, 0), EFAULT);
+#else
         CHECK_INT(wake(gone, 1), 0);
         CHECK_INT(futex(gone, FUTEX_REQUEUE, 1, number(1), &word2, 0), 0);
+#endif
         SYS(munmap(gone, 4096));
     }
     CHECK_ERRNO(futex(NULL, FUTEX_WAIT, 0, NULL, NULL, 0), EFAULT);
+#ifdef SHARED
+    CHECK_ERRNO(wake(NULL, 1), EFAULT);
+#else
     CHECK_INT(wake(NULL, 1), 0);
+#endif
     CHECK_ERRNO(futex((uint32_t *)(~0ul - 4095), FUTEX_WAIT, 0, NULL, NULL, 0), EFAULT);
     CHECK_ERRNO(wake((uint32_t *)(~0ul - 4095), 1), EFAULT);
 }
+#ifndef SHARED /* then the kernel refuses the former, and finds no waiter in the latter */
 TEST(futex__read_only_memory, "can be waited on, and cannot be operated on") {
     uint32_t *constant = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const struct timespec time = {0, 1000};
@@ -122,6 +133,102 @@ TEST(futex__unmapped_while_a_thread_waits, "the address alone wakes it") {
     CHECK_INT(wake(at, 1), 1);
     check_woken(&w);
 }
+#else
+/* --- memory of several processes, and of one
+ * -------------------------------------------------------------------------- */
+static uint32_t *map(void *at, int flags) {
+    uint32_t *memory = mmap(at, 4096, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    *memory = 0;
+    return memory;
+}
+
+/* A child makes wake-ups until one has woken a thread; its status is 0 then. */
+static pid_t start_waker(uint32_t *at) {
+    pid_t child = fork();
+    SYS(child);
+    if (child == 0) {
+        for (int i = 0; i < LONG_MS && wake(at, 1) != 1; i++)
+            sleep_ms(1);
+        _exit(wake(at, INT_MAX) == 0 ? 0 : 1);
+    }
+    return child;
+}
+
+static void check_child(pid_t child) {
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+}
+
+static void wait_for_waker(uint32_t *at) {
+    struct waiter w = {.at = at, .op = FUTEX_WAIT};
+    pid_t child = start_waker(at);
+    w.thread = thread_start(wait_once, &w);
+    check_woken(&w);
+    check_child(child);
+}
+
+TEST(futex_shared__another_process_wakes, "a thread that waits") {
+    wait_for_waker(map(NULL, MAP_SHARED));
+}
+TEST(futex_shared__wakes_another_process, "that waits; it goes to no waiter of this one's private memory") {
+    uint32_t *at = map(NULL, MAP_SHARED);
+    pid_t child = fork();
+    SYS(child);
+    if (child == 0)
+        _exit(futex(at, FUTEX_WAIT, 0, NULL, NULL, 0) == 0 ? 0 : 1);
+    while (wake(at, 1) != 1)
+        sleep_ms(1);
+    check_child(child);
+}
+TEST(futex_shared__memory_becomes_shared, "where threads have waited in private memory before") {
+    for (int i = 0; i < 3; i++) {
+        uint32_t *at = map(NULL, MAP_PRIVATE);
+        struct waiter w;
+        start_at(&w, at, 0);
+        CHECK_INT(wake(at, 1), 1);
+        check_woken(&w);
+        SYS(munmap(at, 4096));
+        wait_for_waker(map(at, MAP_SHARED | MAP_FIXED));
+        SYS(munmap(at, 4096));
+    }
+}
+TEST(futex_shared__private_memory,
+     "variables, heap, stack, mapped, of a file: each thread is found, and counted once") {
+    char name[] = "/tmp/futex-XXXXXX";
+    uint32_t on_stack = 0, *small = calloc(1, sizeof *small), *large = calloc(1, 1 << 20);
+    int file = mkstemp(name);
+    SYS(file);
+    SYS(unlink(name));
+    SYS(ftruncate(file, 4096));
+    uint32_t *of_file = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    CHECK(small != NULL && large != NULL && of_file != MAP_FAILED);
+    *of_file = 0;
+    uint32_t *const places[] = {&word, &on_stack, small, large, map(NULL, MAP_PRIVATE), of_file};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct waiter w[3];
+        for (int k = 0; k < 3; k++)
+            start_at(&w[k], places[i], 0);
+        CHECK_INT(wake(places[i], 2), 2);
+        CHECK_INT(wake(places[i], INT_MAX), 1);
+        for (int k = 0; k < 3; k++)
+            check_woken(&w[k]);
+    }
+    close(file);
+}
+TEST(futex_shared__requeue_to_shared_memory, "they are counted, and are woken there at the latest") {
+    uint32_t *to = map(NULL, MAP_SHARED);
+    struct waiter w[2];
+    start(&w[0]);
+    start(&w[1]);
+    CHECK_INT(futex(&word, FUTEX_REQUEUE, 0, number(INT_MAX), to, 0), 2);
+    CHECK(wake(to, INT_MAX) <= 2);
+    CHECK_INT(wake(&word, INT_MAX), 0);
+    check_woken(&w[0]);
+    check_woken(&w[1]);
+}
+#endif
 static union {
     uint32_t word;
     pthread_mutex_t mutex;
@@ -202,7 +309,7 @@ TEST(futex_wake_bitset__wakes_those_with_a_common_bit, "others are passed over a
 TEST(futex_wake__shared_and_private_are_apart, "a shared wake-up finds no private waiter, and the other way round") {
     struct waiter w;
     start(&w);
-    CHECK_INT(syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0), 0);
+    CHECK_INT(syscall(SYS_futex, &word, FUTEX_WAKE | (FLAG ^ FUTEX_PRIVATE_FLAG), INT_MAX, NULL, NULL, 0), 0);
     CHECK_INT(wake(&word, 1), 1);
     check_woken(&w);
 }

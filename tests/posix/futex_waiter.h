@@ -10,10 +10,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The suites are built twice: for calls with FUTEX_PRIVATE_FLAG, and for calls without. */
+#ifdef SHARED
+#define FLAG 0
+#else
+#define FLAG FUTEX_PRIVATE_FLAG
+#endif
+
 static uint32_t word;
 
 static inline long futex(uint32_t *at, int op, uint32_t val, const void *more, uint32_t *at2, uint32_t val3) {
-    return syscall(SYS_futex, at, op | FUTEX_PRIVATE_FLAG, val, more, at2, val3);
+    return syscall(SYS_futex, at, op | FLAG, val, more, at2, val3);
 }
 static inline long wake(uint32_t *at, uint32_t n) {
     return futex(at, FUTEX_WAKE, n, NULL, NULL, 0);

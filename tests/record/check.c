@@ -11,6 +11,7 @@
  */
 #include "trace.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,9 @@ static void check_released(const struct list *locks, struct list *released) {
 
 enum { NO_BROADCAST = SBT_TRACE_N_OPS };
 
+static uint64_t n_woken, n_ended; /* threads that wake-ups of futexes woke, waits that returned after one */
+static struct list announced;     /* waits for a futex that found another value, and the wake-up before their end */
+
 /* What was consumed was there before, posts long before perhaps, and once if it is no broadcast. */
 static void check_consumed(const struct list *given, struct list *taken, uint32_t broadcast, const char *what) {
     uint64_t missing = n_missing;
@@ -115,10 +119,10 @@ static void check_consumed(const struct list *given, struct list *taken, uint32_
         else if (g->begin_ns > t->end_ns + EXACT_NS)
             WRONG("object %u: %s %llu was given after the wait that it ended", t->object, what,
                   (unsigned long long)t->order);
-        else if (broadcast != NO_BROADCAST && g->end_ns + EXACT_NS < t->begin_ns)
+        else if (broadcast != NO_BROADCAST && taken != &announced && g->end_ns + EXACT_NS < t->begin_ns)
             WRONG("object %u: %s %llu was over before the wait that it ended", t->object, what,
                   (unsigned long long)t->order);
-        else if (g->op != broadcast && i > 0 && by_number(&taken->at[i - 1], t) == 0)
+        else if (g->op != broadcast && taken != &announced && i > 0 && by_number(&taken->at[i - 1], t) == 0)
             WRONG("object %u: %s %llu ended two waits", t->object, what, (unsigned long long)t->order);
     }
 }
@@ -221,6 +225,20 @@ static void take(const struct sbt_trace_event *e, uint32_t *size, uint8_t *creat
     case SBT_TRACE_COND_BROADCAST:
         add(&signals, e->object, e->order, e);
         break;
+    case SBT_TRACE_FUTEX_WAKE: { /* as a broadcast: it is not known which it woke */
+        struct sbt_trace_event as = *e;
+        as.op = SBT_TRACE_COND_BROADCAST;
+        n_woken += e->size;
+        add(&signals, e->object, e->order, &as);
+        break;
+    }
+    case SBT_TRACE_FUTEX_WAIT:
+        n_ended += good;
+        if (e->order != 0)
+            add(good ? &waits : &announced, e->object, e->order, e);
+        if (!good && e->result != EAGAIN && e->order != 0)
+            WRONG("object %u: a wait that failed was ended by a wake-up", e->object);
+        break;
     case SBT_TRACE_BARRIER_WAIT:
         add(&meetings, e->object, e->order, e);
         break;
@@ -320,6 +338,10 @@ int main(int argc, char **argv) {
         check_sequence(&signals, "signal");
         check_sequence(&posts, "post");
         check_consumed(&signals, &waits, SBT_TRACE_COND_BROADCAST, "signal");
+        if (n_woken != n_ended)
+            WRONG("%llu waits for futexes ended, and %llu were woken", (unsigned long long)n_ended,
+                  (unsigned long long)n_woken);
+        check_consumed(&signals, &announced, SBT_TRACE_COND_BROADCAST, "signal");
         check_consumed(&posts, &consumed, NO_BROADCAST, "post");
         check_barriers(&meetings, size);
         check_released(&locks, &released);

@@ -35,6 +35,20 @@ for engine in glibc direct ni; do
     check "$engine: whole, nothing lost, at most 8 bytes an event" info t.sbt \
         ".whole and .lost == 0 and .engine == \"$engine\" and .bytes <= 8 * .events and .threads == 5"
 done
+for engine in glibc direct ni; do
+    options=(--engine "$engine")
+    record futexes
+    check "$engine, futexes: exit 0" is "$status $out $err" "0 done "
+    check "$engine, futexes: each wake-up is there, and each wait has the one that ended it" possible t.sbt \
+        futex_wake=$((rounds + 2)) futex_wait:none=0 thread_create=4 thread_join=4 thread_end=5
+    subutai trace dump --json t.sbt
+    check "$engine, futexes: results" json '[.[] | select(.op == "futex_wait" or .op == "futex_wake").result] | unique -
+        [0, 11] == [38, 110]'
+    check "$engine, futexes: some wake-ups woke a thread" json '[.[] | select(.op == "futex_wake").size] | max > 0'
+    subutai predict --machine paper,host --cores 2 --json t.sbt
+    check "$engine, futexes: predicted, no wait without an end" json '.[0].runs | length == 5 and
+        all(.makespan_ns > 0 and .not_as_recorded.let_pass == 0 and .makespan_ns >= .critical_path_ns)'
+done
 for wait in switch switch!; do
     options=(--engine direct --wait "$wait")
     record work

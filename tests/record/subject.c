@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -62,6 +65,25 @@ static void *everything(void *argument) {
             int r = pthread_barrier_wait(&barrier);
             CHECK(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
         }
+    }
+    return NULL;
+}
+
+/* Turns by futexes: each thread wakes all others, and waits while it is not its turn. */
+static uint32_t word;
+
+static long futex(int op, uint32_t val, const struct timespec *timeout) {
+    return syscall(SYS_futex, &word, op, val, timeout, NULL, 0);
+}
+
+static void *take_turns(void *argument) {
+    uint32_t self = (uint32_t)(uintptr_t)argument;
+    for (int i = 0; i < N_ROUNDS; i++) {
+        uint32_t now;
+        while ((now = __atomic_load_n(&word, __ATOMIC_ACQUIRE)) % N_THREADS != self)
+            CHECK(futex(FUTEX_WAIT_PRIVATE, now, NULL) == 0 || errno == EAGAIN);
+        __atomic_store_n(&word, now + 1, __ATOMIC_RELEASE);
+        SYS(futex(FUTEX_WAKE_PRIVATE, INT_MAX, NULL));
     }
     return NULL;
 }
@@ -490,6 +512,12 @@ int main(int argc, char **argv) {
     } else if (strcmp(how, "locks") == 0) {
         some_locks(10);
         return 0;
+    } else if (strcmp(how, "futexes") == 0) {
+        run_threads(take_turns);
+        CHECK_ERRNO(futex(FUTEX_WAIT_PRIVATE, word, &(struct timespec){0, 20000000}), ETIMEDOUT);
+        CHECK_ERRNO(futex(FUTEX_WAIT_PRIVATE, word + 1, NULL), EAGAIN);
+        CHECK_INT(futex(FUTEX_WAKE_PRIVATE, 1, NULL), 0);
+        CHECK_ERRNO(futex(FUTEX_WAKE_PRIVATE | FUTEX_CLOCK_REALTIME, 1, NULL), ENOSYS);
     } else if (strcmp(how, "work") == 0) {
         run_threads(work_and_sleep);
     } else if (strcmp(how, "contended") == 0) {

@@ -71,7 +71,8 @@ static inline uint8_t build_type(enum sbt_trace_op op) {
            : op == SBT_TRACE_BARRIER_WAIT   ? SBT_TRACE_BARRIER
            : op <= SBT_TRACE_RWLOCK_UNLOCK  ? SBT_TRACE_RWLOCK
            : op <= SBT_TRACE_SEM_POST       ? SBT_TRACE_SEM
-                                            : SBT_TRACE_SPIN;
+           : op <= SBT_TRACE_SPIN_UNLOCK    ? SBT_TRACE_SPIN
+                                            : SBT_TRACE_FUTEX;
 }
 
 /* The usual events: `work` ns, then the call. */
@@ -122,6 +123,20 @@ static inline void wait(struct build *b, uint32_t thread, uint32_t condition, ui
                                          .object = condition,
                                          .other = mutex,
                                          .order = number,
+                                         .work_ns = work});
+}
+
+/* Ended by wake-up `number`, or with that result; a wake-up with that number. */
+static inline void futex(struct build *b, uint32_t thread, enum sbt_trace_op op, uint32_t word, uint64_t number,
+                         uint16_t result, uint64_t took, uint64_t work) {
+    build_event(b, thread,
+                (struct sbt_trace_event){.op = (uint8_t)op,
+                                         .type = SBT_TRACE_FUTEX,
+                                         .object = word,
+                                         .other = SBT_TRACE_NONE,
+                                         .order = number,
+                                         .result = result,
+                                         .took_ns = took,
                                          .work_ns = work});
 }
 

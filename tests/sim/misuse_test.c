@@ -336,14 +336,14 @@ TEST(cut_anywhere) {
 
 /* ---- any calls in any order ---- */
 
-enum { MAX_THREADS = 12, MAX_OBJECTS = 40 };
+enum { MAX_THREADS = 12, N_TYPES = SBT_TRACE_N_TYPES - SBT_TRACE_MUTEX, MAX_OBJECTS = 7 * N_TYPES };
 
 static enum sbt_trace_type type_of(uint32_t object) {
-    return (enum sbt_trace_type)(SBT_TRACE_MUTEX + object % (SBT_TRACE_N_TYPES - SBT_TRACE_MUTEX));
+    return (enum sbt_trace_type)(SBT_TRACE_MUTEX + object % N_TYPES);
 }
 
 static uint32_t some_object(enum sbt_trace_type type) {
-    return below(MAX_OBJECTS / 6) * 6 + ((uint32_t)type - SBT_TRACE_MUTEX);
+    return below(MAX_OBJECTS / N_TYPES) * N_TYPES + ((uint32_t)type - SBT_TRACE_MUTEX);
 }
 
 static void any_call(struct build *b, uint32_t thread, uint32_t n_threads) {

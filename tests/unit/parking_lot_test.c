@@ -140,8 +140,8 @@ TEST(a_futex_wake_finds_no_waiter_of_an_object) {
     ck_assert_int_eq(pthread_create(&sleeper[0].thread, NULL, sleeps, &sleeper[0]), 0);
     while (n_queued(&object) != 1)
         sbt_pause_ns(10000);
-    ck_assert_uint_eq(direct_futex_wake(&object, INT_MAX, UINT32_MAX), 0);
-    ck_assert_int_eq(direct_futex_requeue(&object, &other, &most, NULL), 0);
+    ck_assert_uint_eq(direct_futex_wake(&object, false, INT_MAX, UINT32_MAX), 0);
+    ck_assert_int_eq(direct_futex_requeue(&object, &other, false, &most, NULL), 0);
     ck_assert_uint_eq(most.woken + most.moved, 0);
     ck_assert_uint_eq(n_queued(&object), 1);
     ck_assert_uint_eq(sbt_lot_unpark_some(&object, 1), 1);

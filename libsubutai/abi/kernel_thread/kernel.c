@@ -5,10 +5,12 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -28,6 +30,12 @@
 #include "os/fence.h"
 #include "os/mapped.h"
 #include "switch/switch.h"
+
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13
+#endif
+#define IOPRIO_OF_THREAD 1     /* IOPRIO_WHO_PROCESS, which means a thread; no header has it */
+#define PIDFD_OF_THREAD O_EXCL /* PIDFD_THREAD; older headers lack it */
 
 extern int prctl(int option, ...);
 
@@ -96,7 +104,6 @@ static enum scope scope_of_call(long number, long first) {
     case SYS_io_getevents:
     case SYS_io_destroy:
         return OF_PROCESS;
-    case SYS_gettid:
     case SYS_io_uring_setup: /* a ring may belong to a single kernel thread */
     case SYS_io_uring_enter:
     case SYS_io_uring_register:
@@ -106,10 +113,53 @@ static enum scope scope_of_call(long number, long first) {
     }
 }
 
+/*
+ * The thread that a call changes, or signals, by its kernel id. A program may read its threads' ids as it likes; what
+ * it does with them comes here. 0: the caller, or the call knows no thread.
+ */
+static uint32_t target_of(long number, const long *argument) {
+    switch (number) {
+    case SYS_tkill:
+    case SYS_sched_setaffinity:
+    case SYS_sched_setscheduler:
+    case SYS_sched_setparam:
+    case SYS_sched_setattr:
+        return (uint32_t)argument[0];
+    case SYS_tgkill:
+    case SYS_rt_tgsigqueueinfo:
+    case SYS_perf_event_open:
+        return (uint32_t)argument[1];
+    case SYS_setpriority:
+        return argument[0] == PRIO_PROCESS ? (uint32_t)argument[1] : 0;
+    case SYS_ioprio_set:
+        return argument[0] == IOPRIO_OF_THREAD ? (uint32_t)argument[1] : 0;
+    case SYS_pidfd_open:
+        return (argument[1] & PIDFD_OF_THREAD) != 0 ? (uint32_t)argument[0] : 0;
+    default:
+        return 0;
+    }
+}
+
+static bool is_signal(long number) {
+    return number == SYS_tkill || number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
+}
+
+/* The owner of a futex with priority inheritance gets the waiter's priority, if it is where the kernel knows it. */
+static void recall_owner(const uint32_t *word) {
+    if ((uintptr_t)word % sizeof *word == 0 && sbt_mapped_readable(word, sizeof *word))
+        sbt_recall_tid(__atomic_load_n(word, __ATOMIC_RELAXED) & FUTEX_TID_MASK, SBT_RECALL_TO_GO_ON);
+}
+
+/* A timer signals a thread: that has to be where the signal arrives. */
+static void pin_for_timer(const struct sigevent *event) {
+    if (event != NULL && sbt_mapped_readable(event, sizeof *event) && event->sigev_notify == SIGEV_THREAD_ID)
+        sbt_pin_tid((uint32_t)event->_sigev_un._tid);
+}
+
 /* Is the caller's affinity set to what it is? Then nothing changes, for its carrier either. libomp does so. */
-static bool keeps_affinity(long tid, size_t size, const void *cpus) {
+static bool keeps_affinity(size_t size, const void *cpus) {
     unsigned char now[sizeof(cpu_set_t)] = {0}, wanted[sizeof(cpu_set_t)] = {0};
-    if (tid != 0 || size > sizeof wanted || !sbt_mapped_readable(cpus, size))
+    if (size > sizeof wanted || !sbt_mapped_readable(cpus, size))
         return false;
     memcpy(wanted, cpus, size);
     return sbt_syscall3(SYS_sched_getaffinity, 0, sizeof now, now) > 0 && memcmp(now, wanted, sizeof now) == 0;
@@ -158,23 +208,31 @@ SBT_EXPORT long syscall(long number, ...) {
         return result_of(abi_futex_from(__builtin_return_address(0), (uint32_t *)argument[0], (int)argument[1],
                                         (uint32_t)argument[2], (uintptr_t)argument[3], (uint32_t *)argument[4],
                                         (uint32_t)argument[5]));
+    if (number == SYS_gettid)
+        return gettid();
     if (number == SYS_unshare || number == SYS_setns)
         sbt_switch_leave_alone();
-    bool signals = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
-    uint32_t tid = (uint32_t)argument[number == SYS_tkill ? 0 : 1];
-    bool another = (signals || number == SYS_tkill) && tid != sbt_thread_tid();
+    uint32_t target = target_of(number, argument);
+    bool another = target != 0 && target != sbt_thread_tid();
     judge_filter(number, argument);
     judge_child(number, argument);
-    if (!another && !(number == SYS_sched_setaffinity &&
-                      keeps_affinity(argument[0], (size_t)argument[1], (const void *)argument[2])))
-        go_home_for(scope_of_call(number, argument[0]));
+    if (another && !is_signal(number))
+        sbt_pin_tid(target);
+    else if (!another &&
+             !(number == SYS_sched_setaffinity && keeps_affinity((size_t)argument[1], (const void *)argument[2])))
+        go_home_for(number == SYS_pidfd_open && target != 0 ? OF_THREAD : scope_of_call(number, argument[0]));
+    if (SBT_UNLIKELY(sbt_switch_wanted && number == SYS_futex) &&
+        ((argument[1] & FUTEX_CMD_MASK) == FUTEX_LOCK_PI || (argument[1] & FUTEX_CMD_MASK) == FUTEX_LOCK_PI2))
+        recall_owner((const uint32_t *)argument[0]);
+    if (SBT_UNLIKELY(sbt_switch_wanted && number == SYS_timer_create))
+        pin_for_timer((const struct sigevent *)argument[1]);
     if (number == SYS_sched_setscheduler)
         sbt_priority_note((int)argument[1]);
     else if (number == SYS_sched_setattr)
         sbt_priority_note(SCHED_FIFO); /* perhaps: the policy is in memory that may not be mapped */
     long r = sbt_syscall6(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
-    if (r == 0 && another)
-        sbt_sent_to_tid(tid, (int)argument[number == SYS_tkill ? 1 : 2]);
+    if (r == 0 && another && is_signal(number))
+        sbt_sent_to_tid(target, (int)argument[number == SYS_tkill ? 1 : 2]);
     return result_of(r);
 }
 

@@ -18,12 +18,17 @@
 
 #include "abi/abi.h"
 #include "core/priority.h"
+#include "os/mapped.h"
 #include "switch/switch.h"
 
-/* ---- the id of the kernel thread: the program may come back to it at any time ---- */
+/*
+ * ---- the id of the kernel thread ----
+ * It is the home thread's, wherever the fiber runs. To know it does no harm: a call that is given the id of a thread
+ * judges that thread. A pinned thread asks the kernel, because it may be in a child that shares its memory.
+ */
 SBT_EXPORT pid_t gettid(void) {
-    sbt_pin_self(false);
-    return THEIRS(gettid());
+    uint32_t tid = sbt_switch_home_tid();
+    return tid != 0 ? (pid_t)tid : THEIRS(gettid());
 }
 
 /*
@@ -37,9 +42,21 @@ SBT_EXPORT int sched_getcpu(void) {
     return (int)cpu;
 }
 
+/*
+ * The alternate signal stack is the home thread's. A carrier has one of its own (switch/signal_stack.h).
+ */
+static bool is_borne(const stack_t *stack) {
+    return stack == NULL || (sbt_mapped_readable(stack, sizeof *stack) &&
+                             sbt_switch_bears_signal_stack(stack->ss_flags, stack->ss_size));
+}
+
 SBT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old) {
-    sbt_pin_self(false);
-    return THEIRS(sigaltstack(stack, old));
+    if (SBT_UNLIKELY(sbt_switch_wanted) && !is_borne(stack))
+        sbt_pin_self(false);
+    sbt_pin_hold();
+    int r = THEIRS(sigaltstack(stack, old));
+    sbt_pin_release();
+    return r;
 }
 
 /* Signals of the calling thread. A thread that has waited for signals will do so again. */

@@ -102,9 +102,11 @@ int direct_sem_post(sem_t *s);
 int direct_sem_getvalue(sem_t *s, int *value);
 
 struct sbt_futex_moved;
-int direct_futex_wait(uint32_t *word, uint32_t expected, uint32_t bits, const struct sbt_deadline *deadline);
-uint32_t direct_futex_wake(uint32_t *word, uint32_t n, uint32_t bits);
-int direct_futex_requeue(uint32_t *from, uint32_t *to, struct sbt_futex_moved *most, const uint32_t *expected);
+int direct_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t bits,
+                      const struct sbt_deadline *deadline);
+uint32_t direct_futex_wake(uint32_t *word, bool shared, uint32_t n, uint32_t bits);
+int direct_futex_requeue(uint32_t *from, uint32_t *to, bool shared, struct sbt_futex_moved *most,
+                         const uint32_t *expected);
 
 int direct_spin_lock(pthread_spinlock_t *s);
 int direct_spin_trylock(pthread_spinlock_t *s);

@@ -2,7 +2,7 @@
 /*
  * Futexes: waiters in the parking lot, under a key that no object of pthreads has. An object lies at an even address,
  * and the key of a futex is odd. So a wake-up of a word that was freed, and is now a mutex, finds no waiter of the
- * mutex.
+ * mutex. Calls with FUTEX_PRIVATE_FLAG and without have different keys: in the kernel they do not meet either.
  *
  * A word's value is looked at under the bucket's lock, with the waiter in the queue:
  *
@@ -25,8 +25,8 @@ struct wait {
     uint32_t expected, bits;
 };
 
-static const void *key_of(const uint32_t *word) {
-    return (const char *)word + 1;
+static const void *key_of(const uint32_t *word, bool shared) {
+    return (const char *)word + (shared ? 3 : 1);
 }
 
 static struct wait *wait_of(struct sbt_waiter *w) {
@@ -53,7 +53,8 @@ static int validate(struct sbt_lot_queue *q, struct sbt_waiter *w) {
 
 static const struct sbt_lot_role role = {.validate = validate, .looks_after_handler = true};
 
-int direct_futex_wait(uint32_t *word, uint32_t expected, uint32_t bits, const struct sbt_deadline *deadline) {
+int direct_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t bits,
+                      const struct sbt_deadline *deadline) {
     struct sbt_active active;
     struct wait wait = {.word = word, .expected = expected, .bits = bits};
     if (SBT_UNLIKELY(sbt_lot_busy()))
@@ -62,7 +63,7 @@ int direct_futex_wait(uint32_t *word, uint32_t expected, uint32_t bits, const st
     wait.waiter.role = &role;
     wait.waiter.active = &active;
     wait.waiter.since_ns = 0;
-    int r = sbt_lot_park(key_of(word), &wait.waiter, deadline);
+    int r = sbt_lot_park(key_of(word, shared), &wait.waiter, deadline);
     if (r != EAGAIN)
         sbt_active_end(&active, sbt_adapt_of_word(word));
     return r;
@@ -83,11 +84,11 @@ static enum sbt_lot_verdict decide_wake(struct sbt_lot_queue *q, struct sbt_wait
     return SBT_LOT_GRANT;
 }
 
-uint32_t direct_futex_wake(uint32_t *word, uint32_t n, uint32_t bits) {
+uint32_t direct_futex_wake(uint32_t *word, bool shared, uint32_t n, uint32_t bits) {
     struct wake wake = {n, bits};
-    if (sbt_lot_is_empty(key_of(word)))
+    if (sbt_lot_is_empty(key_of(word, shared)))
         return 0;
-    return sbt_lot_sort(key_of(word), NULL, decide_wake, &wake, NULL, NULL);
+    return sbt_lot_sort(key_of(word, shared), NULL, decide_wake, &wake, NULL, NULL);
 }
 
 struct requeue {
@@ -120,10 +121,11 @@ static enum sbt_lot_verdict decide_requeue(struct sbt_lot_queue *q, struct sbt_w
     return r->in_place ? SBT_LOT_SKIP : SBT_LOT_MOVE;
 }
 
-int direct_futex_requeue(uint32_t *from, uint32_t *to, struct sbt_futex_moved *most, const uint32_t *expected) {
+int direct_futex_requeue(uint32_t *from, uint32_t *to, bool shared, struct sbt_futex_moved *most,
+                         const uint32_t *expected) {
     struct requeue r = {.most = *most, .from = from, .expected = expected, .in_place = from == to};
-    if (!sbt_lot_is_empty(key_of(from)))
-        sbt_lot_sort(key_of(from), r.in_place ? NULL : key_of(to), decide_requeue, &r, NULL, NULL);
+    if (!sbt_lot_is_empty(key_of(from, shared)))
+        sbt_lot_sort(key_of(from, shared), r.in_place ? NULL : key_of(to, shared), decide_requeue, &r, NULL, NULL);
     *most = r.done;
     return differs(&r) ? EAGAIN : 0;
 }

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * futex(2), observed: by syscall(), and by libraries that are led to abi_futex. Waits, and wake-ups as signals: a
+ * wake-up that woke one thread ended one wait, a wake-up that woke more any number, and one that found no thread none.
+ * How many it woke is known when it has returned. A wait that returns before that may be given a wake-up that woke
+ * another thread.
+ * A requeue is a wake-up; a thread that it moved is woken by a wake-up of another word, which is not known to be its.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+
+#include "abi/futex.h"
+#include "observe/observe.h"
+
+static void cancelled(void *call) {
+    rec_leave(call, ECANCELED);
+}
+
+static long wait_observed(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t bits) {
+    struct rec_call c;
+    long r;
+    rec_enter(&c, SBT_TRACE_FUTEX_WAIT, SBT_TRACE_FUTEX, word, caller);
+    rec_signal_begin_wait(&c);
+    c.event.size = val;
+    pthread_cleanup_push(cancelled, &c);
+    r = abi_futex_serve(caller, word, op, val, timeout, NULL, bits);
+    pthread_cleanup_pop(0);
+    c.event.order = r == 0 ? rec_signal_assign(&c) : r == -EAGAIN ? rec_signal_last(&c) : 0;
+    rec_leave(&c, r < 0 ? (int)-r : 0);
+    return r;
+}
+
+static long wake_observed(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
+                          uint32_t val3) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_FUTEX_WAKE, SBT_TRACE_FUTEX, word, caller);
+    rec_signal_count(&c, (int32_t)val > 1);
+    long r = abi_futex_serve(caller, word, op, val, more, word2, val3);
+    rec_signal_given(&c, r);
+    c.event.size = r > 0 ? (uint32_t)r : 0;
+    rec_leave(&c, r < 0 ? (int)-r : 0);
+    return r;
+}
+
+static long observed(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
+                     uint32_t val3) {
+    switch (op & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+        return wait_observed(caller, word, op, val, more, val3);
+    case FUTEX_WAKE:
+    case FUTEX_WAKE_BITSET:
+    case FUTEX_WAKE_OP:
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+        return wake_observed(caller, word, op, val, more, word2, val3);
+    default:
+        return abi_futex_serve(caller, word, op, val, more, word2, val3);
+    }
+}
+
+__attribute__((constructor)) static void observe(void) {
+    abi_futex_observer = observed;
+}
