@@ -298,7 +298,7 @@ int sbt_fiber_park(const struct sbt_deadline *deadline) {
     /* This is a handler that may not leave; or a child: a handler forked it and returned to a wait. Poll. */
     if (SBT_UNLIKELY(f == NULL) || sbt_switch_is_fixed()) {
         sbt_pause_ns(SBT_HANDLER_POLL_NS);
-        return 0;
+        return deadline != NULL && sbt_deadline_passed(deadline) ? ETIMEDOUT : 0;
     }
     if (__atomic_load_n(&f->token, __ATOMIC_RELAXED) == SBT_TOKEN_TOKEN) {
         __atomic_exchange_n(&f->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
