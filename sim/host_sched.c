@@ -373,6 +373,17 @@ void sim_host_poke(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then 
     arm(sim, core);
 }
 
+void sim_host_shorten(struct sim *sim, struct sim_thread *t, uint64_t ns) {
+    struct sim_host_core *core = sim_host_core_of(sim, t);
+    if (t->place == SIM_ON_CORE)
+        sim_host_count(sim, core);
+    if (t->left <= ns)
+        return;
+    t->left = ns;
+    if (t->place == SIM_ON_CORE)
+        arm(sim, core);
+}
+
 bool sim_host_is_running(const struct sim *sim, const struct sim_thread *t) {
     return t->place == SIM_ON_CORE && sim_host_core_of(sim, t)->from <= sim_now(sim);
 }

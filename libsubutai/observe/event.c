@@ -8,7 +8,8 @@
  *  - Otherwise the kernel's count of the thread's CPU time decides, which costs a system call.
  *
  * Between two readings of CPU time it is estimated (cpu_ns): from the wall clock while the thread stays on its core,
- * and as BLOCKED_CPU_NS for a call in which it did not stay. A new reading corrects the estimate in three cases: the
+ * and as BLOCKED_CPU_NS for a call in which it did not stay. (Not at a spin lock: a thread computes as it waits there,
+ * which would count for the work behind the call.) A new reading corrects the estimate in three cases: the
  * thread has been off its core between two calls; or the call blocks, and a long time off the core has followed this
  * call site before; or CPU time has been estimated for too many calls. What the recorder itself takes between the end
  * of a call and the beginning of the next is measured at start-up and subtracted.
@@ -395,7 +396,7 @@ void rec_leave(struct rec_call *c, int result) {
     if (SBT_LIKELY(t->end_ns == c->begin_ns && stayed(t, took)))
         t->cpu_ns += took;
     else
-        now = end_of_blocked(t, took);
+        now = c->event.type == SBT_TRACE_SPIN ? read_cpu(t) : end_of_blocked(t, took);
     t->end_ns = now;
     if (SBT_UNLIKELY(t->n_batch == REC_N_BATCH)) {
         rec_encode(t);
@@ -437,7 +438,7 @@ void rec_note(struct rec_thread *t, unsigned op, uint32_t other) {
     rec_leave(&c, 0);
 }
 
-enum { MOST_OVERHEAD_NS = 2000 }; /* a longer time was not the recorder's: the machine was busy elsewhere */
+enum { MOST_OVERHEAD_NS = 2000 };        /* a longer time was not the recorder's: the machine was busy elsewhere */
 enum { N_CALIBRATED = REC_N_BATCH - 2 }; /* events of a round: so few are not encoded yet */
 
 /* The time between the thread's events, of which its batch is full, but for the first; the mean. */

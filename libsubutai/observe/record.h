@@ -152,7 +152,8 @@ struct rec_call {
 extern struct rec {
     uint32_t state;   /* enum rec_progress */
     uint32_t closing; /* 1: no event begins or ends from here on */
-    uint32_t overhead_ns, reading_ns; /* what an event costs outside of what it measures; what reading the clock costs */
+    uint32_t overhead_ns,
+        reading_ns; /* what an event costs outside of what it measures; what reading the clock costs */
     uint64_t start_ns;
     uint32_t generation; /* the fork generation of the process that all this belongs to */
     uint32_t process_id;

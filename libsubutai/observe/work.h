@@ -3,9 +3,9 @@
  * The work between two events: the time between them without what the recorder itself takes there.
  *
  * The clock's steps may be longer than the work: some processors count in steps of 10 ns. So what comes out below zero
- * is owed, and the next work is shorter by that. Then the mean is right; if it were forgotten, short work would come out
- * too long by up to half a step. A thread owes no more than one event costs. So a cost that is not as measured makes no
- * long work shorter.
+ * is owed, and the next work is shorter by that. Then the mean is right; if it were forgotten, short work would come
+ * out too long by up to half a step. A thread owes no more than one event costs. So a cost that is not as measured
+ * makes no long work shorter.
  */
 #ifndef SBT_OBSERVE_WORK_H
 #define SBT_OBSERVE_WORK_H
