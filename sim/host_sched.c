@@ -270,8 +270,11 @@ static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thre
         }
         core->resched = core->resched || core->preempts || slice_is_over(sim, core);
     }
-    if (core->on->host.idles && core->on->left > sim->host->model.yield_ns)
+    if (core->on->host.idles && core->on->left > sim->host->model.yield_ns) {
         core->on->left = sim->host->model.yield_ns; /* its next yield gives the core away */
+        arm(sim, core);
+        return;
+    }
     queue_changed(sim, core);
 }
 

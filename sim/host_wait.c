@@ -281,14 +281,21 @@ static void spin_yielded(struct sim *sim, struct sim_thread *t) {
 
 static void spin_over(struct sim *sim, struct sim_thread *t) {
     sim_list_remove(&t->host.what->queued, t);
-    t->host.looks = false;
+    t->host.looks = t->host.idles = false;
     if (t->host.what->owner == NULL || sim->config.sync == SIM_GLIBC || sim_now(sim) < t->host.spun_to) {
         t->host.look(sim, t);
         return;
     }
     if (t->host.what->kind == SBT_TRACE_MUTEX)
         sim_host_spun(t->host.what, true);
-    sim_host_yield(sim, t, spin_yielded);
+    if (sim_host_others_ready(sim, t)) {
+        sim_host_yield(sim, t, spin_yielded);
+        return;
+    }
+    /* Yields that find no other thread are one step, as in a wait that ends (yield). */
+    t->host.looks = t->host.idles = true;
+    sim_list_append(&t->host.what->queued, t);
+    sim_core_run(sim, t, FOREVER, spin_over);
 }
 
 void sim_host_wait_spin(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint64_t first_ns,

@@ -829,6 +829,27 @@ TEST(a_poll_ends_when_the_mutex_is_free) {
         }
 }
 
+/* The owner sleeps for an hour. Yields that find no other thread are one step. */
+TEST(a_long_poll_takes_few_steps) {
+    for (enum sim_sync sync = SIM_GLIBC; sync < SIM_N_ALL_SYNCS; sync++) {
+        struct build b;
+        build_open(&b);
+        create(&b, 0, 1, 0);
+        trylock(&b, 0, 0, 1 * US, EBUSY);
+        trylock(&b, 0, 0, 0, 0);
+        call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        join_all(&b, 2, 0);
+        call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+        sleep_for(&b, 1, 3600 * 1000 * MS);
+        call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        end(&b, 1, 0);
+        struct sim_config config = host_of(sync, 2);
+        struct sim_summary s;
+        ck_assert_uint_eq(run_one(&config, build_close(&b), 0, &s).to_ns, 3600 * 1000 * MS);
+        ck_assert_uint_le(s.n_steps, 100);
+    }
+}
+
 TEST(the_chip_replays_trylocks_as_they_were) {
     for (enum sim_sync sync = 0; sync < SIM_N_SYNCS; sync++) {
         struct sim_config config = config_of(sync);
