@@ -63,6 +63,16 @@ static void call_failed(struct sim *sim, struct sim_thread *t) {
     attempt(sim, t, after_failure(t));
 }
 
+/* Does the thread wait for the mutex by trylocks? Under waiting by switching the library expects that of each trylock.
+ */
+static bool polls(const struct sim *sim, const struct sim_thread *t, struct sim_object *m) {
+    if (t->event.op != SBT_TRACE_MUTEX_TRYLOCK || sim->config.recorded_order)
+        return false;
+    if (sim->host->fibers && !sim_host_cores_to_spare(sim, t))
+        sim_host_spun(m, false);
+    return m->polled;
+}
+
 static void call_lock(struct sim *sim, struct sim_thread *t) {
     struct sim_object *m = t->object;
     t->order = t->event.order;
@@ -75,6 +85,8 @@ static void call_lock(struct sim *sim, struct sim_thread *t) {
         m->n_inside++;
         t->kind = SIM_LOCK_EMPTY;
         sim_return(sim, t);
+    } else if (sim_on_host(sim) && polls(sim, t, m)) {
+        sim_host_poll_lock(sim, t, m, call_locked);
     } else {
         sim_mutex_lock(sim, t, m, call_locked);
     }

@@ -14,6 +14,7 @@
  *   events         what happens when
  *   signal_set     numbers of signals
  *   sim            the interface
+ *   polling        waits that a program makes by calling again and again, recognised in its trace
  *   survey         one walk through a trace before it is replayed
  *   travel         a network in which all data packets travel, for measurements of the network itself
  *   thread         type: a thread, lists of threads, an application
@@ -31,6 +32,7 @@
  *   feed           a live run's requests in the place of applications
  *   primitive      primitives for objects: what libsubutai/engine/ni/ids.c does, in virtual time
  *   page           objects by number: when they come and go
+ *   host_poll      such waits on the host
  *   return         the end of a call, and on to the thread's next event
  *   software       the software-only model: mutexes, barriers, rwlocks, semaphores, spin locks
  *   request        mutexes and barriers in hardware: what libsubutai/engine/ni does, in virtual time

@@ -10,6 +10,7 @@
 #include "host_cond.h"
 
 #include "core.h"
+#include "host_poll.h"
 #include "host_sync.h"
 #include "mutex.h"
 #include "return.h"
@@ -64,6 +65,7 @@ static void requeue_targets(struct sim *sim, struct sim_thread *t) {
 
 static void host_signalled(struct sim *sim, struct sim_thread *t) {
     sim_signals_wake(sim, t);
+    sim_host_poll_signalled(sim, t->object);
     if (sim->config.sync != SIM_GLIBC)
         requeue_targets(sim, t);
     t->unlocked = sim_return;

@@ -270,8 +270,11 @@ static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thre
         }
         core->resched = core->resched || core->preempts || slice_is_over(sim, core);
     }
-    if (core->on->host.idles && core->on->left > sim->host->model.yield_ns)
+    if (core->on->host.idles && core->on->left > sim->host->model.yield_ns) {
         core->on->left = sim->host->model.yield_ns; /* its next yield gives the core away */
+        arm(sim, core);
+        return;
+    }
     queue_changed(sim, core);
 }
 
@@ -371,6 +374,17 @@ void sim_host_poke(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then 
     sim_host_count(sim, core);
     t->left = ns;
     arm(sim, core);
+}
+
+void sim_host_shorten(struct sim *sim, struct sim_thread *t, uint64_t ns) {
+    struct sim_host_core *core = sim_host_core_of(sim, t);
+    if (t->place == SIM_ON_CORE)
+        sim_host_count(sim, core);
+    if (t->left <= ns)
+        return;
+    t->left = ns;
+    if (t->place == SIM_ON_CORE)
+        arm(sim, core);
 }
 
 bool sim_host_is_running(const struct sim *sim, const struct sim_thread *t) {

@@ -14,6 +14,8 @@ void sim_host_free(struct sim *sim);
 
 /* The thread, which waits by looking again and again, runs `then` after `ns` if it has a core, and else when it has. */
 void sim_host_poke(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then);
+/* The thread, which works, has at most `ns` left to do. */
+void sim_host_shorten(struct sim *sim, struct sim_thread *t, uint64_t ns);
 /* Has the thread a core, and does it run its own code there? */
 bool sim_host_is_running(const struct sim *sim, const struct sim_thread *t);
 /* The running thread gives its core to the next ready thread, if there is one. Then, or at once, `then`. */

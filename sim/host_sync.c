@@ -121,6 +121,7 @@ static void glibc_release(struct sim *sim, struct sim_thread *t) {
     if (m->owner != NULL)
         sim_owner_released(sim, m);
     m->contended = false;
+    sim_host_notice(sim, m, false); /* threads that poll */
     if (!call)
         t->unlocked(sim, t);
     else if (m->waiters.first == NULL)
@@ -139,9 +140,31 @@ static bool another_looks(struct sim *sim, struct sim_object *m) {
     return active;
 }
 
+/*
+ * The mutex is one for which threads poll, and perhaps look before that without a call. So the thread gives its core
+ * away: a fiber to others of its carrier, a thread if threads outnumber cores.
+ */
+static void spun_unlocked(struct sim *sim, struct sim_thread *t) {
+    bool spare = sim_host_cores_to_spare(sim, t);
+    if (sim->host->fibers && !spare ? sim_host_others_ready(sim, t) : t->host.spun_by_any && !spare)
+        sim_host_offer(sim, t, t->host.unlocked);
+    else
+        t->host.unlocked(sim, t);
+}
+
+static void expect_spinning(struct sim_thread *t, struct sim_object *m) {
+    t->host.spun_by_any = m->spun_by_any;
+    if (--m->spun_credit == 0)
+        m->spun_by_any = false;
+    t->host.unlocked = t->unlocked;
+    t->unlocked = spun_unlocked;
+}
+
 static void direct_release(struct sim *sim, struct sim_thread *t) {
     struct sim_object *m = t->mutex;
     uint64_t now = sim_now(sim);
+    if (m->spun_credit > 0)
+        expect_spinning(t, m);
     if (m->owner != NULL)
         sim_owner_released(sim, m);
     m->contended = false;
@@ -164,6 +187,33 @@ static void direct_release(struct sim *sim, struct sim_thread *t) {
 
 void sim_host_unlock(struct sim *sim, struct sim_thread *t) {
     sim_host_touch(sim, t, t->mutex, sim->host->model.unlock_ns, is_glibc(sim) ? glibc_release : direct_release);
+}
+
+/* ---- mutexes that are polled ---- */
+
+enum { POLLS_BEFORE_YIELD = 4 }; /* the engine direct: DIRECT_TRYLOCKS_BEFORE_YIELD */
+
+static void poll_look(struct sim *sim, struct sim_thread *t) {
+    struct sim_object *m = t->mutex;
+    if (m->owner != NULL) {
+        uint64_t each = t->host.poll_ns + sim->host->model.atomic_ns;
+        t->spins = t->queued_lock = true;
+        t->why = SIM_WHY_OBJECT;
+        sim_host_wait_spin(sim, t, m, POLLS_BEFORE_YIELD * each, each, poll_look);
+        return;
+    }
+    t->spins = false;
+    t->host.since = 0;
+    sim_owner_acquired(sim, t, m);
+    t->locked(sim, t);
+}
+
+void sim_host_poll_lock(struct sim *sim, struct sim_thread *t, struct sim_object *m, sim_then *then) {
+    t->mutex = m;
+    t->locked = then;
+    t->queued_lock = false;
+    t->host.poll_ns += t->host.poll_ns == 0;
+    sim_host_touch(sim, t, m, sim->host->model.lock_ns, poll_look);
 }
 
 /* ---- barriers ---- */
@@ -305,7 +355,8 @@ static void spin_look(struct sim *sim, struct sim_thread *t) {
     if (o->owner != NULL) {
         t->spins = true;
         t->why = SIM_WHY_OBJECT;
-        sim_host_wait_spin(sim, t, o, spin_look);
+        uint64_t looks_ns = sim->host->model.spin_looks_ns;
+        sim_host_wait_spin(sim, t, o, looks_ns, looks_ns, spin_look);
         return;
     }
     t->spins = false;
@@ -314,10 +365,11 @@ static void spin_look(struct sim *sim, struct sim_thread *t) {
     sim_return(sim, t);
 }
 
+/* A plain store releases it: other threads see that before the call has returned. */
 static void spin_free(struct sim *sim, struct sim_thread *t) {
     sim_owner_set(t->object, NULL);
     sim_host_notice(sim, t->object, false);
-    sim_return(sim, t);
+    sim_host_touch(sim, t, t->object, sim->host->model.spin_lock_ns, sim_return);
 }
 
 /* ---- waits that nothing would end ---- */
@@ -334,14 +386,17 @@ void sim_host_sem_wake(struct sim *sim, struct sim_object *o) {
 static bool pass_spin_lock(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
     if (!t->spins || o->owner == NULL)
         return false;
-    sim_owner_set(o, NULL);
+    if (o->kind == SBT_TRACE_MUTEX)
+        sim_owner_released(sim, o);
+    else
+        sim_owner_set(o, NULL);
     sim_host_notice(sim, o, true);
     return true;
 }
 
 bool sim_host_pass(struct sim *sim, struct sim_thread *t) {
     struct sim_object *o = t->object;
-    if (o->kind == SBT_TRACE_SPIN)
+    if (o->kind == SBT_TRACE_SPIN || o->kind == SBT_TRACE_MUTEX)
         return pass_spin_lock(sim, t, o);
     if (!sim_list_remove(&o->waiters, t))
         return false;
@@ -381,7 +436,7 @@ void sim_host_other(struct sim *sim, struct sim_thread *t) {
         sim_host_touch(sim, t, o, model->spin_lock_ns, spin_look);
         break;
     case SBT_TRACE_SPIN_UNLOCK:
-        sim_host_touch(sim, t, o, model->spin_lock_ns, spin_free);
+        spin_free(sim, t);
         break;
     default:
         sim_host_touch(sim, t, o, model->rwlock_ns, rw_first);

@@ -16,14 +16,16 @@ void sim_host_unlock(struct sim *sim, struct sim_thread *t); /* then t->unlocked
  * False: the mutex is free.
  */
 bool sim_host_requeue(struct sim *sim, struct sim_thread *t, sim_then *then);
+/* The thread has the mutex as soon as a trylock succeeds; it makes one each t->host.poll_ns. Then `then`. */
+void sim_host_poll_lock(struct sim *sim, struct sim_thread *t, struct sim_object *m, sim_then *then);
 void sim_host_barrier(struct sim *sim, struct sim_thread *t);
 /* Read-write locks, semaphores and spin locks, by t->event.op. */
 void sim_host_other(struct sim *sim, struct sim_thread *t);
 /* As many threads that wait at the semaphore as can have it: each looks by itself. */
 void sim_host_sem_wake(struct sim *sim, struct sim_object *o);
 /*
- * The thread waits at an rwlock, semaphore, spin lock or barrier. Its wait ends: the owners lose the lock, the
- * semaphore is posted, the barrier opens. False: it does not wait there.
+ * The thread waits at an rwlock, semaphore, spin lock or barrier, or polls a mutex. Its wait ends: the owners lose the
+ * lock, the semaphore is posted, the barrier opens. False: it does not wait there.
  */
 bool sim_host_pass(struct sim *sim, struct sim_thread *t);
 /* A call that does no more than that. */

@@ -112,17 +112,24 @@ bool sim_host_notice(struct sim *sim, struct sim_object *o, bool all) {
     return any;
 }
 
+/* The yield gate has seen a yield that took so long. */
+static void gate_saw(struct sim *sim, uint64_t took) {
+    struct sim_host *host = sim->host;
+    uint64_t now = sim_now(sim);
+    if (took <= LONG_YIELD_NS)
+        return;
+    if (now - host->long_yield_at < NEAR * took) {
+        uint64_t closed = CLOSED * took < GATE_MOST_NS ? CLOSED * took : GATE_MOST_NS;
+        host->gate_closed_to = now + closed;
+    }
+    host->long_yield_at = now;
+}
+
 static void yielded(struct sim *sim, struct sim_thread *t) {
     struct sim_host *host = sim->host;
-    uint64_t now = sim_now(sim), took = now - t->host.last_ns;
+    uint64_t took = sim_now(sim) - t->host.last_ns;
     took += took == 0; /* where yields cost nothing, threads that yield to each other would not let time pass */
-    if (took > LONG_YIELD_NS) {
-        if (now - host->long_yield_at < NEAR * took) {
-            uint64_t closed = CLOSED * took < GATE_MOST_NS ? CLOSED * took : GATE_MOST_NS;
-            host->gate_closed_to = now + closed;
-        }
-        host->long_yield_at = now;
-    }
+    gate_saw(sim, took);
     if (took <= host->model.yield_ns + host->model.yield_ns / 2) {
         t->host.idle_ns = t->host.idle_ns > took ? t->host.idle_ns - (uint32_t)took : 0;
     } else {
@@ -241,29 +248,65 @@ void sim_host_wait_end(struct sim *sim, struct sim_thread *t) {
         o->spins_failed = t->host.parked ? o->spins_failed + 1u : 0;
 }
 
-/* ---- spin locks ---- */
+/* ---- spin locks, and mutexes that are polled ---- */
+
+enum { SPUN_UNLOCKS = 100 }; /* DIRECT_SPUN_UNLOCKS */
+
+void sim_host_spun(struct sim_object *m, bool by_any) {
+    if (!by_any && m->spun_by_any)
+        return;
+    m->spun_by_any = by_any;
+    m->spun_credit = SPUN_UNLOCKS;
+}
+
+static void offered(struct sim *sim, struct sim_thread *t) {
+    if (!sim->host->fibers)
+        gate_saw(sim, sim_now(sim) - t->host.last_ns);
+    t->host.offered(sim, t);
+}
+
+void sim_host_offer(struct sim *sim, struct sim_thread *t, sim_then *then) {
+    t->host.offered = then;
+    t->host.last_ns = sim_now(sim);
+    if (sim_now(sim) < sim->host->gate_closed_to)
+        then(sim, t);
+    else
+        sim_host_yield(sim, t, offered);
+}
 
 static void spin_yielded(struct sim *sim, struct sim_thread *t) {
-    t->host.spun_to = sim_now(sim) + sim->host->model.spin_looks_ns;
+    t->host.spun_to = sim_now(sim) + t->host.again_ns;
     t->host.look(sim, t);
 }
 
 static void spin_over(struct sim *sim, struct sim_thread *t) {
     sim_list_remove(&t->host.what->queued, t);
-    t->host.looks = false;
-    if (t->host.what->owner != NULL && sim->config.sync != SIM_GLIBC && sim_now(sim) >= t->host.spun_to)
-        sim_host_yield(sim, t, spin_yielded);
-    else
+    t->host.looks = t->host.idles = false;
+    if (t->host.what->owner == NULL || sim->config.sync == SIM_GLIBC || sim_now(sim) < t->host.spun_to) {
         t->host.look(sim, t);
+        return;
+    }
+    if (t->host.what->kind == SBT_TRACE_MUTEX)
+        sim_host_spun(t->host.what, true);
+    if (sim_host_others_ready(sim, t)) {
+        sim_host_yield(sim, t, spin_yielded);
+        return;
+    }
+    /* Yields that find no other thread are one step, as in a wait that ends (yield). */
+    t->host.looks = t->host.idles = true;
+    sim_list_append(&t->host.what->queued, t);
+    sim_core_run(sim, t, FOREVER, spin_over);
 }
 
-void sim_host_wait_spin(struct sim *sim, struct sim_thread *t, struct sim_object *o, sim_then *look) {
+void sim_host_wait_spin(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint64_t first_ns,
+                        uint64_t again_ns, sim_then *look) {
     uint64_t now = sim_now(sim);
     if (t->host.look != look || t->host.what != o || t->host.since != t->called_at) {
         t->host.look = look;
         t->host.what = o;
         t->host.since = t->called_at;
-        t->host.spun_to = sim->config.sync == SIM_GLIBC ? UINT64_MAX : now + sim->host->model.spin_looks_ns;
+        t->host.again_ns = (uint32_t)again_ns;
+        t->host.spun_to = sim->config.sync == SIM_GLIBC ? UINT64_MAX : now + first_ns;
     }
     t->host.looks = true;
     sim_list_append(&o->queued, t);

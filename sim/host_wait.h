@@ -25,8 +25,16 @@ void sim_host_wait_on(struct sim *sim, struct sim_thread *t);
 void sim_host_wait_again(struct sim *sim, struct sim_thread *t);
 /* The wait is over: the object remembers how it went. */
 void sim_host_wait_end(struct sim *sim, struct sim_thread *t);
-/* Spin until the object is free: without an end, as glibc does, or with yields. */
-void sim_host_wait_spin(struct sim *sim, struct sim_thread *t, struct sim_object *o, sim_then *look);
+/*
+ * Spin until the object is free: without an end, as glibc does; or for `first_ns`, and `again_ns` after each yield. A
+ * mutex remembers that.
+ */
+void sim_host_wait_spin(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint64_t first_ns,
+                        uint64_t again_ns, sim_then *look);
+/* The thread offers its core to others, unless yields do not pay; then t->host.offered. */
+void sim_host_offer(struct sim *sim, struct sim_thread *t, sim_then *then);
+/* A thread waits for the mutex by trylocks: the next unlocks give the core away. */
+void sim_host_spun(struct sim_object *mutex, bool by_any);
 
 /* Let a thread that spins for the object look, or all of them. False: none spins on a core. */
 bool sim_host_notice(struct sim *sim, struct sim_object *o, bool all);

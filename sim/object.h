@@ -23,17 +23,18 @@ struct sim_object {
     uint32_t n_inside;
     uint32_t size; /* of a barrier; of a semaphore: its present value */
     uint16_t application;
-    uint16_t line_core;            /* the last core that had the object's cache line */
-    uint8_t kind;                  /* enum sbt_trace_type */
-    bool contended;                /* mutex, in software: the thread that releases it calls the kernel */
-    bool known;                    /* barrier, semaphore: its size has been seen */
-    bool evicted;                  /* its ID is stale */
-    bool doomed;                   /* the trace has destroyed it: it goes as soon as it is idle */
-    bool dead;                     /* it has gone */
-    bool forgotten;                /* its page was given back: it is not known what the object had been */
-    struct sim_list waiters;       /* asleep in software, at any object */
-    struct sim_list queued;        /* of a condition in hardware: the threads in its NI, in the same order */
-    struct sim_list gated;         /* of a mutex, recorded order: threads with a later acquisition */
+    uint16_t line_core;      /* the last core that had the object's cache line */
+    uint8_t kind;            /* enum sbt_trace_type */
+    bool contended;          /* mutex, in software: the thread that releases it calls the kernel */
+    bool known;              /* barrier, semaphore: its size has been seen */
+    bool evicted;            /* its ID is stale */
+    bool doomed;             /* the trace has destroyed it: it goes as soon as it is idle */
+    bool dead;               /* it has gone */
+    bool forgotten;          /* its page was given back: it is not known what the object had been */
+    struct sim_list waiters; /* asleep in software, at any object */
+    struct sim_list queued;  /* of a condition in hardware: the threads in its NI, in the same order */
+    /* of a mutex, recorded order: threads with a later acquisition; of a condition on the host: threads that look */
+    struct sim_list gated;
     uint64_t n_acquired;           /* recorded order: acquisitions so far */
     struct sim_signal_set signals; /* of a condition: those that have happened */
     uint64_t line_free;            /* until then the cache line is on its way to a core */
@@ -44,6 +45,9 @@ struct sim_object {
     uint16_t mean_64ns;              /* of its waits; */
     uint8_t mean_switches, probe;    /* of their yields that switched, in sixteenths; counts waits */
     bool active;                     /* a waiter that is awake will look once more */
+    bool polled;                     /* of a mutex: threads wait for it by trylocks */
+    uint8_t spun_credit;             /* unlocks that still give the core away, because threads poll; */
+    bool spun_by_any;                /* also those of threads, not only of fibers */
 };
 
 /* Does the object have a primitive in hardware? Its ID may be stale. */

@@ -73,6 +73,8 @@ static bool pass_join(struct sim *sim, struct sim_thread *t) {
 /* The owner loses the mutex, and unlocks it in vain later. */
 static bool pass_mutex(struct sim *sim, struct sim_thread *t, struct sim_object *m) {
     bool hardware = sim_mutex_in_hardware(sim, m);
+    if (sim_on_host(sim) && t->spins)
+        return sim_host_pass(sim, t);
     if (hardware ? m->owner == NULL : !sim_list_remove(&m->waiters, t))
         return false;
     if (m->owner != NULL)

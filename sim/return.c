@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "return.h"
 
-#include "host_sched.h"
+#include "host_poll.h"
 #include "page.h"
 
 static inline __attribute__((always_inline)) void next_event(struct sim *sim, struct sim_thread *t, uint64_t extra) {
     struct sbt_trace_error error;
+    struct sbt_trace_event before;
+    if (__builtin_expect(sim->host != NULL, 0))
+        before = t->event;
     int r = t->cut ? 0 : sbt_trace_next(&t->cursor, &t->event, &error);
     if (r < 0) {
         sim_fail(sim, SIM_DAMAGED, "%s: at byte %ju: %s", t->app->result.name, (uintmax_t)error.offset, error.reason);
@@ -24,10 +27,12 @@ static inline __attribute__((always_inline)) void next_event(struct sim *sim, st
                  t->event.took_ns > SIM_RETURN_LONGEST ? "waits" : "works");
         return;
     }
-    uint64_t work = t->event.work_ns;
-    if (__builtin_expect(sim->host != NULL, 0))
-        work = sim_host_work_ns(sim, work);
-    sim_core_run(sim, t, extra + work, sim->call);
+    if (__builtin_expect(sim->host != NULL, 0)) {
+        sim_then *then = t->event.op == SBT_TRACE_MUTEX_TRYLOCK ? sim_host_poll_next(sim, t, &before) : sim->call;
+        sim_core_run(sim, t, extra + sim_host_work_ns(sim, t->event.work_ns), then);
+        return;
+    }
+    sim_core_run(sim, t, extra + t->event.work_ns, sim->call);
 }
 
 static void count_call(struct sim *sim, struct sim_thread *t, uint64_t ns) {

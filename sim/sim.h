@@ -271,6 +271,8 @@ struct sim_summary {
     /* SIM_SOFTWARE, and objects for which the hardware had no place */
     /* n_lost_races: threads that were woken and found the mutex taken */
     uint64_t n_futex_waits, n_futex_wakes, n_lost_races;
+    /* On the host: events that were replayed as a wait. Failed trylocks; work that looks for a signal. */
+    uint64_t n_polls, n_looks;
 };
 
 struct sim_application {

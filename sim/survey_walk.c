@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "survey_walk.h"
 
+#include "polling.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -109,6 +111,17 @@ void sim_walk_go_on(struct sim_walk *w, struct sim_walk_thread *t, uint64_t at) 
     sim_walk_push(w, t);
 }
 
+/*
+ * Waits by polling or looking are no work: how long they last depends on the machine. (On the paper's they are
+ * replayed as recorded; a bound that is too low is one all the same.)
+ */
+static void leave_out_polls(struct sim_walk_thread *t, const struct sbt_trace_event *before) {
+    if (t->event.op != SBT_TRACE_MUTEX_TRYLOCK || sim_polling_goes_on(before, &t->event))
+        return;
+    if (sim_polling_ahead(&t->cursor, before, &t->event).condition != SBT_TRACE_NONE)
+        t->event.work_ns = 0;
+}
+
 /* ---- a thread's way to its next event that may bind ---- */
 
 static bool may_bind(const struct sim_walk *w, const struct sbt_trace_event *e) {
@@ -165,6 +178,7 @@ void sim_walk_end(struct sim_walk *w, struct sim_walk_thread *t) {
 }
 
 void sim_walk_advance(struct sim_walk *w, struct sim_walk_thread *t) {
+    struct sbt_trace_event before = t->event;
     struct sbt_trace_error damage;
     int r;
     while ((r = sbt_trace_next(&t->cursor, &t->event, &damage)) > 0) {
@@ -175,6 +189,8 @@ void sim_walk_advance(struct sim_walk *w, struct sim_walk_thread *t) {
             sim_walk_fail(w, SIM_DAMAGED, text);
             return;
         }
+        leave_out_polls(t, &before);
+        before = t->event;
         t->at += t->event.work_ns;
         w->bounds.work_ns += t->event.work_ns;
         if (may_bind(w, &t->event)) {

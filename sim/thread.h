@@ -101,35 +101,41 @@ struct sim_thread {
     /* again.c: the NI that answered AGAIN, its n_rooms at that time, and since when the thread is parked. */
     uint32_t refused_by;
     uint64_t refused_room, parked_from;
-    struct {                     /* on the host machine: host_core.c, host_sched.c, host_wait.c */
-        int64_t v, deadline;     /* virtual time; EEVDF's deadline in it */
-        int64_t lag;             /* while it is on no core: how much less than others it had run */
-        int64_t key;             /* its place in the run queue, */
-        uint64_t sequence;       /* and among threads with the same key */
-        uint64_t serial;         /* of all threads: its memory may be another thread's later */
-        uint64_t picked_at;      /* since then it has its core */
-        uint64_t ran_at;         /* when it last left a core */
-        uint64_t slept_at;       /* since when it sleeps */
-        sim_then *yielded_then;  /* runs after the yield */
-        sim_then *look;          /* active waiting: looks whether the wait is over */
-        struct sim_object *what; /* that it waits for */
-        uint64_t since, spun_to; /* when the wait began, and when its spin ends */
-        uint64_t last_ns;        /* when its last yield began */
-        uint64_t ticket;         /* of a barrier: the generation that it waits for */
-        uint64_t owed_ns;        /* what it has to do first when it goes on */
-        uint32_t idle_ns;        /* what is left for yields that switch to no thread */
-        uint16_t yields_left;    /* of those that switch */
-        uint16_t n_switches;     /* of those that did */
-        uint8_t why;             /* enum sim_why */
-        bool forced;             /* on its spin, although threads outnumber cores */
-        bool parks, parked;      /* its next look is the last before it sleeps; it sleeps, or was woken */
-        bool looks;              /* it waits actively: it looks as soon as it has a core */
-        bool idles;              /* it yields, and no other thread wants its core */
-        bool woken, interrupts;  /* it comes into a run queue because it was woken; with an interrupt there */
-        bool yielded;            /* it comes behind all threads that were woken */
-        bool notified;           /* it was woken for the object, and has not got it yet */
-        bool lost;               /* it was woken, and another thread was quicker */
-        bool handed;             /* it was given the object */
+    struct {                          /* on the host machine: host_core.c, host_sched.c, host_wait.c */
+        int64_t v, deadline;          /* virtual time; EEVDF's deadline in it */
+        int64_t lag;                  /* while it is on no core: how much less than others it had run */
+        int64_t key;                  /* its place in the run queue, */
+        uint64_t sequence;            /* and among threads with the same key */
+        uint64_t serial;              /* of all threads: its memory may be another thread's later */
+        uint64_t picked_at;           /* since then it has its core */
+        uint64_t ran_at;              /* when it last left a core */
+        uint64_t slept_at;            /* since when it sleeps */
+        sim_then *yielded_then;       /* runs after the yield */
+        sim_then *look;               /* active waiting: looks whether the wait is over */
+        struct sim_object *what;      /* that it waits for */
+        uint64_t since, spun_to;      /* when the wait began, and when its spin ends */
+        uint64_t last_ns;             /* when its last yield began */
+        uint64_t ticket;              /* of a barrier: the generation that it waits for */
+        uint64_t owed_ns;             /* what it has to do first when it goes on */
+        struct sim_object *looks_for; /* the condition of a look under way: host_poll.c */
+        sim_then *offered;            /* runs after a yield that the yield gate may refuse */
+        sim_then *unlocked;           /* runs after the yield of an unlock */
+        uint32_t poll_ns;             /* of the trylock under way: the work between two; 0: it is no poll */
+        uint32_t again_ns;            /* a spin without an end lasts for so long after each yield */
+        bool spun_by_any;             /* of the mutex that it unlocks */
+        uint32_t idle_ns;             /* what is left for yields that switch to no thread */
+        uint16_t yields_left;         /* of those that switch */
+        uint16_t n_switches;          /* of those that did */
+        uint8_t why;                  /* enum sim_why */
+        bool forced;                  /* on its spin, although threads outnumber cores */
+        bool parks, parked;           /* its next look is the last before it sleeps; it sleeps, or was woken */
+        bool looks;                   /* it waits actively: it looks as soon as it has a core */
+        bool idles;                   /* it yields, and no other thread wants its core */
+        bool woken, interrupts;       /* it comes into a run queue because it was woken; with an interrupt there */
+        bool yielded;                 /* it comes behind all threads that were woken */
+        bool notified;                /* it was woken for the object, and has not got it yet */
+        bool lost;                    /* it was woken, and another thread was quicker */
+        bool handed;                  /* it was given the object */
     } host;
 };
 

@@ -28,6 +28,18 @@ static inline uint64_t rec_ticks(void) {
 #endif
 }
 
+/*
+ * Everything before is done before anything after begins. Processors overlap what does not depend on each other, and
+ * read their counter early; then what the recorder subtracts is not what it has added.
+ */
+static inline void rec_settle(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_lfence();
+#else
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
 static inline uint64_t rec_now_ns(void) {
     if (rec_clock.scale == 0)
         return sbt_now_ns();

@@ -8,13 +8,20 @@
  *  - Otherwise the kernel's count of the thread's CPU time decides, which costs a system call.
  *
  * Between two readings of CPU time it is estimated (cpu_ns): from the wall clock while the thread stays on its core,
- * and as BLOCKED_CPU_NS for a call in which it did not stay. A new reading corrects the estimate in three cases: the
+ * and as BLOCKED_CPU_NS for a call in which it did not stay. (Not at a spin lock: a thread computes as it waits there,
+ * which would count for the work behind the call.) A new reading corrects the estimate in three cases: the
  * thread has been off its core between two calls; or the call blocks, and a long time off the core has followed this
  * call site before; or CPU time has been estimated for too many calls. What the recorder itself takes between the end
  * of a call and the beginning of the next is measured at start-up and subtracted.
  *
  * The preemption mark is set before the clock is read, and looked at after the clock is read again. So a thread that is
  * preempted in between counts as off its core, which costs a system call and no precision.
+ *
+ * What is subtracted must be what was added. So rec_settle stands where the program's code ends and where a call does:
+ * without it the processor reads its counter while the program's last instructions are still under way, and the
+ * recorder's own run beside them. At the end of an event there is none: the program's next instructions may run beside
+ * the recorder's last, as they run beside a lock's in the program that is not recorded. Work that the recorder does
+ * seldom, as a new object, is measured each time (apart_begin).
  *
  * An event and the end of the trace exclude each other:
  *  1. A thread stores `busy` and then loads `closing`.
@@ -119,14 +126,40 @@ _Static_assert(REC_N_CACHED == 64, "six bits");
         (place)->address = (key);                                                                                      \
     } while (0)
 
-static inline struct rec_node *node_of(struct rec_call *c, uintptr_t address) {
+/*
+ * Around a look-up that is not in the thread's cache, before the call has begun: it takes 20 ns, or a page fault if the
+ * object is new. That time counts neither for the call nor for work. The result of apart_begin is how long the thread
+ * has worked so far; it is that again after apart_end.
+ */
+static inline uint64_t apart_begin(const struct rec_call *c) {
+    return c->nested ? 0 : above_zero(rec_now_ns(), c->thread->end_ns);
+}
+
+static inline void apart_end(const struct rec_call *c, uint64_t worked) {
+    struct rec_thread *t = c->thread;
+    if (c->nested)
+        return;
+    rec_settle();
+    uint64_t end = rec_now_ns() - above_zero(worked, rec.reading_ns), ns = above_zero(end, t->end_ns);
+    if (stayed(t, ns)) {
+        t->cpu_ns += ns;
+        t->end_ns += ns;
+    }
+}
+
+static SBT_NOINLINE struct rec_node *find_node(struct rec_call *c, uintptr_t address) {
     __typeof(&c->thread->objects[0]) cached = &c->thread->objects[CACHE_PLACE(address)];
-    if (SBT_LIKELY(cached->address == address))
-        return cached->node;
+    uint64_t worked = apart_begin(c);
     struct rec_node *node = rec_node_at(address);
     if (!c->nested && node != NULL)
         CACHE(cached, address, node, node);
+    apart_end(c, worked);
     return node;
+}
+
+static inline struct rec_node *node_of(struct rec_call *c, uintptr_t address) {
+    __typeof(&c->thread->objects[0]) cached = &c->thread->objects[CACHE_PLACE(address)];
+    return SBT_LIKELY(cached->address == address) ? cached->node : find_node(c, address);
 }
 
 /*
@@ -155,19 +188,25 @@ static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, u
         node->initial = (uint32_t)(value > 0 ? value : 0);
 }
 
+/* The node is of another type: a life begins there, if no other thread is quicker. */
+static SBT_NOINLINE void claim(struct rec_call *c, struct rec_node *node, uint8_t type, const void *object) {
+    uint64_t worked = apart_begin(c), signals;
+    if (rec_node_claim(node, type, &rec.n_objects, &signals)) {
+        seen_first(c, node, type, object);
+        rec_node_claimed(node, type, signals);
+        if (!c->nested)
+            define(c->thread, TRACE_DEFINE_OBJECT, node->number, (uintptr_t)object);
+    }
+    apart_end(c, worked);
+}
+
 /* The number of the object at that address. No memory: SBT_TRACE_NONE, and *node is NULL. */
 static inline uint32_t object_number(struct rec_call *c, struct rec_node **node, uint8_t type, const void *object) {
-    uint64_t signals;
     *node = node_of(c, (uintptr_t)object);
     if (SBT_UNLIKELY(*node == NULL))
         return SBT_TRACE_NONE;
-    if (SBT_UNLIKELY(__atomic_load_n(&(*node)->type, __ATOMIC_ACQUIRE) != type) &&
-        rec_node_claim(*node, type, &rec.n_objects, &signals)) {
-        seen_first(c, *node, type, object);
-        rec_node_claimed(*node, type, signals);
-        if (!c->nested)
-            define(c->thread, TRACE_DEFINE_OBJECT, (*node)->number, (uintptr_t)object);
-    }
+    if (SBT_UNLIKELY(__atomic_load_n(&(*node)->type, __ATOMIC_ACQUIRE) != type))
+        claim(c, *node, type, object);
     return (*node)->number;
 }
 
@@ -182,7 +221,7 @@ static SBT_NOINLINE void new_site(struct rec_thread *t, struct rec_node *node, u
 
 static SBT_NOINLINE uint32_t find_site(struct rec_call *c, uintptr_t address) {
     struct rec_thread *t = c->thread;
-    uint64_t signals;
+    uint64_t worked = apart_begin(c), signals;
     struct rec_node *node = rec_node_at(address);
     if (node == NULL)
         return SBT_TRACE_NONE;
@@ -194,6 +233,7 @@ static SBT_NOINLINE uint32_t find_site(struct rec_call *c, uintptr_t address) {
     }
     if (!c->nested)
         CACHE(&t->sites[CACHE_PLACE(address)], address, number, node->number);
+    apart_end(c, worked);
     return node->number;
 }
 
@@ -216,12 +256,13 @@ static inline void begin(struct rec_call *c) {
         work = work < gap ? work : gap;
         t->long_after = gap > SHORT_NS ? t->long_after | site : t->long_after & ~site;
     }
-    c->event.work_ns = above_zero(work, rec.overhead_ns) + t->carried_ns;
+    c->event.work_ns = rec_work_of(work + t->carried_ns, rec.overhead_ns, &t->owed_ns);
     t->carried_ns = 0;
     t->end_ns = c->begin_ns = now;
 }
 
 static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
+    rec_settle();
     struct rec_thread *t = rec_self;
     if (SBT_UNLIKELY(t == NULL || t->generation != sbt_fork_generation()))
         t = rec_thread_attach();
@@ -344,6 +385,7 @@ void rec_leave(struct rec_call *c, int result) {
     }
     if (SBT_UNLIKELY(!busy_begin(t)))
         return;
+    rec_settle();
     uint64_t now = rec_now_ns();
     /* Events of handlers that came during the call are in the trace already, although this call began before them. */
     uint64_t took = above_zero(now, c->begin_ns);
@@ -354,7 +396,7 @@ void rec_leave(struct rec_call *c, int result) {
     if (SBT_LIKELY(t->end_ns == c->begin_ns && stayed(t, took)))
         t->cpu_ns += took;
     else
-        now = end_of_blocked(t, took);
+        now = c->event.type == SBT_TRACE_SPIN ? read_cpu(t) : end_of_blocked(t, took);
     t->end_ns = now;
     if (SBT_UNLIKELY(t->n_batch == REC_N_BATCH)) {
         rec_encode(t);
@@ -374,10 +416,12 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
         return;
     c.node = node_of(&c, (uintptr_t)object);
     if (c.node != NULL) {
+        uint64_t worked = apart_begin(&c);
         c.event.object = rec_node_begin(c.node, (uint8_t)type);
         c.node->initial = size;
         if (!c.nested)
             define(c.thread, TRACE_DEFINE_OBJECT, c.event.object, (uintptr_t)object);
+        apart_end(&c, worked);
     }
     c.event.size = size;
     c.event.site = site_number(&c, site);
@@ -394,33 +438,56 @@ void rec_note(struct rec_thread *t, unsigned op, uint32_t other) {
     rec_leave(&c, 0);
 }
 
-enum { MOST_OVERHEAD_NS = 2000 }; /* a longer time was not the recorder's: the machine was busy elsewhere */
+enum { MOST_OVERHEAD_NS = 2000 };        /* a longer time was not the recorder's: the machine was busy elsewhere */
+enum { N_CALIBRATED = REC_N_BATCH - 2 }; /* events of a round: so few are not encoded yet */
 
-/* For the calling thread's record. Its batch has room for all the events, so encoding is no part of the cost. */
-static uint64_t cost_of_event(struct rec_node *object) {
-    enum { N = REC_N_BATCH - 2 };
-    uint64_t start = rec_now_ns();
-    for (int i = 0; i < N; i++)
-        rec_now_ns();
-    uint64_t reading = rec_now_ns() - start;
-    start = rec_now_ns();
-    for (int i = 0; i < N; i++) {
-        struct rec_call c;
-        rec_enter(&c, i % 2 == 0 ? SBT_TRACE_MUTEX_LOCK : SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, object, object);
-        if (i % 2 == 0)
-            c.event.order = rec_acquired(object);
-        rec_leave(&c, 0);
-    }
-    return above_zero(rec_now_ns() - start, reading) / N; /* one reading lies within what is measured */
+/* The time between the thread's events, of which its batch is full, but for the first; the mean. */
+static uint64_t mean_between(const struct rec_thread *t) {
+    const struct sbt_trace_event *first = &t->batch[0], *last = &t->batch[N_CALIBRATED - 1];
+    uint64_t ns = last->at_ns - first->at_ns;
+    for (const struct sbt_trace_event *event = first; event < last; event++)
+        ns = above_zero(ns, event->took_ns);
+    return (ns + N_CALIBRATED / 2) / (N_CALIBRATED - 1);
 }
 
-/* Measure what an event costs outside of what it measures itself, on a record that no other thread knows. */
+static uint64_t cost_of_reading(void) {
+    uint64_t start = rec_now_ns();
+    for (int i = 0; i < N_CALIBRATED; i++)
+        rec_now_ns();
+    return (rec_now_ns() - start) / N_CALIBRATED;
+}
+
+static uint32_t least_of(uint32_t least, uint64_t ns) {
+    return ns < least ? (uint32_t)ns : least;
+}
+
+/* What observing functions do; a call of each is a call and a return too. The object is a node, and its own site. */
+static SBT_NOINLINE int observed_lock(struct rec_node *object) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_MUTEX_LOCK, SBT_TRACE_MUTEX, object, object);
+    uint8_t held = __atomic_exchange_n(&object->lock, 1, __ATOMIC_ACQUIRE);
+    c.event.order = rec_acquired(c.node);
+    rec_leave(&c, held);
+    return held;
+}
+
+static SBT_NOINLINE void observed_unlock(struct rec_node *object) {
+    struct rec_call c;
+    rec_enter(&c, SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, object, object);
+    __atomic_store_n(&object->lock, 0, __ATOMIC_RELEASE);
+    rec_leave(&c, 0);
+}
+
+/*
+ * Measure what an event costs outside of what it measures itself, on a record that no other thread knows: the calls are
+ * no part of the trace.
+ */
 void rec_calibrate(void) {
     enum { N_ROUNDS = 16 }; /* the shortest round counts: preemption only adds */
     struct rec_thread *scratch = rec_map(sizeof *scratch), *self = rec_self;
     struct rec_node object = {.type = SBT_TRACE_MUTEX};
     uintptr_t at = (uintptr_t)&object;
-    uint64_t least = UINT64_MAX;
+    uint32_t overhead = MOST_OVERHEAD_NS, reading = MOST_OVERHEAD_NS;
     if (scratch == NULL)
         return;
     scratch->generation = sbt_fork_generation();
@@ -431,10 +498,15 @@ void rec_calibrate(void) {
     rec_self = scratch;
     for (int round = 0; round < N_ROUNDS; round++) {
         scratch->n_batch = 0;
-        uint64_t cost = cost_of_event(&object);
-        least = cost < least ? cost : least;
+        for (int i = 0; i < N_CALIBRATED / 2; i++) {
+            observed_lock(&object);
+            observed_unlock(&object);
+        }
+        overhead = least_of(overhead, mean_between(scratch));
+        reading = least_of(reading, cost_of_reading());
     }
     rec_self = self;
-    rec.overhead_ns = least < MOST_OVERHEAD_NS ? (uint32_t)least : MOST_OVERHEAD_NS;
+    rec.overhead_ns = overhead;
+    rec.reading_ns = reading;
     sbt_syscall3(SYS_munmap, scratch, sizeof *scratch, 0);
 }

@@ -10,7 +10,7 @@
  *  - table.c: objects and call sites by address
  *  - thread.c: records of threads
  *  - event.c: times, and what an event is
- *  - clock.c: the wall clock of events
+ *  - clock.c: the wall clock of events; work.h: the work between two of them
  *  - preempt.c: whether a thread was off its core
  *  - modules.c: the loaded files that addresses lie in
  *  - mutex.c cond.c locks.c sem.c futex.c process.c: the observing functions. locks.c has read-write locks, spinlocks
@@ -38,6 +38,7 @@
 #include "engine/engine.h"
 #include "observe/clock.h"
 #include "observe/preempt.h"
+#include "observe/work.h"
 #include "os/arch.h"
 #include "os/real.h"
 #include "start/init.h"
@@ -100,6 +101,7 @@ struct rec_thread {
     uint64_t long_after;
     uint8_t last_site;  /* the bit of the last event's site */
     uint8_t n_reckoned; /* blocking calls since CPU time was read */
+    uint16_t owed_ns;   /* by so much the work before the last event came out below zero */
     volatile bool flushing;
 
     struct rec_thread *next; /* links all records of the process; set before the record is published */
@@ -150,7 +152,8 @@ struct rec_call {
 extern struct rec {
     uint32_t state;   /* enum rec_progress */
     uint32_t closing; /* 1: no event begins or ends from here on */
-    uint32_t overhead_ns;
+    uint32_t overhead_ns,
+        reading_ns; /* what an event costs outside of what it measures; what reading the clock costs */
     uint64_t start_ns;
     uint32_t generation; /* the fork generation of the process that all this belongs to */
     uint32_t process_id;

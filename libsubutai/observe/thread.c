@@ -38,6 +38,7 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->tid = t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = t->n_apart = 0;
     t->flushing = false;
     t->carried_ns = t->long_after = 0;
+    t->owed_ns = 0;
     t->last_site = t->n_reckoned = 0;
     t->mark = &rec_preempt_nowhere;
 }

@@ -126,6 +126,8 @@ const struct field predict_run_fields[] = {
     {"not_as_recorded", "unknown_objects", NULL, 0, FIELD_UINT64, DEVIATIONS(SIM_UNKNOWN_OBJECT), 0},
     {"not_as_recorded", "let_pass", NULL, 0, FIELD_UINT64, DEVIATIONS(SIM_LET_PASS), 0},
     {"not_as_recorded", "not_replayed", NULL, 0, FIELD_UINT64, DEVIATIONS(SIM_NOT_REPLAYED), 0},
+    {"waits_by_calling", "trylocks", NULL, 0, FIELD_UINT64, RUN(sum.n_polls), 0},
+    {"waits_by_calling", "looks", NULL, 0, FIELD_UINT64, RUN(sum.n_looks), 0},
     {"schedule_requests", "outside", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_outside), 0},
     {"schedule_requests", "csa", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_priority), 0},
     {"schedule_requests", "rr", NULL, 0, FIELD_UINT64, RUN(sum.sched.n_rr), 0},

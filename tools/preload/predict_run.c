@@ -236,6 +236,20 @@ static void warn_deviations(const struct predict *p) {
              row.deviation_share < 0.001 ? 0.1 : row.deviation_share * 100, text);
 }
 
+/* One line, if any run has replayed trylocks and looks as the waits that they are. */
+static void tell_polls(const struct predict *p) {
+    uint64_t n_polls = 0, n_looks = 0;
+    for (size_t i = 0; i < p->n_runs; i++) {
+        struct sim_summary s = sim_summary(p->runs[i].sim);
+        n_polls = s.n_polls > n_polls ? s.n_polls : n_polls;
+        n_looks = s.n_looks > n_looks ? s.n_looks : n_looks;
+    }
+    if (n_polls + n_looks > 0)
+        cmd_warn("predict: waits by calling trylock, or looking before it: %ju trylocks that failed and %ju looks last "
+                 "as long as the wait does here",
+                 (uintmax_t)n_polls, (uintmax_t)n_looks);
+}
+
 void predict_simulate(struct predict *p) {
     struct watch w = {.p = p, .from_s = now_s(), .terminal = isatty(STDERR_FILENO) && !p->progress};
     w.shown_s = w.from_s;
@@ -259,4 +273,5 @@ void predict_simulate(struct predict *p) {
     if (w.output != NULL)
         output_close(w.output);
     warn_deviations(p);
+    tell_polls(p);
 }
