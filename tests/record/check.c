@@ -338,7 +338,7 @@ int main(int argc, char **argv) {
         check_sequence(&signals, "signal");
         check_sequence(&posts, "post");
         check_consumed(&signals, &waits, SBT_TRACE_COND_BROADCAST, "signal");
-        if (n_woken != n_ended)
+        if (n_ended > n_woken) /* a thread that was woken may be another process's, or be killed before its wait ends */
             WRONG("%llu waits for futexes ended, and %llu were woken", (unsigned long long)n_ended,
                   (unsigned long long)n_woken);
         check_consumed(&signals, &announced, SBT_TRACE_COND_BROADCAST, "signal");
