@@ -42,7 +42,7 @@ struct sbt_fiber *sbt_pool_get(void) {
     if (f != NULL && (f == &pool[s->pool_used] || __atomic_load_n(&f->on_stack, __ATOMIC_RELAXED) != SBT_STACK_JOINED))
         __atomic_store_n(&f->on_stack, SBT_STACK_NONE, __ATOMIC_RELAXED);
     if (f == &pool[s->pool_used])
-        s->pool_used++;
+        __atomic_store_n(&s->pool_used, s->pool_used + 1, __ATOMIC_RELEASE);
     sbt_switch_unlock(&s->pool_lock);
     sbt_switch_leave();
     return f;
