@@ -49,8 +49,14 @@ static void introduce(struct rec_thread *t, uint32_t number, const pthread_t *ha
     rec_unblock_signals(signals);
 }
 
+/*
+ * In a child that a handler has forked before the thread came here there is no creator to be introduced to, and the
+ * record is the parent's: the thread gets one at its first event.
+ */
 static void run(struct rec_thread *t) {
     pthread_t self = pthread_self();
+    if (SBT_UNLIKELY(t->generation != sbt_fork_generation()))
+        return;
     rec_thread_run(t);
     introduce(t, t->number, &self);
 }

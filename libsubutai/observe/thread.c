@@ -185,12 +185,16 @@ void rec_thread_joined(uint32_t number) {
         close_gone(t, REC_ENDED, number);
 }
 
+/*
+ * Not the record of a thread that has not begun: a handler may have forked on its way to its routine, which is in the
+ * record. The child keeps such records for ever, and they are few.
+ */
 void rec_threads_forget(void) {
     struct rec_thread *t = rec.threads;
     rec.threads = NULL;
     while (t != NULL) {
         struct rec_thread *next = t->next;
-        if (t != rec_self)
+        if (t != rec_self && t->tid != 0)
             sbt_syscall3(SYS_munmap, t, sizeof *t, 0);
         t = next;
     }

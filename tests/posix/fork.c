@@ -8,6 +8,7 @@
 #include "topic.h"
 
 #include <semaphore.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -455,4 +456,48 @@ TEST(system__while_threads_wait, "system() returns the command's status while 4 
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 5);
     OK(pthread_mutex_lock(&mine));
     let_waiters_go(threads, 4);
+}
+
+/* --- a handler that forks while its thread is on the way to its routine ------------------------------------------- */
+static pid_t first_process;
+static volatile pid_t forked;
+static void *of_the_child(void *unused) {
+    OK(pthread_mutex_lock(&theirs));
+    OK(pthread_mutex_unlock(&theirs));
+    return unused;
+}
+static void fork_before_the_routine(int number) {
+    (void)number;
+    forked = fork();
+    if (forked == 0)
+        thread_join(thread_start(of_the_child, NULL));
+    else
+        check_status(forked, 7);
+}
+static void *routine(void *argument) {
+    OK(pthread_mutex_lock(&mine));
+    OK(pthread_mutex_unlock(&mine));
+    if (getpid() != first_process)
+        _exit(argument == &plain ? 7 : 8);
+    CHECK(forked > 0);
+    return argument;
+}
+TEST(fork__by_a_handler_before_the_threads_routine,
+     "parent and child run the routine with its argument, though the handler has created a thread in the child") {
+    sigset_t set, none;
+    pthread_attr_t attr;
+    pthread_t thread;
+    void *result;
+    first_process = getpid();
+    signal(SIGUSR1, fork_before_the_routine);
+    sigemptyset(&none);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+    OK(pthread_attr_init(&attr));
+    OK(pthread_attr_setsigmask_np(&attr, &none));
+    CHECK(kill(first_process, SIGUSR1) == 0); /* pending: the new thread is the first that accepts it */
+    OK(pthread_create(&thread, &attr, routine, &plain));
+    OK(pthread_join(thread, &result));
+    CHECK(result == &plain && forked > 0);
 }

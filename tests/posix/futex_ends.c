@@ -96,7 +96,7 @@ TEST(futex_wait__in_a_handler_that_interrupts_a_wait, "both are woken") {
     let_threads_block();
     __atomic_store_n(&word2, 1, __ATOMIC_SEQ_CST);
     CHECK(wake(&word2, 1) <= 1);
-    let_threads_block();
+    await_waiters(&word, 1);
     CHECK_INT(wake(&word, 1), 1);
     check_woken(&w);
 }
