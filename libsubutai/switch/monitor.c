@@ -111,14 +111,28 @@ static void end_all_pinned(struct sbt_switch_state *s, const struct watch *w) {
 
 /* ---- does switching pay? ---- */
 
+/* Tell so many more. The result is how many waits there have been if it is time to look at the clock, or 0. */
+static uint64_t tell(struct sbt_switch_state *s, bool are_yields) {
+    __atomic_fetch_or(&s->tellers, UINT64_C(1) << sbt_thread_tid() % 64, __ATOMIC_RELAXED);
+    if (!are_yields)
+        __atomic_fetch_add(&s->n_waits, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&s->n_told, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED) % SBT_PAYS_WAITS != 0)
+        return 0;
+    uint64_t tellers = __atomic_exchange_n(&s->tellers, 0, __ATOMIC_RELAXED);
+    uint64_t n = __atomic_exchange_n(&s->n_waits, 0, __ATOMIC_RELAXED);
+    bool crowded = (uint32_t)__builtin_popcountll(tellers) > sbt_usable_cpus();
+    __atomic_store_n(&s->crowded, crowded, __ATOMIC_RELAXED);
+    return crowded ? SBT_PAYS_WAITS : n;
+}
+
 /* What threads tell. The thread that tells the last of SBT_PAYS_WAITS looks at the clock. */
-void sbt_switch_note_waits(void) {
+void sbt_switch_note_waits(bool are_yields) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    if (__atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) == 0 ||
-        __atomic_add_fetch(&s->n_waits, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED) % SBT_PAYS_WAITS != 0)
+    uint64_t n = __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0 ? tell(s, are_yields) : 0;
+    if (n == 0)
         return;
     uint64_t now = sbt_now_ns(), since = __atomic_exchange_n(&s->often_since_ns, now, __ATOMIC_RELAXED);
-    if (now - since > sbt_pays_often_ns(sbt_usable_cpus()) ||
+    if (!sbt_pays_is_often(n, now - since, sbt_usable_cpus()) ||
         now < __atomic_load_n(&s->rest_until_ns, __ATOMIC_RELAXED))
         return;
     __atomic_store_n(&s->often, 1, __ATOMIC_RELAXED);
@@ -177,6 +191,7 @@ static void decide(struct sbt_switch_state *s, struct watch *w, bool costly) {
         .progress = __atomic_load_n(&s->progress, __ATOMIC_RELAXED),
         .n_switches = w->all_switches,
         .n_cpus = sbt_usable_cpus(),
+        .crowded = __atomic_load_n(&s->crowded, __ATOMIC_RELAXED) != 0,
         .often = __atomic_exchange_n(&s->often, 0, __ATOMIC_RELAXED) != 0,
         .costly = costly,
         .by_turns = sbt_switch_how == SBT_SWITCH_BY_TURNS,
