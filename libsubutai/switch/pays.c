@@ -17,10 +17,9 @@
 /* In hundredths: progress by switching, where waiting adaptively makes 100. */
 #define CLEARLY_MORE 140u /* enough to end a trial early */
 #define CLEARLY_LESS 85u
-#define MORE 108u /* enough to begin with switching, */
-#define SAME 98u  /* and to go on with it */
-#define SPARE_SAME                                                                                                     \
-    120u /* and where not more threads wait than CPUs may be used; enough to begin is CLEARLY_MORE then */
+#define MORE 108u       /* enough to begin with switching, */
+#define SAME 98u        /* and to go on with it */
+#define SPARE_SAME 120u /* the same with a CPU for each thread that waits; CLEARLY_MORE begins it then */
 
 #define GAP_FIRST_NS 250000000u /* between trials; longer each time the answer is the same */
 #define GAP_MOST_NS 64000000000u
