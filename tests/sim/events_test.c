@@ -61,7 +61,7 @@ TEST_EACH(order_is_that_of_a_list, 20) {
     uint64_t state = (uint64_t)number + 1, last_since = 0;
     ck_assert(sim_events_init(&e));
     n_listed = 0;
-    for (uint32_t i = 1; i < 20000; i++) {
+    for (uint32_t i = 1; i < 5000; i++) {
         uint64_t at = e.now + some_length(&state), since = e.now > 50 ? e.now - random_below(&state, 50) : 0;
         enum sim_event_kind kind = (enum sim_event_kind)(i % (SIM_EV_SEARCH + 1));
         if (random_below(&state, 8) == 0 && since >= last_since) {
