@@ -20,6 +20,6 @@ SBT_EXPORT int pthread_barrier_destroy(pthread_barrier_t *b) {
 }
 
 SBT_EXPORT int pthread_barrier_wait(pthread_barrier_t *b) {
-    sbt_progress();
+    sbt_progress_surely();
     return theirs(b) ? THEIRS(pthread_barrier_wait(b)) : sbt_engine.barrier_wait(b);
 }

@@ -37,12 +37,12 @@ SBT_EXPORT int pthread_cond_destroy(pthread_cond_t *c) {
 }
 
 SBT_EXPORT int pthread_cond_signal(pthread_cond_t *c) {
-    sbt_progress();
+    sbt_progress_surely();
     return theirs(c) ? THEIRS(pthread_cond_signal(c)) : sbt_engine.cond_signal(c);
 }
 
 SBT_EXPORT int pthread_cond_broadcast(pthread_cond_t *c) {
-    sbt_progress();
+    sbt_progress_surely();
     return theirs(c) ? THEIRS(pthread_cond_broadcast(c)) : sbt_engine.cond_broadcast(c);
 }
 

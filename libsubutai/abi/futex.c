@@ -236,7 +236,7 @@ static long wake_in_kernel(uint32_t *word, int flag, uint32_t n, uint32_t bits) 
 
 static long wake(uint32_t *word, int flag, uint32_t val, uint32_t bits) {
     uint32_t n = at_least_one(val);
-    sbt_progress();
+    sbt_progress_surely();
     if (!is_plain(word) || bits == 0 || !is_served())
         return kernel(word, FUTEX_WAKE_BITSET | flag, val, 0, NULL, bits);
     long woken = is_kernels_turn(word) ? wake_in_kernel(word, flag, n, bits) : 0;

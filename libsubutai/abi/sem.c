@@ -65,7 +65,7 @@ SBT_EXPORT int sem_trywait(sem_t *s) {
 }
 
 SBT_EXPORT int sem_post(sem_t *s) {
-    sbt_progress();
+    sbt_progress_surely();
     return theirs(s) ? THEIRS(sem_post(s)) : result(sbt_engine.sem_post(s));
 }
 

@@ -321,9 +321,12 @@ SBT_EXPORT int thrd_join(thrd_t thread, int *result) {
  */
 static void yield_as_asked(void) {
     sbt_progress_undo();
+    sbt_switch_about_to_wait();
     sbt_self.has_yielded = true;
-    if (sbt_self.fiber == NULL || !sbt_switch_yield(false))
-        sbt_yield();
+    if (sbt_self.fiber != NULL && sbt_switch_yield(false))
+        return;
+    sbt_switch_note_yield();
+    sbt_yield();
 }
 
 SBT_EXPORT int sched_yield(void) {
