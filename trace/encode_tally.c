@@ -9,12 +9,12 @@ bool trace_tally_has_room(const struct trace_tally_encoder *e) {
 
 static uint8_t *put_holds(uint8_t *at, const struct sbt_trace_tally *tally) {
     uint32_t which = 0;
-    at = trace_put(at, tally->n_held);
-    if (tally->n_held == 0)
+    at = trace_put(at, tally->n_timed);
+    if (tally->n_timed == 0)
         return at;
     for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS; b++)
         which |= tally->held[b] != 0 ? UINT32_C(1) << b : 0;
-    at = trace_put(trace_put(trace_put(at, tally->held_ns), tally->held_max_ns), which);
+    at = trace_put(trace_put(trace_put(trace_put(at, tally->n_held), tally->held_ns), tally->held_max_ns), which);
     for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS; b++)
         if (tally->held[b] != 0)
             at = trace_put(at, tally->held[b]);

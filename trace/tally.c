@@ -48,10 +48,11 @@ static int enter_block(const struct sbt_trace *trace, overlay *s, struct sbt_tra
 /* The timed holds. NULL if they make no sense. */
 static const uint8_t *get_holds(const uint8_t *at, const uint8_t *end, struct sbt_trace_tally *tally) {
     uint64_t which = 0, n = 0;
-    at = trace_get(at, end, &tally->n_held);
-    if (at == NULL || tally->n_held == 0)
+    at = trace_get(at, end, &tally->n_timed);
+    if (at == NULL || tally->n_timed == 0)
         return at;
-    at = trace_get(at, end, &tally->held_ns);
+    at = trace_get(at, end, &tally->n_held);
+    at = at != NULL ? trace_get(at, end, &tally->held_ns) : NULL;
     at = at != NULL ? trace_get(at, end, &tally->held_max_ns) : NULL;
     at = at != NULL ? trace_get(at, end, &which) : NULL;
     if (at == NULL || which > UINT32_MAX)
@@ -61,7 +62,7 @@ static const uint8_t *get_holds(const uint8_t *at, const uint8_t *end, struct sb
             at = trace_get(at, end, &tally->held[b]);
             n += tally->held[b];
         }
-    return n == tally->n_held ? at : NULL;
+    return n == tally->n_held && n >= tally->n_timed ? at : NULL;
 }
 
 /* What the tally is of. NULL if it makes no sense. */

@@ -94,7 +94,8 @@ struct sbt_trace_event {
      */
     uint64_t order;
     /* A condition wait: the number of the acquisition of its mutex at the end; 0: glibc's mutex. In a profile: of the
-     * unlock that ended the wait for the mutex behind that for the condition; 0: there was no such wait. */
+     * last unlock of the mutex before that which is an event. If threads wait for the mutex that a condition wait gives
+     * up, an unlock of its own is an event before the wait. */
     uint64_t relock;
 };
 
@@ -150,8 +151,14 @@ int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *even
  * with the same five keys add up to one sum; the recorder writes what is new since its last record.
  *   locks of all kinds, try-locks too   n calls that did not wait, of which n_failed failed (EBUSY and the like). The
  *                                       holds are those of locks that waited, too, which are events as well.
+ *   condition waits, of type mutex      n times the mutex was held again behind the wait, with holds. (The waits
+ *                                       themselves are events.)
  *   all other operations                n calls that neither waited nor ended a wait, of which n_failed failed
  * An unlock that ended no wait is in no tally: there are as many unlocks as acquisitions.
+ *
+ * A hold lasts from the acquisition to the unlock, or to the wait for a condition. Not all are timed: of a lock that is
+ * taken often, one in up to info.hold_one_in, at random. Each timed hold stands for all since the one before. So
+ * held_ns / n_held is the mean hold, and that times the number of acquisitions the time in critical sections.
  */
 enum { SBT_TRACE_N_HOLD_BUCKETS = 32 };
 struct sbt_trace_tally {
@@ -160,11 +167,12 @@ struct sbt_trace_tally {
     uint32_t site;   /* SBT_TRACE_NONE: not known */
     uint8_t op, type;
     uint64_t n, n_failed;
-    uint64_t n_held; /* holds that were timed; they began at the acquisition, and ended at the unlock or the wait for a
-                        condition. Those of one record may be more than n: a hold may end after another record. */
-    uint64_t held_ns, held_max_ns; /* of the timed holds. The mean of all holds is held_ns / n_held */
-    /* The timed holds by length: bucket b has those of 2^b ns to less than 2^(b+1); the first also has 0 ns, the last
-     * all that are longer. */
+    uint64_t n_timed;     /* holds that were timed. A hold may end after the record that its call is in. */
+    uint64_t n_held;      /* for so many holds they stand */
+    uint64_t held_ns;     /* the sum of the timed holds, each as often as there are holds that it stands for */
+    uint64_t held_max_ns; /* the longest timed one */
+    /* n_held by length: bucket b has holds of 2^b ns to less than 2^(b+1); the first also has 0 ns, the last all that
+     * are longer. */
     uint64_t held[SBT_TRACE_N_HOLD_BUCKETS];
     uint64_t until_ns; /* since the trace began: the record was written then, and has nothing that came later */
 };
