@@ -15,12 +15,12 @@
 
 enum {
     N_CELLS = 900000,
-    N_STEPS = 20,
+    N_STEPS = 47, /* 85 million locks */
     PLANE = 9000, /* cells of a plane of the grid */
     N_ITEMS = 134000,
     QUEUE = 64,
     MAX_THREADS = 64,
-    CELL_ROUNDS = 28,   /* of computing for a cell, some 2 ns each: 25 M locks a second on two cores */
+    CELL_ROUNDS = 60,   /* of computing for a cell, some 2 ns each: 25 M locks a second on two cores */
     ITEM_ROUNDS = 5000, /* the same for an item in a stage */
 };
 

@@ -13,7 +13,7 @@ struct rec_hint rec_hints[PROFILE_N_HINTS] __attribute__((aligned(64)));
  * MAX_MADE: nodes of objects until which an init makes one, for the sake of where the object was made. SAMPLE_NS: from
  * one timed acquisition of a thread to the next, at least, on average.
  */
-enum { SAMPLE_NS = 5000, MAX_MADE = 2000000 };
+enum { SAMPLE_NS = 5000, MAX_MADE = 1 << 18 };
 
 static uint64_t draw(struct rec_profile *p) {
     p->random ^= p->random << 13;

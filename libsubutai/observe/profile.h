@@ -28,12 +28,12 @@
 
 enum {
     PROFILE_MIN_ENTRIES = 256,
-    PROFILE_MAX_ENTRIES = 8192, /* of a table, half of which are used at most */
+    PROFILE_MAX_ENTRIES = 4096, /* of a table, half of which are used at most */
     PROFILE_MAX_INTERVAL = 64,  /* acquisitions between two timed ones, on average */
     PROFILE_N_HOLDS = 8,        /* timed holds under way at a time in one thread */
     PROFILE_N_PENDING = 16,
     PROFILE_N_HINTS = 4096,
-    PROFILE_FILTER_BITS = 65536, /* sixteen for each key of a full table */
+    PROFILE_FILTER_BITS = 65536, /* 32 for each key of a full table */
     PROFILE_N_NUMBERED = 65536,
     PROFILE_FLUSH_NS = 250000000, /* a killed program loses what its threads have counted since then, or longer */
 };
