@@ -158,6 +158,15 @@ static inline bool rec_profiles(void) {
     return rec.profile;
 }
 
+/* Is what the call is about to release waited for, and have threads waited for long? Then its call stack is wanted. */
+static inline bool rec_ends_wait(struct rec_call *c, const void *object) {
+    const struct rec_hint *hint = rec_hint_of((uintptr_t)object);
+    uint64_t since = __atomic_load_n(&hint->since_ns, __ATOMIC_RELAXED);
+    bool waited_for = rec_is_waited_for(object);
+    c->ended_long_wait = waited_for && rec.stack_min_ns != 0 && c->begin_ns - since >= rec.stack_min_ns;
+    return waited_for;
+}
+
 /* The caller's profile; NULL: the slow path makes it. */
 static inline struct rec_profile *rec_profile_mine(void) {
     struct rec_profile *p = rec_profile_self;

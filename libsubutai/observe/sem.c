@@ -122,8 +122,8 @@ SBT_EXPORT int sem_trywait(sem_t *s) {
 
 SBT_EXPORT int sem_post(sem_t *s) {
     struct rec_call c;
-    bool is_event = !rec_profiles() || rec_is_waited_for(s);
-    rec_enter(&c, SBT_TRACE_SEM_POST, SBT_TRACE_SEM, s, REC_SITE_HERE);
+    bool entered = rec_enter(&c, SBT_TRACE_SEM_POST, SBT_TRACE_SEM, s, REC_SITE_HERE);
+    bool is_event = !entered || !rec.profile || rec_ends_wait(&c, s);
     c.event.order = REC_COUNTED(c.node, signals);
     int r = sbt_sem_post(s);
     if (is_event)
