@@ -31,7 +31,7 @@ enum {
     PROFILE_MAX_ENTRIES = 4096, /* of a table, half of which are used at most */
     PROFILE_MAX_INTERVAL = 64,  /* acquisitions between two timed ones, on average */
     PROFILE_N_HOLDS = 8,        /* timed holds under way at a time in one thread */
-    PROFILE_N_PENDING = 16,
+    PROFILE_N_PENDING = 32,     /* keys that handlers count on top of the recorder */
     PROFILE_N_HINTS = 4096,
     PROFILE_FILTER_BITS = 65536, /* 32 for each key of a full table */
     PROFILE_N_NUMBERED = 65536,
@@ -81,12 +81,12 @@ extern struct rec_hint rec_hints[PROFILE_N_HINTS];
 
 struct rec_profile {
     volatile uint32_t busy;
-    uint32_t generation; /* as in a record */
-    int32_t sample_in;   /* acquisitions until one is timed */
-    uint32_t n_holds;    /* `holds` that are in use */
-    volatile uint32_t n_pending;
-    bool full;                        /* `objects` takes no more keys until the next tallies */
-    struct rec_counts objects, sites; /* sites: object 0, by call site */
+    uint32_t generation;                     /* as in a record */
+    int32_t sample_in;                       /* acquisitions until one is timed */
+    uint32_t n_holds;                        /* `holds` that are in use */
+    volatile uint32_t n_pending, is_pending; /* keys of `pending`; 1: some of them have calls */
+    bool full;                               /* `objects` takes no more keys until the next tallies */
+    struct rec_counts objects, sites;        /* sites: object 0, by call site */
     struct rec_thread *thread;
     uint32_t weight, next_hold; /* weight: acquisitions for which the next timed one stands */
     uint64_t random;
@@ -96,7 +96,10 @@ struct rec_profile {
         uint64_t begin_ns;
         uint32_t weight;
     } holds[PROFILE_N_HOLDS];
-    struct rec_key pending[PROFILE_N_PENDING];
+    struct {
+        struct rec_key key; /* stays the same */
+        uint32_t n;         /* atomic */
+    } pending[PROFILE_N_PENDING];
     uint64_t filter[PROFILE_FILTER_BITS / 64]; /* while full: where a bit is 0 there is no such key in `objects` */
     struct trace_tally_encoder encoder;
 };
@@ -232,7 +235,7 @@ static inline void rec_profile_count(const struct rec_key *key) {
     p->busy = 0;
     if (SBT_UNLIKELY(!found))
         rec_profile_count_slowly(key);
-    else if (SBT_UNLIKELY(p->n_pending != 0))
+    else if (SBT_UNLIKELY(p->is_pending != 0))
         rec_profile_drain(p);
 }
 
