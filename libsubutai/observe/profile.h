@@ -144,9 +144,10 @@ void rec_profile_end_wait(const void *object);
 /* Instead of rec_leave: the call is no event, but counted. */
 void rec_profile_leave(struct rec_call *c, const void *object, const void *site, bool failed);
 
-/* Neighbouring objects have neighbouring hints: programs with many objects often go through them in order. */
+/* Neighbouring objects have neighbouring hints: programs with many objects often go through them in order. Yet each has
+ * its own, as a mutex and its condition. */
 static inline struct rec_hint *rec_hint_of(uintptr_t object) {
-    return &rec_hints[((uint32_t)(object >> 6) + (uint32_t)(object >> 12) * 0x9E3779u) % PROFILE_N_HINTS];
+    return &rec_hints[((uint32_t)(object >> 3) + (uint32_t)(object >> 12) * 0x9E3779u) % PROFILE_N_HINTS];
 }
 
 /* Does a thread wait for it? Relaxed: a thread that begins to wait at this moment has not waited for long. */
@@ -259,6 +260,11 @@ struct rec_limit {
     clockid_t clock;
     const struct timespec *at;
 };
+/* A limit that the call may refuse: then the call itself must decide, even where it need not wait. NULL: no limit. */
+static inline bool rec_is_refusable(const struct rec_limit *limit) {
+    return limit != NULL && ((limit->clock != CLOCK_REALTIME && limit->clock != CLOCK_MONOTONIC) ||
+                             (limit->at != NULL && (uint64_t)limit->at->tv_nsec >= 1000000000));
+}
 int rec_profile_wait(const struct rec_key *key, int (*wait)(void *, const struct rec_limit *),
                      const struct rec_limit *limit);
 int rec_profile_release(const struct rec_key *key, int (*release)(void *));

@@ -54,7 +54,7 @@ static void cancelled(void *waiting) {
 /* In a profile, where a wait that need not wait is no event. The wait is a cancellation point all the same. */
 static bool taken_at_once(struct rec_call *c, const struct wait *w, const void *site) {
     int saved = errno;
-    bool taken = sbt_sem_trywait(w->sem) == 0;
+    bool taken = !rec_is_refusable(&(struct rec_limit){w->clock, w->at}) && sbt_sem_trywait(w->sem) == 0;
     errno = saved;
     if (taken) {
         consume(c);

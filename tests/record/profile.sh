@@ -30,7 +30,7 @@ names() {
 }
 
 for engine in glibc direct ni; do
-    for what in counts lives handlers threads cancels waits holds; do
+    for what in counts lives handlers threads cancels waits beside holds; do
         profile $what
         check "$engine, $what: the program ends well" is "$status $err" "0 "
         # shellcheck disable=SC2086 # words

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,6 +282,38 @@ static void waits(void) {
     printf("mutex_lock=2 mutex_lock:events=1 mutex_unlock:events=1 mutex_lock:ended=1\n");
 }
 
+/* A thread waits for the condition beside the mutex: that makes no unlock of the mutex an event. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    bool over;
+} pair = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+
+static void *wait_beside(void *unused) {
+    OK(pthread_mutex_lock(&pair.mutex));
+    asleep_from_here(&sleeper);
+    while (!pair.over)
+        OK(pthread_cond_wait(&pair.cond, &pair.mutex));
+    OK(pthread_mutex_unlock(&pair.mutex));
+    return unused;
+}
+
+static void beside(void) {
+    pthread_t thread;
+    start(&thread, wait_beside, NULL);
+    await_asleep(&sleeper);
+    for (int i = 0; i < 100; i++) {
+        OK(pthread_mutex_lock(&pair.mutex));
+        OK(pthread_mutex_unlock(&pair.mutex));
+    }
+    OK(pthread_mutex_lock(&pair.mutex));
+    pair.over = true;
+    OK(pthread_mutex_unlock(&pair.mutex));
+    OK(pthread_cond_signal(&pair.cond));
+    OK(pthread_join(thread, NULL));
+    printf("mutex_lock=102 mutex_unlock=0 cond_signal:events=1 cond_wait:ended=1\n");
+}
+
 /* Held for 2 ms each: seldom enough that each is timed. */
 static void holds(void) {
     for (int i = 0; i < 20; i++) {
@@ -313,7 +346,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } all[] = {{"counts", counts}, {"many", many},       {"lives", lives},     {"handlers", handlers},
                {"forks", forks},   {"threads", threads}, {"cancels", cancels}, {"killed", killed},
-               {"waits", waits},   {"holds", holds},     {"ends", ends}};
+               {"waits", waits},   {"beside", beside},   {"holds", holds},     {"ends", ends}};
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
             all[i].run();
