@@ -50,11 +50,11 @@ struct rec_entry {
     uint32_t n;             /* calls since the last tally */
     uint32_t number;        /* of the object, or SBT_TRACE_NONE */
     uint32_t lives;         /* the hint's, when the entry was last known to be of the object's life */
-    uint8_t op;             /* PROFILE_FAILED is set: of calls that failed */
+    uint8_t op;             /* PROFILE_FAILS is set: of calls that failed */
     uint8_t type;
     uint16_t unused;
 };
-#define PROFILE_FAILED 0x80
+#define PROFILE_FAILS 0x80
 
 _Static_assert(sizeof(struct rec_entry) == 32, "two in a cache line");
 
@@ -178,7 +178,7 @@ static inline struct rec_profile *rec_profile_mine(void) {
 }
 
 static inline uint8_t rec_counted_op(const struct rec_key *key) {
-    return (uint8_t)(key->op | (key->failed ? PROFILE_FAILED : 0));
+    return (uint8_t)(key->op | (key->failed ? PROFILE_FAILS : 0));
 }
 
 static inline uint64_t rec_hash_of(uintptr_t object, uintptr_t site) {

@@ -3,6 +3,7 @@
 #include "observe/stack.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unwind.h>
@@ -30,13 +31,22 @@ struct rec_stacks {
 
 /* ---- unwinding ---- */
 
-/* The linker's names for where this library begins, and its code ends. */
+/* The linker's name for where this library begins: with its ELF header. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char etext[] __attribute__((visibility("hidden")));
+
+static uintptr_t n_own_bytes; /* from there to the end of the library's code */
+
+static void find_own_code(void) {
+    const ElfW(Ehdr) *header = (const void *)__ehdr_start;
+    const ElfW(Phdr) *part = (const void *)(__ehdr_start + header->e_phoff);
+    for (unsigned i = 0; i < header->e_phnum; i++)
+        if (part[i].p_type == PT_LOAD && (part[i].p_flags & PF_X) != 0)
+            n_own_bytes = part[i].p_vaddr + part[i].p_memsz;
+}
 
 /* The program does not know the frames that a thread's routine is called from. */
 static bool is_ours(uintptr_t address) {
-    return address - (uintptr_t)__ehdr_start < (uintptr_t)etext - (uintptr_t)__ehdr_start;
+    return address - (uintptr_t)__ehdr_start < n_own_bytes;
 }
 
 struct walk {
@@ -148,6 +158,7 @@ void rec_stack_start(void) {
         sbt_log(1, "no call stacks are recorded: they need glibc 2.35 or later", NULL);
         return;
     }
+    find_own_code();
     unwind(&first, 0); /* libgcc makes its tables ready, here and not in a call of the program's */
     rec.stack_min_ns = STACK_MIN_NS;
 }
