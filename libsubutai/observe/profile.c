@@ -254,7 +254,7 @@ void rec_profile_life(const struct rec_key *key, bool made, uint32_t size) {
     }
     if (!nested)
         rec_busy_end(t);
-    /* Relaxed: who uses the new object has been told of it after this. */
+    /* Relaxed: threads that use the new object have been told of it after this. */
     __atomic_fetch_add(&rec_hint_of(key->object)->lives, 1, __ATOMIC_RELAXED);
     rec_profile_count_slowly(&all);
 }

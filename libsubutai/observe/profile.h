@@ -10,7 +10,7 @@
  * that a thread that takes a lock a thousand times a second has every hold timed.
  *
  * A thread that finds a lock taken says so in the hint of the object's address before it waits. The hint tells the
- * thread that releases the lock to make an event of that. Hints are shared by the objects whose addresses have the same
+ * thread that releases the lock to make an event of that. Objects share a hint if their addresses have the same
  * hash; so a release may be an event without a wait, which costs time only.
  *
  * Memory is bounded. A table has at most PROFILE_MAX_ENTRIES places. If it is full, new keys are counted for their call

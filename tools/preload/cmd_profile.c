@@ -254,7 +254,7 @@ static int profile_main(const struct command *self, int argc, char **argv) {
 const struct command command_profile = {
     .name = "profile",
     .synopsis = "[-o DIR] [--stacks] [--full] [options] [--] CMD [ARG...]",
-    .summary = "run a program and report where its threads wait, for whom, and what would help",
+    .summary = "run a program and report where its threads wait, for which others, and what would help",
     .details = "Calls that did not wait are counted, waits and what ended them are recorded one by one. The engine is\n"
                "glibc unless --engine names another. When the program has ended, in whatever way, the report goes to\n"
                "stderr and to DIR/report.txt. The exit status is the program's own, 128 and the signal's number if a\n"
