@@ -10,7 +10,8 @@
 
 #include "core/log.h"
 
-enum { N_REMEMBERED = 64, MAX_FRAMES = 48 };
+/* N_WAYS: stacks of a place, as of a call site in a function that a loop calls from so many lines. */
+enum { N_PLACES = 8, N_WAYS = 16, MAX_FRAMES = 48 };
 _Static_assert((int)MAX_FRAMES <= (int)TRACE_MAX_STACK, "trace/format.h");
 
 struct frame {
@@ -26,7 +27,10 @@ struct stack {
 };
 
 struct rec_stacks {
-    struct stack remembered[N_REMEMBERED];
+    struct {
+        struct stack ways[N_WAYS];
+        uint32_t next; /* the way that is forgotten next */
+    } places[N_PLACES];
 };
 
 /* ---- unwinding ---- */
@@ -163,19 +167,17 @@ void rec_stack_start(void) {
     rec.stack_min_ns = STACK_MIN_NS;
 }
 
-static struct stack *remembered(struct rec_thread *t, uintptr_t at) {
-    if (t->stacks == NULL)
-        t->stacks = rec_map(sizeof *t->stacks);
-    return t->stacks != NULL ? &t->stacks->remembered[(at >> 4) * 0x9E3779B9u >> 8 & (N_REMEMBERED - 1)] : NULL;
-}
-
 SBT_NOINLINE uint32_t rec_stack_take(struct rec_thread *t, const void *site) {
     uintptr_t at = (uintptr_t)__builtin_frame_address(0);
-    struct stack *s = remembered(t, at ^ (uintptr_t)site << 4);
-    if (s == NULL || site == NULL)
+    if (t->stacks == NULL)
+        t->stacks = rec_map(sizeof *t->stacks);
+    if (t->stacks == NULL || site == NULL)
         return 0;
-    if (s->at == at && is_same(s, (uintptr_t)site))
-        return s->number;
+    __typeof(&t->stacks->places[0]) place = &t->stacks->places[(at >> 4 ^ (uintptr_t)site) % N_PLACES];
+    for (uint32_t i = 0; i < N_WAYS; i++)
+        if (place->ways[i].at == at && is_same(&place->ways[i], (uintptr_t)site))
+            return place->ways[i].number;
+    struct stack *s = &place->ways[place->next++ % N_WAYS];
     s->at = 0;
     unwind(s, (uintptr_t)site);
     s->number = number_of(t, s);
