@@ -10,7 +10,7 @@ subutai --help
 check "--help" is "$status" 0
 help=$out
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' <<<"$out")
-check "there are eleven commands" is "$(wc -w <<<"$commands")" 11
+check "there are twelve commands" is "$(wc -w <<<"$commands")" 12
 engines=$("$SUBUTAI" engines --json | jq -r .engine)
 for engine in $engines; do
     check "--help names engine $engine" matches "$help" $'\n'"  $engine "
@@ -100,7 +100,7 @@ check "completes the last of a list" is "$out" "glibc,native "
 complete_words compare --ru
 check "completes an option" is "$out" "--runs "
 complete_words run --no
-check "completes a negated option" is "$out" "--no-children --no-strict-paper "
+check "completes a negated option" is "$out" "--no-children --no-record-stacks --no-strict-paper "
 complete_words run --sta
 check "completes an option that may stand alone" is "$out" "--stats --stats-file "
 complete_words run --stats = ''

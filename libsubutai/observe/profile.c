@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a thread counts; see profile.h. */
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "observe/profile.h"
+
+_Thread_local struct rec_profile *rec_profile_self __attribute__((tls_model("initial-exec")));
+struct rec_hint rec_hints[PROFILE_N_HINTS] __attribute__((aligned(64)));
+
+/*
+ * MAX_MADE: nodes of objects until which an init makes one, for the sake of where the object was made. SAMPLE_NS: from
+ * one timed acquisition of a thread to the next, at least, on average.
+ */
+enum { SAMPLE_NS = 5000, MAX_MADE = 1 << 18 };
+
+static uint64_t draw(struct rec_profile *p) {
+    p->random ^= p->random << 13;
+    p->random ^= p->random >> 7;
+    p->random ^= p->random << 17;
+    return p->random;
+}
+
+static struct rec_profile *new_profile(void) {
+    struct rec_profile *p = rec_map(sizeof *p);
+    if (p == NULL)
+        return NULL;
+    bool objects = rec_counts_begin(&p->objects, PROFILE_MIN_ENTRIES);
+    if (objects && rec_counts_begin(&p->sites, PROFILE_MIN_ENTRIES))
+        return p;
+    if (objects)
+        rec_counts_forget(&p->objects);
+    sbt_syscall3(SYS_munmap, p, sizeof *p, 0);
+    return NULL;
+}
+
+static void renew(struct rec_profile *p) {
+    struct rec_counts objects = p->objects, sites = p->sites;
+    rec_counts_clear(&objects);
+    rec_counts_clear(&sites);
+    memset(p, 0, offsetof(struct rec_profile, encoder.bytes));
+    p->objects = objects;
+    p->sites = sites;
+}
+
+void rec_profile_begin(struct rec_thread *t) {
+    struct rec_profile *p = t->profile;
+    if (p != NULL)
+        renew(p);
+    else if ((p = t->profile = new_profile()) == NULL)
+        return;
+    p->thread = t;
+    p->generation = t->generation;
+    p->encoder.thread = t->number;
+    p->random = UINT64_C(0x9E3779B97F4A7C15) + t->number;
+    p->sample_in = 1;
+    p->weight = 1;
+    p->flush_ns = rec_now_ns() + PROFILE_FLUSH_NS;
+}
+
+void rec_profile_forget(struct rec_thread *t) {
+    struct rec_profile *p = t->profile;
+    if (p == NULL)
+        return;
+    rec_counts_forget(&p->objects);
+    rec_counts_forget(&p->sites);
+    sbt_syscall3(SYS_munmap, p, sizeof *p, 0);
+}
+
+/* ---- counting; the thread is busy, and so is its profile ---- */
+
+/* The object's number; SBT_TRACE_NONE: it has none, and gets none now. */
+static uint32_t number_for(struct rec_profile *p, const struct rec_key *key) {
+    if (__atomic_load_n(&rec.n_objects, __ATOMIC_RELAXED) < PROFILE_N_NUMBERED)
+        return rec_number_of(p->thread, key->type, key->object);
+    struct rec_node *node = rec_node_find(key->object);
+    return node != NULL && __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == key->type ? node->number : SBT_TRACE_NONE;
+}
+
+/* Is the entry of the life that is at its address now? */
+static bool is_same_life(const struct rec_entry *e) {
+    struct rec_node *node = e->number != SBT_TRACE_NONE ? rec_node_find(e->object) : NULL;
+    return e->number == SBT_TRACE_NONE || (node != NULL && node->number == e->number && node->type == e->type);
+}
+
+static struct rec_held *held_of(const struct rec_counts *counts, const struct rec_entry *e) {
+    return &counts->held[e - counts->entries];
+}
+
+static void is_full(struct rec_profile *p) {
+    memset(p->filter, 0, sizeof p->filter);
+    for (uint32_t i = 0; i <= p->objects.mask; i++) {
+        const struct rec_entry *e = &p->objects.entries[i];
+        uint32_t bit = rec_filter_bit(e->object, e->site);
+        p->filter[bit / 64] |= e->site != 0 ? UINT64_C(1) << bit % 64 : 0;
+    }
+    p->full = true;
+}
+
+/* The entry of the key's object, made if need be; NULL: there is no room. */
+static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_key *key) {
+    struct rec_entry *e = rec_counts_find(&p->objects, key);
+    uint32_t lives = __atomic_load_n(&rec_hint_of(key->object)->lives, __ATOMIC_RELAXED);
+    if (e != NULL) {
+        if (!is_same_life(e)) {
+            rec_profile_put(p, e, held_of(&p->objects, e));
+            e->number = number_for(p, key);
+        }
+        e->lives = lives;
+        return e;
+    }
+    if (p->full)
+        return NULL;
+    struct rec_entry fresh = {.object = key->object,
+                              .site = key->site,
+                              .number = number_for(p, key),
+                              .lives = lives,
+                              .op = rec_counted_op(key),
+                              .type = key->type};
+    rec_site_of(p->thread, key->site); /* gives it a number */
+    e = rec_counts_put(&p->objects, &fresh);
+    if (e == NULL)
+        is_full(p);
+    return e;
+}
+
+/* The entry of the call site; NULL: there is no room. No program has so many that call. */
+static struct rec_entry *site_entry(struct rec_profile *p, const struct rec_key *key) {
+    struct rec_key of_site = {0, key->site, key->op, key->type, key->failed};
+    struct rec_entry *e = rec_counts_find(&p->sites, &of_site);
+    struct rec_entry fresh = {
+        .site = key->site, .number = SBT_TRACE_NONE, .op = rec_counted_op(key), .type = key->type};
+    if (e == NULL) {
+        rec_site_of(p->thread, key->site);
+        e = rec_counts_put(&p->sites, &fresh);
+    }
+    return e;
+}
+
+/* Adds `n` calls. */
+static void add(struct rec_profile *p, const struct rec_key *key, uint32_t n) {
+    struct rec_entry *e = key->object != 0 ? object_entry(p, key) : NULL;
+    struct rec_counts *counts = e != NULL ? &p->objects : &p->sites;
+    e = e != NULL ? e : site_entry(p, key);
+    if (e == NULL) {
+        rec_lost(p->thread, n);
+        return;
+    }
+    if (e->n > UINT32_MAX - n)
+        rec_profile_put(p, e, held_of(counts, e));
+    e->n += n;
+}
+
+/* ---- calls that the fast path has not counted ---- */
+
+static bool is_same_key(const struct rec_key *a, const struct rec_key *b) {
+    return a->object == b->object && a->site == b->site && a->op == b->op && a->failed == b->failed;
+}
+
+/*
+ * In a handler that has interrupted its thread in the recorder: the interrupted code counts it. Another handler may
+ * come in between, and put the same key in once more. All is relaxed: the handlers are this thread's own.
+ */
+static void pend(struct rec_profile *p, const struct rec_key *key) {
+    uint32_t n = p->n_pending, i = 0;
+    while (i < n && !is_same_key(&p->pending[i].key, key))
+        i++;
+    while (i == n && n < PROFILE_N_PENDING &&
+           !__atomic_compare_exchange_n(&p->n_pending, &n, n + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        i = n;
+    if (i == PROFILE_N_PENDING) {
+        rec_lost(p->thread, 1);
+        return;
+    }
+    if (i == n)
+        p->pending[i].key = *key;
+    __atomic_fetch_add(&p->pending[i].n, 1, __ATOMIC_RELAXED);
+    p->is_pending = 1;
+}
+
+void rec_profile_drain(struct rec_profile *p) {
+    struct rec_thread *t = p->thread;
+    if (p->busy != 0 || t->busy != 0 || !rec_busy_begin(t))
+        return;
+    p->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    while (p->is_pending != 0) {
+        p->is_pending = 0; /* a handler that comes after this sets it again */
+        for (uint32_t i = 0; i < p->n_pending; i++) {
+            uint32_t n = __atomic_exchange_n(&p->pending[i].n, 0, __ATOMIC_RELAXED);
+            if (n > 0)
+                add(p, &p->pending[i].key, n);
+        }
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->busy = 0;
+    rec_busy_end(t);
+}
+
+static struct rec_thread *attached(void) {
+    struct rec_thread *t = rec_self;
+    if (SBT_UNLIKELY(t == NULL || t->generation != sbt_fork_generation()))
+        t = rec_thread_attach();
+    return t != NULL && t->profile != NULL ? t : NULL;
+}
+
+/* `n` is 0 or 1. */
+static void add_slowly(const struct rec_key *key, uint32_t n) {
+    struct rec_thread *t = attached();
+    if (t == NULL)
+        return;
+    struct rec_profile *p = t->profile;
+    if (p->busy != 0 || t->busy != 0) {
+        if (n != 0)
+            pend(p, key);
+        return;
+    }
+    if (!rec_busy_begin(t))
+        return;
+    p->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    add(p, key, n);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->busy = 0;
+    rec_busy_end(t);
+    if (SBT_UNLIKELY(p->is_pending != 0))
+        rec_profile_drain(p);
+}
+
+SBT_NOINLINE void rec_profile_count_slowly(const struct rec_key *key) {
+    add_slowly(key, 1);
+}
+
+void rec_profile_leave(struct rec_call *c, const void *object, const void *site, bool failed) {
+    struct rec_key key = {(uintptr_t)object, (uintptr_t)site, c->event.op, c->event.type, failed};
+    rec_drop(c);
+    rec_profile_count(&key);
+}
+
+void rec_profile_life(const struct rec_key *key, bool made, uint32_t size) {
+    struct rec_key all = {0, key->site, key->op, key->type, false};
+    struct rec_thread *t = attached();
+    if (t == NULL)
+        return;
+    bool nested = t->busy != 0;
+    if (!nested && !rec_busy_begin(t))
+        return;
+    struct rec_node *node = made && rec_node_count() < MAX_MADE ? rec_node_at(key->object) : rec_node_find(key->object);
+    if (node != NULL) {
+        node->number = made && !nested ? rec_site_of(t, key->site) : SBT_TRACE_NONE;
+        node->initial = size;
+        __atomic_store_n(&node->type, made && !nested ? REC_MADE : SBT_TRACE_NO_OBJECT, __ATOMIC_RELEASE);
+    }
+    if (!nested)
+        rec_busy_end(t);
+    /* Relaxed: threads that use the new object have been told of it after this. */
+    __atomic_fetch_add(&rec_hint_of(key->object)->lives, 1, __ATOMIC_RELAXED);
+    rec_profile_count_slowly(&all);
+}
+
+/* ---- holds ---- */
+
+/* Until a hold is over, object is 0 or what it says. A handler that comes in between takes another place. */
+static void begin_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight) {
+    __typeof(&p->holds[0]) hold = &p->holds[p->next_hold++ % PROFILE_N_HOLDS];
+    hold->key.object = 0;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    hold->key.site = key->site;
+    hold->key.op = key->op;
+    hold->key.type = key->type;
+    hold->weight = weight;
+    p->n_holds++; /* too many do no harm, and rec_profile_end_hold counts them */
+    hold->begin_ns = rec_now_ns();
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    hold->key.object = key->object;
+}
+
+/* The interval to the next timed acquisition: the longer, the shorter the acquisitions have been behind each other. */
+SBT_NOINLINE void rec_profile_sample(struct rec_profile *p, const struct rec_key *key) {
+    uint64_t now = rec_now_ns(), each_ns = (now - p->sampled_ns) / p->weight;
+    uint32_t weight = p->weight;
+    uint32_t interval =
+        each_ns * PROFILE_MAX_INTERVAL > SAMPLE_NS ? (uint32_t)(SAMPLE_NS / each_ns) : PROFILE_MAX_INTERVAL;
+    interval = interval > 1 ? 1 + (uint32_t)(draw(p) % (2 * interval - 1)) : 1;
+    p->weight = interval;
+    p->sample_in = (int32_t)interval;
+    p->sampled_ns = now;
+    struct rec_thread *t = p->thread;
+    if (SBT_UNLIKELY(now >= p->flush_ns) && t->busy == 0 && rec_busy_begin(t)) {
+        rec_profile_write_if_due(t, now);
+        rec_busy_end(t);
+    }
+    begin_hold(p, key, weight);
+}
+
+static unsigned bucket_of(uint64_t ns) {
+    unsigned b = ns > 0 ? 63 - (unsigned)__builtin_clzll(ns) : 0;
+    return b < SBT_TRACE_N_HOLD_BUCKETS ? b : SBT_TRACE_N_HOLD_BUCKETS - 1;
+}
+
+/* If a handler has come in between, the hold is forgotten. */
+static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight, uint64_t ns) {
+    if (p->busy != 0)
+        return;
+    p->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    struct rec_key of_site = {0, key->site, key->op, key->type, false};
+    struct rec_entry *e = rec_counts_find(&p->objects, key);
+    struct rec_counts *counts = e != NULL ? &p->objects : &p->sites;
+    if (e == NULL)
+        e = rec_counts_find(counts, &of_site);
+    if (e != NULL) {
+        struct rec_held *h = held_of(counts, e);
+        h->ns += ns * weight;
+        h->max_ns = ns > h->max_ns ? ns : h->max_ns;
+        h->n_timed++;
+        h->n += weight;
+        h->buckets[bucket_of(ns)] += weight;
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->busy = 0;
+    if (SBT_UNLIKELY(p->is_pending != 0))
+        rec_profile_drain(p);
+}
+
+SBT_NOINLINE void rec_profile_end_hold(struct rec_profile *p, uintptr_t object) {
+    uint64_t now = rec_now_ns();
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < PROFILE_N_HOLDS; i++) {
+        __typeof(&p->holds[0]) hold = &p->holds[i];
+        if (hold->key.object == object) {
+            uint64_t ns = now - hold->begin_ns;
+            hold->key.object = 0;
+            struct rec_key key = {object, hold->key.site, hold->key.op, hold->key.type, false};
+            add_hold(p, &key, hold->weight, ns > rec.reading_ns ? ns - rec.reading_ns : 0);
+        }
+        n += hold->key.object != 0;
+    }
+    p->n_holds = n;
+}
+
+void rec_profile_hold(const struct rec_key *key) {
+    struct rec_profile *p = rec_profile_mine();
+    if (p == NULL)
+        return;
+    if (rec_entry_of(p, key) == NULL)
+        add_slowly(key, 0);
+    begin_hold(p, key, 1);
+}
+
+/* ---- hints ---- */
+
+void rec_profile_begin_wait(const void *object, uint64_t now_ns) {
+    struct rec_hint *hint = rec_hint_of((uintptr_t)object);
+    if (__atomic_fetch_add(&hint->waiting, 1, __ATOMIC_SEQ_CST) == 0)
+        __atomic_store_n(&hint->since_ns, now_ns, __ATOMIC_RELAXED);
+}
+
+void rec_profile_end_wait(const void *object) {
+    __atomic_fetch_sub(&rec_hint_of((uintptr_t)object)->waiting, 1, __ATOMIC_RELAXED);
+}

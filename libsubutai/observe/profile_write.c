@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a thread has counted becomes tallies; see profile.h. */
+#include "observe/profile.h"
+
+/*
+ * FLUSH_SHARE: tallies are due when so large a part of the run has passed since the last ones, and FIRST_FLUSH_NS at
+ * least. OFTEN: calls between two flushes by which an object gets a number after all.
+ */
+enum { FLUSH_SHARE = 16, OFTEN = 4096 };
+
+static void write_block(struct rec_profile *p) {
+    struct trace_block header;
+    if (p->encoder.n_tallies == 0)
+        return;
+    uint64_t signals = rec_block_signals();
+    trace_tally_header(&p->encoder, rec_now_ns() - rec.start_ns, &header);
+    if (!rec_write(&header, p->encoder.bytes, p->encoder.n_bytes, NULL, 0, NULL, 0))
+        rec_lost(p->thread, p->encoder.n_tallies);
+    trace_tally_next(&p->encoder);
+    rec_unblock_signals(signals);
+}
+
+/* What the entry has counted becomes a tally. The entry stays, at zero. */
+void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held *h) {
+    struct rec_node *site = rec_node_at(e->site);
+    if (e->n == 0 && h->n_timed == 0)
+        return;
+    struct sbt_trace_tally tally = {
+        .object = e->number,
+        .site = site != NULL ? site->number : SBT_TRACE_NONE,
+        .op = (uint8_t)(e->op & ~PROFILE_FAILS),
+        .type = e->type,
+        .n = e->n,
+        .n_failed = (e->op & PROFILE_FAILS) != 0 ? e->n : 0,
+        .n_timed = h->n_timed,
+        .n_held = h->n,
+        .held_ns = h->ns,
+        .held_max_ns = h->max_ns,
+    };
+    for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS; b++)
+        tally.held[b] = h->buckets[b];
+    if (!trace_tally_has_room(&p->encoder))
+        write_block(p);
+    trace_encode_tally(&p->encoder, &tally);
+    __atomic_fetch_add(&rec.n_tallied, e->n, __ATOMIC_RELAXED);
+    e->n = 0;
+    if (h->n_timed != 0)
+        *h = (struct rec_held){0};
+}
+
+static void put_counts(struct rec_profile *p, const struct rec_counts *counts) {
+    for (uint32_t i = 0; i <= counts->mask; i++)
+        if (counts->entries[i].site != 0)
+            rec_profile_put(p, &counts->entries[i], &counts->held[i]);
+}
+
+static void put_all(struct rec_profile *p) {
+    put_counts(p, &p->objects);
+    put_counts(p, &p->sites);
+    write_block(p);
+}
+
+static uint64_t calls_in(const struct rec_counts *counts) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i <= counts->mask; i++)
+        n += counts->entries[i].site != 0 ? counts->entries[i].n : 0;
+    return n;
+}
+
+/*
+ * Before the thread itself writes: the keys that it has used least lose their places; of a full table all with less
+ * than the mean. An object without a number that it has used very often gets one.
+ */
+static void make_room(struct rec_profile *p) {
+    struct rec_counts *counts = &p->objects;
+    uint64_t least = p->full ? calls_in(counts) / counts->n : 1;
+    for (uint32_t i = 0; i <= counts->mask; i++) {
+        struct rec_entry *e = &counts->entries[i];
+        bool often = e->site != 0 && e->number == SBT_TRACE_NONE && e->n >= OFTEN;
+        if (often) {
+            rec_profile_put(p, e, &counts->held[i]);
+            e->number = rec_number_of(p->thread, e->type, e->object);
+        }
+        while (!often && counts->entries[i].site != 0 && counts->entries[i].n < least) {
+            rec_profile_put(p, e, &counts->held[i]);
+            rec_counts_remove(counts, e);
+        }
+    }
+    p->full = false;
+}
+
+bool rec_profile_has_any(const struct rec_thread *t) {
+    return t->profile != NULL && calls_in(&t->profile->objects) + calls_in(&t->profile->sites) > 0;
+}
+
+void rec_profile_write(struct rec_thread *t) {
+    if (t->profile != NULL)
+        put_all(t->profile);
+}
+
+void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns) {
+    struct rec_profile *p = t->profile;
+    if (p == NULL || now_ns < p->flush_ns || p->busy != 0)
+        return;
+    uint64_t pause_ns = (now_ns - rec.start_ns) / FLUSH_SHARE;
+    p->flush_ns = now_ns + (pause_ns > PROFILE_FLUSH_NS ? pause_ns : PROFILE_FLUSH_NS);
+    p->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    make_room(p);
+    put_all(p);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->busy = 0;
+    rec_flush(t);
+}
