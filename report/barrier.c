@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Barriers: each generation is split at its last arrival. Before it is the threads' imbalance, behind it the release.
+ * A thread that is released late also arrives late, so imbalance alone does not say that work is shared unevenly. For
+ * that the work between generations is compared: the last thread's with the mean.
  * A thread may be at the next generation while another one has not left the last one, so up to four are open.
  */
 #include <stdlib.h>
@@ -58,7 +60,7 @@ static void close_generation(struct rep_barrier *b, struct rep_open_generation *
         if ((last = of_thread(b, g->last_thread)) != NULL)
             last->n_last++;
         b->n_generations++;
-        b->balance_ns += g->last_ns - g->first_ns - g->sum_ns / g->n_arrived;
+        b->balance_ns += cut(g->last_work_ns, g->work_ns / g->n_arrived);
         rep_histogram_add(&b->imbalance, g->last_ns - g->first_ns);
         rep_histogram_add(&b->release, cut(g->end_ns, g->last_ns));
         keep_worst(b, g);
@@ -88,7 +90,10 @@ void rep_arrive(struct rep_walk *w, uint32_t thread, const struct sbt_trace_even
         g->first_ns = e->at_ns;
         g->first_thread = thread;
     }
-    g->sum_ns += cut(e->at_ns, g->first_ns);
+    struct rep_barrier_thread *own = of_thread(d->barrier, thread);
+    uint64_t from_ns = own != NULL && own->left_ns != 0 ? own->left_ns : w->report->threads[thread].begin_ns;
+    g->last_work_ns = cut(e->at_ns, from_ns);
+    g->work_ns += g->last_work_ns;
     g->last_ns = e->at_ns;
     g->last_thread = thread;
     g->last_site = e->site;
@@ -113,6 +118,7 @@ void rep_leave(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event
         rep_histogram_add(&d->barrier->delay, delay_ns);
         if (own != NULL) {
             own->n++;
+            own->left_ns = wait.to_ns;
             own->late_ns += cut(e->at_ns, g->first_ns);
             rep_histogram_add(&own->delay, delay_ns);
         }

@@ -75,6 +75,7 @@ enum { REP_MOST_SITES = 24 }; /* call sites of an object that are told apart */
 struct rep_barrier_thread {
     uint32_t thread;
     uint64_t n, n_last, n_first, late_ns;
+    uint64_t left_ns; /* when it left the last generation; 0: it has not */
     struct rep_histogram delay;
 };
 
@@ -88,7 +89,7 @@ enum { REP_WORST = 8 };
 struct rep_barrier {
     uint32_t object, count; /* count: 0 if not known */
     uint64_t n_generations;
-    uint64_t balance_ns; /* what would be gained if all threads arrived at the mean of their times of arrival */
+    uint64_t balance_ns; /* by how much the last thread's work between generations was longer than the mean of all */
     struct rep_histogram imbalance, release, delay;
     struct rep_barrier_thread *threads;
     uint32_t n_threads, capacity;
