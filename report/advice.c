@@ -10,10 +10,12 @@
 
 #include "walk.h"
 
-#define GAIN_LEAST 0.02
+#define GAIN_LEAST 0.05
+#define WAITS_LEAST 3
 #define IDLE_LEAST 0.25
 #define MOSTLY 0.5
 #define FUTILE_LEAST 0.3
+#define STORM_LEAST 0.1
 #define SPIN_LEAST 0.05
 #define SERIAL_LEAST 0.7
 
@@ -91,9 +93,10 @@ static bool belongs_to_storm(const struct rep_report *r, uint32_t mutex) {
 
 static void advise_lock(struct rep_report *r, uint32_t object) {
     const struct rep_object *o = &r->objects[object];
-    double path_ns = (double)rep_path_of(o), share = part(path_ns, (double)r->path.ns), off_share;
+    /* Calls that waited for no thread are no contention. */
+    double path_ns = (double)(rep_path_of(o) - o->path.calls_ns), share = part(path_ns, (double)r->path.ns), off_share;
     struct rep_advice a = about(r, REP_HOT_LOCK, object);
-    if (!is_lock_type(o->type) || o->n_contended == 0 || share < GAIN_LEAST || belongs_to_storm(r, object))
+    if (!is_lock_type(o->type) || o->n_contended < WAITS_LEAST || share < GAIN_LEAST || belongs_to_storm(r, object))
         return;
     /* A lock for which threads hardly wait is only a place where time is spent. */
     if ((double)o->wait_ns < GAIN_LEAST * (double)r->path.ns)
@@ -104,15 +107,16 @@ static void advise_lock(struct rep_report *r, uint32_t object) {
     a.unit = REP_SHARE;
     a.value = share;
     a.site = most_held_site(detail_of(r, object));
-    if (held_over_io(r, object, &off_share)) {
-        a.cause = REP_LOCK_OVER_IO;
-        a.figure = "hold_off_cpu_share";
-        a.value = off_share;
-    } else if (o->poll_ns > o->hold_ns || (o->type == SBT_TRACE_SPIN && o->wait_ns > o->hold_ns)) {
+    if (part((double)o->poll_ns, (double)r->times.cpu_ns) > SPIN_LEAST ||
+        (o->type == SBT_TRACE_SPIN && o->wait_ns > o->hold_ns)) {
         a.cause = REP_FALSE_SPIN;
         a.figure = "spin_ns";
         a.unit = REP_NS;
         a.value = o->type == SBT_TRACE_SPIN ? (double)o->wait_ns : (double)o->poll_ns;
+    } else if (held_over_io(r, object, &off_share)) {
+        a.cause = REP_LOCK_OVER_IO;
+        a.figure = "hold_off_cpu_share";
+        a.value = off_share;
     } else if (in_convoys(r, object)) {
         const struct rep_convoys *c = &detail_of(r, object)->convoys;
         a.cause = REP_CONVOY;
@@ -155,7 +159,8 @@ static void advise_cond(struct rep_report *r, uint32_t object) {
         path_ns += (double)rep_path_of(&r->objects[o->mutex]);
         a.objects[a.n_objects++] = o->mutex;
     }
-    if (part(path_ns, (double)r->path.ns) < GAIN_LEAST)
+    double wait_ns = o->mutex != REP_NONE ? (double)r->objects[o->mutex].wait_ns : 0;
+    if (part(path_ns, (double)r->path.ns) < GAIN_LEAST && part(wait_ns, (double)r->times.life_ns) < STORM_LEAST)
         return;
     a.basis = REP_BASIS_PATH;
     a.gain_ns = path_ns;
@@ -221,7 +226,7 @@ static void advise_many_locks(struct rep_report *r) {
         if (r->objects[i].group == number)
             a = about(r, REP_MANY_LOCKS, i);
     a.basis = REP_BASIS_PATH;
-    a.gain_ns = part((double)most->calls_ns, calls_ns) * (double)r->path.calls_ns;
+    a.gain_ns = (double)most->path_ns;
     a.figure = "calls_share";
     a.unit = REP_SHARE;
     a.value = share;
@@ -256,7 +261,7 @@ static void advise_program(struct rep_report *r) {
     a.unit = REP_RATIO;
     a.value = part(r->n_live, parallelism);
     double contended = part((double)rep_contention_ns(&r->times), (double)r->times.life_ns);
-    if (r->n_live >= 4 && contended > 0.3 && parallelism > 0 && a.value >= 3)
+    if (r->n_live >= 4 && contended > 0.3 && parallelism >= 1 && a.value >= 3)
         advise(r, a);
     a.cause = REP_SERIAL;
     a.figure = "critical_path_share";

@@ -34,7 +34,7 @@ uint64_t rep_active_ns(const struct rep_times *t) {
 }
 
 uint64_t rep_path_of(const struct rep_object *o) {
-    return o->path.held_ns + o->path.wakeup_ns + o->path.waiting_ns;
+    return o->path.held_ns + o->path.wakeup_ns + o->path.waiting_ns + o->path.calls_ns;
 }
 
 /* ---- beginning ---- */

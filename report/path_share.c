@@ -36,14 +36,6 @@ static uint64_t overlap(struct reader *rd, uint64_t from_ns, uint64_t to_ns) {
     return ns;
 }
 
-/* Is the beginning of the piece that this wait is on the path with the wait's own wake-up? */
-static bool is_woken(const struct reader *rd, uint64_t from_ns, uint64_t to_ns) {
-    for (size_t i = rd->at; i < rd->n_pieces && rd->pieces[i]->from_ns < to_ns; i++)
-        if (rd->pieces[i]->kind != REP_N_KINDS && rd->pieces[i]->from_ns >= from_ns)
-            return true;
-    return false;
-}
-
 static void add_site(struct reader *rd, uint32_t site, uint64_t ns) {
     struct rep_report *r = rd->walk->report;
     if (site < r->info.n_sites)
@@ -77,6 +69,32 @@ static bool can_wait(const struct sbt_trace_event *e) {
 }
 
 /* Of a wait for a condition, the second part is for the mutex. */
+static const struct rep_segment *woken_by(const struct reader *rd, uint64_t from_ns, uint64_t to_ns) {
+    const struct rep_segment *last = NULL;
+    for (size_t i = rd->at; i < rd->n_pieces && rd->pieces[i]->from_ns < to_ns; i++)
+        if (rd->pieces[i]->kind != REP_N_KINDS && rd->pieces[i]->from_ns >= from_ns)
+            last = rd->pieces[i];
+    return last;
+}
+
+/* Which part of the path, and of its object, the call is. */
+struct parts {
+    uint64_t *path, *object;
+};
+
+static struct parts parts_of(struct reader *rd, const struct sbt_trace_event *e, bool woken, uint32_t object) {
+    static uint64_t none;
+    struct rep_path *path = &rd->walk->report->path;
+    struct rep_path_part *part =
+        object < rd->walk->report->info.n_objects ? &rd->walk->report->objects[object].path : NULL;
+    /* The last thread at a barrier waits for no other: it is releasing them. */
+    if (woken || e->op == SBT_TRACE_BARRIER_WAIT)
+        return (struct parts){&path->wakeup_ns, part != NULL ? &part->wakeup_ns : &none};
+    if (can_wait(e) && e->took_ns >= 10 * REP_SHORT_NS)
+        return (struct parts){&path->waiting_ns, part != NULL ? &part->waiting_ns : &none};
+    return (struct parts){&path->calls_ns, part != NULL ? &part->calls_ns : &none};
+}
+
 static void share_call(struct reader *rd, const struct sbt_trace_event *e) {
     struct rep_report *r = rd->walk->report;
     uint64_t end_ns = e->at_ns + e->took_ns, ns = e->took_ns > 0 ? overlap(rd, e->at_ns, end_ns) : 0;
@@ -84,22 +102,15 @@ static void share_call(struct reader *rd, const struct sbt_trace_event *e) {
     if (ns == 0)
         return;
     add_site(rd, e->site, ns);
-    bool woken = can_wait(e) && is_woken(rd, e->at_ns, end_ns);
-    if (!woken && !(can_wait(e) && e->took_ns >= 10 * REP_SHORT_NS)) {
-        r->path.calls_ns += ns;
-        return;
-    }
-    uint32_t object = e->object;
-    unsigned kind = e->op == SBT_TRACE_THREAD_JOIN ? REP_JOIN : rep_kind_of(e->type);
-    for (size_t i = rd->at; i < rd->n_pieces && rd->pieces[i]->from_ns < end_ns; i++)
-        if (woken && rd->pieces[i]->kind != REP_N_KINDS && rd->pieces[i]->from_ns >= e->at_ns) {
-            object = rd->pieces[i]->object;
-            kind = rd->pieces[i]->kind;
-        }
-    r->path.kind_ns[kind] += ns;
-    *(woken ? &r->path.wakeup_ns : &r->path.waiting_ns) += ns;
-    if (object < r->info.n_objects)
-        *(woken ? &r->objects[object].path.wakeup_ns : &r->objects[object].path.waiting_ns) += ns;
+    const struct rep_segment *woken = can_wait(e) ? woken_by(rd, e->at_ns, end_ns) : NULL;
+    uint32_t object = woken != NULL ? woken->object : e->object;
+    struct parts parts = parts_of(rd, e, woken != NULL, object);
+    *parts.path += ns;
+    *parts.object += ns;
+    if (parts.path != &r->path.calls_ns)
+        r->path.kind_ns[woken != NULL                    ? woken->kind
+                        : e->op == SBT_TRACE_THREAD_JOIN ? REP_JOIN
+                                                         : rep_kind_of(e->type)] += ns;
 }
 
 static void forget(struct reader *rd, uint32_t object) {

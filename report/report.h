@@ -114,8 +114,9 @@ struct rep_detail {
     struct rep_rings *rings;     /* the analysis's own */
 };
 
+/* What the critical path has of an object. */
 struct rep_path_part {
-    uint64_t held_ns, wakeup_ns, waiting_ns;
+    uint64_t held_ns, wakeup_ns, waiting_ns, calls_ns;
 };
 
 struct rep_object {

@@ -4,6 +4,7 @@
  * the report names them.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,9 +68,10 @@ static void hot_lock(void) {
 
 static pthread_mutex_t convoyed = PTHREAD_MUTEX_INITIALIZER;
 
+/* With locks that are handed over in the order of coming the queue does not end while all come back at once. */
 static void *convoy_thread(void *argument) {
     (void)argument;
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 200; i++) {
         pthread_mutex_lock(&convoyed);
         pthread_mutex_unlock(&convoyed);
     }
@@ -77,7 +79,14 @@ static void *convoy_thread(void *argument) {
 }
 
 static void convoy(void) {
-    run(6, convoy_thread);
+    pthread_t threads[8];
+    pthread_mutex_lock(&convoyed);
+    for (int i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, convoy_thread, NULL);
+    pause_us(20000); /* all have come */
+    pthread_mutex_unlock(&convoyed);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
 }
 
 static pthread_mutex_t journal = PTHREAD_MUTEX_INITIALIZER;
@@ -263,7 +272,7 @@ static void broadcast_storm(void) {
             pthread_cond_broadcast(&work_there);
         }
         pthread_mutex_unlock(&pool_lock);
-        pause_us(20);
+        sched_yield();
     }
     finish(threads, 16);
 }

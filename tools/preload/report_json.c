@@ -485,6 +485,7 @@ static void path_objects(struct doc *d) {
         json_uint(&d->j, "held_ns", p->held_ns);
         json_uint(&d->j, "wakeup_ns", p->wakeup_ns);
         json_uint(&d->j, "waiting_ns", p->waiting_ns);
+        json_uint(&d->j, "calls_ns", p->calls_ns);
         share(d, "share", (double)ranked[i].ns, (double)d->r->path.ns);
         json_close(&d->j, '}');
     }

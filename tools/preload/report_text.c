@@ -111,7 +111,7 @@ static void summary(const struct text *t) {
         {"waiting, others wait too", (double)(rep_event_waits_ns(s) - s->idle_ns), "for conditions, semaphores, futexes"},
         {"idle", (double)s->idle_ns, "the same, and no thread waits for this one: no contention"},
         {"joins", (double)s->waiting[REP_JOIN].ns, ""},
-        {"calls", (double)s->calls_ns, "that waited for nothing"},
+        {"calls", (double)s->calls_ns, "that waited for no thread"},
     };
     table_add(&table, "threads' time");
     table_add(&table, "sum");
@@ -196,8 +196,8 @@ static void objects(const struct text *t) {
         table_add(&table, "%ju", (uintmax_t)o->n);
         table_add(&table, "%ju", (uintmax_t)o->n_contended);
         ns_cell(&table, (double)o->wait_ns);
-        ns_cell(&table, o->n_contended > 0 ? (double)o->wait_ns / (double)o->n_contended : 0);
-        ns_cell(&table, d != NULL ? rep_histogram_quantile(&d->wait, 0.99) : (double)NAN);
+        ns_cell(&table, o->n_contended > 0 ? (double)o->wait_ns / (double)o->n_contended : (double)NAN);
+        ns_cell(&table, d != NULL && d->wait.n > 0 ? rep_histogram_quantile(&d->wait, 0.99) : (double)NAN);
         ns_cell(&table, o->hold_n > 0 ? (double)o->hold_ns : (double)NAN);
         ns_cell(&table, o->hold_n > 0 ? (double)o->hold_ns / (double)o->hold_n : (double)NAN);
         ns_cell(&table, d != NULL && o->hold_n > 0 ? rep_histogram_quantile(&d->hold, 0.99) : (double)NAN);
@@ -220,8 +220,11 @@ static void waits_for(const struct text *t) {
     static const char *const headings[] = {"waiter", "for", "at", "kind", "times", "sum"};
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         table_add(&table, "%s", headings[i]);
-    for (unsigned i = 0; i < most(t, t->r->n_pairs); i++) {
+    for (size_t i = 0, rows = 0; i < t->r->n_pairs && rows < t->page->top; i++) {
         const struct rep_pair *p = &t->r->pairs[i];
+        if (p->kind == REP_JOIN)
+            continue;
+        rows++;
         name_cell(&table, names_thread(t->page->names, p->waiter), 18);
         name_cell(&table, p->holder != REP_NONE ? names_thread(t->page->names, p->holder) : "?", 18);
         name_cell(&table, names_object(t->page->names, p->object), NAME_WIDTH);
@@ -240,8 +243,11 @@ static void site_waits(const struct text *t) {
     static const char *const headings[] = {"waits at", "for the one at", "object", "times", "sum"};
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         table_add(&table, "%s", headings[i]);
-    for (unsigned i = 0; i < most(t, t->r->n_site_pairs); i++) {
+    for (size_t i = 0, rows = 0; i < t->r->n_site_pairs && rows < t->page->top; i++) {
         const struct rep_site_pair *p = &t->r->site_pairs[i];
+        if (p->kind == REP_JOIN)
+            continue;
+        rows++;
         name_cell(&table, names_place(t->page->names, p->waiter_site), PLACE_WIDTH);
         name_cell(&table, names_place(t->page->names, p->holder_site), PLACE_WIDTH);
         name_cell(&table, names_object(t->page->names, p->object), PLACE_WIDTH);
