@@ -116,6 +116,11 @@ static char *lock_order(const struct writer *w) {
 
 static char *false_spin(const struct writer *w) {
     char burnt[32];
+    if (w->advice->unit == REP_COUNT)
+        return cmd_format("%s is asked for by trylock again and again: %.0f times in vain, for %ju times that a thread got it. "
+                          "Wait by a mutex or a condition instead: a thread that sleeps leaves its processor to the lock's "
+                          "holder.",
+                          w->name, w->advice->value, (uintmax_t)w->object->n);
     return cmd_format("Threads burn %s of processor time waiting for %s, %s. Wait by a mutex or a condition instead: a thread "
                       "that sleeps leaves its processor to the lock's holder.",
                       format_ns(burnt, w->advice->value), w->name,
