@@ -223,7 +223,7 @@ static void advise_many_locks(struct rep_report *r) {
         }
     double calls_ns = (double)r->times.calls_ns, cpu_ns = (double)r->times.cpu_ns + calls_ns;
     if (r->info.profile && most != NULL) { /* calls are counted, and their time is in the threads' work */
-        calls_ns = (double)most->calls_ns;
+        calls_ns = 2.0 * REP_CALL_NS * (double)(most->n + r->rest.n);
         cpu_ns = (double)r->times.cpu_ns;
     }
     double share = part(calls_ns, cpu_ns);

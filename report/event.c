@@ -9,6 +9,8 @@
 
 #include "walk.h"
 
+#define FUTILE_WORK_NS 2000
+
 static uint64_t later(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
@@ -64,7 +66,10 @@ static void wait_of(struct rep_walk *w, struct rep_waited *wait) {
 void rep_cond_begin(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
     struct rep_walker *t = &w->walkers[thread];
     struct rep_object *o = &w->report->objects[e->object];
-    if (t->woken_cond == e->object) { /* it has not given the mutex back since it was woken */
+    /* It has not given the mutex back since it was woken. In a profile an unlock need not be an event, but a thread that
+     * has had something to do has worked. */
+    bool in_vain = t->woken_cond == e->object && (!w->report->info.profile || e->work_ns < FUTILE_WORK_NS);
+    if (in_vain) {
         if (t->woken_by_broadcast)
             o->n_futile_broadcast++;
         else

@@ -237,6 +237,7 @@ struct rep_report {
     const char *empty; /* why there is nothing to report; NULL: there is */
     uint64_t wall_ns;
     uint32_t n_live; /* threads that have events */
+    struct rep_sum rest; /* a profile: acquisitions and holds of objects for which the recorder had no room */
     struct rep_times times;
     struct rep_thread *threads; /* [info.n_threads] */
     struct rep_object *objects; /* [info.n_objects] */

@@ -173,6 +173,7 @@ static void begin_counts(struct rep_report *r) {
         o->n = o->n_failed = o->wait_ns = o->calls_ns = o->n_signals = o->n_broadcasts = 0;
         o->hold_n = o->hold_ns = o->hold_max_ns = 0;
     }
+    r->rest = (struct rep_sum){0};
     for (uint32_t i = 0; i < r->info.n_threads; i++)
         r->threads[i].times.sections = (struct rep_sections){0};
 }

@@ -39,8 +39,11 @@ static void add(struct rep_walk *w, const struct sbt_trace_tally *t) {
     struct rep_times *times = t->thread < r->info.n_threads ? &r->threads[t->thread].times : NULL;
     if (times != NULL)
         times->sections.held_ns += t->held_ns;
-    if (t->object >= r->info.n_objects)
+    if (t->object >= r->info.n_objects) {
+        r->rest.n += is_lock_tally(t) && t->n > t->n_failed ? t->n - t->n_failed : 0;
+        r->rest.ns += t->held_ns;
         return;
+    }
     struct rep_object *o = &r->objects[t->object];
     struct rep_detail *d = rep_detail_of(w, t->object);
     if (o->type == SBT_TRACE_NO_OBJECT)

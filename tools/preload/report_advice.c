@@ -133,8 +133,8 @@ static char *many_locks(const struct writer *w) {
     return cmd_format("%.1f %% of the processor time is in synchronization calls that wait for nothing. Most are for %ju %s "
                       "object%s made at %s, locked %ju times, of which %.2f %% waited. Take one lock for more work.",
                       100 * w->advice->value, (uintmax_t)g->n_objects, sbt_trace_type_name(g->type),
-                      g->n_objects == 1 ? "" : "s", place(w, g->made), (uintmax_t)g->n,
-                      percent((double)g->n_contended, (double)g->n));
+                      g->n_objects == 1 ? "" : "s", place(w, g->made), (uintmax_t)(g->n + w->page->report->rest.n),
+                      percent((double)g->n_contended, (double)(g->n + w->page->report->rest.n)));
 }
 
 static char *idle(const struct writer *w) {
