@@ -125,9 +125,7 @@ TEST(convoy) {
         lock(thread, asks, at + 8, 0, n, 1);
         unlock(thread, at + 10, 0);
     }
-    end(0, 150);
-    for (uint32_t t = 1; t < 4; t++)
-        end(t, at);
+    end(0, 150), end(1, at), end(2, at + 1), end(3, at); /* 2 had the lock last */
     const struct rep_report *r = scene_report();
     const struct rep_convoys *c = &r->details[r->objects[0].detail].convoys;
     ck_assert_uint_eq(c->n, 1);
