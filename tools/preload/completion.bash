@@ -91,7 +91,7 @@ _subutai() {
     fi
     options=$(_subutai_options "$self" "$sub")
 
-    if [[ $sub == run || $sub == record || $sub == compare ]]; then
+    if [[ $sub == run || $sub == record || $sub == profile || $sub == compare ]]; then
         at=$(_subutai_command_at "$options")
         if [[ -n $at ]]; then
             if declare -F _command_offset >/dev/null; then
