@@ -66,7 +66,8 @@ static uint32_t most_held_site(const struct rep_detail *d) {
 
 /* ---- locks ---- */
 
-/* Time of holds in which the thread did not run, if that is most of the holds' time, and not of a few preempted ones. */
+/* Time of holds in which the thread did not run, if that is most of the holds' time, and not of a few preempted ones.
+ */
 static bool held_over_io(const struct rep_report *r, uint32_t object, double *off_share) {
     const struct rep_object *o = &r->objects[object];
     const struct rep_detail *d = detail_of(r, object);

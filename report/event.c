@@ -26,9 +26,10 @@ void rep_give(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event 
         o->n_broadcasts++;
     else
         o->n_signals++;
-    rep_signal_put(w, e->object,
-                   (struct rep_signal){
-                       .number = e->order, .at_ns = e->at_ns, .thread = thread, .site = e->site, .broadcast = broadcast});
+    rep_signal_put(
+        w, e->object,
+        (struct rep_signal){
+            .number = e->order, .at_ns = e->at_ns, .thread = thread, .site = e->site, .broadcast = broadcast});
 }
 
 void rep_signal_put(struct rep_walk *w, uint32_t object, struct rep_signal signal) {
@@ -66,8 +67,8 @@ static void wait_of(struct rep_walk *w, struct rep_waited *wait) {
 void rep_cond_begin(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
     struct rep_walker *t = &w->walkers[thread];
     struct rep_object *o = &w->report->objects[e->object];
-    /* It has not given the mutex back since it was woken. In a profile an unlock need not be an event, but a thread that
-     * has had something to do has worked. */
+    /* It has not given the mutex back since it was woken. In a profile an unlock need not be an event, but a thread
+     * that has had something to do has worked. */
     bool in_vain = t->woken_cond == e->object && (!w->report->info.profile || e->work_ns < FUTILE_WORK_NS);
     if (in_vain) {
         if (t->woken_by_broadcast)

@@ -206,11 +206,10 @@ static void share_wait(struct rep_walk *w, const struct rep_waited *wait) {
         rep_pair_add(w, wait, wait->by.thread, wait->by.site, end - wait->from_ns);
 }
 
-/* Did the call wait, and for which release? profile_by: what a profile says, in which such calls are events because they
- * waited; NULL: it is none. */
+/* Did the call wait, and for which release? profile_by: what a profile says, in which such calls are events because
+ * they waited; NULL: it is none. */
 static bool has_waited(const struct rep_lock *lock, uint32_t thread, const struct sbt_trace_event *e, uint64_t number,
-                       uint64_t from_ns, uint64_t to_ns, const struct rep_release *profile_by,
-                       struct rep_release *by) {
+                       uint64_t from_ns, uint64_t to_ns, const struct rep_release *profile_by, struct rep_release *by) {
     bool shared = rep_is_shared(e->op);
     *by = shared ? lock->write : lock->any;
     if (profile_by != NULL) {
@@ -275,8 +274,8 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
     if (!rep_is_trylock(e->op) && !w->report->info.profile) /* of which it is not known what is held */
         rep_order_add(w, thread, object, e->site);
     const struct rep_release profile_by = rep_release_by(rep_signal_find(w, object, number));
-    bool waited = has_waited(lock, thread, e, number, from_ns, to_ns, w->report->info.profile ? &profile_by : NULL,
-                             &wait.by);
+    bool waited =
+        has_waited(lock, thread, e, number, from_ns, to_ns, w->report->info.profile ? &profile_by : NULL, &wait.by);
     if (waited) {
         uint64_t handover_ns = wait.by.thread != REP_NONE ? cut(to_ns, wait.by.at_ns) : 0;
         o->handover_ns += handover_ns;

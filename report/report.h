@@ -120,11 +120,11 @@ struct rep_path_part {
 };
 
 struct rep_object {
-    uint8_t type;  /* enum sbt_trace_type */
+    uint8_t type; /* enum sbt_trace_type */
     bool made_by_init;
     uint32_t made; /* site of its init, or of its first use */
     uint32_t group, detail;
-    uint32_t size; /* of a barrier, its count */
+    uint32_t size;  /* of a barrier, its count */
     uint32_t mutex; /* of a condition: the mutex of its last wait */
     uint64_t made_ns;
     uint64_t n, n_contended, n_failed, calls_ns;
@@ -236,7 +236,7 @@ struct rep_report {
     struct sbt_trace_info info;
     const char *empty; /* why there is nothing to report; NULL: there is */
     uint64_t wall_ns;
-    uint32_t n_live; /* threads that have events */
+    uint32_t n_live;     /* threads that have events */
     struct rep_sum rest; /* a profile: acquisitions and holds of objects for which the recorder had no room */
     struct rep_times times;
     struct rep_thread *threads; /* [info.n_threads] */

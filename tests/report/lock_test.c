@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Locks in the report: waits, holds, hand-overs, convoys, polling, the order of locks. Values are worked out by hand. */
+/* Locks in the report: waits, holds, hand-overs, convoys, polling, the order of locks. Values are worked out by hand.
+ */
 #include <errno.h>
 
 #include "scene.h"
