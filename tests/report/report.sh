@@ -133,6 +133,11 @@ check "folded: all waits" json ".[0].summary | ([.waiting[].ns] | add) as \$wait
     $folded < 1.2 * \$waits + .calls_ns"
 subutai report --folded waits.folded broadcast-storm.sbt
 check "folded: into a file, and nothing else" is "$status $out $(wc -l <waits.folded | grep -c '^0')" "0  0"
+subutai report --json --predict slow-release.sbt
+check "--predict: what waiting by switching would bring, simulated" json '.[0].advice[0] | .cause == "barrier-release" and
+    .gain.basis == "simulated" and .gain.share > 0.1 and .gain.share < 1'
+subutai report --predict slow-release.profile.sbt
+check "--predict: of a profile a line says that it cannot" matches "$status $err" '^0 subutai: report: --predict: .* is a profile'
 subutai report --top 2 slow-release.sbt
 check "--top: rows of a table" matches "$out" 'and 47 more'
 

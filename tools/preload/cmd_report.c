@@ -9,10 +9,11 @@
 #include "command.h"
 #include "json_file.h"
 #include "output.h"
+#include "report_predict.h"
 #include "report_print.h"
 #include "table.h"
 
-enum { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_FOLDED, REPORT_TOP };
+enum { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_FOLDED, REPORT_PREDICT, REPORT_TOP };
 static const struct own_option report_options[] = {
     [REPORT_TEXT] = {0, "text", NULL, "print the report (default)"},
     [REPORT_JSON] = {0, "json", NULL, "print a JSON object for each FILE, each from a new line on"},
@@ -20,6 +21,8 @@ static const struct own_option report_options[] = {
     [REPORT_FOLDED] = {0, "folded", "FILE",
                        "write stacks of waits, weighted by nanoseconds, for flame graphs; -: "
                        "print them"},
+    [REPORT_PREDICT] = {0, "predict", NULL,
+                        "simulate the traces with --wait switch, and say what advice to wait by switching would bring"},
     [REPORT_TOP] = {0, "top", "N", "rows of a table (default 10; JSON and CSV 1000)"},
     {0, NULL, NULL, NULL},
 };
@@ -29,7 +32,7 @@ enum { TEXT_TOP = 10, DATA_TOP = 1000 };
 struct request {
     const char **paths;
     size_t n_paths;
-    bool text, json, csv;
+    bool text, json, csv, predict;
     const char *folded;
     unsigned top; /* 0: not given */
 };
@@ -80,6 +83,25 @@ static struct report_page analyse(const char *path) {
     if (report == NULL)
         refuse(path, &error);
     return (struct report_page){path, trace, report, names_new(trace, report), 0};
+}
+
+/* Of advice that is followed by waiting by switching, and by nothing else, the gain can be simulated. */
+static void simulate(const struct report_page *page) {
+    struct rep_report *r = (struct rep_report *)(uintptr_t)page->report;
+    bool wanted = false, simulated = false;
+    double gain = 0;
+    for (unsigned i = 0; i < r->n_advice; i++)
+        wanted |= r->advice[i].cause == REP_CONVOY || r->advice[i].cause == REP_BARRIER_RELEASE;
+    if (wanted && r->info.profile)
+        cmd_warn("report: --predict: '%s' is a profile, which cannot be simulated (legal: a trace of subutai record)",
+                 page->path);
+    else if (wanted)
+        simulated = report_simulate(page->path, &gain);
+    for (unsigned i = 0; simulated && i < r->n_advice; i++)
+        if (r->advice[i].cause == REP_CONVOY || r->advice[i].cause == REP_BARRIER_RELEASE) {
+            r->advice[i].basis = REP_BASIS_SIMULATED;
+            r->advice[i].gain_ns = gain * (double)r->wall_ns;
+        }
 }
 
 static void close_page(struct report_page *page) {
@@ -141,6 +163,8 @@ static void run(const struct request *r) {
         report_csv_heading(stdout);
     for (size_t i = 0; i < r->n_paths; i++) {
         struct report_page page = analyse(r->paths[i]);
+        if (r->predict)
+            simulate(&page);
         if (i > 0 && r->text)
             printf("\n%s\n\n", "----");
         print_page(r, &page);
@@ -166,6 +190,8 @@ static void read_option(const struct args *args, struct request *r, int option) 
         r->csv = true;
     else if (option == REPORT_FOLDED)
         r->folded = args->value;
+    else if (option == REPORT_PREDICT)
+        r->predict = true;
     else if (option == REPORT_TOP)
         r->top = (unsigned)args_uint(args, "--top", args->value, 1, 1000000);
     else
