@@ -127,7 +127,7 @@ static void advise_lock(struct rep_report *r, uint32_t object) {
     advise(r, a);
 }
 
-/* Polled locks whose waits are not on the path still burn processor time. */
+/* Polled locks with waits that are not on the path still burn processor time. */
 static void advise_polling(struct rep_report *r, uint32_t object) {
     const struct rep_object *o = &r->objects[object];
     struct rep_advice a = about(r, REP_FALSE_SPIN, object);

@@ -144,7 +144,7 @@ struct rep_group {
     uint64_t n_objects, n, n_contended, wait_ns, hold_ns, calls_ns, path_ns;
 };
 
-/* Who waited for whom: holder REP_NONE if it is not known. */
+/* A thread waited for another one; holder REP_NONE: it is not known which. */
 struct rep_pair {
     uint32_t waiter, holder, object, kind;
     struct rep_sum sum;
