@@ -73,7 +73,7 @@ static bool held_over_io(const struct rep_report *r, uint32_t object, double *of
     const struct rep_detail *d = detail_of(r, object);
     *off_share = 1 - part((double)o->hold_work_ns, (double)o->known_hold_ns);
     return d != NULL && o->n_known_holds >= 3 && *off_share > MOSTLY &&
-           (double)d->held_off_cpu.n > 0.1 * (double)o->n_known_holds;
+           (double)d->held_off_cpu.n > MOSTLY * (double)o->n_known_holds;
 }
 
 static bool in_convoys(const struct rep_report *r, uint32_t object) {

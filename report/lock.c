@@ -138,8 +138,12 @@ void rep_profile_release(struct rep_walk *w, uint32_t thread, const struct sbt_t
                            .thread = thread,
                            .site = waited ? found->site : e->site,
                            .had_waited = waited};
-    /* All work since the last event is taken for work of the hold, which is right or too much. */
-    hold_work(w, e->object, cut(e->at_ns, s.since_ns), waited ? t->work_ns - found->work_ns : e->work_ns);
+    /* All work since the last event is taken for work of the hold, which is right or too much. The hold is taken to
+     * have begun after that event. */
+    if (waited)
+        hold_work(w, e->object, cut(e->at_ns, found->since_ns), t->work_ns - found->work_ns);
+    else
+        hold_work(w, e->object, cut(e->at_ns, later(s.since_ns, t->ended_ns)), e->work_ns);
     if (found != NULL)
         held_drop(t, found);
     rep_signal_put(w, e->object, s);
