@@ -11,6 +11,8 @@
 
 #include "walk.h"
 
+#define LONG_HOLD_NS (20 * REP_SHORT_NS) /* shorter ones have no input or output in them */
+
 static uint64_t later(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
@@ -53,7 +55,8 @@ static void hold_work(struct rep_walk *w, uint32_t object, uint64_t ns, uint64_t
     o->known_hold_ns += ns;
     o->n_known_holds++;
     o->hold_work_ns += work_ns;
-    if (d != NULL && 2 * work_ns < ns && ns > 20 * REP_SHORT_NS) {
+    o->n_long_holds += ns > LONG_HOLD_NS;
+    if (d != NULL && 2 * work_ns < ns && ns > LONG_HOLD_NS) {
         d->held_off_cpu.n++;
         d->held_off_cpu.ns += ns - work_ns;
     }
