@@ -202,11 +202,13 @@ TEST(late_release_is_not_taken_for_imbalance) {
         memcpy(left, next, sizeof left);
     }
     for (uint32_t t = 0; t < 4; t++)
-        end(t, left[3] + 1);
+        end(t, left[t] + 1);
     const struct rep_report *r = scene_report();
     const struct rep_barrier *b = r->details[r->objects[BARRIER].detail].barrier;
     ck_assert_uint_eq(b->balance_ns, 0);
     CHECK_US(b->release.ns, 10 * 400);
+    /* The last to arrive was the last to leave, and releases the others: all of it is the barrier's. */
+    CHECK_US(r->objects[BARRIER].path.wakeup_ns, 10 * 400);
     ck_assert_int_eq(r->advice[0].cause, REP_BARRIER_RELEASE);
     ck_assert(r->advice[0].value > 394e3 && r->advice[0].value < 406e3);
     ck_assert_ptr_null(advice_of(r, REP_BARRIER_IMBALANCE));

@@ -83,6 +83,33 @@ TEST(preempted_call_of_a_free_lock_is_no_wait) {
     scene_end();
 }
 
+TEST(call_after_the_release_is_no_wait) {
+    scene_begin();
+    lock(0, 99.9, 100, 0, 1, 1);
+    unlock(0, 600, 0);
+    end(0, 700);
+    lock(1, 601, 651, 0, 2, 1); /* preempted for 50 us */
+    unlock(1, 660, 0);
+    end(1, 700);
+    ck_assert_uint_eq(scene_report()->objects[0].n_contended, 0);
+    scene_end();
+}
+
+/* The call that gets the lock ends at the moment at which the unlock begins. */
+TEST(release_comes_before_the_acquisition_of_the_same_time) {
+    scene_begin();
+    lock(1, 99.9, 100, 0, 1, 1);
+    unlock(1, 500, 0);
+    end(1, 700);
+    lock(0, 499.5, 500, 0, 2, 1);
+    unlock(0, 550, 0);
+    end(0, 700);
+    const struct rep_report *r = scene_report();
+    ck_assert_uint_eq(r->objects[0].n_contended, 1);
+    CHECK_US(waited_for(r, 0, 1, 0), 0.5);
+    scene_end();
+}
+
 /* By thread 1's clock the lock is got 0.3 us before thread 0's unlock begins. */
 TEST(clocks_that_differ_by_less_than_a_microsecond_change_nothing) {
     scene_begin();
