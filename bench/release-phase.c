@@ -11,7 +11,6 @@
  * Prints one line of JSON: the medians over all rounds of the full release phase, of the delay of each thread, and of
  * the delay of the first thread to leave, the second, ...
  */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -23,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libgomp.h"
+
 enum { THREADS_MOST = 1024, ROUNDS_MOST = 100000, LINE = 128 };
 
 static int n_threads, n_rounds, n_warmup, pause_us;
@@ -30,13 +31,7 @@ static uint64_t *arrived; /* the last thread of each round */
 static uint64_t *left;    /* each thread of each round */
 static _Alignas(LINE) atomic_uint n_come;
 static pthread_barrier_t barrier;
-static struct {
-    void (*parallel)(void (*function)(void *), void *data, unsigned n_threads, unsigned flags);
-    void (*barrier)(void);
-    int (*thread)(void);
-    int (*n_threads)(void);
-    void (*set_dynamic)(int);
-} omp;
+static struct bench_libgomp omp;
 
 _Noreturn static void fail(int status, const char *format, ...) {
     va_list args;
@@ -109,21 +104,10 @@ static void run_openmp(void *unused) {
     run(omp.thread(), omp.barrier);
 }
 
-static void find(void *library, const char *name, void *function) {
-    *(void **)function = dlsym(library, name);
-    if (*(void **)function == NULL)
-        fail(2, "libgomp.so.1 has no %s", name);
-}
-
 static void all_openmp(void) {
-    void *library = dlopen("libgomp.so.1", RTLD_NOW);
-    if (library == NULL)
-        fail(2, "%s", dlerror());
-    find(library, "GOMP_parallel", &omp.parallel);
-    find(library, "GOMP_barrier", &omp.barrier);
-    find(library, "omp_get_thread_num", &omp.thread);
-    find(library, "omp_get_num_threads", &omp.n_threads);
-    find(library, "omp_set_dynamic", &omp.set_dynamic);
+    const char *missing = bench_libgomp_find(&omp);
+    if (missing != NULL)
+        fail(2, "%s", missing);
     omp.set_dynamic(0);
     omp.parallel(run_openmp, NULL, (unsigned)n_threads, 0);
 }

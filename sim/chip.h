@@ -24,6 +24,7 @@
  *   core           cores and run queues: a thread runs, waits, is woken; the policies are sched_csa's
  *   host_core      the host's cores: run queues and virtual time
  *   host_place     to which of them a thread goes
+ *   host_search    carriers without a fiber, which look for fibers
  *   host_sched     when they change to another thread: Linux's scheduler, and carriers
  *   signals        which signals of a condition have happened
  *   owner          the owner of a lock: critical sections, priority, the recorded order
@@ -71,7 +72,6 @@ struct sim_scheduler {
     void (*wake)(struct sim *sim, struct sim_thread *t, uint64_t ns);
     void (*add)(struct sim *sim, struct sim_thread *t, sim_then *then);
     void (*leave)(struct sim *sim, struct sim_thread *t);
-    void (*event)(struct sim *sim, const struct sim_event *event);
 };
 
 struct sim {

@@ -275,10 +275,6 @@ void sim_core_unhold(struct sim *sim, struct sim_thread *t) {
 }
 
 void sim_core_event(struct sim *sim, const struct sim_event *event) {
-    if (__builtin_expect(sim->scheduler != NULL, 0)) {
-        sim->scheduler->event(sim, event);
-        return;
-    }
     struct sim_core *core = &sim->cores[event->index];
     struct sim_thread *t = core->on;
     if (core->generation != event->generation || t == NULL)

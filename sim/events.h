@@ -5,8 +5,14 @@
  *
  * Nearly all events of a synchronization call are some hundred nanoseconds ahead. They go into a wheel with a slot for
  * each of the next SIM_WHEEL ns. There putting in and taking out takes a few instructions, and equal times keep their
- * order. Events that are further ahead go into a heap, and are taken from there. (This is no library's queue: those do
- * not use that distances are small, and cost a tree's depth for each event.)
+ * order.
+ *
+ * Events that are further ahead mostly are one of a few lengths ahead: what a wake-up takes, or a thread's last yields.
+ * The times of events of one length ascend. So such an event goes behind the last one of a lane: the first lane with no
+ * later event. If each lane has one it goes into a heap.
+ *
+ * (This is no library's queue: those do not use that distances are small or the same, and cost a tree's depth for each
+ * event. A wheel of wheels, which the kernel's timers have, was slower here: it costs two slots for each event.)
  */
 #ifndef SIM_EVENTS_H
 #define SIM_EVENTS_H
@@ -18,7 +24,15 @@
 #include "line.h"
 #include "packet.h"
 
-enum sim_event_kind { SIM_EV_CORE, SIM_EV_REQUEST, SIM_EV_SEND, SIM_EV_ANSWER, SIM_EV_TIMER, SIM_EV_BORN };
+enum sim_event_kind {
+    SIM_EV_CORE,
+    SIM_EV_REQUEST,
+    SIM_EV_SEND,
+    SIM_EV_ANSWER,
+    SIM_EV_TIMER,
+    SIM_EV_BORN,
+    SIM_EV_SEARCH
+};
 
 struct sim_event {
     uint32_t kind;
@@ -41,11 +55,14 @@ struct sim_event {
 
 enum {
     SIM_KIND_BITS = 3,
-    SIM_PREFETCH_LINES = 6 /* the part of a thread that most calls look at */
+    SIM_LANES = 4,
+    SIM_PREFETCH_LINES = 6, /* the part of a thread that most calls look at, */
+    SIM_PREFETCH_HOST = 12, /* and what they look at on the host: from that line on, */
+    SIM_PREFETCH_HOST_LINES = 3
 };
 
 _Static_assert(SIM_WHEEL / 64 == 64, "used_words has a bit for each word of `used`");
-_Static_assert(SIM_EV_BORN < 1 << SIM_KIND_BITS, "a slot has the kind in that many bits");
+_Static_assert(SIM_EV_SEARCH < 1 << SIM_KIND_BITS, "a slot has the kind in that many bits");
 
 struct sim_near {
     struct sim_event event;
@@ -55,8 +72,15 @@ struct sim_near {
 };
 
 struct sim_far {
-    uint64_t at, sequence;
+    uint64_t at, since, sequence; /* when it happens; when it was put in, and in which order at that time */
     struct sim_event event;
+};
+
+/* A ring of far events in the order of their times. */
+struct sim_lane {
+    struct sim_far *ring;
+    uint32_t first, n, capacity; /* events; the capacity is 0 or a power of two */
+    uint64_t last_at;            /* time of its last event, which may have been taken */
 };
 
 struct sim_events {
@@ -70,9 +94,14 @@ struct sim_events {
      * the event is loaded.
      */
     uint32_t slot[SIM_WHEEL];
-    uint64_t far_at; /* time of the heap's first event; UINT64_MAX: none */
+    uint64_t since;                  /* when the event that was taken last was put in, if it was far; else UINT64_MAX */
+    uint64_t far_at;                 /* time of the first far event; UINT64_MAX: none */
+    uint32_t far_kind;               /* its kind, */
+    uint32_t far_lane;               /* and where it is: SIM_LANES is the heap */
+    uint64_t lane_at[SIM_LANES + 1]; /* time of the first event there; UINT64_MAX: none */
+    struct sim_lane lane[SIM_LANES]; /* lane 0 is of sim_events_put_since */
     uint64_t sequence;
-    struct sim_event taken; /* the last that was taken from the heap */
+    struct sim_event taken; /* the last event that was taken from the heap */
     struct sim_far *heap;
     uint32_t n_heap, heap_capacity;
     bool no_memory; /* an event was lost for want of memory */
@@ -85,8 +114,22 @@ void sim_events_free(struct sim_events *e);
 /* ---- the unusual cases ---- */
 
 bool sim_events_grow(struct sim_events *e);
-void sim_events_put_far(struct sim_events *e, uint64_t at, const struct sim_event *event);
+void sim_events_put_far(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0, uint32_t word1,
+                        uint32_t word2);
 const struct sim_event *sim_events_take_far(struct sim_events *e);
+
+/*
+ * Put in an event as if that had been done at `since`, which may be earlier than now, before all else at that time.
+ * at >= now; at - since >= SIM_REACH; neither time is before that of the last call.
+ */
+void sim_events_put_since(struct sim_events *e, uint64_t at, uint64_t since, enum sim_event_kind kind, uint32_t word0,
+                          uint32_t word1);
+
+/* There is no event: time passes until then, if that is not past. */
+static inline void sim_events_rest(struct sim_events *e, uint64_t until) {
+    if (until > e->now)
+        e->now = until;
+}
 
 /* ---- putting in and taking ---- */
 
@@ -97,8 +140,7 @@ const struct sim_event *sim_events_take_far(struct sim_events *e);
 static inline void sim_events_put_words(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0,
                                         uint32_t word1, uint32_t word2, const void *about) {
     if (__builtin_expect(at - e->now >= SIM_REACH, 0)) { /* also for a time before now: the difference wraps round */
-        struct sim_event event = {.kind = kind, .packet = {{word0, word1, word2}}};
-        sim_events_put_far(e, at, &event);
+        sim_events_put_far(e, at, kind, word0, word1, word2);
         return;
     }
     if (__builtin_expect(e->free == SIM_NO_EVENT, 0) && !sim_events_grow(e)) {
@@ -136,19 +178,24 @@ static inline void sim_events_put_packet(struct sim_events *e, uint64_t at, enum
     sim_events_put_words(e, at, kind, packet->flit[0], packet->flit[1], packet->flit[2], about);
 }
 
+/* How many words of `used`, the last of which is not 0, come behind that one. There is an event in the wheel. */
+static inline uint32_t sim_events_words_ahead(const struct sim_events *e, uint32_t word) {
+    return (uint32_t)__builtin_ctzll(e->used_words >> word | e->used_words << (64 - word) % 64);
+}
+
 /*
  * Take the next event; now becomes its time, *kind its kind. It stays valid until another event is put in. NULL: there
- * is no event. At equal times the heap's event is first: it was put in when the wheel did not reach that time.
+ * is no event. At equal times the far event is first: it was put in when the wheel did not reach that time.
  */
 static inline const struct sim_event *sim_events_take(struct sim_events *e, enum sim_event_kind *kind) {
     uint32_t word = e->now / 64 % 64;
     uint64_t begins = e->now & ~UINT64_C(63), here = e->used[word];
     if (__builtin_expect(here == 0, 0)) {
         if (e->used_words == 0) {
-            *kind = e->n_heap > 0 ? (enum sim_event_kind)e->heap[0].event.kind : SIM_EV_CORE;
-            return e->n_heap > 0 ? sim_events_take_far(e) : NULL;
+            *kind = (enum sim_event_kind)e->far_kind;
+            return e->far_at != UINT64_MAX ? sim_events_take_far(e) : NULL;
         }
-        uint32_t n = (uint32_t)__builtin_ctzll(e->used_words >> word | e->used_words << (64 - word) % 64);
+        uint32_t n = sim_events_words_ahead(e, word);
         begins += UINT64_C(64) * n;
         word = (word + n) % 64;
         here = e->used[word];
@@ -156,10 +203,11 @@ static inline const struct sim_event *sim_events_take(struct sim_events *e, enum
     uint32_t bit = (uint32_t)__builtin_ctzll(here), slot = e->slot[word * 64 + bit];
     *kind = (enum sim_event_kind)(slot & ((1u << SIM_KIND_BITS) - 1));
     if (__builtin_expect(e->far_at <= begins + bit, 0)) {
-        *kind = (enum sim_event_kind)e->heap[0].event.kind;
+        *kind = (enum sim_event_kind)e->far_kind;
         return sim_events_take_far(e);
     }
     e->now = begins + bit;
+    e->since = UINT64_MAX;
     uint32_t i = slot >> SIM_KIND_BITS;
     struct sim_near *own = &e->pool[i];
     uint64_t rest = here & (here - 1);
@@ -174,12 +222,18 @@ static inline const struct sim_event *sim_events_take(struct sim_events *e, enum
     }
     own->next = e->free;
     e->free = i;
-    /* Usually the following event is known too: load what that will look at. */
+    /* Load what the following event will look at, if that is in the wheel. */
+    if (rest == 0 && e->used_words != 0) {
+        word = (word + sim_events_words_ahead(e, word)) % 64;
+        rest = e->used[word];
+    }
     if (rest != 0) {
         uint32_t after = e->slot[word * 64 + (uint32_t)__builtin_ctzll(rest)] >> SIM_KIND_BITS;
         uintptr_t about = (uintptr_t)e->pool[after].about;
         for (size_t k = 0; k < SIM_PREFETCH_LINES; k++)
             __builtin_prefetch((const void *)(about + SIM_LINE * k));
+        for (size_t k = 0; k < SIM_PREFETCH_HOST_LINES; k++)
+            __builtin_prefetch((const void *)(about + SIM_LINE * (SIM_PREFETCH_HOST + k)));
     }
     return &own->event;
 }

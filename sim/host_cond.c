@@ -72,7 +72,7 @@ static void host_signalled(struct sim *sim, struct sim_thread *t) {
     sim_host_notice(sim, t->object, true);
     /* A wake-up of a futex calls the kernel in any case, but under the engine direct, which knows its waiters. */
     if (t->event.op == SBT_TRACE_FUTEX_WAKE && sim->config.sync == SIM_GLIBC && t->targets.first == NULL)
-        sim_core_run(sim, t, sim->host->model.futex_wake_ns, sim_return);
+        sim_host_run(sim, t, sim->host->model.futex_wake_ns, sim_return);
     else
         sim_host_wake_targets(sim, t);
 }

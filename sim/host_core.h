@@ -25,12 +25,20 @@ struct sim_host_core {
     bool preempts;  /* or a woken thread takes its place, from preempt_at on */
     bool woken;     /* of an idle carrier: it was woken for a fiber */
     uint8_t n_vain; /* wake-ups of this idle carrier in a row that found no fiber */
+    bool searches;  /* of an idle carrier: it looks for fibers, and its next look is no event; */
+    bool listed;    /* in `looks` */
     uint64_t last;  /* the serial number of the thread that had the core last; the thread may be gone */
     uint64_t preempt_at;
     uint64_t tick_at; /* the next tick that was armed */
-    uint64_t idle_from;
+    uint64_t idle_from, search_order;
     uint64_t balance_at;
     uint32_t n_balances;
+};
+
+/* The next look of a carrier that searches. */
+struct sim_host_look {
+    uint64_t at, order;
+    uint16_t core;
 };
 
 struct sim_host {
@@ -43,6 +51,10 @@ struct sim_host {
     uint64_t n_threads;                     /* that have begun: serial numbers */
     uint64_t sequence;                      /* of threads that became ready: the order of a carrier's run queue */
     struct sim_host_core *cores;
+    struct sim_host_look *looks; /* host_search.c: of carriers that may search; a place for each carrier */
+    uint32_t n_looks;
+    uint64_t n_searches;  /* that have begun or gone on: their order */
+    uint64_t searches_to; /* the last look that was no event is not after that time */
 };
 
 static inline struct sim_host_core *sim_host_core_of(const struct sim *sim, const struct sim_thread *t) {

@@ -29,13 +29,13 @@
 #include "host_sched.h"
 
 #include "host_place.h"
+#include "host_search.h"
 
 enum {
-    VAIN_MANY = 4,          /* wake-ups of a carrier in vain, after which it is woken no more; */
-    VAIN_TRY = 64,          /* but for one wake-up in so many */
-    SEARCH_EVERY_NS = 5000, /* a carrier that searches looks at the other run queues so often */
-    STEAL_NS = 300,         /* what taking fibers from another carrier costs */
-    SPINS_CHECK = 16,       /* one in so many events of a thread that spins */
+    VAIN_MANY = 4,    /* wake-ups of a carrier in vain, after which it is woken no more; */
+    VAIN_TRY = 64,    /* but for one wake-up in so many */
+    STEAL_NS = 300,   /* what taking fibers from another carrier costs */
+    SPINS_CHECK = 16, /* one in so many events of a thread that spins */
 };
 #define ENDLESS (UINT64_MAX / 8) /* what is left of a spin without an end, however long it has lasted */
 
@@ -65,11 +65,6 @@ static void arm(struct sim *sim, struct sim_host_core *core) {
         sim_events_put_words(&sim->events, at, SIM_EV_CORE, core->number, core->generation, 0, t);
 }
 
-static void arm_search(struct sim *sim, struct sim_host_core *core, uint64_t at) {
-    core->armed = true;
-    sim_events_put_words(&sim->events, at, SIM_EV_CORE, core->number, ++core->generation, 0, NULL);
-}
-
 /* A thread has come into the run queue. A core without an event runs its thread's function, which gives it the next. */
 static void queue_changed(struct sim *sim, struct sim_host_core *core) {
     if (core->armed || core->on->left >= ENDLESS)
@@ -82,6 +77,8 @@ static void queue_changed(struct sim *sim, struct sim_host_core *core) {
 static void run_on(struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t late) {
     const struct sim_host_model *model = &sim->host->model;
     sim_host_set_idle(sim, core->number, false);
+    if (core->searches)
+        sim_host_search_stop(sim, core);
     core->on = t;
     core->resched = core->preempts = false;
     core->from = sim_now(sim) + late;
@@ -119,7 +116,7 @@ static void next_thread(struct sim *sim, struct sim_host_core *core) {
     core->generation++;
     core->armed = false;
     if (sim->host->fibers)
-        arm_search(sim, core, sim_now(sim) + SEARCH_EVERY_NS);
+        sim_host_search_on(sim, core);
 }
 
 /* The running thread goes back to the run queue. */
@@ -152,7 +149,7 @@ static bool slice_is_over(const struct sim *sim, const struct sim_host_core *cor
     return t->host.v >= t->host.deadline;
 }
 
-static void tick(struct sim *sim, struct sim_host_core *core) {
+static __attribute__((noinline)) void tick(struct sim *sim, struct sim_host_core *core) {
     bool regular = !core->resched, preempts = core->preempts;
     core->resched = core->preempts = false;
     if (regular && !sim->host->fibers) {
@@ -175,7 +172,11 @@ static void tick(struct sim *sim, struct sim_host_core *core) {
 }
 
 /* A carrier without a fiber looks for fibers. */
-static void search(struct sim *sim, struct sim_host_core *core) {
+void sim_host_search_event(struct sim *sim, const struct sim_event *event) {
+    struct sim_host_core *core = &sim->host->cores[event->index];
+    if (core->generation != event->generation)
+        return;
+    core->armed = false;
     if (sim_host_steal(sim, core)) {
         core->n_vain = 0;
         run_on(sim, core, sim_host_take_at(sim, core, 0), STEAL_NS);
@@ -184,15 +185,14 @@ static void search(struct sim *sim, struct sim_host_core *core) {
     if (core->woken)
         core->n_vain += core->n_vain < UINT8_MAX;
     core->woken = false;
-    if (sim_now(sim) < core->idle_from + sim->host->model.search_ns)
-        arm_search(sim, core, sim_now(sim) + SEARCH_EVERY_NS);
+    sim_host_search_on(sim, core);
 }
 
 /*
  * Threads that wait at spin locks keep their cores, so events go on for ever although no thread can go on. Is that so?
  * All others sleep, and not for a time, and no spin lock that is waited for is free.
  */
-static bool can_none_go_on(const struct sim *sim) {
+static __attribute__((noinline)) bool can_none_go_on(const struct sim *sim) {
     for (uint32_t i = 0; i < sim->n_apps; i++) {
         const struct sim_app *app = &sim->apps[i];
         if (app->n_unborn > 0)
@@ -209,21 +209,15 @@ static bool can_none_go_on(const struct sim *sim) {
     return true;
 }
 
-static void event(struct sim *sim, const struct sim_event *event) {
-    struct sim_host_core *core = &sim->host->cores[event->index];
-    if (core->generation != event->generation)
-        return;
-    core->armed = false;
-    if (core->on == NULL) {
-        search(sim, core);
-        return;
-    }
-    sim_host_count(sim, core);
-    struct sim_thread *t = core->on;
-    bool spins = t->spins;
-    if (t->left == 0)
-        t->then(sim, t);
-    else if (core->n_ready > 0 && (core->resched || sim_now(sim) >= core->tick_at))
+static __attribute__((noinline)) void event_of_spinning(struct sim *sim, struct sim_thread *t) {
+    t->then(sim, t);
+    if (++sim->host->n_spins % SPINS_CHECK == 0 && can_none_go_on(sim))
+        sim->none_goes_on(sim);
+}
+
+static __attribute__((noinline)) void event_of_busy(struct sim *sim, struct sim_host_core *core) {
+    bool spins = core->on->spins;
+    if (core->n_ready > 0 && (core->resched || sim_now(sim) >= core->tick_at))
         tick(sim, core);
     else
         arm(sim, core);
@@ -231,9 +225,24 @@ static void event(struct sim *sim, const struct sim_event *event) {
         sim->none_goes_on(sim);
 }
 
+void sim_host_event(struct sim *sim, const struct sim_event *event) {
+    struct sim_host_core *core = &sim->host->cores[event->index];
+    if (core->generation != event->generation)
+        return;
+    core->armed = false;
+    sim_host_count(sim, core);
+    struct sim_thread *t = core->on;
+    if (t->left != 0)
+        event_of_busy(sim, core);
+    else if (t->spins)
+        event_of_spinning(sim, t);
+    else
+        t->then(sim, t);
+}
+
 /* ---- running, waiting, waking ---- */
 
-static void run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then) {
+void sim_host_run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then) {
     struct sim_host_core *core = sim_host_core_of(sim, t);
     t->then = then;
     t->left = ns;
@@ -281,10 +290,11 @@ static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thre
 /* A sleeping carrier is woken for a new fiber; the waker pays for that before it goes on. */
 static void wake_carrier(struct sim *sim, struct sim_thread *waker, const struct sim_host_core *busy) {
     struct sim_host_core *idle = sim->config.migrate ? sim_host_find_idle(sim, busy->number) : NULL;
-    if (idle == NULL || idle->armed || (idle->n_vain >= VAIN_MANY && ++sim->host->n_unwoken % VAIN_TRY != 0))
+    if (idle == NULL || sim_host_is_searching(sim, idle) ||
+        (idle->n_vain >= VAIN_MANY && ++sim->host->n_unwoken % VAIN_TRY != 0))
         return;
     idle->woken = true;
-    arm_search(sim, idle, sim_now(sim) + late(sim, idle) + 1);
+    sim_host_search_at(sim, idle, sim_now(sim) + late(sim, idle) + 1);
     waker->host.owed_ns += sim_host_is_deep(sim, idle) ? sim->host->model.wake_deep_ns : sim->host->model.wake_idle_ns;
 }
 
@@ -351,7 +361,7 @@ static void wait_for(struct sim *sim, struct sim_thread *t, enum sim_why why, si
     struct sim_host_core *core = sim_host_core_of(sim, t);
     if (t->wake_pending) {
         t->wake_pending = false;
-        run(sim, t, 0, then);
+        sim_host_run(sim, t, 0, then);
         return;
     }
     sim_host_count(sim, core);
@@ -410,15 +420,7 @@ static void yield_now(struct sim *sim, struct sim_thread *t) {
 void sim_host_yield(struct sim *sim, struct sim_thread *t, sim_then *then) {
     const struct sim_host_model *model = &sim->host->model;
     t->host.yielded_then = then;
-    run(sim, t, sim->host->fibers ? model->fiber_ns : model->yield_ns, yield_now);
-}
-
-bool sim_host_cores_to_spare(const struct sim *sim, const struct sim_thread *t) {
-    return t->app->n_alive <= sim->n_cores;
-}
-
-bool sim_host_others_ready(const struct sim *sim, const struct sim_thread *t) {
-    return sim_host_core_of(sim, t)->n_ready > 0;
+    sim_host_run(sim, t, sim->host->fibers ? model->fiber_ns : model->yield_ns, yield_now);
 }
 
 /* How long work takes if so many thousandths of cores work at once, in thousandths of its time on one core. */
@@ -459,12 +461,13 @@ static void leave(struct sim *sim, struct sim_thread *t) {
     next_thread(sim, core);
 }
 
-static const struct sim_scheduler scheduler = {run, wait_for, wake, add, leave, event};
+static const struct sim_scheduler scheduler = {sim_host_run, wait_for, wake, add, leave};
 
 bool sim_host_init(struct sim *sim) {
     struct sim_host *host = calloc(1, sizeof *host);
     sim->host = host;
-    if (host == NULL || (host->cores = sim_line_zeroed(sim->n_cores * sizeof *host->cores)) == NULL)
+    if (host == NULL || (host->cores = sim_line_zeroed(sim->n_cores * sizeof *host->cores)) == NULL ||
+        (host->looks = calloc(sim->n_cores, sizeof *host->looks)) == NULL)
         return false;
     host->model = sim->config.host;
     host->fibers = sim->config.sync == SIM_SWITCH;
@@ -478,8 +481,10 @@ bool sim_host_init(struct sim *sim) {
 void sim_host_free(struct sim *sim) {
     for (uint32_t i = 0; sim->host != NULL && sim->host->cores != NULL && i < sim->n_cores; i++)
         free(sim->host->cores[i].queue);
-    if (sim->host != NULL)
+    if (sim->host != NULL) {
         free(sim->host->cores);
+        free(sim->host->looks);
+    }
     free(sim->host);
     sim->host = NULL;
 }

@@ -12,6 +12,12 @@
 bool sim_host_init(struct sim *sim); /* false: no memory */
 void sim_host_free(struct sim *sim);
 
+void sim_host_event(struct sim *sim, const struct sim_event *event);        /* of a core with a thread */
+void sim_host_search_event(struct sim *sim, const struct sim_event *event); /* of an idle carrier */
+
+/* As sim_core_run, for parts that know that the machine is the host. */
+void sim_host_run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then);
+
 /* The thread, which waits by looking again and again, runs `then` after `ns` if it has a core, and else when it has. */
 void sim_host_poke(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then);
 /* The thread, which works, has at most `ns` left to do. */
@@ -25,9 +31,15 @@ void sim_host_wake_by(struct sim *sim, struct sim_thread *waker, struct sim_thre
 /* What the running thread spends on waking that one now. */
 uint64_t sim_host_wake_cost(struct sim *sim, const struct sim_thread *waker, const struct sim_thread *t);
 /* Do the application's threads all have a core? Then a wait spins, and a fiber waits as a thread does. */
-bool sim_host_cores_to_spare(const struct sim *sim, const struct sim_thread *t);
+static inline bool sim_host_cores_to_spare(const struct sim *sim, const struct sim_thread *t) {
+    return t->app->n_alive <= sim->n_cores;
+}
+
 /* Other threads wait for the core of the running thread. */
-bool sim_host_others_ready(const struct sim *sim, const struct sim_thread *t);
+static inline bool sim_host_others_ready(const struct sim *sim, const struct sim_thread *t) {
+    return sim_host_core_of(sim, t)->n_ready > 0;
+}
+
 /* How long that much recorded work takes on this machine, begun now. */
 uint64_t sim_host_work_ns(const struct sim *sim, uint64_t work_ns);
 

@@ -29,7 +29,7 @@ static bool is_glibc(const struct sim *sim) {
 }
 
 void sim_host_pay(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then) {
-    sim_core_run(sim, t, ns, then);
+    sim_host_run(sim, t, ns, then);
 }
 
 static void wake_a_sleeper(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
@@ -125,7 +125,7 @@ static void glibc_release(struct sim *sim, struct sim_thread *t) {
     if (!call)
         t->unlocked(sim, t);
     else if (m->waiters.first == NULL)
-        sim_core_run(sim, t, sim->host->model.futex_wake_ns, vain_call);
+        sim_host_run(sim, t, sim->host->model.futex_wake_ns, vain_call);
     else
         wake_a_sleeper(sim, t, m);
 }

@@ -32,7 +32,7 @@ static uint64_t line_way_ns(struct sim *sim, const struct sim_thread *t, struct 
 }
 
 void sim_host_touch(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint64_t ns, sim_then *then) {
-    sim_core_run(sim, t, ns + line_way_ns(sim, t, o), then);
+    sim_host_run(sim, t, ns + line_way_ns(sim, t, o), then);
 }
 
 /* ---- sleeping ---- */
@@ -60,7 +60,7 @@ static void sleep_now(struct sim *sim, struct sim_thread *t) {
 static void fall_asleep(struct sim *sim, struct sim_thread *t) {
     if (sleeps_in_kernel(sim, t)) {
         sim->summary.n_futex_waits++;
-        sim_core_run(sim, t, sim->host->model.fall_asleep_ns, sleep_now);
+        sim_host_run(sim, t, sim->host->model.fall_asleep_ns, sleep_now);
     } else {
         sleep_now(sim, t);
     }
@@ -94,7 +94,7 @@ static void spun(struct sim *sim, struct sim_thread *t) {
 static void spin(struct sim *sim, struct sim_thread *t) {
     t->host.looks = true;
     sim_list_append(&t->host.what->queued, t);
-    sim_core_run(sim, t, t->host.spun_to - sim_now(sim), spun);
+    sim_host_run(sim, t, t->host.spun_to - sim_now(sim), spun);
 }
 
 bool sim_host_notice(struct sim *sim, struct sim_object *o, bool all) {
@@ -148,7 +148,7 @@ static void yield(struct sim *sim, struct sim_thread *t) {
     if (!sim_host_others_ready(sim, t) && t->host.idle_ns > sim->host->model.yield_ns) {
         t->host.looks = t->host.idles = true;
         sim_list_append(&t->host.what->queued, t);
-        sim_core_run(sim, t, t->host.idle_ns, spun);
+        sim_host_run(sim, t, t->host.idle_ns, spun);
         return;
     }
     sim_host_yield(sim, t, yielded);
@@ -179,7 +179,7 @@ void sim_host_wait_on(struct sim *sim, struct sim_thread *t) {
     if (t->host.parks) {
         park(sim, t);
     } else if (sim->config.sync == SIM_GLIBC) {
-        sim_core_run(sim, t, sim->host->model.futex_wait_ns, last_look);
+        sim_host_run(sim, t, sim->host->model.futex_wait_ns, last_look);
     } else if (may_spin(sim, t)) {
         o->active = true;
         spin(sim, t);
@@ -188,7 +188,7 @@ void sim_host_wait_on(struct sim *sim, struct sim_thread *t) {
         o->active = true;
         yield(sim, t);
     } else {
-        sim_core_run(sim, t, QUEUE_NS, last_look);
+        sim_host_run(sim, t, QUEUE_NS, last_look);
     }
 }
 
@@ -295,7 +295,7 @@ static void spin_over(struct sim *sim, struct sim_thread *t) {
     /* Yields that find no other thread are one step, as in a wait that ends (yield). */
     t->host.looks = t->host.idles = true;
     sim_list_append(&t->host.what->queued, t);
-    sim_core_run(sim, t, FOREVER, spin_over);
+    sim_host_run(sim, t, FOREVER, spin_over);
 }
 
 void sim_host_wait_spin(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint64_t first_ns,
@@ -311,7 +311,7 @@ void sim_host_wait_spin(struct sim *sim, struct sim_thread *t, struct sim_object
     t->host.looks = true;
     sim_list_append(&o->queued, t);
     uint64_t left = t->host.spun_to == UINT64_MAX ? FOREVER : t->host.spun_to > now ? t->host.spun_to - now : 0;
-    sim_core_run(sim, t, left, spin_over);
+    sim_host_run(sim, t, left, spin_over);
 }
 
 /* ---- waking ---- */
@@ -331,18 +331,18 @@ static void all_woken(struct sim *sim, struct sim_thread *t) {
 
 static void wake_target(struct sim *sim, struct sim_thread *t) {
     if (t->targets.first == NULL && t->host.owed_ns > 0)
-        sim_core_run(sim, t, 0, all_woken);
+        sim_host_run(sim, t, 0, all_woken);
     else if (t->targets.first == NULL)
         t->unlocked(sim, t);
     else
-        sim_core_run(sim, t, sim_host_wake_cost(sim, t, t->targets.first), woke_target);
+        sim_host_run(sim, t, sim_host_wake_cost(sim, t, t->targets.first), woke_target);
 }
 
 void sim_host_wake_targets(struct sim *sim, struct sim_thread *t) {
     if (t->targets.first == NULL)
         t->unlocked(sim, t);
     else if (sleeps_in_kernel(sim, t))
-        sim_core_run(sim, t, sim->host->model.futex_wake_ns, wake_target);
+        sim_host_run(sim, t, sim->host->model.futex_wake_ns, wake_target);
     else
         wake_target(sim, t);
 }

@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void next_event(struct sim *sim, st
     }
     if (__builtin_expect(sim->host != NULL, 0)) {
         sim_then *then = t->event.op == SBT_TRACE_MUTEX_TRYLOCK ? sim_host_poll_next(sim, t, &before) : sim->call;
-        sim_core_run(sim, t, extra + sim_host_work_ns(sim, t->event.work_ns), then);
+        sim_host_run(sim, t, extra + sim_host_work_ns(sim, t->event.work_ns), then);
         return;
     }
     sim_core_run(sim, t, extra + t->event.work_ns, sim->call);

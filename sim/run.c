@@ -3,6 +3,7 @@
 #include "application.h"
 #include "core.h"
 #include "host_sched.h"
+#include "host_search.h"
 #include "noc.h"
 #include "replay.h"
 
@@ -143,7 +144,10 @@ void sim_free(struct sim *sim) {
 static inline void handle(struct sim *sim, enum sim_event_kind kind, const struct sim_event *event) {
     switch (kind) {
     case SIM_EV_CORE:
-        sim_core_event(sim, event);
+        if (sim->host == NULL)
+            sim_core_event(sim, event);
+        else
+            sim_host_event(sim, event);
         break;
     case SIM_EV_REQUEST:
         sim_noc_request(sim, &event->packet);
@@ -159,6 +163,9 @@ static inline void handle(struct sim *sim, enum sim_event_kind kind, const struc
         break;
     case SIM_EV_BORN:
         sim_replay_born_event(sim, event);
+        break;
+    case SIM_EV_SEARCH:
+        sim_host_search_event(sim, event);
         break;
     }
 }
@@ -178,7 +185,11 @@ enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
         while (sim->status == SIM_OK && (event = sim_events_take(&sim->events, &kind)) != NULL) {
             sim->summary.n_steps++;
             handle(sim, kind, event);
+            if (__builtin_expect(sim->n_ready > 0 && sim->host != NULL && sim->host->n_looks > 0, 0))
+                sim_host_search_expect(sim);
         }
+        if (sim->host != NULL)
+            sim_host_search_rest(sim);
     } while (sim->status == SIM_OK && sim->n_running > 0 && sim_replay_pass(sim));
     if (sim->events.no_memory)
         sim_fail(sim, SIM_NO_MEMORY, "out of memory");

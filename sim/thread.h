@@ -13,6 +13,7 @@
 #define SIM_THREAD_H
 
 #include "csa.h"
+#include "events.h"
 #include "line.h"
 #include "packet.h"
 #include "sim.h"
@@ -138,6 +139,8 @@ struct sim_thread {
         bool handed;                  /* it was given the object */
     } host;
 };
+
+_Static_assert(offsetof(struct sim_thread, host) / SIM_LINE == SIM_PREFETCH_HOST, "events.h loads it");
 
 static inline void sim_list_append(struct sim_list *list, struct sim_thread *t) {
     t->next = NULL;

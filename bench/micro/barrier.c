@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * barrier: all threads meet in one barrier, round after round, with nothing in between.
- *
- * Thread 0 decides before each round whether it is the last round and leaves the answer, with the round's number, in
- * one of two plain variables. Two suffice: thread 0 writes the same variable again only on its way into the round after
- * next. Before that every thread has arrived in the next round, and so has read the variable. A barrier that lets a
- * thread through early therefore shows as a wrong number.
- */
-#include "bench.h"
+/* barrier: all threads meet in one barrier, round after round, with nothing in between. */
+#include "rounds.h"
 
 static pthread_barrier_t barrier;
-static struct {
-    _Alignas(BENCH_LINE) uint64_t round;
-    bool last;
-} said[2];
 static _Alignas(BENCH_LINE) uint64_t n_serial; /* only the round's serial thread writes; the next round orders them */
 
 static void barrier_setup(struct bench *b) {
@@ -24,18 +13,14 @@ static void barrier_worker(struct bench *b, struct bench_worker *w) {
     uint64_t share = bench_share(b, 1);
     for (bool last = false; !last; w->ops++) {
         uint64_t round = w->ops;
-        if (w->id == 0) {
-            said[round & 1].round = round;
-            said[round & 1].last = !bench_more(b, round + 1, share);
-        }
+        if (w->id == 0)
+            bench_round_begin(b, round, share);
         int result = pthread_barrier_wait(&barrier);
         if (result == PTHREAD_BARRIER_SERIAL_THREAD)
             n_serial++;
         else
             bench_must(result, "pthread_barrier_wait");
-        if (said[round & 1].round != round)
-            bench_check_equal("the round a thread left the barrier in", said[round & 1].round, round);
-        last = said[round & 1].last;
+        last = bench_round_is_last(round);
     }
 }
 

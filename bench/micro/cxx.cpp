@@ -8,26 +8,17 @@
 #include <optional>
 #include <semaphore>
 
-#include "bench.h"
+#include "rounds.h"
 
-// ---- what all threads meet at: as in barrier.c, thread 0 says before each round whether it is the last ----
-static struct {
-    alignas(BENCH_LINE) uint64_t round;
-    bool last;
-} said[2];
-
+// ---- what all threads meet at ----
 template <typename Meet> static void rounds(bench *b, bench_worker *w, Meet meet) {
     const uint64_t share = bench_share(b, 1);
     for (bool last = false; !last; w->ops++) {
         const uint64_t round = w->ops;
-        if (w->id == 0) {
-            said[round & 1].round = round;
-            said[round & 1].last = !bench_more(b, round + 1, share);
-        }
+        if (w->id == 0)
+            bench_round_begin(b, round, share);
         meet(round);
-        if (said[round & 1].round != round)
-            bench_check_equal("the round a thread left in", said[round & 1].round, round);
-        last = said[round & 1].last;
+        last = bench_round_is_last(round);
     }
 }
 
@@ -74,8 +65,8 @@ static std::atomic<uint64_t> n_done;
 static void lead(bench *b, bench_worker *w) {
     const uint64_t share = bench_share(b, 1), n = static_cast<uint64_t>(b->n_workers - 1);
     for (bool last = false; !last; w->ops++) {
-        said[0].round = w->ops;
-        said[0].last = last = !bench_more(b, w->ops + 1, share);
+        bench_rounds[0].number = w->ops;
+        bench_rounds[0].last = last = !bench_more(b, w->ops + 1, share);
         crew.go.release(b->n_workers - 1);
         for (uint64_t i = 0; i < n; i++)
             crew.done.acquire();
@@ -87,7 +78,7 @@ static void lead(bench *b, bench_worker *w) {
 static void follow(bench_worker *w) {
     for (bool last = false; !last; w->ops++) {
         crew.go.acquire();
-        last = said[0].last;
+        last = bench_rounds[0].last;
         n_done.fetch_add(1, std::memory_order_relaxed);
         crew.done.release();
     }

@@ -6,34 +6,16 @@
  * GNU's run-time library is loaded, and called by the functions that gcc's code calls, so that the other kinds run in a
  * process without it, and other compilers can build this.
  */
-#include "bench.h"
+#include "../libgomp.h"
+#include "rounds.h"
 
-#include <dlfcn.h>
-
-static struct {
-    void (*parallel)(void (*function)(void *), void *data, unsigned n_threads, unsigned flags);
-    void (*barrier)(void);
-    int (*thread)(void);
-    int (*n_threads)(void);
-    void (*set_dynamic)(int);
-} omp;
-
-static void find(void *library, const char *name, void *function) {
-    *(void **)function = dlsym(library, name);
-    if (*(void **)function == NULL)
-        bench_refuse("libgomp.so.1 has no %s", name);
-}
+static struct bench_libgomp omp;
 
 static void openmp_setup(struct bench *b) {
     (void)b;
-    void *library = dlopen("libgomp.so.1", RTLD_NOW);
-    if (library == NULL)
-        bench_refuse("%s", dlerror());
-    find(library, "GOMP_parallel", &omp.parallel);
-    find(library, "GOMP_barrier", &omp.barrier);
-    find(library, "omp_get_thread_num", &omp.thread);
-    find(library, "omp_get_num_threads", &omp.n_threads);
-    find(library, "omp_set_dynamic", &omp.set_dynamic);
+    const char *missing = bench_libgomp_find(&omp);
+    if (missing != NULL)
+        bench_refuse("%s", missing);
 }
 
 /* The team's first thread is the worker. */
@@ -43,10 +25,6 @@ static int one_worker(const struct bench *b) {
 }
 
 /* ---- omp-barrier ---- */
-static struct {
-    _Alignas(BENCH_LINE) uint64_t round;
-    bool last;
-} said[2];
 static uint64_t *rounds; /* of each thread; a line apart */
 #define APART (BENCH_LINE / sizeof *rounds)
 
@@ -58,14 +36,10 @@ static void meet(void *bench) {
     if (id == 0)
         bench_check_equal("the team's number of threads", (uint64_t)omp.n_threads(), (uint64_t)b->threads);
     for (bool last = false; !last; round++) {
-        if (id == 0) {
-            said[round & 1].round = round;
-            said[round & 1].last = !bench_more(b, round + 1, share);
-        }
+        if (id == 0)
+            bench_round_begin(b, round, share);
         omp.barrier();
-        if (said[round & 1].round != round)
-            bench_check_equal("the round a thread left the barrier in", said[round & 1].round, round);
-        last = said[round & 1].last;
+        last = bench_round_is_last(round);
     }
     rounds[(size_t)id * APART] = round;
 }

@@ -8,9 +8,9 @@
  * again and again with a sched_yield in between, as the threads of OpenBLAS, ggml and others do. There is no object
  * either, but where threads are switched a sched_yield is a switch.
  */
-#include "bench.h"
-
 #include <sched.h>
+
+#include "rounds.h"
 
 static void no_setup(struct bench *b) {
     (void)b;
@@ -30,10 +30,6 @@ static uint64_t yield_finish(struct bench *b) {
 enum { LOOKS_BEFORE_YIELD = 16 };
 static _Alignas(BENCH_LINE) atomic_uint n_arrived;
 static _Alignas(BENCH_LINE) atomic_uint n_rounds;
-static struct {
-    _Alignas(BENCH_LINE) uint64_t round;
-    bool last;
-} said[2]; /* as in barrier.c */
 
 static void meet(unsigned n_threads) {
     const unsigned round = atomic_load_explicit(&n_rounds, memory_order_relaxed);
@@ -51,14 +47,10 @@ static void yield_barrier_worker(struct bench *b, struct bench_worker *w) {
     const uint64_t share = bench_share(b, 1);
     for (bool last = false; !last; w->ops++) {
         const uint64_t round = w->ops;
-        if (w->id == 0) {
-            said[round & 1].round = round;
-            said[round & 1].last = !bench_more(b, round + 1, share);
-        }
+        if (w->id == 0)
+            bench_round_begin(b, round, share);
         meet((unsigned)b->threads);
-        if (said[round & 1].round != round)
-            bench_check_equal("the round a thread left the barrier in", said[round & 1].round, round);
-        last = said[round & 1].last;
+        last = bench_round_is_last(round);
     }
 }
 

@@ -10,356 +10,26 @@
  *
  * --long: one preemption more. --wrong: the code has a mistake, which that scenario has to find.
  */
-#define NI_SCHED_ITSELF
-#include "ni_sched.h"
+#include "ni_walk.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "core/handlers.h"
-#include "core/log.h"
-#include "engine/ni/eager.h"
-#include "engine/ni/mailbox.h"
-#include "engine/ni/serve.h"
-#include "engine/ni/service.h"
-#include "engine/ni/service_thread.h"
-#include "engine/ni/settle.h"
-#include "engine/ni/step.h"
-#include "engine/ni/thread.h"
-#include "os/lock.h"
-#include "os/real.h"
-#include "wait/park.h"
-
-enum { MAX_PROGRAM = 3, N_TILES = 4, N_CONTROL = 4, WAY_CYCLES = 100, GAP_CYCLES = 50 };
-
-/*
- * A thread's script, after the number of its tile:
- *   uN  hand in a request to NI N
- *   aN  the same, and wait until it has been served
- *   oN  as uN, of a thread that has found its service thread late, and serves itself if it can
- *   wN  wait until something of thread N has been served, and all that it has handed in
- *   lN  the thread has found its service thread late, N times in a row
- *   sN  serve NI N, as a thread does that has held its lock
- *   fN  wait until what the mailbox of tile N holds has been served
- *   tN  end, and leave the record to a new thread on tile N, which follows the rest
- *   d   no longer be counted among the program's threads, as in the destructors of thread-specific data
- *   y   let the others go on
- *   b   have service threads begin, if there are to be any
- * The last thread that is counted ends the service threads. These are signal handlers of the first thread, and are not
- * counted:
- *   H   interrupts it where it is not inside the engine, and follows the rest in the meantime
- *   F   could not be deferred, so it interrupts it anywhere, and forks. What follows is the child: there are the first
- *       thread and the handler
- *   G   the same at a moment when no NI is served
- */
-struct scenario {
-    const char *name;
-    const char *script[MAX_PROGRAM];
-    uint32_t n_preemptions;
-    uint32_t n_services;  /* 0: inline */
-    uint32_t n_creatable; /* so many threads can be created, then no more */
-    bool timed;           /* with a time scale */
-    bool gaps;            /* the packets behind the first one find gaps before it, and are due at once */
-    uint32_t n_cores;     /* 0: for all threads */
-    uint32_t starved;     /* bit n: service thread n is awake, and gets no core until the program ends */
-};
-
-static const struct scenario *scenario;
-static struct ni_tile tiles[N_TILES];
-static struct ni_thread records[MAX_PROGRAM];
-static uint32_t n_left;    /* threads of the program that have not ended */
-static uint32_t n_created; /* service threads */
-static uint32_t created[NI_MAX_SERVICES];
-static uint32_t n_parents;  /* so many of them are the parent's; a forked child does not have them */
-static uint32_t fed;        /* 1: starved service threads get a core */
-static uint32_t n_sent;     /* packets */
-static uint64_t now_cycles; /* model time: passes only while a thread waits for it */
-static uint32_t handed_in[MAX_PROGRAM], n_stepped[MAX_PROGRAM], n_served[MAX_PROGRAM];
-static uint32_t n_before[MAX_PROGRAM];            /* requests that the record's earlier thread has handed in */
-static uint32_t last_at[MAX_PROGRAM][2][N_TILES]; /* of each thread: number of its last request that was served there */
-static bool blocked;                              /* the signals of the thread that has service threads begin or end */
-static bool has_forked;
-static bool doubled; /* the child has served the request that the first thread was serving when it forked */
-
-/* Of each thread of the program. */
-static struct {
-    bool is_counted;
-    bool is_handing_in;
-    bool leaves_all;                /* what it does now it leaves to the service threads */
-    uint64_t due_at[N_TILES];       /* when the last of its packets to an NI reaches that */
-    uint64_t turns_before[NI_RING]; /* of the home's mailbox, when it handed its request in */
-    uint64_t last_before;           /* its record's `last` then */
-    uint64_t claimed;               /* the position that it claimed, plus 1; 0: none, or not yet */
-    uint32_t comes_after;           /* at a full ring: the thread that looked for a slot when it came, plus 1 */
-} program[MAX_PROGRAM];
-static uint32_t looks[N_TILES]; /* the thread that looks for a slot of a tile, plus 1 */
-
-/* ---- what is below the code: machine, steps, waiting ---- */
-struct ni_machine ni_machine;
-struct sbt_real sbt_real;
-struct sbt_yield_gate sbt_yield_gate;
-_Thread_local struct sbt_thread sbt_self;
-uint32_t sbt_n_runnable, sbt_n_cpus = 2;
-bool sbt_fence_asymmetric;
-
-uint64_t ni_scaled_cycles(void) {
-    return now_cycles;
-}
-
-/* A hand-over ends long before its packet is due, so no time passes that is of interest here. */
-void ni_tile_delay(struct ni_tile *tile, uint64_t cycles, uint64_t rest_ns) {
-    (void)tile;
-    (void)cycles;
-    (void)rest_ns;
-    sched_point();
-}
-
-struct ni_issue ni_tile_issue(struct ni_tile *tile) {
-    (void)tile;
-    return (struct ni_issue){ni_now_cycles(), 0};
-}
-
-uint64_t ni_wait_until(uint64_t cycles, uint64_t rest_ns) {
-    (void)rest_ns;
-    now_cycles = cycles > now_cycles ? cycles : now_cycles;
-    sched_point();
-    return 0;
-}
-
-struct hw_delivery ni_send(struct ni_tile *tile, uint32_t from, uint32_t to, uint64_t at_cycles) {
-    if (tile->lock != 1 && !has_forked)
-        sched_wrong("a packet is sent without the lock of an NI");
-    if (from != to && scenario->timed)
-        at_cycles += !scenario->gaps ? WAY_CYCLES : n_sent++ == 0 ? WAY_CYCLES + GAP_CYCLES : 0;
-    if (tile == &tiles[from] && from != to) { /* its server sends on what it has just taken out of the mailbox */
-        const struct hw_packet *packet = &tile->mailbox.ring[(tile->mailbox.head - 1) % NI_RING].packet;
-        uint64_t *due = &program[packet->flit[2] >> 16].due_at[to];
-        *due = at_cycles > *due ? at_cycles : *due;
-    }
-    return (struct hw_delivery){.head_cycles = at_cycles, .tail_cycles = at_cycles};
-}
-
-/* The state machine has the request. */
-static void note(const struct ni_tile *tile, const struct hw_packet *packet) {
-    uint32_t t = packet->flit[2] >> 16, number = packet->flit[1], ni = ni_number_of(tile);
-    if (hw_packet_destination(&ni_machine.layout, packet) != ni)
-        sched_wrong("a request is served by another NI");
-    uint32_t *last = &last_at[t][number > n_before[t]][ni];
-    if (has_forked && *last == number && !doubled) {
-        doubled = true;
-        return;
-    }
-    if (*last >= number)
-        sched_wrong("a request is served again, or behind a later one of its thread");
-    *last = number;
-    n_stepped[t]++;
-}
-
-/* Another thread is told at a barrier. */
-static bool waits_at_barrier(uint32_t t) {
-    return t % 2 != 0;
-}
-
-/*
- * Its thread may learn of it, and is woken as the answers of step.c do it. The other threads of the program learn of it
- * at once.
- */
-static void tell(const struct hw_packet *packet, struct ni_work *work) {
-    uint32_t t = packet->flit[2] >> 16;
-    if (n_served[t] == n_stepped[t])
-        return;
-    n_served[t]++;
-    sched_wake(&n_stepped[t]);
-    if (work != NULL && work->self == &records[t])
-        return;
-    if (work != NULL && waits_at_barrier(t)) {
-        if (work->opened != NULL)
-            sched_wake(work->opened);
-        work->opened = &n_served[t];
-    } else if (work != NULL && work->n_wakes < NI_MAX_WAKES) {
-        work->wakes[work->n_wakes++] = &n_served[t];
-    } else {
-        sched_wake(&n_served[t]);
-    }
-}
-
-/*
- * With a time scale only a service thread knows when a request is due. So a thread that hands in or waits leaves all
- * requests to it.
- */
-static void check_server(void) {
-    uint32_t self = sched_self();
-    if (self < MAX_PROGRAM && program[self].leaves_all && ni_service_runs())
-        sched_wrong("with a time scale a thread serves requests beside the service threads");
-}
-
-static void step(const struct ni_tile *tile, const struct hw_packet *packet, const struct ni_work *work) {
-    if (tile->lock != 1 && !has_forked)
-        sched_wrong("an NI makes a step without its lock");
-    if (work->n_touched > NI_MAX_TOUCHED || work->n_wakes > NI_MAX_WAKES)
-        sched_wrong("a server notes more than it has room for");
-    check_server();
-    note(tile, packet);
-}
-
-/* A request that is sorted behind others waits for those of its own thread only. */
-static void check_due(const struct ni_tile *tile, const struct ni_request *r) {
-    uint32_t t = r->packet.flit[2] >> 16, ni = ni_number_of(tile);
-    if ((r->packet.flit[2] & 0xFFFF) != ni && r->at_cycles > program[t].due_at[ni])
-        sched_wrong("a request waits for one of another thread that is due later");
-}
-
-void ni_step_request(struct ni_tile *tile, struct ni_request *r, struct ni_request *slot, struct ni_work *work) {
-    struct hw_packet packet = r->packet;
-    check_due(tile, r);
-    step(tile, &packet, work);
-    sched_point();
-    ni_slot_free(slot);
-    sched_point();
-    tell(&packet, work);
-}
-
-/* A slot of a mailbox that was full when the thread called, with a request for the NI to which that belongs. */
-static bool was_there(uint32_t t, const struct ni_tile *tile, uint32_t slot) {
-    const struct ni_request *r = &tile->mailbox.ring[slot];
-    return ni_turn_is_full(r->turn) && r->turn == program[t].turns_before[slot] &&
-           hw_packet_destination(&ni_machine.layout, &r->packet) == ni_number_of(tile);
-}
-
-void ni_step_direct(struct ni_tile *tile, const struct hw_packet *packet, const struct ni_origin *origin,
-                    struct ni_work *work) {
-    uint32_t t = packet->flit[2] >> 16;
-    (void)origin;
-    for (uint32_t i = 0; i < N_TILES; i++)
-        for (const struct ni_request *r = tiles[i].mailbox.ring; r < tiles[i].mailbox.ring + NI_RING; r++)
-            if (ni_turn_is_full(r->turn) && r->packet.flit[2] >> 16 == t)
-                sched_wrong("a thread serves itself, and an earlier request with its number is in a mailbox");
-    for (uint32_t slot = 0; slot < NI_RING; slot++)
-        if (was_there(t, tile, slot))
-            sched_wrong("a thread serves itself before what was in the mailbox of the home when it called");
-    step(tile, packet, work);
-    tell(packet, work);
-}
-
-void ni_deliver_deferred(struct ni_thread *t) {
-    (void)t;
-    sched_wrong("a handler has deferred a request where there is none");
-}
-
-bool ni_eager_pays(struct ni_eager *e) {
-    (void)e;
-    return false;
-}
-
-void ni_eager_done(struct ni_eager *e, bool paid) {
-    (void)e, (void)paid;
-}
-
-/* As sbt_park and the wait for an answer do it. */
-static void wait_uncounted(const uint32_t *word, uint32_t expected) {
-    sbt_runnable_add(-1);
-    sched_wait(word, expected);
-    sbt_runnable_add(1);
-}
-
-int sbt_park(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
-    (void)deadline;
-    wait_uncounted(word, expected);
-    return 0;
-}
-
-long sbt_wake(uint32_t *word, int n) {
-    (void)n;
-    return sched_wake(word);
-}
-
-bool sbt_waiter_wake(uint32_t *word) {
-    return sched_wake(word) != 0;
-}
-
-uint64_t sbt_yield_gate_pass(struct sbt_yield_gate *gate, uint64_t *now_ns) {
-    (void)gate, (void)now_ns;
-    return 0;
-}
-
-/* Between two looks, at a full ring or at a slot that is to be served. */
-void sbt_yield_gate_offer_or_pause(struct sbt_yield_gate *gate) {
-    (void)gate;
-    uint32_t self = sched_self();
-    if (tiles[records[self].tile].mailbox.awaited != 0 && handed_in[self] > 0 && program[self].is_handing_in)
-        looks[records[self].tile] = self + 1;
-    sched_pause();
-}
-
-void sbt_lock_take_slow(struct sbt_lock *g) {
-    while (g->word != 0)
-        sched_pause();
-    g->word = 1;
-}
-
-void sbt_lock_wake(struct sbt_lock *g) {
-    (void)g;
-}
-
-uint64_t sched_now_ns(void) {
-    return 1;
-}
-
-long sched_syscall(long nr) {
-    (void)nr;
-    return -ENOENT; /* there is one memory node */
-}
-
-void sbt_handlers_deliver(void) {
-    sched_wrong("handlers are deferred where there are none");
-}
-
-void sbt_log(unsigned verbosity, const char *first, ...) {
-    (void)verbosity, (void)first;
-}
-
-void ni_settle_start(void) {}
-
-void ni_settle(uint32_t number, uint32_t from, uint32_t to) {
-    (void)number, (void)from, (void)to;
-}
-
-static void *(*serve)(void *);
-
-static void *starve(void *argument) {
-    struct ni_service *s = argument;
-    sbt_runnable_add(1);
-    s->state = NI_AWAKE;
-    while (fed == 0)
-        sched_wait(&fed, 0);
-    sbt_runnable_add(-1);
-    return serve(argument);
-}
-
-static int create(pthread_t *id, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {
-    (void)attr;
-    if (n_created == scenario->n_creatable)
-        return EAGAIN;
-    serve = routine;
-    *id = created[n_created] = sched_thread((scenario->starved & 1u << n_created) != 0 ? starve : routine, argument);
-    n_created++;
-    return 0;
-}
-
-/* The masks of a single thread are changed: of the thread that has service threads begin. */
-static int mask(int how, const sigset_t *set, sigset_t *old) {
-    (void)how, (void)set;
-    blocked = old != NULL;
-    return 0;
-}
-
-void sbt_thread_await_end(pthread_t id) {
-    for (uint32_t i = 0; i < n_parents; i++)
-        if (created[i] == id)
-            sched_wrong("a forked child waits for a service thread of its parent's");
-    sched_await_end((uint32_t)id);
-}
+const struct scenario *scenario;
+struct ni_tile tiles[N_TILES];
+struct ni_thread records[MAX_PROGRAM];
+uint32_t n_left;
+uint32_t n_created;
+uint32_t created[NI_MAX_SERVICES];
+uint32_t n_parents;
+uint32_t fed;
+uint32_t n_sent;
+uint64_t now_cycles;
+uint32_t handed_in[MAX_PROGRAM], n_stepped[MAX_PROGRAM], n_served[MAX_PROGRAM];
+uint32_t n_before[MAX_PROGRAM];
+uint32_t last_at[MAX_PROGRAM][2][N_TILES];
+bool blocked;
+bool has_forked;
+bool doubled;
+uint32_t looks[N_TILES];
+struct ni_walk_thread program[MAX_PROGRAM];
 
 /* ---- the program ---- */
 static void begin_hand_in(struct ni_thread *t, uint32_t ni) {
@@ -411,12 +81,12 @@ static void await(struct ni_thread *t) {
         }
     }
     for (uint32_t seen; (seen = n_served[t->id]) < handed_in[t->id];)
-        wait_uncounted(&n_served[t->id], seen);
+        ni_walk_wait_uncounted(&n_served[t->id], seen);
 }
 
 static void serve_forgotten(const struct hw_packet *packet) {
-    note(&tiles[hw_packet_destination(&ni_machine.layout, packet)], packet);
-    tell(packet, NULL);
+    ni_walk_note(&tiles[hw_packet_destination(&ni_machine.layout, packet)], packet);
+    ni_walk_tell(packet, NULL);
 }
 
 static bool is_served(void) {
@@ -494,7 +164,7 @@ static uint32_t follow_one(struct ni_thread *t, const char *at) {
         return 2;
     case 'w':
         for (uint32_t seen; (seen = n_stepped[n]) == 0 || n_served[n] < handed_in[n];)
-            wait_uncounted(&n_stepped[n], seen);
+            ni_walk_wait_uncounted(&n_stepped[n], seen);
         return 2;
     case 'l':
         if (t->trust.n_late != n || t->trust.n_own != (n != 0 ? NI_OWN << n : 0))
@@ -579,8 +249,8 @@ static void setup(void) {
     sbt_n_cpus = scenario->n_cores != 0 ? scenario->n_cores : SCHED_MAX_THREADS;
     has_forked = doubled = blocked = false;
     now_cycles = 0;
-    sbt_real.pthread_create = create;
-    sbt_real.pthread_sigmask = mask;
+    sbt_real.pthread_create = ni_walk_create;
+    sbt_real.pthread_sigmask = ni_walk_mask;
     memset(&ni_services, 0, sizeof ni_services);
     options.value[SBT_OPT_NI_SERVICE].u = scenario->n_services != 0 ? SBT_NI_SERVICE_DEDICATED : SBT_NI_SERVICE_INLINE;
     options.value[SBT_OPT_NI_THREADS].u = scenario->n_services;

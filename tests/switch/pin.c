@@ -382,9 +382,9 @@ static uint64_t ns_used(const struct rusage *u) {
            1000;
 }
 
-static uint64_t usage_ns(int who) {
+static uint64_t usage_ns(int scope) {
     struct rusage u;
-    CHECK(getrusage(who, &u) == 0);
+    CHECK(getrusage(scope, &u) == 0);
     return ns_used(&u);
 }
 

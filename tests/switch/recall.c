@@ -21,15 +21,8 @@ static atomic_int cleaned, n_moved;
 static atomic_bool there, go_on, over;
 static pthread_t target;
 
-/* Others, that keep the carriers at work and take the target away from home. */
 static void *keep_busy(void *unused) {
-    for (int i = 0; i < 20; i++)
-        meet();
-    while (!over) {
-        OK(pthread_mutex_lock(&mutex));
-        OK(pthread_mutex_unlock(&mutex));
-        sched_yield();
-    }
+    keep_carriers_busy(&mutex, &over);
     return unused;
 }
 

@@ -48,6 +48,17 @@ static inline void run(int n, void *(*routine)(void *)) {
     }
 }
 
+/* Of threads that keep the carriers at work, and take others away from home, until `over`. */
+static inline void keep_carriers_busy(pthread_mutex_t *mutex, atomic_bool *over) {
+    for (int i = 0; i < 20; i++)
+        meet();
+    while (!*over) {
+        OK(pthread_mutex_lock(mutex));
+        OK(pthread_mutex_unlock(mutex));
+        sched_yield();
+    }
+}
+
 struct scene {
     const char *name;
     void (*play)(void);

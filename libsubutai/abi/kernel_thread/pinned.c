@@ -313,10 +313,10 @@ SBT_EXPORT int clock_gettime(clockid_t clock, struct timespec *now) {
     return SBT_LIKELY(real != NULL) ? real(clock, now) : early_clock(clock, now);
 }
 
-SBT_EXPORT int getrusage(__rusage_who_t who, struct rusage *usage) {
-    if ((int)who == RUSAGE_THREAD)
+SBT_EXPORT int getrusage(__rusage_who_t scope, struct rusage *usage) {
+    if ((int)scope == RUSAGE_THREAD)
         sbt_pin_self(false);
-    return THEIRS(getrusage(who, usage));
+    return THEIRS(getrusage(scope, usage));
 }
 
 /* ---- names: the C library asks the kernel for the caller's own name, and reads another thread's by its id ---- */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Carriers without a fiber that search: from the time when they went idle they look each SIM_SEARCH_EVERY_NS whether
+ * another carrier has fibers to take, for model.search_ns.
+ *
+ * As long as no fiber is ready all looks are in vain, and nothing happens at them. So a look is an event only while
+ * fibers are ready. The looks that come then are in the same order among all events as if each look before them had
+ * been an event too, and had put in the next one. (With one exception, in which looks come first: an event that was put
+ * in exactly SIM_SEARCH_EVERY_NS ahead, by another event that was put in at least so far ahead, and all three at times
+ * of looks of the same carrier.)
+ */
+#ifndef SIM_HOST_SEARCH_H
+#define SIM_HOST_SEARCH_H
+
+#include "host_core.h"
+
+enum { SIM_SEARCH_EVERY_NS = 5000 };
+
+/* The carrier has just gone idle, or has looked in vain: it looks again, unless it has searched for long enough. */
+void sim_host_search_on(struct sim *sim, struct sim_host_core *core);
+/* The idle carrier gets a fiber. */
+void sim_host_search_stop(struct sim *sim, struct sim_host_core *core);
+/* Will the idle carrier look by itself, or has it been woken to look? */
+bool sim_host_is_searching(struct sim *sim, struct sim_host_core *core);
+/* Let the woken carrier look at that time. */
+void sim_host_search_at(struct sim *sim, struct sim_host_core *core, uint64_t at);
+/* Fibers are ready: the next look of each searching carrier becomes an event. */
+void sim_host_search_expect(struct sim *sim);
+/* No event is left: time passes until the last look. */
+void sim_host_search_rest(struct sim *sim);
+
+#endif

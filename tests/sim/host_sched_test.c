@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The host's scheduler and carriers, and the model that is made of measured costs: cases as host.h says. */
+#include "host.h"
+
+/* Threads 0 to n - 1, each with its work. */
+static const struct sbt_trace *that_compute(uint32_t n, const uint64_t *work) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, n);
+    for (uint32_t i = 1; i < n; i++)
+        end(&b, i, work[i]);
+    join_all(&b, n, work[0]);
+    return build_close(&b);
+}
+
+static const struct sbt_trace *two_that_compute(uint64_t work) {
+    return that_compute(2, (const uint64_t[]){work, work});
+}
+
+static const struct sbt_trace *three_that_compute(uint64_t work0, uint64_t work1, uint64_t work2) {
+    return that_compute(3, (const uint64_t[]){work0, work1, work2});
+}
+
+/* On one core they take turns at each tick: thread 0 has it from 0, 8, 16, 24 and 32 ms on for 4 ms. */
+TEST(two_threads_share_a_core_by_ticks) {
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    const struct sbt_trace *trace = two_that_compute(20 * MS);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 40 * MS);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).in_ns[SIM_READY], 20 * MS);
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_READY], 16 * MS);
+    config.host.switch_ns = 1000; /* each turn begins with a switch, so both need a sixth turn */
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 40 * MS + 12 * 1000);
+    config.host.switch_ns = 0;
+    config.host.effects &= ~(uint32_t)SIM_HOST_SLICES;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_READY], 0);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).in_ns[SIM_READY], 20 * MS);
+}
+
+TEST(two_cores_do_it_at_once) {
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    const struct sbt_trace *trace = two_that_compute(20 * MS);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 20 * MS);
+    /* Thread 0 begins when thread 1 has a core. Half of its work waits for memory, and one core takes all that the
+     * memory gives. */
+    config.host.memory_share = 500;
+    config.host.memory_cores = config.host.recorded_cores = 1000;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 30 * MS);
+    config.host.memory_cores = 1600; /* 2 / 1.6 as long, in that half */
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 22500 * US);
+    config.host.memory_cores = 2000;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 20 * MS);
+    config.host.memory_cores = 1000; /* recorded with 2 cores: the work has been slowed down already */
+    config.host.recorded_cores = 2000;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 20 * MS);
+    config.n_cores = config.width = 1; /* what takes 1.5 there takes 1 here: 2 x 13.3 ms, in turns */
+    ck_assert_uint_le(run_one(&config, trace, 1, NULL).to_ns, 26667 * US);
+    ck_assert_uint_ge(run_one(&config, trace, 1, NULL).to_ns, 26660 * US);
+    config.n_cores = config.width = 2;
+    config.host.recorded_cores = 1000;
+    config.host.effects &= ~(uint32_t)SIM_HOST_MEMORY;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 20 * MS);
+}
+
+/*
+ * One core. Thread 1 sleeps, thread 0 has worked for `work` when it wakes thread 1, and works on. Thread 1, with 1 ms
+ * of work, takes the core at once. Without that effect thread 0 goes on to the tick at 4 ms if it is within its slice.
+ */
+TEST_EACH(a_woken_thread_takes_the_core, 2) {
+    static const uint64_t work[] = {1 * MS, 2 * MS}, ends[2][2] = {{2 * MS, 3 * MS}, {5 * MS, 3 * MS}};
+    for (int i = 0; i < 2; i++) {
+        struct build b;
+        build_open(&b);
+        init(&b, 0, SBT_TRACE_SEM, 0, 0);
+        init(&b, 0, SBT_TRACE_SEM, 1, 0);
+        create(&b, 0, 1, 0);
+        sem(&b, 0, SBT_TRACE_SEM_WAIT, 1, 1, 0); /* until thread 1 is there, and about to sleep */
+        sem(&b, 1, SBT_TRACE_SEM_POST, 1, 1, 0);
+        sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
+        sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, work[i]);
+        end(&b, 1, 1 * MS);
+        join_all(&b, 2, 10 * MS);
+        struct sim_config config = host_of(SIM_GLIBC, 1);
+        config.host.late_busy_ns = config.host.wake_idle_ns = 7 * US; /* of wake-ups on other cores */
+        if (number == 1)
+            config.host.effects &= ~(uint32_t)SIM_HOST_PREEMPT;
+        struct sim_summary s;
+        ck_assert_uint_eq(run_one(&config, build_close(&b), 1, &s).to_ns, ends[number][i]);
+        ck_assert_uint_eq(s.makespan_ns, 11 * MS + work[i]);
+    }
+}
+
+/*
+ * One core. Threads 1 and 2 wake each other after each 100 us of work; thread 3 computes. The pair is one runnable
+ * thread, so that it and thread 3 have half of the core each: neither keeps the core from the other.
+ */
+TEST(a_thread_that_is_woken_often_gets_no_more_than_its_share) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 1, 1);
+    init(&b, 0, SBT_TRACE_SEM, 2, 0);
+    create_all(&b, 4);
+    for (uint32_t k = 0; k < 1000; k++)
+        for (uint32_t i = 1; i < 3; i++) {
+            sem(&b, i, SBT_TRACE_SEM_WAIT, i, k + (i == 2), 0);
+            sem(&b, i, SBT_TRACE_SEM_POST, 3 - i, k + 1, 100 * US);
+        }
+    end(&b, 1, 0);
+    end(&b, 2, 0);
+    end(&b, 3, 100 * MS);
+    join_all(&b, 4, 0);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    struct sim_thread_result r = run_one(&config, build_close(&b), 3, NULL);
+    ck_assert_uint_ge(r.to_ns, 180 * MS);
+    ck_assert_uint_le(r.to_ns, 240 * MS);
+}
+
+/*
+ * Thread 1 sleeps from the beginning, thread 2 computes on the core where thread 1 was. At 0.5 ms thread 0 wakes thread
+ * 1, which has 1 ms of work: with a third core it goes there and begins 5 us later; with two it takes that core at
+ * once, or waits for the tick at 4 ms.
+ */
+TEST(a_woken_thread_goes_to_an_idle_core) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    create(&b, 0, 1, 0);
+    create(&b, 0, 2, 10 * US);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 490 * US);
+    end(&b, 1, 1 * MS);
+    end(&b, 2, 20 * MS);
+    join_all(&b, 3, 20 * MS);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_summary s;
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.late_deep_ns = 5 * US;
+    config.host.effects &= ~(uint32_t)(SIM_HOST_BALANCE | SIM_HOST_PREEMPT);
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 5 * MS);
+    config.host.effects |= SIM_HOST_PREEMPT;
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1500 * US);
+    config.host.wake_idle_ns = 2 * US; /* an interrupt: for the waker, and until it comes */
+    config.host.late_busy_ns = 3 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1505 * US);
+    config = host_of(SIM_GLIBC, 3);
+    config.host.late_deep_ns = 5 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1500 * US + 5 * US);
+    config.host.effects &= ~(uint32_t)SIM_HOST_LATENCY;
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1500 * US);
+}
+
+/* Three threads on two cores: thread 2 shares one. The core of the thread that ends takes it, unless threads are
+ * pinned. */
+TEST(a_core_that_goes_idle_takes_a_cold_thread) {
+    const struct sbt_trace *trace = three_that_compute(20 * MS, 2 * MS, 20 * MS);
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, 22 * MS);
+}
+
+/*
+ * The same, but thread 1 ends at 4.1 ms. At 4 ms thread 2 has followed thread 0, and the cache of thread 0 is warm
+ * at 4.1: the idle core leaves it, and gets it at the tick at 8 ms.
+ */
+TEST(a_core_that_goes_idle_leaves_a_warm_thread) {
+    const struct sbt_trace *trace = three_that_compute(20 * MS, 4100 * US, 20 * MS);
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_READY], 4 * MS);
+    config.host.hot_ns = 0;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_READY], 100 * US);
+}
+
+/* Three threads that compute on two cores: now and then one changes the core, unless that is left out. */
+TEST(busy_cores_exchange_threads) {
+    const struct sbt_trace *trace = three_that_compute(300 * MS, 300 * MS, 300 * MS);
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    struct sim_summary s;
+    run_one(&config, trace, 0, &s);
+    ck_assert_uint_ge(s.n_migrations, 4);
+    config.host.effects &= ~(uint32_t)SIM_HOST_BALANCE;
+    run_one(&config, trace, 0, &s);
+    ck_assert_uint_le(s.n_migrations, 1); /* when the first thread has ended */
+}
+
+/* A thread that is woken finds its own core idle, and stays there: no core changes to another thread. */
+TEST(a_woken_thread_stays_on_its_core) {
+    struct build b;
+    build_open(&b);
+    create(&b, 0, 1, 0);
+    for (uint32_t k = 0; k < 10; k++)
+        for (uint32_t i = 0; i < 2; i++)
+            sleep_for(&b, i, 1 * MS);
+    end(&b, 1, 0);
+    join_all(&b, 2, 1 * MS);
+    struct sim_config config = host_of(SIM_GLIBC, 4);
+    struct sim_summary s;
+    run_one(&config, build_close(&b), 0, &s);
+    ck_assert_uint_eq(s.n_switches, 2);
+}
+
+/*
+ * One core. Thread 0 computes until the tick at 4 ms, then thread 1 for 3 ms, sleeps for 0.1 ms, and has 1 ms to go. It
+ * takes the core back from thread 0, which is alone. If thread 2 is there, too, and computes since 7 ms, thread 1 has
+ * run more than the mean of 0, 1 and 2 (4, 3 and 0.1 ms) and waits; the mean is above it at the tick at 12 ms.
+ */
+TEST_EACH(a_debt_is_forgiven_if_no_other_thread_is_ready, 2) {
+    struct build b;
+    build_open(&b);
+    uint32_t n = number == 0 ? 2 : 3;
+    create_all(&b, n);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 3 * MS);
+    sleep_for(&b, 1, 100 * US);
+    end(&b, 1, 1 * MS);
+    if (n == 3)
+        end(&b, 2, 20 * MS);
+    join_all(&b, n, 20 * MS);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, number == 0 ? 8100 * US : 13 * MS);
+}
+
+/* One core: the thread that opens a barrier wakes three, in 1 us each, before the first of them runs. */
+TEST(a_waker_is_preempted_when_it_has_woken_all) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 4);
+    create_all(&b, 4);
+    sleep_for(&b, 0, 1 * MS); /* the others come first */
+    for (uint32_t i = 0; i < 4; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 0);
+    for (uint32_t i = 1; i < 4; i++)
+        end(&b, i, 0);
+    join_all(&b, 4, 3 * MS);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    config.host.wake_busy_ns = 1 * US;
+    config.host.fall_asleep_ns = 2 * US;
+    for (uint32_t i = 1; i < 4; i++) {
+        struct sim_thread_result r = run_one(&config, trace, i, NULL);
+        ck_assert_uint_eq(r.to_ns, 1003 * US);
+        ck_assert_uint_eq(r.in_ns[SIM_CALL], 2 * US);
+    }
+}
+
+/* What is made of measured costs: slices by the number of cores, and differences. */
+TEST(the_model_of_measured_costs) {
+    static const uint32_t n_cores[] = {1, 2, 3, 4, 8, 64};
+    static const uint64_t slices[] = {700 * US, 1400 * US, 1400 * US, 2100 * US, 2800 * US, 2800 * US};
+    struct sim_host_costs costs = sim_host_costs_reference();
+    for (size_t i = 0; i < sizeof slices / sizeof *slices; i++)
+        ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, n_cores[i]).slice_ns, slices[i]);
+    costs.kernel.slice_ns = 20e6; /* longer than Linux's own by more than ticks explain: a setting */
+    costs.kernel.tick_ns = 4e6;
+    costs.kernel.sleep_ns = 800;
+    costs.kernel.wait_changed_ns = 300;
+    costs.kernel.wake_nobody_ns = 200;
+    costs.kernel.wake_busy_ns = 900;
+    costs.kernel.wake_idle_ns = 6000;
+    costs.kernel.latency_busy_ns = 12000;
+    costs.kernel.latency_idle_ns = 20000;
+    costs.kernel.switch_ns = 600;
+    costs.memory.core_bytes_per_ns = 20;
+    costs.memory.all_bytes_per_ns = 30;
+    struct sim_host_model model = sim_host_model_of(&costs, SIM_HOST_GLIBC, 2);
+    ck_assert_uint_eq(model.slice_ns, 18 * MS);
+    ck_assert_uint_eq(model.fall_asleep_ns, 100);
+    ck_assert_uint_eq(model.awake_ns, 400);
+    ck_assert_uint_eq(model.wake_busy_ns, 700);
+    ck_assert_uint_eq(model.late_busy_ns, 12000 - 6000 - 400 - 600);
+    ck_assert_uint_eq(model.late_idle_ns, 20000 - 6000 - 400);
+    ck_assert_uint_eq(model.memory_cores, 1500);
+    ck_assert_uint_eq(model.memory_share, 0);
+    costs.memory.all_bytes_per_ns = 19.5; /* by chance */
+    ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).memory_cores, 1000);
+}
+
+/* 1024 cores, each with a thread: all work at once. */
+TEST(as_many_cores_as_there_can_be) {
+    uint64_t work[1024];
+    for (uint32_t i = 0; i < 1024; i++)
+        work[i] = 5 * MS;
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    config.width = config.height = 32;
+    struct sim_summary s;
+    run_one(&config, that_compute(1024, work), 0, &s);
+    ck_assert_uint_eq(s.makespan_ns, 5 * MS);
+    ck_assert_uint_eq(s.n_migrations, 0);
+}
+
+/*
+ * One carrier. Fiber 2 waits for fiber 0's spin lock: it looks for 2 us, and yields. Fiber 0 wakes fiber 1, and sleeps.
+ * Fiber 2 has been in the run queue for longer, but it has yielded: fiber 1 runs at once.
+ */
+TEST(a_fiber_that_yielded_comes_behind_the_woken) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    create_all(&b, 3);
+    call(&b, 0, SBT_TRACE_SPIN_LOCK, 1, 0);
+    sleep_for(&b, 0, 100 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 10 * US);
+    sleep_for(&b, 0, 100 * US);
+    call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 1, 0);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
+    end(&b, 1, 1 * US);
+    call(&b, 2, SBT_TRACE_SPIN_LOCK, 1, 0);
+    call(&b, 2, SBT_TRACE_SPIN_UNLOCK, 1, 0);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = host_of(SIM_SWITCH, 1);
+    config.host.spin_looks_ns = 2 * US;
+    struct sim_thread_result r = run_one(&config, build_close(&b), 1, NULL);
+    ck_assert_uint_eq(r.in_ns[SIM_READY], 0);
+    ck_assert_uint_ge(r.to_ns, 111 * US);
+    ck_assert_uint_lt(r.to_ns, 114 * US);
+}
+
+/* Hosts in which the time between ticks, or the time of some work, would be none or less. */
+TEST(impossible_hosts_are_refused) {
+    struct sim_config good = host_of(SIM_GLIBC, 1), bad[4] = {good, good, good, good};
+    struct sim_error error;
+    bad[0].host.tick_ns = 0;
+    bad[1].host.memory_share = 1001;
+    bad[2].host.memory_share = 1;
+    bad[3].host.memory_share = 1;
+    bad[3].host.memory_cores = 999;
+    for (int i = 0; i < 4; i++)
+        ck_assert_ptr_null(sim_new(&bad[i], &error));
+    bad[3].host.memory_cores = 1000;
+    struct sim *sim = sim_new(&bad[3], &error);
+    ck_assert_ptr_nonnull(sim);
+    sim_free(sim);
+}
+
+/*
+ * Two carriers. Fiber 0 computes on one of them; four fibers wait there. The other carrier has run its own four, and
+ * searches each 5 us: it takes two of the four, then one, then the last, at 0.3 us each time. Each works for 1 us.
+ */
+TEST(a_carrier_takes_half_of_a_run_queue) {
+    uint64_t work[9];
+    for (uint32_t i = 0; i < 9; i++)
+        work[i] = i == 0 ? 10 * MS : 1 * US;
+    const struct sbt_trace *trace = that_compute(9, work);
+    struct sim_config config = host_of(SIM_SWITCH, 2);
+    config.host.search_ns = 30 * US;
+    struct sim_summary s;
+    uint64_t last = 0;
+    for (uint32_t i = 1; i < 9; i++) {
+        uint64_t to = run_one(&config, trace, i, &s).to_ns;
+        last = to > last ? to : last;
+    }
+    ck_assert_uint_eq(s.n_migrations, 4);
+    ck_assert_uint_eq(last, 4 * US + 3 * 5300 + 4 * US);
+}
+
+/*
+ * Three fibers, two carriers. Carrier 1 is idle when fiber 1 sleeps, at 40 ns. It looks 5 us later, takes fiber 2 in
+ * 300 ns, and is idle again from 5380 ns on, when that sleeps: it looks at 10380, 15380, ... At 10380 fiber 0 has woken
+ * fiber 1, and computes. If that wake-up was put in before the look, because it takes 10 us, it comes before the look,
+ * which finds fiber 1. If it takes 1 us the next look does.
+ */
+TEST_EACH(a_look_comes_in_the_order_of_events, 2) {
+    static const uint64_t wakes_ns[] = {10 * US, 1 * US}, looks[] = {10380, 15380};
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 1, 0);
+    init(&b, 0, SBT_TRACE_SEM, 2, 0);
+    create_all(&b, 3);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 1, 1, 10380 - wakes_ns[number]);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 2, 1, 1 * MS);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 1, 1, 0);
+    sem(&b, 2, SBT_TRACE_SEM_WAIT, 2, 1, 0);
+    end(&b, 1, 1 * US);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = host_of(SIM_SWITCH, 2);
+    config.host.search_ns = 30 * US;
+    config.host.fiber_wake_ns = (uint32_t)wakes_ns[number];
+    ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, looks[number] + 300 + 1 * US);
+}
