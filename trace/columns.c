@@ -12,6 +12,19 @@ void sbt_trace_reader_free(struct sbt_trace_reader *reader) {
     free(reader);
 }
 
+void sbt_trace_reader_select(struct sbt_trace_reader *reader, uint64_t ops, uint64_t long_ops, uint64_t least_ns) {
+    reader->selects = true;
+    reader->ops = ops;
+    reader->long_ops = long_ops;
+    reader->least_ns = least_ns;
+}
+
+static bool selected(const struct sbt_trace_reader *reader, const struct sbt_trace_event *e) {
+    uint64_t bit = (uint64_t)1 << e->op;
+    return !reader->selects ||
+           ((reader->ops & bit) != 0 && ((reader->long_ops & bit) == 0 || e->took_ns >= reader->least_ns));
+}
+
 /* The branches are the same for all events of a call, so the processor predicts them. */
 static void put(const struct sbt_trace_columns *c, uint64_t i, uint32_t thread, const struct sbt_trace_event *e) {
     if (c->thread != NULL)
@@ -54,9 +67,9 @@ int64_t sbt_trace_read_columns(const struct sbt_trace *trace, struct sbt_trace_r
         int r = sbt_trace_next(&reader->cursor, &event, error);
         if (r < 0)
             return -1;
-        if (r == 1) {
+        if (r == 1 && selected(reader, &event)) {
             put(columns, n++, reader->thread, &event);
-        } else {
+        } else if (r == 0) {
             reader->thread++;
             reader->begun = false;
         }

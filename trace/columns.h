@@ -18,16 +18,24 @@ struct sbt_trace_columns {
     uint64_t *work_ns, *at_ns, *took_ns, *order, *relock;
 };
 
-/* Where to go on: `thread` and how many of the events before it have been read. All-zero: the beginning. */
+/* Where to go on: `thread` and how many of the events before it have been read. All-zero: the beginning, all events. */
 struct sbt_trace_reader {
     struct sbt_trace_cursor cursor;
     uint32_t thread;
     bool begun;
+    bool selects; /* see sbt_trace_reader_select */
+    uint64_t ops, long_ops, least_ns;
 };
 
 /* For callers that cannot take the size of the struct from this header. NULL: no memory. */
 struct sbt_trace_reader *sbt_trace_reader_new(void);
 void sbt_trace_reader_free(struct sbt_trace_reader *reader);
+
+/*
+ * From here on the reader gives only events whose operation has its bit in `ops` (1 << op), and of these, those of
+ * `long_ops` only if they took at least `least_ns`.
+ */
+void sbt_trace_reader_select(struct sbt_trace_reader *reader, uint64_t ops, uint64_t long_ops, uint64_t least_ns);
 
 /*
  * Fills in the next events, at most `room` of them, thread by thread from thread 0. The result is their number; fewer
