@@ -53,6 +53,8 @@ static void put(const struct sbt_trace_columns *c, uint64_t i, uint32_t thread, 
         c->order[i] = e->order;
     if (c->relock != NULL)
         c->relock[i] = e->relock;
+    if (c->stack != NULL)
+        c->stack[i] = e->stack;
 }
 
 int64_t sbt_trace_read_columns(const struct sbt_trace *trace, struct sbt_trace_reader *reader,

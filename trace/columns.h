@@ -16,6 +16,7 @@ struct sbt_trace_columns {
     uint16_t *result;
     uint32_t *object, *other, *site, *size;
     uint64_t *work_ns, *at_ns, *took_ns, *order, *relock;
+    uint32_t *stack;
 };
 
 /* Where to go on: `thread` and how many of the events before it have been read. All-zero: the beginning, all events. */

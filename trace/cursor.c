@@ -12,7 +12,7 @@ struct __attribute__((may_alias)) state {
     uint64_t clock_ns;
     uint32_t n_templates, n_left, overhead_ns, last_missed;
     uint32_t n_objects, n_sites, n_threads;
-    bool damaged;
+    bool damaged, stacks; /* stacks: events of this version may have them */
     struct {
         uint64_t order;
         uint32_t object; /* its number plus 1, as in the encoder; 0: empty */
@@ -27,6 +27,7 @@ typedef struct state overlay;
 
 void sbt_trace_cursor_begin(const struct sbt_trace *trace, uint32_t thread, struct sbt_trace_cursor *cursor) {
     *cursor = (struct sbt_trace_cursor){.trace = trace, .thread = thread};
+    ((overlay *)cursor->reserved)->stacks = trace->info.version > 1;
     if (thread < trace->info.n_threads)
         ((overlay *)cursor->reserved)->next_block = trace->first[thread];
 }
@@ -98,7 +99,7 @@ static const uint8_t *get_uint(const overlay *s, const uint8_t *at, uint64_t bel
 static const uint8_t *get_extra(const overlay *s, const uint8_t *at, struct sbt_trace_event *event, uint64_t *slip) {
     uint64_t value = 0;
     uint8_t extra = at < s->end ? *at++ : 0;
-    if (extra == 0 || (extra & ~TRACE_EXTRA_ALL) != 0 ||
+    if (extra == 0 || (extra & ~(TRACE_EXTRA_ALL | (s->stacks ? TRACE_EXTRA_STACK : 0))) != 0 ||
         ((extra & TRACE_EXTRA_OTHER) != 0 && event->op == SBT_TRACE_COND_WAIT)) /* its mutex has a place of its own */
         return NULL;
     if ((extra & TRACE_EXTRA_RESULT) != 0) {
@@ -116,6 +117,10 @@ static const uint8_t *get_extra(const overlay *s, const uint8_t *at, struct sbt_
     if (at != NULL && (extra & TRACE_EXTRA_SLIP) != 0) {
         at = trace_get(at, s->end, &value);
         *slip = at != NULL ? trace_unzigzag(value) : 0;
+    }
+    if (at != NULL && (extra & TRACE_EXTRA_STACK) != 0) {
+        at = get_uint(s, at, (uint64_t)UINT32_MAX + 1, &value);
+        event->stack = (uint32_t)value;
     }
     return at;
 }

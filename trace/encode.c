@@ -92,6 +92,8 @@ static void put_extra(uint8_t **at, const struct sbt_trace_event *event, uint8_t
         *at = trace_put(*at, event->size);
     if ((extra & TRACE_EXTRA_SLIP) != 0)
         *at = trace_put(*at, trace_zigzag(slip));
+    if ((extra & TRACE_EXTRA_STACK) != 0)
+        *at = trace_put(*at, event->stack);
 }
 
 void trace_encode(struct trace_encoder *e, const struct sbt_trace_event *event) {
@@ -109,6 +111,7 @@ void trace_encode(struct trace_encoder *e, const struct sbt_trace_event *event) 
     extra |= !wait && event->other != SBT_TRACE_NONE ? TRACE_EXTRA_OTHER : 0;
     extra |= event->size != 0 ? TRACE_EXTRA_SIZE : 0;
     extra |= slip != 0 ? TRACE_EXTRA_SLIP : 0;
+    extra |= event->stack != 0 ? TRACE_EXTRA_STACK : 0;
 
     at = trace_put(at, template_of(e, event, nothing ? SBT_TRACE_NO_OBJECT : event->type));
     uint8_t flags = extra != 0 ? TRACE_EXTRA : 0;
@@ -136,6 +139,12 @@ void trace_encode(struct trace_encoder *e, const struct sbt_trace_event *event) 
     __atomic_store_n(&e->counts, counts, __ATOMIC_RELAXED);
 }
 
+/* The definition ends before `at`. */
+static void defined(struct trace_encoder *e, const uint8_t *at) {
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    e->n_definition_bytes = (uint32_t)(at - e->definitions);
+}
+
 void trace_define(struct trace_encoder *e, enum trace_definition what, uint32_t number, uint64_t address) {
     uint64_t *last = what == TRACE_DEFINE_OBJECT ? &e->last_object_address : &e->last_site_address;
     uint8_t *at = e->definitions + e->n_definition_bytes;
@@ -144,8 +153,41 @@ void trace_define(struct trace_encoder *e, enum trace_definition what, uint32_t 
     at = trace_put(at, trace_zigzag(address - *last));
     *last = address;
     at_least(what == TRACE_DEFINE_OBJECT ? &e->n_objects : &e->n_sites, number);
-    __atomic_signal_fence(__ATOMIC_RELEASE);
-    e->n_definition_bytes = (uint32_t)(at - e->definitions);
+    defined(e, at);
+}
+
+void trace_define_made(struct trace_encoder *e, uint32_t object, uint32_t site, uint32_t size) {
+    uint8_t *at = e->definitions + e->n_definition_bytes;
+    *at++ = TRACE_DEFINE_MADE;
+    at = trace_put(trace_put(trace_put(at, object), site), size);
+    at_least(&e->n_objects, object);
+    at_least(&e->n_sites, site);
+    defined(e, at);
+}
+
+void trace_define_routine(struct trace_encoder *e, uint32_t thread, uint32_t site) {
+    uint8_t *at = e->definitions + e->n_definition_bytes;
+    *at++ = TRACE_DEFINE_ROUTINE;
+    at = trace_put(trace_put(trace_put(at, thread), site), 0);
+    at_least(&e->n_threads, thread);
+    at_least(&e->n_sites, site);
+    defined(e, at);
+}
+
+bool trace_define_stack(struct trace_encoder *e, uint32_t stack, const uint32_t *sites, uint32_t n) {
+    uint8_t bytes[TRACE_MAX_STACK * 5], *end = bytes, *at = e->definitions + e->n_definition_bytes;
+    for (uint32_t i = 0; i < n; i++)
+        end = trace_put(end, sites[i]);
+    size_t n_bytes = (size_t)(end - bytes);
+    if (e->n_definition_bytes + n_bytes + 2 * MAX_DEFINITION > sizeof e->definitions)
+        return false;
+    *at++ = TRACE_DEFINE_STACK;
+    at = trace_put(trace_put(at, stack), n_bytes);
+    memcpy(at, bytes, n_bytes);
+    for (uint32_t i = 0; i < n; i++)
+        at_least(&e->n_sites, sites[i]);
+    defined(e, at + n_bytes);
+    return true;
 }
 
 void trace_encoder_header(const struct trace_encoder *e, struct trace_block *header) {
@@ -164,7 +206,7 @@ void trace_encoder_header(const struct trace_encoder *e, struct trace_block *hea
         .n_threads = e->n_threads > e->thread ? e->n_threads : e->thread + 1,
         .overhead_ns = e->overhead_ns,
     };
-    uint64_t sum = trace_sum(TRACE_VERSION, e->events, e->n_event_bytes);
+    uint64_t sum = trace_sum(TRACE_SUM_START, e->events, e->n_event_bytes);
     sum = trace_sum(sum, e->templates, e->n_templates * sizeof e->templates[0]);
     header->payload_sum = trace_sum(sum, e->definitions, e->n_definition_bytes);
     header->header_sum = trace_header_sum(header);
@@ -189,6 +231,6 @@ void trace_encoder_again(struct trace_encoder *e) {
 void trace_definitions_header(struct trace_block *header, enum trace_block_kind kind, const void *definitions,
                               uint32_t n_bytes) {
     *header = (struct trace_block){.magic = TRACE_BLOCK_MAGIC, .kind = (uint8_t)kind, .definition_bytes = n_bytes};
-    header->payload_sum = trace_sum(TRACE_VERSION, definitions, n_bytes);
+    header->payload_sum = trace_sum(TRACE_SUM_START, definitions, n_bytes);
     header->header_sum = trace_header_sum(header);
 }

@@ -49,6 +49,14 @@ void trace_encode(struct trace_encoder *e, const struct sbt_trace_event *event);
 /* Puts in the address of a number, in the block that uses it first. TRACE_DEFINE_OBJECT or TRACE_DEFINE_SITE. */
 void trace_define(struct trace_encoder *e, enum trace_definition what, uint32_t number, uint64_t address);
 
+/*
+ * The same of what has more than an address, see enum trace_definition; `trace_encoder_has_room` includes one MADE or
+ * ROUTINE. `site` may not be SBT_TRACE_NONE. A stack has at most TRACE_MAX_STACK sites; false: it needs another block.
+ */
+void trace_define_made(struct trace_encoder *e, uint32_t object, uint32_t site, uint32_t size);
+void trace_define_routine(struct trace_encoder *e, uint32_t thread, uint32_t site);
+bool trace_define_stack(struct trace_encoder *e, uint32_t stack, const uint32_t *sites, uint32_t n);
+
 /* The header of the block as it stands; its payload is events, templates, definitions. */
 void trace_encoder_header(const struct trace_encoder *e, struct trace_block *header);
 /* The block has been written: begin the next one. */
@@ -56,6 +64,24 @@ void trace_encoder_next(struct trace_encoder *e);
 
 /* A block without events and definitions begins once more: the thread was interrupted while it put the first one in. */
 void trace_encoder_again(struct trace_encoder *e);
+
+/* ---- tallies ---- */
+
+/* A block of a thread's tallies. All-zero but for `thread`: the beginning of its first block. */
+struct trace_tally_encoder {
+    uint32_t thread, sequence;
+    uint32_t n_bytes, n_tallies, n_objects, n_sites;
+    uint32_t last_object;
+    uint8_t bytes[TRACE_MAX_EVENT_BYTES];
+};
+
+bool trace_tally_has_room(const struct trace_tally_encoder *e);
+/* Puts a tally of the encoder's thread in. There is room, and n or n_timed is above 0. */
+void trace_encode_tally(struct trace_tally_encoder *e, const struct sbt_trace_tally *tally);
+/* The header of the block. Its payload is `bytes`, and its clock_ns until_ns. */
+void trace_tally_header(const struct trace_tally_encoder *e, uint64_t clock_ns, struct trace_block *header);
+/* The block has been written: begin the next one. */
+void trace_tally_next(struct trace_tally_encoder *e);
 
 /* A header for a block that is all definitions. */
 void trace_definitions_header(struct trace_block *header, enum trace_block_kind kind, const void *definitions,

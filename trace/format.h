@@ -15,9 +15,15 @@
 #include <string.h>
 
 #define TRACE_MAGIC "SBTTRACE"
-#define TRACE_VERSION 1
+#define TRACE_VERSION 2
+#define TRACE_OLDEST_VERSION 1 /* a trace of version 1 has no tallies, stacks and definitions above TOTALS */
+#define TRACE_SUM_START 1      /* the state at which every sum begins; the same in all versions */
 
-enum { TRACE_GENERATED = 1 }; /* flags: the trace has no times of day */
+/* flags */
+enum {
+    TRACE_GENERATED = 1, /* the trace has no times of day */
+    TRACE_PROFILE = 2    /* calls that did not wait are tallies, not events */
+};
 
 struct trace_preamble {
     char magic[8];
@@ -34,15 +40,16 @@ enum trace_block_kind {
     TRACE_BLOCK_BEGIN = 1, /* the first: definitions of the process */
     TRACE_BLOCK_EVENTS,
     TRACE_BLOCK_MODULES, /* definitions of modules */
-    TRACE_BLOCK_END      /* the last: totals. A trace without it is not whole */
+    TRACE_BLOCK_END,     /* the last: totals. A trace without it is not whole */
+    TRACE_BLOCK_TALLIES  /* a thread's tallies, in the place of events; there are no templates and no definitions */
 };
 
 struct trace_block {
     uint32_t magic;
     uint8_t kind;
     uint8_t zero[3];
-    uint32_t thread;                                     /* 0 in blocks without events */
-    uint32_t sequence;                                   /* among the thread's blocks, from 0; 0 in other blocks */
+    uint32_t thread;                                     /* 0 in blocks that are no thread's */
+    uint32_t sequence;                                   /* among the thread's blocks of this kind, from 0; else 0 */
     uint32_t event_bytes, n_templates, definition_bytes; /* the payload's three parts, in this order */
     uint32_t n_events;
     uint64_t clock_ns; /* when the event before this block's first ended; in the last block: the duration */
@@ -67,9 +74,12 @@ enum {
     TRACE_MAX_EVENT_BYTES = 16384,
     TRACE_MAX_TEMPLATES = 512,
     TRACE_MAX_DEFINITION_BYTES = 8192,
-    TRACE_MIN_EVENT = 4,  /* bytes of the shortest event */
-    TRACE_MAX_EVENT = 96, /* bytes; more than the longest event has */
+    TRACE_MIN_EVENT = 4,   /* bytes of the shortest event */
+    TRACE_MIN_TALLY = 7,   /* the same of a tally */
+    TRACE_MAX_TALLY = 400, /* bytes; more than the longest tally has */
+    TRACE_MAX_EVENT = 96,  /* bytes; more than the longest event has */
     TRACE_N_SLOTS = 16,
+    TRACE_MAX_STACK = 64, /* sites of a call stack */
     TRACE_MAX_TEXT = 4096
 };
 
@@ -86,8 +96,9 @@ enum {
     TRACE_EXTRA_RESULT = 1,
     TRACE_EXTRA_OTHER = 2, /* a thread: `other` of every event but a condition wait */
     TRACE_EXTRA_SIZE = 4,
-    TRACE_EXTRA_SLIP = 8, /* at_ns differs from what work and overhead give, by this */
-    TRACE_EXTRA_ALL = 15
+    TRACE_EXTRA_SLIP = 8,  /* at_ns differs from what work and overhead give, by this */
+    TRACE_EXTRA_ALL = 15,  /* of version 1 */
+    TRACE_EXTRA_STACK = 16 /* a stack's number */
 };
 
 enum trace_definition {
@@ -97,7 +108,13 @@ enum trace_definition {
     TRACE_DEFINE_COMMAND,    /* n, n bytes */
     TRACE_DEFINE_ENGINE,     /* n, n bytes */
     TRACE_DEFINE_PROCESS,    /* process id, its parent's, nanoseconds since 1970 */
-    TRACE_DEFINE_TOTALS      /* events, blocks of events, events lost */
+    TRACE_DEFINE_TOTALS,     /* events, blocks of events, events lost */
+    TRACE_DEFINE_STACK,      /* number, n, n bytes: varints, the sites' numbers from the innermost outwards */
+    TRACE_DEFINE_MADE,       /* an object's number, the site of its init and the init's size */
+    TRACE_DEFINE_ROUTINE,    /* a thread's number, the site of its start routine: that is, the address plus 1; 0 */
+    TRACE_DEFINE_PROFILE,    /* of acquisitions of busy locks one in so many is timed; stacks from so many ns on; 0 */
+    TRACE_DEFINE_TALLIED,    /* tallies, blocks of tallies, calls in tallies */
+    TRACE_N_DEFINITIONS
 };
 
 static inline uint64_t trace_zigzag(uint64_t difference) {
@@ -161,7 +178,7 @@ static inline uint64_t trace_sum(uint64_t state, const void *bytes, size_t n) {
 }
 
 static inline uint64_t trace_header_sum(const struct trace_block *header) {
-    return trace_sum(TRACE_VERSION, header, offsetof(struct trace_block, header_sum));
+    return trace_sum(TRACE_SUM_START, header, offsetof(struct trace_block, header_sum));
 }
 
 static inline uint64_t trace_payload_bytes(const struct trace_block *header) {

@@ -30,23 +30,36 @@ bool trace_fail(struct sbt_trace_error *error, uint64_t offset, const char *form
 
 bool trace_payload_whole(const struct sbt_trace *trace, uint64_t offset, const struct trace_block *header) {
     const uint8_t *at = trace->bytes + offset + sizeof *header;
-    uint64_t sum = trace_sum(TRACE_VERSION, at, header->event_bytes);
+    uint64_t sum = trace_sum(TRACE_SUM_START, at, header->event_bytes);
     at += header->event_bytes;
     sum = trace_sum(sum, at, header->n_templates * sizeof(struct trace_template));
     at += header->n_templates * sizeof(struct trace_template);
     return trace_sum(sum, at, header->definition_bytes) == header->payload_sum;
 }
 
-static bool header_is_sound(const struct trace_block *header) {
-    bool events = header->kind == TRACE_BLOCK_EVENTS;
+/* Do the header's parts fit its kind? */
+static bool fits_kind(const struct sbt_trace *trace, const struct trace_block *header) {
+    switch (header->kind) {
+    case TRACE_BLOCK_EVENTS:
+        return header->thread < header->n_threads && header->n_events <= header->event_bytes / TRACE_MIN_EVENT;
+    case TRACE_BLOCK_TALLIES:
+        return trace->info.profile && header->thread < header->n_threads && header->n_templates == 0 &&
+               header->definition_bytes == 0 && header->n_events <= header->event_bytes / TRACE_MIN_TALLY;
+    case TRACE_BLOCK_BEGIN:
+    case TRACE_BLOCK_MODULES:
+    case TRACE_BLOCK_END:
+        return header->n_events == 0 && header->n_templates == 0 && header->thread == 0 && header->sequence == 0;
+    default:
+        return false;
+    }
+}
+
+static bool header_is_sound(const struct sbt_trace *trace, const struct trace_block *header) {
     return header->magic == TRACE_BLOCK_MAGIC && header->header_sum == trace_header_sum(header) &&
-           header->kind >= TRACE_BLOCK_BEGIN && header->kind <= TRACE_BLOCK_END && header->zero[0] == 0 &&
-           header->zero[1] == 0 && header->zero[2] == 0 && header->event_bytes <= TRACE_MAX_EVENT_BYTES &&
-           header->n_templates <= TRACE_MAX_TEMPLATES && header->definition_bytes <= TRACE_MAX_DEFINITION_BYTES &&
-           header->n_events <= header->event_bytes / TRACE_MIN_EVENT &&
-           (header->n_events == 0) == (header->event_bytes == 0) &&
-           (events ? header->thread < header->n_threads
-                   : header->n_events == 0 && header->n_templates == 0 && header->thread == 0 && header->sequence == 0);
+           fits_kind(trace, header) && header->zero[0] == 0 && header->zero[1] == 0 && header->zero[2] == 0 &&
+           header->event_bytes <= TRACE_MAX_EVENT_BYTES && header->n_templates <= TRACE_MAX_TEMPLATES &&
+           header->definition_bytes <= TRACE_MAX_DEFINITION_BYTES &&
+           (header->n_events == 0) == (header->event_bytes == 0);
 }
 
 /* Is there a block at or behind `offset`? */
@@ -60,7 +73,7 @@ static bool more_blocks(const struct sbt_trace *trace, uint64_t offset) {
         if (offset + sizeof(struct trace_block) > trace->size)
             return false;
         struct trace_block header = trace_block_at(trace, offset);
-        if (header_is_sound(&header))
+        if (header_is_sound(trace, &header))
             return true;
         offset++;
     }
@@ -120,13 +133,20 @@ static bool note_block(struct sbt_trace *trace, uint64_t offset, const struct tr
                        struct sbt_trace_error *error) {
     struct sbt_trace_info *info = &trace->info;
     bool events = header->kind == TRACE_BLOCK_EVENTS, first = offset == sizeof(struct trace_preamble);
+    bool tallies = header->kind == TRACE_BLOCK_TALLIES;
     if ((header->kind == TRACE_BLOCK_BEGIN) != first)
         return trace_fail(error, offset, "the first block is %s", first ? "missing" : "there twice");
-    if (!append(events ? &trace->blocks : &trace->others, events ? &trace->n_blocks : &trace->n_others, offset))
+    if (!append(events    ? &trace->blocks
+                : tallies ? &trace->tallies
+                          : &trace->others,
+                events    ? &trace->n_blocks
+                : tallies ? &trace->n_tallies
+                          : &trace->n_others,
+                offset))
         return trace_fail(error, offset, "out of memory");
-    if (events) {
+    if (events || tallies) {
         raise_numbers(info, header);
-        info->n_events += header->n_events;
+        *(events ? &info->n_events : &info->n_tallies) += header->n_events;
     } else if (header->kind == TRACE_BLOCK_END) {
         raise_numbers(info, header);
         info->whole = true;
@@ -145,7 +165,7 @@ static bool walk(struct sbt_trace *trace, struct sbt_trace_error *error) {
         if (trace->size - offset < sizeof header)
             return cut_short(trace, offset, error);
         header = next_header(trace, offset);
-        if (!header_is_sound(&header))
+        if (!header_is_sound(trace, &header))
             return trace_fail(error, offset, "the header of a block is damaged");
         bytes = sizeof header + trace_payload_bytes(&header);
         if (trace->size - offset < bytes && more_blocks(trace, offset + 1))
@@ -203,6 +223,22 @@ static bool sort(struct sbt_trace *trace, struct sbt_trace_error *error) {
     return true;
 }
 
+/* Each thread's blocks of tallies are in the file in their order, too. */
+static bool tallies_in_order(const struct sbt_trace *trace, struct sbt_trace_error *error) {
+    uint32_t *n = trace->n_tallies > 0 ? calloc(trace->info.n_threads, sizeof *n) : NULL;
+    if (trace->n_tallies > 0 && n == NULL)
+        return trace_fail(error, 0, "out of memory");
+    bool good = true;
+    for (size_t i = 0; good && i < trace->n_tallies; i++) {
+        struct trace_block header = next_header(trace, trace->tallies[i]);
+        good = header.sequence == n[header.thread]++ ||
+               trace_fail(error, trace->tallies[i], "block %u of tallies of thread %u is not in its place",
+                          header.sequence, header.thread);
+    }
+    free(n);
+    return good;
+}
+
 static char *text_of(const struct trace_defined *d) {
     char *text = malloc(d->n_text + 1);
     if (text != NULL) {
@@ -221,6 +257,14 @@ static bool note_definition(struct sbt_trace *trace, uint64_t offset, const stru
         trace->engine = text_of(d);
     if (d->what == TRACE_DEFINE_PROCESS)
         info->process_id = d->number[0];
+    if (d->what == TRACE_DEFINE_PROFILE) {
+        info->hold_one_in = (uint32_t)d->number[0];
+        info->stack_min_ns = d->number[1];
+    }
+    if (d->what == TRACE_DEFINE_TALLIED && (d->number[0] != info->n_tallies || d->number[1] != trace->n_tallies))
+        return trace_fail(error, offset, "%llu tallies in %zu blocks are there, %llu in %llu were written",
+                          (unsigned long long)info->n_tallies, trace->n_tallies, (unsigned long long)d->number[0],
+                          (unsigned long long)d->number[1]);
     if (d->what != TRACE_DEFINE_TOTALS)
         return true;
     info->n_lost = d->number[2];
@@ -255,6 +299,11 @@ static bool totals(struct sbt_trace *trace, struct sbt_trace_error *error) {
 
 /* The duration of a trace that is not whole: until its last block begins. */
 static void estimate_duration(struct sbt_trace *trace) {
+    for (size_t i = 0; i < trace->n_tallies && !trace->info.whole; i++) {
+        uint64_t clock_ns = next_header(trace, trace->tallies[i]).clock_ns;
+        if (clock_ns > trace->info.duration_ns)
+            trace->info.duration_ns = clock_ns;
+    }
     for (size_t i = 0; i < trace->n_blocks && !trace->info.whole; i++) {
         uint64_t clock_ns = next_header(trace, trace->blocks[i]).clock_ns;
         if (clock_ns > trace->info.duration_ns)
@@ -269,15 +318,18 @@ static bool load(struct sbt_trace *trace, struct sbt_trace_error *error) {
     memcpy(&preamble, trace->bytes, sizeof preamble);
     if (memcmp(preamble.magic, TRACE_MAGIC, sizeof preamble.magic) != 0)
         return trace_fail(error, 0, "not a trace");
-    if (preamble.version != TRACE_VERSION)
-        return trace_fail(error, offsetof(struct trace_preamble, version), "format version %u, known is %u",
-                          preamble.version, TRACE_VERSION);
-    if ((preamble.flags & ~TRACE_GENERATED) != 0 || (preamble.flags ^ preamble.not_flags) != UINT16_MAX)
+    if (preamble.version < TRACE_OLDEST_VERSION || preamble.version > TRACE_VERSION)
+        return trace_fail(error, offsetof(struct trace_preamble, version), "format version %u, known are %u to %u",
+                          preamble.version, TRACE_OLDEST_VERSION, TRACE_VERSION);
+    unsigned known = preamble.version > 1 ? TRACE_GENERATED | TRACE_PROFILE : TRACE_GENERATED;
+    if ((preamble.flags & ~known) != 0 || (preamble.flags ^ preamble.not_flags) != UINT16_MAX)
         return trace_fail(error, offsetof(struct trace_preamble, flags), "flags 0x%x and 0x%x make no sense",
                           preamble.flags, preamble.not_flags);
     trace->info.version = preamble.version;
     trace->info.generated = (preamble.flags & TRACE_GENERATED) != 0;
-    if (!walk(trace, error) || !numbers_are_possible(trace, error) || !sort(trace, error) || !totals(trace, error))
+    trace->info.profile = (preamble.flags & TRACE_PROFILE) != 0;
+    if (!walk(trace, error) || !numbers_are_possible(trace, error) || !sort(trace, error) ||
+        !tallies_in_order(trace, error) || !totals(trace, error))
         return false;
     estimate_duration(trace);
     return true;
@@ -322,6 +374,7 @@ void sbt_trace_close(struct sbt_trace *trace) {
         munmap((void *)(uintptr_t)trace->bytes, trace->size);
     free(trace->blocks);
     free(trace->others);
+    free(trace->tallies);
     free(trace->first);
     free(trace->command);
     free(trace->engine);

@@ -11,12 +11,21 @@ struct trace_module {
     char *path;
 };
 
+struct trace_stack { /* the bytes of its definition, in the mapped file */
+    const uint8_t *at;
+    uint32_t n_bytes;
+};
+
 #define TRACE_NOT_LOOKED_FOR UINT32_MAX /* of a site's module */
 
 /* From the definitions. names.c fills it at its first use. */
 struct trace_names {
     bool loaded;
-    uint64_t *objects, *sites; /* addresses by number; 0: not known */
+    uint64_t *objects, *sites;   /* addresses by number; 0: not known */
+    struct sbt_trace_made *made; /* by object; .site is SBT_TRACE_NONE: not known */
+    uint32_t *routines;          /* by thread: the site plus 1; 0: not known */
+    struct trace_stack *stacks;  /* by number minus 1 */
+    size_t n_stacks;
     struct trace_module *modules;
     size_t n_modules;
     uint32_t *site_modules;              /* by site: its module, from 1; 0: none */
@@ -27,9 +36,10 @@ struct sbt_trace {
     const uint8_t *bytes;
     uint64_t size;
     struct sbt_trace_info info;
-    uint64_t *blocks; /* offsets of blocks of events, thread by thread */
-    uint64_t *others; /* offsets of the other blocks, in the file's order */
-    size_t n_blocks, n_others;
+    uint64_t *blocks;  /* offsets of blocks of events, thread by thread */
+    uint64_t *others;  /* offsets of the other blocks, in the file's order */
+    uint64_t *tallies; /* offsets of blocks of tallies, in the file's order */
+    size_t n_blocks, n_others, n_tallies;
     uint32_t *first; /* [thread]: the thread's first block in `blocks`; [n_threads]: n_blocks */
     char *command, *engine;
     struct trace_names names;
@@ -64,6 +74,7 @@ struct trace_defined {
 struct trace_definitions {
     const uint8_t *at, *end;
     uint64_t last_object, last_site;
+    unsigned n_known; /* definitions below this are known in the trace's version */
 };
 void trace_definitions_begin(const struct sbt_trace *trace, uint64_t offset, const struct trace_block *header,
                              struct trace_definitions *walk);

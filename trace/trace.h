@@ -68,6 +68,7 @@ struct sbt_trace_event {
     uint32_t other;   /* a thread, or the mutex of a wait: see above; else SBT_TRACE_NONE */
     uint32_t site;    /* call site; SBT_TRACE_NONE: not known */
     uint32_t size;    /* SBT_TRACE_INIT, the first event of a barrier if its init was not seen, futexes; else 0 */
+    uint32_t stack;   /* the call stack's number, from 1; 0: it was not taken */
     uint64_t work_ns; /* the thread's own CPU time since its last event ended; host preemption is not in it */
     uint64_t at_ns;   /* wall clock when the call began, since the trace began; 0 in generated traces */
     uint64_t took_ns; /* wall clock until it ended */
@@ -77,15 +78,25 @@ struct sbt_trace_event {
      *   a successful lock of an rwlock for reading           the number of acquisitions for writing before it
      *   a signal or broadcast                                its number among both of the condition
      *   a condition wait                                     the number of the signal or broadcast that ended it; 0:
-     * none did (timeout, spurious, cancelled) a barrier wait                                       the generation a
-     * post                                               its number a successful wait for a semaphore the number of the
-     * post that it consumed; 0: the initial value allowed it
+     *                                                        none did (timeout, spurious, cancelled)
+     *   a barrier wait                                       the generation
+     *   a post                                               its number
+     *   a successful wait for a semaphore                    the number of the post that it consumed; 0: the initial
+     *                                                        value allowed it
      *   a wake-up of a futex                                 its number among those of the word
      *   a wait for a futex                                   the number of the wake-up that ended it; EAGAIN: of the
      *                                                        last one before its end; 0: there was none
+     * In a profile (info.profile) not every acquisition has a number. There it is, for mutexes, rwlocks and spins:
+     *   an unlock                                            its number among the object's unlocks that are events:
+     *                                                        those with a thread that waited
+     *   a successful lock, for reading too                   the number of the last such unlock before it, the one that
+     *                                                        ended the wait; 0: none was seen
      */
     uint64_t order;
-    uint64_t relock; /* a condition wait: the number of the acquisition of its mutex at the end; 0: glibc's mutex */
+    /* A condition wait: the number of the acquisition of its mutex at the end; 0: glibc's mutex. In a profile: of the
+     * last unlock of the mutex before that which is an event. If threads wait for the mutex that a condition wait gives
+     * up, an unlock of its own is an event before the wait. */
+    uint64_t relock;
 };
 
 /* ---- reading ---- */
@@ -108,6 +119,12 @@ struct sbt_trace_info {
     const char *engine;  /* the engine that the program ran under; "": generated */
     uint64_t process_id;
     uint64_t n_lost; /* events for which there was no memory; known of whole traces only */
+    /* A profile: only calls that waited, and those that ended a wait, are events. The other calls are in the tallies.
+     */
+    bool profile;
+    uint32_t hold_one_in;  /* a profile: of a busy lock's holds, one in so many is timed; of other locks', all */
+    uint64_t stack_min_ns; /* events of waits this long, and of what ended them, have stacks; 0: no event has one */
+    uint64_t n_tallies;    /* records, not calls */
 };
 
 /* NULL and *error: it cannot be opened, or is no trace of this version. Needs memory for each block, and none for
@@ -128,6 +145,65 @@ void sbt_trace_cursor_begin(const struct sbt_trace *trace, uint32_t thread, stru
 
 /* 1: *event is the next one; 0: the end; -1: *error says where the file is damaged. Fast: tens of ns. */
 int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *event, struct sbt_trace_error *error);
+
+/*
+ * Calls that did not wait, added up: those of one operation by one thread at one call site on one object. All records
+ * with the same five keys add up to one sum; the recorder writes what is new since its last record.
+ *   locks of all kinds, try-locks too   n calls that did not wait, of which n_failed failed (EBUSY and the like). The
+ *                                       holds are those of locks that waited, too, which are events as well.
+ *   condition waits, of type mutex      n times the mutex was held again behind the wait, with holds. (The waits
+ *                                       themselves are events.)
+ *   all other operations                n calls that neither waited nor ended a wait, of which n_failed failed
+ * An unlock that ended no wait is in no tally: there are as many unlocks as acquisitions.
+ *
+ * A hold lasts from the acquisition to the unlock, or to the wait for a condition. Not all are timed: of a lock that is
+ * taken often, one in up to info.hold_one_in, at random. Each timed hold stands for all since the one before. So
+ * held_ns / n_held is the mean hold, and that times the number of acquisitions the time in critical sections.
+ */
+enum { SBT_TRACE_N_HOLD_BUCKETS = 32 };
+struct sbt_trace_tally {
+    uint32_t thread;
+    uint32_t object; /* SBT_TRACE_NONE: of all objects for which there was no room; also of every init and destroy */
+    uint32_t site;   /* SBT_TRACE_NONE: not known */
+    uint8_t op, type;
+    uint64_t n, n_failed;
+    uint64_t n_timed;     /* holds that were timed. A hold may end after the record that its call is in. */
+    uint64_t n_held;      /* for so many holds they stand */
+    uint64_t held_ns;     /* the sum of the timed holds, each as often as there are holds that it stands for */
+    uint64_t held_max_ns; /* the longest timed one */
+    /* n_held by length: bucket b has holds of 2^b ns to less than 2^(b+1); the first also has 0 ns, the last all that
+     * are longer. */
+    uint64_t held[SBT_TRACE_N_HOLD_BUCKETS];
+    uint64_t until_ns; /* since the trace began: the record was written then, and has nothing that came later */
+};
+
+/* A place in the tallies of all threads, in the caller's memory; as with events there is nothing to close. */
+struct sbt_trace_tally_cursor {
+    const struct sbt_trace *trace;
+    uint64_t reserved[8];
+};
+void sbt_trace_tally_begin(const struct sbt_trace *trace, struct sbt_trace_tally_cursor *cursor);
+/* 1: *tally is the next one; 0: the end; -1: *error says where the file is damaged. */
+int sbt_trace_tally_next(struct sbt_trace_tally_cursor *cursor, struct sbt_trace_tally *tally,
+                         struct sbt_trace_error *error);
+
+/*
+ * The call stack with this number: call sites, from the innermost outwards; the first is the event's own site, or the
+ * caller of a function that the compiler has put into it. The result is how many there are, of which at most `max` are
+ * put into `sites`; 0: there is no such stack, or the block that defines it was not written. Reads all definitions at
+ * the first call, as the names below.
+ */
+uint32_t sbt_trace_stack(const struct sbt_trace *trace, uint32_t stack, uint32_t *sites, uint32_t max);
+
+/* Of a profile, which has no events of inits: the site at which the object was made, and the init's size. False: its
+ * init was not seen. Reads all definitions at the first call. */
+struct sbt_trace_made {
+    uint32_t site, size;
+};
+bool sbt_trace_object_made(const struct sbt_trace *trace, uint32_t object, struct sbt_trace_made *made);
+
+/* A thread's start routine, as a site for sbt_trace_site_name; SBT_TRACE_NONE: not known, as of the first thread. */
+uint32_t sbt_trace_thread_routine(const struct sbt_trace *trace, uint32_t thread);
 
 /*
  * Names for reports: an object's address at the time, 0: not known; and a call site's "module+0xoffset", with the

@@ -43,7 +43,7 @@ static size_t put_block(const uint8_t **data, size_t size, size_t *n, bool first
     }
     if (*n + sizeof header + payload > MAX_FILE)
         return 0;
-    header.payload_sum = trace_sum(TRACE_VERSION, *data, header.event_bytes);
+    header.payload_sum = trace_sum(TRACE_SUM_START, *data, header.event_bytes);
     header.payload_sum = trace_sum(header.payload_sum, *data + header.event_bytes, 8 * header.n_templates);
     header.payload_sum =
         trace_sum(header.payload_sum, *data + header.event_bytes + 8 * header.n_templates, header.definition_bytes);

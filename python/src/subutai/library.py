@@ -42,6 +42,10 @@ class Info(ctypes.Structure):
         ("engine", c_char_p),
         ("process_id", c_uint64),
         ("n_lost", c_uint64),
+        ("profile", c_bool),
+        ("hold_one_in", c_uint32),
+        ("stack_min_ns", c_uint64),
+        ("n_tallies", c_uint64),
     )
 
 
@@ -60,6 +64,7 @@ COLUMNS = {
     "took_ns": c_uint64,
     "order": c_uint64,
     "relock": c_uint64,
+    "stack": c_uint32,
 }
 
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Tallies to blocks; see encode.h and docs/trace-format.md. A thread that is interrupted for good leaves a block where
+ * counts and bytes fit each other, as in encode.c. */
+#include "encode.h"
+
+bool trace_tally_has_room(const struct trace_tally_encoder *e) {
+    return e->n_bytes + TRACE_MAX_TALLY <= sizeof e->bytes;
+}
+
+static uint8_t *put_holds(uint8_t *at, const struct sbt_trace_tally *tally) {
+    uint32_t which = 0;
+    at = trace_put(at, tally->n_timed);
+    if (tally->n_timed == 0)
+        return at;
+    for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS; b++)
+        which |= tally->held[b] != 0 ? UINT32_C(1) << b : 0;
+    at = trace_put(trace_put(trace_put(trace_put(at, tally->n_held), tally->held_ns), tally->held_max_ns), which);
+    for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS; b++)
+        if (tally->held[b] != 0)
+            at = trace_put(at, tally->held[b]);
+    return at;
+}
+
+void trace_encode_tally(struct trace_tally_encoder *e, const struct sbt_trace_tally *tally) {
+    uint8_t *at = e->bytes + e->n_bytes;
+    uint32_t object = tally->object + 1, site = tally->site + 1; /* NONE becomes 0 */
+    *at++ = tally->op;
+    *at++ = tally->type;
+    at = trace_put(at, trace_zigzag((uint64_t)object - e->last_object));
+    at = trace_put(at, site);
+    at = trace_put(trace_put(at, tally->n), tally->n_failed);
+    at = put_holds(at, tally);
+    e->last_object = object;
+    e->n_objects = object > e->n_objects ? object : e->n_objects;
+    e->n_sites = site > e->n_sites ? site : e->n_sites;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    e->n_bytes = (uint32_t)(at - e->bytes);
+    e->n_tallies++;
+}
+
+void trace_tally_header(const struct trace_tally_encoder *e, uint64_t clock_ns, struct trace_block *header) {
+    *header = (struct trace_block){
+        .magic = TRACE_BLOCK_MAGIC,
+        .kind = TRACE_BLOCK_TALLIES,
+        .thread = e->thread,
+        .sequence = e->sequence,
+        .event_bytes = e->n_bytes,
+        .n_events = e->n_tallies,
+        .clock_ns = clock_ns,
+        .n_objects = e->n_objects,
+        .n_sites = e->n_sites,
+        .n_threads = e->thread + 1,
+        .payload_sum = trace_sum(TRACE_SUM_START, e->bytes, e->n_bytes),
+    };
+    header->header_sum = trace_header_sum(header);
+}
+
+void trace_tally_next(struct trace_tally_encoder *e) {
+    e->sequence++;
+    e->n_bytes = e->n_tallies = e->n_objects = e->n_sites = e->last_object = 0;
+}

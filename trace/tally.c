@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The tallies of a profile, in the file's order. All state is in the caller's cursor. As with events, a number is
+ * accepted only if the header of its block allows it, and the header's checksum has been checked. */
+#include "read.h"
+
+struct __attribute__((may_alias)) state {
+    const uint8_t *at, *end;
+    uint64_t next_block; /* in trace->tallies */
+    uint64_t clock_ns;
+    uint32_t n_left, n_objects, n_sites, thread;
+    uint32_t last_object; /* its number plus 1, as in the encoder */
+    bool damaged;
+};
+
+_Static_assert(sizeof(struct state) <= sizeof((struct sbt_trace_tally_cursor *)NULL)->reserved, "the cursor");
+
+typedef struct state overlay;
+
+void sbt_trace_tally_begin(const struct sbt_trace *trace, struct sbt_trace_tally_cursor *cursor) {
+    *cursor = (struct sbt_trace_tally_cursor){.trace = trace};
+}
+
+static int damage(const struct sbt_trace *trace, overlay *s, const uint8_t *at, struct sbt_trace_error *error,
+                  const char *reason) {
+    s->damaged = true;
+    s->n_left = 0;
+    trace_fail(error, (uint64_t)(at - trace->bytes), "%s", reason);
+    return -1;
+}
+
+static int enter_block(const struct sbt_trace *trace, overlay *s, struct sbt_trace_error *error) {
+    uint64_t offset = trace->tallies[s->next_block++];
+    struct trace_block header = trace_block_at(trace, offset);
+    const uint8_t *payload = trace->bytes + offset + sizeof header;
+    if (!trace_payload_whole(trace, offset, &header))
+        return damage(trace, s, payload, error, "the block does not have its checksum");
+    s->at = payload;
+    s->end = payload + header.event_bytes;
+    s->clock_ns = header.clock_ns;
+    s->n_left = header.n_events;
+    s->n_objects = header.n_objects;
+    s->n_sites = header.n_sites;
+    s->thread = header.thread;
+    s->last_object = 0;
+    return 1;
+}
+
+/* The timed holds. NULL if they make no sense. */
+static const uint8_t *get_holds(const uint8_t *at, const uint8_t *end, struct sbt_trace_tally *tally) {
+    uint64_t which = 0, n = 0;
+    at = trace_get(at, end, &tally->n_timed);
+    if (at == NULL || tally->n_timed == 0)
+        return at;
+    at = trace_get(at, end, &tally->n_held);
+    at = at != NULL ? trace_get(at, end, &tally->held_ns) : NULL;
+    at = at != NULL ? trace_get(at, end, &tally->held_max_ns) : NULL;
+    at = at != NULL ? trace_get(at, end, &which) : NULL;
+    if (at == NULL || which > UINT32_MAX)
+        return NULL;
+    for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS && at != NULL; b++)
+        if ((which >> b & 1) != 0) {
+            at = trace_get(at, end, &tally->held[b]);
+            n += tally->held[b];
+        }
+    return n == tally->n_held && n >= tally->n_timed ? at : NULL;
+}
+
+/* What the tally is of. NULL if it makes no sense. */
+static const uint8_t *get_keys(overlay *s, const uint8_t *at, struct sbt_trace_tally *tally) {
+    uint64_t object, site;
+    if (s->end - at < TRACE_MIN_TALLY || at[0] >= SBT_TRACE_N_OPS || at[1] >= SBT_TRACE_N_TYPES)
+        return NULL;
+    tally->op = at[0];
+    tally->type = at[1];
+    at = trace_get(at + 2, s->end, &object);
+    at = at != NULL ? trace_get(at, s->end, &site) : NULL;
+    if (at == NULL)
+        return NULL;
+    object = s->last_object + trace_unzigzag(object);
+    if (object > s->n_objects || site > s->n_sites)
+        return NULL;
+    s->last_object = (uint32_t)object;
+    tally->object = (uint32_t)object - 1; /* 0 becomes NONE */
+    tally->site = (uint32_t)site - 1;
+    return at;
+}
+
+int sbt_trace_tally_next(struct sbt_trace_tally_cursor *cursor, struct sbt_trace_tally *tally,
+                         struct sbt_trace_error *error) {
+    overlay *s = (overlay *)cursor->reserved;
+    const struct sbt_trace *trace = cursor->trace;
+    while (s->n_left == 0) {
+        if (s->damaged || s->at != s->end)
+            return damage(trace, s, s->damaged ? s->end : s->at, error,
+                          "the block is damaged, or has more in it than its tallies");
+        if (s->next_block >= trace->n_tallies)
+            return 0;
+        if (enter_block(trace, s, error) < 0)
+            return -1;
+    }
+    *tally = (struct sbt_trace_tally){.thread = s->thread, .until_ns = s->clock_ns};
+    const uint8_t *at = get_keys(s, s->at, tally);
+    at = at != NULL ? trace_get(at, s->end, &tally->n) : NULL;
+    at = at != NULL ? trace_get(at, s->end, &tally->n_failed) : NULL;
+    at = at != NULL ? get_holds(at, s->end, tally) : NULL;
+    if (at == NULL || tally->n_failed > tally->n)
+        return damage(trace, s, s->at, error, "a tally makes no sense");
+    s->at = at;
+    s->n_left--;
+    return 1;
+}
