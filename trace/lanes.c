@@ -28,8 +28,9 @@ struct held {
 struct lane {
     const struct sbt_trace_lanes *wanted;
     uint32_t number;
-    uint64_t now_ns; /* the spans before this are in the cells */
-    uint32_t cell;   /* that is open */
+    bool ends_are_known; /* of holds. A profile has no event of an unlock that no thread waited for */
+    uint64_t now_ns;     /* the spans before this are in the cells */
+    uint32_t cell;       /* that is open */
     struct sum sums[N_SUMS];
     unsigned n_sums;
     struct held held[N_HELD];
@@ -125,7 +126,7 @@ static void mark(const struct lane *l, uint32_t layer, uint8_t bit, uint64_t fro
 }
 
 static void hold(struct lane *l, uint32_t object, uint64_t since_ns) {
-    if (l->n_held < N_HELD)
+    if (l->ends_are_known && l->n_held < N_HELD)
         l->held[l->n_held++] = (struct held){since_ns, object, layer_of(l->wanted, object)};
 }
 
@@ -224,7 +225,7 @@ static int read_lane(const struct sbt_trace *trace, struct lane *l, struct sbt_t
 int sbt_trace_read_lanes(const struct sbt_trace *trace, const struct sbt_trace_lanes *lanes,
                          struct sbt_trace_error *error) {
     for (uint32_t i = 0; i < lanes->n_lanes; i++) {
-        struct lane lane = {.wanted = lanes, .number = i};
+        struct lane lane = {.wanted = lanes, .number = i, .ends_are_known = !sbt_trace_info(trace)->profile};
         if (read_lane(trace, &lane, error) < 0)
             return -1;
     }

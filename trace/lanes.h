@@ -18,7 +18,7 @@
 enum sbt_trace_activity {
     SBT_TRACE_ABSENT,  /* before the thread's first event or after its last one */
     SBT_TRACE_RUNNING, /* between calls, and in calls that do not wait */
-    SBT_TRACE_SECTION, /* the same with a lock held; the object: the one that was locked last */
+    SBT_TRACE_SECTION, /* the same with a lock held; the object: the one that was locked last. Not in profiles */
     SBT_TRACE_JOINING, /* waits for another thread's end; the object: that thread */
     SBT_TRACE_WAITING  /* WAITING + t - 1: waits for an object of the type t, enum sbt_trace_type */
 };

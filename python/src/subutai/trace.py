@@ -15,9 +15,10 @@ import numpy
 import polars
 
 from . import waits
-from .library import COLUMNS, Columns, Error, Lanes, library
+from .library import COLUMNS, TALLY_COLUMNS, Columns, Error, Lanes, TallyColumns, library
 
 NONE = 0xFFFFFFFF  # SBT_TRACE_NONE
+MAX_DEPTH = 64  # TRACE_MAX_STACK
 CHUNK = 1 << 20  # events of one call where their number is not known before
 _NULLABLE = ("object", "other", "site")
 _NAMED = {"op": "sbt_trace_op_name", "type": "sbt_trace_type_name"}
@@ -61,7 +62,8 @@ class Trace:
         self.n_sites: int = info.n_sites
         self.whole: bool = info.whole
         self.generated: bool = info.generated
-        self.profile = False
+        self.profile: bool = info.profile
+        self.n_tallies: int = info.n_tallies
 
     def __del__(self) -> None:
         if getattr(self, "_trace", None):
@@ -139,7 +141,7 @@ class Trace:
     @cached_property
     def events(self) -> polars.DataFrame:
         """One row for each event: thread, op, type, result, object, other, site, size, work_ns, at_ns, took_ns, order,
-        relock, as docs/trace-format.md has them.
+        relock, stack, as docs/trace-format.md has them.
         """
         return self.read()
 
@@ -176,9 +178,15 @@ class Trace:
 
     @cached_property
     def threads(self) -> polars.DataFrame:
-        """One row for each thread with an event: thread, creator (null: not in the trace), n_events, work_ns and
-        took_ns (sums), first_ns, last_ns, ended (false: the trace ends before the thread does).
+        """One row for each thread with an event: thread, creator (null: not in the trace), routine (the site of its
+        start routine; null: not known), n_events, work_ns and took_ns (sums), first_ns, last_ns, ended (false: the
+        trace ends before the thread does).
         """
+        routines = numpy.empty(self.n_threads, dtype=numpy.uint32)
+        self._library.sbt_trace_read_routines(self._trace, routines.ctypes.data, self.n_threads)
+        routine = polars.DataFrame(
+            {"thread": numpy.arange(self.n_threads, dtype=numpy.uint32), "routine": routines}
+        ).with_columns(routine=polars.when(polars.col("routine") != NONE).then("routine"))
         events = self.events.lazy()
         created = events.filter(polars.col("op") == "thread_create", polars.col("other").is_not_null()).select(
             thread="other", creator="thread"
@@ -193,7 +201,8 @@ class Trace:
         )
         return (
             seen.join(created.unique("thread", keep="first", maintain_order=True), on="thread", how="left")
-            .select("thread", "creator", "n_events", "work_ns", "took_ns", "first_ns", "last_ns", "ended")
+            .join(routine.lazy(), on="thread", how="left")
+            .select("thread", "creator", "routine", "n_events", "work_ns", "took_ns", "first_ns", "last_ns", "ended")
             .sort("thread")
             .collect()
         )
@@ -221,6 +230,39 @@ class Trace:
             return events
         ends = (polars.col("work_ns") + polars.col("took_ns")).cum_sum().over("thread")
         return events.with_columns(at_ns=ends - polars.col("took_ns"))
+
+    @cached_property
+    def tallies(self) -> polars.DataFrame:
+        """Of a profile: calls that did not wait and are no events, added up by thread, op, type, object and site:
+        n_calls, n_failed; and the holds of locks: n_timed of them, which stand for n_held with held_ns in sum,
+        held_max_ns. No rows of other traces.
+        """
+        arrays = {name: numpy.empty(self.n_tallies, dtype=kind) for name, kind in TALLY_COLUMNS.items()}
+        table = TallyColumns(*(array.ctypes.data for array in arrays.values()))
+        error = Error()
+        n = self._library.sbt_trace_read_tallies(self._trace, ctypes.byref(table), self.n_tallies, ctypes.byref(error))
+        if n < 0:
+            raise self._error(error)
+        keys = ["thread", "op", "type", "object", "site"]
+        sums = [polars.col(name).sum() for name in TALLY_COLUMNS if name not in (*keys, "held_max_ns")]
+        return (
+            polars.DataFrame([self._series(name, array[:n]) for name, array in arrays.items()])
+            .group_by(keys)
+            .agg(*sums, polars.col("held_max_ns").max())
+            .sort(keys)
+        )
+
+    @cached_property
+    def stacks(self) -> polars.DataFrame:
+        """The call stacks that events name in `stack`, frame by frame: stack, depth (0: the innermost), site."""
+        numbers = [number for number in self.read(["stack"])["stack"].unique().sort() if number != 0]
+        frames = (ctypes.c_uint32 * MAX_DEPTH)()
+        rows = []
+        for number in numbers:
+            depth = self._library.sbt_trace_stack(self._trace, number, frames, MAX_DEPTH)
+            rows += [(number, i, frames[i]) for i in range(min(depth, MAX_DEPTH))]
+        schema = {"stack": polars.UInt32, "depth": polars.UInt32, "site": polars.UInt32}
+        return polars.DataFrame(rows, schema, orient="row")
 
     def end_ns(self) -> int:
         """When the last event ends. Of killed programs and generated traces this reads all events."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from ..trace import Trace
 from . import output
 
-FRAMES = ("events", "objects", "threads", "sites", "waits", "releases")
+FRAMES = ("events", "objects", "threads", "sites", "waits", "releases", "tallies", "stacks")
 
 
 def write(trace: Trace, option: str, folder: Path, kind: str) -> list[Path]:

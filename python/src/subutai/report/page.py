@@ -59,7 +59,7 @@ def facts(analysis: Analysis) -> list[tuple[str, str, str]]:
     ]
 
 
-def notes(analysis: Analysis) -> list[str]:
+def notes(analysis: Analysis, *, profile: bool) -> list[str]:
     """What a reader must know of this trace."""
     trace, limits, found = analysis["trace"], analysis["limits"], []
     if analysis["empty"]:
@@ -67,6 +67,11 @@ def notes(analysis: Analysis) -> list[str]:
     if not trace["whole"]:
         found.append(
             "The trace is not whole: the program was killed, or its disk was full. It ends with what was written."
+        )
+    if profile:
+        found.append(
+            "This is a profile: it has waits, what ended them, and sums of all other calls. The timeline does not show which"
+            " threads held locks."
         )
     if trace["lost"]:
         found.append(f"{count(trace['lost'])} events were lost, since there was no memory for them.")
@@ -118,7 +123,7 @@ class Process:
         self.key = f"p{number}"
         self.trace, self.analysis = trace, analysis
         self.title = analysis["trace"]["command"] or trace.path
-        self.facts, self.notes = facts(analysis), notes(analysis)
+        self.facts, self.notes = facts(analysis), notes(analysis, profile=trace.profile)
         self.tables = tables.of(analysis)
         self.advice = [
             a | {"said": figure(a["figure"]["value"], a["figure"]["unit"]) if a["figure"] else ""}
