@@ -7,32 +7,13 @@ usage: load.py COMMAND TRACE CUT DAMAGED        output: TAP
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 
 import polars
+from points import done, point, raises
 
 import subutai
 
 COMMAND, TRACE, CUT, DAMAGED = sys.argv[1:]
-n_points = 0
-
-
-def point(good: bool, text: str) -> None:
-    """One result."""
-    global n_points
-    n_points += 1
-    print(f"{'ok' if good else 'not ok'} {n_points} - {text}")
-
-
-def raises(kind: type[Exception], text: str, call: Callable[[], object]) -> bool:
-    """Does the call raise this, with the text in it?"""
-    try:
-        call()
-    except kind as error:
-        print(f"# {error}")
-        return text in str(error)
-    return False
-
 
 said = subprocess.run(
     [COMMAND, "trace", "dump", "--json", TRACE],
@@ -182,4 +163,4 @@ point(
     raises(subutai.TraceError, "not a trace", lambda: subutai.load(__file__)),
     "another file",
 )
-print(f"1..{n_points}")
+done()

@@ -8,7 +8,7 @@ figures     the pictures, by plotly
 stacks      call stacks of waits, for the flame graph and for speedscope
 tables      the tables' rows
 page        the page, by Jinja; its template, style and script are in web/
-export      data frames as Parquet and CSV
+export      data frames as Parquet
 output      files that are whole or not there
 """
 

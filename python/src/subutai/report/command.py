@@ -32,12 +32,11 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("traces", nargs="+", metavar="FILE", help="a trace of subutai record or subutai profile")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with pictures")
     parser.add_argument("--parquet", type=Path, metavar="DIR", help="write the trace's data frames as Parquet")
-    parser.add_argument("--csv", type=Path, metavar="DIR", help="write the trace's data frames as CSV")
     parser.add_argument("--speedscope", type=Path, metavar="FILE", help="write stacks of waits for speedscope.app")
     parser.add_argument("--top", type=int, default=TOP, metavar="N", help=f"objects of the page (default: {TOP})")
     options = parser.parse_intermixed_args(words)
-    if not any((options.html, options.parquet, options.csv, options.speedscope)):
-        raise ReportError("nothing to write (legal: --html FILE, --parquet DIR, --csv DIR, --speedscope FILE)")
+    if not any((options.html, options.parquet, options.speedscope)):
+        raise ReportError("nothing to write (legal: --html FILE, --parquet DIR, --speedscope FILE)")
     return options
 
 
@@ -130,10 +129,9 @@ def _frames(options: argparse.Namespace) -> None:
     from ..trace import load
     from . import export
 
-    for option, folder, kind in (("--parquet", options.parquet, "parquet"), ("--csv", options.csv, "csv")):
-        if folder is None:
-            continue
-        for path in options.traces:
-            # Of several traces each has a folder of its own, named after its file.
-            inside = folder if len(options.traces) == 1 else output.folder(option, folder) / Path(path).stem
-            export.write(load(path), option, inside, kind)
+    if options.parquet is None:
+        return
+    for path in options.traces:
+        # Of several traces each has a folder of its own, named after its file.
+        folder = output.folder("--parquet", options.parquet)
+        export.write(load(path), "--parquet", folder if len(options.traces) == 1 else folder / Path(path).stem)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A trace's data frames as files, for other tools: Parquet and CSV, both by polars itself."""
+"""A trace's data frames as Parquet files, for other tools; polars writes them."""
 
 from pathlib import Path
 
@@ -9,13 +9,8 @@ from . import output
 FRAMES = ("events", "objects", "threads", "sites", "waits", "releases", "tallies", "stacks")
 
 
-def write(trace: Trace, option: str, folder: Path, kind: str) -> list[Path]:
-    """One file for each frame. `kind`: "parquet" or "csv"."""
+def write(trace: Trace, option: str, folder: Path) -> None:
+    """One file for each frame."""
     output.folder(option, folder)
-    written = []
     for name in FRAMES:
-        frame = getattr(trace, name)
-        path = folder / f"{name}.{kind}"
-        output.write(option, path, frame.write_parquet if kind == "parquet" else frame.write_csv)
-        written.append(path)
-    return written
+        output.write(option, folder / f"{name}.parquet", getattr(trace, name).write_parquet)

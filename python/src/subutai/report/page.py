@@ -70,8 +70,8 @@ def notes(analysis: Analysis, *, profile: bool) -> list[str]:
         )
     if profile:
         found.append(
-            "This is a profile: it has waits, what ended them, and sums of all other calls. The timeline does not show which"
-            " threads held locks."
+            "This is a profile: it has waits, what ended them, and sums of all other calls. The timeline does not show"
+            " which threads held locks."
         )
     if trace["lost"]:
         found.append(f"{count(trace['lost'])} events were lost, since there was no memory for them.")

@@ -14,7 +14,7 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"  # source: jlfwong
 def read(path: str) -> list[tuple[list[str], int]]:
     """Stacks from the outermost frame inwards, each with the nanoseconds that were waited there."""
     stacks = []
-    for line in analysis.run("--folded=/dev/stdout", "--", path).splitlines():
+    for line in analysis.run("--folded=-", "--", path).splitlines():
         frames, _, weight = line.rpartition(" ")
         if not frames or not weight.isdecimal():
             raise ReportError(f"'subutai report --folded' printed '{line[:80]}'")
