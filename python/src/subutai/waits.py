@@ -41,28 +41,34 @@ def _is(names: tuple[str, ...]) -> pl.Expr:
 
 
 def _released(events: pl.LazyFrame) -> pl.LazyFrame:
-    """The ends of holds: object, order (of the acquisition), shared, from_thread, from_site, release_ns."""
-    taken = pl.concat(
-        [
-            events.filter(_is(LOCKS + TRYLOCKS), pl.col("result") == 0).select(
-                "row", "thread", "object", "order", shared=_is(SHARED)
-            ),
-            events.filter(pl.col("op") == "cond_wait").select(
-                "row", "thread", object="other", order="relock", shared=pl.lit(value=False)
-            ),
-        ]
-    ).sort("row")
-    given = pl.concat(
-        [
-            events.filter(_is(UNLOCKS)).select("row", "thread", "object", "site", "at_ns"),
-            events.filter(pl.col("op") == "cond_wait")
-            .select("row", "thread", "site", "at_ns", object="other")
-            .select("row", "thread", "object", "site", "at_ns"),
-        ]
-    ).sort("row")
+    """The ends of holds: object, order (of the acquisition), shared, from_thread, from_site, release_ns.
+
+    Sorted by thread, object and row, the acquisition that an end belongs to stands before it. A wait on a condition is
+    both, an end and an acquisition, in this order.
+    """
+    names = ["thread", "object", "row", "taken", "order", "shared", "site", "at_ns"]
+    waits = events.filter(pl.col("op") == "cond_wait").with_columns(object="other", shared=pl.lit(value=False))
+    taken = events.filter(_is(LOCKS + TRYLOCKS), pl.col("result") == 0).with_columns(shared=_is(SHARED))
+    given = events.filter(_is(UNLOCKS)).with_columns(shared=pl.lit(value=False))
+    no_order = pl.lit(None, pl.UInt64)
     return (
-        given.join_asof(taken, on="row", by=["thread", "object"], allow_exact_matches=False, check_sortedness=False)
-        .filter(pl.col("order").is_not_null())
+        pl.concat(
+            [
+                taken.with_columns(taken=pl.lit(value=True)).select(names),
+                waits.with_columns(taken=pl.lit(value=True), order="relock").select(names),
+                given.with_columns(taken=pl.lit(value=False), order=no_order).select(names),
+                waits.with_columns(taken=pl.lit(value=False), order=no_order).select(names),
+            ]
+        )
+        .sort("thread", "object", "row", "taken")
+        .with_columns(
+            order=pl.col("order").shift(1),
+            shared=pl.col("shared").shift(1),
+            follows=pl.col("taken").shift(1)
+            & (pl.col("thread") == pl.col("thread").shift(1))
+            & (pl.col("object") == pl.col("object").shift(1)),
+        )
+        .filter(~pl.col("taken"), pl.col("follows"))
         .select("object", "order", "shared", from_thread="thread", from_site="site", release_ns="at_ns")
     )
 
@@ -106,11 +112,20 @@ def _enders(events: pl.LazyFrame, *, profile: bool) -> pl.LazyFrame:
 
 def waits(events: pl.DataFrame, *, profile: bool = False, least_ns: int = WAIT_NS) -> pl.DataFrame:
     """Of events with COLUMNS: the calls that waited, and what ended each."""
-    lazy = events.lazy().with_row_index("row")
+    every = events.lazy().with_row_index("row")
+    # Of most programs few objects are waited for: the events of the others end no wait.
+    waited = (
+        events.lazy().filter(_is(WAITING), pl.col("took_ns") >= least_ns).select("object").unique().collect()["object"]
+    )
+    lazy = every.filter(
+        pl.col("object").is_in(waited.implode())
+        | pl.col("op").is_in(["thread_join", "thread_end"])
+        | ((pl.col("op") == "cond_wait") & pl.col("other").is_in(waited.implode()))
+    )
     waiting = lazy.filter(_is(WAITING), pl.col("took_ns") >= least_ns).with_columns(
         shared=_is(SHARED), number=pl.when(pl.col("order") > 0).then("order")
     )
-    ends = lazy.group_by("thread").agg(release_ns=_END.max(), from_site=pl.col("site").last())
+    ends = every.group_by("thread").agg(release_ns=_END.max(), from_site=pl.col("site").last())
     joins = waiting.filter(pl.col("op") == "thread_join").join(
         ends.with_columns(from_thread="thread"), left_on="other", right_on="thread", how="left"
     )
