@@ -199,6 +199,15 @@ const char *sbt_trace_site_name(const struct sbt_trace *trace, uint32_t site) {
     return names->site_name;
 }
 
+bool sbt_trace_module(const struct sbt_trace *trace, uint32_t number, struct sbt_trace_module *module) {
+    const struct trace_names *names = names_of(trace);
+    if (number >= names->n_modules)
+        return false;
+    const struct trace_module *m = &names->modules[number];
+    *module = (struct sbt_trace_module){m->path, m->start, m->length, m->offset};
+    return true;
+}
+
 void trace_names_free(struct sbt_trace *trace) {
     struct trace_names *names = &trace->names;
     for (size_t i = 0; i < names->n_modules; i++)

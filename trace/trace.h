@@ -212,6 +212,13 @@ uint32_t sbt_trace_thread_routine(const struct sbt_trace *trace, uint32_t thread
  */
 uint64_t sbt_trace_object_address(const struct sbt_trace *trace, uint32_t object);
 const char *sbt_trace_site_name(const struct sbt_trace *trace, uint32_t site);
+/* The files that the program's code was loaded from, as they lay in memory; `offset`: where `start` is in the file.
+ * False: there is none with that number, from 0. Reads all definitions at the first call. */
+struct sbt_trace_module {
+    const char *path; /* valid while the trace is open */
+    uint64_t start, length, offset;
+};
+bool sbt_trace_module(const struct sbt_trace *trace, uint32_t number, struct sbt_trace_module *module);
 /* The name of an operation, such as "mutex_lock", and of a type. NULL: there is none with that number. */
 const char *sbt_trace_op_name(unsigned op);
 const char *sbt_trace_type_name(unsigned type);
@@ -222,6 +229,11 @@ struct sbt_trace_writer;
 
 /* NULL and errno: the file cannot be written, or there is no memory. */
 struct sbt_trace_writer *sbt_trace_create(const char *path, const char *command);
+/*
+ * The same, as if it were recorded: events keep their at_ns, which must not be before the thread's last event ended.
+ * For tests of what reads times of day.
+ */
+struct sbt_trace_writer *sbt_trace_create_timed(const char *path, const char *command, const char *engine);
 /* Appends to `thread`'s events. object, other, site: any dense numbers of the caller's. 0 or an errno value. */
 int sbt_trace_append(struct sbt_trace_writer *writer, uint32_t thread, const struct sbt_trace_event *event);
 /* Writes the rest, and frees the writer. 0 or an errno value: then the file is not whole. */

@@ -13,6 +13,7 @@
 
 struct sbt_trace_writer {
     int fd, error; /* the first error; nothing is written after it */
+    bool timed;    /* events keep their times of day */
     struct trace_encoder **encoders;
     uint32_t n_encoders;
     uint32_t n_objects, n_sites, n_threads;
@@ -60,32 +61,50 @@ static int flush(struct sbt_trace_writer *w, struct trace_encoder *e) {
     return w->error;
 }
 
-struct sbt_trace_writer *sbt_trace_create(const char *path, const char *command) {
+static uint8_t *put_text(uint8_t *at, uint8_t what, const char *text, size_t most) {
+    size_t n = strnlen(text, most);
+    *at++ = what;
+    at = trace_put(at, n);
+    memcpy(at, text, n);
+    return at + n;
+}
+
+/* The preamble, and the first block with these definitions. */
+static struct sbt_trace_writer *create(const char *path, uint16_t flags, const uint8_t *definitions, size_t n) {
     struct sbt_trace_writer *w = calloc(1, sizeof *w);
     if (w == NULL)
         return NULL;
+    w->timed = flags != TRACE_GENERATED;
     w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (w->fd < 0) {
         free(w);
         return NULL;
     }
-    struct trace_preamble preamble = TRACE_PREAMBLE(TRACE_GENERATED);
+    struct trace_preamble preamble = TRACE_PREAMBLE(flags);
     struct trace_block header;
-    uint8_t definitions[TRACE_MAX_TEXT + 16], *at = definitions;
-    size_t n = strnlen(command, TRACE_MAX_TEXT);
-    *at++ = TRACE_DEFINE_COMMAND;
-    at = trace_put(at, n);
-    memcpy(at, command, n);
-    at += n;
-    trace_definitions_header(&header, TRACE_BLOCK_BEGIN, definitions, (uint32_t)(at - definitions));
-    struct iovec parts[] = {
-        {&preamble, sizeof preamble}, {&header, sizeof header}, {definitions, (size_t)(at - definitions)}};
+    trace_definitions_header(&header, TRACE_BLOCK_BEGIN, definitions, (uint32_t)n);
+    struct iovec parts[] = {{&preamble, sizeof preamble}, {&header, sizeof header}, {(void *)(uintptr_t)definitions, n}};
     if (write_all(w, parts, 3) == 0)
         return w;
     errno = w->error;
     close(w->fd);
     free(w);
     return NULL;
+}
+
+struct sbt_trace_writer *sbt_trace_create(const char *path, const char *command) {
+    uint8_t definitions[TRACE_MAX_TEXT + 16];
+    uint8_t *at = put_text(definitions, TRACE_DEFINE_COMMAND, command, TRACE_MAX_TEXT);
+    return create(path, TRACE_GENERATED, definitions, (size_t)(at - definitions));
+}
+
+struct sbt_trace_writer *sbt_trace_create_timed(const char *path, const char *command, const char *engine) {
+    uint8_t definitions[TRACE_MAX_TEXT + 128];
+    uint8_t *at = put_text(definitions, TRACE_DEFINE_COMMAND, command, TRACE_MAX_TEXT);
+    at = put_text(at, TRACE_DEFINE_ENGINE, engine, 64);
+    *at++ = TRACE_DEFINE_PROCESS;
+    at = trace_put(trace_put(trace_put(at, 1), 0), 0);
+    return create(path, 0, definitions, (size_t)(at - definitions));
 }
 
 static struct trace_encoder *encoder_of(struct sbt_trace_writer *w, uint32_t thread) {
@@ -111,9 +130,10 @@ int sbt_trace_append(struct sbt_trace_writer *w, uint32_t thread, const struct s
         return ENOMEM;
     if (!trace_encoder_has_room(e))
         flush(w, e);
-    struct sbt_trace_event timeless = *event;
-    timeless.at_ns = e->clock_ns + event->work_ns;
-    trace_encode(e, &timeless);
+    struct sbt_trace_event written = *event;
+    if (!w->timed)
+        written.at_ns = e->clock_ns + event->work_ns;
+    trace_encode(e, &written);
     return w->error;
 }
 

@@ -44,6 +44,11 @@ static const char *const qos_help[] = {
     "control packets: they wait for the rest of one data packet at most",
     "neither: packets leave in the order of their coming",
 };
+static const char *const calls_names[] = {"all", "waits", NULL};
+static const char *const calls_help[] = {
+    "each call is an event",
+    "calls that waited, and those that ended a wait, are events; the others are counted",
+};
 static const char *const stats_names[] = {"off", "text", "json", NULL};
 static const char *const stats_help[] = {"nothing", "tables", "one JSON object"};
 
@@ -71,6 +76,11 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
     [SBT_OPT_RECORD] = {"record", "SUBUTAI_RECORD", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                         "record what the program synchronizes in FILE, a new one; its children in files of their own",
                         NULL, NULL},
+    [SBT_OPT_RECORD_CALLS] = {"record-calls", "SUBUTAI_RECORD_CALLS", SBT_OPTION_ENUM, "all", 0, 0, calls_names,
+                              calls_help, "WHICH", "which calls --record writes down one by one", NULL, NULL},
+    [SBT_OPT_RECORD_STACKS] = {"record-stacks", "SUBUTAI_RECORD_STACKS", SBT_OPTION_BOOL, "0", 0, 1, NULL, NULL, "0|1",
+                               "whether --record writes down the call stacks of long waits, and of what ended them",
+                               NULL, NULL},
     [SBT_OPT_MESH] = {"mesh", "SUBUTAI_MESH", SBT_OPTION_MESH, "8x8", 1, 32, NULL, NULL, "WxH",
                       "tiles of the mesh, each with a core and an NI", "ni", NULL},
     [SBT_OPT_MAP] = {"map", "SUBUTAI_MAP", SBT_OPTION_MAP, "linear", 0, 0, NULL, NULL, "MAP",

@@ -34,6 +34,8 @@ enum sbt_option_id {
     SBT_OPT_WAKE_GAP,
     SBT_OPT_LOG,
     SBT_OPT_RECORD,
+    SBT_OPT_RECORD_CALLS,  /* .u: enum sbt_record_calls */
+    SBT_OPT_RECORD_STACKS, /* .u */
     SBT_OPT_MESH,
     SBT_OPT_MAP,
     SBT_OPT_NI_SERVICE,
@@ -63,6 +65,7 @@ enum sbt_ni_service { SBT_NI_SERVICE_DEDICATED, SBT_NI_SERVICE_INLINE };
 enum sbt_control_full { SBT_CONTROL_FULL_EVICT, SBT_CONTROL_FULL_SOFTWARE };
 enum sbt_queue_full { SBT_QUEUE_FULL_HOLD, SBT_QUEUE_FULL_AGAIN };
 enum sbt_qos { SBT_QOS_CONTROL, SBT_QOS_NONE };
+enum sbt_record_calls { SBT_RECORD_ALL, SBT_RECORD_WAITS };
 enum sbt_stats_format { SBT_STATS_OFF, SBT_STATS_TEXT, SBT_STATS_JSON };
 
 struct sbt_option {

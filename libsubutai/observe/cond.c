@@ -5,24 +5,21 @@
 
 #include "observe/observe.h"
 
-static int given(struct rec_call *c, int r, int (*errno_of)(int)) {
+/* A signal is about to be given; the result says whether it is an event: in a profile, if a thread waits. */
+static bool enter_signal(struct rec_call *c, unsigned op, const void *cond, const void *site) {
+    bool waited_for = !rec_profiles() || rec_is_waited_for(cond);
+    rec_enter(c, op, SBT_TRACE_COND, cond, site);
+    rec_signal_count(c, op == SBT_TRACE_COND_BROADCAST);
+    return waited_for;
+}
+
+static int given(struct rec_call *c, bool is_event, const void *cond, const void *site, int r, int (*errno_of)(int)) {
     rec_signal_given(c, LONG_MAX);
-    rec_leave(c, errno_of(r));
+    if (is_event)
+        rec_leave(c, errno_of(r));
+    else
+        rec_profile_leave(c, cond, site, r != 0);
     return r;
-}
-
-/* The mutex is held again, unless the call was refused. */
-static void end_wait(struct rec_call *c, int r) {
-    bool waited = r == 0 || r == ETIMEDOUT || r == ECANCELED || r == EOWNERDEAD;
-    if (r == 0 || r == EOWNERDEAD)
-        c->event.order = rec_signal_assign(c);
-    if (waited)
-        c->event.relock = rec_acquired(c->mutex);
-    rec_leave(c, r);
-}
-
-static void cancelled(void *call) {
-    end_wait(call, ECANCELED);
 }
 
 /* A call that waits. `at`: NULL waits for ever. */
@@ -33,16 +30,52 @@ struct wait {
     const struct timespec *at;
 };
 
+/* A wait under way. */
+struct waiting {
+    struct rec_call c;
+    const struct wait *w;
+    const void *site;
+};
+
+static void begin_wait(struct waiting *o, const struct wait *w, const void *site) {
+    o->w = w;
+    o->site = site;
+    if (rec_profiles())
+        rec_profile_give_up(w->mutex, site);
+    rec_enter_wait(&o->c, w->cond, w->mutex, site);
+    rec_signal_begin_wait(&o->c);
+    if (rec.profile)
+        rec_profile_begin_wait(w->cond, o->c.thread != NULL ? o->c.begin_ns : 0);
+}
+
+/* The mutex is held again, unless the call was refused. */
+static void end_wait(struct waiting *o, int r) {
+    struct rec_call *c = &o->c;
+    bool waited = r == 0 || r == ETIMEDOUT || r == ECANCELED || r == EOWNERDEAD;
+    if (rec.profile)
+        rec_profile_end_wait(o->w->cond);
+    if (r == 0 || r == EOWNERDEAD)
+        c->event.order = rec_signal_assign(c);
+    if (waited && rec.profile)
+        c->event.relock = rec_profile_regained(c->mutex, o->w->mutex, o->site);
+    else if (waited)
+        c->event.relock = rec_acquired(c->mutex);
+    rec_leave(c, r);
+}
+
+static void cancelled(void *waiting) {
+    end_wait(waiting, ECANCELED);
+}
+
 static int wait_observed(int (*call)(const struct wait *), const struct wait *w, int (*errno_of)(int),
                          const void *site) {
-    struct rec_call c;
+    struct waiting o;
     int r;
-    rec_enter_wait(&c, w->cond, w->mutex, site);
-    rec_signal_begin_wait(&c);
-    pthread_cleanup_push(cancelled, &c);
+    begin_wait(&o, w, site);
+    pthread_cleanup_push(cancelled, &o);
     r = call(w);
     pthread_cleanup_pop(0);
-    end_wait(&c, errno_of(r));
+    end_wait(&o, errno_of(r));
     return r;
 }
 
@@ -91,30 +124,26 @@ SBT_EXPORT int cnd_timedwait(cnd_t *c, mtx_t *m, const struct timespec *at) {
 
 SBT_EXPORT int pthread_cond_signal(pthread_cond_t *c) {
     struct rec_call call;
-    rec_enter(&call, SBT_TRACE_COND_SIGNAL, SBT_TRACE_COND, c, REC_SITE_HERE);
-    rec_signal_count(&call, false);
-    return given(&call, sbt_pthread_cond_signal(c), rec_result);
+    bool is_event = enter_signal(&call, SBT_TRACE_COND_SIGNAL, c, REC_SITE_HERE);
+    return given(&call, is_event, c, REC_SITE_HERE, sbt_pthread_cond_signal(c), rec_result);
 }
 
 SBT_EXPORT int pthread_cond_broadcast(pthread_cond_t *c) {
     struct rec_call call;
-    rec_enter(&call, SBT_TRACE_COND_BROADCAST, SBT_TRACE_COND, c, REC_SITE_HERE);
-    rec_signal_count(&call, true);
-    return given(&call, sbt_pthread_cond_broadcast(c), rec_result);
+    bool is_event = enter_signal(&call, SBT_TRACE_COND_BROADCAST, c, REC_SITE_HERE);
+    return given(&call, is_event, c, REC_SITE_HERE, sbt_pthread_cond_broadcast(c), rec_result);
 }
 
 SBT_EXPORT int cnd_signal(cnd_t *c) {
     struct rec_call call;
-    rec_enter(&call, SBT_TRACE_COND_SIGNAL, SBT_TRACE_COND, c, REC_SITE_HERE);
-    rec_signal_count(&call, false);
-    return given(&call, sbt_cnd_signal(c), rec_errno_of_c11);
+    bool is_event = enter_signal(&call, SBT_TRACE_COND_SIGNAL, c, REC_SITE_HERE);
+    return given(&call, is_event, c, REC_SITE_HERE, sbt_cnd_signal(c), rec_errno_of_c11);
 }
 
 SBT_EXPORT int cnd_broadcast(cnd_t *c) {
     struct rec_call call;
-    rec_enter(&call, SBT_TRACE_COND_BROADCAST, SBT_TRACE_COND, c, REC_SITE_HERE);
-    rec_signal_count(&call, true);
-    return given(&call, sbt_cnd_broadcast(c), rec_errno_of_c11);
+    bool is_event = enter_signal(&call, SBT_TRACE_COND_BROADCAST, c, REC_SITE_HERE);
+    return given(&call, is_event, c, REC_SITE_HERE, sbt_cnd_broadcast(c), rec_errno_of_c11);
 }
 
 SBT_EXPORT int pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *attr) {
@@ -133,12 +162,19 @@ SBT_EXPORT int cnd_init(cnd_t *c) {
 
 SBT_EXPORT int pthread_cond_destroy(pthread_cond_t *cond) {
     struct rec_call call;
+    if (rec_profiles())
+        return rec_profile_destroyed(SBT_TRACE_COND, cond, REC_SITE_HERE, sbt_pthread_cond_destroy(cond));
     rec_enter(&call, SBT_TRACE_DESTROY, SBT_TRACE_COND, cond, REC_SITE_HERE);
     return rec_destroyed(&call, sbt_pthread_cond_destroy(cond));
 }
 
 SBT_EXPORT void cnd_destroy(cnd_t *cond) {
     struct rec_call c;
+    if (rec_profiles()) {
+        sbt_cnd_destroy(cond);
+        rec_profile_destroyed(SBT_TRACE_COND, cond, REC_SITE_HERE, 0);
+        return;
+    }
     rec_enter(&c, SBT_TRACE_DESTROY, SBT_TRACE_COND, cond, REC_SITE_HERE);
     sbt_cnd_destroy(cond);
     rec_destroyed(&c, 0);

@@ -33,7 +33,7 @@
 #include <errno.h>
 #include <sys/syscall.h>
 
-#include "observe/record.h"
+#include "observe/profile.h"
 
 /*
  * SHORT_NS: shorter than a time slice; used if the kernel does not show preemptions. BLOCKED_CPU_NS: what a call that
@@ -49,19 +49,6 @@ uint64_t rec_cpu_ns(void) {
 
 static inline uint64_t above_zero(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
-}
-
-/*
- * False: the trace is being ended, and nothing of the thread's may be touched. Relaxed: the membarrier of rec_finish
- * orders it.
- */
-static inline bool busy_begin(struct rec_thread *t) {
-    t->busy = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (SBT_LIKELY(__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0))
-        return true;
-    __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
-    return false;
 }
 
 /* Has the thread been on its core since the mark was set, `ns` ago? */
@@ -108,6 +95,10 @@ static inline void busy_end(struct rec_thread *t) {
     if (SBT_UNLIKELY(t->n_pending != 0))
         drain(t);
     __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE); /* pairs with rec_finish */
+}
+
+void rec_busy_end(struct rec_thread *t) {
+    busy_end(t);
 }
 
 #define CACHE_PLACE(address) ((uint64_t)(address)*UINT64_C(0x9E3779B97F4A7C15) >> 58)
@@ -166,14 +157,23 @@ static inline struct rec_node *node_of(struct rec_call *c, uintptr_t address) {
  * Write down the address behind a number. The block always has room for one. The time that a flush takes counts neither
  * as work nor as waiting.
  */
-static void define(struct rec_thread *t, enum trace_definition what, uint32_t number, uintptr_t address) {
-    trace_define(&t->encoder, what, number, address);
+static void defined(struct rec_thread *t) {
     if (SBT_UNLIKELY(!trace_encoder_has_room(&t->encoder))) {
         uint64_t wall_ns = rec_now_ns(), cpu_ns = rec_cpu_ns();
         rec_flush(t);
         t->cpu_ns += rec_cpu_ns() - cpu_ns;
         t->end_ns += rec_now_ns() - wall_ns;
     }
+}
+
+static void define(struct rec_thread *t, enum trace_definition what, uint32_t number, uintptr_t address) {
+    trace_define(&t->encoder, what, number, address);
+    defined(t);
+}
+
+static void define_made(struct rec_thread *t, uint32_t object, uint32_t site, uint32_t size) {
+    trace_define_made(&t->encoder, object, site, size);
+    defined(t);
 }
 
 /*
@@ -191,11 +191,17 @@ static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, u
 /* The node is of another type: a life begins there, if no other thread is quicker. */
 static SBT_NOINLINE void claim(struct rec_call *c, struct rec_node *node, uint8_t type, const void *object) {
     uint64_t worked = apart_begin(c), signals;
+    bool made = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == REC_MADE;
+    uint32_t site = node->number, size = node->initial;
     if (rec_node_claim(node, type, &rec.n_objects, &signals)) {
+        if (made) /* its number was a site's */
+            node->before = SBT_TRACE_NONE;
         seen_first(c, node, type, object);
         rec_node_claimed(node, type, signals);
         if (!c->nested)
             define(c->thread, TRACE_DEFINE_OBJECT, node->number, (uintptr_t)object);
+        if (!c->nested && made)
+            define_made(c->thread, node->number, site, size);
     }
     apart_end(c, worked);
 }
@@ -242,6 +248,29 @@ static inline uint32_t site_number(struct rec_call *c, const void *site) {
     return SBT_LIKELY(cached->address == (uintptr_t)site) ? cached->number : find_site(c, (uintptr_t)site);
 }
 
+uint32_t rec_number_of(struct rec_thread *t, uint8_t type, uintptr_t object) {
+    struct rec_call c = {.thread = t};
+    return object_number(&c, &c.node, type, (const void *)object);
+}
+
+uint32_t rec_site_of(struct rec_thread *t, uintptr_t site) {
+    struct rec_call c = {.thread = t};
+    return site_number(&c, (const void *)site);
+}
+
+/* The site of a routine is behind its first byte, as a return address is behind its call. */
+void rec_routine(uint32_t thread, const void *routine) {
+    struct rec_thread *t = rec_self;
+    if (t == NULL || t->generation != sbt_fork_generation() || t->busy != 0 || !rec_busy_begin(t))
+        return;
+    uint32_t site = rec_site_of(t, (uintptr_t)routine + 1);
+    if (site != SBT_TRACE_NONE) {
+        trace_define_routine(&t->encoder, thread, site);
+        defined(t);
+    }
+    busy_end(t);
+}
+
 /* The call begins now; the time since the last event was work. */
 static inline void begin(struct rec_call *c) {
     struct rec_thread *t = c->thread;
@@ -276,7 +305,7 @@ static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
                                         .object = SBT_TRACE_NONE,
                                         .other = SBT_TRACE_NONE,
                                         .site = SBT_TRACE_NONE};
-    if (SBT_UNLIKELY(!c->nested && !busy_begin(t))) {
+    if (SBT_UNLIKELY(!c->nested && !rec_busy_begin(t))) {
         c->thread = NULL;
         return false;
     }
@@ -295,6 +324,9 @@ static inline void entered(struct rec_call *c) {
         return;
     }
     begin(c);
+    if (SBT_UNLIKELY(rec.profile)) {
+        rec_profile_write_if_due(c->thread, c->begin_ns);
+    }
     if (sleeps(c->event.op))
         rec_preempt_disarm(c->thread->mark);
     __builtin_prefetch(&c->thread->batch[c->thread->n_batch], 1);
@@ -347,6 +379,7 @@ static inline void put(struct rec_thread *t, const struct sbt_trace_event *from)
     to->other = from->other;
     to->site = from->site;
     to->size = from->size;
+    to->stack = from->stack;
     to->work_ns = from->work_ns;
     to->at_ns = from->at_ns;
     to->took_ns = from->took_ns;
@@ -383,7 +416,7 @@ void rec_leave(struct rec_call *c, int result) {
         leave_nested(c);
         return;
     }
-    if (SBT_UNLIKELY(!busy_begin(t)))
+    if (SBT_UNLIKELY(!rec_busy_begin(t)))
         return;
     rec_settle();
     uint64_t now = rec_now_ns();
@@ -411,7 +444,12 @@ void rec_drop(struct rec_call *c) {
 }
 
 void rec_init(unsigned type, const void *object, uint32_t size, const void *site) {
+    struct rec_key key = {(uintptr_t)object, (uintptr_t)site, SBT_TRACE_INIT, (uint8_t)type, false};
     struct rec_call c;
+    if (rec_profiles()) {
+        rec_profile_life(&key, true, size);
+        return;
+    }
     if (!enter(&c, SBT_TRACE_INIT, type))
         return;
     c.node = node_of(&c, (uintptr_t)object);
@@ -432,7 +470,7 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
 void rec_note(struct rec_thread *t, unsigned op, uint32_t other) {
     struct rec_call c = {
         .thread = t, .event = {.op = (uint8_t)op, .object = SBT_TRACE_NONE, .other = other, .site = SBT_TRACE_NONE}};
-    if (t->busy != 0 || !busy_begin(t))
+    if (t->busy != 0 || !rec_busy_begin(t))
         return;
     entered(&c);
     rec_leave(&c, 0);

@@ -12,21 +12,38 @@
 #include "abi/futex.h"
 #include "observe/observe.h"
 
-static void cancelled(void *call) {
-    rec_leave(call, ECANCELED);
+/* A wait under way. */
+struct waiting {
+    struct rec_call c;
+    const void *word;
+};
+
+static void cancelled(void *waiting) {
+    struct waiting *o = waiting;
+    if (rec.profile)
+        rec_profile_end_wait(o->word);
+    rec_leave(&o->c, ECANCELED);
 }
 
 static long wait_observed(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t bits) {
-    struct rec_call c;
+    struct waiting o = {.word = word};
+    struct rec_call *c = &o.c;
     long r;
-    rec_enter(&c, SBT_TRACE_FUTEX_WAIT, SBT_TRACE_FUTEX, word, caller);
-    rec_signal_begin_wait(&c);
-    c.event.size = val;
-    pthread_cleanup_push(cancelled, &c);
+    rec_enter(c, SBT_TRACE_FUTEX_WAIT, SBT_TRACE_FUTEX, word, caller);
+    rec_signal_begin_wait(c);
+    c->event.size = val;
+    if (rec_profiles())
+        rec_profile_begin_wait(word, c->thread != NULL ? c->begin_ns : 0);
+    pthread_cleanup_push(cancelled, &o);
     r = abi_futex_serve(caller, word, op, val, timeout, NULL, bits);
     pthread_cleanup_pop(0);
-    c.event.order = r == 0 ? rec_signal_assign(&c) : r == -EAGAIN ? rec_signal_last(&c) : 0;
-    rec_leave(&c, r < 0 ? (int)-r : 0);
+    if (rec.profile)
+        rec_profile_end_wait(word);
+    c->event.order = r == 0 ? rec_signal_assign(c) : r == -EAGAIN ? rec_signal_last(c) : 0;
+    if (rec.profile && r == -EAGAIN)
+        rec_profile_leave(c, word, caller, true);
+    else
+        rec_leave(c, r < 0 ? (int)-r : 0);
     return r;
 }
 
@@ -38,7 +55,10 @@ static long wake_observed(const void *caller, uint32_t *word, int op, uint32_t v
     long r = abi_futex_serve(caller, word, op, val, more, word2, val3);
     rec_signal_given(&c, r);
     c.event.size = r > 0 ? (uint32_t)r : 0;
-    rec_leave(&c, r < 0 ? (int)-r : 0);
+    if (rec_profiles() && r <= 0)
+        rec_profile_leave(&c, word, caller, r < 0);
+    else
+        rec_leave(&c, r < 0 ? (int)-r : 0);
     return r;
 }
 

@@ -29,56 +29,159 @@ static int record_unlocked(struct rec_call *c, int r) {
     return r;
 }
 
+/* ---- in a profile: as in mutex.c ---- */
+
+static int take_read(void *l) {
+    return sbt_pthread_rwlock_tryrdlock(l);
+}
+
+static int take_written(void *l) {
+    return sbt_pthread_rwlock_trywrlock(l);
+}
+
+static int take_spin(void *s) {
+    return sbt_pthread_spin_trylock(s);
+}
+
+static int wait_read(void *l, const struct rec_limit *limit) {
+    (void)limit;
+    return sbt_pthread_rwlock_rdlock(l);
+}
+
+static int wait_read_timed(void *l, const struct rec_limit *limit) {
+    return sbt_pthread_rwlock_timedrdlock(l, limit->at);
+}
+
+static int wait_read_clock(void *l, const struct rec_limit *limit) {
+    return sbt_pthread_rwlock_clockrdlock(l, limit->clock, limit->at);
+}
+
+static int wait_written(void *l, const struct rec_limit *limit) {
+    (void)limit;
+    return sbt_pthread_rwlock_wrlock(l);
+}
+
+static int wait_written_timed(void *l, const struct rec_limit *limit) {
+    return sbt_pthread_rwlock_timedwrlock(l, limit->at);
+}
+
+static int wait_written_clock(void *l, const struct rec_limit *limit) {
+    return sbt_pthread_rwlock_clockwrlock(l, limit->clock, limit->at);
+}
+
+static int wait_spin(void *s, const struct rec_limit *limit) {
+    (void)limit;
+    return sbt_pthread_spin_lock(s);
+}
+
+static int unlock(void *l) {
+    return sbt_pthread_rwlock_unlock(l);
+}
+
+static int unlock_spin(void *s) {
+    return sbt_pthread_spin_unlock(s);
+}
+
+/* A lock, by `take` at once or else by `slowly`. */
+static inline int profile_lock(const struct rec_key *key, int (*take)(void *),
+                               int (*slowly)(void *, const struct rec_limit *), const struct rec_limit *limit) {
+    if (SBT_UNLIKELY(take((void *)key->object) != 0))
+        return rec_profile_wait(key, slowly, limit);
+    rec_profile_acquired(key);
+    return 0;
+}
+
+static int profile_try(const struct rec_key *key, int (*take)(void *)) {
+    int r = take((void *)key->object);
+    struct rec_key failed = {key->object, key->site, key->op, key->type, true};
+    if (r == 0)
+        rec_profile_acquired(key);
+    else
+        rec_profile_count(&failed);
+    return r;
+}
+
+static inline int profile_unlock(const struct rec_key *key, int (*release)(void *)) {
+    const void *object = (const void *)key->object;
+    rec_profile_releasing(object);
+    return rec_is_waited_for(object) ? rec_profile_release(key, release) : release((void *)key->object);
+}
+
+#define KEY(object, op, type)                                                                                          \
+    (&(const struct rec_key){(uintptr_t)(object), (uintptr_t)REC_SITE_HERE, SBT_TRACE_##op, SBT_TRACE_##type, false})
+
+/* ---- the functions ---- */
+
 SBT_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *l) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_lock(KEY(l, RWLOCK_RDLOCK, RWLOCK), take_read, wait_read, NULL);
     rec_enter(&c, SBT_TRACE_RWLOCK_RDLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
     return record_read(&c, sbt_pthread_rwlock_rdlock(l));
 }
 
 SBT_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *l) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_try(KEY(l, RWLOCK_TRYRDLOCK, RWLOCK), take_read);
     rec_enter(&c, SBT_TRACE_RWLOCK_TRYRDLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
     return record_read(&c, sbt_pthread_rwlock_tryrdlock(l));
 }
 
 SBT_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *at) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_lock(KEY(l, RWLOCK_RDLOCK, RWLOCK), take_read, wait_read_timed, &(struct rec_limit){.at = at});
     rec_enter(&c, SBT_TRACE_RWLOCK_RDLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
     return record_read(&c, sbt_pthread_rwlock_timedrdlock(l, at));
 }
 
 SBT_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_lock(KEY(l, RWLOCK_RDLOCK, RWLOCK), take_read, wait_read_clock, &(struct rec_limit){clock, at});
     rec_enter(&c, SBT_TRACE_RWLOCK_RDLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
     return record_read(&c, sbt_pthread_rwlock_clockrdlock(l, clock, at));
 }
 
 SBT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_lock(KEY(l, RWLOCK_WRLOCK, RWLOCK), take_written, wait_written, NULL);
     rec_enter(&c, SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
     return record_written(&c, sbt_pthread_rwlock_wrlock(l));
 }
 
 SBT_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *l) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_try(KEY(l, RWLOCK_TRYWRLOCK, RWLOCK), take_written);
     rec_enter(&c, SBT_TRACE_RWLOCK_TRYWRLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
     return record_written(&c, sbt_pthread_rwlock_trywrlock(l));
 }
 
 SBT_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *at) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_lock(KEY(l, RWLOCK_WRLOCK, RWLOCK), take_written, wait_written_timed,
+                            &(struct rec_limit){.at = at});
     rec_enter(&c, SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
     return record_written(&c, sbt_pthread_rwlock_timedwrlock(l, at));
 }
 
 SBT_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_lock(KEY(l, RWLOCK_WRLOCK, RWLOCK), take_written, wait_written_clock,
+                            &(struct rec_limit){clock, at});
     rec_enter(&c, SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
     return record_written(&c, sbt_pthread_rwlock_clockwrlock(l, clock, at));
 }
 
 SBT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_unlock(KEY(l, RWLOCK_UNLOCK, RWLOCK), unlock);
     rec_enter(&c, SBT_TRACE_RWLOCK_UNLOCK, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
     return record_unlocked(&c, sbt_pthread_rwlock_unlock(l));
 }
@@ -92,6 +195,8 @@ SBT_EXPORT int pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwlockattr
 
 SBT_EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *l) {
     struct rec_call call;
+    if (rec_profiles())
+        return rec_profile_destroyed(SBT_TRACE_RWLOCK, l, REC_SITE_HERE, sbt_pthread_rwlock_destroy(l));
     rec_enter(&call, SBT_TRACE_DESTROY, SBT_TRACE_RWLOCK, l, REC_SITE_HERE);
     return rec_destroyed(&call, sbt_pthread_rwlock_destroy(l));
 }
@@ -108,18 +213,24 @@ SBT_ALIAS(__pthread_rwlock_unlock, pthread_rwlock_unlock);
 
 SBT_EXPORT int pthread_spin_lock(pthread_spinlock_t *s) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_lock(KEY(s, SPIN_LOCK, SPIN), take_spin, wait_spin, NULL);
     rec_enter(&c, SBT_TRACE_SPIN_LOCK, SBT_TRACE_SPIN, OBJECT(s), REC_SITE_HERE);
     return record_written(&c, sbt_pthread_spin_lock(s));
 }
 
 SBT_EXPORT int pthread_spin_trylock(pthread_spinlock_t *s) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_try(KEY(s, SPIN_TRYLOCK, SPIN), take_spin);
     rec_enter(&c, SBT_TRACE_SPIN_TRYLOCK, SBT_TRACE_SPIN, OBJECT(s), REC_SITE_HERE);
     return record_written(&c, sbt_pthread_spin_trylock(s));
 }
 
 SBT_EXPORT int pthread_spin_unlock(pthread_spinlock_t *s) {
     struct rec_call c;
+    if (rec_profiles())
+        return profile_unlock(KEY(s, SPIN_UNLOCK, SPIN), unlock_spin);
     rec_enter(&c, SBT_TRACE_SPIN_UNLOCK, SBT_TRACE_SPIN, OBJECT(s), REC_SITE_HERE);
     return record_unlocked(&c, sbt_pthread_spin_unlock(s));
 }
@@ -133,6 +244,8 @@ SBT_EXPORT int pthread_spin_init(pthread_spinlock_t *s, int shared) {
 
 SBT_EXPORT int pthread_spin_destroy(pthread_spinlock_t *s) {
     struct rec_call call;
+    if (rec_profiles())
+        return rec_profile_destroyed(SBT_TRACE_SPIN, OBJECT(s), REC_SITE_HERE, sbt_pthread_spin_destroy(s));
     rec_enter(&call, SBT_TRACE_DESTROY, SBT_TRACE_SPIN, OBJECT(s), REC_SITE_HERE);
     return rec_destroyed(&call, sbt_pthread_spin_destroy(s));
 }
@@ -146,6 +259,8 @@ SBT_EXPORT int pthread_barrier_init(pthread_barrier_t *b, const pthread_barriera
 
 SBT_EXPORT int pthread_barrier_destroy(pthread_barrier_t *b) {
     struct rec_call call;
+    if (rec_profiles())
+        return rec_profile_destroyed(SBT_TRACE_BARRIER, b, REC_SITE_HERE, sbt_pthread_barrier_destroy(b));
     rec_enter(&call, SBT_TRACE_DESTROY, SBT_TRACE_BARRIER, b, REC_SITE_HERE);
     return rec_destroyed(&call, sbt_pthread_barrier_destroy(b));
 }

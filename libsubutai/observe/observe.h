@@ -5,7 +5,7 @@
 
 #include <threads.h>
 
-#include "observe/record.h"
+#include "observe/profile.h"
 
 /* In the recording library the recorder's functions have the C library's names. */
 #define SBT_ALIAS(alias_name, name) SBT_ALIAS_AS("", alias_name, name)
@@ -44,6 +44,14 @@ static inline int rec_destroyed(struct rec_call *c, int r) {
     if (r == 0 && c->node != NULL && c->node->number == c->event.object)
         __atomic_store_n(&c->node->type, SBT_TRACE_NO_OBJECT, __ATOMIC_RELEASE);
     rec_leave(c, r);
+    return r;
+}
+
+/* The same in a profile, where the destroy is no event. */
+static inline int rec_profile_destroyed(uint8_t type, const void *object, const void *site, int r) {
+    struct rec_key key = {(uintptr_t)object, (uintptr_t)site, SBT_TRACE_DESTROY, type, false};
+    if (r == 0)
+        rec_profile_life(&key, false, 0);
     return r;
 }
 

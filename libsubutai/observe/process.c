@@ -98,12 +98,15 @@ static struct rec_thread *enter_create(struct rec_call *c, const void *site) {
 }
 
 /* The record may be another thread's already. */
-static void created(struct rec_call *c, struct rec_thread *t, uint32_t number, const pthread_t *handle, int r) {
+static void created(struct rec_call *c, struct rec_thread *t, uint32_t number, const pthread_t *handle,
+                    const void *routine, int r) {
     if (r == 0)
         introduce(t, number, handle);
     else
         __atomic_store_n(&t->state, REC_FREE, __ATOMIC_RELEASE);
     rec_leave(c, r);
+    if (r == 0)
+        rec_routine(number, routine);
 }
 
 SBT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {
@@ -115,7 +118,7 @@ SBT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, voi
     t->routine.posix = routine;
     t->argument = argument;
     int r = sbt_pthread_create(thread, attr, begin, t);
-    created(&c, t, number, thread, r);
+    created(&c, t, number, thread, (const void *)(uintptr_t)routine, r);
     return r;
 }
 
@@ -128,7 +131,7 @@ SBT_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
     t->routine.c11 = routine;
     t->argument = argument;
     int r = sbt_thrd_create(thread, begin_c11, t);
-    created(&c, t, number, thread, rec_errno_of_c11(r));
+    created(&c, t, number, thread, (const void *)(uintptr_t)routine, rec_errno_of_c11(r));
     return r;
 }
 

@@ -20,7 +20,7 @@
 
 #include "core/log.h"
 #include "decimal.h"
-#include "observe/record.h"
+#include "observe/profile.h"
 #include "os/futex.h"
 #include "os/proc.h"
 
@@ -95,7 +95,9 @@ static uint8_t *define_process(uint8_t *at) {
     *at++ = TRACE_DEFINE_PROCESS;
     at = trace_put(at, rec.process_id);
     at = trace_put(at, (uint64_t)sbt_syscall0(SYS_getppid));
-    return trace_put(at, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+    at = trace_put(at, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+    *at++ = TRACE_DEFINE_PROFILE;
+    return trace_put(trace_put(trace_put(at, rec.profile ? PROFILE_MAX_INTERVAL : 1), rec.stack_min_ns), 0);
 }
 
 /*
@@ -157,7 +159,7 @@ static long write_parts(int fd, const struct iovec *parts, int n_parts) {
 }
 
 static long begin_file(long fd) {
-    struct trace_preamble preamble = TRACE_PREAMBLE(0);
+    struct trace_preamble preamble = TRACE_PREAMBLE(rec.profile ? TRACE_PROFILE : 0);
     struct trace_block header;
     uint8_t definitions[4096], *end = define_process(definitions);
     trace_definitions_header(&header, TRACE_BLOCK_BEGIN, definitions, (uint32_t)(end - definitions));
@@ -231,6 +233,10 @@ static bool write_counted(const struct trace_block *header, const struct iovec *
     r = r < 0 ? r : write_parts((int)r, parts, 4);
     if (r < 0)
         fail(r);
+    if (r >= 0 && header->kind == TRACE_BLOCK_TALLIES) {
+        __atomic_fetch_add(&rec.n_tallies, header->n_events, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&rec.n_tally_blocks, 1, __ATOMIC_RELAXED);
+    }
     if (r >= 0 && header->kind == TRACE_BLOCK_EVENTS) {
         __atomic_fetch_add(&rec.n_events, header->n_events, __ATOMIC_RELAXED);
         __atomic_fetch_add(&rec.n_blocks, 1, __ATOMIC_RELAXED);
@@ -279,6 +285,8 @@ static void begin_child(void) {
     rec_modules_forget();
     rec.n_objects = rec.n_sites = rec.n_threads = 0;
     rec.n_events = rec.n_blocks = rec.n_lost = 0;
+    rec.n_tallies = rec.n_tally_blocks = rec.n_tallied = 0;
+    memset(rec_hints, 0, sizeof rec_hints); /* the waiting threads are the parent's */
     rec.closing = file.failed;
     file.ended = false;
     file.n_writing = 0; /* the copy may have caught other threads of the parent there */
@@ -296,6 +304,7 @@ static SBT_NOINLINE bool start(void) {
     bool on = path != NULL && path[0] != '\0' && rec_table_start();
     if (on) {
         keep_path(path);
+        rec.profile = sbt_options.value[SBT_OPT_RECORD_CALLS].u == SBT_RECORD_WAITS;
         rec.overhead_ns = UNMEASURED_OVERHEAD_NS;
         rec_clock_start();
         rec_preempt_start();
@@ -347,6 +356,14 @@ static bool is_dead_leader(const struct rec_thread *t) {
     return t->tid == rec.process_id && sbt_proc_state(t->tid) == 'Z';
 }
 
+static void write_live(struct rec_thread *t) {
+    rec_profile_write(t);
+    if (t->busy == 0)
+        rec_flush(t);
+    else
+        rec_flush_interrupted(t);
+}
+
 static void finish_threads(void) {
     uint64_t until_ns = rec_now_ns() + PATIENCE_NS;
     for (struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next) {
@@ -357,10 +374,8 @@ static void finish_threads(void) {
             ended = REC_LIVE;
         if (__atomic_compare_exchange_n(&t->state, &ended, REC_CLOSING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             rec_thread_close(t);
-        else if (t->state == REC_LIVE && t->busy == 0)
-            rec_flush(t);
         else if (t->state == REC_LIVE)
-            rec_flush_interrupted(t);
+            write_live(t);
     }
 }
 
@@ -383,10 +398,12 @@ static bool stop_writing(void) {
 }
 
 static void write_end(void) {
-    uint8_t definitions[64], *at = definitions;
+    uint8_t definitions[128], *at = definitions;
     struct trace_block header;
     *at++ = TRACE_DEFINE_TOTALS;
     at = trace_put(trace_put(trace_put(at, rec.n_events), rec.n_blocks), rec.n_lost);
+    *at++ = TRACE_DEFINE_TALLIED;
+    at = trace_put(trace_put(trace_put(at, rec.n_tallies), rec.n_tally_blocks), rec.n_tallied);
     trace_definitions_header(&header, TRACE_BLOCK_END, definitions, (uint32_t)(at - definitions));
     header.clock_ns = rec_now_ns() - rec.start_ns;
     header.n_objects = rec.n_objects;
@@ -399,7 +416,8 @@ static void write_end(void) {
 /* Has nothing happened but the beginning? */
 static bool is_idle(void) {
     struct rec_thread *t = rec.threads;
-    return file.fd == NO_FD && (t == NULL || (t->next == NULL && t->encoder.n_events == 0 && t->n_batch == 0));
+    return file.fd == NO_FD &&
+           (t == NULL || (t->next == NULL && t->encoder.n_events == 0 && t->n_batch == 0 && !rec_profile_has_any(t)));
 }
 
 /* Is there anything to write? If nothing has happened, there is no trace. */

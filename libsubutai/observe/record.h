@@ -13,6 +13,7 @@
  *  - clock.c: the wall clock of events; work.h: the work between two of them
  *  - preempt.c: whether a thread was off its core
  *  - modules.c: the loaded files that addresses lie in
+ *  - profile.h: profiles, in which calls that did not wait are counted: profile.c, profile_write.c, profile_lock.c
  *  - mutex.c cond.c locks.c sem.c futex.c process.c: the observing functions. locks.c has read-write locks, spinlocks
  *    and barriers; process.c has threads, once and the end of the process. C11's functions are next to their POSIX
  *    ones. signals.c: which signal ended a wait.
@@ -56,6 +57,9 @@ enum { REC_N_PENDING = 8, REC_N_CACHED = 64, REC_N_BATCH = 32 };
 
 /* Types of addresses that are no object's: call sites and threads. A node is never freed while the process lives. */
 enum { REC_SITE = SBT_TRACE_N_TYPES, REC_PTHREAD };
+/* Or the type of an address where an object was made that has not been used. Only in profiles. `number` is the site,
+ * `initial` the size. */
+enum { REC_MADE = REC_PTHREAD + 1 };
 
 /* Each node has a cache line: neighbouring objects are often busy on different cores. */
 struct rec_node {
@@ -104,8 +108,9 @@ struct rec_thread {
     uint16_t owed_ns;   /* by so much the work before the last event came out below zero */
     volatile bool flushing;
 
-    struct rec_thread *next; /* links all records of the process; set before the record is published */
-    uint32_t state;          /* enum rec_state; FREE and ENDED are left by compare-and-swap */
+    struct rec_profile *profile; /* NULL: not in a profile, or there was no memory */
+    struct rec_thread *next;     /* links all records of the process; set before the record is published */
+    uint32_t state;              /* enum rec_state; FREE and ENDED are left by compare-and-swap */
     uint32_t number;
     uint32_t tid;                      /* kernel thread id, 0 before it runs */
     volatile uint32_t n_taken, n_lost; /* n_taken: events of the batch that the encoder has taken */
@@ -136,7 +141,7 @@ struct rec_thread {
 
 #define REC_UNKNOWN(number) ((uint64_t)(number) << 2)
 
-_Static_assert(offsetof(struct rec_thread, next) == 64, "a cache line");
+_Static_assert(offsetof(struct rec_thread, profile) == 64, "a cache line");
 _Static_assert(sizeof(struct rec_thread) <= 65536, "what a thread may cost");
 
 /* An observed call, on the frame of its observing function. */
@@ -160,6 +165,9 @@ extern struct rec {
     struct rec_thread *threads;
     uint32_t n_objects, n_sites, n_threads;
     uint64_t n_events, n_blocks, n_lost;
+    uint64_t n_tallies, n_tally_blocks, n_tallied; /* n_tallied: calls */
+    bool profile;                                  /* see profile.h */
+    uint64_t stack_min_ns;                         /* see stack.h; 0: no stacks */
 } rec;
 
 enum rec_progress { REC_UNBORN, REC_STARTING, REC_ON, REC_OFF };
@@ -181,6 +189,10 @@ bool rec_table_start(void);
 void rec_table_forget(void); /* in a forked child */
 /* The node of the address, made if need be; NULL: there is no memory. */
 struct rec_node *rec_node_at(uintptr_t address);
+/* NULL: the address has no node. */
+struct rec_node *rec_node_find(uintptr_t address);
+/* How many nodes there are, and could be without more memory. */
+uint64_t rec_node_count(void);
 /* A life of that type begins at the node's address, whatever was there. The result is its number. */
 uint32_t rec_node_begin(struct rec_node *node, uint8_t type);
 /*
@@ -245,6 +257,25 @@ void rec_drop(struct rec_call *c);
 /* A life begins: the event of a successful initialisation. */
 void rec_init(unsigned type, const void *object, uint32_t size, const void *site);
 void rec_calibrate(void);
+/* The numbers of an object and of a call site, by a thread that is busy; SBT_TRACE_NONE: there is no memory. */
+uint32_t rec_number_of(struct rec_thread *t, uint8_t type, uintptr_t object);
+uint32_t rec_site_of(struct rec_thread *t, uintptr_t site);
+/* The thread that the caller has created has this routine. */
+void rec_routine(uint32_t thread, const void *routine);
+
+/*
+ * Around what touches the thread's record outside of an event. False: the trace is being ended, and nothing of the
+ * thread's may be touched. Relaxed: the membarrier of rec_finish orders it.
+ */
+static inline bool rec_busy_begin(struct rec_thread *t) {
+    t->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SBT_LIKELY(__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0))
+        return true;
+    __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
+    return false;
+}
+void rec_busy_end(struct rec_thread *t);
 
 /* modules.c: if `address` is in no known module, name what is mapped where. */
 void rec_module_of(uintptr_t address);

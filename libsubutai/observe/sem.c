@@ -13,20 +13,22 @@
  */
 enum { WAITS_WITH_VALUE = 1024 };
 
-static void end_wait(struct rec_call *c, int r) {
+/* The number of the post that a successful wait has consumed. */
+static void consume(struct rec_call *c) {
     struct rec_node *node = c->node;
-    if (r == 0 && node != NULL) {
-        uint64_t n = REC_COUNT(node->acquired), posts = __atomic_load_n(&node->signals, __ATOMIC_RELAXED);
-        /* Further waits have consumed posts of another process, or posts from before this trace: they get no number. */
-        c->event.order = n > node->initial && n - node->initial <= posts ? n - node->initial : 0;
-        if (n <= WAITS_WITH_VALUE) /* the init may be in a block that is never written */
-            c->event.size = node->initial;
-    }
-    rec_leave(c, r == 0 ? 0 : errno);
+    if (node == NULL)
+        return;
+    uint64_t n = REC_COUNT(node->acquired), posts = __atomic_load_n(&node->signals, __ATOMIC_RELAXED);
+    /* Further waits have consumed posts of another process, or posts from before this trace: they get no number. */
+    c->event.order = n > node->initial && n - node->initial <= posts ? n - node->initial : 0;
+    if (n <= WAITS_WITH_VALUE) /* the init may be in a block that is never written */
+        c->event.size = node->initial;
 }
 
-static void cancelled(void *call) {
-    rec_leave(call, ECANCELED);
+static void end_wait(struct rec_call *c, int r) {
+    if (r == 0)
+        consume(c);
+    rec_leave(c, r == 0 ? 0 : errno);
 }
 
 /* A call that waits. `at`: NULL waits for ever. */
@@ -36,14 +38,47 @@ struct wait {
     const struct timespec *at;
 };
 
-static int wait_observed(int (*call)(const struct wait *), const struct wait *w, const void *site) {
+/* A wait under way. */
+struct waiting {
     struct rec_call c;
+    const struct wait *w;
+};
+
+static void cancelled(void *waiting) {
+    struct waiting *o = waiting;
+    if (rec.profile)
+        rec_profile_end_wait(o->w->sem);
+    rec_leave(&o->c, ECANCELED);
+}
+
+/* In a profile, where a wait that need not wait is no event. The wait is a cancellation point all the same. */
+static bool taken_at_once(struct rec_call *c, const struct wait *w, const void *site) {
+    int saved = errno;
+    bool taken = sbt_sem_trywait(w->sem) == 0;
+    errno = saved;
+    if (taken) {
+        consume(c);
+        rec_profile_leave(c, w->sem, site, false);
+    } else {
+        rec_profile_begin_wait(w->sem, c->thread != NULL ? c->begin_ns : 0);
+    }
+    return taken;
+}
+
+static int wait_observed(int (*call)(const struct wait *), const struct wait *w, const void *site) {
+    struct waiting o = {.w = w};
     int r;
-    rec_enter(&c, SBT_TRACE_SEM_WAIT, SBT_TRACE_SEM, w->sem, site);
-    pthread_cleanup_push(cancelled, &c);
+    if (rec_profiles())
+        pthread_testcancel();
+    rec_enter(&o.c, SBT_TRACE_SEM_WAIT, SBT_TRACE_SEM, w->sem, site);
+    if (rec.profile && taken_at_once(&o.c, w, site))
+        return 0;
+    pthread_cleanup_push(cancelled, &o);
     r = call(w);
     pthread_cleanup_pop(0);
-    end_wait(&c, r);
+    if (rec.profile)
+        rec_profile_end_wait(w->sem);
+    end_wait(&o.c, r);
     return r;
 }
 
@@ -75,16 +110,26 @@ SBT_EXPORT int sem_trywait(sem_t *s) {
     struct rec_call c;
     rec_enter(&c, SBT_TRACE_SEM_TRYWAIT, SBT_TRACE_SEM, s, REC_SITE_HERE);
     int r = sbt_sem_trywait(s);
+    if (rec_profiles()) {
+        if (r == 0)
+            consume(&c);
+        rec_profile_leave(&c, s, REC_SITE_HERE, r != 0);
+        return r;
+    }
     end_wait(&c, r);
     return r;
 }
 
 SBT_EXPORT int sem_post(sem_t *s) {
     struct rec_call c;
+    bool is_event = !rec_profiles() || rec_is_waited_for(s);
     rec_enter(&c, SBT_TRACE_SEM_POST, SBT_TRACE_SEM, s, REC_SITE_HERE);
     c.event.order = REC_COUNTED(c.node, signals);
     int r = sbt_sem_post(s);
-    rec_leave(&c, r == 0 ? 0 : errno);
+    if (is_event)
+        rec_leave(&c, r == 0 ? 0 : errno);
+    else
+        rec_profile_leave(&c, s, REC_SITE_HERE, r != 0);
     return r;
 }
 
@@ -101,6 +146,8 @@ SBT_EXPORT int sem_init(sem_t *s, int shared, unsigned value) {
 
 SBT_EXPORT int sem_destroy(sem_t *s) {
     struct rec_call c;
+    if (rec_profiles())
+        return rec_profile_destroyed(SBT_TRACE_SEM, s, REC_SITE_HERE, sbt_sem_destroy(s));
     rec_enter(&c, SBT_TRACE_DESTROY, SBT_TRACE_SEM, s, REC_SITE_HERE);
     int r = sbt_sem_destroy(s);
     rec_destroyed(&c, r == 0 ? 0 : errno);

@@ -29,6 +29,7 @@ enum { N_NODES = (CHUNK_BYTES - sizeof(struct chunk)) / sizeof(struct rec_node) 
 
 static struct rec_node **buckets; /* 8 MiB of addresses; a page becomes memory with the first node of its buckets */
 static struct chunk *chunks;
+static uint64_t n_chunks; /* atomic, relaxed: only a limit is compared with it */
 
 void *rec_map(size_t bytes) {
     long r = sbt_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
@@ -43,6 +44,7 @@ bool rec_table_start(void) {
 
 void rec_table_forget(void) {
     sbt_syscall3(SYS_madvise, buckets, N_BUCKETS * sizeof(struct rec_node *), MADV_DONTNEED);
+    n_chunks = 0;
     while (chunks != NULL) {
         struct chunk *chunk = chunks;
         chunks = chunk->before;
@@ -62,7 +64,9 @@ static struct rec_node *allocate(void) {
         if (fresh == NULL)
             return NULL;
         fresh->before = chunk;
-        if (!__atomic_compare_exchange_n(&chunks, &chunk, fresh, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        if (__atomic_compare_exchange_n(&chunks, &chunk, fresh, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            __atomic_fetch_add(&n_chunks, 1, __ATOMIC_RELAXED);
+        else
             sbt_syscall3(SYS_munmap, fresh, CHUNK_BYTES, 0);
     }
 }
@@ -74,8 +78,20 @@ static struct rec_node *find(struct rec_node *node, uintptr_t address, const str
     return NULL;
 }
 
+static struct rec_node **bucket_of(uintptr_t address) {
+    return &buckets[(uint64_t)address * UINT64_C(0x9E3779B97F4A7C15) >> (64 - LOG_BUCKETS)];
+}
+
+struct rec_node *rec_node_find(uintptr_t address) {
+    return find(__atomic_load_n(bucket_of(address), __ATOMIC_ACQUIRE), address, NULL);
+}
+
+uint64_t rec_node_count(void) {
+    return __atomic_load_n(&n_chunks, __ATOMIC_RELAXED) * N_NODES;
+}
+
 struct rec_node *rec_node_at(uintptr_t address) {
-    struct rec_node **bucket = &buckets[(uint64_t)address * UINT64_C(0x9E3779B97F4A7C15) >> (64 - LOG_BUCKETS)];
+    struct rec_node **bucket = bucket_of(address);
     struct rec_node *first = __atomic_load_n(bucket, __ATOMIC_ACQUIRE); /* pairs with the exchange below */
     struct rec_node *node = find(first, address, NULL);
     if (node != NULL)

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "observe/record.h"
+#include "observe/profile.h"
 
 _Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
 
@@ -41,6 +41,8 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->owed_ns = 0;
     t->last_site = t->n_reckoned = 0;
     t->mark = &rec_preempt_nowhere;
+    if (rec.profile)
+        rec_profile_begin(t);
 }
 
 /*
@@ -69,6 +71,7 @@ uint64_t rec_thread_lost(const struct rec_thread *t) {
  * recorder: then its block is whole, and what it was about to do to the block is not done.
  */
 void rec_thread_close(struct rec_thread *t) {
+    rec_profile_write(t);
     if (t->busy == 0) {
         struct sbt_trace_event end = {.op = SBT_TRACE_THREAD_END,
                                       .object = SBT_TRACE_NONE,
@@ -143,6 +146,7 @@ void rec_thread_run(struct rec_thread *t) {
     t->end_ns = rec_now_ns();
     t->encoder.first_clock_ns = t->encoder.clock_ns = t->end_ns > rec.start_ns ? t->end_ns - rec.start_ns : 0;
     __atomic_signal_fence(__ATOMIC_RELEASE);
+    rec_profile_self = t->profile;
     rec_self = t;
 }
 
@@ -194,8 +198,10 @@ void rec_threads_forget(void) {
     rec.threads = NULL;
     while (t != NULL) {
         struct rec_thread *next = t->next;
-        if (t != rec_self && t->tid != 0)
+        if (t != rec_self && t->tid != 0) {
+            rec_profile_forget(t);
             sbt_syscall3(SYS_munmap, t, sizeof *t, 0);
+        }
         t = next;
     }
 }

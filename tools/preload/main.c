@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct command *const all_commands[] = {&command_run,       &command_record, &command_trace,   &command_predict,
+const struct command *const all_commands[] = {&command_run,       &command_record, &command_report, &command_trace,   &command_predict,
                                               &command_sweep,     &command_replay, &command_compare, &command_bench,
                                               &command_calibrate, &command_doctor, &command_engines, NULL};
 
@@ -100,7 +100,7 @@ static const struct command *find_command(const char *name) {
 static int run_main(int argc, char **argv) {
     if (argc < 2)
         cmd_refuse(
-            "no command given (legal: run, record, trace, predict, sweep, replay, compare, bench, calibrate, doctor, "
+            "no command given (legal: run, record, report, trace, predict, sweep, replay, compare, bench, calibrate, doctor, "
             "engines; try --help)");
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) {

@@ -91,34 +91,65 @@ static const char *base_of(const char *path) {
 }
 
 /* A site is a return address. The call is before it, and may be a function's last instruction. */
-static char *describe(Dwfl_Module *module, uint64_t offset, const char *base) {
+static void look_up(Dwfl_Module *module, uint64_t offset, struct place *place) {
     Dwarf_Addr address;
     GElf_Off into = 0;
     GElf_Sym symbol;
-    int number = 0;
     if (!address_of(module, offset, &address))
-        return NULL;
-    const char *function = dwfl_module_addrinfo(module, address - 1, &into, &symbol, NULL, NULL, NULL);
+        return;
+    place->function = dwfl_module_addrinfo(module, address - 1, &into, &symbol, NULL, NULL, NULL);
+    place->into = place->function != NULL ? into + 1 : 0;
     Dwfl_Line *line = dwfl_module_getsrc(module, address - 1);
-    const char *file = line != NULL ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
-    if (file != NULL && number > 0)
-        return cmd_format("%s:%d %s%s(%s)", base_of(file), number, function != NULL ? function : "",
-                          function != NULL ? " " : "", base);
-    return function != NULL ? cmd_format("%s+0x%jx (%s)", function, (uintmax_t)into + 1, base) : NULL;
+    const char *file = line != NULL ? dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL) : NULL;
+    if (file != NULL && place->line > 0)
+        place->file = base_of(file);
+}
+
+static char *describe(const struct place *p, const char *plus) {
+    if (p->file != NULL)
+        return cmd_format("%s:%d %s%s(%s)", p->file, p->line, p->function != NULL ? p->function : "",
+                          p->function != NULL ? " " : "", p->module);
+    if (p->function != NULL)
+        return cmd_format("%s+0x%jx (%s)", p->function, (uintmax_t)p->into, p->module);
+    return cmd_format("%s%s", p->module, plus);
+}
+
+bool symbols_place(struct symbols *s, const char *site, struct place *place) {
+    const char *plus = strrchr(site, '+');
+    *place = (struct place){.text = ""};
+    if (plus == NULL)
+        return false;
+    char *path = cmd_format("%.*s", (int)(plus - site), site);
+    struct module *m = module_of(s, path);
+    free(path);
+    place->module = base_of(m->path);
+    if (m->dwfl_module != NULL)
+        look_up(m->dwfl_module, strtoull(plus + 1, NULL, 16), place);
+    free(s->name);
+    s->name = describe(place, plus);
+    place->text = s->name;
+    return true;
 }
 
 const char *symbols_name(struct symbols *s, const char *site) {
-    const char *plus = strrchr(site, '+');
-    if (plus == NULL)
-        return "";
-    char *path = cmd_format("%.*s", (int)(plus - site), site);
+    struct place place;
+    symbols_place(s, site, &place);
+    return place.text;
+}
+
+const char *symbols_data(struct symbols *s, const char *path, uint64_t start, uint64_t offset, uint64_t address,
+                         uint64_t *into) {
     struct module *m = module_of(s, path);
-    free(s->name);
-    s->name = m->dwfl_module != NULL ? describe(m->dwfl_module, strtoull(plus + 1, NULL, 16), base_of(path)) : NULL;
-    if (s->name == NULL)
-        s->name = cmd_format("%s%s", base_of(path), plus);
-    free(path);
-    return s->name;
+    Dwarf_Addr begin;
+    GElf_Off off = 0;
+    GElf_Sym symbol;
+    if (m->dwfl_module == NULL || !address_of(m->dwfl_module, offset, &begin))
+        return NULL;
+    const char *name = dwfl_module_addrinfo(m->dwfl_module, address - start + begin, &off, &symbol, NULL, NULL, NULL);
+    if (name == NULL || off >= symbol.st_size || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT)
+        return NULL;
+    *into = off;
+    return name;
 }
 
 void symbols_free(struct symbols *s) {

@@ -3,6 +3,9 @@
 #ifndef CMD_SYMBOLS_H
 #define CMD_SYMBOLS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /*
  * The answer is the best of these that the module's file gives:
  *
@@ -16,6 +19,23 @@
 struct symbols;
 struct symbols *symbols_new(void);
 const char *symbols_name(struct symbols *symbols, const char *site);
+
+/* The same in parts; NULL, 0: not known. Texts are valid until the next question, and `module` until symbols_free. */
+struct place {
+    const char *text; /* as symbols_name */
+    const char *file, *function, *module;
+    int line;
+    uint64_t into; /* of the return address in the function */
+};
+/* False: "" has no place. */
+bool symbols_place(struct symbols *symbols, const char *site, struct place *place);
+
+/*
+ * The variable at `address` of a program in which the module's byte `offset` lay at `start`, and how far into it the
+ * address is; NULL: the module has none there.
+ */
+const char *symbols_data(struct symbols *symbols, const char *path, uint64_t start, uint64_t offset, uint64_t address,
+                         uint64_t *into);
 void symbols_free(struct symbols *symbols);
 
 #endif

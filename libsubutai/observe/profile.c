@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a thread counts; see profile.h. */
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "observe/profile.h"
+
+_Thread_local struct rec_profile *rec_profile_self __attribute__((tls_model("initial-exec")));
+struct rec_hint rec_hints[PROFILE_N_HINTS] __attribute__((aligned(64)));
+
+/*
+ * CREDIT: how many other keys must want an entry's place before it is looked at; an entry that has been used USED times
+ * since then keeps its place. MAX_EVICTED: tallies of entries that lost their places; of further ones the object is
+ * forgotten. MAX_MADE: nodes of objects until which an init makes one, for the
+ * sake of where the object was made. SAMPLE_NS: from one timed acquisition of a thread to the next, at least, on
+ * average.
+ */
+enum { CREDIT = 16, USED = 32, MAX_EVICTED = 1 << 20, SAMPLE_NS = 5000, MAX_MADE = 2000000 };
+
+/* ---- the table ---- */
+
+static size_t entries_bytes(uint32_t n) {
+    return n * (sizeof(struct rec_entry) + sizeof(struct rec_held));
+}
+
+static bool set_entries(struct rec_profile *p, uint32_t n) {
+    void *memory = rec_map(entries_bytes(n));
+    if (memory == NULL)
+        return false;
+    p->entries = memory;
+    p->held = (struct rec_held *)(void *)(p->entries + n);
+    p->mask = n - 1;
+    p->n_entries = 0;
+    return true;
+}
+
+static uint64_t draw(struct rec_profile *p) {
+    p->random ^= p->random << 13;
+    p->random ^= p->random >> 7;
+    p->random ^= p->random << 17;
+    return p->random;
+}
+
+void rec_profile_begin(struct rec_thread *t) {
+    struct rec_profile *p = t->profile;
+    if (p == NULL) {
+        p = rec_map(sizeof *p);
+        if (p == NULL || !set_entries(p, PROFILE_MIN_ENTRIES)) {
+            if (p != NULL)
+                sbt_syscall3(SYS_munmap, p, sizeof *p, 0);
+            return;
+        }
+        t->profile = p;
+    } else {
+        struct rec_entry *entries = p->entries;
+        struct rec_held *held = p->held;
+        uint32_t mask = p->mask;
+        memset(entries, 0, entries_bytes(mask + 1));
+        memset(p, 0, offsetof(struct rec_profile, encoder.bytes));
+        p->entries = entries;
+        p->held = held;
+        p->mask = mask;
+    }
+    p->thread = t;
+    p->generation = t->generation;
+    p->encoder.thread = t->number;
+    p->random = UINT64_C(0x9E3779B97F4A7C15) + t->number;
+    p->sample_in = 1;
+    p->weight = 1;
+    p->flush_ns = rec_now_ns() + PROFILE_FLUSH_NS;
+}
+
+void rec_profile_forget(struct rec_thread *t) {
+    struct rec_profile *p = t->profile;
+    if (p == NULL)
+        return;
+    sbt_syscall3(SYS_munmap, p->entries, entries_bytes(p->mask + 1), 0);
+    sbt_syscall3(SYS_munmap, p, sizeof *p, 0);
+}
+
+/* ---- counting; the thread is busy, and so is its profile ---- */
+
+/* The entry of the call site, for calls that have none of their object's. The last one is of all other sites. */
+static uint32_t other_of(struct rec_profile *p, const struct rec_key *key) {
+    uint32_t i = 0;
+    while (i < p->n_others && (p->others[i].site != key->site || p->others[i].op != rec_counted_op(key)))
+        i++;
+    if (i < p->n_others || i == PROFILE_N_OTHERS)
+        return i < PROFILE_N_OTHERS ? i : PROFILE_N_OTHERS - 1;
+    p->others[i] =
+        (struct rec_entry){.site = key->site, .number = SBT_TRACE_NONE, .op = rec_counted_op(key), .type = key->type};
+    rec_site_of(p->thread, key->site); /* gives it a number */
+    p->n_others = i + 1;
+    return i;
+}
+
+static void add_held(struct rec_held *to, const struct rec_held *from) {
+    to->ns += from->ns;
+    to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
+    to->n_timed += from->n_timed;
+    to->n += from->n;
+    for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS; b++)
+        to->buckets[b] += from->buckets[b];
+}
+
+/* The entry loses its place, and what it has counted is written, or counted for the site. */
+static void evict(struct rec_profile *p, struct rec_entry *e) {
+    struct rec_held *h = &p->held[e - p->entries];
+    if (e->number != SBT_TRACE_NONE && __atomic_load_n(&rec.n_tallies, __ATOMIC_RELAXED) < MAX_EVICTED) {
+        rec_profile_put(p, e, h);
+    } else {
+        struct rec_key key = {0, e->site, e->op & (uint8_t)~PROFILE_FAILED, e->type, (e->op & PROFILE_FAILED) != 0};
+        uint32_t i = other_of(p, &key);
+        if (p->others[i].n > UINT32_MAX - e->n)
+            rec_profile_put(p, &p->others[i], &p->others_held[i]);
+        p->others[i].n += e->n;
+        add_held(&p->others_held[i], h);
+        *h = (struct rec_held){0};
+    }
+    e->site = 0;
+    e->n = 0;
+    p->n_entries--;
+}
+
+static struct rec_entry *free_place(struct rec_profile *p, uintptr_t object) {
+    uint32_t place = rec_place_of(p, object);
+    for (uint32_t i = 0; i < PROFILE_N_PROBES; i++)
+        if (p->entries[(place + i) & p->mask].site == 0)
+            return &p->entries[(place + i) & p->mask];
+    return NULL;
+}
+
+/* Twice as many entries. Few lose their places: where more than PROFILE_N_PROBES want the same ones. */
+static bool grow(struct rec_profile *p) {
+    struct rec_entry *entries = p->entries;
+    struct rec_held *held = p->held;
+    uint32_t n = p->mask + 1;
+    if (n >= PROFILE_MAX_ENTRIES || !set_entries(p, 4 * n))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        struct rec_entry *to = entries[i].site != 0 ? free_place(p, entries[i].object) : NULL;
+        if (to != NULL) {
+            *to = entries[i];
+            p->held[to - p->entries] = held[i];
+            p->n_entries++;
+        } else if (entries[i].site != 0) {
+            rec_profile_put(p, &entries[i], &held[i]);
+        }
+    }
+    sbt_syscall3(SYS_munmap, entries, entries_bytes(n), 0);
+    return true;
+}
+
+/* A place that another key has had, unless all that could be it are in use. */
+static struct rec_entry *challenge(struct rec_profile *p, uintptr_t object) {
+    struct rec_entry *e = &p->entries[(rec_place_of(p, object) + p->challenges++ % PROFILE_N_PROBES) & p->mask];
+    if (e->credit > 0) {
+        e->credit--;
+        return NULL;
+    }
+    if ((uint16_t)(e->n - e->n_seen) >= USED) {
+        e->credit = CREDIT;
+        e->n_seen = (uint16_t)e->n;
+        return NULL;
+    }
+    evict(p, e);
+    return e;
+}
+
+/* The object's number; SBT_TRACE_NONE: it has none, and gets none now. */
+static uint32_t number_for(struct rec_profile *p, const struct rec_key *key) {
+    if (__atomic_load_n(&rec.n_objects, __ATOMIC_RELAXED) < PROFILE_N_NUMBERED)
+        return rec_number_of(p->thread, key->type, key->object);
+    struct rec_node *node = rec_node_find(key->object);
+    return node != NULL && __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == key->type ? node->number : SBT_TRACE_NONE;
+}
+
+/* Is the entry of the life that is at its address now? */
+static bool is_same_life(const struct rec_entry *e) {
+    struct rec_node *node = e->number != SBT_TRACE_NONE ? rec_node_find(e->object) : NULL;
+    return e->number == SBT_TRACE_NONE || (node != NULL && node->number == e->number && node->type == e->type);
+}
+
+/* The key's entry, made if need be; NULL: there is no room. */
+static struct rec_entry *entry_for(struct rec_profile *p, const struct rec_key *key) {
+    struct rec_entry *e = rec_entry_of(p, key);
+    uint16_t lives = (uint16_t)__atomic_load_n(&rec_hint_of(key->object)->lives, __ATOMIC_RELAXED);
+    if (e != NULL && is_same_life(e)) {
+        e->lives = lives;
+        return e;
+    }
+    if (e != NULL) {
+        evict(p, e);
+    } else if ((e = free_place(p, key->object)) == NULL || p->n_entries > p->mask / 2) {
+        e = grow(p) ? free_place(p, key->object) : e;
+        e = e != NULL ? e : challenge(p, key->object);
+    }
+    if (e == NULL)
+        return NULL;
+    uint32_t number = number_for(p, key);
+    rec_site_of(p->thread, key->site);
+    *e = (struct rec_entry){.object = key->object,
+                            .site = key->site,
+                            .number = number,
+                            .lives = lives,
+                            .op = rec_counted_op(key),
+                            .type = key->type,
+                            .credit = CREDIT};
+    p->n_entries++;
+    return e;
+}
+
+/* Adds `n` calls to the key's entry, or to its site's. */
+static void add(struct rec_profile *p, const struct rec_key *key, uint32_t n) {
+    struct rec_entry *e = key->object != 0 ? entry_for(p, key) : NULL;
+    struct rec_held *h = e != NULL ? &p->held[e - p->entries] : NULL;
+    if (e == NULL) {
+        uint32_t i = other_of(p, key);
+        e = &p->others[i];
+        h = &p->others_held[i];
+    }
+    if (e->n > UINT32_MAX - n)
+        rec_profile_put(p, e, h);
+    e->n += n;
+}
+
+/* ---- calls that the fast path has not counted ---- */
+
+/* In a handler that has interrupted its thread in the recorder: the interrupted code counts it. */
+static void pend(struct rec_profile *p, const struct rec_key *key) {
+    uint32_t i = p->n_pending;
+    do {
+        if (i == PROFILE_N_PENDING) {
+            rec_lost(p->thread, 1);
+            return;
+        }
+    } while (!__atomic_compare_exchange_n(&p->n_pending, &i, i + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    p->pending[i] = *key;
+}
+
+/* The last one is taken out at a time. A handler may come before that, and put in more. */
+void rec_profile_drain(struct rec_profile *p) {
+    struct rec_thread *t = p->thread;
+    if (p->busy != 0 || t->busy != 0 || !rec_busy_begin(t))
+        return;
+    p->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    for (uint32_t n = p->n_pending; n > 0;) {
+        struct rec_key key = p->pending[n - 1];
+        if (__atomic_compare_exchange_n(&p->n_pending, &n, n - 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            add(p, &key, 1);
+            n = p->n_pending;
+        }
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->busy = 0;
+    rec_busy_end(t);
+}
+
+static struct rec_thread *attached(void) {
+    struct rec_thread *t = rec_self;
+    if (SBT_UNLIKELY(t == NULL || t->generation != sbt_fork_generation()))
+        t = rec_thread_attach();
+    return t != NULL && t->profile != NULL ? t : NULL;
+}
+
+/* `n` is 0 or 1. */
+static void add_slowly(const struct rec_key *key, uint32_t n) {
+    struct rec_thread *t = attached();
+    if (t == NULL)
+        return;
+    struct rec_profile *p = t->profile;
+    if (p->busy != 0 || t->busy != 0) {
+        if (n != 0)
+            pend(p, key);
+        return;
+    }
+    if (!rec_busy_begin(t))
+        return;
+    p->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    add(p, key, n);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->busy = 0;
+    rec_busy_end(t);
+    if (SBT_UNLIKELY(p->n_pending != 0))
+        rec_profile_drain(p);
+}
+
+SBT_NOINLINE void rec_profile_count_slowly(const struct rec_key *key) {
+    add_slowly(key, 1);
+}
+
+void rec_profile_leave(struct rec_call *c, const void *object, const void *site, bool failed) {
+    struct rec_key key = {(uintptr_t)object, (uintptr_t)site, c->event.op, c->event.type, failed};
+    rec_drop(c);
+    rec_profile_count(&key);
+}
+
+void rec_profile_life(const struct rec_key *key, bool made, uint32_t size) {
+    struct rec_key all = {0, key->site, key->op, key->type, false};
+    struct rec_thread *t = attached();
+    if (t == NULL)
+        return;
+    bool nested = t->busy != 0;
+    if (!nested && !rec_busy_begin(t))
+        return;
+    struct rec_node *node = made && rec_node_count() < MAX_MADE ? rec_node_at(key->object) : rec_node_find(key->object);
+    if (node != NULL) {
+        node->number = made && !nested ? rec_site_of(t, key->site) : SBT_TRACE_NONE;
+        node->initial = size;
+        __atomic_store_n(&node->type, made && !nested ? REC_MADE : SBT_TRACE_NO_OBJECT, __ATOMIC_RELEASE);
+    }
+    if (!nested)
+        rec_busy_end(t);
+    /* Relaxed: who uses the new object has been told of it after this. */
+    __atomic_fetch_add(&rec_hint_of(key->object)->lives, 1, __ATOMIC_RELAXED);
+    rec_profile_count_slowly(&all);
+}
+
+/* ---- holds ---- */
+
+/* Until a hold is over, object is 0 or what it says. A handler that comes in between takes another place. */
+static void begin_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight) {
+    __typeof(&p->holds[0]) hold = &p->holds[p->next_hold++ % PROFILE_N_HOLDS];
+    hold->key.object = 0;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    hold->key.site = key->site;
+    hold->key.op = key->op;
+    hold->key.type = key->type;
+    hold->weight = weight;
+    p->n_holds++; /* too many do no harm, and rec_profile_end_hold counts them */
+    hold->begin_ns = rec_now_ns();
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    hold->key.object = key->object;
+}
+
+/* The interval to the next timed acquisition: the longer, the shorter the acquisitions have been behind each other. */
+SBT_NOINLINE void rec_profile_sample(struct rec_profile *p, const struct rec_key *key) {
+    uint64_t now = rec_now_ns(), each_ns = (now - p->sampled_ns) / p->weight;
+    uint32_t weight = p->weight;
+    uint32_t interval =
+        each_ns * PROFILE_MAX_INTERVAL > SAMPLE_NS ? (uint32_t)(SAMPLE_NS / each_ns) : PROFILE_MAX_INTERVAL;
+    interval = interval > 1 ? 1 + (uint32_t)(draw(p) % (2 * interval - 1)) : 1;
+    p->weight = interval;
+    p->sample_in = (int32_t)interval;
+    p->sampled_ns = now;
+    struct rec_thread *t = p->thread;
+    if (SBT_UNLIKELY(now >= p->flush_ns) && t->busy == 0 && rec_busy_begin(t)) {
+        rec_profile_write_if_due(t, now);
+        rec_busy_end(t);
+    }
+    begin_hold(p, key, weight);
+}
+
+static unsigned bucket_of(uint64_t ns) {
+    unsigned b = ns > 0 ? 63 - (unsigned)__builtin_clzll(ns) : 0;
+    return b < SBT_TRACE_N_HOLD_BUCKETS ? b : SBT_TRACE_N_HOLD_BUCKETS - 1;
+}
+
+/* If a handler has come in between, the hold is forgotten. */
+static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight, uint64_t ns) {
+    if (p->busy != 0)
+        return;
+    p->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    struct rec_entry *e = rec_entry_of(p, key);
+    struct rec_held *h = e != NULL ? &p->held[e - p->entries] : NULL;
+    for (uint32_t i = 0; h == NULL && i < p->n_others; i++)
+        if (p->others[i].site == key->site && p->others[i].op == key->op)
+            h = &p->others_held[i];
+    if (h != NULL) {
+        h->ns += ns * weight;
+        h->max_ns = ns > h->max_ns ? ns : h->max_ns;
+        h->n_timed++;
+        h->n += weight;
+        h->buckets[bucket_of(ns)] += weight;
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->busy = 0;
+    if (SBT_UNLIKELY(p->n_pending != 0))
+        rec_profile_drain(p);
+}
+
+SBT_NOINLINE void rec_profile_end_hold(struct rec_profile *p, uintptr_t object) {
+    uint64_t now = rec_now_ns();
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < PROFILE_N_HOLDS; i++) {
+        __typeof(&p->holds[0]) hold = &p->holds[i];
+        if (hold->key.object == object) {
+            uint64_t ns = now - hold->begin_ns;
+            hold->key.object = 0;
+            struct rec_key key = {object, hold->key.site, hold->key.op, hold->key.type, false};
+            add_hold(p, &key, hold->weight, ns > rec.reading_ns ? ns - rec.reading_ns : 0);
+        }
+        n += hold->key.object != 0;
+    }
+    p->n_holds = n;
+}
+
+void rec_profile_hold(const struct rec_key *key) {
+    struct rec_profile *p = rec_profile_mine();
+    if (p == NULL)
+        return;
+    if (rec_entry_of(p, key) == NULL)
+        add_slowly(key, 0);
+    begin_hold(p, key, 1);
+}
+
+/* ---- hints ---- */
+
+void rec_profile_begin_wait(const void *object, uint64_t now_ns) {
+    struct rec_hint *hint = rec_hint_of((uintptr_t)object);
+    if (__atomic_fetch_add(&hint->waiting, 1, __ATOMIC_SEQ_CST) == 0)
+        __atomic_store_n(&hint->since_ns, now_ns, __ATOMIC_RELAXED);
+}
+
+void rec_profile_end_wait(const void *object) {
+    __atomic_fetch_sub(&rec_hint_of((uintptr_t)object)->waiting, 1, __ATOMIC_RELAXED);
+}

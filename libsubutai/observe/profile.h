@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Profiles: calls that did not wait are counted, not written down one by one.
+ *
+ * An acquisition that did not wait costs its thread a look into a table of its own, by object and call site. It reads
+ * no clock and touches nothing that other threads write, but for the hints below. A release looks at one hint. The
+ * counts are written now and then as tallies (trace.h).
+ *
+ * Holds are timed by sampling: one acquisition in up to PROFILE_MAX_INTERVAL, less the seldomer the thread acquires, so
+ * that a thread that takes a lock a thousand times a second has every hold timed.
+ *
+ * A thread that finds a lock taken says so in the hint of the object's address before it waits. The hint tells the
+ * thread that releases the lock to make an event of that. Hints are shared by the objects whose addresses have the same
+ * hash; so a release may be an event without a wait, which costs time only.
+ *
+ * Memory is bounded. A table has at most PROFILE_MAX_ENTRIES entries. The first PROFILE_N_NUMBERED objects that are
+ * used get a number; of later ones those that a thread waits for, or that one thread takes very often. What is counted
+ * of other objects, and of those that have lost their place in the table, is counted for the call site alone.
+ *
+ * The owner's handlers may come in between: `busy` is set while the table changes, and what a handler counts then waits
+ * in `pending`. Other threads read the table when its thread is gone, or when the trace ends.
+ */
+#ifndef SBT_OBSERVE_PROFILE_H
+#define SBT_OBSERVE_PROFILE_H
+
+#include "observe/record.h"
+
+enum {
+    PROFILE_MIN_ENTRIES = 256,
+    PROFILE_MAX_ENTRIES = 4096,
+    PROFILE_N_PROBES = 4,      /* places where an entry may be, side by side */
+    PROFILE_MAX_INTERVAL = 64, /* acquisitions between two timed ones, on average */
+    PROFILE_N_HOLDS = 8,       /* timed holds under way at a time in one thread */
+    PROFILE_N_PENDING = 16,
+    PROFILE_N_HINTS = 4096,
+    PROFILE_N_NUMBERED = 65536,
+    PROFILE_FLUSH_NS = 250000000, /* a killed program loses what its threads have counted since then, or longer */
+    PROFILE_N_OTHERS = 512,       /* call sites of what there is no room for */
+};
+
+/* What is counted. object 0: all objects for which there is no room. */
+struct rec_key {
+    uintptr_t object, site;
+    uint8_t op, type;
+    bool failed;
+};
+
+struct rec_entry {
+    uintptr_t object, site; /* site 0: the entry is free */
+    uint32_t n;             /* calls since the last tally */
+    uint32_t number;        /* of the object, or SBT_TRACE_NONE */
+    uint16_t lives;         /* the low half of the hint's, when the entry was last known to be of the object's life */
+    uint16_t n_seen;        /* the low half of n, at the last look for an entry to give up */
+    uint8_t op;             /* PROFILE_FAILED is set: of calls that failed */
+    uint8_t type;
+    uint8_t credit; /* how many other keys must want the place before the entry is looked at */
+    uint8_t unused;
+};
+#define PROFILE_FAILED 0x80
+
+_Static_assert(sizeof(struct rec_entry) == 32, "two in a cache line");
+
+/* The timed holds of an entry, at the same index. */
+struct rec_held {
+    uint64_t ns, max_ns;
+    uint32_t n_timed, n;
+    uint32_t buckets[SBT_TRACE_N_HOLD_BUCKETS];
+};
+
+struct rec_hint {
+    uint32_t waiting;  /* threads that wait for an object of this hash; atomic */
+    uint32_t lives;    /* inits and destroys of such objects; atomic */
+    uint64_t since_ns; /* when one of them began to wait, 0: none does; atomic, a hint */
+};
+extern struct rec_hint rec_hints[PROFILE_N_HINTS];
+
+struct rec_profile {
+    volatile uint32_t busy;
+    uint32_t generation; /* as in a record */
+    uint32_t mask;       /* number of entries minus 1 */
+    int32_t sample_in;   /* acquisitions until one is timed */
+    uint32_t n_holds;    /* `holds` that are in use */
+    volatile uint32_t n_pending;
+    struct rec_entry *entries;
+    struct rec_held *held;
+    struct rec_thread *thread;
+    uint32_t n_entries, weight; /* weight: acquisitions for which the next timed one stands */
+    uint32_t challenges, next_hold;
+    uint64_t random;
+    uint64_t sampled_ns, flush_ns; /* the last timed acquisition; when the next tallies are due */
+    struct {
+        struct rec_key key; /* object 0: free */
+        uint64_t begin_ns;
+        uint32_t weight;
+    } holds[PROFILE_N_HOLDS];
+    struct rec_key pending[PROFILE_N_PENDING];
+    uint32_t n_others;
+    struct rec_entry others[PROFILE_N_OTHERS]; /* by call site: of all objects for which there is no room */
+    struct rec_held others_held[PROFILE_N_OTHERS];
+    struct trace_tally_encoder encoder;
+};
+
+extern _Thread_local struct rec_profile *rec_profile_self __attribute__((tls_model("initial-exec")));
+
+/* Make the thread's profile, or empty the one that it has. Called before the thread runs; without memory it has none.
+ */
+void rec_profile_begin(struct rec_thread *t);
+/* In a forked child: give back the profile of a thread that is not there. */
+void rec_profile_forget(struct rec_thread *t);
+/* What the entry has counted becomes a tally. The entry stays, at zero. */
+void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held *h);
+/* Has the thread counted anything that is not written? */
+bool rec_profile_has_any(const struct rec_thread *t);
+/* Write what the thread has counted. By the thread itself; or by another, when it is gone or the trace ends. */
+void rec_profile_write(struct rec_thread *t);
+/* By the thread itself, in an event: if tallies are due, write them, and the events with them. */
+void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns);
+
+/* The slow paths of the functions below. */
+void rec_profile_count_slowly(const struct rec_key *key);
+void rec_profile_drain(struct rec_profile *p);
+void rec_profile_sample(struct rec_profile *p, const struct rec_key *key);
+void rec_profile_end_hold(struct rec_profile *p, uintptr_t object);
+/* A hold begins now, and stands for itself alone: its acquisition waited, so a clock more or less does not matter. */
+void rec_profile_hold(const struct rec_key *key);
+/* An init or destroy: the life at that address is over. `made`: another begins, made here, of that size. */
+void rec_profile_life(const struct rec_key *key, bool made, uint32_t size);
+/* Around a wait for the object at that address. */
+void rec_profile_begin_wait(const void *object, uint64_t now_ns);
+void rec_profile_end_wait(const void *object);
+/* Instead of rec_leave: the call is no event, but counted. */
+void rec_profile_leave(struct rec_call *c, const void *object, const void *site, bool failed);
+
+static inline struct rec_hint *rec_hint_of(uintptr_t object) {
+    return &rec_hints[(uint64_t)object * UINT64_C(0x9E3779B97F4A7C15) >> 52];
+}
+_Static_assert(PROFILE_N_HINTS == 1 << 12, "12 bits");
+
+/* Does a thread wait for it? Relaxed: a thread that begins to wait at this moment has not waited for long. */
+static inline bool rec_is_waited_for(const void *object) {
+    return SBT_UNLIKELY(__atomic_load_n(&rec_hint_of((uintptr_t)object)->waiting, __ATOMIC_RELAXED) != 0);
+}
+
+/* Does this process write a profile? */
+static inline bool rec_profiles(void) {
+    if (SBT_UNLIKELY(__atomic_load_n(&rec.state, __ATOMIC_RELAXED) == REC_UNBORN))
+        rec_start();
+    return rec.profile;
+}
+
+/* The caller's profile; NULL: the slow path makes it. */
+static inline struct rec_profile *rec_profile_mine(void) {
+    struct rec_profile *p = rec_profile_self;
+    return SBT_LIKELY(p != NULL && p->generation == sbt_fork_generation()) ? p : NULL;
+}
+
+/* Neighbouring objects are in neighbouring places: programs that go through many objects often go through them in
+ * order. */
+static inline uint32_t rec_place_of(const struct rec_profile *p, uintptr_t object) {
+    return ((uint32_t)(object >> 5) + (uint32_t)(object >> 12) * 0x9E3779u) & p->mask;
+}
+
+static inline uint8_t rec_counted_op(const struct rec_key *key) {
+    return (uint8_t)(key->op | (key->failed ? PROFILE_FAILED : 0));
+}
+
+static inline struct rec_entry *rec_entry_of(const struct rec_profile *p, const struct rec_key *key) {
+    uint32_t place = rec_place_of(p, key->object);
+    for (uint32_t i = 0; i < PROFILE_N_PROBES; i++) {
+        struct rec_entry *e = &p->entries[(place + i) & p->mask];
+        if (e->object == key->object && e->site == key->site && e->op == rec_counted_op(key))
+            return e;
+    }
+    return NULL;
+}
+
+/* Count a call. If the hint's lives are not the entry's, another object may have taken the place of the entry's. */
+static inline void rec_profile_count(const struct rec_key *key) {
+    struct rec_profile *p = rec_profile_mine();
+    if (SBT_UNLIKELY(p == NULL || p->busy != 0)) {
+        rec_profile_count_slowly(key);
+        return;
+    }
+    p->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    struct rec_entry *e = rec_entry_of(p, key);
+    uint32_t lives = __atomic_load_n(&rec_hint_of(key->object)->lives, __ATOMIC_RELAXED);
+    bool found = e != NULL && e->lives == (uint16_t)lives && e->n < UINT32_MAX;
+    if (SBT_LIKELY(found))
+        e->n++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->busy = 0;
+    if (SBT_UNLIKELY(!found))
+        rec_profile_count_slowly(key);
+    else if (SBT_UNLIKELY(p->n_pending != 0))
+        rec_profile_drain(p);
+}
+
+/* The same for an acquisition. */
+static inline void rec_profile_acquired(const struct rec_key *key) {
+    rec_profile_count(key);
+    struct rec_profile *p = rec_profile_self;
+    if (SBT_LIKELY(p != NULL) && SBT_UNLIKELY(--p->sample_in <= 0))
+        rec_profile_sample(p, key);
+}
+
+/* The caller is about to release the object. */
+static inline void rec_profile_releasing(const void *object) {
+    struct rec_profile *p = rec_profile_self;
+    if (SBT_LIKELY(p != NULL) && p->n_holds != 0)
+        rec_profile_end_hold(p, (uintptr_t)object);
+}
+
+/* profile_lock.c: a lock that the caller could not take at once, by `wait`; and a release that threads wait for. */
+struct rec_limit {
+    clockid_t clock;
+    const struct timespec *at;
+};
+int rec_profile_wait(const struct rec_key *key, int (*wait)(void *, const struct rec_limit *),
+                     const struct rec_limit *limit);
+int rec_profile_release(const struct rec_key *key, int (*release)(void *));
+/* A condition wait is about to give up its mutex, and has it again. */
+void rec_profile_give_up(const void *mutex, const void *site);
+uint64_t rec_profile_regained(struct rec_node *node, const void *mutex, const void *site);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Locks of a profile that were not free, and releases that threads wait for: these are events.
+ *
+ * A release that is an event counts itself in its node (`signals`) while the object is held. A thread that has waited
+ * reads the count when it holds the object: that is the release that ended its wait, if the count has changed since the
+ * wait began.
+ */
+#include <errno.h>
+
+#include "engine/direct/self.h"
+#include "observe/profile.h"
+
+int rec_profile_wait(const struct rec_key *key, int (*wait)(void *, const struct rec_limit *),
+                     const struct rec_limit *limit) {
+    void *object = (void *)key->object;
+    struct rec_call c;
+    uint64_t before = 0, after = 0;
+    direct_self.trylock_last = NULL; /* the recorder's trylock does not make a program one that waits by trylock */
+    rec_enter(&c, key->op, key->type, object, (const void *)key->site);
+    if (c.node != NULL)
+        before = __atomic_load_n(&c.node->signals, __ATOMIC_RELAXED);
+    rec_profile_begin_wait(object, c.thread != NULL ? c.begin_ns : 0);
+    int r = wait(object, limit);
+    rec_profile_end_wait(object);
+    if (r == 0 || r == EOWNERDEAD) {
+        if (c.node != NULL)
+            after = __atomic_load_n(&c.node->signals, __ATOMIC_RELAXED);
+        c.event.order = after != before ? after : 0;
+        rec_profile_hold(key);
+    }
+    rec_leave(&c, r);
+    return r;
+}
+
+int rec_profile_release(const struct rec_key *key, int (*release)(void *)) {
+    void *object = (void *)key->object;
+    struct rec_call c;
+    rec_enter(&c, key->op, key->type, object, (const void *)key->site);
+    if (c.node != NULL)
+        c.event.order = REC_COUNT(c.node->signals);
+    int r = release(object);
+    rec_leave(&c, r);
+    return r;
+}
+
+static int nothing(void *object) {
+    (void)object;
+    return 0;
+}
+
+void rec_profile_give_up(const void *mutex, const void *site) {
+    struct rec_key key = {(uintptr_t)mutex, (uintptr_t)site, SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, false};
+    rec_profile_releasing(mutex);
+    if (rec_is_waited_for(mutex))
+        rec_profile_release(&key, nothing);
+}
+
+uint64_t rec_profile_regained(struct rec_node *node, const void *mutex, const void *site) {
+    struct rec_key key = {(uintptr_t)mutex, (uintptr_t)site, SBT_TRACE_COND_WAIT, SBT_TRACE_MUTEX, false};
+    rec_profile_count(&key);
+    rec_profile_hold(&key);
+    return node != NULL ? __atomic_load_n(&node->signals, __ATOMIC_RELAXED) : 0;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the figures say that should be done. Each cause has a rule: when it holds, the figure that it rests on, and what
+ * would be gained at most, from the critical path. Advice is ordered by that gain. What may be wrong (a circle of
+ * locks) comes before what may be slow; what is only said so that it is not taken for contention comes last.
+ *
+ * The thresholds are parts of a whole, most of them of the program's time.
+ */
+#include <stdlib.h>
+
+#include "walk.h"
+
+#define GAIN_LEAST 0.05
+#define WAITS_LEAST 3
+#define IDLE_LEAST 0.25
+#define MOSTLY 0.5
+#define FUTILE_LEAST 0.3
+#define STORM_LEAST 0.1
+#define SPIN_LEAST 0.05
+#define SERIAL_LEAST 0.7
+
+static double part(double of, double whole) {
+    return whole > 0 ? of / whole : 0;
+}
+
+static struct rep_advice *advise(struct rep_report *r, struct rep_advice a) {
+    unsigned at;
+    if (a.basis == REP_BASIS_PATH && a.gain_ns > (double)r->path.ns)
+        a.gain_ns = (double)r->path.ns;
+    if (r->n_advice < REP_MOST_ADVICE)
+        at = r->n_advice++;
+    else if (a.gain_ns > r->advice[REP_MOST_ADVICE - 1].gain_ns)
+        at = REP_MOST_ADVICE - 1;
+    else
+        return NULL;
+    for (; at > 0 && r->advice[at - 1].gain_ns < a.gain_ns; at--)
+        r->advice[at] = r->advice[at - 1];
+    r->advice[at] = a;
+    return &r->advice[at];
+}
+
+static struct rep_advice about(const struct rep_report *r, enum rep_cause cause, uint32_t object) {
+    struct rep_advice a = {.cause = cause, .object = object, .group = REP_NONE, .thread = REP_NONE, .site = REP_NONE};
+    if (object != REP_NONE) {
+        a.group = r->objects[object].group;
+        a.objects[a.n_objects++] = object;
+    }
+    return a;
+}
+
+static const struct rep_detail *detail_of(const struct rep_report *r, uint32_t object) {
+    return r->objects[object].detail != REP_NONE ? &r->details[r->objects[object].detail] : NULL;
+}
+
+static uint32_t most_held_site(const struct rep_detail *d) {
+    uint32_t site = REP_NONE;
+    uint64_t most = 0;
+    for (unsigned i = 0; d != NULL && i < d->n_sites; i++)
+        if (d->sites[i].hold.ns > most) {
+            most = d->sites[i].hold.ns;
+            site = d->sites[i].site;
+        }
+    return site;
+}
+
+/* ---- locks ---- */
+
+static bool is_lock_type(unsigned type) {
+    return type == SBT_TRACE_MUTEX || type == SBT_TRACE_RWLOCK || type == SBT_TRACE_SPIN;
+}
+
+/* Time of holds in which the thread did not run, if that is most of the holds' time, and not of a few preempted ones. */
+static bool held_over_io(const struct rep_report *r, uint32_t object, double *off_share) {
+    const struct rep_object *o = &r->objects[object];
+    const struct rep_detail *d = detail_of(r, object);
+    *off_share = 1 - part((double)o->hold_work_ns, (double)o->hold_ns);
+    return d != NULL && o->hold_n >= 3 && *off_share > MOSTLY && (double)d->held_off_cpu.n > 0.1 * (double)o->hold_n;
+}
+
+static bool in_convoys(const struct rep_report *r, uint32_t object) {
+    const struct rep_detail *d = detail_of(r, object);
+    return d != NULL && d->convoys.n > 0 && 2 * d->convoys.n_acquisitions > r->objects[object].n_contended &&
+           d->convoys.handover_ns > d->convoys.held_ns;
+}
+
+/* Is the lock what waits for a storm's threads, or a condition's? Then the advice is about the condition. */
+static bool belongs_to_storm(const struct rep_report *r, uint32_t mutex) {
+    for (unsigned i = 0; i < r->n_advice; i++)
+        if (r->advice[i].cause == REP_BROADCAST_STORM && r->objects[r->advice[i].object].mutex == mutex)
+            return true;
+    return false;
+}
+
+static void advise_lock(struct rep_report *r, uint32_t object) {
+    const struct rep_object *o = &r->objects[object];
+    /* Calls that waited for no thread are no contention. */
+    double path_ns = (double)(rep_path_of(o) - o->path.calls_ns), share = part(path_ns, (double)r->path.ns), off_share;
+    struct rep_advice a = about(r, REP_HOT_LOCK, object);
+    if (!is_lock_type(o->type) || o->n_contended < WAITS_LEAST || share < GAIN_LEAST || belongs_to_storm(r, object))
+        return;
+    /* A lock for which threads hardly wait is only a place where time is spent. */
+    if ((double)o->wait_ns < GAIN_LEAST * (double)r->path.ns)
+        return;
+    a.basis = REP_BASIS_PATH;
+    a.gain_ns = path_ns;
+    a.figure = "critical_path_share";
+    a.unit = REP_SHARE;
+    a.value = share;
+    a.site = most_held_site(detail_of(r, object));
+    if (part((double)o->poll_ns, (double)r->times.cpu_ns) > SPIN_LEAST ||
+        (o->type == SBT_TRACE_SPIN && o->wait_ns > o->hold_ns)) {
+        a.cause = REP_FALSE_SPIN;
+        a.figure = "spin_ns";
+        a.unit = REP_NS;
+        a.value = o->type == SBT_TRACE_SPIN ? (double)o->wait_ns : (double)o->poll_ns;
+    } else if (held_over_io(r, object, &off_share)) {
+        a.cause = REP_LOCK_OVER_IO;
+        a.figure = "hold_off_cpu_share";
+        a.value = off_share;
+    } else if (in_convoys(r, object)) {
+        const struct rep_convoys *c = &detail_of(r, object)->convoys;
+        a.cause = REP_CONVOY;
+        a.figure = "handover_by_hold";
+        a.unit = REP_RATIO;
+        a.value = part((double)c->handover_ns, (double)(c->held_ns > 0 ? c->held_ns : 1));
+        a.gain_ns = (double)o->path.wakeup_ns;
+    }
+    advise(r, a);
+}
+
+/* Polled locks whose waits are not on the path still burn processor time. */
+static void advise_polling(struct rep_report *r, uint32_t object) {
+    const struct rep_object *o = &r->objects[object];
+    struct rep_advice a = about(r, REP_FALSE_SPIN, object);
+    for (unsigned i = 0; i < r->n_advice; i++)
+        if (r->advice[i].object == object)
+            return;
+    if (part((double)o->poll_ns, (double)r->times.cpu_ns) < SPIN_LEAST)
+        return;
+    a.basis = REP_BASIS_NONE;
+    a.figure = "spin_ns";
+    a.unit = REP_NS;
+    a.value = (double)o->poll_ns;
+    advise(r, a);
+}
+
+/* ---- conditions ---- */
+
+static void advise_cond(struct rep_report *r, uint32_t object) {
+    const struct rep_object *o = &r->objects[object];
+    uint64_t futile = o->n_futile_broadcast + o->n_futile_signal;
+    uint64_t woken = o->n_woken_by_broadcast + o->n_woken_by_signal;
+    bool storm = o->n_futile_broadcast >= o->n_futile_signal;
+    struct rep_advice a = about(r, storm ? REP_BROADCAST_STORM : REP_FUTILE_WAKEUPS, object);
+    if (o->type != SBT_TRACE_COND || woken < 8 || part((double)futile, (double)woken) < FUTILE_LEAST)
+        return;
+    double path_ns = (double)rep_path_of(o);
+    if (o->mutex != REP_NONE) {
+        path_ns += (double)rep_path_of(&r->objects[o->mutex]);
+        a.objects[a.n_objects++] = o->mutex;
+    }
+    double wait_ns = o->mutex != REP_NONE ? (double)r->objects[o->mutex].wait_ns : 0;
+    if (part(path_ns, (double)r->path.ns) < GAIN_LEAST && part(wait_ns, (double)r->times.life_ns) < STORM_LEAST)
+        return;
+    a.basis = REP_BASIS_PATH;
+    a.gain_ns = path_ns;
+    a.figure = "futile_wakeups";
+    a.unit = REP_COUNT;
+    a.value = (double)futile;
+    advise(r, a);
+}
+
+/* ---- barriers ---- */
+
+static uint32_t last_most_often(const struct rep_barrier *b) {
+    uint32_t thread = REP_NONE;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < b->n_threads; i++)
+        if (b->threads[i].n_last > most) {
+            most = b->threads[i].n_last;
+            thread = b->threads[i].thread;
+        }
+    return thread;
+}
+
+static void advise_barrier(struct rep_report *r, const struct rep_barrier *b) {
+    struct rep_advice a = about(r, REP_BARRIER_IMBALANCE, b->object);
+    double whole = (double)r->path.ns;
+    if (b->n_generations == 0)
+        return;
+    a.basis = REP_BASIS_PATH;
+    a.gain_ns = (double)b->balance_ns;
+    a.figure = "imbalance_share";
+    a.unit = REP_SHARE;
+    a.value = part((double)b->imbalance.ns, whole);
+    a.thread = last_most_often(b);
+    if (part(a.gain_ns, whole) >= GAIN_LEAST)
+        advise(r, a);
+    a.cause = REP_BARRIER_RELEASE;
+    a.gain_ns = (double)rep_path_of(&r->objects[b->object]);
+    a.figure = "median_release_ns";
+    a.unit = REP_NS;
+    a.value = rep_histogram_quantile(&b->release, 0.5);
+    a.thread = REP_NONE;
+    if (part(a.gain_ns, whole) >= GAIN_LEAST)
+        advise(r, a);
+}
+
+/* ---- the program as a whole ---- */
+
+/* Most of many objects' calls cost time, and hardly one waits. */
+static void advise_many_locks(struct rep_report *r) {
+    const struct rep_group *most = NULL;
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < r->n_groups; i++)
+        if (is_lock_type(r->groups[i].type) && (most == NULL || r->groups[i].calls_ns > most->calls_ns)) {
+            most = &r->groups[i];
+            number = i;
+        }
+    double calls_ns = (double)r->times.calls_ns, cpu_ns = (double)r->times.cpu_ns + calls_ns;
+    double share = part(calls_ns, cpu_ns);
+    if (most == NULL || most->n_contended * 20 > most->n || share < 0.1 || most->n < 1000)
+        return;
+    struct rep_advice a = about(r, REP_MANY_LOCKS, REP_NONE);
+    for (uint32_t i = 0; i < r->info.n_objects && a.object == REP_NONE; i++)
+        if (r->objects[i].group == number)
+            a = about(r, REP_MANY_LOCKS, i);
+    a.basis = REP_BASIS_PATH;
+    a.gain_ns = (double)most->path_ns;
+    a.figure = "calls_share";
+    a.unit = REP_SHARE;
+    a.value = share;
+    advise(r, a);
+}
+
+static void advise_idle(struct rep_report *r) {
+    uint32_t most = REP_NONE;
+    for (uint32_t i = 0; i < r->info.n_objects; i++)
+        if (r->objects[i].idle_ns > 0 && (most == REP_NONE || r->objects[i].idle_ns > r->objects[most].idle_ns))
+            most = i;
+    if (most == REP_NONE || part((double)r->times.idle_ns, (double)r->times.life_ns) < IDLE_LEAST)
+        return;
+    struct rep_advice a = about(r, REP_IDLE, most);
+    a.figure = "idle_share";
+    a.unit = REP_SHARE;
+    a.value = part((double)r->times.idle_ns, (double)r->times.life_ns);
+    advise(r, a);
+}
+
+static void advise_program(struct rep_report *r) {
+    double off = part((double)r->path.off_cpu_ns, (double)r->path.ns);
+    double parallelism = part((double)r->times.cpu_ns, (double)r->wall_ns);
+    struct rep_advice a = about(r, REP_OFF_CPU, REP_NONE);
+    a.figure = "critical_path_share";
+    a.unit = REP_SHARE;
+    a.value = off;
+    if (off >= 0.3)
+        advise(r, a);
+    a.cause = REP_TOO_MANY_THREADS;
+    a.figure = "threads_by_parallelism";
+    a.unit = REP_RATIO;
+    a.value = part(r->n_live, parallelism);
+    double contended = part((double)rep_contention_ns(&r->times), (double)r->times.life_ns);
+    if (r->n_live >= 4 && contended > 0.3 && parallelism >= 1 && a.value >= 3)
+        advise(r, a);
+    a.cause = REP_SERIAL;
+    a.figure = "critical_path_share";
+    a.unit = REP_SHARE;
+    a.value = 0;
+    for (uint32_t i = 0; i < r->info.n_threads; i++)
+        if (part((double)r->threads[i].path_ns, (double)r->path.ns) > a.value) {
+            a.value = part((double)r->threads[i].path_ns, (double)r->path.ns);
+            a.thread = i;
+        }
+    if (r->n_live > 1 && a.value >= SERIAL_LEAST && part((double)r->path.work_ns, (double)r->path.ns) >= MOSTLY)
+        advise(r, a);
+}
+
+static void advise_order(struct rep_report *r) {
+    if (r->n_circles == 0)
+        return;
+    const struct rep_circle *c = &r->circles[0];
+    struct rep_advice a = about(r, REP_LOCK_ORDER, c->order[0]->held);
+    a.n_objects = 0;
+    for (unsigned i = 0; i < c->n; i++)
+        a.objects[a.n_objects++] = c->order[i]->held;
+    a.figure = "locks_in_circle";
+    a.unit = REP_COUNT;
+    a.value = c->n;
+    a.circle = c;
+    if (r->n_advice == REP_MOST_ADVICE)
+        r->n_advice--;
+    for (unsigned i = r->n_advice++; i > 0; i--)
+        r->advice[i] = r->advice[i - 1];
+    r->advice[0] = a;
+}
+
+void rep_advise(struct rep_report *r) {
+    for (uint32_t i = 0; i < r->info.n_objects; i++)
+        advise_cond(r, i);
+    for (uint32_t i = 0; i < r->info.n_objects; i++)
+        advise_lock(r, i);
+    for (uint32_t i = 0; i < r->info.n_objects; i++)
+        advise_polling(r, i);
+    for (uint32_t i = 0; i < r->n_details; i++)
+        if (r->details[i].barrier != NULL)
+            advise_barrier(r, r->details[i].barrier);
+    advise_many_locks(r);
+    advise_idle(r);
+    advise_program(r);
+    advise_order(r);
+}
+
+const char *rep_cause_name(unsigned cause) {
+    static const char *const names[REP_N_CAUSES] = {[REP_LOCK_ORDER] = "lock-order",
+                                                    [REP_HOT_LOCK] = "hot-lock",
+                                                    [REP_CONVOY] = "convoy",
+                                                    [REP_LOCK_OVER_IO] = "lock-over-io",
+                                                    [REP_BARRIER_IMBALANCE] = "barrier-imbalance",
+                                                    [REP_BARRIER_RELEASE] = "barrier-release",
+                                                    [REP_BROADCAST_STORM] = "broadcast-storm",
+                                                    [REP_FUTILE_WAKEUPS] = "futile-wakeups",
+                                                    [REP_FALSE_SPIN] = "false-spin",
+                                                    [REP_MANY_LOCKS] = "many-locks",
+                                                    [REP_IDLE] = "idle",
+                                                    [REP_OFF_CPU] = "off-cpu",
+                                                    [REP_TOO_MANY_THREADS] = "too-many-threads",
+                                                    [REP_SERIAL] = "serial"};
+    return cause < REP_N_CAUSES ? names[cause] : NULL;
+}

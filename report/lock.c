@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Mutexes, read-write locks and spin locks: holds, waits, hand-overs, convoys.
+ *
+ * A call has waited if another thread gave the lock back after the call began. That does not need the order of events
+ * of two threads, which clocks do not give: the recorder counts acquisitions under the lock. A call that took long
+ * although the lock was free was preempted, and has waited for no thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "walk.h"
+
+static uint64_t later(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static uint64_t cut(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+/* ---- holds ---- */
+
+static struct rep_held *held_push(struct rep_walker *t) {
+    if (t->n_held == t->held_capacity) {
+        uint32_t capacity = t->held_capacity == 0 ? 8 : 2 * t->held_capacity;
+        struct rep_held *longer = realloc(t->held, capacity * sizeof *longer);
+        if (longer == NULL)
+            return NULL;
+        t->held = longer;
+        t->held_capacity = capacity;
+    }
+    return &t->held[t->n_held++];
+}
+
+/* The latest hold of the object; NULL: none. */
+static struct rep_held *held_find(struct rep_walker *t, uint32_t object) {
+    for (uint32_t i = t->n_held; i > 0; i--)
+        if (t->held[i - 1].object == object)
+            return &t->held[i - 1];
+    return NULL;
+}
+
+static void hold_sums(struct rep_walk *w, uint32_t object, const struct rep_held *held, uint64_t ns, uint64_t work_ns) {
+    struct rep_object *o = &w->report->objects[object];
+    struct rep_detail *d = rep_detail_of(w, object);
+    work_ns = work_ns < ns ? work_ns : ns;
+    o->hold_n++;
+    o->hold_ns += ns;
+    o->hold_work_ns += work_ns;
+    o->hold_max_ns = later(o->hold_max_ns, ns);
+    if (d == NULL)
+        return;
+    rep_histogram_add(&d->hold, ns);
+    struct rep_site_use *use = rep_site_use(d, held->site);
+    use->hold.n++;
+    use->hold.ns += ns;
+    use->hold_work_ns += work_ns;
+    if (2 * work_ns < ns && ns > 20 * REP_SHORT_NS) {
+        d->held_off_cpu.n++;
+        d->held_off_cpu.ns += ns - work_ns;
+    }
+}
+
+/* Of past holds those are kept that a wait may still overlap with: as many as threads have waited at once. */
+static void hold_ring_push(struct rep_detail *d, struct rep_hold hold) {
+    struct rep_rings *rings = d != NULL ? d->rings : NULL;
+    if (rings == NULL || d->wait.n == 0) /* no thread has waited yet */
+        return;
+    if (rings->holds == NULL && (rings->holds = calloc(REP_MOST_HOLDS, sizeof *rings->holds)) == NULL)
+        return;
+    rings->holds[rings->n_holds++ % REP_MOST_HOLDS] = hold;
+}
+
+static void section_end(struct rep_walk *w, uint32_t thread, uint64_t at_ns, uint64_t end_ns) {
+    struct rep_walker *t = &w->walkers[thread];
+    struct rep_sections *s = &w->report->threads[thread].times.sections;
+    if (t->n_held != 0)
+        return;
+    s->ns += cut(end_ns, t->section_ns);
+    s->held_ns += cut(at_ns, t->union_ns);
+}
+
+void rep_release(struct rep_walk *w, uint32_t thread, uint32_t object, uint64_t at_ns, uint64_t end_ns) {
+    struct rep_walker *t = &w->walkers[thread];
+    struct rep_lock *lock = &w->locks[object];
+    struct rep_held *found = held_find(t, object);
+    struct rep_release release = {.at_ns = at_ns, .thread = thread, .site = REP_NONE};
+    bool shared = false;
+    if (found != NULL) {
+        struct rep_held held = *found;
+        release.since_ns = held.since_ns;
+        release.site = held.site;
+        shared = held.shared;
+        hold_sums(w, object, &held, cut(at_ns, held.since_ns), t->work_ns - held.work_ns);
+        w->report->objects[object].section_ns += cut(end_ns, held.began_ns);
+        hold_ring_push(rep_detail_of(w, object), (struct rep_hold){held.since_ns, at_ns, thread, held.site});
+        memmove(found, found + 1, (size_t)(t->held + t->n_held - found - 1) * sizeof *found);
+        t->n_held--;
+        section_end(w, thread, at_ns, end_ns);
+    }
+    if (at_ns >= lock->any.at_ns)
+        lock->any = release;
+    if (!shared && at_ns >= lock->write.at_ns)
+        lock->write = release;
+    if (lock->holder == thread)
+        lock->holder = REP_NONE;
+}
+
+/* ---- convoys ---- */
+
+static void convoy_end(struct rep_detail *d, uint64_t at_ns) {
+    struct rep_rings *rings = d->rings;
+    unsigned n_threads = (unsigned)__builtin_popcountll(rings->run.threads);
+    struct rep_convoys *c = &d->convoys;
+    if (n_threads >= 3 && rings->run.n >= 2 * (uint64_t)n_threads) {
+        c->n++;
+        c->n_acquisitions += rings->run.n;
+        c->ns += cut(at_ns, rings->run.from_ns);
+        c->longest = later(c->longest, rings->run.n);
+        c->held_ns += rings->run.held_ns;
+        c->handover_ns += rings->run.handover_ns;
+        c->n_threads = n_threads > c->n_threads ? n_threads : c->n_threads;
+    }
+    memset(&rings->run, 0, sizeof rings->run);
+}
+
+static void convoy_step(struct rep_detail *d, const struct rep_waited *wait, uint64_t handover_ns) {
+    struct rep_rings *rings = d->rings;
+    if (rings->run.n++ == 0)
+        rings->run.from_ns = wait->from_ns;
+    else
+        rings->run.held_ns += cut(wait->by.at_ns, wait->by.since_ns);
+    rings->run.handover_ns += handover_ns;
+    rings->run.threads |= UINT64_C(1) << wait->thread % 64;
+}
+
+void rep_locks_finish(struct rep_walk *w) {
+    for (uint32_t i = 0; i < w->report->n_details; i++)
+        if (w->report->details[i].rings != NULL)
+            convoy_end(&w->report->details[i], w->locks[w->report->details[i].object].any.at_ns);
+}
+
+/* ---- getting ---- */
+
+/* Each hold that the wait overlaps with has its part, up to the beginning of the next one; the rest is not known. */
+static void share_wait(struct rep_walk *w, const struct rep_waited *wait) {
+    struct rep_detail *d = rep_detail_of(w, wait->object);
+    struct rep_rings *rings = d != NULL ? d->rings : NULL;
+    uint64_t end = wait->to_ns;
+    bool exclusive = wait->kind != REP_RWLOCK; /* of holds at the same time the last one stands for all */
+    for (uint64_t i = 0; exclusive && rings != NULL && i < rings->n_holds && i < REP_MOST_HOLDS && end > wait->from_ns;
+         i++) {
+        const struct rep_hold *hold = &rings->holds[(rings->n_holds - 1 - i) % REP_MOST_HOLDS];
+        uint64_t from = later(hold->from_ns, wait->from_ns);
+        if (hold->to_ns <= wait->from_ns)
+            break;
+        if (from >= end)
+            continue;
+        rep_pair_add(w, wait, hold->thread, hold->site, end - from);
+        end = from;
+    }
+    if (end > wait->from_ns)
+        rep_pair_add(w, wait, wait->by.thread, wait->by.site, end - wait->from_ns);
+}
+
+/* Did the call wait, and for which release? */
+static bool has_waited(const struct rep_lock *lock, uint32_t thread, const struct sbt_trace_event *e, uint64_t number,
+                       uint64_t from_ns, uint64_t to_ns, struct rep_release *by) {
+    bool shared = rep_is_shared(e->op);
+    *by = shared ? lock->write : lock->any;
+    if (rep_is_trylock(e->op))
+        return false;
+    if (by->thread != REP_NONE && by->thread != thread && by->at_ns > from_ns)
+        return true;
+    bool unseen = !shared && number > lock->number + 1; /* acquisitions that the trace does not have */
+    if (lock->holder != REP_NONE && lock->holder != thread) {
+        /* Its release is behind this, by the clocks' difference. */
+        *by = (struct rep_release){.at_ns = to_ns, .thread = lock->holder, .site = REP_NONE};
+        return to_ns - from_ns >= REP_SHORT_NS;
+    }
+    if (unseen)
+        *by = (struct rep_release){.thread = REP_NONE, .site = REP_NONE};
+    return unseen && to_ns - from_ns >= 10 * REP_SHORT_NS;
+}
+
+static void begin_hold(struct rep_walk *w, uint32_t thread, uint32_t object, const struct sbt_trace_event *e,
+                       uint64_t from_ns, uint64_t to_ns) {
+    struct rep_walker *t = &w->walkers[thread];
+    struct rep_lock *lock = &w->locks[object];
+    bool first = t->n_held == 0;
+    struct rep_held *held = held_push(t);
+    if (first) {
+        t->section_ns = from_ns;
+        t->union_ns = to_ns;
+    }
+    if (held != NULL)
+        *held = (struct rep_held){.object = object,
+                                  .site = e->site,
+                                  .shared = rep_is_shared(e->op),
+                                  .tried = rep_is_trylock(e->op),
+                                  .began_ns = from_ns,
+                                  .since_ns = to_ns,
+                                  .work_ns = t->work_ns};
+    if (!rep_is_shared(e->op))
+        lock->holder = thread;
+}
+
+void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const struct sbt_trace_event *e,
+                 uint64_t from_ns, bool relock) {
+    struct rep_lock *lock = &w->locks[object];
+    struct rep_object *o = &w->report->objects[object];
+    struct rep_detail *d = rep_detail_of(w, object);
+    uint64_t number = relock ? e->relock : e->order, to_ns = e->at_ns + e->took_ns;
+    struct rep_waited wait = {.thread = thread,
+                              .object = object,
+                              .site = e->site,
+                              .kind = relock ? REP_RELOCK : rep_kind_of(o->type),
+                              .from_ns = from_ns,
+                              .to_ns = to_ns};
+    o->n++;
+    if (!rep_is_trylock(e->op))
+        rep_order_add(w, thread, object, e->site);
+    if (has_waited(lock, thread, e, number, from_ns, to_ns, &wait.by)) {
+        uint64_t handover_ns = wait.by.thread != REP_NONE ? cut(to_ns, wait.by.at_ns) : 0;
+        o->handover_ns += handover_ns;
+        rep_waited(w, &wait);
+        share_wait(w, &wait);
+        if (d != NULL && d->rings != NULL && !rep_is_shared(e->op))
+            convoy_step(d, &wait, handover_ns);
+    } else {
+        rep_not_waited(w, thread, object, to_ns - from_ns);
+        if (d != NULL && d->rings != NULL && d->rings->run.n > 0)
+            convoy_end(d, from_ns);
+    }
+    begin_hold(w, thread, object, e, from_ns, to_ns);
+    if (!rep_is_shared(e->op))
+        lock->number = number;
+}
+
+/* ---- polling ---- */
+
+void rep_trylock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
+    struct rep_walker *t = &w->walkers[thread];
+    w->report->objects[e->object].n_failed++;
+    rep_not_waited(w, thread, e->object, e->took_ns);
+    if (!t->polls || t->polled != e->object) {
+        t->polled = e->object;
+        t->poll_from_ns = e->at_ns;
+        t->poll_work_ns = t->work_ns;
+        t->n_polls = 0;
+    }
+    t->n_polls++;
+    t->polls = true;
+}
+
+/* The next call after failed trylocks: how many they were, and whether they waited in vain or got the lock. */
+void rep_poll_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
+    struct rep_walker *t = &w->walkers[thread];
+    struct rep_object *o = &w->report->objects[t->polled];
+    bool got = e->object == t->polled && rep_is_lock(e->op) && e->result == 0;
+    t->polls = false;
+    if (t->n_polls < 3) /* a thread that does something else meanwhile */
+        return;
+    o->polls += t->n_polls;
+    o->poll_ns += t->work_ns - t->poll_work_ns;
+    const struct rep_release *by = &w->locks[t->polled].any;
+    if (got && by->thread != REP_NONE && by->thread != thread && by->at_ns > t->poll_from_ns) {
+        struct rep_waited wait = {.thread = thread,
+                                  .object = t->polled,
+                                  .site = e->site,
+                                  .kind = REP_SPIN,
+                                  .from_ns = t->poll_from_ns,
+                                  .to_ns = e->at_ns + e->took_ns,
+                                  .by = *by};
+        rep_waited(w, &wait);
+        share_wait(w, &wait);
+    }
+}

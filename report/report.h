@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Where the time of a recorded program went: the analysis of a trace. docs/report.md defines each figure; the members
+ * here have the names of its JSON document where they are the same figure.
+ *
+ * The library reads a trace by trace.h and computes. It prints nothing and knows no names: objects, threads and sites
+ * are the trace's numbers. Times are nanoseconds since the trace began. Memory is bounded: REP_MOST_* say by what, and
+ * `dropped` says what was left out. Nothing here blocks. One call runs on the caller's thread.
+ *
+ * Sources: the share of time in sections is the metric of the profiler of remote core locking (Lozi et al., USENIX ATC
+ * 2012); the split of barriers is the release-delay figure of France-Pillois et al.; the critical path by wakers is the
+ * walk of wait chains from the end of the program backwards (Alexander et al., IPDPS 2010; Chen and Stenstrom, SC
+ * 2012).
+ */
+#ifndef REP_REPORT_H
+#define REP_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "histogram.h"
+#include "trace.h"
+
+#define REP_NONE UINT32_MAX /* no object, thread, site, group or detail */
+
+/* What a thread waits for. */
+enum rep_kind {
+    REP_MUTEX,
+    REP_RWLOCK,
+    REP_SPIN,   /* and mutexes and spin locks that are polled by trylock */
+    REP_RELOCK, /* the mutex, after the signal that ended a wait on a condition */
+    REP_COND,
+    REP_SEM,
+    REP_FUTEX,
+    REP_BARRIER,
+    REP_JOIN,
+    REP_N_KINDS
+};
+const char *rep_kind_name(unsigned kind); /* "mutex", ...; NULL: there is none with that number */
+
+struct rep_sum {
+    uint64_t n, ns;
+};
+
+struct rep_sections {
+    uint64_t ns;      /* with the waits before the holds and the unlocks after them; sections within sections once */
+    uint64_t held_ns; /* at least one lock held */
+};
+
+/* Of one thread, and of all threads. */
+struct rep_times {
+    uint64_t life_ns, cpu_ns, off_cpu_ns, calls_ns;
+    uint64_t idle_ns;
+    struct rep_sections sections;
+    struct rep_sum waiting[REP_N_KINDS];
+};
+
+struct rep_thread {
+    uint64_t begin_ns, end_ns, n_events; /* begin: its creation, if that is known */
+    uint64_t path_ns;
+    uint32_t creator, created_at; /* thread and site; REP_NONE: not known */
+    struct rep_times times;
+};
+
+struct rep_site_use {
+    uint32_t site;
+    struct rep_sum wait, hold;
+    uint64_t hold_work_ns;
+};
+
+enum { REP_MOST_SITES = 24 }; /* call sites of an object that are told apart */
+
+/* One barrier's generations. */
+struct rep_barrier_thread {
+    uint32_t thread;
+    uint64_t n, n_last, n_first, late_ns;
+    uint64_t left_ns; /* when it left the last generation; 0: it has not */
+    struct rep_histogram delay;
+};
+
+struct rep_generation {
+    uint64_t number, first_ns, last_ns, end_ns;
+    uint32_t last_thread;
+};
+
+enum { REP_WORST = 8 };
+
+struct rep_barrier {
+    uint32_t object, count; /* count: 0 if not known */
+    uint64_t n_generations;
+    uint64_t balance_ns; /* by how much the last thread's work between generations was longer than the mean of all */
+    struct rep_histogram imbalance, release, delay;
+    struct rep_barrier_thread *threads;
+    uint32_t n_threads, capacity;
+    struct rep_generation worst[REP_WORST];
+    unsigned n_worst;
+};
+
+struct rep_convoys {
+    uint64_t n, n_acquisitions, ns, longest, held_ns, handover_ns;
+    unsigned n_threads; /* in the convoy with the most; more than 64 count as 64 */
+};
+
+/* What is kept of the objects that matter most. */
+struct rep_detail {
+    uint32_t object;
+    struct rep_histogram wait, hold;
+    struct rep_site_use sites[REP_MOST_SITES];
+    unsigned n_sites;
+    struct rep_convoys convoys;
+    struct rep_sum held_off_cpu; /* holds of which the thread ran for less than half */
+    struct rep_barrier *barrier; /* NULL: it is none */
+    struct rep_rings *rings;     /* the analysis's own */
+};
+
+/* What the critical path has of an object. */
+struct rep_path_part {
+    uint64_t held_ns, wakeup_ns, waiting_ns, calls_ns;
+};
+
+struct rep_object {
+    uint8_t type;  /* enum sbt_trace_type */
+    bool made_by_init;
+    uint32_t made; /* site of its init, or of its first use */
+    uint32_t group, detail;
+    uint32_t size; /* of a barrier, its count */
+    uint32_t mutex; /* of a condition: the mutex of its last wait */
+    uint64_t made_ns;
+    uint64_t n, n_contended, n_failed, calls_ns;
+    uint64_t n_signals, n_broadcasts;
+    uint64_t n_woken_by_signal, n_woken_by_broadcast, n_futile_signal, n_futile_broadcast;
+    uint64_t wait_ns, wait_max_ns, hold_n, hold_ns, hold_max_ns, hold_work_ns;
+    uint64_t handover_ns, section_ns, idle_ns;
+    uint64_t polls, poll_ns; /* failed trylocks in a row, and the processor time that they took */
+    struct rep_path_part path;
+};
+
+struct rep_group {
+    uint8_t type;
+    uint32_t made;
+    uint64_t n_objects, n, n_contended, wait_ns, hold_ns, calls_ns, path_ns;
+};
+
+/* Who waited for whom: holder REP_NONE if it is not known. */
+struct rep_pair {
+    uint32_t waiter, holder, object, kind;
+    struct rep_sum sum;
+};
+
+/* The same by call sites. */
+struct rep_site_pair {
+    uint32_t object, waiter_site, holder_site, kind;
+    struct rep_sum sum;
+};
+
+enum { REP_MOST_LINKS = 4 };
+
+struct rep_chain {
+    struct {
+        uint32_t object, site, kind;
+    } link[REP_MOST_LINKS];
+    uint32_t n_links;
+    struct rep_sum sum;
+};
+
+struct rep_order {
+    uint32_t held, taken, held_site, taken_site;
+    uint32_t thread; /* the first one that made this order */
+    bool several;    /* so did others */
+    uint64_t n;
+};
+
+struct rep_circle {
+    const struct rep_order *order[REP_MOST_LINKS];
+    unsigned n;
+};
+
+/* A piece of the critical path. It begins with a wait of `thread`, from the moment when the waker ended it. */
+struct rep_segment {
+    uint64_t from_ns, to_ns;
+    uint32_t thread;
+    uint32_t object; /* of that wait; REP_NONE: thread creation, join, or the path's beginning */
+    uint8_t kind;    /* enum rep_kind; REP_N_KINDS: no wait */
+};
+
+struct rep_path {
+    uint64_t ns;
+    uint64_t work_ns, off_cpu_ns, calls_ns, held_ns, wakeup_ns, waiting_ns;
+    uint64_t kind_ns[REP_N_KINDS]; /* of wakeup_ns and waiting_ns, by what was waited for */
+    uint64_t *site_ns;             /* [site]: of held_ns by where the lock was taken, of the others by the call */
+    struct rep_segment *segments;  /* in order of time */
+    size_t n_segments;
+};
+
+enum rep_cause {
+    REP_LOCK_ORDER,
+    REP_HOT_LOCK,
+    REP_CONVOY,
+    REP_LOCK_OVER_IO,
+    REP_BARRIER_IMBALANCE,
+    REP_BARRIER_RELEASE,
+    REP_BROADCAST_STORM,
+    REP_FUTILE_WAKEUPS,
+    REP_FALSE_SPIN,
+    REP_MANY_LOCKS,
+    REP_IDLE,
+    REP_OFF_CPU,
+    REP_TOO_MANY_THREADS,
+    REP_SERIAL,
+    REP_N_CAUSES
+};
+const char *rep_cause_name(unsigned cause); /* "lock-order", ... */
+
+enum rep_unit { REP_SHARE, REP_NS, REP_COUNT, REP_RATIO };
+enum rep_basis { REP_BASIS_NONE, REP_BASIS_PATH, REP_BASIS_SIMULATED };
+
+struct rep_advice {
+    enum rep_cause cause;
+    uint32_t object, group, thread, site; /* what it is about; site: the call site that matters most */
+    uint32_t objects[REP_MOST_LINKS];
+    unsigned n_objects;
+    const char *figure; /* its name */
+    enum rep_unit unit;
+    double value;
+    enum rep_basis basis;
+    double gain_ns;
+    const struct rep_circle *circle; /* REP_LOCK_ORDER */
+};
+
+enum { REP_MOST_ADVICE = 16 };
+
+struct rep_report {
+    struct sbt_trace_info info;
+    const char *empty; /* why there is nothing to report; NULL: there is */
+    uint64_t wall_ns;
+    uint32_t n_live; /* threads that have events */
+    struct rep_times times;
+    struct rep_thread *threads; /* [info.n_threads] */
+    struct rep_object *objects; /* [info.n_objects] */
+    struct rep_detail *details;
+    uint32_t n_details;
+    struct rep_group *groups;
+    uint32_t n_groups;
+    struct rep_pair *pairs; /* the most time first, as all that follow */
+    struct rep_site_pair *site_pairs;
+    struct rep_chain *chains;
+    size_t n_pairs, n_site_pairs, n_chains;
+    struct rep_order *orders;
+    struct rep_circle *circles;
+    size_t n_orders, n_circles;
+    struct rep_path path;
+    struct rep_advice advice[REP_MOST_ADVICE];
+    unsigned n_advice;
+    struct {
+        uint64_t waits, pairs, orders, chains;
+    } dropped;
+};
+
+/* Called now and then with the part of the work that is done, 0 to 1. NULL: not wanted. */
+typedef void rep_progress(void *to, double done);
+
+/*
+ * NULL and *error: the trace is damaged, or there is no memory (offset 0). The trace must stay open for as long as the
+ * report lives, since info's texts are the trace's.
+ */
+struct rep_report *rep_analyse(const struct sbt_trace *trace, rep_progress *progress, void *to,
+                               struct sbt_trace_error *error);
+void rep_free(struct rep_report *report);
+
+/* Sums over kinds. */
+uint64_t rep_contention_ns(const struct rep_times *times);
+uint64_t rep_event_waits_ns(const struct rep_times *times); /* conditions, semaphores, futexes: idle or not */
+/* Life without idle waits and joins, at least 1. */
+uint64_t rep_active_ns(const struct rep_times *times);
+uint64_t rep_path_of(const struct rep_object *object);
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Programs with one disease each, for the report to find: disease NAME. The objects that are ill are variables, so that
+ * the report names them.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Computes for so long by its own processor time, however many others compute. */
+static void compute(long us) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    uint64_t until = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + (uint64_t)us * 1000;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    while ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec < until);
+}
+
+static void pause_us(long us) {
+    struct timespec t = {us / 1000000, us % 1000000 * 1000};
+    while (nanosleep(&t, &t) != 0)
+        ;
+}
+
+static void run(int n, void *(*routine)(void *)) {
+    pthread_t threads[64];
+    for (long i = 0; i < n; i++)
+        if (pthread_create(&threads[i], NULL, routine, (void *)i) != 0)
+            abort();
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* ---- locks ---- */
+
+static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER, cold = PTHREAD_MUTEX_INITIALIZER;
+
+static void *hot_thread(void *argument) {
+    (void)argument;
+    for (int i = 0; i < 100; i++) {
+        pthread_mutex_lock(&hot);
+        compute(200);
+        pthread_mutex_unlock(&hot);
+        pthread_mutex_lock(&cold);
+        pthread_mutex_unlock(&cold);
+        compute(20);
+    }
+    return NULL;
+}
+
+static void hot_lock(void) {
+    run(4, hot_thread);
+}
+
+static pthread_mutex_t convoyed = PTHREAD_MUTEX_INITIALIZER;
+
+/* With locks that are handed over in the order of coming the queue does not end while all come back at once. */
+static void *convoy_thread(void *argument) {
+    (void)argument;
+    for (int i = 0; i < 200; i++) {
+        pthread_mutex_lock(&convoyed);
+        pthread_mutex_unlock(&convoyed);
+    }
+    return NULL;
+}
+
+static void convoy(void) {
+    pthread_t threads[8];
+    pthread_mutex_lock(&convoyed);
+    for (int i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, convoy_thread, NULL);
+    pause_us(20000); /* all have come */
+    pthread_mutex_unlock(&convoyed);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static pthread_mutex_t journal = PTHREAD_MUTEX_INITIALIZER;
+
+static void *journal_thread(void *argument) {
+    (void)argument;
+    for (int i = 0; i < 40; i++) {
+        compute(100);
+        pthread_mutex_lock(&journal);
+        pause_us(1000); /* a disk */
+        pthread_mutex_unlock(&journal);
+    }
+    return NULL;
+}
+
+static void lock_over_io(void) {
+    run(4, journal_thread);
+}
+
+static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER, right = PTHREAD_MUTEX_INITIALIZER;
+
+/* One after the other, so that this run does not hang. */
+static void *left_thread(void *argument) {
+    (void)argument;
+    pthread_mutex_lock(&left);
+    pthread_mutex_lock(&right);
+    compute(1000);
+    pthread_mutex_unlock(&right);
+    pthread_mutex_unlock(&left);
+    return NULL;
+}
+
+static void *right_thread(void *argument) {
+    (void)argument;
+    pthread_mutex_lock(&right);
+    pthread_mutex_lock(&left);
+    compute(1000);
+    pthread_mutex_unlock(&left);
+    pthread_mutex_unlock(&right);
+    return NULL;
+}
+
+static void inverted_order(void) {
+    run(1, left_thread);
+    run(1, right_thread);
+}
+
+static pthread_mutex_t polled = PTHREAD_MUTEX_INITIALIZER;
+
+static void *polling_thread(void *argument) {
+    for (int i = 0; i < 10; i++) {
+        while (pthread_mutex_trylock(&polled) != 0)
+            for (volatile int k = 0; k < 200; k++)
+                ;
+        compute(argument == NULL ? 3000 : 1000);
+        pthread_mutex_unlock(&polled);
+        compute(10);
+    }
+    return NULL;
+}
+
+static void false_spin(void) {
+    run(3, polling_thread);
+}
+
+enum { CELLS = 4000 };
+static pthread_mutex_t *cells;
+
+static void *grid_thread(void *argument) {
+    unsigned state = (unsigned)(long)argument + 1;
+    for (int i = 0; i < 100000; i++) {
+        state = state * 1103515245u + 12345u;
+        pthread_mutex_t *cell = &cells[state / 65536 % CELLS];
+        pthread_mutex_lock(cell);
+        pthread_mutex_unlock(cell);
+    }
+    return NULL;
+}
+
+static void many_locks(void) {
+    cells = malloc(CELLS * sizeof *cells);
+    for (int i = 0; cells != NULL && i < CELLS; i++)
+        pthread_mutex_init(&cells[i], NULL);
+    run(2, grid_thread);
+}
+
+/* ---- barriers ---- */
+
+static pthread_barrier_t meeting;
+
+static void *uneven_thread(void *argument) {
+    for (int i = 0; i < 30; i++) {
+        pause_us((long)argument == 2 ? 5000 : 1000);
+        pthread_barrier_wait(&meeting);
+    }
+    return NULL;
+}
+
+static void barrier_imbalance(void) {
+    pthread_barrier_init(&meeting, NULL, 4);
+    run(4, uneven_thread);
+}
+
+static void *even_thread(void *argument) {
+    (void)argument;
+    for (int i = 0; i < 100; i++)
+        pthread_barrier_wait(&meeting);
+    return NULL;
+}
+
+static void slow_release(void) {
+    pthread_barrier_init(&meeting, NULL, 48);
+    run(48, even_thread);
+}
+
+/* ---- conditions ---- */
+
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work_there = PTHREAD_COND_INITIALIZER;
+static int n_tasks, n_got;
+static bool over;
+
+static void take_tasks(long us) {
+    pthread_mutex_lock(&pool_lock);
+    for (;;) {
+        while (n_tasks == 0 && !over)
+            pthread_cond_wait(&work_there, &pool_lock);
+        if (n_tasks == 0)
+            break;
+        n_tasks--;
+        n_got++;
+        pthread_mutex_unlock(&pool_lock);
+        compute(us);
+        pthread_mutex_lock(&pool_lock);
+    }
+    pthread_mutex_unlock(&pool_lock);
+}
+
+static void *pool_thread(void *argument) {
+    (void)argument;
+    take_tasks(200);
+    return NULL;
+}
+
+static void finish(pthread_t *threads, int n) {
+    pthread_mutex_lock(&pool_lock);
+    over = true;
+    pthread_cond_broadcast(&work_there);
+    pthread_mutex_unlock(&pool_lock);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void idle_pool(void) {
+    pthread_t threads[6];
+    for (int i = 0; i < 6; i++)
+        pthread_create(&threads[i], NULL, pool_thread, NULL);
+    for (int i = 0; i < 40; i++) {
+        compute(3000);
+        pthread_mutex_lock(&pool_lock);
+        n_tasks++;
+        pthread_cond_signal(&work_there);
+        pthread_mutex_unlock(&pool_lock);
+    }
+    finish(threads, 6);
+}
+
+static void *storm_thread(void *argument) {
+    (void)argument;
+    take_tasks(10);
+    return NULL;
+}
+
+static void broadcast_storm(void) {
+    pthread_t threads[16];
+    for (int i = 0; i < 16; i++)
+        pthread_create(&threads[i], NULL, storm_thread, NULL);
+    for (int i = 0; i < 400;) {
+        pthread_mutex_lock(&pool_lock);
+        if (n_got == i) {
+            n_tasks++;
+            i++;
+            pthread_cond_broadcast(&work_there);
+        }
+        pthread_mutex_unlock(&pool_lock);
+        sched_yield();
+    }
+    finish(threads, 16);
+}
+
+/* ---- known times ---- */
+
+static pthread_mutex_t known = PTHREAD_MUTEX_INITIALIZER;
+static sem_t known_sem;
+static uint64_t held_ns, waited_ns, sem_waited_ns;
+
+static void *known_waiter(void *argument) {
+    (void)argument;
+    for (int i = 0; i < 5; i++) {
+        sem_wait(&known_sem); /* the lock is held now */
+        uint64_t from = now_ns();
+        pthread_mutex_lock(&known);
+        waited_ns += now_ns() - from;
+        pthread_mutex_unlock(&known);
+        sem_post((sem_t *)argument);
+    }
+    return NULL;
+}
+
+/* Prints what the program measured itself. */
+static void known_times(void) {
+    pthread_t thread;
+    sem_t back;
+    sem_init(&known_sem, 0, 0);
+    sem_init(&back, 0, 0);
+    pthread_create(&thread, NULL, known_waiter, &back);
+    for (int i = 0; i < 5; i++) {
+        pthread_mutex_lock(&known);
+        uint64_t from = now_ns();
+        sem_post(&known_sem);
+        pause_us(20000);
+        held_ns += now_ns() - from;
+        pthread_mutex_unlock(&known);
+        from = now_ns();
+        sem_wait(&back);
+        sem_waited_ns += now_ns() - from;
+    }
+    pthread_join(thread, NULL);
+    printf("{\"held_ns\":%llu,\"waited_ns\":%llu,\"sem_waited_ns\":%llu}\n", (unsigned long long)held_ns,
+           (unsigned long long)waited_ns, (unsigned long long)sem_waited_ns);
+}
+
+static void alone(void) {
+    compute(1000);
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } diseases[] = {{"hot-lock", hot_lock},
+                    {"convoy", convoy},
+                    {"lock-over-io", lock_over_io},
+                    {"inverted-order", inverted_order},
+                    {"false-spin", false_spin},
+                    {"many-locks", many_locks},
+                    {"barrier-imbalance", barrier_imbalance},
+                    {"slow-release", slow_release},
+                    {"idle-pool", idle_pool},
+                    {"broadcast-storm", broadcast_storm},
+                    {"known-times", known_times},
+                    {"alone", alone}};
+    for (size_t i = 0; argc == 2 && i < sizeof diseases / sizeof *diseases; i++)
+        if (strcmp(argv[1], diseases[i].name) == 0) {
+            diseases[i].run();
+            return 0;
+        }
+    return 2;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* `subutai report`: where the time of recorded programs went, and what would help. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "json_file.h"
+#include "output.h"
+#include "python.h"
+#include "report_print.h"
+#include "table.h"
+#include "trace_events.h"
+
+enum { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_FOLDED, REPORT_TOP };
+/* What Python writes, and Perfetto's file. */
+enum { REPORT_HTML = REPORT_TOP + 1, REPORT_PARQUET, REPORT_SPEEDSCOPE, REPORT_PERFETTO, REPORT_N_OPTIONS };
+static const struct own_option report_options[] = {
+    [REPORT_TEXT] = {0, "text", NULL, "print the report (default)"},
+    [REPORT_JSON] = {0, "json", NULL, "print a JSON object for each FILE, each from a new line on"},
+    [REPORT_CSV] = {0, "csv", NULL, "print the table of objects as CSV"},
+    [REPORT_FOLDED] = {0, "folded", "FILE", "write stacks of waits, weighted by nanoseconds, for flame graphs; -: "
+                                            "print them"},
+    [REPORT_TOP] = {0, "top", "N", "rows of a table (default 10; JSON and CSV 1000)"},
+    [REPORT_HTML] = {0, "html", "FILE", "write one page with pictures, for a browser; needs no network"},
+    [REPORT_PARQUET] = {0, "parquet", "DIR", "write events, waits, objects and threads as tables in Parquet"},
+    [REPORT_SPEEDSCOPE] = {0, "speedscope", "FILE", "write stacks of waits for speedscope.app"},
+    [REPORT_PERFETTO] = {0, "perfetto", "FILE", "write the time line for ui.perfetto.dev, as subutai trace to-perfetto"},
+    {0, NULL, NULL, NULL},
+};
+
+enum { TEXT_TOP = 10, DATA_TOP = 1000 };
+
+struct request {
+    const char **paths;
+    size_t n_paths;
+    bool text, json, csv;
+    const char *folded, *perfetto;
+    const char *for_python[REPORT_N_OPTIONS]; /* values by option; NULL: not given */
+    unsigned top;                             /* 0: not given */
+};
+
+/* ---- progress ---- */
+
+struct progress {
+    bool shown;
+    const char *path;
+    struct timespec from;
+};
+
+static void show(void *to, double done) {
+    struct progress *p = to;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double s = (double)(now.tv_sec - p->from.tv_sec) + 1e-9 * (double)(now.tv_nsec - p->from.tv_nsec);
+    if (s < 2 || !isatty(STDERR_FILENO))
+        return;
+    char bar[31] = "";
+    for (int i = 0; i < 30; i++)
+        bar[i] = i < (int)(30 * done) ? '#' : '.';
+    fprintf(stderr, "\r%s [%s] %3.0f %%, %.0f s left\033[K", p->path, bar, 100 * done, done > 0 ? s / done - s : 0);
+    p->shown = true;
+}
+
+static void hide(const struct progress *p) {
+    if (p->shown)
+        fprintf(stderr, "\r\033[K");
+}
+
+/* ---- one FILE ---- */
+
+_Noreturn static void refuse(const char *path, const struct sbt_trace_error *error) {
+    cmd_refuse("report: '%s': at byte %ju: %s (legal: a file that subutai record or profile has written)", path,
+               (uintmax_t)error->offset, error->reason);
+}
+
+static struct report_page analyse(const char *path) {
+    struct sbt_trace_error error;
+    struct progress progress = {.path = path};
+    struct sbt_trace *trace = sbt_trace_open(path, &error);
+    if (trace == NULL)
+        refuse(path, &error);
+    clock_gettime(CLOCK_MONOTONIC, &progress.from);
+    struct rep_report *report = rep_analyse(trace, show, &progress, &error);
+    hide(&progress);
+    if (report == NULL)
+        refuse(path, &error);
+    return (struct report_page){path, trace, report, names_new(trace, report), 0};
+}
+
+static void close_page(struct report_page *page) {
+    names_free(page->names);
+    rep_free((struct rep_report *)(uintptr_t)page->report);
+    sbt_trace_close((struct sbt_trace *)(uintptr_t)page->trace);
+}
+
+static void print_folded(const struct report_page *page, FILE *out) {
+    struct sbt_trace_error error;
+    if (!report_folded(page, out, &error))
+        refuse(page->path, &error);
+}
+
+/* ---- all of them ---- */
+
+static void overview_heading(struct table *t) {
+    static const char *const headings[] = {"file", "wall", "CPU", "threads", "contention", "barriers", "idle", "advice"};
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        table_add(t, "%s", headings[i]);
+}
+
+static void overview_row(struct table *t, const struct report_page *page) {
+    const struct rep_report *r = page->report;
+    double life = r->times.life_ns > 0 ? (double)r->times.life_ns : 1;
+    char wall[32], cpu[32];
+    table_add(t, "%s", page->path);
+    table_add(t, "%s", format_ns(wall, (double)r->wall_ns));
+    table_add(t, "%s", format_ns(cpu, (double)r->times.cpu_ns));
+    table_add(t, "%u", r->n_live);
+    table_add(t, "%.1f %%", 100 * (double)rep_contention_ns(&r->times) / life);
+    table_add(t, "%.1f %%", 100 * (double)r->times.waiting[REP_BARRIER].ns / life);
+    table_add(t, "%.1f %%", 100 * (double)r->times.idle_ns / life);
+    if (r->n_advice > 0)
+        table_add(t, "%s %s", rep_cause_name(r->advice[0].cause),
+                  r->advice[0].object != REP_NONE ? names_object(page->names, r->advice[0].object) : "");
+    else
+        table_add(t, "%s", r->empty != NULL ? "nothing to report" : "none");
+}
+
+static void print_page(const struct request *r, struct report_page *page) {
+    page->top = r->top != 0 ? r->top : r->json || r->csv ? DATA_TOP : TEXT_TOP;
+    if (r->json)
+        report_json(page, stdout);
+    if (r->csv)
+        report_csv(page, stdout);
+    if (r->text)
+        report_text(page, stdout);
+}
+
+static void run(const struct request *r) {
+    struct output *folded = r->folded != NULL && strcmp(r->folded, "-") != 0
+                                ? output_open("report: --folded", r->folded, r->paths[0])
+                                : NULL;
+    struct table overview = {.n_columns = 8, .alignment = "lrrrrrrl"};
+    overview_heading(&overview);
+    if (r->csv)
+        report_csv_heading(stdout);
+    for (size_t i = 0; i < r->n_paths; i++) {
+        struct report_page page = analyse(r->paths[i]);
+        if (i > 0 && r->text)
+            printf("\n%s\n\n", "----");
+        print_page(r, &page);
+        overview_row(&overview, &page);
+        if (r->folded != NULL)
+            print_folded(&page, folded != NULL ? output_file(folded) : stdout);
+        close_page(&page);
+    }
+    if (folded != NULL)
+        output_close(folded);
+    if (r->text && r->n_paths > 1) {
+        printf("\n");
+        table_print(&overview, stdout);
+    }
+}
+
+static void read_option(const struct args *args, struct request *r, int option) {
+    if (option == REPORT_TEXT)
+        r->text = true;
+    else if (option == REPORT_JSON)
+        r->json = true;
+    else if (option == REPORT_CSV)
+        r->csv = true;
+    else if (option == REPORT_FOLDED)
+        r->folded = args->value;
+    else if (option == REPORT_PERFETTO)
+        r->perfetto = args->value;
+    else if (option == REPORT_HTML || option == REPORT_PARQUET || option == REPORT_SPEEDSCOPE)
+        r->for_python[option] = args->value;
+    else if (option == REPORT_TOP)
+        r->top = (unsigned)args_uint(args, "--top", args->value, 1, 1000000);
+    else
+        r->paths[r->n_paths++] = args->value;
+}
+
+/* ---- what other programs do ---- */
+
+static bool wants_python(const struct request *r) {
+    return r->for_python[REPORT_HTML] != NULL || r->for_python[REPORT_PARQUET] != NULL ||
+           r->for_python[REPORT_SPEEDSCOPE] != NULL;
+}
+
+/* In one form for Python's reader: options with their values attached, then the files. */
+_Noreturn static void become_python(const struct request *r) {
+    char **words = cmd_allocate(r->n_paths + REPORT_N_OPTIONS + 2, sizeof *words);
+    size_t n = 0;
+    for (size_t i = 0; i < REPORT_N_OPTIONS; i++)
+        if (r->for_python[i] != NULL)
+            words[n++] = cmd_format("--%s=%s", report_options[i].name, r->for_python[i]);
+    if (r->top != 0)
+        words[n++] = cmd_format("--top=%u", r->top);
+    words[n++] = cmd_format("--");
+    for (size_t i = 0; i < r->n_paths; i++)
+        words[n++] = cmd_format("%s", r->paths[i]);
+    python_become("report", "subutai.report.command", "report", words, n);
+}
+
+static void write_perfetto(const struct request *r) {
+    struct trace_request to_perfetto = {.path = r->paths[0], .thread = SBT_TRACE_NONE};
+    struct sbt_trace_error error;
+    if (r->n_paths > 1)
+        cmd_refuse("report: --perfetto: %zu traces (legal: one)", r->n_paths);
+    struct sbt_trace *trace = sbt_trace_open(r->paths[0], &error);
+    if (trace == NULL)
+        refuse(r->paths[0], &error);
+    struct output *file = output_open("report: --perfetto", r->perfetto, r->paths[0]);
+    to_perfetto.out = output_file(file);
+    trace_to_perfetto(&to_perfetto, trace);
+    output_close(file);
+    sbt_trace_close(trace);
+}
+
+static int report_main(const struct command *self, int argc, char **argv) {
+    struct args args = {.command = self, .argc = argc, .argv = argv};
+    struct request r = {.paths = cmd_allocate((size_t)argc + 1, sizeof *r.paths)};
+    cmd_survive_cut_files();
+    for (int option; (option = args_next(&args)) != ARGS_END;)
+        read_option(&args, &r, option);
+    if (r.n_paths == 0)
+        cmd_refuse("report: no file given (legal: subutai report [options] FILE...)");
+    bool prints = r.text || r.json || r.csv || r.folded != NULL;
+    if ((wants_python(&r) || r.perfetto != NULL) && prints)
+        cmd_refuse("report: --html, --parquet, --speedscope and --perfetto go with no option that prints or folds");
+    if (r.perfetto != NULL)
+        write_perfetto(&r);
+    if (wants_python(&r))
+        become_python(&r);
+    if (r.perfetto != NULL) {
+        free(r.paths);
+        return CMD_OK;
+    }
+    bool folded_only = r.folded != NULL && !r.json && !r.csv;
+    if (r.text + r.json + r.csv + (r.folded != NULL && strcmp(r.folded, "-") == 0) > 1)
+        cmd_refuse("report: --text, --json, --csv and --folded - print to the same place (legal: one of them)");
+    r.text |= !r.json && !r.csv && !folded_only;
+    run(&r);
+    free(r.paths);
+    return CMD_OK;
+}
+
+const struct command command_report = {
+    .name = "report",
+    .synopsis = "[options] FILE...",
+    .summary = "where the time of recorded programs went, and what would help",
+    .details = "Each FILE is a trace that subutai record has written. Printed are a summary, advice, and tables: objects,\n"
+               "which thread waited for which, the critical path, barriers, the order of locks.\n"
+               "Exit status 0, 2 if a FILE is no trace or is damaged, 3 if it became shorter while it was read.\n",
+    .options = report_options,
+    .main = report_main,
+};

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The sentences of advice. Each names its object, the figure that it rests on, and what would help. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "report_print.h"
+#include "table.h"
+
+struct writer {
+    const struct report_page *page;
+    const struct rep_advice *advice;
+    const struct rep_object *object; /* NULL: none */
+    const struct rep_detail *detail; /* NULL: none */
+    const char *name;
+};
+
+typedef char *sentence(const struct writer *w);
+
+static double percent(double part, double whole) {
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+static const char *place(const struct writer *w, uint32_t site) {
+    return names_place(w->page->names, site);
+}
+
+static char *hot_lock(const struct writer *w) {
+    char wait[32], hold[32];
+    double share = percent(w->object != NULL ? (double)w->object->section_ns : 0,
+                           (double)rep_active_ns(&w->page->report->times));
+    const char *rcl = share > 60   ? " That is above the 60 % from which delegation (RCL) beats all other locks."
+                      : share > 15 ? " That is above the 15 % from which delegation (RCL) beats POSIX locks."
+                                   : "";
+    return cmd_format("%s is held or handed over on %.1f %% of the critical path (mean hold %s, mean wait %s); %.1f %% of the "
+                      "threads' active time is in its sections.%s Split it, or do less while it is held, most of all at %s.",
+                      w->name, 100 * w->advice->value,
+                      format_ns(hold, w->object->hold_n > 0 ? (double)w->object->hold_ns / (double)w->object->hold_n : 0),
+                      format_ns(wait, w->object->n_contended > 0
+                                          ? (double)w->object->wait_ns / (double)w->object->n_contended
+                                          : 0),
+                      share, rcl, place(w, w->advice->site));
+}
+
+static char *convoy(const struct writer *w) {
+    const struct rep_convoys *c = &w->detail->convoys;
+    char hold[32], over[32];
+    double n = c->n_acquisitions > 0 ? (double)c->n_acquisitions : 1;
+    return cmd_format("A convoy of %u threads stands at %s: it is held for %s and then handed over in %s, %.1f times as long. "
+                      "Waiting by switching, or waiting actively for a moment, makes hand-overs short.",
+                      c->n_threads, w->name, format_ns(hold, (double)c->held_ns / n),
+                      format_ns(over, (double)c->handover_ns / n), w->advice->value);
+}
+
+static char *lock_over_io(const struct writer *w) {
+    char hold[32];
+    return cmd_format("%s is held while its thread does not run: %.1f %% of its holds' time (mean hold %s) is input, output or "
+                      "sleep. Do that without the lock; the place is %s.",
+                      w->name, 100 * w->advice->value,
+                      format_ns(hold, (double)w->object->hold_ns / (double)(w->object->hold_n > 0 ? w->object->hold_n : 1)),
+                      place(w, w->advice->site));
+}
+
+static char *barrier_imbalance(const struct writer *w) {
+    const struct rep_barrier *b = w->detail->barrier;
+    uint64_t n_last = 0;
+    char mean[32];
+    for (uint32_t i = 0; i < b->n_threads; i++)
+        if (b->threads[i].thread == w->advice->thread)
+            n_last = b->threads[i].n_last;
+    return cmd_format("At %s threads arrive at different times: from the first to the last, %s on average, %.1f %% of the "
+                      "program's time. %s is last in %ju of %ju generations. Share the work more evenly; a faster barrier "
+                      "would not help.",
+                      w->name, format_ns(mean, rep_histogram_mean(&b->imbalance)), 100 * w->advice->value,
+                      names_thread(w->page->names, w->advice->thread), (uintmax_t)n_last, (uintmax_t)b->n_generations);
+}
+
+static char *barrier_release(const struct writer *w) {
+    const struct rep_barrier *b = w->detail->barrier;
+    char median[32], imbalance[32];
+    return cmd_format("Threads leave %s late: from the last arrival until the last thread goes on, %s (median of %ju "
+                      "generations; imbalance: %s). That is the barrier's own cost. Waiting by switching shortens it; more "
+                      "threads than CPUs lengthen it.",
+                      w->name, format_ns(median, w->advice->value), (uintmax_t)b->n_generations,
+                      format_ns(imbalance, rep_histogram_quantile(&b->imbalance, 0.5)));
+}
+
+static char *broadcast_storm(const struct writer *w) {
+    return cmd_format("%ju broadcasts of %s ended %ju waits, and after %ju of these the thread waited again at once. Signal "
+                      "one thread for one piece of work, or give threads that wait for different things conditions of their own.",
+                      (uintmax_t)w->object->n_broadcasts, w->name, (uintmax_t)w->object->n_woken_by_broadcast,
+                      (uintmax_t)w->object->n_futile_broadcast);
+}
+
+static char *futile_wakeups(const struct writer *w) {
+    return cmd_format("%s wakes threads in vain: after %ju of %ju signals the thread waited again at once. Signal when what "
+                      "the thread waits for is true, or use one condition for each thing that is waited for.",
+                      w->name, (uintmax_t)w->object->n_futile_signal, (uintmax_t)w->object->n_woken_by_signal);
+}
+
+static char *lock_order(const struct writer *w) {
+    char *text = cmd_format("Locks are taken in different orders; threads may wait for each other for ever:");
+    for (unsigned i = 0; i < w->advice->circle->n; i++) {
+        const struct rep_order *o = w->advice->circle->order[i];
+        char *longer = cmd_format("%s%s %s (%s) and then %s (%s) by %s", text, i > 0 ? ";" : "",
+                                  names_object(w->page->names, o->held), place(w, o->held_site),
+                                  names_object(w->page->names, o->taken), place(w, o->taken_site),
+                                  names_thread(w->page->names, o->thread));
+        free(text);
+        text = longer;
+    }
+    char *whole = cmd_format("%s. Take them in one order everywhere.", text);
+    free(text);
+    return whole;
+}
+
+static char *false_spin(const struct writer *w) {
+    char burnt[32];
+    return cmd_format("Threads burn %s of processor time waiting for %s, %s. Wait by a mutex or a condition instead: a thread "
+                      "that sleeps leaves its processor to the lock's holder.",
+                      format_ns(burnt, w->advice->value), w->name,
+                      w->object->type == SBT_TRACE_SPIN && w->object->polls == 0 ? "a spin lock"
+                                                                                 : "which they try again and again");
+}
+
+static char *many_locks(const struct writer *w) {
+    const struct rep_group *g = &w->page->report->groups[w->advice->group];
+    return cmd_format("%.1f %% of the processor time is in synchronization calls that wait for nothing. Most are for %ju %s "
+                      "object%s made at %s, locked %ju times, of which %.2f %% waited. Take one lock for more work.",
+                      100 * w->advice->value, (uintmax_t)g->n_objects, sbt_trace_type_name(g->type),
+                      g->n_objects == 1 ? "" : "s", place(w, g->made), (uintmax_t)g->n,
+                      percent((double)g->n_contended, (double)g->n));
+}
+
+static char *idle(const struct writer *w) {
+    return cmd_format("Threads wait for work for %.1f %% of their time, most at %s, and no thread waits for them meanwhile. That "
+                      "is no contention: no lock makes it faster. Fewer threads would do as well, or give them more work.",
+                      100 * w->advice->value, w->name);
+}
+
+static char *off_cpu(const struct writer *w) {
+    return cmd_format("For %.1f %% of the critical path the thread is off the processor between calls: input, output, sleep, or "
+                      "preemption. Synchronization is not what it waits for there.",
+                      100 * w->advice->value);
+}
+
+static char *too_many_threads(const struct writer *w) {
+    return cmd_format("%u threads keep %.1f CPUs busy, and wait for locks for %.1f %% of their time. Try fewer threads.",
+                      w->page->report->n_live,
+                      (double)w->page->report->times.cpu_ns /
+                          (double)(w->page->report->wall_ns > 0 ? w->page->report->wall_ns : 1),
+                      percent((double)rep_contention_ns(&w->page->report->times),
+                              (double)w->page->report->times.life_ns));
+}
+
+static char *serial(const struct writer *w) {
+    return cmd_format("%s is on %.1f %% of the critical path, and works outside of locks for most of it. The program is as fast "
+                      "as this thread: share out its work.",
+                      names_thread(w->page->names, w->advice->thread), 100 * w->advice->value);
+}
+
+static sentence *const sentences[REP_N_CAUSES] = {[REP_LOCK_ORDER] = lock_order,
+                                                  [REP_HOT_LOCK] = hot_lock,
+                                                  [REP_CONVOY] = convoy,
+                                                  [REP_LOCK_OVER_IO] = lock_over_io,
+                                                  [REP_BARRIER_IMBALANCE] = barrier_imbalance,
+                                                  [REP_BARRIER_RELEASE] = barrier_release,
+                                                  [REP_BROADCAST_STORM] = broadcast_storm,
+                                                  [REP_FUTILE_WAKEUPS] = futile_wakeups,
+                                                  [REP_FALSE_SPIN] = false_spin,
+                                                  [REP_MANY_LOCKS] = many_locks,
+                                                  [REP_IDLE] = idle,
+                                                  [REP_OFF_CPU] = off_cpu,
+                                                  [REP_TOO_MANY_THREADS] = too_many_threads,
+                                                  [REP_SERIAL] = serial};
+
+/* What can be tried without a change of the program. */
+static char *command_of(const struct writer *w) {
+    const char *command = w->page->report->info.command;
+    switch (w->advice->cause) {
+    case REP_HOT_LOCK:
+    case REP_CONVOY:
+    case REP_BARRIER_RELEASE:
+    case REP_BROADCAST_STORM:
+    case REP_FUTILE_WAKEUPS:
+        return cmd_format("subutai compare --engines glibc,direct,direct:wait=switch -- %s", command);
+    case REP_FALSE_SPIN:
+        return w->object->type == SBT_TRACE_SPIN
+                   ? cmd_format("subutai compare --engines glibc,direct,direct:wait=switch -- %s", command)
+                   : NULL;
+    default:
+        return NULL;
+    }
+}
+
+char *report_advice_text(const struct report_page *page, const struct rep_advice *advice, char **command) {
+    struct writer w = {.page = page, .advice = advice, .name = names_object(page->names, advice->object)};
+    if (advice->object != REP_NONE) {
+        w.object = &page->report->objects[advice->object];
+        w.detail = w.object->detail != REP_NONE ? &page->report->details[w.object->detail] : NULL;
+    }
+    *command = command_of(&w);
+    return sentences[advice->cause](&w);
+}

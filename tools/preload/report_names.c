@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Names of a report, each made once; see report_names.h. */
+#include "report_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "symbols.h"
+
+struct names {
+    const struct sbt_trace *trace;
+    const struct rep_report *report;
+    struct symbols *symbols;
+    struct site_name *sites; /* [n_sites] */
+    char **places;           /* [n_sites], short */
+    char **objects, **object_symbols, **threads;
+    bool *object_asked;
+};
+
+static const struct site_name nothing = {.place = (char *)""};
+
+struct names *names_new(const struct sbt_trace *trace, const struct rep_report *report) {
+    struct names *n = cmd_allocate(1, sizeof *n);
+    *n = (struct names){.trace = trace,
+                        .report = report,
+                        .symbols = symbols_new(),
+                        .sites = cmd_allocate(report->info.n_sites, sizeof *n->sites),
+                        .places = cmd_allocate(report->info.n_sites, sizeof *n->places),
+                        .objects = cmd_allocate(report->info.n_objects, sizeof *n->objects),
+                        .object_symbols = cmd_allocate(report->info.n_objects, sizeof *n->object_symbols),
+                        .object_asked = cmd_allocate(report->info.n_objects, sizeof *n->object_asked),
+                        .threads = cmd_allocate(report->info.n_threads, sizeof *n->threads)};
+    return n;
+}
+
+static void free_all(char **texts, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+void names_free(struct names *n) {
+    for (uint32_t i = 0; i < n->report->info.n_sites; i++) {
+        free(n->sites[i].place);
+        free(n->sites[i].file);
+        free(n->sites[i].function);
+        free(n->sites[i].module);
+    }
+    free(n->sites);
+    free_all(n->places, n->report->info.n_sites);
+    free_all(n->objects, n->report->info.n_objects);
+    free_all(n->object_symbols, n->report->info.n_objects);
+    free_all(n->threads, n->report->info.n_threads);
+    free(n->object_asked);
+    symbols_free(n->symbols);
+    free(n);
+}
+
+static char *copy(const char *text) {
+    return text != NULL ? cmd_format("%s", text) : NULL;
+}
+
+const struct site_name *names_site(struct names *n, uint32_t site) {
+    struct place place;
+    if (site >= n->report->info.n_sites)
+        return &nothing;
+    struct site_name *s = &n->sites[site];
+    if (s->asked)
+        return s;
+    symbols_place(n->symbols, sbt_trace_site_name(n->trace, site), &place);
+    *s = (struct site_name){copy(place.text), copy(place.file), copy(place.function), copy(place.module), place.line,
+                            true};
+    return s;
+}
+
+uint32_t names_next_site(const struct names *n, uint32_t site) {
+    for (site = site == REP_NONE ? 0 : site + 1; site < n->report->info.n_sites; site++)
+        if (n->sites[site].asked)
+            return site;
+    return REP_NONE;
+}
+
+const char *names_place(struct names *n, uint32_t site) {
+    const struct site_name *s = names_site(n, site);
+    if (site >= n->report->info.n_sites || s->place[0] == '\0')
+        return "?";
+    if (n->places[site] == NULL) {
+        const char *end = strstr(s->place, " (");
+        n->places[site] = cmd_format("%.*s", (int)(end != NULL ? end - s->place : (long)strlen(s->place)), s->place);
+    }
+    return n->places[site];
+}
+
+const char *names_symbol(struct names *n, uint32_t object) {
+    if (object >= n->report->info.n_objects)
+        return NULL;
+    if (n->object_asked[object])
+        return n->object_symbols[object];
+    n->object_asked[object] = true;
+    uint64_t address = sbt_trace_object_address(n->trace, object), into;
+    struct sbt_trace_module module;
+    for (uint32_t i = 0; address != 0 && sbt_trace_module(n->trace, i, &module); i++) {
+        const char *name =
+            symbols_data(n->symbols, module.path, module.start, module.offset, address, &into);
+        if (name == NULL)
+            continue;
+        n->object_symbols[object] =
+            into == 0 ? cmd_format("%s", name) : cmd_format("%s+0x%jx", name, (uintmax_t)into);
+        break;
+    }
+    return n->object_symbols[object];
+}
+
+const char *names_object(struct names *n, uint32_t object) {
+    if (object >= n->report->info.n_objects)
+        return "-";
+    if (n->objects[object] == NULL) {
+        const struct rep_object *o = &n->report->objects[object];
+        const char *symbol = names_symbol(n, object);
+        n->objects[object] = symbol != NULL ? cmd_format("%s", symbol)
+                             : o->made != REP_NONE && names_site(n, o->made)->place[0] != '\0'
+                                 ? cmd_format("%s#%u (%s)", sbt_trace_type_name(o->type), object, names_place(n, o->made))
+                                 : cmd_format("%s#%u", sbt_trace_type_name(o->type), object);
+    }
+    return n->objects[object];
+}
+
+const char *names_routine(struct names *n, uint32_t thread) {
+    return names_site(n, sbt_trace_thread_routine(n->trace, thread))->function;
+}
+
+const char *names_thread(struct names *n, uint32_t thread) {
+    if (thread >= n->report->info.n_threads)
+        return "?";
+    if (n->threads[thread] == NULL) {
+        const char *routine = names_routine(n, thread);
+        n->threads[thread] = thread == 0       ? cmd_format("main")
+                             : routine != NULL ? cmd_format("%s#%u", routine, thread)
+                                               : cmd_format("thread#%u", thread);
+    }
+    return n->threads[thread];
+}
