@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A trace as large as one likes, for measuring the report: report-trace FILE EVENTS. Sixteen threads take one hot lock and
- * their own locks, hand work through a bounded queue, and meet at a barrier, on a clock that this program makes up. The
- * same arguments give the same file.
+ * A trace as large as one likes, for measuring the report: report-trace FILE EVENTS. Sixteen threads take one hot lock
+ * and their own locks, hand work through a bounded queue, and meet at a barrier, on a clock that this program makes up.
+ * The same arguments give the same file.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -69,7 +69,8 @@ static bool is_lock_type(unsigned type) {
     return type == SBT_TRACE_MUTEX || type == SBT_TRACE_RWLOCK || type == SBT_TRACE_SPIN;
 }
 
-/* Time of holds in which the thread did not run, if that is most of the holds' time, and not of a few preempted ones. */
+/* Time of holds in which the thread did not run, if that is most of the holds' time, and not of a few preempted ones.
+ */
 static bool held_over_io(const struct rep_report *r, uint32_t object, double *off_share) {
     const struct rep_object *o = &r->objects[object];
     const struct rep_detail *d = detail_of(r, object);

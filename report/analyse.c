@@ -14,9 +14,9 @@ bool rep_no_memory(struct sbt_trace_error *error) {
 
 const char *rep_kind_name(unsigned kind) {
     static const char *const names[REP_N_KINDS] = {
-        [REP_MUTEX] = "mutex", [REP_RWLOCK] = "rwlock", [REP_SPIN] = "spin",       [REP_RELOCK] = "relock",
-        [REP_COND] = "cond",   [REP_SEM] = "sem",       [REP_FUTEX] = "futex",     [REP_BARRIER] = "barrier",
-        [REP_JOIN] = "join"};
+        [REP_MUTEX] = "mutex",   [REP_RWLOCK] = "rwlock",   [REP_SPIN] = "spin",
+        [REP_RELOCK] = "relock", [REP_COND] = "cond",       [REP_SEM] = "sem",
+        [REP_FUTEX] = "futex",   [REP_BARRIER] = "barrier", [REP_JOIN] = "join"};
     return kind < REP_N_KINDS ? names[kind] : NULL;
 }
 

@@ -113,7 +113,8 @@ static void found(struct rep_report *r, const struct search *s, unsigned n) {
 /* All circles of at most REP_MOST_LINKS locks through the one with the lowest number in them. */
 static void extend(struct rep_report *r, struct search *s, unsigned n) {
     uint32_t start = s->all[s->path[0]].seen.held, at = s->all[s->path[n - 1]].seen.taken;
-    for (uint32_t i = s->first[at]; i != 0 && r->n_circles < MOST_CIRCLES && s->steps < MOST_STEPS; i = s->next[i - 1]) {
+    for (uint32_t i = s->first[at]; i != 0 && r->n_circles < MOST_CIRCLES && s->steps < MOST_STEPS;
+         i = s->next[i - 1]) {
         uint32_t to = s->all[i - 1].seen.taken;
         s->path[n] = i - 1;
         s->steps++;

@@ -128,8 +128,7 @@ static uint32_t chain_add(struct rep_walk *w, const struct rep_waited *wait, con
     struct rep_chain key = {.n_links = 0};
     link_set(&key, wait->object, wait->site, wait->kind);
     link_set(&key, next->object, next->site, next->kind);
-    const struct rep_chain *rest =
-        next->chain != REP_NONE ? (struct rep_chain *)w->chains.entries + next->chain : NULL;
+    const struct rep_chain *rest = next->chain != REP_NONE ? (struct rep_chain *)w->chains.entries + next->chain : NULL;
     for (uint32_t i = 1; rest != NULL && i < rest->n_links && key.n_links < REP_MOST_LINKS; i++)
         link_set(&key, rest->link[i].object, rest->link[i].site, rest->link[i].kind);
     struct rep_chain *chain = rep_table_get(&w->chains, &key);
@@ -235,8 +234,7 @@ void rep_waited(struct rep_walk *w, const struct rep_waited *wait) {
     uint32_t chain = REP_NONE;
     add_up(w, wait, ns);
     if (wait->by.thread != REP_NONE && wait->by.thread != wait->thread) {
-        const struct rep_recent_wait *next =
-            wait->kind != REP_JOIN ? keep(w, wait, &overlap_ns) : NULL;
+        const struct rep_recent_wait *next = wait->kind != REP_JOIN ? keep(w, wait, &overlap_ns) : NULL;
         if (next != NULL && next->kind != REP_JOIN)
             chain = chain_add(w, wait, next, overlap_ns);
         record(w, (struct rep_wait){.from_ns = wait->from_ns,

@@ -9,9 +9,9 @@
 
 enum rep_kind rep_kind_of(unsigned type) {
     static const uint8_t kinds[SBT_TRACE_N_TYPES] = {
-        [SBT_TRACE_NO_OBJECT] = REP_JOIN, [SBT_TRACE_MUTEX] = REP_MUTEX, [SBT_TRACE_COND] = REP_COND,
+        [SBT_TRACE_NO_OBJECT] = REP_JOIN,  [SBT_TRACE_MUTEX] = REP_MUTEX,   [SBT_TRACE_COND] = REP_COND,
         [SBT_TRACE_BARRIER] = REP_BARRIER, [SBT_TRACE_RWLOCK] = REP_RWLOCK, [SBT_TRACE_SEM] = REP_SEM,
-        [SBT_TRACE_SPIN] = REP_SPIN, [SBT_TRACE_FUTEX] = REP_FUTEX};
+        [SBT_TRACE_SPIN] = REP_SPIN,       [SBT_TRACE_FUTEX] = REP_FUTEX};
     return type < SBT_TRACE_N_TYPES ? (enum rep_kind)kinds[type] : REP_JOIN;
 }
 
@@ -56,9 +56,8 @@ static void joined(struct rep_walk *w, uint32_t thread, const struct sbt_trace_e
                               .by = {.thread = REP_NONE, .site = REP_NONE}};
     bool known = e->other < w->report->info.n_threads && w->report->threads[e->other].n_events > 0;
     if (known)
-        wait.by = (struct rep_release){.at_ns = w->report->threads[e->other].end_ns,
-                                       .thread = e->other,
-                                       .site = REP_NONE};
+        wait.by =
+            (struct rep_release){.at_ns = w->report->threads[e->other].end_ns, .thread = e->other, .site = REP_NONE};
     if (e->result != 0 || (known ? wait.by.at_ns <= e->at_ns : e->took_ns < 10 * REP_SHORT_NS)) {
         rep_not_waited(w, thread, REP_NONE, e->took_ns);
         return;

@@ -3,9 +3,9 @@
  * The analysis from inside. Three readings of the trace:
  *
  * 1. survey.c, thread by thread: lives of threads, objects by where they were made, and which objects deserve a detail.
- * 2. walk.c, all threads in the order of time. Each call is two steps, its beginning and its end: what it gives (an unlock, a
- *    signal, an arrival) it gives at the beginning, what it gets it gets at the end. The files lock.c, event.c and
- *    barrier.c say what a step does to an object, wait.c what a wait means for the two threads.
+ * 2. walk.c, all threads in the order of time. Each call is two steps, its beginning and its end: what it gives (an
+ * unlock, a signal, an arrival) it gives at the beginning, what it gets it gets at the end. The files lock.c, event.c
+ * and barrier.c say what a step does to an object, wait.c what a wait means for the two threads.
  * 3. path_share.c, thread by thread: what the threads did on the critical path, which path.c has found by then.
  *
  * Clocks of two processors differ by up to a microsecond, so that a lock may seem to be taken before it was released.
@@ -18,22 +18,22 @@
 #include "table.h"
 
 enum {
-    REP_RECENT_WAITS = 64,      /* of a thread: those that another thread's wait may overlap with */
-    REP_SIGNALS = 64,           /* of an object: as many as the recorder assigns waits to */
-    REP_GENERATIONS = 4,        /* of a barrier that may be open at once, a power of 2 */
-    REP_MOST_HOLDS = 512,       /* of an object: past holds that a wait may overlap with, a power of 2 */
-    REP_MOST_DETAILS = 4096,    /* objects of which there are histograms and sites */
-    REP_MOST_PAIRS = 1 << 16,   /* threads, or sites, that waited for each other */
-    REP_MOST_ORDERS = 1 << 18,  /* pairs of locks that were held together */
+    REP_RECENT_WAITS = 64,     /* of a thread: those that another thread's wait may overlap with */
+    REP_SIGNALS = 64,          /* of an object: as many as the recorder assigns waits to */
+    REP_GENERATIONS = 4,       /* of a barrier that may be open at once, a power of 2 */
+    REP_MOST_HOLDS = 512,      /* of an object: past holds that a wait may overlap with, a power of 2 */
+    REP_MOST_DETAILS = 4096,   /* objects of which there are histograms and sites */
+    REP_MOST_PAIRS = 1 << 16,  /* threads, or sites, that waited for each other */
+    REP_MOST_ORDERS = 1 << 18, /* pairs of locks that were held together */
     REP_MOST_CHAINS = 1 << 14,
-    REP_MOST_WAITS = 1 << 22,   /* waits of which the critical path is made */
+    REP_MOST_WAITS = 1 << 22, /* waits of which the critical path is made */
 };
 #define REP_SHORT_NS 1000 /* as exact as times of two processors can be compared */
 
 /* A lock that a thread holds. */
 struct rep_held {
     uint32_t object, site;
-    bool shared, tried; /* for reading; got by a trylock */
+    bool shared, tried;                   /* for reading; got by a trylock */
     uint64_t began_ns, since_ns, work_ns; /* when the call began, and ended; the thread's work at its end */
 };
 

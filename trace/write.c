@@ -83,7 +83,8 @@ static struct sbt_trace_writer *create(const char *path, uint16_t flags, const u
     struct trace_preamble preamble = TRACE_PREAMBLE(flags);
     struct trace_block header;
     trace_definitions_header(&header, TRACE_BLOCK_BEGIN, definitions, (uint32_t)n);
-    struct iovec parts[] = {{&preamble, sizeof preamble}, {&header, sizeof header}, {(void *)(uintptr_t)definitions, n}};
+    struct iovec parts[] = {
+        {&preamble, sizeof preamble}, {&header, sizeof header}, {(void *)(uintptr_t)definitions, n}};
     if (write_all(w, parts, 3) == 0)
         return w;
     errno = w->error;

@@ -21,13 +21,15 @@ static const struct own_option report_options[] = {
     [REPORT_TEXT] = {0, "text", NULL, "print the report (default)"},
     [REPORT_JSON] = {0, "json", NULL, "print a JSON object for each FILE, each from a new line on"},
     [REPORT_CSV] = {0, "csv", NULL, "print the table of objects as CSV"},
-    [REPORT_FOLDED] = {0, "folded", "FILE", "write stacks of waits, weighted by nanoseconds, for flame graphs; -: "
-                                            "print them"},
+    [REPORT_FOLDED] = {0, "folded", "FILE",
+                       "write stacks of waits, weighted by nanoseconds, for flame graphs; -: "
+                       "print them"},
     [REPORT_TOP] = {0, "top", "N", "rows of a table (default 10; JSON and CSV 1000)"},
     [REPORT_HTML] = {0, "html", "FILE", "write one page with pictures, for a browser; needs no network"},
     [REPORT_PARQUET] = {0, "parquet", "DIR", "write events, waits, objects and threads as tables in Parquet"},
     [REPORT_SPEEDSCOPE] = {0, "speedscope", "FILE", "write stacks of waits for speedscope.app"},
-    [REPORT_PERFETTO] = {0, "perfetto", "FILE", "write the time line for ui.perfetto.dev, as subutai trace to-perfetto"},
+    [REPORT_PERFETTO] = {0, "perfetto", "FILE",
+                         "write the time line for ui.perfetto.dev, as subutai trace to-perfetto"},
     {0, NULL, NULL, NULL},
 };
 
@@ -105,7 +107,8 @@ static void print_folded(const struct report_page *page, FILE *out) {
 /* ---- all of them ---- */
 
 static void overview_heading(struct table *t) {
-    static const char *const headings[] = {"file", "wall", "CPU", "threads", "contention", "barriers", "idle", "advice"};
+    static const char *const headings[] = {"file",       "wall",     "CPU",  "threads",
+                                           "contention", "barriers", "idle", "advice"};
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         table_add(t, "%s", headings[i]);
 }
@@ -252,9 +255,10 @@ const struct command command_report = {
     .name = "report",
     .synopsis = "[options] FILE...",
     .summary = "where the time of recorded programs went, and what would help",
-    .details = "Each FILE is a trace that subutai record has written. Printed are a summary, advice, and tables: objects,\n"
-               "which thread waited for which, the critical path, barriers, the order of locks.\n"
-               "Exit status 0, 2 if a FILE is no trace or is damaged, 3 if it became shorter while it was read.\n",
+    .details =
+        "Each FILE is a trace that subutai record has written. Printed are a summary, advice, and tables: objects,\n"
+        "which thread waited for which, the critical path, barriers, the order of locks.\n"
+        "Exit status 0, 2 if a FILE is no trace or is damaged, 3 if it became shorter while it was read.\n",
     .options = report_options,
     .main = report_main,
 };

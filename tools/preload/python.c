@@ -18,7 +18,8 @@
 static const char begin[] =
     "import sys\n"
     "name, extra = '%s', '%s'\n"
-    "install = f\"(legal: Python 3.11 or later with the package: pip install './python[{extra}]' in Subutai's sources)\"\n"
+    "install = f\"(legal: Python 3.11 or later with the package: pip install './python[{extra}]' in Subutai's "
+    "sources)\"\n"
     "if sys.version_info < (3, 11):\n"
     "    print(f'subutai: {name}: {sys.executable} is Python {sys.version.split()[0]} {install}', file=sys.stderr)\n"
     "    sys.exit(2)\n"
@@ -42,8 +43,8 @@ void python_become(const char *subcommand, const char *module, const char *extra
     char **argv = cmd_allocate(n_words + 4, sizeof *argv);
     argv[0] = find_in_path(name, &why);
     if (argv[0] == NULL)
-        cmd_refuse("%s: '%s': %s (legal: Python 3.11 or later in PATH, or its path in PYSUBUTAI_PYTHON)", subcommand, name,
-                   why);
+        cmd_refuse("%s: '%s': %s (legal: Python 3.11 or later in PATH, or its path in PYSUBUTAI_PYTHON)", subcommand,
+                   name, why);
     argv[1] = cmd_format("-c");
     argv[2] = cmd_format(begin, subcommand, extra, module);
     memcpy(argv + 3, words, n_words * sizeof *argv);

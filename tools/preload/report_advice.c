@@ -27,38 +27,39 @@ static const char *place(const struct writer *w, uint32_t site) {
 
 static char *hot_lock(const struct writer *w) {
     char wait[32], hold[32];
-    double share = percent(w->object != NULL ? (double)w->object->section_ns : 0,
-                           (double)rep_active_ns(&w->page->report->times));
+    double share =
+        percent(w->object != NULL ? (double)w->object->section_ns : 0, (double)rep_active_ns(&w->page->report->times));
     const char *rcl = share > 60   ? " That is above the 60 % from which delegation (RCL) beats all other locks."
                       : share > 15 ? " That is above the 15 % from which delegation (RCL) beats POSIX locks."
                                    : "";
-    return cmd_format("%s is held or handed over on %.1f %% of the critical path (mean hold %s, mean wait %s); %.1f %% of the "
-                      "threads' active time is in its sections.%s Split it, or do less while it is held, most of all at %s.",
-                      w->name, 100 * w->advice->value,
-                      format_ns(hold, w->object->hold_n > 0 ? (double)w->object->hold_ns / (double)w->object->hold_n : 0),
-                      format_ns(wait, w->object->n_contended > 0
-                                          ? (double)w->object->wait_ns / (double)w->object->n_contended
-                                          : 0),
-                      share, rcl, place(w, w->advice->site));
+    return cmd_format(
+        "%s is held or handed over on %.1f %% of the critical path (mean hold %s, mean wait %s); %.1f %% of the "
+        "threads' active time is in its sections.%s Split it, or do less while it is held, most of all at %s.",
+        w->name, 100 * w->advice->value,
+        format_ns(hold, w->object->hold_n > 0 ? (double)w->object->hold_ns / (double)w->object->hold_n : 0),
+        format_ns(wait, w->object->n_contended > 0 ? (double)w->object->wait_ns / (double)w->object->n_contended : 0),
+        share, rcl, place(w, w->advice->site));
 }
 
 static char *convoy(const struct writer *w) {
     const struct rep_convoys *c = &w->detail->convoys;
     char hold[32], over[32];
     double n = c->n_acquisitions > 0 ? (double)c->n_acquisitions : 1;
-    return cmd_format("A convoy of %u threads stands at %s: it is held for %s and then handed over in %s, %.1f times as long. "
-                      "Waiting by switching, or waiting actively for a moment, makes hand-overs short.",
-                      c->n_threads, w->name, format_ns(hold, (double)c->held_ns / n),
-                      format_ns(over, (double)c->handover_ns / n), w->advice->value);
+    return cmd_format(
+        "A convoy of %u threads stands at %s: it is held for %s and then handed over in %s, %.1f times as long. "
+        "Waiting by switching, or waiting actively for a moment, makes hand-overs short.",
+        c->n_threads, w->name, format_ns(hold, (double)c->held_ns / n), format_ns(over, (double)c->handover_ns / n),
+        w->advice->value);
 }
 
 static char *lock_over_io(const struct writer *w) {
     char hold[32];
-    return cmd_format("%s is held while its thread does not run: %.1f %% of its holds' time (mean hold %s) is input, output or "
-                      "sleep. Do that without the lock; the place is %s.",
-                      w->name, 100 * w->advice->value,
-                      format_ns(hold, (double)w->object->hold_ns / (double)(w->object->hold_n > 0 ? w->object->hold_n : 1)),
-                      place(w, w->advice->site));
+    return cmd_format(
+        "%s is held while its thread does not run: %.1f %% of its holds' time (mean hold %s) is input, output or "
+        "sleep. Do that without the lock; the place is %s.",
+        w->name, 100 * w->advice->value,
+        format_ns(hold, (double)w->object->hold_ns / (double)(w->object->hold_n > 0 ? w->object->hold_n : 1)),
+        place(w, w->advice->site));
 }
 
 static char *barrier_imbalance(const struct writer *w) {
@@ -68,34 +69,38 @@ static char *barrier_imbalance(const struct writer *w) {
     for (uint32_t i = 0; i < b->n_threads; i++)
         if (b->threads[i].thread == w->advice->thread)
             n_last = b->threads[i].n_last;
-    return cmd_format("At %s threads arrive at different times: from the first to the last, %s on average, %.1f %% of the "
-                      "program's time. %s is last in %ju of %ju generations. Share the work more evenly; a faster barrier "
-                      "would not help.",
-                      w->name, format_ns(mean, rep_histogram_mean(&b->imbalance)), 100 * w->advice->value,
-                      names_thread(w->page->names, w->advice->thread), (uintmax_t)n_last, (uintmax_t)b->n_generations);
+    return cmd_format(
+        "At %s threads arrive at different times: from the first to the last, %s on average, %.1f %% of the "
+        "program's time. %s is last in %ju of %ju generations. Share the work more evenly; a faster barrier "
+        "would not help.",
+        w->name, format_ns(mean, rep_histogram_mean(&b->imbalance)), 100 * w->advice->value,
+        names_thread(w->page->names, w->advice->thread), (uintmax_t)n_last, (uintmax_t)b->n_generations);
 }
 
 static char *barrier_release(const struct writer *w) {
     const struct rep_barrier *b = w->detail->barrier;
     char median[32], imbalance[32];
-    return cmd_format("Threads leave %s late: from the last arrival until the last thread goes on, %s (median of %ju "
-                      "generations; imbalance: %s). That is the barrier's own cost. Waiting by switching shortens it; more "
-                      "threads than CPUs lengthen it.",
-                      w->name, format_ns(median, w->advice->value), (uintmax_t)b->n_generations,
-                      format_ns(imbalance, rep_histogram_quantile(&b->imbalance, 0.5)));
+    return cmd_format(
+        "Threads leave %s late: from the last arrival until the last thread goes on, %s (median of %ju "
+        "generations; imbalance: %s). That is the barrier's own cost. Waiting by switching shortens it; more "
+        "threads than CPUs lengthen it.",
+        w->name, format_ns(median, w->advice->value), (uintmax_t)b->n_generations,
+        format_ns(imbalance, rep_histogram_quantile(&b->imbalance, 0.5)));
 }
 
 static char *broadcast_storm(const struct writer *w) {
-    return cmd_format("%ju broadcasts of %s ended %ju waits, and after %ju of these the thread waited again at once. Signal "
-                      "one thread for one piece of work, or give threads that wait for different things conditions of their own.",
-                      (uintmax_t)w->object->n_broadcasts, w->name, (uintmax_t)w->object->n_woken_by_broadcast,
-                      (uintmax_t)w->object->n_futile_broadcast);
+    return cmd_format(
+        "%ju broadcasts of %s ended %ju waits, and after %ju of these the thread waited again at once. Signal "
+        "one thread for one piece of work, or give threads that wait for different things conditions of their own.",
+        (uintmax_t)w->object->n_broadcasts, w->name, (uintmax_t)w->object->n_woken_by_broadcast,
+        (uintmax_t)w->object->n_futile_broadcast);
 }
 
 static char *futile_wakeups(const struct writer *w) {
-    return cmd_format("%s wakes threads in vain: after %ju of %ju signals the thread waited again at once. Signal when what "
-                      "the thread waits for is true, or use one condition for each thing that is waited for.",
-                      w->name, (uintmax_t)w->object->n_futile_signal, (uintmax_t)w->object->n_woken_by_signal);
+    return cmd_format(
+        "%s wakes threads in vain: after %ju of %ju signals the thread waited again at once. Signal when what "
+        "the thread waits for is true, or use one condition for each thing that is waited for.",
+        w->name, (uintmax_t)w->object->n_futile_signal, (uintmax_t)w->object->n_woken_by_signal);
 }
 
 static char *lock_order(const struct writer *w) {
@@ -116,47 +121,49 @@ static char *lock_order(const struct writer *w) {
 
 static char *false_spin(const struct writer *w) {
     char burnt[32];
-    return cmd_format("Threads burn %s of processor time waiting for %s, %s. Wait by a mutex or a condition instead: a thread "
-                      "that sleeps leaves its processor to the lock's holder.",
-                      format_ns(burnt, w->advice->value), w->name,
-                      w->object->type == SBT_TRACE_SPIN && w->object->polls == 0 ? "a spin lock"
-                                                                                 : "which they try again and again");
+    return cmd_format(
+        "Threads burn %s of processor time waiting for %s, %s. Wait by a mutex or a condition instead: a thread "
+        "that sleeps leaves its processor to the lock's holder.",
+        format_ns(burnt, w->advice->value), w->name,
+        w->object->type == SBT_TRACE_SPIN && w->object->polls == 0 ? "a spin lock" : "which they try again and again");
 }
 
 static char *many_locks(const struct writer *w) {
     const struct rep_group *g = &w->page->report->groups[w->advice->group];
-    return cmd_format("%.1f %% of the processor time is in synchronization calls that wait for nothing. Most are for %ju %s "
-                      "object%s made at %s, locked %ju times, of which %.2f %% waited. Take one lock for more work.",
-                      100 * w->advice->value, (uintmax_t)g->n_objects, sbt_trace_type_name(g->type),
-                      g->n_objects == 1 ? "" : "s", place(w, g->made), (uintmax_t)g->n,
-                      percent((double)g->n_contended, (double)g->n));
+    return cmd_format(
+        "%.1f %% of the processor time is in synchronization calls that wait for nothing. Most are for %ju %s "
+        "object%s made at %s, locked %ju times, of which %.2f %% waited. Take one lock for more work.",
+        100 * w->advice->value, (uintmax_t)g->n_objects, sbt_trace_type_name(g->type), g->n_objects == 1 ? "" : "s",
+        place(w, g->made), (uintmax_t)g->n, percent((double)g->n_contended, (double)g->n));
 }
 
 static char *idle(const struct writer *w) {
-    return cmd_format("Threads wait for work for %.1f %% of their time, most at %s, and no thread waits for them meanwhile. That "
-                      "is no contention: no lock makes it faster. Fewer threads would do as well, or give them more work.",
-                      100 * w->advice->value, w->name);
+    return cmd_format(
+        "Threads wait for work for %.1f %% of their time, most at %s, and no thread waits for them meanwhile. That "
+        "is no contention: no lock makes it faster. Fewer threads would do as well, or give them more work.",
+        100 * w->advice->value, w->name);
 }
 
 static char *off_cpu(const struct writer *w) {
-    return cmd_format("For %.1f %% of the critical path the thread is off the processor between calls: input, output, sleep, or "
-                      "preemption. Synchronization is not what it waits for there.",
-                      100 * w->advice->value);
+    return cmd_format(
+        "For %.1f %% of the critical path the thread is off the processor between calls: input, output, sleep, or "
+        "preemption. Synchronization is not what it waits for there.",
+        100 * w->advice->value);
 }
 
 static char *too_many_threads(const struct writer *w) {
-    return cmd_format("%u threads keep %.1f CPUs busy, and wait for locks for %.1f %% of their time. Try fewer threads.",
-                      w->page->report->n_live,
-                      (double)w->page->report->times.cpu_ns /
-                          (double)(w->page->report->wall_ns > 0 ? w->page->report->wall_ns : 1),
-                      percent((double)rep_contention_ns(&w->page->report->times),
-                              (double)w->page->report->times.life_ns));
+    return cmd_format(
+        "%u threads keep %.1f CPUs busy, and wait for locks for %.1f %% of their time. Try fewer threads.",
+        w->page->report->n_live,
+        (double)w->page->report->times.cpu_ns / (double)(w->page->report->wall_ns > 0 ? w->page->report->wall_ns : 1),
+        percent((double)rep_contention_ns(&w->page->report->times), (double)w->page->report->times.life_ns));
 }
 
 static char *serial(const struct writer *w) {
-    return cmd_format("%s is on %.1f %% of the critical path, and works outside of locks for most of it. The program is as fast "
-                      "as this thread: share out its work.",
-                      names_thread(w->page->names, w->advice->thread), 100 * w->advice->value);
+    return cmd_format(
+        "%s is on %.1f %% of the critical path, and works outside of locks for most of it. The program is as fast "
+        "as this thread: share out its work.",
+        names_thread(w->page->names, w->advice->thread), 100 * w->advice->value);
 }
 
 static sentence *const sentences[REP_N_CAUSES] = {[REP_LOCK_ORDER] = lock_order,

@@ -69,8 +69,8 @@ const struct site_name *names_site(struct names *n, uint32_t site) {
     if (s->asked)
         return s;
     symbols_place(n->symbols, sbt_trace_site_name(n->trace, site), &place);
-    *s = (struct site_name){copy(place.text), copy(place.file), copy(place.function), copy(place.module), place.line,
-                            true};
+    *s = (struct site_name){copy(place.text),   copy(place.file), copy(place.function),
+                            copy(place.module), place.line,       true};
     return s;
 }
 
@@ -101,12 +101,10 @@ const char *names_symbol(struct names *n, uint32_t object) {
     uint64_t address = sbt_trace_object_address(n->trace, object), into;
     struct sbt_trace_module module;
     for (uint32_t i = 0; address != 0 && sbt_trace_module(n->trace, i, &module); i++) {
-        const char *name =
-            symbols_data(n->symbols, module.path, module.start, module.offset, address, &into);
+        const char *name = symbols_data(n->symbols, module.path, module.start, module.offset, address, &into);
         if (name == NULL)
             continue;
-        n->object_symbols[object] =
-            into == 0 ? cmd_format("%s", name) : cmd_format("%s+0x%jx", name, (uintmax_t)into);
+        n->object_symbols[object] = into == 0 ? cmd_format("%s", name) : cmd_format("%s+0x%jx", name, (uintmax_t)into);
         break;
     }
     return n->object_symbols[object];
@@ -118,10 +116,11 @@ const char *names_object(struct names *n, uint32_t object) {
     if (n->objects[object] == NULL) {
         const struct rep_object *o = &n->report->objects[object];
         const char *symbol = names_symbol(n, object);
-        n->objects[object] = symbol != NULL ? cmd_format("%s", symbol)
-                             : o->made != REP_NONE && names_site(n, o->made)->place[0] != '\0'
-                                 ? cmd_format("%s#%u (%s)", sbt_trace_type_name(o->type), object, names_place(n, o->made))
-                                 : cmd_format("%s#%u", sbt_trace_type_name(o->type), object);
+        n->objects[object] =
+            symbol != NULL ? cmd_format("%s", symbol)
+            : o->made != REP_NONE && names_site(n, o->made)->place[0] != '\0'
+                ? cmd_format("%s#%u (%s)", sbt_trace_type_name(o->type), object, names_place(n, o->made))
+                : cmd_format("%s#%u", sbt_trace_type_name(o->type), object);
     }
     return n->objects[object];
 }

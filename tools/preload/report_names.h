@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Names for the numbers of a report: places of call sites, variables, threads by their routines. Made when asked for. */
+/* Names for the numbers of a report: places of call sites, variables, threads by their routines. Made when asked for.
+ */
 #ifndef CMD_REPORT_NAMES_H
 #define CMD_REPORT_NAMES_H
 
@@ -23,7 +24,8 @@ void names_free(struct names *names);
 
 /* Of REP_NONE, one of which nothing is known. */
 const struct site_name *names_site(struct names *names, uint32_t site);
-/* The sites that were asked for, in order of their numbers: the next one after `site`; from REP_NONE. REP_NONE: no more. */
+/* The sites that were asked for, in order of their numbers: the next one after `site`; from REP_NONE. REP_NONE: no
+ * more. */
 uint32_t names_next_site(const struct names *names, uint32_t site);
 /* "queue.c:42 push", or the best that there is: short, without the module. "?": nothing is known. */
 const char *names_place(struct names *names, uint32_t site);

@@ -57,7 +57,7 @@ uint32_t *report_objects(const struct report_page *page, uint32_t *n) {
         if (r->objects[i].type != SBT_TRACE_NO_OBJECT)
             ranked[n_ranked++] =
                 (struct ranked){r->objects[i].wait_ns > rep_path_of(&r->objects[i]) ? r->objects[i].wait_ns
-                                                                                   : rep_path_of(&r->objects[i]),
+                                                                                    : rep_path_of(&r->objects[i]),
                                 r->objects[i].n, i};
     qsort(ranked, n_ranked, sizeof *ranked, more);
     *n = 0;

@@ -92,8 +92,8 @@ static void summary(const struct text *t) {
     const struct rep_times *s = &t->r->times;
     char wall[32], cpu[32];
     double life = (double)s->life_ns;
-    char *line = cmd_format("wall %s, CPU %s, %u threads, %.2f running at a time", format_ns(wall, (double)t->r->wall_ns),
-                            format_ns(cpu, (double)s->cpu_ns), t->r->n_live,
+    char *line = cmd_format("wall %s, CPU %s, %u threads, %.2f running at a time",
+                            format_ns(wall, (double)t->r->wall_ns), format_ns(cpu, (double)s->cpu_ns), t->r->n_live,
                             t->r->wall_ns > 0 ? (double)s->cpu_ns / (double)t->r->wall_ns : 0);
     paragraph(t->out, "", line);
     free(line);
@@ -108,7 +108,8 @@ static void summary(const struct text *t) {
         {"off CPU", (double)s->off_cpu_ns, "between calls: input, output, sleep, preemption"},
         {"contention", (double)rep_contention_ns(s), "waiting for mutexes, read-write locks, spin locks"},
         {"barriers", (double)s->waiting[REP_BARRIER].ns, ""},
-        {"waiting, others wait too", (double)(rep_event_waits_ns(s) - s->idle_ns), "for conditions, semaphores, futexes"},
+        {"waiting, others wait too", (double)(rep_event_waits_ns(s) - s->idle_ns),
+         "for conditions, semaphores, futexes"},
         {"idle", (double)s->idle_ns, "the same, and no thread waits for this one: no contention"},
         {"joins", (double)s->waiting[REP_JOIN].ns, ""},
         {"calls", (double)s->calls_ns, "that waited for no thread"},
@@ -126,10 +127,11 @@ static void summary(const struct text *t) {
         table_add(&table, "%s", rows[i].note);
     }
     table_print(&table, t->out);
-    line = cmd_format("In critical sections, with waits for them: %.1f %% of the threads' time, %.1f %% without idle time; "
-                      "with a lock held: %.1f %%. Cache misses: not available here.",
-                      percent((double)s->sections.ns, life), percent((double)s->sections.ns, (double)rep_active_ns(s)),
-                      percent((double)s->sections.held_ns, life));
+    line = cmd_format(
+        "In critical sections, with waits for them: %.1f %% of the threads' time, %.1f %% without idle time; "
+        "with a lock held: %.1f %%. Cache misses: not available here.",
+        percent((double)s->sections.ns, life), percent((double)s->sections.ns, (double)rep_active_ns(s)),
+        percent((double)s->sections.held_ns, life));
     paragraph(t->out, "", line);
     free(line);
 }
@@ -151,7 +153,8 @@ static void advice(const struct text *t) {
     for (unsigned i = 0; i < most(t, t->r->n_advice); i++) {
         const struct rep_advice *a = &t->r->advice[i];
         char *command, *words = report_advice_text(t->page, a, &command), *gain = gain_of(t, a);
-        char *first = cmd_format("%2u. ", i + 1), *whole = cmd_format("[%s] %s%s", rep_cause_name(a->cause), words, gain);
+        char *first = cmd_format("%2u. ", i + 1),
+             *whole = cmd_format("[%s] %s%s", rep_cause_name(a->cause), words, gain);
         paragraph(t->out, first, whole);
         if (command != NULL)
             fprintf(t->out, "    try: %s\n", command);
@@ -170,11 +173,12 @@ static void critical_path(const struct text *t) {
     char total[32];
     double ns = (double)p->ns;
     heading(t, "Critical path");
-    char *line = cmd_format("%s: %.1f %% work outside of locks, %.1f %% with a lock held, %.1f %% wake-ups and hand-overs, "
-                            "%.1f %% waits for what is not known, %.1f %% calls, %.1f %% off the processor",
-                            format_ns(total, ns), percent((double)p->work_ns, ns), percent((double)p->held_ns, ns),
-                            percent((double)p->wakeup_ns, ns), percent((double)p->waiting_ns, ns),
-                            percent((double)p->calls_ns, ns), percent((double)p->off_cpu_ns, ns));
+    char *line =
+        cmd_format("%s: %.1f %% work outside of locks, %.1f %% with a lock held, %.1f %% wake-ups and hand-overs, "
+                   "%.1f %% waits for what is not known, %.1f %% calls, %.1f %% off the processor",
+                   format_ns(total, ns), percent((double)p->work_ns, ns), percent((double)p->held_ns, ns),
+                   percent((double)p->wakeup_ns, ns), percent((double)p->waiting_ns, ns),
+                   percent((double)p->calls_ns, ns), percent((double)p->off_cpu_ns, ns));
     paragraph(t->out, "  ", line);
     free(line);
 }
@@ -182,8 +186,8 @@ static void critical_path(const struct text *t) {
 static void objects(const struct text *t) {
     uint32_t n, *shown = report_objects(t->page, &n), rows = 0;
     struct table table = {.n_columns = 10, .alignment = "lrrrrrrrrr"};
-    static const char *const headings[] = {"object",   "used",    "waited",    "wait, sum", "mean",
-                                           "p99",      "hold, sum", "mean",    "p99",       "path"};
+    static const char *const headings[] = {"object", "used",      "waited", "wait, sum", "mean",
+                                           "p99",    "hold, sum", "mean",   "p99",       "path"};
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         table_add(&table, "%s", headings[i]);
     for (uint32_t i = 0; i < n && rows < t->page->top; i++) {
@@ -279,7 +283,7 @@ static void chains(const struct text *t) {
 static void barriers(const struct text *t) {
     struct table table = {.n_columns = 7, .alignment = "lrrrrrl"};
     bool any = false;
-    static const char *const headings[] = {"barrier",     "threads",   "rounds",        "imbalance",
+    static const char *const headings[] = {"barrier",     "threads",         "rounds",         "imbalance",
                                            "of the time", "release, median", "last most often"};
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         table_add(&table, "%s", headings[i]);

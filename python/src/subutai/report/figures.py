@@ -181,7 +181,7 @@ def release_delays(analysis: Analysis) -> Figure | None:
                     name=f"{name}, {label}",
                     x=list(range(1, len(rows) + 1)),
                     y=[_seconds(max(t[key], 1)) for t in rows],
-                    mode="lines+markers",
+                    mode="lines+markers" if len(rows) <= MAX_BARS else "lines",
                     line={"color": colour, "dash": style, "width": 2},
                     marker={"size": 6, "symbol": "circle" if style == "solid" else "diamond"},
                     text=[f"{thread}: {duration(t[key])}" for thread, t in zip(who, rows, strict=True)],
@@ -198,7 +198,7 @@ def release_delays(analysis: Analysis) -> Figure | None:
             "gridcolor": "#e6e6e6",
             "dtick": max(1, len(traces[0].x) // 16),
         },
-        yaxis=_time_axis("delay after the last arrival") | {"type": "log", "automargin": True},
+        yaxis=_time_axis("delay after the last arrival") | {"type": "log", "automargin": True, "dtick": "D2"},
     )
 
 

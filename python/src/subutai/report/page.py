@@ -63,7 +63,7 @@ def notes(analysis: Analysis, *, profile: bool) -> list[str]:
     """What a reader must know of this trace."""
     trace, limits, found = analysis["trace"], analysis["limits"], []
     if analysis["empty"]:
-        found.append(analysis["empty"])
+        found.append(f"{analysis['empty'][:1].upper()}{analysis['empty'][1:]}.")
     if not trace["whole"]:
         found.append(
             "The trace is not whole: the program was killed, or its disk was full. It ends with what was written."
@@ -83,15 +83,14 @@ def notes(analysis: Analysis, *, profile: bool) -> list[str]:
 
 
 def _histogram(sums: dict[str, Any] | None) -> list[list[int]] | None:
-    """[from_ns, n] in two classes an octave, of the analysis' 32."""
+    """[octave, n], of the analysis' finer classes: durations of 2^octave to 2^(octave + 1) ns."""
     if not sums or not sums["n"]:
         return None
     classes: dict[int, int] = {}
     for from_ns, n in sums["histogram"]:
-        whole = max(int(from_ns), 1).bit_length() - 1
-        bucket = 2 * whole + (int(from_ns) ** 2 >= 1 << (2 * whole + 1))
-        classes[bucket] = classes.get(bucket, 0) + n
-    return [[bucket, n] for bucket, n in sorted(classes.items())]
+        octave = max(int(from_ns), 1).bit_length() - 1
+        classes[octave] = classes.get(octave, 0) + n
+    return [[octave, n] for octave, n in sorted(classes.items())]
 
 
 def objects(analysis: Analysis) -> dict[int, dict[str, Any]]:
@@ -126,7 +125,7 @@ class Process:
         self.facts, self.notes = facts(analysis), notes(analysis, profile=trace.profile)
         self.tables = tables.of(analysis)
         self.advice = [
-            a | {"said": figure(a["figure"]["value"], a["figure"]["unit"]) if a["figure"] else ""}
+            a | {"said": figure(a["figure"]["name"], a["figure"]["value"], a["figure"]["unit"]) if a["figure"] else ""}
             for a in analysis["advice"]
         ]
         self.names = tables.Names(analysis)

@@ -11,6 +11,7 @@ from .text import count, duration, object_name, share
 
 Row = dict[str, Any]
 MAX_ROWS = 2000
+LEAST_SHARE = 0.0005  # of the critical path: less is not worth a row
 
 
 @dataclass
@@ -269,7 +270,7 @@ def _path(analysis: Analysis, names: Names) -> Table | None:
     return _table(
         "path",
         "Objects on the critical path",
-        analysis["critical_path"]["objects"],
+        [o for o in analysis["critical_path"]["objects"] if o["share"] >= LEAST_SHARE],
         [
             ("object", False, lambda o: names.object(o["object"])),
             ("sum", True, lambda o: _ns(o["ns"])),

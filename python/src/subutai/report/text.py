@@ -28,15 +28,17 @@ def count(n: float | None) -> str:
     return "" if n is None else f"{n:,.0f}"
 
 
-def figure(value: float | None, unit: str) -> str:
-    """A figure of an advice."""
+def figure(name: str, value: float | None, unit: str) -> str:
+    """A figure of an advice: "median release: 55.6 ms"."""
     if value is None:
         return ""
     if unit == "ns":
-        return duration(value)
-    if unit == "share":
-        return share(value)
-    return count(value) if unit == "count" else f"{value:.3g}"
+        written = duration(value)
+    elif unit == "share":
+        written = share(value)
+    else:
+        written = count(value) if unit == "count" else f"{value:.3g}"
+    return f"{name.removesuffix('_ns').replace('_', ' ')}: {written}"
 
 
 def plain(text: str) -> str:

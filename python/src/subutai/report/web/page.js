@@ -268,7 +268,7 @@ class Timeline {
   }
 }
 
-// Waits and holds by length, of one object or of all: half-octave classes, as steps.
+// Waits and holds by length, of one object or of all: octaves, as steps.
 function histogram(article, objects, object) {
   const chosen = object === null ? Object.values(objects) : [objects[object]].filter(Boolean);
   const traces = [["wait", "waits", page.colours.mutex, "solid"], ["hold", "holds", page.colours.section, "dash"]].flatMap(
@@ -279,9 +279,9 @@ function histogram(article, objects, object) {
       const buckets = [...counts.keys()], low = Math.min(...buckets), high = Math.max(...buckets);
       const x = [], y = [], text = [];
       for (let b = low; b <= high; b++) {
-        x.push(2 ** ((b + 0.5) / 2) / 1e9);
+        x.push(2 ** (b + 0.5) / 1e9);
         y.push(counts.get(b) ?? 0);
-        text.push(`${duration(2 ** (b / 2))} to ${duration(2 ** ((b + 1) / 2))}: ${y.at(-1)}`);
+        text.push(`${duration(2 ** b)} to ${duration(2 ** (b + 1))}: ${y.at(-1)}`);
       }
       return [{
         type: "scatter", mode: "lines+markers", name, x, y, text, line: { shape: "hvh", color: colour, width: 2, dash },
@@ -371,6 +371,8 @@ function sortable(table) {
     language: { search: "Filter:", lengthMenu: "_MENU_ rows a page", info: "_START_ to _END_ of _TOTAL_", zeroRecords: "No row has that." },
   });
   const article = table.closest("article");
+  const pages = table.closest(".table").querySelector("nav");
+  pages?.setAttribute("aria-label", `Pages of: ${table.caption.textContent}`); // each table has its own
   made.on("draw", () => processes.get(article.id).mark());
 }
 
