@@ -33,7 +33,7 @@ struct sbt_trace_reader *sbt_trace_reader_new(void);
 void sbt_trace_reader_free(struct sbt_trace_reader *reader);
 
 /*
- * From here on the reader gives only events whose operation has its bit in `ops` (1 << op), and of these, those of
+ * From here on the reader gives only events of the operations in `ops` (bits, 1 << op), and of these, those of
  * `long_ops` only if they took at least `least_ns`.
  */
 void sbt_trace_reader_select(struct sbt_trace_reader *reader, uint64_t ops, uint64_t long_ops, uint64_t least_ns);

@@ -35,12 +35,8 @@ class Page:
             f"window-size={width},{height}",
         ):
             options.add_argument(f"--{word}")
-        options.set_capability(
-            "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
-        )
-        self.driver = webdriver.Chrome(
-            options=options, service=Service(shutil.which("chromedriver"))
-        )
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         self.driver.set_script_timeout(120)
         self.driver.get(Path(path).resolve().as_uri())
 
@@ -64,40 +60,23 @@ class Page:
 
     def complaints(self) -> list[str]:
         """What the browser's console has said since the last question."""
-        return [
-            f"{entry['level']}: {entry['message']}"
-            for entry in self.driver.get_log("browser")
-        ]
+        return [f"{entry['level']}: {entry['message']}" for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
         """What has been asked for since the last question, by its address."""
-        messages = [
-            json.loads(entry["message"])["message"]
-            for entry in self.driver.get_log("performance")
-        ]
-        return [
-            m["params"]["request"]["url"]
-            for m in messages
-            if m["method"] == "Network.requestWillBeSent"
-        ]
+        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
 
     def violations(self) -> list[str]:
         """What axe finds against WCAG 2.1 A and AA and its own best practices."""
         package = importlib.util.find_spec("axe_playwright_python")
         if package is None or not package.submodule_search_locations:
             raise ModuleNotFoundError("axe_playwright_python, for its axe.min.js")
-        self.js(
-            (Path(package.submodule_search_locations[0]) / "axe.min.js").read_text(
-                encoding="utf-8"
-            )
-        )
+        self.js((Path(package.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8"))
         found = self.driver.execute_async_script(
             "const done = arguments[0]; axe.run({resultTypes: ['violations']}).then((r) => done(r.violations));"
         )
-        return [
-            f"{v['id']}: {v['nodes'][0]['html'][:120]} ({len(v['nodes'])} in all)"
-            for v in found
-        ]
+        return [f"{v['id']}: {v['nodes'][0]['html'][:120]} ({len(v['nodes'])} in all)" for v in found]
 
 
 if __name__ == "__main__":

@@ -80,16 +80,16 @@ sweep_ends() {
     is "$status" "$1" && is "$(lines "$scratch/.err")" 1 && matches "$err" "^subutai: sweep: $2"
 }
 
-# points [PREFIX]: the points of the test in Python that `run` has just run (tests/python/points.py) are points of this.
+# points PREFIX: the points of the test in Python that `run` has just run (tests/python/points.py) are points of this.
 points() {
     local result text
     while read -r result text; do
         case $result in
-        ok) point 0 "${1-}${text#*- }" ;;
-        not) point 1 "${1-}${text#*- }" ;;
+        ok) point 0 "$1${text#*- }" ;;
+        not) point 1 "$1${text#*- }" ;;
         esac
     done <<<"$out"
-    check "${1-}all of it ran" matches "$status $out" $'^0 .*\n1\.\.[0-9]+$'
+    check "$1all of it ran" matches "$status $out" $'^0 .*\n1\.\.[0-9]+$'
 }
 
 # made_waits FILE: a trace of waits with ends that are known from what stands here: generated, so that nothing depends on

@@ -54,16 +54,12 @@ point(
 )
 places = dict(zip(trace.sites["site"], trace.sites["name"], strict=True))
 point(
-    [places[e["site"]] if e["site"] is not None else None for e in events]
-    == [d.get("place") for d in dumped]
+    [places[e["site"]] if e["site"] is not None else None for e in events] == [d.get("place") for d in dumped]
     and len(set(places.values())) > 3,
     "the call site of each",
 )
 point(
-    trace.whole
-    and trace.engine == "glibc"
-    and trace.command == info["command"]
-    and "subject" in trace.command,
+    trace.whole and trace.engine == "glibc" and trace.command == info["command"] and "subject" in trace.command,
     "what the trace says of itself",
 )
 
@@ -105,20 +101,17 @@ point(
 )
 for name in ("work_ns", "took_ns"):
     point(
-        [t[name] for t in threads]
-        == [sum(d[name] for d in own[t["thread"]]) for t in threads],
+        [t[name] for t in threads] == [sum(d[name] for d in own[t["thread"]]) for t in threads],
         f"{name} of each",
     )
 point(
-    [t["ended"] for t in threads]
-    == [any(d["op"] == "thread_end" for d in own[t["thread"]]) for t in threads],
+    [t["ended"] for t in threads] == [any(d["op"] == "thread_end" for d in own[t["thread"]]) for t in threads],
     "which threads have ended",
 )
 
 few = trace.read(["took_ns", "op"])
 point(
-    few.columns == ["took_ns", "op"]
-    and few.equals(trace.events.select("took_ns", "op")),
+    few.columns == ["took_ns", "op"] and few.equals(trace.events.select("took_ns", "op")),
     "two columns are two columns",
 )
 point(
@@ -139,10 +132,7 @@ point(
     "a trace that was cut: as far as it goes",
 )
 point(
-    cut.events.join(
-        trace.events.group_by("thread").agg(), on="thread", how="anti"
-    ).height
-    == 0
+    cut.events.join(trace.events.group_by("thread").agg(), on="thread", how="anti").height == 0
     and cut.events.equals(
         polars.concat(
             trace.events.filter(thread=t).head(cut.events.filter(thread=t).height)

@@ -37,7 +37,7 @@ head -c $((size - 200)) app.sbt >cut.sbt
 cp app.sbt damaged.sbt
 printf '\xff\xff\xff\xff' | dd of=damaged.sbt bs=1 seek=$((size / 2)) conv=notrunc status=none
 run "$python" "$SOURCE_ROOT/tests/python/load.py" "$SUBUTAI" app.sbt cut.sbt damaged.sbt
-points
+points ""
 
 # ---- the package ----
 cp -r "$SOURCE_ROOT/python" source

@@ -29,24 +29,16 @@ point(
 point({p.trusted_packet_sequence_id for p in packets} == {1}, "one sequence")
 
 # ---- tracks ----
-tracks = {
-    p.track_descriptor.uuid: p.track_descriptor
-    for p in packets
-    if p.HasField("track_descriptor")
-}
+tracks = {p.track_descriptor.uuid: p.track_descriptor for p in packets if p.HasField("track_descriptor")}
 processes = [t for t in tracks.values() if t.HasField("process")]
 threads = {t.uuid: t for t in tracks.values() if t.HasField("thread")}
 point(
-    [(p.process.pid, p.process.process_name) for p in processes]
-    == [(trace.process_id, trace.command)],
+    [(p.process.pid, p.process.process_name) for p in processes] == [(trace.process_id, trace.command)],
     "a track of the process",
 )
 point(
     len(threads) == trace.threads.height
-    and all(
-        t.parent_uuid == processes[0].uuid and t.thread.pid == trace.process_id
-        for t in threads.values()
-    )
+    and all(t.parent_uuid == processes[0].uuid and t.thread.pid == trace.process_id for t in threads.values())
     and len({t.thread.tid for t in threads.values()}) == len(threads),
     "a track of each thread, in it",
 )
@@ -57,9 +49,7 @@ point(
 )
 
 # ---- slices ----
-names = {
-    kind: {} for kind in ("event_categories", "event_names", "debug_annotation_names")
-}
+names = {kind: {} for kind in ("event_categories", "event_names", "debug_annotation_names")}
 strings: dict[int, str] = {}
 twice, unknown, order = 0, 0, 0
 open_slices: dict[int, dict] = {}
@@ -93,10 +83,7 @@ for p in packets:
             "from": list(e.flow_ids),
         }
     else:
-        slices.append(
-            open_slices.pop(e.track_uuid)
-            | {"end": p.timestamp, "to": list(e.terminating_flow_ids)}
-        )
+        slices.append(open_slices.pop(e.track_uuid) | {"end": p.timestamp, "to": list(e.terminating_flow_ids)})
 point(twice == 0 and unknown == 0, "each name is interned once, before its use")
 point(order == 0 and not open_slices, "slices of a track do not overlap, and end")
 events = trace.events
@@ -123,13 +110,11 @@ point(
     "with the names of calls and objects",
 )
 point(
-    [s["category"] for s in slices]
-    == [e["type"] if e["type"] != "none" else "thread" for e in rows],
+    [s["category"] for s in slices] == [e["type"] if e["type"] != "none" else "thread" for e in rows],
     "with the types of objects as categories",
 )
 point(
-    [(s["notes"]["work_ns"], s["notes"].get("order", 0)) for s in slices]
-    == [(e["work_ns"], e["order"]) for e in rows],
+    [(s["notes"]["work_ns"], s["notes"].get("order", 0)) for s in slices] == [(e["work_ns"], e["order"]) for e in rows],
     "with work and order as arguments",
 )
 point(
@@ -146,8 +131,7 @@ for s in slices:
     for flow in s["to"]:
         ends[flow].append(s)
 point(
-    begins.keys() == ends.keys()
-    and all(len(x) == 1 for x in (*begins.values(), *ends.values())),
+    begins.keys() == ends.keys() and all(len(x) == 1 for x in (*begins.values(), *ends.values())),
     f"{len(begins)} flows, each with one beginning and one end",
 )
 arrows = {
@@ -156,11 +140,7 @@ arrows = {
     if not begins[f][0]["name"].startswith("thread_end")
 }
 waits = trace.waits.filter(polars.col("from_thread").is_not_null())
-paired = set(
-    waits.filter(polars.col("op") != "thread_join")
-    .select("thread", "at_ns", "from_thread")
-    .iter_rows()
-)
+paired = set(waits.filter(polars.col("op") != "thread_join").select("thread", "at_ns", "from_thread").iter_rows())
 point(
     arrows == paired and len(arrows) > 0,
     f"they lead from the calls that the package has as the ends of waits, {len(paired)}, to these",
@@ -175,15 +155,11 @@ point(
     all(begins[f][0]["at"] <= ends[f][0]["end"] for f in begins),
     "no flow leads into the past",
 )
-joined = trace.waits.filter(
-    polars.col("op") == "thread_join", polars.col("from_thread").is_not_null()
-)
+joined = trace.waits.filter(polars.col("op") == "thread_join", polars.col("from_thread").is_not_null())
 point(
     set(joined.select("thread", "from_thread").iter_rows())
     == {
-        (ends[f][0]["thread"], begins[f][0]["thread"])
-        for f in begins
-        if begins[f][0]["name"].startswith("thread_end")
+        (ends[f][0]["thread"], begins[f][0]["thread"]) for f in begins if begins[f][0]["name"].startswith("thread_end")
     },
     f"and from the ends of threads to joins, {joined.height}",
 )

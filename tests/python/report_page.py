@@ -27,7 +27,7 @@ driver = page.driver
 
 
 def picture(name: str) -> None:
-    """A screenshot, if somebody is to look."""
+    """A screenshot, to be looked at."""
     if PICTURES:
         driver.save_screenshot(str(Path(PICTURES[0]) / f"{name}.png"))
 
@@ -37,24 +37,18 @@ point(page.until(READY), "the page is drawn")
 point(page.complaints() == [], "the console has nothing to say")
 asked = page.requests()
 point(
-    len(asked) > 0
-    and all(url.split(":")[0] in ("file", "blob", "data") for url in asked),
+    len(asked) > 0 and all(url.split(":")[0] in ("file", "blob", "data") for url in asked),
     "nothing was asked for from anywhere",
 )
+point(len([url for url in asked if url.startswith("file:")]) == 1, "the page is one file")
 point(
-    len([url for url in asked if url.startswith("file:")]) == 1, "the page is one file"
-)
-point(
-    page.js("return document.documentElement.lang") == "en"
-    and len(driver.find_elements(By.TAG_NAME, "h1")) == 1,
+    page.js("return document.documentElement.lang") == "en" and len(driver.find_elements(By.TAG_NAME, "h1")) == 1,
     "it has a language and one first heading",
 )
 violations = page.violations()
 for violation in violations:
     print(f"# {violation}")
-point(
-    violations == [], "axe finds nothing against WCAG: contrast, names, headings, roles"
-)
+point(violations == [], "axe finds nothing against WCAG: contrast, names, headings, roles")
 
 # ---- the timeline ----
 Z = """
@@ -71,24 +65,17 @@ def counts() -> dict[int, int]:
 
 def of(array: numpy.ndarray) -> dict[int, int]:
     """The same of an array."""
-    return {
-        int(value): int(n)
-        for value, n in zip(*numpy.unique(array, return_counts=True), strict=True)
-    }
+    return {int(value): int(n) for value, n in zip(*numpy.unique(array, return_counts=True), strict=True)}
 
 
-shape = page.js(
-    "const z = document.querySelector('#p0 .timeline').data[0].z; return [z.length, z[0].length]"
-)
+shape = page.js("const z = document.querySelector('#p0 .timeline').data[0].z; return [z.length, z[0].length]")
 threads = trace.threads["thread"].to_list()
 point(
     shape[0] == len(threads) and shape[1] <= drawn.MAX_CELLS_A_LANE,
     f"a lane for each thread, {shape[1]} cells each",
 )
 objects = {o["object"]: o["type"] for o in trace.objects.iter_rows(named=True)}
-layer_cells = page.js(
-    "return JSON.parse(document.querySelector('#p0 .data').textContent).timeline.layerCells"
-)
+layer_cells = page.js("return JSON.parse(document.querySelector('#p0 .data').textContent).timeline.layerCells")
 expected = lanes.read(trace, threads, shape[1], list(objects), layer_cells)
 point(counts() == of(expected.activity), "it has what the threads did")
 ticks = page.js("return document.querySelector('#p0 .timeline').layout.yaxis.ticktext")
@@ -101,21 +88,13 @@ picture("whole")
 def of_object(number: int) -> dict[int, int]:
     """The cells of the timeline with only this object: 0 not there, 1 other things, 2 held, 3 waited for."""
     bits = expected.layer[expected.layer_objects.tolist().index(number)]
-    cells = (
-        ((numpy.arange(layer_cells) + 0.5) * shape[1] / layer_cells)
-        .astype(int)
-        .clip(0, shape[1] - 1)
-    )
+    cells = ((numpy.arange(layer_cells) + 0.5) * shape[1] / layer_cells).astype(int).clip(0, shape[1] - 1)
     alive = (expected.activity[:, cells] != 0).astype(int)
-    return of(
-        numpy.where(bits & lanes.WAITED, 3, numpy.where(bits & lanes.HELD, 2, alive))
-    )
+    return of(numpy.where(bits & lanes.WAITED, 3, numpy.where(bits & lanes.HELD, 2, alive)))
 
 
 SELECTED = "return document.querySelector('#p0').dataset.object ?? ''"
-mutex = next(
-    o for o, kind in objects.items() if kind == "mutex" and of_object(o).get(3, 0) > 0
-)
+mutex = next(o for o, kind in objects.items() if kind == "mutex" and of_object(o).get(3, 0) > 0)
 before = counts()
 button = driver.find_element(By.CSS_SELECTOR, f"#p0 td button[data-object='{mutex}']")
 button.click()
@@ -134,8 +113,7 @@ point(
 )
 point(button.get_attribute("aria-pressed") == "true", "the button says so")
 point(
-    driver.find_element(By.CSS_SELECTOR, "#p0 .chooser").get_attribute("value")
-    == str(mutex)
+    driver.find_element(By.CSS_SELECTOR, "#p0 .chooser").get_attribute("value") == str(mutex)
     and f"#{mutex}" in driver.find_element(By.CSS_SELECTOR, "#p0 .selected").text
     and f"#{mutex}" in driver.find_element(By.CSS_SELECTOR, "#p0 .selected-name").text,
     "and so do the list of objects and the captions",
@@ -198,15 +176,11 @@ else:
         f"Enter selects the cell's object ({activity} #{wanted})",
     )
 line.send_keys(Keys.ESCAPE)
-order = page.js(
-    "return [...document.querySelectorAll('#p0 [tabindex]')].every((e) => e.tabIndex <= 0)"
-)
+order = page.js("return [...document.querySelectorAll('#p0 [tabindex]')].every((e) => e.tabIndex <= 0)")
 point(order, "the order of Tab is that of the page")
 
 # ---- tables ----
-table = driver.find_element(
-    By.CSS_SELECTOR, "#p0-objects ~ .dt-container table, #p0-objects ~ .table table"
-)
+table = driver.find_element(By.CSS_SELECTOR, "#p0-objects ~ .dt-container table, #p0-objects ~ .table table")
 ROWS = "return [...arguments[0].tBodies[0].rows].map((row) => Number(row.cells[4].dataset.order))"
 sums = page.js(ROWS, table)
 point(
@@ -219,13 +193,10 @@ CALLS = "return [...arguments[0].tBodies[0].rows].map((row) => Number(row.cells[
 said = page.until("return arguments[0].getAttribute('aria-sort') === 'descending'", heading)
 calls = page.js(CALLS, table)
 point(said and calls == sorted(calls, reverse=True), f"a click on a heading sorts by it, and it says so: {calls}")
-field = table.find_element(
-    By.XPATH, "ancestor::div[contains(@class, 'dt-container')]//input"
-)
+field = table.find_element(By.XPATH, "ancestor::div[contains(@class, 'dt-container')]//input")
 field.send_keys("barrier")
 point(
-    page.until("return arguments[0].tBodies[0].rows.length === 1", table)
-    and "barrier" in table.text,
+    page.until("return arguments[0].tBodies[0].rows.length === 1", table) and "barrier" in table.text,
     "the filter leaves rows with the word",
 )
 field.clear()
@@ -246,9 +217,7 @@ point(page.js(CLIPPED) == 0, "none is cut off")
 driver.set_window_size(900, 900)
 time.sleep(0.5)
 point(page.js(CLIPPED) == 0, "nor in a narrow window")
-WIDE = (
-    "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-)
+WIDE = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 point(page.js(WIDE) <= 0, "which needs no scrolling sideways")
 picture("narrow")
 driver.set_window_size(1400, 1000)
@@ -265,9 +234,7 @@ point(
     page.until("return document.querySelector('#p1').dataset.ready === 'yes'"),
     "the second process has a page",
 )
-point(
-    page.js("return document.querySelector('#p0').hidden"), "instead of the first one"
-)
+point(page.js("return document.querySelector('#p0').hidden"), "instead of the first one")
 point(
     page.js("return window.evil === undefined"),
     "a command line is text, whatever is in it",

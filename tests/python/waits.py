@@ -54,10 +54,7 @@ for key in sorted(known.keys() | EXPECTED.keys()):
     if known.get(key) != EXPECTED.get(key):
         print(f"# {key}: {known.get(key)}, expected {EXPECTED.get(key)}")
 point(
-    made.waits.filter(op="thread_join")
-    .select("thread", "from_thread", "release_ns")
-    .rows()
-    == [(0, 1, 31264020)],
+    made.waits.filter(op="thread_join").select("thread", "from_thread", "release_ns").rows() == [(0, 1, 31264020)],
     "a join, which waits for the end of a thread, and one that does not wait",
 )
 releases = made.releases.filter(polars.col("object").is_not_null())
@@ -89,8 +86,7 @@ for row in releases.iter_rows():
 recorded = subutai.load(RECORDED)
 few = recorded.read(["op", "took_ns"], ["mutex_lock", "mutex_unlock"], 1500)
 all_ = recorded.events.filter(
-    (polars.col("op") == "mutex_unlock")
-    | ((polars.col("op") == "mutex_lock") & (polars.col("took_ns") >= 1500))
+    (polars.col("op") == "mutex_unlock") | ((polars.col("op") == "mutex_lock") & (polars.col("took_ns") >= 1500))
 ).select("op", "took_ns")
 point(
     few.equals(all_) and 0 < few.height < recorded.n_events,
@@ -125,23 +121,13 @@ def spans(trace: subutai.Trace, thread: int) -> tuple[list, list]:
     did, used, held = [], [], []
     now = None
     for e in trace.events.filter(thread=thread).iter_rows(named=True):
-        begin = (
-            (0 if now is None else now[1]) + e["work_ns"]
-            if trace.generated
-            else e["at_ns"]
-        )
+        begin = (0 if now is None else now[1]) + e["work_ns"] if trace.generated else e["at_ns"]
         end = begin + e["took_ns"]
         if now is None:
             now = (0, begin - min(e["work_ns"], begin))
         running = ("section", held[-1][0]) if held else ("running", None)
         did.append((now[1], begin, *running))
-        gives = (
-            e["other"]
-            if e["op"] == "cond_wait"
-            else e["object"]
-            if e["op"].endswith("unlock")
-            else None
-        )
+        gives = e["other"] if e["op"] == "cond_wait" else e["object"] if e["op"].endswith("unlock") else None
         for i in reversed(range(len(held))):
             if held[i][0] == gives:
                 used.append((held[i][1], begin, gives, lanes.HELD))
@@ -187,11 +173,7 @@ def check(trace: subutai.Trace, text: str) -> None:
             mine = (activity, None if what == 0xFFFFFFFF else int(what))
             best = max(sums[cell].values(), default=0)
             compared += 1
-            wrong += (
-                sums[cell].get(mine, 0) != best
-                if sums[cell]
-                else mine != ("absent", None)
-            )
+            wrong += sums[cell].get(mine, 0) != best if sums[cell] else mine != ("absent", None)
         bits = numpy.zeros((len(objects), N_LAYER_CELLS), dtype=numpy.uint8)
         for begin, end, what, bit in used:
             if begin < length and end > 0:
@@ -199,9 +181,7 @@ def check(trace: subutai.Trace, text: str) -> None:
                     begin * N_LAYER_CELLS // length,
                     (max(end - 1, begin)) * N_LAYER_CELLS // length,
                 )
-                bits[objects.index(what), first : min(last, N_LAYER_CELLS - 1) + 1] |= (
-                    bit
-                )
+                bits[objects.index(what), first : min(last, N_LAYER_CELLS - 1) + 1] |= bit
         wrong_bits += int((bits != got.layer[:, lane, :]).sum())
         n_bits += int((bits != 0).sum())
     point(

@@ -9,7 +9,7 @@ made_waits made.sbt
 subutai record -o all.sbt -- "$SUBJECT"
 check "a trace is recorded" is "$status" 0
 run "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/waits.py" made.sbt all.sbt
-points
+points ""
 size=$(stat -c %s all.sbt)
 cp all.sbt damaged.sbt
 printf '\xff\xff\xff\xff' | dd of=damaged.sbt bs=1 seek=$((size / 2)) conv=notrunc status=none

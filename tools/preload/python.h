@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Commands whose work is done by the Python package `subutai`. */
+/* What commands share that leave their work to the Python package `subutai`. */
 #ifndef CMD_PYTHON_H
 #define CMD_PYTHON_H
 

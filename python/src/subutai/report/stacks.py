@@ -42,7 +42,7 @@ def tree(stacks: list[tuple[list[str], int]]) -> dict[str, list[Any]]:
 
 
 def speedscope(name: str, stacks: list[tuple[list[str], int]]) -> bytes:
-    """The stacks as a profile whose samples weigh what was waited."""
+    """The stacks as a profile; a sample weighs what was waited."""
     numbers: dict[str, int] = {}
     samples = [[numbers.setdefault(frame, len(numbers)) for frame in frames] for frames, _ in stacks]
     weights = [weight for _, weight in stacks]
