@@ -17,6 +17,7 @@
 #define FUTILE_LEAST 0.3
 #define STORM_LEAST 0.1
 #define SPIN_LEAST 0.05
+#define FAILED_LEAST 1000
 #define SERIAL_LEAST 0.7
 
 static double part(double of, double whole) {
@@ -65,17 +66,14 @@ static uint32_t most_held_site(const struct rep_detail *d) {
 
 /* ---- locks ---- */
 
-static bool is_lock_type(unsigned type) {
-    return type == SBT_TRACE_MUTEX || type == SBT_TRACE_RWLOCK || type == SBT_TRACE_SPIN;
-}
-
 /* Time of holds in which the thread did not run, if that is most of the holds' time, and not of a few preempted ones.
  */
 static bool held_over_io(const struct rep_report *r, uint32_t object, double *off_share) {
     const struct rep_object *o = &r->objects[object];
     const struct rep_detail *d = detail_of(r, object);
-    *off_share = 1 - part((double)o->hold_work_ns, (double)o->hold_ns);
-    return d != NULL && o->hold_n >= 3 && *off_share > MOSTLY && (double)d->held_off_cpu.n > 0.1 * (double)o->hold_n;
+    *off_share = 1 - part((double)o->hold_work_ns, (double)o->known_hold_ns);
+    return d != NULL && o->n_known_holds >= 3 && *off_share > MOSTLY &&
+           (double)d->held_off_cpu.n > 0.1 * (double)o->n_known_holds;
 }
 
 static bool in_convoys(const struct rep_report *r, uint32_t object) {
@@ -97,7 +95,7 @@ static void advise_lock(struct rep_report *r, uint32_t object) {
     /* Calls that waited for no thread are no contention. */
     double path_ns = (double)(rep_path_of(o) - o->path.calls_ns), share = part(path_ns, (double)r->path.ns), off_share;
     struct rep_advice a = about(r, REP_HOT_LOCK, object);
-    if (!is_lock_type(o->type) || o->n_contended < WAITS_LEAST || share < GAIN_LEAST || belongs_to_storm(r, object))
+    if (!rep_is_lock_type(o->type) || o->n_contended < WAITS_LEAST || share < GAIN_LEAST || belongs_to_storm(r, object))
         return;
     /* A lock for which threads hardly wait is only a place where time is spent. */
     if ((double)o->wait_ns < GAIN_LEAST * (double)r->path.ns)
@@ -129,19 +127,25 @@ static void advise_lock(struct rep_report *r, uint32_t object) {
     advise(r, a);
 }
 
-/* Polled locks whose waits are not on the path still burn processor time. */
+/* Polled locks with waits that are not on the path still burn processor time. */
 static void advise_polling(struct rep_report *r, uint32_t object) {
     const struct rep_object *o = &r->objects[object];
     struct rep_advice a = about(r, REP_FALSE_SPIN, object);
     for (unsigned i = 0; i < r->n_advice; i++)
         if (r->advice[i].object == object)
             return;
-    if (part((double)o->poll_ns, (double)r->times.cpu_ns) < SPIN_LEAST)
+    bool counted = r->info.profile && o->n_failed >= FAILED_LEAST && o->n_failed > 10 * o->n;
+    if (!counted && part((double)o->poll_ns, (double)r->times.cpu_ns) < SPIN_LEAST)
         return;
     a.basis = REP_BASIS_NONE;
     a.figure = "spin_ns";
     a.unit = REP_NS;
     a.value = (double)o->poll_ns;
+    if (counted) { /* of calls that are only counted the times are not known */
+        a.figure = "failed_trylocks";
+        a.unit = REP_COUNT;
+        a.value = (double)o->n_failed;
+    }
     advise(r, a);
 }
 
@@ -214,11 +218,15 @@ static void advise_many_locks(struct rep_report *r) {
     const struct rep_group *most = NULL;
     uint32_t number = 0;
     for (uint32_t i = 0; i < r->n_groups; i++)
-        if (is_lock_type(r->groups[i].type) && (most == NULL || r->groups[i].calls_ns > most->calls_ns)) {
+        if (rep_is_lock_type(r->groups[i].type) && (most == NULL || r->groups[i].calls_ns > most->calls_ns)) {
             most = &r->groups[i];
             number = i;
         }
     double calls_ns = (double)r->times.calls_ns, cpu_ns = (double)r->times.cpu_ns + calls_ns;
+    if (r->info.profile && most != NULL) { /* calls are counted, and their time is in the threads' work */
+        calls_ns = 2.0 * REP_CALL_NS * (double)(most->n + r->rest.n);
+        cpu_ns = (double)r->times.cpu_ns;
+    }
     double share = part(calls_ns, cpu_ns);
     if (most == NULL || most->n_contended * 20 > most->n || share < 0.1 || most->n < 1000)
         return;
@@ -227,7 +235,7 @@ static void advise_many_locks(struct rep_report *r) {
         if (r->objects[i].group == number)
             a = about(r, REP_MANY_LOCKS, i);
     a.basis = REP_BASIS_PATH;
-    a.gain_ns = (double)most->path_ns;
+    a.gain_ns = r->info.profile ? share * (double)r->path.work_ns : (double)most->path_ns;
     a.figure = "calls_share";
     a.unit = REP_SHARE;
     a.value = share;

@@ -144,6 +144,7 @@ static bool analyse(struct rep_walk *w) {
     if (!r->info.generated && r->info.n_events > 0) {
         if (!rep_survey(w) || !rep_walk_all(w) || !rep_circles(w) || !rep_path_find(w) || !rep_path_share(w))
             return false;
+        rep_tally_sections(w);
         sum_up(r);
     }
     r->pairs = take(&w->pairs, &r->n_pairs, rep_pair_most_first);

@@ -9,6 +9,8 @@
 
 #include "walk.h"
 
+#define FUTILE_WORK_NS 2000
+
 static uint64_t later(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
@@ -19,22 +21,28 @@ static uint64_t earlier(uint64_t a, uint64_t b) {
 
 void rep_give(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
     struct rep_object *o = &w->report->objects[e->object];
-    struct rep_detail *d = rep_detail_of(w, e->object);
-    struct rep_rings *rings = d != NULL ? d->rings : NULL;
     bool broadcast = e->op == SBT_TRACE_COND_BROADCAST || (e->op == SBT_TRACE_FUTEX_WAKE && e->size > 1);
     if (e->op == SBT_TRACE_COND_BROADCAST)
         o->n_broadcasts++;
     else
         o->n_signals++;
-    if (rings == NULL || e->order == 0)
+    rep_signal_put(
+        w, e->object,
+        (struct rep_signal){
+            .number = e->order, .at_ns = e->at_ns, .thread = thread, .site = e->site, .broadcast = broadcast});
+}
+
+void rep_signal_put(struct rep_walk *w, uint32_t object, struct rep_signal signal) {
+    struct rep_detail *d = rep_detail_of(w, object);
+    struct rep_rings *rings = d != NULL ? d->rings : NULL;
+    if (rings == NULL || signal.number == 0)
         return;
     if (rings->signals == NULL && (rings->signals = calloc(REP_SIGNALS, sizeof *rings->signals)) == NULL)
         return;
-    rings->signals[e->order % REP_SIGNALS] = (struct rep_signal){e->order, e->at_ns, thread, e->site, broadcast};
+    rings->signals[signal.number % REP_SIGNALS] = signal;
 }
 
-/* NULL: none with that number among the last ones. */
-static const struct rep_signal *signal_find(struct rep_walk *w, uint32_t object, uint64_t number) {
+const struct rep_signal *rep_signal_find(struct rep_walk *w, uint32_t object, uint64_t number) {
     struct rep_detail *d = rep_detail_of(w, object);
     if (number == 0 || d == NULL || d->rings == NULL || d->rings->signals == NULL)
         return NULL;
@@ -42,10 +50,11 @@ static const struct rep_signal *signal_find(struct rep_walk *w, uint32_t object,
     return s->number == number ? s : NULL;
 }
 
-static struct rep_release release_by(const struct rep_signal *s) {
+struct rep_release rep_release_by(const struct rep_signal *s) {
     if (s == NULL)
         return (struct rep_release){.thread = REP_NONE, .site = REP_NONE};
-    return (struct rep_release){.at_ns = s->at_ns, .thread = s->thread, .site = s->site};
+    return (struct rep_release){
+        .at_ns = s->at_ns, .since_ns = s->since_ns, .thread = s->thread, .site = s->site, .had_waited = s->had_waited};
 }
 
 static void wait_of(struct rep_walk *w, struct rep_waited *wait) {
@@ -58,7 +67,10 @@ static void wait_of(struct rep_walk *w, struct rep_waited *wait) {
 void rep_cond_begin(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
     struct rep_walker *t = &w->walkers[thread];
     struct rep_object *o = &w->report->objects[e->object];
-    if (t->woken_cond == e->object) { /* it has not given the mutex back since it was woken */
+    /* It has not given the mutex back since it was woken. In a profile an unlock need not be an event, but a thread
+     * that has had something to do has worked. */
+    bool in_vain = t->woken_cond == e->object && (!w->report->info.profile || e->work_ns < FUTILE_WORK_NS);
+    if (in_vain) {
         if (t->woken_by_broadcast)
             o->n_futile_broadcast++;
         else
@@ -68,7 +80,8 @@ void rep_cond_begin(struct rep_walk *w, uint32_t thread, const struct sbt_trace_
     if (e->other == SBT_TRACE_NONE)
         return;
     o->mutex = e->other;
-    rep_release(w, thread, e->other, e->at_ns, e->at_ns);
+    if (!w->report->info.profile) /* which has an unlock of its own before the wait, if a thread waited */
+        rep_release(w, thread, e->other, e->at_ns, e->at_ns);
 }
 
 static void note_woken(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e,
@@ -85,8 +98,17 @@ static void note_woken(struct rep_walk *w, uint32_t thread, const struct sbt_tra
         o->n_woken_by_signal++;
 }
 
+/* Did another thread give the mutex back between the signal and the end of the wait? */
+static bool unlocked_between(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, uint64_t from_ns,
+                             uint64_t to_ns) {
+    struct rep_release last = w->locks[e->other].any;
+    if (w->report->info.profile)
+        last = rep_release_by(rep_signal_find(w, e->other, e->relock));
+    return last.thread != REP_NONE && last.thread != thread && last.at_ns > from_ns && last.at_ns < to_ns;
+}
+
 void rep_cond_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
-    const struct rep_signal *s = signal_find(w, e->object, e->order);
+    const struct rep_signal *s = rep_signal_find(w, e->object, e->order);
     uint64_t to_ns = e->at_ns + e->took_ns;
     struct rep_waited wait = {.thread = thread,
                               .object = e->object,
@@ -94,10 +116,9 @@ void rep_cond_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_ev
                               .kind = REP_COND,
                               .from_ns = e->at_ns,
                               .to_ns = to_ns,
-                              .by = release_by(s)};
+                              .by = rep_release_by(s)};
     /* Behind the signal it waits for the mutex, if another thread has it then, or else to wake up. */
-    bool relocks = s != NULL && e->other != SBT_TRACE_NONE && w->locks[e->other].any.thread != thread &&
-                   w->locks[e->other].any.at_ns > s->at_ns && w->locks[e->other].any.at_ns < to_ns;
+    bool relocks = s != NULL && e->other != SBT_TRACE_NONE && unlocked_between(w, thread, e, s->at_ns, to_ns);
     if (relocks)
         wait.to_ns = later(e->at_ns, earlier(s->at_ns, to_ns));
     w->report->objects[e->object].n++;
@@ -111,14 +132,14 @@ void rep_cond_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_ev
 
 void rep_event_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
     struct rep_object *o = &w->report->objects[e->object];
-    const struct rep_signal *s = signal_find(w, e->object, e->order);
+    const struct rep_signal *s = rep_signal_find(w, e->object, e->order);
     struct rep_waited wait = {.thread = thread,
                               .object = e->object,
                               .site = e->site,
                               .kind = rep_kind_of(e->type),
                               .from_ns = e->at_ns,
                               .to_ns = e->at_ns + e->took_ns,
-                              .by = release_by(s)};
+                              .by = rep_release_by(s)};
     bool tried = e->op == SBT_TRACE_SEM_TRYWAIT, refused = e->op == SBT_TRACE_FUTEX_WAIT && e->result == EAGAIN;
     bool blocked = s != NULL ? s->at_ns > e->at_ns : e->took_ns >= 10 * REP_SHORT_NS;
     if (e->result == 0 || !tried)

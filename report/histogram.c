@@ -43,16 +43,24 @@ static bool reach(struct rep_histogram *h, uint32_t class) {
     return true;
 }
 
-void rep_histogram_add(struct rep_histogram *h, uint64_t ns) {
+void rep_histogram_add_n(struct rep_histogram *h, uint64_t ns, uint64_t n) {
     uint32_t class = class_of(ns);
+    if (n == 0)
+        return;
     if (h->n == 0 || ns < h->min_ns)
         h->min_ns = ns;
     if (ns > h->max_ns)
         h->max_ns = ns;
-    h->n++;
-    h->ns += ns;
-    if (reach(h, class))
-        h->counts[class - h->first]++;
+    h->n += n;
+    h->ns += n * ns;
+    if (reach(h, class)) {
+        uint64_t count = h->counts[class - h->first] + n;
+        h->counts[class - h->first] = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+    }
+}
+
+void rep_histogram_add(struct rep_histogram *h, uint64_t ns) {
+    rep_histogram_add_n(h, ns, 1);
 }
 
 double rep_histogram_quantile(const struct rep_histogram *h, double part) {

@@ -17,6 +17,7 @@ struct rep_histogram {
 
 /* All-zero is an empty one. Without memory the value is in n, ns, min and max alone. */
 void rep_histogram_add(struct rep_histogram *h, uint64_t ns);
+void rep_histogram_add_n(struct rep_histogram *h, uint64_t ns, uint64_t n);
 /* The value below which `part` (0 to 1) of the values are; 0: empty. */
 double rep_histogram_quantile(const struct rep_histogram *h, double part);
 double rep_histogram_mean(const struct rep_histogram *h); /* 0: empty */

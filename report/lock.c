@@ -41,13 +41,30 @@ static struct rep_held *held_find(struct rep_walker *t, uint32_t object) {
     return NULL;
 }
 
-static void hold_sums(struct rep_walk *w, uint32_t object, const struct rep_held *held, uint64_t ns, uint64_t work_ns) {
+static void held_drop(struct rep_walker *t, struct rep_held *held) {
+    memmove(held, held + 1, (size_t)(t->held + t->n_held - held - 1) * sizeof *held);
+    t->n_held--;
+}
+
+static void hold_work(struct rep_walk *w, uint32_t object, uint64_t ns, uint64_t work_ns) {
     struct rep_object *o = &w->report->objects[object];
     struct rep_detail *d = rep_detail_of(w, object);
     work_ns = work_ns < ns ? work_ns : ns;
+    o->known_hold_ns += ns;
+    o->n_known_holds++;
+    o->hold_work_ns += work_ns;
+    if (d != NULL && 2 * work_ns < ns && ns > 20 * REP_SHORT_NS) {
+        d->held_off_cpu.n++;
+        d->held_off_cpu.ns += ns - work_ns;
+    }
+}
+
+static void hold_sums(struct rep_walk *w, uint32_t object, const struct rep_held *held, uint64_t ns, uint64_t work_ns) {
+    struct rep_object *o = &w->report->objects[object];
+    struct rep_detail *d = rep_detail_of(w, object);
+    hold_work(w, object, ns, work_ns);
     o->hold_n++;
     o->hold_ns += ns;
-    o->hold_work_ns += work_ns;
     o->hold_max_ns = later(o->hold_max_ns, ns);
     if (d == NULL)
         return;
@@ -55,11 +72,7 @@ static void hold_sums(struct rep_walk *w, uint32_t object, const struct rep_held
     struct rep_site_use *use = rep_site_use(d, held->site);
     use->hold.n++;
     use->hold.ns += ns;
-    use->hold_work_ns += work_ns;
-    if (2 * work_ns < ns && ns > 20 * REP_SHORT_NS) {
-        d->held_off_cpu.n++;
-        d->held_off_cpu.ns += ns - work_ns;
-    }
+    use->hold_work_ns += work_ns < ns ? work_ns : ns;
 }
 
 /* Of past holds those are kept that a wait may still overlap with: as many as threads have waited at once. */
@@ -90,13 +103,13 @@ void rep_release(struct rep_walk *w, uint32_t thread, uint32_t object, uint64_t 
     if (found != NULL) {
         struct rep_held held = *found;
         release.since_ns = held.since_ns;
+        release.had_waited = held.waited;
         release.site = held.site;
         shared = held.shared;
         hold_sums(w, object, &held, cut(at_ns, held.since_ns), t->work_ns - held.work_ns);
         w->report->objects[object].section_ns += cut(end_ns, held.began_ns);
         hold_ring_push(rep_detail_of(w, object), (struct rep_hold){held.since_ns, at_ns, thread, held.site});
-        memmove(found, found + 1, (size_t)(t->held + t->n_held - found - 1) * sizeof *found);
-        t->n_held--;
+        held_drop(t, found);
         section_end(w, thread, at_ns, end_ns);
     }
     if (at_ns >= lock->any.at_ns)
@@ -105,6 +118,33 @@ void rep_release(struct rep_walk *w, uint32_t thread, uint32_t object, uint64_t 
         lock->write = release;
     if (lock->holder == thread)
         lock->holder = REP_NONE;
+}
+
+/* ---- profiles ---- */
+
+/*
+ * An unlock that ended a wait. Its thread may have had to wait for the lock, or not: then the lock is no event, and the
+ * hold is taken for as long as the object's holds are on average.
+ */
+void rep_profile_release(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
+    struct rep_walker *t = &w->walkers[thread];
+    struct rep_object *o = &w->report->objects[e->object];
+    struct rep_held *found = held_find(t, e->object);
+    uint64_t mean_ns = o->hold_n > 0 ? o->hold_ns / o->hold_n : 0;
+    bool waited = found != NULL && cut(e->at_ns, found->since_ns) <= o->hold_max_ns + REP_SHORT_NS;
+    struct rep_signal s = {.number = e->order,
+                           .at_ns = e->at_ns,
+                           .since_ns = waited ? found->since_ns : cut(e->at_ns, mean_ns),
+                           .thread = thread,
+                           .site = waited ? found->site : e->site,
+                           .had_waited = waited};
+    /* All work since the last event is taken for work of the hold, which is right or too much. */
+    hold_work(w, e->object, cut(e->at_ns, s.since_ns), waited ? t->work_ns - found->work_ns : e->work_ns);
+    if (found != NULL)
+        held_drop(t, found);
+    rep_signal_put(w, e->object, s);
+    w->locks[e->object].any = w->locks[e->object].write = rep_release_by(&s);
+    hold_ring_push(rep_detail_of(w, e->object), (struct rep_hold){s.since_ns, e->at_ns, thread, s.site});
 }
 
 /* ---- convoys ---- */
@@ -127,6 +167,8 @@ static void convoy_end(struct rep_detail *d, uint64_t at_ns) {
 
 static void convoy_step(struct rep_detail *d, const struct rep_waited *wait, uint64_t handover_ns) {
     struct rep_rings *rings = d->rings;
+    if (!wait->by.had_waited) /* the one before did not have to wait: a run begins */
+        convoy_end(d, wait->from_ns);
     if (rings->run.n++ == 0)
         rings->run.from_ns = wait->from_ns;
     else
@@ -164,11 +206,18 @@ static void share_wait(struct rep_walk *w, const struct rep_waited *wait) {
         rep_pair_add(w, wait, wait->by.thread, wait->by.site, end - wait->from_ns);
 }
 
-/* Did the call wait, and for which release? */
+/* Did the call wait, and for which release? profile_by: what a profile says, in which such calls are events because
+ * they waited; NULL: it is none. */
 static bool has_waited(const struct rep_lock *lock, uint32_t thread, const struct sbt_trace_event *e, uint64_t number,
-                       uint64_t from_ns, uint64_t to_ns, struct rep_release *by) {
+                       uint64_t from_ns, uint64_t to_ns, const struct rep_release *profile_by, struct rep_release *by) {
     bool shared = rep_is_shared(e->op);
     *by = shared ? lock->write : lock->any;
+    if (profile_by != NULL) {
+        *by = *profile_by;
+        if (by->thread == thread)
+            by->thread = REP_NONE;
+        return to_ns > from_ns;
+    }
     if (rep_is_trylock(e->op))
         return false;
     if (by->thread != REP_NONE && by->thread != thread && by->at_ns > from_ns)
@@ -185,11 +234,14 @@ static bool has_waited(const struct rep_lock *lock, uint32_t thread, const struc
 }
 
 static void begin_hold(struct rep_walk *w, uint32_t thread, uint32_t object, const struct sbt_trace_event *e,
-                       uint64_t from_ns, uint64_t to_ns) {
+                       uint64_t from_ns, uint64_t to_ns, bool waited) {
     struct rep_walker *t = &w->walkers[thread];
     struct rep_lock *lock = &w->locks[object];
+    struct rep_held *held = w->report->info.profile ? held_find(t, object) : NULL;
+    if (held != NULL) /* given back by a call that is no event */
+        held_drop(t, held);
     bool first = t->n_held == 0;
-    struct rep_held *held = held_push(t);
+    held = held_push(t);
     if (first) {
         t->section_ns = from_ns;
         t->union_ns = to_ns;
@@ -198,7 +250,7 @@ static void begin_hold(struct rep_walk *w, uint32_t thread, uint32_t object, con
         *held = (struct rep_held){.object = object,
                                   .site = e->site,
                                   .shared = rep_is_shared(e->op),
-                                  .tried = rep_is_trylock(e->op),
+                                  .waited = waited,
                                   .began_ns = from_ns,
                                   .since_ns = to_ns,
                                   .work_ns = t->work_ns};
@@ -219,9 +271,12 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
                               .from_ns = from_ns,
                               .to_ns = to_ns};
     o->n++;
-    if (!rep_is_trylock(e->op))
+    if (!rep_is_trylock(e->op) && !w->report->info.profile) /* of which it is not known what is held */
         rep_order_add(w, thread, object, e->site);
-    if (has_waited(lock, thread, e, number, from_ns, to_ns, &wait.by)) {
+    const struct rep_release profile_by = rep_release_by(rep_signal_find(w, object, number));
+    bool waited =
+        has_waited(lock, thread, e, number, from_ns, to_ns, w->report->info.profile ? &profile_by : NULL, &wait.by);
+    if (waited) {
         uint64_t handover_ns = wait.by.thread != REP_NONE ? cut(to_ns, wait.by.at_ns) : 0;
         o->handover_ns += handover_ns;
         rep_waited(w, &wait);
@@ -233,7 +288,7 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
         if (d != NULL && d->rings != NULL && d->rings->run.n > 0)
             convoy_end(d, from_ns);
     }
-    begin_hold(w, thread, object, e, from_ns, to_ns);
+    begin_hold(w, thread, object, e, from_ns, to_ns, waited);
     if (!rep_is_shared(e->op))
         lock->number = number;
 }

@@ -19,6 +19,7 @@ struct reader {
     const struct rep_segment **pieces; /* of this thread, in order of time */
     size_t n_pieces, at;
     uint32_t thread;
+    uint64_t early_ns; /* on the path before the hold at the end of a gap; UINT64_MAX: there is none */
     struct held *held;
     size_t n_held, capacity;
 };
@@ -42,24 +43,61 @@ static void add_site(struct reader *rd, uint32_t site, uint64_t ns) {
         r->path.site_ns[site] += ns;
 }
 
+static void share_hold(struct reader *rd, const struct held *h, uint64_t ns) {
+    rd->walk->report->path.held_ns += ns;
+    rd->walk->report->objects[h->object].path.held_ns += ns;
+    add_site(rd, h->site, ns);
+}
+
+/*
+ * In a profile not each lock and unlock is an event. A thread that has just waited for the lock that it gives back now
+ * held it between; of a thread that gives back another one, or that calls something else, the object's mean hold says
+ * for how long. Returns the end of the gap's part that is not held, and puts its beginning into *from_ns.
+ */
+static uint64_t share_profile_holds(struct reader *rd, uint64_t *from_ns, const struct sbt_trace_event *e) {
+    const struct rep_object *objects = rd->walk->report->objects;
+    const struct held *last = rd->n_held > 0 ? &rd->held[rd->n_held - 1] : NULL;
+    uint64_t end_ns = e->at_ns;
+    if (rep_is_unlock(e->op) && e->object < rd->walk->report->info.n_objects) {
+        const struct rep_object *o = &objects[e->object];
+        bool whole = last != NULL && last->object == e->object && end_ns - *from_ns <= o->hold_max_ns + REP_SHORT_NS;
+        uint64_t mean_ns = o->hold_n > 0 ? o->hold_ns / o->hold_n : 0;
+        uint64_t begin_ns = whole || end_ns - *from_ns < mean_ns ? *from_ns : end_ns - mean_ns;
+        const struct held held = {e->object, whole ? last->site : e->site};
+        uint64_t before_ns = begin_ns > *from_ns ? overlap(rd, *from_ns, begin_ns) : 0; /* in order of time */
+        share_hold(rd, &held, overlap(rd, begin_ns, end_ns));
+        rd->early_ns = before_ns;
+        return begin_ns;
+    }
+    if (last != NULL) {
+        const struct rep_object *o = &objects[last->object];
+        uint64_t mean_ns = o->hold_n > 0 ? o->hold_ns / o->hold_n : 0;
+        uint64_t until_ns = end_ns - *from_ns < mean_ns ? end_ns : *from_ns + mean_ns;
+        share_hold(rd, last, overlap(rd, *from_ns, until_ns));
+        *from_ns = until_ns;
+    }
+    return end_ns;
+}
+
 static void share_gap(struct reader *rd, uint64_t from_ns, const struct sbt_trace_event *e) {
     struct rep_report *r = rd->walk->report;
-    uint64_t gap_ns = e->at_ns > from_ns ? e->at_ns - from_ns : 0;
-    uint64_t ns = gap_ns > 0 ? overlap(rd, from_ns, e->at_ns) : 0;
-    r->threads[rd->thread].path_ns += ns;
-    if (ns == 0)
+    uint64_t gap_ns = e->at_ns > from_ns ? e->at_ns - from_ns : 0, end_ns = e->at_ns;
+    uint64_t held_ns = r->path.held_ns, ns;
+    if (gap_ns == 0)
         return;
-    if (rd->n_held > 0) {
-        const struct held *h = &rd->held[rd->n_held - 1];
-        r->path.held_ns += ns;
-        r->objects[h->object].path.held_ns += ns;
-        add_site(rd, h->site, ns);
-        return;
+    rd->early_ns = UINT64_MAX;
+    if (r->info.profile) {
+        end_ns = share_profile_holds(rd, &from_ns, e);
+    } else if (rd->n_held > 0) {
+        share_hold(rd, &rd->held[rd->n_held - 1], overlap(rd, from_ns, end_ns));
+        from_ns = end_ns;
     }
+    ns = rd->early_ns != UINT64_MAX ? rd->early_ns : end_ns > from_ns ? overlap(rd, from_ns, end_ns) : 0;
     bool ran = gap_ns <= e->work_ns + REP_SHORT_NS;
     uint64_t work_ns = ran ? ns : (uint64_t)((double)ns * ((double)e->work_ns / (double)gap_ns));
     r->path.work_ns += work_ns;
     r->path.off_cpu_ns += ns - work_ns;
+    r->threads[rd->thread].path_ns += ns + r->path.held_ns - held_ns;
 }
 
 static bool can_wait(const struct sbt_trace_event *e) {
@@ -142,10 +180,14 @@ static bool share_event(struct reader *rd, uint64_t from_ns, const struct sbt_tr
     share_call(rd, e);
     if (e->op == SBT_TRACE_COND_WAIT && e->other != SBT_TRACE_NONE)
         return hold(rd, e->other, e->site);
+    if (rd->walk->report->info.profile)
+        forget(rd, e->object);
     if (rep_is_lock(e->op) && e->result == 0)
         return hold(rd, e->object, e->site);
     if (rep_is_unlock(e->op) && e->result == 0)
         forget(rd, e->object);
+    if (rd->walk->report->info.profile && !rep_is_lock(e->op)) /* what is held after that is not known */
+        rd->n_held = 0;
     return true;
 }
 

@@ -130,7 +130,9 @@ struct rep_object {
     uint64_t n, n_contended, n_failed, calls_ns;
     uint64_t n_signals, n_broadcasts;
     uint64_t n_woken_by_signal, n_woken_by_broadcast, n_futile_signal, n_futile_broadcast;
-    uint64_t wait_ns, wait_max_ns, hold_n, hold_ns, hold_max_ns, hold_work_ns;
+    uint64_t wait_ns, wait_max_ns, hold_n, hold_ns, hold_max_ns;
+    /* Work while it was held, and the holds of which that is known: in a profile, those that had waited. */
+    uint64_t hold_work_ns, known_hold_ns, n_known_holds;
     uint64_t handover_ns, section_ns, idle_ns;
     uint64_t polls, poll_ns; /* failed trylocks in a row, and the processor time that they took */
     struct rep_path_part path;
@@ -142,7 +144,7 @@ struct rep_group {
     uint64_t n_objects, n, n_contended, wait_ns, hold_ns, calls_ns, path_ns;
 };
 
-/* Who waited for whom: holder REP_NONE if it is not known. */
+/* A thread waited for another one; holder REP_NONE: it is not known which. */
 struct rep_pair {
     uint32_t waiter, holder, object, kind;
     struct rep_sum sum;
@@ -234,7 +236,8 @@ struct rep_report {
     struct sbt_trace_info info;
     const char *empty; /* why there is nothing to report; NULL: there is */
     uint64_t wall_ns;
-    uint32_t n_live; /* threads that have events */
+    uint32_t n_live;     /* threads that have events */
+    struct rep_sum rest; /* a profile: acquisitions and holds of objects for which the recorder had no room */
     struct rep_times times;
     struct rep_thread *threads; /* [info.n_threads] */
     struct rep_object *objects; /* [info.n_objects] */

@@ -155,14 +155,37 @@ static void end_lives(struct rep_report *r) {
     }
 }
 
+/* A profile has no events of inits. */
+static void made_of_profile(struct rep_walk *w) {
+    struct sbt_trace_made made;
+    for (uint32_t i = 0; w->report->info.profile && i < w->report->info.n_objects; i++)
+        if (sbt_trace_object_made(w->trace, i, &made)) {
+            w->report->objects[i].made = made.site;
+            w->report->objects[i].made_by_init = true;
+            w->report->objects[i].size = made.size != 0 ? made.size : w->report->objects[i].size;
+        }
+}
+
+/* What was counted to choose the details is counted again, and better. */
+static void begin_counts(struct rep_report *r) {
+    for (uint32_t i = 0; i < r->info.n_objects; i++) {
+        struct rep_object *o = &r->objects[i];
+        o->n = o->n_failed = o->wait_ns = o->calls_ns = o->n_signals = o->n_broadcasts = 0;
+        o->hold_n = o->hold_ns = o->hold_max_ns = 0;
+    }
+    r->rest = (struct rep_sum){0};
+    for (uint32_t i = 0; i < r->info.n_threads; i++)
+        r->threads[i].times.sections = (struct rep_sections){0};
+}
+
 bool rep_survey(struct rep_walk *w) {
     struct rep_report *r = w->report;
     if (!read_all(w))
         return false;
     end_lives(r);
-    if (!choose_details(w) || !make_groups(w))
+    made_of_profile(w);
+    if (!rep_tallies(w) || !choose_details(w) || !make_groups(w))
         return false;
-    for (uint32_t i = 0; i < r->info.n_objects; i++)
-        r->objects[i].n = r->objects[i].wait_ns = 0; /* the walk counts better */
-    return true;
+    begin_counts(r);
+    return rep_tallies(w);
 }

@@ -106,8 +106,11 @@ static void remember(struct rep_walk *w, const struct rep_waited *wait, uint32_t
         return;
     struct rep_recent_wait *place = &t->recent[t->recent_at++ % REP_RECENT_WAITS];
     settle_idle(w, wait->thread, place);
+    /* A thread that has been woken is not idle any more. */
+    uint64_t to_ns =
+        wait->by.thread != REP_NONE ? earlier(wait->to_ns, later(wait->by.at_ns, wait->from_ns)) : wait->to_ns;
     *place = (struct rep_recent_wait){.from_ns = wait->from_ns,
-                                      .to_ns = wait->to_ns,
+                                      .to_ns = to_ns,
                                       .object = wait->object,
                                       .site = wait->site,
                                       .chain = chain,

@@ -35,7 +35,10 @@ static void begin_call(struct rep_walk *w, uint32_t thread) {
     if (rep_is_unlock(e->op) && e->result == 0) {
         if (t->woken_cond != REP_NONE && w->report->objects[t->woken_cond].mutex == e->object)
             t->woken_cond = REP_NONE;
-        rep_release(w, thread, e->object, e->at_ns, end_ns);
+        if (w->report->info.profile)
+            rep_profile_release(w, thread, e);
+        else
+            rep_release(w, thread, e->object, e->at_ns, end_ns);
     } else if (e->op == SBT_TRACE_COND_WAIT) {
         rep_cond_begin(w, thread, e);
     } else if (e->op == SBT_TRACE_COND_SIGNAL || e->op == SBT_TRACE_COND_BROADCAST || e->op == SBT_TRACE_SEM_POST ||
@@ -191,7 +194,7 @@ static bool run(struct rep_walk *w, struct heap *h) {
 static void finish(struct rep_walk *w) {
     for (uint32_t i = 0; i < w->report->info.n_threads; i++) {
         struct rep_walker *t = &w->walkers[i];
-        while (t->n_held > 0) { /* held when the trace ended */
+        while (t->n_held > 0 && !w->report->info.profile) { /* held when the trace ended */
             uint64_t end_ns = w->report->threads[i].end_ns;
             rep_release(w, i, t->held[t->n_held - 1].object, end_ns, end_ns);
         }

@@ -29,11 +29,12 @@ enum {
     REP_MOST_WAITS = 1 << 22, /* waits of which the critical path is made */
 };
 #define REP_SHORT_NS 1000 /* as exact as times of two processors can be compared */
+#define REP_CALL_NS 20    /* a call that a profile has only counted */
 
 /* A lock that a thread holds. */
 struct rep_held {
     uint32_t object, site;
-    bool shared, tried;                   /* for reading; got by a trylock */
+    bool shared, waited;                  /* for reading; for it */
     uint64_t began_ns, since_ns, work_ns; /* when the call began, and ended; the thread's work at its end */
 };
 
@@ -70,9 +71,9 @@ struct rep_hold {
 };
 
 struct rep_signal {
-    uint64_t number, at_ns;
+    uint64_t number, at_ns, since_ns;
     uint32_t thread, site;
-    bool broadcast;
+    bool broadcast, had_waited; /* had_waited, since_ns: as of a release */
 };
 
 struct rep_open_generation {
@@ -97,6 +98,7 @@ struct rep_rings {
 struct rep_release {
     uint64_t at_ns, since_ns; /* since: it had held the lock; 0 of what is not held */
     uint32_t thread, site;    /* REP_NONE: there was none; site: where it took the lock, or gave the signal */
+    bool had_waited;          /* for the lock itself */
 };
 
 /* The state of a lock in the walk, of each object. */
@@ -138,6 +140,8 @@ static inline void rep_tick(struct rep_walk *w) {
 }
 
 bool rep_survey(struct rep_walk *w);
+bool rep_tallies(struct rep_walk *w);
+void rep_tally_sections(struct rep_walk *w);
 bool rep_walk_all(struct rep_walk *w);
 bool rep_path_find(struct rep_walk *w);
 bool rep_path_share(struct rep_walk *w);
@@ -157,6 +161,9 @@ static inline bool rep_is_trylock(unsigned op) {
 }
 static inline bool rep_is_unlock(unsigned op) {
     return op == SBT_TRACE_MUTEX_UNLOCK || op == SBT_TRACE_RWLOCK_UNLOCK || op == SBT_TRACE_SPIN_UNLOCK;
+}
+static inline bool rep_is_lock_type(unsigned type) {
+    return type == SBT_TRACE_MUTEX || type == SBT_TRACE_RWLOCK || type == SBT_TRACE_SPIN;
 }
 static inline bool rep_is_shared(unsigned op) {
     return op == SBT_TRACE_RWLOCK_RDLOCK || op == SBT_TRACE_RWLOCK_TRYRDLOCK;
@@ -179,6 +186,10 @@ void rep_pair_add(struct rep_walk *w, const struct rep_waited *wait, uint32_t ho
 void rep_created(struct rep_walk *w, uint32_t thread, const struct rep_release *by, uint64_t begin_ns);
 /* All idle time that is still in the ring. */
 void rep_idle_finish(struct rep_walk *w, uint32_t thread);
+/* The gift, or in a profile the unlock, with this number; NULL: it is none of the last ones. */
+const struct rep_signal *rep_signal_find(struct rep_walk *w, uint32_t object, uint64_t number);
+void rep_signal_put(struct rep_walk *w, uint32_t object, struct rep_signal signal);
+struct rep_release rep_release_by(const struct rep_signal *signal);
 struct rep_detail *rep_detail_of(struct rep_walk *w, uint32_t object);
 struct rep_site_use *rep_site_use(struct rep_detail *d, uint32_t site);
 
@@ -188,6 +199,8 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
                  uint64_t from_ns, bool relock);
 /* At `at_ns`; the call that releases ends at `end_ns`. */
 void rep_release(struct rep_walk *w, uint32_t thread, uint32_t object, uint64_t at_ns, uint64_t end_ns);
+/* The same of an unlock that is an event of a profile; `e` has its number. */
+void rep_profile_release(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
 void rep_trylock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
 void rep_poll_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
 void rep_locks_finish(struct rep_walk *w);

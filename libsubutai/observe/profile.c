@@ -10,30 +10,10 @@ _Thread_local struct rec_profile *rec_profile_self __attribute__((tls_model("ini
 struct rec_hint rec_hints[PROFILE_N_HINTS] __attribute__((aligned(64)));
 
 /*
- * CREDIT: how many other keys must want an entry's place before it is looked at; an entry that has been used USED times
- * since then keeps its place. MAX_EVICTED: tallies of entries that lost their places; of further ones the object is
- * forgotten. MAX_MADE: nodes of objects until which an init makes one, for the
- * sake of where the object was made. SAMPLE_NS: from one timed acquisition of a thread to the next, at least, on
- * average.
+ * MAX_MADE: nodes of objects until which an init makes one, for the sake of where the object was made. SAMPLE_NS: from
+ * one timed acquisition of a thread to the next, at least, on average.
  */
-enum { CREDIT = 16, USED = 32, MAX_EVICTED = 1 << 20, SAMPLE_NS = 5000, MAX_MADE = 2000000 };
-
-/* ---- the table ---- */
-
-static size_t entries_bytes(uint32_t n) {
-    return n * (sizeof(struct rec_entry) + sizeof(struct rec_held));
-}
-
-static bool set_entries(struct rec_profile *p, uint32_t n) {
-    void *memory = rec_map(entries_bytes(n));
-    if (memory == NULL)
-        return false;
-    p->entries = memory;
-    p->held = (struct rec_held *)(void *)(p->entries + n);
-    p->mask = n - 1;
-    p->n_entries = 0;
-    return true;
-}
+enum { SAMPLE_NS = 5000, MAX_MADE = 1 << 18 };
 
 static uint64_t draw(struct rec_profile *p) {
     p->random ^= p->random << 13;
@@ -42,26 +22,34 @@ static uint64_t draw(struct rec_profile *p) {
     return p->random;
 }
 
+static struct rec_profile *new_profile(void) {
+    struct rec_profile *p = rec_map(sizeof *p);
+    if (p == NULL)
+        return NULL;
+    bool objects = rec_counts_begin(&p->objects, PROFILE_MIN_ENTRIES);
+    if (objects && rec_counts_begin(&p->sites, PROFILE_MIN_ENTRIES))
+        return p;
+    if (objects)
+        rec_counts_forget(&p->objects);
+    sbt_syscall3(SYS_munmap, p, sizeof *p, 0);
+    return NULL;
+}
+
+static void renew(struct rec_profile *p) {
+    struct rec_counts objects = p->objects, sites = p->sites;
+    rec_counts_clear(&objects);
+    rec_counts_clear(&sites);
+    memset(p, 0, offsetof(struct rec_profile, encoder.bytes));
+    p->objects = objects;
+    p->sites = sites;
+}
+
 void rec_profile_begin(struct rec_thread *t) {
     struct rec_profile *p = t->profile;
-    if (p == NULL) {
-        p = rec_map(sizeof *p);
-        if (p == NULL || !set_entries(p, PROFILE_MIN_ENTRIES)) {
-            if (p != NULL)
-                sbt_syscall3(SYS_munmap, p, sizeof *p, 0);
-            return;
-        }
-        t->profile = p;
-    } else {
-        struct rec_entry *entries = p->entries;
-        struct rec_held *held = p->held;
-        uint32_t mask = p->mask;
-        memset(entries, 0, entries_bytes(mask + 1));
-        memset(p, 0, offsetof(struct rec_profile, encoder.bytes));
-        p->entries = entries;
-        p->held = held;
-        p->mask = mask;
-    }
+    if (p != NULL)
+        renew(p);
+    else if ((p = t->profile = new_profile()) == NULL)
+        return;
     p->thread = t;
     p->generation = t->generation;
     p->encoder.thread = t->number;
@@ -75,98 +63,12 @@ void rec_profile_forget(struct rec_thread *t) {
     struct rec_profile *p = t->profile;
     if (p == NULL)
         return;
-    sbt_syscall3(SYS_munmap, p->entries, entries_bytes(p->mask + 1), 0);
+    rec_counts_forget(&p->objects);
+    rec_counts_forget(&p->sites);
     sbt_syscall3(SYS_munmap, p, sizeof *p, 0);
 }
 
 /* ---- counting; the thread is busy, and so is its profile ---- */
-
-/* The entry of the call site, for calls that have none of their object's. The last one is of all other sites. */
-static uint32_t other_of(struct rec_profile *p, const struct rec_key *key) {
-    uint32_t i = 0;
-    while (i < p->n_others && (p->others[i].site != key->site || p->others[i].op != rec_counted_op(key)))
-        i++;
-    if (i < p->n_others || i == PROFILE_N_OTHERS)
-        return i < PROFILE_N_OTHERS ? i : PROFILE_N_OTHERS - 1;
-    p->others[i] =
-        (struct rec_entry){.site = key->site, .number = SBT_TRACE_NONE, .op = rec_counted_op(key), .type = key->type};
-    rec_site_of(p->thread, key->site); /* gives it a number */
-    p->n_others = i + 1;
-    return i;
-}
-
-static void add_held(struct rec_held *to, const struct rec_held *from) {
-    to->ns += from->ns;
-    to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
-    to->n_timed += from->n_timed;
-    to->n += from->n;
-    for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS; b++)
-        to->buckets[b] += from->buckets[b];
-}
-
-/* The entry loses its place, and what it has counted is written, or counted for the site. */
-static void evict(struct rec_profile *p, struct rec_entry *e) {
-    struct rec_held *h = &p->held[e - p->entries];
-    if (e->number != SBT_TRACE_NONE && __atomic_load_n(&rec.n_tallies, __ATOMIC_RELAXED) < MAX_EVICTED) {
-        rec_profile_put(p, e, h);
-    } else {
-        struct rec_key key = {0, e->site, e->op & (uint8_t)~PROFILE_FAILED, e->type, (e->op & PROFILE_FAILED) != 0};
-        uint32_t i = other_of(p, &key);
-        if (p->others[i].n > UINT32_MAX - e->n)
-            rec_profile_put(p, &p->others[i], &p->others_held[i]);
-        p->others[i].n += e->n;
-        add_held(&p->others_held[i], h);
-        *h = (struct rec_held){0};
-    }
-    e->site = 0;
-    e->n = 0;
-    p->n_entries--;
-}
-
-static struct rec_entry *free_place(struct rec_profile *p, uintptr_t object) {
-    uint32_t place = rec_place_of(p, object);
-    for (uint32_t i = 0; i < PROFILE_N_PROBES; i++)
-        if (p->entries[(place + i) & p->mask].site == 0)
-            return &p->entries[(place + i) & p->mask];
-    return NULL;
-}
-
-/* Twice as many entries. Few lose their places: where more than PROFILE_N_PROBES want the same ones. */
-static bool grow(struct rec_profile *p) {
-    struct rec_entry *entries = p->entries;
-    struct rec_held *held = p->held;
-    uint32_t n = p->mask + 1;
-    if (n >= PROFILE_MAX_ENTRIES || !set_entries(p, 4 * n))
-        return false;
-    for (uint32_t i = 0; i < n; i++) {
-        struct rec_entry *to = entries[i].site != 0 ? free_place(p, entries[i].object) : NULL;
-        if (to != NULL) {
-            *to = entries[i];
-            p->held[to - p->entries] = held[i];
-            p->n_entries++;
-        } else if (entries[i].site != 0) {
-            rec_profile_put(p, &entries[i], &held[i]);
-        }
-    }
-    sbt_syscall3(SYS_munmap, entries, entries_bytes(n), 0);
-    return true;
-}
-
-/* A place that another key has had, unless all that could be it are in use. */
-static struct rec_entry *challenge(struct rec_profile *p, uintptr_t object) {
-    struct rec_entry *e = &p->entries[(rec_place_of(p, object) + p->challenges++ % PROFILE_N_PROBES) & p->mask];
-    if (e->credit > 0) {
-        e->credit--;
-        return NULL;
-    }
-    if ((uint16_t)(e->n - e->n_seen) >= USED) {
-        e->credit = CREDIT;
-        e->n_seen = (uint16_t)e->n;
-        return NULL;
-    }
-    evict(p, e);
-    return e;
-}
 
 /* The object's number; SBT_TRACE_NONE: it has none, and gets none now. */
 static uint32_t number_for(struct rec_profile *p, const struct rec_key *key) {
@@ -182,46 +84,71 @@ static bool is_same_life(const struct rec_entry *e) {
     return e->number == SBT_TRACE_NONE || (node != NULL && node->number == e->number && node->type == e->type);
 }
 
-/* The key's entry, made if need be; NULL: there is no room. */
-static struct rec_entry *entry_for(struct rec_profile *p, const struct rec_key *key) {
-    struct rec_entry *e = rec_entry_of(p, key);
-    uint16_t lives = (uint16_t)__atomic_load_n(&rec_hint_of(key->object)->lives, __ATOMIC_RELAXED);
-    if (e != NULL && is_same_life(e)) {
+static struct rec_held *held_of(const struct rec_counts *counts, const struct rec_entry *e) {
+    return &counts->held[e - counts->entries];
+}
+
+static void is_full(struct rec_profile *p) {
+    memset(p->filter, 0, sizeof p->filter);
+    for (uint32_t i = 0; i <= p->objects.mask; i++) {
+        const struct rec_entry *e = &p->objects.entries[i];
+        uint32_t bit = rec_filter_bit(e->object, e->site);
+        p->filter[bit / 64] |= e->site != 0 ? UINT64_C(1) << bit % 64 : 0;
+    }
+    p->full = true;
+}
+
+/* The entry of the key's object, made if need be; NULL: there is no room. */
+static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_key *key) {
+    struct rec_entry *e = rec_counts_find(&p->objects, key);
+    uint32_t lives = __atomic_load_n(&rec_hint_of(key->object)->lives, __ATOMIC_RELAXED);
+    if (e != NULL) {
+        if (!is_same_life(e)) {
+            rec_profile_put(p, e, held_of(&p->objects, e));
+            e->number = number_for(p, key);
+        }
         e->lives = lives;
         return e;
     }
-    if (e != NULL) {
-        evict(p, e);
-    } else if ((e = free_place(p, key->object)) == NULL || p->n_entries > p->mask / 2) {
-        e = grow(p) ? free_place(p, key->object) : e;
-        e = e != NULL ? e : challenge(p, key->object);
-    }
-    if (e == NULL)
+    if (p->full)
         return NULL;
-    uint32_t number = number_for(p, key);
-    rec_site_of(p->thread, key->site);
-    *e = (struct rec_entry){.object = key->object,
-                            .site = key->site,
-                            .number = number,
-                            .lives = lives,
-                            .op = rec_counted_op(key),
-                            .type = key->type,
-                            .credit = CREDIT};
-    p->n_entries++;
+    struct rec_entry fresh = {.object = key->object,
+                              .site = key->site,
+                              .number = number_for(p, key),
+                              .lives = lives,
+                              .op = rec_counted_op(key),
+                              .type = key->type};
+    rec_site_of(p->thread, key->site); /* gives it a number */
+    e = rec_counts_put(&p->objects, &fresh);
+    if (e == NULL)
+        is_full(p);
     return e;
 }
 
-/* Adds `n` calls to the key's entry, or to its site's. */
-static void add(struct rec_profile *p, const struct rec_key *key, uint32_t n) {
-    struct rec_entry *e = key->object != 0 ? entry_for(p, key) : NULL;
-    struct rec_held *h = e != NULL ? &p->held[e - p->entries] : NULL;
+/* The entry of the call site; NULL: there is no room. No program has so many that call. */
+static struct rec_entry *site_entry(struct rec_profile *p, const struct rec_key *key) {
+    struct rec_key of_site = {0, key->site, key->op, key->type, key->failed};
+    struct rec_entry *e = rec_counts_find(&p->sites, &of_site);
+    struct rec_entry fresh = {
+        .site = key->site, .number = SBT_TRACE_NONE, .op = rec_counted_op(key), .type = key->type};
     if (e == NULL) {
-        uint32_t i = other_of(p, key);
-        e = &p->others[i];
-        h = &p->others_held[i];
+        rec_site_of(p->thread, key->site);
+        e = rec_counts_put(&p->sites, &fresh);
+    }
+    return e;
+}
+
+/* Adds `n` calls. */
+static void add(struct rec_profile *p, const struct rec_key *key, uint32_t n) {
+    struct rec_entry *e = key->object != 0 ? object_entry(p, key) : NULL;
+    struct rec_counts *counts = e != NULL ? &p->objects : &p->sites;
+    e = e != NULL ? e : site_entry(p, key);
+    if (e == NULL) {
+        rec_lost(p->thread, n);
+        return;
     }
     if (e->n > UINT32_MAX - n)
-        rec_profile_put(p, e, h);
+        rec_profile_put(p, e, held_of(counts, e));
     e->n += n;
 }
 
@@ -365,12 +292,13 @@ static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t 
         return;
     p->busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    struct rec_entry *e = rec_entry_of(p, key);
-    struct rec_held *h = e != NULL ? &p->held[e - p->entries] : NULL;
-    for (uint32_t i = 0; h == NULL && i < p->n_others; i++)
-        if (p->others[i].site == key->site && p->others[i].op == key->op)
-            h = &p->others_held[i];
-    if (h != NULL) {
+    struct rec_key of_site = {0, key->site, key->op, key->type, false};
+    struct rec_entry *e = rec_counts_find(&p->objects, key);
+    struct rec_counts *counts = e != NULL ? &p->objects : &p->sites;
+    if (e == NULL)
+        e = rec_counts_find(counts, &of_site);
+    if (e != NULL) {
+        struct rec_held *h = held_of(counts, e);
         h->ns += ns * weight;
         h->max_ns = ns > h->max_ns ? ns : h->max_ns;
         h->n_timed++;

@@ -13,9 +13,10 @@
  * thread that releases the lock to make an event of that. Hints are shared by the objects whose addresses have the same
  * hash; so a release may be an event without a wait, which costs time only.
  *
- * Memory is bounded. A table has at most PROFILE_MAX_ENTRIES entries. The first PROFILE_N_NUMBERED objects that are
- * used get a number; of later ones those that a thread waits for, or that one thread takes very often. What is counted
- * of other objects, and of those that have lost their place in the table, is counted for the call site alone.
+ * Memory is bounded. A table has at most PROFILE_MAX_ENTRIES places. If it is full, new keys are counted for their call
+ * site alone until the next tallies are written. Then the keys that were used least lose their places. The first
+ * PROFILE_N_NUMBERED objects that are used get a number; of later ones those that a thread waits for, or that one
+ * thread takes very often. Objects without a number are counted for the call site, too.
  *
  * The owner's handlers may come in between: `busy` is set while the table changes, and what a handler counts then waits
  * in `pending`. Other threads read the table when its thread is gone, or when the trace ends.
@@ -27,15 +28,14 @@
 
 enum {
     PROFILE_MIN_ENTRIES = 256,
-    PROFILE_MAX_ENTRIES = 4096,
-    PROFILE_N_PROBES = 4,      /* places where an entry may be, side by side */
-    PROFILE_MAX_INTERVAL = 64, /* acquisitions between two timed ones, on average */
-    PROFILE_N_HOLDS = 8,       /* timed holds under way at a time in one thread */
+    PROFILE_MAX_ENTRIES = 4096, /* of a table, half of which are used at most */
+    PROFILE_MAX_INTERVAL = 64,  /* acquisitions between two timed ones, on average */
+    PROFILE_N_HOLDS = 8,        /* timed holds under way at a time in one thread */
     PROFILE_N_PENDING = 16,
     PROFILE_N_HINTS = 4096,
+    PROFILE_FILTER_BITS = 65536, /* 32 for each key of a full table */
     PROFILE_N_NUMBERED = 65536,
     PROFILE_FLUSH_NS = 250000000, /* a killed program loses what its threads have counted since then, or longer */
-    PROFILE_N_OTHERS = 512,       /* call sites of what there is no room for */
 };
 
 /* What is counted. object 0: all objects for which there is no room. */
@@ -49,12 +49,10 @@ struct rec_entry {
     uintptr_t object, site; /* site 0: the entry is free */
     uint32_t n;             /* calls since the last tally */
     uint32_t number;        /* of the object, or SBT_TRACE_NONE */
-    uint16_t lives;         /* the low half of the hint's, when the entry was last known to be of the object's life */
-    uint16_t n_seen;        /* the low half of n, at the last look for an entry to give up */
+    uint32_t lives;         /* the hint's, when the entry was last known to be of the object's life */
     uint8_t op;             /* PROFILE_FAILED is set: of calls that failed */
     uint8_t type;
-    uint8_t credit; /* how many other keys must want the place before the entry is looked at */
-    uint8_t unused;
+    uint16_t unused;
 };
 #define PROFILE_FAILED 0x80
 
@@ -67,25 +65,30 @@ struct rec_held {
     uint32_t buckets[SBT_TRACE_N_HOLD_BUCKETS];
 };
 
+/* Open addressing: a key is in the first place from its hash on where it is found, before any free place. */
+struct rec_counts {
+    struct rec_entry *entries;
+    struct rec_held *held;
+    uint32_t mask, n; /* mask: number of places minus 1; n: of entries */
+};
+
 struct rec_hint {
     uint32_t waiting;  /* threads that wait for an object of this hash; atomic */
     uint32_t lives;    /* inits and destroys of such objects; atomic */
-    uint64_t since_ns; /* when one of them began to wait, 0: none does; atomic, a hint */
+    uint64_t since_ns; /* when one of them began to wait, if any does; atomic, a hint */
 };
 extern struct rec_hint rec_hints[PROFILE_N_HINTS];
 
 struct rec_profile {
     volatile uint32_t busy;
     uint32_t generation; /* as in a record */
-    uint32_t mask;       /* number of entries minus 1 */
     int32_t sample_in;   /* acquisitions until one is timed */
     uint32_t n_holds;    /* `holds` that are in use */
     volatile uint32_t n_pending;
-    struct rec_entry *entries;
-    struct rec_held *held;
+    bool full;                        /* `objects` takes no more keys until the next tallies */
+    struct rec_counts objects, sites; /* sites: object 0, by call site */
     struct rec_thread *thread;
-    uint32_t n_entries, weight; /* weight: acquisitions for which the next timed one stands */
-    uint32_t challenges, next_hold;
+    uint32_t weight, next_hold; /* weight: acquisitions for which the next timed one stands */
     uint64_t random;
     uint64_t sampled_ns, flush_ns; /* the last timed acquisition; when the next tallies are due */
     struct {
@@ -94,9 +97,7 @@ struct rec_profile {
         uint32_t weight;
     } holds[PROFILE_N_HOLDS];
     struct rec_key pending[PROFILE_N_PENDING];
-    uint32_t n_others;
-    struct rec_entry others[PROFILE_N_OTHERS]; /* by call site: of all objects for which there is no room */
-    struct rec_held others_held[PROFILE_N_OTHERS];
+    uint64_t filter[PROFILE_FILTER_BITS / 64]; /* while full: where a bit is 0 there is no such key in `objects` */
     struct trace_tally_encoder encoder;
 };
 
@@ -107,6 +108,15 @@ extern _Thread_local struct rec_profile *rec_profile_self __attribute__((tls_mod
 void rec_profile_begin(struct rec_thread *t);
 /* In a forked child: give back the profile of a thread that is not there. */
 void rec_profile_forget(struct rec_thread *t);
+/* profile_table.c. False: there is no memory. */
+bool rec_counts_begin(struct rec_counts *counts, uint32_t n_places);
+void rec_counts_clear(struct rec_counts *counts);
+void rec_counts_forget(struct rec_counts *counts);
+/* Puts in a key that is not there; NULL: there is no room. */
+struct rec_entry *rec_counts_put(struct rec_counts *counts, const struct rec_entry *entry);
+/* Takes the entry out; another may be in its place then, that was behind it. */
+void rec_counts_remove(struct rec_counts *counts, struct rec_entry *entry);
+
 /* What the entry has counted becomes a tally. The entry stays, at zero. */
 void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held *h);
 /* Has the thread counted anything that is not written? */
@@ -131,10 +141,10 @@ void rec_profile_end_wait(const void *object);
 /* Instead of rec_leave: the call is no event, but counted. */
 void rec_profile_leave(struct rec_call *c, const void *object, const void *site, bool failed);
 
+/* Neighbouring objects have neighbouring hints: programs with many objects often go through them in order. */
 static inline struct rec_hint *rec_hint_of(uintptr_t object) {
-    return &rec_hints[(uint64_t)object * UINT64_C(0x9E3779B97F4A7C15) >> 52];
+    return &rec_hints[((uint32_t)(object >> 6) + (uint32_t)(object >> 12) * 0x9E3779u) % PROFILE_N_HINTS];
 }
-_Static_assert(PROFILE_N_HINTS == 1 << 12, "12 bits");
 
 /* Does a thread wait for it? Relaxed: a thread that begins to wait at this moment has not waited for long. */
 static inline bool rec_is_waited_for(const void *object) {
@@ -154,27 +164,49 @@ static inline struct rec_profile *rec_profile_mine(void) {
     return SBT_LIKELY(p != NULL && p->generation == sbt_fork_generation()) ? p : NULL;
 }
 
-/* Neighbouring objects are in neighbouring places: programs that go through many objects often go through them in
- * order. */
-static inline uint32_t rec_place_of(const struct rec_profile *p, uintptr_t object) {
-    return ((uint32_t)(object >> 5) + (uint32_t)(object >> 12) * 0x9E3779u) & p->mask;
-}
-
 static inline uint8_t rec_counted_op(const struct rec_key *key) {
     return (uint8_t)(key->op | (key->failed ? PROFILE_FAILED : 0));
 }
 
-static inline struct rec_entry *rec_entry_of(const struct rec_profile *p, const struct rec_key *key) {
-    uint32_t place = rec_place_of(p, key->object);
-    for (uint32_t i = 0; i < PROFILE_N_PROBES; i++) {
-        struct rec_entry *e = &p->entries[(place + i) & p->mask];
+static inline uint64_t rec_hash_of(uintptr_t object, uintptr_t site) {
+    return (uint64_t)object * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)site * UINT64_C(0xD6E8FEB86659FD93);
+}
+
+static inline uint32_t rec_place_of(const struct rec_counts *counts, uintptr_t object, uintptr_t site) {
+    return (uint32_t)(rec_hash_of(object, site) >> 32) & counts->mask;
+}
+
+/* The key's bit of the filter. */
+static inline uint32_t rec_filter_bit(uintptr_t object, uintptr_t site) {
+    return (uint32_t)(rec_hash_of(object, site) >> 48) % PROFILE_FILTER_BITS;
+}
+
+/* The key's entry; NULL: there is none. */
+static inline struct rec_entry *rec_counts_find(const struct rec_counts *counts, const struct rec_key *key) {
+    uint32_t i = rec_place_of(counts, key->object, key->site);
+    for (struct rec_entry *e; (e = &counts->entries[i])->site != 0; i = (i + 1) & counts->mask)
         if (e->object == key->object && e->site == key->site && e->op == rec_counted_op(key))
             return e;
-    }
     return NULL;
 }
 
-/* Count a call. If the hint's lives are not the entry's, another object may have taken the place of the entry's. */
+/*
+ * The entry that a call counts in; NULL: the slow path makes it. If the hint's lives are not the entry's, another
+ * object may have taken the place of the entry's. The filter is for programs with more objects than there is room for:
+ * it is in the first cache, and the table is not.
+ */
+static inline struct rec_entry *rec_entry_of(const struct rec_profile *p, const struct rec_key *key) {
+    uint32_t bit = rec_filter_bit(key->object, key->site);
+    struct rec_key of_site = {0, key->site, key->op, key->type, key->failed};
+    if (SBT_UNLIKELY(p->full) && (p->filter[bit / 64] >> bit % 64 & 1) == 0)
+        return rec_counts_find(&p->sites, &of_site);
+    struct rec_entry *e = rec_counts_find(&p->objects, key);
+    if (SBT_LIKELY(e != NULL))
+        return e->lives == __atomic_load_n(&rec_hint_of(key->object)->lives, __ATOMIC_RELAXED) ? e : NULL;
+    return p->full ? rec_counts_find(&p->sites, &of_site) : NULL;
+}
+
+/* Count a call. */
 static inline void rec_profile_count(const struct rec_key *key) {
     struct rec_profile *p = rec_profile_mine();
     if (SBT_UNLIKELY(p == NULL || p->busy != 0)) {
@@ -184,8 +216,7 @@ static inline void rec_profile_count(const struct rec_key *key) {
     p->busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     struct rec_entry *e = rec_entry_of(p, key);
-    uint32_t lives = __atomic_load_n(&rec_hint_of(key->object)->lives, __ATOMIC_RELAXED);
-    bool found = e != NULL && e->lives == (uint16_t)lives && e->n < UINT32_MAX;
+    bool found = e != NULL && e->n < UINT32_MAX;
     if (SBT_LIKELY(found))
         e->n++;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -43,47 +43,59 @@ void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held
         write_block(p);
     trace_encode_tally(&p->encoder, &tally);
     __atomic_fetch_add(&rec.n_tallied, e->n, __ATOMIC_RELAXED);
-    e->n = e->n_seen = 0;
+    e->n = 0;
     if (h->n_timed != 0)
         *h = (struct rec_held){0};
 }
 
-/*
- * Entries without a call since the last time give up their places. `owner`: the table's thread, if it is the caller: an
- * object without a number that it has used very often gets one now.
- */
-static void put_all(struct rec_profile *p, struct rec_thread *owner) {
-    for (uint32_t i = 0; i <= p->mask; i++) {
-        struct rec_entry *e = &p->entries[i];
-        if (e->site == 0)
-            continue;
-        bool idle = e->n == 0 && p->held[i].n_timed == 0, often = e->number == SBT_TRACE_NONE && e->n >= OFTEN;
-        rec_profile_put(p, e, &p->held[i]);
-        if (often && owner != NULL)
-            e->number = rec_number_of(owner, e->type, e->object);
-        if (idle) {
-            e->site = 0;
-            p->n_entries--;
-        }
-    }
-    for (uint32_t i = 0; i < p->n_others; i++)
-        rec_profile_put(p, &p->others[i], &p->others_held[i]);
+static void put_counts(struct rec_profile *p, const struct rec_counts *counts) {
+    for (uint32_t i = 0; i <= counts->mask; i++)
+        if (counts->entries[i].site != 0)
+            rec_profile_put(p, &counts->entries[i], &counts->held[i]);
+}
+
+static void put_all(struct rec_profile *p) {
+    put_counts(p, &p->objects);
+    put_counts(p, &p->sites);
     write_block(p);
 }
 
+static uint64_t calls_in(const struct rec_counts *counts) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i <= counts->mask; i++)
+        n += counts->entries[i].site != 0 ? counts->entries[i].n : 0;
+    return n;
+}
+
+/*
+ * Before the thread itself writes: the keys that it has used least lose their places; of a full table all with less
+ * than the mean. An object without a number that it has used very often gets one.
+ */
+static void make_room(struct rec_profile *p) {
+    struct rec_counts *counts = &p->objects;
+    uint64_t least = p->full ? calls_in(counts) / counts->n : 1;
+    for (uint32_t i = 0; i <= counts->mask; i++) {
+        struct rec_entry *e = &counts->entries[i];
+        bool often = e->site != 0 && e->number == SBT_TRACE_NONE && e->n >= OFTEN;
+        if (often) {
+            rec_profile_put(p, e, &counts->held[i]);
+            e->number = rec_number_of(p->thread, e->type, e->object);
+        }
+        while (!often && counts->entries[i].site != 0 && counts->entries[i].n < least) {
+            rec_profile_put(p, e, &counts->held[i]);
+            rec_counts_remove(counts, e);
+        }
+    }
+    p->full = false;
+}
+
 bool rec_profile_has_any(const struct rec_thread *t) {
-    const struct rec_profile *p = t->profile;
-    bool any = false;
-    for (uint32_t i = 0; p != NULL && i <= p->mask; i++)
-        any = any || (p->entries[i].site != 0 && p->entries[i].n != 0);
-    for (uint32_t i = 0; p != NULL && i < p->n_others; i++)
-        any = any || p->others[i].n != 0;
-    return any;
+    return t->profile != NULL && calls_in(&t->profile->objects) + calls_in(&t->profile->sites) > 0;
 }
 
 void rec_profile_write(struct rec_thread *t) {
     if (t->profile != NULL)
-        put_all(t->profile, NULL);
+        put_all(t->profile);
 }
 
 void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns) {
@@ -94,7 +106,8 @@ void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns) {
     p->flush_ns = now_ns + (pause_ns > PROFILE_FLUSH_NS ? pause_ns : PROFILE_FLUSH_NS);
     p->busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    put_all(p, t);
+    make_room(p);
+    put_all(p);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     p->busy = 0;
     rec_flush(t);

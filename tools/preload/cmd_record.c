@@ -28,7 +28,7 @@ static int record_main(const struct command *self, int argc, char **argv) {
         *(option == RECORD_OUT ? &out : &given_library) = args.value;
     if (args.at == args.argc)
         cmd_refuse("record: no program given (legal: subutai record [-o FILE] [options] [--] CMD [ARG...])");
-    if (settings.text[SBT_OPT_RECORD] != NULL)
+    if (settings.text[SBT_OPT_RECORD] != NULL) /* --record-calls and --record-stacks do */
         cmd_refuse("record: --record chooses nothing here (legal: -o FILE)");
     char **command_line = argv + args.at;
     char *path = find_program("record", command_line[0]);

@@ -9,14 +9,13 @@
 #include "command.h"
 #include "json_file.h"
 #include "output.h"
-#include "python.h"
+#include "report_files.h"
+#include "report_predict.h"
 #include "report_print.h"
 #include "table.h"
-#include "trace_events.h"
 
-enum { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_FOLDED, REPORT_TOP };
-/* What Python writes, and Perfetto's file. */
-enum { REPORT_HTML = REPORT_TOP + 1, REPORT_PARQUET, REPORT_SPEEDSCOPE, REPORT_PERFETTO, REPORT_N_OPTIONS };
+enum { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_FOLDED, REPORT_PREDICT, REPORT_TOP };
+enum { REPORT_HTML = REPORT_TOP + 1, REPORT_PARQUET, REPORT_SPEEDSCOPE, REPORT_PERFETTO };
 static const struct own_option report_options[] = {
     [REPORT_TEXT] = {0, "text", NULL, "print the report (default)"},
     [REPORT_JSON] = {0, "json", NULL, "print a JSON object for each FILE, each from a new line on"},
@@ -24,12 +23,13 @@ static const struct own_option report_options[] = {
     [REPORT_FOLDED] = {0, "folded", "FILE",
                        "write stacks of waits, weighted by nanoseconds, for flame graphs; -: "
                        "print them"},
+    [REPORT_PREDICT] = {0, "predict", NULL,
+                        "simulate the traces with --wait switch, and say what advice to wait by switching would bring"},
     [REPORT_TOP] = {0, "top", "N", "rows of a table (default 10; JSON and CSV 1000)"},
-    [REPORT_HTML] = {0, "html", "FILE", "write one page with pictures, for a browser; needs no network"},
+    [REPORT_HTML] = {0, "html", "FILE", "write one page with pictures, for a browser; it needs no network"},
     [REPORT_PARQUET] = {0, "parquet", "DIR", "write events, waits, objects and threads as tables in Parquet"},
     [REPORT_SPEEDSCOPE] = {0, "speedscope", "FILE", "write stacks of waits for speedscope.app"},
-    [REPORT_PERFETTO] = {0, "perfetto", "FILE",
-                         "write the time line for ui.perfetto.dev, as subutai trace to-perfetto"},
+    [REPORT_PERFETTO] = {0, "perfetto", "FILE", "write a time line for ui.perfetto.dev, as subutai trace to-perfetto"},
     {0, NULL, NULL, NULL},
 };
 
@@ -38,10 +38,10 @@ enum { TEXT_TOP = 10, DATA_TOP = 1000 };
 struct request {
     const char **paths;
     size_t n_paths;
-    bool text, json, csv;
-    const char *folded, *perfetto;
-    const char *for_python[REPORT_N_OPTIONS]; /* values by option; NULL: not given */
-    unsigned top;                             /* 0: not given */
+    bool text, json, csv, predict;
+    const char *folded;
+    struct report_files files;
+    unsigned top; /* 0: not given */
 };
 
 /* ---- progress ---- */
@@ -90,6 +90,25 @@ static struct report_page analyse(const char *path) {
     if (report == NULL)
         refuse(path, &error);
     return (struct report_page){path, trace, report, names_new(trace, report), 0};
+}
+
+/* Of advice that is followed by waiting by switching, and by nothing else, the gain can be simulated. */
+static void simulate(const struct report_page *page) {
+    struct rep_report *r = (struct rep_report *)(uintptr_t)page->report;
+    bool wanted = false, simulated = false;
+    double gain = 0;
+    for (unsigned i = 0; i < r->n_advice; i++)
+        wanted |= r->advice[i].cause == REP_CONVOY || r->advice[i].cause == REP_BARRIER_RELEASE;
+    if (wanted && r->info.profile)
+        cmd_warn("report: --predict: '%s' is a profile, which cannot be simulated (legal: a trace of subutai record)",
+                 page->path);
+    else if (wanted)
+        simulated = report_simulate(page->path, &gain);
+    for (unsigned i = 0; simulated && i < r->n_advice; i++)
+        if (r->advice[i].cause == REP_CONVOY || r->advice[i].cause == REP_BARRIER_RELEASE) {
+            r->advice[i].basis = REP_BASIS_SIMULATED;
+            r->advice[i].gain_ns = gain * (double)r->wall_ns;
+        }
 }
 
 static void close_page(struct report_page *page) {
@@ -151,6 +170,8 @@ static void run(const struct request *r) {
         report_csv_heading(stdout);
     for (size_t i = 0; i < r->n_paths; i++) {
         struct report_page page = analyse(r->paths[i]);
+        if (r->predict)
+            simulate(&page);
         if (i > 0 && r->text)
             printf("\n%s\n\n", "----");
         print_page(r, &page);
@@ -176,51 +197,20 @@ static void read_option(const struct args *args, struct request *r, int option) 
         r->csv = true;
     else if (option == REPORT_FOLDED)
         r->folded = args->value;
+    else if (option == REPORT_PREDICT)
+        r->predict = true;
+    else if (option == REPORT_HTML)
+        r->files.html = args->value;
+    else if (option == REPORT_PARQUET)
+        r->files.parquet = args->value;
+    else if (option == REPORT_SPEEDSCOPE)
+        r->files.speedscope = args->value;
     else if (option == REPORT_PERFETTO)
-        r->perfetto = args->value;
-    else if (option == REPORT_HTML || option == REPORT_PARQUET || option == REPORT_SPEEDSCOPE)
-        r->for_python[option] = args->value;
+        r->files.perfetto = args->value;
     else if (option == REPORT_TOP)
         r->top = (unsigned)args_uint(args, "--top", args->value, 1, 1000000);
     else
         r->paths[r->n_paths++] = args->value;
-}
-
-/* ---- what other programs do ---- */
-
-static bool wants_python(const struct request *r) {
-    return r->for_python[REPORT_HTML] != NULL || r->for_python[REPORT_PARQUET] != NULL ||
-           r->for_python[REPORT_SPEEDSCOPE] != NULL;
-}
-
-/* In one form for Python's reader: options with their values attached, then the files. */
-_Noreturn static void become_python(const struct request *r) {
-    char **words = cmd_allocate(r->n_paths + REPORT_N_OPTIONS + 2, sizeof *words);
-    size_t n = 0;
-    for (size_t i = 0; i < REPORT_N_OPTIONS; i++)
-        if (r->for_python[i] != NULL)
-            words[n++] = cmd_format("--%s=%s", report_options[i].name, r->for_python[i]);
-    if (r->top != 0)
-        words[n++] = cmd_format("--top=%u", r->top);
-    words[n++] = cmd_format("--");
-    for (size_t i = 0; i < r->n_paths; i++)
-        words[n++] = cmd_format("%s", r->paths[i]);
-    python_become("report", "subutai.report.command", "report", words, n);
-}
-
-static void write_perfetto(const struct request *r) {
-    struct trace_request to_perfetto = {.path = r->paths[0], .thread = SBT_TRACE_NONE};
-    struct sbt_trace_error error;
-    if (r->n_paths > 1)
-        cmd_refuse("report: --perfetto: %zu traces (legal: one)", r->n_paths);
-    struct sbt_trace *trace = sbt_trace_open(r->paths[0], &error);
-    if (trace == NULL)
-        refuse(r->paths[0], &error);
-    struct output *file = output_open("report: --perfetto", r->perfetto, r->paths[0]);
-    to_perfetto.out = output_file(file);
-    trace_to_perfetto(&to_perfetto, trace);
-    output_close(file);
-    sbt_trace_close(trace);
 }
 
 static int report_main(const struct command *self, int argc, char **argv) {
@@ -231,14 +221,10 @@ static int report_main(const struct command *self, int argc, char **argv) {
         read_option(&args, &r, option);
     if (r.n_paths == 0)
         cmd_refuse("report: no file given (legal: subutai report [options] FILE...)");
-    bool prints = r.text || r.json || r.csv || r.folded != NULL;
-    if ((wants_python(&r) || r.perfetto != NULL) && prints)
-        cmd_refuse("report: --html, --parquet, --speedscope and --perfetto go with no option that prints or folds");
-    if (r.perfetto != NULL)
-        write_perfetto(&r);
-    if (wants_python(&r))
-        become_python(&r);
-    if (r.perfetto != NULL) {
+    if (report_files_wanted(&r.files)) {
+        if (r.text || r.json || r.csv || r.folded != NULL)
+            cmd_refuse("report: --html, --parquet, --speedscope and --perfetto go with no option that prints or folds");
+        report_files_write(&r.files, r.paths, r.n_paths, r.top, r.predict);
         free(r.paths);
         return CMD_OK;
     }

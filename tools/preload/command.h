@@ -36,8 +36,9 @@ struct command {
     int (*main)(const struct command *self, int argc, char **argv);
 };
 
-extern const struct command command_run, command_record, command_report, command_trace, command_predict, command_sweep,
-    command_replay, command_compare, command_bench, command_calibrate, command_doctor, command_engines;
+extern const struct command command_run, command_record, command_profile, command_report, command_trace,
+    command_predict, command_sweep, command_replay, command_compare, command_bench, command_calibrate, command_doctor,
+    command_engines;
 
 /*
  * Library options as the user wrote them, by enum sbt_option_id; NULL: not given. They were checked when they were

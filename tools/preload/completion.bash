@@ -91,7 +91,7 @@ _subutai() {
     fi
     options=$(_subutai_options "$self" "$sub")
 
-    if [[ $sub == run || $sub == record || $sub == compare ]]; then
+    if [[ $sub == run || $sub == record || $sub == profile || $sub == compare ]]; then
         at=$(_subutai_command_at "$options")
         if [[ -n $at ]]; then
             if declare -F _command_offset >/dev/null; then
@@ -125,7 +125,7 @@ _subutai() {
     --engines)
         _subutai_complete_engines "$self" "$cur"
         ;;
-    --library | --output | --log | --requests | --stats-file | --program | --record | --out | -o | --timeline | --app)
+    --folded | --library | --output | --log | --requests | --stats-file | --program | --record | --out | -o | --timeline | --app)
         COMPREPLY=($(compgen -f -- "$cur"))
         ;;
     --sync | --sched | --without)
@@ -149,7 +149,7 @@ _subutai() {
             COMPREPLY=($(compgen -f -- "$cur"))
         elif [[ $sub == bench ]]; then
             COMPREPLY=($(compgen -W "$("$self" bench --list 2>/dev/null | cut -f1)" -- "$cur"))
-        elif [[ $sub == predict || $sub == replay ]]; then
+        elif [[ $sub == predict || $sub == replay || $sub == report ]]; then
             COMPREPLY=($(compgen -f -- "$cur"))
         elif [[ $sub == doctor ]]; then
             COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur"))

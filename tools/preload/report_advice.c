@@ -121,6 +121,12 @@ static char *lock_order(const struct writer *w) {
 
 static char *false_spin(const struct writer *w) {
     char burnt[32];
+    if (w->advice->unit == REP_COUNT)
+        return cmd_format(
+            "%s is asked for by trylock again and again: %.0f times in vain, for %ju times that a thread got it. "
+            "Wait by a mutex or a condition instead: a thread that sleeps leaves its processor to the lock's "
+            "holder.",
+            w->name, w->advice->value, (uintmax_t)w->object->n);
     return cmd_format(
         "Threads burn %s of processor time waiting for %s, %s. Wait by a mutex or a condition instead: a thread "
         "that sleeps leaves its processor to the lock's holder.",
@@ -134,7 +140,8 @@ static char *many_locks(const struct writer *w) {
         "%.1f %% of the processor time is in synchronization calls that wait for nothing. Most are for %ju %s "
         "object%s made at %s, locked %ju times, of which %.2f %% waited. Take one lock for more work.",
         100 * w->advice->value, (uintmax_t)g->n_objects, sbt_trace_type_name(g->type), g->n_objects == 1 ? "" : "s",
-        place(w, g->made), (uintmax_t)g->n, percent((double)g->n_contended, (double)g->n));
+        place(w, g->made), (uintmax_t)(g->n + w->page->report->rest.n),
+        percent((double)g->n_contended, (double)(g->n + w->page->report->rest.n)));
 }
 
 static char *idle(const struct writer *w) {

@@ -371,7 +371,7 @@ static void sites(struct doc *d) {
     json_close(&d->j, ']');
 }
 
-/* ---- who waited for whom ---- */
+/* ---- which thread waited for which ---- */
 
 static void sum(struct doc *d, const struct rep_sum *s) {
     json_uint(&d->j, "n", s->n);

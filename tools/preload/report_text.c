@@ -108,9 +108,9 @@ static void summary(const struct text *t) {
         {"off CPU", (double)s->off_cpu_ns, "between calls: input, output, sleep, preemption"},
         {"contention", (double)rep_contention_ns(s), "waiting for mutexes, read-write locks, spin locks"},
         {"barriers", (double)s->waiting[REP_BARRIER].ns, ""},
-        {"waiting, others wait too", (double)(rep_event_waits_ns(s) - s->idle_ns),
-         "for conditions, semaphores, futexes"},
-        {"idle", (double)s->idle_ns, "the same, and no thread waits for this one: no contention"},
+        {"waiting, not idle", (double)(rep_event_waits_ns(s) - s->idle_ns),
+         "for conditions, semaphores, futexes: other threads wait too, or waking up"},
+        {"idle", (double)s->idle_ns, "the same, and no other thread waits for it: no contention"},
         {"joins", (double)s->waiting[REP_JOIN].ns, ""},
         {"calls", (double)s->calls_ns, "that waited for no thread"},
     };

@@ -90,16 +90,16 @@ static const char *base_of(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-/* A site is a return address. The call is before it, and may be a function's last instruction. */
+/* The name of a site is the place of its call's last byte (sbt_trace_site_name); the return address is behind it. */
 static void look_up(Dwfl_Module *module, uint64_t offset, struct place *place) {
     Dwarf_Addr address;
     GElf_Off into = 0;
     GElf_Sym symbol;
     if (!address_of(module, offset, &address))
         return;
-    place->function = dwfl_module_addrinfo(module, address - 1, &into, &symbol, NULL, NULL, NULL);
+    place->function = dwfl_module_addrinfo(module, address, &into, &symbol, NULL, NULL, NULL);
     place->into = place->function != NULL ? into + 1 : 0;
-    Dwfl_Line *line = dwfl_module_getsrc(module, address - 1);
+    Dwfl_Line *line = dwfl_module_getsrc(module, address);
     const char *file = line != NULL ? dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL) : NULL;
     if (file != NULL && place->line > 0)
         place->file = base_of(file);

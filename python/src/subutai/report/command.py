@@ -33,6 +33,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with pictures")
     parser.add_argument("--parquet", type=Path, metavar="DIR", help="write the trace's data frames as Parquet")
     parser.add_argument("--speedscope", type=Path, metavar="FILE", help="write stacks of waits for speedscope.app")
+    parser.add_argument("--predict", action="store_true", help="simulate the traces with --wait switch, for advice")
     parser.add_argument("--top", type=int, default=TOP, metavar="N", help=f"objects of the page (default: {TOP})")
     options = parser.parse_intermixed_args(words)
     if not any((options.html, options.parquet, options.speedscope)):
@@ -104,7 +105,7 @@ def _html(options: argparse.Namespace, file: IO[bytes]) -> None:
     ) as bar:
         processes = []
         for number, trace in enumerate(traces):
-            found = analysis.read(trace.path, options.top)
+            found = analysis.read(trace.path, options.top, predict=options.predict)
             bar.update(trace.n_events)
             n_lanes = max(len(timeline.shown_threads(found)), 1)
             events = trace.n_events / n_lanes

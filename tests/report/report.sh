@@ -1,0 +1,178 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The report of programs with known diseases and of known times, in all its forms; and what it says of bad files.
+. "$(dirname "$0")/../command/lib.sh"
+: "${DISEASE:?}" "${WRITE_TRACE:?}"
+
+# ill FILE DISEASE [OPTION...]: the program, recorded
+ill() {
+    local file=$1 name=$2
+    shift 2
+    subutai record -o "$file" "$@" -- "$DISEASE" "$name"
+    is "$status" 0 || { echo "Bail out! cannot record $name: $err" && exit 99; }
+    own=$out
+}
+
+# first CAUSE SYMBOL: of the report in $out, the first advice has this cause, and is about this variable
+first() {
+    local got
+    got=$(jq -r '.advice[0] as $a | .objects[] | select(.id == $a.object) | "\($a.cause) \(.symbol)"' <<<"$out")
+    is "$got" "$1 $2"
+}
+
+# JSON of which each member stands where docs/report.md says
+whole_document() {
+    json '.[0] | .format == "subutai-report" and .version == 1 and (keys - ["format", "version", "trace", "empty", "summary",
+        "advice", "threads", "objects", "groups", "sites", "waits_for", "site_waits", "chains", "critical_path", "convoys",
+        "lock_order", "barriers", "limits"] == []) and (keys | length == 18)' &&
+        json '.[0] as $r | ([$r.objects[].id] | unique) as $objects | ([$r.sites[].id] | unique) as $sites |
+            ([$r.advice[].objects[], ($r.waits_for, $r.site_waits, $r.convoys, $r.barriers)[].object,
+              $r.chains[].links[].object] | map(select(. != null)) | unique) - $objects == [] and
+            ([$r.objects[].made, $r.site_waits[].waiter_site, $r.site_waits[].holder_site, $r.threads[].created_at,
+              $r.objects[].wait_sites[].site] | map(select(. != null)) | unique) - $sites == []' &&
+        json '.[0] | (.critical_path | .work_ns + .off_cpu_ns + .calls_ns + .held_ns + .wakeup_ns + .waiting_ns ==
+            .ns) and ([.threads[] | 200 * .events as $recording | (.life_ns - .cpu_ns - .off_cpu_ns - .calls_ns - ([.waiting | to_entries[] |
+            select(.key != "spin").value.ns] | add)) | fabs - $recording] |
+            max) < 0.02 * .summary.wall_ns + 200000'
+}
+
+while read -r name cause symbol options; do
+    # shellcheck disable=SC2086 # several words
+    ill "$name.sbt" "$name" $options
+    subutai report --json "$name.sbt"
+    check "$name: the first advice is about $symbol: $cause" first "$cause" "$symbol"
+    check "$name: the document is whole" whole_document
+    cp "$scratch/.out" "$name.json"
+done <<'EOF2'
+hot-lock hot-lock hot --engine glibc
+convoy convoy convoyed --engine ni
+lock-over-io lock-over-io journal --engine glibc
+inverted-order lock-order left --engine glibc
+false-spin false-spin polled --engine glibc
+barrier-imbalance barrier-imbalance meeting --engine glibc
+slow-release barrier-release meeting --engine glibc
+idle-pool idle work_there --engine glibc
+broadcast-storm broadcast-storm work_there --engine glibc
+EOF2
+
+ill many-locks.sbt many-locks --engine glibc
+subutai report --json many-locks.sbt
+check "many-locks: the first advice is about all that were made in one place" json '.[0] | .advice[0].cause == "many-locks" and
+    .groups[.advice[0].group].objects > 3900 and .groups[.advice[0].group].acquisitions == 200000'
+
+out=$(cat idle-pool.json)
+check "an idle pool is no contention" json '.[0] | .summary.contention.share < 0.1 and .summary.idle.share > 0.4 and
+    ([.advice[].cause] - ["idle", "serial", "off-cpu"] == [])'
+out=$(cat inverted-order.json)
+check "inverted order: both orders with their sites" json '.[0] as $r | $r.lock_order | length == 1 and
+    (.[0].orders | length == 2 and (map(.taken_site as $s | $r.sites[] | select(.id == $s) | .function) | sort ==
+    ["left_thread", "right_thread"]))'
+out=$(cat barrier-imbalance.json)
+check "barrier: 30 generations of 4 threads, one of which is always last" json '.[0].barriers[0] | .count == 4 and
+    .generations == 30 and .imbalance.n == 30 and ([.threads[].last] | max >= 27 and add == 30)'
+out=$(cat hot-lock.json)
+check "threads are named by their routines" json '.[0] | [.threads[] | select(.routine == "hot_thread") | .name] | length == 4 and
+    (map(startswith("hot_thread#")) | all)'
+
+# ---- profiles, in which calls that did not wait are only counted ----
+
+while read -r name cause symbol; do
+    ill "$name.profile.sbt" "$name" --engine glibc --record-calls waits
+    subutai report --json "$name.profile.sbt"
+    check "$name, profile: the first advice is about $symbol: $cause" first "$cause" "$symbol"
+    check "$name, profile: the path is whole" json '.[0] | .trace.profile and (.critical_path | .work_ns + .off_cpu_ns +
+        .calls_ns + .held_ns + .wakeup_ns + .waiting_ns == .ns)'
+done <<'EOF2'
+hot-lock hot-lock hot
+lock-over-io lock-over-io journal
+false-spin false-spin polled
+barrier-imbalance barrier-imbalance meeting
+slow-release barrier-release meeting
+idle-pool idle work_there
+broadcast-storm broadcast-storm work_there
+EOF2
+subutai report --json hot-lock.profile.sbt
+check "profile: as many acquisitions as there were" json '.[0].objects[] | select(.symbol == "hot") | .acquisitions == 400'
+
+# ---- known times, against the program's own clock ----
+
+ill known.sbt known-times --engine glibc
+subutai report --json known.sbt
+known() {
+    jq -e --argjson own "$own" '
+        def near($a; $b): ($a - $b | fabs) < 0.05 * $b;
+        (.objects[] | select(.symbol == "known")) as $o |
+        near($o.hold.ns; $own.held_ns) and near($o.wait.ns; $own.waited_ns) and near($o.wait.mean_ns; $own.waited_ns / 5) and
+        near(.waits_for | map(select(.object == $o.id).ns) | add; $own.waited_ns) and
+        $o.contended == 5 and $o.hold.n == 10' <<<"$out" >/dev/null
+}
+check "holds and waits are those that the program measured, to 5 %" known
+
+# ---- forms ----
+
+subutai report hot-lock.sbt
+check "text: exit 0, nothing on stderr" is "$status $err" "0 "
+check "text: at most 100 columns" is "$(awk 'length($0) > 100 && !/ try: /' <<<"$out" | wc -l)" 0
+check "text: the advice comes before the tables" matches "$out" $'\nAdvice\n 1\. \[hot-lock\] hot .*\nObjects\n'
+run env -i "$SUBUTAI" report hot-lock.sbt
+check "text needs no Python and no environment" matches "$status $out" '^0 .*Advice'
+subutai report --text hot-lock.sbt idle-pool.sbt
+check "two files: a page each, and a table" matches "$out" \
+    $'Advice.*----.*Advice.*\nfile .*\nhot-lock\.sbt .* hot-lock hot\nidle-pool\.sbt .* idle work_there$'
+subutai report --json hot-lock.sbt idle-pool.sbt
+check "two files: two documents" json 'length == 2 and .[1].advice[0].cause == "idle"'
+subutai report --csv hot-lock.sbt idle-pool.sbt
+check "CSV: each row has as many cells as the heading" is \
+    "$(sed 's/"[^"]*"//g; s/[^,]//g' <<<"$out" | sort -u | wc -l)" 1
+check "CSV: the objects of both" matches "$out" $'\n"hot-lock\.sbt",[0-9]+,mutex,"hot".*\n"idle-pool\.sbt",'
+subutai report --folded - broadcast-storm.sbt
+check "folded: frames, a blank, nanoseconds" is "$(grep -vcE '^[^;]+(;[^;]+)+ [0-9]+$' <<<"$out")" 0
+folded=$(awk '{ sum += $NF } END { printf "%d", sum }' <<<"$out")
+out=$(cat broadcast-storm.json)
+check "folded: all waits" json ".[0].summary | ([.waiting[].ns] | add) as \$waits | $folded > 0.8 * \$waits and
+    $folded < 1.2 * \$waits + .calls_ns"
+subutai report --folded waits.folded broadcast-storm.sbt
+check "folded: into a file, and nothing else" is "$status $out $(wc -l <waits.folded | grep -c '^0')" "0  0"
+subutai report --json --predict slow-release.sbt
+check "--predict: what waiting by switching would bring, simulated" json '.[0].advice[0] | .cause == "barrier-release" and
+    .gain.basis == "simulated" and .gain.share > 0.1 and .gain.share < 1'
+subutai report --predict slow-release.profile.sbt
+check "--predict: of a profile a line says that it cannot" matches "$status $err" '^0 subutai: report: --predict: .* is a profile'
+subutai report --top 2 slow-release.sbt
+check "--top: rows of a table" matches "$out" 'and 47 more'
+
+# ---- nothing to report, and bad files ----
+
+ill alone.sbt alone --engine glibc
+subutai report alone.sbt
+check "no synchronization: says so, exit 0" matches "$status $out" '^0 .*Nothing to report: the program did not synchronize'
+subutai report --json alone.sbt
+check "the same in JSON, with all members" json '.[0] | (.empty | startswith("the program did not")) and (keys | length == 18)'
+printf '0 mutex_lock object=0 order=1 work=100\n0 mutex_unlock object=0 work=100\n' | "$WRITE_TRACE" generated.sbt
+subutai report generated.sbt
+check "generated: says what to do" matches "$status $out" '^0 .*no times of day \(subutai predict'
+refuses "report: no file given" report
+refuses "'nosuch.sbt': at byte 0: .*No such file.*legal: a file that subutai record" report nosuch.sbt
+: >empty.sbt
+refuses "'empty.sbt': at byte 0: " report empty.sbt
+echo "this is no trace, but longer than its beginning" >text.sbt
+refuses "'text.sbt': at byte 0: not a trace" report text.sbt
+cp hot-lock.sbt version.sbt
+printf '\377' | dd of=version.sbt bs=1 seek=8 conv=notrunc status=none
+refuses "'version.sbt': at byte 8: .*version" report version.sbt
+cp hot-lock.sbt damaged.sbt
+size=$(stat -c %s damaged.sbt)
+head -c 64 /dev/urandom | dd of=damaged.sbt bs=1 seek=$((size / 2)) conv=notrunc status=none
+refuses "'damaged.sbt': at byte [0-9]+: " report damaged.sbt
+head -c $((size * 2 / 3)) hot-lock.sbt >cut.sbt
+subutai report cut.sbt
+check "a trace that was cut is reported as far as it goes" matches "$status $out" '^0 .*not whole: the program was killed'
+refuses "legal: one of them" report --json --csv hot-lock.sbt
+refuses "report: --folded: '/proc/none': .*legal: a file that can be written" report --folded /proc/none hot-lock.sbt
+refuses "report: --folded: 'hot-lock.sbt' is what is read" report --folded hot-lock.sbt hot-lock.sbt
+refuses "report: --top" report --top 0 hot-lock.sbt
+if [ -w /dev/full ]; then
+    run bash -c '"$1" report hot-lock.sbt >/dev/full' - "$SUBUTAI"
+    check "a full disk is no success" matches "$status $err" '^2 subutai: cannot write'
+fi
+finish

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `subutai profile`: runs a program under the recorder, waits for it, and has `subutai report` say where its time went.
+ * However the program ends, there is a report of what its trace has by then.
+ *
+ * The program stays in the command's process group, so a Ctrl-C reaches it as ever; the command itself ignores that,
+ * and passes on the signals that are sent to it alone.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "env.h"
+#include "find.h"
+#include "verdict.h"
+
+enum { PROFILE_OUT, PROFILE_STACKS, PROFILE_FULL, PROFILE_PID, PROFILE_LIBRARY };
+static const struct own_option profile_options[] = {
+    [PROFILE_OUT] = {'o', "out", "DIR",
+                     "the directory of traces and report; old ones in it are replaced (default subutai-profile)"},
+    [PROFILE_STACKS] = {0, "stacks", NULL, "take call stacks of waits of more than 20 us, and of what ended them"},
+    [PROFILE_FULL] = {0, "full", NULL, "record each call, as subutai record does, for subutai predict"},
+    [PROFILE_PID] = {0, "pid", "PID", "refused: says how to look into a program that runs already"},
+    [PROFILE_LIBRARY] = {0, "library", "FILE", "preload FILE instead of the recording library of this command"},
+    {0, NULL, NULL, NULL},
+};
+
+struct profile {
+    const char *out, *library;
+    bool stacks, full;
+    char **files; /* the traces, ordered by name */
+    size_t n_files;
+};
+
+/* ---- the directory ---- */
+
+static bool is_trace_name(const char *name) {
+    size_t n = strlen(name);
+    return n > 4 && strcmp(name + n - 4, ".sbt") == 0;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Fills in the traces that are in the directory. */
+static void list_traces(struct profile *p) {
+    DIR *dir = opendir(p->out);
+    if (dir == NULL)
+        cmd_refuse("profile: directory '%s': %s (legal: a directory that can be written to)", p->out, strerror(errno));
+    p->n_files = 0;
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (is_trace_name(entry->d_name)) {
+            p->files = cmd_reallocate(p->files, p->n_files + 1, sizeof *p->files);
+            p->files[p->n_files++] = cmd_format("%s/%s", p->out, entry->d_name);
+        }
+    closedir(dir);
+    if (p->n_files > 0)
+        qsort(p->files, p->n_files, sizeof *p->files, by_name);
+}
+
+/* The directory is there, and has no old traces. The result is the place of the program's trace. */
+static char *prepare(struct profile *p, const char *program) {
+    if (mkdir(p->out, 0777) != 0 && errno != EEXIST)
+        cmd_refuse("profile: directory '%s': %s (legal: one that can be made, or written to)", p->out, strerror(errno));
+    list_traces(p);
+    for (size_t i = 0; i < p->n_files; i++)
+        free(find_trace_place("profile", p->files[i])); /* refuses what is no trace */
+    const char *base = strrchr(program, '/');
+    char *wanted = cmd_format("%s/%s.sbt", p->out, base != NULL ? base + 1 : program);
+    char *place = find_trace_place("profile", wanted);
+    free(wanted);
+    return place;
+}
+
+/* ---- the program ---- */
+
+static volatile sig_atomic_t child;
+
+static void pass_on(int signo) {
+    if (child > 0)
+        kill(child, signo);
+}
+
+static void take_signals(void) {
+    struct sigaction passes = {.sa_handler = pass_on, .sa_flags = SA_RESTART}, ignores = {.sa_handler = SIG_IGN};
+    sigaction(SIGTERM, &passes, NULL);
+    sigaction(SIGHUP, &passes, NULL);
+    sigaction(SIGINT, &ignores, NULL); /* a terminal sends these to the program, too */
+    sigaction(SIGQUIT, &ignores, NULL);
+}
+
+/* In the child: what a signal does is as it was before take_signals, of which `before` has INT and QUIT. */
+_Noreturn static void become(const char *path, char **command_line, char **env, const struct sigaction *before) {
+    sigaction(SIGINT, &before[0], NULL);
+    sigaction(SIGQUIT, &before[1], NULL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    execvpe(path, command_line, env);
+    cmd_refuse("profile: program '%s' cannot be executed: %s", command_line[0], strerror(errno));
+}
+
+/* The program's wait status. */
+static int run(const char *path, char **command_line, char **env) {
+    struct sigaction before[2];
+    int status;
+    sigaction(SIGINT, NULL, &before[0]);
+    sigaction(SIGQUIT, NULL, &before[1]);
+    take_signals();
+    pid_t pid = fork();
+    if (pid < 0)
+        cmd_refuse("profile: fork: %s", strerror(errno));
+    if (pid == 0)
+        become(path, command_line, env, before);
+    child = pid;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            cmd_refuse("profile: lost the child process: %s", strerror(errno));
+    child = 0;
+    return status;
+}
+
+/* ---- the report ---- */
+
+/* `subutai report --text` of the traces, into DIR/report.txt. False: it could not be made, and has said why. */
+static bool make_report(const struct profile *p, const char *report) {
+    char **line = cmd_allocate(p->n_files + 4, sizeof *line);
+    int status = -1, fd = open(report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        cmd_warn("profile: '%s': %s", report, strerror(errno));
+        return false;
+    }
+    line[0] = "subutai";
+    line[1] = "report";
+    line[2] = "--text";
+    for (size_t i = 0; i < p->n_files; i++)
+        line[3 + i] = p->files[i];
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGINT, SIG_DFL);
+        dup2(fd, STDOUT_FILENO);
+        execv("/proc/self/exe", line);
+        _exit(CMD_REFUSED);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    close(fd);
+    free(line);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* The report goes to stderr, since stdout is the program's. */
+static void show(const char *report) {
+    char buffer[1 << 16];
+    int fd = open(report, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; fd >= 0 && (n = read(fd, buffer, sizeof buffer)) > 0;)
+        if (fwrite(buffer, 1, (size_t)n, stderr) != (size_t)n)
+            break;
+    if (fd >= 0)
+        close(fd);
+}
+
+static void report_on(struct profile *p, const char *program) {
+    list_traces(p);
+    if (p->n_files == 0) {
+        cmd_warn("profile: '%s' has left no trace: it was not served, or could not write to %s", program, p->out);
+        return;
+    }
+    char *report = cmd_format("%s/report.txt", p->out);
+    if (make_report(p, report)) {
+        show(report);
+        cmd_warn("profile: the report is %s; the traces of %zu process%s are beside it", report, p->n_files,
+                 p->n_files == 1 ? "" : "es");
+    }
+    free(report);
+}
+
+static void read_options(struct args *args, struct profile *p) {
+    for (int option; (option = args_next(args)) != ARGS_END;)
+        switch (option) {
+        case PROFILE_OUT:
+            p->out = args->value;
+            break;
+        case PROFILE_LIBRARY:
+            p->library = args->value;
+            break;
+        case PROFILE_STACKS:
+            p->stacks = true;
+            break;
+        case PROFILE_FULL:
+            p->full = true;
+            break;
+        default:
+            cmd_refuse("profile: --pid: a program that runs already cannot be recorded, because the library must be "
+                       "preloaded (legal: subutai profile -- CMD; of a program under subutai run the USDT probes of "
+                       "libsubutai.so show the same calls to bpftrace and perf)");
+        }
+    if (p->out[0] == '\0')
+        cmd_refuse("profile: --out: '' is not a legal value (legal: a directory)");
+    if (args->at == args->argc)
+        cmd_refuse("profile: no program given (legal: subutai profile [-o DIR] [options] [--] CMD [ARG...])");
+    for (size_t i = SBT_OPT_RECORD; i <= SBT_OPT_RECORD_STACKS; i++)
+        if (args->settings->text[i] != NULL)
+            cmd_refuse("profile: --%s chooses nothing here (legal: --full, --stacks)", sbt_option_table[i].name);
+}
+
+static void set(struct settings *settings, enum sbt_option_id option, const char *value) {
+    settings_set(settings, &sbt_option_table[option], "profile: ", value);
+}
+
+static int profile_main(const struct command *self, int argc, char **argv) {
+    struct settings settings = {0};
+    struct args args = {.command = self, .settings = &settings, .argc = argc, .argv = argv};
+    struct profile p = {.out = "subutai-profile"};
+    read_options(&args, &p);
+    char **command_line = argv + args.at;
+    char *path = find_program("profile", command_line[0]);
+    char *library = find_library("profile", p.library);
+    struct verdict verdict = verdict_of(path, false);
+    if (verdict_forbids_preload(&verdict))
+        cmd_refuse("profile: '%s' cannot be recorded: see subutai doctor %s", command_line[0], command_line[0]);
+    if (settings.text[SBT_OPT_ENGINE] == NULL && getenv("SUBUTAI_ENGINE") == NULL)
+        set(&settings, SBT_OPT_ENGINE, "glibc");
+    set(&settings, SBT_OPT_RECORD, prepare(&p, command_line[0]));
+    set(&settings, SBT_OPT_RECORD_CALLS, p.full ? "all" : "waits");
+    set(&settings, SBT_OPT_RECORD_STACKS, p.stacks ? "1" : "0");
+    struct sbt_options options;
+    char **env = env_build("profile", environ, &settings, NULL, library, strrchr(library, '/') + 1, &options);
+    verdict_warn(&verdict, "profile", command_line[0], options.value[SBT_OPT_VERBOSE].u);
+    int status = run(path, command_line, env);
+    if (WIFSIGNALED(status)) {
+        const char *name = sigabbrev_np(WTERMSIG(status));
+        cmd_warn("profile: '%s' was ended by SIG%s; the report is of what was written until then", command_line[0],
+                 name != NULL ? name : "?");
+    }
+    report_on(&p, command_line[0]);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+const struct command command_profile = {
+    .name = "profile",
+    .synopsis = "[-o DIR] [--stacks] [--full] [options] [--] CMD [ARG...]",
+    .summary = "run a program and report where its threads wait, for whom, and what would help",
+    .details = "Calls that did not wait are counted, waits and what ended them are recorded one by one. The engine is\n"
+               "glibc unless --engine names another. When the program has ended, in whatever way, the report goes to\n"
+               "stderr and to DIR/report.txt. The exit status is the program's own, 128 and the signal's number if a\n"
+               "signal ended it; 2 with one line on stderr if the program could not be started. Processes that the\n"
+               "program starts have traces of their own in DIR.\n",
+    .options = profile_options,
+    .takes_library_options = true,
+    .runs_program = true,
+    .main = profile_main,
+};
