@@ -18,6 +18,9 @@ subutai record -o all.sbt -- "$SUBJECT"
 check "a trace is recorded" is "$status" 0
 decodes "all primitives" all.sbt
 
+subutai profile -o prof -- "$SUBJECT"
+check "a profile is made" is "$status" 0
+decodes "a profile" prof/record-subject.sbt
 made_waits made.sbt
 decodes "a generated trace" made.sbt
 check "its arrows" matches "$out" "from the calls that the package has as the ends of waits, 8, to these"

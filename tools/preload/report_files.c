@@ -52,7 +52,8 @@ static void write_perfetto(const char *path, const char *trace_path) {
 void report_files_write(const struct report_files *files, const char *const *paths, size_t n_paths, unsigned top,
                         bool predict) {
     if ((files->perfetto != NULL || files->speedscope != NULL) && n_paths > 1)
-        cmd_refuse("report: %s: %zu traces (legal: one)", files->perfetto != NULL ? "--perfetto" : "--speedscope", n_paths);
+        cmd_refuse("report: %s: %zu traces (legal: one)", files->perfetto != NULL ? "--perfetto" : "--speedscope",
+                   n_paths);
     if (files->perfetto != NULL)
         write_perfetto(files->perfetto, paths[0]);
     if (need_python(files))

@@ -14,8 +14,8 @@ bool report_files_wanted(const struct report_files *files);
 
 /*
  * Write them. Perfetto's file is written here; for the others the process becomes Python, and this does not return.
- * `top`: objects of the page, 0: not given; `predict`: as for the report that is printed. Refuses what cannot be read or
- * written, and several traces where one file holds one.
+ * `top`: objects of the page, 0: not given; `predict`: as for the report that is printed. Refuses what cannot be read
+ * or written, and several traces where one file holds one.
  */
 void report_files_write(const struct report_files *files, const char *const *paths, size_t n_paths, unsigned top,
                         bool predict);
