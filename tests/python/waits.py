@@ -2,7 +2,7 @@
 """Waits, releases and timelines of subutai.load: against what stands in a made trace, and against every event of a
 recorded one.
 
-usage: waits.py MADE RECORDED        output: TAP
+usage: waits.py MADE RECORDED EVEN        output: TAP. EVEN: a lock held from 1000 to 2000 ns of 10000.
 """
 
 import sys
@@ -15,7 +15,7 @@ from points import done, point, raises
 import subutai
 from subutai import lanes
 
-MADE, RECORDED = sys.argv[1:]
+MADE, RECORDED, EVEN = sys.argv[1:]
 
 # ---- a made trace: waits.sh says what is in it ----
 made = subutai.load(MADE)
@@ -196,6 +196,12 @@ def check(trace: subutai.Trace, text: str) -> None:
 
 check(made, "made")
 check(recorded, "recorded")
+even = subutai.load(EVEN)
+exact = lanes.read(even, [0], 10, [0], 10)
+point(
+    exact.to_ns == 10000 and exact.layer[0, 0].tolist() == [0, lanes.HELD, 0, 0, 0, 0, 0, 0, 0, 0],
+    f"what ends where a cell begins is not in it: {exact.layer[0, 0].tolist()}",
+)
 one = lanes.read(recorded, [2], 10)
 several = lanes.read(recorded, recorded.threads["thread"].to_list(), 10)
 point(

@@ -8,7 +8,9 @@ export PYSUBUTAI_COMMAND=$SUBUTAI
 made_waits made.sbt
 subutai record -o all.sbt -- "$SUBJECT"
 check "a trace is recorded" is "$status" 0
-run "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/waits.py" made.sbt all.sbt
+printf '0 %s\n' 'mutex_lock object=0 order=1 work=1000' 'mutex_unlock object=0 work=1000' 'thread_end work=8000' |
+    "$WRITE_TRACE" even.sbt
+run "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/waits.py" made.sbt all.sbt even.sbt
 points ""
 
 # ---- a profile: its calls are in its events and tallies together ----
