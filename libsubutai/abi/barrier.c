@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "abi/abi.h"
+#include "core/probes.h"
 
 static inline bool theirs(const pthread_barrier_t *b) {
     return sbt_marked(b, &sbt_layout.barrier);
@@ -20,6 +21,11 @@ SBT_EXPORT int pthread_barrier_destroy(pthread_barrier_t *b) {
 }
 
 SBT_EXPORT int pthread_barrier_wait(pthread_barrier_t *b) {
-    sbt_progress();
-    return theirs(b) ? THEIRS(pthread_barrier_wait(b)) : sbt_engine.barrier_wait(b);
+    sbt_progress_surely();
+    if (theirs(b))
+        return THEIRS(pthread_barrier_wait(b));
+    SBT_PROBE1(barrier_entry, b);
+    int r = sbt_engine.barrier_wait(b);
+    SBT_PROBE1(barrier_exit, b);
+    return r;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "abi/abi.h"
+#include "core/probes.h"
 #include "os/program_time.h"
 
 static inline bool theirs(const pthread_cond_t *c) {
@@ -29,21 +30,31 @@ SBT_EXPORT int pthread_cond_init(pthread_cond_t *c, const pthread_condattr_t *at
     if (sbt_all_theirs != 0 || shared == PTHREAD_PROCESS_SHARED)
         return sbt_real.pthread_cond_init(c, attr);
     sbt_cond_of(c)->clock = (uint32_t)clock;
+    SBT_PROBE_THREADS2(cond_init, c, attr);
     return 0;
 }
 
 SBT_EXPORT int pthread_cond_destroy(pthread_cond_t *c) {
-    return theirs(c) ? THEIRS(pthread_cond_destroy(c)) : sbt_engine.cond_destroy(c);
+    if (theirs(c))
+        return THEIRS(pthread_cond_destroy(c));
+    SBT_PROBE_THREADS1(cond_destroy, c);
+    return sbt_engine.cond_destroy(c);
 }
 
 SBT_EXPORT int pthread_cond_signal(pthread_cond_t *c) {
-    sbt_progress();
-    return theirs(c) ? THEIRS(pthread_cond_signal(c)) : sbt_engine.cond_signal(c);
+    sbt_progress_surely();
+    if (theirs(c))
+        return THEIRS(pthread_cond_signal(c));
+    SBT_PROBE_THREADS1(cond_signal, c);
+    return sbt_engine.cond_signal(c);
 }
 
 SBT_EXPORT int pthread_cond_broadcast(pthread_cond_t *c) {
-    sbt_progress();
-    return theirs(c) ? THEIRS(pthread_cond_broadcast(c)) : sbt_engine.cond_broadcast(c);
+    sbt_progress_surely();
+    if (theirs(c))
+        return THEIRS(pthread_cond_broadcast(c));
+    SBT_PROBE_THREADS1(cond_broadcast, c);
+    return sbt_engine.cond_broadcast(c);
 }
 
 /* A wait has ended, perhaps by a cancellation. The caller owns the mutex again. */
@@ -58,6 +69,7 @@ static void ends_owned(void *m) {
 
 static int wait_plain(pthread_cond_t *c, pthread_mutex_t *m, const struct sbt_deadline *deadline) {
     int r;
+    SBT_PROBE_THREADS1(mutex_release, m);
     sbt_mutex_count_wait(sbt_mutex_of(m), 1);
     pthread_cleanup_push(ends, m);
     r = sbt_engine.cond_wait(c, m, SBT_RELEASE_OURS, deadline);
@@ -84,6 +96,7 @@ static int wait_owned(pthread_cond_t *c, pthread_mutex_t *m, const struct sbt_de
     if (mx->count > 0)
         return sbt_engine.cond_wait(c, m, SBT_RELEASE_NOTHING, deadline);
     __atomic_store_n(&mx->owner, 0, __ATOMIC_RELAXED);
+    SBT_PROBE_THREADS1(mutex_release, m);
     sbt_mutex_count_wait(mx, 1);
     pthread_cleanup_push(ends_owned, m);
     r = sbt_engine.cond_wait(c, m, SBT_RELEASE_OURS, deadline);
@@ -178,8 +191,10 @@ static clockid_t their_clock(const pthread_cond_t *c) {
 }
 
 SBT_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m) {
-    if (SBT_LIKELY(!theirs(c)))
+    if (SBT_LIKELY(!theirs(c))) {
+        SBT_PROBE_THREADS2(cond_wait, c, m);
         return wait(c, m, NULL);
+    }
     return all_theirs(m) ? THEIRS(pthread_cond_wait(c, m)) : wait_mixed(c, m, NULL);
 }
 
@@ -190,6 +205,7 @@ SBT_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, con
     struct sbt_deadline deadline = {mixed ? their_clock(c) : (clockid_t)sbt_cond_of(c)->clock, *at};
     if (SBT_UNLIKELY(sbt_program_time.cond_timedwait))
         deadline = sbt_program_time_deadline(deadline.clock, at);
+    SBT_PROBE_THREADS3(cond_timedwait, c, m, at);
     return mixed ? wait_mixed(c, m, &deadline) : wait(c, m, &deadline);
 }
 
@@ -198,6 +214,7 @@ SBT_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clo
     if (theirs(c) && all_theirs(m))
         return THEIRS(pthread_cond_clockwait(c, m, clock, at));
     struct sbt_deadline deadline = {clock, *at};
+    SBT_PROBE_THREADS3(cond_timedwait, c, m, at);
     return theirs(c) ? wait_mixed(c, m, &deadline) : wait(c, m, &deadline);
 }
 

@@ -29,6 +29,7 @@
 
 #include "abi/unseen.h"
 #include "core/cpus.h"
+#include "core/probes.h"
 #include "core/thread.h"
 #include "engine/engine.h"
 #include "os/futex.h"
@@ -236,7 +237,7 @@ static long wake_in_kernel(uint32_t *word, int flag, uint32_t n, uint32_t bits) 
 
 static long wake(uint32_t *word, int flag, uint32_t val, uint32_t bits) {
     uint32_t n = at_least_one(val);
-    sbt_progress();
+    sbt_progress_surely();
     if (!is_plain(word) || bits == 0 || !is_served())
         return kernel(word, FUTEX_WAKE_BITSET | flag, val, 0, NULL, bits);
     long woken = is_kernels_turn(word) ? wake_in_kernel(word, flag, n, bits) : 0;
@@ -251,6 +252,7 @@ static long wake(uint32_t *word, int flag, uint32_t val, uint32_t bits) {
             return more;
         woken += more > 0 ? more : 0;
     }
+    SBT_PROBE2(futex_wake, word, woken);
     return woken;
 }
 
@@ -353,11 +355,15 @@ static long wake_op(uint32_t *word, int flag, uint32_t val, uintptr_t val2, uint
 long abi_futex_serve(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
                      uint32_t val3) {
     const int flag = op & FUTEX_PRIVATE_FLAG;
+    long r;
     switch (op & ~FUTEX_PRIVATE_FLAG) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
     case FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME:
-        return wait(word, op, val, more, val3, caller);
+        SBT_PROBE2(futex_entry, word, val);
+        r = wait(word, op, val, more, val3, caller);
+        SBT_PROBE2(futex_exit, word, r);
+        return r;
     case FUTEX_WAKE:
         return wake(word, flag, val, FUTEX_BITSET_MATCH_ANY);
     case FUTEX_WAKE_BITSET:

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "abi/abi.h"
+#include "core/probes.h"
 #include "switch/switch.h"
 
 /*
@@ -85,6 +86,7 @@ static SBT_NOINLINE int lock_special(pthread_mutex_t *m) {
 
 SBT_EXPORT int pthread_mutex_lock(pthread_mutex_t *m) {
     uint32_t kind = kind_of(m);
+    SBT_PROBE_THREADS1(mutex_entry, m);
     sbt_progress();
     return SBT_LIKELY(!special(kind)) ? sbt_engine.mutex_lock(m) : lock_special(m);
 }
@@ -110,13 +112,15 @@ SBT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m) {
 static int timedlock(pthread_mutex_t *m, uint32_t kind, clockid_t clock, const struct timespec *at) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     struct sbt_deadline deadline = {clock, *at};
-    if (!special(kind))
-        return sbt_engine.mutex_timedlock(m, &deadline);
-    if (owned_by_caller(mx))
+    SBT_PROBE_THREADS2(mutex_timedlock_entry, m, at);
+    if (special(kind) && owned_by_caller(mx))
         return relock(mx, kind, EDEADLK);
     int r = sbt_engine.mutex_timedlock(m, &deadline);
-    if (r == 0)
-        own(mx);
+    if (r == 0) {
+        SBT_PROBE_THREADS1(mutex_timedlock_acquired, m);
+        if (special(kind))
+            own(mx);
+    }
     return r;
 }
 
@@ -154,12 +158,16 @@ static SBT_NOINLINE int unlock_special(pthread_mutex_t *m) {
         return 0;
     }
     __atomic_store_n(&mx->owner, 0, __ATOMIC_RELAXED);
+    SBT_PROBE_THREADS1(mutex_release, m);
     return sbt_engine.mutex_unlock(m);
 }
 
 SBT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m) {
     uint32_t kind = kind_of(m);
-    return SBT_LIKELY(!special(kind)) ? sbt_engine.mutex_unlock(m) : unlock_special(m);
+    if (SBT_UNLIKELY(special(kind)))
+        return unlock_special(m);
+    SBT_PROBE_THREADS1(mutex_release, m);
+    return sbt_engine.mutex_unlock(m);
 }
 
 /*
@@ -176,6 +184,7 @@ SBT_EXPORT int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t 
     sbt_mutex_of(m)->kind = kind;
     if (SBT_UNLIKELY(sbt_engine.mutex_init != NULL))
         sbt_engine.mutex_init(m);
+    SBT_PROBE_THREADS1(mutex_init, m);
     return 0;
 }
 
@@ -184,6 +193,7 @@ SBT_EXPORT int pthread_mutex_destroy(pthread_mutex_t *m) {
         return THEIRS(pthread_mutex_destroy(m));
     if (sbt_mutex_kind(m) >= SBT_KIND_WAIT)
         return EBUSY;
+    SBT_PROBE_THREADS1(mutex_destroy, m);
     int r = sbt_engine.mutex_destroy(m);
     if (r == 0)
         sbt_mutex_of(m)->kind = SBT_KIND_DESTROYED; /* as glibc does: later use is refused with EINVAL */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "abi/abi.h"
+#include "core/probes.h"
 
 static inline bool theirs(const pthread_rwlock_t *l) {
     return sbt_marked(l, &sbt_layout.rwlock);
@@ -24,11 +25,17 @@ SBT_EXPORT int pthread_rwlock_init(pthread_rwlock_t *l, const pthread_rwlockattr
 }
 
 SBT_EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *l) {
-    return theirs(l) ? THEIRS(pthread_rwlock_destroy(l)) : sbt_engine.rwlock_destroy(l);
+    if (theirs(l))
+        return THEIRS(pthread_rwlock_destroy(l));
+    SBT_PROBE_THREADS1(rwlock_destroy, l);
+    return sbt_engine.rwlock_destroy(l);
 }
 
 SBT_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *l) {
-    return theirs(l) ? THEIRS(pthread_rwlock_rdlock(l)) : sbt_engine.rwlock_rdlock(l, NULL);
+    if (theirs(l))
+        return THEIRS(pthread_rwlock_rdlock(l));
+    SBT_PROBE_THREADS1(rdlock_entry, l);
+    return sbt_engine.rwlock_rdlock(l, NULL);
 }
 
 SBT_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *l) {
@@ -36,7 +43,10 @@ SBT_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *l) {
 }
 
 SBT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l) {
-    return theirs(l) ? THEIRS(pthread_rwlock_wrlock(l)) : sbt_engine.rwlock_wrlock(l, NULL);
+    if (theirs(l))
+        return THEIRS(pthread_rwlock_wrlock(l));
+    SBT_PROBE_THREADS1(wrlock_entry, l);
+    return sbt_engine.rwlock_wrlock(l, NULL);
 }
 
 SBT_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *l) {
@@ -45,7 +55,10 @@ SBT_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *l) {
 
 SBT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l) {
     sbt_progress();
-    return theirs(l) ? THEIRS(pthread_rwlock_unlock(l)) : sbt_engine.rwlock_unlock(l);
+    if (theirs(l))
+        return THEIRS(pthread_rwlock_unlock(l));
+    SBT_PROBE_THREADS1(rwlock_unlock, l);
+    return sbt_engine.rwlock_unlock(l);
 }
 
 /* glibc's timed forms refuse a bad clock or deadline even if they need not wait. */

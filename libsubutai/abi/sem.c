@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "abi/abi.h"
+#include "core/probes.h"
 #include "os/program_time.h"
 
 static inline bool theirs(const sem_t *s) {
@@ -37,7 +38,10 @@ static int wait(sem_t *s, const struct sbt_deadline *deadline) {
     if (r != 0)
         return result(r);
     pthread_testcancel();
-    return result(sbt_engine.sem_wait(s, deadline));
+    SBT_PROBE1(sem_entry, s);
+    r = sbt_engine.sem_wait(s, deadline);
+    SBT_PROBE2(sem_exit, s, r);
+    return result(r);
 }
 
 SBT_EXPORT int sem_wait(sem_t *s) {
@@ -65,8 +69,11 @@ SBT_EXPORT int sem_trywait(sem_t *s) {
 }
 
 SBT_EXPORT int sem_post(sem_t *s) {
-    sbt_progress();
-    return theirs(s) ? THEIRS(sem_post(s)) : result(sbt_engine.sem_post(s));
+    sbt_progress_surely();
+    if (theirs(s))
+        return THEIRS(sem_post(s));
+    SBT_PROBE1(sem_post, s);
+    return result(sbt_engine.sem_post(s));
 }
 
 SBT_EXPORT int sem_getvalue(sem_t *s, int *value) {

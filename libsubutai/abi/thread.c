@@ -22,6 +22,7 @@
 #include "abi/unseen.h"
 #include "core/cpus.h"
 #include "core/priority.h"
+#include "core/probes.h"
 #include "core/sites.h"
 #include "os/futex.h"
 #include "switch/switch.h"
@@ -124,6 +125,7 @@ static void *begin(void *argument) {
     begin_fiber(&start, __builtin_alloca_with_align(offset_bytes(&start), STACK_ALIGN_BITS));
     pthread_cleanup_push(sbt_thread_ended, NULL);
     sbt_engine.thread_enter();
+    SBT_PROBE_THREADS3(pthread_start, (void *)pthread_self(), start.routine.posix, start.argument);
     result = start.routine.posix(start.argument);
     pthread_cleanup_pop(1);
     return result;
@@ -228,6 +230,7 @@ SBT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, voi
         not_created(start);
         put_back(start, start);
     }
+    SBT_PROBE_THREADS4(pthread_create, thread, attr, routine, argument);
     return r;
 }
 
@@ -299,7 +302,10 @@ static int join_c11(const struct join *j) {
 }
 
 SBT_EXPORT int pthread_join(pthread_t thread, void **result) {
-    return while_not_runnable(join_posix, &(struct join){.thread.posix = thread, .result_posix = result});
+    SBT_PROBE_THREADS1(pthread_join, (void *)thread);
+    int r = while_not_runnable(join_posix, &(struct join){.thread.posix = thread, .result_posix = result});
+    SBT_PROBE_THREADS3(pthread_join_ret, (void *)thread, r, result != NULL ? *result : NULL);
+    return r;
 }
 
 SBT_EXPORT int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *at) {
@@ -321,9 +327,12 @@ SBT_EXPORT int thrd_join(thrd_t thread, int *result) {
  */
 static void yield_as_asked(void) {
     sbt_progress_undo();
+    sbt_switch_about_to_wait();
     sbt_self.has_yielded = true;
-    if (sbt_self.fiber == NULL || !sbt_switch_yield(false))
-        sbt_yield();
+    if (sbt_self.fiber != NULL && sbt_switch_yield(false))
+        return;
+    sbt_switch_note_yield();
+    sbt_yield();
 }
 
 SBT_EXPORT int sched_yield(void) {

@@ -35,7 +35,8 @@ struct sbt_thread {
 
     /* For the decision whether switching pays (switch/pays.h): sbt_progress, and what other threads know of it */
     uint32_t progress, progress_told;
-    uint32_t n_waits; /* that a switch would have made cheaper */
+    uint32_t progress_sure;     /* sbt_progress_surely: what progress was at that time */
+    uint32_t n_waits, n_yields; /* that a switch would have made cheaper */
 
     bool of_site;         /* created by a library with sites (core/sites.h) */
     bool has_yielded;     /* it has called sched_yield since its last wait on a futex */
@@ -74,12 +75,18 @@ static inline void sbt_progress(void) {
     sbt_self.progress++;
 }
 
+/* The same, by what no thread does again and again while it waits for others: anything but to take a mutex. */
+static inline void sbt_progress_surely(void) {
+    sbt_self.progress_sure = ++sbt_self.progress;
+}
+
 /*
  * A thread that yields of its own accord looks again and again for what others do, under a mutex perhaps. What it has
  * told stays told: a loop of yields without a mutex would take away from what the thread gets done later.
  */
 static inline void sbt_progress_undo(void) {
-    sbt_self.progress -= sbt_self.progress != sbt_self.progress_told;
+    uint32_t progress = sbt_self.progress;
+    sbt_self.progress -= progress != sbt_self.progress_told && progress != sbt_self.progress_sure;
 }
 
 /*

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "core/cpus.h"
+#include "core/probes.h"
 #include "switch/due.h"
 #include "switch/mask.h"
 #include "switch/pin.h"
@@ -71,6 +72,7 @@ static void obey_recall(struct sbt_fiber *f, enum sbt_leaving why) {
 /* f has been resumed on x; NULL: on its home thread. Of what was known before the switch only f is still true. */
 static void go_on(struct sbt_fiber *f, struct sbt_carrier *x, enum sbt_leaving why) {
     __atomic_store_n(&f->carrier, x, __ATOMIC_RELAXED);
+    SBT_PROBE2(fiber_resume, f, x);
     if (x != NULL) {
         SBT_TSAN_ACQUIRE(x);
         sbt_carrier_finish_switch(x);
@@ -95,6 +97,7 @@ void sbt_fiber_leave(struct sbt_fiber *f, enum sbt_leaving why) {
     }
     if (SBT_UNLIKELY(f->mask_unsure))
         sbt_mask_read(f);
+    SBT_PROBE2(fiber_leave, f, why);
     if (x == NULL) {
         SBT_TSAN_RELEASE(&f->token);
         x = sbt_pin_leave_home(f, why);

@@ -111,14 +111,29 @@ static void end_all_pinned(struct sbt_switch_state *s, const struct watch *w) {
 
 /* ---- does switching pay? ---- */
 
+/* Tell so many more. The result is how many waits there have been if it is time to look at the clock, or 0. */
+static uint64_t tell(struct sbt_switch_state *s, bool are_yields) {
+    __atomic_fetch_or(&s->tellers, UINT64_C(1) << sbt_thread_tid() % 64, __ATOMIC_RELAXED);
+    if (!are_yields)
+        __atomic_fetch_add(&s->n_waits, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&s->n_told, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED) % SBT_PAYS_WAITS != 0)
+        return 0;
+    uint64_t tellers = __atomic_exchange_n(&s->tellers, 0, __ATOMIC_RELAXED);
+    uint64_t n = __atomic_exchange_n(&s->n_waits, 0, __ATOMIC_RELAXED);
+    bool crowded = (uint32_t)__builtin_popcountll(tellers) > sbt_usable_cpus();
+    __atomic_store_n(&s->crowded, crowded, __ATOMIC_RELAXED);
+    return crowded ? SBT_PAYS_WAITS : n;
+}
+
 /* What threads tell. The thread that tells the last of SBT_PAYS_WAITS looks at the clock. */
-void sbt_switch_note_waits(void) {
+void sbt_switch_note_waits(bool are_yields) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    if (__atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) == 0 ||
-        __atomic_add_fetch(&s->n_waits, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED) % SBT_PAYS_WAITS != 0)
+    uint64_t n = __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0 ? tell(s, are_yields) : 0;
+    if (n == 0)
         return;
     uint64_t now = sbt_now_ns(), since = __atomic_exchange_n(&s->often_since_ns, now, __ATOMIC_RELAXED);
-    if (now - since > sbt_pays_often_ns(sbt_n_cpus) || now < __atomic_load_n(&s->rest_until_ns, __ATOMIC_RELAXED))
+    if (!sbt_pays_is_often(n, now - since, sbt_usable_cpus()) ||
+        now < __atomic_load_n(&s->rest_until_ns, __ATOMIC_RELAXED))
         return;
     __atomic_store_n(&s->often, 1, __ATOMIC_RELAXED);
     sbt_runq_wake_monitor();
@@ -161,8 +176,8 @@ static void set_switching(struct sbt_switch_state *s, struct watch *w, bool begi
     if (begins && !w->started && !begin(s, w))
         return;
     sbt_sites_spin(!begins);
-    __atomic_thread_fence(
-        __ATOMIC_SEQ_CST); /* pairs with sbt_switch_end's: it says last that libraries spin, or this */
+    /* Pairs with the fence of sbt_switch_end: the later of the two says that libraries spin. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (has_ended(s))
         sbt_sites_spin(true);
     __atomic_store_n(&s->all_pinned, !begins, __ATOMIC_RELAXED);
@@ -175,7 +190,8 @@ static void decide(struct sbt_switch_state *s, struct watch *w, bool costly) {
         .now_ns = sbt_now_ns(),
         .progress = __atomic_load_n(&s->progress, __ATOMIC_RELAXED),
         .n_switches = w->all_switches,
-        .n_cpus = sbt_n_cpus,
+        .n_cpus = sbt_usable_cpus(),
+        .crowded = __atomic_load_n(&s->crowded, __ATOMIC_RELAXED) != 0,
         .often = __atomic_exchange_n(&s->often, 0, __ATOMIC_RELAXED) != 0,
         .costly = costly,
         .by_turns = sbt_switch_how == SBT_SWITCH_BY_TURNS,
@@ -183,7 +199,17 @@ static void decide(struct sbt_switch_state *s, struct watch *w, bool costly) {
     bool switches = w->pays.switches;
     if (sbt_pays_step(&w->pays, &seen) != switches)
         set_switching(s, w, !switches);
-    __atomic_store_n(&s->rest_until_ns, w->no_carriers ? UINT64_MAX : w->pays.next_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->rest_until_ns, w->pays.next_ns, __ATOMIC_RELAXED);
+}
+
+/*
+ * The program is not switched, whatever pays. A trial may have been under way, a thread may have said that it waits
+ * often, and none is to wake the monitor any more.
+ */
+static void rest_for_good(struct sbt_switch_state *s, struct watch *w) {
+    w->pays = (struct sbt_pays){0};
+    __atomic_store_n(&s->rest_until_ns, UINT64_MAX, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->often, 0, __ATOMIC_RELAXED);
 }
 
 /* How many fibers to send home from a carrier that is stuck: more each time, and all if no carrier can run them. */
@@ -291,15 +317,16 @@ static uint64_t weigh(struct sbt_switch_state *s, struct watch *w) {
         end_all_pinned(s, w);
         return TICK_NS;
     }
-    if (!w->no_carriers && !has_ended(s))
+    if (w->no_carriers || has_ended(s))
+        rest_for_good(s, w);
+    else
         decide(s, w, costly);
     return sbt_pays_is_in_trial(&w->pays) ? TRIAL_TICK_NS : TICK_NS;
 }
 
 /* May the monitor sleep until a fiber becomes runnable, or threads begin to wait often? */
 static bool may_sleep(const struct watch *w, uint32_t quiet) {
-    return sbt_switch_how != SBT_SWITCH_BY_TURNS && (!sbt_switch_weighs || (!sbt_pays_is_in_trial(&w->pays))) &&
-           quiet >= QUIET_TICKS;
+    return sbt_switch_how != SBT_SWITCH_BY_TURNS && !sbt_pays_is_in_trial(&w->pays) && quiet >= QUIET_TICKS;
 }
 
 void *sbt_monitor_main(void *unused) {

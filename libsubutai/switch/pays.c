@@ -17,15 +17,16 @@
 /* In hundredths: progress by switching, where waiting adaptively makes 100. */
 #define CLEARLY_MORE 140u /* enough to end a trial early */
 #define CLEARLY_LESS 85u
-#define MORE 108u /* enough to begin with switching, */
-#define SAME 98u  /* and to go on with it */
+#define MORE 108u       /* enough to begin with switching, */
+#define SAME 98u        /* and to go on with it */
+#define SPARE_SAME 120u /* the same with a CPU for each thread that waits; CLEARLY_MORE begins it then */
 
 #define GAP_FIRST_NS 250000000u /* between trials; longer each time the answer is the same */
 #define GAP_MOST_NS 64000000000u
 #define IDLE_NS 100000000u /* so long switching goes on although there is little to switch */
 
-uint64_t sbt_pays_often_ns(uint32_t n_cpus) {
-    return (uint64_t)SBT_PAYS_WAITS * SECOND / ((uint64_t)OFTEN * n_cpus);
+bool sbt_pays_is_often(uint64_t n, uint64_t ns, uint32_t n_cpus) {
+    return ns <= n * SECOND / ((uint64_t)OFTEN * n_cpus);
 }
 
 bool sbt_pays_is_in_trial(const struct sbt_pays *p) {
@@ -69,6 +70,12 @@ static uint64_t hundredths(const struct sbt_pays *p) {
     return by_switching >= 1000 * at_home ? 100000 : (uint64_t)(100 * by_switching / at_home);
 }
 
+static uint64_t enough(const struct sbt_pays *p, const struct sbt_pays_seen *seen) {
+    if (p->holds)
+        return seen->crowded ? SAME : SPARE_SAME;
+    return seen->crowded ? MORE : CLEARLY_MORE;
+}
+
 /* A window has ended. */
 static void judge(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     struct sbt_pays_sum *sum = &p->sum[p->switches];
@@ -78,7 +85,7 @@ static void judge(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     if (p->n_windows % 2 == 0) {
         uint64_t pays = hundredths(p);
         if (pays >= CLEARLY_MORE || pays < CLEARLY_LESS || p->n_windows == WINDOWS) {
-            end_trial(p, seen, pays >= (p->holds ? SAME : MORE));
+            end_trial(p, seen, pays >= enough(p, seen));
             return;
         }
     }

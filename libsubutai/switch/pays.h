@@ -9,7 +9,9 @@
  *  - At rest all threads wait adaptively, on their home threads, and no thread of the library runs. The first sign that
  *    switching might pay is that the program's threads wait often, for waits that are over soon.
  *  - Then there is a trial: windows at home and windows of switching by turns. It ends as soon as the answer is clear,
- *    and after three of each. Switching begins if the program then gets more done by a clear margin.
+ *    and after three of each. Switching begins if the program then gets more done by a clear margin. Each of few
+ *    threads has a CPU to itself, once the kernel has found one for it; after a window of switching that takes longer
+ *    than a window. So the margin is wide for a program that is not crowded.
  *  - While the threads are switched there is a trial now and then, less and less often; and switching ends when few
  *    threads are switched to, or when the monitor finds that sleeps in the kernel cost more than switches save.
  *  - Each trial in vain doubles the time until the next.
@@ -51,6 +53,7 @@ struct sbt_pays_seen {
     uint64_t progress;   /* of all threads */
     uint64_t n_switches; /* to fibers on carriers */
     uint32_t n_cpus;     /* that may be used */
+    bool crowded;        /* more threads than those wait now and then */
     bool often;          /* at rest: threads have begun to wait often */
     bool costly;         /* sleeps in the kernel cost more than switches save */
     bool by_turns;       /* for tests: change at each call */
@@ -65,8 +68,8 @@ bool sbt_pays_step(struct sbt_pays *p, const struct sbt_pays_seen *seen);
 /* Is a trial under way? Then the next step is due in a millisecond; otherwise when something has happened. */
 bool sbt_pays_is_in_trial(const struct sbt_pays *p);
 
-/* So many waits in a row, and the time in which they must happen to be often: the sign that begins a trial. */
+/* After so many waits the clock is read: were n waits in that time often enough? The sign that begins a trial. */
 #define SBT_PAYS_WAITS 1024
-uint64_t sbt_pays_often_ns(uint32_t n_cpus);
+bool sbt_pays_is_often(uint64_t n, uint64_t ns, uint32_t n_cpus);
 
 #endif

@@ -184,7 +184,7 @@ static const char *start(struct sbt_switch_state *s) {
  * creates the carriers. So it must inherit what the program's first thread began with.
  */
 static void begin_to_watch(struct sbt_switch_state *s, int32_t n_threads) {
-    bool may_pay = n_threads > 1 || sbt_n_cpus == 1 || sbt_switch_how == SBT_SWITCH_BY_TURNS;
+    bool may_pay = n_threads > 1 || sbt_usable_cpus() == 1 || sbt_switch_how == SBT_SWITCH_BY_TURNS;
     if (!may_pay || __atomic_load_n(&s->has_monitor, __ATOMIC_RELAXED) != MONITOR_NONE ||
         sbt_switch_running_load() == 0 || sbt_pin_inherited() != SBT_PIN_NOT)
         return;

@@ -73,10 +73,13 @@ struct sbt_switch_state {
 
     /* For the decision whether switching pays; nothing where that is not asked. */
     uint64_t progress __attribute__((aligned(64))); /* of all threads, as far as they have told; atomic */
-    uint64_t n_waits;                               /* likewise; atomic */
-    uint64_t often_since_ns;                        /* when n_waits last was a multiple of SBT_PAYS_WAITS; atomic */
-    uint64_t rest_until_ns;                         /* nothing is decided before; atomic, the monitor's */
-    uint32_t often;                                 /* 1: threads wait often; atomic */
+    uint64_t n_told;                                /* of waits and yields that threads have told; atomic */
+    uint64_t n_waits;        /* that are no yields, since n_told was a multiple of SBT_PAYS_WAITS; atomic */
+    uint64_t tellers;        /* which threads have told since then, by their ids; atomic */
+    uint64_t often_since_ns; /* when that was; atomic */
+    uint32_t crowded;        /* 1: they were more than CPUs; atomic */
+    uint64_t rest_until_ns;  /* nothing is decided before; atomic, the monitor's */
+    uint32_t often;          /* 1: threads wait often; atomic */
     struct sbt_carrier carrier[SBT_CARRIERS_MAX];
     struct sbt_table_bucket bucket[SBT_TABLE_BUCKETS];
 };

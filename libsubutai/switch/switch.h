@@ -240,10 +240,19 @@ extern bool sbt_switch_weighs;
 
 /* The caller has waited, asleep or by a yield that gave its core away, and was woken soon: a switch would be cheaper.
  */
-void sbt_switch_note_waits(void);
+void sbt_switch_note_waits(bool are_yields);
 static inline void sbt_switch_note_wait(void) {
     if (SBT_UNLIKELY(sbt_switch_weighs) && ++sbt_self.n_waits % SBT_SWITCH_WAITS_TOLD == 0)
-        sbt_switch_note_waits();
+        sbt_switch_note_waits(false);
+}
+
+/*
+ * The program has the caller yield. That is a wait that a switch would make cheaper if more threads wait than CPUs may
+ * be used: otherwise no other thread has use for the core.
+ */
+static inline void sbt_switch_note_yield(void) {
+    if (SBT_UNLIKELY(sbt_switch_weighs) && ++sbt_self.n_yields % SBT_SWITCH_WAITS_TOLD == 0)
+        sbt_switch_note_waits(true);
 }
 
 /* The caller is about to wait: tell of its progress now and then. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "core/cpus.h"
+#include "core/probes.h"
 #include "core/thread.h"
 #include "os/futex.h"
 #include "switch/switch.h"
@@ -72,7 +73,9 @@ static int sleep_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_d
     pthread_cleanup_push(runnable_again, NULL);
     count_asleep(1);
     sbt_runnable_add(-1);
+    SBT_PROBE1(sleep, word);
     r = cancelable ? wait_exposed(word, expected, deadline) : sbt_futex_wait_frame(word, expected, deadline);
+    SBT_PROBE2(awake, word, r);
     if (SBT_UNLIKELY(sbt_wake_gap_on))
         sbt_wake_gap_woken(word);
     pthread_cleanup_pop(1);

@@ -9,6 +9,7 @@
 
 #include "core/handlers.h"
 #include "core/priority.h"
+#include "core/probes.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "wait/park.h"
@@ -541,5 +542,8 @@ int sbt_lot_park(const void *key, struct sbt_waiter *w, const struct sbt_deadlin
     w->wake_word = w->role->looks_after_handler && sbt_switch_interrupts ? NULL : sbt_waiter_word();
     w->priority = sbt_priority_of_caller();
     sbt_lot_relied_on(w, key);
-    return wait_guarded(key, w, deadline);
+    SBT_PROBE1(park, key);
+    int r = wait_guarded(key, w, deadline);
+    SBT_PROBE2(unpark, key, r);
+    return r;
 }

@@ -42,7 +42,9 @@ bool sbt_switch_takes_part(void) {
     return true;
 }
 
-void sbt_switch_note_waits(void) {}
+void sbt_switch_note_waits(bool are_yields) {
+    (void)are_yields;
+}
 
 void sbt_switch_tell_progress(void) {}
 
@@ -112,6 +114,20 @@ TEST(yields_take_away_no_progress_that_was_told) {
     sbt_progress_undo();
     ck_assert_uint_eq(sbt_self.progress, 7);
     sbt_self.progress = sbt_self.progress_told = 0;
+}
+
+/* A thread arrives and then yields until the others have; it looks under a mutex, perhaps. */
+TEST(yields_take_away_no_progress_that_is_sure) {
+    sbt_self.progress = sbt_self.progress_told = 7;
+    sbt_progress_surely();
+    sbt_progress_undo();
+    ck_assert_uint_eq(sbt_self.progress, 8);
+    for (int i = 0; i < 3; i++) {
+        sbt_progress();
+        sbt_progress_undo();
+        ck_assert_uint_eq(sbt_self.progress, 8);
+    }
+    sbt_self.progress = sbt_self.progress_told = sbt_self.progress_sure = 0;
 }
 
 TEST(a_round_through_the_run_queue_is_well_spent) {

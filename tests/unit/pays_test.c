@@ -13,7 +13,7 @@ static struct sbt_pays pays;
 static uint64_t now_ns, progress, n_switches, switched_ns;
 static unsigned at_home, by_switching; /* progress in a millisecond */
 static unsigned switches_per_ms = 200; /* while the threads are switched */
-static bool often, costly;
+static bool often, costly, crowded;
 
 static void program(unsigned home, unsigned switched) {
     pays = (struct sbt_pays){0};
@@ -24,10 +24,11 @@ static void program(unsigned home, unsigned switched) {
     switches_per_ms = 200;
     often = true;
     costly = false;
+    crowded = true;
 }
 
 static bool step(void) {
-    struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, often, costly, false};
+    struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, crowded, often, costly, false};
     return sbt_pays_step(&pays, &seen);
 }
 
@@ -120,6 +121,25 @@ TEST(it_goes_on_while_it_is_as_good) {
     ck_assert(pays.holds);
 }
 
+/* Not more threads than CPUs: the kernel may find a CPU for each of them, only later. */
+TEST(few_threads_need_a_clear_gain) {
+    program(100, 139);
+    crowded = false;
+    go_on(3 * SECOND);
+    ck_assert(is_at_rest());
+    program(100, 141);
+    crowded = false;
+    go_on(20 * MS);
+    ck_assert(is_switched());
+    by_switching = 121;
+    go_on(3 * SECOND);
+    ck_assert(pays.switches || sbt_pays_is_in_trial(&pays));
+    ck_assert(pays.holds);
+    by_switching = 119;
+    go_on(5 * SECOND);
+    ck_assert(is_at_rest());
+}
+
 TEST(few_switches_end_it) {
     program(100, 200);
     go_on(50 * MS);
@@ -187,14 +207,17 @@ TEST(no_progress_at_home_is_a_gain) {
 TEST(by_turns_it_changes_at_each_look) {
     program(100, 100);
     for (int i = 0; i < 10; i++) {
-        struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, false, false, true};
+        struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, false, false, false, true};
         ck_assert_int_eq(sbt_pays_step(&pays, &seen), i % 2 == 0);
     }
 }
 
 /* 1024 waits at 5000 a second on each CPU. */
 TEST(often_is_a_rate_for_each_cpu) {
-    ck_assert_uint_eq(sbt_pays_often_ns(1), 204800000);
-    ck_assert_uint_eq(sbt_pays_often_ns(2), 102400000);
-    ck_assert_uint_eq(sbt_pays_often_ns(64), 3200000);
+    ck_assert(sbt_pays_is_often(1024, 204800000, 1));
+    ck_assert(!sbt_pays_is_often(1024, 204800001, 1));
+    ck_assert(sbt_pays_is_often(1024, 102400000, 2));
+    ck_assert(!sbt_pays_is_often(1024, 102400001, 2));
+    ck_assert(sbt_pays_is_often(512, 1600000, 64));
+    ck_assert(!sbt_pays_is_often(512, 1600001, 64));
 }

@@ -29,6 +29,7 @@
 
 #include "core/handlers.h"
 #include "core/object.h"
+#include "core/probes.h"
 #include "engine/direct/direct.h"
 #include "os/futex.h"
 #include "switch/switch.h"
@@ -116,6 +117,7 @@ int direct_barrier_wait(pthread_barrier_t *b) {
     uint64_t seen = __atomic_add_fetch(&bx->rounds, 1, __ATOMIC_ACQ_REL);
     uint32_t arrived = (uint32_t)seen;
     if (arrived % bx->count == 0) {
+        SBT_PROBE1(barrier_release, b);
         complete(bx, seen);
         return PTHREAD_BARRIER_SERIAL_THREAD;
     }

@@ -21,6 +21,7 @@
 #include <stddef.h>
 
 #include "core/object.h"
+#include "core/probes.h"
 #include "engine/direct/direct.h"
 #include "engine/direct/self.h"
 #include "os/arch.h"
@@ -168,7 +169,10 @@ static const struct sbt_lot_role waits = {.validate = validate,
 
 /* The wait is over, by whatever means: hold the mutex. A waiter that was moved does. */
 static int take_mutex(struct wait *wait) {
-    return wait->w.role != &waits ? 0 : wait->released->lock(wait->m);
+    if (wait->w.role == &waits)
+        return wait->released->lock(wait->m);
+    SBT_PROBE_THREADS1(mutex_acquired, wait->m); /* in the mutex's queue */
+    return 0;
 }
 
 static bool is_signalled(const struct wait *wait) {

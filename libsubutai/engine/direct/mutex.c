@@ -43,6 +43,7 @@
 #include <errno.h>
 
 #include "core/object.h"
+#include "core/probes.h"
 #include "core/thread.h"
 #include "engine/direct/direct.h"
 #include "engine/direct/mutex.h"
@@ -292,10 +293,19 @@ static inline bool set_locked(uint32_t *word) {
 }
 _Static_assert(DIRECT_LOCKED == 1, "the bit that set_locked sets");
 
+/* Not inlined: then the way of a free mutex needs no stack frame. */
+static SBT_NOINLINE int lock_taken(pthread_mutex_t *m) {
+    int r = lock_slow(sbt_mutex_of(m), NULL);
+    if (r == 0)
+        SBT_PROBE_THREADS1(mutex_acquired, m);
+    return r;
+}
+
 int direct_mutex_lock(pthread_mutex_t *m) {
-    if (SBT_LIKELY(set_locked(&sbt_mutex_of(m)->state)))
-        return 0;
-    return lock_slow(sbt_mutex_of(m), NULL);
+    if (SBT_UNLIKELY(!set_locked(&sbt_mutex_of(m)->state)))
+        return lock_taken(m);
+    SBT_PROBE_THREADS1(mutex_acquired, m);
+    return 0;
 }
 
 int direct_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadline) {

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "core/object.h"
+#include "core/probes.h"
 #include "core/thread.h"
 #include "engine/direct/direct.h"
 #include "engine/direct/policy.h"
@@ -137,7 +138,7 @@ static void after_release(struct sbt_rwlock *lx, uint32_t seen, uint32_t hold) {
  * finds that it may not enter counts itself out again, as if it had been inside.
  * Acquire pairs with the release of the unlocks. EBUSY, or EAGAIN with too many readers.
  */
-static int take_read(struct sbt_rwlock *lx) {
+static inline int take_read(struct sbt_rwlock *lx) {
     uint32_t bar = nonrecursive(lx) ? RW_WRITER | RW_WRITERS : RW_WRITER;
     if ((__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & bar) != 0)
         return EBUSY;
@@ -149,7 +150,7 @@ static int take_read(struct sbt_rwlock *lx) {
     return r;
 }
 
-static int take_write(struct sbt_rwlock *lx) {
+static inline int take_write(struct sbt_rwlock *lx) {
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
     while ((seen & (RW_WRITER | RW_READERS)) == 0)
         if (__atomic_compare_exchange_n(&lx->state, &seen, (seen | RW_WRITER) & ~(uint32_t)RW_ACTIVE, true,
@@ -329,11 +330,15 @@ static bool is_writer(const struct sbt_rwlock *lx) {
 int direct_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
     int r = take_read(lx);
-    if (SBT_LIKELY(r == 0))
+    if (SBT_LIKELY(r == 0)) {
+        SBT_PROBE_THREADS1(rdlock_acquire_read, l);
         return 0;
-    if (r == EBUSY && is_writer(lx))
-        return EDEADLK;
-    return r == EBUSY ? lock_slow(lx, &reading, deadline) : r;
+    }
+    if (r == EBUSY)
+        r = is_writer(lx) ? EDEADLK : lock_slow(lx, &reading, deadline);
+    if (r == 0)
+        SBT_PROBE_THREADS1(rdlock_acquire_read, l);
+    return r;
 }
 
 int direct_rwlock_trywrlock(pthread_rwlock_t *l) {
@@ -354,8 +359,10 @@ int direct_rwlock_wrlock(pthread_rwlock_t *l, const struct sbt_deadline *deadlin
             return EDEADLK;
         r = lock_slow(lx, &writing, deadline);
     }
-    if (r == 0)
+    if (r == 0) {
         __atomic_store_n(&lx->writer, sbt_thread_owner(), __ATOMIC_RELAXED);
+        SBT_PROBE_THREADS1(wrlock_acquire_write, l);
+    }
     return r;
 }
 

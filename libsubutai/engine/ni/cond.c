@@ -17,6 +17,7 @@
 #include <errno.h>
 
 #include "core/object.h"
+#include "core/probes.h"
 #include "engine/direct/direct.h"
 #include "engine/ni/await.h"
 #include "engine/ni/ids.h"
@@ -138,7 +139,9 @@ int ni_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released releas
         }
     } while (r == EAGAIN);
     ni_leave(wait.t);
-    if (wait.id == 0)
+    if (wait.id != 0)
+        SBT_PROBE_THREADS1(mutex_acquired, m);
+    else
         r = in_software(c, m, released, deadline);
     pthread_setcanceltype(type, NULL);
     return r == ENOBUFS ? EAGAIN : r;

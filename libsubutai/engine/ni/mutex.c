@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "core/object.h"
+#include "core/probes.h"
 #include "engine/direct/direct.h"
 #include "engine/direct/trylock.h"
 #include "engine/ni/await.h"
@@ -135,6 +136,8 @@ int ni_mutex_lock(pthread_mutex_t *m) {
     struct ni_thread *t = ni_enter(true);
     int r = ni_mutex_take(t, m, NULL);
     ni_leave(t);
+    if (r == 0 && ni_is_id(__atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED))) /* else `direct` has said so */
+        SBT_PROBE_THREADS1(mutex_acquired, m);
     return r;
 }
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Switching that begins by itself (`--wait auto`), in scenes. Where $SWITCHED is set the library is expected to begin.
+ * With INELIGIBLE the program imports what it must not import for that.
+ */
+#include "scene.h"
+
+#include <dirent.h>
+#include <signal.h>
+
+#define ROUNDS 20000 /* where no thread is to leave its kernel thread */
+#define STILL_MS 200 /* a thread that looks every few milliseconds has looked in this time */
+
+static atomic_bool moved;
+static pid_t own[N + 1]; /* the kernel threads of the program */
+
+/* ---- until a thread has left its kernel thread ---- */
+static void *meet_until_moved(void *number) {
+    long id = (long)number;
+    own[id] = (pid_t)proc_kernel_thread();
+    for (int i = 0;; i++) {
+        if (proc_kernel_thread() != own[id])
+            atomic_store(&moved, true);
+        for (int k = 0; k < 100; k++)
+            meet();
+        bool over = getenv("SWITCHED") != NULL ? atomic_load(&moved) : i == ROUNDS / 100;
+        meet(); /* all have looked before any of them goes on */
+        if (over)
+            return number;
+    }
+}
+
+static void begins(void) {
+    run(N, meet_until_moved);
+    CHECK(atomic_load(&moved) == (getenv("SWITCHED") != NULL));
+}
+
+/* ---- the library's threads sleep when the program has nothing for them ---- */
+static bool is_own(pid_t tid) {
+    for (int i = 0; i <= N; i++)
+        if (own[i] == tid)
+            return true;
+    return false;
+}
+
+/* How often kernel threads that are not the program's have slept. */
+static unsigned long n_sleeps(void) {
+    unsigned long n = 0;
+    struct dirent *entry;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    while ((entry = readdir(tasks)) != NULL) {
+        char task[64], value[64];
+        pid_t tid = (pid_t)atol(entry->d_name);
+        snprintf(task, sizeof task, "self/task/%d", (int)tid);
+        if (tid != 0 && !is_own(tid) && proc_status(task, "voluntary_ctxt_switches:", value, sizeof value))
+            n += strtoul(value, NULL, 10);
+    }
+    closedir(tasks);
+    return n;
+}
+
+static void await_rest(void) {
+    unsigned long before;
+    do {
+        before = n_sleeps();
+        sleep_ms(STILL_MS);
+    } while (n_sleeps() != before);
+}
+
+static void rests(void) {
+    own[N] = getpid();
+    begins();
+    await_rest();
+}
+
+/* Its threads go on to wait often, after the library has seen that it must not switch them. */
+static void *meet_for_long(void *number) {
+    struct timespec end = time_in_ms(CLOCK_MONOTONIC, 1000);
+    static atomic_bool over;
+    own[(long)number] = (pid_t)proc_kernel_thread();
+    while (!atomic_load(&over)) {
+        for (int k = 0; k < 100; k++)
+            meet();
+        CHECK(proc_kernel_thread() == own[(long)number]);
+        if ((long)number == 0 && time_is_past(CLOCK_MONOTONIC, &end))
+            atomic_store(&over, true);
+        meet();
+    }
+    return number;
+}
+
+static void gives_up(void) {
+    own[N] = getpid();
+    run(N, meet_for_long);
+    await_rest();
+}
+
+int main(int argc, char **argv) {
+#ifdef INELIGIBLE
+    static const struct scene scenes[] = {{"auto-gives-up", gives_up}, {NULL, NULL}};
+    if (argc > 5) /* never: to import it is enough */
+        return sighold(SIGUSR1);
+    (void)rests;
+#else
+    static const struct scene scenes[] = {{"auto-begins", begins}, {"auto-rests", rests}, {NULL, NULL}};
+    (void)gives_up;
+#endif
+    return play(argc, argv, scenes);
+}

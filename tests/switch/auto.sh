@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# --wait auto: it begins to switch a program that waits often, and not one that must not be switched; and then the library's
+# threads sleep.
+. "$SOURCE_ROOT/tests/ni/lib.sh"
+
+for scene in $("$SUBJECTS/switch-auto"); do
+    run "$SUBJECTS/switch-auto" "$scene"
+    check "$scene: the C library alone" is "$status" 0
+    run "$SUBUTAI" run --wait adaptive -- "$SUBJECTS/switch-auto" "$scene"
+    check "$scene: adaptively" is "$status" 0
+    run "$SUBUTAI" run --verbose 3 -- env SWITCHED=1 "$SUBJECTS/switch-auto" "$scene"
+    check "$scene: by default" is "$status" 0
+    check "$scene: says what it does" matches "$err" 'waiting by switching while that gets more done'
+done
+for scene in $("$SUBJECTS/switch-auto-ineligible"); do
+    run "$SUBUTAI" run --verbose 2 -- "$SUBJECTS/switch-auto-ineligible" "$scene"
+    check "$scene: by default" is "$status" 0
+    check "$scene: says why, where that is wanted" matches "$err" 'threads are not switched but wait adaptively: .*sighold'
+    run "$SUBUTAI" run -- "$SUBJECTS/switch-auto-ineligible" "$scene"
+    check "$scene: and nothing otherwise" is "$err" ''
+done
+finish
