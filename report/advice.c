@@ -14,6 +14,7 @@
 #define WAITS_LEAST 3
 #define IDLE_LEAST 0.25
 #define MOSTLY 0.5
+#define FEW_HOLDS 0.05
 #define FUTILE_LEAST 0.3
 #define STORM_LEAST 0.1
 #define SPIN_LEAST 0.05
@@ -72,8 +73,10 @@ static bool held_over_io(const struct rep_report *r, uint32_t object, double *of
     const struct rep_object *o = &r->objects[object];
     const struct rep_detail *d = detail_of(r, object);
     *off_share = 1 - part((double)o->hold_work_ns, (double)o->known_hold_ns);
-    return d != NULL && o->n_known_holds >= 3 && *off_share > MOSTLY &&
-           (double)d->held_off_cpu.n > 0.1 * (double)o->n_known_holds;
+    /* Most long holds, and not a few of all: else they are the holds in which the thread was preempted. */
+    return d != NULL && d->held_off_cpu.n >= 3 && *off_share > MOSTLY &&
+           (double)d->held_off_cpu.n > MOSTLY * (double)o->n_long_holds &&
+           (double)d->held_off_cpu.n > FEW_HOLDS * (double)o->n_known_holds;
 }
 
 static bool in_convoys(const struct rep_report *r, uint32_t object) {

@@ -166,7 +166,7 @@ struct rep_report *rep_analyse(const struct sbt_trace *trace, rep_progress *prog
     }
     r->info = *sbt_trace_info(trace);
     w.n_to_read = 3 * r->info.n_events;
-    bool well = analyse(&w);
+    bool well = rep_plausible(&r->info, error) && analyse(&w);
     for (uint32_t i = 0; w.walkers != NULL && i < r->info.n_threads; i++) {
         free(w.walkers[i].held);
         free(w.walkers[i].recent);

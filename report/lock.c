@@ -11,6 +11,8 @@
 
 #include "walk.h"
 
+#define LONG_HOLD_NS (20 * REP_SHORT_NS) /* shorter ones have no input or output in them */
+
 static uint64_t later(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
@@ -53,7 +55,8 @@ static void hold_work(struct rep_walk *w, uint32_t object, uint64_t ns, uint64_t
     o->known_hold_ns += ns;
     o->n_known_holds++;
     o->hold_work_ns += work_ns;
-    if (d != NULL && 2 * work_ns < ns && ns > 20 * REP_SHORT_NS) {
+    o->n_long_holds += ns > LONG_HOLD_NS;
+    if (d != NULL && 2 * work_ns < ns && ns > LONG_HOLD_NS) {
         d->held_off_cpu.n++;
         d->held_off_cpu.ns += ns - work_ns;
     }
@@ -138,8 +141,12 @@ void rep_profile_release(struct rep_walk *w, uint32_t thread, const struct sbt_t
                            .thread = thread,
                            .site = waited ? found->site : e->site,
                            .had_waited = waited};
-    /* All work since the last event is taken for work of the hold, which is right or too much. */
-    hold_work(w, e->object, cut(e->at_ns, s.since_ns), waited ? t->work_ns - found->work_ns : e->work_ns);
+    /* All work since the last event is taken for work of the hold, which is right or too much. The hold is taken to
+     * have begun after that event. */
+    if (waited)
+        hold_work(w, e->object, cut(e->at_ns, found->since_ns), t->work_ns - found->work_ns);
+    else
+        hold_work(w, e->object, cut(e->at_ns, later(s.since_ns, t->ended_ns)), e->work_ns);
     if (found != NULL)
         held_drop(t, found);
     rep_signal_put(w, e->object, s);

@@ -198,7 +198,7 @@ static bool share_thread(struct reader *rd) {
     int got;
     rd->at = rd->n_held = 0;
     sbt_trace_cursor_begin(rd->walk->trace, rd->thread, &cursor);
-    while ((got = sbt_trace_next(&cursor, &e, rd->walk->error)) == 1) {
+    while ((got = rep_next(&cursor, &e, rd->walk->error)) == 1) {
         rep_tick(rd->walk);
         if (!share_event(rd, from_ns, &e))
             return false;

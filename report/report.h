@@ -132,7 +132,7 @@ struct rep_object {
     uint64_t n_woken_by_signal, n_woken_by_broadcast, n_futile_signal, n_futile_broadcast;
     uint64_t wait_ns, wait_max_ns, hold_n, hold_ns, hold_max_ns;
     /* Work while it was held, and the holds of which that is known: in a profile, those that had waited. */
-    uint64_t hold_work_ns, known_hold_ns, n_known_holds;
+    uint64_t hold_work_ns, known_hold_ns, n_known_holds, n_long_holds;
     uint64_t handover_ns, section_ns, idle_ns;
     uint64_t polls, poll_ns; /* failed trylocks in a row, and the processor time that they took */
     struct rep_path_part path;

@@ -127,7 +127,7 @@ static bool read_all(struct rep_walk *w) {
         struct sbt_trace_event e;
         int got;
         sbt_trace_cursor_begin(w->trace, thread, &cursor);
-        while ((got = sbt_trace_next(&cursor, &e, w->error)) == 1) {
+        while ((got = rep_next(&cursor, &e, w->error)) == 1) {
             rep_tick(w);
             survey_thread(&r->threads[thread], &e, thread);
             if (e.op == SBT_TRACE_THREAD_CREATE)

@@ -136,7 +136,7 @@ static void sift_down(struct heap *h, uint32_t at) {
 /* Reads the thread's next event. 1, 0 at its end, -1 and the error. */
 static int next_event(struct rep_walk *w, uint32_t thread) {
     struct rep_walker *t = &w->walkers[thread];
-    int got = sbt_trace_next(&t->cursor, &t->event, w->error);
+    int got = rep_next(&t->cursor, &t->event, w->error);
     t->in_call = false;
     t->due_ns = t->event.at_ns;
     if (got == 1)

@@ -139,6 +139,11 @@ static inline void rep_tick(struct rep_walk *w) {
         w->progress(w->progress_to, w->n_to_read > 0 ? (double)w->n_read / (double)w->n_to_read : 1);
 }
 
+/* As sbt_trace_next, for all three readings: without events that make no sense. */
+int rep_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *e, struct sbt_trace_error *error);
+/* Could the trace's numbers of threads, objects and sites be? They are memory. */
+bool rep_plausible(const struct sbt_trace_info *info, struct sbt_trace_error *error);
+
 bool rep_survey(struct rep_walk *w);
 bool rep_tallies(struct rep_walk *w);
 void rep_tally_sections(struct rep_walk *w);

@@ -7,10 +7,9 @@
 
 /* A signal is about to be given; the result says whether it is an event: in a profile, if a thread waits. */
 static bool enter_signal(struct rec_call *c, unsigned op, const void *cond, const void *site) {
-    bool waited_for = !rec_profiles() || rec_is_waited_for(cond);
-    rec_enter(c, op, SBT_TRACE_COND, cond, site);
+    bool entered = rec_enter(c, op, SBT_TRACE_COND, cond, site);
     rec_signal_count(c, op == SBT_TRACE_COND_BROADCAST);
-    return waited_for;
+    return !entered || !rec.profile || rec_ends_wait(c, cond);
 }
 
 static int given(struct rec_call *c, bool is_event, const void *cond, const void *site, int r, int (*errno_of)(int)) {

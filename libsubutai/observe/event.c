@@ -34,6 +34,7 @@
 #include <sys/syscall.h>
 
 #include "observe/profile.h"
+#include "observe/stack.h"
 
 /*
  * SHORT_NS: shorter than a time slice; used if the kernel does not show preemptions. BLOCKED_CPU_NS: what a call that
@@ -297,6 +298,8 @@ static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
         t = rec_thread_attach();
     c->thread = t;
     c->node = c->mutex = NULL;
+    c->site = NULL;
+    c->ended_long_wait = false;
     if (SBT_UNLIKELY(t == NULL))
         return false;
     c->nested = t->busy != 0;
@@ -338,6 +341,7 @@ bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *objec
         return false;
     if (object != NULL)
         c->event.object = object_number(c, &c->node, (uint8_t)type, object);
+    c->site = site;
     if (site != NULL)
         c->event.site = site_number(c, site);
     entered(c);
@@ -349,6 +353,7 @@ bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, con
         return false;
     c->event.object = object_number(c, &c->node, SBT_TRACE_COND, cond);
     c->event.other = object_number(c, &c->mutex, SBT_TRACE_MUTEX, mutex);
+    c->site = site;
     c->event.site = site_number(c, site);
     entered(c);
     return true;
@@ -393,6 +398,18 @@ void rec_put(struct rec_thread *t, const struct sbt_trace_event *event) {
     put(t, event);
 }
 
+/* Operations that may wait. */
+static const uint64_t waits = UINT64_C(1) << SBT_TRACE_THREAD_JOIN | UINT64_C(1) << SBT_TRACE_MUTEX_LOCK |
+                              UINT64_C(1) << SBT_TRACE_COND_WAIT | UINT64_C(1) << SBT_TRACE_BARRIER_WAIT |
+                              UINT64_C(1) << SBT_TRACE_RWLOCK_RDLOCK | UINT64_C(1) << SBT_TRACE_RWLOCK_WRLOCK |
+                              UINT64_C(1) << SBT_TRACE_SEM_WAIT | UINT64_C(1) << SBT_TRACE_SPIN_LOCK |
+                              UINT64_C(1) << SBT_TRACE_FUTEX_WAIT;
+
+static inline bool wants_stack(const struct rec_call *c, uint64_t took_ns) {
+    return SBT_UNLIKELY(rec.stack_min_ns != 0) &&
+           (c->ended_long_wait || (took_ns >= rec.stack_min_ns && (waits >> c->event.op & 1) != 0));
+}
+
 /*
  * The thread has slept in the call, or has been preempted. The result is the end of the call, after this has been
  * accounted for.
@@ -423,6 +440,9 @@ void rec_leave(struct rec_call *c, int result) {
     /* Events of handlers that came during the call are in the trace already, although this call began before them. */
     uint64_t took = above_zero(now, c->begin_ns);
     c->event.took_ns = took;
+    bool stack = wants_stack(c, took);
+    if (stack)
+        c->event.stack = rec_stack_take(t, c->site);
     put(t, &c->event);
     t->last_site = c->event.site % 64;
     /* A handler's event in between has set the mark anew. */
@@ -431,10 +451,10 @@ void rec_leave(struct rec_call *c, int result) {
     else
         now = c->event.type == SBT_TRACE_SPIN ? read_cpu(t) : end_of_blocked(t, took);
     t->end_ns = now;
-    if (SBT_UNLIKELY(t->n_batch == REC_N_BATCH)) {
+    if (SBT_UNLIKELY(t->n_batch == REC_N_BATCH))
         rec_encode(t);
+    if (SBT_UNLIKELY(t->n_batch == 0 || stack))
         no_work(t);
-    }
     busy_end(t);
 }
 

@@ -52,6 +52,8 @@ static long wake_observed(const void *caller, uint32_t *word, int op, uint32_t v
     struct rec_call c;
     rec_enter(&c, SBT_TRACE_FUTEX_WAKE, SBT_TRACE_FUTEX, word, caller);
     rec_signal_count(&c, (int32_t)val > 1);
+    if (c.thread != NULL && rec_profiles())
+        rec_ends_wait(&c, word);
     long r = abi_futex_serve(caller, word, op, val, more, word2, val3);
     rec_signal_given(&c, r);
     c.event.size = r > 0 ? (uint32_t)r : 0;

@@ -45,11 +45,15 @@ static int unlock(void *m) {
     return sbt_pthread_mutex_unlock(m);
 }
 
-/* A lock. Trylock says whether it has to wait, and takes the mutex from waiters as a lock would. */
+/*
+ * A lock. Trylock says whether it has to wait, and takes the mutex from waiters as a lock would. Not of a robust mutex:
+ * glibc's trylock leaves one that is not recoverable locked.
+ */
 static inline int profile_lock(pthread_mutex_t *m, int (*slowly)(void *, const struct rec_limit *),
                                const struct rec_limit *limit, const void *site) {
     struct rec_key key = {(uintptr_t)m, (uintptr_t)site, SBT_TRACE_MUTEX_LOCK, SBT_TRACE_MUTEX, false};
-    int r = sbt_pthread_mutex_trylock(m);
+    bool robust = (sbt_mutex_kind(m) & SBT_KIND_ROBUST) != 0;
+    int r = SBT_UNLIKELY(robust || rec_is_refusable(limit)) ? EBUSY : sbt_pthread_mutex_trylock(m);
     if (SBT_UNLIKELY(r != 0 && r != EOWNERDEAD))
         return rec_profile_wait(&key, slowly, limit);
     if (held_once(m))

@@ -154,30 +154,43 @@ static void add(struct rec_profile *p, const struct rec_key *key, uint32_t n) {
 
 /* ---- calls that the fast path has not counted ---- */
 
-/* In a handler that has interrupted its thread in the recorder: the interrupted code counts it. */
-static void pend(struct rec_profile *p, const struct rec_key *key) {
-    uint32_t i = p->n_pending;
-    do {
-        if (i == PROFILE_N_PENDING) {
-            rec_lost(p->thread, 1);
-            return;
-        }
-    } while (!__atomic_compare_exchange_n(&p->n_pending, &i, i + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    p->pending[i] = *key;
+static bool is_same_key(const struct rec_key *a, const struct rec_key *b) {
+    return a->object == b->object && a->site == b->site && a->op == b->op && a->failed == b->failed;
 }
 
-/* The last one is taken out at a time. A handler may come before that, and put in more. */
+/*
+ * In a handler that has interrupted its thread in the recorder: the interrupted code counts it. Another handler may
+ * come in between, and put the same key in once more. All is relaxed: the handlers are this thread's own.
+ */
+static void pend(struct rec_profile *p, const struct rec_key *key) {
+    uint32_t n = p->n_pending, i = 0;
+    while (i < n && !is_same_key(&p->pending[i].key, key))
+        i++;
+    while (i == n && n < PROFILE_N_PENDING &&
+           !__atomic_compare_exchange_n(&p->n_pending, &n, n + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        i = n;
+    if (i == PROFILE_N_PENDING) {
+        rec_lost(p->thread, 1);
+        return;
+    }
+    if (i == n)
+        p->pending[i].key = *key;
+    __atomic_fetch_add(&p->pending[i].n, 1, __ATOMIC_RELAXED);
+    p->is_pending = 1;
+}
+
 void rec_profile_drain(struct rec_profile *p) {
     struct rec_thread *t = p->thread;
     if (p->busy != 0 || t->busy != 0 || !rec_busy_begin(t))
         return;
     p->busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    for (uint32_t n = p->n_pending; n > 0;) {
-        struct rec_key key = p->pending[n - 1];
-        if (__atomic_compare_exchange_n(&p->n_pending, &n, n - 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            add(p, &key, 1);
-            n = p->n_pending;
+    while (p->is_pending != 0) {
+        p->is_pending = 0; /* a handler that comes after this sets it again */
+        for (uint32_t i = 0; i < p->n_pending; i++) {
+            uint32_t n = __atomic_exchange_n(&p->pending[i].n, 0, __ATOMIC_RELAXED);
+            if (n > 0)
+                add(p, &p->pending[i].key, n);
         }
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -211,7 +224,7 @@ static void add_slowly(const struct rec_key *key, uint32_t n) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     p->busy = 0;
     rec_busy_end(t);
-    if (SBT_UNLIKELY(p->n_pending != 0))
+    if (SBT_UNLIKELY(p->is_pending != 0))
         rec_profile_drain(p);
 }
 
@@ -307,7 +320,7 @@ static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t 
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     p->busy = 0;
-    if (SBT_UNLIKELY(p->n_pending != 0))
+    if (SBT_UNLIKELY(p->is_pending != 0))
         rec_profile_drain(p);
 }
 

@@ -31,7 +31,7 @@ enum {
     PROFILE_MAX_ENTRIES = 4096, /* of a table, half of which are used at most */
     PROFILE_MAX_INTERVAL = 64,  /* acquisitions between two timed ones, on average */
     PROFILE_N_HOLDS = 8,        /* timed holds under way at a time in one thread */
-    PROFILE_N_PENDING = 16,
+    PROFILE_N_PENDING = 32,     /* keys that handlers count on top of the recorder */
     PROFILE_N_HINTS = 4096,
     PROFILE_FILTER_BITS = 65536, /* 32 for each key of a full table */
     PROFILE_N_NUMBERED = 65536,
@@ -50,11 +50,11 @@ struct rec_entry {
     uint32_t n;             /* calls since the last tally */
     uint32_t number;        /* of the object, or SBT_TRACE_NONE */
     uint32_t lives;         /* the hint's, when the entry was last known to be of the object's life */
-    uint8_t op;             /* PROFILE_FAILED is set: of calls that failed */
+    uint8_t op;             /* PROFILE_FAILS is set: of calls that failed */
     uint8_t type;
     uint16_t unused;
 };
-#define PROFILE_FAILED 0x80
+#define PROFILE_FAILS 0x80
 
 _Static_assert(sizeof(struct rec_entry) == 32, "two in a cache line");
 
@@ -81,12 +81,12 @@ extern struct rec_hint rec_hints[PROFILE_N_HINTS];
 
 struct rec_profile {
     volatile uint32_t busy;
-    uint32_t generation; /* as in a record */
-    int32_t sample_in;   /* acquisitions until one is timed */
-    uint32_t n_holds;    /* `holds` that are in use */
-    volatile uint32_t n_pending;
-    bool full;                        /* `objects` takes no more keys until the next tallies */
-    struct rec_counts objects, sites; /* sites: object 0, by call site */
+    uint32_t generation;                     /* as in a record */
+    int32_t sample_in;                       /* acquisitions until one is timed */
+    uint32_t n_holds;                        /* `holds` that are in use */
+    volatile uint32_t n_pending, is_pending; /* keys of `pending`; 1: some of them have calls */
+    bool full;                               /* `objects` takes no more keys until the next tallies */
+    struct rec_counts objects, sites;        /* sites: object 0, by call site */
     struct rec_thread *thread;
     uint32_t weight, next_hold; /* weight: acquisitions for which the next timed one stands */
     uint64_t random;
@@ -96,7 +96,10 @@ struct rec_profile {
         uint64_t begin_ns;
         uint32_t weight;
     } holds[PROFILE_N_HOLDS];
-    struct rec_key pending[PROFILE_N_PENDING];
+    struct {
+        struct rec_key key; /* stays the same */
+        uint32_t n;         /* atomic */
+    } pending[PROFILE_N_PENDING];
     uint64_t filter[PROFILE_FILTER_BITS / 64]; /* while full: where a bit is 0 there is no such key in `objects` */
     struct trace_tally_encoder encoder;
 };
@@ -141,9 +144,10 @@ void rec_profile_end_wait(const void *object);
 /* Instead of rec_leave: the call is no event, but counted. */
 void rec_profile_leave(struct rec_call *c, const void *object, const void *site, bool failed);
 
-/* Neighbouring objects have neighbouring hints: programs with many objects often go through them in order. */
+/* Neighbouring objects have neighbouring hints: programs with many objects often go through them in order. Yet each has
+ * its own, as a mutex and its condition. */
 static inline struct rec_hint *rec_hint_of(uintptr_t object) {
-    return &rec_hints[((uint32_t)(object >> 6) + (uint32_t)(object >> 12) * 0x9E3779u) % PROFILE_N_HINTS];
+    return &rec_hints[((uint32_t)(object >> 3) + (uint32_t)(object >> 12) * 0x9E3779u) % PROFILE_N_HINTS];
 }
 
 /* Does a thread wait for it? Relaxed: a thread that begins to wait at this moment has not waited for long. */
@@ -158,6 +162,15 @@ static inline bool rec_profiles(void) {
     return rec.profile;
 }
 
+/* Is what the call is about to release waited for, and have threads waited for long? Then its call stack is wanted. */
+static inline bool rec_ends_wait(struct rec_call *c, const void *object) {
+    const struct rec_hint *hint = rec_hint_of((uintptr_t)object);
+    uint64_t since = __atomic_load_n(&hint->since_ns, __ATOMIC_RELAXED);
+    bool waited_for = rec_is_waited_for(object);
+    c->ended_long_wait = waited_for && rec.stack_min_ns != 0 && c->begin_ns - since >= rec.stack_min_ns;
+    return waited_for;
+}
+
 /* The caller's profile; NULL: the slow path makes it. */
 static inline struct rec_profile *rec_profile_mine(void) {
     struct rec_profile *p = rec_profile_self;
@@ -165,7 +178,7 @@ static inline struct rec_profile *rec_profile_mine(void) {
 }
 
 static inline uint8_t rec_counted_op(const struct rec_key *key) {
-    return (uint8_t)(key->op | (key->failed ? PROFILE_FAILED : 0));
+    return (uint8_t)(key->op | (key->failed ? PROFILE_FAILS : 0));
 }
 
 static inline uint64_t rec_hash_of(uintptr_t object, uintptr_t site) {
@@ -223,7 +236,7 @@ static inline void rec_profile_count(const struct rec_key *key) {
     p->busy = 0;
     if (SBT_UNLIKELY(!found))
         rec_profile_count_slowly(key);
-    else if (SBT_UNLIKELY(p->n_pending != 0))
+    else if (SBT_UNLIKELY(p->is_pending != 0))
         rec_profile_drain(p);
 }
 
@@ -247,6 +260,11 @@ struct rec_limit {
     clockid_t clock;
     const struct timespec *at;
 };
+/* A limit that the call may refuse: then the call itself must decide, even where it need not wait. NULL: no limit. */
+static inline bool rec_is_refusable(const struct rec_limit *limit) {
+    return limit != NULL && ((limit->clock != CLOCK_REALTIME && limit->clock != CLOCK_MONOTONIC) ||
+                             (limit->at != NULL && (uint64_t)limit->at->tv_nsec >= 1000000000));
+}
 int rec_profile_wait(const struct rec_key *key, int (*wait)(void *, const struct rec_limit *),
                      const struct rec_limit *limit);
 int rec_profile_release(const struct rec_key *key, int (*release)(void *));

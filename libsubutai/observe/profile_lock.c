@@ -39,6 +39,8 @@ int rec_profile_release(const struct rec_key *key, int (*release)(void *)) {
     rec_enter(&c, key->op, key->type, object, (const void *)key->site);
     if (c.node != NULL)
         c.event.order = REC_COUNT(c.node->signals);
+    if (c.thread != NULL)
+        rec_ends_wait(&c, object);
     int r = release(object);
     rec_leave(&c, r);
     return r;

@@ -28,10 +28,10 @@ void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held
     struct sbt_trace_tally tally = {
         .object = e->number,
         .site = site != NULL ? site->number : SBT_TRACE_NONE,
-        .op = (uint8_t)(e->op & ~PROFILE_FAILED),
+        .op = (uint8_t)(e->op & ~PROFILE_FAILS),
         .type = e->type,
         .n = e->n,
-        .n_failed = (e->op & PROFILE_FAILED) != 0 ? e->n : 0,
+        .n_failed = (e->op & PROFILE_FAILS) != 0 ? e->n : 0,
         .n_timed = h->n_timed,
         .n_held = h->n,
         .held_ns = h->ns,

@@ -21,6 +21,7 @@
 #include "core/log.h"
 #include "decimal.h"
 #include "observe/profile.h"
+#include "observe/stack.h"
 #include "os/futex.h"
 #include "os/proc.h"
 
@@ -283,7 +284,7 @@ static void begin_child(void) {
     rec_threads_forget();
     rec_table_forget();
     rec_modules_forget();
-    rec.n_objects = rec.n_sites = rec.n_threads = 0;
+    rec.n_objects = rec.n_sites = rec.n_threads = rec.n_stacks = 0;
     rec.n_events = rec.n_blocks = rec.n_lost = 0;
     rec.n_tallies = rec.n_tally_blocks = rec.n_tallied = 0;
     memset(rec_hints, 0, sizeof rec_hints); /* the waiting threads are the parent's */
@@ -460,6 +461,7 @@ __attribute__((constructor)) static void construct(void) {
     if (!rec_start())
         return;
     rec_calibrate();
+    rec_stack_start();
     at_quick_exit(rec_finish);
     struct rec_thread *t = rec_thread_attach();
     if (t != NULL && t->encoder.n_events == 0) /* all times of a block are encoded relative to one value */

@@ -13,6 +13,7 @@
  *  - clock.c: the wall clock of events; work.h: the work between two of them
  *  - preempt.c: whether a thread was off its core
  *  - modules.c: the loaded files that addresses lie in
+ *  - stack.h: call stacks
  *  - profile.h: profiles, in which calls that did not wait are counted: profile.c, profile_write.c, profile_lock.c
  *  - mutex.c cond.c locks.c sem.c futex.c process.c: the observing functions. locks.c has read-write locks, spinlocks
  *    and barriers; process.c has threads, once and the end of the process. C11's functions are next to their POSIX
@@ -60,6 +61,8 @@ enum { REC_SITE = SBT_TRACE_N_TYPES, REC_PTHREAD };
 /* Or the type of an address where an object was made that has not been used. Only in profiles. `number` is the site,
  * `initial` the size. */
 enum { REC_MADE = REC_PTHREAD + 1 };
+/* And of a name of a call stack, see stack.c. */
+enum { REC_STACK = REC_MADE + 1 };
 
 /* Each node has a cache line: neighbouring objects are often busy on different cores. */
 struct rec_node {
@@ -108,6 +111,7 @@ struct rec_thread {
     uint16_t owed_ns;   /* by so much the work before the last event came out below zero */
     volatile bool flushing;
 
+    struct rec_stacks *stacks;   /* the last call stacks; NULL: none yet */
     struct rec_profile *profile; /* NULL: not in a profile, or there was no memory */
     struct rec_thread *next;     /* links all records of the process; set before the record is published */
     uint32_t state;              /* enum rec_state; FREE and ENDED are left by compare-and-swap */
@@ -141,14 +145,16 @@ struct rec_thread {
 
 #define REC_UNKNOWN(number) ((uint64_t)(number) << 2)
 
-_Static_assert(offsetof(struct rec_thread, profile) == 64, "a cache line");
+_Static_assert(offsetof(struct rec_thread, stacks) == 64, "a cache line");
 _Static_assert(sizeof(struct rec_thread) <= 65536, "what a thread may cost");
 
 /* An observed call, on the frame of its observing function. */
 struct rec_call {
-    struct rec_thread *thread;      /* NULL: not recorded */
-    struct rec_node *node, *mutex;  /* NULL: no memory. mutex: the mutex of a condition wait */
-    bool nested;                    /* it has interrupted the recorder */
+    struct rec_thread *thread;     /* NULL: not recorded */
+    struct rec_node *node, *mutex; /* NULL: no memory. mutex: the mutex of a condition wait */
+    bool nested;                   /* it has interrupted the recorder */
+    bool ended_long_wait;          /* its call stack is wanted */
+    const void *site;
     uint64_t begin_ns, first_order; /* first_order: of a condition wait, the signals before it */
     uint32_t flying;                /* of a condition wait: `flying` of its node when it began */
     struct sbt_trace_event event;
@@ -163,7 +169,7 @@ extern struct rec {
     uint32_t generation; /* the fork generation of the process that all this belongs to */
     uint32_t process_id;
     struct rec_thread *threads;
-    uint32_t n_objects, n_sites, n_threads;
+    uint32_t n_objects, n_sites, n_threads, n_stacks;
     uint64_t n_events, n_blocks, n_lost;
     uint64_t n_tallies, n_tally_blocks, n_tallied; /* n_tallied: calls */
     bool profile;                                  /* see profile.h */

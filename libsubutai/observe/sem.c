@@ -54,7 +54,7 @@ static void cancelled(void *waiting) {
 /* In a profile, where a wait that need not wait is no event. The wait is a cancellation point all the same. */
 static bool taken_at_once(struct rec_call *c, const struct wait *w, const void *site) {
     int saved = errno;
-    bool taken = sbt_sem_trywait(w->sem) == 0;
+    bool taken = !rec_is_refusable(&(struct rec_limit){w->clock, w->at}) && sbt_sem_trywait(w->sem) == 0;
     errno = saved;
     if (taken) {
         consume(c);
@@ -122,8 +122,8 @@ SBT_EXPORT int sem_trywait(sem_t *s) {
 
 SBT_EXPORT int sem_post(sem_t *s) {
     struct rec_call c;
-    bool is_event = !rec_profiles() || rec_is_waited_for(s);
-    rec_enter(&c, SBT_TRACE_SEM_POST, SBT_TRACE_SEM, s, REC_SITE_HERE);
+    bool entered = rec_enter(&c, SBT_TRACE_SEM_POST, SBT_TRACE_SEM, s, REC_SITE_HERE);
+    bool is_event = !entered || !rec.profile || rec_ends_wait(&c, s);
     c.event.order = REC_COUNTED(c.node, signals);
     int r = sbt_sem_post(s);
     if (is_event)

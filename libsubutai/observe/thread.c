@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 
 #include "observe/profile.h"
+#include "observe/stack.h"
 
 _Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
 
@@ -41,6 +42,7 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->owed_ns = 0;
     t->last_site = t->n_reckoned = 0;
     t->mark = &rec_preempt_nowhere;
+    rec_stack_forget(t);
     if (rec.profile)
         rec_profile_begin(t);
 }
@@ -200,6 +202,7 @@ void rec_threads_forget(void) {
         struct rec_thread *next = t->next;
         if (t != rec_self && t->tid != 0) {
             rec_profile_forget(t);
+            rec_stack_forget(t);
             sbt_syscall3(SYS_munmap, t, sizeof *t, 0);
         }
         t = next;

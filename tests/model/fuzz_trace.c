@@ -25,9 +25,17 @@ static size_t put_block(const uint8_t **data, size_t size, size_t *n, bool first
     size -= part;
     struct trace_block header = {.magic = TRACE_BLOCK_MAGIC, .kind = first ? 1 : (uint8_t)(2 + what[0] % 4)};
     uint32_t payload = what[1] < size ? what[1] : (uint32_t)size;
-    if (header.kind == 5) /* events mostly */
+    if (header.kind == TRACE_BLOCK_TALLIES && what[7] % 2 == 0) /* events mostly */
         header.kind = TRACE_BLOCK_EVENTS;
-    if (header.kind == TRACE_BLOCK_EVENTS) {
+    if (header.kind == TRACE_BLOCK_TALLIES) {
+        header.thread = what[2] % 4;
+        header.sequence = what[3] % 4;
+        header.event_bytes = payload;
+        header.n_events = payload == 0 ? 0 : 1 + what[5] % (payload / TRACE_MIN_TALLY + 1);
+        header.n_threads = header.thread + 1;
+        header.n_objects = what[6];
+        header.n_sites = what[4];
+    } else if (header.kind == TRACE_BLOCK_EVENTS) {
         header.thread = what[2] % 4;
         header.sequence = what[3] % 4;
         header.n_templates = payload / 8 < what[4] % 8u ? payload / 8 : what[4] % 8u;
@@ -56,7 +64,7 @@ static size_t put_block(const uint8_t **data, size_t size, size_t *n, bool first
 }
 
 static size_t compose(const uint8_t *data, size_t size) {
-    struct trace_preamble preamble = TRACE_PREAMBLE(size % 2);
+    struct trace_preamble preamble = TRACE_PREAMBLE(size % 4);
     size_t n = sizeof preamble;
     memcpy(file, &preamble, n);
     for (bool first = true; first || size > 0; first = false)
@@ -69,6 +77,25 @@ static void must(bool good, const char *what) {
         fprintf(stderr, "%s\n", what);
         abort();
     }
+}
+
+static void read_tallies(const struct sbt_trace *trace, size_t size) {
+    struct sbt_trace_error error = {.offset = UINT64_MAX};
+    const struct sbt_trace_info *info = sbt_trace_info(trace);
+    struct sbt_trace_tally_cursor cursor;
+    struct sbt_trace_tally t;
+    uint64_t n = 0;
+    int r;
+    sbt_trace_tally_begin(trace, &cursor);
+    while ((r = sbt_trace_tally_next(&cursor, &t, &error)) == 1) {
+        n++;
+        must(t.op < SBT_TRACE_N_OPS && t.type < SBT_TRACE_N_TYPES, "an operation or type that does not exist");
+        must(t.object == SBT_TRACE_NONE || t.object < info->n_objects, "a tally's object out of range");
+        must(t.site == SBT_TRACE_NONE || t.site < info->n_sites, "a tally's site out of range");
+        must(t.thread < info->n_threads, "a tally's thread out of range");
+    }
+    must(n <= info->n_tallies, "more tallies than there are");
+    must(r == 0 || (error.offset <= size && error.reason[0] != '\0'), "damage without a place or a reason");
 }
 
 static void read_everything(const char *path, size_t size) {
@@ -96,7 +123,14 @@ static void read_everything(const char *path, size_t size) {
         must(n <= info->n_events, "more events than there are");
         must(r == 0 || (error.offset <= size && error.reason[0] != '\0'), "damage without a place or a reason");
     }
+    read_tallies(trace, size);
     for (uint32_t i = 0; i < 4; i++) {
+        uint32_t sites[2];
+        struct sbt_trace_made made;
+        uint32_t n = sbt_trace_stack(trace, i, sites, 2), routine = sbt_trace_thread_routine(trace, i);
+        must(n < 1 || sites[0] < info->n_sites, "a stack's site out of range");
+        must(routine == SBT_TRACE_NONE || routine < info->n_sites, "a routine's site out of range");
+        must(!sbt_trace_object_made(trace, i, &made) || made.site < info->n_sites, "an init's site out of range");
         sbt_trace_object_address(trace, i);
         must(sbt_trace_site_name(trace, i) != NULL, "a site without a name");
     }

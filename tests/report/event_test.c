@@ -265,6 +265,48 @@ static double draw(double below) {
     return (double)(state >> 40) / 16777216.0 * below;
 }
 
+/* Whatever a file says: any operation on any object, with any number, at any time. The sanitized build looks at it. */
+TEST_EACH(any_events_can_be_analysed, 40) {
+    state = (uint64_t)number + 100;
+    scene_begin();
+    for (int i = 0; i < 4000; i++) {
+        uint32_t thread = (uint32_t)draw(5), objects = number % 2 == 0 ? 3 : 200;
+        double from = scene.ended_us[thread] + draw(50);
+        struct sbt_trace_event e = {.op = (uint8_t)draw(SBT_TRACE_N_OPS),
+                                    .type = (uint8_t)draw(SBT_TRACE_N_TYPES),
+                                    .object = (uint32_t)draw(objects),
+                                    .other = draw(4) < 1 ? SBT_TRACE_NONE : (uint32_t)draw(5),
+                                    .site = (uint32_t)draw(30),
+                                    .order = draw(10) < 9 ? (uint64_t)draw(100) : (uint64_t)draw(1e18),
+                                    .relock = (uint64_t)draw(100),
+                                    .size = (uint32_t)draw(4),
+                                    .result = draw(8) < 1 ? EBUSY : 0};
+        call(thread, from, from + draw(40), e);
+    }
+    const struct rep_report *r = scene_report();
+    ck_assert(r->path.n_segments > 0);
+    ck_assert(r->path.ns <= r->wall_ns);
+    scene_end();
+}
+
+TEST(times_that_no_clock_has_are_refused) {
+    struct sbt_trace_error error = {.offset = 0};
+    struct sbt_trace_event e = {.op = SBT_TRACE_MUTEX_LOCK,
+                                .type = SBT_TRACE_MUTEX,
+                                .other = SBT_TRACE_NONE,
+                                .took_ns = UINT64_MAX / 2,
+                                .at_ns = 10};
+    scene_begin();
+    ck_assert_int_eq(sbt_trace_append(scene.writer, 0, &e), 0);
+    ck_assert_int_eq(sbt_trace_finish(scene.writer), 0);
+    struct sbt_trace *trace = sbt_trace_open(scene.path, &error);
+    ck_assert_ptr_nonnull(trace);
+    ck_assert_ptr_null(rep_analyse(trace, NULL, NULL, &error));
+    ck_assert_ptr_nonnull(strstr(error.reason, "make no sense"));
+    sbt_trace_close(trace);
+    unlink(scene.path);
+}
+
 /* Threads that lock, wait and meet by the rules: what they did adds up to their lives, and the path to the program's
  * time. */
 TEST_EACH(sums_are_whole, 20) {

@@ -86,6 +86,24 @@ static const struct own_option predict_options[] = {
 
 /* ---- applications ---- */
 
+/* A profile has events of those calls only that waited, or ended a wait. */
+static void say_what_a_profile_lacks(const char *path, const struct sbt_trace *trace) {
+    const struct sbt_trace_info *info = sbt_trace_info(trace);
+    struct sbt_trace_tally_cursor cursor;
+    struct sbt_trace_tally tally;
+    struct sbt_trace_error error;
+    uint64_t n = 0;
+    int r;
+    sbt_trace_tally_begin(trace, &cursor);
+    while ((r = sbt_trace_tally_next(&cursor, &tally, &error)) == 1)
+        n += tally.n;
+    if (r < 0)
+        cmd_refuse("predict: %s: at byte %ju: %s", path, (uintmax_t)error.offset, error.reason);
+    cmd_warn("predict: %s: a profile, in which %ju of %ju calls (%.1f %%) are only counted and are not replayed (for a "
+             "prediction: subutai record, or subutai profile --full)",
+             path, (uintmax_t)n, (uintmax_t)(n + info->n_events), 100.0 * (double)n / (double)(n + info->n_events));
+}
+
 static size_t open_file(struct predict *p, const char *path) {
     struct sbt_trace_error error = {0};
     for (size_t i = 0; i < p->n_files; i++)
@@ -107,6 +125,8 @@ static size_t open_file(struct predict *p, const char *path) {
         cmd_warn("predict: %s: the recorded program did not end; its trace is used as far as it goes", path);
     if (info->whole && info->n_lost > 0)
         cmd_warn("predict: %s: the recorder has lost %ju events", path, (uintmax_t)info->n_lost);
+    if (info->profile)
+        say_what_a_profile_lacks(path, file->trace);
     return p->n_files++;
 }
 

@@ -212,6 +212,12 @@ static void read_options(struct args *args, struct profile *p) {
             cmd_refuse("profile: --%s chooses nothing here (legal: --full, --stacks)", sbt_option_table[i].name);
 }
 
+/* It would run, and there would be nothing to report. */
+static bool cannot_be_seen(const struct verdict *verdict) {
+    return verdict->reason == VERDICT_STATIC || verdict->reason == VERDICT_SET_ID ||
+           verdict->reason == VERDICT_CAPABILITIES;
+}
+
 static void set(struct settings *settings, enum sbt_option_id option, const char *value) {
     settings_set(settings, &sbt_option_table[option], "profile: ", value);
 }
@@ -225,7 +231,7 @@ static int profile_main(const struct command *self, int argc, char **argv) {
     char *path = find_program("profile", command_line[0]);
     char *library = find_library("profile", p.library);
     struct verdict verdict = verdict_of(path, false);
-    if (verdict_forbids_preload(&verdict))
+    if (verdict_forbids_preload(&verdict) || cannot_be_seen(&verdict))
         cmd_refuse("profile: '%s' cannot be recorded: see subutai doctor %s", command_line[0], command_line[0]);
     if (settings.text[SBT_OPT_ENGINE] == NULL && getenv("SUBUTAI_ENGINE") == NULL)
         set(&settings, SBT_OPT_ENGINE, "glibc");

@@ -37,7 +37,8 @@ bool trace_next(const struct trace_request *r, struct sbt_trace_cursor *cursor, 
 struct summary {
     struct sbt_trace_info info;
     uint64_t n_ops[SBT_TRACE_N_OPS], n_failed[SBT_TRACE_N_OPS], took_ns[SBT_TRACE_N_OPS];
-    uint64_t work_ns, n_bytes;
+    uint64_t n_counted[SBT_TRACE_N_OPS]; /* calls in tallies */
+    uint64_t work_ns, n_bytes, n_calls_counted;
 };
 
 #define INFO(member) offsetof(struct summary, member)
@@ -56,13 +57,16 @@ static const struct field info_fields[] = {
     {NULL, "bytes", NULL, 0, FIELD_UINT64, INFO(n_bytes), 0},
     {NULL, "duration_ns", NULL, 0, FIELD_UINT64, INFO(info.duration_ns), 0},
     {NULL, "work_ns", NULL, 0, FIELD_UINT64, INFO(work_ns), 0},
+    {NULL, "profile", NULL, 0, FIELD_BOOL, INFO(info.profile), 0},
+    {NULL, "tallies", NULL, 0, FIELD_UINT64, INFO(info.n_tallies), 0},
+    {NULL, "counted", NULL, 0, FIELD_UINT64, INFO(n_calls_counted), 0},
     {0},
 };
 
 /* The sums of the calls of one kind. In JSON the name is the key of an object. */
 struct op_row {
     const char *name;
-    uint64_t n, n_failed, took_ns;
+    uint64_t n, n_failed, took_ns, n_counted;
 };
 
 #define OP(member) offsetof(struct op_row, member)
@@ -71,13 +75,28 @@ static const struct field op_fields[] = {
     {NULL, "count", "events", 2, FIELD_UINT64, OP(n), 0},
     {NULL, "failed", "failed", 3, FIELD_UINT64, OP(n_failed), 0},
     {NULL, "took_ns", "took, sum", 4, FIELD_NS64, OP(took_ns), 0},
+    {NULL, "counted", "counted", 5, FIELD_UINT64, OP(n_counted), 0},
     {0},
 };
 
 /* False: the trace has no call of that kind. */
 static bool op_row_of(const struct summary *s, unsigned op, struct op_row *row) {
-    *row = (struct op_row){sbt_trace_op_name(op), s->n_ops[op], s->n_failed[op], s->took_ns[op]};
-    return row->n > 0;
+    *row = (struct op_row){sbt_trace_op_name(op), s->n_ops[op], s->n_failed[op], s->took_ns[op], s->n_counted[op]};
+    return row->n + row->n_counted > 0;
+}
+
+static void count_tallies(const struct trace_request *r, const struct sbt_trace *trace, struct summary *s) {
+    struct sbt_trace_tally_cursor cursor;
+    struct sbt_trace_tally tally;
+    struct sbt_trace_error error;
+    int got;
+    sbt_trace_tally_begin(trace, &cursor);
+    while ((got = sbt_trace_tally_next(&cursor, &tally, &error)) == 1) {
+        s->n_counted[tally.op] += tally.n;
+        s->n_calls_counted += tally.n;
+    }
+    if (got < 0)
+        refuse(r, &error);
 }
 
 static void summarize(const struct trace_request *r, const struct sbt_trace *trace, struct summary *s) {
@@ -85,6 +104,7 @@ static void summarize(const struct trace_request *r, const struct sbt_trace *tra
     s->info = *sbt_trace_info(trace);
     if (stat(r->path, &st) == 0)
         s->n_bytes = (uint64_t)st.st_size;
+    count_tallies(r, trace, s);
     for (uint32_t t = 0; t < s->info.n_threads; t++) {
         struct sbt_trace_cursor cursor;
         struct sbt_trace_event event;
@@ -132,6 +152,9 @@ static void info_text(const struct summary *s) {
            info->n_events > 0 ? (double)s->n_bytes / (double)info->n_events : 0.0);
     if (info->n_lost > 0)
         printf(", %ju lost", (uintmax_t)info->n_lost);
+    if (info->profile)
+        printf("\na profile: events are calls that waited or ended a wait; %ju other calls are counted in %ju tallies",
+               (uintmax_t)s->n_calls_counted, (uintmax_t)info->n_tallies);
     printf("\n\n");
     struct table table = fields_table(op_fields, 0);
     struct op_row row;

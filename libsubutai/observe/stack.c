@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* See stack.h. */
+#include "observe/stack.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unwind.h>
+
+#include "core/log.h"
+
+enum { N_REMEMBERED = 64, MAX_FRAMES = 48 };
+_Static_assert((int)MAX_FRAMES <= (int)TRACE_MAX_STACK, "trace/format.h");
+
+struct frame {
+    uintptr_t address;      /* to which it returns: a call site */
+    const uintptr_t *place; /* where that is in memory; NULL: not known */
+};
+
+struct stack {
+    uintptr_t at; /* the frame of rec_stack_take; 0: free */
+    uint32_t number, n;
+    bool known; /* all places are */
+    struct frame frames[MAX_FRAMES];
+};
+
+struct rec_stacks {
+    struct stack remembered[N_REMEMBERED];
+};
+
+/* ---- unwinding ---- */
+
+/* The linker's name for where this library begins: with its ELF header. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+
+static uintptr_t n_own_bytes; /* from there to the end of the library's code */
+
+static void find_own_code(void) {
+    const ElfW(Ehdr) *header = (const void *)__ehdr_start;
+    const ElfW(Phdr) *part = (const void *)(__ehdr_start + header->e_phoff);
+    for (unsigned i = 0; i < header->e_phnum; i++)
+        if (part[i].p_type == PT_LOAD && (part[i].p_flags & PF_X) != 0)
+            n_own_bytes = part[i].p_vaddr + part[i].p_memsz;
+}
+
+/* The program does not know the frames that a thread's routine is called from. */
+static bool is_ours(uintptr_t address) {
+    return address - (uintptr_t)__ehdr_start < n_own_bytes;
+}
+
+struct walk {
+    uintptr_t site;
+    bool found; /* the site's frame; the ones before it are the recorder's */
+    struct stack *to;
+};
+
+/* On x86-64 a return address is below the frame to which it returns. */
+static const uintptr_t *place_of(struct _Unwind_Context *context, uintptr_t address) {
+#if defined(__x86_64__)
+    const uintptr_t *place = (const uintptr_t *)_Unwind_GetCFA(context) - 1;
+    return *place == address ? place : NULL;
+#else
+    (void)context;
+    (void)address;
+    return NULL;
+#endif
+}
+
+static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument) {
+    struct walk *w = argument;
+    uintptr_t address = _Unwind_GetIP(context);
+    w->found = w->found || address == w->site;
+    if (!w->found)
+        return _URC_NO_REASON;
+    if (address == 0 || w->to->n == MAX_FRAMES)
+        return _URC_END_OF_STACK;
+    if (is_ours(address))
+        return _URC_NO_REASON;
+    struct frame *frame = &w->to->frames[w->to->n++];
+    *frame = (struct frame){address, place_of(context, address)};
+    w->to->known = w->to->known && frame->place != NULL;
+    return _URC_NO_REASON;
+}
+
+/* A site that no frame returns to was called by a jump: then it is the whole stack. */
+static void unwind(struct stack *to, uintptr_t site) {
+    struct walk w = {.site = site, .to = to};
+    to->n = 0;
+    to->known = true;
+    _Unwind_Backtrace(step, &w);
+    if (to->n > 0)
+        return;
+    to->frames[0] = (struct frame){site, NULL};
+    to->n = 1;
+    to->known = false;
+}
+
+/* From the inside outwards: what is compared last is as far out as the thread's own frames are. */
+static bool is_same(const struct stack *s, uintptr_t site) {
+    if (!s->known || s->frames[0].address != site)
+        return false;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (*s->frames[i].place != s->frames[i].address)
+            return false;
+    return true;
+}
+
+/* ---- numbers ---- */
+
+/* Stacks are known by a hash of their addresses, which is not an address of the program's: the top bit is set. */
+static uintptr_t name_of(const struct stack *s) {
+    uint64_t hash = s->n;
+    for (uint32_t i = 0; i < s->n; i++) {
+        hash = (hash ^ s->frames[i].address) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 29;
+    }
+    return hash | UINT64_C(1) << 63;
+}
+
+static void define(struct rec_thread *t, const struct stack *s) {
+    uint32_t sites[MAX_FRAMES], n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t site = rec_site_of(t, s->frames[i].address);
+        if (site != SBT_TRACE_NONE)
+            sites[n++] = site;
+    }
+    if (!trace_define_stack(&t->encoder, s->number, sites, n)) {
+        rec_flush(t);
+        trace_define_stack(&t->encoder, s->number, sites, n);
+    }
+    if (!trace_encoder_has_room(&t->encoder))
+        rec_flush(t);
+}
+
+static uint32_t number_of(struct rec_thread *t, struct stack *s) {
+    struct rec_node *node = rec_node_at(name_of(s));
+    uint64_t signals;
+    if (node == NULL)
+        return 0;
+    bool fresh = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) != REC_STACK &&
+                 rec_node_claim(node, REC_STACK, &rec.n_stacks, &signals);
+    if (fresh)
+        rec_node_claimed(node, REC_STACK, signals);
+    s->number = node->number + 1;
+    if (fresh)
+        define(t, s);
+    return s->number;
+}
+
+/* ---- the interface ---- */
+
+void rec_stack_start(void) {
+    struct stack first;
+    if (sbt_options.value[SBT_OPT_RECORD_STACKS].u == 0)
+        return;
+    if (!sbt_real_is_2_35() || sbt_real_dlsym()(RTLD_DEFAULT, "_dl_find_object") == NULL) {
+        sbt_log(1, "no call stacks are recorded: they need glibc 2.35 or later", NULL);
+        return;
+    }
+    find_own_code();
+    unwind(&first, 0); /* libgcc makes its tables ready, here and not in a call of the program's */
+    rec.stack_min_ns = STACK_MIN_NS;
+}
+
+static struct stack *remembered(struct rec_thread *t, uintptr_t at) {
+    if (t->stacks == NULL)
+        t->stacks = rec_map(sizeof *t->stacks);
+    return t->stacks != NULL ? &t->stacks->remembered[(at >> 4) * 0x9E3779B9u >> 8 & (N_REMEMBERED - 1)] : NULL;
+}
+
+SBT_NOINLINE uint32_t rec_stack_take(struct rec_thread *t, const void *site) {
+    uintptr_t at = (uintptr_t)__builtin_frame_address(0);
+    struct stack *s = remembered(t, at ^ (uintptr_t)site << 4);
+    if (s == NULL || site == NULL)
+        return 0;
+    if (s->at == at && is_same(s, (uintptr_t)site))
+        return s->number;
+    s->at = 0;
+    unwind(s, (uintptr_t)site);
+    s->number = number_of(t, s);
+    s->at = s->number != 0 ? at : 0;
+    return s->number;
+}
+
+void rec_stack_forget(struct rec_thread *t) {
+    if (t->stacks != NULL)
+        sbt_syscall3(SYS_munmap, t->stacks, sizeof *t->stacks, 0);
+    t->stacks = NULL;
+}

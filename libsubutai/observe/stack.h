@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Call stacks of long waits, and of what ended them.
+ *
+ * They are unwound by libgcc's _Unwind_Backtrace, on .eh_frame: the library that every program of threads has in it for
+ * cancellation, and exceptions use. Since glibc 2.35 it finds a frame's tables by _dl_find_object, without a lock and
+ * without allocation, so it may be called while the program holds any of its locks, the dynamic linker's or malloc's
+ * too. (libunwind and elfutils would take the linker's lock for that, or read files.) Without _dl_find_object there are
+ * no stacks.
+ *
+ * A frame takes some hundred nanoseconds. So a thread remembers its last stacks, with the places of the return
+ * addresses in memory. If the same call site comes at the same depth, and all these places still hold the same
+ * addresses, it is the same stack. A stack is unwound when the wait, or the call that ended it, is over.
+ */
+#ifndef SBT_OBSERVE_STACK_H
+#define SBT_OBSERVE_STACK_H
+
+#include "observe/record.h"
+
+enum { STACK_MIN_NS = 20000 };
+
+/* Before the first stack: if there can be any, events have them from now on; otherwise one line says why not. */
+void rec_stack_start(void);
+/*
+ * The number of the calling thread's stack from the call at `site` outwards; 0: there is no memory. The thread is busy.
+ */
+uint32_t rec_stack_take(struct rec_thread *t, const void *site);
+/* The record becomes another thread's. */
+void rec_stack_forget(struct rec_thread *t);
+
+#endif

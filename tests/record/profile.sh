@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Profiles: what was counted is what was done, whatever interrupts it, and however the program ends.
+. "$(dirname "$0")/../command/lib.sh"
+: "${SUBJECT:?}" "${CHECK:?}"
+
+# profile WHAT [OPTION...]: the subject, its profile in t.sbt
+profile() {
+    local what=$1
+    shift
+    rm -f ./*.sbt
+    subutai record -o t.sbt --record-calls waits --engine "$engine" "$@" -- "$SUBJECT" "$what"
+}
+# possible FILE COUNT...: what it says is possible, and as the subject has counted
+possible() {
+    local said
+    said=$("$CHECK" "$@") || { echo "# ${said//$'\n'/$'\n# '}" && false; }
+}
+info() { # FILE FILTER
+    subutai trace info --json "$1"
+    json "map($2) | all"
+}
+# names OP: the functions of the first stack of that operation, the innermost first
+names() {
+    local line
+    line=$("$CHECK" t.sbt --stacks | grep "^$1 " | head -1)
+    for site in ${line#* }; do
+        [[ $site == "$SUBJECT"+* ]] && addr2line -f -e "$SUBJECT" "${site#*+}" | head -1
+    done | tr '\n' ' '
+}
+
+for engine in glibc direct ni; do
+    for what in counts lives handlers threads cancels waits beside holds; do
+        profile $what
+        check "$engine, $what: the program ends well" is "$status $err" "0 "
+        # shellcheck disable=SC2086 # words
+        check "$engine, $what: each call is there, and possible" possible t.sbt $out
+        check "$engine, $what: whole" info t.sbt .whole
+    done
+    profile ends
+    check "$engine: exit while threads lock: its status" is "$status $err" "3 "
+    check "a whole profile" possible t.sbt thread_create=4
+    check "whole" info t.sbt .whole
+done
+engine=glibc
+profile many
+# shellcheck disable=SC2086
+check "more objects than there is room for: each call is there" possible t.sbt $out
+check "in at most 4 MB" test "$(stat -c %s t.sbt)" -lt 4000000
+profile forks
+# shellcheck disable=SC2086
+check "a process that forks: its own calls" possible t.sbt $out
+check "and its child's, in a file of their own" possible t.*.sbt mutex_lock=77 thread_end=1
+profile killed
+check "a killed program: its status" is "$status" 137
+# shellcheck disable=SC2086
+check "has half of its calls at least" possible t.sbt $out
+check "and no whole trace" info t.sbt '.whole | not'
+
+profile waits --record-stacks 1
+# shellcheck disable=SC2086
+check "with stacks: the same counts" possible t.sbt $out mutex_lock:stacks=1 mutex_unlock:stacks=1
+check "the stack of the wait" is "$(names mutex_lock)" "inner_wait middle_wait wait_deep "
+check "the stack of what ended it" matches "$(names mutex_unlock)" "^inner_release outer_release (waits )?main "
+profile counts --record-stacks 1
+# shellcheck disable=SC2086
+check "stacks of many waits at a time" possible t.sbt $out
+rm -f ./*.sbt
+subutai record -o t.sbt --record-stacks 1 -- "$SUBJECT" waits
+check "stacks without a profile" matches "$(names mutex_lock)" "^inner_wait middle_wait "
+subutai record -o t.sbt -- "$SUBJECT" waits
+check "without the option there are none" is "$("$CHECK" t.sbt --stacks)" ""
+finish

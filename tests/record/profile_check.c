@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Is what a profile says possible, and is it as often there as it was done?
+ * usage: profile-check FILE [OP=COUNT | OP:WHAT=NUMBER ...]
+ * OP=COUNT: calls of that operation, events and tallies together. Waits for conditions are events; their tallies count
+ * mutexes that were had again.
+ *   OP:failed     calls in tallies that failed             OP:events   events
+ *   OP:objects    different objects                        OP:none     calls in tallies without an object
+ *   OP:some_none  1: there are some of these               OP:each     calls on each object
+ *   OP:least      at least so many calls                   OP:ended    events that say which unlock ended them
+ *   OP:timed      holds that were timed                    OP:result   the result of each event
+ *   OP:mean_least the mean hold in ns, at least            OP:stacks   different stacks of events
+ */
+#include "trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int n_errors;
+#define WRONG(...) (n_errors++, printf("  "), printf(__VA_ARGS__), printf("\n"))
+
+static struct sums {
+    uint64_t n, n_failed, n_none, n_events, n_ended, n_timed, n_held, held_ns;
+    uint32_t result;
+    uint64_t *each; /* by object */
+    uint32_t stack, n_stacks;
+} sums[SBT_TRACE_N_OPS];
+
+static const struct sbt_trace *trace;
+static const struct sbt_trace_info *info;
+
+static void count_object(struct sums *s, uint32_t object, uint64_t n) {
+    if (object == SBT_TRACE_NONE)
+        return;
+    if (s->each == NULL && (s->each = calloc(info->n_objects + 1, sizeof *s->each)) == NULL)
+        exit(2);
+    s->each[object] += n;
+}
+
+static void check_holds(const struct sbt_trace_tally *t) {
+    uint64_t n = 0, least = 0;
+    for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS; b++) {
+        n += t->held[b];
+        least += b > 0 ? t->held[b] << b : 0;
+    }
+    if (n != t->n_held || t->n_held < t->n_timed || (t->n_timed == 0) != (t->n_held == 0))
+        WRONG("holds: %llu timed, %llu held, %llu in buckets", (unsigned long long)t->n_timed,
+              (unsigned long long)t->n_held, (unsigned long long)n);
+    if (least > t->held_ns || t->held_ns > t->n_held * t->held_max_ns)
+        WRONG("holds of %llu ns do not fit their lengths", (unsigned long long)t->held_ns);
+}
+
+static void read_tallies(void) {
+    struct sbt_trace_tally_cursor cursor;
+    struct sbt_trace_tally t;
+    struct sbt_trace_error error;
+    int r;
+    sbt_trace_tally_begin(trace, &cursor);
+    while ((r = sbt_trace_tally_next(&cursor, &t, &error)) == 1) {
+        struct sums *s = &sums[t.op];
+        bool relock = t.op == SBT_TRACE_COND_WAIT;
+        s->n += relock ? 0 : t.n;
+        s->n_failed += t.n_failed;
+        s->n_none += t.object == SBT_TRACE_NONE ? t.n : 0;
+        s->n_timed += t.n_timed;
+        s->n_held += t.n_held;
+        s->held_ns += t.held_ns;
+        if (!relock)
+            count_object(s, t.object, t.n);
+        check_holds(&t);
+        if (t.site == SBT_TRACE_NONE || sbt_trace_site_name(trace, t.site)[0] == '\0')
+            WRONG("a tally without a call site");
+    }
+    if (r < 0)
+        WRONG("damaged: %s", error.reason);
+}
+
+/* A release that ended a wait. */
+struct release {
+    uint32_t object, thread;
+    uint64_t order, at_ns;
+};
+static struct release *releases;
+static size_t n_releases;
+
+static bool is_unlock(unsigned op) {
+    return op == SBT_TRACE_MUTEX_UNLOCK || op == SBT_TRACE_RWLOCK_UNLOCK || op == SBT_TRACE_SPIN_UNLOCK;
+}
+
+static bool is_lock(unsigned op) {
+    return op == SBT_TRACE_MUTEX_LOCK || op == SBT_TRACE_RWLOCK_RDLOCK || op == SBT_TRACE_RWLOCK_WRLOCK ||
+           op == SBT_TRACE_SPIN_LOCK;
+}
+
+static void add_event(uint32_t thread, const struct sbt_trace_event *e) {
+    struct sums *s = &sums[e->op];
+    s->n++;
+    s->n_events++;
+    s->result = e->result;
+    s->n_ended += e->order != 0;
+    s->n_stacks += e->stack != 0 && e->stack != s->stack;
+    s->stack = e->stack != 0 ? e->stack : s->stack;
+    count_object(s, e->object, 1);
+    if (is_unlock(e->op)) {
+        releases = realloc(releases, (n_releases + 1) * sizeof *releases);
+        if (releases == NULL)
+            exit(2);
+        releases[n_releases++] = (struct release){e->object, thread, e->order, e->at_ns};
+    }
+}
+
+static void read_events(void (*take)(uint32_t, const struct sbt_trace_event *)) {
+    for (uint32_t t = 0; t < info->n_threads; t++) {
+        struct sbt_trace_cursor cursor;
+        struct sbt_trace_event e;
+        struct sbt_trace_error error;
+        int r;
+        sbt_trace_cursor_begin(trace, t, &cursor);
+        while ((r = sbt_trace_next(&cursor, &e, &error)) == 1)
+            take(t, &e);
+        if (r < 0)
+            WRONG("damaged: %s", error.reason);
+    }
+}
+
+static int by_number(const void *a, const void *b) {
+    const struct release *x = a, *y = b;
+    if (x->object != y->object)
+        return x->object < y->object ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Of a whole trace: each object's releases have the numbers from 1, each once. Some may be missing: of each thread the
+ * call in which it was when the process ended. */
+static uint64_t n_missing;
+
+static void check_releases(void) {
+    if (n_releases > 0)
+        qsort(releases, n_releases, sizeof *releases, by_number);
+    for (size_t i = 0; i < n_releases && info->whole; i++) {
+        bool first = i == 0 || releases[i - 1].object != releases[i].object;
+        uint64_t wanted = first ? 1 : releases[i - 1].order + 1;
+        n_missing += releases[i].order - wanted;
+        if (releases[i].order < wanted || n_missing > info->n_threads - sums[SBT_TRACE_THREAD_END].n)
+            WRONG("object %u: unlock %llu is not in its place", releases[i].object,
+                  (unsigned long long)releases[i].order);
+    }
+}
+
+/* A wait was ended by a release of another thread that began before its end. */
+static void check_wait(uint32_t thread, const struct sbt_trace_event *e) {
+    if (!is_lock(e->op) || e->order == 0 || !info->whole)
+        return;
+    struct release wanted = {.object = e->object, .order = e->order};
+    const struct release *r =
+        n_releases > 0 ? bsearch(&wanted, releases, n_releases, sizeof *releases, by_number) : NULL;
+    if (r == NULL && n_missing == 0)
+        WRONG("object %u: there is no unlock %llu", e->object, (unsigned long long)e->order);
+    else if (r != NULL && (r->thread == thread || r->at_ns > e->at_ns + e->took_ns + 2000))
+        WRONG("object %u: unlock %llu, of thread %u, did not end a wait of thread %u", e->object,
+              (unsigned long long)e->order, r->thread, thread);
+}
+
+static uint64_t n_objects(const struct sums *s) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; s->each != NULL && i < info->n_objects; i++)
+        n += s->each[i] != 0;
+    return n;
+}
+
+static bool is_on_each(const struct sums *s, uint64_t wanted) {
+    for (uint32_t i = 0; s->each != NULL && i < info->n_objects; i++)
+        if (s->each[i] != 0 && s->each[i] != wanted)
+            return false;
+    return s->each != NULL;
+}
+
+static void expect(const char *text, uint64_t found, uint64_t wanted, bool good) {
+    if (!good)
+        WRONG("%s: %llu, not %llu", text, (unsigned long long)found, (unsigned long long)wanted);
+}
+
+static void check_count(const char *text) {
+    char op[64] = "", what[64] = "";
+    unsigned long long wanted;
+    unsigned i = 0;
+    if (sscanf(text, "%63[a-z_]:%63[a-z_]=%llu", op, what, &wanted) != 3 &&
+        (what[0] = '\0', sscanf(text, "%63[a-z_]=%llu", op, &wanted) != 2))
+        exit(2);
+    while (i < SBT_TRACE_N_OPS && strcmp(sbt_trace_op_name(i), op) != 0)
+        i++;
+    if (i == SBT_TRACE_N_OPS)
+        exit(2);
+    const struct sums *s = &sums[i];
+    uint64_t mean = s->n_held > 0 ? s->held_ns / s->n_held : 0;
+    const struct {
+        const char *what;
+        uint64_t found;
+        bool good;
+    } all[] = {
+        {"", s->n, s->n == wanted},
+        {"failed", s->n_failed, s->n_failed == wanted},
+        {"events", s->n_events, s->n_events == wanted},
+        {"objects", n_objects(s), n_objects(s) == wanted},
+        {"none", s->n_none, s->n_none == wanted},
+        {"some_none", s->n_none, (s->n_none > 0) == (wanted > 0)},
+        {"each", wanted, wanted == 0 || is_on_each(s, wanted)},
+        {"least", s->n, s->n >= wanted},
+        {"ended", s->n_ended, s->n_ended == wanted},
+        {"timed", s->n_timed, s->n_timed == wanted},
+        {"mean_least", mean, mean >= wanted},
+        {"result", s->result, s->result == wanted},
+        {"stacks", s->n_stacks, s->n_stacks == wanted},
+    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        if (strcmp(all[k].what, what) == 0) {
+            expect(text, all[k].found, wanted, all[k].good);
+            return;
+        }
+    exit(2);
+}
+
+/* Each stack on a line: the names of its call sites. */
+static void print_stack(uint32_t thread, const struct sbt_trace_event *e) {
+    uint32_t sites[64], n = sbt_trace_stack(trace, e->stack, sites, 64);
+    (void)thread;
+    if (n == 0)
+        return;
+    printf("%s", sbt_trace_op_name(e->op));
+    for (uint32_t i = 0; i < n && i < 64; i++)
+        printf(" %s", sbt_trace_site_name(trace, sites[i]));
+    printf("\n");
+}
+
+int main(int argc, char **argv) {
+    struct sbt_trace_error error;
+    trace = argc > 1 ? sbt_trace_open(argv[1], &error) : NULL;
+    if (trace == NULL) {
+        printf("  %s\n", argc > 1 ? error.reason : "usage: profile-check FILE [--stacks | OP=COUNT...]");
+        return 2;
+    }
+    info = sbt_trace_info(trace);
+    if (argc == 3 && strcmp(argv[2], "--stacks") == 0) {
+        read_events(print_stack);
+        return 0;
+    }
+    if (!info->profile)
+        WRONG("not a profile");
+    read_tallies();
+    read_events(add_event);
+    check_releases();
+    read_events(check_wait);
+    if (info->whole && info->n_lost != 0)
+        WRONG("%llu lost", (unsigned long long)info->n_lost);
+    for (int i = 2; i < argc; i++)
+        check_count(argv[i]);
+    return n_errors > 0;
+}

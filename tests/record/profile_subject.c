@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A program of which a profile is made. usage: profile-subject WHAT
+ * It prints what it has counted itself, in the form that profile-check takes: OP=COUNT for each operation.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/asleep.h"
+#include "lib/checks.h"
+
+enum { N_THREADS = 4, N_ROUNDS = 5000, N_MANY = 70000, N_LIVES = 1000 };
+
+static pthread_mutex_t mutexes[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, held = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_spinlock_t spin;
+static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;
+static sem_t sem;
+static mtx_t c11;
+
+static void start(pthread_t *thread, void *(*routine)(void *), void *argument) {
+    OK(pthread_create(thread, NULL, routine, argument));
+}
+
+/* Every operation that is counted, some of them contended. */
+static void *count(void *unused) {
+    for (int i = 0; i < N_ROUNDS; i++) {
+        for (int m = 0; m < 3; m++) {
+            OK(pthread_mutex_lock(&mutexes[m]));
+            OK(pthread_mutex_unlock(&mutexes[m]));
+        }
+        OK(pthread_mutex_lock(&recursive));
+        OK(pthread_mutex_lock(&recursive));
+        OK(pthread_mutex_trylock(&recursive));
+        OK(pthread_mutex_unlock(&recursive));
+        OK(pthread_mutex_unlock(&recursive));
+        OK(pthread_mutex_unlock(&recursive));
+        CHECK_INT(mtx_lock(&c11), thrd_success);
+        CHECK_INT(mtx_unlock(&c11), thrd_success);
+        CHECK_RC(pthread_mutex_trylock(&held), EBUSY);
+        OK(i % 4 == 0 ? pthread_rwlock_wrlock(&rwlock) : pthread_rwlock_rdlock(&rwlock));
+        OK(pthread_rwlock_unlock(&rwlock));
+        OK(pthread_spin_lock(&spin));
+        OK(pthread_spin_unlock(&spin));
+        OK_ERRNO(sem_post(&sem));
+        OK_ERRNO(sem_wait(&sem));
+        OK(pthread_cond_signal(&nobody));
+    }
+    return unused;
+}
+
+static void counts(void) {
+    pthread_t threads[N_THREADS];
+    int n = N_THREADS * N_ROUNDS;
+    OK(pthread_spin_init(&spin, 0));
+    OK_ERRNO(sem_init(&sem, 0, 0));
+    CHECK_INT(mtx_init(&c11, mtx_plain), thrd_success);
+    OK(pthread_mutex_lock(&held));
+    for (int i = 0; i < N_THREADS; i++)
+        start(&threads[i], count, NULL);
+    for (int i = 0; i < N_THREADS; i++)
+        OK(pthread_join(threads[i], NULL));
+    OK(pthread_spin_destroy(&spin));
+    printf("mutex_lock=%d mutex_trylock=%d mutex_trylock:failed=%d rwlock_wrlock=%d rwlock_rdlock=%d spin_lock=%d "
+           "sem_post=%d sem_wait=%d cond_signal=%d init=3 destroy=1 thread_create=4 thread_join=4 thread_end=5 "
+           "mutex_lock:objects=6 mutex_lock:none=0\n",
+           5 * n + 1, n, n, n / 4, n * 3 / 4, n, n, n, n);
+}
+
+/* More objects than get a number, each locked at two places. */
+static void many(void) {
+    pthread_mutex_t *all = calloc(N_MANY, sizeof *all);
+    CHECK(all != NULL);
+    for (int i = 0; i < N_MANY; i++)
+        OK(pthread_mutex_init(&all[i], NULL));
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < N_MANY; i++) {
+            OK(pthread_mutex_lock(&all[i]));
+            OK(pthread_mutex_unlock(&all[i]));
+            OK(pthread_mutex_lock(&all[i]));
+            OK(pthread_mutex_unlock(&all[i]));
+        }
+    free(all); /* without destroying them */
+    printf("mutex_lock=%d init=%d mutex_lock:some_none=1\n", 6 * N_MANY, N_MANY);
+}
+
+/* One address, many lives, in which two threads use it. */
+static pthread_mutex_t *reborn;
+static pthread_barrier_t turn;
+
+static void *live_beside(void *unused) {
+    for (int i = 0; i < N_LIVES; i++) {
+        pthread_barrier_wait(&turn);
+        OK(pthread_mutex_lock(reborn));
+        OK(pthread_mutex_unlock(reborn));
+        pthread_barrier_wait(&turn);
+    }
+    return unused;
+}
+
+static void lives(void) {
+    pthread_t beside;
+    reborn = malloc(sizeof *reborn);
+    CHECK(reborn != NULL);
+    OK(pthread_barrier_init(&turn, NULL, 2));
+    start(&beside, live_beside, NULL);
+    for (int i = 0; i < N_LIVES; i++) {
+        OK(pthread_mutex_init(reborn, NULL));
+        pthread_barrier_wait(&turn);
+        for (int k = 0; k < 3; k++) {
+            OK(pthread_mutex_lock(reborn));
+            OK(pthread_mutex_unlock(reborn));
+        }
+        pthread_barrier_wait(&turn);
+        OK(pthread_mutex_destroy(reborn));
+    }
+    OK(pthread_join(beside, NULL));
+    free(reborn);
+    printf("mutex_lock=%d mutex_lock:objects=%d mutex_lock:none=0 init=%d destroy=%d mutex_lock:each=4\n", 4 * N_LIVES,
+           N_LIVES, N_LIVES + 1, N_LIVES);
+}
+
+/* Handlers that lock, in the midst of whatever their thread is doing. */
+static pthread_mutex_t of_handler = PTHREAD_MUTEX_INITIALIZER;
+static volatile sig_atomic_t n_handled;
+
+static void handle(int signo) {
+    (void)signo;
+    for (int i = 0; i < 3; i++) {
+        pthread_mutex_lock(&of_handler);
+        pthread_mutex_unlock(&of_handler);
+    }
+    n_handled++;
+}
+
+static void handlers(void) {
+    struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    long n = 0;
+    SYS(sigaction(SIGALRM, &action, NULL));
+    SYS(setitimer(ITIMER_REAL, &often, NULL));
+    pthread_mutex_t *fresh = malloc(20000 * sizeof *fresh);
+    CHECK(fresh != NULL);
+    for (; n < 20000 || n_handled < 500; n++) { /* a new object each time: the slow path */
+        pthread_mutex_t *m = &fresh[n % 20000];
+        if (n < 20000)
+            OK(pthread_mutex_init(m, NULL));
+        OK(pthread_mutex_lock(m));
+        OK(pthread_mutex_unlock(m));
+    }
+    SYS(setitimer(ITIMER_REAL, &never, NULL));
+    printf("mutex_lock=%ld init=20000\n", n + 3L * n_handled);
+}
+
+static void lock_often(int n) {
+    for (int i = 0; i < n; i++) {
+        OK(pthread_mutex_lock(&mutexes[0]));
+        OK(pthread_mutex_unlock(&mutexes[0]));
+    }
+}
+
+static void forks(void) {
+    lock_often(1000);
+    pid_t child = fork();
+    SYS(child);
+    if (child == 0) {
+        lock_often(77);
+        exit(0);
+    }
+    int status;
+    SYS(waitpid(child, &status, 0));
+    CHECK_INT(status, 0);
+    lock_often(10);
+    printf("mutex_lock=1010 thread_create=0\n");
+}
+
+static void *lock_ten(void *unused) {
+    lock_often(10);
+    return unused;
+}
+
+static void threads(void) {
+    enum { N = 300, AT_ONCE = 50 };
+    pthread_t all[AT_ONCE];
+    for (int i = 0; i < N; i += AT_ONCE) {
+        for (int k = 0; k < AT_ONCE; k++)
+            start(&all[k], lock_ten, NULL);
+        for (int k = 0; k < AT_ONCE; k++)
+            OK(pthread_join(all[k], NULL));
+    }
+    printf("mutex_lock=%d thread_create=%d thread_join=%d thread_end=%d mutex_lock:objects=1\n", 10 * N, N, N, N + 1);
+}
+
+static pid_t sleeper;
+
+static void unlock(void *mutex) {
+    OK(pthread_mutex_unlock(mutex));
+}
+
+static void *cancelled(void *unused) {
+    OK(pthread_mutex_lock(&mutexes[1]));
+    pthread_cleanup_push(unlock, &mutexes[1]);
+    asleep_from_here(&sleeper);
+    pthread_cond_wait(&nobody, &mutexes[1]);
+    pthread_cleanup_pop(1);
+    return unused;
+}
+
+static void cancels(void) {
+    pthread_t thread;
+    start(&thread, cancelled, NULL);
+    await_asleep(&sleeper);
+    OK(pthread_cancel(thread));
+    OK(pthread_join(thread, NULL));
+    printf("mutex_lock=1 cond_wait:events=1 cond_wait:result=125\n");
+}
+
+/* Killed after a second: what was counted long before is there. */
+static void killed(void) {
+    struct timespec begin, now;
+    long n = 0;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        lock_often(1000);
+        n += 1000;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec * 1000 + now.tv_nsec / 1000000 - begin.tv_sec * 1000 - begin.tv_nsec / 1000000 < 1000);
+    printf("mutex_lock:least=%ld\n", n / 2);
+    fflush(stdout);
+    raise(SIGKILL);
+}
+
+/* One wait, one release that ends it, deep in calls. */
+__attribute__((noinline)) static void inner_wait(void) {
+    asleep_from_here(&sleeper);
+    OK(pthread_mutex_lock(&held));
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) static void middle_wait(void) {
+    inner_wait();
+    __asm__ volatile("");
+}
+
+static void *wait_deep(void *unused) {
+    middle_wait();
+    OK(pthread_mutex_unlock(&held));
+    return unused;
+}
+
+__attribute__((noinline)) static void inner_release(void) {
+    OK(pthread_mutex_unlock(&held));
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) static void outer_release(void) {
+    inner_release();
+    __asm__ volatile("");
+}
+
+static void waits(void) {
+    pthread_t waiter;
+    OK(pthread_mutex_lock(&held));
+    start(&waiter, wait_deep, NULL);
+    await_asleep(&sleeper);
+    SYS(usleep(1000));
+    outer_release();
+    OK(pthread_join(waiter, NULL));
+    printf("mutex_lock=2 mutex_lock:events=1 mutex_unlock:events=1 mutex_lock:ended=1\n");
+}
+
+/* A thread waits for the condition beside the mutex: that makes no unlock of the mutex an event. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    bool over;
+} pair = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+
+static void *wait_beside(void *unused) {
+    OK(pthread_mutex_lock(&pair.mutex));
+    asleep_from_here(&sleeper);
+    while (!pair.over)
+        OK(pthread_cond_wait(&pair.cond, &pair.mutex));
+    OK(pthread_mutex_unlock(&pair.mutex));
+    return unused;
+}
+
+static void beside(void) {
+    pthread_t thread;
+    start(&thread, wait_beside, NULL);
+    await_asleep(&sleeper);
+    for (int i = 0; i < 100; i++) {
+        OK(pthread_mutex_lock(&pair.mutex));
+        OK(pthread_mutex_unlock(&pair.mutex));
+    }
+    OK(pthread_mutex_lock(&pair.mutex));
+    pair.over = true;
+    OK(pthread_mutex_unlock(&pair.mutex));
+    OK(pthread_cond_signal(&pair.cond));
+    OK(pthread_join(thread, NULL));
+    printf("mutex_lock=102 mutex_unlock=0 cond_signal:events=1 cond_wait:ended=1\n");
+}
+
+/* Held for 2 ms each: seldom enough that each is timed. */
+static void holds(void) {
+    for (int i = 0; i < 20; i++) {
+        OK(pthread_mutex_lock(&held));
+        SYS(usleep(2000));
+        OK(pthread_mutex_unlock(&held));
+    }
+    printf("mutex_lock=20 mutex_lock:timed=20 mutex_lock:mean_least=2000000\n");
+}
+
+/* Threads lock while another ends the process. */
+static void *lock_on(void *unused) {
+    for (;;)
+        lock_often(100);
+    return unused;
+}
+
+static void ends(void) {
+    pthread_t all[N_THREADS];
+    for (int i = 0; i < N_THREADS; i++)
+        start(&all[i], lock_on, NULL);
+    SYS(usleep(100000));
+    printf("thread_create=4\n");
+    exit(3);
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } all[] = {{"counts", counts}, {"many", many},       {"lives", lives},     {"handlers", handlers},
+               {"forks", forks},   {"threads", threads}, {"cancels", cancels}, {"killed", killed},
+               {"waits", waits},   {"beside", beside},   {"holds", holds},     {"ends", ends}};
+    for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
+        if (strcmp(argv[1], all[i].name) == 0) {
+            all[i].run();
+            return 0;
+        }
+    return 2;
+}
