@@ -110,6 +110,8 @@ made_waits() {
 0 sem_post object=4 order=1 work=5000000 took=100
 0 thread_join other=1 took=40000000
 0 thread_join other=2 took=10
+0 mutex_lock object=8 order=1
+0 mutex_unlock object=8
 0 thread_end
 1 mutex_lock object=1 order=2 work=2000 took=60000
 1 mutex_unlock object=1 work=10
@@ -127,6 +129,7 @@ made_waits() {
 2 mutex_lock object=7 order=1 took=10
 2 cond_wait object=3 other=7 order=1 relock=2 took=1000000
 2 mutex_unlock object=7
+2 mutex_lock object=8 order=2 took=5000
 2 thread_end
 END
     check "a trace is made" is $? 0

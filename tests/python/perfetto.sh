@@ -29,7 +29,7 @@ check "its arrows" matches "$out" "from the calls that the package has as the en
 subutai trace to-perfetto -o empty.pftrace empty.sbt
 check "a trace without an event: the process alone" is "$status $(strings empty.pftrace | grep -c write-trace)" "0 1"
 subutai trace to-perfetto --json -o made.json made.sbt
-check "--json: JSON, as before" is "$status $(jq '.traceEvents | map(select(.ph == "X")) | length' made.json)" "0 32"
+check "--json: JSON, as before" is "$status $(jq '.traceEvents | map(select(.ph == "X")) | length' made.json)" "0 35"
 if command -v script >/dev/null; then
     run script -qec "'$SUBUTAI' trace to-perfetto made.sbt" /dev/null
     check "not to a terminal" matches "$status $out" "^2 subutai: trace: to-perfetto: protocol buffers are not for a \
