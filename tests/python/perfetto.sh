@@ -24,6 +24,13 @@ decodes "a profile" prof/record-subject.sbt
 made_waits made.sbt
 decodes "a generated trace" made.sbt
 check "its arrows" matches "$out" "from the calls that the package has as the ends of waits, 8, to these"
+# The first of two readers has gone before the second one returns: both were let in by the writer.
+printf '%s\n' '0 thread_create other=1' '0 thread_create other=2' '0 rwlock_wrlock object=0 order=1' \
+    '0 rwlock_unlock object=0 work=10000' '0 thread_end' \
+    '1 rwlock_rdlock object=0 order=1 work=100 took=12000' '1 rwlock_unlock object=0 work=100' '1 thread_end' \
+    '2 rwlock_rdlock object=0 order=1 work=100 took=20000' '2 rwlock_unlock object=0' '2 thread_end' |
+    "$WRITE_TRACE" readers.sbt
+decodes "two readers" readers.sbt
 
 : | "$WRITE_TRACE" empty.sbt
 subutai trace to-perfetto -o empty.pftrace empty.sbt
