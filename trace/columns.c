@@ -12,6 +12,19 @@ void sbt_trace_reader_free(struct sbt_trace_reader *reader) {
     free(reader);
 }
 
+void sbt_trace_reader_select(struct sbt_trace_reader *reader, uint64_t ops, uint64_t long_ops, uint64_t least_ns) {
+    reader->selects = true;
+    reader->ops = ops;
+    reader->long_ops = long_ops;
+    reader->least_ns = least_ns;
+}
+
+static bool selected(const struct sbt_trace_reader *reader, const struct sbt_trace_event *e) {
+    uint64_t bit = (uint64_t)1 << e->op;
+    return !reader->selects ||
+           ((reader->ops & bit) != 0 && ((reader->long_ops & bit) == 0 || e->took_ns >= reader->least_ns));
+}
+
 /* The branches are the same for all events of a call, so the processor predicts them. */
 static void put(const struct sbt_trace_columns *c, uint64_t i, uint32_t thread, const struct sbt_trace_event *e) {
     if (c->thread != NULL)
@@ -56,9 +69,9 @@ int64_t sbt_trace_read_columns(const struct sbt_trace *trace, struct sbt_trace_r
         int r = sbt_trace_next(&reader->cursor, &event, error);
         if (r < 0)
             return -1;
-        if (r == 1) {
+        if (r == 1 && selected(reader, &event)) {
             put(columns, n++, reader->thread, &event);
-        } else {
+        } else if (r == 0) {
             reader->thread++;
             reader->begun = false;
         }
@@ -69,4 +82,39 @@ int64_t sbt_trace_read_columns(const struct sbt_trace *trace, struct sbt_trace_r
 void sbt_trace_read_addresses(const struct sbt_trace *trace, uint64_t *address, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         address[i] = sbt_trace_object_address(trace, i);
+}
+
+void sbt_trace_read_routines(const struct sbt_trace *trace, uint32_t *site, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        site[i] = sbt_trace_thread_routine(trace, i);
+}
+
+/* All columns: tallies are few beside events. */
+static void put_tally(const struct sbt_trace_tally_columns *c, uint64_t i, const struct sbt_trace_tally *t) {
+    c->thread[i] = t->thread;
+    c->op[i] = t->op;
+    c->type[i] = t->type;
+    c->object[i] = t->object;
+    c->site[i] = t->site;
+    c->n[i] = t->n;
+    c->n_failed[i] = t->n_failed;
+    c->n_timed[i] = t->n_timed;
+    c->n_held[i] = t->n_held;
+    c->held_ns[i] = t->held_ns;
+    c->held_max_ns[i] = t->held_max_ns;
+}
+
+int64_t sbt_trace_read_tallies(const struct sbt_trace *trace, const struct sbt_trace_tally_columns *columns,
+                               uint64_t room, struct sbt_trace_error *error) {
+    struct sbt_trace_tally_cursor cursor;
+    struct sbt_trace_tally tally;
+    uint64_t n = 0;
+    sbt_trace_tally_begin(trace, &cursor);
+    while (n < room) {
+        int r = sbt_trace_tally_next(&cursor, &tally, error);
+        if (r <= 0)
+            return r < 0 ? -1 : (int64_t)n;
+        put_tally(columns, n++, &tally);
+    }
+    return (int64_t)n;
 }

@@ -19,16 +19,24 @@ struct sbt_trace_columns {
     uint32_t *stack;
 };
 
-/* Where to go on: `thread` and how many of the events before it have been read. All-zero: the beginning. */
+/* Where to go on: `thread` and how many of the events before it have been read. All-zero: the beginning, all events. */
 struct sbt_trace_reader {
     struct sbt_trace_cursor cursor;
     uint32_t thread;
     bool begun;
+    bool selects; /* see sbt_trace_reader_select */
+    uint64_t ops, long_ops, least_ns;
 };
 
 /* For callers that cannot take the size of the struct from this header. NULL: no memory. */
 struct sbt_trace_reader *sbt_trace_reader_new(void);
 void sbt_trace_reader_free(struct sbt_trace_reader *reader);
+
+/*
+ * From here on the reader gives only events of the operations in `ops` (bits, 1 << op), and of these, those of
+ * `long_ops` only if they took at least `least_ns`.
+ */
+void sbt_trace_reader_select(struct sbt_trace_reader *reader, uint64_t ops, uint64_t long_ops, uint64_t least_ns);
 
 /*
  * Fills in the next events, at most `room` of them, thread by thread from thread 0. The result is their number; fewer
@@ -37,7 +45,22 @@ void sbt_trace_reader_free(struct sbt_trace_reader *reader);
 int64_t sbt_trace_read_columns(const struct sbt_trace *trace, struct sbt_trace_reader *reader,
                                const struct sbt_trace_columns *columns, uint64_t room, struct sbt_trace_error *error);
 
+/* Arrays for tallies, none of them NULL; the histograms are not among them. */
+struct sbt_trace_tally_columns {
+    uint32_t *thread;
+    uint8_t *op, *type;
+    uint32_t *object, *site;
+    uint64_t *n, *n_failed, *n_timed, *n_held, *held_ns, *held_max_ns;
+};
+
+/* Fills in the trace's tallies, at most `room` of them; info.n_tallies are enough. The result is their number; -1:
+ * *error says where the trace is damaged. */
+int64_t sbt_trace_read_tallies(const struct sbt_trace *trace, const struct sbt_trace_tally_columns *columns,
+                               uint64_t room, struct sbt_trace_error *error);
+
 /* The addresses of objects 0 to n - 1, as sbt_trace_object_address has them. */
 void sbt_trace_read_addresses(const struct sbt_trace *trace, uint64_t *address, uint32_t n);
+/* The start routines of threads 0 to n - 1, as sbt_trace_thread_routine has them. */
+void sbt_trace_read_routines(const struct sbt_trace *trace, uint32_t *site, uint32_t n);
 
 #endif

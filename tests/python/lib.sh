@@ -79,3 +79,58 @@ begin() {
 sweep_ends() {
     is "$status" "$1" && is "$(lines "$scratch/.err")" 1 && matches "$err" "^subutai: sweep: $2"
 }
+
+# points PREFIX: the points of the test in Python that `run` has just run (tests/python/points.py) are points of this.
+points() {
+    local result text
+    while read -r result text; do
+        case $result in
+        ok) point 0 "$1${text#*- }" ;;
+        not) point 1 "$1${text#*- }" ;;
+        esac
+    done <<<"$out"
+    check "$1all of it ran" matches "$status $out" $'^0 .*\n1\.\.[0-9]+$'
+}
+
+# made_waits FILE: a trace of waits with ends that are known from what stands here: generated, so that nothing depends on
+# the machine.
+made_waits() {
+    "$WRITE_TRACE" "$1" <<'END'
+0 init object=0 type=3 size=3
+0 thread_create other=1
+0 thread_create other=2
+0 mutex_lock object=1 order=1 work=1000 took=20
+0 mutex_unlock object=1 work=50000 took=10
+0 rwlock_wrlock object=2 order=1 work=10 took=10
+0 rwlock_unlock object=2 work=100000 took=10
+0 rwlock_wrlock object=2 order=2 took=300000
+0 rwlock_unlock object=2 took=10
+0 barrier_wait object=0 order=1 work=10 took=2000000
+0 cond_broadcast object=3 order=1 work=100 took=100
+0 sem_post object=4 order=1 work=5000000 took=100
+0 thread_join other=1 took=40000000
+0 thread_join other=2 took=10
+0 mutex_lock object=8 order=1
+0 mutex_unlock object=8
+0 thread_end
+1 mutex_lock object=1 order=2 work=2000 took=60000
+1 mutex_unlock object=1 work=10
+1 rwlock_rdlock object=2 order=1 took=100000
+1 rwlock_unlock object=2 work=100000
+1 barrier_wait object=0 order=1 work=1000 took=2000000
+1 sem_wait object=4 order=1 took=9000000
+1 mutex_lock object=5 order=1 took=10
+1 cond_wait object=6 other=5 order=0 relock=2 result=110 took=20000000
+1 mutex_unlock object=5
+1 thread_end work=1000
+2 rwlock_rdlock object=2 order=1 work=3000 took=150000
+2 rwlock_unlock object=2 work=200000
+2 barrier_wait object=0 order=1 work=1500000 took=2000
+2 mutex_lock object=7 order=1 took=10
+2 cond_wait object=3 other=7 order=1 relock=2 took=1000000
+2 mutex_unlock object=7
+2 mutex_lock object=8 order=2 took=5000
+2 thread_end
+END
+    check "a trace is made" is $? 0
+}

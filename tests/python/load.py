@@ -7,49 +7,50 @@ usage: load.py COMMAND TRACE CUT DAMAGED        output: TAP
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 
 import polars
+from points import done, point, raises
 
 import subutai
 
 COMMAND, TRACE, CUT, DAMAGED = sys.argv[1:]
-n_points = 0
 
-
-def point(good: bool, text: str) -> None:
-    """One result."""
-    global n_points
-    n_points += 1
-    print(f"{'ok' if good else 'not ok'} {n_points} - {text}")
-
-
-def raises(kind: type[Exception], text: str, call: Callable[[], object]) -> bool:
-    """Does the call raise this, with the text in it?"""
-    try:
-        call()
-    except kind as error:
-        print(f"# {error}")
-        return text in str(error)
-    return False
-
-
-said = subprocess.run([COMMAND, "trace", "dump", "--json", TRACE], capture_output=True, text=True, check=True).stdout
+said = subprocess.run(
+    [COMMAND, "trace", "dump", "--json", TRACE],
+    capture_output=True,
+    text=True,
+    check=True,
+).stdout
 dumped = [json.loads(line) for line in said.splitlines()]
 info = json.loads(
-    subprocess.run([COMMAND, "trace", "info", "--json", TRACE], capture_output=True, text=True, check=True).stdout
+    subprocess.run(
+        [COMMAND, "trace", "info", "--json", TRACE],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
 )
 trace = subutai.load(TRACE)
 events = trace.events.to_dicts()
-point(len(events) == len(dumped) == trace.n_events > 100, f"{len(dumped)} events, as many as dump has")
+point(
+    len(events) == len(dumped) == trace.n_events > 100,
+    f"{len(dumped)} events, as many as dump has",
+)
 for name in ("thread", "op", "at_ns", "work_ns", "took_ns", "order", "result"):
     point([e[name] for e in events] == [d[name] for d in dumped], f"{name} of each")
 for name in ("object", "other", "site"):
-    point([e[name] for e in events] == [d.get(name) for d in dumped], f"{name} of each, null where there is none")
+    point(
+        [e[name] for e in events] == [d.get(name) for d in dumped],
+        f"{name} of each, null where there is none",
+    )
 for name in ("relock", "size"):
-    point([e[name] for e in events] == [d.get(name, 0) for d in dumped], f"{name} of each, 0 where there is none")
+    point(
+        [e[name] for e in events] == [d.get(name, 0) for d in dumped],
+        f"{name} of each, 0 where there is none",
+    )
 point(
-    [e["type"] for e in events] == [d.get("type", "none") for d in dumped], "the type of each object, none without one"
+    [e["type"] for e in events] == [d.get("type", "none") for d in dumped],
+    "the type of each object, none without one",
 )
 places = dict(zip(trace.sites["site"], trace.sites["name"], strict=True))
 point(
@@ -78,16 +79,31 @@ for name, of in {
     "first_ns": lambda all_: min(d["at_ns"] for d in all_),
     "last_ns": lambda all_: max(d["at_ns"] + d["took_ns"] for d in all_),
 }.items():
-    point([o[name] for o in objects] == [of(used[o["object"]]) for o in objects], f"{name} of each object")
+    point(
+        [o[name] for o in objects] == [of(used[o["object"]]) for o in objects],
+        f"{name} of each object",
+    )
 
 threads = trace.threads.to_dicts()
 creators = {d["other"]: d["thread"] for d in dumped if d["op"] == "thread_create"}
 own = {t["thread"]: [d for d in dumped if d["thread"] == t["thread"]] for t in threads}
-point([t["thread"] for t in threads] == sorted({d["thread"] for d in dumped}), "one row for each thread")
-point([t["creator"] for t in threads] == [creators.get(t["thread"]) for t in threads], "the creator of each thread")
-point([t["n_events"] for t in threads] == [len(own[t["thread"]]) for t in threads], "the events of each thread")
+point(
+    [t["thread"] for t in threads] == sorted({d["thread"] for d in dumped}),
+    "one row for each thread",
+)
+point(
+    [t["creator"] for t in threads] == [creators.get(t["thread"]) for t in threads],
+    "the creator of each thread",
+)
+point(
+    [t["n_events"] for t in threads] == [len(own[t["thread"]]) for t in threads],
+    "the events of each thread",
+)
 for name in ("work_ns", "took_ns"):
-    point([t[name] for t in threads] == [sum(d[name] for d in own[t["thread"]]) for t in threads], f"{name} of each")
+    point(
+        [t[name] for t in threads] == [sum(d[name] for d in own[t["thread"]]) for t in threads],
+        f"{name} of each",
+    )
 point(
     [t["ended"] for t in threads] == [any(d["op"] == "thread_end" for d in own[t["thread"]]) for t in threads],
     "which threads have ended",
@@ -95,13 +111,25 @@ point(
 
 few = trace.read(["took_ns", "op"])
 point(
-    few.columns == ["took_ns", "op"] and few.equals(trace.events.select("took_ns", "op")), "two columns are two columns"
+    few.columns == ["took_ns", "op"] and few.equals(trace.events.select("took_ns", "op")),
+    "two columns are two columns",
 )
-point(few["op"].dtype == polars.Enum(few["op"].dtype.categories), "operations are an enumeration")
-point(raises(ValueError, "unknown column 'took' (legal: thread, op,", lambda: trace.read(["took"])), "unknown column")
+point(
+    few["op"].dtype == polars.Enum(few["op"].dtype.categories),
+    "operations are an enumeration",
+)
+point(
+    raises(
+        ValueError,
+        "unknown column 'took' (legal: thread, op,",
+        lambda: trace.read(["took"]),
+    ),
+    "unknown column",
+)
 cut = subutai.load(CUT)
 point(
-    not cut.whole and 0 < cut.events.height == cut.n_events < trace.n_events, "a trace that was cut: as far as it goes"
+    not cut.whole and 0 < cut.events.height == cut.n_events < trace.n_events,
+    "a trace that was cut: as far as it goes",
 )
 point(
     cut.events.join(trace.events.group_by("thread").agg(), on="thread", how="anti").height == 0
@@ -113,7 +141,16 @@ point(
     ),
     "each thread's events up to there",
 )
-point(raises(subutai.TraceError, "at byte", lambda: subutai.load(DAMAGED).events), "a damaged trace")
-point(raises(subutai.TraceError, "No such file", lambda: subutai.load("no-such.sbt")), "no such file")
-point(raises(subutai.TraceError, "not a trace", lambda: subutai.load(__file__)), "another file")
-print(f"1..{n_points}")
+point(
+    raises(subutai.TraceError, "at byte", lambda: subutai.load(DAMAGED).events),
+    "a damaged trace",
+)
+point(
+    raises(subutai.TraceError, "No such file", lambda: subutai.load("no-such.sbt")),
+    "no such file",
+)
+point(
+    raises(subutai.TraceError, "not a trace", lambda: subutai.load(__file__)),
+    "another file",
+)
+done()

@@ -267,15 +267,15 @@ rm -f symbols.sbt bare.sbt
 subutai trace dump --json t.sbt
 check "dump --json" json 'map(select(.op == "mutex_lock")) | length == 10 and ([.[].order] == [range(1; 11)]) and
     all(.[]; .type == "mutex" and (.address | startswith("0x")) and (.place | test("/record-subject\\+0x[0-9a-f]+$")))'
-subutai trace to-perfetto -o p.json t.sbt
+subutai trace to-perfetto --json -o p.json t.sbt
 check "to-perfetto: exit 0" is "$status" 0
 out=$(cat p.json)
 check "complete events and names of threads" json '.[0].traceEvents | (map(select(.ph == "X" and (.name | startswith("mutex_lock"))))
     | length == 10 and all(.ts >= 0 and .dur >= 0)) and any(.ph == "M" and .name == "thread_name")'
-refuses '--out' trace to-perfetto -o nowhere/p.json t.sbt
+refuses '--out' trace to-perfetto --json -o nowhere/p.json t.sbt
 cp t.sbt kept && ln -s t.sbt link && ln t.sbt hard
 for name in t.sbt ./t.sbt link hard; do
-    refuses "--out: '$name' is what is read" trace to-perfetto -o "$name" t.sbt
+    refuses "--out: '$name' is what is read" trace to-perfetto --json -o "$name" t.sbt
 done
 check "and the trace is what it was" cmp t.sbt kept
 rm hard
@@ -284,23 +284,23 @@ rm hard
 cp p.json old.json && cp kept bad.sbt
 offset=$(grep -obUaP 'sblk\x02' bad.sbt | head -1 | cut -d: -f1)
 printf '\377' | dd of=bad.sbt bs=1 seek=$((offset + 80)) conv=notrunc status=none
-refuses 'at byte [0-9]+: ' trace to-perfetto -o p.json bad.sbt
+refuses 'at byte [0-9]+: ' trace to-perfetto --json -o p.json bad.sbt
 check "to-perfetto of a damaged trace leaves the old file" cmp p.json old.json
-refuses 'at byte [0-9]+: ' trace to-perfetto -o new.json bad.sbt
+refuses 'at byte [0-9]+: ' trace to-perfetto --json -o new.json bad.sbt
 check "and makes none" is "$(echo *.json* *.part*)" "old.json p.json *.part*"
 chmod 640 p.json && ln -s p.json to-p
-subutai trace to-perfetto -o to-p t.sbt
+subutai trace to-perfetto --json -o to-p t.sbt
 check "a link stays one, and the file has its rights" is "$(readlink to-p) $(stat -c %a p.json) $(cmp p.json old.json)" "p.json 640 "
-subutai trace to-perfetto -o /dev/stdout t.sbt
+subutai trace to-perfetto --json -o /dev/stdout t.sbt
 check "-o /dev/stdout" is "$status $out" "0 $(cat old.json)"
 echo before >p.json
-"$SUBUTAI" trace to-perfetto -o /dev/stdout t.sbt >>p.json
+"$SUBUTAI" trace to-perfetto --json -o /dev/stdout t.sbt >>p.json
 check "which may be a file" is "$(cat p.json)" "before"$'\n'"$(cat old.json)"
-subutai trace to-perfetto -o /dev/null t.sbt
+subutai trace to-perfetto --json -o /dev/null t.sbt
 check "-o /dev/null: exit 0, and it is there" test "$status" = 0 -a -c /dev/null
-subutai trace to-perfetto -o /dev/full t.sbt
+subutai trace to-perfetto --json -o /dev/full t.sbt
 check "a device that is full" matches "$status $err" "^2 subutai: trace: --out: '/dev/full': No space left on device$"
-run bash -c "trap '' XFSZ; ulimit -f 1; exec '$SUBUTAI' trace to-perfetto -o q.json t.sbt"
+run bash -c "trap '' XFSZ; ulimit -f 1; exec '$SUBUTAI' trace to-perfetto --json -o q.json t.sbt"
 check "no room for it: exit 2, one line" is "$status $(grep -c . <<<"$err")" "2 1"
 check "and nothing half written" is "$(echo q.json*)" "q.json*"
 refuses '--thread: 7 is not in the trace, which has 1' trace dump --thread 7 t.sbt

@@ -9,11 +9,13 @@
 #include "command.h"
 #include "json_file.h"
 #include "output.h"
+#include "report_files.h"
 #include "report_predict.h"
 #include "report_print.h"
 #include "table.h"
 
 enum { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_FOLDED, REPORT_PREDICT, REPORT_TOP };
+enum { REPORT_HTML = REPORT_TOP + 1, REPORT_PARQUET, REPORT_SPEEDSCOPE, REPORT_PERFETTO };
 static const struct own_option report_options[] = {
     [REPORT_TEXT] = {0, "text", NULL, "print the report (default)"},
     [REPORT_JSON] = {0, "json", NULL, "print a JSON object for each FILE, each from a new line on"},
@@ -24,6 +26,10 @@ static const struct own_option report_options[] = {
     [REPORT_PREDICT] = {0, "predict", NULL,
                         "simulate the traces with --wait switch, and say what advice to wait by switching would bring"},
     [REPORT_TOP] = {0, "top", "N", "rows of a table (default 10; JSON and CSV 1000)"},
+    [REPORT_HTML] = {0, "html", "FILE", "write one page with pictures, for a browser; it needs no network"},
+    [REPORT_PARQUET] = {0, "parquet", "DIR", "write events, waits, objects and threads as tables in Parquet"},
+    [REPORT_SPEEDSCOPE] = {0, "speedscope", "FILE", "write stacks of waits for speedscope.app"},
+    [REPORT_PERFETTO] = {0, "perfetto", "FILE", "write a time line for ui.perfetto.dev, as subutai trace to-perfetto"},
     {0, NULL, NULL, NULL},
 };
 
@@ -34,6 +40,7 @@ struct request {
     size_t n_paths;
     bool text, json, csv, predict;
     const char *folded;
+    struct report_files files;
     unsigned top; /* 0: not given */
 };
 
@@ -192,6 +199,14 @@ static void read_option(const struct args *args, struct request *r, int option) 
         r->folded = args->value;
     else if (option == REPORT_PREDICT)
         r->predict = true;
+    else if (option == REPORT_HTML)
+        r->files.html = args->value;
+    else if (option == REPORT_PARQUET)
+        r->files.parquet = args->value;
+    else if (option == REPORT_SPEEDSCOPE)
+        r->files.speedscope = args->value;
+    else if (option == REPORT_PERFETTO)
+        r->files.perfetto = args->value;
     else if (option == REPORT_TOP)
         r->top = (unsigned)args_uint(args, "--top", args->value, 1, 1000000);
     else
@@ -206,6 +221,13 @@ static int report_main(const struct command *self, int argc, char **argv) {
         read_option(&args, &r, option);
     if (r.n_paths == 0)
         cmd_refuse("report: no file given (legal: subutai report [options] FILE...)");
+    if (report_files_wanted(&r.files)) {
+        if (r.text || r.json || r.csv || r.folded != NULL)
+            cmd_refuse("report: --html, --parquet, --speedscope and --perfetto go with no option that prints or folds");
+        report_files_write(&r.files, r.paths, r.n_paths, r.top, r.predict);
+        free(r.paths);
+        return CMD_OK;
+    }
     bool folded_only = r.folded != NULL && !r.json && !r.csv;
     if (r.text + r.json + r.csv + (r.folded != NULL && strcmp(r.folded, "-") == 0) > 1)
         cmd_refuse("report: --text, --json, --csv and --folded - print to the same place (legal: one of them)");

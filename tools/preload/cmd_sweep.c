@@ -3,14 +3,11 @@
  * `subutai sweep`: becomes Python with the package `subutai`, which does the work. Here the options are checked, so
  * that help, completion and refusals are those of all commands and need no Python.
  */
-#include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
-#include "find.h"
+#include "python.h"
 
 static const struct own_option sweep_options[] = {
     {'j', "jobs", "N", "runs at the same time, on this machine (default: its CPUs)"},
@@ -28,33 +25,10 @@ static const struct own_option sweep_options[] = {
 };
 
 /*
- * Refuses an interpreter that is too old and one without the package, which python3 -m would say in its own words. What
- * the package misses of other packages is said in the same way.
- */
-static const char begin[] =
-    "import sys\n"
-    "install = \"(legal: Python 3.11 or later with the package: pip install './python[plot]' in Subutai's sources)\"\n"
-    "if sys.version_info < (3, 11):\n"
-    "    print(f'subutai: sweep: {sys.executable} is Python {sys.version.split()[0]} {install}', file=sys.stderr)\n"
-    "    sys.exit(2)\n"
-    "try:\n"
-    "    from subutai.sweep.command import main\n"
-    "    status = main()\n"
-    "except ModuleNotFoundError as error:\n"
-    "    print(f'subutai: sweep: {sys.executable} has no module {error.name} {install}', file=sys.stderr)\n"
-    "    sys.exit(2)\n"
-    "sys.exit(status)\n";
-
-static void set(const char *name, const char *value) {
-    if (setenv(name, value, 0) != 0)
-        cmd_refuse("sweep: out of memory");
-}
-
-/*
  * The command line in one form for Python's reader, which takes a value such as "--time=1" for an option: options with
  * their values attached, then the operands. Refused here is what needs no file to be read.
  */
-static void read_words(struct args *args, char **words) {
+static size_t read_words(struct args *args, char **words) {
     size_t n = 0, n_operands = 0;
     char **operands = cmd_allocate((size_t)args->argc, sizeof *operands);
     for (int option; (option = args_next(args)) != ARGS_END;) {
@@ -70,26 +44,14 @@ static void read_words(struct args *args, char **words) {
     words[n++] = cmd_format("--");
     memcpy(words + n, operands, n_operands * sizeof *operands);
     free(operands);
+    return n + n_operands;
 }
 
 static int sweep_main(const struct command *self, int argc, char **argv) {
     struct args args = {.command = self, .argc = argc, .argv = argv};
-    char exe[PATH_MAX] = "";
-    char **words = cmd_allocate((size_t)argc + 5, sizeof *words);
-    read_words(&args, words + 3);
-    const char *given = getenv("PYSUBUTAI_PYTHON"), *why;
-    const char *name = given != NULL && given[0] != '\0' ? given : "python3";
-    words[0] = find_in_path(name, &why);
-    if (words[0] == NULL)
-        cmd_refuse("sweep: '%s': %s (legal: Python 3.11 or later in PATH, or its path in PYSUBUTAI_PYTHON)", name, why);
-    words[1] = cmd_format("-c");
-    words[2] = cmd_format("%s", begin);
-    /* The runs of the sweep are runs of this command, and not of another one in PATH. */
-    if (readlink("/proc/self/exe", exe, sizeof exe - 1) > 0)
-        set("PYSUBUTAI_COMMAND", exe);
-    set("PYTHONSAFEPATH", "1"); /* no module of the current directory's */
-    execv(words[0], words);
-    cmd_refuse("sweep: '%s' cannot be executed: %s", words[0], strerror(errno));
+    char **words = cmd_allocate((size_t)argc + 2, sizeof *words);
+    size_t n = read_words(&args, words);
+    python_become("sweep", "subutai.sweep.command", "plot", words, n);
 }
 
 const struct command command_sweep = {

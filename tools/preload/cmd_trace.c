@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "fields.h"
 #include "output.h"
@@ -15,7 +16,7 @@
 
 enum { TRACE_JSON, TRACE_THREAD, TRACE_OUT };
 static const struct own_option trace_options[] = {
-    [TRACE_JSON] = {0, "json", NULL, "info: one JSON object; dump: one for each event and line"},
+    [TRACE_JSON] = {0, "json", NULL, "info: one JSON object; dump: one for each event and line; to-perfetto: JSON"},
     [TRACE_THREAD] = {0, "thread", "N", "dump: that thread's events only"},
     [TRACE_OUT] = {'o', "out", "FILE", "to-perfetto: write FILE instead of standard output"},
     {0, NULL, NULL, NULL},
@@ -226,6 +227,9 @@ static int trace_main(const struct command *self, int argc, char **argv) {
     if (r.thread != SBT_TRACE_NONE && action != trace_dump)
         cmd_refuse("trace: --thread goes with dump only");
 
+    if (action == trace_to_perfetto && !r.json && out == NULL && isatty(STDOUT_FILENO))
+        cmd_refuse("trace: to-perfetto: protocol buffers are not for a terminal (legal: --out FILE, or --json)");
+
     struct sbt_trace *trace = open_trace(&r);
     struct output *file = out != NULL ? output_open("trace: --out", out, r.path) : NULL;
     if (file != NULL)
@@ -242,7 +246,8 @@ const struct command command_trace = {
     .synopsis = "info|dump|to-perfetto [options] FILE",
     .summary = "read what subutai record has written",
     .details =
-        "info sums up; dump prints each event, thread by thread; to-perfetto writes JSON that ui.perfetto.dev opens.\n"
+        "info sums up; dump prints each event, thread by thread; to-perfetto writes what ui.perfetto.dev opens:\n"
+        "protocol buffers, with an arrow from each call to the waits that it ended, or with --json JSON without.\n"
         "A file that is damaged, or is no trace, is refused with the byte and the reason.\n",
     .options = trace_options,
     .main = trace_main,

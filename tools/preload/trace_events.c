@@ -129,7 +129,7 @@ static void metadata(struct json *j, const struct sbt_trace *trace, const char *
     json_close(j, '}');
 }
 
-void trace_to_perfetto(const struct trace_request *r, const struct sbt_trace *trace) {
+static void perfetto_json(const struct trace_request *r, const struct sbt_trace *trace) {
     struct symbols *symbols = symbols_new();
     struct json j = json_on(r->out);
     json_open(&j, NULL, '{');
@@ -156,4 +156,8 @@ void trace_to_perfetto(const struct trace_request *r, const struct sbt_trace *tr
     json_close(&j, '}');
     json_end(&j);
     symbols_free(symbols);
+}
+
+void trace_to_perfetto(const struct trace_request *r, const struct sbt_trace *trace) {
+    (r->json ? perfetto_json : perfetto_write)(r, trace);
 }

@@ -19,6 +19,8 @@ struct trace_request {
 bool trace_next(const struct trace_request *r, struct sbt_trace_cursor *cursor, struct sbt_trace_event *event);
 
 void trace_dump(const struct trace_request *r, const struct sbt_trace *trace);
+/* As JSON with r->json, else as protocol buffers (perfetto.c). */
+void perfetto_write(const struct trace_request *r, const struct sbt_trace *trace);
 void trace_to_perfetto(const struct trace_request *r, const struct sbt_trace *trace);
 
 #endif

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The C library that reads traces, libsubutai-trace.so, and its functions as ctypes knows them.
 
-The structs repeat those of trace/trace.h and trace/columns.h. The library's version 1 stands for their layout.
+The structs repeat those of trace/trace.h, trace/columns.h and trace/lanes.h. The library's version 1 stands for their
+layout.
 """
 
 import ctypes
@@ -73,6 +74,45 @@ class Columns(ctypes.Structure):
     _fields_ = tuple((name, c_void_p) for name in COLUMNS)
 
 
+TALLY_COLUMNS = {
+    "thread": c_uint32,
+    "op": c_uint8,
+    "type": c_uint8,
+    "object": c_uint32,
+    "site": c_uint32,
+    "n_calls": c_uint64,
+    "n_failed": c_uint64,
+    "n_timed": c_uint64,
+    "n_held": c_uint64,
+    "held_ns": c_uint64,
+    "held_max_ns": c_uint64,
+}
+
+
+class TallyColumns(ctypes.Structure):
+    """struct sbt_trace_tally_columns"""
+
+    _fields_ = tuple((name, c_void_p) for name in TALLY_COLUMNS)
+
+
+class Lanes(ctypes.Structure):
+    """struct sbt_trace_lanes"""
+
+    _fields_ = (
+        ("from_ns", c_uint64),
+        ("to_ns", c_uint64),
+        ("n_lanes", c_uint32),
+        ("thread", c_void_p),
+        ("n_cells", c_uint32),
+        ("activity", c_void_p),
+        ("object", c_void_p),
+        ("n_layers", c_uint32),
+        ("n_layer_cells", c_uint32),
+        ("layer_object", c_void_p),
+        ("layer", c_void_p),
+    )
+
+
 PROTOTYPES = {
     "sbt_trace_open": (c_void_p, [c_char_p, POINTER(Error)]),
     "sbt_trace_close": (None, [c_void_p]),
@@ -83,6 +123,12 @@ PROTOTYPES = {
     "sbt_trace_reader_new": (c_void_p, []),
     "sbt_trace_reader_free": (None, [c_void_p]),
     "sbt_trace_read_columns": (c_int64, [c_void_p, c_void_p, POINTER(Columns), c_uint64, POINTER(Error)]),
+    "sbt_trace_reader_select": (None, [c_void_p, c_uint64, c_uint64, c_uint64]),
+    "sbt_trace_read_tallies": (c_int64, [c_void_p, POINTER(TallyColumns), c_uint64, POINTER(Error)]),
+    "sbt_trace_read_routines": (None, [c_void_p, c_void_p, c_uint32]),
+    "sbt_trace_stack": (c_uint32, [c_void_p, c_uint32, POINTER(c_uint32), c_uint32]),
+    "sbt_trace_end": (ctypes.c_int, [c_void_p, POINTER(c_uint64), POINTER(Error)]),
+    "sbt_trace_read_lanes": (ctypes.c_int, [c_void_p, POINTER(Lanes), POINTER(Error)]),
     "sbt_trace_read_addresses": (None, [c_void_p, c_void_p, c_uint32]),
 }
 

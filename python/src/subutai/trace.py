@@ -14,15 +14,22 @@ from typing import Any
 import numpy
 import polars
 
-from .library import COLUMNS, Columns, Error, library
+from . import waits
+from .library import COLUMNS, TALLY_COLUMNS, Columns, Error, Lanes, TallyColumns, library
 
 NONE = 0xFFFFFFFF  # SBT_TRACE_NONE
+MAX_DEPTH = 64  # TRACE_MAX_STACK
+CHUNK = 1 << 20  # events of one call where their number is not known before
 _NULLABLE = ("object", "other", "site")
 _NAMED = {"op": "sbt_trace_op_name", "type": "sbt_trace_type_name"}
 
 
 class TraceError(ValueError):
-    """The file cannot be opened, is no trace of a known version, or is damaged."""
+    """The file cannot be opened, is no trace of a known version, or is damaged: `path`, and in `reason` where."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path, self.reason = path, reason
 
 
 def _names(function: Callable[[int], bytes | None]) -> list[str]:
@@ -55,6 +62,8 @@ class Trace:
         self.n_sites: int = info.n_sites
         self.whole: bool = info.whole
         self.generated: bool = info.generated
+        self.profile: bool = info.profile
+        self.n_tallies: int = info.n_tallies
 
     def __del__(self) -> None:
         if getattr(self, "_trace", None):
@@ -64,37 +73,66 @@ class Trace:
     def __repr__(self) -> str:
         return f"<subutai.Trace {self.path!r}: {self.n_events} events of {self.n_threads} threads>"
 
-    def _error(self, error: Error) -> TraceError:
-        return TraceError(f"{self.path}: at byte {error.offset}: {error.reason.decode(errors='replace')}")
+    def read_lanes(self, wanted: Lanes) -> None:
+        """sbt_trace_read_lanes, for subutai.lanes."""
+        error = Error()
+        if self._library.sbt_trace_read_lanes(self._trace, ctypes.byref(wanted), ctypes.byref(error)) < 0:
+            raise self._error(error)
 
-    def read(self, columns: Iterable[str] | None = None) -> polars.DataFrame:
+    def _error(self, error: Error) -> TraceError:
+        return TraceError(self.path, f"at byte {error.offset}: {error.reason.decode(errors='replace')}")
+
+    def read(
+        self, columns: Iterable[str] | None = None, ops: Iterable[str] | None = None, least_ns: int = 0
+    ) -> polars.DataFrame:
         """The events with these columns only, all by default: less memory and time than `events`.
 
-        Events stand thread by thread, each thread's in its order.
+        With `ops`, only these operations; with `least_ns` only calls among them that may wait and took so long, and all
+        calls of the other operations. Events stand thread by thread, each thread's in its order.
         """
         wanted = list(COLUMNS) if columns is None else list(columns)
         unknown = [name for name in wanted if name not in COLUMNS]
         if unknown:
             raise ValueError(f"unknown column '{unknown[0]}' (legal: {', '.join(COLUMNS)})")
-        arrays = {name: numpy.empty(self.n_events, dtype=COLUMNS[name]) for name in wanted}
-        table = Columns(**{name: array.ctypes.data for name, array in arrays.items()})
-        reader, error = self._library.sbt_trace_reader_new(), Error()
+        known = self._known("op")
+        chosen = known if ops is None else list(ops)
+        unknown = [name for name in chosen if name not in known]
+        if unknown:
+            raise ValueError(f"unknown operation '{unknown[0]}' (legal: {', '.join(known)})")
+        reader = self._library.sbt_trace_reader_new()
         if not reader:
             raise MemoryError
         try:
-            n = self._library.sbt_trace_read_columns(
-                self._trace, reader, ctypes.byref(table), self.n_events, ctypes.byref(error)
+            if ops is None and least_ns == 0:
+                return self._rows(reader, wanted, self.n_events)
+            mask = sum(1 << known.index(name) for name in set(chosen))
+            self._library.sbt_trace_reader_select(
+                reader, mask, sum(1 << known.index(name) for name in waits.WAITING if name in chosen), least_ns
             )
+            frames: list[polars.DataFrame] = []
+            while not frames or frames[-1].height == CHUNK:
+                frames.append(self._rows(reader, wanted, CHUNK))
+            return polars.concat(frames)
         finally:
             self._library.sbt_trace_reader_free(reader)
+
+    def _rows(self, reader: int, wanted: list[str], room: int) -> polars.DataFrame:
+        """The next events of the reader, at most `room` of them."""
+        arrays = {name: numpy.empty(room, dtype=COLUMNS[name]) for name in wanted}
+        table = Columns(**{name: array.ctypes.data for name, array in arrays.items()})
+        error = Error()
+        n = self._library.sbt_trace_read_columns(self._trace, reader, ctypes.byref(table), room, ctypes.byref(error))
         if n < 0:
             raise self._error(error)
         return polars.DataFrame([self._series(name, array[:n]) for name, array in arrays.items()])
 
+    def _known(self, column: str) -> list[str]:
+        return _names(getattr(self._library, _NAMED[column]))
+
     def _series(self, name: str, array: "numpy.ndarray[Any, Any]") -> polars.Series:
         series = polars.Series(name, array)
         if name in _NAMED:
-            names = _names(getattr(self._library, _NAMED[name]))
+            names = self._known(name)
             return polars.Series(name, names, polars.Enum(names)).gather(series)
         if name in _NULLABLE:
             return series.set(series == NONE, None)
@@ -103,7 +141,7 @@ class Trace:
     @cached_property
     def events(self) -> polars.DataFrame:
         """One row for each event: thread, op, type, result, object, other, site, size, work_ns, at_ns, took_ns, order,
-        relock, as docs/trace-format.md has them.
+        relock, stack, as docs/trace-format.md has them.
         """
         return self.read()
 
@@ -140,9 +178,15 @@ class Trace:
 
     @cached_property
     def threads(self) -> polars.DataFrame:
-        """One row for each thread with an event: thread, creator (null: not in the trace), n_events, work_ns and
-        took_ns (sums), first_ns, last_ns, ended (false: the trace ends before the thread does).
+        """One row for each thread with an event: thread, creator (null: not in the trace), routine (the site of its
+        start routine; null: not known), n_events, work_ns and took_ns (sums), first_ns, last_ns, ended (false: the
+        trace ends before the thread does).
         """
+        routines = numpy.empty(self.n_threads, dtype=numpy.uint32)
+        self._library.sbt_trace_read_routines(self._trace, routines.ctypes.data, self.n_threads)
+        routine = polars.DataFrame(
+            {"thread": numpy.arange(self.n_threads, dtype=numpy.uint32), "routine": routines}
+        ).with_columns(routine=polars.when(polars.col("routine") != NONE).then("routine"))
         events = self.events.lazy()
         created = events.filter(polars.col("op") == "thread_create", polars.col("other").is_not_null()).select(
             thread="other", creator="thread"
@@ -157,10 +201,75 @@ class Trace:
         )
         return (
             seen.join(created.unique("thread", keep="first", maintain_order=True), on="thread", how="left")
-            .select("thread", "creator", "n_events", "work_ns", "took_ns", "first_ns", "last_ns", "ended")
+            .join(routine.lazy(), on="thread", how="left")
+            .select("thread", "creator", "routine", "n_events", "work_ns", "took_ns", "first_ns", "last_ns", "ended")
             .sort("thread")
             .collect()
         )
+
+    @cached_property
+    def waits(self) -> polars.DataFrame:
+        """One row for each call that waited, 1 us or longer: thread, op, type, object, site, at_ns, took_ns, result,
+        order as in `events`; the call that ended the wait: from_thread, from_site, release_ns (when it began; null: not
+        known); and delay_ns, from there, or from the wait's own beginning if that was later, to the wait's end.
+
+        Times of generated traces are as if each thread had run from 0 without a break.
+        """
+        return waits.waits(self._clocked(self.read(waits.COLUMNS, waits.OPS)), profile=self.profile)
+
+    @cached_property
+    def releases(self) -> polars.DataFrame:
+        """One row for each call that ended waits: thread, type, object, at_ns, site, n_waits (how many), waited_ns (the
+        sum of these waits), first_delay_ns and last_delay_ns.
+        """
+        return waits.releases(self.waits)
+
+    def _clocked(self, events: polars.DataFrame) -> polars.DataFrame:
+        """The events with times of day, which generated traces have not."""
+        if not self.generated:
+            return events
+        ends = (polars.col("work_ns") + polars.col("took_ns")).cum_sum().over("thread")
+        return events.with_columns(at_ns=ends - polars.col("took_ns"))
+
+    @cached_property
+    def tallies(self) -> polars.DataFrame:
+        """Of a profile: calls that did not wait and are no events, added up by thread, op, type, object and site:
+        n_calls, n_failed; and the holds of locks: n_timed of them, which stand for n_held with held_ns in sum,
+        held_max_ns. No rows of other traces.
+        """
+        arrays = {name: numpy.empty(self.n_tallies, dtype=kind) for name, kind in TALLY_COLUMNS.items()}
+        table = TallyColumns(*(array.ctypes.data for array in arrays.values()))
+        error = Error()
+        n = self._library.sbt_trace_read_tallies(self._trace, ctypes.byref(table), self.n_tallies, ctypes.byref(error))
+        if n < 0:
+            raise self._error(error)
+        keys = ["thread", "op", "type", "object", "site"]
+        sums = [polars.col(name).sum() for name in TALLY_COLUMNS if name not in (*keys, "held_max_ns")]
+        return (
+            polars.DataFrame([self._series(name, array[:n]) for name, array in arrays.items()])
+            .group_by(keys)
+            .agg(*sums, polars.col("held_max_ns").max())
+            .sort(keys)
+        )
+
+    @cached_property
+    def stacks(self) -> polars.DataFrame:
+        """The call stacks that events name in `stack`, frame by frame: stack, depth (0: the innermost), site."""
+        numbers = [number for number in self.read(["stack"])["stack"].unique().sort() if number != 0]
+        frames = (ctypes.c_uint32 * MAX_DEPTH)()
+        rows = []
+        for number in numbers:
+            depth = self._library.sbt_trace_stack(self._trace, number, frames, MAX_DEPTH)
+            rows += [(number, i, frames[i]) for i in range(min(depth, MAX_DEPTH))]
+        schema = {"stack": polars.UInt32, "depth": polars.UInt32, "site": polars.UInt32}
+        return polars.DataFrame(rows, schema, orient="row")
+
+    def end_ns(self) -> int:
+        """When the last event ends. Of killed programs and generated traces this reads all events."""
+        end, error = ctypes.c_uint64(), Error()
+        if self._library.sbt_trace_end(self._trace, ctypes.byref(end), ctypes.byref(error)) < 0:
+            raise self._error(error)
+        return end.value
 
     @cached_property
     def sites(self) -> polars.DataFrame:

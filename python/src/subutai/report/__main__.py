@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""python3 -m subutai.report"""
+
+import sys
+
+from .command import main
+
+sys.exit(main())
