@@ -8,7 +8,7 @@
  * The table is the library's own and not liburcu's hash table (rculfhash), because the recorder is called from signal
  * handlers and in forked children. liburcu's allocates nodes' tables by malloc, needs readers that are registered and
  * in read-side sections, resizes by a thread of its own, and a child must repair it. Here nothing is ever removed, so
- * no grace periods are needed; memory is mapped; and a child forgets all of it by one madvise.
+ * no grace periods are needed; memory is mapped; and a child forgets all buckets by one madvise.
  *
  * Every acquire here pairs with the release of the exchange or store that published the node, the chunk or the type.
  */
@@ -42,14 +42,17 @@ bool rec_table_start(void) {
     return buckets != NULL;
 }
 
+/*
+ * The parent's nodes stay mapped:
+ * 1. A thread looks up its object's node, waits, and a handler that interrupts the wait forks.
+ * 2. In the child the handler makes an event, which begins the child's trace and forgets the nodes.
+ * 3. The handler returns, the wait ends, and the thread counts in the node.
+ * What it counts there nobody reads. The child's copy costs memory only where it or the parent writes later.
+ */
 void rec_table_forget(void) {
     sbt_syscall3(SYS_madvise, buckets, N_BUCKETS * sizeof(struct rec_node *), MADV_DONTNEED);
     n_chunks = 0;
-    while (chunks != NULL) {
-        struct chunk *chunk = chunks;
-        chunks = chunk->before;
-        sbt_syscall3(SYS_munmap, chunk, CHUNK_BYTES, 0);
-    }
+    chunks = NULL;
 }
 
 static struct rec_node *allocate(void) {

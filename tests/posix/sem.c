@@ -387,6 +387,40 @@ TEST(sem_wait__blocked_signal_does_not_interrupt, "a signal that the waiter bloc
     OK((int)(long)thread_join(t));
     CHECK_INT(atomic_load(&signals_seen), 0);
 }
+static volatile pid_t forked; /* 0 in the child */
+
+/* The child's handler posts, which lets the wait go on that it has interrupted there. */
+static void fork_and_post_in_the_child(int signo) {
+    int saved = errno;
+    (void)signo;
+    forked = fork();
+    if (forked == 0 && sem_post(&sem) != 0)
+        _exit(2);
+    errno = saved;
+    atomic_fetch_add(&signals_seen, 1);
+}
+static void *wait_and_be_forked(void *unused) {
+    forked = -1;
+    atomic_store(&waits_begun, 1);
+    SYS(sem_wait(&sem));
+    if (forked == 0)
+        _exit(0);
+    return unused;
+}
+TEST(sem_wait__its_handler_forks_and_posts_in_the_child, "the child's wait ends with that post, the parent's goes on") {
+    struct sigaction action = {.sa_handler = fork_and_post_in_the_child, .sa_flags = SA_RESTART};
+    SYS(sigaction(SIGUSR1, &action, NULL));
+    SYS(sem_init(&sem, 0, 0));
+    pthread_t t = thread_start(wait_and_be_forked, NULL);
+    await(&waits_begun, 1);
+    let_threads_block();
+    signal_thread(t, SIGUSR1, 1);
+    child_join(forked);
+    check_value(0);
+    SYS(sem_post(&sem));
+    thread_join(t);
+    check_value(0);
+}
 static void post_in_handler(int signo) {
     (void)signo;
     int saved = errno;
