@@ -27,7 +27,7 @@ whole_document() {
         "lock_order", "barriers", "limits"] == []) and (keys | length == 18)' &&
         json '.[0] as $r | ([$r.objects[].id] | unique) as $objects | ([$r.sites[].id] | unique) as $sites |
             ([$r.advice[].objects[], ($r.waits_for, $r.site_waits, $r.convoys, $r.barriers)[].object,
-              $r.chains[].links[].object] | map(select(. != null)) | unique) - $objects == [] and
+              $r.critical_path.objects[].object, $r.chains[].links[].object] | map(select(. != null)) | unique) - $objects == [] and
             ([$r.objects[].made, $r.site_waits[].waiter_site, $r.site_waits[].holder_site, $r.threads[].created_at,
               $r.objects[].wait_sites[].site] | map(select(. != null)) | unique) - $sites == []' &&
         json '.[0] | (.critical_path | .work_ns + .off_cpu_ns + .calls_ns + .held_ns + .wakeup_ns + .waiting_ns ==
@@ -140,6 +140,8 @@ subutai report --predict slow-release.profile.sbt
 check "--predict: of a profile a line says that it cannot" matches "$status $err" '^0 subutai: report: --predict: .* is a profile'
 subutai report --top 2 slow-release.sbt
 check "--top: rows of a table" matches "$out" 'and 47 more'
+subutai report --top 1 --json slow-release.sbt
+check "--top: the document is whole" whole_document
 
 # ---- nothing to report, and bad files ----
 

@@ -3,53 +3,15 @@
 #include <stdlib.h>
 
 #include "command.h"
-#include "json_file.h"
-#include "report_print.h"
+#include "report_json.h"
 
-enum { FORMAT_VERSION = 1, MOST_SEGMENTS = 2000, SHARE_DIGITS = 6 };
-
-struct doc {
-    struct json j;
-    const struct report_page *page;
-    const struct rep_report *r;
-};
-
-static void id(struct doc *d, const char *key, uint32_t number) {
-    if (number == REP_NONE)
-        json_text(&d->j, key, NULL);
-    else
-        json_uint(&d->j, key, number);
-}
-
-/* A site is asked for, so that `sites` has it. */
-static void site(struct doc *d, const char *key, uint32_t number) {
-    if (number != REP_NONE)
-        names_site(d->page->names, number);
-    id(d, key, number);
-}
-
-static void share(struct doc *d, const char *key, double part, double whole) {
-    json_real(&d->j, key, whole > 0 ? part / whole : 0, SHARE_DIGITS);
-}
-
-static void null(struct doc *d, const char *key) {
-    json_text(&d->j, key, NULL);
-}
-
-static void member(struct doc *d, const char *key, char bracket) {
-    json_line(&d->j);
-    json_open(&d->j, key, bracket);
-}
-
-static unsigned most(const struct doc *d, size_t n) {
-    return n < d->page->top ? (unsigned)n : d->page->top;
-}
+enum { FORMAT_VERSION = 1 };
 
 /* ---- trace and summary ---- */
 
 static void trace(struct doc *d) {
     const struct sbt_trace_info *info = &d->r->info;
-    member(d, "trace", '{');
+    doc_member(d, "trace", '{');
     json_text(&d->j, "path", d->page->path);
     json_text(&d->j, "command", info->command);
     json_text(&d->j, "engine", info->engine);
@@ -70,10 +32,10 @@ static void sections(struct doc *d, const struct rep_times *t, bool program) {
     json_open(&d->j, "sections", '{');
     json_uint(&d->j, "ns", t->sections.ns);
     json_uint(&d->j, "held_ns", t->sections.held_ns);
-    share(d, "share", (double)t->sections.ns, (double)t->life_ns);
-    share(d, "active_share", (double)t->sections.ns, (double)rep_active_ns(t));
+    doc_share(d, "share", (double)t->sections.ns, (double)t->life_ns);
+    doc_share(d, "active_share", (double)t->sections.ns, (double)rep_active_ns(t));
     if (program)
-        null(d, "cache_misses");
+        doc_null(d, "cache_misses");
     json_close(&d->j, '}');
 }
 
@@ -83,7 +45,7 @@ static void waiting(struct doc *d, const struct rep_times *t) {
         json_open(&d->j, rep_kind_name(k), '{');
         json_uint(&d->j, "n", t->waiting[k].n);
         json_uint(&d->j, "ns", t->waiting[k].ns);
-        share(d, "share", (double)t->waiting[k].ns, (double)t->life_ns);
+        doc_share(d, "share", (double)t->waiting[k].ns, (double)t->life_ns);
         json_close(&d->j, '}');
     }
     json_close(&d->j, '}');
@@ -92,19 +54,19 @@ static void waiting(struct doc *d, const struct rep_times *t) {
 static void part_of_life(struct doc *d, const char *key, uint64_t ns) {
     json_open(&d->j, key, '{');
     json_uint(&d->j, "ns", ns);
-    share(d, "share", (double)ns, (double)d->r->times.life_ns);
+    doc_share(d, "share", (double)ns, (double)d->r->times.life_ns);
     json_close(&d->j, '}');
 }
 
 static void summary(struct doc *d) {
     const struct rep_times *t = &d->r->times;
-    member(d, "summary", '{');
+    doc_member(d, "summary", '{');
     json_uint(&d->j, "wall_ns", d->r->wall_ns);
     json_uint(&d->j, "cpu_ns", t->cpu_ns);
     json_uint(&d->j, "life_ns", t->life_ns);
     json_uint(&d->j, "off_cpu_ns", t->off_cpu_ns);
     json_uint(&d->j, "calls_ns", t->calls_ns);
-    share(d, "parallelism", (double)t->cpu_ns, (double)d->r->wall_ns);
+    doc_share(d, "parallelism", (double)t->cpu_ns, (double)d->r->wall_ns);
     json_uint(&d->j, "threads", d->r->n_live);
     sections(d, t, true);
     waiting(d, t);
@@ -121,11 +83,11 @@ static void gain(struct doc *d, const struct rep_advice *a) {
         [REP_BASIS_NONE] = "none", [REP_BASIS_PATH] = "critical-path", [REP_BASIS_SIMULATED] = "simulated"};
     json_open(&d->j, "gain", '{');
     if (a->basis == REP_BASIS_NONE) {
-        null(d, "ns");
-        null(d, "share");
+        doc_null(d, "ns");
+        doc_null(d, "share");
     } else {
         json_uint(&d->j, "ns", (uint64_t)a->gain_ns);
-        share(d, "share", a->gain_ns, (double)d->r->wall_ns);
+        doc_share(d, "share", a->gain_ns, (double)d->r->wall_ns);
     }
     json_text(&d->j, "basis", bases[a->basis]);
     json_close(&d->j, '}');
@@ -140,17 +102,17 @@ static void advice(struct doc *d, unsigned i) {
     json_open(&d->j, NULL, '{');
     json_uint(&d->j, "rank", i + 1);
     json_text(&d->j, "cause", rep_cause_name(a->cause));
-    id(d, "object", a->object);
-    id(d, "group", a->group);
-    id(d, "thread", a->thread);
-    site(d, "site", a->site);
+    doc_id(d, "object", a->object);
+    doc_id(d, "group", a->group);
+    doc_id(d, "thread", a->thread);
+    doc_site(d, "site", a->site);
     json_open(&d->j, "objects", '[');
     for (unsigned k = 0; k < a->n_objects; k++)
         json_uint(&d->j, NULL, a->objects[k]);
     json_close(&d->j, ']');
     json_open(&d->j, "figure", '{');
     json_text(&d->j, "name", a->figure);
-    json_real(&d->j, "value", a->value, SHARE_DIGITS);
+    json_real(&d->j, "value", a->value, DOC_SHARE_DIGITS);
     json_text(&d->j, "unit", units[a->unit]);
     json_close(&d->j, '}');
     gain(d, a);
@@ -170,8 +132,8 @@ static void thread(struct doc *d, uint32_t number) {
     json_uint(&d->j, "id", number);
     json_text(&d->j, "name", names_thread(d->page->names, number));
     json_text(&d->j, "routine", names_routine(d->page->names, number));
-    site(d, "created_at", t->created_at);
-    id(d, "creator", t->creator);
+    doc_site(d, "created_at", t->created_at);
+    doc_id(d, "creator", t->creator);
     json_uint(&d->j, "begin_ns", t->begin_ns);
     json_uint(&d->j, "end_ns", t->end_ns);
     json_uint(&d->j, "life_ns", t->times.life_ns);
@@ -233,14 +195,14 @@ static void times(struct doc *d, const char *key, uint64_t n, uint64_t ns, uint6
         quantiles(d, "p50_ns", h);
         histogram(d, h);
     } else {
-        null(d, "p50_ns");
-        null(d, "p99_ns");
-        null(d, "histogram");
+        doc_null(d, "p50_ns");
+        doc_null(d, "p99_ns");
+        doc_null(d, "histogram");
     }
     if (work_ns != NULL && !d->r->info.profile)
         json_uint(&d->j, "work_ns", *work_ns);
     else if (work_ns != NULL)
-        null(d, "work_ns");
+        doc_null(d, "work_ns");
     json_close(&d->j, '}');
 }
 
@@ -266,7 +228,7 @@ static void sites_of(struct doc *d, const char *key, const struct rep_detail *de
         if (sum->n == 0)
             continue;
         json_open(&d->j, NULL, '{');
-        site(d, "site", uses[i].site);
+        doc_site(d, "site", uses[i].site);
         json_uint(&d->j, "n", sum->n);
         json_uint(&d->j, "ns", sum->ns);
         if (hold && !d->r->info.profile)
@@ -288,13 +250,13 @@ static void object_counts(struct doc *d, const struct rep_object *o) {
     if (gives)
         json_uint(&d->j, "signals", o->n_signals);
     else
-        null(d, "signals");
+        doc_null(d, "signals");
     if (o->type == SBT_TRACE_COND) {
         json_uint(&d->j, "broadcasts", o->n_broadcasts);
         json_uint(&d->j, "futile", o->n_futile_broadcast + o->n_futile_signal);
     } else {
-        null(d, "broadcasts");
-        null(d, "futile");
+        doc_null(d, "broadcasts");
+        doc_null(d, "futile");
     }
 }
 
@@ -311,34 +273,34 @@ static void object(struct doc *d, uint32_t number) {
     json_text(&d->j, "name", names_object(d->page->names, number));
     json_text(&d->j, "symbol", names_symbol(d->page->names, number));
     json_text(&d->j, "address", address != 0 ? text : NULL);
-    site(d, "made", o->made);
-    id(d, "group", o->group);
+    doc_site(d, "made", o->made);
+    doc_id(d, "group", o->group);
     object_counts(d, o);
     times(d, "wait", o->n_contended, o->wait_ns, o->wait_max_ns, detail != NULL ? &detail->wait : NULL, NULL);
     if (is_lock(o->type))
         times(d, "hold", o->hold_n, o->hold_ns, o->hold_max_ns, detail != NULL ? &detail->hold : NULL,
               &o->hold_work_ns);
     else
-        null(d, "hold");
+        doc_null(d, "hold");
     json_uint(&d->j, "handover_ns", o->handover_ns);
-    share(d, "section_share", (double)o->section_ns, (double)rep_active_ns(&d->r->times));
+    doc_share(d, "section_share", (double)o->section_ns, (double)rep_active_ns(&d->r->times));
     json_uint(&d->j, "idle_ns", o->idle_ns);
     json_uint(&d->j, "path_ns", rep_path_of(o));
-    share(d, "path_share", (double)rep_path_of(o), (double)d->r->path.ns);
+    doc_share(d, "path_share", (double)rep_path_of(o), (double)d->r->path.ns);
     sites_of(d, "wait_sites", detail, false);
     sites_of(d, "hold_sites", detail, true);
     json_close(&d->j, '}');
 }
 
 static void groups(struct doc *d) {
-    member(d, "groups", '[');
+    doc_member(d, "groups", '[');
     for (uint32_t i = 0; i < d->r->n_groups && i < 4096; i++) {
         const struct rep_group *g = &d->r->groups[i];
         json_line(&d->j);
         json_open(&d->j, NULL, '{');
         json_uint(&d->j, "id", i);
         json_text(&d->j, "type", sbt_trace_type_name(g->type));
-        site(d, "made", g->made);
+        doc_site(d, "made", g->made);
         json_uint(&d->j, "objects", g->n_objects);
         json_uint(&d->j, "acquisitions", g->n);
         json_uint(&d->j, "contended", g->n_contended);
@@ -352,7 +314,7 @@ static void groups(struct doc *d) {
 }
 
 static void sites(struct doc *d) {
-    member(d, "sites", '[');
+    doc_member(d, "sites", '[');
     for (uint32_t i = REP_NONE; (i = names_next_site(d->page->names, i)) != REP_NONE;) {
         const struct site_name *s = names_site(d->page->names, i);
         json_line(&d->j);
@@ -363,7 +325,7 @@ static void sites(struct doc *d) {
         if (s->line > 0)
             json_int(&d->j, "line", s->line);
         else
-            null(d, "line");
+            doc_null(d, "line");
         json_text(&d->j, "function", s->function);
         json_text(&d->j, "module", s->module);
         json_close(&d->j, '}');
@@ -379,28 +341,28 @@ static void sum(struct doc *d, const struct rep_sum *s) {
 }
 
 static void waits_for(struct doc *d) {
-    member(d, "waits_for", '[');
+    doc_member(d, "waits_for", '[');
     for (size_t i = 0; i < d->r->n_pairs && i < 16 * (size_t)d->page->top; i++) {
         const struct rep_pair *p = &d->r->pairs[i];
         json_line(&d->j);
         json_open(&d->j, NULL, '{');
-        id(d, "waiter", p->waiter);
-        id(d, "holder", p->holder);
-        id(d, "object", p->object);
+        doc_id(d, "waiter", p->waiter);
+        doc_id(d, "holder", p->holder);
+        doc_id(d, "object", p->object);
         json_text(&d->j, "kind", rep_kind_name(p->kind));
         sum(d, &p->sum);
         json_close(&d->j, '}');
     }
     json_close(&d->j, ']');
-    member(d, "site_waits", '[');
-    for (unsigned i = 0; i < most(d, d->r->n_site_pairs); i++) {
+    doc_member(d, "site_waits", '[');
+    for (unsigned i = 0; i < doc_most(d, d->r->n_site_pairs); i++) {
         const struct rep_site_pair *p = &d->r->site_pairs[i];
         json_line(&d->j);
         json_open(&d->j, NULL, '{');
-        id(d, "object", p->object);
+        doc_id(d, "object", p->object);
         json_text(&d->j, "kind", rep_kind_name(p->kind));
-        site(d, "waiter_site", p->waiter_site);
-        site(d, "holder_site", p->holder_site);
+        doc_site(d, "waiter_site", p->waiter_site);
+        doc_site(d, "holder_site", p->holder_site);
         sum(d, &p->sum);
         json_close(&d->j, '}');
     }
@@ -408,17 +370,17 @@ static void waits_for(struct doc *d) {
 }
 
 static void chains(struct doc *d) {
-    member(d, "chains", '[');
-    for (unsigned i = 0; i < most(d, d->r->n_chains); i++) {
+    doc_member(d, "chains", '[');
+    for (unsigned i = 0; i < doc_most(d, d->r->n_chains); i++) {
         const struct rep_chain *c = &d->r->chains[i];
         json_line(&d->j);
         json_open(&d->j, NULL, '{');
         json_open(&d->j, "links", '[');
         for (unsigned k = 0; k < c->n_links; k++) {
             json_open(&d->j, NULL, '{');
-            id(d, "object", c->link[k].object);
+            doc_id(d, "object", c->link[k].object);
             json_text(&d->j, "kind", rep_kind_name(c->link[k].kind));
-            site(d, "site", c->link[k].site);
+            doc_site(d, "site", c->link[k].site);
             json_close(&d->j, '}');
         }
         json_close(&d->j, ']');
@@ -428,138 +390,17 @@ static void chains(struct doc *d) {
     json_close(&d->j, ']');
 }
 
-/* ---- the critical path ---- */
-
-struct ranked {
-    uint64_t ns;
-    size_t number;
-};
-
-static int more(const void *a, const void *b) {
-    const struct ranked *x = a, *y = b;
-    return x->ns != y->ns ? (x->ns > y->ns ? -1 : 1) : x->number < y->number ? -1 : x->number > y->number;
-}
-
-/* Those that are not zero, the most first; their number in *n. Allocated. */
-static struct ranked *rank(size_t n_all, uint64_t (*value)(const struct rep_report *r, size_t i),
-                           const struct rep_report *r, size_t *n) {
-    struct ranked *ranked = cmd_allocate(n_all, sizeof *ranked);
-    *n = 0;
-    for (size_t i = 0; i < n_all; i++)
-        if (value(r, i) > 0)
-            ranked[(*n)++] = (struct ranked){value(r, i), i};
-    qsort(ranked, *n, sizeof *ranked, more);
-    return ranked;
-}
-
-static uint64_t object_path(const struct rep_report *r, size_t i) {
-    return rep_path_of(&r->objects[i]);
-}
-
-static uint64_t site_path(const struct rep_report *r, size_t i) {
-    return r->path.site_ns != NULL ? r->path.site_ns[i] : 0;
-}
-
-static uint64_t thread_path(const struct rep_report *r, size_t i) {
-    return r->threads[i].path_ns;
-}
-
-static uint64_t segment_length(const struct rep_report *r, size_t i) {
-    return r->path.segments[i].to_ns - r->path.segments[i].from_ns;
-}
-
-static int earlier(const void *a, const void *b) {
-    const struct ranked *x = a, *y = b;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static void path_objects(struct doc *d) {
-    size_t n;
-    struct ranked *ranked = rank(d->r->info.n_objects, object_path, d->r, &n);
-    json_open(&d->j, "objects", '[');
-    for (unsigned i = 0; i < most(d, n); i++) {
-        const struct rep_path_part *p = &d->r->objects[ranked[i].number].path;
-        json_open(&d->j, NULL, '{');
-        json_uint(&d->j, "object", ranked[i].number);
-        json_uint(&d->j, "ns", ranked[i].ns);
-        json_uint(&d->j, "held_ns", p->held_ns);
-        json_uint(&d->j, "wakeup_ns", p->wakeup_ns);
-        json_uint(&d->j, "waiting_ns", p->waiting_ns);
-        json_uint(&d->j, "calls_ns", p->calls_ns);
-        share(d, "share", (double)ranked[i].ns, (double)d->r->path.ns);
-        json_close(&d->j, '}');
-    }
-    json_close(&d->j, ']');
-    free(ranked);
-}
-
-static void path_parts(struct doc *d, const char *key, const char *what, struct ranked *ranked, size_t n) {
-    json_open(&d->j, key, '[');
-    for (unsigned i = 0; i < most(d, n); i++) {
-        json_open(&d->j, NULL, '{');
-        json_uint(&d->j, what, ranked[i].number);
-        if (what[0] == 's')
-            names_site(d->page->names, (uint32_t)ranked[i].number);
-        json_uint(&d->j, "ns", ranked[i].ns);
-        share(d, "share", (double)ranked[i].ns, (double)d->r->path.ns);
-        json_close(&d->j, '}');
-    }
-    json_close(&d->j, ']');
-    free(ranked);
-}
-
-static void path_segments(struct doc *d) {
-    size_t n;
-    struct ranked *ranked = rank(d->r->path.n_segments, segment_length, d->r, &n);
-    json_uint(&d->j, "n_segments", d->r->path.n_segments);
-    n = n < MOST_SEGMENTS ? n : MOST_SEGMENTS;
-    qsort(ranked, n, sizeof *ranked, earlier);
-    json_open(&d->j, "segments", '[');
-    for (size_t i = 0; i < n; i++) {
-        const struct rep_segment *s = &d->r->path.segments[ranked[i].number];
-        json_open(&d->j, NULL, '{');
-        json_uint(&d->j, "thread", s->thread);
-        json_uint(&d->j, "from_ns", s->from_ns);
-        json_uint(&d->j, "to_ns", s->to_ns);
-        id(d, "object", s->object);
-        json_text(&d->j, "kind", rep_kind_name(s->kind));
-        json_close(&d->j, '}');
-    }
-    json_close(&d->j, ']');
-    free(ranked);
-}
-
-static void critical_path(struct doc *d) {
-    const struct rep_path *p = &d->r->path;
-    size_t n;
-    member(d, "critical_path", '{');
-    json_uint(&d->j, "ns", p->ns);
-    json_uint(&d->j, "work_ns", p->work_ns);
-    json_uint(&d->j, "off_cpu_ns", p->off_cpu_ns);
-    json_uint(&d->j, "calls_ns", p->calls_ns);
-    json_uint(&d->j, "held_ns", p->held_ns);
-    json_uint(&d->j, "wakeup_ns", p->wakeup_ns);
-    json_uint(&d->j, "waiting_ns", p->waiting_ns);
-    path_objects(d);
-    struct ranked *ranked = rank(p->site_ns != NULL ? d->r->info.n_sites : 0, site_path, d->r, &n);
-    path_parts(d, "sites", "site", ranked, n);
-    ranked = rank(d->r->info.n_threads, thread_path, d->r, &n);
-    path_parts(d, "threads", "thread", ranked, n);
-    path_segments(d);
-    json_close(&d->j, '}');
-}
-
 /* ---- convoys, orders, barriers ---- */
 
 static void convoys(struct doc *d) {
-    member(d, "convoys", '[');
+    doc_member(d, "convoys", '[');
     for (uint32_t i = 0; i < d->r->n_details; i++) {
         const struct rep_convoys *c = &d->r->details[i].convoys;
         if (c->n == 0)
             continue;
         json_line(&d->j);
         json_open(&d->j, NULL, '{');
-        id(d, "object", d->r->details[i].object);
+        doc_id(d, "object", d->r->details[i].object);
         json_uint(&d->j, "n", c->n);
         json_uint(&d->j, "acquisitions", c->n_acquisitions);
         json_uint(&d->j, "ns", c->ns);
@@ -573,7 +414,7 @@ static void convoys(struct doc *d) {
 }
 
 static void lock_order(struct doc *d) {
-    member(d, "lock_order", '[');
+    doc_member(d, "lock_order", '[');
     for (size_t i = 0; i < d->r->n_circles; i++) {
         const struct rep_circle *c = &d->r->circles[i];
         json_line(&d->j);
@@ -581,11 +422,11 @@ static void lock_order(struct doc *d) {
         json_open(&d->j, "orders", '[');
         for (unsigned k = 0; k < c->n; k++) {
             json_open(&d->j, NULL, '{');
-            id(d, "held", c->order[k]->held);
-            id(d, "taken", c->order[k]->taken);
-            site(d, "held_site", c->order[k]->held_site);
-            site(d, "taken_site", c->order[k]->taken_site);
-            id(d, "thread", c->order[k]->thread);
+            doc_id(d, "held", c->order[k]->held);
+            doc_id(d, "taken", c->order[k]->taken);
+            doc_site(d, "held_site", c->order[k]->held_site);
+            doc_site(d, "taken_site", c->order[k]->taken_site);
+            doc_id(d, "thread", c->order[k]->thread);
             json_uint(&d->j, "n", c->order[k]->n);
             json_close(&d->j, '}');
         }
@@ -611,7 +452,7 @@ static void barrier_thread(struct doc *d, const struct rep_barrier_thread *t) {
 static void barrier(struct doc *d, const struct rep_barrier *b) {
     json_line(&d->j);
     json_open(&d->j, NULL, '{');
-    id(d, "object", b->object);
+    doc_id(d, "object", b->object);
     json_uint(&d->j, "count", b->count);
     json_uint(&d->j, "generations", b->n_generations);
     whole_histogram(d, "imbalance", &b->imbalance);
@@ -628,7 +469,7 @@ static void barrier(struct doc *d, const struct rep_barrier *b) {
         json_uint(&d->j, "first_ns", b->worst[i].first_ns);
         json_uint(&d->j, "last_ns", b->worst[i].last_ns);
         json_uint(&d->j, "end_ns", b->worst[i].end_ns);
-        id(d, "last_thread", b->worst[i].last_thread);
+        doc_id(d, "last_thread", b->worst[i].last_thread);
         json_close(&d->j, '}');
     }
     json_close(&d->j, ']');
@@ -636,7 +477,7 @@ static void barrier(struct doc *d, const struct rep_barrier *b) {
 }
 
 static void limits(struct doc *d, uint32_t n_shown) {
-    member(d, "limits", '{');
+    doc_member(d, "limits", '{');
     json_uint(&d->j, "objects_shown", n_shown);
     json_uint(&d->j, "objects", d->r->info.n_objects);
     json_uint(&d->j, "detailed", d->r->n_details);
@@ -655,26 +496,26 @@ void report_json(const struct report_page *page, FILE *out) {
     json_uint(&d.j, "version", FORMAT_VERSION);
     trace(&d);
     summary(&d);
-    member(&d, "advice", '[');
+    doc_member(&d, "advice", '[');
     for (unsigned i = 0; i < d.r->n_advice; i++)
         advice(&d, i);
     json_close(&d.j, ']');
-    member(&d, "threads", '[');
+    doc_member(&d, "threads", '[');
     for (uint32_t i = 0; i < d.r->info.n_threads; i++)
         if (d.r->threads[i].n_events > 0)
             thread(&d, i);
     json_close(&d.j, ']');
-    member(&d, "objects", '[');
+    doc_member(&d, "objects", '[');
     for (uint32_t i = 0; i < n; i++)
         object(&d, shown[i]);
     json_close(&d.j, ']');
     groups(&d);
     waits_for(&d);
     chains(&d);
-    critical_path(&d);
+    report_json_path(&d);
     convoys(&d);
     lock_order(&d);
-    member(&d, "barriers", '[');
+    doc_member(&d, "barriers", '[');
     for (uint32_t i = 0; i < d.r->n_details; i++)
         if (d.r->details[i].barrier != NULL)
             barrier(&d, d.r->details[i].barrier);

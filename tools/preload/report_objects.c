@@ -48,18 +48,29 @@ static bool *mark_named(const struct report_page *page) {
     return named;
 }
 
+/* All objects, those with the most on the critical path first; `waits`: or the most waiting. The result is how many. */
+static uint32_t rank(const struct rep_report *r, bool waits, struct ranked *ranked) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->info.n_objects; i++) {
+        const struct rep_object *o = &r->objects[i];
+        uint64_t path_ns = rep_path_of(o);
+        if (o->type != SBT_TRACE_NO_OBJECT)
+            ranked[n++] = (struct ranked){waits && o->wait_ns > path_ns ? o->wait_ns : path_ns, o->n, i};
+    }
+    qsort(ranked, n, sizeof *ranked, more);
+    return n;
+}
+
 uint32_t *report_objects(const struct report_page *page, uint32_t *n) {
     const struct rep_report *r = page->report;
     struct ranked *ranked = cmd_allocate(r->info.n_objects, sizeof *ranked);
-    uint32_t *shown = cmd_allocate(r->info.n_objects, sizeof *shown), n_ranked = 0;
+    uint32_t *shown = cmd_allocate(r->info.n_objects, sizeof *shown);
     bool *named = mark_named(page);
-    for (uint32_t i = 0; i < r->info.n_objects; i++)
-        if (r->objects[i].type != SBT_TRACE_NO_OBJECT)
-            ranked[n_ranked++] =
-                (struct ranked){r->objects[i].wait_ns > rep_path_of(&r->objects[i]) ? r->objects[i].wait_ns
-                                                                                    : rep_path_of(&r->objects[i]),
-                                r->objects[i].n, i};
-    qsort(ranked, n_ranked, sizeof *ranked, more);
+    uint32_t n_ranked = rank(r, false, ranked);
+    for (uint32_t i = 0; i < n_ranked && i < page->top; i++) /* as the JSON document's critical path does */
+        if (ranked[i].ns > 0)
+            mark(named, r, ranked[i].object);
+    n_ranked = rank(r, true, ranked);
     *n = 0;
     for (uint32_t i = 0; i < n_ranked; i++)
         if (i < page->top || named[ranked[i].object])
