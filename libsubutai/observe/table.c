@@ -47,7 +47,7 @@ bool rec_table_start(void) {
  * 1. A thread looks up its object's node, waits, and a handler that interrupts the wait forks.
  * 2. In the child the handler makes an event, which begins the child's trace and forgets the nodes.
  * 3. The handler returns, the wait ends, and the thread counts in the node.
- * What it counts there nobody reads. The child's copy costs memory only where it or the parent writes later.
+ * No thread reads what it counts there. The child's copy costs memory only where it or the parent writes later.
  */
 void rec_table_forget(void) {
     sbt_syscall3(SYS_madvise, buckets, N_BUCKETS * sizeof(struct rec_node *), MADV_DONTNEED);
