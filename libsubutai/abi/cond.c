@@ -68,7 +68,9 @@ static void ends_owned(void *m) {
 }
 
 static int wait_plain(pthread_cond_t *c, pthread_mutex_t *m, const struct sbt_deadline *deadline) {
-    int r;
+    int r = sbt_deadline_check(deadline);
+    if (r != 0)
+        return r;
     SBT_PROBE_THREADS1(mutex_release, m);
     sbt_mutex_count_wait(sbt_mutex_of(m), 1);
     pthread_cleanup_push(ends, m);

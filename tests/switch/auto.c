@@ -6,7 +6,9 @@
 #include "scene.h"
 
 #include <dirent.h>
+#include <linux/futex.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 #define ROUNDS 20000 /* where no thread is to leave its kernel thread */
 #define STILL_MS 200 /* a thread that looks every few milliseconds has looked in this time */
@@ -32,6 +34,37 @@ static void *meet_until_moved(void *number) {
 
 static void begins(void) {
     run(N, meet_until_moved);
+    CHECK(atomic_load(&moved) == (getenv("SWITCHED") != NULL));
+}
+
+/* ---- the same by yields, as C++20's waits do: a thread's turn comes by a futex wake-up, and it yields until then ----
+ */
+static atomic_uint turn;
+
+static void take_turn(unsigned id, unsigned round) {
+    while (atomic_load(&turn) != round * N + id)
+        sched_yield();
+    atomic_fetch_add(&turn, 1);
+    syscall(SYS_futex, &turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void *yield_until_moved(void *number) {
+    unsigned id = (unsigned)(long)number, round = 0;
+    own[id] = (pid_t)proc_kernel_thread();
+    for (int i = 0;; i++) {
+        if (proc_kernel_thread() != own[id])
+            atomic_store(&moved, true);
+        for (int k = 0; k < 100; k++)
+            take_turn(id, round++);
+        bool over = getenv("SWITCHED") != NULL ? atomic_load(&moved) : i == ROUNDS / 1000;
+        meet();
+        if (over)
+            return number;
+    }
+}
+
+static void begins_by_yields(void) {
+    run(N, yield_until_moved);
     CHECK(atomic_load(&moved) == (getenv("SWITCHED") != NULL));
 }
 
@@ -101,9 +134,10 @@ int main(int argc, char **argv) {
     static const struct scene scenes[] = {{"auto-gives-up", gives_up}, {NULL, NULL}};
     if (argc > 5) /* never: to import it is enough */
         return sighold(SIGUSR1);
-    (void)rests;
+    (void)rests, (void)begins_by_yields;
 #else
-    static const struct scene scenes[] = {{"auto-begins", begins}, {"auto-rests", rests}, {NULL, NULL}};
+    static const struct scene scenes[] = {
+        {"auto-begins", begins}, {"auto-begins-by-yields", begins_by_yields}, {"auto-rests", rests}, {NULL, NULL}};
     (void)gives_up;
 #endif
     return play(argc, argv, scenes);
