@@ -304,7 +304,7 @@ static int join_c11(const struct join *j) {
 SBT_EXPORT int pthread_join(pthread_t thread, void **result) {
     SBT_PROBE_THREADS1(pthread_join, (void *)thread);
     int r = while_not_runnable(join_posix, &(struct join){.thread.posix = thread, .result_posix = result});
-    SBT_PROBE_THREADS3(pthread_join_ret, (void *)thread, r, result != NULL ? *result : NULL);
+    SBT_PROBE_THREADS3(pthread_join_ret, (void *)thread, r, r == 0 && result != NULL ? *result : NULL);
     return r;
 }
 
