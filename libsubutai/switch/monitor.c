@@ -111,18 +111,33 @@ static void end_all_pinned(struct sbt_switch_state *s, const struct watch *w) {
 
 /* ---- does switching pay? ---- */
 
+/* Do more threads wait than CPUs may be used? What has been told of a round may not be enough to know. */
+static void look_at_crowd(struct sbt_switch_state *s, uint64_t n_told) {
+    uint32_t n_cpus = sbt_usable_cpus(), n_tellers = __atomic_load_n(&s->n_tellers, __ATOMIC_RELAXED);
+    uint64_t n = (n_told - __atomic_load_n(&s->round_began, __ATOMIC_RELAXED)) / SBT_SWITCH_WAITS_TOLD;
+    if (!sbt_pays_knows_crowd(n_tellers, n, n_cpus))
+        return;
+    __atomic_store_n(&s->crowded, n_tellers > n_cpus, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->round_began, n_told, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->n_tellers, 0, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&s->round, 1, __ATOMIC_RELAXED);
+}
+
 /* Tell so many more. The result is how many waits there have been if it is time to look at the clock, or 0. */
 static uint64_t tell(struct sbt_switch_state *s, bool are_yields) {
-    __atomic_fetch_or(&s->tellers, UINT64_C(1) << sbt_thread_tid() % 64, __ATOMIC_RELAXED);
+    uint32_t round = __atomic_load_n(&s->round, __ATOMIC_RELAXED) + 1; /* a thread's is 0 at first */
+    if (sbt_self.told_round != round) {
+        sbt_self.told_round = round;
+        __atomic_fetch_add(&s->n_tellers, 1, __ATOMIC_RELAXED);
+    }
     if (!are_yields)
         __atomic_fetch_add(&s->n_waits, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED);
-    if (__atomic_add_fetch(&s->n_told, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED) % SBT_PAYS_WAITS != 0)
+    uint64_t n_told = __atomic_add_fetch(&s->n_told, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED);
+    if (n_told % SBT_PAYS_WAITS != 0)
         return 0;
-    uint64_t tellers = __atomic_exchange_n(&s->tellers, 0, __ATOMIC_RELAXED);
+    look_at_crowd(s, n_told);
     uint64_t n = __atomic_exchange_n(&s->n_waits, 0, __ATOMIC_RELAXED);
-    bool crowded = (uint32_t)__builtin_popcountll(tellers) > sbt_usable_cpus();
-    __atomic_store_n(&s->crowded, crowded, __ATOMIC_RELAXED);
-    return crowded ? SBT_PAYS_WAITS : n;
+    return __atomic_load_n(&s->crowded, __ATOMIC_RELAXED) != 0 ? SBT_PAYS_WAITS : n;
 }
 
 /* What threads tell. The thread that tells the last of SBT_PAYS_WAITS looks at the clock. */

@@ -8,6 +8,8 @@
 #define OFTEN 5000u
 #define SECOND 1000000000u
 
+#define TELLS_EACH 8 /* for each CPU, until threads that have not told are taken for threads that do not wait */
+
 #define SETTLE_NS 1500000u      /* until all threads wait in the new way */
 #define WINDOW_NS 6000000u      /* length of a window, */
 #define WINDOW_MOST_NS 50000000 /* and if it takes longer to see that much progress: */
@@ -27,6 +29,10 @@
 
 bool sbt_pays_is_often(uint64_t n, uint64_t ns, uint32_t n_cpus) {
     return ns <= n * SECOND / ((uint64_t)OFTEN * n_cpus);
+}
+
+bool sbt_pays_knows_crowd(uint32_t n_tellers, uint64_t n_tells, uint32_t n_cpus) {
+    return n_tellers > n_cpus || n_tells >= (uint64_t)TELLS_EACH * n_cpus;
 }
 
 bool sbt_pays_is_in_trial(const struct sbt_pays *p) {

@@ -72,4 +72,10 @@ bool sbt_pays_is_in_trial(const struct sbt_pays *p);
 #define SBT_PAYS_WAITS 1024
 bool sbt_pays_is_often(uint64_t n, uint64_t ns, uint32_t n_cpus);
 
+/*
+ * Threads tell of their waits now and then: n_tells times in all, by n_tellers different threads. Is it known whether
+ * these are more than the CPUs? If not, each thread may not have told yet.
+ */
+bool sbt_pays_knows_crowd(uint32_t n_tellers, uint64_t n_tells, uint32_t n_cpus);
+
 #endif

@@ -213,6 +213,15 @@ TEST(by_turns_it_changes_at_each_look) {
 }
 
 /* 1024 waits at 5000 a second on each CPU. */
+TEST(a_crowd_is_known_when_it_has_told_or_had_the_time_to) {
+    ck_assert(!sbt_pays_knows_crowd(2, 15, 2));
+    ck_assert(sbt_pays_knows_crowd(3, 3, 2));
+    ck_assert(sbt_pays_knows_crowd(2, 16, 2));
+    ck_assert(!sbt_pays_knows_crowd(32, 32, 64)); /* no more than these can have told yet */
+    ck_assert(sbt_pays_knows_crowd(65, 65, 64));
+    ck_assert(sbt_pays_knows_crowd(32, 512, 64));
+}
+
 TEST(often_is_a_rate_for_each_cpu) {
     ck_assert(sbt_pays_is_often(1024, 204800000, 1));
     ck_assert(!sbt_pays_is_often(1024, 204800001, 1));
