@@ -73,7 +73,8 @@ static const uintptr_t *place_of(struct _Unwind_Context *context, uintptr_t addr
 
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument) {
     struct walk *w = argument;
-    uintptr_t address = _Unwind_GetIP(context);
+    int interrupted; /* a signal handler returns there, from another stack perhaps, and that may be unmapped later */
+    uintptr_t address = _Unwind_GetIPInfo(context, &interrupted);
     w->found = w->found || address == w->site;
     if (!w->found)
         return _URC_NO_REASON;
@@ -83,7 +84,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
         return _URC_NO_REASON;
     struct frame *frame = &w->to->frames[w->to->n++];
     *frame = (struct frame){address, place_of(context, address)};
-    w->to->known = w->to->known && frame->place != NULL;
+    w->to->known = w->to->known && frame->place != NULL && interrupted == 0;
     return _URC_NO_REASON;
 }
 
