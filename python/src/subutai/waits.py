@@ -143,6 +143,11 @@ def waits(events: pl.DataFrame, *, profile: bool = False, least_ns: int = WAIT_N
         & (pl.col("from_thread") != pl.col("thread"))
         & (pl.col("result") == 0)
     )
+    if profile:
+        # A lock's number is that of the release that let it in. The cost of recording is taken off the end of a wait,
+        # so it can be a little before that release.
+        clipped = pl.min_horizontal(pl.col("release_ns"), pl.max_horizontal(_END, "at_ns"))
+        others = others.with_columns(release_ns=pl.when(_is(LOCKS)).then(clipped).otherwise("release_ns"))
     return (
         pl.concat([joins.select(names + enders), others.select(names + enders)])
         .with_columns(pl.when(known).then(pl.col(name)).alias(name) for name in enders)
