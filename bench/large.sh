@@ -165,7 +165,7 @@ group_large() {
     make_sql "$rows"
     ! command -v javac >/dev/null || make_java "$rounds"
     for n in $threads; do
-        large_row ffmpeg ffmpeg "$n" clip.avi "ffmpeg -v error -y -i clip.y4m -c:v mpeg4 -b:v 2M -threads $n -fflags +bitexact clip.avi"
+        large_row ffmpeg ffmpeg "$n" clip.avi "ffmpeg -v error -y -stream_loop 4 -i clip.y4m -c:v mpeg4 -b:v 2M -threads $n -fflags +bitexact clip.avi"
         large_row xz xz "$n" clip.xz "head -c 24000000 clip.y4m | xz -1 --block-size=1MiB -T$n >clip.xz"
         large_row zstd zstd "$n" clip.zst "zstd -q -f -9 -T$n clip.y4m -o clip.zst"
         large_row java javac "$n" java.out \
