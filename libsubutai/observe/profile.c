@@ -39,7 +39,10 @@ static void renew(struct rec_profile *p) {
     struct rec_counts objects = p->objects, sites = p->sites;
     rec_counts_clear(&objects);
     rec_counts_clear(&sites);
+    struct rec_order *orders = p->orders;
+    rec_profile_clear_orders(p);
     memset(p, 0, offsetof(struct rec_profile, encoder.bytes));
+    p->orders = orders;
     p->objects = objects;
     p->sites = sites;
 }
@@ -65,13 +68,13 @@ void rec_profile_forget(struct rec_thread *t) {
         return;
     rec_counts_forget(&p->objects);
     rec_counts_forget(&p->sites);
+    rec_profile_forget_orders(p);
     sbt_syscall3(SYS_munmap, p, sizeof *p, 0);
 }
 
 /* ---- counting; the thread is busy, and so is its profile ---- */
 
-/* The object's number; SBT_TRACE_NONE: it has none, and gets none now. */
-static uint32_t number_for(struct rec_profile *p, const struct rec_key *key) {
+uint32_t rec_profile_number_for(struct rec_profile *p, const struct rec_key *key) {
     if (__atomic_load_n(&rec.n_objects, __ATOMIC_RELAXED) < PROFILE_N_NUMBERED)
         return rec_number_of(p->thread, key->type, key->object);
     struct rec_node *node = rec_node_find(key->object);
@@ -105,7 +108,7 @@ static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_ke
     if (e != NULL) {
         if (!is_same_life(e)) {
             rec_profile_put(p, e, held_of(&p->objects, e));
-            e->number = number_for(p, key);
+            e->number = rec_profile_number_for(p, key);
         }
         e->lives = lives;
         return e;
@@ -114,7 +117,7 @@ static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_ke
         return NULL;
     struct rec_entry fresh = {.object = key->object,
                               .site = key->site,
-                              .number = number_for(p, key),
+                              .number = rec_profile_number_for(p, key),
                               .lives = lives,
                               .op = rec_counted_op(key),
                               .type = key->type};
@@ -346,6 +349,7 @@ void rec_profile_hold(const struct rec_key *key) {
         return;
     if (rec_entry_of(p, key) == NULL)
         add_slowly(key, 0);
+    rec_profile_holds(p, key);
     begin_hold(p, key, 1);
 }
 

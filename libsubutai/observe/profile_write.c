@@ -48,6 +48,12 @@ void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held
         *h = (struct rec_held){0};
 }
 
+void rec_profile_put_order(struct rec_profile *p, const struct sbt_trace_order *order) {
+    if (!trace_tally_has_room(&p->encoder))
+        write_block(p);
+    trace_encode_order(&p->encoder, order);
+}
+
 static void put_counts(struct rec_profile *p, const struct rec_counts *counts) {
     for (uint32_t i = 0; i <= counts->mask; i++)
         if (counts->entries[i].site != 0)
@@ -57,6 +63,7 @@ static void put_counts(struct rec_profile *p, const struct rec_counts *counts) {
 static void put_all(struct rec_profile *p) {
     put_counts(p, &p->objects);
     put_counts(p, &p->sites);
+    rec_profile_put_orders(p);
     write_block(p);
 }
 

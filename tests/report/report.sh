@@ -85,6 +85,7 @@ while read -r name cause symbol; do
 done <<'EOF2'
 hot-lock hot-lock hot
 lock-over-io lock-over-io journal
+inverted-order lock-order left
 false-spin false-spin polled
 barrier-imbalance barrier-imbalance meeting
 slow-release barrier-release meeting
