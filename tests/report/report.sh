@@ -136,6 +136,21 @@ check "folded: into a file, and nothing else" is "$status $out $(wc -l <waits.fo
 subutai report --json --predict slow-release.sbt
 check "--predict: what waiting by switching would bring, simulated" json '.[0].advice[0] | .cause == "barrier-release" and
     .gain.basis == "simulated" and .gain.share > 0.1 and .gain.share < 1'
+# The trace changed as the advice says: the lock split on two CPUs or more, sleeps behind the section, and so on.
+while read -r name cause least most; do
+    subutai report --json --predict "$name.sbt"
+    check "--predict: $name: simulated, $least to $most times as fast" json ".[0].advice[] | select(.cause == \"$cause\").gain |
+        .basis == \"simulated\" and .not_simulated == null and .ratio >= $least and .ratio <= $most"
+done <<'EOF2'
+hot-lock hot-lock 1 4.5
+lock-over-io lock-over-io 2 5
+false-spin false-spin 1.05 3.1
+many-locks many-locks 1.05 11
+barrier-imbalance barrier-imbalance 1.8 2.6
+EOF2
+subutai report --json --predict idle-pool.sbt
+check "--predict: what no change of a trace can say is called so" json '.[0].advice[0] | .cause == "idle" and
+    .gain.not_simulated != null and .gain.basis == "none"'
 subutai report --predict slow-release.profile.sbt
 check "--predict: of a profile a line says that it cannot" matches "$status $err" '^0 subutai: report: --predict: .* is a profile'
 

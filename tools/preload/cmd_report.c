@@ -25,7 +25,7 @@ static const struct own_option report_options[] = {
                        "write stacks of waits, weighted by nanoseconds, for flame graphs; -: "
                        "print them"},
     [REPORT_PREDICT] = {0, "predict", NULL,
-                        "simulate the traces with --wait switch, and say what advice to wait by switching would bring"},
+                        "simulate the traces changed as the advice says, and say what that would bring"},
     [REPORT_TRY] =
         {0, "try", NULL,
          "run the recorded command by subutai compare, and say what advice to wait by switching has brought"},
@@ -102,23 +102,12 @@ static struct report_page analyse(const char *path) {
                                 .command = report->info.command};
 }
 
-/* Of advice that is followed by waiting by switching, and by nothing else, the gain can be simulated. */
 static void simulate(const struct report_page *page) {
     struct rep_report *r = (struct rep_report *)(uintptr_t)page->report;
-    bool wanted = false, simulated = false;
-    double gain = 0;
-    for (unsigned i = 0; i < r->n_advice; i++)
-        wanted |= r->advice[i].cause == REP_CONVOY || r->advice[i].cause == REP_BARRIER_RELEASE;
-    if (wanted && r->info.profile)
+    if (r->info.profile)
         cmd_warn("report: --predict: '%s' is a profile, which cannot be simulated (legal: a trace of subutai record)",
                  page->path);
-    else if (wanted)
-        simulated = report_simulate(page->path, &gain);
-    for (unsigned i = 0; simulated && i < r->n_advice; i++)
-        if (r->advice[i].cause == REP_CONVOY || r->advice[i].cause == REP_BARRIER_RELEASE) {
-            r->advice[i].basis = REP_BASIS_SIMULATED;
-            r->advice[i].gain_ns = gain * (double)r->wall_ns;
-        }
+    report_simulate(page->path, page->trace, r);
 }
 
 /* Processes with one command line, as those of --command, are measured once. */

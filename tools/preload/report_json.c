@@ -91,6 +91,7 @@ static void gain(struct doc *d, const struct rep_advice *a) {
     }
     json_real(&d->j, "ratio", report_advice_ratio(d->page, a), DOC_SHARE_DIGITS);
     json_text(&d->j, "basis", bases[a->basis]);
+    json_text(&d->j, "not_simulated", a->unsimulated);
     json_close(&d->j, '}');
 }
 
