@@ -33,7 +33,7 @@ struct pass {
     uint64_t ended_ns, n_taken; /* the last event's end; acquisitions of the object or group */
     uint64_t owed_ns;           /* sleep that has been moved behind the section */
     uint64_t poll_work_ns;      /* work before the first of the failed trylocks that were left out */
-    uint32_t skipped;           /* the object whose lock was left out; REP_NONE: none */
+    uint32_t skipped;           /* the lock that was left out and is held; REP_NONE: none */
     bool held, polls;
     size_t arrival;
     /* barriers: of all threads */
