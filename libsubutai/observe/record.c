@@ -24,6 +24,7 @@
 #include "observe/stack.h"
 #include "os/futex.h"
 #include "os/proc.h"
+#include "words.h"
 
 /* HIGH_FD: few programs have so many descriptors, and the limit is seldom lower. */
 enum { HIGH_FD = 500, MAX_PATH = 4096, NO_FD = -1, OPENING = -2 };
@@ -71,18 +72,16 @@ static void fail(long error) {
                 "': ", why != NULL ? why : "unknown error", NULL);
 }
 
-/* As the command line has it, with blanks for the bytes between its words; no more than fits. */
+/* The command line as a shell would read it, for `subutai report --try`; no more of its words than fit. */
 static uint8_t *define_process(uint8_t *at) {
-    char command[2048];
+    char words[2048], command[2048];
     const char *engine = sbt_engine.name;
     long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0), n = 0;
     if (fd >= 0) {
-        n = sbt_syscall3(SYS_read, fd, command, sizeof command);
+        n = sbt_syscall3(SYS_read, fd, words, sizeof words);
         sbt_syscall3(SYS_close, fd, 0, 0);
     }
-    n = n > 0 && command[n - 1] == '\0' ? n - 1 : n > 0 ? n : 0;
-    for (long i = 0; i < n; i++)
-        command[i] = command[i] == '\0' ? ' ' : command[i];
+    n = (long)words_quote(command, sizeof command, words, n > 0 ? (size_t)n : 0);
     *at++ = TRACE_DEFINE_COMMAND;
     at = trace_put(at, (uint64_t)n);
     memcpy(at, command, (size_t)n);
