@@ -111,8 +111,11 @@ static const uint8_t *get_order(overlay *s, const uint8_t *at, struct sbt_trace_
         order->taken == SBT_TRACE_NONE)
         return NULL;
     order->n_gates = (uint32_t)n_gates;
-    for (uint32_t i = 0; i < order->n_gates && at != NULL; i++)
+    for (uint32_t i = 0; i < order->n_gates && at != NULL; i++) {
         at = get_object(s, at, &order->gate[i]);
+        if (order->gate[i] == SBT_TRACE_NONE)
+            return NULL;
+    }
     return at;
 }
 
