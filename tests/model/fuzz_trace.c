@@ -107,7 +107,7 @@ static void read_orders(const struct sbt_trace *trace, size_t size) {
     sbt_trace_tally_begin(trace, &cursor);
     while ((r = sbt_trace_order_next(&cursor, &o, &error)) == 1) {
         must(o.held < info->n_objects && o.taken < info->n_objects, "an order's object out of range");
-        must(o.n > 0 && o.thread < info->n_threads, "an order that nobody saw, or an unknown thread");
+        must(o.n > 0 && o.thread < info->n_threads, "an order seen no time, or an unknown thread");
         must(o.n_gates <= SBT_TRACE_MOST_GATES, "more gates than there is room for");
         for (uint32_t i = 0; i < o.n_gates; i++)
             must(o.gate[i] < info->n_objects, "a gate out of range");
