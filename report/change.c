@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #define SLEEP_LEAST_NS 100000 /* shorter gaps between events are the system's */
-#define RECHECK_MOST_NS 2000  /* work between two waits that only looks whether there is something to do */
 
 /* A thread's work and sleep since it was last at the barrier, and what it would be if all had the mean. */
 struct loads {
@@ -51,11 +50,12 @@ const char *rep_change_refused(const struct rep_report *r, const struct rep_advi
         return NULL;
     case REP_LOCK_OVER_IO:
     case REP_BARRIER_IMBALANCE:
-    case REP_BROADCAST_STORM:
-    case REP_FUTILE_WAKEUPS:
     case REP_FALSE_SPIN:
     case REP_MANY_LOCKS:
         return NULL;
+    case REP_BROADCAST_STORM:
+    case REP_FUTILE_WAKEUPS:
+        return "a trace does not say which thread a signal should have woken";
     case REP_IDLE:
         return "threads that wait for work cost no time";
     case REP_OFF_CPU:
@@ -111,15 +111,6 @@ static bool split(struct pass *p, struct sbt_trace_event *e) {
     e->object = p->part == 0 ? e->object : p->report->info.n_objects + p->part - 1;
     e->order = 0;
     return true;
-}
-
-/* Waits that ended in vain go on until the thread has something to do. */
-static bool waits_on(const struct pass *p, const struct sbt_trace_event *e, struct sbt_trace_cursor ahead) {
-    struct sbt_trace_event next;
-    struct sbt_trace_error error;
-    return e->op == SBT_TRACE_COND_WAIT && e->object == p->advice->object && e->result == 0 &&
-           sbt_trace_next(&ahead, &next, &error) == 1 && next.op == SBT_TRACE_COND_WAIT && next.object == e->object &&
-           next.work_ns < RECHECK_MOST_NS;
 }
 
 /* Trylocks in a row, or a spin lock, become a lock of a mutex. */
@@ -190,17 +181,17 @@ static bool change(struct pass *p, struct sbt_trace_event *e) {
 
 /* ---- a thread ---- */
 
-static bool sleeps_count(const struct pass *p) {
-    return p->advice->cause == REP_LOCK_OVER_IO || p->advice->cause == REP_BARRIER_IMBALANCE;
+bool rep_change_has_sleeps(const struct rep_advice *a) {
+    return a->cause == REP_LOCK_OVER_IO || a->cause == REP_BARRIER_IMBALANCE;
 }
 
 static uint64_t gap_before(const struct pass *p, const struct sbt_trace_event *e) {
     uint64_t ready_ns = p->ended_ns + e->work_ns;
     uint64_t gap_ns = p->ended_ns > 0 && e->at_ns > ready_ns ? e->at_ns - ready_ns : 0;
-    return sleeps_count(p) && gap_ns >= SLEEP_LEAST_NS ? gap_ns : 0;
+    return rep_change_has_sleeps(p->advice) && gap_ns >= SLEEP_LEAST_NS ? gap_ns : 0;
 }
 
-static void step(struct pass *p, struct sbt_trace_event *e, uint64_t *kept_work_ns, bool dropped) {
+static void step(struct pass *p, struct sbt_trace_event *e, uint64_t *kept_work_ns) {
     double scale = balance(p);
     uint64_t gap_ns = sleep_in_place(p, (uint64_t)(scale * (double)gap_before(p, e)));
     bool own = e->object == p->advice->object;
@@ -209,14 +200,10 @@ static void step(struct pass *p, struct sbt_trace_event *e, uint64_t *kept_work_
     *kept_work_ns = 0;
     if (own && e->op == SBT_TRACE_BARRIER_WAIT)
         p->arrival++;
-    if (dropped) {
-        *kept_work_ns = e->work_ns;
-        return;
-    }
     uint8_t op = e->op, result = e->result != 0;
     put_sleep(p, gap_ns);
     if (p->changed && !change(p, e)) {
-        *kept_work_ns = p->advice->cause == REP_MANY_LOCKS ? e->work_ns : 0;
+        *kept_work_ns = p->advice->cause == REP_MANY_LOCKS ? e->work_ns : 0; /* of a poll it is the wait */
         return;
     }
     put(p, e);
@@ -234,7 +221,6 @@ static void walk(struct pass *p, uint32_t thread) {
     struct sbt_trace_event e;
     struct sbt_trace_error error;
     uint64_t kept_work_ns = 0;
-    bool waits = p->changed && (p->advice->cause == REP_BROADCAST_STORM || p->advice->cause == REP_FUTILE_WAKEUPS);
     int more;
     p->thread = thread;
     p->part = 0;
@@ -247,7 +233,7 @@ static void walk(struct pass *p, uint32_t thread) {
         if (more < 0)
             p->error = EILSEQ;
         else
-            step(p, &e, &kept_work_ns, waits && waits_on(p, &e, cursor));
+            step(p, &e, &kept_work_ns);
     }
 }
 

@@ -276,6 +276,8 @@ static inline void rec_profile_holds(struct rec_profile *p, const struct rec_key
     if (SBT_UNLIKELY(p->n_nested != 0))
         rec_profile_nested(p, key);
     uint32_t n = p->n_nested;
+    if (SBT_UNLIKELY(n == PROFILE_N_NESTED)) /* a handler has come in between, and keeps what it took */
+        n = PROFILE_N_NESTED - 1;
     p->nested[n] = (struct rec_nested){key->object, key->site, key->type};
     __atomic_signal_fence(__ATOMIC_RELEASE); /* a handler's locks come behind this one */
     p->n_nested = n + 1;

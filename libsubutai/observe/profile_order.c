@@ -12,8 +12,9 @@
  * The list may be wrong for a while: a lock that another thread gives back, or that is held when the thread leaves a
  * function by longjmp, stays in it until the thread takes it again, or PROFILE_N_NESTED newer ones have pushed it out.
  *
- * A handler of the thread's may come in between. It leaves the list as it found it, since it gives back what it takes;
- * while `busy` is set it makes no order.
+ * A handler of the thread's may come in between; while `busy` is set it makes no order. It usually gives back what it
+ * takes, and leaves the list as it found it. One that keeps a lock, or gives back the thread's, makes the list wrong in
+ * the same way; the list's bounds hold all the same.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -120,11 +121,14 @@ static void count(struct rec_profile *p, const struct rec_nested *held, const st
     }
 }
 
-/* A handler that comes in between puts its locks behind the last one. */
+/* A handler that comes in between puts its locks behind the last one. What it keeps, or gives back, is overlooked. */
 static void drop(struct rec_profile *p, uint32_t i) {
-    memmove(&p->nested[i], &p->nested[i + 1], (p->n_nested - 1 - i) * sizeof p->nested[0]);
+    uint32_t n = p->n_nested;
+    if (i >= n)
+        return;
+    memmove(&p->nested[i], &p->nested[i + 1], (n - 1 - i) * sizeof p->nested[0]);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    p->n_nested--;
+    p->n_nested = n - 1;
 }
 
 SBT_NOINLINE void rec_profile_nested(struct rec_profile *p, const struct rec_key *key) {

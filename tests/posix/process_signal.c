@@ -11,9 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/proc.h"
 #include "topic.h"
 
-enum { N = 4, SIGNALS = 40 };
+enum { N = 4, SIGNALS = 40, MAIN_MS = 300 };
 
 static struct worker {
     pthread_t thread;
@@ -192,6 +193,9 @@ TEST(process_signal__taker_blocks,
 static void *send_from_a_thread(void *unused) {
     mask(SIG_BLOCK, SIGUSR1);
     await(&n_waiting, N);
+    /* Until it has ended main takes signals itself. Its kernel thread may live on, if threads are switched. */
+    for (int ms = 0; proc_thread_state(getpid()) != 'Z' && ms < MAIN_MS; ms++)
+        sleep_ms(1);
     let_threads_block();
     send_all(SIGNALS);
     _exit(0);
@@ -204,7 +208,6 @@ static void main_ends(void *unused) {
     start_all(meet_twice);
     OK(pthread_create(&sender, NULL, send_from_a_thread, unused));
     last_to_meet(NULL);
-    mask(SIG_BLOCK, SIGUSR1); /* signals may be sent before it has ended, and it is none of the threads that count */
     pthread_exit(NULL);
 }
 TEST(process_signal__after_the_end_of_main, "main has called pthread_exit: threads that wait handle 40") {

@@ -11,13 +11,25 @@ orders() {
 }
 
 for engine in glibc direct ni; do
-    for what in pair crosswise kinds trylock gates waits cond pairs lives handlers ends; do
+    for what in pair crosswise kinds trylock gates waits cond pairs deep lives handlers ends; do
         rm -f ./*.sbt
         subutai record -o t.sbt --record-calls waits --engine $engine -- "$SUBJECT" "$what"
         check "$engine, $what: the program ends well" is "$status $err" "0 "
         check "$engine, $what: its orders" orders
     done
 done
+while read -r what circles; do
+    for how in waits all; do
+        rm -f ./*.sbt
+        subutai record -o t.sbt --record-calls $how --engine glibc -- "$SUBJECT" "$what"
+        check "$what, $how recorded: the circles of a report" is "$("$SUBUTAI" report --json t.sbt | jq '.lock_order | length')" "$circles"
+    done
+done <<'END'
+by_one_thread 0
+by_two_threads 1
+in_gate 0
+once_without_gate 1
+END
 check "bounded: 800 pairs in at most 60 kB" test "$(
     subutai record -o t.sbt --record-calls waits --engine glibc -- "$SUBJECT" pairs
     stat -c %s t.sbt

@@ -15,7 +15,7 @@
 #include "lib/asleep.h"
 #include "lib/checks.h"
 
-enum { N_ROUNDS = 1000, N_MANY = 400, N_LIVES = 300 };
+enum { N_ROUNDS = 1000, N_MANY = 400, N_DEEP = 40, N_LIVES = 300 };
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER, c = PTHREAD_MUTEX_INITIALIZER,
                        gate = PTHREAD_MUTEX_INITIALIZER, many[N_MANY];
@@ -143,6 +143,23 @@ static void pairs(void) {
         expect(&a, &many[i], 0, 0), expect(&b, &many[i], 0, 0);
 }
 
+/* More locks at a time than the recorder remembers: it knows the last ones, and the gates that it has room for. */
+static void deep(void) {
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < N_DEEP; i++) {
+            if (round == 0)
+                OK(pthread_mutex_init(&many[i], NULL));
+            lock(&many[i]);
+        }
+        for (int i = N_DEEP; i-- > 0;)
+            unlock(&many[i]);
+    }
+    for (int i = 1; i < 16; i++)
+        expect(&many[0], &many[i], 0, i - 1 < 4 ? i - 1 : 4);
+    expect(&many[N_DEEP - 2], &many[N_DEEP - 1], 0, 4);
+    expect(&many[N_DEEP - 15], &many[N_DEEP - 1], 0, 4); /* the oldest of those that it knows */
+}
+
 /* Each life of an object is an object. The gate of all of them lives on. */
 static void lives(void) {
     pthread_mutex_t short_lived;
@@ -189,13 +206,80 @@ static void ends(void) {
     expect(&a, &b, 1, 0);
 }
 
+/* ---- orders that are inverted: what a report makes of them ---- */
+
+static void nest(pthread_mutex_t *outer, pthread_mutex_t *inner) {
+    lock(outer), lock(inner);
+    unlock(inner), unlock(outer);
+}
+
+static void *forward(void *unused) {
+    nest(&a, &b);
+    return unused;
+}
+
+static void *backward(void *unused) {
+    nest(&b, &a);
+    return unused;
+}
+
+static void *forward_in_gate(void *unused) {
+    lock(&gate), nest(&a, &b), unlock(&gate);
+    return unused;
+}
+
+static void *backward_in_gate(void *unused) {
+    lock(&gate), nest(&b, &a), unlock(&gate);
+    return unused;
+}
+
+/* Each in a thread of its own, one after the other. */
+static void in_threads(void *(*first)(void *), void *(*second)(void *), void *(*third)(void *)) {
+    void *(*all[])(void *) = {first, second, third};
+    for (int i = 0; i < 3; i++) {
+        pthread_t thread;
+        OK(pthread_create(&thread, NULL, all[i], NULL));
+        OK(pthread_join(thread, NULL));
+    }
+}
+
+static void by_one_thread(void) {
+    nest(&a, &b), nest(&b, &a);
+}
+
+static void by_two_threads(void) {
+    in_threads(forward, backward, backward);
+}
+
+static void in_gate(void) {
+    in_threads(forward_in_gate, backward_in_gate, backward_in_gate);
+}
+
+/* The gate is not held by the last thread: it keeps nothing apart. */
+static void once_without_gate(void) {
+    in_threads(forward_in_gate, backward_in_gate, backward);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } all[] = {{"pair", pair},   {"crosswise", crosswise}, {"kinds", kinds}, {"trylock", trylock},
-               {"gates", gates}, {"waits", waits},         {"cond", cond},   {"pairs", pairs},
-               {"lives", lives}, {"handlers", handlers},   {"ends", ends}};
+    } all[] = {{"pair", pair},
+               {"crosswise", crosswise},
+               {"kinds", kinds},
+               {"trylock", trylock},
+               {"gates", gates},
+               {"waits", waits},
+               {"cond", cond},
+               {"pairs", pairs},
+               {"deep", deep},
+               {"lives", lives},
+               {"handlers", handlers},
+               {"ends", ends},
+               {"by_one_thread", by_one_thread},
+               {"by_two_threads", by_two_threads},
+               {"in_gate", in_gate},
+               {"once_without_gate", once_without_gate}};
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
             all[i].run();

@@ -86,7 +86,7 @@ static void gain(struct doc *d, const struct rep_advice *a) {
         doc_null(d, "ns");
         doc_null(d, "share");
     } else {
-        json_uint(&d->j, "ns", (uint64_t)a->gain_ns);
+        json_int(&d->j, "ns", (int64_t)a->gain_ns);
         doc_share(d, "share", a->gain_ns, (double)d->r->wall_ns);
     }
     json_real(&d->j, "ratio", report_advice_ratio(d->page, a), DOC_SHARE_DIGITS);

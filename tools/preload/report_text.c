@@ -138,13 +138,15 @@ static void summary(const struct text *t) {
 
 static char *gain_of(const struct text *t, const struct rep_advice *a) {
     char ns[32];
-    const char *not = a->unsimulated != NULL ? " Not simulated: " : "", *why = not [0] != '\0' ? a->unsimulated : "",
-               *stop = not [0] != '\0' ? "." : "";
+    char *not = a->unsimulated != NULL ? cmd_format(" Not simulated: %s.", a->unsimulated) : cmd_format("%s", "");
     if (a->basis == REP_BASIS_NONE)
-        return cmd_format("%s%s%s", not, why, stop);
-    return cmd_format(" %s: %s, %.1f %% of the time (%s).%s%s%s", a->basis == REP_BASIS_PATH ? "At most" : "Gain",
-                      format_ns(ns, a->gain_ns), percent(a->gain_ns, (double)t->r->wall_ns),
-                      a->basis == REP_BASIS_PATH ? "a bound, by the critical path" : "simulated", not, why, stop);
+        return not ;
+    const char *what = a->basis == REP_BASIS_PATH ? "At most" : a->gain_ns < 0 ? "It would cost" : "Gain";
+    char *gain = cmd_format(" %s: %s, %.1f %% of the time (%s).%s", what, format_ns(ns, fabs(a->gain_ns)),
+                            percent(fabs(a->gain_ns), (double)t->r->wall_ns),
+                            a->basis == REP_BASIS_PATH ? "a bound, by the critical path" : "simulated", not );
+    free(not );
+    return gain;
 }
 
 /* What was measured, and beside it the gain as a ratio. */

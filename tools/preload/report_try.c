@@ -5,56 +5,36 @@
  */
 #include "report_try.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "command.h"
+#include "own_child.h"
 #include "words.h"
 
 #define RUNS "5"
 enum { MOST_WORDS = 2048 };
 
-/* The command line of `subutai compare`, in memory of `text`, which is changed; NULL: `text` is no command line. */
-static char **compare_line(char *text) {
-    static const char *const own[] = {"subutai", "compare", "--json",    "--warmup",         "1",
-                                      "--runs",  RUNS,      "--engines", REPORT_TRY_ENGINES, "--"};
-    enum { N_OWN = sizeof own / sizeof *own };
-    char **line = cmd_allocate(N_OWN + MOST_WORDS + 1, sizeof *line);
-    for (size_t i = 0; i < N_OWN; i++)
-        line[i] = cmd_format("%s", own[i]);
-    size_t n = words_split(text, line + N_OWN, MOST_WORDS);
-    if (n != 0 && n != WORDS_BAD)
-        return line;
-    free(line);
-    return NULL;
-}
+static const char *const own[] = {"subutai", "compare", "--json",    "--warmup",         "1",
+                                  "--runs",  RUNS,      "--engines", REPORT_TRY_ENGINES, "--"};
+enum { N_OWN = sizeof own / sizeof *own };
 
-/* What compare prints; NULL: it failed, and has said why. */
-static json_t *compare(char **line) {
-    int ends[2], status = 0;
-    if (pipe(ends) != 0)
+/* What compare prints of the command line in `text`, which is changed. NULL: a line has said why. */
+static json_t *compare(char *text, const char *command) {
+    char *words[MOST_WORDS];
+    const char *line[N_OWN + MOST_WORDS + 1] = {NULL};
+    size_t n = words_split(text, words, MOST_WORDS);
+    if (n == 0 || n == WORDS_BAD) {
+        cmd_warn("report: --try: '%.80s' is not a whole command line (legal: --command LINE)", command);
         return NULL;
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        execv("/proc/self/exe", line);
-        _exit(CMD_REFUSED);
     }
-    close(ends[1]);
-    FILE *from = fdopen(ends[0], "r");
-    json_t *document = pid > 0 && from != NULL ? json_loadf(from, 0, NULL) : NULL;
-    if (from != NULL)
-        fclose(from);
-    if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) <= CMD_DIFFERENT)
-        return document;
-    json_decref(document);
-    return NULL;
+    memcpy(line, own, sizeof own);
+    memcpy(line + N_OWN, words, n * sizeof *words);
+    json_t *document = own_child_json(line, CMD_DIFFERENT);
+    if (document == NULL)
+        cmd_warn("report: --try: not measured: subutai compare -- %.80s", command);
+    return document;
 }
 
 static double number(const json_t *object, const char *member, const char *part) {
@@ -82,18 +62,12 @@ static bool take(const json_t *document, struct report_tried *tried) {
 }
 
 bool report_try(const char *command, struct report_tried *tried) {
-    char *text = cmd_format("%s", command), **line = compare_line(text);
-    if (line == NULL) {
-        cmd_warn("report: --try: '%.80s' is not a whole command line (legal: --command LINE)", command);
-        free(text);
-        return false;
-    }
-    json_t *document = compare(line);
+    char *text = cmd_format("%s", command);
+    json_t *document = compare(text, command);
     bool measured = document != NULL && take(document, tried);
-    if (!measured)
-        cmd_warn("report: --try: not measured: subutai compare -- %.80s", command);
+    if (document != NULL && !measured)
+        cmd_warn("report: --try: subutai compare has printed no times");
     json_decref(document);
-    free(line);
     free(text);
     return measured;
 }
