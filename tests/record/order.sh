@@ -27,7 +27,9 @@ while read -r what circles; do
 done <<'END'
 by_one_thread 0
 by_two_threads 1
+also_by_another 1
 in_gate 0
+in_two_gates 1
 once_without_gate 1
 END
 check "bounded: 800 pairs in at most 60 kB" test "$(

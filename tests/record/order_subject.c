@@ -251,8 +251,26 @@ static void by_two_threads(void) {
     in_threads(forward, backward, backward);
 }
 
+/* Both by the first thread first, and one by another. */
+static void *both_ways(void *unused) {
+    return backward(forward(unused));
+}
+
+static void also_by_another(void) {
+    in_threads(both_ways, forward, forward);
+}
+
 static void in_gate(void) {
     in_threads(forward_in_gate, backward_in_gate, backward_in_gate);
+}
+
+static void *backward_in_another_gate(void *unused) {
+    lock(&c), nest(&b, &a), unlock(&c);
+    return unused;
+}
+
+static void in_two_gates(void) {
+    in_threads(forward_in_gate, backward_in_gate, backward_in_another_gate);
 }
 
 /* The gate is not held by the last thread: it keeps nothing apart. */
@@ -279,7 +297,9 @@ int main(int argc, char **argv) {
                {"by_one_thread", by_one_thread},
                {"by_two_threads", by_two_threads},
                {"in_gate", in_gate},
-               {"once_without_gate", once_without_gate}};
+               {"also_by_another", also_by_another},
+               {"once_without_gate", once_without_gate},
+               {"in_two_gates", in_two_gates}};
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
             all[i].run();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* This command run once more, for what it prints as JSON. Without text/json.h, whose names jansson has as well. */
+/* This command run once more, for what it prints as JSON. Without text/json.h: jansson has the same names. */
 #ifndef CMD_OWN_CHILD_H
 #define CMD_OWN_CHILD_H
 
