@@ -5,7 +5,8 @@
 
 large_bound=0.98
 
-# large_row NAME PROGRAM THREADS OUTPUT SCRIPT: SCRIPT is run by sh in the scratch directory and leaves the file OUTPUT.
+# large_row NAME PROGRAM THREADS OUTPUT SCRIPT: SCRIPT is run by sh in the scratch directory, leaves the file OUTPUT, and fails if a
+# program of it does.
 large_row() {
     if command -v "$2" >/dev/null; then
         compare_rows "$1" "$3" $large_bound --output "$4" -- sh -c "$5"
@@ -172,8 +173,8 @@ group_large() {
             "java -Djava.util.concurrent.ForkJoinPool.common.parallelism=$n -cp . Work >java.out"
         large_row node node "$n" node.out "node work.js $n"
         large_row cargo cargo "$n" cargo.out \
-            "cargo build -q --offline -j $n --manifest-path crates/Cargo.toml --target-dir target && target/debug/app >cargo.out; rm -rf target"
-        large_row "gcc -flto" gcc "$n" lto.out "gcc -O2 -flto=$n lto_*.c -o lto && ./lto; echo \$? >lto.out"
+            "cargo build -q --offline -j $n --manifest-path crates/Cargo.toml --target-dir target && target/debug/app >cargo.out; r=\$?; rm -rf target; exit \$r"
+        large_row "gcc -flto" gcc "$n" lto.out "gcc -O2 -flto=$n lto_*.c -o lto && { ./lto; echo \$? >lto.out; }"
         large_duckdb "$n"
         large_redis "$n" "$requests"
     done

@@ -272,7 +272,9 @@ static void load_of(struct pass *p, uint32_t thread) {
         p->ended_ns = e.at_ns + e.took_ns;
         if (e.op != SBT_TRACE_BARRIER_WAIT || e.object != p->advice->object)
             continue;
-        if (!add_load(&p->loads[thread], own, e.order))
+        if (e.order == UINT64_MAX) /* there is no room for one more */
+            p->error = EILSEQ;
+        else if (!add_load(&p->loads[thread], own, e.order))
             p->error = ENOMEM;
         p->n_generations = e.order > p->n_generations ? e.order : p->n_generations;
         own = 0;
