@@ -45,6 +45,8 @@ struct rec_key {
     uintptr_t object, site;
     uint8_t op, type;
     bool failed;
+    /* The object's number, plus 1, if the call is over and the object may be gone; 0: it is to be looked up. */
+    uint32_t known;
 };
 
 struct rec_entry {
@@ -241,7 +243,7 @@ static inline struct rec_entry *rec_counts_find(const struct rec_counts *counts,
  */
 static inline struct rec_entry *rec_entry_of(const struct rec_profile *p, const struct rec_key *key) {
     uint32_t bit = rec_filter_bit(key->object, key->site);
-    struct rec_key of_site = {0, key->site, key->op, key->type, key->failed};
+    struct rec_key of_site = {0, key->site, key->op, key->type, key->failed, 0};
     if (SBT_UNLIKELY(p->full) && (p->filter[bit / 64] >> bit % 64 & 1) == 0)
         return rec_counts_find(&p->sites, &of_site);
     struct rec_entry *e = rec_counts_find(&p->objects, key);

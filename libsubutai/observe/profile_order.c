@@ -78,7 +78,7 @@ static void put(struct rec_profile *p, struct rec_order *o) {
  * False: there is no room for it. */
 static bool begin_order(struct rec_profile *p, struct rec_order *o, const struct rec_nested *held,
                         const struct rec_key *taken) {
-    struct rec_key key = {held->object, held->site, 0, held->type, false};
+    struct rec_key key = {held->object, held->site, 0, held->type, false, 0};
     uint32_t held_number = rec_profile_number_for(p, &key), taken_number = rec_profile_number_for(p, taken);
     bool same = o->held == held->object && o->taken == taken->object && o->held_number == held_number &&
                 o->taken_number == taken_number;

@@ -148,6 +148,7 @@ static uint32_t begin_life(struct rec_node *node, uint32_t *numbers) {
     node->before_signals = (node->broadcasts & 1) != 0 ? node->signals : 0;
     node->acquired = node->signals = node->open = node->broadcasts = 0;
     node->initial = 0; /* this also clears `flying` */
+    node->undefined = 0;
     node->number = number;
     rec_node_unlock(node);
     return number;
