@@ -188,9 +188,6 @@ enum rec_progress { REC_UNBORN, REC_STARTING, REC_ON, REC_OFF };
 
 /* record.c. False: this process does not record, or no longer does. */
 bool rec_start(void);
-/* Around writing, and around what other threads wait for. */
-uint64_t rec_block_signals(void);
-void rec_unblock_signals(uint64_t before);
 /* Write a block to the file; the first block makes the file. False: that failed, and the recording has ended. */
 bool rec_write(const struct trace_block *header, const void *a, size_t n_a, const void *b, size_t n_b, const void *c,
                size_t n_c);

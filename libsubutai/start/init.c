@@ -30,6 +30,7 @@
 #include "os/fork.h"
 #include "os/futex.h"
 #include "os/initial.h"
+#include "os/objects.h"
 #include "os/program_time.h"
 #include "os/real.h"
 #include "switch/switch.h"
@@ -57,9 +58,11 @@ static void fork_prepare(void) {
     sbt_pin_hold(); /* the child gets the forking kernel thread and no other */
     if (sbt_engine.fork_prepare != NULL)
         sbt_engine.fork_prepare();
+    sbt_objects_fork_prepare();
 }
 
 static void fork_parent(void) {
+    sbt_objects_fork_parent();
     sbt_pin_release();
 }
 
@@ -67,8 +70,10 @@ static void fork_child(void) {
     sbt_handlers_start();
     sbt_sites_fork_child();
     sbt_switch_fork_child();
-    if (sbt_fork_child())
+    if (sbt_fork_child()) {
         sbt_lot_fork_child();
+        sbt_objects_fork_child();
+    }
     sbt_wake_gap_fork_child();
     sbt_engine.fork_child();
 }
