@@ -13,16 +13,20 @@
 #include "host_poll.h"
 #include "host_sync.h"
 #include "mutex.h"
+#include "owner.h"
 #include "return.h"
 #include "signals.h"
 
 static void host_relocked(struct sim *sim, struct sim_thread *t) {
     if (t->mutex != NULL)
         t->mutex->contended = true; /* glibc does not know whether others sleep; so the unlock calls the kernel */
-    if (sim_signals_has(t->object, t->awaited))
+    if (sim_signals_has(t->object, t->awaited)) {
         sim_return(sim, t);
-    else
-        sim_host_cond_wait(sim, t); /* another thread's broadcast woke it */
+        return;
+    }
+    if (t->mutex != NULL)
+        sim_owner_uncount(sim, t->mutex);
+    sim_host_cond_wait(sim, t); /* another thread's broadcast woke it */
 }
 
 static void relock(struct sim *sim, struct sim_thread *t) {

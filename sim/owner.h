@@ -22,10 +22,18 @@ void sim_owner_acquired(struct sim *sim, struct sim_thread *t, struct sim_object
 /* Its owner releases a mutex: the critical section ends. */
 void sim_owner_released(struct sim *sim, struct sim_object *mutex);
 
-/* Recorded order: are there acquisitions of the mutex that must come before acquisition t->order? */
+/*
+ * Are there acquisitions of the mutex that must come before acquisition t->order?
+ *
+ * Under glibc that is so for a mutex with which threads wait at conditions. What they wait for is what others have done
+ * with the mutex; a thread that the trace has not let wait found it done. So an acquisition comes at most as many
+ * places before its own as the application has threads: then each thread can have overtaken each other.
+ */
 static inline bool sim_owner_is_early(const struct sim *sim, const struct sim_thread *t,
                                       const struct sim_object *mutex) {
-    return sim->config.recorded_order && !mutex->forgotten && t->order > mutex->n_acquired + 1;
+    if (mutex->forgotten || t->order <= mutex->n_acquired + 1)
+        return false;
+    return sim->config.recorded_order || (mutex->guards && t->order > mutex->n_acquired + t->app->n_alive);
 }
 
 /* Does the thread want the read-write lock of its call for reading? */
@@ -37,6 +45,10 @@ void sim_owner_leave(struct sim_object *rwlock);
 
 /* Acquisition `order` may come now, whatever has not come before it. */
 void sim_owner_pass_order(struct sim *sim, struct sim_object *mutex, uint64_t order);
+
+/* On the host: the acquisition of the wait under way does not come, or came for another thread's signal. */
+void sim_owner_left_out(struct sim *sim, struct sim_object *mutex);
+void sim_owner_uncount(const struct sim *sim, struct sim_object *mutex);
 
 /* The thread goes on with `then` as soon as acquisition t->order may come: at once, or after a wait. */
 void sim_owner_wait_order(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *then);
