@@ -33,7 +33,7 @@ struct sim_object {
     bool forgotten;          /* its page was given back: it is not known what the object had been */
     struct sim_list waiters; /* asleep in software, at any object */
     struct sim_list queued;  /* of a condition in hardware: the threads in its NI, in the same order */
-    /* of a mutex: threads whose acquisition is early (owner.h); of a condition on the host: threads that look */
+    /* of a mutex: threads with an early acquisition (owner.h); of a condition on the host: threads that look */
     struct sim_list gated;
     uint64_t n_acquired;           /* where order counts (owner.h): acquisitions so far */
     struct sim_signal_set signals; /* of a condition: those that have happened */
