@@ -27,13 +27,17 @@ void sim_owner_released(struct sim *sim, struct sim_object *mutex);
  *
  * Under glibc that is so for a mutex with which threads wait at conditions. What they wait for is what others have done
  * with the mutex; a thread that the trace has not let wait found it done. So an acquisition comes at most as many
- * places before its own as the application has threads: then each thread can have overtaken each other.
+ * places before its own as the application's threads have acquisitions in one wait each, which are two: one before it
+ * and one behind it. Then each thread can have overtaken each other. Where threads wait by trylocks places say
+ * nothing: each time that a thread looks is one.
  */
 static inline bool sim_owner_is_early(const struct sim *sim, const struct sim_thread *t,
                                       const struct sim_object *mutex) {
     if (mutex->forgotten || t->order <= mutex->n_acquired + 1)
         return false;
-    return sim->config.recorded_order || (mutex->guards && t->order > mutex->n_acquired + t->app->n_alive);
+    if (sim->config.recorded_order)
+        return true;
+    return mutex->guards && !mutex->polled && t->order > mutex->n_acquired + 2 * (uint64_t)t->app->n_alive;
 }
 
 /* Does the thread want the read-write lock of its call for reading? */
