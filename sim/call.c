@@ -150,7 +150,8 @@ static void call_wait(struct sim *sim, struct sim_thread *t) {
     }
     if (m != NULL) {
         m->n_calls++;
-        m->guards = sim->config.sync == SIM_GLIBC;
+        if (sim->config.sync == SIM_GLIBC)
+            sim_owner_guards(m, c);
     }
     t->mutex = m;
     t->order = t->event.relock;

@@ -69,6 +69,7 @@ static void requeue_targets(struct sim *sim, struct sim_thread *t) {
 
 static void host_signalled(struct sim *sim, struct sim_thread *t) {
     sim_signals_wake(sim, t);
+    sim_owner_signalled(sim, t, t->object);
     sim_host_poll_signalled(sim, t->object);
     if (sim->config.sync != SIM_GLIBC)
         requeue_targets(sim, t);

@@ -45,6 +45,9 @@ struct sim_object {
     uint16_t mean_64ns;              /* of its waits; */
     uint8_t mean_switches, probe;    /* of their yields that switched, in sixteenths; counts waits */
     bool active;                     /* a waiter that is awake will look once more */
+    uint32_t guard;                  /* of a condition: 1 and the number of the mutex of its last wait */
+    uint32_t n_signals;              /* of such a mutex: signals at its conditions */
+    uint64_t guards_from;            /* and how often it had been acquired when the first thread waited with it */
     bool guards;                     /* of a mutex under glibc: threads wait at conditions with it */
     bool polled;                     /* of a mutex: threads wait for it by trylocks */
     uint8_t spun_credit;             /* unlocks that still give the core away, because threads poll; */
