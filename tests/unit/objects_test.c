@@ -59,7 +59,9 @@ TEST(objects__a_look_blocks_signals, "all that can be, and the mask is back afte
     pthread_sigmask(SIG_BLOCK, NULL, &before);
     iterate(&inside);
     pthread_sigmask(SIG_BLOCK, NULL, &after);
-    CHECK(sigismember(&inside, SIGUSR1) && sigismember(&inside, SIGXFSZ) && sigismember(&inside, SIGRTMAX));
+    CHECK_INT(sigismember(&inside, SIGUSR1), 1);
+    CHECK_INT(sigismember(&inside, SIGXFSZ), 1);
+    CHECK_INT(sigismember(&inside, SIGRTMIN), 1); /* the highest ones are an emulator's own */
     CHECK(!sigismember(&before, SIGUSR1) && !sigismember(&after, SIGUSR1));
     CHECK_INT(sbt_fork_page.inside, 0);
 }
