@@ -14,6 +14,7 @@
 #include "host_sync.h"
 #include "mutex.h"
 #include "owner.h"
+#include "page.h"
 #include "return.h"
 #include "signals.h"
 
@@ -67,9 +68,17 @@ static void requeue_targets(struct sim *sim, struct sim_thread *t) {
             sim_list_append(&t->targets, w);
 }
 
+/* For the mutex of the condition's waits. */
+static void count_signal(struct sim *sim, const struct sim_thread *t) {
+    uint32_t guard = t->object->guard;
+    struct sim_object *m = guard > 0 ? sim_page_object(sim, t->app, guard - 1) : NULL;
+    if (m != NULL)
+        m->n_signals++;
+}
+
 static void host_signalled(struct sim *sim, struct sim_thread *t) {
     sim_signals_wake(sim, t);
-    sim_owner_signalled(sim, t, t->object);
+    count_signal(sim, t);
     sim_host_poll_signalled(sim, t->object);
     if (sim->config.sync != SIM_GLIBC)
         requeue_targets(sim, t);

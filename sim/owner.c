@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "owner.h"
 
-#include "page.h"
-
 static uint32_t octave(uint64_t ns) {
     return ns == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(ns);
 }
@@ -50,12 +48,6 @@ void sim_owner_guards(struct sim_object *m, struct sim_object *condition) {
     if (!m->guards)
         m->guards_from = m->n_acquired;
     m->guards = true;
-}
-
-void sim_owner_signalled(struct sim *sim, const struct sim_thread *t, const struct sim_object *condition) {
-    struct sim_object *m = condition->guard > 0 ? sim_page_object(sim, t->app, condition->guard - 1) : NULL;
-    if (m != NULL)
-        m->n_signals++;
 }
 
 void sim_owner_left_out(struct sim *sim, struct sim_object *m) {

@@ -56,9 +56,8 @@ void sim_owner_leave(struct sim_object *rwlock);
 /* Acquisition `order` may come now, whatever has not come before it. */
 void sim_owner_pass_order(struct sim *sim, struct sim_object *mutex, uint64_t order);
 
-/* On the host under glibc: a thread waits at the condition with the mutex; a thread signals it. */
+/* On the host under glibc: a thread waits at the condition with the mutex. */
 void sim_owner_guards(struct sim_object *mutex, struct sim_object *condition);
-void sim_owner_signalled(struct sim *sim, const struct sim_thread *t, const struct sim_object *condition);
 
 /* On the host: the acquisition of the wait under way does not come, or came for another thread's signal. */
 void sim_owner_left_out(struct sim *sim, struct sim_object *mutex);
