@@ -20,6 +20,21 @@ first() {
     is "$got" "$1 $2"
 }
 
+# settled CONDITION FILE DISEASE [OPTION...]: records and reports the program until CONDITION (words of the shell) holds,
+# five times at most. The runs are short. If the machine stalls, or others take it for a tenth of a second, another
+# cause is the largest in that run, and the report rightly says so.
+settled() {
+    local condition=$1 tries
+    shift
+    for tries in 1 2 3 4 5; do
+        ill "$@"
+        # shellcheck disable=SC2086 # several words
+        subutai report --json $report_options "$1"
+        ! eval "$condition" >/dev/null || break
+    done
+}
+report_options=
+
 # JSON of which each member stands where docs/report.md says
 whole_document() {
     json '.[0] | .format == "subutai-report" and .version == 1 and (keys - ["format", "version", "trace", "empty", "summary",
@@ -38,8 +53,7 @@ whole_document() {
 
 while read -r name cause symbol options; do
     # shellcheck disable=SC2086 # several words
-    ill "$name.sbt" "$name" $options
-    subutai report --json "$name.sbt"
+    settled "first $cause $symbol" "$name.sbt" "$name" $options
     check "$name: the first advice is about $symbol: $cause" first "$cause" "$symbol"
     check "$name: the document is whole" whole_document
     cp "$scratch/.out" "$name.json"
@@ -77,8 +91,7 @@ check "threads are named by their routines" json '.[0] | [.threads[] | select(.r
 # ---- profiles, in which calls that did not wait are only counted ----
 
 while read -r name cause symbol; do
-    ill "$name.profile.sbt" "$name" --engine glibc --record-calls waits
-    subutai report --json "$name.profile.sbt"
+    settled "first $cause $symbol" "$name.profile.sbt" "$name" --engine glibc --record-calls waits
     check "$name, profile: the first advice is about $symbol: $cause" first "$cause" "$symbol"
     check "$name, profile: the path is whole" json '.[0] | .trace.profile and (.critical_path | .work_ns + .off_cpu_ns +
         .calls_ns + .held_ns + .wakeup_ns + .waiting_ns == .ns)'
@@ -138,10 +151,12 @@ subutai report --json --predict slow-release.sbt
 check "--predict: what waiting by switching would bring, simulated" json '.[0].advice[0] | .cause == "barrier-release" and
     .gain.basis == "simulated" and .gain.share > 0.1 and .gain.share < 1'
 # The trace changed as the advice says: the lock split on two CPUs or more, sleeps behind the section, and so on.
+report_options=--predict
 while read -r name cause least most; do
-    subutai report --json --predict "$name.sbt"
-    check "--predict: $name: simulated, $least to $most times as fast" json ".[0].advice[] | select(.cause == \"$cause\").gain |
+    gain=".[0].advice[] | select(.cause == \"$cause\").gain |
         .basis == \"simulated\" and .not_simulated == null and .ratio >= $least and .ratio <= $most"
+    settled 'json "$gain"' "again-$name.sbt" "$name" --engine glibc
+    check "--predict: $name: simulated, $least to $most times as fast" json "$gain"
 done <<'EOF2'
 hot-lock hot-lock 1.3 4.5
 lock-over-io lock-over-io 2 5
