@@ -24,9 +24,9 @@ first() {
 # five times at most. The runs are short. If the machine stalls, or others take it for a tenth of a second, another
 # cause is the largest in that run, and the report rightly says so.
 settled() {
-    local condition=$1 tries
+    local condition=$1
     shift
-    for tries in 1 2 3 4 5; do
+    for _ in 1 2 3 4 5; do
         ill "$@"
         # shellcheck disable=SC2086 # several words
         subutai report --json $report_options "$1"
