@@ -43,6 +43,9 @@ struct pass {
     struct sbt_trace_writer *writer;
     bool changed;
     int error;
+    rep_progress *progress;
+    void *progress_to;
+    uint64_t n_read, n_to_read; /* events */
     struct passed thread;
     /* barriers: of all threads */
     struct loads *loads; /* [n_threads] */
@@ -253,6 +256,17 @@ static bool change(struct pass *p, struct sbt_trace_event *e) {
 
 /* ---- a thread ---- */
 
+/* The thread's next event; false: there is none, or the trace is damaged. */
+static bool next(struct pass *p, struct sbt_trace_cursor *cursor, struct sbt_trace_event *e) {
+    struct sbt_trace_error error;
+    int got = p->error == 0 ? sbt_trace_next(cursor, e, &error) : 0;
+    if (got < 0)
+        p->error = EILSEQ;
+    if ((++p->n_read & 0x3FFF) == 0 && p->progress != NULL)
+        p->progress(p->progress_to, (double)p->n_read / (double)(p->n_to_read + 1));
+    return got > 0;
+}
+
 bool rep_change_has_sleeps(const struct rep_advice *a) {
     return a->cause == REP_LOCK_OVER_IO || a->cause == REP_BARRIER_IMBALANCE;
 }
@@ -299,16 +313,10 @@ static void step(struct pass *p, struct sbt_trace_event *e) {
 static void walk(struct pass *p, uint32_t thread) {
     struct sbt_trace_cursor cursor;
     struct sbt_trace_event e;
-    struct sbt_trace_error error;
-    int more;
     p->thread = (struct passed){.number = thread, .skipped = REP_NONE};
     sbt_trace_cursor_begin(p->trace, thread, &cursor);
-    while (p->error == 0 && (more = sbt_trace_next(&cursor, &e, &error)) != 0) {
-        if (more < 0)
-            p->error = EILSEQ;
-        else
-            step(p, &e);
-    }
+    while (next(p, &cursor, &e))
+        step(p, &e);
     /* Not every thread's last event is its end. */
     put_sleep(p, p->thread.work_ns + work_of_polls(&p->thread, false), p->thread.owed_ns);
 }
@@ -334,16 +342,10 @@ static bool add_load(struct loads *l, uint64_t own, uint64_t generation) {
 static void load_of(struct pass *p, uint32_t thread) {
     struct sbt_trace_cursor cursor;
     struct sbt_trace_event e;
-    struct sbt_trace_error error;
     uint64_t own = 0;
-    int more;
     p->thread.ended_ns = 0;
     sbt_trace_cursor_begin(p->trace, thread, &cursor);
-    while (p->error == 0 && (more = sbt_trace_next(&cursor, &e, &error)) != 0) {
-        if (more < 0) {
-            p->error = EILSEQ;
-            return;
-        }
+    while (next(p, &cursor, &e)) {
         own += e.work_ns + gap_before(p, &e);
         p->thread.ended_ns = e.at_ns + e.took_ns;
         if (e.op != SBT_TRACE_BARRIER_WAIT || e.object != p->advice->object)
@@ -384,12 +386,19 @@ static void free_loads(struct pass *p) {
 }
 
 int rep_change_write(const struct sbt_trace *trace, const struct rep_report *report, const struct rep_advice *advice,
-                     bool changed, const char *path) {
-    struct pass p = {.trace = trace, .report = report, .advice = advice, .changed = changed};
+                     bool changed, const char *path, rep_progress *progress, void *to) {
+    struct pass p = {.trace = trace,
+                     .report = report,
+                     .advice = advice,
+                     .changed = changed,
+                     .progress = progress,
+                     .progress_to = to};
     p.writer = sbt_trace_create(path, report->info.command);
     if (p.writer == NULL)
         return errno;
-    if (changed && advice->cause == REP_BARRIER_IMBALANCE)
+    bool balances = changed && advice->cause == REP_BARRIER_IMBALANCE;
+    p.n_to_read = (balances ? 2 : 1) * report->info.n_events;
+    if (balances)
         find_loads(&p);
     for (uint32_t t = 0; t < report->info.n_threads; t++)
         walk(&p, t);
