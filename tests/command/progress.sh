@@ -75,7 +75,7 @@ check "report: the line is shown" shown locks.sbt
 check "report: and cleared before the report" cleared locks.sbt
 check "report: which follows" matches "$status $out" "^0 .*Objects"
 on_terminal report --predict locks.sbt
-check "report --predict: many locks that nobody waits for; their trace is changed" shown 'changing the trace'
+check "report --predict: many locks, each for one thread; their trace is changed" shown 'changing the trace'
 check "report --predict: and cleared" cleared 'changing the trace'
 on_terminal report --perfetto locks.pftrace locks.sbt
 check "report --perfetto" shown locks.sbt
