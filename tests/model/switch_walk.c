@@ -37,7 +37,7 @@ enum objects { NONE, MUTEX /* and a condition */, RWLOCK, RWLOCK_OF_WRITERS };
  * take the outer and the inner one of two mutexes by trylock, V and v unlock them, q both for the inner one 17 times, i
  * note whether 0 is next; r and x take the read-write lock, to read and to write, e unlocks it, E does and destroys it
  * if it was the last to have it; jN wait for the futex word N, FN set it and wake by each bit, J set both words, move
- * the waiters of word 0 to word 1 and wake them.
+ * the waiters of word 0 to word 1 and wake them; cN from now on N CPUs may be used.
  */
 struct scenario {
     const char *name;
@@ -206,6 +206,9 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'E':
         walk_rwlock_unlock_and_destroy();
         return 1;
+    case 'c':
+        sbt_n_cpus = n;
+        return 2;
     case 'a':
         noted[n_noted++] = me;
         return 1;
@@ -234,6 +237,15 @@ static uint32_t n_sections(void) {
     return n;
 }
 
+/* That a script lets the program use, and no fewer than at first. */
+static uint32_t most_cpus(void) {
+    uint32_t most = scenario->n_carriers;
+    for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
+        for (const char *at = scenario->script[i]; (at = strchr(at, 'c')) != NULL; at++)
+            most = (uint32_t)(at[1] - '0') > most ? (uint32_t)(at[1] - '0') : most;
+    return most;
+}
+
 static void setup(void) {
     memset(woken, 0, sizeof woken);
     memset(word, 0, sizeof word);
@@ -249,11 +261,20 @@ static void setup(void) {
         walk_rwlock_setup(n_sections(), scenario->objects == RWLOCK_OF_WRITERS);
     walk_n_looks = scenario->n_looks;
     sbt_n_cpus = scenario->n_carriers;
+    sched_n_cpus_most = most_cpus();
     for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
         sched_thread(follow, (void *)(uintptr_t)i);
 }
 
+static uint32_t most_carriers; /* in any schedule of this scenario */
+
+/* Where usable CPUs become more, carriers do in some of the schedules. */
+static const char *unless_none_was_added(void) {
+    return most_carriers < most_cpus() ? "no carrier has been added, in any schedule" : NULL;
+}
+
 static const char *at_end(void) {
+    most_carriers = SBT_SWITCH->n_carriers > most_carriers ? SBT_SWITCH->n_carriers : most_carriers;
     if (scenario->barrier != 0)
         return walk_barrier_at_end();
     if (zero_is_next && inner_for_long && noted[0] != 0)
@@ -295,6 +316,10 @@ static const struct scenario scenarios[] = {
      0,
      NONE,
      0},
+    {"monitored: one carrier has to rest", {"c1pu1p", "u0pu0", "y"}, 2, 1, SCHED_MONITORED, 0, NONE, 0},
+    {"monitored: one that rests is needed", {"c2pu1pyu1", "u0pu0p", "y"}, 1, 1, SCHED_MONITORED, 0, NONE, 0},
+    {"monitored: one that rests creates another", {"c3pu1", "u0p", "yy"}, 1, 1, SCHED_MONITORED, 0, NONE, 0},
+    {"monitored: usable CPUs come and go", {"c2pu1c1p", "u0pc2u0", "y"}, 1, 1, SCHED_MONITORED, 0, NONE, 0},
     {"two meet", {"BBB", "BBB"}, 2, 1, SCHED_ALONE, 2, NONE, 0},
     {"two meet twice", {"BB", "BB"}, 2, 2, SCHED_ALONE, 2, NONE, 0},
     {"three meet, one destroys", {"BD", "B", "B"}, 2, 1, SCHED_ALONE, 3, NONE, 0},
@@ -401,11 +426,14 @@ int main(int argc, char **argv) {
         scenario = &scenarios[i];
         if (mistaken ? strcmp(scenario->name, argv[2]) != 0 : !part_has(&part, i))
             continue;
+        most_carriers = 0;
         struct sched_how how = {scenario->with_monitor, scenario->n_preemptions + (longer ? 1 : 0)};
         uint64_t n_schedules, limit = longer ? UINT64_MAX : SCHEDULES;
         const char *wrong = sched_walk(&how, setup, at_end, limit, !mistaken, &n_schedules);
         if (mistaken && wrong == NULL)
             wrong = sched_roam(&how, setup, at_end, 200000, i);
+        if (wrong == NULL)
+            wrong = unless_none_was_added();
         n_wrong += wrong != NULL;
         if (mistaken && wrong != NULL) {
             printf("1..1\nok 1 - found by '%s' in schedule %llu: %s\n", scenario->name, (unsigned long long)n_schedules,
