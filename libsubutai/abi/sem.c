@@ -45,12 +45,12 @@ static int wait(sem_t *s, const struct sbt_deadline *deadline) {
 }
 
 SBT_EXPORT int sem_wait(sem_t *s) {
-    return theirs(s) ? THEIRS(sem_wait(s)) : wait(s, NULL);
+    return theirs(s) ? THEIRS_WAITS(sem_wait(s)) : wait(s, NULL);
 }
 
 SBT_EXPORT int sem_timedwait(sem_t *s, const struct timespec *at) {
     if (theirs(s))
-        return THEIRS(sem_timedwait(s, at));
+        return THEIRS_WAITS(sem_timedwait(s, at));
     struct sbt_deadline deadline = {CLOCK_REALTIME, *at};
     if (SBT_UNLIKELY(sbt_program_time.sem_timedwait))
         deadline = sbt_program_time_deadline(deadline.clock, at);
@@ -59,7 +59,7 @@ SBT_EXPORT int sem_timedwait(sem_t *s, const struct timespec *at) {
 
 SBT_EXPORT int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *at) {
     if (theirs(s))
-        return THEIRS(sem_clockwait(s, clock, at));
+        return THEIRS_WAITS(sem_clockwait(s, clock, at));
     struct sbt_deadline deadline = {clock, *at};
     return wait(s, &deadline);
 }

@@ -51,11 +51,12 @@ enum sbt_option_id {
     SBT_OPT_REQUESTS,
     SBT_OPT_STATS,
     SBT_OPT_STATS_FILE,
+    SBT_OPT_SEED,
     SBT_N_OPTIONS
 };
 
 /* Values of SBT_OPT_ENGINE: indices into that option's `legal` list and into the library's engine table. */
-enum sbt_engine_id { SBT_ENGINE_GLIBC, SBT_ENGINE_DIRECT, SBT_ENGINE_NI, SBT_N_ENGINES };
+enum sbt_engine_id { SBT_ENGINE_GLIBC, SBT_ENGINE_DIRECT, SBT_ENGINE_NI, SBT_ENGINE_DET, SBT_N_ENGINES };
 
 /* Values of SBT_OPT_WAIT. */
 enum sbt_wait { SBT_WAIT_AUTO, SBT_WAIT_ADAPTIVE, SBT_WAIT_SWITCH, SBT_WAIT_SWITCH_INSIST, SBT_WAIT_TURNS };

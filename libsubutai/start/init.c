@@ -57,9 +57,13 @@ static void fork_prepare(void) {
     sbt_pin_hold(); /* the child gets the forking kernel thread and no other */
     if (sbt_engine.fork_prepare != NULL)
         sbt_engine.fork_prepare();
+    if (sbt_engine.order != NULL)
+        sbt_engine.order->fork_begin();
 }
 
 static void fork_parent(void) {
+    if (sbt_engine.order != NULL)
+        sbt_engine.order->fork_parent();
     sbt_pin_release();
 }
 
