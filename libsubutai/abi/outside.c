@@ -109,6 +109,13 @@ SBT_EXPORT unsigned sleep(unsigned seconds) {
     return sleep_for(&time, &left) == 0 ? 0 : (unsigned)left.tv_sec + (left.tv_nsec >= SECOND_NS / 2);
 }
 
+/* C11: 0, -1 if a handler has run, another negative value otherwise. */
+SBT_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left) {
+    if (!has_order() || !is_valid(time))
+        return OUTSIDES(thrd_sleep(time, left));
+    return sleep_for(time, left) == 0 ? 0 : -1;
+}
+
 SBT_EXPORT int pause(void) {
     return OUTSIDES_WAITS(pause());
 }

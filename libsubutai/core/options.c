@@ -50,6 +50,11 @@ static const char *const calls_help[] = {
     "each call is an event",
     "calls that waited, and those that ended a wait, are events; the others are counted",
 };
+static const char *const stall_names[] = {"wait", "release", NULL};
+static const char *const stall_help[] = {
+    "the others wait for it, and the library says so once",
+    "it goes on outside the order, which is not the same in the next run then",
+};
 static const char *const stats_names[] = {"off", "text", "json", NULL};
 static const char *const stats_help[] = {"nothing", "tables", "one JSON object"};
 
@@ -123,6 +128,8 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
     [SBT_OPT_SEED] = {"seed", "SUBUTAI_SEED", SBT_OPTION_UINT, "0", 0, 1000000000, NULL, NULL, "N",
                       "the order of the threads: 0, as they were created; another number draws one, the same each time",
                       "det", NULL},
+    [SBT_OPT_STALL] = {"stall", "SUBUTAI_STALL", SBT_OPTION_ENUM, "wait", 0, 0, stall_names, stall_help, "WHAT",
+                       "what to do about a thread that keeps others waiting and does not synchronize", "det", NULL},
 };
 
 struct sbt_options sbt_options;

@@ -52,6 +52,7 @@ enum sbt_option_id {
     SBT_OPT_STATS,
     SBT_OPT_STATS_FILE,
     SBT_OPT_SEED,
+    SBT_OPT_STALL,
     SBT_N_OPTIONS
 };
 
@@ -67,6 +68,8 @@ enum sbt_control_full { SBT_CONTROL_FULL_EVICT, SBT_CONTROL_FULL_SOFTWARE };
 enum sbt_queue_full { SBT_QUEUE_FULL_HOLD, SBT_QUEUE_FULL_AGAIN };
 enum sbt_qos { SBT_QOS_CONTROL, SBT_QOS_NONE };
 enum sbt_record_calls { SBT_RECORD_ALL, SBT_RECORD_WAITS };
+/* Values of SBT_OPT_STALL. */
+enum sbt_stall { SBT_STALL_WAIT, SBT_STALL_RELEASE };
 enum sbt_stats_format { SBT_STATS_OFF, SBT_STATS_TEXT, SBT_STATS_JSON };
 
 struct sbt_option {

@@ -18,6 +18,7 @@
     F(int, clock_nanosleep, (clockid_t, int, const struct timespec *, struct timespec *))                              \
     F(int, usleep, (useconds_t))                                                                                       \
     F(unsigned, sleep, (unsigned))                                                                                     \
+    F(int, thrd_sleep, (const struct timespec *, struct timespec *))                                                   \
     F(int, pause, (void))                                                                                              \
     F(int, poll, (struct pollfd *, nfds_t, int))                                                                       \
     F(int, select, (int, fd_set *, fd_set *, fd_set *, struct timeval *))                                              \

@@ -19,6 +19,7 @@
 #include "core/thread.h"
 #include "engine/det/turn.h"
 #include "engine/engine.h"
+#include "os/fence.h"
 #include "os/fork.h"
 #include "os/lock.h"
 
@@ -63,7 +64,9 @@ struct det_round {
     uint64_t n_ops, hash; /* of the schedule; the holder's */
     uint64_t n_outside;   /* returns at a point that the outside decided; under the lock */
     struct det_thread {
-        uint32_t word; /* what the thread sleeps on until it has the turn (round.c) */
+        uint32_t word;         /* what the thread sleeps on until it has the turn (round.c) */
+        uint32_t alias;        /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: no guest */
+        const uint32_t *in_op; /* the thread's det_self.in_op */
         struct sbt_adapt adapt;
         pthread_t handle;
         bool has_handle;
@@ -75,7 +78,10 @@ struct det_self {
     uint32_t number;     /* TURN_NO_THREAD: of no thread of the round, or its thread is blocked or outside */
     uint32_t waiting;    /* plus 1: the number of the thread that is blocked or outside; 0: it is not */
     uint32_t generation; /* of the round in which that is so */
+    uint32_t in_op;      /* 1: it looks whether it has the turn, or has it for an operation; atomic */
     bool is_guest;
+    bool borrows;     /* a handler's operation under the number of the thread that it has interrupted */
+    bool is_ended;    /* what follows is in the last destructors, or in exit handlers: a guest's operations */
     bool in_fork;     /* it has the turn until the fork has been made */
     uint64_t last_ns; /* logical time of its last operation */
     struct {
@@ -93,6 +99,8 @@ void det_pass_slow(void);
 /* Wait for the turn. Blocks; no cancellation point. Handlers are deferred until det_pass. */
 static inline void det_take(enum det_op op) {
     sbt_handlers_hold();
+    __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
+    sbt_fence_light(); /* pairs with the heavy fence of expel (stall.c) */
     if (SBT_UNLIKELY(det_self.generation != sbt_fork_generation() + 1 ||
                      __atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number))
         det_take_slow();
@@ -118,10 +126,11 @@ static inline void det_pass(void) {
     struct turn *t = &det_round->turn;
     det_self.last_ns = t->now;
     if (SBT_LIKELY(__atomic_load_n(&t->n_runnable, __ATOMIC_RELAXED) == 1 && t->now + TURN_NS < t->next_due &&
-                   !det_self.is_guest))
-        t->now += TURN_NS;
+                   !det_self.is_guest && !det_self.borrows))
+        __atomic_store_n(&t->now, t->now + TURN_NS, __ATOMIC_RELAXED);
     else
         det_pass_slow();
+    __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELEASE);
     sbt_handlers_release();
 }
 
@@ -148,6 +157,23 @@ uint32_t det_waiting(const void *key, uint8_t tag);
 void det_adopt(uint32_t number);
 /* The caller's last operation. */
 void det_end_thread(void);
+
+/* Wake that thread: it has been given the turn. */
+void det_give(uint32_t to);
+
+/* stall.c: one thread's look at whether others get on. All-zero before the first. */
+struct det_look {
+    uint32_t holder;
+    uint64_t now;
+};
+/* In ns: how long a waiting thread sleeps between two looks. */
+#define DET_STALL_NS 200000000
+#define DET_STALL_RELEASE_NS 20000000
+/*
+ * If the same thread has had the turn since the last look, without an operation: say so once, and with --stall release
+ * let that thread go on outside.
+ */
+void det_look_for_stall(struct det_look *last);
 
 /* thread.c */
 void det_thread_start(void);

@@ -42,8 +42,10 @@ void *det_create_begin(void) {
     det_take(DET_CREATE);
     sbt_lock_take(&r->lock);
     uint32_t number = turn_create(&r->turn);
-    if (number != TURN_NO_THREAD)
+    if (number != TURN_NO_THREAD) {
         r->thread[number].has_handle = false;
+        r->thread[number].in_op = NULL;
+    }
     sbt_lock_drop(&r->lock);
     if (number != TURN_NO_THREAD)
         return &r->thread[number];

@@ -114,7 +114,7 @@ static uint32_t choose(struct turn *t, uint32_t after) {
 }
 
 uint32_t turn_pass(struct turn *t) {
-    t->now += TURN_NS;
+    __atomic_store_n(&t->now, t->now + TURN_NS, __ATOMIC_RELAXED); /* stalls are looked for without a lock */
     wake_due(t);
     return choose(t, t->holder);
 }
@@ -187,6 +187,10 @@ uint32_t turn_waiting(const struct turn *t, uintptr_t key, uint8_t tag) {
 
 void turn_leave(struct turn *t) {
     clear_runnable(t, t->holder, TURN_OUTSIDE);
+}
+
+void turn_expel(struct turn *t, uint32_t i) {
+    clear_runnable(t, i, TURN_OUTSIDE);
 }
 
 void turn_return(struct turn *t, uint32_t i) {

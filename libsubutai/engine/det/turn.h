@@ -96,6 +96,9 @@ _Static_assert(TURN_QUEUES == 1 << (64 - 56), "as many bits of the hash");
 void turn_leave(struct turn *t);
 void turn_return(struct turn *t, uint32_t i);
 
+/* The thread that had the turn leaves the round in its absence; the turn has been taken from it. */
+void turn_expel(struct turn *t, uint32_t i);
+
 /* The deadline of that blocked thread has passed outside too. */
 void turn_overdue(struct turn *t, uint32_t i);
 
