@@ -142,7 +142,8 @@ static bool analyse(struct rep_walk *w) {
     if (!begin(w))
         return false;
     if (!r->info.generated && r->info.n_events > 0) {
-        if (!rep_survey(w) || !rep_walk_all(w) || !rep_circles(w) || !rep_path_find(w) || !rep_path_share(w))
+        if (!rep_survey(w) || !rep_walk_all(w) || !rep_orders_of_profile(w) || !rep_circles(w) || !rep_path_find(w) ||
+            !rep_path_share(w))
             return false;
         rep_tally_sections(w);
         sum_up(r);

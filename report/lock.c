@@ -278,7 +278,7 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
                               .from_ns = from_ns,
                               .to_ns = to_ns};
     o->n++;
-    if (!rep_is_trylock(e->op) && !w->report->info.profile) /* of which it is not known what is held */
+    if (!rep_is_trylock(e->op) && !w->report->info.profile) /* there they are counted */
         rep_order_add(w, thread, object, e->site);
     const struct rep_release profile_by = rep_release_by(rep_signal_find(w, object, number));
     bool waited =

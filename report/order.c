@@ -64,6 +64,47 @@ void rep_order_add(struct rep_walk *w, uint32_t thread, uint32_t object, uint32_
     }
 }
 
+/* An order that a profile has counted. Several records of the same pair keep the gates that all of them have. */
+static void add_counted(struct rep_walk *w, const struct sbt_trace_order *seen) {
+    const uint32_t key[2] = {seen->held, seen->taken};
+    struct order *o = seen->held != seen->taken ? rep_table_get(&w->orders, key) : NULL;
+    if (o == NULL) {
+        w->report->dropped.orders += seen->held != seen->taken;
+        return;
+    }
+    if (o->seen.n == 0) {
+        o->seen.thread = seen->thread;
+        o->seen.held_site = seen->held_site;
+        o->seen.taken_site = seen->taken_site;
+        o->n_gates = seen->n_gates < MOST_GATES ? seen->n_gates : MOST_GATES;
+        memcpy(o->gate, seen->gate, o->n_gates * sizeof o->gate[0]);
+    }
+    o->seen.several |= o->seen.thread != seen->thread;
+    o->seen.n += seen->n;
+    for (uint32_t i = 0; i < o->n_gates;) {
+        bool kept = false;
+        for (uint32_t g = 0; g < seen->n_gates; g++)
+            kept |= seen->gate[g] == o->gate[i];
+        if (kept)
+            i++;
+        else
+            o->gate[i] = o->gate[--o->n_gates];
+    }
+}
+
+bool rep_orders_of_profile(struct rep_walk *w) {
+    struct sbt_trace_tally_cursor cursor;
+    struct sbt_trace_order order;
+    int got;
+    if (!w->report->info.profile)
+        return true;
+    sbt_trace_tally_begin(w->trace, &cursor);
+    while ((got = sbt_trace_order_next(&cursor, &order, w->error)) == 1)
+        if (order.held < w->report->info.n_objects && order.taken < w->report->info.n_objects)
+            add_counted(w, &order);
+    return got == 0;
+}
+
 /* ---- circles ---- */
 
 struct search {

@@ -227,6 +227,7 @@ struct rep_advice {
     double value;
     enum rep_basis basis;
     double gain_ns;
+    const char *unsimulated;         /* why it was not simulated, in a few words; NULL: it was, or was not to be */
     const struct rep_circle *circle; /* REP_LOCK_ORDER */
 };
 

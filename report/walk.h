@@ -227,6 +227,8 @@ void rep_barriers_finish(struct rep_walk *w);
 
 /* `thread` gets `object` while it holds others. */
 void rep_order_add(struct rep_walk *w, uint32_t thread, uint32_t object, uint32_t site);
+/* Those of a profile, which the recorder has counted. */
+bool rep_orders_of_profile(struct rep_walk *w);
 bool rep_circles(struct rep_walk *w);
 size_t rep_order_bytes(void); /* of an entry of rep_walk.orders */
 

@@ -13,6 +13,7 @@
 #include "host_cond.h"
 #include "host_sync.h"
 #include "mutex.h"
+#include "owner.h"
 #include "page.h"
 #include "request.h"
 #include "request_cond.h"
@@ -147,8 +148,11 @@ static void call_wait(struct sim *sim, struct sim_thread *t) {
         sim_deviates(sim, SIM_NOT_HELD);
         m = NULL;
     }
-    if (m != NULL)
+    if (m != NULL) {
         m->n_calls++;
+        if (sim->config.sync == SIM_GLIBC)
+            sim_owner_guards(m, c);
+    }
     t->mutex = m;
     t->order = t->event.relock;
     t->awaited = t->event.order;
@@ -156,6 +160,8 @@ static void call_wait(struct sim *sim, struct sim_thread *t) {
     bool over = t->awaited != 0 && sim_signals_has(c, t->awaited);
     if (over && !sim->config.recorded_order) {
         t->kind = SIM_COND_SKIPPED;
+        if (m != NULL)
+            sim_owner_left_out(sim, m);
         sim_return(sim, t);
     } else if (over || t->awaited == 0) {
         sim_mutex_unlock(sim, t, m, wait_without_signal);

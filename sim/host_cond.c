@@ -13,16 +13,21 @@
 #include "host_poll.h"
 #include "host_sync.h"
 #include "mutex.h"
+#include "owner.h"
+#include "page.h"
 #include "return.h"
 #include "signals.h"
 
 static void host_relocked(struct sim *sim, struct sim_thread *t) {
     if (t->mutex != NULL)
         t->mutex->contended = true; /* glibc does not know whether others sleep; so the unlock calls the kernel */
-    if (sim_signals_has(t->object, t->awaited))
+    if (sim_signals_has(t->object, t->awaited)) {
         sim_return(sim, t);
-    else
-        sim_host_cond_wait(sim, t); /* another thread's broadcast woke it */
+        return;
+    }
+    if (t->mutex != NULL)
+        sim_owner_uncount(sim, t->mutex);
+    sim_host_cond_wait(sim, t); /* another thread's broadcast woke it */
 }
 
 static void relock(struct sim *sim, struct sim_thread *t) {
@@ -63,8 +68,17 @@ static void requeue_targets(struct sim *sim, struct sim_thread *t) {
             sim_list_append(&t->targets, w);
 }
 
+/* For the mutex of the condition's waits. */
+static void count_signal(struct sim *sim, const struct sim_thread *t) {
+    uint32_t guard = t->object->guard;
+    struct sim_object *m = guard > 0 ? sim_page_object(sim, t->app, guard - 1) : NULL;
+    if (m != NULL)
+        m->n_signals++;
+}
+
 static void host_signalled(struct sim *sim, struct sim_thread *t) {
     sim_signals_wake(sim, t);
+    count_signal(sim, t);
     sim_host_poll_signalled(sim, t->object);
     if (sim->config.sync != SIM_GLIBC)
         requeue_targets(sim, t);

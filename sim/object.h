@@ -33,9 +33,9 @@ struct sim_object {
     bool forgotten;          /* its page was given back: it is not known what the object had been */
     struct sim_list waiters; /* asleep in software, at any object */
     struct sim_list queued;  /* of a condition in hardware: the threads in its NI, in the same order */
-    /* of a mutex, recorded order: threads with a later acquisition; of a condition on the host: threads that look */
+    /* of a mutex: threads with an early acquisition (owner.h); of a condition on the host: threads that look */
     struct sim_list gated;
-    uint64_t n_acquired;           /* recorded order: acquisitions so far */
+    uint64_t n_acquired;           /* where order counts (owner.h): acquisitions so far */
     struct sim_signal_set signals; /* of a condition: those that have happened */
     uint64_t line_free;            /* until then the cache line is on its way to a core */
     /* On the host under the engine direct: what the object remembers of its waits. */
@@ -45,6 +45,10 @@ struct sim_object {
     uint16_t mean_64ns;              /* of its waits; */
     uint8_t mean_switches, probe;    /* of their yields that switched, in sixteenths; counts waits */
     bool active;                     /* a waiter that is awake will look once more */
+    uint32_t guard;                  /* of a condition: 1 and the number of the mutex of its last wait */
+    uint32_t n_signals;              /* of such a mutex: signals at its conditions */
+    uint64_t guards_from;            /* and how often it had been acquired when the first thread waited with it */
+    bool guards;                     /* of a mutex under glibc: threads wait at conditions with it */
     bool polled;                     /* of a mutex: threads wait for it by trylocks */
     uint8_t spun_credit;             /* unlocks that still give the core away, because threads poll; */
     bool spun_by_any;                /* also those of threads, not only of fibers */

@@ -17,6 +17,11 @@ static void open_gate(struct sim *sim, struct sim_object *m) {
     }
 }
 
+/* The recorded order counts acquisitions; free order does where that bounds it. */
+static bool counts(const struct sim *sim) {
+    return sim->config.recorded_order || sim->config.sync == SIM_GLIBC;
+}
+
 void sim_owner_acquired(struct sim *sim, struct sim_thread *t, struct sim_object *m) {
     sim_owner_set(m, t);
     m->n_inside = 1;
@@ -25,15 +30,35 @@ void sim_owner_acquired(struct sim *sim, struct sim_thread *t, struct sim_object
     if (sim->config.on_grant != NULL &&
         !sim->config.on_grant(sim->config.context, m->application, m->number, t->number))
         sim_fail(sim, SIM_STOPPED, "stopped");
-    if (!sim->config.recorded_order || t->uncounted)
+    if (!counts(sim) || t->uncounted)
         return;
-    m->n_acquired = t->order > m->n_acquired ? t->order : m->n_acquired + 1;
-    open_gate(sim, m);
+    bool names = sim->config.recorded_order && t->order > m->n_acquired;
+    m->n_acquired = names ? t->order : m->n_acquired + 1;
+    if (m->gated.first != NULL)
+        open_gate(sim, m);
 }
 
 void sim_owner_pass_order(struct sim *sim, struct sim_object *m, uint64_t order) {
     m->n_acquired = order - 1;
     open_gate(sim, m);
+}
+
+void sim_owner_guards(struct sim_object *m, struct sim_object *condition) {
+    condition->guard = m->number + 1;
+    if (!m->guards)
+        m->guards_from = m->n_acquired;
+    m->guards = true;
+}
+
+void sim_owner_left_out(struct sim *sim, struct sim_object *m) {
+    m->n_acquired++;
+    if (m->gated.first != NULL)
+        open_gate(sim, m);
+}
+
+void sim_owner_uncount(const struct sim *sim, struct sim_object *m) {
+    if (counts(sim) && !sim->config.recorded_order)
+        m->n_acquired--;
 }
 
 static void count_section(struct sim_thread *owner, uint64_t ns) {

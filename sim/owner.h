@@ -22,10 +22,28 @@ void sim_owner_acquired(struct sim *sim, struct sim_thread *t, struct sim_object
 /* Its owner releases a mutex: the critical section ends. */
 void sim_owner_released(struct sim *sim, struct sim_object *mutex);
 
-/* Recorded order: are there acquisitions of the mutex that must come before acquisition t->order? */
+/*
+ * Are there acquisitions of the mutex that must come before acquisition t->order?
+ *
+ * Under glibc that is so for a mutex with which threads wait at conditions. What they wait for is what others have done
+ * with the mutex before they gave a signal; a thread that the trace has not let wait found it done. So an acquisition
+ * comes at most as many signals early as the application's threads have acquisitions in one wait each, which are two:
+ * one before it and one behind it. Then each thread can have overtaken each other. A trace has places and not signals;
+ * there are as many acquisitions to a signal as there were so far. Where threads wait by trylocks places say nothing:
+ * each time that a thread looks is one.
+ */
+static inline uint64_t sim_owner_slack(const struct sim_thread *t, const struct sim_object *mutex) {
+    uint64_t acquired = mutex->n_acquired - mutex->guards_from + 1;
+    return 2 * t->app->n_alive * acquired / (mutex->n_signals + 1);
+}
+
 static inline bool sim_owner_is_early(const struct sim *sim, const struct sim_thread *t,
                                       const struct sim_object *mutex) {
-    return sim->config.recorded_order && !mutex->forgotten && t->order > mutex->n_acquired + 1;
+    if (mutex->forgotten || t->order <= mutex->n_acquired + 1)
+        return false;
+    if (sim->config.recorded_order)
+        return true;
+    return mutex->guards && !mutex->polled && t->order > mutex->n_acquired + sim_owner_slack(t, mutex);
 }
 
 /* Does the thread want the read-write lock of its call for reading? */
@@ -37,6 +55,13 @@ void sim_owner_leave(struct sim_object *rwlock);
 
 /* Acquisition `order` may come now, whatever has not come before it. */
 void sim_owner_pass_order(struct sim *sim, struct sim_object *mutex, uint64_t order);
+
+/* On the host under glibc: a thread waits at the condition with the mutex. */
+void sim_owner_guards(struct sim_object *mutex, struct sim_object *condition);
+
+/* On the host: the acquisition of the wait under way does not come, or came for another thread's signal. */
+void sim_owner_left_out(struct sim *sim, struct sim_object *mutex);
+void sim_owner_uncount(const struct sim *sim, struct sim_object *mutex);
 
 /* The thread goes on with `then` as soon as acquisition t->order may come: at once, or after a wait. */
 void sim_owner_wait_order(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *then);

@@ -47,7 +47,7 @@ enum sim_why {
     SIM_WHY_OBJECT, /* a lock, a barrier, a semaphore */
     SIM_WHY_SIGNAL,
     SIM_WHY_THREAD, /* the end of the thread that it joins */
-    SIM_WHY_ORDER,  /* recorded order: other acquisitions of the mutex come first */
+    SIM_WHY_ORDER,  /* other acquisitions of the mutex come first: owner.h */
     SIM_WHY_TIME
 };
 

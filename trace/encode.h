@@ -78,6 +78,8 @@ struct trace_tally_encoder {
 bool trace_tally_has_room(const struct trace_tally_encoder *e);
 /* Puts a tally of the encoder's thread in. There is room, and n or n_timed is above 0. */
 void trace_encode_tally(struct trace_tally_encoder *e, const struct sbt_trace_tally *tally);
+/* The same of an order of locks. It has at most SBT_TRACE_MOST_GATES gates. */
+void trace_encode_order(struct trace_tally_encoder *e, const struct sbt_trace_order *order);
 /* The header of the block. Its payload is `bytes`, and its clock_ns until_ns. */
 void trace_tally_header(const struct trace_tally_encoder *e, uint64_t clock_ns, struct trace_block *header);
 /* The block has been written: begin the next one. */

@@ -21,21 +21,45 @@ static uint8_t *put_holds(uint8_t *at, const struct sbt_trace_tally *tally) {
     return at;
 }
 
-void trace_encode_tally(struct trace_tally_encoder *e, const struct sbt_trace_tally *tally) {
-    uint8_t *at = e->bytes + e->n_bytes;
-    uint32_t object = tally->object + 1, site = tally->site + 1; /* NONE becomes 0 */
-    *at++ = tally->op;
-    *at++ = tally->type;
+/* NONE becomes 0. */
+static uint8_t *put_object(struct trace_tally_encoder *e, uint8_t *at, uint32_t number) {
+    uint32_t object = number + 1;
     at = trace_put(at, trace_zigzag((uint64_t)object - e->last_object));
-    at = trace_put(at, site);
-    at = trace_put(trace_put(at, tally->n), tally->n_failed);
-    at = put_holds(at, tally);
     e->last_object = object;
     e->n_objects = object > e->n_objects ? object : e->n_objects;
+    return at;
+}
+
+static uint8_t *put_site(struct trace_tally_encoder *e, uint8_t *at, uint32_t number) {
+    uint32_t site = number + 1;
     e->n_sites = site > e->n_sites ? site : e->n_sites;
+    return trace_put(at, site);
+}
+
+static void end_tally(struct trace_tally_encoder *e, const uint8_t *at) {
     __atomic_signal_fence(__ATOMIC_RELEASE);
     e->n_bytes = (uint32_t)(at - e->bytes);
     e->n_tallies++;
+}
+
+void trace_encode_tally(struct trace_tally_encoder *e, const struct sbt_trace_tally *tally) {
+    uint8_t *at = e->bytes + e->n_bytes;
+    *at++ = tally->op;
+    *at++ = tally->type;
+    at = put_site(e, put_object(e, at, tally->object), tally->site);
+    at = trace_put(trace_put(at, tally->n), tally->n_failed);
+    end_tally(e, put_holds(at, tally));
+}
+
+void trace_encode_order(struct trace_tally_encoder *e, const struct sbt_trace_order *order) {
+    uint8_t *at = e->bytes + e->n_bytes;
+    *at++ = TRACE_TALLY_ORDER;
+    at = put_site(e, put_object(e, at, order->held), order->held_site);
+    at = put_site(e, put_object(e, at, order->taken), order->taken_site);
+    at = trace_put(trace_put(at, order->n), order->n_gates);
+    for (uint32_t i = 0; i < order->n_gates; i++)
+        at = put_object(e, at, order->gate[i]);
+    end_tally(e, at);
 }
 
 void trace_tally_header(const struct trace_tally_encoder *e, uint64_t clock_ns, struct trace_block *header) {

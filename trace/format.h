@@ -74,10 +74,11 @@ enum {
     TRACE_MAX_EVENT_BYTES = 16384,
     TRACE_MAX_TEMPLATES = 512,
     TRACE_MAX_DEFINITION_BYTES = 8192,
-    TRACE_MIN_EVENT = 4,   /* bytes of the shortest event */
-    TRACE_MIN_TALLY = 7,   /* the same of a tally */
-    TRACE_MAX_TALLY = 400, /* bytes; more than the longest tally has */
-    TRACE_MAX_EVENT = 96,  /* bytes; more than the longest event has */
+    TRACE_MIN_EVENT = 4,      /* bytes of the shortest event */
+    TRACE_MIN_TALLY = 7,      /* the same of a tally */
+    TRACE_MAX_TALLY = 400,    /* bytes; more than the longest tally has */
+    TRACE_TALLY_ORDER = 0x80, /* in the place of a tally's operation: an order of locks */
+    TRACE_MAX_EVENT = 96,     /* bytes; more than the longest event has */
     TRACE_N_SLOTS = 16,
     TRACE_MAX_STACK = 64, /* sites of a call stack */
     TRACE_MAX_TEXT = 4096

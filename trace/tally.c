@@ -65,28 +65,63 @@ static const uint8_t *get_holds(const uint8_t *at, const uint8_t *end, struct sb
     return n == tally->n_held && n >= tally->n_timed ? at : NULL;
 }
 
-/* What the tally is of. NULL if it makes no sense. */
-static const uint8_t *get_keys(overlay *s, const uint8_t *at, struct sbt_trace_tally *tally) {
-    uint64_t object, site;
-    if (s->end - at < TRACE_MIN_TALLY || at[0] >= SBT_TRACE_N_OPS || at[1] >= SBT_TRACE_N_TYPES)
-        return NULL;
-    tally->op = at[0];
-    tally->type = at[1];
-    at = trace_get(at + 2, s->end, &object);
-    at = at != NULL ? trace_get(at, s->end, &site) : NULL;
+/* An object's number, or NONE, and a site's. NULL if they make no sense. */
+static const uint8_t *get_object(overlay *s, const uint8_t *at, uint32_t *number) {
+    uint64_t object;
+    at = trace_get(at, s->end, &object);
     if (at == NULL)
         return NULL;
     object = s->last_object + trace_unzigzag(object);
-    if (object > s->n_objects || site > s->n_sites)
+    if (object > s->n_objects)
         return NULL;
     s->last_object = (uint32_t)object;
-    tally->object = (uint32_t)object - 1; /* 0 becomes NONE */
-    tally->site = (uint32_t)site - 1;
+    *number = (uint32_t)object - 1; /* 0 becomes NONE */
     return at;
 }
 
-int sbt_trace_tally_next(struct sbt_trace_tally_cursor *cursor, struct sbt_trace_tally *tally,
-                         struct sbt_trace_error *error) {
+static const uint8_t *get_place(overlay *s, const uint8_t *at, uint32_t *object, uint32_t *site) {
+    uint64_t number;
+    at = get_object(s, at, object);
+    at = at != NULL ? trace_get(at, s->end, &number) : NULL;
+    if (at == NULL || number > s->n_sites)
+        return NULL;
+    *site = (uint32_t)number - 1;
+    return at;
+}
+
+static const uint8_t *get_tally(overlay *s, const uint8_t *at, struct sbt_trace_tally *tally) {
+    if (at[0] >= SBT_TRACE_N_OPS || at[1] >= SBT_TRACE_N_TYPES)
+        return NULL;
+    *tally = (struct sbt_trace_tally){.thread = s->thread, .until_ns = s->clock_ns, .op = at[0], .type = at[1]};
+    at = get_place(s, at + 2, &tally->object, &tally->site);
+    at = at != NULL ? trace_get(at, s->end, &tally->n) : NULL;
+    at = at != NULL ? trace_get(at, s->end, &tally->n_failed) : NULL;
+    at = at != NULL ? get_holds(at, s->end, tally) : NULL;
+    return at != NULL && tally->n_failed <= tally->n ? at : NULL;
+}
+
+static const uint8_t *get_order(overlay *s, const uint8_t *at, struct sbt_trace_order *order) {
+    uint64_t n_gates;
+    *order = (struct sbt_trace_order){.thread = s->thread};
+    at = get_place(s, at + 1, &order->held, &order->held_site);
+    at = at != NULL ? get_place(s, at, &order->taken, &order->taken_site) : NULL;
+    at = at != NULL ? trace_get(at, s->end, &order->n) : NULL;
+    at = at != NULL ? trace_get(at, s->end, &n_gates) : NULL;
+    if (at == NULL || n_gates > SBT_TRACE_MOST_GATES || order->n == 0 || order->held == SBT_TRACE_NONE ||
+        order->taken == SBT_TRACE_NONE)
+        return NULL;
+    order->n_gates = (uint32_t)n_gates;
+    for (uint32_t i = 0; i < order->n_gates && at != NULL; i++) {
+        at = get_object(s, at, &order->gate[i]);
+        if (order->gate[i] == SBT_TRACE_NONE)
+            return NULL;
+    }
+    return at;
+}
+
+/* The next record. 1: *tally; 2: *order; 0: the end; -1: *error. */
+static int next(struct sbt_trace_tally_cursor *cursor, struct sbt_trace_tally *tally, struct sbt_trace_order *order,
+                struct sbt_trace_error *error) {
     overlay *s = (overlay *)cursor->reserved;
     const struct sbt_trace *trace = cursor->trace;
     while (s->n_left == 0) {
@@ -98,14 +133,31 @@ int sbt_trace_tally_next(struct sbt_trace_tally_cursor *cursor, struct sbt_trace
         if (enter_block(trace, s, error) < 0)
             return -1;
     }
-    *tally = (struct sbt_trace_tally){.thread = s->thread, .until_ns = s->clock_ns};
-    const uint8_t *at = get_keys(s, s->at, tally);
-    at = at != NULL ? trace_get(at, s->end, &tally->n) : NULL;
-    at = at != NULL ? trace_get(at, s->end, &tally->n_failed) : NULL;
-    at = at != NULL ? get_holds(at, s->end, tally) : NULL;
-    if (at == NULL || tally->n_failed > tally->n)
+    if (s->end - s->at < TRACE_MIN_TALLY)
+        return damage(trace, s, s->at, error, "a tally makes no sense");
+    bool is_order = s->at[0] == TRACE_TALLY_ORDER;
+    const uint8_t *at = is_order ? get_order(s, s->at, order) : get_tally(s, s->at, tally);
+    if (at == NULL)
         return damage(trace, s, s->at, error, "a tally makes no sense");
     s->at = at;
     s->n_left--;
-    return 1;
+    return is_order ? 2 : 1;
+}
+
+int sbt_trace_tally_next(struct sbt_trace_tally_cursor *cursor, struct sbt_trace_tally *tally,
+                         struct sbt_trace_error *error) {
+    struct sbt_trace_order passed;
+    int r;
+    while ((r = next(cursor, tally, &passed, error)) == 2)
+        ;
+    return r;
+}
+
+int sbt_trace_order_next(struct sbt_trace_tally_cursor *cursor, struct sbt_trace_order *order,
+                         struct sbt_trace_error *error) {
+    struct sbt_trace_tally passed;
+    int r;
+    while ((r = next(cursor, &passed, order, error)) == 1)
+        ;
+    return r == 2 ? 1 : r;
 }

@@ -124,7 +124,7 @@ struct sbt_trace_info {
     bool profile;
     uint32_t hold_one_in;  /* a profile: of a busy lock's holds, one in so many is timed; of other locks', all */
     uint64_t stack_min_ns; /* events of waits this long, and of what ended them, have stacks; 0: no event has one */
-    uint64_t n_tallies;    /* records, not calls */
+    uint64_t n_tallies;    /* records, not calls; of orders of locks too */
 };
 
 /* NULL and *error: it cannot be opened, or is no trace of this version. Needs memory for each block, and none for
@@ -177,6 +177,20 @@ struct sbt_trace_tally {
     uint64_t until_ns; /* since the trace began: the record was written then, and has nothing that came later */
 };
 
+/*
+ * Also in a profile: a thread took a lock, not by a try-lock, while it held another one. Records with the same three
+ * keys (thread, held, taken) add up; the gates of the sum are those that all of them have.
+ */
+enum { SBT_TRACE_MOST_GATES = 4 };
+struct sbt_trace_order {
+    uint32_t thread;
+    uint32_t held, taken;           /* objects; neither is SBT_TRACE_NONE */
+    uint32_t held_site, taken_site; /* of the first time; SBT_TRACE_NONE: not known */
+    uint64_t n;                     /* times; at least 1 */
+    uint32_t n_gates;
+    uint32_t gate[SBT_TRACE_MOST_GATES]; /* other locks that were held at all of these times */
+};
+
 /* A place in the tallies of all threads, in the caller's memory; as with events there is nothing to close. */
 struct sbt_trace_tally_cursor {
     const struct sbt_trace *trace;
@@ -185,6 +199,9 @@ struct sbt_trace_tally_cursor {
 void sbt_trace_tally_begin(const struct sbt_trace *trace, struct sbt_trace_tally_cursor *cursor);
 /* 1: *tally is the next one; 0: the end; -1: *error says where the file is damaged. */
 int sbt_trace_tally_next(struct sbt_trace_tally_cursor *cursor, struct sbt_trace_tally *tally,
+                         struct sbt_trace_error *error);
+/* The same for orders of locks. A cursor is used for tallies or for orders, and passes the others over. */
+int sbt_trace_order_next(struct sbt_trace_tally_cursor *cursor, struct sbt_trace_order *order,
                          struct sbt_trace_error *error);
 
 /*

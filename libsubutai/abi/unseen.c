@@ -16,6 +16,7 @@
 #include "os/arch.h"
 #include "os/clock.h"
 #include "os/futex.h"
+#include "os/objects.h"
 #include "os/real.h"
 
 #define OBJECTS_MOST 64
@@ -169,9 +170,9 @@ static bool look(void) {
     uint32_t n = 0, none = 0;
     if (!__atomic_compare_exchange_n(&looking, &none, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
-    dl_iterate_phdr(count_loads, &n);
+    sbt_objects_iterate(count_loads, &n);
     if (n == 0 || n != __atomic_load_n(&looked, __ATOMIC_RELAXED)) {
-        dl_iterate_phdr(judge, NULL);
+        sbt_objects_iterate(judge, NULL);
         __atomic_store_n(&looked, n != 0 ? n : 1, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);

@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/thread.h"
 #include "os/lock.h"
+#include "os/objects.h"
 #include "os/site_stub.h"
 
 /* A process has one libgomp, or one for each of a few Python packages. Further ones are not served. */
@@ -246,7 +247,7 @@ void sbt_sites_crowd(int n_more) {
 
 void sbt_sites_serve(const struct sbt_sites_by *by) {
     struct counts now = {0, 0};
-    dl_iterate_phdr(count, &now);
+    sbt_objects_iterate(count, &now);
     if (SBT_LIKELY(__atomic_load_n(&state.n_loads, __ATOMIC_ACQUIRE) == now.loads)) /* pairs with the store below */
         return;
     sbt_lock_take(&state.lock);
@@ -254,11 +255,11 @@ void sbt_sites_serve(const struct sbt_sites_by *by) {
     state.n_unloads = now.unloads;
     for (uint32_t i = 0; i < state.n; i++)
         state.library[i].is_loaded = false;
-    dl_iterate_phdr(note_loaded, NULL);
+    sbt_objects_iterate(note_loaded, NULL);
     for (uint32_t i = 0; i < state.n; i++)
         if (state.library[i].base != 0 && !state.library[i].is_loaded)
             forget(&state.library[i]);
-    dl_iterate_phdr(look_at, NULL);
+    sbt_objects_iterate(look_at, NULL);
     set_spins();
     /* Not in look_at: this may wait for a thread that waits for the lock of the list. */
     for (uint32_t i = 0; i < state.n; i++)

@@ -75,6 +75,8 @@ static SBT_NOINLINE void no_work(struct rec_thread *t) {
     t->end_ns = now;
 }
 
+static void define_pending(struct rec_thread *t, uint32_t i);
+
 /*
  * Record the events of handlers that came while the recorder was at work. More may come at any time. Relaxed: the
  * handlers are this thread's own.
@@ -83,6 +85,7 @@ static SBT_NOINLINE void drain(struct rec_thread *t) {
     for (uint32_t i = 0;;) {
         uint32_t n = t->n_pending;
         for (; i < n; i++) {
+            define_pending(t, i);
             rec_put(t, &t->pending[i]);
             rec_encode(t);
         }
@@ -189,6 +192,22 @@ static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, u
         node->initial = (uint32_t)(value > 0 ? value : 0);
 }
 
+/*
+ * The number is given: its definition is written now, or, in a handler on top of the recorder, by the next look-up that
+ * is not one's.
+ */
+static bool may_define(const struct rec_call *c, struct rec_node *node) {
+    if (c->nested)
+        __atomic_store_n(&node->undefined, 1, __ATOMIC_RELAXED);
+    return !c->nested;
+}
+
+/* Is there a definition to be written, and by the caller? */
+static inline bool takes_definition(const struct rec_call *c, struct rec_node *node) {
+    return SBT_UNLIKELY(__atomic_load_n(&node->undefined, __ATOMIC_RELAXED) != 0) && !c->nested &&
+           __atomic_exchange_n(&node->undefined, 0, __ATOMIC_RELAXED) != 0;
+}
+
 /* The node is of another type: a life begins there, if no other thread is quicker. */
 static SBT_NOINLINE void claim(struct rec_call *c, struct rec_node *node, uint8_t type, const void *object) {
     uint64_t worked = apart_begin(c), signals;
@@ -197,11 +216,13 @@ static SBT_NOINLINE void claim(struct rec_call *c, struct rec_node *node, uint8_
     if (rec_node_claim(node, type, &rec.n_objects, &signals)) {
         if (made) /* its number was a site's */
             node->before = SBT_TRACE_NONE;
-        seen_first(c, node, type, object);
+        if (!c->is_over)
+            seen_first(c, node, type, object);
+        bool defines = may_define(c, node);
         rec_node_claimed(node, type, signals);
-        if (!c->nested)
+        if (defines)
             define(c->thread, TRACE_DEFINE_OBJECT, node->number, (uintptr_t)object);
-        if (!c->nested && made)
+        if (defines && made)
             define_made(c->thread, node->number, site, size);
     }
     apart_end(c, worked);
@@ -214,6 +235,8 @@ static inline uint32_t object_number(struct rec_call *c, struct rec_node **node,
         return SBT_TRACE_NONE;
     if (SBT_UNLIKELY(__atomic_load_n(&(*node)->type, __ATOMIC_ACQUIRE) != type))
         claim(c, *node, type, object);
+    if (takes_definition(c, *node))
+        define(c->thread, TRACE_DEFINE_OBJECT, (*node)->number, (uintptr_t)object);
     return (*node)->number;
 }
 
@@ -234,10 +257,13 @@ static SBT_NOINLINE uint32_t find_site(struct rec_call *c, uintptr_t address) {
         return SBT_TRACE_NONE;
     if (__atomic_load_n(&node->type, __ATOMIC_ACQUIRE) != REC_SITE &&
         rec_node_claim(node, REC_SITE, &rec.n_sites, &signals)) {
+        bool defines = may_define(c, node);
         rec_node_claimed(node, REC_SITE, signals);
-        if (!c->nested)
+        if (defines)
             new_site(t, node, address);
     }
+    if (takes_definition(c, node))
+        new_site(t, node, address);
     if (!c->nested)
         CACHE(&t->sites[CACHE_PLACE(address)], address, number, node->number);
     apart_end(c, worked);
@@ -250,13 +276,28 @@ static inline uint32_t site_number(struct rec_call *c, const void *site) {
 }
 
 uint32_t rec_number_of(struct rec_thread *t, uint8_t type, uintptr_t object) {
-    struct rec_call c = {.thread = t};
+    struct rec_call c = {.thread = t, .is_over = true};
     return object_number(&c, &c.node, type, (const void *)object);
 }
 
 uint32_t rec_site_of(struct rec_thread *t, uintptr_t site) {
     struct rec_call c = {.thread = t};
     return site_number(&c, (const void *)site);
+}
+
+void rec_define_late(struct rec_thread *t, uintptr_t object, uint32_t number) {
+    struct rec_call c = {.thread = t};
+    struct rec_node *node = rec_node_find(object);
+    if (node != NULL && takes_definition(&c, node))
+        define(t, TRACE_DEFINE_OBJECT, number, object);
+}
+
+/* What a handler's event names, and the handler could not define. */
+static void define_pending(struct rec_thread *t, uint32_t i) {
+    if (t->pending_object[i] != 0)
+        rec_define_late(t, t->pending_object[i], t->pending[i].object);
+    if (t->pending_site[i] != 0)
+        (void)rec_site_of(t, t->pending_site[i]);
 }
 
 /* The site of a routine is behind its first byte, as a return address is behind its call. */
@@ -299,7 +340,7 @@ static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
     c->thread = t;
     c->node = c->mutex = NULL;
     c->site = NULL;
-    c->ended_long_wait = false;
+    c->ended_long_wait = c->is_over = false;
     if (SBT_UNLIKELY(t == NULL))
         return false;
     c->nested = t->busy != 0;
@@ -370,6 +411,8 @@ static SBT_NOINLINE void leave_nested(struct rec_call *c) {
         }
     } while (!__atomic_compare_exchange_n(&t->n_pending, &i, i + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     t->pending[i] = c->event; /* the interrupted code reads it, and goes on after this handler */
+    t->pending_object[i] = c->node != NULL ? c->node->address : 0;
+    t->pending_site[i] = (uintptr_t)c->site;
 }
 
 /*
@@ -464,7 +507,7 @@ void rec_drop(struct rec_call *c) {
 }
 
 void rec_init(unsigned type, const void *object, uint32_t size, const void *site) {
-    struct rec_key key = {(uintptr_t)object, (uintptr_t)site, SBT_TRACE_INIT, (uint8_t)type, false};
+    struct rec_key key = {(uintptr_t)object, (uintptr_t)site, SBT_TRACE_INIT, (uint8_t)type, false, 0};
     struct rec_call c;
     if (rec_profiles()) {
         rec_profile_life(&key, true, size);
@@ -477,11 +520,12 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
         uint64_t worked = apart_begin(&c);
         c.event.object = rec_node_begin(c.node, (uint8_t)type);
         c.node->initial = size;
-        if (!c.nested)
+        if (may_define(&c, c.node))
             define(c.thread, TRACE_DEFINE_OBJECT, c.event.object, (uintptr_t)object);
         apart_end(&c, worked);
     }
     c.event.size = size;
+    c.site = site;
     c.event.site = site_number(&c, site);
     entered(&c);
     rec_leave(&c, 0);

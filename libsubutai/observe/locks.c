@@ -93,7 +93,7 @@ static inline int profile_lock(const struct rec_key *key, int (*take)(void *),
 
 static int profile_try(const struct rec_key *key, int (*take)(void *)) {
     int r = take((void *)key->object);
-    struct rec_key failed = {key->object, key->site, key->op, key->type, true};
+    struct rec_key failed = {key->object, key->site, key->op, key->type, true, 0};
     if (r == 0)
         rec_profile_acquired(key);
     else
@@ -108,7 +108,7 @@ static inline int profile_unlock(const struct rec_key *key, int (*release)(void 
 }
 
 #define KEY(object, op, type)                                                                                          \
-    (&(const struct rec_key){(uintptr_t)(object), (uintptr_t)REC_SITE_HERE, SBT_TRACE_##op, SBT_TRACE_##type, false})
+    (&(const struct rec_key){(uintptr_t)(object), (uintptr_t)REC_SITE_HERE, SBT_TRACE_##op, SBT_TRACE_##type, false, 0})
 
 /* ---- the functions ---- */
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "os/signals.h"
+
 #include "observe/record.h"
 
 /*
@@ -95,7 +97,7 @@ static void read_maps(void) {
     long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0), r;
     if (fd < 0)
         return;
-    uint64_t signals = rec_block_signals();
+    uint64_t signals = sbt_signals_block();
     while ((r = sbt_syscall3(SYS_read, fd, line + n, sizeof line - 1 - n)) > 0) {
         char *begin = line, *end;
         n += (size_t)r;
@@ -112,7 +114,7 @@ static void read_maps(void) {
     }
     sbt_syscall3(SYS_close, fd, 0, 0);
     write_out();
-    rec_unblock_signals(signals);
+    sbt_signals_restore(signals);
 }
 
 void rec_module_of(uintptr_t address) {

@@ -51,7 +51,7 @@ static int unlock(void *m) {
  */
 static inline int profile_lock(pthread_mutex_t *m, int (*slowly)(void *, const struct rec_limit *),
                                const struct rec_limit *limit, const void *site) {
-    struct rec_key key = {(uintptr_t)m, (uintptr_t)site, SBT_TRACE_MUTEX_LOCK, SBT_TRACE_MUTEX, false};
+    struct rec_key key = {(uintptr_t)m, (uintptr_t)site, SBT_TRACE_MUTEX_LOCK, SBT_TRACE_MUTEX, false, 0};
     bool robust = (sbt_mutex_kind(m) & SBT_KIND_ROBUST) != 0;
     int r = SBT_UNLIKELY(robust || rec_is_refusable(limit)) ? EBUSY : sbt_pthread_mutex_trylock(m);
     if (SBT_UNLIKELY(r != 0 && r != EOWNERDEAD))
@@ -64,7 +64,7 @@ static inline int profile_lock(pthread_mutex_t *m, int (*slowly)(void *, const s
 static int profile_trylock(pthread_mutex_t *m, const void *site) {
     int r = sbt_pthread_mutex_trylock(m);
     bool failed = r != 0 && r != EOWNERDEAD;
-    struct rec_key key = {(uintptr_t)m, (uintptr_t)site, SBT_TRACE_MUTEX_TRYLOCK, SBT_TRACE_MUTEX, failed};
+    struct rec_key key = {(uintptr_t)m, (uintptr_t)site, SBT_TRACE_MUTEX_TRYLOCK, SBT_TRACE_MUTEX, failed, 0};
     if (failed)
         rec_profile_count(&key);
     else if (held_once(m))
@@ -73,7 +73,7 @@ static int profile_trylock(pthread_mutex_t *m, const void *site) {
 }
 
 static inline int profile_unlock(pthread_mutex_t *m, const void *site) {
-    struct rec_key key = {(uintptr_t)m, (uintptr_t)site, SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, false};
+    struct rec_key key = {(uintptr_t)m, (uintptr_t)site, SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, false, 0};
     bool last = held_once(m);
     if (last)
         rec_profile_releasing(m);

@@ -49,7 +49,7 @@ static inline int rec_destroyed(struct rec_call *c, int r) {
 
 /* The same in a profile, where the destroy is no event. */
 static inline int rec_profile_destroyed(uint8_t type, const void *object, const void *site, int r) {
-    struct rec_key key = {(uintptr_t)object, (uintptr_t)site, SBT_TRACE_DESTROY, type, false};
+    struct rec_key key = {(uintptr_t)object, (uintptr_t)site, SBT_TRACE_DESTROY, type, false, 0};
     if (r == 0)
         rec_profile_life(&key, false, 0);
     return r;

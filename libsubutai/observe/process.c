@@ -14,6 +14,8 @@
 
 #include "observe/observe.h"
 
+#include "os/signals.h"
+
 static void ended(void *unused) {
     (void)unused;
     rec_thread_ended();
@@ -39,14 +41,14 @@ static void know(pthread_t thread, uint32_t number) {
  */
 static void introduce(struct rec_thread *t, uint32_t number, const pthread_t *handle) {
     enum { NOTING = 1, NOTED = 2 };
-    uint64_t mine = REC_UNKNOWN(number), seen = mine, signals = rec_block_signals();
+    uint64_t mine = REC_UNKNOWN(number), seen = mine, signals = sbt_signals_block();
     if (__atomic_compare_exchange_n(&t->known, &seen, mine | NOTING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
         know(*handle, number);
         __atomic_store_n(&t->known, mine | NOTED, __ATOMIC_RELEASE);
     }
     for (unsigned i = 0; __atomic_load_n(&t->known, __ATOMIC_ACQUIRE) == (mine | NOTING); i++)
         rec_wait_a_moment(i);
-    rec_unblock_signals(signals);
+    sbt_signals_restore(signals);
 }
 
 /*

@@ -39,7 +39,10 @@ static void renew(struct rec_profile *p) {
     struct rec_counts objects = p->objects, sites = p->sites;
     rec_counts_clear(&objects);
     rec_counts_clear(&sites);
+    struct rec_order *orders = p->orders;
+    rec_profile_clear_orders(p);
     memset(p, 0, offsetof(struct rec_profile, encoder.bytes));
+    p->orders = orders;
     p->objects = objects;
     p->sites = sites;
 }
@@ -65,13 +68,13 @@ void rec_profile_forget(struct rec_thread *t) {
         return;
     rec_counts_forget(&p->objects);
     rec_counts_forget(&p->sites);
+    rec_profile_forget_orders(p);
     sbt_syscall3(SYS_munmap, p, sizeof *p, 0);
 }
 
 /* ---- counting; the thread is busy, and so is its profile ---- */
 
-/* The object's number; SBT_TRACE_NONE: it has none, and gets none now. */
-static uint32_t number_for(struct rec_profile *p, const struct rec_key *key) {
+uint32_t rec_profile_number_for(struct rec_profile *p, const struct rec_key *key) {
     if (__atomic_load_n(&rec.n_objects, __ATOMIC_RELAXED) < PROFILE_N_NUMBERED)
         return rec_number_of(p->thread, key->type, key->object);
     struct rec_node *node = rec_node_find(key->object);
@@ -98,26 +101,35 @@ static void is_full(struct rec_profile *p) {
     p->full = true;
 }
 
+/* The number of the key's object; `e`: its entry, or NULL. */
+static uint32_t number_of(struct rec_profile *p, const struct rec_key *key, const struct rec_entry *e) {
+    if (key->known == 0)
+        return e != NULL && is_same_life(e) ? e->number : rec_profile_number_for(p, key);
+    rec_define_late(p->thread, key->object, key->known - 1);
+    return key->known - 1;
+}
+
 /* The entry of the key's object, made if need be; NULL: there is no room. */
 static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_key *key) {
     struct rec_entry *e = rec_counts_find(&p->objects, key);
     uint32_t lives = __atomic_load_n(&rec_hint_of(key->object)->lives, __ATOMIC_RELAXED);
     if (e != NULL) {
-        if (!is_same_life(e)) {
+        uint32_t number = number_of(p, key, e);
+        if (number != e->number)
             rec_profile_put(p, e, held_of(&p->objects, e));
-            e->number = number_for(p, key);
-        }
-        e->lives = lives;
+        e->number = number;
+        e->lives = lives - !is_same_life(e); /* of a life that is over: the next call looks again */
         return e;
     }
     if (p->full)
         return NULL;
     struct rec_entry fresh = {.object = key->object,
                               .site = key->site,
-                              .number = number_for(p, key),
+                              .number = number_of(p, key, NULL),
                               .lives = lives,
                               .op = rec_counted_op(key),
                               .type = key->type};
+    fresh.lives -= !is_same_life(&fresh);
     rec_site_of(p->thread, key->site); /* gives it a number */
     e = rec_counts_put(&p->objects, &fresh);
     if (e == NULL)
@@ -127,7 +139,7 @@ static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_ke
 
 /* The entry of the call site; NULL: there is no room. No program has so many that call. */
 static struct rec_entry *site_entry(struct rec_profile *p, const struct rec_key *key) {
-    struct rec_key of_site = {0, key->site, key->op, key->type, key->failed};
+    struct rec_key of_site = {0, key->site, key->op, key->type, key->failed, 0};
     struct rec_entry *e = rec_counts_find(&p->sites, &of_site);
     struct rec_entry fresh = {
         .site = key->site, .number = SBT_TRACE_NONE, .op = rec_counted_op(key), .type = key->type};
@@ -233,13 +245,15 @@ SBT_NOINLINE void rec_profile_count_slowly(const struct rec_key *key) {
 }
 
 void rec_profile_leave(struct rec_call *c, const void *object, const void *site, bool failed) {
-    struct rec_key key = {(uintptr_t)object, (uintptr_t)site, c->event.op, c->event.type, failed};
+    struct rec_key key = {(uintptr_t)object, (uintptr_t)site, c->event.op, c->event.type, failed, 0};
+    if (c->thread != NULL && c->event.object != SBT_TRACE_NONE)
+        key.known = c->event.object + 1;
     rec_drop(c);
     rec_profile_count(&key);
 }
 
 void rec_profile_life(const struct rec_key *key, bool made, uint32_t size) {
-    struct rec_key all = {0, key->site, key->op, key->type, false};
+    struct rec_key all = {0, key->site, key->op, key->type, false, 0};
     struct rec_thread *t = attached();
     if (t == NULL)
         return;
@@ -305,7 +319,7 @@ static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t 
         return;
     p->busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    struct rec_key of_site = {0, key->site, key->op, key->type, false};
+    struct rec_key of_site = {0, key->site, key->op, key->type, false, 0};
     struct rec_entry *e = rec_counts_find(&p->objects, key);
     struct rec_counts *counts = e != NULL ? &p->objects : &p->sites;
     if (e == NULL)
@@ -332,7 +346,7 @@ SBT_NOINLINE void rec_profile_end_hold(struct rec_profile *p, uintptr_t object) 
         if (hold->key.object == object) {
             uint64_t ns = now - hold->begin_ns;
             hold->key.object = 0;
-            struct rec_key key = {object, hold->key.site, hold->key.op, hold->key.type, false};
+            struct rec_key key = {object, hold->key.site, hold->key.op, hold->key.type, false, 0};
             add_hold(p, &key, hold->weight, ns > rec.reading_ns ? ns - rec.reading_ns : 0);
         }
         n += hold->key.object != 0;
@@ -346,6 +360,7 @@ void rec_profile_hold(const struct rec_key *key) {
         return;
     if (rec_entry_of(p, key) == NULL)
         add_slowly(key, 0);
+    rec_profile_holds(p, key);
     begin_hold(p, key, 1);
 }
 

@@ -35,6 +35,8 @@ enum {
     PROFILE_N_HINTS = 4096,
     PROFILE_FILTER_BITS = 65536, /* 32 for each key of a full table */
     PROFILE_N_NUMBERED = 65536,
+    PROFILE_N_NESTED = 16,        /* locks that a thread is known to hold at a time */
+    PROFILE_N_ORDERS = 512,       /* pairs of locks that one thread holds together */
     PROFILE_FLUSH_NS = 250000000, /* a killed program loses what its threads have counted since then, or longer */
 };
 
@@ -43,6 +45,8 @@ struct rec_key {
     uintptr_t object, site;
     uint8_t op, type;
     bool failed;
+    /* The object's number, plus 1, if the call is over and the object may be gone; 0: it is to be looked up. */
+    uint32_t known;
 };
 
 struct rec_entry {
@@ -79,6 +83,21 @@ struct rec_hint {
 };
 extern struct rec_hint rec_hints[PROFILE_N_HINTS];
 
+/* A lock that the thread holds; and a lock that it took while it held another one. See profile_order.c. */
+struct rec_nested {
+    uintptr_t object, site;
+    uint8_t type;
+};
+
+struct rec_order {
+    uintptr_t held, taken, held_site, taken_site; /* held 0: the entry is free */
+    uintptr_t gate[SBT_TRACE_MOST_GATES];
+    uint32_t held_number, taken_number;
+    uint32_t lives; /* the sum of both hints', when the numbers were last known to be right */
+    uint32_t n;     /* since it was last written */
+    uint32_t n_gates;
+};
+
 struct rec_profile {
     volatile uint32_t busy;
     uint32_t generation;                     /* as in a record */
@@ -100,6 +119,10 @@ struct rec_profile {
         struct rec_key key; /* stays the same */
         uint32_t n;         /* atomic */
     } pending[PROFILE_N_PENDING];
+    volatile uint32_t n_nested;
+    uint32_t n_orders_written; /* to make room, since the last flush */
+    struct rec_nested nested[PROFILE_N_NESTED];
+    struct rec_order *orders;                  /* [PROFILE_N_ORDERS]; NULL: no lock was nested yet */
     uint64_t filter[PROFILE_FILTER_BITS / 64]; /* while full: where a bit is 0 there is no such key in `objects` */
     struct trace_tally_encoder encoder;
 };
@@ -119,6 +142,16 @@ void rec_counts_forget(struct rec_counts *counts);
 struct rec_entry *rec_counts_put(struct rec_counts *counts, const struct rec_entry *entry);
 /* Takes the entry out; another may be in its place then, that was behind it. */
 void rec_counts_remove(struct rec_counts *counts, struct rec_entry *entry);
+
+/* profile_order.c: another lock than the first; one that is not the last of the list is given back. */
+void rec_profile_nested(struct rec_profile *p, const struct rec_key *key);
+void rec_profile_unnested(struct rec_profile *p, uintptr_t object);
+void rec_profile_put_orders(struct rec_profile *p);
+void rec_profile_clear_orders(struct rec_profile *p);
+void rec_profile_forget_orders(struct rec_profile *p);
+/* The object's number; SBT_TRACE_NONE: it has none, and gets none now. The thread is busy. */
+uint32_t rec_profile_number_for(struct rec_profile *p, const struct rec_key *key);
+void rec_profile_put_order(struct rec_profile *p, const struct sbt_trace_order *order);
 
 /* What the entry has counted becomes a tally. The entry stays, at zero. */
 void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held *h);
@@ -210,7 +243,7 @@ static inline struct rec_entry *rec_counts_find(const struct rec_counts *counts,
  */
 static inline struct rec_entry *rec_entry_of(const struct rec_profile *p, const struct rec_key *key) {
     uint32_t bit = rec_filter_bit(key->object, key->site);
-    struct rec_key of_site = {0, key->site, key->op, key->type, key->failed};
+    struct rec_key of_site = {0, key->site, key->op, key->type, key->failed, 0};
     if (SBT_UNLIKELY(p->full) && (p->filter[bit / 64] >> bit % 64 & 1) == 0)
         return rec_counts_find(&p->sites, &of_site);
     struct rec_entry *e = rec_counts_find(&p->objects, key);
@@ -240,18 +273,40 @@ static inline void rec_profile_count(const struct rec_key *key) {
         rec_profile_drain(p);
 }
 
+/* From now on the thread holds the lock. */
+static inline void rec_profile_holds(struct rec_profile *p, const struct rec_key *key) {
+    if (SBT_UNLIKELY(p->n_nested != 0))
+        rec_profile_nested(p, key);
+    uint32_t n = p->n_nested;
+    if (SBT_UNLIKELY(n == PROFILE_N_NESTED)) /* a handler has come in between, and keeps what it took */
+        n = PROFILE_N_NESTED - 1;
+    p->nested[n] = (struct rec_nested){key->object, key->site, key->type};
+    __atomic_signal_fence(__ATOMIC_RELEASE); /* a handler's locks come behind this one */
+    p->n_nested = n + 1;
+}
+
 /* The same for an acquisition. */
 static inline void rec_profile_acquired(const struct rec_key *key) {
     rec_profile_count(key);
     struct rec_profile *p = rec_profile_self;
-    if (SBT_LIKELY(p != NULL) && SBT_UNLIKELY(--p->sample_in <= 0))
+    if (SBT_UNLIKELY(p == NULL))
+        return;
+    rec_profile_holds(p, key);
+    if (SBT_UNLIKELY(--p->sample_in <= 0))
         rec_profile_sample(p, key);
 }
 
 /* The caller is about to release the object. */
 static inline void rec_profile_releasing(const void *object) {
     struct rec_profile *p = rec_profile_self;
-    if (SBT_LIKELY(p != NULL) && p->n_holds != 0)
+    if (SBT_UNLIKELY(p == NULL))
+        return;
+    uint32_t n = p->n_nested;
+    if (SBT_LIKELY(n != 0 && p->nested[n - 1].object == (uintptr_t)object))
+        p->n_nested = n - 1;
+    else
+        rec_profile_unnested(p, (uintptr_t)object);
+    if (p->n_holds != 0)
         rec_profile_end_hold(p, (uintptr_t)object);
 }
 

@@ -52,14 +52,14 @@ static int nothing(void *object) {
 }
 
 void rec_profile_give_up(const void *mutex, const void *site) {
-    struct rec_key key = {(uintptr_t)mutex, (uintptr_t)site, SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, false};
+    struct rec_key key = {(uintptr_t)mutex, (uintptr_t)site, SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, false, 0};
     rec_profile_releasing(mutex);
     if (rec_is_waited_for(mutex))
         rec_profile_release(&key, nothing);
 }
 
 uint64_t rec_profile_regained(struct rec_node *node, const void *mutex, const void *site) {
-    struct rec_key key = {(uintptr_t)mutex, (uintptr_t)site, SBT_TRACE_COND_WAIT, SBT_TRACE_MUTEX, false};
+    struct rec_key key = {(uintptr_t)mutex, (uintptr_t)site, SBT_TRACE_COND_WAIT, SBT_TRACE_MUTEX, false, 0};
     rec_profile_count(&key);
     rec_profile_hold(&key);
     return node != NULL ? __atomic_load_n(&node->signals, __ATOMIC_RELAXED) : 0;

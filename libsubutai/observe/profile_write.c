@@ -2,6 +2,8 @@
 /* What a thread has counted becomes tallies; see profile.h. */
 #include "observe/profile.h"
 
+#include "os/signals.h"
+
 /*
  * FLUSH_SHARE: tallies are due when so large a part of the run has passed since the last ones, and FIRST_FLUSH_NS at
  * least. OFTEN: calls between two flushes by which an object gets a number after all.
@@ -12,12 +14,12 @@ static void write_block(struct rec_profile *p) {
     struct trace_block header;
     if (p->encoder.n_tallies == 0)
         return;
-    uint64_t signals = rec_block_signals();
+    uint64_t signals = sbt_signals_block();
     trace_tally_header(&p->encoder, rec_now_ns() - rec.start_ns, &header);
     if (!rec_write(&header, p->encoder.bytes, p->encoder.n_bytes, NULL, 0, NULL, 0))
         rec_lost(p->thread, p->encoder.n_tallies);
     trace_tally_next(&p->encoder);
-    rec_unblock_signals(signals);
+    sbt_signals_restore(signals);
 }
 
 /* What the entry has counted becomes a tally. The entry stays, at zero. */
@@ -48,6 +50,12 @@ void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held
         *h = (struct rec_held){0};
 }
 
+void rec_profile_put_order(struct rec_profile *p, const struct sbt_trace_order *order) {
+    if (!trace_tally_has_room(&p->encoder))
+        write_block(p);
+    trace_encode_order(&p->encoder, order);
+}
+
 static void put_counts(struct rec_profile *p, const struct rec_counts *counts) {
     for (uint32_t i = 0; i <= counts->mask; i++)
         if (counts->entries[i].site != 0)
@@ -57,6 +65,7 @@ static void put_counts(struct rec_profile *p, const struct rec_counts *counts) {
 static void put_all(struct rec_profile *p) {
     put_counts(p, &p->objects);
     put_counts(p, &p->sites);
+    rec_profile_put_orders(p);
     write_block(p);
 }
 

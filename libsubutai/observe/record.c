@@ -24,6 +24,8 @@
 #include "observe/stack.h"
 #include "os/futex.h"
 #include "os/proc.h"
+#include "os/signals.h"
+#include "words.h"
 
 /* HIGH_FD: few programs have so many descriptors, and the limit is seldom lower. */
 enum { HIGH_FD = 500, MAX_PATH = 4096, NO_FD = -1, OPENING = -2 };
@@ -71,18 +73,16 @@ static void fail(long error) {
                 "': ", why != NULL ? why : "unknown error", NULL);
 }
 
-/* As the command line has it, with blanks for the bytes between its words; no more than fits. */
+/* The command line as a shell would read it, for `subutai report --try`; no more of its words than fit. */
 static uint8_t *define_process(uint8_t *at) {
-    char command[2048];
+    char words[2048], command[2048];
     const char *engine = sbt_engine.name;
     long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0), n = 0;
     if (fd >= 0) {
-        n = sbt_syscall3(SYS_read, fd, command, sizeof command);
+        n = sbt_syscall3(SYS_read, fd, words, sizeof words);
         sbt_syscall3(SYS_close, fd, 0, 0);
     }
-    n = n > 0 && command[n - 1] == '\0' ? n - 1 : n > 0 ? n : 0;
-    for (long i = 0; i < n; i++)
-        command[i] = command[i] == '\0' ? ' ' : command[i];
+    n = (long)words_quote(command, sizeof command, words, n > 0 ? (size_t)n : 0);
     *at++ = TRACE_DEFINE_COMMAND;
     at = trace_put(at, (uint64_t)n);
     memcpy(at, command, (size_t)n);
@@ -99,21 +99,6 @@ static uint8_t *define_process(uint8_t *at) {
     at = trace_put(at, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
     *at++ = TRACE_DEFINE_PROFILE;
     return trace_put(trace_put(trace_put(at, rec.profile ? PROFILE_MAX_INTERVAL : 1), rec.stack_min_ns), 0);
-}
-
-/*
- * Block all signals, SIGXFSZ and the signal of cancellation too, around what other threads wait for: making and writing
- * the file, for instance. Otherwise a handler might end the process, or call a function for the first time, and wait on
- * top of the thread that it has interrupted.
- */
-uint64_t rec_block_signals(void) {
-    uint64_t all = ~UINT64_C(0), before = 0;
-    sbt_syscall6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&all, (long)&before, sizeof all, 0, 0);
-    return before;
-}
-
-void rec_unblock_signals(uint64_t before) {
-    sbt_syscall6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&before, 0, sizeof before, 0, 0);
 }
 
 /* Create FILE, or the file with its number-th other name. The result is the system call's. */
@@ -323,10 +308,10 @@ bool rec_start(void) {
     if (state != REC_ON)
         return false;
     if (SBT_UNLIKELY(rec.generation != sbt_fork_generation())) {
-        uint64_t signals = rec_block_signals();
+        uint64_t signals = sbt_signals_block();
         if (rec.generation != sbt_fork_generation()) /* a handler may have begun it meanwhile */
             begin_child();
-        rec_unblock_signals(signals);
+        sbt_signals_restore(signals);
     }
     return rec.closing == 0;
 }
@@ -448,9 +433,9 @@ void rec_finish(void) {
     if (rec.state != REC_ON || rec.generation != sbt_fork_generation() ||
         rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid)) /* a vfork child has its parent's memory */
         return;
-    uint64_t signals = rec_block_signals();
+    uint64_t signals = sbt_signals_block();
     finish();
-    rec_unblock_signals(signals);
+    sbt_signals_restore(signals);
 }
 
 __attribute__((destructor)) static void destruct(void) {

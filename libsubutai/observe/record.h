@@ -68,8 +68,14 @@ enum { REC_STACK = REC_MADE + 1 };
 struct rec_node {
     struct rec_node *next; /* the next in its bucket; set before the node is published */
     uintptr_t address;
-    uint8_t type;    /* enum sbt_trace_type, or one of the above; atomic */
-    uint8_t lock;    /* of the fields of conditions */
+    uint8_t type; /* enum sbt_trace_type, or one of the above; atomic */
+    uint8_t lock; /* of the fields of conditions */
+    /*
+     * Atomic; 1: a handler has given the number on top of the recorder, which cannot write the definition then. The
+     * next look-up that is not such a handler's takes the 1 away and writes it. The exchange in event.c pairs with the
+     * release of the type.
+     */
+    uint8_t undefined;
     uint32_t number; /* the number of the life at that address, of the site or of the thread */
     union {
         uint32_t initial; /* semaphores: the initial value; barriers: the count */
@@ -140,6 +146,7 @@ struct rec_thread {
      */
     struct sbt_trace_event batch[REC_N_BATCH];
     struct sbt_trace_event pending[REC_N_PENDING];
+    uintptr_t pending_object[REC_N_PENDING], pending_site[REC_N_PENDING]; /* their addresses, or 0 */
     struct trace_encoder encoder;
 } __attribute__((aligned(64)));
 
@@ -154,6 +161,7 @@ struct rec_call {
     struct rec_node *node, *mutex; /* NULL: no memory. mutex: the mutex of a condition wait */
     bool nested;                   /* it has interrupted the recorder */
     bool ended_long_wait;          /* its call stack is wanted */
+    bool is_over;                  /* the call has been made, so its object may be gone: its memory is not read */
     const void *site;
     uint64_t begin_ns, first_order; /* first_order: of a condition wait, the signals before it */
     uint32_t flying;                /* of a condition wait: `flying` of its node when it began */
@@ -180,9 +188,6 @@ enum rec_progress { REC_UNBORN, REC_STARTING, REC_ON, REC_OFF };
 
 /* record.c. False: this process does not record, or no longer does. */
 bool rec_start(void);
-/* Around writing, and around what other threads wait for. */
-uint64_t rec_block_signals(void);
-void rec_unblock_signals(uint64_t before);
 /* Write a block to the file; the first block makes the file. False: that failed, and the recording has ended. */
 bool rec_write(const struct trace_block *header, const void *a, size_t n_a, const void *b, size_t n_b, const void *c,
                size_t n_c);
@@ -266,6 +271,9 @@ void rec_calibrate(void);
 /* The numbers of an object and of a call site, by a thread that is busy; SBT_TRACE_NONE: there is no memory. */
 uint32_t rec_number_of(struct rec_thread *t, uint8_t type, uintptr_t object);
 uint32_t rec_site_of(struct rec_thread *t, uintptr_t site);
+/* By a busy thread: the definition of the object that had the number, if a handler could not write it. The object's
+ * memory is not read. */
+void rec_define_late(struct rec_thread *t, uintptr_t object, uint32_t number);
 /* The thread that the caller has created has this routine. */
 void rec_routine(uint32_t thread, const void *routine);
 

@@ -17,6 +17,7 @@
 
 #include "observe/record.h"
 #include "os/futex.h"
+#include "os/signals.h"
 
 enum { LOG_BUCKETS = 20, N_BUCKETS = 1 << LOG_BUCKETS, CHUNK_BYTES = 1 << 16 };
 
@@ -148,16 +149,17 @@ static uint32_t begin_life(struct rec_node *node, uint32_t *numbers) {
     node->before_signals = (node->broadcasts & 1) != 0 ? node->signals : 0;
     node->acquired = node->signals = node->open = node->broadcasts = 0;
     node->initial = 0; /* this also clears `flying` */
+    node->undefined = 0;
     node->number = number;
     rec_node_unlock(node);
     return number;
 }
 
 uint32_t rec_node_begin(struct rec_node *node, uint8_t type) {
-    uint64_t signals = rec_block_signals(); /* a handler may use the object: its initialisation has succeeded */
+    uint64_t signals = sbt_signals_block(); /* a handler may use the object: its initialisation has succeeded */
     uint32_t number = begin_life(node, &rec.n_objects);
     __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
-    rec_unblock_signals(signals);
+    sbt_signals_restore(signals);
     return number;
 }
 
@@ -169,7 +171,7 @@ uint32_t rec_node_begin(struct rec_node *node, uint8_t type) {
  * Until then no handler may run on that thread: it might wait for the thread that it has interrupted.
  */
 bool rec_node_claim(struct rec_node *node, uint8_t type, uint32_t *numbers, uint64_t *signals) {
-    *signals = rec_block_signals();
+    *signals = sbt_signals_block();
     uint8_t seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; seen != type; i++) {
         if (seen != BEGINNING &&
@@ -182,11 +184,11 @@ bool rec_node_claim(struct rec_node *node, uint8_t type, uint32_t *numbers, uint
             seen = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE); /* pairs with the other thread's store of the type */
         }
     }
-    rec_unblock_signals(*signals);
+    sbt_signals_restore(*signals);
     return false;
 }
 
 void rec_node_claimed(struct rec_node *node, uint8_t type, uint64_t signals) {
     __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
-    rec_unblock_signals(signals);
+    sbt_signals_restore(signals);
 }

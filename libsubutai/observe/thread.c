@@ -16,6 +16,7 @@
 
 #include "observe/profile.h"
 #include "observe/stack.h"
+#include "os/signals.h"
 
 _Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
 
@@ -103,7 +104,7 @@ void rec_thread_close(struct rec_thread *t) {
  */
 static void close_gone(struct rec_thread *t, uint32_t state, uint32_t number) {
     uint32_t closing = REC_CLOSING;
-    uint64_t signals = rec_block_signals();
+    uint64_t signals = sbt_signals_block();
     if (leave_state(t, state, REC_CLOSING)) {
         bool gone = number != SBT_TRACE_NONE ? t->number == number
                                              : (state == REC_ENDED || t->attached) && rec_thread_is_gone(t);
@@ -112,7 +113,7 @@ static void close_gone(struct rec_thread *t, uint32_t state, uint32_t number) {
         else /* unless the trace has ended meanwhile */
             __atomic_compare_exchange_n(&t->state, &closing, state, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     }
-    rec_unblock_signals(signals);
+    sbt_signals_restore(signals);
 }
 
 struct rec_thread *rec_thread_new(void) {
@@ -214,7 +215,7 @@ static void write_block(struct rec_thread *t) {
     struct trace_block header;
     if ((e->n_events == 0 && e->n_definition_bytes == 0) || t->flushing)
         return;
-    uint64_t signals = rec_block_signals();
+    uint64_t signals = sbt_signals_block();
     t->flushing = true;
     trace_encoder_header(e, &header);
     if (!rec_write(&header, e->events, e->n_event_bytes, e->templates, e->n_templates * sizeof e->templates[0],
@@ -225,7 +226,7 @@ static void write_block(struct rec_thread *t) {
     e->overhead_ns =
         rec.overhead_ns; /* the first block has another overhead, from constructors that ran before it was measured */
     t->flushing = false;
-    rec_unblock_signals(signals);
+    sbt_signals_restore(signals);
 }
 
 void rec_encode(struct rec_thread *t) {

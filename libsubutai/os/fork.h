@@ -14,9 +14,16 @@
 
 #include "os/arch.h"
 
-/* `known` is the generation, and 1 from the start of the library on. 0: a child that has not noticed yet. */
+/*
+ * `known` is the generation, and 1 from the start of the library on. 0: a child that has not noticed yet. The others
+ * are os/objects.c's, atomic, also futex words.
+ */
 extern union sbt_fork_page {
-    uint32_t known;
+    struct {
+        uint32_t known;
+        uint32_t inside; /* threads that look at the loaded objects */
+        uint32_t forks;  /* that are under way */
+    };
     char page[SBT_PAGE_MAX];
 } sbt_fork_page;
 

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "os/arch.h"
+#include "os/objects.h"
 
 /* The kernel keeps as much free below the main thread's stack, and more. */
 #define STACK_BYTES ((uintptr_t)8 << 20)
@@ -97,7 +98,7 @@ static uintptr_t end_of_heap(void) {
 }
 
 static void learn(void) {
-    dl_iterate_phdr(note_variables, NULL);
+    sbt_objects_iterate(note_variables, NULL);
     read_maps();
     if (heap.to == 0)
         heap.from = heap.to = end_of_heap();

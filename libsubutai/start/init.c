@@ -30,6 +30,7 @@
 #include "os/fork.h"
 #include "os/futex.h"
 #include "os/initial.h"
+#include "os/objects.h"
 #include "os/program_time.h"
 #include "os/real.h"
 #include "switch/switch.h"
@@ -59,9 +60,11 @@ static void fork_prepare(void) {
         sbt_engine.fork_prepare();
     if (sbt_engine.order != NULL)
         sbt_engine.order->fork_begin();
+    sbt_objects_fork_prepare();
 }
 
 static void fork_parent(void) {
+    sbt_objects_fork_parent();
     if (sbt_engine.order != NULL)
         sbt_engine.order->fork_parent();
     sbt_pin_release();
@@ -71,8 +74,10 @@ static void fork_child(void) {
     sbt_handlers_start();
     sbt_sites_fork_child();
     sbt_switch_fork_child();
-    if (sbt_fork_child())
+    if (sbt_fork_child()) {
         sbt_lot_fork_child();
+        sbt_objects_fork_child();
+    }
     sbt_wake_gap_fork_child();
     sbt_engine.fork_child();
 }

@@ -11,6 +11,7 @@
 #include "core/eligibility_table.h"
 #include "core/sites.h"
 #include "os/initial.h"
+#include "os/objects.h"
 #include "switch/eligibility.h"
 #include "switch/state.h"
 
@@ -115,9 +116,9 @@ static int count_unloads(struct dl_phdr_info *info, size_t size, void *argument)
 static void judge_loaded(struct sbt_eligibility *e) {
     struct sbt_switch_state *s = SBT_SWITCH;
     uint64_t unloads = __atomic_load_n(&s->n_unloads, __ATOMIC_RELAXED), now = unloads;
-    dl_iterate_phdr(count_unloads, &now);
+    sbt_objects_iterate(count_unloads, &now);
     e->skip = now == unloads ? __atomic_load_n(&s->n_judged, __ATOMIC_RELAXED) : 0;
-    dl_iterate_phdr(judge_object, e);
+    sbt_objects_iterate(judge_object, e);
     __atomic_store_n(&s->n_judged, e->n, __ATOMIC_RELAXED);
     __atomic_store_n(&s->n_unloads, now, __ATOMIC_RELAXED);
 }

@@ -17,6 +17,7 @@
 #include "core/options.h"
 #include "core/sites.h"
 #include "core/thread.h"
+#include "os/objects.h"
 #include "os/real.h"
 #include "switch/eligibility.h"
 #include "switch/mask.h"
@@ -99,7 +100,7 @@ static int add_tls(struct dl_phdr_info *info, size_t size, void *bytes) {
 /* glibc puts a thread's static TLS on its stack. */
 static size_t own_stack_bytes(void) {
     size_t bytes = STACK_BYTES;
-    dl_iterate_phdr(add_tls, &bytes);
+    sbt_objects_iterate(add_tls, &bytes);
     return bytes;
 }
 

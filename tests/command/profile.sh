@@ -57,6 +57,10 @@ check "nothing on stdout" is "$out" ""
 check "the trace has its name" is "$(calls out/locks.sbt mutex_lock)" 100
 check "it is a profile" is "$("$SUBUTAI" trace info --json out/locks.sbt | jq '.profile and .whole')" true
 check "there is a report" reported
+profile --try -- ./locks 0 'two words' "it's"
+check "the command line is recorded as a shell reads it" is "$("$SUBUTAI" trace info --json out/locks.sbt | jq -r .command)" \
+    "./locks 0 'two words' 'it'\\''s'"
+check "--try: a report without advice measures nothing" is "$status $(grep -c measured out/report.txt)" "0 0"
 profile --full -- ./locks
 check "--full: each call is an event" is "$("$SUBUTAI" trace info --json out/locks.sbt | jq -c '[.profile, .operations.mutex_lock.count]')" '[false,100]'
 profile --stacks --engine direct -- ./locks 7

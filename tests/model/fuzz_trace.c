@@ -98,6 +98,23 @@ static void read_tallies(const struct sbt_trace *trace, size_t size) {
     must(r == 0 || (error.offset <= size && error.reason[0] != '\0'), "damage without a place or a reason");
 }
 
+static void read_orders(const struct sbt_trace *trace, size_t size) {
+    struct sbt_trace_error error = {.offset = UINT64_MAX};
+    const struct sbt_trace_info *info = sbt_trace_info(trace);
+    struct sbt_trace_tally_cursor cursor;
+    struct sbt_trace_order o;
+    int r;
+    sbt_trace_tally_begin(trace, &cursor);
+    while ((r = sbt_trace_order_next(&cursor, &o, &error)) == 1) {
+        must(o.held < info->n_objects && o.taken < info->n_objects, "an order's object out of range");
+        must(o.n > 0 && o.thread < info->n_threads, "an order seen no time, or an unknown thread");
+        must(o.n_gates <= SBT_TRACE_MOST_GATES, "more gates than there is room for");
+        for (uint32_t i = 0; i < o.n_gates; i++)
+            must(o.gate[i] < info->n_objects, "a gate out of range");
+    }
+    must(r == 0 || (error.offset <= size && error.reason[0] != '\0'), "damage without a place or a reason");
+}
+
 static void read_everything(const char *path, size_t size) {
     struct sbt_trace_error error = {.offset = UINT64_MAX};
     struct sbt_trace *trace = sbt_trace_open(path, &error);
@@ -124,6 +141,7 @@ static void read_everything(const char *path, size_t size) {
         must(r == 0 || (error.offset <= size && error.reason[0] != '\0'), "damage without a place or a reason");
     }
     read_tallies(trace, size);
+    read_orders(trace, size);
     for (uint32_t i = 0; i < 4; i++) {
         uint32_t sites[2];
         struct sbt_trace_made made;

@@ -56,7 +56,8 @@ struct direct_self *sched_direct_self(void);
 #define sbt_futex_wait(...) sched_futex_wait(__VA_ARGS__)
 #define sbt_futex_wait_frame(...) sched_futex_wait(__VA_ARGS__)
 #define sbt_futex_wake(...) sched_futex_wake(__VA_ARGS__)
-#define dl_iterate_phdr(look, at) ((void)(look), (void)(at)) /* how much a stack needs: there is one size */
+#include "os/objects.h"                                          /* before its function is a macro */
+#define sbt_objects_iterate(look, at) ((void)(look), (void)(at)) /* how much a stack needs: there is one size */
 #define sbt_pause_ns(ns) ((void)(ns), sched_pause())
 #define sbt_syscall6(nr, a, b, c, d, e, f) sched_syscall((nr), (a), (b), (c))
 #define sbt_now_ns() sched_now_ns()

@@ -7,6 +7,8 @@
  */
 #include "topic.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
@@ -412,6 +414,51 @@ static void check_status(pid_t child, int wanted) {
     CHECK_INT(waitpid(child, &status, 0), child);
     CHECK(WIFEXITED(status));
     CHECK_INT(WEXITSTATUS(status), wanted);
+}
+/*
+ * The library looks at what is loaded when a thread is created, and the dynamic linker has a lock around that, which no
+ * fork frees. Here a look takes long.
+ */
+static atomic_int stop_creating, looks_take_long;
+struct look {
+    int (*callback)(struct dl_phdr_info *, size_t, void *);
+    void *argument;
+};
+static int look_long(struct dl_phdr_info *info, size_t size, void *argument) {
+    const struct look *look = argument;
+    for (volatile int i = 0; i < 100000 && atomic_load(&looks_take_long); i++)
+        ;
+    return look->callback(info, size, look->argument);
+}
+int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *argument) {
+    static int (*next)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+    struct look look = {callback, argument};
+    if (next == NULL)
+        *(void **)(void *)&next = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+    return next(look_long, &look);
+}
+static void *nothing(void *unused) {
+    return unused;
+}
+static void *create_threads(void *unused) {
+    (void)unused;
+    while (!atomic_load(&stop_creating))
+        thread_join(thread_start(nothing, NULL));
+    return NULL;
+}
+static void create_one(void *unused) {
+    atomic_store(&looks_take_long, 0);
+    thread_join(thread_start(nothing, unused));
+}
+TEST(fork__while_other_threads_create_threads, "50 forks against 3 threads that create threads: the children do too") {
+    pthread_t threads[3];
+    atomic_store(&looks_take_long, 1);
+    for (int i = 0; i < 3; i++)
+        threads[i] = thread_start(create_threads, NULL);
+    for (int i = 0; i < 50; i++)
+        run_in_child(create_one, NULL);
+    atomic_store(&stop_creating, 1);
+    join_all(threads, 3);
 }
 TEST(vfork__with_held_locks, "vfork and exec while locks are held and waited for; the parent goes on") {
     pthread_t t = start_holder(), waiter;

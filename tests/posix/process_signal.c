@@ -11,9 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/proc.h"
 #include "topic.h"
 
-enum { N = 4, SIGNALS = 40 };
+enum { N = 4, SIGNALS = 40, MAIN_MS = 300 };
 
 static struct worker {
     pthread_t thread;
@@ -192,6 +193,9 @@ TEST(process_signal__taker_blocks,
 static void *send_from_a_thread(void *unused) {
     mask(SIG_BLOCK, SIGUSR1);
     await(&n_waiting, N);
+    /* Until it has ended main takes signals itself. Its kernel thread may live on, if threads are switched. */
+    for (int ms = 0; proc_thread_state(getpid()) != 'Z' && ms < MAIN_MS; ms++)
+        sleep_ms(1);
     let_threads_block();
     send_all(SIGNALS);
     _exit(0);

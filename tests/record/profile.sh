@@ -37,6 +37,15 @@ for engine in glibc direct ni; do
         check "$engine, $what: each call is there, and possible" possible t.sbt $out
         check "$engine, $what: whole" info t.sbt .whole
     done
+    profile gone
+    check "$engine: semaphores that are gone when the post returns: the program ends well" is "$status $err" "0 "
+    # shellcheck disable=SC2086
+    check "$engine: each post is there" possible t.sbt $out
+    profile sites
+    # shellcheck disable=SC2086
+    check "$engine: places and objects that only handlers use have names" possible t.sbt $out
+    profile sites --record-calls all
+    check "$engine: and among all events" possible t.sbt --names
     profile ends
     check "$engine: exit while threads lock: its status" is "$status $err" "3 "
     check "a whole profile" possible t.sbt thread_create=4

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Is what a profile says possible, and is it as often there as it was done?
- * usage: profile-check FILE [OP=COUNT | OP:WHAT=NUMBER ...]
+ * usage: profile-check FILE [--stacks | --names | OP=COUNT | OP:WHAT=NUMBER ...]
+ * --names: of any trace, only whether what its events name is defined.
  * OP=COUNT: calls of that operation, events and tallies together. Waits for conditions are events; their tallies count
  * mutexes that were had again.
  *   OP:failed     calls in tallies that failed             OP:events   events
@@ -71,6 +72,8 @@ static void read_tallies(void) {
         check_holds(&t);
         if (t.site == SBT_TRACE_NONE || sbt_trace_site_name(trace, t.site)[0] == '\0')
             WRONG("a tally without a call site");
+        if (info->whole && t.object != SBT_TRACE_NONE && sbt_trace_object_address(trace, t.object) == 0)
+            WRONG("a tally's object has no address");
     }
     if (r < 0)
         WRONG("damaged: %s", error.reason);
@@ -93,12 +96,21 @@ static bool is_lock(unsigned op) {
            op == SBT_TRACE_SPIN_LOCK;
 }
 
+static void check_names(uint32_t thread, const struct sbt_trace_event *e) {
+    (void)thread;
+    if (info->whole && e->site != SBT_TRACE_NONE && sbt_trace_site_name(trace, e->site)[0] == '\0')
+        WRONG("an event's call site has no name");
+    if (info->whole && e->object != SBT_TRACE_NONE && sbt_trace_object_address(trace, e->object) == 0)
+        WRONG("an event's object has no address");
+}
+
 static void add_event(uint32_t thread, const struct sbt_trace_event *e) {
     struct sums *s = &sums[e->op];
     s->n++;
     s->n_events++;
     s->result = e->result;
     s->n_ended += e->order != 0;
+    check_names(thread, e);
     s->n_stacks += e->stack != 0 && e->stack != s->stack;
     s->stack = e->stack != 0 ? e->stack : s->stack;
     count_object(s, e->object, 1);
@@ -237,13 +249,17 @@ int main(int argc, char **argv) {
     struct sbt_trace_error error;
     trace = argc > 1 ? sbt_trace_open(argv[1], &error) : NULL;
     if (trace == NULL) {
-        printf("  %s\n", argc > 1 ? error.reason : "usage: profile-check FILE [--stacks | OP=COUNT...]");
+        printf("  %s\n", argc > 1 ? error.reason : "usage: profile-check FILE [--stacks | --names | OP=COUNT...]");
         return 2;
     }
     info = sbt_trace_info(trace);
     if (argc == 3 && strcmp(argv[2], "--stacks") == 0) {
         read_events(print_stack);
         return 0;
+    }
+    if (argc == 3 && strcmp(argv[2], "--names") == 0) {
+        read_events(check_names);
+        return n_errors > 0;
     }
     if (!info->profile)
         WRONG("not a profile");

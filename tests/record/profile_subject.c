@@ -7,11 +7,13 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -21,7 +23,7 @@
 #include "lib/asleep.h"
 #include "lib/checks.h"
 
-enum { N_THREADS = 4, N_ROUNDS = 5000, N_MANY = 70000, N_LIVES = 1000 };
+enum { N_THREADS = 4, N_ROUNDS = 5000, N_MANY = 70000, N_LIVES = 1000, N_SITES = 24, N_GONE = 20000 };
 
 static pthread_mutex_t mutexes[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, held = PTHREAD_MUTEX_INITIALIZER;
@@ -163,6 +165,89 @@ static void handlers(void) {
     }
     SYS(setitimer(ITIMER_REAL, &never, NULL));
     printf("mutex_lock=%ld init=20000\n", n + 3L * n_handled);
+}
+
+/*
+ * A handler that posts at another place each time, in the midst of whatever its thread is doing: many of these places
+ * are used for the first time, and for the last, on top of the recorder. The comments keep the calls apart.
+ */
+static sem_t posted[N_SITES];
+static volatile sig_atomic_t n_posted;
+
+#define POST(n)                                                                                                        \
+    case n:                                                                                                            \
+        sem_post(&posted[n]);                                                                                          \
+        __asm__ volatile("/* %c0 */" ::"i"(n));                                                                        \
+        break
+#define POST_4(n)                                                                                                      \
+    POST(n);                                                                                                           \
+    POST(n + 1);                                                                                                       \
+    POST(n + 2);                                                                                                       \
+    POST(n + 3)
+#define POST_16(n)                                                                                                     \
+    POST_4(n);                                                                                                         \
+    POST_4(n + 4);                                                                                                     \
+    POST_4(n + 8);                                                                                                     \
+    POST_4(n + 12)
+
+static void post(int signo) {
+    (void)signo;
+    int n = n_posted < N_SITES ? n_posted++ : -1;
+    switch (n) {
+        POST_16(0);
+        POST_4(16);
+        POST_4(20);
+    default:
+        break;
+    }
+}
+
+static void sites(void) {
+    struct sigaction action = {.sa_handler = post, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    pthread_mutex_t m;
+    long n = 0;
+    SYS(sigaction(SIGALRM, &action, NULL));
+    SYS(setitimer(ITIMER_REAL, &often, NULL));
+    for (; n_posted < N_SITES; n++) {
+        OK(pthread_mutex_init(&m, NULL));
+        OK(pthread_mutex_lock(&m));
+        OK(pthread_mutex_unlock(&m));
+        OK(pthread_mutex_destroy(&m));
+    }
+    SYS(setitimer(ITIMER_REAL, &never, NULL));
+    printf("mutex_lock=%ld sem_post=%d sem_post:objects=%d\n", n, N_SITES, N_SITES);
+}
+
+/* A semaphore is gone as soon as its post has been seen, while the poster still is in the call. */
+static char *pages;
+static atomic_int n_there;
+
+static void *post_each(void *unused) {
+    for (int i = 0; i < N_GONE; i++) {
+        while (atomic_load(&n_there) <= i)
+            sched_yield();
+        sem_post((sem_t *)(pages + (size_t)i * 4096));
+    }
+    return unused;
+}
+
+static void gone(void) {
+    pthread_t poster;
+    pages =
+        mmap(NULL, (size_t)N_GONE * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(pages != MAP_FAILED);
+    start(&poster, post_each, NULL);
+    for (int i = 0; i < N_GONE; i++) {
+        sem_t *s = (sem_t *)(pages + (size_t)i * 4096);
+        atomic_store(&n_there, i + 1); /* zeroed memory: its value is 0 */
+        while (sem_trywait(s) != 0)
+            sched_yield();
+        OK_ERRNO(sem_destroy(s));
+        SYS(munmap(s, 4096));
+    }
+    OK(pthread_join(poster, NULL));
+    printf("sem_post=%d destroy=%d\n", N_GONE, N_GONE);
 }
 
 static void lock_often(int n) {
@@ -346,7 +431,8 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } all[] = {{"counts", counts}, {"many", many},       {"lives", lives},     {"handlers", handlers},
                {"forks", forks},   {"threads", threads}, {"cancels", cancels}, {"killed", killed},
-               {"waits", waits},   {"beside", beside},   {"holds", holds},     {"ends", ends}};
+               {"waits", waits},   {"beside", beside},   {"holds", holds},     {"ends", ends},
+               {"sites", sites},   {"gone", gone}};
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
             all[i].run();

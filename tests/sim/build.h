@@ -161,6 +161,16 @@ static inline void lock_nth(struct build *b, uint32_t thread, uint32_t mutex, ui
                                          .work_ns = work});
 }
 
+static inline void trylock(struct build *b, uint32_t thread, uint32_t mutex, uint64_t work, int result) {
+    build_event(b, thread,
+                (struct sbt_trace_event){.op = SBT_TRACE_MUTEX_TRYLOCK,
+                                         .type = SBT_TRACE_MUTEX,
+                                         .object = mutex,
+                                         .other = SBT_TRACE_NONE,
+                                         .result = (uint16_t)result,
+                                         .work_ns = work});
+}
+
 /* Thread 0 creates and joins 1 to n - 1; to be called around their events. */
 static inline void create_all(struct build *b, uint32_t n) {
     for (uint32_t i = 1; i < n; i++)

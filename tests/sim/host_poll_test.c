@@ -2,16 +2,6 @@
 /* Waits by calling and by looking, on the host: cases as host.h says. */
 #include "host.h"
 
-static void trylock(struct build *b, uint32_t thread, uint32_t mutex, uint64_t work, int result) {
-    build_event(b, thread,
-                (struct sbt_trace_event){.op = SBT_TRACE_MUTEX_TRYLOCK,
-                                         .type = SBT_TRACE_MUTEX,
-                                         .object = mutex,
-                                         .other = SBT_TRACE_NONE,
-                                         .result = (uint16_t)result,
-                                         .work_ns = work});
-}
-
 /* Thread 1 has mutex 0 for `held`. Thread 0 tries from 1 us on: it fails three times, `gap` apart, and then has it. */
 static const struct sbt_trace *that_polls(uint64_t held, uint64_t gap, bool succeeds) {
     struct build b;

@@ -13,6 +13,7 @@
 #include "lib/suite.h"
 #include "os/fence.h"
 #include "os/lock.h"
+#include "os/objects.h"
 #include "os/site_stub.h"
 
 _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec")));
@@ -54,7 +55,7 @@ static void unload(int i) {
     n_unloads++;
 }
 
-int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *info, size_t size, void *data), void *data) {
+int sbt_objects_iterate(int (*callback)(struct dl_phdr_info *info, size_t size, void *data), void *data) {
     int r = 0;
     for (int i = 0; i < LIBRARIES && r == 0; i++) {
         if (made[i].base == 0)

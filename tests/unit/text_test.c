@@ -10,6 +10,7 @@
 #include "decimal.h"
 #include "json.h"
 #include "lib/suite.h"
+#include "words.h"
 
 static char document[4096];
 static size_t n_document;
@@ -117,4 +118,58 @@ TEST(reals) {
     j = begin();
     json_real(&j, NULL, -1.7976931348623157e308, 1000); /* the longest, and more decimals than there are */
     ck_assert_uint_eq(n_document, 1 + 309 + 1 + 20);
+}
+
+/* ---- command lines ---- */
+
+static const char *quoted(const char *words, size_t n, size_t room) {
+    static char text[128];
+    memset(text, '~', sizeof text);
+    size_t length = words_quote(text, room, words, n);
+    ck_assert_uint_le(length, room);
+    ck_assert(text[room] == '~'); /* nothing behind its room */
+    text[length] = '\0';
+    return text;
+}
+#define QUOTED(words) quoted(words, sizeof(words) - 1, 100)
+
+TEST(command_lines) {
+    ck_assert_str_eq(QUOTED(""), "");
+    ck_assert_str_eq(QUOTED("./app\0-n=4\0"), "./app -n=4");
+    ck_assert_str_eq(QUOTED("sh\0-c\0a; b"), "sh -c 'a; b'");
+    ck_assert_str_eq(QUOTED("a\0\0it's\0...\0"), "a '' 'it'\\''s' '...'");
+    ck_assert_str_eq(quoted("one\0two\0three\0", 14, 16), "one two ...");
+    ck_assert_str_eq(quoted("one\0two\0three\0", 14, 18), "one two three");
+    ck_assert_str_eq(quoted("nothing fits\0", 13, 8), "...");
+}
+
+TEST(command_lines_are_read_back) {
+    static const char words[] = "a\0\0it's \\ \"so\"\0$HOME `x` * #\0...\0\nend";
+    char text[128], *read[8];
+    size_t n = words_quote(text, sizeof text - 1, words, sizeof words - 1);
+    text[n] = '\0';
+    ck_assert_uint_eq(words_split(text, read, 8), 6);
+    const char *word = words;
+    for (size_t i = 0; i < 6; word += strlen(word) + 1, i++)
+        ck_assert_str_eq(read[i], word);
+}
+
+static size_t split(const char *line, char **words) {
+    static char text[64];
+    snprintf(text, sizeof text, "%s", line);
+    return words_split(text, words, 3);
+}
+
+TEST(command_lines_of_people) {
+    char *words[3];
+    ck_assert_uint_eq(split("  a\t\"b \\\" \\n\"'c'  d\\ e ", words), 3);
+    ck_assert_str_eq(words[1], "b \" \\nc");
+    ck_assert_str_eq(words[2], "d e");
+    ck_assert_uint_eq(split("", words), 0);
+    ck_assert_uint_eq(split("a b c d", words), WORDS_BAD);
+    ck_assert_uint_eq(split("a 'b", words), WORDS_BAD);
+    ck_assert_uint_eq(split("a \"b\\", words), WORDS_BAD);
+    ck_assert_uint_eq(split("a b\\", words), WORDS_BAD);
+    ck_assert_uint_eq(split("a ...", words), WORDS_BAD);
+    ck_assert_uint_eq(split("a '...'", words), 2);
 }

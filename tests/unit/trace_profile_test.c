@@ -35,7 +35,7 @@ static void write_image(const struct image *from) {
     close(fd);
 }
 
-enum { N_TALLIES = 40, N_THREADS = 2 };
+enum { N_TALLIES = 40, N_ORDERS = N_TALLIES / 10, N_THREADS = 2 };
 
 /* The i-th tally of a thread. Every field has each of its forms. */
 static struct sbt_trace_tally tally_of(uint32_t thread, uint32_t i) {
@@ -60,6 +60,20 @@ static struct sbt_trace_tally tally_of(uint32_t thread, uint32_t i) {
     return t;
 }
 
+/* After each tenth tally. Objects and sites are those of the file: 0 to 99 and 0 to 49. */
+static struct sbt_trace_order order_of(uint32_t thread, uint32_t i) {
+    struct sbt_trace_order o = {.thread = thread,
+                                .held = i % 100,
+                                .taken = (i + 37) % 100,
+                                .held_site = i % 20 != 0 ? i % 50 : SBT_TRACE_NONE,
+                                .taken_site = (i + 1) % 50,
+                                .n = (uint64_t)i * i,
+                                .n_gates = i / 10 % (SBT_TRACE_MOST_GATES + 1)};
+    for (uint32_t g = 0; g < o.n_gates; g++)
+        o.gate[g] = (i + 3 * g) % 100;
+    return o;
+}
+
 static void add_tallies(uint32_t thread) {
     static struct trace_tally_encoder e;
     struct trace_block header;
@@ -68,6 +82,11 @@ static void add_tallies(uint32_t thread) {
         struct sbt_trace_tally t = tally_of(thread, i);
         ck_assert(trace_tally_has_room(&e));
         trace_encode_tally(&e, &t);
+        if (i % 10 == 0) {
+            struct sbt_trace_order o = order_of(thread, i);
+            ck_assert(trace_tally_has_room(&e));
+            trace_encode_order(&e, &o);
+        }
         if (i == N_TALLIES / 2 || i == N_TALLIES) {
             trace_tally_header(&e, t.until_ns, &header);
             add(&header, sizeof header);
@@ -130,7 +149,7 @@ static void make_image(void) {
     *at++ = TRACE_DEFINE_TOTALS;
     at = trace_put(trace_put(trace_put(at, 1), 1), 0);
     *at++ = TRACE_DEFINE_TALLIED;
-    at = trace_put(trace_put(trace_put(at, 2 * N_TALLIES), 4), 12345);
+    at = trace_put(trace_put(trace_put(at, 2 * (N_TALLIES + N_ORDERS)), 4), 12345);
     add_definitions(TRACE_BLOCK_END, definitions, at);
 }
 
@@ -139,6 +158,24 @@ static bool same(const struct sbt_trace_tally *a, const struct sbt_trace_tally *
            a->type == b->type && a->n == b->n && a->n_failed == b->n_failed && a->n_timed == b->n_timed &&
            a->n_held == b->n_held && a->held_ns == b->held_ns && a->held_max_ns == b->held_max_ns &&
            memcmp(a->held, b->held, sizeof a->held) == 0 && a->until_ns == b->until_ns;
+}
+
+/* True: each order was read as it was written. False: they were refused. */
+static bool read_orders(const struct sbt_trace *trace) {
+    struct sbt_trace_tally_cursor orders;
+    struct sbt_trace_order o;
+    int r = 1;
+    sbt_trace_tally_begin(trace, &orders);
+    for (uint32_t n = 0; r == 1 && n < N_THREADS * N_ORDERS; n++)
+        if ((r = sbt_trace_order_next(&orders, &o, &trouble)) == 1) {
+            struct sbt_trace_order wanted = order_of(n / N_ORDERS, n % N_ORDERS * 10 + 10);
+            ck_assert_msg(o.thread == wanted.thread && o.held == wanted.held && o.taken == wanted.taken &&
+                              o.held_site == wanted.held_site && o.taken_site == wanted.taken_site && o.n == wanted.n &&
+                              o.n_gates == wanted.n_gates &&
+                              memcmp(o.gate, wanted.gate, o.n_gates * sizeof *o.gate) == 0,
+                          "order %u", n);
+        }
+    return r == 1 && sbt_trace_order_next(&orders, &o, &trouble) == 0;
 }
 
 /* True: everything was read as it was written. False: it was refused. */
@@ -158,7 +195,7 @@ static bool read_all(void) {
             ck_assert_msg(same(&t, &wanted), "tally %u", i);
         }
     if (r == 1)
-        r = sbt_trace_tally_next(&tallies, &t, &trouble) == 0;
+        r = sbt_trace_tally_next(&tallies, &t, &trouble) == 0 && read_orders(trace);
     sbt_trace_cursor_begin(trace, 0, &events);
     if (r == 1)
         r = sbt_trace_next(&events, &e, &trouble);
@@ -178,7 +215,7 @@ TEST(as_written) {
     ck_assert(info->profile && info->whole && info->version == 2);
     ck_assert_uint_eq(info->hold_one_in, 64);
     ck_assert_uint_eq(info->stack_min_ns, 20000);
-    ck_assert_uint_eq(info->n_tallies, 2 * N_TALLIES);
+    ck_assert_uint_eq(info->n_tallies, 2 * (N_TALLIES + N_ORDERS));
     ck_assert_uint_eq(sbt_trace_stack(trace, 2, sites, 8), 5);
     ck_assert_mem_eq(sites, stack, sizeof stack);
     ck_assert_uint_eq(sbt_trace_stack(trace, 2, sites, 1), 5);
@@ -210,6 +247,19 @@ TEST(longest) {
         trace_encode_tally(&e, &t);
     ck_assert_uint_le(e.n_bytes, sizeof e.bytes);
     ck_assert_uint_gt(e.n_tallies, 30);
+
+    struct sbt_trace_order o = {.held = UINT32_MAX - 1,
+                                .taken = 0,
+                                .held_site = UINT32_MAX - 1,
+                                .taken_site = UINT32_MAX - 1,
+                                .n = UINT64_MAX,
+                                .n_gates = SBT_TRACE_MOST_GATES};
+    for (uint32_t i = 0; i < o.n_gates; i++)
+        o.gate[i] = i % 2 == 0 ? UINT32_MAX - 1 : 0;
+    memset(&e, 0, sizeof e);
+    while (trace_tally_has_room(&e))
+        trace_encode_order(&e, &o);
+    ck_assert_uint_le(e.n_bytes, sizeof e.bytes);
 }
 
 TEST(damaged) {

@@ -21,13 +21,16 @@
 #include "env.h"
 #include "find.h"
 #include "verdict.h"
+#include "words.h"
 
-enum { PROFILE_OUT, PROFILE_STACKS, PROFILE_FULL, PROFILE_PID, PROFILE_LIBRARY };
+enum { PROFILE_OUT, PROFILE_STACKS, PROFILE_FULL, PROFILE_TRY, PROFILE_PID, PROFILE_LIBRARY };
 static const struct own_option profile_options[] = {
     [PROFILE_OUT] = {'o', "out", "DIR",
                      "the directory of traces and report; old ones in it are replaced (default subutai-profile)"},
     [PROFILE_STACKS] = {0, "stacks", NULL, "take call stacks of waits of more than 20 us, and of what ended them"},
     [PROFILE_FULL] = {0, "full", NULL, "record each call, as subutai record does, for subutai predict"},
+    [PROFILE_TRY] = {0, "try", NULL,
+                     "then run CMD by subutai compare, and say what advice to wait by switching has brought"},
     [PROFILE_PID] = {0, "pid", "PID", "refused: says how to look into a program that runs already"},
     [PROFILE_LIBRARY] = {0, "library", "FILE", "preload FILE instead of the recording library of this command"},
     {0, NULL, NULL, NULL},
@@ -35,7 +38,8 @@ static const struct own_option profile_options[] = {
 
 struct profile {
     const char *out, *library;
-    bool stacks, full;
+    bool stacks, full, try;
+    char **command_line;
     char **files; /* the traces, ordered by name */
     size_t n_files;
 };
@@ -130,19 +134,38 @@ static int run(const char *path, char **command_line, char **env) {
 
 /* ---- the report ---- */
 
+/* The command line as a shell, and report --command, read it. */
+static char *quoted(char **command_line) {
+    size_t n = 0, at = 0;
+    for (char **word = command_line; *word != NULL; word++)
+        n += strlen(*word) + 1;
+    char *words = cmd_allocate(n, 1), *text = cmd_allocate(4 * n + 16, 1);
+    for (char **word = command_line; *word != NULL; at += strlen(*word) + 1, word++)
+        memcpy(words + at, *word, strlen(*word) + 1);
+    text[words_quote(text, 4 * n + 8, words, n)] = '\0';
+    free(words);
+    return text;
+}
+
 /* `subutai report --text` of the traces, into DIR/report.txt. False: it could not be made, and has said why. */
 static bool make_report(const struct profile *p, const char *report) {
-    char **line = cmd_allocate(p->n_files + 4, sizeof *line);
+    char **line = cmd_allocate(p->n_files + 7, sizeof *line);
+    size_t n = 0;
     int status = -1, fd = open(report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
         cmd_warn("profile: '%s': %s", report, strerror(errno));
         return false;
     }
-    line[0] = "subutai";
-    line[1] = "report";
-    line[2] = "--text";
+    line[n++] = "subutai";
+    line[n++] = "report";
+    line[n++] = "--text";
+    if (p->try) {
+        line[n++] = "--try";
+        line[n++] = "--command";
+        line[n++] = quoted(p->command_line);
+    }
     for (size_t i = 0; i < p->n_files; i++)
-        line[3 + i] = p->files[i];
+        line[n++] = p->files[i];
     pid_t pid = fork();
     if (pid == 0) {
         signal(SIGINT, SIG_DFL);
@@ -198,6 +221,9 @@ static void read_options(struct args *args, struct profile *p) {
         case PROFILE_FULL:
             p->full = true;
             break;
+        case PROFILE_TRY:
+            p->try = true;
+            break;
         default:
             cmd_refuse("profile: --pid: a program that runs already cannot be recorded, because the library must be "
                        "preloaded (legal: subutai profile -- CMD; of a program under subutai run the USDT probes of "
@@ -227,7 +253,7 @@ static int profile_main(const struct command *self, int argc, char **argv) {
     struct args args = {.command = self, .settings = &settings, .argc = argc, .argv = argv};
     struct profile p = {.out = "subutai-profile"};
     read_options(&args, &p);
-    char **command_line = argv + args.at;
+    char **command_line = p.command_line = argv + args.at;
     char *path = find_program("profile", command_line[0]);
     char *library = find_library("profile", p.library);
     struct verdict verdict = verdict_of(path, false);
@@ -253,7 +279,7 @@ static int profile_main(const struct command *self, int argc, char **argv) {
 
 const struct command command_profile = {
     .name = "profile",
-    .synopsis = "[-o DIR] [--stacks] [--full] [options] [--] CMD [ARG...]",
+    .synopsis = "[-o DIR] [--stacks] [--full] [--try] [options] [--] CMD [ARG...]",
     .summary = "run a program and report where its threads wait, for which others, and what would help",
     .details = "Calls that did not wait are counted, waits and what ended them are recorded one by one. The engine is\n"
                "glibc unless --engine names another. When the program has ended, in whatever way, the report goes to\n"

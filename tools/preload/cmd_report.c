@@ -12,9 +12,10 @@
 #include "report_files.h"
 #include "report_predict.h"
 #include "report_print.h"
+#include "report_try.h"
 #include "table.h"
 
-enum { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_FOLDED, REPORT_PREDICT, REPORT_TOP };
+enum { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_FOLDED, REPORT_PREDICT, REPORT_TRY, REPORT_COMMAND, REPORT_TOP };
 enum { REPORT_HTML = REPORT_TOP + 1, REPORT_PARQUET, REPORT_SPEEDSCOPE, REPORT_PERFETTO };
 static const struct own_option report_options[] = {
     [REPORT_TEXT] = {0, "text", NULL, "print the report (default)"},
@@ -24,7 +25,12 @@ static const struct own_option report_options[] = {
                        "write stacks of waits, weighted by nanoseconds, for flame graphs; -: "
                        "print them"},
     [REPORT_PREDICT] = {0, "predict", NULL,
-                        "simulate the traces with --wait switch, and say what advice to wait by switching would bring"},
+                        "simulate the traces changed as the advice says, and say what that would bring"},
+    [REPORT_TRY] =
+        {0, "try", NULL,
+         "run the recorded command by subutai compare, and say what advice to wait by switching has brought"},
+    [REPORT_COMMAND] = {0, "command", "LINE",
+                        "the command line of --try (default: the trace's), quoted as for a shell"},
     [REPORT_TOP] = {0, "top", "N", "rows of a table (default 10; JSON and CSV 1000)"},
     [REPORT_HTML] = {0, "html", "FILE", "write one page with pictures, for a browser; it needs no network"},
     [REPORT_PARQUET] = {0, "parquet", "DIR", "write events, waits, objects and threads as tables in Parquet"},
@@ -38,8 +44,8 @@ enum { TEXT_TOP = 10, DATA_TOP = 1000 };
 struct request {
     const char **paths;
     size_t n_paths;
-    bool text, json, csv, predict;
-    const char *folded;
+    bool text, json, csv, predict, try;
+    const char *folded, *command;
     struct report_files files;
     unsigned top; /* 0: not given */
 };
@@ -89,26 +95,41 @@ static struct report_page analyse(const char *path) {
     hide(&progress);
     if (report == NULL)
         refuse(path, &error);
-    return (struct report_page){path, trace, report, names_new(trace, report), 0};
+    return (struct report_page){.path = path,
+                                .trace = trace,
+                                .report = report,
+                                .names = names_new(trace, report),
+                                .command = report->info.command};
 }
 
-/* Of advice that is followed by waiting by switching, and by nothing else, the gain can be simulated. */
 static void simulate(const struct report_page *page) {
     struct rep_report *r = (struct rep_report *)(uintptr_t)page->report;
-    bool wanted = false, simulated = false;
-    double gain = 0;
-    for (unsigned i = 0; i < r->n_advice; i++)
-        wanted |= r->advice[i].cause == REP_CONVOY || r->advice[i].cause == REP_BARRIER_RELEASE;
-    if (wanted && r->info.profile)
+    if (r->info.profile)
         cmd_warn("report: --predict: '%s' is a profile, which cannot be simulated (legal: a trace of subutai record)",
                  page->path);
-    else if (wanted)
-        simulated = report_simulate(page->path, &gain);
-    for (unsigned i = 0; simulated && i < r->n_advice; i++)
-        if (r->advice[i].cause == REP_CONVOY || r->advice[i].cause == REP_BARRIER_RELEASE) {
-            r->advice[i].basis = REP_BASIS_SIMULATED;
-            r->advice[i].gain_ns = gain * (double)r->wall_ns;
-        }
+    report_simulate(page->path, page->trace, r);
+}
+
+/* Processes with one command line, as those of --command, are measured once. */
+static const struct report_tried *try(const struct report_page *page) {
+    static struct report_tried tried;
+    static char *measured;
+    static bool known;
+    bool wanted = false;
+    for (unsigned i = 0; i < page->report->n_advice; i++) {
+        char *command, *text = report_advice_text(page, &page->report->advice[i], &command);
+        wanted |= command != NULL;
+        free(text);
+        free(command);
+    }
+    if (!wanted)
+        return NULL;
+    if (measured == NULL || strcmp(measured, page->command) != 0) {
+        free(measured);
+        measured = cmd_format("%s", page->command);
+        known = report_try(page->command, &tried);
+    }
+    return known ? &tried : NULL;
 }
 
 static void close_page(struct report_page *page) {
@@ -172,6 +193,9 @@ static void run(const struct request *r) {
         struct report_page page = analyse(r->paths[i]);
         if (r->predict)
             simulate(&page);
+        page.command = r->command != NULL ? r->command : page.command;
+        if (r->try)
+            page.tried = try(&page);
         if (i > 0 && r->text)
             printf("\n%s\n\n", "----");
         print_page(r, &page);
@@ -199,6 +223,10 @@ static void read_option(const struct args *args, struct request *r, int option) 
         r->folded = args->value;
     else if (option == REPORT_PREDICT)
         r->predict = true;
+    else if (option == REPORT_TRY)
+        r->try = true;
+    else if (option == REPORT_COMMAND)
+        r->command = args->value;
     else if (option == REPORT_HTML)
         r->files.html = args->value;
     else if (option == REPORT_PARQUET)
@@ -221,10 +249,12 @@ static int report_main(const struct command *self, int argc, char **argv) {
         read_option(&args, &r, option);
     if (r.n_paths == 0)
         cmd_refuse("report: no file given (legal: subutai report [options] FILE...)");
+    if (r.command != NULL && !r.try)
+        cmd_refuse("report: --command: nothing is run (legal: with --try)");
     if (report_files_wanted(&r.files)) {
         if (r.text || r.json || r.csv || r.folded != NULL)
             cmd_refuse("report: --html, --parquet, --speedscope and --perfetto go with no option that prints or folds");
-        report_files_write(&r.files, r.paths, r.n_paths, r.top, r.predict);
+        report_files_write(&r.files, r.paths, r.n_paths, (struct report_files_as){r.top, r.predict, r.try, r.command});
         free(r.paths);
         return CMD_OK;
     }

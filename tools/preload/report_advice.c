@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The sentences of advice. Each names its object, the figure that it rests on, and what would help. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,21 +191,26 @@ static sentence *const sentences[REP_N_CAUSES] = {[REP_LOCK_ORDER] = lock_order,
 
 /* What can be tried without a change of the program. */
 static char *command_of(const struct writer *w) {
-    const char *command = w->page->report->info.command;
+    const char *command = w->page->command;
     switch (w->advice->cause) {
     case REP_HOT_LOCK:
     case REP_CONVOY:
     case REP_BARRIER_RELEASE:
     case REP_BROADCAST_STORM:
     case REP_FUTILE_WAKEUPS:
-        return cmd_format("subutai compare --engines glibc,direct,direct:wait=switch -- %s", command);
+        return cmd_format("subutai compare --engines " REPORT_TRY_ENGINES " -- %s", command);
     case REP_FALSE_SPIN:
         return w->object->type == SBT_TRACE_SPIN
-                   ? cmd_format("subutai compare --engines glibc,direct,direct:wait=switch -- %s", command)
+                   ? cmd_format("subutai compare --engines " REPORT_TRY_ENGINES " -- %s", command)
                    : NULL;
     default:
         return NULL;
     }
+}
+
+double report_advice_ratio(const struct report_page *page, const struct rep_advice *advice) {
+    double wall = (double)page->report->wall_ns;
+    return advice->basis == REP_BASIS_NONE || advice->gain_ns >= wall ? NAN : wall / (wall - advice->gain_ns);
 }
 
 char *report_advice_text(const struct report_page *page, const struct rep_advice *advice, char **command) {

@@ -17,8 +17,8 @@ bool report_files_wanted(const struct report_files *files) {
 
 /* In one form for Python's reader: options with their values attached, then the traces. */
 _Noreturn static void become_python(const struct report_files *f, const char *const *paths, size_t n_paths,
-                                    unsigned top, bool predict) {
-    char **words = cmd_allocate(n_paths + 6, sizeof *words);
+                                    struct report_files_as as) {
+    char **words = cmd_allocate(n_paths + 8, sizeof *words);
     size_t n = 0;
     if (f->html != NULL)
         words[n++] = cmd_format("--html=%s", f->html);
@@ -26,10 +26,14 @@ _Noreturn static void become_python(const struct report_files *f, const char *co
         words[n++] = cmd_format("--parquet=%s", f->parquet);
     if (f->speedscope != NULL)
         words[n++] = cmd_format("--speedscope=%s", f->speedscope);
-    if (top != 0)
-        words[n++] = cmd_format("--top=%u", top);
-    if (predict)
+    if (as.top != 0)
+        words[n++] = cmd_format("--top=%u", as.top);
+    if (as.predict)
         words[n++] = cmd_format("--predict");
+    if (as.try)
+        words[n++] = cmd_format("--try");
+    if (as.command != NULL)
+        words[n++] = cmd_format("--command=%s", as.command);
     words[n++] = cmd_format("--");
     for (size_t i = 0; i < n_paths; i++)
         words[n++] = cmd_format("%s", paths[i]);
@@ -49,13 +53,13 @@ static void write_perfetto(const char *path, const char *trace_path) {
     sbt_trace_close(trace);
 }
 
-void report_files_write(const struct report_files *files, const char *const *paths, size_t n_paths, unsigned top,
-                        bool predict) {
+void report_files_write(const struct report_files *files, const char *const *paths, size_t n_paths,
+                        struct report_files_as as) {
     if ((files->perfetto != NULL || files->speedscope != NULL) && n_paths > 1)
         cmd_refuse("report: %s: %zu traces (legal: one)", files->perfetto != NULL ? "--perfetto" : "--speedscope",
                    n_paths);
     if (files->perfetto != NULL)
         write_perfetto(files->perfetto, paths[0]);
     if (need_python(files))
-        become_python(files, paths, n_paths, top, predict);
+        become_python(files, paths, n_paths, as);
 }

@@ -86,10 +86,36 @@ static void gain(struct doc *d, const struct rep_advice *a) {
         doc_null(d, "ns");
         doc_null(d, "share");
     } else {
-        json_uint(&d->j, "ns", (uint64_t)a->gain_ns);
+        json_int(&d->j, "ns", (int64_t)a->gain_ns);
         doc_share(d, "share", a->gain_ns, (double)d->r->wall_ns);
     }
+    json_real(&d->j, "ratio", report_advice_ratio(d->page, a), DOC_SHARE_DIGITS);
     json_text(&d->j, "basis", bases[a->basis]);
+    json_text(&d->j, "not_simulated", a->unsimulated);
+    json_close(&d->j, '}');
+}
+
+static void measured(struct doc *d, const char *command) {
+    const struct report_tried *tried = d->page->tried;
+    if (command == NULL || tried == NULL) {
+        doc_null(d, "measured");
+        return;
+    }
+    json_open(&d->j, "measured", '{');
+    json_int(&d->j, "runs", tried->n_runs);
+    json_bool(&d->j, "identical", tried->identical);
+    json_real(&d->j, "base_ns", tried->base_ns, 0);
+    json_open(&d->j, "engines", '[');
+    for (size_t i = 0; i < REPORT_TRIED_ENGINES; i++) {
+        json_open(&d->j, NULL, '{');
+        json_text(&d->j, "engine", tried->engines[i].name);
+        json_real(&d->j, "ns", tried->engines[i].ns, 0);
+        json_real(&d->j, "ratio", tried->engines[i].ratio, DOC_SHARE_DIGITS);
+        json_real(&d->j, "ratio_min", tried->engines[i].ratio_min, DOC_SHARE_DIGITS);
+        json_real(&d->j, "ratio_max", tried->engines[i].ratio_max, DOC_SHARE_DIGITS);
+        json_close(&d->j, '}');
+    }
+    json_close(&d->j, ']');
     json_close(&d->j, '}');
 }
 
@@ -118,6 +144,7 @@ static void advice(struct doc *d, unsigned i) {
     gain(d, a);
     json_text(&d->j, "text", text);
     json_text(&d->j, "command", command);
+    measured(d, command);
     json_close(&d->j, '}');
     free(text);
     free(command);

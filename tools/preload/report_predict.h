@@ -3,10 +3,13 @@
 #ifndef CMD_REPORT_PREDICT_H
 #define CMD_REPORT_PREDICT_H
 
-#include <stdbool.h>
+struct sbt_trace;
+struct rep_report;
 
-/* Of the trace's time, the part (0 to 1) that waiting by switching would save. False: it could not be simulated; a line
- * on stderr says why. */
-bool report_simulate(const char *path, double *gain);
+/*
+ * For each advice of the trace at `path` what it would save, from the simulator, or why that cannot be said. Of what
+ * cannot be simulated although it should be, a line on stderr says why.
+ */
+void report_simulate(const char *path, const struct sbt_trace *trace, struct rep_report *report);
 
 #endif

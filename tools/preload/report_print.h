@@ -3,17 +3,33 @@
 #ifndef CMD_REPORT_PRINT_H
 #define CMD_REPORT_PRINT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "report.h"
 #include "report_names.h"
+
+/* What `subutai compare` has measured of the command that advice names; the ratios are to the first engine. */
+enum { REPORT_TRIED_ENGINES = 2 };
+#define REPORT_TRY_ENGINES "glibc,direct,direct:wait=switch"
+struct report_tried {
+    int n_runs;
+    bool identical; /* all runs had the same output and exit status */
+    double base_ns; /* median of glibc's runs */
+    struct {
+        char name[32];
+        double ns, ratio, ratio_min, ratio_max;
+    } engines[REPORT_TRIED_ENGINES];
+};
 
 struct report_page {
     const char *path; /* of the trace */
     const struct sbt_trace *trace;
     const struct rep_report *report;
     struct names *names;
-    unsigned top; /* rows of a table, elements of an array */
+    unsigned top;                     /* rows of a table, elements of an array */
+    const char *command;              /* the command line, in advice's commands */
+    const struct report_tried *tried; /* NULL: nothing was measured */
 };
 
 void report_text(const struct report_page *page, FILE *out);
@@ -25,6 +41,9 @@ bool report_folded(const struct report_page *page, FILE *out, struct sbt_trace_e
 
 /* What the advice says, and the command line to try, both allocated; *command may be NULL. */
 char *report_advice_text(const struct report_page *page, const struct rep_advice *advice, char **command);
+
+/* By how many times the program would be faster, by its gain; NAN: the advice has none. */
+double report_advice_ratio(const struct report_page *page, const struct rep_advice *advice);
 
 /* The objects that a report shows, the most waiting first, then the most used: at most `top`, and at least those that
  * the advice is about. Allocated. */

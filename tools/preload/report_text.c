@@ -138,11 +138,37 @@ static void summary(const struct text *t) {
 
 static char *gain_of(const struct text *t, const struct rep_advice *a) {
     char ns[32];
+    char *not = a->unsimulated != NULL ? cmd_format(" Not simulated: %s.", a->unsimulated) : cmd_format("%s", "");
     if (a->basis == REP_BASIS_NONE)
-        return cmd_format("%s", "");
-    return cmd_format(" %s: %s, %.1f %% of the time (%s).", a->basis == REP_BASIS_PATH ? "At most" : "Gain",
-                      format_ns(ns, a->gain_ns), percent(a->gain_ns, (double)t->r->wall_ns),
-                      a->basis == REP_BASIS_PATH ? "a bound, by the critical path" : "simulated");
+        return not ;
+    const char *what = a->basis == REP_BASIS_PATH ? "At most" : a->gain_ns < 0 ? "It would cost" : "Gain";
+    char *gain = cmd_format(" %s: %s, %.1f %% of the time (%s).%s", what, format_ns(ns, fabs(a->gain_ns)),
+                            percent(fabs(a->gain_ns), (double)t->r->wall_ns),
+                            a->basis == REP_BASIS_PATH ? "a bound, by the critical path" : "simulated", not );
+    free(not );
+    return gain;
+}
+
+/* What was measured, and beside it the gain as a ratio. */
+static void measured(const struct text *t, const struct rep_advice *a) {
+    const struct report_tried *tried = t->page->tried;
+    double predicted = report_advice_ratio(t->page, a);
+    if (tried == NULL)
+        return;
+    char *line = cmd_format("measured, times as fast as glibc in %d runs:", tried->n_runs), *longer;
+    for (size_t i = 0; i < REPORT_TRIED_ENGINES; i++, line = longer) {
+        longer = cmd_format("%s %s %.2f (%.2f to %.2f)%s", line, tried->engines[i].name, tried->engines[i].ratio,
+                            tried->engines[i].ratio_min, tried->engines[i].ratio_max,
+                            i + 1 < REPORT_TRIED_ENGINES ? "," : "");
+        free(line);
+    }
+    char *whole = cmd_format("%s; outputs %s", line, tried->identical ? "identical" : "DIFFER");
+    paragraph(t->out, "    ", whole);
+    if (isfinite(predicted))
+        fprintf(t->out, "    predicted: %s%.2f times as fast\n", a->basis == REP_BASIS_PATH ? "at most " : "",
+                predicted);
+    free(whole);
+    free(line);
 }
 
 static void advice(const struct text *t) {
@@ -156,8 +182,10 @@ static void advice(const struct text *t) {
         char *first = cmd_format("%2u. ", i + 1),
              *whole = cmd_format("[%s] %s%s", rep_cause_name(a->cause), words, gain);
         paragraph(t->out, first, whole);
-        if (command != NULL)
+        if (command != NULL) {
             fprintf(t->out, "    try: %s\n", command);
+            measured(t, a);
+        }
         free(whole);
         free(first);
         free(gain);

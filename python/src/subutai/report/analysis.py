@@ -35,9 +35,9 @@ def run(*words: str) -> str:
     return ended.stdout.decode(errors="replace")
 
 
-def read(path: str, top: int, *, predict: bool = False) -> Analysis:
-    """The figures of one trace, with at most so many objects. `predict`: as of the command."""
-    text = run("--json", f"--top={top}", *(["--predict"] if predict else []), "--", path)
+def read(path: str, top: int, *options: str) -> Analysis:
+    """The figures of one trace, with at most so many objects; `options`: of the command."""
+    text = run("--json", f"--top={top}", *options, "--", path)
     try:
         document: Analysis = json.loads(text)
     except ValueError as error:

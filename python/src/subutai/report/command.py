@@ -34,6 +34,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--parquet", type=Path, metavar="DIR", help="write the trace's data frames as Parquet")
     parser.add_argument("--speedscope", type=Path, metavar="FILE", help="write stacks of waits for speedscope.app")
     parser.add_argument("--predict", action="store_true", help="simulate the traces with --wait switch, for advice")
+    parser.add_argument("--try", action="store_true", dest="tried", help="measure advice by subutai compare")
+    parser.add_argument("--command", metavar="LINE", help="the command line of --try")
     parser.add_argument("--top", type=int, default=TOP, metavar="N", help=f"objects of the page (default: {TOP})")
     options = parser.parse_intermixed_args(words)
     if not any((options.html, options.parquet, options.speedscope)):
@@ -90,6 +92,8 @@ def _html(options: argparse.Namespace, file: IO[bytes]) -> None:
     from ..trace import load
     from . import page, stacks, timeline
 
+    asked = ["--predict"] * options.predict + ["--try"] * options.tried
+    asked += [f"--command={options.command}"] if options.command else []
     traces = [load(path) for path in options.traces]
     columns, rows = shutil.get_terminal_size()
     with tqdm.tqdm(
@@ -105,7 +109,7 @@ def _html(options: argparse.Namespace, file: IO[bytes]) -> None:
     ) as bar:
         processes = []
         for number, trace in enumerate(traces):
-            found = analysis.read(trace.path, options.top, predict=options.predict)
+            found = analysis.read(trace.path, options.top, *asked)
             bar.update(trace.n_events)
             n_lanes = max(len(timeline.shown_threads(found)), 1)
             events = trace.n_events / n_lanes

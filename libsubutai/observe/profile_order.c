@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The order of locks in a profile: which lock a thread took while it held which other. For each pair the thread has an
+ * entry in a table of PROFILE_N_ORDERS places, with the call sites of the first time, and with the gates: other locks
+ * that were held each time, under which an inverted order cannot deadlock.
+ *
+ * The list of held locks costs a program without nested locks two stores an acquisition; a nested lock looks into the
+ * table. Memory and disk are bounded: a pair has its place within PROBES of its hash. If these are taken one of
+ * them is written and given away, PROFILE_N_ORDERS times between two flushes; later pairs wait for the next flush.
+ * Objects without a number are in no order: a report could not tell them apart.
+ *
+ * The list may be wrong for a while: a lock that another thread gives back, or that is held when the thread leaves a
+ * function by longjmp, stays in it until the thread takes it again, or PROFILE_N_NESTED newer ones have pushed it out.
+ *
+ * A handler of the thread's may come in between; while `busy` is set it makes no order. It usually gives back what it
+ * takes, and leaves the list as it found it. One that keeps a lock, or gives back the thread's, makes the list wrong in
+ * the same way; the list's bounds hold all the same.
+ */
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "observe/profile.h"
+
+enum { PROBES = 4 };
+
+static uint32_t lives_of(const struct rec_order *o) {
+    return __atomic_load_n(&rec_hint_of(o->held)->lives, __ATOMIC_RELAXED) +
+           __atomic_load_n(&rec_hint_of(o->taken)->lives, __ATOMIC_RELAXED);
+}
+
+/* The pair's entry; else a place for it, which is free or another pair's. */
+static struct rec_order *place_of(struct rec_profile *p, uintptr_t held, uintptr_t taken) {
+    uint32_t at = (uint32_t)(rec_hash_of(held, taken) * UINT64_C(0x9E3779B97F4A7C15) >> 32);
+    struct rec_order *first = &p->orders[at % PROFILE_N_ORDERS], *room = NULL;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        struct rec_order *o = &p->orders[(at + i) % PROFILE_N_ORDERS];
+        if (o->held == held && o->taken == taken)
+            return o;
+        if (room == NULL && o->held == 0)
+            room = o;
+    }
+    return room != NULL ? room : first;
+}
+
+static bool is_held(const struct rec_profile *p, uintptr_t object) {
+    for (uint32_t i = 0; i < p->n_nested; i++)
+        if (p->nested[i].object == object)
+            return true;
+    return false;
+}
+
+static bool is_lock(uint8_t type) {
+    return type == SBT_TRACE_MUTEX || type == SBT_TRACE_RWLOCK || type == SBT_TRACE_SPIN;
+}
+
+static void put(struct rec_profile *p, struct rec_order *o) {
+    struct rec_node *held_site = rec_node_find(o->held_site), *taken_site = rec_node_find(o->taken_site);
+    if (o->n == 0 || o->held_number == SBT_TRACE_NONE || o->taken_number == SBT_TRACE_NONE)
+        return;
+    struct sbt_trace_order order = {
+        .thread = p->thread->number,
+        .held = o->held_number,
+        .taken = o->taken_number,
+        .held_site = held_site != NULL ? held_site->number : SBT_TRACE_NONE,
+        .taken_site = taken_site != NULL ? taken_site->number : SBT_TRACE_NONE,
+        .n = o->n,
+    };
+    for (uint32_t i = 0; i < o->n_gates; i++) {
+        struct rec_node *gate = rec_node_find(o->gate[i]);
+        if (gate != NULL && is_lock(__atomic_load_n(&gate->type, __ATOMIC_ACQUIRE)))
+            order.gate[order.n_gates++] = gate->number;
+    }
+    rec_profile_put_order(p, &order);
+    o->n = 0;
+}
+
+/* A pair that is new, or has an object that may be another one than before. The thread and its profile are busy.
+ * False: there is no room for it. */
+static bool begin_order(struct rec_profile *p, struct rec_order *o, const struct rec_nested *held,
+                        const struct rec_key *taken) {
+    struct rec_key key = {held->object, held->site, 0, held->type, false, 0};
+    uint32_t held_number = rec_profile_number_for(p, &key), taken_number = rec_profile_number_for(p, taken);
+    bool same = o->held == held->object && o->taken == taken->object && o->held_number == held_number &&
+                o->taken_number == taken_number;
+    if (!same) {
+        if (o->n != 0 && p->n_orders_written++ >= PROFILE_N_ORDERS)
+            return false;
+        put(p, o);
+        *o = (struct rec_order){.held = held->object,
+                                .taken = taken->object,
+                                .held_site = held->site,
+                                .taken_site = taken->site,
+                                .held_number = held_number,
+                                .taken_number = taken_number};
+        rec_site_of(p->thread, held->site);
+        rec_site_of(p->thread, taken->site);
+        for (uint32_t i = 0; i < p->n_nested && o->n_gates < SBT_TRACE_MOST_GATES; i++)
+            if (p->nested[i].object != held->object)
+                o->gate[o->n_gates++] = p->nested[i].object;
+    }
+    o->lives = lives_of(o);
+    return true;
+}
+
+static void count(struct rec_profile *p, const struct rec_nested *held, const struct rec_key *taken) {
+    struct rec_order *o = place_of(p, held->object, taken->object);
+    if (o->held != held->object || o->taken != taken->object || o->lives != lives_of(o)) {
+        if (!rec_busy_begin(p->thread))
+            return;
+        bool begun = begin_order(p, o, held, taken);
+        rec_busy_end(p->thread);
+        if (!begun)
+            return;
+    }
+    o->n += o->n < UINT32_MAX;
+    for (uint32_t i = 0; i < o->n_gates;) {
+        if (is_held(p, o->gate[i]))
+            i++;
+        else
+            o->gate[i] = o->gate[--o->n_gates];
+    }
+}
+
+/* A handler that comes in between puts its locks behind the last one. What it keeps, or gives back, is overlooked. */
+static void drop(struct rec_profile *p, uint32_t i) {
+    uint32_t n = p->n_nested;
+    if (i >= n)
+        return;
+    memmove(&p->nested[i], &p->nested[i + 1], (n - 1 - i) * sizeof p->nested[0]);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->n_nested = n - 1;
+}
+
+SBT_NOINLINE void rec_profile_nested(struct rec_profile *p, const struct rec_key *key) {
+    for (uint32_t i = 0; i < p->n_nested; i++)
+        if (p->nested[i].object == key->object)
+            drop(p, i--);
+    if (p->n_nested == PROFILE_N_NESTED)
+        drop(p, 0);
+    bool is_try = key->op == SBT_TRACE_MUTEX_TRYLOCK || key->op == SBT_TRACE_RWLOCK_TRYRDLOCK ||
+                  key->op == SBT_TRACE_RWLOCK_TRYWRLOCK || key->op == SBT_TRACE_SPIN_TRYLOCK;
+    if (is_try || p->n_nested == 0 || p->busy != 0 || p->thread->busy != 0)
+        return;
+    p->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (p->orders == NULL)
+        p->orders = rec_map(PROFILE_N_ORDERS * sizeof *p->orders);
+    for (uint32_t i = 0; p->orders != NULL && i < p->n_nested; i++)
+        count(p, &p->nested[i], key);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->busy = 0;
+    if (SBT_UNLIKELY(p->is_pending != 0))
+        rec_profile_drain(p);
+}
+
+SBT_NOINLINE void rec_profile_unnested(struct rec_profile *p, uintptr_t object) {
+    for (uint32_t i = p->n_nested; i-- > 0;)
+        if (p->nested[i].object == object) {
+            drop(p, i);
+            return;
+        }
+}
+
+void rec_profile_put_orders(struct rec_profile *p) {
+    for (uint32_t i = 0; p->orders != NULL && i < PROFILE_N_ORDERS; i++)
+        put(p, &p->orders[i]);
+    p->n_orders_written = 0;
+}
+
+void rec_profile_clear_orders(struct rec_profile *p) {
+    if (p->orders != NULL)
+        memset(p->orders, 0, PROFILE_N_ORDERS * sizeof *p->orders);
+}
+
+void rec_profile_forget_orders(struct rec_profile *p) {
+    if (p->orders != NULL)
+        sbt_syscall3(SYS_munmap, p->orders, PROFILE_N_ORDERS * sizeof *p->orders, 0);
+}

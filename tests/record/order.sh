@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Orders of locks in profiles: those that the program made, as often as it made them, with the locks held besides.
+. "$(dirname "$0")/../command/lib.sh"
+: "${SUBJECT:?}" "${CHECK:?}"
+
+# orders: what the program in $out has said is in t.sbt
+orders() {
+    local said
+    said=$("$CHECK" t.sbt <<<"$out") || { echo "# ${said//$'\n'/$'\n# '}" && false; }
+}
+
+for engine in glibc direct ni; do
+    for what in pair crosswise kinds trylock gates waits cond pairs deep lives handlers ends; do
+        rm -f ./*.sbt
+        subutai record -o t.sbt --record-calls waits --engine $engine -- "$SUBJECT" "$what"
+        check "$engine, $what: the program ends well" is "$status $err" "0 "
+        check "$engine, $what: its orders" orders
+    done
+done
+while read -r what circles; do
+    for how in waits all; do
+        rm -f ./*.sbt
+        subutai record -o t.sbt --record-calls $how --engine glibc -- "$SUBJECT" "$what"
+        check "$what, $how recorded: the circles of a report" is "$("$SUBUTAI" report --json t.sbt | jq '.lock_order | length')" "$circles"
+    done
+done <<'END'
+by_one_thread 0
+by_two_threads 1
+also_by_another 1
+in_gate 0
+in_two_gates 1
+once_without_gate 1
+END
+check "bounded: 800 pairs in at most 60 kB" test "$(
+    subutai record -o t.sbt --record-calls waits --engine glibc -- "$SUBJECT" pairs
+    stat -c %s t.sbt
+)" -lt 60000
+finish
