@@ -40,8 +40,7 @@ SBT_C11_NAMES(SBT_RENAME)
 static inline bool abi_outside_begin(void) {
     if (SBT_LIKELY(sbt_engine.order == NULL))
         return false;
-    sbt_engine.order->outside_begin();
-    return true;
+    return sbt_engine.order->outside_begin();
 }
 
 static inline void abi_outside_end(const bool *has_left) {

@@ -73,8 +73,11 @@ struct sbt_order {
      * Blocks for `ns`, or until the deadline if it is not NULL; a cancellation point. 0, or EINTR: a handler has run.
      */
     int (*sleep)(uint64_t ns, const struct sbt_deadline *until);
-    /* Around a call that waits for what other processes or devices do. They may be called in a signal handler. */
-    void (*outside_begin)(void);
+    /*
+     * Around a call that waits for what other processes or devices do. They may be called in a signal handler. False:
+     * outside_end must not be called.
+     */
+    bool (*outside_begin)(void);
     void (*outside_end)(void);
     /* The caller has read that clock. */
     void (*clock_read)(clockid_t clock, const struct timespec *now);

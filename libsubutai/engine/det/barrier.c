@@ -23,7 +23,7 @@ int det_barrier_wait(pthread_barrier_t *b) {
         det_wake(b, UINT32_MAX);
         r = PTHREAD_BARRIER_SERIAL_THREAD;
     } else {
-        det_block(b, &(struct det_wait){.deadline = NULL});
+        det_block(b, &(struct det_wait){.tag = TURN_EXACT});
     }
     det_pass();
     return r;

@@ -31,9 +31,10 @@ static int wait_theirs(pthread_cond_t *c, pthread_mutex_t *m, const struct det_w
     }
     enum turn_reason reason = det_block(c, wait);
     det_pass();
-    det_outside_begin();
+    bool has_left = det_outside_begin();
     r = sbt_real.pthread_mutex_lock(m);
-    det_outside_end();
+    if (has_left)
+        det_outside_end();
     if (reason == TURN_CANCELLED)
         pthread_testcancel();
     return r != 0 ? r : result_of(reason);
@@ -41,7 +42,7 @@ static int wait_theirs(pthread_cond_t *c, pthread_mutex_t *m, const struct det_w
 
 int det_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released released,
                   const struct sbt_deadline *deadline) {
-    const struct det_wait wait = {.deadline = deadline, .can_cancel = true};
+    const struct det_wait wait = {.deadline = deadline, .tag = TURN_EXACT, .can_cancel = true};
     int r = sbt_deadline_check(deadline);
     if (r != 0)
         return r;

@@ -18,8 +18,6 @@ static int start(const struct sbt_options *options) {
     return 0;
 }
 
-static void nothing(void) {}
-
 static void once_begin(void) {
     det_take(DET_ONCE);
 }
@@ -95,7 +93,7 @@ const struct sbt_engine sbt_engine_det = {
     .name = "det",
     .start = start,
     .thread_enter = det_thread_enter,
-    .thread_exit = nothing,
+    .thread_exit = det_abandon_wait,
     .stop = stop,
     .fork_child = fork_child,
     .order = &order,

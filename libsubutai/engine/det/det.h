@@ -6,8 +6,9 @@
  * An operation is det_take, a look at the object and changes of it, and det_pass. If the operation must wait, det_block
  * passes the turn and returns when the thread has it again; then the operation looks again. Objects hold plain fields:
  * only the holder of the turn touches them, and passing the turn publishes them. Signal handlers of the program are
- * deferred between det_take and det_pass. A handler that interrupts a waiting thread gets a thread number of its own
- * for its operations, as if it came from outside (a guest).
+ * deferred between det_take and det_pass. A handler that interrupts a thread that is blocked or outside has a number of
+ * its own for each of its operations, as if it came from outside (a guest). From its first operation until it returns
+ * the interrupted thread is absent: if it is woken it is outside, and what it was woken for goes to others.
  */
 #ifndef SBT_ENGINE_DET_DET_H
 #define SBT_ENGINE_DET_DET_H
@@ -66,21 +67,27 @@ struct det_round {
     struct det_thread {
         uint32_t word;         /* what the thread sleeps on until it has the turn (round.c) */
         uint32_t alias;        /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: no guest */
+        uint32_t generation;   /* of the round in which the creator made this record */
         const uint32_t *in_op; /* the thread's det_self.in_op */
         struct sbt_adapt adapt;
         pthread_t handle;
         bool has_handle;
+        bool is_detached;  /* the number is free when the thread has ended; the holder's */
+        bool is_cancelled; /* its next cancellation point acts; the holder's */
     } thread[TURN_THREADS];
 };
 extern struct det_round *det_round;
 
+/* Of a thread that has no number now. Never the holder, which TURN_NO_THREAD may be. */
+#define DET_NO_NUMBER (UINT32_MAX - 1)
+
 struct det_self {
-    uint32_t number;     /* TURN_NO_THREAD: of no thread of the round, or its thread is blocked or outside */
+    uint32_t number;     /* DET_NO_NUMBER: of no thread of the round, or its thread is blocked or outside */
     uint32_t waiting;    /* plus 1: the number of the thread that is blocked or outside; 0: it is not */
     uint32_t generation; /* of the round in which that is so */
     uint32_t in_op;      /* 1: it looks whether it has the turn, or has it for an operation; atomic */
     bool is_guest;
-    bool borrows;     /* a handler's operation under the number of the thread that it has interrupted */
+    bool is_absent;   /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
     bool is_ended;    /* what follows is in the last destructors, or in exit handlers: a guest's operations */
     bool in_fork;     /* it has the turn until the fork has been made */
     uint64_t last_ns; /* logical time of its last operation */
@@ -126,7 +133,7 @@ static inline void det_pass(void) {
     struct turn *t = &det_round->turn;
     det_self.last_ns = t->now;
     if (SBT_LIKELY(__atomic_load_n(&t->n_runnable, __ATOMIC_RELAXED) == 1 && t->now + TURN_NS < t->next_due &&
-                   !det_self.is_guest && !det_self.borrows))
+                   !det_self.is_guest))
         __atomic_store_n(&t->now, t->now + TURN_NS, __ATOMIC_RELAXED);
     else
         det_pass_slow();
@@ -155,9 +162,31 @@ uint32_t det_waiting(const void *key, uint8_t tag);
 
 /* The calling thread's number is `number` from now on. */
 void det_adopt(uint32_t number);
+/* The same of a thread that no operation has created. */
+void det_adopt_unknown(uint32_t number, bool is_detached);
+/* The caller has no number, or is none of this round: it gets one, as a guest or as a thread from outside. */
+void det_join_round(void);
+/* A handler has ended the thread's wait, by pthread_exit or a cancellation: the thread comes back. */
+void det_abandon_wait(void);
+
+/* While a thread is blocked or outside, the operations of its signal handlers are a guest's. */
+struct det_aside {
+    uint32_t number, waiting;
+    bool is_guest, is_absent;
+};
+void det_stand_aside(struct det_aside *aside);
+void det_come_back(const struct det_aside *aside);
+
+/* The thread whose word that thread sleeps on: of a guest, the one that it has interrupted; or itself. */
+static inline uint32_t det_root(uint32_t number) {
+    uint32_t alias = det_round->thread[number].alias;
+    return alias != 0 ? alias - 1 : number;
+}
 /* The caller's last operation. */
 void det_end_thread(void);
 
+/* The word of a thread that is not asleep (round.c). */
+#define DET_AWAKE 0
 /* Wake that thread: it has been given the turn. */
 void det_give(uint32_t to);
 
@@ -186,7 +215,7 @@ int det_detach(pthread_t thread);
 int det_cancel(pthread_t thread);
 
 /* outside.c */
-void det_outside_begin(void);
+bool det_outside_begin(void);
 void det_outside_end(void);
 int det_sleep(uint64_t ns, const struct sbt_deadline *until);
 void det_clock_read(clockid_t clock, const struct timespec *now);

@@ -20,21 +20,23 @@
 #include "core/handlers.h"
 #include "core/log.h"
 #include "engine/det/det.h"
-#include "os/futex.h"
 #include "os/memory.h"
 #include "wait/adapt.h"
 #include "wait/park.h"
 
-enum { AWAKE, ASLEEP, GIVEN };
+enum { AWAKE = DET_AWAKE, ASLEEP, GIVEN };
 
 struct det_round *det_round;
 _Thread_local struct det_self det_self __attribute__((tls_model("initial-exec")));
 
+static uint32_t *word_of(uint32_t number) {
+    return &det_round->thread[det_root(number)].word;
+}
+
 void det_give(uint32_t to) {
     if (to == TURN_NO_THREAD || to == det_self.number)
         return;
-    uint32_t alias = det_round->thread[to].alias;
-    uint32_t *word = &det_round->thread[alias != 0 ? alias - 1 : to].word;
+    uint32_t *word = word_of(to);
     if (__atomic_exchange_n(word, GIVEN, __ATOMIC_SEQ_CST) == ASLEEP)
         sbt_wake(word, 1);
 }
@@ -73,38 +75,51 @@ static void is_interrupted(uint32_t number) {
     sbt_handlers_release();
 }
 
-static void spin_for_turn(uint32_t number) {
-    struct sbt_adapt *memory = &det_round->thread[number].adapt;
-    struct sbt_active active;
-    sbt_active_begin(&active, memory);
-    while (!has_turn(number) && sbt_active_step(&active))
-        ;
-    sbt_active_end(&active, memory);
+/* The thread was expelled, or absent: it returns from outside, if it is there. */
+static void is_present(uint32_t number) {
+    struct det_round *r = det_round;
+    sbt_lock_take(&r->lock);
+    if (turn_present(&r->turn, number)) {
+        r->n_outside++;
+        if (r->turn.holder == TURN_NO_THREAD)
+            turn_choose(&r->turn);
+    }
+    sbt_lock_drop(&r->lock);
 }
 
 static uint64_t look_every_ns(void) {
     return sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE ? DET_STALL_RELEASE_NS : DET_STALL_NS;
 }
 
-/* A wait for the turn. In a child that a handler has forked meanwhile it is over. */
+/* A wait for the turn. */
 struct turn_wait {
     uint32_t number, generation; /* of the round in which it began */
     const struct det_wait *wait;
     const struct sbt_deadline *deadline; /* NULL: none, or it has passed */
+    bool is_blocked;                     /* det_block's: the thread stands aside */
     struct det_look look;
 };
 
-static bool is_forked(const struct turn_wait *w) {
-    return w->generation != sbt_fork_generation() + 1;
+/*
+ * The process is a child that a handler has forked; or a handler has made an operation under the number that a guest
+ * waits with, which is gone with that.
+ */
+static bool is_over(const struct turn_wait *w) {
+    return w->generation != sbt_fork_generation() + 1 || (!w->is_blocked && det_self.number != w->number);
 }
 
-/*
- * The interrupted thread of a guest may be given the turn meanwhile, and cannot use it before the handler returns. So
- * the guest uses it.
- */
-static bool has_any_turn(uint32_t number) {
-    uint32_t alias = det_round->thread[number].alias;
-    return has_turn(number) || (alias != 0 && has_turn(alias - 1));
+/* A handler may have run before: each of these has changed in this thread. */
+static bool must_look(const struct turn_wait *w) {
+    return is_over(w) || has_turn(w->number) || (w->is_blocked && det_self.is_absent);
+}
+
+static void spin_for_turn(const struct turn_wait *w) {
+    struct sbt_adapt *memory = &det_round->thread[w->number].adapt;
+    struct sbt_active active;
+    sbt_active_begin(&active, memory);
+    while (!must_look(w) && sbt_active_step(&active))
+        ;
+    sbt_active_end(&active, memory);
 }
 
 /* By the thread that has the turn: it waits for that, or its deadline has passed and logical time stands still. */
@@ -121,7 +136,7 @@ static void sleep_once(struct turn_wait *w, uint32_t *word) {
     if (is_watching)
         soon = sbt_deadline_in(look_every_ns());
     int r = sbt_park(word, ASLEEP, is_watching ? &soon : w->deadline);
-    if (is_forked(w))
+    if (is_over(w))
         return;
     if (r == ETIMEDOUT && is_watching) {
         det_look_for_stall(&w->look);
@@ -135,70 +150,38 @@ static void sleep_once(struct turn_wait *w, uint32_t *word) {
 
 /* Handlers may run. */
 static void wait_for_turn(struct turn_wait *w) {
-    uint32_t alias = det_round->thread[w->number].alias;
-    uint32_t *word = &det_round->thread[alias != 0 ? alias - 1 : w->number].word;
+    uint32_t *word = word_of(w->number);
     if (w->wait->deadline == NULL)
-        spin_for_turn(w->number);
-    while (!is_forked(w) && !has_any_turn(w->number)) {
+        spin_for_turn(w);
+    while (!must_look(w)) {
         __atomic_store_n(word, ASLEEP, __ATOMIC_SEQ_CST);
-        if (is_forked(w) || has_any_turn(w->number))
+        if (must_look(w))
             break;
         sleep_once(w, word);
     }
     __atomic_store_n(word, AWAKE, __ATOMIC_SEQ_CST);
 }
 
-/* The guest's number is not needed: the handler goes on under the number of the interrupted thread. */
-static void borrow(uint32_t guest) {
-    struct det_round *r = det_round;
-    sbt_lock_take(&r->lock);
-    det_self.number = r->thread[guest].alias - 1;
-    turn_release(&r->turn, guest);
-    r->thread[guest].alias = 0;
-    sbt_lock_drop(&r->lock);
-    det_self.is_guest = false;
-    det_self.borrows = true;
-}
-
-/* It was expelled: it returns from outside. */
-static void return_if_outside(uint32_t number) {
-    struct det_round *r = det_round;
-    sbt_lock_take(&r->lock);
-    if (r->turn.thread[number].state == TURN_OUTSIDE) {
-        turn_return(&r->turn, number);
-        r->n_outside++;
-        if (r->turn.holder == TURN_NO_THREAD)
-            turn_choose(&r->turn);
-    }
-    sbt_lock_drop(&r->lock);
-}
-
 /*
- * Until the caller has the turn with handlers deferred: a handler in between may have passed it. False: the process is
- * a child that a handler has forked.
+ * Until the caller has the turn with handlers deferred: a handler in between may have passed it. False: the wait is
+ * over without.
  */
-static bool take_turn(uint32_t number, uint32_t generation, const struct det_wait *wait) {
-    struct turn_wait w = {.number = number, .generation = generation, .wait = wait, .deadline = wait->deadline};
+static bool take_turn(struct turn_wait *w) {
     for (;;) {
         __atomic_store_n(&det_self.in_op, 1, __ATOMIC_SEQ_CST);
-        if (is_forked(&w))
+        if (is_over(w))
             return false;
-        if (has_any_turn(number))
+        if (w->is_blocked && det_self.is_absent) {
+            det_self.is_absent = false;
+            is_present(w->number);
+        }
+        if (has_turn(w->number))
             return true;
         __atomic_store_n(&det_self.in_op, 0, __ATOMIC_SEQ_CST);
         sbt_handlers_release();
-        wait_for_turn(&w);
+        wait_for_turn(w);
         sbt_handlers_hold();
     }
-}
-
-void det_adopt(uint32_t number) {
-    det_self.number = number;
-    det_self.waiting = 0;
-    det_self.is_guest = det_self.borrows = det_self.is_ended = false;
-    det_self.generation = det_round->generation;
-    det_round->thread[number].in_op = &det_self.in_op;
-    det_round->thread[number].alias = 0;
 }
 
 /* The process's first operation, or a forked child's. There is no other thread. */
@@ -208,52 +191,21 @@ static void begin_round(void) {
         sbt_memory_clear(r, sizeof *r);
     turn_begin(&r->turn, sbt_options.value[SBT_OPT_SEED].u);
     r->generation = sbt_fork_generation() + 1;
-    det_adopt(0);
-    r->thread[0].handle = pthread_self();
-    r->thread[0].has_handle = true;
-}
-
-/*
- * A thread that the round does not know, or a handler's guest. It may come at any time, so it comes from outside.
- */
-static void join_round(void) {
-    struct det_round *r = det_round;
-    sbt_lock_take(&r->lock);
-    uint32_t number = turn_create(&r->turn);
-    r->n_outside++;
-    if (number != TURN_NO_THREAD && r->turn.holder == TURN_NO_THREAD)
-        turn_choose(&r->turn);
-    sbt_lock_drop(&r->lock);
-    if (number == TURN_NO_THREAD) {
-        sbt_log(0, "the engine det has no room for another thread", NULL);
-        __builtin_trap();
-    }
-    if (det_self.generation == r->generation && (det_self.waiting != 0 || det_self.is_ended)) {
-        uint32_t waiting = det_self.waiting;
-        det_self.number = number;
-        det_self.is_guest = true;
-        r->thread[number].in_op = &det_self.in_op;
-        r->thread[number].alias = waiting == 0                        ? 0
-                                  : r->thread[waiting - 1].alias != 0 ? r->thread[waiting - 1].alias
-                                                                      : waiting;
-        return;
-    }
-    det_adopt(number);
-    det_thread_enter();
+    det_adopt_unknown(0, false);
 }
 
 void det_take_slow(void) {
     const struct det_wait wait = {.deadline = NULL};
+    struct turn_wait w;
     do {
         if (det_round->generation != sbt_fork_generation() + 1)
             begin_round();
-        if (det_self.generation != det_round->generation || det_self.number == TURN_NO_THREAD)
-            join_round();
-        else
-            return_if_outside(det_self.number);
-    } while (!take_turn(det_self.number, det_round->generation, &wait));
-    if (!has_turn(det_self.number))
-        borrow(det_self.number);
+        if (det_self.generation != det_round->generation || det_self.number == DET_NO_NUMBER)
+            det_join_round();
+        else if (!has_turn(det_self.number))
+            is_present(det_self.number);
+        w = (struct turn_wait){.number = det_self.number, .generation = det_round->generation, .wait = &wait};
+    } while (!take_turn(&w));
 }
 
 void det_pass_slow(void) {
@@ -263,84 +215,68 @@ void det_pass_slow(void) {
     if (det_self.is_guest)
         turn_end(&r->turn);
     uint32_t next = turn_pass(&r->turn);
-    if (det_self.is_guest)
+    if (det_self.is_guest) {
         turn_release(&r->turn, number);
-    r->thread[number].alias = 0;
+        r->thread[number].alias = 0;
+    }
     sbt_lock_drop(&r->lock);
-    if (det_self.is_guest || det_self.borrows) {
-        det_self.is_guest = det_self.borrows = false;
-        det_self.number = TURN_NO_THREAD;
+    if (det_self.is_guest) {
+        det_self.is_guest = false;
+        det_self.number = DET_NO_NUMBER;
     }
     det_give(next);
 }
 
-void det_end_thread(void) {
-    struct det_round *r = det_round;
-    det_take(DET_END);
-    sbt_lock_take(&r->lock);
-    uint32_t number = det_self.number;
-    turn_wake(&r->turn, (uintptr_t)&r->thread[number], UINT32_MAX);
-    turn_end(&r->turn);
-    uint32_t next = turn_pass(&r->turn);
-    if (!r->thread[number].has_handle)
-        turn_release(&r->turn, number);
-    sbt_lock_drop(&r->lock);
-    det_self.number = TURN_NO_THREAD;
-    det_self.waiting = 0;
-    det_self.is_ended = true;
-    __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
-    det_give(next);
-    sbt_handlers_release();
-}
-
 /* ---- blocking ---- */
 
-/* While a thread is blocked or outside, the operations of its signal handlers are a guest's. */
-static uint32_t stand_aside(bool *was_guest) {
-    uint32_t number = det_self.number;
-    *was_guest = det_self.is_guest;
-    det_self.is_guest = false;
-    det_self.waiting = number + 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    det_self.number = TURN_NO_THREAD;
-    return number;
+/* A cancellation that came before the wait. */
+static bool is_cancelled(uint32_t number, const struct det_wait *wait) {
+    int state;
+    if (SBT_LIKELY(!wait->can_cancel || !det_round->thread[det_root(number)].is_cancelled))
+        return false;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_setcancelstate(state, NULL);
+    return state == PTHREAD_CANCEL_ENABLE;
 }
 
-static void come_back(uint32_t number, uint32_t waited_before, bool was_guest) {
-    det_self.number = number;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    det_self.waiting = waited_before;
-    det_self.is_guest = was_guest;
+static uint64_t due_of(const struct det_wait *wait) {
+    return wait->deadline == NULL ? TURN_NEVER
+           : wait->ns != 0        ? det_round->turn.now + wait->ns
+                                  : det_logical(wait->deadline);
 }
 
 enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     struct det_round *r = det_round;
-    uint32_t waited_before = det_self.waiting, generation = r->generation;
-    bool was_guest;
+    struct turn_wait w = {.number = det_self.number,
+                          .generation = r->generation,
+                          .wait = wait,
+                          .deadline = wait->deadline,
+                          .is_blocked = true};
+    struct det_aside aside;
     int type, state;
-    uint64_t due = wait->deadline == NULL ? TURN_NEVER
-                   : wait->ns != 0        ? r->turn.now + wait->ns
-                                          : det_logical(wait->deadline);
+    if (is_cancelled(w.number, wait))
+        return TURN_CANCELLED;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     pthread_setcancelstate(state, NULL);
+    uint64_t due = due_of(wait);
     det_self.last_ns = r->turn.now;
-    uint32_t number = stand_aside(&was_guest);
+    det_stand_aside(&aside);
     sbt_lock_take(&r->lock);
     turn_block(&r->turn, (uintptr_t)key, due, wait->tag, wait->can_cancel && state == PTHREAD_CANCEL_ENABLE);
     uint32_t next = turn_pass(&r->turn);
     sbt_lock_drop(&r->lock);
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
-    if (next != number)
+    if (next != w.number)
         det_give(next);
-    bool has_it = take_turn(number, generation, wait);
+    bool has_it = take_turn(&w);
     pthread_setcanceltype(type, NULL);
-    if (!has_it) {
+    if (!has_it) { /* in a child: it looks again */
         det_take_slow();
-        return TURN_INTERRUPTED;
+        return TURN_WOKEN;
     }
-    come_back(number, waited_before, was_guest);
-    enum turn_reason reason = (enum turn_reason)r->turn.thread[number].reason;
+    det_come_back(&aside);
+    enum turn_reason reason = (enum turn_reason)r->turn.thread[w.number].reason;
     if (reason == TURN_TIMED_OUT)
         det_sleep_off(wait->deadline);
     return reason;
@@ -362,42 +298,4 @@ uint32_t det_waiting(const void *key, uint8_t tag) {
     uint32_t n = turn_waiting(&r->turn, (uintptr_t)key, tag);
     sbt_lock_drop(&r->lock);
     return n;
-}
-
-/* ---- outside ---- */
-
-void det_outside_begin(void) {
-    struct det_round *r = det_round;
-    bool was_guest;
-    det_take(DET_LEAVE);
-    if (det_self.is_guest || det_self.borrows) { /* a handler's: its thread is aside anyway */
-        det_pass();
-        return;
-    }
-    det_self.last_ns = r->turn.now;
-    stand_aside(&was_guest);
-    sbt_lock_take(&r->lock);
-    turn_leave(&r->turn);
-    uint32_t next = turn_pass(&r->turn);
-    sbt_lock_drop(&r->lock);
-    __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
-    det_give(next);
-    sbt_handlers_release();
-}
-
-void det_outside_end(void) {
-    struct det_round *r = det_round;
-    sbt_handlers_hold();
-    if (det_round->generation == sbt_fork_generation() + 1 && det_self.generation == r->generation &&
-        det_self.waiting != 0 && r->turn.thread[det_self.waiting - 1].state == TURN_OUTSIDE) {
-        uint32_t number = det_self.waiting - 1;
-        sbt_lock_take(&r->lock);
-        turn_return(&r->turn, number);
-        r->n_outside++;
-        if (r->turn.holder == TURN_NO_THREAD)
-            turn_choose(&r->turn);
-        sbt_lock_drop(&r->lock);
-        come_back(number, 0, false);
-    }
-    sbt_handlers_release();
 }

@@ -4,7 +4,8 @@
  *
  * A thread ends, for the round, after the destructors of its thread-specific data: they may synchronize. So the end is
  * a destructor too. It puts its value back until the C library's last round of destructors. It also sees the end of
- * threads that this library has not created.
+ * threads that this library has not created. A round calls destructors in the order of the keys, so the key is the last
+ * one for which the C library allocates no memory in each thread.
  */
 #include <errno.h>
 #include <limits.h>
@@ -14,6 +15,8 @@
 #include "engine/det/det.h"
 #include "os/real.h"
 
+#define KEYS_BEFORE 31 /* the C library has room for 32 in the thread itself */
+
 static pthread_key_t key;
 static bool has_key;
 
@@ -21,13 +24,20 @@ static void ends(void *value) {
     uintptr_t round = (uintptr_t)value;
     if (round < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(key, (void *)(round + 1)) == 0)
         return;
-    if (det_self.generation == sbt_fork_generation() + 1 &&
-        (det_self.number != TURN_NO_THREAD || det_self.waiting != 0))
+    if (det_self.generation == sbt_fork_generation() + 1 && !det_self.is_ended)
         det_end_thread();
 }
 
 void det_thread_start(void) {
+    pthread_key_t before[KEYS_BEFORE];
+    int n = 0;
     has_key = pthread_key_create(&key, ends) == 0;
+    while (has_key && n < KEYS_BEFORE && key < KEYS_BEFORE) {
+        before[n++] = key;
+        has_key = pthread_key_create(&key, ends) == 0;
+    }
+    while (n > 0)
+        pthread_key_delete(before[--n]);
     if (!has_key)
         sbt_log(1, "the engine det has no key for thread-specific data: threads do not end in order", NULL);
 }
@@ -45,6 +55,8 @@ void *det_create_begin(void) {
     if (number != TURN_NO_THREAD) {
         r->thread[number].has_handle = false;
         r->thread[number].in_op = NULL;
+        r->thread[number].alias = 0;
+        r->thread[number].generation = r->generation;
     }
     sbt_lock_drop(&r->lock);
     if (number != TURN_NO_THREAD)
@@ -83,16 +95,44 @@ void det_create_end(void *record, pthread_t thread, bool is_created, bool is_det
         if (before != TURN_NO_THREAD)
             forget(before);
         r->thread[number_of(record)].handle = thread;
-        r->thread[number_of(record)].has_handle = !is_detached;
+        r->thread[number_of(record)].has_handle = true;
+        r->thread[number_of(record)].is_detached = is_detached;
+        r->thread[number_of(record)].is_cancelled = false;
     } else {
         forget(number_of(record));
     }
     det_pass();
 }
 
-void det_created(void *record) {
-    det_adopt(number_of(record));
+/* A signal handler has run before, and its operations have joined the round under another number: that ends. */
+static void end_joined(uint32_t number) {
+    struct det_round *r = det_round;
     det_take(DET_BEGIN);
+    uint32_t joined = det_self.number;
+    sbt_lock_take(&r->lock);
+    turn_end(&r->turn);
+    uint32_t next = turn_pass(&r->turn);
+    turn_release(&r->turn, joined);
+    r->thread[joined].has_handle = false;
+    det_adopt(number);
+    sbt_lock_drop(&r->lock);
+    __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
+    det_give(next);
+    sbt_handlers_release();
+}
+
+/* In a child that such a handler has forked, the round knows no record. */
+void det_created(void *record) {
+    uint32_t number = number_of(record);
+    sbt_handlers_hold();
+    if (det_round->thread[number].generation == sbt_fork_generation() + 1) {
+        if (det_self.generation == sbt_fork_generation() + 1)
+            end_joined(number);
+        else
+            det_adopt(number);
+    }
+    det_take(DET_BEGIN);
+    sbt_handlers_release();
     det_pass();
 }
 
@@ -107,6 +147,8 @@ int det_join(pthread_t thread, const struct sbt_deadline *deadline, bool *is_out
     pthread_testcancel();
     det_take(DET_JOIN);
     uint32_t number = find(thread);
+    if (number != TURN_NO_THREAD && r->thread[number].is_detached)
+        number = TURN_NO_THREAD;
     *is_outside = number == TURN_NO_THREAD;
     enum turn_reason reason = TURN_WOKEN;
     if (number == det_self.number) {
@@ -143,7 +185,7 @@ int det_detach(pthread_t thread) {
     if (number != TURN_NO_THREAD && det_round->turn.thread[number].state == TURN_ENDED)
         forget(number);
     else if (number != TURN_NO_THREAD)
-        det_round->thread[number].has_handle = false;
+        det_round->thread[number].is_detached = true;
     det_pass();
     return result;
 }
@@ -157,9 +199,11 @@ int det_cancel(pthread_t thread) {
     int result = sbt_real.pthread_cancel(thread);
     uint32_t number = result == 0 ? find(thread) : TURN_NO_THREAD;
     if (number != TURN_NO_THREAD) {
+        r->thread[number].is_cancelled = true;
         sbt_lock_take(&r->lock);
-        if (r->turn.thread[number].can_cancel)
-            turn_wake_thread(&r->turn, number, TURN_CANCELLED);
+        for (uint32_t i = 0; i < r->turn.n_threads; i++)
+            if (det_root(i) == number && r->turn.thread[i].can_cancel) /* it, or a guest of its handler */
+                turn_wake_thread(&r->turn, i, TURN_CANCELLED);
         sbt_lock_drop(&r->lock);
     }
     det_pass();

@@ -39,6 +39,7 @@ void turn_end(struct turn *t) {
 }
 
 void turn_release(struct turn *t, uint32_t i) {
+    turn_wake_thread(t, i, TURN_INTERRUPTED);
     if (t->thread[i].state == TURN_RUNNABLE)
         clear_runnable(t, i, TURN_FREE);
     t->thread[i].state = TURN_FREE;
@@ -149,7 +150,11 @@ static void unqueue(struct turn *t, uint32_t i, uint32_t before, enum turn_reaso
         t->queue[q].last = before;
     thread->next = 0;
     thread->reason = (uint8_t)reason;
-    set_runnable(t, i);
+    if (thread->is_absent)
+        thread->state = TURN_OUTSIDE;
+    else
+        set_runnable(t, i);
+    thread->is_absent = false;
 }
 
 uint32_t turn_wake(struct turn *t, uintptr_t key, uint32_t n) {
@@ -157,8 +162,8 @@ uint32_t turn_wake(struct turn *t, uintptr_t key, uint32_t n) {
     for (uint32_t at = t->queue[turn_queue_of(key)].first; at != 0 && woken < n;) {
         uint32_t next = t->thread[at - 1].next;
         if (t->thread[at - 1].key == key) {
+            woken += !t->thread[at - 1].is_absent || t->thread[at - 1].tag == TURN_EXACT;
             unqueue(t, at - 1, before, TURN_WOKEN);
-            woken++;
         } else {
             before = at;
         }
@@ -186,6 +191,7 @@ uint32_t turn_waiting(const struct turn *t, uintptr_t key, uint8_t tag) {
 /* ---- outside ---- */
 
 void turn_leave(struct turn *t) {
+    t->thread[t->holder].key = 0; /* it is not back from a wait: nothing is to be passed on */
     clear_runnable(t, t->holder, TURN_OUTSIDE);
 }
 
@@ -195,6 +201,25 @@ void turn_expel(struct turn *t, uint32_t i) {
 
 void turn_return(struct turn *t, uint32_t i) {
     set_runnable(t, i);
+}
+
+void turn_absent(struct turn *t, uint32_t i) {
+    struct turn_thread *thread = &t->thread[i];
+    if (thread->state == TURN_BLOCKED) {
+        thread->is_absent = true;
+    } else if (thread->state == TURN_RUNNABLE) {
+        clear_runnable(t, i, TURN_OUTSIDE);
+        if (thread->reason == TURN_WOKEN && thread->tag != TURN_EXACT)
+            turn_wake(t, thread->key, 1);
+    }
+}
+
+bool turn_present(struct turn *t, uint32_t i) {
+    t->thread[i].is_absent = false;
+    if (t->thread[i].state != TURN_OUTSIDE)
+        return false;
+    set_runnable(t, i);
+    return true;
 }
 
 void turn_overdue(struct turn *t, uint32_t i) {

@@ -31,6 +31,8 @@
 #define TURN_QUEUES 256
 #define TURN_NO_THREAD UINT32_MAX
 #define TURN_NEVER UINT64_MAX
+/* The tag of a wait whose wake-up is for that thread alone; any other wake-up says that an object may be had. */
+#define TURN_EXACT UINT8_MAX
 
 enum turn_state { TURN_FREE, TURN_RUNNABLE, TURN_BLOCKED, TURN_OUTSIDE, TURN_ENDED };
 /* Why a blocked thread is runnable again. */
@@ -45,6 +47,7 @@ struct turn_thread {
     uint8_t tag;       /* BLOCKED: the caller's */
     bool overdue;      /* BLOCKED: its deadline has passed outside */
     bool can_cancel;   /* BLOCKED: at a cancellation point */
+    bool is_absent;    /* BLOCKED: when it is woken it is OUTSIDE */
 };
 
 /* All-zero, then turn_begin. */
@@ -69,7 +72,7 @@ void turn_begin(struct turn *t, uint64_t seed);
 uint32_t turn_create(struct turn *t);
 /* The holder ends, and has the turn until it is passed. */
 void turn_end(struct turn *t);
-/* The number of a thread that has ended, or that has never run, may be used again. */
+/* The number of a thread that has ended, that has never run, or that is no more, may be used again. */
 void turn_release(struct turn *t, uint32_t i);
 
 /* Time goes on by a turn. The next holder is chosen, also among threads whose deadline has come, and returned. */
@@ -79,7 +82,10 @@ uint32_t turn_choose(struct turn *t);
 
 /* The holder blocks, and has the turn until it is passed. */
 void turn_block(struct turn *t, uintptr_t key, uint64_t deadline, uint8_t tag, bool can_cancel);
-/* Wake at most n threads that wait for `key`, first come first. How many. */
+/*
+ * Wake at most n threads that wait for `key`, first come first. How many. An absent thread is woken too, but does not
+ * count, unless its wait is exact: it may be long until it takes what it was woken for.
+ */
 uint32_t turn_wake(struct turn *t, uintptr_t key, uint32_t n);
 /* Wake this thread, if it is blocked. */
 void turn_wake_thread(struct turn *t, uint32_t i, enum turn_reason reason);
@@ -98,6 +104,14 @@ void turn_return(struct turn *t, uint32_t i);
 
 /* The thread that had the turn leaves the round in its absence; the turn has been taken from it. */
 void turn_expel(struct turn *t, uint32_t i);
+
+/*
+ * That thread is blocked, or runnable and back from its wait: it is absent until turn_present, since a signal handler
+ * runs in its place. If it was woken already, the wake-up is passed on; if it had the turn, the caller chooses.
+ */
+void turn_absent(struct turn *t, uint32_t i);
+/* It is there again: what has come meanwhile has woken it. True: it returns from outside. */
+bool turn_present(struct turn *t, uint32_t i);
 
 /* The deadline of that blocked thread has passed outside too. */
 void turn_overdue(struct turn *t, uint32_t i);
