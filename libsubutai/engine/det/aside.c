@@ -26,7 +26,7 @@ void det_come_back(const struct det_aside *aside) {
 void det_adopt(uint32_t number) {
     det_self.number = number;
     det_self.waiting = 0;
-    det_self.is_guest = det_self.is_absent = det_self.is_ended = false;
+    det_self.is_guest = det_self.is_absent = det_self.is_ended = det_self.is_exiting = false;
     det_self.generation = det_round->generation;
     det_round->thread[number].in_op = &det_self.in_op;
 }
@@ -68,6 +68,11 @@ static void be_guest(uint32_t number) {
 void det_join_round(void) {
     struct det_round *r = det_round;
     bool is_known = det_self.generation == r->generation;
+    uint32_t created = is_known ? TURN_NO_THREAD : det_number_at_creation();
+    if (created != TURN_NO_THREAD) { /* a signal handler comes before det_created */
+        det_adopt(created);
+        return;
+    }
     sbt_lock_take(&r->lock);
     uint32_t number = turn_create(&r->turn), next = TURN_NO_THREAD;
     r->n_outside++;

@@ -19,6 +19,14 @@ static int result_of(enum turn_reason reason) {
     return reason == TURN_TIMED_OUT ? ETIMEDOUT : 0;
 }
 
+/* A spurious wake-up, if the thread ends already. */
+static void act_if(enum turn_reason reason) {
+    if (reason != TURN_CANCELLED)
+        return;
+    pthread_testcancel();
+    det_cancel_has_acted();
+}
+
 /*
  * A mutex of glibc's: another process may hold it, so it is taken outside. The cancellation is acted upon when the
  * caller has the mutex again.
@@ -35,8 +43,7 @@ static int wait_theirs(pthread_cond_t *c, pthread_mutex_t *m, const struct det_w
     r = sbt_real.pthread_mutex_lock(m);
     if (has_left)
         det_outside_end();
-    if (reason == TURN_CANCELLED)
-        pthread_testcancel();
+    act_if(reason);
     return r != 0 ? r : result_of(reason);
 }
 
@@ -46,8 +53,7 @@ int det_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released relea
     int r = sbt_deadline_check(deadline);
     if (r != 0)
         return r;
-    pthread_testcancel();
-    det_take(DET_COND_WAIT);
+    det_take_cancelable(DET_COND_WAIT);
     object(sbt_cond_of(c));
     if (released == SBT_RELEASE_THEIRS)
         return wait_theirs(c, m, &wait);
@@ -57,8 +63,7 @@ int det_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released relea
     if (released == SBT_RELEASE_OURS)
         det_mutex_acquire(m);
     det_pass();
-    if (reason == TURN_CANCELLED)
-        pthread_testcancel();
+    act_if(reason);
     return result_of(reason);
 }
 

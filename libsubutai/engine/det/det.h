@@ -61,6 +61,7 @@ struct det_round {
     struct turn turn;
     struct sbt_lock lock; /* over `turn`, but for what its holder reads and changes alone: `now`, `next_due` */
     uint32_t generation;  /* the fork generation, plus 1; 0: not begun */
+    uint32_t is_creating; /* 1: the holder creates a thread; atomic */
     uint32_t n_objects;   /* that have a number; the holder's */
     uint64_t n_ops, hash; /* of the schedule; the holder's */
     uint64_t n_outside;   /* returns at a point that the outside decided; under the lock */
@@ -89,6 +90,7 @@ struct det_self {
     bool is_guest;
     bool is_absent;   /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
     bool is_ended;    /* what follows is in the last destructors, or in exit handlers: a guest's operations */
+    bool is_exiting;  /* a cancellation has been acted upon: further ones do nothing */
     bool in_fork;     /* it has the turn until the fork has been made */
     uint64_t last_ns; /* logical time of its last operation */
     struct {
@@ -151,6 +153,13 @@ struct det_wait {
 };
 
 /*
+ * det_take at a cancellation point. What comes later than this wakes the caller from det_block. `has_acted`: the caller
+ * has found pthread_testcancel to return in spite of TURN_CANCELLED.
+ */
+void det_take_cancelable(enum det_op op);
+void det_cancel_has_acted(void);
+
+/*
  * The caller has the turn. It passes the turn, waits for `key`, and returns with the turn. Handlers run meanwhile.
  * Cancellation is deferred; who gets TURN_CANCELLED passes the turn and calls pthread_testcancel.
  */
@@ -210,6 +219,8 @@ void det_thread_enter(void);
 void *det_create_begin(void);
 void det_create_end(void *record, pthread_t thread, bool is_created, bool is_detached);
 void det_created(void *record);
+/* The number that the calling thread has got from its creator and not taken yet; TURN_NO_THREAD: none. May wait. */
+uint32_t det_number_at_creation(void);
 int det_join(pthread_t thread, const struct sbt_deadline *deadline, bool *is_outside);
 int det_detach(pthread_t thread);
 int det_cancel(pthread_t thread);

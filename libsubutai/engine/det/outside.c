@@ -55,13 +55,16 @@ int det_sleep(uint64_t ns, const struct sbt_deadline *until) {
     const struct det_wait wait = {
         .deadline = until != NULL ? until : &in, .ns = ns, .can_cancel = true, .can_interrupt = true};
     enum turn_reason reason;
-    pthread_testcancel();
-    det_take(DET_SLEEP);
-    do
-        reason = det_block(&det_self, &wait);
-    while (reason == TURN_WOKEN);
-    det_pass();
-    if (reason == TURN_CANCELLED)
+    for (;;) {
+        det_take_cancelable(DET_SLEEP);
+        do
+            reason = det_block(&det_self, &wait);
+        while (reason == TURN_WOKEN);
+        det_pass();
+        if (reason != TURN_CANCELLED)
+            break;
         pthread_testcancel();
+        det_cancel_has_acted();
+    }
     return reason == TURN_TIMED_OUT ? 0 : EINTR;
 }

@@ -229,14 +229,34 @@ void det_pass_slow(void) {
 
 /* ---- blocking ---- */
 
-/* A cancellation that came before the wait. */
-static bool is_cancelled(uint32_t number, const struct det_wait *wait) {
+static bool is_enabled(void) {
     int state;
-    if (SBT_LIKELY(!wait->can_cancel || !det_round->thread[det_root(number)].is_cancelled))
-        return false;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     pthread_setcancelstate(state, NULL);
     return state == PTHREAD_CANCEL_ENABLE;
+}
+
+/* A cancellation that came before the wait. */
+static bool is_cancelled(void) {
+    return SBT_UNLIKELY(det_round->thread[det_root(det_self.number)].is_cancelled) && !det_self.is_exiting &&
+           is_enabled();
+}
+
+void det_cancel_has_acted(void) {
+    det_self.is_exiting = true;
+}
+
+/* If pthread_testcancel returns, the thread ends already. */
+void det_take_cancelable(enum det_op op) {
+    for (;;) {
+        pthread_testcancel();
+        det_take(op);
+        if (!is_cancelled())
+            return;
+        det_pass();
+        pthread_testcancel();
+        det_self.is_exiting = true;
+    }
 }
 
 static uint64_t due_of(const struct det_wait *wait) {
@@ -253,17 +273,16 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
                           .deadline = wait->deadline,
                           .is_blocked = true};
     struct det_aside aside;
-    int type, state;
-    if (is_cancelled(w.number, wait))
+    int type;
+    if (wait->can_cancel && is_cancelled())
         return TURN_CANCELLED;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    pthread_setcancelstate(state, NULL);
+    bool can_cancel = wait->can_cancel && !det_self.is_exiting && is_enabled();
     uint64_t due = due_of(wait);
     det_self.last_ns = r->turn.now;
     det_stand_aside(&aside);
     sbt_lock_take(&r->lock);
-    turn_block(&r->turn, (uintptr_t)key, due, wait->tag, wait->can_cancel && state == PTHREAD_CANCEL_ENABLE);
+    turn_block(&r->turn, (uintptr_t)key, due, wait->tag, can_cancel);
     uint32_t next = turn_pass(&r->turn);
     sbt_lock_drop(&r->lock);
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);

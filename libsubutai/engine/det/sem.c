@@ -25,7 +25,7 @@ int det_sem_wait(sem_t *s, const struct sbt_deadline *deadline) {
     struct sbt_sem *sx = sbt_sem_of(s);
     int r = 0;
     for (;;) {
-        det_take(DET_SEM_WAIT);
+        det_take_cancelable(DET_SEM_WAIT);
         object(sx);
         enum turn_reason reason = TURN_WOKEN;
         while (sx->value_and_waiters == 0 && reason == TURN_WOKEN)
@@ -37,7 +37,8 @@ int det_sem_wait(sem_t *s, const struct sbt_deadline *deadline) {
         det_pass();
         if (r != EAGAIN)
             return r;
-        pthread_testcancel(); /* or it has been disabled since */
+        pthread_testcancel();
+        det_cancel_has_acted();
         r = 0;
     }
 }

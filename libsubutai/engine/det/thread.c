@@ -13,6 +13,7 @@
 #include "core/handlers.h"
 #include "core/log.h"
 #include "engine/det/det.h"
+#include "os/futex.h"
 #include "os/real.h"
 
 #define KEYS_BEFORE 31 /* the C library has room for 32 in the thread itself */
@@ -57,6 +58,7 @@ void *det_create_begin(void) {
         r->thread[number].in_op = NULL;
         r->thread[number].alias = 0;
         r->thread[number].generation = r->generation;
+        __atomic_store_n(&r->is_creating, 1, __ATOMIC_RELAXED);
     }
     sbt_lock_drop(&r->lock);
     if (number != TURN_NO_THREAD)
@@ -101,39 +103,30 @@ void det_create_end(void *record, pthread_t thread, bool is_created, bool is_det
     } else {
         forget(number_of(record));
     }
+    __atomic_store_n(&r->is_creating, 0, __ATOMIC_RELEASE); /* pairs with det_number_at_creation */
     det_pass();
 }
 
-/* A signal handler has run before, and its operations have joined the round under another number: that ends. */
-static void end_joined(uint32_t number) {
-    struct det_round *r = det_round;
-    det_take(DET_BEGIN);
-    uint32_t joined = det_self.number;
-    sbt_lock_take(&r->lock);
-    turn_end(&r->turn);
-    uint32_t next = turn_pass(&r->turn);
-    turn_release(&r->turn, joined);
-    r->thread[joined].has_handle = false;
-    det_adopt(number);
-    sbt_lock_drop(&r->lock);
-    __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
-    det_give(next);
-    sbt_handlers_release();
-}
-
-/* In a child that such a handler has forked, the round knows no record. */
+/*
+ * A signal handler may have run before: its operations have taken the number already. In a child that it has forked,
+ * the round knows no record.
+ */
 void det_created(void *record) {
     uint32_t number = number_of(record);
-    sbt_handlers_hold();
-    if (det_round->thread[number].generation == sbt_fork_generation() + 1) {
-        if (det_self.generation == sbt_fork_generation() + 1)
-            end_joined(number);
-        else
-            det_adopt(number);
-    }
+    if (det_round->thread[number].generation == sbt_fork_generation() + 1 &&
+        det_self.generation != sbt_fork_generation() + 1)
+        det_adopt(number);
     det_take(DET_BEGIN);
-    sbt_handlers_release();
     det_pass();
+}
+
+/* The creator needs no other thread until it has told the handle: only a creation that is under way is waited for. */
+uint32_t det_number_at_creation(void) {
+    struct det_round *r = det_round;
+    while (__atomic_load_n(&r->is_creating, __ATOMIC_ACQUIRE) != 0)
+        sbt_yield();
+    uint32_t number = find(pthread_self());
+    return number != TURN_NO_THREAD && r->thread[number].in_op == NULL ? number : TURN_NO_THREAD;
 }
 
 /*
@@ -144,8 +137,7 @@ int det_join(pthread_t thread, const struct sbt_deadline *deadline, bool *is_out
     struct det_round *r = det_round;
     const struct det_wait wait = {.deadline = deadline, .can_cancel = true};
     int result = 0;
-    pthread_testcancel();
-    det_take(DET_JOIN);
+    det_take_cancelable(DET_JOIN);
     uint32_t number = find(thread);
     if (number != TURN_NO_THREAD && r->thread[number].is_detached)
         number = TURN_NO_THREAD;
@@ -172,6 +164,7 @@ int det_join(pthread_t thread, const struct sbt_deadline *deadline, bool *is_out
     det_pass();
     if (result == EINTR) {
         pthread_testcancel();
+        det_cancel_has_acted();
         return det_join(thread, deadline, is_outside);
     }
     return result;
