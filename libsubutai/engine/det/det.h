@@ -67,6 +67,7 @@ struct det_round {
     uint64_t n_outside;   /* returns at a point that the outside decided; under the lock */
     struct det_thread {
         uint32_t word;         /* what the thread sleeps on until it has the turn (round.c) */
+        uint32_t waits;        /* 1: the thread is in a wait for the turn, which it may have got */
         uint32_t alias;        /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: no guest */
         uint32_t generation;   /* of the round in which the creator made this record */
         const uint32_t *in_op; /* the thread's det_self.in_op */
@@ -199,18 +200,21 @@ void det_end_thread(void);
 /* Wake that thread: it has been given the turn. */
 void det_give(uint32_t to);
 
-/* stall.c: one thread's look at whether others get on. All-zero before the first. */
+/* stall.c: one thread's look at whether others get on. */
 struct det_look {
-    uint32_t holder;
+    uint32_t holder, n; /* looks in a row at which nothing had changed */
     uint64_t now;
 };
 /* In ns: how long a waiting thread sleeps between two looks. */
 #define DET_STALL_NS 200000000
 #define DET_STALL_RELEASE_NS 20000000
+/* So many looks in a row, if the thread has not come back from its wait for the turn: the machine may be busy. */
+#define DET_STALL_LOOKS 50
 /*
  * If the same thread has had the turn since the last look, without an operation: say so once, and with --stall release
  * let that thread go on outside.
  */
+void det_look_first(struct det_look *look);
 void det_look_for_stall(struct det_look *last);
 
 /* thread.c */

@@ -108,9 +108,14 @@ static bool is_over(const struct turn_wait *w) {
     return w->generation != sbt_fork_generation() + 1 || (!w->is_blocked && det_self.number != w->number);
 }
 
-/* A handler may have run before: each of these has changed in this thread. */
+/* It was given the turn, did not come for long, and was expelled; or it was absent, and has been woken. */
+static bool is_outside(uint32_t number) {
+    return __atomic_load_n(&det_round->turn.thread[number].state, __ATOMIC_SEQ_CST) == TURN_OUTSIDE;
+}
+
+/* A handler may have run before, and have changed each of these. */
 static bool must_look(const struct turn_wait *w) {
-    return is_over(w) || has_turn(w->number) || (w->is_blocked && det_self.is_absent);
+    return is_over(w) || has_turn(w->number) || (w->is_blocked && det_self.is_absent) || is_outside(w->number);
 }
 
 static void spin_for_turn(const struct turn_wait *w) {
@@ -150,9 +155,11 @@ static void sleep_once(struct turn_wait *w, uint32_t *word) {
 
 /* Handlers may run. */
 static void wait_for_turn(struct turn_wait *w) {
-    uint32_t *word = word_of(w->number);
+    uint32_t *word = word_of(w->number), *waits = &det_round->thread[w->number].waits;
+    __atomic_store_n(waits, 1, __ATOMIC_RELAXED);
     if (w->wait->deadline == NULL)
         spin_for_turn(w);
+    det_look_first(&w->look);
     while (!must_look(w)) {
         __atomic_store_n(word, ASLEEP, __ATOMIC_SEQ_CST);
         if (must_look(w))
@@ -160,6 +167,7 @@ static void wait_for_turn(struct turn_wait *w) {
         sleep_once(w, word);
     }
     __atomic_store_n(word, AWAKE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(waits, 0, __ATOMIC_RELAXED);
 }
 
 /*
@@ -171,10 +179,10 @@ static bool take_turn(struct turn_wait *w) {
         __atomic_store_n(&det_self.in_op, 1, __ATOMIC_SEQ_CST);
         if (is_over(w))
             return false;
-        if (w->is_blocked && det_self.is_absent) {
-            det_self.is_absent = false;
+        if (is_outside(w->number) || (w->is_blocked && det_self.is_absent))
             is_present(w->number);
-        }
+        if (w->is_blocked)
+            det_self.is_absent = false;
         if (has_turn(w->number))
             return true;
         __atomic_store_n(&det_self.in_op, 0, __ATOMIC_SEQ_CST);
@@ -202,8 +210,6 @@ void det_take_slow(void) {
             begin_round();
         if (det_self.generation != det_round->generation || det_self.number == DET_NO_NUMBER)
             det_join_round();
-        else if (!has_turn(det_self.number))
-            is_present(det_self.number);
         w = (struct turn_wait){.number = det_self.number, .generation = det_round->generation, .wait = &wait};
     } while (!take_turn(&w));
 }

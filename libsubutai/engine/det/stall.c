@@ -43,16 +43,27 @@ static void expel(uint32_t holder) {
     sbt_handlers_release();
 }
 
-void det_look_for_stall(struct det_look *last) {
+static struct det_look look_now(void) {
     struct turn *t = &det_round->turn;
-    uint32_t holder = __atomic_load_n(&t->holder, __ATOMIC_RELAXED);
-    uint64_t now = __atomic_load_n(&t->now, __ATOMIC_RELAXED);
-    bool stalls = holder != TURN_NO_THREAD && holder == last->holder && now == last->now;
-    *last = (struct det_look){holder, now};
+    return (struct det_look){.holder = __atomic_load_n(&t->holder, __ATOMIC_RELAXED),
+                             .now = __atomic_load_n(&t->now, __ATOMIC_RELAXED)};
+}
+
+void det_look_first(struct det_look *look) {
+    *look = look_now();
+}
+
+void det_look_for_stall(struct det_look *last) {
+    struct det_look look = look_now();
+    bool stalls = look.holder != TURN_NO_THREAD && look.holder == last->holder && look.now == last->now;
+    look.n = stalls ? last->n + 1 : 0;
+    *last = look;
     if (!stalls)
         return;
+    if (look.n < DET_STALL_LOOKS && __atomic_load_n(&det_round->thread[look.holder].waits, __ATOMIC_RELAXED) != 0)
+        return;
     bool releases = sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE;
-    tell(holder, releases);
+    tell(look.holder, releases);
     if (releases)
-        expel(holder);
+        expel(look.holder);
 }
