@@ -31,9 +31,9 @@
         sbt_real_outside.call;                                                                                         \
     })
 
-#define SECOND_NS 1000000000
-#define MEMORY_DEVICES 1               /* the major number of /dev/null, /dev/urandom */
-#define SECONDS_MOST ((time_t)1 << 32) /* a longer sleep never ends, and the sum does not overflow */
+#define NS_IN_SECOND 1000000000
+#define MEMORY_DEVICES 1                /* the major number of /dev/null, /dev/urandom */
+#define SECONDS_NEVER ((time_t)1 << 32) /* a longer sleep never ends, and the sum does not overflow */
 
 static inline bool has_order(void) {
     sbt_init();
@@ -55,12 +55,12 @@ SBT_EXPORT int thrd_detach(thrd_t thread) {
 /* ---- sleeping ---- */
 
 static bool is_valid(const struct timespec *t) {
-    return t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < SECOND_NS;
+    return t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < NS_IN_SECOND;
 }
 
 static uint64_t ns_of(const struct timespec *t) {
-    time_t seconds = t->tv_sec < SECONDS_MOST ? t->tv_sec : SECONDS_MOST;
-    return (uint64_t)seconds * SECOND_NS + (uint64_t)t->tv_nsec;
+    time_t seconds = t->tv_sec < SECONDS_NEVER ? t->tv_sec : SECONDS_NEVER;
+    return (uint64_t)seconds * NS_IN_SECOND + (uint64_t)t->tv_nsec;
 }
 
 /* 0, or EINTR and what was left. */
@@ -70,7 +70,7 @@ static int sleep_for(const struct timespec *time, struct timespec *left) {
     uint64_t slept = sbt_now_ns() - since;
     if (r != 0 && left != NULL) {
         ns = slept < ns ? ns - slept : 0;
-        *left = (struct timespec){(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};
+        *left = (struct timespec){(time_t)(ns / NS_IN_SECOND), (long)(ns % NS_IN_SECOND)};
     }
     return r;
 }
@@ -106,7 +106,7 @@ SBT_EXPORT unsigned sleep(unsigned seconds) {
     struct timespec time = {(time_t)seconds, 0}, left;
     if (!has_order())
         return sbt_real_outside.sleep(seconds);
-    return sleep_for(&time, &left) == 0 ? 0 : (unsigned)left.tv_sec + (left.tv_nsec >= SECOND_NS / 2);
+    return sleep_for(&time, &left) == 0 ? 0 : (unsigned)left.tv_sec + (left.tv_nsec >= NS_IN_SECOND / 2);
 }
 
 /* C11: 0, -1 if a handler has run, another negative value otherwise. */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A program whose output depends on the order of its synchronization: each thread adds its number to a sum under a lock
- * such that the order counts. usage: ordered WHAT
- *   counters   threads race for a mutex
- *   all        the same with every kind of object, deadlines, sleeps, creation, ends, and locks in destructors
- *   pipe       a thread waits for another process's bytes
- *   stall      a thread waits for a plain variable that another one writes
+ * The output of this program depends on the order of its synchronization: each thread adds its number to a sum under a
+ * lock such that the order counts. usage: ordered WHAT counters   threads race for a mutex all        the same with
+ * every kind of object, deadlines, sleeps, creation, ends, and locks in destructors pipe       a thread waits for
+ * another process's bytes stall      a thread waits for a plain variable that another one writes
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The turn (engine/det/turn.h) by itself: who is next, queues, logical time, the outside. */
+/* The turn (engine/det/turn.h) by itself: which thread is next, queues, logical time, the outside. */
 #include <stdlib.h>
 
 #include "engine/det/turn.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The engine det: every synchronization operation happens while its thread has the turn (turn.h), so the order of all
- * operations is the same in each run (docs/deterministic.md).
+ * operations is the same in each run (docs/engine-det.md).
  *
  * An operation is det_take, a look at the object and changes of it, and det_pass. If the operation must wait, det_block
  * passes the turn and returns when the thread has it again; then the operation looks again. Objects hold plain fields:
@@ -56,10 +56,17 @@ enum det_op {
     DET_FORK
 };
 
+/* What waiting threads saw last, and since when it has been so. */
+struct det_look {
+    uint32_t holder;
+    uint64_t logical, since_ns; /* 0: no look */
+};
+
 /* One run of one process. A forked child begins it anew. */
 struct det_round {
     struct turn turn;
     struct sbt_lock lock; /* over `turn`, but for what its holder reads and changes alone: `now`, `next_due` */
+    struct det_look look; /* under the lock */
     uint32_t generation;  /* the fork generation, plus 1; 0: not begun */
     uint32_t is_creating; /* 1: the holder creates a thread; atomic */
     uint32_t n_objects;   /* that have a number; the holder's */
@@ -162,7 +169,7 @@ void det_cancel_has_acted(void);
 
 /*
  * The caller has the turn. It passes the turn, waits for `key`, and returns with the turn. Handlers run meanwhile.
- * Cancellation is deferred; who gets TURN_CANCELLED passes the turn and calls pthread_testcancel.
+ * Cancellation is deferred; a caller that gets TURN_CANCELLED passes the turn and calls pthread_testcancel.
  */
 enum turn_reason det_block(const void *key, const struct det_wait *wait);
 
@@ -187,7 +194,7 @@ struct det_aside {
 void det_stand_aside(struct det_aside *aside);
 void det_come_back(const struct det_aside *aside);
 
-/* The thread whose word that thread sleeps on: of a guest, the one that it has interrupted; or itself. */
+/* That thread sleeps on this one's word: a guest on the interrupted one's, others on their own. */
 static inline uint32_t det_root(uint32_t number) {
     uint32_t alias = det_round->thread[number].alias;
     return alias != 0 ? alias - 1 : number;
@@ -200,22 +207,20 @@ void det_end_thread(void);
 /* Wake that thread: it has been given the turn. */
 void det_give(uint32_t to);
 
-/* stall.c: one thread's look at whether others get on. */
-struct det_look {
-    uint32_t holder, n; /* looks in a row at which nothing had changed */
-    uint64_t now;
-};
-/* In ns: how long a waiting thread sleeps between two looks. */
+/* stall.c. In ns: how long a thread keeps the turn without an operation until that is a stall. */
 #define DET_STALL_NS 200000000
 #define DET_STALL_RELEASE_NS 20000000
-/* So many looks in a row, if the thread has not come back from its wait for the turn: the machine may be busy. */
-#define DET_STALL_LOOKS 50
+/* The same, if the thread has not come back from its wait for the turn: the machine may be busy. */
+#define DET_STALL_ASLEEP_NS 1000000000
+/* A waiting thread looks less often by one interval for each so many runnable threads. */
+#define DET_LOOKERS 4
+/* How long a waiting thread sleeps until it looks. */
+uint64_t det_look_every_ns(void);
 /*
- * If the same thread has had the turn since the last look, without an operation: say so once, and with --stall release
- * let that thread go on outside.
+ * If the same thread has had the turn for that long: say so once, and with --stall release let that thread go on
+ * outside.
  */
-void det_look_first(struct det_look *look);
-void det_look_for_stall(struct det_look *last);
+void det_look_for_stall(void);
 
 /* thread.c */
 void det_thread_start(void);

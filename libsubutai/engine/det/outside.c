@@ -15,9 +15,9 @@
 #include "engine/det/det.h"
 #include "os/futex.h"
 
-#define SECOND_NS 1000000000
+#define NS_IN_SECOND 1000000000
 /* Further away than that, a deadline never comes. */
-#define SECONDS_MOST ((int64_t)1 << 33)
+#define SECONDS_NEVER ((int64_t)1 << 33)
 
 static unsigned which(clockid_t clock) {
     return clock == CLOCK_REALTIME ? 0 : 1;
@@ -38,9 +38,9 @@ uint64_t det_logical(const struct sbt_deadline *deadline) {
         from = now;
     }
     int64_t seconds = (int64_t)deadline->at.tv_sec - at.tv_sec;
-    if (seconds > SECONDS_MOST)
+    if (seconds > SECONDS_NEVER)
         return TURN_NEVER;
-    int64_t ns = seconds < -SECONDS_MOST ? -1 : seconds * SECOND_NS + deadline->at.tv_nsec - at.tv_nsec;
+    int64_t ns = seconds < -SECONDS_NEVER ? -1 : seconds * NS_IN_SECOND + deadline->at.tv_nsec - at.tv_nsec;
     return ns < 0 || from + (uint64_t)ns < now ? now : from + (uint64_t)ns;
 }
 

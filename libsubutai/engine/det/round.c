@@ -2,7 +2,7 @@
 /*
  * Waiting for the turn.
  *
- * `holder` says who has the turn. A thread that waits sleeps on its own word:
+ * `holder` is the thread that has the turn. A thread that waits sleeps on its own word:
  *
  * | word   | meaning                                  | set by                              |
  * |--------|------------------------------------------|-------------------------------------|
@@ -87,17 +87,12 @@ static void is_present(uint32_t number) {
     sbt_lock_drop(&r->lock);
 }
 
-static uint64_t look_every_ns(void) {
-    return sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE ? DET_STALL_RELEASE_NS : DET_STALL_NS;
-}
-
 /* A wait for the turn. */
 struct turn_wait {
     uint32_t number, generation; /* of the round in which it began */
     const struct det_wait *wait;
     const struct sbt_deadline *deadline; /* NULL: none, or it has passed */
     bool is_blocked;                     /* det_block's: the thread stands aside */
-    struct det_look look;
 };
 
 /*
@@ -139,12 +134,12 @@ static void sleep_once(struct turn_wait *w, uint32_t *word) {
     struct sbt_deadline soon;
     bool is_watching = w->deadline == NULL && is_kept_waiting(w->number);
     if (is_watching)
-        soon = sbt_deadline_in(look_every_ns());
+        soon = sbt_deadline_in(det_look_every_ns());
     int r = sbt_park(word, ASLEEP, is_watching ? &soon : w->deadline);
     if (is_over(w))
         return;
     if (r == ETIMEDOUT && is_watching) {
-        det_look_for_stall(&w->look);
+        det_look_for_stall();
     } else if (r == ETIMEDOUT) {
         w->deadline = NULL;
         is_overdue(w->number);
@@ -159,7 +154,6 @@ static void wait_for_turn(struct turn_wait *w) {
     __atomic_store_n(waits, 1, __ATOMIC_RELAXED);
     if (w->wait->deadline == NULL)
         spin_for_turn(w);
-    det_look_first(&w->look);
     while (!must_look(w)) {
         __atomic_store_n(word, ASLEEP, __ATOMIC_SEQ_CST);
         if (must_look(w))

@@ -43,27 +43,40 @@ static void expel(uint32_t holder) {
     sbt_handlers_release();
 }
 
-static struct det_look look_now(void) {
-    struct turn *t = &det_round->turn;
-    return (struct det_look){.holder = __atomic_load_n(&t->holder, __ATOMIC_RELAXED),
-                             .now = __atomic_load_n(&t->now, __ATOMIC_RELAXED)};
+static uint64_t patience_ns(uint32_t holder) {
+    bool is_asleep = __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) != 0;
+    return is_asleep                                                 ? DET_STALL_ASLEEP_NS
+           : sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE ? DET_STALL_RELEASE_NS
+                                                                     : DET_STALL_NS;
 }
 
-void det_look_first(struct det_look *look) {
-    *look = look_now();
+uint64_t det_look_every_ns(void) {
+    uint64_t every = sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE ? DET_STALL_RELEASE_NS : DET_STALL_NS;
+    return every / 2 + every * __atomic_load_n(&det_round->turn.n_runnable, __ATOMIC_RELAXED) / DET_LOOKERS;
 }
 
-void det_look_for_stall(struct det_look *last) {
-    struct det_look look = look_now();
-    bool stalls = look.holder != TURN_NO_THREAD && look.holder == last->holder && look.now == last->now;
-    look.n = stalls ? last->n + 1 : 0;
-    *last = look;
+/* With the lock. */
+static bool is_stalled(struct det_round *r) {
+    uint64_t now = sbt_now_ns();
+    if (r->turn.holder == TURN_NO_THREAD)
+        return false;
+    if (r->look.holder != r->turn.holder || r->look.logical != r->turn.now || r->look.since_ns == 0)
+        r->look = (struct det_look){r->turn.holder, r->turn.now, now};
+    return now - r->look.since_ns >= patience_ns(r->turn.holder);
+}
+
+void det_look_for_stall(void) {
+    struct det_round *r = det_round;
+    bool releases = sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE;
+    sbt_handlers_hold();
+    sbt_lock_take(&r->lock);
+    bool stalls = is_stalled(r);
+    uint32_t holder = r->turn.holder;
+    sbt_lock_drop(&r->lock);
+    sbt_handlers_release();
     if (!stalls)
         return;
-    if (look.n < DET_STALL_LOOKS && __atomic_load_n(&det_round->thread[look.holder].waits, __ATOMIC_RELAXED) != 0)
-        return;
-    bool releases = sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE;
-    tell(look.holder, releases);
+    tell(holder, releases);
     if (releases)
-        expel(look.holder);
+        expel(holder);
 }

@@ -47,7 +47,7 @@ void turn_release(struct turn *t, uint32_t i) {
 
 /* ---- choosing ---- */
 
-/* The first runnable thread whose number is at least `from`. */
+/* The first runnable thread from that number on. */
 static uint32_t runnable_from(const struct turn *t, uint32_t from) {
     for (uint32_t i = from; i < t->n_threads; i = (i / WORD_BITS + 1) * WORD_BITS) {
         uint64_t bits = t->runnable[i / WORD_BITS] >> i % WORD_BITS;

@@ -31,7 +31,7 @@
 #define TURN_QUEUES 256
 #define TURN_NO_THREAD UINT32_MAX
 #define TURN_NEVER UINT64_MAX
-/* The tag of a wait whose wake-up is for that thread alone; any other wake-up says that an object may be had. */
+/* The tag of a wait with a wake-up for that thread alone; any other wake-up says that an object may be had. */
 #define TURN_EXACT UINT8_MAX
 
 enum turn_state { TURN_FREE, TURN_RUNNABLE, TURN_BLOCKED, TURN_OUTSIDE, TURN_ENDED };
@@ -75,7 +75,7 @@ void turn_end(struct turn *t);
 /* The number of a thread that has ended, that has never run, or that is no more, may be used again. */
 void turn_release(struct turn *t, uint32_t i);
 
-/* Time goes on by a turn. The next holder is chosen, also among threads whose deadline has come, and returned. */
+/* Time goes on by a turn. The next holder is chosen, also among threads with a deadline that has come, and returned. */
 uint32_t turn_pass(struct turn *t);
 /* No thread has the turn: choose one, if one is runnable or time may jump. The holder, or TURN_NO_THREAD. */
 uint32_t turn_choose(struct turn *t);
