@@ -90,10 +90,12 @@ static int only(struct reading *r, const json_t *object, const char *group, cons
     return 0;
 }
 
-/* What was measured: its five numbers are in order, and all are legal. */
+/* What was measured: its five numbers are in order, and the median is legal. A sample that met a stall of the machine
+ * may be above what is legal: the median, which is what a prediction uses, does not mind. */
 static int spread(struct reading *r, const json_t *object, const char *key, const struct sim_host_cost *row,
                   double *median) {
     static const char *const names[] = {"median", "min", "q1", "q3", "max", "n", NULL};
+    enum { MEDIAN = 2 }; /* of `order` */
     static const char *const order[] = {"min", "q1", "median", "q3", "max"};
     double last = row->min, n = 0;
     char place[KEY_SIZE + 16];
@@ -103,7 +105,7 @@ static int spread(struct reading *r, const json_t *object, const char *key, cons
         const json_t *value = member(r, object, key, order[i], JSON_REAL, "a number");
         double now = 0;
         snprintf(place, sizeof place, "%s.%s", key, order[i]);
-        if (value == NULL || number(r, value, place, row->min, row->max, &now) != 0)
+        if (value == NULL || number(r, value, place, row->min, i > MEDIAN ? 1e15 : row->max, &now) != 0)
             return -1;
         if (now < last)
             return fail(r, "'%s' is %.6g, below '%s' (legal: min, q1, median, q3, max in this order)", place, now,

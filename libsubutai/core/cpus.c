@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "core/handlers.h"
 #include "core/log.h"
@@ -129,6 +130,12 @@ void sbt_cpus_look(void) {
         __atomic_store_n(&state.looking, 0, __ATOMIC_RELEASE);
     }
     sbt_handlers_release();
+}
+
+uint32_t sbt_cpus_most(void) {
+    const bool may_look = __atomic_load_n(&state.next_ns, __ATOMIC_RELAXED) != NEVER;
+    const long n = may_look ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
+    return n > (long)sbt_usable_cpus() ? (uint32_t)n : sbt_usable_cpus();
 }
 
 void sbt_cpus_forbid(void) {

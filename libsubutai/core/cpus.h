@@ -7,6 +7,8 @@
 #ifndef SBT_CORE_CPUS_H
 #define SBT_CORE_CPUS_H
 
+#include <stdint.h>
+
 /* Once, at start-up: which CPUs the caller may run on. Reads no file. */
 void sbt_cpus_start(void);
 
@@ -16,6 +18,9 @@ void sbt_cpus_start(void);
  * reads files. Reads a clock of some nanoseconds otherwise. May be called in a signal handler.
  */
 void sbt_cpus_look(void);
+
+/* CPUs of the machine: no fewer than may be used. May read a file. */
+uint32_t sbt_cpus_most(void);
 
 /* Do not look any more: a filter of system calls is about to be set, which may end the process at a look. */
 void sbt_cpus_forbid(void);

@@ -8,6 +8,10 @@
  *
  * A carrier without a runnable fiber first searches for a while, then sleeps. A searching carrier takes fibers from a
  * carrier that makes no progress. A waker relies on that: while a carrier searches, the waker wakes none.
+ *
+ * The CPUs that may be used can become fewer and more. Carriers beyond their number rest: they sleep, and no
+ * waker takes them for idle. One carrier more than usable CPUs rests from the beginning if the machine has more CPUs.
+ * It is the one that creates others, because the monitor does not share the program's table of file descriptors.
  */
 #include "switch/carrier.h"
 
@@ -79,12 +83,19 @@ static void set_current(struct sbt_carrier *x, struct sbt_fiber *f) {
     __atomic_store_n(&x->current, f, __ATOMIC_RELAXED);
 }
 
+/* More carriers run fibers than CPUs may be used, and this one is to stop. */
+static bool is_surplus(const struct sbt_carrier *x) {
+    return (uint32_t)(x - SBT_SWITCH->carrier) >= __atomic_load_n(&SBT_SWITCH->n_active, __ATOMIC_RELAXED);
+}
+
 struct sbt_fiber *sbt_carrier_next(struct sbt_carrier *x) {
     if (SBT_UNLIKELY(x->woke))
         sbt_runq_judge(x);
-    struct sbt_fiber *next = sbt_runq_pop(x);
-    if (SBT_UNLIKELY(x->pops - x->pops_at_count >= POPS_PER_COUNT && next != NULL))
+    struct sbt_fiber *next = SBT_UNLIKELY(x->rests) ? NULL : sbt_runq_pop(x);
+    if (SBT_UNLIKELY(x->pops - x->pops_at_count >= POPS_PER_COUNT && next != NULL)) {
         count_sleeps(x);
+        x->rests = is_surplus(x);
+    }
     set_current(x, next);
     sbt_mask_block_for(x, next != NULL ? next->mask : sbt_receive_idle_mask());
     return next;
@@ -106,7 +117,7 @@ struct seen {
 static struct sbt_fiber *look_around(struct sbt_carrier *x, struct seen *seen) {
     struct sbt_switch_state *s = SBT_SWITCH;
     struct sbt_fiber *f = sbt_runq_pop(x);
-    for (uint32_t i = 0; f == NULL && i < s->n_carriers; i++) {
+    for (uint32_t i = 0; f == NULL && i < sbt_switch_n_carriers(s); i++) {
         struct sbt_carrier *from = &s->carrier[i];
         uint32_t n = __atomic_load_n(&from->n, __ATOMIC_RELAXED), now = __atomic_load_n(&from->pops, __ATOMIC_RELAXED);
         seen->looks[i] = n > 0 && now == seen->pops[i] ? seen->looks[i] + 1 : 0;
@@ -215,6 +226,10 @@ static void sleep_until_woken(struct sbt_carrier *x, bool fenced) {
  *  3. It looks once more.
  *
  * Either the waker sees the bits of step 1, or step 3 sees the fiber that the waker has queued.
+ *
+ * A carrier that rests does the same without its bit of `idle`, so no waker chooses it. The monitor stores `n_active`,
+ * fences, and clears `asleep`. So either step 3 sees that the carrier is active again, or the monitor clears `asleep`
+ * after step 1. A fiber that is queued here all the same is found by a searching carrier or by the monitor.
  */
 static struct sbt_fiber *find(struct sbt_carrier *x) {
     struct sbt_switch_state *s = SBT_SWITCH;
@@ -224,6 +239,13 @@ static struct sbt_fiber *find(struct sbt_carrier *x) {
     bool searches = is_worth_a_search(x);
     count_parked(x);
     for (;; searches = true) {
+        x->rests = is_surplus(x);
+        if (SBT_UNLIKELY(x->rests)) {
+            sbt_runq_give_away(x);
+            searches = false;
+        } else if (SBT_UNLIKELY(__atomic_load_n(&s->n_wanted, __ATOMIC_RELAXED) > 0)) {
+            sbt_switch_add_carriers(x);
+        }
         /*
          * The carrier is idle (`current`), fences, and reads which signals it must block then. Pairs with
          * sbt_receive_check_idle, which changes that, fences heavily, and looks for idle carriers.
@@ -235,14 +257,15 @@ static struct sbt_fiber *find(struct sbt_carrier *x) {
         if (f != NULL)
             return f;
         __atomic_store_n(&x->asleep, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_or(&s->idle, bit, __ATOMIC_RELAXED);
+        if (SBT_LIKELY(!x->rests))
+            __atomic_fetch_or(&s->idle, bit, __ATOMIC_RELAXED);
         bool fenced = sbt_fence_heavy();
         if (fenced) /* a failure means that the program filters system calls, and perhaps this one too */
             sbt_runq_note_cpu(x);
         if (SBT_UNLIKELY(__atomic_load_n(&s->all_held, __ATOMIC_RELAXED) != 0)) /* pairs with the monitor's look */
             __atomic_store_n(&s->all_held, 0, __ATOMIC_RELAXED);
         f = last_look(x, &seen, searches);
-        if (f == NULL) {
+        if (f == NULL && x->rests == is_surplus(x)) {
             sleep_until_woken(x, fenced);
             if (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) != 0)
                 return NULL;

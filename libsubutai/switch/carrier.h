@@ -15,6 +15,7 @@ struct sbt_carrier {
     enum sbt_leaving why;         /* and why */
     uintptr_t signal_stack;       /* its lowest address (signal_stack.h); 0: it has none */
     bool woke;                    /* it has woken an idle carrier since it last left a fiber; its own */
+    bool rests;                   /* it is to rest when it has left its fiber; its own */
     uint32_t skip;                /* occasions to wake a carrier that it skips after a useless wake-up, in all */
     uint32_t skip_left;           /* and still to come; both atomic */
     uint64_t woke_at_ns;          /* when it woke a carrier, in its own CPU time */

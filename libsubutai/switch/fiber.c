@@ -332,7 +332,7 @@ bool sbt_switch_carried(void) {
 }
 
 bool sbt_switch_among_carriers(void) {
-    return sbt_switch_carried() && SBT_SWITCH->n_carriers > 1;
+    return sbt_switch_carried() && __atomic_load_n(&SBT_SWITCH->n_active, __ATOMIC_RELAXED) > 1;
 }
 
 bool sbt_switch_others_runnable(void) {
@@ -347,7 +347,7 @@ static bool find_another(const struct sbt_fiber *f) {
     struct sbt_switch_state *s = SBT_SWITCH;
     const struct sbt_carrier *here = f->carrier;
     bool found = here != NULL && __atomic_load_n(&here->n, __ATOMIC_RELAXED) != 0;
-    for (uint32_t i = 0; !found && i < s->n_carriers; i++) {
+    for (uint32_t i = 0; !found && i < sbt_switch_n_carriers(s); i++) {
         if (__atomic_load_n(&s->carrier[i].n, __ATOMIC_RELAXED) < 2)
             continue;
         sbt_switch_enter();

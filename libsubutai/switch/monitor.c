@@ -244,7 +244,7 @@ static void wake_more_for(struct sbt_carrier *x) {
 }
 
 static bool are_fibers_queued(const struct sbt_switch_state *s) {
-    for (uint32_t i = 0; i < s->n_carriers; i++)
+    for (uint32_t i = 0; i < sbt_switch_n_carriers(s); i++)
         if (__atomic_load_n(&s->carrier[i].n, __ATOMIC_RELAXED) != 0)
             return true;
     return false;
@@ -278,10 +278,11 @@ static uint32_t look_at(struct sbt_switch_state *s, struct watch *w, uint32_t i,
 }
 
 static void help_stuck(struct sbt_switch_state *s, const struct watch *w) {
-    for (uint32_t i = 0; i < s->n_carriers; i++) {
+    for (uint32_t i = 0; i < sbt_switch_n_carriers(s); i++) {
         if (w->stuck[i] == 0)
             continue;
-        for (uint32_t k = n_to_send(w->stuck[i], w->n_held_up == s->n_carriers); k > 0; k--) {
+        for (uint32_t k = n_to_send(w->stuck[i], w->n_held_up >= __atomic_load_n(&s->n_active, __ATOMIC_RELAXED));
+             k > 0; k--) {
             struct sbt_fiber *f = sbt_runq_take(&s->carrier[i]);
             if (f == NULL)
                 break;
@@ -304,9 +305,9 @@ static bool look(struct sbt_switch_state *s, struct watch *w, bool pushed) {
                            (pushed || are_fibers_queued(s) || __atomic_load_n(&s->all_held, __ATOMIC_RELAXED) != 0);
     bool any_idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0;
     w->n_held_up = 0;
-    for (uint32_t i = 0; i < s->n_carriers; i++)
+    for (uint32_t i = 0; i < sbt_switch_n_carriers(s); i++)
         n_waiting += look_at(s, w, i, sleepers_matter, any_idle);
-    __atomic_store_n(&s->all_held, w->n_held_up == s->n_carriers, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->all_held, w->n_held_up >= __atomic_load_n(&s->n_active, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
     /* Pairs with the heavy fence of a carrier that has run out of fibers after it was looked at (find). */
     sbt_fence_light();
     if (__atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0)
@@ -354,6 +355,8 @@ void *sbt_monitor_main(void *unused) {
     while (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
         sbt_pause_ns(tick_ns);
         sbt_cpus_look();
+        if (w.started && !has_ended(s))
+            sbt_switch_follow_cpus();
         bool pushed = __atomic_exchange_n(&s->pushes, 0, __ATOMIC_RELAXED) != 0;
         quiet = look(s, &w, pushed) || pushed ? 0 : quiet + 1;
         tick_ns = weigh(s, &w);

@@ -55,7 +55,7 @@ static bool has_blocked(const struct sbt_carrier *x, uint64_t mask) {
 
 /* A carrier that runs a fiber, or has not begun, looks by itself before it becomes idle. */
 static void block_on_idle_carriers(struct sbt_switch_state *s) {
-    for (uint32_t i = 0; i < s->n_carriers; i++) {
+    for (uint32_t i = 0; i < sbt_switch_n_carriers(s); i++) {
         struct sbt_carrier *x = &s->carrier[i];
         while (!has_blocked(x, idle_mask()) && __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
             __atomic_store_n(&x->asleep, 0, __ATOMIC_RELEASE);

@@ -118,10 +118,11 @@ static struct sbt_carrier *choose_carrier(struct sbt_switch_state *s, bool by_ho
     uint64_t idle = __atomic_load_n(&s->searching, __ATOMIC_RELAXED);
     if (idle == 0)
         idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED);
-    if (SBT_UNLIKELY(s->n_carriers == 0)) /* a handler has forked; this is the child, which has no carriers */
+    uint32_t n_active = __atomic_load_n(&s->n_active, __ATOMIC_RELAXED);
+    if (SBT_UNLIKELY(n_active == 0)) /* a handler has forked; this is the child, which has no carriers */
         return NULL;
     uint32_t i = idle != 0 ? choose(s, idle, by_home_thread)
-                           : __atomic_fetch_add(&s->next_carrier, 1, __ATOMIC_RELAXED) % s->n_carriers;
+                           : __atomic_fetch_add(&s->next_carrier, 1, __ATOMIC_RELAXED) % n_active;
     return &s->carrier[i];
 }
 
@@ -301,4 +302,9 @@ bool sbt_runq_steal(struct sbt_carrier *x, struct sbt_carrier *from) {
     if (all > 1 && (__atomic_load_n(&s->searching, __ATOMIC_RELAXED) & ~((uint64_t)1 << (x - s->carrier))) == 0)
         wake_idle(s, 0);
     return all > 0;
+}
+
+void sbt_runq_give_away(struct sbt_carrier *x) {
+    for (struct sbt_fiber *f; (f = sbt_runq_take(x)) != NULL;)
+        sbt_runq_push(NULL, f, f, 1, SBT_WOKEN);
 }

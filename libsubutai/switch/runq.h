@@ -33,6 +33,9 @@ void sbt_runq_note_cpu(struct sbt_carrier *x);
 /* Move half of the fibers of `from` to x's run queue. False: there are none. */
 bool sbt_runq_steal(struct sbt_carrier *x, struct sbt_carrier *from);
 
+/* The carrier is to rest: queue its fibers elsewhere. For the carrier itself, while it runs no fiber. */
+void sbt_runq_give_away(struct sbt_carrier *x);
+
 /* The carrier leaves a fiber, and has woken an idle carrier meanwhile: was that of any use? */
 void sbt_runq_judge(struct sbt_carrier *x);
 

@@ -13,10 +13,12 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "core/cpus.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "core/sites.h"
 #include "core/thread.h"
+#include "os/fence.h"
 #include "os/objects.h"
 #include "os/real.h"
 #include "switch/eligibility.h"
@@ -67,14 +69,20 @@ static void quit(struct sbt_switch_state *s) {
     __atomic_store_n(&s->quit, 1, __ATOMIC_SEQ_CST);
     __atomic_store_n(&s->monitor_sleeps, 0, __ATOMIC_RELAXED);
     sbt_futex_wake(&s->monitor_sleeps, 1);
-    for (uint32_t i = 0; i < s->n_carriers; i++) {
+    /*
+     * Pairs with sbt_switch_add_carriers. It raises n_carriers and then looks at `quit`. So either this wakes the
+     * carrier that is added, or none is added.
+     */
+    for (uint32_t i = 0; i < __atomic_load_n(&s->n_carriers, __ATOMIC_SEQ_CST); i++) {
         __atomic_store_n(&s->carrier[i].asleep, 0, __ATOMIC_RELEASE);
         sbt_futex_wake(&s->carrier[i].asleep, 1);
     }
     if (__atomic_load_n(&s->has_monitor, __ATOMIC_ACQUIRE) == MONITOR_RUNS) /* first: it may be creating carriers */
         sbt_thread_await_end(s->monitor);
-    for (; s->n_own > 0; s->n_own--)
-        sbt_thread_await_end(s->own[s->n_own - 1]);
+    for (uint32_t i = 0; i < __atomic_load_n(&s->n_own, __ATOMIC_ACQUIRE);
+         i++) /* a carrier is created by one before it */
+        sbt_thread_await_end(s->own[i]);
+    s->n_own = 0;
 }
 
 /*
@@ -113,14 +121,35 @@ static bool create(pthread_t *thread, void *(*routine)(void *), void *argument) 
     return r == 0;
 }
 
+/* Create carriers until there are n_carriers. False: one cannot be created. */
+static bool create_carriers(struct sbt_switch_state *s) {
+    for (uint32_t i = s->n_own; i < s->n_carriers && __atomic_load_n(&s->quit, __ATOMIC_SEQ_CST) == 0; i++) {
+        if (!create(&s->own[i], sbt_carrier_main, &s->carrier[i]))
+            return false;
+        __atomic_store_n(&s->n_own, i + 1, __ATOMIC_RELEASE);
+    }
+    return true;
+}
+
+/* A carrier for each of n CPUs, and one that rests if the machine has more of them. */
+static uint32_t with_rest(const struct sbt_switch_state *s, uint32_t n) {
+    return n < s->n_most ? n + 1 : s->n_most;
+}
+
+static uint32_t at_most(uint32_t n, uint32_t most) {
+    return n < most ? n : most;
+}
+
 bool sbt_switch_start_carriers(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    if (s->signal_stacks != 0 && !sbt_signal_stack_start(s->carrier, s->n_carriers))
+    uint32_t n = at_most(sbt_usable_cpus(), s->n_most);
+    if (s->n_own != 0)
+        return true;
+    __atomic_store_n(&s->n_active, n, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->n_carriers, with_rest(s, n), __ATOMIC_RELEASE);
+    if (s->signal_stacks != 0 && !sbt_signal_stack_start(s->carrier, s->n_most))
         return false;
-    for (; s->n_own < s->n_carriers && __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0; s->n_own++)
-        if (!create(&s->own[s->n_own], sbt_carrier_main, &s->carrier[s->n_own]))
-            return false;
-    return true;
+    return create_carriers(s);
 }
 
 static bool start_monitor(struct sbt_switch_state *s) {
@@ -157,13 +186,59 @@ static bool is_too_much(uint32_t n_own) {
     return is_short(RLIMIT_AS, bytes) || is_short(RLIMIT_DATA, bytes);
 }
 
+/* ---- usable CPUs become more or fewer ---- */
+static void wake_rested(struct sbt_switch_state *s, uint32_t from, uint32_t to) {
+    sbt_fence_light(); /* pairs with the heavy fence of a carrier that goes to rest (find) */
+    for (uint32_t i = from; i < to; i++) {
+        __atomic_store_n(&s->carrier[i].asleep, 0, __ATOMIC_RELEASE);
+        sbt_futex_wake(&s->carrier[i].asleep, 1);
+    }
+}
+
+static void set_active(struct sbt_switch_state *s, uint32_t n) {
+    uint32_t before = __atomic_load_n(&s->n_active, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->n_active, n, __ATOMIC_RELAXED);
+    if (before < n)
+        wake_rested(s, before, n);
+}
+
+void sbt_switch_follow_cpus(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    uint32_t n_own = __atomic_load_n(&s->n_own, __ATOMIC_ACQUIRE);
+    uint32_t most = __atomic_load_n(&s->n_most, __ATOMIC_RELAXED), n = at_most(sbt_usable_cpus(), most);
+    if (SBT_LIKELY(n == __atomic_load_n(&s->n_active, __ATOMIC_RELAXED)) || n_own == 0)
+        return;
+    if (n >= n_own && n_own < most) { /* the last one is woken, and creates the others */
+        __atomic_store_n(&s->n_wanted, n, __ATOMIC_RELAXED);
+        n = n_own;
+    }
+    set_active(s, n);
+}
+
+void sbt_switch_add_carriers(struct sbt_carrier *x) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    uint32_t n = __atomic_load_n(&s->n_wanted, __ATOMIC_RELAXED);
+    if (x != &s->carrier[s->n_own - 1] || n < s->n_own)
+        return;
+    __atomic_store_n(&s->n_wanted, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->n_carriers, with_rest(s, n), __ATOMIC_SEQ_CST);
+    sbt_switch_leave();
+    uint64_t before = block_all();
+    bool all = !is_too_much(s->n_carriers - s->n_own) && create_carriers(s);
+    sbt_mask_set(&before);
+    sbt_switch_enter();
+    if (!all)
+        __atomic_store_n(&s->n_most, s->n_own, __ATOMIC_RELAXED);
+}
+
+/* ---- the decision ---- */
 static const char *start(struct sbt_switch_state *s) {
-    uint32_t n = sbt_usable_cpus() < SBT_CARRIERS_MAX ? sbt_usable_cpus() : SBT_CARRIERS_MAX;
-    if (is_too_much(n + 1))
+    s->n_most = at_most(sbt_cpus_most(), SBT_CARRIERS_MAX);
+    s->n_active = at_most(sbt_usable_cpus(), s->n_most);
+    if (is_too_much(with_rest(s, s->n_active) + 1))
         return "the limit of address space leaves too little for carrier threads";
     if (!sbt_pool_start())
         return "there is no address space for fibers";
-    s->n_carriers = n;
     s->main_mask = sbt_mask_set(NULL) & ~sbt_recall_signals;
     if (sbt_switch_weighs) {
         s->all_pinned = 1;

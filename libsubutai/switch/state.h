@@ -34,9 +34,10 @@
 
 struct sbt_switch_state {
     /* Read at every wait and wake-up, written rarely. */
-    uint32_t running; /* 1: there are carriers; atomic */
-    uint32_t n_carriers;
-    uint32_t deferred; /* 1: a signal handler could not wake; atomic */
+    uint32_t running;    /* 1: there are carriers; atomic */
+    uint32_t n_carriers; /* it may grow; atomic */
+    uint32_t n_active;   /* as many of them as usable CPUs: the first ones. The others rest; atomic */
+    uint32_t deferred;   /* 1: a signal handler could not wake; atomic */
     /* 1: every carrier was found asleep in the kernel, and none has made progress since; atomic, a hint */
     uint32_t all_held;
     /* 1: switching does not pay at present, all fibers wait on their home threads; atomic, a hint */
@@ -58,8 +59,10 @@ struct sbt_switch_state {
     uint32_t main_ended;    /* 1: the main thread has ended; atomic */
     uint32_t signal_stacks; /* 1: carriers have signal stacks; as judged, before there are carriers */
     /* How many carriers there are, and which; written by the thread that starts them, and after that has ended */
-    uint32_t n_own;
+    uint32_t n_own; /* atomic */
     pthread_t own[SBT_CARRIERS_MAX];
+    uint32_t n_wanted;    /* carriers that are to be active, while some of them do not exist; otherwise 0; atomic */
+    uint32_t n_most;      /* more carriers there will not be; atomic */
     uint32_t judged;      /* 1: a thread finds out, or knows, whether the program may be switched; atomic */
     uint32_t has_monitor; /* 1: a thread creates the monitor, or has; atomic */
     pthread_t monitor;
@@ -91,6 +94,11 @@ extern union sbt_switch_memory {
 } sbt_switch_memory;
 #define SBT_SWITCH (&sbt_switch_memory.s)
 
+/* Acquire: the state of a carrier that has been added. */
+static inline uint32_t sbt_switch_n_carriers(const struct sbt_switch_state *s) {
+    return __atomic_load_n(&s->n_carriers, __ATOMIC_ACQUIRE);
+}
+
 /* --wait=switch!: the program is switched even if something in it may not bear that. Set once at start-up. */
 extern bool sbt_switch_insisted;
 
@@ -102,6 +110,12 @@ extern enum sbt_switch_want sbt_switch_how;
  * loaded objects: milliseconds where those are many. Blocks for the dynamic linker's lock.
  */
 const char *sbt_switch_judge(bool *pins_main);
+
+/* As many carriers as usable CPUs are to be active, and the others to rest. For the monitor. */
+void sbt_switch_follow_cpus(void);
+
+/* Create the carriers that are wanted, if x is the last that exists. For x itself, while it runs no fiber. */
+void sbt_switch_add_carriers(struct sbt_carrier *x);
 
 /* Start the carriers, if that has not been done. False: they cannot be created. For the monitor, or before it is. */
 bool sbt_switch_start_carriers(void);

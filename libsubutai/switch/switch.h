@@ -5,8 +5,8 @@
  * A fiber is a thread of the program: its stack, its registers, its TLS. Its home thread is the kernel thread that was
  * created with it. When a fiber waits it leaves its home thread. That then sleeps with all signals blocked (a parked
  * home thread), and does nothing until the fiber comes home. A fiber that is runnable again is run by a carrier: a
- * kernel thread of the library. There are as many carriers as usable CPUs, each with its own stack and TLS to be idle
- * on.
+ * kernel thread of the library. There are as many active carriers as usable CPUs, each with its own stack and TLS to be
+ * idle on.
  *
  * Two things follow: a signal handler never finds itself on another thread's TLS, and a fiber's way home is always
  * free, because its home thread runs no other fiber. When carriers are held up, in the kernel or by a computation, the

@@ -35,7 +35,7 @@ struct thread {
 
 struct sbt_thread *sched_self;
 struct sbt_real sbt_real;
-uint32_t sbt_n_runnable, sbt_n_cpus;
+uint32_t sbt_n_runnable, sbt_n_cpus, sched_n_cpus_most;
 
 static char stacks[SCHED_MAX_THREADS][STACK_BYTES] __attribute__((aligned(64)));
 static struct thread thread[SCHED_MAX_THREADS];
@@ -350,6 +350,10 @@ bool sbt_log_is_on(unsigned verbosity) {
 }
 
 void sbt_cpus_look(void) {}
+
+uint32_t sbt_cpus_most(void) {
+    return sched_n_cpus_most;
+}
 
 /* No wake-up is spaced. */
 bool sbt_wake_gap_on;

@@ -41,6 +41,7 @@ uint64_t sched_now_ns(void);
 void *sched_regs_switch(struct sbt_regs *from, const struct sbt_regs *to, void *value);
 void sched_regs_make(struct sbt_regs *regs, void *stack, size_t bytes, void (*entry)(void *value), void *tls);
 extern struct sbt_thread *sched_self;
+extern uint32_t sched_n_cpus_most; /* of the machine */
 struct direct_self *sched_direct_self(void);
 
 #ifndef SWITCH_SCHED_ITSELF

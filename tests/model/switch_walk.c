@@ -37,7 +37,7 @@ enum objects { NONE, MUTEX /* and a condition */, RWLOCK, RWLOCK_OF_WRITERS };
  * take the outer and the inner one of two mutexes by trylock, V and v unlock them, q both for the inner one 17 times, i
  * note whether 0 is next; r and x take the read-write lock, to read and to write, e unlocks it, E does and destroys it
  * if it was the last to have it; jN wait for the futex word N, FN set it and wake by each bit, J set both words, move
- * the waiters of word 0 to word 1 and wake them.
+ * the waiters of word 0 to word 1 and wake them; cN from now on N CPUs may be used.
  */
 struct scenario {
     const char *name;
@@ -206,6 +206,9 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'E':
         walk_rwlock_unlock_and_destroy();
         return 1;
+    case 'c':
+        sbt_n_cpus = n;
+        return 2;
     case 'a':
         noted[n_noted++] = me;
         return 1;
@@ -234,6 +237,15 @@ static uint32_t n_sections(void) {
     return n;
 }
 
+/* That a script lets the program use, and no fewer than at first. */
+static uint32_t most_cpus(void) {
+    uint32_t most = scenario->n_carriers;
+    for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
+        for (const char *at = scenario->script[i]; (at = strchr(at, 'c')) != NULL; at++)
+            most = (uint32_t)(at[1] - '0') > most ? (uint32_t)(at[1] - '0') : most;
+    return most;
+}
+
 static void setup(void) {
     memset(woken, 0, sizeof woken);
     memset(word, 0, sizeof word);
@@ -249,6 +261,7 @@ static void setup(void) {
         walk_rwlock_setup(n_sections(), scenario->objects == RWLOCK_OF_WRITERS);
     walk_n_looks = scenario->n_looks;
     sbt_n_cpus = scenario->n_carriers;
+    sched_n_cpus_most = most_cpus();
     for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
         sched_thread(follow, (void *)(uintptr_t)i);
 }
@@ -295,6 +308,10 @@ static const struct scenario scenarios[] = {
      0,
      NONE,
      0},
+    {"monitored: one carrier has to rest", {"c1pu1p", "u0pu0", "y"}, 2, 1, SCHED_MONITORED, 0, NONE, 0},
+    {"monitored: one that rests is needed", {"c2pu1pyu1", "u0pu0p", "y"}, 1, 1, SCHED_MONITORED, 0, NONE, 0},
+    {"monitored: one that rests creates another", {"c3pu1", "u0p", "yy"}, 1, 1, SCHED_MONITORED, 0, NONE, 0},
+    {"monitored: usable CPUs come and go", {"c2pu1c1p", "u0pc2u0", "y"}, 1, 1, SCHED_MONITORED, 0, NONE, 0},
     {"two meet", {"BBB", "BBB"}, 2, 1, SCHED_ALONE, 2, NONE, 0},
     {"two meet twice", {"BB", "BB"}, 2, 2, SCHED_ALONE, 2, NONE, 0},
     {"three meet, one destroys", {"BD", "B", "B"}, 2, 1, SCHED_ALONE, 3, NONE, 0},

@@ -122,6 +122,20 @@ TEST(what_is_no_number_in_json_is_named_by_the_key_before_it) {
                      "line 4: duplicate object key near '\"call_ns\"', after 'call_ns'");
 }
 
+/* A machine that stood still for a second while it was measured. */
+TEST(samples_of_a_stall_are_no_nonsense) {
+    struct sim_host_costs costs;
+    ck_parses("kernel.latency_idle_ns", "{\"median\": 4, \"min\": 2, \"q1\": 3, \"q3\": 1.1e9, \"max\": 5e9, \"n\": 7}",
+              &costs);
+    ck_assert_double_eq(costs.kernel.latency_idle_ns, 4);
+    ck_refuses_value("kernel.latency_idle_ns",
+                     "{\"median\": 1.1e9, \"min\": 2, \"q1\": 3, \"q3\": 1.1e9, \"max\": 5e9, \"n\": 7}",
+                     "'kernel.latency_idle_ns.median' is 1.1e+09 (legal: 0.001 to 1e+09)");
+    ck_refuses_value("kernel.latency_idle_ns",
+                     "{\"median\": 4, \"min\": 2, \"q1\": 3, \"q3\": 5, \"max\": 1e16, \"n\": 7}",
+                     "'kernel.latency_idle_ns.max' is 1e+16 (legal: 0.001 to 1e+15)");
+}
+
 TEST(nonsense_in_a_spread) {
     ck_refuses_value("core.atomic_ns", "{\"median\": 4, \"min\": 2, \"q1\": 5, \"q3\": 6, \"max\": 9, \"n\": 7}",
                      "'core.atomic_ns.median' is 4, below 'q1' (legal: min, q1, median, q3, max in this order)");

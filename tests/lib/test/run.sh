@@ -26,7 +26,7 @@ result() { # NAME RESULT POINTS
 }
 [ "$SCENE" != empty ] || exit 0
 result two OK $'ok 1\nok 2\n1..2'
-[ "$SCENE" != fails ] || result three FAIL ''
+[ "$SCENE" != fails ] || result three FAIL 'not ok 1 - it rains'
 [ "$SCENE" != 'lane killed' ] || kill -KILL "$PPID"
 [ "$SCENE" != killed ] || kill -KILL $$
 [ "$SCENE" = fails ] || result three OK ''
@@ -53,6 +53,8 @@ runs fails --only unit
 check "fails" is "$status" 1
 check "the test is counted" is "$last" "2 passed, 1 failed, 1 skipped"
 check "and shown" matches "$out" "---- subutai:unit / three: FAIL"
+check "and named once more at the end" matches "$out" \
+    "1 skipped"$'\n'"subutai:unit / three: FAIL, status 0: not ok 1 - it rains"$'\n'"2 passed, 1 failed"
 runs killed --only unit
 check "fails" is "$status" 1
 check "what has no result is a failure" is "$last" "2 passed, 2 failed"

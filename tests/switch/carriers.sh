@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# There are as many carriers as CPUs that may be used, also when those become more or fewer while the program runs.
+. "$SOURCE_ROOT/tests/ni/lib.sh"
+
+IFS=, read -ra cpus < <(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
+    while IFS=- read -r from to; do seq -s, "$from" "${to:-$from}"; done | paste -sd,)
+if ((${#cpus[@]} < 2)); then
+    echo "1..0 # SKIP there is one CPU"
+    exit 0
+fi
+
+# follows TEXT OPTION... -- N... : N CPUs are given, one number after the other, from the start on.
+follows() {
+    local text=$1 options=() n all line pid coprocess
+    shift
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    all=$(IFS=,; echo "${cpus[*]:0:$1}")
+    coproc program { exec timeout 100 taskset -c "$all" "$SUBUTAI" run "${options[@]}" -- \
+        "$SUBJECTS/switch-carriers" "$@" 2>"$scratch/err"; }
+    coprocess=$! # the shell forgets $program_PID as soon as that has ended
+    for n; do
+        read -r line <&"${program[0]}"
+        check "$text: before $n CPUs" is "$line" next
+        pid=$(pgrep -f "^$SUBJECTS/switch-carriers $*\$")
+        taskset -acp "$(IFS=,; echo "${cpus[*]:0:$n}")" "$pid" >/dev/null
+        echo go >&"${program[1]}"
+    done
+    read -r line <&"${program[0]}"
+    check "$text: ${n} CPUs, and so many carriers" is "$line" "done"
+    wait "$coprocess"
+    check "$text: ends" is "$? $(<"$scratch/err")" "0 "
+}
+
+follows "two CPUs, one, two" --wait switch -- 2 1 2
+follows "one CPU, two, one, two" --wait switch -- 1 2 1 2
+follows "switching that begins and ends: one CPU, two, one" --wait turns! -- 1 2 1
+finish
