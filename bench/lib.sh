@@ -72,9 +72,10 @@ print_table() {
 # compare_to FILE ARG...: `subutai compare --json ARG...` into FILE. A refusal ends the script with it; outputs that
 # differ (status 1) are for the caller to judge from FILE.
 compare_to() {
-    local file=$1 status=0
+    local file=$1 status=0 warmup=()
     shift
-    "$subutai" compare --json "$@" >"$file" || status=$?
+    [[ ${quick-no} != yes ]] || warmup=(--warmup 0)
+    "$subutai" compare --json "${warmup[@]}" "$@" >"$file" || status=$?
     ((status != 2)) || exit 2
     if ((status > 1)) || ! stats outcome "$file" no >/dev/null; then
         fail "subutai compare ended with status $status"
