@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Traces changed as an advice says; see change.h. One pass over each thread's events; what the pass remembers of a
- * thread is in struct pass. The simulator gives locks to the thread that asks first, so the numbers of acquisitions
+ * thread is in struct passed. The simulator gives locks to the thread that asks first, so the numbers of acquisitions
  * need not be right, and those of a split lock are left out.
  *
  * A sleep is written as a join that timed out: the simulator lets a thread do nothing for as long as that took.
@@ -20,6 +20,22 @@ struct loads {
     size_t n, room;
 };
 
+/* What the pass remembers of the thread that it goes through. */
+struct passed {
+    uint32_t number;
+    uint32_t depth;      /* how often the thread holds the advice's lock: read-write locks can be held twice */
+    uint32_t part;       /* of a split lock: which it holds, or held last */
+    uint64_t ended_ns;   /* the last event's end */
+    uint64_t n_taken;    /* acquisitions of the lock, or of the group's */
+    uint64_t owed_ns;    /* sleep that comes behind the section */
+    uint64_t work_ns;    /* before calls that were left out: the next event has it */
+    uint64_t n_polls;    /* failed trylocks in a row that were left out */
+    uint64_t poll_ns[2]; /* the work before the first of them, and before all */
+    uint32_t skipped;    /* the lock that is held, but left out; REP_NONE: none */
+    uint32_t skipped_depth;
+    size_t arrival;
+};
+
 struct pass {
     const struct sbt_trace *trace;
     const struct rep_report *report;
@@ -27,14 +43,10 @@ struct pass {
     struct sbt_trace_writer *writer;
     bool changed;
     int error;
-    /* of the thread */
-    uint32_t thread, part;      /* part: which of a split lock's it holds */
-    uint64_t ended_ns, n_taken; /* the last event's end; acquisitions of the object or group */
-    uint64_t owed_ns;           /* sleep that has been moved behind the section */
-    uint64_t poll_work_ns;      /* work before the first of the failed trylocks that were left out */
-    uint32_t skipped;           /* the lock that was left out and is held; REP_NONE: none */
-    bool held, polls;
-    size_t arrival;
+    rep_progress *progress;
+    void *progress_to;
+    uint64_t n_read, n_to_read; /* events */
+    struct passed thread;
     /* barriers: of all threads */
     struct loads *loads; /* [n_threads] */
     double *mean;        /* [generation] */
@@ -85,85 +97,148 @@ static bool is_unlock(uint8_t op) {
     return op == SBT_TRACE_MUTEX_UNLOCK || op == SBT_TRACE_SPIN_UNLOCK || op == SBT_TRACE_RWLOCK_UNLOCK;
 }
 
-static void put(struct pass *p, const struct sbt_trace_event *e) {
-    if (p->error == 0)
-        p->error = sbt_trace_append(p->writer, p->thread, e);
+static bool gets(const struct sbt_trace_event *e) {
+    return is_lock(e->op) && (e->result == 0 || e->result == EOWNERDEAD);
 }
 
-static void put_sleep(struct pass *p, uint64_t ns) {
+static bool gives(const struct sbt_trace_event *e) {
+    return is_unlock(e->op) && e->result == 0;
+}
+
+static void put(struct pass *p, const struct sbt_trace_event *e) {
+    if (p->error == 0)
+        p->error = sbt_trace_append(p->writer, p->thread.number, e);
+}
+
+/* Work, and then sleep. */
+static void put_sleep(struct pass *p, uint64_t work_ns, uint64_t ns) {
     struct sbt_trace_event e = {.op = SBT_TRACE_THREAD_JOIN,
                                 .result = ETIMEDOUT,
                                 .object = SBT_TRACE_NONE,
-                                .other = p->thread,
+                                .other = p->thread.number,
                                 .site = SBT_TRACE_NONE,
+                                .work_ns = work_ns,
                                 .took_ns = ns};
-    if (ns > 0)
+    if (work_ns + ns > 0)
         put(p, &e);
 }
 
 /* ---- each change: true if the event stays ---- */
 
+static uint32_t part_object(const struct pass *p) {
+    return p->thread.part == 0 ? p->advice->object : p->report->info.n_objects + p->thread.part - 1;
+}
+
+/*
+ * The thread takes the parts in turn. It keeps one for as long as it holds it, and a call that fails takes none. Its
+ * trylocks fail at the part that it would take.
+ */
 static bool split(struct pass *p, struct sbt_trace_event *e) {
-    if (e->object != p->advice->object)
+    struct passed *t = &p->thread;
+    if (e->object != p->advice->object || !(is_lock(e->op) || is_unlock(e->op)))
         return true;
-    if (is_lock(e->op))
-        p->part = (uint32_t)(p->thread + p->n_taken++) % REP_SPLIT;
-    e->object = p->part == 0 ? e->object : p->report->info.n_objects + p->part - 1;
+    if (is_lock(e->op) && t->depth == 0)
+        t->part = (uint32_t)((t->number + t->n_taken) % REP_SPLIT);
+    t->n_taken += gets(e) && t->depth == 0;
+    e->object = part_object(p);
     e->order = 0;
     return true;
 }
 
-/* Trylocks in a row, or a spin lock, become a lock of a mutex. */
+/*
+ * The run of failed trylocks that were left out is over. If the lock was got, the work between them was the wait;
+ * otherwise the thread did something else meanwhile, and so it did if there were only a few (rep_poll_end).
+ */
+static uint64_t work_of_polls(struct passed *t, bool got) {
+    uint64_t ns = got && t->n_polls >= REP_LEAST_POLLS ? t->poll_ns[0] : t->poll_ns[1];
+    t->n_polls = t->poll_ns[0] = t->poll_ns[1] = 0;
+    return ns;
+}
+
+/* Trylocks in a row, or a spin lock, become a lock that waits. */
 static bool block(struct pass *p, struct sbt_trace_event *e) {
-    static const uint8_t as_mutex[SBT_TRACE_N_OPS] = {[SBT_TRACE_SPIN_LOCK] = SBT_TRACE_MUTEX_LOCK,
-                                                      [SBT_TRACE_SPIN_TRYLOCK] = SBT_TRACE_MUTEX_LOCK,
-                                                      [SBT_TRACE_SPIN_UNLOCK] = SBT_TRACE_MUTEX_UNLOCK,
-                                                      [SBT_TRACE_MUTEX_TRYLOCK] = SBT_TRACE_MUTEX_LOCK};
-    if (e->object != p->advice->object)
-        return true;
-    if (is_trylock(e->op) && e->result != 0) {
-        if (!p->polls)
-            p->poll_work_ns = e->work_ns;
-        p->polls = true;
+    static const uint8_t waits[SBT_TRACE_N_OPS] = {
+        [SBT_TRACE_SPIN_LOCK] = SBT_TRACE_MUTEX_LOCK,           [SBT_TRACE_SPIN_TRYLOCK] = SBT_TRACE_MUTEX_LOCK,
+        [SBT_TRACE_SPIN_UNLOCK] = SBT_TRACE_MUTEX_UNLOCK,       [SBT_TRACE_MUTEX_TRYLOCK] = SBT_TRACE_MUTEX_LOCK,
+        [SBT_TRACE_RWLOCK_TRYRDLOCK] = SBT_TRACE_RWLOCK_RDLOCK, [SBT_TRACE_RWLOCK_TRYWRLOCK] = SBT_TRACE_RWLOCK_WRLOCK};
+    struct passed *t = &p->thread;
+    bool own = e->object == p->advice->object;
+    if (own && is_trylock(e->op) && !gets(e)) {
+        if (t->n_polls++ == 0)
+            t->poll_ns[0] = e->work_ns;
+        t->poll_ns[1] += e->work_ns;
         return false;
     }
-    if (p->polls)
-        e->work_ns = p->poll_work_ns;
-    p->polls = false;
-    e->type = e->type == SBT_TRACE_SPIN ? SBT_TRACE_MUTEX : e->type;
-    e->op = as_mutex[e->op] != 0 ? as_mutex[e->op] : e->op;
+    bool got = own && gets(e);
+    if (got && t->n_polls >= REP_LEAST_POLLS)
+        e->work_ns = 0;
+    e->work_ns += work_of_polls(t, got);
+    if (own) {
+        e->type = e->type == SBT_TRACE_SPIN ? SBT_TRACE_MUTEX : e->type;
+        e->op = waits[e->op] != 0 ? waits[e->op] : e->op;
+    }
     return true;
+}
+
+/* A section that waits for a condition cannot do without its lock. */
+static void take_skipped(struct pass *p) {
+    struct sbt_trace_event e = {.op = SBT_TRACE_MUTEX_LOCK,
+                                .type = SBT_TRACE_MUTEX,
+                                .object = p->thread.skipped,
+                                .other = SBT_TRACE_NONE,
+                                .site = SBT_TRACE_NONE};
+    put(p, &e);
+    p->thread.skipped = REP_NONE;
 }
 
 /* One section in so many takes the lock. The work of the others is done within it. */
 static bool batch(struct pass *p, struct sbt_trace_event *e) {
+    struct passed *t = &p->thread;
+    if (e->op == SBT_TRACE_COND_WAIT && e->other == t->skipped && t->skipped != REP_NONE)
+        take_skipped(p);
     if (e->object >= p->report->info.n_objects || p->report->objects[e->object].group != p->advice->group)
         return true;
-    if (is_unlock(e->op) && e->object == p->skipped) {
-        p->skipped = REP_NONE;
-        return false;
+    if (t->skipped == REP_NONE && gets(e) && t->n_taken++ % REP_BATCH != 0) {
+        t->skipped = e->object;
+        t->skipped_depth = 0;
     }
-    if (!is_lock(e->op) || e->result != 0 || p->skipped != REP_NONE || p->n_taken++ % REP_BATCH == 0)
+    if (e->object != t->skipped || !(is_lock(e->op) || is_unlock(e->op)))
         return true;
-    p->skipped = e->object;
+    t->skipped_depth += gets(e);
+    if (gives(e) && --t->skipped_depth == 0)
+        t->skipped = REP_NONE;
     return false;
 }
 
-/* Sleeps with the lock held are made up for behind its section. */
-static uint64_t sleep_in_place(struct pass *p, uint64_t gap_ns) {
-    if (p->changed && p->advice->cause == REP_LOCK_OVER_IO && p->held) {
-        p->owed_ns += gap_ns;
-        return 0;
-    }
+/*
+ * Sleeps with the lock held are made up for behind its section, or at the thread's end. A wait for a condition gives
+ * the lock back and takes it again, so they come behind the section that follows it.
+ */
+static uint64_t sleep_in_place(struct pass *p, const struct sbt_trace_event *e, uint64_t gap_ns) {
+    struct passed *t = &p->thread;
+    if (!p->changed || p->advice->cause != REP_LOCK_OVER_IO || t->depth == 0)
+        return gap_ns;
+    t->owed_ns += gap_ns;
+    gap_ns = e->op == SBT_TRACE_THREAD_END ? t->owed_ns : 0;
+    t->owed_ns -= gap_ns;
     return gap_ns;
 }
 
 /* By how much longer or shorter a thread works for a barrier's generation if all work for the same time. */
 static double balance(const struct pass *p) {
-    const struct loads *l = p->loads != NULL ? &p->loads[p->thread] : NULL;
-    if (!p->changed || l == NULL || p->arrival >= l->n || l->own[p->arrival] == 0)
+    const struct passed *t = &p->thread;
+    const struct loads *l = p->loads != NULL ? &p->loads[t->number] : NULL;
+    if (!p->changed || l == NULL || t->arrival >= l->n || l->own[t->arrival] == 0)
         return 1;
-    return p->mean[l->generation[p->arrival]] / (double)l->own[p->arrival];
+    return p->mean[l->generation[t->arrival]] / (double)l->own[t->arrival];
+}
+
+/* The work before an arrival of a thread that has not worked for the generation at all. */
+static uint64_t work_of_the_idle(const struct pass *p) {
+    const struct passed *t = &p->thread;
+    const struct loads *l = p->loads != NULL ? &p->loads[t->number] : NULL;
+    bool idle = p->changed && l != NULL && t->arrival < l->n && l->own[t->arrival] == 0;
+    return idle ? (uint64_t)p->mean[l->generation[t->arrival]] : 0;
 }
 
 static bool change(struct pass *p, struct sbt_trace_event *e) {
@@ -181,60 +256,69 @@ static bool change(struct pass *p, struct sbt_trace_event *e) {
 
 /* ---- a thread ---- */
 
+/* The thread's next event; false: there is none, or the trace is damaged. */
+static bool next(struct pass *p, struct sbt_trace_cursor *cursor, struct sbt_trace_event *e) {
+    struct sbt_trace_error error;
+    int got = p->error == 0 ? sbt_trace_next(cursor, e, &error) : 0;
+    if (got < 0)
+        p->error = EILSEQ;
+    if ((++p->n_read & 0x3FFF) == 0 && p->progress != NULL)
+        p->progress(p->progress_to, (double)p->n_read / (double)(p->n_to_read + 1));
+    return got > 0;
+}
+
 bool rep_change_has_sleeps(const struct rep_advice *a) {
     return a->cause == REP_LOCK_OVER_IO || a->cause == REP_BARRIER_IMBALANCE;
 }
 
 static uint64_t gap_before(const struct pass *p, const struct sbt_trace_event *e) {
-    uint64_t ready_ns = p->ended_ns + e->work_ns;
-    uint64_t gap_ns = p->ended_ns > 0 && e->at_ns > ready_ns ? e->at_ns - ready_ns : 0;
+    uint64_t ended_ns = p->thread.ended_ns, ready_ns = ended_ns + e->work_ns;
+    uint64_t gap_ns = ended_ns > 0 && e->at_ns > ready_ns ? e->at_ns - ready_ns : 0;
     return rep_change_has_sleeps(p->advice) && gap_ns >= SLEEP_LEAST_NS ? gap_ns : 0;
 }
 
-static void step(struct pass *p, struct sbt_trace_event *e, uint64_t *kept_work_ns) {
-    double scale = balance(p);
-    uint64_t gap_ns = sleep_in_place(p, (uint64_t)(scale * (double)gap_before(p, e)));
-    bool own = e->object == p->advice->object;
-    p->ended_ns = e->at_ns + e->took_ns;
-    e->work_ns = (uint64_t)(scale * (double)e->work_ns) + *kept_work_ns;
-    *kept_work_ns = 0;
-    if (own && e->op == SBT_TRACE_BARRIER_WAIT)
-        p->arrival++;
-    uint8_t op = e->op, result = e->result != 0;
-    put_sleep(p, gap_ns);
-    if (p->changed && !change(p, e)) {
-        *kept_work_ns = p->advice->cause == REP_MANY_LOCKS ? e->work_ns : 0; /* of a poll it is the wait */
+/* The event is of the advice's lock: how often does the thread hold it now? */
+static void count_depth(struct pass *p, bool got, bool gave) {
+    struct passed *t = &p->thread;
+    t->depth += got;
+    if (!gave)
         return;
+    t->depth -= t->depth > 0;
+    if (t->depth > 0)
+        return;
+    put_sleep(p, 0, t->owed_ns);
+    t->owed_ns = 0;
+}
+
+static void step(struct pass *p, struct sbt_trace_event *e) {
+    struct passed *t = &p->thread;
+    double scale = balance(p);
+    bool own = e->object == p->advice->object, got = gets(e), gave = gives(e);
+    put_sleep(p, 0, sleep_in_place(p, e, (uint64_t)(scale * (double)gap_before(p, e))));
+    t->ended_ns = e->at_ns + e->took_ns;
+    e->work_ns = (uint64_t)(scale * (double)e->work_ns) + t->work_ns;
+    t->work_ns = 0;
+    if (own && e->op == SBT_TRACE_BARRIER_WAIT) {
+        e->work_ns += work_of_the_idle(p);
+        t->arrival++;
     }
-    put(p, e);
-    if (own && is_lock(op) && !result)
-        p->held = true;
-    if (own && is_unlock(op)) {
-        p->held = false;
-        put_sleep(p, p->owed_ns);
-        p->owed_ns = 0;
-    }
+    if (!p->changed || change(p, e))
+        put(p, e);
+    else if (p->advice->cause == REP_MANY_LOCKS)
+        t->work_ns = e->work_ns;
+    if (own)
+        count_depth(p, got, gave);
 }
 
 static void walk(struct pass *p, uint32_t thread) {
     struct sbt_trace_cursor cursor;
     struct sbt_trace_event e;
-    struct sbt_trace_error error;
-    uint64_t kept_work_ns = 0;
-    int more;
-    p->thread = thread;
-    p->part = 0;
-    p->ended_ns = p->n_taken = p->owed_ns = p->poll_work_ns = 0;
-    p->skipped = REP_NONE;
-    p->held = p->polls = false;
-    p->arrival = 0;
+    p->thread = (struct passed){.number = thread, .skipped = REP_NONE};
     sbt_trace_cursor_begin(p->trace, thread, &cursor);
-    while (p->error == 0 && (more = sbt_trace_next(&cursor, &e, &error)) != 0) {
-        if (more < 0)
-            p->error = EILSEQ;
-        else
-            step(p, &e, &kept_work_ns);
-    }
+    while (next(p, &cursor, &e))
+        step(p, &e);
+    /* Not every thread's last event is its end. */
+    put_sleep(p, p->thread.work_ns + work_of_polls(&p->thread, false), p->thread.owed_ns);
 }
 
 /* ---- barriers ---- */
@@ -258,18 +342,12 @@ static bool add_load(struct loads *l, uint64_t own, uint64_t generation) {
 static void load_of(struct pass *p, uint32_t thread) {
     struct sbt_trace_cursor cursor;
     struct sbt_trace_event e;
-    struct sbt_trace_error error;
     uint64_t own = 0;
-    int more;
-    p->ended_ns = 0;
+    p->thread.ended_ns = 0;
     sbt_trace_cursor_begin(p->trace, thread, &cursor);
-    while (p->error == 0 && (more = sbt_trace_next(&cursor, &e, &error)) != 0) {
-        if (more < 0) {
-            p->error = EILSEQ;
-            return;
-        }
+    while (next(p, &cursor, &e)) {
         own += e.work_ns + gap_before(p, &e);
-        p->ended_ns = e.at_ns + e.took_ns;
+        p->thread.ended_ns = e.at_ns + e.took_ns;
         if (e.op != SBT_TRACE_BARRIER_WAIT || e.object != p->advice->object)
             continue;
         if (e.order == UINT64_MAX) /* there is no room for one more */
@@ -308,12 +386,19 @@ static void free_loads(struct pass *p) {
 }
 
 int rep_change_write(const struct sbt_trace *trace, const struct rep_report *report, const struct rep_advice *advice,
-                     bool changed, const char *path) {
-    struct pass p = {.trace = trace, .report = report, .advice = advice, .changed = changed};
+                     bool changed, const char *path, rep_progress *progress, void *to) {
+    struct pass p = {.trace = trace,
+                     .report = report,
+                     .advice = advice,
+                     .changed = changed,
+                     .progress = progress,
+                     .progress_to = to};
     p.writer = sbt_trace_create(path, report->info.command);
     if (p.writer == NULL)
         return errno;
-    if (changed && advice->cause == REP_BARRIER_IMBALANCE)
+    bool balances = changed && advice->cause == REP_BARRIER_IMBALANCE;
+    p.n_to_read = (balances ? 2 : 1) * report->info.n_events;
+    if (balances)
         find_loads(&p);
     for (uint32_t t = 0; t < report->info.n_threads; t++)
         walk(&p, t);

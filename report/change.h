@@ -19,9 +19,9 @@ bool rep_change_has_sleeps(const struct rep_advice *advice);
 
 /*
  * Writes the trace to `path`: as it is, or `changed` as the advice says. 0 or an errno value; EILSEQ: the trace is
- * damaged. May block on the file.
+ * damaged. May block on the file. `progress` may be NULL.
  */
 int rep_change_write(const struct sbt_trace *trace, const struct rep_report *report, const struct rep_advice *advice,
-                     bool changed, const char *path);
+                     bool changed, const char *path, rep_progress *progress, void *to);
 
 #endif

@@ -322,7 +322,7 @@ void rep_poll_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_ev
     struct rep_object *o = &w->report->objects[t->polled];
     bool got = e->object == t->polled && rep_is_lock(e->op) && e->result == 0;
     t->polls = false;
-    if (t->n_polls < 3) /* a thread that does something else meanwhile */
+    if (t->n_polls < REP_LEAST_POLLS)
         return;
     o->polls += t->n_polls;
     o->poll_ns += t->work_ns - t->poll_work_ns;

@@ -232,6 +232,7 @@ struct rep_advice {
 };
 
 enum { REP_MOST_ADVICE = 16 };
+enum { REP_LEAST_POLLS = 3 }; /* failed trylocks in a row that are polling; fewer: the thread does something else */
 
 struct rep_report {
     struct sbt_trace_info info;

@@ -135,7 +135,7 @@ struct rep_walk {
 bool rep_no_memory(struct sbt_trace_error *error);
 /* One more event was read. */
 static inline void rep_tick(struct rep_walk *w) {
-    if ((++w->n_read & 0xFFFFF) == 0 && w->progress != NULL)
+    if ((++w->n_read & 0x3FFF) == 0 && w->progress != NULL)
         w->progress(w->progress_to, w->n_to_read > 0 ? (double)w->n_read / (double)w->n_to_read : 1);
 }
 

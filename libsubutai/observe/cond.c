@@ -12,6 +12,20 @@ static bool enter_signal(struct rec_call *c, unsigned op, const void *cond, cons
     return !entered || !rec.profile || rec_ends_wait(c, cond);
 }
 
+/*
+ * In a profile, a signal for which no thread waits: it is counted, and costs no event's time. A thread that begins to
+ * wait at this moment may be ended by it, and its wait has no known end then; in a program in which that can happen,
+ * the thread might have come a little later and waited in vain. Counted before the call: the condition may be gone
+ * after it. Signals do not fail.
+ */
+static bool is_for_none(unsigned op, const void *cond, const void *site) {
+    struct rec_key key = {(uintptr_t)cond, (uintptr_t)site, (uint8_t)op, SBT_TRACE_COND, false, 0};
+    if (!rec_profiles() || rec_is_waited_for(cond))
+        return false;
+    rec_profile_count(&key);
+    return true;
+}
+
 static int given(struct rec_call *c, bool is_event, const void *cond, const void *site, int r, int (*errno_of)(int)) {
     rec_signal_given(c, LONG_MAX);
     if (is_event)
@@ -123,24 +137,32 @@ SBT_EXPORT int cnd_timedwait(cnd_t *c, mtx_t *m, const struct timespec *at) {
 
 SBT_EXPORT int pthread_cond_signal(pthread_cond_t *c) {
     struct rec_call call;
+    if (is_for_none(SBT_TRACE_COND_SIGNAL, c, REC_SITE_HERE))
+        return sbt_pthread_cond_signal(c);
     bool is_event = enter_signal(&call, SBT_TRACE_COND_SIGNAL, c, REC_SITE_HERE);
     return given(&call, is_event, c, REC_SITE_HERE, sbt_pthread_cond_signal(c), rec_result);
 }
 
 SBT_EXPORT int pthread_cond_broadcast(pthread_cond_t *c) {
     struct rec_call call;
+    if (is_for_none(SBT_TRACE_COND_BROADCAST, c, REC_SITE_HERE))
+        return sbt_pthread_cond_broadcast(c);
     bool is_event = enter_signal(&call, SBT_TRACE_COND_BROADCAST, c, REC_SITE_HERE);
     return given(&call, is_event, c, REC_SITE_HERE, sbt_pthread_cond_broadcast(c), rec_result);
 }
 
 SBT_EXPORT int cnd_signal(cnd_t *c) {
     struct rec_call call;
+    if (is_for_none(SBT_TRACE_COND_SIGNAL, c, REC_SITE_HERE))
+        return sbt_cnd_signal(c);
     bool is_event = enter_signal(&call, SBT_TRACE_COND_SIGNAL, c, REC_SITE_HERE);
     return given(&call, is_event, c, REC_SITE_HERE, sbt_cnd_signal(c), rec_errno_of_c11);
 }
 
 SBT_EXPORT int cnd_broadcast(cnd_t *c) {
     struct rec_call call;
+    if (is_for_none(SBT_TRACE_COND_BROADCAST, c, REC_SITE_HERE))
+        return sbt_cnd_broadcast(c);
     bool is_event = enter_signal(&call, SBT_TRACE_COND_BROADCAST, c, REC_SITE_HERE);
     return given(&call, is_event, c, REC_SITE_HERE, sbt_cnd_broadcast(c), rec_errno_of_c11);
 }

@@ -105,22 +105,6 @@ void rec_busy_end(struct rec_thread *t) {
     busy_end(t);
 }
 
-#define CACHE_PLACE(address) ((uint64_t)(address)*UINT64_C(0x9E3779B97F4A7C15) >> 58)
-_Static_assert(REC_N_CACHED == 64, "six bits");
-
-/*
- * A place in a cache is changed in this order, because a handler may come in between. A handler changes no place: it
- * may have interrupted a change.
- */
-#define CACHE(place, key, field, value)                                                                                \
-    do {                                                                                                               \
-        (place)->address = 0;                                                                                          \
-        __atomic_signal_fence(__ATOMIC_RELEASE);                                                                       \
-        (place)->field = (value);                                                                                      \
-        __atomic_signal_fence(__ATOMIC_RELEASE);                                                                       \
-        (place)->address = (key);                                                                                      \
-    } while (0)
-
 /*
  * Around a look-up that is not in the thread's cache, before the call has begun: it takes 20 ns, or a page fault if the
  * object is new. That time counts neither for the call nor for work. The result of apart_begin is how long the thread
@@ -143,17 +127,17 @@ static inline void apart_end(const struct rec_call *c, uint64_t worked) {
 }
 
 static SBT_NOINLINE struct rec_node *find_node(struct rec_call *c, uintptr_t address) {
-    __typeof(&c->thread->objects[0]) cached = &c->thread->objects[CACHE_PLACE(address)];
+    __typeof(&c->thread->objects[0]) cached = &c->thread->objects[REC_CACHE_PLACE(address)];
     uint64_t worked = apart_begin(c);
     struct rec_node *node = rec_node_at(address);
     if (!c->nested && node != NULL)
-        CACHE(cached, address, node, node);
+        REC_CACHE(cached, address, node, node);
     apart_end(c, worked);
     return node;
 }
 
 static inline struct rec_node *node_of(struct rec_call *c, uintptr_t address) {
-    __typeof(&c->thread->objects[0]) cached = &c->thread->objects[CACHE_PLACE(address)];
+    __typeof(&c->thread->objects[0]) cached = &c->thread->objects[REC_CACHE_PLACE(address)];
     return SBT_LIKELY(cached->address == address) ? cached->node : find_node(c, address);
 }
 
@@ -265,13 +249,13 @@ static SBT_NOINLINE uint32_t find_site(struct rec_call *c, uintptr_t address) {
     if (takes_definition(c, node))
         new_site(t, node, address);
     if (!c->nested)
-        CACHE(&t->sites[CACHE_PLACE(address)], address, number, node->number);
+        REC_CACHE(&t->sites[REC_CACHE_PLACE(address)], address, number, node->number);
     apart_end(c, worked);
     return node->number;
 }
 
 static inline uint32_t site_number(struct rec_call *c, const void *site) {
-    __typeof(&c->thread->sites[0]) cached = &c->thread->sites[CACHE_PLACE((uintptr_t)site)];
+    __typeof(&c->thread->sites[0]) cached = &c->thread->sites[REC_CACHE_PLACE((uintptr_t)site)];
     return SBT_LIKELY(cached->address == (uintptr_t)site) ? cached->number : find_site(c, (uintptr_t)site);
 }
 
@@ -538,77 +522,4 @@ void rec_note(struct rec_thread *t, unsigned op, uint32_t other) {
         return;
     entered(&c);
     rec_leave(&c, 0);
-}
-
-enum { MOST_OVERHEAD_NS = 2000 };        /* a longer time was not the recorder's: the machine was busy elsewhere */
-enum { N_CALIBRATED = REC_N_BATCH - 2 }; /* events of a round: so few are not encoded yet */
-
-/* The time between the thread's events, of which its batch is full, but for the first; the mean. */
-static uint64_t mean_between(const struct rec_thread *t) {
-    const struct sbt_trace_event *first = &t->batch[0], *last = &t->batch[N_CALIBRATED - 1];
-    uint64_t ns = last->at_ns - first->at_ns;
-    for (const struct sbt_trace_event *event = first; event < last; event++)
-        ns = above_zero(ns, event->took_ns);
-    return (ns + N_CALIBRATED / 2) / (N_CALIBRATED - 1);
-}
-
-static uint64_t cost_of_reading(void) {
-    uint64_t start = rec_now_ns();
-    for (int i = 0; i < N_CALIBRATED; i++)
-        rec_now_ns();
-    return (rec_now_ns() - start) / N_CALIBRATED;
-}
-
-static uint32_t least_of(uint32_t least, uint64_t ns) {
-    return ns < least ? (uint32_t)ns : least;
-}
-
-/* What observing functions do; a call of each is a call and a return too. The object is a node, and its own site. */
-static SBT_NOINLINE int observed_lock(struct rec_node *object) {
-    struct rec_call c;
-    rec_enter(&c, SBT_TRACE_MUTEX_LOCK, SBT_TRACE_MUTEX, object, object);
-    uint8_t held = __atomic_exchange_n(&object->lock, 1, __ATOMIC_ACQUIRE);
-    c.event.order = rec_acquired(c.node);
-    rec_leave(&c, held);
-    return held;
-}
-
-static SBT_NOINLINE void observed_unlock(struct rec_node *object) {
-    struct rec_call c;
-    rec_enter(&c, SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, object, object);
-    __atomic_store_n(&object->lock, 0, __ATOMIC_RELEASE);
-    rec_leave(&c, 0);
-}
-
-/*
- * Measure what an event costs outside of what it measures itself, on a record that no other thread knows: the calls are
- * no part of the trace.
- */
-void rec_calibrate(void) {
-    enum { N_ROUNDS = 16 }; /* the shortest round counts: preemption only adds */
-    struct rec_thread *scratch = rec_map(sizeof *scratch), *self = rec_self;
-    struct rec_node object = {.type = SBT_TRACE_MUTEX};
-    uintptr_t at = (uintptr_t)&object;
-    uint32_t overhead = MOST_OVERHEAD_NS, reading = MOST_OVERHEAD_NS;
-    if (scratch == NULL)
-        return;
-    scratch->generation = sbt_fork_generation();
-    scratch->mark = rec_preempt_place();
-    rec_preempt_arm(scratch->mark);
-    CACHE(&scratch->objects[CACHE_PLACE(at)], at, node, &object);
-    CACHE(&scratch->sites[CACHE_PLACE(at)], at, number, 0);
-    rec_self = scratch;
-    for (int round = 0; round < N_ROUNDS; round++) {
-        scratch->n_batch = 0;
-        for (int i = 0; i < N_CALIBRATED / 2; i++) {
-            observed_lock(&object);
-            observed_unlock(&object);
-        }
-        overhead = least_of(overhead, mean_between(scratch));
-        reading = least_of(reading, cost_of_reading());
-    }
-    rec_self = self;
-    rec.overhead_ns = overhead;
-    rec.reading_ns = reading;
-    sbt_syscall3(SYS_munmap, scratch, sizeof *scratch, 0);
 }

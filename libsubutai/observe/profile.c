@@ -13,7 +13,7 @@ struct rec_hint rec_hints[PROFILE_N_HINTS] __attribute__((aligned(64)));
  * MAX_MADE: nodes of objects until which an init makes one, for the sake of where the object was made. SAMPLE_NS: from
  * one timed acquisition of a thread to the next, at least, on average.
  */
-enum { SAMPLE_NS = 5000, MAX_MADE = 1 << 18 };
+enum { SAMPLE_NS = 20000, MAX_MADE = 1 << 18 };
 
 static uint64_t draw(struct rec_profile *p) {
     p->random ^= p->random << 13;
@@ -81,10 +81,12 @@ uint32_t rec_profile_number_for(struct rec_profile *p, const struct rec_key *key
     return node != NULL && __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == key->type ? node->number : SBT_TRACE_NONE;
 }
 
-/* Is the entry of the life that is at its address now? */
-static bool is_same_life(const struct rec_entry *e) {
-    struct rec_node *node = e->number != SBT_TRACE_NONE ? rec_node_find(e->object) : NULL;
-    return e->number == SBT_TRACE_NONE || (node != NULL && node->number == e->number && node->type == e->type);
+/* May the entry be of a life that is over? Not if its number has just been looked up. */
+static bool is_over(const struct rec_key *key, const struct rec_entry *e) {
+    if (key->known == 0 || e->number == SBT_TRACE_NONE)
+        return false;
+    struct rec_node *node = rec_node_find(e->object);
+    return node == NULL || node->number != e->number || node->type != e->type;
 }
 
 static struct rec_held *held_of(const struct rec_counts *counts, const struct rec_entry *e) {
@@ -101,12 +103,22 @@ static void is_full(struct rec_profile *p) {
     p->full = true;
 }
 
-/* The number of the key's object; `e`: its entry, or NULL. */
+/*
+ * The number of the key's object; `e`: its entry, or NULL. If another thread has given the life its number, one look at
+ * the node is enough: programs with many short lives come here for each.
+ */
 static uint32_t number_of(struct rec_profile *p, const struct rec_key *key, const struct rec_entry *e) {
-    if (key->known == 0)
-        return e != NULL && is_same_life(e) ? e->number : rec_profile_number_for(p, key);
-    rec_define_late(p->thread, key->object, key->known - 1);
-    return key->known - 1;
+    if (key->known != 0) {
+        rec_define_late(p->thread, key->object, key->known - 1);
+        return key->known - 1;
+    }
+    if (e != NULL && e->number == SBT_TRACE_NONE)
+        return SBT_TRACE_NONE;
+    struct rec_node *node = rec_node_find(key->object);
+    if (node != NULL && __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == key->type &&
+        __atomic_load_n(&node->undefined, __ATOMIC_RELAXED) == 0)
+        return node->number;
+    return rec_profile_number_for(p, key);
 }
 
 /* The entry of the key's object, made if need be; NULL: there is no room. */
@@ -118,7 +130,7 @@ static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_ke
         if (number != e->number)
             rec_profile_put(p, e, held_of(&p->objects, e));
         e->number = number;
-        e->lives = lives - !is_same_life(e); /* of a life that is over: the next call looks again */
+        e->lives = lives - is_over(key, e); /* of a life that is over: the next call looks again */
         return e;
     }
     if (p->full)
@@ -129,7 +141,7 @@ static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_ke
                               .lives = lives,
                               .op = rec_counted_op(key),
                               .type = key->type};
-    fresh.lives -= !is_same_life(&fresh);
+    fresh.lives -= is_over(key, &fresh);
     rec_site_of(p->thread, key->site); /* gives it a number */
     e = rec_counts_put(&p->objects, &fresh);
     if (e == NULL)
@@ -244,6 +256,27 @@ SBT_NOINLINE void rec_profile_count_slowly(const struct rec_key *key) {
     add_slowly(key, 1);
 }
 
+/* A call that is counted for its call site alone. */
+static void count_for_site(const struct rec_key *of_site) {
+    struct rec_profile *p = rec_profile_mine();
+    struct rec_entry *e = NULL;
+    if (p != NULL && p->busy == 0) {
+        p->busy = 1;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        e = rec_counts_find(&p->sites, of_site);
+        if (e != NULL && e->n < UINT32_MAX)
+            e->n++;
+        else
+            e = NULL;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        p->busy = 0;
+    }
+    if (e == NULL)
+        rec_profile_count_slowly(of_site);
+    else if (SBT_UNLIKELY(p->is_pending != 0))
+        rec_profile_drain(p);
+}
+
 void rec_profile_leave(struct rec_call *c, const void *object, const void *site, bool failed) {
     struct rec_key key = {(uintptr_t)object, (uintptr_t)site, c->event.op, c->event.type, failed, 0};
     if (c->thread != NULL && c->event.object != SBT_TRACE_NONE)
@@ -270,7 +303,7 @@ void rec_profile_life(const struct rec_key *key, bool made, uint32_t size) {
         rec_busy_end(t);
     /* Relaxed: threads that use the new object have been told of it after this. */
     __atomic_fetch_add(&rec_hint_of(key->object)->lives, 1, __ATOMIC_RELAXED);
-    rec_profile_count_slowly(&all);
+    count_for_site(&all);
 }
 
 /* ---- holds ---- */

@@ -29,7 +29,7 @@
 enum {
     PROFILE_MIN_ENTRIES = 256,
     PROFILE_MAX_ENTRIES = 4096, /* of a table, half of which are used at most */
-    PROFILE_MAX_INTERVAL = 64,  /* acquisitions between two timed ones, on average */
+    PROFILE_MAX_INTERVAL = 128, /* acquisitions between two timed ones, on average */
     PROFILE_N_HOLDS = 8,        /* timed holds under way at a time in one thread */
     PROFILE_N_PENDING = 32,     /* keys that handlers count on top of the recorder */
     PROFILE_N_HINTS = 4096,

@@ -9,7 +9,7 @@
  *  - record.c: the process's trace: its file, its beginning and end
  *  - table.c: objects and call sites by address
  *  - thread.c: records of threads
- *  - event.c: times, and what an event is
+ *  - event.c: times, and what an event is; overhead.c: what an event costs
  *  - clock.c: the wall clock of events; work.h: the work between two of them
  *  - preempt.c: whether a thread was off its core
  *  - modules.c: the loaded files that addresses lie in
@@ -19,9 +19,9 @@
  *    and barriers; process.c has threads, once and the end of the process. C11's functions are next to their POSIX
  *    ones. signals.c: which signal ended a wait.
  *
- * record.c, table.c, thread.c, event.c and modules.c are a group of files that use each other: an event needs its
- * thread's record, a record the trace's file, the file's end all records, and a new call site the modules. The
- * observing functions use the group; the group does not know them.
+ * record.c, table.c, thread.c, event.c, overhead.c and modules.c are a group of files that use each other: an event
+ * needs its thread's record, a record the trace's file, the file's end all records, and a new call site the modules.
+ * The observing functions use the group; the group does not know them.
  *
  * The program may call from anywhere, so this must hold:
  *  - No malloc, no lock of libc's and none of our own: memory is mapped, tables are lock-free, errno is left alone.
@@ -252,6 +252,23 @@ static inline void rec_lost(struct rec_thread *t, uint32_t n) {
     __atomic_fetch_add(&t->n_lost, n, __ATOMIC_RELAXED);
 }
 
+/* The caches of a thread, by address. */
+#define REC_CACHE_PLACE(address) ((uint64_t)(address)*UINT64_C(0x9E3779B97F4A7C15) >> 58)
+_Static_assert(REC_N_CACHED == 64, "six bits");
+
+/*
+ * A place in a cache is changed in this order, because a handler may come in between. A handler changes no place: it
+ * may have interrupted a change.
+ */
+#define REC_CACHE(place, key, field, value)                                                                            \
+    do {                                                                                                               \
+        (place)->address = 0;                                                                                          \
+        __atomic_signal_fence(__ATOMIC_RELEASE);                                                                       \
+        (place)->field = (value);                                                                                      \
+        __atomic_signal_fence(__ATOMIC_RELEASE);                                                                       \
+        (place)->address = (key);                                                                                      \
+    } while (0)
+
 /* event.c */
 uint64_t rec_cpu_ns(void);
 /*
@@ -267,13 +284,15 @@ void rec_leave(struct rec_call *c, int result);
 void rec_drop(struct rec_call *c);
 /* A life begins: the event of a successful initialisation. */
 void rec_init(unsigned type, const void *object, uint32_t size, const void *site);
-void rec_calibrate(void);
 /* The numbers of an object and of a call site, by a thread that is busy; SBT_TRACE_NONE: there is no memory. */
 uint32_t rec_number_of(struct rec_thread *t, uint8_t type, uintptr_t object);
 uint32_t rec_site_of(struct rec_thread *t, uintptr_t site);
 /* By a busy thread: the definition of the object that had the number, if a handler could not write it. The object's
  * memory is not read. */
 void rec_define_late(struct rec_thread *t, uintptr_t object, uint32_t number);
+
+/* overhead.c: what an event costs outside of what it measures itself; at start-up, before there are events. */
+void rec_calibrate(void);
 /* The thread that the caller has created has this routine. */
 void rec_routine(uint32_t thread, const void *routine);
 

@@ -93,9 +93,9 @@ bool sbt_switch_end(const char *object, const char *what, const char *why) {
         sbt_switch_say(true, sbt_eligibility_sentence(line, object, what, why));
     sbt_sites_spin(true);
     sbt_pin_self(false);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the fence of sbt_switch_thread_begin */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the fence of sbt_switch_thread_begin, and create_carriers */
     uint64_t begin = sbt_now_ns();
-    while (recall_all(s) != 0) {
+    while (recall_all(s) != 0 || __atomic_load_n(&s->creating, __ATOMIC_ACQUIRE) != 0) {
         if ((sbt_self.fiber != NULL && sbt_self.in_switch != 0) || sbt_now_ns() - begin > END_NS)
             return false;
         sbt_pause_ns(END_GAP_NS);

@@ -75,7 +75,7 @@ struct watch {
     uint64_t all_switches; /* since the beginning */
     bool started;          /* there are carriers */
     bool no_carriers;      /* they cannot be created */
-    uint32_t n_held_up;    /* carriers on which a fiber sleeps in the kernel, in this look */
+    uint32_t n_held_up;    /* active carriers on which a fiber sleeps in the kernel, in this look */
 };
 
 /* Do sleeps in the kernel cost more than switches save? */
@@ -268,7 +268,7 @@ static uint32_t look_at(struct sbt_switch_state *s, struct watch *w, uint32_t i,
         wake_more_for(x);
     struct sbt_fiber *f = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
     if (f != NULL && now == w->pops[i] && sleepers_matter && sleeps_on(x, f, now)) {
-        w->n_held_up++;
+        w->n_held_up += i < __atomic_load_n(&s->n_active, __ATOMIC_RELAXED);
         w->cost += pin_waits(f) ? COST_OF_SLEEPER : 0;
     }
     w->switches += now - w->pops[i];

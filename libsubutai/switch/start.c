@@ -79,8 +79,8 @@ static void quit(struct sbt_switch_state *s) {
     }
     if (__atomic_load_n(&s->has_monitor, __ATOMIC_ACQUIRE) == MONITOR_RUNS) /* first: it may be creating carriers */
         sbt_thread_await_end(s->monitor);
-    for (uint32_t i = 0; i < __atomic_load_n(&s->n_own, __ATOMIC_ACQUIRE);
-         i++) /* a carrier is created by one before it */
+    /* In this order: while a carrier creates others, n_own grows, and those come after it. */
+    for (uint32_t i = 0; i < __atomic_load_n(&s->n_own, __ATOMIC_ACQUIRE); i++)
         sbt_thread_await_end(s->own[i]);
     s->n_own = 0;
 }
@@ -121,14 +121,27 @@ static bool create(pthread_t *thread, void *(*routine)(void *), void *argument) 
     return r == 0;
 }
 
-/* Create carriers until there are n_carriers. False: one cannot be created. */
+/* Not after the process has begun to end, nor after switching has: then a system call may be fatal. */
+static bool may_create(const struct sbt_switch_state *s) {
+    return __atomic_load_n(&s->quit, __ATOMIC_SEQ_CST) == 0 &&
+           (__atomic_load_n(&s->no_more, __ATOMIC_SEQ_CST) & SBT_SWITCH_ENDED) == 0;
+}
+
+/*
+ * Create carriers until there are n_carriers. False: one cannot be created. Pairs with sbt_switch_end, which stores
+ * that switching has ended, fences, and waits while carriers are being created. So either this sees the end, or that
+ * waits for the carriers.
+ */
 static bool create_carriers(struct sbt_switch_state *s) {
-    for (uint32_t i = s->n_own; i < s->n_carriers && __atomic_load_n(&s->quit, __ATOMIC_SEQ_CST) == 0; i++) {
-        if (!create(&s->own[i], sbt_carrier_main, &s->carrier[i]))
-            return false;
-        __atomic_store_n(&s->n_own, i + 1, __ATOMIC_RELEASE);
+    bool can = true;
+    __atomic_store_n(&s->creating, 1, __ATOMIC_SEQ_CST);
+    for (uint32_t i = s->n_own; can && i < s->n_carriers && may_create(s); i++) {
+        can = create(&s->own[i], sbt_carrier_main, &s->carrier[i]);
+        if (can)
+            __atomic_store_n(&s->n_own, i + 1, __ATOMIC_RELEASE);
     }
-    return true;
+    __atomic_store_n(&s->creating, 0, __ATOMIC_RELEASE);
+    return can;
 }
 
 /* A carrier for each of n CPUs, and one that rests if the machine has more of them. */
@@ -208,11 +221,9 @@ void sbt_switch_follow_cpus(void) {
     uint32_t most = __atomic_load_n(&s->n_most, __ATOMIC_RELAXED), n = at_most(sbt_usable_cpus(), most);
     if (SBT_LIKELY(n == __atomic_load_n(&s->n_active, __ATOMIC_RELAXED)) || n_own == 0)
         return;
-    if (n >= n_own && n_own < most) { /* the last one is woken, and creates the others */
-        __atomic_store_n(&s->n_wanted, n, __ATOMIC_RELAXED);
-        n = n_own;
-    }
-    set_active(s, n);
+    bool too_few = n >= n_own && n_own < most; /* the last one is woken, and creates the others */
+    __atomic_store_n(&s->n_wanted, too_few ? n : 0, __ATOMIC_RELAXED);
+    set_active(s, too_few ? n_own : n);
 }
 
 void sbt_switch_add_carriers(struct sbt_carrier *x) {

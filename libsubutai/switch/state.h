@@ -63,6 +63,7 @@ struct sbt_switch_state {
     pthread_t own[SBT_CARRIERS_MAX];
     uint32_t n_wanted;    /* carriers that are to be active, while some of them do not exist; otherwise 0; atomic */
     uint32_t n_most;      /* more carriers there will not be; atomic */
+    uint32_t creating;    /* 1: a thread creates carriers; atomic */
     uint32_t judged;      /* 1: a thread finds out, or knows, whether the program may be switched; atomic */
     uint32_t has_monitor; /* 1: a thread creates the monitor, or has; atomic */
     pthread_t monitor;

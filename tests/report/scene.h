@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/suite.h"
@@ -26,6 +27,7 @@ static struct {
 } scene;
 
 static void scene_begin(void) {
+    memset(scene.ended_us, 0, sizeof scene.ended_us);
     snprintf(scene.path, sizeof scene.path, "scene.%d.sbt", (int)getpid());
     scene.writer = sbt_trace_create_timed(scene.path, "a scene", "by hand");
     ck_assert_ptr_nonnull(scene.writer);

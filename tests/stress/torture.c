@@ -121,9 +121,27 @@ void torture_forked(void) {
 }
 
 /* ---- checks ---- */
-/* Counted, and the torture goes on; in the words of the first twenty. */
+/* Is it the first failure of the check at this place? Later ones of places beyond MAX_PLACES are taken for no first. */
+static bool is_first_at(const char *file, int line) {
+    enum { MAX_PLACES = 64 };
+    static atomic_uintptr_t places[MAX_PLACES]; /* in all tortures */
+    const uintptr_t place = (uintptr_t)file * 4096 + (uintptr_t)line;
+    for (unsigned i = 0; i < MAX_PLACES; i++) {
+        uintptr_t none = 0;
+        if (atomic_load(&places[i]) == place)
+            return false;
+        if (atomic_compare_exchange_strong(&places[i], &none, place))
+            return true;
+        if (none == place)
+            return false;
+    }
+    return false;
+}
+
+/* Counted, and the torture goes on; in the words of the first twenty, and of the first of each check. */
 void check_failed(const char *file, int line, const char *text) {
-    if (atomic_fetch_add_explicit(&n_failures, 1, memory_order_relaxed) < 20)
+    bool first = is_first_at(file, line);
+    if (atomic_fetch_add_explicit(&n_failures, 1, memory_order_relaxed) < 20 || first)
         dprintf(STDOUT_FILENO, "# FAILED %s:%d (%s, seed %llu, thread %d): %s\n", file, line, torture_now_name(),
                 (unsigned long long)torture_now_seed(), (int)syscall(SYS_gettid), text);
     if (torture_fatal)

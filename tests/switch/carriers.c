@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * carriers N...: for each N it prints "next" and waits for a line on standard input, with which its CPUs have changed;
- * then until N carriers run its threads, and no other: so many kernel threads that are not the program's, in each of
- * some windows in a row.
+ * carriers N...: for each N it prints "next" and its process and waits for a line on standard input, with which its
+ * CPUs have changed; then until N carriers run its threads, and no other: so many kernel threads that are not the
+ * program's, in each of some windows in a row.
  */
 #include "scene.h"
 
@@ -45,7 +45,7 @@ static void *work(void *number) {
 
 static void until(int n) {
     char line[8];
-    puts("next");
+    printf("next %d\n", (int)getpid());
     CHECK(fgets(line, sizeof line, stdin) != NULL);
     n_seen();
     for (int row = 0; row < IN_A_ROW; row = n_seen() == n ? row + 1 : 0)

@@ -25,8 +25,8 @@ follows() {
     coprocess=$! # the shell forgets $program_PID as soon as that has ended
     for n; do
         read -r line <&"${program[0]}"
-        check "$text: before $n CPUs" is "$line" next
-        pid=$(pgrep -f "^$SUBJECTS/switch-carriers $*\$")
+        check "$text: before $n CPUs" matches "$line" "^next [0-9]+$"
+        pid=${line#next }
         taskset -acp "$(IFS=,; echo "${cpus[*]:0:$n}")" "$pid" >/dev/null
         echo go >&"${program[1]}"
     done

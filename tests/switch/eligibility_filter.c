@@ -48,20 +48,19 @@ static void install_filter(unsigned flags, bool by_prctl) {
 
 static pthread_barrier_t more; /* of all threads, and one more for each that has a filter */
 
-/* Meet there. Has the caller been on another kernel thread? */
-static bool moves(void) {
-    long first = proc_kernel_thread();
+/* Meet there. Has the caller been on a kernel thread that is not its own, `home`? */
+static bool moves(long home) {
     bool moved = false;
     for (int i = 0; i < ROUNDS; i++) {
         int r = pthread_barrier_wait(&more);
         CHECK(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
-        moved = moved || proc_kernel_thread() != first;
+        moved = moved || proc_kernel_thread() != home;
     }
     return moved;
 }
 
 static void *stay(void *argument) {
-    CHECK(!moves());
+    CHECK(!moves(proc_kernel_thread()));
     return argument;
 }
 
@@ -78,6 +77,7 @@ static void be_filtered(void) {
 static void *filter_one(void *number) {
     pthread_t own;
     bool filters = (long)number < 2;
+    long home = proc_kernel_thread(); /* a thread begins there */
     for (int i = 0; i < ROUNDS; i++)
         meet();
     if (filters) {
@@ -88,7 +88,7 @@ static void *filter_one(void *number) {
             be_filtered();
         child_join(child);
     }
-    bool moved = moves();
+    bool moved = moves(home);
     CHECK(!filters || !moved);
     atomic_fetch_add(&n_moved, moved);
     if (filters)

@@ -3,12 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "json_file.h"
 #include "output.h"
+#include "progress.h"
 #include "report_files.h"
 #include "report_predict.h"
 #include "report_print.h"
@@ -50,33 +49,6 @@ struct request {
     unsigned top; /* 0: not given */
 };
 
-/* ---- progress ---- */
-
-struct progress {
-    bool shown;
-    const char *path;
-    struct timespec from;
-};
-
-static void show(void *to, double done) {
-    struct progress *p = to;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double s = (double)(now.tv_sec - p->from.tv_sec) + 1e-9 * (double)(now.tv_nsec - p->from.tv_nsec);
-    if (s < 2 || !isatty(STDERR_FILENO))
-        return;
-    char bar[31] = "";
-    for (int i = 0; i < 30; i++)
-        bar[i] = i < (int)(30 * done) ? '#' : '.';
-    fprintf(stderr, "\r%s [%s] %3.0f %%, %.0f s left\033[K", p->path, bar, 100 * done, done > 0 ? s / done - s : 0);
-    p->shown = true;
-}
-
-static void hide(const struct progress *p) {
-    if (p->shown)
-        fprintf(stderr, "\r\033[K");
-}
-
 /* ---- one FILE ---- */
 
 _Noreturn static void refuse(const char *path, const struct sbt_trace_error *error) {
@@ -86,13 +58,12 @@ _Noreturn static void refuse(const char *path, const struct sbt_trace_error *err
 
 static struct report_page analyse(const char *path) {
     struct sbt_trace_error error;
-    struct progress progress = {.path = path};
     struct sbt_trace *trace = sbt_trace_open(path, &error);
     if (trace == NULL)
         refuse(path, &error);
-    clock_gettime(CLOCK_MONOTONIC, &progress.from);
-    struct rep_report *report = rep_analyse(trace, show, &progress, &error);
-    hide(&progress);
+    struct progress progress = progress_begin(path);
+    struct rep_report *report = rep_analyse(trace, progress_callback, &progress, &error);
+    progress_end(&progress);
     if (report == NULL)
         refuse(path, &error);
     return (struct report_page){.path = path,

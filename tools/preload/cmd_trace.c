@@ -23,12 +23,17 @@ static const struct own_option trace_options[] = {
 };
 
 _Noreturn static void refuse(const struct trace_request *r, const struct sbt_trace_error *error) {
+    if (r->reading != NULL)
+        progress_end(&r->reading->line);
     cmd_refuse("trace: '%s': at byte %ju: %s", r->path, (uintmax_t)error->offset, error->reason);
 }
 
 bool trace_next(const struct trace_request *r, struct sbt_trace_cursor *cursor, struct sbt_trace_event *event) {
     struct sbt_trace_error error;
+    struct trace_reading *reading = r->reading;
     int got = sbt_trace_next(cursor, event, &error);
+    if (reading != NULL && (++reading->n_read & 0x3FFF) == 0)
+        progress_show(&reading->line, (double)reading->n_read / (double)(reading->n_to_read + 1));
     if (got < 0)
         refuse(r, &error);
     return got == 1;

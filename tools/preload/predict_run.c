@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "output.h"
 #include "predict_rows.h"
+#include "progress.h"
 
 enum { SHOW_STUCK = 64, BAR = 24 };
 
@@ -22,12 +22,6 @@ struct watch {
     double from_s, shown_s;
     bool terminal;
 };
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 const char *predict_run_name(const struct predict *p, const struct predict_run *run) {
     static char name[128];
@@ -45,7 +39,7 @@ const char *predict_run_name(const struct predict *p, const struct predict_run *
 
 static void on_progress(void *context, uint64_t n_events) {
     struct watch *w = context;
-    double now = now_s(), period = w->terminal ? 0.1 : 1;
+    double now = progress_now_s(), period = w->terminal ? 0.1 : 1;
     if (now - w->shown_s < period)
         return;
     w->shown_s = now;
@@ -53,9 +47,7 @@ static void on_progress(void *context, uint64_t n_events) {
     double share = w->n_all > 0 ? (double)n / (double)w->n_all : 0, rate = (double)n / (now - w->from_s);
     share = share < 1 ? share : 1;
     char bar[BAR + 1];
-    for (int i = 0; i < BAR; i++)
-        bar[i] = i < (int)(share * BAR) ? '#' : '.';
-    bar[BAR] = '\0';
+    progress_bar(bar, BAR, share);
     fprintf(stderr, "%s[%s] %3.0f %%  %s  %.1f M events/s  %.0f s left%s", w->terminal ? "\r" : "", bar, share * 100,
             predict_run_name(w->p, w->run), rate * 1e-6, rate > 0 && w->n_all > n ? (double)(w->n_all - n) / rate : 0,
             w->terminal ? "\033[K" : "\n");
@@ -251,7 +243,7 @@ static void tell_polls(const struct predict *p) {
 }
 
 void predict_simulate(struct predict *p) {
-    struct watch w = {.p = p, .from_s = now_s(), .terminal = isatty(STDERR_FILENO) && !p->progress};
+    struct watch w = {.p = p, .from_s = progress_now_s(), .terminal = isatty(STDERR_FILENO) && !p->progress};
     w.shown_s = w.from_s;
     survey(p);
     count_events(&w);

@@ -15,6 +15,7 @@
 #include "change.h"
 #include "command.h"
 #include "own_child.h"
+#include "progress.h"
 
 static json_t *predict(const char *path, const char *syncs) {
     const char *const words[] = {"subutai", "predict", "--machine", "host", "--sync",
@@ -54,7 +55,10 @@ static double time_of(const struct sbt_trace *trace, const struct rep_report *r,
     const char *folder = getenv("TMPDIR");
     char *path = cmd_format("%s/subutai-XXXXXX", folder != NULL && folder[0] != '\0' ? folder : "/tmp");
     double ns = 0;
-    int fd = mkstemp(path), error = fd < 0 ? errno : rep_change_write(trace, r, a, changed, path);
+    struct progress progress = progress_begin("changing the trace");
+    int fd = mkstemp(path),
+        error = fd < 0 ? errno : rep_change_write(trace, r, a, changed, path, progress_callback, &progress);
+    progress_end(&progress);
     if (error != 0) {
         cmd_warn("report: --predict: '%s': %s", path, strerror(error));
     } else {

@@ -159,5 +159,10 @@ static void perfetto_json(const struct trace_request *r, const struct sbt_trace 
 }
 
 void trace_to_perfetto(const struct trace_request *r, const struct sbt_trace *trace) {
-    (r->json ? perfetto_json : perfetto_write)(r, trace);
+    struct trace_reading reading = {progress_begin(r->path), 0, 0};
+    struct trace_request shown = *r;
+    shown.reading = &reading;
+    reading.n_to_read = (r->json ? 1 : 3) * sbt_trace_info(trace)->n_events; /* wakers_find reads it twice */
+    (r->json ? perfetto_json : perfetto_write)(&shown, trace);
+    progress_end(&reading.line);
 }

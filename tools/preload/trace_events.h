@@ -6,13 +6,21 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "progress.h"
 #include "trace.h"
+
+/* How much of the trace has been read, for a line on stderr. */
+struct trace_reading {
+    struct progress line;
+    uint64_t n_read, n_to_read; /* events */
+};
 
 struct trace_request {
     const char *path;
     bool json;
     uint64_t thread; /* SBT_TRACE_NONE: all */
     FILE *out;
+    struct trace_reading *reading; /* NULL: there is no such line */
 };
 
 /* The next event of a thread; false at the end. Refuses a damaged trace. */

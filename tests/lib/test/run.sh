@@ -66,4 +66,5 @@ runs 'lane killed' --only unit --only sim --only model
 check "fails" is "$status" 1
 check "what it was about to do is a failure each" is "$last" "0 passed, 3 failed"
 check "and is said" matches "$out" "unit: cut off.*sim: cut off.*model: cut off"
+check "at the end too" matches "$out" "skipped"$'\n'"unit: cut off"$'\n'"sim: cut off"$'\n'"model: cut off"$'\n'"0 passed, 3 failed"
 finish
