@@ -53,11 +53,10 @@ static inline void abi_outside_end(const bool *has_left) {
 
 /* A call of glibc's function that may wait, also for other processes. */
 #define THEIRS_WAITS(call)                                                                                             \
-    __extension__({                                                                                                    \
-        sbt_init();                                                                                                    \
-        ABI_OUTSIDE;                                                                                                   \
-        sbt_real.call;                                                                                                 \
-    })
+    (sbt_init(), SBT_LIKELY(sbt_engine.order == NULL) ? sbt_real.call : __extension__({                                \
+         ABI_OUTSIDE;                                                                                                  \
+         sbt_real.call;                                                                                                \
+     }))
 
 /* The clean-up at the root of each thread: the thread ends. */
 void sbt_thread_ended(void *unused);

@@ -11,8 +11,6 @@
 
 const bool sbt_real_is_linked = false;
 
-struct sbt_real_outside sbt_real_outside;
-
 /*
  * dlsym and dlvsym are ours (abi/kernel_thread/load.c), so glibc's are found without the dynamic linker. Relaxed: all
  * threads find the same.
@@ -51,27 +49,26 @@ static void *cond_lookup(const char *name) {
     return found;
 }
 
-static void *plain_lookup(const char *name) {
+void *sbt_real_lookup(const char *name) {
     return sbt_real_dlsym()(RTLD_NEXT, name);
 }
 
 struct real_function {
     const char *name;
-    size_t at; /* where its pointer is in sbt_real, or sbt_real_outside */
+    size_t at; /* where its pointer is in sbt_real */
     void *(*lookup)(const char *name);
 };
 
-#define PLAIN(result, name, parameters) {#name, offsetof(struct sbt_real, name), plain_lookup},
-#define OUTSIDE(result, name, parameters) {#name, offsetof(struct sbt_real_outside, name), plain_lookup},
+#define PLAIN(result, name, parameters) {#name, offsetof(struct sbt_real, name), sbt_real_lookup},
 #define COND(result, name, parameters) {#name, offsetof(struct sbt_real, name), cond_lookup},
 
 /* The first that is missing; NULL: none. */
-static const char *find(const struct real_function *functions, size_t n, void *into) {
+static const char *find(const struct real_function *functions, size_t n) {
     for (size_t i = 0; i < n; i++) {
         void *found = functions[i].lookup(functions[i].name);
         if (found == NULL)
             return functions[i].name;
-        *(void **)(void *)((char *)into + functions[i].at) = found; /* POSIX: a function's address fits */
+        *(void **)(void *)((char *)&sbt_real + functions[i].at) = found; /* POSIX: a function's address fits */
     }
     return NULL;
 }
@@ -81,11 +78,8 @@ const char *sbt_real_start(void) {
         SBT_REAL_FUNCTIONS(PLAIN) SBT_REAL_COND_FUNCTIONS(COND) SBT_REAL_COND_CLOCK_FUNCTIONS(PLAIN)
             SBT_REAL_KERNEL_THREAD_FUNCTIONS(PLAIN) SBT_REAL_CPU_TIME_FUNCTIONS(PLAIN)};
     static const struct real_function from_2_35[] = {SBT_REAL_NEW_FUNCTIONS(PLAIN)};
-    static const struct real_function outside[] = {SBT_REAL_OUTSIDE_FUNCTIONS(OUTSIDE)};
-    const char *missing = find(all, sizeof all / sizeof *all, &sbt_real);
-    if (missing == NULL)
-        missing = find(outside, sizeof outside / sizeof *outside, &sbt_real_outside);
+    const char *missing = find(all, sizeof all / sizeof *all);
     if (missing == NULL && sbt_real_is_2_35())
-        missing = find(from_2_35, sizeof from_2_35 / sizeof *from_2_35, &sbt_real);
+        missing = find(from_2_35, sizeof from_2_35 / sizeof *from_2_35);
     return missing;
 }

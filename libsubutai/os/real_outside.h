@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * glibc's own functions that abi/outside.c passes on, as os/real.h has the others. They are apart because their headers
- * declare common names. Looked up by sbt_real_start, and only in a library that is preloaded.
+ * declare common names, because only a library that is preloaded has them, and because each is looked up at its first
+ * call: most programs call few of them.
  */
 #ifndef SBT_OS_REAL_OUTSIDE_H
 #define SBT_OS_REAL_OUTSIDE_H
@@ -45,6 +46,7 @@ struct sbt_real_outside {
     SBT_REAL_OUTSIDE_FUNCTIONS(SBT_REAL_POINTER)
 };
 
-extern struct sbt_real_outside sbt_real_outside;
+/* The function of that name behind ours; NULL: there is none. Takes the dynamic linker's lock; allocates if NULL. */
+void *sbt_real_lookup(const char *name);
 
 #endif

@@ -301,22 +301,33 @@ SBT_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *clock) {
  * clock_gettime is called very often, and before the library has started: for any other clock it is a comparison and a
  * jump.
  */
-static int early_clock(clockid_t clock, struct timespec *now) {
-    long r = sbt_syscall3(SYS_clock_gettime, clock, now, 0);
+static int (*plain_clock)(clockid_t, struct timespec *); /* NULL: not known yet, or the engine keeps an order */
+
+static SBT_NOINLINE int other_clock(clockid_t clock, struct timespec *now) {
+    int (*real)(clockid_t, struct timespec *) = __atomic_load_n(&sbt_real.clock_gettime, __ATOMIC_RELAXED);
+    if (real == NULL) {
+        long r = sbt_syscall3(SYS_clock_gettime, clock, now, 0);
+        if (r == 0)
+            return 0;
+        errno = (int)-r;
+        return -1;
+    }
+    if (sbt_engine.order == NULL) {
+        if (sbt_init_done()) /* before, the engine may not be the one that it will be */
+            __atomic_store_n(&plain_clock, real, __ATOMIC_RELAXED);
+        return real(clock, now);
+    }
+    int r = real(clock, now);
     if (r == 0)
-        return 0;
-    errno = (int)-r;
-    return -1;
+        sbt_engine.order->clock_read(clock, now);
+    return r;
 }
 
 SBT_EXPORT int clock_gettime(clockid_t clock, struct timespec *now) {
     if (SBT_UNLIKELY(clock == CLOCK_THREAD_CPUTIME_ID))
         sbt_pin_self(false);
-    int (*real)(clockid_t, struct timespec *) = __atomic_load_n(&sbt_real.clock_gettime, __ATOMIC_RELAXED);
-    int r = SBT_LIKELY(real != NULL) ? real(clock, now) : early_clock(clock, now);
-    if (SBT_UNLIKELY(sbt_engine.order != NULL) && r == 0)
-        sbt_engine.order->clock_read(clock, now);
-    return r;
+    int (*real)(clockid_t, struct timespec *) = __atomic_load_n(&plain_clock, __ATOMIC_RELAXED);
+    return SBT_LIKELY(real != NULL) ? real(clock, now) : other_clock(clock, now);
 }
 
 SBT_EXPORT int getrusage(__rusage_who_t scope, struct rusage *usage) {
