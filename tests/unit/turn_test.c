@@ -124,6 +124,84 @@ TEST(turn_leave__the_round_goes_on_without_it) {
     free(t);
 }
 
+TEST(turn_leave__what_it_had_waited_for_is_passed_on_no_more) {
+    struct turn *t = with_threads(3, 0);
+    block(t, 8, TURN_NEVER); /* 0 */
+    block(t, 8, TURN_NEVER); /* 1 */
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    turn_leave(t);
+    turn_pass(t);
+    turn_return(t, 0);
+    turn_absent(t, 0);
+    ck_assert_uint_eq(t->thread[1].state, TURN_BLOCKED);
+    ck_assert_uint_eq(turn_waiting(t, 8, 0), 1);
+    free(t);
+}
+
+TEST(turn_absent__a_wake_up_goes_to_another_thread_too) {
+    struct turn *t = with_threads(3, 0);
+    block(t, 8, TURN_NEVER);
+    block(t, 8, TURN_NEVER);
+    turn_absent(t, 0);
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    ck_assert_uint_eq(t->thread[0].state, TURN_OUTSIDE);
+    ck_assert_uint_eq(t->thread[1].state, TURN_RUNNABLE);
+    ck_assert(turn_present(t, 0));
+    ck_assert_uint_eq(t->thread[0].state, TURN_RUNNABLE);
+    ck_assert_uint_eq(t->n_runnable, 3);
+    free(t);
+}
+
+TEST(turn_absent__an_exact_wake_up_goes_to_no_other) {
+    struct turn *t = with_threads(3, 0);
+    for (int i = 0; i < 2; i++) {
+        turn_block(t, 8, TURN_NEVER, TURN_EXACT, false);
+        turn_pass(t);
+    }
+    turn_absent(t, 0);
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    ck_assert_uint_eq(t->thread[1].state, TURN_BLOCKED);
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    turn_absent(t, 1); /* woken already */
+    ck_assert_uint_eq(t->thread[1].state, TURN_OUTSIDE);
+    ck_assert_uint_eq(t->n_runnable, 1);
+    free(t);
+}
+
+TEST(turn_present__a_thread_that_is_blocked_goes_on_waiting) {
+    struct turn *t = with_threads(2, 0);
+    block(t, 8, TURN_NEVER);
+    turn_absent(t, 0);
+    ck_assert(!turn_present(t, 0));
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    ck_assert_uint_eq(t->thread[0].state, TURN_RUNNABLE);
+    free(t);
+}
+
+TEST(turn_expel__it_comes_back) {
+    struct turn *t = with_threads(2, 0);
+    t->holder = TURN_NO_THREAD;
+    turn_expel(t, 0);
+    ck_assert_uint_eq(turn_choose(t), 1);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert(turn_present(t, 0));
+    ck_assert_uint_eq(turn_pass(t), 0);
+    free(t);
+}
+
+TEST(turn_release__a_number_whose_thread_waits_leaves_its_queue) {
+    struct turn *t = with_threads(3, 0);
+    block(t, 8, TURN_NEVER);
+    block(t, 8, TURN_NEVER);
+    turn_release(t, 0);
+    ck_assert_uint_eq(t->thread[0].state, TURN_FREE);
+    ck_assert_uint_eq(t->n_runnable, 1);
+    ck_assert_uint_eq(turn_wake(t, 8, UINT32_MAX), 1);
+    ck_assert_uint_eq(turn_create(t), 0);
+    free(t);
+}
+
 TEST(turn_create__the_lowest_number_that_is_free) {
     struct turn *t = with_threads(4, 0);
     turn_pass(t);
