@@ -42,6 +42,9 @@ runs 20 -- all
 kill "${computing[@]}"
 check "the same beside two computing processes" is "$out" "$all"
 
+extra=(--wait switch)
+runs 20 -- all
+check "the same when passing the turn is a switch" is "$out" "$all"
 extra=(--seed 7)
 runs 100 -- counters
 check "with a seed: one schedule and one output in 100 runs" one_inside
@@ -56,6 +59,8 @@ extra=()
 
 run "$SUBUTAI" run --engine det --verbose 2 --log log -- "$ORDERED" pipe
 check "a thread that reads from a pipe does not keep the others" is "$status $out" "0 done"
+run "$SUBUTAI" run --engine det -- "$ORDERED" nap
+check "a sleep of no time is over after a few turns" is "$status $out" "0 done"
 run "$SUBUTAI" run --engine det --stall release --log told -- "$ORDERED" stall
 check "a loop on a plain variable goes on outside" is "$status $out" "0 done"
 check "and that is said" matches "$(cat told)" 'thread 0 keeps the turn and makes no operation'

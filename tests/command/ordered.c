@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The output of this program depends on the order of its synchronization: each thread adds its number to a sum under a
- * lock such that the order counts. usage: ordered WHAT counters   threads race for a mutex all        the same with
- * every kind of object, deadlines, sleeps, creation, ends, and locks in destructors pipe       a thread waits for
- * another process's bytes stall      a thread waits for a plain variable that another one writes
+ * lock such that the order counts.
+ *
+ * usage: ordered counters  threads race for a mutex
+ *        ordered all       the same with every kind of object, deadlines, sleeps, creation, ends, locks in destructors
+ *        ordered nap       a thread sleeps for no time while another one yields
+ *        ordered pipe      a thread waits for another process's bytes
+ *        ordered stall     a thread waits for a plain variable that another one writes
  */
 #include <errno.h>
 #include <pthread.h>
@@ -175,6 +179,34 @@ static int stalled(void) {
     return 0;
 }
 
+static atomic_uint n_yields;
+
+static void *yielder(void *argument) {
+    (void)argument;
+    while (atomic_load(&flag) == 0) {
+        sched_yield();
+        atomic_fetch_add(&n_yields, 1);
+    }
+    return NULL;
+}
+
+/* The kernel's time runs ahead of logical time. A sleep of nothing is over after a few turns all the same. */
+static int nap(void) {
+    pthread_t thread;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    for (clock_t begin = clock(); clock() - begin < CLOCKS_PER_SEC / 20;)
+        ;
+    pthread_create(&thread, NULL, yielder, NULL);
+    unsigned before = atomic_load(&n_yields);
+    nanosleep(&(struct timespec){0, 0}, NULL);
+    unsigned after = atomic_load(&n_yields);
+    atomic_store(&flag, 1);
+    pthread_join(thread, NULL);
+    printf("%s\n", after - before < 1000 ? "done" : "overslept");
+    return 0;
+}
+
 int main(int argc, char **argv) {
     const char *what = argc == 2 ? argv[1] : "";
     pthread_barrier_init(&barrier, NULL, THREADS);
@@ -189,6 +221,8 @@ int main(int argc, char **argv) {
         return through_pipe();
     if (strcmp(what, "stall") == 0)
         return stalled();
-    fprintf(stderr, "usage: ordered counters|all|pipe|stall\n");
+    if (strcmp(what, "nap") == 0)
+        return nap();
+    fprintf(stderr, "usage: ordered counters|all|nap|pipe|stall\n");
     return 2;
 }

@@ -51,6 +51,8 @@ void det_sleep_off(const struct sbt_deadline *deadline) {
 }
 
 int det_sleep(uint64_t ns, const struct sbt_deadline *until) {
+    if (until == NULL && ns == 0)
+        ns = 1; /* 0 is for deadlines that a clock was read for */
     struct sbt_deadline in = sbt_deadline_in(until == NULL ? ns : 0);
     const struct det_wait wait = {
         .deadline = until != NULL ? until : &in, .ns = ns, .can_cancel = true, .can_interrupt = true};
