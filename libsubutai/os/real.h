@@ -140,6 +140,8 @@
     F(void *, dlmopen, (Lmid_t, const char *, int))                                                                    \
     F(int, sigaction, (int, const struct sigaction *restrict, struct sigaction *restrict))                             \
     F(int, __libc_current_sigrtmax, (void))                                                                            \
+    F(int, pthread_detach, (pthread_t))                                                                                \
+    F(int, thrd_detach, (thrd_t))                                                                                      \
     F(__sighandler_t, signal, (int, __sighandler_t))                                                                   \
     F(__sighandler_t, __sysv_signal, (int, __sighandler_t))                                                            \
     F(int, __libc_start_main,                                                                                          \

@@ -102,7 +102,7 @@ check "completes an option" is "$out" "--runs "
 complete_words run --no
 check "completes a negated option" is "$out" "--no-children --no-record-stacks --no-strict-paper "
 complete_words run --sta
-check "completes an option that may stand alone" is "$out" "--stats --stats-file "
+check "completes an option that may stand alone" is "$out" "--stall --stats --stats-file "
 complete_words run --stats = ''
 check "completes its values" is "$out" "json off text "
 complete_words run --queue-full ''

@@ -13,6 +13,7 @@
 #include "abi/abi.h"
 #include "abi/unseen.h"
 #include "os/elf.h"
+#include "os/real_outside.h"
 #include "switch/switch.h"
 
 typedef void *target(void);
@@ -48,7 +49,8 @@ target *sbt_dlmopen_target(void) {
 
 static bool is_served_at_home(const char *symbol) {
 #define NAME(result, name, parameters) #name,
-    static const char *const names[] = {SBT_REAL_KERNEL_THREAD_FUNCTIONS(NAME) SBT_REAL_NEW_FUNCTIONS(NAME) "dlsym",
+    static const char *const names[] = {SBT_REAL_KERNEL_THREAD_FUNCTIONS(NAME) SBT_REAL_NEW_FUNCTIONS(NAME)
+                                            SBT_REAL_OUTSIDE_FUNCTIONS(NAME) "dlsym",
                                         "dlvsym",
                                         "syscall",
                                         "prctl",
