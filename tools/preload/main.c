@@ -15,7 +15,7 @@
 
 const struct command *const all_commands[] = {&command_run,       &command_record,
                                               &command_profile,   &command_report,
-                                              &command_trace,     &command_predict,
+                                              &command_trace,     &command_schedule,     &command_predict,
                                               &command_sweep,     &command_replay,
                                               &command_compare,   &command_bench,
                                               &command_calibrate, &command_doctor,
@@ -104,7 +104,7 @@ static const struct command *find_command(const char *name) {
 static int run_main(int argc, char **argv) {
     if (argc < 2)
         cmd_refuse(
-            "no command given (legal: run, record, profile, report, trace, predict, sweep, replay, compare, bench, "
+            "no command given (legal: run, record, profile, report, trace, schedule, predict, sweep, replay, compare, bench, "
             "calibrate, doctor, "
             "engines; try --help)");
     const char *name = argv[1];
