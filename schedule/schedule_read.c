@@ -72,7 +72,8 @@ static bool read_header(struct schedule_log *log, char **error) {
     size_t n = log->n_bytes < sizeof *h ? log->n_bytes : sizeof *h;
     memcpy(h, log->bytes, n);
     if (n < sizeof h->magic || memcmp(h->magic, SCHEDULE_MAGIC, sizeof h->magic) != 0)
-        return fail(log, 0, error, "not a schedule log (legal: what subutai run --engine det --schedule FILE has written)");
+        return fail(log, 0, error,
+                    "not a schedule log (legal: what subutai run --engine det --schedule FILE has written)");
     if (n < sizeof *h)
         return fail(log, n, error, "the header is cut (it has %zu bytes)", sizeof *h);
     if (h->version != SCHEDULE_VERSION)
@@ -135,7 +136,8 @@ static bool get(struct schedule_log *log, uint64_t most, uint64_t *number, char 
         *number |= (uint64_t)(byte & 127) << shift;
         if ((byte & 128) == 0)
             return *number <= most ||
-                   fail(log, begin, error, "the number %" PRIu64 " is too large (legal: up to %" PRIu64 ")", *number, most);
+                   fail(log, begin, error, "the number %" PRIu64 " is too large (legal: up to %" PRIu64 ")", *number,
+                        most);
     }
     return fail(log, begin, error, log->at == log->n_bytes ? "the log is cut in a number" : "not a number");
 }
@@ -247,8 +249,8 @@ static bool get_op(struct schedule_log *log, struct schedule_event *e, unsigned 
 static bool get_event(struct schedule_log *log, uint8_t kind, struct schedule_event *e, char **error) {
     unsigned k = kind & ~(unsigned)SCHEDULE_NEXT;
     size_t at = log->at - 1;
-    bool is_known = (k >= SCHEDULE_OP && k < SCHEDULE_OP + SCHEDULE_N_OPS) ||
-                    (k >= SCHEDULE_RESUME && k <= SCHEDULE_RELEASED);
+    bool is_known =
+        (k >= SCHEDULE_OP && k < SCHEDULE_OP + SCHEDULE_N_OPS) || (k >= SCHEDULE_RESUME && k <= SCHEDULE_RELEASED);
     if (!is_known)
         return fail(log, at, error, "a token of kind %u is unknown: the log is damaged", kind);
     if (!get_head(log, kind, e, error))

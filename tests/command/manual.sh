@@ -10,7 +10,7 @@ subutai --help
 check "--help" is "$status" 0
 help=$out
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' <<<"$out")
-check "there are thirteen commands" is "$(wc -w <<<"$commands")" 13
+check "there are fifteen commands" is "$(wc -w <<<"$commands")" 15
 engines=$("$SUBUTAI" engines --json | jq -r .engine)
 for engine in $engines; do
     check "--help names engine $engine" matches "$help" $'\n'"  $engine "

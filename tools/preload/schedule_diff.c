@@ -75,7 +75,8 @@ void schedule_json(struct json *j, const struct schedule_log *log, struct symbol
     json_text(j, "kind", kind_of(e));
     json_text(j, "what", verb_of(e));
     if (e->object != 0) {
-        json_text(j, "object_kind", e->kind == SCHEDULE_EVENT_OP ? schedule_object_name((enum schedule_op)e->what) : NULL);
+        json_text(j, "object_kind",
+                  e->kind == SCHEDULE_EVENT_OP ? schedule_object_name((enum schedule_op)e->what) : NULL);
         json_uint(j, "object", e->object);
     }
     if (e->other != SCHEDULE_NONE)

@@ -39,7 +39,7 @@ static struct schedule_log {
     } site[MAX_SITES];
     struct det_site_ways ways;
     char line[SBT_CODE_MAPS_LINE];
-} *the_log;
+} * the_log;
 
 bool det_schedule_start(const char *path) {
     the_log = sbt_memory_map(sizeof *the_log);

@@ -14,6 +14,10 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 
 static uintptr_t n_own_bytes; /* from there to the end of the library's code; 0: no sites */
 
+static bool is_own(uintptr_t address) {
+    return address - (uintptr_t)__ehdr_start < n_own_bytes;
+}
+
 struct walk {
     const uintptr_t *frame;
     uintptr_t from, site; /* the return address of `frame`; what is looked for */
@@ -45,7 +49,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
     if (!w->has_begun)
         return _URC_NO_REASON;
     w->is_fixed = note_place(w, context, address, &words) && w->is_fixed;
-    if (address - (uintptr_t)__ehdr_start >= n_own_bytes) {
+    if (!is_own(address)) {
         w->site = address;
         way->words = words;
         return _URC_END_OF_STACK;
@@ -67,11 +71,12 @@ void det_site_start(void) {
             n_own_bytes = part[i].p_vaddr + part[i].p_memsz;
 }
 
+/* It ends at the program: the same functions may also have been called by another of the library's. */
 static bool is_there(const struct det_way *way, const uintptr_t *frame) {
     for (uint32_t i = 0; i < way->n; i++)
         if (frame[way->own[i].words] != way->own[i].address)
             return false;
-    return way->n > 0;
+    return way->n > 0 && !is_own(frame[way->words]);
 }
 
 uintptr_t det_site(struct det_site_ways *ways, const uintptr_t *frame) {
