@@ -144,9 +144,9 @@ refuses "schedule: 'longer': byte $size: the log goes on behind its totals" sche
 { head -c $((size - 40)) good && printf 'x' && tail -c 39 good; } >damaged
 refuses "schedule: 'damaged': byte [0-9]+: the hash is [0-9a-f]+, and that of the operations [0-9a-f]+: the log is damaged" \
     schedule info damaged
-{ head -c 60 good && printf '\170' && tail -c +62 good; } >damaged
+{ head -c 40 good && printf '\170' && tail -c +42 good; } >damaged
 subutai schedule dump damaged
-check "a damaged token ends with one line" is "$status $(wc -l <"$scratch/.err")" "2 1"
+check "a damaged token ends with one line" matches "$status $err" "^2 subutai: schedule: .damaged.: byte 40: a token of kind 120 is unknown: the log is damaged\$"
 bad=0
 for ((i = 40; i < size; i += size / 60 + 1)); do
     { head -c "$i" good && printf '\377' && tail -c +$((i + 2)) good; } >damaged
