@@ -25,7 +25,7 @@ static struct schedule_log {
         bool is_there;
         enum schedule_op op;
         uint32_t thread, site;
-    } pending; /* an operation whose object is not known yet: they stand together, whatever threads come back */
+    } pending; /* an operation, until its object is known: they stand together, whatever threads come back */
     uint32_t n_sites, n_ranges, n_readings;
     struct {
         uintptr_t start, end;
