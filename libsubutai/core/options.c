@@ -130,6 +130,9 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                       "det", NULL},
     [SBT_OPT_STALL] = {"stall", "SUBUTAI_STALL", SBT_OPTION_ENUM, "wait", 0, 0, stall_names, stall_help, "WHAT",
                        "what to do about a thread that keeps others waiting and does not synchronize", "det", NULL},
+    [SBT_OPT_SCHEDULE] = {"schedule", "SUBUTAI_SCHEDULE", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
+                          "write the order of all operations to FILE, a new one; children in files of their own", "det",
+                          NULL},
 };
 
 struct sbt_options sbt_options;

@@ -75,8 +75,8 @@ void det_join_round(void) {
     }
     sbt_lock_take(&r->lock);
     uint32_t number = turn_create(&r->turn), next = TURN_NO_THREAD;
-    r->n_outside++;
     if (number != TURN_NO_THREAD) {
+        det_returned(number, SCHEDULE_FROM_NOWHERE);
         if (is_known)
             be_guest(number);
         det_self.number = number;
@@ -115,7 +115,7 @@ void det_abandon_wait(void) {
     turn_absent(&r->turn, root); /* what it was woken for goes to others */
     turn_wake_thread(&r->turn, root, TURN_INTERRUPTED);
     turn_present(&r->turn, root);
-    r->n_outside++;
+    det_returned(root, SCHEDULE_FROM_HANDLER);
     uint32_t next = choose_if_none(&r->turn);
     sbt_lock_drop(&r->lock);
     det_self.number = root;
@@ -183,7 +183,7 @@ static void come_in(uint32_t number) {
     const struct det_aside aside = {.number = number};
     sbt_lock_take(&r->lock);
     turn_return(&r->turn, number);
-    r->n_outside++;
+    det_returned(number, SCHEDULE_FROM_CALL);
     if (r->turn.holder == TURN_NO_THREAD)
         turn_choose(&r->turn);
     sbt_lock_drop(&r->lock);

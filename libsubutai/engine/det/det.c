@@ -15,11 +15,16 @@ static int start(const struct sbt_options *options) {
     if (det_round == NULL)
         return ENOMEM;
     det_thread_start();
-    return 0;
+    const char *schedule = options->value[SBT_OPT_SCHEDULE].s;
+    return schedule == NULL || det_schedule_start(schedule) ? 0 : ENOMEM;
 }
 
 static void once_begin(void) {
     det_take(DET_ONCE);
+}
+
+static bool in_operation(void) {
+    return det_self.in_op != 0;
 }
 
 static void yield(void) {
@@ -62,8 +67,12 @@ static void hex_of(char text[17], uint64_t u) {
 
 static void stop(void) {
     char hash[17], ops[DECIMAL_SIZE], outside[DECIMAL_SIZE];
-    if (det_round->generation != sbt_fork_generation() + 1)
+    struct det_round *r = det_round;
+    if (r->generation != sbt_fork_generation() + 1)
         return;
+    if (__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
+        det_schedule_end(&(struct schedule_totals){
+            .hash = r->hash, .n_ops = r->n_ops, .n_outside = r->n_outside, .n_objects = r->n_objects});
     hex_of(hash, det_round->hash);
     sbt_log(2, "schedule ", hash, ", ", decimal_of(ops, det_round->n_ops), " operations, ",
             decimal_of(outside, det_round->n_outside), " returns from outside", NULL);
@@ -76,6 +85,7 @@ static const struct sbt_order order = {
     .join = det_join,
     .detach = det_detach,
     .cancel = det_cancel,
+    .in_operation = in_operation,
     .turn_take = once_begin,
     .turn_wait = once_wait,
     .turn_wake = once_wake,

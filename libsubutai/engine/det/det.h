@@ -18,42 +18,43 @@
 #include "core/handlers.h"
 #include "core/object.h"
 #include "core/thread.h"
+#include "engine/det/schedule.h"
 #include "engine/det/turn.h"
 #include "engine/engine.h"
 #include "os/fence.h"
 #include "os/fork.h"
 #include "os/lock.h"
 
-/* The kinds of operations, for the hash of the schedule. */
+/* The kinds of operations. */
 enum det_op {
-    DET_MUTEX_LOCK,
-    DET_MUTEX_TRYLOCK,
-    DET_MUTEX_UNLOCK,
-    DET_COND_WAIT,
-    DET_COND_SIGNAL,
-    DET_COND_BROADCAST,
-    DET_BARRIER,
-    DET_READ_LOCK,
-    DET_READ_TRYLOCK,
-    DET_WRITE_LOCK,
-    DET_WRITE_TRYLOCK,
-    DET_RWLOCK_UNLOCK,
-    DET_SEM_WAIT,
-    DET_SEM_TRYWAIT,
-    DET_SEM_POST,
-    DET_SPIN_LOCK,
-    DET_SPIN_UNLOCK,
-    DET_ONCE,
-    DET_CREATE,
-    DET_BEGIN,
-    DET_END,
-    DET_JOIN,
-    DET_DETACH,
-    DET_CANCEL,
-    DET_YIELD,
-    DET_SLEEP,
-    DET_LEAVE,
-    DET_FORK
+    DET_MUTEX_LOCK = SCHEDULE_MUTEX_LOCK,
+    DET_MUTEX_TRYLOCK = SCHEDULE_MUTEX_TRYLOCK,
+    DET_MUTEX_UNLOCK = SCHEDULE_MUTEX_UNLOCK,
+    DET_COND_WAIT = SCHEDULE_COND_WAIT,
+    DET_COND_SIGNAL = SCHEDULE_COND_SIGNAL,
+    DET_COND_BROADCAST = SCHEDULE_COND_BROADCAST,
+    DET_BARRIER = SCHEDULE_BARRIER,
+    DET_READ_LOCK = SCHEDULE_READ_LOCK,
+    DET_READ_TRYLOCK = SCHEDULE_READ_TRYLOCK,
+    DET_WRITE_LOCK = SCHEDULE_WRITE_LOCK,
+    DET_WRITE_TRYLOCK = SCHEDULE_WRITE_TRYLOCK,
+    DET_RWLOCK_UNLOCK = SCHEDULE_RWLOCK_UNLOCK,
+    DET_SEM_WAIT = SCHEDULE_SEM_WAIT,
+    DET_SEM_TRYWAIT = SCHEDULE_SEM_TRYWAIT,
+    DET_SEM_POST = SCHEDULE_SEM_POST,
+    DET_SPIN_LOCK = SCHEDULE_SPIN_LOCK,
+    DET_SPIN_UNLOCK = SCHEDULE_SPIN_UNLOCK,
+    DET_ONCE = SCHEDULE_ONCE,
+    DET_CREATE = SCHEDULE_CREATE,
+    DET_BEGIN = SCHEDULE_BEGIN,
+    DET_END = SCHEDULE_END,
+    DET_JOIN = SCHEDULE_JOIN,
+    DET_DETACH = SCHEDULE_DETACH,
+    DET_CANCEL = SCHEDULE_CANCEL,
+    DET_YIELD = SCHEDULE_YIELD,
+    DET_SLEEP = SCHEDULE_SLEEP,
+    DET_LEAVE = SCHEDULE_LEAVE,
+    DET_FORK = SCHEDULE_FORK
 };
 
 /* What waiting threads saw last, and since when it has been so. */
@@ -71,6 +72,7 @@ struct det_round {
     uint32_t is_creating; /* 1: the holder creates a thread; atomic */
     uint32_t n_objects;   /* that have a number; the holder's */
     uint64_t n_ops, hash; /* of the schedule; the holder's */
+    bool is_logged;       /* atomic; relaxed: what is written after the end of the log is dropped */
     uint64_t n_outside;   /* returns at a point that the outside decided; under the lock */
     struct det_thread {
         uint32_t word;         /* what the thread sleeps on until it has the turn (round.c) */
@@ -123,8 +125,9 @@ static inline void det_take(enum det_op op) {
         det_take_slow();
     struct det_round *r = det_round;
     r->n_ops++;
-    r->hash = (r->hash ^ ((uint64_t)det_self.number << 8 | op)) * 0x9E3779B97F4A7C15u;
-    r->hash ^= r->hash >> 32;
+    r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
+    if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))
+        det_schedule_op((enum schedule_op)op, det_self.number);
 }
 
 /*
@@ -135,7 +138,22 @@ static inline void det_object(uint32_t *number) {
     struct det_round *r = det_round;
     if (SBT_UNLIKELY(*number == 0))
         *number = ++r->n_objects;
-    r->hash = (r->hash ^ *number) * 0x9E3779B97F4A7C15u;
+    r->hash = schedule_hash_object(r->hash, *number);
+    if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))
+        det_schedule_object(*number);
+}
+
+/* The thread that the operation is about. */
+static inline void det_other(uint32_t thread) {
+    if (SBT_UNLIKELY(__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED)) && thread != TURN_NO_THREAD)
+        det_schedule_other(thread);
+}
+
+/* With the lock: that thread is back from outside. */
+static inline void det_returned(uint32_t thread, enum schedule_return how) {
+    det_round->n_outside++;
+    if (SBT_UNLIKELY(__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED)))
+        det_schedule_return(thread, how);
 }
 
 /* The operation is over. If no other thread is runnable, the caller keeps the turn (LBDR's single-threaded section). */

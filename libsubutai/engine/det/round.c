@@ -67,7 +67,7 @@ static void is_interrupted(uint32_t number) {
     sbt_lock_take(&r->lock);
     if (r->turn.thread[number].state == TURN_BLOCKED) {
         turn_wake_thread(&r->turn, number, TURN_INTERRUPTED);
-        r->n_outside++;
+        det_returned(number, SCHEDULE_FROM_HANDLER);
         if (r->turn.holder == TURN_NO_THREAD)
             turn_choose(&r->turn);
     }
@@ -80,7 +80,7 @@ static void is_present(uint32_t number) {
     struct det_round *r = det_round;
     sbt_lock_take(&r->lock);
     if (turn_present(&r->turn, number)) {
-        r->n_outside++;
+        det_returned(number, SCHEDULE_FROM_ABSENCE);
         if (r->turn.holder == TURN_NO_THREAD)
             turn_choose(&r->turn);
     }
@@ -189,11 +189,13 @@ static bool take_turn(struct turn_wait *w) {
 /* The process's first operation, or a forked child's. There is no other thread. */
 static void begin_round(void) {
     struct det_round *r = det_round;
-    if (r->generation != 0)
+    bool is_forked = r->generation != 0;
+    if (is_forked)
         sbt_memory_clear(r, sizeof *r);
     turn_begin(&r->turn, sbt_options.value[SBT_OPT_SEED].u);
     r->generation = sbt_fork_generation() + 1;
     det_adopt_unknown(0, false);
+    r->is_logged = det_schedule_begin(sbt_options.value[SBT_OPT_SEED].u, is_forked);
 }
 
 void det_take_slow(void) {
@@ -265,6 +267,14 @@ static uint64_t due_of(const struct det_wait *wait) {
                                   : det_logical(wait->deadline);
 }
 
+/* How the wait has ended is part of the schedule. */
+static void resume(enum turn_reason reason) {
+    struct det_round *r = det_round;
+    r->hash = schedule_hash_resume(r->hash, det_self.number, (enum schedule_reason)reason);
+    if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))
+        det_schedule_resume(det_self.number, (enum schedule_reason)reason);
+}
+
 enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     struct det_round *r = det_round;
     struct turn_wait w = {.number = det_self.number,
@@ -296,6 +306,7 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     }
     det_come_back(&aside);
     enum turn_reason reason = (enum turn_reason)r->turn.thread[w.number].reason;
+    resume(reason);
     if (reason == TURN_TIMED_OUT)
         det_sleep_off(wait->deadline);
     return reason;

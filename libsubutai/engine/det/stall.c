@@ -73,6 +73,8 @@ void det_look_for_stall(void) {
     bool stalls = is_stalled(r);
     uint32_t holder = r->turn.holder;
     sbt_lock_drop(&r->lock);
+    if (stalls && __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
+        det_schedule_stall(holder, releases);
     sbt_handlers_release();
     if (!stalls)
         return;

@@ -61,6 +61,7 @@ void *det_create_begin(void) {
         __atomic_store_n(&r->is_creating, 1, __ATOMIC_RELAXED);
     }
     sbt_lock_drop(&r->lock);
+    det_other(number);
     if (number != TURN_NO_THREAD)
         return &r->thread[number];
     det_pass();
@@ -141,6 +142,7 @@ int det_join(pthread_t thread, const struct sbt_deadline *deadline, bool *is_out
     uint32_t number = find(thread);
     if (number != TURN_NO_THREAD && r->thread[number].is_detached)
         number = TURN_NO_THREAD;
+    det_other(number);
     *is_outside = number == TURN_NO_THREAD;
     enum turn_reason reason = TURN_WOKEN;
     if (number == det_self.number) {
@@ -175,6 +177,7 @@ int det_detach(pthread_t thread) {
     det_take(DET_DETACH);
     int result = sbt_real.pthread_detach(thread);
     uint32_t number = result == 0 ? find(thread) : TURN_NO_THREAD;
+    det_other(number);
     if (number != TURN_NO_THREAD && det_round->turn.thread[number].state == TURN_ENDED)
         forget(number);
     else if (number != TURN_NO_THREAD)
@@ -191,6 +194,7 @@ int det_cancel(pthread_t thread) {
     det_take(DET_CANCEL);
     int result = sbt_real.pthread_cancel(thread);
     uint32_t number = result == 0 ? find(thread) : TURN_NO_THREAD;
+    det_other(number);
     if (number != TURN_NO_THREAD) {
         r->thread[number].is_cancelled = true;
         sbt_lock_take(&r->lock);

@@ -36,7 +36,7 @@
 
 enum turn_state { TURN_FREE, TURN_RUNNABLE, TURN_BLOCKED, TURN_OUTSIDE, TURN_ENDED };
 /* Why a blocked thread is runnable again. */
-enum turn_reason { TURN_WOKEN, TURN_TIMED_OUT, TURN_CANCELLED, TURN_INTERRUPTED };
+enum turn_reason { TURN_WOKEN, TURN_TIMED_OUT, TURN_CANCELLED, TURN_INTERRUPTED }; /* as enum schedule_reason */
 
 struct turn_thread {
     uintptr_t key;     /* BLOCKED: what it waits for */
