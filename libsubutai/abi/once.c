@@ -22,6 +22,10 @@ enum { NOT_BEGUN = 0, RUNNING = 1, DONE = 2, GENERATION = 4 };
 /* Done, under an engine that keeps an order: each call is an operation, so the fast path must not see DONE. */
 #define DONE_IN_ORDER (1u << 31)
 
+static uint32_t running_now(void) {
+    return RUNNING | (sbt_fork_generation() * GENERATION & ~DONE_IN_ORDER);
+}
+
 static void set_in_order(uint32_t *word, uint32_t value) {
     sbt_engine.order->turn_take();
     __atomic_store_n(word, value, __ATOMIC_RELAXED);
@@ -30,9 +34,12 @@ static void set_in_order(uint32_t *word, uint32_t value) {
 }
 
 static void set(uint32_t *word, uint32_t value) {
-    if (SBT_UNLIKELY(sbt_engine.order != NULL && !sbt_engine.order->in_operation())) {
-        set_in_order(word, value == DONE ? DONE_IN_ORDER : value);
-        return;
+    if (SBT_UNLIKELY(sbt_engine.order != NULL)) {
+        value = value == DONE ? DONE_IN_ORDER : value;
+        if (!sbt_engine.order->in_operation()) {
+            set_in_order(word, value);
+            return;
+        }
     }
     __atomic_store_n(word, value, __ATOMIC_RELEASE); /* pairs with the acquire loads in run */
     sbt_wake(word, INT_MAX);
@@ -72,7 +79,7 @@ static void run_initialiser(uint32_t *word, void (*initialise)(void)) {
 
 /* Each call is an operation of the order, also one that finds the initialiser done. */
 static SBT_NOINLINE int run_in_order(uint32_t *word, void (*initialise)(void)) {
-    uint32_t running = RUNNING | (sbt_fork_generation() * GENERATION & ~DONE_IN_ORDER);
+    uint32_t running = running_now();
     sbt_engine.order->turn_take();
     while (*word == running)
         sbt_engine.order->turn_wait(word);
@@ -86,10 +93,10 @@ static SBT_NOINLINE int run_in_order(uint32_t *word, void (*initialise)(void)) {
 }
 
 static SBT_NOINLINE int run(uint32_t *word, void (*initialise)(void)) {
-    uint32_t running = RUNNING | (sbt_fork_generation() * GENERATION);
+    uint32_t running = running_now();
     for (;;) {
         uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-        if ((seen & DONE) != 0)
+        if ((seen & (DONE | DONE_IN_ORDER)) != 0)
             return 0;
         if (seen == running) {
             sbt_park(word, running, NULL);

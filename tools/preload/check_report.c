@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "check_run.h"
 #include "json_file.h"
 #include "words.h"
 

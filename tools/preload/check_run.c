@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "check_run.h"
 #include "env.h"
 #include "progress.h"
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "check_run.h"
 #include "find.h"
 #include "verdict.h"
 

@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "decimal.h"
 #include "engine/det/det.h"
+#include "engine/det/site.h"
 #include "os/memory.h"
 #include "wait/adapt.h"
 
@@ -15,6 +16,7 @@ static int start(const struct sbt_options *options) {
     if (det_round == NULL)
         return ENOMEM;
     det_thread_start();
+    det_site_start();
     const char *schedule = options->value[SBT_OPT_SCHEDULE].s;
     return schedule == NULL || det_schedule_start(schedule) ? 0 : ENOMEM;
 }

@@ -20,6 +20,7 @@
 #include "core/handlers.h"
 #include "core/log.h"
 #include "engine/det/det.h"
+#include "engine/det/site.h"
 #include "os/memory.h"
 #include "wait/adapt.h"
 #include "wait/park.h"
@@ -195,6 +196,7 @@ static void begin_round(void) {
     turn_begin(&r->turn, sbt_options.value[SBT_OPT_SEED].u);
     r->generation = sbt_fork_generation() + 1;
     det_adopt_unknown(0, false);
+    det_site_warm();
     r->is_logged = det_schedule_begin(sbt_options.value[SBT_OPT_SEED].u, is_forked);
 }
 

@@ -45,7 +45,6 @@ bool det_schedule_start(const char *path) {
     the_log = sbt_memory_map(sizeof *the_log);
     if (the_log == NULL)
         return false;
-    det_site_start();
     det_file_start(&the_log->file, path);
     return true;
 }

@@ -71,6 +71,17 @@ void det_site_start(void) {
             n_own_bytes = part[i].p_vaddr + part[i].p_memsz;
 }
 
+static _Unwind_Reason_Code stop(struct _Unwind_Context *context, void *argument) {
+    (void)context;
+    (void)argument;
+    return _URC_END_OF_STACK;
+}
+
+void det_site_warm(void) {
+    if (n_own_bytes != 0)
+        _Unwind_Backtrace(stop, NULL);
+}
+
 /* It ends at the program: the same functions may also have been called by another of the library's. */
 static bool is_there(const struct det_way *way, const uintptr_t *frame) {
     for (uint32_t i = 0; i < way->n; i++)

@@ -30,6 +30,11 @@ struct det_site_ways {
 /* Before the first call. If the C library is too old for that, no site is found. */
 void det_site_start(void);
 /*
+ * In an operation, before there is a second thread: libgcc initialises itself at its first unwinding, by pthread_once.
+ * Later the initialiser might be another thread's, which waits for the turn; and the log would change the schedule.
+ */
+void det_site_warm(void);
+/*
  * The return address in the program; 0: not found. `frame` is the caller's __builtin_frame_address(0). Does not block
  * or allocate.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the parts of `subutai check` share: the runs, and what is found in them. */
-#ifndef CMD_CHECK_H
-#define CMD_CHECK_H
+#ifndef CMD_CHECK_RUN_H
+#define CMD_CHECK_RUN_H
 
 #include "command.h"
 #include "schedule_diff.h"
