@@ -49,7 +49,7 @@ static inline void abi_outside_end(const bool *has_left) {
 }
 
 /* For the length of the block that this stands in, however that ends. */
-#define ABI_OUTSIDE bool has_left __attribute__((cleanup(abi_outside_end))) = abi_outside_begin()
+#define ABI_OUTSIDE bool has_left __attribute__((cleanup(abi_outside_end), unused)) = abi_outside_begin()
 
 /* A call of glibc's function that may wait, also for other processes. */
 #define THEIRS_WAITS(call)                                                                                             \
