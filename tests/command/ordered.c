@@ -5,6 +5,7 @@
  *
  * usage: ordered counters  threads race for a mutex
  *        ordered all       the same with every kind of object, deadlines, sleeps, creation, ends, locks in destructors
+ *        ordered exits    threads end by pthread_exit, which unwinds their stacks
  *        ordered nap       a thread sleeps for no time while another one yields
  *        ordered pipe      a thread waits for another process's bytes
  *        ordered stall     a thread waits for a plain variable that another one writes
@@ -121,6 +122,14 @@ static void *everything(void *argument) {
     return NULL;
 }
 
+static void *leaver(void *argument) {
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        compute((uint64_t)(uintptr_t)argument);
+        locked_add((uintptr_t)argument);
+    }
+    pthread_exit(NULL);
+}
+
 static int run(void *(*routine)(void *), uintptr_t n) {
     pthread_t thread[THREADS], late;
     for (uintptr_t i = 0; i < n; i++)
@@ -217,12 +226,14 @@ int main(int argc, char **argv) {
         return run(counter, THREADS);
     if (strcmp(what, "all") == 0)
         return run(everything, THREADS);
+    if (strcmp(what, "exits") == 0)
+        return run(leaver, THREADS);
     if (strcmp(what, "pipe") == 0)
         return through_pipe();
     if (strcmp(what, "stall") == 0)
         return stalled();
     if (strcmp(what, "nap") == 0)
         return nap();
-    fprintf(stderr, "usage: ordered counters|all|nap|pipe|stall\n");
+    fprintf(stderr, "usage: ordered counters|all|exits|nap|pipe|stall\n");
     return 2;
 }

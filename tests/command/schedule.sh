@@ -24,6 +24,12 @@ check "info: whole, with the hash and the counts that the engine says" json \
 check "every operation is counted under its name" json '.[0] | .operations == ([.by_operation[]] | add)'
 subutai schedule info all.sched
 check "info as text says the same" matches "$out" "schedule $expected"
+log_of exits.sched -- exits
+check "threads that end by pthread_exit, with a log" is "$status" 0
+expected=$("$SUBUTAI" run --engine det --verbose 2 --log told -- "$ORDERED" exits >/dev/null && sed -n 's/.*schedule //p' told)
+subutai schedule info exits.sched
+check "the log changes no schedule, also where stacks are unwound" matches "$out" "schedule $expected"
+subutai schedule info all.sched
 check "returns from outside are always said" matches "$out" ' 0 returns from outside'
 bytes=$(stat -c %s all.sched) operations=$(sed -n 's/.*, \([0-9]*\) operations.*/\1/p' <<<"$out")
 check "at most 10 bytes an operation" test "$bytes" -le $((10 * operations))
@@ -74,7 +80,7 @@ run "$SUBUTAI" run --engine direct --schedule none.sched -- "$ORDERED" counters
 check "another engine does not read the option" matches "$err" '--schedule does nothing: only the engine det reads it'
 check "and writes no log" test ! -e none.sched
 run "$SUBUTAI" run --engine det -- "$ORDERED" counters
-check "no log unless asked for" is "$(echo *.sched)" 'again.sched all.sched seed.sched variable.sched'
+check "no log unless asked for" is "$(echo *.sched)" 'again.sched all.sched exits.sched seed.sched variable.sched'
 
 # What is outside, and a program that is killed, or forks.
 log_of pipe.sched -- pipe
