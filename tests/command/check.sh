@@ -66,7 +66,8 @@ while read -r bug; do
     note "$bug: $failing of 51 orders fail"
     [[ $failing -gt 0 ]] || continue
     found=$((found + 1))
-    run timeout 4 "$SUBUTAI" ${command#subutai }
+    read -ra words <<<"${command#subutai }"
+    run timeout 4 "$SUBUTAI" "${words[@]}"
     check "$bug fails again in one run: $command" test "$status" -ne 0
 done < <("$ORDER_BUGS")
 check "at least ten of the twelve are found" test "$found" -ge 10

@@ -139,12 +139,12 @@ refuses "schedule: 'empty': the file is empty" schedule info empty
 refuses "schedule: 'notes': byte 0: not a schedule log \(legal: what subutai run" schedule info notes
 refuses "schedule: '/': no regular file" schedule info /
 refuses "schedule: 'nosuch': No such file" schedule info nosuch
-head -c 20 good >cut
-refuses "schedule: 'cut': byte 20: the header is cut" schedule info cut
+head -c 20 good >short
+refuses "schedule: 'short': byte 20: the header is cut" schedule info short
 { head -c 8 good && printf '\2' && tail -c +10 good; } >version
 refuses "schedule: 'version': byte 8: version 2 is unknown \(legal: 1\)" schedule diff version good
-head -c $((size - 3)) good >cut
-refuses "schedule: 'cut': byte [0-9]+: the log is cut in its totals" schedule info cut
+head -c $((size - 3)) good >short
+refuses "schedule: 'short': byte [0-9]+: the log is cut in its totals" schedule info short
 { cat good && echo more; } >longer
 refuses "schedule: 'longer': byte $size: the log goes on behind its totals" schedule info longer
 { head -c $((size - 40)) good && printf 'x' && tail -c 39 good; } >damaged
