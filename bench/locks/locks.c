@@ -8,7 +8,7 @@
 bool lock_yields;
 
 const struct lock_kind *const lock_kinds[] = {
-    &lock_posix, &lock_tas, &lock_ticket, &lock_mcs, &lock_clh, &lock_mcs_tp, &lock_flat, NULL,
+    &lock_posix, &lock_tas, &lock_ticket, &lock_mcs, &lock_clh, &lock_mcs_tp, &lock_flat, &lock_rcl, NULL,
 };
 
 const struct lock_kind *lock_find(const char *name) {

@@ -34,7 +34,7 @@ struct lock_kind {
     void (*execute)(void *lock, void *node, lock_section *section, void *context); /* blocks */
 };
 
-extern const struct lock_kind lock_tas, lock_ticket, lock_mcs, lock_clh, lock_mcs_tp, lock_flat, lock_posix;
+extern const struct lock_kind lock_tas, lock_ticket, lock_mcs, lock_clh, lock_mcs_tp, lock_flat, lock_posix, lock_rcl;
 
 /* All of them, ended by NULL. */
 extern const struct lock_kind *const lock_kinds[];

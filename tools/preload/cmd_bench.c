@@ -231,7 +231,7 @@ static void check_lock(const struct bench *b, const char *program, const char *l
 
 /* Each lock is one more contestant, which runs without the library. */
 static void add_locks(struct bench *b, const char *program) {
-    char *rest = cmd_format("%s", b->locks != NULL ? b->locks : "tas,ticket,mcs,clh,mcs-tp,flat"), *name;
+    char *rest = cmd_format("%s", b->locks != NULL ? b->locks : "tas,ticket,mcs,clh,mcs-tp,flat,rcl"), *name;
     struct measure *m = &b->measure;
     if (strcmp(rest, "none") == 0)
         return;
@@ -326,7 +326,8 @@ static int bench_main(const struct command *self, int argc, char **argv) {
     if (is_locks(&b))
         add_locks(&b, program);
     else if (b.locks != NULL || b.lines != NULL)
-        cmd_refuse("bench: %s has no %s (legal: with the kind locks)", b.kind, b.locks != NULL ? "--locks" : "--lines");
+        cmd_refuse("bench: %s: %s has none (legal: with the kind locks)", b.locks != NULL ? "--locks" : "--lines",
+                   b.kind);
 
     prepare_engines(&b);
     struct table t = fields_table(row_fields, hidden(&b));
