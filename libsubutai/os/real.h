@@ -189,9 +189,6 @@ sbt_dlvsym_function *sbt_real_dlvsym(void);
 /* Is the C library of that version or newer? Asked before newer functions are looked up: a failed look-up allocates. */
 bool sbt_real_is_2_35(void);
 
-/* Is it the C library's own function, and not another preloaded library's? Takes the dynamic linker's lock. */
-bool sbt_real_is_of_libc(const void *function);
-
 /* The library is linked into a program, not preloaded: real_linked.c in place of real_next.c. */
 extern const bool sbt_real_is_linked;
 

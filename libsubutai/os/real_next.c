@@ -42,7 +42,7 @@ sbt_dlvsym_function *sbt_real_dlvsym(void) {
 static void *cond_lookup(const char *name) {
     void *found = sbt_real_dlsym()(RTLD_NEXT, name);
 #if defined(__x86_64__)
-    if (sbt_real_is_of_libc(found))
+    if (sbt_elf_is_libcs(name, found))
         found = sbt_real_dlvsym()(RTLD_NEXT, name, "GLIBC_2.3.2");
 #endif
     return found;

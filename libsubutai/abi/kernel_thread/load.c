@@ -110,7 +110,7 @@ static bool passes_over_ours(void *handle, const char *symbol, const char *versi
     if (own == NULL)
         return false;
     const void *theirs = sbt_real_dlvsym()(handle, symbol, version);
-    if (theirs == NULL || !sbt_real_is_of_libc(theirs))
+    if (!sbt_elf_is_libcs(symbol, theirs))
         return false;
     return handle == RTLD_NEXT ? is_before_us(caller) : sbt_real_dlsym()(handle, symbol) == own;
 }

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The state of an optical network. optical.h is the interface.
+ *
+ * A message has one slot, and a node for each receiver that may still take it. A node is in one list at a time, in this
+ * order: the messages that are coming to a core, in the order of their arrivals; the lambda queue of its wavelength;
+ * the message buffer of its channel. The slot is free again when no node has it. Links are numbers, so a driver may
+ * move nodes and slots when it needs more of them.
+ */
+#ifndef HW_OPTICAL_STATE_H
+#define HW_OPTICAL_STATE_H
+
+#include "optical_clusters.h"
+#include "optical_message.h"
+
+#define HW_OPTICAL_NONE UINT32_MAX
+
+struct hw_optical_node {
+    uint64_t at; /* coming: its arrival at the filter. Buffer: from then on it can be retrieved */
+    uint32_t next, slot;
+};
+
+struct hw_optical_slot {
+    struct hw_optical_message message;
+    uint32_t n_copies; /* nodes that have it; 0: free */
+    uint32_t next_free;
+    uint64_t sent_cycles;
+};
+
+struct hw_optical_list {
+    uint32_t first, last; /* HW_OPTICAL_NONE: it is empty */
+    uint32_t n;
+};
+
+/* What has become of messages, at one core or summed up. Each arrived message is counted in one of the next three at
+ * last. */
+struct hw_optical_counts {
+    uint64_t n_sent;         /* by this core */
+    uint64_t n_arrived;      /* at the filter */
+    uint64_t n_filtered;     /* refused by the filter */
+    uint64_t n_unsubscribed; /* for a channel to which the core has not subscribed */
+    uint64_t n_transferred;  /* through the controller */
+    uint64_t n_received;     /* retrieved */
+    uint64_t delay_cycles;   /* from sending to the end of the transfer, of all that were transferred */
+    uint64_t n_refused;      /* attempts to send for which a lambda queue had no room */
+    uint32_t max_lambda;     /* messages that a lambda queue has held at once, */
+    uint32_t max_buffer;     /* and one channel of the message buffer */
+};
+
+enum { HW_OPTICAL_CORE_WORDS = HW_OPTICAL_MAX_CORES / 64, HW_OPTICAL_CHANNEL_WORDS = HW_OPTICAL_MAX_CHANNELS / 64 };
+
+struct hw_optical_core {
+    struct hw_filter filter;
+    struct hw_optical_list coming;
+    uint64_t free_cycles;                    /* the controller has ended its last transfer */
+    uint64_t ready_cycles;                   /* since then a lambda queue has had a message */
+    uint32_t position;                       /* the wavelength at which the controller looks next */
+    uint32_t moving;                         /* the wavelength of the last transfer */
+    uint32_t n_waiting;                      /* messages in lambda queues */
+    uint64_t waiting[HW_OPTICAL_CORE_WORDS]; /* a bit for each lambda queue that is not empty */
+    uint64_t subscribed[HW_OPTICAL_CHANNEL_WORDS];
+    struct hw_optical_counts counts;
+};
+
+struct hw_optical {
+    struct hw_optical_config config;
+    struct hw_clusters clusters;
+    struct hw_optical_core *cores;   /* [n_cores] */
+    struct hw_optical_list *lambda;  /* [receiver * n_cores + wavelength] */
+    struct hw_optical_list *buffers; /* [core * n_channels + channel] */
+    uint32_t *held; /* [receiver * n_cores + wavelength]: coming or in the lambda queue; NULL: no limit */
+    struct hw_optical_node *nodes;
+    struct hw_optical_slot *slots;
+    uint32_t n_nodes, n_slots; /* in all */
+    uint32_t free_node, free_slot;
+    uint32_t n_free_nodes, n_free_slots;
+    uint64_t last_sent_cycles;
+    bool overflowed; /* a channel of a message buffer got more than buffer_limit: the first one is */
+    uint32_t overflowed_core, overflowed_channel;
+};
+
+static inline bool hw_optical_bit(const uint64_t *words, uint32_t bit) {
+    return (words[bit / 64] >> bit % 64 & 1) != 0;
+}
+
+static inline void hw_optical_append(struct hw_optical *net, struct hw_optical_list *list, uint32_t node) {
+    net->nodes[node].next = HW_OPTICAL_NONE;
+    if (list->last != HW_OPTICAL_NONE)
+        net->nodes[list->last].next = node;
+    else
+        list->first = node;
+    list->last = node;
+    list->n++;
+}
+
+/* The list is not empty. */
+static inline uint32_t hw_optical_shift(const struct hw_optical *net, struct hw_optical_list *list) {
+    uint32_t node = list->first;
+    list->first = net->nodes[node].next;
+    if (list->first == HW_OPTICAL_NONE)
+        list->last = HW_OPTICAL_NONE;
+    list->n--;
+    return node;
+}
+
+/* A copy of the message is no longer needed. */
+static inline void hw_optical_drop(struct hw_optical *net, uint32_t node) {
+    uint32_t number = net->nodes[node].slot;
+    struct hw_optical_slot *slot = &net->slots[number];
+    net->nodes[node].next = net->free_node;
+    net->free_node = node;
+    net->n_free_nodes++;
+    if (--slot->n_copies == 0) {
+        slot->next_free = net->free_slot;
+        net->free_slot = number;
+        net->n_free_slots++;
+    }
+}
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The optical network: times computed by hand, filters, limits, clusters, refusals. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/suite.h"
+#include "optical.h"
+
+enum { N_SLOTS = 64 };
+
+struct bench {
+    struct hw_optical net;
+    void *memory;
+};
+
+static void open_net(struct bench *b, const struct hw_optical_config *config, bool subscribed) {
+    size_t bytes = (hw_optical_bytes(config) + 63) / 64 * 64;
+    b->memory = aligned_alloc(64, bytes);
+    ck_assert_ptr_nonnull(b->memory);
+    memset(b->memory, 0, bytes);
+    ck_assert(hw_optical_init(&b->net, config, b->memory));
+    uint32_t n_nodes = hw_optical_nodes_for(&b->net, N_SLOTS);
+    struct hw_optical_node *nodes = malloc((n_nodes + 1) * sizeof *nodes);
+    struct hw_optical_slot *slots = malloc(N_SLOTS * sizeof *slots);
+    ck_assert(nodes != NULL && slots != NULL);
+    hw_optical_extend(&b->net, nodes, n_nodes, slots, N_SLOTS);
+    for (uint32_t core = 0; subscribed && core < config->n_cores; core++)
+        ck_assert_int_eq(hw_optical_subscribe(&b->net, core, 0, 0), HW_OPTICAL_OK);
+}
+
+static void close_net(struct bench *b) {
+    const char *why = "";
+    ck_assert_msg(hw_optical_is_valid(&b->net, &why), "%s", why);
+    free(b->net.nodes);
+    free(b->net.slots);
+    free(b->memory);
+}
+
+static struct hw_optical_config small(uint32_t n_cores) {
+    struct hw_optical_config config = hw_optical_config_default();
+    config.n_cores = n_cores;
+    config.n_channels = 2;
+    return config;
+}
+
+static enum hw_optical_status send(struct bench *b, uint32_t from, uint32_t signature, uint64_t at) {
+    struct hw_optical_message m = {.size = 4, .signature = signature, .wavelength = from};
+    uint32_t slot;
+    return hw_optical_send(&b->net, &m, at, &slot);
+}
+
+/* The next message of channel 0 is there at that time, and not a cycle earlier; it was sent by that core. */
+static void ck_at(struct bench *b, uint32_t core, uint64_t at, uint32_t from) {
+    struct hw_optical_received r;
+    ck_assert(!hw_optical_receive(&b->net, core, 0, at - 1, &r));
+    ck_assert_uint_eq(hw_optical_next(&b->net, core, 0), at);
+    ck_assert(hw_optical_receive(&b->net, core, 0, at, &r));
+    ck_assert_uint_eq(r.message.wavelength, from);
+    ck_assert_uint_eq(r.available_cycles, at);
+}
+
+TEST(costs_of_the_thesis, "Table 4.1") {
+    struct hw_optical_config c = hw_optical_config_default();
+    ck_assert_uint_eq(c.transport_cycles, 5);
+    ck_assert_uint_eq(c.controller_cycles, 10);
+    ck_assert_uint_eq(c.check_cycles, 3);
+    ck_assert_uint_eq(c.n_cores, 64);
+    ck_assert(c.shape == HW_OPTICAL_FLAT && c.lambda_limit == 0 && c.buffer_limit == 0);
+}
+
+TEST(one_message, "sent at 100: in the lambda queue at 105, in the message buffer at 115, at each other core") {
+    struct bench b;
+    struct hw_optical_config config = small(64);
+    open_net(&b, &config, true);
+    ck_assert_int_eq(send(&b, 3, 1, 100), HW_OPTICAL_OK);
+    for (uint32_t core = 0; core < 64; core++)
+        if (core != 3)
+            ck_at(&b, core, 115, 3);
+    struct hw_optical_received r;
+    ck_assert(!hw_optical_receive(&b.net, 3, 0, 10000, &r));
+    ck_assert_uint_eq(hw_optical_next(&b.net, 3, 0), UINT64_MAX);
+    struct hw_optical_counts sum = hw_optical_sum(&b.net);
+    ck_assert(sum.n_sent == 1 && sum.n_arrived == 63 && sum.n_transferred == 63 && sum.n_received == 63);
+    ck_assert_uint_eq(sum.delay_cycles, 63 * 15);
+    close_net(&b);
+}
+
+TEST(all_at_once, "63 messages arrive at 5; the controller needs 10 cycles for each, in the order of wavelengths") {
+    struct bench b;
+    struct hw_optical_config config = small(64);
+    open_net(&b, &config, true);
+    for (uint32_t from = 0; from < 63; from++)
+        ck_assert_int_eq(send(&b, from, 1, 0), HW_OPTICAL_OK);
+    for (uint32_t k = 0; k < 63; k++)
+        ck_at(&b, 63, 15 + 10 * k, k);
+    close_net(&b);
+}
+
+/*
+ * Core 0's controller. 2 and 3 send at 0 and arrive at 5: 2 is moved from 5 to 15, 3 from 15 to 25. 1 sends at 10, is
+ * there at 15, and comes after 3, because the loop is behind 2: from 25 to 35. 2 sends again at 20, is there at 25: the
+ * loop is behind 3 and finds 1 first: 2 is moved from 35 to 45.
+ */
+TEST(the_loop_goes_round) {
+    struct bench b;
+    struct hw_optical_config config = small(4);
+    open_net(&b, &config, true);
+    ck_assert_int_eq(send(&b, 3, 1, 0), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 2, 1, 0), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 1, 1, 10), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 2, 1, 20), HW_OPTICAL_OK);
+    ck_at(&b, 0, 15, 2);
+    ck_at(&b, 0, 25, 3);
+    ck_at(&b, 0, 35, 1);
+    ck_at(&b, 0, 45, 2);
+    close_net(&b);
+}
+
+TEST(other_costs) {
+    struct bench b;
+    struct hw_optical_config config = small(2);
+    config.transport_cycles = 200;
+    config.controller_cycles = 7;
+    open_net(&b, &config, true);
+    ck_assert_int_eq(send(&b, 0, 1, 50), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 0, 1, 51), HW_OPTICAL_OK);
+    ck_at(&b, 1, 257, 0);
+    ck_at(&b, 1, 264, 0);
+    close_net(&b);
+}
+
+TEST(filters, "every operation, on every pair of three bits") {
+    for (uint32_t bits = 0; bits < 512; bits++) {
+        uint32_t signature = bits & 7, mask = bits >> 3 & 7, own = bits >> 6;
+        struct hw_filter f = {.mask = mask, .op = HW_FILTER_AND, .signature = own};
+        ck_assert(hw_filter_passes(&f, signature) == ((signature & mask & own) > 0));
+        f.op = HW_FILTER_OR;
+        ck_assert(hw_filter_passes(&f, signature) == ((signature & mask) > 0 || own > 0));
+        f.op = HW_FILTER_XOR;
+        ck_assert(hw_filter_passes(&f, signature) == ((signature & mask) != own));
+    }
+}
+
+TEST(a_filter_is_for_what_arrives_later, "set at 5: what arrives at 5 has passed the old one") {
+    struct bench b;
+    struct hw_optical_config config = small(3);
+    struct hw_filter none = {.mask = 0, .op = HW_FILTER_AND, .signature = 0};
+    open_net(&b, &config, true);
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 2, 1, 1), HW_OPTICAL_OK);
+    ck_assert_int_eq(hw_optical_set_filter(&b.net, 1, &none, 5), HW_OPTICAL_OK);
+    ck_at(&b, 1, 15, 0);
+    struct hw_optical_received r;
+    ck_assert(!hw_optical_receive(&b.net, 1, 0, 100, &r));
+    ck_assert_uint_eq(b.net.cores[1].counts.n_filtered, 1);
+    ck_at(&b, 0, 16, 2);
+    close_net(&b);
+}
+
+TEST(only_subscribers_receive, "a channel that a core does not read costs its controller nothing") {
+    struct bench b;
+    struct hw_optical_config config = small(3);
+    open_net(&b, &config, false);
+    ck_assert_int_eq(hw_optical_subscribe(&b.net, 1, 0, 0), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    ck_at(&b, 1, 15, 0);
+    struct hw_optical_received r;
+    ck_assert(!hw_optical_receive(&b.net, 2, 0, 100, &r));
+    ck_assert_uint_eq(b.net.cores[2].counts.n_unsubscribed, 1);
+    ck_assert_uint_eq(b.net.cores[2].counts.n_transferred, 0);
+    ck_assert_int_eq(hw_optical_unsubscribe(&b.net, 1, 0, 100), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 0, 1, 100), HW_OPTICAL_OK);
+    ck_assert(!hw_optical_receive(&b.net, 1, 0, 1000, &r));
+    close_net(&b);
+}
+
+/*
+ * One place. The first message has it from 0 until it has been transferred, at 15. The next can be sent at 15, and is
+ * in the buffer at 30.
+ */
+TEST(back_pressure) {
+    struct bench b;
+    struct hw_optical_config config = small(2);
+    config.lambda_limit = 1;
+    open_net(&b, &config, true);
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 0, 1, 4), HW_OPTICAL_FULL);
+    ck_assert_uint_eq(hw_optical_retry(&b.net, 0, 4), 5);
+    ck_assert_int_eq(send(&b, 0, 1, 5), HW_OPTICAL_FULL);
+    ck_assert_uint_eq(hw_optical_retry(&b.net, 0, 5), 15);
+    ck_assert_int_eq(send(&b, 0, 1, 14), HW_OPTICAL_FULL);
+    ck_assert_int_eq(send(&b, 1, 1, 14), HW_OPTICAL_OK); /* another wavelength */
+    ck_assert_int_eq(send(&b, 0, 1, 15), HW_OPTICAL_OK);
+    ck_at(&b, 1, 15, 0);
+    ck_at(&b, 1, 30, 0);
+    ck_assert_uint_eq(hw_optical_sum(&b.net).n_refused, 3);
+    close_net(&b);
+}
+
+TEST(a_channel_that_is_not_read, "the third message is one too many, and the network says where") {
+    struct bench b;
+    struct hw_optical_config config = small(2);
+    config.buffer_limit = 2;
+    open_net(&b, &config, false);
+    ck_assert_int_eq(hw_optical_subscribe(&b.net, 1, 1, 0), HW_OPTICAL_OK);
+    struct hw_optical_message m = {.channel = 1, .signature = 1};
+    uint32_t slot;
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_int_eq(hw_optical_send(&b.net, &m, 0, &slot), HW_OPTICAL_OK);
+    hw_optical_advance(&b.net, 1, 24);
+    ck_assert(!b.net.overflowed);
+    hw_optical_advance(&b.net, 1, 25);
+    ck_assert(b.net.overflowed);
+    ck_assert_uint_eq(b.net.overflowed_core, 1);
+    ck_assert_uint_eq(b.net.overflowed_channel, 1);
+    ck_assert_uint_eq(b.net.cores[1].counts.max_buffer, 3);
+    close_net(&b);
+}
+
+TEST(refused_calls) {
+    struct bench b;
+    struct hw_optical_config config = small(2);
+    open_net(&b, &config, true);
+    struct hw_optical_message m = {.size = HW_OPTICAL_MAX_BYTES + 1};
+    struct hw_filter f = {.op = HW_N_FILTER_OPS};
+    uint32_t slot;
+    ck_assert_int_eq(hw_optical_send(&b.net, &m, 0, &slot), HW_OPTICAL_BAD_SIZE);
+    m = (struct hw_optical_message){.channel = 2};
+    ck_assert_int_eq(hw_optical_send(&b.net, &m, 0, &slot), HW_OPTICAL_BAD_CHANNEL);
+    ck_assert_int_eq(send(&b, 2, 1, 0), HW_OPTICAL_BAD_CORE);
+    ck_assert_int_eq(send(&b, 0, 1, 9), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 1, 1, 8), HW_OPTICAL_PAST);
+    ck_assert_int_eq(hw_optical_set_filter(&b.net, 0, &f, 0), HW_OPTICAL_BAD_FILTER);
+    ck_assert_int_eq(hw_optical_set_filter(&b.net, 2, &f, 0), HW_OPTICAL_BAD_CORE);
+    ck_assert_int_eq(hw_optical_subscribe(&b.net, 0, 2, 0), HW_OPTICAL_BAD_CHANNEL);
+    ck_assert_int_eq(hw_optical_subscribe(&b.net, 2, 0, 0), HW_OPTICAL_BAD_CORE);
+    ck_assert_int_eq(hw_optical_unsubscribe(&b.net, 2, 0, 0), HW_OPTICAL_BAD_CORE);
+    ck_assert_uint_eq(hw_optical_sum(&b.net).n_sent, 1);
+    for (uint32_t i = 0; i < HW_N_OPTICAL_STATUSES; i++)
+        ck_assert_uint_gt(strlen(hw_optical_status_name((enum hw_optical_status)i)), 1);
+    close_net(&b);
+}
+
+TEST(memory_that_is_used_up, "nothing is sent; with more memory it is") {
+    struct bench b;
+    struct hw_optical_config config = small(2);
+    open_net(&b, &config, true);
+    for (uint32_t i = 0; i < N_SLOTS; i++)
+        ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_NO_MEMORY);
+    struct hw_optical_node *nodes = realloc(b.net.nodes, 2 * N_SLOTS * sizeof *nodes);
+    struct hw_optical_slot *slots = realloc(b.net.slots, 2 * N_SLOTS * sizeof *slots);
+    ck_assert(nodes != NULL && slots != NULL);
+    hw_optical_extend(&b.net, nodes, 2 * N_SLOTS, slots, 2 * N_SLOTS);
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    for (uint32_t i = 0; i <= N_SLOTS; i++)
+        ck_at(&b, 1, 15 + 10 * i, 0);
+    close_net(&b);
+}
+
+static const char *refusal_with(void (*change)(struct hw_optical_config *)) {
+    struct hw_optical_config config = hw_optical_config_default();
+    config.shape = HW_OPTICAL_CLUSTERS;
+    ck_assert_ptr_null(hw_optical_refusal(&config));
+    change(&config);
+    struct hw_optical net;
+    ck_assert(!hw_optical_init(&net, &config, NULL));
+    return hw_optical_refusal(&config);
+}
+
+#define REFUSED(field, value, why)                                                                                     \
+    static void change_##field(struct hw_optical_config *c) {                                                          \
+        c->field = value;                                                                                              \
+    }                                                                                                                  \
+    TEST(refused_##field) {                                                                                            \
+        ck_assert_str_eq(refusal_with(change_##field), why);                                                           \
+    }
+#define REFUSED_CLUSTERS(field, value, why)                                                                            \
+    static void change_clusters_##field(struct hw_optical_config *c) {                                                 \
+        c->clusters.field = value;                                                                                     \
+    }                                                                                                                  \
+    TEST(refused_clusters_##field) {                                                                                   \
+        ck_assert_str_eq(refusal_with(change_clusters_##field), why);                                                  \
+    }
+REFUSED(n_cores, 1025, "cores")
+REFUSED(n_channels, 0, "channels")
+REFUSED(transport_cycles, 1000001, "transport cycles")
+REFUSED(controller_cycles, 1000001, "controller cycles")
+REFUSED(check_cycles, 1000001, "check cycles")
+REFUSED(clock_mhz, 0, "clock")
+REFUSED(shape, HW_N_OPTICAL_SHAPES, "shape")
+REFUSED_CLUSTERS(n_cores, 0, "cores of a cluster")
+REFUSED_CLUSTERS(receive, HW_N_RECEIVE_NETWORKS, "kind of receive network")
+REFUSED_CLUSTERS(n_receive_networks, 17, "receive networks")
+REFUSED_CLUSTERS(flit_bits, 0, "bits of a flit")
+REFUSED_CLUSTERS(eo_cycles, 1000001, "cycles of links, hubs and conversions")
+REFUSED_CLUSTERS(tile_um, 100001, "waveguide")
+
+/* ---- clusters ---- */
+
+/*
+ * 64 cores, 16 clusters of 2 mm: 32 mm of waveguide, 320 ps, one cycle. Sent at 0: at the hub at 1, out of it at 2,
+ * modulated at 3, at the detectors at 4, electrical at 5, through the hub at 6, star and link until 8. 160 + 32 bits
+ * are three flits, so the last one is there at 10; the controller moves it until 20. The own cluster has it three
+ * cycles earlier.
+ */
+TEST(clusters__one_message) {
+    struct bench b;
+    struct hw_optical_config config = hw_optical_config_default();
+    config.shape = HW_OPTICAL_CLUSTERS;
+    open_net(&b, &config, true);
+    ck_assert_uint_eq(b.net.clusters.waveguide_cycles, 1);
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    for (uint32_t core = 1; core < 64; core++)
+        ck_at(&b, core, core < 4 ? 17 : 20, 0);
+    close_net(&b);
+}
+
+/* An H-tree for four cores has two levels, a link each: as long as star and link. For 16 cores it has four. */
+TEST(clusters__h_tree) {
+    struct bench b;
+    struct hw_optical_config config = hw_optical_config_default();
+    config.shape = HW_OPTICAL_CLUSTERS;
+    config.clusters.receive = HW_RECEIVE_HTREE;
+    open_net(&b, &config, true);
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    ck_at(&b, 63, 20, 0);
+    close_net(&b);
+    config.clusters.n_cores = 16;
+    open_net(&b, &config, true);
+    ck_assert_uint_eq(b.net.clusters.waveguide_cycles, 1); /* 4 x 4 mm: 160 ps */
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    ck_at(&b, 63, 22, 0);
+    close_net(&b);
+}
+
+/*
+ * Cores 0 and 1 share a hub: it sends the second message's three flits behind the first one's, so that one arrives at
+ * 13, and is in the buffer at 30, after the first. Core 4 of another cluster uses the other star: it arrives at 10 too,
+ * and is moved behind core 0's, which is first in the loop.
+ */
+TEST(clusters__a_hub_is_shared) {
+    struct bench b;
+    struct hw_optical_config config = hw_optical_config_default();
+    config.shape = HW_OPTICAL_CLUSTERS;
+    open_net(&b, &config, true);
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 1, 1, 0), HW_OPTICAL_OK);
+    ck_at(&b, 63, 20, 0);
+    ck_at(&b, 63, 30, 1);
+    ck_assert_int_eq(send(&b, 4, 1, 100), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 0, 1, 100), HW_OPTICAL_OK);
+    ck_at(&b, 63, 120, 4); /* the loop is behind 1 */
+    ck_at(&b, 63, 130, 0);
+    close_net(&b);
+}
+
+/* Clusters 0 and 2 share a star: the second message's flits wait for the first one's. At 10 and 13. */
+TEST(clusters__a_star_is_shared) {
+    struct bench b;
+    struct hw_optical_config config = hw_optical_config_default();
+    config.shape = HW_OPTICAL_CLUSTERS;
+    config.controller_cycles = 0;
+    open_net(&b, &config, true);
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 8, 1, 0), HW_OPTICAL_OK);
+    ck_at(&b, 63, 10, 0);
+    ck_at(&b, 63, 13, 8);
+    close_net(&b);
+}
+
+/* 1024 cores, 256 clusters: 512 mm, 5120 ps, six cycles. */
+TEST(clusters__1024_cores) {
+    struct bench b;
+    struct hw_optical_config config = hw_optical_config_default();
+    config.shape = HW_OPTICAL_CLUSTERS;
+    config.n_cores = 1024;
+    open_net(&b, &config, true);
+    ck_assert_uint_eq(b.net.clusters.waveguide_cycles, 6);
+    ck_assert_int_eq(send(&b, 1023, 1, 0), HW_OPTICAL_OK);
+    ck_at(&b, 0, 25, 1023);
+    ck_at(&b, 1022, 17, 1023);
+    close_net(&b);
+}
