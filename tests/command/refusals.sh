@@ -141,6 +141,9 @@ refuses "bench: unexpected argument 'rwlock'" bench --program ./kinds barrier rw
 refuses "bench: --threads: '0' is not a legal value \(legal: 1 to 10000\)" bench --program ./kinds barrier --threads 2,0
 refuses "bench: --cs: 'x' is not" bench --program ./kinds barrier --cs x
 refuses "bench: --write-percent: '101' is not" bench --program ./kinds rwlock --write-percent 101
+refuses 'bench: --locks: barrier has none \(legal: with' bench --program ./kinds barrier --locks mcs
+refuses 'bench: --lines: barrier has none \(legal: with' bench --program ./kinds barrier --lines 2
+refuses "bench: --lines: '65' is not" bench --program ./kinds barrier --lines 65
 refuses "bench: --seconds: '0' is not" bench --program ./kinds barrier --seconds 0
 refuses "bench: --engines: unknown engine 'fast'" bench --program ./kinds barrier --engines fast
 refuses "bench: --engines: setting 'full' can be more than one option" \

@@ -58,6 +58,7 @@ struct series {
     size_t n_engines;
     const char *const *labels;
     char *const *const *envps;
+    char *const *const *argvs; /* of each engine; NULL: the program's for all */
     int n_runs, n_warmups;
     size_t n_background; /* processes of the background load */
     bool progress_lines; /* a line for each run even if stderr is no terminal */
