@@ -59,6 +59,9 @@ extra=()
 
 run "$SUBUTAI" run --engine det --verbose 2 --log log -- "$ORDERED" pipe
 check "a thread that reads from a pipe does not keep the others" is "$status $out" "0 done"
+run "$SUBUTAI" run --engine det --log stdio -- "$ORDERED" stdio
+check "nor does a thread that sleeps in a call which the library does not see" is "$status $out" "0 done"
+check "and nothing is said" test ! -s stdio
 run "$SUBUTAI" run --engine det -- "$ORDERED" nap
 check "a sleep of no time is over after a few turns" is "$status $out" "0 done"
 run "$SUBUTAI" run --engine det --stall release --log told -- "$ORDERED" stall

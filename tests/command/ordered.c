@@ -8,6 +8,7 @@
  *        ordered exits    threads end by pthread_exit, which unwinds their stacks
  *        ordered nap       a thread sleeps for no time while another one yields
  *        ordered pipe      a thread waits for another process's bytes
+ *        ordered stdio     the same by fgets, a call that the library does not see
  *        ordered stall     a thread waits for a plain variable that another one writes
  */
 #include <errno.h>
@@ -154,15 +155,24 @@ static void *reader(void *argument) {
     return NULL;
 }
 
+static void *line_reader(void *argument) {
+    char line[8];
+    FILE *in = fdopen(fds[0], "r");
+    (void)argument;
+    if (in != NULL && fgets(line, sizeof line, in) != NULL)
+        locked_add(line[0] == 'x');
+    return NULL;
+}
+
 /* The writer gets on while the reader waits. */
-static int through_pipe(void) {
+static int through_pipe(void *(*routine)(void *)) {
     pthread_t thread;
     if (pipe(fds) != 0)
         return 1;
-    pthread_create(&thread, NULL, reader, NULL);
+    pthread_create(&thread, NULL, routine, NULL);
     for (int i = 0; i < ROUNDS; i++)
         locked_add(0);
-    if (write(fds[1], "x", 1) != 1)
+    if (write(fds[1], "x\n", 2) != 2)
         return 1;
     pthread_join(thread, NULL);
     puts("done");
@@ -229,11 +239,13 @@ int main(int argc, char **argv) {
     if (strcmp(what, "exits") == 0)
         return run(leaver, THREADS);
     if (strcmp(what, "pipe") == 0)
-        return through_pipe();
+        return through_pipe(reader);
+    if (strcmp(what, "stdio") == 0)
+        return through_pipe(line_reader);
     if (strcmp(what, "stall") == 0)
         return stalled();
     if (strcmp(what, "nap") == 0)
         return nap();
-    fprintf(stderr, "usage: ordered counters|all|exits|nap|pipe|stall\n");
+    fprintf(stderr, "usage: ordered counters|all|exits|nap|pipe|stdio|stall\n");
     return 2;
 }

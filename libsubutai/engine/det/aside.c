@@ -6,6 +6,7 @@
 #include "core/handlers.h"
 #include "core/log.h"
 #include "engine/det/det.h"
+#include "switch/switch.h"
 
 void det_stand_aside(struct det_aside *aside) {
     *aside = (struct det_aside){det_self.number, det_self.waiting, det_self.is_guest, det_self.is_absent};
@@ -29,6 +30,7 @@ void det_adopt(uint32_t number) {
     det_self.is_guest = det_self.is_absent = det_self.is_ended = det_self.is_exiting = false;
     det_self.generation = det_round->generation;
     det_round->thread[number].in_op = &det_self.in_op;
+    __atomic_store_n(&det_round->thread[number].tid, sbt_switch_wanted ? 0 : sbt_thread_tid(), __ATOMIC_RELAXED);
 }
 
 void det_adopt_unknown(uint32_t number, bool is_detached) {
@@ -54,6 +56,7 @@ static void be_guest(uint32_t number) {
     struct det_thread *guest = &r->thread[number];
     det_self.is_guest = true;
     guest->in_op = &det_self.in_op;
+    __atomic_store_n(&guest->tid, 0, __ATOMIC_RELAXED);
     guest->alias = 0;
     guest->is_cancelled = false;
     if (det_self.waiting == 0)

@@ -80,6 +80,7 @@ struct det_round {
         uint32_t alias;        /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: no guest */
         uint32_t generation;   /* of the round in which the creator made this record */
         const uint32_t *in_op; /* the thread's det_self.in_op */
+        uint32_t tid;          /* its kernel thread, where that is one and the same; 0: not known; atomic */
         struct sbt_adapt adapt;
         pthread_t handle;
         bool has_handle;
@@ -235,8 +236,8 @@ void det_give(uint32_t to);
 /* How long a waiting thread sleeps until it looks. */
 uint64_t det_look_every_ns(void);
 /*
- * If the same thread has had the turn for that long: say so once, and with --stall release let that thread go on
- * outside.
+ * If the same thread has had the turn for that long: let it go on outside, if it sleeps in the kernel; else say so
+ * once, and with --stall release let it go on outside too.
  */
 void det_look_for_stall(void);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Stalls: a thread keeps the turn without an operation, and others wait. It computes, or it loops on a variable that
- * another thread must write; that loop would never end.
+ * another thread must write; that loop would never end. Or it sleeps in a system call that this library does not see
+ * (a read of stdio's, a lock inside the C library): such a call waits for the outside, or for a thread that waits for
+ * the turn, so the thread goes on outside.
  *
  * Letting it go on outside takes the turn away from a thread that may use it at that moment:
  *  1. The thread that expels writes `holder`, makes a heavy fence, and reads the other's in_op.
@@ -12,6 +14,7 @@
 #include "decimal.h"
 #include "engine/det/det.h"
 #include "os/fence.h"
+#include "os/proc.h"
 
 static bool has_told;
 
@@ -41,6 +44,13 @@ static void expel(uint32_t holder) {
     sbt_lock_drop(&r->lock);
     det_give(next);
     sbt_handlers_release();
+}
+
+/* It is in no wait of ours. */
+static bool sleeps_in_kernel(uint32_t holder) {
+    const struct det_thread *thread = &det_round->thread[holder];
+    uint32_t tid = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
+    return tid != 0 && __atomic_load_n(&thread->waits, __ATOMIC_RELAXED) == 0 && sbt_proc_state(tid) == 'S';
 }
 
 static uint64_t patience_ns(uint32_t holder) {
@@ -73,12 +83,14 @@ void det_look_for_stall(void) {
     bool stalls = is_stalled(r);
     uint32_t holder = r->turn.holder;
     sbt_lock_drop(&r->lock);
+    bool sleeps = stalls && sleeps_in_kernel(holder);
     if (stalls && __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
-        det_schedule_stall(holder, releases);
+        det_schedule_stall(holder, releases || sleeps);
     sbt_handlers_release();
     if (!stalls)
         return;
-    tell(holder, releases);
-    if (releases)
+    if (!sleeps)
+        tell(holder, releases);
+    if (releases || sleeps)
         expel(holder);
 }

@@ -56,6 +56,7 @@ void *det_create_begin(void) {
     if (number != TURN_NO_THREAD) {
         r->thread[number].has_handle = false;
         r->thread[number].in_op = NULL;
+        __atomic_store_n(&r->thread[number].tid, 0, __ATOMIC_RELAXED);
         r->thread[number].alias = 0;
         r->thread[number].generation = r->generation;
         __atomic_store_n(&r->is_creating, 1, __ATOMIC_RELAXED);
