@@ -22,6 +22,7 @@
 #include "engine/det/det.h"
 #include "engine/det/site.h"
 #include "os/memory.h"
+#include "switch/switch.h"
 #include "wait/adapt.h"
 #include "wait/park.h"
 
@@ -130,13 +131,23 @@ static bool is_kept_waiting(uint32_t number) {
            __atomic_load_n(&thread->overdue, __ATOMIC_RELAXED);
 }
 
+/*
+ * Where threads are interrupted, a wait that can fail with EINTR sleeps on its home thread: only there a signal that
+ * the thread blocks does not end it.
+ */
+static int park(const struct turn_wait *w, uint32_t *word, const struct sbt_deadline *deadline) {
+    if (w->wait->can_interrupt && sbt_switch_interrupts)
+        return sbt_park_own(word, ASLEEP, NULL, deadline, false);
+    return sbt_park(word, ASLEEP, deadline);
+}
+
 /* One sleep. */
 static void sleep_once(struct turn_wait *w, uint32_t *word) {
     struct sbt_deadline soon;
     bool is_watching = w->deadline == NULL && is_kept_waiting(w->number);
     if (is_watching)
         soon = sbt_deadline_in(det_look_every_ns());
-    int r = sbt_park(word, ASLEEP, is_watching ? &soon : w->deadline);
+    int r = park(w, word, is_watching ? &soon : w->deadline);
     if (is_over(w))
         return;
     if (r == ETIMEDOUT && is_watching) {
