@@ -74,8 +74,8 @@ void rcl_block_end(struct rcl_worker *w) {
 static bool park_surplus(struct rcl_worker *w) {
     struct rcl_server *s = w->server;
     pthread_mutex_lock(&s->mutex);
-    count(w, true); /* the management thread may just now have taken it for blocked; a thread that sleeps for requests
-                       counts */
+    /* The management thread may just now have taken it for blocked. A thread that sleeps for requests counts. */
+    count(w, true);
     bool surplus = s->n_active > 1 && !stopped(s); /* wake_all takes the mutex after it has set that */
     if (surplus) {
         count(w, false);
