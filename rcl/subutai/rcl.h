@@ -10,7 +10,8 @@
  * A section runs on the server's thread: errno, pthread_self and thread-local variables are the server's. Sections may
  * block, in system calls or in rcl_cond_wait: another thread of the server then serves the other locks. They may call
  * rcl_execute for other locks of any server, in an order without circles, as with mutexes. They must not use their own
- * lock again, nor end their thread, leave by longjmp or an exception, or fork other than to exec.
+ * lock again, nor end their thread, leave by longjmp or an exception, or fork other than to exec. The server's threads
+ * take no signals but those that a section's own instructions cause (SIGSEGV). No function here is for signal handlers.
  *
  * Errors are returned as numbers of errno.h; errno is not set.
  */
