@@ -46,7 +46,10 @@ struct sbt_real_outside {
     SBT_REAL_OUTSIDE_FUNCTIONS(SBT_REAL_POINTER)
 };
 
-/* The function of that name behind ours; NULL: there is none. Takes the dynamic linker's lock; allocates if NULL. */
+/*
+ * The function of that name behind ours; NULL: there is none. A plain function is found without the dynamic linker's
+ * lock, and the message that dlerror has for the program stays.
+ */
 void *sbt_real_lookup(const char *name);
 
 #endif
