@@ -59,6 +59,12 @@ extra=()
 
 run "$SUBUTAI" run --engine det --verbose 2 --log log -- "$ORDERED" pipe
 check "a thread that reads from a pipe does not keep the others" is "$status $out" "0 done"
+rm -f calls.schedule
+run timeout 20 "$SUBUTAI" run --engine det --schedule calls.schedule -- "$ORDERED" calls
+check "nor one in any other call that waits" is "$status $out" "0 $(printf '%s\n' read_chk recv_chk recvfrom_chk poll_chk \
+    ppoll_chk recvmmsg system eventfd_read flock)"
+run "$SUBUTAI" schedule dump calls.schedule
+check "and none of these calls is a stall" is "$status $(grep -c ' returns from_call$' <<<"$out") $(grep -c ' released$' <<<"$out")" "0 10 0" # main takes its lock first
 run "$SUBUTAI" run --engine det -- "$ORDERED" nap
 check "a sleep of no time is over after a few turns" is "$status $out" "0 done"
 run "$SUBUTAI" run --engine det --stall release --log told -- "$ORDERED" stall
