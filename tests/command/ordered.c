@@ -7,6 +7,7 @@
  *        ordered all       the same with every kind of object, deadlines, sleeps, creation, ends, locks in destructors
  *        ordered exits    threads end by pthread_exit, which unwinds their stacks
  *        ordered nap       a thread sleeps for no time while another one yields
+ *        ordered ahead     a thread waits a second while another makes 1.4 million operations in less
  *        ordered pipe      a thread waits for another process's bytes
  *        ordered calls     the same with calls that a program makes seldom, or if it is compiled with _FORTIFY_SOURCE
  *        ordered stall     a thread waits for a plain variable that another one writes
@@ -262,6 +263,32 @@ static int stalled(void) {
     return 0;
 }
 
+static void *waiter(void *argument) {
+    struct timespec at;
+    (void)argument;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_sec++;
+    pthread_mutex_lock(&mutex);
+    while (pthread_cond_timedwait(&cond, &mutex, &at) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+/* Logical time runs ahead of the kernel's. */
+static int ahead(void) {
+    pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+    pthread_create(&thread, NULL, waiter, NULL);
+    for (int i = 0; i < 700000; i++) {
+        pthread_mutex_lock(&own);
+        pthread_mutex_unlock(&own);
+    }
+    pthread_join(thread, NULL);
+    puts("done");
+    return 0;
+}
+
 static atomic_uint n_yields;
 
 static void *yielder(void *argument) {
@@ -304,12 +331,14 @@ int main(int argc, char **argv) {
         return run(leaver, THREADS);
     if (strcmp(what, "pipe") == 0)
         return through_pipe();
+    if (strcmp(what, "ahead") == 0)
+        return ahead();
     if (strcmp(what, "calls") == 0)
         return through_calls();
     if (strcmp(what, "stall") == 0)
         return stalled();
     if (strcmp(what, "nap") == 0)
         return nap();
-    fprintf(stderr, "usage: ordered counters|all|exits|nap|pipe|calls|stall\n");
+    fprintf(stderr, "usage: ordered counters|all|exits|nap|ahead|pipe|calls|stall\n");
     return 2;
 }
