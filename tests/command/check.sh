@@ -127,5 +127,8 @@ refuses "check: --timeout: '0' is not a legal value \(legal: seconds above 0" ch
 refuses 'check: --engine direct keeps no order \(legal: det\)' check --engine direct -- true
 refuses 'check: --schedule chooses nothing here' check --schedule x -- true
 refuses 'check: --seed chooses nothing beside --seeds' check --seed 3 --seeds 4 -- true
+if $CC -static -g -pthread differs.c -o static 2>/dev/null; then
+    refuses "check: './static' cannot be served: statically linked" check ./static
+fi
 refuses "check: program 'no-such-program': not found" check no-such-program
 finish
