@@ -14,7 +14,10 @@
 #include <limits.h>
 #include <poll.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -256,6 +259,12 @@ SBT_EXPORT ssize_t read(int fd, void *buffer, size_t n) {
     return SBT_LIKELY(plain.read != NULL) ? plain.read(fd, buffer, n) : slow_read(fd, buffer, n);
 }
 
+SBT_EXPORT int eventfd_read(int fd, eventfd_t *value) {
+    ssize_t r =
+        SBT_LIKELY(plain.read != NULL) ? plain.read(fd, value, sizeof *value) : slow_read(fd, value, sizeof *value);
+    return r == (ssize_t)sizeof *value ? 0 : -1;
+}
+
 static SBT_NOINLINE ssize_t slow_readv(int fd, const struct iovec *parts, int n) {
     if (is_plain(AT(readv)))
         return real.readv(fd, parts, n);
@@ -284,6 +293,16 @@ static SBT_NOINLINE ssize_t slow_writev(int fd, const struct iovec *parts, int n
 
 SBT_EXPORT ssize_t writev(int fd, const struct iovec *parts, int n) {
     return SBT_LIKELY(plain.writev != NULL) ? plain.writev(fd, parts, n) : slow_writev(fd, parts, n);
+}
+
+static SBT_NOINLINE int slow_flock(int fd, int operation) {
+    if (is_plain(AT(flock)))
+        return real.flock(fd, operation);
+    return (operation & (LOCK_NB | LOCK_UN)) == 0 ? WAITS(flock(fd, operation)) : real.flock(fd, operation);
+}
+
+SBT_EXPORT int flock(int fd, int operation) {
+    return SBT_LIKELY(plain.flock != NULL) ? plain.flock(fd, operation) : slow_flock(fd, operation);
 }
 
 /* ---- sockets ---- */
@@ -385,6 +404,66 @@ SBT_EXPORT int connect(int fd, const struct sockaddr *to, socklen_t size) {
     return SBT_LIKELY(plain.connect != NULL) ? plain.connect(fd, to, size) : slow_connect(fd, to, size);
 }
 
+static SBT_NOINLINE int slow_recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags,
+                                      struct timespec *timeout) {
+    if (is_plain(AT(recvmmsg)))
+        return real.recvmmsg(fd, messages, n, flags, timeout);
+    return WAITS(recvmmsg(fd, messages, n, flags, timeout));
+}
+
+SBT_EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout) {
+    return SBT_LIKELY(plain.recvmmsg != NULL) ? plain.recvmmsg(fd, messages, n, flags, timeout)
+                                              : slow_recvmmsg(fd, messages, n, flags, timeout);
+}
+
+static SBT_NOINLINE int slow_sendmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags) {
+    if (is_plain(AT(sendmmsg)))
+        return real.sendmmsg(fd, messages, n, flags);
+    return may_wait_to_write(fd, SIZE_MAX) ? WAITS(sendmmsg(fd, messages, n, flags))
+                                           : real.sendmmsg(fd, messages, n, flags);
+}
+
+SBT_EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags) {
+    return SBT_LIKELY(plain.sendmmsg != NULL) ? plain.sendmmsg(fd, messages, n, flags)
+                                              : slow_sendmmsg(fd, messages, n, flags);
+}
+
+/*
+ * ---- what is called instead if a program is compiled with _FORTIFY_SOURCE ----
+ * `size` is that of the array.
+ */
+extern ssize_t __read_chk(int fd, void *buffer, size_t n, size_t size);
+extern ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t size, int flags);
+extern ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t n, size_t size, int flags,
+                              struct sockaddr *restrict from, socklen_t *restrict from_size);
+extern int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t size);
+
+SBT_EXPORT ssize_t __read_chk(int fd, void *buffer, size_t n, size_t size) {
+    if (SBT_UNLIKELY(n > size))
+        __chk_fail();
+    return SBT_LIKELY(plain.read != NULL) ? plain.read(fd, buffer, n) : slow_read(fd, buffer, n);
+}
+
+SBT_EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t size, int flags) {
+    if (SBT_UNLIKELY(n > size))
+        __chk_fail();
+    return SBT_LIKELY(plain.recv != NULL) ? plain.recv(fd, buffer, n, flags) : slow_recv(fd, buffer, n, flags);
+}
+
+SBT_EXPORT ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t n, size_t size, int flags,
+                                  struct sockaddr *restrict from, socklen_t *restrict from_size) {
+    if (SBT_UNLIKELY(n > size))
+        __chk_fail();
+    return SBT_LIKELY(plain.recvfrom != NULL) ? plain.recvfrom(fd, buffer, n, flags, from, from_size)
+                                              : slow_recvfrom(fd, buffer, n, flags, from, from_size);
+}
+
+SBT_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t size) {
+    if (SBT_UNLIKELY(n > size / sizeof *fds))
+        __chk_fail();
+    return SBT_LIKELY(plain.poll != NULL) ? plain.poll(fds, n, ms) : slow_poll(fds, n, ms);
+}
+
 /* ---- children ---- */
 
 static SBT_NOINLINE pid_t slow_wait(int *status) {
@@ -417,6 +496,14 @@ static SBT_NOINLINE pid_t slow_wait4(pid_t pid, int *status, int options, struct
 SBT_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage) {
     return SBT_LIKELY(plain.wait4 != NULL) ? plain.wait4(pid, status, options, usage)
                                            : slow_wait4(pid, status, options, usage);
+}
+
+static SBT_NOINLINE int slow_system(const char *command) {
+    return is_plain(AT(system)) ? real.system(command) : WAITS(system(command));
+}
+
+SBT_EXPORT int system(const char *command) {
+    return SBT_LIKELY(plain.system != NULL) ? plain.system(command) : slow_system(command);
 }
 
 static SBT_NOINLINE int slow_waitid(idtype_t type, id_t id, siginfo_t *info, int options) {

@@ -161,6 +161,24 @@ bool sbt_elf_is_libcs(const char *name, const void *function) {
            find_wanted(&o, &(struct wanted){.name = name, .address = (sbt_function *)(uintptr_t)function}) != NULL;
 }
 
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"))); /* this library's own: the linker defines it */
+
+/* What stands before the C library is never unloaded, so the walk needs no lock. */
+sbt_function *sbt_elf_next(const char *name) {
+    bool is_behind = false;
+    for (const struct link_map *l = _r_debug.r_map; l != NULL; l = l->l_next) {
+        struct object o = {.bias = l->l_addr};
+        if (is_behind && l->l_ld != NULL) {
+            read_dynamic(&o, l->l_ld);
+            sbt_function *found = find(&o, name);
+            if (found != NULL)
+                return found;
+        }
+        is_behind = is_behind || l->l_ld == _DYNAMIC;
+    }
+    return NULL;
+}
+
 sbt_function *sbt_elf_own(const char *name) {
     Dl_info info;
     struct link_map *map = NULL;

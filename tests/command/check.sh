@@ -17,17 +17,45 @@ check "other orders are no failure" is "$status" 0
 
 cat >differs.c <<'END'
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static void twice(void) {
     pthread_mutex_lock(&m);
     pthread_mutex_unlock(&m);
 }
+static long now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+static void compute(int ms) {
+    for (long end = now_us() + ms * 1000; now_us() < end;)
+        ;
+}
+static void *goes_on(void *ms) {
+    for (;;) {
+        compute(*(int *)ms);
+        sched_yield();
+    }
+}
+/* Main ends while others go on, which are late now and then. */
+static void leave_thread(void) {
+    static int late;
+    pthread_t thread;
+    late = now_us() % 2 * 60;
+    pthread_create(&thread, NULL, goes_on, &late);
+    twice();
+    compute(20);
+}
 int main(int argc, char **argv) {
     twice();
+    if (argc > 1 && strcmp(argv[1], "leaves") == 0)
+        leave_thread();
     if (argc > 1 && strcmp(argv[1], "output") == 0)
         printf("%d\n", (int)getpid());
     if (argc > 1 && strcmp(argv[1], "schedule") == 0)
@@ -55,6 +83,8 @@ check "a status that is not 0 is a failure" json '.[0] | .failing == 1 and .by_o
     .by_order[0].failed == 3 and (.repeat | test("^subutai run --engine det --seed 0 -- ./differs fails$"))'
 subutai check --runs 2 --timeout 1 --json -- ./differs hangs
 check "a hang is one" json '.[0] | .failing == 1 and .by_order[0].outcome == "timeout" and .by_order[0].verdict == "same"'
+subutai check --runs 20 -- ./differs leaves
+check "where the process ends while threads go on is the same" is "$status" 0
 subutai check --runs 2 -- true
 check "a program that does not synchronize" matches "$out" 'does not synchronize'
 
@@ -97,5 +127,8 @@ refuses "check: --timeout: '0' is not a legal value \(legal: seconds above 0" ch
 refuses 'check: --engine direct keeps no order \(legal: det\)' check --engine direct -- true
 refuses 'check: --schedule chooses nothing here' check --schedule x -- true
 refuses 'check: --seed chooses nothing beside --seeds' check --seed 3 --seeds 4 -- true
+if $CC -static -g -pthread differs.c -o static 2>/dev/null; then
+    refuses "check: './static' cannot be served: statically linked" check ./static
+fi
 refuses "check: program 'no-such-program': not found" check no-such-program
 finish

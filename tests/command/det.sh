@@ -62,8 +62,20 @@ check "a thread that reads from a pipe does not keep the others" is "$status $ou
 run "$SUBUTAI" run --engine det --log stdio -- "$ORDERED" stdio
 check "nor does a thread that sleeps in a call which the library does not see" is "$status $out" "0 done"
 check "and nothing is said" test ! -s stdio
+rm -f calls.schedule
+run timeout 20 "$SUBUTAI" run --engine det --schedule calls.schedule -- "$ORDERED" calls
+check "nor one in any other call that waits" is "$status $out" "0 $(printf '%s\n' read_chk recv_chk recvfrom_chk poll_chk \
+    ppoll_chk recvmmsg system eventfd_read flock)"
+run "$SUBUTAI" schedule dump calls.schedule
+check "and none of these calls is a stall" is "$status $(grep -c ' returns from_call$' <<<"$out") $(grep -c ' released$' <<<"$out")" "0 10 0" # main takes its lock first
 run "$SUBUTAI" run --engine det -- "$ORDERED" nap
 check "a sleep of no time is over after a few turns" is "$status $out" "0 done"
+rm -f ahead.schedule
+run "$SUBUTAI" run --engine det --schedule ahead.schedule --log told -- "$ORDERED" ahead
+check "a wait does not end before its time, however many operations others make" is "$status $out" "0 done"
+check "and that is said to be no stall" is "$(cat told)" ""
+run "$SUBUTAI" schedule info ahead.schedule
+check "nor written as one" matches "$out" ', 0 stalls$'
 run "$SUBUTAI" run --engine det --stall release --log told -- "$ORDERED" stall
 check "a loop on a plain variable goes on outside" is "$status $out" "0 done"
 check "and that is said" matches "$(cat told)" 'thread 0 keeps the turn and makes no operation'

@@ -7,18 +7,28 @@
  *        ordered all       the same with every kind of object, deadlines, sleeps, creation, ends, locks in destructors
  *        ordered exits    threads end by pthread_exit, which unwinds their stacks
  *        ordered nap       a thread sleeps for no time while another one yields
+ *        ordered ahead     a thread waits a second while another makes 1.4 million operations in less
  *        ordered pipe      a thread waits for another process's bytes
  *        ordered stdio     the same by fgets, a call that the library does not see
+ *        ordered calls     the same with calls that a program makes seldom, or if it is compiled with _FORTIFY_SOURCE
  *        ordered stall     a thread waits for a plain variable that another one writes
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -179,6 +189,71 @@ static int through_pipe(void *(*routine)(void *)) {
     return 0;
 }
 
+/* The size of the array is the last argument, or comes after n. */
+extern ssize_t __read_chk(int fd, void *buffer, size_t n, size_t size);
+extern ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t size, int flags);
+extern ssize_t __recvfrom_chk(int fd, void *buffer, size_t n, size_t size, int flags, struct sockaddr *from,
+                              socklen_t *from_size);
+extern int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t size);
+extern int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t size);
+
+static const char *const calls[] = {"read_chk", "recv_chk", "recvfrom_chk", "poll_chk", "ppoll_chk",
+                                    "recvmmsg", "system",   "eventfd_read", "flock"};
+enum { N_CALLS = sizeof calls / sizeof *calls };
+
+/* Waits until a byte comes, or for `flock` until the lock is free. */
+static ssize_t call(size_t i) {
+    char c[8];
+    struct iovec part = {c, 1};
+    struct mmsghdr message = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+    struct pollfd in = {fds[0], POLLIN, 0};
+    eventfd_t value;
+    return i == 0   ? __read_chk(fds[0], c, 1, sizeof c)
+           : i == 1 ? __recv_chk(fds[0], c, 1, sizeof c, 0)
+           : i == 2 ? __recvfrom_chk(fds[0], c, 1, sizeof c, 0, NULL, NULL)
+           : i == 3 ? __poll_chk(&in, 1, -1, sizeof in)
+           : i == 4 ? __ppoll_chk(&in, 1, NULL, NULL, sizeof in)
+           : i == 5 ? recvmmsg(fds[0], &message, 1, 0, NULL)
+           : i == 6 ? system("head -c 1 >/dev/null") == 0
+           : i == 7 ? eventfd_read(fds[0], &value) == 0
+                    : flock(fds[0], LOCK_EX) == 0;
+}
+
+static void *caller(void *i) {
+    locked_add(call((uintptr_t)i) == 1);
+    return NULL;
+}
+
+static int open_ends(size_t i) {
+    char name[] = "/tmp/ordered-XXXXXX";
+    if (i == 7)
+        return (fds[0] = fds[1] = eventfd(0, 0)) < 0;
+    if (i < 7)
+        return socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0 || (i == 6 && dup2(fds[0], STDIN_FILENO) != STDIN_FILENO);
+    fds[0] = mkstemp(name);
+    fds[1] = open(name, O_RDWR);
+    unlink(name);
+    return fds[0] < 0 || fds[1] < 0 || flock(fds[1], LOCK_EX) != 0;
+}
+
+/* Each time the others get on while a thread waits. */
+static int through_calls(void) {
+    const uint64_t one = 1;
+    for (size_t i = 0; i < N_CALLS; i++) {
+        pthread_t thread;
+        if (open_ends(i) != 0)
+            return 1;
+        pthread_create(&thread, NULL, caller, (void *)(uintptr_t)i);
+        for (int k = 0; k < ROUNDS; k++)
+            locked_add(0);
+        if (i == N_CALLS - 1 ? flock(fds[1], LOCK_UN) != 0 : write(fds[1], &one, sizeof one) != sizeof one)
+            return 1;
+        pthread_join(thread, NULL);
+        puts(calls[i]);
+    }
+    return 0;
+}
+
 static atomic_int flag;
 
 static void *setter(void *argument) {
@@ -193,6 +268,32 @@ static int stalled(void) {
     pthread_create(&thread, NULL, setter, NULL);
     while (atomic_load(&flag) == 0)
         ;
+    pthread_join(thread, NULL);
+    puts("done");
+    return 0;
+}
+
+static void *waiter(void *argument) {
+    struct timespec at;
+    (void)argument;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_sec++;
+    pthread_mutex_lock(&mutex);
+    while (pthread_cond_timedwait(&cond, &mutex, &at) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+/* Logical time runs ahead of the kernel's. */
+static int ahead(void) {
+    pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+    pthread_create(&thread, NULL, waiter, NULL);
+    for (int i = 0; i < 700000; i++) {
+        pthread_mutex_lock(&own);
+        pthread_mutex_unlock(&own);
+    }
     pthread_join(thread, NULL);
     puts("done");
     return 0;
@@ -242,10 +343,14 @@ int main(int argc, char **argv) {
         return through_pipe(reader);
     if (strcmp(what, "stdio") == 0)
         return through_pipe(line_reader);
+    if (strcmp(what, "ahead") == 0)
+        return ahead();
+    if (strcmp(what, "calls") == 0)
+        return through_calls();
     if (strcmp(what, "stall") == 0)
         return stalled();
     if (strcmp(what, "nap") == 0)
         return nap();
-    fprintf(stderr, "usage: ordered counters|all|exits|nap|pipe|stdio|stall\n");
+    fprintf(stderr, "usage: ordered counters|all|exits|nap|ahead|pipe|stdio|calls|stall\n");
     return 2;
 }

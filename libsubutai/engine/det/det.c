@@ -7,8 +7,13 @@
 #include "decimal.h"
 #include "engine/det/det.h"
 #include "engine/det/site.h"
+#include "os/clock.h"
+#include "os/futex.h"
 #include "os/memory.h"
+#include "switch/switch.h"
 #include "wait/adapt.h"
+
+#define END_PAUSE_NS 50000 /* between two looks of a thread that ends the process */
 
 static int start(const struct sbt_options *options) {
     sbt_adapt_start((uint32_t)options->value[SBT_OPT_SPIN_NS].u, (uint32_t)options->value[SBT_OPT_YIELDS].u);
@@ -67,11 +72,26 @@ static void hex_of(char text[17], uint64_t u) {
     text[16] = '\0';
 }
 
+/*
+ * Until the caller has the turn, so that no other thread goes on: where the process ends is part of the schedule. For
+ * as long as a stall at most: the process must end even if another thread keeps the turn. A fiber does not wait: it
+ * would keep its carrier from the others.
+ */
+static void await_turn(void) {
+    const uint64_t end = sbt_now_ns() + DET_STALL_NS;
+    if (sbt_switch_wanted || det_self.generation != det_round->generation || det_self.number == DET_NO_NUMBER)
+        return;
+    while (__atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number && sbt_now_ns() < end)
+        sbt_pause_ns(END_PAUSE_NS);
+}
+
 static void stop(void) {
     char hash[17], ops[DECIMAL_SIZE], outside[DECIMAL_SIZE];
     struct det_round *r = det_round;
     if (r->generation != sbt_fork_generation() + 1)
         return;
+    if (sbt_options.value[SBT_OPT_VERBOSE].u >= 2 || __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
+        await_turn();
     if (__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
         det_schedule_end(&(struct schedule_totals){
             .hash = r->hash, .n_ops = r->n_ops, .n_outside = r->n_outside, .n_objects = r->n_objects});

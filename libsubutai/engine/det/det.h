@@ -70,6 +70,7 @@ struct det_round {
     struct det_look look; /* under the lock */
     uint32_t generation;  /* the fork generation, plus 1; 0: not begun */
     uint32_t is_creating; /* 1: the holder creates a thread; atomic */
+    uint32_t sleeps_off;  /* 1: the holder waits until the kernel's time is as far as logical time; atomic */
     uint32_t n_objects;   /* that have a number; the holder's */
     uint64_t n_ops, hash; /* of the schedule; the holder's */
     bool is_logged;       /* atomic; relaxed: what is written after the end of the log is dropped */
@@ -237,7 +238,8 @@ void det_give(uint32_t to);
 uint64_t det_look_every_ns(void);
 /*
  * If the same thread has had the turn for that long: let it go on outside, if it sleeps in the kernel; else say so
- * once, and with --stall release let it go on outside too.
+ * once, and with --stall release let it go on outside too. A thread that sleeps off what logical
+ * time is ahead is in an operation: that is no stall.
  */
 void det_look_for_stall(void);
 

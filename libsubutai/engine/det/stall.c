@@ -68,7 +68,7 @@ uint64_t det_look_every_ns(void) {
 /* With the lock. */
 static bool is_stalled(struct det_round *r) {
     uint64_t now = sbt_now_ns();
-    if (r->turn.holder == TURN_NO_THREAD)
+    if (r->turn.holder == TURN_NO_THREAD || __atomic_load_n(&r->sleeps_off, __ATOMIC_RELAXED) != 0)
         return false;
     if (r->look.holder != r->turn.holder || r->look.logical != r->turn.now || r->look.since_ns == 0)
         r->look = (struct det_look){r->turn.holder, r->turn.now, now};
