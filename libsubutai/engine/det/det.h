@@ -238,8 +238,8 @@ void det_give(uint32_t to);
 uint64_t det_look_every_ns(void);
 /*
  * If the same thread has had the turn for that long: let it go on outside, if it sleeps in the kernel; else say so
- * once, and with --stall release let it go on outside too. A thread that sleeps off what logical
- * time is ahead is in an operation: that is no stall.
+ * once, and with --stall release let it go on outside too. A thread that sleeps off what logical time is ahead is in an
+ * operation: that is no stall.
  */
 void det_look_for_stall(void);
 
