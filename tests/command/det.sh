@@ -75,7 +75,7 @@ run "$SUBUTAI" run --engine det --schedule ahead.schedule --log told -- "$ORDERE
 check "a wait does not end before its time, however many operations others make" is "$status $out" "0 done"
 check "and that is said to be no stall" is "$(cat told)" ""
 run "$SUBUTAI" schedule info ahead.schedule
-check "nor written as one" matches "$out" ', 0 stalls$'
+check "nor written as one" matches "$out" ', 0 stalls'
 run "$SUBUTAI" run --engine det --stall release --log told -- "$ORDERED" stall
 check "a loop on a plain variable goes on outside" is "$status $out" "0 done"
 check "and that is said" matches "$(cat told)" 'thread 0 keeps the turn and makes no operation'
