@@ -161,9 +161,7 @@ bool sbt_elf_is_libcs(const char *name, const void *function) {
            find_wanted(&o, &(struct wanted){.name = name, .address = (sbt_function *)(uintptr_t)function}) != NULL;
 }
 
-extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"))); /* this library's own: the linker defines it */
-
-/* What stands before the C library is never unloaded, so the walk needs no lock. */
+/* What stands before the C library is never unloaded, so the walk needs no lock. _DYNAMIC is this library's own. */
 sbt_function *sbt_elf_next(const char *name) {
     bool is_behind = false;
     for (const struct link_map *l = _r_debug.r_map; l != NULL; l = l->l_next) {
