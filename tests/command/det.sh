@@ -83,6 +83,11 @@ check "nor written as one" matches "$out" ', 0 stalls'
 run "$SUBUTAI" run --engine det --stall release --log told -- "$ORDERED" stall
 check "a loop on a plain variable goes on outside" is "$status $out" "0 done"
 check "and that is said" matches "$(cat told)" 'thread 0 keeps the turn and makes no operation'
+for _ in 1 2 3; do
+    run timeout 30 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" woken
+    echo "$status $out"
+done >ends
+check "also if no thread waits for the turn but one that slept when it was woken" is "$(sort -u ends)" "0 done"
 run timeout 2 "$SUBUTAI" run --engine det --log waits -- "$ORDERED" stall
 check "without that it is said, and how to go on" matches "$(cat waits)" '\-\-stall release lets them go on'
 finish

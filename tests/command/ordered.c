@@ -13,6 +13,7 @@
  *        ordered stdio     the same by fgets, a call that the library does not see
  *        ordered calls     the same with calls that a program makes seldom, or if it is compiled with _FORTIFY_SOURCE
  *        ordered stall     a thread waits for a plain variable that another one writes
+ *        ordered woken     threads wait for a plain variable that one writes that a mutex has kept waiting
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +37,7 @@
 
 #define THREADS 5
 #define ROUNDS 100
+#define YIELDS 16
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -316,6 +318,40 @@ static int stalled(void) {
     return 0;
 }
 
+static void *spinner(void *argument) {
+    for (int i = 0; i < YIELDS / 2; i++)
+        sched_yield();
+    while (atomic_load(&flag) == 0)
+        ;
+    return argument;
+}
+
+/*
+ * The setter waits for a mutex. It is woken, and the turn goes to a thread that loops already: no thread waits for the
+ * turn but the one that slept. That is so for one number of yields.
+ */
+static void wake_while_others_loop(int n_yields_before) {
+    pthread_t looping, kept_waiting;
+    atomic_store(&flag, 0);
+    pthread_mutex_lock(&mutex);
+    pthread_create(&looping, NULL, spinner, NULL);
+    pthread_create(&kept_waiting, NULL, setter, NULL);
+    for (int i = 0; i < n_yields_before; i++)
+        sched_yield();
+    pthread_mutex_unlock(&mutex);
+    while (atomic_load(&flag) == 0)
+        ;
+    pthread_join(looping, NULL);
+    pthread_join(kept_waiting, NULL);
+}
+
+static int stalled_after_wait(void) {
+    for (int i = 0; i < YIELDS; i++)
+        wake_while_others_loop(i);
+    puts("done");
+    return 0;
+}
+
 static void *waiter(void *argument) {
     struct timespec at;
     (void)argument;
@@ -394,8 +430,10 @@ int main(int argc, char **argv) {
         return through_calls();
     if (strcmp(what, "stall") == 0)
         return stalled();
+    if (strcmp(what, "woken") == 0)
+        return stalled_after_wait();
     if (strcmp(what, "nap") == 0)
         return nap();
-    fprintf(stderr, "usage: ordered counters|all|exits|allocates|nap|ahead|pipe|stdio|calls|stall\n");
+    fprintf(stderr, "usage: ordered counters|all|exits|allocates|nap|ahead|pipe|stdio|calls|stall|woken\n");
     return 2;
 }

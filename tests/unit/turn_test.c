@@ -86,6 +86,27 @@ TEST(turn_wake_thread__the_last_leaves_and_the_queue_goes_on) {
     free(t);
 }
 
+TEST(turn_last_back__woken_threads_until_they_have_the_turn) {
+    struct turn *t = with_threads(5, 0);
+    block(t, 8, TURN_NEVER); /* 0 */
+    block(t, 8, TURN_NEVER); /* 1 */
+    block(t, 8, TURN_NEVER); /* 2 */
+    ck_assert_uint_eq(turn_last_back(t), TURN_NO_THREAD);
+    ck_assert_uint_eq(turn_wake(t, 8, UINT32_MAX), 3);
+    ck_assert_uint_eq(t->n_back, 3);
+    ck_assert_uint_eq(t->holder, 3);
+    ck_assert_uint_eq(turn_last_back(t), 2);
+    ck_assert_uint_eq(turn_pass(t), 4);
+    ck_assert_uint_eq(turn_last_back(t), 2);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    ck_assert_uint_eq(t->n_back, 2);
+    turn_absent(t, 2);
+    ck_assert_uint_eq(turn_last_back(t), 1);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(turn_last_back(t), TURN_NO_THREAD);
+    free(t);
+}
+
 TEST(turn_block__a_deadline_comes_with_the_turns) {
     struct turn *t = with_threads(2, 0);
     block(t, 8, 3 * TURN_NS);

@@ -60,6 +60,41 @@ static uint64_t patience_ns(uint32_t holder) {
                                                                      : DET_STALL_NS;
 }
 
+void det_look(uint32_t number) {
+    struct det_round *r = det_round;
+    if (__atomic_exchange_n(&r->thread[number].looks, 1, __ATOMIC_RELAXED) == 0)
+        __atomic_fetch_add(&r->n_lookers, 1, __ATOMIC_RELAXED);
+}
+
+void det_look_no_more(uint32_t number) {
+    struct det_round *r = det_round;
+    if (__atomic_load_n(&r->thread[number].looks, __ATOMIC_RELAXED) != 0 &&
+        __atomic_exchange_n(&r->thread[number].looks, 0, __ATOMIC_RELAXED) != 0)
+        __atomic_fetch_sub(&r->n_lookers, 1, __ATOMIC_RELAXED);
+}
+
+/* A looker that has the turn is one no more. */
+static bool has_looker(uint32_t holder) {
+    const struct det_round *r = det_round;
+    return __atomic_load_n(&r->n_lookers, __ATOMIC_RELAXED) >
+           __atomic_load_n(&r->thread[holder].looks, __ATOMIC_RELAXED);
+}
+
+void det_call_looker(uint32_t holder) {
+    struct det_round *r = det_round;
+    uint32_t called = TURN_NO_THREAD;
+    if (SBT_LIKELY(__atomic_load_n(&r->turn.n_back, __ATOMIC_RELAXED) == 0 || has_looker(holder)))
+        return;
+    sbt_lock_take(&r->lock);
+    if (r->turn.holder != TURN_NO_THREAD && !has_looker(r->turn.holder))
+        called = turn_last_back(&r->turn);
+    if (called != TURN_NO_THREAD)
+        det_look(called);
+    sbt_lock_drop(&r->lock);
+    if (called != TURN_NO_THREAD)
+        det_wake_waiter(called);
+}
+
 uint64_t det_look_every_ns(void) {
     uint64_t every = sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE ? DET_STALL_RELEASE_NS : DET_STALL_NS;
     return every / 2 + every * __atomic_load_n(&det_round->turn.n_runnable, __ATOMIC_RELAXED) / DET_LOOKERS;
@@ -70,8 +105,9 @@ static bool is_stalled(struct det_round *r) {
     uint64_t now = sbt_now_ns();
     if (r->turn.holder == TURN_NO_THREAD || __atomic_load_n(&r->sleeps_off, __ATOMIC_RELAXED) != 0)
         return false;
-    if (r->look.holder != r->turn.holder || r->look.logical != r->turn.now || r->look.since_ns == 0)
-        r->look = (struct det_look){r->turn.holder, r->turn.now, now};
+    uint64_t logical = __atomic_load_n(&r->turn.now, __ATOMIC_RELAXED); /* the holder's, without the lock */
+    if (r->look.holder != r->turn.holder || r->look.logical != logical || r->look.since_ns == 0)
+        r->look = (struct det_look){r->turn.holder, logical, now};
     return now - r->look.since_ns >= patience_ns(r->turn.holder);
 }
 

@@ -15,15 +15,21 @@
 #include "engine/det/det.h"
 #include "os/futex.h"
 #include "os/real.h"
+#include "switch/sanitizer.h"
 
 #define KEYS_BEFORE 31 /* the C library has room for 32 in the thread itself */
+#ifdef SBT_TSAN        /* in the last round it ends what instrumented code uses */
+#define LAST_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
+#else
+#define LAST_ROUND PTHREAD_DESTRUCTOR_ITERATIONS
+#endif
 
 static pthread_key_t key;
 static bool has_key;
 
 static void ends(void *value) {
     uintptr_t round = (uintptr_t)value;
-    if (round < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(key, (void *)(round + 1)) == 0)
+    if (round < LAST_ROUND && pthread_setspecific(key, (void *)(round + 1)) == 0)
         return;
     if (det_self.generation == sbt_fork_generation() + 1 && !det_self.is_ended)
         det_end_thread();
@@ -57,7 +63,7 @@ void *det_create_begin(void) {
         r->thread[number].has_handle = false;
         r->thread[number].in_op = NULL;
         __atomic_store_n(&r->thread[number].tid, 0, __ATOMIC_RELAXED);
-        r->thread[number].alias = 0;
+        det_set_alias(&r->thread[number], 0);
         r->thread[number].generation = r->generation;
         __atomic_store_n(&r->thread[number].is_new, 1, __ATOMIC_RELAXED); /* the thread begins after this */
         turn_expel(&r->turn, number);                                     /* until the C library has made the thread */
@@ -79,7 +85,7 @@ static uint32_t number_of(const void *record) {
 static uint32_t find(pthread_t thread) {
     struct det_round *r = det_round;
     for (uint32_t i = 0; i < r->turn.n_threads; i++)
-        if (r->turn.thread[i].state != TURN_FREE && r->thread[i].has_handle &&
+        if (turn_state_of(&r->turn, i) != TURN_FREE && r->thread[i].has_handle &&
             pthread_equal(r->thread[i].handle, thread))
             return i;
     return TURN_NO_THREAD;
