@@ -29,7 +29,7 @@ void det_adopt(uint32_t number) {
     det_self.waiting = 0;
     det_self.is_guest = det_self.is_absent = det_self.is_ended = det_self.is_exiting = false;
     det_self.generation = det_round->generation;
-    det_round->thread[number].in_op = &det_self.in_op;
+    __atomic_store_n(&det_round->thread[number].in_op, &det_self.in_op, __ATOMIC_RELEASE);
     __atomic_store_n(&det_round->thread[number].tid, sbt_switch_wanted ? 0 : sbt_thread_tid(), __ATOMIC_RELAXED);
 }
 
@@ -55,7 +55,7 @@ static void be_guest(uint32_t number) {
     struct det_round *r = det_round;
     struct det_thread *guest = &r->thread[number];
     det_self.is_guest = true;
-    guest->in_op = &det_self.in_op;
+    __atomic_store_n(&guest->in_op, &det_self.in_op, __ATOMIC_RELEASE);
     __atomic_store_n(&guest->tid, 0, __ATOMIC_RELAXED);
     det_set_alias(guest, 0);
     guest->is_cancelled = false;

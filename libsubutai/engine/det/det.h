@@ -83,7 +83,7 @@ struct det_round {
         uint32_t alias;      /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: none; atomic */
         uint32_t generation; /* of the round in which the creator made this record */
         uint32_t is_new;     /* 1: its creation is under way, and it cannot have the turn; atomic */
-        const uint32_t *in_op; /* the thread's det_self.in_op */
+        const uint32_t *in_op; /* the thread's det_self.in_op; NULL: it has not begun; atomic */
         uint32_t tid;          /* its kernel thread, where that is one and the same; 0: not known; atomic */
         struct sbt_adapt adapt;
         pthread_t handle;

@@ -32,7 +32,7 @@ static void expel(uint32_t holder) {
     sbt_lock_take(&r->lock);
     if (r->turn.holder == holder && r->turn.thread[holder].state == TURN_RUNNABLE) {
         __atomic_store_n(&r->turn.holder, TURN_NO_THREAD, __ATOMIC_SEQ_CST);
-        const uint32_t *in_op = r->thread[holder].in_op;
+        const uint32_t *in_op = __atomic_load_n(&r->thread[holder].in_op, __ATOMIC_ACQUIRE);
         if (!sbt_fence_heavy() || in_op == NULL || __atomic_load_n(in_op, __ATOMIC_SEQ_CST) != 0) {
             __atomic_store_n(&r->turn.holder, holder, __ATOMIC_SEQ_CST);
             next = holder;

@@ -61,7 +61,7 @@ void *det_create_begin(void) {
     uint32_t number = turn_create(&r->turn);
     if (number != TURN_NO_THREAD) {
         r->thread[number].has_handle = false;
-        r->thread[number].in_op = NULL;
+        __atomic_store_n(&r->thread[number].in_op, NULL, __ATOMIC_RELAXED);
         __atomic_store_n(&r->thread[number].tid, 0, __ATOMIC_RELAXED);
         det_set_alias(&r->thread[number], 0);
         r->thread[number].generation = r->generation;
@@ -145,7 +145,9 @@ uint32_t det_number_at_creation(void) {
     while (__atomic_load_n(&r->is_creating, __ATOMIC_ACQUIRE) != 0)
         sbt_yield();
     uint32_t number = find(pthread_self());
-    return number != TURN_NO_THREAD && r->thread[number].in_op == NULL ? number : TURN_NO_THREAD;
+    return number != TURN_NO_THREAD && __atomic_load_n(&r->thread[number].in_op, __ATOMIC_RELAXED) == NULL
+               ? number
+               : TURN_NO_THREAD;
 }
 
 /*
