@@ -70,11 +70,14 @@ void rcl_block_end(struct rcl_worker *w) {
     pthread_mutex_unlock(&w->server->mutex);
 }
 
-/* True: it was one too many, and has been parked. */
-static bool park_surplus(struct rcl_worker *w) {
+bool rcl_park_surplus(struct rcl_worker *w) {
     struct rcl_server *s = w->server;
     pthread_mutex_lock(&s->mutex);
-    /* The management thread may just now have taken it for blocked. A thread that sleeps for requests counts. */
+    /*
+     * The management thread may just now have taken it for blocked, and activated another one. Both would sleep for
+     * requests, and only the other would count. If this one is woken and blocks in a section, the one that sleeps and
+     * counts would keep the management thread from activating a third.
+     */
     count(w, true);
     bool surplus = s->n_active > 1 && !stopped(s); /* wake_all takes the mutex after it has set that */
     if (surplus) {
@@ -110,8 +113,7 @@ void rcl_lock_take(struct rcl_worker *w, struct rcl_lock *lock) {
     if (rcl_lock_try(lock))
         return;
     rcl_block_begin(w);
-    for (uint32_t n = 0; !rcl_lock_try(lock); n += n < RCL_CLIENT_SPINS)
-        rcl_look_again(n, RCL_CLIENT_SPINS);
+    rcl_lock_wait(lock);
     rcl_block_end(w);
 }
 
@@ -136,7 +138,7 @@ static void *serve(void *argument) {
         if (pass(s)) {
             idle = 0;
         } else if (++idle == RCL_IDLE_PASSES) {
-            if (!park_surplus(w))
+            if (!rcl_park_surplus(w))
                 rcl_doze(&s->asleep, has_something_or_stops, s);
             idle = 0;
         } else {
@@ -239,6 +241,7 @@ static int start_threads(struct rcl_server *s) {
         end_workers(s);
         return EAGAIN;
     }
+    /* Without the backup thread the management thread still looks at each tick. */
     s->has_backup = s->cpu >= 0 && pthread_create(&s->backup, NULL, back_up, s) == 0;
     return 0;
 }

@@ -9,28 +9,16 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/checks.h"
+#include "lib/tap.h"
+#include "lib/threads.h"
+#include "sanitized.h"
 #include "subutai/rcl.h"
-
-static int n_points, n_failed;
-
-static void point(bool right, const char *text) {
-    printf("%sok %d - %s\n", right ? "" : "not ", ++n_points, text);
-    fflush(stdout);
-    n_failed += !right;
-}
-
-static void must(int error, const char *what) {
-    if (error != 0) {
-        printf("Bail out! %s: error %d\n", what, error);
-        exit(1);
-    }
-}
 
 /* ---- threads that cannot be made: the n-th from now on; 0: none ---- */
 static atomic_int fails;
@@ -59,7 +47,7 @@ static void check_create(void) {
     struct rcl_server *server;
     for (int n = 1; n <= 2; n++) {
         fails = n;
-        point(rcl_server_create(&server, -1) == EAGAIN, "no server without its threads");
+        tap_point(rcl_server_create(&server, -1) == EAGAIN, "no server without its threads");
     }
     fails = 0;
 }
@@ -90,28 +78,28 @@ static void wait_for_change(void *unused) {
     (void)unused;
     fails = 1;
     while (!is_changed)
-        must(rcl_cond_wait(&changed, &lock), "rcl_cond_wait");
+        OK(rcl_cond_wait(&changed, &lock));
 }
 
 static void change(void *unused) {
     (void)unused;
     is_changed = true;
-    must(rcl_cond_signal(&changed), "rcl_cond_signal");
+    OK(rcl_cond_signal(&changed));
 }
 
 static void *waiting_client(void *unused) {
-    must(rcl_execute(&lock, wait_for_change, NULL), "rcl_execute");
+    OK(rcl_execute(&lock, wait_for_change, NULL));
     return unused;
 }
 
 static void check_wait(void) {
     pthread_t thread;
-    must(rcl_cond_init(&changed), "rcl_cond_init");
-    must(pthread_create(&thread, NULL, waiting_client, NULL), "pthread_create");
+    OK(rcl_cond_init(&changed));
+    thread = thread_start(waiting_client, NULL);
     usleep(50000);
-    must(rcl_execute(&lock, change, NULL), "rcl_execute");
-    must(pthread_join(thread, NULL), "pthread_join");
-    point(fails == 0, "sections go on when there was no thread for them at first");
+    OK(rcl_execute(&lock, change, NULL));
+    thread_join(thread);
+    tap_point(fails == 0, "sections go on when there was no thread for them at first");
 }
 
 /* ---- a section causes a signal that the program handles ---- */
@@ -131,23 +119,22 @@ static void write_to_page(void *unused) {
 static void check_signal(void) {
     page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     sigaction(SIGSEGV, &(struct sigaction){.sa_handler = unprotect}, NULL);
-    must(page == MAP_FAILED ? errno : rcl_execute(&lock, write_to_page, NULL), "rcl_execute");
+    CHECK(page != MAP_FAILED);
+    OK(rcl_execute(&lock, write_to_page, NULL));
     signal(SIGSEGV, SIG_DFL);
-    point(*page == 1, "a section's own signal is handled");
+    tap_point(*page == 1, "a section's own signal is handled");
 }
 
 int main(void) {
     struct rcl_server *server;
     alarm(60);
     check_create();
-    must(rcl_server_create(&server, -1), "rcl_server_create");
-    must(rcl_lock_init(&lock, server), "rcl_lock_init");
-#if !defined __SANITIZE_THREAD__ /* it does not follow threads that a forked child makes */
-    point(child_starts_after_failures(), "a forked child's server starts when its threads can be made");
-#endif
+    OK(rcl_server_create(&server, -1));
+    OK(rcl_lock_init(&lock, server));
+    if (!UNDER_TSAN && !UNDER_ASAN) /* a child of threads that have just started */
+        tap_point(child_starts_after_failures(), "a forked child's server starts when its threads can be made");
     check_wait();
     check_signal();
-    must(rcl_server_destroy(server), "rcl_server_destroy");
-    printf("1..%d\n", n_points);
-    return n_failed != 0;
+    OK(rcl_server_destroy(server));
+    return tap_end();
 }

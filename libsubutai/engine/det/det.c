@@ -7,6 +7,7 @@
 #include "decimal.h"
 #include "engine/det/det.h"
 #include "engine/det/site.h"
+#include "engine/functions.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "os/memory.h"
@@ -126,31 +127,10 @@ const struct sbt_engine sbt_engine_det = {
     .stop = stop,
     .fork_child = fork_child,
     .order = &order,
-    .mutex_destroy = det_mutex_destroy,
-    .mutex_lock = det_mutex_lock,
-    .mutex_trylock = det_mutex_trylock,
-    .mutex_timedlock = det_mutex_timedlock,
-    .mutex_unlock = det_mutex_unlock,
-    .cond_destroy = det_cond_destroy,
-    .cond_wait = det_cond_wait,
-    .cond_signal = det_cond_signal,
-    .cond_broadcast = det_cond_broadcast,
-    .barrier_init = det_barrier_init,
-    .barrier_destroy = det_barrier_destroy,
-    .barrier_wait = det_barrier_wait,
-    .rwlock_destroy = det_rwlock_destroy,
-    .rwlock_rdlock = det_rwlock_rdlock,
-    .rwlock_tryrdlock = det_rwlock_tryrdlock,
-    .rwlock_wrlock = det_rwlock_wrlock,
-    .rwlock_trywrlock = det_rwlock_trywrlock,
-    .rwlock_unlock = det_rwlock_unlock,
-    .sem_init = det_sem_init,
-    .sem_destroy = det_sem_destroy,
-    .sem_wait = det_sem_wait,
-    .sem_trywait = det_sem_trywait,
-    .sem_post = det_sem_post,
-    .sem_getvalue = det_sem_getvalue,
-    .spin_lock = det_spin_lock,
-    .spin_trylock = det_spin_trylock,
-    .spin_unlock = det_spin_unlock,
+    SBT_MUTEXES_OF(det),
+    SBT_CONDS_OF(det),
+    SBT_BARRIERS_OF(det),
+    SBT_RWLOCKS_OF(det),
+    SBT_SEMS_OF(det),
+    SBT_SPINS_OF(det),
 };
