@@ -320,15 +320,21 @@ bool rec_start(void) {
 enum { LOOK_PAUSE_NS = 100000 };   /* between two looks at the end of the trace: longer than an event */
 enum { PATIENCE_NS = 1000000000 }; /* enough on a busy machine; a thread that is held in a handler never comes */
 
+/* Acquire: pairs with the ends of events and of changes of a profile. */
+static bool is_busy(const struct rec_thread *t) {
+    return __atomic_load_n(&t->busy, __ATOMIC_ACQUIRE) != 0 ||
+           (t->profile != NULL && __atomic_load_n(&t->profile->busy, __ATOMIC_ACQUIRE) != 0);
+}
+
 /*
- * Has the thread no event under way, and is no thread closing its record? If a thread is off its core in the middle of
- * that, this waits, until `until_ns`, which counts for all threads together. If the caller is in a handler, its own
- * interrupted event stands still, and what is in its block is whole.
+ * Has the thread no event and no change of its profile under way, and is no thread closing its record? If a thread is
+ * off its core in the middle of that, this waits, until `until_ns`, which counts for all threads together. If the
+ * caller is in a handler, its own interrupted event or change stands still, and what is in its blocks is whole.
  */
 static bool is_quiet(const struct rec_thread *t, uint64_t until_ns) {
     for (;;) {
         bool closing = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == REC_CLOSING;
-        if (!closing && (t == rec_self || __atomic_load_n(&t->busy, __ATOMIC_ACQUIRE) == 0))
+        if (!closing && (t == rec_self || !is_busy(t)))
             return true;
         if (!closing && t->tid != 0 && rec_thread_is_gone(t))
             return true;
@@ -344,7 +350,7 @@ static bool is_dead_leader(const struct rec_thread *t) {
 }
 
 static void write_live(struct rec_thread *t) {
-    rec_profile_write(t);
+    rec_profile_write(t, t != rec_self && !rec_thread_is_gone(t));
     if (t->busy == 0)
         rec_flush(t);
     else
@@ -355,8 +361,11 @@ static void finish_threads(void) {
     uint64_t until_ns = rec_now_ns() + PATIENCE_NS;
     for (struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next) {
         uint32_t ended = REC_ENDED;
-        if (!is_quiet(t, until_ns))
+        if (!is_quiet(t, until_ns)) {
+            if (t->profile != NULL) /* it may go on at any moment, so its table cannot be read and says no number */
+                rec_lost(t, 1);
             continue;
+        }
         if (t->state == REC_LIVE && t->attached && t != rec_self && (rec_thread_is_gone(t) || is_dead_leader(t)))
             ended = REC_LIVE;
         if (__atomic_compare_exchange_n(&t->state, &ended, REC_CLOSING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -424,7 +433,8 @@ static void finish(void) {
         rec_note(rec_self, SBT_TRACE_THREAD_END, SBT_TRACE_NONE);
     if (__atomic_exchange_n(&rec.closing, 1, __ATOMIC_SEQ_CST) != 0)
         return;
-    sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); /* pairs with busy_begin */
+    /* Pairs with rec_busy_begin and rec_profile_begin_change. */
+    sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     finish_threads();
     if (stop_writing())
         write_end();

@@ -50,6 +50,10 @@ for engine in glibc direct ni; do
     check "$engine: exit while threads lock: its status" is "$status $err" "3 "
     check "a whole profile" possible t.sbt thread_create=4
     check "whole" info t.sbt .whole
+    profile under_way
+    check "$engine: exit while the release is under way that ended the last wait: its status" is "$status $err" "3 "
+    # shellcheck disable=SC2086
+    check "a whole profile" possible t.sbt whole $out
 done
 engine=glibc
 profile many
@@ -63,7 +67,7 @@ check "and its child's, in a file of their own" possible t.*.sbt mutex_lock=77 t
 profile killed
 check "a killed program: its status" is "$status" 137
 # shellcheck disable=SC2086
-check "has half of its calls at least" possible t.sbt $out
+check "has the calls of long before" possible t.sbt $out
 check "and no whole trace" info t.sbt '.whole | not'
 
 profile waits --record-stacks 1
