@@ -70,6 +70,8 @@ check "what is before it is the same in both" cmp -s all.head seed.head
 SUBUTAI_ENGINE=det SUBUTAI_SCHEDULE=variable.sched run "$SUBUTAI" run -- "$ORDERED" counters
 subutai schedule info variable.sched
 check "by the variable" is "$status" 0
+subutai schedule dump --json variable.sched
+check "logical time is a microsecond a turn" json 'all(.time_ns <= 1000 * (.number - 1)) and (max_by(.number) | .time_ns > 300 * .number)'
 log_of all.sched -- counters
 subutai schedule diff all.sched variable.sched
 check "an old log is replaced" is "$status" 0
@@ -92,6 +94,7 @@ for ((i = 0; i < 300; i++)); do
     ! grep -q 'keeps the turn' waits 2>/dev/null || break
     sleep 0.1
 done
+sleep 1 # it is looked for again and again, and is still the same one
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 subutai schedule info --json killed.sched
@@ -210,6 +213,9 @@ check "operations at the end of a stack" is "$status" 0
 subutai schedule dump --json top.sched
 check "have the same call sites as elsewhere" json 'map(select(.kind == "operation") | .place) | length == 24 and .[0:8] == .[8:16] and
     .[0:8] == .[16:24] and all(test("^top.c:[0-9]+ operations"))'
+line=$(grep -nm1 'mutex_lock(&m)' top.c | cut -d: -f1)
+check "and the lines are those of the calls" json "map(.place | select(. != null) | sub(\"^top.c:\"; \"\") | sub(\" .*\"; \"\") | tonumber - $line) |
+    .[0:8] == [0, 1, 2, 3, 4, 7, 8, 9]"
 
 cat >forks.c <<'END'
 #include <pthread.h>

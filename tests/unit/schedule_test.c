@@ -466,9 +466,10 @@ TEST(schedule_next__any_byte_that_is_damaged, "an answer, or a line with a place
     size = here();
     for (size_t i = 0; i < size; i++) {
         const uint8_t is = bytes[i];
-        for (unsigned byte = 0; byte < 256; byte += i < HEADER ? 1 : 7) {
+        const uint8_t others[] = {0, 1, 0x7F, 0x80, 0xFF, (uint8_t)(is + 1), (uint8_t)(is - 1), is ^ 0x40};
+        for (size_t k = 0; k < sizeof others; k++) {
             unsigned long place = size + 1;
-            bytes[i] = (uint8_t)byte;
+            bytes[i] = others[k];
             log = open_first(size);
             if (log != NULL) {
                 hash_of(log, &n);
@@ -479,14 +480,14 @@ TEST(schedule_next__any_byte_that_is_damaged, "an answer, or a line with a place
             if (error != NULL) {
                 const char *said = strstr(error, "byte ");
                 ck_assert(said != NULL && sscanf(said, "byte %lu: ", &place) == 1);
-                ck_assert_msg(place <= size, "byte %zu is %u: %s", i, byte, error);
+                ck_assert_msg(place <= size, "byte %zu is %u: %s", i, bytes[i], error);
                 free(error);
             }
         }
         bytes[i] = is;
     }
-    ck_assert_uint_gt(n_refused, 1000);
-    ck_assert_uint_gt(n_read, 200);
+    ck_assert_uint_gt(n_refused, 500);
+    ck_assert_uint_gt(n_read, 100);
 }
 
 /* Long enough that it is not read at once. */
