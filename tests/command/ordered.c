@@ -6,6 +6,7 @@
  * usage: ordered counters  threads race for a mutex
  *        ordered all       the same with every kind of object, deadlines, sleeps, creation, ends, locks in destructors
  *        ordered exits    threads end by pthread_exit, which unwinds their stacks
+ *        ordered allocates the allocator has a lock: the C library takes it when it creates a thread
  *        ordered nap       a thread sleeps for no time while another one yields
  *        ordered ahead     a thread waits a second while another makes 1.4 million operations in less
  *        ordered pipe      a thread waits for another process's bytes
@@ -21,6 +22,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,22 +49,22 @@ enum { MUTEX, RWLOCK, SEM, SPIN, N_SUMS };
 static uint64_t sums[N_SUMS]; /* each under its own object */
 static int tokens;
 
-static void add_to(int which, uint64_t who) {
-    sums[which] = (sums[which] ^ who) * 0x100000001B3u;
+static void add_to(int which, uint64_t number) {
+    sums[which] = (sums[which] ^ number) * 0x100000001B3u;
 }
 
-static void add(uint64_t who) {
-    add_to(MUTEX, who);
+static void add(uint64_t number) {
+    add_to(MUTEX, number);
 }
 
-static void locked_add(uint64_t who) {
+static void locked_add(uint64_t number) {
     pthread_mutex_lock(&mutex);
-    add(who);
+    add(number);
     pthread_mutex_unlock(&mutex);
 }
 
-static void compute(uint64_t who) {
-    for (volatile uint64_t i = 0; i < who % 7 * 300; i++)
+static void compute(uint64_t number) {
+    for (volatile uint64_t i = 0; i < number % 7 * 300; i++)
         ;
 }
 
@@ -94,39 +96,39 @@ static void wait_a_moment(void) {
 }
 
 static void *everything(void *argument) {
-    uintptr_t who = (uintptr_t)argument;
+    uintptr_t number = (uintptr_t)argument;
     pthread_setspecific(key, argument);
     pthread_once(&once, first);
     for (int i = 0; i < ROUNDS / 10; i++) {
-        compute(who);
+        compute(number);
         if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
-            locked_add(who + 10);
+            locked_add(number + 10);
         pthread_mutex_lock(&mutex);
         tokens++;
         pthread_cond_signal(&cond);
         while (tokens == 0)
             pthread_cond_wait(&cond, &mutex);
         tokens--;
-        add(who);
+        add(number);
         pthread_mutex_unlock(&mutex);
         pthread_rwlock_wrlock(&rwlock);
-        add_to(RWLOCK, who);
+        add_to(RWLOCK, number);
         pthread_rwlock_unlock(&rwlock);
         pthread_rwlock_rdlock(&rwlock);
         pthread_rwlock_unlock(&rwlock);
         sem_wait(&sem);
-        add_to(SEM, who);
+        add_to(SEM, number);
         sem_post(&sem);
         pthread_spin_lock(&spin);
-        add_to(SPIN, who);
+        add_to(SPIN, number);
         pthread_spin_unlock(&spin);
         if (pthread_mutex_trylock(&mutex) == 0) {
-            add(who + 60);
+            add(number + 60);
             pthread_mutex_unlock(&mutex);
         }
         sched_yield();
         if (i % 4 == 0)
-            usleep((useconds_t)(100 * who));
+            usleep((useconds_t)(100 * number));
         if (i == 5)
             wait_a_moment();
     }
@@ -139,6 +141,47 @@ static void *leaver(void *argument) {
         locked_add((uintptr_t)argument);
     }
     pthread_exit(NULL);
+}
+
+/* As an allocator of the program's own: jemalloc locks too. */
+static pthread_mutex_t allocator = PTHREAD_MUTEX_INITIALIZER;
+static bool allocator_locks;
+static _Thread_local int allocations;
+
+extern void *__libc_calloc(size_t n, size_t bytes);
+
+void *calloc(size_t n, size_t bytes) {
+    if (!allocator_locks)
+        return __libc_calloc(n, bytes);
+    pthread_mutex_lock(&allocator);
+    allocations++;
+    compute((uint64_t)allocations);
+    void *memory = __libc_calloc(n, bytes);
+    pthread_mutex_unlock(&allocator);
+    return memory;
+}
+
+static void *allocate(void *argument) {
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        void *volatile memory = calloc(1, (size_t)(uintptr_t)argument); /* volatile: else the compiler leaves it out */
+        free(memory);
+        locked_add((uintptr_t)argument);
+    }
+    return NULL;
+}
+
+/* The C library allocates in the main thread's creations, beside the others' allocations. */
+static int with_allocator(void) {
+    pthread_t thread[3 * THREADS];
+    allocator_locks = true;
+    for (uintptr_t i = 0; i < 3 * THREADS; i++)
+        if (pthread_create(&thread[i], NULL, allocate, (void *)(i + 1)) != 0)
+            return 1;
+    for (int i = 0; i < 3 * THREADS; i++)
+        pthread_join(thread[i], NULL);
+    allocator_locks = false;
+    printf("%d %016llx\n", allocations > 0, (unsigned long long)sums[MUTEX]);
+    return 0;
 }
 
 static int run(void *(*routine)(void *), uintptr_t n) {
@@ -339,6 +382,8 @@ int main(int argc, char **argv) {
         return run(everything, THREADS);
     if (strcmp(what, "exits") == 0)
         return run(leaver, THREADS);
+    if (strcmp(what, "allocates") == 0)
+        return with_allocator();
     if (strcmp(what, "pipe") == 0)
         return through_pipe(reader);
     if (strcmp(what, "stdio") == 0)
@@ -351,6 +396,6 @@ int main(int argc, char **argv) {
         return stalled();
     if (strcmp(what, "nap") == 0)
         return nap();
-    fprintf(stderr, "usage: ordered counters|all|exits|nap|ahead|pipe|stdio|calls|stall\n");
+    fprintf(stderr, "usage: ordered counters|all|exits|allocates|nap|ahead|pipe|stdio|calls|stall\n");
     return 2;
 }
