@@ -178,7 +178,7 @@ TEST(schedule_next__what_an_operation_is_about_belongs_to_it_and_to_the_hash) {
     struct schedule_log *log = opened();
     for (int i = 0; i < 2; i++) {
         struct schedule_event e = next(log);
-        ck_assert(e.object == 4 && e.other == SCHEDULE_NONE);
+        ck_assert(e.object == 4 && e.other == SCHEDULE_NONE && e.time_ns == TURN);
         e = next(log);
         ck_assert(e.object == 0 && e.other == 9);
         e = next(log);
