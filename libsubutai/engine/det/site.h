@@ -2,7 +2,7 @@
 /*
  * The program's call of an operation: where the library was entered.
  *
- * Frames are unwound by libgcc's _Unwind_Backtrace, for the reasons of observe/stack.c, up to the first that is not the
+ * Frames are unwound by libgcc's _Unwind_Backtrace, for the reasons of observe/stack.h, up to the first that is not the
  * library's. That takes a microsecond. On x86-64 the way is remembered: the library's own return addresses, and how far
  * each lies from the frame of the caller of det_site. If all of them are in their places again, the program's return
  * address is in its place too, because each of these functions has a frame of a fixed size.

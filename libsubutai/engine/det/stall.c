@@ -25,9 +25,11 @@ static void tell(uint32_t holder, bool releases) {
                 releases ? "it goes on outside the order" : "the others wait (--stall release lets them go on)", NULL);
 }
 
-static void expel(uint32_t holder) {
+/* False: it makes an operation. */
+static bool expel(uint32_t holder) {
     struct det_round *r = det_round;
     uint32_t next = TURN_NO_THREAD;
+    bool is_out = false;
     sbt_handlers_hold();
     sbt_lock_take(&r->lock);
     if (r->turn.holder == holder && r->turn.thread[holder].state == TURN_RUNNABLE) {
@@ -37,13 +39,17 @@ static void expel(uint32_t holder) {
             __atomic_store_n(&r->turn.holder, holder, __ATOMIC_SEQ_CST);
             next = holder;
         } else {
+            is_out = true;
             turn_expel(&r->turn, holder);
             next = turn_choose(&r->turn);
+            if (__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
+                det_schedule_released(holder);
         }
     }
     sbt_lock_drop(&r->lock);
     det_give(next);
     sbt_handlers_release();
+    return is_out;
 }
 
 /* It is in no wait of ours. */
@@ -111,6 +117,15 @@ static bool is_stalled(struct det_round *r) {
     return now - r->look.since_ns >= patience_ns(r->turn.holder);
 }
 
+/* In the log, unless the turn has gone on meanwhile. */
+static void note(uint32_t holder) {
+    struct det_round *r = det_round;
+    sbt_lock_take(&r->lock);
+    if (r->turn.holder == holder && __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
+        det_schedule_stall(holder);
+    sbt_lock_drop(&r->lock);
+}
+
 void det_look_for_stall(void) {
     struct det_round *r = det_round;
     bool releases = sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE;
@@ -120,13 +135,10 @@ void det_look_for_stall(void) {
     uint32_t holder = r->turn.holder;
     sbt_lock_drop(&r->lock);
     bool sleeps = stalls && sleeps_in_kernel(holder);
-    if (stalls && __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
-        det_schedule_stall(holder, releases || sleeps);
+    bool is_out = stalls && (releases || sleeps) && expel(holder);
+    if (stalls && !is_out)
+        note(holder);
     sbt_handlers_release();
-    if (!stalls)
-        return;
-    if (!sleeps)
+    if (stalls && !sleeps && (is_out || !releases))
         tell(holder, releases);
-    if (releases || sleeps)
-        expel(holder);
 }
