@@ -47,22 +47,22 @@ enum { MUTEX, RWLOCK, SEM, SPIN, N_SUMS };
 static uint64_t sums[N_SUMS]; /* each under its own object */
 static int tokens;
 
-static void add_to(int which, uint64_t who) {
-    sums[which] = (sums[which] ^ who) * 0x100000001B3u;
+static void add_to(int which, uint64_t number) {
+    sums[which] = (sums[which] ^ number) * 0x100000001B3u;
 }
 
-static void add(uint64_t who) {
-    add_to(MUTEX, who);
+static void add(uint64_t number) {
+    add_to(MUTEX, number);
 }
 
-static void locked_add(uint64_t who) {
+static void locked_add(uint64_t number) {
     pthread_mutex_lock(&mutex);
-    add(who);
+    add(number);
     pthread_mutex_unlock(&mutex);
 }
 
-static void compute(uint64_t who) {
-    for (volatile uint64_t i = 0; i < who % 7 * 300; i++)
+static void compute(uint64_t number) {
+    for (volatile uint64_t i = 0; i < number % 7 * 300; i++)
         ;
 }
 
@@ -94,39 +94,39 @@ static void wait_a_moment(void) {
 }
 
 static void *everything(void *argument) {
-    uintptr_t who = (uintptr_t)argument;
+    uintptr_t number = (uintptr_t)argument;
     pthread_setspecific(key, argument);
     pthread_once(&once, first);
     for (int i = 0; i < ROUNDS / 10; i++) {
-        compute(who);
+        compute(number);
         if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
-            locked_add(who + 10);
+            locked_add(number + 10);
         pthread_mutex_lock(&mutex);
         tokens++;
         pthread_cond_signal(&cond);
         while (tokens == 0)
             pthread_cond_wait(&cond, &mutex);
         tokens--;
-        add(who);
+        add(number);
         pthread_mutex_unlock(&mutex);
         pthread_rwlock_wrlock(&rwlock);
-        add_to(RWLOCK, who);
+        add_to(RWLOCK, number);
         pthread_rwlock_unlock(&rwlock);
         pthread_rwlock_rdlock(&rwlock);
         pthread_rwlock_unlock(&rwlock);
         sem_wait(&sem);
-        add_to(SEM, who);
+        add_to(SEM, number);
         sem_post(&sem);
         pthread_spin_lock(&spin);
-        add_to(SPIN, who);
+        add_to(SPIN, number);
         pthread_spin_unlock(&spin);
         if (pthread_mutex_trylock(&mutex) == 0) {
-            add(who + 60);
+            add(number + 60);
             pthread_mutex_unlock(&mutex);
         }
         sched_yield();
         if (i % 4 == 0)
-            usleep((useconds_t)(100 * who));
+            usleep((useconds_t)(100 * number));
         if (i == 5)
             wait_a_moment();
     }
