@@ -31,15 +31,11 @@ counters=$out
 runs 100 -- all
 check "every kind of object: one schedule and one output in 100 runs" one_inside
 all=$out
-runs 20 taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')" -- all
+runs 20 taskset -c "$(allowed_cpu)" -- all
 check "the same on one CPU" is "$out" "$all"
-computing=()
-for _ in 1 2; do
-    timeout 60 sh -c 'while :; do :; done' &
-    computing+=($!)
-done
+begin_load 2
 runs 20 -- all
-kill "${computing[@]}"
+end_load
 check "the same beside two computing processes" is "$out" "$all"
 
 extra=(--wait switch)
