@@ -6,6 +6,7 @@
  * usage: ordered counters  threads race for a mutex
  *        ordered all       the same with every kind of object, deadlines, sleeps, creation, ends, locks in destructors
  *        ordered exits    threads end by pthread_exit, which unwinds their stacks
+ *        ordered allocates the allocator has a lock: the C library takes it when it creates a thread
  *        ordered nap       a thread sleeps for no time while another one yields
  *        ordered ahead     a thread waits a second while another makes 1.4 million operations in less
  *        ordered pipe      a thread waits for another process's bytes
@@ -21,6 +22,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,6 +141,47 @@ static void *leaver(void *argument) {
         locked_add((uintptr_t)argument);
     }
     pthread_exit(NULL);
+}
+
+/* As an allocator of the program's own: jemalloc locks too. */
+static pthread_mutex_t allocator = PTHREAD_MUTEX_INITIALIZER;
+static bool allocator_locks;
+static _Thread_local int allocations;
+
+extern void *__libc_calloc(size_t n, size_t bytes);
+
+void *calloc(size_t n, size_t bytes) {
+    if (!allocator_locks)
+        return __libc_calloc(n, bytes);
+    pthread_mutex_lock(&allocator);
+    allocations++;
+    compute((uint64_t)allocations);
+    void *memory = __libc_calloc(n, bytes);
+    pthread_mutex_unlock(&allocator);
+    return memory;
+}
+
+static void *allocate(void *argument) {
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        void *volatile memory = calloc(1, (size_t)(uintptr_t)argument); /* volatile: else the compiler leaves it out */
+        free(memory);
+        locked_add((uintptr_t)argument);
+    }
+    return NULL;
+}
+
+/* The C library allocates in the main thread's creations, beside the others' allocations. */
+static int with_allocator(void) {
+    pthread_t thread[3 * THREADS];
+    allocator_locks = true;
+    for (uintptr_t i = 0; i < 3 * THREADS; i++)
+        if (pthread_create(&thread[i], NULL, allocate, (void *)(i + 1)) != 0)
+            return 1;
+    for (int i = 0; i < 3 * THREADS; i++)
+        pthread_join(thread[i], NULL);
+    allocator_locks = false;
+    printf("%d %016llx\n", allocations > 0, (unsigned long long)sums[MUTEX]);
+    return 0;
 }
 
 static int run(void *(*routine)(void *), uintptr_t n) {
@@ -339,6 +382,8 @@ int main(int argc, char **argv) {
         return run(everything, THREADS);
     if (strcmp(what, "exits") == 0)
         return run(leaver, THREADS);
+    if (strcmp(what, "allocates") == 0)
+        return with_allocator();
     if (strcmp(what, "pipe") == 0)
         return through_pipe(reader);
     if (strcmp(what, "stdio") == 0)
@@ -351,6 +396,6 @@ int main(int argc, char **argv) {
         return stalled();
     if (strcmp(what, "nap") == 0)
         return nap();
-    fprintf(stderr, "usage: ordered counters|all|exits|nap|ahead|pipe|stdio|calls|stall\n");
+    fprintf(stderr, "usage: ordered counters|all|exits|allocates|nap|ahead|pipe|stdio|calls|stall\n");
     return 2;
 }

@@ -167,9 +167,14 @@ static void leave(void) {
     sbt_handlers_release();
 }
 
-/* A guest's thread is aside anyway. An asynchronous cancellation strikes in the call itself. */
+/*
+ * A guest's thread is aside anyway. A call inside of an operation keeps the turn: that operation goes on with it. An
+ * asynchronous cancellation strikes in the call itself.
+ */
 bool det_outside_begin(void) {
     int type;
+    if (det_in_operation())
+        return false;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     det_take(DET_LEAVE);
     bool leaves = !det_self.is_guest;

@@ -30,10 +30,6 @@ static void once_begin(void) {
     det_take(DET_ONCE);
 }
 
-static bool in_operation(void) {
-    return det_self.in_op != 0;
-}
-
 static void yield(void) {
     det_take(DET_YIELD);
     det_pass();
@@ -63,6 +59,7 @@ static void fork_child(void) {
     if (!det_self.in_fork)
         return;
     det_self.in_fork = false;
+    det_self.in_op = det_self.n_inner = 0;
     sbt_handlers_release();
 }
 
@@ -107,7 +104,7 @@ static const struct sbt_order order = {
     .join = det_join,
     .detach = det_detach,
     .cancel = det_cancel,
-    .in_operation = in_operation,
+    .unwinds = det_site_unwinds,
     .turn_take = once_begin,
     .turn_wait = once_wait,
     .turn_wake = once_wake,

@@ -80,6 +80,7 @@ struct det_round {
         uint32_t waits;        /* 1: the thread is in a wait for the turn, which it may have got */
         uint32_t alias;        /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: no guest */
         uint32_t generation;   /* of the round in which the creator made this record */
+        uint32_t is_new;       /* 1: its creation is under way, and it cannot have the turn; atomic */
         const uint32_t *in_op; /* the thread's det_self.in_op */
         uint32_t tid;          /* its kernel thread, where that is one and the same; 0: not known; atomic */
         struct sbt_adapt adapt;
@@ -99,6 +100,7 @@ struct det_self {
     uint32_t waiting;    /* plus 1: the number of the thread that is blocked or outside; 0: it is not */
     uint32_t generation; /* of the round in which that is so */
     uint32_t in_op;      /* 1: it looks whether it has the turn, or has it for an operation; atomic */
+    uint32_t n_inner;    /* operations under way inside of that one */
     bool is_guest;
     bool is_absent;   /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
     bool is_ended;    /* what follows is in the last destructors, or in exit handlers: a guest's operations */
@@ -117,15 +119,28 @@ void det_take_slow(void);
 /* The slow path of det_pass. */
 void det_pass_slow(void);
 
-/* Wait for the turn. Blocks; no cancellation point. Handlers are deferred until det_pass. */
+/* The caller has the turn for an operation. */
+static inline bool det_in_operation(void) {
+    return det_self.in_op != 0 && det_self.generation == sbt_fork_generation() + 1;
+}
+
+/*
+ * Wait for the turn. Blocks; no cancellation point. Handlers are deferred until det_pass. An operation inside of
+ * another one has the turn already, and does not pass it: an allocator's locks in the C library's pthread_create, the
+ * locks that handlers of fork take.
+ */
 static inline void det_take(enum det_op op) {
-    sbt_handlers_hold();
-    __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
-    sbt_fence_light(); /* pairs with the heavy fence of expel (stall.c) */
-    if (SBT_UNLIKELY(det_self.generation != sbt_fork_generation() + 1 ||
-                     __atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number))
-        det_take_slow();
     struct det_round *r = det_round;
+    sbt_handlers_hold();
+    if (SBT_UNLIKELY(det_in_operation())) {
+        det_self.n_inner++;
+    } else {
+        __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
+        sbt_fence_light(); /* pairs with the heavy fence of expel (stall.c) */
+        if (SBT_UNLIKELY(det_self.generation != sbt_fork_generation() + 1 ||
+                         __atomic_load_n(&r->turn.holder, __ATOMIC_ACQUIRE) != det_self.number))
+            det_take_slow();
+    }
     r->n_ops++;
     r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
     if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))
@@ -161,6 +176,11 @@ static inline void det_returned(uint32_t thread, enum schedule_return how) {
 /* The operation is over. If no other thread is runnable, the caller keeps the turn (LBDR's single-threaded section). */
 static inline void det_pass(void) {
     struct turn *t = &det_round->turn;
+    if (SBT_UNLIKELY(det_self.n_inner != 0)) {
+        det_self.n_inner--;
+        sbt_handlers_release();
+        return;
+    }
     det_self.last_ns = t->now;
     if (SBT_LIKELY(__atomic_load_n(&t->n_runnable, __ATOMIC_RELAXED) == 1 && t->now + TURN_NS < t->next_due &&
                    !det_self.is_guest))

@@ -105,9 +105,14 @@ static bool is_over(const struct turn_wait *w) {
     return w->generation != sbt_fork_generation() + 1 || (!w->is_blocked && det_self.number != w->number);
 }
 
-/* It was given the turn, did not come for long, and was expelled; or it was absent, and has been woken. */
+/*
+ * It was given the turn, did not come for long, and was expelled; or it was absent, and has been woken. Not so of a
+ * thread with its creation under way: its creator takes it into the round. Acquire pairs with det_create_end's release:
+ * a thread that is not new any more is seen in the round.
+ */
 static bool is_outside(uint32_t number) {
-    return __atomic_load_n(&det_round->turn.thread[number].state, __ATOMIC_SEQ_CST) == TURN_OUTSIDE;
+    return __atomic_load_n(&det_round->thread[number].is_new, __ATOMIC_ACQUIRE) == 0 &&
+           __atomic_load_n(&det_round->turn.thread[number].state, __ATOMIC_SEQ_CST) == TURN_OUTSIDE;
 }
 
 /* A handler may have run before, and have changed each of these. */
@@ -302,6 +307,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     bool can_cancel = wait->can_cancel && !det_self.is_exiting && is_enabled();
     uint64_t due = due_of(wait);
+    uint32_t n_inner = det_self.n_inner; /* operations of handlers meanwhile are inside of none */
+    det_self.n_inner = 0;
     det_self.last_ns = r->turn.now;
     det_stand_aside(&aside);
     sbt_lock_take(&r->lock);
@@ -312,6 +319,7 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     if (next != w.number)
         det_give(next);
     bool has_it = take_turn(&w);
+    det_self.n_inner = n_inner;
     pthread_setcanceltype(type, NULL);
     if (!has_it) { /* in a child: it looks again */
         det_take_slow();

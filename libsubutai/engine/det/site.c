@@ -77,9 +77,22 @@ static _Unwind_Reason_Code stop(struct _Unwind_Context *context, void *argument)
     return _URC_END_OF_STACK;
 }
 
+static _Thread_local bool unwinds __attribute__((tls_model("initial-exec")));
+
+bool det_site_unwinds(void) {
+    return unwinds;
+}
+
+/* Handlers of the program are deferred meanwhile: the caller is in an operation. */
+static void unwind(_Unwind_Trace_Fn visit, void *argument) {
+    unwinds = true;
+    _Unwind_Backtrace(visit, argument);
+    unwinds = false;
+}
+
 void det_site_warm(void) {
     if (n_own_bytes != 0)
-        _Unwind_Backtrace(stop, NULL);
+        unwind(stop, NULL);
 }
 
 /* It ends at the program: the same functions may also have been called by another of the library's. */
@@ -99,7 +112,7 @@ uintptr_t det_site(struct det_site_ways *ways, const uintptr_t *frame) {
     for (uint32_t i = 0; i < DET_WAYS; i++)
         if (is_there(&place[i], frame))
             return frame[place[i].words];
-    _Unwind_Backtrace(step, &w);
+    unwind(step, &w);
     if (w.is_fixed && w.site != 0)
         place[ways->next++ % DET_WAYS] = found;
     return w.site;

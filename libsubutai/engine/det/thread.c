@@ -59,6 +59,8 @@ void *det_create_begin(void) {
         __atomic_store_n(&r->thread[number].tid, 0, __ATOMIC_RELAXED);
         r->thread[number].alias = 0;
         r->thread[number].generation = r->generation;
+        __atomic_store_n(&r->thread[number].is_new, 1, __ATOMIC_RELAXED); /* the thread begins after this */
+        turn_expel(&r->turn, number);                                     /* until the C library has made the thread */
         __atomic_store_n(&r->is_creating, 1, __ATOMIC_RELAXED);
     }
     sbt_lock_drop(&r->lock);
@@ -92,20 +94,29 @@ static void forget(uint32_t number) {
 }
 
 /* A handle is used again: the thread that had it was joined by a function that is not ours, and has ended. */
+static void come_into_round(uint32_t number, pthread_t thread, bool is_detached) {
+    struct det_round *r = det_round;
+    uint32_t before = find(thread);
+    if (before != TURN_NO_THREAD)
+        forget(before);
+    r->thread[number].handle = thread;
+    r->thread[number].has_handle = true;
+    r->thread[number].is_detached = is_detached;
+    r->thread[number].is_cancelled = false;
+    sbt_lock_take(&r->lock);
+    turn_return(&r->turn, number);
+    sbt_lock_drop(&r->lock);
+}
+
 void det_create_end(void *record, pthread_t thread, bool is_created, bool is_detached) {
     struct det_round *r = det_round;
-    if (is_created) {
-        uint32_t before = find(thread);
-        if (before != TURN_NO_THREAD)
-            forget(before);
-        r->thread[number_of(record)].handle = thread;
-        r->thread[number_of(record)].has_handle = true;
-        r->thread[number_of(record)].is_detached = is_detached;
-        r->thread[number_of(record)].is_cancelled = false;
-    } else {
-        forget(number_of(record));
-    }
-    __atomic_store_n(&r->is_creating, 0, __ATOMIC_RELEASE); /* pairs with det_number_at_creation */
+    uint32_t number = number_of(record);
+    if (is_created)
+        come_into_round(number, thread, is_detached);
+    else
+        forget(number);
+    __atomic_store_n(&r->thread[number].is_new, 0, __ATOMIC_RELEASE); /* pairs with is_outside (round.c) */
+    __atomic_store_n(&r->is_creating, 0, __ATOMIC_RELEASE);           /* pairs with det_number_at_creation */
     det_pass();
 }
 
