@@ -255,6 +255,14 @@ TEST(thread_that_sleeps_often_is_imbalance, "more often than in one generation, 
     is_stall(late_thread(19, 3, 4, 300, 300), false);
 }
 
+TEST(imbalance_of_two_that_are_late_as_often, "the first of them is named") {
+    static const struct lateness late[] = {{1, 1, 1, 300, 0}, {2, 2, 0, 300, 0}};
+    const struct rep_advice *a = advice_of(late_threads(2, late, 2), REP_BARRIER_IMBALANCE);
+    ck_assert_ptr_nonnull(a);
+    ck_assert_uint_eq(a->thread, 0);
+    scene_end();
+}
+
 TEST(stalls_beside_imbalance, "the longest is thread 1's; thread 2 has slept once, and is late for work later") {
     static const struct lateness late[] = {{5, 5, 1, 1000, 900}, {9, 9, 2, 500, 500}, {13, 13, 2, 1000, 0}};
     const struct rep_report *r = late_threads(24, late, 3);

@@ -139,7 +139,7 @@ static struct sim_config some_host(void) {
                                               .fiber_wake_ns = below(2) * grain_ns,
                                               .late_idle_ns = below(3) * grain_ns,
                                               .search_ns = config.host.search_ns};
-    config.host.search_ns = below(4) == 0 ? below(12) * 5000 : config.host.search_ns;
+    config.host.search_ns = below(4) == 0 ? below(12) * 5000 + below(2) * below(5000) : config.host.search_ns;
     config.host.deep_after_ns = below(2) ? below(60000) : config.host.deep_after_ns;
     config.host.effects = below(2) ? SIM_HOST_ALL : below(SIM_HOST_ALL + 1);
     config.host.spin_ns = below(3) * 1000;

@@ -258,6 +258,8 @@ TEST(refused_calls) {
     struct hw_filter f = {.op = HW_N_FILTER_OPS};
     uint32_t slot;
     ck_assert_int_eq(hw_optical_send(&b.net, &m, 0, &slot), HW_OPTICAL_BAD_SIZE);
+    m.size = HW_OPTICAL_MAX_BYTES;
+    ck_assert_int_eq(hw_optical_send(&b.net, &m, 0, &slot), HW_OPTICAL_OK);
     m = (struct hw_optical_message){.channel = 2};
     ck_assert_int_eq(hw_optical_send(&b.net, &m, 0, &slot), HW_OPTICAL_BAD_CHANNEL);
     ck_assert_int_eq(send(&b, 2, 1, 0), HW_OPTICAL_BAD_CORE);
@@ -268,9 +270,19 @@ TEST(refused_calls) {
     ck_assert_int_eq(hw_optical_subscribe(&b.net, 0, 2, 0), HW_OPTICAL_BAD_CHANNEL);
     ck_assert_int_eq(hw_optical_subscribe(&b.net, 2, 0, 0), HW_OPTICAL_BAD_CORE);
     ck_assert_int_eq(hw_optical_unsubscribe(&b.net, 2, 0, 0), HW_OPTICAL_BAD_CORE);
-    ck_assert_uint_eq(hw_optical_sum(&b.net).n_sent, 1);
+    ck_assert_uint_eq(hw_optical_sum(&b.net).n_sent, 2);
     for (uint32_t i = 0; i < HW_N_OPTICAL_STATUSES; i++)
         ck_assert_uint_gt(strlen(hw_optical_status_name((enum hw_optical_status)i)), 1);
+    close_net(&b);
+}
+
+TEST(one_core, "a message without a receiver needs no slot") {
+    struct bench b;
+    struct hw_optical_config config = small(1);
+    open_net(&b, &config, true);
+    for (uint32_t i = 0; i <= N_SLOTS; i++)
+        ck_assert_int_eq(send(&b, 0, 1, i), HW_OPTICAL_OK);
+    ck_assert_uint_eq(hw_optical_next(&b.net, 0, 0), UINT64_MAX);
     close_net(&b);
 }
 
@@ -333,12 +345,33 @@ REFUSED(oe_cycles, clusters.oe_cycles, 1000001, "cycles of links, hubs and conve
 REFUSED(waveguide, clusters.waveguide_ps_per_mm, 1001, "waveguide")
 REFUSED(tile_um, clusters.tile_um, 100001, "waveguide")
 
+TEST(the_largest_and_the_smallest_configuration) {
+    struct hw_optical_config c = hw_optical_config_default();
+    c.shape = HW_OPTICAL_CLUSTERS;
+    c.n_cores = c.n_channels = c.clusters.n_cores = 1024;
+    c.transport_cycles = c.controller_cycles = c.check_cycles = 1000000;
+    c.clusters.link_cycles = c.clusters.hub_cycles = c.clusters.star_cycles = 1000000;
+    c.clusters.eo_cycles = c.clusters.oe_cycles = 1000000;
+    c.clusters.n_receive_networks = 16;
+    c.clusters.flit_bits = 4096;
+    c.clusters.waveguide_ps_per_mm = 1000;
+    c.clusters.tile_um = c.clock_mhz = 100000;
+    ck_assert_ptr_null(hw_optical_refusal(&c));
+    c = (struct hw_optical_config){.n_cores = 1, .n_channels = 1, .shape = HW_OPTICAL_CLUSTERS, .clock_mhz = 1};
+    c.clusters = (struct hw_clusters_config){.n_cores = 1, .n_receive_networks = 1, .flit_bits = 1};
+    ck_assert_ptr_null(hw_optical_refusal(&c));
+}
+
 /* ---- the check ---- */
 
 static void more_nodes(struct hw_optical *net) {
     net->n_free_nodes++;
 }
 static void more_slots(struct hw_optical *net) {
+    net->n_free_slots--;
+}
+static void lost_slot(struct hw_optical *net) {
+    net->free_slot = net->slots[net->free_slot].next_free;
     net->n_free_slots--;
 }
 static void longer_list(struct hw_optical *net) {
@@ -353,6 +386,18 @@ static void other_end(struct hw_optical *net) {
 static void other_order(struct hw_optical *net) {
     net->nodes[net->cores[1].coming.first].at = 1000;
 }
+static void other_order_in_queue(struct hw_optical *net) {
+    net->nodes[net->lambda[3].first].at = 1000;
+}
+static void other_order_in_buffer(struct hw_optical *net) {
+    net->nodes[net->buffers[4].first].at = 1000;
+}
+static void no_node(struct hw_optical *net) {
+    net->cores[1].coming.first = net->n_nodes;
+}
+static void no_slot(struct hw_optical *net) {
+    net->nodes[net->cores[1].coming.first].slot = net->n_slots;
+}
 static void other_copies(struct hw_optical *net) {
     net->slots[net->nodes[net->cores[1].coming.first].slot].n_copies++;
 }
@@ -364,6 +409,13 @@ static void other_wavelength(struct hw_optical *net) {
 }
 static void other_channel(struct hw_optical *net) {
     net->slots[net->nodes[net->buffers[2].first].slot].message.channel = 1;
+}
+static void from_itself(struct hw_optical *net) {
+    for (uint32_t node = net->lambda[3].first; node != HW_OPTICAL_NONE; node = net->nodes[node].next)
+        net->slots[net->nodes[node].slot].message.wavelength = 1;
+    net->lambda[4] = net->lambda[3];
+    net->lambda[3] = net->lambda[5];
+    net->cores[1].waiting[0] = 2;
 }
 static void not_waiting(struct hw_optical *net) {
     net->cores[1].waiting[0] = 0;
@@ -380,8 +432,14 @@ static void more_received(struct hw_optical *net) {
 static void fewer_held(struct hw_optical *net) {
     net->held[3]--;
 }
+static void smaller_limit(struct hw_optical *net) {
+    net->config.lambda_limit = 3;
+}
 
-/* Core 1 has of core 0's messages one in its buffer, one in the lambda queue and two that are coming. */
+/*
+ * Core 1 has of core 0's five messages one in its buffer, two in the lambda queue and two that are coming; core 2 has
+ * all in its buffer.
+ */
 TEST(a_state_that_cannot_be_is_not_valid) {
     static const struct {
         void (*change)(struct hw_optical *net);
@@ -389,29 +447,37 @@ TEST(a_state_that_cannot_be_is_not_valid) {
     } wrongs[] = {
         {more_nodes, "a node or a slot is in no list, or in two"},
         {more_slots, "a node or a slot is in no list, or in two"},
+        {lost_slot, "a node or a slot is in no list, or in two"},
         {other_copies, "a node or a slot is in no list, or in two"},
         {longer_list, "a list is longer than it says"},
         {shorter_list, "a list ends where it does not say"},
         {other_end, "a list ends where it does not say"},
         {other_order, "a list is not in the order of its times"},
+        {other_order_in_queue, "a list is not in the order of its times"},
+        {other_order_in_buffer, "a list is not in the order of its times"},
+        {no_node, "a list is longer than it says"},
+        {no_slot, "a node has a free slot"},
         {free_slot, "a node has a free slot"},
         {other_wavelength, "a message is in another's queue"},
         {other_channel, "a message is in another's queue"},
         {not_waiting, "the controller does not know which queues have messages"},
+        {from_itself, "the controller does not know which queues have messages"},
         {fewer_waiting, "the counts of a core do not agree with its queues"},
         {more_arrived, "the counts of a core do not agree with its queues"},
         {more_received, "the counts of a core do not agree with its queues"},
         {fewer_held, "the places of a lambda queue are not counted right"},
+        {smaller_limit, "the places of a lambda queue are not counted right"},
     };
     for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
         struct bench b;
         struct hw_optical_config config = small(3);
         const char *why = NULL;
-        config.lambda_limit = 4;
+        config.lambda_limit = 5;
         open_net(&b, &config, true);
-        for (uint64_t at = 0; at < 4; at++)
+        for (uint64_t at = 0; at < 5; at++)
             ck_assert_int_eq(send(&b, 0, 1, at), HW_OPTICAL_OK);
-        hw_optical_advance(&b.net, 1, 6);
+        hw_optical_advance(&b.net, 1, 7);
+        hw_optical_advance(&b.net, 2, 100);
         ck_assert(hw_optical_is_valid(&b.net, &why));
         wrongs[i].change(&b.net);
         ck_assert(!hw_optical_is_valid(&b.net, &why));
