@@ -31,19 +31,15 @@ counters=$out
 runs 100 -- all
 check "every kind of object: one schedule and one output in 100 runs" one_inside
 all=$out
-runs 20 taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')" -- all
+runs 20 taskset -c "$(allowed_cpu)" -- all
 check "the same on one CPU" is "$out" "$all"
 runs 50 -- allocates
 check "an allocator that locks inside of pthread_create: one schedule and one output in 50 runs" matches "$out" \
     '^0 1 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
 check "no line more" is "$(wc -l <<<"$out")" 1
-computing=()
-for _ in 1 2; do
-    timeout 60 sh -c 'while :; do :; done' &
-    computing+=($!)
-done
+begin_load 2
 runs 20 -- all
-kill "${computing[@]}"
+end_load
 check "the same beside two computing processes" is "$out" "$all"
 
 extra=(--wait switch)

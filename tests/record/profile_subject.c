@@ -30,7 +30,7 @@ static pthread_mutex_t mutexes[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_IN
 static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, held = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_spinlock_t spin;
-static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t spare = PTHREAD_COND_INITIALIZER;
 static sem_t sem;
 static mtx_t c11;
 
@@ -60,7 +60,7 @@ static void *count(void *unused) {
         OK(pthread_spin_unlock(&spin));
         OK_ERRNO(sem_post(&sem));
         OK_ERRNO(sem_wait(&sem));
-        OK(pthread_cond_signal(&nobody));
+        OK(pthread_cond_signal(&spare));
     }
     return unused;
 }
@@ -300,7 +300,7 @@ static void *cancelled(void *unused) {
     OK(pthread_mutex_lock(&mutexes[1]));
     pthread_cleanup_push(unlock, &mutexes[1]);
     asleep_from_here(&sleeper);
-    pthread_cond_wait(&nobody, &mutexes[1]);
+    pthread_cond_wait(&spare, &mutexes[1]);
     pthread_cleanup_pop(1);
     return unused;
 }
@@ -354,13 +354,17 @@ __attribute__((noinline)) static void outer_release(void) {
 
 static void waits(void) {
     pthread_t waiter;
+    OK(pthread_mutex_lock(&recursive)); /* no thread waits for this one */
+    OK(pthread_mutex_lock(&recursive));
+    OK(pthread_mutex_unlock(&recursive));
+    OK(pthread_mutex_unlock(&recursive));
     OK(pthread_mutex_lock(&held));
     start(&waiter, wait_deep, NULL);
     await_asleep(&sleeper);
     SYS(usleep(1000));
     outer_release();
     OK(pthread_join(waiter, NULL));
-    printf("mutex_lock=2 mutex_lock:events=1 mutex_unlock:events=1 mutex_lock:ended=1\n");
+    printf("mutex_lock=3 mutex_lock:events=1 mutex_unlock:events=1 mutex_lock:ended=1\n");
 }
 
 /* A thread waits for the condition beside the mutex: that makes no unlock of the mutex an event. */

@@ -52,6 +52,16 @@ TEST(turn_pass__a_seed_draws_the_same_each_time_and_every_thread) {
     free(c);
 }
 
+/* The generator's first numbers for this seed, as published with it, among five threads. */
+TEST(turn_pass__a_seed_draws_by_splitmix64) {
+    static const uint64_t numbers[] = {6457827717110365317u, 3203168211198807973u, 9817491932198370423u,
+                                       4593380528125082431u, 16408922859458223821u};
+    struct turn *t = with_threads(5, 1234567);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        ck_assert_uint_eq(turn_pass(t), numbers[i] % 5);
+    free(t);
+}
+
 TEST(turn_wake__first_come_first_and_by_key_within_one_queue) {
     struct turn *t = with_threads(4, 0);
     uintptr_t key = 8, other = 16;
