@@ -55,8 +55,8 @@ void det_thread_enter(void) {
 }
 
 /*
- * The creator has the turn in the C library's pthread_create too, but can be expelled while it sleeps there. It may wait
- * for another thread:
+ * The creator has the turn in the C library's pthread_create too, but can be expelled while it sleeps there. It may
+ * wait for another thread:
  *  1. A thread that has ended frees stacks in the C library, under its lock of the stacks.
  *  2. The creator has the turn, and waits for that lock.
  *  3. The allocator in which the first frees has a lock of ours: the operation waits for the turn.
