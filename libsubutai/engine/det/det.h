@@ -69,7 +69,7 @@ struct det_round {
     struct sbt_lock lock; /* over `turn`, but for what its holder reads and changes alone: `now`, `next_due` */
     struct det_look look; /* under the lock */
     uint32_t generation;  /* the fork generation, plus 1; 0: not begun */
-    uint32_t is_creating; /* threads whose creation is under way; atomic */
+    uint32_t is_creating; /* creations under way; atomic */
     uint32_t sleeps_off;  /* 1: the holder waits until the kernel's time is as far as logical time; atomic */
     uint32_t n_lookers;   /* threads that look for stalls; atomic */
     uint32_t n_objects;   /* that have a number; the holder's */
