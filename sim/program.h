@@ -111,7 +111,9 @@ struct sim_message {
     const void *data; /* head.size bytes, valid until the thread's next call */
 };
 
-/* The number of a channel that no call has returned before. */
+/* How many channels can still be made. */
+uint32_t sim_n_channels(const struct sim_program *program);
+/* The number of a channel that no call has returned before. For threads, and before the run if there is one. */
 uint32_t sim_channel(struct sim_program *program);
 void sim_subscribe(struct sim_program *program, uint32_t channel);
 void sim_set_filter(struct sim_program *program, struct hw_filter filter);

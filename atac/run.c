@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "run.h"
+
+/* The run that is under way: the interface has no parameter for it. */
+static struct sim_program *chip;
+static uint32_t software_cycles;
+
+struct atac_config atac_config_default(void) {
+    return (struct atac_config){.chip = sim_program_config_default(), .software_cycles = 300};
+}
+
+struct sim_program *atac_chip(void) {
+    return chip;
+}
+
+uint32_t atac_software_cycles(void) {
+    return software_cycles;
+}
+
+enum sim_status atac_run(const struct atac_config *config, void (*prepare)(struct sim_program *chip, void *argument),
+                         sim_program_body *body, void *argument, uint64_t *cycles, struct sim_error *error) {
+    enum sim_status status = SIM_OK;
+    struct sim_program *p = sim_program_new(&config->chip, error);
+    if (p == NULL)
+        return SIM_USAGE;
+    chip = p;
+    software_cycles = config->software_cycles;
+    if (prepare != NULL)
+        prepare(p, argument);
+    for (uint32_t i = 0; i < config->chip.n_cores && status == SIM_OK; i++)
+        status = sim_program_spawn(p, body, argument, error);
+    if (status == SIM_OK)
+        status = sim_program_run(p, error);
+    *cycles = sim_program_cycles(p);
+    chip = NULL;
+    sim_program_free(p);
+    return status;
+}
