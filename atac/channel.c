@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "port.h"
 #include "run.h"
 #include "subutai/atac.h"
 
@@ -80,15 +81,15 @@ bool VirtualChannelPort_send_message_long(VirtualChannelPort *port, const char *
 
 /* ---- receiving ---- */
 
-static bool receive(const VirtualChannelPort *port, bool wait, Message *msg_buffer, char *data, int data_size) {
+/* deadline: 0 does not wait, UINT64_MAX waits for ever. */
+static bool receive(const VirtualChannelPort *port, uint64_t deadline, Message *msg_buffer, char *data, int data_size) {
     struct sim_message m;
     if (!is_own(port))
         return false;
     if (data_size < 0)
         return refuse(EINVAL);
-    if (wait)
-        sim_wait_receive(atac_chip(), port->channel, &m);
-    else if (!sim_receive(atac_chip(), port->channel, &m))
+    if (deadline == 0 ? !sim_receive(atac_chip(), port->channel, &m)
+                      : !sim_wait_receive_until(atac_chip(), port->channel, deadline, &m))
         return false;
     *msg_buffer = (Message){.size = (int)m.head.size,
                             .tag = (int)m.head.tag,
@@ -103,21 +104,26 @@ static bool receive(const VirtualChannelPort *port, bool wait, Message *msg_buff
 }
 
 bool VirtualChannelPort_receive_message(VirtualChannelPort *port, Message *msg_buffer) {
-    return receive(port, false, msg_buffer, NULL, 0);
+    return receive(port, 0, msg_buffer, NULL, 0);
 }
 
 bool VirtualChannelPort_receive_message_long(VirtualChannelPort *port, Message *msg_buffer, char *data_buffer,
                                              int data_size) {
-    return receive(port, false, msg_buffer, data_buffer, data_size);
+    return receive(port, 0, msg_buffer, data_buffer, data_size);
 }
 
 bool VirtualChannelPort_wait_and_receive_message(VirtualChannelPort *port, Message *msg_buffer) {
-    return receive(port, true, msg_buffer, NULL, 0);
+    return receive(port, UINT64_MAX, msg_buffer, NULL, 0);
 }
 
 bool VirtualChannelPort_wait_and_receive_message_long(VirtualChannelPort *port, Message *msg_buffer, char *data_buffer,
                                                       int data_size) {
-    return receive(port, true, msg_buffer, data_buffer, data_size);
+    return receive(port, UINT64_MAX, msg_buffer, data_buffer, data_size);
+}
+
+bool atac_port_wait_until(VirtualChannelPort *port, uint64_t deadline_cycles, Message *msg_buffer, char *data_buffer,
+                          int data_size) {
+    return receive(port, deadline_cycles, msg_buffer, data_buffer, data_size);
 }
 
 bool VirtualChannelPort_set_local_filter(VirtualChannelPort *port, int mask, int match_operation, int signature) {

@@ -51,6 +51,9 @@ struct sim_program_config {
     struct sim_memory_costs memory;
     struct hw_timing timing; /* of the mesh */
     size_t stack_bytes;      /* of each thread: 64 KiB */
+    /* For tests: each access of a shared word takes up to so many cycles more, at random by the seed. 0 */
+    uint32_t jitter_cycles;
+    uint64_t jitter_seed;
 };
 
 /* 64 cores, the defaults of the optical network and the mesh. */
@@ -124,5 +127,8 @@ void sim_send(struct sim_program *program, uint32_t channel, uint32_t signature,
 bool sim_receive(struct sim_program *program, uint32_t channel, struct sim_message *message);
 /* Waits for a message; the look that finds it takes check_cycles. */
 void sim_wait_receive(struct sim_program *program, uint32_t channel, struct sim_message *message);
+/* The same, until that time. False: there is no message. */
+bool sim_wait_receive_until(struct sim_program *program, uint32_t channel, uint64_t deadline_cycles,
+                            struct sim_message *message);
 
 #endif

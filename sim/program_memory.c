@@ -116,12 +116,21 @@ static bool at_home(struct sim_program *p, struct sim_fiber *t) {
     return false;
 }
 
+/* Other schedules for the same program. */
+static uint64_t jitter(struct sim_program *p) {
+    uint64_t *state = &p->config.jitter_seed;
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (*state >> 33) % (p->config.jitter_cycles + 1u);
+}
+
 static uint64_t access_word(struct sim_program *p, enum sim_access access, uint32_t word, uint64_t operand,
                             uint64_t expected) {
     struct sim_fiber *t = p->running;
     uint32_t number = word / SIM_WORDS_OF_LINE;
     if (number >= p->n_lines)
         sim_program_fail(p, "thread %u: there is no shared word %u", t->number, word);
+    if (p->config.jitter_cycles != 0)
+        sim_compute(p, jitter(p));
     sim_fiber_settle(p, t);
     t->access = access;
     t->word = word;

@@ -142,7 +142,7 @@ bool sim_receive(struct sim_program *p, uint32_t channel, struct sim_message *me
 /* The thread's alarm: is there a message? */
 static bool look(struct sim_program *p, struct sim_fiber *t) {
     hw_optical_advance(&p->optical, t->number, sim_program_now(p));
-    if (hw_optical_next(&p->optical, t->number, t->channel) <= sim_program_now(p))
+    if (hw_optical_next(&p->optical, t->number, t->channel) <= sim_program_now(p) || t->deadline <= sim_program_now(p))
         return true;
     t->alarm = UINT64_MAX;
     bool known = set_alarm(p, t);
@@ -151,14 +151,24 @@ static bool look(struct sim_program *p, struct sim_fiber *t) {
     return false;
 }
 
-void sim_wait_receive(struct sim_program *p, uint32_t channel, struct sim_message *message) {
+bool sim_wait_receive_until(struct sim_program *p, uint32_t channel, uint64_t deadline_cycles,
+                            struct sim_message *message) {
     struct sim_fiber *t = p->running;
     check_channel(p, channel);
     sim_fiber_settle(p, t);
     t->channel = channel;
-    if (!look(p, t))
+    t->deadline = deadline_cycles;
+    if (!look(p, t)) {
+        if (deadline_cycles != UINT64_MAX)
+            sim_fiber_call(p, t, deadline_cycles);
         sim_fiber_stop(p, t, SIM_FOR_MESSAGE, look);
+    }
     p->waiting[t->number / 64] &= ~(UINT64_C(1) << t->number % 64);
-    take(p, t, channel, message);
+    bool found = take(p, t, channel, message);
     sim_compute(p, p->config.optical.check_cycles);
+    return found;
+}
+
+void sim_wait_receive(struct sim_program *p, uint32_t channel, struct sim_message *message) {
+    sim_wait_receive_until(p, channel, UINT64_MAX, message);
 }

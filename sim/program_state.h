@@ -36,7 +36,8 @@ struct sim_fiber {
     struct sim_fiber *next_sleeper;
     /* A wait for a message. */
     uint32_t channel;
-    uint64_t alarm; /* when it looks next; UINT64_MAX: when there is another message */
+    uint64_t alarm;    /* when it looks next; UINT64_MAX: when there is another message */
+    uint64_t deadline; /* when it gives up */
     bool ended;
     sim_program_body *body;
     void *argument;
@@ -76,7 +77,7 @@ struct sim_program {
         void *data;
         uint32_t bytes;
     } * slots;                            /* a message's data, by its slot */
-    uint64_t waiting[SIM_MAX_CORES / 64]; /* cores whose thread waits for a message that has not been sent */
+    uint64_t waiting[SIM_MAX_CORES / 64]; /* cores that wait for a message that has not been sent */
     uint32_t n_channels;
 };
 

@@ -47,7 +47,7 @@ VirtualChannel *VirtualChannel_create(void);
 VirtualChannelPort *VirtualChannelPort_new(VirtualChannel *vc);
 void VirtualChannelPort_delete(VirtualChannelPort *port);
 
-/* To all other ports of the channel whose core's filter lets the message pass. */
+/* To all other ports of the channel, where the filter of the port's core lets the message pass. */
 bool VirtualChannelPort_send_message(VirtualChannelPort *port, int payload, int message_signature, int tag);
 bool VirtualChannelPort_send_message_long(VirtualChannelPort *port, const char *data, int data_size,
                                           int message_signature, int tag);
@@ -72,6 +72,44 @@ Barrier *BarrierMaster_generate_barrier(BarrierMaster *master);
 void Barrier_delete(Barrier *barrier);
 /* Broadcasts that this thread has come, and waits for the messages of all others. */
 void Barrier_wait(Barrier *barrier);
+
+/*
+ * Work stealing, Table 5.2. A task is run by the thread that gets it. Four systems:
+ *
+ *   ATAC_VC_DEQUE      section 5.2.1: a double-ended queue with a lock for each thread. A thread with little work
+ *                      broadcasts a request, threads with much work answer with an offer, and the thief takes tasks
+ *   ATAC_VC_CAS        section 5.2.2: the same, but the owner offers single tasks, and a compare-and-swap takes each
+ *   ATAC_GLOBAL_QUEUE  one queue with one lock
+ *   ATAC_CILK          a queue for each thread; a thief tries random victims (Frigo, Leiserson, Randall, 1998)
+ */
+typedef struct IWorkTask {
+    void (*run)(struct IWorkTask *task);
+} IWorkTask;
+typedef struct DWorkPileMaster DWorkPileMaster;
+typedef struct DWorkPile DWorkPile;
+
+enum { ATAC_VC_DEQUE, ATAC_VC_CAS, ATAC_GLOBAL_QUEUE, ATAC_CILK, ATAC_N_PILES };
+
+/* capacity: tasks in one queue, at most 65536. NULL: EINVAL, ENOMEM, ENOSPC. Before the threads run, or by one. */
+DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capacity);
+void DWorkPileMaster_delete(DWorkPileMaster *master);
+/* The calling thread's. Each of the threads makes one, and gets until there is no more. NULL: ENOMEM. */
+DWorkPile *DWorkPileMaster_generateLocalWorkPile(DWorkPileMaster *master);
+void DWorkPile_delete(DWorkPile *pile);
+
+/*
+ * A task, from the own queue or a stolen one; the task that this thread has got before has been run. Waits while others
+ * run tasks that may put more. NULL: all tasks of all threads have been run.
+ */
+IWorkTask *DWorkPile_get(DWorkPile *pile);
+/* The run ends with an error if the queue is full. */
+void DWorkPile_put(DWorkPile *pile, IWorkTask *task_to_push);
+/* Answers requests of others, and takes what they offer. Nothing without channels. */
+void DWorkPile_process_pending_request(DWorkPile *pile);
+/* Lets requests of others come with a probability that grows with the own queue (Fig. 5-4). */
+void DWorkPile_update_filter(DWorkPile *pile);
+/* All threads' gets return NULL. DWorkPile_get does it when the last task has been run. */
+void DWorkPile_finish(DWorkPile *pile, int num_threads);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "mutex.h"
 #include "subutai/atac.h"
 
 const char *barrier_name(enum barrier_kind kind) {
@@ -27,34 +28,22 @@ struct loop {
 
 enum { LOCK, LEFT, EVENT };
 
-static void lock(struct sim_program *p, uint32_t word) {
-    if (sim_compare_and_swap(p, word, 0, 1) == 0)
-        return;
-    while (sim_swap(p, word, 2) != 0)
-        sim_futex_wait(p, word, 2);
-}
-
-static void unlock(struct sim_program *p, uint32_t word) {
-    if (sim_swap(p, word, 0) == 2)
-        sim_futex_wake(p, word, 1);
-}
-
 static void pthread_wait(struct sim_program *p, const struct loop *loop) {
     uint32_t words = loop->words;
-    lock(p, words + LOCK);
+    atac_mutex_lock(words + LOCK);
     if (sim_fetch_add(p, words + LEFT, (uint64_t)-1) == 1) {
         sim_fetch_add(p, words + EVENT, 1);
         sim_futex_wake(p, words + EVENT, UINT32_MAX);
     } else {
         uint64_t event = sim_load(p, words + EVENT);
-        unlock(p, words + LOCK);
+        atac_mutex_unlock(words + LOCK);
         do
             sim_futex_wait(p, words + EVENT, event);
         while (sim_load(p, words + EVENT) == event);
     }
     /* The last one to leave lets the next episode begin. */
     if (sim_fetch_add(p, words + LEFT, 1) == loop->n_threads - 1)
-        unlock(p, words + LOCK);
+        atac_mutex_unlock(words + LOCK);
 }
 
 /* ---- sense reversing ---- */
