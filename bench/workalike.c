@@ -5,10 +5,11 @@
  *
  *   pipeline  items go through four stages with bounded queues
  *   tasks     a queue of small tasks, and a pool that empties it
- *   fluid     a grid of 100,000 cells with a mutex each; a step adds to a cell and its neighbour; barriers between
- * steps readers   a table under a read-write lock; one access in 50 writes idle      a pool with more threads than
- * tasks: main hands out one task at a time and works itself memory    each thread reads its share of an array that no
- * cache holds; barriers between rounds spin      a counter under a spin lock
+ *   fluid     a grid of 100,000 cells with a mutex each; a step adds to a cell and its neighbour; barriers
+ *   readers   a table under a read-write lock; one access in 50 writes
+ *   idle      a pool with more threads than tasks: main hands out one task at a time and works itself
+ *   memory    each thread reads its share of an array that no cache holds; barriers between rounds
+ *   spin      a counter under a spin lock
  */
 #include <pthread.h>
 #include <stdint.h>

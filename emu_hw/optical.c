@@ -73,14 +73,14 @@ void hw_optical_extend(struct hw_optical *net, struct hw_optical_node *nodes, ui
 /* ---- sending ---- */
 
 const char *hw_optical_status_name(enum hw_optical_status status) {
-    static const char *const names[] = {"sent",
-                                        "a lambda queue is full",
-                                        "no memory",
-                                        "core out of range",
-                                        "channel out of range",
-                                        "size out of range",
-                                        "filter operation out of range",
-                                        "time in the past"};
+    static const char names[HW_N_OPTICAL_STATUSES][32] = {"sent",
+                                                          "a lambda queue is full",
+                                                          "no memory",
+                                                          "core out of range",
+                                                          "channel out of range",
+                                                          "size out of range",
+                                                          "filter operation out of range",
+                                                          "time in the past"};
     return (uint32_t)status < HW_N_OPTICAL_STATUSES ? names[status] : "?";
 }
 

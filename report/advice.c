@@ -20,6 +20,9 @@
 #define SPIN_LEAST 0.05
 #define FAILED_LEAST 1000
 #define SERIAL_LEAST 0.7
+#define STALLS_MOST                                                                                                    \
+    0.1 /* of the generations: more often, it is the program that keeps its threads off the processor                  \
+         */
 
 static double part(double of, double whole) {
     return whole > 0 ? of / whole : 0;
@@ -191,19 +194,36 @@ static uint32_t last_most_often(const struct rep_barrier *b) {
     return thread;
 }
 
+/* Did threads come late in a few generations only because they were off the processor? */
+static bool stalled(const struct rep_barrier *b) {
+    return b->n_stalled == 1 || (double)b->n_stalled <= STALLS_MOST * (double)b->n_generations;
+}
+
+static void advise_stall(struct rep_report *r, const struct rep_barrier *b) {
+    struct rep_advice a = about(r, REP_BARRIER_STALL, b->object);
+    a.figure = "stalled_generations";
+    a.unit = REP_COUNT;
+    a.value = (double)b->n_stalled;
+    a.thread = b->stalled_thread;
+    advise(r, a);
+}
+
 static void advise_barrier(struct rep_report *r, const struct rep_barrier *b) {
     struct rep_advice a = about(r, REP_BARRIER_IMBALANCE, b->object);
     double whole = (double)r->path.ns;
     if (b->n_generations == 0)
         return;
     a.basis = REP_BASIS_PATH;
-    a.gain_ns = (double)b->balance_ns;
+    bool few = stalled(b);
+    a.gain_ns = (double)(b->balance_ns - (few ? b->stalled_ns : 0));
     a.figure = "imbalance_share";
     a.unit = REP_SHARE;
-    a.value = part((double)b->imbalance.ns, whole);
+    a.value = part((double)(b->imbalance.ns - (few ? b->stalled_imbalance_ns : 0)), whole);
     a.thread = last_most_often(b);
     if (part(a.gain_ns, whole) >= GAIN_LEAST)
         advise(r, a);
+    if (few && part((double)b->stalled_ns, whole) >= GAIN_LEAST)
+        advise_stall(r, b);
     a.cause = REP_BARRIER_RELEASE;
     a.gain_ns = (double)rep_path_of(&r->objects[b->object]);
     a.figure = "median_release_ns";
@@ -330,6 +350,7 @@ const char *rep_cause_name(unsigned cause) {
                                                     [REP_LOCK_OVER_IO] = "lock-over-io",
                                                     [REP_BARRIER_IMBALANCE] = "barrier-imbalance",
                                                     [REP_BARRIER_RELEASE] = "barrier-release",
+                                                    [REP_BARRIER_STALL] = "barrier-stall",
                                                     [REP_BROADCAST_STORM] = "broadcast-storm",
                                                     [REP_FUTILE_WAKEUPS] = "futile-wakeups",
                                                     [REP_FALSE_SPIN] = "false-spin",

@@ -2,7 +2,8 @@
 /*
  * Barriers: each generation is split at its last arrival. Before it is the threads' imbalance, behind it the release.
  * A thread that is released late also arrives late, so imbalance alone does not say that work is shared unevenly. For
- * that the work between generations is compared: the last thread's with the mean.
+ * that the work between generations is compared: the last thread's with the mean. A last thread that was off the
+ * processor for most of the difference had stalled: it slept, or the machine had no core for it.
  * A thread may be at the next generation while another one has not left the last one, so up to four are open.
  */
 #include <stdlib.h>
@@ -50,6 +51,18 @@ static void keep_worst(struct rep_barrier *b, const struct rep_open_generation *
         b->worst[least] = made;
 }
 
+static void add_stall(struct rep_barrier *b, const struct rep_open_generation *g, uint64_t late_ns) {
+    if (late_ns == 0 || 2 * g->last_off_ns <= late_ns)
+        return;
+    b->n_stalled++;
+    b->stalled_ns += late_ns;
+    b->stalled_imbalance_ns += g->last_ns - g->first_ns;
+    if (late_ns > b->longest_stall_ns) {
+        b->longest_stall_ns = late_ns;
+        b->stalled_thread = g->last_thread;
+    }
+}
+
 /* A generation counts if more than one thread was there, and all have left that came. */
 static void close_generation(struct rep_barrier *b, struct rep_open_generation *g) {
     if (g->number != 0 && g->n_arrived > 1 && g->n_left == g->n_arrived &&
@@ -60,7 +73,9 @@ static void close_generation(struct rep_barrier *b, struct rep_open_generation *
         if ((last = of_thread(b, g->last_thread)) != NULL)
             last->n_last++;
         b->n_generations++;
-        b->balance_ns += cut(g->last_work_ns, g->work_ns / g->n_arrived);
+        uint64_t late_ns = cut(g->last_work_ns, g->work_ns / g->n_arrived);
+        b->balance_ns += late_ns;
+        add_stall(b, g, late_ns);
         rep_histogram_add(&b->imbalance, g->last_ns - g->first_ns);
         rep_histogram_add(&b->release, cut(g->end_ns, g->last_ns));
         keep_worst(b, g);
@@ -94,6 +109,7 @@ void rep_arrive(struct rep_walk *w, uint32_t thread, const struct sbt_trace_even
     uint64_t from_ns = own != NULL && own->left_ns != 0 ? own->left_ns : w->report->threads[thread].begin_ns;
     g->last_work_ns = cut(e->at_ns, from_ns);
     g->work_ns += g->last_work_ns;
+    g->last_off_ns = cut(w->report->threads[thread].times.off_cpu_ns, own != NULL ? own->left_off_ns : 0);
     g->last_ns = e->at_ns;
     g->last_thread = thread;
     g->last_site = e->site;
@@ -119,6 +135,7 @@ void rep_leave(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event
         if (own != NULL) {
             own->n++;
             own->left_ns = wait.to_ns;
+            own->left_off_ns = w->report->threads[thread].times.off_cpu_ns;
             own->late_ns += cut(e->at_ns, g->first_ns);
             rep_histogram_add(&own->delay, delay_ns);
         }

@@ -75,7 +75,8 @@ enum { REP_MOST_SITES = 24 }; /* call sites of an object that are told apart */
 struct rep_barrier_thread {
     uint32_t thread;
     uint64_t n, n_last, n_first, late_ns;
-    uint64_t left_ns; /* when it left the last generation; 0: it has not */
+    uint64_t left_ns;     /* when it left the last generation; 0: it has not */
+    uint64_t left_off_ns; /* how long it had been off the processor by then */
     struct rep_histogram delay;
 };
 
@@ -90,6 +91,9 @@ struct rep_barrier {
     uint32_t object, count; /* count: 0 if not known */
     uint64_t n_generations;
     uint64_t balance_ns; /* by how much the last thread's work between generations was longer than the mean of all */
+    /* Generations of which the last thread was off the processor for most of that; their parts of the sums. */
+    uint64_t n_stalled, stalled_ns, stalled_imbalance_ns, longest_stall_ns;
+    uint32_t stalled_thread; /* of the longest */
     struct rep_histogram imbalance, release, delay;
     struct rep_barrier_thread *threads;
     uint32_t n_threads, capacity;
@@ -202,6 +206,7 @@ enum rep_cause {
     REP_LOCK_OVER_IO,
     REP_BARRIER_IMBALANCE,
     REP_BARRIER_RELEASE,
+    REP_BARRIER_STALL,
     REP_BROADCAST_STORM,
     REP_FUTILE_WAKEUPS,
     REP_FALSE_SPIN,

@@ -80,6 +80,7 @@ struct rep_open_generation {
     uint64_t number; /* 0: free */
     uint64_t first_ns, last_ns, end_ns;
     uint64_t work_ns, last_work_ns; /* since the threads left the last generation: of all, and of the last one */
+    uint64_t last_off_ns;           /* of last_work_ns, off the processor */
     uint32_t first_thread, last_thread, last_site, n_arrived, n_left;
 };
 

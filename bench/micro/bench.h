@@ -40,21 +40,29 @@ struct bench_worker {
     pthread_t thread;
 };
 
+struct json;
 struct bench {
     int threads; /* as asked for; a kind may need one more (see n_workers) */
     uint64_t cs_ns, think_ns;
     unsigned write_percent;
+    const char *lock;   /* of bench/locks, perhaps with +yield behind it; NULL: the kind has none */
+    unsigned lines;     /* shared cache lines that a section touches */
     double seconds;     /* run time, if by_ops is false */
     uint64_t ops_asked; /* operations of all threads, if by_ops is true */
     bool by_ops;
+
+    void (*put)(const struct bench *b, struct json *j); /* by setup(): more members of the line of JSON */
 
     int n_workers;
     struct bench_worker *workers;
     _Alignas(BENCH_LINE) atomic_bool stop;
 };
 
-/* What --cs-ns, --think-ns and --write-percent mean to a kind; a non-zero value that means nothing is refused. */
-enum bench_uses { BENCH_CS = 1, BENCH_THINK = 2, BENCH_WRITES = 4, BENCH_FAIRNESS = 8 };
+/* What --cs-ns, --think-ns, --write-percent, --lock and --lines mean to a kind; a non-zero value that means nothing is
+ * refused. */
+enum bench_uses { BENCH_CS = 1, BENCH_THINK = 2, BENCH_WRITES = 4, BENCH_FAIRNESS = 8, BENCH_LOCKS = 16 };
+
+enum { BENCH_MOST_LINES = 64 };
 
 struct bench_kind {
     const char *name;
@@ -72,7 +80,7 @@ extern const struct bench_kind *const bench_kinds[];
 extern const struct bench_kind bench_uncontended, bench_contended, bench_barrier, bench_broadcast, bench_turn_ring,
     bench_bounded_queue, bench_signal_storm, bench_rwlock, bench_semaphore, bench_long_wait, bench_yield,
     bench_ping_pong, bench_small_locks, bench_trylock_barrier, bench_omp_barrier, bench_omp_parallel,
-    bench_yield_barrier;
+    bench_yield_barrier, bench_locks;
 
 /* One line on stderr, exit status 1, at once and without atexit handlers: other threads may be blocked for ever. */
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

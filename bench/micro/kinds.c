@@ -16,10 +16,9 @@ ELSEWHERE(cxx_semaphore, "cxx-semaphore",
           "round by which one thread lets all others go, C++20's std::counting_semaphore");
 
 const struct bench_kind *const bench_kinds[] = {
-    &bench_uncontended,   &bench_contended,       &bench_barrier,      &bench_broadcast,
-    &bench_turn_ring,     &bench_bounded_queue,   &bench_signal_storm, &bench_rwlock,
-    &bench_semaphore,     &bench_long_wait,       &bench_yield,        &bench_ping_pong,
-    &bench_small_locks,   &bench_trylock_barrier, &bench_omp_barrier,  &bench_omp_parallel,
-    &bench_yield_barrier, &rust_barrier,          &rust_ring,          &rust_mpsc,
-    &cxx_latch,           &cxx_barrier,           &cxx_semaphore,      NULL,
+    &bench_uncontended,   &bench_contended,     &bench_barrier,     &bench_broadcast,       &bench_turn_ring,
+    &bench_bounded_queue, &bench_signal_storm,  &bench_rwlock,      &bench_semaphore,       &bench_long_wait,
+    &bench_yield,         &bench_ping_pong,     &bench_small_locks, &bench_trylock_barrier, &bench_omp_barrier,
+    &bench_omp_parallel,  &bench_yield_barrier, &bench_locks,       &rust_barrier,          &rust_ring,
+    &rust_mpsc,           &cxx_latch,           &cxx_barrier,       &cxx_semaphore,         NULL,
 };

@@ -222,6 +222,8 @@ static void report(uint64_t ops) {
     json_int(&j, "peak_kib", peak_kib());
     if (kind->uses & BENCH_FAIRNESS)
         put_fairness(&j);
+    if (bench.put != NULL)
+        bench.put(&bench, &j);
     json_close(&j, '}');
     json_end(&j);
     if (fflush(stdout) != 0)
@@ -235,13 +237,15 @@ static void list_kinds(void) {
 
 static void help(void) {
     puts("usage: subutai-bench KIND --threads N [--cs-ns NS] [--think-ns NS] [--write-percent P]\n"
-         "                     [--seconds S | --ops N] [--limit S]\n"
+         "                     [--lock NAME] [--lines N] [--seconds S | --ops N] [--limit S]\n"
          "       subutai-bench --list\n"
          "Runs one kind of synchronization and prints one line of JSON.\n"
          "  --threads N        threads (default 2)\n"
          "  --cs-ns NS         busy time inside the critical section (default 0)\n"
          "  --think-ns NS      busy time outside it (default 0)\n"
          "  --write-percent P  share of write locks (rwlock only, default 10)\n"
+         "  --lock NAME        lock (locks only, default posix); with +yield behind it waiting threads yield\n"
+         "  --lines N          shared cache lines that a section touches (locks only, default 5)\n"
          "  --seconds S        run time (default 0.3)\n"
          "  --ops N            run until N operations are done instead\n"
          "  --limit S          seconds after which a run counts as hung (default 60)\n"
@@ -291,18 +295,9 @@ _Noreturn static void run_elsewhere(const struct bench_kind *k, double limit_sec
     bench_refuse("%s needs %s: %s; it is built where there is a compiler for it", k->name, path, strerror(errno));
 }
 
-int main(int argc, char **argv) {
+/* The options behind the kind. Returns the seconds after which a run counts as hung. */
+static double read_options(int argc, char **argv) {
     double limit_seconds = 60;
-    bench.threads = 2;
-    bench.seconds = 0.3;
-    bench.write_percent = 10;
-    if (argc < 2)
-        bench_refuse("no kind given (subutai-bench --help)");
-    if (strcmp(argv[1], "--list") == 0 || strcmp(argv[1], "--help") == 0) {
-        argv[1][2] == 'l' ? list_kinds() : help();
-        return 0;
-    }
-    const struct bench_kind *wanted = find_kind(argv[1]);
     for (int i = 2; i < argc; i += 2) {
         const char *option = argv[i], *text = argv[i + 1]; /* argv[argc] is NULL: a missing value */
         if (strcmp(option, "--threads") == 0)
@@ -313,6 +308,10 @@ int main(int argc, char **argv) {
             bench.think_ns = (uint64_t)parse_number(option, text, 0, 1e9, true);
         else if (strcmp(option, "--write-percent") == 0)
             bench.write_percent = (unsigned)parse_number(option, text, 0, 100, true);
+        else if (strcmp(option, "--lock") == 0)
+            bench.lock = text != NULL ? text : "";
+        else if (strcmp(option, "--lines") == 0)
+            bench.lines = (unsigned)parse_number(option, text, 1, BENCH_MOST_LINES, true);
         else if (strcmp(option, "--seconds") == 0)
             bench.seconds = parse_number(option, text, 0.001, 86400, false), bench.by_ops = false;
         else if (strcmp(option, "--ops") == 0)
@@ -321,15 +320,46 @@ int main(int argc, char **argv) {
             limit_seconds = parse_number(option, text, 0.1, 86400, false);
         else
             bench_refuse(
-                "unknown option '%s' (legal: --threads, --cs-ns, --think-ns, --write-percent, --seconds, --ops, "
-                "--limit)",
+                "unknown option '%s' (legal: --threads, --cs-ns, --think-ns, --write-percent, --lock, --lines, "
+                "--seconds, --ops, --limit)",
                 option);
     }
-    if ((bench.cs_ns != 0 && !(wanted->uses & BENCH_CS)) || (bench.think_ns != 0 && !(wanted->uses & BENCH_THINK)) ||
-        (bench.write_percent != 10 && !(wanted->uses & BENCH_WRITES)))
-        bench_refuse("%s has no%s%s%s", wanted->name, wanted->uses & BENCH_CS ? "" : " --cs-ns",
-                     wanted->uses & BENCH_THINK ? "" : " --think-ns",
-                     wanted->uses & BENCH_WRITES ? "" : " --write-percent");
+    return limit_seconds;
+}
+
+/* An option that means nothing to the kind is refused; --lock and --lines have a default where they mean something. */
+static void check_uses(const struct bench_kind *wanted) {
+    const struct {
+        const char *option;
+        bool given;
+        unsigned use;
+    } options[] = {
+        {"--cs-ns", bench.cs_ns != 0, BENCH_CS},
+        {"--think-ns", bench.think_ns != 0, BENCH_THINK},
+        {"--write-percent", bench.write_percent != 10, BENCH_WRITES},
+        {"--lock", bench.lock != NULL, BENCH_LOCKS},
+        {"--lines", bench.lines != 0, BENCH_LOCKS},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given && !(wanted->uses & options[i].use))
+            bench_refuse("%s has no %s", wanted->name, options[i].option);
+    bench.lock = bench.lock != NULL ? bench.lock : "posix";
+    bench.lines = bench.lines != 0 ? bench.lines : 5;
+}
+
+int main(int argc, char **argv) {
+    bench.threads = 2;
+    bench.seconds = 0.3;
+    bench.write_percent = 10;
+    if (argc < 2)
+        bench_refuse("no kind given (subutai-bench --help)");
+    if (strcmp(argv[1], "--list") == 0 || strcmp(argv[1], "--help") == 0) {
+        argv[1][2] == 'l' ? list_kinds() : help();
+        return 0;
+    }
+    const struct bench_kind *wanted = find_kind(argv[1]);
+    double limit_seconds = read_options(argc, argv);
+    check_uses(wanted);
     if (wanted->worker == NULL)
         run_elsewhere(wanted, limit_seconds);
     kind = wanted;

@@ -36,6 +36,28 @@ SBT_C11_NAMES(SBT_RENAME)
  */
 #define THEIRS(call) (sbt_init(), sbt_real.call)
 
+/* The caller leaves the order of the engine, if that keeps one, for a call that may wait for the outside. */
+static inline bool abi_outside_begin(void) {
+    if (SBT_LIKELY(sbt_engine.order == NULL))
+        return false;
+    return sbt_engine.order->outside_begin();
+}
+
+static inline void abi_outside_end(const bool *has_left) {
+    if (SBT_UNLIKELY(*has_left))
+        sbt_engine.order->outside_end();
+}
+
+/* For the length of the block that this stands in, however that ends. */
+#define ABI_OUTSIDE bool has_left __attribute__((cleanup(abi_outside_end), unused)) = abi_outside_begin()
+
+/* A call of glibc's function that may wait, also for other processes. */
+#define THEIRS_WAITS(call)                                                                                             \
+    (sbt_init(), SBT_LIKELY(sbt_engine.order == NULL) ? sbt_real.call : __extension__({                                \
+         ABI_OUTSIDE;                                                                                                  \
+         sbt_real.call;                                                                                                \
+     }))
+
 /* The clean-up at the root of each thread: the thread ends. */
 void sbt_thread_ended(void *unused);
 

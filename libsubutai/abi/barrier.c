@@ -23,7 +23,7 @@ SBT_EXPORT int pthread_barrier_destroy(pthread_barrier_t *b) {
 SBT_EXPORT int pthread_barrier_wait(pthread_barrier_t *b) {
     sbt_progress_surely();
     if (theirs(b))
-        return THEIRS(pthread_barrier_wait(b));
+        return THEIRS_WAITS(pthread_barrier_wait(b));
     SBT_PROBE1(barrier_entry, b);
     int r = sbt_engine.barrier_wait(b);
     SBT_PROBE1(barrier_exit, b);

@@ -175,7 +175,7 @@ static int wait_mixed(pthread_cond_t *c, pthread_mutex_t *m, const struct sbt_de
     slice.tv_nsec += SLICE_NS;
     slice.tv_sec += slice.tv_nsec / 1000000000;
     slice.tv_nsec %= 1000000000;
-    sbt_real.pthread_cond_clockwait(c, &wait.stand_in, CLOCK_MONOTONIC, &slice);
+    THEIRS_WAITS(pthread_cond_clockwait(c, &wait.stand_in, CLOCK_MONOTONIC, &slice));
     pthread_cleanup_pop(1);
     return deadline != NULL && sbt_deadline_passed(deadline) ? ETIMEDOUT : 0;
 }
@@ -197,12 +197,12 @@ SBT_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m) {
         SBT_PROBE_THREADS2(cond_wait, c, m);
         return wait(c, m, NULL);
     }
-    return all_theirs(m) ? THEIRS(pthread_cond_wait(c, m)) : wait_mixed(c, m, NULL);
+    return all_theirs(m) ? THEIRS_WAITS(pthread_cond_wait(c, m)) : wait_mixed(c, m, NULL);
 }
 
 SBT_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *at) {
     if (theirs(c) && all_theirs(m))
-        return THEIRS(pthread_cond_timedwait(c, m, at));
+        return THEIRS_WAITS(pthread_cond_timedwait(c, m, at));
     bool mixed = theirs(c);
     struct sbt_deadline deadline = {mixed ? their_clock(c) : (clockid_t)sbt_cond_of(c)->clock, *at};
     if (SBT_UNLIKELY(sbt_program_time.cond_timedwait))
@@ -214,7 +214,7 @@ SBT_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, con
 SBT_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
                                       const struct timespec *at) {
     if (theirs(c) && all_theirs(m))
-        return THEIRS(pthread_cond_clockwait(c, m, clock, at));
+        return THEIRS_WAITS(pthread_cond_clockwait(c, m, clock, at));
     struct sbt_deadline deadline = {clock, *at};
     SBT_PROBE_THREADS3(cond_timedwait, c, m, at);
     return theirs(c) ? wait_mixed(c, m, &deadline) : wait(c, m, &deadline);

@@ -27,6 +27,7 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 
+#include "abi/abi.h"
 #include "abi/unseen.h"
 #include "core/cpus.h"
 #include "core/probes.h"
@@ -77,6 +78,7 @@ static void out_of_kernel(void *count) {
 static long wait_in_kernel(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3) {
     long r;
     uint32_t *count = count_of(word);
+    ABI_OUTSIDE;
     __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST); /* pairs with the fence before asks_kernel */
     pthread_cleanup_push(out_of_kernel, count);
     sbt_runnable_add(-1);

@@ -74,7 +74,7 @@ static SBT_NOINLINE int lock_special(pthread_mutex_t *m) {
     uint32_t kind = final_kind_of(m);
     if (theirs(kind)) {
         before_theirs(kind);
-        return after_theirs(kind, THEIRS(pthread_mutex_lock(m)));
+        return after_theirs(kind, THEIRS_WAITS(pthread_mutex_lock(m)));
     }
     if (owned_by_caller(mx))
         return relock(mx, kind, EDEADLK);
@@ -128,7 +128,7 @@ SBT_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec
     uint32_t kind = final_kind_of(m);
     if (theirs(kind)) {
         before_theirs(kind);
-        return after_theirs(kind, THEIRS(pthread_mutex_timedlock(m, at)));
+        return after_theirs(kind, THEIRS_WAITS(pthread_mutex_timedlock(m, at)));
     }
     return timedlock(m, kind, CLOCK_REALTIME, at);
 }
@@ -137,7 +137,7 @@ SBT_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, cons
     uint32_t kind = final_kind_of(m);
     if (theirs(kind)) {
         before_theirs(kind);
-        return after_theirs(kind, THEIRS(pthread_mutex_clocklock(m, clock, at)));
+        return after_theirs(kind, THEIRS_WAITS(pthread_mutex_clocklock(m, clock, at)));
     }
     return clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC ? EINVAL : timedlock(m, kind, clock, at);
 }

@@ -19,7 +19,28 @@
 
 enum { NOT_BEGUN = 0, RUNNING = 1, DONE = 2, GENERATION = 4 };
 
+/* Done, under an engine that keeps an order: each call is an operation, so the fast path must not see DONE. */
+#define DONE_IN_ORDER (1u << 31)
+
+static uint32_t running_now(void) {
+    return RUNNING | (sbt_fork_generation() * GENERATION & ~DONE_IN_ORDER);
+}
+
+static void set_in_order(uint32_t *word, uint32_t value) {
+    sbt_engine.order->turn_take();
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+    sbt_engine.order->turn_wake(word);
+    sbt_engine.order->turn_pass();
+}
+
 static void set(uint32_t *word, uint32_t value) {
+    if (SBT_UNLIKELY(sbt_engine.order != NULL)) {
+        value = value == DONE ? DONE_IN_ORDER : value;
+        if (!sbt_engine.order->in_operation()) {
+            set_in_order(word, value);
+            return;
+        }
+    }
     __atomic_store_n(word, value, __ATOMIC_RELEASE); /* pairs with the acquire loads in run */
     sbt_wake(word, INT_MAX);
 }
@@ -56,11 +77,26 @@ static void run_initialiser(uint32_t *word, void (*initialise)(void)) {
     set(word, DONE);
 }
 
+/* Each call is an operation of the order, also one that finds the initialiser done. */
+static SBT_NOINLINE int run_in_order(uint32_t *word, void (*initialise)(void)) {
+    uint32_t running = running_now();
+    sbt_engine.order->turn_take();
+    while (*word == running)
+        sbt_engine.order->turn_wait(word);
+    bool is_first = (*word & DONE_IN_ORDER) == 0;
+    if (is_first)
+        __atomic_store_n(word, running, __ATOMIC_RELAXED);
+    sbt_engine.order->turn_pass();
+    if (is_first)
+        run_initialiser(word, initialise);
+    return 0;
+}
+
 static SBT_NOINLINE int run(uint32_t *word, void (*initialise)(void)) {
-    uint32_t running = RUNNING | (sbt_fork_generation() * GENERATION);
+    uint32_t running = running_now();
     for (;;) {
         uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-        if ((seen & DONE) != 0)
+        if ((seen & (DONE | DONE_IN_ORDER)) != 0)
             return 0;
         if (seen == running) {
             sbt_park(word, running, NULL);
@@ -81,6 +117,8 @@ SBT_EXPORT int pthread_once(pthread_once_t *once, void (*initialise)(void)) {
     if (SBT_LIKELY((__atomic_load_n((word *)once, __ATOMIC_ACQUIRE) & DONE) != 0))
         return 0;
     sbt_init();
+    if (SBT_UNLIKELY(sbt_engine.order != NULL && !sbt_engine.order->in_operation()))
+        return run_in_order((word *)once, initialise);
     return sbt_all_theirs != 0 ? sbt_real.pthread_once(once, initialise) : run((word *)once, initialise);
 }
 

@@ -31,9 +31,34 @@ SBT_EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *l) {
     return sbt_engine.rwlock_destroy(l);
 }
 
+/* Apart: what leaves an order and comes back would cost the other calls registers. */
+static SBT_NOINLINE int rdlock_theirs(pthread_rwlock_t *l) {
+    return THEIRS_WAITS(pthread_rwlock_rdlock(l));
+}
+
+static SBT_NOINLINE int wrlock_theirs(pthread_rwlock_t *l) {
+    return THEIRS_WAITS(pthread_rwlock_wrlock(l));
+}
+
+static SBT_NOINLINE int timedrdlock_theirs(pthread_rwlock_t *l, const struct timespec *at) {
+    return THEIRS_WAITS(pthread_rwlock_timedrdlock(l, at));
+}
+
+static SBT_NOINLINE int clockrdlock_theirs(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
+    return THEIRS_WAITS(pthread_rwlock_clockrdlock(l, clock, at));
+}
+
+static SBT_NOINLINE int timedwrlock_theirs(pthread_rwlock_t *l, const struct timespec *at) {
+    return THEIRS_WAITS(pthread_rwlock_timedwrlock(l, at));
+}
+
+static SBT_NOINLINE int clockwrlock_theirs(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
+    return THEIRS_WAITS(pthread_rwlock_clockwrlock(l, clock, at));
+}
+
 SBT_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *l) {
     if (theirs(l))
-        return THEIRS(pthread_rwlock_rdlock(l));
+        return rdlock_theirs(l);
     SBT_PROBE_THREADS1(rdlock_entry, l);
     return sbt_engine.rwlock_rdlock(l, NULL);
 }
@@ -44,7 +69,7 @@ SBT_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *l) {
 
 SBT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l) {
     if (theirs(l))
-        return THEIRS(pthread_rwlock_wrlock(l));
+        return wrlock_theirs(l);
     SBT_PROBE_THREADS1(wrlock_entry, l);
     return sbt_engine.rwlock_wrlock(l, NULL);
 }
@@ -70,21 +95,19 @@ static int timed(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at
 }
 
 SBT_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *at) {
-    return theirs(l) ? THEIRS(pthread_rwlock_timedrdlock(l, at))
-                     : timed(l, CLOCK_REALTIME, at, sbt_engine.rwlock_rdlock);
+    return theirs(l) ? timedrdlock_theirs(l, at) : timed(l, CLOCK_REALTIME, at, sbt_engine.rwlock_rdlock);
 }
 
 SBT_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
-    return theirs(l) ? THEIRS(pthread_rwlock_clockrdlock(l, clock, at)) : timed(l, clock, at, sbt_engine.rwlock_rdlock);
+    return theirs(l) ? clockrdlock_theirs(l, clock, at) : timed(l, clock, at, sbt_engine.rwlock_rdlock);
 }
 
 SBT_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *at) {
-    return theirs(l) ? THEIRS(pthread_rwlock_timedwrlock(l, at))
-                     : timed(l, CLOCK_REALTIME, at, sbt_engine.rwlock_wrlock);
+    return theirs(l) ? timedwrlock_theirs(l, at) : timed(l, CLOCK_REALTIME, at, sbt_engine.rwlock_wrlock);
 }
 
 SBT_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *at) {
-    return theirs(l) ? THEIRS(pthread_rwlock_clockwrlock(l, clock, at)) : timed(l, clock, at, sbt_engine.rwlock_wrlock);
+    return theirs(l) ? clockwrlock_theirs(l, clock, at) : timed(l, clock, at, sbt_engine.rwlock_wrlock);
 }
 
 /* Names that old binaries, and weak references of libstdc++, bind. */

@@ -44,13 +44,26 @@ static int wait(sem_t *s, const struct sbt_deadline *deadline) {
     return result(r);
 }
 
+/* Apart: what leaves an order and comes back would cost the other calls registers. */
+static SBT_NOINLINE int wait_theirs(sem_t *s) {
+    return THEIRS_WAITS(sem_wait(s));
+}
+
+static SBT_NOINLINE int timedwait_theirs(sem_t *s, const struct timespec *at) {
+    return THEIRS_WAITS(sem_timedwait(s, at));
+}
+
+static SBT_NOINLINE int clockwait_theirs(sem_t *s, clockid_t clock, const struct timespec *at) {
+    return THEIRS_WAITS(sem_clockwait(s, clock, at));
+}
+
 SBT_EXPORT int sem_wait(sem_t *s) {
-    return theirs(s) ? THEIRS(sem_wait(s)) : wait(s, NULL);
+    return theirs(s) ? wait_theirs(s) : wait(s, NULL);
 }
 
 SBT_EXPORT int sem_timedwait(sem_t *s, const struct timespec *at) {
     if (theirs(s))
-        return THEIRS(sem_timedwait(s, at));
+        return timedwait_theirs(s, at);
     struct sbt_deadline deadline = {CLOCK_REALTIME, *at};
     if (SBT_UNLIKELY(sbt_program_time.sem_timedwait))
         deadline = sbt_program_time_deadline(deadline.clock, at);
@@ -59,7 +72,7 @@ SBT_EXPORT int sem_timedwait(sem_t *s, const struct timespec *at) {
 
 SBT_EXPORT int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *at) {
     if (theirs(s))
-        return THEIRS(sem_clockwait(s, clock, at));
+        return clockwait_theirs(s, clock, at);
     struct sbt_deadline deadline = {clock, *at};
     return wait(s, &deadline);
 }

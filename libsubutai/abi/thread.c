@@ -36,6 +36,7 @@ struct start {
     } routine;
     void *argument;
     struct start *next;
+    void *record;  /* the engine's, if it keeps an order */
     uint8_t pin;   /* enum sbt_pin, given by its creator */
     uint8_t stack; /* enum stack */
     bool of_site;  /* created by a library with sites */
@@ -119,12 +120,18 @@ static inline void begin_fiber(const struct start *start, void *offset) {
         sbt_switch_thread_begin();
 }
 
+static inline void enter(const struct start *start) {
+    if (SBT_UNLIKELY(start->record != NULL))
+        sbt_engine.order->created(start->record);
+    sbt_engine.thread_enter();
+}
+
 static void *begin(void *argument) {
     struct start start = take(argument);
     void *result;
     begin_fiber(&start, __builtin_alloca_with_align(offset_bytes(&start), STACK_ALIGN_BITS));
     pthread_cleanup_push(sbt_thread_ended, NULL);
-    sbt_engine.thread_enter();
+    enter(&start);
     SBT_PROBE_THREADS3(pthread_start, (void *)pthread_self(), start.routine.posix, start.argument);
     result = start.routine.posix(start.argument);
     pthread_cleanup_pop(1);
@@ -136,7 +143,7 @@ static int begin_c11(void *argument) {
     int result;
     begin_fiber(&start, __builtin_alloca_with_align(offset_bytes(&start), STACK_ALIGN_BITS));
     pthread_cleanup_push(sbt_thread_ended, NULL);
-    sbt_engine.thread_enter();
+    enter(&start);
     result = start.routine.c11(start.argument);
     pthread_cleanup_pop(1);
     return result;
@@ -146,10 +153,15 @@ static int begin_c11(void *argument) {
  * The new thread inherits from the kernel thread that creates it, and glibc blocks signals during the creation. So the
  * creator's own kernel thread makes the whole call.
  */
-static void before_create(struct start *start, const void *caller) {
+static int before_create(struct start *start, const void *caller) {
     /* A child of _Fork or of a raw clone begins here, before it has a second thread: no atfork handler has run. */
     sbt_fork_generation();
     sbt_engine.fork_child();
+    if (SBT_UNLIKELY(sbt_engine.order != NULL)) {
+        start->record = sbt_engine.order->create_begin();
+        if (start->record == NULL)
+            return EAGAIN;
+    }
     sbt_runnable_add(1);
     sbt_cpus_look();
 #ifndef SBT_PREFIX
@@ -161,6 +173,7 @@ static void before_create(struct start *start, const void *caller) {
     if (SBT_UNLIKELY(sbt_switch_wanted))
         sbt_switch_before_create();
     sbt_pin_hold();
+    return 0;
 }
 
 static void not_created(const struct start *start) {
@@ -169,6 +182,21 @@ static void not_created(const struct start *start) {
         sbt_sites_crowd(-1);
     if (SBT_UNLIKELY(sbt_switch_wanted))
         sbt_switch_thread_gone();
+}
+
+static bool is_detached(const pthread_attr_t *attr) {
+    int state;
+    return attr != NULL && pthread_attr_getdetachstate(attr, &state) == 0 && state == PTHREAD_CREATE_DETACHED;
+}
+
+/* `thread` has been written if the thread was created. */
+static void after_create(const struct start *start, void *record, const pthread_t *thread, bool is_created,
+                         const pthread_attr_t *attr) {
+    sbt_pin_release();
+    if (!is_created)
+        not_created(start);
+    if (SBT_UNLIKELY(record != NULL))
+        sbt_engine.order->create_end(record, is_created ? *thread : 0, is_created, is_detached(attr));
 }
 
 /*
@@ -222,14 +250,15 @@ SBT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, voi
     if (start == NULL)
         return EAGAIN;
     note_policy(attr);
-    *start = (struct start){{.posix = routine}, argument, NULL, pin_for(attr), stack(attr), false};
-    before_create(start, __builtin_return_address(0));
-    int r = sbt_real.pthread_create(thread, attr, begin, start);
-    sbt_pin_release();
-    if (r != 0) {
-        not_created(start);
-        put_back(start, start);
+    *start = (struct start){{.posix = routine}, argument, NULL, NULL, pin_for(attr), stack(attr), false};
+    int r = before_create(start, __builtin_return_address(0));
+    if (r == 0) {
+        void *record = start->record;
+        r = sbt_real.pthread_create(thread, attr, begin, start);
+        after_create(start, record, thread, r == 0, attr);
     }
+    if (r != 0)
+        put_back(start, start);
     SBT_PROBE_THREADS4(pthread_create, thread, attr, routine, argument);
     return r;
 }
@@ -241,14 +270,15 @@ SBT_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
     struct start *start = start_new();
     if (start == NULL)
         return thrd_nomem;
-    *start = (struct start){{.c11 = routine}, argument, NULL, pin_for(NULL), stack(NULL), false};
-    before_create(start, __builtin_return_address(0));
-    int r = sbt_real.thrd_create(thread, begin_c11, start);
-    sbt_pin_release();
-    if (r != thrd_success) {
-        not_created(start);
-        put_back(start, start);
+    *start = (struct start){{.c11 = routine}, argument, NULL, NULL, pin_for(NULL), stack(NULL), false};
+    int r = before_create(start, __builtin_return_address(0)) != 0 ? thrd_nomem : thrd_success;
+    if (r == thrd_success) {
+        void *record = start->record;
+        r = sbt_real.thrd_create(thread, begin_c11, start);
+        after_create(start, record, thread, r == thrd_success, NULL);
     }
+    if (r != thrd_success)
+        put_back(start, start);
     return r;
 }
 
@@ -274,15 +304,33 @@ struct join {
  * The join blocks, and it is a cancellation point. The caller is pinned for its length: on a carrier it would keep that
  * carrier from other fibers.
  */
-static int while_not_runnable(int (*join)(const struct join *), const struct join *j) {
+static int join_while_not_runnable(int (*join)(const struct join *), const struct join *j) {
     int result;
-    sbt_init();
     sbt_pin_hold();
     sbt_runnable_add(-1);
     pthread_cleanup_push(runnable_again, NULL);
     result = join(j);
     pthread_cleanup_pop(1);
     return result;
+}
+
+static int join_in_order(int (*join)(const struct join *), const struct join *j) {
+    struct sbt_deadline deadline = {j->clock, {0, 0}};
+    bool is_outside;
+    if (j->at != NULL)
+        deadline.at = *j->at;
+    int r = sbt_engine.order->join(j->thread.posix, j->at != NULL ? &deadline : NULL, &is_outside);
+    if (r != 0)
+        return r;
+    if (!is_outside)
+        return join_while_not_runnable(join, j);
+    ABI_OUTSIDE;
+    return join_while_not_runnable(join, j);
+}
+
+static int while_not_runnable(int (*join)(const struct join *), const struct join *j) {
+    sbt_init();
+    return SBT_LIKELY(sbt_engine.order == NULL) ? join_while_not_runnable(join, j) : join_in_order(join, j);
 }
 
 static int join_posix(const struct join *j) {
@@ -318,7 +366,8 @@ SBT_EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t c
 }
 
 SBT_EXPORT int thrd_join(thrd_t thread, int *result) {
-    return while_not_runnable(join_c11, &(struct join){.thread.c11 = thread, .result_c11 = result});
+    int r = while_not_runnable(join_c11, &(struct join){.thread.c11 = thread, .result_c11 = result});
+    return r == EDEADLK ? thrd_error : r;
 }
 
 /*
@@ -326,6 +375,10 @@ SBT_EXPORT int thrd_join(thrd_t thread, int *result) {
  * chooses, whatever that costs: the program has asked for it.
  */
 static void yield_as_asked(void) {
+    if (SBT_UNLIKELY(sbt_engine.order != NULL)) {
+        sbt_engine.order->yield();
+        return;
+    }
     sbt_progress_undo();
     sbt_switch_about_to_wait();
     sbt_self.has_yielded = true;

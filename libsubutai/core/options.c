@@ -9,11 +9,12 @@
 
 #include "decimal.h"
 
-static const char *const engine_names[] = {"glibc", "direct", "ni", NULL};
+static const char *const engine_names[] = {"glibc", "direct", "ni", "det", NULL};
 static const char *const engine_help[] = {
     "pass-through to the C library: the base line",
     "software engine: state in place, waiters in a parking lot, adaptive waiting",
     "the paper's synchronization hardware, emulated to every memory access",
+    "a turn that goes round: the same order of synchronization in each run",
 };
 static const char *const wait_names[] = {"auto", "adaptive", "switch", "switch!", "turns!", NULL};
 static const char *const wait_help[] = {
@@ -48,6 +49,11 @@ static const char *const calls_names[] = {"all", "waits", NULL};
 static const char *const calls_help[] = {
     "each call is an event",
     "calls that waited, and those that ended a wait, are events; the others are counted",
+};
+static const char *const stall_names[] = {"wait", "release", NULL};
+static const char *const stall_help[] = {
+    "the others wait for it, and the library says so once",
+    "it goes on outside the order, which is not the same in the next run then",
 };
 static const char *const stats_names[] = {"off", "text", "json", NULL};
 static const char *const stats_help[] = {"nothing", "tables", "one JSON object"};
@@ -119,6 +125,14 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                        "what the engine says about itself when the program ends", "ni", "text"},
     [SBT_OPT_STATS_FILE] = {"stats-file", "SUBUTAI_STATS_FILE", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                             "write that to FILE instead of stderr", "ni", NULL},
+    [SBT_OPT_SEED] = {"seed", "SUBUTAI_SEED", SBT_OPTION_UINT, "0", 0, 1000000000, NULL, NULL, "N",
+                      "the order of the threads: 0, as they were created; another number draws one, the same each time",
+                      "det", NULL},
+    [SBT_OPT_STALL] = {"stall", "SUBUTAI_STALL", SBT_OPTION_ENUM, "wait", 0, 0, stall_names, stall_help, "WHAT",
+                       "what to do about a thread that keeps others waiting and does not synchronize", "det", NULL},
+    [SBT_OPT_SCHEDULE] = {"schedule", "SUBUTAI_SCHEDULE", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
+                          "write the order of all operations to FILE, a new one; children in files of their own", "det",
+                          NULL},
 };
 
 struct sbt_options sbt_options;
@@ -383,6 +397,8 @@ const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_i
         return NULL;
     if (reader != NULL && strcmp(reader, engine_names[SBT_ENGINE_NI]) == 0)
         return engine == SBT_ENGINE_NI ? idle_under_ni(options->value, id) : "only the engine ni reads it";
+    if (reader != NULL && strcmp(reader, engine_names[SBT_ENGINE_DET]) == 0)
+        return engine == SBT_ENGINE_DET ? NULL : "only the engine det reads it";
     bool waits = id == SBT_OPT_SPIN_NS || id == SBT_OPT_YIELDS || id == SBT_OPT_WAIT || id == SBT_OPT_WAKE_GAP;
     return waits && engine == SBT_ENGINE_GLIBC ? "the engine glibc does not read it" : NULL;
 }

@@ -51,11 +51,14 @@ enum sbt_option_id {
     SBT_OPT_REQUESTS,
     SBT_OPT_STATS,
     SBT_OPT_STATS_FILE,
+    SBT_OPT_SEED,
+    SBT_OPT_STALL,
+    SBT_OPT_SCHEDULE,
     SBT_N_OPTIONS
 };
 
 /* Values of SBT_OPT_ENGINE: indices into that option's `legal` list and into the library's engine table. */
-enum sbt_engine_id { SBT_ENGINE_GLIBC, SBT_ENGINE_DIRECT, SBT_ENGINE_NI, SBT_N_ENGINES };
+enum sbt_engine_id { SBT_ENGINE_GLIBC, SBT_ENGINE_DIRECT, SBT_ENGINE_NI, SBT_ENGINE_DET, SBT_N_ENGINES };
 
 /* Values of SBT_OPT_WAIT. */
 enum sbt_wait { SBT_WAIT_AUTO, SBT_WAIT_ADAPTIVE, SBT_WAIT_SWITCH, SBT_WAIT_SWITCH_INSIST, SBT_WAIT_TURNS };
@@ -66,6 +69,8 @@ enum sbt_control_full { SBT_CONTROL_FULL_EVICT, SBT_CONTROL_FULL_SOFTWARE };
 enum sbt_queue_full { SBT_QUEUE_FULL_HOLD, SBT_QUEUE_FULL_AGAIN };
 enum sbt_qos { SBT_QOS_CONTROL, SBT_QOS_NONE };
 enum sbt_record_calls { SBT_RECORD_ALL, SBT_RECORD_WAITS };
+/* Values of SBT_OPT_STALL. */
+enum sbt_stall { SBT_STALL_WAIT, SBT_STALL_RELEASE };
 enum sbt_stats_format { SBT_STATS_OFF, SBT_STATS_TEXT, SBT_STATS_JSON };
 
 struct sbt_option {

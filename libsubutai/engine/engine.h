@@ -37,6 +37,54 @@ struct sbt_futex_moved {
     uint32_t woken, moved;
 };
 
+/*
+ * What an engine does that keeps an order of all operations of a process (engine/det). Every function that waits leaves
+ * asynchronous cancellation deferred meanwhile.
+ */
+struct sbt_order {
+    /*
+     * A thread creates another: create_begin, the C library's call, create_end. NULL: too many threads. `created` is
+     * called in the new thread, before anything else, and blocks until the creator has called create_end.
+     */
+    void *(*create_begin)(void);
+    void (*create_end)(void *record, pthread_t thread, bool is_created, bool is_detached);
+    void (*created)(void *record);
+    /*
+     * Blocks until the thread has ended in the order, and is a cancellation point. 0: the C library's join is to be
+     * made; outside says that it may take long. Or EDEADLK, ETIMEDOUT, EINVAL.
+     */
+    int (*join)(pthread_t thread, const struct sbt_deadline *deadline, bool *outside);
+    /* With the C library's function. */
+    int (*detach)(pthread_t thread);
+    int (*cancel)(pthread_t thread);
+
+    /* The caller is in an operation, which has called back: libgcc's unwinder calls pthread_once. It makes no other. */
+    bool (*in_operation)(void);
+    /* An operation that abi/ makes itself: turn_take, any turn_wait (waits for turn_wake), turn_pass. Blocks. */
+    void (*turn_take)(void);
+    void (*turn_wait)(const void *key);
+    void (*turn_wake)(const void *key);
+    void (*turn_pass)(void);
+    void (*yield)(void);
+
+    /* The forking thread before the fork, and in the parent. */
+    void (*fork_begin)(void);
+    void (*fork_parent)(void);
+
+    /*
+     * Blocks for `ns`, or until the deadline if it is not NULL; a cancellation point. 0, or EINTR: a handler has run.
+     */
+    int (*sleep)(uint64_t ns, const struct sbt_deadline *until);
+    /*
+     * Around a call that waits for what other processes or devices do. They may be called in a signal handler. False:
+     * outside_end must not be called.
+     */
+    bool (*outside_begin)(void);
+    void (*outside_end)(void);
+    /* The caller has read that clock. */
+    void (*clock_read)(clockid_t clock, const struct timespec *now);
+};
+
 struct sbt_engine {
     const char *name;
     bool passes_through;
@@ -59,6 +107,9 @@ struct sbt_engine {
      * child does anything.
      */
     void (*fork_child)(void);
+
+    /* NULL: operations are made as they come. */
+    const struct sbt_order *order;
 
     /* Why fibers cannot be switched with these options; NULL: they can. The pointer may be NULL too. */
     const char *(*why_not_switched)(const struct sbt_options *options);
@@ -151,5 +202,6 @@ extern const struct sbt_engine *const sbt_engine_table[SBT_N_ENGINES];
 extern const struct sbt_engine sbt_engine_glibc;
 extern const struct sbt_engine sbt_engine_direct;
 extern const struct sbt_engine sbt_engine_ni;
+extern const struct sbt_engine sbt_engine_det;
 
 #endif

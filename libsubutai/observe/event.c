@@ -323,7 +323,7 @@ static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
         t = rec_thread_attach();
     c->thread = t;
     c->node = c->mutex = NULL;
-    c->site = NULL;
+    c->site = c->said_to_wait_for = NULL;
     c->ended_long_wait = c->is_over = false;
     if (SBT_UNLIKELY(t == NULL))
         return false;
@@ -346,15 +346,51 @@ static inline bool sleeps(unsigned op) {
            op == SBT_TRACE_FUTEX_WAIT;
 }
 
+/* Operations that may wait. */
+static const uint64_t waits = UINT64_C(1) << SBT_TRACE_THREAD_JOIN | UINT64_C(1) << SBT_TRACE_MUTEX_LOCK |
+                              UINT64_C(1) << SBT_TRACE_COND_WAIT | UINT64_C(1) << SBT_TRACE_BARRIER_WAIT |
+                              UINT64_C(1) << SBT_TRACE_RWLOCK_RDLOCK | UINT64_C(1) << SBT_TRACE_RWLOCK_WRLOCK |
+                              UINT64_C(1) << SBT_TRACE_SEM_WAIT | UINT64_C(1) << SBT_TRACE_SPIN_LOCK |
+                              UINT64_C(1) << SBT_TRACE_FUTEX_WAIT;
+
+/* Operations that may end another thread's wait. */
+static const uint64_t releases = UINT64_C(1) << SBT_TRACE_MUTEX_UNLOCK | UINT64_C(1) << SBT_TRACE_COND_SIGNAL |
+                                 UINT64_C(1) << SBT_TRACE_COND_BROADCAST | UINT64_C(1) << SBT_TRACE_BARRIER_WAIT |
+                                 UINT64_C(1) << SBT_TRACE_RWLOCK_UNLOCK | UINT64_C(1) << SBT_TRACE_SEM_POST |
+                                 UINT64_C(1) << SBT_TRACE_SPIN_UNLOCK | UINT64_C(1) << SBT_TRACE_FUTEX_WAKE;
+
+/*
+ * A record of all calls, with stacks: a call that may wait says so in the hint of its object, as waits in a profile do,
+ * and a call that may end waits looks there.
+ */
+static SBT_NOINLINE void hint(struct rec_call *c) {
+    if (c->node == NULL)
+        return;
+    const void *object = (const void *)c->node->address;
+    if ((releases >> c->event.op & 1) != 0)
+        rec_ends_wait(c, object);
+    if ((waits >> c->event.op & 1) != 0) {
+        rec_profile_begin_wait(object, c->begin_ns);
+        c->said_to_wait_for = object;
+    }
+}
+
+static inline void waited(struct rec_call *c) {
+    if (SBT_UNLIKELY(c->said_to_wait_for != NULL))
+        rec_profile_end_wait(c->said_to_wait_for);
+    c->said_to_wait_for = NULL;
+}
+
 static inline void entered(struct rec_call *c) {
     if (SBT_UNLIKELY(c->nested)) {
         c->begin_ns = rec_now_ns();
         return;
     }
     begin(c);
-    if (SBT_UNLIKELY(rec.profile)) {
+    if (SBT_UNLIKELY(rec.profile))
         rec_profile_write_if_due(c->thread, c->begin_ns);
-    }
+    else if (SBT_UNLIKELY(rec.stack_min_ns != 0))
+        hint(c);
     if (sleeps(c->event.op))
         rec_preempt_disarm(c->thread->mark);
     __builtin_prefetch(&c->thread->batch[c->thread->n_batch], 1);
@@ -425,13 +461,6 @@ void rec_put(struct rec_thread *t, const struct sbt_trace_event *event) {
     put(t, event);
 }
 
-/* Operations that may wait. */
-static const uint64_t waits = UINT64_C(1) << SBT_TRACE_THREAD_JOIN | UINT64_C(1) << SBT_TRACE_MUTEX_LOCK |
-                              UINT64_C(1) << SBT_TRACE_COND_WAIT | UINT64_C(1) << SBT_TRACE_BARRIER_WAIT |
-                              UINT64_C(1) << SBT_TRACE_RWLOCK_RDLOCK | UINT64_C(1) << SBT_TRACE_RWLOCK_WRLOCK |
-                              UINT64_C(1) << SBT_TRACE_SEM_WAIT | UINT64_C(1) << SBT_TRACE_SPIN_LOCK |
-                              UINT64_C(1) << SBT_TRACE_FUTEX_WAIT;
-
 static inline bool wants_stack(const struct rec_call *c, uint64_t took_ns) {
     return SBT_UNLIKELY(rec.stack_min_ns != 0) &&
            (c->ended_long_wait || (took_ns >= rec.stack_min_ns && (waits >> c->event.op & 1) != 0));
@@ -454,6 +483,7 @@ void rec_leave(struct rec_call *c, int result) {
     struct rec_thread *t = c->thread;
     if (SBT_UNLIKELY(t == NULL))
         return;
+    waited(c);
     c->event.result = (uint16_t)result;
     c->event.at_ns = above_zero(c->begin_ns, rec.start_ns);
     if (SBT_UNLIKELY(c->nested)) {
@@ -486,6 +516,7 @@ void rec_leave(struct rec_call *c, int result) {
 }
 
 void rec_drop(struct rec_call *c) {
+    waited(c);
     if (c->thread != NULL && !c->nested)
         c->thread->carried_ns += c->event.work_ns;
 }

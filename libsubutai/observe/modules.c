@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The files from which the program's code was loaded, as the kernel lists them: the loader's own list is behind a lock.
- * The list is read again when a call comes from an unknown place, for instance after a dlopen.
+ * The files from which the program's code was loaded (os/code_maps.h). The list is read again when a call comes from an
+ * unknown place, for instance after a dlopen.
  */
-#include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
 
+#include "os/code_maps.h"
 #include "os/signals.h"
 
 #include "observe/record.h"
 
-/*
- * MAX_LINE: a path of at most 4096 bytes, and what precedes it. MAX_READINGS: a limit for programs that map code all
- * the time.
- */
-enum { MAX_RANGES = 512, MAX_READINGS = 64, MAX_LINE = 4352 };
+/* MAX_READINGS: a limit for programs that map code all the time. */
+enum { MAX_RANGES = 512, MAX_READINGS = 64 };
 
 static struct {
     uint32_t reading; /* 1: a thread is reading; other threads go on without. Acquire when taken, release when done */
@@ -61,58 +57,16 @@ static void name(uint64_t start, uint64_t end, uint64_t offset, const char *path
     __atomic_store_n(&modules.n_ranges, modules.n_ranges + 1, __ATOMIC_RELEASE);
 }
 
-static const char *hexadecimal(const char *at, uint64_t *value) {
-    for (*value = 0;; at++) {
-        unsigned digit = *at >= '0' && *at <= '9'   ? (unsigned)(*at - '0')
-                         : *at >= 'a' && *at <= 'f' ? (unsigned)(*at - 'a') + 10
-                                                    : 16;
-        if (digit == 16)
-            return at;
-        *value = *value << 4 | digit;
-    }
-}
-
-/* "start-end rwxp offset device inode   path" */
-static void take_line(const char *line) {
-    uint64_t start, end, offset;
-    const char *at = hexadecimal(line, &start);
-    if (*at++ != '-')
-        return;
-    at = hexadecimal(at, &end);
-    if (strnlen(at, 6) < 6 || at[3] != 'x')
-        return;
-    at = hexadecimal(at + 6, &offset);
-    for (int field = 0; field < 2; field++) { /* skip device and inode */
-        at += strspn(at, " ");
-        at += strcspn(at, " ");
-    }
-    at += strspn(at, " ");
-    size_t n = strlen(at);
-    name(start, end, offset, at, n < TRACE_MAX_TEXT ? n : TRACE_MAX_TEXT);
+static void visit(void *unused, uint64_t start, uint64_t end, uint64_t offset, const char *path) {
+    size_t n = strlen(path);
+    (void)unused;
+    name(start, end, offset, path, n < TRACE_MAX_TEXT ? n : TRACE_MAX_TEXT);
 }
 
 static void read_maps(void) {
-    static char line[MAX_LINE]; /* the reading thread's */
-    size_t n = 0;
-    long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0), r;
-    if (fd < 0)
-        return;
+    static char line[SBT_CODE_MAPS_LINE]; /* the reading thread's */
     uint64_t signals = sbt_signals_block();
-    while ((r = sbt_syscall3(SYS_read, fd, line + n, sizeof line - 1 - n)) > 0) {
-        char *begin = line, *end;
-        n += (size_t)r;
-        line[n] = '\0';
-        while ((end = memchr(begin, '\n', n)) != NULL) {
-            *end = '\0';
-            take_line(begin);
-            n -= (size_t)(end + 1 - begin);
-            begin = end + 1;
-        }
-        memmove(line, begin, n);
-        if (n == sizeof line - 1)
-            n = 0; /* no line is that long */
-    }
-    sbt_syscall3(SYS_close, fd, 0, 0);
+    sbt_code_maps_read(line, visit, NULL);
     write_out();
     sbt_signals_restore(signals);
 }

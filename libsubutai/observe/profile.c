@@ -8,6 +8,7 @@
 
 _Thread_local struct rec_profile *rec_profile_self __attribute__((tls_model("initial-exec")));
 struct rec_hint rec_hints[PROFILE_N_HINTS] __attribute__((aligned(64)));
+uint32_t rec_waiting[PROFILE_N_HINTS] __attribute__((aligned(64)));
 
 /*
  * MAX_MADE: nodes of objects until which an init makes one, for the sake of where the object was made. SAMPLE_NS: from
@@ -400,11 +401,11 @@ void rec_profile_hold(const struct rec_key *key) {
 /* ---- hints ---- */
 
 void rec_profile_begin_wait(const void *object, uint64_t now_ns) {
-    struct rec_hint *hint = rec_hint_of((uintptr_t)object);
-    if (__atomic_fetch_add(&hint->waiting, 1, __ATOMIC_SEQ_CST) == 0)
-        __atomic_store_n(&hint->since_ns, now_ns, __ATOMIC_RELAXED);
+    uint32_t number = rec_hint_number((uintptr_t)object);
+    if (__atomic_fetch_add(&rec_waiting[number], 1, __ATOMIC_SEQ_CST) == 0)
+        __atomic_store_n(&rec_hints[number].since_ns, now_ns, __ATOMIC_RELAXED);
 }
 
 void rec_profile_end_wait(const void *object) {
-    __atomic_fetch_sub(&rec_hint_of((uintptr_t)object)->waiting, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&rec_waiting[rec_hint_number((uintptr_t)object)], 1, __ATOMIC_RELAXED);
 }

@@ -77,11 +77,12 @@ struct rec_counts {
 };
 
 struct rec_hint {
-    uint32_t waiting;  /* threads that wait for an object of this hash; atomic */
-    uint32_t lives;    /* inits and destroys of such objects; atomic */
-    uint64_t since_ns; /* when one of them began to wait, if any does; atomic, a hint */
+    uint64_t since_ns; /* when one of the threads began to wait, if any does; atomic, a hint */
+    uint32_t lives;    /* inits and destroys of objects of this hash; atomic */
 };
 extern struct rec_hint rec_hints[PROFILE_N_HINTS];
+/* By the same hash: threads that wait for such an object; atomic. Each release looks there, so it is packed. */
+extern uint32_t rec_waiting[PROFILE_N_HINTS];
 
 /* A lock that the thread holds; and a lock that it took while it held another one. See profile_order.c. */
 struct rec_nested {
@@ -179,13 +180,17 @@ void rec_profile_leave(struct rec_call *c, const void *object, const void *site,
 
 /* Neighbouring objects have neighbouring hints: programs with many objects often go through them in order. Yet each has
  * its own, as a mutex and its condition. */
+static inline uint32_t rec_hint_number(uintptr_t object) {
+    return ((uint32_t)(object >> 3) + (uint32_t)(object >> 12) * 0x9E3779u) % PROFILE_N_HINTS;
+}
+
 static inline struct rec_hint *rec_hint_of(uintptr_t object) {
-    return &rec_hints[((uint32_t)(object >> 3) + (uint32_t)(object >> 12) * 0x9E3779u) % PROFILE_N_HINTS];
+    return &rec_hints[rec_hint_number(object)];
 }
 
 /* Does a thread wait for it? Relaxed: a thread that begins to wait at this moment has not waited for long. */
 static inline bool rec_is_waited_for(const void *object) {
-    return SBT_UNLIKELY(__atomic_load_n(&rec_hint_of((uintptr_t)object)->waiting, __ATOMIC_RELAXED) != 0);
+    return SBT_UNLIKELY(__atomic_load_n(&rec_waiting[rec_hint_number((uintptr_t)object)], __ATOMIC_RELAXED) != 0);
 }
 
 /* Does this process write a profile? */

@@ -272,7 +272,8 @@ static void begin_child(void) {
     rec.n_objects = rec.n_sites = rec.n_threads = rec.n_stacks = 0;
     rec.n_events = rec.n_blocks = rec.n_lost = 0;
     rec.n_tallies = rec.n_tally_blocks = rec.n_tallied = 0;
-    memset(rec_hints, 0, sizeof rec_hints); /* the waiting threads are the parent's */
+    memset(rec_hints, 0, sizeof rec_hints);
+    memset(rec_waiting, 0, sizeof rec_waiting); /* the waiting threads are the parent's */
     rec.closing = file.failed;
     file.ended = false;
     file.n_writing = 0; /* the copy may have caught other threads of the parent there */

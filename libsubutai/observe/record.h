@@ -161,6 +161,7 @@ struct rec_call {
     struct rec_node *node, *mutex; /* NULL: no memory. mutex: the mutex of a condition wait */
     bool nested;                   /* it has interrupted the recorder */
     bool ended_long_wait;          /* its call stack is wanted */
+    const void *said_to_wait_for;  /* with stacks but without a profile: its hint says so; NULL: no object */
     bool is_over;                  /* the call has been made, so its object may be gone: its memory is not read */
     const void *site;
     uint64_t begin_ns, first_order; /* first_order: of a condition wait, the signals before it */

@@ -46,10 +46,23 @@ static void read_dynamic(struct object *o, const ElfW(Dyn) * d) {
     }
 }
 
-static bool is_it(const struct object *o, uint32_t i, const char *name) {
+static sbt_function *address_of(const struct object *o, uint32_t i) {
+    return (sbt_function *)(o->bias + o->symbols[i].st_value);
+}
+
+/* What is looked for: a function by its name, in its default version; or in any version, if it is at that address. */
+struct wanted {
+    const char *name;
+    sbt_function *address; /* NULL: wherever it is */
+};
+
+static bool is_it(const struct object *o, uint32_t i, const struct wanted *w) {
     const ElfW(Sym) *s = &o->symbols[i];
-    return s->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s->st_info) == STT_FUNC &&
-           (o->versions == NULL || (o->versions[i] & HIDDEN_VERSION) == 0) && strcmp(o->names + s->st_name, name) == 0;
+    if (s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) != STT_FUNC ||
+        strcmp(o->names + s->st_name, w->name) != 0)
+        return false;
+    return w->address != NULL ? address_of(o, i) == w->address
+                              : o->versions == NULL || (o->versions[i] & HIDDEN_VERSION) == 0;
 }
 
 static uint32_t gnu_hash(const char *name) {
@@ -60,35 +73,39 @@ static uint32_t gnu_hash(const char *name) {
 }
 
 /* The symbol's index; 0: there is none. */
-static uint32_t find_gnu(const struct object *o, const char *name) {
-    const uint32_t *t = o->gnu_hash, n_buckets = t[0], first = t[1], n_filter = t[2], hash = gnu_hash(name);
+static uint32_t find_gnu(const struct object *o, const struct wanted *w) {
+    const uint32_t *t = o->gnu_hash, n_buckets = t[0], first = t[1], n_filter = t[2], hash = gnu_hash(w->name);
     const uint32_t *buckets = t + 4 + n_filter * (sizeof(ElfW(Addr)) / sizeof *t), *chains = buckets + n_buckets;
     uint32_t i = n_buckets > 0 ? buckets[hash % n_buckets] : 0;
     if (i < first)
         return 0;
     for (;; i++) {
         uint32_t seen = chains[i - first];
-        if ((seen | 1) == (hash | 1) && is_it(o, i, name))
+        if ((seen | 1) == (hash | 1) && is_it(o, i, w))
             return i;
         if ((seen & 1) != 0)
             return 0;
     }
 }
 
-static uint32_t find_old(const struct object *o, const char *name) {
+static uint32_t find_old(const struct object *o, const struct wanted *w) {
     const uint32_t n_symbols = o->old_hash[1];
     for (uint32_t i = 1; i < n_symbols; i++)
-        if (is_it(o, i, name))
+        if (is_it(o, i, w))
             return i;
     return 0;
 }
 
-static sbt_function *find(const struct object *o, const char *name) {
+static sbt_function *find_wanted(const struct object *o, const struct wanted *w) {
     uint32_t i = o->symbols == NULL || o->names == NULL ? 0
-                 : o->gnu_hash != NULL                  ? find_gnu(o, name)
-                 : o->old_hash != NULL                  ? find_old(o, name)
+                 : o->gnu_hash != NULL                  ? find_gnu(o, w)
+                 : o->old_hash != NULL                  ? find_old(o, w)
                                                         : 0;
-    return i == 0 ? NULL : (sbt_function *)(o->bias + o->symbols[i].st_value);
+    return i == 0 ? NULL : address_of(o, i);
+}
+
+static sbt_function *find(const struct object *o, const char *name) {
+    return find_wanted(o, &(struct wanted){.name = name});
 }
 
 sbt_function *sbt_elf_vdso(const char *name) {
@@ -111,20 +128,28 @@ sbt_function *sbt_elf_vdso(const char *name) {
     return find(&o, name);
 }
 
-/*
- * The C library is the object that has this very gnu_get_libc_version. dladdr would know it too, but it walks through a
- * table of 3000 symbols: a tenth of the start of a small program.
- */
-sbt_function *sbt_elf_libc(const char *name) {
+/* The C library is the object that has this very gnu_get_libc_version. */
+static struct object libc(void) {
     for (const struct link_map *l = _r_debug.r_map; l != NULL; l = l->l_next) {
         struct object o = {.bias = l->l_addr};
         if (l->l_ld == NULL)
             continue;
         read_dynamic(&o, l->l_ld);
         if (find(&o, "gnu_get_libc_version") == (sbt_function *)(uintptr_t)gnu_get_libc_version)
-            return find(&o, name);
+            return o;
     }
-    return NULL;
+    return (struct object){0};
+}
+
+sbt_function *sbt_elf_libc(const char *name) {
+    struct object o = libc();
+    return find(&o, name);
+}
+
+bool sbt_elf_is_libcs(const char *name, const void *function) {
+    struct object o = libc();
+    return function != NULL &&
+           find_wanted(&o, &(struct wanted){.name = name, .address = (sbt_function *)(uintptr_t)function}) != NULL;
 }
 
 sbt_function *sbt_elf_own(const char *name) {

@@ -7,6 +7,8 @@
 #ifndef SBT_OS_ELF_H
 #define SBT_OS_ELF_H
 
+#include <stdbool.h>
+
 typedef void sbt_function(void);
 
 /* A function of the vDSO; NULL: it has none of that name. Its calls return what the system call would. */
@@ -14,6 +16,12 @@ sbt_function *sbt_elf_vdso(const char *name);
 
 /* A function of the C library, in its default version; NULL: it has none of that name. */
 sbt_function *sbt_elf_libc(const char *name);
+
+/*
+ * Is that the C library's function of that name, in any version? dladdr would know it too, but it walks through a table
+ * of 3000 symbols.
+ */
+bool sbt_elf_is_libcs(const char *name, const void *function);
 
 /* A function that this library exports; NULL: it exports none of that name. */
 sbt_function *sbt_elf_own(const char *name);

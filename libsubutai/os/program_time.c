@@ -3,16 +3,18 @@
 
 #include <stdint.h>
 
+#include "os/elf.h"
 #include "os/real.h"
 
 struct sbt_program_time sbt_program_time;
 
 /* Nothing where the library is linked in: there the next functions are a sanitizer's, which show no other time. */
 void sbt_program_time_start(void) {
-    if (sbt_real_is_linked || sbt_real_is_of_libc((void *)(uintptr_t)sbt_real.clock_gettime))
+    if (sbt_real_is_linked || sbt_elf_is_libcs("clock_gettime", (void *)(uintptr_t)sbt_real.clock_gettime))
         return;
-    sbt_program_time.cond_timedwait = !sbt_real_is_of_libc((void *)(uintptr_t)sbt_real.pthread_cond_timedwait);
-    sbt_program_time.sem_timedwait = !sbt_real_is_of_libc((void *)(uintptr_t)sbt_real.sem_timedwait);
+    sbt_program_time.cond_timedwait =
+        !sbt_elf_is_libcs("pthread_cond_timedwait", (void *)(uintptr_t)sbt_real.pthread_cond_timedwait);
+    sbt_program_time.sem_timedwait = !sbt_elf_is_libcs("sem_timedwait", (void *)(uintptr_t)sbt_real.sem_timedwait);
 }
 
 struct sbt_deadline sbt_program_time_deadline(clockid_t clock, const struct timespec *at) {

@@ -140,6 +140,8 @@
     F(void *, dlmopen, (Lmid_t, const char *, int))                                                                    \
     F(int, sigaction, (int, const struct sigaction *restrict, struct sigaction *restrict))                             \
     F(int, __libc_current_sigrtmax, (void))                                                                            \
+    F(int, pthread_detach, (pthread_t))                                                                                \
+    F(int, thrd_detach, (thrd_t))                                                                                      \
     F(__sighandler_t, signal, (int, __sighandler_t))                                                                   \
     F(__sighandler_t, __sysv_signal, (int, __sighandler_t))                                                            \
     F(int, __libc_start_main,                                                                                          \
@@ -188,9 +190,6 @@ sbt_dlvsym_function *sbt_real_dlvsym(void);
 
 /* Is the C library of that version or newer? Asked before newer functions are looked up: a failed look-up allocates. */
 bool sbt_real_is_2_35(void);
-
-/* Is it the C library's own function, and not another preloaded library's? Takes the dynamic linker's lock. */
-bool sbt_real_is_of_libc(const void *function);
 
 /* The library is linked into a program, not preloaded: real_linked.c in place of real_next.c. */
 extern const bool sbt_real_is_linked;

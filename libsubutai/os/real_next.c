@@ -7,6 +7,7 @@
 
 #include "os/arch.h"
 #include "os/elf.h"
+#include "os/real_outside.h"
 
 const bool sbt_real_is_linked = false;
 
@@ -42,13 +43,13 @@ sbt_dlvsym_function *sbt_real_dlvsym(void) {
 static void *cond_lookup(const char *name) {
     void *found = sbt_real_dlsym()(RTLD_NEXT, name);
 #if defined(__x86_64__)
-    if (sbt_real_is_of_libc(found))
+    if (sbt_elf_is_libcs(name, found))
         found = sbt_real_dlvsym()(RTLD_NEXT, name, "GLIBC_2.3.2");
 #endif
     return found;
 }
 
-static void *plain_lookup(const char *name) {
+void *sbt_real_lookup(const char *name) {
     return sbt_real_dlsym()(RTLD_NEXT, name);
 }
 
@@ -58,7 +59,7 @@ struct real_function {
     void *(*lookup)(const char *name);
 };
 
-#define PLAIN(result, name, parameters) {#name, offsetof(struct sbt_real, name), plain_lookup},
+#define PLAIN(result, name, parameters) {#name, offsetof(struct sbt_real, name), sbt_real_lookup},
 #define COND(result, name, parameters) {#name, offsetof(struct sbt_real, name), cond_lookup},
 
 /* The first that is missing; NULL: none. */

@@ -58,11 +58,15 @@ static void fork_prepare(void) {
     sbt_pin_hold(); /* the child gets the forking kernel thread and no other */
     if (sbt_engine.fork_prepare != NULL)
         sbt_engine.fork_prepare();
+    if (sbt_engine.order != NULL)
+        sbt_engine.order->fork_begin();
     sbt_objects_fork_prepare();
 }
 
 static void fork_parent(void) {
     sbt_objects_fork_parent();
+    if (sbt_engine.order != NULL)
+        sbt_engine.order->fork_parent();
     sbt_pin_release();
 }
 

@@ -196,8 +196,12 @@ static void set_switching(struct sbt_switch_state *s, struct watch *w, bool begi
     if (has_ended(s))
         sbt_sites_spin(true);
     __atomic_store_n(&s->all_pinned, !begins, __ATOMIC_RELAXED);
-    if (sbt_switch_how == SBT_SWITCH_IF_IT_PAYS && !sbt_pays_is_in_trial(&w->pays))
-        sbt_log(SAYS_WHAT_PAYS, begins ? "switching pays" : "switching does not pay", NULL);
+}
+
+/* An answer is new if a trial has ended with it, or without one the way of waiting has changed. */
+static void say_what_pays(const struct watch *w, bool was_in_trial, bool has_changed) {
+    if (sbt_switch_how == SBT_SWITCH_IF_IT_PAYS && !sbt_pays_is_in_trial(&w->pays) && (was_in_trial || has_changed))
+        sbt_log(SAYS_WHAT_PAYS, w->pays.switches ? "switching pays" : "switching does not pay", NULL);
 }
 
 static void decide(struct sbt_switch_state *s, struct watch *w, bool costly) {
@@ -211,9 +215,10 @@ static void decide(struct sbt_switch_state *s, struct watch *w, bool costly) {
         .costly = costly,
         .by_turns = sbt_switch_how == SBT_SWITCH_BY_TURNS,
     };
-    bool switches = w->pays.switches;
+    bool switches = w->pays.switches, was_in_trial = sbt_pays_is_in_trial(&w->pays);
     if (sbt_pays_step(&w->pays, &seen) != switches)
         set_switching(s, w, !switches);
+    say_what_pays(w, was_in_trial, w->pays.switches != switches);
     __atomic_store_n(&s->rest_until_ns, w->pays.next_ns, __ATOMIC_RELAXED);
 }
 

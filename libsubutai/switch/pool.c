@@ -26,6 +26,12 @@ static bool has_home_stack(const struct sbt_fiber *f) {
     return stacks != NULL;
 }
 
+static struct sbt_fiber *next_unused(struct sbt_switch_state *s) {
+    if (s->pool_used + 1 == s->pool_gone)
+        __atomic_store_n(&s->pool_used, s->pool_used + 1, __ATOMIC_RELEASE);
+    return s->pool_used < SBT_POOL_MAX && has_home_stack(&pool[s->pool_used]) ? &pool[s->pool_used] : NULL;
+}
+
 struct sbt_fiber *sbt_pool_get(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
     sbt_switch_enter();
@@ -33,8 +39,8 @@ struct sbt_fiber *sbt_pool_get(void) {
     struct sbt_fiber *f = s->pool_free;
     if (f != NULL)
         s->pool_free = f->next;
-    else if (s->pool_used < SBT_POOL_MAX)
-        f = has_home_stack(&pool[s->pool_used]) ? &pool[s->pool_used] : NULL;
+    else
+        f = next_unused(s);
     /*
      * A fiber that is still in a waiter stack, because its last thread ended there, may join no other stack. It may
      * join if this process uses it for the first time, or if it was taken out after that thread had ended.
@@ -56,6 +62,14 @@ void sbt_pool_put(struct sbt_fiber *f) {
     s->pool_free = f;
     sbt_switch_unlock(&s->pool_lock);
     sbt_switch_leave();
+}
+
+void sbt_pool_fork_child(struct sbt_fiber *f) {
+    __atomic_store_n(&f->thread, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&f->tid, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&f->away, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&f->token, SBT_TOKEN_TOKEN, __ATOMIC_RELAXED);
+    SBT_SWITCH->pool_gone = sbt_pool_index(f) + 1;
 }
 
 struct sbt_fiber *sbt_pool_find(pthread_t thread, uint32_t tid) {

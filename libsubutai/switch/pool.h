@@ -31,6 +31,13 @@ bool sbt_pool_start(void);
 struct sbt_fiber *sbt_pool_get(void);
 void sbt_pool_put(struct sbt_fiber *f);
 
+/*
+ * In a forked child, of the fiber that the forking thread had. A handler that has forked may return into one of the
+ * fiber's waits. So no thread gets this fiber here: a wait knows by that that it is in the child. And a sleep that the
+ * kernel would make again, on its token, ends.
+ */
+void sbt_pool_fork_child(struct sbt_fiber *f);
+
 /* The fiber with number i, below pool_used; and the number of a fiber. */
 struct sbt_fiber *sbt_pool_nth(uint32_t i);
 uint32_t sbt_pool_index(const struct sbt_fiber *f);

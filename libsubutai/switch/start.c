@@ -375,13 +375,16 @@ void sbt_switch_before_create(void) {
  * Carriers and monitor stay with the parent. The kernel has wiped the state. If it cannot, this does so, a little late.
  */
 void sbt_switch_fork_child(void) {
+    struct sbt_fiber *f = sbt_self.fiber;
     if (sbt_switch_wanted && !(wiped && sbt_fork_wipes())) {
         forget();
-        return;
+    } else {
+        sbt_self.fiber = NULL;
+        sbt_self.in_switch = 0;
+        sbt_pin_release();
     }
-    sbt_self.fiber = NULL;
-    sbt_self.in_switch = 0;
-    sbt_pin_release();
+    if (f != NULL)
+        sbt_pool_fork_child(f);
 }
 
 __attribute__((constructor)) static void wipe_in_children(void) {

@@ -76,9 +76,17 @@ chmod +x picky
 subutai bench --library "$STUB" --program ./picky barrier --cs 5
 check "what the program refuses is refused" is "$status" 2
 
+subutai bench locks --locks tas,flat+yield --engines direct --lines 3 --runs 1 --seconds 0.02 --json
+check "locks: engines, then locks, with misses or null" json '[.[].engine] == ["direct", "tas", "flat+yield"] and
+    all(.[]; .ns_per_op > 0 and has("misses_per_op")) and .[0].ratio == 1'
+subutai bench locks --locks none --engines direct --runs 1 --seconds 0.02 --json
+check "locks: none beside the engines" json '[.[].engine] == ["direct"]'
+subutai bench locks --locks tas,fly --runs 1
+check "an unknown lock is refused in a line" matches "$status $err" "^2 subutai: bench: --locks: unknown lock 'fly' \(legal: posix, tas[^"$'\n'"]*\)$"
+
 subutai bench --list
 check "the real program has the kinds of the manual" is "$(cut -f1 <<<"$out" | sort | tr '\n' ' ')" \
-    "barrier bounded-queue broadcast contended cxx-barrier cxx-latch cxx-semaphore long-wait omp-barrier omp-parallel ping-pong rust-barrier rust-mpsc rust-ring rwlock semaphore signal-storm small-locks trylock-barrier turn-ring uncontended yield yield-barrier "
+    "barrier bounded-queue broadcast contended cxx-barrier cxx-latch cxx-semaphore locks long-wait omp-barrier omp-parallel ping-pong rust-barrier rust-mpsc rust-ring rwlock semaphore signal-storm small-locks trylock-barrier turn-ring uncontended yield yield-barrier "
 for kind in $(cut -f1 <<<"$out"); do
     other=$(dirname "$SUBUTAI")/../../bench/micro/subutai-bench-${kind%%-*}
     if [[ $kind == rust-* || $kind == cxx-* ]] && [ ! -x "$other" ]; then
@@ -87,7 +95,9 @@ for kind in $(cut -f1 <<<"$out"); do
         continue
     fi
     [ "$kind" != ping-pong ] || [ "$(nproc)" -gt 1 ] || continue # it needs two
-    subutai bench "$kind" --threads 2 --runs 1 --seconds 0.05 --json
+    words=()
+    [ "$kind" != locks ] || words=(--locks none)
+    subutai bench "$kind" "${words[@]}" --threads 2 --runs 1 --seconds 0.05 --json
     check "$kind under the real library" json 'length == 2 and all(.[]; .kind == "'"$kind"'" and .ns_per_op > 0)'
 done
 finish

@@ -32,7 +32,7 @@ check "every group is listed" json '.[0].objects[0].primitives == {
     sem: ["sem_wait"],
     spin: ["pthread_spin_lock"], once: ["pthread_once"], c11: ["mtx_lock"], thread: ["pthread_create", "thrd_create"]}'
 subutai doctor ./all
-check "in text too" matches "$out" $'can be served\n--wait switch: can be used\nimported primitives:\n  ./all\n    mutex    pthread_mutex_lock'
+check "in text too" matches "$out" $'can be served\n--wait auto \\(the default\\), --wait switch: can be used\nimported primitives:\n  ./all\n    mutex    pthread_mutex_lock'
 
 $CC -o plain plain.c
 verdict ./plain no-symbols "a program without threads"

@@ -10,7 +10,7 @@ subutai --help
 check "--help" is "$status" 0
 help=$out
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' <<<"$out")
-check "there are thirteen commands" is "$(wc -w <<<"$commands")" 13
+check "there are fifteen commands" is "$(wc -w <<<"$commands")" 15
 engines=$("$SUBUTAI" engines --json | jq -r .engine)
 for engine in $engines; do
     check "--help names engine $engine" matches "$help" $'\n'"  $engine "
@@ -102,7 +102,7 @@ check "completes an option" is "$out" "--runs "
 complete_words run --no
 check "completes a negated option" is "$out" "--no-children --no-record-stacks --no-strict-paper "
 complete_words run --sta
-check "completes an option that may stand alone" is "$out" "--stats --stats-file "
+check "completes an option that may stand alone" is "$out" "--stall --stats --stats-file "
 complete_words run --stats = ''
 check "completes its values" is "$out" "json off text "
 complete_words run --queue-full ''
@@ -135,7 +135,7 @@ complete_words bench --engines = ni : queue-full = a
 check "also after --engines=" is "$out" "again "
 complete_words compare --engines ni : service = inline,scale = 0,di
 check "completes an engine after settings" is "$out" "0,direct "
-complete_words compare --engines ni:service=inline,sc
+complete_words compare --engines ni:service=inline,scal
 check "completes a list that is in one piece" is "$out" "ni:service=inline,scale= "
 complete_words trace ''
 check "completes the actions of trace" is "$out" "dump info to-perfetto "

@@ -3,8 +3,8 @@
 # Everything that the command refuses: exit status 2 and one line on stderr that says what is legal.
 . "$(dirname "$0")/lib.sh"
 
-refuses 'no command given \(legal: run, record, profile, report, trace, predict, sweep, replay, compare, bench, calibrate, doctor, engines'
-refuses "unknown command 'fly' \(legal: run, record, profile, report, trace, predict, sweep, replay, compare, bench, calibrate, doctor, engines" fly
+refuses 'no command given \(legal: run, record, profile, report, trace, schedule, check, predict, sweep, replay, compare, bench, calibrate, doctor, engines'
+refuses "unknown command 'fly' \(legal: run, record, profile, report, trace, schedule, check, predict, sweep, replay, compare, bench, calibrate, doctor, engines" fly
 refuses "unknown option '--fly' \(legal: " --fly
 refuses "unknown command 'fly'" help fly
 
@@ -70,7 +70,7 @@ refuses "run: library '.*a:b.so': LD_PRELOAD cannot name it" run --library a:b.s
 export SUBUTAI_ENGINE=fast
 refuses "run: SUBUTAI_ENGINE: unknown value 'fast' \(legal: glibc, direct" run --library "$STUB" -- true
 export SUBUTAI_ENGINE=direct SUBUTAI_ENGIN=direct
-refuses 'run: SUBUTAI_ENGIN: unknown variable \(legal: SUBUTAI_ENGINE.*, SUBUTAI_STATS_FILE\)' \
+refuses 'run: SUBUTAI_ENGIN: unknown variable \(legal: SUBUTAI_ENGINE.*, SUBUTAI_STATS_FILE, SUBUTAI_SEED, SUBUTAI_STALL, SUBUTAI_SCHEDULE\)' \
     run --library "$STUB" -- true
 unset SUBUTAI_ENGINE SUBUTAI_ENGIN
 export SUBUTAI_MESH=8x
@@ -91,7 +91,7 @@ refuses "compare: --engines: unknown engine 'fast' \(legal: glibc, direct.*nativ
 refuses "compare: --engines: unknown engine '' \(legal" compare --engines glibc, -- true
 refuses "compare: --engines: unknown setting 'spin' \(legal: .*spin-ns" compare --engines direct:spin=1 -- true
 refuses "compare: --engines: unknown setting 'engine'" compare --engines direct:engine=glibc -- true
-refuses "compare: --engines: unknown setting '' \(legal: .*, stats-file\)" compare --engines ni:=1 -- true
+refuses "compare: --engines: unknown setting '' \(legal: .*, stats-file, seed, stall, schedule\)" compare --engines ni:=1 -- true
 refuses "compare: --engines: unknown setting 'time' \(legal: .*time-scale" compare --engines ni:time=1 -- true
 refuses "compare: --engines: unknown setting '-scale'" compare --engines ni:-scale=1 -- true
 refuses "compare: --engines: unknown setting 'cale'" compare --engines ni:cale=1 -- true
@@ -105,7 +105,7 @@ refuses "compare: --engines: ni-service: unknown value 'both' \(legal: dedicated
     compare --engines glibc,ni:mesh=4x4,service=both -- true
 refuses "compare: --engines: mesh: not a mesh: '' \(legal: WxH" compare --engines ni:mesh= -- true
 refuses "compare: --engines: 'stats' is not a setting \(legal: OPTION=VALUE\)" compare --engines ni:stats -- true
-refuses "compare: --engines: unknown engine 'stats' \(legal: glibc, direct, ni, native\)" \
+refuses "compare: --engines: unknown engine 'stats' \(legal: glibc, direct, ni, det, native\)" \
     compare --engines ni:scale=1,stats -- true
 refuses "compare: --engines: the setting 'ni=4' has no engine before it" compare --engines ni=4 -- true
 refuses "compare: --engines: unknown setting 'ni' \(legal: " compare --engines glibc,ni=4 -- true
@@ -141,6 +141,9 @@ refuses "bench: unexpected argument 'rwlock'" bench --program ./kinds barrier rw
 refuses "bench: --threads: '0' is not a legal value \(legal: 1 to 10000\)" bench --program ./kinds barrier --threads 2,0
 refuses "bench: --cs: 'x' is not" bench --program ./kinds barrier --cs x
 refuses "bench: --write-percent: '101' is not" bench --program ./kinds rwlock --write-percent 101
+refuses 'bench: --locks: barrier has none \(legal: with' bench --program ./kinds barrier --locks mcs
+refuses 'bench: --lines: barrier has none \(legal: with' bench --program ./kinds barrier --lines 2
+refuses "bench: --lines: '65' is not" bench --program ./kinds barrier --lines 65
 refuses "bench: --seconds: '0' is not" bench --program ./kinds barrier --seconds 0
 refuses "bench: --engines: unknown engine 'fast'" bench --program ./kinds barrier --engines fast
 refuses "bench: --engines: setting 'full' can be more than one option" \
@@ -158,9 +161,9 @@ refuses "engines: unexpected argument 'glibc'" engines glibc
 
 # Every option that takes a value, as --help names it: an empty value; and unless it is a file, what is no value of any.
 n_options=0
-for command in run record trace predict replay compare bench doctor engines; do
+for command in run record trace schedule check predict replay compare bench doctor engines; do
     words=()
-    [[ $command != @(run|record|compare) ]] || words=(-- true)
+    [[ $command != @(run|record|compare|check) ]] || words=(-- true)
     [[ $command != bench ]] || words=(--program ./kinds barrier)
     while read -r option metavar; do
         n_options=$((n_options + 1))

@@ -67,12 +67,16 @@ static bool remember(struct seen *seen, uint64_t h) {
 bool interleave_walk(const struct interleave *what, const void *first, bool show, uint64_t *n_states) {
     struct seen seen = {NULL, 0, 0};
     size_t room = 1024, depth = 0;
+    bool endless = false;
     struct level *path = need(calloc(room, sizeof *path));
     unsigned char *states = need(malloc(room * what->bytes));
 
     memcpy(states, first, what->bytes);
     remember(&seen, fingerprint(states, what->bytes));
     for (;;) {
+        endless = what->max_depth != 0 && depth == what->max_depth;
+        if (endless)
+            break;
         if (depth + 1 == room) {
             room *= 2;
             path = need(realloc(path, room * sizeof *path));
@@ -104,8 +108,8 @@ bool interleave_walk(const struct interleave *what, const void *first, bool show
             here->way = 0;
         }
     }
-    if (*what->wrong != NULL && show) {
-        printf("# %s:\n", *what->wrong);
+    if ((endless || *what->wrong != NULL) && show) {
+        printf("# %s:\n", endless ? "a way without an end" : *what->wrong);
         for (size_t i = 0; i < depth; i++)
             what->print(states + i * what->bytes, path[i].thread, path[i].way);
     }
@@ -113,5 +117,5 @@ bool interleave_walk(const struct interleave *what, const void *first, bool show
     free(states);
     free(path);
     free(seen.slot);
-    return *what->wrong == NULL;
+    return !endless && *what->wrong == NULL;
 }

@@ -19,6 +19,7 @@ struct interleave {
     void (*at_end)(const void *state);
     /* What is wrong, NULL if nothing: looked at after every step and at_end. */
     const char *const *wrong;
+    size_t max_depth; /* a path that is longer has no end, which is wrong; 0: any may be right */
     /* For a path that went wrong: a line about what the thread is about to do. */
     void (*print)(const void *state, int thread, int way);
 };

@@ -71,7 +71,7 @@ static bool walk(const struct scenario *which, enum mutant with, bool show, uint
                           .holder = (which->word & LOCKED) != 0 ? 0 : NO_THREAD,
                           .cond_word = which->cond_word,
                           .bucket = {NO_THREAD, NO_THREAD}};
-    struct interleave what = {sizeof first, n_threads, step, at_end, &wrong, print};
+    struct interleave what = {sizeof first, n_threads, step, at_end, &wrong, 0, print};
     return interleave_walk(&what, &first, show, n_states);
 }
 

@@ -77,6 +77,7 @@ check "stacks of many waits at a time" possible t.sbt $out
 rm -f ./*.sbt
 subutai record -o t.sbt --record-stacks 1 -- "$SUBJECT" waits
 check "stacks without a profile" matches "$(names mutex_lock)" "^inner_wait middle_wait "
+check "of releases too" matches "$(names mutex_unlock)" "^inner_release outer_release (waits )?main "
 subutai record -o t.sbt -- "$SUBJECT" waits
 check "without the option there are none" is "$("$CHECK" t.sbt --stacks)" ""
 finish

@@ -172,6 +172,37 @@ static void many_locks(void) {
     run(2, grid_thread);
 }
 
+/* One of many locks that were made in one place is hot; and each round makes a lock of its own and destroys it. */
+enum { CROWD = 100, HOT_ONE = 7, ROUNDS = 300 };
+static pthread_mutex_t crowd[CROWD];
+
+static void *crowd_thread(void *argument) {
+    (void)argument;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_mutex_lock(&crowd[i % CROWD]);
+        pthread_mutex_unlock(&crowd[i % CROWD]);
+        pthread_mutex_lock(&crowd[HOT_ONE]);
+        compute(100);
+        pthread_mutex_unlock(&crowd[HOT_ONE]);
+    }
+    return NULL;
+}
+
+static void hot_one(void) {
+    for (int i = 0; i < CROWD; i++)
+        pthread_mutex_init(&crowd[i], NULL);
+    run(2, crowd_thread);
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_mutex_t *one = malloc(sizeof *one);
+        if (one == NULL || pthread_mutex_init(one, NULL) != 0)
+            abort();
+        pthread_mutex_lock(one);
+        pthread_mutex_unlock(one);
+        pthread_mutex_destroy(one);
+        free(one);
+    }
+}
+
 /* ---- barriers ---- */
 
 static pthread_barrier_t meeting;
@@ -187,6 +218,22 @@ static void *uneven_thread(void *argument) {
 static void barrier_imbalance(void) {
     pthread_barrier_init(&meeting, NULL, 4);
     run(4, uneven_thread);
+}
+
+/* Two threads that share the work evenly; once one of them stops for a while. */
+static void *stalling_thread(void *argument) {
+    for (int i = 0; i < 40; i++) {
+        compute(1000);
+        if (i == 20 && argument != NULL)
+            pause_us(60000);
+        pthread_barrier_wait(&meeting);
+    }
+    return NULL;
+}
+
+static void barrier_stall(void) {
+    pthread_barrier_init(&meeting, NULL, 2);
+    run(2, stalling_thread);
 }
 
 static void *even_thread(void *argument) {
@@ -332,7 +379,9 @@ int main(int argc, char **argv) {
                     {"inverted-order", inverted_order},
                     {"false-spin", false_spin},
                     {"many-locks", many_locks},
+                    {"hot-one", hot_one},
                     {"barrier-imbalance", barrier_imbalance},
+                    {"barrier-stall", barrier_stall},
                     {"slow-release", slow_release},
                     {"idle-pool", idle_pool},
                     {"broadcast-storm", broadcast_storm},

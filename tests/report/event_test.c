@@ -187,6 +187,56 @@ TEST(barrier_is_split_at_its_last_arrival) {
     scene_end();
 }
 
+/*
+ * Three threads meet 12 times, each after 100 us of work. Thread 2 comes `late_us` later in the generations from
+ * `first` to `last`: it has slept for `slept_us` of that, and worked for the rest.
+ */
+static const struct rep_report *late_thread(uint64_t first, uint64_t last, double late_us, double slept_us) {
+    scene_begin();
+    double left = 0;
+    for (uint64_t n = 1; n <= 12; n++) {
+        double late = n >= first && n <= last ? late_us : 0;
+        for (uint32_t t = 0; t < 3; t++) {
+            if (t == 2 && late > 0)
+                sleeps(slept_us);
+            meet(t, left + 100 + (t == 2 ? late : 0), left + 102 + late, BARRIER, n, n == 1 ? 3 : 0);
+        }
+        left += 102 + late;
+    }
+    for (uint32_t t = 0; t < 3; t++)
+        end(t, left + 1);
+    return scene_report();
+}
+
+TEST(thread_without_a_core_once_is_no_imbalance) {
+    const struct rep_report *r = late_thread(5, 5, 1000, 900);
+    const struct rep_barrier *b = r->details[r->objects[BARRIER].detail].barrier;
+    const struct rep_advice *a = advice_of(r, REP_BARRIER_STALL);
+    ck_assert_ptr_null(advice_of(r, REP_BARRIER_IMBALANCE));
+    ck_assert_ptr_nonnull(a);
+    ck_assert_double_eq(a->value, 1);
+    ck_assert_uint_eq(a->thread, 2);
+    ck_assert_int_eq(a->basis, REP_BASIS_NONE);
+    ck_assert_uint_eq(b->n_stalled, 1);
+    ck_assert_uint_eq(b->stalled_ns, us_to_ns(1100) - us_to_ns(1300) / 3);
+    CHECK_US(b->stalled_imbalance_ns, 1000);
+    scene_end();
+}
+
+TEST(thread_that_worked_longer_once_is_imbalance) {
+    const struct rep_report *r = late_thread(5, 5, 1000, 300);
+    ck_assert_ptr_null(advice_of(r, REP_BARRIER_STALL));
+    ck_assert_ptr_nonnull(advice_of(r, REP_BARRIER_IMBALANCE));
+    scene_end();
+}
+
+TEST(thread_that_sleeps_often_is_imbalance) {
+    const struct rep_report *r = late_thread(3, 6, 300, 300);
+    ck_assert_ptr_null(advice_of(r, REP_BARRIER_STALL));
+    ck_assert_ptr_nonnull(advice_of(r, REP_BARRIER_IMBALANCE));
+    scene_end();
+}
+
 /* All come at once and leave late, and so they come late the next time: that is no imbalance of theirs. */
 TEST(late_release_is_not_taken_for_imbalance) {
     scene_begin();

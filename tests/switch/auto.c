@@ -6,6 +6,7 @@
 #include "scene.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -66,6 +67,36 @@ static void *yield_until_moved(void *number) {
 static void begins_by_yields(void) {
     run(N, yield_until_moved);
     CHECK(atomic_load(&moved) == (getenv("SWITCHED") != NULL));
+}
+
+/*
+ * ---- what pays stays: futex wake-ups are the only thing that the threads get done ----
+ * A trial's window of switching lasts 50 ms at most. Between trials there are 250 ms.
+ */
+#define LONGER_THAN_A_WINDOW_MS 200
+
+static void *take_turns_until_it_stays(void *number) {
+    static atomic_uint last = UINT_MAX; /* round; set before the first turn of the hundred that it ends */
+    unsigned id = (unsigned)(long)number, round = 0;
+    struct timespec stayed = {0};
+    bool was_away = false;
+    own[id] = (pid_t)proc_kernel_thread();
+    while (round != atomic_load(&last)) {
+        bool is_away = id == 0 && proc_kernel_thread() != own[id];
+        if (is_away && !was_away)
+            stayed = time_in_ms(CLOCK_MONOTONIC, LONGER_THAN_A_WINDOW_MS);
+        was_away = is_away;
+        if (getenv("SWITCHED") != NULL ? is_away && time_is_past(CLOCK_MONOTONIC, &stayed)
+                                       : id == 0 && round == ROUNDS / 10)
+            atomic_store(&last, round + 100);
+        for (int k = 0; k < 100; k++)
+            take_turn(id, round++);
+    }
+    return number;
+}
+
+static void stays_by_futexes(void) {
+    run(N, take_turns_until_it_stays);
 }
 
 /* ---- the library's threads sleep when the program has nothing for them ---- */
@@ -134,10 +165,13 @@ int main(int argc, char **argv) {
     static const struct scene scenes[] = {{"auto-gives-up", gives_up}, {NULL, NULL}};
     if (argc > 5) /* never: to import it is enough */
         return sighold(SIGUSR1);
-    (void)rests, (void)begins_by_yields;
+    (void)rests, (void)begins_by_yields, (void)stays_by_futexes;
 #else
-    static const struct scene scenes[] = {
-        {"auto-begins", begins}, {"auto-begins-by-yields", begins_by_yields}, {"auto-rests", rests}, {NULL, NULL}};
+    static const struct scene scenes[] = {{"auto-begins", begins},
+                                          {"auto-begins-by-yields", begins_by_yields},
+                                          {"auto-stays-by-futexes", stays_by_futexes},
+                                          {"auto-rests", rests},
+                                          {NULL, NULL}};
     (void)gives_up;
 #endif
     return play(argc, argv, scenes);

@@ -12,6 +12,7 @@ for scene in $("$SUBJECTS/switch-auto"); do
     run "$SUBUTAI" run --verbose 3 -- env SWITCHED=1 "$SUBJECTS/switch-auto" "$scene"
     check "$scene: by default" is "$status" 0
     check "$scene: says what it does" matches "$err" 'waiting by switching while that gets more done'
+    [[ $scene != *-stays-* ]] || check "$scene: says that it pays" matches "$err" 'switching pays'
 done
 for scene in $("$SUBJECTS/switch-auto-ineligible"); do
     run "$SUBUTAI" run --verbose 2 -- "$SUBJECTS/switch-auto-ineligible" "$scene"

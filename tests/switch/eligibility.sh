@@ -30,7 +30,7 @@ while read -r symbol; do
     says "switch-eligible-$symbol"
     check "$symbol: switched" matches "$err" 'waiting by switching'
     run "$SUBUTAI" doctor "$SUBJECTS/switch-eligible-$symbol"
-    check "$symbol: doctor says so" matches "$out" '--wait switch: can be used'
+    check "$symbol: doctor says so" matches "$out" '--wait auto \(the default\), --wait switch: can be used'
 done < <(tr ' ' '\n' <<<"$ALLOWED")
 run "$SUBUTAI" doctor "$SUBJECTS/switch-eligible-sigaction"
 check "a program with handlers: main waits in the kernel" matches "$out" 'but the main thread waits in the kernel'
@@ -73,7 +73,7 @@ check "no file is left" is "$(left)" "$left_before"
 # Suites that are run with --wait switch: would one be refused, its results would be those of adaptive waiting.
 for program in $SWITCHED_SUITES; do
     run "$SUBUTAI" doctor "$program"
-    check "${program##*/}: switched where the suite says so" matches "$out" '--wait switch: can be used'
+    check "${program##*/}: switched where the suite says so" matches "$out" '--wait auto \(the default\), --wait switch: can be used'
 done
 
 run "$SUBUTAI" run --engine ni --wait switch -- "$SUBJECTS/switch-subject" own-state

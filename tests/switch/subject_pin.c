@@ -119,11 +119,20 @@ static void handlers_fork(void) {
     pthread_exit(NULL);
 }
 
-/* ---- a handler forks while its thread waits in a barrier: in the child that goes on waiting, for a thread of the
- * child's ---- */
+/*
+ * ---- a handler forks while its thread waits in a barrier: in the child that goes on waiting, for a thread of the
+ * child's. Meanwhile other threads of the child's wait by switching, which nothing but their own wake-ups may end ----
+ */
 static pthread_barrier_t pair;
+static long forked; /* the thread that forks: the first has the first fiber, as the child's first new thread might */
+static sem_t for_child;
 static _Atomic pid_t child_of_handler;
 static atomic_bool is_child;
+
+static void *wait_in_child(void *unused) {
+    OK_ERRNO(sem_wait(&for_child));
+    return unused;
+}
 
 static void *meet_in_child(void *unused) {
     sleep_us(1000);
@@ -136,6 +145,9 @@ static void fork_and_return(int signo) {
     pid_t pid = fork();
     if (pid == 0) {
         is_child = true;
+        for (int i = 0; i < N; i++)
+            threads[i] = thread_start(wait_in_child, NULL);
+        sleep_us(20000); /* they wait by now */
         thread_start(meet_in_child, NULL);
     } else {
         child_of_handler = pid;
@@ -147,15 +159,20 @@ static void *be_forked_in_barrier(void *number) {
         meet();
     if ((long)number == 1) {
         sleep_us(20000);
-        OK(pthread_kill(threads[0], SIGUSR1));
+        OK(pthread_kill(threads[forked], SIGUSR1));
         while (child_of_handler == 0)
             sleep_us(100);
         child_join_with(child_of_handler, 7);
     }
-    if ((long)number < 2)
+    if ((long)number == 1 || (long)number == forked)
         pthread_barrier_wait(&pair);
-    if (is_child)
+    if (is_child) {
+        for (int i = 0; i < N; i++)
+            OK_ERRNO(sem_post(&for_child));
+        for (int i = 0; i < N; i++)
+            thread_join(threads[i]);
         _exit(7);
+    }
     return number;
 }
 
@@ -163,7 +180,13 @@ static void fork_in_barrier(void) {
     struct sigaction action = {.sa_handler = fork_and_return, .sa_flags = SA_RESTART};
     OK_ERRNO(sigaction(SIGUSR1, &action, NULL));
     OK(pthread_barrier_init(&pair, NULL, 2));
+    OK_ERRNO(sem_init(&for_child, 0, 0));
     run(N, be_forked_in_barrier);
+}
+
+static void fork_last_in_barrier(void) {
+    forked = N - 1;
+    fork_in_barrier();
 }
 
 /* ---- credentials, where all threads block all signals, and one sleeps in the kernel ---- */
@@ -288,6 +311,7 @@ int main(int argc, char **argv) {
         {"ends", ends},
         {"main-ends-first", main_ends_first},
         {"fork-in-barrier", fork_in_barrier},
+        {"fork-last-in-barrier", fork_last_in_barrier},
         {"handlers-post", handlers_post},
         {"handlers-fork", handlers_fork},
         {"ends-with-signals-blocked", ends_with_signals_blocked},

@@ -216,6 +216,7 @@ TEST(engines_are_in_the_order_of_their_ids) {
     ck_assert_str_eq(legal[SBT_ENGINE_GLIBC], "glibc");
     ck_assert_str_eq(legal[SBT_ENGINE_DIRECT], "direct");
     ck_assert_str_eq(legal[SBT_ENGINE_NI], "ni");
+    ck_assert_str_eq(legal[SBT_ENGINE_DET], "det");
     ck_assert_ptr_null(legal[SBT_N_ENGINES]);
 }
 
@@ -279,7 +280,7 @@ TEST(load_names_the_variable_it_refuses) {
     char *tiles[] = {"SUBUTAI_MAP=rows", NULL};
     struct sbt_options options;
     ck_assert(!sbt_options_load(&options, engine, error, sizeof error));
-    ck_assert_str_eq(error, "SUBUTAI_ENGINE: unknown value 'foo' (legal: glibc, direct, ni)");
+    ck_assert_str_eq(error, "SUBUTAI_ENGINE: unknown value 'foo' (legal: glibc, direct, ni, det)");
     ck_assert(!sbt_options_load(&options, verbose, error, sizeof error));
     ck_assert_str_eq(error, "SUBUTAI_VERBOSE: value out of range '4' (legal: 0 to 3)");
     ck_assert(!sbt_options_load(&options, children, error, sizeof error));

@@ -14,11 +14,6 @@
 
 const bool sbt_real_is_linked = true;
 
-bool sbt_real_is_of_libc(const void *function) {
-    (void)function;
-    return false;
-}
-
 /* How far the program's CLOCK_REALTIME is ahead of the kernel's. */
 static int64_t ahead_s, ahead_ns;
 static bool refuses;

@@ -21,6 +21,8 @@ enum {
     BENCH_CS = MEASURE_N_OPTIONS,
     BENCH_THINK,
     BENCH_WRITE_PERCENT,
+    BENCH_LOCKS,
+    BENCH_LINES,
     BENCH_SECONDS,
     BENCH_JSON,
     BENCH_LIST,
@@ -36,6 +38,8 @@ static const struct own_option bench_options[] = {
     [BENCH_CS] = {0, "cs", "NS", "busy time inside the critical section, in nanoseconds"},
     [BENCH_THINK] = {0, "think", "NS", "busy time between critical sections, in nanoseconds"},
     [BENCH_WRITE_PERCENT] = {0, "write-percent", "P", "share of write locks (rwlock)"},
+    [BENCH_LOCKS] = {0, "locks", "LIST", "locks beside the engines' mutexes (locks; default all, \"none\")"},
+    [BENCH_LINES] = {0, "lines", "N", "shared cache lines that a section touches (locks; default 5)"},
     [BENCH_SECONDS] = {0, "seconds", "S", "duration of one run"},
     [BENCH_JSON] = {0, "json", NULL, "one JSON object per number of threads and engine, each on a line"},
     [BENCH_LIST] = {0, "list", NULL, "list the kinds and exit"},
@@ -45,11 +49,13 @@ static const struct own_option bench_options[] = {
 
 struct bench {
     const char *kind, *program;
-    const char *cs, *think, *write_percent, *seconds; /* checked, and passed on as they are */
+    const char *cs, *think, *write_percent, *lines, *seconds; /* checked, and passed on as they are */
+    const char *locks;                                        /* --locks; NULL: not given */
     bool json, list;
     struct measure measure;
-    size_t base; /* index of the engine that is the base of the ratios */
-    double *ns_per_op[MAX_ENGINE_SPECS], *cpu_per_op[MAX_ENGINE_SPECS];
+    size_t base;                        /* index of the engine that is the base of the ratios */
+    const char *lock[MAX_ENGINE_SPECS]; /* what each runs in place of its mutex; NULL: its mutex */
+    double *ns_per_op[MAX_ENGINE_SPECS], *cpu_per_op[MAX_ENGINE_SPECS], *misses[MAX_ENGINE_SPECS];
 };
 
 /* The output of subutai-bench --list: a kind on each line, perhaps with a tab and a description. */
@@ -105,6 +111,8 @@ static void visit(void *context, size_t engine, int run, struct trial *trial) {
     if (run >= 0) {
         b->ns_per_op[engine][run] = ns_per_op;
         b->cpu_per_op[engine][run] = cpu_ns / ops;
+        if (!json_find_number(text, "misses_per_op", &b->misses[engine][run]))
+            b->misses[engine][run] = NAN;
     }
     free(text);
 }
@@ -114,7 +122,11 @@ struct bench_row {
     const char *kind, *engine;
     uint64_t threads, n_background;
     struct stats ns, ratio, cpu_ratio;
+    double misses; /* of cache lines, for an operation; NAN: not counted */
 };
+
+/* The column that only `locks` has. */
+enum { BENCH_MISSES = 9 };
 
 #define ROW(member) offsetof(struct bench_row, member)
 static const struct field row_fields[] = {
@@ -127,12 +139,21 @@ static const struct field row_fields[] = {
     {NULL, "max", "max", 6, FIELD_REAL, ROW(ns.max), 3},
     {NULL, "ratio", "ratio", 7, FIELD_RATIO, ROW(ratio.median), 4},
     {NULL, "cpu_ratio", "cpu ratio", 8, FIELD_RATIO, ROW(cpu_ratio.median), 4},
+    {NULL, "misses_per_op", "misses/op", BENCH_MISSES, FIELD_RATIO, ROW(misses), 3},
     {NULL, "ratio_min", NULL, 0, FIELD_RATIO, ROW(ratio.min), 4},
     {NULL, "ratio_max", NULL, 0, FIELD_RATIO, ROW(ratio.max), 4},
     {NULL, "cpu_ratio_min", NULL, 0, FIELD_RATIO, ROW(cpu_ratio.min), 4},
     {NULL, "cpu_ratio_max", NULL, 0, FIELD_RATIO, ROW(cpu_ratio.max), 4},
     {0},
 };
+
+static bool is_locks(const struct bench *b) {
+    return strcmp(b->kind, "locks") == 0;
+}
+
+static unsigned hidden(const struct bench *b) {
+    return is_locks(b) ? 0 : FIELDS_HIDE(BENCH_MISSES);
+}
 
 static struct bench_row row_of(const struct bench *b, uint64_t threads, size_t i) {
     size_t n = (size_t)b->measure.n_runs;
@@ -144,6 +165,7 @@ static struct bench_row row_of(const struct bench *b, uint64_t threads, size_t i
         .ns = stats_of(b->ns_per_op[i], n),
         .ratio = stats_ratio(b->ns_per_op[b->base], b->ns_per_op[i], n),
         .cpu_ratio = stats_ratio(b->cpu_per_op[b->base], b->cpu_per_op[i], n),
+        .misses = stats_of(b->misses[i], n).median,
     };
 }
 
@@ -151,35 +173,75 @@ static struct bench_row row_of(const struct bench *b, uint64_t threads, size_t i
 static void put_row(const struct bench *b, struct table *t, uint64_t threads, size_t i) {
     struct bench_row row = row_of(b, threads, i);
     if (!b->json) {
-        fields_row(t, row_fields, 0, &row);
+        fields_row(t, row_fields, hidden(b), &row);
         return;
     }
     struct json j = json_on(stdout);
     json_open(&j, NULL, '{');
-    fields_json(&j, row_fields, 0, &row);
+    fields_json(&j, row_fields, hidden(b), &row);
     json_close(&j, '}');
     json_end(&j);
 }
 
-static void measure_point(struct bench *b, const char *program, uint64_t threads) {
-    char *n_threads = cmd_format("%ju", (uintmax_t)threads);
-    char *prefix = cmd_format("%s, %ju threads, ", b->kind, (uintmax_t)threads);
-    const char *words[] = {"subutai-bench", b->kind,  "--threads",       n_threads,        "--cs-ns",   b->cs,
-                           "--think-ns",    b->think, "--write-percent", b->write_percent, "--seconds", b->seconds};
-    char *argv[sizeof words / sizeof *words + 1];
+/* The words of one engine's runs, allocated. Options that were not given have defaults in the program. */
+static char **words_of(const struct bench *b, const char *n_threads, const char *lock) {
+    const char *words[] = {"subutai-bench",   b->kind,          "--threads", n_threads, "--cs-ns", b->cs,
+                           "--think-ns",      b->think,         "--lock",    lock,      "--lines", b->lines,
+                           "--write-percent", b->write_percent, "--seconds", b->seconds};
+    char **argv = cmd_allocate(sizeof words / sizeof *words + 1, sizeof *argv);
     size_t n = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i += 2)
-        if (words[i + 1] != NULL) { /* for options that were not given the program has defaults */
+        if (words[i + 1] != NULL) {
             argv[n++] = (char *)words[i];
             argv[n++] = (char *)words[i + 1];
         }
-    argv[n] = NULL;
+    return argv;
+}
+
+static void measure_point(struct bench *b, const char *program, uint64_t threads) {
+    char *n_threads = cmd_format("%ju", (uintmax_t)threads);
+    char *prefix = cmd_format("%s, %ju threads, ", b->kind, (uintmax_t)threads), **argvs[MAX_ENGINE_SPECS];
+    for (size_t i = 0; i < b->measure.n_engines; i++)
+        argvs[i] = words_of(b, n_threads, b->lock[i]);
     struct trial_program run = {
-        .subcommand = "bench", .path = program, .argv = argv, .timeout_ns = b->measure.timeout_ns};
+        .subcommand = "bench", .path = program, .argv = argvs[0], .timeout_ns = b->measure.timeout_ns};
     struct series series = measure_series(&b->measure, &run, prefix);
+    series.argvs = (char *const *const *)argvs;
     series_run(&series, visit, b);
+    for (size_t i = 0; i < b->measure.n_engines; i++)
+        free(argvs[i]);
     free(n_threads);
     free(prefix);
+}
+
+/* One section under that lock: the program knows which locks there are, and its refusal says so. */
+static void check_lock(const struct bench *b, const char *program, const char *lock) {
+    const char *argv[] = {"subutai-bench", b->kind, "--threads", "1", "--ops", "1", "--lock", lock, NULL};
+    struct trial_program once = {
+        .subcommand = "bench", .path = program, .argv = (char *const *)argv, .timeout_ns = INT64_C(30000000000)};
+    struct trial trial = trial_run(&once, environ);
+    char *err = trial_text(trial.err), outcome[32];
+    const char *why = strncmp(err, "subutai-bench: ", 15) == 0 ? err + 15 : err;
+    err[strcspn(err, "\n")] = '\0';
+    if (trial.timed_out || trial.status != 0)
+        cmd_refuse("bench: --locks: %s", err[0] != '\0' ? why : trial_outcome(&trial, outcome));
+    free(err);
+    trial_release(&trial);
+}
+
+/* Each lock is one more contestant, which runs without the library. */
+static void add_locks(struct bench *b, const char *program) {
+    char *rest = cmd_format("%s", b->locks != NULL ? b->locks : "tas,ticket,mcs,clh,mcs-tp,flat,rcl"), *name;
+    struct measure *m = &b->measure;
+    if (strcmp(rest, "none") == 0)
+        return;
+    while ((name = strsep(&rest, ",")) != NULL) { /* the names stay: they are labels */
+        check_lock(b, program, name);
+        if (m->n_engines == MAX_ENGINE_SPECS)
+            cmd_refuse("bench: --engines and --locks: more than %d together", MAX_ENGINE_SPECS);
+        b->lock[m->n_engines] = name;
+        m->specs[m->n_engines++] = (struct engine_spec){.label = name, .native = true};
+    }
 }
 
 static const char *checked_seconds(const struct args *args) {
@@ -210,6 +272,12 @@ static void read_option(const struct args *args, struct bench *b, int option) {
     case BENCH_WRITE_PERCENT:
         b->write_percent = checked_uint(args, "--write-percent", 100);
         break;
+    case BENCH_LOCKS:
+        b->locks = args->value;
+        break;
+    case BENCH_LINES:
+        b->lines = args_uint(args, "--lines", args->value, 1, 64) > 0 ? args->value : NULL;
+        break;
     case BENCH_SECONDS:
         b->seconds = checked_seconds(args);
         break;
@@ -235,6 +303,7 @@ static void prepare_engines(struct bench *b) {
             b->base = i;
         b->ns_per_op[i] = cmd_allocate((size_t)b->measure.n_runs, sizeof(double));
         b->cpu_per_op[i] = cmd_allocate((size_t)b->measure.n_runs, sizeof(double));
+        b->misses[i] = cmd_allocate((size_t)b->measure.n_runs, sizeof(double));
     }
 }
 
@@ -254,9 +323,14 @@ static int bench_main(const struct command *self, int argc, char **argv) {
         return CMD_OK;
     }
     check_kind(program, b.kind);
+    if (is_locks(&b))
+        add_locks(&b, program);
+    else if (b.locks != NULL || b.lines != NULL)
+        cmd_refuse("bench: %s: %s has none (legal: with the kind locks)", b.locks != NULL ? "--locks" : "--lines",
+                   b.kind);
 
     prepare_engines(&b);
-    struct table t = fields_table(row_fields, 0);
+    struct table t = fields_table(row_fields, hidden(&b));
     for (size_t p = 0; p < b.measure.n_threads; p++) {
         measure_point(&b, program, b.measure.threads[p]);
         for (size_t i = 0; i < b.measure.n_engines; i++)

@@ -154,7 +154,7 @@ static void print_text(const char *name, const struct verdict *v) {
         printf("note: %s\n", v->notes.list[i]);
     if (v->reason == VERDICT_SERVED) {
         char *why = why_not_switched(objects, n);
-        printf("--wait switch: %s%s%s\n", why != NULL ? "cannot be used:" : "can be used",
+        printf("--wait auto (the default), --wait switch: %s%s%s\n", why != NULL ? "cannot be used:" : "can be used",
                why == NULL && pins_main(objects, n) ? ", but the main thread waits in the kernel" : "",
                why == NULL && loads_code(objects, n) ? "; code that it loads later is checked when it is loaded" : "");
         if (why != NULL)

@@ -109,10 +109,34 @@ static void close_page(struct report_page *page) {
     sbt_trace_close((struct sbt_trace *)(uintptr_t)page->trace);
 }
 
+static FILE *memory(char **text, size_t *n) {
+    FILE *to = open_memstream(text, n);
+    if (to == NULL)
+        cmd_refuse("report: no memory");
+    return to;
+}
+
+/* `text` and `n` have what was printed once `to` is closed. */
+static void print_memory(FILE *to, char **text, size_t *n) {
+    if (fclose(to) != 0)
+        cmd_refuse("report: no memory");
+    fwrite(*text, 1, *n, stdout);
+    free(*text);
+}
+
+/* What goes to standard output comes behind the progress line, which it may share a terminal with. */
 static void print_folded(const struct report_page *page, FILE *out) {
     struct sbt_trace_error error;
-    if (!report_folded(page, out, &error))
+    struct progress progress = progress_begin(page->path);
+    char *text = NULL;
+    size_t n = 0;
+    FILE *to = out == stdout ? memory(&text, &n) : out;
+    bool whole = report_folded(page, to, &progress, &error);
+    progress_end(&progress);
+    if (!whole)
         refuse(page->path, &error);
+    if (to != out)
+        print_memory(to, &text, &n);
 }
 
 /* ---- all of them ---- */
@@ -142,14 +166,23 @@ static void overview_row(struct table *t, const struct report_page *page) {
         table_add(t, "%s", r->empty != NULL ? "nothing to report" : "none");
 }
 
+/* Looking up names may take long: they are in the files of programs. */
 static void print_page(const struct request *r, struct report_page *page) {
+    struct progress progress = progress_begin(page->path);
+    char *text = NULL;
+    size_t n = 0;
+    FILE *to = memory(&text, &n);
     page->top = r->top != 0 ? r->top : r->json || r->csv ? DATA_TOP : TEXT_TOP;
+    names_watch(page->names, &progress);
     if (r->json)
-        report_json(page, stdout);
+        report_json(page, to);
     if (r->csv)
-        report_csv(page, stdout);
+        report_csv(page, to);
     if (r->text)
-        report_text(page, stdout);
+        report_text(page, to);
+    names_watch(page->names, NULL);
+    progress_end(&progress);
+    print_memory(to, &text, &n);
 }
 
 static void run(const struct request *r) {

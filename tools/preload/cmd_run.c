@@ -19,6 +19,15 @@ static const struct own_option run_options[] = {
     {0, NULL, NULL, NULL},
 };
 
+/* As `record` with a trace: an old log is replaced. Under another engine the option does nothing. */
+static void prepare_schedule(struct settings *settings) {
+    const char *engine = settings->text[SBT_OPT_ENGINE], *schedule = settings->text[SBT_OPT_SCHEDULE];
+    if (engine == NULL)
+        engine = getenv(sbt_option_table[SBT_OPT_ENGINE].env);
+    if (schedule != NULL && engine != NULL && strcmp(engine, "det") == 0)
+        settings->text[SBT_OPT_SCHEDULE] = find_schedule_place("run", schedule);
+}
+
 static int run_main(const struct command *self, int argc, char **argv) {
     struct settings settings = {0};
     struct args args = {.command = self, .settings = &settings, .argc = argc, .argv = argv};
@@ -32,6 +41,7 @@ static int run_main(const struct command *self, int argc, char **argv) {
     char *path = find_program("run", command_line[0]);
     char *library = find_library("run", given_library);
     struct verdict verdict = verdict_of(path, false);
+    prepare_schedule(&settings);
     struct sbt_options options;
     char **env = env_build("run", environ, &settings, NULL, verdict_forbids_preload(&verdict) ? NULL : library,
                            strrchr(library, '/') + 1, &options);

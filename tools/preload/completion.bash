@@ -70,7 +70,7 @@ _subutai_command_at() {
             echo "$i"
             return
         fi
-        if [[ ${COMP_WORDS[i + 1]} != "=" ]] && { [[ $word == -[no] ]] || grep -q -e "^$word " <<<"$options"; }; then
+        if [[ ${COMP_WORDS[i + 1]} != "=" ]] && { [[ $word == -[noj] ]] || grep -q -e "^$word " <<<"$options"; }; then
             i=$((i + 1))
         fi
         i=$((i + 1))
@@ -91,7 +91,7 @@ _subutai() {
     fi
     options=$(_subutai_options "$self" "$sub")
 
-    if [[ $sub == run || $sub == record || $sub == profile || $sub == compare ]]; then
+    if [[ $sub == run || $sub == record || $sub == profile || $sub == compare || $sub == check ]]; then
         at=$(_subutai_command_at "$options")
         if [[ -n $at ]]; then
             if declare -F _command_offset >/dev/null; then
@@ -125,7 +125,7 @@ _subutai() {
     --engines)
         _subutai_complete_engines "$self" "$cur"
         ;;
-    --folded | --library | --output | --log | --requests | --stats-file | --program | --record | --out | -o | --timeline | --app)
+    --folded | --library | --output | --log | --requests | --schedule | --stats-file | --program | --record | --out | -o | --timeline | --app)
         COMPREPLY=($(compgen -f -- "$cur"))
         ;;
     --sync | --sched | --without)
@@ -143,9 +143,9 @@ _subutai() {
             COMPREPLY=($(compgen -W "$(_subutai_legal "$self" run "$prev=")" -- "$cur")) # none for a number
         elif [[ $prev == -n ]]; then
             return
-        elif [[ $sub == trace ]] && ((COMP_CWORD == 2)); then
-            COMPREPLY=($(compgen -W "$(_subutai_legal "$self" trace '')" -- "$cur"))
-        elif [[ $sub == trace ]]; then
+        elif [[ $sub == trace || $sub == schedule ]] && ((COMP_CWORD == 2)); then
+            COMPREPLY=($(compgen -W "$(_subutai_legal "$self" "$sub" '')" -- "$cur"))
+        elif [[ $sub == trace || $sub == schedule ]]; then
             COMPREPLY=($(compgen -f -- "$cur"))
         elif [[ $sub == bench ]]; then
             COMPREPLY=($(compgen -W "$("$self" bench --list 2>/dev/null | cut -f1)" -- "$cur"))

@@ -123,25 +123,34 @@ char *find_library(const char *subcommand, const char *given) {
     return path;
 }
 
-/* Is it an empty file or an old trace? The user does not miss those. */
-static bool may_be_replaced(int fd) {
+/* Is it an empty file or an old one of that kind? The user does not miss those. */
+static bool may_be_replaced(int fd, const char *wanted) {
     char magic[8];
     ssize_t n = pread(fd, magic, sizeof magic, 0);
-    return n == 0 || (n == sizeof magic && memcmp(magic, "SBTTRACE", sizeof magic) == 0);
+    return n == 0 || (n == sizeof magic && memcmp(magic, wanted, sizeof magic) == 0);
+}
+
+static char *place(const char *subcommand, const char *kind, const char *magic, const char *path) {
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        cmd_refuse("%s: %s '%s': no regular file (legal: a new file or an old %s)", subcommand, kind, path, kind);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd >= 0 && !may_be_replaced(fd, magic))
+        cmd_refuse("%s: %s '%s': the file is something else (legal: a new file or an old %s)", subcommand, kind, path,
+                   kind);
+    char *absolute = fd >= 0 ? realpath(path, NULL) : NULL;
+    if (absolute == NULL || unlink(absolute) != 0)
+        cmd_refuse("%s: %s '%s': %s (legal: a new file or an old %s)", subcommand, kind, path, strerror(errno), kind);
+    close(fd);
+    return absolute;
 }
 
 char *find_trace_place(const char *subcommand, const char *path) {
-    struct stat st;
-    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        cmd_refuse("%s: trace '%s': no regular file (legal: a new file or an old trace)", subcommand, path);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd >= 0 && !may_be_replaced(fd))
-        cmd_refuse("%s: trace '%s': the file is something else (legal: a new file or an old trace)", subcommand, path);
-    char *absolute = fd >= 0 ? realpath(path, NULL) : NULL;
-    if (absolute == NULL || unlink(absolute) != 0)
-        cmd_refuse("%s: trace '%s': %s (legal: a new file or an old trace)", subcommand, path, strerror(errno));
-    close(fd);
-    return absolute;
+    return place(subcommand, "trace", "SBTTRACE", path);
+}
+
+char *find_schedule_place(const char *subcommand, const char *path) {
+    return place(subcommand, "schedule log", "SBTSCHED", path);
 }
 
 char *find_bench(const char *subcommand, const char *given) {

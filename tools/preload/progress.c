@@ -28,16 +28,32 @@ struct progress progress_begin(const char *what) {
     return (struct progress){.what = what, .from_s = now, .shown_s = now, .terminal = isatty(STDERR_FILENO)};
 }
 
+/* Is it time for another line? Then *s is for how long the work has been going on. */
+static bool is_due(struct progress *p, double *s) {
+    double now = p->terminal ? progress_now_s() : 0;
+    *s = now - p->from_s;
+    if (!p->terminal || *s < quiet_s || now - p->shown_s < period_s)
+        return false;
+    p->shown_s = now;
+    return p->shown = true;
+}
+
 void progress_show(struct progress *p, double done) {
     char bar[WIDTH + 1];
-    double now = p->terminal ? progress_now_s() : 0, s = now - p->from_s;
-    if (!p->terminal || s < quiet_s || now - p->shown_s < period_s)
+    double s;
+    if (!is_due(p, &s))
         return;
-    p->shown_s = now;
-    p->shown = true;
     done = done < 1 ? done : 1;
     progress_bar(bar, WIDTH, done);
     fprintf(stderr, "\r%s [%s] %3.0f %%, %.0f s left\033[K", p->what, bar, 100 * done, done > 0 ? s / done - s : 0);
+    fflush(stderr);
+}
+
+void progress_count(struct progress *p, unsigned long n, const char *things) {
+    double s;
+    if (!is_due(p, &s))
+        return;
+    fprintf(stderr, "\r%s: %lu %s, %.0f s\033[K", p->what, n, things, s);
     fflush(stderr);
 }
 

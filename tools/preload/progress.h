@@ -18,6 +18,8 @@ struct progress {
 struct progress progress_begin(const char *what);
 /* `done`: so large a part, 0 to 1. Cheap enough for every 10,000 events: it shows ten lines a second at most. */
 void progress_show(struct progress *p, double done);
+/* What cannot be said in parts: so many things are done. `things`: "names". */
+void progress_count(struct progress *p, unsigned long n, const char *things);
 /* The same, for interfaces that take a function and a pointer to its state. */
 void progress_callback(void *progress, double done);
 /* The line goes. To be called before anything else is printed; later calls of progress_show bring it back. */

@@ -89,6 +89,17 @@ static char *barrier_release(const struct writer *w) {
         format_ns(imbalance, rep_histogram_quantile(&b->imbalance, 0.5)));
 }
 
+static char *barrier_stall(const struct writer *w) {
+    const struct rep_barrier *b = w->detail->barrier;
+    char sum[32];
+    return cmd_format(
+        "In %ju of %ju generations of %s the last thread came late, by %s in all, and was off the processor for most "
+        "of that: most of all %s. The machine had no core for it, or it slept. So rarely, that says nothing about "
+        "how the work is shared: measure again on a quiet machine.",
+        (uintmax_t)b->n_stalled, (uintmax_t)b->n_generations, w->name, format_ns(sum, (double)b->stalled_ns),
+        names_thread(w->page->names, w->advice->thread));
+}
+
 static char *broadcast_storm(const struct writer *w) {
     return cmd_format(
         "%ju broadcasts of %s ended %ju waits, and after %ju of these the thread waited again at once. Signal "
@@ -180,6 +191,7 @@ static sentence *const sentences[REP_N_CAUSES] = {[REP_LOCK_ORDER] = lock_order,
                                                   [REP_LOCK_OVER_IO] = lock_over_io,
                                                   [REP_BARRIER_IMBALANCE] = barrier_imbalance,
                                                   [REP_BARRIER_RELEASE] = barrier_release,
+                                                  [REP_BARRIER_STALL] = barrier_stall,
                                                   [REP_BROADCAST_STORM] = broadcast_storm,
                                                   [REP_FUTILE_WAKEUPS] = futile_wakeups,
                                                   [REP_FALSE_SPIN] = false_spin,

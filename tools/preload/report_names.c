@@ -16,6 +16,8 @@ struct names {
     char **places;           /* [n_sites], short */
     char **objects, **object_symbols, **threads;
     bool *object_asked;
+    struct progress *progress; /* NULL: none is shown */
+    unsigned long n_asked;
 };
 
 static const struct site_name nothing = {.place = (char *)""};
@@ -57,6 +59,17 @@ void names_free(struct names *n) {
     free(n);
 }
 
+void names_watch(struct names *n, struct progress *progress) {
+    n->progress = progress;
+}
+
+/* A name is about to be looked up, in files perhaps. */
+static void ask(struct names *n) {
+    n->n_asked++;
+    if (n->progress != NULL)
+        progress_count(n->progress, n->n_asked, "names looked up");
+}
+
 static char *copy(const char *text) {
     return text != NULL ? cmd_format("%s", text) : NULL;
 }
@@ -68,6 +81,7 @@ const struct site_name *names_site(struct names *n, uint32_t site) {
     struct site_name *s = &n->sites[site];
     if (s->asked)
         return s;
+    ask(n);
     symbols_place(n->symbols, sbt_trace_site_name(n->trace, site), &place);
     *s = (struct site_name){copy(place.text),   copy(place.file), copy(place.function),
                             copy(place.module), place.line,       true};
@@ -98,6 +112,7 @@ const char *names_symbol(struct names *n, uint32_t object) {
     if (n->object_asked[object])
         return n->object_symbols[object];
     n->object_asked[object] = true;
+    ask(n);
     uint64_t address = sbt_trace_object_address(n->trace, object), into;
     struct sbt_trace_module module;
     for (uint32_t i = 0; address != 0 && sbt_trace_module(n->trace, i, &module); i++) {

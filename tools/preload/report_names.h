@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "progress.h"
 #include "report.h"
 #include "trace.h"
 
@@ -21,6 +22,8 @@ struct site_name {
 struct names;
 struct names *names_new(const struct sbt_trace *trace, const struct rep_report *report);
 void names_free(struct names *names);
+/* While it works for long: say how many names were looked up; NULL: say nothing. */
+void names_watch(struct names *names, struct progress *progress);
 
 /* Of REP_NONE, one of which nothing is known. */
 const struct site_name *names_site(struct names *names, uint32_t site);

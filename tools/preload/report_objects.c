@@ -224,20 +224,28 @@ static bool is_wait(const struct sbt_trace_event *e) {
     }
 }
 
-bool report_folded(const struct report_page *page, FILE *out, struct sbt_trace_error *error) {
+/* Half of the way is reading the trace, and half is naming what is printed. */
+bool report_folded(const struct report_page *page, FILE *out, struct progress *progress,
+                   struct sbt_trace_error *error) {
     struct stack_sums sums = {0};
+    uint64_t n_read = 0, n_events = page->report->info.n_events;
     int got = 0;
     for (uint32_t t = 0; t < page->report->info.n_threads && got >= 0; t++) {
         struct sbt_trace_cursor cursor;
         struct sbt_trace_event e;
         sbt_trace_cursor_begin(page->trace, t, &cursor);
-        while ((got = sbt_trace_next(&cursor, &e, error)) == 1)
+        while ((got = sbt_trace_next(&cursor, &e, error)) == 1) {
             if (is_wait(&e))
                 add(&sums, &e);
+            if ((++n_read & 0x3FFF) == 0)
+                progress_show(progress, 0.5 * (double)n_read / (double)n_events);
+        }
     }
     fold(&sums);
-    for (size_t i = 0; got >= 0 && i < sums.n; i++)
+    for (size_t i = 0; got >= 0 && i < sums.n; i++) {
+        progress_show(progress, 0.5 + 0.5 * (double)i / (double)sums.n);
         print_stack(page, out, &sums.sums[i]);
+    }
     free(sums.sums);
     return got >= 0;
 }

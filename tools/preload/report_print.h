@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "progress.h"
 #include "report.h"
 #include "report_names.h"
 
@@ -37,7 +38,7 @@ void report_json(const struct report_page *page, FILE *out);
 void report_csv_heading(FILE *out);
 void report_csv(const struct report_page *page, FILE *out);
 /* False: the trace is damaged, and *error says where. */
-bool report_folded(const struct report_page *page, FILE *out, struct sbt_trace_error *error);
+bool report_folded(const struct report_page *page, FILE *out, struct progress *progress, struct sbt_trace_error *error);
 
 /* What the advice says, and the command line to try, both allocated; *command may be NULL. */
 char *report_advice_text(const struct report_page *page, const struct rep_advice *advice, char **command);
@@ -48,5 +49,16 @@ double report_advice_ratio(const struct report_page *page, const struct rep_advi
 /* The objects that a report shows, the most waiting first, then the most used: at most `top`, and at least those that
  * the advice is about. Allocated. */
 uint32_t *report_objects(const struct report_page *page, uint32_t *n);
+
+/* A row of the text's table of objects. */
+struct report_row {
+    uint32_t object; /* of a class one of its objects */
+    bool is_class;   /* it stands for n_objects objects that were made at the same call site */
+    uint64_t n_objects, n, n_contended, wait_ns, hold_n, hold_ns, path_ns;
+};
+/* All rows, the most time on the critical path or waiting first, then the most used. Allocated. */
+struct report_row *report_rows(const struct report_page *page, uint32_t *n);
+char *report_row_name(const struct report_page *page, const struct report_row *row); /* allocated */
+const char *report_plural(unsigned type);                                            /* "mutexes", ... */
 
 #endif

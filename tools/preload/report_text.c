@@ -8,7 +8,7 @@
 #include "report_print.h"
 #include "table.h"
 
-enum { WIDTH = 100, NAME_WIDTH = 30, PLACE_WIDTH = 26 };
+enum { WIDTH = 100, NAME_WIDTH = 30, CLASS_WIDTH = 38, PLACE_WIDTH = 26 };
 
 struct text {
     const struct report_page *page;
@@ -211,37 +211,37 @@ static void critical_path(const struct text *t) {
     free(line);
 }
 
+static void object_row(const struct text *t, struct table *table, const struct report_row *row) {
+    const struct rep_object *o = &t->r->objects[row->object];
+    const struct rep_detail *d = !row->is_class && o->detail != REP_NONE ? &t->r->details[o->detail] : NULL;
+    char *name = report_row_name(t->page, row);
+    name_cell(table, name, row->is_class ? CLASS_WIDTH : NAME_WIDTH);
+    free(name);
+    table_add(table, "%ju", (uintmax_t)row->n);
+    table_add(table, "%ju", (uintmax_t)row->n_contended);
+    ns_cell(table, (double)row->wait_ns);
+    ns_cell(table, row->n_contended > 0 ? (double)row->wait_ns / (double)row->n_contended : (double)NAN);
+    ns_cell(table, d != NULL && d->wait.n > 0 ? rep_histogram_quantile(&d->wait, 0.99) : (double)NAN);
+    ns_cell(table, row->hold_n > 0 ? (double)row->hold_ns : (double)NAN);
+    ns_cell(table, row->hold_n > 0 ? (double)row->hold_ns / (double)row->hold_n : (double)NAN);
+    ns_cell(table, d != NULL && row->hold_n > 0 ? rep_histogram_quantile(&d->hold, 0.99) : (double)NAN);
+    table_add(table, "%.1f %%", percent((double)row->path_ns, (double)t->r->path.ns));
+}
+
 static void objects(const struct text *t) {
-    uint32_t n, *shown = report_objects(t->page, &n), rows = 0;
+    uint32_t n;
+    struct report_row *rows = report_rows(t->page, &n);
     struct table table = {.n_columns = 10, .alignment = "lrrrrrrrrr"};
     static const char *const headings[] = {"object", "used",      "waited", "wait, sum", "mean",
                                            "p99",    "hold, sum", "mean",   "p99",       "path"};
-    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+    for (size_t i = 0; n > 0 && i < sizeof headings / sizeof *headings; i++)
         table_add(&table, "%s", headings[i]);
-    for (uint32_t i = 0; i < n && rows < t->page->top; i++) {
-        const struct rep_object *o = &t->r->objects[shown[i]];
-        const struct rep_detail *d = o->detail != REP_NONE ? &t->r->details[o->detail] : NULL;
-        if (o->n == 0 && o->n_contended == 0)
-            continue;
-        rows++;
-        name_cell(&table, names_object(t->page->names, shown[i]), NAME_WIDTH);
-        table_add(&table, "%ju", (uintmax_t)o->n);
-        table_add(&table, "%ju", (uintmax_t)o->n_contended);
-        ns_cell(&table, (double)o->wait_ns);
-        ns_cell(&table, o->n_contended > 0 ? (double)o->wait_ns / (double)o->n_contended : (double)NAN);
-        ns_cell(&table, d != NULL && d->wait.n > 0 ? rep_histogram_quantile(&d->wait, 0.99) : (double)NAN);
-        ns_cell(&table, o->hold_n > 0 ? (double)o->hold_ns : (double)NAN);
-        ns_cell(&table, o->hold_n > 0 ? (double)o->hold_ns / (double)o->hold_n : (double)NAN);
-        ns_cell(&table, d != NULL && o->hold_n > 0 ? rep_histogram_quantile(&d->hold, 0.99) : (double)NAN);
-        table_add(&table, "%.1f %%", percent((double)rep_path_of(o), (double)t->r->path.ns));
-    }
-    if (rows > 0) {
+    for (uint32_t i = 0; i < most(t, n); i++)
+        object_row(t, &table, &rows[i]);
+    if (n > 0)
         heading(t, "Objects");
-        table_print(&table, t->out);
-    }
-    free(shown);
-    if (rows == 0)
-        free(table.cells);
+    table_print(&table, t->out);
+    free(rows);
 }
 
 static void waits_for(const struct text *t) {

@@ -34,7 +34,9 @@ void series_run(const struct series *s, series_visit *visit, void *context) {
     for (int run = -s->n_warmups; run < s->n_runs; run++)
         for (size_t engine = 0; engine < s->n_engines; engine++) {
             announce(s, terminal, engine, run);
-            struct trial trial = trial_run(&s->program, s->envps[engine]);
+            struct trial_program program = s->program;
+            program.argv = s->argvs != NULL ? s->argvs[engine] : program.argv;
+            struct trial trial = trial_run(&program, s->envps[engine]);
             if (s->progress_lines)
                 report(s, engine, run, &trial);
             if (terminal)

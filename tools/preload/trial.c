@@ -25,7 +25,7 @@
 
 #define GRACE_NS INT64_C(2000000000)
 
-static int64_t now_ns(void) {
+int64_t trial_now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
@@ -69,23 +69,25 @@ _Noreturn static void become(const struct trial_program *program, char *const *e
     _exit(127);
 }
 
-/* The stdin of every run: a regular file, at the position where it stood; or nothing. */
+/*
+ * The stdin of a run: a regular file, at the position where it stood; or nothing. Opened anew, because runs may be
+ * under way at the same time.
+ */
 static int input_fd(void) {
-    static off_t start = -1;
-    static int empty = -1;
-    if (empty < 0) {
-        empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        if (empty < 0)
-            cmd_refuse("/dev/null: %s", strerror(errno));
-        start = lseek(STDIN_FILENO, 0, SEEK_CUR);
-    }
-    if (start < 0 || lseek(STDIN_FILENO, start, SEEK_SET) != start || isatty(STDIN_FILENO))
-        return empty;
-    return STDIN_FILENO;
+    off_t start = isatty(STDIN_FILENO) ? -1 : lseek(STDIN_FILENO, 0, SEEK_CUR);
+    int fd = start >= 0 ? open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0 && lseek(fd, start, SEEK_SET) == start)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        cmd_refuse("/dev/null: %s", strerror(errno));
+    return fd;
 }
 
 /* Die by the signal as if the command had not waited for it, so that the parent process sees the reason. */
-_Noreturn static void end_by(int signal_number) {
+_Noreturn void trial_end_by(int signal_number) {
     output_abandon();
     signal(signal_number, SIG_DFL);
     raise(signal_number);
@@ -106,11 +108,11 @@ static void await(const struct trial_program *program, pid_t pid, int64_t start_
             break;
         if (reaped < 0)
             cmd_refuse("%s: lost the child process: %s", program->subcommand, strerror(errno));
-        int64_t left = deadline - now_ns();
+        int64_t left = deadline - trial_now_ns();
         if (left <= 0) {
             kill(-pid, trial->timed_out || ended_by != 0 ? SIGKILL : SIGTERM);
             trial->timed_out = trial->timed_out || ended_by == 0;
-            deadline = now_ns() + GRACE_NS;
+            deadline = trial_now_ns() + GRACE_NS;
             continue;
         }
         struct timespec timeout = {left / 1000000000, left % 1000000000};
@@ -118,43 +120,52 @@ static void await(const struct trial_program *program, pid_t pid, int64_t start_
         if (got > 0 && got != SIGCHLD) {
             kill(-pid, got);
             ended_by = got;
-            deadline = now_ns() + GRACE_NS;
+            deadline = trial_now_ns() + GRACE_NS;
         }
     }
-    trial->wall_ns = now_ns() - start_ns;
+    trial->wall_ns = trial_now_ns() - start_ns;
     if (trial->timed_out)
         kill(-pid, SIGKILL); /* descendants that have outlived the child */
     if (ended_by != 0)
-        end_by(ended_by);
+        trial_end_by(ended_by);
 }
 
 static int64_t timeval_ns(struct timeval t) {
     return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_usec * 1000;
 }
 
-struct trial trial_run(const struct trial_program *program, char *const *envp) {
-    struct trial trial = {.out = memory_file("stdout"), .err = memory_file("stderr")};
-    struct rusage usage = {0};
-    int report[2];
+pid_t trial_begin(const struct trial_program *program, char *const *envp, struct trial *trial) {
+    int report[2], error;
+    *trial = (struct trial){.out = memory_file("stdout"), .err = memory_file("stderr")};
     trial_take_signals();
     int input = input_fd();
     if (pipe2(report, O_CLOEXEC) != 0)
         cmd_refuse("%s: pipe: %s", program->subcommand, strerror(errno));
-
-    int64_t start = now_ns();
     pid_t pid = fork();
     if (pid < 0)
         cmd_refuse("%s: fork: %s", program->subcommand, strerror(errno));
     if (pid == 0)
-        become(program, envp, &trial, input, report[1]);
+        become(program, envp, trial, input, report[1]);
+    close(input);
     setpgid(pid, pid); /* in both processes: neither may depend on the other being first */
     close(report[1]);
-    await(program, pid, start, &trial, &usage);
-
-    int error;
     if (read(report[0], &error, sizeof error) == sizeof error)
         cmd_refuse("%s: '%s' cannot be executed: %s", program->subcommand, program->path, strerror(error));
     close(report[0]);
+    return pid;
+}
+
+int trial_wait_signal(int64_t ns) {
+    struct timespec timeout = {ns / 1000000000, ns % 1000000000};
+    return sigtimedwait(&waited_for, NULL, &timeout);
+}
+
+struct trial trial_run(const struct trial_program *program, char *const *envp) {
+    struct trial trial;
+    struct rusage usage = {0};
+    int64_t start = trial_now_ns();
+    pid_t pid = trial_begin(program, envp, &trial);
+    await(program, pid, start, &trial, &usage);
     trial.cpu_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
     trial.peak_kib = usage.ru_maxrss;
     return trial;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct trial {
     int64_t wall_ns;  /* CLOCK_MONOTONIC, from before the fork until the child was reaped */
@@ -31,6 +32,16 @@ struct trial_program {
  */
 struct trial trial_run(const struct trial_program *program, char *const *envp);
 /*
+ * The parts of trial_run, for several runs at a time. Start a run: its process id, and trial->out and err. Refuses a
+ * program that cannot be executed. The caller reaps the process, and ends its group.
+ */
+pid_t trial_begin(const struct trial_program *program, char *const *envp, struct trial *trial);
+/* Wait for a child's end or a signal that ends the command: that signal, SIGCHLD, or -1 after so many nanoseconds. */
+int trial_wait_signal(int64_t ns);
+/* End by that signal, as if the command had not taken it. */
+_Noreturn void trial_end_by(int signal_number);
+int64_t trial_now_ns(void); /* CLOCK_MONOTONIC */
+/*
  * From here on, and from the first run on in any case, the signals that end the command are taken while a run lasts.
  * The command then removes its incomplete files (output.h) and ends by the signal.
  */
@@ -47,6 +58,7 @@ struct series {
     size_t n_engines;
     const char *const *labels;
     char *const *const *envps;
+    char *const *const *argvs; /* of each engine; NULL: the program's for all */
     int n_runs, n_warmups;
     size_t n_background; /* processes of the background load */
     bool progress_lines; /* a line for each run even if stderr is no terminal */

@@ -13,6 +13,7 @@
 #include "abi/abi.h"
 #include "abi/unseen.h"
 #include "os/elf.h"
+#include "os/real_outside.h"
 #include "switch/switch.h"
 
 typedef void *target(void);
@@ -48,7 +49,8 @@ target *sbt_dlmopen_target(void) {
 
 static bool is_served_at_home(const char *symbol) {
 #define NAME(result, name, parameters) #name,
-    static const char *const names[] = {SBT_REAL_KERNEL_THREAD_FUNCTIONS(NAME) SBT_REAL_NEW_FUNCTIONS(NAME) "dlsym",
+    static const char *const names[] = {SBT_REAL_KERNEL_THREAD_FUNCTIONS(NAME) SBT_REAL_NEW_FUNCTIONS(NAME)
+                                            SBT_REAL_OUTSIDE_FUNCTIONS(NAME) "dlsym",
                                         "dlvsym",
                                         "syscall",
                                         "prctl",
@@ -110,7 +112,7 @@ static bool passes_over_ours(void *handle, const char *symbol, const char *versi
     if (own == NULL)
         return false;
     const void *theirs = sbt_real_dlvsym()(handle, symbol, version);
-    if (theirs == NULL || !sbt_real_is_of_libc(theirs))
+    if (!sbt_elf_is_libcs(symbol, theirs))
         return false;
     return handle == RTLD_NEXT ? is_before_us(caller) : sbt_real_dlsym()(handle, symbol) == own;
 }

@@ -62,23 +62,23 @@ SBT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
 /* Signals of the calling thread. A thread that has waited for signals will do so again. */
 SBT_EXPORT int sigwait(const sigset_t *restrict set, int *restrict signal) {
     sbt_pin_self(false);
-    return THEIRS(sigwait(set, signal));
+    return THEIRS_WAITS(sigwait(set, signal));
 }
 
 SBT_EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info) {
     sbt_pin_self(false);
-    return THEIRS(sigwaitinfo(set, info));
+    return THEIRS_WAITS(sigwaitinfo(set, info));
 }
 
 SBT_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
                             const struct timespec *restrict timeout) {
     sbt_pin_self(false);
-    return THEIRS(sigtimedwait(set, info, timeout));
+    return THEIRS_WAITS(sigtimedwait(set, info, timeout));
 }
 
 SBT_EXPORT int sigsuspend(const sigset_t *set) {
     sbt_pin_self(false);
-    return THEIRS(sigsuspend(set));
+    return THEIRS_WAITS(sigsuspend(set));
 }
 
 SBT_EXPORT int sigpending(sigset_t *set) {
@@ -90,20 +90,20 @@ SBT_EXPORT int sigpending(sigset_t *set) {
 SBT_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
     if (mask != NULL)
         sbt_pin_self(false);
-    return THEIRS(ppoll(fds, n, timeout, mask));
+    return THEIRS_WAITS(ppoll(fds, n, timeout, mask));
 }
 
 SBT_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
                        const struct timespec *restrict timeout, const sigset_t *restrict mask) {
     if (mask != NULL)
         sbt_pin_self(false);
-    return THEIRS(pselect(n, in, out, except, timeout, mask));
+    return THEIRS_WAITS(pselect(n, in, out, except, timeout, mask));
 }
 
 SBT_EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int n, int timeout, const sigset_t *mask) {
     if (mask != NULL)
         sbt_pin_self(false);
-    return THEIRS(epoll_pwait(epoll, events, n, timeout, mask));
+    return THEIRS_WAITS(epoll_pwait(epoll, events, n, timeout, mask));
 }
 
 SBT_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int n, const struct timespec *timeout,
@@ -111,8 +111,10 @@ SBT_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int n, const 
     if (mask != NULL)
         sbt_pin_self(false);
     sbt_init();
-    if (sbt_real.epoll_pwait2 != NULL)
+    if (sbt_real.epoll_pwait2 != NULL) {
+        ABI_OUTSIDE;
         return sbt_real.epoll_pwait2(epoll, events, n, timeout, mask);
+    }
     errno = ENOSYS;
     return -1;
 }
@@ -266,7 +268,8 @@ SBT_EXPORT int pthread_sigqueue(pthread_t thread, int signal, const union sigval
 SBT_EXPORT int pthread_cancel(pthread_t thread) {
     if (pthread_equal(thread, pthread_self()))
         sbt_pin_self(false);
-    int r = THEIRS(pthread_cancel(thread));
+    sbt_init();
+    int r = sbt_engine.order != NULL ? sbt_engine.order->cancel(thread) : sbt_real.pthread_cancel(thread);
     if (r == 0)
         sbt_recall_thread(thread, SBT_RECALL_CANCEL);
     return r;
@@ -298,19 +301,33 @@ SBT_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *clock) {
  * clock_gettime is called very often, and before the library has started: for any other clock it is a comparison and a
  * jump.
  */
-static int early_clock(clockid_t clock, struct timespec *now) {
-    long r = sbt_syscall3(SYS_clock_gettime, clock, now, 0);
+static int (*plain_clock)(clockid_t, struct timespec *); /* NULL: not known yet, or the engine keeps an order */
+
+static SBT_NOINLINE int other_clock(clockid_t clock, struct timespec *now) {
+    int (*real)(clockid_t, struct timespec *) = __atomic_load_n(&sbt_real.clock_gettime, __ATOMIC_RELAXED);
+    if (real == NULL) {
+        long r = sbt_syscall3(SYS_clock_gettime, clock, now, 0);
+        if (r == 0)
+            return 0;
+        errno = (int)-r;
+        return -1;
+    }
+    if (sbt_engine.order == NULL) {
+        if (sbt_init_done()) /* before, the engine may not be the one that it will be */
+            __atomic_store_n(&plain_clock, real, __ATOMIC_RELAXED);
+        return real(clock, now);
+    }
+    int r = real(clock, now);
     if (r == 0)
-        return 0;
-    errno = (int)-r;
-    return -1;
+        sbt_engine.order->clock_read(clock, now);
+    return r;
 }
 
 SBT_EXPORT int clock_gettime(clockid_t clock, struct timespec *now) {
     if (SBT_UNLIKELY(clock == CLOCK_THREAD_CPUTIME_ID))
         sbt_pin_self(false);
-    int (*real)(clockid_t, struct timespec *) = __atomic_load_n(&sbt_real.clock_gettime, __ATOMIC_RELAXED);
-    return SBT_LIKELY(real != NULL) ? real(clock, now) : early_clock(clock, now);
+    int (*real)(clockid_t, struct timespec *) = __atomic_load_n(&plain_clock, __ATOMIC_RELAXED);
+    return SBT_LIKELY(real != NULL) ? real(clock, now) : other_clock(clock, now);
 }
 
 SBT_EXPORT int getrusage(__rusage_who_t scope, struct rusage *usage) {

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Threads that come to the round and leave it: threads that it does not know, guests, calls that wait for the outside,
+ * waits that a handler ends.
+ */
+#include "core/handlers.h"
+#include "core/log.h"
+#include "engine/det/det.h"
+
+void det_stand_aside(struct det_aside *aside) {
+    *aside = (struct det_aside){det_self.number, det_self.waiting, det_self.is_guest, det_self.is_absent};
+    det_self.is_guest = det_self.is_absent = false;
+    det_self.waiting = det_self.number + 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    det_self.number = DET_NO_NUMBER;
+}
+
+void det_come_back(const struct det_aside *aside) {
+    det_self.number = aside->number;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    det_self.waiting = aside->waiting;
+    det_self.is_guest = aside->is_guest;
+    det_self.is_absent = aside->is_absent;
+}
+
+void det_adopt(uint32_t number) {
+    det_self.number = number;
+    det_self.waiting = 0;
+    det_self.is_guest = det_self.is_absent = det_self.is_ended = det_self.is_exiting = false;
+    det_self.generation = det_round->generation;
+    det_round->thread[number].in_op = &det_self.in_op;
+}
+
+void det_adopt_unknown(uint32_t number, bool is_detached) {
+    struct det_thread *thread = &det_round->thread[number];
+    det_adopt(number);
+    thread->alias = 0;
+    thread->handle = pthread_self();
+    thread->has_handle = true;
+    thread->is_detached = is_detached;
+    thread->is_cancelled = false;
+}
+
+/* With the lock: the holder may be gone, or there was none. The thread to be given the turn. */
+static uint32_t choose_if_none(struct turn *t) {
+    if (t->holder != TURN_NO_THREAD && t->thread[t->holder].state == TURN_RUNNABLE)
+        return TURN_NO_THREAD;
+    return turn_choose(t);
+}
+
+/* With the lock. The interrupted thread looks when the handler returns, also if the kernel goes on with its sleep. */
+static void be_guest(uint32_t number) {
+    struct det_round *r = det_round;
+    struct det_thread *guest = &r->thread[number];
+    det_self.is_guest = true;
+    guest->in_op = &det_self.in_op;
+    guest->alias = 0;
+    guest->is_cancelled = false;
+    if (det_self.waiting == 0)
+        return;
+    uint32_t interrupted = det_self.waiting - 1, root = det_root(interrupted);
+    turn_absent(&r->turn, interrupted);
+    guest->alias = root + 1;
+    det_self.is_absent = true;
+    __atomic_store_n(&r->thread[root].word, DET_AWAKE, __ATOMIC_SEQ_CST);
+}
+
+void det_join_round(void) {
+    struct det_round *r = det_round;
+    bool is_known = det_self.generation == r->generation;
+    uint32_t created = is_known ? TURN_NO_THREAD : det_number_at_creation();
+    if (created != TURN_NO_THREAD) { /* a signal handler comes before det_created */
+        det_adopt(created);
+        return;
+    }
+    sbt_lock_take(&r->lock);
+    uint32_t number = turn_create(&r->turn), next = TURN_NO_THREAD;
+    if (number != TURN_NO_THREAD) {
+        det_returned(number, SCHEDULE_FROM_NOWHERE);
+        if (is_known)
+            be_guest(number);
+        det_self.number = number;
+        next = choose_if_none(&r->turn);
+    }
+    sbt_lock_drop(&r->lock);
+    if (number == TURN_NO_THREAD) {
+        sbt_log(0, "the engine det has no room for another thread", NULL);
+        __builtin_trap();
+    }
+    det_give(next);
+    if (is_known)
+        return;
+    det_adopt_unknown(number, true); /* a join of it is outside */
+    det_thread_enter();
+}
+
+/* The guests of that thread's handlers are no more. */
+static void drop_guests(uint32_t root) {
+    struct det_round *r = det_round;
+    for (uint32_t i = 0; i < r->turn.n_threads; i++)
+        if (r->thread[i].alias == root + 1) {
+            turn_release(&r->turn, i);
+            r->thread[i].alias = 0;
+        }
+}
+
+void det_abandon_wait(void) {
+    struct det_round *r = det_round;
+    if (det_self.generation != sbt_fork_generation() + 1 || det_self.waiting == 0)
+        return;
+    uint32_t root = det_root(det_self.waiting - 1);
+    sbt_handlers_hold();
+    sbt_lock_take(&r->lock);
+    drop_guests(root);
+    turn_absent(&r->turn, root); /* what it was woken for goes to others */
+    turn_wake_thread(&r->turn, root, TURN_INTERRUPTED);
+    turn_present(&r->turn, root);
+    det_returned(root, SCHEDULE_FROM_HANDLER);
+    uint32_t next = choose_if_none(&r->turn);
+    sbt_lock_drop(&r->lock);
+    det_self.number = root;
+    det_self.waiting = 0;
+    det_self.is_guest = det_self.is_absent = false;
+    det_give(next);
+    sbt_handlers_release();
+}
+
+void det_end_thread(void) {
+    struct det_round *r = det_round;
+    det_abandon_wait();
+    det_take(DET_END);
+    sbt_lock_take(&r->lock);
+    uint32_t number = det_self.number;
+    turn_wake(&r->turn, (uintptr_t)&r->thread[number], UINT32_MAX);
+    turn_end(&r->turn);
+    uint32_t next = turn_pass(&r->turn);
+    if (r->thread[number].is_detached) {
+        turn_release(&r->turn, number);
+        r->thread[number].has_handle = false;
+    }
+    sbt_lock_drop(&r->lock);
+    det_self.number = DET_NO_NUMBER;
+    det_self.waiting = 0;
+    det_self.is_ended = true;
+    __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
+    det_give(next);
+    sbt_handlers_release();
+}
+
+/* ---- outside ---- */
+
+/* With the turn. */
+static void leave(void) {
+    struct det_round *r = det_round;
+    struct det_aside aside;
+    det_self.last_ns = r->turn.now;
+    det_stand_aside(&aside);
+    sbt_lock_take(&r->lock);
+    turn_leave(&r->turn);
+    uint32_t next = turn_pass(&r->turn);
+    sbt_lock_drop(&r->lock);
+    __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
+    det_give(next);
+    sbt_handlers_release();
+}
+
+/* A guest's thread is aside anyway. An asynchronous cancellation strikes in the call itself. */
+bool det_outside_begin(void) {
+    int type;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    det_take(DET_LEAVE);
+    bool leaves = !det_self.is_guest;
+    if (leaves)
+        leave();
+    else
+        det_pass();
+    pthread_setcanceltype(type, NULL);
+    return leaves;
+}
+
+static void come_in(uint32_t number) {
+    struct det_round *r = det_round;
+    const struct det_aside aside = {.number = number};
+    sbt_lock_take(&r->lock);
+    turn_return(&r->turn, number);
+    det_returned(number, SCHEDULE_FROM_CALL);
+    if (r->turn.holder == TURN_NO_THREAD)
+        turn_choose(&r->turn);
+    sbt_lock_drop(&r->lock);
+    det_come_back(&aside);
+}
+
+/* In a child that a handler has forked meanwhile there is nothing to come back to. */
+void det_outside_end(void) {
+    struct det_round *r = det_round;
+    int type;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    sbt_handlers_hold();
+    if (r->generation == sbt_fork_generation() + 1 && det_self.generation == r->generation && det_self.waiting != 0 &&
+        r->turn.thread[det_self.waiting - 1].state == TURN_OUTSIDE)
+        come_in(det_self.waiting - 1);
+    sbt_handlers_release();
+    pthread_setcanceltype(type, NULL);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Barriers. The low half of `rounds` counts the threads that have arrived. A woken thread does not touch the object. */
+#include "core/object.h"
+#include "engine/det/det.h"
+
+int det_barrier_init(pthread_barrier_t *b, unsigned count) {
+    *sbt_barrier_of(b) = (struct sbt_barrier){.count = count, .glibc_mark = sbt_barrier_of(b)->glibc_mark};
+    return 0;
+}
+
+int det_barrier_destroy(pthread_barrier_t *b) {
+    (void)b;
+    return 0;
+}
+
+int det_barrier_wait(pthread_barrier_t *b) {
+    struct sbt_barrier *bx = sbt_barrier_of(b);
+    int r = 0;
+    det_take(DET_BARRIER);
+    det_object(&bx->hw_id);
+    if (++bx->rounds == bx->count) {
+        bx->rounds = 0;
+        det_wake(b, UINT32_MAX);
+        r = PTHREAD_BARRIER_SERIAL_THREAD;
+    } else {
+        det_block(b, &(struct det_wait){.tag = TURN_EXACT});
+    }
+    det_pass();
+    return r;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The engine det: every synchronization operation happens while its thread has the turn (turn.h), so the order of all
+ * operations is the same in each run (docs/engine-det.md).
+ *
+ * An operation is det_take, a look at the object and changes of it, and det_pass. If the operation must wait, det_block
+ * passes the turn and returns when the thread has it again; then the operation looks again. Objects hold plain fields:
+ * only the holder of the turn touches them, and passing the turn publishes them. Signal handlers of the program are
+ * deferred between det_take and det_pass. A handler that interrupts a thread that is blocked or outside has a number of
+ * its own for each of its operations, as if it came from outside (a guest). From its first operation until it returns
+ * the interrupted thread is absent: if it is woken it is outside, and what it was woken for goes to others.
+ */
+#ifndef SBT_ENGINE_DET_DET_H
+#define SBT_ENGINE_DET_DET_H
+
+#include <pthread.h>
+
+#include "core/handlers.h"
+#include "core/object.h"
+#include "core/thread.h"
+#include "engine/det/schedule.h"
+#include "engine/det/turn.h"
+#include "engine/engine.h"
+#include "os/fence.h"
+#include "os/fork.h"
+#include "os/lock.h"
+
+/* The kinds of operations. */
+enum det_op {
+    DET_MUTEX_LOCK = SCHEDULE_MUTEX_LOCK,
+    DET_MUTEX_TRYLOCK = SCHEDULE_MUTEX_TRYLOCK,
+    DET_MUTEX_UNLOCK = SCHEDULE_MUTEX_UNLOCK,
+    DET_COND_WAIT = SCHEDULE_COND_WAIT,
+    DET_COND_SIGNAL = SCHEDULE_COND_SIGNAL,
+    DET_COND_BROADCAST = SCHEDULE_COND_BROADCAST,
+    DET_BARRIER = SCHEDULE_BARRIER,
+    DET_READ_LOCK = SCHEDULE_READ_LOCK,
+    DET_READ_TRYLOCK = SCHEDULE_READ_TRYLOCK,
+    DET_WRITE_LOCK = SCHEDULE_WRITE_LOCK,
+    DET_WRITE_TRYLOCK = SCHEDULE_WRITE_TRYLOCK,
+    DET_RWLOCK_UNLOCK = SCHEDULE_RWLOCK_UNLOCK,
+    DET_SEM_WAIT = SCHEDULE_SEM_WAIT,
+    DET_SEM_TRYWAIT = SCHEDULE_SEM_TRYWAIT,
+    DET_SEM_POST = SCHEDULE_SEM_POST,
+    DET_SPIN_LOCK = SCHEDULE_SPIN_LOCK,
+    DET_SPIN_UNLOCK = SCHEDULE_SPIN_UNLOCK,
+    DET_ONCE = SCHEDULE_ONCE,
+    DET_CREATE = SCHEDULE_CREATE,
+    DET_BEGIN = SCHEDULE_BEGIN,
+    DET_END = SCHEDULE_END,
+    DET_JOIN = SCHEDULE_JOIN,
+    DET_DETACH = SCHEDULE_DETACH,
+    DET_CANCEL = SCHEDULE_CANCEL,
+    DET_YIELD = SCHEDULE_YIELD,
+    DET_SLEEP = SCHEDULE_SLEEP,
+    DET_LEAVE = SCHEDULE_LEAVE,
+    DET_FORK = SCHEDULE_FORK
+};
+
+/* What waiting threads saw last, and since when it has been so. */
+struct det_look {
+    uint32_t holder;
+    uint64_t logical, since_ns; /* 0: no look */
+};
+
+/* One run of one process. A forked child begins it anew. */
+struct det_round {
+    struct turn turn;
+    struct sbt_lock lock; /* over `turn`, but for what its holder reads and changes alone: `now`, `next_due` */
+    struct det_look look; /* under the lock */
+    uint32_t generation;  /* the fork generation, plus 1; 0: not begun */
+    uint32_t is_creating; /* 1: the holder creates a thread; atomic */
+    uint32_t n_objects;   /* that have a number; the holder's */
+    uint64_t n_ops, hash; /* of the schedule; the holder's */
+    bool is_logged;       /* atomic; relaxed: what is written after the end of the log is dropped */
+    uint64_t n_outside;   /* returns at a point that the outside decided; under the lock */
+    struct det_thread {
+        uint32_t word;         /* what the thread sleeps on until it has the turn (round.c) */
+        uint32_t waits;        /* 1: the thread is in a wait for the turn, which it may have got */
+        uint32_t alias;        /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: no guest */
+        uint32_t generation;   /* of the round in which the creator made this record */
+        const uint32_t *in_op; /* the thread's det_self.in_op */
+        struct sbt_adapt adapt;
+        pthread_t handle;
+        bool has_handle;
+        bool is_detached;  /* the number is free when the thread has ended; the holder's */
+        bool is_cancelled; /* its next cancellation point acts; the holder's */
+    } thread[TURN_THREADS];
+};
+extern struct det_round *det_round;
+
+/* Of a thread that has no number now. Never the holder, which TURN_NO_THREAD may be. */
+#define DET_NO_NUMBER (UINT32_MAX - 1)
+
+struct det_self {
+    uint32_t number;     /* DET_NO_NUMBER: of no thread of the round, or its thread is blocked or outside */
+    uint32_t waiting;    /* plus 1: the number of the thread that is blocked or outside; 0: it is not */
+    uint32_t generation; /* of the round in which that is so */
+    uint32_t in_op;      /* 1: it looks whether it has the turn, or has it for an operation; atomic */
+    bool is_guest;
+    bool is_absent;   /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
+    bool is_ended;    /* what follows is in the last destructors, or in exit handlers: a guest's operations */
+    bool is_exiting;  /* a cancellation has been acted upon: further ones do nothing */
+    bool in_fork;     /* it has the turn until the fork has been made */
+    uint64_t last_ns; /* logical time of its last operation */
+    struct {
+        struct timespec at; /* what the clock said */
+        uint64_t ns;        /* logical time then; 0: it has not been read */
+    } reading[2];           /* CLOCK_REALTIME, CLOCK_MONOTONIC */
+};
+extern _Thread_local struct det_self det_self __attribute__((tls_model("initial-exec")));
+
+/* The slow path of det_take: another thread has the turn, or the caller has no number. Blocks. */
+void det_take_slow(void);
+/* The slow path of det_pass. */
+void det_pass_slow(void);
+
+/* Wait for the turn. Blocks; no cancellation point. Handlers are deferred until det_pass. */
+static inline void det_take(enum det_op op) {
+    sbt_handlers_hold();
+    __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
+    sbt_fence_light(); /* pairs with the heavy fence of expel (stall.c) */
+    if (SBT_UNLIKELY(det_self.generation != sbt_fork_generation() + 1 ||
+                     __atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number))
+        det_take_slow();
+    struct det_round *r = det_round;
+    r->n_ops++;
+    r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
+    if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))
+        det_schedule_op((enum schedule_op)op, det_self.number);
+}
+
+/*
+ * The object of the operation, by its number, which it gets at its first use. The number is in the object: an address
+ * may be another in the next run.
+ */
+static inline void det_object(uint32_t *number) {
+    struct det_round *r = det_round;
+    if (SBT_UNLIKELY(*number == 0))
+        *number = ++r->n_objects;
+    r->hash = schedule_hash_object(r->hash, *number);
+    if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))
+        det_schedule_object(*number);
+}
+
+/* The thread that the operation is about. */
+static inline void det_other(uint32_t thread) {
+    if (SBT_UNLIKELY(__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED)) && thread != TURN_NO_THREAD)
+        det_schedule_other(thread);
+}
+
+/* With the lock: that thread is back from outside. */
+static inline void det_returned(uint32_t thread, enum schedule_return how) {
+    det_round->n_outside++;
+    if (SBT_UNLIKELY(__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED)))
+        det_schedule_return(thread, how);
+}
+
+/* The operation is over. If no other thread is runnable, the caller keeps the turn (LBDR's single-threaded section). */
+static inline void det_pass(void) {
+    struct turn *t = &det_round->turn;
+    det_self.last_ns = t->now;
+    if (SBT_LIKELY(__atomic_load_n(&t->n_runnable, __ATOMIC_RELAXED) == 1 && t->now + TURN_NS < t->next_due &&
+                   !det_self.is_guest))
+        __atomic_store_n(&t->now, t->now + TURN_NS, __ATOMIC_RELAXED);
+    else
+        det_pass_slow();
+    __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELEASE);
+    sbt_handlers_release();
+}
+
+/* What a wait may end by, besides a wake-up. */
+struct det_wait {
+    const struct sbt_deadline *deadline; /* NULL: none */
+    uint64_t ns;                         /* 0, or how far away the deadline is in logical time */
+    uint8_t tag;
+    bool can_cancel;    /* TURN_CANCELLED */
+    bool can_interrupt; /* TURN_INTERRUPTED: a signal handler has run */
+};
+
+/*
+ * det_take at a cancellation point. What comes later than this wakes the caller from det_block. `has_acted`: the caller
+ * has found pthread_testcancel to return in spite of TURN_CANCELLED.
+ */
+void det_take_cancelable(enum det_op op);
+void det_cancel_has_acted(void);
+
+/*
+ * The caller has the turn. It passes the turn, waits for `key`, and returns with the turn. Handlers run meanwhile.
+ * Cancellation is deferred; a caller that gets TURN_CANCELLED passes the turn and calls pthread_testcancel.
+ */
+enum turn_reason det_block(const void *key, const struct det_wait *wait);
+
+/* The caller has the turn. How many were woken. */
+uint32_t det_wake(const void *key, uint32_t n);
+uint32_t det_waiting(const void *key, uint8_t tag);
+
+/* The calling thread's number is `number` from now on. */
+void det_adopt(uint32_t number);
+/* The same of a thread that no operation has created. */
+void det_adopt_unknown(uint32_t number, bool is_detached);
+/* The caller has no number, or is none of this round: it gets one, as a guest or as a thread from outside. */
+void det_join_round(void);
+/* A handler has ended the thread's wait, by pthread_exit or a cancellation: the thread comes back. */
+void det_abandon_wait(void);
+
+/* While a thread is blocked or outside, the operations of its signal handlers are a guest's. */
+struct det_aside {
+    uint32_t number, waiting;
+    bool is_guest, is_absent;
+};
+void det_stand_aside(struct det_aside *aside);
+void det_come_back(const struct det_aside *aside);
+
+/* That thread sleeps on this one's word: a guest on the interrupted one's, others on their own. */
+static inline uint32_t det_root(uint32_t number) {
+    uint32_t alias = det_round->thread[number].alias;
+    return alias != 0 ? alias - 1 : number;
+}
+/* The caller's last operation. */
+void det_end_thread(void);
+
+/* The word of a thread that is not asleep (round.c). */
+#define DET_AWAKE 0
+/* Wake that thread: it has been given the turn. */
+void det_give(uint32_t to);
+
+/* stall.c. In ns: how long a thread keeps the turn without an operation until that is a stall. */
+#define DET_STALL_NS 200000000
+#define DET_STALL_RELEASE_NS 20000000
+/* The same, if the thread has not come back from its wait for the turn: the machine may be busy. */
+#define DET_STALL_ASLEEP_NS 1000000000
+/* A waiting thread looks less often by one interval for each so many runnable threads. */
+#define DET_LOOKERS 4
+/* How long a waiting thread sleeps until it looks. */
+uint64_t det_look_every_ns(void);
+/*
+ * If the same thread has had the turn for that long: say so once, and with --stall release let that thread go on
+ * outside.
+ */
+void det_look_for_stall(void);
+
+/* thread.c */
+void det_thread_start(void);
+void det_thread_enter(void);
+void *det_create_begin(void);
+void det_create_end(void *record, pthread_t thread, bool is_created, bool is_detached);
+void det_created(void *record);
+/* The number that the calling thread has got from its creator and not taken yet; TURN_NO_THREAD: none. May wait. */
+uint32_t det_number_at_creation(void);
+int det_join(pthread_t thread, const struct sbt_deadline *deadline, bool *is_outside);
+int det_detach(pthread_t thread);
+int det_cancel(pthread_t thread);
+
+/* outside.c */
+bool det_outside_begin(void);
+void det_outside_end(void);
+int det_sleep(uint64_t ns, const struct sbt_deadline *until);
+void det_clock_read(clockid_t clock, const struct timespec *now);
+uint64_t det_logical(const struct sbt_deadline *deadline);
+void det_sleep_off(const struct sbt_deadline *deadline);
+
+int det_mutex_destroy(pthread_mutex_t *m);
+int det_mutex_lock(pthread_mutex_t *m);
+int det_mutex_trylock(pthread_mutex_t *m);
+int det_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadline);
+int det_mutex_unlock(pthread_mutex_t *m);
+/* With the turn: until the mutex is the caller's; give it up. */
+void det_mutex_acquire(pthread_mutex_t *m);
+void det_mutex_release(pthread_mutex_t *m);
+
+int det_cond_destroy(pthread_cond_t *c);
+int det_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released released,
+                  const struct sbt_deadline *deadline);
+int det_cond_signal(pthread_cond_t *c);
+int det_cond_broadcast(pthread_cond_t *c);
+
+int det_barrier_init(pthread_barrier_t *b, unsigned count);
+int det_barrier_destroy(pthread_barrier_t *b);
+int det_barrier_wait(pthread_barrier_t *b);
+
+int det_rwlock_destroy(pthread_rwlock_t *l);
+int det_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline);
+int det_rwlock_tryrdlock(pthread_rwlock_t *l);
+int det_rwlock_wrlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline);
+int det_rwlock_trywrlock(pthread_rwlock_t *l);
+int det_rwlock_unlock(pthread_rwlock_t *l);
+
+int det_sem_init(sem_t *s, unsigned value);
+int det_sem_destroy(sem_t *s);
+int det_sem_wait(sem_t *s, const struct sbt_deadline *deadline);
+int det_sem_trywait(sem_t *s);
+int det_sem_post(sem_t *s);
+int det_sem_getvalue(sem_t *s, int *value);
+
+int det_spin_lock(pthread_spinlock_t *s);
+int det_spin_trylock(pthread_spinlock_t *s);
+int det_spin_unlock(pthread_spinlock_t *s);
+
+#endif

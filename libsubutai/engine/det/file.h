@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A file that is written by a window into it (schedule.h). No descriptor stays open: programs close descriptors that
+ * they have not opened. The caller serializes the calls, and signal handlers are deferred.
+ */
+#ifndef SBT_ENGINE_DET_FILE_H
+#define SBT_ENGINE_DET_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { DET_FILE_WINDOW = 1 << 18, DET_FILE_PATH = 4096 };
+
+struct det_file {
+    uint8_t *window;    /* NULL: nothing is written (any more) */
+    uint64_t window_at; /* its place in the file */
+    size_t n;           /* bytes of the window that are written */
+    bool is_made;       /* the file; otherwise the window is memory of the process's own */
+    bool is_child;      /* FILE is another process's */
+    dev_t device;
+    ino_t inode;
+    char wanted[DET_FILE_PATH], path[DET_FILE_PATH]; /* what was asked for; the file that is written */
+};
+
+/* Once, with a zeroed struct: the path from now on, wherever the program goes. */
+void det_file_start(struct det_file *f, const char *path);
+/* A process's file begins with these bytes. In a forked child the parent's is forgotten. False: there is no memory. */
+bool det_file_begin(struct det_file *f, const void *bytes, size_t n, bool is_child);
+/* The file is made, unless it is already. */
+void det_file_make(struct det_file *f);
+/*
+ * Append both parts; together at most half a window. The first byte is written last. False: nothing is written any
+ * more; a line has said why, unless the file had ended before.
+ */
+bool det_file_write(struct det_file *f, const void *bytes, size_t n, const void *more, size_t n_more);
+/* Cut the file behind the last byte that is written. What has not been made never will be. */
+void det_file_end(struct det_file *f);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Mutexes, and spinlocks. `state` of a mutex is 1 while it is held. */
+#include <errno.h>
+
+#include "core/object.h"
+#include "engine/det/det.h"
+
+static void object(struct sbt_mutex *mx) {
+    det_object(&mx->hw_id);
+}
+
+int det_mutex_destroy(pthread_mutex_t *m) {
+    return sbt_mutex_of(m)->state != 0 ? EBUSY : 0;
+}
+
+static int acquire(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    struct sbt_mutex *mx = sbt_mutex_of(m);
+    while (mx->state != 0) {
+        int r = sbt_deadline_check(deadline);
+        if (r != 0)
+            return r;
+        if (det_block(m, &(struct det_wait){.deadline = deadline}) == TURN_TIMED_OUT && mx->state != 0)
+            return ETIMEDOUT;
+    }
+    mx->state = 1;
+    return 0;
+}
+
+void det_mutex_acquire(pthread_mutex_t *m) {
+    acquire(m, NULL);
+}
+
+void det_mutex_release(pthread_mutex_t *m) {
+    sbt_mutex_of(m)->state = 0;
+    det_wake(m, 1);
+}
+
+int det_mutex_lock(pthread_mutex_t *m) {
+    det_take(DET_MUTEX_LOCK);
+    object(sbt_mutex_of(m));
+    acquire(m, NULL);
+    det_pass();
+    return 0;
+}
+
+int det_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    det_take(DET_MUTEX_LOCK);
+    object(sbt_mutex_of(m));
+    int r = acquire(m, deadline);
+    det_pass();
+    return r;
+}
+
+int det_mutex_trylock(pthread_mutex_t *m) {
+    struct sbt_mutex *mx = sbt_mutex_of(m);
+    det_take(DET_MUTEX_TRYLOCK);
+    object(mx);
+    int r = mx->state != 0 ? EBUSY : 0;
+    mx->state = 1;
+    det_pass();
+    return r;
+}
+
+int det_mutex_unlock(pthread_mutex_t *m) {
+    det_take(DET_MUTEX_UNLOCK);
+    object(sbt_mutex_of(m));
+    det_mutex_release(m);
+    det_pass();
+    return 0;
+}
+
+/*
+ * Nothing tells a shared spinlock from a private one, and another process does not wake a thread. So a thread that
+ * waits for one is not blocked: it looks again each time that it has the turn.
+ */
+static int spin_take(pthread_spinlock_t *s) {
+    int seen = sbt_layout.spin_unlocked;
+    det_take(DET_SPIN_LOCK);
+    bool taken =
+        __atomic_compare_exchange_n(s, &seen, !sbt_layout.spin_unlocked, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    det_pass();
+    return taken ? 0 : EBUSY;
+}
+
+int det_spin_lock(pthread_spinlock_t *s) {
+    while (spin_take(s) != 0)
+        sbt_cpu_relax();
+    return 0;
+}
+
+int det_spin_trylock(pthread_spinlock_t *s) {
+    return spin_take(s);
+}
+
+int det_spin_unlock(pthread_spinlock_t *s) {
+    det_take(DET_SPIN_UNLOCK);
+    __atomic_store_n(s, sbt_layout.spin_unlocked, __ATOMIC_RELEASE);
+    det_pass();
+    return 0;
+}

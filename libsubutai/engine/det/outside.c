@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Logical time and the program's clocks.
+ *
+ * A program makes a deadline from a reading of a clock. What it added to the reading is the same in each run; the
+ * reading is not. So each thread remembers its last reading of each clock and the logical time then: the deadline is as
+ * far from that logical time as from the reading. A thread that has read no clock is taken to have read it now.
+ *
+ * The program's clocks show the kernel's time, and no wait ends before its deadline has passed there. If logical time
+ * is ahead, the thread sleeps off the rest while it has the turn.
+ */
+#include <errno.h>
+
+#include "core/handlers.h"
+#include "engine/det/det.h"
+#include "os/futex.h"
+
+#define NS_IN_SECOND 1000000000
+/* Further away than that, a deadline never comes. */
+#define SECONDS_NEVER ((int64_t)1 << 33)
+
+static unsigned which(clockid_t clock) {
+    return clock == CLOCK_REALTIME ? 0 : 1;
+}
+
+void det_clock_read(clockid_t clock, const struct timespec *now) {
+    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
+        return;
+    det_self.reading[which(clock)].at = *now;
+    det_self.reading[which(clock)].ns = det_self.last_ns + 1;
+}
+
+uint64_t det_logical(const struct sbt_deadline *deadline) {
+    struct timespec at = det_self.reading[which(deadline->clock)].at;
+    uint64_t from = det_self.reading[which(deadline->clock)].ns, now = det_round->turn.now;
+    if (from == 0) {
+        sbt_clock_read(deadline->clock, &at);
+        from = now;
+    }
+    int64_t seconds = (int64_t)deadline->at.tv_sec - at.tv_sec;
+    if (seconds > SECONDS_NEVER)
+        return TURN_NEVER;
+    int64_t ns = seconds < -SECONDS_NEVER ? -1 : seconds * NS_IN_SECOND + deadline->at.tv_nsec - at.tv_nsec;
+    return ns < 0 || from + (uint64_t)ns < now ? now : from + (uint64_t)ns;
+}
+
+void det_sleep_off(const struct sbt_deadline *deadline) {
+    uint32_t word = 0;
+    while (!sbt_deadline_passed(deadline))
+        sbt_futex_wait(&word, 0, deadline);
+}
+
+int det_sleep(uint64_t ns, const struct sbt_deadline *until) {
+    if (until == NULL && ns == 0)
+        ns = 1; /* 0 is for deadlines that a clock was read for */
+    struct sbt_deadline in = sbt_deadline_in(until == NULL ? ns : 0);
+    const struct det_wait wait = {
+        .deadline = until != NULL ? until : &in, .ns = ns, .can_cancel = true, .can_interrupt = true};
+    enum turn_reason reason;
+    for (;;) {
+        det_take_cancelable(DET_SLEEP);
+        do
+            reason = det_block(&det_self, &wait);
+        while (reason == TURN_WOKEN);
+        det_pass();
+        if (reason != TURN_CANCELLED)
+            break;
+        pthread_testcancel();
+        det_cancel_has_acted();
+    }
+    return reason == TURN_TIMED_OUT ? 0 : EINTR;
+}

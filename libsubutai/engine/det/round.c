@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Waiting for the turn.
+ *
+ * `holder` is the thread that has the turn. A thread that waits sleeps on its own word:
+ *
+ * | word   | meaning                                  | set by                              |
+ * |--------|------------------------------------------|-------------------------------------|
+ * | AWAKE  | the thread runs, or looks again          | the thread                          |
+ * | ASLEEP | it sleeps, or is about to                | the thread; then it looks at holder |
+ * | GIVEN  | it has been given the turn               | the thread that chose it            |
+ *
+ * The thread that passes the turn writes holder and then the word; a waiting thread writes the word and then reads
+ * holder. All are sequentially consistent, so one of the two sees the other's. GIVEN may come late, when the thread has
+ * seen holder already: then its next sleep ends at once, and it looks again.
+ */
+#include <errno.h>
+#include <stddef.h>
+
+#include "core/handlers.h"
+#include "core/log.h"
+#include "engine/det/det.h"
+#include "engine/det/site.h"
+#include "os/memory.h"
+#include "wait/adapt.h"
+#include "wait/park.h"
+
+enum { AWAKE = DET_AWAKE, ASLEEP, GIVEN };
+
+struct det_round *det_round;
+_Thread_local struct det_self det_self __attribute__((tls_model("initial-exec")));
+
+static uint32_t *word_of(uint32_t number) {
+    return &det_round->thread[det_root(number)].word;
+}
+
+void det_give(uint32_t to) {
+    if (to == TURN_NO_THREAD || to == det_self.number)
+        return;
+    uint32_t *word = word_of(to);
+    if (__atomic_exchange_n(word, GIVEN, __ATOMIC_SEQ_CST) == ASLEEP)
+        sbt_wake(word, 1);
+}
+
+static bool has_turn(uint32_t number) {
+    return __atomic_load_n(&det_round->turn.holder, __ATOMIC_SEQ_CST) == number;
+}
+
+/* The deadline has passed outside. */
+static void is_overdue(uint32_t number) {
+    struct det_round *r = det_round;
+    uint32_t next = TURN_NO_THREAD;
+    sbt_handlers_hold();
+    sbt_lock_take(&r->lock);
+    turn_overdue(&r->turn, number);
+    if (r->turn.holder == TURN_NO_THREAD)
+        next = turn_choose(&r->turn);
+    sbt_lock_drop(&r->lock);
+    if (next != number)
+        det_give(next);
+    sbt_handlers_release();
+}
+
+/* A handler has run: the thread comes back as from outside, unless it has been woken already. */
+static void is_interrupted(uint32_t number) {
+    struct det_round *r = det_round;
+    sbt_handlers_hold();
+    sbt_lock_take(&r->lock);
+    if (r->turn.thread[number].state == TURN_BLOCKED) {
+        turn_wake_thread(&r->turn, number, TURN_INTERRUPTED);
+        det_returned(number, SCHEDULE_FROM_HANDLER);
+        if (r->turn.holder == TURN_NO_THREAD)
+            turn_choose(&r->turn);
+    }
+    sbt_lock_drop(&r->lock);
+    sbt_handlers_release();
+}
+
+/* The thread was expelled, or absent: it returns from outside, if it is there. */
+static void is_present(uint32_t number) {
+    struct det_round *r = det_round;
+    sbt_lock_take(&r->lock);
+    if (turn_present(&r->turn, number)) {
+        det_returned(number, SCHEDULE_FROM_ABSENCE);
+        if (r->turn.holder == TURN_NO_THREAD)
+            turn_choose(&r->turn);
+    }
+    sbt_lock_drop(&r->lock);
+}
+
+/* A wait for the turn. */
+struct turn_wait {
+    uint32_t number, generation; /* of the round in which it began */
+    const struct det_wait *wait;
+    const struct sbt_deadline *deadline; /* NULL: none, or it has passed */
+    bool is_blocked;                     /* det_block's: the thread stands aside */
+};
+
+/*
+ * The process is a child that a handler has forked; or a handler has made an operation under the number that a guest
+ * waits with, which is gone with that.
+ */
+static bool is_over(const struct turn_wait *w) {
+    return w->generation != sbt_fork_generation() + 1 || (!w->is_blocked && det_self.number != w->number);
+}
+
+/* It was given the turn, did not come for long, and was expelled; or it was absent, and has been woken. */
+static bool is_outside(uint32_t number) {
+    return __atomic_load_n(&det_round->turn.thread[number].state, __ATOMIC_SEQ_CST) == TURN_OUTSIDE;
+}
+
+/* A handler may have run before, and have changed each of these. */
+static bool must_look(const struct turn_wait *w) {
+    return is_over(w) || has_turn(w->number) || (w->is_blocked && det_self.is_absent) || is_outside(w->number);
+}
+
+static void spin_for_turn(const struct turn_wait *w) {
+    struct sbt_adapt *memory = &det_round->thread[w->number].adapt;
+    struct sbt_active active;
+    sbt_active_begin(&active, memory);
+    while (!must_look(w) && sbt_active_step(&active))
+        ;
+    sbt_active_end(&active, memory);
+}
+
+/* By the thread that has the turn: it waits for that, or its deadline has passed and logical time stands still. */
+static bool is_kept_waiting(uint32_t number) {
+    const struct turn_thread *thread = &det_round->turn.thread[number];
+    return __atomic_load_n(&thread->state, __ATOMIC_RELAXED) == TURN_RUNNABLE ||
+           __atomic_load_n(&thread->overdue, __ATOMIC_RELAXED);
+}
+
+/* One sleep. */
+static void sleep_once(struct turn_wait *w, uint32_t *word) {
+    struct sbt_deadline soon;
+    bool is_watching = w->deadline == NULL && is_kept_waiting(w->number);
+    if (is_watching)
+        soon = sbt_deadline_in(det_look_every_ns());
+    int r = sbt_park(word, ASLEEP, is_watching ? &soon : w->deadline);
+    if (is_over(w))
+        return;
+    if (r == ETIMEDOUT && is_watching) {
+        det_look_for_stall();
+    } else if (r == ETIMEDOUT) {
+        w->deadline = NULL;
+        is_overdue(w->number);
+    } else if (r == EINTR && w->wait->can_interrupt) {
+        is_interrupted(w->number);
+    }
+}
+
+/* Handlers may run. */
+static void wait_for_turn(struct turn_wait *w) {
+    uint32_t *word = word_of(w->number), *waits = &det_round->thread[w->number].waits;
+    __atomic_store_n(waits, 1, __ATOMIC_RELAXED);
+    if (w->wait->deadline == NULL)
+        spin_for_turn(w);
+    while (!must_look(w)) {
+        __atomic_store_n(word, ASLEEP, __ATOMIC_SEQ_CST);
+        if (must_look(w))
+            break;
+        sleep_once(w, word);
+    }
+    __atomic_store_n(word, AWAKE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(waits, 0, __ATOMIC_RELAXED);
+}
+
+/*
+ * Until the caller has the turn with handlers deferred: a handler in between may have passed it. False: the wait is
+ * over without.
+ */
+static bool take_turn(struct turn_wait *w) {
+    for (;;) {
+        __atomic_store_n(&det_self.in_op, 1, __ATOMIC_SEQ_CST);
+        if (is_over(w))
+            return false;
+        if (is_outside(w->number) || (w->is_blocked && det_self.is_absent))
+            is_present(w->number);
+        if (w->is_blocked)
+            det_self.is_absent = false;
+        if (has_turn(w->number))
+            return true;
+        __atomic_store_n(&det_self.in_op, 0, __ATOMIC_SEQ_CST);
+        sbt_handlers_release();
+        wait_for_turn(w);
+        sbt_handlers_hold();
+    }
+}
+
+/* The process's first operation, or a forked child's. There is no other thread. */
+static void begin_round(void) {
+    struct det_round *r = det_round;
+    bool is_forked = r->generation != 0;
+    if (is_forked)
+        sbt_memory_clear(r, sizeof *r);
+    turn_begin(&r->turn, sbt_options.value[SBT_OPT_SEED].u);
+    r->generation = sbt_fork_generation() + 1;
+    det_adopt_unknown(0, false);
+    det_site_warm();
+    r->is_logged = det_schedule_begin(sbt_options.value[SBT_OPT_SEED].u, is_forked);
+}
+
+void det_take_slow(void) {
+    const struct det_wait wait = {.deadline = NULL};
+    struct turn_wait w;
+    do {
+        if (det_round->generation != sbt_fork_generation() + 1)
+            begin_round();
+        if (det_self.generation != det_round->generation || det_self.number == DET_NO_NUMBER)
+            det_join_round();
+        w = (struct turn_wait){.number = det_self.number, .generation = det_round->generation, .wait = &wait};
+    } while (!take_turn(&w));
+}
+
+void det_pass_slow(void) {
+    struct det_round *r = det_round;
+    uint32_t number = det_self.number;
+    sbt_lock_take(&r->lock);
+    if (det_self.is_guest)
+        turn_end(&r->turn);
+    uint32_t next = turn_pass(&r->turn);
+    if (det_self.is_guest) {
+        turn_release(&r->turn, number);
+        r->thread[number].alias = 0;
+    }
+    sbt_lock_drop(&r->lock);
+    if (det_self.is_guest) {
+        det_self.is_guest = false;
+        det_self.number = DET_NO_NUMBER;
+    }
+    det_give(next);
+}
+
+/* ---- blocking ---- */
+
+static bool is_enabled(void) {
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_setcancelstate(state, NULL);
+    return state == PTHREAD_CANCEL_ENABLE;
+}
+
+/* A cancellation that came before the wait. */
+static bool is_cancelled(void) {
+    return SBT_UNLIKELY(det_round->thread[det_root(det_self.number)].is_cancelled) && !det_self.is_exiting &&
+           is_enabled();
+}
+
+void det_cancel_has_acted(void) {
+    det_self.is_exiting = true;
+}
+
+/* If pthread_testcancel returns, the thread ends already. */
+void det_take_cancelable(enum det_op op) {
+    for (;;) {
+        pthread_testcancel();
+        det_take(op);
+        if (!is_cancelled())
+            return;
+        det_pass();
+        pthread_testcancel();
+        det_self.is_exiting = true;
+    }
+}
+
+static uint64_t due_of(const struct det_wait *wait) {
+    return wait->deadline == NULL ? TURN_NEVER
+           : wait->ns != 0        ? det_round->turn.now + wait->ns
+                                  : det_logical(wait->deadline);
+}
+
+/* How the wait has ended is part of the schedule. */
+static void resume(enum turn_reason reason) {
+    struct det_round *r = det_round;
+    r->hash = schedule_hash_resume(r->hash, det_self.number, (enum schedule_reason)reason);
+    if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))
+        det_schedule_resume(det_self.number, (enum schedule_reason)reason);
+}
+
+enum turn_reason det_block(const void *key, const struct det_wait *wait) {
+    struct det_round *r = det_round;
+    struct turn_wait w = {.number = det_self.number,
+                          .generation = r->generation,
+                          .wait = wait,
+                          .deadline = wait->deadline,
+                          .is_blocked = true};
+    struct det_aside aside;
+    int type;
+    if (wait->can_cancel && is_cancelled())
+        return TURN_CANCELLED;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    bool can_cancel = wait->can_cancel && !det_self.is_exiting && is_enabled();
+    uint64_t due = due_of(wait);
+    det_self.last_ns = r->turn.now;
+    det_stand_aside(&aside);
+    sbt_lock_take(&r->lock);
+    turn_block(&r->turn, (uintptr_t)key, due, wait->tag, can_cancel);
+    uint32_t next = turn_pass(&r->turn);
+    sbt_lock_drop(&r->lock);
+    __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
+    if (next != w.number)
+        det_give(next);
+    bool has_it = take_turn(&w);
+    pthread_setcanceltype(type, NULL);
+    if (!has_it) { /* in a child: it looks again */
+        det_take_slow();
+        return TURN_WOKEN;
+    }
+    det_come_back(&aside);
+    enum turn_reason reason = (enum turn_reason)r->turn.thread[w.number].reason;
+    resume(reason);
+    if (reason == TURN_TIMED_OUT)
+        det_sleep_off(wait->deadline);
+    return reason;
+}
+
+uint32_t det_wake(const void *key, uint32_t n) {
+    struct det_round *r = det_round;
+    if (__atomic_load_n(&r->turn.queue[turn_queue_of((uintptr_t)key)].first, __ATOMIC_RELAXED) == 0)
+        return 0; /* only the holder adds to a queue */
+    sbt_lock_take(&r->lock);
+    n = turn_wake(&r->turn, (uintptr_t)key, n);
+    sbt_lock_drop(&r->lock);
+    return n;
+}
+
+uint32_t det_waiting(const void *key, uint8_t tag) {
+    struct det_round *r = det_round;
+    sbt_lock_take(&r->lock);
+    uint32_t n = turn_waiting(&r->turn, (uintptr_t)key, tag);
+    sbt_lock_drop(&r->lock);
+    return n;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The schedule log (schedule_format.h): written as the program runs, in bounded memory.
+ *
+ * The log is a shared mapping of a window of its file: what is in it is in the file, whatever ends the process. The
+ * window's bytes are allocated in the file before it is mapped, so a full disk ends the log and not the program. A
+ * token's first byte is written last: a log that is cut ends between two tokens. The file is made at the first
+ * operation that is more than a fork or a call outside; until then the window is memory of the process's own. So a
+ * program that only starts another program leaves the name to that.
+ *
+ * The first process writes FILE, all others FILE.PID; no existing file is ever written to.
+ *
+ * The holder of the turn writes operations; threads that come back from outside, or find a stall, write too. So the log
+ * has a lock; it is the innermost.
+ */
+#ifndef SBT_ENGINE_DET_SCHEDULE_H
+#define SBT_ENGINE_DET_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schedule_format.h"
+
+/* Once: the file that the option asks for. False: there is no memory. */
+bool det_schedule_start(const char *path);
+/* A process's schedule begins; in a forked child the parent's log is forgotten. True: it is logged. */
+bool det_schedule_begin(uint64_t seed, bool is_forked);
+
+/* By the holder, after the operation has the turn. `thread` made it. */
+void det_schedule_op(enum schedule_op op, uint32_t thread);
+void det_schedule_object(uint32_t object);
+void det_schedule_other(uint32_t thread);
+void det_schedule_resume(uint32_t thread, enum schedule_reason reason);
+/* By any thread. */
+void det_schedule_return(uint32_t thread, enum schedule_return how);
+void det_schedule_stall(uint32_t thread, bool is_released);
+
+/* The log is complete: nothing is written any more. */
+void det_schedule_end(const struct schedule_totals *totals);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Threads: creation, end, join, cancellation.
+ *
+ * A thread ends, for the round, after the destructors of its thread-specific data: they may synchronize. So the end is
+ * a destructor too. It puts its value back until the C library's last round of destructors. It also sees the end of
+ * threads that this library has not created. A round calls destructors in the order of the keys, so the key is the last
+ * one for which the C library allocates no memory in each thread.
+ */
+#include <errno.h>
+#include <limits.h>
+
+#include "core/handlers.h"
+#include "core/log.h"
+#include "engine/det/det.h"
+#include "os/futex.h"
+#include "os/real.h"
+
+#define KEYS_BEFORE 31 /* the C library has room for 32 in the thread itself */
+
+static pthread_key_t key;
+static bool has_key;
+
+static void ends(void *value) {
+    uintptr_t round = (uintptr_t)value;
+    if (round < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(key, (void *)(round + 1)) == 0)
+        return;
+    if (det_self.generation == sbt_fork_generation() + 1 && !det_self.is_ended)
+        det_end_thread();
+}
+
+void det_thread_start(void) {
+    pthread_key_t before[KEYS_BEFORE];
+    int n = 0;
+    has_key = pthread_key_create(&key, ends) == 0;
+    while (has_key && n < KEYS_BEFORE && key < KEYS_BEFORE) {
+        before[n++] = key;
+        has_key = pthread_key_create(&key, ends) == 0;
+    }
+    while (n > 0)
+        pthread_key_delete(before[--n]);
+    if (!has_key)
+        sbt_log(1, "the engine det has no key for thread-specific data: threads do not end in order", NULL);
+}
+
+void det_thread_enter(void) {
+    if (has_key)
+        pthread_setspecific(key, (void *)1);
+}
+
+void *det_create_begin(void) {
+    struct det_round *r = det_round;
+    det_take(DET_CREATE);
+    sbt_lock_take(&r->lock);
+    uint32_t number = turn_create(&r->turn);
+    if (number != TURN_NO_THREAD) {
+        r->thread[number].has_handle = false;
+        r->thread[number].in_op = NULL;
+        r->thread[number].alias = 0;
+        r->thread[number].generation = r->generation;
+        __atomic_store_n(&r->is_creating, 1, __ATOMIC_RELAXED);
+    }
+    sbt_lock_drop(&r->lock);
+    det_other(number);
+    if (number != TURN_NO_THREAD)
+        return &r->thread[number];
+    det_pass();
+    return NULL;
+}
+
+static uint32_t number_of(const void *record) {
+    return (uint32_t)((const struct det_thread *)record - det_round->thread);
+}
+
+/* The number of the thread with that handle; if it has ended, it has not been joined. */
+static uint32_t find(pthread_t thread) {
+    struct det_round *r = det_round;
+    for (uint32_t i = 0; i < r->turn.n_threads; i++)
+        if (r->turn.thread[i].state != TURN_FREE && r->thread[i].has_handle &&
+            pthread_equal(r->thread[i].handle, thread))
+            return i;
+    return TURN_NO_THREAD;
+}
+
+static void forget(uint32_t number) {
+    struct det_round *r = det_round;
+    r->thread[number].has_handle = false;
+    sbt_lock_take(&r->lock);
+    turn_release(&r->turn, number);
+    sbt_lock_drop(&r->lock);
+}
+
+/* A handle is used again: the thread that had it was joined by a function that is not ours, and has ended. */
+void det_create_end(void *record, pthread_t thread, bool is_created, bool is_detached) {
+    struct det_round *r = det_round;
+    if (is_created) {
+        uint32_t before = find(thread);
+        if (before != TURN_NO_THREAD)
+            forget(before);
+        r->thread[number_of(record)].handle = thread;
+        r->thread[number_of(record)].has_handle = true;
+        r->thread[number_of(record)].is_detached = is_detached;
+        r->thread[number_of(record)].is_cancelled = false;
+    } else {
+        forget(number_of(record));
+    }
+    __atomic_store_n(&r->is_creating, 0, __ATOMIC_RELEASE); /* pairs with det_number_at_creation */
+    det_pass();
+}
+
+/*
+ * A signal handler may have run before: its operations have taken the number already. In a child that it has forked,
+ * the round knows no record.
+ */
+void det_created(void *record) {
+    uint32_t number = number_of(record);
+    if (det_round->thread[number].generation == sbt_fork_generation() + 1 &&
+        det_self.generation != sbt_fork_generation() + 1)
+        det_adopt(number);
+    det_take(DET_BEGIN);
+    det_pass();
+}
+
+/* The creator needs no other thread until it has told the handle: only a creation that is under way is waited for. */
+uint32_t det_number_at_creation(void) {
+    struct det_round *r = det_round;
+    while (__atomic_load_n(&r->is_creating, __ATOMIC_ACQUIRE) != 0)
+        sbt_yield();
+    uint32_t number = find(pthread_self());
+    return number != TURN_NO_THREAD && r->thread[number].in_op == NULL ? number : TURN_NO_THREAD;
+}
+
+/*
+ * Until the thread has ended in the order. 0: the C library's join is to be made, and returns soon. Outside: the round
+ * does not know the thread.
+ */
+int det_join(pthread_t thread, const struct sbt_deadline *deadline, bool *is_outside) {
+    struct det_round *r = det_round;
+    const struct det_wait wait = {.deadline = deadline, .can_cancel = true};
+    int result = 0;
+    det_take_cancelable(DET_JOIN);
+    uint32_t number = find(thread);
+    if (number != TURN_NO_THREAD && r->thread[number].is_detached)
+        number = TURN_NO_THREAD;
+    det_other(number);
+    *is_outside = number == TURN_NO_THREAD;
+    enum turn_reason reason = TURN_WOKEN;
+    if (number == det_self.number) {
+        result = EDEADLK;
+    } else if (number != TURN_NO_THREAD && r->turn.thread[number].state == TURN_BLOCKED &&
+               r->turn.thread[number].key == (uintptr_t)&r->thread[det_self.number]) {
+        result = EDEADLK; /* it waits for the caller's end */
+    } else if (number != TURN_NO_THREAD) {
+        while (r->turn.thread[number].state != TURN_ENDED && result == 0) {
+            result = sbt_deadline_check(deadline);
+            if (result == 0)
+                reason = det_block(&r->thread[number], &wait);
+            if (reason == TURN_TIMED_OUT)
+                result = ETIMEDOUT;
+            if (reason == TURN_CANCELLED)
+                result = EINTR;
+        }
+    }
+    if (result == 0 && number != TURN_NO_THREAD)
+        forget(number); /* in this operation: the next thread that is created may get the number */
+    det_pass();
+    if (result == EINTR) {
+        pthread_testcancel();
+        det_cancel_has_acted();
+        return det_join(thread, deadline, is_outside);
+    }
+    return result;
+}
+
+/* The number of a detached thread is free again when the thread has ended. */
+int det_detach(pthread_t thread) {
+    det_take(DET_DETACH);
+    int result = sbt_real.pthread_detach(thread);
+    uint32_t number = result == 0 ? find(thread) : TURN_NO_THREAD;
+    det_other(number);
+    if (number != TURN_NO_THREAD && det_round->turn.thread[number].state == TURN_ENDED)
+        forget(number);
+    else if (number != TURN_NO_THREAD)
+        det_round->thread[number].is_detached = true;
+    det_pass();
+    return result;
+}
+
+/* The C library's call is part of the operation, but not of the caller's own cancellation, which may not return. */
+int det_cancel(pthread_t thread) {
+    struct det_round *r = det_round;
+    if (pthread_equal(thread, pthread_self()))
+        return sbt_real.pthread_cancel(thread);
+    det_take(DET_CANCEL);
+    int result = sbt_real.pthread_cancel(thread);
+    uint32_t number = result == 0 ? find(thread) : TURN_NO_THREAD;
+    det_other(number);
+    if (number != TURN_NO_THREAD) {
+        r->thread[number].is_cancelled = true;
+        sbt_lock_take(&r->lock);
+        for (uint32_t i = 0; i < r->turn.n_threads; i++)
+            if (det_root(i) == number && r->turn.thread[i].can_cancel) /* it, or a guest of its handler */
+                turn_wake_thread(&r->turn, i, TURN_CANCELLED);
+        sbt_lock_drop(&r->lock);
+    }
+    det_pass();
+    return result;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "engine/det/turn.h"
+
+#include <stddef.h>
+
+#define WORD_BITS 64
+
+static void set_runnable(struct turn *t, uint32_t i) {
+    t->runnable[i / WORD_BITS] |= (uint64_t)1 << i % WORD_BITS;
+    t->thread[i].state = TURN_RUNNABLE;
+    __atomic_store_n(&t->n_runnable, t->n_runnable + 1, __ATOMIC_RELAXED);
+}
+
+static void clear_runnable(struct turn *t, uint32_t i, enum turn_state state) {
+    t->runnable[i / WORD_BITS] &= ~((uint64_t)1 << i % WORD_BITS);
+    t->thread[i].state = (uint8_t)state;
+    __atomic_store_n(&t->n_runnable, t->n_runnable - 1, __ATOMIC_RELAXED);
+}
+
+void turn_begin(struct turn *t, uint64_t seed) {
+    t->random = seed;
+    t->next_due = TURN_NEVER;
+    t->holder = turn_create(t);
+}
+
+uint32_t turn_create(struct turn *t) {
+    for (uint32_t i = 0; i < TURN_THREADS; i++)
+        if (t->thread[i].state == TURN_FREE) {
+            if (i >= t->n_threads)
+                t->n_threads = i + 1;
+            set_runnable(t, i);
+            return i;
+        }
+    return TURN_NO_THREAD;
+}
+
+void turn_end(struct turn *t) {
+    clear_runnable(t, t->holder, TURN_ENDED);
+}
+
+void turn_release(struct turn *t, uint32_t i) {
+    turn_wake_thread(t, i, TURN_INTERRUPTED);
+    if (t->thread[i].state == TURN_RUNNABLE)
+        clear_runnable(t, i, TURN_FREE);
+    t->thread[i].state = TURN_FREE;
+}
+
+/* ---- choosing ---- */
+
+/* The first runnable thread from that number on. */
+static uint32_t runnable_from(const struct turn *t, uint32_t from) {
+    for (uint32_t i = from; i < t->n_threads; i = (i / WORD_BITS + 1) * WORD_BITS) {
+        uint64_t bits = t->runnable[i / WORD_BITS] >> i % WORD_BITS;
+        if (bits != 0)
+            return i + (uint32_t)__builtin_ctzll(bits);
+    }
+    return TURN_NO_THREAD;
+}
+
+static uint32_t nth_runnable(const struct turn *t, uint32_t n) {
+    uint32_t i = runnable_from(t, 0);
+    while (n-- > 0)
+        i = runnable_from(t, i + 1);
+    return i;
+}
+
+/* Steele, Lea, Flood: SplitMix64 (OOPSLA 2014). */
+static uint64_t draw(struct turn *t) {
+    uint64_t z = t->random += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static uint32_t choose_from(struct turn *t, uint32_t after) {
+    if (t->n_runnable == 0)
+        return TURN_NO_THREAD;
+    if (t->random != 0)
+        return nth_runnable(t, (uint32_t)(draw(t) % t->n_runnable));
+    uint32_t next = after == TURN_NO_THREAD ? TURN_NO_THREAD : runnable_from(t, after + 1);
+    return next != TURN_NO_THREAD ? next : runnable_from(t, 0);
+}
+
+/* The blocked thread with the earliest deadline; of several, the one with the lowest number. */
+static uint32_t earliest(const struct turn *t) {
+    uint32_t found = TURN_NO_THREAD;
+    for (uint32_t i = 0; i < t->n_threads; i++)
+        if (t->thread[i].state == TURN_BLOCKED && t->thread[i].deadline != TURN_NEVER &&
+            (found == TURN_NO_THREAD || t->thread[i].deadline < t->thread[found].deadline))
+            found = i;
+    return found;
+}
+
+static void wake_due(struct turn *t) {
+    uint32_t first;
+    if (t->now < t->next_due)
+        return;
+    while ((first = earliest(t)) != TURN_NO_THREAD && t->thread[first].deadline <= t->now)
+        turn_wake_thread(t, first, TURN_TIMED_OUT);
+    t->next_due = first == TURN_NO_THREAD ? TURN_NEVER : t->thread[first].deadline;
+}
+
+static uint32_t choose(struct turn *t, uint32_t after) {
+    if (t->n_runnable == 0 && t->next_due != TURN_NEVER) {
+        uint32_t first = earliest(t);
+        if (first != TURN_NO_THREAD && t->thread[first].overdue) {
+            if (t->now < t->thread[first].deadline)
+                t->now = t->thread[first].deadline;
+            wake_due(t);
+        }
+    }
+    uint32_t next = choose_from(t, after);
+    __atomic_store_n(&t->holder, next, __ATOMIC_SEQ_CST); /* pairs with the look of a thread that is about to sleep */
+    return next;
+}
+
+uint32_t turn_pass(struct turn *t) {
+    __atomic_store_n(&t->now, t->now + TURN_NS, __ATOMIC_RELAXED); /* stalls are looked for without a lock */
+    wake_due(t);
+    return choose(t, t->holder);
+}
+
+uint32_t turn_choose(struct turn *t) {
+    return choose(t, t->holder);
+}
+
+/* ---- blocked threads ---- */
+
+void turn_block(struct turn *t, uintptr_t key, uint64_t deadline, uint8_t tag, bool can_cancel) {
+    uint32_t i = t->holder, q = turn_queue_of(key);
+    t->thread[i] = (struct turn_thread){.key = key, .deadline = deadline, .tag = tag, .can_cancel = can_cancel};
+    clear_runnable(t, i, TURN_BLOCKED);
+    if (t->queue[q].first == 0)
+        t->queue[q].first = i + 1;
+    else
+        t->thread[t->queue[q].last - 1].next = i + 1;
+    t->queue[q].last = i + 1;
+    if (deadline < t->next_due)
+        t->next_due = deadline;
+}
+
+static void unqueue(struct turn *t, uint32_t i, uint32_t before, enum turn_reason reason) {
+    struct turn_thread *thread = &t->thread[i];
+    uint32_t q = turn_queue_of(thread->key);
+    if (before == 0)
+        t->queue[q].first = thread->next;
+    else
+        t->thread[before - 1].next = thread->next;
+    if (t->queue[q].last == i + 1)
+        t->queue[q].last = before;
+    thread->next = 0;
+    thread->reason = (uint8_t)reason;
+    if (thread->is_absent)
+        thread->state = TURN_OUTSIDE;
+    else
+        set_runnable(t, i);
+    thread->is_absent = false;
+}
+
+uint32_t turn_wake(struct turn *t, uintptr_t key, uint32_t n) {
+    uint32_t woken = 0, before = 0;
+    for (uint32_t at = t->queue[turn_queue_of(key)].first; at != 0 && woken < n;) {
+        uint32_t next = t->thread[at - 1].next;
+        if (t->thread[at - 1].key == key) {
+            woken += !t->thread[at - 1].is_absent || t->thread[at - 1].tag == TURN_EXACT;
+            unqueue(t, at - 1, before, TURN_WOKEN);
+        } else {
+            before = at;
+        }
+        at = next;
+    }
+    return woken;
+}
+
+void turn_wake_thread(struct turn *t, uint32_t i, enum turn_reason reason) {
+    uint32_t before = 0;
+    if (t->thread[i].state != TURN_BLOCKED)
+        return;
+    for (uint32_t at = t->queue[turn_queue_of(t->thread[i].key)].first; at != i + 1; at = t->thread[at - 1].next)
+        before = at;
+    unqueue(t, i, before, reason);
+}
+
+uint32_t turn_waiting(const struct turn *t, uintptr_t key, uint8_t tag) {
+    uint32_t n = 0;
+    for (uint32_t at = t->queue[turn_queue_of(key)].first; at != 0; at = t->thread[at - 1].next)
+        n += t->thread[at - 1].key == key && t->thread[at - 1].tag == tag;
+    return n;
+}
+
+/* ---- outside ---- */
+
+void turn_leave(struct turn *t) {
+    t->thread[t->holder].key = 0; /* it is not back from a wait: nothing is to be passed on */
+    clear_runnable(t, t->holder, TURN_OUTSIDE);
+}
+
+void turn_expel(struct turn *t, uint32_t i) {
+    clear_runnable(t, i, TURN_OUTSIDE);
+}
+
+void turn_return(struct turn *t, uint32_t i) {
+    set_runnable(t, i);
+}
+
+void turn_absent(struct turn *t, uint32_t i) {
+    struct turn_thread *thread = &t->thread[i];
+    if (thread->state == TURN_BLOCKED) {
+        thread->is_absent = true;
+    } else if (thread->state == TURN_RUNNABLE) {
+        clear_runnable(t, i, TURN_OUTSIDE);
+        if (thread->reason == TURN_WOKEN && thread->tag != TURN_EXACT)
+            turn_wake(t, thread->key, 1);
+    }
+}
+
+bool turn_present(struct turn *t, uint32_t i) {
+    t->thread[i].is_absent = false;
+    if (t->thread[i].state != TURN_OUTSIDE)
+        return false;
+    set_runnable(t, i);
+    return true;
+}
+
+void turn_overdue(struct turn *t, uint32_t i) {
+    t->thread[i].overdue = true;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The turn: which thread may make the next synchronization operation. A pure state machine: it knows no clock, memory
+ * allocation or atomic, and never blocks. The caller serializes the calls.
+ *
+ * Threads have numbers: a new thread gets the lowest free one. The turn goes round in the order of the numbers among
+ * the runnable threads, as in PARROT (SOSP 2013); with a seed, the next thread is drawn instead. A blocked thread waits
+ * in a first-in first-out queue by its key. The next thread depends on the operations so far and on the seed alone,
+ * unless a thread was outside: when it returns is not decided here.
+ *
+ * Logical time counts TURN_NS for each pass of the turn. A blocked thread may have a deadline in it. If no thread is
+ * runnable, time jumps to the earliest deadline; but only if the caller has said of that thread that its time is over
+ * for the outside too (turn_overdue).
+ *
+ * | state    | runnable bit | in a queue | may hold the turn |
+ * |----------|--------------|------------|-------------------|
+ * | RUNNABLE | set          | no         | yes               |
+ * | BLOCKED  | clear        | yes        | no                |
+ * | OUTSIDE  | clear        | no         | no                |
+ * | ENDED    | clear        | no         | no                |
+ * | FREE     | clear        | no         | no                |
+ */
+#ifndef SBT_ENGINE_DET_TURN_H
+#define SBT_ENGINE_DET_TURN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TURN_NS 1000
+#define TURN_THREADS 16384 /* at most */
+#define TURN_QUEUES 256
+#define TURN_NO_THREAD UINT32_MAX
+#define TURN_NEVER UINT64_MAX
+/* The tag of a wait with a wake-up for that thread alone; any other wake-up says that an object may be had. */
+#define TURN_EXACT UINT8_MAX
+
+enum turn_state { TURN_FREE, TURN_RUNNABLE, TURN_BLOCKED, TURN_OUTSIDE, TURN_ENDED };
+/* Why a blocked thread is runnable again. */
+enum turn_reason { TURN_WOKEN, TURN_TIMED_OUT, TURN_CANCELLED, TURN_INTERRUPTED }; /* as enum schedule_reason */
+
+struct turn_thread {
+    uintptr_t key;     /* BLOCKED: what it waits for */
+    uint64_t deadline; /* BLOCKED: logical ns, or TURN_NEVER */
+    uint32_t next;     /* BLOCKED: the next in its queue, plus 1; 0: it is the last */
+    uint8_t state;     /* enum turn_state */
+    uint8_t reason;    /* enum turn_reason, of its last wait */
+    uint8_t tag;       /* BLOCKED: the caller's */
+    bool overdue;      /* BLOCKED: its deadline has passed outside */
+    bool can_cancel;   /* BLOCKED: at a cancellation point */
+    bool is_absent;    /* BLOCKED: when it is woken it is OUTSIDE */
+};
+
+/* All-zero, then turn_begin. */
+struct turn {
+    uint32_t holder;     /* or TURN_NO_THREAD: no thread is runnable */
+    uint32_t n_runnable; /* bits of `runnable` that are set */
+    uint64_t now;        /* logical ns */
+    uint64_t next_due;   /* no deadline is earlier */
+    uint64_t random;     /* state of the generator; 0: no seed */
+    uint32_t n_threads;  /* numbers from here on have never been used */
+    struct {
+        uint32_t first, last; /* plus 1; 0: empty */
+    } queue[TURN_QUEUES];
+    uint64_t runnable[TURN_THREADS / 64];
+    struct turn_thread thread[TURN_THREADS];
+};
+
+/* `seed` 0: in the order of creation. The first thread has number 0 and the turn. */
+void turn_begin(struct turn *t, uint64_t seed);
+
+/* A new runnable thread; TURN_NO_THREAD: there are too many. */
+uint32_t turn_create(struct turn *t);
+/* The holder ends, and has the turn until it is passed. */
+void turn_end(struct turn *t);
+/* The number of a thread that has ended, that has never run, or that is no more, may be used again. */
+void turn_release(struct turn *t, uint32_t i);
+
+/* Time goes on by a turn. The next holder is chosen, also among threads with a deadline that has come, and returned. */
+uint32_t turn_pass(struct turn *t);
+/* No thread has the turn: choose one, if one is runnable or time may jump. The holder, or TURN_NO_THREAD. */
+uint32_t turn_choose(struct turn *t);
+
+/* The holder blocks, and has the turn until it is passed. */
+void turn_block(struct turn *t, uintptr_t key, uint64_t deadline, uint8_t tag, bool can_cancel);
+/*
+ * Wake at most n threads that wait for `key`, first come first. How many. An absent thread is woken too, but does not
+ * count, unless its wait is exact: it may be long until it takes what it was woken for.
+ */
+uint32_t turn_wake(struct turn *t, uintptr_t key, uint32_t n);
+/* Wake this thread, if it is blocked. */
+void turn_wake_thread(struct turn *t, uint32_t i, enum turn_reason reason);
+/* How many threads wait for `key` with that tag. */
+uint32_t turn_waiting(const struct turn *t, uintptr_t key, uint8_t tag);
+
+/* Where the threads wait that wait for `key`. */
+static inline uint32_t turn_queue_of(uintptr_t key) {
+    return (uint32_t)((uint64_t)key * 0x9E3779B97F4A7C15u >> 56);
+}
+_Static_assert(TURN_QUEUES == 1 << (64 - 56), "as many bits of the hash");
+
+/* The holder leaves the round, and has the turn until it is passed; it comes back. */
+void turn_leave(struct turn *t);
+void turn_return(struct turn *t, uint32_t i);
+
+/* The thread that had the turn leaves the round in its absence; the turn has been taken from it. */
+void turn_expel(struct turn *t, uint32_t i);
+
+/*
+ * That thread is blocked, or runnable and back from its wait: it is absent until turn_present, since a signal handler
+ * runs in its place. If it was woken already, the wake-up is passed on; if it had the turn, the caller chooses.
+ */
+void turn_absent(struct turn *t, uint32_t i);
+/* It is there again: what has come meanwhile has woken it. True: it returns from outside. */
+bool turn_present(struct turn *t, uint32_t i);
+
+/* The deadline of that blocked thread has passed outside too. */
+void turn_overdue(struct turn *t, uint32_t i);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * glibc's own functions that abi/outside.c passes on, as os/real.h has the others. They are apart because their headers
+ * declare common names, because only a library that is preloaded has them, and because each is looked up at its first
+ * call: most programs call few of them.
+ */
+#ifndef SBT_OS_REAL_OUTSIDE_H
+#define SBT_OS_REAL_OUTSIDE_H
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "os/real.h"
+
+/* Functions that wait for the outside, or for time (abi/outside.c). */
+#define SBT_REAL_OUTSIDE_FUNCTIONS(F)                                                                                  \
+    F(int, nanosleep, (const struct timespec *, struct timespec *))                                                    \
+    F(int, clock_nanosleep, (clockid_t, int, const struct timespec *, struct timespec *))                              \
+    F(int, usleep, (useconds_t))                                                                                       \
+    F(unsigned, sleep, (unsigned))                                                                                     \
+    F(int, thrd_sleep, (const struct timespec *, struct timespec *))                                                   \
+    F(int, pause, (void))                                                                                              \
+    F(int, poll, (struct pollfd *, nfds_t, int))                                                                       \
+    F(int, select, (int, fd_set *, fd_set *, fd_set *, struct timeval *))                                              \
+    F(int, epoll_wait, (int, struct epoll_event *, int, int))                                                          \
+    F(ssize_t, read, (int, void *, size_t))                                                                            \
+    F(ssize_t, readv, (int, const struct iovec *, int))                                                                \
+    F(ssize_t, write, (int, const void *, size_t))                                                                     \
+    F(ssize_t, writev, (int, const struct iovec *, int))                                                               \
+    F(ssize_t, recv, (int, void *, size_t, int))                                                                       \
+    F(ssize_t, recvfrom, (int, void *, size_t, int, struct sockaddr *, socklen_t *))                                   \
+    F(ssize_t, recvmsg, (int, struct msghdr *, int))                                                                   \
+    F(ssize_t, send, (int, const void *, size_t, int))                                                                 \
+    F(ssize_t, sendto, (int, const void *, size_t, int, const struct sockaddr *, socklen_t))                           \
+    F(ssize_t, sendmsg, (int, const struct msghdr *, int))                                                             \
+    F(int, accept, (int, struct sockaddr *, socklen_t *))                                                              \
+    F(int, accept4, (int, struct sockaddr *, socklen_t *, int))                                                        \
+    F(int, connect, (int, const struct sockaddr *, socklen_t))                                                         \
+    F(pid_t, wait, (int *))                                                                                            \
+    F(pid_t, waitpid, (pid_t, int *, int))                                                                             \
+    F(pid_t, wait4, (pid_t, int *, int, struct rusage *))                                                              \
+    F(int, waitid, (idtype_t, id_t, siginfo_t *, int))
+
+struct sbt_real_outside {
+    SBT_REAL_OUTSIDE_FUNCTIONS(SBT_REAL_POINTER)
+};
+
+/* The function of that name behind ours; NULL: there is none. Takes the dynamic linker's lock; allocates if NULL. */
+void *sbt_real_lookup(const char *name);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Constants of the runtime. The model checker has a file of its own in place of this one. */
+#ifndef RCL_TUNING_H
+#define RCL_TUNING_H
+
+/* So many passes without a request, and the server's thread sleeps; some before, it yields. */
+#define RCL_IDLE_PASSES 2000
+#define RCL_YIELD_PASSES 100
+/* So many looks of a client, and from then on it yields between two. */
+#define RCL_CLIENT_SPINS 200
+/* The management thread's period: a section that lasts longer is taken for blocked. */
+#define RCL_TICK_NS 1000000
+
+#endif

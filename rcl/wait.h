@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How the runtime waits. The model checker has a file of its own in place of this one. */
+#ifndef RCL_WAIT_H
+#define RCL_WAIT_H
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline void rcl_relax(void) {
+#if defined __x86_64__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+/* Between two looks; `n`: how many there have been. The processor goes to another thread after some. */
+static inline void rcl_look_again(uint32_t n, uint32_t before_yield) {
+    if (n < before_yield)
+        rcl_relax();
+    else
+        sched_yield();
+}
+
+/* Sleeps while *word is `expected`, until rcl_wake, a signal, or the time is up (NULL: never). */
+static inline void rcl_sleep(uint32_t *word, uint32_t expected, const struct timespec *most) {
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, most, NULL, 0);
+}
+
+static inline void rcl_wake(uint32_t *word, int n) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
+#endif

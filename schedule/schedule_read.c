@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "schedule_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct place {
+    uint32_t module;
+    uint64_t offset;
+};
+
+struct schedule_log {
+    char *path;
+    const uint8_t *bytes;
+    size_t n_bytes, at;
+    struct schedule_header header;
+    struct schedule_totals totals;
+    bool has_totals;
+    uint64_t time_ns, hash;
+    uint32_t thread;
+    char **modules;
+    struct place *sites; /* from number 1 on: sites[number - 1] */
+    size_t n_modules, n_sites;
+};
+
+static bool fail(const struct schedule_log *log, size_t at, char **error, const char *format, ...) {
+    char what[256];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(what, sizeof what, format, list);
+    va_end(list);
+    if (asprintf(error, "'%s': byte %zu: %s", log->path, at, what) < 0)
+        *error = NULL;
+    return false;
+}
+
+/* ---- opening ---- */
+
+static bool map(struct schedule_log *log, char **error) {
+    struct stat st;
+    int fd = open(log->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *why = NULL;
+    if (fd < 0 || fstat(fd, &st) != 0)
+        why = strerror(errno);
+    else if (!S_ISREG(st.st_mode))
+        why = "no regular file (legal: a schedule log)";
+    else if (st.st_size == 0)
+        why = "the file is empty (legal: a schedule log)";
+    if (why == NULL) {
+        log->n_bytes = (size_t)st.st_size;
+        void *bytes = mmap(NULL, log->n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+        log->bytes = bytes != MAP_FAILED ? bytes : NULL;
+        why = bytes == MAP_FAILED ? strerror(errno) : NULL;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (why != NULL && asprintf(error, "'%s': %s", log->path, why) < 0)
+        *error = NULL;
+    return why == NULL;
+}
+
+static bool read_header(struct schedule_log *log, char **error) {
+    struct schedule_header *h = &log->header;
+    size_t n = log->n_bytes < sizeof *h ? log->n_bytes : sizeof *h;
+    memcpy(h, log->bytes, n);
+    if (n < sizeof h->magic || memcmp(h->magic, SCHEDULE_MAGIC, sizeof h->magic) != 0)
+        return fail(log, 0, error,
+                    "not a schedule log (legal: what subutai run --engine det --schedule FILE has written)");
+    if (n < sizeof *h)
+        return fail(log, n, error, "the header is cut (it has %zu bytes)", sizeof *h);
+    if (h->version != SCHEDULE_VERSION)
+        return fail(log, sizeof h->magic, error, "version %" PRIu32 " is unknown (legal: %d)", h->version,
+                    SCHEDULE_VERSION);
+    if (h->bytes != sizeof *h || h->turn_ns == 0)
+        return fail(log, sizeof h->magic + sizeof h->version, error, "the header is damaged");
+    return true;
+}
+
+struct schedule_log *schedule_open(const char *path, char **error) {
+    struct schedule_log *log = calloc(1, sizeof *log);
+    *error = NULL;
+    if (log == NULL || (log->path = strdup(path)) == NULL) {
+        *error = strdup("out of memory");
+        free(log);
+        return NULL;
+    }
+    if (map(log, error) && read_header(log, error)) {
+        schedule_rewind(log);
+        return log;
+    }
+    schedule_close(log);
+    return NULL;
+}
+
+static void forget_tables(struct schedule_log *log) {
+    for (size_t i = 0; i < log->n_modules; i++)
+        free(log->modules[i]);
+    log->n_modules = log->n_sites = 0;
+}
+
+void schedule_rewind(struct schedule_log *log) {
+    forget_tables(log);
+    log->at = sizeof log->header;
+    log->time_ns = log->hash = 0;
+    log->thread = 0;
+    log->has_totals = false;
+}
+
+void schedule_close(struct schedule_log *log) {
+    forget_tables(log);
+    if (log->bytes != NULL)
+        munmap((void *)(uintptr_t)log->bytes, log->n_bytes);
+    free(log->modules);
+    free(log->sites);
+    free(log->path);
+    free(log);
+}
+
+/* ---- tokens ---- */
+
+static bool get(struct schedule_log *log, uint64_t most, uint64_t *number, char **error) {
+    size_t begin = log->at;
+    *number = 0;
+    for (unsigned shift = 0; log->at < log->n_bytes && shift < 7 * SCHEDULE_MAX_NUMBER; shift += 7) {
+        uint8_t byte = log->bytes[log->at++];
+        if (shift == 63 && byte > 1)
+            break;
+        *number |= (uint64_t)(byte & 127) << shift;
+        if ((byte & 128) == 0)
+            return *number <= most ||
+                   fail(log, begin, error, "the number %" PRIu64 " is too large (legal: up to %" PRIu64 ")", *number,
+                        most);
+    }
+    return fail(log, begin, error, log->at == log->n_bytes ? "the log is cut in a number" : "not a number");
+}
+
+static bool get_head(struct schedule_log *log, uint8_t kind, struct schedule_event *e, char **error) {
+    uint64_t thread = log->thread, passed = log->header.turn_ns;
+    if ((kind & SCHEDULE_NEXT) == 0 &&
+        (!get(log, SCHEDULE_NONE - 1, &thread, error) || !get(log, UINT64_MAX - log->time_ns, &passed, error)))
+        return false;
+    log->thread = (uint32_t)thread;
+    log->time_ns += passed;
+    *e = (struct schedule_event){.thread = log->thread, .time_ns = log->time_ns, .other = SCHEDULE_NONE};
+    return true;
+}
+
+/* Room for another element; the number of elements doubles. */
+static bool grow(struct schedule_log *log, void **array, size_t n, size_t size, char **error) {
+    if ((n & (n - 1)) != 0)
+        return true;
+    void *larger = reallocarray(*array, n == 0 ? 1 : 2 * n, size);
+    if (larger == NULL)
+        return fail(log, log->at, error, "out of memory");
+    *array = larger;
+    return true;
+}
+
+static bool get_module(struct schedule_log *log, char **error) {
+    uint64_t n;
+    void *array = log->modules;
+    if (!get(log, SCHEDULE_MAX_PATH, &n, error))
+        return false;
+    if (n > log->n_bytes - log->at)
+        return fail(log, log->at, error, "the log is cut in a path");
+    if (!grow(log, &array, log->n_modules, sizeof *log->modules, error))
+        return false;
+    log->modules = array;
+    char *path = strndup((const char *)log->bytes + log->at, n);
+    if (path == NULL)
+        return fail(log, log->at, error, "out of memory");
+    log->modules[log->n_modules++] = path;
+    log->at += n;
+    return true;
+}
+
+static bool get_site(struct schedule_log *log, char **error) {
+    uint64_t module, offset;
+    size_t at = log->at;
+    void *array = log->sites;
+    if (!get(log, UINT32_MAX, &module, error) || !get(log, UINT64_MAX, &offset, error))
+        return false;
+    if (module >= log->n_modules)
+        return fail(log, at, error, "module %" PRIu64 " is unknown (legal: below %zu)", module, log->n_modules);
+    if (!grow(log, &array, log->n_sites, sizeof *log->sites, error))
+        return false;
+    log->sites = array;
+    log->sites[log->n_sites++] = (struct place){(uint32_t)module, offset};
+    return true;
+}
+
+static bool get_totals(struct schedule_log *log, char **error) {
+    if (log->n_bytes - log->at < sizeof log->totals)
+        return fail(log, log->at, error, "the log is cut in its totals");
+    memcpy(&log->totals, log->bytes + log->at, sizeof log->totals);
+    log->at += sizeof log->totals;
+    if (log->at != log->n_bytes)
+        return fail(log, log->at, error, "the log goes on behind its totals");
+    if (log->totals.hash != log->hash)
+        return fail(log, log->at - sizeof log->totals, error,
+                    "the hash is %016" PRIx64 ", and that of the operations %016" PRIx64 ": the log is damaged",
+                    log->totals.hash, log->hash);
+    log->has_totals = true;
+    return true;
+}
+
+/* What belongs to the operation, and definitions, up to the next event. */
+static bool get_rest(struct schedule_log *log, struct schedule_event *e, char **error) {
+    uint64_t number;
+    while (log->at < log->n_bytes) {
+        uint8_t kind = log->bytes[log->at];
+        if (kind != SCHEDULE_OBJECT && kind != SCHEDULE_OTHER)
+            return true;
+        log->at++;
+        if (!get(log, SCHEDULE_NONE - 1, &number, error))
+            return false;
+        if (kind == SCHEDULE_OTHER) {
+            e->other = (uint32_t)number;
+        } else {
+            e->object = (uint32_t)number;
+            log->hash = schedule_hash_object(log->hash, (uint32_t)number);
+        }
+    }
+    return true;
+}
+
+static bool get_op(struct schedule_log *log, struct schedule_event *e, unsigned op, char **error) {
+    uint64_t site;
+    size_t at = log->at;
+    if (!get(log, UINT32_MAX, &site, error))
+        return false;
+    if (site > log->n_sites)
+        return fail(log, at, error, "call site %" PRIu64 " is unknown (legal: up to %zu)", site, log->n_sites);
+    e->kind = SCHEDULE_EVENT_OP;
+    e->what = op;
+    e->site = (uint32_t)site;
+    log->hash = schedule_hash_op(log->hash, e->thread, (enum schedule_op)op);
+    return get_rest(log, e, error);
+}
+
+static bool get_event(struct schedule_log *log, uint8_t kind, struct schedule_event *e, char **error) {
+    unsigned k = kind & ~(unsigned)SCHEDULE_NEXT;
+    size_t at = log->at - 1;
+    bool is_known =
+        (k >= SCHEDULE_OP && k < SCHEDULE_OP + SCHEDULE_N_OPS) || (k >= SCHEDULE_RESUME && k <= SCHEDULE_RELEASED);
+    if (!is_known)
+        return fail(log, at, error, "a token of kind %u is unknown: the log is damaged", kind);
+    if (!get_head(log, kind, e, error))
+        return false;
+    if (k < SCHEDULE_RESUME)
+        return get_op(log, e, k - SCHEDULE_OP, error);
+    if (k < SCHEDULE_RETURN) {
+        e->kind = SCHEDULE_EVENT_RESUME;
+        e->what = k - SCHEDULE_RESUME;
+        log->hash = schedule_hash_resume(log->hash, e->thread, (enum schedule_reason)e->what);
+    } else if (k < SCHEDULE_STALL) {
+        e->kind = SCHEDULE_EVENT_RETURN;
+        e->what = k - SCHEDULE_RETURN;
+    } else {
+        e->kind = k == SCHEDULE_STALL ? SCHEDULE_EVENT_STALL : SCHEDULE_EVENT_RELEASED;
+    }
+    return true;
+}
+
+bool schedule_next(struct schedule_log *log, struct schedule_event *event, char **error) {
+    *error = NULL;
+    while (log->at < log->n_bytes && log->bytes[log->at] != SCHEDULE_CUT && !log->has_totals) {
+        uint8_t kind = log->bytes[log->at++];
+        bool is_well = true;
+        switch (kind) {
+        case SCHEDULE_MODULE:
+            is_well = get_module(log, error);
+            break;
+        case SCHEDULE_SITE:
+            is_well = get_site(log, error);
+            break;
+        case SCHEDULE_FINISH:
+            is_well = get_totals(log, error);
+            break;
+        default:
+            if (!get_event(log, kind, event, error))
+                return false;
+            event->hash = log->hash;
+            return true;
+        }
+        if (!is_well)
+            return false;
+    }
+    return false;
+}
+
+/* ---- what it says ---- */
+
+const struct schedule_header *schedule_header_of(const struct schedule_log *log) {
+    return &log->header;
+}
+
+const struct schedule_totals *schedule_totals_of(const struct schedule_log *log) {
+    return log->has_totals ? &log->totals : NULL;
+}
+
+uint64_t schedule_place(const struct schedule_log *log) {
+    return log->at;
+}
+
+uint64_t schedule_bytes(const struct schedule_log *log) {
+    return log->n_bytes;
+}
+
+char *schedule_site(const struct schedule_log *log, uint32_t site) {
+    char *name = NULL;
+    if (site == 0)
+        return strdup("");
+    const struct place *p = &log->sites[site - 1];
+    return asprintf(&name, "%s+0x%" PRIx64, log->modules[p->module], p->offset) < 0 ? NULL : name;
+}
+
+bool schedule_same_site(const struct schedule_log *a, uint32_t site_a, const struct schedule_log *b, uint32_t site_b) {
+    if (site_a == 0 || site_b == 0)
+        return site_a == site_b;
+    const struct place *p = &a->sites[site_a - 1], *q = &b->sites[site_b - 1];
+    return p->offset == q->offset && strcmp(a->modules[p->module], b->modules[q->module]) == 0;
+}

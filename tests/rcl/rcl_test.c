@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * <subutai/rcl.h>: sections exclude each other and none is lost; nested ones, of one server and of two; conditions;
+ * sections that block in the kernel while others of the server go on; threads that end; fork; bad input. Also under
+ * sanitizers, and preloaded.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "subutai/rcl.h"
+
+enum { N_THREADS = 8, N_SECTIONS = 3000 };
+
+static int n_points, n_failed;
+
+static void point(bool right, const char *text) {
+    printf("%sok %d - %s\n", right ? "" : "not ", ++n_points, text);
+    fflush(stdout);
+    n_failed += !right;
+}
+
+static void must(int error, const char *what) {
+    if (error != 0) {
+        printf("Bail out! %s: error %d\n", what, error);
+        exit(1);
+    }
+}
+
+static struct rcl_server *server[2];
+static struct rcl_lock lock[3]; /* 0 and 1: of server 0; 2: of server 1, or of server 0 with one CPU */
+static uint64_t count[3];       /* protected by the locks */
+
+static void add(void *context) {
+    uint64_t *n = context, seen = *n;
+    __asm__ volatile("" ::: "memory");
+    *n = seen + 1;
+}
+
+static void run_threads(void *(*routine)(void *), int n) {
+    pthread_t thread[64];
+    for (int i = 0; i < n; i++)
+        must(pthread_create(&thread[i], NULL, routine, (void *)(intptr_t)i), "pthread_create");
+    for (int i = 0; i < n; i++)
+        must(pthread_join(thread[i], NULL), "pthread_join");
+}
+
+static void *count_in_all(void *argument) {
+    (void)argument;
+    for (int i = 0; i < N_SECTIONS; i++)
+        must(rcl_execute(&lock[i % 3], add, &count[i % 3]), "rcl_execute");
+    return NULL;
+}
+
+/* ---- nested ---- */
+
+static void nest_innermost(void *context) {
+    (void)context;
+    must(rcl_execute(&lock[2], add, &count[2]), "nested, another server");
+    add(&count[1]);
+}
+
+static void nest(void *context) {
+    (void)context;
+    must(rcl_execute(&lock[1], nest_innermost, NULL), "nested, the same server");
+    add(&count[0]);
+}
+
+static void *nest_often(void *argument) {
+    for (int i = 0; i < N_SECTIONS / 10; i++)
+        if ((intptr_t)argument % 2 == 0)
+            must(rcl_execute(&lock[0], nest, NULL), "rcl_execute");
+        else /* the inner locks alone, at the same time */
+            must(rcl_execute(&lock[1], nest_innermost, NULL), "rcl_execute");
+    return NULL;
+}
+
+/* ---- a bounded queue ---- */
+
+static struct {
+    struct rcl_cond not_empty, not_full;
+    int n; /* of four places */
+    uint64_t put, got;
+} queue;
+
+static void put(void *context) {
+    while (queue.n == 4)
+        must(rcl_cond_wait(&queue.not_full, &lock[0]), "rcl_cond_wait");
+    queue.n++;
+    queue.put += *(uint64_t *)context;
+    must(rcl_cond_signal(&queue.not_empty), "rcl_cond_signal");
+}
+
+static void get(void *context) {
+    (void)context;
+    while (queue.n == 0)
+        must(rcl_cond_wait(&queue.not_empty, &lock[0]), "rcl_cond_wait");
+    queue.n--;
+    queue.got++;
+    must(rcl_cond_signal(&queue.not_full), "rcl_cond_signal");
+}
+
+static void *use_queue(void *argument) {
+    uint64_t one = 1;
+    for (int i = 0; i < N_SECTIONS / 5; i++)
+        must(rcl_execute(&lock[0], (intptr_t)argument % 2 == 0 ? put : get, &one), "rcl_execute");
+    return NULL;
+}
+
+/* ---- all wait, one broadcasts ---- */
+
+static struct {
+    struct rcl_cond open;
+    int n_waiting;
+    bool is_open;
+} gate;
+
+static void pass_gate(void *context) {
+    (void)context;
+    gate.n_waiting++;
+    while (!gate.is_open)
+        must(rcl_cond_wait(&gate.open, &lock[0]), "rcl_cond_wait");
+}
+
+static void open_if_all(void *context) {
+    if (gate.n_waiting == N_THREADS - 1) {
+        gate.is_open = true;
+        must(rcl_cond_broadcast(&gate.open), "rcl_cond_broadcast");
+    }
+    *(bool *)context = gate.is_open;
+}
+
+static void *meet_at_gate(void *argument) {
+    bool is_open = false;
+    if ((intptr_t)argument != 0)
+        must(rcl_execute(&lock[0], pass_gate, NULL), "rcl_execute");
+    while ((intptr_t)argument == 0 && !is_open) {
+        must(rcl_execute(&lock[0], open_if_all, &is_open), "rcl_execute");
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* ---- blocked in the kernel ---- */
+
+static int pipe_ends[2];
+
+static void read_byte(void *context) {
+    char byte;
+    *(bool *)context = read(pipe_ends[0], &byte, 1) == 1;
+}
+
+static void write_byte(void *context) {
+    *(bool *)context = write(pipe_ends[1], "", 1) == 1;
+}
+
+static bool was_read, was_written;
+
+/* The reader's section can end only if the writer's, of another lock of the same server, runs meanwhile. */
+static void *read_or_write(void *argument) {
+    if ((intptr_t)argument == 0)
+        must(rcl_execute(&lock[0], read_byte, &was_read), "rcl_execute");
+    else {
+        usleep(20000);
+        must(rcl_execute(&lock[1], write_byte, &was_written), "rcl_execute");
+    }
+    return NULL;
+}
+
+/* ---- threads that end; fork; refusals ---- */
+
+static void *count_once(void *argument) {
+    (void)argument;
+    must(rcl_execute(&lock[0], add, &count[0]), "rcl_execute");
+    return NULL;
+}
+
+static bool child_uses_server(void) {
+    uint64_t before = count[0];
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        run_threads(count_once, 4);
+        must(rcl_execute(&lock[0], add, &count[0]), "rcl_execute");
+        _exit(count[0] == before + 5 ? 0 : 1);
+    }
+    int status;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+static int refused;
+
+static void wait_for_wrong_lock(void *context) {
+    refused = rcl_cond_wait(context, &lock[1]);
+}
+
+static void check_refusals(void) {
+    struct rcl_cond cond;
+    struct rcl_server *more[CPU_SETSIZE], *one;
+    cpu_set_t usable;
+    int n = 0, error, n_cpus;
+    sched_getaffinity(0, sizeof usable, &usable);
+    n_cpus = CPU_COUNT(&usable);
+    point(rcl_execute(NULL, add, NULL) == EINVAL && rcl_execute(&lock[0], NULL, NULL) == EINVAL &&
+              rcl_lock_init(NULL, server[0]) == EINVAL && rcl_lock_init(&lock[0], NULL) == EINVAL &&
+              rcl_server_create(NULL, -1) == EINVAL && rcl_server_destroy(NULL) == EINVAL &&
+              rcl_cond_init(NULL) == EINVAL,
+          "nothing where something must be is refused");
+    point(rcl_server_create(&one, -2) == EINVAL && rcl_server_create(&one, CPU_SETSIZE) == EINVAL,
+          "a CPU that there is not is refused");
+    must(rcl_cond_init(&cond), "rcl_cond_init");
+    point(rcl_cond_wait(&cond, &lock[0]) == EPERM, "a condition wait outside of a section is refused");
+    must(rcl_execute(&lock[0], wait_for_wrong_lock, &cond), "rcl_execute");
+    point(refused == EPERM, "a condition wait with another lock is refused");
+    while ((error = rcl_server_create(&more[n], -1)) == 0 && n < CPU_SETSIZE - 1)
+        n++;
+    point(error == EAGAIN && n + (server[1] != server[0] ? 2 : 1) == n_cpus, "more servers than CPUs are refused");
+    while (n > 0)
+        must(rcl_server_destroy(more[--n]), "rcl_server_destroy");
+}
+
+/* A server that is pinned, alone: with its backup thread. */
+static void check_pinned(void) {
+    struct rcl_server *pinned;
+    cpu_set_t usable;
+    int cpu = 0;
+    sched_getaffinity(0, sizeof usable, &usable);
+    while (!CPU_ISSET((size_t)cpu, &usable))
+        cpu++;
+    must(rcl_server_create(&pinned, cpu), "rcl_server_create");
+    for (int i = 0; i < 2; i++)
+        must(rcl_lock_init(&lock[i], pinned), "rcl_lock_init");
+    was_read = was_written = false;
+    run_threads(read_or_write, 2);
+    point(was_read && was_written, "pinned: a section that blocks in the kernel does not hold up another lock's");
+    struct rcl_server *same;
+    point(rcl_server_create(&same, cpu) != 0, "two servers on one CPU are refused");
+    must(rcl_server_destroy(pinned), "rcl_server_destroy");
+}
+
+int main(void) {
+    alarm(150);
+    must(rcl_server_create(&server[0], -1), "rcl_server_create");
+    if (rcl_server_create(&server[1], -1) != 0)
+        server[1] = server[0];
+    for (int i = 0; i < 3; i++)
+        must(rcl_lock_init(&lock[i], server[i / 2]), "rcl_lock_init");
+    run_threads(count_in_all, N_THREADS);
+    point(count[0] + count[1] + count[2] == (uint64_t)N_THREADS * N_SECTIONS && count[0] == count[1] &&
+              count[1] == count[2],
+          "sections exclude each other and none is lost");
+    count[0] = count[1] = count[2] = 0;
+    run_threads(nest_often, N_THREADS);
+    uint64_t n = (uint64_t)N_THREADS * (N_SECTIONS / 10);
+    point(count[0] == n / 2 && count[1] == n && count[2] == n, "nested sections, of the same server and of another");
+    must(rcl_cond_init(&queue.not_empty), "rcl_cond_init");
+    must(rcl_cond_init(&queue.not_full), "rcl_cond_init");
+    run_threads(use_queue, N_THREADS);
+    point(queue.n == 0 && queue.put == queue.got && queue.got == (uint64_t)N_THREADS / 2 * (N_SECTIONS / 5),
+          "a bounded queue with condition waits in sections");
+    must(rcl_cond_init(&gate.open), "rcl_cond_init");
+    run_threads(meet_at_gate, N_THREADS);
+    point(gate.n_waiting == N_THREADS - 1, "a broadcast ends all waits");
+    if (pipe(pipe_ends) != 0)
+        must(errno, "pipe");
+    run_threads(read_or_write, 2);
+    point(was_read && was_written, "a section that blocks in the kernel does not hold up another lock's");
+    count[0] = 0;
+    for (int i = 0; i < RCL_MAX_CLIENTS / 32 + 2; i++)
+        run_threads(count_once, 32);
+    point(count[0] == (RCL_MAX_CLIENTS / 32 + 2) * 32, "more threads than mailboxes, one after another");
+#if !defined __SANITIZE_THREAD__ /* it does not follow threads that a forked child makes */
+    point(child_uses_server(), "a forked child has servers of its own");
+#endif
+    point(count[0] == (RCL_MAX_CLIENTS / 32 + 2) * 32, "and its parent goes on");
+    check_refusals();
+    if (server[1] != server[0])
+        must(rcl_server_destroy(server[1]), "rcl_server_destroy");
+    must(rcl_server_destroy(server[0]), "rcl_server_destroy");
+    check_pinned();
+    printf("1..%d\n", n_points);
+    return n_failed != 0;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The turn (engine/det/turn.h) by itself: which thread is next, queues, logical time, the outside. */
+#include <stdlib.h>
+
+#include "engine/det/turn.h"
+#include "lib/suite.h"
+
+static struct turn *with_threads(uint32_t n, uint64_t seed) {
+    struct turn *t = calloc(1, sizeof *t);
+    ck_assert_ptr_nonnull(t);
+    turn_begin(t, seed);
+    for (uint32_t i = 1; i < n; i++)
+        ck_assert_uint_eq(turn_create(t), i);
+    return t;
+}
+
+static void block(struct turn *t, uintptr_t key, uint64_t deadline) {
+    turn_block(t, key, deadline, 0, false);
+    turn_pass(t);
+}
+
+TEST(turn_pass__goes_round_in_order_of_creation) {
+    struct turn *t = with_threads(3, 0);
+    ck_assert_uint_eq(t->holder, 0);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(turn_pass(t), 2);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    ck_assert_uint_eq(t->now, 3 * TURN_NS);
+    free(t);
+}
+
+TEST(turn_pass__beyond_one_word_of_the_bitmap) {
+    struct turn *t = with_threads(130, 0);
+    for (uint32_t i = 1; i <= 130; i++)
+        ck_assert_uint_eq(turn_pass(t), i % 130);
+    free(t);
+}
+
+TEST(turn_pass__a_seed_draws_the_same_each_time_and_every_thread) {
+    struct turn *a = with_threads(5, 7), *b = with_threads(5, 7), *c = with_threads(5, 8);
+    uint32_t seen = 0, differ = 0;
+    for (int i = 0; i < 200; i++) {
+        uint32_t next = turn_pass(a);
+        ck_assert_uint_eq(next, turn_pass(b));
+        differ += next != turn_pass(c);
+        seen |= 1u << next;
+    }
+    ck_assert_uint_eq(seen, 31);
+    ck_assert_uint_gt(differ, 0);
+    free(a);
+    free(b);
+    free(c);
+}
+
+TEST(turn_wake__first_come_first_and_by_key_within_one_queue) {
+    struct turn *t = with_threads(4, 0);
+    uintptr_t key = 8, other = 16;
+    while (turn_queue_of(other) != turn_queue_of(key))
+        other += 8;
+    block(t, key, TURN_NEVER);   /* 0 */
+    block(t, other, TURN_NEVER); /* 1 */
+    block(t, key, TURN_NEVER);   /* 2 */
+    ck_assert_uint_eq(t->holder, 3);
+    ck_assert_uint_eq(turn_wake(t, key, 1), 1);
+    ck_assert_uint_eq(t->thread[0].state, TURN_RUNNABLE);
+    ck_assert_uint_eq(t->thread[2].state, TURN_BLOCKED);
+    ck_assert_uint_eq(turn_wake(t, key, UINT32_MAX), 1);
+    ck_assert_uint_eq(turn_waiting(t, other, 0), 1);
+    ck_assert_uint_eq(turn_wake(t, other, UINT32_MAX), 1);
+    ck_assert_uint_eq(turn_wake(t, other, UINT32_MAX), 0);
+    ck_assert_uint_eq(t->n_runnable, 4);
+    free(t);
+}
+
+TEST(turn_wake_thread__the_last_leaves_and_the_queue_goes_on) {
+    struct turn *t = with_threads(4, 0);
+    block(t, 8, TURN_NEVER);
+    block(t, 8, TURN_NEVER);
+    turn_wake_thread(t, 1, TURN_CANCELLED);
+    ck_assert_uint_eq(t->thread[1].reason, TURN_CANCELLED);
+    block(t, 8, TURN_NEVER); /* 2, behind 0 */
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    ck_assert_uint_eq(t->thread[0].state, TURN_RUNNABLE);
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    ck_assert_uint_eq(t->thread[2].state, TURN_RUNNABLE);
+    free(t);
+}
+
+TEST(turn_block__a_deadline_comes_with_the_turns) {
+    struct turn *t = with_threads(2, 0);
+    block(t, 8, 3 * TURN_NS);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    ck_assert_uint_eq(t->thread[0].reason, TURN_TIMED_OUT);
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 0);
+    free(t);
+}
+
+TEST(turn_overdue__time_jumps_when_no_thread_is_runnable) {
+    struct turn *t = with_threads(2, 0);
+    block(t, 8, 1000 * TURN_NS);
+    block(t, 8, 500 * TURN_NS);
+    ck_assert_uint_eq(t->holder, TURN_NO_THREAD);
+    turn_overdue(t, 0);
+    ck_assert_uint_eq(turn_choose(t), TURN_NO_THREAD); /* the other one's deadline comes first */
+    turn_overdue(t, 1);
+    ck_assert_uint_eq(turn_choose(t), 1);
+    ck_assert_uint_eq(t->now, 500 * TURN_NS);
+    block(t, 16, TURN_NEVER);
+    ck_assert_uint_eq(t->holder, 0);
+    ck_assert_uint_eq(t->now, 1000 * TURN_NS);
+    free(t);
+}
+
+TEST(turn_leave__the_round_goes_on_without_it) {
+    struct turn *t = with_threads(3, 0);
+    turn_leave(t);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(turn_pass(t), 2);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    turn_return(t, 0);
+    ck_assert_uint_eq(turn_pass(t), 2);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    free(t);
+}
+
+TEST(turn_leave__what_it_had_waited_for_is_passed_on_no_more) {
+    struct turn *t = with_threads(3, 0);
+    block(t, 8, TURN_NEVER); /* 0 */
+    block(t, 8, TURN_NEVER); /* 1 */
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    turn_leave(t);
+    turn_pass(t);
+    turn_return(t, 0);
+    turn_absent(t, 0);
+    ck_assert_uint_eq(t->thread[1].state, TURN_BLOCKED);
+    ck_assert_uint_eq(turn_waiting(t, 8, 0), 1);
+    free(t);
+}
+
+TEST(turn_absent__a_wake_up_goes_to_another_thread_too) {
+    struct turn *t = with_threads(3, 0);
+    block(t, 8, TURN_NEVER);
+    block(t, 8, TURN_NEVER);
+    turn_absent(t, 0);
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    ck_assert_uint_eq(t->thread[0].state, TURN_OUTSIDE);
+    ck_assert_uint_eq(t->thread[1].state, TURN_RUNNABLE);
+    ck_assert(turn_present(t, 0));
+    ck_assert_uint_eq(t->thread[0].state, TURN_RUNNABLE);
+    ck_assert_uint_eq(t->n_runnable, 3);
+    free(t);
+}
+
+TEST(turn_absent__an_exact_wake_up_goes_to_no_other) {
+    struct turn *t = with_threads(3, 0);
+    for (int i = 0; i < 2; i++) {
+        turn_block(t, 8, TURN_NEVER, TURN_EXACT, false);
+        turn_pass(t);
+    }
+    turn_absent(t, 0);
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    ck_assert_uint_eq(t->thread[1].state, TURN_BLOCKED);
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    turn_absent(t, 1); /* woken already */
+    ck_assert_uint_eq(t->thread[1].state, TURN_OUTSIDE);
+    ck_assert_uint_eq(t->n_runnable, 1);
+    free(t);
+}
+
+TEST(turn_present__a_thread_that_is_blocked_goes_on_waiting) {
+    struct turn *t = with_threads(2, 0);
+    block(t, 8, TURN_NEVER);
+    turn_absent(t, 0);
+    ck_assert(!turn_present(t, 0));
+    ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
+    ck_assert_uint_eq(t->thread[0].state, TURN_RUNNABLE);
+    free(t);
+}
+
+TEST(turn_expel__it_comes_back) {
+    struct turn *t = with_threads(2, 0);
+    t->holder = TURN_NO_THREAD;
+    turn_expel(t, 0);
+    ck_assert_uint_eq(turn_choose(t), 1);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert(turn_present(t, 0));
+    ck_assert_uint_eq(turn_pass(t), 0);
+    free(t);
+}
+
+TEST(turn_release__a_number_whose_thread_waits_leaves_its_queue) {
+    struct turn *t = with_threads(3, 0);
+    block(t, 8, TURN_NEVER);
+    block(t, 8, TURN_NEVER);
+    turn_release(t, 0);
+    ck_assert_uint_eq(t->thread[0].state, TURN_FREE);
+    ck_assert_uint_eq(t->n_runnable, 1);
+    ck_assert_uint_eq(turn_wake(t, 8, UINT32_MAX), 1);
+    ck_assert_uint_eq(turn_create(t), 0);
+    free(t);
+}
+
+TEST(turn_create__the_lowest_number_that_is_free) {
+    struct turn *t = with_threads(4, 0);
+    turn_pass(t);
+    turn_end(t);
+    ck_assert_uint_eq(turn_pass(t), 2);
+    ck_assert_uint_eq(turn_create(t), 4);
+    turn_release(t, 1);
+    ck_assert_uint_eq(turn_create(t), 1);
+    ck_assert_uint_eq(t->n_runnable, 5);
+    free(t);
+}
+
+TEST(turn_create__refuses_too_many) {
+    struct turn *t = with_threads(TURN_THREADS, 0);
+    ck_assert_uint_eq(turn_create(t), TURN_NO_THREAD);
+    free(t);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* See schedule_diff.h. */
+#include "schedule_diff.h"
+
+#include <stdlib.h>
+
+#include "command.h"
+
+static const char *const stall_words[] = {"stall", "released"};
+
+bool schedule_read(const char *subcommand, struct schedule_log *log, struct schedule_event *e) {
+    char *error;
+    if (schedule_next(log, e, &error))
+        return true;
+    if (error != NULL)
+        cmd_refuse("%s: %s", subcommand, error);
+    return false;
+}
+
+struct schedule_log *schedule_take(const char *subcommand, const char *path) {
+    char *error;
+    struct schedule_log *log = schedule_open(path, &error);
+    if (log == NULL)
+        cmd_refuse("%s: %s", subcommand, error != NULL ? error : "out of memory");
+    return log;
+}
+
+static const char *verb_of(const struct schedule_event *e) {
+    switch (e->kind) {
+    case SCHEDULE_EVENT_OP:
+        return schedule_op_name((enum schedule_op)e->what);
+    case SCHEDULE_EVENT_RESUME:
+        return schedule_reason_name((enum schedule_reason)e->what);
+    case SCHEDULE_EVENT_RETURN:
+        return schedule_return_name((enum schedule_return)e->what);
+    default:
+        return stall_words[e->kind == SCHEDULE_EVENT_RELEASED];
+    }
+}
+
+static const char *kind_of(const struct schedule_event *e) {
+    static const char *const names[SCHEDULE_N_EVENTS] = {"operation", "resume", "return", "stall", "released"};
+    return names[e->kind];
+}
+
+static char *site_of(const struct schedule_log *log, const struct schedule_event *e) {
+    char *site = schedule_site(log, e->site);
+    if (site == NULL)
+        cmd_refuse("out of memory");
+    return site;
+}
+
+char *schedule_text(const struct schedule_log *log, struct symbols *symbols, uint64_t number,
+                    const struct schedule_event *e) {
+    char *site = site_of(log, e), *object, *other;
+    const char *what = e->kind == SCHEDULE_EVENT_OP ? schedule_object_name((enum schedule_op)e->what) : NULL;
+    object = e->object != 0 && what != NULL ? cmd_format(" %s#%u", what, e->object) : cmd_format("%s", "");
+    other = e->other != SCHEDULE_NONE ? cmd_format(" of thread %u", e->other) : cmd_format("%s", "");
+    const char *place = site[0] != '\0' ? symbols_name(symbols, site) : "";
+    const char *before = e->kind == SCHEDULE_EVENT_RETURN ? "returns " : "";
+    char *text = cmd_format("%ju %ju thread %u %s%s%s%s%s%s", (uintmax_t)number, (uintmax_t)e->time_ns, e->thread,
+                            before, verb_of(e), object, other, place[0] != '\0' ? " " : "", place);
+    free(site);
+    free(object);
+    free(other);
+    return text;
+}
+
+void schedule_json(struct json *j, const struct schedule_log *log, struct symbols *symbols, uint64_t number,
+                   const struct schedule_event *e) {
+    char *site = site_of(log, e);
+    json_uint(j, "number", number);
+    json_uint(j, "time_ns", e->time_ns);
+    json_uint(j, "thread", e->thread);
+    json_text(j, "kind", kind_of(e));
+    json_text(j, "what", verb_of(e));
+    if (e->object != 0) {
+        json_text(j, "object_kind",
+                  e->kind == SCHEDULE_EVENT_OP ? schedule_object_name((enum schedule_op)e->what) : NULL);
+        json_uint(j, "object", e->object);
+    }
+    if (e->other != SCHEDULE_NONE)
+        json_uint(j, "other", e->other);
+    if (site[0] != '\0') {
+        json_text(j, "site", site);
+        json_text(j, "place", symbols_name(symbols, site));
+    }
+    free(site);
+}
+
+static bool is_compared(const struct schedule_event *e) {
+    return e->kind == SCHEDULE_EVENT_OP || e->kind == SCHEDULE_EVENT_RESUME;
+}
+
+static bool is_same(struct schedule_log *const logs[2], const struct schedule_event *a,
+                    const struct schedule_event *b) {
+    return a->kind == b->kind && a->what == b->what && a->thread == b->thread && a->object == b->object &&
+           a->other == b->other && schedule_same_site(logs[0], a->site, logs[1], b->site);
+}
+
+void schedule_compare(const char *subcommand, struct schedule_log *const logs[2], struct schedule_difference *d) {
+    *d = (struct schedule_difference){.n = 0};
+    for (;;) {
+        for (int i = 0; i < 2; i++) {
+            do {
+                d->side[i].has_event = schedule_read(subcommand, logs[i], &d->side[i].event);
+                d->side[i].number++;
+            } while (d->side[i].has_event && !is_compared(&d->side[i].event));
+            d->side[i].is_cut = !d->side[i].has_event && schedule_totals_of(logs[i]) == NULL;
+        }
+        if (!d->side[0].has_event || !d->side[1].has_event)
+            break;
+        if (!is_same(logs, &d->side[0].event, &d->side[1].event))
+            return;
+        d->n++;
+    }
+    d->is_same = !d->side[0].has_event && !d->side[1].has_event;
+}
