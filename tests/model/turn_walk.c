@@ -316,7 +316,8 @@ static bool walk(const struct scenario *which, uint64_t seed, bool show, uint64_
     save(&first);
     wrong = NULL;
     has_schedule = false;
-    struct interleave what = {sizeof first, n_threads, step, at_end, &wrong, print};
+    struct interleave what = {
+        .bytes = sizeof first, .n_threads = n_threads, .step = step, .at_end = at_end, .wrong = &wrong, .print = print};
     return interleave_walk(&what, &first, show, n_states);
 }
 
