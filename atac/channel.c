@@ -65,7 +65,7 @@ static bool send_bytes(const VirtualChannelPort *port, const void *data, int siz
         return refuse(EINVAL);
     if (size > ATAC_MAX_BYTES)
         return refuse(EMSGSIZE);
-    sim_compute(atac_chip(), atac_software_cycles());
+    sim_compute(atac_chip(), atac_running()->software_cycles);
     sim_send(atac_chip(), port->channel, (uint32_t)signature, (uint32_t)tag, data, (uint32_t)size);
     return true;
 }
@@ -99,7 +99,7 @@ static bool receive(const VirtualChannelPort *port, uint64_t deadline, Message *
         memcpy(&msg_buffer->payload, m.data, m.head.size < sizeof(int) ? m.head.size : sizeof(int));
     if (data_size > 0 && m.head.size > 0)
         memcpy(data, m.data, m.head.size < (uint32_t)data_size ? m.head.size : (uint32_t)data_size);
-    sim_compute(atac_chip(), atac_software_cycles());
+    sim_compute(atac_chip(), atac_running()->software_cycles);
     return true;
 }
 

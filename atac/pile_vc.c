@@ -6,10 +6,9 @@
  * own bit pass, and requests if the thread has work to share. So a busy thread is not told of offers to others, but for
  * threads with the same bit.
  *
- * Ours: FEW and MANY. The thesis's tasks take a hundred times as long as a steal, so all that is queued is shared. Ours
- * too: how much is offered. A victim shares evenly among itself and the requests that it has read at once. A request
- * may stay without an answer, so a thief that waits repeats it, at first after PATIENCE cycles and then twice as late
- * each time.
+ * Ours: how many tasks are few and many (run.h). Ours too: how much is offered. A victim shares evenly among itself and
+ * the requests that it has read at once. A request may stay without an answer, so a thief that waits repeats it, at
+ * first after patience_cycles and then twice as late each time.
  */
 #include <string.h>
 
@@ -20,10 +19,7 @@ enum {
     FINISH = 2,
     FIRST_THIEF_BIT = 2,
     N_THIEF_BITS = 30,
-    FEW = 0,         /* with so many tasks or less a thread shares none: the critical region */
-    MANY = 2,        /* with so many or more it lets all requests come */
-    PATIENCE = 4000, /* cycles */
-    MOST_PATIENCE = 64000
+    MOST_PATIENCE = 16 /* times the first one */
 };
 
 static uint32_t bit_of(uint32_t thread) {
@@ -31,9 +27,10 @@ static uint32_t bit_of(uint32_t thread) {
 }
 
 void pile_vc_update_filter(DWorkPile *pile) {
+    const struct atac_config *t = atac_running();
     uint32_t n = pile->master->system->size(pile);
     uint32_t filter = FINISH | bit_of(pile->self);
-    if (n >= MANY || (n > FEW && pile_random(pile, MANY - FEW) < n - FEW))
+    if (n >= t->many || (n > t->few && pile_random(pile, t->many - t->few) < n - t->few))
         filter |= REQUEST;
     if (filter != pile->filter)
         VirtualChannelPort_set_local_filter(pile->port, -1, ATAC_AND, (int)filter);
@@ -47,13 +44,14 @@ void pile_vc_finish(DWorkPile *pile) {
 /* ---- the victim's side ---- */
 
 static void answer(DWorkPile *pile, const uint32_t *thieves, uint32_t n_thieves) {
+    uint32_t few = atac_running()->few;
     for (uint32_t i = 0; i < n_thieves; i++) {
         uint32_t n = pile->master->system->size(pile);
         struct pile_offer offer = {.thief = thieves[i], .victim = pile->self};
-        if (n <= FEW)
+        if (n <= few)
             return;
         offer.n = n / (n_thieves - i + 1);
-        offer.n = offer.n == 0 ? 1 : offer.n > n - FEW ? n - FEW : offer.n;
+        offer.n = offer.n == 0 ? 1 : offer.n > n - few ? n - few : offer.n;
         offer.n = offer.n > PILE_MAX_OFFER ? PILE_MAX_OFFER : offer.n;
         pile->master->system->offer(pile, &offer);
         if (offer.n != 0)
@@ -67,7 +65,7 @@ static void answer(DWorkPile *pile, const uint32_t *thieves, uint32_t n_thieves)
  * this thread has so much by now that it would have to share it again.
  */
 static uint64_t accept(DWorkPile *pile, const struct pile_offer *offer) {
-    if (offer->thief != pile->self || pile->master->system->size(pile) >= MANY)
+    if (offer->thief != pile->self || pile->master->system->size(pile) >= atac_running()->many)
         return 0;
     return pile->master->system->accept(pile, offer);
 }
@@ -103,15 +101,15 @@ static void request(DWorkPile *pile, uint64_t patience) {
 
 void pile_vc_ask_early(DWorkPile *pile) {
     if (pile->master->system->size(pile) == 0 && sim_cycles(atac_chip()) >= pile->requested_until)
-        request(pile, MOST_PATIENCE);
+        request(pile, (uint64_t)MOST_PATIENCE * atac_running()->patience_cycles);
 }
 
 uint64_t pile_vc_steal(DWorkPile *pile) {
     struct pile_offer offer;
-    uint64_t patience = PATIENCE, task;
+    uint64_t patience = atac_running()->patience_cycles, most = MOST_PATIENCE * patience, task;
     Message m;
     pile_vc_update_filter(pile);
-    for (;; patience = patience < MOST_PATIENCE ? 2 * patience : patience) {
+    for (;; patience = patience < most ? 2 * patience : patience) {
         request(pile, patience);
         while (atac_port_wait_until(pile->port, pile->requested_until, &m, (char *)&offer, sizeof offer)) {
             if (m.signature == FINISH)
