@@ -37,6 +37,8 @@ TEST_EACH(on_many_schedules, ATAC_N_PILES * 4, "no task is lost or run twice, an
         config.chip.jitter_cycles = 300;
         config.chip.jitter_seed = seed * 4u + (uint32_t)number;
         config.software_cycles = seed % 2 * 100;
+        config.mutexes_spin = seed / 2 % 2 != 0;
+        config.few = seed / 4 % 2;
         stealing_run(&config, kind, (enum distribution)(number / ATAC_N_PILES), &run);
         ck_assert_msg(run.n_wrong == 0, "seed %u: %u tasks were not run once", seed, run.n_wrong);
     }
@@ -62,14 +64,18 @@ TEST(distributions, "sum up to the tasks") {
     ck_assert(counts[0] == 640 && counts[1] == 0);
 }
 
+static DWorkPileMaster *small;
+static DWorkPile *only;
+
+/* The run ends in here, so the test frees. */
 static void full(struct sim_program *chip, void *argument) {
     (void)argument;
-    DWorkPileMaster *master = DWorkPileMaster_new(ATAC_CILK, 1, 2);
-    DWorkPile *pile = DWorkPileMaster_generateLocalWorkPile(master);
-    IWorkTask task;
     (void)chip;
+    small = DWorkPileMaster_new(ATAC_CILK, 1, 2);
+    only = DWorkPileMaster_generateLocalWorkPile(small);
+    IWorkTask task;
     for (int i = 0; i < 3; i++)
-        DWorkPile_put(pile, &task);
+        DWorkPile_put(only, &task);
 }
 
 TEST(a_full_queue, "ends the run and names the thread") {
@@ -79,6 +85,8 @@ TEST(a_full_queue, "ends the run and names the thread") {
     config.chip.n_cores = 1;
     ck_assert_int_eq(atac_run(&config, NULL, full, NULL, &cycles, &error), SIM_USAGE);
     ck_assert_str_eq(error.text, "thread 0: more than 2 tasks in a queue");
+    DWorkPile_delete(only);
+    DWorkPileMaster_delete(small);
 }
 
 static void refused(struct sim_program *chip, void *argument) {
@@ -88,6 +96,15 @@ static void refused(struct sim_program *chip, void *argument) {
     ck_assert(DWorkPileMaster_new(ATAC_N_PILES, 1, 1) == NULL && errno == EINVAL);
     ck_assert(DWorkPileMaster_new(ATAC_CILK, 0, 1) == NULL && errno == EINVAL);
     ck_assert(DWorkPileMaster_new(ATAC_CILK, 1, 65537) == NULL && errno == EINVAL);
+}
+
+TEST(few_and_many, "are two numbers") {
+    struct atac_config config = atac_config_default();
+    struct sim_error error;
+    uint64_t cycles;
+    config.few = config.many;
+    ck_assert_int_eq(atac_run(&config, NULL, full, NULL, &cycles, &error), SIM_USAGE);
+    ck_assert_str_eq(error.text, "2 tasks are few, and 2 are many");
 }
 
 TEST(refused_piles) {
