@@ -7,8 +7,8 @@
  * of a loop of barriers on 64 cores, so a barrier takes about 20000 cycles without it, which is 300 for each of 63
  * messages. A controller of 200 cycles changes little, so that time is the core's and not the controller's.
  *
- * The thesis does not give the fields below that either. They were chosen while their results were seen, so
- * bench/atac/reproduce --sweep varies each of them.
+ * The thesis does not give the fields below that either. bench/atac/settings.h sets each of them; docs/atac.md says
+ * which were chosen while their results were seen.
  */
 #ifndef ATAC_RUN_H
 #define ATAC_RUN_H

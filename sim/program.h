@@ -24,8 +24,8 @@
  * The word is read or written when the request arrives at the home. Only the ways are the mesh's: packets do not wait
  * for each other there.
  *
- * Futexes as Graphite has them: a system call is a message to the operating system's server on core 0, which serves one
- * request after the other, and wakes one thread after the other.
+ * Futexes as Graphite has them: a system call is a message to the operating system's server, which serves one request
+ * after the other, and wakes one thread after the other. Ours: it is on core 0; Graphite's has a tile of its own.
  */
 #ifndef SIM_PROGRAM_H
 #define SIM_PROGRAM_H

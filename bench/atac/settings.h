@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Settings of a run by name, which bench/atac/reproduce --sweep varies: "dram=0". */
+/* Settings of a run by name, to see what depends on them: "dram=0". */
 #ifndef BENCH_ATAC_SETTINGS_H
 #define BENCH_ATAC_SETTINGS_H
 
