@@ -73,14 +73,16 @@ void hw_optical_extend(struct hw_optical *net, struct hw_optical_node *nodes, ui
 /* ---- sending ---- */
 
 const char *hw_optical_status_name(enum hw_optical_status status) {
-    static const char names[HW_N_OPTICAL_STATUSES][32] = {"sent",
-                                                          "a lambda queue is full",
-                                                          "no memory",
-                                                          "core out of range",
-                                                          "channel out of range",
-                                                          "size out of range",
-                                                          "filter operation out of range",
-                                                          "time in the past"};
+    static const char names[HW_N_OPTICAL_STATUSES][32] = {
+        [HW_OPTICAL_OK] = "done",
+        [HW_OPTICAL_FULL] = "a lambda queue is full",
+        [HW_OPTICAL_NO_MEMORY] = "no memory",
+        [HW_OPTICAL_BAD_CORE] = "core out of range",
+        [HW_OPTICAL_BAD_CHANNEL] = "channel out of range",
+        [HW_OPTICAL_BAD_SIZE] = "size out of range",
+        [HW_OPTICAL_BAD_FILTER] = "filter operation out of range",
+        [HW_OPTICAL_PAST] = "time in the past",
+    };
     return (uint32_t)status < HW_N_OPTICAL_STATUSES ? names[status] : "?";
 }
 
@@ -183,28 +185,24 @@ enum hw_optical_status hw_optical_send(struct hw_optical *net, const struct hw_o
 
 /* ---- receiving ---- */
 
-static enum hw_optical_status refusal(const struct hw_optical *net, uint32_t core, uint32_t channel) {
+static enum hw_optical_status set_subscribed(struct hw_optical *net, uint32_t core, uint32_t channel, uint64_t now,
+                                             bool subscribed) {
     if (core >= net->config.n_cores)
         return HW_OPTICAL_BAD_CORE;
-    return channel < net->config.n_channels ? HW_OPTICAL_OK : HW_OPTICAL_BAD_CHANNEL;
+    if (channel >= net->config.n_channels)
+        return HW_OPTICAL_BAD_CHANNEL;
+    hw_optical_advance(net, core, now);
+    uint64_t *word = &net->cores[core].subscribed[channel / 64], bit = UINT64_C(1) << channel % 64;
+    *word = subscribed ? *word | bit : *word & ~bit;
+    return HW_OPTICAL_OK;
 }
 
 enum hw_optical_status hw_optical_subscribe(struct hw_optical *net, uint32_t core, uint32_t channel, uint64_t now) {
-    enum hw_optical_status status = refusal(net, core, channel);
-    if (status != HW_OPTICAL_OK)
-        return status;
-    hw_optical_advance(net, core, now);
-    net->cores[core].subscribed[channel / 64] |= UINT64_C(1) << channel % 64;
-    return HW_OPTICAL_OK;
+    return set_subscribed(net, core, channel, now, true);
 }
 
 enum hw_optical_status hw_optical_unsubscribe(struct hw_optical *net, uint32_t core, uint32_t channel, uint64_t now) {
-    enum hw_optical_status status = refusal(net, core, channel);
-    if (status != HW_OPTICAL_OK)
-        return status;
-    hw_optical_advance(net, core, now);
-    net->cores[core].subscribed[channel / 64] &= ~(UINT64_C(1) << channel % 64);
-    return HW_OPTICAL_OK;
+    return set_subscribed(net, core, channel, now, false);
 }
 
 enum hw_optical_status hw_optical_set_filter(struct hw_optical *net, uint32_t core, const struct hw_filter *filter,

@@ -27,7 +27,10 @@
 
 #include "optical_receiver.h"
 
-/* Bytes of the memory of a network, without nodes and slots. The configuration is possible (hw_optical_refusal). */
+/*
+ * Bytes of the memory of a network, without nodes and slots: a multiple of 64. The configuration is possible
+ * (hw_optical_refusal).
+ */
 size_t hw_optical_bytes(const struct hw_optical_config *config);
 
 /*
@@ -50,13 +53,16 @@ void hw_optical_extend(struct hw_optical *net, struct hw_optical_node *nodes, ui
 
 enum hw_optical_status {
     HW_OPTICAL_OK,
-    HW_OPTICAL_FULL,        /* a lambda queue has no room: hw_optical_retry says when to try again */
-    HW_OPTICAL_NO_MEMORY,   /* no free slot, or too few free nodes: hw_optical_extend */
-    HW_OPTICAL_BAD_CORE,    /* from here on: nothing like that can be sent, set or received */
-    HW_OPTICAL_BAD_CHANNEL, /**/
-    HW_OPTICAL_BAD_SIZE,    /**/
-    HW_OPTICAL_BAD_FILTER,  /**/
-    HW_OPTICAL_PAST,        /* before a message that was sent already */
+    HW_OPTICAL_FULL,      /* a lambda queue has no room: hw_optical_retry says when to try again */
+    HW_OPTICAL_NO_MEMORY, /* no free slot, or too few free nodes: hw_optical_extend */
+
+    /* Such a message, filter or subscription is out of range in this network. */
+    HW_OPTICAL_BAD_CORE,
+    HW_OPTICAL_BAD_CHANNEL,
+    HW_OPTICAL_BAD_SIZE,
+    HW_OPTICAL_BAD_FILTER,
+
+    HW_OPTICAL_PAST, /* before a message that was sent already */
     HW_N_OPTICAL_STATUSES
 };
 const char *hw_optical_status_name(enum hw_optical_status status);

@@ -87,17 +87,19 @@ bool hw_optical_is_valid(const struct hw_optical *net, const char **why) {
     for (uint32_t i = 0; i < net->config.n_cores; i++)
         if (!core_is_valid(&check, i))
             return false;
-    uint64_t n_free = 0, n_free_slots = 0;
+    uint64_t n_free = 0, n_free_slots = 0, n_unused = 0;
     for (uint32_t node = net->free_node; node != HW_OPTICAL_NONE && n_free <= net->n_nodes;
          node = net->nodes[node].next)
         n_free++;
     for (uint32_t slot = net->free_slot; slot != HW_OPTICAL_NONE && n_free_slots <= net->n_slots;
          slot = net->slots[slot].next_free)
         n_free_slots++;
-    for (uint32_t slot = 0; slot < net->n_slots; slot++)
+    for (uint32_t slot = 0; slot < net->n_slots; slot++) {
         check.n_copies += net->slots[slot].n_copies;
-    if (n_free != net->n_free_nodes || n_free_slots != net->n_free_slots || check.n_nodes + n_free != net->n_nodes ||
-        check.n_copies != check.n_nodes)
+        n_unused += net->slots[slot].n_copies == 0;
+    }
+    if (n_free != net->n_free_nodes || n_free_slots != net->n_free_slots || n_unused != n_free_slots ||
+        check.n_nodes + n_free != net->n_nodes || check.n_copies != check.n_nodes)
         return wrong(&check, "a node or a slot is in no list, or in two");
     return held_is_valid(&check);
 }

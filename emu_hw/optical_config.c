@@ -4,6 +4,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+static struct hw_clusters_config default_clusters(void) {
+    struct hw_clusters_config c = {.n_cores = 4, .receive = HW_RECEIVE_STAR, .n_receive_networks = 2, .flit_bits = 64};
+    c.link_cycles = c.hub_cycles = c.star_cycles = c.eo_cycles = c.oe_cycles = 1;
+    c.waveguide_ps_per_mm = 10;
+    c.tile_um = 1000;
+    return c;
+}
+
 struct hw_optical_config hw_optical_config_default(void) {
     return (struct hw_optical_config){.n_cores = 64,
                                       .n_channels = 64,
@@ -11,17 +19,7 @@ struct hw_optical_config hw_optical_config_default(void) {
                                       .controller_cycles = 10,
                                       .check_cycles = 3,
                                       .shape = HW_OPTICAL_FLAT,
-                                      .clusters = {.n_cores = 4,
-                                                   .receive = HW_RECEIVE_STAR,
-                                                   .n_receive_networks = 2,
-                                                   .flit_bits = 64,
-                                                   .link_cycles = 1,
-                                                   .hub_cycles = 1,
-                                                   .star_cycles = 1,
-                                                   .eo_cycles = 1,
-                                                   .oe_cycles = 1,
-                                                   .waveguide_ps_per_mm = 10,
-                                                   .tile_um = 1000},
+                                      .clusters = default_clusters(),
                                       .clock_mhz = hw_timing_default().clock_mhz};
 }
 

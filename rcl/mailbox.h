@@ -4,18 +4,22 @@
  * Locking" of Lozi's thesis defence.
  *
  * Which thread may write a field of a mailbox, and when:
- *   function  its client, from NULL to a request; the servicing thread that holds the request's lock, to
- *             rcl_under_way when the section gives its lock up in a condition wait, and back to NULL at its end
- *   lock, context   its client, while function is NULL
- * A request moves the mailbox's line twice: to the server, and back to the client. That lock and function are in the
- * same line and only `function` is waited for is what makes it two.
+ *   state   its client, from RCL_FREE to RCL_POSTED, and RCL_CLIENT_SLEEPS before it sleeps; the servicing thread that
+ *           holds the request's lock, RCL_UNDER_WAY when the section gives its lock up in a condition wait, and
+ *           back to RCL_FREE at the section's end
+ *   lock, function, context   its client, while the state is RCL_FREE
+ * A request moves the mailbox's line twice: to the server, and back to the client. That all of the request is in one
+ * line and only `state` is waited for is what makes it two. The end of a section is one exchange: it also tells the
+ * servicing thread whether its client sleeps, so the line does not come back for that.
  *
  * Several servicing threads of a server may look at one mailbox. The one that gets the request's lock looks at the
  * mailbox again, as the request may have been served meanwhile and another one be there. While a thread holds a lock no
  * other one serves requests for it.
  *
- * The server sleeps when it has been idle: `asleep` pairs with the fences below. Either the client sees that it sleeps,
- * or the server's last pass sees the request.
+ * The server sleeps when it has been idle. Either the client sees `asleep`, or the server's last pass sees the request:
+ * the client stores the state and loads `asleep`, the server exchanges `asleep` and loads the state, all of them
+ * sequentially consistent. Clients, and sections that wait for a lock, sleep when they have looked for long enough
+ * (rcl_look_on).
  */
 #ifndef RCL_MAILBOX_H
 #define RCL_MAILBOX_H
@@ -28,11 +32,18 @@ enum { RCL_LINE = 64 };
 
 typedef void rcl_section(void *context);
 
+/* Of a mailbox's state. A request is there if it is posted and not under way. */
+enum { RCL_FREE = 0, RCL_POSTED = 1, RCL_UNDER_WAY = 2, RCL_CLIENT_SLEEPS = 4 };
+
 struct rcl_mailbox {
-    _Alignas(RCL_LINE) rcl_section *function;
+    _Alignas(RCL_LINE) uint32_t state; /* a futex */
+    rcl_section *function;
     struct rcl_lock *lock;
     void *context;
 };
+
+/* Of a lock's `held`, which is a futex. */
+enum { RCL_UNHELD = 0, RCL_HELD = 1, RCL_WANTED = 2 /* held, and threads may sleep until it is free */ };
 
 /* The client's side. The caller waits for the end (rcl_await) before it posts again. */
 void rcl_post(struct rcl_mailbox *m, struct rcl_lock *lock, rcl_section *function, void *context, uint32_t *asleep);
@@ -40,6 +51,7 @@ void rcl_await(struct rcl_mailbox *m);
 
 /* The servers' side. */
 bool rcl_lock_try(struct rcl_lock *lock);
+void rcl_lock_wait(struct rcl_lock *lock); /* blocks until it has the lock */
 void rcl_lock_free(struct rcl_lock *lock);
 /* True: a request was served. `run` calls the section. */
 typedef void rcl_run(struct rcl_mailbox *m, struct rcl_lock *lock, rcl_section *function, void *context);

@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "rcl/server.h"
 #include "rcl/wait.h"
@@ -17,14 +20,18 @@ static struct {
     pthread_key_t key; /* ends a client thread's slot */
     bool has_key;
     struct rcl_server *servers;
-    bool used[RCL_MAX_CLIENTS];
+    pid_t owner[RCL_MAX_CLIENTS]; /* of a slot: the thread's kernel id; 0: the slot is free */
 } registry = {.mutex = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 /* ---- client threads ---- */
 
+static pid_t own_id(void) {
+    return (pid_t)syscall(SYS_gettid);
+}
+
 static void give_slot_back(void *slot) {
     pthread_mutex_lock(&registry.mutex);
-    registry.used[(uintptr_t)slot - 1] = false;
+    registry.owner[(uintptr_t)slot - 1] = 0;
     pthread_mutex_unlock(&registry.mutex);
     rcl_self.slot = 0; /* a later destructor of the thread may use a server once more */
 }
@@ -49,9 +56,9 @@ static void in_child(void) {
         s->mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         memset(s->mailbox, 0, RCL_MAX_CLIENTS * sizeof *s->mailbox);
     }
-    memset(registry.used, 0, sizeof registry.used);
+    memset(registry.owner, 0, sizeof registry.owner);
     if (rcl_self.slot != 0)
-        registry.used[rcl_self.slot - 1] = true;
+        registry.owner[rcl_self.slot - 1] = own_id();
     rcl_self.worker = NULL;
     rcl_self.frame = NULL;
     pthread_mutex_unlock(&registry.mutex);
@@ -62,14 +69,42 @@ static void prepare(void) {
                        pthread_atfork(before_fork, after_fork, in_child) == 0;
 }
 
-static int take_slot(void) {
+static bool is_idle(uint32_t slot) {
+    for (const struct rcl_server *s = registry.servers; s != NULL; s = s->next)
+        if (__atomic_load_n(&s->mailbox[slot].state, __ATOMIC_ACQUIRE) != RCL_FREE) /* pairs with rcl_serve */
+            return false;
+    return true;
+}
+
+/*
+ * A thread that uses a server in its last round of destructors has no destructor left that gives its slot back. Another
+ * thread may have got its id since: then the slot stays until that one has ended.
+ */
+static void give_back_for_ended(void) {
+    int saved = errno;
+    for (uint32_t i = 0; i < RCL_MAX_CLIENTS; i++)
+        if (syscall(SYS_tgkill, getpid(), registry.owner[i], 0) != 0 && errno == ESRCH && is_idle(i))
+            registry.owner[i] = 0;
+    errno = saved;
+}
+
+static uint32_t first_free(void) {
     uint32_t i = 0;
+    while (i < RCL_MAX_CLIENTS && registry.owner[i] != 0)
+        i++;
+    return i;
+}
+
+static int take_slot(void) {
     pthread_once(&registry.once, prepare);
     pthread_mutex_lock(&registry.mutex);
-    while (i < RCL_MAX_CLIENTS && registry.used[i])
-        i++;
+    uint32_t i = first_free();
+    if (i == RCL_MAX_CLIENTS) {
+        give_back_for_ended();
+        i = first_free();
+    }
     if (i < RCL_MAX_CLIENTS && registry.has_key && pthread_setspecific(registry.key, (void *)(uintptr_t)(i + 1)) == 0) {
-        registry.used[i] = true;
+        registry.owner[i] = own_id();
         rcl_self.slot = i + 1;
         if (i + 1 > rcl_n_slots)
             __atomic_store_n(&rcl_n_slots, i + 1, __ATOMIC_SEQ_CST);
@@ -80,11 +115,16 @@ static int take_slot(void) {
 
 /* ---- servers ---- */
 
+static cpu_set_t usable;
+
+/* Of the first thread: another one may load this library, and may be pinned. */
+__attribute__((constructor)) static void learn_cpus(void) {
+    if (sched_getaffinity(getpid(), sizeof usable, &usable) != 0)
+        CPU_ZERO(&usable); /* check_new refuses then */
+}
+
 static int check_new(int cpu) {
-    cpu_set_t usable;
     int n = 0;
-    if (sched_getaffinity(0, sizeof usable, &usable) != 0)
-        return EINVAL;
     if (cpu < -1 || cpu >= CPU_SETSIZE || (cpu >= 0 && !CPU_ISSET((size_t)cpu, &usable)))
         return EINVAL;
     for (const struct rcl_server *s = registry.servers; s != NULL; s = s->next, n++)
@@ -135,6 +175,8 @@ EXPORT int rcl_server_destroy(struct rcl_server *server) {
     struct rcl_server **link = &registry.servers;
     if (server == NULL)
         return EINVAL;
+    if (rcl_self.worker != NULL && rcl_self.worker->server == server)
+        return EDEADLK;
     pthread_mutex_lock(&registry.mutex);
     while (*link != NULL && *link != server)
         link = &(*link)->next;
@@ -163,10 +205,14 @@ static int start_again(struct rcl_server *s) {
 
 /* ---- sections ---- */
 
+_Static_assert(offsetof(struct rcl_lock, held) - offsetof(struct rcl_lock, server) == RCL_LINE &&
+                   sizeof(struct rcl_lock) - offsetof(struct rcl_lock, held) == RCL_LINE,
+               "clients' reads of a lock, or of its neighbour in an array, share no line with the server's writes");
+
 EXPORT int rcl_lock_init(struct rcl_lock *lock, struct rcl_server *server) {
     if (lock == NULL || server == NULL)
         return EINVAL;
-    *lock = (struct rcl_lock){0, server};
+    *lock = (struct rcl_lock){.server = server};
     return 0;
 }
 
@@ -225,8 +271,7 @@ EXPORT int rcl_cond_wait(struct rcl_cond *cond, struct rcl_lock *lock) {
     rcl_lock_free(lock);
     rcl_nudge(&lock->server->asleep);
     rcl_sleep(&cond->sequence, seen, NULL);
-    for (uint32_t n = 0; !rcl_lock_try(lock); n++)
-        rcl_look_again(n, 0);
+    rcl_lock_wait(lock);
     rcl_block_end(w);
     return 0;
 }
@@ -234,7 +279,8 @@ EXPORT int rcl_cond_wait(struct rcl_cond *cond, struct rcl_lock *lock) {
 static int wake(struct rcl_cond *cond, int n) {
     if (cond == NULL)
         return EINVAL;
-    __atomic_fetch_add(&cond->sequence, 1, __ATOMIC_RELEASE);
+    /* Relaxed: the lock orders the data. The kernel orders this against the compare of a thread that goes to sleep. */
+    __atomic_fetch_add(&cond->sequence, 1, __ATOMIC_RELAXED);
     rcl_wake(&cond->sequence, n);
     return 0;
 }

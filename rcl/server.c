@@ -70,11 +70,16 @@ void rcl_block_end(struct rcl_worker *w) {
     pthread_mutex_unlock(&w->server->mutex);
 }
 
-/* True: it was one too many, and has been parked. */
-static bool park_surplus(struct rcl_worker *w) {
+bool rcl_park_surplus(struct rcl_worker *w) {
     struct rcl_server *s = w->server;
     pthread_mutex_lock(&s->mutex);
-    bool surplus = s->n_active > 1 && w->counted && !stopped(s); /* wake_all takes the mutex after it has set that */
+    /*
+     * The management thread may just now have taken it for blocked, and activated another one. Both would sleep for
+     * requests, and only the other would count. If this one is woken and blocks in a section, the one that sleeps and
+     * counts would keep the management thread from activating a third.
+     */
+    count(w, true);
+    bool surplus = s->n_active > 1 && !stopped(s); /* wake_all takes the mutex after it has set that */
     if (surplus) {
         count(w, false);
         __atomic_store_n(&w->is_parked, 1, __ATOMIC_RELAXED);
@@ -108,8 +113,7 @@ void rcl_lock_take(struct rcl_worker *w, struct rcl_lock *lock) {
     if (rcl_lock_try(lock))
         return;
     rcl_block_begin(w);
-    for (uint32_t n = 0; !rcl_lock_try(lock); n += n < RCL_CLIENT_SPINS)
-        rcl_look_again(n, RCL_CLIENT_SPINS);
+    rcl_lock_wait(lock);
     rcl_block_end(w);
 }
 
@@ -134,7 +138,7 @@ static void *serve(void *argument) {
         if (pass(s)) {
             idle = 0;
         } else if (++idle == RCL_IDLE_PASSES) {
-            if (!park_surplus(w))
+            if (!rcl_park_surplus(w))
                 rcl_doze(&s->asleep, has_something_or_stops, s);
             idle = 0;
         } else {
@@ -200,42 +204,6 @@ static void *back_up(void *argument) {
 
 /* ---- beginning and end ---- */
 
-static int start_threads(struct rcl_server *s) {
-    pthread_mutex_lock(&s->mutex);
-    bool started = activate(s);
-    pthread_mutex_unlock(&s->mutex);
-    if (!started)
-        return EAGAIN;
-    if (pthread_create(&s->management, NULL, manage, s) != 0) {
-        __atomic_store_n(&s->stop, 1, __ATOMIC_RELEASE);
-        pthread_join(s->workers->thread, NULL);
-        return EAGAIN;
-    }
-    s->has_backup = s->cpu >= 0 && pthread_create(&s->backup, NULL, back_up, s) == 0;
-    return 0;
-}
-
-/* The threads inherit the CPU, and take no signals of the program's. */
-int rcl_start(struct rcl_server *s) {
-    cpu_set_t before, one;
-    sigset_t all, mask;
-    bool pinned = s->cpu >= 0;
-    CPU_ZERO(&one);
-    if (pinned) {
-        CPU_SET((size_t)s->cpu, &one);
-        if (pthread_getaffinity_np(pthread_self(), sizeof before, &before) != 0 ||
-            pthread_setaffinity_np(pthread_self(), sizeof one, &one) != 0)
-            return EINVAL;
-    }
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &mask);
-    int error = start_threads(s);
-    pthread_sigmask(SIG_SETMASK, &mask, NULL);
-    if (pinned)
-        pthread_setaffinity_np(pthread_self(), sizeof before, &before);
-    return error;
-}
-
 static void wake_all(struct rcl_server *s) {
     __atomic_store_n(&s->stop, 1, __ATOMIC_SEQ_CST); /* before `asleep`: rcl_doze looks at it after that */
     __atomic_store_n(&s->asleep, 0, __ATOMIC_SEQ_CST);
@@ -250,17 +218,68 @@ static void wake_all(struct rcl_server *s) {
     pthread_mutex_unlock(&s->mutex);
 }
 
-void rcl_stop(struct rcl_server *s) {
+/* As before its start, for the next one. */
+static void end_workers(struct rcl_server *s) {
     struct rcl_worker *w, *next;
-    wake_all(s);
-    pthread_join(s->management, NULL); /* no worker is made afterwards, as no section is under way */
-    if (s->has_backup)
-        pthread_join(s->backup, NULL);
     for (w = s->workers; w != NULL; w = next) {
         next = w->next;
         pthread_join(w->thread, NULL);
         free(w);
     }
     s->workers = s->parked = NULL;
-    s->n_active = 0;
+    s->n_active = s->stop = s->alarm = s->asleep = 0;
+}
+
+static int start_threads(struct rcl_server *s) {
+    pthread_mutex_lock(&s->mutex);
+    bool started = activate(s);
+    pthread_mutex_unlock(&s->mutex);
+    if (!started)
+        return EAGAIN;
+    if (pthread_create(&s->management, NULL, manage, s) != 0) {
+        wake_all(s);
+        end_workers(s);
+        return EAGAIN;
+    }
+    /* Without the backup thread the management thread still looks at each tick. */
+    s->has_backup = s->cpu >= 0 && pthread_create(&s->backup, NULL, back_up, s) == 0;
+    return 0;
+}
+
+/* All signals but those that a section's own instructions cause: blocked, they would end the process. */
+static void block_others_signals(sigset_t *before) {
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t others;
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&others, own[i]);
+    pthread_sigmask(SIG_SETMASK, &others, before);
+}
+
+/* The threads inherit the CPU and the blocked signals. */
+int rcl_start(struct rcl_server *s) {
+    cpu_set_t before, one;
+    sigset_t mask;
+    bool pinned = s->cpu >= 0;
+    CPU_ZERO(&one);
+    if (pinned) {
+        CPU_SET((size_t)s->cpu, &one);
+        if (pthread_getaffinity_np(pthread_self(), sizeof before, &before) != 0 ||
+            pthread_setaffinity_np(pthread_self(), sizeof one, &one) != 0)
+            return EINVAL;
+    }
+    block_others_signals(&mask);
+    int error = start_threads(s);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    if (pinned)
+        pthread_setaffinity_np(pthread_self(), sizeof before, &before);
+    return error;
+}
+
+void rcl_stop(struct rcl_server *s) {
+    wake_all(s);
+    pthread_join(s->management, NULL); /* no worker is made afterwards, as no section is under way */
+    if (s->has_backup)
+        pthread_join(s->backup, NULL);
+    end_workers(s);
 }

@@ -36,7 +36,8 @@ struct rcl_server {
     _Alignas(RCL_LINE) uint32_t stop;
     uint32_t alarm; /* a futex: the backup thread wakes the management thread */
     int cpu;
-    bool has_threads; /* false in a forked child, until it uses the server; the registry's mutex protects it */
+    /* False in a forked child, until it uses the server. Written under the registry's mutex, read without it. */
+    bool has_threads;
     pthread_t management, backup;
     bool has_backup;
     pthread_mutex_t mutex;
@@ -70,6 +71,9 @@ void rcl_stop(struct rcl_server *s);
 /* The calling servicing thread is about to block, or has blocked. */
 void rcl_block_begin(struct rcl_worker *w);
 void rcl_block_end(struct rcl_worker *w);
+
+/* The calling servicing thread has found nothing to do. True: it was one too many, and has been parked meanwhile. */
+bool rcl_park_surplus(struct rcl_worker *w);
 
 /* Call the section with a frame around it. */
 void rcl_call(struct rcl_mailbox *m, struct rcl_lock *lock, rcl_section *function, void *context);

@@ -3,12 +3,16 @@
 #ifndef RCL_WAIT_H
 #define RCL_WAIT_H
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "rcl/tuning.h"
 
 static inline void rcl_relax(void) {
 #if defined __x86_64__
@@ -26,11 +30,23 @@ static inline void rcl_look_again(uint32_t n, uint32_t before_yield) {
         sched_yield();
 }
 
-/* Sleeps while *word is `expected`, until rcl_wake, a signal, or the time is up (NULL: never). */
-static inline void rcl_sleep(uint32_t *word, uint32_t expected, const struct timespec *most) {
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, most, NULL, 0);
+/* The same of a thread that waits for a section or a lock. False: it has looked for long enough, and is to sleep. */
+static inline bool rcl_look_on(uint32_t *n) {
+    if (*n >= RCL_WAIT_LOOKS)
+        return false;
+    rcl_look_again((*n)++, RCL_WAIT_SPINS);
+    return true;
 }
 
+/* Sleeps while *word is `expected`, until rcl_wake, a signal, or the time is up (NULL: never). The caller looks again.
+ */
+static inline void rcl_sleep(uint32_t *word, uint32_t expected, const struct timespec *most) {
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, most, NULL, 0);
+    errno = saved;
+}
+
+/* It cannot fail: the word is there. */
 static inline void rcl_wake(uint32_t *word, int n) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
 }

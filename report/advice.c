@@ -20,9 +20,8 @@
 #define SPIN_LEAST 0.05
 #define FAILED_LEAST 1000
 #define SERIAL_LEAST 0.7
-#define STALLS_MOST                                                                                                    \
-    0.1 /* of the generations: more often, it is the program that keeps its threads off the processor                  \
-         */
+/* Of the generations: if more stall, it is the program that keeps its threads off the processor. */
+#define STALLS_MOST 0.1
 
 static double part(double of, double whole) {
     return whole > 0 ? of / whole : 0;

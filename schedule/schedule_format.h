@@ -88,11 +88,12 @@ enum schedule_kind {
     SCHEDULE_RESUME = 64,   /* + enum schedule_reason: head. The wait of that thread's last operation is over */
     SCHEDULE_RETURN = 68,   /* + enum schedule_return: head. It is no part of the hash */
     SCHEDULE_STALL = 72,    /* head: that thread keeps the turn without an operation */
-    SCHEDULE_RELEASED = 73, /* head: the same, and it goes on outside */
+    SCHEDULE_RELEASED = 73, /* head: the turn has been taken away from that thread, and it goes on outside */
     SCHEDULE_OBJECT = 80,   /* number of the object of the last operation, in the order of first use from 1 on */
     SCHEDULE_OTHER = 81,    /* number of the thread that the last operation is about */
     SCHEDULE_MODULE = 82,   /* bytes of its path, the path: a file with code; they are counted from 0 on */
     SCHEDULE_SITE = 83,     /* module, offset in that file of the call's last byte; they are counted from 1 on */
+    SCHEDULE_FULL = 126,    /* the last token: the file could not grow, and the process went on without a log */
     SCHEDULE_FINISH = 127,  /* struct schedule_totals */
     SCHEDULE_NEXT = 128
 };

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,13 +16,18 @@ struct place {
     uint64_t offset;
 };
 
+enum { BUFFER = 1 << 16 };
+
 struct schedule_log {
     char *path;
-    const uint8_t *bytes;
-    size_t n_bytes, at;
+    int fd;
+    int read_error;      /* errno value; 0: none */
+    size_t n_bytes, at;  /* of the file */
+    size_t from, n_here; /* the part of it that is in `buffer` */
+    uint8_t buffer[BUFFER];
     struct schedule_header header;
     struct schedule_totals totals;
-    bool has_totals;
+    bool has_totals, is_full;
     uint64_t time_ns, hash;
     uint32_t thread;
     char **modules;
@@ -44,37 +48,66 @@ static bool fail(const struct schedule_log *log, size_t at, char **error, const 
 
 /* ---- opening ---- */
 
-static bool map(struct schedule_log *log, char **error) {
+static bool open_file(struct schedule_log *log, char **error) {
     struct stat st;
-    int fd = open(log->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const char *why = NULL;
-    if (fd < 0 || fstat(fd, &st) != 0)
+    log->fd = open(log->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (log->fd < 0 || fstat(log->fd, &st) != 0)
         why = strerror(errno);
     else if (!S_ISREG(st.st_mode))
         why = "no regular file (legal: a schedule log)";
     else if (st.st_size == 0)
-        why = "the file is empty (legal: a schedule log)";
-    if (why == NULL) {
+        why = "the file is empty: its process could not write it (legal: a schedule log)";
+    else
         log->n_bytes = (size_t)st.st_size;
-        void *bytes = mmap(NULL, log->n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-        log->bytes = bytes != MAP_FAILED ? bytes : NULL;
-        why = bytes == MAP_FAILED ? strerror(errno) : NULL;
-    }
-    if (fd >= 0)
-        close(fd);
     if (why != NULL && asprintf(error, "'%s': %s", log->path, why) < 0)
         *error = NULL;
     return why == NULL;
 }
 
+/*
+ * The byte at that place of the file, or -1: there is none. The file is not mapped: its process may be at work, and cut
+ * the file to its size now, or another process may shorten it. Then the log is cut there.
+ */
+static int byte_at(struct schedule_log *log, size_t at) {
+    if (at >= log->n_bytes)
+        return -1;
+    if (at - log->from >= log->n_here) {
+        ssize_t n;
+        while ((n = pread(log->fd, log->buffer, sizeof log->buffer, (off_t)at)) < 0 && errno == EINTR)
+            ;
+        if (n <= 0) {
+            log->read_error = n < 0 ? errno : 0;
+            log->n_bytes = at;
+            return -1;
+        }
+        log->from = at;
+        log->n_here = (size_t)n;
+    }
+    return log->buffer[at - log->from];
+}
+
+/* The next n bytes; false: there are not so many. */
+static bool copy(struct schedule_log *log, void *to, size_t n) {
+    for (size_t i = 0; i < n; i++, log->at++) {
+        int byte = byte_at(log, log->at);
+        if (byte < 0)
+            return false;
+        ((uint8_t *)to)[i] = (uint8_t)byte;
+    }
+    return true;
+}
+
 static bool read_header(struct schedule_log *log, char **error) {
     struct schedule_header *h = &log->header;
-    size_t n = log->n_bytes < sizeof *h ? log->n_bytes : sizeof *h;
-    memcpy(h, log->bytes, n);
+    bool is_whole = copy(log, h, sizeof *h);
+    size_t n = log->at;
+    if (log->read_error != 0)
+        return fail(log, n, error, "%s", strerror(log->read_error));
     if (n < sizeof h->magic || memcmp(h->magic, SCHEDULE_MAGIC, sizeof h->magic) != 0)
         return fail(log, 0, error,
                     "not a schedule log (legal: what subutai run --engine det --schedule FILE has written)");
-    if (n < sizeof *h)
+    if (!is_whole)
         return fail(log, n, error, "the header is cut (it has %zu bytes)", sizeof *h);
     if (h->version != SCHEDULE_VERSION)
         return fail(log, sizeof h->magic, error, "version %" PRIu32 " is unknown (legal: %d)", h->version,
@@ -92,7 +125,8 @@ struct schedule_log *schedule_open(const char *path, char **error) {
         free(log);
         return NULL;
     }
-    if (map(log, error) && read_header(log, error)) {
+    log->fd = -1;
+    if (open_file(log, error) && read_header(log, error)) {
         schedule_rewind(log);
         return log;
     }
@@ -111,13 +145,13 @@ void schedule_rewind(struct schedule_log *log) {
     log->at = sizeof log->header;
     log->time_ns = log->hash = 0;
     log->thread = 0;
-    log->has_totals = false;
+    log->has_totals = log->is_full = false;
 }
 
 void schedule_close(struct schedule_log *log) {
     forget_tables(log);
-    if (log->bytes != NULL)
-        munmap((void *)(uintptr_t)log->bytes, log->n_bytes);
+    if (log->fd >= 0)
+        close(log->fd);
     free(log->modules);
     free(log->sites);
     free(log->path);
@@ -129,8 +163,9 @@ void schedule_close(struct schedule_log *log) {
 static bool get(struct schedule_log *log, uint64_t most, uint64_t *number, char **error) {
     size_t begin = log->at;
     *number = 0;
-    for (unsigned shift = 0; log->at < log->n_bytes && shift < 7 * SCHEDULE_MAX_NUMBER; shift += 7) {
-        uint8_t byte = log->bytes[log->at++];
+    int byte = 0;
+    for (unsigned shift = 0; shift < 7 * SCHEDULE_MAX_NUMBER && (byte = byte_at(log, log->at)) >= 0; shift += 7) {
+        log->at++;
         if (shift == 63 && byte > 1)
             break;
         *number |= (uint64_t)(byte & 127) << shift;
@@ -139,7 +174,7 @@ static bool get(struct schedule_log *log, uint64_t most, uint64_t *number, char 
                    fail(log, begin, error, "the number %" PRIu64 " is too large (legal: up to %" PRIu64 ")", *number,
                         most);
     }
-    return fail(log, begin, error, log->at == log->n_bytes ? "the log is cut in a number" : "not a number");
+    return fail(log, begin, error, byte < 0 ? "the log is cut in a number" : "not a number");
 }
 
 static bool get_head(struct schedule_log *log, uint8_t kind, struct schedule_event *e, char **error) {
@@ -174,12 +209,11 @@ static bool get_module(struct schedule_log *log, char **error) {
     if (!grow(log, &array, log->n_modules, sizeof *log->modules, error))
         return false;
     log->modules = array;
-    char *path = strndup((const char *)log->bytes + log->at, n);
+    char *path = calloc(n + 1, 1);
     if (path == NULL)
         return fail(log, log->at, error, "out of memory");
     log->modules[log->n_modules++] = path;
-    log->at += n;
-    return true;
+    return copy(log, path, n) || fail(log, log->at, error, "the log is cut in a path");
 }
 
 static bool get_site(struct schedule_log *log, char **error) {
@@ -198,14 +232,15 @@ static bool get_site(struct schedule_log *log, char **error) {
 }
 
 static bool get_totals(struct schedule_log *log, char **error) {
-    if (log->n_bytes - log->at < sizeof log->totals)
-        return fail(log, log->at, error, "the log is cut in its totals");
-    memcpy(&log->totals, log->bytes + log->at, sizeof log->totals);
-    log->at += sizeof log->totals;
-    if (log->at != log->n_bytes)
-        return fail(log, log->at, error, "the log goes on behind its totals");
+    size_t begin = log->at;
+    int byte;
+    if (!copy(log, &log->totals, sizeof log->totals))
+        return fail(log, begin, error, "the log is cut in its totals");
+    for (size_t at = log->at; (byte = byte_at(log, at)) >= 0; at++) /* zeros stay if the file was moved meanwhile */
+        if (byte != 0)
+            return fail(log, at, error, "the log goes on behind its totals");
     if (log->totals.hash != log->hash)
-        return fail(log, log->at - sizeof log->totals, error,
+        return fail(log, begin, error,
                     "the hash is %016" PRIx64 ", and that of the operations %016" PRIx64 ": the log is damaged",
                     log->totals.hash, log->hash);
     log->has_totals = true;
@@ -215,8 +250,8 @@ static bool get_totals(struct schedule_log *log, char **error) {
 /* What belongs to the operation, and definitions, up to the next event. */
 static bool get_rest(struct schedule_log *log, struct schedule_event *e, char **error) {
     uint64_t number;
-    while (log->at < log->n_bytes) {
-        uint8_t kind = log->bytes[log->at];
+    for (;;) {
+        int kind = byte_at(log, log->at);
         if (kind != SCHEDULE_OBJECT && kind != SCHEDULE_OTHER)
             return true;
         log->at++;
@@ -229,7 +264,6 @@ static bool get_rest(struct schedule_log *log, struct schedule_event *e, char **
             log->hash = schedule_hash_object(log->hash, (uint32_t)number);
         }
     }
-    return true;
 }
 
 static bool get_op(struct schedule_log *log, struct schedule_event *e, unsigned op, char **error) {
@@ -271,10 +305,11 @@ static bool get_event(struct schedule_log *log, uint8_t kind, struct schedule_ev
 }
 
 bool schedule_next(struct schedule_log *log, struct schedule_event *event, char **error) {
+    int kind;
     *error = NULL;
-    while (log->at < log->n_bytes && log->bytes[log->at] != SCHEDULE_CUT && !log->has_totals) {
-        uint8_t kind = log->bytes[log->at++];
+    while (!log->has_totals && !log->is_full && (kind = byte_at(log, log->at)) > SCHEDULE_CUT) {
         bool is_well = true;
+        log->at++;
         switch (kind) {
         case SCHEDULE_MODULE:
             is_well = get_module(log, error);
@@ -282,11 +317,14 @@ bool schedule_next(struct schedule_log *log, struct schedule_event *event, char 
         case SCHEDULE_SITE:
             is_well = get_site(log, error);
             break;
+        case SCHEDULE_FULL:
+            log->is_full = true;
+            break;
         case SCHEDULE_FINISH:
             is_well = get_totals(log, error);
             break;
         default:
-            if (!get_event(log, kind, event, error))
+            if (!get_event(log, (uint8_t)kind, event, error))
                 return false;
             event->hash = log->hash;
             return true;
@@ -294,7 +332,7 @@ bool schedule_next(struct schedule_log *log, struct schedule_event *event, char 
         if (!is_well)
             return false;
     }
-    return false;
+    return log->read_error != 0 && fail(log, log->at, error, "%s", strerror(log->read_error));
 }
 
 /* ---- what it says ---- */
@@ -305,6 +343,10 @@ const struct schedule_header *schedule_header_of(const struct schedule_log *log)
 
 const struct schedule_totals *schedule_totals_of(const struct schedule_log *log) {
     return log->has_totals ? &log->totals : NULL;
+}
+
+bool schedule_is_full(const struct schedule_log *log) {
+    return log->is_full;
 }
 
 uint64_t schedule_place(const struct schedule_log *log) {

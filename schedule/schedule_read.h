@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading a schedule log, event by event, in bounded memory beside the tables of modules and call sites. The file is
- * mapped; it may be longer than what its process has written. Nothing that a file may hold makes the reader fail
- * otherwise than by a line with the place.
+ * Reading a schedule log, event by event, in bounded memory beside the tables of modules and call sites. The file may
+ * be longer than what its process has written, and may become shorter meanwhile: then the log is cut there. Nothing
+ * that a file may hold makes the reader fail otherwise than by a line with the place.
  */
 #ifndef SCHEDULE_SCHEDULE_READ_H
 #define SCHEDULE_SCHEDULE_READ_H
@@ -48,6 +48,8 @@ bool schedule_next(struct schedule_log *log, struct schedule_event *event, char 
 void schedule_rewind(struct schedule_log *log);
 /* After the last event: what the process has said of itself; NULL: the log is cut there. */
 const struct schedule_totals *schedule_totals_of(const struct schedule_log *log);
+/* After the last event: the log is cut there because its file could not grow. */
+bool schedule_is_full(const struct schedule_log *log);
 /* How many bytes of the file have been read, and how many it has. */
 uint64_t schedule_place(const struct schedule_log *log);
 uint64_t schedule_bytes(const struct schedule_log *log);

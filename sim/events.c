@@ -43,9 +43,7 @@ bool sim_events_grow(struct sim_events *e) {
 }
 
 static bool before(const struct sim_far *a, const struct sim_far *b) {
-    if (a->at != b->at)
-        return a->at < b->at;
-    return a->since != b->since ? a->since < b->since : a->sequence < b->sequence;
+    return a->at != b->at ? a->at < b->at : a->sequence < b->sequence;
 }
 
 /* ---- the first far event ---- */
@@ -146,10 +144,10 @@ static void heap_drop(struct sim_events *e) {
 /* ---- putting in and taking ---- */
 
 /* The words are written one by one, as they were given: see sim_events_put_words. */
-static inline void write(struct sim_far *far, uint64_t at, uint64_t since, enum sim_event_kind kind, uint32_t word0,
+static inline void write(struct sim_far *far, uint64_t at, uint64_t sequence, enum sim_event_kind kind, uint32_t word0,
                          uint32_t word1, uint32_t word2) {
     far->at = at;
-    far->since = since;
+    far->sequence = sequence;
     far->event.kind = kind;
     far->event.packet.flit[0] = word0;
     far->event.packet.flit[1] = word1;
@@ -170,23 +168,24 @@ void sim_events_put_far(struct sim_events *e, uint64_t at, enum sim_event_kind k
         e->no_memory = true;
         return;
     }
-    far->sequence = ++e->sequence;
-    write(far, at, e->now, kind, word0, word1, word2);
+    write(far, at, ++e->sequence, kind, word0, word1, word2);
     if (number < SIM_LANES && e->lane[number].n == 1)
         is_first(e, number, at);
     else if (number == SIM_LANES && !heap_put(e, far))
         e->no_memory = true;
 }
 
-void sim_events_put_since(struct sim_events *e, uint64_t at, uint64_t since, enum sim_event_kind kind, uint32_t word0,
-                          uint32_t word1) {
+void sim_events_put_first(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0, uint32_t word1) {
+    if (at < e->now || at < e->lane[0].last_at) {
+        e->past = true;
+        return;
+    }
     struct sim_far *far = lane_place(&e->lane[0], at);
     if (far == NULL) {
         e->no_memory = true;
         return;
     }
-    far->sequence = 0;
-    write(far, at, since, kind, word0, word1, 0);
+    write(far, at, 0, kind, word0, word1, 0);
     if (e->lane[0].n == 1)
         is_first(e, 0, at);
 }
@@ -196,7 +195,6 @@ const struct sim_event *sim_events_take_far(struct sim_events *e) {
     const struct sim_far *first = first_in(e, e->far_lane);
     const struct sim_event *taken = &first->event;
     e->now = e->far_at;
-    e->since = first->since;
     if (e->far_lane < SIM_LANES) {
         lane_drop(e, e->far_lane);
     } else {

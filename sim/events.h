@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What happens when: events in the order of their times. Events at the same time come in the order in which they were
- * put in.
+ * put in, but for those of sim_events_put_first, which come before the others.
  *
  * Nearly all events of a synchronization call are some hundred nanoseconds ahead. They go into a wheel with a slot for
  * each of the next SIM_WHEEL ns. There putting in and taking out takes a few instructions, and equal times keep their
@@ -73,7 +73,7 @@ struct sim_near {
 };
 
 struct sim_far {
-    uint64_t at, since, sequence; /* when it happens; when it was put in, and in which order at that time */
+    uint64_t at, sequence; /* when it happens; in which order it was put in */
     struct sim_event event;
 };
 
@@ -95,18 +95,17 @@ struct sim_events {
      * the event is loaded.
      */
     uint32_t slot[SIM_WHEEL];
-    uint64_t since;                  /* when the event that was taken last was put in, if it was far; else UINT64_MAX */
     uint64_t far_at;                 /* time of the first far event; UINT64_MAX: none */
     uint32_t far_kind;               /* its kind, */
     uint32_t far_lane;               /* and where it is: SIM_LANES is the heap */
     uint64_t lane_at[SIM_LANES + 1]; /* time of the first event there; UINT64_MAX: none */
-    struct sim_lane lane[SIM_LANES]; /* lane 0 is of sim_events_put_since */
+    struct sim_lane lane[SIM_LANES]; /* lane 0 is of sim_events_put_first */
     uint64_t sequence;
     struct sim_event taken; /* the last event that was taken from the heap */
     struct sim_far *heap;
     uint32_t n_heap, heap_capacity;
     bool no_memory; /* an event was lost for want of memory */
-    bool past;      /* an event was to happen before the present time, and was refused */
+    bool past;      /* an event was refused, because its time had passed */
 };
 
 bool sim_events_init(struct sim_events *e);
@@ -120,11 +119,10 @@ void sim_events_put_far(struct sim_events *e, uint64_t at, enum sim_event_kind k
 const struct sim_event *sim_events_take_far(struct sim_events *e);
 
 /*
- * Put in an event as if that had been done at `since`, which may be earlier than now, before all else at that time.
- * at >= now; at - since >= SIM_REACH; neither time is before that of the last call.
+ * Put in an event that comes before all others of its time, but for those that were put in so before it. at >= now,
+ * and at is not before that of the last such call, or the event is refused.
  */
-void sim_events_put_since(struct sim_events *e, uint64_t at, uint64_t since, enum sim_event_kind kind, uint32_t word0,
-                          uint32_t word1);
+void sim_events_put_first(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0, uint32_t word1);
 
 /* There is no event: time passes until then, if that is not past. */
 static inline void sim_events_rest(struct sim_events *e, uint64_t until) {
@@ -186,7 +184,8 @@ static inline uint32_t sim_events_words_ahead(const struct sim_events *e, uint32
 
 /*
  * Take the next event; now becomes its time, *kind its kind. It stays valid until another event is put in. NULL: there
- * is no event. At equal times the far event is first: it was put in when the wheel did not reach that time.
+ * is no event. At equal times the far event is first: it was put in when the wheel did not reach that time, or by
+ * sim_events_put_first.
  */
 static inline const struct sim_event *sim_events_take(struct sim_events *e, enum sim_event_kind *kind) {
     uint32_t word = e->now / 64 % 64;
@@ -208,7 +207,6 @@ static inline const struct sim_event *sim_events_take(struct sim_events *e, enum
         return sim_events_take_far(e);
     }
     e->now = begins + bit;
-    e->since = UINT64_MAX;
     uint32_t i = slot >> SIM_KIND_BITS;
     struct sim_near *own = &e->pool[i];
     uint64_t rest = here & (here - 1);

@@ -53,7 +53,7 @@ struct sim_host {
     struct sim_host_core *cores;
     struct sim_host_look *looks; /* host_search.c: of carriers that may search; a place for each carrier */
     uint32_t n_looks;
-    uint64_t n_searches;  /* that have begun or gone on: their order */
+    uint64_t n_searches;  /* that have begun: their order */
     uint64_t searches_to; /* the last look that was no event is not after that time */
 };
 

@@ -51,7 +51,7 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
     const struct sim_host_sync *sync = engine == SIM_HOST_GLIBC    ? &c->glibc
                                        : engine == SIM_HOST_DIRECT ? &c->direct
                                                                    : &c->switching;
-    double half = c->kernel.sleep_ns / 2, nobody = c->kernel.wake_nobody_ns;
+    double half = c->kernel.sleep_ns / 2, empty_wake = c->kernel.wake_nobody_ns;
     double before = engine == SIM_HOST_GLIBC ? c->kernel.wait_changed_ns : 0;
     return (struct sim_host_model){
         .lock_ns = ns(sync->mutex_ns / 2),
@@ -66,10 +66,10 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .futex_wait_ns = ns(before),
         .fall_asleep_ns = ns(half - before),
         .awake_ns = ns(half),
-        .futex_wake_ns = ns(nobody),
-        .wake_busy_ns = ns(c->kernel.wake_busy_ns - nobody),
-        .wake_idle_ns = ns(c->kernel.wake_idle_ns - nobody),
-        .wake_deep_ns = ns(c->kernel.wake_deep_ns - nobody),
+        .futex_wake_ns = ns(empty_wake),
+        .wake_busy_ns = ns(c->kernel.wake_busy_ns - empty_wake),
+        .wake_idle_ns = ns(c->kernel.wake_idle_ns - empty_wake),
+        .wake_deep_ns = ns(c->kernel.wake_deep_ns - empty_wake),
         .late_idle_ns = ns(c->kernel.latency_idle_ns - c->kernel.wake_idle_ns - half),
         .late_deep_ns = ns(c->kernel.latency_deep_ns - c->kernel.wake_deep_ns - half),
         .late_busy_ns = ns(c->kernel.latency_busy_ns - c->kernel.wake_idle_ns - half - c->kernel.switch_ns),

@@ -9,15 +9,9 @@ static uint64_t ends_at(const struct sim *sim, const struct sim_host_core *core)
     return core->idle_from + (n > 0 ? n : 1) * SIM_SEARCH_EVERY_NS;
 }
 
-/* All looks up to this time have been. Looks at the present time have, unless its event was put in before them. */
-static uint64_t looked_to(const struct sim *sim) {
-    uint64_t now = sim_now(sim);
-    return now - (sim->events.since < now - SIM_SEARCH_EVERY_NS && now >= SIM_SEARCH_EVERY_NS);
-}
-
-/* The next look of a carrier that looks on. */
+/* The next look of a carrier that looks on. A look at the present time has been: looks come first. */
 static uint64_t next_at(const struct sim *sim, const struct sim_host_core *core) {
-    uint64_t to = looked_to(sim), n = to < core->idle_from ? 0 : (to - core->idle_from) / SIM_SEARCH_EVERY_NS;
+    uint64_t n = (sim_now(sim) - core->idle_from) / SIM_SEARCH_EVERY_NS;
     return core->idle_from + (n + 1) * SIM_SEARCH_EVERY_NS;
 }
 
@@ -25,11 +19,11 @@ static uint64_t next_at(const struct sim *sim, const struct sim_host_core *core)
 static void look_back(struct sim *sim, struct sim_host_core *core) {
     if (!core->searches)
         return;
-    if (core->woken && looked_to(sim) >= core->idle_from + SIM_SEARCH_EVERY_NS) {
+    if (core->woken && sim_now(sim) >= core->idle_from + SIM_SEARCH_EVERY_NS) {
         core->n_vain += core->n_vain < UINT8_MAX;
         core->woken = false;
     }
-    core->searches = looked_to(sim) < ends_at(sim, core);
+    core->searches = sim_now(sim) < ends_at(sim, core);
     if (!core->searches && sim->host->searches_to < ends_at(sim, core))
         sim->host->searches_to = ends_at(sim, core);
 }
@@ -39,7 +33,8 @@ void sim_host_search_on(struct sim *sim, struct sim_host_core *core) {
     core->searches = sim_now(sim) < ends_at(sim, core);
     if (!core->searches)
         return;
-    core->search_order = ++host->n_searches;
+    if (sim_now(sim) == core->idle_from)
+        core->search_order = ++host->n_searches;
     if (!core->listed)
         host->looks[host->n_looks++].core = core->number;
     core->listed = true;
@@ -62,7 +57,7 @@ void sim_host_search_at(struct sim *sim, struct sim_host_core *core, uint64_t at
     sim_events_put_words(&sim->events, at, SIM_EV_SEARCH, core->number, ++core->generation, 0, NULL);
 }
 
-/* By time; at the same time the carrier that went idle, or has looked, before the other. */
+/* By time; at the same time the carrier that went idle before the other. */
 static int compare(const void *a, const void *b) {
     const struct sim_host_look *x = a, *y = b;
     if (x->at != y->at)
@@ -94,8 +89,7 @@ void sim_host_search_expect(struct sim *sim) {
         struct sim_host_core *core = &host->cores[look->core];
         core->armed = true;
         core->searches = false;
-        sim_events_put_since(&sim->events, look->at, look->at - SIM_SEARCH_EVERY_NS, SIM_EV_SEARCH, look->core,
-                             ++core->generation);
+        sim_events_put_first(&sim->events, look->at, SIM_EV_SEARCH, look->core, ++core->generation);
     }
     host->n_looks = 0;
 }

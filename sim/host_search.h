@@ -3,11 +3,12 @@
  * Carriers without a fiber that search: from the time when they went idle they look each SIM_SEARCH_EVERY_NS whether
  * another carrier has fibers to take, for model.search_ns.
  *
+ * Such a look comes before all else that happens at its time. Looks at the same time are in the order in which their
+ * carriers went idle. (The look of a carrier that is woken for a new fiber, sim_host_search_at, is an event like any
+ * other.)
+ *
  * As long as no fiber is ready all looks are in vain, and nothing happens at them. So a look is an event only while
- * fibers are ready. The looks that come then are in the same order among all events as if each look before them had
- * been an event too, and had put in the next one. (With one exception, in which looks come first: an event that was put
- * in exactly SIM_SEARCH_EVERY_NS ahead, by another event that was put in at least so far ahead, and all three at times
- * of looks of the same carrier.)
+ * fibers are ready.
  */
 #ifndef SIM_HOST_SEARCH_H
 #define SIM_HOST_SEARCH_H

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define NOBODY UINT32_MAX
+#define NO_PACKET UINT32_MAX
 
 struct packet {
     enum sim_packet_kind kind;
@@ -99,7 +99,7 @@ static uint64_t draw(struct net *net, uint64_t n) {
 
 static uint32_t new_packet(struct net *net) {
     uint32_t i = net->free_packets;
-    if (i != NOBODY) {
+    if (i != NO_PACKET) {
         net->free_packets = net->packets[i].next;
         return i;
     }
@@ -108,7 +108,7 @@ static uint32_t new_packet(struct net *net) {
         struct packet *packets = realloc(net->packets, n * sizeof *packets);
         if (packets == NULL) {
             net->no_memory = true;
-            return NOBODY;
+            return NO_PACKET;
         }
         net->packets = packets;
     }
@@ -116,8 +116,8 @@ static uint32_t new_packet(struct net *net) {
 }
 
 static void append(struct net *net, struct queue *queue, uint32_t packet) {
-    net->packets[packet].next = NOBODY;
-    if (queue->first == NOBODY)
+    net->packets[packet].next = NO_PACKET;
+    if (queue->first == NO_PACKET)
         queue->first = packet;
     else
         net->packets[queue->last].next = packet;
@@ -126,7 +126,7 @@ static void append(struct net *net, struct queue *queue, uint32_t packet) {
 
 static uint32_t shift(struct net *net, struct queue *queue) {
     uint32_t packet = queue->first;
-    if (packet != NOBODY)
+    if (packet != NO_PACKET)
         queue->first = net->packets[packet].next;
     return packet;
 }
@@ -207,7 +207,7 @@ static void advance(struct net *net, uint32_t number, uint64_t now) {
 static void choose(struct net *net, uint32_t at, uint64_t now) {
     struct port *port = &net->ports[at];
     uint32_t number = shift(net, &port->queue[SIM_CONTROL_PACKET]);
-    if (number == NOBODY)
+    if (number == NO_PACKET)
         number = shift(net, &port->queue[SIM_DATA_PACKET]);
     const struct packet *p = &net->packets[number];
     port->until = now + net->length[p->kind];
@@ -216,7 +216,7 @@ static void choose(struct net *net, uint32_t at, uint64_t now) {
     if (net->config.on_hop != NULL)
         net->config.on_hop(net->config.context, &(struct sim_travel_hop){p->kind, at, p->came, now});
     advance(net, number, now);
-    port->chooses = port->queue[0].first != NOBODY || port->queue[1].first != NOBODY;
+    port->chooses = port->queue[0].first != NO_PACKET || port->queue[1].first != NO_PACKET;
     if (port->chooses)
         put(net, port->until, CHOOSE, at);
 }
@@ -226,7 +226,7 @@ static void send(struct net *net, uint32_t source, uint64_t now) {
     enum sim_packet_kind kind = (enum sim_packet_kind)(source % SIM_N_PACKETS);
     uint32_t tile = source / SIM_N_PACKETS, to = (uint32_t)draw(net, net->n_tiles - 1), number = new_packet(net);
     uint64_t next = now + 1 + draw(net, 2 * net->gap[kind] - 1);
-    if (number == NOBODY)
+    if (number == NO_PACKET)
         return;
     net->packets[number] = (struct packet){.kind = kind,
                                            .counts = now >= net->config.warm_cycles,
@@ -263,10 +263,10 @@ static bool open_net(struct net *net) {
                                                0.5);
     net->end = net->config.warm_cycles + net->config.n_cycles;
     net->random = (mesh->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-    net->free_packets = NOBODY;
+    net->free_packets = NO_PACKET;
     net->ports = malloc(n_ports * sizeof *net->ports);
     for (size_t i = 0; net->ports != NULL && i < n_ports; i++)
-        net->ports[i] = (struct port){.queue = {{NOBODY, NOBODY}, {NOBODY, NOBODY}}};
+        net->ports[i] = (struct port){.queue = {{NO_PACKET, NO_PACKET}, {NO_PACKET, NO_PACKET}}};
     return net->ports != NULL;
 }
 

@@ -70,7 +70,13 @@ void trace_encoder_again(struct trace_encoder *e);
 /* A block of a thread's tallies. All-zero but for `thread`: the beginning of its first block. */
 struct trace_tally_encoder {
     uint32_t thread, sequence;
-    uint32_t n_bytes, n_tallies, n_objects, n_sites;
+    union { /* one word, as in an encoder of events */
+        struct {
+            uint32_t n_bytes, n_tallies;
+        };
+        uint64_t counts;
+    };
+    uint32_t n_objects, n_sites;
     uint32_t last_object;
     uint8_t bytes[TRACE_MAX_EVENT_BYTES];
 };
@@ -84,6 +90,8 @@ void trace_encode_order(struct trace_tally_encoder *e, const struct sbt_trace_or
 void trace_tally_header(const struct trace_tally_encoder *e, uint64_t clock_ns, struct trace_block *header);
 /* The block has been written: begin the next one. */
 void trace_tally_next(struct trace_tally_encoder *e);
+/* A block without tallies begins once more: the thread was interrupted while it put the first one in. */
+void trace_tally_again(struct trace_tally_encoder *e);
 
 /* A header for a block that is all definitions. */
 void trace_definitions_header(struct trace_block *header, enum trace_block_kind kind, const void *definitions,

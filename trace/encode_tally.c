@@ -37,9 +37,9 @@ static uint8_t *put_site(struct trace_tally_encoder *e, uint8_t *at, uint32_t nu
 }
 
 static void end_tally(struct trace_tally_encoder *e, const uint8_t *at) {
+    uint64_t counts = (uint64_t)(at - e->bytes) | (uint64_t)(e->n_tallies + 1) << 32;
     __atomic_signal_fence(__ATOMIC_RELEASE);
-    e->n_bytes = (uint32_t)(at - e->bytes);
-    e->n_tallies++;
+    __atomic_store_n(&e->counts, counts, __ATOMIC_RELAXED); /* one store, as in encode.c */
 }
 
 void trace_encode_tally(struct trace_tally_encoder *e, const struct sbt_trace_tally *tally) {
@@ -82,4 +82,9 @@ void trace_tally_header(const struct trace_tally_encoder *e, uint64_t clock_ns, 
 void trace_tally_next(struct trace_tally_encoder *e) {
     e->sequence++;
     e->n_bytes = e->n_tallies = e->n_objects = e->n_sites = e->last_object = 0;
+}
+
+void trace_tally_again(struct trace_tally_encoder *e) {
+    trace_tally_next(e);
+    e->sequence--;
 }

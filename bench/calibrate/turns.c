@@ -3,11 +3,12 @@
  * Threads that share a CPU: yields, switches, sleeps and wake-ups, the tick and the slice.
  *
  * yield_switch: two threads on one CPU do nothing but yield. A yield need not switch, so the kernel's count of switches
- * divides what is left of the time when the yields that did not switch are taken off.
+ * divides what is left of the time when the yields that did not switch are taken off. Time is the process's CPU time,
+ * here and for hand-overs: in wall time a switch would cost what another process computes meanwhile.
  *
  * sleep, wake_busy: two threads on one CPU hand a word to each other. To hand it over, a thread changes it, wakes the
  * other thread and sleeps, and the CPU changes to the other thread: so what hand-overs cost is one wake-up, one sleep
- * and one switch. The CPU is never idle, and no other CPU takes part. Time is the process's CPU time. The wake-up is
+ * and one switch. The CPU is never idle, and no other CPU takes part. The wake-up is
  * measured by itself, by time stamps in other rounds. What is left, without the switch, is the sleep. The threads'
  * policy is SCHED_BATCH: otherwise a woken thread preempts its waker, which then finds the word changed and does not
  * sleep. If a wake-up finds no sleeper all the same, the sample does not count.
@@ -70,24 +71,31 @@ static void end(pthread_t thread) {
     must(pthread_join(thread, NULL), "pthread_join");
 }
 
+/* Of both threads: other processes on this CPU take none of it. */
+static uint64_t cpu_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* The median of what a switch costs. */
 static double measure_switches(double seconds) {
     struct samples *yield = samples_new("yield_ns"), *yield_switch = samples_new("yield_switch_ns");
     struct samples *change = samples_new("switch_ns");
     uint64_t end_ns = now_ns() + (uint64_t)(seconds / 3 * 1e9);
     while (samples_wanted(yield, end_ns)) {
-        uint64_t begin = now_ns();
+        uint64_t begin = cpu_ns();
         yields(YIELDS_A_SAMPLE);
-        samples_add(yield, (double)(now_ns() - begin) / YIELDS_A_SAMPLE);
+        samples_add(yield, (double)(cpu_ns() - begin) / YIELDS_A_SAMPLE);
     }
     double alone_ns = samples_median(yield);
     pthread_t thread = start(yielder);
     end_ns = now_ns() + (uint64_t)(seconds * 2 / 3 * 1e9);
     /* A kernel that never switched at a yield would give no samples for ever. */
     for (uint64_t last_ns = end_ns + 5000000000u; samples_wanted(yield_switch, end_ns);) {
-        uint64_t switches = n_switches(), theirs = atomic_load(&other.n), begin = now_ns();
+        uint64_t switches = n_switches(), theirs = atomic_load(&other.n), begin = cpu_ns();
         yields(YIELDS_A_SAMPLE);
-        double took = (double)(now_ns() - begin);
+        double took = (double)(cpu_ns() - begin);
         /* To each switch away from this thread belongs one back to it. */
         double n = 2 * (double)(n_switches() - switches), n_yields = YIELDS_A_SAMPLE;
         n_yields += (double)(atomic_load(&other.n) - theirs);
@@ -95,7 +103,7 @@ static double measure_switches(double seconds) {
         if (one > alone_ns) {
             samples_add(yield_switch, one);
             samples_add(change, one - alone_ns);
-        } else if (begin > last_ns) {
+        } else if (now_ns() > last_ns) {
             fail("sched_yield does not switch to another thread of the same CPU");
         }
     }
@@ -138,12 +146,6 @@ static void *partner(void *unused) {
             return unused;
         hand_over(now + 2);
     }
-}
-
-static uint64_t cpu_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void measure_hand_overs(double seconds, double switch_ns) {

@@ -58,6 +58,9 @@ static inline void abi_outside_end(const bool *has_left) {
          sbt_real.call;                                                                                                \
      }))
 
+/* glibc's end of a process that would have written past an array (_FORTIFY_SOURCE). */
+extern void __chk_fail(void) __attribute__((noreturn));
+
 /* The clean-up at the root of each thread: the thread ends. */
 void sbt_thread_ended(void *unused);
 

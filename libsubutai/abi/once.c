@@ -36,7 +36,7 @@ static void set_in_order(uint32_t *word, uint32_t value) {
 static void set(uint32_t *word, uint32_t value) {
     if (SBT_UNLIKELY(sbt_engine.order != NULL)) {
         value = value == DONE ? DONE_IN_ORDER : value;
-        if (!sbt_engine.order->in_operation()) {
+        if (!sbt_engine.order->unwinds()) {
             set_in_order(word, value);
             return;
         }
@@ -117,7 +117,7 @@ SBT_EXPORT int pthread_once(pthread_once_t *once, void (*initialise)(void)) {
     if (SBT_LIKELY((__atomic_load_n((word *)once, __ATOMIC_ACQUIRE) & DONE) != 0))
         return 0;
     sbt_init();
-    if (SBT_UNLIKELY(sbt_engine.order != NULL && !sbt_engine.order->in_operation()))
+    if (SBT_UNLIKELY(sbt_engine.order != NULL && !sbt_engine.order->unwinds()))
         return run_in_order((word *)once, initialise);
     return sbt_all_theirs != 0 ? sbt_real.pthread_once(once, initialise) : run((word *)once, initialise);
 }

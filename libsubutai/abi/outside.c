@@ -14,7 +14,10 @@
 #include <limits.h>
 #include <poll.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -57,6 +60,24 @@ static bool is_plain(size_t at, const char *name) {
         ABI_OUTSIDE;                                                                                                   \
         real.call;                                                                                                     \
     })
+
+/* The exported function. Relaxed, with is_plain's store: a pointer that is seen is valid, as the C library's code is.
+ */
+#define OUTSIDE(result, name, parameters, arguments)                                                                   \
+    static inline result do_##name parameters {                                                                        \
+        __typeof__(plain.name) call = __atomic_load_n(&plain.name, __ATOMIC_RELAXED);                                  \
+        return SBT_LIKELY(call != NULL) ? call arguments : slow_##name arguments;                                      \
+    }                                                                                                                  \
+    SBT_EXPORT result name parameters {                                                                                \
+        return do_##name arguments;                                                                                    \
+    }
+
+/* The same, where the caller only leaves the order if the call may wait. */
+#define OUTSIDE_IF(waits, result, name, parameters, arguments)                                                         \
+    static SBT_NOINLINE result slow_##name parameters {                                                                \
+        return is_plain(AT(name)) || !(waits) ? real.name arguments : WAITS(name arguments);                           \
+    }                                                                                                                  \
+    OUTSIDE(result, name, parameters, arguments)
 
 #define NS_IN_SECOND 1000000000
 #define MEMORY_DEVICES 1                /* the major number of /dev/null, /dev/urandom */
@@ -110,14 +131,10 @@ static int result(int r) {
 }
 
 static SBT_NOINLINE int slow_nanosleep(const struct timespec *time, struct timespec *left) {
-    if (is_plain(AT(nanosleep)))
-        return real.nanosleep(time, left);
-    return is_valid(time) ? result(sleep_for(time, left)) : real.nanosleep(time, left);
+    return is_plain(AT(nanosleep)) || !is_valid(time) ? real.nanosleep(time, left) : result(sleep_for(time, left));
 }
 
-SBT_EXPORT int nanosleep(const struct timespec *time, struct timespec *left) {
-    return SBT_LIKELY(plain.nanosleep != NULL) ? plain.nanosleep(time, left) : slow_nanosleep(time, left);
-}
+OUTSIDE(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left))
 
 static SBT_NOINLINE int slow_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
                                              struct timespec *left) {
@@ -131,10 +148,8 @@ static SBT_NOINLINE int slow_clock_nanosleep(clockid_t clock, int flags, const s
     return sbt_engine.order->sleep(0, &(struct sbt_deadline){clock, *time});
 }
 
-SBT_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left) {
-    return SBT_LIKELY(plain.clock_nanosleep != NULL) ? plain.clock_nanosleep(clock, flags, time, left)
-                                                     : slow_clock_nanosleep(clock, flags, time, left);
-}
+OUTSIDE(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *time, struct timespec *left),
+        (clock, flags, time, left))
 
 static SBT_NOINLINE int slow_usleep(useconds_t us) {
     if (is_plain(AT(usleep)))
@@ -142,9 +157,7 @@ static SBT_NOINLINE int slow_usleep(useconds_t us) {
     return result(sleep_for(&(struct timespec){(time_t)(us / 1000000), (long)(us % 1000000) * 1000}, NULL));
 }
 
-SBT_EXPORT int usleep(useconds_t us) {
-    return SBT_LIKELY(plain.usleep != NULL) ? plain.usleep(us) : slow_usleep(us);
-}
+OUTSIDE(int, usleep, (useconds_t us), (us))
 
 static SBT_NOINLINE unsigned slow_sleep(unsigned seconds) {
     struct timespec left;
@@ -155,74 +168,45 @@ static SBT_NOINLINE unsigned slow_sleep(unsigned seconds) {
     return (unsigned)left.tv_sec + (left.tv_nsec >= NS_IN_SECOND / 2);
 }
 
-SBT_EXPORT unsigned sleep(unsigned seconds) {
-    return SBT_LIKELY(plain.sleep != NULL) ? plain.sleep(seconds) : slow_sleep(seconds);
-}
+OUTSIDE(unsigned, sleep, (unsigned seconds), (seconds))
 
 /* C11: 0, -1 if a handler has run, another negative value otherwise. */
 static SBT_NOINLINE int slow_thrd_sleep(const struct timespec *time, struct timespec *left) {
-    if (is_plain(AT(thrd_sleep)))
-        return real.thrd_sleep(time, left);
-    if (!is_valid(time))
+    if (is_plain(AT(thrd_sleep)) || !is_valid(time))
         return real.thrd_sleep(time, left);
     return sleep_for(time, left) == 0 ? 0 : -1;
 }
 
-SBT_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left) {
-    return SBT_LIKELY(plain.thrd_sleep != NULL) ? plain.thrd_sleep(time, left) : slow_thrd_sleep(time, left);
-}
+OUTSIDE(int, thrd_sleep, (const struct timespec *time, struct timespec *left), (time, left))
 
-static SBT_NOINLINE int slow_pause(void) {
-    return is_plain(AT(pause)) ? real.pause() : WAITS(pause());
-}
-
-SBT_EXPORT int pause(void) {
-    return SBT_LIKELY(plain.pause != NULL) ? plain.pause() : slow_pause();
-}
+OUTSIDE_IF(true, int, pause, (void), ())
 
 /* ---- waiting for files ---- */
 
 static SBT_NOINLINE int slow_poll(struct pollfd *fds, nfds_t n, int ms) {
-    if (is_plain(AT(poll)))
-        return real.poll(fds, n, ms);
-    if (ms == 0)
+    if (is_plain(AT(poll)) || ms == 0)
         return real.poll(fds, n, ms);
     if (n == 0 && ms > 0)
         return result(sleep_for(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL));
     return WAITS(poll(fds, n, ms));
 }
 
-SBT_EXPORT int poll(struct pollfd *fds, nfds_t n, int ms) {
-    return SBT_LIKELY(plain.poll != NULL) ? plain.poll(fds, n, ms) : slow_poll(fds, n, ms);
-}
+OUTSIDE(int, poll, (struct pollfd * fds, nfds_t n, int ms), (fds, n, ms))
 
 static SBT_NOINLINE int slow_select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
                                     struct timeval *restrict timeout) {
-    if (is_plain(AT(select)))
-        return real.select(n, in, out, except, timeout);
-    if (timeout != NULL && timeout->tv_sec == 0 && timeout->tv_usec == 0)
+    if (is_plain(AT(select)) || (timeout != NULL && timeout->tv_sec == 0 && timeout->tv_usec == 0))
         return real.select(n, in, out, except, timeout);
     if (n == 0 && timeout != NULL && timeout->tv_sec >= 0 && timeout->tv_usec >= 0 && timeout->tv_usec < 1000000)
         return result(sleep_for(&(struct timespec){timeout->tv_sec, timeout->tv_usec * 1000}, NULL));
     return WAITS(select(n, in, out, except, timeout));
 }
 
-SBT_EXPORT int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
-                      struct timeval *restrict timeout) {
-    return SBT_LIKELY(plain.select != NULL) ? plain.select(n, in, out, except, timeout)
-                                            : slow_select(n, in, out, except, timeout);
-}
+OUTSIDE(int, select,
+        (int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except, struct timeval *restrict timeout),
+        (n, in, out, except, timeout))
 
-static SBT_NOINLINE int slow_epoll_wait(int epoll, struct epoll_event *events, int n, int ms) {
-    if (is_plain(AT(epoll_wait)))
-        return real.epoll_wait(epoll, events, n, ms);
-    return ms == 0 ? real.epoll_wait(epoll, events, n, ms) : WAITS(epoll_wait(epoll, events, n, ms));
-}
-
-SBT_EXPORT int epoll_wait(int epoll, struct epoll_event *events, int n, int ms) {
-    return SBT_LIKELY(plain.epoll_wait != NULL) ? plain.epoll_wait(epoll, events, n, ms)
-                                                : slow_epoll_wait(epoll, events, n, ms);
-}
+OUTSIDE_IF(ms != 0, int, epoll_wait, (int epoll, struct epoll_event *events, int n, int ms), (epoll, events, n, ms))
 
 /* ---- files ---- */
 
@@ -246,186 +230,102 @@ static bool may_wait_to_write(int fd, size_t bytes) {
     return waits;
 }
 
-static SBT_NOINLINE ssize_t slow_read(int fd, void *buffer, size_t n) {
-    if (is_plain(AT(read)))
-        return real.read(fd, buffer, n);
-    return may_wait(fd) ? WAITS(read(fd, buffer, n)) : real.read(fd, buffer, n);
+OUTSIDE_IF(may_wait(fd), ssize_t, read, (int fd, void *buffer, size_t n), (fd, buffer, n))
+
+SBT_EXPORT int eventfd_read(int fd, eventfd_t *value) {
+    ssize_t r = do_read(fd, value, sizeof *value);
+    return r == (ssize_t)sizeof *value ? 0 : -1;
 }
 
-SBT_EXPORT ssize_t read(int fd, void *buffer, size_t n) {
-    return SBT_LIKELY(plain.read != NULL) ? plain.read(fd, buffer, n) : slow_read(fd, buffer, n);
-}
+OUTSIDE_IF(may_wait(fd), ssize_t, readv, (int fd, const struct iovec *parts, int n), (fd, parts, n))
 
-static SBT_NOINLINE ssize_t slow_readv(int fd, const struct iovec *parts, int n) {
-    if (is_plain(AT(readv)))
-        return real.readv(fd, parts, n);
-    return may_wait(fd) ? WAITS(readv(fd, parts, n)) : real.readv(fd, parts, n);
-}
+OUTSIDE_IF(may_wait_to_write(fd, n), ssize_t, write, (int fd, const void *buffer, size_t n), (fd, buffer, n))
 
-SBT_EXPORT ssize_t readv(int fd, const struct iovec *parts, int n) {
-    return SBT_LIKELY(plain.readv != NULL) ? plain.readv(fd, parts, n) : slow_readv(fd, parts, n);
-}
+OUTSIDE_IF(may_wait_to_write(fd, SIZE_MAX), ssize_t, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n))
 
-static SBT_NOINLINE ssize_t slow_write(int fd, const void *buffer, size_t n) {
-    if (is_plain(AT(write)))
-        return real.write(fd, buffer, n);
-    return may_wait_to_write(fd, n) ? WAITS(write(fd, buffer, n)) : real.write(fd, buffer, n);
-}
-
-SBT_EXPORT ssize_t write(int fd, const void *buffer, size_t n) {
-    return SBT_LIKELY(plain.write != NULL) ? plain.write(fd, buffer, n) : slow_write(fd, buffer, n);
-}
-
-static SBT_NOINLINE ssize_t slow_writev(int fd, const struct iovec *parts, int n) {
-    if (is_plain(AT(writev)))
-        return real.writev(fd, parts, n);
-    return may_wait_to_write(fd, SIZE_MAX) ? WAITS(writev(fd, parts, n)) : real.writev(fd, parts, n);
-}
-
-SBT_EXPORT ssize_t writev(int fd, const struct iovec *parts, int n) {
-    return SBT_LIKELY(plain.writev != NULL) ? plain.writev(fd, parts, n) : slow_writev(fd, parts, n);
-}
+OUTSIDE_IF((operation & (LOCK_NB | LOCK_UN)) == 0, int, flock, (int fd, int operation), (fd, operation))
 
 /* ---- sockets ---- */
 
-static SBT_NOINLINE ssize_t slow_recv(int fd, void *buffer, size_t n, int flags) {
-    if (is_plain(AT(recv)))
-        return real.recv(fd, buffer, n, flags);
-    return WAITS(recv(fd, buffer, n, flags));
+OUTSIDE_IF((flags & MSG_DONTWAIT) == 0, ssize_t, recv, (int fd, void *buffer, size_t n, int flags),
+           (fd, buffer, n, flags))
+
+OUTSIDE_IF((flags & MSG_DONTWAIT) == 0, ssize_t, recvfrom,
+           (int fd, void *restrict buffer, size_t n, int flags, struct sockaddr *restrict from,
+            socklen_t *restrict size),
+           (fd, buffer, n, flags, from, size))
+
+OUTSIDE_IF((flags & MSG_DONTWAIT) == 0, ssize_t, recvmsg, (int fd, struct msghdr *message, int flags),
+           (fd, message, flags))
+
+OUTSIDE_IF(may_wait_to_write(fd, n), ssize_t, send, (int fd, const void *buffer, size_t n, int flags),
+           (fd, buffer, n, flags))
+
+OUTSIDE_IF(may_wait_to_write(fd, n), ssize_t, sendto,
+           (int fd, const void *buffer, size_t n, int flags, const struct sockaddr *to, socklen_t size),
+           (fd, buffer, n, flags, to, size))
+
+OUTSIDE_IF(may_wait_to_write(fd, SIZE_MAX), ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags),
+           (fd, message, flags))
+
+OUTSIDE_IF(true, int, accept, (int fd, struct sockaddr *restrict from, socklen_t *restrict size), (fd, from, size))
+
+OUTSIDE_IF(true, int, accept4, (int fd, struct sockaddr *restrict from, socklen_t *restrict size, int flags),
+           (fd, from, size, flags))
+
+OUTSIDE_IF(true, int, connect, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
+
+OUTSIDE_IF(true, int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout),
+           (fd, messages, n, flags, timeout))
+
+OUTSIDE_IF(may_wait_to_write(fd, SIZE_MAX), int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned n, int flags),
+           (fd, messages, n, flags))
+
+/*
+ * ---- what is called instead if a program is compiled with _FORTIFY_SOURCE ----
+ * `size` is that of the array.
+ */
+extern ssize_t __read_chk(int fd, void *buffer, size_t n, size_t size);
+extern ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t size, int flags);
+extern ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t n, size_t size, int flags,
+                              struct sockaddr *restrict from, socklen_t *restrict from_size);
+extern int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t size);
+
+SBT_EXPORT ssize_t __read_chk(int fd, void *buffer, size_t n, size_t size) {
+    if (SBT_UNLIKELY(n > size))
+        __chk_fail();
+    return do_read(fd, buffer, n);
 }
 
-SBT_EXPORT ssize_t recv(int fd, void *buffer, size_t n, int flags) {
-    return SBT_LIKELY(plain.recv != NULL) ? plain.recv(fd, buffer, n, flags) : slow_recv(fd, buffer, n, flags);
+SBT_EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t size, int flags) {
+    if (SBT_UNLIKELY(n > size))
+        __chk_fail();
+    return do_recv(fd, buffer, n, flags);
 }
 
-static SBT_NOINLINE ssize_t slow_recvfrom(int fd, void *restrict buffer, size_t n, int flags,
-                                          struct sockaddr *restrict from, socklen_t *restrict size) {
-    if (is_plain(AT(recvfrom)))
-        return real.recvfrom(fd, buffer, n, flags, from, size);
-    return WAITS(recvfrom(fd, buffer, n, flags, from, size));
+SBT_EXPORT ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t n, size_t size, int flags,
+                                  struct sockaddr *restrict from, socklen_t *restrict from_size) {
+    if (SBT_UNLIKELY(n > size))
+        __chk_fail();
+    return do_recvfrom(fd, buffer, n, flags, from, from_size);
 }
 
-SBT_EXPORT ssize_t recvfrom(int fd, void *restrict buffer, size_t n, int flags, struct sockaddr *restrict from,
-                            socklen_t *restrict size) {
-    return SBT_LIKELY(plain.recvfrom != NULL) ? plain.recvfrom(fd, buffer, n, flags, from, size)
-                                              : slow_recvfrom(fd, buffer, n, flags, from, size);
-}
-
-static SBT_NOINLINE ssize_t slow_recvmsg(int fd, struct msghdr *message, int flags) {
-    if (is_plain(AT(recvmsg)))
-        return real.recvmsg(fd, message, flags);
-    return WAITS(recvmsg(fd, message, flags));
-}
-
-SBT_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
-    return SBT_LIKELY(plain.recvmsg != NULL) ? plain.recvmsg(fd, message, flags) : slow_recvmsg(fd, message, flags);
-}
-
-static SBT_NOINLINE ssize_t slow_send(int fd, const void *buffer, size_t n, int flags) {
-    if (is_plain(AT(send)))
-        return real.send(fd, buffer, n, flags);
-    return may_wait_to_write(fd, n) ? WAITS(send(fd, buffer, n, flags)) : real.send(fd, buffer, n, flags);
-}
-
-SBT_EXPORT ssize_t send(int fd, const void *buffer, size_t n, int flags) {
-    return SBT_LIKELY(plain.send != NULL) ? plain.send(fd, buffer, n, flags) : slow_send(fd, buffer, n, flags);
-}
-
-static SBT_NOINLINE ssize_t slow_sendto(int fd, const void *buffer, size_t n, int flags, const struct sockaddr *to,
-                                        socklen_t size) {
-    if (is_plain(AT(sendto)))
-        return real.sendto(fd, buffer, n, flags, to, size);
-    return may_wait_to_write(fd, n) ? WAITS(sendto(fd, buffer, n, flags, to, size))
-                                    : real.sendto(fd, buffer, n, flags, to, size);
-}
-
-SBT_EXPORT ssize_t sendto(int fd, const void *buffer, size_t n, int flags, const struct sockaddr *to, socklen_t size) {
-    return SBT_LIKELY(plain.sendto != NULL) ? plain.sendto(fd, buffer, n, flags, to, size)
-                                            : slow_sendto(fd, buffer, n, flags, to, size);
-}
-
-static SBT_NOINLINE ssize_t slow_sendmsg(int fd, const struct msghdr *message, int flags) {
-    if (is_plain(AT(sendmsg)))
-        return real.sendmsg(fd, message, flags);
-    return may_wait_to_write(fd, SIZE_MAX) ? WAITS(sendmsg(fd, message, flags)) : real.sendmsg(fd, message, flags);
-}
-
-SBT_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
-    return SBT_LIKELY(plain.sendmsg != NULL) ? plain.sendmsg(fd, message, flags) : slow_sendmsg(fd, message, flags);
-}
-
-static SBT_NOINLINE int slow_accept(int fd, struct sockaddr *restrict from, socklen_t *restrict size) {
-    if (is_plain(AT(accept)))
-        return real.accept(fd, from, size);
-    return WAITS(accept(fd, from, size));
-}
-
-SBT_EXPORT int accept(int fd, struct sockaddr *restrict from, socklen_t *restrict size) {
-    return SBT_LIKELY(plain.accept != NULL) ? plain.accept(fd, from, size) : slow_accept(fd, from, size);
-}
-
-static SBT_NOINLINE int slow_accept4(int fd, struct sockaddr *restrict from, socklen_t *restrict size, int flags) {
-    if (is_plain(AT(accept4)))
-        return real.accept4(fd, from, size, flags);
-    return WAITS(accept4(fd, from, size, flags));
-}
-
-SBT_EXPORT int accept4(int fd, struct sockaddr *restrict from, socklen_t *restrict size, int flags) {
-    return SBT_LIKELY(plain.accept4 != NULL) ? plain.accept4(fd, from, size, flags)
-                                             : slow_accept4(fd, from, size, flags);
-}
-
-static SBT_NOINLINE int slow_connect(int fd, const struct sockaddr *to, socklen_t size) {
-    if (is_plain(AT(connect)))
-        return real.connect(fd, to, size);
-    return WAITS(connect(fd, to, size));
-}
-
-SBT_EXPORT int connect(int fd, const struct sockaddr *to, socklen_t size) {
-    return SBT_LIKELY(plain.connect != NULL) ? plain.connect(fd, to, size) : slow_connect(fd, to, size);
+SBT_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t size) {
+    if (SBT_UNLIKELY(n > size / sizeof *fds))
+        __chk_fail();
+    return do_poll(fds, n, ms);
 }
 
 /* ---- children ---- */
 
-static SBT_NOINLINE pid_t slow_wait(int *status) {
-    if (is_plain(AT(wait)))
-        return real.wait(status);
-    return WAITS(wait(status));
-}
+OUTSIDE_IF(true, pid_t, wait, (int *status), (status))
 
-SBT_EXPORT pid_t wait(int *status) {
-    return SBT_LIKELY(plain.wait != NULL) ? plain.wait(status) : slow_wait(status);
-}
+OUTSIDE_IF((options & WNOHANG) == 0, pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options))
 
-static SBT_NOINLINE pid_t slow_waitpid(pid_t pid, int *status, int options) {
-    if (is_plain(AT(waitpid)))
-        return real.waitpid(pid, status, options);
-    return (options & WNOHANG) == 0 ? WAITS(waitpid(pid, status, options)) : real.waitpid(pid, status, options);
-}
+OUTSIDE_IF((options & WNOHANG) == 0, pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage),
+           (pid, status, options, usage))
 
-SBT_EXPORT pid_t waitpid(pid_t pid, int *status, int options) {
-    return SBT_LIKELY(plain.waitpid != NULL) ? plain.waitpid(pid, status, options) : slow_waitpid(pid, status, options);
-}
+OUTSIDE_IF(true, int, system, (const char *command), (command))
 
-static SBT_NOINLINE pid_t slow_wait4(pid_t pid, int *status, int options, struct rusage *usage) {
-    if (is_plain(AT(wait4)))
-        return real.wait4(pid, status, options, usage);
-    return (options & WNOHANG) == 0 ? WAITS(wait4(pid, status, options, usage))
-                                    : real.wait4(pid, status, options, usage);
-}
-
-SBT_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage) {
-    return SBT_LIKELY(plain.wait4 != NULL) ? plain.wait4(pid, status, options, usage)
-                                           : slow_wait4(pid, status, options, usage);
-}
-
-static SBT_NOINLINE int slow_waitid(idtype_t type, id_t id, siginfo_t *info, int options) {
-    if (is_plain(AT(waitid)))
-        return real.waitid(type, id, info, options);
-    return (options & WNOHANG) == 0 ? WAITS(waitid(type, id, info, options)) : real.waitid(type, id, info, options);
-}
-
-SBT_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options) {
-    return SBT_LIKELY(plain.waitid != NULL) ? plain.waitid(type, id, info, options)
-                                            : slow_waitid(type, id, info, options);
-}
+OUTSIDE_IF((options & WNOHANG) == 0, int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options),
+           (type, id, info, options))

@@ -173,6 +173,12 @@ static bool parse_uint(const char *text, uint64_t *value) {
     return true;
 }
 
+/* Its range is another question. */
+static bool is_number(const char *text) {
+    text += *text == '-';
+    return *text != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
 static bool parse_bool(const char *text, uint64_t *value) {
     static const char *const words[] = {"0", "1", "no", "yes", "off", "on", "false", "true"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -271,7 +277,7 @@ bool sbt_option_parse(const struct sbt_option *option, const char *called, const
             return true;
         }
         ok = parse_uint(text, &value->u);
-        complaint = ok ? "value out of range" : "not a number:";
+        complaint = is_number(text) ? "value out of range" : "not a number:";
         ok = ok && value->u >= option->min && value->u <= option->max;
         break;
     case SBT_OPTION_ENUM:
@@ -398,7 +404,7 @@ const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_i
     if (reader != NULL && strcmp(reader, engine_names[SBT_ENGINE_NI]) == 0)
         return engine == SBT_ENGINE_NI ? idle_under_ni(options->value, id) : "only the engine ni reads it";
     if (reader != NULL && strcmp(reader, engine_names[SBT_ENGINE_DET]) == 0)
-        return engine == SBT_ENGINE_DET ? NULL : "only the engine det reads it";
+        return engine == SBT_ENGINE_DET ? NULL : "it is an option of the engine det";
     bool waits = id == SBT_OPT_SPIN_NS || id == SBT_OPT_YIELDS || id == SBT_OPT_WAIT || id == SBT_OPT_WAKE_GAP;
     return waits && engine == SBT_ENGINE_GLIBC ? "the engine glibc does not read it" : NULL;
 }

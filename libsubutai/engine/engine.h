@@ -58,8 +58,8 @@ struct sbt_order {
     int (*detach)(pthread_t thread);
     int (*cancel)(pthread_t thread);
 
-    /* The caller is in an operation, which has called back: libgcc's unwinder calls pthread_once. It makes no other. */
-    bool (*in_operation)(void);
+    /* The engine itself calls pthread_once, through libgcc's unwinder. That is no operation. */
+    bool (*unwinds)(void);
     /* An operation that abi/ makes itself: turn_take, any turn_wait (waits for turn_wake), turn_pass. Blocks. */
     void (*turn_take)(void);
     void (*turn_wait)(const void *key);

@@ -204,23 +204,45 @@ static void pend(struct rec_profile *p, const struct rec_key *key) {
     p->is_pending = 1;
 }
 
+static void add_pending(struct rec_profile *p) {
+    while (p->is_pending != 0) {
+        p->is_pending = 0; /* a handler that comes after this sets it again */
+        for (uint32_t i = 0; i < p->n_pending; i++) {
+            uint32_t n = __atomic_load_n(&p->pending[i].n, __ATOMIC_RELAXED);
+            if (n == 0)
+                continue;
+            add(p, &p->pending[i].key, n);
+            /* last: if the thread is interrupted for good they count as lost */
+            __atomic_fetch_sub(&p->pending[i].n, n, __ATOMIC_RELAXED);
+        }
+    }
+}
+
 void rec_profile_drain(struct rec_profile *p) {
     struct rec_thread *t = p->thread;
     if (p->busy != 0 || t->busy != 0 || !rec_busy_begin(t))
         return;
     p->busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    while (p->is_pending != 0) {
-        p->is_pending = 0; /* a handler that comes after this sets it again */
-        for (uint32_t i = 0; i < p->n_pending; i++) {
-            uint32_t n = __atomic_exchange_n(&p->pending[i].n, 0, __ATOMIC_RELAXED);
-            if (n > 0)
-                add(p, &p->pending[i].key, n);
-        }
-    }
+    add_pending(p);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     p->busy = 0;
     rec_busy_end(t);
+}
+
+/* What handlers counted on top of the thread's last change or event, after which it counted no more. */
+void rec_profile_drain_quiet(struct rec_profile *p) {
+    if (p->is_pending == 0)
+        return;
+    p->thread->mark = &rec_preempt_nowhere; /* the mark of a thread that is gone cannot be read */
+    add_pending(p);
+}
+
+uint64_t rec_profile_lost(const struct rec_thread *t) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; t->profile != NULL && i < t->profile->n_pending; i++)
+        n += __atomic_load_n(&t->profile->pending[i].n, __ATOMIC_RELAXED);
+    return n;
 }
 
 static struct rec_thread *attached(void) {
@@ -237,7 +259,7 @@ static void add_slowly(const struct rec_key *key, uint32_t n) {
         return;
     struct rec_profile *p = t->profile;
     if (p->busy != 0 || t->busy != 0) {
-        if (n != 0)
+        if (n != 0 && __atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0)
             pend(p, key);
         return;
     }
@@ -261,21 +283,16 @@ SBT_NOINLINE void rec_profile_count_slowly(const struct rec_key *key) {
 static void count_for_site(const struct rec_key *of_site) {
     struct rec_profile *p = rec_profile_mine();
     struct rec_entry *e = NULL;
-    if (p != NULL && p->busy == 0) {
-        p->busy = 1;
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (p != NULL && p->busy == 0 && rec_profile_begin_change(p)) {
         e = rec_counts_find(&p->sites, of_site);
         if (e != NULL && e->n < UINT32_MAX)
             e->n++;
         else
             e = NULL;
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        p->busy = 0;
+        rec_profile_end_change(p);
     }
     if (e == NULL)
         rec_profile_count_slowly(of_site);
-    else if (SBT_UNLIKELY(p->is_pending != 0))
-        rec_profile_drain(p);
 }
 
 void rec_profile_leave(struct rec_call *c, const void *object, const void *site, bool failed) {
@@ -349,10 +366,8 @@ static unsigned bucket_of(uint64_t ns) {
 
 /* If a handler has come in between, the hold is forgotten. */
 static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight, uint64_t ns) {
-    if (p->busy != 0)
+    if (p->busy != 0 || !rec_profile_begin_change(p))
         return;
-    p->busy = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     struct rec_key of_site = {0, key->site, key->op, key->type, false, 0};
     struct rec_entry *e = rec_counts_find(&p->objects, key);
     struct rec_counts *counts = e != NULL ? &p->objects : &p->sites;
@@ -360,16 +375,19 @@ static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t 
         e = rec_counts_find(counts, &of_site);
     if (e != NULL) {
         struct rec_held *h = held_of(counts, e);
+        p->before = *h;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        p->changing = h;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
         h->ns += ns * weight;
         h->max_ns = ns > h->max_ns ? ns : h->max_ns;
         h->n_timed++;
         h->n += weight;
         h->buckets[bucket_of(ns)] += weight;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        p->changing = NULL;
     }
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    p->busy = 0;
-    if (SBT_UNLIKELY(p->is_pending != 0))
-        rec_profile_drain(p);
+    rec_profile_end_change(p);
 }
 
 SBT_NOINLINE void rec_profile_end_hold(struct rec_profile *p, uintptr_t object) {

@@ -19,7 +19,11 @@
  * thread takes very often. Objects without a number are counted for the call site, too.
  *
  * The owner's handlers may come in between: `busy` is set while the table changes, and what a handler counts then waits
- * in `pending`. Other threads read the table when its thread is gone, or when the trace ends.
+ * in `pending`. Other threads read the table when its thread is gone, or when the trace ends: then no thread begins a
+ * change any more, and the changes that are under way are waited for (rec_profile_begin_change). A thread may have been
+ * interrupted for good in the midst of a change: it is gone, or a handler of its own ends the process. So each change
+ * can be left anywhere: it is a single store, or it says how to take it back (`changing`), whether it was done
+ * (`putting`), or signals are blocked until it is done.
  */
 #ifndef SBT_OBSERVE_PROFILE_H
 #define SBT_OBSERVE_PROFILE_H
@@ -110,7 +114,14 @@ struct rec_profile {
     struct rec_thread *thread;
     uint32_t weight, next_hold; /* weight: acquisitions for which the next timed one stands */
     uint64_t random;
-    uint64_t sampled_ns, flush_ns; /* the last timed acquisition; when the next tallies are due */
+    uint64_t sampled_ns, flush_ns;              /* the last timed acquisition; when the next tallies are due */
+    struct rec_held *volatile changing, before; /* a hold is being added there; what was there before that */
+    /* What becomes a tally: the count that is zero afterwards, and its holds or NULL; the tallies of the block before.
+     */
+    uint32_t *volatile putting;
+    struct rec_held *putting_held;
+    uint32_t put_behind;
+    uint64_t n_calls, n_calls_put; /* in the block; n_calls_put: with what becomes a tally */
     struct {
         struct rec_key key; /* object 0: free */
         uint64_t begin_ns;
@@ -138,7 +149,7 @@ void rec_profile_forget(struct rec_thread *t);
 /* profile_table.c. False: there is no memory. */
 bool rec_counts_begin(struct rec_counts *counts, uint32_t n_places);
 void rec_counts_clear(struct rec_counts *counts);
-void rec_counts_forget(struct rec_counts *counts);
+void rec_counts_forget(const struct rec_counts *counts);
 /* Puts in a key that is not there; NULL: there is no room. */
 struct rec_entry *rec_counts_put(struct rec_counts *counts, const struct rec_entry *entry);
 /* Takes the entry out; another may be in its place then, that was behind it. */
@@ -152,20 +163,28 @@ void rec_profile_clear_orders(struct rec_profile *p);
 void rec_profile_forget_orders(struct rec_profile *p);
 /* The object's number; SBT_TRACE_NONE: it has none, and gets none now. The thread is busy. */
 uint32_t rec_profile_number_for(struct rec_profile *p, const struct rec_key *key);
-void rec_profile_put_order(struct rec_profile *p, const struct sbt_trace_order *order);
+/* *n is order->n, and is zero afterwards. */
+void rec_profile_put_order(struct rec_profile *p, const struct sbt_trace_order *order, uint32_t *n);
 
 /* What the entry has counted becomes a tally. The entry stays, at zero. */
 void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held *h);
 /* Has the thread counted anything that is not written? */
 bool rec_profile_has_any(const struct rec_thread *t);
-/* Write what the thread has counted. By the thread itself; or by another, when it is gone or the trace ends. */
-void rec_profile_write(struct rec_thread *t);
+/*
+ * Write what the thread has counted, when it is gone or the trace ends. It may have been interrupted for good anywhere,
+ * unless it is `quiet`: a live thread that looks busy then has only come to see that the trace is being ended.
+ */
+void rec_profile_write(struct rec_thread *t, bool quiet);
+/* How many calls of handlers wait for the interrupted code to count them. */
+uint64_t rec_profile_lost(const struct rec_thread *t);
 /* By the thread itself, in an event: if tallies are due, write them, and the events with them. */
 void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns);
 
 /* The slow paths of the functions below. */
 void rec_profile_count_slowly(const struct rec_key *key);
 void rec_profile_drain(struct rec_profile *p);
+/* The same by the thread that ends the trace, when the profile's thread is quiet, or is gone and was quiet. */
+void rec_profile_drain_quiet(struct rec_profile *p);
 void rec_profile_sample(struct rec_profile *p, const struct rec_key *key);
 void rec_profile_end_hold(struct rec_profile *p, uintptr_t object);
 /* A hold begins now, and stands for itself alone: its acquisition waited, so a clock more or less does not matter. */
@@ -257,25 +276,39 @@ static inline struct rec_entry *rec_entry_of(const struct rec_profile *p, const 
     return p->full ? rec_counts_find(&p->sites, &of_site) : NULL;
 }
 
+/*
+ * Around each change of the caller's own profile that is not busy. False: the trace is being ended, and nothing may be
+ * changed. As rec_busy_begin: the membarrier of rec_finish orders it, so a count costs no fence.
+ */
+static inline bool rec_profile_begin_change(struct rec_profile *p) {
+    p->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SBT_LIKELY(__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0))
+        return true;
+    p->busy = 0;
+    return false;
+}
+
+static inline void rec_profile_end_change(struct rec_profile *p) {
+    __atomic_store_n(&p->busy, 0, __ATOMIC_RELEASE); /* pairs with rec_finish */
+    if (SBT_UNLIKELY(p->is_pending != 0))
+        rec_profile_drain(p);
+}
+
 /* Count a call. */
 static inline void rec_profile_count(const struct rec_key *key) {
     struct rec_profile *p = rec_profile_mine();
-    if (SBT_UNLIKELY(p == NULL || p->busy != 0)) {
+    if (SBT_UNLIKELY(p == NULL || p->busy != 0 || !rec_profile_begin_change(p))) {
         rec_profile_count_slowly(key);
         return;
     }
-    p->busy = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     struct rec_entry *e = rec_entry_of(p, key);
     bool found = e != NULL && e->n < UINT32_MAX;
     if (SBT_LIKELY(found))
         e->n++;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    p->busy = 0;
+    rec_profile_end_change(p);
     if (SBT_UNLIKELY(!found))
         rec_profile_count_slowly(key);
-    else if (SBT_UNLIKELY(p->is_pending != 0))
-        rec_profile_drain(p);
 }
 
 /* From now on the thread holds the lock. */

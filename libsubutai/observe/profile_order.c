@@ -70,8 +70,7 @@ static void put(struct rec_profile *p, struct rec_order *o) {
         if (gate != NULL && is_lock(__atomic_load_n(&gate->type, __ATOMIC_ACQUIRE)))
             order.gate[order.n_gates++] = gate->number;
     }
-    rec_profile_put_order(p, &order);
-    o->n = 0;
+    rec_profile_put_order(p, &order, &o->n);
 }
 
 /* A pair that is new, or has an object that may be another one than before. The thread and its profile are busy.
@@ -86,6 +85,8 @@ static bool begin_order(struct rec_profile *p, struct rec_order *o, const struct
         if (o->n != 0 && p->n_orders_written++ >= PROFILE_N_ORDERS)
             return false;
         put(p, o);
+        o->n = 0; /* before the rest: the thread may be interrupted for good */
+        __atomic_signal_fence(__ATOMIC_RELEASE);
         *o = (struct rec_order){.held = held->object,
                                 .taken = taken->object,
                                 .held_site = held->site,
@@ -112,13 +113,17 @@ static void count(struct rec_profile *p, const struct rec_nested *held, const st
         if (!begun)
             return;
     }
-    o->n += o->n < UINT32_MAX;
     for (uint32_t i = 0; i < o->n_gates;) {
-        if (is_held(p, o->gate[i]))
+        if (is_held(p, o->gate[i])) {
             i++;
-        else
-            o->gate[i] = o->gate[--o->n_gates];
+        } else { /* in this order: if the thread is interrupted for good, a gate may be there twice */
+            o->gate[i] = o->gate[o->n_gates - 1];
+            __atomic_signal_fence(__ATOMIC_RELEASE);
+            o->n_gates--;
+        }
     }
+    __atomic_signal_fence(__ATOMIC_RELEASE); /* what is counted has passed no other gates */
+    o->n += o->n < UINT32_MAX;
 }
 
 /* A handler that comes in between puts its locks behind the last one. What it keeps, or gives back, is overlooked. */
@@ -139,18 +144,13 @@ SBT_NOINLINE void rec_profile_nested(struct rec_profile *p, const struct rec_key
         drop(p, 0);
     bool is_try = key->op == SBT_TRACE_MUTEX_TRYLOCK || key->op == SBT_TRACE_RWLOCK_TRYRDLOCK ||
                   key->op == SBT_TRACE_RWLOCK_TRYWRLOCK || key->op == SBT_TRACE_SPIN_TRYLOCK;
-    if (is_try || p->n_nested == 0 || p->busy != 0 || p->thread->busy != 0)
+    if (is_try || p->n_nested == 0 || p->busy != 0 || p->thread->busy != 0 || !rec_profile_begin_change(p))
         return;
-    p->busy = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (p->orders == NULL)
         p->orders = rec_map(PROFILE_N_ORDERS * sizeof *p->orders);
     for (uint32_t i = 0; p->orders != NULL && i < p->n_nested; i++)
         count(p, &p->nested[i], key);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    p->busy = 0;
-    if (SBT_UNLIKELY(p->is_pending != 0))
-        rec_profile_drain(p);
+    rec_profile_end_change(p);
 }
 
 SBT_NOINLINE void rec_profile_unnested(struct rec_profile *p, uintptr_t object) {

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "observe/profile.h"
+#include "os/signals.h"
 
 static size_t bytes_of(uint32_t n_places) {
     return n_places * (sizeof(struct rec_entry) + sizeof(struct rec_held));
@@ -26,7 +27,7 @@ void rec_counts_clear(struct rec_counts *counts) {
     counts->n = 0;
 }
 
-void rec_counts_forget(struct rec_counts *counts) {
+void rec_counts_forget(const struct rec_counts *counts) {
     sbt_syscall3(SYS_munmap, counts->entries, bytes_of(counts->mask + 1), 0);
 }
 
@@ -37,20 +38,28 @@ static struct rec_entry *free_place(const struct rec_counts *counts, const struc
     return &counts->entries[i];
 }
 
-/* Four times as many places. */
+static void move(struct rec_counts *to, const struct rec_counts *from) {
+    for (uint32_t i = 0; i <= from->mask; i++)
+        if (from->entries[i].site != 0) {
+            struct rec_entry *place = free_place(to, &from->entries[i]);
+            *place = from->entries[i];
+            to->held[place - to->entries] = from->held[i];
+        }
+    to->n = from->n;
+    rec_counts_forget(from);
+}
+
+/* Four times as many places. With signals blocked: there is no moment at which both tables or neither are whole. */
 static bool grow(struct rec_counts *counts) {
     struct rec_counts before = *counts;
-    if (before.mask + 1 >= PROFILE_MAX_ENTRIES || !rec_counts_begin(counts, 4 * (before.mask + 1)))
+    if (before.mask + 1 >= PROFILE_MAX_ENTRIES)
         return false;
-    for (uint32_t i = 0; i <= before.mask; i++)
-        if (before.entries[i].site != 0) {
-            struct rec_entry *to = free_place(counts, &before.entries[i]);
-            *to = before.entries[i];
-            counts->held[to - counts->entries] = before.held[i];
-        }
-    counts->n = before.n;
-    rec_counts_forget(&before);
-    return true;
+    uint64_t signals = sbt_signals_block();
+    bool more = rec_counts_begin(counts, 4 * (before.mask + 1));
+    if (more)
+        move(counts, &before);
+    sbt_signals_restore(signals);
+    return more;
 }
 
 struct rec_entry *rec_counts_put(struct rec_counts *counts, const struct rec_entry *entry) {

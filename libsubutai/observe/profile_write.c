@@ -18,8 +18,36 @@ static void write_block(struct rec_profile *p) {
     trace_tally_header(&p->encoder, rec_now_ns() - rec.start_ns, &header);
     if (!rec_write(&header, p->encoder.bytes, p->encoder.n_bytes, NULL, 0, NULL, 0))
         rec_lost(p->thread, p->encoder.n_tallies);
+    else
+        __atomic_fetch_add(&rec.n_tallied, p->n_calls, __ATOMIC_RELAXED);
+    p->n_calls = 0;
     trace_tally_next(&p->encoder);
     sbt_signals_restore(signals);
+}
+
+/*
+ * What has been counted is in the block once, wherever the thread is interrupted for good: until the block has a tally
+ * more it is not there, and then it is as good as forgotten.
+ */
+static void begin_put(struct rec_profile *p, uint32_t *n, struct rec_held *h) {
+    if (!trace_tally_has_room(&p->encoder))
+        write_block(p);
+    p->put_behind = p->encoder.n_tallies;
+    p->n_calls_put = p->n_calls + (h != NULL ? *n : 0);
+    p->putting_held = h;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->putting = n;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static void end_put(struct rec_profile *p) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->n_calls = p->n_calls_put;
+    *p->putting = 0;
+    if (p->putting_held != NULL && p->putting_held->n_timed != 0)
+        *p->putting_held = (struct rec_held){0};
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->putting = NULL;
 }
 
 /* What the entry has counted becomes a tally. The entry stays, at zero. */
@@ -41,19 +69,15 @@ void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held
     };
     for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS; b++)
         tally.held[b] = h->buckets[b];
-    if (!trace_tally_has_room(&p->encoder))
-        write_block(p);
+    begin_put(p, &e->n, h);
     trace_encode_tally(&p->encoder, &tally);
-    __atomic_fetch_add(&rec.n_tallied, e->n, __ATOMIC_RELAXED);
-    e->n = 0;
-    if (h->n_timed != 0)
-        *h = (struct rec_held){0};
+    end_put(p);
 }
 
-void rec_profile_put_order(struct rec_profile *p, const struct sbt_trace_order *order) {
-    if (!trace_tally_has_room(&p->encoder))
-        write_block(p);
+void rec_profile_put_order(struct rec_profile *p, const struct sbt_trace_order *order, uint32_t *n) {
+    begin_put(p, n, NULL);
     trace_encode_order(&p->encoder, order);
+    end_put(p);
 }
 
 static void put_counts(struct rec_profile *p, const struct rec_counts *counts) {
@@ -83,6 +107,7 @@ static uint64_t calls_in(const struct rec_counts *counts) {
 static void make_room(struct rec_profile *p) {
     struct rec_counts *counts = &p->objects;
     uint64_t least = p->full ? calls_in(counts) / counts->n : 1;
+    uint64_t signals = sbt_signals_block(); /* an entry that moves is in two places for a moment */
     for (uint32_t i = 0; i <= counts->mask; i++) {
         struct rec_entry *e = &counts->entries[i];
         bool often = e->site != 0 && e->number == SBT_TRACE_NONE && e->n >= OFTEN;
@@ -96,15 +121,38 @@ static void make_room(struct rec_profile *p) {
         }
     }
     p->full = false;
+    sbt_signals_restore(signals);
 }
 
 bool rec_profile_has_any(const struct rec_thread *t) {
     return t->profile != NULL && calls_in(&t->profile->objects) + calls_in(&t->profile->sites) > 0;
 }
 
-void rec_profile_write(struct rec_thread *t) {
-    if (t->profile != NULL)
-        put_all(t->profile);
+/*
+ * The thread was interrupted for good in the midst of a change. The hold that it was adding is forgotten. What it was
+ * putting into the block would not fit what comes now, so a new block begins.
+ */
+static void take_back(struct rec_profile *p) {
+    if (p->changing != NULL)
+        *p->changing = p->before;
+    p->changing = NULL;
+    if (p->putting != NULL && p->encoder.n_tallies != p->put_behind)
+        end_put(p);
+    if (p->encoder.n_tallies == 0)
+        trace_tally_again(&p->encoder);
+    else
+        write_block(p);
+}
+
+void rec_profile_write(struct rec_thread *t, bool quiet) {
+    struct rec_profile *p = t->profile;
+    if (p == NULL)
+        return;
+    if (!quiet && (p->busy != 0 || t->busy != 0))
+        take_back(p);
+    else
+        rec_profile_drain_quiet(p);
+    put_all(p);
 }
 
 void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns) {

@@ -2,41 +2,36 @@
 /*
  * The trace of this process: when it begins, where its file is, what ends it.
  *
- * The file is made when there is something to write: a program that only starts another program leaves its name to
- * that. It is FILE for the first process, and FILE with the process's id in it for all others. No existing file is ever
- * written to. A program may close descriptors that it did not open, and get the same number for a file of its own. So
- * the descriptor is compared with the file before each block.
+ * The file (os/own_file.h) is made when there is something to write: a program that only starts another program leaves
+ * its name to that. A program may close descriptors that it did not open, and get the same number for a file of its
+ * own. So the descriptor is compared with the file before each block.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "core/log.h"
-#include "decimal.h"
 #include "observe/profile.h"
 #include "observe/stack.h"
 #include "os/futex.h"
+#include "os/own_file.h"
 #include "os/proc.h"
 #include "os/signals.h"
 #include "words.h"
 
 /* HIGH_FD: few programs have so many descriptors, and the limit is seldom lower. */
-enum { HIGH_FD = 500, MAX_PATH = 4096, NO_FD = -1, OPENING = -2 };
+enum { HIGH_FD = 500, NO_FD = -1, OPENING = -2 };
 
 struct rec rec;
 
 static struct {
     int fd; /* NO_FD, OPENING, or open; atomic */
-    dev_t device;
-    ino_t inode;
-    bool child; /* made by fork; FILE is its parent's */
+    struct sbt_own_file own;
     bool failed;
     /*
      * Atomic, sequentially consistent. A writer counts itself and then looks for `ended`. The thread that ends the
@@ -44,22 +39,7 @@ static struct {
      */
     bool ended; /* only the last block is still to be written */
     uint32_t n_writing;
-    char wanted[MAX_PATH], path[MAX_PATH]; /* the file that was asked for; the file that is written */
 } file = {.fd = NO_FD};
-
-static size_t append_text(char *to, size_t n, const char *text, size_t n_text) {
-    if (n_text > MAX_PATH - 1 - n)
-        n_text = MAX_PATH - 1 - n;
-    memcpy(to + n, text, n_text);
-    to[n + n_text] = '\0';
-    return n + n_text;
-}
-
-static size_t append_number(char *to, size_t n, uint64_t number) {
-    char digits[DECIMAL_SIZE];
-    const char *at = decimal_of(digits, number);
-    return append_text(to, n, at, strlen(at));
-}
 
 /*
  * Say once what keeps the trace from being written; the program goes on without. Relaxed: an event sooner or later
@@ -69,7 +49,7 @@ static void fail(long error) {
     const char *why = strerrordesc_np((int)-error);
     __atomic_store_n(&rec.closing, 1, __ATOMIC_RELAXED);
     if (!__atomic_exchange_n(&file.failed, true, __ATOMIC_RELAXED))
-        sbt_log(1, "recording ends, the program goes on: '", file.path[0] != '\0' ? file.path : file.wanted,
+        sbt_log(1, "recording ends, the program goes on: '", file.own.path[0] != '\0' ? file.own.path : file.own.wanted,
                 "': ", why != NULL ? why : "unknown error", NULL);
 }
 
@@ -101,23 +81,6 @@ static uint8_t *define_process(uint8_t *at) {
     return trace_put(trace_put(trace_put(at, rec.profile ? PROFILE_MAX_INTERVAL : 1), rec.stack_min_ns), 0);
 }
 
-/* Create FILE, or the file with its number-th other name. The result is the system call's. */
-static long create(unsigned number) {
-    size_t n = strlen(file.wanted), stem = n > 4 && strcmp(file.wanted + n - 4, ".sbt") == 0 ? n - 4 : n;
-    n = append_text(file.path, 0, file.wanted, number == 0 ? n : stem);
-    if (number > 0) {
-        n = append_text(file.path, n, ".", 1);
-        n = append_number(file.path, n, rec.process_id);
-        if (number > 1) {
-            n = append_text(file.path, n, ".", 1);
-            n = append_number(file.path, n, number - 1);
-        }
-        append_text(file.path, n, ".sbt", 4);
-    }
-    return sbt_syscall6(SYS_openat, AT_FDCWD, (long)file.path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666,
-                        0, 0);
-}
-
 /* Move a descriptor to where programs do not expect their own; it stays if that fails. */
 static int out_of_the_way(long fd) {
     long high = sbt_syscall3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD);
@@ -128,8 +91,6 @@ static int out_of_the_way(long fd) {
 }
 
 static long write_parts(int fd, const struct iovec *parts, int n_parts) {
-    struct timespec at_once = {0, 0};
-    uint64_t too_large = UINT64_C(1) << (SIGXFSZ - 1);
     size_t wanted = 0;
     for (int i = 0; i < n_parts; i++)
         wanted += parts[i].iov_len;
@@ -139,8 +100,8 @@ static long write_parts(int fd, const struct iovec *parts, int n_parts) {
         n = sbt_syscall3(SYS_write, fd, nothing, 1);
         n = n < 0 ? n : -ENOSPC;
     }
-    if (n == -EFBIG) /* the blocked signal that would end the program is taken here */
-        sbt_syscall6(SYS_rt_sigtimedwait, (long)&too_large, 0, (long)&at_once, sizeof too_large, 0, 0);
+    if (n == -EFBIG)
+        sbt_own_file_take_limit();
     return n < 0 ? n : 0;
 }
 
@@ -156,46 +117,25 @@ static long begin_file(long fd) {
 
 /* `only_free`: open FILE if it is still free, and no other file. */
 static long open_file(bool only_free) {
-    struct stat st;
-    long fd = -EEXIST;
-    int saved = errno;
-    for (unsigned number = file.child ? 1 : 0; fd == -EEXIST && number < (only_free ? 1 : 100); number++)
-        fd = create(number);
+    long fd = sbt_own_file_create(&file.own, O_WRONLY | O_APPEND, only_free ? 1 : SBT_OWN_FILE_NAMES);
     if (fd < 0)
         return fd;
     fd = out_of_the_way(fd);
-    if (sbt_syscall3(SYS_fstat, fd, &st, 0) == 0) {
-        file.device = st.st_dev;
-        file.inode = st.st_ino;
-    }
-    errno = saved;
     long r = begin_file(fd);
     if (r < 0)
         sbt_syscall3(SYS_close, fd, 0, 0);
     return r < 0 ? r : fd;
 }
 
-static bool is_ours(int fd) {
-    struct stat st;
-    int saved = errno;
-    bool ours = sbt_syscall3(SYS_fstat, fd, &st, 0) == 0 && st.st_dev == file.device && st.st_ino == file.inode;
-    errno = saved;
-    return ours;
-}
-
 /* The descriptor to write to; or a negated errno value. */
 static long descriptor(bool only_free) {
     int fd = __atomic_load_n(&file.fd, __ATOMIC_ACQUIRE);
-    if (fd >= 0 && is_ours(fd))
+    if (fd >= 0 && sbt_own_file_is(&file.own, fd))
         return fd;
     if (fd >= 0) { /* the program has closed it */
-        long again = sbt_syscall6(SYS_openat, AT_FDCWD, (long)file.path, O_WRONLY | O_APPEND | O_CLOEXEC, 0, 0, 0);
+        long again = sbt_own_file_open(&file.own, O_WRONLY | O_APPEND);
         if (again < 0)
             return again;
-        if (!is_ours((int)again)) {
-            sbt_syscall3(SYS_close, again, 0, 0);
-            return -ENOENT;
-        }
         again = out_of_the_way(again);
         __atomic_store_n(&file.fd, (int)again, __ATOMIC_RELEASE);
         return again;
@@ -243,16 +183,6 @@ bool rec_write(const struct trace_block *header, const void *a, size_t n_a, cons
     return written;
 }
 
-static void keep_path(const char *path) {
-    size_t n = 0;
-    if (path[0] != '/') {
-        long r = sbt_syscall3(SYS_getcwd, file.wanted, MAX_PATH - 1, 0);
-        n = r > 0 ? strlen(file.wanted) : 0;
-        n = append_text(file.wanted, n, "/", 1);
-    }
-    append_text(file.wanted, n, path, strlen(path));
-}
-
 static void begin_process(void) {
     rec.generation = sbt_fork_generation();
     rec.process_id = (uint32_t)sbt_syscall0(SYS_getpid);
@@ -261,11 +191,11 @@ static void begin_process(void) {
 
 /* In a forked child, at its first event: forget the parent's trace. */
 static void begin_child(void) {
-    if (file.fd >= 0 && is_ours(file.fd))
+    if (file.fd >= 0 && sbt_own_file_is(&file.own, file.fd))
         sbt_syscall3(SYS_close, file.fd, 0, 0);
     file.fd = NO_FD;
-    file.child = true;
-    file.path[0] = '\0';
+    file.own.is_child = true;
+    file.own.path[0] = '\0';
     rec_threads_forget();
     rec_table_forget();
     rec_modules_forget();
@@ -290,7 +220,7 @@ static SBT_NOINLINE bool start(void) {
     const char *path = sbt_options.value[SBT_OPT_RECORD].s;
     bool on = path != NULL && path[0] != '\0' && rec_table_start();
     if (on) {
-        keep_path(path);
+        sbt_own_file_name(&file.own, path, ".sbt");
         rec.profile = sbt_options.value[SBT_OPT_RECORD_CALLS].u == SBT_RECORD_WAITS;
         rec.overhead_ns = UNMEASURED_OVERHEAD_NS;
         rec_clock_start();
@@ -320,15 +250,21 @@ bool rec_start(void) {
 enum { LOOK_PAUSE_NS = 100000 };   /* between two looks at the end of the trace: longer than an event */
 enum { PATIENCE_NS = 1000000000 }; /* enough on a busy machine; a thread that is held in a handler never comes */
 
+/* Acquire: pairs with the ends of events and of changes of a profile. */
+static bool is_busy(const struct rec_thread *t) {
+    return __atomic_load_n(&t->busy, __ATOMIC_ACQUIRE) != 0 ||
+           (t->profile != NULL && __atomic_load_n(&t->profile->busy, __ATOMIC_ACQUIRE) != 0);
+}
+
 /*
- * Has the thread no event under way, and is no thread closing its record? If a thread is off its core in the middle of
- * that, this waits, until `until_ns`, which counts for all threads together. If the caller is in a handler, its own
- * interrupted event stands still, and what is in its block is whole.
+ * Has the thread no event and no change of its profile under way, and is no thread closing its record? If a thread is
+ * off its core in the middle of that, this waits, until `until_ns`, which counts for all threads together. If the
+ * caller is in a handler, its own interrupted event or change stands still, and what is in its blocks is whole.
  */
 static bool is_quiet(const struct rec_thread *t, uint64_t until_ns) {
     for (;;) {
         bool closing = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == REC_CLOSING;
-        if (!closing && (t == rec_self || __atomic_load_n(&t->busy, __ATOMIC_ACQUIRE) == 0))
+        if (!closing && (t == rec_self || !is_busy(t)))
             return true;
         if (!closing && t->tid != 0 && rec_thread_is_gone(t))
             return true;
@@ -344,7 +280,7 @@ static bool is_dead_leader(const struct rec_thread *t) {
 }
 
 static void write_live(struct rec_thread *t) {
-    rec_profile_write(t);
+    rec_profile_write(t, t != rec_self && !rec_thread_is_gone(t));
     if (t->busy == 0)
         rec_flush(t);
     else
@@ -355,8 +291,11 @@ static void finish_threads(void) {
     uint64_t until_ns = rec_now_ns() + PATIENCE_NS;
     for (struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next) {
         uint32_t ended = REC_ENDED;
-        if (!is_quiet(t, until_ns))
+        if (!is_quiet(t, until_ns)) {
+            if (t->profile != NULL) /* it may go on at any moment, so its table cannot be read and says no number */
+                rec_lost(t, 1);
             continue;
+        }
         if (t->state == REC_LIVE && t->attached && t != rec_self && (rec_thread_is_gone(t) || is_dead_leader(t)))
             ended = REC_LIVE;
         if (__atomic_compare_exchange_n(&t->state, &ended, REC_CLOSING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -411,7 +350,7 @@ static bool is_idle(void) {
 static bool anything_to_end(void) {
     if (!is_idle())
         return true;
-    long fd = file.child ? -EEXIST : descriptor(true);
+    long fd = file.own.is_child ? -EEXIST : descriptor(true);
     if (fd < 0 && fd != -EEXIST)
         fail(fd);
     return fd >= 0;
@@ -424,7 +363,8 @@ static void finish(void) {
         rec_note(rec_self, SBT_TRACE_THREAD_END, SBT_TRACE_NONE);
     if (__atomic_exchange_n(&rec.closing, 1, __ATOMIC_SEQ_CST) != 0)
         return;
-    sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); /* pairs with busy_begin */
+    /* Pairs with rec_busy_begin and rec_profile_begin_change. */
+    sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     finish_threads();
     if (stop_writing())
         write_end();

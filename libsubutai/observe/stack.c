@@ -2,13 +2,11 @@
 /* See stack.h. */
 #include "observe/stack.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unwind.h>
 
 #include "core/log.h"
+#include "os/unwind.h"
 
 /* N_WAYS: stacks of a place, as of a call site in a function that a loop calls from so many lines. */
 enum { N_PLACES = 8, N_WAYS = 16, MAX_FRAMES = 48 };
@@ -35,41 +33,11 @@ struct rec_stacks {
 
 /* ---- unwinding ---- */
 
-/* The linker's name for where this library begins: with its ELF header. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-
-static uintptr_t n_own_bytes; /* from there to the end of the library's code */
-
-static void find_own_code(void) {
-    const ElfW(Ehdr) *header = (const void *)__ehdr_start;
-    const ElfW(Phdr) *part = (const void *)(__ehdr_start + header->e_phoff);
-    for (unsigned i = 0; i < header->e_phnum; i++)
-        if (part[i].p_type == PT_LOAD && (part[i].p_flags & PF_X) != 0)
-            n_own_bytes = part[i].p_vaddr + part[i].p_memsz;
-}
-
-/* The program does not know the frames that a thread's routine is called from. */
-static bool is_ours(uintptr_t address) {
-    return address - (uintptr_t)__ehdr_start < n_own_bytes;
-}
-
 struct walk {
     uintptr_t site;
     bool found; /* the site's frame; the ones before it are the recorder's */
     struct stack *to;
 };
-
-/* On x86-64 a return address is below the frame to which it returns. */
-static const uintptr_t *place_of(struct _Unwind_Context *context, uintptr_t address) {
-#if defined(__x86_64__)
-    const uintptr_t *place = (const uintptr_t *)_Unwind_GetCFA(context) - 1;
-    return *place == address ? place : NULL;
-#else
-    (void)context;
-    (void)address;
-    return NULL;
-#endif
-}
 
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument) {
     struct walk *w = argument;
@@ -80,10 +48,10 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
         return _URC_NO_REASON;
     if (address == 0 || w->to->n == MAX_FRAMES)
         return _URC_END_OF_STACK;
-    if (is_ours(address))
+    if (sbt_is_own_code(address)) /* the program does not know the frames that a thread's routine is called from */
         return _URC_NO_REASON;
     struct frame *frame = &w->to->frames[w->to->n++];
-    *frame = (struct frame){address, place_of(context, address)};
+    *frame = (struct frame){address, sbt_unwind_place(context, address)};
     w->to->known = w->to->known && frame->place != NULL && interrupted == 0;
     return _URC_NO_REASON;
 }
@@ -159,11 +127,10 @@ void rec_stack_start(void) {
     struct stack first;
     if (sbt_options.value[SBT_OPT_RECORD_STACKS].u == 0)
         return;
-    if (!sbt_real_is_2_35() || sbt_real_dlsym()(RTLD_DEFAULT, "_dl_find_object") == NULL) {
+    if (!sbt_unwind_start()) {
         sbt_log(1, "no call stacks are recorded: they need glibc 2.35 or later", NULL);
         return;
     }
-    find_own_code();
     unwind(&first, 0); /* libgcc makes its tables ready, here and not in a call of the program's */
     rec.stack_min_ns = STACK_MIN_NS;
 }

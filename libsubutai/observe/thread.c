@@ -65,7 +65,7 @@ uint64_t rec_thread_lost(const struct rec_thread *t) {
     uint64_t n = __atomic_load_n(&t->encoder.n_events, __ATOMIC_ACQUIRE);
     uint32_t n_taken = t->n_taken, n_batch = t->n_batch;
     n += n_batch > n_taken ? n_batch - n_taken : 0;
-    return n + n_halfway(t) + t->n_pending + __atomic_load_n(&t->n_lost, __ATOMIC_RELAXED);
+    return n + n_halfway(t) + t->n_pending + rec_profile_lost(t) + __atomic_load_n(&t->n_lost, __ATOMIC_RELAXED);
 }
 
 /*
@@ -74,7 +74,7 @@ uint64_t rec_thread_lost(const struct rec_thread *t) {
  * recorder: then its block is whole, and what it was about to do to the block is not done.
  */
 void rec_thread_close(struct rec_thread *t) {
-    rec_profile_write(t);
+    rec_profile_write(t, false);
     if (t->busy == 0) {
         struct sbt_trace_event end = {.op = SBT_TRACE_THREAD_END,
                                       .object = SBT_TRACE_NONE,

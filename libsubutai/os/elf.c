@@ -10,8 +10,8 @@
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "os/initial.h"
 
@@ -56,10 +56,19 @@ struct wanted {
     sbt_function *address; /* NULL: wherever it is */
 };
 
+/*
+ * Not strcmp: a sanitizer's is found first where its library is preloaded before this one, and calls NULL until that
+ * library has found the C library's, for which it calls our dlsym.
+ */
+static bool is_same(const char *a, const char *b) {
+    while (*a == *b && *a != '\0')
+        a++, b++;
+    return *a == *b;
+}
+
 static bool is_it(const struct object *o, uint32_t i, const struct wanted *w) {
     const ElfW(Sym) *s = &o->symbols[i];
-    if (s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) != STT_FUNC ||
-        strcmp(o->names + s->st_name, w->name) != 0)
+    if (s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) != STT_FUNC || !is_same(o->names + s->st_name, w->name))
         return false;
     return w->address != NULL ? address_of(o, i) == w->address
                               : o->versions == NULL || (o->versions[i] & HIDDEN_VERSION) == 0;
@@ -150,6 +159,22 @@ bool sbt_elf_is_libcs(const char *name, const void *function) {
     struct object o = libc();
     return function != NULL &&
            find_wanted(&o, &(struct wanted){.name = name, .address = (sbt_function *)(uintptr_t)function}) != NULL;
+}
+
+/* What stands before the C library is never unloaded, so the walk needs no lock. _DYNAMIC is this library's own. */
+sbt_function *sbt_elf_next(const char *name) {
+    bool is_behind = false;
+    for (const struct link_map *l = _r_debug.r_map; l != NULL; l = l->l_next) {
+        struct object o = {.bias = l->l_addr};
+        if (is_behind && l->l_ld != NULL) {
+            read_dynamic(&o, l->l_ld);
+            sbt_function *found = find(&o, name);
+            if (found != NULL)
+                return found;
+        }
+        is_behind = is_behind || l->l_ld == _DYNAMIC;
+    }
+    return NULL;
 }
 
 sbt_function *sbt_elf_own(const char *name) {

@@ -23,6 +23,12 @@ sbt_function *sbt_elf_libc(const char *name);
  */
 bool sbt_elf_is_libcs(const char *name, const void *function);
 
+/*
+ * The function of that name of the first object behind this library, in its default version, as dlsym(RTLD_NEXT) finds
+ * it; NULL: there is none. The dynamic linker is not asked: no lock is taken, and dlerror's message stays.
+ */
+sbt_function *sbt_elf_next(const char *name);
+
 /* A function that this library exports; NULL: it exports none of that name. */
 sbt_function *sbt_elf_own(const char *name);
 

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "os/arch.h"
 #include "os/elf.h"
@@ -49,8 +50,18 @@ static void *cond_lookup(const char *name) {
     return found;
 }
 
-void *sbt_real_lookup(const char *name) {
+static void *plain_lookup(const char *name) {
     return sbt_real_dlsym()(RTLD_NEXT, name);
+}
+
+/*
+ * Called late, by any call of the program's: between dlopen and dlerror, in a handler that has interrupted the dynamic
+ * linker, or in a thread that a module's constructor waits for, under the dynamic linker's lock. So the dynamic linker
+ * is asked only for what is no plain function.
+ */
+void *sbt_real_lookup(const char *name) {
+    void *found = (void *)(uintptr_t)sbt_elf_next(name);
+    return found != NULL ? found : plain_lookup(name);
 }
 
 struct real_function {
@@ -59,7 +70,7 @@ struct real_function {
     void *(*lookup)(const char *name);
 };
 
-#define PLAIN(result, name, parameters) {#name, offsetof(struct sbt_real, name), sbt_real_lookup},
+#define PLAIN(result, name, parameters) {#name, offsetof(struct sbt_real, name), plain_lookup},
 #define COND(result, name, parameters) {#name, offsetof(struct sbt_real, name), cond_lookup},
 
 /* The first that is missing; NULL: none. */

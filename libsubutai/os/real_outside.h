@@ -40,13 +40,20 @@
     F(pid_t, wait, (int *))                                                                                            \
     F(pid_t, waitpid, (pid_t, int *, int))                                                                             \
     F(pid_t, wait4, (pid_t, int *, int, struct rusage *))                                                              \
-    F(int, waitid, (idtype_t, id_t, siginfo_t *, int))
+    F(int, waitid, (idtype_t, id_t, siginfo_t *, int))                                                                 \
+    F(int, recvmmsg, (int, struct mmsghdr *, unsigned, int, struct timespec *))                                        \
+    F(int, sendmmsg, (int, struct mmsghdr *, unsigned, int))                                                           \
+    F(int, system, (const char *))                                                                                     \
+    F(int, flock, (int, int))
 
 struct sbt_real_outside {
     SBT_REAL_OUTSIDE_FUNCTIONS(SBT_REAL_POINTER)
 };
 
-/* The function of that name behind ours; NULL: there is none. Takes the dynamic linker's lock; allocates if NULL. */
+/*
+ * The function of that name behind ours; NULL: there is none. A plain function is found without the dynamic linker's
+ * lock, and the message that dlerror has for the program stays.
+ */
 void *sbt_real_lookup(const char *name);
 
 #endif

@@ -13,15 +13,6 @@
 
 #define UNKNOWN "has code that is not as known"
 
-static const ElfW(Phdr) * segment_of(const struct dl_phdr_info *library, uintptr_t at) {
-    for (size_t i = 0; i < library->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &library->dlpi_phdr[i];
-        if (p->p_type == PT_LOAD && at - library->dlpi_addr - p->p_vaddr < p->p_memsz)
-            return p;
-    }
-    return NULL;
-}
-
 /* The one segment with code. */
 static const ElfW(Phdr) * code_of(const struct dl_phdr_info *library) {
     const ElfW(Phdr) *code = NULL;
@@ -37,6 +28,15 @@ static const ElfW(Phdr) * code_of(const struct dl_phdr_info *library) {
 }
 
 #if defined(__x86_64__)
+static const ElfW(Phdr) * segment_of(const struct dl_phdr_info *library, uintptr_t at) {
+    for (size_t i = 0; i < library->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &library->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && at - library->dlpi_addr - p->p_vaddr < p->p_memsz)
+            return p;
+    }
+    return NULL;
+}
+
 enum { BEYOND_MAX = 2 * SBT_SITES_MAX, LOADS_MAX = 48 };
 
 /* The unwind table: a sorted list of functions. Distances are from the table's header. */

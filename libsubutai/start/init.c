@@ -45,7 +45,7 @@ extern void __asan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
 
-static const char *sanitizer(void) {
+const char *sbt_init_sanitizer(void) {
     if (sbt_real_is_linked)
         return NULL; /* on purpose: the sanitizer instruments the library too */
     return __asan_init != NULL   ? "AddressSanitizer"
@@ -120,8 +120,29 @@ static void want_switching(const struct sbt_engine *engine) {
                                               : SBT_SWITCH_ANYWAY);
 }
 
+static void find_real(void) {
+    const char *missing = sbt_real_start();
+    if (missing != NULL)
+        give_up("this C library has no ", missing, ": cannot serve or pass on anything");
+}
+
+/*
+ * An allocator may lock during the look-ups. Direct serves it, and glibc takes the mutexes over: a mutex that is locked
+ * during a look-up is unlocked before the look-up ends, and an unlocked mutex of ours is all-zero.
+ */
+static void pass_on(void) {
+    sbt_engine = sbt_engine_direct;
+    find_real();
+    sbt_all_theirs = SBT_KIND_SHARED;
+    sbt_engine = sbt_engine_glibc;
+}
+
 static void start(void) {
     char error[640];
+    /* First: a sanitizer that has not started yet does so inside the first string function that this calls. */
+    const char *tool = sbt_init_sanitizer();
+    if (tool != NULL)
+        pass_on();
     sbt_clock_start();
     if (!sbt_options_load(&sbt_options, environment(), error, sizeof error))
         give_up(error, "", "");
@@ -131,36 +152,26 @@ static void start(void) {
     sbt_thread_tid(); /* read now: a vfork child shares this memory, and must not be the first to ask */
     sbt_lot_start();
 
-    /*
-     * An allocator may lock during the look-ups. The chosen engine serves it, or direct if the library is about to step
-     * aside. In that case glibc takes the mutexes over: a mutex that is locked during a look-up is unlocked before the
-     * look-up ends, and an unlocked mutex of ours is all-zero.
-     */
     const struct sbt_engine *engine = sbt_engine_table[sbt_options.value[SBT_OPT_ENGINE].u];
-    const char *tool = sanitizer();
-    bool aside = engine->passes_through || tool != NULL;
-    if (!aside)
-        sbt_fence_start();
-    int r = aside ? 0 : engine->start(&sbt_options); /* before anything can be locked */
+    if (engine->passes_through) {
+        if (tool == NULL)
+            pass_on();
+        sbt_log(2, "engine ", engine->name, NULL);
+        report_idle_options();
+        return;
+    }
+    if (tool != NULL) {
+        sbt_log(1, "stepping aside, the program runs on plain glibc: it is built with ", tool, NULL);
+        return;
+    }
+    sbt_fence_start();
+    int r = engine->start(&sbt_options); /* before anything can be locked */
     if (r == EINVAL)
         sbt_syscall3(SYS_exit_group, 2, 0, 0);
     if (r != 0)
         give_up("the engine does not start: ", engine->name, "");
-    sbt_engine = aside ? sbt_engine_direct : *engine;
-    const char *missing = sbt_real_start();
-    if (missing != NULL)
-        give_up("this C library has no ", missing, ": cannot serve or pass on anything");
-    if (aside) {
-        sbt_all_theirs = SBT_KIND_SHARED;
-        sbt_engine = sbt_engine_glibc;
-        if (tool != NULL && !engine->passes_through)
-            sbt_log(1, "stepping aside, the program runs on plain glibc: it is built with ", tool, NULL);
-        else
-            sbt_log(2, "engine ", engine->name, NULL);
-        if (engine->passes_through)
-            report_idle_options();
-        return;
-    }
+    sbt_engine = *engine; /* it serves an allocator that locks during the look-ups */
+    find_real();
     sbt_thread_learn();
     sbt_program_time_start();
     const char *unknown = sbt_layout_learn();

@@ -18,4 +18,7 @@ void sbt_init(void);
 /* Has the library started? Never blocks. */
 bool sbt_init_done(void);
 
+/* The sanitizer that is in the process, for which this library steps aside; NULL: none. At any time. */
+const char *sbt_init_sanitizer(void);
+
 #endif

@@ -48,8 +48,8 @@ struct sbt_switch_state {
     uint64_t main_mask; /* signals that the main thread blocks; at first, those that the first creator blocks; atomic */
     struct sbt_lock pool_lock, recall_lock;
     uint32_t pool_used; /* fibers of the pool that have ever been used; written under the lock, read without it */
-    uint32_t
-        pool_gone; /* in a forked child: 1 + the number of the fiber that the forking thread had; never used here */
+    /* In a forked child: 1 + the number of the fiber that the forking thread had, which no thread gets here. */
+    uint32_t pool_gone;
     struct sbt_fiber *pool_free;
     long process;          /* the process that these fibers belong to; a child of vfork has another id */
     pthread_t main_thread; /* 0: not known */

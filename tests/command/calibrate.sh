@@ -157,7 +157,7 @@ if [ "$(nproc)" -gt 1 ]; then
     check "each cost has five samples or more, in order" json '.[0] | [.. | objects | select(has("median"))] | length > 40 and
         all(.[]; .n >= 5 and .min <= .q1 and .q1 <= .median and .median <= .q3 and .q3 <= .max) or . == []'
     check "the number of CPUs" json ".[0].machine.n_cpus == $(nproc)"
-    run taskset -c "$(taskset -cp $$ | grep -o '[0-9]*$')" "$SUBUTAI" calibrate --force
+    run taskset -c "$(allowed_cpu)" "$SUBUTAI" calibrate --force
     check "one CPU is refused" refused_with 'calibrate: machine: exit 2: .*may use one CPU, and two are needed'
 else
     skip "the real program" "it needs two CPUs"

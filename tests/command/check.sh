@@ -13,21 +13,84 @@ check "the same with a seed" json '.[0] | .orders == 1 and .runs == 20 and .sche
     .failing == 0 and .by_order[0].seed == 7 and .by_order[0].verdict == "same" and .repeat == null'
 subutai check --seeds 50 --json -- "$ORDERED" counters
 check "50 seeds: at least 20 outputs" json '.[0] | .orders == 51 and .outputs >= 20 and .failing == 0'
+check "what is different is counted once" json '.[0] | .schedules == ([.by_order[].schedule] | unique | length) and
+    .outputs == ([.by_order[].output] | unique | length)'
 check "other orders are no failure" is "$status" 0
+SUBUTAI_SEED=7 subutai check --runs 1 --json -- "$ORDERED" counters
+check "the seed by the variable" json '.[0].by_order[0].seed == 7'
 
 cat >differs.c <<'END'
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static void twice(void) {
     pthread_mutex_lock(&m);
     pthread_mutex_unlock(&m);
 }
+static long now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+static void compute(int ms) {
+    for (long end = now_us() + ms * 1000; now_us() < end;)
+        ;
+}
+static void *goes_on(void *ms) {
+    for (;;) {
+        compute(*(int *)ms);
+        sched_yield();
+    }
+}
+static void *locks(void *unused) {
+    twice();
+    return unused;
+}
+/* Another thread waits for the turn for as long. */
+static void stall(int ms) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, locks, NULL);
+    compute(ms);
+    pthread_join(thread, NULL);
+}
+/* The runs count themselves from 1 on. */
+static int number(void) {
+    FILE *file = fopen("number", "a+");
+    fputc('x', file);
+    int n = (int)ftell(file);
+    fclose(file);
+    return n;
+}
+static void children(int n) {
+    for (int i = 0; i < n; i++)
+        if (fork() == 0) {
+            twice();
+            _exit(0);
+        }
+    while (wait(NULL) > 0 || errno == EINTR)
+        ;
+}
+/* Main ends while others go on, which are late now and then. */
+static void leave_thread(void) {
+    static int late;
+    pthread_t thread;
+    late = now_us() % 2 * 60;
+    pthread_create(&thread, NULL, goes_on, &late);
+    twice();
+    compute(20);
+}
 int main(int argc, char **argv) {
     twice();
+    if (argc > 1 && strcmp(argv[1], "leaves") == 0)
+        leave_thread();
     if (argc > 1 && strcmp(argv[1], "output") == 0)
         printf("%d\n", (int)getpid());
     if (argc > 1 && strcmp(argv[1], "schedule") == 0)
@@ -37,6 +100,37 @@ int main(int argc, char **argv) {
         return 3;
     if (argc > 1 && strcmp(argv[1], "hangs") == 0)
         pthread_mutex_lock(&m), pthread_mutex_lock(&m);
+    if (argc > 1 && strcmp(argv[1], "many") == 0)
+        for (int i = 0; i < 50000; i++)
+            twice();
+    if (argc > 1 && strcmp(argv[1], "both") == 0)
+        switch (number()) {
+        case 2:
+            twice();
+            break;
+        case 3:
+            puts("another");
+        }
+    if (argc > 1 && strcmp(argv[1], "stalls") == 0)
+        stall(number() == 1 ? 600 : 0);
+    if (argc > 1 && strcmp(argv[1], "forks") == 0)
+        children(3);
+    if (argc > 1 && strcmp(argv[1], "exec") == 0)
+        execl(argv[0], argv[0], number() == 2 ? "once" : "none", (char *)NULL);
+    if (argc > 1 && strcmp(argv[1], "once") == 0)
+        twice();
+    if (argc > 1 && strcmp(argv[1], "prints") == 0)
+        for (printf("%d\n", (int)getpid()), fflush(stdout);;)
+            pause();
+    if (argc > 1 && strcmp(argv[1], "goes") == 0)
+        switch (number()) {
+        case 1:
+            break;
+        case 2:
+            execlp("sleep", "sleep", "307", (char *)NULL);
+        case 3:
+            unlink(argv[0]);
+        }
     return 0;
 }
 END
@@ -53,8 +147,59 @@ check "the same as JSON" json '.[0] | .other_schedule == 1 and .by_order[0].verd
 subutai check --runs 3 --json -- ./differs fails
 check "a status that is not 0 is a failure" json '.[0] | .failing == 1 and .by_order[0].outcome == "exit 3" and
     .by_order[0].failed == 3 and (.repeat | test("^subutai run --engine det --seed 0 -- ./differs fails$"))'
+subutai check --runs 1 --json --log 'a b' --library "$BUILD_ROOT/libsubutai/libsubutai.so" -- ./differs fails "it's"
+command=$(jq -r .repeat <<<"$out")
+check "the command that repeats it is one for a shell" is "$(bash -c "subutai() { printf '%s,' \"\$@\"; }; $command")" \
+    "run,--engine,det,--seed,0,--library=$BUILD_ROOT/libsubutai/libsubutai.so,--log=a b,--,./differs,fails,it's,"
 subutai check --runs 2 --timeout 1 --json -- ./differs hangs
 check "a hang is one" json '.[0] | .failing == 1 and .by_order[0].outcome == "timeout" and .by_order[0].verdict == "same"'
+subutai check --runs 20 -- ./differs leaves
+check "where the process ends while threads go on is the same" is "$status" 0
+subutai check --runs 2 --timeout 1 -- ./differs hangs
+check "and said as one that may be a deadlock" matches "$out" 'seed 0: timeout in 2 of 2 runs: a deadlock, or --timeout is too short'
+subutai check --runs 2 --timeout 1 --json -- ./differs prints
+check "what a run had printed when its time was over is not compared" json '.[0].by_order[0].verdict == "same"'
+fresh() { rm -f number; }
+fresh
+subutai check --runs 4 --jobs 1 --json -- ./differs both
+check "runs are counted by how they differ" json '.[0] | .other_output == 1 and .other_schedule == 1 and
+    (.by_order[0] | .other_output == 1 and .other_schedule == 1 and .verdict == "other_schedule" and
+    .difference.run == 2)'
+fresh
+subutai check --runs 4 --jobs 1 -- ./differs both
+check "and both ways are said" matches "${out//$'\n'/ }" 'another output in 1 of 4 runs.*another schedule in 1 of 4 runs'
+fresh
+subutai check --runs 4 --json -- ./differs stalls
+check "what the library says is no output" json '.[0].by_order[0] | .verdict == "same" and (.said | test("keeps the turn"))'
+subutai check --runs 2 --json -- ./differs fails
+check "where it says nothing there is nothing" json '.[0].by_order[0].said == null'
+
+# Programs of several processes.
+subutai check --runs 5 --json -- ./differs forks
+check "forked children are compared too" json '.[0].by_order[0] | .verdict == "same" and .processes == 4 and .operations > 8'
+fresh
+subutai check --runs 4 --jobs 1 -- sh -c 'printf x >>number; ./differs; [ "$(wc -c <number)" != 2 ] || ./differs'
+check "a further process is another schedule" is "$status" 1
+check "named by its number" matches "${out//$'\n'/ }" 'another schedule in 1 of 4 runs; run 2 differs from run 1 after 0 .* run 1: no further process has synchronized .* run 2: process 2 of 2: 1 [0-9]+ thread 0 mutex_lock mutex#1 differs.c:[0-9]+ twice'
+fresh
+subutai check --runs 4 --jobs 1 -- ./differs exec
+check "what a program does behind an exec is compared" is "$status" 1
+check "with its place" matches "${out//$'\n'/ }" ' run 1: process 2 of 2: the schedule ends there .* run 2: process 2 of 2: 3 [0-9]+ thread 0 mutex_lock'
+subutai check --runs 20 --json -- sh -c "'$ORDERED' counters >/dev/null & '$ORDERED' exits >/dev/null & wait"
+check "which of two processes comes first is no difference" json '.[0].by_order[0] | .verdict == "same" and .processes == 2'
+
+# Logs that are not whole are no answer; a refusal ends the runs that are under way.
+run bash -c "ulimit -f 64; exec '$SUBUTAI' check --runs 2 -- ./differs"
+check "no log can be written: refused" refused_with "check: the schedule log ends, .*File too large \(legal: TMPDIR, a folder with room"
+run bash -c "ulimit -f 300; exec '$SUBUTAI' check --runs 2 --verbose 1 -- ./differs many"
+check "no whole log can be written: refused" refused_with "check: the log of a run is not whole: its file could not grow \(legal: TMPDIR"
+fresh
+cp differs goes
+mkdir left
+TMPDIR=$PWD/left run "$SUBUTAI" check --runs 5 --jobs 2 -- ./goes goes
+check "the program is gone after some runs" refused_with "check: './goes' cannot be executed: No such file"
+check "no run is left" is "$(pgrep -f 'sleep 307')" ''
+check "and no folder" is "$(ls left)" ''
 subutai check --runs 2 -- true
 check "a program that does not synchronize" matches "$out" 'does not synchronize'
 
@@ -97,5 +242,8 @@ refuses "check: --timeout: '0' is not a legal value \(legal: seconds above 0" ch
 refuses 'check: --engine direct keeps no order \(legal: det\)' check --engine direct -- true
 refuses 'check: --schedule chooses nothing here' check --schedule x -- true
 refuses 'check: --seed chooses nothing beside --seeds' check --seed 3 --seeds 4 -- true
+if $CC -static -g -pthread differs.c -o static 2>/dev/null; then
+    refuses "check: './static' cannot be served: statically linked" check ./static
+fi
 refuses "check: program 'no-such-program': not found" check no-such-program
 finish

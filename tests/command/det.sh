@@ -31,15 +31,15 @@ counters=$out
 runs 100 -- all
 check "every kind of object: one schedule and one output in 100 runs" one_inside
 all=$out
-runs 20 taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')" -- all
+runs 20 taskset -c "$(allowed_cpu)" -- all
 check "the same on one CPU" is "$out" "$all"
-computing=()
-for _ in 1 2; do
-    timeout 60 sh -c 'while :; do :; done' &
-    computing+=($!)
-done
+runs 50 -- allocates
+check "an allocator that locks inside of pthread_create: one schedule and one output in 50 runs" matches "$out" \
+    '^0 1 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
+check "no line more" is "$(wc -l <<<"$out")" 1
+begin_load 2
 runs 20 -- all
-kill "${computing[@]}"
+end_load
 check "the same beside two computing processes" is "$out" "$all"
 
 extra=(--wait switch)
@@ -59,11 +59,31 @@ extra=()
 
 run "$SUBUTAI" run --engine det --verbose 2 --log log -- "$ORDERED" pipe
 check "a thread that reads from a pipe does not keep the others" is "$status $out" "0 done"
+run "$SUBUTAI" run --engine det --log stdio -- "$ORDERED" stdio
+check "nor does a thread that sleeps in a call which the library does not see" is "$status $out" "0 done"
+check "and nothing is said" test ! -s stdio
+rm -f calls.schedule
+run timeout 20 "$SUBUTAI" run --engine det --schedule calls.schedule -- "$ORDERED" calls
+check "nor one in any other call that waits" is "$status $out" "0 $(printf '%s\n' read_chk recv_chk recvfrom_chk poll_chk \
+    ppoll_chk recvmmsg system eventfd_read flock)"
+run "$SUBUTAI" schedule dump calls.schedule
+check "and none of these calls is a stall" is "$status $(grep -c ' returns from_call$' <<<"$out") $(grep -c ' released$' <<<"$out")" "0 10 0" # main takes its lock first
 run "$SUBUTAI" run --engine det -- "$ORDERED" nap
 check "a sleep of no time is over after a few turns" is "$status $out" "0 done"
+rm -f ahead.schedule
+run "$SUBUTAI" run --engine det --schedule ahead.schedule --log told -- "$ORDERED" ahead
+check "a wait does not end before its time, however many operations others make" is "$status $out" "0 done"
+check "and that is said to be no stall" is "$(cat told)" ""
+run "$SUBUTAI" schedule info ahead.schedule
+check "nor written as one" matches "$out" ', 0 stalls'
 run "$SUBUTAI" run --engine det --stall release --log told -- "$ORDERED" stall
 check "a loop on a plain variable goes on outside" is "$status $out" "0 done"
 check "and that is said" matches "$(cat told)" 'thread 0 keeps the turn and makes no operation'
+for _ in 1 2 3; do
+    run timeout 30 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" woken
+    echo "$status $out"
+done >ends
+check "also if no thread waits for the turn but one that slept when it was woken" is "$(sort -u ends)" "0 done"
 run timeout 2 "$SUBUTAI" run --engine det --log waits -- "$ORDERED" stall
 check "without that it is said, and how to go on" matches "$(cat waits)" '\-\-stall release lets them go on'
 finish

@@ -6,23 +6,38 @@
  * usage: ordered counters  threads race for a mutex
  *        ordered all       the same with every kind of object, deadlines, sleeps, creation, ends, locks in destructors
  *        ordered exits    threads end by pthread_exit, which unwinds their stacks
+ *        ordered allocates the allocator has a lock: the C library takes it when it creates a thread
  *        ordered nap       a thread sleeps for no time while another one yields
+ *        ordered ahead     a thread waits a second while another makes 1.4 million operations in less
  *        ordered pipe      a thread waits for another process's bytes
+ *        ordered stdio     the same by fgets, a call that the library does not see
+ *        ordered calls     the same with calls that a program makes seldom, or if it is compiled with _FORTIFY_SOURCE
  *        ordered stall     a thread waits for a plain variable that another one writes
+ *        ordered woken     threads wait for a plain variable that one writes that a mutex has kept waiting
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #define THREADS 5
 #define ROUNDS 100
+#define YIELDS 16
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -36,22 +51,22 @@ enum { MUTEX, RWLOCK, SEM, SPIN, N_SUMS };
 static uint64_t sums[N_SUMS]; /* each under its own object */
 static int tokens;
 
-static void add_to(int which, uint64_t who) {
-    sums[which] = (sums[which] ^ who) * 0x100000001B3u;
+static void add_to(int which, uint64_t number) {
+    sums[which] = (sums[which] ^ number) * 0x100000001B3u;
 }
 
-static void add(uint64_t who) {
-    add_to(MUTEX, who);
+static void add(uint64_t number) {
+    add_to(MUTEX, number);
 }
 
-static void locked_add(uint64_t who) {
+static void locked_add(uint64_t number) {
     pthread_mutex_lock(&mutex);
-    add(who);
+    add(number);
     pthread_mutex_unlock(&mutex);
 }
 
-static void compute(uint64_t who) {
-    for (volatile uint64_t i = 0; i < who % 7 * 300; i++)
+static void compute(uint64_t number) {
+    for (volatile uint64_t i = 0; i < number % 7 * 300; i++)
         ;
 }
 
@@ -83,39 +98,39 @@ static void wait_a_moment(void) {
 }
 
 static void *everything(void *argument) {
-    uintptr_t who = (uintptr_t)argument;
+    uintptr_t number = (uintptr_t)argument;
     pthread_setspecific(key, argument);
     pthread_once(&once, first);
     for (int i = 0; i < ROUNDS / 10; i++) {
-        compute(who);
+        compute(number);
         if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
-            locked_add(who + 10);
+            locked_add(number + 10);
         pthread_mutex_lock(&mutex);
         tokens++;
         pthread_cond_signal(&cond);
         while (tokens == 0)
             pthread_cond_wait(&cond, &mutex);
         tokens--;
-        add(who);
+        add(number);
         pthread_mutex_unlock(&mutex);
         pthread_rwlock_wrlock(&rwlock);
-        add_to(RWLOCK, who);
+        add_to(RWLOCK, number);
         pthread_rwlock_unlock(&rwlock);
         pthread_rwlock_rdlock(&rwlock);
         pthread_rwlock_unlock(&rwlock);
         sem_wait(&sem);
-        add_to(SEM, who);
+        add_to(SEM, number);
         sem_post(&sem);
         pthread_spin_lock(&spin);
-        add_to(SPIN, who);
+        add_to(SPIN, number);
         pthread_spin_unlock(&spin);
         if (pthread_mutex_trylock(&mutex) == 0) {
-            add(who + 60);
+            add(number + 60);
             pthread_mutex_unlock(&mutex);
         }
         sched_yield();
         if (i % 4 == 0)
-            usleep((useconds_t)(100 * who));
+            usleep((useconds_t)(100 * number));
         if (i == 5)
             wait_a_moment();
     }
@@ -128,6 +143,47 @@ static void *leaver(void *argument) {
         locked_add((uintptr_t)argument);
     }
     pthread_exit(NULL);
+}
+
+/* As an allocator of the program's own: jemalloc locks too. */
+static pthread_mutex_t allocator = PTHREAD_MUTEX_INITIALIZER;
+static bool allocator_locks;
+static _Thread_local int allocations;
+
+extern void *__libc_calloc(size_t n, size_t bytes);
+
+void *calloc(size_t n, size_t bytes) {
+    if (!allocator_locks)
+        return __libc_calloc(n, bytes);
+    pthread_mutex_lock(&allocator);
+    allocations++;
+    compute((uint64_t)allocations);
+    void *memory = __libc_calloc(n, bytes);
+    pthread_mutex_unlock(&allocator);
+    return memory;
+}
+
+static void *allocate(void *argument) {
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        void *volatile memory = calloc(1, (size_t)(uintptr_t)argument); /* volatile: else the compiler leaves it out */
+        free(memory);
+        locked_add((uintptr_t)argument);
+    }
+    return NULL;
+}
+
+/* The C library allocates in the main thread's creations, beside the others' allocations. */
+static int with_allocator(void) {
+    pthread_t thread[3 * THREADS];
+    allocator_locks = true;
+    for (uintptr_t i = 0; i < 3 * THREADS; i++)
+        if (pthread_create(&thread[i], NULL, allocate, (void *)(i + 1)) != 0)
+            return 1;
+    for (int i = 0; i < 3 * THREADS; i++)
+        pthread_join(thread[i], NULL);
+    allocator_locks = false;
+    printf("%d %016llx\n", allocations > 0, (unsigned long long)sums[MUTEX]);
+    return 0;
 }
 
 static int run(void *(*routine)(void *), uintptr_t n) {
@@ -154,18 +210,92 @@ static void *reader(void *argument) {
     return NULL;
 }
 
+static void *line_reader(void *argument) {
+    char line[8];
+    FILE *in = fdopen(fds[0], "r");
+    (void)argument;
+    if (in != NULL && fgets(line, sizeof line, in) != NULL)
+        locked_add(line[0] == 'x');
+    return NULL;
+}
+
 /* The writer gets on while the reader waits. */
-static int through_pipe(void) {
+static int through_pipe(void *(*routine)(void *)) {
     pthread_t thread;
     if (pipe(fds) != 0)
         return 1;
-    pthread_create(&thread, NULL, reader, NULL);
+    pthread_create(&thread, NULL, routine, NULL);
     for (int i = 0; i < ROUNDS; i++)
         locked_add(0);
-    if (write(fds[1], "x", 1) != 1)
+    if (write(fds[1], "x\n", 2) != 2)
         return 1;
     pthread_join(thread, NULL);
     puts("done");
+    return 0;
+}
+
+/* The size of the array is the last argument, or comes after n. */
+extern ssize_t __read_chk(int fd, void *buffer, size_t n, size_t size);
+extern ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t size, int flags);
+extern ssize_t __recvfrom_chk(int fd, void *buffer, size_t n, size_t size, int flags, struct sockaddr *from,
+                              socklen_t *from_size);
+extern int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t size);
+extern int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t size);
+
+static const char *const calls[] = {"read_chk", "recv_chk", "recvfrom_chk", "poll_chk", "ppoll_chk",
+                                    "recvmmsg", "system",   "eventfd_read", "flock"};
+enum { N_CALLS = sizeof calls / sizeof *calls };
+
+/* Waits until a byte comes, or for `flock` until the lock is free. */
+static ssize_t call(size_t i) {
+    char c[8];
+    struct iovec part = {c, 1};
+    struct mmsghdr message = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+    struct pollfd in = {fds[0], POLLIN, 0};
+    eventfd_t value;
+    return i == 0   ? __read_chk(fds[0], c, 1, sizeof c)
+           : i == 1 ? __recv_chk(fds[0], c, 1, sizeof c, 0)
+           : i == 2 ? __recvfrom_chk(fds[0], c, 1, sizeof c, 0, NULL, NULL)
+           : i == 3 ? __poll_chk(&in, 1, -1, sizeof in)
+           : i == 4 ? __ppoll_chk(&in, 1, NULL, NULL, sizeof in)
+           : i == 5 ? recvmmsg(fds[0], &message, 1, 0, NULL)
+           : i == 6 ? system("head -c 1 >/dev/null") == 0
+           : i == 7 ? eventfd_read(fds[0], &value) == 0
+                    : flock(fds[0], LOCK_EX) == 0;
+}
+
+static void *caller(void *i) {
+    locked_add(call((uintptr_t)i) == 1);
+    return NULL;
+}
+
+static int open_ends(size_t i) {
+    char name[] = "/tmp/ordered-XXXXXX";
+    if (i == 7)
+        return (fds[0] = fds[1] = eventfd(0, 0)) < 0;
+    if (i < 7)
+        return socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0 || (i == 6 && dup2(fds[0], STDIN_FILENO) != STDIN_FILENO);
+    fds[0] = mkstemp(name);
+    fds[1] = open(name, O_RDWR);
+    unlink(name);
+    return fds[0] < 0 || fds[1] < 0 || flock(fds[1], LOCK_EX) != 0;
+}
+
+/* Each time the others get on while a thread waits. */
+static int through_calls(void) {
+    const uint64_t one = 1;
+    for (size_t i = 0; i < N_CALLS; i++) {
+        pthread_t thread;
+        if (open_ends(i) != 0)
+            return 1;
+        pthread_create(&thread, NULL, caller, (void *)(uintptr_t)i);
+        for (int k = 0; k < ROUNDS; k++)
+            locked_add(0);
+        if (i == N_CALLS - 1 ? flock(fds[1], LOCK_UN) != 0 : write(fds[1], &one, sizeof one) != sizeof one)
+            return 1;
+        pthread_join(thread, NULL);
+        puts(calls[i]);
+    }
     return 0;
 }
 
@@ -183,6 +313,66 @@ static int stalled(void) {
     pthread_create(&thread, NULL, setter, NULL);
     while (atomic_load(&flag) == 0)
         ;
+    pthread_join(thread, NULL);
+    puts("done");
+    return 0;
+}
+
+static void *spinner(void *argument) {
+    for (int i = 0; i < YIELDS / 2; i++)
+        sched_yield();
+    while (atomic_load(&flag) == 0)
+        ;
+    return argument;
+}
+
+/*
+ * The setter waits for a mutex. It is woken, and the turn goes to a thread that loops already: no thread waits for the
+ * turn but the one that slept. That is so for one number of yields.
+ */
+static void wake_while_others_loop(int n_yields_before) {
+    pthread_t looping, kept_waiting;
+    atomic_store(&flag, 0);
+    pthread_mutex_lock(&mutex);
+    pthread_create(&looping, NULL, spinner, NULL);
+    pthread_create(&kept_waiting, NULL, setter, NULL);
+    for (int i = 0; i < n_yields_before; i++)
+        sched_yield();
+    pthread_mutex_unlock(&mutex);
+    while (atomic_load(&flag) == 0)
+        ;
+    pthread_join(looping, NULL);
+    pthread_join(kept_waiting, NULL);
+}
+
+static int stalled_after_wait(void) {
+    for (int i = 0; i < YIELDS; i++)
+        wake_while_others_loop(i);
+    puts("done");
+    return 0;
+}
+
+static void *waiter(void *argument) {
+    struct timespec at;
+    (void)argument;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_sec++;
+    pthread_mutex_lock(&mutex);
+    while (pthread_cond_timedwait(&cond, &mutex, &at) != ETIMEDOUT)
+        ;
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+/* Logical time runs ahead of the kernel's. */
+static int ahead(void) {
+    pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+    pthread_create(&thread, NULL, waiter, NULL);
+    for (int i = 0; i < 700000; i++) {
+        pthread_mutex_lock(&own);
+        pthread_mutex_unlock(&own);
+    }
     pthread_join(thread, NULL);
     puts("done");
     return 0;
@@ -228,12 +418,22 @@ int main(int argc, char **argv) {
         return run(everything, THREADS);
     if (strcmp(what, "exits") == 0)
         return run(leaver, THREADS);
+    if (strcmp(what, "allocates") == 0)
+        return with_allocator();
     if (strcmp(what, "pipe") == 0)
-        return through_pipe();
+        return through_pipe(reader);
+    if (strcmp(what, "stdio") == 0)
+        return through_pipe(line_reader);
+    if (strcmp(what, "ahead") == 0)
+        return ahead();
+    if (strcmp(what, "calls") == 0)
+        return through_calls();
     if (strcmp(what, "stall") == 0)
         return stalled();
+    if (strcmp(what, "woken") == 0)
+        return stalled_after_wait();
     if (strcmp(what, "nap") == 0)
         return nap();
-    fprintf(stderr, "usage: ordered counters|all|exits|nap|pipe|stall\n");
+    fprintf(stderr, "usage: ordered counters|all|exits|allocates|nap|ahead|pipe|stdio|calls|stall|woken\n");
     return 2;
 }

@@ -128,6 +128,25 @@ for engine in $("$SUBUTAI" engines --json | jq -r .engine); do
     check "the options of ni do nothing under $engine" is "$status $out $err $(ls ni-stats 2>/dev/null)" "5 4000  "
 done
 
+# A sanitizer looks functions up, and calls some, before it is ready for its own and before the library starts.
+beside_sanitizer() { # WHAT SANITIZER PRELOAD PROGRAM
+    run env LD_PRELOAD="$3$BUILD_ROOT/libsubutai/libsubutai.so" ASAN_OPTIONS=detect_leaks=0 "$4"
+    check "$1, with both preloaded: runs" is "$status $out" "5 4000"
+    check "$1, with both preloaded: says so" matches "$err" "^subutai: stepping aside, the program runs on plain glibc: it is built with $2[^$]*$"
+}
+asan=$($CC -print-file-name=libasan.so 2>/dev/null)
+if [[ $asan == /* ]] && $CC -fsanitize=address -pthread -o asan lock.c 2>/dev/null; then
+    beside_sanitizer "a program with AddressSanitizer" AddressSanitizer "$asan:" ./asan
+    beside_sanitizer "a program without AddressSanitizer" AddressSanitizer "$asan:" ./lock
+else
+    skip "AddressSanitizer preloaded" "the compiler has none that can be"
+fi
+if clang -fsanitize=address -pthread -o asan lock.c 2>/dev/null; then
+    beside_sanitizer "a program with clang's AddressSanitizer" AddressSanitizer "" ./asan
+else
+    skip "clang's AddressSanitizer" "no clang that has it"
+fi
+
 # An option that does nothing says so once, and the program's children do not hear of it.
 idle() { # OPTION WHY [ARG...]
     subutai run "${@:3}" -- sh -c './lock; env'

@@ -20,7 +20,7 @@ found() {
 }
 
 found "as many as there are" "$n" "$bin/cpus" only
-found "taskset at the start" 1 taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')" "$bin/cpus" only
+found "taskset at the start" 1 taskset -c "$(allowed_cpu)" "$bin/cpus" only
 found "all threads are limited while they run, and freed" "$n 1 $n" "$bin/cpus" affinity
 found "each thread is bound to one CPU" "$n" "$bin/cpus" bound
 

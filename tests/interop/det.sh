@@ -38,25 +38,16 @@ series() {
         sed -n 's/.*schedule //p' log >>schedules
     done
     point "$wrong" "$text: the plain output in $runs runs"
-    check "$text: one schedule" sh -c "sort schedules | uniq -c; [ \$(wc -l <schedules) = $runs ] &&
-        [ \$(sort -u schedules | wc -l) = 1 ]"
+    check "$text: one schedule" sh -c "[ \$(wc -l <schedules) = $runs ] && [ \$(sort -u schedules | wc -l) = 1 ]"
     sort schedules | uniq -c | sed 's/^/# /'
     cat schedules >>all-schedules
 }
 
 check "runs plainly" sh -c '"$@" >plain && test -s plain' - "${command[@]}"
 series "alone"
-computing=()
-for _ in 1 2; do
-    setsid sh -c 'while :; do :; done' &
-    computing+=("$!")
-    started+=("$!")
-done
+begin_load 2
 series "beside two computing processes"
-for pid in "${computing[@]}"; do
-    kill -KILL -- "-$pid"
-    wait "$pid" 2>/dev/null
-done
-series "on one CPU" taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')"
+end_load
+series "on one CPU" taskset -c "$(allowed_cpu)"
 check "one schedule in all" sh -c "[ \$(sort -u all-schedules | wc -l) = 1 ]"
 finish

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
-# Programs with a time limit, and a scratch directory; sourced. When the limit strikes, the stacks of all threads are
-# written to stderr (they are what a hang is diagnosed from), then the program's whole session is killed. coreutils'
-# timeout alone cannot do that: it kills before one could look.
-started=()
+# Programs with a time limit, a scratch directory, and other processes beside them; sourced. When the limit strikes, the
+# stacks of all threads are written to stderr (they are what a hang is diagnosed from), then the program's whole session
+# is killed. coreutils' timeout alone cannot do that: it kills before one could look.
+started=() load=()
 
 # enter_scratch NAME: a private current directory, $scratch. It and all processes that were started go at the end,
 # whatever ends the script.
@@ -17,7 +17,7 @@ enter_scratch() {
 clean_up() {
     local status=$? pid
     trap - EXIT INT TERM HUP
-    for pid in "${started[@]}"; do
+    for pid in "${started[@]}" "${load[@]}"; do
         kill -CONT -- -"$pid" 2>/dev/null
         kill -KILL -- -"$pid" 2>/dev/null
     done
@@ -62,4 +62,27 @@ bounded() {
     kill -KILL -- -"$pid" 2>/dev/null
     unset 'started[-1]'
     return "$status"
+}
+
+# allowed_cpu: the number of a CPU that this script may use.
+allowed_cpu() {
+    taskset -cp $$ | sed 's/.*: *//; s/[-,].*//'
+}
+
+# begin_load N: so many processes that compute, until end_load or the end of the script.
+begin_load() {
+    local i
+    for ((i = 0; i < $1; i++)); do
+        setsid sh -c 'while :; do :; done' &
+        load+=("$!")
+    done
+}
+
+end_load() {
+    local pid
+    for pid in "${load[@]}"; do
+        kill -KILL -- -"$pid"
+        wait "$pid" 2>/dev/null
+    done
+    load=()
 }

@@ -40,9 +40,9 @@ bool optical_calls_next(struct optical_calls *calls, struct optical_subject *sub
     *why = NULL;
     if (calls->data != NULL && calls->size == 0)
         return false;
-    uint32_t what = byte(calls), who = byte(calls);
-    uint32_t n = subject->net.config.n_cores + (what == 0), core = (who & 15) % n;
-    uint32_t channel = (who >> 4) % (what == 1 ? OPTICAL_CHANNELS + 1 : OPTICAL_CHANNELS);
+    uint32_t what = byte(calls), where = byte(calls), out_of_range = what % 16 == 15;
+    uint32_t core = (where & 15) % (subject->net.config.n_cores + out_of_range);
+    uint32_t channel = (where >> 4) % (OPTICAL_CHANNELS + out_of_range);
     calls->now += what % 4 == 0 ? byte(calls) % 20 : what % 4 == 1;
     if (what < 16) {
         struct hw_filter filter = {.mask = word(calls), .signature = word(calls)};
@@ -50,7 +50,7 @@ bool optical_calls_next(struct optical_calls *calls, struct optical_subject *sub
         *why = optical_subject_filter(subject, core, &filter, calls->now);
     } else if (what < 32) {
         *why = optical_subject_subscribe(subject, core, channel, byte(calls) % 4 != 0, calls->now);
-    } else if (what < 110 || what == 1) {
+    } else if (what < 110) {
         struct hw_optical_message m = {.size = what == 32 ? HW_OPTICAL_MAX_BYTES + 1 : what % 64,
                                        .channel = channel,
                                        .signature = word(calls),

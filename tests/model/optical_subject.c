@@ -51,6 +51,13 @@ static struct record *ref_choice(struct optical_ref *ref, uint32_t core, uint32_
     return NULL;
 }
 
+static uint32_t ref_buffered(const struct optical_ref *ref, uint32_t core, uint32_t channel) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < ref->n_records; i++)
+        n += ref->records[i].to == core && ref->records[i].channel == channel && ref->records[i].state == RECORD_MOVED;
+    return n;
+}
+
 static void ref_advance(struct optical_subject *s, uint32_t core, uint64_t now) {
     struct optical_ref *ref = &s->ref;
     for (uint64_t t = ref->now[core]; t <= now; t++) {
@@ -62,6 +69,8 @@ static void ref_advance(struct optical_subject *s, uint32_t core, uint64_t now) 
             r->at = ref->free[core] = t + s->net.config.controller_cycles;
             ref->moving[core] = r->from;
             ref->position[core] = (r->from + 1u) % s->net.config.n_cores;
+            if (s->net.config.buffer_limit != 0 && ref_buffered(ref, core, r->channel) > s->net.config.buffer_limit)
+                ref->overflowed[core][r->channel] = true;
         }
     }
     /* This cycle is over: nothing that is sent now arrives in it. */
@@ -90,6 +99,8 @@ static bool ref_has_room(struct optical_subject *s, uint32_t from, uint64_t now)
 
 static const char *check(const struct optical_subject *s) {
     const char *why;
+    if (s->net.overflowed && !s->ref.overflowed[s->net.overflowed_core][s->net.overflowed_channel])
+        return "a message buffer is not over its limit";
     return hw_optical_is_valid(&s->net, &why) ? NULL : why;
 }
 
@@ -172,6 +183,9 @@ const char *optical_subject_receive(struct optical_subject *s, uint32_t core, ui
     ref_advance(s, core, now);
     uint32_t i = ref_first(ref, core, channel, now);
     bool found = hw_optical_receive(&s->net, core, channel, now, &got);
+    for (uint32_t c = 0; c < s->net.config.n_channels; c++)
+        if (ref->overflowed[core][c] && !s->net.overflowed)
+            return "a message buffer is over its limit, and that was not noticed";
     if (found != (i != UINT32_MAX))
         return found ? "a message that the reference has not" : "no message, but the reference has one";
     const char *why = found ? received_is_right(s, core, channel, i, &got) : NULL;

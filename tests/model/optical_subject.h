@@ -37,8 +37,9 @@ struct optical_ref {
     uint32_t position[OPTICAL_MAX_CORES], moving[OPTICAL_MAX_CORES], n_sent[OPTICAL_MAX_CORES];
     uint32_t last_number[OPTICAL_MAX_CORES][OPTICAL_MAX_CORES][OPTICAL_CHANNELS]; /* [to][from]: retrieved last */
     uint32_t n_moved[OPTICAL_MAX_CORES];
-    uint32_t n_filtered, n_received, n_refused, n_overflows;
+    uint32_t n_filtered, n_received, n_refused;
     bool subscribed[OPTICAL_MAX_CORES][OPTICAL_CHANNELS];
+    bool overflowed[OPTICAL_MAX_CORES][OPTICAL_CHANNELS]; /* had more messages than buffer_limit */
     uint32_t n_records;
     struct record records[OPTICAL_RECORDS]; /* in the order of sending */
 };

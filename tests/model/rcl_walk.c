@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * rcl-walk [--wrong SCENARIO]: every interleaving of clients and servicing threads over the mailboxes of rcl/mailbox.c,
- * the runtime's own code.
+ * rcl-walk [--wrong SCENARIO | --part K/N]: every interleaving of clients and servicing threads over the mailboxes of
+ * rcl/mailbox.c, the runtime's own code.
  *
  * Checked: each request is served once, before its client goes on; sections of one lock never overlap; no client waits
- * for ever, also if the server sleeps when it is idle, and while a section has given its lock up. And a section moves
- * at most three cache lines. With --wrong, for a source with a mistake in it, the scenario must fail.
+ * for ever, also if the server sleeps when it is idle, if clients and sections that wait for a lock sleep, and while a
+ * section has given its lock up. And a section moves at most three cache lines. With --wrong, for a source with a
+ * mistake in it, the scenario must fail.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "code_sched.h"
+#include "part.h"
 #include "rcl/mailbox.h"
+#include "rcl/wait.h"
 
 enum { MOST_CLIENTS = 8, N_LOCKS = 2 };
 
@@ -25,9 +28,13 @@ static struct rcl_lock *lock[N_LOCKS];
 static struct rcl_mailbox *mailbox[MOST_CLIENTS];
 static uint32_t *asleep;
 
+/* How a scenario is: two locks; the idle server sleeps; a section gives its lock up; what waits for long sleeps. */
+enum { TWO_LOCKS = 1, DOZES = 2, WAITS = 4, SLEEPS = 8 };
+
 /* Of the scenario. */
-static int n_clients, n_sections;
+static int n_clients, n_servicing, n_sections;
 static bool two_locks, dozes, waits, counts;
+bool rcl_walk_sleeps;
 
 /* Which lock client `t` asks for in its i-th section. */
 static int lock_of(int t, int i) {
@@ -55,8 +62,7 @@ static void waiting_section(void *context) {
         rcl_nudge(asleep);
         while (__atomic_load_n(&world->signalled, __ATOMIC_RELAXED) == 0)
             code_relax();
-        while (!rcl_lock_try(lock[0]))
-            code_relax();
+        rcl_lock_wait(lock[0]);
     }
 }
 
@@ -71,10 +77,20 @@ static void client(int t) {
     for (int i = 0; i < n_sections; i++) {
         rcl_section *s = !waits ? section : t == 0 ? waiting_section : signalling_section;
         world->asked[t]++;
+        code_touch(&lock[lock_of(t, i)]->server, CODE_READ); /* as rcl_execute */
         rcl_post(mailbox[t], lock[lock_of(t, i)], s, &world->run_for[t], asleep);
         rcl_await(mailbox[t]);
         if (!counts && world->run_for[t] != world->asked[t])
             code_wrong("a client went on, and its section was not run once");
+    }
+}
+
+/* No server: as nested sections, and sections after a condition wait, the threads wait for the lock themselves. */
+static void take_turns(int t) {
+    for (int i = 0; i < n_sections; i++) {
+        rcl_lock_wait(lock[0]);
+        section(&world->run_for[t]);
+        rcl_lock_free(lock[0]);
     }
 }
 
@@ -94,11 +110,11 @@ static bool pass(void *unused) {
 }
 
 static void thread(int t) {
-    if (t < n_clients) {
+    if (t < n_clients && n_servicing == 0)
+        take_turns(t);
+    else if (t < n_clients)
         client(t);
-        return;
-    }
-    for (;;)
+    while (t >= n_clients)
         if (!pass(NULL)) {
             if (dozes && t == n_clients)
                 rcl_doze(asleep, pass, NULL);
@@ -116,28 +132,35 @@ static void setup(void) {
     asleep = code_alloc(sizeof *asleep);
 }
 
+/* By parts (part.h) every fourth one: the long ones are spread. */
 static const struct {
     const char *name;
     int n_clients, n_servicing, n_sections;
-    bool two_locks, dozes, waits;
+    unsigned how;
 } scenarios[] = {
-    {"two clients, one servicing thread", 2, 1, 2, false, false, false},
-    {"two clients, one servicing thread that sleeps", 2, 1, 2, false, true, false},
-    {"two clients, two servicing threads", 2, 2, 1, false, false, false},
-    {"one client, two locks, two servicing threads", 1, 2, 3, true, false, false},
-    {"two clients, two locks, two servicing threads", 2, 2, 1, true, false, false},
-    {"a section waits for another's signal", 2, 2, 1, false, false, true},
-    {"a section waits while the other thread sleeps", 2, 2, 1, false, true, true},
+    {"two clients, one servicing thread", 2, 1, 2, 0},
+    {"two clients, one servicing thread that sleeps", 2, 1, 2, DOZES},
+    {"one client, two locks, two servicing threads", 1, 2, 3, TWO_LOCKS},
+    {"two clients, two servicing threads", 2, 2, 1, 0},
+    {"two clients, two locks, two servicing threads", 2, 2, 1, TWO_LOCKS},
+    {"a section waits for another's signal", 2, 2, 1, WAITS},
+    {"a section waits while the other thread sleeps", 2, 2, 1, DOZES | WAITS},
+    {"three threads sleep for a lock", 3, 0, 2, SLEEPS},
+    {"two clients sleep, two servicing threads", 2, 2, 1, SLEEPS},
+    {"a client sleeps, and its section waits", 2, 2, 1, WAITS | SLEEPS},
+    {"a client sleeps", 1, 1, 2, DOZES | SLEEPS},
 };
 
 static struct code_scenario scenario_of(size_t i) {
     n_clients = scenarios[i].n_clients;
     n_sections = scenarios[i].n_sections;
-    two_locks = scenarios[i].two_locks;
-    dozes = scenarios[i].dozes;
-    waits = scenarios[i].waits;
+    two_locks = (scenarios[i].how & TWO_LOCKS) != 0;
+    dozes = (scenarios[i].how & DOZES) != 0;
+    waits = (scenarios[i].how & WAITS) != 0;
+    rcl_walk_sleeps = (scenarios[i].how & SLEEPS) != 0;
+    n_servicing = scenarios[i].n_servicing;
     counts = false;
-    int n = n_clients + scenarios[i].n_servicing;
+    int n = n_clients + n_servicing;
     return (struct code_scenario){scenarios[i].name, n, setup, thread, NULL, (1u << n) - (1u << n_clients)};
 }
 
@@ -160,8 +183,9 @@ static int must_fail(const char *name) {
 static bool transfers_are_few(size_t n, int clients) {
     struct code_transfers counted;
     n_clients = clients;
+    n_servicing = 1;
     n_sections = 200;
-    two_locks = dozes = waits = false;
+    two_locks = dozes = waits = rcl_walk_sleeps = false;
     counts = true;
     struct code_scenario s = {"", clients + 1, setup, thread, NULL, 1u << clients};
     const char *why = code_run(&s, &counted);
@@ -174,18 +198,26 @@ static bool transfers_are_few(size_t n, int clients) {
 }
 
 int main(int argc, char **argv) {
+    const size_t n_scenarios = sizeof scenarios / sizeof *scenarios;
     size_t n = 0, failed = 0;
     uint64_t n_states;
+    struct part part;
     if (argc == 3 && strcmp(argv[1], "--wrong") == 0)
         return must_fail(argv[2]);
-    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+    if (!part_parse(argc, argv, &part)) {
+        fprintf(stderr, "usage: %s [--wrong SCENARIO | --part K/N]\n", argv[0]);
+        return 2;
+    }
+    for (size_t i = 0; i < n_scenarios; i++) {
+        if (!part_has(&part, i))
+            continue;
         struct code_scenario s = scenario_of(i);
         bool right = code_walk(&s, true, &n_states);
         printf("%sok %zu - %s: %" PRIu64 " states\n", right ? "" : "not ", ++n, scenarios[i].name, n_states);
         fflush(stdout);
         failed += !right;
     }
-    for (int clients = 1; clients <= 3; clients++)
+    for (int clients = 1; part_has(&part, n_scenarios) && clients <= 3; clients++)
         failed += !transfers_are_few(++n, clients);
     printf("1..%zu\n", n);
     return failed != 0;

@@ -32,7 +32,7 @@
 /* The pure turn is large: a state holds what these few threads use of it. */
 struct state {
     struct {
-        uint32_t holder, n_runnable;
+        uint32_t holder, n_runnable, n_back, unused;
         uint64_t now, next_due, random, runnable;
         uint32_t first[2], last[2]; /* the queues of the two keys */
         struct turn_thread thread[MAX_THREADS];
@@ -62,6 +62,7 @@ static void load(const struct state *s) {
     memset(turn.runnable, 0, sizeof turn.runnable);
     turn.holder = s->turn.holder;
     turn.n_runnable = s->turn.n_runnable;
+    turn.n_back = s->turn.n_back;
     turn.now = s->turn.now;
     turn.next_due = s->turn.next_due;
     turn.random = s->turn.random;
@@ -78,6 +79,7 @@ static void load(const struct state *s) {
 static void save(struct state *s) {
     s->turn.holder = turn.holder;
     s->turn.n_runnable = turn.n_runnable;
+    s->turn.n_back = turn.n_back;
     s->turn.now = turn.now;
     s->turn.next_due = turn.next_due;
     s->turn.random = turn.random;
@@ -140,11 +142,14 @@ static bool have_others_ended(const struct state *s, int t) {
 
 /* What must be so after each step. */
 static void look(const struct state *s) {
-    uint32_t n = 0;
+    uint32_t n = 0, n_back = 0;
     for (int i = 0; i < n_threads; i++) {
         const struct turn_thread *thread = &s->turn.thread[i];
         bool is_runnable = thread->state == TURN_RUNNABLE;
         n += is_runnable;
+        n_back += thread->is_back;
+        if (thread->is_back && (!is_runnable || s->turn.holder == (uint32_t)i))
+            wrong = "a thread is back that does not wait for the turn";
         if (is_runnable != ((s->turn.runnable >> i & 1) != 0))
             wrong = "a bit is wrong";
         if (s->is_away[i] != 0 && is_runnable)
@@ -158,6 +163,8 @@ static void look(const struct state *s) {
     }
     if (n != s->turn.n_runnable)
         wrong = "the runnable threads are miscounted";
+    if (n_back != s->turn.n_back)
+        wrong = "the threads that are back are miscounted";
     if ((s->turn.holder == TURN_NO_THREAD) != (n == 0) ||
         (n != 0 && s->turn.thread[s->turn.holder].state != TURN_RUNNABLE))
         wrong = "a thread that is not runnable has the turn, or none has it";

@@ -24,7 +24,7 @@ default=$(($(nproc) / 2))
 default=$((default < 1 ? 1 : default > 2 ? 2 : default))
 run "$SUBUTAI" run --engine ni -- "$SUBJECTS/ni-known" tasks
 check "by default $default on $(nproc) CPUs" is "$out" $((alone + default - 1))
-run taskset -c "$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')" "$SUBUTAI" run --engine ni -- "$SUBJECTS/ni-known" tasks
+run taskset -c "$(allowed_cpu)" "$SUBUTAI" run --engine ni -- "$SUBJECTS/ni-known" tasks
 check "one on one CPU" is "$out" "$alone"
 run "$SUBUTAI" run --engine ni --mesh 4x8 -- "$SUBJECTS/ni-known" tasks
 check "one for 32 tiles" is "$out" "$alone"

@@ -3,6 +3,9 @@
 #ifndef TESTS_POSIX_MODULE_H
 #define TESTS_POSIX_MODULE_H
 
+/* In the environment: a thread that the constructor starts and joins makes the process's first call of recvmsg. */
+#define MODULE_CALLS_OUTSIDE "MODULE_CALLS_OUTSIDE"
+
 /*
  * Lets `n_threads` (at most 16) threads meet at a condition; returns how many left it, or -1. *count_unloads is
  * incremented when the module is unloaded.

@@ -15,6 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -416,6 +420,28 @@ TEST(dlsym__default_finds_one_implementation, "the timedwait that dlsym finds wo
     OK(pthread_mutex_lock(&mutex));
     CHECK_RC(timedwait(&cond, &mutex, &time_epoch), ETIMEDOUT);
     OK(pthread_mutex_unlock(&mutex));
+}
+TEST(dlopen__constructor_waits_for_a_thread, "a constructor joins a thread that makes the first call of recvmsg") {
+    module_run_function *run;
+    int unloads = 0;
+    CHECK_INT(setenv(MODULE_CALLS_OUTSIDE, "1", 1), 0);
+    void *module = load(&run);
+    CHECK_INT(run(2, &unloads), 2);
+    CHECK_INT(dlclose(module), 0);
+}
+TEST(dlerror__stays,
+     "the message of a failed dlopen stays whatever the program calls for the first time before dlerror") {
+    struct iovec none = {NULL, 0};
+    siginfo_t info;
+    CHECK(dlopen("/nonexistent.so", RTLD_NOW) == NULL);
+    CHECK_INT(readv(-1, &none, 1), -1);
+    CHECK_INT(writev(-1, &none, 1), -1);
+    CHECK_INT(sendto(-1, "", 0, 0, NULL, 0), -1);
+    CHECK_INT(connect(-1, NULL, 0), -1);
+    CHECK_INT(accept(-1, NULL, NULL), -1);
+    CHECK_INT(waitid(P_PID, 0, &info, WEXITED), -1);
+    CHECK_INT(thrd_sleep(&(struct timespec){0, 1}, NULL), 0);
+    CHECK(dlerror() != NULL);
 }
 
 /* --- the highest signal --- */

@@ -9,29 +9,17 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/checks.h"
+#include "lib/tap.h"
+#include "lib/threads.h"
+#include "sanitized.h"
 #include "subutai/rcl.h"
 
 enum { N_THREADS = 8, N_SECTIONS = 3000 };
-
-static int n_points, n_failed;
-
-static void point(bool right, const char *text) {
-    printf("%sok %d - %s\n", right ? "" : "not ", ++n_points, text);
-    fflush(stdout);
-    n_failed += !right;
-}
-
-static void must(int error, const char *what) {
-    if (error != 0) {
-        printf("Bail out! %s: error %d\n", what, error);
-        exit(1);
-    }
-}
 
 static struct rcl_server *server[2];
 static struct rcl_lock lock[3]; /* 0 and 1: of server 0; 2: of server 1, or of server 0 with one CPU */
@@ -46,15 +34,15 @@ static void add(void *context) {
 static void run_threads(void *(*routine)(void *), int n) {
     pthread_t thread[64];
     for (int i = 0; i < n; i++)
-        must(pthread_create(&thread[i], NULL, routine, (void *)(intptr_t)i), "pthread_create");
+        thread[i] = thread_start(routine, (void *)(intptr_t)i);
     for (int i = 0; i < n; i++)
-        must(pthread_join(thread[i], NULL), "pthread_join");
+        thread_join(thread[i]);
 }
 
 static void *count_in_all(void *argument) {
     (void)argument;
     for (int i = 0; i < N_SECTIONS; i++)
-        must(rcl_execute(&lock[i % 3], add, &count[i % 3]), "rcl_execute");
+        OK(rcl_execute(&lock[i % 3], add, &count[i % 3]));
     return NULL;
 }
 
@@ -62,22 +50,22 @@ static void *count_in_all(void *argument) {
 
 static void nest_innermost(void *context) {
     (void)context;
-    must(rcl_execute(&lock[2], add, &count[2]), "nested, another server");
+    OK(rcl_execute(&lock[2], add, &count[2]));
     add(&count[1]);
 }
 
 static void nest(void *context) {
     (void)context;
-    must(rcl_execute(&lock[1], nest_innermost, NULL), "nested, the same server");
+    OK(rcl_execute(&lock[1], nest_innermost, NULL));
     add(&count[0]);
 }
 
 static void *nest_often(void *argument) {
     for (int i = 0; i < N_SECTIONS / 10; i++)
         if ((intptr_t)argument % 2 == 0)
-            must(rcl_execute(&lock[0], nest, NULL), "rcl_execute");
+            OK(rcl_execute(&lock[0], nest, NULL));
         else /* the inner locks alone, at the same time */
-            must(rcl_execute(&lock[1], nest_innermost, NULL), "rcl_execute");
+            OK(rcl_execute(&lock[1], nest_innermost, NULL));
     return NULL;
 }
 
@@ -91,25 +79,25 @@ static struct {
 
 static void put(void *context) {
     while (queue.n == 4)
-        must(rcl_cond_wait(&queue.not_full, &lock[0]), "rcl_cond_wait");
+        OK(rcl_cond_wait(&queue.not_full, &lock[0]));
     queue.n++;
     queue.put += *(uint64_t *)context;
-    must(rcl_cond_signal(&queue.not_empty), "rcl_cond_signal");
+    OK(rcl_cond_signal(&queue.not_empty));
 }
 
 static void get(void *context) {
     (void)context;
     while (queue.n == 0)
-        must(rcl_cond_wait(&queue.not_empty, &lock[0]), "rcl_cond_wait");
+        OK(rcl_cond_wait(&queue.not_empty, &lock[0]));
     queue.n--;
     queue.got++;
-    must(rcl_cond_signal(&queue.not_full), "rcl_cond_signal");
+    OK(rcl_cond_signal(&queue.not_full));
 }
 
 static void *use_queue(void *argument) {
     uint64_t one = 1;
     for (int i = 0; i < N_SECTIONS / 5; i++)
-        must(rcl_execute(&lock[0], (intptr_t)argument % 2 == 0 ? put : get, &one), "rcl_execute");
+        OK(rcl_execute(&lock[0], (intptr_t)argument % 2 == 0 ? put : get, &one));
     return NULL;
 }
 
@@ -125,13 +113,13 @@ static void pass_gate(void *context) {
     (void)context;
     gate.n_waiting++;
     while (!gate.is_open)
-        must(rcl_cond_wait(&gate.open, &lock[0]), "rcl_cond_wait");
+        OK(rcl_cond_wait(&gate.open, &lock[0]));
 }
 
 static void open_if_all(void *context) {
     if (gate.n_waiting == N_THREADS - 1) {
         gate.is_open = true;
-        must(rcl_cond_broadcast(&gate.open), "rcl_cond_broadcast");
+        OK(rcl_cond_broadcast(&gate.open));
     }
     *(bool *)context = gate.is_open;
 }
@@ -139,9 +127,9 @@ static void open_if_all(void *context) {
 static void *meet_at_gate(void *argument) {
     bool is_open = false;
     if ((intptr_t)argument != 0)
-        must(rcl_execute(&lock[0], pass_gate, NULL), "rcl_execute");
+        OK(rcl_execute(&lock[0], pass_gate, NULL));
     while ((intptr_t)argument == 0 && !is_open) {
-        must(rcl_execute(&lock[0], open_if_all, &is_open), "rcl_execute");
+        OK(rcl_execute(&lock[0], open_if_all, &is_open));
         sched_yield();
     }
     return NULL;
@@ -165,10 +153,10 @@ static bool was_read, was_written;
 /* The reader's section can end only if the writer's, of another lock of the same server, runs meanwhile. */
 static void *read_or_write(void *argument) {
     if ((intptr_t)argument == 0)
-        must(rcl_execute(&lock[0], read_byte, &was_read), "rcl_execute");
+        OK(rcl_execute(&lock[0], read_byte, &was_read));
     else {
         usleep(20000);
-        must(rcl_execute(&lock[1], write_byte, &was_written), "rcl_execute");
+        OK(rcl_execute(&lock[1], write_byte, &was_written));
     }
     return NULL;
 }
@@ -177,7 +165,7 @@ static void *read_or_write(void *argument) {
 
 static void *count_once(void *argument) {
     (void)argument;
-    must(rcl_execute(&lock[0], add, &count[0]), "rcl_execute");
+    OK(rcl_execute(&lock[0], add, &count[0]));
     return NULL;
 }
 
@@ -187,7 +175,7 @@ static bool child_uses_server(void) {
     if (child == 0) {
         alarm(60);
         run_threads(count_once, 4);
-        must(rcl_execute(&lock[0], add, &count[0]), "rcl_execute");
+        OK(rcl_execute(&lock[0], add, &count[0]));
         _exit(count[0] == before + 5 ? 0 : 1);
     }
     int status;
@@ -200,6 +188,11 @@ static void wait_for_wrong_lock(void *context) {
     refused = rcl_cond_wait(context, &lock[1]);
 }
 
+static void destroy_own_server(void *unused) {
+    (void)unused;
+    refused = rcl_server_destroy(server[0]);
+}
+
 static void check_refusals(void) {
     struct rcl_cond cond;
     struct rcl_server *more[CPU_SETSIZE], *one;
@@ -207,83 +200,119 @@ static void check_refusals(void) {
     int n = 0, error, n_cpus;
     sched_getaffinity(0, sizeof usable, &usable);
     n_cpus = CPU_COUNT(&usable);
-    point(rcl_execute(NULL, add, NULL) == EINVAL && rcl_execute(&lock[0], NULL, NULL) == EINVAL &&
-              rcl_lock_init(NULL, server[0]) == EINVAL && rcl_lock_init(&lock[0], NULL) == EINVAL &&
-              rcl_server_create(NULL, -1) == EINVAL && rcl_server_destroy(NULL) == EINVAL &&
-              rcl_cond_init(NULL) == EINVAL,
-          "nothing where something must be is refused");
-    point(rcl_server_create(&one, -2) == EINVAL && rcl_server_create(&one, CPU_SETSIZE) == EINVAL,
-          "a CPU that there is not is refused");
-    must(rcl_cond_init(&cond), "rcl_cond_init");
-    point(rcl_cond_wait(&cond, &lock[0]) == EPERM, "a condition wait outside of a section is refused");
-    must(rcl_execute(&lock[0], wait_for_wrong_lock, &cond), "rcl_execute");
-    point(refused == EPERM, "a condition wait with another lock is refused");
+    tap_point(rcl_execute(NULL, add, NULL) == EINVAL && rcl_execute(&lock[0], NULL, NULL) == EINVAL &&
+                  rcl_lock_init(NULL, server[0]) == EINVAL && rcl_lock_init(&lock[0], NULL) == EINVAL &&
+                  rcl_server_create(NULL, -1) == EINVAL && rcl_server_destroy(NULL) == EINVAL &&
+                  rcl_cond_init(NULL) == EINVAL,
+              "nothing where something must be is refused");
+    tap_point(rcl_server_create(&one, -2) == EINVAL && rcl_server_create(&one, CPU_SETSIZE) == EINVAL,
+              "a CPU that there is not is refused");
+    OK(rcl_cond_init(&cond));
+    tap_point(rcl_cond_wait(&cond, &lock[0]) == EPERM, "a condition wait outside of a section is refused");
+    OK(rcl_execute(&lock[0], wait_for_wrong_lock, &cond));
+    tap_point(refused == EPERM, "a condition wait with another lock is refused");
+    OK(rcl_execute(&lock[0], destroy_own_server, NULL));
+    tap_point(refused == EDEADLK, "a section cannot destroy its own server");
     while ((error = rcl_server_create(&more[n], -1)) == 0 && n < CPU_SETSIZE - 1)
         n++;
-    point(error == EAGAIN && n + (server[1] != server[0] ? 2 : 1) == n_cpus, "more servers than CPUs are refused");
+    tap_point(error == EAGAIN && n + (server[1] != server[0] ? 2 : 1) == n_cpus, "more servers than CPUs are refused");
     while (n > 0)
-        must(rcl_server_destroy(more[--n]), "rcl_server_destroy");
+        OK(rcl_server_destroy(more[--n]));
 }
 
-/* A server that is pinned, alone: with its backup thread. */
-static void check_pinned(void) {
-    struct rcl_server *pinned;
+/* ---- servers that are pinned, alone: with their backup threads ---- */
+
+/* The first CPUs that the process may use, `most` at most. */
+static int first_cpus(int *cpu, int most) {
     cpu_set_t usable;
-    int cpu = 0;
-    sched_getaffinity(0, sizeof usable, &usable);
-    while (!CPU_ISSET((size_t)cpu, &usable))
-        cpu++;
-    must(rcl_server_create(&pinned, cpu), "rcl_server_create");
+    int n = 0;
+    OK_ERRNO(sched_getaffinity(0, sizeof usable, &usable));
+    for (int i = 0; i < CPU_SETSIZE && n < most; i++)
+        if (CPU_ISSET((size_t)i, &usable))
+            cpu[n++] = i;
+    return n;
+}
+
+static void check_pinned(void) {
+    struct rcl_server *pinned, *same;
+    int cpu;
+    CHECK_INT(first_cpus(&cpu, 1), 1);
+    OK(rcl_server_create(&pinned, cpu));
     for (int i = 0; i < 2; i++)
-        must(rcl_lock_init(&lock[i], pinned), "rcl_lock_init");
+        OK(rcl_lock_init(&lock[i], pinned));
     was_read = was_written = false;
     run_threads(read_or_write, 2);
-    point(was_read && was_written, "pinned: a section that blocks in the kernel does not hold up another lock's");
-    struct rcl_server *same;
-    point(rcl_server_create(&same, cpu) != 0, "two servers on one CPU are refused");
-    must(rcl_server_destroy(pinned), "rcl_server_destroy");
+    tap_point(was_read && was_written, "pinned: a section that blocks in the kernel does not hold up another lock's");
+    tap_point(rcl_server_create(&same, cpu) != 0, "two servers on one CPU are refused");
+    OK(rcl_server_destroy(pinned));
+}
+
+static void *create_while_pinned(void *argument) {
+    const int *cpu = argument;
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET((size_t)cpu[0], &first);
+    OK(pthread_setaffinity_np(pthread_self(), sizeof first, &first));
+    for (int i = 0; i < 2; i++)
+        OK(rcl_server_create(&server[i], cpu[1 - i]));
+    return NULL;
+}
+
+static void check_from_pinned(void) {
+    int cpu[2];
+    if (first_cpus(cpu, 2) < 2) {
+        tap_skip("a thread that is pinned creates servers for other CPUs", "there is one CPU");
+        return;
+    }
+    thread_join(thread_start(create_while_pinned, cpu));
+    count[0] = 0;
+    for (int i = 0; i < 2; i++) {
+        OK(rcl_lock_init(&lock[0], server[i]));
+        OK(rcl_execute(&lock[0], add, &count[0]));
+        OK(rcl_server_destroy(server[i]));
+    }
+    tap_point(count[0] == 2, "a thread that is pinned creates servers for other CPUs");
 }
 
 int main(void) {
     alarm(150);
-    must(rcl_server_create(&server[0], -1), "rcl_server_create");
+    OK(rcl_server_create(&server[0], -1));
     if (rcl_server_create(&server[1], -1) != 0)
         server[1] = server[0];
     for (int i = 0; i < 3; i++)
-        must(rcl_lock_init(&lock[i], server[i / 2]), "rcl_lock_init");
+        OK(rcl_lock_init(&lock[i], server[i / 2]));
     run_threads(count_in_all, N_THREADS);
-    point(count[0] + count[1] + count[2] == (uint64_t)N_THREADS * N_SECTIONS && count[0] == count[1] &&
-              count[1] == count[2],
-          "sections exclude each other and none is lost");
+    tap_point(count[0] + count[1] + count[2] == (uint64_t)N_THREADS * N_SECTIONS && count[0] == count[1] &&
+                  count[1] == count[2],
+              "sections exclude each other and none is lost");
     count[0] = count[1] = count[2] = 0;
     run_threads(nest_often, N_THREADS);
     uint64_t n = (uint64_t)N_THREADS * (N_SECTIONS / 10);
-    point(count[0] == n / 2 && count[1] == n && count[2] == n, "nested sections, of the same server and of another");
-    must(rcl_cond_init(&queue.not_empty), "rcl_cond_init");
-    must(rcl_cond_init(&queue.not_full), "rcl_cond_init");
+    tap_point(count[0] == n / 2 && count[1] == n && count[2] == n,
+              "nested sections, of the same server and of another");
+    OK(rcl_cond_init(&queue.not_empty));
+    OK(rcl_cond_init(&queue.not_full));
     run_threads(use_queue, N_THREADS);
-    point(queue.n == 0 && queue.put == queue.got && queue.got == (uint64_t)N_THREADS / 2 * (N_SECTIONS / 5),
-          "a bounded queue with condition waits in sections");
-    must(rcl_cond_init(&gate.open), "rcl_cond_init");
+    tap_point(queue.n == 0 && queue.put == queue.got && queue.got == (uint64_t)N_THREADS / 2 * (N_SECTIONS / 5),
+              "a bounded queue with condition waits in sections");
+    OK(rcl_cond_init(&gate.open));
     run_threads(meet_at_gate, N_THREADS);
-    point(gate.n_waiting == N_THREADS - 1, "a broadcast ends all waits");
-    if (pipe(pipe_ends) != 0)
-        must(errno, "pipe");
+    tap_point(gate.n_waiting == N_THREADS - 1, "a broadcast ends all waits");
+    OK_ERRNO(pipe(pipe_ends));
     run_threads(read_or_write, 2);
-    point(was_read && was_written, "a section that blocks in the kernel does not hold up another lock's");
+    tap_point(was_read && was_written, "a section that blocks in the kernel does not hold up another lock's");
     count[0] = 0;
     for (int i = 0; i < RCL_MAX_CLIENTS / 32 + 2; i++)
         run_threads(count_once, 32);
-    point(count[0] == (RCL_MAX_CLIENTS / 32 + 2) * 32, "more threads than mailboxes, one after another");
-#if !defined __SANITIZE_THREAD__ /* it does not follow threads that a forked child makes */
-    point(child_uses_server(), "a forked child has servers of its own");
-#endif
-    point(count[0] == (RCL_MAX_CLIENTS / 32 + 2) * 32, "and its parent goes on");
+    tap_point(count[0] == (RCL_MAX_CLIENTS / 32 + 2) * 32, "more threads than mailboxes, one after another");
+    if (!UNDER_TSAN) /* it does not follow threads that a forked child makes */
+        tap_point(child_uses_server(), "a forked child has servers of its own");
+    tap_point(count[0] == (RCL_MAX_CLIENTS / 32 + 2) * 32, "and its parent goes on");
     check_refusals();
     if (server[1] != server[0])
-        must(rcl_server_destroy(server[1]), "rcl_server_destroy");
-    must(rcl_server_destroy(server[0]), "rcl_server_destroy");
+        OK(rcl_server_destroy(server[1]));
+    OK(rcl_server_destroy(server[0]));
     check_pinned();
-    printf("1..%d\n", n_points);
-    return n_failed != 0;
+    check_from_pinned();
+    return tap_end();
 }

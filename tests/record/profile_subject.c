@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -29,7 +30,7 @@ static pthread_mutex_t mutexes[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_IN
 static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, held = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_spinlock_t spin;
-static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t spare = PTHREAD_COND_INITIALIZER;
 static sem_t sem;
 static mtx_t c11;
 
@@ -59,7 +60,7 @@ static void *count(void *unused) {
         OK(pthread_spin_unlock(&spin));
         OK_ERRNO(sem_post(&sem));
         OK_ERRNO(sem_wait(&sem));
-        OK(pthread_cond_signal(&nobody));
+        OK(pthread_cond_signal(&spare));
     }
     return unused;
 }
@@ -299,7 +300,7 @@ static void *cancelled(void *unused) {
     OK(pthread_mutex_lock(&mutexes[1]));
     pthread_cleanup_push(unlock, &mutexes[1]);
     asleep_from_here(&sleeper);
-    pthread_cond_wait(&nobody, &mutexes[1]);
+    pthread_cond_wait(&spare, &mutexes[1]);
     pthread_cleanup_pop(1);
     return unused;
 }
@@ -313,17 +314,12 @@ static void cancels(void) {
     printf("mutex_lock=1 cond_wait:events=1 cond_wait:result=125\n");
 }
 
-/* Killed after a second: what was counted long before is there. */
+/* Killed: what was counted long before is there, because tallies were due at a lock since then. */
 static void killed(void) {
-    struct timespec begin, now;
-    long n = 0;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    do {
-        lock_often(1000);
-        n += 1000;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (now.tv_sec * 1000 + now.tv_nsec / 1000000 - begin.tv_sec * 1000 - begin.tv_nsec / 1000000 < 1000);
-    printf("mutex_lock:least=%ld\n", n / 2);
+    lock_often(1000000);
+    SYS(usleep(900000));
+    lock_often(1000);
+    printf("mutex_lock:least=%d\n", 1000000);
     fflush(stdout);
     raise(SIGKILL);
 }
@@ -358,13 +354,17 @@ __attribute__((noinline)) static void outer_release(void) {
 
 static void waits(void) {
     pthread_t waiter;
+    OK(pthread_mutex_lock(&recursive)); /* no thread waits for this one */
+    OK(pthread_mutex_lock(&recursive));
+    OK(pthread_mutex_unlock(&recursive));
+    OK(pthread_mutex_unlock(&recursive));
     OK(pthread_mutex_lock(&held));
     start(&waiter, wait_deep, NULL);
     await_asleep(&sleeper);
     SYS(usleep(1000));
     outer_release();
     OK(pthread_join(waiter, NULL));
-    printf("mutex_lock=2 mutex_lock:events=1 mutex_unlock:events=1 mutex_lock:ended=1\n");
+    printf("mutex_lock=3 mutex_lock:events=1 mutex_unlock:events=1 mutex_lock:ended=1\n");
 }
 
 /* A thread waits for the condition beside the mutex: that makes no unlock of the mutex an event. */
@@ -425,14 +425,55 @@ static void ends(void) {
     exit(3);
 }
 
+/*
+ * The process ends while the release that ended the last wait is still under way: its thread is off its core, because
+ * the waiter is on the same one and goes before it.
+ */
+static void *release_last(void *unused) {
+    struct sched_param none = {0};
+    await_asleep(&sleeper);
+    SYS(sched_setscheduler(0, SCHED_IDLE, &none));
+    OK(pthread_mutex_unlock(&held));
+    return unused;
+}
+
+static void *own_last(void *owned) {
+    OK(pthread_mutex_lock(&held));
+    atomic_store((atomic_int *)owned, 1);
+    return release_last(NULL);
+}
+
+static void *wait_last(void *unused) {
+    asleep_from_here(&sleeper);
+    OK(pthread_mutex_lock(&held));
+    exit(3);
+    return unused;
+}
+
+static void under_way(void) {
+    static atomic_int owned;
+    pthread_t owner, waiter;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    SYS(sched_setaffinity(0, sizeof one, &one));
+    start(&owner, own_last, &owned);
+    while (atomic_load(&owned) == 0)
+        sched_yield();
+    printf("mutex_lock=2 mutex_lock:events=1 mutex_lock:ended=1\n");
+    start(&waiter, wait_last, NULL);
+    for (;;)
+        pause();
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } all[] = {{"counts", counts}, {"many", many},       {"lives", lives},     {"handlers", handlers},
-               {"forks", forks},   {"threads", threads}, {"cancels", cancels}, {"killed", killed},
-               {"waits", waits},   {"beside", beside},   {"holds", holds},     {"ends", ends},
-               {"sites", sites},   {"gone", gone}};
+    } all[] = {{"counts", counts}, {"many", many},       {"lives", lives},        {"handlers", handlers},
+               {"forks", forks},   {"threads", threads}, {"cancels", cancels},    {"killed", killed},
+               {"waits", waits},   {"beside", beside},   {"holds", holds},        {"ends", ends},
+               {"sites", sites},   {"gone", gone},       {"under_way", under_way}};
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
             all[i].run();

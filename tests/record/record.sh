@@ -143,7 +143,7 @@ exec 3<&-
 wait "$dump"
 status=$? err=$(<said)
 check "cut while it is read: status 3" is "$status" 3
-check "and one line" is "$err" "subutai: a trace has become shorter while it was read"
+check "and one line" is "$err" "subutai: a file has become shorter while it was read"
 record killed-at-a-semaphore
 check "SIGKILL between waits for a semaphore: its status" is "$status" 137
 check "a trace up to the last block of threads that waited" info t.sbt '(.whole | not) and .events > 10000'

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "change.h"
 #include "scene.h"
 
 enum { MUTEX, COND, BARRIER, SEM };
@@ -187,29 +188,48 @@ TEST(barrier_is_split_at_its_last_arrival) {
     scene_end();
 }
 
-/*
- * Three threads meet 12 times, each after 100 us of work. Thread 2 comes `late_us` later in the generations from
- * `first` to `last`: it has slept for `slept_us` of that, and worked for the rest.
- */
-static const struct rep_report *late_thread(uint64_t first, uint64_t last, double late_us, double slept_us) {
+/* In the generations from `first` to `last` the thread sleeps for slept_us, and works for the rest of late_us. */
+struct lateness {
+    uint64_t first, last;
+    uint32_t thread;
+    double late_us, slept_us;
+};
+
+/* Three threads meet so many times, each after 100 us of work, but for those that are late: at most one at a time. */
+static const struct rep_report *late_threads(uint64_t n_generations, const struct lateness *late, size_t n_late) {
     scene_begin();
     double left = 0;
-    for (uint64_t n = 1; n <= 12; n++) {
-        double late = n >= first && n <= last ? late_us : 0;
+    for (uint64_t n = 1; n <= n_generations; n++) {
+        struct lateness now = {.thread = REP_NONE};
+        for (size_t i = 0; i < n_late; i++)
+            if (n >= late[i].first && n <= late[i].last)
+                now = late[i];
         for (uint32_t t = 0; t < 3; t++) {
-            if (t == 2 && late > 0)
-                sleeps(slept_us);
-            meet(t, left + 100 + (t == 2 ? late : 0), left + 102 + late, BARRIER, n, n == 1 ? 3 : 0);
+            if (t == now.thread)
+                sleeps(now.slept_us);
+            meet(t, left + 100 + (t == now.thread ? now.late_us : 0), left + 102 + now.late_us, BARRIER, n,
+                 n == 1 ? 3 : 0);
         }
-        left += 102 + late;
+        left += 102 + now.late_us;
     }
     for (uint32_t t = 0; t < 3; t++)
         end(t, left + 1);
     return scene_report();
 }
 
+static const struct rep_report *late_thread(uint64_t n_generations, uint64_t first, uint64_t last, double late_us,
+                                            double slept_us) {
+    return late_threads(n_generations, &(struct lateness){first, last, 2, late_us, slept_us}, 1);
+}
+
+static void is_stall(const struct rep_report *r, bool stall) {
+    ck_assert_int_eq(advice_of(r, REP_BARRIER_STALL) != NULL, stall);
+    ck_assert_int_eq(advice_of(r, REP_BARRIER_IMBALANCE) != NULL, !stall);
+    scene_end();
+}
+
 TEST(thread_without_a_core_once_is_no_imbalance) {
-    const struct rep_report *r = late_thread(5, 5, 1000, 900);
+    const struct rep_report *r = late_thread(12, 5, 5, 1000, 900);
     const struct rep_barrier *b = r->details[r->objects[BARRIER].detail].barrier;
     const struct rep_advice *a = advice_of(r, REP_BARRIER_STALL);
     ck_assert_ptr_null(advice_of(r, REP_BARRIER_IMBALANCE));
@@ -217,23 +237,45 @@ TEST(thread_without_a_core_once_is_no_imbalance) {
     ck_assert_double_eq(a->value, 1);
     ck_assert_uint_eq(a->thread, 2);
     ck_assert_int_eq(a->basis, REP_BASIS_NONE);
+    ck_assert_str_eq(rep_change_refused(r, a), "it is not the program that would be changed");
     ck_assert_uint_eq(b->n_stalled, 1);
     ck_assert_uint_eq(b->stalled_ns, us_to_ns(1100) - us_to_ns(1300) / 3);
     CHECK_US(b->stalled_imbalance_ns, 1000);
     scene_end();
 }
 
-TEST(thread_that_worked_longer_once_is_imbalance) {
-    const struct rep_report *r = late_thread(5, 5, 1000, 300);
-    ck_assert_ptr_null(advice_of(r, REP_BARRIER_STALL));
-    ck_assert_ptr_nonnull(advice_of(r, REP_BARRIER_IMBALANCE));
+TEST(thread_that_worked_longer_once_is_imbalance, "1100 us are 667 more than the mean: half of that is 333") {
+    is_stall(late_thread(12, 5, 5, 1000, 330), false);
+    is_stall(late_thread(12, 5, 5, 1000, 340), true);
+}
+
+TEST(thread_that_sleeps_often_is_imbalance, "more often than in one generation, and in a tenth of them") {
+    is_stall(late_thread(3, 2, 2, 300, 300), true);
+    is_stall(late_thread(20, 3, 4, 300, 300), true);
+    is_stall(late_thread(19, 3, 4, 300, 300), false);
+}
+
+TEST(imbalance_of_two_that_are_late_as_often, "the first of them is named") {
+    static const struct lateness late[] = {{1, 1, 1, 300, 0}, {2, 2, 0, 300, 0}};
+    const struct rep_advice *a = advice_of(late_threads(2, late, 2), REP_BARRIER_IMBALANCE);
+    ck_assert_ptr_nonnull(a);
+    ck_assert_uint_eq(a->thread, 0);
     scene_end();
 }
 
-TEST(thread_that_sleeps_often_is_imbalance) {
-    const struct rep_report *r = late_thread(3, 6, 300, 300);
-    ck_assert_ptr_null(advice_of(r, REP_BARRIER_STALL));
-    ck_assert_ptr_nonnull(advice_of(r, REP_BARRIER_IMBALANCE));
+TEST(stalls_beside_imbalance, "the longest is thread 1's; thread 2 has slept once, and is late for work later") {
+    static const struct lateness late[] = {{5, 5, 1, 1000, 900}, {9, 9, 2, 500, 500}, {13, 13, 2, 1000, 0}};
+    const struct rep_report *r = late_threads(24, late, 3);
+    const struct rep_barrier *b = r->details[r->objects[BARRIER].detail].barrier;
+    const struct rep_advice *stall = advice_of(r, REP_BARRIER_STALL), *imbalance = advice_of(r, REP_BARRIER_IMBALANCE);
+    ck_assert(stall != NULL && imbalance != NULL);
+    ck_assert_uint_eq(b->n_stalled, 2);
+    ck_assert_double_eq(stall->value, 2);
+    ck_assert_uint_eq(stall->thread, 1);
+    CHECK_US(b->imbalance.ns, 1000 + 500 + 1000);
+    CHECK_US(b->stalled_imbalance_ns, 1000 + 500);
+    CHECK_US((uint64_t)(imbalance->value * (double)r->path.ns + 0.5), 1000);
+    ck_assert_uint_eq((uint64_t)imbalance->gain_ns, us_to_ns(1100) - us_to_ns(1300) / 3);
     scene_end();
 }
 

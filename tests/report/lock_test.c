@@ -206,6 +206,38 @@ TEST(lock_held_while_its_thread_sleeps) {
     scene_end();
 }
 
+/* So many holds of 980 us in turn, of which the thread sleeps in the first ones; then short ones without a wait. */
+static bool is_held_over_io(uint64_t n_asleep, uint64_t n_working, uint64_t n_short) {
+    double at = 10;
+    uint64_t n = 1;
+    scene_begin();
+    for (; n <= n_asleep + n_working; n++, at += 1000) {
+        uint32_t thread = (uint32_t)(n % 2);
+        lock(thread, n <= 2 ? 5 : scene.ended_us[thread] + 1, at, 0, n, 7);
+        sleeps(n <= n_asleep ? 900 : 0);
+        unlock(thread, at + 980, 0);
+    }
+    for (; n <= n_asleep + n_working + n_short; n++, at += 2) {
+        lock(0, at, at + 0.1, 0, n, 7);
+        unlock(0, at + 1, 0);
+    }
+    end(0, at), end(1, at);
+    const struct rep_report *r = scene_report();
+    bool over_io = false;
+    ck_assert_uint_gt(r->n_advice, 0);
+    for (unsigned i = 0; i < r->n_advice; i++)
+        over_io |= r->advice[i].cause == REP_LOCK_OVER_IO;
+    scene_end();
+    return over_io;
+}
+
+TEST(few_holds_off_the_processor_are_no_sleep_in_a_section, "less than half of the time, or 1 in 20") {
+    ck_assert(is_held_over_io(3, 1, 0));
+    ck_assert(!is_held_over_io(8, 8, 0));
+    ck_assert(is_held_over_io(8, 0, 100));
+    ck_assert(!is_held_over_io(8, 0, 200));
+}
+
 /* Failed trylocks from 100 on, every 10 us, and the lock at 200, which was given back at 195. */
 TEST(polling_is_a_wait) {
     scene_begin();

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The simulator's events against a plain list: each is taken at its time, and those of the same time in the order in
- * which they were put in, in whichever of the wheel, the lanes and the heap they were.
+ * which they were put in, in whichever of the wheel, the lanes and the heap they were; those that come first before.
  */
 #include "events.h"
 
 #include "lib/suite.h"
 
-enum { MANY = 4000, SINCE = 5000 };
+enum { MANY = 4000, FAR = 5000 };
 
 struct listed {
-    uint64_t at, since, order;
+    uint64_t at;
+    bool first; /* it comes before the others of its time */
     uint32_t number;
 };
 
@@ -20,7 +21,7 @@ static uint32_t n_listed;
 static bool comes_before(const struct listed *a, const struct listed *b) {
     if (a->at != b->at)
         return a->at < b->at;
-    return a->since != b->since ? a->since < b->since : a->order < b->order;
+    return a->first != b->first ? a->first : a->number < b->number;
 }
 
 static uint64_t random_below(uint64_t *state, uint64_t n) {
@@ -28,9 +29,9 @@ static uint64_t random_below(uint64_t *state, uint64_t n) {
     return (*state >> 33) % n;
 }
 
-static void list(uint64_t at, uint64_t since, uint64_t order, uint32_t number) {
+static void list(uint64_t at, bool first, uint32_t number) {
     ck_assert_uint_lt(n_listed, MANY);
-    listed[n_listed++] = (struct listed){at, since, order, number};
+    listed[n_listed++] = (struct listed){at, first, number};
 }
 
 /* Take the next event and compare it with the list's. */
@@ -51,27 +52,27 @@ static void take(struct sim_events *e) {
 
 /* Mostly near or one of a few lengths ahead, now and then anywhere. Many are at the same time. */
 static uint64_t some_length(uint64_t *state) {
-    static const uint64_t lengths[] = {0, 1, 64, SIM_REACH - 1, SIM_REACH, SIM_REACH + 1, SINCE, 40000, 1 << 20};
+    static const uint64_t lengths[] = {0, 1, 64, SIM_REACH - 1, SIM_REACH, SIM_REACH + 1, FAR, 40000, 1 << 20};
     uint64_t which = random_below(state, 12);
     return which < 9 ? lengths[which] : random_below(state, which == 9 ? 100000 : 64);
 }
 
 TEST_EACH(order_is_that_of_a_list, 20) {
     struct sim_events e;
-    uint64_t state = (uint64_t)number + 1, last_since = 0;
+    uint64_t state = (uint64_t)number + 1, last_first = 0;
     ck_assert(sim_events_init(&e));
     n_listed = 0;
     for (uint32_t i = 1; i < 5000; i++) {
-        uint64_t at = e.now + some_length(&state), since = e.now > 50 ? e.now - random_below(&state, 50) : 0;
+        uint64_t at = e.now + some_length(&state);
         enum sim_event_kind kind = (enum sim_event_kind)(i % (SIM_EV_SEARCH + 1));
-        if (random_below(&state, 8) == 0 && since >= last_since) {
-            sim_events_put_since(&e, since + SINCE, since, kind, i, i + 1);
-            list(since + SINCE, since, 0, i);
-            last_since = since + 1; /* no two of the same time, so that their order is this one */
+        bool first = random_below(&state, 8) == 0 && at >= last_first && at <= e.now + FAR;
+        if (first) {
+            sim_events_put_first(&e, at, kind, i, i + 1);
+            last_first = at;
         } else {
             sim_events_put_words(&e, at, kind, i, i + 1, 0, &e);
-            list(at, e.now, i, i);
         }
+        list(at, first, i);
         while (n_listed > 0 && (n_listed > 400 || random_below(&state, 2) == 0))
             take(&e);
     }
@@ -89,12 +90,33 @@ TEST(the_past_is_refused) {
     ck_assert(sim_events_init(&e));
     sim_events_put_words(&e, 10000, SIM_EV_TIMER, 1, 2, 0, NULL);
     ck_assert_ptr_nonnull(sim_events_take(&e, &kind));
-    ck_assert_uint_eq(e.since, 0);
     sim_events_put_words(&e, 9999, SIM_EV_TIMER, 1, 2, 0, NULL);
     ck_assert(e.past);
     ck_assert_ptr_null(sim_events_take(&e, &kind));
     sim_events_put_words(&e, 10000, SIM_EV_TIMER, 1, 2, 0, NULL);
     ck_assert_ptr_nonnull(sim_events_take(&e, &kind));
-    ck_assert_uint_eq(e.since, UINT64_MAX); /* it was near */
+    sim_events_free(&e);
+}
+
+/* So is what would not come in the order of its call: the lane of these has ascending times. */
+TEST(what_comes_first_is_refused_before_the_last_such) {
+    struct sim_events e;
+    enum sim_event_kind kind;
+    ck_assert(sim_events_init(&e));
+    sim_events_put_first(&e, 9000, SIM_EV_TIMER, 1, 2);
+    sim_events_put_first(&e, 9000, SIM_EV_TIMER, 3, 4);
+    ck_assert(!e.past);
+    sim_events_put_first(&e, 8999, SIM_EV_TIMER, 5, 6);
+    ck_assert(e.past);
+    e.past = false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct sim_event *event = sim_events_take(&e, &kind);
+        ck_assert_ptr_nonnull(event);
+        ck_assert_uint_eq(event->index, 2 * i + 1);
+    }
+    sim_events_rest(&e, 10000);
+    sim_events_put_first(&e, 9999, SIM_EV_TIMER, 7, 8);
+    ck_assert(e.past);
+    ck_assert_ptr_null(sim_events_take(&e, &kind));
     sim_events_free(&e);
 }

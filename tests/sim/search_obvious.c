@@ -5,19 +5,17 @@
  */
 #include "host_search.h"
 
-static void look_at(struct sim *sim, struct sim_host_core *core, uint64_t at) {
-    core->armed = true;
-    sim_events_put_words(&sim->events, at, SIM_EV_SEARCH, core->number, ++core->generation, 0, NULL);
-}
-
 void sim_host_search_on(struct sim *sim, struct sim_host_core *core) {
     uint64_t now = sim_now(sim);
-    if (now == core->idle_from || now < core->idle_from + sim->host->model.search_ns)
-        look_at(sim, core, now + SIM_SEARCH_EVERY_NS);
+    if (now != core->idle_from && now >= core->idle_from + sim->host->model.search_ns)
+        return;
+    core->armed = true;
+    sim_events_put_first(&sim->events, now + SIM_SEARCH_EVERY_NS, SIM_EV_SEARCH, core->number, ++core->generation);
 }
 
 void sim_host_search_at(struct sim *sim, struct sim_host_core *core, uint64_t at) {
-    look_at(sim, core, at);
+    core->armed = true;
+    sim_events_put_words(&sim->events, at, SIM_EV_SEARCH, core->number, ++core->generation, 0, NULL);
 }
 
 bool sim_host_is_searching(struct sim *sim, struct sim_host_core *core) {

@@ -15,7 +15,7 @@
 enum { BARRIER = 0, MUTEX = 1, POSTED = 8, MOST_THREADS = 16, N_ROUNDS = 30 };
 
 static uint64_t seed;
-static uint32_t grain_ns; /* all times are multiples of it: where it is large, much happens at the same time */
+static uint32_t grain_ns; /* all times are multiples of it: where it is large, much happens at once, also with looks */
 
 static uint32_t below(uint32_t n) {
     seed ^= seed << 13;
@@ -139,7 +139,7 @@ static struct sim_config some_host(void) {
                                               .fiber_wake_ns = below(2) * grain_ns,
                                               .late_idle_ns = below(3) * grain_ns,
                                               .search_ns = config.host.search_ns};
-    config.host.search_ns = below(4) == 0 ? below(12) * 5000 : config.host.search_ns;
+    config.host.search_ns = below(4) == 0 ? below(12) * 5000 + below(2) * below(5000) : config.host.search_ns;
     config.host.deep_after_ns = below(2) ? below(60000) : config.host.deep_after_ns;
     config.host.effects = below(2) ? SIM_HOST_ALL : below(SIM_HOST_ALL + 1);
     config.host.spin_ns = below(3) * 1000;
@@ -163,8 +163,9 @@ static void print(const struct sim *sim, uint32_t number, uint32_t n) {
 static void run(const char *path, uint32_t number) {
     struct sbt_trace_error damage;
     struct sim_error error = {.text = ""};
+    static const uint32_t grains[] = {1, 1, 1, 500, 2000, 2500};
     seed = (number + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-    grain_ns = below(2) ? 1 : 2000;
+    grain_ns = grains[below(6)];
     struct sim_config config = some_host();
     uint32_t n = 2 + below(MOST_THREADS - 1);
     write_program(path, n);

@@ -26,7 +26,7 @@ for subject in subject subject-pin timed pin tid signal-stack recall cancel elig
 done
 
 # Where a thread lets others run only by yielding. The time limit has to, too.
-cpu=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
+cpu=$(allowed_cpu)
 for scene in main-gets-even-turns main-gets-odd-turns; do
     if ! chrt -f 2 taskset -c "$cpu" true 2>"$scratch/chrt"; then
         skip "$scene, SCHED_FIFO on one core" "not permitted: $(cat "$scratch/chrt")"

@@ -126,11 +126,46 @@ static void handlers_fork(void) {
 static pthread_barrier_t pair;
 static long forked; /* the thread that forks: the first has the first fiber, as the child's first new thread might */
 static sem_t for_child;
+static bool child_dozes;
 static _Atomic pid_t child_of_handler;
 static atomic_bool is_child;
 
+/*
+ * A thread of which some waits have ended by their deadlines spends the next one asleep in the kernel, on its fiber's
+ * token. If that fiber were the one of the thread that forked, that thread would take the wake-up from the token. The
+ * last deadline is beyond the test's time limit.
+ */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t opens;
+    bool is_open;
+} gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+
+static void doze_at_gate(void) {
+    struct timespec soon, end = time_in_ms(CLOCK_REALTIME, 3600000);
+    OK(pthread_mutex_lock(&gate.mutex));
+    for (int i = 0; i < 5; i++) {
+        soon = time_in_us(CLOCK_REALTIME, 100);
+        while (pthread_cond_timedwait(&gate.opens, &gate.mutex, &soon) != ETIMEDOUT) {
+        }
+    }
+    while (!gate.is_open)
+        OK(pthread_cond_timedwait(&gate.opens, &gate.mutex, &end));
+    OK(pthread_mutex_unlock(&gate.mutex));
+}
+
+static void open_gate(void) {
+    OK(pthread_mutex_lock(&gate.mutex));
+    gate.is_open = true;
+    OK(pthread_cond_broadcast(&gate.opens));
+    OK(pthread_mutex_unlock(&gate.mutex));
+}
+
 static void *wait_in_child(void *unused) {
-    OK_ERRNO(sem_wait(&for_child));
+    if (child_dozes)
+        doze_at_gate();
+    else
+        OK_ERRNO(sem_wait(&for_child));
     return unused;
 }
 
@@ -167,6 +202,7 @@ static void *be_forked_in_barrier(void *number) {
     if ((long)number == 1 || (long)number == forked)
         pthread_barrier_wait(&pair);
     if (is_child) {
+        open_gate();
         for (int i = 0; i < N; i++)
             OK_ERRNO(sem_post(&for_child));
         for (int i = 0; i < N; i++)
@@ -186,6 +222,11 @@ static void fork_in_barrier(void) {
 
 static void fork_last_in_barrier(void) {
     forked = N - 1;
+    fork_in_barrier();
+}
+
+static void fork_among_dozing(void) {
+    child_dozes = true;
     fork_in_barrier();
 }
 
@@ -312,6 +353,7 @@ int main(int argc, char **argv) {
         {"main-ends-first", main_ends_first},
         {"fork-in-barrier", fork_in_barrier},
         {"fork-last-in-barrier", fork_last_in_barrier},
+        {"fork-among-dozing", fork_among_dozing},
         {"handlers-post", handlers_post},
         {"handlers-fork", handlers_fork},
         {"ends-with-signals-blocked", ends_with_signals_blocked},

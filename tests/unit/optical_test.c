@@ -14,7 +14,7 @@ struct bench {
 };
 
 static void open_net(struct bench *b, const struct hw_optical_config *config, bool subscribed) {
-    size_t bytes = (hw_optical_bytes(config) + 63) / 64 * 64;
+    size_t bytes = hw_optical_bytes(config);
     b->memory = aligned_alloc(64, bytes);
     ck_assert_ptr_nonnull(b->memory);
     memset(b->memory, 0, bytes);
@@ -28,12 +28,16 @@ static void open_net(struct bench *b, const struct hw_optical_config *config, bo
         ck_assert_int_eq(hw_optical_subscribe(&b->net, core, 0, 0), HW_OPTICAL_OK);
 }
 
-static void close_net(struct bench *b) {
-    const char *why = "";
-    ck_assert_msg(hw_optical_is_valid(&b->net, &why), "%s", why);
+static void free_net(struct bench *b) {
     free(b->net.nodes);
     free(b->net.slots);
     free(b->memory);
+}
+
+static void close_net(struct bench *b) {
+    const char *why = "";
+    ck_assert_msg(hw_optical_is_valid(&b->net, &why), "%s", why);
+    free_net(b);
 }
 
 static struct hw_optical_config small(uint32_t n_cores) {
@@ -116,6 +120,25 @@ TEST(the_loop_goes_round) {
     close_net(&b);
 }
 
+/* 0's message is moved until 15. 2's, of the other channel, arrives at 13, and is moved from 15 to 25. */
+TEST(the_next_message_waits_for_the_controller) {
+    struct bench b;
+    struct hw_optical_config config = small(3);
+    struct hw_optical_message m = {.channel = 1, .signature = 1, .wavelength = 2};
+    struct hw_optical_received r;
+    uint32_t slot;
+    open_net(&b, &config, true);
+    ck_assert_int_eq(hw_optical_subscribe(&b.net, 1, 1, 0), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    ck_assert_int_eq(hw_optical_send(&b.net, &m, 8, &slot), HW_OPTICAL_OK);
+    for (uint64_t now = 8; now < 25; now++) {
+        ck_assert(!hw_optical_receive(&b.net, 1, 1, now, &r));
+        ck_assert_uint_eq(hw_optical_next(&b.net, 1, 1), 25);
+    }
+    ck_assert(hw_optical_receive(&b.net, 1, 1, 25, &r));
+    close_net(&b);
+}
+
 TEST(other_costs) {
     struct bench b;
     struct hw_optical_config config = small(2);
@@ -153,6 +176,7 @@ TEST(a_filter_is_for_what_arrives_later, "set at 5: what arrives at 5 has passed
     struct hw_optical_received r;
     ck_assert(!hw_optical_receive(&b.net, 1, 0, 100, &r));
     ck_assert_uint_eq(b.net.cores[1].counts.n_filtered, 1);
+    ck_assert_uint_eq(hw_optical_sum(&b.net).n_filtered, 1);
     ck_at(&b, 0, 16, 2);
     close_net(&b);
 }
@@ -167,6 +191,7 @@ TEST(only_subscribers_receive, "a channel that a core does not read costs its co
     struct hw_optical_received r;
     ck_assert(!hw_optical_receive(&b.net, 2, 0, 100, &r));
     ck_assert_uint_eq(b.net.cores[2].counts.n_unsubscribed, 1);
+    ck_assert_uint_eq(hw_optical_sum(&b.net).n_unsubscribed, 1);
     ck_assert_uint_eq(b.net.cores[2].counts.n_transferred, 0);
     ck_assert_int_eq(hw_optical_unsubscribe(&b.net, 1, 0, 100), HW_OPTICAL_OK);
     ck_assert_int_eq(send(&b, 0, 1, 100), HW_OPTICAL_OK);
@@ -211,9 +236,17 @@ TEST(a_channel_that_is_not_read, "the third message is one too many, and the net
     ck_assert(!b.net.overflowed);
     hw_optical_advance(&b.net, 1, 25);
     ck_assert(b.net.overflowed);
+    ck_assert_int_eq(hw_optical_subscribe(&b.net, 0, 0, 25), HW_OPTICAL_OK);
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_int_eq(send(&b, 1, 1, 30), HW_OPTICAL_OK);
+    hw_optical_advance(&b.net, 0, 100); /* too many here as well: the first place is remembered */
     ck_assert_uint_eq(b.net.overflowed_core, 1);
     ck_assert_uint_eq(b.net.overflowed_channel, 1);
     ck_assert_uint_eq(b.net.cores[1].counts.max_buffer, 3);
+    ck_assert_uint_eq(b.net.cores[1].counts.max_lambda, 3); /* all arrive before the first is moved */
+    struct hw_optical_counts sum = hw_optical_sum(&b.net);
+    ck_assert_uint_eq(sum.max_buffer, 4);
+    ck_assert_uint_eq(sum.max_lambda, 4);
     close_net(&b);
 }
 
@@ -225,6 +258,8 @@ TEST(refused_calls) {
     struct hw_filter f = {.op = HW_N_FILTER_OPS};
     uint32_t slot;
     ck_assert_int_eq(hw_optical_send(&b.net, &m, 0, &slot), HW_OPTICAL_BAD_SIZE);
+    m.size = HW_OPTICAL_MAX_BYTES;
+    ck_assert_int_eq(hw_optical_send(&b.net, &m, 0, &slot), HW_OPTICAL_OK);
     m = (struct hw_optical_message){.channel = 2};
     ck_assert_int_eq(hw_optical_send(&b.net, &m, 0, &slot), HW_OPTICAL_BAD_CHANNEL);
     ck_assert_int_eq(send(&b, 2, 1, 0), HW_OPTICAL_BAD_CORE);
@@ -235,9 +270,19 @@ TEST(refused_calls) {
     ck_assert_int_eq(hw_optical_subscribe(&b.net, 0, 2, 0), HW_OPTICAL_BAD_CHANNEL);
     ck_assert_int_eq(hw_optical_subscribe(&b.net, 2, 0, 0), HW_OPTICAL_BAD_CORE);
     ck_assert_int_eq(hw_optical_unsubscribe(&b.net, 2, 0, 0), HW_OPTICAL_BAD_CORE);
-    ck_assert_uint_eq(hw_optical_sum(&b.net).n_sent, 1);
+    ck_assert_uint_eq(hw_optical_sum(&b.net).n_sent, 2);
     for (uint32_t i = 0; i < HW_N_OPTICAL_STATUSES; i++)
         ck_assert_uint_gt(strlen(hw_optical_status_name((enum hw_optical_status)i)), 1);
+    close_net(&b);
+}
+
+TEST(one_core, "a message without a receiver needs no slot") {
+    struct bench b;
+    struct hw_optical_config config = small(1);
+    open_net(&b, &config, true);
+    for (uint32_t i = 0; i <= N_SLOTS; i++)
+        ck_assert_int_eq(send(&b, 0, 1, i), HW_OPTICAL_OK);
+    ck_assert_uint_eq(hw_optical_next(&b.net, 0, 0), UINT64_MAX);
     close_net(&b);
 }
 
@@ -268,33 +313,178 @@ static const char *refusal_with(void (*change)(struct hw_optical_config *)) {
     return hw_optical_refusal(&config);
 }
 
-#define REFUSED(field, value, why)                                                                                     \
-    static void change_##field(struct hw_optical_config *c) {                                                          \
+#define REFUSED(name, field, value, why)                                                                               \
+    static void change_##name(struct hw_optical_config *c) {                                                           \
         c->field = value;                                                                                              \
     }                                                                                                                  \
-    TEST(refused_##field) {                                                                                            \
-        ck_assert_str_eq(refusal_with(change_##field), why);                                                           \
+    TEST(refused_##name) {                                                                                             \
+        ck_assert_str_eq(refusal_with(change_##name), why);                                                            \
     }
-#define REFUSED_CLUSTERS(field, value, why)                                                                            \
-    static void change_clusters_##field(struct hw_optical_config *c) {                                                 \
-        c->clusters.field = value;                                                                                     \
-    }                                                                                                                  \
-    TEST(refused_clusters_##field) {                                                                                   \
-        ck_assert_str_eq(refusal_with(change_clusters_##field), why);                                                  \
+REFUSED(no_cores, n_cores, 0, "cores")
+REFUSED(many_cores, n_cores, 1025, "cores")
+REFUSED(no_channels, n_channels, 0, "channels")
+REFUSED(many_channels, n_channels, 1025, "channels")
+REFUSED(transport_cycles, transport_cycles, 1000001, "transport cycles")
+REFUSED(controller_cycles, controller_cycles, 1000001, "controller cycles")
+REFUSED(check_cycles, check_cycles, 1000001, "check cycles")
+REFUSED(no_clock, clock_mhz, 0, "clock")
+REFUSED(fast_clock, clock_mhz, 100001, "clock")
+REFUSED(shape, shape, HW_N_OPTICAL_SHAPES, "shape")
+REFUSED(empty_clusters, clusters.n_cores, 0, "cores of a cluster")
+REFUSED(large_clusters, clusters.n_cores, 1025, "cores of a cluster")
+REFUSED(receive, clusters.receive, HW_N_RECEIVE_NETWORKS, "kind of receive network")
+REFUSED(no_receive_networks, clusters.n_receive_networks, 0, "receive networks")
+REFUSED(many_receive_networks, clusters.n_receive_networks, 17, "receive networks")
+REFUSED(empty_flits, clusters.flit_bits, 0, "bits of a flit")
+REFUSED(large_flits, clusters.flit_bits, 4097, "bits of a flit")
+REFUSED(link_cycles, clusters.link_cycles, 1000001, "cycles of links, hubs and conversions")
+REFUSED(hub_cycles, clusters.hub_cycles, 1000001, "cycles of links, hubs and conversions")
+REFUSED(star_cycles, clusters.star_cycles, 1000001, "cycles of links, hubs and conversions")
+REFUSED(eo_cycles, clusters.eo_cycles, 1000001, "cycles of links, hubs and conversions")
+REFUSED(oe_cycles, clusters.oe_cycles, 1000001, "cycles of links, hubs and conversions")
+REFUSED(waveguide, clusters.waveguide_ps_per_mm, 1001, "waveguide")
+REFUSED(tile_um, clusters.tile_um, 100001, "waveguide")
+
+TEST(the_largest_and_the_smallest_configuration) {
+    struct hw_optical_config c = hw_optical_config_default();
+    c.shape = HW_OPTICAL_CLUSTERS;
+    c.n_cores = c.n_channels = c.clusters.n_cores = 1024;
+    c.transport_cycles = c.controller_cycles = c.check_cycles = 1000000;
+    c.clusters.link_cycles = c.clusters.hub_cycles = c.clusters.star_cycles = 1000000;
+    c.clusters.eo_cycles = c.clusters.oe_cycles = 1000000;
+    c.clusters.n_receive_networks = 16;
+    c.clusters.flit_bits = 4096;
+    c.clusters.waveguide_ps_per_mm = 1000;
+    c.clusters.tile_um = c.clock_mhz = 100000;
+    ck_assert_ptr_null(hw_optical_refusal(&c));
+    c = (struct hw_optical_config){.n_cores = 1, .n_channels = 1, .shape = HW_OPTICAL_CLUSTERS, .clock_mhz = 1};
+    c.clusters = (struct hw_clusters_config){.n_cores = 1, .n_receive_networks = 1, .flit_bits = 1};
+    ck_assert_ptr_null(hw_optical_refusal(&c));
+}
+
+/* ---- the check ---- */
+
+static void more_nodes(struct hw_optical *net) {
+    net->n_free_nodes++;
+}
+static void more_slots(struct hw_optical *net) {
+    net->n_free_slots--;
+}
+static void lost_slot(struct hw_optical *net) {
+    net->free_slot = net->slots[net->free_slot].next_free;
+    net->n_free_slots--;
+}
+static void longer_list(struct hw_optical *net) {
+    net->cores[1].coming.n--;
+}
+static void shorter_list(struct hw_optical *net) {
+    net->cores[1].coming.n++;
+}
+static void other_end(struct hw_optical *net) {
+    net->cores[1].coming.last = net->cores[1].coming.first;
+}
+static void other_order(struct hw_optical *net) {
+    net->nodes[net->cores[1].coming.first].at = 1000;
+}
+static void other_order_in_queue(struct hw_optical *net) {
+    net->nodes[net->lambda[3].first].at = 1000;
+}
+static void other_order_in_buffer(struct hw_optical *net) {
+    net->nodes[net->buffers[4].first].at = 1000;
+}
+static void no_node(struct hw_optical *net) {
+    net->cores[1].coming.first = net->n_nodes;
+}
+static void no_slot(struct hw_optical *net) {
+    net->nodes[net->cores[1].coming.first].slot = net->n_slots;
+}
+static void other_copies(struct hw_optical *net) {
+    net->slots[net->nodes[net->cores[1].coming.first].slot].n_copies++;
+}
+static void free_slot(struct hw_optical *net) {
+    net->slots[net->nodes[net->cores[1].coming.first].slot].n_copies = 0;
+}
+static void other_wavelength(struct hw_optical *net) {
+    net->slots[net->nodes[net->lambda[3].first].slot].message.wavelength = 2;
+}
+static void other_channel(struct hw_optical *net) {
+    net->slots[net->nodes[net->buffers[2].first].slot].message.channel = 1;
+}
+static void from_itself(struct hw_optical *net) {
+    for (uint32_t node = net->lambda[3].first; node != HW_OPTICAL_NONE; node = net->nodes[node].next)
+        net->slots[net->nodes[node].slot].message.wavelength = 1;
+    net->lambda[4] = net->lambda[3];
+    net->lambda[3] = net->lambda[5];
+    net->cores[1].waiting[0] = 2;
+}
+static void not_waiting(struct hw_optical *net) {
+    net->cores[1].waiting[0] = 0;
+}
+static void fewer_waiting(struct hw_optical *net) {
+    net->cores[1].n_waiting = 0;
+}
+static void more_arrived(struct hw_optical *net) {
+    net->cores[1].counts.n_arrived++;
+}
+static void more_received(struct hw_optical *net) {
+    net->cores[1].counts.n_received++;
+}
+static void fewer_held(struct hw_optical *net) {
+    net->held[3]--;
+}
+static void smaller_limit(struct hw_optical *net) {
+    net->config.lambda_limit = 3;
+}
+
+/*
+ * Core 1 has of core 0's five messages one in its buffer, two in the lambda queue and two that are coming; core 2 has
+ * all in its buffer.
+ */
+TEST(a_state_that_cannot_be_is_not_valid) {
+    static const struct {
+        void (*change)(struct hw_optical *net);
+        const char *why;
+    } wrongs[] = {
+        {more_nodes, "a node or a slot is in no list, or in two"},
+        {more_slots, "a node or a slot is in no list, or in two"},
+        {lost_slot, "a node or a slot is in no list, or in two"},
+        {other_copies, "a node or a slot is in no list, or in two"},
+        {longer_list, "a list is longer than it says"},
+        {shorter_list, "a list ends where it does not say"},
+        {other_end, "a list ends where it does not say"},
+        {other_order, "a list is not in the order of its times"},
+        {other_order_in_queue, "a list is not in the order of its times"},
+        {other_order_in_buffer, "a list is not in the order of its times"},
+        {no_node, "a list is longer than it says"},
+        {no_slot, "a node has a free slot"},
+        {free_slot, "a node has a free slot"},
+        {other_wavelength, "a message is in another's queue"},
+        {other_channel, "a message is in another's queue"},
+        {not_waiting, "the controller does not know which queues have messages"},
+        {from_itself, "the controller does not know which queues have messages"},
+        {fewer_waiting, "the counts of a core do not agree with its queues"},
+        {more_arrived, "the counts of a core do not agree with its queues"},
+        {more_received, "the counts of a core do not agree with its queues"},
+        {fewer_held, "the places of a lambda queue are not counted right"},
+        {smaller_limit, "the places of a lambda queue are not counted right"},
+    };
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+        struct bench b;
+        struct hw_optical_config config = small(3);
+        const char *why = NULL;
+        config.lambda_limit = 5;
+        open_net(&b, &config, true);
+        for (uint64_t at = 0; at < 5; at++)
+            ck_assert_int_eq(send(&b, 0, 1, at), HW_OPTICAL_OK);
+        hw_optical_advance(&b.net, 1, 7);
+        hw_optical_advance(&b.net, 2, 100);
+        ck_assert(hw_optical_is_valid(&b.net, &why));
+        wrongs[i].change(&b.net);
+        ck_assert(!hw_optical_is_valid(&b.net, &why));
+        ck_assert_str_eq(why, wrongs[i].why);
+        free_net(&b);
     }
-REFUSED(n_cores, 1025, "cores")
-REFUSED(n_channels, 0, "channels")
-REFUSED(transport_cycles, 1000001, "transport cycles")
-REFUSED(controller_cycles, 1000001, "controller cycles")
-REFUSED(check_cycles, 1000001, "check cycles")
-REFUSED(clock_mhz, 0, "clock")
-REFUSED(shape, HW_N_OPTICAL_SHAPES, "shape")
-REFUSED_CLUSTERS(n_cores, 0, "cores of a cluster")
-REFUSED_CLUSTERS(receive, HW_N_RECEIVE_NETWORKS, "kind of receive network")
-REFUSED_CLUSTERS(n_receive_networks, 17, "receive networks")
-REFUSED_CLUSTERS(flit_bits, 0, "bits of a flit")
-REFUSED_CLUSTERS(eo_cycles, 1000001, "cycles of links, hubs and conversions")
-REFUSED_CLUSTERS(tile_um, 100001, "waveguide")
+}
 
 /* ---- clusters ---- */
 
@@ -380,5 +570,30 @@ TEST(clusters__1024_cores) {
     ck_assert_int_eq(send(&b, 1023, 1, 0), HW_OPTICAL_OK);
     ck_at(&b, 0, 25, 1023);
     ck_at(&b, 1022, 17, 1023);
+    close_net(&b);
+    config.clock_mhz = 2000; /* 5120 ps at 2 GHz */
+    open_net(&b, &config, true);
+    ck_assert_uint_eq(b.net.clusters.waveguide_cycles, 11);
+    close_net(&b);
+}
+
+/*
+ * Nine cores in clusters of two: five clusters, each 2 mm wide, the last one of a single core. 1500 ps, two cycles, so
+ * the first message arrives at 11. Clusters 4 and 0 share a star.
+ */
+TEST(clusters__that_are_not_full) {
+    struct bench b;
+    struct hw_optical_config config = small(9);
+    config.shape = HW_OPTICAL_CLUSTERS;
+    config.clusters.n_cores = 2;
+    config.clusters.waveguide_ps_per_mm = 150;
+    config.controller_cycles = 0;
+    open_net(&b, &config, true);
+    ck_assert_uint_eq(b.net.clusters.n, 5);
+    ck_assert_uint_eq(b.net.clusters.waveguide_cycles, 2);
+    ck_assert_int_eq(send(&b, 8, 1, 0), HW_OPTICAL_OK);
+    ck_assert_int_eq(send(&b, 0, 1, 0), HW_OPTICAL_OK);
+    ck_at(&b, 2, 11, 8);
+    ck_at(&b, 2, 14, 0);
     close_net(&b);
 }

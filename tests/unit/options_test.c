@@ -35,7 +35,11 @@ TEST(uint_refuses_the_rest) {
     check_refused(&number, "count", "0", "count: value out of range '0' (legal: 5 to 20)");
     check_refused(&number, "SUBUTAI_COUNT", "", "SUBUTAI_COUNT: not a number: '' (legal: 5 to 20)");
     check_refused(&number, "count", "six", "count: not a number: 'six' (legal: 5 to 20)");
-    check_refused(&number, "count", "-6", "count: not a number: '-6' (legal: 5 to 20)");
+    check_refused(&number, "count", "-6", "count: value out of range '-6' (legal: 5 to 20)");
+    check_refused(&number, "count", "-", "count: not a number: '-' (legal: 5 to 20)");
+    check_refused(&number, "count", "--6", "count: not a number: '--6' (legal: 5 to 20)");
+    check_refused(&number, "count", "12345678901234567890123",
+                  "count: value out of range '12345678901234567890123' (legal: 5 to 20)");
     check_refused(&number, "count", "+6", "count: not a number: '+6' (legal: 5 to 20)");
     check_refused(&number, "count", " 6", "count: not a number: ' 6' (legal: 5 to 20)");
     check_refused(&number, "count", "6 ", "count: not a number: '6 ' (legal: 5 to 20)");

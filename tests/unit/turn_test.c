@@ -52,6 +52,16 @@ TEST(turn_pass__a_seed_draws_the_same_each_time_and_every_thread) {
     free(c);
 }
 
+/* The generator's first numbers for this seed, as published with it, among five threads. */
+TEST(turn_pass__a_seed_draws_by_splitmix64) {
+    static const uint64_t numbers[] = {6457827717110365317u, 3203168211198807973u, 9817491932198370423u,
+                                       4593380528125082431u, 16408922859458223821u};
+    struct turn *t = with_threads(5, 1234567);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        ck_assert_uint_eq(turn_pass(t), numbers[i] % 5);
+    free(t);
+}
+
 TEST(turn_wake__first_come_first_and_by_key_within_one_queue) {
     struct turn *t = with_threads(4, 0);
     uintptr_t key = 8, other = 16;
@@ -83,6 +93,27 @@ TEST(turn_wake_thread__the_last_leaves_and_the_queue_goes_on) {
     ck_assert_uint_eq(t->thread[0].state, TURN_RUNNABLE);
     ck_assert_uint_eq(turn_wake(t, 8, 1), 1);
     ck_assert_uint_eq(t->thread[2].state, TURN_RUNNABLE);
+    free(t);
+}
+
+TEST(turn_last_back__woken_threads_until_they_have_the_turn) {
+    struct turn *t = with_threads(5, 0);
+    block(t, 8, TURN_NEVER); /* 0 */
+    block(t, 8, TURN_NEVER); /* 1 */
+    block(t, 8, TURN_NEVER); /* 2 */
+    ck_assert_uint_eq(turn_last_back(t), TURN_NO_THREAD);
+    ck_assert_uint_eq(turn_wake(t, 8, UINT32_MAX), 3);
+    ck_assert_uint_eq(t->n_back, 3);
+    ck_assert_uint_eq(t->holder, 3);
+    ck_assert_uint_eq(turn_last_back(t), 2);
+    ck_assert_uint_eq(turn_pass(t), 4);
+    ck_assert_uint_eq(turn_last_back(t), 2);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    ck_assert_uint_eq(t->n_back, 2);
+    turn_absent(t, 2);
+    ck_assert_uint_eq(turn_last_back(t), 1);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(turn_last_back(t), TURN_NO_THREAD);
     free(t);
 }
 

@@ -11,15 +11,21 @@
 
 static const char *const verdict_names[] = {"same", "other_output", "other_schedule"};
 
+static int by_value(const void *a, const void *b) {
+    const uint64_t *p = a, *q = b;
+    return (*p > *q) - (*p < *q);
+}
+
 /* How many different values the first runs of the orders have. */
 static size_t n_distinct(const struct check *c, uint64_t (*value)(const struct check_run *)) {
+    uint64_t *values = cmd_allocate(c->n_orders, sizeof *values);
     size_t n = 0;
-    for (size_t i = 0; i < c->n_orders; i++) {
-        size_t j = 0;
-        while (j < i && value(&c->orders[j].runs[0]) != value(&c->orders[i].runs[0]))
-            j++;
-        n += j == i;
-    }
+    for (size_t i = 0; i < c->n_orders; i++)
+        values[i] = value(&c->orders[i].runs[0]);
+    qsort(values, c->n_orders, sizeof *values, by_value);
+    for (size_t i = 0; i < c->n_orders; i++)
+        n += i == 0 || values[i] != values[i - 1];
+    free(values);
     return n;
 }
 
@@ -39,45 +45,57 @@ static const struct check_run *first_failed(const struct check *c, const struct 
     return NULL;
 }
 
-/* "subutai run --engine det --seed 7 -- ./app", allocated. */
+/* Words, each with its NUL behind it. */
+struct words {
+    char *text;
+    size_t n;
+};
+
+static void add_word(struct words *w, const char *word) {
+    size_t bytes = strlen(word) + 1;
+    w->text = cmd_reallocate(w->text, w->n + bytes, 1);
+    memcpy(w->text + w->n, word, bytes);
+    w->n += bytes;
+}
+
+static void add_option(struct words *w, const char *name, const char *value) {
+    char *word = cmd_format("--%s=%s", name, value);
+    add_word(w, word);
+    free(word);
+}
+
+/* "subutai run --engine det --seed 7 -- ./app", as a shell reads it, allocated. */
 static char *repeat(const struct check *c, const struct check_order *o) {
-    size_t n = 0;
+    struct words w = {NULL, 0};
+    if (c->given_library != NULL)
+        add_option(&w, "library", c->given_library);
+    for (size_t i = 0; i < SBT_N_OPTIONS; i++)
+        if (c->settings.text[i] != NULL && i != SBT_OPT_ENGINE && i != SBT_OPT_SEED)
+            add_option(&w, sbt_option_table[i].name, c->settings.text[i]);
+    add_word(&w, "--");
     for (char **word = c->argv; *word != NULL; word++)
-        n += strlen(*word) + 1;
-    char *words = cmd_allocate(n, 1), *quoted = cmd_allocate(4 * n + 8, 1), *at = words;
-    for (char **word = c->argv; *word != NULL; word++)
-        at = stpcpy(at, *word) + 1;
-    size_t length = words_quote(quoted, 4 * n + 8, words, n);
-    char *options = cmd_format("%s", "");
-    for (size_t i = 0; i < SBT_N_OPTIONS; i++) {
-        if (c->settings.text[i] == NULL || i == SBT_OPT_ENGINE || i == SBT_OPT_SEED)
-            continue;
-        char *longer = cmd_format("%s--%s=%s ", options, sbt_option_table[i].name, c->settings.text[i]);
-        free(options);
-        options = longer;
-    }
-    char *text =
-        cmd_format("subutai run --engine det --seed %" PRIu64 " %s-- %.*s", o->seed, options, (int)length, quoted);
-    free(words);
+        add_word(&w, *word);
+    char *quoted = cmd_allocate(4 * w.n + 8, 1);
+    size_t length = words_quote(quoted, 4 * w.n + 8, w.text, w.n);
+    char *text = cmd_format("subutai run --engine det --seed %" PRIu64 " %.*s", o->seed, (int)length, quoted);
+    free(w.text);
     free(quoted);
-    free(options);
     return text;
 }
 
 struct findings {
     size_t n_failing, n_other_output, n_other_schedule; /* orders */
-    uint64_t n_outside;
+    size_t n_schedules, n_outputs;
     const struct check_order *failing; /* the first that always fails; or the first that does */
 };
 
 static struct findings find(const struct check *c) {
-    struct findings f = {.n_failing = 0};
+    struct findings f = {.n_schedules = n_distinct(c, schedule_of), .n_outputs = n_distinct(c, output_of)};
     for (size_t i = 0; i < c->n_orders; i++) {
         const struct check_order *o = &c->orders[i];
         f.n_failing += o->n_failed > 0;
-        f.n_other_output += o->verdict == CHECK_OTHER_OUTPUT;
-        f.n_other_schedule += o->verdict == CHECK_OTHER_SCHEDULE;
-        f.n_outside += o->runs[0].n_outside;
+        f.n_other_output += o->n_runs[CHECK_OTHER_OUTPUT] > 0;
+        f.n_other_schedule += o->n_runs[CHECK_OTHER_SCHEDULE] > 0;
         if (o->n_failed > 0 && (f.failing == NULL || (o->n_failed == c->n_runs && f.failing->n_failed < c->n_runs)))
             f.failing = o;
     }
@@ -90,44 +108,62 @@ static int status_of(const struct findings *f) {
 
 /* ---- text ---- */
 
-static void print_order(const struct check *c, const struct check_order *o) {
+static void print_failure(const struct check *c, const struct check_order *o, const struct check_run *failed) {
     char outcome[32];
+    printf("seed %" PRIu64 ": %s in %zu of %zu runs%s\n", o->seed, trial_outcome(&failed->trial, outcome), o->n_failed,
+           c->n_runs, failed->trial.timed_out ? ": a deadlock, or --timeout is too short" : "");
+    if (failed->said != NULL)
+        printf("  the library said: %s\n", failed->said);
+}
+
+static void print_difference(const struct check *c, const struct check_order *o) {
+    const struct check_run *first = &o->runs[0], *other = &o->runs[o->other];
+    printf("seed %" PRIu64 ": another schedule in %zu of %zu runs; run %zu differs from run 1 after %" PRIu64
+           " operations and ends of waits:\n",
+           o->seed, o->n_runs[CHECK_OTHER_SCHEDULE], c->n_runs, o->other + 1, o->n_common);
+    for (int i = 0; i < 2; i++)
+        printf("  run %zu: %s\n", i == 0 ? (size_t)1 : o->other + 1, o->difference[i]);
+    if (first->n_outside + other->n_outside > 0)
+        printf("  %" PRIu64 " and %" PRIu64 " returns from outside: the outside decides when they come\n",
+               first->n_outside, other->n_outside);
+    if (first->said != NULL || other->said != NULL)
+        printf("  the library said: %s\n", first->said != NULL ? first->said : other->said);
+}
+
+static void print_order(const struct check *c, const struct check_order *o) {
     const struct check_run *failed = first_failed(c, o);
     if (failed != NULL)
-        printf("seed %" PRIu64 ": %s in %zu of %zu runs\n", o->seed, trial_outcome(&failed->trial, outcome),
-               o->n_failed, c->n_runs);
-    if (o->verdict == CHECK_OTHER_OUTPUT)
+        print_failure(c, o, failed);
+    if (o->n_runs[CHECK_OTHER_OUTPUT] > 0)
         printf("seed %" PRIu64
                ": the same schedule and another output in %zu of %zu runs: threads race for data without "
                "synchronization, or the input is another (time, random numbers, addresses)\n",
-               o->seed, o->n_differ, c->n_runs);
-    if (o->verdict != CHECK_OTHER_SCHEDULE)
-        return;
-    printf("seed %" PRIu64 ": another schedule in %zu of %zu runs; run %zu differs from run 1 after %" PRIu64
-           " operations and ends of waits:\n",
-           o->seed, o->n_differ, c->n_runs, o->other + 1, o->n_common);
-    for (int i = 0; i < 2; i++)
-        printf("  run %zu: %s\n", i == 0 ? (size_t)1 : o->other + 1,
-               o->difference[i] != NULL ? o->difference[i] : "no log");
-    if (o->runs[0].n_outside > 0)
-        printf("  %" PRIu64 " returns from outside: the outside decides when they come\n", o->runs[0].n_outside);
+               o->seed, o->n_runs[CHECK_OTHER_OUTPUT], c->n_runs);
+    if (o->n_runs[CHECK_OTHER_SCHEDULE] > 0)
+        print_difference(c, o);
+}
+
+static void print_run(const struct check_run *run) {
+    printf("schedule %016" PRIx64 ", %" PRIu64 " operation%s, %" PRIu64 " return%s from outside", run->schedule,
+           run->n_ops, cmd_s(run->n_ops), run->n_outside, cmd_s(run->n_outside));
+    if (run->n_processes > 1)
+        printf(", of %zu processes", run->n_processes);
+    putchar('\n');
 }
 
 static void text(const struct check *c, const struct findings *f) {
     const struct check_run *first = &c->orders[0].runs[0];
-    if (!first->has_log)
+    if (first->n_processes == 0)
         printf("the program does not synchronize: its order is the only one\n");
     for (size_t i = 0; i < c->n_orders; i++)
         print_order(c, &c->orders[i]);
     printf("%zu order%s, %zu run%s of each: %zu schedule%s, %zu output%s; %zu order%s failed, %zu with another output, "
            "%zu with another schedule\n",
-           c->n_orders, c->n_orders == 1 ? "" : "s", c->n_runs, c->n_runs == 1 ? "" : "s", n_distinct(c, schedule_of),
-           n_distinct(c, schedule_of) == 1 ? "" : "s", n_distinct(c, output_of),
-           n_distinct(c, output_of) == 1 ? "" : "s", f->n_failing, f->n_failing == 1 ? "" : "s", f->n_other_output,
+           c->n_orders, cmd_s(c->n_orders), c->n_runs, cmd_s(c->n_runs), f->n_schedules, cmd_s(f->n_schedules),
+           f->n_outputs, cmd_s(f->n_outputs), f->n_failing, cmd_s(f->n_failing), f->n_other_output,
            f->n_other_schedule);
     if (c->n_orders == 1 && status_of(f) == CMD_OK)
-        printf("schedule %016" PRIx64 ", %" PRIu64 " operations, %" PRIu64 " returns from outside\n", first->schedule,
-               first->n_ops, first->n_outside);
+        print_run(first);
     if (f->failing != NULL) {
         char *command = repeat(c, f->failing);
         printf("to repeat it: %s\n", command);
@@ -145,16 +181,19 @@ static void json_order(struct json *j, const struct check *c, const struct check
     json_open(j, NULL, '{');
     json_uint(j, "seed", o->seed);
     json_text(j, "verdict", verdict_names[o->verdict]);
-    json_uint(j, "differ", o->n_differ);
+    json_uint(j, "other_output", o->n_runs[CHECK_OTHER_OUTPUT]);
+    json_uint(j, "other_schedule", o->n_runs[CHECK_OTHER_SCHEDULE]);
     json_uint(j, "failed", o->n_failed);
     json_text(j, "outcome", trial_outcome(failed != NULL ? &failed->trial : &first->trial, outcome));
-    json_text(j, "schedule", first->has_log ? hash : NULL);
+    json_text(j, "said", failed != NULL ? failed->said : first->said);
+    json_uint(j, "processes", first->n_processes);
+    json_text(j, "schedule", first->n_processes > 0 ? hash : NULL);
     json_uint(j, "operations", first->n_ops);
     json_uint(j, "outside", first->n_outside);
     json_uint(j, "stalls", first->n_stalls);
     snprintf(hash, sizeof hash, "%016" PRIx64, first->output);
     json_text(j, "output", hash);
-    if (o->verdict == CHECK_OTHER_SCHEDULE) {
+    if (o->n_runs[CHECK_OTHER_SCHEDULE] > 0) {
         json_open(j, "difference", '{');
         json_uint(j, "run", o->other + 1);
         json_uint(j, "common", o->n_common);
@@ -171,8 +210,8 @@ static void json(const struct check *c, const struct findings *f) {
     json_open(&j, NULL, '{');
     json_uint(&j, "runs", c->n_runs);
     json_uint(&j, "orders", c->n_orders);
-    json_uint(&j, "schedules", n_distinct(c, schedule_of));
-    json_uint(&j, "outputs", n_distinct(c, output_of));
+    json_uint(&j, "schedules", f->n_schedules);
+    json_uint(&j, "outputs", f->n_outputs);
     json_uint(&j, "failing", f->n_failing);
     json_uint(&j, "other_output", f->n_other_output);
     json_uint(&j, "other_schedule", f->n_other_schedule);

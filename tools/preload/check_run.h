@@ -7,49 +7,76 @@
 #include "schedule_diff.h"
 #include "trial.h"
 
+/* The logs of a run: one for each process that has synchronized, while their files are there. */
+struct check_logs {
+    struct check_process {
+        char *path;
+        unsigned long id, number; /* in the file's name; 0: none */
+        uint64_t schedule, n_ops;
+        bool is_matched; /* while two runs are compared */
+    } * list;
+    size_t n;
+};
+
 /* One run, and what is left of it. */
 struct check_run {
     struct trial trial; /* its files are closed */
     uint64_t output;    /* a hash of stdout, stderr and how it ended */
-    bool has_log;       /* otherwise the program has not synchronized */
-    bool is_cut;
+    char *said;         /* the first line of the library's own, allocated; NULL: it said nothing */
+    struct check_logs logs;
+    size_t n_processes; /* that have synchronized */
+    /* Of all processes. `schedule` is that of the only one, or a sum of all. */
     uint64_t schedule, n_ops, n_outside, n_stalls;
 };
 
 /* Why two runs of an order are not the same. */
-enum check_verdict { CHECK_SAME, CHECK_OTHER_OUTPUT, CHECK_OTHER_SCHEDULE };
+enum check_verdict { CHECK_SAME, CHECK_OTHER_OUTPUT, CHECK_OTHER_SCHEDULE, CHECK_N_VERDICTS };
 
 /* The runs of one order of the threads: one seed. */
 struct check_order {
     uint64_t seed;
     struct check_run *runs;
     enum check_verdict verdict;
-    char *difference[2];       /* OTHER_SCHEDULE: the first difference, of the first run and of `other`; or NULL */
-    uint64_t n_common;         /* OTHER_SCHEDULE: operations before it */
-    size_t other;              /* the first run that differs */
-    size_t n_failed, n_differ; /* runs that failed; that differ from the first */
-    size_t n_done;
+    char *difference[2]; /* OTHER_SCHEDULE: the first difference, of the first run and of `other`; or NULL */
+    uint64_t n_common;   /* OTHER_SCHEDULE: operations before it */
+    size_t other;        /* the first run that differs */
+    size_t n_failed, n_done;
+    size_t n_runs[CHECK_N_VERDICTS]; /* by how they differ from the first */
 };
 
 struct check {
     struct trial_program program;
     char **argv;
     const char *library, *library_name;
-    struct settings settings; /* without seed and schedule */
-    uint64_t seed;            /* of the only order, without --seeds */
+    const char *given_library; /* --library; NULL: not given */
+    struct settings settings;  /* without seed and schedule */
+    uint64_t seed;             /* of the only order, without --seeds */
     size_t n_runs, n_orders, n_jobs;
     bool json;
-    char *folder; /* of the logs, while the runs last */
+    bool keeps_said; /* the library's own lines are kept from the output: neither --log nor --verbose is given */
+    char *folder;    /* of the logs, while the runs last */
     struct check_order *orders;
 };
 
 bool check_failed(const struct check_run *run);
+/* By a signal, or because it took too long: where its log is cut says nothing. */
+bool check_was_ended(const struct check_run *run);
+
+/* check_logs.c: the folder, which is removed at exit too. */
+void check_folder_make(struct check *c);
+void check_folder_remove(void);
+/* The log of that run, and the file for what the library says; allocated. */
+char *check_log(const struct check *c, size_t order, size_t run);
+char *check_said(const struct check *c, size_t order, size_t run);
+/* What the logs of that run say; refuses logs that are not whole because there was no room. */
+void check_logs_read(const struct check *c, size_t order, size_t run);
+/* Has that run another schedule than the first? The first such difference of an order is described. */
+bool check_logs_differ(const struct check *c, size_t order, size_t run);
+void check_logs_remove(const struct check *c, size_t order, size_t run);
 
 /* check_run.c: makes all runs; `done` is called after each, with its number, while its log and its files are there. */
 typedef void check_done(struct check *c, size_t order, size_t run);
 void check_run_all(struct check *c, check_done *done);
-/* The log of that run, allocated. */
-char *check_log(const struct check *c, size_t order, size_t run);
 
 /* check_report.c. The result is the command's exit status. */
 int check_report(const struct check *c);

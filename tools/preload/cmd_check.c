@@ -3,10 +3,10 @@
  * `subutai check`: runs a program under the engine det again and again, with one order of the threads or with many, and
  * says whether runs of an order are the same, and which orders make the program fail.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "check_run.h"
 #include "find.h"
@@ -17,7 +17,8 @@ static const struct own_option check_options[] = {
     [CHECK_RUNS] = {0, "runs", "N", "runs of each order (default 10; with --seeds 1)"},
     [CHECK_SEEDS] = {0, "seeds", "M", "orders: that of creation, and those that the seeds 1 to M draw (default 0)"},
     [CHECK_JOBS] = {'j', "jobs", "J", "runs at a time (default: as many as CPUs may be used)"},
-    [CHECK_TIMEOUT] = {0, "timeout", "S", "seconds until a run is ended, and counts as failed (default 60)"},
+    [CHECK_TIMEOUT] = {0, "timeout", "S",
+                       "seconds until a run is ended, and counts as failed; so long a deadlock takes (default 60)"},
     [CHECK_JSON] = {0, "json", NULL, "print one JSON object"},
     [CHECK_LIBRARY] = {0, "library", "FILE", "preload FILE instead of the library that belongs to this command"},
     {0, NULL, NULL, NULL},
@@ -27,75 +28,36 @@ bool check_failed(const struct check_run *run) {
     return run->trial.timed_out || !WIFEXITED(run->trial.status) || WEXITSTATUS(run->trial.status) != 0;
 }
 
+bool check_was_ended(const struct check_run *run) {
+    return run->trial.timed_out || WIFSIGNALED(run->trial.status);
+}
+
 /* ---- after each run ---- */
 
-static void read_log(struct check *c, size_t order, size_t number) {
-    struct check_run *run = &c->orders[order].runs[number];
-    struct schedule_event e;
-    char *path = check_log(c, order, number);
-    if (access(path, R_OK) == 0) {
-        struct schedule_log *log = schedule_take("check", path);
-        while (schedule_read("check", log, &e)) {
-            run->n_ops += e.kind == SCHEDULE_EVENT_OP;
-            run->n_outside += e.kind == SCHEDULE_EVENT_RETURN;
-            run->n_stalls += e.kind == SCHEDULE_EVENT_STALL || e.kind == SCHEDULE_EVENT_RELEASED;
-            run->schedule = e.hash;
-        }
-        run->has_log = true;
-        run->is_cut = schedule_totals_of(log) == NULL;
-        schedule_close(log);
-    }
-    free(path);
+/* What a run had printed when its time was over depends on the machine. */
+static bool is_other_output(const struct check_run *a, const struct check_run *b) {
+    return a->output != b->output && !(a->trial.timed_out && b->trial.timed_out);
 }
 
-/* A run that was ended, or has crashed: where it was cut is no difference. */
-static bool is_cut_alone(const struct schedule_difference *d) {
-    return (d->side[0].is_cut || d->side[1].is_cut) && !(d->side[0].has_event && d->side[1].has_event);
-}
-
-static void describe(struct check_order *o, struct schedule_log *const logs[2], const struct schedule_difference *d) {
-    struct symbols *symbols = symbols_new();
-    for (int i = 0; i < 2; i++)
-        o->difference[i] = d->side[i].has_event ? schedule_text(logs[i], symbols, d->side[i].number, &d->side[i].event)
-                                                : cmd_format("the schedule ends there");
-    o->n_common = d->n;
-    symbols_free(symbols);
-}
-
-/* Do the schedules differ? The first such difference of an order is described. */
-static bool other_schedule(struct check *c, size_t order, size_t number) {
-    struct check_order *o = &c->orders[order];
-    struct check_run *first = &o->runs[0], *run = &o->runs[number];
-    if (!first->has_log || !run->has_log)
-        return first->has_log != run->has_log;
-    if (first->schedule == run->schedule && first->n_ops == run->n_ops)
-        return false;
-    char *paths[2] = {check_log(c, order, 0), check_log(c, order, number)};
-    struct schedule_log *logs[2] = {schedule_take("check", paths[0]), schedule_take("check", paths[1])};
-    struct schedule_difference d;
-    schedule_compare("check", logs, &d);
-    bool differs = !d.is_same && !is_cut_alone(&d);
-    if (differs && o->difference[0] == NULL)
-        describe(o, logs, &d);
-    for (int i = 0; i < 2; i++) {
-        schedule_close(logs[i]);
-        free(paths[i]);
-    }
-    return differs;
+/* Are the schedules not those of the first run? */
+static bool is_other_schedule(const struct check *c, size_t order, size_t number) {
+    const struct check_run *first = &c->orders[order].runs[0], *run = &c->orders[order].runs[number];
+    return (first->schedule != run->schedule || first->n_ops != run->n_ops || first->n_processes != run->n_processes) &&
+           check_logs_differ(c, order, number);
 }
 
 static void take_run(struct check *c, size_t order, size_t number) {
     struct check_order *o = &c->orders[order];
     struct check_run *run = &o->runs[number];
-    read_log(c, order, number);
+    check_logs_read(c, order, number);
     o->n_done++;
     o->n_failed += check_failed(run);
     enum check_verdict verdict = CHECK_SAME;
-    if (number > 0 && other_schedule(c, order, number))
+    if (number > 0 && is_other_schedule(c, order, number))
         verdict = CHECK_OTHER_SCHEDULE;
-    else if (number > 0 && run->output != o->runs[0].output)
+    else if (number > 0 && is_other_output(&o->runs[0], run))
         verdict = CHECK_OTHER_OUTPUT;
-    o->n_differ += verdict != CHECK_SAME;
+    o->n_runs[verdict]++;
     if (verdict > o->verdict) {
         o->verdict = verdict;
         o->other = number;
@@ -104,9 +66,10 @@ static void take_run(struct check *c, size_t order, size_t number) {
 
 /* ---- the command ---- */
 
+/* Those that this process may use. */
 static uint64_t n_cpus(void) {
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (uint64_t)n : 1;
+    cpu_set_t cpus; /* of 1024; the call fails on a larger machine */
+    return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (uint64_t)CPU_COUNT(&cpus) : CPU_SETSIZE;
 }
 
 static void take_option(struct check *c, const struct args *args, int option, uint64_t *seeds) {
@@ -127,8 +90,14 @@ static void take_option(struct check *c, const struct args *args, int option, ui
         c->json = true;
         break;
     default:
-        c->library = args->value;
+        c->given_library = args->value;
     }
+}
+
+/* As an option, or as a variable; NULL: neither. */
+static const char *chosen(const struct settings *s, enum sbt_option_id option) {
+    const char *variable = getenv(sbt_option_table[option].env);
+    return s->text[option] != NULL ? s->text[option] : variable != NULL && variable[0] != '\0' ? variable : NULL;
 }
 
 /* What the command chooses itself. */
@@ -141,8 +110,12 @@ static void settle_options(struct check *c, uint64_t seeds) {
     if (seeds > 0 && s->text[SBT_OPT_SEED] != NULL)
         cmd_refuse("check: --seed chooses nothing beside --seeds (legal: one of them)");
     settings_set(s, &sbt_option_table[SBT_OPT_ENGINE], "check: ", "det");
-    if (s->text[SBT_OPT_SEED] != NULL)
-        c->seed = strtoull(s->text[SBT_OPT_SEED], NULL, 10);
+    const char *seed = chosen(s, SBT_OPT_SEED);
+    if (seed != NULL) {
+        settings_set(s, &sbt_option_table[SBT_OPT_SEED], "check: ", seed);
+        c->seed = strtoull(seed, NULL, 10);
+    }
+    c->keeps_said = chosen(s, SBT_OPT_LOG) == NULL && chosen(s, SBT_OPT_VERBOSE) == NULL;
     c->n_orders = seeds > 0 ? (size_t)seeds + 1 : 1;
     if (c->n_runs == 0)
         c->n_runs = seeds > 0 ? 1 : 10;
@@ -151,6 +124,16 @@ static void settle_options(struct check *c, uint64_t seeds) {
         c->orders[i].seed = seeds > 0 ? i : c->seed;
         c->orders[i].runs = cmd_allocate(c->n_runs, sizeof *c->orders[i].runs);
     }
+}
+
+/* Without the library no order is kept: all runs would seem to be the same. */
+static void refuse_unserved(const struct check *c) {
+    struct verdict verdict = verdict_of(c->program.path, false);
+    if (verdict_forbids_preload(&verdict) || verdict.reason == VERDICT_STATIC || verdict.reason == VERDICT_SET_ID ||
+        verdict.reason == VERDICT_CAPABILITIES)
+        cmd_refuse("check: '%s' cannot be served: %s (legal: a program that subutai doctor calls served)", c->argv[0],
+                   verdict.detail);
+    verdict_free(&verdict);
 }
 
 static int check_main(const struct command *self, int argc, char **argv) {
@@ -164,11 +147,9 @@ static int check_main(const struct command *self, int argc, char **argv) {
     c.argv = argv + args.at;
     c.program.argv = c.argv;
     c.program.path = find_program("check", c.argv[0]);
-    c.library = find_library("check", c.library);
+    c.library = find_library("check", c.given_library);
     c.library_name = strrchr(c.library, '/') + 1;
-    struct verdict verdict = verdict_of(c.program.path, false);
-    if (verdict_forbids_preload(&verdict))
-        cmd_refuse("check: '%s' cannot be served: see subutai doctor %s", c.argv[0], c.argv[0]);
+    refuse_unserved(&c);
     settle_options(&c, seeds);
     check_run_all(&c, take_run);
     return check_report(&c);

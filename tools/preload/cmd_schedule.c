@@ -77,6 +77,7 @@ static void info_json(const struct schedule_log *log, const struct summary *s) {
     json_uint(&j, "parent", h->parent);
     json_bool(&j, "forked", h->is_forked != 0);
     json_bool(&j, "whole", schedule_totals_of(log) != NULL);
+    json_bool(&j, "full", schedule_is_full(log));
     json_text(&j, "hash", hash);
     json_uint(&j, "events", s->n_events);
     json_uint(&j, "operations", s->n_all_ops);
@@ -100,15 +101,21 @@ static void info_json(const struct schedule_log *log, const struct summary *s) {
     json_end(&j);
 }
 
+static const char *end_of(const struct schedule_log *log) {
+    return schedule_totals_of(log) != NULL ? "whole"
+           : schedule_is_full(log)         ? "cut: the file could not grow, and the process went on without a log"
+                                           : "cut: the process was killed, has crashed, or has left by _exit";
+}
+
 static void info_text(const struct schedule_log *log, const struct summary *s) {
     const struct schedule_header *h = schedule_header_of(log);
-    bool whole = schedule_totals_of(log) != NULL;
     printf("process %" PRIu32 ", seed %" PRIu64 "%s; %s\n", h->process, h->seed, h->is_forked ? ", forked" : "",
-           whole ? "whole" : "cut: the process was killed, has crashed, or has left by _exit");
-    printf("schedule %016" PRIx64 ", %" PRIu64 " operations, %" PRIu64 " returns from outside, %" PRIu64 " stalls\n",
-           s->hash, s->n_all_ops, s->n_all_returns, s->n_stalls);
-    printf("%" PRIu32 " threads at a time, %" PRIu32 " objects, %.3f ms of logical time, %.2f bytes an operation\n\n",
-           s->n_threads, s->n_objects, (double)s->time_ns / 1e6,
+           end_of(log));
+    printf("schedule %016" PRIx64 ", %" PRIu64 " operation%s, %" PRIu64 " return%s from outside, %" PRIu64 " stall%s\n",
+           s->hash, s->n_all_ops, cmd_s(s->n_all_ops), s->n_all_returns, cmd_s(s->n_all_returns), s->n_stalls,
+           cmd_s(s->n_stalls));
+    printf("%" PRIu32 " thread%s at a time, %" PRIu32 " object%s, %.3f ms of logical time, %.2f bytes an operation\n\n",
+           s->n_threads, cmd_s(s->n_threads), s->n_objects, cmd_s(s->n_objects), (double)s->time_ns / 1e6,
            s->n_all_ops > 0 ? (double)schedule_place(log) / (double)s->n_all_ops : 0);
     for (unsigned i = 0; i < SCHEDULE_N_OPS; i++)
         if (s->n_ops[i] > 0)
@@ -147,9 +154,14 @@ static int dump(const struct request *r) {
     struct schedule_log *log = schedule_take("schedule", r->paths[0]);
     struct symbols *symbols = symbols_new();
     struct schedule_event e;
-    for (uint64_t number = 1; number <= r->to && schedule_read("schedule", log, &e); number++)
-        if (number >= r->from)
-            print(r, log, symbols, number, &e);
+    uint64_t n = 0;
+    while (n < r->to && schedule_read("schedule", log, &e))
+        if (++n >= r->from)
+            print(r, log, symbols, n, &e);
+    if (n < r->from && r->from > 1)
+        cmd_refuse("schedule: --from: '%" PRIu64 "' is not a legal value (legal: 1 to %" PRIu64
+                   ", the events of the log)",
+                   r->from, n);
     symbols_free(symbols);
     schedule_close(log);
     return CMD_OK;
@@ -179,11 +191,12 @@ static void diff_json(struct schedule_log *const logs[2], struct symbols *symbol
 static void diff_text(const struct request *r, struct schedule_log *const logs[2], struct symbols *symbols,
                       const struct schedule_difference *d) {
     if (d->is_same) {
-        printf("the same schedule: %" PRIu64 " operations and ends of waits%s\n", d->n,
+        printf("the same schedule: %" PRIu64 " operation%s and ends of waits%s\n", d->n, cmd_s(d->n),
                d->side[0].is_cut || d->side[1].is_cut ? ", then a log is cut" : "");
         return;
     }
-    printf("the schedules differ after %" PRIu64 " operations and ends of waits that are the same\n", d->n);
+    printf("the schedules differ after %" PRIu64 " operation%s and ends of waits that are the same\n", d->n,
+           cmd_s(d->n));
     for (int i = 0; i < 2; i++) {
         char *text = d->side[i].has_event
                          ? schedule_text(logs[i], symbols, d->side[i].number, &d->side[i].event)
@@ -223,11 +236,14 @@ static int carry_out(const struct request *r) {
         if (strcmp(words[i].name, r->what) != 0)
             continue;
         if (r->n_paths < words[i].n_paths)
-            cmd_refuse("schedule: %s: no file given (legal: %zu)", r->what, words[i].n_paths);
+            cmd_refuse("schedule: %s: %s given (legal: %s)", r->what, r->n_paths == 0 ? "no file" : "only one file",
+                       words[i].n_paths == 1 ? "FILE" : "A B");
         if (r->n_paths > words[i].n_paths)
             cmd_refuse("schedule: unexpected argument '%s'", r->paths[1]);
         if (words[i].main != dump && (r->from != 1 || r->to != UINT64_MAX))
             cmd_refuse("schedule: --from and --to choose nothing for %s (legal: with dump)", r->what);
+        if (r->to < r->from)
+            cmd_refuse("schedule: --to: '%" PRIu64 "' is before --from (legal: %" PRIu64 " or more)", r->to, r->from);
         return words[i].main(r);
     }
     cmd_refuse("schedule: unknown action '%s' (legal: info, dump, diff)", r->what);

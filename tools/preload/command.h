@@ -54,12 +54,16 @@ struct settings {
 _Noreturn void cmd_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Print a line "subutai: ..." on stderr. */
 void cmd_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* From here on: if another process shortens a mapped trace, the command ends with a line and exit status 3. */
+/* From here on: if another process shortens a mapped file, the command ends with a line and exit status 3. */
 void cmd_survive_cut_files(void);
 /* Allocation that refuses instead of returning NULL. What is added to `old` is not zeroed. */
 void *cmd_allocate(size_t n, size_t size);
 void *cmd_reallocate(void *old, size_t n, size_t size);
 char *cmd_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The ending of a regular noun behind that number. */
+static inline const char *cmd_s(uint64_t n) {
+    return n == 1 ? "" : "s";
+}
 
 /* help.c */
 void help_program(void);

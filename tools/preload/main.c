@@ -47,7 +47,7 @@ void cmd_warn(const char *format, ...) {
 }
 
 static void cut(int signo) {
-    static const char text[] = "subutai: a trace has become shorter while it was read\n";
+    static const char text[] = "subutai: a file has become shorter while it was read\n";
     ssize_t n;
     (void)signo;
     output_abandon();

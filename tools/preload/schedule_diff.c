@@ -98,6 +98,18 @@ static bool is_same(struct schedule_log *const logs[2], const struct schedule_ev
            a->other == b->other && schedule_same_site(logs[0], a->site, logs[1], b->site);
 }
 
+/* Is it the last of a log that is cut in front of what the operation is about? */
+static bool is_cut_in(const struct schedule_log *log, const struct schedule_event *e,
+                      const struct schedule_event *other) {
+    return schedule_place(log) == schedule_bytes(log) && schedule_totals_of(log) == NULL && e->kind == other->kind &&
+           e->what == other->what && e->thread == other->thread && e->object == 0 && e->other == SCHEDULE_NONE;
+}
+
+static void end_there(struct schedule_difference *d, int i) {
+    d->side[i].has_event = false;
+    d->side[i].is_cut = true;
+}
+
 void schedule_compare(const char *subcommand, struct schedule_log *const logs[2], struct schedule_difference *d) {
     *d = (struct schedule_difference){.n = 0};
     for (;;) {
@@ -110,8 +122,14 @@ void schedule_compare(const char *subcommand, struct schedule_log *const logs[2]
         }
         if (!d->side[0].has_event || !d->side[1].has_event)
             break;
-        if (!is_same(logs, &d->side[0].event, &d->side[1].event))
+        const struct schedule_event *a = &d->side[0].event, *b = &d->side[1].event;
+        if (!is_same(logs, a, b)) {
+            if (is_cut_in(logs[0], a, b))
+                end_there(d, 0);
+            else if (is_cut_in(logs[1], b, a))
+                end_there(d, 1);
             return;
+        }
         d->n++;
     }
     d->is_same = !d->side[0].has_event && !d->side[1].has_event;

@@ -90,13 +90,21 @@ static bool finds_theirs(void *handle, const char *symbol, const void *caller) {
 }
 
 /*
+ * Does it matter for switching what is looked up? Beside a sanitizer it does not, as no program of one is switched. And
+ * what follows calls string functions, which may be the sanitizer's: they work when it has looked up the C library's.
+ */
+static bool is_judged(void) {
+    return sbt_switch_wanted || (!sbt_init_done() && sbt_init_sanitizer() == NULL);
+}
+
+/*
  * A look-up in the scope of the program finds our functions first. Any other look-up may find the C library's. This may
  * come before the library knows its options.
  */
 target *sbt_dlsym_target(void *handle, const char *symbol, const void *unused, const void *caller) {
     (void)unused;
     abi_unseen_load_over();
-    if (SBT_UNLIKELY(sbt_switch_wanted || !sbt_init_done()) && symbol != NULL)
+    if (SBT_UNLIKELY(is_judged()) && symbol != NULL)
         sbt_eligibility_looked_up(symbol, handle != RTLD_DEFAULT && is_served_at_home(symbol) &&
                                               finds_theirs(handle, symbol, caller));
     return (target *)(void (*)(void))sbt_real_dlsym();
@@ -126,7 +134,7 @@ target *sbt_dlvsym_target(void *handle, const char *symbol, const char *version,
     abi_unseen_load_over();
     if (symbol != NULL && version != NULL)
         ours = passes_over_ours(handle, symbol, version, caller);
-    if (SBT_UNLIKELY(sbt_switch_wanted || !sbt_init_done()) && symbol != NULL)
+    if (SBT_UNLIKELY(is_judged()) && symbol != NULL)
         sbt_eligibility_looked_up(symbol, !ours && handle != RTLD_DEFAULT && is_served_at_home(symbol) &&
                                               finds_theirs(handle, symbol, caller));
     return ours ? (target *)(void (*)(void))sbt_real_dlsym() : (target *)(void (*)(void))sbt_real_dlvsym();

@@ -87,10 +87,24 @@ SBT_EXPORT int sigpending(sigset_t *set) {
 }
 
 /* With a mask for the length of the call. The mask may block the signals of recalls. */
-SBT_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
+static int do_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
     if (mask != NULL)
         sbt_pin_self(false);
     return THEIRS_WAITS(ppoll(fds, n, timeout, mask));
+}
+
+SBT_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
+    return do_ppoll(fds, n, timeout, mask);
+}
+
+/* Called instead if a program is compiled with _FORTIFY_SOURCE. `size` is that of the array. */
+extern int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t size);
+
+SBT_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
+                           size_t size) {
+    if (SBT_UNLIKELY(n > size / sizeof *fds))
+        __chk_fail();
+    return do_ppoll(fds, n, timeout, mask);
 }
 
 SBT_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,

@@ -6,6 +6,7 @@
 #include "core/handlers.h"
 #include "core/log.h"
 #include "engine/det/det.h"
+#include "switch/switch.h"
 
 void det_stand_aside(struct det_aside *aside) {
     *aside = (struct det_aside){det_self.number, det_self.waiting, det_self.is_guest, det_self.is_absent};
@@ -28,13 +29,14 @@ void det_adopt(uint32_t number) {
     det_self.waiting = 0;
     det_self.is_guest = det_self.is_absent = det_self.is_ended = det_self.is_exiting = false;
     det_self.generation = det_round->generation;
-    det_round->thread[number].in_op = &det_self.in_op;
+    __atomic_store_n(&det_round->thread[number].in_op, &det_self.in_op, __ATOMIC_RELEASE);
+    __atomic_store_n(&det_round->thread[number].tid, sbt_switch_wanted ? 0 : sbt_thread_tid(), __ATOMIC_RELAXED);
 }
 
 void det_adopt_unknown(uint32_t number, bool is_detached) {
     struct det_thread *thread = &det_round->thread[number];
     det_adopt(number);
-    thread->alias = 0;
+    det_set_alias(thread, 0);
     thread->handle = pthread_self();
     thread->has_handle = true;
     thread->is_detached = is_detached;
@@ -53,14 +55,16 @@ static void be_guest(uint32_t number) {
     struct det_round *r = det_round;
     struct det_thread *guest = &r->thread[number];
     det_self.is_guest = true;
-    guest->in_op = &det_self.in_op;
-    guest->alias = 0;
+    __atomic_store_n(&guest->in_op, &det_self.in_op, __ATOMIC_RELEASE);
+    __atomic_store_n(&guest->tid, 0, __ATOMIC_RELAXED);
+    det_set_alias(guest, 0);
     guest->is_cancelled = false;
     if (det_self.waiting == 0)
         return;
     uint32_t interrupted = det_self.waiting - 1, root = det_root(interrupted);
     turn_absent(&r->turn, interrupted);
-    guest->alias = root + 1;
+    det_look_no_more(interrupted);
+    det_set_alias(guest, root + 1);
     det_self.is_absent = true;
     __atomic_store_n(&r->thread[root].word, DET_AWAKE, __ATOMIC_SEQ_CST);
 }
@@ -100,7 +104,8 @@ static void drop_guests(uint32_t root) {
     for (uint32_t i = 0; i < r->turn.n_threads; i++)
         if (r->thread[i].alias == root + 1) {
             turn_release(&r->turn, i);
-            r->thread[i].alias = 0;
+            det_look_no_more(i);
+            det_set_alias(&r->thread[i], 0);
         }
 }
 
@@ -112,6 +117,7 @@ void det_abandon_wait(void) {
     sbt_handlers_hold();
     sbt_lock_take(&r->lock);
     drop_guests(root);
+    det_look_no_more(root);
     turn_absent(&r->turn, root); /* what it was woken for goes to others */
     turn_wake_thread(&r->turn, root, TURN_INTERRUPTED);
     turn_present(&r->turn, root);
@@ -133,11 +139,12 @@ void det_end_thread(void) {
     uint32_t number = det_self.number;
     turn_wake(&r->turn, (uintptr_t)&r->thread[number], UINT32_MAX);
     turn_end(&r->turn);
-    uint32_t next = turn_pass(&r->turn);
-    if (r->thread[number].is_detached) {
-        turn_release(&r->turn, number);
+    bool is_detached = r->thread[number].is_detached;
+    if (is_detached)
         r->thread[number].has_handle = false;
-    }
+    uint32_t next = turn_pass(&r->turn);
+    if (is_detached)
+        turn_release(&r->turn, number);
     sbt_lock_drop(&r->lock);
     det_self.number = DET_NO_NUMBER;
     det_self.waiting = 0;
@@ -164,9 +171,14 @@ static void leave(void) {
     sbt_handlers_release();
 }
 
-/* A guest's thread is aside anyway. An asynchronous cancellation strikes in the call itself. */
+/*
+ * A guest's thread is aside anyway. A call inside of an operation keeps the turn: that operation goes on with it. An
+ * asynchronous cancellation strikes in the call itself.
+ */
 bool det_outside_begin(void) {
     int type;
+    if (det_in_operation())
+        return false;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     det_take(DET_LEAVE);
     bool leaves = !det_self.is_guest;
@@ -197,7 +209,7 @@ void det_outside_end(void) {
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     sbt_handlers_hold();
     if (r->generation == sbt_fork_generation() + 1 && det_self.generation == r->generation && det_self.waiting != 0 &&
-        r->turn.thread[det_self.waiting - 1].state == TURN_OUTSIDE)
+        turn_state_of(&r->turn, det_self.waiting - 1) == TURN_OUTSIDE)
         come_in(det_self.waiting - 1);
     sbt_handlers_release();
     pthread_setcanceltype(type, NULL);

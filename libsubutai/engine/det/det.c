@@ -7,8 +7,14 @@
 #include "decimal.h"
 #include "engine/det/det.h"
 #include "engine/det/site.h"
+#include "engine/functions.h"
+#include "os/clock.h"
+#include "os/futex.h"
 #include "os/memory.h"
+#include "switch/switch.h"
 #include "wait/adapt.h"
+
+#define END_PAUSE_NS 50000 /* between two looks of a thread that ends the process */
 
 static int start(const struct sbt_options *options) {
     sbt_adapt_start((uint32_t)options->value[SBT_OPT_SPIN_NS].u, (uint32_t)options->value[SBT_OPT_YIELDS].u);
@@ -23,10 +29,6 @@ static int start(const struct sbt_options *options) {
 
 static void once_begin(void) {
     det_take(DET_ONCE);
-}
-
-static bool in_operation(void) {
-    return det_self.in_op != 0;
 }
 
 static void yield(void) {
@@ -58,6 +60,7 @@ static void fork_child(void) {
     if (!det_self.in_fork)
         return;
     det_self.in_fork = false;
+    det_self.in_op = det_self.n_inner = 0;
     sbt_handlers_release();
 }
 
@@ -67,11 +70,26 @@ static void hex_of(char text[17], uint64_t u) {
     text[16] = '\0';
 }
 
+/*
+ * Until the caller has the turn, so that no other thread goes on: where the process ends is part of the schedule. For
+ * as long as a stall at most: the process must end even if another thread keeps the turn. A fiber does not wait: it
+ * would keep its carrier from the others.
+ */
+static void await_turn(void) {
+    const uint64_t end = sbt_now_ns() + DET_STALL_NS;
+    if (sbt_switch_wanted || det_self.generation != det_round->generation || det_self.number == DET_NO_NUMBER)
+        return;
+    while (__atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number && sbt_now_ns() < end)
+        sbt_pause_ns(END_PAUSE_NS);
+}
+
 static void stop(void) {
     char hash[17], ops[DECIMAL_SIZE], outside[DECIMAL_SIZE];
     struct det_round *r = det_round;
     if (r->generation != sbt_fork_generation() + 1)
         return;
+    if (sbt_options.value[SBT_OPT_VERBOSE].u >= 2 || __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
+        await_turn();
     if (__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
         det_schedule_end(&(struct schedule_totals){
             .hash = r->hash, .n_ops = r->n_ops, .n_outside = r->n_outside, .n_objects = r->n_objects});
@@ -87,7 +105,7 @@ static const struct sbt_order order = {
     .join = det_join,
     .detach = det_detach,
     .cancel = det_cancel,
-    .in_operation = in_operation,
+    .unwinds = det_site_unwinds,
     .turn_take = once_begin,
     .turn_wait = once_wait,
     .turn_wake = once_wake,
@@ -109,31 +127,10 @@ const struct sbt_engine sbt_engine_det = {
     .stop = stop,
     .fork_child = fork_child,
     .order = &order,
-    .mutex_destroy = det_mutex_destroy,
-    .mutex_lock = det_mutex_lock,
-    .mutex_trylock = det_mutex_trylock,
-    .mutex_timedlock = det_mutex_timedlock,
-    .mutex_unlock = det_mutex_unlock,
-    .cond_destroy = det_cond_destroy,
-    .cond_wait = det_cond_wait,
-    .cond_signal = det_cond_signal,
-    .cond_broadcast = det_cond_broadcast,
-    .barrier_init = det_barrier_init,
-    .barrier_destroy = det_barrier_destroy,
-    .barrier_wait = det_barrier_wait,
-    .rwlock_destroy = det_rwlock_destroy,
-    .rwlock_rdlock = det_rwlock_rdlock,
-    .rwlock_tryrdlock = det_rwlock_tryrdlock,
-    .rwlock_wrlock = det_rwlock_wrlock,
-    .rwlock_trywrlock = det_rwlock_trywrlock,
-    .rwlock_unlock = det_rwlock_unlock,
-    .sem_init = det_sem_init,
-    .sem_destroy = det_sem_destroy,
-    .sem_wait = det_sem_wait,
-    .sem_trywait = det_sem_trywait,
-    .sem_post = det_sem_post,
-    .sem_getvalue = det_sem_getvalue,
-    .spin_lock = det_spin_lock,
-    .spin_trylock = det_spin_trylock,
-    .spin_unlock = det_spin_unlock,
+    SBT_MUTEXES_OF(det),
+    SBT_CONDS_OF(det),
+    SBT_BARRIERS_OF(det),
+    SBT_RWLOCKS_OF(det),
+    SBT_SEMS_OF(det),
+    SBT_SPINS_OF(det),
 };

@@ -70,16 +70,21 @@ struct det_round {
     struct det_look look; /* under the lock */
     uint32_t generation;  /* the fork generation, plus 1; 0: not begun */
     uint32_t is_creating; /* 1: the holder creates a thread; atomic */
+    uint32_t sleeps_off;  /* 1: the holder waits until the kernel's time is as far as logical time; atomic */
+    uint32_t n_lookers;   /* threads that look for stalls; atomic */
     uint32_t n_objects;   /* that have a number; the holder's */
     uint64_t n_ops, hash; /* of the schedule; the holder's */
     bool is_logged;       /* atomic; relaxed: what is written after the end of the log is dropped */
     uint64_t n_outside;   /* returns at a point that the outside decided; under the lock */
     struct det_thread {
-        uint32_t word;         /* what the thread sleeps on until it has the turn (round.c) */
-        uint32_t waits;        /* 1: the thread is in a wait for the turn, which it may have got */
-        uint32_t alias;        /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: no guest */
-        uint32_t generation;   /* of the round in which the creator made this record */
-        const uint32_t *in_op; /* the thread's det_self.in_op */
+        uint32_t word;       /* what the thread sleeps on until it has the turn (round.c) */
+        uint32_t waits;      /* 1: the thread is in a wait for the turn, which it may have got */
+        uint32_t looks;      /* 1: the thread is kept waiting, and looks for stalls while it sleeps; atomic */
+        uint32_t alias;      /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: none; atomic */
+        uint32_t generation; /* of the round in which the creator made this record */
+        uint32_t is_new;     /* 1: its creation is under way, and it cannot have the turn; atomic */
+        const uint32_t *in_op; /* the thread's det_self.in_op; NULL: it has not begun; atomic */
+        uint32_t tid;          /* its kernel thread, where that is one and the same; 0: not known; atomic */
         struct sbt_adapt adapt;
         pthread_t handle;
         bool has_handle;
@@ -97,6 +102,7 @@ struct det_self {
     uint32_t waiting;    /* plus 1: the number of the thread that is blocked or outside; 0: it is not */
     uint32_t generation; /* of the round in which that is so */
     uint32_t in_op;      /* 1: it looks whether it has the turn, or has it for an operation; atomic */
+    uint32_t n_inner;    /* operations under way inside of that one */
     bool is_guest;
     bool is_absent;   /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
     bool is_ended;    /* what follows is in the last destructors, or in exit handlers: a guest's operations */
@@ -115,15 +121,28 @@ void det_take_slow(void);
 /* The slow path of det_pass. */
 void det_pass_slow(void);
 
-/* Wait for the turn. Blocks; no cancellation point. Handlers are deferred until det_pass. */
+/* The caller has the turn for an operation. */
+static inline bool det_in_operation(void) {
+    return det_self.in_op != 0 && det_self.generation == sbt_fork_generation() + 1;
+}
+
+/*
+ * Wait for the turn. Blocks; no cancellation point. Handlers are deferred until det_pass. An operation inside of
+ * another one has the turn already, and does not pass it: an allocator's locks in the C library's pthread_create, the
+ * locks that handlers of fork take.
+ */
 static inline void det_take(enum det_op op) {
-    sbt_handlers_hold();
-    __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
-    sbt_fence_light(); /* pairs with the heavy fence of expel (stall.c) */
-    if (SBT_UNLIKELY(det_self.generation != sbt_fork_generation() + 1 ||
-                     __atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number))
-        det_take_slow();
     struct det_round *r = det_round;
+    sbt_handlers_hold();
+    if (SBT_UNLIKELY(det_in_operation())) {
+        det_self.n_inner++;
+    } else {
+        __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
+        sbt_fence_light(); /* pairs with the heavy fence of expel (stall.c) */
+        if (SBT_UNLIKELY(det_self.generation != sbt_fork_generation() + 1 ||
+                         __atomic_load_n(&r->turn.holder, __ATOMIC_ACQUIRE) != det_self.number))
+            det_take_slow();
+    }
     r->n_ops++;
     r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
     if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))
@@ -159,6 +178,11 @@ static inline void det_returned(uint32_t thread, enum schedule_return how) {
 /* The operation is over. If no other thread is runnable, the caller keeps the turn (LBDR's single-threaded section). */
 static inline void det_pass(void) {
     struct turn *t = &det_round->turn;
+    if (SBT_UNLIKELY(det_self.n_inner != 0)) {
+        det_self.n_inner--;
+        sbt_handlers_release();
+        return;
+    }
     det_self.last_ns = t->now;
     if (SBT_LIKELY(__atomic_load_n(&t->n_runnable, __ATOMIC_RELAXED) == 1 && t->now + TURN_NS < t->next_due &&
                    !det_self.is_guest))
@@ -214,16 +238,21 @@ void det_come_back(const struct det_aside *aside);
 
 /* That thread sleeps on this one's word: a guest on the interrupted one's, others on their own. */
 static inline uint32_t det_root(uint32_t number) {
-    uint32_t alias = det_round->thread[number].alias;
+    uint32_t alias = __atomic_load_n(&det_round->thread[number].alias, __ATOMIC_RELAXED);
     return alias != 0 ? alias - 1 : number;
+}
+static inline void det_set_alias(struct det_thread *thread, uint32_t alias) {
+    __atomic_store_n(&thread->alias, alias, __ATOMIC_RELAXED); /* a thread that gave it the turn may be reading it */
 }
 /* The caller's last operation. */
 void det_end_thread(void);
 
 /* The word of a thread that is not asleep (round.c). */
 #define DET_AWAKE 0
-/* Wake that thread: it has been given the turn. */
+/* Wake that thread: it has been given the turn. The caller is deferring handlers. */
 void det_give(uint32_t to);
+/* If that thread sleeps until it has the turn, it wakes up, and waits on. */
+void det_wake_waiter(uint32_t number);
 
 /* stall.c. In ns: how long a thread keeps the turn without an operation until that is a stall. */
 #define DET_STALL_NS 200000000
@@ -232,11 +261,21 @@ void det_give(uint32_t to);
 #define DET_STALL_ASLEEP_NS 1000000000
 /* A waiting thread looks less often by one interval for each so many runnable threads. */
 #define DET_LOOKERS 4
+/*
+ * Lookers. A thread that is runnable when it begins to wait for the turn looks for stalls meanwhile. A thread that was
+ * blocked sleeps until it is given the turn, also after its wake-up. If only such threads wait, one of them is called:
+ * it wakes up, and goes on waiting as a looker.
+ */
+void det_look(uint32_t number);
+void det_look_no_more(uint32_t number);
+/* A thread has been given the turn. */
+void det_call_looker(uint32_t holder);
 /* How long a waiting thread sleeps until it looks. */
 uint64_t det_look_every_ns(void);
 /*
- * If the same thread has had the turn for that long: say so once, and with --stall release let that thread go on
- * outside.
+ * If the same thread has had the turn for that long: let it go on outside, if it sleeps in the kernel; else say so
+ * once, and with --stall release let it go on outside too. A thread that sleeps off what logical time is ahead is in an
+ * operation: that is no stall.
  */
 void det_look_for_stall(void);
 

@@ -2,6 +2,11 @@
 /*
  * A file that is written by a window into it (schedule.h). No descriptor stays open: programs close descriptors that
  * they have not opened. The caller serializes the calls, and signal handlers are deferred.
+ *
+ * Another process that shortens the file while the program runs ends the program by SIGBUS, as with every mapped file.
+ * Nothing prevents that: the kernel has no lock that a descriptor or a mapping keeps up against a process of the same
+ * user. The alternative is a system call for each token, or a log that a killed program takes with it. Starting a
+ * second run with the same name is safe: the command removes the old file and does not shorten it.
  */
 #ifndef SBT_ENGINE_DET_FILE_H
 #define SBT_ENGINE_DET_FILE_H
@@ -9,23 +14,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-enum { DET_FILE_WINDOW = 1 << 18, DET_FILE_PATH = 4096 };
+#include "os/own_file.h"
+
+enum { DET_FILE_WINDOW = 1 << 18 };
 
 struct det_file {
     uint8_t *window;    /* NULL: nothing is written (any more) */
+    uint8_t full;       /* the byte that ends a file that cannot grow; there is always room for it */
     uint64_t window_at; /* its place in the file */
     size_t n;           /* bytes of the window that are written */
     bool is_made;       /* the file; otherwise the window is memory of the process's own */
-    bool is_child;      /* FILE is another process's */
-    dev_t device;
-    ino_t inode;
-    char wanted[DET_FILE_PATH], path[DET_FILE_PATH]; /* what was asked for; the file that is written */
+    struct sbt_own_file own;
 };
 
 /* Once, with a zeroed struct: the path from now on, wherever the program goes. */
-void det_file_start(struct det_file *f, const char *path);
+void det_file_start(struct det_file *f, const char *path, uint8_t full);
 /* A process's file begins with these bytes. In a forked child the parent's is forgotten. False: there is no memory. */
 bool det_file_begin(struct det_file *f, const void *bytes, size_t n, bool is_child);
 /* The file is made, unless it is already. */

@@ -46,8 +46,10 @@ uint64_t det_logical(const struct sbt_deadline *deadline) {
 
 void det_sleep_off(const struct sbt_deadline *deadline) {
     uint32_t word = 0;
+    __atomic_store_n(&det_round->sleeps_off, 1, __ATOMIC_RELAXED);
     while (!sbt_deadline_passed(deadline))
         sbt_futex_wait(&word, 0, deadline);
+    __atomic_store_n(&det_round->sleeps_off, 0, __ATOMIC_RELAXED);
 }
 
 int det_sleep(uint64_t ns, const struct sbt_deadline *until) {

@@ -22,6 +22,7 @@
 #include "engine/det/det.h"
 #include "engine/det/site.h"
 #include "os/memory.h"
+#include "switch/switch.h"
 #include "wait/adapt.h"
 #include "wait/park.h"
 
@@ -35,10 +36,19 @@ static uint32_t *word_of(uint32_t number) {
 }
 
 void det_give(uint32_t to) {
-    if (to == TURN_NO_THREAD || to == det_self.number)
+    if (to == TURN_NO_THREAD)
         return;
-    uint32_t *word = word_of(to);
-    if (__atomic_exchange_n(word, GIVEN, __ATOMIC_SEQ_CST) == ASLEEP)
+    if (to != det_self.number) {
+        uint32_t *word = word_of(to);
+        if (__atomic_exchange_n(word, GIVEN, __ATOMIC_SEQ_CST) == ASLEEP)
+            sbt_wake(word, 1);
+    }
+    det_call_looker(to);
+}
+
+void det_wake_waiter(uint32_t number) {
+    uint32_t *word = word_of(number), asleep = ASLEEP;
+    if (__atomic_compare_exchange_n(word, &asleep, AWAKE, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         sbt_wake(word, 1);
 }
 
@@ -104,9 +114,14 @@ static bool is_over(const struct turn_wait *w) {
     return w->generation != sbt_fork_generation() + 1 || (!w->is_blocked && det_self.number != w->number);
 }
 
-/* It was given the turn, did not come for long, and was expelled; or it was absent, and has been woken. */
+/*
+ * It was given the turn, did not come for long, and was expelled; or it was absent, and has been woken. Not so of a
+ * thread with its creation under way: its creator takes it into the round. Acquire pairs with det_create_end's release:
+ * a thread that is not new any more is seen in the round.
+ */
 static bool is_outside(uint32_t number) {
-    return __atomic_load_n(&det_round->turn.thread[number].state, __ATOMIC_SEQ_CST) == TURN_OUTSIDE;
+    return __atomic_load_n(&det_round->thread[number].is_new, __ATOMIC_ACQUIRE) == 0 &&
+           turn_state_of(&det_round->turn, number) == TURN_OUTSIDE;
 }
 
 /* A handler may have run before, and have changed each of these. */
@@ -123,20 +138,32 @@ static void spin_for_turn(const struct turn_wait *w) {
     sbt_active_end(&active, memory);
 }
 
-/* By the thread that has the turn: it waits for that, or its deadline has passed and logical time stands still. */
+/* By the thread that has the turn: the thread waits for that, or its deadline has passed and logical time stands still.
+ */
 static bool is_kept_waiting(uint32_t number) {
-    const struct turn_thread *thread = &det_round->turn.thread[number];
-    return __atomic_load_n(&thread->state, __ATOMIC_RELAXED) == TURN_RUNNABLE ||
-           __atomic_load_n(&thread->overdue, __ATOMIC_RELAXED);
+    const struct turn *t = &det_round->turn;
+    return turn_state_of(t, number) == TURN_RUNNABLE || __atomic_load_n(&t->thread[number].overdue, __ATOMIC_RELAXED);
+}
+
+/*
+ * Where threads are interrupted, a wait that can fail with EINTR sleeps on its home thread: only there a signal that
+ * the thread blocks does not end it.
+ */
+static int park(const struct turn_wait *w, uint32_t *word, const struct sbt_deadline *deadline) {
+    if (w->wait->can_interrupt && sbt_switch_interrupts)
+        return sbt_park_own(word, ASLEEP, NULL, deadline, false);
+    return sbt_park(word, ASLEEP, deadline);
 }
 
 /* One sleep. */
 static void sleep_once(struct turn_wait *w, uint32_t *word) {
     struct sbt_deadline soon;
-    bool is_watching = w->deadline == NULL && is_kept_waiting(w->number);
-    if (is_watching)
+    bool is_watching = is_kept_waiting(w->number);
+    if (is_watching) {
+        det_look(w->number);
         soon = sbt_deadline_in(det_look_every_ns());
-    int r = sbt_park(word, ASLEEP, is_watching ? &soon : w->deadline);
+    }
+    int r = park(w, word, is_watching ? &soon : w->deadline);
     if (is_over(w))
         return;
     if (r == ETIMEDOUT && is_watching) {
@@ -153,6 +180,8 @@ static void sleep_once(struct turn_wait *w, uint32_t *word) {
 static void wait_for_turn(struct turn_wait *w) {
     uint32_t *word = word_of(w->number), *waits = &det_round->thread[w->number].waits;
     __atomic_store_n(waits, 1, __ATOMIC_RELAXED);
+    if (is_kept_waiting(w->number))
+        det_look(w->number);
     if (w->wait->deadline == NULL)
         spin_for_turn(w);
     while (!must_look(w)) {
@@ -163,6 +192,8 @@ static void wait_for_turn(struct turn_wait *w) {
     }
     __atomic_store_n(word, AWAKE, __ATOMIC_SEQ_CST);
     __atomic_store_n(waits, 0, __ATOMIC_RELAXED);
+    if (!is_over(w)) /* else the number may be another thread's */
+        det_look_no_more(w->number);
 }
 
 /*
@@ -221,7 +252,7 @@ void det_pass_slow(void) {
     uint32_t next = turn_pass(&r->turn);
     if (det_self.is_guest) {
         turn_release(&r->turn, number);
-        r->thread[number].alias = 0;
+        det_set_alias(&r->thread[number], 0);
     }
     sbt_lock_drop(&r->lock);
     if (det_self.is_guest) {
@@ -291,6 +322,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     bool can_cancel = wait->can_cancel && !det_self.is_exiting && is_enabled();
     uint64_t due = due_of(wait);
+    uint32_t n_inner = det_self.n_inner; /* operations of handlers meanwhile are inside of none */
+    det_self.n_inner = 0;
     det_self.last_ns = r->turn.now;
     det_stand_aside(&aside);
     sbt_lock_take(&r->lock);
@@ -301,6 +334,7 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     if (next != w.number)
         det_give(next);
     bool has_it = take_turn(&w);
+    det_self.n_inner = n_inner;
     pthread_setcanceltype(type, NULL);
     if (!has_it) { /* in a child: it looks again */
         det_take_slow();

@@ -45,7 +45,7 @@ bool det_schedule_start(const char *path) {
     the_log = sbt_memory_map(sizeof *the_log);
     if (the_log == NULL)
         return false;
-    det_file_start(&the_log->file, path);
+    det_file_start(&the_log->file, path, SCHEDULE_FULL);
     return true;
 }
 
@@ -236,14 +236,21 @@ void det_schedule_return(uint32_t thread, enum schedule_return how) {
 }
 
 /* Several threads find the same stall. */
-void det_schedule_stall(uint32_t thread, bool is_released) {
+void det_schedule_stall(uint32_t thread) {
     uint64_t now = __atomic_load_n(&det_round->turn.now, __ATOMIC_RELAXED);
     sbt_lock_take(&the_log->lock);
     if (the_log->stall.holder != thread || the_log->stall.logical != now || the_log->stall.since_ns == 0) {
         the_log->stall = (struct det_look){thread, now, 1};
         the_log->n_stalls++;
-        write_head(is_released ? SCHEDULE_RELEASED : SCHEDULE_STALL, thread);
+        write_head(SCHEDULE_STALL, thread);
     }
+    sbt_lock_drop(&the_log->lock);
+}
+
+void det_schedule_released(uint32_t thread) {
+    sbt_lock_take(&the_log->lock);
+    the_log->n_stalls++;
+    write_head(SCHEDULE_RELEASED, thread);
     sbt_lock_drop(&the_log->lock);
 }
 

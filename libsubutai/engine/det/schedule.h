@@ -33,7 +33,10 @@ void det_schedule_other(uint32_t thread);
 void det_schedule_resume(uint32_t thread, enum schedule_reason reason);
 /* By any thread. */
 void det_schedule_return(uint32_t thread, enum schedule_return how);
-void det_schedule_stall(uint32_t thread, bool is_released);
+/* With the round's lock: that thread keeps the turn without an operation. */
+void det_schedule_stall(uint32_t thread);
+/* With the round's lock: the turn has been taken away from it, and no other thread has got it yet. */
+void det_schedule_released(uint32_t thread);
 
 /* The log is complete: nothing is written any more. */
 void det_schedule_end(const struct schedule_totals *totals);

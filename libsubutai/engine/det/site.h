@@ -2,7 +2,7 @@
 /*
  * The program's call of an operation: where the library was entered.
  *
- * Frames are unwound by libgcc's _Unwind_Backtrace, for the reasons of observe/stack.c, up to the first that is not the
+ * Frames are unwound by libgcc's _Unwind_Backtrace, for the reasons of observe/stack.h, up to the first that is not the
  * library's. That takes a microsecond. On x86-64 the way is remembered: the library's own return addresses, and how far
  * each lies from the frame of the caller of det_site. If all of them are in their places again, the program's return
  * address is in its place too, because each of these functions has a frame of a fixed size.
@@ -10,6 +10,7 @@
 #ifndef SBT_ENGINE_DET_SITE_H
 #define SBT_ENGINE_DET_SITE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { DET_WAY_FRAMES = 8, DET_WAYS = 4, DET_WAY_PLACES = 64 };
@@ -34,6 +35,8 @@ void det_site_start(void);
  * Later the initialiser might be another thread's, which waits for the turn; and the log would change the schedule.
  */
 void det_site_warm(void);
+/* The caller is libgcc's unwinder, on behalf of one of these functions. */
+bool det_site_unwinds(void);
 /*
  * The return address in the program; 0: not found. `frame` is the caller's __builtin_frame_address(0). Does not block
  * or allocate.

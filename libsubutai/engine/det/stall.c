@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Stalls: a thread keeps the turn without an operation, and others wait. It computes, or it loops on a variable that
- * another thread must write; that loop would never end.
+ * another thread must write; that loop would never end. Or it sleeps in a system call that this library does not see
+ * (a read of stdio's, a lock inside the C library): such a call waits for the outside, or for a thread that waits for
+ * the turn, so the thread goes on outside.
  *
  * Letting it go on outside takes the turn away from a thread that may use it at that moment:
  *  1. The thread that expels writes `holder`, makes a heavy fence, and reads the other's in_op.
@@ -12,6 +14,7 @@
 #include "decimal.h"
 #include "engine/det/det.h"
 #include "os/fence.h"
+#include "os/proc.h"
 
 static bool has_told;
 
@@ -22,25 +25,38 @@ static void tell(uint32_t holder, bool releases) {
                 releases ? "it goes on outside the order" : "the others wait (--stall release lets them go on)", NULL);
 }
 
-static void expel(uint32_t holder) {
+/* False: it makes an operation. */
+static bool expel(uint32_t holder) {
     struct det_round *r = det_round;
     uint32_t next = TURN_NO_THREAD;
+    bool is_out = false;
     sbt_handlers_hold();
     sbt_lock_take(&r->lock);
     if (r->turn.holder == holder && r->turn.thread[holder].state == TURN_RUNNABLE) {
         __atomic_store_n(&r->turn.holder, TURN_NO_THREAD, __ATOMIC_SEQ_CST);
-        const uint32_t *in_op = r->thread[holder].in_op;
+        const uint32_t *in_op = __atomic_load_n(&r->thread[holder].in_op, __ATOMIC_ACQUIRE);
         if (!sbt_fence_heavy() || in_op == NULL || __atomic_load_n(in_op, __ATOMIC_SEQ_CST) != 0) {
             __atomic_store_n(&r->turn.holder, holder, __ATOMIC_SEQ_CST);
             next = holder;
         } else {
+            is_out = true;
             turn_expel(&r->turn, holder);
             next = turn_choose(&r->turn);
+            if (__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
+                det_schedule_released(holder);
         }
     }
     sbt_lock_drop(&r->lock);
     det_give(next);
     sbt_handlers_release();
+    return is_out;
+}
+
+/* It is in no wait of ours. */
+static bool sleeps_in_kernel(uint32_t holder) {
+    const struct det_thread *thread = &det_round->thread[holder];
+    uint32_t tid = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
+    return tid != 0 && __atomic_load_n(&thread->waits, __ATOMIC_RELAXED) == 0 && sbt_proc_state(tid) == 'S';
 }
 
 static uint64_t patience_ns(uint32_t holder) {
@@ -48,6 +64,41 @@ static uint64_t patience_ns(uint32_t holder) {
     return is_asleep                                                 ? DET_STALL_ASLEEP_NS
            : sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE ? DET_STALL_RELEASE_NS
                                                                      : DET_STALL_NS;
+}
+
+void det_look(uint32_t number) {
+    struct det_round *r = det_round;
+    if (__atomic_exchange_n(&r->thread[number].looks, 1, __ATOMIC_RELAXED) == 0)
+        __atomic_fetch_add(&r->n_lookers, 1, __ATOMIC_RELAXED);
+}
+
+void det_look_no_more(uint32_t number) {
+    struct det_round *r = det_round;
+    if (__atomic_load_n(&r->thread[number].looks, __ATOMIC_RELAXED) != 0 &&
+        __atomic_exchange_n(&r->thread[number].looks, 0, __ATOMIC_RELAXED) != 0)
+        __atomic_fetch_sub(&r->n_lookers, 1, __ATOMIC_RELAXED);
+}
+
+/* A looker that has the turn is one no more. */
+static bool has_looker(uint32_t holder) {
+    const struct det_round *r = det_round;
+    return __atomic_load_n(&r->n_lookers, __ATOMIC_RELAXED) >
+           __atomic_load_n(&r->thread[holder].looks, __ATOMIC_RELAXED);
+}
+
+void det_call_looker(uint32_t holder) {
+    struct det_round *r = det_round;
+    uint32_t called = TURN_NO_THREAD;
+    if (SBT_LIKELY(__atomic_load_n(&r->turn.n_back, __ATOMIC_RELAXED) == 0 || has_looker(holder)))
+        return;
+    sbt_lock_take(&r->lock);
+    if (r->turn.holder != TURN_NO_THREAD && !has_looker(r->turn.holder))
+        called = turn_last_back(&r->turn);
+    if (called != TURN_NO_THREAD)
+        det_look(called);
+    sbt_lock_drop(&r->lock);
+    if (called != TURN_NO_THREAD)
+        det_wake_waiter(called);
 }
 
 uint64_t det_look_every_ns(void) {
@@ -58,11 +109,21 @@ uint64_t det_look_every_ns(void) {
 /* With the lock. */
 static bool is_stalled(struct det_round *r) {
     uint64_t now = sbt_now_ns();
-    if (r->turn.holder == TURN_NO_THREAD)
+    if (r->turn.holder == TURN_NO_THREAD || __atomic_load_n(&r->sleeps_off, __ATOMIC_RELAXED) != 0)
         return false;
-    if (r->look.holder != r->turn.holder || r->look.logical != r->turn.now || r->look.since_ns == 0)
-        r->look = (struct det_look){r->turn.holder, r->turn.now, now};
+    uint64_t logical = __atomic_load_n(&r->turn.now, __ATOMIC_RELAXED); /* the holder's, without the lock */
+    if (r->look.holder != r->turn.holder || r->look.logical != logical || r->look.since_ns == 0)
+        r->look = (struct det_look){r->turn.holder, logical, now};
     return now - r->look.since_ns >= patience_ns(r->turn.holder);
+}
+
+/* In the log, unless the turn has gone on meanwhile. */
+static void note(uint32_t holder) {
+    struct det_round *r = det_round;
+    sbt_lock_take(&r->lock);
+    if (r->turn.holder == holder && __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
+        det_schedule_stall(holder);
+    sbt_lock_drop(&r->lock);
 }
 
 void det_look_for_stall(void) {
@@ -73,12 +134,11 @@ void det_look_for_stall(void) {
     bool stalls = is_stalled(r);
     uint32_t holder = r->turn.holder;
     sbt_lock_drop(&r->lock);
-    if (stalls && __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
-        det_schedule_stall(holder, releases);
+    bool sleeps = stalls && sleeps_in_kernel(holder);
+    bool is_out = stalls && (releases || sleeps) && expel(holder);
+    if (stalls && !is_out)
+        note(holder);
     sbt_handlers_release();
-    if (!stalls)
-        return;
-    tell(holder, releases);
-    if (releases)
-        expel(holder);
+    if (stalls && !sleeps && (is_out || !releases))
+        tell(holder, releases);
 }

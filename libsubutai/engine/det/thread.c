@@ -15,15 +15,21 @@
 #include "engine/det/det.h"
 #include "os/futex.h"
 #include "os/real.h"
+#include "switch/sanitizer.h"
 
 #define KEYS_BEFORE 31 /* the C library has room for 32 in the thread itself */
+#ifdef SBT_TSAN        /* in the last round it ends what instrumented code uses */
+#define LAST_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
+#else
+#define LAST_ROUND PTHREAD_DESTRUCTOR_ITERATIONS
+#endif
 
 static pthread_key_t key;
 static bool has_key;
 
 static void ends(void *value) {
     uintptr_t round = (uintptr_t)value;
-    if (round < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(key, (void *)(round + 1)) == 0)
+    if (round < LAST_ROUND && pthread_setspecific(key, (void *)(round + 1)) == 0)
         return;
     if (det_self.generation == sbt_fork_generation() + 1 && !det_self.is_ended)
         det_end_thread();
@@ -55,9 +61,12 @@ void *det_create_begin(void) {
     uint32_t number = turn_create(&r->turn);
     if (number != TURN_NO_THREAD) {
         r->thread[number].has_handle = false;
-        r->thread[number].in_op = NULL;
-        r->thread[number].alias = 0;
+        __atomic_store_n(&r->thread[number].in_op, NULL, __ATOMIC_RELAXED);
+        __atomic_store_n(&r->thread[number].tid, 0, __ATOMIC_RELAXED);
+        det_set_alias(&r->thread[number], 0);
         r->thread[number].generation = r->generation;
+        __atomic_store_n(&r->thread[number].is_new, 1, __ATOMIC_RELAXED); /* the thread begins after this */
+        turn_expel(&r->turn, number);                                     /* until the C library has made the thread */
         __atomic_store_n(&r->is_creating, 1, __ATOMIC_RELAXED);
     }
     sbt_lock_drop(&r->lock);
@@ -76,7 +85,7 @@ static uint32_t number_of(const void *record) {
 static uint32_t find(pthread_t thread) {
     struct det_round *r = det_round;
     for (uint32_t i = 0; i < r->turn.n_threads; i++)
-        if (r->turn.thread[i].state != TURN_FREE && r->thread[i].has_handle &&
+        if (turn_state_of(&r->turn, i) != TURN_FREE && r->thread[i].has_handle &&
             pthread_equal(r->thread[i].handle, thread))
             return i;
     return TURN_NO_THREAD;
@@ -91,20 +100,29 @@ static void forget(uint32_t number) {
 }
 
 /* A handle is used again: the thread that had it was joined by a function that is not ours, and has ended. */
+static void come_into_round(uint32_t number, pthread_t thread, bool is_detached) {
+    struct det_round *r = det_round;
+    uint32_t before = find(thread);
+    if (before != TURN_NO_THREAD)
+        forget(before);
+    r->thread[number].handle = thread;
+    r->thread[number].has_handle = true;
+    r->thread[number].is_detached = is_detached;
+    r->thread[number].is_cancelled = false;
+    sbt_lock_take(&r->lock);
+    turn_return(&r->turn, number);
+    sbt_lock_drop(&r->lock);
+}
+
 void det_create_end(void *record, pthread_t thread, bool is_created, bool is_detached) {
     struct det_round *r = det_round;
-    if (is_created) {
-        uint32_t before = find(thread);
-        if (before != TURN_NO_THREAD)
-            forget(before);
-        r->thread[number_of(record)].handle = thread;
-        r->thread[number_of(record)].has_handle = true;
-        r->thread[number_of(record)].is_detached = is_detached;
-        r->thread[number_of(record)].is_cancelled = false;
-    } else {
-        forget(number_of(record));
-    }
-    __atomic_store_n(&r->is_creating, 0, __ATOMIC_RELEASE); /* pairs with det_number_at_creation */
+    uint32_t number = number_of(record);
+    if (is_created)
+        come_into_round(number, thread, is_detached);
+    else
+        forget(number);
+    __atomic_store_n(&r->thread[number].is_new, 0, __ATOMIC_RELEASE); /* pairs with is_outside (round.c) */
+    __atomic_store_n(&r->is_creating, 0, __ATOMIC_RELEASE);           /* pairs with det_number_at_creation */
     det_pass();
 }
 
@@ -127,7 +145,9 @@ uint32_t det_number_at_creation(void) {
     while (__atomic_load_n(&r->is_creating, __ATOMIC_ACQUIRE) != 0)
         sbt_yield();
     uint32_t number = find(pthread_self());
-    return number != TURN_NO_THREAD && r->thread[number].in_op == NULL ? number : TURN_NO_THREAD;
+    return number != TURN_NO_THREAD && __atomic_load_n(&r->thread[number].in_op, __ATOMIC_RELAXED) == NULL
+               ? number
+               : TURN_NO_THREAD;
 }
 
 /*

@@ -5,15 +5,27 @@
 
 #define WORD_BITS 64
 
+/* turn_state_of may be reading it. */
+static void set_state(struct turn *t, uint32_t i, enum turn_state state) {
+    __atomic_store_n(&t->thread[i].state, (uint8_t)state, __ATOMIC_SEQ_CST);
+}
+
 static void set_runnable(struct turn *t, uint32_t i) {
     t->runnable[i / WORD_BITS] |= (uint64_t)1 << i % WORD_BITS;
-    t->thread[i].state = TURN_RUNNABLE;
+    set_state(t, i, TURN_RUNNABLE);
     __atomic_store_n(&t->n_runnable, t->n_runnable + 1, __ATOMIC_RELAXED);
 }
 
+static void clear_back(struct turn *t, uint32_t i) {
+    if (t->thread[i].is_back)
+        __atomic_store_n(&t->n_back, t->n_back - 1, __ATOMIC_RELAXED);
+    t->thread[i].is_back = false;
+}
+
 static void clear_runnable(struct turn *t, uint32_t i, enum turn_state state) {
+    clear_back(t, i);
     t->runnable[i / WORD_BITS] &= ~((uint64_t)1 << i % WORD_BITS);
-    t->thread[i].state = (uint8_t)state;
+    set_state(t, i, state);
     __atomic_store_n(&t->n_runnable, t->n_runnable - 1, __ATOMIC_RELAXED);
 }
 
@@ -42,7 +54,7 @@ void turn_release(struct turn *t, uint32_t i) {
     turn_wake_thread(t, i, TURN_INTERRUPTED);
     if (t->thread[i].state == TURN_RUNNABLE)
         clear_runnable(t, i, TURN_FREE);
-    t->thread[i].state = TURN_FREE;
+    set_state(t, i, TURN_FREE);
 }
 
 /* ---- choosing ---- */
@@ -110,6 +122,8 @@ static uint32_t choose(struct turn *t, uint32_t after) {
         }
     }
     uint32_t next = choose_from(t, after);
+    if (next != TURN_NO_THREAD)
+        clear_back(t, next);
     __atomic_store_n(&t->holder, next, __ATOMIC_SEQ_CST); /* pairs with the look of a thread that is about to sleep */
     return next;
 }
@@ -150,10 +164,13 @@ static void unqueue(struct turn *t, uint32_t i, uint32_t before, enum turn_reaso
         t->queue[q].last = before;
     thread->next = 0;
     thread->reason = (uint8_t)reason;
-    if (thread->is_absent)
-        thread->state = TURN_OUTSIDE;
-    else
+    if (thread->is_absent) {
+        set_state(t, i, TURN_OUTSIDE);
+    } else {
         set_runnable(t, i);
+        thread->is_back = true;
+        __atomic_store_n(&t->n_back, t->n_back + 1, __ATOMIC_RELAXED);
+    }
     thread->is_absent = false;
 }
 
@@ -179,6 +196,16 @@ void turn_wake_thread(struct turn *t, uint32_t i, enum turn_reason reason) {
     for (uint32_t at = t->queue[turn_queue_of(t->thread[i].key)].first; at != i + 1; at = t->thread[at - 1].next)
         before = at;
     unqueue(t, i, before, reason);
+}
+
+uint32_t turn_last_back(const struct turn *t) {
+    if (t->n_back == 0)
+        return TURN_NO_THREAD;
+    uint32_t from = t->holder == TURN_NO_THREAD ? 0 : t->holder, i = from;
+    do
+        i = i == 0 ? t->n_threads - 1 : i - 1;
+    while (!t->thread[i].is_back && i != from);
+    return i;
 }
 
 uint32_t turn_waiting(const struct turn *t, uintptr_t key, uint8_t tag) {
@@ -223,5 +250,5 @@ bool turn_present(struct turn *t, uint32_t i) {
 }
 
 void turn_overdue(struct turn *t, uint32_t i) {
-    t->thread[i].overdue = true;
+    __atomic_store_n(&t->thread[i].overdue, true, __ATOMIC_RELAXED); /* its thread reads it */
 }

@@ -48,12 +48,14 @@ struct turn_thread {
     bool overdue;      /* BLOCKED: its deadline has passed outside */
     bool can_cancel;   /* BLOCKED: at a cancellation point */
     bool is_absent;    /* BLOCKED: when it is woken it is OUTSIDE */
+    bool is_back;      /* RUNNABLE: it has been woken, and has not had the turn since */
 };
 
 /* All-zero, then turn_begin. */
 struct turn {
     uint32_t holder;     /* or TURN_NO_THREAD: no thread is runnable */
     uint32_t n_runnable; /* bits of `runnable` that are set */
+    uint32_t n_back;     /* threads that are back */
     uint64_t now;        /* logical ns */
     uint64_t next_due;   /* no deadline is earlier */
     uint64_t random;     /* state of the generator; 0: no seed */
@@ -80,6 +82,11 @@ uint32_t turn_pass(struct turn *t);
 /* No thread has the turn: choose one, if one is runnable or time may jump. The holder, or TURN_NO_THREAD. */
 uint32_t turn_choose(struct turn *t);
 
+/* Also without what keeps the rest from changing. */
+static inline enum turn_state turn_state_of(const struct turn *t, uint32_t i) {
+    return (enum turn_state)__atomic_load_n(&t->thread[i].state, __ATOMIC_SEQ_CST);
+}
+
 /* The holder blocks, and has the turn until it is passed. */
 void turn_block(struct turn *t, uintptr_t key, uint64_t deadline, uint8_t tag, bool can_cancel);
 /*
@@ -89,6 +96,8 @@ void turn_block(struct turn *t, uintptr_t key, uint64_t deadline, uint8_t tag, b
 uint32_t turn_wake(struct turn *t, uintptr_t key, uint32_t n);
 /* Wake this thread, if it is blocked. */
 void turn_wake_thread(struct turn *t, uint32_t i, enum turn_reason reason);
+/* Of the threads that are back, one that a round robin reaches last; TURN_NO_THREAD: none is. */
+uint32_t turn_last_back(const struct turn *t);
 /* How many threads wait for `key` with that tag. */
 uint32_t turn_waiting(const struct turn *t, uintptr_t key, uint8_t tag);
 

@@ -31,6 +31,7 @@
 #include "core/cpus.h"
 #include "engine/direct/direct.h"
 #include "engine/engine.h"
+#include "engine/functions.h"
 #include "engine/ni/barrier.h"
 #include "engine/ni/cond.h"
 #include "engine/ni/fork.h"
@@ -115,34 +116,11 @@ const struct sbt_engine sbt_engine_ni = {
     .why_not_switched = why_not_switched,
     .idle_work = ni_thread_serve_idly,
     .mutex_init = ni_mutex_init,
-    .mutex_destroy = ni_mutex_destroy,
-    .mutex_lock = ni_mutex_lock,
-    .mutex_trylock = ni_mutex_trylock,
-    .mutex_timedlock = ni_mutex_timedlock,
-    .mutex_unlock = ni_mutex_unlock,
-    .cond_destroy = ni_cond_destroy,
-    .cond_wait = ni_cond_wait,
-    .cond_signal = ni_cond_signal,
-    .cond_broadcast = ni_cond_broadcast,
-    .barrier_init = ni_barrier_init,
-    .barrier_destroy = ni_barrier_destroy,
-    .barrier_wait = ni_barrier_wait,
-    .rwlock_destroy = direct_rwlock_destroy,
-    .rwlock_rdlock = direct_rwlock_rdlock,
-    .rwlock_tryrdlock = direct_rwlock_tryrdlock,
-    .rwlock_wrlock = direct_rwlock_wrlock,
-    .rwlock_trywrlock = direct_rwlock_trywrlock,
-    .rwlock_unlock = direct_rwlock_unlock,
-    .sem_init = direct_sem_init,
-    .sem_destroy = direct_sem_destroy,
-    .sem_wait = direct_sem_wait,
-    .sem_trywait = direct_sem_trywait,
-    .sem_post = direct_sem_post,
-    .sem_getvalue = direct_sem_getvalue,
-    .futex_wait = direct_futex_wait,
-    .futex_wake = direct_futex_wake,
-    .futex_requeue = direct_futex_requeue,
-    .spin_lock = direct_spin_lock,
-    .spin_trylock = direct_spin_trylock,
-    .spin_unlock = direct_spin_unlock,
+    SBT_MUTEXES_OF(ni),
+    SBT_CONDS_OF(ni),
+    SBT_BARRIERS_OF(ni),
+    SBT_RWLOCKS_OF(direct),
+    SBT_SEMS_OF(direct),
+    SBT_FUTEXES_OF(direct),
+    SBT_SPINS_OF(direct),
 };

@@ -37,18 +37,26 @@ uint64_t ni_stats_cycles(uint32_t bucket) {
            ((UINT64_C(1) << (power - NI_LATENCY_PER_POWER_LOG)) - 1) / 2;
 }
 
-void ni_stats_add(struct ni_tile *tile, enum ni_class class, const struct ni_sample *sample) {
+uint64_t ni_cycles_all(const struct ni_cycles *cycles) {
+    return cycles->handover + cycles->network + cycles->fsm + cycles->resume + cycles->waited;
+}
+
+static void add(struct ni_cycles *sum, const struct ni_cycles *cycles) {
+    sum->handover += cycles->handover;
+    sum->network += cycles->network;
+    sum->fsm += cycles->fsm;
+    sum->resume += cycles->resume;
+    sum->waited += cycles->waited;
+}
+
+void ni_stats_add(struct ni_tile *tile, enum ni_class class, const struct ni_cycles *cycles, bool local) {
     if (SBT_LIKELY(tile->latency == NULL))
         return;
     struct ni_latency *l = &tile->latency[class];
     l->n++;
-    l->n_local += sample->local;
-    l->handover += sample->handover;
-    l->network += sample->network;
-    l->fsm += sample->fsm;
-    l->resume += sample->resume;
-    l->waited += sample->waited;
-    l->bucket[bucket_of(sample->handover + sample->network + sample->fsm + sample->resume + sample->waited)]++;
+    l->n_local += local;
+    add(&l->cycles, cycles);
+    l->bucket[bucket_of(ni_cycles_all(cycles))]++;
 }
 
 void ni_stats_fork_child(void) {
@@ -70,11 +78,7 @@ const struct ni_latency *ni_stats_sum(uint32_t class) {
             continue;
         sum.n += l->n;
         sum.n_local += l->n_local;
-        sum.handover += l->handover;
-        sum.network += l->network;
-        sum.fsm += l->fsm;
-        sum.resume += l->resume;
-        sum.waited += l->waited;
+        add(&sum.cycles, &l->cycles);
         for (uint32_t k = 0; k < NI_LATENCY_SIZE; k++)
             sum.bucket[k] += l->bucket[k];
     }

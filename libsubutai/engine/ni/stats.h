@@ -30,9 +30,10 @@ enum ni_class {
     NI_N_CLASSES
 };
 
-struct ni_sample {
-    uint64_t handover, network, fsm, resume, waited; /* cycles; waited: for other threads, not for the hardware */
-    bool local;
+/* What a latency is made of. */
+struct ni_cycles {
+    uint64_t handover, network, fsm, resume;
+    uint64_t waited; /* for other threads, not for the hardware */
 };
 
 /* Buckets of a histogram: exact up to 1024 cycles, then 32 buckets in each power of two, 3 % wide. */
@@ -46,19 +47,20 @@ enum {
 
 struct ni_latency {
     uint64_t n, n_local;
-    uint64_t handover, network, fsm, resume, waited;
+    struct ni_cycles cycles;
     uint32_t bucket[NI_LATENCY_SIZE];
 };
 
 /* Give each tile its counts, if the options ask for them. 0 or ENOMEM. */
 int ni_stats_start(void);
-/* Under the tile's lock. */
-void ni_stats_add(struct ni_tile *tile, enum ni_class class, const struct ni_sample *sample);
+/* Under the tile's lock. local: the request has not left its tile. */
+void ni_stats_add(struct ni_tile *tile, enum ni_class class, const struct ni_cycles *cycles, bool local);
 void ni_stats_fork_child(void); /* a child counts its own */
 /*
  * The sum over all tiles, at the end of the process; NULL: there was none of that class. A second call overwrites it.
  */
 const struct ni_latency *ni_stats_sum(uint32_t class);
+uint64_t ni_cycles_all(const struct ni_cycles *cycles);
 /* The middle of a bucket, in cycles. */
 uint64_t ni_stats_cycles(uint32_t bucket);
 

@@ -71,10 +71,6 @@ static void put_bytes(void *unused, const char *bytes, size_t n) {
 
 /* ---- sums ---- */
 
-static uint64_t all_of(const struct ni_latency *l) {
-    return l->handover + l->network + l->fsm + l->resume + l->waited;
-}
-
 static double ns(double cycles) {
     return cycles * 1000 / ni_machine.config.timing.clock_mhz;
 }
@@ -92,7 +88,7 @@ static double mean_of(const struct ni_latency *l, uint64_t cycles) {
 }
 
 static double mean(const struct ni_latency *l) {
-    return mean_of(l, all_of(l));
+    return mean_of(l, ni_cycles_all(&l->cycles));
 }
 
 static double median(const struct ni_latency *l) {
@@ -104,23 +100,23 @@ static double p99(const struct ni_latency *l) {
 }
 
 static double handover(const struct ni_latency *l) {
-    return mean_of(l, l->handover);
+    return mean_of(l, l->cycles.handover);
 }
 
 static double network(const struct ni_latency *l) {
-    return mean_of(l, l->network);
+    return mean_of(l, l->cycles.network);
 }
 
 static double fsm(const struct ni_latency *l) {
-    return mean_of(l, l->fsm);
+    return mean_of(l, l->cycles.fsm);
 }
 
 static double resume(const struct ni_latency *l) {
-    return mean_of(l, l->resume);
+    return mean_of(l, l->cycles.resume);
 }
 
 static double waited(const struct ni_latency *l) {
-    return mean_of(l, l->waited);
+    return mean_of(l, l->cycles.waited);
 }
 
 /* The latencies of a class of operations, in nanoseconds: text and JSON walk the same rows. */

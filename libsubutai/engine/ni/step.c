@@ -106,22 +106,21 @@ static void count_answer(struct ni_tile *tile, const struct stepped *s, const st
                          uint32_t resume_cycles) {
     bool own = hw_pair(message->thread, message->core) == s->asker &&
                (message->op != HW_OP_GRANT || s->op == HW_OP_LOCK || s->op == HW_OP_TRYLOCK);
-    struct ni_sample sample = {
+    struct ni_cycles cycles = {
         .handover = ni_handover(), .network = network_cycles, .fsm = at_cycles, .resume = resume_cycles};
+    bool local = own ? s->local : t->asked_locally;
     if (own) {
-        sample.network += s->network_cycles;
-        sample.fsm += s->queued_cycles;
-        sample.waited = s->late_cycles;
-        sample.local = s->local;
+        cycles.network += s->network_cycles;
+        cycles.fsm += s->queued_cycles;
+        cycles.waited = s->late_cycles;
     } else {
-        sample.network += t->network_cycles;
-        sample.fsm += t->fsm_cycles;
-        sample.local = t->asked_locally;
+        cycles.network += t->network_cycles;
+        cycles.fsm += t->fsm_cycles;
         uint64_t all = s->start_cycles + at_cycles + network_cycles - t->asked_cycles;
-        uint64_t own_share = sample.handover + sample.network + sample.fsm;
-        sample.waited = all > own_share && all < UINT64_MAX / 2 ? all - own_share : 0;
+        uint64_t own_share = cycles.handover + cycles.network + cycles.fsm;
+        cycles.waited = all > own_share && all < UINT64_MAX / 2 ? all - own_share : 0;
     }
-    ni_stats_add(tile, class_of(own ? s->op : (enum hw_op)t->asked, message), &sample);
+    ni_stats_add(tile, class_of(own ? s->op : (enum hw_op)t->asked, message), &cycles, local);
 }
 
 /* Send an output of a step: to the thread that asked, or to a thread that has waited. */
@@ -260,8 +259,8 @@ static void count_request(struct ni_tile *tile, const struct stepped *s, const s
                           uint64_t issued_cycles, uint32_t response_cycles) {
     struct ni_thread *t = thread_of(s->asker);
     if (!ni_has_answer(s->op)) { /* its caller went on after handing it in */
-        struct ni_sample sample = {.handover = ni_handover(), .local = s->local};
-        ni_stats_add(tile, class_of(s->op, message), &sample);
+        struct ni_cycles cycles = {.handover = ni_handover()};
+        ni_stats_add(tile, class_of(s->op, message), &cycles, s->local);
     } else if (s->op != HW_OP_WITHDRAW && t != NULL) {
         t->asked = (uint8_t)s->op;
         t->asked_cycles = issued_cycles;

@@ -174,7 +174,7 @@ def release_delays(analysis: Analysis) -> Figure | None:
     for barrier, colour in zip(barriers, colours, strict=False):
         rows = sorted(barrier["threads"], key=lambda t: t["delay_median_ns"])
         name = plain(shortened(names.get(barrier["object"], f"barrier #{barrier['object']}")))
-        who = [plain(threads_of.get(t["thread"], f"thread {t['thread']}")) for t in rows]
+        thread_names = [plain(threads_of.get(t["thread"], f"thread {t['thread']}")) for t in rows]
         for key, label, style in (("delay_median_ns", "median", "solid"), ("delay_max_ns", "longest", "dot")):
             traces.append(
                 go.Scatter(
@@ -184,7 +184,7 @@ def release_delays(analysis: Analysis) -> Figure | None:
                     mode="lines+markers" if len(rows) <= MAX_BARS else "lines",
                     line={"color": colour, "dash": style, "width": 2},
                     marker={"size": 6, "symbol": "circle" if style == "solid" else "diamond"},
-                    text=[f"{thread}: {duration(t[key])}" for thread, t in zip(who, rows, strict=True)],
+                    text=[f"{thread}: {duration(t[key])}" for thread, t in zip(thread_names, rows, strict=True)],
                     customdata=[barrier["object"]] * len(rows),
                     hovertemplate="%{text}<extra>%{fullData.name}</extra>",
                 )

@@ -7,9 +7,15 @@
 
 #include "code_sched.h"
 
-static inline void rcl_look_again(uint32_t n, uint32_t before_yield) {
-    (void)n, (void)before_yield;
+/* Of the scenario: whether a thread sleeps when it has looked twice, or never does. */
+extern bool rcl_walk_sleeps;
+
+static inline bool rcl_look_on(uint32_t *n) {
+    if (rcl_walk_sleeps && *n != 0)
+        return false;
+    *n = 1;
     code_relax();
+    return true;
 }
 
 static inline void rcl_sleep(uint32_t *word, uint32_t expected, const struct timespec *most) {

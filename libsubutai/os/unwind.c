@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* See unwind.h. */
+#include "os/unwind.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include "os/real.h"
+
+uintptr_t sbt_own_code_bytes;
+
+bool sbt_unwind_start(void) {
+    const ElfW(Ehdr) *header = (const void *)__ehdr_start;
+    const ElfW(Phdr) *part = (const void *)(__ehdr_start + header->e_phoff);
+    if (!sbt_real_is_2_35() || sbt_real_dlsym()(RTLD_DEFAULT, "_dl_find_object") == NULL)
+        return false;
+    for (unsigned i = 0; i < header->e_phnum; i++)
+        if (part[i].p_type == PT_LOAD && (part[i].p_flags & PF_X) != 0)
+            sbt_own_code_bytes = part[i].p_vaddr + part[i].p_memsz;
+    return true;
+}

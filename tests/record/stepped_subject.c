@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A process ends while one of its threads is at any instruction of what a profile counts: by single steps (x86-64). For
+ * each point there is a process of its own, with a trace of its own.
+ * usage: stepped-subject HOW STRIDE
+ *   beside   the thread lingers at the point, while another thread ends the process
+ *   handler  the thread ends the process there, in a handler
+ * STRIDE: instructions from one point to the next.
+ * It prints for each process its id, and how many locks had been taken before the point.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "lib/checks.h"
+
+#define TRAP_FLAG 0x100L
+
+enum { WARM_ROUNDS = 3, PAUSE_US = 50, LINGER_US = 2000, STEPS_MOST = 100000, TRIES = 20 };
+enum { OVER = 10 }; /* exit status: all was done before the point */
+
+static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t of_handler = PTHREAD_MUTEX_INITIALIZER;
+static bool beside;
+static long steps_left;
+static atomic_int turn, n_taken, reached; /* n_taken: locks */
+static volatile bool stepping;
+
+static void take(pthread_mutex_t *m) {
+    OK(pthread_mutex_lock(m));
+    atomic_fetch_add(&n_taken, 1);
+}
+
+/* The thread has come back from the call in which it was when another thread began to end the process. */
+static void end_here(void) {
+    while (atomic_load(&reached) != 0)
+        pause();
+}
+
+/* Holds that are timed, because their thread does something else for long enough before it takes a lock. */
+static void scene(void) {
+    SYS(usleep(PAUSE_US));
+    take(&outer);
+    end_here();
+    SYS(usleep(PAUSE_US));
+    take(&inner);
+    end_here();
+    OK(pthread_mutex_unlock(&inner));
+    end_here();
+    OK(pthread_mutex_unlock(&outer));
+    end_here();
+}
+
+static void say(void) {
+    char text[64];
+    int n = snprintf(text, sizeof text, "%d %d\n", (int)getpid(), atomic_load(&n_taken));
+    CHECK(write(STDOUT_FILENO, text, (size_t)n) == n);
+}
+
+/* After each instruction. With another thread beside it the handler counts, too: that is done by the end. */
+static void step(int signo, siginfo_t *info, void *context) {
+    (void)signo, (void)info;
+    if (stepping && steps_left-- > 0)
+        return;
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+    if (!stepping)
+        return;
+    stepping = false;
+    if (!beside) {
+        say();
+        _exit(0);
+    }
+    take(&of_handler);
+    OK(pthread_mutex_unlock(&of_handler));
+    say();
+    atomic_store(&reached, 1);
+    usleep(LINGER_US);
+}
+
+static void *stepped(void *unused) {
+    for (int i = 0; i < WARM_ROUNDS; i++)
+        scene();
+    atomic_store(&turn, 1);
+    while (atomic_load(&turn) == 1)
+        sched_yield();
+    stepping = true;
+    __asm__ volatile("sub $128, %%rsp; pushfq; orq %0, (%%rsp); popfq; add $128, %%rsp" ::"i"(TRAP_FLAG)
+                     : "memory", "cc");
+    scene();
+    stepping = false;
+    _exit(OVER);
+    return unused;
+}
+
+/* Another life of the mutex: what the thread has counted of the one before is written when it takes it again. */
+static void renew(void) {
+    OK(pthread_mutex_destroy(&outer));
+    OK(pthread_mutex_init(&outer, NULL));
+    take(&outer);
+    OK(pthread_mutex_unlock(&outer));
+}
+
+static void end_at(long n) {
+    struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
+    pthread_t thread;
+    steps_left = n;
+    sigfillset(&action.sa_mask);
+    SYS(sigaction(SIGTRAP, &action, NULL));
+    OK(pthread_create(&thread, NULL, stepped, NULL));
+    while (atomic_load(&turn) == 0)
+        sched_yield();
+    renew();
+    atomic_store(&turn, 2);
+    while (atomic_load(&reached) == 0)
+        usleep(PAUSE_US);
+    _exit(0);
+}
+
+/*
+ * A process of its own. Where signals are blocked a step kills it. That is so only if the machine was too busy, and the
+ * thread's tallies became due.
+ */
+static int try_at(long n) {
+    int status = SIGTRAP;
+    for (int i = 0; i < TRIES && WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP; i++) {
+        pid_t child = fork();
+        SYS(child);
+        if (child == 0)
+            end_at(n);
+        SYS(waitpid(child, &status, 0));
+    }
+    return status;
+}
+
+int main(int argc, char **argv) {
+    long stride = argc == 3 ? atol(argv[2]) : 0;
+    int status = 0;
+    if (stride < 1)
+        return 2;
+    beside = strcmp(argv[1], "beside") == 0;
+    for (long n = 0; status == 0 && n < STEPS_MOST; n += stride)
+        status = try_at(n);
+    return WIFEXITED(status) && WEXITSTATUS(status) == OVER ? 0 : 1;
+}
