@@ -77,6 +77,7 @@ enum sim_status sim_program_run(struct sim_program *program, struct sim_error *e
 /* Cycles until the last thread has ended; events so far, the host's measure of work. */
 uint64_t sim_program_cycles(const struct sim_program *program);
 uint64_t sim_program_n_events(const struct sim_program *program);
+/* Threads take messages that they will find before other threads reach that time: its max_buffer may be too small. */
 const struct hw_optical *sim_program_optical(const struct sim_program *program);
 /* Lines that have travelled to a core. */
 uint64_t sim_program_n_transfers(const struct sim_program *program);
