@@ -37,7 +37,10 @@ static void extend(struct sim_program *p) {
     struct hw_optical *net = &p->optical;
     uint32_t n_slots = net->n_slots != 0 ? 2 * net->n_slots : FIRST_SLOTS;
     size_t n_nodes = (size_t)n_slots * (p->config.n_cores > 1 ? p->config.n_cores - 1 : 1);
-    struct hw_optical_node *nodes = n_nodes < UINT32_MAX ? realloc(net->nodes, n_nodes * sizeof *nodes) : NULL;
+    if (n_nodes > SIM_PROGRAM_MAX_UNDER_WAY)
+        sim_program_fail(p, "%u messages are under way to %u cores: threads send faster than others receive",
+                         net->n_slots, p->config.n_cores);
+    struct hw_optical_node *nodes = realloc(net->nodes, n_nodes * sizeof *nodes);
     if (nodes != NULL)
         net->nodes = nodes;
     struct hw_optical_slot *slots = nodes != NULL ? realloc(net->slots, n_slots * sizeof *slots) : NULL;

@@ -48,7 +48,7 @@ def arguments(settings):
 
 
 class Runs:
-    """Each choice of settings is run once: {claim: (what came out, does it hold?)}"""
+    """Each choice of settings is run once: {claim: (what came out, does it hold?)}; None: the network is flooded."""
 
     def __init__(self, programs, name, options, claims):
         self.command = [os.path.join(programs, name), *options]
@@ -58,9 +58,16 @@ class Runs:
     def __call__(self, settings):
         command = tuple(self.command + list(arguments(settings)))
         if command not in self.known:
-            text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-            self.known[command] = {claim: (here, holds) for claim, here, holds in self.claims(text)}
+            self.known[command] = self.run(command)
         return self.known[command]
+
+
+    def run(self, command):
+        ended = subprocess.run(command, capture_output=True, text=True)
+        if ended.returncode != 0 and "send faster than others receive" in ended.stderr:
+            return None
+        ended.check_returncode()
+        return {claim: (here, holds) for claim, here, holds in self.claims(ended.stdout)}
 
 
 def combinations(grid):
@@ -76,10 +83,12 @@ def rows(title, runs, settings, grid):
     for claim, (_, holds) in base.items():
         others = {}
         for name, value, result in alone:
-            if result[claim][1] != holds:
+            if result is None:
+                others.setdefault(name, []).append(f"{value} (flooded)")
+            elif result[claim][1] != holds:
                 others.setdefault(name, []).append(value)
         other = "; ".join(f"{name} {', '.join(values)}" for name, values in others.items())
-        n = sum(result[claim][1] for result in together)
+        n = sum(result is not None and result[claim][1] for result in together)
         verdict = {len(together): "always", 0: "never"}.get(n, f"in {n}")
         yield f"| {claim} | {'yes' if holds else 'no'} | {other or '-'} | {verdict} |"
 

@@ -352,6 +352,23 @@ TEST_EACH(errors, sizeof failures / sizeof *failures, "the run ends, and the tex
     sim_program_free(p);
 }
 
+static void sends_for_ever(struct sim_program *p, void *argument) {
+    (void)argument;
+    if (sim_self(p) != 0)
+        return;
+    for (;;)
+        sim_send(p, channel, 0, 0, NULL, 0);
+}
+
+TEST(messages__that_are_never_received_end_the_run) {
+    config = sim_program_config_default();
+    struct sim_program *p = open_program(1024);
+    spawn(p, 1, sends_for_ever);
+    ck_assert_int_eq(sim_program_run(p, &error), SIM_USAGE);
+    ck_assert_str_eq(error.text, "16384 messages are under way to 1024 cores: threads send faster than others receive");
+    sim_program_free(p);
+}
+
 TEST(impossible_chips) {
     config = sim_program_config_default();
     config.n_cores = 1025;
