@@ -68,6 +68,9 @@ check "nor one in any other call that waits" is "$status $out" "0 $(printf '%s\n
     ppoll_chk recvmmsg system eventfd_read flock)"
 run "$SUBUTAI" schedule dump calls.schedule
 check "and none of these calls is a stall" is "$status $(grep -c ' returns from_call$' <<<"$out") $(grep -c ' released$' <<<"$out")" "0 10 0" # main takes its lock first
+run timeout 100 "$SUBUTAI" run --engine det -- "$ORDERED" stacks
+check "a creation waits for a thread that frees stacks in the C library, whose allocator waits for the turn" is \
+    "$status $out" "0 done"
 run "$SUBUTAI" run --engine det -- "$ORDERED" nap
 check "a sleep of no time is over after a few turns" is "$status $out" "0 done"
 rm -f ahead.schedule

@@ -7,9 +7,9 @@
  *        ordered all       the same with every kind of object, deadlines, sleeps, creation, ends, locks in destructors
  *        ordered exits    threads end by pthread_exit, which unwinds their stacks
  *        ordered allocates the allocator has a lock: the C library takes it when it creates a thread
- *        ordered nap       a thread sleeps for no time while another one yields
- *        ordered ahead     a thread waits a second while another makes 1.4 million operations in less
- *        ordered pipe      a thread waits for another process's bytes
+ *        ordered stacks    the same, and a thread that has ended frees in the C library, under a lock that creations
+ * take ordered nap       a thread sleeps for no time while another one yields ordered ahead     a thread waits a second
+ * while another makes 1.4 million operations in less ordered pipe      a thread waits for another process's bytes
  *        ordered stdio     the same by fgets, a call that the library does not see
  *        ordered calls     the same with calls that a program makes seldom, or if it is compiled with _FORTIFY_SOURCE
  *        ordered stall     a thread waits for a plain variable that another one writes
@@ -145,12 +145,18 @@ static void *leaver(void *argument) {
     pthread_exit(NULL);
 }
 
+static void *post(void *unused) {
+    sem_post(&sem);
+    return unused;
+}
+
 /* As an allocator of the program's own: jemalloc locks too. */
 static pthread_mutex_t allocator = PTHREAD_MUTEX_INITIALIZER;
-static bool allocator_locks;
+static bool allocator_locks, free_locks;
 static _Thread_local int allocations;
 
 extern void *__libc_calloc(size_t n, size_t bytes);
+extern void __libc_free(void *memory);
 
 void *calloc(size_t n, size_t bytes) {
     if (!allocator_locks)
@@ -161,6 +167,14 @@ void *calloc(size_t n, size_t bytes) {
     void *memory = __libc_calloc(n, bytes);
     pthread_mutex_unlock(&allocator);
     return memory;
+}
+
+void free(void *memory) {
+    if (free_locks)
+        pthread_mutex_lock(&allocator);
+    __libc_free(memory);
+    if (free_locks)
+        pthread_mutex_unlock(&allocator);
 }
 
 static void *allocate(void *argument) {
@@ -183,6 +197,26 @@ static int with_allocator(void) {
         pthread_join(thread[i], NULL);
     allocator_locks = false;
     printf("%d %016llx\n", allocations > 0, (unsigned long long)sums[MUTEX]);
+    return 0;
+}
+
+/* Stacks that the C library does not keep: a thread that has ended frees what belongs to them, under a lock of the C
+ * library's that creations take. */
+static int with_large_stacks(void) {
+    pthread_t thread;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, (size_t)48 << 20);
+    free_locks = true;
+    for (int i = 0; i < ROUNDS; i++) {
+        if (pthread_create(&thread, &attr, post, NULL) != 0)
+            return 1;
+        sem_wait(&sem);
+    }
+    free_locks = false;
+    pthread_attr_destroy(&attr);
+    puts("done");
     return 0;
 }
 
@@ -420,6 +454,8 @@ int main(int argc, char **argv) {
         return run(leaver, THREADS);
     if (strcmp(what, "allocates") == 0)
         return with_allocator();
+    if (strcmp(what, "stacks") == 0)
+        return with_large_stacks();
     if (strcmp(what, "pipe") == 0)
         return through_pipe(reader);
     if (strcmp(what, "stdio") == 0)
@@ -434,6 +470,6 @@ int main(int argc, char **argv) {
         return stalled_after_wait();
     if (strcmp(what, "nap") == 0)
         return nap();
-    fprintf(stderr, "usage: ordered counters|all|exits|allocates|nap|ahead|pipe|stdio|calls|stall|woken\n");
+    fprintf(stderr, "usage: ordered counters|all|exits|allocates|stacks|nap|ahead|pipe|stdio|calls|stall|woken\n");
     return 2;
 }

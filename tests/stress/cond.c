@@ -211,7 +211,7 @@ static void race_untimed(struct worker *w, struct race *r) {
 static void race_signaller(struct worker *w, struct race *r) {
     for (unsigned i = 0; i < r->burst; i++) {
         if (rng_chance(&w->rng, 70))
-            sleep_ns(rng_below(&w->rng, 60000));
+            rest_ns(rng_below(&w->rng, 60000));
         bool inside = rng_chance(&w->rng, 50);
         OK(pthread_mutex_lock(&r->mutex));
         r->tokens++;

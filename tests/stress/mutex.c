@@ -219,7 +219,7 @@ static void greed_body(struct worker *w) {
             guard_enter(&g->guard, w);
             guard_leave(&g->guard, w);
             OK(pthread_mutex_unlock(&g->mutex));
-            sleep_ns(10000);
+            rest_ns(10000);
             DID();
         }
         w->n[1] = (uint64_t)longest / 1000;

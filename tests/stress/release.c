@@ -176,7 +176,7 @@ static void hand_over(struct errand *e, struct completion *c) {
     struct completion *none = NULL;
     while (!atomic_compare_exchange_weak_explicit(&e->next, &none, c, memory_order_release, memory_order_relaxed)) {
         none = NULL;
-        sleep_ns(1000);
+        rest_ns(1000);
     }
 }
 
@@ -219,7 +219,7 @@ static void errand_body(struct worker *w) {
         if (c != NULL)
             complete(w, c, e->sem);
         else
-            sleep_ns(1000);
+            rest_ns(1000);
     }
 }
 

@@ -194,12 +194,12 @@ static void way_body(struct worker *w) {
             meeting_wait(&way->meeting);
             AT("reader, inside until the others are");
             while (atomic_load_explicit(&way->n_inside, memory_order_relaxed) != way->n_readers)
-                sleep_ns(20000);
+                rest_ns(20000);
             OK(pthread_rwlock_unlock(&way->book.lock));
         } else if (w->index <= way->n_readers) {
             meeting_wait(&way->meeting);
             if (rng_chance(&w->rng, 80))
-                sleep_ns(rng_below(&w->rng, 100000)); /* often after a writer has queued */
+                rest_ns(rng_below(&w->rng, 100000)); /* often after a writer has queued */
             AT("rdlock behind writers that give up");
             OK(pthread_rwlock_rdlock(&way->book.lock));
             atomic_fetch_add_explicit(&way->n_inside, 1, memory_order_relaxed);

@@ -195,7 +195,7 @@ static void race_body(struct worker *w) {
         } else {
             for (unsigned i = 0; i < r->burst; i++) {
                 if (rng_chance(&w->rng, 70))
-                    sleep_ns(rng_below(&w->rng, 60000));
+                    rest_ns(rng_below(&w->rng, 60000));
                 AT("sem_post");
                 OK_ERRNO(sem_post(&r->sem));
             }
@@ -251,7 +251,7 @@ static void burst_body(struct worker *w) {
         meeting_wait(&b->meeting);
         if (w->index == 0) {
             if (rng_chance(&w->rng, 30))
-                sleep_ns(rng_below(&w->rng, 100000)); /* some are asleep by then, some on their way */
+                rest_ns(rng_below(&w->rng, 100000)); /* some are asleep by then, some on their way */
             AT("sem_post, a burst");
             for (unsigned i = 1; i < b->n; i++) {
                 OK_ERRNO(sem_post(&b->sem));

@@ -265,7 +265,7 @@ void busy(unsigned turns) {
 void think(struct worker *w) {
     unsigned r = rng_below(&w->rng, 256);
     if (r == 0)
-        sleep_ns(1000 + rng_below(&w->rng, 100000));
+        rest_ns(1000 + rng_below(&w->rng, 100000));
     else if (r < 24)
         sched_yield();
     else if (r < 128)
@@ -275,7 +275,7 @@ void think(struct worker *w) {
 void think_cs(struct worker *w) {
     unsigned r = rng_below(&w->rng, 512);
     if (r == 0)
-        sleep_ns(1000 + rng_below(&w->rng, 50000));
+        rest_ns(1000 + rng_below(&w->rng, 50000));
     else if (r < 24)
         sched_yield();
     else if (r < 256)
@@ -304,9 +304,14 @@ void meeting_init(struct meeting *meeting, unsigned n) {
     meeting->n = n;
 }
 
-/* In the build with a prefix the engines serve no plain sleep. One that keeps an order would wait for it. */
-static void rest_ns(int64_t ns) {
 #ifdef SBT_PREFIX
+static bool keeps_order(void) {
+    const char *engine = getenv("SUBUTAI_ENGINE");
+    return engine != NULL && strcmp(engine, "det") == 0;
+}
+
+/* A timed wait for what never comes. */
+static void wait_ns(int64_t ns) {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
     struct timespec end = time_in_ns(CLOCK_REALTIME, ns);
@@ -316,9 +321,17 @@ static void rest_ns(int64_t ns) {
     OK(pthread_mutex_unlock(&mutex));
     OK(pthread_cond_destroy(&cond));
     OK(pthread_mutex_destroy(&mutex));
-#else
-    sleep_ns(ns);
+}
 #endif
+
+void rest_ns(int64_t ns) {
+#ifdef SBT_PREFIX
+    if (keeps_order()) {
+        wait_ns(ns);
+        return;
+    }
+#endif
+    sleep_ns(ns);
 }
 
 void meeting_wait(struct meeting *meeting) {

@@ -131,7 +131,13 @@ void think_cs(struct worker *w); /* the same inside a critical section: sleeps r
 enum reach { REACH_PAST, REACH_SHORT, REACH_FAR };
 enum reach random_deadline(struct worker *w, clockid_t clock, struct timespec *deadline);
 
-/* ---- a rendezvous that uses nothing under test ---- */
+/*
+ * A sleep. The build for sanitizers serves no plain one: an engine that keeps an order would take the thread for one
+ * that keeps the turn, and wait. There it is a wait of the engine's.
+ */
+void rest_ns(int64_t ns);
+
+/* ---- a rendezvous that uses nothing under test, but rest_ns ---- */
 struct meeting {
     atomic_uint arrived, round;
     unsigned n;

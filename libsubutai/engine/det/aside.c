@@ -177,7 +177,7 @@ static void leave(void) {
  */
 bool det_outside_begin(void) {
     int type;
-    if (det_in_operation())
+    if (det_in_operation() || det_self.creates)
         return false;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     det_take(DET_LEAVE);

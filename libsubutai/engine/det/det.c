@@ -61,6 +61,7 @@ static void fork_child(void) {
         return;
     det_self.in_fork = false;
     det_self.in_op = det_self.n_inner = 0;
+    det_self.creates = false;
     sbt_handlers_release();
 }
 

@@ -69,7 +69,7 @@ struct det_round {
     struct sbt_lock lock; /* over `turn`, but for what its holder reads and changes alone: `now`, `next_due` */
     struct det_look look; /* under the lock */
     uint32_t generation;  /* the fork generation, plus 1; 0: not begun */
-    uint32_t is_creating; /* 1: the holder creates a thread; atomic */
+    uint32_t is_creating; /* threads whose creation is under way; atomic */
     uint32_t sleeps_off;  /* 1: the holder waits until the kernel's time is as far as logical time; atomic */
     uint32_t n_lookers;   /* threads that look for stalls; atomic */
     uint32_t n_objects;   /* that have a number; the holder's */
@@ -97,12 +97,16 @@ extern struct det_round *det_round;
 /* Of a thread that has no number now. Never the holder, which TURN_NO_THREAD may be. */
 #define DET_NO_NUMBER (UINT32_MAX - 1)
 
+/* Of in_op: the thread has the turn for a creation, and loses it if it sleeps in the kernel. */
+#define DET_CREATES 2
+
 struct det_self {
     uint32_t number;     /* DET_NO_NUMBER: of no thread of the round, or its thread is blocked or outside */
     uint32_t waiting;    /* plus 1: the number of the thread that is blocked or outside; 0: it is not */
     uint32_t generation; /* of the round in which that is so */
-    uint32_t in_op;      /* 1: it looks whether it has the turn, or has it for an operation; atomic */
+    uint32_t in_op;      /* 1: it looks whether it has the turn, or has it for an operation; DET_CREATES; atomic */
     uint32_t n_inner;    /* operations under way inside of that one */
+    bool creates;        /* it is in the C library's pthread_create; counts as one of n_inner */
     bool is_guest;
     bool is_absent;   /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
     bool is_ended;    /* what follows is in the last destructors, or in exit handlers: a guest's operations */
@@ -123,7 +127,7 @@ void det_pass_slow(void);
 
 /* The caller has the turn for an operation. */
 static inline bool det_in_operation(void) {
-    return det_self.in_op != 0 && det_self.generation == sbt_fork_generation() + 1;
+    return det_self.in_op == 1 && det_self.generation == sbt_fork_generation() + 1;
 }
 
 /*
@@ -179,7 +183,10 @@ static inline void det_returned(uint32_t thread, enum schedule_return how) {
 static inline void det_pass(void) {
     struct turn *t = &det_round->turn;
     if (SBT_UNLIKELY(det_self.n_inner != 0)) {
-        det_self.n_inner--;
+        if (det_self.creates && det_self.n_inner == 1)
+            __atomic_store_n(&det_self.in_op, DET_CREATES, __ATOMIC_RELEASE);
+        else
+            det_self.n_inner--;
         sbt_handlers_release();
         return;
     }

@@ -166,9 +166,9 @@ static void sleep_once(struct turn_wait *w, uint32_t *word) {
     int r = park(w, word, is_watching ? &soon : w->deadline);
     if (is_over(w))
         return;
-    if (r == ETIMEDOUT && is_watching) {
+    if (is_watching && r != 0) /* signals may come faster than the time to look */
         det_look_for_stall();
-    } else if (r == ETIMEDOUT) {
+    if (r == ETIMEDOUT && !is_watching) {
         w->deadline = NULL;
         is_overdue(w->number);
     } else if (r == EINTR && w->wait->can_interrupt) {

@@ -25,8 +25,14 @@ static void tell(uint32_t holder, bool releases) {
                 releases ? "it goes on outside the order" : "the others wait (--stall release lets them go on)", NULL);
 }
 
+static bool makes_operation(uint32_t holder, bool sleeps) {
+    const uint32_t *in_op = __atomic_load_n(&det_round->thread[holder].in_op, __ATOMIC_ACQUIRE);
+    uint32_t value = in_op != NULL ? __atomic_load_n(in_op, __ATOMIC_SEQ_CST) : 1;
+    return value == 1 || (value == DET_CREATES && !sleeps);
+}
+
 /* False: it makes an operation. */
-static bool expel(uint32_t holder) {
+static bool expel(uint32_t holder, bool sleeps) {
     struct det_round *r = det_round;
     uint32_t next = TURN_NO_THREAD;
     bool is_out = false;
@@ -34,8 +40,7 @@ static bool expel(uint32_t holder) {
     sbt_lock_take(&r->lock);
     if (r->turn.holder == holder && r->turn.thread[holder].state == TURN_RUNNABLE) {
         __atomic_store_n(&r->turn.holder, TURN_NO_THREAD, __ATOMIC_SEQ_CST);
-        const uint32_t *in_op = __atomic_load_n(&r->thread[holder].in_op, __ATOMIC_ACQUIRE);
-        if (!sbt_fence_heavy() || in_op == NULL || __atomic_load_n(in_op, __ATOMIC_SEQ_CST) != 0) {
+        if (!sbt_fence_heavy() || makes_operation(holder, sleeps)) {
             __atomic_store_n(&r->turn.holder, holder, __ATOMIC_SEQ_CST);
             next = holder;
         } else {
@@ -135,7 +140,7 @@ void det_look_for_stall(void) {
     uint32_t holder = r->turn.holder;
     sbt_lock_drop(&r->lock);
     bool sleeps = stalls && sleeps_in_kernel(holder);
-    bool is_out = stalls && (releases || sleeps) && expel(holder);
+    bool is_out = stalls && (releases || sleeps) && expel(holder, sleeps);
     if (stalls && !is_out)
         note(holder);
     sbt_handlers_release();

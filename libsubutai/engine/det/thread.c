@@ -54,6 +54,30 @@ void det_thread_enter(void) {
         pthread_setspecific(key, (void *)1);
 }
 
+/*
+ * The creator has the turn in the C library's pthread_create too, but can be expelled while it sleeps there. It may
+ * wait for another thread:
+ *  1. A thread that has ended frees stacks in the C library, under its lock of the stacks.
+ *  2. The creator has the turn, and waits for that lock.
+ *  3. The allocator in which the first frees has a lock of ours: the operation waits for the turn.
+ * The allocator's locks in pthread_create itself are operations inside of the creation: they take the turn if it has
+ * been lost, and do not pass it.
+ */
+static void let_go(void) {
+    det_self.n_inner = 1;
+    det_self.creates = true;
+    __atomic_store_n(&det_self.in_op, DET_CREATES, __ATOMIC_RELEASE);
+}
+
+static void take_back(void) {
+    __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
+    sbt_fence_light(); /* as in det_take */
+    if (__atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number)
+        det_take_slow();
+    det_self.creates = false;
+    det_self.n_inner = 0;
+}
+
 void *det_create_begin(void) {
     struct det_round *r = det_round;
     det_take(DET_CREATE);
@@ -67,14 +91,16 @@ void *det_create_begin(void) {
         r->thread[number].generation = r->generation;
         __atomic_store_n(&r->thread[number].is_new, 1, __ATOMIC_RELAXED); /* the thread begins after this */
         turn_expel(&r->turn, number);                                     /* until the C library has made the thread */
-        __atomic_store_n(&r->is_creating, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&r->is_creating, 1, __ATOMIC_RELAXED);
     }
     sbt_lock_drop(&r->lock);
     det_other(number);
-    if (number != TURN_NO_THREAD)
-        return &r->thread[number];
-    det_pass();
-    return NULL;
+    if (number == TURN_NO_THREAD) {
+        det_pass();
+        return NULL;
+    }
+    let_go();
+    return &r->thread[number];
 }
 
 static uint32_t number_of(const void *record) {
@@ -117,12 +143,13 @@ static void come_into_round(uint32_t number, pthread_t thread, bool is_detached)
 void det_create_end(void *record, pthread_t thread, bool is_created, bool is_detached) {
     struct det_round *r = det_round;
     uint32_t number = number_of(record);
+    take_back();
     if (is_created)
         come_into_round(number, thread, is_detached);
     else
         forget(number);
     __atomic_store_n(&r->thread[number].is_new, 0, __ATOMIC_RELEASE); /* pairs with is_outside (round.c) */
-    __atomic_store_n(&r->is_creating, 0, __ATOMIC_RELEASE);           /* pairs with det_number_at_creation */
+    __atomic_fetch_sub(&r->is_creating, 1, __ATOMIC_RELEASE);         /* pairs with det_number_at_creation */
     det_pass();
 }
 
