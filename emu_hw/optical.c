@@ -219,10 +219,14 @@ enum hw_optical_status hw_optical_set_filter(struct hw_optical *net, uint32_t co
 bool hw_optical_receive(struct hw_optical *net, uint32_t core, uint32_t channel, uint64_t now,
                         struct hw_optical_received *received) {
     hw_optical_advance(net, core, now);
-    struct hw_optical_list *buffer = &net->buffers[(size_t)core * net->config.n_channels + channel];
-    if (buffer->first == HW_OPTICAL_NONE || net->nodes[buffer->first].at > now)
+    if (hw_optical_first(net, core, channel) > now)
         return false;
-    uint32_t node = hw_optical_shift(net, buffer);
+    hw_optical_take(net, core, channel, received);
+    return true;
+}
+
+void hw_optical_take(struct hw_optical *net, uint32_t core, uint32_t channel, struct hw_optical_received *received) {
+    uint32_t node = hw_optical_shift(net, &net->buffers[(size_t)core * net->config.n_channels + channel]);
     const struct hw_optical_slot *slot = &net->slots[net->nodes[node].slot];
     *received = (struct hw_optical_received){.message = slot->message,
                                              .slot = net->nodes[node].slot,
@@ -230,7 +234,6 @@ bool hw_optical_receive(struct hw_optical *net, uint32_t core, uint32_t channel,
                                              .available_cycles = net->nodes[node].at};
     net->cores[core].counts.n_received++;
     hw_optical_drop(net, node);
-    return true;
 }
 
 struct hw_optical_counts hw_optical_sum(const struct hw_optical *net) {

@@ -97,6 +97,8 @@ struct hw_optical_received {
  */
 bool hw_optical_receive(struct hw_optical *net, uint32_t core, uint32_t channel, uint64_t now,
                         struct hw_optical_received *received);
+/* The same, whatever time it is available at: hw_optical_first says that there is one. */
+void hw_optical_take(struct hw_optical *net, uint32_t core, uint32_t channel, struct hw_optical_received *received);
 
 /* The sums, and the maxima, of all cores. */
 struct hw_optical_counts hw_optical_sum(const struct hw_optical *net);

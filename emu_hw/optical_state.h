@@ -93,6 +93,14 @@ static inline void hw_optical_append(struct hw_optical *net, struct hw_optical_l
     list->n++;
 }
 
+/*
+ * From then on the first message that the channel's buffer has, or is being given, can be retrieved. UINT64_MAX: none
+ */
+static inline uint64_t hw_optical_first(const struct hw_optical *net, uint32_t core, uint32_t channel) {
+    uint32_t node = net->buffers[(size_t)core * net->config.n_channels + channel].first;
+    return node != HW_OPTICAL_NONE ? net->nodes[node].at : UINT64_MAX;
+}
+
 /* The list is not empty. */
 static inline uint32_t hw_optical_shift(const struct hw_optical *net, struct hw_optical_list *list) {
     uint32_t node = list->first;

@@ -21,6 +21,8 @@
  *   object         type: a synchronization object
  *   tile           type: a network interface
  *   chip           type: the chip; failures
+ *   stack          stacks of simulated threads
+ *   program        programs of simulated threads, which run on a chip instead of a trace
  *   core           cores and run queues: a thread runs, waits, is woken; the policies are sched_csa's
  *   host_core      the host's cores: run queues and virtual time
  *   host_place     to which of them a thread goes

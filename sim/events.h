@@ -31,7 +31,8 @@ enum sim_event_kind {
     SIM_EV_ANSWER,
     SIM_EV_TIMER,
     SIM_EV_BORN,
-    SIM_EV_SEARCH
+    SIM_EV_SEARCH,
+    SIM_EV_FIBER
 };
 
 struct sim_event {
@@ -41,7 +42,7 @@ struct sim_event {
         struct {
             /*
              * of a core or thread: the event is stale if its generation differs. SIM_EV_BORN: of a thread, and its
-             * application
+             * application. SIM_EV_FIBER: of a simulated thread
              */
             uint32_t index, generation;
         };
@@ -62,7 +63,7 @@ enum {
 };
 
 _Static_assert(SIM_WHEEL / 64 == 64, "used_words has a bit for each word of `used`");
-_Static_assert(SIM_EV_SEARCH < 1 << SIM_KIND_BITS, "a slot has the kind in that many bits");
+_Static_assert(SIM_EV_FIBER < 1 << SIM_KIND_BITS, "a slot has the kind in that many bits");
 
 struct sim_near {
     struct sim_event event;

@@ -164,6 +164,8 @@ static inline void handle(struct sim *sim, enum sim_event_kind kind, const struc
     case SIM_EV_BORN:
         sim_replay_born_event(sim, event);
         break;
+    case SIM_EV_FIBER: /* of a program (program.h), which has events of its own */
+        break;
     case SIM_EV_SEARCH:
         sim_host_search_event(sim, event);
         break;

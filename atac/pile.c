@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "pile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { MOST_CAPACITY = 65536 };
+
+/* ---- what the systems share ---- */
+
+uint32_t pile_random(DWorkPile *pile, uint32_t n) {
+    pile->random = pile->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(pile->random >> 33) % n;
+}
+
+uint32_t pile_queue_of(const DWorkPileMaster *master, uint32_t thread) {
+    return master->queues + (master->system->is_global ? 0 : thread * master->queue_words);
+}
+
+uint32_t pile_item(const DWorkPileMaster *master, uint32_t queue, uint64_t place) {
+    return queue + QUEUE_ITEMS + (uint32_t)(place % master->capacity);
+}
+
+void pile_check_room(const DWorkPile *pile, uint64_t top, uint64_t bottom) {
+    /* A thief of Cilk's may have announced itself beyond the bottom. */
+    if (bottom > top && bottom - top >= pile->master->capacity)
+        sim_program_fail(atac_chip(), "thread %u: more than %u tasks in a queue", pile->self, pile->master->capacity);
+}
+
+/* ---- making ---- */
+
+DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capacity) {
+    static const struct pile_system *const systems[ATAC_N_PILES] = {[ATAC_VC_DEQUE] = &pile_vc_deque,
+                                                                    [ATAC_VC_CAS] = &pile_vc_cas,
+                                                                    [ATAC_GLOBAL_QUEUE] = &pile_global_queue,
+                                                                    [ATAC_CILK] = &pile_cilk};
+    if (kind < 0 || kind >= ATAC_N_PILES || number_of_threads < 1 || number_of_threads > SIM_MAX_CORES ||
+        capacity < 1 || capacity > MOST_CAPACITY) {
+        errno = EINVAL;
+        return NULL;
+    }
+    DWorkPileMaster *master = malloc(sizeof *master);
+    if (master == NULL)
+        return NULL;
+    *master = (DWorkPileMaster){
+        .system = systems[kind], .n_threads = (uint32_t)number_of_threads, .capacity = (uint32_t)capacity};
+    if (master->system->has_channel && (master->vc = VirtualChannel_create()) == NULL) {
+        free(master);
+        return NULL;
+    }
+    uint32_t lines = (master->capacity + SIM_WORDS_OF_LINE - 1) / SIM_WORDS_OF_LINE;
+    master->queue_words = QUEUE_ITEMS + lines * SIM_WORDS_OF_LINE;
+    master->words = sim_words(atac_chip(), PILE_WORDS);
+    master->queues = sim_words(atac_chip(), master->queue_words * (master->system->is_global ? 1 : master->n_threads));
+    return master;
+}
+
+void DWorkPileMaster_delete(DWorkPileMaster *master) {
+    free(master->vc);
+    free(master);
+}
+
+DWorkPile *DWorkPileMaster_generateLocalWorkPile(DWorkPileMaster *master) {
+    struct sim_program *chip = atac_chip();
+    DWorkPile *pile = malloc(sizeof *pile);
+    if (pile == NULL)
+        return NULL;
+    *pile = (DWorkPile){.master = master, .self = sim_self(chip)};
+    pile->queue = pile_queue_of(master, pile->self);
+    pile->random = pile->self * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    if (master->vc != NULL) {
+        pile->port = VirtualChannelPort_new(master->vc);
+        if (pile->port == NULL) {
+            free(pile);
+            return NULL;
+        }
+        DWorkPile_update_filter(pile);
+    }
+    return pile;
+}
+
+void DWorkPile_delete(DWorkPile *pile) {
+    if (pile->port != NULL)
+        VirtualChannelPort_delete(pile->port);
+    free(pile);
+}
+
+/* ---- tasks ---- */
+
+void DWorkPile_put(DWorkPile *pile, IWorkTask *task_to_push) {
+    /* Before the task is in a queue: a thief may have run it, and settled that, before this thread gets again. */
+    sim_fetch_add(atac_chip(), pile->master->words + PILE_OPEN, 1);
+    pile->master->system->put(pile, (uintptr_t)task_to_push);
+}
+
+/*
+ * The task that this thread got before has been run; or it gets for the first time. OPEN lacks the threads' first
+ * tokens: words are 0 at first. True: all tasks have been run.
+ */
+static bool settle(DWorkPile *pile) {
+    uint64_t before = sim_fetch_add(atac_chip(), pile->master->words + PILE_OPEN, (uint64_t)-1);
+    return before - 1 + pile->master->n_threads == 0;
+}
+
+IWorkTask *DWorkPile_get(DWorkPile *pile) {
+    const struct pile_system *system = pile->master->system;
+    if (pile->has_finished)
+        return NULL;
+    if (settle(pile)) {
+        DWorkPile_finish(pile, (int)pile->master->n_threads);
+        return NULL;
+    }
+    uint64_t task = system->get(pile);
+    if (task == 0)
+        task = system->steal(pile);
+    else if (system->has_channel)
+        pile_vc_ask_early(pile);
+    pile->has_finished = task == 0;
+    return (IWorkTask *)(uintptr_t)task;
+}
+
+void DWorkPile_process_pending_request(DWorkPile *pile) {
+    if (pile->master->system->has_channel)
+        pile_vc_process(pile);
+}
+
+void DWorkPile_update_filter(DWorkPile *pile) {
+    if (pile->master->system->has_channel)
+        pile_vc_update_filter(pile);
+}
+
+void DWorkPile_finish(DWorkPile *pile, int num_threads) {
+    (void)num_threads; /* the thesis's parameter: a broadcast needs no number */
+    pile->has_finished = true;
+    sim_store(atac_chip(), pile->master->words + PILE_DONE, 1);
+    if (pile->master->system->has_channel)
+        pile_vc_finish(pile);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Section 5.2.1: a queue with a lock. The owner works at the bottom, thieves at the top. */
+#include "pile.h"
+
+static void put(DWorkPile *pile, uint64_t task) {
+    struct sim_program *chip = atac_chip();
+    atac_mutex_lock(pile->queue + QUEUE_LOCK);
+    uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM);
+    pile_check_room(pile, sim_load(chip, pile->queue + QUEUE_TOP), bottom);
+    sim_store(chip, pile_item(pile->master, pile->queue, bottom), task);
+    sim_store(chip, pile->queue + QUEUE_BOTTOM, bottom + 1);
+    atac_mutex_unlock(pile->queue + QUEUE_LOCK);
+}
+
+static uint64_t get(DWorkPile *pile) {
+    struct sim_program *chip = atac_chip();
+    uint64_t task = 0;
+    atac_mutex_lock(pile->queue + QUEUE_LOCK);
+    uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM);
+    if (bottom > sim_load(chip, pile->queue + QUEUE_TOP)) {
+        task = sim_load(chip, pile_item(pile->master, pile->queue, bottom - 1));
+        sim_store(chip, pile->queue + QUEUE_BOTTOM, bottom - 1);
+    }
+    atac_mutex_unlock(pile->queue + QUEUE_LOCK);
+    return task;
+}
+
+static uint32_t size(DWorkPile *pile) {
+    struct sim_program *chip = atac_chip();
+    uint64_t top = sim_load(chip, pile->queue + QUEUE_TOP), bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM);
+    return bottom > top ? (uint32_t)(bottom - top) : 0;
+}
+
+static void offer(DWorkPile *pile, struct pile_offer *offer) {
+    (void)pile; /* thieves find the tasks themselves, under the lock */
+    (void)offer;
+}
+
+static uint64_t accept(DWorkPile *pile, const struct pile_offer *offer) {
+    struct sim_program *chip = atac_chip();
+    uint32_t queue = pile_queue_of(pile->master, offer->victim), n = 0;
+    uint64_t tasks[PILE_MAX_OFFER];
+    atac_mutex_lock(queue + QUEUE_LOCK);
+    uint64_t top = sim_load(chip, queue + QUEUE_TOP), bottom = sim_load(chip, queue + QUEUE_BOTTOM);
+    for (; n < offer->n && top + n < bottom; n++)
+        tasks[n] = sim_load(chip, pile_item(pile->master, queue, top + n));
+    if (n != 0)
+        sim_store(chip, queue + QUEUE_TOP, top + n);
+    atac_mutex_unlock(queue + QUEUE_LOCK);
+    for (uint32_t i = 1; i < n; i++)
+        put(pile, tasks[i]);
+    return n != 0 ? tasks[0] : 0;
+}
+
+const struct pile_system pile_vc_deque = {.has_channel = true,
+                                          .put = put,
+                                          .get = get,
+                                          .steal = pile_vc_steal,
+                                          .size = size,
+                                          .offer = offer,
+                                          .accept = accept};

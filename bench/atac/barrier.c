@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Figs. 6-1, 6-2 and 6-5 of the thesis as tables of comma-separated values, in cycles of 1 ns.
+ *
+ *   build/bench/atac/barrier [--loops N] [--most CORES] [--set NAME=VALUE]...
+ *
+ * prints figure,barrier,cores or value,end to end,median exit latency
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "barriers.h"
+#include "settings.h"
+
+static uint32_t n_loops = 1000, most = 64;
+static struct atac_config base;
+
+static void print(const char *figure, const char *name, uint32_t x, const struct barrier_loop *loop) {
+    if (loop->n_overlapping != 0) {
+        fprintf(stderr, "barrier: %s: a thread left a barrier before all had come\n", name);
+        exit(1);
+    }
+    printf("%s,%s,%u,%llu,%llu\n", figure, name, x, (unsigned long long)loop->cycles,
+           (unsigned long long)loop->median_exit);
+}
+
+static void by_cores(void) {
+    for (uint32_t n = 1; n <= most; n *= 2)
+        for (uint32_t kind = 0; kind < N_BARRIER_KINDS; kind++) {
+            struct atac_config config = base;
+            config.chip.n_cores = n;
+            struct barrier_loop loop = barrier_loop_run(&config, (enum barrier_kind)kind, n_loops);
+            print("6-1", barrier_name((enum barrier_kind)kind), n, &loop);
+        }
+}
+
+static void by_cost(const char *name, size_t offset, const uint32_t *values, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        struct atac_config config = base;
+        memcpy((char *)&config.chip.optical + offset, &values[i], sizeof *values);
+        struct barrier_loop loop = barrier_loop_run(&config, BARRIER_VC, n_loops);
+        print("6-5", name, values[i], &loop);
+    }
+}
+
+static bool read_option(const char *name, const char *value) {
+    if (value == NULL)
+        return false;
+    if (strcmp(name, "--set") == 0)
+        return atac_set(&base, value);
+    uint32_t *number = strcmp(name, "--loops") == 0 ? &n_loops : strcmp(name, "--most") == 0 ? &most : NULL;
+    return number != NULL && (*number = (uint32_t)strtoul(value, NULL, 10)) != 0;
+}
+
+int main(int argc, char **argv) {
+    static const uint32_t transport[] = {5, 20, 200, 2000, 20000}, controller[] = {10, 50, 200, 1000, 2000};
+    static const uint32_t check[] = {3, 10, 50, 200, 1000};
+    base = atac_config_default();
+    for (int i = 1; i < argc; i += 2)
+        if (!read_option(argv[i], argv[i + 1])) {
+            fprintf(stderr, "usage: %s [--loops N] [--most CORES] [--set NAME=VALUE]...\nNAME is one of%s\n", argv[0],
+                    atac_settings);
+            return 2;
+        }
+    puts("figure,series,x,cycles,median_exit");
+    by_cores();
+    by_cost("transport", offsetof(struct hw_optical_config, transport_cycles), transport, 5);
+    by_cost("controller", offsetof(struct hw_optical_config, controller_cycles), controller, 5);
+    by_cost("check", offsetof(struct hw_optical_config, check_cycles), check, 5);
+    return 0;
+}
