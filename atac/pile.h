@@ -70,6 +70,8 @@ uint32_t pile_random(DWorkPile *pile, uint32_t n);
 /* The first word of a thread's queue, and the word of a place in a queue. */
 uint32_t pile_queue_of(const DWorkPileMaster *master, uint32_t thread);
 uint32_t pile_item(const DWorkPileMaster *master, uint32_t queue, uint64_t place);
+/* At the bottom of the pile's queue, under its lock. */
+void pile_deque_put(DWorkPile *pile, uint64_t task);
 /* The run ends if the queue is full. */
 void pile_check_room(const DWorkPile *pile, uint64_t top, uint64_t bottom);
 

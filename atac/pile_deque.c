@@ -2,7 +2,7 @@
 /* Section 5.2.1: a queue with a lock. The owner works at the bottom, thieves at the top. */
 #include "pile.h"
 
-static void put(DWorkPile *pile, uint64_t task) {
+void pile_deque_put(DWorkPile *pile, uint64_t task) {
     struct sim_program *chip = atac_chip();
     atac_mutex_lock(pile->queue + QUEUE_LOCK);
     uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM);
@@ -48,12 +48,12 @@ static uint64_t accept(DWorkPile *pile, const struct pile_offer *offer) {
         sim_store(chip, queue + QUEUE_TOP, top + n);
     atac_mutex_unlock(queue + QUEUE_LOCK);
     for (uint32_t i = 1; i < n; i++)
-        put(pile, tasks[i]);
+        pile_deque_put(pile, tasks[i]);
     return n != 0 ? tasks[0] : 0;
 }
 
 const struct pile_system pile_vc_deque = {.has_channel = true,
-                                          .put = put,
+                                          .put = pile_deque_put,
                                           .get = get,
                                           .steal = pile_vc_steal,
                                           .size = size,

@@ -14,16 +14,6 @@ static bool done(const DWorkPile *pile) {
 
 /* ---- one queue ---- */
 
-static void global_put(DWorkPile *pile, uint64_t task) {
-    struct sim_program *chip = atac_chip();
-    atac_mutex_lock(pile->queue + QUEUE_LOCK);
-    uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM);
-    pile_check_room(pile, sim_load(chip, pile->queue + QUEUE_TOP), bottom);
-    sim_store(chip, pile_item(pile->master, pile->queue, bottom), task);
-    sim_store(chip, pile->queue + QUEUE_BOTTOM, bottom + 1);
-    atac_mutex_unlock(pile->queue + QUEUE_LOCK);
-}
-
 static uint64_t take_top(const DWorkPile *pile) {
     struct sim_program *chip = atac_chip();
     uint64_t top = sim_load(chip, pile->queue + QUEUE_TOP), task = 0;
@@ -55,7 +45,7 @@ static uint64_t global_steal(DWorkPile *pile) {
 }
 
 const struct pile_system pile_global_queue = {
-    .is_global = true, .put = global_put, .get = global_get, .steal = global_steal};
+    .is_global = true, .put = pile_deque_put, .get = global_get, .steal = global_steal};
 
 /* ---- Cilk ---- */
 

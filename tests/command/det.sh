@@ -87,6 +87,10 @@ for _ in 1 2 3; do
     echo "$status $out"
 done >ends
 check "also if no thread waits for the turn but one that slept when it was woken" is "$(sort -u ends)" "0 done"
+run timeout 20 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" signals
+check "nor do signals put it off" is "$status $out" "0 done"
+run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" forks
+check "a handler forks while a creator waits for the turn: the child has threads of its own" is "$status $out" "0 1 3"
 run timeout 2 "$SUBUTAI" run --engine det --log waits -- "$ORDERED" stall
 check "without that it is said, and how to go on" matches "$(cat waits)" '\-\-stall release lets them go on'
 finish

@@ -14,6 +14,8 @@
  *        ordered calls     the same with calls that a program makes seldom, or if it is compiled with _FORTIFY_SOURCE
  *        ordered stall     a thread waits for a plain variable that another one writes
  *        ordered woken     threads wait for a plain variable that one writes that a mutex has kept waiting
+ *        ordered signals   the same, and the one that writes is interrupted again and again while it waits for the turn
+ *        ordered forks     a handler forks while a thread that creates another one waits for the turn
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +33,10 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -152,13 +157,16 @@ static void *post(void *unused) {
 
 /* As an allocator of the program's own: jemalloc locks too. */
 static pthread_mutex_t allocator = PTHREAD_MUTEX_INITIALIZER;
-static bool allocator_locks, free_locks;
+static bool allocator_locks, free_locks, calloc_sleeps;
 static _Thread_local int allocations;
 
 extern void *__libc_calloc(size_t n, size_t bytes);
 extern void __libc_free(void *memory);
 
 void *calloc(size_t n, size_t bytes) {
+    const struct timespec second = {.tv_sec = 1};
+    if (calloc_sleeps)
+        syscall(SYS_nanosleep, &second, NULL);
     if (!allocator_locks)
         return __libc_calloc(n, bytes);
     pthread_mutex_lock(&allocator);
@@ -333,10 +341,11 @@ static int through_calls(void) {
     return 0;
 }
 
-static atomic_int flag;
+static atomic_int flag, setter_tid;
 
 static void *setter(void *argument) {
     (void)argument;
+    atomic_store(&setter_tid, gettid());
     locked_add(1);
     atomic_store(&flag, 1);
     return NULL;
@@ -383,6 +392,81 @@ static int stalled_after_wait(void) {
     for (int i = 0; i < YIELDS; i++)
         wake_while_others_loop(i);
     puts("done");
+    return 0;
+}
+
+static void on_signal(int number) {
+    (void)number;
+}
+
+/* The waiting thread's sleeps are interrupted sooner than it would look for a stall. */
+static int stalled_by_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal};
+    pthread_t thread;
+    sigaction(SIGUSR1, &action, NULL);
+    pthread_create(&thread, NULL, setter, NULL);
+    while (atomic_load(&flag) == 0) {
+        syscall(SYS_tgkill, getpid(), atomic_load(&setter_tid), SIGUSR1);
+        for (volatile int i = 0; i < 20000; i++)
+            ;
+    }
+    pthread_join(thread, NULL);
+    puts("done");
+    return 0;
+}
+
+static pid_t forked = -1;
+
+static void fork_now(int number) {
+    (void)number;
+    forked = fork();
+}
+
+static void *compute_with_turn(void *argument) {
+    struct timespec now, end;
+    sigset_t alarms;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarms, NULL);
+    locked_add(1); /* when the creator has been expelled */
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += 2;
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+    locked_add(1);
+    return argument;
+}
+
+/* In the child the mutex may be held for ever. */
+static int create_some(void) {
+    pthread_t thread[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&thread[i], NULL, post, NULL) != 0)
+            return 1;
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    return 3;
+}
+
+/* A creator sleeps in its allocator, is expelled, and waits for the turn. Meanwhile a handler forks. */
+static int forked_in_creation(void) {
+    const struct itimerval soon = {.it_value = {.tv_sec = 1, .tv_usec = 500000}};
+    struct sigaction action = {.sa_handler = fork_now};
+    pthread_t computing, created;
+    int status = -1;
+    sigaction(SIGALRM, &action, NULL);
+    pthread_create(&computing, NULL, compute_with_turn, NULL);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    calloc_sleeps = true;
+    pthread_create(&created, NULL, counter, (void *)1);
+    calloc_sleeps = false;
+    if (forked == 0)
+        _exit(create_some());
+    pthread_join(computing, NULL);
+    pthread_join(created, NULL);
+    bool has_child = forked > 0 && waitpid(forked, &status, 0) == forked;
+    printf("%d %d\n", has_child, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
     return 0;
 }
 
@@ -468,8 +552,14 @@ int main(int argc, char **argv) {
         return stalled();
     if (strcmp(what, "woken") == 0)
         return stalled_after_wait();
+    if (strcmp(what, "signals") == 0)
+        return stalled_by_signals();
+    if (strcmp(what, "forks") == 0)
+        return forked_in_creation();
     if (strcmp(what, "nap") == 0)
         return nap();
-    fprintf(stderr, "usage: ordered counters|all|exits|allocates|stacks|nap|ahead|pipe|stdio|calls|stall|woken\n");
+    fprintf(
+        stderr,
+        "usage: ordered counters|all|exits|allocates|stacks|nap|ahead|pipe|stdio|calls|stall|woken|signals|forks\n");
     return 2;
 }

@@ -69,7 +69,7 @@ struct det_round {
     struct sbt_lock lock; /* over `turn`, but for what its holder reads and changes alone: `now`, `next_due` */
     struct det_look look; /* under the lock */
     uint32_t generation;  /* the fork generation, plus 1; 0: not begun */
-    uint32_t is_creating; /* creations under way; atomic */
+    uint32_t n_creating;  /* creations under way; atomic */
     uint32_t sleeps_off;  /* 1: the holder waits until the kernel's time is as far as logical time; atomic */
     uint32_t n_lookers;   /* threads that look for stalls; atomic */
     uint32_t n_objects;   /* that have a number; the holder's */
@@ -130,6 +130,15 @@ static inline bool det_in_operation(void) {
     return det_self.in_op == 1 && det_self.generation == sbt_fork_generation() + 1;
 }
 
+/* The caller is about to make an operation: it has the turn when this returns. */
+static inline void det_get(void) {
+    __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
+    sbt_fence_light(); /* pairs with the heavy fence of expel (stall.c) */
+    if (SBT_UNLIKELY(det_self.generation != sbt_fork_generation() + 1 ||
+                     __atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number))
+        det_take_slow();
+}
+
 /*
  * Wait for the turn. Blocks; no cancellation point. Handlers are deferred until det_pass. An operation inside of
  * another one has the turn already, and does not pass it: an allocator's locks in the C library's pthread_create, the
@@ -138,15 +147,10 @@ static inline bool det_in_operation(void) {
 static inline void det_take(enum det_op op) {
     struct det_round *r = det_round;
     sbt_handlers_hold();
-    if (SBT_UNLIKELY(det_in_operation())) {
+    if (SBT_UNLIKELY(det_in_operation()))
         det_self.n_inner++;
-    } else {
-        __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
-        sbt_fence_light(); /* pairs with the heavy fence of expel (stall.c) */
-        if (SBT_UNLIKELY(det_self.generation != sbt_fork_generation() + 1 ||
-                         __atomic_load_n(&r->turn.holder, __ATOMIC_ACQUIRE) != det_self.number))
-            det_take_slow();
-    }
+    else
+        det_get();
     r->n_ops++;
     r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
     if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))

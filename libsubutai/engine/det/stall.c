@@ -84,7 +84,12 @@ void det_look_no_more(uint32_t number) {
         __atomic_fetch_sub(&r->n_lookers, 1, __ATOMIC_RELAXED);
 }
 
-/* A looker that has the turn is one no more. */
+/*
+ * A looker that has the turn is one no more. Relaxed is enough: what the caller, which had the turn, must see came
+ * before that turn, and a looker that it does not see yet is only called beside another one.
+ *  1. A looker ends its wait when it has been given the turn, and takes itself off the count.
+ *  2. It passes the turn. So each thread that has the turn later sees the lower count.
+ */
 static bool has_looker(uint32_t holder) {
     const struct det_round *r = det_round;
     return __atomic_load_n(&r->n_lookers, __ATOMIC_RELAXED) >

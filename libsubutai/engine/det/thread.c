@@ -69,11 +69,9 @@ static void let_go(void) {
     __atomic_store_n(&det_self.in_op, DET_CREATES, __ATOMIC_RELEASE);
 }
 
+/* Handlers may run meanwhile. */
 static void take_back(void) {
-    __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
-    sbt_fence_light(); /* as in det_take */
-    if (__atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number)
-        det_take_slow();
+    det_get();
     det_self.creates = false;
     det_self.n_inner = 0;
 }
@@ -91,7 +89,7 @@ void *det_create_begin(void) {
         r->thread[number].generation = r->generation;
         __atomic_store_n(&r->thread[number].is_new, 1, __ATOMIC_RELAXED); /* the thread begins after this */
         turn_expel(&r->turn, number);                                     /* until the C library has made the thread */
-        __atomic_fetch_add(&r->is_creating, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&r->n_creating, 1, __ATOMIC_RELAXED);
     }
     sbt_lock_drop(&r->lock);
     det_other(number);
@@ -144,12 +142,16 @@ void det_create_end(void *record, pthread_t thread, bool is_created, bool is_det
     struct det_round *r = det_round;
     uint32_t number = number_of(record);
     take_back();
+    if (r->thread[number].generation != r->generation) { /* in a child that a handler has forked: no such thread */
+        det_pass();
+        return;
+    }
     if (is_created)
         come_into_round(number, thread, is_detached);
     else
         forget(number);
     __atomic_store_n(&r->thread[number].is_new, 0, __ATOMIC_RELEASE); /* pairs with is_outside (round.c) */
-    __atomic_fetch_sub(&r->is_creating, 1, __ATOMIC_RELEASE);         /* pairs with det_number_at_creation */
+    __atomic_fetch_sub(&r->n_creating, 1, __ATOMIC_RELEASE);          /* pairs with det_number_at_creation */
     det_pass();
 }
 
@@ -169,7 +171,7 @@ void det_created(void *record) {
 /* The creator needs no other thread until it has told the handle: only a creation that is under way is waited for. */
 uint32_t det_number_at_creation(void) {
     struct det_round *r = det_round;
-    while (__atomic_load_n(&r->is_creating, __ATOMIC_ACQUIRE) != 0)
+    while (__atomic_load_n(&r->n_creating, __ATOMIC_ACQUIRE) != 0)
         sbt_yield();
     uint32_t number = find(pthread_self());
     return number != TURN_NO_THREAD && __atomic_load_n(&r->thread[number].in_op, __ATOMIC_RELAXED) == NULL
