@@ -71,6 +71,8 @@ check "and none of these calls is a stall" is "$status $(grep -c ' returns from_
 run timeout 100 "$SUBUTAI" run --engine det -- "$ORDERED" stacks
 check "a creation waits for a thread that frees stacks in the C library, where the allocator waits for the turn" is \
     "$status $out" "0 done"
+run timeout 100 "$SUBUTAI" run --engine det --wait switch -- "$ORDERED" stacks
+check "also where threads wait by switching" is "$status $out" "0 done"
 run "$SUBUTAI" run --engine det -- "$ORDERED" nap
 check "a sleep of no time is over after a few turns" is "$status $out" "0 done"
 rm -f ahead.schedule

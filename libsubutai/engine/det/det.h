@@ -106,6 +106,7 @@ struct det_self {
     uint32_t generation; /* of the round in which that is so */
     uint32_t in_op;      /* 1: it looks whether it has the turn, or has it for an operation; DET_CREATES; atomic */
     uint32_t n_inner;    /* operations under way inside of that one */
+    uint32_t tid_before; /* while it creates: of its record */
     bool creates;        /* it is in the C library's pthread_create; counts as one of n_inner */
     bool is_guest;
     bool is_absent;   /* the thread `waiting`: a handler has made an operation and the thread has not looked since */

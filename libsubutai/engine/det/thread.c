@@ -60,10 +60,14 @@ void det_thread_enter(void) {
  *  1. A thread that has ended frees stacks in the C library, under its lock of the stacks.
  *  2. The creator has the turn, and waits for that lock.
  *  3. The allocator in which the first frees has a lock of ours: the operation waits for the turn.
+ * Guests and fibers have no kernel thread that is known, but make this call on their own.
  * The allocator's locks in pthread_create itself are operations inside of the creation: they take the turn if it has
  * been lost, and do not pass it.
  */
 static void let_go(void) {
+    uint32_t *tid = &det_round->thread[det_self.number].tid;
+    det_self.tid_before = *tid;
+    __atomic_store_n(tid, sbt_thread_tid(), __ATOMIC_RELAXED);
     det_self.n_inner = 1;
     det_self.creates = true;
     __atomic_store_n(&det_self.in_op, DET_CREATES, __ATOMIC_RELEASE);
@@ -146,6 +150,7 @@ void det_create_end(void *record, pthread_t thread, bool is_created, bool is_det
         det_pass();
         return;
     }
+    __atomic_store_n(&r->thread[det_self.number].tid, det_self.tid_before, __ATOMIC_RELAXED);
     if (is_created)
         come_into_round(number, thread, is_detached);
     else
