@@ -227,7 +227,7 @@ void rep_barriers_finish(struct rep_walk *w);
 /* ---- order.c ---- */
 
 /* `thread` gets `object` while it holds others. */
-void rep_order_add(struct rep_walk *w, uint32_t thread, uint32_t object, uint32_t site);
+void rep_order_add(struct rep_walk *w, uint32_t thread, uint32_t object, const struct sbt_trace_event *e);
 /* Those of a profile, which the recorder has counted. */
 bool rep_orders_of_profile(struct rep_walk *w);
 bool rep_circles(struct rep_walk *w);
