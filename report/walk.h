@@ -20,7 +20,7 @@
 enum {
     REP_RECENT_WAITS = 64,     /* of a thread: those that another thread's wait may overlap with */
     REP_SIGNALS = 64,          /* of an object: as many as the recorder assigns waits to */
-    REP_GENERATIONS = 4,       /* of a barrier that may be open at once, a power of 2 */
+    REP_GENERATIONS = 16,      /* of a barrier that may be open at once, a power of 2: of OpenMP's, several teams' */
     REP_MOST_HOLDS = 512,      /* of an object: past holds that a wait may overlap with, a power of 2 */
     REP_MOST_DETAILS = 4096,   /* objects of which there are histograms and sites */
     REP_MOST_PAIRS = 1 << 16,  /* threads, or sites, that waited for each other */
