@@ -68,6 +68,15 @@ void rec_put_arrival(struct rec_thread *t) {
         rec_encode(t);
 }
 
+void rec_end_arrival(struct rec_thread *t) {
+    if (!t->has_arrived || !rec_busy_begin(t))
+        return;
+    rec_put_arrival(t);
+    struct rec_call c = {.thread = t, .begin_ns = t->end_ns, .event = t->arrival};
+    uint64_t now = rec_now_ns();
+    rec_left(&c, above_zero(now, c.begin_ns), now);
+}
+
 void rec_leave_then(struct rec_call *c, const struct sbt_trace_event *then) {
     struct rec_thread *t = c->thread;
     if (t == NULL || c->nested || !rec_busy_begin(t))

@@ -37,14 +37,14 @@ struct region {
     uint64_t wake;              /* the number of the wake-up */
     uint32_t object;            /* of all regions: its number */
     /*
-     * Barriers, by the number of a thread's barrier in the region, modulo 2, since a thread is at most one barrier
-     * ahead of another; and the one at the end.
+     * The last barrier, which the team's threads number alike, and the one at the end. When a thread comes to a barrier
+     * all others have read what they agreed on at the last one: they have passed it, or are in it.
      */
     struct meeting {
         uint64_t number, agreed; /* 0: none yet; atomic */
         uintptr_t address;       /* by which the barrier goes */
         uint64_t generation;
-    } meetings[2], end;
+    } barrier, end;
     uint32_t n_arrived;     /* at the end; atomic */
     uint64_t last_ns;       /* the last arrival; atomic */
     struct rec_call at_end; /* the first thread's, from its arrival on */
@@ -157,7 +157,7 @@ static bool meet(void (*plain)(void), bool (*cancellable)(void), const void *sit
         uint32_t number = ++self.in.n_barriers;
         if (is_in_run_member(site)) /* the region's last call is a jump */
             site = (const char *)(uintptr_t)r->body + 1;
-        arrive(&c, &r->meetings[number % 2], number, (uintptr_t)site, site);
+        arrive(&c, &r->barrier, number, (uintptr_t)site, site);
     }
     if (plain != NULL)
         plain();

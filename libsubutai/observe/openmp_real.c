@@ -9,13 +9,14 @@
 #include "os/fork.h"
 
 /*
- * Where the run-time library is in the program's scope it is the same for all callers, and is found without the dynamic
- * linker. A Python package has one for itself, which is found by the dependencies of the object that the call site is
- * in.
+ * Where the run-time library is in the program's scope it is the same for all callers. A Python package has one for
+ * itself, which is found by the dependencies of the object that the call site is in. Not by sbt_elf_next, which goes by
+ * what is loaded: that may be another package's.
  */
 static sbt_function *find(const char *name, const void *site) {
-    sbt_function *found = sbt_elf_next(name), *open = sbt_elf_libc("dlopen");
+    sbt_function *found = NULL, *open = sbt_elf_libc("dlopen");
     Dl_info info;
+    *(void **)(void *)&found = sbt_real_dlsym()(RTLD_NEXT, name);
     if (found != NULL || open == NULL || dladdr(site, &info) == 0)
         return found;
     void *object = ((void *(*)(const char *, int))open)(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY);

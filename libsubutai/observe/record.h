@@ -314,6 +314,8 @@ void rec_all_arrived(uint32_t object, uint64_t generation, uint64_t ns);
 void rec_leave_then(struct rec_call *c, const struct sbt_trace_event *then);
 /* Put the arrival, if there is one, and the last thread has come. For a thread that does not run. */
 void rec_put_arrival(struct rec_thread *t);
+/* The same, by the thread itself when it ends. */
+void rec_end_arrival(struct rec_thread *t);
 
 /* overhead.c: what an event costs outside of what it measures itself; at start-up, before there are events. */
 void rec_calibrate(void);

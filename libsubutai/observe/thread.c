@@ -180,6 +180,7 @@ void rec_thread_ended(void) {
     struct rec_call c;
     if (t == NULL || t->generation != sbt_fork_generation())
         return;
+    rec_end_arrival(t);
     if (rec_enter(&c, SBT_TRACE_THREAD_END, SBT_TRACE_NO_OBJECT, NULL, NULL))
         rec_drop(&c); /* for the time: what the thread has worked */
     __atomic_store_n(&t->state, REC_ENDED, __ATOMIC_RELEASE);

@@ -3,7 +3,7 @@
 # OpenMP under the recorder: regions, barriers, critical sections and locks are events in known numbers, by name; the
 # program computes what it does without.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${MODULE:?}"
+: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${DECOY:?}" "${MODULE:?}"
 
 possible() { # FILE COUNT...
     local said
@@ -31,7 +31,7 @@ recorded() { # WHAT [OPTION...]
 }
 
 for engine in glibc direct ni; do
-    for what in regions sizes nested once tasks alone threads forks ends; do
+    for what in regions sizes nested once tasks alone doubled threads forks ends; do
         recorded $what
         check "$engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
         check "$engine, $what: its trace is possible" possible t.sbt
@@ -56,12 +56,16 @@ sizes._omp_fn.0 4 50"
     check "$calls recorded, one region: all threads come to its end" is "$(barriers)" "once 4 1"
     recorded alone --record-calls $calls
     check "$calls recorded, regions of one thread: no barriers" is "$(barriers)" ""
+    check "and no wait for a section" is "$("$SUBUTAI" report --json t.sbt | jq -c '.objects[] | [.name, .acquisitions, .contended]')" \
+        '["openmp_critical",50,0]'
 done
 recorded threads
 check "teams of several threads in one region: each arrival at each barrier of each team" possible t.sbt barrier_wait=600
+recorded doubled
+check "a barrier with two call sites is one" is "$("$SUBUTAI" report --json t.sbt | jq -c '[.barriers[].generations] | sort')" '[1,50]'
 recorded nested
 check "teams within teams" is "$(barriers)" "nested 2 50
-nested._omp_fn.0 2 100
+nested._omp_fn.0 2 150
 nested._omp_fn.1 2 100"
 recorded regions
 subutai predict t.sbt --machine host --sync direct --cores 4 --json
@@ -69,8 +73,8 @@ check "a prediction replays each call as it was recorded" json '.[0].runs[0].not
 
 # A run-time library in no other scope than a module's: the program itself knows nothing of OpenMP.
 rm -f ./*.sbt
-subutai record -o t.sbt --engine glibc -- "$LOADER" "$MODULE"
-check "a module with a run-time library of its own" is "$status $out" "0 $("$LOADER" "$MODULE")"
+subutai record -o t.sbt --engine glibc -- "$LOADER" "$DECOY" "$MODULE"
+check "a module with a run-time library of its own" is "$status $out" "0 $("$LOADER" "$DECOY" "$MODULE")"
 check "its barriers" is "$(barriers)" "omp_library_work 4 1
 omp_library_work._omp_fn.0 4 40"
 finish

@@ -80,13 +80,18 @@ static bool nested(void) {
     omp_set_max_active_levels(2);
     for (int round = 0; round < N_ROUNDS; round++)
 #pragma omp parallel num_threads(2)
-#pragma omp parallel num_threads(2)
     {
+#pragma omp parallel num_threads(2)
+        {
+#pragma omp barrier
+#pragma omp atomic
+            n++;
+        }
 #pragma omp barrier
 #pragma omp atomic
         n++;
     }
-    return n == 4 * N_ROUNDS;
+    return n == 6 * N_ROUNDS;
 }
 
 /* One region. At its end the workers wait until the program ends. */
@@ -119,9 +124,29 @@ static bool alone(void) {
 #pragma omp parallel num_threads(1)
     {
 #pragma omp barrier
+#pragma omp critical
         n++;
     }
     return n == N_ROUNDS;
+}
+
+/* The compiler may call the run-time library at two places for one barrier. */
+extern void GOMP_barrier(void);
+static bool doubled(void) {
+    int n = 0;
+#pragma omp parallel num_threads(2)
+    for (int round = 0; round < N_ROUNDS; round++) {
+        if (omp_get_thread_num() == round % 2) {
+            GOMP_barrier();
+#pragma omp atomic
+            n += 2;
+        } else {
+            GOMP_barrier();
+#pragma omp atomic
+            n++;
+        }
+    }
+    return n == 3 * N_ROUNDS;
 }
 
 static void *team(void *n) {
@@ -179,8 +204,8 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         bool (*run)(void);
-    } all[] = {{"regions", regions}, {"sizes", sizes},     {"nested", nested}, {"once", once}, {"tasks", tasks},
-               {"alone", alone},     {"threads", threads}, {"forks", forks},   {"ends", ends}};
+    } all[] = {{"regions", regions}, {"sizes", sizes},     {"nested", nested},   {"once", once},   {"tasks", tasks},
+               {"alone", alone},     {"doubled", doubled}, {"threads", threads}, {"forks", forks}, {"ends", ends}};
     omp_set_dynamic(0);
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
