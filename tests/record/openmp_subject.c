@@ -141,7 +141,9 @@ static bool doubled(void) {
 #pragma omp atomic
             n += 2;
         } else {
+            __asm__ volatile("" : : : "memory"); /* or the compiler makes one call of the two */
             GOMP_barrier();
+            __asm__ volatile("" : : : "memory");
 #pragma omp atomic
             n++;
         }
