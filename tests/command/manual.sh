@@ -100,7 +100,7 @@ check "completes the last of a list" is "$out" "glibc,native "
 complete_words compare --ru
 check "completes an option" is "$out" "--runs "
 complete_words run --no
-check "completes a negated option" is "$out" "--no-children --no-record-stacks --no-strict-paper "
+check "completes a negated option" is "$out" "--no-children --no-record-stacks --no-schedule-times --no-sfs --no-soft-barriers --no-strict-paper --no-sts "
 complete_words run --sta
 check "completes an option that may stand alone" is "$out" "--stall --stats --stats-file "
 complete_words run --stats = ''

@@ -25,49 +25,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/det/lbdr.h"
+#include "turn_state.h"
 
-#define MAX_THREADS 4
-#define MAX_OPS 48
-#define MUTEX 8
-#define CONDITION 2592 /* in the mutex's queue */
-#define BARRIER 40     /* soft, of BARRIER_THREADS; its queue is its own */
 #define BARRIER_THREADS 2
 #define BARRIER_TURNS 4
-#define WEIGHT 3 /* of a section; other operations weigh 1 */
-#define SUPPLEMENTS 12
+#define WEIGHT 3                  /* of a section; other operations weigh 1 */
 #define SHORT (1u << MAX_THREADS) /* of `may_be_interrupted`: the handlers may return at any time */
-
-static const uintptr_t keys[] = {MUTEX, CONDITION, BARRIER};
-enum { KEYS = sizeof keys / sizeof *keys };
-
-/* The pure turn is large: a state holds what these few threads use of it. */
-struct state {
-    struct {
-        uint32_t holder, n_runnable, n_back, n_soft;
-        uint64_t now, next_due, random, runnable;
-        uint32_t first[KEYS], last[KEYS]; /* their queues */
-        struct turn_thread thread[MAX_THREADS];
-    } turn;
-    struct {
-        struct lbdr_thread thread[MAX_THREADS];
-        struct {
-            uint32_t is_used, hint;
-            uint64_t stages, weight, budget, active, work[MAX_THREADS];
-        } section[MAX_THREADS];
-        uint64_t supplement[SUPPLEMENTS]; /* plus 1; 0: there is none. At the places in `supplements` */
-    } lbdr;
-    uint32_t left[MAX_THREADS];   /* turns of others until its section is over */
-    uint8_t at[MAX_THREADS];      /* place in the script */
-    uint8_t arrived[MAX_THREADS]; /* 1: it has computed, and asks for the turn */
-    uint8_t held, n_ops;
-    uint8_t schedule[MAX_OPS];    /* thread << 4 | operation */
-    uint8_t waits[MAX_THREADS];   /* 1: it has blocked, and made no operation since */
-    uint8_t is_away[MAX_THREADS]; /* 1: a handler runs in its place */
-    uint8_t n_interrupts;
-    uint8_t padding[5];
-};
-_Static_assert(sizeof(struct state) % 8 == 0, "no hidden padding");
 
 static const char *wrong;
 static const char *const *scripts;
@@ -77,101 +40,10 @@ static uint8_t interrupted_from;    /* when all of these threads have come to th
 static enum { NONE, WITHOUT_TURN, FIRST_COMER, OVER_ON_ARRIVAL } mistake;
 static bool has_schedule;
 static uint8_t schedule[MAX_OPS];
-static struct turn turn;
-static struct lbdr lbdr;
-static uint32_t supplements[SUPPLEMENTS], n_supplements; /* where they have been seen */
-
-static void load_lbdr(const struct state *s) {
-    for (int i = 0; i < MAX_THREADS; i++) {
-        lbdr.thread[i] = s->lbdr.thread[i];
-        lbdr.section[i].is_used = s->lbdr.section[i].is_used != 0;
-        lbdr.section[i].hint = s->lbdr.section[i].hint;
-        lbdr.section[i].stages = s->lbdr.section[i].stages;
-        lbdr.section[i].weight = s->lbdr.section[i].weight;
-        lbdr.section[i].budget = s->lbdr.section[i].budget;
-        lbdr.section[i].active[0] = s->lbdr.section[i].active;
-        memcpy(lbdr.section[i].work, s->lbdr.section[i].work, sizeof s->lbdr.section[i].work);
-    }
-    for (uint32_t i = 0; i < n_supplements; i++)
-        lbdr.supplement[supplements[i]].amount = s->lbdr.supplement[i] == 0 ? 0 : s->lbdr.supplement[i] - 1;
-}
-
-/* A supplement that no path has had before. */
-static void find_supplements(void) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < LBDR_SUPPLEMENTS; i++)
-        n += lbdr.supplement[i].hint != 0;
-    if (n == n_supplements)
-        return;
-    if (n > SUPPLEMENTS) {
-        wrong = "more supplements than the walk has room for";
-        return;
-    }
-    for (uint32_t i = 0; i < LBDR_SUPPLEMENTS; i++) {
-        bool is_known = lbdr.supplement[i].hint == 0;
-        for (uint32_t k = 0; k < n_supplements; k++)
-            is_known = is_known || supplements[k] == i;
-        if (!is_known)
-            supplements[n_supplements++] = i;
-    }
-}
-
-static void save_lbdr(struct state *s) {
-    for (int i = 0; i < MAX_THREADS; i++) {
-        s->lbdr.thread[i] = lbdr.thread[i];
-        s->lbdr.section[i].is_used = lbdr.section[i].is_used;
-        s->lbdr.section[i].hint = lbdr.section[i].hint;
-        s->lbdr.section[i].stages = lbdr.section[i].stages;
-        s->lbdr.section[i].weight = lbdr.section[i].weight;
-        s->lbdr.section[i].budget = lbdr.section[i].budget;
-        s->lbdr.section[i].active = lbdr.section[i].active[0];
-        memcpy(s->lbdr.section[i].work, lbdr.section[i].work, sizeof s->lbdr.section[i].work);
-    }
-    for (uint32_t i = 0; i < n_supplements; i++)
-        s->lbdr.supplement[i] =
-            lbdr.supplement[supplements[i]].amount == 0 ? 0 : lbdr.supplement[supplements[i]].amount + 1;
-}
-
-static void load(const struct state *s) {
-    memset(turn.runnable, 0, sizeof turn.runnable);
-    turn.holder = s->turn.holder;
-    turn.n_runnable = s->turn.n_runnable;
-    turn.n_back = s->turn.n_back;
-    turn.n_soft = s->turn.n_soft;
-    turn.now = s->turn.now;
-    turn.next_due = s->turn.next_due;
-    turn.random = s->turn.random;
-    turn.runnable[0] = s->turn.runnable;
-    turn.n_threads = (uint32_t)n_threads;
-    memset(turn.queue, 0, sizeof turn.queue);
-    for (int k = 0; k < KEYS; k++) {
-        turn.queue[turn_queue_of(keys[k])].first = s->turn.first[k];
-        turn.queue[turn_queue_of(keys[k])].last = s->turn.last[k];
-    }
-    memcpy(turn.thread, s->turn.thread, sizeof s->turn.thread);
-    load_lbdr(s);
-}
-
-static void save(struct state *s) {
-    s->turn.holder = turn.holder;
-    s->turn.n_runnable = turn.n_runnable;
-    s->turn.n_back = turn.n_back;
-    s->turn.n_soft = turn.n_soft;
-    s->turn.now = turn.now;
-    s->turn.next_due = turn.next_due;
-    s->turn.random = turn.random;
-    s->turn.runnable = turn.runnable[0];
-    for (int k = 0; k < KEYS; k++) {
-        s->turn.first[k] = turn.queue[turn_queue_of(keys[k])].first;
-        s->turn.last[k] = turn.queue[turn_queue_of(keys[k])].last;
-    }
-    memcpy(s->turn.thread, turn.thread, sizeof s->turn.thread);
-    save_lbdr(s);
-}
-
 static void give_up(struct state *s, int t) {
     uint64_t turns = lbdr_start(&lbdr, (uint32_t)t, 0, WEIGHT, &turn);
-    find_supplements();
+    if (!state_find_supplements())
+        wrong = "more supplements than the walk has room for";
     turn_give_up(&turn, turns);
     s->left[t] = (uint32_t)turns;
 }
@@ -295,23 +167,23 @@ static void look(const struct state *s) {
 
 /* As det_join_round and is_present (engine/det). */
 static void interrupt(struct state *s, int t) {
-    load(s);
+    state_load(s);
     uint32_t waiting = turn_waiting(&turn, CONDITION, TURN_EXACT);
     turn_absent(&turn, (uint32_t)t);
     if (turn.holder == TURN_NO_THREAD || turn.thread[turn.holder].state != TURN_RUNNABLE)
         turn_choose(&turn);
     if (turn_waiting(&turn, CONDITION, TURN_EXACT) != waiting)
         wrong = "woken without a signal";
-    save(s);
+    state_save(s);
     s->is_away[t] = 1;
     s->n_interrupts++;
 }
 
 static void come_back(struct state *s, int t) {
-    load(s);
+    state_load(s);
     if (turn_present(&turn, (uint32_t)t) && turn.holder == TURN_NO_THREAD)
         turn_choose(&turn);
-    save(s);
+    state_save(s);
     s->is_away[t] = 0;
 }
 
@@ -379,7 +251,7 @@ static void look_at_ends(const struct turn_thread *before) {
 static void make_operation(struct state *s, int t) {
     uint8_t at = s->at[t];
     struct turn_thread threads[MAX_THREADS];
-    load(s);
+    state_load(s);
     if (turn.thread[t].state == TURN_SECTION)
         come_to_end(t);
     turn.holder = (uint32_t)t;
@@ -395,7 +267,7 @@ static void make_operation(struct state *s, int t) {
     count_turn(s, t);
     look_at_time(before);
     look_at_ends(threads);
-    save(s);
+    state_save(s);
     s->arrived[t] = s->at[t] == at || scripts[t][s->at[t]] == 'p'; /* after its wait it goes on without computing */
 }
 
@@ -422,11 +294,11 @@ static int step(void *state, int t, int way) {
     /* The clock outside may pass a deadline at any time. */
     if (s->turn.thread[t].state == TURN_BLOCKED && s->turn.thread[t].deadline != TURN_NEVER &&
         !s->turn.thread[t].overdue) {
-        load(s);
+        state_load(s);
         turn_overdue(&turn, (uint32_t)t);
         if (turn.holder == TURN_NO_THREAD)
             turn_choose(&turn);
-        save(s);
+        state_save(s);
         look(s);
         return 1;
     }
@@ -498,19 +370,17 @@ static const struct scenario scenarios[] = {
 static bool walk(const struct scenario *which, uint64_t seed, bool show, uint64_t *n_states) {
     struct state first;
     memset(&first, 0, sizeof first);
-    memset(&turn, 0, sizeof turn);
-    memset(&lbdr, 0, sizeof lbdr);
-    n_supplements = 0;
     scripts = which->script;
     may_be_interrupted = which->may_be_interrupted;
     interrupted_from = which->interrupted_from;
     for (n_threads = 0; scripts[n_threads] != NULL;)
         n_threads++;
+    state_begin(n_threads);
     turn_begin(&turn, seed);
     lbdr_begin(&lbdr);
     for (int i = 1; i < n_threads; i++) /* two stages, and the main thread's */
         lbdr_create(&lbdr, turn_create(&turn), (uintptr_t)i % 2 + 1);
-    save(&first);
+    state_save(&first);
     wrong = NULL;
     has_schedule = false;
     struct interleave what = {

@@ -20,9 +20,9 @@
 
 #include "engine/det/turn.h"
 
-#define LBDR_UNIT 1000                            /* of a budget: a turn */
-#define LBDR_MOST (1000000 * (uint64_t)LBDR_UNIT) /* of a budget and of a supplement */
-#define LBDR_STAGES 64                            /* the last one is that of all further start routines */
+#define LBDR_UNIT 1000        /* of a budget: a turn */
+#define LBDR_MOST 1000000000  /* of a budget and of a supplement: a million turns */
+#define LBDR_STAGES 64        /* the last one is that of all further start routines */
 #define LBDR_SECTIONS 64      /* that are measured at a time; the budgets of others are never small */
 #define LBDR_SUPPLEMENTS 4096 /* a power of 2; further ones stay 0 */
 
