@@ -10,7 +10,7 @@ subutai --help
 check "--help" is "$status" 0
 help=$out
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' <<<"$out")
-check "there are fifteen commands" is "$(wc -w <<<"$commands")" 15
+check "there are sixteen commands" is "$(wc -w <<<"$commands")" 16
 engines=$("$SUBUTAI" engines --json | jq -r .engine)
 for engine in $engines; do
     check "--help names engine $engine" matches "$help" $'\n'"  $engine "

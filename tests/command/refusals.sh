@@ -3,8 +3,8 @@
 # Everything that the command refuses: exit status 2 and one line on stderr that says what is legal.
 . "$(dirname "$0")/lib.sh"
 
-refuses 'no command given \(legal: run, record, profile, report, trace, schedule, check, predict, sweep, replay, compare, bench, calibrate, doctor, engines'
-refuses "unknown command 'fly' \(legal: run, record, profile, report, trace, schedule, check, predict, sweep, replay, compare, bench, calibrate, doctor, engines" fly
+refuses 'no command given \(legal: run, record, profile, report, trace, schedule, check, hints, predict, sweep, replay, compare, bench, calibrate, doctor, engines'
+refuses "unknown command 'fly' \(legal: run, record, profile, report, trace, schedule, check, hints, predict, sweep, replay, compare, bench, calibrate, doctor, engines" fly
 refuses "unknown option '--fly' \(legal: " --fly
 refuses "unknown command 'fly'" help fly
 

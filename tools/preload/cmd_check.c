@@ -121,16 +121,6 @@ static void settle_options(struct check *c, uint64_t seeds) {
     }
 }
 
-/* Without the library no order is kept: all runs would seem to be the same. */
-static void refuse_unserved(const struct check *c) {
-    struct verdict verdict = verdict_of(c->program.path, false);
-    if (verdict_forbids_preload(&verdict) || verdict.reason == VERDICT_STATIC || verdict.reason == VERDICT_SET_ID ||
-        verdict.reason == VERDICT_CAPABILITIES)
-        cmd_refuse("check: '%s' cannot be served: %s (legal: a program that subutai doctor calls served)", c->argv[0],
-                   verdict.detail);
-    verdict_free(&verdict);
-}
-
 static int check_main(const struct command *self, int argc, char **argv) {
     struct check c = {.n_jobs = n_cpus(), .program = {.subcommand = "check", .timeout_ns = INT64_C(60000000000)}};
     struct args args = {.command = self, .settings = &c.settings, .argc = argc, .argv = argv};
@@ -144,7 +134,8 @@ static int check_main(const struct command *self, int argc, char **argv) {
     c.program.path = find_program("check", c.argv[0]);
     c.library = find_library("check", c.given_library);
     c.library_name = strrchr(c.library, '/') + 1;
-    refuse_unserved(&c);
+    verdict_refuse_unserved("check", c.program.path,
+                            c.argv[0]); /* no order is kept: all runs would seem to be the same */
     settle_options(&c, seeds);
     hints_check("check", &c.settings, c.program.path);
     check_run_all(&c, take_run);

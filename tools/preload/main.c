@@ -13,10 +13,23 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct command *const all_commands[] = {&command_run,       &command_record,   &command_profile, &command_report,
-                                              &command_trace,     &command_schedule, &command_check,   &command_predict,
-                                              &command_sweep,     &command_replay,   &command_compare, &command_bench,
-                                              &command_calibrate, &command_doctor,   &command_engines, NULL};
+const struct command *const all_commands[] = {&command_run,
+                                              &command_record,
+                                              &command_profile,
+                                              &command_report,
+                                              &command_trace,
+                                              &command_schedule,
+                                              &command_check,
+                                              &command_hints,
+                                              &command_predict,
+                                              &command_sweep,
+                                              &command_replay,
+                                              &command_compare,
+                                              &command_bench,
+                                              &command_calibrate,
+                                              &command_doctor,
+                                              &command_engines,
+                                              NULL};
 
 static void say(const char *format, va_list list) {
     /* One write for a line, because several processes may share the terminal. */
