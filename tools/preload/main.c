@@ -113,10 +113,11 @@ static const struct command *find_command(const char *name) {
 
 static int run_main(int argc, char **argv) {
     if (argc < 2)
-        cmd_refuse("no command given (legal: run, record, profile, report, trace, schedule, check, predict, sweep, "
-                   "replay, compare, bench, "
-                   "calibrate, doctor, "
-                   "engines; try --help)");
+        cmd_refuse(
+            "no command given (legal: run, record, profile, report, trace, schedule, check, hints, predict, sweep, "
+            "replay, compare, bench, "
+            "calibrate, doctor, "
+            "engines; try --help)");
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) {
         printf("subutai %s\n", SUBUTAI_VERSION);
