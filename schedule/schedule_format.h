@@ -56,6 +56,9 @@ enum schedule_op {
     SCHEDULE_SLEEP,
     SCHEDULE_LEAVE,
     SCHEDULE_FORK,
+    SCHEDULE_GIVE_UP,
+    SCHEDULE_SOFT_BARRIER,
+    SCHEDULE_PCS,
     SCHEDULE_N_OPS
 };
 
@@ -74,30 +77,41 @@ enum schedule_return {
     SCHEDULE_FROM_HANDLER, /* a signal handler has interrupted its wait, or ended it */
     SCHEDULE_FROM_ABSENCE, /* a handler has run in its place, or a stall was released */
     SCHEDULE_FROM_NOWHERE, /* a handler's operation, or a thread that no operation has created */
+    SCHEDULE_FROM_PCS,     /* an operation in, or behind, a performance-critical section */
     SCHEDULE_N_RETURNS
 };
 
 /*
- * Kinds of tokens. The first four begin with a head: if SCHEDULE_NEXT is set in the kind's byte, the thread is that of
+ * Kinds of tokens. Those below 80 begin with a head: if SCHEDULE_NEXT is set in the kind's byte, the thread is that of
  * the head before, a turn later; otherwise follow the thread's number and the logical time since the head before, in
  * ns. The first head is after thread 0, time 0.
  */
 enum schedule_kind {
     SCHEDULE_CUT = 0,
-    SCHEDULE_OP = 1,        /* + enum schedule_op: head, call site (0: not known) */
-    SCHEDULE_RESUME = 64,   /* + enum schedule_reason: head. The wait of that thread's last operation is over */
-    SCHEDULE_RETURN = 68,   /* + enum schedule_return: head. It is no part of the hash */
-    SCHEDULE_STALL = 72,    /* head: that thread keeps the turn without an operation */
-    SCHEDULE_RELEASED = 73, /* head: the turn has been taken away from that thread, and it goes on outside */
-    SCHEDULE_OBJECT = 80,   /* number of the object of the last operation, in the order of first use from 1 on */
-    SCHEDULE_OTHER = 81,    /* number of the thread that the last operation is about */
-    SCHEDULE_MODULE = 82,   /* bytes of its path, the path: a file with code; they are counted from 0 on */
-    SCHEDULE_SITE = 83,     /* module, offset in that file of the call's last byte; they are counted from 1 on */
-    SCHEDULE_FULL = 126,    /* the last token: the file could not grow, and the process went on without a log */
-    SCHEDULE_FINISH = 127,  /* struct schedule_totals */
+    SCHEDULE_OP = 1,          /* + enum schedule_op: head, call site (0: not known) */
+    SCHEDULE_RESUME = 64,     /* + enum schedule_reason: head. The wait of that thread's last operation is over */
+    SCHEDULE_RETURN = 68,     /* + enum schedule_return, but for FROM_PCS: head. It is no part of the hash */
+    SCHEDULE_STALL = 72,      /* head: that thread keeps the turn without an operation */
+    SCHEDULE_RELEASED = 73,   /* head: the turn has been taken away from that thread, and it goes on outside */
+    SCHEDULE_SECTION = 74,    /* head, hint, turns: that thread gives the turn up. It is no part of the hash */
+    SCHEDULE_PCS_RETURN = 75, /* head: a return FROM_PCS */
+    SCHEDULE_OBJECT = 80,     /* number of the object of the last operation, in the order of first use from 1 on */
+    SCHEDULE_OTHER = 81,      /* number of the thread that the last operation is about */
+    SCHEDULE_MODULE = 82,     /* bytes of its path, the path: a file with code; they are counted from 0 on */
+    SCHEDULE_SITE = 83,       /* module, offset in that file of the call's last byte; they are counted from 1 on */
+    SCHEDULE_HINTS = 84,      /* struct schedule_hints, its three numbers: before the first event */
+    SCHEDULE_TIME = 85,    /* ns from the last event with a time; ns that the next one's thread waited for the turn */
+    SCHEDULE_FULL = 126,   /* the last token: the file could not grow, and the process went on without a log */
+    SCHEDULE_FINISH = 127, /* struct schedule_totals */
     SCHEDULE_NEXT = 128
 };
 _Static_assert(SCHEDULE_OP + SCHEDULE_N_OPS <= (int)SCHEDULE_RESUME, "kinds do not overlap");
+
+/* What hints the run had. Without this token there were none, and each of these was on but for FILE. */
+enum schedule_flag { SCHEDULE_WITH_FILE = 1, SCHEDULE_SFS = 2, SCHEDULE_STS = 4, SCHEDULE_SOFT_BARRIERS = 8 };
+struct schedule_hints {
+    uint64_t flags, hash, n; /* enum schedule_flag; of the file, and how many it has */
+};
 
 /* At the end, each number in 8 bytes. */
 struct schedule_totals {

@@ -32,6 +32,9 @@ static const struct {
     [SCHEDULE_SLEEP] = {"sleep", NULL},
     [SCHEDULE_LEAVE] = {"leave", NULL},
     [SCHEDULE_FORK] = {"fork", NULL},
+    [SCHEDULE_GIVE_UP] = {"give_up_turn", NULL},
+    [SCHEDULE_SOFT_BARRIER] = {"soft_barrier", "soft_barrier"},
+    [SCHEDULE_PCS] = {"pcs", NULL},
 };
 
 const char *schedule_op_name(enum schedule_op op) {
@@ -48,6 +51,7 @@ const char *schedule_reason_name(enum schedule_reason reason) {
 }
 
 const char *schedule_return_name(enum schedule_return how) {
-    static const char *const names[SCHEDULE_N_RETURNS] = {"from_call", "from_handler", "from_absence", "from_nowhere"};
+    static const char *const names[SCHEDULE_N_RETURNS] = {"from_call", "from_handler", "from_absence", "from_nowhere",
+                                                          "from_pcs"};
     return names[how];
 }

@@ -27,8 +27,9 @@ struct schedule_log {
     uint8_t buffer[BUFFER];
     struct schedule_header header;
     struct schedule_totals totals;
-    bool has_totals, is_full;
-    uint64_t time_ns, hash;
+    struct schedule_hints hints;
+    bool has_totals, is_full, has_hints, has_real;
+    uint64_t time_ns, hash, real_ns, waited_ns;
     uint32_t thread;
     char **modules;
     struct place *sites; /* from number 1 on: sites[number - 1] */
@@ -143,9 +144,9 @@ static void forget_tables(struct schedule_log *log) {
 void schedule_rewind(struct schedule_log *log) {
     forget_tables(log);
     log->at = sizeof log->header;
-    log->time_ns = log->hash = 0;
+    log->time_ns = log->hash = log->real_ns = 0;
     log->thread = 0;
-    log->has_totals = log->is_full = false;
+    log->has_totals = log->is_full = log->has_hints = log->has_real = false;
 }
 
 void schedule_close(struct schedule_log *log) {
@@ -231,6 +232,21 @@ static bool get_site(struct schedule_log *log, char **error) {
     return true;
 }
 
+static bool get_hints(struct schedule_log *log, char **error) {
+    log->has_hints = true;
+    return get(log, UINT64_MAX, &log->hints.flags, error) && get(log, UINT64_MAX, &log->hints.hash, error) &&
+           get(log, UINT64_MAX, &log->hints.n, error);
+}
+
+static bool get_time(struct schedule_log *log, char **error) {
+    uint64_t passed;
+    log->has_real = true;
+    if (!get(log, UINT64_MAX - log->real_ns, &passed, error) || !get(log, UINT64_MAX, &log->waited_ns, error))
+        return false;
+    log->real_ns += passed;
+    return true;
+}
+
 static bool get_totals(struct schedule_log *log, char **error) {
     size_t begin = log->at;
     int byte;
@@ -284,20 +300,26 @@ static bool get_event(struct schedule_log *log, uint8_t kind, struct schedule_ev
     unsigned k = kind & ~(unsigned)SCHEDULE_NEXT;
     size_t at = log->at - 1;
     bool is_known =
-        (k >= SCHEDULE_OP && k < SCHEDULE_OP + SCHEDULE_N_OPS) || (k >= SCHEDULE_RESUME && k <= SCHEDULE_RELEASED);
+        (k >= SCHEDULE_OP && k < SCHEDULE_OP + SCHEDULE_N_OPS) || (k >= SCHEDULE_RESUME && k <= SCHEDULE_PCS_RETURN);
     if (!is_known)
         return fail(log, at, error, "a token of kind %u is unknown: the log is damaged", kind);
     if (!get_head(log, kind, e, error))
         return false;
+    e->has_real = log->has_real && k < SCHEDULE_RETURN;
+    e->real_ns = log->real_ns;
+    e->waited_ns = log->waited_ns;
     if (k < SCHEDULE_RESUME)
         return get_op(log, e, k - SCHEDULE_OP, error);
     if (k < SCHEDULE_RETURN) {
         e->kind = SCHEDULE_EVENT_RESUME;
         e->what = k - SCHEDULE_RESUME;
         log->hash = schedule_hash_resume(log->hash, e->thread, (enum schedule_reason)e->what);
-    } else if (k < SCHEDULE_STALL) {
+    } else if (k < SCHEDULE_STALL || k == SCHEDULE_PCS_RETURN) {
         e->kind = SCHEDULE_EVENT_RETURN;
-        e->what = k - SCHEDULE_RETURN;
+        e->what = k < SCHEDULE_STALL ? k - SCHEDULE_RETURN : SCHEDULE_FROM_PCS;
+    } else if (k == SCHEDULE_SECTION) {
+        e->kind = SCHEDULE_EVENT_SECTION;
+        return get(log, UINT64_MAX, &e->hint, error) && get(log, UINT64_MAX, &e->turns, error);
     } else {
         e->kind = k == SCHEDULE_STALL ? SCHEDULE_EVENT_STALL : SCHEDULE_EVENT_RELEASED;
     }
@@ -316,6 +338,12 @@ bool schedule_next(struct schedule_log *log, struct schedule_event *event, char 
             break;
         case SCHEDULE_SITE:
             is_well = get_site(log, error);
+            break;
+        case SCHEDULE_HINTS:
+            is_well = get_hints(log, error);
+            break;
+        case SCHEDULE_TIME:
+            is_well = get_time(log, error);
             break;
         case SCHEDULE_FULL:
             log->is_full = true;
@@ -343,6 +371,10 @@ const struct schedule_header *schedule_header_of(const struct schedule_log *log)
 
 const struct schedule_totals *schedule_totals_of(const struct schedule_log *log) {
     return log->has_totals ? &log->totals : NULL;
+}
+
+const struct schedule_hints *schedule_hints_of(const struct schedule_log *log) {
+    return log->has_hints ? &log->hints : NULL;
 }
 
 bool schedule_is_full(const struct schedule_log *log) {

@@ -19,6 +19,7 @@ enum schedule_event_kind {
     SCHEDULE_EVENT_RETURN,
     SCHEDULE_EVENT_STALL,
     SCHEDULE_EVENT_RELEASED,
+    SCHEDULE_EVENT_SECTION,
     SCHEDULE_N_EVENTS
 };
 
@@ -33,6 +34,14 @@ struct schedule_event {
     uint32_t other;   /* OP: the thread that it is about, or SCHEDULE_NONE */
     uint32_t site;    /* OP: from 1 on; 0: not known */
     uint64_t hash;    /* of the schedule up to this event */
+    /*
+     * SECTION: the thread gives the turn up. Which hint: twice its line in the hint file, or twice the program's own
+     * number, plus 1; for how many turns of others.
+     */
+    uint64_t hint, turns;
+    /* OP, RESUME, in a log with times: ns since the first event with a time, and how long the thread waited before. */
+    bool has_real;
+    uint64_t real_ns, waited_ns;
 };
 
 struct schedule_log;
@@ -42,6 +51,8 @@ struct schedule_log *schedule_open(const char *path, char **error);
 void schedule_close(struct schedule_log *log);
 
 const struct schedule_header *schedule_header_of(const struct schedule_log *log);
+/* After the first event: what hints the run had; NULL: none, and all of LBDR on. */
+const struct schedule_hints *schedule_hints_of(const struct schedule_log *log);
 /* The next event. False: there is none; *error is NULL, or has one line, allocated. */
 bool schedule_next(struct schedule_log *log, struct schedule_event *event, char **error);
 /* From the first event on again. */

@@ -158,7 +158,7 @@ static int before_create(struct start *start, const void *caller) {
     sbt_fork_generation();
     sbt_engine.fork_child();
     if (SBT_UNLIKELY(sbt_engine.order != NULL)) {
-        start->record = sbt_engine.order->create_begin();
+        start->record = sbt_engine.order->create_begin((uintptr_t)start->routine.posix);
         if (start->record == NULL)
             return EAGAIN;
     }

@@ -133,6 +133,24 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
     [SBT_OPT_SCHEDULE] = {"schedule", "SUBUTAI_SCHEDULE", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                           "write the order of all operations to FILE, a new one; children in files of their own", "det",
                           NULL},
+    [SBT_OPT_SCHEDULE_TIMES] = {"schedule-times", "SUBUTAI_SCHEDULE_TIMES", SBT_OPTION_BOOL, "0", 0, 1, NULL, NULL,
+                                "0|1",
+                                "whether that file says when each operation was made, and how long its thread had "
+                                "waited for the turn",
+                                "det", NULL},
+    [SBT_OPT_HINTS] = {"hints", "SUBUTAI_HINTS", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
+                       "hints for call sites, from FILE: where a thread gives the turn up, waits for others, or leaves "
+                       "the order",
+                       "det", NULL},
+    [SBT_OPT_SFS] = {"sfs", "SUBUTAI_SFS", SBT_OPTION_BOOL, "1", 0, 1, NULL, NULL, "0|1",
+                     "whether hints let a thread give the turn up: LBDR's synchronization-free sections", "det", NULL},
+    [SBT_OPT_STS] = {"sts", "SUBUTAI_STS", SBT_OPTION_BOOL, "1", 0, 1, NULL, NULL, "0|1",
+                     "whether the only runnable thread keeps the turn without passing it: LBDR's single-threaded "
+                     "sections; the schedule is the same without",
+                     "det", NULL},
+    [SBT_OPT_SOFT_BARRIERS] = {"soft-barriers", "SUBUTAI_SOFT_BARRIERS", SBT_OPTION_BOOL, "1", 0, 1, NULL, NULL, "0|1",
+                               "whether threads wait for each other where hints say so: PARROT's soft barriers", "det",
+                               NULL},
 };
 
 struct sbt_options sbt_options;
@@ -404,7 +422,10 @@ const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_i
     if (reader != NULL && strcmp(reader, engine_names[SBT_ENGINE_NI]) == 0)
         return engine == SBT_ENGINE_NI ? idle_under_ni(options->value, id) : "only the engine ni reads it";
     if (reader != NULL && strcmp(reader, engine_names[SBT_ENGINE_DET]) == 0)
-        return engine == SBT_ENGINE_DET ? NULL : "it is an option of the engine det";
+        return engine != SBT_ENGINE_DET ? "it is an option of the engine det"
+               : id == SBT_OPT_SCHEDULE_TIMES && options->value[SBT_OPT_SCHEDULE].s == NULL
+                   ? "no schedule is written (legal: beside --schedule)"
+                   : NULL;
     bool waits = id == SBT_OPT_SPIN_NS || id == SBT_OPT_YIELDS || id == SBT_OPT_WAIT || id == SBT_OPT_WAKE_GAP;
     return waits && engine == SBT_ENGINE_GLIBC ? "the engine glibc does not read it" : NULL;
 }

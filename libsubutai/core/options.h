@@ -54,6 +54,11 @@ enum sbt_option_id {
     SBT_OPT_SEED,
     SBT_OPT_STALL,
     SBT_OPT_SCHEDULE,
+    SBT_OPT_SCHEDULE_TIMES, /* .u */
+    SBT_OPT_HINTS,
+    SBT_OPT_SFS,           /* .u */
+    SBT_OPT_STS,           /* .u */
+    SBT_OPT_SOFT_BARRIERS, /* .u */
     SBT_N_OPTIONS
 };
 

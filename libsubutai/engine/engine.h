@@ -44,9 +44,10 @@ struct sbt_futex_moved {
 struct sbt_order {
     /*
      * A thread creates another: create_begin, the C library's call, create_end. NULL: too many threads. `created` is
-     * called in the new thread, before anything else, and blocks until the creator has called create_end.
+     * called in the new thread, before anything else, and blocks until the creator has called create_end. `routine`:
+     * where the thread begins.
      */
-    void *(*create_begin)(void);
+    void *(*create_begin)(uintptr_t routine);
     void (*create_end)(void *record, pthread_t thread, bool is_created, bool is_detached);
     void (*created)(void *record);
     /*
@@ -83,6 +84,11 @@ struct sbt_order {
     void (*outside_end)(void);
     /* The caller has read that clock. */
     void (*clock_read)(clockid_t clock, const struct timespec *now);
+
+    /* Hints of the program's own (abi/subutai/det.h): each may wait for the turn, and the barrier for other threads. */
+    int (*give_up_turn)(unsigned hint, unsigned weight);
+    int (*soft_barrier)(const void *key, uint32_t *number, uint32_t threads, uint32_t turns);
+    void (*pcs)(bool begins);
 };
 
 struct sbt_engine {

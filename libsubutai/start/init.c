@@ -138,7 +138,7 @@ static void pass_on(void) {
 }
 
 static void start(void) {
-    char error[640];
+    char error[1024];
     /* First: a sanitizer that has not started yet does so inside the first string function that this calls. */
     const char *tool = sbt_init_sanitizer();
     if (tool != NULL)

@@ -10,7 +10,7 @@ subutai --help
 check "--help" is "$status" 0
 help=$out
 commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' <<<"$out")
-check "there are fifteen commands" is "$(wc -w <<<"$commands")" 15
+check "there are sixteen commands" is "$(wc -w <<<"$commands")" 16
 engines=$("$SUBUTAI" engines --json | jq -r .engine)
 for engine in $engines; do
     check "--help names engine $engine" matches "$help" $'\n'"  $engine "
@@ -100,7 +100,7 @@ check "completes the last of a list" is "$out" "glibc,native "
 complete_words compare --ru
 check "completes an option" is "$out" "--runs "
 complete_words run --no
-check "completes a negated option" is "$out" "--no-children --no-record-stacks --no-strict-paper "
+check "completes a negated option" is "$out" "--no-children --no-record-stacks --no-schedule-times --no-sfs --no-soft-barriers --no-strict-paper --no-sts "
 complete_words run --sta
 check "completes an option that may stand alone" is "$out" "--stall --stats --stats-file "
 complete_words run --stats = ''

@@ -7,7 +7,11 @@
  * a thread does outside of the turn is a step of its own ("computes"), so the walk has every order of arrivals. The
  * schedule is the list of operations, with their threads; each end of the walk must have the same.
  *
- * Two mistakes must be found: an operation without the turn, and a lock that is handed to the thread that comes first.
+ * Three mistakes must be found: an operation without the turn, a lock that is handed to the thread that comes first,
+ * and a section that is over when its thread asks for the turn.
+ *
+ * A thread may give the turn up after an operation, for a budget of lbdr.h, and threads may meet at a soft barrier. The
+ * schedule is one all the same, a section lasts for exactly its budget, and no thread waits for another that computes.
  *
  * In some scenarios a signal handler interrupts a thread while it waits, at any point, and keeps it until all others
  * have ended. Then the schedule is not the same, but no other thread may wait for it, and a signal wakes one thread.
@@ -21,77 +25,44 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/det/turn.h"
+#include "turn_state.h"
 
-#define MAX_THREADS 4
-#define MAX_OPS 48
-#define MUTEX 8
-#define CONDITION 2592            /* in the mutex's queue */
+#define BARRIER_THREADS 2
+#define BARRIER_TURNS 4
+#define WEIGHT 3                  /* of a section; other operations weigh 1 */
 #define SHORT (1u << MAX_THREADS) /* of `may_be_interrupted`: the handlers may return at any time */
-
-/* The pure turn is large: a state holds what these few threads use of it. */
-struct state {
-    struct {
-        uint32_t holder, n_runnable, n_back, unused;
-        uint64_t now, next_due, random, runnable;
-        uint32_t first[2], last[2]; /* the queues of the two keys */
-        struct turn_thread thread[MAX_THREADS];
-    } turn;
-    uint8_t at[MAX_THREADS];      /* place in the script */
-    uint8_t arrived[MAX_THREADS]; /* 1: it has computed, and asks for the turn */
-    uint8_t held, n_ops;
-    uint8_t schedule[MAX_OPS];    /* thread << 4 | operation */
-    uint8_t waits[MAX_THREADS];   /* 1: it has blocked, and made no operation since */
-    uint8_t is_away[MAX_THREADS]; /* 1: a handler runs in its place */
-    uint8_t n_interrupts;
-    uint8_t padding[5];
-};
-_Static_assert(sizeof(struct state) % 8 == 0, "no hidden padding");
 
 static const char *wrong;
 static const char *const *scripts;
 static int n_threads;
 static unsigned may_be_interrupted; /* bit per thread; 0: the scenario has one schedule */
 static uint8_t interrupted_from;    /* when all of these threads have come to that place in their scripts */
-static enum { NONE, WITHOUT_TURN, FIRST_COMER } mistake;
+static enum { NONE, WITHOUT_TURN, FIRST_COMER, OVER_ON_ARRIVAL } mistake;
 static bool has_schedule;
 static uint8_t schedule[MAX_OPS];
-static struct turn turn;
-
-static void load(const struct state *s) {
-    memset(turn.runnable, 0, sizeof turn.runnable);
-    turn.holder = s->turn.holder;
-    turn.n_runnable = s->turn.n_runnable;
-    turn.n_back = s->turn.n_back;
-    turn.now = s->turn.now;
-    turn.next_due = s->turn.next_due;
-    turn.random = s->turn.random;
-    turn.runnable[0] = s->turn.runnable;
-    turn.n_threads = (uint32_t)n_threads;
-    memset(turn.queue, 0, sizeof turn.queue);
-    for (int k = 0; k < 2; k++) {
-        turn.queue[turn_queue_of(k == 0 ? MUTEX : CONDITION)].first = s->turn.first[k];
-        turn.queue[turn_queue_of(k == 0 ? MUTEX : CONDITION)].last = s->turn.last[k];
-    }
-    memcpy(turn.thread, s->turn.thread, sizeof s->turn.thread);
+static void give_up(struct state *s, int t) {
+    uint64_t turns = lbdr_start(&lbdr, (uint32_t)t, 0, WEIGHT, &turn);
+    if (!state_find_supplements())
+        wrong = "more supplements than the walk has room for";
+    turn_give_up(&turn, turns);
+    s->left[t] = (uint32_t)turns;
 }
 
-static void save(struct state *s) {
-    s->turn.holder = turn.holder;
-    s->turn.n_runnable = turn.n_runnable;
-    s->turn.n_back = turn.n_back;
-    s->turn.now = turn.now;
-    s->turn.next_due = turn.next_due;
-    s->turn.random = turn.random;
-    s->turn.runnable = turn.runnable[0];
-    for (int k = 0; k < 2; k++) {
-        s->turn.first[k] = turn.queue[turn_queue_of(k == 0 ? MUTEX : CONDITION)].first;
-        s->turn.last[k] = turn.queue[turn_queue_of(k == 0 ? MUTEX : CONDITION)].last;
+/* The last one to come does not wait. */
+static void meet(struct state *s, int t) {
+    if (turn_waiting(&turn, BARRIER, TURN_EXACT) + 1 == BARRIER_THREADS) {
+        turn_wake(&turn, BARRIER, UINT32_MAX);
+        s->at[t]++;
+    } else {
+        turn_block(&turn, BARRIER, turn.now + BARRIER_TURNS * TURN_NS, TURN_EXACT, false);
+        turn_soften(&turn);
     }
-    memcpy(s->turn.thread, turn.thread, sizeof s->turn.thread);
 }
 
-/* With the turn: lock, unlock, signal, wait (gives the mutex up; the script locks it again), t and T sleep, end. */
+/*
+ * With the turn: lock, unlock, signal, wait (gives the mutex up; the script locks it again), t and T sleep, end; give
+ * the turn up; meet at the barrier, and behind it go on from there.
+ */
 static void operate(struct state *s, int t, char op) {
     if (op == 'l' && s->held != 0) {
         turn_block(&turn, MUTEX, TURN_NEVER, 0, false);
@@ -120,12 +91,22 @@ static void operate(struct state *s, int t, char op) {
     case 'e':
         turn_end(&turn);
         break;
+    case 'g':
+        give_up(s, t);
+        break;
+    case 'b':
+        meet(s, t);
+        break;
+    case 'p':
+        break;
     default:
         wrong = "an unknown operation in a script";
     }
 }
 
 static bool may_operate(const struct state *s, int t) {
+    if (mistake == OVER_ON_ARRIVAL && s->turn.thread[t].state == TURN_SECTION)
+        return true;
     if (s->turn.thread[t].state != TURN_RUNNABLE)
         return false;
     if (mistake == WITHOUT_TURN)
@@ -142,12 +123,20 @@ static bool have_others_ended(const struct state *s, int t) {
 
 /* What must be so after each step. */
 static void look(const struct state *s) {
-    uint32_t n = 0, n_back = 0;
+    uint32_t n = 0, n_back = 0, n_soft = 0, n_measured = 0;
     for (int i = 0; i < n_threads; i++) {
         const struct turn_thread *thread = &s->turn.thread[i];
         bool is_runnable = thread->state == TURN_RUNNABLE;
         n += is_runnable;
         n_back += thread->is_back;
+        n_soft += thread->is_soft;
+        n_measured += (s->lbdr.thread[i].measured != 0) - (s->lbdr.section[i].is_used != 0);
+        if (thread->is_soft && thread->state != TURN_SECTION && thread->state != TURN_BLOCKED)
+            wrong = "a deadline is soft that there is not";
+        if (thread->state == TURN_SECTION && s->left[i] == 0)
+            wrong = "a section goes on after its budget";
+        if (thread->state == TURN_RUNNABLE && thread->reason == TURN_TIMED_OUT && s->left[i] != 0)
+            wrong = "a section is over before its budget";
         if (thread->is_back && (!is_runnable || s->turn.holder == (uint32_t)i))
             wrong = "a thread is back that does not wait for the turn";
         if (is_runnable != ((s->turn.runnable >> i & 1) != 0))
@@ -156,13 +145,19 @@ static void look(const struct state *s) {
             wrong = "an absent thread is in the round";
         if (thread->is_absent && thread->state != TURN_BLOCKED)
             wrong = "absence has outlived the wait";
-        if (thread->state == TURN_BLOCKED && thread->deadline <= s->turn.now)
+        if ((thread->state == TURN_BLOCKED || thread->state == TURN_SECTION) && thread->deadline <= s->turn.now)
             wrong = "a deadline has come, and its thread waits";
         if (s->is_away[i] != (thread->state == TURN_OUTSIDE || thread->is_absent))
             wrong = "a thread is absent and is not, or the other way round";
     }
     if (n != s->turn.n_runnable)
         wrong = "the runnable threads are miscounted";
+    if (n_measured != 0)
+        wrong = "a section is measured that there is not";
+    if (n_soft != s->turn.n_soft)
+        wrong = "the soft deadlines are miscounted";
+    if (n == 0 && n_soft != 0)
+        wrong = "no thread is runnable, and a soft deadline has not come";
     if (n_back != s->turn.n_back)
         wrong = "the threads that are back are miscounted";
     if ((s->turn.holder == TURN_NO_THREAD) != (n == 0) ||
@@ -172,23 +167,23 @@ static void look(const struct state *s) {
 
 /* As det_join_round and is_present (engine/det). */
 static void interrupt(struct state *s, int t) {
-    load(s);
+    state_load(s);
     uint32_t waiting = turn_waiting(&turn, CONDITION, TURN_EXACT);
     turn_absent(&turn, (uint32_t)t);
     if (turn.holder == TURN_NO_THREAD || turn.thread[turn.holder].state != TURN_RUNNABLE)
         turn_choose(&turn);
     if (turn_waiting(&turn, CONDITION, TURN_EXACT) != waiting)
         wrong = "woken without a signal";
-    save(s);
+    state_save(s);
     s->is_away[t] = 1;
     s->n_interrupts++;
 }
 
 static void come_back(struct state *s, int t) {
-    load(s);
+    state_load(s);
     if (turn_present(&turn, (uint32_t)t) && turn.holder == TURN_NO_THREAD)
         turn_choose(&turn);
-    save(s);
+    state_save(s);
     s->is_away[t] = 0;
 }
 
@@ -208,21 +203,72 @@ static void look_at_time(uint64_t before) {
         wrong = "time has jumped, and the clock has not";
 }
 
+/* As det_hints_op (engine/det): what the thread does after the operation is counted with it. */
+static void count(struct state *s, int t, char op) {
+    if (lbdr.thread[t].measured != 0)
+        lbdr_end(&lbdr, (uint32_t)t, turn.thread[t].reason == TURN_TIMED_OUT);
+    s->left[t] = 0;
+    lbdr_count(&lbdr, (uint32_t)t, op == 'g' ? WEIGHT : 1);
+    turn.thread[t].reason = TURN_WOKEN; /* it has been looked at */
+}
+
+/* A turn of that thread is over. */
+static void count_turn(struct state *s, int t) {
+    for (int i = 0; i < n_threads; i++)
+        if (i != t && s->left[i] > 0)
+            s->left[i]--;
+}
+
+/* The section that is over when its thread comes. */
+static void come_to_end(int t) {
+    turn.holder = (uint32_t)t;
+    turn.n_soft--;
+    turn.thread[t].is_soft = false;
+    turn_return(&turn, (uint32_t)t);
+}
+
+/*
+ * What has changed by that pass: a wait for turns alone is over early if no thread is runnable, one of them at a time;
+ * no other wait ever is.
+ */
+static void look_at_ends(const struct turn_thread *before) {
+    uint32_t n_early = 0;
+    for (int i = 0; i < n_threads; i++) {
+        const struct turn_thread *thread = &turn.thread[i];
+        bool has_waited = before[i].state == TURN_BLOCKED || before[i].state == TURN_SECTION;
+        bool is_woken = before[i].state == TURN_BLOCKED && thread->reason != TURN_TIMED_OUT;
+        if (thread->state != TURN_RUNNABLE || !has_waited || is_woken || thread->deadline <= turn.now)
+            continue;
+        n_early++;
+        if (!before[i].is_soft)
+            wrong = "a sleep is over before its time";
+    }
+    if (n_early > 0 && turn.n_runnable != 1)
+        wrong = "a soft deadline has come early, and another thread is runnable";
+}
+
 /* With the turn. */
 static void make_operation(struct state *s, int t) {
     uint8_t at = s->at[t];
-    load(s);
+    struct turn_thread threads[MAX_THREADS];
+    state_load(s);
+    if (turn.thread[t].state == TURN_SECTION)
+        come_to_end(t);
     turn.holder = (uint32_t)t;
+    count(s, t, scripts[t][at]);
     uint32_t waiting = turn_waiting(&turn, CONDITION, TURN_EXACT);
     operate(s, t, scripts[t][at]);
     if (turn_waiting(&turn, CONDITION, TURN_EXACT) + (scripts[t][at] == 's') < waiting)
         wrong = "a signal wakes two";
     s->waits[t] = turn.thread[t].state == TURN_BLOCKED;
     uint64_t before = turn.now;
+    memcpy(threads, turn.thread, sizeof threads);
     turn_pass(&turn);
+    count_turn(s, t);
     look_at_time(before);
-    save(s);
-    s->arrived[t] = s->at[t] == at; /* a thread that was blocked tries again without computing */
+    look_at_ends(threads);
+    state_save(s);
+    s->arrived[t] = s->at[t] == at || scripts[t][s->at[t]] == 'p'; /* after its wait it goes on without computing */
 }
 
 static int step(void *state, int t, int way) {
@@ -248,11 +294,11 @@ static int step(void *state, int t, int way) {
     /* The clock outside may pass a deadline at any time. */
     if (s->turn.thread[t].state == TURN_BLOCKED && s->turn.thread[t].deadline != TURN_NEVER &&
         !s->turn.thread[t].overdue) {
-        load(s);
+        state_load(s);
         turn_overdue(&turn, (uint32_t)t);
         if (turn.holder == TURN_NO_THREAD)
             turn_choose(&turn);
-        save(s);
+        state_save(s);
         look(s);
         return 1;
     }
@@ -300,6 +346,19 @@ static const struct scenario scenarios[] = {
     {"all sleep", {"te", "tte", "te"}, false, 0, 0},
     {"a sleep between two waits", {"lwlue", "Te", "lwlue", "lululululululululululululusse"}, true, 0, 0},
     {"a sleep behind a wait", {"lwlue", "te", "lululululwlue", "lululululululululusse"}, true, 0, 0},
+    {"two give up", {"gge", "gge", "lulue"}, false, 0, 0},
+    {"all give up", {"gge", "ge", "gge"}, false, 0, 0},
+    {"one gives up", {"lgugue", "lululululue", "lulue"}, false, 0, 0},
+    {"one gives up, another sleeps", {"ggge", "tlulue", "lulute"}, false, 0, 0},
+    {"one gives up, alone but for a wait", {"ggglusse", "lwlue", "lgue"}, true, 0, 0},
+    {"a soft barrier", {"bplue", "lubpe", "lulue"}, false, 0, 0},
+    {"a soft barrier, one too many", {"bpbpe", "bpe", "lulue"}, false, 0, 0},
+    {"a soft barrier alone", {"bpte", "lbpue", "le"}, true, 0, 0},
+    {"a soft barrier and sections", {"gbpge", "bpgbpe", "lgue"}, false, 0, 0},
+    {"a sleep beside a soft barrier", {"lbpue", "te"}, false, 0, 0},
+    {"a handler, a soft barrier beside sections", {"Tbpe", "Tge", "lululululugge"}, false, 1, 0},
+    {"a handler, a soft barrier", {"bplue", "bplue", "gglue"}, false, 3, 0},
+    {"a short handler, a soft barrier", {"bplue", "bplue", "gglue"}, false, 3 | SHORT, 0},
     {"a handler, threads lock", {"lue", "lue", "lue"}, false, 6, 0},
     {"a handler, four threads lock", {"lue", "lue", "lue", "lulue"}, false, 14, 0},
     {"a handler, two signals", {"lwlue", "lwlue", "lulululusse"}, true, 3, 2},
@@ -311,16 +370,17 @@ static const struct scenario scenarios[] = {
 static bool walk(const struct scenario *which, uint64_t seed, bool show, uint64_t *n_states) {
     struct state first;
     memset(&first, 0, sizeof first);
-    memset(&turn, 0, sizeof turn);
     scripts = which->script;
     may_be_interrupted = which->may_be_interrupted;
     interrupted_from = which->interrupted_from;
     for (n_threads = 0; scripts[n_threads] != NULL;)
         n_threads++;
+    state_begin(n_threads);
     turn_begin(&turn, seed);
-    for (int i = 1; i < n_threads; i++)
-        turn_create(&turn);
-    save(&first);
+    lbdr_begin(&lbdr);
+    for (int i = 1; i < n_threads; i++) /* two stages, and the main thread's */
+        lbdr_create(&lbdr, turn_create(&turn), (uintptr_t)i % 2 + 1);
+    state_save(&first);
     wrong = NULL;
     has_schedule = false;
     struct interleave what = {
@@ -328,16 +388,26 @@ static bool walk(const struct scenario *which, uint64_t seed, bool show, uint64_
     return interleave_walk(&what, &first, show, n_states);
 }
 
+enum { N_SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
+
+/* N_SCENARIOS: there is none. */
+static size_t scenario_of(const char *what) {
+    size_t i = 0;
+    while (i < N_SCENARIOS && strcmp(scenarios[i].what, what) != 0)
+        i++;
+    return i;
+}
+
 static int is_wrong(const char *what) {
     uint64_t n_states;
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
-        if (strcmp(scenarios[i].what, what) == 0) {
-            bool found = !walk(&scenarios[i], 0, false, &n_states);
-            printf("1..1\n%sok 1 - found by %s: %s\n", found ? "" : "not ", what, found ? wrong : "nothing");
-            return !found;
-        }
-    printf("Bail out! no scenario %s\n", what);
-    return 1;
+    size_t i = scenario_of(what);
+    if (i == N_SCENARIOS) {
+        printf("Bail out! no scenario %s\n", what);
+        return 1;
+    }
+    bool found = !walk(&scenarios[i], 0, false, &n_states);
+    printf("1..1\n%sok 1 - found by %s: %s\n", found ? "" : "not ", what, found ? wrong : "nothing");
+    return !found;
 }
 
 int main(int argc, char **argv) {
@@ -346,7 +416,7 @@ int main(int argc, char **argv) {
     uint64_t n_states;
     if (argc == 3 && strcmp(argv[1], "--wrong") == 0)
         return is_wrong(argv[2]);
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
+    for (size_t i = 0; i < N_SCENARIOS; i++)
         for (size_t k = 0; k < (scenarios[i].without_seed ? 1 : sizeof seeds / sizeof seeds[0]); k++) {
             bool right = walk(&scenarios[i], seeds[k], true, &n_states);
             printf("%sok %zu - %s, seed %" PRIu64 ": %s, %" PRIu64 " states\n", right ? "" : "not ", ++n,
@@ -354,10 +424,11 @@ int main(int argc, char **argv) {
                    n_states);
             failed += !right;
         }
-    static const char *const mistakes[] = {"", "operations without the turn", "a free lock goes to the first comer"};
-    for (int m = WITHOUT_TURN; m <= FIRST_COMER; m++) {
+    static const char *const mistakes[] = {"", "operations without the turn", "a free lock goes to the first comer",
+                                           "a section is over when its thread comes"};
+    for (int m = WITHOUT_TURN; m <= OVER_ON_ARRIVAL; m++) {
         mistake = m;
-        bool found = !walk(&scenarios[0], 0, false, &n_states);
+        bool found = !walk(&scenarios[m == OVER_ON_ARRIVAL ? scenario_of("two give up") : 0], 0, false, &n_states);
         printf("%sok %zu - mistake found: %s\n", found ? "" : "not ", ++n, mistakes[m]);
         failed += !found;
     }

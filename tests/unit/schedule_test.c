@@ -147,7 +147,7 @@ TEST(schedule_next__resumes_and_returns_by_their_kinds) {
     for (unsigned i = 0; i < SCHEDULE_N_REASONS; i++)
         put_head(SCHEDULE_RESUME + i, i, 0);
     for (unsigned i = 0; i < SCHEDULE_N_RETURNS; i++)
-        put_head(SCHEDULE_RETURN + i, i, 0);
+        put_head(i == SCHEDULE_FROM_PCS ? SCHEDULE_PCS_RETURN : SCHEDULE_RETURN + i, i, 0);
     struct schedule_log *log = opened();
     uint64_t hash = 0;
     for (unsigned i = 0; i < SCHEDULE_N_REASONS; i++) {
@@ -161,6 +161,57 @@ TEST(schedule_next__resumes_and_returns_by_their_kinds) {
     }
     check_ends(log);
     schedule_close(log);
+}
+
+TEST(schedule_next__hints_and_sections_and_times_are_no_part_of_the_hash) {
+    begin();
+    put_kind(SCHEDULE_HINTS);
+    put(SCHEDULE_WITH_FILE | SCHEDULE_STS);
+    put(UINT64_MAX);
+    put(3);
+    put_kind(SCHEDULE_TIME);
+    put(0);
+    put(7);
+    put_op(SCHEDULE_GIVE_UP, 1, 0);
+    put_head(SCHEDULE_SECTION, 1, 0);
+    put(2 * 40);
+    put(1000000);
+    put_kind(SCHEDULE_TIME);
+    put(500);
+    put(0);
+    put_head(SCHEDULE_RESUME, 2, 0);
+    put_kind(SCHEDULE_TIME);
+    put(UINT64_MAX - 500);
+    put(0);
+    put_op(SCHEDULE_PCS, 1, 0);
+    struct schedule_log *log = opened();
+    ck_assert_ptr_null(schedule_hints_of(log));
+    struct schedule_event e = next(log);
+    uint64_t hash = schedule_hash_op(0, 1, SCHEDULE_GIVE_UP);
+    ck_assert(e.what == SCHEDULE_GIVE_UP && e.hash == hash);
+    ck_assert(e.has_real && e.real_ns == 0 && e.waited_ns == 7);
+    const struct schedule_hints *hints = schedule_hints_of(log);
+    ck_assert_ptr_nonnull(hints);
+    ck_assert_uint_eq(hints->flags, SCHEDULE_WITH_FILE | SCHEDULE_STS);
+    ck_assert_uint_eq(hints->hash, UINT64_MAX);
+    ck_assert_uint_eq(hints->n, 3);
+    e = next(log);
+    ck_assert(e.kind == SCHEDULE_EVENT_SECTION && e.thread == 1 && e.hint == 80 && e.turns == 1000000 &&
+              e.hash == hash);
+    ck_assert(!e.has_real);
+    e = next(log);
+    ck_assert(e.kind == SCHEDULE_EVENT_RESUME && e.has_real && e.real_ns == 500 && e.waited_ns == 0);
+    ck_assert_uint_eq(next(log).real_ns, UINT64_MAX);
+    check_ends(log);
+    schedule_rewind(log);
+    ck_assert_ptr_null(schedule_hints_of(log));
+    ck_assert(next(log).real_ns == 0);
+    schedule_close(log);
+    size_t place = here();
+    put_kind(SCHEDULE_TIME);
+    put(1);
+    put(0);
+    check_refused(place + 1, "the number 1 is too large (legal: up to 0)");
 }
 
 TEST(schedule_next__what_an_operation_is_about_belongs_to_it_and_to_the_hash) {
@@ -347,7 +398,7 @@ TEST(schedule_next__tokens_that_name_what_is_not_there) {
     check_refused(place, "call site 2 is unknown (legal: up to 1)");
     static const unsigned unknown[] = {SCHEDULE_OP + SCHEDULE_N_OPS,
                                        SCHEDULE_RESUME - 1,
-                                       SCHEDULE_RELEASED + 1,
+                                       SCHEDULE_PCS_RETURN + 1,
                                        SCHEDULE_OBJECT,
                                        SCHEDULE_OTHER,
                                        SCHEDULE_NEXT};

@@ -250,3 +250,100 @@ TEST(turn_create__refuses_too_many) {
     ck_assert_uint_eq(turn_create(t), TURN_NO_THREAD);
     free(t);
 }
+
+TEST(turn_give_up__passed_over_for_so_many_turns_of_others) {
+    struct turn *t = with_threads(3, 0);
+    turn_give_up(t, 4);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(t->thread[0].state, TURN_SECTION);
+    ck_assert_uint_eq(t->n_runnable, 2);
+    ck_assert_uint_eq(turn_pass(t), 2); /* the first of four turns is over */
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(turn_pass(t), 2);
+    ck_assert_uint_eq(t->thread[0].state, TURN_SECTION);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    ck_assert_uint_eq(t->thread[0].reason, TURN_TIMED_OUT);
+    ck_assert_uint_eq(t->n_soft, 0);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    free(t);
+}
+
+TEST(turn_give_up__over_at_once_if_no_other_thread_is_runnable) {
+    struct turn *t = with_threads(3, 0);
+    turn_give_up(t, 1000);
+    turn_pass(t);
+    turn_give_up(t, 10);
+    ck_assert_uint_eq(turn_pass(t), 2);
+    uint64_t before = t->now;
+    turn_block(t, 8, before + 5 * TURN_NS, 0, false);
+    ck_assert_uint_eq(turn_pass(t), 1); /* the earliest end: neither 0 nor the deadline, for which the clock may wait */
+    ck_assert_uint_eq(t->thread[1].reason, TURN_WOKEN);
+    ck_assert_uint_eq(t->now, before + TURN_NS);
+    ck_assert_uint_eq(t->thread[0].state, TURN_SECTION);
+    turn_block(t, 8, TURN_NEVER, 0, false);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    ck_assert_uint_eq(t->n_soft, 0);
+    free(t);
+}
+
+TEST(turn_soften__a_soft_deadline_comes_with_turns_or_if_no_thread_is_runnable) {
+    struct turn *t = with_threads(2, 0);
+    turn_block(t, 8, t->now + 3 * TURN_NS, 0, false);
+    turn_soften(t);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    ck_assert_uint_eq(t->thread[0].reason, TURN_TIMED_OUT);
+    turn_block(t, 8, t->now + 3000 * TURN_NS, 0, false);
+    turn_soften(t);
+    turn_pass(t);
+    turn_block(t, 16, TURN_NEVER, 0, false);
+    uint64_t before = t->now;
+    ck_assert_uint_eq(turn_pass(t), 0);
+    ck_assert_uint_eq(t->now, before + TURN_NS);
+    ck_assert_uint_eq(t->thread[0].reason, TURN_TIMED_OUT);
+    free(t);
+}
+
+TEST(turn_soften__a_thread_that_is_woken_has_no_soft_deadline_any_more) {
+    struct turn *t = with_threads(3, 0);
+    turn_block(t, 8, t->now + 10 * TURN_NS, 0, false);
+    turn_soften(t);
+    turn_pass(t);
+    ck_assert_uint_eq(turn_wake(t, 8, UINT32_MAX), 1);
+    ck_assert_uint_eq(t->n_soft, 0);
+    turn_block(t, 8, TURN_NEVER, 0, false);
+    turn_soften(t);
+    turn_pass(t);
+    turn_release(t, 1);
+    ck_assert_uint_eq(t->n_soft, 0);
+    free(t);
+}
+
+TEST(turn_soften__an_absent_thread_does_not_keep_the_others) {
+    struct turn *t = with_threads(2, 0);
+    turn_block(t, 8, t->now + 10 * TURN_NS, 0, false);
+    turn_soften(t);
+    turn_pass(t);
+    turn_absent(t, 0);
+    turn_give_up(t, 1000); /* ends later than what the absent thread waits for */
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(t->thread[0].state, TURN_OUTSIDE);
+    ck_assert_uint_eq(t->n_soft, 0);
+    free(t);
+}
+
+TEST(turn_give_up__the_end_is_found_beside_an_earlier_deadline) {
+    struct turn *t = with_threads(3, 0);
+    turn_block(t, 8, t->now + 2 * TURN_NS, 0, false);
+    turn_pass(t);
+    turn_give_up(t, 3);
+    ck_assert_uint_eq(turn_pass(t), 2);
+    ck_assert_uint_eq(t->thread[0].state, TURN_RUNNABLE);
+    turn_block(t, 8, TURN_NEVER, 0, false);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(t->thread[1].reason, TURN_TIMED_OUT);
+    free(t);
+}

@@ -5,9 +5,6 @@
  * processes are the same in two runs cannot be said by their ids; so logs that are equal are matched first, and those
  * that are left in the order of their names. "000003-000001,said" has what the library said.
  */
-#include <dirent.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +12,7 @@
 #include <unistd.h>
 
 #include "check_run.h"
+#include "folder.h"
 
 /* Always as long: the stack of a program begins behind its environment, which has the name. */
 static char *name_of(size_t order, size_t run) {
@@ -29,55 +27,23 @@ char *check_said(const struct check *c, size_t order, size_t run) {
     return cmd_format("%s/%06zu-%06zu,said", c->folder, order, run);
 }
 
-/* ---- the folder ---- */
-
-static char folder[PATH_MAX]; /* "": none */
-
-/* Call `visit` for each file in it with a name that begins so; "": for all. */
-static void visit_files(const char *prefix, void (*visit)(void *context, int directory, const char *name),
-                        void *context) {
-    DIR *d = folder[0] != '\0' ? opendir(folder) : NULL;
-    for (struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;)
-        if (entry->d_name[0] != '.' && strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
-            visit(context, dirfd(d), entry->d_name);
-    if (d != NULL)
-        closedir(d);
-}
-
-static void remove_file(void *unused, int directory, const char *name) {
-    (void)unused;
-    unlinkat(directory, name, 0);
-}
-
-void check_folder_remove(void) {
-    visit_files("", remove_file, NULL);
-    if (folder[0] != '\0')
-        rmdir(folder);
-    folder[0] = '\0';
-}
-
-void check_folder_make(struct check *c) {
-    const char *parent = getenv("TMPDIR");
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/subutai-check-XXXXXX", parent != NULL && parent[0] == '/' ? parent : "/tmp");
-    if (mkdtemp(path) == NULL)
-        cmd_refuse("check: '%s': %s (legal: TMPDIR, a folder that can be written)", path, strerror(errno));
-    memcpy(folder, path, sizeof folder);
-    atexit(check_folder_remove);
-    c->folder = folder;
-}
-
 /* ---- the logs of a run ---- */
 
+struct found {
+    const char *folder;
+    struct check_logs logs;
+};
+
 static void add_log(void *context, int directory, const char *name) {
-    struct check_logs *logs = context;
+    struct found *found = context;
+    struct check_logs *logs = &found->logs;
     struct stat st;
     const char *rest = name + strcspn(name, ".,");
     if (*rest == ',' || fstatat(directory, name, &st, 0) != 0)
         return;
     logs->list = cmd_reallocate(logs->list, logs->n + 1, sizeof *logs->list);
     struct check_process *p = &logs->list[logs->n++];
-    *p = (struct check_process){.path = cmd_format("%s/%s", folder, name)};
+    *p = (struct check_process){.path = cmd_format("%s/%s", found->folder, name)};
     if (*rest == '.')
         sscanf(rest, ".%lu.%lu", &p->id, &p->number);
 }
@@ -137,10 +103,12 @@ static void read_said(const struct check *c, size_t order, size_t number, struct
 
 void check_logs_read(const struct check *c, size_t order, size_t number) {
     struct check_run *run = &c->orders[order].runs[number];
-    struct check_logs all = {NULL, 0}, *logs = &run->logs;
+    struct found found = {c->folder, {NULL, 0}};
+    struct check_logs *logs = &run->logs;
     char *name = name_of(order, number);
     read_said(c, order, number, run);
-    visit_files(name, add_log, &all);
+    folder_visit(name, add_log, &found);
+    struct check_logs all = found.logs;
     free(name);
     if (all.n > 0)
         qsort(all.list, all.n, sizeof *all.list, by_age);
@@ -164,7 +132,7 @@ void check_logs_read(const struct check *c, size_t order, size_t number) {
 void check_logs_remove(const struct check *c, size_t order, size_t number) {
     struct check_logs *logs = &c->orders[order].runs[number].logs;
     char *name = name_of(order, number);
-    visit_files(name, remove_file, NULL);
+    folder_remove_files(name);
     free(name);
     for (size_t i = 0; i < logs->n; i++)
         free(logs->list[i].path);

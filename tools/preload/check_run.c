@@ -10,6 +10,7 @@
 
 #include "check_run.h"
 #include "env.h"
+#include "folder.h"
 #include "progress.h"
 
 #define LOOK_NS INT64_C(100000000) /* the longest pause between two looks at the clock */
@@ -132,7 +133,7 @@ void check_run_all(struct check *c, check_done *done) {
     struct slot *slots = cmd_allocate(c->n_jobs, sizeof *slots);
     struct progress progress = progress_begin("check");
     trial_take_signals();
-    check_folder_make(c);
+    c->folder = folder_make("check");
     all_slots = slots;
     n_slots = c->n_jobs;
     atexit(end_all); /* before the folder is removed */
@@ -144,7 +145,6 @@ void check_run_all(struct check *c, check_done *done) {
         if (got > 0 && got != SIGCHLD) {
             progress_end(&progress);
             end_all();
-            check_folder_remove();
             trial_end_by(got);
         }
         look_at_clock(slots, c->n_jobs);
@@ -154,5 +154,5 @@ void check_run_all(struct check *c, check_done *done) {
     progress_end(&progress);
     n_slots = 0;
     free(slots);
-    check_folder_remove();
+    folder_remove();
 }

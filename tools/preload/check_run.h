@@ -53,8 +53,8 @@ struct check {
     uint64_t seed;             /* of the only order, without --seeds */
     size_t n_runs, n_orders, n_jobs;
     bool json;
-    bool keeps_said; /* the library's own lines are kept from the output: neither --log nor --verbose is given */
-    char *folder;    /* of the logs, while the runs last */
+    bool keeps_said;    /* the library's own lines are kept from the output: neither --log nor --verbose is given */
+    const char *folder; /* of the logs, while the runs last */
     struct check_order *orders;
 };
 
@@ -62,10 +62,7 @@ bool check_failed(const struct check_run *run);
 /* By a signal, or because it took too long: where its log is cut says nothing. */
 bool check_was_ended(const struct check_run *run);
 
-/* check_logs.c: the folder, which is removed at exit too. */
-void check_folder_make(struct check *c);
-void check_folder_remove(void);
-/* The log of that run, and the file for what the library says; allocated. */
+/* check_logs.c. The log of that run, and the file for what the library says; allocated. */
 char *check_log(const struct check *c, size_t order, size_t run);
 char *check_said(const struct check *c, size_t order, size_t run);
 /* What the logs of that run say; refuses logs that are not whole because there was no room. */

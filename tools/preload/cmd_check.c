@@ -10,6 +10,7 @@
 
 #include "check_run.h"
 #include "find.h"
+#include "hints_check.h"
 #include "verdict.h"
 
 enum { CHECK_RUNS, CHECK_SEEDS, CHECK_JOBS, CHECK_TIMEOUT, CHECK_JSON, CHECK_LIBRARY };
@@ -94,12 +95,6 @@ static void take_option(struct check *c, const struct args *args, int option, ui
     }
 }
 
-/* As an option, or as a variable; NULL: neither. */
-static const char *chosen(const struct settings *s, enum sbt_option_id option) {
-    const char *variable = getenv(sbt_option_table[option].env);
-    return s->text[option] != NULL ? s->text[option] : variable != NULL && variable[0] != '\0' ? variable : NULL;
-}
-
 /* What the command chooses itself. */
 static void settle_options(struct check *c, uint64_t seeds) {
     struct settings *s = &c->settings;
@@ -110,12 +105,12 @@ static void settle_options(struct check *c, uint64_t seeds) {
     if (seeds > 0 && s->text[SBT_OPT_SEED] != NULL)
         cmd_refuse("check: --seed chooses nothing beside --seeds (legal: one of them)");
     settings_set(s, &sbt_option_table[SBT_OPT_ENGINE], "check: ", "det");
-    const char *seed = chosen(s, SBT_OPT_SEED);
+    const char *seed = hints_chosen(s, SBT_OPT_SEED);
     if (seed != NULL) {
         settings_set(s, &sbt_option_table[SBT_OPT_SEED], "check: ", seed);
         c->seed = strtoull(seed, NULL, 10);
     }
-    c->keeps_said = chosen(s, SBT_OPT_LOG) == NULL && chosen(s, SBT_OPT_VERBOSE) == NULL;
+    c->keeps_said = hints_chosen(s, SBT_OPT_LOG) == NULL && hints_chosen(s, SBT_OPT_VERBOSE) == NULL;
     c->n_orders = seeds > 0 ? (size_t)seeds + 1 : 1;
     if (c->n_runs == 0)
         c->n_runs = seeds > 0 ? 1 : 10;
@@ -124,16 +119,6 @@ static void settle_options(struct check *c, uint64_t seeds) {
         c->orders[i].seed = seeds > 0 ? i : c->seed;
         c->orders[i].runs = cmd_allocate(c->n_runs, sizeof *c->orders[i].runs);
     }
-}
-
-/* Without the library no order is kept: all runs would seem to be the same. */
-static void refuse_unserved(const struct check *c) {
-    struct verdict verdict = verdict_of(c->program.path, false);
-    if (verdict_forbids_preload(&verdict) || verdict.reason == VERDICT_STATIC || verdict.reason == VERDICT_SET_ID ||
-        verdict.reason == VERDICT_CAPABILITIES)
-        cmd_refuse("check: '%s' cannot be served: %s (legal: a program that subutai doctor calls served)", c->argv[0],
-                   verdict.detail);
-    verdict_free(&verdict);
 }
 
 static int check_main(const struct command *self, int argc, char **argv) {
@@ -149,8 +134,10 @@ static int check_main(const struct command *self, int argc, char **argv) {
     c.program.path = find_program("check", c.argv[0]);
     c.library = find_library("check", c.given_library);
     c.library_name = strrchr(c.library, '/') + 1;
-    refuse_unserved(&c);
+    verdict_refuse_unserved("check", c.program.path,
+                            c.argv[0]); /* no order is kept: all runs would seem to be the same */
     settle_options(&c, seeds);
+    hints_check("check", &c.settings, c.program.path);
     check_run_all(&c, take_run);
     return check_report(&c);
 }

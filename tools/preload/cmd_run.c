@@ -11,6 +11,7 @@
 #include "command.h"
 #include "env.h"
 #include "find.h"
+#include "hints_check.h"
 #include "verdict.h"
 
 enum { RUN_LIBRARY };
@@ -21,9 +22,7 @@ static const struct own_option run_options[] = {
 
 /* As `record` with a trace: an old log is replaced. Under another engine the option does nothing. */
 static void prepare_schedule(struct settings *settings) {
-    const char *engine = settings->text[SBT_OPT_ENGINE], *schedule = settings->text[SBT_OPT_SCHEDULE];
-    if (engine == NULL)
-        engine = getenv(sbt_option_table[SBT_OPT_ENGINE].env);
+    const char *engine = hints_chosen(settings, SBT_OPT_ENGINE), *schedule = settings->text[SBT_OPT_SCHEDULE];
     if (schedule != NULL && engine != NULL && strcmp(engine, "det") == 0)
         settings->text[SBT_OPT_SCHEDULE] = find_schedule_place("run", schedule);
 }
@@ -42,6 +41,7 @@ static int run_main(const struct command *self, int argc, char **argv) {
     char *library = find_library("run", given_library);
     struct verdict verdict = verdict_of(path, false);
     prepare_schedule(&settings);
+    hints_check("run", &settings, path);
     struct sbt_options options;
     char **env = env_build("run", environ, &settings, NULL, verdict_forbids_preload(&verdict) ? NULL : library,
                            strrchr(library, '/') + 1, &options);

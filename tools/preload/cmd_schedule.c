@@ -31,7 +31,23 @@ struct summary {
     uint64_t n_ops[SCHEDULE_N_OPS], n_returns[SCHEDULE_N_RETURNS];
     uint64_t n_all_ops, n_all_returns, n_events, n_stalls, n_released, time_ns, hash;
     uint32_t n_threads, n_objects;
+    struct section_count {
+        uint64_t hint, n, turns; /* of all */
+    } * sections;                /* by hints, in the order of their first use */
+    size_t n_sections;
 };
+
+static void count_section(struct summary *s, const struct schedule_event *e) {
+    size_t i = 0;
+    while (i < s->n_sections && s->sections[i].hint != e->hint)
+        i++;
+    if (i == s->n_sections) {
+        s->sections = cmd_reallocate(s->sections, ++s->n_sections, sizeof *s->sections);
+        s->sections[i] = (struct section_count){.hint = e->hint};
+    }
+    s->sections[i].n++;
+    s->sections[i].turns += e->turns;
+}
 
 static void count(struct summary *s, const struct schedule_event *e) {
     s->n_events++;
@@ -47,6 +63,8 @@ static void count(struct summary *s, const struct schedule_event *e) {
     } else if (e->kind == SCHEDULE_EVENT_RETURN) {
         s->n_returns[e->what]++;
         s->n_all_returns++;
+    } else if (e->kind == SCHEDULE_EVENT_SECTION) {
+        count_section(s, e);
     }
     s->n_stalls += e->kind == SCHEDULE_EVENT_STALL || e->kind == SCHEDULE_EVENT_RELEASED;
     s->n_released += e->kind == SCHEDULE_EVENT_RELEASED;
@@ -63,6 +81,57 @@ static struct summary summarize(const char *path, struct schedule_log *log) {
     }
     progress_end(&progress);
     return s;
+}
+
+static bool has_flag(const struct schedule_hints *hints, enum schedule_flag flag) {
+    return (hints->flags & flag) != 0;
+}
+
+static const char *state_of(const struct schedule_hints *hints, enum schedule_flag flag) {
+    return has_flag(hints, flag) ? "on" : "off";
+}
+
+static void hints_json(struct json *j, const struct schedule_log *log, const struct summary *s) {
+    const struct schedule_hints *hints = schedule_hints_of(log);
+    char hash[17];
+    if (hints != NULL) {
+        json_open(j, "hints", '{');
+        if (has_flag(hints, SCHEDULE_WITH_FILE)) {
+            snprintf(hash, sizeof hash, "%016" PRIx64, hints->hash);
+            json_text(j, "file_hash", hash);
+            json_uint(j, "number", hints->n);
+        }
+        json_bool(j, "sfs", has_flag(hints, SCHEDULE_SFS));
+        json_bool(j, "sts", has_flag(hints, SCHEDULE_STS));
+        json_bool(j, "soft_barriers", has_flag(hints, SCHEDULE_SOFT_BARRIERS));
+        json_close(j, '}');
+    }
+    json_open(j, "sections", '[');
+    for (size_t i = 0; i < s->n_sections; i++) {
+        char *name = schedule_hint_name(s->sections[i].hint);
+        json_open(j, NULL, '{');
+        json_text(j, "hint", name);
+        json_uint(j, "number", s->sections[i].n);
+        json_uint(j, "turns", s->sections[i].turns);
+        json_close(j, '}');
+        free(name);
+    }
+    json_close(j, ']');
+}
+
+static void hints_text(const struct schedule_log *log, const struct summary *s) {
+    const struct schedule_hints *hints = schedule_hints_of(log);
+    if (hints != NULL && has_flag(hints, SCHEDULE_WITH_FILE))
+        printf("hints %016" PRIx64 ", %" PRIu64 " in the file; ", hints->hash, hints->n);
+    if (hints != NULL)
+        printf("sfs %s, sts %s, soft barriers %s\n", state_of(hints, SCHEDULE_SFS), state_of(hints, SCHEDULE_STS),
+               state_of(hints, SCHEDULE_SOFT_BARRIERS));
+    for (size_t i = 0; i < s->n_sections; i++) {
+        char *name = schedule_hint_name(s->sections[i].hint);
+        printf("%s: the turn was given up %" PRIu64 " time%s, for %.1f turns each on average\n", name, s->sections[i].n,
+               cmd_s(s->sections[i].n), (double)s->sections[i].turns / (double)s->sections[i].n);
+        free(name);
+    }
 }
 
 static void info_json(const struct schedule_log *log, const struct summary *s) {
@@ -88,6 +157,7 @@ static void info_json(const struct schedule_log *log, const struct summary *s) {
     json_uint(&j, "objects", s->n_objects);
     json_uint(&j, "time_ns", s->time_ns);
     json_uint(&j, "bytes", schedule_place(log));
+    hints_json(&j, log, s);
     json_open(&j, "by_operation", '{');
     for (unsigned i = 0; i < SCHEDULE_N_OPS; i++)
         if (s->n_ops[i] > 0)
@@ -114,9 +184,11 @@ static void info_text(const struct schedule_log *log, const struct summary *s) {
     printf("schedule %016" PRIx64 ", %" PRIu64 " operation%s, %" PRIu64 " return%s from outside, %" PRIu64 " stall%s\n",
            s->hash, s->n_all_ops, cmd_s(s->n_all_ops), s->n_all_returns, cmd_s(s->n_all_returns), s->n_stalls,
            cmd_s(s->n_stalls));
-    printf("%" PRIu32 " thread%s at a time, %" PRIu32 " object%s, %.3f ms of logical time, %.2f bytes an operation\n\n",
+    printf("%" PRIu32 " thread%s at a time, %" PRIu32 " object%s, %.3f ms of logical time, %.2f bytes an operation\n",
            s->n_threads, cmd_s(s->n_threads), s->n_objects, cmd_s(s->n_objects), (double)s->time_ns / 1e6,
            s->n_all_ops > 0 ? (double)schedule_place(log) / (double)s->n_all_ops : 0);
+    hints_text(log, s);
+    putchar('\n');
     for (unsigned i = 0; i < SCHEDULE_N_OPS; i++)
         if (s->n_ops[i] > 0)
             printf("%-16s %10" PRIu64 "\n", schedule_op_name((enum schedule_op)i), s->n_ops[i]);
@@ -129,6 +201,7 @@ static int info(const struct request *r) {
     struct schedule_log *log = schedule_take("schedule", r->paths[0]);
     struct summary s = summarize(r->paths[0], log);
     (r->json ? info_json : info_text)(log, &s);
+    free(s.sections);
     schedule_close(log);
     return CMD_OK;
 }

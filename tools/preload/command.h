@@ -38,7 +38,7 @@ struct command {
 
 extern const struct command command_run, command_record, command_profile, command_report, command_trace,
     command_predict, command_sweep, command_replay, command_compare, command_bench, command_calibrate, command_doctor,
-    command_engines, command_schedule, command_check;
+    command_engines, command_schedule, command_check, command_hints;
 
 /*
  * Library options as the user wrote them, by enum sbt_option_id; NULL: not given. They were checked when they were

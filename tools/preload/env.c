@@ -128,7 +128,7 @@ char **env_build(const char *subcommand, char *const *base, const struct setting
     for (size_t o = 0; o < SBT_N_OPTIONS; o++)
         if (chosen(common, own, o) != NULL)
             env[n++] = cmd_format("%s=%s", sbt_option_table[o].env, chosen(common, own, o));
-    char error[640], *recording = NULL;
+    char error[1024], *recording = NULL;
     if (!sbt_options_load(loaded, env, error, sizeof error))
         cmd_refuse("%s: %s", subcommand, error);
     remove_idle(subcommand, common, own, loaded, env, &n);

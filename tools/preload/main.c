@@ -13,10 +13,23 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct command *const all_commands[] = {&command_run,       &command_record,   &command_profile, &command_report,
-                                              &command_trace,     &command_schedule, &command_check,   &command_predict,
-                                              &command_sweep,     &command_replay,   &command_compare, &command_bench,
-                                              &command_calibrate, &command_doctor,   &command_engines, NULL};
+const struct command *const all_commands[] = {&command_run,
+                                              &command_record,
+                                              &command_profile,
+                                              &command_report,
+                                              &command_trace,
+                                              &command_schedule,
+                                              &command_check,
+                                              &command_hints,
+                                              &command_predict,
+                                              &command_sweep,
+                                              &command_replay,
+                                              &command_compare,
+                                              &command_bench,
+                                              &command_calibrate,
+                                              &command_doctor,
+                                              &command_engines,
+                                              NULL};
 
 static void say(const char *format, va_list list) {
     /* One write for a line, because several processes may share the terminal. */
@@ -100,10 +113,11 @@ static const struct command *find_command(const char *name) {
 
 static int run_main(int argc, char **argv) {
     if (argc < 2)
-        cmd_refuse("no command given (legal: run, record, profile, report, trace, schedule, check, predict, sweep, "
-                   "replay, compare, bench, "
-                   "calibrate, doctor, "
-                   "engines; try --help)");
+        cmd_refuse(
+            "no command given (legal: run, record, profile, report, trace, schedule, check, hints, predict, sweep, "
+            "replay, compare, bench, "
+            "calibrate, doctor, "
+            "engines; try --help)");
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) {
         printf("subutai %s\n", SUBUTAI_VERSION);

@@ -33,13 +33,16 @@ static const char *verb_of(const struct schedule_event *e) {
         return schedule_reason_name((enum schedule_reason)e->what);
     case SCHEDULE_EVENT_RETURN:
         return schedule_return_name((enum schedule_return)e->what);
+    case SCHEDULE_EVENT_SECTION:
+        return "give_up";
     default:
         return stall_words[e->kind == SCHEDULE_EVENT_RELEASED];
     }
 }
 
 static const char *kind_of(const struct schedule_event *e) {
-    static const char *const names[SCHEDULE_N_EVENTS] = {"operation", "resume", "return", "stall", "released"};
+    static const char *const names[SCHEDULE_N_EVENTS] = {"operation", "resume",   "return",
+                                                         "stall",     "released", "section"};
     return names[e->kind];
 }
 
@@ -50,8 +53,23 @@ static char *site_of(const struct schedule_log *log, const struct schedule_event
     return site;
 }
 
+char *schedule_hint_name(uint64_t hint) {
+    return hint % 2 == 0 ? cmd_format("line %ju", (uintmax_t)hint / 2)
+                         : cmd_format("the program's hint %ju", (uintmax_t)hint / 2);
+}
+
+static char *section_text(uint64_t number, const struct schedule_event *e) {
+    char *hint = schedule_hint_name(e->hint);
+    char *text = cmd_format("%ju %ju thread %u gives the turn up for %ju turn%s (%s)", (uintmax_t)number,
+                            (uintmax_t)e->time_ns, e->thread, (uintmax_t)e->turns, cmd_s(e->turns), hint);
+    free(hint);
+    return text;
+}
+
 char *schedule_text(const struct schedule_log *log, struct symbols *symbols, uint64_t number,
                     const struct schedule_event *e) {
+    if (e->kind == SCHEDULE_EVENT_SECTION)
+        return section_text(number, e);
     char *site = site_of(log, e), *object, *other;
     const char *what = e->kind == SCHEDULE_EVENT_OP ? schedule_object_name((enum schedule_op)e->what) : NULL;
     object = e->object != 0 && what != NULL ? cmd_format(" %s#%u", what, e->object) : cmd_format("%s", "");
@@ -81,6 +99,16 @@ void schedule_json(struct json *j, const struct schedule_log *log, struct symbol
     }
     if (e->other != SCHEDULE_NONE)
         json_uint(j, "other", e->other);
+    if (e->kind == SCHEDULE_EVENT_SECTION) {
+        char *hint = schedule_hint_name(e->hint);
+        json_text(j, "hint", hint);
+        json_uint(j, "turns", e->turns);
+        free(hint);
+    }
+    if (e->has_real) {
+        json_uint(j, "real_ns", e->real_ns);
+        json_uint(j, "waited_ns", e->waited_ns);
+    }
     if (site[0] != '\0') {
         json_text(j, "site", site);
         json_text(j, "place", symbols_name(symbols, site));

@@ -28,6 +28,9 @@ char *schedule_text(const struct schedule_log *log, struct symbols *symbols, uin
 void schedule_json(struct json *j, const struct schedule_log *log, struct symbols *symbols, uint64_t number,
                    const struct schedule_event *e);
 
+/* What a section's hint is called: "line 3", "the program's hint 0". Allocated. */
+char *schedule_hint_name(uint64_t hint);
+
 /* The next event; refuses a damaged log. */
 bool schedule_read(const char *subcommand, struct schedule_log *log, struct schedule_event *e);
 /* Refuses what cannot be opened. */

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "folder.h"
 #include "output.h"
 
 #define GRACE_NS INT64_C(2000000000)
@@ -89,6 +90,7 @@ static int input_fd(void) {
 /* Die by the signal as if the command had not waited for it, so that the parent process sees the reason. */
 _Noreturn void trial_end_by(int signal_number) {
     output_abandon();
+    folder_remove();
     signal(signal_number, SIG_DFL);
     raise(signal_number);
     sigset_t set;

@@ -43,7 +43,7 @@ _Noreturn void trial_end_by(int signal_number);
 int64_t trial_now_ns(void); /* CLOCK_MONOTONIC */
 /*
  * From here on, and from the first run on in any case, the signals that end the command are taken while a run lasts.
- * The command then removes its incomplete files (output.h) and ends by the signal.
+ * The command then removes its incomplete files (output.h, folder.h) and ends by the signal.
  */
 void trial_take_signals(void);
 void trial_release(struct trial *trial);

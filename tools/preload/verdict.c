@@ -274,3 +274,12 @@ void verdict_warn(const struct verdict *v, const char *subcommand, const char *p
     if (v->reason != VERDICT_SERVED && v->reason != VERDICT_NOT_ELF && verbosity >= 1)
         cmd_warn("%s: %s runs without an engine: %s", subcommand, program, v->detail);
 }
+
+void verdict_refuse_unserved(const char *subcommand, const char *path, const char *program) {
+    struct verdict verdict = verdict_of(path, false);
+    if (verdict_forbids_preload(&verdict) || verdict.reason == VERDICT_STATIC || verdict.reason == VERDICT_SET_ID ||
+        verdict.reason == VERDICT_CAPABILITIES)
+        cmd_refuse("%s: '%s' cannot be served: %s (legal: a program that subutai doctor calls served)", subcommand,
+                   program, verdict.detail);
+    verdict_free(&verdict);
+}

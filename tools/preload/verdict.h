@@ -46,6 +46,9 @@ void verdict_free(struct verdict *verdict);
  */
 bool verdict_forbids_preload(const struct verdict *verdict);
 
+/* For a subcommand that makes no sense without the library: refuse a program of which its own file says that. */
+void verdict_refuse_unserved(const char *subcommand, const char *path, const char *program);
+
 /* At verbosity 1 and above: the line of `run` and `compare` about a program that will not be served. */
 void verdict_warn(const struct verdict *verdict, const char *subcommand, const char *program, uint64_t verbosity);
 

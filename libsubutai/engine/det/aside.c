@@ -10,7 +10,7 @@
 
 void det_stand_aside(struct det_aside *aside) {
     *aside = (struct det_aside){det_self.number, det_self.waiting, det_self.is_guest, det_self.is_absent};
-    det_self.is_guest = det_self.is_absent = false;
+    det_self.is_guest = det_self.is_absent = det_self.is_out = false;
     det_self.waiting = det_self.number + 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     det_self.number = DET_NO_NUMBER;
@@ -27,7 +27,9 @@ void det_come_back(const struct det_aside *aside) {
 void det_adopt(uint32_t number) {
     det_self.number = number;
     det_self.waiting = 0;
-    det_self.is_guest = det_self.is_absent = det_self.is_ended = det_self.is_exiting = false;
+    det_self.is_guest = det_self.is_absent = det_self.is_ended = det_self.is_exiting = det_self.is_out = false;
+    det_self.hint = NULL;
+    det_self.in_pcs = 0;
     det_self.generation = det_round->generation;
     __atomic_store_n(&det_round->thread[number].in_op, &det_self.in_op, __ATOMIC_RELEASE);
     __atomic_store_n(&det_round->thread[number].tid, sbt_switch_wanted ? 0 : sbt_thread_tid(), __ATOMIC_RELAXED);
@@ -69,9 +71,15 @@ static void be_guest(uint32_t number) {
     __atomic_store_n(&r->thread[root].word, DET_AWAKE, __ATOMIC_SEQ_CST);
 }
 
+static void come_in(uint32_t number, enum schedule_return how);
+
 void det_join_round(void) {
     struct det_round *r = det_round;
     bool is_known = det_self.generation == r->generation;
+    if (is_known && det_self.is_out) {
+        come_in(det_self.waiting - 1, SCHEDULE_FROM_PCS);
+        return;
+    }
     uint32_t created = is_known ? TURN_NO_THREAD : det_number_at_creation();
     if (created != TURN_NO_THREAD) { /* a signal handler comes before det_created */
         det_adopt(created);
@@ -81,6 +89,7 @@ void det_join_round(void) {
     uint32_t number = turn_create(&r->turn), next = TURN_NO_THREAD;
     if (number != TURN_NO_THREAD) {
         det_returned(number, SCHEDULE_FROM_NOWHERE);
+        det_hints_create(number, 0);
         if (is_known)
             be_guest(number);
         det_self.number = number;
@@ -126,7 +135,7 @@ void det_abandon_wait(void) {
     sbt_lock_drop(&r->lock);
     det_self.number = root;
     det_self.waiting = 0;
-    det_self.is_guest = det_self.is_absent = false;
+    det_self.is_guest = det_self.is_absent = det_self.is_out = false;
     det_give(next);
     sbt_handlers_release();
 }
@@ -156,18 +165,25 @@ void det_end_thread(void) {
 
 /* ---- outside ---- */
 
-/* With the turn. */
-static void leave(void) {
+void det_depart(void) {
     struct det_round *r = det_round;
     struct det_aside aside;
     det_self.last_ns = r->turn.now;
+    det_self.hint = NULL;
     det_stand_aside(&aside);
+    det_self.is_out = true;
     sbt_lock_take(&r->lock);
     turn_leave(&r->turn);
     uint32_t next = turn_pass(&r->turn);
     sbt_lock_drop(&r->lock);
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
     det_give(next);
+}
+
+/* With the turn. */
+static void leave(void) {
+    det_depart();
+    det_self.is_out = false; /* handlers' operations are guests': the thread is in a call */
     sbt_handlers_release();
 }
 
@@ -190,15 +206,16 @@ bool det_outside_begin(void) {
     return leaves;
 }
 
-static void come_in(uint32_t number) {
+static void come_in(uint32_t number, enum schedule_return how) {
     struct det_round *r = det_round;
     const struct det_aside aside = {.number = number};
     sbt_lock_take(&r->lock);
     turn_return(&r->turn, number);
-    det_returned(number, SCHEDULE_FROM_CALL);
+    det_returned(number, how);
     if (r->turn.holder == TURN_NO_THREAD)
         turn_choose(&r->turn);
     sbt_lock_drop(&r->lock);
+    det_self.is_out = false;
     det_come_back(&aside);
 }
 
@@ -209,8 +226,12 @@ void det_outside_end(void) {
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     sbt_handlers_hold();
     if (r->generation == sbt_fork_generation() + 1 && det_self.generation == r->generation && det_self.waiting != 0 &&
-        turn_state_of(&r->turn, det_self.waiting - 1) == TURN_OUTSIDE)
-        come_in(det_self.waiting - 1);
+        turn_state_of(&r->turn, det_self.waiting - 1) == TURN_OUTSIDE) {
+        if (det_self.in_pcs != 0)
+            det_self.is_out = true; /* it stays outside until its next operation */
+        else
+            come_in(det_self.waiting - 1, SCHEDULE_FROM_CALL);
+    }
     sbt_handlers_release();
     pthread_setcanceltype(type, NULL);
 }

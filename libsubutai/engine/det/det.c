@@ -5,7 +5,7 @@
 #include "core/handlers.h"
 #include "core/log.h"
 #include "decimal.h"
-#include "engine/det/det.h"
+#include "engine/det/hints.h"
 #include "engine/det/site.h"
 #include "engine/functions.h"
 #include "os/clock.h"
@@ -24,7 +24,9 @@ static int start(const struct sbt_options *options) {
     det_thread_start();
     det_site_start();
     const char *schedule = options->value[SBT_OPT_SCHEDULE].s;
-    return schedule == NULL || det_schedule_start(schedule) ? 0 : ENOMEM;
+    if (schedule != NULL && !det_schedule_start(schedule, options->value[SBT_OPT_SCHEDULE_TIMES].u != 0))
+        return ENOMEM;
+    return det_hints_start(options);
 }
 
 static void once_begin(void) {
@@ -62,6 +64,7 @@ static void fork_child(void) {
     det_self.in_fork = false;
     det_self.in_op = det_self.n_inner = 0;
     det_self.creates = false;
+    det_self.hint = NULL;
     sbt_handlers_release();
 }
 
@@ -97,6 +100,7 @@ static void stop(void) {
     hex_of(hash, det_round->hash);
     sbt_log(2, "schedule ", hash, ", ", decimal_of(ops, det_round->n_ops), " operations, ",
             decimal_of(outside, det_round->n_outside), " returns from outside", NULL);
+    det_hints_stop();
 }
 
 static const struct sbt_order order = {
@@ -118,6 +122,9 @@ static const struct sbt_order order = {
     .outside_begin = det_outside_begin,
     .outside_end = det_outside_end,
     .clock_read = det_clock_read,
+    .give_up_turn = det_give_up_turn,
+    .soft_barrier = det_soft_barrier,
+    .pcs = det_pcs,
 };
 
 const struct sbt_engine sbt_engine_det = {

@@ -54,7 +54,10 @@ enum det_op {
     DET_YIELD = SCHEDULE_YIELD,
     DET_SLEEP = SCHEDULE_SLEEP,
     DET_LEAVE = SCHEDULE_LEAVE,
-    DET_FORK = SCHEDULE_FORK
+    DET_FORK = SCHEDULE_FORK,
+    DET_GIVE_UP = SCHEDULE_GIVE_UP,
+    DET_SOFT_BARRIER = SCHEDULE_SOFT_BARRIER,
+    DET_PCS = SCHEDULE_PCS
 };
 
 /* What waiting threads saw last, and since when it has been so. */
@@ -75,6 +78,8 @@ struct det_round {
     uint32_t n_objects;   /* that have a number; the holder's */
     uint64_t n_ops, hash; /* of the schedule; the holder's */
     bool is_logged;       /* atomic; relaxed: what is written after the end of the log is dropped */
+    bool is_hinted;       /* operations are looked at for hints (hints.h); the holder's */
+    bool is_timed;        /* the log has times; set before there is a second thread */
     uint64_t n_outside;   /* returns at a point that the outside decided; under the lock */
     struct det_thread {
         uint32_t word;       /* what the thread sleeps on until it has the turn (round.c) */
@@ -86,6 +91,7 @@ struct det_round {
         const uint32_t *in_op; /* the thread's det_self.in_op; NULL: it has not begun; atomic */
         uint32_t tid;          /* its kernel thread, where that is one and the same; 0: not known; atomic */
         struct sbt_adapt adapt;
+        uintptr_t routine; /* where it begins; 0: not known, or the main thread */
         pthread_t handle;
         bool has_handle;
         bool is_detached;  /* the number is free when the thread has ended; the holder's */
@@ -107,13 +113,17 @@ struct det_self {
     uint32_t in_op;      /* 1: it looks whether it has the turn, or has it for an operation; DET_CREATES; atomic */
     uint32_t n_inner;    /* operations under way inside of that one */
     uint32_t tid_before; /* while it creates: of its record */
-    bool creates;        /* it is in the C library's pthread_create; counts as one of n_inner */
+    uint32_t in_pcs;     /* performance-critical sections that it is in */
+    const struct det_hint *hint; /* for when the operation passes the turn (hints.h); NULL: none */
+    bool creates;                /* it is in the C library's pthread_create; counts as one of n_inner */
     bool is_guest;
-    bool is_absent;   /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
-    bool is_ended;    /* what follows is in the last destructors, or in exit handlers: a guest's operations */
-    bool is_exiting;  /* a cancellation has been acted upon: further ones do nothing */
-    bool in_fork;     /* it has the turn until the fork has been made */
-    uint64_t last_ns; /* logical time of its last operation */
+    bool is_absent;      /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
+    bool is_ended;       /* what follows is in the last destructors, or in exit handlers: a guest's operations */
+    bool is_exiting;     /* a cancellation has been acted upon: further ones do nothing */
+    bool is_out;         /* it is outside because of a hint, and in no call: its next operation is not a guest's */
+    bool in_fork;        /* it has the turn until the fork has been made */
+    uint64_t last_ns;    /* logical time of its last operation */
+    uint64_t arrived_ns; /* with times in the log: when it began to wait for the turn; 0: it did not */
     struct {
         struct timespec at; /* what the clock said */
         uint64_t ns;        /* logical time then; 0: it has not been read */
@@ -125,6 +135,12 @@ extern _Thread_local struct det_self det_self __attribute__((tls_model("initial-
 void det_take_slow(void);
 /* The slow path of det_pass. */
 void det_pass_slow(void);
+/* watch.c: an operation, and the end of a wait, are logged and looked at for hints. */
+void det_watch_op(enum det_op op);
+void det_watch_resume(enum turn_reason reason);
+static inline bool det_is_watched(void) {
+    return SBT_UNLIKELY(__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED) | det_round->is_hinted);
+}
 
 /* The caller has the turn for an operation. */
 static inline bool det_in_operation(void) {
@@ -154,8 +170,8 @@ static inline void det_take(enum det_op op) {
         det_get();
     r->n_ops++;
     r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
-    if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))
-        det_schedule_op((enum schedule_op)op, det_self.number);
+    if (det_is_watched())
+        det_watch_op(op);
 }
 
 /*
@@ -184,7 +200,13 @@ static inline void det_returned(uint32_t thread, enum schedule_return how) {
         det_schedule_return(thread, how);
 }
 
-/* The operation is over. If no other thread is runnable, the caller keeps the turn (LBDR's single-threaded section). */
+/* No other thread is runnable, and no deadline comes with this turn: LBDR's single-threaded section. */
+static inline bool det_is_alone(void) {
+    const struct turn *t = &det_round->turn;
+    return __atomic_load_n(&t->n_runnable, __ATOMIC_RELAXED) == 1 && t->now + TURN_NS < t->next_due;
+}
+
+/* The operation is over. If no other thread is runnable, the caller keeps the turn. */
 static inline void det_pass(void) {
     struct turn *t = &det_round->turn;
     if (SBT_UNLIKELY(det_self.n_inner != 0)) {
@@ -196,8 +218,7 @@ static inline void det_pass(void) {
         return;
     }
     det_self.last_ns = t->now;
-    if (SBT_LIKELY(__atomic_load_n(&t->n_runnable, __ATOMIC_RELAXED) == 1 && t->now + TURN_NS < t->next_due &&
-                   !det_self.is_guest))
+    if (SBT_LIKELY(det_is_alone() && !det_self.is_guest && det_self.hint == NULL))
         __atomic_store_n(&t->now, t->now + TURN_NS, __ATOMIC_RELAXED);
     else
         det_pass_slow();
@@ -209,6 +230,7 @@ static inline void det_pass(void) {
 struct det_wait {
     const struct sbt_deadline *deadline; /* NULL: none */
     uint64_t ns;                         /* 0, or how far away the deadline is in logical time */
+    uint64_t turns;                      /* 0, or how many turns away the end is: a soft deadline, without `deadline` */
     uint8_t tag;
     bool can_cancel;    /* TURN_CANCELLED */
     bool can_interrupt; /* TURN_INTERRUPTED: a signal handler has run */
@@ -266,6 +288,20 @@ void det_give(uint32_t to);
 /* If that thread sleeps until it has the turn, it wakes up, and waits on. */
 void det_wake_waiter(uint32_t number);
 
+/* hints.c: the hint of this operation is carried out. False: the turn is still to be passed. */
+bool det_hints_pass(void);
+/* With the lock: a thread has that number, and begins there; 0: not known. */
+void det_hints_create(uint32_t number, uintptr_t routine);
+/*
+ * Hints of the program's own: operations. 0, or EINVAL. What they wait for is not outside, and they are no cancellation
+ * points.
+ */
+int det_give_up_turn(unsigned hint, unsigned weight);
+int det_soft_barrier(const void *key, uint32_t *number, uint32_t threads, uint32_t turns);
+void det_pcs(bool begins);
+/* aside.c: with the turn, which is passed: the thread is outside until its next operation. */
+void det_depart(void);
+
 /* stall.c. In ns: how long a thread keeps the turn without an operation until that is a stall. */
 #define DET_STALL_NS 200000000
 #define DET_STALL_RELEASE_NS 20000000
@@ -294,7 +330,7 @@ void det_look_for_stall(void);
 /* thread.c */
 void det_thread_start(void);
 void det_thread_enter(void);
-void *det_create_begin(void);
+void *det_create_begin(uintptr_t routine);
 void det_create_end(void *record, pthread_t thread, bool is_created, bool is_detached);
 void det_created(void *record);
 /* The number that the calling thread has got from its creator and not taken yet; TURN_NO_THREAD: none. May wait. */

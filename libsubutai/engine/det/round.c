@@ -19,7 +19,8 @@
 
 #include "core/handlers.h"
 #include "core/log.h"
-#include "engine/det/det.h"
+#include "engine/det/hints.h"
+#include "engine/det/places.h"
 #include "engine/det/site.h"
 #include "os/memory.h"
 #include "switch/switch.h"
@@ -138,11 +139,15 @@ static void spin_for_turn(const struct turn_wait *w) {
     sbt_active_end(&active, memory);
 }
 
-/* By the thread that has the turn: the thread waits for that, or its deadline has passed and logical time stands still.
+/*
+ * By the thread that has the turn: the thread waits for that, or for turns of others, or its deadline has passed and
+ * logical time stands still.
  */
 static bool is_kept_waiting(uint32_t number) {
     const struct turn *t = &det_round->turn;
-    return turn_state_of(t, number) == TURN_RUNNABLE || __atomic_load_n(&t->thread[number].overdue, __ATOMIC_RELAXED);
+    enum turn_state state = turn_state_of(t, number);
+    return state == TURN_RUNNABLE || state == TURN_SECTION ||
+           __atomic_load_n(&t->thread[number].overdue, __ATOMIC_RELAXED);
 }
 
 /*
@@ -228,12 +233,16 @@ static void begin_round(void) {
     r->generation = sbt_fork_generation() + 1;
     det_adopt_unknown(0, false);
     det_site_warm();
-    r->is_logged = det_schedule_begin(sbt_options.value[SBT_OPT_SEED].u, is_forked);
+    det_places_begin();
+    r->is_timed = sbt_options.value[SBT_OPT_SCHEDULE_TIMES].u != 0;
+    r->is_logged = det_schedule_begin(sbt_options.value[SBT_OPT_SEED].u, is_forked, det_hints_begin());
 }
 
 void det_take_slow(void) {
     const struct det_wait wait = {.deadline = NULL};
     struct turn_wait w;
+    if (SBT_UNLIKELY(det_round->is_timed))
+        det_self.arrived_ns = sbt_now_ns();
     do {
         if (det_round->generation != sbt_fork_generation() + 1)
             begin_round();
@@ -246,6 +255,8 @@ void det_take_slow(void) {
 void det_pass_slow(void) {
     struct det_round *r = det_round;
     uint32_t number = det_self.number;
+    if (SBT_UNLIKELY(det_self.hint != NULL) && !det_self.is_guest && det_hints_pass())
+        return;
     sbt_lock_take(&r->lock);
     if (det_self.is_guest)
         turn_end(&r->turn);
@@ -295,17 +306,18 @@ void det_take_cancelable(enum det_op op) {
 }
 
 static uint64_t due_of(const struct det_wait *wait) {
-    return wait->deadline == NULL ? TURN_NEVER
-           : wait->ns != 0        ? det_round->turn.now + wait->ns
-                                  : det_logical(wait->deadline);
+    return wait->turns != 0         ? det_round->turn.now + wait->turns * TURN_NS
+           : wait->deadline == NULL ? TURN_NEVER
+           : wait->ns != 0          ? det_round->turn.now + wait->ns
+                                    : det_logical(wait->deadline);
 }
 
 /* How the wait has ended is part of the schedule. */
 static void resume(enum turn_reason reason) {
     struct det_round *r = det_round;
     r->hash = schedule_hash_resume(r->hash, det_self.number, (enum schedule_reason)reason);
-    if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))
-        det_schedule_resume(det_self.number, (enum schedule_reason)reason);
+    if (det_is_watched())
+        det_watch_resume(reason);
 }
 
 enum turn_reason det_block(const void *key, const struct det_wait *wait) {
@@ -328,6 +340,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     det_stand_aside(&aside);
     sbt_lock_take(&r->lock);
     turn_block(&r->turn, (uintptr_t)key, due, wait->tag, can_cancel);
+    if (wait->turns != 0)
+        turn_soften(&r->turn);
     uint32_t next = turn_pass(&r->turn);
     sbt_lock_drop(&r->lock);
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
@@ -343,7 +357,7 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     det_come_back(&aside);
     enum turn_reason reason = (enum turn_reason)r->turn.thread[w.number].reason;
     resume(reason);
-    if (reason == TURN_TIMED_OUT)
+    if (reason == TURN_TIMED_OUT && wait->deadline != NULL)
         det_sleep_off(wait->deadline);
     return reason;
 }

@@ -6,17 +6,18 @@
 
 #include "engine/det/det.h"
 #include "engine/det/file.h"
-#include "engine/det/site.h"
-#include "os/code_maps.h"
+#include "engine/det/places.h"
+#include "os/clock.h"
 #include "os/memory.h"
 
 /* MAX_SITES: a power of 2. The table is full at three quarters; further call sites are not known. */
-enum { MAX_SITES = 16384, MAX_RANGES = 512, MAX_READINGS = 64 };
+enum { MAX_SITES = 16384 };
 
 static struct schedule_log {
     struct sbt_lock lock;
     struct det_file file;
-    bool is_forked;
+    bool is_forked, is_timed;
+    uint64_t time_ns; /* of the last event with a time */
     uint32_t last_thread;
     uint64_t last_ns;
     uint64_t n_stalls;
@@ -26,30 +27,33 @@ static struct schedule_log {
         enum schedule_op op;
         uint32_t thread, site;
     } pending; /* an operation, until its object is known: they stand together, whatever threads come back */
-    uint32_t n_sites, n_ranges, n_readings;
-    struct {
-        uintptr_t start, end;
-        uint64_t offset;
-        uint32_t module; /* UINT32_MAX: no file's */
-    } range[MAX_RANGES];
-    uint32_t n_modules;
+    uint32_t n_sites, n_modules;
+    uint32_t module[DET_RANGES]; /* plus 1; 0: not written */
     struct {
         uintptr_t address; /* 0: free */
         uint32_t number;   /* 0: of no file */
     } site[MAX_SITES];
-    struct det_site_ways ways;
-    char line[SBT_CODE_MAPS_LINE];
 } * the_log;
 
-bool det_schedule_start(const char *path) {
+bool det_schedule_start(const char *path, bool is_timed) {
     the_log = sbt_memory_map(sizeof *the_log);
-    if (the_log == NULL)
+    if (the_log == NULL || !det_places_start())
         return false;
+    the_log->is_timed = is_timed;
     det_file_start(&the_log->file, path, SCHEDULE_FULL);
     return true;
 }
 
-bool det_schedule_begin(uint64_t seed, bool is_forked) {
+/* Without hints and with all of LBDR on, there is no such token. */
+static bool write_hints(const struct schedule_hints *hints) {
+    uint8_t token[SCHEDULE_MAX_TOKEN + SCHEDULE_MAX_NUMBER] = {SCHEDULE_HINTS};
+    if (hints == NULL)
+        return true;
+    uint8_t *end = schedule_put(schedule_put(schedule_put(token + 1, hints->flags), hints->hash), hints->n);
+    return det_file_write(&the_log->file, token, (size_t)(end - token), NULL, 0);
+}
+
+bool det_schedule_begin(uint64_t seed, bool is_forked, const struct schedule_hints *hints) {
     struct schedule_header header = {.magic = SCHEDULE_MAGIC,
                                      .version = SCHEDULE_VERSION,
                                      .bytes = sizeof header,
@@ -62,13 +66,14 @@ bool det_schedule_begin(uint64_t seed, bool is_forked) {
         return false;
     the_log->lock = (struct sbt_lock){0};
     the_log->last_thread = 0;
-    the_log->last_ns = the_log->n_stalls = 0;
+    the_log->last_ns = the_log->n_stalls = the_log->time_ns = 0;
     the_log->stall = (struct det_look){0};
     the_log->pending.is_there = false;
-    the_log->n_sites = the_log->n_ranges = the_log->n_readings = the_log->n_modules = 0;
+    the_log->n_sites = the_log->n_modules = 0;
+    memset(the_log->module, 0, sizeof the_log->module);
     memset(the_log->site, 0, sizeof the_log->site);
     the_log->is_forked = is_forked;
-    return det_file_begin(&the_log->file, &header, sizeof header, is_forked);
+    return det_file_begin(&the_log->file, &header, sizeof header, is_forked) && write_hints(hints);
 }
 
 /* ---- tokens ---- */
@@ -122,44 +127,27 @@ static void write_pending(void) {
 
 /* ---- call sites ---- */
 
-static uint32_t range_of(uintptr_t address) {
-    for (uint32_t i = 0; i < the_log->n_ranges; i++)
-        if (address - the_log->range[i].start < the_log->range[i].end - the_log->range[i].start)
-            return i;
-    return UINT32_MAX;
-}
-
-static void visit(void *unused, uint64_t start, uint64_t end, uint64_t offset, const char *path) {
+/* The number of the range's file; it is written before its first use. */
+static uint32_t module_of(uint32_t range) {
     uint8_t token[SCHEDULE_MAX_TOKEN] = {SCHEDULE_MODULE};
+    const char *path = det_range(range)->path;
     size_t n = strnlen(path, SCHEDULE_MAX_PATH);
-    (void)unused;
-    if (the_log->n_ranges == MAX_RANGES || range_of(start) != UINT32_MAX)
-        return;
-    __typeof(&the_log->range[0]) range = &the_log->range[the_log->n_ranges++];
-    range->start = start;
-    range->end = end;
-    range->offset = offset;
-    range->module = UINT32_MAX;
-    if (path[0] != '/') /* made at run time, or the kernel's */
-        return;
-    range->module = the_log->n_modules++;
-    if (!det_file_write(&the_log->file, token, (size_t)(schedule_put(token + 1, n) - token), path, n))
-        __atomic_store_n(&det_round->is_logged, false, __ATOMIC_RELAXED);
+    if (the_log->module[range] == 0) {
+        the_log->module[range] = ++the_log->n_modules;
+        if (!det_file_write(&the_log->file, token, (size_t)(schedule_put(token + 1, n) - token), path, n))
+            __atomic_store_n(&det_round->is_logged, false, __ATOMIC_RELAXED);
+    }
+    return the_log->module[range] - 1;
 }
 
 /* The number of the site; it is written before its first use. */
 static uint32_t define(uintptr_t address) {
     uint8_t token[SCHEDULE_MAX_TOKEN] = {SCHEDULE_SITE};
-    uint32_t i = range_of(address);
-    if (i == UINT32_MAX && the_log->n_readings < MAX_READINGS) {
-        the_log->n_readings++;
-        sbt_code_maps_read(the_log->line, visit, NULL);
-        i = range_of(address);
-    }
-    if (i == UINT32_MAX || the_log->range[i].module == UINT32_MAX)
+    uint32_t i = det_range_of(address);
+    if (i == DET_NO_RANGE || det_range(i)->path[0] == '\0')
         return 0;
-    uint8_t *at = schedule_put(token + 1, the_log->range[i].module);
-    write_out(token, schedule_put(at, address - the_log->range[i].start + the_log->range[i].offset));
+    uint8_t *at = schedule_put(token + 1, module_of(i));
+    write_out(token, schedule_put(at, address - det_range(i)->start + det_range(i)->offset));
     return ++the_log->n_sites;
 }
 
@@ -179,26 +167,37 @@ static uint32_t site_of(uintptr_t return_address) {
     return number;
 }
 
-/* ---- the interface ---- */
+/* ---- times ---- */
 
-static bool is_own_call(enum schedule_op op) {
-    return op == SCHEDULE_BEGIN || op == SCHEDULE_END; /* the library's, and not the program's */
+/* When the next event happens, and for how long its thread has waited for the turn before. */
+static void write_time(void) {
+    uint8_t token[SCHEDULE_MAX_TOKEN] = {SCHEDULE_TIME};
+    if (!the_log->is_timed)
+        return;
+    uint64_t now = sbt_now_ns(), arrived = det_self.arrived_ns != 0 ? det_self.arrived_ns : now;
+    det_self.arrived_ns = 0;
+    uint8_t *at = schedule_put(token + 1, the_log->time_ns != 0 ? now - the_log->time_ns : 0);
+    the_log->time_ns = now;
+    write_out(token, schedule_put(at, now - arrived));
 }
+
+/* ---- the interface ---- */
 
 /* Its object, or the thread that it is about, is told next. */
 static bool is_about(enum schedule_op op) {
     return op <= SCHEDULE_SEM_POST || op == SCHEDULE_CREATE || op == SCHEDULE_JOIN || op == SCHEDULE_DETACH ||
-           op == SCHEDULE_CANCEL;
+           op == SCHEDULE_CANCEL || op == SCHEDULE_SOFT_BARRIER;
 }
 
 static bool is_worth_a_file(enum schedule_op op) {
     return op != SCHEDULE_FORK && op != SCHEDULE_LEAVE && op != SCHEDULE_SLEEP;
 }
 
-SBT_NOINLINE void det_schedule_op(enum schedule_op op, uint32_t thread) {
+void det_schedule_op(enum schedule_op op, uint32_t thread, uintptr_t return_address) {
     sbt_lock_take(&the_log->lock);
     write_pending();
-    uint32_t site = is_own_call(op) ? 0 : site_of(det_site(&the_log->ways, __builtin_frame_address(0)));
+    write_time();
+    uint32_t site = site_of(return_address);
     if (is_worth_a_file(op))
         det_file_make(&the_log->file);
     the_log->pending.is_there = true;
@@ -225,13 +224,14 @@ void det_schedule_other(uint32_t thread) {
 void det_schedule_resume(uint32_t thread, enum schedule_reason reason) {
     sbt_lock_take(&the_log->lock);
     write_pending();
+    write_time();
     write_head(SCHEDULE_RESUME + reason, thread);
     sbt_lock_drop(&the_log->lock);
 }
 
 void det_schedule_return(uint32_t thread, enum schedule_return how) {
     sbt_lock_take(&the_log->lock);
-    write_head(SCHEDULE_RETURN + how, thread);
+    write_head(how == SCHEDULE_FROM_PCS ? SCHEDULE_PCS_RETURN : SCHEDULE_RETURN + how, thread);
     sbt_lock_drop(&the_log->lock);
 }
 
@@ -251,6 +251,14 @@ void det_schedule_released(uint32_t thread) {
     sbt_lock_take(&the_log->lock);
     the_log->n_stalls++;
     write_head(SCHEDULE_RELEASED, thread);
+    sbt_lock_drop(&the_log->lock);
+}
+
+void det_schedule_section(uint32_t thread, uint64_t hint, uint64_t turns) {
+    uint8_t token[SCHEDULE_MAX_TOKEN + 2 * SCHEDULE_MAX_NUMBER];
+    sbt_lock_take(&the_log->lock);
+    write_pending();
+    write_out(token, schedule_put(schedule_put(put_head(token, SCHEDULE_SECTION, thread), hint), turns));
     sbt_lock_drop(&the_log->lock);
 }
 

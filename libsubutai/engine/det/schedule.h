@@ -22,15 +22,20 @@
 #include "schedule_format.h"
 
 /* Once: the file that the option asks for. False: there is no memory. */
-bool det_schedule_start(const char *path);
-/* A process's schedule begins; in a forked child the parent's log is forgotten. True: it is logged. */
-bool det_schedule_begin(uint64_t seed, bool is_forked);
+bool det_schedule_start(const char *path, bool is_timed);
+/*
+ * A process's schedule begins; in a forked child the parent's log is forgotten. `hints` NULL: there are none, and all
+ * of LBDR is on. True: it is logged.
+ */
+bool det_schedule_begin(uint64_t seed, bool is_forked, const struct schedule_hints *hints);
 
-/* By the holder, after the operation has the turn. `thread` made it. */
-void det_schedule_op(enum schedule_op op, uint32_t thread);
+/* By the holder, after the operation has the turn. `thread` made it. `return_address` 0: not known. */
+void det_schedule_op(enum schedule_op op, uint32_t thread, uintptr_t return_address);
 void det_schedule_object(uint32_t object);
 void det_schedule_other(uint32_t thread);
 void det_schedule_resume(uint32_t thread, enum schedule_reason reason);
+/* It gives the turn up, for that hint (struct schedule_event) and so many turns. */
+void det_schedule_section(uint32_t thread, uint64_t hint, uint64_t turns);
 /* By any thread. */
 void det_schedule_return(uint32_t thread, enum schedule_return how);
 /* With the round's lock: that thread keeps the turn without an operation. */

@@ -80,7 +80,7 @@ static void take_back(void) {
     det_self.n_inner = 0;
 }
 
-void *det_create_begin(void) {
+void *det_create_begin(uintptr_t routine) {
     struct det_round *r = det_round;
     det_take(DET_CREATE);
     sbt_lock_take(&r->lock);
@@ -91,6 +91,7 @@ void *det_create_begin(void) {
         __atomic_store_n(&r->thread[number].tid, 0, __ATOMIC_RELAXED);
         det_set_alias(&r->thread[number], 0);
         r->thread[number].generation = r->generation;
+        det_hints_create(number, routine);
         __atomic_store_n(&r->thread[number].is_new, 1, __ATOMIC_RELAXED); /* the thread begins after this */
         turn_expel(&r->turn, number);                                     /* until the C library has made the thread */
         __atomic_fetch_add(&r->n_creating, 1, __ATOMIC_RELAXED);

@@ -50,8 +50,14 @@ void turn_end(struct turn *t) {
     clear_runnable(t, t->holder, TURN_ENDED);
 }
 
+static void clear_soft(struct turn *t, uint32_t i) {
+    t->n_soft -= t->thread[i].is_soft;
+    t->thread[i].is_soft = false;
+}
+
 void turn_release(struct turn *t, uint32_t i) {
     turn_wake_thread(t, i, TURN_INTERRUPTED);
+    clear_soft(t, i);
     if (t->thread[i].state == TURN_RUNNABLE)
         clear_runnable(t, i, TURN_FREE);
     set_state(t, i, TURN_FREE);
@@ -93,28 +99,53 @@ static uint32_t choose_from(struct turn *t, uint32_t after) {
     return next != TURN_NO_THREAD ? next : runnable_from(t, 0);
 }
 
-/* The blocked thread with the earliest deadline; of several, the one with the lowest number. */
-static uint32_t earliest(const struct turn *t) {
+static bool has_deadline(const struct turn_thread *thread) {
+    return (thread->state == TURN_BLOCKED && thread->deadline != TURN_NEVER) || thread->state == TURN_SECTION;
+}
+
+/* The thread with the earliest deadline, or soft deadline; of several, the one with the lowest number. */
+static uint32_t earliest(const struct turn *t, bool is_soft) {
     uint32_t found = TURN_NO_THREAD;
     for (uint32_t i = 0; i < t->n_threads; i++)
-        if (t->thread[i].state == TURN_BLOCKED && t->thread[i].deadline != TURN_NEVER &&
+        if (has_deadline(&t->thread[i]) && (!is_soft || t->thread[i].is_soft) &&
             (found == TURN_NO_THREAD || t->thread[i].deadline < t->thread[found].deadline))
             found = i;
     return found;
+}
+
+static void end_section(struct turn *t, uint32_t i, enum turn_reason reason) {
+    clear_soft(t, i);
+    t->thread[i].reason = (uint8_t)reason;
+    set_runnable(t, i);
+}
+
+/* No thread is runnable: those that wait for turns alone would wait for ever. */
+static void end_soft(struct turn *t) {
+    while (t->n_runnable == 0 && t->n_soft != 0) { /* an absent thread is woken and not runnable */
+        uint32_t first = earliest(t, true);
+        if (t->thread[first].state == TURN_SECTION)
+            end_section(t, first, TURN_WOKEN);
+        else
+            turn_wake_thread(t, first, TURN_TIMED_OUT);
+    }
 }
 
 static void wake_due(struct turn *t) {
     uint32_t first;
     if (t->now < t->next_due)
         return;
-    while ((first = earliest(t)) != TURN_NO_THREAD && t->thread[first].deadline <= t->now)
-        turn_wake_thread(t, first, TURN_TIMED_OUT);
+    while ((first = earliest(t, false)) != TURN_NO_THREAD && t->thread[first].deadline <= t->now)
+        if (t->thread[first].state == TURN_SECTION)
+            end_section(t, first, TURN_TIMED_OUT);
+        else
+            turn_wake_thread(t, first, TURN_TIMED_OUT);
     t->next_due = first == TURN_NO_THREAD ? TURN_NEVER : t->thread[first].deadline;
 }
 
 static uint32_t choose(struct turn *t, uint32_t after) {
+    end_soft(t);
     if (t->n_runnable == 0 && t->next_due != TURN_NEVER) {
-        uint32_t first = earliest(t);
+        uint32_t first = earliest(t, false);
         if (first != TURN_NO_THREAD && t->thread[first].overdue) {
             if (t->now < t->thread[first].deadline)
                 t->now = t->thread[first].deadline;
@@ -153,9 +184,25 @@ void turn_block(struct turn *t, uintptr_t key, uint64_t deadline, uint8_t tag, b
         t->next_due = deadline;
 }
 
+void turn_soften(struct turn *t) {
+    t->thread[t->holder].is_soft = true;
+    t->n_soft++;
+}
+
+void turn_give_up(struct turn *t, uint64_t turns) {
+    uint32_t i = t->holder;
+    uint64_t end = t->now + (turns + 1) * TURN_NS; /* the holder's own turn is over first */
+    t->thread[i] = (struct turn_thread){.deadline = end, .is_soft = true};
+    clear_runnable(t, i, TURN_SECTION);
+    t->n_soft++;
+    if (end < t->next_due)
+        t->next_due = end;
+}
+
 static void unqueue(struct turn *t, uint32_t i, uint32_t before, enum turn_reason reason) {
     struct turn_thread *thread = &t->thread[i];
     uint32_t q = turn_queue_of(thread->key);
+    clear_soft(t, i);
     if (before == 0)
         t->queue[q].first = thread->next;
     else

@@ -12,10 +12,15 @@
  * runnable, time jumps to the earliest deadline; but only if the caller has said of that thread that its time is over
  * for the outside too (turn_overdue).
  *
+ * A thread may give the turn up for a number of turns (LBDR's synchronization-free section): it computes, and is passed
+ * over until so many turns of others are over. Such a thread, and a blocked one with a soft deadline, wait for turns
+ * alone. If no thread is runnable, the earliest of them goes on at once, and time does not jump.
+ *
  * | state    | runnable bit | in a queue | may hold the turn |
  * |----------|--------------|------------|-------------------|
  * | RUNNABLE | set          | no         | yes               |
  * | BLOCKED  | clear        | yes        | no                |
+ * | SECTION  | clear        | no         | no                |
  * | OUTSIDE  | clear        | no         | no                |
  * | ENDED    | clear        | no         | no                |
  * | FREE     | clear        | no         | no                |
@@ -34,21 +39,22 @@
 /* The tag of a wait with a wake-up for that thread alone; any other wake-up says that an object may be had. */
 #define TURN_EXACT UINT8_MAX
 
-enum turn_state { TURN_FREE, TURN_RUNNABLE, TURN_BLOCKED, TURN_OUTSIDE, TURN_ENDED };
+enum turn_state { TURN_FREE, TURN_RUNNABLE, TURN_BLOCKED, TURN_OUTSIDE, TURN_ENDED, TURN_SECTION };
 /* Why a blocked thread is runnable again. */
 enum turn_reason { TURN_WOKEN, TURN_TIMED_OUT, TURN_CANCELLED, TURN_INTERRUPTED }; /* as enum schedule_reason */
 
 struct turn_thread {
     uintptr_t key;     /* BLOCKED: what it waits for */
-    uint64_t deadline; /* BLOCKED: logical ns, or TURN_NEVER */
+    uint64_t deadline; /* BLOCKED: logical ns, or TURN_NEVER; SECTION: when it is over */
     uint32_t next;     /* BLOCKED: the next in its queue, plus 1; 0: it is the last */
     uint8_t state;     /* enum turn_state */
-    uint8_t reason;    /* enum turn_reason, of its last wait */
+    uint8_t reason;    /* enum turn_reason, of its last wait; of a section: TURN_TIMED_OUT, or TURN_WOKEN before */
     uint8_t tag;       /* BLOCKED: the caller's */
     bool overdue;      /* BLOCKED: its deadline has passed outside */
     bool can_cancel;   /* BLOCKED: at a cancellation point */
     bool is_absent;    /* BLOCKED: when it is woken it is OUTSIDE */
     bool is_back;      /* RUNNABLE: it has been woken, and has not had the turn since */
+    bool is_soft;      /* SECTION, or BLOCKED: its deadline has come if no thread is runnable */
 };
 
 /* All-zero, then turn_begin. */
@@ -56,6 +62,7 @@ struct turn {
     uint32_t holder;     /* or TURN_NO_THREAD: no thread is runnable */
     uint32_t n_runnable; /* bits of `runnable` that are set */
     uint32_t n_back;     /* threads that are back */
+    uint32_t n_soft;     /* threads with a soft deadline */
     uint64_t now;        /* logical ns */
     uint64_t next_due;   /* no deadline is earlier */
     uint64_t random;     /* state of the generator; 0: no seed */
@@ -89,6 +96,10 @@ static inline enum turn_state turn_state_of(const struct turn *t, uint32_t i) {
 
 /* The holder blocks, and has the turn until it is passed. */
 void turn_block(struct turn *t, uintptr_t key, uint64_t deadline, uint8_t tag, bool can_cancel);
+/* The deadline of the holder, which has blocked, is soft. */
+void turn_soften(struct turn *t);
+/* The holder gives the turn up for so many turns of others, from 1 on, and has it until it is passed. */
+void turn_give_up(struct turn *t, uint64_t turns);
 /*
  * Wake at most n threads that wait for `key`, first come first. How many. An absent thread is woken too, but does not
  * count, unless its wait is exact: it may be long until it takes what it was woken for.

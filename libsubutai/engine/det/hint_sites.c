@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The hint file: which call sites have hints. A call site is looked up once, at its first operation; then a table has
+ * the answer. A symbol is looked up in the symbol table of the file when the first call site of that file comes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "decimal.h"
+#include "engine/det/hints.h"
+#include "engine/det/places.h"
+#include "os/arch.h"
+#include "os/elf_image.h"
+#include "os/memory.h"
+#include "os/signals.h"
+
+enum {
+    MAX_SITES = 16384
+}; /* a power of 2; the table is full at three quarters, and further sites are looked up anew */
+
+static struct hint_sites {
+    char path[4096];
+    char text[HINTS_MAX_BYTES + 1];
+    size_t n_bytes, n_hints;
+    struct site_hint {
+        struct hint read;
+        struct det_hint act;
+        uint64_t first, end;    /* in the module's file; equal: the symbol is not there */
+        const char *looked_for; /* the module's path for which these are so; NULL: none */
+        bool is_used;
+    } hint[HINTS_MAX];
+    uint32_t n_sites;
+    struct {
+        uintptr_t address; /* 0: free */
+        const struct det_hint *hint;
+        uint32_t weight;
+    } site[MAX_SITES];
+} * the_hints;
+
+/* ---- reading ---- */
+
+/* 0, or an errno value. The file's end is where the text ends. */
+static int read_text(long fd) {
+    long n;
+    while ((n = sbt_syscall3(SYS_read, fd, the_hints->text + the_hints->n_bytes,
+                             sizeof the_hints->text - the_hints->n_bytes)) > 0)
+        the_hints->n_bytes += (size_t)n;
+    return n < 0 ? (int)-n : the_hints->n_bytes > HINTS_MAX_BYTES ? EFBIG : 0;
+}
+
+static int read_file(const char *path) {
+    uint64_t signals = sbt_signals_block(); /* a read may end with EINTR */
+    long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
+    int r = fd < 0 ? (int)-fd : read_text(fd);
+    if (fd >= 0)
+        sbt_syscall3(SYS_close, fd, 0, 0);
+    sbt_signals_restore(signals);
+    return r;
+}
+
+static int refuse(const char *before, const char *why) {
+    sbt_log(0, "hints: ", the_hints->path, before, why, NULL);
+    return EINVAL;
+}
+
+/* What is done; the rest is known when the call site comes. */
+static struct det_hint act_of(const struct hint *h, uint32_t id) {
+    return (struct det_hint){.kind = h->kind == HINT_GIVE_UP        ? DET_HINT_GIVE_UP
+                                     : h->kind == HINT_SOFT_BARRIER ? DET_HINT_SOFT_BARRIER
+                                                                    : DET_HINT_PCS,
+                             .id = id,
+                             .weight = h->weight,
+                             .threads = h->threads,
+                             .turns = h->turns,
+                             .key = &the_hints->hint[id],
+                             .said = 2 * (uint64_t)h->line};
+}
+
+static int parse(void) {
+    struct hints_reader r;
+    struct hint h;
+    char error[512];
+    if (!hints_begin(&r, the_hints->text, the_hints->n_bytes, error, sizeof error))
+        return refuse(":", error);
+    while (hints_next(&r, &h, error, sizeof error)) {
+        uint32_t id = (uint32_t)the_hints->n_hints++;
+        the_hints->hint[id] = (struct site_hint){.read = h, .act = act_of(&h, id)};
+    }
+    return error[0] != '\0' ? refuse(":", error) : 0;
+}
+
+int det_hint_sites_start(const char *path) {
+    the_hints = sbt_memory_map(sizeof *the_hints);
+    if (the_hints == NULL || !det_places_start())
+        return ENOMEM;
+    strncpy(the_hints->path, path, sizeof the_hints->path - 1);
+    int r = read_file(path);
+    const char *why = r == EFBIG ? "too large (legal: a mebibyte)" : strerrordesc_np(r);
+    return r != 0 ? refuse(": ", why != NULL ? why : "unknown error") : parse();
+}
+
+struct schedule_hints det_hint_sites_summary(void) {
+    return (struct schedule_hints){.hash = hints_hash(the_hints->text, the_hints->n_bytes), .n = the_hints->n_hints};
+}
+
+/* Paths are kept by places.h, and may be others now. */
+void det_hint_sites_begin(void) {
+    the_hints->n_sites = 0;
+    memset(the_hints->site, 0, sizeof the_hints->site);
+    for (size_t i = 0; i < the_hints->n_hints; i++) {
+        the_hints->hint[i].looked_for = NULL;
+        the_hints->hint[i].is_used = false;
+    }
+}
+
+/* ---- call sites ---- */
+
+/* Look the symbol up in the file. */
+static void find_symbol(struct site_hint *h, const char *path) {
+    uint64_t offset, size;
+    long end = -1, image = -1;
+    uint64_t signals = sbt_signals_block();
+    long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
+    if (fd >= 0) {
+        end = sbt_syscall3(SYS_lseek, fd, 0, SEEK_END);
+        if (end > 0)
+            image = sbt_syscall6(SYS_mmap, 0, end, PROT_READ, MAP_PRIVATE, fd, 0);
+        sbt_syscall3(SYS_close, fd, 0, 0);
+    }
+    sbt_signals_restore(signals);
+    if (image < 0 && image > -4096)
+        return;
+    if (sbt_elf_image_function((const void *)image, (size_t)end, h->read.symbol.at, h->read.symbol.n, &offset, &size)) {
+        h->first = offset + h->read.offset;
+        h->end = h->read.is_whole ? offset + size : h->first + 1;
+    }
+    sbt_syscall3(SYS_munmap, image, end, 0);
+}
+
+static bool is_at(struct site_hint *h, const char *path, uint64_t offset) {
+    if (!hints_is_module(&h->read.module, path))
+        return false;
+    if (h->looked_for != path) {
+        h->looked_for = path;
+        h->first = h->read.offset;
+        h->end = h->read.symbol.n == 0 ? h->first + 1 : h->first;
+        if (h->read.symbol.n != 0)
+            find_symbol(h, path);
+    }
+    return offset >= h->first && offset < h->end;
+}
+
+/* The first hint that fits, and the first weight. */
+static const struct det_hint *look_up(uintptr_t address, uint32_t *weight) {
+    const struct det_hint *found = NULL;
+    uint32_t range = det_range_of(address);
+    bool has_weight = false;
+    *weight = 1;
+    if (range == DET_NO_RANGE)
+        return NULL;
+    const struct det_range *place = det_range(range);
+    for (size_t i = 0; i < the_hints->n_hints; i++) {
+        struct site_hint *h = &the_hints->hint[i];
+        bool is_weight = h->read.kind == HINT_WEIGHT, is_given = is_weight || h->read.kind == HINT_GIVE_UP;
+        if ((is_weight ? has_weight : found != NULL) || !is_at(h, place->path, address - place->start + place->offset))
+            continue;
+        h->is_used = true;
+        if (!is_weight)
+            found = &h->act;
+        if (is_given && !has_weight) {
+            *weight = h->read.weight;
+            has_weight = is_weight;
+        }
+    }
+    return found;
+}
+
+const struct det_hint *det_hint_at(uintptr_t return_address, uint32_t *weight) {
+    uintptr_t address = return_address - 1; /* in the call, as in the log */
+    uint32_t i = (uint32_t)(address * SCHEDULE_HASH_FACTOR >> 40) % MAX_SITES;
+    for (; the_hints->site[i].address != 0; i = (i + 1) % MAX_SITES)
+        if (the_hints->site[i].address == address) {
+            *weight = the_hints->site[i].weight;
+            return the_hints->site[i].hint;
+        }
+    const struct det_hint *hint = look_up(address, weight);
+    if (the_hints->n_sites < MAX_SITES / 4 * 3) {
+        the_hints->n_sites++;
+        the_hints->site[i].address = address;
+        the_hints->site[i].hint = hint;
+        the_hints->site[i].weight = *weight;
+    }
+    return hint;
+}
+
+void det_hint_sites_stop(void) {
+    char line[DECIMAL_SIZE];
+    for (size_t i = 0; i < the_hints->n_hints; i++)
+        if (!the_hints->hint[i].is_used)
+            sbt_log(2, "hints: ", the_hints->path, ":", decimal_of(line, the_hints->hint[i].read.line),
+                    ": no operation was made there", NULL);
+}

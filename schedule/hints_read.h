@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Hint files of the engine det (docs/engine-det.md), line by line. Pure: the text is the caller's, nothing is
+ * allocated, and the C library's formatting is not used, since the engine reads the file inside of the program's first
+ * call.
+ *
+ *     subutai-hints 1
+ *     # a comment, up to the end of the line
+ *     give-up-turn SITE [WEIGHT]
+ *     soft-barrier SITE THREADS [TURNS]
+ *     pcs SITE
+ *     weight SITE WEIGHT
+ *
+ * A SITE is a call as `subutai schedule dump` prints it: `MODULE+0xOFFSET`, of the call's last byte in the file;
+ * `SYMBOL+0xOFFSET (MODULE)`, of the return address in the function; or `SYMBOL (MODULE)`, each call in the function. A
+ * MODULE is the path of the program or of a library, or its last part. What has blanks in it stands in double quotes.
+ */
+#ifndef SCHEDULE_HINTS_READ_H
+#define SCHEDULE_HINTS_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HINTS_FIRST_LINE "subutai-hints 1"
+#define HINTS_LEGAL_KINDS "give-up-turn, soft-barrier, pcs, weight"
+#define HINTS_LEGAL_SITES "MODULE+0xOFFSET, SYMBOL+0xOFFSET (MODULE), SYMBOL (MODULE)"
+
+enum {
+    HINTS_MAX = 1000,          /* hints in a file */
+    HINTS_MAX_BYTES = 1 << 20, /* of a file */
+    HINTS_MAX_THREADS = 16384,
+    HINTS_MAX_TURNS = 1000000,
+    HINTS_MAX_WEIGHT = 1000000,
+    /* If the file does not say: turns that a thread waits at a soft barrier; the weight of a section. */
+    HINTS_TURNS = 1000,
+    HINTS_WEIGHT = 100
+};
+
+enum hint_kind { HINT_GIVE_UP, HINT_SOFT_BARRIER, HINT_PCS, HINT_WEIGHT, HINT_N_KINDS };
+
+struct hints_text {
+    const char *at; /* in the file's text, not terminated */
+    size_t n;
+};
+
+struct hint {
+    enum hint_kind kind;
+    unsigned line;                          /* from 1 on */
+    struct hints_text site, module, symbol; /* the site as it is written; symbol.n 0: none */
+    bool is_whole;                          /* every call in the function `symbol` */
+    uint64_t offset;         /* of the call's last byte: in the module's file, or behind the beginning of `symbol` */
+    uint32_t threads, turns; /* SOFT_BARRIER */
+    uint32_t weight;         /* GIVE_UP, WEIGHT */
+};
+
+struct hints_reader {
+    const char *at, *end;
+    unsigned line; /* that was read last */
+    size_t n_hints;
+};
+
+/* The text of a file. False: `error`, of `size` bytes, has what belongs behind the file's name and a colon: "1: ...".
+ */
+bool hints_begin(struct hints_reader *r, const char *text, size_t n, char *error, size_t size);
+/* The next hint. False: there is none, and error[0] is 0, or has such a text. */
+bool hints_next(struct hints_reader *r, struct hint *hint, char *error, size_t size);
+
+/* "give-up-turn" */
+const char *hints_kind_name(enum hint_kind kind);
+/* Is the file with that path the module of that name? */
+bool hints_is_module(const struct hints_text *module, const char *path);
+/* FNV-1a of the file's text: which file it was. */
+uint64_t hints_hash(const char *text, size_t n);
+
+#endif

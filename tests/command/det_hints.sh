@@ -1,0 +1,215 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Hints of the engine det, from a file and of the program's own: the same schedule and output in each run, threads that
+# end, are cancelled, handle signals and fork meanwhile, what is said of hints, and what is refused.
+. "$(dirname "$0")/lib.sh"
+: "${HINTED:?}"
+here=$(dirname "$HINTED")
+
+cat >app.hints <<EOF
+subutai-hints 1
+# threads that compute for long
+give-up-turn lock_and_compute (${HINTED##*/}) 300
+soft-barrier meet (${HINTED##*/}) 4 200  # each call in it
+EOF
+
+# runs N WHAT: N runs with $options; $out has the distinct lines "STATUS OUTPUT, SCHEDULE".
+options=()
+runs() {
+    for ((i = 0; i < $1; i++)); do
+        rm -f said
+        run timeout 30 "$SUBUTAI" run --engine det --verbose 2 --log said "${options[@]}" -- "$HINTED" "$2"
+        echo "$status $out, $(sed -n 's/.*: schedule //p' said)"
+    done >seen
+    out=$(sort -u seen)
+}
+# has_line REGEX: a line of $out.
+has_line() {
+    grep -qE "$1" <<<"$out"
+}
+one_inside() {
+    is "$(wc -l <<<"$out")" 1 && matches "$out" '^0 [0-9a-f]{16}, [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
+}
+
+declare -A alone
+for what in pipeline alike lone; do
+    runs 10 $what
+    check "$what: one schedule and one output" one_inside
+    alone[$what]=$out
+done
+hints_for() { # a file's hints for `sites`; the others have their own
+    options=()
+    [[ $1 != sites ]] || options=(--hints app.hints)
+}
+hints_for sites
+runs 10 sites
+check "hints of a file: one schedule and one output" one_inside
+alone[sites]=$out
+check "they were used" matches "$(cat said)" 'the turn was given up 240 times, 96 waits at soft barriers, 0 times outside'
+begin_load 2
+for what in pipeline alike lone sites; do
+    hints_for $what
+    runs 100 $what
+    check "$what: the same in 100 runs beside two computing processes" is "$out" "${alone[$what]}"
+done
+end_load
+for what in pipeline alike lone sites; do
+    hints_for $what
+    options+=(--wait switch)
+    runs 10 $what
+    check "$what: the same when passing the turn is a switch" is "$out" "${alone[$what]}"
+    hints_for $what
+    options+=(--no-sts)
+    runs 10 $what
+    check "$what: the same without single-threaded sections" is "$out" "${alone[$what]}"
+    for seed in 3 7 11; do
+        hints_for $what
+        options+=(--seed "$seed")
+        runs 10 $what
+        check "$what: one schedule with seed $seed" one_inside
+        check "and another one than without" test "$out" != "${alone[$what]}"
+        seeded=$out
+        options+=(--sts off)
+        runs 3 $what
+        check "and the same without single-threaded sections" is "$out" "$seeded"
+    done
+done
+options=(--hints app.hints)
+runs 5 sites
+hinted=$out
+options+=(--sfs off)
+runs 5 sites
+without_sfs=$out
+check "without synchronization-free sections: one other schedule" one_inside
+check "it is another one" test "$out" != "$hinted"
+options+=(--no-soft-barriers)
+runs 5 sites
+check "without soft barriers too: one other schedule" one_inside
+check "it is another one" test "$out" != "$without_sfs"
+without_all=$out
+options=()
+runs 5 sites
+check "it is that without hints" is "$out" "$without_all"
+
+# Edges. Where a call returns from outside the schedule may be another one in each run.
+for waits in adaptive switch; do
+    options=(--wait "$waits")
+    runs 10 pcs
+    check "critical sections, $waits: every operation inside is from outside" matches "$out" \
+        '^0 0{16}, [0-9a-f]{16}, 2176 operations, 1920 returns from outside'
+    runs 5 cancelled
+    check "cancelled at a soft barrier, $waits" matches "$out" '^0 2 [0-9a-f]{16}, [0-9a-f]{16}, [0-9]+ operations, 0 returns'
+    check "one schedule" is "$(wc -l <<<"$out")" 1
+    for ((n = 0; n < 10; n++)); do
+        run timeout 30 "$SUBUTAI" run --engine det --wait $waits -- "$HINTED" ends
+        echo "$status $out $err"
+        run timeout 30 "$SUBUTAI" run --engine det --wait $waits -- "$HINTED" handlers
+        echo "$status $out $err"
+        run timeout 30 "$SUBUTAI" run --engine det --wait $waits -- "$HINTED" forks
+        echo "$status $(sort <<<"$out" | uniq -c | tr -s ' \n' ' ')$err"
+    done | sort -u >edges
+    out=$(cat edges)
+    check "threads end at a soft barrier, in a section; handlers; forks, $waits: always the same" is "$(wc -l <edges)" 3
+    check "three threads have ended" has_line '^0 3 $'
+    check "handlers have run" has_line '^0 1 $'
+    check "ten children, five of each kind" has_line '^0  1 10 5 [0-9a-f]{16} 5 [0-9a-f]{16} $'
+done
+for what in pipeline alike lone; do
+    run "$HINTED" $what
+    check "$what: without the library hints do nothing" is "$status $err" "0 "
+done
+run "$HINTED" bad
+check "nor do they refuse" is "$status $out" "0 1 1 0"
+for engine in det direct glibc; do
+    run "$SUBUTAI" run --engine $engine -- "$HINTED" bad
+    check "bad numbers, $engine" is "$status $out" "0 1 1 0"
+done
+cat >forward.c <<'EOF'
+#include <subutai/det.h>
+#include <stdio.h>
+int main(void) {
+    subutai_soft_barrier_t b = SUBUTAI_SOFT_BARRIER_INITIALIZER(2, 5);
+    subutai_pcs_begin();
+    subutai_pcs_end();
+    printf("%d %d\n", subutai_det_pcs != 0, subutai_give_up_turn(1, 2) + subutai_soft_barrier_wait(&b));
+    return 0;
+}
+EOF
+for how in "-fPIE -pie" "-no-pie -fno-pie" "-x c++ -fPIE -pie"; do
+    # shellcheck disable=SC2086 # words
+    run $CC $how -Wall -Wextra -Werror -I "$SOURCE_ROOT/libsubutai/abi" forward.c -o forward
+    check "the header compiles: $how" is "$status $err" "0 "
+    run "$SUBUTAI" run --engine det -- ./forward
+    check "and finds the library" is "$status $out" "0 1 0"
+    run ./forward
+    check "and does without" is "$status $out" "0 0 0"
+done
+
+# What is said.
+rm -f log
+run "$SUBUTAI" run --engine det --hints app.hints --schedule log --schedule-times 1 -- "$HINTED" sites
+run "$SUBUTAI" schedule info log
+check "info says which file and what was on" has_line '^hints [0-9a-f]{16}, 2 in the file; sfs on, sts on, soft barriers on$'
+check "and how often" has_line '^line 3: the turn was given up 240 times, for [0-9.]+ turns each'
+check "and the same schedule with times as without" has_line "^schedule $(cut -d' ' -f3 <<<"$hinted" | tr -d ,), "
+run "$SUBUTAI" schedule info --json log
+check "the same as JSON" json '.[0].hints.sts and .[0].hints.number == 2 and .[0].sections[0].number == 240'
+run "$SUBUTAI" schedule dump --json log
+check "times: each operation has one, and waits are not longer than the run" json \
+    '[.[] | select(.kind == "operation")] | all(.real_ns >= 0 and .waited_ns < 60000000000)'
+run "$SUBUTAI" schedule dump log
+check "dump says for how long" has_line 'thread [0-9]+ gives the turn up for [0-9]+ turns? \(line 3\)$'
+run "$SUBUTAI" check --runs 10 --seeds 3 --hints app.hints -- "$HINTED" sites
+check "check takes hints" matches "$out" '^4 orders, 10 runs of each: 4 schedules, [1-4] outputs?; 0 orders failed, 0 with another output, 0 with'
+printf '%s\n' 'subutai-hints 1' "pcs lock_often (${HINTED##*/})" 'give-up-turn nowhere (other)' >own.hints
+run env LD_PRELOAD="$BUILD_ROOT/libsubutai/libsubutai.so" SUBUTAI_ENGINE=det SUBUTAI_HINTS=own.hints SUBUTAI_VERBOSE=2 "$HINTED" sites
+check "by a variable, without the command; a module that is not there is no error" is "$status" 0
+check "operations at a call site leave the order" matches "$err" ' [1-9][0-9]* times outside the order'
+check "a hint that was not used is told of" matches "$err" 'own.hints:3: no operation was made there$'
+run "$SUBUTAI" run --engine det --hints app.hints --verbose 2 -- sh -c "cd /; exec '$HINTED' sites"
+check "a hint for a program that the program starts has to name its path" matches "$err" 'legal modules: .*sh.*; or the path of a file'
+sed "s|(${HINTED##*/})|($HINTED)|" app.hints >path.hints
+run "$SUBUTAI" run --engine det --hints path.hints --verbose 2 -- sh -c "cd /; exec '$HINTED' sites"
+check "and is used from wherever that runs" matches "$err" 'the turn was given up 240 times, 96 waits'
+
+# What is refused, before anything is run.
+refused_file() {
+    printf '%s\n' "${@:2}" >bad.hints
+    refuses "hints: bad\.hints:$1" run --engine det --hints bad.hints -- "$HINTED" sites
+    run env LD_PRELOAD="$BUILD_ROOT/libsubutai/libsubutai.so" SUBUTAI_ENGINE=det SUBUTAI_HINTS=bad.hints "$HINTED" sites
+}
+same_by_variable() {
+    refused_file "$@"
+    check "and by the library" is "$status $(wc -l <<<"$err") $out" "2 1 "
+}
+app=${HINTED##*/}
+same_by_variable "1: not a hint file.*legal: subutai-hints 1 as the first line" 'give-up-turn a+0x1'
+same_by_variable "1: not a hint file" 'subutai-hints 2'
+same_by_variable "3: unknown kind of hint 'give-up' \(legal: give-up-turn, soft-barrier, pcs, weight\)$" 'subutai-hints 1' '' \
+    "give-up meet ($app)"
+same_by_variable "2: not a call site: '' \(legal: MODULE\+0xOFFSET, SYMBOL" 'subutai-hints 1' 'give-up-turn'
+same_by_variable "2: not a call site: 'meet' " 'subutai-hints 1' 'give-up-turn meet'
+same_by_variable "2: not a call site: 'meet\+0x0 " 'subutai-hints 1' "give-up-turn meet+0x0 ($app)"
+same_by_variable "2: not a call site: 'meet\+0xzz " 'subutai-hints 1' "give-up-turn meet+0xzz ($app)"
+same_by_variable "2: not a call site: '.\"meet" 'subutai-hints 1' "give-up-turn ?\"meet ($app"
+same_by_variable "2: not a weight: '0' \(legal: 1 to 1000000\)" 'subutai-hints 1' "give-up-turn meet ($app) 0"
+same_by_variable "2: not a number of threads: '1' \(legal: 2 to 16384\)" 'subutai-hints 1' "soft-barrier meet ($app) 1"
+same_by_variable "2: not a number of turns: '1000001' " 'subutai-hints 1' "soft-barrier meet ($app) 2 1000001"
+same_by_variable "2: unexpected words 'more' \(legal: " 'subutai-hints 1' "pcs meet ($app) more"
+refused_file "2: call site 'meet \(other\)' is not in the program \(legal modules: $app, .*libc" 'subutai-hints 1' 'pcs meet (other)'
+refused_file "2: call site 'mete \($app\)' is not in the program: '$HINTED' has no code there \(legal: " 'subutai-hints 1' \
+    "pcs mete ($app)"
+refused_file "2: call site 'meet\+0x5000 .*' is not in the program" 'subutai-hints 1' "pcs meet+0x5000 ($app)"
+refused_file "2: call site '$app\+0x7fffffff' is not in the program" 'subutai-hints 1' "pcs $app+0x7fffffff"
+refused_file "2: call site '$here/none\+0x5' is not in the program" 'subutai-hints 1' "pcs $here/none+0x5"
+refuses "hints: 'none': No such file" run --engine det --hints none -- "$HINTED" sites
+refuses "hints: '/': Is a directory" check --hints / -- "$HINTED" sites
+head -c 1100000 /dev/zero >large.hints
+refuses 'too large \(legal: a mebibyte\)' run --engine det --hints large.hints -- "$HINTED" sites
+head -c 5000 /dev/urandom >random.hints
+refuses 'hints: random\.hints:1: not a hint file' run --engine det --hints random.hints -- "$HINTED" sites
+{ echo 'subutai-hints 1'; yes "weight meet ($app) 5" | head -1001; } >many.hints
+refuses 'hints: many\.hints:1002: too many hints \(legal: 1000 in a file\)' run --engine det --hints many.hints -- "$HINTED" sites
+run "$SUBUTAI" run --hints app.hints --no-sts --schedule-times 1 -- true
+check "under another engine the options do nothing" is "$status $(grep -c 'does nothing: it is an option of the engine det$' <<<"$err")" "0 3"
+finish

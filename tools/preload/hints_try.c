@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The runs of `subutai hints`. A candidate is measured beside the hints that are kept so far: interleaved runs without
+ * it, with it, and with its other kind.
+ */
+#include "hints_try.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "env.h"
+#include "folder.h"
+
+/* A hint is kept if the time without it is so many times that with it: less is within what runs differ by. */
+#define HELPS 1.03
+/* And that in so large a part of the pairs of runs, on a busy machine too. */
+#define MOSTLY 0.75
+/* A call site is tried if so large a part of all time that was lost was lost for it. */
+#define WORTH 0.01
+
+enum { MOST_VARIANTS = 3 };
+
+/* What is measured beside each other. */
+struct series_of {
+    struct hints_search *search;
+    size_t n;
+    const char *labels[MOST_VARIANTS];
+    char *const *envps[MOST_VARIANTS];
+    double *seconds[MOST_VARIANTS];
+    bool has_failed[MOST_VARIANTS];
+};
+
+/* ---- runs ---- */
+
+/* `hints` NULL: none. */
+static char **environment(const struct hints_search *s, const char *hints, const char *schedule) {
+    struct sbt_options options;
+    struct settings settings = s->settings;
+    settings.text[SBT_OPT_HINTS] = hints;
+    settings.text[SBT_OPT_SCHEDULE] = schedule;
+    settings.text[SBT_OPT_SCHEDULE_TIMES] = schedule != NULL ? "1" : NULL;
+    return env_build("hints", environ, &settings, NULL, s->library, s->library_name, &options);
+}
+
+static char **native_environment(const struct hints_search *s) {
+    static const struct settings none;
+    struct sbt_options options;
+    return env_build("hints", environ, NULL, &none, NULL, s->library_name, &options);
+}
+
+static void visit(void *context, size_t variant, int run, struct trial *trial) {
+    struct series_of *all = context;
+    all->seconds[variant][run] = (double)trial->wall_ns / 1e9;
+    all->has_failed[variant] = all->has_failed[variant] || trial->timed_out || trial->status != all->search->status;
+}
+
+static void add_variant(struct series_of *all, const char *label, char **env) {
+    all->labels[all->n] = label;
+    all->envps[all->n] = env;
+    all->seconds[all->n++] = cmd_allocate((size_t)all->search->n_runs, sizeof **all->seconds);
+}
+
+static void measure(struct series_of *all, const char *prefix) {
+    const struct series series = {.program = all->search->program,
+                                  .n_engines = all->n,
+                                  .labels = all->labels,
+                                  .envps = all->envps,
+                                  .n_runs = all->search->n_runs,
+                                  .progress_lines = all->search->progress_lines,
+                                  .prefix = prefix};
+    series_run(&series, visit, all);
+}
+
+static void free_series(struct series_of *all) {
+    for (size_t i = 0; i < all->n; i++) {
+        free(all->seconds[i]);
+        free((void *)(uintptr_t)all->envps[i]);
+    }
+}
+
+/* ---- the first run ---- */
+
+struct largest {
+    const char *folder;
+    char *path; /* NULL: none */
+    off_t bytes;
+};
+
+static void take_largest(void *context, int directory, const char *name) {
+    struct largest *l = context;
+    struct stat st;
+    if (fstatat(directory, name, &st, 0) != 0 || (l->path != NULL && st.st_size <= l->bytes))
+        return;
+    free(l->path);
+    l->path = cmd_format("%s/%s", l->folder, name);
+    l->bytes = st.st_size;
+}
+
+/* A run may have several processes: hints are for the one with the longest log. */
+static void profile(struct hints_search *s) {
+    char outcome[32], *log = cmd_format("%s/log", s->folder), **env = environment(s, NULL, log);
+    struct trial trial = trial_run(&s->program, env);
+    struct largest largest = {.folder = s->folder};
+    s->status = trial.status;
+    if (trial.timed_out || !WIFEXITED(trial.status) || WEXITSTATUS(trial.status) != 0)
+        cmd_refuse("hints: under the engine det the program ends with %s (legal: one that ends with exit 0, within "
+                   "--timeout)",
+                   trial_outcome(&trial, outcome));
+    folder_visit("log", take_largest, &largest);
+    if (largest.path == NULL)
+        cmd_refuse("hints: the program does not synchronize (legal: one with threads)");
+    s->profile = hints_profile("hints", largest.path);
+    folder_remove_files("log");
+    trial_release(&trial);
+    free(largest.path);
+    free(log);
+    free(env);
+}
+
+/* ---- candidates ---- */
+
+/* The time without over the time with it; NaN: a run has failed. */
+static double ratio_of(const struct series_of *all, size_t variant) {
+    if (all->has_failed[0] || all->has_failed[variant])
+        return NAN;
+    return stats_ratio(all->seconds[0], all->seconds[variant], (size_t)all->search->n_runs).median;
+}
+
+static bool helps(const struct series_of *all, size_t base, size_t variant) {
+    const double *without = all->seconds[base], *with = all->seconds[variant];
+    int n = all->search->n_runs, n_faster = 0;
+    for (int i = 0; i < n; i++)
+        n_faster += with[i] < without[i];
+    return !all->has_failed[base] && !all->has_failed[variant] && n_faster >= MOSTLY * n &&
+           stats_ratio(without, with, (size_t)n).median > HELPS;
+}
+
+static const char *write_file(const struct hints_search *s, const char *name, const struct hints_candidate *more) {
+    char *path = cmd_format("%s/%s", s->folder, name);
+    FILE *file = fopen(path, "we");
+    if (file != NULL)
+        hints_write(file, s, more, false);
+    if (file == NULL || fclose(file) != 0)
+        cmd_refuse("hints: '%s' cannot be written (legal: TMPDIR, a folder with room)", path);
+    return path;
+}
+
+static void try_site(struct hints_search *s, const struct hints_site *site, const char *prefix) {
+    struct series_of all = {.search = s};
+    struct hints_candidate *first;
+    size_t n = site->n_threads > 1 ? 2 : 1;
+    s->tried = cmd_reallocate(s->tried, s->n_tried + n, sizeof *s->tried);
+    first = &s->tried[s->n_tried];
+    first[0] = (struct hints_candidate){.site = site};
+    if (n == 2)
+        first[1] = (struct hints_candidate){.site = site, .is_barrier = true};
+    add_variant(&all, "the hints so far", environment(s, write_file(s, "so-far", NULL), NULL));
+    add_variant(&all, "give-up-turn", environment(s, write_file(s, "give-up", &first[0]), NULL));
+    if (n == 2)
+        add_variant(&all, "soft-barrier", environment(s, write_file(s, "barrier", &first[1]), NULL));
+    measure(&all, prefix);
+    size_t best = 0;
+    for (size_t i = 0; i < n; i++) {
+        first[i].ratio = ratio_of(&all, i + 1);
+        if (first[i].ratio > first[best].ratio)
+            best = i;
+    }
+    first[best].is_kept = helps(&all, 0, best + 1);
+    s->n_tried += n;
+    free_series(&all);
+}
+
+/* Without the library, without hints, and with all that are kept: together they have to be of use once more. */
+static void measure_all(struct hints_search *s) {
+    struct series_of all = {.search = s};
+    bool has_hints = false;
+    for (size_t i = 0; i < s->n_tried; i++)
+        has_hints = has_hints || s->tried[i].is_kept;
+    add_variant(&all, "without the library", native_environment(s));
+    add_variant(&all, "without hints", environment(s, NULL, NULL));
+    if (has_hints)
+        add_variant(&all, "with hints", environment(s, write_file(s, "all", NULL), NULL));
+    measure(&all, "at last, ");
+    s->native = stats_of(all.seconds[0], (size_t)s->n_runs);
+    s->without = stats_of(all.seconds[1], (size_t)s->n_runs);
+    s->with = has_hints ? stats_of(all.seconds[2], (size_t)s->n_runs) : (struct stats){.median = NAN};
+    s->is_of_use = has_hints && helps(&all, 1, 2);
+    for (size_t i = 0; i < s->n_tried && !s->is_of_use; i++)
+        s->tried[i].is_kept = false;
+    free_series(&all);
+}
+
+void hints_search_run(struct hints_search *s) {
+    s->folder = folder_make("hints");
+    profile(s);
+    size_t n = 0;
+    while (n < s->profile.n_sites && n < s->n_most && s->profile.sites[n].lost_ns > s->profile.lost_ns * WORTH)
+        n++;
+    for (size_t i = 0; i < n; i++) {
+        char *prefix = cmd_format("call site %zu of %zu, %s, ", i + 1, n, s->profile.sites[i].place);
+        try_site(s, &s->profile.sites[i], prefix);
+        free(prefix);
+    }
+    measure_all(s);
+    folder_remove();
+}

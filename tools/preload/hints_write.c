@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The hint file, and what is printed of the search. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hints_read.h"
+#include "hints_try.h"
+#include "table.h"
+
+/* A weight of 1, which call sites have that are not named, is so long a computation. */
+#define WEIGHT_NS 100
+/* Call sites with weights of their own: those after which most is computed. */
+#define MOST_WEIGHTS 50
+
+static uint64_t weight_of(const struct hints_site *site) {
+    uint64_t weight = site->n > 0 ? site->compute_ns / site->n / WEIGHT_NS : 1;
+    return weight < 1 ? 1 : weight > HINTS_MAX_WEIGHT ? HINTS_MAX_WEIGHT : weight;
+}
+
+/* As the file has it: the program's own by the last part of its path, in quotes if need be. Allocated. */
+static char *name_of(const struct hints_search *s, const struct hints_site *site) {
+    size_t n = strlen(s->module);
+    const char *name = site->name;
+    if (strncmp(name, s->module, n) == 0 && strchr(name + n, '/') == NULL && name[n] == '+')
+        name = strrchr(name, '/') + 1;
+    return strpbrk(name, " \t\"") == NULL ? cmd_format("%s", name) : cmd_format("\"%s\"", name);
+}
+
+static void write_hint(FILE *out, const struct hints_search *s, const struct hints_candidate *c) {
+    char *name = name_of(s, c->site);
+    if (c->is_barrier)
+        fprintf(out, "soft-barrier %s %u\n", name, c->site->n_threads);
+    else
+        fprintf(out, "give-up-turn %s %ju\n", name, (uintmax_t)weight_of(c->site));
+    free(name);
+}
+
+static void comment(FILE *out, const struct hints_search *s, const struct hints_candidate *c) {
+    char mean[32], lost[32];
+    fprintf(out, "\n# %s: %u thread%s, %s computed after each operation, which cost others %s\n", c->site->place,
+            c->site->n_threads, cmd_s(c->site->n_threads),
+            format_ns(mean, c->site->n > 0 ? (double)c->site->compute_ns / (double)c->site->n : NAN),
+            format_ns(lost, c->site->lost_ns));
+    if (c->is_kept)
+        fprintf(out, "# with it the program took %.2f times as long, beside the hints above (median of %d runs)\n",
+                1 / c->ratio, s->n_runs);
+}
+
+static bool is_given_up(const struct hints_search *s, const struct hints_candidate *more,
+                        const struct hints_site *site) {
+    bool is = more != NULL && !more->is_barrier && more->site == site;
+    for (size_t i = 0; i < s->n_tried; i++)
+        is = is || (s->tried[i].is_kept && !s->tried[i].is_barrier && s->tried[i].site == site);
+    return is;
+}
+
+/* What is computed after other operations, against which a section is weighed. */
+static void write_weights(FILE *out, const struct hints_search *s, const struct hints_candidate *more) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->profile.n_sites && n < MOST_WEIGHTS; i++) {
+        const struct hints_site *site = &s->profile.sites[i];
+        if (weight_of(site) < 2 || is_given_up(s, more, site))
+            continue;
+        char *name = name_of(s, site);
+        fprintf(out, "weight %s %ju\n", name, (uintmax_t)weight_of(site));
+        free(name);
+        n++;
+    }
+}
+
+static void write_times(FILE *out, const struct hints_search *s, const char *prefix) {
+    char median[32], min[32], max[32];
+    const struct {
+        const char *what;
+        const struct stats *stats;
+    } rows[] = {{"without the library", &s->native},
+                {"under det, without hints", &s->without},
+                {s->is_of_use ? "under det, with these" : "under det, with some that are no help", &s->with}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!isnan(rows[i].stats->median))
+            fprintf(out, "%s%s: %s (%s to %s), %.2f\n", prefix, rows[i].what,
+                    format_ns(median, rows[i].stats->median * 1e9), format_ns(min, rows[i].stats->min * 1e9),
+                    format_ns(max, rows[i].stats->max * 1e9), rows[i].stats->median / s->native.median);
+}
+
+static void write_head(FILE *out, const struct hints_search *s) {
+    fputs("# Found by subutai hints for:", out);
+    for (char *const *word = s->program.argv; *word != NULL; word++) {
+        fputc(' ', out);
+        for (const char *c = *word; *c != '\0'; c++)
+            fputc(*c >= ' ' ? *c : '?', out);
+    }
+    fprintf(out,
+            "\n# To be used with: subutai run --engine det --hints FILE -- ...\n# Median of %d interleaved runs:\n",
+            s->n_runs);
+    write_times(out, s, "# ");
+    if (!s->is_of_use)
+        fputs("# No hint has made it faster.\n", out);
+}
+
+void hints_write(FILE *out, const struct hints_search *s, const struct hints_candidate *more, bool is_commented) {
+    bool has_sections = more != NULL && !more->is_barrier;
+    fputs(HINTS_FIRST_LINE "\n", out);
+    if (is_commented)
+        write_head(out, s);
+    for (size_t i = 0; i < s->n_tried; i++) {
+        const struct hints_candidate *c = &s->tried[i];
+        if (!c->is_kept)
+            continue;
+        if (is_commented)
+            comment(out, s, c);
+        write_hint(out, s, c);
+        has_sections = has_sections || !c->is_barrier;
+    }
+    if (more != NULL)
+        write_hint(out, s, more);
+    if (has_sections && is_commented)
+        fprintf(out, "\n# What threads compute after other operations, in units of %d ns\n", WEIGHT_NS);
+    if (has_sections)
+        write_weights(out, s, more);
+}
+
+void hints_report(FILE *out, const struct hints_search *s) {
+    for (size_t i = 0; i < s->n_tried; i++) {
+        const struct hints_candidate *c = &s->tried[i];
+        fprintf(out, "%s  %-12s  %s: ", c->is_kept ? "kept   " : "dropped",
+                c->is_barrier ? "soft-barrier" : "give-up-turn", c->site->place);
+        if (isnan(c->ratio))
+            fputs("a run has failed\n", out);
+        else
+            fprintf(out, "%.2f times as long\n", 1 / c->ratio);
+    }
+    if (s->n_tried == 0)
+        fputs("no thread keeps the turn for long\n", out);
+    write_times(out, s, "");
+}
