@@ -32,6 +32,9 @@ static const struct {
     [SCHEDULE_SLEEP] = {"sleep", NULL},
     [SCHEDULE_LEAVE] = {"leave", NULL},
     [SCHEDULE_FORK] = {"fork", NULL},
+    [SCHEDULE_FUTEX_WAIT] = {"futex_wait", "futex"},
+    [SCHEDULE_FUTEX_WAKE] = {"futex_wake", "futex"},
+    [SCHEDULE_FUTEX_REQUEUE] = {"futex_requeue", "futex"},
 };
 
 const char *schedule_op_name(enum schedule_op op) {

@@ -45,6 +45,12 @@ check "the same beside two computing processes" is "$out" "$all"
 extra=(--wait switch)
 runs 20 -- all
 check "the same when passing the turn is a switch" is "$out" "$all"
+extra=(--serial)
+runs 20 -- all
+check "the same when only the thread with the turn computes" is "$out" "$all"
+extra=(--serial --wait switch)
+runs 20 -- all
+check "the same when that is a switch" is "$out" "$all"
 extra=(--seed 7)
 runs 100 -- counters
 check "with a seed: one schedule and one output in 100 runs" one_inside
@@ -95,4 +101,14 @@ run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" forks
 check "a handler forks while a creator waits for the turn: the child has threads of its own" is "$status $out" "0 1 3"
 run timeout 2 "$SUBUTAI" run --engine det --log waits -- "$ORDERED" stall
 check "without that it is said, and how to go on" matches "$(cat waits)" '\-\-stall release lets them go on'
+run timeout 1 "$SUBUTAI" run --engine det --serial --log computes -- "$ORDERED" stall
+check "serially a second of computing is not told" is "$(cat computes)" ""
+run timeout 5 "$SUBUTAI" run --engine det --serial --log loops -- "$ORDERED" stall
+check "a loop is, after two" matches "$(cat loops)" '\-\-stall release lets them go on'
+run timeout 20 "$SUBUTAI" run --engine det --serial --stall release -- "$ORDERED" stall
+check "and can go on outside" is "$status $out" "0 done"
+run "$SUBUTAI" run --engine det --serial --log stdio -- "$ORDERED" stdio
+check "serially a thread that sleeps in a call which the library does not see keeps no other" is "$status $out" "0 done"
+run timeout 20 "$SUBUTAI" run --engine det --serial -- "$ORDERED" forks
+check "serially a handler forks while a creator waits for the turn" is "$status $out" "0 1 3"
 finish

@@ -54,7 +54,10 @@ enum det_op {
     DET_YIELD = SCHEDULE_YIELD,
     DET_SLEEP = SCHEDULE_SLEEP,
     DET_LEAVE = SCHEDULE_LEAVE,
-    DET_FORK = SCHEDULE_FORK
+    DET_FORK = SCHEDULE_FORK,
+    DET_FUTEX_WAIT = SCHEDULE_FUTEX_WAIT,
+    DET_FUTEX_WAKE = SCHEDULE_FUTEX_WAKE,
+    DET_FUTEX_REQUEUE = SCHEDULE_FUTEX_REQUEUE
 };
 
 /* What waiting threads saw last, and since when it has been so. */
@@ -76,6 +79,7 @@ struct det_round {
     uint64_t n_ops, hash; /* of the schedule; the holder's */
     bool is_logged;       /* atomic; relaxed: what is written after the end of the log is dropped */
     uint64_t n_outside;   /* returns at a point that the outside decided; under the lock */
+    uint64_t n_futexes;   /* operations on futexes; the holder's */
     struct det_thread {
         uint32_t word;       /* what the thread sleeps on until it has the turn (round.c) */
         uint32_t waits;      /* 1: the thread is in a wait for the turn, which it may have got */
@@ -88,6 +92,7 @@ struct det_round {
         struct sbt_adapt adapt;
         pthread_t handle;
         bool has_handle;
+        uint32_t futex;    /* the object of its wait (futex.c); the holder's */
         bool is_detached;  /* the number is free when the thread has ended; the holder's */
         bool is_cancelled; /* its next cancellation point acts; the holder's */
     } thread[TURN_THREADS];
@@ -109,11 +114,13 @@ struct det_self {
     uint32_t tid_before; /* while it creates: of its record */
     bool creates;        /* it is in the C library's pthread_create; counts as one of n_inner */
     bool is_guest;
-    bool is_absent;   /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
-    bool is_ended;    /* what follows is in the last destructors, or in exit handlers: a guest's operations */
-    bool is_exiting;  /* a cancellation has been acted upon: further ones do nothing */
-    bool in_fork;     /* it has the turn until the fork has been made */
-    uint64_t last_ns; /* logical time of its last operation */
+    bool is_absent;    /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
+    bool is_ended;     /* what follows is in the last destructors, or in exit handlers: a guest's operations */
+    bool is_exiting;   /* a cancellation has been acted upon: further ones do nothing */
+    bool in_fork;      /* it has the turn until the fork has been made */
+    bool has_handled;  /* of a wait with `looks_again`: a handler has run */
+    bool is_restarted; /* of its last wait: it was interrupted by a handler that restarts system calls */
+    uint64_t last_ns;  /* logical time of its last operation */
     struct {
         struct timespec at; /* what the clock said */
         uint64_t ns;        /* logical time then; 0: it has not been read */
@@ -125,6 +132,13 @@ extern _Thread_local struct det_self det_self __attribute__((tls_model("initial-
 void det_take_slow(void);
 /* The slow path of det_pass. */
 void det_pass_slow(void);
+/*
+ * With --serial only the holder of the turn runs the program: a thread that has passed the turn, or has come back into
+ * the round, waits here. The order is the same as without: the turn would wait for the thread at its next operation.
+ * Handlers are deferred, but for the length of the wait. Nothing for a guest.
+ */
+extern bool det_is_serial;
+void det_wait_serially(void);
 
 /* The caller has the turn for an operation. */
 static inline bool det_in_operation(void) {
@@ -212,6 +226,8 @@ struct det_wait {
     uint8_t tag;
     bool can_cancel;    /* TURN_CANCELLED */
     bool can_interrupt; /* TURN_INTERRUPTED: a signal handler has run */
+    bool looks_again;   /* the same after a handler that restarts system calls: det_self.is_restarted */
+    uint32_t bits;      /* for turn_wake_bits */
 };
 
 /*
@@ -247,6 +263,8 @@ struct det_aside {
 };
 void det_stand_aside(struct det_aside *aside);
 void det_come_back(const struct det_aside *aside);
+/* sbt_handlers_interrupt: a handler is about to run on a thread with such a wait. */
+void det_handler_runs(struct sbt_waiter *unused);
 
 /* That thread sleeps on this one's word: a guest on the interrupted one's, others on their own. */
 static inline uint32_t det_root(uint32_t number) {
@@ -271,6 +289,8 @@ void det_wake_waiter(uint32_t number);
 #define DET_STALL_RELEASE_NS 20000000
 /* The same, if the thread has not come back from its wait for the turn: the machine may be busy. */
 #define DET_STALL_ASLEEP_NS 1000000000
+/* With --serial: to compute is what the holder is there for. */
+#define DET_STALL_SERIAL_NS 2000000000
 /* A waiting thread looks less often by one interval for each so many runnable threads. */
 #define DET_LOOKERS 4
 /*
@@ -343,6 +363,12 @@ int det_sem_wait(sem_t *s, const struct sbt_deadline *deadline);
 int det_sem_trywait(sem_t *s);
 int det_sem_post(sem_t *s);
 int det_sem_getvalue(sem_t *s, int *value);
+
+int det_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t bits, const struct sbt_deadline *deadline,
+                   uint64_t in_ns);
+uint32_t det_futex_wake(uint32_t *word, bool shared, uint32_t n, uint32_t bits);
+int det_futex_requeue(uint32_t *from, uint32_t *to, bool shared, struct sbt_futex_moved *most,
+                      const uint32_t *expected);
 
 int det_spin_lock(pthread_spinlock_t *s);
 int det_spin_trylock(pthread_spinlock_t *s);

@@ -188,7 +188,7 @@ static bool is_own_call(enum schedule_op op) {
 /* Its object, or the thread that it is about, is told next. */
 static bool is_about(enum schedule_op op) {
     return op <= SCHEDULE_SEM_POST || op == SCHEDULE_CREATE || op == SCHEDULE_JOIN || op == SCHEDULE_DETACH ||
-           op == SCHEDULE_CANCEL;
+           op == SCHEDULE_CANCEL || (op >= SCHEDULE_FUTEX_WAIT && op <= SCHEDULE_FUTEX_REQUEUE);
 }
 
 static bool is_worth_a_file(enum schedule_op op) {
