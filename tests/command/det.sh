@@ -107,6 +107,10 @@ run timeout 5 "$SUBUTAI" run --engine det --serial --log loops -- "$ORDERED" sta
 check "a loop is, after two" matches "$(cat loops)" '\-\-stall release lets them go on'
 run timeout 20 "$SUBUTAI" run --engine det --serial --stall release -- "$ORDERED" stall
 check "and can go on outside" is "$status $out" "0 done"
+run timeout 20 "$SUBUTAI" run --engine det --serial --schedule clock.schedule --log reads -- "$ORDERED" clock
+check "one that reads a clock goes on by itself" is "$status $out $(cat reads)" "0 done "
+run "$SUBUTAI" schedule info clock.schedule
+check "since that passes the turn" matches "$out" 'yield +[1-9]'
 run "$SUBUTAI" run --engine det --serial --log stdio -- "$ORDERED" stdio
 check "serially a thread that sleeps in a call which the library does not see keeps no other" is "$status $out" "0 done"
 run timeout 20 "$SUBUTAI" run --engine det --serial -- "$ORDERED" forks

@@ -121,6 +121,8 @@ struct det_self {
     bool has_handled;  /* of a wait with `looks_again`: a handler has run */
     bool is_restarted; /* of its last wait: it was interrupted by a handler that restarts system calls */
     uint64_t last_ns;  /* logical time of its last operation */
+    uint64_t read_since_ns; /* with --serial: last_ns when it counted the first of */
+    uint32_t n_readings;    /* its readings of clocks */
     struct {
         struct timespec at; /* what the clock said */
         uint64_t ns;        /* logical time then; 0: it has not been read */
