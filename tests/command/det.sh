@@ -107,6 +107,99 @@ run timeout 5 "$SUBUTAI" run --engine det --serial --log loops -- "$ORDERED" sta
 check "a loop is, after two" matches "$(cat loops)" '\-\-stall release lets them go on'
 run timeout 20 "$SUBUTAI" run --engine det --serial --stall release -- "$ORDERED" stall
 check "and can go on outside" is "$status $out" "0 done"
+
+# Threads add to a plain variable after each kind of operation, and after calls outside; others end in a handler that
+# has interrupted a wait, and add in a destructor.
+cat >alone.c <<'END'
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+enum { THREADS = 4, ROUNDS = 200, LEAVERS = 3 };
+static volatile long sum;
+static int pipes[THREADS][2];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t key;
+static sem_t never, waits;
+static void add(void) {
+    long before = sum;
+    for (volatile int i = 0; i < 3000; i++)
+        ;
+    sum = before + 1;
+}
+static void *adder(void *pipe) {
+    const struct timespec moment = {0, 1000}, past = {1, 0};
+    char c;
+    for (int i = 0; i < ROUNDS; i++) {
+        if (i % 5 == 0)
+            pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex);
+        else if (i % 5 == 1)
+            sched_yield();
+        else if (i % 5 == 2 && read(((int *)pipe)[0], &c, 1) != 1)
+            return NULL;
+        else if (i % 5 == 3)
+            nanosleep(&moment, NULL);
+        else if (i % 5 == 4)
+            sem_timedwait(&never, &past);
+        add();
+    }
+    return NULL;
+}
+static void leave(int number) {
+    (void)number;
+    pthread_exit(NULL);
+}
+static void last(void *value) {
+    (void)value;
+    for (int i = 0; i < ROUNDS; i++)
+        add();
+}
+static void *leaver(void *unused) {
+    pthread_setspecific(key, &key);
+    sem_post(&waits);
+    sem_wait(&never);
+    return unused;
+}
+int main(void) {
+    struct sigaction action = {.sa_handler = leave};
+    pthread_t threads[THREADS], leavers[LEAVERS];
+    pthread_key_create(&key, last);
+    sigaction(SIGUSR1, &action, NULL);
+    for (int i = 0; i < THREADS; i++)
+        if (pipe(pipes[i]) != 0)
+            return 1;
+    if (fork() == 0) {
+        for (int n = 0; n < ROUNDS; n++)
+            for (int i = 0; i < THREADS; i++)
+                if (write(pipes[i][1], "x", 1) != 1)
+                    return 1;
+        return 0;
+    }
+    for (int i = 0; i < LEAVERS; i++)
+        pthread_create(&leavers[i], NULL, leaver, NULL), sem_wait(&waits);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, adder, pipes[i]);
+    for (int i = 0; i < LEAVERS; i++)
+        pthread_kill(leavers[i], SIGUSR1), pthread_join(leavers[i], NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    puts(sum == (THREADS + LEAVERS) * ROUNDS ? "alone" : "together");
+    return 0;
+}
+END
+$CC -O1 -pthread alone.c -o alone
+for ((i = 0; i < 20; i++)); do
+    run timeout 20 ./alone
+    echo "$status $out" >>natively
+    run timeout 20 "$SUBUTAI" run --engine det --serial --seed "$i" -- ./alone
+    echo "$status $out" >>serially
+done
+check "natively threads lose what others add" grep -q together natively
+check "serially no two threads run at once, behind no operation" is "$(sort -u serially)" "0 alone"
+
 run timeout 20 "$SUBUTAI" run --engine det --serial --schedule clock.schedule --log reads -- "$ORDERED" clock
 check "one that reads a clock goes on by itself" is "$status $out $(cat reads)" "0 done "
 run "$SUBUTAI" schedule info clock.schedule
