@@ -53,6 +53,7 @@ enum sbt_option_id {
     SBT_OPT_STATS_FILE,
     SBT_OPT_SEED,
     SBT_OPT_STALL,
+    SBT_OPT_SERIAL,
     SBT_OPT_SCHEDULE,
     SBT_OPT_SCHEDULE_TIMES, /* .u */
     SBT_OPT_HINTS,

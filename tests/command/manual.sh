@@ -100,7 +100,7 @@ check "completes the last of a list" is "$out" "glibc,native "
 complete_words compare --ru
 check "completes an option" is "$out" "--runs "
 complete_words run --no
-check "completes a negated option" is "$out" "--no-children --no-record-stacks --no-schedule-times --no-sfs --no-soft-barriers --no-strict-paper --no-sts "
+check "completes a negated option" is "$out" "--no-children --no-record-stacks --no-schedule-times --no-serial --no-sfs --no-soft-barriers --no-strict-paper --no-sts "
 complete_words run --sta
 check "completes an option that may stand alone" is "$out" "--stall --stats --stats-file "
 complete_words run --stats = ''
@@ -125,7 +125,7 @@ check "completes a trace" is "$out" "tiles.txt "
 complete_words predict --timeline tiles.t
 check "completes a time line" is "$out" "tiles.txt "
 # As bash splits it.
-complete_words compare --engines glibc,ni : ser
+complete_words compare --engines glibc,ni : serv
 check "completes a setting by its last part" is "$out" "service= "
 complete_words compare --engines ni : service = inline,ni-
 check "completes a setting after another" is "$out" "inline,ni-service= inline,ni-threads= "

@@ -99,7 +99,7 @@ static uint32_t step(uint32_t me, const char *at) {
         return 2;
     case 'j':
         while (word[n] == 0)
-            direct_futex_wait(&word[n], false, 0, 1u << me, NULL);
+            direct_futex_wait(&word[n], false, 0, 1u << me, NULL, 0);
         return 2;
     case 'J': /* both words change, and all waiters move to the second before they are woken */
         word[1] = word[0] = 1;
