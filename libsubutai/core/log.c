@@ -18,7 +18,7 @@ bool sbt_log_is_on(unsigned verbosity) {
 void sbt_log(unsigned verbosity, const char *first, ...) {
     if (!sbt_log_is_on(verbosity))
         return;
-    char line[640] = "subutai: ";
+    char line[768] = "subutai: ";
     size_t n = strlen(line);
     va_list strings;
     va_start(strings, first);

@@ -73,6 +73,11 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                         NULL},
     [SBT_OPT_WAIT] = {"wait", "SUBUTAI_WAIT", SBT_OPTION_ENUM, "auto", 0, 0, wait_names, wait_help, "HOW",
                       "how a thread waits for what another thread has to do", "direct", NULL},
+    [SBT_OPT_DELEGATE] =
+        {"delegate", "SUBUTAI_DELEGATE", SBT_OPTION_STRING, "none", 0, 0, NULL, NULL, "LOCKS",
+         "mutexes of which contended sections run one after the other on one core: none, all, or names "
+         "as profile and report print them, separated by commas; threads have to be switched",
+         "direct", NULL},
     [SBT_OPT_WAKE_GAP] = {"wake-gap", "SUBUTAI_WAKE_GAP", SBT_OPTION_UINT, "0", 0, 1000000, gap_words, NULL, "NS",
                           "nanoseconds between two wake-ups of many threads that sleep in the kernel; auto finds the "
                           "best gap while the program runs",
@@ -260,7 +265,7 @@ static void describe_legal(struct text *t, const struct sbt_option *option) {
         text_add(t, " (legal: linear, random, random:SEED, file:PATH");
         break;
     case SBT_OPTION_STRING:
-        text_add(t, " (legal: a file name");
+        text_add(t, option->metavar[0] == 'L' ? " (legal: none, all, names of locks" : " (legal: a file name");
         break;
     }
     text_add(t, ")");
@@ -405,6 +410,11 @@ const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_i
         return engine == SBT_ENGINE_NI ? idle_under_ni(options->value, id) : "only the engine ni reads it";
     if (reader != NULL && strcmp(reader, engine_names[SBT_ENGINE_DET]) == 0)
         return engine == SBT_ENGINE_DET ? NULL : "it is an option of the engine det";
+    if (id == SBT_OPT_DELEGATE && engine != SBT_ENGINE_DIRECT)
+        return "only the engine direct reads it";
+    if (id == SBT_OPT_DELEGATE)
+        return options->value[SBT_OPT_WAIT].u != SBT_WAIT_ADAPTIVE ? NULL
+                                                                   : "with --wait adaptive no thread is switched";
     bool waits = id == SBT_OPT_SPIN_NS || id == SBT_OPT_YIELDS || id == SBT_OPT_WAIT || id == SBT_OPT_WAKE_GAP;
     return waits && engine == SBT_ENGINE_GLIBC ? "the engine glibc does not read it" : NULL;
 }

@@ -128,12 +128,12 @@ char **env_build(const char *subcommand, char *const *base, const struct setting
     for (size_t o = 0; o < SBT_N_OPTIONS; o++)
         if (chosen(common, own, o) != NULL)
             env[n++] = cmd_format("%s=%s", sbt_option_table[o].env, chosen(common, own, o));
-    char error[640], *recording = NULL;
+    char error[768], *recording = NULL;
     if (!sbt_options_load(loaded, env, error, sizeof error))
         cmd_refuse("%s: %s", subcommand, error);
     remove_idle(subcommand, common, own, loaded, env, &n);
     if (library != NULL && loaded->value[SBT_OPT_WAIT].u != SBT_WAIT_ADAPTIVE &&
-        loaded->value[SBT_OPT_WAIT].u != SBT_WAIT_AUTO)
+        (loaded->value[SBT_OPT_WAIT].u != SBT_WAIT_AUTO || loaded->given[SBT_OPT_DELEGATE]))
         env[n++] = tree_variable();
     const char *record = loaded->value[SBT_OPT_RECORD].s;
     if (library != NULL && record != NULL && record[0] != '\0')
