@@ -74,7 +74,7 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
     [SBT_OPT_WAIT] = {"wait", "SUBUTAI_WAIT", SBT_OPTION_ENUM, "auto", 0, 0, wait_names, wait_help, "HOW",
                       "how a thread waits for what another thread has to do", "direct", NULL},
     [SBT_OPT_DELEGATE] =
-        {"delegate", "SUBUTAI_DELEGATE", SBT_OPTION_STRING, "none", 0, 0, NULL, NULL, "LOCKS",
+        {"delegate", "SUBUTAI_DELEGATE", SBT_OPTION_LOCKS, "none", 0, 0, NULL, NULL, "LOCKS",
          "mutexes of which contended sections run one after the other on one core: none, all, or names "
          "as profile and report print them, separated by commas; threads have to be switched",
          "direct", NULL},
@@ -225,6 +225,17 @@ static bool mesh_in_range(const struct sbt_option *option, uint64_t value) {
     return w >= option->min && w <= option->max && h >= option->min && h <= option->max;
 }
 
+/* Is it a list of names? The engine finds out whether there are locks of those names. */
+static bool is_list(const char *text) {
+    for (;; text++) {
+        if (*text == '@' || *text == ',' || *text == '\0')
+            return false;
+        text += strcspn(text, ",");
+        if (*text == '\0')
+            return true;
+    }
+}
+
 /* Does the text have the form of a map? The engine finds out whether the file exists and what it holds. */
 static bool is_map(const char *text) {
     uint64_t seed;
@@ -265,7 +276,10 @@ static void describe_legal(struct text *t, const struct sbt_option *option) {
         text_add(t, " (legal: linear, random, random:SEED, file:PATH");
         break;
     case SBT_OPTION_STRING:
-        text_add(t, option->metavar[0] == 'L' ? " (legal: none, all, names of locks" : " (legal: a file name");
+        text_add(t, " (legal: a file name");
+        break;
+    case SBT_OPTION_LOCKS:
+        text_add(t, " (legal: none, all, NAME,...");
         break;
     }
     text_add(t, ")");
@@ -299,6 +313,10 @@ bool sbt_option_parse(const struct sbt_option *option, const char *called, const
     case SBT_OPTION_MAP:
         value->s = text;
         ok = is_map(text);
+        break;
+    case SBT_OPTION_LOCKS:
+        value->s = text;
+        ok = is_list(text);
         break;
     case SBT_OPTION_STRING:
         value->s = text;

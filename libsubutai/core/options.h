@@ -20,7 +20,8 @@ enum sbt_option_kind {
     SBT_OPTION_BOOL,  /* 0 or 1 (also no/yes, off/on, false/true) */
     SBT_OPTION_MESH,  /* "WxH", each from min to max; the value is W << 16 | H */
     SBT_OPTION_MAP,   /* which tile the next thread gets, see the table; the value is the text, which is not copied */
-    SBT_OPTION_STRING /* a file name, or names (metavar LOCKS), not empty; the value is the text, which is not copied */
+    SBT_OPTION_LOCKS, /* names of locks, separated by commas; the value is the text, which is not copied */
+    SBT_OPTION_STRING /* a file name, not empty; the value is the text, which is not copied */
 };
 
 /* Index into sbt_option_table and into struct sbt_options. */
