@@ -88,14 +88,16 @@ static bool is_surplus(const struct sbt_carrier *x) {
     return (uint32_t)(x - SBT_SWITCH->carrier) >= __atomic_load_n(&SBT_SWITCH->n_active, __ATOMIC_RELAXED);
 }
 
-/* The fiber that was chosen, or the first of the run queue. */
+/*
+ * The fiber that was chosen, or the first of the run queue. A chosen fiber is no progress (`pops`): while a batch lasts
+ * idle carriers take the fibers that are queued here.
+ */
 static struct sbt_fiber *choose(struct sbt_carrier *x) {
     struct sbt_fiber *chosen = x->chosen;
     x->n_in_row = chosen != NULL ? x->n_in_row + 1 : 0;
     if (SBT_LIKELY(chosen == NULL))
         return SBT_UNLIKELY(x->rests) ? NULL : sbt_runq_pop(x);
     x->chosen = NULL;
-    __atomic_store_n(&x->pops, x->pops + 1, __ATOMIC_RELAXED);
     return chosen;
 }
 
