@@ -73,6 +73,11 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                         NULL},
     [SBT_OPT_WAIT] = {"wait", "SUBUTAI_WAIT", SBT_OPTION_ENUM, "auto", 0, 0, wait_names, wait_help, "HOW",
                       "how a thread waits for what another thread has to do", "direct", NULL},
+    [SBT_OPT_DELEGATE] =
+        {"delegate", "SUBUTAI_DELEGATE", SBT_OPTION_LOCKS, "none", 0, 0, NULL, NULL, "LOCKS",
+         "mutexes of which contended sections run one after the other on one core: none, all, or names "
+         "as profile and report print them, separated by commas; threads have to be switched",
+         "direct", NULL},
     [SBT_OPT_WAKE_GAP] = {"wake-gap", "SUBUTAI_WAKE_GAP", SBT_OPTION_UINT, "0", 0, 1000000, gap_words, NULL, "NS",
                           "nanoseconds between two wake-ups of many threads that sleep in the kernel; auto finds the "
                           "best gap while the program runs",
@@ -241,6 +246,17 @@ static bool mesh_in_range(const struct sbt_option *option, uint64_t value) {
     return w >= option->min && w <= option->max && h >= option->min && h <= option->max;
 }
 
+/* Is it a list of names? The engine finds out whether there are locks of those names. */
+static bool is_list(const char *text) {
+    for (;; text++) {
+        if (*text == '@' || *text == ',' || *text == '\0')
+            return false;
+        text += strcspn(text, ",");
+        if (*text == '\0')
+            return true;
+    }
+}
+
 /* Does the text have the form of a map? The engine finds out whether the file exists and what it holds. */
 static bool is_map(const char *text) {
     uint64_t seed;
@@ -283,6 +299,9 @@ static void describe_legal(struct text *t, const struct sbt_option *option) {
     case SBT_OPTION_STRING:
         text_add(t, " (legal: a file name");
         break;
+    case SBT_OPTION_LOCKS:
+        text_add(t, " (legal: none, all, NAME,...");
+        break;
     }
     text_add(t, ")");
 }
@@ -315,6 +334,10 @@ bool sbt_option_parse(const struct sbt_option *option, const char *called, const
     case SBT_OPTION_MAP:
         value->s = text;
         ok = is_map(text);
+        break;
+    case SBT_OPTION_LOCKS:
+        value->s = text;
+        ok = is_list(text);
         break;
     case SBT_OPTION_STRING:
         value->s = text;
@@ -429,6 +452,11 @@ const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_i
                : id == SBT_OPT_SCHEDULE_TIMES && options->value[SBT_OPT_SCHEDULE].s == NULL
                    ? "no schedule is written (legal: beside --schedule)"
                    : NULL;
+    if (id == SBT_OPT_DELEGATE && engine != SBT_ENGINE_DIRECT)
+        return "only the engine direct reads it";
+    if (id == SBT_OPT_DELEGATE)
+        return options->value[SBT_OPT_WAIT].u != SBT_WAIT_ADAPTIVE ? NULL
+                                                                   : "with --wait adaptive no thread is switched";
     bool waits = id == SBT_OPT_SPIN_NS || id == SBT_OPT_YIELDS || id == SBT_OPT_WAIT || id == SBT_OPT_WAKE_GAP;
     return waits && engine == SBT_ENGINE_GLIBC ? "the engine glibc does not read it" : NULL;
 }

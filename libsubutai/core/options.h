@@ -20,6 +20,7 @@ enum sbt_option_kind {
     SBT_OPTION_BOOL,  /* 0 or 1 (also no/yes, off/on, false/true) */
     SBT_OPTION_MESH,  /* "WxH", each from min to max; the value is W << 16 | H */
     SBT_OPTION_MAP,   /* which tile the next thread gets, see the table; the value is the text, which is not copied */
+    SBT_OPTION_LOCKS, /* names of locks, separated by commas; the value is the text, which is not copied */
     SBT_OPTION_STRING /* a file name, not empty; the value is the text, which is not copied */
 };
 
@@ -31,6 +32,7 @@ enum sbt_option_id {
     SBT_OPT_SPIN_NS,
     SBT_OPT_YIELDS,
     SBT_OPT_WAIT,
+    SBT_OPT_DELEGATE, /* .s */
     SBT_OPT_WAKE_GAP,
     SBT_OPT_LOG,
     SBT_OPT_RECORD,

@@ -124,9 +124,9 @@ struct sbt_engine {
 
     /*
      * Mutexes. lock and timedlock may block; they are no cancellation points. destroy: EBUSY if the mutex is locked.
-     * init may be NULL, and a mutex with a static initialiser has none.
+     * init may be NULL, and a mutex with a static initialiser has none; `site`: where the program calls it.
      */
-    void (*mutex_init)(pthread_mutex_t *m);
+    void (*mutex_init)(pthread_mutex_t *m, const void *site);
     int (*mutex_destroy)(pthread_mutex_t *m);
     int (*mutex_lock)(pthread_mutex_t *m);
     int (*mutex_trylock)(pthread_mutex_t *m);

@@ -19,6 +19,9 @@ refuses "run: verbose: .*'-1' \(legal: 0 to 3\)" run --verbose -1 -- true
 refuses "run: children: unknown value 'maybe' \(legal: 0, 1" run --children maybe -- true
 refuses 'run: --no-children takes no value' run --no-children=1 -- true
 refuses 'run: --engine needs a value' run --engine
+for locks in '' , @0 a,,b a, ,a; do
+    refuses "run: delegate: unknown value '$locks' \(legal: none, all, NAME,\.\.\.\)" run --delegate "$locks" -- true
+done
 # Of each option of the engine ni: what is next to the legal values.
 for mesh in 0x8 8x33 8 8x 4x4x4; do
     refuses "run: mesh: .*'$mesh' \(legal: WxH, each 1 to 32\)" run --mesh $mesh -- true
