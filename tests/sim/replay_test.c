@@ -51,6 +51,11 @@ TEST(the_hardwares_latencies) {
     }
 }
 
+/* With an optical network a thread that has kept its core sees the messages of a barrier and of a broadcast itself. */
+static bool comes_back_from_an_ni(int sync, bool locks) {
+    return sync == SIM_SUBUTAI || (sync == SIM_ATAC && locks);
+}
+
 /* Back from a wait for others: thread 2 for a mutex, a condition, a barrier. Thread 1, which came last or first, has no
  * wait. */
 TEST(a_thread_that_has_waited_takes_longer_to_come_back) {
@@ -82,8 +87,10 @@ TEST(a_thread_that_has_waited_takes_longer_to_come_back) {
             config.timing.resume_cycles += MORE;
             struct sim *later = simulate(&config, trace, 1);
             ck_assert_uint_eq(result_of(later, 0, 1).to_ns, result_of(sim, 0, 1).to_ns);
-            ck_assert_uint_eq(result_of(later, 0, 2).to_ns,
-                              result_of(sim, 0, 2).to_ns + (sync == SIM_SUBUTAI ? (uint64_t)MORE : 0));
+            if (sync != SIM_ATAC || way != SIGNALLED) /* there the message has told it: atac_test.c */
+                ck_assert_uint_eq(result_of(later, 0, 2).to_ns,
+                                  result_of(sim, 0, 2).to_ns +
+                                      (comes_back_from_an_ni(sync, way == HELD) ? (uint64_t)MORE : 0));
             sim_free(sim);
             sim_free(later);
         }
