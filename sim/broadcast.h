@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The optical network beside the mesh (SIM_ATAC): emu_hw/optical.h, driven by the chip's events.
+ * The optical network beside the mesh (SIM_ATAC, SIM_OPTICAL): emu_hw/optical.h, driven by the chip's events.
  *
- * A barrier and a condition have a virtual channel each, while there are channels; the others are the NIs'. A core has
- * a port of a channel while its threads wait there: it is subscribed, and keeps what its threads share. The threads of
- * a port take the messages of its core's buffer one by one. The network does not bring a core its own messages.
+ * A barrier and a condition have a virtual channel each, while there are channels; the others are served without it. A
+ * core has a port of a channel while its threads wait there: it is subscribed, and keeps what its threads share. The
+ * threads of a port take the messages of its core's buffer one by one. The network does not bring a core its own
+ * messages.
  *
  *   barrier    vc_barrier.c: as the barrier of the thesis (atac/barrier.c)
  *   condition  a broadcast is one message. The condition's NI gets it as its request to move all waiters to the mutex's
  *              queue. The waiters' cores get it too: a thread that has kept its core knows that its wait is over, and
- *              does not need the way back when its mutex is granted. Ours: the thesis has no conditions
+ *              does not need the way back when its mutex is granted. Without NIs the message wakes all waiters at once.
+ *              Ours: the thesis has no conditions
  */
 #ifndef SIM_BROADCAST_H
 #define SIM_BROADCAST_H
@@ -100,6 +102,11 @@ static inline uint64_t sim_broadcast_take_cycles(const struct sim *sim) {
     return (uint64_t)sim->config.optical.check_cycles + sim->config.interface_cycles;
 }
 
+/* What a thread that has given its core away needs to come back for a message: as from an NI, or from a futex. */
+static inline uint64_t sim_broadcast_back_cycles(const struct sim *sim) {
+    return sim_sync_has_nis(sim->config.sync) ? sim->hw.timing.resume_cycles : sim->config.costs.kernel_ns;
+}
+
 static inline bool sim_broadcast_waits(const struct sim_thread *t) {
     return t->place == SIM_AWAKE || t->place == SIM_ASLEEP;
 }
@@ -110,7 +117,9 @@ static inline bool sim_broadcast_waits(const struct sim_thread *t) {
 void sim_broadcast_listen(struct sim *sim, struct sim_thread *t, struct sim_object *condition);
 /* It does not wait any longer. */
 void sim_broadcast_listen_end(struct sim *sim, struct sim_thread *t);
-/* The thread broadcasts; then its call ends. False: the condition has no channel. */
+/* The thread broadcasts, then `then`. False: the condition has no channel. With NIs: */
 bool sim_broadcast_condition(struct sim *sim, struct sim_thread *t, sim_then *then);
+/* Without: t->targets, which are at ports of the condition, are woken by the message. */
+bool sim_broadcast_targets(struct sim *sim, struct sim_thread *t, sim_then *then);
 
 #endif

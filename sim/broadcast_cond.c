@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A condition's broadcast: one message, for its NI and for its waiters. */
+/* A condition's broadcast: one message, for its NI and for its waiters; or without NIs for its waiters alone. */
 #include "broadcast.h"
 
 #include "noc.h"
@@ -16,9 +16,24 @@ static void tell_waiters(const struct sim *sim, const struct sim_port *port) {
             w->told_at = sim_now(sim) + sim_broadcast_take_cycles(sim);
 }
 
+/* Without NIs: the waiters that a broadcast has chosen. They sleep in the kernel, where signals find them too. */
+static void wake_chosen(struct sim *sim, const struct sim_port *port) {
+    for (struct sim_thread *w = port->waiters, *next; w != NULL; w = next) {
+        next = w->vc.next;
+        if (!w->vc.done)
+            continue;
+        w->vc.done = false;
+        sim_core_wake(sim, w, sim_broadcast_take_cycles(sim) + sim_broadcast_back_cycles(sim));
+    }
+}
+
 static void broadcast_came(struct sim *sim, struct sim_port *port) {
     struct sim_note note;
     while (sim_broadcast_take(sim, port, &note)) {
+        if (!sim_sync_has_nis(sim->config.sync)) {
+            wake_chosen(sim, port);
+            continue;
+        }
         tell_waiters(sim, port);
         if (hw_packet_destination(&sim->layout, &note.request) == port->core && port->n_for_ni > 0) {
             port->n_for_ni--;
@@ -42,6 +57,7 @@ void sim_broadcast_listen(struct sim *sim, struct sim_thread *t, struct sim_obje
     struct sim_port *port = channel != NULL ? sim_broadcast_port(sim, channel, t->core) : NULL;
     t->told_at = 0;
     t->vc.port = port;
+    t->vc.done = false;
     if (port == NULL)
         return;
     port->listens = true;
@@ -85,5 +101,25 @@ bool sim_broadcast_condition(struct sim *sim, struct sim_thread *t, sim_then *th
         return false;
     t->unlocked = then;
     sim_core_run(sim, t, sim->config.interface_cycles, send_now);
+    return true;
+}
+
+static void send_to_targets(struct sim *sim, struct sim_thread *t) {
+    struct sim_channel *channel = t->object->channel;
+    bool any = t->targets.first != NULL;
+    for (struct sim_thread *w; (w = sim_list_shift(&t->targets)) != NULL;)
+        w->vc.done = true;
+    if (any && channel->port_of[t->core] != NULL) /* its own core gets no message */
+        wake_chosen(sim, channel->port_of[t->core]);
+    if (any)
+        sim_broadcast_send(sim, channel, t->core, (struct sim_note){0});
+    t->unlocked(sim, t);
+}
+
+bool sim_broadcast_targets(struct sim *sim, struct sim_thread *t, sim_then *then) {
+    if (sim->broadcast == NULL || sim_sync_has_nis(sim->config.sync) || t->object->channel == NULL)
+        return false;
+    t->unlocked = then;
+    sim_core_run(sim, t, t->targets.first != NULL ? sim->config.interface_cycles : 0, send_to_targets);
     return true;
 }

@@ -68,7 +68,7 @@ bool sim_noc_init(struct sim *sim) {
         sim->hw.full = HW_FULL_AGAIN;
     if (!init_mesh(sim) || !hw_layout_init(&sim->layout, sim->n_cores, config->n_control))
         return false;
-    return config->sync == SIM_SOFTWARE || init_tiles(sim);
+    return !sim_sync_has_nis(config->sync) || init_tiles(sim);
 }
 
 void sim_noc_free(struct sim *sim) {

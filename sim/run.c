@@ -9,7 +9,8 @@
 #include "replay.h"
 
 const char *sim_sync_name(enum sim_sync sync) {
-    static const char names[SIM_N_ALL_SYNCS][12] = {"software", "subutai", "atac", "glibc", "direct", "switch"};
+    static const char names[SIM_N_ALL_SYNCS][12] = {"software", "subutai", "optical", "atac",
+                                                    "glibc",    "direct",  "switch"};
     return (uint32_t)sync < SIM_N_ALL_SYNCS ? names[sync] : "?";
 }
 
@@ -64,7 +65,7 @@ static bool is_legal(const struct sim_config *c, struct sim_error *error) {
         sim_refuse(error, SIM_USAGE, "a host without a scheduler's tick, or with more memory work than work");
     else if (c->sync >= SIM_N_SYNCS && c->host.memory_share > 0 && c->host.memory_cores < 1000)
         sim_refuse(error, SIM_USAGE, "a host whose memory is too slow for one core");
-    else if (c->sync == SIM_ATAC && optical_refusal(c) != NULL)
+    else if (sim_sync_has_optics(c->sync) && optical_refusal(c) != NULL)
         sim_refuse(error, SIM_USAGE, "no such optical network: %s", optical_refusal(c));
     else if (c->qos != HW_QOS_CONTROL_FIRST && c->qos != HW_QOS_NONE)
         sim_refuse(error, SIM_USAGE, "unknown quality of service");
@@ -88,7 +89,7 @@ static bool get_memory(struct sim *sim) {
     return sim->cores != NULL && sim->by_id != NULL && sim->free_ids != NULL && sim->latency != NULL &&
            sim->apps != NULL && sim_events_init(&sim->events) &&
            (sim->config.sync < SIM_N_SYNCS ? sim_noc_init(sim) : sim_host_init(sim)) &&
-           (sim->config.sync != SIM_ATAC || sim_broadcast_init(sim));
+           (!sim_sync_has_optics(sim->config.sync) || sim_broadcast_init(sim));
 }
 
 static void init_cores(struct sim *sim) {

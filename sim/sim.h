@@ -47,8 +47,9 @@ struct hw_log_state; /* emu_hw/request_log.h */
 enum sim_sync {
     SIM_SOFTWARE,
     SIM_SUBUTAI,
-    SIM_N_PAPER_SYNCS,            /* those that the paper compares */
-    SIM_ATAC = SIM_N_PAPER_SYNCS, /* SIM_SUBUTAI, with barriers and broadcasts on an optical network */
+    SIM_N_PAPER_SYNCS,               /* those that the paper compares */
+    SIM_OPTICAL = SIM_N_PAPER_SYNCS, /* SIM_SOFTWARE, with barriers and broadcasts on an optical network */
+    SIM_ATAC,                        /* SIM_SUBUTAI, with the same */
     SIM_N_SYNCS,
     SIM_GLIBC = SIM_N_SYNCS, /* glibc's primitives */
     SIM_DIRECT,              /* the engine direct; threads wait in the kernel */
@@ -56,7 +57,7 @@ enum sim_sync {
     SIM_N_ALL_SYNCS
 };
 
-/* "software", "subutai", "atac", "glibc", "direct", "switch" */
+/* "software", "subutai", "optical", "atac", "glibc", "direct", "switch" */
 const char *sim_sync_name(enum sim_sync sync);
 /* "rr", "csa", "oat" */
 const char *sim_sched_name(enum csa_policy policy);
@@ -66,6 +67,10 @@ double sim_unfairness(const double *scheduled, const double *alone, size_t n);
 /* Do the paper's network interfaces serve mutexes there? */
 static inline bool sim_sync_has_nis(enum sim_sync sync) {
     return sync == SIM_SUBUTAI || sync == SIM_ATAC;
+}
+
+static inline bool sim_sync_has_optics(enum sim_sync sync) {
+    return sync == SIM_OPTICAL || sync == SIM_ATAC;
 }
 
 /* What a thread does with its time. These are also the rows of a time line. */
@@ -97,8 +102,8 @@ struct sim_config {
     struct sim_costs costs;
     struct hw_timing timing; /* of the mesh, and of the rest of the hardware. From here on with NIs only: */
     /*
-     * SIM_ATAC: costs of the optical network, without limits, flat, with as many cores as the chip; and what a core
-     * computes in the interface for each message that it sends or retrieves
+     * SIM_OPTICAL, SIM_ATAC: costs of the optical network, without limits, flat, with as many cores as the chip; and
+     * what a core computes in the interface for each message that it sends or retrieves
      */
     struct hw_optical_config optical;
     uint32_t interface_cycles;
@@ -282,12 +287,12 @@ struct sim_summary {
     uint64_t n_packets, n_hops, contention_ns;
     uint64_t n_fsm_steps, fsm_busy_ns, n_held, n_evictions, n_software_objects;
     uint64_t n_passed_on; /* wake-ups that reached another thread than in the trace, and were passed on */
-    /* SIM_ATAC. Retrieved: by cores; a message to n cores is retrieved n times */
+    /* SIM_OPTICAL, SIM_ATAC. Retrieved: by cores; a message to n cores is retrieved n times */
     uint64_t n_messages, n_retrieved;
     uint64_t message_delay_ns, n_transferred; /* from sending to the end of the transfer, of all transfers */
     uint64_t max_lambda, max_buffer;          /* messages at once in a lambda queue, in a buffer's channel */
-    uint64_t n_without_channel;               /* barriers and conditions for which no channel was free: the NIs' */
-    /* SIM_SOFTWARE, and objects for which the hardware had no place */
+    uint64_t n_without_channel;               /* barriers and conditions for which no channel was free */
+    /* SIM_SOFTWARE, SIM_OPTICAL, and objects for which the hardware had no place */
     /* n_lost_races: threads that were woken and found the mutex taken */
     uint64_t n_futex_waits, n_futex_wakes, n_lost_races;
     /* On the host: events that were replayed as a wait. Failed trylocks; work that looks for a signal. */

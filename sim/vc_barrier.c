@@ -8,7 +8,7 @@
  * threads of a core share a port and its counts. A thread counts itself at its own core. The thread that has come last
  * takes the messages, since the others may have given their core away. It takes them one by one; the one that makes
  * the episode complete ends the waits of all of them. A thread that had given its core away comes back by an interrupt,
- * as from an NI (timing.resume_cycles).
+ * as from an NI, or through the kernel.
  *
  * A message says its episode, and a count is kept for each episode: a message of the next one may come earlier than the
  * last one of this.
@@ -25,7 +25,7 @@ static void look_at_port(struct sim *sim, struct sim_thread *t);
 
 static void wake_waiter(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
     if (sim_broadcast_waits(t))
-        sim_core_wake(sim, t, cycles + (t->place == SIM_ASLEEP ? sim->hw.timing.resume_cycles : 0));
+        sim_core_wake(sim, t, cycles + (t->place == SIM_ASLEEP ? sim_broadcast_back_cycles(sim) : 0));
 }
 
 /* There may be a message for the port. */

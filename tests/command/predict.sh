@@ -40,15 +40,15 @@ refuses 'predict: other.sbt: at byte 0: ' predict other.sbt
 refuses "predict: --sched: unknown value 'fifo' \(legal: rr, csa, oat\)" predict --sched rr,fifo four.sbt
 refuses "predict: --sched: unknown value '' \(legal: rr, csa, oat\)" predict --sched rr, four.sbt
 refuses "predict: --sched: 'rr' twice" predict --sched rr,csa,rr four.sbt
-refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, atac\)" predict --sync ni four.sbt
-refuses "predict: --sync: unknown value 'glibc' \(legal: software, subutai, atac\)" predict --sync glibc four.sbt
+refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac\)" predict --sync ni four.sbt
+refuses "predict: --sync: unknown value 'glibc' \(legal: software, subutai, optical, atac\)" predict --sync glibc four.sbt
 refuses "predict: --sync: unknown value 'subutai' \(legal: glibc, direct, switch\)" predict --machine host --sync subutai four.sbt
 refuses "predict: --machine: unknown value 'chip' \(legal: paper, host, host:FILE\)" predict --machine chip four.sbt
 refuses "predict: --machine: no-such.costs: " predict --machine host:no-such.costs four.sbt
 refuses "predict: --mesh: the host has none" predict --machine host --mesh 2x2 four.sbt
 refuses "predict: --sched: the host has Linux's scheduler" predict --machine host --sched rr four.sbt
 refuses "predict: --sync: 'subutai' has nothing for --machine host \(legal there: glibc, direct, switch\)" predict --machine paper,host --sync subutai four.sbt
-refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, atac, glibc, direct, switch\)" predict --machine paper,host --sync subutai,ni four.sbt
+refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac, glibc, direct, switch\)" predict --machine paper,host --sync subutai,ni four.sbt
 refuses "predict: --machine: 'host' twice" predict --machine host,paper,host four.sbt
 refuses "predict: --without: unknown value 'smt' \(legal: lines, latency, slices, balance, memory, preempt\)" predict --machine host --without smt four.sbt
 refuses "predict: --without: 'lines' twice" predict --machine host --without lines,memory,lines four.sbt
@@ -276,7 +276,7 @@ for option in control-elements=2 queue-elements=9 strict-paper; do
     idle "${option%=*}" "software has no scratchpads" --sync software "--$option"
 done
 for option in channels transport-cycles controller-cycles check-cycles interface-cycles; do
-    idle "$option" "only --sync atac has an optical network" --sync software,subutai "--$option=9"
+    idle "$option" "only --sync optical and atac have an optical network" --sync software,subutai "--$option=9"
 done
 idle check-cycles "the host has no such part" --machine host --check-cycles 9
 refuses "predict: --channels: '0' is not a legal value \(legal: 1 to 1024\)" predict --sync atac --channels 0 four.sbt

@@ -65,7 +65,7 @@ TEST_EACH(a_replay_is_the_program, 24, "to the cycle, for each thread: 2 to 64 c
             loop.work[i][k] = k == 0 ? x >> 25 : (x >> 16) % (number < 6 ? 1 : number < 12 ? 700 : 40000);
         }
     struct atac_config program = atac_config_default();
-    struct sim_config replay = chip_of(SIM_ATAC, loop.n);
+    struct sim_config replay = chip_of(number / 6 % 2 == 0 ? SIM_ATAC : SIM_OPTICAL, loop.n);
     program.chip.n_cores = loop.n;
     if (number >= 18) { /* other costs */
         replay.optical.transport_cycles = program.chip.optical.transport_cycles = 77;
@@ -288,6 +288,37 @@ TEST(a_broadcast_is_one_message) {
                       sim_summary(other).makespan_ns + 300);
     sim_free(sim);
     sim_free(other);
+}
+
+/*
+ * Without NIs. The message is for all waiters at once, so each comes back at the same time, through the kernel; they
+ * find the mutex free, or taken by another of them. Without the network thread 0 wakes one after another.
+ */
+TEST(a_broadcast_without_nis) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    for (uint32_t i = 1; i <= 2;
+         i++) { /* each has its own mutex, so that there is nothing to wait for but the message */
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, i, 0);
+        wait(&b, i, 3, i, 1, 0);
+    }
+    signal_(&b, 0, SBT_TRACE_COND_BROADCAST, 3, 1, MS);
+    end_all(&b, 3);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = chip_of(SIM_OPTICAL, 3);
+    config.costs.attempt_ns = 1000;
+    config.costs.kernel_ns = 5000;
+    config.costs.line_flits = 0;
+    config.timing.router_cycles = config.timing.link_cycles = 0;
+    struct sim *sim = simulate(&config, trace, 1);
+    ck_assert_uint_eq(sim_summary(sim).n_messages, 1);
+    ck_assert_uint_eq(sim_summary(sim).n_futex_wakes, 0);
+    ck_assert_uint_eq(sim_call(sim, SIM_BROADCAST).max_ns, 1000 + 300);
+    /* Sent at 1300, there at 15 more, 303 to take, 5000 out of the kernel, 1000 to lock the own mutex. */
+    for (uint32_t i = 1; i <= 2; i++)
+        ck_assert_uint_eq(result_of(sim, 0, i).to_ns, MS + 1300 + 15 + 303 + 5000 + 1000);
+    sim_free(sim);
 }
 
 TEST(without_waiters_nothing_is_sent) {

@@ -53,8 +53,10 @@ static const struct own_option predict_options[] = {
     [PREDICT_MESH] = {0, "mesh", "WxH", "the network between them (default: as square as the cores allow)"},
     [PREDICT_SYNC] =
         {0, "sync", "LIST",
-         "software, subutai, atac, glibc, direct, switch: what synchronizes; the first three on the paper's chip, atac "
-         "with an optical network beside the mesh, the others on the host (default all of the machine but atac)"},
+         "software, subutai, optical, atac, glibc, direct, switch: what synchronizes; the first four on the paper's "
+         "chip, "
+         "optical and atac with an optical network beside the mesh, the others on the host (default all of the machine "
+         "but these two)"},
     [PREDICT_SCHED] = {0, "sched", "LIST",
                        "rr, csa, oat: round robin, critical section-aware, one application at a "
                        "time (default rr)"},
@@ -278,7 +280,7 @@ static void read_machines(struct predict *p) {
 }
 
 /* What serves the calls: the paper's, then the host's. */
-static const char *const sync_names[] = {"software", "subutai", "atac", "glibc", "direct", "switch"};
+static const char *const sync_names[] = {"software", "subutai", "optical", "atac", "glibc", "direct", "switch"};
 
 /*
  * The values of --sync that belong to the machine, in `list`; how many. A value that belongs to no machine of the list
@@ -289,7 +291,7 @@ static unsigned read_syncs(const struct predict *p, const struct predict_machine
     unsigned own_first = machine->on_host ? SIM_N_SYNCS : 0, own_end = machine->on_host ? SIM_N_ALL_SYNCS : SIM_N_SYNCS;
     unsigned all[SIM_N_ALL_SYNCS], n_all = 0, n = 0;
     for (unsigned i = first; i < end; i++)
-        if (i != SIM_ATAC)
+        if (!sim_sync_has_optics((enum sim_sync)i))
             all[n_all++] = i - first;
     if (p->sync != NULL)
         n_all = read_names("--sync", p->sync, sync_names + first, end - first, all);
@@ -298,7 +300,7 @@ static unsigned read_syncs(const struct predict *p, const struct predict_machine
             list[n++] = first + all[i];
     if (n == 0)
         cmd_refuse("predict: --sync: '%s' has nothing for --machine %s (legal there: %s)", p->sync, machine->name,
-                   machine->on_host ? "glibc, direct, switch" : "software, subutai, atac");
+                   machine->on_host ? "glibc, direct, switch" : "software, subutai, optical, atac");
     return n;
 }
 
@@ -466,12 +468,12 @@ static const char *idle(const struct predict *p, int option) {
     bool has_hardware = false, has_optical = false;
     for (size_t i = 0; i < p->n_runs; i++) {
         has_hardware = has_hardware || sim_sync_has_nis(p->runs[i].sync);
-        has_optical = has_optical || p->runs[i].sync == SIM_ATAC;
+        has_optical = has_optical || sim_sync_has_optics(p->runs[i].sync);
     }
     if (!p->has_paper && (option == PREDICT_SLOT || (option >= PREDICT_CONTROL && option <= PREDICT_INTERFACE)))
         return "the host has no such part";
     if (!has_optical && option >= PREDICT_CHANNELS && option <= PREDICT_INTERFACE)
-        return "only --sync atac has an optical network";
+        return "only --sync optical and atac have an optical network";
     if (!p->has_host && (option == PREDICT_WITHOUT || option == PREDICT_MEMORY))
         return "the paper's chip has no such part";
     switch (option) {

@@ -140,7 +140,7 @@ static void put_run(struct json *j, const struct predict *p, size_t i) {
     fields_json(j, predict_run_fields, 0, &row);
     if (sim_sync_has_nis(run->sync))
         fields_json(j, predict_hardware_fields, 0, &row);
-    if (run->sync == SIM_ATAC)
+    if (sim_sync_has_optics(run->sync))
         fields_json(j, predict_optical_fields, 0, &row);
     put_calls(j, run);
     put_packets(j, run);
