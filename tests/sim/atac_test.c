@@ -168,7 +168,80 @@ TEST_EACH(more_threads_than_cores, 6, "each episode has all threads, also where 
     sim_free(sim);
 }
 
+/*
+ * Threads 0 and 2 share core 0, thread 1 has core 1. Thread 2 has come last on its core and is awake: it takes thread
+ * 1's message, which is there 315 after thread 1 has come, and 303 later it goes. Thread 0 then gets the core, in 1000,
+ * and needs 188 for its way back.
+ */
+TEST(the_last_thread_of_a_core_takes_the_messages) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 3);
+    create_all(&b, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, i == 1 ? 100000 : 0);
+    for (uint32_t i = 0; i < 3; i++)
+        end(&b, i, i == 2 ? 5000 : 0); /* thread 2 keeps the core a while */
+    struct sim_config config = chip_of(SIM_ATAC, 2);
+    config.migrate = false;
+    struct sim *sim = simulate(&config, build_close(&b), 1);
+    ck_assert_uint_eq(result_of(sim, 0, 2).to_ns, 100000 + 300 + 15 + 303 + 5000);
+    ck_assert_uint_eq(result_of(sim, 0, 0).to_ns, 100000 + 300 + 15 + 303 + 5000 + 188);
+    ck_assert_uint_eq(result_of(sim, 0, 1).to_ns, 100000 + 300 + 2 * 303);
+    sim_free(sim);
+}
+
+/* Threads 2 and 3 meet once, threads 0 and 1 then often: the cores of the former do not go on to listen. */
+TEST(a_core_that_does_not_wait_any_more_does_not_listen) {
+    enum { N = 200 };
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 2);
+    create_all(&b, 4);
+    for (uint32_t i = 2; i < 4; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 0);
+    for (int k = 0; k < N; k++)
+        for (uint32_t i = 0; i < 2; i++)
+            call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, k == 0 ? 5000 : 0);
+    end_all(&b, 4);
+    struct sim_config config = chip_of(SIM_ATAC, 4);
+    struct sim *sim = simulate(&config, build_close(&b), 1);
+    ck_assert_uint_ge(sim_summary(sim).n_transferred, 2 * N);
+    ck_assert_uint_le(sim_summary(sim).n_transferred, 2 * N + 16);
+    sim_free(sim);
+}
+
 /* ---- channels ---- */
+
+/*
+ * A slow controller still has a message of the first barrier for core 2 when that is destroyed. It is none of the
+ * second barrier's, which has the same channel: there thread 2 comes first to the second episode, and waits for
+ * thread 3.
+ */
+TEST(messages_of_a_destroyed_barrier) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 2);
+    create_all(&b, 4);
+    for (uint32_t i = 2; i < 4; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 0);
+    for (uint32_t i = 0; i < 2; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 10000);
+    destroy(&b, 0, SBT_TRACE_BARRIER, 0);
+    for (uint32_t i = 2; i < 4; i++) {
+        init(&b, i, SBT_TRACE_BARRIER, 1, 2);
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 1, 15000);
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 1, i == 2 ? 0 : MS);
+    }
+    end_all(&b, 4);
+    struct sim_config config = chip_of(SIM_ATAC, 4);
+    config.optical.n_channels = 1;
+    config.optical.controller_cycles = 4000;
+    struct sim *sim = simulate(&config, build_close(&b), 1);
+    ck_assert_uint_eq(sim_summary(sim).n_without_channel, 0);
+    ck_assert_uint_ge(result_of(sim, 0, 2).to_ns, MS);
+    sim_free(sim);
+}
 
 TEST(barriers_without_a_channel_are_the_nis) {
     struct build b;
@@ -331,6 +404,34 @@ TEST(without_waiters_nothing_is_sent) {
     ck_assert_uint_eq(sim_summary(sim).n_messages, 0);
     ck_assert_uint_eq(sim_call(sim, SIM_WAKE_SKIPPED).n, 1);
     ck_assert_uint_eq(result_of(sim, 0, 0).to_ns, 100);
+    sim_free(sim);
+}
+
+/*
+ * The condition is at tile 1, where thread 1 waits. A signal ends its wait while a slow broadcast is on its way to that
+ * tile: thread 2 is still woken by it.
+ */
+TEST(a_broadcast_under_way_reaches_its_ni) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 5, 0); /* at tile 0 */
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 5, 0);
+    for (uint32_t i = 1; i < 3; i++) {
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, i * 5000);
+        wait(&b, i, 1, 0, i, 0);
+        call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    }
+    signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, 1, MS);
+    signal_(&b, 0, SBT_TRACE_COND_BROADCAST, 1, 2, 0);
+    end_all(&b, 3);
+    struct sim_config config = chip_of(SIM_ATAC, 3);
+    config.let_pass = false;
+    config.optical.transport_cycles = 20000;
+    config.interface_cycles = 0; /* it is sent before the signal has reached the NI */
+    struct sim *sim = simulate(&config, build_close(&b), 1);
+    ck_assert_uint_lt(result_of(sim, 0, 1).to_ns, MS + 2000);
+    ck_assert_uint_ge(result_of(sim, 0, 2).to_ns, MS + 20000);
     sim_free(sim);
 }
 
