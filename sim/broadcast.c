@@ -182,6 +182,7 @@ bool sim_broadcast_take(struct sim *sim, struct sim_port *port, struct sim_note 
         /* Not of another channel with this number, and not one of those that were waiting. */
         if (note->serial == port->channel->serial && note->number >= port->from)
             return true;
+        b->net.cores[port->core].counts.n_received--;
     }
     return false;
 }
