@@ -36,6 +36,15 @@ for service in dedicated inline; do
     passes "$service: conditions with more threads than cores"
 done
 
+# From two threads to four on each tile.
+for threads in 2 16 64 256; do
+    under inline --network atac -- clocked all "$threads" 10
+    passes "$threads threads"
+    check "$threads threads: each barrier wait is a message" counted \
+        ".[] | ([.latencies[] | select(.operation == \"barrier wait\") | .count] | add) == $((threads * 10)) and
+            .optical.messages >= $((threads * 10)) and .optical.without_channel == 0"
+done
+
 # Waits at a condition that a broadcast ends: the waiters know of it, and come back sooner than from an NI.
 under inline --network atac --time-scale 2000 -- clocked all 6 20
 passes 'time scale 2000'
