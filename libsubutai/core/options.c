@@ -45,6 +45,11 @@ static const char *const qos_help[] = {
     "control packets: they wait for the rest of one data packet at most",
     "neither: packets leave in the order of their coming",
 };
+static const char *const network_names[] = {"mesh", "atac", NULL};
+static const char *const network_help[] = {
+    "everything is a packet of the mesh",
+    "barriers and broadcasts are messages of an optical network, everything else is the mesh's",
+};
 static const char *const calls_names[] = {"all", "waits", NULL};
 static const char *const calls_help[] = {
     "each call is an event",
@@ -124,6 +129,8 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                            "background data traffic on each link, in thousandths of its capacity", "ni", NULL},
     [SBT_OPT_QOS] = {"qos", "SUBUTAI_QOS", SBT_OPTION_ENUM, "control", 0, 0, qos_names, qos_help, "WHAT",
                      "which packets a router sends first, beside --data-load", "ni", NULL},
+    [SBT_OPT_NETWORK] = {"network", "SUBUTAI_NETWORK", SBT_OPTION_ENUM, "mesh", 0, 0, network_names, network_help,
+                         "NET", "what carries barriers, and broadcasts of conditions", "ni", NULL},
     [SBT_OPT_REQUESTS] = {"requests", "SUBUTAI_REQUESTS", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                           "append to FILE what reaches each NI and what leaves it, to replay it elsewhere", "ni", NULL},
     [SBT_OPT_STATS] = {"stats", "SUBUTAI_STATS", SBT_OPTION_ENUM, "off", 0, 0, stats_names, stats_help, "FORMAT",

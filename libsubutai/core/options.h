@@ -50,6 +50,7 @@ enum sbt_option_id {
     SBT_OPT_STRICT_PAPER,
     SBT_OPT_DATA_LOAD,
     SBT_OPT_QOS,
+    SBT_OPT_NETWORK,
     SBT_OPT_REQUESTS,
     SBT_OPT_STATS,
     SBT_OPT_STATS_FILE,
@@ -75,6 +76,7 @@ enum sbt_wait { SBT_WAIT_AUTO, SBT_WAIT_ADAPTIVE, SBT_WAIT_SWITCH, SBT_WAIT_SWIT
 enum sbt_ni_service { SBT_NI_SERVICE_DEDICATED, SBT_NI_SERVICE_INLINE };
 enum sbt_control_full { SBT_CONTROL_FULL_EVICT, SBT_CONTROL_FULL_SOFTWARE };
 enum sbt_queue_full { SBT_QUEUE_FULL_HOLD, SBT_QUEUE_FULL_AGAIN };
+enum sbt_network { SBT_NETWORK_MESH, SBT_NETWORK_ATAC };
 enum sbt_qos { SBT_QOS_CONTROL, SBT_QOS_NONE };
 enum sbt_record_calls { SBT_RECORD_ALL, SBT_RECORD_WAITS };
 /* Values of SBT_OPT_STALL. */
