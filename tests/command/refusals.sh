@@ -19,7 +19,7 @@ refuses "run: verbose: .*'-1' \(legal: 0 to 3\)" run --verbose -1 -- true
 refuses "run: children: unknown value 'maybe' \(legal: 0, 1" run --children maybe -- true
 refuses 'run: --no-children takes no value' run --no-children=1 -- true
 refuses 'run: --engine needs a value' run --engine
-for locks in '' , @0 a,,b a, ,a; do
+for locks in '' ',' @0 'a,,b' 'a,' ',a'; do
     refuses "run: delegate: unknown value '$locks' \(legal: none, all, NAME,\.\.\.\)" run --delegate "$locks" -- true
 done
 # Of each option of the engine ni: what is next to the legal values.
