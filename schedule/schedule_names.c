@@ -35,6 +35,9 @@ static const struct {
     [SCHEDULE_GIVE_UP] = {"give_up_turn", NULL},
     [SCHEDULE_SOFT_BARRIER] = {"soft_barrier", "soft_barrier"},
     [SCHEDULE_PCS] = {"pcs", NULL},
+    [SCHEDULE_FUTEX_WAIT] = {"futex_wait", "futex"},
+    [SCHEDULE_FUTEX_WAKE] = {"futex_wake", "futex"},
+    [SCHEDULE_FUTEX_REQUEUE] = {"futex_requeue", "futex"},
 };
 
 const char *schedule_op_name(enum schedule_op op) {

@@ -21,6 +21,7 @@
 #include "signals.h"
 #include "software.h"
 #include "software_cond.h"
+#include "vc_barrier.h"
 
 #include <errno.h>
 
@@ -178,7 +179,7 @@ static void call_signal(struct sim *sim, struct sim_thread *t) {
     t->kind = t->event.op == SBT_TRACE_COND_SIGNAL ? SIM_SIGNAL : SIM_BROADCAST;
     if (sim_on_host(sim))
         sim_host_cond_signal(sim, t);
-    else if (sim->config.sync == SIM_SUBUTAI)
+    else if (sim_sync_has_nis(sim->config.sync))
         sim_request_cond_signal(sim, t);
     else
         sim_software_cond_signal(sim, t);
@@ -230,6 +231,8 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
         unknown_wait(sim, t);
     else if (sim_on_host(sim))
         sim_host_barrier(sim, t);
+    else if (sim->broadcast != NULL && sim_vc_barrier(sim, t))
+        return;
     else if (sim_mutex_in_hardware(sim, b))
         sim_request_barrier(sim, t);
     else

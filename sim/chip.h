@@ -32,6 +32,7 @@
  *   owner          the owner of a lock: critical sections, priority, the recorded order
  *   again          threads that a full NI has answered with AGAIN
  *   noc            the machine: NIs and mesh of emu_hw, requests and answers
+ *   broadcast      the optical network beside the mesh: channels and ports of barriers and conditions
  *   feed           a live run's requests in the place of applications
  *   primitive      primitives for objects: what libsubutai/engine/ni/ids.c does, in virtual time
  *   page           objects by number: when they come and go
@@ -39,6 +40,7 @@
  *   return         the end of a call, and on to the thread's next event
  *   software       the software-only model: mutexes, barriers, rwlocks, semaphores, spin locks
  *   request        mutexes and barriers in hardware: what libsubutai/engine/ni does, in virtual time
+ *   vc_barrier     barriers by broadcast
  *   host_wait      how a thread waits on the host: asleep, actively, by switching
  *   host_sync      the host's mutexes, barriers, rwlocks, semaphores and spin locks
  *   mutex          a mutex, wherever it is served
@@ -106,7 +108,8 @@ struct sim {
     struct hw_output *outputs;
     struct sim_object **owners; /* the owners of all control elements of all tiles */
     uint32_t next_ni;
-    struct sim_list parked; /* threads that were answered AGAIN (again.c) */
+    struct sim_broadcast *broadcast; /* NULL: there is no optical network */
+    struct sim_list parked;          /* threads that were answered AGAIN (again.c) */
 
     uint64_t passed_at; /* events until the last wait was let pass, */
     uint32_t n_passed;  /* and how many waits were since the last event */

@@ -32,7 +32,8 @@ enum sim_event_kind {
     SIM_EV_TIMER,
     SIM_EV_BORN,
     SIM_EV_SEARCH,
-    SIM_EV_FIBER
+    SIM_EV_FIBER,
+    SIM_EV_MESSAGE
 };
 
 struct sim_event {
@@ -42,7 +43,8 @@ struct sim_event {
         struct {
             /*
              * of a core or thread: the event is stale if its generation differs. SIM_EV_BORN: of a thread, and its
-             * application. SIM_EV_FIBER: of a simulated thread
+             * application. SIM_EV_FIBER: of a simulated thread.
+             * SIM_EV_MESSAGE: a core, and the generation of its port in the third word
              */
             uint32_t index, generation;
         };
@@ -55,7 +57,7 @@ struct sim_event {
 #define SIM_NO_EVENT UINT32_MAX
 
 enum {
-    SIM_KIND_BITS = 3,
+    SIM_KIND_BITS = 4,
     SIM_LANES = 4,
     SIM_PREFETCH_LINES = 6, /* the part of a thread that most calls look at, */
     SIM_PREFETCH_HOST = 12, /* and what they look at on the host: from that line on, */
@@ -63,7 +65,7 @@ enum {
 };
 
 _Static_assert(SIM_WHEEL / 64 == 64, "used_words has a bit for each word of `used`");
-_Static_assert(SIM_EV_FIBER < 1 << SIM_KIND_BITS, "a slot has the kind in that many bits");
+_Static_assert(SIM_EV_MESSAGE < 1 << SIM_KIND_BITS, "a slot has the kind in that many bits");
 
 struct sim_near {
     struct sim_event event;

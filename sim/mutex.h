@@ -7,7 +7,7 @@
 
 /* Does the hardware serve this object on this chip? Any object. */
 static inline bool sim_mutex_in_hardware(const struct sim *sim, const struct sim_object *o) {
-    return sim->config.sync == SIM_SUBUTAI && o->id != SIM_ID_SOFTWARE;
+    return sim_sync_has_nis(sim->config.sync) && o->id != SIM_ID_SOFTWARE;
 }
 
 /* Lock or unlock. `then` runs when the thread has got the mutex, or has released it: at once or later. */

@@ -68,7 +68,7 @@ bool sim_noc_init(struct sim *sim) {
         sim->hw.full = HW_FULL_AGAIN;
     if (!init_mesh(sim) || !hw_layout_init(&sim->layout, sim->n_cores, config->n_control))
         return false;
-    return config->sync == SIM_SOFTWARE || init_tiles(sim);
+    return !sim_sync_has_nis(config->sync) || init_tiles(sim);
 }
 
 void sim_noc_free(struct sim *sim) {
@@ -116,16 +116,21 @@ static inline void hand_in(struct sim *sim, struct sim_thread *t, uint32_t home,
     sim_events_put_packet(&sim->events, at, SIM_EV_REQUEST, packet, &sim->tiles[home]);
 }
 
-void sim_noc_post(struct sim *sim, struct sim_thread *t, enum hw_op op, struct sim_object *o, uint32_t id) {
-    uint32_t home = hw_id_ni(&sim->layout, id);
-    struct hw_packet packet = hw_packet_alloc(&sim->layout, op, home, id, t->core, t->id);
+struct hw_packet sim_noc_packet(const struct sim *sim, const struct sim_thread *t, enum hw_op op,
+                                const struct sim_object *o, uint32_t id) {
+    struct hw_packet packet = hw_packet_alloc(&sim->layout, op, hw_id_ni(&sim->layout, id), id, t->core, t->id);
     /*
      * A stale ID stays stale, even if its element has been allocated so often that the generation has wrapped. So the
      * ID is sent without a kind: every allocated primitive has a kind.
      */
     if (o != NULL && o->evicted && o->id == id)
         packet.flit[1] &= ~(UINT32_C(3) << (sim->layout.self_bits - HW_KIND_BITS));
-    hand_in(sim, t, home, &packet);
+    return packet;
+}
+
+void sim_noc_post(struct sim *sim, struct sim_thread *t, enum hw_op op, struct sim_object *o, uint32_t id) {
+    struct hw_packet packet = sim_noc_packet(sim, t, op, o, id);
+    hand_in(sim, t, hw_id_ni(&sim->layout, id), &packet);
 }
 
 void sim_noc_post_alloc(struct sim *sim, struct sim_thread *t, enum hw_op op, uint32_t tile, uint32_t flit1) {
@@ -149,6 +154,15 @@ void sim_noc_send(struct sim *sim, const struct hw_packet *packet) {
     sim_noc_leave(sim, packet, hw_packet_decode(&sim->layout, packet).source, sim_now(sim));
 }
 
+/* A thread that has been told of a broadcast is on its way back already. */
+static uint64_t way_back(const struct sim *sim, const struct sim_thread *t) {
+    uint64_t back = sim->hw.timing.resume_cycles, now = sim_now(sim);
+    if (t->told_at == 0)
+        return back;
+    uint64_t left = t->told_at > now ? t->told_at - now : 0;
+    return left < back ? left : back;
+}
+
 void sim_noc_answer(struct sim *sim, const struct hw_packet *packet) {
     struct sim_thread *t = sim->by_id[hw_high(packet->flit[2])];
     enum hw_op op = hw_packet_op(packet);
@@ -167,5 +181,5 @@ void sim_noc_answer(struct sim *sim, const struct hw_packet *packet) {
         sim_owner_acquired(sim, t, t->mutex);
     }
     /* A barrier's way back and the work after it are one step: barrier_answered in request.c. */
-    sim_core_wake(sim, t, op == HW_OP_GRANT && hw_packet_ends_wait(packet) ? sim->hw.timing.resume_cycles : 0);
+    sim_core_wake(sim, t, op == HW_OP_GRANT && hw_packet_ends_wait(packet) ? way_back(sim, t) : 0);
 }

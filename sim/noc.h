@@ -13,6 +13,9 @@ void sim_noc_free(struct sim *sim);
  * read from an object, which may have lost it.
  */
 void sim_noc_post(struct sim *sim, struct sim_thread *t, enum hw_op op, struct sim_object *o, uint32_t id);
+/* What sim_noc_post sends. */
+struct hw_packet sim_noc_packet(const struct sim *sim, const struct sim_thread *t, enum hw_op op,
+                                const struct sim_object *o, uint32_t id);
 void sim_noc_post_alloc(struct sim *sim, struct sim_thread *t, enum hw_op op, uint32_t tile, uint32_t flit1);
 /* The same about an ID, for no thread: an answer is not taken up. */
 void sim_noc_post_absent(struct sim *sim, struct sim_thread *t, enum hw_op op, uint32_t id);

@@ -8,6 +8,8 @@
 
 enum { SIM_ID_SOFTWARE = 1 }; /* in the place of an ID: the object is served in software for the rest of its life */
 
+struct sim_channel;
+
 /* All-zero is an unused object. The members that each call looks at come first. */
 struct sim_object {
     struct sim_thread *owner; /* of a mutex, an rwlock for writing, a spin lock */
@@ -50,6 +52,8 @@ struct sim_object {
     uint64_t guards_from;            /* and how often it had been acquired when the first thread waited with it */
     bool guards;                     /* of a mutex under glibc: threads wait at conditions with it */
     bool polled;                     /* of a mutex: threads wait for it by trylocks */
+    struct sim_channel *channel;     /* of a barrier or condition, on the optical network; NULL: it has none */
+    bool without_channel;            /* no channel was free: it is the NIs' */
     uint8_t spun_credit;             /* unlocks that still give the core away, because threads poll; */
     bool spun_by_any;                /* also those of threads, not only of fibers */
 };

@@ -10,6 +10,7 @@
  */
 #include "page.h"
 
+#include "broadcast.h"
 #include "primitive.h"
 
 static bool in_use(const struct sim_object *o) {
@@ -81,6 +82,9 @@ void sim_page_left(struct sim *sim, struct sim_thread *t, struct sim_object *o) 
     struct sim_page **page = &t->app->pages[o->number / SIM_PAGE_OBJECTS];
     if (--o->n_calls != 0 || !o->doomed || in_use(o))
         return;
+    if (o->channel != NULL)
+        sim_broadcast_forget(sim, o);
+    o->without_channel = false;
     if (sim_object_has_id(o) && !o->evicted)
         sim_primitive_give_back(sim, t, o, o->id);
     if (sim_object_has_id(o))

@@ -17,6 +17,7 @@
 #include "noc.h"
 #include "owner.h"
 #include "software.h"
+#include "vc_barrier.h"
 
 /* In the trace. */
 static uint64_t ended_at(const struct sim_thread *t) {
@@ -106,6 +107,10 @@ static bool pass_condition(struct sim *sim, struct sim_thread *t) {
 static bool pass_barrier(struct sim *sim, struct sim_thread *t) {
     uint32_t n = 0;
     struct sim_object *b = t->object;
+    if (b->channel != NULL) {
+        sim_vc_barrier_pass(sim, b);
+        return true;
+    }
     if (!sim_mutex_in_hardware(sim, b))
         return pass_software(sim, t);
     for (uint32_t i = 0; i < t->app->n_threads; i++) {

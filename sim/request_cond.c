@@ -12,6 +12,7 @@
 #include "request_cond.h"
 
 #include "again.h"
+#include "broadcast.h"
 #include "mutex.h"
 #include "noc.h"
 #include "owner.h"
@@ -75,6 +76,7 @@ static void pause_unlocked(struct sim *sim, struct sim_thread *t) {
 
 static void wait_answered(struct sim *sim, struct sim_thread *t) {
     struct hw_message answer = sim_noc_answer_of(sim, t);
+    sim_broadcast_listen_end(sim, t);
     switch (answer.op) {
     case HW_OP_GRANT:
         wait_granted(sim, t);
@@ -116,6 +118,7 @@ static void wait_post(struct sim *sim, struct sim_thread *t) {
     }
     t->uncounted = false;
     sim_owner_released(sim, m);
+    sim_broadcast_listen(sim, t, c);
     sim_noc_post(sim, t, HW_OP_COND_WAIT, c, c->id);
     sim_core_wait(sim, t, SIM_WHY_SIGNAL, wait_answered);
 }
@@ -129,6 +132,13 @@ void sim_request_cond_wait(struct sim *sim, struct sim_thread *t) {
         wait_post(sim, t);
     else
         sim_primitive_obtain_condition(sim, t, t->object, t->mutex->id, wait_post);
+}
+
+static void broadcast_sent(struct sim *sim, struct sim_thread *t) {
+    if (t->object->waiters.first != NULL) /* software has waiters too */
+        sim_software_cond_signal(sim, t);
+    else
+        sim_return(sim, t);
 }
 
 void sim_request_cond_signal(struct sim *sim, struct sim_thread *t) {
@@ -149,6 +159,8 @@ void sim_request_cond_signal(struct sim *sim, struct sim_thread *t) {
         sim_software_cond_signal(sim, t);
         return;
     }
+    if (!signal && sim_broadcast_condition(sim, t, broadcast_sent))
+        return;
     sim_noc_post(sim, t, signal ? HW_OP_SIGNAL : HW_OP_BROADCAST, c, c->id);
     if (c->waiters.first != NULL) /* software has waiters too */
         sim_core_run(sim, t, sim->hw.timing.handover_cycles, sim_software_cond_signal);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What can be asked of a simulation that has been run. */
+#include "broadcast.h"
 #include "core.h"
 #include "page.h"
 
@@ -63,6 +64,8 @@ struct sim_summary sim_summary(const struct sim *sim) {
         add_sched(&s.sched, &sim->cores[i].sched.stats);
     if (sim->tiles != NULL)
         add_hardware(sim, &s);
+    if (sim->broadcast != NULL)
+        sim_broadcast_add(sim, &s);
     return s;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A chip is made, runs its events in the order of their times, and is freed. */
 #include "application.h"
+#include "broadcast.h"
 #include "core.h"
 #include "host_sched.h"
 #include "host_search.h"
@@ -8,7 +9,8 @@
 #include "replay.h"
 
 const char *sim_sync_name(enum sim_sync sync) {
-    static const char names[SIM_N_ALL_SYNCS][12] = {"software", "subutai", "glibc", "direct", "switch"};
+    static const char names[SIM_N_ALL_SYNCS][12] = {"software", "subutai", "optical", "atac",
+                                                    "glibc",    "direct",  "switch"};
     return (uint32_t)sync < SIM_N_ALL_SYNCS ? names[sync] : "?";
 }
 
@@ -28,12 +30,23 @@ struct sim_config sim_config_default(void) {
                                .migrate = true,
                                .costs = sim_costs_default(),
                                .timing = hw_timing_default(),
+                               .optical = hw_optical_config_default(),
+                               .interface_cycles = 300,
                                .n_control = HW_DEFAULT_CONTROL,
                                .n_queue = HW_DEFAULT_QUEUE,
                                .evict = true,
                                .seed = 1};
 }
 /* ---- a chip ---- */
+
+/* The chip's own: the simulator reads the other fields. */
+static const char *optical_refusal(const struct sim_config *c) {
+    struct hw_optical_config optical = c->optical;
+    if (optical.shape != HW_OPTICAL_FLAT || optical.lambda_limit != 0 || optical.buffer_limit != 0)
+        return "not flat, or with limits";
+    optical.n_cores = 1;
+    return c->interface_cycles > HW_OPTICAL_MAX_CYCLES ? "interface_cycles" : hw_optical_refusal(&optical);
+}
 
 static bool is_legal(const struct sim_config *c, struct sim_error *error) {
     if (c->width < 1 || c->height < 1 || c->width > HW_MESH_MAX_SIDE || c->height > HW_MESH_MAX_SIDE)
@@ -52,6 +65,8 @@ static bool is_legal(const struct sim_config *c, struct sim_error *error) {
         sim_refuse(error, SIM_USAGE, "a host without a scheduler's tick, or with more memory work than work");
     else if (c->sync >= SIM_N_SYNCS && c->host.memory_share > 0 && c->host.memory_cores < 1000)
         sim_refuse(error, SIM_USAGE, "a host whose memory is too slow for one core");
+    else if (sim_sync_has_optics(c->sync) && optical_refusal(c) != NULL)
+        sim_refuse(error, SIM_USAGE, "no such optical network: %s", optical_refusal(c));
     else if (c->qos != HW_QOS_CONTROL_FIRST && c->qos != HW_QOS_NONE)
         sim_refuse(error, SIM_USAGE, "unknown quality of service");
     else if (c->n_control < 1 || c->n_control > HW_MAX_CONTROL || c->n_queue < 1 ||
@@ -68,12 +83,13 @@ static bool get_memory(struct sim *sim) {
     sim->free_ids = calloc(SIM_MAX_THREADS, sizeof *sim->free_ids);
     sim->latency = calloc(SIM_N_CALLS, sizeof *sim->latency);
     sim->apps = calloc(SIM_MAX_APPLICATIONS, sizeof *sim->apps);
-    bool counts_packets = sim->config.sync == SIM_SUBUTAI && sim->config.load_permille != 0;
+    bool counts_packets = sim_sync_has_nis(sim->config.sync) && sim->config.load_permille != 0;
     if (counts_packets && (sim->packets = calloc(SIM_N_PACKETS, sizeof *sim->packets)) == NULL)
         return false;
     return sim->cores != NULL && sim->by_id != NULL && sim->free_ids != NULL && sim->latency != NULL &&
            sim->apps != NULL && sim_events_init(&sim->events) &&
-           (sim->config.sync < SIM_N_SYNCS ? sim_noc_init(sim) : sim_host_init(sim));
+           (sim->config.sync < SIM_N_SYNCS ? sim_noc_init(sim) : sim_host_init(sim)) &&
+           (!sim_sync_has_optics(sim->config.sync) || sim_broadcast_init(sim));
 }
 
 static void init_cores(struct sim *sim) {
@@ -111,6 +127,7 @@ void sim_trim(struct sim *sim) {
     for (uint32_t i = 0; i < sim->n_apps; i++)
         sim_application_trim(&sim->apps[i]);
     sim->summary = sim_summary(sim);
+    sim_broadcast_free(sim);
     sim_noc_free(sim);
     sim_events_free(&sim->events);
     free(sim->cores);
@@ -127,6 +144,7 @@ void sim_free(struct sim *sim) {
         return;
     for (uint32_t i = 0; i < sim->n_apps; i++)
         sim_application_free(&sim->apps[i]);
+    sim_broadcast_free(sim);
     sim_noc_free(sim);
     sim_events_free(&sim->events);
     free(sim->apps);
@@ -165,6 +183,9 @@ static inline void handle(struct sim *sim, enum sim_event_kind kind, const struc
         sim_replay_born_event(sim, event);
         break;
     case SIM_EV_FIBER: /* of a program (program.h), which has events of its own */
+        break;
+    case SIM_EV_MESSAGE:
+        sim_broadcast_event(sim, event);
         break;
     case SIM_EV_SEARCH:
         sim_host_search_event(sim, event);

@@ -29,6 +29,7 @@
 #include "csa.h"
 #include "data.h"
 #include "host_model.h"
+#include "optical_config.h"
 #include "timing.h"
 #include "trace.h"
 
@@ -46,6 +47,9 @@ struct hw_log_state; /* emu_hw/request_log.h */
 enum sim_sync {
     SIM_SOFTWARE,
     SIM_SUBUTAI,
+    SIM_N_PAPER_SYNCS,               /* those that the paper compares */
+    SIM_OPTICAL = SIM_N_PAPER_SYNCS, /* SIM_SOFTWARE, with barriers and broadcasts on an optical network */
+    SIM_ATAC,                        /* SIM_SUBUTAI, with the same */
     SIM_N_SYNCS,
     SIM_GLIBC = SIM_N_SYNCS, /* glibc's primitives */
     SIM_DIRECT,              /* the engine direct; threads wait in the kernel */
@@ -53,12 +57,21 @@ enum sim_sync {
     SIM_N_ALL_SYNCS
 };
 
-/* "software", "subutai", "glibc", "direct", "switch" */
+/* "software", "subutai", "optical", "atac", "glibc", "direct", "switch" */
 const char *sim_sync_name(enum sim_sync sync);
 /* "rr", "csa", "oat" */
 const char *sim_sched_name(enum csa_policy policy);
 /* Eq. 1 of the paper: csa_unfairness, of run times with other applications and alone. */
 double sim_unfairness(const double *scheduled, const double *alone, size_t n);
+
+/* Do the paper's network interfaces serve mutexes there? */
+static inline bool sim_sync_has_nis(enum sim_sync sync) {
+    return sync == SIM_SUBUTAI || sync == SIM_ATAC;
+}
+
+static inline bool sim_sync_has_optics(enum sim_sync sync) {
+    return sync == SIM_OPTICAL || sync == SIM_ATAC;
+}
 
 /* What a thread does with its time. These are also the rows of a time line. */
 enum sim_state {
@@ -87,7 +100,13 @@ struct sim_config {
     bool let_pass;
     struct sim_host_model host; /* of the host: then there is no mesh, and the number of cores is n_cores */
     struct sim_costs costs;
-    struct hw_timing timing; /* of the mesh, and of the rest of the hardware. From here on SIM_SUBUTAI only: */
+    struct hw_timing timing; /* of the mesh, and of the rest of the hardware. From here on with NIs only: */
+    /*
+     * SIM_OPTICAL, SIM_ATAC: costs of the optical network, without limits, flat, with as many cores as the chip; and
+     * what a core computes in the interface for each message that it sends or retrieves
+     */
+    struct hw_optical_config optical;
+    uint32_t interface_cycles;
     uint32_t n_control, n_queue;
     bool strict_paper; /* EAGAIN and no eviction, as in the engine ni */
     bool full_again;   /* EAGAIN without a queue element; barriers reserve theirs. For sim_feed */
@@ -171,7 +190,7 @@ enum sim_status sim_run(struct sim *sim, struct sim_error *error);
 /*
  * In the place of applications and sim_run: a live run's request has reached its NI at that time, and its turn comes
  * before that of the requests that are fed later. on_packet gets the packets that leave the NI because of it; they go
- * to no core. SIM_SUBUTAI only. False: there is no such NI, or no memory.
+ * to no core. With NIs only. False: there is no such NI, or no memory.
  */
 bool sim_feed(struct sim *sim, const struct hw_packet *request, uint64_t arrived_at);
 
@@ -264,11 +283,16 @@ struct sim_summary {
     uint64_t work_ns, call_ns, wait_ns, ready_ns; /* of all threads */
     uint64_t n_switches, n_migrations;
     struct csa_stats sched; /* of all cores */
-    /* SIM_SUBUTAI */
+    /* with NIs */
     uint64_t n_packets, n_hops, contention_ns;
     uint64_t n_fsm_steps, fsm_busy_ns, n_held, n_evictions, n_software_objects;
     uint64_t n_passed_on; /* wake-ups that reached another thread than in the trace, and were passed on */
-    /* SIM_SOFTWARE, and objects for which the hardware had no place */
+    /* SIM_OPTICAL, SIM_ATAC. Retrieved: by cores; a message to n cores is retrieved n times */
+    uint64_t n_messages, n_retrieved;
+    uint64_t message_delay_ns, n_transferred; /* from sending to the end of the transfer, of all transfers */
+    uint64_t max_lambda, max_buffer;          /* messages at once in a lambda queue, in a buffer's channel */
+    uint64_t n_without_channel;               /* barriers and conditions for which no channel was free */
+    /* SIM_SOFTWARE, SIM_OPTICAL, and objects for which the hardware had no place */
     /* n_lost_races: threads that were woken and found the mutex taken */
     uint64_t n_futex_waits, n_futex_wakes, n_lost_races;
     /* On the host: events that were replayed as a wait. Failed trylocks; work that looks for a signal. */
@@ -302,7 +326,7 @@ bool sim_thread(const struct sim *sim, uint32_t application, uint32_t thread, st
 uint64_t sim_section_ns(const struct sim *sim, uint32_t application, uint32_t mutex);
 /* Of all applications together. */
 struct sim_latency sim_call(const struct sim *sim, enum sim_call_kind kind);
-/* SIM_SUBUTAI with data traffic; otherwise nothing is counted, n is 0. */
+/* With NIs and data traffic; otherwise nothing is counted, n is 0. */
 struct sim_packets sim_packets(const struct sim *sim, enum sim_packet_kind kind);
 
 #endif

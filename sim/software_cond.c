@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "software_cond.h"
 
+#include "broadcast.h"
 #include "core.h"
 #include "mutex.h"
 #include "return.h"
@@ -15,6 +16,7 @@ static void cond_relocked(struct sim *sim, struct sim_thread *t) {
 }
 
 static void cond_woken(struct sim *sim, struct sim_thread *t) {
+    sim_broadcast_listen_end(sim, t);
     if (t->mutex != NULL)
         sim_mutex_lock(sim, t, t->mutex, cond_relocked);
     else
@@ -31,6 +33,8 @@ static void cond_futex(struct sim *sim, struct sim_thread *t) {
 }
 
 void sim_software_cond_wait(struct sim *sim, struct sim_thread *t) {
+    if (sim->config.sync == SIM_OPTICAL && t->object->kind == SBT_TRACE_COND)
+        sim_broadcast_listen(sim, t, t->object);
     sim_list_append(&t->object->waiters, t);
     sim_mutex_unlock(sim, t, t->mutex, cond_futex);
 }
@@ -41,7 +45,7 @@ static void signalled(struct sim *sim, struct sim_thread *t) {
     t->unlocked = sim_return;
     if (t->event.op == SBT_TRACE_FUTEX_WAKE && t->targets.first == NULL)
         sim_core_run(sim, t, sim->config.costs.kernel_ns, sim_return);
-    else
+    else if (t->event.op != SBT_TRACE_COND_BROADCAST || !sim_broadcast_targets(sim, t, sim_return))
         sim_software_wake_targets(sim, t);
 }
 

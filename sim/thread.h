@@ -20,6 +20,7 @@
 
 struct sim_object;
 struct sim_page;
+struct sim_port;
 struct sim_thread;
 typedef void sim_then(struct sim *sim, struct sim_thread *t);
 
@@ -138,6 +139,15 @@ struct sim_thread {
         bool lost;                    /* it was woken, and another thread was quicker */
         bool handed;                  /* it was given the object */
     } host;
+    uint64_t told_at; /* a condition wait's broadcast is known to the thread from then on; 0: it is not */
+    struct {          /* a barrier by messages: vc_barrier.c; a wait for a broadcast's message: broadcast.c */
+        struct sim_port *port;
+        struct sim_thread *next; /* at this port */
+        uint64_t episode;
+        uint64_t counts; /* the episode of the message that it is taking */
+        uint32_t of;     /* and how many make that episode complete */
+        bool done;       /* its episode is complete */
+    } vc;
 };
 
 _Static_assert(offsetof(struct sim_thread, host) / SIM_LINE == SIM_PREFETCH_HOST, "events.h loads it");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Figs. 6-1, 6-2 and 6-5 of the thesis as tables of comma-separated values, in cycles of 1 ns.
+ * Figs. 6-1 to 6-6 of the thesis as tables of comma-separated values, in cycles of 1 ns: a loop of barriers, and
+ * streamcluster.
  *
  *   build/bench/atac/barrier [--loops N] [--most CORES] [--set NAME=VALUE]...
  *
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "barriers.h"
+#include "clustering.h"
 #include "settings.h"
 
 static uint32_t n_loops = 1000, most = 64;
@@ -25,22 +27,26 @@ static void print(const char *figure, const char *name, uint32_t x, const struct
            (unsigned long long)loop->median_exit);
 }
 
-static void by_cores(void) {
+/* Figs. 6-1 and 6-2, or 6-3 and 6-4. */
+static void by_cores(const char *figure, uint32_t n_episodes, barrier_work *work) {
     for (uint32_t n = 1; n <= most; n *= 2)
         for (uint32_t kind = 0; kind < N_BARRIER_KINDS; kind++) {
             struct atac_config config = base;
             config.chip.n_cores = n;
-            struct barrier_loop loop = barrier_loop_run(&config, (enum barrier_kind)kind, n_loops);
-            print("6-1", barrier_name((enum barrier_kind)kind), n, &loop);
+            struct barrier_loop loop = barrier_program_run(&config, (enum barrier_kind)kind, n_episodes, work);
+            print(figure, barrier_name((enum barrier_kind)kind), n, &loop);
         }
 }
 
+/* Fig. 6-5, or 6-6. */
 static void by_cost(const char *name, size_t offset, const uint32_t *values, size_t n) {
     for (size_t i = 0; i < n; i++) {
         struct atac_config config = base;
         memcpy((char *)&config.chip.optical + offset, &values[i], sizeof *values);
         struct barrier_loop loop = barrier_loop_run(&config, BARRIER_VC, n_loops);
         print("6-5", name, values[i], &loop);
+        loop = barrier_program_run(&config, BARRIER_VC, CLUSTERING_EPISODES, clustering_work);
+        print("6-6", name, values[i], &loop);
     }
 }
 
@@ -64,7 +70,8 @@ int main(int argc, char **argv) {
             return 2;
         }
     puts("figure,series,x,cycles,median_exit");
-    by_cores();
+    by_cores("6-1", n_loops, NULL);
+    by_cores("6-3", CLUSTERING_EPISODES, clustering_work);
     by_cost("transport", offsetof(struct hw_optical_config, transport_cycles), transport, 5);
     by_cost("controller", offsetof(struct hw_optical_config, controller_cycles), controller, 5);
     by_cost("check", offsetof(struct hw_optical_config, check_cycles), check, 5);

@@ -20,6 +20,7 @@ struct episode {
 struct loop {
     enum barrier_kind kind;
     uint32_t n_loops, n_threads, words;
+    barrier_work *work;
     struct episode *episodes;
     BarrierMaster *master;
 };
@@ -81,6 +82,8 @@ static void body(struct sim_program *p, void *argument) {
     begin(p, loop);
     for (uint32_t i = 0; i < loop->n_loops; i++) {
         struct episode *e = &loop->episodes[i];
+        if (loop->work != NULL)
+            sim_compute(p, loop->work(sim_self(p), loop->n_threads, i));
         uint64_t in = sim_cycles(p);
         e->last_in = in > e->last_in ? in : e->last_in;
         if (loop->kind == BARRIER_PTHREAD)
@@ -110,8 +113,9 @@ static void *need(void *memory) {
     return memory;
 }
 
-struct barrier_loop barrier_loop_run(const struct atac_config *config, enum barrier_kind kind, uint32_t n_loops) {
-    struct loop loop = {.kind = kind, .n_loops = n_loops, .n_threads = config->chip.n_cores};
+struct barrier_loop barrier_program_run(const struct atac_config *config, enum barrier_kind kind, uint32_t n_loops,
+                                        barrier_work *work) {
+    struct loop loop = {.kind = kind, .n_loops = n_loops, .n_threads = config->chip.n_cores, .work = work};
     struct barrier_loop result = {0};
     struct sim_error error;
     uint64_t *exits = need(calloc(n_loops, sizeof *exits));
@@ -131,4 +135,8 @@ struct barrier_loop barrier_loop_run(const struct atac_config *config, enum barr
     free(loop.episodes);
     free(exits);
     return result;
+}
+
+struct barrier_loop barrier_loop_run(const struct atac_config *config, enum barrier_kind kind, uint32_t n_loops) {
+    return barrier_program_run(config, kind, n_loops, NULL);
 }

@@ -20,7 +20,13 @@ struct barrier_loop {
     uint64_t n_overlapping; /* episodes that a thread left before all had come: 0 in a barrier */
 };
 
-/* Exits with a message if the run fails. */
+/* Cycles that a thread computes before it comes to the barrier. */
+typedef uint64_t barrier_work(uint32_t thread, uint32_t n_threads, uint32_t episode);
+
+/* Exit with a message if the run fails. */
+struct barrier_loop barrier_program_run(const struct atac_config *config, enum barrier_kind kind, uint32_t n_loops,
+                                        barrier_work *work);
+/* Barriers with nothing between them. */
 struct barrier_loop barrier_loop_run(const struct atac_config *config, enum barrier_kind kind, uint32_t n_loops);
 
 #endif

@@ -18,36 +18,72 @@ class Numbers:
     def cycles(self, figure, series, x):
         return self.series[figure, series][x][0]
 
-    def exit(self, series, x):
-        return self.series["6-1", series][x][1]
+    def exit(self, series, x, figure="6-1"):
+        return self.series[figure, series][x][1]
 
 
-def by_cores(numbers):
-    yield f"Figs. 6-1 and 6-2: {numbers.loops} barriers in a loop; end to end in ms, median exit latency in us"
+EPISODES = 375  # of streamcluster: bench/atac/clustering.h
+
+
+def by_cores(numbers, figure):
+    if figure == "6-1":
+        yield f"Figs. 6-1 and 6-2: {numbers.loops} barriers in a loop; end to end in ms, median exit latency in us"
+    else:
+        yield f"Figs. 6-3 and 6-4: streamcluster, {EPISODES} barriers; end to end in ms, median exit latency in us"
     yield ""
     yield "| cores | " + " | ".join(f"{b}, loop | exit" for b in BARRIERS) + " |"
     yield "|---|" + "---|---|" * len(BARRIERS)
-    for n in sorted(numbers.series["6-1", "vc"]):
-        cells = (f"{numbers.cycles('6-1', b, n) / 1e6:.2f} | {numbers.exit(b, n) / 1e3:.2f}" for b in BARRIERS)
+    for n in sorted(numbers.series[figure, "vc"]):
+        cells = (f"{numbers.cycles(figure, b, n) / 1e6:.2f} | {numbers.exit(b, n, figure) / 1e3:.2f}" for b in BARRIERS)
         yield f"| {n} | " + " | ".join(cells) + " |"
 
 
-def by_cost(numbers):
-    yield f"Fig. 6-5: the VC barrier on 64 cores, one cost changed; {numbers.loops} barriers in ms"
+COSTS = {"transport": 5, "controller": 10, "check": 3}  # Table 4.1's
+
+
+def by_cost(numbers, figure):
+    what = f"{numbers.loops} barriers" if figure == "6-5" else "streamcluster"
+    yield f"Fig. {figure}: the VC barrier on 64 cores, one cost changed; {what} in ms"
     yield ""
-    for name in ("transport", "controller", "check"):
-        row = sorted(numbers.series["6-5", name])
-        yield f"- {name}: " + ", ".join(f"{x} cycles {numbers.cycles('6-5', name, x) / 1e6:.1f}" for x in row)
+    for name in COSTS:
+        row = sorted(numbers.series[figure, name])
+        yield f"- {name}: " + ", ".join(f"{x} cycles {numbers.cycles(figure, name, x) / 1e6:.1f}" for x in row)
 
 
-def ratio(numbers, name, x, base):
-    return numbers.cycles("6-5", name, x) / numbers.cycles("6-5", name, base)
+def ratio(numbers, name, x, base, figure="6-5"):
+    return numbers.cycles(figure, name, x) / numbers.cycles(figure, name, base)
+
+
+def ahead_of_both(numbers, figure):
+    """The numbers of cores, from 4 on, at which VC takes less time than both; and whether these are all."""
+    ahead = [n for n in sorted(numbers.series[figure, "vc"])
+             if n >= 4 and numbers.cycles(figure, "vc", n) < min(numbers.cycles(figure, b, n) for b in BARRIERS[:2])]
+    return ahead, {n for n in numbers.series[figure, "vc"] if n >= 4} == set(ahead)
+
+
+def clustering_claims(numbers):
+    """Sections 6.1.2 and 6.1.3: streamcluster."""
+    ahead, all_ahead = ahead_of_both(numbers, "6-3")
+    yield "VC is ahead of both from 4 cores on", "at " + ", ".join(map(str, ahead)) + " cores", all_ahead
+    order = all(sorted(BARRIERS, key=lambda b: numbers.exit(b, n, "6-3")) == sorted(BARRIERS, key=lambda b: numbers.cycles("6-3", b, n))
+                for n in numbers.series["6-3", "vc"] if n >= 4)
+    yield "exit latencies are in the order of the end-to-end times", "from 4 cores on", order
+    transport = ratio(numbers, "transport", 20000, 5, "6-6")
+    yield "a high transport delay does not increase the run time", f"20000 cycles: {transport:.2f} times", transport < 1.1
+    near = ratio(numbers, "transport", 200, 5, "6-6")
+    yield "a transport delay of 200 cycles does not", f"{near:.3f} times", near < 1.03
+    controller = ratio(numbers, "controller", 200, 10, "6-6")
+    yield "controller of 200 cycles is comparable", f"{controller:.3f} times", controller < 1.15
+    raised = (numbers.cycles("6-6", "check", 200) - numbers.cycles("6-6", "check", 3)) / EPISODES / 63 / 197
+    yield ("the check's cost raises the run time directly", f"by {raised:.2f} cycles for each cycle of 63 looks",
+           0.9 < raised < 1.1)
+    check = ratio(numbers, "check", 200, 3, "6-6")
+    yield "and is not the biggest factor", f"200 cycles: {check:.2f} times", check < 2
 
 
 def claims(numbers):
     """(claim, what came out, does it hold?)"""
-    ahead = [n for n in sorted(numbers.series["6-1", "vc"])
-             if numbers.cycles("6-1", "vc", n) < min(numbers.cycles("6-1", b, n) for b in BARRIERS[:2])]
+    ahead, all_ahead = ahead_of_both(numbers, "6-1")
     growth = {b: numbers.exit(b, 64) / numbers.exit(b, 8) for b in BARRIERS}
     grown = ", ".join(f"{b} {growth[b]:.1f}" for b in BARRIERS)
     apart = max(abs(numbers.exit(b, n) / (numbers.cycles("6-1", b, n) / numbers.loops) - 1)
@@ -55,8 +91,7 @@ def claims(numbers):
     many = numbers.cycles("6-1", "pthread", 64) / numbers.cycles("6-1", "sense-reversing", 64)
     slow, controller = ratio(numbers, "transport", 20000, 5), ratio(numbers, "controller", 200, 10)
     raised = (numbers.cycles("6-5", "check", 200) - numbers.cycles("6-5", "check", 3)) / numbers.loops / 63 / 197
-    yield ("VC is ahead of both from 4 cores on", "at " + ", ".join(map(str, ahead)) + " cores",
-           {n for n in numbers.series["6-1", "vc"] if n >= 4} <= set(ahead))
+    yield "VC is ahead of both from 4 cores on", "at " + ", ".join(map(str, ahead)) + " cores", all_ahead
     yield ("sense-reversing grows fastest", f"exit latency, 64 cores by 8: {grown}",
            growth["sense-reversing"] == max(growth.values()))
     yield ("pthread is ahead of sense-reversing with many cores", f"{many:.1f} times its time at 64", many < 1)
@@ -87,10 +122,7 @@ def stealing_table(times):
     for d in ("total skew", "half", "even", "quarter", "random"):
         yield f"| {d} | " + " | ".join(f"{times[s, d] / 1e6:.3f}" for s in SYSTEMS) + " |"
     yield ""
-    yield "| claim of section 6.2 | here | holds |"
-    yield "|---|---|---|"
-    for claim, here, holds in stealing_claims(times):
-        yield f"| {claim} | {here} | {'yes' if holds else 'no'} |"
+    yield from claims_table("claim of section 6.2", stealing_claims(times))
 
 
 def stealing_claims(times):
@@ -108,12 +140,16 @@ def stealing_claims(times):
     yield "the global queue does best at total skew", f"its best: {own}", own == "total skew"
 
 
-def tables(numbers):
-    yield from by_cores(numbers)
-    yield ""
-    yield from by_cost(numbers)
-    yield ""
-    yield "| claim of section 6.1 | here | holds |"
+def claims_table(heading, rows):
+    yield f"| {heading} | here | holds |"
     yield "|---|---|---|"
-    for claim, here, holds in claims(numbers):
+    for claim, here, holds in rows:
         yield f"| {claim} | {here} | {'yes' if holds else 'no'} |"
+
+
+def tables(numbers):
+    for lines in (by_cores(numbers, "6-1"), by_cost(numbers, "6-5"), claims_table("claim of section 6.1", claims(numbers)),
+                  by_cores(numbers, "6-3"), by_cost(numbers, "6-6"),
+                  claims_table("claim of section 6.1.2 and 6.1.3, on streamcluster", clustering_claims(numbers))):
+        yield from lines
+        yield ""

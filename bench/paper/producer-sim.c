@@ -35,7 +35,7 @@ enum { MUTEX, FILLED, START, N_KINDS };
 static const struct {
     const char *name;
     enum sim_call_kind kind;
-    double paper[SIM_N_SYNCS];
+    double paper[SIM_N_PAPER_SYNCS];
 } rows[N_ROWS] = {{"lock, empty", SIM_LOCK_EMPTY, {1537, 127}}, {"lock, queued", SIM_LOCK_QUEUED, {64178, 916}},
                   {"unlock", SIM_UNLOCK, {4400, 60}},           {"barrier wait", SIM_BARRIER, {102467, 1183}},
                   {"broadcast", SIM_BROADCAST, {25209, 60}},    {"condition wait", SIM_COND_WAIT, {42844, 1022}}};
@@ -292,8 +292,8 @@ static void fit_subutai(void) {
 
 static void print(const struct setting *s, uint32_t resume_cycles) {
     const struct sbt_trace *trace = record(s);
-    struct sim_latency ours[SIM_N_SYNCS][N_ROWS];
-    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+    struct sim_latency ours[SIM_N_PAPER_SYNCS][N_ROWS];
+    for (int sync = 0; sync < SIM_N_PAPER_SYNCS; sync++) {
         struct sim_config config = config_of((enum sim_sync)sync);
         config.timing.resume_cycles = resume_cycles;
         simulate(trace, &config, ours[sync]);
@@ -324,7 +324,7 @@ static void print(const struct setting *s, uint32_t resume_cycles) {
 static int check(void) {
     const struct sbt_trace *trace = record(&table);
     int status = 0;
-    for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
+    for (int sync = 0; sync < SIM_N_PAPER_SYNCS; sync++) {
         struct sim_config config = config_of((enum sim_sync)sync);
         double worst = worst_row(trace, &config);
         printf("worst row of the column %s: %.1f %%\n", sim_sync_name((enum sim_sync)sync), worst * 100);

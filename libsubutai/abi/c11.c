@@ -41,7 +41,7 @@ SBT_EXPORT int mtx_init(mtx_t *m, int type) {
     memset(m, 0, sizeof *m);
     sbt_mutex_of(MUTEX(m))->kind = (type & mtx_recursive) != 0 ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_TIMED_NP;
     if (sbt_engine.mutex_init != NULL)
-        sbt_engine.mutex_init(MUTEX(m));
+        sbt_engine.mutex_init(MUTEX(m), __builtin_return_address(0));
     return thrd_success;
 }
 

@@ -17,7 +17,8 @@
  * Either the wake-up sees the count, or the kernel sees the changed word.
  *
  * A thread that is not switched waits actively and then in the kernel, as if its call had come later. There one call
- * wakes all waiters of a word; in the parking lot it would take a call for each.
+ * wakes all waiters of a word; in the parking lot it would take a call for each. Under an engine that keeps an order of
+ * all operations each wait is the engine's, and one that is left to the kernel is outside of the order.
  */
 #include "abi/futex.h"
 
@@ -49,6 +50,7 @@
 #define ADDRESSES_END 0x1000000000000u
 #endif
 #define SECONDS_MOST ((time_t)1 << 40) /* a deadline further away never comes, and the sum does not overflow */
+#define SECONDS_NEVER ((time_t)1 << 32)
 
 /* A wait that is over sooner goes to the kernel at once: to wait actively would make it longer. */
 #define SOON_NS 100000
@@ -60,6 +62,9 @@
 #define N_COUNTS 64
 static uint32_t n_in_kernel[N_COUNTS];
 static bool has_moved; /* atomic; set before the kernel is asked to move */
+
+/* Waits of an engine that keeps an order; in a forked child perhaps its parent's too. */
+static uint32_t n_in_order;
 
 static uint32_t *count_of(const uint32_t *word) {
     return &n_in_kernel[((uint64_t)(uintptr_t)word * 0x9E3779B97F4A7C15u) >> 58];
@@ -124,10 +129,37 @@ static bool is_served(void) {
     return sbt_engine.futex_wait != NULL && may_enter_lot();
 }
 
+/*
+ * A program with code that makes futex calls unseen has no order of them. So there all its waits are outside, and a
+ * wake-up is no operation, which would wait for the turn: a thread may sleep in an unseen call and have it. Waiters
+ * may be left in the engine from before such code was loaded.
+ *
+ *  1. A wait counts itself, then looks for such code, then compares the word.
+ *  2. A wake-up comes after a change of the word; it looks for such code, makes a fence, and reads the count.
+ */
+static bool is_outside(void) {
+    if (SBT_LIKELY(sbt_engine.order == NULL || !abi_unseen_in_order()))
+        return false;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return __atomic_load_n(&n_in_order, __ATOMIC_RELAXED) == 0;
+}
+
 /* ---- waiting ---- */
 
+/* A time as the program gave it. */
+struct until {
+    struct sbt_deadline deadline;
+    uint64_t in_ns; /* how far away that is; 0: it is a clock's */
+};
+
+static uint64_t ns_of(const struct timespec *time) {
+    uint64_t ns = (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+    return time->tv_sec >= SECONDS_NEVER ? SECONDS_NEVER * 1000000000ull : ns != 0 ? ns : 1;
+}
+
 /* False: the kernel refuses it, and says why. */
-static bool read_deadline(struct sbt_deadline *d, int op, const struct timespec *timeout) {
+static bool read_deadline(struct until *until, int op, const struct timespec *timeout) {
+    struct sbt_deadline *d = &until->deadline;
     struct timespec at;
     if (!sbt_mapped_readable(timeout, sizeof *timeout))
         return false;
@@ -136,6 +168,7 @@ static bool read_deadline(struct sbt_deadline *d, int op, const struct timespec 
         return false;
     if (at.tv_sec > SECONDS_MOST)
         at.tv_sec = SECONDS_MOST;
+    until->in_ns = (op & FUTEX_CMD_MASK) == FUTEX_WAIT ? ns_of(&at) : 0;
     d->clock = (op & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
     if ((op & FUTEX_CMD_MASK) == FUTEX_WAIT) {
         struct timespec now;
@@ -192,22 +225,36 @@ static long wait_unswitched(uint32_t *word, int flag, uint32_t val, uint32_t bit
     return r;
 }
 
+/* Counted as long as it may be in a queue of the engine's. */
+static int wait_in_engine(uint32_t *word, int flag, uint32_t val, uint32_t bits, const struct sbt_deadline *deadline,
+                          uint64_t in_ns) {
+    if (SBT_LIKELY(sbt_engine.order == NULL))
+        return sbt_engine.futex_wait(word, flag == 0, val, bits, deadline, in_ns);
+    int r = EDEADLK;
+    __atomic_fetch_add(&n_in_order, 1, __ATOMIC_SEQ_CST); /* pairs with the fence in is_outside */
+    if (SBT_LIKELY(!abi_unseen_in_order()))
+        r = sbt_engine.futex_wait(word, flag == 0, val, bits, deadline, in_ns);
+    __atomic_fetch_sub(&n_in_order, 1, __ATOMIC_RELAXED);
+    return r;
+}
+
 static long wait(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3, const void *caller) {
     const int flag = op & FUTEX_PRIVATE_FLAG;
     uint32_t bits = (op & FUTEX_CMD_MASK) == FUTEX_WAIT ? FUTEX_BITSET_MATCH_ANY : val3;
-    struct sbt_deadline deadline;
+    struct until until = {.in_ns = 0};
+    const struct sbt_deadline *deadline = timeout != 0 ? &until.deadline : NULL;
     int type, r = EDEADLK;
     if (is_plain(word) && bits != 0 && is_served() && !abi_unseen_at(caller) && !abi_unseen_clones() &&
         sbt_mapped_readable(word, sizeof *word) &&
-        (timeout == 0 || read_deadline(&deadline, op, (const struct timespec *)timeout))) {
+        (timeout == 0 || read_deadline(&until, op, (const struct timespec *)timeout))) {
         /* Asynchronous cancellation would strike in the parking lot. In the kernel it may. */
         pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
         if (SBT_UNLIKELY(type != PTHREAD_CANCEL_DEFERRED))
             pthread_setcanceltype(type, NULL);
-        else if (sbt_waiter_word() == NULL)
-            return wait_unswitched(word, flag, val, bits, timeout != 0 ? &deadline : NULL);
+        else if (sbt_engine.order == NULL && sbt_waiter_word() == NULL)
+            return wait_unswitched(word, flag, val, bits, deadline);
         else if (flag != 0 || sbt_private_now(word))
-            r = sbt_engine.futex_wait(word, flag == 0, val, bits, timeout != 0 ? &deadline : NULL);
+            r = wait_in_engine(word, flag, val, bits, deadline, until.in_ns);
     }
     return r != EDEADLK ? -(long)r : wait_in_kernel(word, op, val, timeout, val3);
 }
@@ -240,7 +287,7 @@ static long wake_in_kernel(uint32_t *word, int flag, uint32_t n, uint32_t bits) 
 static long wake(uint32_t *word, int flag, uint32_t val, uint32_t bits) {
     uint32_t n = at_least_one(val);
     sbt_progress_surely();
-    if (!is_plain(word) || bits == 0 || !is_served())
+    if (!is_plain(word) || bits == 0 || !is_served() || is_outside())
         return kernel(word, FUTEX_WAKE_BITSET | flag, val, 0, NULL, bits);
     long woken = is_kernels_turn(word) ? wake_in_kernel(word, flag, n, bits) : 0;
     if (woken < 0) /* a page without the flag may not be mapped; the second call says so */
@@ -273,7 +320,7 @@ static long requeue(uint32_t *from, int op, uint32_t n_wake, uintptr_t n_move, u
     const int flag = op & FUTEX_PRIVATE_FLAG;
     bool compares = (op & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE;
     if (!is_plain(from) || !is_plain(to) || (int32_t)most.woken < 0 || (int32_t)most.moved < 0 || !is_served() ||
-        (compares && !sbt_mapped_readable(from, sizeof *from)))
+        is_outside() || (compares && !sbt_mapped_readable(from, sizeof *from)))
         return kernel_moves(from, op, n_wake, n_move, to, val3);
     if (flag == 0 && from != to && !sbt_private_now(to)) { /* no other process could wake them there: they look again */
         most.woken += most.moved;

@@ -183,7 +183,7 @@ SBT_EXPORT int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t 
     memset(m, 0, sizeof *m);
     sbt_mutex_of(m)->kind = kind;
     if (SBT_UNLIKELY(sbt_engine.mutex_init != NULL))
-        sbt_engine.mutex_init(m);
+        sbt_engine.mutex_init(m, __builtin_return_address(0));
     SBT_PROBE_THREADS1(mutex_init, m);
     return 0;
 }

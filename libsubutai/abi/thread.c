@@ -167,6 +167,8 @@ static int before_create(struct start *start, const void *caller) {
 #ifndef SBT_PREFIX
     abi_sites_serve();
 #endif
+    if (SBT_UNLIKELY(sbt_engine.order != NULL))
+        abi_unseen_before_threads();
     start->of_site = sbt_sites_have(caller);
     if (SBT_UNLIKELY(start->of_site))
         sbt_sites_crowd(1);

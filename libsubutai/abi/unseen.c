@@ -12,7 +12,9 @@
 
 #include "abi/futex.h"
 #include "core/eligibility_table.h"
+#include "core/handlers.h"
 #include "core/sites.h"
+#include "engine/engine.h"
 #include "os/arch.h"
 #include "os/clock.h"
 #include "os/futex.h"
@@ -166,7 +168,7 @@ static int count_loads(struct dl_phdr_info *info, size_t size, void *argument) {
 }
 
 /* False: another thread looks. */
-static bool look(void) {
+static bool look_once(void) {
     uint32_t n = 0, none = 0;
     if (!__atomic_compare_exchange_n(&looking, &none, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
@@ -177,6 +179,19 @@ static bool look(void) {
     }
     __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
     return true;
+}
+
+/*
+ * A handler in the midst of it might wait for the look. In an order, libraries that can be served are before they are
+ * looked at: what is found is found for good.
+ */
+static bool look(void) {
+    if (SBT_UNLIKELY(sbt_engine.order != NULL))
+        sbt_sites_serve_new();
+    sbt_handlers_hold();
+    bool has_looked = look_once();
+    sbt_handlers_release();
+    return has_looked;
 }
 
 bool abi_unseen_any(void) {
@@ -190,8 +205,12 @@ bool abi_unseen_any(void) {
  *
  * While a load lasts each wait would look, and take the dynamic linker's lock. The thread that has loaded may not come
  * back for long. So between looks all code counts as unseen.
+ *
+ * In an order of all operations the number of calls does not decide: the creator of the first thread looks.
  */
 static bool look_now_and_then(void) {
+    if (SBT_UNLIKELY(sbt_engine.order != NULL) && __atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0)
+        return false;
     if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 &&
         __atomic_add_fetch(&n_calls, 1, __ATOMIC_RELAXED) < LOOK_AFTER)
         return false;
@@ -211,6 +230,17 @@ bool abi_unseen_at(const void *code) {
         !look_now_and_then())
         return true;
     return SBT_UNLIKELY(__atomic_load_n(&n_unseen, __ATOMIC_RELAXED) != 0) && is_in(unseen, &n_unseen, (uintptr_t)code);
+}
+
+void abi_unseen_before_threads(void) {
+    while (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 && !look())
+        sbt_yield();
+}
+
+bool abi_unseen_in_order(void) {
+    abi_unseen_at(NULL);
+    return __atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 || __atomic_load_n(&n_unseen, __ATOMIC_RELAXED) != 0 ||
+           abi_unseen_clones();
 }
 
 bool abi_unseen_clones(void) {

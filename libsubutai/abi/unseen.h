@@ -25,6 +25,13 @@ bool abi_unseen_any(void);
  */
 bool abi_unseen_at(const void *code);
 
+/*
+ * Under an engine that keeps an order. The creator of the first thread looks, when libraries with sites are served.
+ * Does any code make futex calls that are not seen? Before that look: yes. May look, as abi_unseen_at.
+ */
+void abi_unseen_before_threads(void);
+bool abi_unseen_in_order(void);
+
 /* A wake-up has asked the kernel. If it is always asked because nothing has been looked at, look. As abi_unseen_at. */
 void abi_unseen_asked_kernel(void);
 

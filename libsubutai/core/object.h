@@ -47,7 +47,10 @@ struct SBT_OVERLAY sbt_mutex {
     uint8_t spun_credit;   /* direct: unlocks that still give the core away; atomic, a hint */
     uint8_t dense;         /* direct: how fast spinning threads take it from each other; atomic, a hint */
     uint32_t contended_ns; /* direct: when a spinning thread last took it, low bits of the clock; the owner's */
-    uint32_t hw_id;        /* ni: the primitive's ID, 0: not allocated; atomic */
+    union {
+        uint32_t hw_id;     /* ni: the primitive's ID, 0: not allocated; atomic */
+        uint32_t delegated; /* direct: engine/direct/delegate.h, 0: not asked yet; atomic */
+    };
     union {
         uint32_t hw_tile; /* ni: the tile of its last owner; atomic */
         uint32_t lost;    /* direct: races lost by notified waiters; under the bucket lock */

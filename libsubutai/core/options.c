@@ -45,6 +45,11 @@ static const char *const qos_help[] = {
     "control packets: they wait for the rest of one data packet at most",
     "neither: packets leave in the order of their coming",
 };
+static const char *const network_names[] = {"mesh", "atac", NULL};
+static const char *const network_help[] = {
+    "everything is a packet of the mesh",
+    "barriers and broadcasts are messages of an optical network, everything else is the mesh's",
+};
 static const char *const calls_names[] = {"all", "waits", NULL};
 static const char *const calls_help[] = {
     "each call is an event",
@@ -73,6 +78,11 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                         NULL},
     [SBT_OPT_WAIT] = {"wait", "SUBUTAI_WAIT", SBT_OPTION_ENUM, "auto", 0, 0, wait_names, wait_help, "HOW",
                       "how a thread waits for what another thread has to do", "direct", NULL},
+    [SBT_OPT_DELEGATE] =
+        {"delegate", "SUBUTAI_DELEGATE", SBT_OPTION_LOCKS, "none", 0, 0, NULL, NULL, "LOCKS",
+         "mutexes of which contended sections run one after the other on one core: none, all, or names "
+         "as profile and report print them, separated by commas; threads have to be switched",
+         "direct", NULL},
     [SBT_OPT_WAKE_GAP] = {"wake-gap", "SUBUTAI_WAKE_GAP", SBT_OPTION_UINT, "0", 0, 1000000, gap_words, NULL, "NS",
                           "nanoseconds between two wake-ups of many threads that sleep in the kernel; auto finds the "
                           "best gap while the program runs",
@@ -119,6 +129,8 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                            "background data traffic on each link, in thousandths of its capacity", "ni", NULL},
     [SBT_OPT_QOS] = {"qos", "SUBUTAI_QOS", SBT_OPTION_ENUM, "control", 0, 0, qos_names, qos_help, "WHAT",
                      "which packets a router sends first, beside --data-load", "ni", NULL},
+    [SBT_OPT_NETWORK] = {"network", "SUBUTAI_NETWORK", SBT_OPTION_ENUM, "mesh", 0, 0, network_names, network_help,
+                         "NET", "what carries barriers, and broadcasts of conditions", "ni", NULL},
     [SBT_OPT_REQUESTS] = {"requests", "SUBUTAI_REQUESTS", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                           "append to FILE what reaches each NI and what leaves it, to replay it elsewhere", "ni", NULL},
     [SBT_OPT_STATS] = {"stats", "SUBUTAI_STATS", SBT_OPTION_ENUM, "off", 0, 0, stats_names, stats_help, "FORMAT",
@@ -130,6 +142,9 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                       "det", NULL},
     [SBT_OPT_STALL] = {"stall", "SUBUTAI_STALL", SBT_OPTION_ENUM, "wait", 0, 0, stall_names, stall_help, "WHAT",
                        "what to do about a thread that keeps others waiting and does not synchronize", "det", NULL},
+    [SBT_OPT_SERIAL] = {"serial", "SUBUTAI_SERIAL", SBT_OPTION_BOOL, "0", 0, 1, NULL, NULL, "0|1",
+                        "whether only the thread that has the turn computes: also data races have one result then",
+                        "det", "1"},
     [SBT_OPT_SCHEDULE] = {"schedule", "SUBUTAI_SCHEDULE", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                           "write the order of all operations to FILE, a new one; children in files of their own", "det",
                           NULL},
@@ -238,6 +253,17 @@ static bool mesh_in_range(const struct sbt_option *option, uint64_t value) {
     return w >= option->min && w <= option->max && h >= option->min && h <= option->max;
 }
 
+/* Is it a list of names? The engine finds out whether there are locks of those names. */
+static bool is_list(const char *text) {
+    for (;; text++) {
+        if (*text == '@' || *text == ',' || *text == '\0')
+            return false;
+        text += strcspn(text, ",");
+        if (*text == '\0')
+            return true;
+    }
+}
+
 /* Does the text have the form of a map? The engine finds out whether the file exists and what it holds. */
 static bool is_map(const char *text) {
     uint64_t seed;
@@ -280,6 +306,9 @@ static void describe_legal(struct text *t, const struct sbt_option *option) {
     case SBT_OPTION_STRING:
         text_add(t, " (legal: a file name");
         break;
+    case SBT_OPTION_LOCKS:
+        text_add(t, " (legal: none, all, NAME,...");
+        break;
     }
     text_add(t, ")");
 }
@@ -312,6 +341,10 @@ bool sbt_option_parse(const struct sbt_option *option, const char *called, const
     case SBT_OPTION_MAP:
         value->s = text;
         ok = is_map(text);
+        break;
+    case SBT_OPTION_LOCKS:
+        value->s = text;
+        ok = is_list(text);
         break;
     case SBT_OPTION_STRING:
         value->s = text;
@@ -426,6 +459,11 @@ const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_i
                : id == SBT_OPT_SCHEDULE_TIMES && options->value[SBT_OPT_SCHEDULE].s == NULL
                    ? "no schedule is written (legal: beside --schedule)"
                    : NULL;
+    if (id == SBT_OPT_DELEGATE && engine != SBT_ENGINE_DIRECT)
+        return "only the engine direct reads it";
+    if (id == SBT_OPT_DELEGATE)
+        return options->value[SBT_OPT_WAIT].u != SBT_WAIT_ADAPTIVE ? NULL
+                                                                   : "with --wait adaptive no thread is switched";
     bool waits = id == SBT_OPT_SPIN_NS || id == SBT_OPT_YIELDS || id == SBT_OPT_WAIT || id == SBT_OPT_WAKE_GAP;
     return waits && engine == SBT_ENGINE_GLIBC ? "the engine glibc does not read it" : NULL;
 }

@@ -20,6 +20,7 @@ enum sbt_option_kind {
     SBT_OPTION_BOOL,  /* 0 or 1 (also no/yes, off/on, false/true) */
     SBT_OPTION_MESH,  /* "WxH", each from min to max; the value is W << 16 | H */
     SBT_OPTION_MAP,   /* which tile the next thread gets, see the table; the value is the text, which is not copied */
+    SBT_OPTION_LOCKS, /* names of locks, separated by commas; the value is the text, which is not copied */
     SBT_OPTION_STRING /* a file name, not empty; the value is the text, which is not copied */
 };
 
@@ -31,6 +32,7 @@ enum sbt_option_id {
     SBT_OPT_SPIN_NS,
     SBT_OPT_YIELDS,
     SBT_OPT_WAIT,
+    SBT_OPT_DELEGATE, /* .s */
     SBT_OPT_WAKE_GAP,
     SBT_OPT_LOG,
     SBT_OPT_RECORD,
@@ -48,11 +50,13 @@ enum sbt_option_id {
     SBT_OPT_STRICT_PAPER,
     SBT_OPT_DATA_LOAD,
     SBT_OPT_QOS,
+    SBT_OPT_NETWORK,
     SBT_OPT_REQUESTS,
     SBT_OPT_STATS,
     SBT_OPT_STATS_FILE,
     SBT_OPT_SEED,
     SBT_OPT_STALL,
+    SBT_OPT_SERIAL,
     SBT_OPT_SCHEDULE,
     SBT_OPT_SCHEDULE_TIMES, /* .u */
     SBT_OPT_HINTS,
@@ -72,6 +76,7 @@ enum sbt_wait { SBT_WAIT_AUTO, SBT_WAIT_ADAPTIVE, SBT_WAIT_SWITCH, SBT_WAIT_SWIT
 enum sbt_ni_service { SBT_NI_SERVICE_DEDICATED, SBT_NI_SERVICE_INLINE };
 enum sbt_control_full { SBT_CONTROL_FULL_EVICT, SBT_CONTROL_FULL_SOFTWARE };
 enum sbt_queue_full { SBT_QUEUE_FULL_HOLD, SBT_QUEUE_FULL_AGAIN };
+enum sbt_network { SBT_NETWORK_MESH, SBT_NETWORK_ATAC };
 enum sbt_qos { SBT_QOS_CONTROL, SBT_QOS_NONE };
 enum sbt_record_calls { SBT_RECORD_ALL, SBT_RECORD_WAITS };
 /* Values of SBT_OPT_STALL. */

@@ -124,9 +124,9 @@ struct sbt_engine {
 
     /*
      * Mutexes. lock and timedlock may block; they are no cancellation points. destroy: EBUSY if the mutex is locked.
-     * init may be NULL, and a mutex with a static initialiser has none.
+     * init may be NULL, and a mutex with a static initialiser has none; `site`: where the program calls it.
      */
-    void (*mutex_init)(pthread_mutex_t *m);
+    void (*mutex_init)(pthread_mutex_t *m, const void *site);
     int (*mutex_destroy)(pthread_mutex_t *m);
     int (*mutex_lock)(pthread_mutex_t *m);
     int (*mutex_trylock)(pthread_mutex_t *m);
@@ -177,8 +177,9 @@ struct sbt_engine {
      * and those that a function reads are mapped. The kernel knows nothing of these waiters.
      * shared: the call was made without FUTEX_PRIVATE_FLAG. Such calls and private ones do not meet, even on one word.
      * wait: blocks while *word == expected. 0: woken, perhaps spuriously; EAGAIN: the word is another; EINTR: a handler
-     * ran that restarts no call; ETIMEDOUT. After a handler that restarts calls it looks at the word again. The caller
-     * has deferred asynchronous cancellation; it is no cancellation point. EDEADLK: it cannot wait here, in a handler
+     * ran that restarts no call; ETIMEDOUT. After a handler that restarts calls it looks at the word again. in_ns: how
+     * far away the deadline is, if the program said so; 0: it gave a time, or there is none. The caller has deferred
+     * asynchronous cancellation; it is no cancellation point. EDEADLK: it cannot wait here, in a handler
      * that has interrupted the library: then the kernel's futex serves.
      * wake: at most n waiters with one of those bits, first come first; the word is only an address. It and requeue
      * make a full fence before they look for waiters.
@@ -186,7 +187,7 @@ struct sbt_engine {
      * EAGAIN, and nothing done, if *from is another.
      */
     int (*futex_wait)(uint32_t *word, bool shared, uint32_t expected, uint32_t bits,
-                      const struct sbt_deadline *deadline);
+                      const struct sbt_deadline *deadline, uint64_t in_ns);
     uint32_t (*futex_wake)(uint32_t *word, bool shared, uint32_t n, uint32_t bits);
     int (*futex_requeue)(uint32_t *from, uint32_t *to, bool shared, struct sbt_futex_moved *most,
                          const uint32_t *expected);

@@ -16,6 +16,10 @@ static inline void *sbt_memory_map(size_t bytes) {
     return address < 0 && address > -4096 ? NULL : (void *)address;
 }
 
+static inline void sbt_memory_unmap(void *memory, size_t bytes) {
+    sbt_syscall3(SYS_munmap, (long)memory, (long)bytes, 0);
+}
+
 /* Such memory, from its beginning, is zeroed again, by giving its pages back. */
 static inline void sbt_memory_clear(void *memory, size_t bytes) {
     sbt_syscall3(SYS_madvise, (long)memory, (long)bytes, MADV_DONTNEED);

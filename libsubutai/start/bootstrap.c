@@ -33,9 +33,9 @@ static int error_of(int result) {
 }
 
 /* The object is zero: glibc's, too, when it has been initialised. */
-static void first_mutex_init(pthread_mutex_t *m) {
+static void first_mutex_init(pthread_mutex_t *m, const void *site) {
     if (!all_theirs() && sbt_engine.mutex_init != NULL)
-        sbt_engine.mutex_init(m);
+        sbt_engine.mutex_init(m, site);
 }
 
 static int first_mutex_destroy(pthread_mutex_t *m) {

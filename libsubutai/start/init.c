@@ -113,6 +113,7 @@ static void want_switching(const struct sbt_engine *engine) {
         sbt_log_in_tree("", "threads are not switched but wait adaptively: ", line);
         return;
     }
+    sbt_switch_is_needed = sbt_options.given[SBT_OPT_DELEGATE];
     sbt_switch_idle_work = engine->idle_work;
     sbt_switch_want(wait == SBT_WAIT_AUTO     ? SBT_SWITCH_IF_IT_PAYS
                     : wait == SBT_WAIT_SWITCH ? SBT_SWITCH_IF_SAFE
@@ -243,7 +244,7 @@ static void leave_children_alone(void) {
 __attribute__((destructor)) static void destruct(void) {
     if (sbt_engine.stop != NULL)
         sbt_engine.stop();
-    if (sbt_switch_wanted && sbt_options.value[SBT_OPT_WAIT].u != SBT_WAIT_AUTO)
+    if (sbt_switch_wanted && (sbt_options.value[SBT_OPT_WAIT].u != SBT_WAIT_AUTO || sbt_switch_is_needed))
         sbt_log_process_ends();
 }
 

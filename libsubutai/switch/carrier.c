@@ -88,10 +88,23 @@ static bool is_surplus(const struct sbt_carrier *x) {
     return (uint32_t)(x - SBT_SWITCH->carrier) >= __atomic_load_n(&SBT_SWITCH->n_active, __ATOMIC_RELAXED);
 }
 
+/*
+ * The fiber that was chosen, or the first of the run queue. A chosen fiber is no progress (`pops`): while a batch lasts
+ * idle carriers take the fibers that are queued here.
+ */
+static struct sbt_fiber *choose(struct sbt_carrier *x) {
+    struct sbt_fiber *chosen = x->chosen;
+    x->n_in_row = chosen != NULL ? x->n_in_row + 1 : 0;
+    if (SBT_LIKELY(chosen == NULL))
+        return SBT_UNLIKELY(x->rests) ? NULL : sbt_runq_pop(x);
+    x->chosen = NULL;
+    return chosen;
+}
+
 struct sbt_fiber *sbt_carrier_next(struct sbt_carrier *x) {
     if (SBT_UNLIKELY(x->woke))
         sbt_runq_judge(x);
-    struct sbt_fiber *next = SBT_UNLIKELY(x->rests) ? NULL : sbt_runq_pop(x);
+    struct sbt_fiber *next = choose(x);
     if (SBT_UNLIKELY(x->pops - x->pops_at_count >= POPS_PER_COUNT && next != NULL)) {
         count_sleeps(x);
         x->rests = is_surplus(x);
@@ -300,12 +313,16 @@ struct sbt_carrier *sbt_carrier_of_caller(void) {
 }
 
 /* Fibers that were parked here and are still on the count of runnable threads stay on it. */
-void sbt_carrier_unpark(struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n) {
-    struct sbt_carrier *x = sbt_carrier_of_caller();
+void sbt_carrier_count_woken(struct sbt_carrier *x, uint32_t n) {
     uint32_t here = x == NULL ? 0 : x->n_parked < n ? x->n_parked : n;
     if (here != 0)
         x->n_parked -= here;
     if (n != here)
         sbt_runnable_add((int)(n - here));
+}
+
+void sbt_carrier_unpark(struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n) {
+    struct sbt_carrier *x = sbt_carrier_of_caller();
+    sbt_carrier_count_woken(x, n);
     sbt_runq_push(x, first, last, n, SBT_WOKEN);
 }

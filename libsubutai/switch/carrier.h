@@ -31,6 +31,8 @@ struct sbt_carrier {
     uint32_t tid;                 /* atomic, for the monitor; 0: it has not begun */
     uint32_t cpu;                 /* the CPU on which it last went to sleep; atomic */
     uint64_t mask;                /* its signal mask in the kernel; atomic, its own */
+    struct sbt_fiber *chosen;     /* the fiber that it runs next, whatever is in its run queue; its own */
+    uint32_t n_in_row;            /* fibers in a row that were chosen; its own */
     struct sbt_fiber *current;    /* the fiber that it runs, NULL: it is idle; atomic, for the monitor and recalls */
 
     struct sbt_lock lock __attribute__((aligned(64))); /* of the run queue */
@@ -52,6 +54,9 @@ struct sbt_carrier *sbt_carrier_of_caller(void);
  * Make n fibers runnable that were PARKED and are owned by the caller. Between sbt_switch_enter and sbt_switch_leave.
  */
 void sbt_carrier_unpark(struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n);
+
+/* The caller owns n fibers that are parked, and that it makes runnable: correct the count of runnable threads. */
+void sbt_carrier_count_woken(struct sbt_carrier *x, uint32_t n);
 
 /*
  * The carrier is about to leave its fiber: take the fiber that it runs next. From here on no signal that this fiber

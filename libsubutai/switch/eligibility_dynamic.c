@@ -70,7 +70,7 @@ static uint32_t recall_all(struct sbt_switch_state *s) {
 void sbt_switch_say(bool no_longer, const char *why) {
     const char *what = no_longer ? ": threads are no longer switched but wait adaptively: "
                                  : ": threads are not switched but wait adaptively: ";
-    if (sbt_switch_how != SBT_SWITCH_IF_IT_PAYS)
+    if (sbt_switch_how != SBT_SWITCH_IF_IT_PAYS || sbt_switch_is_needed)
         sbt_log_in_tree(program_invocation_short_name, what, why);
     else
         sbt_log(2, program_invocation_short_name, what, why, NULL);

@@ -326,6 +326,63 @@ int sbt_fiber_park(const struct sbt_deadline *deadline) {
     return deadline != NULL ? park_until(f, deadline) : park(f);
 }
 
+/* ---- running in the caller's place ---- */
+
+bool sbt_fiber_is_parked(const uint32_t *word) {
+    return sbt_fiber_is_word(word) && __atomic_load_n(word, __ATOMIC_RELAXED) == SBT_TOKEN_PARKED;
+}
+
+/* Acquire: the fiber's registers. Release: as sbt_token_give. */
+bool sbt_fiber_seize(uint32_t *word) {
+    uint32_t parked = SBT_TOKEN_PARKED;
+    if (SBT_UNLIKELY(sbt_self.in_switch != 0)) /* a handler that interrupted its thread in there uses no run queue */
+        return false;
+    return sbt_fiber_is_word(word) &&
+           __atomic_compare_exchange_n(word, &parked, SBT_TOKEN_NONE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static bool may_give_place(const struct sbt_fiber *f) {
+    return f != NULL && f->carrier != NULL && sbt_self.pin_held == 0 && !sbt_switch_is_fixed();
+}
+
+bool sbt_fiber_run_here(uint32_t *word) {
+    struct sbt_fiber *f = sbt_self.fiber, *next = (struct sbt_fiber *)(void *)word;
+    bool may = may_give_place(f) && !is_pinned(f), has_run = false;
+    sbt_switch_enter();
+    struct sbt_carrier *x = may ? f->carrier : NULL;
+    if (x == NULL) {
+        sbt_carrier_unpark(next, next, 1);
+    } else {
+        sbt_carrier_count_woken(x, 1);
+        has_run = x->n_in_row < BATCH_MOST;
+        if (has_run)
+            x->chosen = next;
+        else
+            sbt_runq_push(x, next, next, 1, SBT_WOKEN);
+        sbt_fiber_leave(f, SBT_LEAVES_TO_GO_ON);
+    }
+    sbt_switch_leave();
+    return has_run;
+}
+
+bool sbt_switch_runs_in_place(void) {
+    const struct sbt_fiber *f = sbt_self.fiber;
+    return f != NULL && f->carrier != NULL && f->carrier->n_in_row != 0;
+}
+
+void sbt_fiber_run_next(uint32_t *word) {
+    struct sbt_fiber *f = sbt_self.fiber, *next = (struct sbt_fiber *)(void *)word;
+    bool may = may_give_place(f);
+    sbt_switch_enter();
+    struct sbt_carrier *x = may ? f->carrier : NULL;
+    sbt_carrier_count_woken(x, 1);
+    if (x != NULL)
+        sbt_runq_push_first(x, next);
+    else
+        sbt_runq_push(NULL, next, next, 1, SBT_WOKEN);
+    sbt_switch_leave();
+}
+
 /* ---- yielding ---- */
 bool sbt_switch_carried(void) {
     return sbt_self.fiber != NULL && sbt_self.fiber->carrier != NULL;

@@ -126,6 +126,18 @@ static struct sbt_carrier *choose_carrier(struct sbt_switch_state *s, bool by_ho
     return &s->carrier[i];
 }
 
+/* Handlers are deferred by the caller. */
+static void prepend(struct sbt_carrier *x, struct sbt_fiber *f) {
+    struct sbt_runq *q = &x->queue[SBT_WOKEN];
+    sbt_lock_take(&x->lock);
+    f->next = q->head;
+    q->head = f;
+    if (q->tail == NULL)
+        q->tail = f;
+    __atomic_store_n(&x->n, x->n + 1, __ATOMIC_RELAXED);
+    sbt_lock_drop(&x->lock);
+}
+
 /* Handlers are deferred by the caller, or blocked because the caller is a parked home thread. */
 static void append(struct sbt_carrier *x, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
                    enum sbt_runq_of which) {
@@ -152,6 +164,19 @@ static bool are_carriers_useless(const struct sbt_switch_state *s) {
     return (__atomic_load_n(&s->all_held, __ATOMIC_RELAXED) | __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED)) != 0;
 }
 
+/* A fiber is in x's run queue now. */
+static void tell(struct sbt_switch_state *s, const struct sbt_carrier *x, struct sbt_carrier *self) {
+    if (__atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&s->pushes, 1, __ATOMIC_RELAXED);
+    /*
+     * Pairs with the heavy fences of a carrier and of the monitor that go to sleep. They announce that, fence, and look
+     * at the queue. This queues, fences, and looks at the announcements. So one of the two sees the other.
+     */
+    sbt_fence_light();
+    wake_monitor(s);
+    wake_for(s, x, self);
+}
+
 static void push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
                  enum sbt_runq_of which, bool by_home_thread) {
     struct sbt_switch_state *s = SBT_SWITCH;
@@ -165,21 +190,20 @@ static void push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt_f
     if (SBT_UNLIKELY(x == NULL))
         return;
     append(x, first, last, n, which);
-    if (__atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0)
-        __atomic_store_n(&s->pushes, 1, __ATOMIC_RELAXED);
-    /*
-     * Pairs with the heavy fences of a carrier and of the monitor that go to sleep. They announce that, fence, and look
-     * at the queue. This queues, fences, and looks at the announcements. So one of the two sees the other.
-     */
-    sbt_fence_light();
-    wake_monitor(s);
-    wake_for(s, x, self);
+    tell(s, x, self);
 }
 
 void sbt_runq_push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
                    enum sbt_runq_of which) {
     sbt_handlers_hold();
     push(self, first, last, n, which, false);
+    sbt_handlers_release();
+}
+
+void sbt_runq_push_first(struct sbt_carrier *self, struct sbt_fiber *f) {
+    sbt_handlers_hold();
+    prepend(self, f);
+    tell(SBT_SWITCH, self, self);
     sbt_handlers_release();
 }
 

@@ -24,6 +24,9 @@ void sbt_runq_push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt
 /* The same for a parked home thread and its own fiber. Its thread-local variables are the fiber's already. */
 void sbt_runq_push_from_home(struct sbt_fiber *f, enum sbt_runq_of which);
 
+/* The same of one fiber that has been woken, before all that are queued. */
+void sbt_runq_push_first(struct sbt_carrier *self, struct sbt_fiber *f);
+
 /* Take the carrier's own next fiber; NULL: none. Called by that carrier alone. */
 struct sbt_fiber *sbt_runq_pop(struct sbt_carrier *x);
 

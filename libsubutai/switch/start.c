@@ -36,6 +36,7 @@ bool sbt_switch_wanted;
 bool sbt_switch_interrupts;
 bool (*sbt_switch_idle_work)(void);
 bool sbt_switch_insisted;
+bool sbt_switch_is_needed;
 bool sbt_switch_weighs;
 enum sbt_switch_want sbt_switch_how;
 static bool wiped; /* the kernel wipes the state in forked children */

@@ -45,6 +45,9 @@ uint32_t sbt_switch_running_load(void);
 /* The option --wait allows switching. Set once at start-up. */
 extern bool sbt_switch_wanted;
 
+/* The user has asked for what only switched threads do: where they are not switched that is said. Set as the above. */
+extern bool sbt_switch_is_needed;
+
 /* How it is wanted. */
 enum sbt_switch_want {
     SBT_SWITCH_IF_IT_PAYS, /* begins and ends while the program runs (pays.h); says nothing where it cannot */
@@ -275,8 +278,9 @@ bool sbt_switch_spread(void);
  */
 uint32_t *sbt_fiber_word(void);
 
-/* Is that word a fiber's? */
+/* Is that word a fiber's? And does that fiber wait by switching now? */
 bool sbt_fiber_is_word(const uint32_t *word);
+bool sbt_fiber_is_parked(const uint32_t *word);
 
 /* Wake the fiber of that word. False: it was awake, as for sbt_waiter_wake. */
 bool sbt_fiber_unpark(uint32_t *word);
@@ -298,6 +302,31 @@ void sbt_wake_list_begin(struct sbt_wake_list *list);
  */
 bool sbt_wake_list_add(struct sbt_wake_list *list, uint32_t *word, bool sleeping);
 void sbt_wake_list_end(const struct sbt_wake_list *list);
+
+/*
+ * Running in the caller's place: a waker that hands something over, a mutex for instance, lets the fiber that gets it
+ * run next on the caller's carrier, where what the two share is in the cache.
+ *
+ * seize: take the fiber of that word over, if it waits by switching. False: it does not, and nothing has been done.
+ * True: the caller owns the fiber, and passes it to one of the other two, with the program's signal handlers deferred
+ * until then.
+ */
+bool sbt_fiber_seize(uint32_t *word);
+
+/*
+ * run_here: the fiber runs now, and the caller's fiber is queued with those that have been woken, where an idle carrier
+ * may take it. After so many in a
+ * row as a batch has, and where the caller is on no carrier or may not leave it, the fiber is made runnable instead;
+ * at the end of a batch the caller yields, too. True: the fiber has been switched to. May last as long as the sections
+ * of a batch, and what other fibers do in between.
+ */
+bool sbt_fiber_run_here(uint32_t *word);
+
+/* Does the caller's fiber run because it was chosen so, and has it not waited or yielded since? */
+bool sbt_switch_runs_in_place(void);
+
+/* run_next: the caller's fiber is about to wait. The fiber is made runnable, before all others of the carrier. */
+void sbt_fiber_run_next(uint32_t *word);
 
 /*
  * A futex for fibers. wait: while *word == expected, as sbt_fiber_park. wake: at most n fibers; the result is how many.

@@ -76,7 +76,7 @@ static inline void begin(struct sbt_lot_queue *q, const void *key, sbt_lot_choos
     q->key = key;
     q->bucket = bucket_of(key);
     q->after = after;
-    q->notified = NULL;
+    q->notified = q->here = NULL;
     q->has_fibers = false;
     q->n_words = 0;
 }
@@ -186,6 +186,19 @@ void sbt_lot_grant(struct sbt_lot_queue *q, struct sbt_waiter *w) {
         wake_later(q, word);
 }
 
+/*
+ * A handler of the waiter's thread may wait by switching too. To grant the waiter something then would be to grant it
+ * to a thread that does not look until the handler has returned.
+ */
+bool sbt_lot_grant_here(struct sbt_lot_queue *q, struct sbt_waiter *w) {
+    if (w->wake_word == NULL || __atomic_load_n(&w->held_up, __ATOMIC_RELAXED) || !sbt_fiber_seize(w->wake_word))
+        return false;
+    take_out(q->bucket, w);
+    q->here = w->wake_word;
+    notify(w, SBT_WAITER_GRANTED);
+    return true;
+}
+
 static void wake_granted(struct sbt_lot_queue *q) {
     if (q->has_fibers)
         sbt_wake_list_end(&q->fibers);
@@ -199,9 +212,17 @@ static void wake_granted(struct sbt_lot_queue *q) {
     q->n_words = 0;
 }
 
+/* A caller that is a waiter itself has released what it will wait for, and is about to sleep. */
+static void run_granted(uint32_t *word) {
+    if (sbt_self.waiter != NULL)
+        sbt_fiber_run_next(word);
+    else
+        sbt_fiber_run_here(word);
+}
+
 /* Unlock, and wake the waiters by address: the object may be gone. */
 static inline void unlock_and_wake(struct sbt_lot_queue *q) {
-    if (q->notified == NULL && q->n_words == 0 && !q->has_fibers) {
+    if (q->notified == NULL && q->n_words == 0 && !q->has_fibers && q->here == NULL) {
         unlock(q->bucket);
         return;
     }
@@ -215,6 +236,8 @@ static inline void unlock_and_wake(struct sbt_lot_queue *q) {
         unlock(q->bucket);
         wake_granted(q);
     }
+    if (q->here != NULL) /* last: other fibers run meanwhile */
+        run_granted(q->here);
     sbt_handlers_release();
 }
 
@@ -392,6 +415,7 @@ static int wait_for_notice(struct sbt_waiter *w, const struct sbt_deadline *dead
             !__atomic_compare_exchange_n(&w->state, &state, SBT_WAITER_PARKED, false, __ATOMIC_RELAXED,
                                          __ATOMIC_RELAXED))
             continue;
+        __atomic_store_n(&w->held_up, false, __ATOMIC_RELAXED); /* a handler that comes now sets it again */
         int r = sbt_park_own(&w->state, SBT_WAITER_PARKED, w->wake_word, deadline, cancelable);
         if (r == ETIMEDOUT || (r == EINTR && w->parked_as->looks_after_handler))
             return r;
@@ -511,6 +535,7 @@ static void interrupt(struct sbt_waiter *w) {
     if (state == SBT_WAITER_PARKED || state == SBT_WAITER_GRANTED)
         return;
     lock_of(&q, w);
+    __atomic_store_n(&w->held_up, true, __ATOMIC_RELAXED);
     q.after = w->role->after;
     if (w->role->held_up != NULL && !is_granted(w))
         designate(&q, w->role->held_up(&q, w));
@@ -532,7 +557,7 @@ static int poll_for(const void *key, struct sbt_waiter *w, const struct sbt_dead
 
 int sbt_lot_park(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
     w->parked_as = w->role;
-    w->lost = w->again = w->interrupted = false;
+    w->lost = w->again = w->interrupted = w->held_up = false;
     w->sleeps = w->role->before_sleep == NULL;
     w->result = EBUSY; /* should a handler end the thread before it has looked */
     w->notified_ns = 0;

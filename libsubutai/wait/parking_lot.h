@@ -78,6 +78,8 @@ struct sbt_waiter {
     bool interrupted;     /* a handler has run since it last looked (`looks_after_handler`); its own */
     bool queued;          /* is in the list of its key */
     bool sleeps;          /* before_sleep is behind it; its own */
+    bool held_up;         /* a handler has run on its thread since it last went to sleep, or runs still; atomic: set
+                             under the bucket's lock */
     int result;           /* EBUSY, or what it has left the queue with; its own */
     uint64_t since_ns;    /* when it began to wait */
     uint64_t notified_ns; /* when it was last notified to retry; 0: never */
@@ -95,6 +97,7 @@ struct sbt_lot_queue {
     struct sbt_bucket *bucket;
     struct sbt_waiter *(*after)(struct sbt_lot_queue *queue); /* as below; a choice may set another */
     uint32_t *notified;                                       /* word of the waiter that was notified to retry, NULL */
+    uint32_t *here;                                           /* word of the waiter that was granted here, NULL */
     struct sbt_wake_list fibers;                              /* granted */
     bool has_fibers;
     uint32_t n_words;
@@ -243,5 +246,10 @@ struct sbt_waiter *sbt_lot_designated(const struct sbt_lot_queue *queue);
 void sbt_lot_designate_none(const struct sbt_lot_queue *queue);
 /* Out of the queue, and granted what it waits for; it is woken when the bucket has been unlocked. */
 void sbt_lot_grant(struct sbt_lot_queue *queue, struct sbt_waiter *w);
+/*
+ * The same, of one waiter at most, if its fiber waits by switching: when the bucket has been unlocked it runs in the
+ * caller's place (sbt_fiber_run_here). False: it does not wait so, or in a handler, and nothing has been done.
+ */
+bool sbt_lot_grant_here(struct sbt_lot_queue *queue, struct sbt_waiter *w);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Section 6.1 of the thesis: what it says of barriers, on simulated numbers. */
-#include "barriers.h"
+#include "clustering.h"
 #include "lib/suite.h"
 #include "subutai/atac.h"
 
@@ -88,6 +88,53 @@ TEST(check_cost, "of the buffer raises the run time directly, and is not the big
     ck_assert_uint_ge(more - base, (uint64_t)LOOPS * 63 * 47 * 9 / 10);
     ck_assert_uint_le(more - base, (uint64_t)LOOPS * 63 * 47 * 11 / 10);
     ck_assert_uint_lt(63 * 3 * LOOPS * 50, base);
+}
+
+/* ---- streamcluster: sections 6.1.2 and 6.1.3 ---- */
+
+static struct barrier_loop clustering(enum barrier_kind kind, uint32_t n_cores) {
+    struct atac_config config = atac_config_default();
+    config.chip.n_cores = n_cores;
+    return barrier_program_run(&config, kind, LOOPS, clustering_work);
+}
+
+static uint64_t clustering_with(void (*change)(struct hw_optical_config *, uint32_t), uint32_t value) {
+    struct atac_config config = atac_config_default();
+    change(&config.chip.optical, value);
+    return barrier_program_run(&config, BARRIER_VC, LOOPS, clustering_work).cycles;
+}
+
+TEST_EACH(streamcluster_vc_is_ahead, 5, "from 4 cores on, end to end and in the median exit latency") {
+    uint32_t n = 4u << number;
+    struct barrier_loop vc = clustering(BARRIER_VC, n);
+    for (uint32_t kind = BARRIER_PTHREAD; kind < BARRIER_VC; kind++) {
+        struct barrier_loop other = clustering((enum barrier_kind)kind, n);
+        ck_assert_uint_eq(other.n_overlapping, 0);
+        ck_assert_uint_lt(vc.cycles, other.cycles);
+        ck_assert_uint_lt(vc.median_exit, other.median_exit);
+    }
+}
+
+/* The thesis has more of transport: high delays do not increase the run time. Here 20000 cycles double it. */
+TEST(streamcluster_costs, "transport and controller of 200 cycles change little, the check's cost is added directly") {
+    uint64_t base = clustering_with(set_transport, 5);
+    ck_assert_uint_lt(clustering_with(set_transport, 200) * 100, base * 103);
+    ck_assert_uint_lt(clustering_with(set_controller, 200) * 100, base * 115);
+    uint64_t more = clustering_with(set_check_buffer, 50) - base;
+    ck_assert_uint_ge(more, (uint64_t)LOOPS * 63 * 47 * 9 / 10);
+    ck_assert_uint_le(more, (uint64_t)LOOPS * 63 * 47 * 11 / 10);
+}
+
+TEST(streamcluster_work, "is that of all points, whatever the number of threads") {
+    for (uint32_t episode = 0; episode < 56; episode++) {
+        uint64_t one = clustering_work(0, 1, episode);
+        for (uint32_t n = 2; n <= 1024 && (episode % 7 == 0 || episode % 7 == 3); n *= 2) {
+            uint64_t all = 0;
+            for (uint32_t i = 0; i < n; i++)
+                all += clustering_work(i, n, episode);
+            ck_assert_uint_eq(all, one);
+        }
+    }
 }
 
 /* ---- early messages ---- */

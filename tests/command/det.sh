@@ -45,6 +45,12 @@ check "the same beside two computing processes" is "$out" "$all"
 extra=(--wait switch)
 runs 20 -- all
 check "the same when passing the turn is a switch" is "$out" "$all"
+extra=(--serial)
+runs 20 -- all
+check "the same when only the thread with the turn computes" is "$out" "$all"
+extra=(--serial --wait switch)
+runs 20 -- all
+check "the same when that is a switch" is "$out" "$all"
 extra=(--seed 7)
 runs 100 -- counters
 check "with a seed: one schedule and one output in 100 runs" one_inside
@@ -95,4 +101,111 @@ run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" forks
 check "a handler forks while a creator waits for the turn: the child has threads of its own" is "$status $out" "0 1 3"
 run timeout 2 "$SUBUTAI" run --engine det --log waits -- "$ORDERED" stall
 check "without that it is said, and how to go on" matches "$(cat waits)" '\-\-stall release lets them go on'
+run timeout 1 "$SUBUTAI" run --engine det --serial --log computes -- "$ORDERED" stall
+check "serially a second of computing is not told" is "$(cat computes)" ""
+run timeout 5 "$SUBUTAI" run --engine det --serial --log loops -- "$ORDERED" stall
+check "a loop is, after two" matches "$(cat loops)" '\-\-stall release lets them go on'
+run timeout 20 "$SUBUTAI" run --engine det --serial --stall release -- "$ORDERED" stall
+check "and can go on outside" is "$status $out" "0 done"
+
+# Threads add to a plain variable after each kind of operation, and after calls outside; others end in a handler that
+# has interrupted a wait, and add in a destructor.
+cat >alone.c <<'END'
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+enum { THREADS = 4, ROUNDS = 200, LEAVERS = 3 };
+static volatile long sum;
+static int pipes[THREADS][2];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t key;
+static sem_t never, waits;
+static void add(void) {
+    long before = sum;
+    for (volatile int i = 0; i < 3000; i++)
+        ;
+    sum = before + 1;
+}
+static void *adder(void *pipe) {
+    const struct timespec moment = {0, 1000}, past = {1, 0};
+    char c;
+    for (int i = 0; i < ROUNDS; i++) {
+        if (i % 5 == 0)
+            pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex);
+        else if (i % 5 == 1)
+            sched_yield();
+        else if (i % 5 == 2 && read(((int *)pipe)[0], &c, 1) != 1)
+            return NULL;
+        else if (i % 5 == 3)
+            nanosleep(&moment, NULL);
+        else if (i % 5 == 4)
+            sem_timedwait(&never, &past);
+        add();
+    }
+    return NULL;
+}
+static void leave(int number) {
+    (void)number;
+    pthread_exit(NULL);
+}
+static void last(void *value) {
+    (void)value;
+    for (int i = 0; i < ROUNDS; i++)
+        add();
+}
+static void *leaver(void *unused) {
+    pthread_setspecific(key, &key);
+    sem_post(&waits);
+    sem_wait(&never);
+    return unused;
+}
+int main(void) {
+    struct sigaction action = {.sa_handler = leave};
+    pthread_t threads[THREADS], leavers[LEAVERS];
+    pthread_key_create(&key, last);
+    sigaction(SIGUSR1, &action, NULL);
+    for (int i = 0; i < THREADS; i++)
+        if (pipe(pipes[i]) != 0)
+            return 1;
+    if (fork() == 0) {
+        for (int n = 0; n < ROUNDS; n++)
+            for (int i = 0; i < THREADS; i++)
+                if (write(pipes[i][1], "x", 1) != 1)
+                    return 1;
+        return 0;
+    }
+    for (int i = 0; i < LEAVERS; i++)
+        pthread_create(&leavers[i], NULL, leaver, NULL), sem_wait(&waits);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, adder, pipes[i]);
+    for (int i = 0; i < LEAVERS; i++)
+        pthread_kill(leavers[i], SIGUSR1), pthread_join(leavers[i], NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    puts(sum == (THREADS + LEAVERS) * ROUNDS ? "alone" : "together");
+    return 0;
+}
+END
+$CC -O1 -pthread alone.c -o alone
+for ((i = 0; i < 20; i++)); do
+    run timeout 20 ./alone
+    echo "$status $out" >>natively
+    run timeout 20 "$SUBUTAI" run --engine det --serial --seed "$i" -- ./alone
+    echo "$status $out" >>serially
+done
+check "natively threads lose what others add" grep -q together natively
+check "serially no two threads run at once, behind no operation" is "$(sort -u serially)" "0 alone"
+
+run timeout 20 "$SUBUTAI" run --engine det --serial --schedule clock.schedule --log reads -- "$ORDERED" clock
+check "one that reads a clock goes on by itself" is "$status $out $(cat reads)" "0 done "
+run "$SUBUTAI" schedule info clock.schedule
+check "since that passes the turn" matches "$out" 'yield +[1-9]'
+run "$SUBUTAI" run --engine det --serial --log stdio -- "$ORDERED" stdio
+check "serially a thread that sleeps in a call which the library does not see keeps no other" is "$status $out" "0 done"
+run timeout 20 "$SUBUTAI" run --engine det --serial -- "$ORDERED" forks
+check "serially a handler forks while a creator waits for the turn" is "$status $out" "0 1 3"
 finish

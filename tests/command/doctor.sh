@@ -53,6 +53,7 @@ void *used = (void *)pthread_create; int main(void) { return (int)syscall(SYS_fu
 $CC -pthread -o futexes futexes.c
 verdict ./futexes served "a program that waits by futexes of its own"
 check "doctor says by what" json '.[0].notes | any(test("futex\\(2\\)"))'
+check "and what has an order of that" json '.[0].notes | any(test("--engine det: .*--serial"))'
 echo '#include <dlfcn.h>
 #include <pthread.h>
 void *used[] = {(void *)pthread_create, (void *)dlopen}; int main(void) { return 0; }' >launcher.c

@@ -13,6 +13,7 @@
  *        ordered stdio     the same by fgets, a call that the library does not see
  *        ordered calls     the same with calls that a program makes seldom, or if it is compiled with _FORTIFY_SOURCE
  *        ordered stall     a thread waits for a plain variable that another one writes
+ *        ordered clock     the same, and it reads a clock meanwhile
  *        ordered woken     threads wait for a plain variable that one writes that a mutex has kept waiting
  *        ordered signals   the same, and the one that writes is interrupted again and again while it waits for the turn
  *        ordered forks     a handler forks while a thread that creates another one waits for the turn
@@ -351,11 +352,13 @@ static void *setter(void *argument) {
     return NULL;
 }
 
-static int stalled(void) {
+static int stalled(bool reads_clock) {
+    struct timespec now;
     pthread_t thread;
     pthread_create(&thread, NULL, setter, NULL);
     while (atomic_load(&flag) == 0)
-        ;
+        if (reads_clock)
+            clock_gettime(CLOCK_MONOTONIC, &now);
     pthread_join(thread, NULL);
     puts("done");
     return 0;
@@ -431,9 +434,11 @@ static void *compute_with_turn(void *argument) {
     locked_add(1); /* when the creator has been expelled */
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += 2;
-    do
+    do { /* serially, many readings of a clock would pass the turn */
+        for (volatile int i = 0; i < 10000000; i++)
+            ;
         clock_gettime(CLOCK_MONOTONIC, &now);
-    while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+    } while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
     locked_add(1);
     return argument;
 }
@@ -549,7 +554,9 @@ int main(int argc, char **argv) {
     if (strcmp(what, "calls") == 0)
         return through_calls();
     if (strcmp(what, "stall") == 0)
-        return stalled();
+        return stalled(false);
+    if (strcmp(what, "clock") == 0)
+        return stalled(true);
     if (strcmp(what, "woken") == 0)
         return stalled_after_wait();
     if (strcmp(what, "signals") == 0)
@@ -558,8 +565,7 @@ int main(int argc, char **argv) {
         return forked_in_creation();
     if (strcmp(what, "nap") == 0)
         return nap();
-    fprintf(
-        stderr,
-        "usage: ordered counters|all|exits|allocates|stacks|nap|ahead|pipe|stdio|calls|stall|woken|signals|forks\n");
+    fprintf(stderr, "usage: ordered "
+                    "counters|all|exits|allocates|stacks|nap|ahead|pipe|stdio|calls|stall|clock|woken|signals|forks\n");
     return 2;
 }

@@ -40,15 +40,15 @@ refuses 'predict: other.sbt: at byte 0: ' predict other.sbt
 refuses "predict: --sched: unknown value 'fifo' \(legal: rr, csa, oat\)" predict --sched rr,fifo four.sbt
 refuses "predict: --sched: unknown value '' \(legal: rr, csa, oat\)" predict --sched rr, four.sbt
 refuses "predict: --sched: 'rr' twice" predict --sched rr,csa,rr four.sbt
-refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai\)" predict --sync ni four.sbt
-refuses "predict: --sync: unknown value 'glibc' \(legal: software, subutai\)" predict --sync glibc four.sbt
+refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac\)" predict --sync ni four.sbt
+refuses "predict: --sync: unknown value 'glibc' \(legal: software, subutai, optical, atac\)" predict --sync glibc four.sbt
 refuses "predict: --sync: unknown value 'subutai' \(legal: glibc, direct, switch\)" predict --machine host --sync subutai four.sbt
 refuses "predict: --machine: unknown value 'chip' \(legal: paper, host, host:FILE\)" predict --machine chip four.sbt
 refuses "predict: --machine: no-such.costs: " predict --machine host:no-such.costs four.sbt
 refuses "predict: --mesh: the host has none" predict --machine host --mesh 2x2 four.sbt
 refuses "predict: --sched: the host has Linux's scheduler" predict --machine host --sched rr four.sbt
 refuses "predict: --sync: 'subutai' has nothing for --machine host \(legal there: glibc, direct, switch\)" predict --machine paper,host --sync subutai four.sbt
-refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, glibc, direct, switch\)" predict --machine paper,host --sync subutai,ni four.sbt
+refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac, glibc, direct, switch\)" predict --machine paper,host --sync subutai,ni four.sbt
 refuses "predict: --machine: 'host' twice" predict --machine host,paper,host four.sbt
 refuses "predict: --without: unknown value 'smt' \(legal: lines, latency, slices, balance, memory, preempt\)" predict --machine host --without smt four.sbt
 refuses "predict: --without: 'lines' twice" predict --machine host --without lines,memory,lines four.sbt
@@ -275,6 +275,25 @@ idle() { # OPTION WHY [ARG...]
 for option in control-elements=2 queue-elements=9 strict-paper; do
     idle "${option%=*}" "software has no scratchpads" --sync software "--$option"
 done
+for option in channels transport-cycles controller-cycles check-cycles interface-cycles; do
+    idle "$option" "only --sync optical and atac have an optical network" --sync software,subutai "--$option=9"
+done
+idle check-cycles "the host has no such part" --machine host --check-cycles 9
+refuses "predict: --channels: '0' is not a legal value \(legal: 1 to 1024\)" predict --sync atac --channels 0 four.sbt
+refuses "predict: --transport-cycles: '1000001' is not a legal value \(legal: 0 to 1000000\)" predict --sync atac --transport-cycles 1000001 four.sbt
+subutai predict --sync subutai,atac --cores 4 --json four.sbt
+check "atac: each of 4 threads sends a message at each of 20 barriers, and retrieves three" json '.[0].runs | map(.sync) == ["subutai", "atac"] and
+    (.[0] | has("optical") | not) and (.[1].optical | .messages == 80 and .retrieved == 240 and .transferred >= 19 * 12 and .transferred <= 240 and .max_lambda_queue == 1 and .without_channel == 0)'
+check "and its mutex is the mesh's" json '[.[0].runs[] | .calls[] | select(.call == "unlock") | .median_ns] == [60, 60]'
+first=$out
+subutai predict --sync subutai,atac --cores 4 --json four.sbt
+check "atac: the same input, the same output" is "$out" "$first"
+subutai predict --sync atac --cores 4 --json --transport-cycles 105 four.sbt
+check "a transport of 100 cycles more costs the barriers that much" json '.[0].runs[0].optical | .delay_ns >= .transferred * 115'
+subutai predict --sync atac --cores 4 --json --channels 1 --interface-cycles 0 --check-cycles 0 --controller-cycles 0 --transport-cycles 0 four.sbt
+check "a network that costs nothing: a barrier takes no time but its threads'" json '.[0].runs[0] | .makespan_ns < '"$(jq '.runs[0].makespan_ns' <<<"$first")"
+subutai predict --json four.sbt
+check "atac is not simulated unless it is asked for" json '[.[0].runs[].sync] == ["software", "subutai"]'
 idle seed "software sends no packets" --sync software --seed 3
 idle seed "there is no data load" --sync software,subutai --seed 3
 idle without "the paper's chip has no such part" --without lines

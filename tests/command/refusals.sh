@@ -19,6 +19,9 @@ refuses "run: verbose: .*'-1' \(legal: 0 to 3\)" run --verbose -1 -- true
 refuses "run: children: unknown value 'maybe' \(legal: 0, 1" run --children maybe -- true
 refuses 'run: --no-children takes no value' run --no-children=1 -- true
 refuses 'run: --engine needs a value' run --engine
+for locks in '' , @0 a,,b a, ,a; do
+    refuses "run: delegate: unknown value '$locks' \(legal: none, all, NAME,\.\.\.\)" run --delegate "$locks" -- true
+done
 # Of each option of the engine ni: what is next to the legal values.
 for mesh in 0x8 8x33 8 8x 4x4x4; do
     refuses "run: mesh: .*'$mesh' \(legal: WxH, each 1 to 32\)" run --mesh $mesh -- true
@@ -70,7 +73,7 @@ refuses "run: library '.*a:b.so': LD_PRELOAD cannot name it" run --library a:b.s
 export SUBUTAI_ENGINE=fast
 refuses "run: SUBUTAI_ENGINE: unknown value 'fast' \(legal: glibc, direct" run --library "$STUB" -- true
 export SUBUTAI_ENGINE=direct SUBUTAI_ENGIN=direct
-refuses 'run: SUBUTAI_ENGIN: unknown variable \(legal: SUBUTAI_ENGINE.*, SUBUTAI_STATS_FILE, SUBUTAI_SEED, SUBUTAI_STALL, SUBUTAI_SCHEDULE, .*, SUBUTAI_SOFT_BARRIERS\)' \
+refuses 'run: SUBUTAI_ENGIN: unknown variable \(legal: SUBUTAI_ENGINE.*, SUBUTAI_STATS_FILE, SUBUTAI_SEED, SUBUTAI_STALL, SUBUTAI_SERIAL, SUBUTAI_SCHEDULE, .*, SUBUTAI_SOFT_BARRIERS\)' \
     run --library "$STUB" -- true
 unset SUBUTAI_ENGINE SUBUTAI_ENGIN
 export SUBUTAI_MESH=8x
@@ -91,7 +94,7 @@ refuses "compare: --engines: unknown engine 'fast' \(legal: glibc, direct.*nativ
 refuses "compare: --engines: unknown engine '' \(legal" compare --engines glibc, -- true
 refuses "compare: --engines: unknown setting 'spin' \(legal: .*spin-ns" compare --engines direct:spin=1 -- true
 refuses "compare: --engines: unknown setting 'engine'" compare --engines direct:engine=glibc -- true
-refuses "compare: --engines: unknown setting '' \(legal: .*, stats-file, seed, stall, schedule, schedule-times, hints, sfs, sts, soft-barriers\)" compare --engines ni:=1 -- true
+refuses "compare: --engines: unknown setting '' \(legal: .*, stats-file, seed, stall, serial, schedule, schedule-times, hints, sfs, sts, soft-barriers\)" compare --engines ni:=1 -- true
 refuses "compare: --engines: unknown setting 'time' \(legal: .*time-scale" compare --engines ni:time=1 -- true
 refuses "compare: --engines: unknown setting '-scale'" compare --engines ni:-scale=1 -- true
 refuses "compare: --engines: unknown setting 'cale'" compare --engines ni:cale=1 -- true

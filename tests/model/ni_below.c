@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What is below the code of serving in the walk: machine, steps, waiting, threads. It checks what the code asks of it.
  */
+#include "engine/ni/broadcast.h"
 #include "ni_walk.h"
 
 struct ni_machine ni_machine;
@@ -32,6 +33,14 @@ uint64_t ni_wait_until(uint64_t cycles, uint64_t rest_ns) {
     now_cycles = cycles > now_cycles ? cycles : now_cycles;
     sched_point();
     return 0;
+}
+
+/* The walk's machine has no optical network. */
+uint64_t ni_broadcast_request(uint32_t from, uint32_t to, uint64_t issued_cycles) {
+    (void)from;
+    (void)to;
+    sched_wrong("a broadcast is sent over an optical network");
+    return issued_cycles;
 }
 
 struct hw_delivery ni_send(struct ni_tile *tile, uint32_t from, uint32_t to, uint64_t at_cycles) {

@@ -4,6 +4,7 @@
 #include "switch_barrier.h"
 
 #include "core/object.h"
+#include "engine/direct/delegate.h"
 #include "engine/direct/direct.h"
 #include "wait/parking_lot.h"
 
@@ -19,7 +20,21 @@ static void enter(void) {
         sched_wrong("two threads have the mutex");
 }
 
-void walk_mutex_setup(void) {
+/* In place of engine/direct/delegate_list.c. */
+bool direct_delegates;
+
+uint32_t direct_delegate_find(struct sbt_mutex *mx) {
+    return mx->delegated = mx == sbt_mutex_of(&mutex) ? 1 : DIRECT_DELEGATED_NOT;
+}
+
+void direct_delegate_count(uint32_t delegated, bool begins_batch) {
+    (void)begins_batch;
+    if (delegated != 1 || n_inside != 0)
+        sched_wrong("a section was handed over that is not over, or is not delegated");
+}
+
+void walk_mutex_setup(bool delegated) {
+    direct_delegates = delegated;
     sbt_lot_fork_child();
     memset(&mutex, 0, sizeof mutex);
     memset(tried, 0, sizeof tried);

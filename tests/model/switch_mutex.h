@@ -5,7 +5,8 @@
 #include <stdbool.h>
 
 /* A mutex, and a condition: its waiters have waited when there is a turn for each of them. */
-void walk_mutex_setup(void);
+/* `delegated`: the mutex is. */
+void walk_mutex_setup(bool delegated);
 void walk_mutex_lock(void);
 void walk_mutex_unlock(void);
 /* Two other mutexes, which no other thread takes; the outer one is held for longer. */

@@ -26,7 +26,7 @@
 
 enum { MAX_PROGRAM = 4, N_WORDS = 3, SCHEDULES = 500000 };
 
-enum objects { NONE, MUTEX /* and a condition */, RWLOCK, RWLOCK_OF_WRITERS };
+enum objects { NONE, MUTEX /* and a condition */, DELEGATED /* the same */, RWLOCK, RWLOCK_OF_WRITERS };
 
 /*
  * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake its waiters, y
@@ -37,7 +37,8 @@ enum objects { NONE, MUTEX /* and a condition */, RWLOCK, RWLOCK_OF_WRITERS };
  * take the outer and the inner one of two mutexes by trylock, V and v unlock them, q both for the inner one 17 times, i
  * note whether 0 is next; r and x take the read-write lock, to read and to write, e unlocks it, E does and destroys it
  * if it was the last to have it; jN wait for the futex word N, FN set it and wake by each bit, J set both words, move
- * the waiters of word 0 to word 1 and wake them; cN from now on N CPUs may be used.
+ * the waiters of word 0 to word 1 and wake them; cN from now on N CPUs may be used; Q note
+ * whether 0 waits for the mutex, which this thread has, and the second time whether 1 waits behind it.
  */
 struct scenario {
     const char *name;
@@ -53,6 +54,8 @@ static const struct scenario *scenario;
 static uint32_t woken[MAX_PROGRAM], word[N_WORDS], is_open[N_WORDS];
 static uint32_t *token[MAX_PROGRAM];
 static uint32_t noted[MAX_PROGRAM], n_noted;
+static uint32_t n_waiting_seen; /* by Q: of 0 and 1, in that order */
+static bool seen_on_carrier;
 static bool in_order, one_before_zero, zero_is_next, inner_for_long;
 
 static bool is_parked(uint32_t i) {
@@ -99,7 +102,7 @@ static uint32_t step(uint32_t me, const char *at) {
         return 2;
     case 'j':
         while (word[n] == 0)
-            direct_futex_wait(&word[n], false, 0, 1u << me, NULL);
+            direct_futex_wait(&word[n], false, 0, 1u << me, NULL, 0);
         return 2;
     case 'J': /* both words change, and all waiters move to the second before they are woken */
         word[1] = word[0] = 1;
@@ -140,6 +143,11 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'g': /* on the only carrier, on which no other fiber can run before this one has left it */
         one_before_zero = sbt_self.fiber->carrier != NULL && is_parked(1) &&
                           (uint32_t *)SBT_SWITCH->carrier[0].queue[SBT_YIELDED].head == token[0];
+        return 1;
+    case 'Q':
+        n_waiting_seen +=
+            n_noted == 0 && is_parked(n_waiting_seen); /* a fiber is used again when its thread has ended */
+        seen_on_carrier = sbt_self.fiber != NULL && sbt_self.fiber->carrier != NULL;
         return 1;
     case 'B':
         walk_barrier_wait(no_thread_is_pinned());
@@ -251,12 +259,12 @@ static void setup(void) {
     memset(word, 0, sizeof word);
     memset(is_open, 0, sizeof is_open);
     memset(token, 0, sizeof token);
-    n_noted = 0;
+    n_noted = n_waiting_seen = 0;
     in_order = one_before_zero = zero_is_next = inner_for_long = false;
     if (scenario->barrier != 0)
         walk_barrier_setup(scenario->barrier);
-    if (scenario->objects == MUTEX)
-        walk_mutex_setup();
+    if (scenario->objects == MUTEX || scenario->objects == DELEGATED)
+        walk_mutex_setup(scenario->objects == DELEGATED);
     else if (scenario->objects != NONE)
         walk_rwlock_setup(n_sections(), scenario->objects == RWLOCK_OF_WRITERS);
     walk_n_looks = scenario->n_looks;
@@ -273,6 +281,18 @@ static const char *unless_none_was_added(void) {
     return most_carriers < most_cpus() ? "no carrier has been added, in any schedule" : NULL;
 }
 
+/* Two have waited for the mutex in that order, and 2 has unlocked it: it was their turn, in that order. */
+static const char *unless_in_turn(void) {
+    bool bounded = scenario->n_carriers == 1 && seen_on_carrier;
+    if (n_waiting_seen < 2)
+        return NULL;
+    if (noted[0] != 0)
+        return "the first waiter was not the first to get the mutex";
+    if (bounded && (noted[1] != 2 || noted[2] != 1))
+        return "a batch had no end while another fiber was runnable";
+    return noted[1] == 1 || noted[2] == 1 ? NULL : "the second waiter was not the second to get the mutex";
+}
+
 static const char *at_end(void) {
     most_carriers = SBT_SWITCH->n_carriers > most_carriers ? SBT_SWITCH->n_carriers : most_carriers;
     if (scenario->barrier != 0)
@@ -281,7 +301,9 @@ static const char *at_end(void) {
         return "a thread that holds the outer mutex for long never yielded at the inner one";
     if (zero_is_next && !inner_for_long && (noted[0] != 1 || noted[1] != 0 || noted[2] != 1))
         return "a thread that unlocked two mutexes did not yield at the outer one, and only there";
-    if (scenario->objects == MUTEX)
+    if (unless_in_turn() != NULL)
+        return unless_in_turn();
+    if (scenario->objects == MUTEX || scenario->objects == DELEGATED)
         return walk_mutex_at_end();
     if (scenario->objects != NONE)
         return walk_rwlock_at_end();
@@ -366,6 +388,46 @@ static const struct scenario scenarios[] = {
      MUTEX,
      0},
     {"one is signalled in a handler, others want it", {"HILCUR", "LSUpo0", "LUu1"}, 2, 1, SCHED_ALONE, 0, MUTEX, 0},
+    {"delegated: two take a mutex", {"LULU", "LULU"}, 2, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: three take a mutex", {"LU", "LU", "LU"}, 2, 2, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: three take a mutex on one carrier", {"LULU", "LU", "LU"}, 1, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: one takes a mutex at home", {"HLULUR", "LU", "LU"}, 2, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: first come, first served", {"LaU", "pLaU", "LyQu1yQU"}, 2, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: a batch ends", {"LaUa", "pLaU", "LyQu1yQUa"}, 1, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: sections in which a thread waits", {"LpU", "LyU", "u0LU"}, 2, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: one waits, one signals", {"LCU", "LSU"}, 2, 2, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: one unlocks while another is runnable", {"Lyu2U", "LU", "p"}, 1, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: one waits while another is runnable", {"Lyu2CU", "LSU", "p"}, 1, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: one waits, one signals without the mutex", {"LCU", "LMUs"}, 2, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: two wait, one broadcasts and destroys", {"LCU", "LCU", "LAUX"}, 2, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: two wait, and each passes it on", {"LCSU", "LCSU", "LSU"}, 2, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: two wait, one of them at home", {"HLCUR", "LCU", "LAUX"}, 2, 1, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: one holds it up in a handler", {"HILUR", "LULUo0"}, 2, 2, SCHED_ALONE, 0, DELEGATED, 0},
+    {"delegated: one holds it up in a handler, others want it",
+     {"HILUR", "LUpo0", "LUu1"},
+     2,
+     1,
+     SCHED_ALONE,
+     0,
+     DELEGATED,
+     0},
+    {"delegated, monitored: three take a mutex on one carrier",
+     {"LULU", "LU", "LU"},
+     1,
+     1,
+     SCHED_MONITORED,
+     0,
+     DELEGATED,
+     0},
+    {"delegated, monitored: a section held up in the kernel",
+     {"Lu1u2b0U", "pLU", "po0"},
+     1,
+     1,
+     SCHED_MONITORED,
+     0,
+     DELEGATED,
+     0},
+    {"delegated, by turns: three take a mutex", {"LU", "LU", "LU"}, 1, 1, SCHED_BY_TURNS, 0, DELEGATED, 0},
     {"two write", {"xexe", "xexE"}, 2, 1, SCHED_ALONE, 0, RWLOCK, 0},
     {"three write", {"xE", "xE", "xE"}, 2, 2, SCHED_ALONE, 0, RWLOCK, 0},
     {"one writes, two read", {"xE", "re", "re"}, 2, 2, SCHED_ALONE, 0, RWLOCK, 0},

@@ -302,6 +302,15 @@ static uint64_t watched(struct sim_config *config, const struct sbt_trace *trace
     return w.hash;
 }
 
+/* Few channels, and costs from nothing to much. */
+static void random_optical(struct sim_config *config) {
+    config->optical.n_channels = 1 + below(4);
+    config->optical.transport_cycles = below(3) * 40;
+    config->optical.controller_cycles = below(3) * 30;
+    config->optical.check_cycles = below(3);
+    config->interface_cycles = below(3) * 150;
+}
+
 static void many(uint64_t first, uint64_t n) {
     for (uint64_t round = first; round < first + n; round++) {
         struct program p;
@@ -310,6 +319,7 @@ static void many(uint64_t first, uint64_t n) {
         const struct sbt_trace *trace = write_program(&p);
         random_chip(&config);
         uint32_t n_apps = 1 + below(3);
+        random_optical(&config);
         for (int sync = 0; sync < SIM_N_SYNCS; sync++)
             for (int policy = 0; policy < CSA_N_POLICIES; policy++) {
                 config.sync = (enum sim_sync)sync;

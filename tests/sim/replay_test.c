@@ -51,6 +51,11 @@ TEST(the_hardwares_latencies) {
     }
 }
 
+/* With an optical network a thread that has kept its core sees the messages of a barrier and of a broadcast itself. */
+static bool comes_back_from_an_ni(int sync, bool locks) {
+    return sync == SIM_SUBUTAI || (sync == SIM_ATAC && locks);
+}
+
 /* Back from a wait for others: thread 2 for a mutex, a condition, a barrier. Thread 1, which came last or first, has no
  * wait. */
 TEST(a_thread_that_has_waited_takes_longer_to_come_back) {
@@ -82,8 +87,11 @@ TEST(a_thread_that_has_waited_takes_longer_to_come_back) {
             config.timing.resume_cycles += MORE;
             struct sim *later = simulate(&config, trace, 1);
             ck_assert_uint_eq(result_of(later, 0, 1).to_ns, result_of(sim, 0, 1).to_ns);
-            ck_assert_uint_eq(result_of(later, 0, 2).to_ns,
-                              result_of(sim, 0, 2).to_ns + (sync == SIM_SUBUTAI ? (uint64_t)MORE : 0));
+            if (!sim_sync_has_optics((enum sim_sync)sync) ||
+                way != SIGNALLED) /* there the message has told it: atac_test.c */
+                ck_assert_uint_eq(result_of(later, 0, 2).to_ns,
+                                  result_of(sim, 0, 2).to_ns +
+                                      (comes_back_from_an_ni(sync, way == HELD) ? (uint64_t)MORE : 0));
             sim_free(sim);
             sim_free(later);
         }
@@ -227,7 +235,7 @@ TEST(a_failed_trylock) {
             struct sim_latency l = sim_call(sim, SIM_TRYLOCK);
             ck_assert_uint_eq(l.n, N);
             ck_assert_uint_ge(l.median_ns, sync == SIM_SOFTWARE ? 1000 : 60);
-            ck_assert_uint_le(l.median_ns, sync == SIM_SOFTWARE ? 2000 : 100);
+            ck_assert_uint_le(l.median_ns, sim_sync_has_nis((enum sim_sync)sync) ? 100 : 2000);
             ck_assert_uint_eq(sim_application(sim, 0)->sections.n, held ? 2 : 1);
             ck_assert_uint_ge(result_of(sim, 0, 0).to_ns, held ? 9 * MS : 3 * MS);
             ck_assert_uint_le(result_of(sim, 0, 0).to_ns, held ? 10 * MS : 4 * MS);

@@ -2,6 +2,7 @@
 /* What a forked child makes of its parent's network interfaces (engine/ni/fork.h). */
 #include "engine/ni/fork.h"
 
+#include "engine/ni/broadcast.h"
 #include "engine/ni/mailbox.h"
 #include "engine/ni/requests.h"
 #include "engine/ni/service.h"
@@ -51,6 +52,7 @@ void ni_fence(struct ni_thread *t, uint32_t tile) {
     n_fenced++;
 }
 
+void ni_broadcast_fork_child(void) {}
 void ni_machine_clear_mesh(void) {}
 
 void ni_mailbox_fork_child(struct ni_tile *tile, void (*serve)(const struct hw_packet *)) {

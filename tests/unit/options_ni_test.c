@@ -102,6 +102,7 @@ TEST(ni_defaults_and_limits) {
         {SBT_OPT_STRICT_PAPER, 0, "0", "1", "-1", "2"},
         {SBT_OPT_DATA_LOAD, 0, "0", "900", "-1", "901"},
         {SBT_OPT_QOS, SBT_QOS_CONTROL, "control", "none", "", "data"},
+        {SBT_OPT_NETWORK, SBT_NETWORK_MESH, "mesh", "atac", "", "optical"},
         {SBT_OPT_STATS, SBT_STATS_OFF, "off", "json", "", "xml"},
     };
     struct sbt_options options;
@@ -122,23 +123,12 @@ TEST(ni_defaults_and_limits) {
 }
 
 TEST(load_reads_the_engine_ni) {
-    char *envp[] = {"SUBUTAI_ENGINE=ni",
-                    "SUBUTAI_MESH=4x2",
-                    "SUBUTAI_MAP=file:tiles",
-                    "SUBUTAI_NI_SERVICE=inline",
-                    "SUBUTAI_NI_THREADS=3",
-                    "SUBUTAI_TIME_SCALE=100",
-                    "SUBUTAI_CONTROL_ELEMENTS=5",
-                    "SUBUTAI_QUEUE_ELEMENTS=50",
-                    "SUBUTAI_CONTROL_FULL=software",
-                    "SUBUTAI_QUEUE_FULL=again",
-                    "SUBUTAI_STRICT_PAPER=yes",
-                    "SUBUTAI_DATA_LOAD=300",
-                    "SUBUTAI_QOS=none",
-                    "SUBUTAI_STATS=json",
-                    "SUBUTAI_STATS_FILE=/x",
-                    "SUBUTAI_REQUESTS=/y",
-                    NULL};
+    char *envp[] = {"SUBUTAI_ENGINE=ni",          "SUBUTAI_MESH=4x2",          "SUBUTAI_MAP=file:tiles",
+                    "SUBUTAI_NI_SERVICE=inline",  "SUBUTAI_NI_THREADS=3",      "SUBUTAI_TIME_SCALE=100",
+                    "SUBUTAI_CONTROL_ELEMENTS=5", "SUBUTAI_QUEUE_ELEMENTS=50", "SUBUTAI_CONTROL_FULL=software",
+                    "SUBUTAI_QUEUE_FULL=again",   "SUBUTAI_STRICT_PAPER=yes",  "SUBUTAI_DATA_LOAD=300",
+                    "SUBUTAI_QOS=none",           "SUBUTAI_NETWORK=atac",      "SUBUTAI_STATS=json",
+                    "SUBUTAI_STATS_FILE=/x",      "SUBUTAI_REQUESTS=/y",       NULL};
     struct sbt_options options;
     ck_assert_msg(sbt_options_load(&options, envp, error, sizeof error), "%s", error);
     ck_assert_uint_eq(options.value[SBT_OPT_ENGINE].u, SBT_ENGINE_NI);
@@ -154,6 +144,7 @@ TEST(load_reads_the_engine_ni) {
     ck_assert_uint_eq(options.value[SBT_OPT_STRICT_PAPER].u, 1);
     ck_assert_uint_eq(options.value[SBT_OPT_DATA_LOAD].u, 300);
     ck_assert_uint_eq(options.value[SBT_OPT_QOS].u, SBT_QOS_NONE);
+    ck_assert_uint_eq(options.value[SBT_OPT_NETWORK].u, SBT_NETWORK_ATAC);
     ck_assert_uint_eq(options.value[SBT_OPT_STATS].u, SBT_STATS_JSON);
     ck_assert_str_eq(options.value[SBT_OPT_STATS_FILE].s, "/x");
     ck_assert_str_eq(options.value[SBT_OPT_REQUESTS].s, "/y");

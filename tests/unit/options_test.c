@@ -241,7 +241,7 @@ static void check_defaults(const struct sbt_options *options) {
         union sbt_option_value value = {.s = NULL};
         if (option->default_text != NULL)
             ck_assert(sbt_option_parse(option, option->name, option->default_text, &value, error, sizeof error));
-        if (option->kind == SBT_OPTION_STRING || option->kind == SBT_OPTION_MAP)
+        if (option->kind == SBT_OPTION_STRING || option->kind == SBT_OPTION_MAP || option->kind == SBT_OPTION_LOCKS)
             ck_assert_pstr_eq(options->value[i].s, value.s);
         else
             ck_assert_uint_eq(options->value[i].u, value.u);

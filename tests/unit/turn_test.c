@@ -347,3 +347,82 @@ TEST(turn_give_up__the_end_is_found_beside_an_earlier_deadline) {
     ck_assert_uint_eq(t->thread[1].reason, TURN_TIMED_OUT);
     free(t);
 }
+/* ---- futexes ---- */
+
+static void block_with_bits(struct turn *t, uintptr_t key, uint32_t bits) {
+    uint32_t i = t->holder;
+    turn_block(t, key, TURN_NEVER, TURN_EXACT, false);
+    t->thread[i].bits = bits;
+    turn_pass(t);
+}
+
+TEST(turn_wake_bits__those_with_a_common_bit_first_come_first) {
+    struct turn *t = with_threads(5, 0);
+    block_with_bits(t, 9, 1);  /* 0 */
+    block_with_bits(t, 9, 6);  /* 1 */
+    block_with_bits(t, 25, 6); /* 2 */
+    block_with_bits(t, 9, 2);  /* 3 */
+    ck_assert_uint_eq(turn_wake_bits(t, 9, 1, 8), 0);
+    ck_assert_uint_eq(turn_wake_bits(t, 9, 1, 2), 1);
+    ck_assert_uint_eq(t->thread[1].state, TURN_RUNNABLE);
+    ck_assert_uint_eq(t->thread[0].state, TURN_BLOCKED);
+    ck_assert_uint_eq(t->thread[3].state, TURN_BLOCKED);
+    ck_assert_uint_eq(turn_wake_bits(t, 9, 0, UINT32_MAX), 0);
+    ck_assert_uint_eq(turn_wake_bits(t, 9, UINT32_MAX, UINT32_MAX), 2);
+    ck_assert_uint_eq(t->thread[2].state, TURN_BLOCKED);
+    ck_assert_uint_eq(turn_first(t, 9), TURN_NO_THREAD);
+    ck_assert_uint_eq(turn_first(t, 25), 2);
+    free(t);
+}
+
+TEST(turn_wake_bits__absent_threads_are_woken_and_never_count) {
+    struct turn *t = with_threads(3, 0);
+    block_with_bits(t, 9, 1);
+    block_with_bits(t, 9, 1);
+    turn_absent(t, 0);
+    ck_assert_uint_eq(turn_wake_bits(t, 9, 1, 1), 1);
+    ck_assert_uint_eq(t->thread[0].state, TURN_OUTSIDE);
+    ck_assert_uint_eq(t->thread[1].state, TURN_RUNNABLE);
+    ck_assert_uint_eq(t->n_runnable, 2);
+    free(t);
+}
+
+/* Both keys in one queue, or each in its own. */
+static void moves(uintptr_t from, uintptr_t to) {
+    struct turn *t = with_threads(6, 0);
+    block_with_bits(t, from, 1); /* 0 */
+    block_with_bits(t, from, 2); /* 1 */
+    block_with_bits(t, to, 1);   /* 2 */
+    block_with_bits(t, from, 4); /* 3 */
+    block_with_bits(t, from, 1); /* 4 */
+    turn_absent(t, 1);
+    ck_assert_uint_eq(turn_move(t, from, from, 2), 2);
+    ck_assert_uint_eq(turn_first(t, from), 0);
+    ck_assert_uint_eq(turn_move(t, from, to, 2), 2); /* 0 and 3: behind 2 */
+    ck_assert_uint_eq(turn_first(t, from), 1);
+    ck_assert_uint_eq(turn_move(t, from, to, UINT32_MAX), 1); /* 4 */
+    ck_assert_uint_eq(turn_move(t, from, to, UINT32_MAX), 0);
+    turn_present(t, 1);
+    static const uint32_t order[] = {2, 0, 3, 4};
+    for (int i = 0; i < 4; i++) {
+        ck_assert_uint_eq(turn_first(t, to), order[i]);
+        ck_assert_uint_eq(turn_wake_bits(t, to, 1, UINT32_MAX), 1);
+        ck_assert_uint_eq(t->thread[order[i]].state, TURN_RUNNABLE);
+    }
+    ck_assert_uint_eq(turn_wake_bits(t, to, 1, UINT32_MAX), 0);
+    ck_assert_uint_eq(turn_wake_bits(t, from, 1, 2), 1);
+    ck_assert_uint_eq(t->n_runnable, 6);
+    block_with_bits(t, to, 1); /* 5: the queue is whole */
+    ck_assert_uint_eq(turn_first(t, to), 5);
+    free(t);
+}
+
+TEST(turn_move__to_the_end_first_come_first_with_their_bits) {
+    uintptr_t other = 25;
+    while (turn_queue_of(other) == turn_queue_of(9))
+        other += 8;
+    moves(9, other);
+    while (turn_queue_of(other) != turn_queue_of(9))
+        other += 8;
+    moves(9, other);
+}

@@ -72,6 +72,8 @@ static void read_log(struct check_process *p, struct check_run *run) {
     struct schedule_log *log = schedule_take("check", p->path);
     while (schedule_read("check", log, &e)) {
         p->n_ops += e.kind == SCHEDULE_EVENT_OP;
+        run->n_futexes +=
+            e.kind == SCHEDULE_EVENT_OP && e.what >= SCHEDULE_FUTEX_WAIT && e.what <= SCHEDULE_FUTEX_REQUEUE;
         run->n_outside += e.kind == SCHEDULE_EVENT_RETURN;
         run->n_stalls += e.kind == SCHEDULE_EVENT_STALL || e.kind == SCHEDULE_EVENT_RELEASED;
         p->schedule = e.hash;

@@ -116,6 +116,11 @@ static void print_failure(const struct check *c, const struct check_order *o, co
         printf("  the library said: %s\n", failed->said);
 }
 
+/* What the order does not decide. */
+static bool tells_futexes(const struct check *c, const struct check_run *run) {
+    return run->n_futexes > 0 && !c->is_serial;
+}
+
 static void print_difference(const struct check *c, const struct check_order *o) {
     const struct check_run *first = &o->runs[0], *other = &o->runs[o->other];
     printf("seed %" PRIu64 ": another schedule in %zu of %zu runs; run %zu differs from run 1 after %" PRIu64
@@ -126,6 +131,10 @@ static void print_difference(const struct check *c, const struct check_order *o)
     if (first->n_outside + other->n_outside > 0)
         printf("  %" PRIu64 " and %" PRIu64 " returns from outside: the outside decides when they come\n",
                first->n_outside, other->n_outside);
+    if (tells_futexes(c, first) || tells_futexes(c, other))
+        printf("  %" PRIu64 " and %" PRIu64 " operations on futexes: whether they are made is not the engine's order "
+               "(with --serial it is)\n",
+               first->n_futexes, other->n_futexes);
     if (first->said != NULL || other->said != NULL)
         printf("  the library said: %s\n", first->said != NULL ? first->said : other->said);
 }
@@ -136,18 +145,23 @@ static void print_order(const struct check *c, const struct check_order *o) {
         print_failure(c, o, failed);
     if (o->n_runs[CHECK_OTHER_OUTPUT] > 0)
         printf("seed %" PRIu64
-               ": the same schedule and another output in %zu of %zu runs: threads race for data without "
-               "synchronization, or the input is another (time, random numbers, addresses)\n",
-               o->seed, o->n_runs[CHECK_OTHER_OUTPUT], c->n_runs);
+               ": the same schedule and another output in %zu of %zu runs: %sthe input is another (time, "
+               "random numbers, addresses)\n",
+               o->seed, o->n_runs[CHECK_OTHER_OUTPUT], c->n_runs,
+               c->is_serial ? "" : "threads race for data without synchronization, or ");
     if (o->n_runs[CHECK_OTHER_SCHEDULE] > 0)
         print_difference(c, o);
 }
 
-static void print_run(const struct check_run *run) {
+static void print_run(const struct check *c, const struct check_run *run) {
     printf("schedule %016" PRIx64 ", %" PRIu64 " operation%s, %" PRIu64 " return%s from outside", run->schedule,
            run->n_ops, cmd_s(run->n_ops), run->n_outside, cmd_s(run->n_outside));
     if (run->n_processes > 1)
         printf(", of %zu processes", run->n_processes);
+    if (tells_futexes(c, run))
+        printf(", %" PRIu64
+               " of them on futexes: whether they are made is not the engine's order (with --serial it is)",
+               run->n_futexes);
     putchar('\n');
 }
 
@@ -163,7 +177,7 @@ static void text(const struct check *c, const struct findings *f) {
            f->n_outputs, cmd_s(f->n_outputs), f->n_failing, cmd_s(f->n_failing), f->n_other_output,
            f->n_other_schedule);
     if (c->n_orders == 1 && status_of(f) == CMD_OK)
-        print_run(first);
+        print_run(c, first);
     if (f->failing != NULL) {
         char *command = repeat(c, f->failing);
         printf("to repeat it: %s\n", command);
@@ -189,6 +203,7 @@ static void json_order(struct json *j, const struct check *c, const struct check
     json_uint(j, "processes", first->n_processes);
     json_text(j, "schedule", first->n_processes > 0 ? hash : NULL);
     json_uint(j, "operations", first->n_ops);
+    json_uint(j, "futexes", first->n_futexes);
     json_uint(j, "outside", first->n_outside);
     json_uint(j, "stalls", first->n_stalls);
     snprintf(hash, sizeof hash, "%016" PRIx64, first->output);

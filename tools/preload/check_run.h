@@ -26,7 +26,7 @@ struct check_run {
     struct check_logs logs;
     size_t n_processes; /* that have synchronized */
     /* Of all processes. `schedule` is that of the only one, or a sum of all. */
-    uint64_t schedule, n_ops, n_outside, n_stalls;
+    uint64_t schedule, n_ops, n_outside, n_stalls, n_futexes;
 };
 
 /* Why two runs of an order are not the same. */
@@ -53,6 +53,7 @@ struct check {
     uint64_t seed;             /* of the only order, without --seeds */
     size_t n_runs, n_orders, n_jobs;
     bool json;
+    bool is_serial;     /* --serial */
     bool keeps_said;    /* the library's own lines are kept from the output: neither --log nor --verbose is given */
     const char *folder; /* of the logs, while the runs last */
     struct check_order *orders;

@@ -95,6 +95,17 @@ static void take_option(struct check *c, const struct args *args, int option, ui
     }
 }
 
+/* The library refuses what is no value of it. */
+static bool is_serial(struct settings *s) {
+    const struct sbt_option *option = &sbt_option_table[SBT_OPT_SERIAL];
+    const char *text = hints_chosen(s, SBT_OPT_SERIAL);
+    union sbt_option_value value = {.u = 0};
+    char error[256];
+    if (text != NULL)
+        settings_set(s, option, "check: ", text);
+    return text != NULL && sbt_option_parse(option, option->name, text, &value, error, sizeof error) && value.u != 0;
+}
+
 /* What the command chooses itself. */
 static void settle_options(struct check *c, uint64_t seeds) {
     struct settings *s = &c->settings;
@@ -110,6 +121,7 @@ static void settle_options(struct check *c, uint64_t seeds) {
         settings_set(s, &sbt_option_table[SBT_OPT_SEED], "check: ", seed);
         c->seed = strtoull(seed, NULL, 10);
     }
+    c->is_serial = is_serial(s);
     c->keeps_said = hints_chosen(s, SBT_OPT_LOG) == NULL && hints_chosen(s, SBT_OPT_VERBOSE) == NULL;
     c->n_orders = seeds > 0 ? (size_t)seeds + 1 : 1;
     if (c->n_runs == 0)

@@ -30,6 +30,11 @@ enum {
     PREDICT_LOAD,
     PREDICT_QOS,
     PREDICT_SEED,
+    PREDICT_CHANNELS,
+    PREDICT_TRANSPORT,
+    PREDICT_CONTROLLER,
+    PREDICT_CHECK,
+    PREDICT_INTERFACE,
     PREDICT_CALLS,
     PREDICT_UNFAIRNESS,
     PREDICT_TIMELINE,
@@ -48,8 +53,10 @@ static const struct own_option predict_options[] = {
     [PREDICT_MESH] = {0, "mesh", "WxH", "the network between them (default: as square as the cores allow)"},
     [PREDICT_SYNC] =
         {0, "sync", "LIST",
-         "software, subutai, glibc, direct, switch: what synchronizes; the first two on the paper's chip, the others "
-         "on the host (default all of the machine)"},
+         "software, subutai, optical, atac, glibc, direct, switch: what synchronizes; the first four on the paper's "
+         "chip, "
+         "optical and atac with an optical network beside the mesh, the others on the host (default all of the machine "
+         "but these two)"},
     [PREDICT_SCHED] = {0, "sched", "LIST",
                        "rr, csa, oat: round robin, critical section-aware, one application at a "
                        "time (default rr)"},
@@ -76,6 +83,13 @@ static const struct own_option predict_options[] = {
         {0, "qos", "WHAT",
          "control: routers send control packets before that traffic (default); none: in the order of coming"},
     [PREDICT_SEED] = {0, "seed", "N", "of that traffic (default 1)"},
+    [PREDICT_CHANNELS] = {0, "channels", "N",
+                          "of the optical network: barriers and conditions beyond them are the mesh's (default 64)"},
+    [PREDICT_TRANSPORT] = {0, "transport-cycles", "N", "of a message on the optical network (default 5)"},
+    [PREDICT_CONTROLLER] = {0, "controller-cycles", "N", "from a lambda queue to the message buffer (default 10)"},
+    [PREDICT_CHECK] = {0, "check-cycles", "N", "of a core for each look into its message buffer (default 3)"},
+    [PREDICT_INTERFACE] = {0, "interface-cycles", "N",
+                           "of a core, in software, for each message that it sends or retrieves (default 300)"},
     [PREDICT_CALLS] = {0, "calls", NULL, "also a table of calls: how many, mean, median, 99th percentile"},
     [PREDICT_UNFAIRNESS] = {0, "unfairness", NULL, "also simulate each application alone, for Eq. 1 of the paper"},
     [PREDICT_TIMELINE] = {0, "timeline", "FILE", "what each thread did when, as CSV"},
@@ -266,7 +280,7 @@ static void read_machines(struct predict *p) {
 }
 
 /* What serves the calls: the paper's, then the host's. */
-static const char *const sync_names[] = {"software", "subutai", "glibc", "direct", "switch"};
+static const char *const sync_names[] = {"software", "subutai", "optical", "atac", "glibc", "direct", "switch"};
 
 /*
  * The values of --sync that belong to the machine, in `list`; how many. A value that belongs to no machine of the list
@@ -275,9 +289,10 @@ static const char *const sync_names[] = {"software", "subutai", "glibc", "direct
 static unsigned read_syncs(const struct predict *p, const struct predict_machine *machine, unsigned *list) {
     unsigned first = p->has_paper ? 0 : (unsigned)SIM_N_SYNCS, end = p->has_host ? SIM_N_ALL_SYNCS : SIM_N_SYNCS;
     unsigned own_first = machine->on_host ? SIM_N_SYNCS : 0, own_end = machine->on_host ? SIM_N_ALL_SYNCS : SIM_N_SYNCS;
-    unsigned all[SIM_N_ALL_SYNCS], n_all = end - first, n = 0;
-    for (unsigned i = 0; i < n_all; i++)
-        all[i] = i;
+    unsigned all[SIM_N_ALL_SYNCS], n_all = 0, n = 0;
+    for (unsigned i = first; i < end; i++)
+        if (!sim_sync_has_optics((enum sim_sync)i))
+            all[n_all++] = i - first;
     if (p->sync != NULL)
         n_all = read_names("--sync", p->sync, sync_names + first, end - first, all);
     for (unsigned i = 0; i < n_all; i++)
@@ -285,7 +300,7 @@ static unsigned read_syncs(const struct predict *p, const struct predict_machine
             list[n++] = first + all[i];
     if (n == 0)
         cmd_refuse("predict: --sync: '%s' has nothing for --machine %s (legal there: %s)", p->sync, machine->name,
-                   machine->on_host ? "glibc, direct, switch" : "software, subutai");
+                   machine->on_host ? "glibc, direct, switch" : "software, subutai, optical, atac");
     return n;
 }
 
@@ -334,6 +349,21 @@ static uint32_t read_effects(const char *text) {
     for (unsigned i = 0; i < n; i++)
         effects |= UINT32_C(1) << list[i];
     return effects;
+}
+
+/* The same, of the optical network. */
+static bool read_optical_option(const struct args *args, struct predict *p, int option) {
+    uint32_t *values[] = {&p->config.optical.n_channels, &p->config.optical.transport_cycles,
+                          &p->config.optical.controller_cycles, &p->config.optical.check_cycles,
+                          &p->config.interface_cycles};
+    if (option < PREDICT_CHANNELS || option > PREDICT_INTERFACE)
+        return false;
+    bool channels = option == PREDICT_CHANNELS;
+    char *name = cmd_format("--%s", predict_options[option].name);
+    *values[option - PREDICT_CHANNELS] = (uint32_t)args_uint(
+        args, name, args->value, channels, channels ? HW_OPTICAL_MAX_CHANNELS : HW_OPTICAL_MAX_CYCLES);
+    free(name);
+    return true;
 }
 
 /* False: the option does not describe the chip. */
@@ -387,7 +417,7 @@ static bool read_chip_option(const struct args *args, struct predict *p, int opt
         p->config.seed = args_uint(args, "--seed", args->value, 0, UINT64_MAX);
         break;
     default:
-        return false;
+        return read_optical_option(args, p, option);
     }
     return true;
 }
@@ -435,11 +465,15 @@ static void read_option(const struct args *args, struct predict *p, int option) 
 
 /* Why an option that was given does nothing; NULL: it does something. */
 static const char *idle(const struct predict *p, int option) {
-    bool has_hardware = false;
-    for (size_t i = 0; i < p->n_runs; i++)
-        has_hardware = has_hardware || p->runs[i].sync == SIM_SUBUTAI;
-    if (!p->has_paper && (option == PREDICT_SLOT || (option >= PREDICT_CONTROL && option <= PREDICT_SEED)))
+    bool has_hardware = false, has_optical = false;
+    for (size_t i = 0; i < p->n_runs; i++) {
+        has_hardware = has_hardware || sim_sync_has_nis(p->runs[i].sync);
+        has_optical = has_optical || sim_sync_has_optics(p->runs[i].sync);
+    }
+    if (!p->has_paper && (option == PREDICT_SLOT || (option >= PREDICT_CONTROL && option <= PREDICT_INTERFACE)))
         return "the host has no such part";
+    if (!has_optical && option >= PREDICT_CHANNELS && option <= PREDICT_INTERFACE)
+        return "only --sync optical and atac have an optical network";
     if (!p->has_host && (option == PREDICT_WITHOUT || option == PREDICT_MEMORY))
         return "the paper's chip has no such part";
     switch (option) {

@@ -133,7 +133,7 @@ char **env_build(const char *subcommand, char *const *base, const struct setting
         cmd_refuse("%s: %s", subcommand, error);
     remove_idle(subcommand, common, own, loaded, env, &n);
     if (library != NULL && loaded->value[SBT_OPT_WAIT].u != SBT_WAIT_ADAPTIVE &&
-        loaded->value[SBT_OPT_WAIT].u != SBT_WAIT_AUTO)
+        (loaded->value[SBT_OPT_WAIT].u != SBT_WAIT_AUTO || loaded->given[SBT_OPT_DELEGATE]))
         env[n++] = tree_variable();
     const char *record = loaded->value[SBT_OPT_RECORD].s;
     if (library != NULL && record != NULL && record[0] != '\0')

@@ -50,6 +50,7 @@ char *help_of_option(const struct sbt_option *option) {
         snprintf(legal, sizeof legal, " (linear, random, random:SEED, file:PATH)");
         break;
     case SBT_OPTION_BOOL:
+    case SBT_OPTION_LOCKS:
     case SBT_OPTION_STRING:
         break;
     }

@@ -138,8 +138,10 @@ static void put_run(struct json *j, const struct predict *p, size_t i) {
     json_line(j);
     json_open(j, NULL, '{');
     fields_json(j, predict_run_fields, 0, &row);
-    if (run->sync == SIM_SUBUTAI)
+    if (sim_sync_has_nis(run->sync))
         fields_json(j, predict_hardware_fields, 0, &row);
+    if (sim_sync_has_optics(run->sync))
+        fields_json(j, predict_optical_fields, 0, &row);
     put_calls(j, run);
     put_packets(j, run);
     json_open(j, "applications", '[');

@@ -153,6 +153,17 @@ const struct field predict_hardware_fields[] = {
     {"hardware", "passed_on", NULL, 0, FIELD_UINT64, RUN(sum.n_passed_on), 0},
     {0},
 };
+/* For the optical network only. */
+const struct field predict_optical_fields[] = {
+    {"optical", "messages", NULL, 0, FIELD_UINT64, RUN(sum.n_messages), 0},
+    {"optical", "retrieved", NULL, 0, FIELD_UINT64, RUN(sum.n_retrieved), 0},
+    {"optical", "transferred", NULL, 0, FIELD_UINT64, RUN(sum.n_transferred), 0},
+    {"optical", "delay_ns", NULL, 0, FIELD_UINT64, RUN(sum.message_delay_ns), 0},
+    {"optical", "max_lambda_queue", NULL, 0, FIELD_UINT64, RUN(sum.max_lambda), 0},
+    {"optical", "max_buffer", NULL, 0, FIELD_UINT64, RUN(sum.max_buffer), 0},
+    {"optical", "without_channel", NULL, 0, FIELD_UINT64, RUN(sum.n_without_channel), 0},
+    {0},
+};
 
 struct run_row predict_run_row(const struct predict *p, size_t i) {
     const struct predict_run *run = &p->runs[i];

@@ -64,8 +64,8 @@ struct common_row {
 };
 
 extern const struct field predict_common_fields[], predict_run_fields[], predict_hardware_fields[],
-    predict_call_fields[], predict_packet_fields[], predict_application_fields[], predict_section_fields[],
-    predict_octave_fields[], predict_thread_fields[];
+    predict_optical_fields[], predict_call_fields[], predict_packet_fields[], predict_application_fields[],
+    predict_section_fields[], predict_octave_fields[], predict_thread_fields[];
 
 struct common_row predict_common_row(const struct predict *p);
 struct run_row predict_run_row(const struct predict *p, size_t run);

@@ -169,6 +169,7 @@ struct imports {
     bool by_runtime;      /* by a language runtime, which every program in that language loads */
     bool threads, dlopen;
     bool syscall; /* by neither, so it may be for futexes */
+    bool openmp;  /* gcc's runtime library, which makes futex calls */
 };
 
 static bool is_runtime(const struct object *o) {
@@ -187,6 +188,7 @@ static struct imports imports_of(const struct closure *c) {
             all.synchronization = true;
         all.threads = all.threads || (o->primitives[PRIMITIVE_THREAD].n > 0 && !is_runtime(o));
         all.syscall = all.syscall || (o->imports_syscall && !is_libc && !is_runtime(o));
+        all.openmp = all.openmp || strncmp(base_name(o->path), "libgomp", 7) == 0;
         all.dlopen = all.dlopen || (o->imports_dlopen && !is_libc);
     }
     return all;
@@ -218,6 +220,9 @@ static void check_symbols(struct verdict *v) {
              cmd_format("neither it nor its libraries import pthread synchronization functions%s", why));
     if (all.synchronization && all.syscall)
         names_add(&v->notes, "imports syscall: private futexes that it waits on by that are served too");
+    if (all.threads && (all.syscall || all.openmp))
+        names_add(&v->notes,
+                  "--engine det: whether it asks for a futex depends on a race: --serial has one order of that too");
     if (all.dlopen)
         names_add(&v->notes, "imports dlopen: libraries loaded later are served too, but not listed here");
     if (v->reason == VERDICT_NO_SYMBOLS)

@@ -13,7 +13,7 @@ struct setting {
     const char *folder; /* of the traces, a temporary one */
     bool limit_varies;  /* the other reading of Eq. 2, csa.h */
     bool uncapped;      /* no cap on CSA in a time frame */
-    uint32_t switch_ns[SIM_N_SYNCS];
+    uint32_t switch_ns[SIM_N_PAPER_SYNCS];
     uint32_t patience_ns;
     uint32_t spread_permille;
     uint64_t seed;
@@ -50,7 +50,7 @@ void evaluate_run(const struct setting *setting, const struct set *set, const st
 
 /* One application alone, software over Subutai; both outcomes if wanted. */
 double evaluate_speedup(const struct setting *setting, uint32_t model, const struct phases *phases, uint32_t n_threads,
-                        struct outcome outcomes[SIM_N_SYNCS]);
+                        struct outcome outcomes[SIM_N_PAPER_SYNCS]);
 
 /* The phase with which so many cores have the speed-up `target`; what it comes to in *reached. */
 uint64_t evaluate_fit(const struct setting *setting, uint32_t model, uint32_t n_threads, double target,

@@ -97,11 +97,11 @@ static void figure_12(const struct setting *setting, uint32_t model, struct phas
     uint64_t needed = evaluate_fit(setting, model, 64, figure_12_paper[model][1], &of_64);
     evaluate_value((double)needed / (double)phases->ns[model], "fit.%s.needed_64", name);
     for (uint32_t n_cores = 32; n_cores <= 64; n_cores *= 2) {
-        struct outcome outcomes[SIM_N_SYNCS];
+        struct outcome outcomes[SIM_N_PAPER_SYNCS];
         double speedup = evaluate_speedup(setting, model, phases, n_cores, outcomes);
         evaluate_value(speedup, "fig12.%s.%u", name, n_cores);
         say("%s, %u cores: %.3f", name, n_cores, speedup);
-        for (uint32_t sync = 0; sync < SIM_N_SYNCS; sync++) {
+        for (uint32_t sync = 0; sync < SIM_N_PAPER_SYNCS; sync++) {
             bars(name, n_cores, sync, "T0", &outcomes[sync].master[0]);
             bars(name, n_cores, sync, "T7", &outcomes[sync].worker[0]);
             evaluate_value((double)outcomes[sync].summary.work_ns /
@@ -160,9 +160,9 @@ static void figures_10_and_11(const struct setting *setting, const struct phases
 
 /* Together with others, an application can be stuck on the paper's chip: then what needs that run has no value. */
 static void figure_13(const struct setting *setting, const struct set *set, const struct phases *phases) {
-    struct outcome outcomes[SIM_N_SYNCS][CSA_N_POLICIES];
-    double exec[SIM_N_SYNCS][CSA_N_POLICIES];
-    for (uint32_t sync = 0; sync < SIM_N_SYNCS; sync++)
+    struct outcome outcomes[SIM_N_PAPER_SYNCS][CSA_N_POLICIES];
+    double exec[SIM_N_PAPER_SYNCS][CSA_N_POLICIES];
+    for (uint32_t sync = 0; sync < SIM_N_PAPER_SYNCS; sync++)
         for (uint32_t policy = 0; policy < CSA_N_POLICIES; policy++) {
             struct outcome *o = &outcomes[sync][policy];
             exec[sync][policy] = NAN;
@@ -196,7 +196,7 @@ static void figure_13(const struct setting *setting, const struct set *set, cons
     }
 
     /* Alone: each application's own time when it had the chip for itself. */
-    for (uint32_t sync = 0; sync < SIM_N_SYNCS; sync++)
+    for (uint32_t sync = 0; sync < SIM_N_PAPER_SYNCS; sync++)
         for (uint32_t policy = CSA_RR; policy <= CSA_CSA; policy++) {
             double scheduled[MAX_SET], alone[MAX_SET];
             if (isnan(exec[sync][policy]) || isnan(exec[sync][CSA_OAT]))

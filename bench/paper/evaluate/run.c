@@ -124,12 +124,12 @@ void evaluate_run(const struct setting *setting, const struct set *set, const st
 }
 
 double evaluate_speedup(const struct setting *setting, uint32_t model, const struct phases *phases, uint32_t n_threads,
-                        struct outcome outcomes[SIM_N_SYNCS]) {
+                        struct outcome outcomes[SIM_N_PAPER_SYNCS]) {
     struct set alone = {.name = workload_models[model].name, .n = 1, .applications = {workload_models[model].name}};
-    struct outcome own[SIM_N_SYNCS];
+    struct outcome own[SIM_N_PAPER_SYNCS];
     if (!outcomes)
         outcomes = own;
-    for (uint32_t sync = 0; sync < SIM_N_SYNCS; sync++)
+    for (uint32_t sync = 0; sync < SIM_N_PAPER_SYNCS; sync++)
         evaluate_run(setting, &alone, phases, n_threads, sync, CSA_RR, &outcomes[sync]);
     return (double)outcomes[SIM_SOFTWARE].summary.makespan_ns / (double)outcomes[SIM_SUBUTAI].summary.makespan_ns;
 }

@@ -24,6 +24,17 @@ void det_come_back(const struct det_aside *aside) {
     det_self.is_absent = aside->is_absent;
 }
 
+/*
+ * A system call that the kernel restarts after the handler ends at once, since the word is another. The thread then
+ * looks at what it waits for: the handler may have changed it without an operation.
+ */
+void det_handler_runs(struct sbt_waiter *unused) {
+    (void)unused;
+    det_self.has_handled = true;
+    if (det_self.waiting != 0)
+        __atomic_store_n(&det_round->thread[det_root(det_self.waiting - 1)].word, DET_AWAKE, __ATOMIC_SEQ_CST);
+}
+
 void det_adopt(uint32_t number) {
     det_self.number = number;
     det_self.waiting = 0;
@@ -137,6 +148,8 @@ void det_abandon_wait(void) {
     det_self.waiting = 0;
     det_self.is_guest = det_self.is_absent = det_self.is_out = false;
     det_give(next);
+    if (det_is_serial)
+        det_wait_serially();
     sbt_handlers_release();
 }
 
@@ -232,6 +245,8 @@ void det_outside_end(void) {
         else
             come_in(det_self.waiting - 1, SCHEDULE_FROM_CALL);
     }
+    if (det_is_serial)
+        det_wait_serially();
     sbt_handlers_release();
     pthread_setcanceltype(type, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "core/handlers.h"
 #include "core/log.h"
+#include "core/sites.h"
 #include "decimal.h"
 #include "engine/det/hints.h"
 #include "engine/det/site.h"
@@ -21,8 +22,11 @@ static int start(const struct sbt_options *options) {
     det_round = sbt_memory_map(sizeof *det_round);
     if (det_round == NULL)
         return ENOMEM;
+    sbt_handlers_interrupt = det_handler_runs;
+    det_is_serial = options->value[SBT_OPT_SERIAL].u != 0;
     det_thread_start();
     det_site_start();
+    sbt_sites_spin(false); /* the thread that is waited for may need the turn */
     const char *schedule = options->value[SBT_OPT_SCHEDULE].s;
     if (schedule != NULL && !det_schedule_start(schedule, options->value[SBT_OPT_SCHEDULE_TIMES].u != 0))
         return ENOMEM;
@@ -88,7 +92,7 @@ static void await_turn(void) {
 }
 
 static void stop(void) {
-    char hash[17], ops[DECIMAL_SIZE], outside[DECIMAL_SIZE];
+    char hash[17], ops[DECIMAL_SIZE], outside[DECIMAL_SIZE], futexes[DECIMAL_SIZE];
     struct det_round *r = det_round;
     if (r->generation != sbt_fork_generation() + 1)
         return;
@@ -98,8 +102,12 @@ static void stop(void) {
         det_schedule_end(&(struct schedule_totals){
             .hash = r->hash, .n_ops = r->n_ops, .n_outside = r->n_outside, .n_objects = r->n_objects});
     hex_of(hash, det_round->hash);
-    sbt_log(2, "schedule ", hash, ", ", decimal_of(ops, det_round->n_ops), " operations, ",
-            decimal_of(outside, det_round->n_outside), " returns from outside", NULL);
+    bool has_futexes = r->n_futexes != 0 && !det_is_serial;
+    sbt_log(2, "schedule ", hash, ", ", decimal_of(ops, r->n_ops), " operations, ", decimal_of(outside, r->n_outside),
+            " returns from outside", has_futexes ? ", " : "", has_futexes ? decimal_of(futexes, r->n_futexes) : "",
+            has_futexes ? " of them on futexes: whether they are made is not the engine's order (with --serial it is)"
+                        : "",
+            NULL);
     det_hints_stop();
 }
 
@@ -140,5 +148,6 @@ const struct sbt_engine sbt_engine_det = {
     SBT_BARRIERS_OF(det),
     SBT_RWLOCKS_OF(det),
     SBT_SEMS_OF(det),
+    SBT_FUTEXES_OF(det),
     SBT_SPINS_OF(det),
 };

@@ -57,7 +57,10 @@ enum det_op {
     DET_FORK = SCHEDULE_FORK,
     DET_GIVE_UP = SCHEDULE_GIVE_UP,
     DET_SOFT_BARRIER = SCHEDULE_SOFT_BARRIER,
-    DET_PCS = SCHEDULE_PCS
+    DET_PCS = SCHEDULE_PCS,
+    DET_FUTEX_WAIT = SCHEDULE_FUTEX_WAIT,
+    DET_FUTEX_WAKE = SCHEDULE_FUTEX_WAKE,
+    DET_FUTEX_REQUEUE = SCHEDULE_FUTEX_REQUEUE
 };
 
 /* What waiting threads saw last, and since when it has been so. */
@@ -81,6 +84,7 @@ struct det_round {
     bool is_hinted;       /* operations are looked at for hints (hints.h); the holder's */
     bool is_timed;        /* the log has times; set before there is a second thread */
     uint64_t n_outside;   /* returns at a point that the outside decided; under the lock */
+    uint64_t n_futexes;   /* operations on futexes; the holder's */
     struct det_thread {
         uint32_t word;       /* what the thread sleeps on until it has the turn (round.c) */
         uint32_t waits;      /* 1: the thread is in a wait for the turn, which it may have got */
@@ -94,6 +98,7 @@ struct det_round {
         uintptr_t routine; /* where it begins; 0: not known, or the main thread */
         pthread_t handle;
         bool has_handle;
+        uint32_t futex;    /* the object of its wait (futex.c); the holder's */
         bool is_detached;  /* the number is free when the thread has ended; the holder's */
         bool is_cancelled; /* its next cancellation point acts; the holder's */
     } thread[TURN_THREADS];
@@ -124,6 +129,10 @@ struct det_self {
     bool in_fork;        /* it has the turn until the fork has been made */
     uint64_t last_ns;    /* logical time of its last operation */
     uint64_t arrived_ns; /* with times in the log: when it began to wait for the turn; 0: it did not */
+    bool has_handled;    /* of a wait with `looks_again`: a handler has run */
+    bool is_restarted;   /* of its last wait: it was interrupted by a handler that restarts system calls */
+    uint64_t read_since_ns; /* with --serial: last_ns when it counted the first of */
+    uint32_t n_readings;    /* its readings of clocks */
     struct {
         struct timespec at; /* what the clock said */
         uint64_t ns;        /* logical time then; 0: it has not been read */
@@ -141,6 +150,13 @@ void det_watch_resume(enum turn_reason reason);
 static inline bool det_is_watched(void) {
     return SBT_UNLIKELY(__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED) | det_round->is_hinted);
 }
+/*
+ * With --serial only the holder of the turn runs the program: a thread that has passed the turn, or has come back into
+ * the round, waits here. The order is the same as without: the turn would wait for the thread at its next operation.
+ * Handlers are deferred, but for the length of the wait. Nothing for a guest.
+ */
+extern bool det_is_serial;
+void det_wait_serially(void);
 
 /* The caller has the turn for an operation. */
 static inline bool det_in_operation(void) {
@@ -234,6 +250,8 @@ struct det_wait {
     uint8_t tag;
     bool can_cancel;    /* TURN_CANCELLED */
     bool can_interrupt; /* TURN_INTERRUPTED: a signal handler has run */
+    bool looks_again;   /* the same after a handler that restarts system calls: det_self.is_restarted */
+    uint32_t bits;      /* for turn_wake_bits */
 };
 
 /*
@@ -269,6 +287,8 @@ struct det_aside {
 };
 void det_stand_aside(struct det_aside *aside);
 void det_come_back(const struct det_aside *aside);
+/* sbt_handlers_interrupt: a handler is about to run on a thread with such a wait. */
+void det_handler_runs(struct sbt_waiter *unused);
 
 /* That thread sleeps on this one's word: a guest on the interrupted one's, others on their own. */
 static inline uint32_t det_root(uint32_t number) {
@@ -307,6 +327,8 @@ void det_depart(void);
 #define DET_STALL_RELEASE_NS 20000000
 /* The same, if the thread has not come back from its wait for the turn: the machine may be busy. */
 #define DET_STALL_ASLEEP_NS 1000000000
+/* With --serial: to compute is what the holder is there for. */
+#define DET_STALL_SERIAL_NS 2000000000
 /* A waiting thread looks less often by one interval for each so many runnable threads. */
 #define DET_LOOKERS 4
 /*
@@ -379,6 +401,12 @@ int det_sem_wait(sem_t *s, const struct sbt_deadline *deadline);
 int det_sem_trywait(sem_t *s);
 int det_sem_post(sem_t *s);
 int det_sem_getvalue(sem_t *s, int *value);
+
+int det_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t bits, const struct sbt_deadline *deadline,
+                   uint64_t in_ns);
+uint32_t det_futex_wake(uint32_t *word, bool shared, uint32_t n, uint32_t bits);
+int det_futex_requeue(uint32_t *from, uint32_t *to, bool shared, struct sbt_futex_moved *most,
+                      const uint32_t *expected);
 
 int det_spin_lock(pthread_spinlock_t *s);
 int det_spin_trylock(pthread_spinlock_t *s);

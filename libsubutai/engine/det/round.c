@@ -30,6 +30,7 @@
 enum { AWAKE = DET_AWAKE, ASLEEP, GIVEN };
 
 struct det_round *det_round;
+bool det_is_serial;
 _Thread_local struct det_self det_self __attribute__((tls_model("initial-exec")));
 
 static uint32_t *word_of(uint32_t number) {
@@ -72,12 +73,14 @@ static void is_overdue(uint32_t number) {
     sbt_handlers_release();
 }
 
-/* A handler has run: the thread comes back as from outside, unless it has been woken already. */
-static void is_interrupted(uint32_t number) {
+/* A handler has run: the thread comes back as from outside. False: it has been woken already. */
+static bool is_interrupted(uint32_t number) {
     struct det_round *r = det_round;
+    bool is_blocked;
     sbt_handlers_hold();
     sbt_lock_take(&r->lock);
-    if (r->turn.thread[number].state == TURN_BLOCKED) {
+    is_blocked = r->turn.thread[number].state == TURN_BLOCKED;
+    if (is_blocked) {
         turn_wake_thread(&r->turn, number, TURN_INTERRUPTED);
         det_returned(number, SCHEDULE_FROM_HANDLER);
         if (r->turn.holder == TURN_NO_THREAD)
@@ -85,6 +88,7 @@ static void is_interrupted(uint32_t number) {
     }
     sbt_lock_drop(&r->lock);
     sbt_handlers_release();
+    return is_blocked;
 }
 
 /* The thread was expelled, or absent: it returns from outside, if it is there. */
@@ -125,9 +129,15 @@ static bool is_outside(uint32_t number) {
            turn_state_of(&det_round->turn, number) == TURN_OUTSIDE;
 }
 
+/* A handler has run. It was no wait of its own that it interrupted: that one has noted it for itself. */
+static bool must_look_again(const struct turn_wait *w) {
+    return w->is_blocked && w->wait->looks_again && det_self.has_handled;
+}
+
 /* A handler may have run before, and have changed each of these. */
 static bool must_look(const struct turn_wait *w) {
-    return is_over(w) || has_turn(w->number) || (w->is_blocked && det_self.is_absent) || is_outside(w->number);
+    return is_over(w) || has_turn(w->number) || (w->is_blocked && det_self.is_absent) || must_look_again(w) ||
+           is_outside(w->number);
 }
 
 static void spin_for_turn(const struct turn_wait *w) {
@@ -177,6 +187,7 @@ static void sleep_once(struct turn_wait *w, uint32_t *word) {
         w->deadline = NULL;
         is_overdue(w->number);
     } else if (r == EINTR && w->wait->can_interrupt) {
+        det_self.has_handled = false;
         is_interrupted(w->number);
     }
 }
@@ -212,6 +223,10 @@ static bool take_turn(struct turn_wait *w) {
             return false;
         if (is_outside(w->number) || (w->is_blocked && det_self.is_absent))
             is_present(w->number);
+        if (must_look_again(w)) {
+            det_self.has_handled = false;
+            det_self.is_restarted = is_interrupted(w->number);
+        }
         if (w->is_blocked)
             det_self.is_absent = false;
         if (has_turn(w->number))
@@ -271,6 +286,16 @@ void det_pass_slow(void) {
         det_self.number = DET_NO_NUMBER;
     }
     det_give(next);
+    if (SBT_UNLIKELY(det_is_serial))
+        det_wait_serially();
+}
+
+void det_wait_serially(void) {
+    const struct det_wait wait = {.deadline = NULL};
+    struct turn_wait w = {.number = det_self.number, .generation = det_round->generation, .wait = &wait};
+    if (det_self.number != DET_NO_NUMBER)
+        take_turn(&w);
+    __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- blocking ---- */
@@ -320,6 +345,21 @@ static void resume(enum turn_reason reason) {
         det_watch_resume(reason);
 }
 
+/* A wait in a handler does not hide from the interrupted one that a handler has run. */
+static bool begin_to_look(const struct det_wait *wait) {
+    bool had_handled = det_self.has_handled;
+    det_self.has_handled = det_self.is_restarted = false;
+    if (wait->looks_again)
+        sbt_self.waiter = (struct sbt_waiter *)(void *)&det_self; /* for sbt_handlers_interrupt, which does not look */
+    return had_handled;
+}
+
+static void end_to_look(const struct det_wait *wait, bool had_handled) {
+    if (wait->looks_again)
+        sbt_self.waiter = NULL;
+    det_self.has_handled = had_handled;
+}
+
 enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     struct det_round *r = det_round;
     struct turn_wait w = {.number = det_self.number,
@@ -337,17 +377,20 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     uint32_t n_inner = det_self.n_inner; /* operations of handlers meanwhile are inside of none */
     det_self.n_inner = 0;
     det_self.last_ns = r->turn.now;
+    bool had_handled = begin_to_look(wait);
     det_stand_aside(&aside);
     sbt_lock_take(&r->lock);
     turn_block(&r->turn, (uintptr_t)key, due, wait->tag, can_cancel);
     if (wait->turns != 0)
         turn_soften(&r->turn);
+    r->turn.thread[w.number].bits = wait->bits;
     uint32_t next = turn_pass(&r->turn);
     sbt_lock_drop(&r->lock);
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
     if (next != w.number)
         det_give(next);
     bool has_it = take_turn(&w);
+    end_to_look(wait, had_handled);
     det_self.n_inner = n_inner;
     pthread_setcanceltype(type, NULL);
     if (!has_it) { /* in a child: it looks again */

@@ -186,7 +186,8 @@ static void write_time(void) {
 /* Its object, or the thread that it is about, is told next. */
 static bool is_about(enum schedule_op op) {
     return op <= SCHEDULE_SEM_POST || op == SCHEDULE_CREATE || op == SCHEDULE_JOIN || op == SCHEDULE_DETACH ||
-           op == SCHEDULE_CANCEL || op == SCHEDULE_SOFT_BARRIER;
+           op == SCHEDULE_CANCEL || op == SCHEDULE_SOFT_BARRIER ||
+           (op >= SCHEDULE_FUTEX_WAIT && op <= SCHEDULE_FUTEX_REQUEUE);
 }
 
 static bool is_worth_a_file(enum schedule_op op) {

@@ -116,15 +116,15 @@ uint64_t det_look_every_ns(void) {
     return every / 2 + every * __atomic_load_n(&det_round->turn.n_runnable, __ATOMIC_RELAXED) / DET_LOOKERS;
 }
 
-/* With the lock. */
-static bool is_stalled(struct det_round *r) {
+/* With the lock: since when the holder has kept the turn, if that is a stall; 0: it is none. */
+static uint64_t stall_ns(struct det_round *r) {
     uint64_t now = sbt_now_ns();
     if (r->turn.holder == TURN_NO_THREAD || __atomic_load_n(&r->sleeps_off, __ATOMIC_RELAXED) != 0)
-        return false;
+        return 0;
     uint64_t logical = __atomic_load_n(&r->turn.now, __ATOMIC_RELAXED); /* the holder's, without the lock */
     if (r->look.holder != r->turn.holder || r->look.logical != logical || r->look.since_ns == 0)
         r->look = (struct det_look){r->turn.holder, logical, now};
-    return now - r->look.since_ns >= patience_ns(r->turn.holder);
+    return now - r->look.since_ns >= patience_ns(r->turn.holder) ? now - r->look.since_ns : 0;
 }
 
 /* In the log, unless the turn has gone on meanwhile. */
@@ -141,10 +141,11 @@ void det_look_for_stall(void) {
     bool releases = sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE;
     sbt_handlers_hold();
     sbt_lock_take(&r->lock);
-    bool stalls = is_stalled(r);
+    uint64_t kept_ns = stall_ns(r);
     uint32_t holder = r->turn.holder;
     sbt_lock_drop(&r->lock);
-    bool sleeps = stalls && sleeps_in_kernel(holder);
+    bool sleeps = kept_ns != 0 && sleeps_in_kernel(holder);
+    bool stalls = sleeps || kept_ns >= (det_is_serial ? DET_STALL_SERIAL_NS : 1);
     bool is_out = stalls && (releases || sleeps) && expel(holder, sleeps);
     if (stalls && !is_out)
         note(holder);

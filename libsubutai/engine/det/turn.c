@@ -171,15 +171,21 @@ uint32_t turn_choose(struct turn *t) {
 
 /* ---- blocked threads ---- */
 
-void turn_block(struct turn *t, uintptr_t key, uint64_t deadline, uint8_t tag, bool can_cancel) {
-    uint32_t i = t->holder, q = turn_queue_of(key);
-    t->thread[i] = (struct turn_thread){.key = key, .deadline = deadline, .tag = tag, .can_cancel = can_cancel};
-    clear_runnable(t, i, TURN_BLOCKED);
+/* To the queue of its key. */
+static void append(struct turn *t, uint32_t i) {
+    uint32_t q = turn_queue_of(t->thread[i].key);
     if (t->queue[q].first == 0)
         t->queue[q].first = i + 1;
     else
         t->thread[t->queue[q].last - 1].next = i + 1;
     t->queue[q].last = i + 1;
+}
+
+void turn_block(struct turn *t, uintptr_t key, uint64_t deadline, uint8_t tag, bool can_cancel) {
+    uint32_t i = t->holder;
+    t->thread[i] = (struct turn_thread){.key = key, .deadline = deadline, .tag = tag, .can_cancel = can_cancel};
+    clear_runnable(t, i, TURN_BLOCKED);
+    append(t, i);
     if (deadline < t->next_due)
         t->next_due = deadline;
 }
@@ -199,10 +205,9 @@ void turn_give_up(struct turn *t, uint64_t turns) {
         t->next_due = end;
 }
 
-static void unqueue(struct turn *t, uint32_t i, uint32_t before, enum turn_reason reason) {
+static void cut_out(struct turn *t, uint32_t i, uint32_t before) {
     struct turn_thread *thread = &t->thread[i];
     uint32_t q = turn_queue_of(thread->key);
-    clear_soft(t, i);
     if (before == 0)
         t->queue[q].first = thread->next;
     else
@@ -210,6 +215,12 @@ static void unqueue(struct turn *t, uint32_t i, uint32_t before, enum turn_reaso
     if (t->queue[q].last == i + 1)
         t->queue[q].last = before;
     thread->next = 0;
+}
+
+static void unqueue(struct turn *t, uint32_t i, uint32_t before, enum turn_reason reason) {
+    struct turn_thread *thread = &t->thread[i];
+    clear_soft(t, i);
+    cut_out(t, i, before);
     thread->reason = (uint8_t)reason;
     if (thread->is_absent) {
         set_state(t, i, TURN_OUTSIDE);
@@ -234,6 +245,48 @@ uint32_t turn_wake(struct turn *t, uintptr_t key, uint32_t n) {
         at = next;
     }
     return woken;
+}
+
+uint32_t turn_wake_bits(struct turn *t, uintptr_t key, uint32_t n, uint32_t bits) {
+    uint32_t woken = 0, before = 0;
+    for (uint32_t at = t->queue[turn_queue_of(key)].first; at != 0 && woken < n;) {
+        struct turn_thread *thread = &t->thread[at - 1];
+        uint32_t next = thread->next;
+        if (thread->key == key && (thread->bits & bits) != 0) {
+            woken += !thread->is_absent;
+            unqueue(t, at - 1, before, TURN_WOKEN);
+        } else {
+            before = at;
+        }
+        at = next;
+    }
+    return woken;
+}
+
+/* The end is that of the beginning: where both keys have one queue, those that have been moved come again. */
+uint32_t turn_move(struct turn *t, uintptr_t from, uintptr_t to, uint32_t n) {
+    uint32_t moved = 0, before = 0, last = t->queue[turn_queue_of(from)].last;
+    for (uint32_t at = t->queue[turn_queue_of(from)].first, next; at != 0 && moved < n; at = at == last ? 0 : next) {
+        struct turn_thread *thread = &t->thread[at - 1];
+        next = thread->next;
+        bool is_one = thread->key == from && !thread->is_absent;
+        moved += is_one;
+        if (is_one && from != to) {
+            cut_out(t, at - 1, before);
+            thread->key = to;
+            append(t, at - 1);
+        } else {
+            before = at;
+        }
+    }
+    return moved;
+}
+
+uint32_t turn_first(const struct turn *t, uintptr_t key) {
+    uint32_t at = t->queue[turn_queue_of(key)].first;
+    while (at != 0 && t->thread[at - 1].key != key)
+        at = t->thread[at - 1].next;
+    return at == 0 ? TURN_NO_THREAD : at - 1;
 }
 
 void turn_wake_thread(struct turn *t, uint32_t i, enum turn_reason reason) {

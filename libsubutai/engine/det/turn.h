@@ -47,6 +47,7 @@ struct turn_thread {
     uintptr_t key;     /* BLOCKED: what it waits for */
     uint64_t deadline; /* BLOCKED: logical ns, or TURN_NEVER; SECTION: when it is over */
     uint32_t next;     /* BLOCKED: the next in its queue, plus 1; 0: it is the last */
+    uint32_t bits;     /* BLOCKED: for turn_wake_bits; the caller's */
     uint8_t state;     /* enum turn_state */
     uint8_t reason;    /* enum turn_reason, of its last wait; of a section: TURN_TIMED_OUT, or TURN_WOKEN before */
     uint8_t tag;       /* BLOCKED: the caller's */
@@ -105,6 +106,18 @@ void turn_give_up(struct turn *t, uint64_t turns);
  * count, unless its wait is exact: it may be long until it takes what it was woken for.
  */
 uint32_t turn_wake(struct turn *t, uintptr_t key, uint32_t n);
+/*
+ * The same for the threads with one of those bits. Absent threads are woken too and never count: in the kernel no
+ * thread waits while a handler runs in its place.
+ */
+uint32_t turn_wake_bits(struct turn *t, uintptr_t key, uint32_t n, uint32_t bits);
+/*
+ * Move at most n threads that wait for `from`, first come first, to the end of those that wait for `to`. How many. If
+ * the keys are the same they stay where they are. Absent threads stay too, and do not count.
+ */
+uint32_t turn_move(struct turn *t, uintptr_t from, uintptr_t to, uint32_t n);
+/* The thread that has waited for `key` longest; TURN_NO_THREAD: none does. */
+uint32_t turn_first(const struct turn *t, uintptr_t key);
 /* Wake this thread, if it is blocked. */
 void turn_wake_thread(struct turn *t, uint32_t i, enum turn_reason reason);
 /* Of the threads that are back, one that a round robin reaches last; TURN_NO_THREAD: none is. */

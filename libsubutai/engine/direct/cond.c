@@ -10,8 +10,8 @@
  * The word is 1 while the parking lot may have waiters; while it is 0 a signal returns at once. A waiter sets it before
  * it releases the mutex. A thread that changes the predicate under the mutex afterwards sees it, so relaxed suffices.
  *
- * A fiber (switch/) is never moved: to wake it costs less, and when it runs the mutex is free more often than not,
- * because a thread that signals with the mutex held goes on until it waits itself.
+ * A fiber (switch/) is moved only to a delegated mutex: otherwise to wake it costs less, and when it runs the mutex is
+ * free more often than not, because a thread that signals with the mutex held goes on until it waits itself.
  *
  * A waiter does not touch the condition after it has been notified: POSIX lets it be destroyed as soon as a broadcast
  * has unblocked every waiter. Hence it is the signaller that teaches the condition how long its waits last.
@@ -22,6 +22,7 @@
 
 #include "core/object.h"
 #include "core/probes.h"
+#include "engine/direct/delegate.h"
 #include "engine/direct/direct.h"
 #include "engine/direct/self.h"
 #include "os/arch.h"
@@ -47,6 +48,7 @@ struct wait {
     pthread_mutex_t *m;
     const struct direct_released *released;
     bool measured; /* the condition learns from it */
+    bool travels;  /* the mutex is delegated */
     bool alone;    /* a signal has chosen it, and no broadcast; written before it is notified */
     struct sbt_active active;
 };
@@ -84,13 +86,23 @@ struct run {
     pthread_mutex_t *mutex; /* its bucket is locked too, or is to be; NULL: none */
 };
 
+/*
+ * Bucket locked. Does the waiter sleep on until it has the mutex? A fiber does if the mutex is delegated: its section
+ * then begins where the mutex is unlocked.
+ */
+static bool sleeps_on(const struct wait *wait) {
+    const struct sbt_waiter *w = &wait->w;
+    if (w->wake_word == NULL)
+        return __atomic_load_n(&w->state, __ATOMIC_RELAXED) == SBT_WAITER_PARKED;
+    return wait->travels && sbt_fiber_is_parked(w->wake_word);
+}
+
 /* Bucket locked. Everything about the condition is done before the waiter is notified: then it may be gone. */
 static enum sbt_lot_verdict decide(struct sbt_lot_queue *q, struct sbt_waiter *w, void *argument) {
     struct run *run = argument;
     struct wait *wait = wait_of(w);
     struct sbt_cond *cx = cond_of(q->key);
-    bool moves = wait->released->moves && w->wake_word == NULL &&
-                 __atomic_load_n(&w->state, __ATOMIC_RELAXED) == SBT_WAITER_PARKED;
+    bool moves = wait->released->moves && sleeps_on(wait);
     if (run->left == 0)
         return SBT_LOT_STOP;
     if (moves && wait->m != run->mutex) { /* once more, with that bucket */
@@ -202,6 +214,7 @@ int direct_cond_wait_by(pthread_cond_t *c, pthread_mutex_t *m, const struct dire
     wait.m = m;
     wait.released = released;
     wait.alone = false;
+    wait.travels = released->moves && direct_is_delegated(sbt_mutex_of(m));
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not strike inside the lot */
     if (!sbt_lot_busy())                                   /* a handler in there must not end its thread */
         pthread_testcancel();

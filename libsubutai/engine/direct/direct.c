@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The software engine, put together. Its state is in the objects and in the parking lot. */
 #include "engine/direct/direct.h"
+#include "engine/direct/delegate_list.h"
 #include "engine/direct/self.h"
 #include "engine/functions.h"
 
@@ -9,6 +10,7 @@
 _Thread_local struct direct_self direct_self __attribute__((tls_model("initial-exec")));
 
 static int start(const struct sbt_options *options) {
+    direct_delegate_start(options->value[SBT_OPT_DELEGATE].s);
     sbt_adapt_start((uint32_t)options->value[SBT_OPT_SPIN_NS].u, (uint32_t)options->value[SBT_OPT_YIELDS].u);
     return 0;
 }
@@ -18,9 +20,11 @@ static void nothing(void) {}
 const struct sbt_engine sbt_engine_direct = {
     .name = "direct",
     .start = start,
-    .thread_enter = nothing,
+    .thread_enter = direct_delegate_thread_enter,
     .thread_exit = nothing,
+    .stop = direct_delegate_stop,
     .fork_child = nothing,
+    .mutex_init = direct_mutex_init,
     SBT_MUTEXES_OF(direct),
     SBT_CONDS_OF(direct),
     SBT_BARRIERS_OF(direct),

@@ -103,7 +103,7 @@ int direct_sem_getvalue(sem_t *s, int *value);
 
 struct sbt_futex_moved;
 int direct_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t bits,
-                      const struct sbt_deadline *deadline);
+                      const struct sbt_deadline *deadline, uint64_t in_ns);
 uint32_t direct_futex_wake(uint32_t *word, bool shared, uint32_t n, uint32_t bits);
 int direct_futex_requeue(uint32_t *from, uint32_t *to, bool shared, struct sbt_futex_moved *most,
                          const uint32_t *expected);

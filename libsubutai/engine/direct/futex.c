@@ -54,7 +54,8 @@ static int validate(struct sbt_lot_queue *q, struct sbt_waiter *w) {
 static const struct sbt_lot_role role = {.validate = validate, .looks_after_handler = true};
 
 int direct_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t bits,
-                      const struct sbt_deadline *deadline) {
+                      const struct sbt_deadline *deadline, uint64_t in_ns) {
+    (void)in_ns;
     struct sbt_active active;
     struct wait wait = {.word = word, .expected = expected, .bits = bits};
     if (SBT_UNLIKELY(sbt_lot_busy()))

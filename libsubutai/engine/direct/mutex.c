@@ -45,6 +45,7 @@
 #include "core/object.h"
 #include "core/probes.h"
 #include "core/thread.h"
+#include "engine/direct/delegate.h"
 #include "engine/direct/direct.h"
 #include "engine/direct/mutex.h"
 #include "engine/direct/policy.h"
@@ -260,6 +261,14 @@ static bool take_awake(struct sbt_mutex *mx, struct sbt_active *active) {
     return false;
 }
 
+/* A fiber queues for a delegated mutex without a look: its section is to run where the mutex's data is. */
+static int travel(struct sbt_mutex *mx, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
+    *w->active = (struct sbt_active){0};
+    w->since_ns = 0; /* a reading of the clock saved: it counts as starving */
+    sbt_switch_about_to_wait();
+    return sbt_lot_park(mx, w, deadline);
+}
+
 static SBT_NOINLINE int lock_slow(struct sbt_mutex *mx, const struct sbt_deadline *deadline) {
     struct sbt_active active;
     struct sbt_waiter w;
@@ -271,15 +280,19 @@ static SBT_NOINLINE int lock_slow(struct sbt_mutex *mx, const struct sbt_deadlin
     if (SBT_UNLIKELY(sbt_lot_busy()))
         return sbt_lot_park(mx, &w, deadline);
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
-    sbt_lot_relied_on(&w, mx);
-    sbt_active_begin(&active, &mx->adapt);
-    if (take_awake(mx, &active)) {
-        sbt_lot_not_relied_on();
+    if (direct_is_delegated(mx) && sbt_switch_roams()) {
+        r = travel(mx, &w, deadline);
     } else {
-        w.since_ns = sbt_active_since_ns(&active);
-        r = sbt_lot_park(mx, &w, deadline);
+        sbt_lot_relied_on(&w, mx);
+        sbt_active_begin(&active, &mx->adapt);
+        if (take_awake(mx, &active)) {
+            sbt_lot_not_relied_on();
+        } else {
+            w.since_ns = sbt_active_since_ns(&active);
+            r = sbt_lot_park(mx, &w, deadline);
+        }
+        sbt_active_end(&active, &mx->adapt);
     }
-    sbt_active_end(&active, &mx->adapt);
     pthread_setcanceltype(type, NULL);
     return r;
 }
@@ -333,8 +346,16 @@ static bool is_late(const struct sbt_lot_queue *q) {
                                  direct_policy_cores_may_idle(sbt_usable_cpus(), sbt_switch_takes_part()));
 }
 
-/* The caller holds the mutex, and waiters are queued: hand it over, or free it and notify a sleeper. */
-static struct sbt_waiter *free_or_hand_over(struct sbt_lot_queue *q) {
+struct sbt_waiter *direct_mutex_hand_over(struct sbt_lot_queue *q, struct sbt_waiter *w) {
+    struct sbt_mutex *mx = mutex_of(q->key);
+    replace_designated(q, __atomic_load_n(&mx->state, __ATOMIC_RELAXED));
+    q->after = take_back;
+    mx->handed_us = (uint32_t)(sbt_now_ns() / 1000);
+    __atomic_fetch_or(&mx->state, DIRECT_HANDED | DIRECT_WOKEN, __ATOMIC_RELEASE);
+    return w;
+}
+
+struct sbt_waiter *direct_mutex_free_or_hand_over(struct sbt_lot_queue *q) {
     struct sbt_mutex *mx = mutex_of(q->key);
     uint32_t seen = __atomic_load_n(&mx->state, __ATOMIC_RELAXED);
     struct sbt_waiter *w = sbt_lot_first_waiting(q);
@@ -344,14 +365,9 @@ static struct sbt_waiter *free_or_hand_over(struct sbt_lot_queue *q) {
         __atomic_fetch_and(&mx->state, keep | DIRECT_SPUN, __ATOMIC_RELEASE);
         return NULL;
     }
+    if (direct_policy_hands_over(sbt_now_ns(), w->since_ns, w->lost, mx->handed_us))
+        return direct_mutex_hand_over(q, w);
     replace_designated(q, seen);
-    uint64_t now = sbt_now_ns();
-    if (direct_policy_hands_over(now, w->since_ns, w->lost, mx->handed_us)) {
-        q->after = take_back;
-        mx->handed_us = (uint32_t)(now / 1000);
-        __atomic_fetch_or(&mx->state, DIRECT_HANDED | DIRECT_WOKEN, __ATOMIC_RELEASE);
-        return w;
-    }
     while (!__atomic_compare_exchange_n(&mx->state, &seen, (seen & ~DIRECT_LOCKED) | DIRECT_WOKEN, true,
                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;
@@ -359,7 +375,7 @@ static struct sbt_waiter *free_or_hand_over(struct sbt_lot_queue *q) {
 }
 
 static SBT_NOINLINE void unlock_to_sleeper(struct sbt_mutex *mx) {
-    sbt_lot_unpark_one(mx, free_or_hand_over, direct_mutex_wake_another);
+    sbt_lot_unpark_one(mx, direct_mutex_free_or_hand_over, direct_mutex_wake_another);
 }
 
 /*
@@ -408,6 +424,10 @@ static bool is_sleepers_turn(const struct sbt_mutex *mx, uint32_t seen) {
 static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
     if ((seen & DIRECT_LOCKED) == 0 || (seen & DIRECT_HANDED) != 0)
         return false; /* unlocked twice, which is undefined; under glibc such a program goes on, so it does here */
+    if ((seen & (DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED && direct_is_delegated(mx) && !sbt_lot_busy()) {
+        direct_delegate_unlock(mx);
+        return false;
+    }
     enum direct_spun spun = (seen & DIRECT_SPUN) != 0 ? direct_mutex_spun(mx) : DIRECT_SPUN_NOT;
     if ((seen & DIRECT_QUEUED) != 0 && is_sleepers_turn(mx, seen)) {
         unlock_to_sleeper(mx);

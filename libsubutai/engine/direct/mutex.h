@@ -19,6 +19,13 @@ static inline bool direct_mutex_take(uint32_t *word, uint32_t *seen) {
     return false;
 }
 
+/* The caller holds it, and waiters are queued; the bucket is locked. The results are for sbt_lot_unpark_one. */
+
+/* Free it and notify a sleeper, or hand it over if that is due. */
+sbt_lot_choose direct_mutex_free_or_hand_over;
+/* Hand it to `w`, which sleeps. */
+struct sbt_waiter *direct_mutex_hand_over(struct sbt_lot_queue *q, struct sbt_waiter *w);
+
 /* Do others wait for a mutex by calling trylock again and again? */
 enum direct_spun {
     DIRECT_SPUN_NOT,

@@ -11,6 +11,7 @@
 #include "core/object.h"
 #include "engine/direct/direct.h"
 #include "engine/ni/await.h"
+#include "engine/ni/broadcast.h"
 #include "engine/ni/ids.h"
 #include "engine/ni/mailbox.h"
 
@@ -27,10 +28,53 @@ static void await(struct ni_thread *t, uint32_t id, struct hw_message *answer) {
     pthread_cleanup_pop(0);
 }
 
+/* ---- on the optical network ---- */
+
+/*
+ * A released waiter does not touch the object: the network knows its arrival by the channel. A wait that is let go by a
+ * handler's exit leaves its arrival there; its barrier is of no use any longer.
+ */
+static int wait_by_messages(pthread_barrier_t *b) {
+    if (!ni_machine.timed)
+        return direct_barrier_wait(b);
+    struct ni_thread *t = ni_enter(true);
+    struct ni_tile *tile = &ni_machine.tiles[t->tile];
+    uint32_t number = t->tile;
+    uint64_t rest_ns;
+    ni_go_inside(t);
+    uint64_t called = ni_call_cycles(&rest_ns);
+    struct ni_arrival arrival = ni_broadcast_arrive(number, ni_barrier_word(b), sbt_barrier_of(b)->count, called);
+    ni_leave_inside(t);
+    ni_leave(t);
+    int r = direct_barrier_wait(b);
+    t = ni_enter(true);
+    ni_go_inside(t);
+    uint64_t gone = ni_broadcast_leave(number, &arrival);
+    ni_leave_inside(t);
+    ni_leave(t);
+    if (ni_machine.time_scale != 0)
+        ni_tile_delay(tile, gone, rest_ns);
+    return r;
+}
+
+static int destroy_by_messages(pthread_barrier_t *b) {
+    int r = direct_barrier_destroy(b);
+    struct ni_thread *t = r == 0 ? ni_enter(false) : NULL;
+    if (t == NULL)
+        return r;
+    ni_go_inside(t);
+    ni_broadcast_forget(ni_barrier_word(b));
+    ni_leave_inside(t);
+    ni_leave(t);
+    return r;
+}
+
+/* ---- on the mesh ---- */
+
 /* As ni_mutex_init. */
 int ni_barrier_init(pthread_barrier_t *b, unsigned count) {
     int r = direct_barrier_init(b, count);
-    struct ni_thread *t = r == 0 && count <= MAX_COUNT ? ni_enter(false) : NULL;
+    struct ni_thread *t = r == 0 && count <= MAX_COUNT && !ni_machine.optical ? ni_enter(false) : NULL;
     if (t == NULL)
         return r;
     ni_obtain_early(t, ni_barrier_word(b), HW_OP_ALLOC_BARRIER, count);
@@ -47,6 +91,8 @@ static uint32_t obtain(struct ni_thread *t, uint32_t *word, uint32_t stale, uint
 }
 
 int ni_barrier_wait(pthread_barrier_t *b) {
+    if (ni_machine.optical)
+        return wait_by_messages(b);
     struct sbt_barrier *bx = sbt_barrier_of(b);
     uint32_t *word = ni_barrier_word(b), id = __atomic_load_n(word, __ATOMIC_ACQUIRE), count = bx->count;
     if (id == NI_SOFTWARE)
@@ -71,6 +117,8 @@ int ni_barrier_wait(pthread_barrier_t *b) {
 }
 
 int ni_barrier_destroy(pthread_barrier_t *b) {
+    if (ni_machine.optical)
+        return destroy_by_messages(b);
     uint32_t *word = ni_barrier_word(b), id = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     if (id == NI_SOFTWARE)
         return direct_barrier_destroy(b);

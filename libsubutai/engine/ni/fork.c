@@ -17,6 +17,7 @@
  */
 #include "engine/ni/fork.h"
 
+#include "engine/ni/broadcast.h"
 #include "engine/ni/mailbox.h"
 #include "engine/ni/requests.h"
 #include "engine/ni/service.h"
@@ -85,6 +86,7 @@ void ni_child_begins(void) {
     struct ni_machine *m = &ni_machine;
     ni_service_fork_child();
     ni_machine_clear_mesh();
+    ni_broadcast_fork_child();
     for (uint32_t i = 0; i < m->n_tiles; i++) {
         struct ni_tile *tile = &m->tiles[i];
         tile->lock = 0;

@@ -41,9 +41,11 @@ struct ni_machine {
     uint64_t tick_mult; /* time_scale 0: cycles in 2^32 ticks of the CPU's counter */
     bool evict;         /* evict a primitive when the control elements are full */
     bool stats;
-    bool timed;          /* a time scale, statistics or --requests read model time; otherwise it stands still */
-    uint32_t next_ni;    /* the counter that spreads primitives over the NIs (ids.c); atomic */
-    uint32_t n_full;     /* NIs without a free control element; atomic, read as a hint */
+    bool optical;              /* --network atac: an optical network is beside the mesh */
+    uint32_t broadcast_cycles; /* what a core spends on a condition's broadcast, until it has left it */
+    bool timed;                /* a time scale, statistics or --requests read model time; otherwise it stands still */
+    uint32_t next_ni;          /* the counter that spreads primitives over the NIs (ids.c); atomic */
+    uint32_t n_full;           /* NIs without a free control element; atomic, read as a hint */
     uint32_t generation; /* the fork generation (os/fork.h); atomic, written by the only thread of a forked child */
     uint32_t n_threads;  /* threads of the program, counted by thread_enter and thread_exit; atomic */
     /*
@@ -66,6 +68,11 @@ void ni_machine_clear_mesh(void);
 
 /* The tile of the n-th thread, by --map. */
 uint32_t ni_map(uint32_t n);
+
+/* Until the core has handed such a request over. */
+static inline uint32_t ni_handover_of(enum hw_op op) {
+    return op == HW_OP_BROADCAST ? ni_machine.broadcast_cycles : ni_machine.config.timing.handover_cycles;
+}
 
 static inline uint64_t ni_ticks(void) {
 #if defined(__x86_64__)

@@ -139,8 +139,7 @@ static void push(struct ni_thread *t, enum hw_op op, const struct hw_packet *pac
         t->answer[ni_answer_of(op)].rest_ns = issue.rest_ns;
     ni_leave_inside(t);
     if (SBT_UNLIKELY(ni_machine.time_scale != 0) && !ni_has_answer(op))
-        ni_tile_delay(&ni_machine.tiles[t->tile], issue.cycles + ni_machine.config.timing.handover_cycles,
-                      issue.rest_ns);
+        ni_tile_delay(&ni_machine.tiles[t->tile], issue.cycles + ni_handover_of(op), issue.rest_ns);
 }
 
 void ni_post(struct ni_thread *t, enum hw_op op, uint32_t id, const void *object) {

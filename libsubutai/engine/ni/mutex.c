@@ -124,7 +124,8 @@ int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_dead
 }
 
 /* A handler that has interrupted its thread inside the engine leaves the mutex without an ID, until its first use. */
-void ni_mutex_init(pthread_mutex_t *m) {
+void ni_mutex_init(pthread_mutex_t *m, const void *site) {
+    (void)site;
     struct ni_thread *t = ni_enter(false);
     if (t == NULL)
         return;

@@ -8,7 +8,7 @@
 #include "engine/ni/record.h"
 #include "os/clock.h"
 
-void ni_mutex_init(pthread_mutex_t *m);
+void ni_mutex_init(pthread_mutex_t *m, const void *site);
 int ni_mutex_destroy(pthread_mutex_t *m);
 int ni_mutex_lock(pthread_mutex_t *m);
 int ni_mutex_trylock(pthread_mutex_t *m);

@@ -12,6 +12,7 @@
  *  - machine.c: the configuration, the mesh, the map, model time
  *  - eager.c held.c wfqueue.h: is another look worth it; requests set aside; liburcu's queue as tsan sees it
  *  - tile.c: a network interface and its lock
+ *  - broadcast.c: the optical network beside the mesh
  *  - stats.c stats_report.c requests.c: what is counted; the report at exit; what --requests writes
  *  - service.c: the service threads as other files know them
  *  - step.c: one step of an NI: packets out, answers, requests that are held
@@ -33,6 +34,7 @@
 #include "engine/engine.h"
 #include "engine/functions.h"
 #include "engine/ni/barrier.h"
+#include "engine/ni/broadcast.h"
 #include "engine/ni/cond.h"
 #include "engine/ni/fork.h"
 #include "engine/ni/mailbox.h"
@@ -51,6 +53,8 @@ static int start(const struct sbt_options *options) {
         r = ni_tile_start();
     if (r == 0)
         r = ni_stats_start();
+    if (r == 0)
+        r = ni_broadcast_start(options);
     if (r == 0)
         r = ni_requests_start(options);
     if (r == 0)

@@ -14,6 +14,7 @@
 
 #include <limits.h>
 
+#include "engine/ni/broadcast.h"
 #include "engine/ni/service.h"
 #include "engine/ni/step.h"
 #include "wait/park.h"
@@ -80,8 +81,17 @@ static struct ni_request *next_in_queue(struct ni_tile *tile) {
     return caa_container_of(node, struct ni_request, node);
 }
 
+/* When a request that was made then arrives at another tile. The caller has `tile`'s lock. */
+static uint64_t arrival_of(struct ni_tile *tile, const struct hw_packet *packet, uint32_t from, uint32_t to,
+                           uint64_t issued_cycles) {
+    if (SBT_UNLIKELY(ni_machine.optical) && hw_packet_op(packet) == HW_OP_BROADCAST && ni_machine.timed)
+        return from != to ? ni_broadcast_request(from, to, issued_cycles)
+                          : issued_cycles + ni_handover_of(HW_OP_BROADCAST);
+    return ni_send(tile, from, to, issued_cycles + ni_handover()).head_cycles;
+}
+
 static void forward(struct ni_tile *from, struct ni_tile *to, struct ni_request *r, struct ni_work *work) {
-    r->at_cycles = ni_send(from, ni_number_of(from), ni_number_of(to), r->at_cycles).head_cycles;
+    r->at_cycles = arrival_of(from, &r->packet, ni_number_of(from), ni_number_of(to), r->issued_cycles);
     cds_wfcq_node_init(&r->node);
     cds_wfcq_enqueue(&to->queue_head, &to->queue_tail, &r->node);
     for (uint32_t i = 0; i < work->n_touched; i++)
@@ -99,7 +109,7 @@ static void serve_locked(struct ni_tile *tile, uint64_t until_cycles, struct ni_
             serve_pending(tile, until_cycles, work);
         while (work->n_touched < NI_MAX_TOUCHED && (r = next_in_mailbox(tile)) != NULL) {
             struct ni_tile *to = &ni_machine.tiles[hw_packet_destination(&ni_machine.layout, &r->packet)];
-            r->at_cycles = r->issued_cycles + ni_handover();
+            r->at_cycles = r->issued_cycles + ni_handover_of(hw_packet_op(&r->packet));
             if (to == tile)
                 arrived(tile, r, until_cycles, work);
             else
@@ -230,7 +240,7 @@ bool ni_serve_own(struct ni_thread *t, const struct hw_packet *packet, const voi
         *issue = ni_tile_issue(&ni_machine.tiles[t->tile]);
         origin.issued_cycles = issue->cycles;
         origin.object = object;
-        origin.at_cycles = ni_send(tile, t->tile, number, origin.issued_cycles + ni_handover()).head_cycles;
+        origin.at_cycles = arrival_of(tile, packet, t->tile, number, origin.issued_cycles);
         ni_step_direct(tile, packet, &origin, &work);
     }
     ni_tile_release(tile);

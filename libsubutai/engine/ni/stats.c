@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+static struct ni_latency *by_messages; /* barrier waits on the optical network; under its lock */
+
 static size_t tile_bytes(void) {
     return (sizeof(struct ni_latency) * NI_N_CLASSES + 63) & ~(size_t)63;
 }
@@ -13,7 +15,8 @@ int ni_stats_start(void) {
     if (!m->stats)
         return 0;
     char *all = ni_get_memory(m->n_tiles * tile_bytes());
-    if (all == NULL)
+    by_messages = ni_get_memory(sizeof *by_messages);
+    if (all == NULL || by_messages == NULL)
         return ENOMEM;
     for (uint32_t i = 0; i < m->n_tiles; i++)
         m->tiles[i].latency = (struct ni_latency *)(void *)(all + i * tile_bytes());
@@ -49,17 +52,26 @@ static void add(struct ni_cycles *sum, const struct ni_cycles *cycles) {
     sum->waited += cycles->waited;
 }
 
-void ni_stats_add(struct ni_tile *tile, enum ni_class class, const struct ni_cycles *cycles, bool local) {
-    if (SBT_LIKELY(tile->latency == NULL))
-        return;
-    struct ni_latency *l = &tile->latency[class];
+static void add_to(struct ni_latency *l, const struct ni_cycles *cycles, bool local) {
     l->n++;
     l->n_local += local;
     add(&l->cycles, cycles);
     l->bucket[bucket_of(ni_cycles_all(cycles))]++;
 }
 
+void ni_stats_add(struct ni_tile *tile, enum ni_class class, const struct ni_cycles *cycles, bool local) {
+    if (SBT_UNLIKELY(tile->latency != NULL))
+        add_to(&tile->latency[class], cycles, local);
+}
+
+void ni_stats_add_barrier(const struct ni_cycles *cycles) {
+    if (by_messages != NULL)
+        add_to(by_messages, cycles, false);
+}
+
 void ni_stats_fork_child(void) {
+    if (by_messages != NULL)
+        memset(by_messages, 0, sizeof *by_messages);
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
         if (ni_machine.tiles[i].latency != NULL)
             memset(ni_machine.tiles[i].latency, 0, tile_bytes());
@@ -70,17 +82,19 @@ void ni_stats_fork_child(void) {
 
 static struct ni_latency sum; /* too large for a small stack */
 
+static void add_latency(const struct ni_latency *l) {
+    sum.n += l->n;
+    sum.n_local += l->n_local;
+    add(&sum.cycles, &l->cycles);
+    for (uint32_t k = 0; l->n != 0 && k < NI_LATENCY_SIZE; k++)
+        sum.bucket[k] += l->bucket[k];
+}
+
 const struct ni_latency *ni_stats_sum(uint32_t class) {
     memset(&sum, 0, sizeof sum);
-    for (uint32_t i = 0; i < ni_machine.n_tiles; i++) {
-        const struct ni_latency *l = &ni_machine.tiles[i].latency[class];
-        if (l->n == 0)
-            continue;
-        sum.n += l->n;
-        sum.n_local += l->n_local;
-        add(&sum.cycles, &l->cycles);
-        for (uint32_t k = 0; k < NI_LATENCY_SIZE; k++)
-            sum.bucket[k] += l->bucket[k];
-    }
+    for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
+        add_latency(&ni_machine.tiles[i].latency[class]);
+    if (class == NI_BARRIER_WAIT && by_messages != NULL)
+        add_latency(by_messages);
     return sum.n != 0 ? &sum : NULL;
 }

@@ -55,6 +55,8 @@ struct ni_latency {
 int ni_stats_start(void);
 /* Under the tile's lock. local: the request has not left its tile. */
 void ni_stats_add(struct ni_tile *tile, enum ni_class class, const struct ni_cycles *cycles, bool local);
+/* A barrier wait on the optical network, under its lock (broadcast.h). */
+void ni_stats_add_barrier(const struct ni_cycles *cycles);
 void ni_stats_fork_child(void); /* a child counts its own */
 /*
  * The sum over all tiles, at the end of the process; NULL: there was none of that class. A second call overwrites it.

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "engine/ni/broadcast.h"
 #include "engine/ni/stats.h"
 #include "json.h"
 #include "os/arch.h"
@@ -239,6 +240,35 @@ static void text_network(void) {
                 ports[i % HW_N_DIRECTIONS], (unsigned long long)port_packets[i], (unsigned long long)m->mesh.waited[i]);
 }
 
+/* The optical network's counts: text and JSON walk the same rows. */
+static const struct {
+    const char *text, *json;
+    size_t offset;
+} messages[] = {
+    {"messages", "messages", offsetof(struct ni_broadcast_counts, n_messages)},
+    {"transferred", "transferred", offsetof(struct ni_broadcast_counts, n_transferred)},
+    {"retrieved", "retrieved", offsetof(struct ni_broadcast_counts, n_retrieved)},
+    {"cycles from sending to the buffer", "delay_cycles", offsetof(struct ni_broadcast_counts, delay_cycles)},
+    {"at most in a lambda queue", "max_lambda_queue", offsetof(struct ni_broadcast_counts, max_lambda)},
+    {"at most in a buffer", "max_buffer", offsetof(struct ni_broadcast_counts, max_buffer)},
+    {"barrier waits without a channel", "without_channel", offsetof(struct ni_broadcast_counts, n_without_channel)},
+};
+enum { N_MESSAGES = sizeof messages / sizeof *messages };
+
+static unsigned long long message_count(const struct ni_broadcast_counts *counts, uint32_t k) {
+    uint64_t n;
+    memcpy(&n, (const char *)counts + messages[k].offset, sizeof n);
+    return n;
+}
+
+static void text_optical(void) {
+    struct ni_broadcast_counts counts = ni_broadcast_sum();
+    put("optical network:");
+    for (uint32_t k = 0; k < N_MESSAGES; k++)
+        put("%s %s %llu", k == 0 ? "" : ",", messages[k].text, message_count(&counts, k));
+    put("\n");
+}
+
 static void text_report(const struct totals *t) {
     const struct ni_machine *m = &ni_machine;
     put("subutai: emulated hardware, process %d: %u x %u tiles, %u control and %u queue elements each, time scale %u\n",
@@ -257,6 +287,8 @@ static void text_report(const struct totals *t) {
     for (uint32_t i = 0; i < m->n_tiles; i++)
         if (m->tiles[i].n_stepped != 0)
             text_ni(i);
+    if (ni_machine.optical)
+        text_optical();
     text_network();
 }
 
@@ -319,6 +351,14 @@ static void json_network(struct json *j) {
     json_close(j, '}');
 }
 
+static void json_optical(struct json *j) {
+    struct ni_broadcast_counts counts = ni_broadcast_sum();
+    json_open(j, "optical", '{');
+    for (uint32_t k = 0; k < N_MESSAGES; k++)
+        json_uint(j, messages[k].json, message_count(&counts, k));
+    json_close(j, '}');
+}
+
 static void json_machine(struct json *j, const struct totals *t) {
     const struct ni_machine *m = &ni_machine;
     json_int(j, "pid", (int)sbt_syscall0(SYS_getpid));
@@ -360,6 +400,8 @@ static void json_report(const struct totals *t) {
         if (ni_machine.tiles[i].n_stepped != 0)
             json_ni(&j, i);
     json_close(&j, ']');
+    if (ni_machine.optical)
+        json_optical(&j);
     json_network(&j);
     json_close(&j, '}');
     json_end(&j);

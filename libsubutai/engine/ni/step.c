@@ -8,6 +8,7 @@
 
 #include <limits.h>
 
+#include "engine/ni/broadcast.h"
 #include "engine/ni/requests.h"
 #include "engine/ni/stats.h"
 #include "wait/park.h"
@@ -133,6 +134,9 @@ static void send_answer(struct ni_tile *tile, const struct stepped *s, const str
     uint32_t resume = ni_resume(&output->packet);
     if (SBT_UNLIKELY(tile->requests != NULL)) /* before the answer: what its thread does next comes later */
         ni_requests_note(tile, HW_LOG_LEFT, &output->packet, out_cycles, way.tail_cycles + resume);
+    /* The log is of the NIs, which know nothing of that. */
+    if (SBT_UNLIKELY(ni_machine.optical) && resume != 0)
+        resume = ni_broadcast_resume(message.thread, way.tail_cycles, resume);
     if (t == NULL || __atomic_load_n(&t->use, __ATOMIC_RELAXED) == NI_UNUSED)
         return;
     if (tile->latency != NULL)
@@ -259,7 +263,7 @@ static void count_request(struct ni_tile *tile, const struct stepped *s, const s
                           uint64_t issued_cycles, uint32_t response_cycles) {
     struct ni_thread *t = thread_of(s->asker);
     if (!ni_has_answer(s->op)) { /* its caller went on after handing it in */
-        struct ni_cycles cycles = {.handover = ni_handover()};
+        struct ni_cycles cycles = {.handover = ni_handover_of(s->op)};
         ni_stats_add(tile, class_of(s->op, message), &cycles, s->local);
     } else if (s->op != HW_OP_WITHDRAW && t != NULL) {
         t->asked = (uint8_t)s->op;
@@ -268,6 +272,18 @@ static void count_request(struct ni_tile *tile, const struct stepped *s, const s
         t->network_cycles = s->network_cycles;
         t->fsm_cycles = s->queued_cycles + response_cycles;
     }
+}
+
+/*
+ * With an optical network: when a wait began, and when the condition's last broadcast was. A thread that makes another
+ * request waits at no condition; a withdrawal's own answer has no way back.
+ */
+static void note_condition(const struct stepped *s, const struct hw_message *message, uint64_t issued_cycles) {
+    uint32_t waits_at = s->op == HW_OP_COND_WAIT ? message->primitive : 0;
+    if (s->op == HW_OP_BROADCAST)
+        ni_broadcast_stepped(message->primitive, issued_cycles, s->start_cycles);
+    else if (s->op != HW_OP_WITHDRAW && ni_has_answer(s->op))
+        ni_broadcast_waits(message->thread, waits_at, s->start_cycles);
 }
 
 static void send_outputs(struct ni_tile *tile, const struct stepped *s, uint32_t n_outputs, struct ni_work *work) {
@@ -323,6 +339,8 @@ static bool step(struct ni_tile *tile, const struct hw_packet *packet, const str
     s.local = message.core == ni_number_of(tile);
     if (tile->latency != NULL && done.status == HW_STATUS_DONE)
         count_request(tile, &s, &message, origin->issued_cycles, done.response_cycles);
+    if (SBT_UNLIKELY(ni_machine.optical))
+        note_condition(&s, &message, origin->issued_cycles);
     send_outputs(tile, &s, done.n_outputs, work);
     /* a refused waiter, or a single one, may sleep on the epoch too */
     if (s.op == HW_OP_BARRIER_WAIT && done.n_outputs > 0)

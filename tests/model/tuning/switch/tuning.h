@@ -23,6 +23,8 @@
 #define VAIN_MANY 1
 #undef POPS_PER_COUNT
 #define POPS_PER_COUNT 2
+#undef BATCH_MOST
+#define BATCH_MOST 1
 #undef QUIET_TICKS
 #define QUIET_TICKS 2
 #undef SHORT_RUNS

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Delegated mutexes: contended critical sections go to the core on which the mutex's data is, in place of the data
+ * going to the section's thread. The idea is that of Remote Core Locking (Lozi), and of combining (flat combining,
+ * Hendler et al.). Here no function is passed: a section goes as a fiber, with its thread's stack, registers and
+ * thread-local variables, so it may be any code of an unmodified program.
+ *
+ * Which mutexes: the option `delegate` names them (delegate_list.c). The word `delegated` of a mutex keeps the answer.
+ * It is asked for where a thread waits, and where waiters are queued. A free mutex is taken, and one without waiters is
+ * unlocked, as if there were no delegation.
+ *
+ * How a section travels:
+ *  1. A fiber finds the mutex locked. It queues in the parking lot at once and leaves its carrier.
+ *  2. The owner unlocks. The first waiter waits by switching: so the owner leaves LOCKED set, takes the waiter out of
+ *     the queue, and grants it the mutex (sbt_lot_grant_here). No thread comes in between, so the order is the order of
+ *     arrival.
+ *  3. The owner's carrier switches straight to that fiber. Its section finds the data in this core's cache. The owner
+ *     is queued behind the other runnable fibers. An idle carrier takes it from there.
+ *  4. The section ends with step 2. After BATCH_MOST sections in a row (switch/tuning.h) the carrier runs the other
+ *     runnable fibers first. When no waiter is queued the mutex is free, and the last owner goes on.
+ *
+ * A waiter that is not parked is not granted the mutex, because it may be in a signal handler:
+ *  - A thread that sleeps in the kernel is handed the mutex as in hand-over mode (mutex.c), in its turn, which is taken
+ *    back if it did not sleep. If the owner is on no carrier either, the modes are those of a mutex that is not
+ *    delegated.
+ *  - A fiber that is about to park, or is on its home thread: the mutex is freed, and the fiber notified to try.
+ *
+ * In both cases a running thread may come before the waiters once. So the order is strict among fibers that wait by
+ * switching, and nearly strict otherwise.
+ */
+#ifndef SBT_ENGINE_DIRECT_DELEGATE_H
+#define SBT_ENGINE_DIRECT_DELEGATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/object.h"
+#include "os/arch.h"
+
+/* Values of `delegated`; others are 1 + the number of the entry that names the mutex. */
+#define DIRECT_DELEGATED_UNKNOWN 0u
+#define DIRECT_DELEGATED_NOT UINT32_MAX
+
+/* The option names mutexes. Set once at start-up. */
+extern bool direct_delegates;
+
+/* Find out, and remember in the mutex. May read a call stack. */
+uint32_t direct_delegate_find(struct sbt_mutex *mx);
+
+/* A section of that entry has been handed over: where the owner runs, as the first of a batch or not. */
+void direct_delegate_count(uint32_t delegated, bool begins_batch);
+
+static inline uint32_t direct_delegated(struct sbt_mutex *mx) {
+    uint32_t delegated = __atomic_load_n(&mx->delegated, __ATOMIC_RELAXED);
+    return SBT_LIKELY(delegated != DIRECT_DELEGATED_UNKNOWN) ? delegated : direct_delegate_find(mx);
+}
+
+static inline bool direct_is_delegated(struct sbt_mutex *mx) {
+    return SBT_UNLIKELY(direct_delegates) && direct_delegated(mx) != DIRECT_DELEGATED_NOT;
+}
+
+/* The caller holds it, and waiters are queued: hand it over. The mutex may be gone afterwards. */
+void direct_delegate_unlock(struct sbt_mutex *mx);
+
+#endif

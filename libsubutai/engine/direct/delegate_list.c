@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which mutexes are delegated: the option `delegate`, and which of its entries a mutex is.
+ *
+ * The names are those that `subutai profile` and `subutai report` print, and they are looked up at the start: a lock in
+ * static memory is known by its address, any other by where the program has initialised it. One that is never
+ * initialised, a C++ mutex for instance, is known by the call that first found it locked.
+ *
+ * An entry that is not found is told of when the program creates a thread: a shell that starts the program has none.
+ */
+#include "engine/direct/delegate_list.h"
+
+#include <string.h>
+
+#include "core/log.h"
+#include "core/thread.h"
+#include "decimal.h"
+#include "engine/direct/delegate.h"
+#include "os/symtab.h"
+#include "os/unwind.h"
+
+#define ENTRIES_MOST 64
+
+struct entry {
+    const char *name; /* in the option's text */
+    size_t n;
+    struct sbt_place place;
+    const char *why_not;        /* NULL: it is delegated */
+    uint64_t sections, batches; /* atomic */
+};
+
+bool direct_delegates;
+static struct entry entries[ENTRIES_MOST];
+static uint32_t n_entries;
+static bool all, by_site, unwinds, told;
+
+/* ---- the option ---- */
+static const char *look_up(struct entry *e) {
+    if (memchr(e->name, '@', e->n) != NULL)
+        return "there is no server of that name";
+    if (memchr(e->name, ':', e->n) != NULL)
+        return "source lines are not known while a program runs: name its symbol, or its function+0xN";
+    return sbt_symtab_find(e->name, e->n, &e->place) ? NULL : "the program and its libraries have none of that name";
+}
+
+static void add(const char *name, size_t n) {
+    if (n == 0 || n_entries == ENTRIES_MOST)
+        return;
+    struct entry *e = &entries[n_entries++];
+    *e = (struct entry){.name = name, .n = n};
+    e->why_not = look_up(e);
+    direct_delegates = direct_delegates || e->why_not == NULL;
+    by_site = by_site || e->place.code != 0;
+}
+
+void direct_delegate_start(const char *text) {
+    if (text == NULL || strcmp(text, "none") == 0)
+        return;
+    if (strcmp(text, "all") == 0) {
+        entries[n_entries++] = (struct entry){.name = text, .n = strlen(text)};
+        all = direct_delegates = true;
+        return;
+    }
+    for (const char *end; *text != '\0'; text = *end != '\0' ? end + 1 : end) {
+        end = text + strcspn(text, ",");
+        add(text, (size_t)(end - text));
+    }
+}
+
+static const char *name_of(const struct entry *e, char text[static 100]) {
+    size_t n = e->n < 99 ? e->n : 99;
+    memcpy(text, e->name, n);
+    text[n] = '\0';
+    return text;
+}
+
+/* The first call is of the first thread, when symbols can be looked up; the next one is of a thread that was created.
+ */
+void direct_delegate_thread_enter(void) {
+    static uint32_t n_calls;
+    char name[100];
+    if (SBT_LIKELY(n_entries == 0) || __atomic_load_n(&n_calls, __ATOMIC_RELAXED) >= 2)
+        return;
+    uint32_t call = __atomic_fetch_add(&n_calls, 1, __ATOMIC_RELAXED);
+    if (call == 0 && by_site)
+        unwinds = sbt_unwind_start();
+    for (uint32_t i = 0; call == 1 && i < n_entries; i++)
+        if (entries[i].why_not != NULL)
+            sbt_log(1, "not delegated: '", name_of(&entries[i], name), "': ", entries[i].why_not, NULL);
+    told = told || call == 1;
+}
+
+/* ---- which one is it? ---- */
+static uint32_t find(const struct sbt_mutex *mx, uintptr_t site) {
+    for (uint32_t i = 0; i < n_entries; i++) {
+        const struct entry *e = &entries[i];
+        if (all || (e->why_not == NULL && ((e->place.data != 0 && e->place.data == (uintptr_t)mx) ||
+                                           (e->place.code != 0 && e->place.code == site))))
+            return i + 1;
+    }
+    return DIRECT_DELEGATED_NOT;
+}
+
+static _Unwind_Reason_Code note_program(struct _Unwind_Context *context, void *site) {
+    uintptr_t address = _Unwind_GetIP(context);
+    if (sbt_is_own_code(address))
+        return _URC_NO_REASON;
+    *(uintptr_t *)site = address;
+    return _URC_END_OF_STACK;
+}
+
+uint32_t direct_delegate_find(struct sbt_mutex *mx) {
+    uintptr_t site = 0;
+    if (unwinds)
+        _Unwind_Backtrace(note_program, &site);
+    uint32_t found = find(mx, site);
+    __atomic_store_n(&mx->delegated, found, __ATOMIC_RELAXED);
+    return found;
+}
+
+void direct_mutex_init(pthread_mutex_t *m, const void *site) {
+    if (SBT_UNLIKELY(by_site))
+        __atomic_store_n(&sbt_mutex_of(m)->delegated, find(sbt_mutex_of(m), (uintptr_t)site), __ATOMIC_RELAXED);
+}
+
+/* ---- what has been delegated ---- */
+void direct_delegate_count(uint32_t delegated, bool begins_batch) {
+    struct entry *e = &entries[delegated - 1];
+    __atomic_fetch_add(&e->sections, 1, __ATOMIC_RELAXED);
+    if (begins_batch)
+        __atomic_fetch_add(&e->batches, 1, __ATOMIC_RELAXED);
+}
+
+void direct_delegate_stop(void) {
+    char name[100], sections[DECIMAL_SIZE], batches[DECIMAL_SIZE];
+    for (uint32_t i = 0; told && i < n_entries; i++)
+        if (entries[i].why_not == NULL)
+            sbt_log(2, "delegated: '", name_of(&entries[i], name),
+                    "': ", decimal_of(sections, __atomic_load_n(&entries[i].sections, __ATOMIC_RELAXED)),
+                    " sections in ", decimal_of(batches, __atomic_load_n(&entries[i].batches, __ATOMIC_RELAXED)),
+                    " batches", NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Section headers are no part of what is loaded, so the files are mapped and read. Format: the ELF specification. */
+#include "os/symtab.h"
+
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/arch.h"
+
+#define PROGRAM "/proc/self/exe"
+
+struct file {
+    const char *bytes;
+    size_t n;
+    const ElfW(Ehdr) * header;
+};
+
+/* What is looked for: a symbol or a file of that name, and an offset in it. */
+struct wanted {
+    const char *name;
+    size_t n;
+    uint64_t offset;
+    bool has_offset;
+};
+
+static bool has(const struct file *f, uint64_t at, uint64_t n) {
+    return at <= f->n && n <= f->n - at;
+}
+
+static void close_file(struct file *f) {
+    sbt_syscall3(SYS_munmap, f->bytes, f->n, 0);
+}
+
+static bool open_file(struct file *f, const char *path) {
+    long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return false;
+    long n = sbt_syscall3(SYS_lseek, fd, 0, SEEK_END);
+    long at = n > 0 ? sbt_syscall6(SYS_mmap, 0, n, PROT_READ, MAP_PRIVATE, fd, 0) : -1;
+    sbt_syscall3(SYS_close, fd, 0, 0);
+    if (n <= 0 || (at < 0 && at > -4096))
+        return false;
+    *f = (struct file){(const char *)at, (size_t)n, (const ElfW(Ehdr) *)at};
+    const ElfW(Ehdr) *h = f->header;
+    if (has(f, 0, sizeof *h) && memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 &&
+        has(f, h->e_shoff, (uint64_t)h->e_shnum * sizeof(ElfW(Shdr))) &&
+        has(f, h->e_phoff, (uint64_t)h->e_phnum * sizeof(ElfW(Phdr))) && h->e_shentsize == sizeof(ElfW(Shdr)) &&
+        h->e_phentsize == sizeof(ElfW(Phdr)))
+        return true;
+    close_file(f);
+    return false;
+}
+
+static bool is_named(const struct file *f, const ElfW(Shdr) * names, uint64_t at, const struct wanted *w) {
+    return has(f, names->sh_offset, names->sh_size) && at < names->sh_size && w->n < names->sh_size - at &&
+           memcmp(f->bytes + names->sh_offset + at, w->name, w->n) == 0 &&
+           f->bytes[names->sh_offset + at + w->n] == '\0';
+}
+
+/* A variable is preferred: functions have other names, as a rule. */
+static void look_through(const struct file *f, const ElfW(Shdr) * table, const struct wanted *w, uintptr_t bias,
+                         struct sbt_place *place) {
+    const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(f->bytes + f->header->e_shoff);
+    if (table->sh_link >= f->header->e_shnum || !has(f, table->sh_offset, table->sh_size))
+        return;
+    const ElfW(Sym) *symbols = (const ElfW(Sym) *)(f->bytes + table->sh_offset);
+    for (size_t i = 0; i < table->sh_size / sizeof *symbols && place->data == 0; i++) {
+        const ElfW(Sym) *s = &symbols[i];
+        unsigned type = ELF64_ST_TYPE(s->st_info);
+        if (s->st_shndx == SHN_UNDEF || (type != STT_OBJECT && type != STT_FUNC) ||
+            !is_named(f, &sections[table->sh_link], s->st_name, w))
+            continue;
+        *(type == STT_OBJECT ? &place->data : &place->code) = bias + s->st_value + w->offset;
+    }
+}
+
+static void find_symbol(const struct file *f, const struct wanted *w, uintptr_t bias, struct sbt_place *place) {
+    const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(f->bytes + f->header->e_shoff);
+    for (uint32_t i = 0; i < f->header->e_shnum && place->data == 0 && place->code == 0; i++)
+        if (sections[i].sh_type == SHT_SYMTAB || sections[i].sh_type == SHT_DYNSYM)
+            look_through(f, &sections[i], w, bias, place);
+}
+
+/* The offset in the file of a byte of code, as what is in memory behind that byte. */
+static uintptr_t code_at(const struct file *f, uint64_t offset, uintptr_t bias) {
+    const ElfW(Phdr) *p = (const ElfW(Phdr) *)(f->bytes + f->header->e_phoff);
+    for (uint32_t i = 0; i < f->header->e_phnum; i++)
+        if (p[i].p_type == PT_LOAD && (p[i].p_flags & PF_X) != 0 && offset - p[i].p_offset < p[i].p_filesz)
+            return bias + p[i].p_vaddr + (offset - p[i].p_offset) + 1;
+    return 0;
+}
+
+static bool is_file(const char *path, const struct wanted *w) {
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    return strlen(base) == w->n && memcmp(base, w->name, w->n) == 0;
+}
+
+static bool find_in(const char *path, const struct wanted *w, uintptr_t bias, struct sbt_place *place) {
+    char name[4096];
+    struct file f;
+    long n = strcmp(path, PROGRAM) != 0
+                 ? -1
+                 : sbt_syscall6(SYS_readlinkat, AT_FDCWD, (long)path, (long)name, sizeof name - 1, 0, 0);
+    name[n > 0 ? n : 0] = '\0';
+    if (!open_file(&f, path))
+        return false;
+    if (w->has_offset && is_file(n > 0 ? name : path, w))
+        *place = (struct sbt_place){bias + w->offset, code_at(&f, w->offset, bias)};
+    else
+        find_symbol(&f, w, bias, place);
+    close_file(&f);
+    return place->data != 0 || place->code != 0;
+}
+
+/* "NAME+0xHEX". False: the offset is none. */
+static bool read_offset(struct wanted *w) {
+    const char *plus = memrchr(w->name, '+', w->n), *end = w->name + w->n;
+    if (plus == NULL || end - plus < 4 || plus[1] != '0' || plus[2] != 'x')
+        return plus == NULL;
+    for (const char *at = plus + 3; at < end; at++) {
+        const char *digits = "0123456789abcdef", *digit = strchr(digits, *at | ('A' <= *at && *at <= 'F' ? 32 : 0));
+        if (digit == NULL || *at == '\0')
+            return false;
+        w->offset = w->offset << 4 | (uint64_t)(digit - digits);
+    }
+    w->has_offset = true;
+    w->n = (size_t)(plus - w->name);
+    return true;
+}
+
+/* The first of the dynamic linker's list is the program. */
+bool sbt_symtab_find(const char *name, size_t n, struct sbt_place *place) {
+    struct wanted w = {.name = name, .n = n};
+    *place = (struct sbt_place){0};
+    if (n == 0 || !read_offset(&w))
+        return false;
+    for (const struct link_map *l = _r_debug.r_map; l != NULL; l = l->l_next) {
+        const char *path = l == _r_debug.r_map ? PROGRAM : l->l_name;
+        if (path != NULL && path[0] == '/' && find_in(path, &w, l->l_addr, place))
+            return true;
+    }
+    return false;
+}

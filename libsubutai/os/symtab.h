@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Names of the objects that the process has started with, as a user knows them: symbols, those too that are not for the
+ * dynamic linker, and places "FILE+0xOFFSET". They are read from the objects' files, by system calls alone. Nothing
+ * allocates, takes a lock or needs a constructor; it takes milliseconds where files are large. Files that are no
+ * objects, or cannot be read, have no names.
+ */
+#ifndef SBT_OS_SYMTAB_H
+#define SBT_OS_SYMTAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sbt_place {
+    uintptr_t data; /* as an address of memory; 0: it is none */
+    uintptr_t code; /* as a return address: where a call returns to; 0: it is none */
+};
+
+/*
+ * Find `name`, of n bytes, in the program and then in its libraries. Forms: "SYMBOL", "SYMBOL+0xN", of a variable or of
+ * a function; "FILE+0xN", FILE being the last part of an object's path. There N is the variable's address in the
+ * object, or the offset in the file of the last byte of a call. False: there is none.
+ */
+bool sbt_symtab_find(const char *name, size_t n, struct sbt_place *place);
+
+#endif

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Delegated mutexes: every scene of delegate.c, on the C library alone and with its mutexes delegated; names of mutexes; and
+# what is refused, when the program runs undelegated.
+. "$SOURCE_ROOT/tests/ni/lib.sh"
+
+subject=$SUBJECTS/switch-delegate
+
+# delegated NAME MOST: at least one section of the entry of that name was handed over.
+delegated() {
+    matches "$err" "delegated: '$1': [1-9][0-9]* sections in [1-9][0-9]* batches"
+}
+
+for scene in $("$subject"); do
+    run "$subject" "$scene"
+    check "$scene: the C library alone" is "$status" 0
+    for wait in switch 'switch!' 'turns!'; do
+        run "$SUBUTAI" run --verbose 2 --wait "$wait" --delegate all -- "$subject" "$scene"
+        check "$scene: delegated, --wait $wait" is "$status" 0
+        [[ $wait != switch || $scene == timed ]] || check "$scene: sections are handed over" delegated all
+    done
+done
+
+# On a single CPU, and by the names that profile and report print.
+cpu=$(allowed_cpu)
+address() {
+    nm "$subject" | awk -v name="$1" '$3 == name {print $1}'
+}
+hot=$(printf '0x%x' "0x$(address hot)")
+for name in hot "${subject##*/}+$hot" none,hot hot+0x0; do
+    run taskset -c "$cpu" "$SUBUTAI" run --verbose 2 --wait switch --delegate "$name" -- "$subject" counts
+    check "the name $name: right" is "$status" 0
+    check "the name $name: sections are handed over" delegated "$(sed 's/.*,//; s/+/[+]/' <<<"$name")"
+done
+run "$SUBUTAI" run --verbose 2 --wait switch --delegate second -- "$subject" counts
+check "another mutex: right" is "$status" 0
+check "another mutex: is not delegated" matches "$err" "delegated: 'second': 0 sections"
+# Of one that is made at run time, the place of its init: of the function's only call.
+site=$(objdump -d --no-show-raw-insn "$subject" |
+    awk '/^[0-9a-f]+ <new_mutex>:/ {begin = strtonum("0x" $1); on = 1}
+         on && seen {sub(":", "", $1); printf "new_mutex+0x%x\n", strtonum("0x" $1) - begin; exit}
+         on && /pthread_mutex_init/ {seen = 1}')
+run "$SUBUTAI" run --verbose 2 --wait switch --delegate "$site" -- "$subject" made-counts
+check "the place $site: right" is "$status" 0
+check "the place $site: sections are handed over" delegated "${site/+/[+]}"
+
+# Refused, one line for each, and the program runs.
+undelegated() { # WHAT LINE OPTION...
+    local what=$1 line=$2
+    shift 2
+    run "$SUBUTAI" run "$@" -- "$subject" counts
+    check "$what: the program runs" is "$status" 0
+    check "$what: says why" matches "$err" "^subutai: $line\$"
+    check "$what: in one line" is "$(wc -l <<<"$err")" 1
+}
+undelegated 'an unknown name' "not delegated: 'cold': the program and its libraries have none of that name" \
+    --wait switch --delegate cold
+undelegated 'a name among others' "not delegated: 'cold[+]0x10': the program and its libraries have none of that name" \
+    --wait switch --delegate hot,cold+0x10,second
+undelegated 'a source line' "not delegated: 'delegate.c:12': source lines are not known while a program runs: .*" \
+    --wait switch --delegate delegate.c:12
+undelegated 'an unknown server' "not delegated: 'hot@3': there is no server of that name" --wait switch --delegate hot@3
+undelegated 'no switching' "run: --delegate does nothing: with --wait adaptive no thread is switched" \
+    --wait adaptive --delegate hot
+undelegated 'another engine' "run: --delegate does nothing: only the engine direct reads it" --engine ni --delegate hot
+ineligible=$SUBJECTS/switch-auto-ineligible
+run "$SUBUTAI" run --delegate all -- "$ineligible" "$("$ineligible" | head -n 1)"
+check 'a program that cannot be switched: says why' matches "$err" \
+    'threads are not switched but wait adaptively: .*sighold'
+check 'a program that cannot be switched: in one line' is "$(wc -l <<<"$err")" 1
+run "$SUBUTAI" run --delegate all -- true
+check 'a program without threads: runs' is "$status" 0
+check 'a program without threads: nothing to say' is "$err" ''
+run "$SUBUTAI" run --delegate= -- true
+check 'no name: refused' is "$status" 2
+finish
