@@ -105,6 +105,7 @@ static bool take_up_to(struct line *l, char mark, struct hints_text *text) {
 /* The next word, or what stands in quotes; n 0: there is none. False: the quotes do not end. */
 static bool take_word(struct line *l, struct hints_text *word) {
     if (l->at < l->end && *l->at == '"') {
+        *word = (struct hints_text){l->at, (size_t)(l->end - l->at)}; /* what a refusal shows */
         l->at++;
         return take_up_to(l, '"', word);
     }

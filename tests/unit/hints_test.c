@@ -95,6 +95,8 @@ static const struct {
     {"pcs push+0x1 ()", "2: not a call site: 'push+0x1 ()' (legal: "},
     {"pcs push+0x0 (app)", "2: not a call site: 'push+0x0 (app)' (legal: "},
     {"pcs \"app+0x1", "2: not a call site: '\"app+0x1' (legal: "},
+    {"\"pcs app+0x1", "2: unknown kind of hint '\"pcs app+0x1' (legal: "},
+    {"weight app+0x1 \"5", "2: not a weight: '\"5' (legal: "},
     {"pcs app+0x1 x", "2: unexpected words 'x' (legal: "},
     {"give-up-turn app+0x1 0", "2: not a weight: '0' (legal: 1 to 1000000)"},
     {"give-up-turn app+0x1 1000001", "2: not a weight: '1000001' (legal: 1 to 1000000)"},
