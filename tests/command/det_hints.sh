@@ -91,6 +91,14 @@ options=()
 runs 5 sites
 check "it is that without hints" is "$out" "$without_all"
 
+for what in pipeline sites pcs; do
+    hints_for $what
+    options+=(--serial)
+    runs 10 $what
+    check "$what: serially, one schedule, and no thread computes without the turn" one_inside
+    check "so none gives the turn up or leaves the order" matches "$(cat said)" 'given up 0 times, .* 0 times outside the order'
+done
+
 # Edges. Where a call returns from outside the schedule may be another one in each run.
 for waits in adaptive switch; do
     options=(--wait "$waits")

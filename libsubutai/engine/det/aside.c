@@ -240,7 +240,7 @@ void det_outside_end(void) {
     sbt_handlers_hold();
     if (r->generation == sbt_fork_generation() + 1 && det_self.generation == r->generation && det_self.waiting != 0 &&
         turn_state_of(&r->turn, det_self.waiting - 1) == TURN_OUTSIDE) {
-        if (det_self.in_pcs != 0)
+        if (det_self.in_pcs != 0 && !det_is_serial)
             det_self.is_out = true; /* it stays outside until its next operation */
         else
             come_in(det_self.waiting - 1, SCHEDULE_FROM_CALL);

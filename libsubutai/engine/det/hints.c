@@ -98,13 +98,16 @@ static bool counts(void) {
     return !det_self.is_guest && det_self.n_inner == 0;
 }
 
+/* With --serial no thread computes without the turn. */
 static bool is_on(const struct det_hint *hint) {
-    return hint->kind == DET_HINT_GIVE_UP ? has_sfs : hint->kind == DET_HINT_SOFT_BARRIER ? has_soft_barriers : true;
+    return hint->kind == DET_HINT_SOFT_BARRIER ? has_soft_barriers
+                                               : !det_is_serial && (hint->kind != DET_HINT_GIVE_UP || has_sfs);
 }
 
 /* What the operation does when it passes the turn. */
 static void set_hint(const struct det_hint *hint) {
-    det_self.hint = hint != NULL && is_on(hint) ? hint : det_self.in_pcs != 0 ? &departure : has_sts ? NULL : &slowly;
+    bool departs = det_self.in_pcs != 0 && is_on(&departure);
+    det_self.hint = hint != NULL && is_on(hint) ? hint : departs ? &departure : has_sts ? NULL : &slowly;
 }
 
 void det_hints_op(uintptr_t site) {
