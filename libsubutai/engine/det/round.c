@@ -220,7 +220,7 @@ static bool take_turn(struct turn_wait *w) {
             is_present(w->number);
         if (must_look_again(w)) {
             det_self.has_handled = false;
-            det_self.is_restarted = is_interrupted(w->number);
+            det_self.is_restarted |= is_interrupted(w->number); /* another handler may have come before the turn */
         }
         if (w->is_blocked)
             det_self.is_absent = false;
