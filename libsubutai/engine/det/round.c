@@ -33,7 +33,7 @@ bool det_is_serial;
 _Thread_local struct det_self det_self __attribute__((tls_model("initial-exec")));
 
 static uint32_t *word_of(uint32_t number) {
-    return &det_round->thread[det_root(number)].word;
+    return det_word(det_root(number));
 }
 
 void det_give(uint32_t to) {
