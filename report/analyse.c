@@ -132,6 +132,8 @@ static const char *why_empty(const struct rep_report *r) {
         n += r->objects[i].n;
     for (unsigned k = 0; k < REP_N_KINDS; k++)
         n_waits += r->times.waiting[k].n;
+    if (n == 0 && n_waits == 0 && r->n_live <= 1 && r->info.n_threads > 1)
+        return "the program has other threads, and they made no call that is recorded: they wait in ways of their own";
     if (n == 0 && n_waits == 0 && r->n_live <= 1)
         return "the program did not synchronize: one thread, and no lock, condition, barrier, semaphore or futex";
     return NULL;

@@ -4,7 +4,8 @@
  * A thread that is released late also arrives late, so imbalance alone does not say that work is shared unevenly. For
  * that the work between generations is compared: the last thread's with the mean. A last thread that was off the
  * processor for most of the difference had stalled: it slept, or the machine had no core for it.
- * A thread may be at the next generation while another one has not left the last one, so up to four are open.
+ * A thread may be at the next generation while another one has not left the last one, so several are open. An OpenMP
+ * barrier may also be met by several teams at a time.
  */
 #include <stdlib.h>
 

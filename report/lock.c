@@ -279,7 +279,7 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
                               .to_ns = to_ns};
     o->n++;
     if (!rep_is_trylock(e->op) && !w->report->info.profile) /* there they are counted */
-        rep_order_add(w, thread, object, e->site);
+        rep_order_add(w, thread, object, e);
     const struct rep_release profile_by = rep_release_by(rep_signal_find(w, object, number));
     bool waited =
         has_waited(lock, thread, e, number, from_ns, to_ns, w->report->info.profile ? &profile_by : NULL, &wait.by);

@@ -3,6 +3,10 @@
  * The order of locks. A thread that gets B while it holds A makes the order A, B. Orders that form a circle may let
  * threads wait for each other for ever, if two threads make them at once and no common lock keeps these apart. Source
  * of the rule: Linux's lockdep, Helgrind; of the common lock ("gate"): Goodlock (Havelund, SPIN 2000).
+ *
+ * Two readers do not wait for each other: a circle needs a writer at each of its locks, and a gate keeps threads apart
+ * only if one of them holds it for writing. (A lock that prefers writers has its readers wait for a waiting writer;
+ * which kind a lock is, a trace does not say. It is taken for glibc's default, which prefers readers.)
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +15,15 @@
 
 enum { MOST_GATES = 4, MOST_CIRCLES = 64, MOST_STEPS = 1 << 20 };
 
+struct gate {
+    uint32_t object;
+    bool shared; /* held for reading at some time */
+};
+
 /* An entry of rep_walk.orders. */
 struct order {
     struct rep_order seen; /* its first two members are the key */
-    uint32_t gate[MOST_GATES];
+    struct gate gate[MOST_GATES];
     uint32_t n_gates; /* locks that were held at all of these times, besides */
 };
 
@@ -22,74 +31,94 @@ size_t rep_order_bytes(void) {
     return sizeof(struct order);
 }
 
-static bool holds(const struct rep_walker *t, uint32_t object) {
-    for (uint32_t i = 0; i < t->n_held; i++)
-        if (t->held[i].object == object)
+/* Times that a thread made an order, all with these gates. */
+struct times {
+    struct rep_order seen;
+    const struct gate *gates;
+    uint32_t n_gates;
+};
+
+static bool is_in(const struct times *times, struct gate *gate) {
+    for (uint32_t i = 0; i < times->n_gates; i++)
+        if (times->gates[i].object == gate->object) {
+            gate->shared |= times->gates[i].shared;
             return true;
+        }
     return false;
 }
 
-static void first_time(struct order *o, const struct rep_walker *t, uint32_t thread, const struct rep_held *held,
-                       uint32_t site) {
-    o->seen.thread = thread;
-    o->seen.held_site = held->site;
-    o->seen.taken_site = site;
-    for (uint32_t i = 0; i < t->n_held && o->n_gates < MOST_GATES; i++)
-        if (t->held[i].object != held->object)
-            o->gate[o->n_gates++] = t->held[i].object;
+static void first_times(struct order *o, const struct times *times) {
+    o->seen = times->seen;
+    o->seen.n = 0;
+    for (uint32_t i = 0; i < times->n_gates && o->n_gates < MOST_GATES; i++)
+        if (times->gates[i].object != times->seen.held)
+            o->gate[o->n_gates++] = times->gates[i];
 }
 
-void rep_order_add(struct rep_walk *w, uint32_t thread, uint32_t object, uint32_t site) {
-    const struct rep_walker *t = &w->walkers[thread];
-    for (uint32_t h = 0; h < t->n_held; h++) {
-        const uint32_t key[2] = {t->held[h].object, object};
-        if (key[0] == object)
-            continue;
-        struct order *o = rep_table_get(&w->orders, key);
-        if (o == NULL) {
-            w->report->dropped.orders++;
-            continue;
-        }
-        if (o->seen.n++ == 0) {
-            first_time(o, t, thread, &t->held[h], site);
-            continue;
-        }
-        o->seen.several |= o->seen.thread != thread;
-        for (uint32_t i = 0; i < o->n_gates;) {
-            if (holds(t, o->gate[i]))
-                i++;
-            else
-                o->gate[i] = o->gate[--o->n_gates];
-        }
-    }
-}
-
-/* An order that a profile has counted. Several records of the same pair keep the gates that all of them have. */
-static void add_counted(struct rep_walk *w, const struct sbt_trace_order *seen) {
+static void add(struct rep_walk *w, const struct times *times) {
+    const struct rep_order *seen = &times->seen;
     const uint32_t key[2] = {seen->held, seen->taken};
-    struct order *o = seen->held != seen->taken ? rep_table_get(&w->orders, key) : NULL;
+    struct order *o = rep_table_get(&w->orders, key);
     if (o == NULL) {
-        w->report->dropped.orders += seen->held != seen->taken;
+        w->report->dropped.orders++;
         return;
     }
-    if (o->seen.n == 0) {
-        o->seen.thread = seen->thread;
-        o->seen.held_site = seen->held_site;
-        o->seen.taken_site = seen->taken_site;
-        o->n_gates = seen->n_gates < MOST_GATES ? seen->n_gates : MOST_GATES;
-        memcpy(o->gate, seen->gate, o->n_gates * sizeof o->gate[0]);
-    }
-    o->seen.several |= o->seen.thread != seen->thread;
+    if (o->seen.n == 0)
+        first_times(o, times);
     o->seen.n += seen->n;
+    o->seen.several |= o->seen.thread != seen->thread;
+    o->seen.held_shared &= seen->held_shared;
+    o->seen.taken_shared &= seen->taken_shared;
+    if (o->seen.stack == 0 && o->seen.held_site == seen->held_site && o->seen.taken_site == seen->taken_site)
+        o->seen.stack = seen->stack;
     for (uint32_t i = 0; i < o->n_gates;) {
-        bool kept = false;
-        for (uint32_t g = 0; g < seen->n_gates; g++)
-            kept |= seen->gate[g] == o->gate[i];
-        if (kept)
+        if (is_in(times, &o->gate[i]))
             i++;
         else
             o->gate[i] = o->gate[--o->n_gates];
     }
+}
+
+void rep_order_add(struct rep_walk *w, uint32_t thread, uint32_t object, const struct sbt_trace_event *e) {
+    enum { MOST_HELD = 256 }; /* a gate beyond these is none */
+    const struct rep_walker *t = &w->walkers[thread];
+    struct gate gates[MOST_HELD];
+    struct times times = {.seen = {.taken = object,
+                                   .taken_site = e->site,
+                                   .thread = thread,
+                                   .stack = e->stack,
+                                   .taken_shared = rep_is_shared(e->op),
+                                   .n = 1},
+                          .gates = gates};
+    for (uint32_t i = 0; i < t->n_held && times.n_gates < MOST_HELD; i++)
+        gates[times.n_gates++] = (struct gate){t->held[i].object, t->held[i].shared};
+    for (uint32_t h = 0; h < t->n_held; h++) {
+        times.seen.held = t->held[h].object;
+        times.seen.held_site = t->held[h].site;
+        times.seen.held_shared = t->held[h].shared;
+        if (times.seen.held != object)
+            add(w, &times);
+    }
+}
+
+/* An order that a profile has counted. */
+static void add_counted(struct rep_walk *w, const struct sbt_trace_order *counted) {
+    struct gate gates[SBT_TRACE_MOST_GATES];
+    const struct times times = {.seen = {.held = counted->held,
+                                         .taken = counted->taken,
+                                         .held_site = counted->held_site,
+                                         .taken_site = counted->taken_site,
+                                         .thread = counted->thread,
+                                         .stack = counted->stack,
+                                         .held_shared = counted->held_shared,
+                                         .taken_shared = counted->taken_shared,
+                                         .n = counted->n},
+                                .gates = gates,
+                                .n_gates = counted->n_gates};
+    for (uint32_t i = 0; i < counted->n_gates; i++)
+        gates[i] = (struct gate){counted->gate[i], counted->gate_shared[i]};
+    if (counted->held != counted->taken)
+        add(w, &times);
 }
 
 bool rep_orders_of_profile(struct rep_walk *w) {
@@ -115,26 +144,47 @@ struct search {
     uint64_t steps;
 };
 
-static bool has_gate(const struct order *o, uint32_t gate) {
+static const struct gate *gate_of(const struct order *o, uint32_t object) {
     for (uint32_t i = 0; i < o->n_gates; i++)
-        if (o->gate[i] == gate)
-            return true;
+        if (o->gate[i].object == object)
+            return &o->gate[i];
+    return NULL;
+}
+
+/* Does that lock keep two threads from being in these orders at once? All hold it, and one of them for writing. */
+static bool keeps_apart(const struct search *s, unsigned n, uint32_t object) {
+    bool written = false;
+    for (unsigned i = 0; i < n; i++) {
+        const struct gate *gate = gate_of(&s->all[s->path[i]], object);
+        if (gate == NULL)
+            return false;
+        written |= !gate->shared;
+    }
+    return written;
+}
+
+/* Each order of a deadlock is made by a thread of its own. Of one that several have made it is not known which. */
+static bool needs_thread_twice(const struct search *s, unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < i; k++) {
+            const struct rep_order *a = &s->all[s->path[i]].seen, *b = &s->all[s->path[k]].seen;
+            if (!a->several && !b->several && a->thread == b->thread)
+                return true;
+        }
     return false;
 }
 
 static bool may_deadlock(const struct search *s, unsigned n) {
-    bool several = false;
-    for (unsigned i = 0; i < n; i++)
-        several |= s->all[s->path[i]].seen.several || s->all[s->path[i]].seen.thread != s->all[s->path[0]].seen.thread;
-    const struct order *one = &s->all[s->path[0]];
-    for (uint32_t g = 0; g < one->n_gates; g++) {
-        bool everywhere = true;
-        for (unsigned i = 1; i < n; i++)
-            everywhere &= has_gate(&s->all[s->path[i]], one->gate[g]);
-        if (everywhere)
+    const struct order *first = &s->all[s->path[0]];
+    for (unsigned i = 0; i < n; i++) {
+        const struct rep_order *o = &s->all[s->path[i]].seen, *next = &s->all[s->path[(i + 1) % n]].seen;
+        if (o->taken_shared && next->held_shared)
             return false;
     }
-    return several;
+    for (uint32_t g = 0; g < first->n_gates; g++)
+        if (keeps_apart(s, n, first->gate[g].object))
+            return false;
+    return !needs_thread_twice(s, n);
 }
 
 static bool on_path(const struct search *s, unsigned n, uint32_t object) {

@@ -173,7 +173,9 @@ struct rep_chain {
 struct rep_order {
     uint32_t held, taken, held_site, taken_site;
     uint32_t thread; /* the first one that made this order */
-    bool several;    /* so did others */
+    uint32_t stack;  /* the call stack of one time at these sites, where the second lock was taken; 0: none was taken */
+    bool several;    /* so did other threads */
+    bool held_shared, taken_shared; /* for reading, each time */
     uint64_t n;
 };
 

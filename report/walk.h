@@ -20,7 +20,7 @@
 enum {
     REP_RECENT_WAITS = 64,     /* of a thread: those that another thread's wait may overlap with */
     REP_SIGNALS = 64,          /* of an object: as many as the recorder assigns waits to */
-    REP_GENERATIONS = 4,       /* of a barrier that may be open at once, a power of 2 */
+    REP_GENERATIONS = 16,      /* of a barrier that may be open at once, a power of 2: of OpenMP's, several teams' */
     REP_MOST_HOLDS = 512,      /* of an object: past holds that a wait may overlap with, a power of 2 */
     REP_MOST_DETAILS = 4096,   /* objects of which there are histograms and sites */
     REP_MOST_PAIRS = 1 << 16,  /* threads, or sites, that waited for each other */
@@ -227,7 +227,7 @@ void rep_barriers_finish(struct rep_walk *w);
 /* ---- order.c ---- */
 
 /* `thread` gets `object` while it holds others. */
-void rep_order_add(struct rep_walk *w, uint32_t thread, uint32_t object, uint32_t site);
+void rep_order_add(struct rep_walk *w, uint32_t thread, uint32_t object, const struct sbt_trace_event *e);
 /* Those of a profile, which the recorder has counted. */
 bool rep_orders_of_profile(struct rep_walk *w);
 bool rep_circles(struct rep_walk *w);

@@ -53,12 +53,21 @@ void trace_encode_tally(struct trace_tally_encoder *e, const struct sbt_trace_ta
 
 void trace_encode_order(struct trace_tally_encoder *e, const struct sbt_trace_order *order) {
     uint8_t *at = e->bytes + e->n_bytes;
-    *at++ = TRACE_TALLY_ORDER;
+    uint32_t gates_shared = 0;
+    for (uint32_t i = 0; i < order->n_gates; i++)
+        gates_shared |= (uint32_t)order->gate_shared[i] << i;
+    *at++ = (uint8_t)(TRACE_TALLY_ORDER | (order->held_shared ? TRACE_ORDER_HELD_SHARED : 0) |
+                      (order->taken_shared ? TRACE_ORDER_TAKEN_SHARED : 0) |
+                      (order->stack != 0 ? TRACE_ORDER_STACK : 0) | (gates_shared != 0 ? TRACE_ORDER_GATES_SHARED : 0));
     at = put_site(e, put_object(e, at, order->held), order->held_site);
     at = put_site(e, put_object(e, at, order->taken), order->taken_site);
     at = trace_put(trace_put(at, order->n), order->n_gates);
     for (uint32_t i = 0; i < order->n_gates; i++)
         at = put_object(e, at, order->gate[i]);
+    if (gates_shared != 0)
+        at = trace_put(at, gates_shared);
+    if (order->stack != 0)
+        at = trace_put(at, order->stack);
     end_tally(e, at);
 }
 

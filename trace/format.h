@@ -77,11 +77,20 @@ enum {
     TRACE_MIN_EVENT = 4,      /* bytes of the shortest event */
     TRACE_MIN_TALLY = 7,      /* the same of a tally */
     TRACE_MAX_TALLY = 400,    /* bytes; more than the longest tally has */
-    TRACE_TALLY_ORDER = 0x80, /* in the place of a tally's operation: an order of locks */
+    TRACE_TALLY_ORDER = 0x80, /* in the place of a tally's operation: an order of locks, with the flags below */
     TRACE_MAX_EVENT = 96,     /* bytes; more than the longest event has */
     TRACE_N_SLOTS = 16,
     TRACE_MAX_STACK = 64, /* sites of a call stack */
     TRACE_MAX_TEXT = 4096
+};
+
+/* Flags of an order of locks. */
+enum {
+    TRACE_ORDER_HELD_SHARED = 1,  /* the lock that was held was so for reading each time */
+    TRACE_ORDER_TAKEN_SHARED = 2, /* the same of the lock that was taken */
+    TRACE_ORDER_STACK = 4,        /* a call stack follows */
+    TRACE_ORDER_GATES_SHARED = 8, /* which gates were held for reading follows */
+    TRACE_ORDER_FLAGS = 15
 };
 
 /* The byte after an event's template: its object, and a condition wait's second one: its mutex. */

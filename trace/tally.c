@@ -100,9 +100,33 @@ static const uint8_t *get_tally(overlay *s, const uint8_t *at, struct sbt_trace_
     return at != NULL && tally->n_failed <= tally->n ? at : NULL;
 }
 
+static const uint8_t *get_gates_shared(const overlay *s, const uint8_t *at, struct sbt_trace_order *order) {
+    uint64_t which;
+    at = trace_get(at, s->end, &which);
+    if (at == NULL || which == 0 || which >> order->n_gates != 0)
+        return NULL;
+    for (uint32_t i = 0; i < order->n_gates; i++)
+        order->gate_shared[i] = (which >> i & 1) != 0;
+    return at;
+}
+
+static const uint8_t *get_stack(const overlay *s, const uint8_t *at, struct sbt_trace_order *order) {
+    uint64_t stack;
+    at = trace_get(at, s->end, &stack);
+    if (at == NULL || stack == 0 || stack > UINT32_MAX)
+        return NULL;
+    order->stack = (uint32_t)stack;
+    return at;
+}
+
 static const uint8_t *get_order(overlay *s, const uint8_t *at, struct sbt_trace_order *order) {
     uint64_t n_gates;
-    *order = (struct sbt_trace_order){.thread = s->thread};
+    const uint8_t flags = at[0];
+    if ((flags & ~(TRACE_TALLY_ORDER | TRACE_ORDER_FLAGS)) != 0)
+        return NULL;
+    *order = (struct sbt_trace_order){.thread = s->thread,
+                                      .held_shared = (flags & TRACE_ORDER_HELD_SHARED) != 0,
+                                      .taken_shared = (flags & TRACE_ORDER_TAKEN_SHARED) != 0};
     at = get_place(s, at + 1, &order->held, &order->held_site);
     at = at != NULL ? get_place(s, at, &order->taken, &order->taken_site) : NULL;
     at = at != NULL ? trace_get(at, s->end, &order->n) : NULL;
@@ -116,6 +140,10 @@ static const uint8_t *get_order(overlay *s, const uint8_t *at, struct sbt_trace_
         if (order->gate[i] == SBT_TRACE_NONE)
             return NULL;
     }
+    if (at != NULL && (flags & TRACE_ORDER_GATES_SHARED) != 0)
+        at = get_gates_shared(s, at, order);
+    if (at != NULL && (flags & TRACE_ORDER_STACK) != 0)
+        at = get_stack(s, at, order);
     return at;
 }
 
@@ -135,7 +163,7 @@ static int next(struct sbt_trace_tally_cursor *cursor, struct sbt_trace_tally *t
     }
     if (s->end - s->at < TRACE_MIN_TALLY)
         return damage(trace, s, s->at, error, "a tally makes no sense");
-    bool is_order = s->at[0] == TRACE_TALLY_ORDER;
+    bool is_order = (s->at[0] & TRACE_TALLY_ORDER) != 0;
     const uint8_t *at = is_order ? get_order(s, s->at, order) : get_tally(s, s->at, tally);
     if (at == NULL)
         return damage(trace, s, s->at, error, "a tally makes no sense");

@@ -187,8 +187,11 @@ struct sbt_trace_order {
     uint32_t held, taken;           /* objects; neither is SBT_TRACE_NONE */
     uint32_t held_site, taken_site; /* of the first time; SBT_TRACE_NONE: not known */
     uint64_t n;                     /* times; at least 1 */
+    uint32_t stack;                 /* of the first time that the lock was taken; 0: it was not taken */
+    bool held_shared, taken_shared; /* for reading, at all of these times */
     uint32_t n_gates;
-    uint32_t gate[SBT_TRACE_MOST_GATES]; /* other locks that were held at all of these times */
+    uint32_t gate[SBT_TRACE_MOST_GATES];    /* other locks that were held at all of these times */
+    bool gate_shared[SBT_TRACE_MOST_GATES]; /* for reading, at some of them */
 };
 
 /* A place in the tallies of all threads, in the caller's memory; as with events there is nothing to close. */

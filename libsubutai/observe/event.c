@@ -397,9 +397,11 @@ static inline void entered(struct rec_call *c) {
     busy_end(c->thread);
 }
 
-bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site) {
+static inline bool enter_object(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site,
+                                bool is_read) {
     if (!enter(c, op, type))
         return false;
+    c->is_over = !is_read;
     if (object != NULL)
         c->event.object = object_number(c, &c->node, (uint8_t)type, object);
     c->site = site;
@@ -407,6 +409,14 @@ bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *objec
         c->event.site = site_number(c, site);
     entered(c);
     return true;
+}
+
+bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site) {
+    return enter_object(c, op, type, object, site, true);
+}
+
+bool rec_enter_unread(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site) {
+    return enter_object(c, op, type, object, site, false);
 }
 
 bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, const void *site) {
@@ -479,6 +489,23 @@ static SBT_NOINLINE uint64_t end_of_blocked(struct rec_thread *t, uint64_t took_
     return rec_now_ns();
 }
 
+/* The rest of a call that is over: the thread's times, and its batch. The thread is busy. */
+static inline void leave(struct rec_call *c, uint64_t took, uint64_t now, bool stack) {
+    struct rec_thread *t = c->thread;
+    t->last_site = c->event.site % 64;
+    /* A handler's event in between has set the mark anew. */
+    if (SBT_LIKELY(t->end_ns == c->begin_ns && stayed(t, took)))
+        t->cpu_ns += took;
+    else
+        now = c->event.type == SBT_TRACE_SPIN ? read_cpu(t) : end_of_blocked(t, took);
+    t->end_ns = now;
+    if (SBT_UNLIKELY(t->n_batch == REC_N_BATCH))
+        rec_encode(t);
+    if (SBT_UNLIKELY(t->n_batch == 0 || stack))
+        no_work(t);
+    busy_end(t);
+}
+
 void rec_leave(struct rec_call *c, int result) {
     struct rec_thread *t = c->thread;
     if (SBT_UNLIKELY(t == NULL))
@@ -501,18 +528,12 @@ void rec_leave(struct rec_call *c, int result) {
     if (stack)
         c->event.stack = rec_stack_take(t, c->site);
     put(t, &c->event);
-    t->last_site = c->event.site % 64;
-    /* A handler's event in between has set the mark anew. */
-    if (SBT_LIKELY(t->end_ns == c->begin_ns && stayed(t, took)))
-        t->cpu_ns += took;
-    else
-        now = c->event.type == SBT_TRACE_SPIN ? read_cpu(t) : end_of_blocked(t, took);
-    t->end_ns = now;
-    if (SBT_UNLIKELY(t->n_batch == REC_N_BATCH))
-        rec_encode(t);
-    if (SBT_UNLIKELY(t->n_batch == 0 || stack))
-        no_work(t);
-    busy_end(t);
+    leave(c, took, now, stack);
+}
+
+void rec_left(struct rec_call *c, uint64_t took, uint64_t now) {
+    waited(c);
+    leave(c, took, now, false);
 }
 
 void rec_drop(struct rec_call *c) {

@@ -11,6 +11,7 @@
 
 #include "abi/futex.h"
 #include "observe/observe.h"
+#include "observe/openmp.h"
 
 /* A wait under way. */
 struct waiting {
@@ -66,6 +67,8 @@ static long wake_observed(const void *caller, uint32_t *word, int op, uint32_t v
 
 static long observed(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
                      uint32_t val3) {
+    if (caller == NULL && rec_openmp_is_seen()) /* of a run-time library's own; its barriers are events */
+        return abi_futex_serve(caller, word, op, val, more, word2, val3);
     switch (op & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:

@@ -92,15 +92,23 @@ extern uint32_t rec_waiting[PROFILE_N_HINTS];
 struct rec_nested {
     uintptr_t object, site;
     uint8_t type;
+    bool shared; /* held for reading */
+};
+
+struct rec_gate {
+    uintptr_t object;
+    bool shared; /* held for reading at some time */
 };
 
 struct rec_order {
     uintptr_t held, taken, held_site, taken_site; /* held 0: the entry is free */
-    uintptr_t gate[SBT_TRACE_MOST_GATES];
+    struct rec_gate gate[SBT_TRACE_MOST_GATES];
+    uint32_t stack; /* where the lock was taken; 0: none was taken */
     uint32_t held_number, taken_number;
     uint32_t lives; /* the sum of both hints', when the numbers were last known to be right */
     uint32_t n;     /* since it was last written */
     uint32_t n_gates;
+    bool held_shared, taken_shared; /* for reading, each time */
 };
 
 struct rec_profile {
@@ -311,6 +319,10 @@ static inline void rec_profile_count(const struct rec_key *key) {
         rec_profile_count_slowly(key);
 }
 
+static inline bool rec_is_shared(uint8_t op) {
+    return op == SBT_TRACE_RWLOCK_RDLOCK || op == SBT_TRACE_RWLOCK_TRYRDLOCK;
+}
+
 /* From now on the thread holds the lock. */
 static inline void rec_profile_holds(struct rec_profile *p, const struct rec_key *key) {
     if (SBT_UNLIKELY(p->n_nested != 0))
@@ -318,7 +330,7 @@ static inline void rec_profile_holds(struct rec_profile *p, const struct rec_key
     uint32_t n = p->n_nested;
     if (SBT_UNLIKELY(n == PROFILE_N_NESTED)) /* a handler has come in between, and keeps what it took */
         n = PROFILE_N_NESTED - 1;
-    p->nested[n] = (struct rec_nested){key->object, key->site, key->type};
+    p->nested[n] = (struct rec_nested){key->object, key->site, key->type, rec_is_shared(key->op)};
     __atomic_signal_fence(__ATOMIC_RELEASE); /* a handler's locks come behind this one */
     p->n_nested = n + 1;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The order of locks in a profile: which lock a thread took while it held which other. For each pair the thread has an
- * entry in a table of PROFILE_N_ORDERS places, with the call sites of the first time, and with the gates: other locks
- * that were held each time, under which an inverted order cannot deadlock.
+ * entry in a table of PROFILE_N_ORDERS places, with the call sites of the first time, where stacks are wanted with the
+ * call stack too, and with the gates: other locks that were held each time, under which an inverted order cannot
+ * deadlock. Locks that are held for reading are told apart, since two readers do not wait for each other.
  *
  * The list of held locks costs a program without nested locks two stores an acquisition; a nested lock looks into the
  * table. Memory and disk are bounded: a pair has its place within PROBES of its hash. If these are taken one of
@@ -20,6 +21,7 @@
 #include <sys/syscall.h>
 
 #include "observe/profile.h"
+#include "observe/stack.h"
 
 enum { PROBES = 4 };
 
@@ -42,11 +44,12 @@ static struct rec_order *place_of(struct rec_profile *p, uintptr_t held, uintptr
     return room != NULL ? room : first;
 }
 
-static bool is_held(const struct rec_profile *p, uintptr_t object) {
+/* The thread's hold of that lock; NULL: none. */
+static const struct rec_nested *hold_of(const struct rec_profile *p, uintptr_t object) {
     for (uint32_t i = 0; i < p->n_nested; i++)
         if (p->nested[i].object == object)
-            return true;
-    return false;
+            return &p->nested[i];
+    return NULL;
 }
 
 static bool is_lock(uint8_t type) {
@@ -64,11 +67,16 @@ static void put(struct rec_profile *p, struct rec_order *o) {
         .held_site = held_site != NULL ? held_site->number : SBT_TRACE_NONE,
         .taken_site = taken_site != NULL ? taken_site->number : SBT_TRACE_NONE,
         .n = o->n,
+        .stack = o->stack,
+        .held_shared = o->held_shared,
+        .taken_shared = o->taken_shared,
     };
     for (uint32_t i = 0; i < o->n_gates; i++) {
-        struct rec_node *gate = rec_node_find(o->gate[i]);
-        if (gate != NULL && is_lock(__atomic_load_n(&gate->type, __ATOMIC_ACQUIRE)))
+        struct rec_node *gate = rec_node_find(o->gate[i].object);
+        if (gate != NULL && is_lock(__atomic_load_n(&gate->type, __ATOMIC_ACQUIRE))) {
+            order.gate_shared[order.n_gates] = o->gate[i].shared;
             order.gate[order.n_gates++] = gate->number;
+        }
     }
     rec_profile_put_order(p, &order, &o->n);
 }
@@ -92,12 +100,16 @@ static bool begin_order(struct rec_profile *p, struct rec_order *o, const struct
                                 .held_site = held->site,
                                 .taken_site = taken->site,
                                 .held_number = held_number,
-                                .taken_number = taken_number};
+                                .taken_number = taken_number,
+                                .held_shared = held->shared,
+                                .taken_shared = rec_is_shared(taken->op)};
         rec_site_of(p->thread, held->site);
         rec_site_of(p->thread, taken->site);
         for (uint32_t i = 0; i < p->n_nested && o->n_gates < SBT_TRACE_MOST_GATES; i++)
             if (p->nested[i].object != held->object)
-                o->gate[o->n_gates++] = p->nested[i].object;
+                o->gate[o->n_gates++] = (struct rec_gate){p->nested[i].object, p->nested[i].shared};
+        if (rec.stack_min_ns != 0)
+            o->stack = rec_stack_take(p->thread, (const void *)taken->site);
     }
     o->lives = lives_of(o);
     return true;
@@ -113,9 +125,12 @@ static void count(struct rec_profile *p, const struct rec_nested *held, const st
         if (!begun)
             return;
     }
+    o->held_shared &= held->shared;
+    o->taken_shared &= rec_is_shared(taken->op);
     for (uint32_t i = 0; i < o->n_gates;) {
-        if (is_held(p, o->gate[i])) {
-            i++;
+        const struct rec_nested *gate = hold_of(p, o->gate[i].object);
+        if (gate != NULL) {
+            o->gate[i++].shared |= gate->shared;
         } else { /* in this order: if the thread is interrupted for good, a gate may be there twice */
             o->gate[i] = o->gate[o->n_gates - 1];
             __atomic_signal_fence(__ATOMIC_RELEASE);

@@ -281,10 +281,12 @@ static bool is_dead_leader(const struct rec_thread *t) {
 
 static void write_live(struct rec_thread *t) {
     rec_profile_write(t, t != rec_self && !rec_thread_is_gone(t));
-    if (t->busy == 0)
+    if (t->busy == 0) {
+        rec_put_arrival(t);
         rec_flush(t);
-    else
+    } else {
         rec_flush_interrupted(t);
+    }
 }
 
 static void finish_threads(void) {

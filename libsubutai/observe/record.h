@@ -9,15 +9,15 @@
  *  - record.c: the process's trace: its file, its beginning and end
  *  - table.c: objects and call sites by address
  *  - thread.c: records of threads
- *  - event.c: times, and what an event is; overhead.c: what an event costs
+ *  - event.c: times, and what an event is; overhead.c: what an event costs; arrival.c: ends of OpenMP regions
  *  - clock.c: the wall clock of events; work.h: the work between two of them
  *  - preempt.c: whether a thread was off its core
  *  - modules.c: the loaded files that addresses lie in
  *  - stack.h: call stacks
  *  - profile.h: profiles, in which calls that did not wait are counted: profile.c, profile_write.c, profile_lock.c
- *  - mutex.c cond.c locks.c sem.c futex.c process.c: the observing functions. locks.c has read-write locks, spinlocks
- *    and barriers; process.c has threads, once and the end of the process. C11's functions are next to their POSIX
- *    ones. signals.c: which signal ended a wait.
+ *  - mutex.c cond.c locks.c sem.c futex.c process.c openmp.c: the observing functions. locks.c has read-write locks,
+ * spinlocks and barriers; process.c has threads, once and the end of the process. C11's functions are next to their
+ * POSIX ones. signals.c: which signal ended a wait.
  *
  * record.c, table.c, thread.c, event.c, overhead.c and modules.c are a group of files that use each other: an event
  * needs its thread's record, a record the trace's file, the file's end all records, and a new call site the modules.
@@ -89,7 +89,8 @@ struct rec_node {
     uint32_t before;
     uint64_t before_signals;
     union {
-        /* atomic; locks: acquisitions for writing; barriers: arrivals; semaphores: waits that succeeded */
+        /* atomic; locks: acquisitions for writing; barriers: arrivals, OpenMP's: generations; semaphores: waits that
+         * succeeded */
         uint64_t acquired;
         uint64_t open; /* conditions, futexes: the last 64 signals, bit 0 the last: no wait has been given it yet */
     };
@@ -132,6 +133,12 @@ struct rec_thread {
     void *argument;
     bool attached;  /* made at a call of the thread's own: its end will not be seen */
     uint64_t known; /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
+    /*
+     * Written while busy: an arrival at the end of an OpenMP region, where the thread waits for others, and then for
+     * the next region. If the trace, or the thread, ends meanwhile it is an event that ended when the last thread came.
+     */
+    volatile bool has_arrived;
+    struct sbt_trace_event arrival;
     struct {
         uintptr_t address;
         struct rec_node *node;
@@ -162,7 +169,7 @@ struct rec_call {
     bool nested;                   /* it has interrupted the recorder */
     bool ended_long_wait;          /* its call stack is wanted */
     const void *said_to_wait_for;  /* with stacks but without a profile: its hint says so; NULL: no object */
-    bool is_over;                  /* the call has been made, so its object may be gone: its memory is not read */
+    bool is_over;                  /* the object's memory is not read: the call has been made, and it may be gone */
     const void *site;
     uint64_t begin_ns, first_order; /* first_order: of a condition wait, the signals before it */
     uint32_t flying;                /* of a condition wait: `flying` of its node when it began */
@@ -278,11 +285,15 @@ uint64_t rec_cpu_ns(void);
  * has by then; rec_drop makes none.
  */
 bool rec_enter(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site);
+/* As rec_enter; what is at the object's address is not of the type. */
+bool rec_enter_unread(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site);
 bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, const void *site);
 /* An event without a call and without an object. */
 void rec_note(struct rec_thread *t, unsigned op, uint32_t other);
 void rec_leave(struct rec_call *c, int result);
 void rec_drop(struct rec_call *c);
+/* What rec_leave does when the event is in the batch. The thread is busy, and is not so afterwards. */
+void rec_left(struct rec_call *c, uint64_t took, uint64_t now);
 /* A life begins: the event of a successful initialisation. */
 void rec_init(unsigned type, const void *object, uint32_t size, const void *site);
 /* The numbers of an object and of a call site, by a thread that is busy; SBT_TRACE_NONE: there is no memory. */
@@ -291,6 +302,20 @@ uint32_t rec_site_of(struct rec_thread *t, uintptr_t site);
 /* By a busy thread: the definition of the object that had the number, if a handler could not write it. The object's
  * memory is not read. */
 void rec_define_late(struct rec_thread *t, uintptr_t object, uint32_t number);
+
+/* arrival.c: the call has arrived at the end of an OpenMP region. The last thread came to that generation at that time.
+ */
+void rec_arrived(struct rec_call *c);
+void rec_all_arrived(uint32_t object, uint64_t generation, uint64_t ns);
+/*
+ * As rec_leave: the call was over when the last thread came, and the rest of the time is the event `then`. If it is not
+ * known when that was, `then` has all of the time.
+ */
+void rec_leave_then(struct rec_call *c, const struct sbt_trace_event *then);
+/* Put the arrival, if there is one, and the last thread has come. For a thread that does not run. */
+void rec_put_arrival(struct rec_thread *t);
+/* The same, by the thread itself when it ends. */
+void rec_end_arrival(struct rec_thread *t);
 
 /* overhead.c: what an event costs outside of what it measures itself; at start-up, before there are events. */
 void rec_calibrate(void);

@@ -38,7 +38,7 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->generation = rec.generation;
     t->known = REC_UNKNOWN(number);
     t->tid = t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = t->n_apart = 0;
-    t->flushing = false;
+    t->flushing = t->has_arrived = false;
     t->carried_ns = t->long_after = 0;
     t->owed_ns = 0;
     t->last_site = t->n_reckoned = 0;
@@ -82,6 +82,7 @@ void rec_thread_close(struct rec_thread *t) {
                                       .site = SBT_TRACE_NONE,
                                       .work_ns = t->carried_ns,
                                       .at_ns = t->end_ns - rec.start_ns};
+        rec_put_arrival(t);
         rec_put(t, &end);
         rec_flush(t);
     } else {
@@ -179,6 +180,7 @@ void rec_thread_ended(void) {
     struct rec_call c;
     if (t == NULL || t->generation != sbt_fork_generation())
         return;
+    rec_end_arrival(t);
     if (rec_enter(&c, SBT_TRACE_THREAD_END, SBT_TRACE_NO_OBJECT, NULL, NULL))
         rec_drop(&c); /* for the time: what the thread has worked */
     __atomic_store_n(&t->state, REC_ENDED, __ATOMIC_RELEASE);

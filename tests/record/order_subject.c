@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A program that nests locks. usage: order-subject WHAT
- * It prints which orders its profile must have, for order-check: a line HELD TAKEN TIMES GATES with addresses.
+ * It prints which orders its profile must have, for order-check: a line HELD TAKEN TIMES GATES READING with addresses.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,8 +22,12 @@ static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALI
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_spinlock_t spin;
 
+static void expect_reading(const void *held, const volatile void *taken, int n, int n_gates, int reading) {
+    printf("%p %p %d %d %d\n", held, (const void *)taken, n, n_gates, reading);
+}
+
 static void expect(const void *held, const volatile void *taken, int n, int n_gates) {
-    printf("%p %p %d %d\n", held, (const void *)taken, n, n_gates);
+    expect_reading(held, taken, n, n_gates, 0);
 }
 
 static void lock(pthread_mutex_t *m) {
@@ -62,9 +66,36 @@ static void kinds(void) {
     OK(pthread_spin_unlock(&spin));
     CHECK_INT(mtx_unlock(&c11), thrd_success);
     OK(pthread_rwlock_unlock(&rwlock));
-    expect(&rwlock, &c11, 1, 0);
-    expect(&rwlock, &spin, 1, 1);
-    expect(&c11, &spin, 1, 1);
+    expect_reading(&rwlock, &c11, 1, 0, 1);
+    expect_reading(&rwlock, &spin, 1, 1, 1);
+    expect_reading(&c11, &spin, 1, 1, 4);
+}
+
+static void read_under(pthread_mutex_t *m) {
+    lock(m);
+    OK(pthread_rwlock_rdlock(&rwlock));
+    OK(pthread_rwlock_unlock(&rwlock));
+    unlock(m);
+}
+
+/* For reading each time, or not the second time. The gate of the last pair is for reading at first, too. */
+static void readers(void) {
+    for (int i = 0; i < 2; i++) {
+        read_under(&c);
+        OK(i == 0 ? pthread_rwlock_rdlock(&rwlock) : pthread_rwlock_wrlock(&rwlock));
+        lock(&a), lock(&b);
+        unlock(&b), unlock(&a);
+        OK(pthread_rwlock_unlock(&rwlock));
+        lock(&gate);
+        OK(i == 0 ? pthread_rwlock_rdlock(&rwlock) : pthread_rwlock_wrlock(&rwlock));
+        OK(pthread_rwlock_unlock(&rwlock));
+        unlock(&gate);
+    }
+    expect_reading(&c, &rwlock, 2, 0, 2);
+    expect(&rwlock, &a, 2, 0);
+    expect_reading(&rwlock, &b, 2, 1, 0);
+    expect_reading(&a, &b, 2, 1, 4);
+    expect(&gate, &rwlock, 2, 0);
 }
 
 /* A try-lock does not wait; but under it others may. */
@@ -278,6 +309,110 @@ static void once_without_gate(void) {
     in_threads(forward_in_gate, backward_in_gate, backward);
 }
 
+/* Readers of one lock do not wait for each other, be it in the circle or a gate. */
+static void *lock_under_read(void *unused) {
+    OK(pthread_rwlock_rdlock(&rwlock));
+    lock(&a), unlock(&a);
+    OK(pthread_rwlock_unlock(&rwlock));
+    return unused;
+}
+
+static void *read_under_lock(void *unused) {
+    read_under(&a);
+    return unused;
+}
+
+static void *write_under_lock(void *unused) {
+    lock(&a);
+    OK(pthread_rwlock_wrlock(&rwlock));
+    OK(pthread_rwlock_unlock(&rwlock));
+    unlock(&a);
+    return unused;
+}
+
+static void by_readers(void) {
+    in_threads(lock_under_read, read_under_lock, read_under_lock);
+}
+
+static void by_reader_and_writer(void) {
+    in_threads(lock_under_read, read_under_lock, write_under_lock);
+}
+
+static void *lock_under_write(void *unused) {
+    OK(pthread_rwlock_wrlock(&rwlock));
+    lock(&a), unlock(&a);
+    OK(pthread_rwlock_unlock(&rwlock));
+    return unused;
+}
+
+static void also_by_writer(void) {
+    in_threads(lock_under_read, lock_under_write, read_under_lock);
+}
+
+static void *forward_while_reading(void *unused) {
+    OK(pthread_rwlock_rdlock(&rwlock));
+    nest(&a, &b);
+    OK(pthread_rwlock_unlock(&rwlock));
+    return unused;
+}
+
+static void *backward_while_reading(void *unused) {
+    OK(pthread_rwlock_rdlock(&rwlock));
+    nest(&b, &a);
+    OK(pthread_rwlock_unlock(&rwlock));
+    return unused;
+}
+
+static void *backward_while_writing(void *unused) {
+    OK(pthread_rwlock_wrlock(&rwlock));
+    nest(&b, &a);
+    OK(pthread_rwlock_unlock(&rwlock));
+    return unused;
+}
+
+static void *forward_while_writing(void *unused) {
+    OK(pthread_rwlock_wrlock(&rwlock));
+    nest(&a, &b);
+    OK(pthread_rwlock_unlock(&rwlock));
+    return unused;
+}
+
+static void also_in_read_gate(void) {
+    in_threads(forward_while_writing, forward_while_reading, backward_while_reading);
+}
+
+static void in_read_gate(void) {
+    in_threads(forward_while_reading, backward_while_reading, backward_while_writing);
+}
+
+static void in_write_gate(void) {
+    in_threads(forward_while_reading, backward_while_writing, backward_while_writing);
+}
+
+/* A circle of three locks, of which one thread makes two orders: it cannot wait in both. */
+static void *two_orders(void *unused) {
+    nest(&a, &b), nest(&b, &c);
+    return unused;
+}
+
+static void *third_order(void *unused) {
+    nest(&c, &a);
+    return unused;
+}
+
+static void *second_order(void *unused) {
+    nest(&b, &c);
+    return unused;
+}
+
+static void three_by_two(void) {
+    in_threads(two_orders, third_order, third_order);
+}
+
+static void three_by_three(void) {
+    in_threads(forward, second_order, third_order);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -285,6 +420,7 @@ int main(int argc, char **argv) {
     } all[] = {{"pair", pair},
                {"crosswise", crosswise},
                {"kinds", kinds},
+               {"readers", readers},
                {"trylock", trylock},
                {"gates", gates},
                {"waits", waits},
@@ -299,7 +435,15 @@ int main(int argc, char **argv) {
                {"in_gate", in_gate},
                {"also_by_another", also_by_another},
                {"once_without_gate", once_without_gate},
-               {"in_two_gates", in_two_gates}};
+               {"in_two_gates", in_two_gates},
+               {"by_readers", by_readers},
+               {"by_reader_and_writer", by_reader_and_writer},
+               {"also_by_writer", also_by_writer},
+               {"also_in_read_gate", also_in_read_gate},
+               {"in_read_gate", in_read_gate},
+               {"in_write_gate", in_write_gate},
+               {"three_by_two", three_by_two},
+               {"three_by_three", three_by_three}};
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
             all[i].run();

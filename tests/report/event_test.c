@@ -339,6 +339,16 @@ TEST(program_without_synchronization) {
     scene_end();
 }
 
+TEST(threads_that_are_not_seen_to_synchronize) {
+    scene_begin();
+    create(0, 10, 1);
+    end(0, 1000);
+    const struct rep_report *r = scene_report();
+    ck_assert_ptr_nonnull(r->empty);
+    ck_assert_ptr_nonnull(strstr(r->empty, "other threads"));
+    scene_end();
+}
+
 TEST(generated_trace_has_no_times) {
     scene_begin();
     ck_assert_int_eq(sbt_trace_finish(scene.writer), 0);

@@ -286,7 +286,9 @@ enum reach random_deadline(struct worker *w, clockid_t clock, struct timespec *d
     unsigned r = rng_below(&w->rng, 8);
     if (r == 0) {
         *deadline = time_in_ns(clock, 0);
-        deadline->tv_sec -= (time_t)(1 + rng_below(&w->rng, 1000));
+        /* CLOCK_MONOTONIC begins with the machine, and futex(2) refuses negative times. */
+        time_t ago = (time_t)(1 + rng_below(&w->rng, 1000));
+        deadline->tv_sec -= ago < deadline->tv_sec ? ago : deadline->tv_sec;
         return REACH_PAST;
     }
     if (r < 5) {

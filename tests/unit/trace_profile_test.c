@@ -68,9 +68,14 @@ static struct sbt_trace_order order_of(uint32_t thread, uint32_t i) {
                                 .held_site = i % 20 != 0 ? i % 50 : SBT_TRACE_NONE,
                                 .taken_site = (i + 1) % 50,
                                 .n = (uint64_t)i * i,
+                                .stack = i % 30 == 0 ? i : 0,
+                                .held_shared = i % 40 == 0,
+                                .taken_shared = i % 50 == 0,
                                 .n_gates = i / 10 % (SBT_TRACE_MOST_GATES + 1)};
-    for (uint32_t g = 0; g < o.n_gates; g++)
+    for (uint32_t g = 0; g < o.n_gates; g++) {
         o.gate[g] = (i + 3 * g) % 100;
+        o.gate_shared[g] = (i / 10 + g) % 3 == 0;
+    }
     return o;
 }
 
@@ -169,11 +174,13 @@ static bool read_orders(const struct sbt_trace *trace) {
     for (uint32_t n = 0; r == 1 && n < N_THREADS * N_ORDERS; n++)
         if ((r = sbt_trace_order_next(&orders, &o, &trouble)) == 1) {
             struct sbt_trace_order wanted = order_of(n / N_ORDERS, n % N_ORDERS * 10 + 10);
-            ck_assert_msg(o.thread == wanted.thread && o.held == wanted.held && o.taken == wanted.taken &&
-                              o.held_site == wanted.held_site && o.taken_site == wanted.taken_site && o.n == wanted.n &&
-                              o.n_gates == wanted.n_gates &&
-                              memcmp(o.gate, wanted.gate, o.n_gates * sizeof *o.gate) == 0,
-                          "order %u", n);
+            ck_assert_msg(
+                o.thread == wanted.thread && o.held == wanted.held && o.taken == wanted.taken &&
+                    o.held_site == wanted.held_site && o.taken_site == wanted.taken_site && o.n == wanted.n &&
+                    o.n_gates == wanted.n_gates && memcmp(o.gate, wanted.gate, o.n_gates * sizeof *o.gate) == 0 &&
+                    memcmp(o.gate_shared, wanted.gate_shared, sizeof o.gate_shared) == 0 && o.stack == wanted.stack &&
+                    o.held_shared == wanted.held_shared && o.taken_shared == wanted.taken_shared,
+                "order %u", n);
         }
     return r == 1 && sbt_trace_order_next(&orders, &o, &trouble) == 0;
 }
@@ -253,9 +260,12 @@ TEST(longest) {
                                 .held_site = UINT32_MAX - 1,
                                 .taken_site = UINT32_MAX - 1,
                                 .n = UINT64_MAX,
+                                .stack = UINT32_MAX,
                                 .n_gates = SBT_TRACE_MOST_GATES};
-    for (uint32_t i = 0; i < o.n_gates; i++)
+    for (uint32_t i = 0; i < o.n_gates; i++) {
         o.gate[i] = i % 2 == 0 ? UINT32_MAX - 1 : 0;
+        o.gate_shared[i] = true;
+    }
     memset(&e, 0, sizeof e);
     while (trace_tally_has_room(&e))
         trace_encode_order(&e, &o);

@@ -440,6 +440,15 @@ static void convoys(struct doc *d) {
     json_close(&d->j, ']');
 }
 
+static void stack(struct doc *d, uint32_t number) {
+    uint32_t sites[NAMES_MOST_FRAMES];
+    uint32_t n = number != 0 ? sbt_trace_stack(d->page->trace, number, sites, NAMES_MOST_FRAMES) : 0;
+    json_open(&d->j, "stack", '[');
+    for (uint32_t i = 0; i < n && i < NAMES_MOST_FRAMES; i++)
+        doc_site(d, NULL, sites[i]);
+    json_close(&d->j, ']');
+}
+
 static void lock_order(struct doc *d) {
     doc_member(d, "lock_order", '[');
     for (size_t i = 0; i < d->r->n_circles; i++) {
@@ -455,6 +464,7 @@ static void lock_order(struct doc *d) {
             doc_site(d, "taken_site", c->order[k]->taken_site);
             doc_id(d, "thread", c->order[k]->thread);
             json_uint(&d->j, "n", c->order[k]->n);
+            stack(d, c->order[k]->stack);
             json_close(&d->j, '}');
         }
         json_close(&d->j, ']');

@@ -140,6 +140,20 @@ const char *names_object(struct names *n, uint32_t object) {
     return n->objects[object];
 }
 
+char *names_stack(struct names *n, uint32_t stack) {
+    uint32_t sites[NAMES_MOST_FRAMES];
+    uint32_t n_sites = stack != 0 ? sbt_trace_stack(n->trace, stack, sites, NAMES_MOST_FRAMES) : 0;
+    char *text = NULL;
+    for (uint32_t i = 0; i < n_sites && i < NAMES_MOST_FRAMES; i++) {
+        const char *function = names_site(n, sites[i])->function;
+        char *longer = cmd_format("%s%s%s", text != NULL ? text : "", text != NULL ? " < " : "",
+                                  function != NULL ? function : names_place(n, sites[i]));
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
 const char *names_routine(struct names *n, uint32_t thread) {
     return names_site(n, sbt_trace_thread_routine(n->trace, thread))->function;
 }

@@ -19,6 +19,8 @@ struct site_name {
     bool asked; /* for it; the report mentions it */
 };
 
+enum { NAMES_MOST_FRAMES = 128 }; /* of a call stack that are named, the innermost ones */
+
 struct names;
 struct names *names_new(const struct sbt_trace *trace, const struct rep_report *report);
 void names_free(struct names *names);
@@ -38,6 +40,8 @@ const char *names_symbol(struct names *names, uint32_t object);
 const char *names_object(struct names *names, uint32_t object);
 /* "main", or "worker#2". */
 const char *names_thread(struct names *names, uint32_t thread);
+/* "push < add < worker", from the inside outwards; allocated. NULL: there is no such stack in the trace. */
+char *names_stack(struct names *names, uint32_t stack);
 /* The start routine; NULL: not known. */
 const char *names_routine(struct names *names, uint32_t thread);
 

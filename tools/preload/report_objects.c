@@ -191,14 +191,13 @@ static void frame(FILE *out, const char *text) {
 }
 
 static void print_stack(const struct report_page *page, FILE *out, const struct stack_sum *s) {
-    enum { MOST = 128 };
-    uint32_t sites[MOST];
-    uint32_t n = s->stack != 0 ? sbt_trace_stack(page->trace, s->stack, sites, MOST) : 0;
+    uint32_t sites[NAMES_MOST_FRAMES];
+    uint32_t n = s->stack != 0 ? sbt_trace_stack(page->trace, s->stack, sites, NAMES_MOST_FRAMES) : 0;
     if (n == 0) {
         sites[0] = s->site;
         n = 1;
     }
-    for (uint32_t i = n < MOST ? n : MOST; i > 0; i--) {
+    for (uint32_t i = n < NAMES_MOST_FRAMES ? n : NAMES_MOST_FRAMES; i > 0; i--) {
         const struct site_name *name = names_site(page->names, sites[i - 1]);
         frame(out, n > 1 && name->function != NULL ? name->function : names_place(page->names, sites[i - 1]));
         fputc(';', out);

@@ -368,8 +368,22 @@ static void threads(const struct text *t) {
         fprintf(t->out, "and %u more (--top)\n", t->r->n_live - rows);
 }
 
+static void order_stack(const struct text *t, const struct rep_order *o) {
+    char *stack = names_stack(t->page->names, o->stack);
+    if (stack == NULL)
+        return;
+    char *line = cmd_format("%s and then %s, by %s: %s", names_object(t->page->names, o->held),
+                            names_object(t->page->names, o->taken), names_thread(t->page->names, o->thread), stack);
+    paragraph(t->out, "    ", line);
+    free(line);
+    free(stack);
+}
+
 static void lock_order(const struct text *t) {
-    if (t->r->n_circles < 2) /* the first one is in the advice */
+    bool has_stacks = false;
+    for (unsigned k = 0; t->r->n_circles > 0 && k < t->r->circles[0].n; k++)
+        has_stacks |= t->r->circles[0].order[k]->stack != 0;
+    if (t->r->n_circles < 2 && !has_stacks) /* the first one is in the advice */
         return;
     heading(t, "Locks taken in different orders");
     for (unsigned i = 0; i < most(t, t->r->n_circles); i++) {
@@ -383,6 +397,8 @@ static void lock_order(const struct text *t) {
         }
         paragraph(t->out, "  ", line);
         free(line);
+        for (unsigned k = 0; k < c->n; k++)
+            order_stack(t, c->order[k]);
     }
 }
 

@@ -42,6 +42,7 @@ class Names:
         self._objects = {o["id"]: object_name(o) for o in analysis["objects"]}
         self._threads = {t["id"]: thread_name(t) for t in analysis["threads"]}
         self._sites = {s["id"]: s["place"] for s in analysis["sites"]}
+        self._functions = {s["id"]: s["function"] or s["place"] for s in analysis["sites"]}
 
     def object(self, number: int | None) -> Cell:
         """An object, as a button."""
@@ -57,6 +58,10 @@ class Names:
     def site(self, number: int | None) -> str:
         """A call site's place."""
         return "" if number is None else self._sites.get(number) or ""
+
+    def function(self, number: int) -> str:
+        """The function that a call site is in."""
+        return self._functions.get(number) or "?"
 
 
 def _ns(value: float | None) -> Cell:
@@ -249,6 +254,7 @@ def _convoys(analysis: Analysis, names: Names) -> Table | None:
 
 def _orders(analysis: Analysis, names: Names) -> Table | None:
     rows = [order | {"circle": i + 1} for i, circle in enumerate(analysis["lock_order"]) for order in circle["orders"]]
+    stacks: Column = ("taken in", False, lambda o: _text(" < ".join(names.function(site) for site in o["stack"])))
     return _table(
         "orders",
         "Locks taken in both orders: the program may deadlock",
@@ -261,6 +267,7 @@ def _orders(analysis: Analysis, names: Names) -> Table | None:
             ("taken at", False, lambda o: _text(names.site(o["taken_site"]))),
             ("thread", False, lambda o: _text(names.thread(o["thread"]))),
             ("times", True, lambda o: _n(o["n"])),
+            *([stacks] if any(order["stack"] for order in rows) else []),
         ],
         6,
     )

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Arrivals at the end of an OpenMP region (openmp.c). A worker waits there for the others, and then for the next
+ * region, in one call of the run-time library's. When the last thread came is noted in the barrier's node, so one wait
+ * becomes two events: until then at the barrier, and from then on for the next region. A thread that never gets another
+ * region has an arrival when the trace ends, and that is the first of the two.
+ */
+#include "observe/record.h"
+
+static uint64_t above_zero(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+void rec_arrived(struct rec_call *c) {
+    struct rec_thread *t = c->thread;
+    if (t == NULL || c->nested || c->event.order == 0 || !rec_busy_begin(t))
+        return;
+    t->arrival = c->event;
+    t->arrival.at_ns = above_zero(c->begin_ns, rec.start_ns);
+    t->has_arrived = true;
+    rec_busy_end(t);
+}
+
+/*
+ * When the last threads came, for a while: a worker looks when it gets the next region. By the hash of object and
+ * generation; a place may be taken over. Its key is written last, and is 0 meanwhile; all atomic.
+ */
+enum { N_PLACES = 1024 };
+static struct { uint64_t key, ns; } whole[N_PLACES];
+
+static uint64_t key_of(uint32_t object, uint64_t generation) {
+    return ((uint64_t)object + 1) << 40 | (generation & ((UINT64_C(1) << 40) - 1));
+}
+
+static __typeof(&whole[0]) place_of(uint64_t key) {
+    return &whole[key * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+}
+_Static_assert(N_PLACES == 1 << (64 - 54), "as many bits of the hash");
+
+void rec_all_arrived(uint32_t object, uint64_t generation, uint64_t ns) {
+    uint64_t key = key_of(object, generation);
+    __typeof(&whole[0]) place = place_of(key);
+    __atomic_store_n(&place->key, 0, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    __atomic_store_n(&place->ns, ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&place->key, key, __ATOMIC_RELEASE);
+}
+
+/* 0: it is not known. If two threads write a place at once the time may be the other one's: see the callers. */
+static uint64_t whole_ns(uint32_t object, uint64_t generation) {
+    uint64_t key = key_of(object, generation);
+    const __typeof(whole[0]) *place = place_of(key);
+    if (__atomic_load_n(&place->key, __ATOMIC_ACQUIRE) != key)
+        return 0;
+    uint64_t ns = __atomic_load_n(&place->ns, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(&place->key, __ATOMIC_RELAXED) == key ? ns : 0;
+}
+
+void rec_put_arrival(struct rec_thread *t) {
+    uint64_t ns = t->has_arrived ? whole_ns(t->arrival.object, t->arrival.order) : 0;
+    t->has_arrived = false;
+    if (ns == 0 || ns > rec_now_ns())
+        return;
+    t->arrival.took_ns = above_zero(ns, rec.start_ns + t->arrival.at_ns);
+    rec_put(t, &t->arrival);
+    if (t->n_batch == REC_N_BATCH)
+        rec_encode(t);
+}
+
+void rec_end_arrival(struct rec_thread *t) {
+    if (!t->has_arrived || !rec_busy_begin(t))
+        return;
+    rec_put_arrival(t);
+    struct rec_call c = {.thread = t, .begin_ns = t->end_ns, .event = t->arrival};
+    uint64_t now = rec_now_ns();
+    rec_left(&c, above_zero(now, c.begin_ns), now);
+}
+
+void rec_leave_then(struct rec_call *c, const struct sbt_trace_event *then) {
+    struct rec_thread *t = c->thread;
+    if (t == NULL || c->nested || !rec_busy_begin(t))
+        return;
+    rec_settle();
+    uint64_t now = rec_now_ns(), took = above_zero(now, c->begin_ns);
+    uint64_t ns = above_zero(whole_ns(c->event.object, c->event.order), c->begin_ns);
+    struct sbt_trace_event rest = *then;
+    t->has_arrived = false;
+    c->event.at_ns = above_zero(c->begin_ns, rec.start_ns);
+    c->event.took_ns = ns < took ? ns : took;
+    rec_put(t, &c->event);
+    if (t->n_batch == REC_N_BATCH)
+        rec_encode(t);
+    rest.at_ns = c->event.at_ns + c->event.took_ns;
+    rest.took_ns = took - c->event.took_ns;
+    rec_put(t, &rest);
+    rec_left(c, took, now);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * OpenMP programs with regions, barriers and sections in known numbers. usage: openmp-subject WHAT
+ * Each prints OK if what it has computed is right: a barrier or section of the run-time library that did not get
+ * through would show.
+ */
+#include <omp.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N_THREADS = 4, N_ROUNDS = 50 };
+
+static long plain[4]; /* under critical sections and a lock */
+
+/* One explicit barrier, a loop and sections with barriers at their ends, two critical sections and a lock. */
+static bool regions(void) {
+    omp_lock_t lock;
+    int met[N_ROUNDS] = {0}, together = 0;
+    long in_loop = 0, in_sections = 0;
+    omp_init_lock(&lock);
+    for (int round = 0; round < N_ROUNDS; round++) {
+#pragma omp parallel num_threads(N_THREADS)
+        {
+#pragma omp atomic
+            met[round]++;
+#pragma omp barrier
+            int seen;
+#pragma omp atomic read
+            seen = met[round];
+#pragma omp critical
+            plain[0] += seen == N_THREADS;
+#pragma omp critical(of_the_sum)
+            plain[1]++;
+            omp_set_lock(&lock);
+            plain[2]++;
+            omp_unset_lock(&lock);
+#pragma omp for schedule(dynamic, 3) reduction(+ : in_loop)
+            for (int i = 0; i < 20; i++)
+                in_loop += i;
+#pragma omp sections reduction(+ : in_sections)
+            {
+#pragma omp section
+                in_sections++;
+#pragma omp section
+                in_sections++;
+            }
+        }
+#pragma omp atomic
+        together++;
+    }
+    if (omp_test_lock(&lock) == 0 || omp_test_lock(&lock) != 0)
+        return false;
+    omp_unset_lock(&lock);
+    omp_destroy_lock(&lock);
+    return plain[0] == N_ROUNDS * N_THREADS && plain[1] == plain[0] && plain[2] == plain[0] &&
+           in_loop == N_ROUNDS * 190 && in_sections == 2 * N_ROUNDS && together == N_ROUNDS;
+}
+
+/* Teams of three sizes at one place. */
+static bool sizes(void) {
+    int n = 0;
+    for (int round = 0; round < 3 * N_ROUNDS; round++)
+#pragma omp parallel num_threads(2 + round % 3)
+    {
+#pragma omp atomic
+        n++;
+#pragma omp barrier
+    }
+    return n == N_ROUNDS * (2 + 3 + 4);
+}
+
+/* Each thread of a team has a team of its own. */
+static bool nested(void) {
+    int n = 0;
+    omp_set_max_active_levels(2);
+    for (int round = 0; round < N_ROUNDS; round++)
+#pragma omp parallel num_threads(2)
+    {
+#pragma omp parallel num_threads(2)
+        {
+#pragma omp barrier
+#pragma omp atomic
+            n++;
+        }
+#pragma omp barrier
+#pragma omp atomic
+        n++;
+    }
+    return n == 6 * N_ROUNDS;
+}
+
+/* One region. At its end the workers wait until the program ends. */
+static bool once(void) {
+    int n = 0;
+#pragma omp parallel num_threads(N_THREADS)
+    {
+#pragma omp atomic
+        n++;
+    }
+    return n == N_THREADS;
+}
+
+/* Tasks run in threads that wait at barriers, and take locks there. */
+static bool tasks(void) {
+    long n = 0;
+#pragma omp parallel num_threads(N_THREADS)
+#pragma omp single
+    for (int i = 0; i < 1000; i++)
+#pragma omp task
+#pragma omp critical
+        n++;
+    return n == 1000;
+}
+
+/* Regions of one thread wait for no other. */
+static bool alone(void) {
+    int n = 0;
+    for (int i = 0; i < N_ROUNDS; i++)
+#pragma omp parallel num_threads(1)
+    {
+#pragma omp barrier
+#pragma omp critical
+        n++;
+    }
+    return n == N_ROUNDS;
+}
+
+/* The compiler may call the run-time library at two places for one barrier. */
+extern void GOMP_barrier(void);
+static bool doubled(void) {
+    int n = 0;
+#pragma omp parallel num_threads(2)
+    for (int round = 0; round < N_ROUNDS; round++) {
+        if (omp_get_thread_num() == round % 2) {
+            GOMP_barrier();
+#pragma omp atomic
+            n += 2;
+        } else {
+            __asm__ volatile("" : : : "memory"); /* or the compiler makes one call of the two */
+            GOMP_barrier();
+            __asm__ volatile("" : : : "memory");
+#pragma omp atomic
+            n++;
+        }
+    }
+    return n == 3 * N_ROUNDS;
+}
+
+static void *team(void *n) {
+    for (int round = 0; round < N_ROUNDS; round++)
+#pragma omp parallel num_threads(2)
+    {
+#pragma omp barrier
+#pragma omp atomic
+        ++*(int *)n;
+    }
+    return NULL;
+}
+
+/* Several threads have teams in the same region at the same time. */
+static bool threads(void) {
+    pthread_t all[3];
+    int n[3] = {0};
+    for (int i = 0; i < 3; i++)
+        if (pthread_create(&all[i], NULL, team, &n[i]) != 0)
+            return false;
+    for (int i = 0; i < 3; i++)
+        pthread_join(all[i], NULL);
+    return n[0] == 2 * N_ROUNDS && n[1] == n[0] && n[2] == n[0];
+}
+
+/* A child that a region has forked, which ends, and one that goes on with regions of its own. */
+static bool forks(void) {
+    int n_right = 0;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    {
+        int status = 1;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(3);
+        if (waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3)
+            n_right++;
+    }
+    return n_right == 1 && once();
+}
+
+/* A worker ends the process in a region. */
+static bool ends(void) {
+    once();
+#pragma omp parallel num_threads(N_THREADS)
+    if (omp_get_thread_num() == 1) {
+        puts("OK");
+        fflush(stdout);
+        _exit(0);
+    }
+    return false;
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        bool (*run)(void);
+    } all[] = {{"regions", regions}, {"sizes", sizes},     {"nested", nested},   {"once", once},   {"tasks", tasks},
+               {"alone", alone},     {"doubled", doubled}, {"threads", threads}, {"forks", forks}, {"ends", ends}};
+    omp_set_dynamic(0);
+    for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
+        if (strcmp(argv[1], all[i].name) == 0) {
+            bool right = all[i].run();
+            puts(right ? "OK" : "wrong");
+            return right ? 0 : 1;
+        }
+    return 2;
+}
