@@ -20,6 +20,14 @@ TEST(futex_wait__another_value_returns_EAGAIN, "each wait, with and without a ti
     CHECK_ERRNO(futex(&word, FUTEX_WAIT_BITSET, 1, NULL, NULL, 1), EAGAIN);
     CHECK_ERRNO(futex(&word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 1, &long_time, NULL, 1), EAGAIN);
 }
+TEST(futex_wait__another_value_returns_EAGAIN_beside_a_waiter, "which waits on") {
+    struct waiter w;
+    start(&w);
+    CHECK_ERRNO(futex(&word, FUTEX_WAIT, 1, NULL, NULL, 0), EAGAIN);
+    CHECK_ERRNO(futex(&word, FUTEX_WAIT_BITSET, UINT_MAX, NULL, NULL, 1), EAGAIN);
+    CHECK_INT(wake(&word, INT_MAX), 1);
+    check_woken(&w);
+}
 TEST(futex_wait__leaves_errno_alone_when_woken) {
     struct waiter w;
     start(&w);

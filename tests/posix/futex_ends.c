@@ -100,6 +100,25 @@ TEST(futex_wait__in_a_handler_that_interrupts_a_wait, "both are woken") {
     CHECK_INT(wake(&word, 1), 1);
     check_woken(&w);
 }
+static void wait_and_change_word(int signo) {
+    const struct timespec time = {0, SHORT_MS * 1000000l};
+    (void)signo;
+    int error = errno;
+    futex(&word2, FUTEX_WAIT, 0, &time, NULL, 0);
+    __atomic_store_n(&word, 1, __ATOMIC_SEQ_CST);
+    atomic_fetch_add(&signals_seen, 1);
+    errno = error;
+}
+TEST(futex_wait__restarted_after_a_wait_in_the_handler_looks_again, "at the word that the handler changes: EAGAIN") {
+    struct waiter w;
+    struct sigaction action = {.sa_handler = wait_and_change_word, .sa_flags = SA_RESTART};
+    SYS(sigaction(SIGUSR1, &action, NULL));
+    start(&w);
+    signal_thread(w.thread, SIGUSR1, 1);
+    thread_join(w.thread);
+    CHECK_INT(w.result, -1);
+    CHECK_INT(w.error, EAGAIN);
+}
 static void leave_by_exit(int signo) {
     (void)signo;
     pthread_exit(NULL);

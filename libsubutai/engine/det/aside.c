@@ -32,7 +32,7 @@ void det_handler_runs(struct sbt_waiter *unused) {
     (void)unused;
     det_self.has_handled = true;
     if (det_self.waiting != 0)
-        __atomic_store_n(&det_round->thread[det_root(det_self.waiting - 1)].word, DET_AWAKE, __ATOMIC_SEQ_CST);
+        __atomic_store_n(det_word(det_root(det_self.waiting - 1)), DET_AWAKE, __ATOMIC_SEQ_CST);
 }
 
 void det_adopt(uint32_t number) {
@@ -79,7 +79,7 @@ static void be_guest(uint32_t number) {
     det_look_no_more(interrupted);
     det_set_alias(guest, root + 1);
     det_self.is_absent = true;
-    __atomic_store_n(&r->thread[root].word, DET_AWAKE, __ATOMIC_SEQ_CST);
+    __atomic_store_n(det_word(root), DET_AWAKE, __ATOMIC_SEQ_CST);
 }
 
 static void come_in(uint32_t number, enum schedule_return how);

@@ -86,7 +86,7 @@ struct det_round {
     uint64_t n_outside;   /* returns at a point that the outside decided; under the lock */
     uint64_t n_futexes;   /* operations on futexes; the holder's */
     struct det_thread {
-        uint32_t word;       /* what the thread sleeps on until it has the turn (round.c) */
+        uint32_t words[2];   /* what the thread sleeps on until it has the turn: det_word */
         uint32_t waits;      /* 1: the thread is in a wait for the turn, which it may have got */
         uint32_t looks;      /* 1: the thread is kept waiting, and looks for stalls while it sleeps; atomic */
         uint32_t alias;      /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: none; atomic */
@@ -104,6 +104,15 @@ struct det_round {
     } thread[TURN_THREADS];
 };
 extern struct det_round *det_round;
+
+/*
+ * A child's threads sleep on other words than the parent's:
+ *  1. A handler interrupts a thread asleep, forks, and in the child creates a thread, which gets the same number.
+ *  2. The handler returns in the child, and the kernel restarts the sleep. That must end, whatever the new thread does.
+ */
+static inline uint32_t *det_word(uint32_t number) {
+    return &det_round->thread[number].words[det_round->generation % 2];
+}
 
 /* Of a thread that has no number now. Never the holder, which TURN_NO_THREAD may be. */
 #define DET_NO_NUMBER (UINT32_MAX - 1)

@@ -34,7 +34,7 @@ bool det_is_serial;
 _Thread_local struct det_self det_self __attribute__((tls_model("initial-exec")));
 
 static uint32_t *word_of(uint32_t number) {
-    return &det_round->thread[det_root(number)].word;
+    return det_word(det_root(number));
 }
 
 void det_give(uint32_t to) {
@@ -225,7 +225,7 @@ static bool take_turn(struct turn_wait *w) {
             is_present(w->number);
         if (must_look_again(w)) {
             det_self.has_handled = false;
-            det_self.is_restarted = is_interrupted(w->number);
+            det_self.is_restarted |= is_interrupted(w->number); /* another handler may have come before the turn */
         }
         if (w->is_blocked)
             det_self.is_absent = false;

@@ -263,10 +263,10 @@ uint32_t turn_wake_bits(struct turn *t, uintptr_t key, uint32_t n, uint32_t bits
     return woken;
 }
 
-/* The end is that of the beginning: where both keys have one queue, those that have been moved come again. */
+/* Where both keys have one queue, those that have been moved come again, with the other key. */
 uint32_t turn_move(struct turn *t, uintptr_t from, uintptr_t to, uint32_t n) {
-    uint32_t moved = 0, before = 0, last = t->queue[turn_queue_of(from)].last;
-    for (uint32_t at = t->queue[turn_queue_of(from)].first, next; at != 0 && moved < n; at = at == last ? 0 : next) {
+    uint32_t moved = 0, before = 0;
+    for (uint32_t at = t->queue[turn_queue_of(from)].first, next; at != 0 && moved < n; at = next) {
         struct turn_thread *thread = &t->thread[at - 1];
         next = thread->next;
         bool is_one = thread->key == from && !thread->is_absent;
