@@ -38,14 +38,14 @@ struct channel {
     uint32_t serial; /* 0: it has had no barrier */
     uint32_t *word;  /* of its barrier; NULL: free */
     uint64_t n_sent, episode;
-    uint32_t arrived; /* of this episode; */
-    uint32_t inside;  /* threads that have come and not gone */
+    uint32_t arrived;      /* of this episode; */
+    uint64_t first_cycles; /* when the first of them was sent */
+    uint32_t inside;       /* threads that have come and not gone */
 };
 
 /* What a message says, by its slot. */
 struct note {
-    uint32_t serial, of;
-    uint64_t number, episode;
+    uint64_t number, episode; /* of the channel's messages; the barrier's */
 };
 
 static struct sbt_lock lock; /* of all that follows */
@@ -241,15 +241,22 @@ static void retrieve(struct port *port, uint64_t available_cycles, uint64_t epis
     count(port, episode, port->free_cycles);
 }
 
-/* From now on. What was sent for this episode is in its buffer, as if it had listened since that began. */
-static void listen(uint32_t number, uint32_t tile, uint64_t now_cycles) {
-    struct port *port = port_of(number, tile);
-    const struct channel *c = &channels[number];
-    *port = (struct port){.listens = true, .from = c->n_sent};
-    for (uint32_t i = 0; i < c->arrived; i++)
-        retrieve(port, now_cycles, c->episode);
-    n_found += c->arrived;
+static void listen(uint32_t number, uint32_t tile) {
+    *port_of(number, tile) = (struct port){.listens = true, .from = channels[number].n_sent};
     hw_optical_subscribe(&net, tile, number, net.last_sent_cycles);
+}
+
+/*
+ * A core that has just begun to listen finds what was sent for this episode before, as if it had listened since that
+ * began. The messages are taken to have come one after another, so only the time of the first is kept.
+ */
+static void retrieve_earlier(const struct channel *c, struct port *port) {
+    uint64_t way = config.transport_cycles + config.controller_cycles, take = config.check_cycles + INTERFACE_CYCLES;
+    uint64_t from = c->first_cycles + way > port->free_cycles ? c->first_cycles + way : port->free_cycles;
+    port->free_cycles = from + c->arrived * take;
+    for (uint32_t i = 0; i < c->arrived; i++)
+        count(port, c->episode, port->free_cycles);
+    n_found += c->arrived;
 }
 
 /* A core to which no thread has come for two episodes does not listen any longer. */
@@ -272,9 +279,10 @@ static struct ni_arrival arrive(uint32_t tile, uint32_t *word, uint32_t of, uint
     }
     struct channel *c = &channels[number];
     struct port *port = port_of(number, tile);
-    struct note note = {.serial = c->serial, .of = of, .number = c->n_sent, .episode = c->episode};
-    if (!port->listens)
-        listen(number, tile, called_cycles);
+    struct note note = {.number = c->n_sent, .episode = c->episode};
+    bool begins = !port->listens;
+    if (begins)
+        listen(number, tile);
     if (!send(number, tile, &note, &arrival.sent_cycles))
         return arrival;
     arrival.serial = c->serial;
@@ -283,6 +291,9 @@ static struct ni_arrival arrive(uint32_t tile, uint32_t *word, uint32_t of, uint
     if (port->free_cycles < arrival.sent_cycles) /* before that its core was busy, or not there */
         port->free_cycles = arrival.sent_cycles;
     count(port, c->episode, arrival.sent_cycles);
+    if (begins && c->arrived > 0)
+        retrieve_earlier(c, port);
+    c->first_cycles = c->arrived == 0 ? arrival.sent_cycles : c->first_cycles;
     c->n_sent++;
     c->inside++;
     if (++c->arrived >= of) {
@@ -307,7 +318,7 @@ static void retrieve_all(uint32_t number, uint32_t tile, const struct ni_arrival
     struct hw_optical_received received;
     while (own->n < arrival->of && hw_optical_receive(&net, tile, number, later_than_all(), &received)) {
         const struct note *note = &notes[received.slot];
-        if (note->serial == arrival->serial && note->number >= port->from)
+        if (note->number >= port->from)
             retrieve(port, received.available_cycles, note->episode);
         else
             net.cores[tile].counts.n_received--;
@@ -400,6 +411,8 @@ struct ni_broadcast_counts ni_broadcast_sum(void) {
     struct ni_broadcast_counts counts = {0};
     if (memory == NULL)
         return counts;
+    for (uint32_t i = 0; i < config.n_cores; i++)
+        hw_optical_advance(&net, i, later_than_all());
     struct hw_optical_counts sum = hw_optical_sum(&net);
     return (struct ni_broadcast_counts){.n_messages = sum.n_sent,
                                         .n_retrieved = sum.n_received + n_found,
