@@ -69,7 +69,8 @@ static void add(struct rep_walk *w, const struct times *times) {
     o->seen.several |= o->seen.thread != seen->thread;
     o->seen.held_shared &= seen->held_shared;
     o->seen.taken_shared &= seen->taken_shared;
-    if (o->seen.stack == 0 && o->seen.held_site == seen->held_site && o->seen.taken_site == seen->taken_site)
+    if (o->seen.stack == 0 && o->seen.thread == seen->thread && o->seen.held_site == seen->held_site &&
+        o->seen.taken_site == seen->taken_site)
         o->seen.stack = seen->stack;
     for (uint32_t i = 0; i < o->n_gates;) {
         if (is_in(times, &o->gate[i]))

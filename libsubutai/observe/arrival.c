@@ -5,7 +5,7 @@
  * becomes two events: until then at the barrier, and from then on for the next region. A thread that never gets another
  * region has an arrival when the trace ends, and that is the first of the two.
  */
-#include "observe/record.h"
+#include "observe/profile.h"
 
 static uint64_t above_zero(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
@@ -18,6 +18,9 @@ void rec_arrived(struct rec_call *c) {
     t->arrival = c->event;
     t->arrival.at_ns = above_zero(c->begin_ns, rec.start_ns);
     t->has_arrived = true;
+    if (c->said_to_wait_for != NULL) /* no call that ends waits looks for this one */
+        rec_profile_end_wait(c->said_to_wait_for);
+    c->said_to_wait_for = NULL;
     rec_busy_end(t);
 }
 

@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 
 #include "observe/observe.h"
 
@@ -33,6 +34,7 @@ struct region {
     body *body;
     void *data;
     const void *site;
+    const struct rec_openmp_library *library;
     const struct member *first; /* the thread that has met the region */
     uint64_t wake;              /* the number of the wake-up */
     uint32_t object;            /* of all regions: its number */
@@ -53,9 +55,10 @@ struct region {
 /* What a thread is in. */
 static _Thread_local struct member {
     struct {
-        struct region *region; /* NULL: none, or one that is not recorded */
-        unsigned n_threads;    /* of the team */
-        uint32_t n_barriers;   /* that the thread has met in the region */
+        struct region *region;                    /* NULL: none, or one that is not recorded */
+        const struct rec_openmp_library *library; /* of the region; NULL: none */
+        unsigned n_threads;                       /* of the team */
+        uint32_t n_barriers;                      /* that the thread has met in the region */
     } in;
     const struct section *section; /* the call under way */
     bool waits;                    /* for a region: `wait` is under way */
@@ -78,12 +81,18 @@ bool rec_openmp_is_seen(void) {
     return __atomic_load_n(&is_seen, __ATOMIC_RELAXED);
 }
 
-#define NAME(name) static const char name_##name[] = #name;
-NAME(omp_get_num_threads)
-NAME(omp_get_max_threads)
+/*
+ * The function of the run-time library that the caller would have called. The last call of a region is a jump, and
+ * seems to come from run_member.
+ */
+static sbt_function *real_of(enum rec_openmp_name name, const void *site) {
+    const struct rec_openmp_library *library =
+        is_in_run_member(site) ? self.in.library : rec_openmp_library_of(site, self.in.library);
+    return library != NULL ? library->functions[name] : NULL;
+}
 
-static unsigned ask_size(const char *name, const void *site) {
-    int (*get)(void) = (int (*)(void))rec_openmp_real(name, site);
+static unsigned ask_size(const struct rec_openmp_library *library, enum rec_openmp_name name) {
+    int (*get)(void) = (int (*)(void))library->functions[name];
     int n = get != NULL ? get() : 1;
     return n > 0 ? (unsigned)n : 1;
 }
@@ -116,7 +125,7 @@ enum { TEAM_LOOKS = 5000 };
 /* The number of the calling thread's barrier comes to the front of the place: true of the first thread of the team. */
 static bool is_first_at(struct meeting *m, uint64_t number) {
     uint64_t seen = __atomic_load_n(&m->number, __ATOMIC_ACQUIRE);
-    return seen != number &&
+    return seen < number &&
            __atomic_compare_exchange_n(&m->number, &seen, number, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
 }
 
@@ -130,13 +139,14 @@ static bool is_first_at(struct meeting *m, uint64_t number) {
  */
 static void arrive(struct rec_call *c, struct meeting *m, uint64_t number, uintptr_t address, const void *site) {
     c->thread = NULL;
+    c->event.order = 0;
     if (is_first_at(m, number)) {
         m->address = site_known(address);
         enter_barrier(c, m->address, site);
         m->generation = REC_COUNTED(c->node, acquired);
         __atomic_store_n(&m->agreed, number, __ATOMIC_RELEASE);
     } else {
-        for (unsigned i = 0; i < TEAM_LOOKS && __atomic_load_n(&m->agreed, __ATOMIC_ACQUIRE) != number; i++)
+        for (unsigned i = 0; i < TEAM_LOOKS && __atomic_load_n(&m->agreed, __ATOMIC_ACQUIRE) < number; i++)
             rec_wait_a_moment(i);
         if (__atomic_load_n(&m->agreed, __ATOMIC_ACQUIRE) != number)
             return;
@@ -168,16 +178,14 @@ static bool meet(void (*plain)(void), bool (*cancellable)(void), const void *sit
 }
 
 #define BARRIER(name)                                                                                                  \
-    NAME(name)                                                                                                         \
     SBT_EXPORT void name(void);                                                                                        \
     void name(void) {                                                                                                  \
-        meet((void (*)(void))rec_openmp_real(name_##name, REC_SITE_HERE), NULL, REC_SITE_HERE);                        \
+        meet((void (*)(void))real_of(REC_OPENMP_##name, REC_SITE_HERE), NULL, REC_SITE_HERE);                          \
     }
 #define CANCELLABLE(name)                                                                                              \
-    NAME(name)                                                                                                         \
     SBT_EXPORT bool name(void);                                                                                        \
     bool name(void) {                                                                                                  \
-        return meet(NULL, (bool (*)(void))rec_openmp_real(name_##name, REC_SITE_HERE), REC_SITE_HERE);                 \
+        return meet(NULL, (bool (*)(void))real_of(REC_OPENMP_##name, REC_SITE_HERE), REC_SITE_HERE);                   \
     }
 BARRIER(GOMP_barrier)
 BARRIER(GOMP_loop_end)
@@ -218,7 +226,9 @@ static void end_region(struct region *r) {
     struct rec_call *c = is_first ? &r->at_end : &self.wait;
     arrive(c, &r->end, 1, (uintptr_t)r->body, r->site);
     count_arrival(r, c);
-    self.waits = !is_first && c->thread != NULL;
+    if (is_first) /* perhaps of a region in a task, that a worker runs while it waits */
+        return;
+    self.waits = c->thread != NULL;
     if (self.waits)
         rec_arrived(c);
 }
@@ -226,9 +236,10 @@ static void end_region(struct region *r) {
 static void run_member(void *region) {
     struct region *r = region;
     const __typeof(self.in) outer = self.in;
-    unsigned n = ask_size(name_omp_get_num_threads, r->site);
+    unsigned n = ask_size(r->library, REC_OPENMP_omp_get_num_threads);
     if (r->first != &self)
         end_wait(r);
+    self.in.library = r->library;
     self.in.region = n > 1 && n <= MOST_THREADS ? r : NULL;
     self.in.n_threads = n;
     self.in.n_barriers = 0;
@@ -240,7 +251,7 @@ static void run_member(void *region) {
 
 static void begin_region(struct region *r, unsigned n_threads, const void *site) {
     struct rec_call c;
-    unsigned n = n_threads != 0 ? n_threads : ask_size(name_omp_get_max_threads, site);
+    unsigned n = n_threads != 0 ? n_threads : ask_size(r->library, REC_OPENMP_omp_get_max_threads);
     r->site = site;
     r->first = &self;
     r->object = SBT_TRACE_NONE;
@@ -255,14 +266,18 @@ static void begin_region(struct region *r, unsigned n_threads, const void *site)
     rec_leave(&c, 0);
 }
 
+/* Of a region that begins there: the site's own library, in whatever region that is. */
+static const struct rec_openmp_library *library_at(const void *site) {
+    return is_in_run_member(site) ? self.in.library : rec_openmp_library_of(site, NULL);
+}
+
 /* Without a run-time library the region has one thread. */
 #define REGION(name, parameters, arguments)                                                                            \
-    NAME(name)                                                                                                         \
     typedef void name##_function parameters;                                                                           \
     SBT_EXPORT name##_function name;                                                                                   \
     void name parameters {                                                                                             \
-        struct region r = {.body = f, .data = data};                                                                   \
-        name##_function *real = (name##_function *)rec_openmp_real(name_##name, REC_SITE_HERE);                        \
+        struct region r = {.body = f, .data = data, .library = library_at(REC_SITE_HERE)};                             \
+        name##_function *real = r.library != NULL ? (name##_function *)r.library->functions[REC_OPENMP_##name] : NULL; \
         if (real == NULL) {                                                                                            \
             f(data);                                                                                                   \
             return;                                                                                                    \
@@ -291,25 +306,49 @@ PLAIN_LOOP(GOMP_parallel_loop_runtime)
 PLAIN_LOOP(GOMP_parallel_loop_nonmonotonic_runtime)
 PLAIN_LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
+/*
+ * A region with reductions of tasks is not recorded: the run-time library reads its data, so there can be no function
+ * in between. Its barriers are not those of the region around it.
+ */
+typedef unsigned reductions(body *f, void *data, unsigned n, unsigned flags);
+SBT_EXPORT reductions GOMP_parallel_reductions;
+unsigned GOMP_parallel_reductions(body *f, void *data, unsigned n, unsigned flags) {
+    const struct rec_openmp_library *library = library_at(REC_SITE_HERE);
+    const __typeof(self.in) outer = self.in;
+    reductions *real = library != NULL ? (reductions *)library->functions[REC_OPENMP_GOMP_parallel_reductions] : NULL;
+    unsigned n_threads = 1;
+    self.in = (__typeof(self.in)){.library = library};
+    if (real != NULL)
+        n_threads = real(f, data, n, flags);
+    else
+        f(data);
+    self.in = outer;
+    return n_threads;
+}
+
 /* ---- critical sections and locks ---- */
 
 /* A call. `has_argument`: the library's function is called with the object. */
 struct section {
     void *object;
     const void *site;
-    const char *name;
+    enum rec_openmp_name name;
     bool has_argument;
 };
 
 /* Threads in sections, by the object's hash; atomic, relaxed: a hint whether a thread has to wait. */
-static uint32_t n_inside[64];
+static uint32_t n_inside[64], n_inside_of; /* n_inside_of: the fork generation; others' threads are not in a child */
 
 static uint32_t *inside_of(const void *object) {
+    if (SBT_UNLIKELY(n_inside_of != sbt_fork_generation())) {
+        n_inside_of = sbt_fork_generation();
+        memset(n_inside, 0, sizeof n_inside);
+    }
     return &n_inside[REC_CACHE_PLACE((uintptr_t)object)];
 }
 
 static void call(const struct section *s) {
-    sbt_function *real = rec_openmp_real(s->name, s->site);
+    sbt_function *real = real_of(s->name, s->site);
     if (real != NULL && s->has_argument)
         ((void (*)(void *))real)(s->object);
     else if (real != NULL)
@@ -345,8 +384,10 @@ static void enter_section(const struct section *s) {
         call(s);
         rec_profile_acquired(&key);
     } else {
+        const struct section *outer = self.section; /* a handler's call comes within one */
         self.section = s;
         rec_profile_wait(&key, wait_now, NULL);
+        self.section = outer;
     }
     __atomic_fetch_add(inside, 1, __ATOMIC_RELAXED);
 }
@@ -362,25 +403,25 @@ static void leave_section(const struct section *s) {
         return;
     }
     rec_profile_releasing(s->object);
+    const struct section *outer = self.section;
     self.section = s;
     if (rec_is_waited_for(s->object))
         rec_profile_release(&key, release_now);
     else
         call(s);
+    self.section = outer;
 }
 
 #define UNNAMED(name, what, object)                                                                                    \
-    NAME(name)                                                                                                         \
     SBT_EXPORT void name(void);                                                                                        \
     void name(void) {                                                                                                  \
-        const struct section s = {object, REC_SITE_HERE, name_##name, false};                                          \
+        const struct section s = {object, REC_SITE_HERE, REC_OPENMP_##name, false};                                    \
         what(&s);                                                                                                      \
     }
 #define NAMED(name, what)                                                                                              \
-    NAME(name)                                                                                                         \
     SBT_EXPORT void name(void *object);                                                                                \
     void name(void *object) {                                                                                          \
-        const struct section s = {object, REC_SITE_HERE, name_##name, true};                                           \
+        const struct section s = {object, REC_SITE_HERE, REC_OPENMP_##name, true};                                     \
         what(&s);                                                                                                      \
     }
 UNNAMED(GOMP_critical_start, enter_section, openmp_critical)
@@ -412,11 +453,10 @@ static void end_life(const struct section *s) {
 NAMED(omp_init_lock, begin_life)
 NAMED(omp_destroy_lock, end_life)
 
-NAME(omp_test_lock)
 SBT_EXPORT int omp_test_lock(void *lock);
 int omp_test_lock(void *lock) {
-    const struct section s = {lock, REC_SITE_HERE, name_omp_test_lock, true};
-    int (*real)(void *) = (int (*)(void *))rec_openmp_real(s.name, s.site);
+    const struct section s = {lock, REC_SITE_HERE, REC_OPENMP_omp_test_lock, true};
+    int (*real)(void *) = (int (*)(void *))real_of(s.name, s.site);
     struct rec_call c = {.thread = NULL};
     if (!rec_profiles())
         rec_enter(&c, SBT_TRACE_MUTEX_TRYLOCK, SBT_TRACE_MUTEX, lock, s.site);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* OpenMP's run-time libraries behind the recorder's functions of the same names (openmp.c). */
 #ifndef SBT_OBSERVE_OPENMP_H
 #define SBT_OBSERVE_OPENMP_H
 
@@ -9,10 +10,53 @@
 /* Have regions been recorded? Then the futex calls of run-time libraries are no events. A relaxed read. */
 bool rec_openmp_is_seen(void);
 
+#define REC_OPENMP_NAMES(X)                                                                                            \
+    X(GOMP_parallel)                                                                                                   \
+    X(GOMP_parallel_reductions)                                                                                        \
+    X(GOMP_parallel_sections)                                                                                          \
+    X(GOMP_parallel_loop_static)                                                                                       \
+    X(GOMP_parallel_loop_dynamic)                                                                                      \
+    X(GOMP_parallel_loop_guided)                                                                                       \
+    X(GOMP_parallel_loop_nonmonotonic_dynamic)                                                                         \
+    X(GOMP_parallel_loop_nonmonotonic_guided)                                                                          \
+    X(GOMP_parallel_loop_runtime)                                                                                      \
+    X(GOMP_parallel_loop_nonmonotonic_runtime)                                                                         \
+    X(GOMP_parallel_loop_maybe_nonmonotonic_runtime)                                                                   \
+    X(GOMP_barrier)                                                                                                    \
+    X(GOMP_barrier_cancel)                                                                                             \
+    X(GOMP_loop_end)                                                                                                   \
+    X(GOMP_loop_end_cancel)                                                                                            \
+    X(GOMP_sections_end)                                                                                               \
+    X(GOMP_sections_end_cancel)                                                                                        \
+    X(GOMP_critical_start)                                                                                             \
+    X(GOMP_critical_end)                                                                                               \
+    X(GOMP_critical_name_start)                                                                                        \
+    X(GOMP_critical_name_end)                                                                                          \
+    X(GOMP_atomic_start)                                                                                               \
+    X(GOMP_atomic_end)                                                                                                 \
+    X(omp_set_lock)                                                                                                    \
+    X(omp_unset_lock)                                                                                                  \
+    X(omp_test_lock)                                                                                                   \
+    X(omp_init_lock)                                                                                                   \
+    X(omp_destroy_lock)                                                                                                \
+    X(omp_get_num_threads)                                                                                             \
+    X(omp_get_max_threads)
+
+enum rec_openmp_name {
+#define REC_OPENMP_NUMBER(name) REC_OPENMP_##name,
+    REC_OPENMP_NAMES(REC_OPENMP_NUMBER) REC_OPENMP_N_NAMES
+};
+
+/* Of one run-time library, which stays loaded; NULL: it has no function of that name. */
+struct rec_openmp_library {
+    sbt_function *functions[REC_OPENMP_N_NAMES];
+};
+
 /*
- * The run-time library's function of that name, for the caller at `site`; NULL: there is no such library. The same
- * pointer is the same name. May ask the dynamic linker, the first time at a site.
+ * The run-time library that the caller at `site` would have called. `else_this`: the one of the region that the caller
+ * is in, or NULL. It is the result if the site's object is not known: then the dynamic linker is not asked, whose lock
+ * a thread may hold that waits for the caller. NULL: there is none.
  */
-sbt_function *rec_openmp_real(const char *name, const void *site);
+const struct rec_openmp_library *rec_openmp_library_of(const void *site, const struct rec_openmp_library *else_this);
 
 #endif

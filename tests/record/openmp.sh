@@ -3,7 +3,7 @@
 # OpenMP under the recorder: regions, barriers, critical sections and locks are events in known numbers, by name; the
 # program computes what it does without.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${DECOY:?}" "${MODULE:?}"
+: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}"
 
 possible() { # FILE COUNT...
     local said
@@ -31,7 +31,7 @@ recorded() { # WHAT [OPTION...]
 }
 
 for engine in glibc direct ni; do
-    for what in regions sizes nested once tasks alone doubled threads forks ends; do
+    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends; do
         recorded $what
         check "$engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
         check "$engine, $what: its trace is possible" possible t.sbt
@@ -54,6 +54,8 @@ sizes._omp_fn.0 3 50
 sizes._omp_fn.0 4 50"
     recorded once --record-calls $calls
     check "$calls recorded, one region: all threads come to its end" is "$(barriers)" "once 4 1"
+    recorded handlers --record-calls $calls
+    check "$calls recorded, handlers that lock amid calls: the program computes what it should" is "$status $out" "0 OK"
     recorded alone --record-calls $calls
     check "$calls recorded, regions of one thread: no barriers" is "$(barriers)" ""
     check "and no wait for a section" is "$("$SUBUTAI" report --json t.sbt | jq -c '.objects[] | [.name, .acquisitions, .contended]')" \
@@ -77,4 +79,8 @@ subutai record -o t.sbt --engine glibc -- "$LOADER" "$DECOY" "$MODULE"
 check "a module with a run-time library of its own" is "$status $out" "0 $("$LOADER" "$DECOY" "$MODULE")"
 check "its barriers" is "$(barriers)" "omp_library_work 4 1
 omp_library_work._omp_fn.0 4 40"
+rm -f ./*.sbt
+subutai record -o t.sbt --engine glibc -- "$LOADER" "$DECOY" "$JUMPS"
+check "calls that are jumps, and a region in a constructor" is "$status $out" "0 $("$LOADER" "$DECOY" "$JUMPS")"
+check "their trace is possible" possible t.sbt
 finish

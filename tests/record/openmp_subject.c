@@ -6,10 +6,12 @@
  */
 #include <omp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +61,51 @@ static bool regions(void) {
     omp_destroy_lock(&lock);
     return plain[0] == N_ROUNDS * N_THREADS && plain[1] == plain[0] && plain[2] == plain[0] &&
            in_loop == N_ROUNDS * 190 && in_sections == 2 * N_ROUNDS && together == N_ROUNDS;
+}
+
+static omp_lock_t in_handlers;
+
+static void handle(int signal) {
+    (void)signal;
+    omp_set_lock(&in_handlers);
+    omp_unset_lock(&in_handlers);
+}
+
+/* A handler's calls come in the midst of the thread's own. */
+static bool handlers(void) {
+    struct sigaction action = {.sa_handler = handle};
+    struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    omp_lock_t lock;
+    long n = 0;
+    omp_init_lock(&lock);
+    omp_init_lock(&in_handlers);
+    if (sigaction(SIGALRM, &action, NULL) != 0 || setitimer(ITIMER_REAL, &often, NULL) != 0)
+        return false;
+#pragma omp parallel num_threads(N_THREADS)
+    for (int i = 0; i < 20000; i++) {
+        omp_set_lock(&lock);
+        n++;
+        omp_unset_lock(&lock);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    return n == N_THREADS * 20000;
+}
+
+/* A task that runs in a thread at the end of a region has a region of its own. */
+static bool in_tasks(void) {
+    long n = 0;
+    omp_set_max_active_levels(2);
+    for (int round = 0; round < N_ROUNDS; round++)
+#pragma omp parallel num_threads(N_THREADS)
+#pragma omp single
+        for (int i = 0; i < 8; i++)
+#pragma omp task
+#pragma omp parallel num_threads(2)
+        {
+#pragma omp atomic
+            n++;
+        }
+    return n == N_ROUNDS * 16;
 }
 
 /* Teams of three sizes at one place. */
@@ -206,8 +253,9 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         bool (*run)(void);
-    } all[] = {{"regions", regions}, {"sizes", sizes},     {"nested", nested},   {"once", once},   {"tasks", tasks},
-               {"alone", alone},     {"doubled", doubled}, {"threads", threads}, {"forks", forks}, {"ends", ends}};
+    } all[] = {{"regions", regions},   {"sizes", sizes},     {"nested", nested},   {"once", once},
+               {"tasks", tasks},       {"alone", alone},     {"doubled", doubled}, {"handlers", handlers},
+               {"in_tasks", in_tasks}, {"threads", threads}, {"forks", forks},     {"ends", ends}};
     omp_set_dynamic(0);
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
