@@ -50,7 +50,7 @@ refuses_file "bad.toml: grid: unknown key 'core' \(legal: machine, cores, mesh, 
 refuses_file "bad.toml: grid: unknown key 'timeline'" $'traces = ["four.sbt"]\n[grid]\ntimeline = "x.csv"'
 refuses_file "bad.toml: grid: --cores: '2000' is not a legal value \(legal: 1 to 1024\)" \
     $'traces = ["four.sbt"]\n[grid]\ncores = [2, 2000]'
-refuses_file "bad.toml: grid: --sync: unknown value 'ni' \(legal: software, subutai\)" \
+refuses_file "bad.toml: grid: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac\)" \
     $'traces = ["four.sbt"]\n[grid]\ncores = 1\nsync = ["ni"]'
 refuses_file "bad.toml: grid: cores: 1.5 is no value of it" $'traces = ["four.sbt"]\n[grid]\ncores = [1.5]'
 refuses_file "bad.toml: grid: cores: True is no value of it" $'traces = ["four.sbt"]\n[grid]\ncores = [true]'
