@@ -73,39 +73,61 @@ static void handle(int signal) {
 
 /* A handler's calls come in the midst of the thread's own. */
 static bool handlers(void) {
+    enum { N_LOCKS = 100000 };
     struct sigaction action = {.sa_handler = handle};
     struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    sigset_t alarms;
     omp_lock_t lock;
     long n = 0;
     omp_init_lock(&lock);
     omp_init_lock(&in_handlers);
-    if (sigaction(SIGALRM, &action, NULL) != 0 || setitimer(ITIMER_REAL, &often, NULL) != 0)
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarms, NULL);
+    if (sigaction(SIGALRM, &action, NULL) != 0)
         return false;
-#pragma omp parallel num_threads(N_THREADS)
-    for (int i = 0; i < 20000; i++) {
-        omp_set_lock(&lock);
-        n++;
-        omp_unset_lock(&lock);
+#pragma omp parallel num_threads(3)
+    {
+        if (omp_get_thread_num() == 0) {
+            pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+            setitimer(ITIMER_REAL, &often, NULL);
+        }
+        for (int i = 0; i < N_LOCKS; i++) {
+            omp_set_lock(&lock);
+            n++;
+            omp_unset_lock(&lock);
+        }
+        if (omp_get_thread_num() == 0)
+            pthread_sigmask(SIG_BLOCK, &alarms, NULL);
     }
     setitimer(ITIMER_REAL, &never, NULL);
-    return n == N_THREADS * 20000;
+    return n == 3 * N_LOCKS;
 }
 
 /* A task that runs in a thread at the end of a region has a region of its own. */
 static bool in_tasks(void) {
-    long n = 0;
+    long n = 0, n_tasks = 0;
     omp_set_max_active_levels(2);
     for (int round = 0; round < N_ROUNDS; round++)
 #pragma omp parallel num_threads(N_THREADS)
-#pragma omp single
-        for (int i = 0; i < 8; i++)
+    {
+#pragma omp single nowait
+        for (int i = 0; i < 40; i++)
 #pragma omp task
-#pragma omp parallel num_threads(2)
         {
+            if (i % 10 == 0) {
+#pragma omp parallel num_threads(2)
+                {
+#pragma omp barrier
 #pragma omp atomic
-            n++;
+                    n++;
+                }
+            }
+#pragma omp critical
+            n_tasks++;
         }
-    return n == N_ROUNDS * 16;
+    }
+    return n == N_ROUNDS * 8 && n_tasks == N_ROUNDS * 40;
 }
 
 /* Teams of three sizes at one place. */
