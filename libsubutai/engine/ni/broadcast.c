@@ -407,11 +407,19 @@ uint32_t ni_broadcast_resume(uint32_t thread, uint64_t granted_cycles, uint32_t 
 
 /* ---- at the end ---- */
 
-struct ni_broadcast_counts ni_broadcast_sum(void) {
+void ni_broadcast_take(void) {
+    sbt_lock_take(&lock);
+}
+
+void ni_broadcast_drop(void) {
+    sbt_lock_drop(&lock);
+}
+
+struct ni_broadcast_counts ni_broadcast_sum(bool taken) {
     struct ni_broadcast_counts counts = {0};
     if (memory == NULL)
         return counts;
-    for (uint32_t i = 0; i < config.n_cores; i++)
+    for (uint32_t i = 0; taken && i < config.n_cores; i++)
         hw_optical_advance(&net, i, later_than_all());
     struct hw_optical_counts sum = hw_optical_sum(&net);
     return (struct ni_broadcast_counts){.n_messages = sum.n_sent,
