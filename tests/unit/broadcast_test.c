@@ -192,6 +192,17 @@ TEST(freed_while_a_thread_waits, "its memory is another barrier's: the channel i
     }
 }
 
+TEST(freed_while_messages_are_under_way, "they do not count for the barrier that comes after") {
+    uint32_t word = 0;
+    begin(2);
+    ni_broadcast_arrive(0, &word, 3, 0);
+    ni_broadcast_arrive(1, &word, 3, 0);
+    word = 0;
+    struct ni_arrival a = ni_broadcast_arrive(0, &word, 2, 0), b = ni_broadcast_arrive(1, &word, 2, 5000);
+    ck_assert_uint_eq(ni_broadcast_leave(0, &a), 5618);
+    ck_assert_uint_eq(ni_broadcast_leave(1, &b), 5603);
+}
+
 TEST(a_barrier_that_goes_while_a_thread_leaves) {
     uint32_t word = 0, other = 0;
     begin(2);
@@ -269,7 +280,11 @@ TEST(requests, "take 300 and 15, and one after another's 10") {
     ck_assert_uint_eq(ni_broadcast_request(0, 2, 1000), 1315);
     ck_assert_uint_eq(ni_broadcast_request(1, 2, 1000), 1325);
     ck_assert_uint_eq(ni_broadcast_request(1, 3, 1000), 1315);
-    ck_assert_uint_eq(ni_broadcast_sum(true).n_messages, 3);
+    struct ni_broadcast_counts counts = ni_broadcast_sum(true);
+    ck_assert_uint_eq(counts.n_messages, 3);
+    ck_assert_uint_eq(counts.n_transferred, 3); /* not those that were sent to other NIs just before */
+    ck_assert_uint_eq(counts.n_retrieved, 3);
+    ck_assert_uint_eq(counts.max_buffer, 1);
     ck_assert_uint_eq(ni_machine.broadcast_cycles, 300);
 }
 

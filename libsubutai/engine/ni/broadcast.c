@@ -37,7 +37,8 @@ struct port {
 struct channel {
     uint32_t serial; /* 0: it has had no barrier */
     uint32_t *word;  /* of its barrier; NULL: free */
-    uint64_t n_sent, episode;
+    uint64_t n_sent; /* of all its barriers: what is still under way of an earlier one has a lower number */
+    uint64_t episode;
     uint32_t arrived;      /* of this episode; */
     uint64_t first_cycles; /* when the first of them was sent */
     uint32_t inside;       /* threads that have come and not gone */
@@ -178,7 +179,7 @@ static void release(uint32_t number) {
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
         if (port_of(number, i)->listens)
             stop_listening(number, i);
-    *c = (struct channel){.serial = c->serial};
+    *c = (struct channel){.serial = c->serial, .n_sent = c->n_sent};
 }
 
 /* The barrier's channel; 0: it has none, or has lost it. A relaxed load: the lock orders it. */
@@ -368,6 +369,7 @@ uint64_t ni_broadcast_request(uint32_t from, uint32_t to, uint64_t issued_cycles
     struct hw_optical_received received = {0};
     struct note note = {0};
     sbt_lock_take(&lock);
+    hw_optical_advance(&net, to, later_than_all()); /* what was sent before is not for it */
     hw_optical_subscribe(&net, to, REQUESTS, net.last_sent_cycles);
     if (send(REQUESTS, from, &note, &at))
         hw_optical_receive(&net, to, REQUESTS, later_than_all(), &received);
