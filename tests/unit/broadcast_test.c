@@ -166,6 +166,7 @@ TEST(more_barriers_than_channels, "one at rest gives its channel up; without any
     struct ni_arrival b = ni_broadcast_arrive(1, &words[5], 2, 0);
     ni_broadcast_leave(0, &arrivals[5]);
     ni_broadcast_leave(1, &b);
+    ck_assert_uint_eq(ni_broadcast_arrive(1, &words[CHANNELS], 2, 0).serial, 0); /* as the first of its episode */
     ck_assert_uint_ne(ni_broadcast_arrive(0, &words[CHANNELS], 2, 0).serial, 0);
 }
 
@@ -180,7 +181,13 @@ TEST(threads_that_have_not_gone, "keep their barrier's channel") {
     for (uint32_t k = 0; k < 63; k++)
         for (uint32_t i = 0; i < 2; i++)
             ck_assert_uint_ge(ni_broadcast_leave(i, &arrivals[k][i]), 618);
-    ck_assert_uint_ne(ni_broadcast_arrive(0, &words[63], 2, 0).serial, 0);
+    /* A channel is free now; the other barrier gets it with its next episode, and both threads have the same one. */
+    ck_assert_uint_eq(ni_broadcast_arrive(1, &words[63], 2, 0).serial, 0);
+    struct ni_arrival a = ni_broadcast_arrive(0, &words[63], 2, 10000),
+                      b = ni_broadcast_arrive(1, &words[63], 2, 20000);
+    ck_assert_uint_ne(a.serial, 0);
+    ck_assert_uint_eq(ni_broadcast_leave(0, &a), 20618);
+    ck_assert_uint_eq(ni_broadcast_leave(1, &b), 20603);
 }
 
 TEST(freed_while_a_thread_waits, "its memory is another barrier's: the channel is given up") {
@@ -194,13 +201,13 @@ TEST(freed_while_a_thread_waits, "its memory is another barrier's: the channel i
 
 TEST(freed_while_messages_are_under_way, "they do not count for the barrier that comes after") {
     uint32_t word = 0;
-    begin(2);
+    begin(4);
     ni_broadcast_arrive(0, &word, 3, 0);
     ni_broadcast_arrive(1, &word, 3, 0);
     word = 0;
-    struct ni_arrival a = ni_broadcast_arrive(0, &word, 2, 0), b = ni_broadcast_arrive(1, &word, 2, 5000);
-    ck_assert_uint_eq(ni_broadcast_leave(0, &a), 5618);
-    ck_assert_uint_eq(ni_broadcast_leave(1, &b), 5603);
+    struct ni_arrival a = ni_broadcast_arrive(2, &word, 2, 0), b = ni_broadcast_arrive(3, &word, 2, 5000);
+    ck_assert_uint_eq(ni_broadcast_leave(2, &a), 5618);
+    ck_assert_uint_eq(ni_broadcast_leave(3, &b), 5603);
 }
 
 TEST(a_barrier_that_goes_while_a_thread_leaves) {

@@ -212,6 +212,20 @@ static uint32_t give_channel(uint32_t *word) {
     return number;
 }
 
+/*
+ * Arrivals of this episode without a channel, at a barrier that has none; its word counts them, as multiples of
+ * N_CHANNELS, which are no serial numbers of barriers. With the first arrival of the next episode it may get a channel:
+ * in the middle of one, messages would end its waits too late or too early for good.
+ */
+static uint32_t missed_of(const uint32_t *word, uint32_t of) {
+    uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    return seen % N_CHANNELS == 0 && seen / N_CHANNELS < of ? seen / N_CHANNELS : 0;
+}
+
+static void miss(uint32_t *word, uint32_t missed, uint32_t of) {
+    __atomic_store_n(word, missed + 1 < of ? (missed + 1) * N_CHANNELS : 0, __ATOMIC_RELAXED);
+}
+
 void ni_broadcast_forget(uint32_t *word) {
     if (memory == NULL || __atomic_load_n(word, __ATOMIC_RELAXED) == 0)
         return;
@@ -270,12 +284,13 @@ static void drop_unused(uint32_t number) {
 }
 
 static struct ni_arrival arrive(uint32_t tile, uint32_t *word, uint32_t of, uint64_t called_cycles) {
-    uint32_t number = channel_of(word);
+    uint32_t number = channel_of(word), missed = number == 0 ? missed_of(word, of) : 0;
     struct ni_arrival arrival = {0, of, 0, called_cycles, called_cycles + INTERFACE_CYCLES};
-    if (number == 0)
+    if (number == 0 && missed == 0)
         number = give_channel(word);
     if (number == 0) {
         n_without_channel++;
+        miss(word, missed, of);
         return arrival;
     }
     struct channel *c = &channels[number];

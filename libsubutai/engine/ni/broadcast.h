@@ -11,7 +11,8 @@
  * time: a waiter has retrieved the message by then, and is back when its mutex is granted (ni_broadcast_resume).
  *
  * A barrier has a virtual channel. Its object's word says which: a serial number, of which the channel's number is the
- * remainder. The channel of a barrier at rest may be given to another barrier.
+ * remainder. The channel of a barrier at rest may be given to another barrier. Without a channel the word counts the
+ * arrivals of the episode: a barrier gets its channel between two episodes.
  *
  * The network has one lock, a leaf: no other lock of the engine is taken under it. Handlers are deferred meanwhile.
  */
