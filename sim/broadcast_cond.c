@@ -9,10 +9,13 @@ static void drop_if_unused(struct sim *sim, struct sim_port *port) {
         sim_broadcast_drop_port(sim, port);
 }
 
-/* A thread that has slept needs the whole way back in any case. */
-static void tell_waiters(const struct sim *sim, const struct sim_port *port) {
+/*
+ * A thread that has slept needs the whole way back in any case. One that has begun to wait after the broadcast was sent
+ * is not told by it, though the message comes to its core later.
+ */
+static void tell_waiters(const struct sim *sim, const struct sim_port *port, uint64_t number) {
     for (struct sim_thread *w = port->waiters; w != NULL; w = w->vc.next)
-        if (w->place == SIM_AWAKE && w->core == port->core && w->told_at == 0)
+        if (w->place == SIM_AWAKE && w->core == port->core && w->told_at == 0 && number >= w->vc.from)
             w->told_at = sim_now(sim) + sim_broadcast_take_cycles(sim);
 }
 
@@ -34,7 +37,7 @@ static void broadcast_came(struct sim *sim, struct sim_port *port) {
             wake_chosen(sim, port);
             continue;
         }
-        tell_waiters(sim, port);
+        tell_waiters(sim, port, note.number);
         if (hw_packet_destination(&sim->layout, &note.request) == port->core && port->n_for_ni > 0) {
             port->n_for_ni--;
             sim_events_put_packet(&sim->events, sim_now(sim), SIM_EV_REQUEST, &note.request, &sim->tiles[port->core]);
@@ -61,6 +64,7 @@ void sim_broadcast_listen(struct sim *sim, struct sim_thread *t, struct sim_obje
     if (port == NULL)
         return;
     port->listens = true;
+    t->vc.from = channel->n_sent;
     t->vc.next = port->waiters;
     port->waiters = t;
 }

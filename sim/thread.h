@@ -147,6 +147,7 @@ struct sim_thread {
         uint64_t counts; /* the episode of the message that it is taking */
         uint32_t of;     /* and how many make that episode complete */
         bool done;       /* its episode is complete */
+        uint64_t from;   /* it began to wait before this one of the channel's messages was sent */
     } vc;
 };
 

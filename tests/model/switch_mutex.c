@@ -22,6 +22,7 @@ static void enter(void) {
 
 /* In place of engine/direct/delegate_list.c. */
 bool direct_delegates;
+uint32_t direct_n_delegates = 1;
 
 uint32_t direct_delegate_find(struct sbt_mutex *mx) {
     return mx->delegated = mx == sbt_mutex_of(&mutex) ? 1 : DIRECT_DELEGATED_NOT;

@@ -53,6 +53,14 @@ check 'a waiter that is told of a broadcast does not need 185 ns after its grant
 under inline --network mesh --time-scale 2000 -- clocked all 6 20
 check 'on the mesh it does' counted '.[].latencies[] | select(.operation == "condition wait") | .count > 10 and .resume_ns == 185'
 
+# At the exit threads still come to barriers: their messages are counted all the same.
+for ms in {101..125}; do
+    under inline --network atac -- endless "$ms"
+    check "main returns after $ms ms" quiet_success
+    check "main returns after $ms ms: each wait that has ended is a message" counted \
+        '.[] | ([.latencies[] | select(.operation == "barrier wait") | .count] | add) as $waits | .optical.messages - $waits | . >= 0 and . <= 16'
+done
+
 # The requests that NIs served can be replayed, broadcasts that came over the optical network too.
 rm -f log
 under inline --network atac --requests log -- known

@@ -435,6 +435,47 @@ TEST(a_broadcast_under_way_reaches_its_ni) {
     sim_free(sim);
 }
 
+/*
+ * Threads 1 and 3 share core 1; the mutexes and the condition are at tile 0, as thread 0 is.
+ *  1. Thread 1 waits with mutex 0. Thread 0 takes that mutex, and broadcasts at 1 ms: thread 1 waits for the mutex.
+ *  2. Thread 3 waits with mutex 6 from 10 us later on. Its core listens already, for thread 1.
+ *  3. The message of step 1 comes to that core.
+ *  4. Thread 0 signals: thread 3 comes back as from an NI, whether step 3 was before step 2 or after it.
+ */
+TEST(a_thread_that_waits_after_the_sending_is_not_told) {
+    uint64_t back[2];
+    for (int slow = 0; slow < 2; slow++) {
+        struct build b;
+        build_open(&b);
+        create_all(&b, 4);
+        for (uint32_t mutex = 0; mutex <= 6; mutex += 6) {
+            call(&b, 0, SBT_TRACE_MUTEX_LOCK, mutex, 0);
+            call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, mutex, 0);
+        }
+        call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 5000);
+        wait(&b, 1, 1, 0, 1, 0);
+        call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+        call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, MS);
+        signal_(&b, 0, SBT_TRACE_COND_BROADCAST, 1, 1, 0);
+        call(&b, 3, SBT_TRACE_MUTEX_LOCK, 6, MS + 10000);
+        wait(&b, 3, 1, 6, 2, 0);
+        call(&b, 3, SBT_TRACE_MUTEX_UNLOCK, 6, 0);
+        signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 1, 2, 50000);
+        call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 50000);
+        end_all(&b, 4);
+        struct sim_config config = chip_of(SIM_ATAC, 2);
+        config.migrate = false;
+        if (slow)
+            config.optical.transport_cycles = 20000;
+        struct sim *sim = simulate(&config, build_close(&b), 1);
+        ck_assert_uint_eq(sim_summary(sim).n_messages, 1);
+        back[slow] = result_of(sim, 0, 3).to_ns;
+        sim_free(sim);
+    }
+    ck_assert_uint_gt(back[0], MS + 50000);
+    ck_assert_uint_eq(back[0], back[1]);
+}
+
 /* ---- large ---- */
 
 TEST(a_thousand_cores) {

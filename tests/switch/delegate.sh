@@ -62,6 +62,11 @@ undelegated 'an unknown name' "not delegated: 'cold': the program and its librar
     --wait switch --delegate cold
 undelegated 'a name among others' "not delegated: 'cold[+]0x10': the program and its libraries have none of that name" \
     --wait switch --delegate hot,cold+0x10,second
+undelegated 'a function' "not delegated: 'new_mutex': it is a function: add a call's place in it, [+]0xN" \
+    --wait switch --delegate hot,new_mutex
+names=$(printf 'hot,%.0s' {1..64})
+undelegated 'more than 64 names' "not delegated: 'second,third': there are more names than the library has room for" \
+    --wait switch --delegate "${names}second,third"
 undelegated 'a source line' "not delegated: 'delegate.c:12': source lines are not known while a program runs: .*" \
     --wait switch --delegate delegate.c:12
 undelegated 'an unknown server' "not delegated: 'hot@3': there is no server of that name" --wait switch --delegate hot@3

@@ -88,13 +88,13 @@ struct run {
 
 /*
  * Bucket locked. Does the waiter sleep on until it has the mutex? A fiber does if the mutex is delegated: its section
- * then begins where the mutex is unlocked.
+ * then begins where the mutex is unlocked. Not one on which a handler waits: it would have the mutex for that long.
  */
 static bool sleeps_on(const struct wait *wait) {
     const struct sbt_waiter *w = &wait->w;
     if (w->wake_word == NULL)
         return __atomic_load_n(&w->state, __ATOMIC_RELAXED) == SBT_WAITER_PARKED;
-    return wait->travels && sbt_fiber_is_parked(w->wake_word);
+    return wait->travels && !__atomic_load_n(&w->held_up, __ATOMIC_RELAXED) && sbt_fiber_is_parked(w->wake_word);
 }
 
 /* Bucket locked. Everything about the condition is done before the waiter is notified: then it may be gone. */

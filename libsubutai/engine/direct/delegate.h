@@ -43,6 +43,7 @@
 
 /* The option names mutexes. Set once at start-up. */
 extern bool direct_delegates;
+extern uint32_t direct_n_delegates;
 
 /* Find out, and remember in the mutex. May read a call stack. */
 uint32_t direct_delegate_find(struct sbt_mutex *mx);
@@ -50,9 +51,11 @@ uint32_t direct_delegate_find(struct sbt_mutex *mx);
 /* A section of that entry has been handed over: where the owner runs, as the first of a batch or not. */
 void direct_delegate_count(uint32_t delegated, bool begins_batch);
 
+/* A number that no entry has was in the memory before: a program may give a mutex only the words that it knows of. */
 static inline uint32_t direct_delegated(struct sbt_mutex *mx) {
     uint32_t delegated = __atomic_load_n(&mx->delegated, __ATOMIC_RELAXED);
-    return SBT_LIKELY(delegated != DIRECT_DELEGATED_UNKNOWN) ? delegated : direct_delegate_find(mx);
+    bool known = delegated == DIRECT_DELEGATED_NOT || delegated - 1 < direct_n_delegates;
+    return SBT_LIKELY(known) ? delegated : direct_delegate_find(mx);
 }
 
 static inline bool direct_is_delegated(struct sbt_mutex *mx) {

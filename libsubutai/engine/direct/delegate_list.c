@@ -31,7 +31,8 @@ struct entry {
 
 bool direct_delegates;
 static struct entry entries[ENTRIES_MOST];
-static uint32_t n_entries;
+uint32_t direct_n_delegates;
+static const char *left_out; /* the first name for which there was no room; NULL: there was */
 static bool all, by_site, unwinds, told;
 
 /* ---- the option ---- */
@@ -40,13 +41,21 @@ static const char *look_up(struct entry *e) {
         return "there is no server of that name";
     if (memchr(e->name, ':', e->n) != NULL)
         return "source lines are not known while a program runs: name its symbol, or its function+0xN";
-    return sbt_symtab_find(e->name, e->n, &e->place) ? NULL : "the program and its libraries have none of that name";
+    if (!sbt_symtab_find(e->name, e->n, &e->place))
+        return "the program and its libraries have none of that name";
+    if (memchr(e->name, '+', e->n) == NULL)
+        e->place.code = 0; /* no call returns to a function's first byte */
+    return e->place.data != 0 || e->place.code != 0 ? NULL : "it is a function: add a call's place in it, +0xN";
 }
 
 static void add(const char *name, size_t n) {
-    if (n == 0 || n_entries == ENTRIES_MOST)
+    if (n == 0 || left_out != NULL)
         return;
-    struct entry *e = &entries[n_entries++];
+    if (direct_n_delegates == ENTRIES_MOST) {
+        left_out = name;
+        return;
+    }
+    struct entry *e = &entries[direct_n_delegates++];
     *e = (struct entry){.name = name, .n = n};
     e->why_not = look_up(e);
     direct_delegates = direct_delegates || e->why_not == NULL;
@@ -57,7 +66,7 @@ void direct_delegate_start(const char *text) {
     if (text == NULL || strcmp(text, "none") == 0)
         return;
     if (strcmp(text, "all") == 0) {
-        entries[n_entries++] = (struct entry){.name = text, .n = strlen(text)};
+        entries[direct_n_delegates++] = (struct entry){.name = text, .n = strlen(text)};
         all = direct_delegates = true;
         return;
     }
@@ -79,20 +88,22 @@ static const char *name_of(const struct entry *e, char text[static 100]) {
 void direct_delegate_thread_enter(void) {
     static uint32_t n_calls;
     char name[100];
-    if (SBT_LIKELY(n_entries == 0) || __atomic_load_n(&n_calls, __ATOMIC_RELAXED) >= 2)
+    if (SBT_LIKELY(direct_n_delegates == 0) || __atomic_load_n(&n_calls, __ATOMIC_RELAXED) >= 2)
         return;
     uint32_t call = __atomic_fetch_add(&n_calls, 1, __ATOMIC_RELAXED);
     if (call == 0 && by_site)
         unwinds = sbt_unwind_start();
-    for (uint32_t i = 0; call == 1 && i < n_entries; i++)
+    for (uint32_t i = 0; call == 1 && i < direct_n_delegates; i++)
         if (entries[i].why_not != NULL)
             sbt_log(1, "not delegated: '", name_of(&entries[i], name), "': ", entries[i].why_not, NULL);
+    if (call == 1 && left_out != NULL)
+        sbt_log(1, "not delegated: '", left_out, "': there are more names than the library has room for", NULL);
     told = told || call == 1;
 }
 
 /* ---- which one is it? ---- */
 static uint32_t find(const struct sbt_mutex *mx, uintptr_t site) {
-    for (uint32_t i = 0; i < n_entries; i++) {
+    for (uint32_t i = 0; i < direct_n_delegates; i++) {
         const struct entry *e = &entries[i];
         if (all || (e->why_not == NULL && ((e->place.data != 0 && e->place.data == (uintptr_t)mx) ||
                                            (e->place.code != 0 && e->place.code == site))))
@@ -125,6 +136,8 @@ void direct_mutex_init(pthread_mutex_t *m, const void *site) {
 
 /* ---- what has been delegated ---- */
 void direct_delegate_count(uint32_t delegated, bool begins_batch) {
+    if (delegated - 1 >= direct_n_delegates) /* it has been found by two threads, at different places */
+        return;
     struct entry *e = &entries[delegated - 1];
     __atomic_fetch_add(&e->sections, 1, __ATOMIC_RELAXED);
     if (begins_batch)
@@ -133,7 +146,7 @@ void direct_delegate_count(uint32_t delegated, bool begins_batch) {
 
 void direct_delegate_stop(void) {
     char name[100], sections[DECIMAL_SIZE], batches[DECIMAL_SIZE];
-    for (uint32_t i = 0; told && i < n_entries; i++)
+    for (uint32_t i = 0; told && i < direct_n_delegates; i++)
         if (entries[i].why_not == NULL)
             sbt_log(2, "delegated: '", name_of(&entries[i], name),
                     "': ", decimal_of(sections, __atomic_load_n(&entries[i].sections, __ATOMIC_RELAXED)),

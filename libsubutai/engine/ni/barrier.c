@@ -32,12 +32,13 @@ static void await(struct ni_thread *t, uint32_t id, struct hw_message *answer) {
 
 /*
  * A released waiter does not touch the object: the network knows its arrival by the channel. A wait that is let go by a
- * handler's exit leaves its arrival there; its barrier is of no use any longer.
+ * handler's exit leaves its arrival there; its barrier is of no use any longer. A handler that has interrupted its
+ * thread inside waits without a message: the thread may hold the network's lock.
  */
 static int wait_by_messages(pthread_barrier_t *b) {
-    if (!ni_machine.timed)
+    struct ni_thread *t = ni_machine.timed ? ni_enter(false) : NULL;
+    if (t == NULL)
         return direct_barrier_wait(b);
-    struct ni_thread *t = ni_enter(true);
     struct ni_tile *tile = &ni_machine.tiles[t->tile];
     uint32_t number = t->tile;
     uint64_t rest_ns;

@@ -37,7 +37,8 @@ struct port {
 struct channel {
     uint32_t serial; /* 0: it has had no barrier */
     uint32_t *word;  /* of its barrier; NULL: free */
-    uint64_t n_sent, episode;
+    uint64_t n_sent; /* of all its barriers: what is still under way of an earlier one has a lower number */
+    uint64_t episode;
     uint32_t arrived;      /* of this episode; */
     uint64_t first_cycles; /* when the first of them was sent */
     uint32_t inside;       /* threads that have come and not gone */
@@ -178,7 +179,7 @@ static void release(uint32_t number) {
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++)
         if (port_of(number, i)->listens)
             stop_listening(number, i);
-    *c = (struct channel){.serial = c->serial};
+    *c = (struct channel){.serial = c->serial, .n_sent = c->n_sent};
 }
 
 /* The barrier's channel; 0: it has none, or has lost it. A relaxed load: the lock orders it. */
@@ -209,6 +210,20 @@ static uint32_t give_channel(uint32_t *word) {
     channels[number].word = word;
     __atomic_store_n(word, channels[number].serial, __ATOMIC_RELAXED);
     return number;
+}
+
+/*
+ * Arrivals of this episode without a channel, at a barrier that has none; its word counts them, as multiples of
+ * N_CHANNELS, which are no serial numbers of barriers. With the first arrival of the next episode it may get a channel:
+ * in the middle of one, messages would end its waits too late or too early for good.
+ */
+static uint32_t missed_of(const uint32_t *word, uint32_t of) {
+    uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    return seen % N_CHANNELS == 0 && seen / N_CHANNELS < of ? seen / N_CHANNELS : 0;
+}
+
+static void miss(uint32_t *word, uint32_t missed, uint32_t of) {
+    __atomic_store_n(word, missed + 1 < of ? (missed + 1) * N_CHANNELS : 0, __ATOMIC_RELAXED);
 }
 
 void ni_broadcast_forget(uint32_t *word) {
@@ -269,12 +284,13 @@ static void drop_unused(uint32_t number) {
 }
 
 static struct ni_arrival arrive(uint32_t tile, uint32_t *word, uint32_t of, uint64_t called_cycles) {
-    uint32_t number = channel_of(word);
+    uint32_t number = channel_of(word), missed = number == 0 ? missed_of(word, of) : 0;
     struct ni_arrival arrival = {0, of, 0, called_cycles, called_cycles + INTERFACE_CYCLES};
-    if (number == 0)
+    if (number == 0 && missed == 0)
         number = give_channel(word);
     if (number == 0) {
         n_without_channel++;
+        miss(word, missed, of);
         return arrival;
     }
     struct channel *c = &channels[number];
@@ -368,6 +384,7 @@ uint64_t ni_broadcast_request(uint32_t from, uint32_t to, uint64_t issued_cycles
     struct hw_optical_received received = {0};
     struct note note = {0};
     sbt_lock_take(&lock);
+    hw_optical_advance(&net, to, later_than_all()); /* what was sent before is not for it */
     hw_optical_subscribe(&net, to, REQUESTS, net.last_sent_cycles);
     if (send(REQUESTS, from, &note, &at))
         hw_optical_receive(&net, to, REQUESTS, later_than_all(), &received);
@@ -407,11 +424,19 @@ uint32_t ni_broadcast_resume(uint32_t thread, uint64_t granted_cycles, uint32_t 
 
 /* ---- at the end ---- */
 
-struct ni_broadcast_counts ni_broadcast_sum(void) {
+void ni_broadcast_take(void) {
+    sbt_lock_take(&lock);
+}
+
+void ni_broadcast_drop(void) {
+    sbt_lock_drop(&lock);
+}
+
+struct ni_broadcast_counts ni_broadcast_sum(bool taken) {
     struct ni_broadcast_counts counts = {0};
     if (memory == NULL)
         return counts;
-    for (uint32_t i = 0; i < config.n_cores; i++)
+    for (uint32_t i = 0; taken && i < config.n_cores; i++)
         hw_optical_advance(&net, i, later_than_all());
     struct hw_optical_counts sum = hw_optical_sum(&net);
     return (struct ni_broadcast_counts){.n_messages = sum.n_sent,

@@ -11,7 +11,8 @@
  * time: a waiter has retrieved the message by then, and is back when its mutex is granted (ni_broadcast_resume).
  *
  * A barrier has a virtual channel. Its object's word says which: a serial number, of which the channel's number is the
- * remainder. The channel of a barrier at rest may be given to another barrier.
+ * remainder. The channel of a barrier at rest may be given to another barrier. Without a channel the word counts the
+ * arrivals of the episode: a barrier gets its channel between two episodes.
  *
  * The network has one lock, a leaf: no other lock of the engine is taken under it. Handlers are deferred meanwhile.
  */
@@ -64,6 +65,12 @@ void ni_broadcast_waits(uint32_t thread, uint32_t condition, uint64_t began_cycl
  */
 uint32_t ni_broadcast_resume(uint32_t thread, uint64_t granted_cycles, uint32_t resume_cycles);
 
-/* At the end of the process. */
-struct ni_broadcast_counts ni_broadcast_sum(void);
+/*
+ * At the end of the process. Take and drop: what the network has, and barriers' latencies (stats.h), stay as they are
+ * in between; threads may still come to barriers, and wait. `taken`: the caller has taken it, so the counts cover all
+ * messages. Otherwise the interrupted code may hold the lock, and the counts are as they are.
+ */
+void ni_broadcast_take(void);
+void ni_broadcast_drop(void);
+struct ni_broadcast_counts ni_broadcast_sum(bool taken);
 #endif

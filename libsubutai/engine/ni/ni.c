@@ -25,9 +25,10 @@
  *  - mutex.c cond.c barrier.c: the POSIX objects, in requests; the last two use mutex.c
  *  - ni.c: the engine
  *
- * Lock order: a full mailbox's lock, a tile's lock, the mesh's. No thread waits for an answer while it holds one of
- * them. A mailbox with room has no lock (ring.h). A thread that finds its mailbox full waits for a free slot with the
- * full mailbox's lock held. The locks in thread.c and service.c are never held together with another.
+ * Lock order: a full mailbox's lock, a tile's lock, the mesh's or the optical network's. No thread waits for an answer
+ * while it holds one of them. A mailbox with room has no lock (ring.h). A thread that finds its mailbox full waits for
+ * a free slot with the full mailbox's lock held. The locks in thread.c and service.c are never held together with
+ * another.
  */
 #include "core/cpus.h"
 #include "engine/direct/direct.h"
@@ -83,6 +84,7 @@ static bool lock_tiles_at_rest(void) {
     ni_leave(t);
     for (uint32_t i = 0; i < ni_machine.n_tiles; i++) /* from here on no NI is served */
         ni_tile_take(&ni_machine.tiles[i]);
+    ni_broadcast_take(); /* barriers need no NI */
     return true;
 }
 
@@ -92,10 +94,11 @@ static void stop(void) {
         return;
     bool locked = lock_tiles_at_rest();
     if (ni_stats_wanted())
-        ni_stats_report();
+        ni_stats_report(locked);
     ni_requests_end(locked);
     if (!locked)
         return;
+    ni_broadcast_drop();
     for (uint32_t i = 0; i < m->n_tiles; i++)
         ni_tile_release(&m->tiles[i]);
     for (uint32_t i = 0; i < m->n_tiles; i++)

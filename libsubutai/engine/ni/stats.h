@@ -68,6 +68,7 @@ uint64_t ni_stats_cycles(uint32_t bucket);
 
 void ni_stats_report_start(const struct sbt_options *options);
 bool ni_stats_wanted(void);
-void ni_stats_report(void);
+/* `at_rest`: no thread changes what is counted meanwhile. */
+void ni_stats_report(bool at_rest);
 
 #endif

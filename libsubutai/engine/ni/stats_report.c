@@ -164,6 +164,7 @@ static uint64_t port_packets[HW_MESH_MAX_SIDE * HW_MESH_MAX_SIDE * HW_N_DIRECTIO
 struct totals {
     uint64_t pushed, direct, stepped, withdrawn, looks, delayed, late_ns;
     unsigned long long shortage[N_SHORTAGES];
+    bool at_rest; /* no thread changes the machine meanwhile */
 };
 
 static struct totals totals(void) {
@@ -261,8 +262,8 @@ static unsigned long long message_count(const struct ni_broadcast_counts *counts
     return n;
 }
 
-static void text_optical(void) {
-    struct ni_broadcast_counts counts = ni_broadcast_sum();
+static void text_optical(const struct totals *t) {
+    struct ni_broadcast_counts counts = ni_broadcast_sum(t->at_rest);
     put("optical network:");
     for (uint32_t k = 0; k < N_MESSAGES; k++)
         put("%s %s %llu", k == 0 ? "" : ",", messages[k].text, message_count(&counts, k));
@@ -288,7 +289,7 @@ static void text_report(const struct totals *t) {
         if (m->tiles[i].n_stepped != 0)
             text_ni(i);
     if (ni_machine.optical)
-        text_optical();
+        text_optical(t);
     text_network();
 }
 
@@ -351,8 +352,8 @@ static void json_network(struct json *j) {
     json_close(j, '}');
 }
 
-static void json_optical(struct json *j) {
-    struct ni_broadcast_counts counts = ni_broadcast_sum();
+static void json_optical(struct json *j, const struct totals *t) {
+    struct ni_broadcast_counts counts = ni_broadcast_sum(t->at_rest);
     json_open(j, "optical", '{');
     for (uint32_t k = 0; k < N_MESSAGES; k++)
         json_uint(j, messages[k].json, message_count(&counts, k));
@@ -401,7 +402,7 @@ static void json_report(const struct totals *t) {
             json_ni(&j, i);
     json_close(&j, ']');
     if (ni_machine.optical)
-        json_optical(&j);
+        json_optical(&j, t);
     json_network(&j);
     json_close(&j, '}');
     json_end(&j);
@@ -411,7 +412,7 @@ bool ni_stats_wanted(void) {
     return format != SBT_STATS_OFF;
 }
 
-void ni_stats_report(void) {
+void ni_stats_report(bool at_rest) {
     file = STDERR_FILENO;
     if (path != NULL) {
         long opened =
@@ -422,6 +423,7 @@ void ni_stats_report(void) {
             file = (int)opened;
     }
     struct totals t = totals();
+    t.at_rest = at_rest;
     if (format == SBT_STATS_TEXT)
         text_report(&t);
     else
