@@ -27,6 +27,7 @@
 #define NEAR 512                     /* bytes from the number to the instruction */
 #define LOOK_EVERY_NS 1000000
 #define LOOK_AFTER 256
+#define PATIENCE_NS 100000000
 
 struct range {
     uintptr_t from, to;
@@ -200,17 +201,37 @@ bool abi_unseen_any(void) {
 }
 
 /*
+ * If another thread looks, wait for it. In two cases that would be for ever:
+ *  - A handler that cannot be deferred has interrupted the look of its own thread, which holds handlers.
+ *  - The other thread waits for the dynamic linker's lock, and the caller has it, in a function of the program's that
+ *    dl_iterate_phdr calls.
+ */
+static bool look_in_order(void) {
+    uint64_t end = 0;
+    while (!look()) {
+        uint64_t now = sbt_now_ns();
+        if (sbt_self.handlers_held != 0 || (end != 0 && now >= end))
+            return false;
+        if (end == 0)
+            end = now + PATIENCE_NS;
+        sbt_yield();
+    }
+    return true;
+}
+
+/*
  * The first look reads the code of all objects: 50 ms where that is 100 MiB. Most programs make few futex calls, or
  * none although they are linked with libgomp. Their first LOOK_AFTER calls are the kernel's.
  *
  * While a load lasts each wait would look, and take the dynamic linker's lock. The thread that has loaded may not come
  * back for long. So between looks all code counts as unseen.
  *
- * In an order of all operations the number of calls does not decide: the creator of the first thread looks.
+ * In an order of all operations neither the number of calls nor the clock decides: the creator of the first thread
+ * looks, and from then on each call during a load.
  */
 static bool look_now_and_then(void) {
-    if (SBT_UNLIKELY(sbt_engine.order != NULL) && __atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0)
-        return false;
+    if (SBT_UNLIKELY(sbt_engine.order != NULL))
+        return __atomic_load_n(&looked, __ATOMIC_ACQUIRE) != 0 && look_in_order();
     if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 &&
         __atomic_add_fetch(&n_calls, 1, __ATOMIC_RELAXED) < LOOK_AFTER)
         return false;

@@ -99,6 +99,24 @@ run timeout 20 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" signals
 check "nor do signals put it off" is "$status $out" "0 done"
 run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" forks
 check "a handler forks while a creator waits for the turn: the child has threads of its own" is "$status $out" "0 1 3"
+run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" restarts
+check "a wait of a handler does not end the interrupted one, which is restarted" is "$status $out" "0 done"
+run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" unmaps
+check "a futex that is unmapped before the turn comes is an error" is "$status $out" "0 EFAULT"$'\n'"EFAULT"
+cat >yields.c <<'END'
+#include <sched.h>
+__attribute__((constructor)) static void yield(void) {
+    for (int i = 0; i < 300; i++)
+        sched_yield();
+}
+END
+$CC -shared -fPIC yields.c -o yields.so
+for _ in {1..10}; do
+    rm -f log
+    run timeout 20 "$SUBUTAI" run --engine det --verbose 2 --log log -- "$ORDERED" loads ./yields.so
+    echo "$status $out $(sed -n 's/.*schedule //p' log)"
+done | sort -u >loads
+check "futexes while a library is loaded: one schedule" is "$(wc -l <loads) $(cut -d' ' -f1-2 loads)" "1 0 done"
 run timeout 2 "$SUBUTAI" run --engine det --log waits -- "$ORDERED" stall
 check "without that it is said, and how to go on" matches "$(cat waits)" '\-\-stall release lets them go on'
 run timeout 1 "$SUBUTAI" run --engine det --serial --log computes -- "$ORDERED" stall

@@ -123,6 +123,16 @@ for waits in adaptive switch; do
     check "handlers have run" has_line '^0 1 $'
     check "ten children, five of each kind" has_line '^0  1 10 5 [0-9a-f]{16} 5 [0-9a-f]{16} $'
 done
+for options in "" "--stall release" "--serial"; do
+    # shellcheck disable=SC2086 # words
+    run timeout 20 "$SUBUTAI" run --engine det $options -- "$HINTED" stdio
+    check "a call that the library does not see does not keep a thread at a soft barrier $options" is "$status $out" "0 done"
+done
+for options in "" "--wait switch"; do
+    # shellcheck disable=SC2086 # words
+    run timeout 20 "$SUBUTAI" run --engine det --stall release $options -- "$HINTED" stall
+    check "nor does a loop on a plain variable that goes on outside $options" is "$status $out" "0 done"
+done
 for what in pipeline alike lone; do
     run "$HINTED" $what
     check "$what: without the library hints do nothing" is "$status $err" "0 "

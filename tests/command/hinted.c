@@ -7,6 +7,8 @@
  *        hinted alike      threads compute the same, and meet at a soft barrier before
  *        hinted lone       threads wait at soft barriers to which too few come
  *        hinted pcs        threads count in performance-critical sections, which are in sections
+ *        hinted stdio      a thread waits at a soft barrier, and the other in a call that the library does not see
+ *        hinted stall      a thread waits at a soft barrier, and the other for a plain variable
  *        hinted ends       a signal handler ends threads that wait at a soft barrier, in a critical section, in a
  * section hinted cancelled  threads at a soft barrier are cancelled hinted handlers   handlers synchronize while their
  * threads wait at a soft barrier hinted forks      the process forks while threads are in sections and wait at a soft
@@ -15,6 +17,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -311,6 +314,29 @@ static int bad(void) {
     return 0;
 }
 
+static atomic_int has_met;
+static int fds[2];
+
+static void *meet_and_write(void *argument) {
+    subutai_soft_barrier_wait(&barrier);
+    atomic_store(&has_met, 1);
+    return write(fds[1], "x", 1) == 1 ? argument : NULL;
+}
+
+/* The only other thread waits at a soft barrier, and this one has the turn. */
+static int keeps(bool loops) {
+    pthread_t thread;
+    FILE *in = pipe(fds) == 0 ? fdopen(fds[0], "r") : NULL;
+    pthread_create(&thread, NULL, meet_and_write, NULL);
+    for (int i = 0; i < 20; i++)
+        sched_yield();
+    while (loops && atomic_load(&has_met) == 0)
+        ;
+    puts(in != NULL && fgetc(in) == 'x' ? "done" : "no byte");
+    pthread_join(thread, NULL);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     const char *what = argc == 2 ? argv[1] : "";
     if (strcmp(what, "pipeline") == 0)
@@ -331,8 +357,12 @@ int main(int argc, char **argv) {
         return handlers();
     if (strcmp(what, "forks") == 0)
         return forks();
+    if (strcmp(what, "stdio") == 0)
+        return keeps(false);
+    if (strcmp(what, "stall") == 0)
+        return keeps(true);
     if (strcmp(what, "bad") == 0)
         return bad();
-    fprintf(stderr, "usage: hinted pipeline|alike|lone|pcs|ends|cancelled|handlers|forks|sites|bad\n");
+    fprintf(stderr, "usage: hinted pipeline|alike|lone|pcs|ends|cancelled|handlers|forks|sites|stdio|stall|bad\n");
     return 2;
 }

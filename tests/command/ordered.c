@@ -17,9 +17,14 @@
  *        ordered woken     threads wait for a plain variable that one writes that a mutex has kept waiting
  *        ordered signals   the same, and the one that writes is interrupted again and again while it waits for the turn
  *        ordered forks     a handler forks while a thread that creates another one waits for the turn
+ *        ordered restarts  a wait on a futex is restarted after a handler, and another one waits before it goes on
+ *        ordered unmaps    the word of a futex is unmapped while a thread waits for the turn
+ *        ordered loads LIB a thread waits on a futex again and again while another loads LIB
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -33,6 +38,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -475,6 +481,116 @@ static int forked_in_creation(void) {
     return 0;
 }
 
+static uint32_t word;
+
+static long futex(uint32_t *at, int op, uint32_t value, const void *more, uint32_t *at2) {
+    return syscall(SYS_futex, at, op | FUTEX_PRIVATE_FLAG, value, more, at2, value);
+}
+
+static void compute_ms(long ms) {
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < ms);
+}
+
+static void yield_often(void) {
+    for (int i = 0; i < YIELDS; i++)
+        sched_yield();
+}
+
+static void count(int number) {
+    (void)number;
+    atomic_fetch_add(&flag, 1);
+}
+
+static void count_and_wait(int number) {
+    count(number);
+    sem_wait(&sem);
+}
+
+static void *futex_waiter(void *argument) {
+    bool is_woken = futex(&word, FUTEX_WAIT, 0, NULL, NULL) == 0;
+    puts(is_woken ? "done" : strerrorname_np(errno));
+    return argument;
+}
+
+/* The thread is restarted, waits for the turn with that, and a handler with a wait of its own comes. */
+static int restarted(void) {
+    static const struct {
+        int signal;
+        void (*handler)(int);
+    } ways[] = {{SIGUSR1, count}, {SIGUSR2, count_and_wait}};
+    pthread_t thread;
+    sem_wait(&sem);
+    pthread_create(&thread, NULL, futex_waiter, NULL);
+    yield_often();
+    for (int i = 0; i < 2; i++) {
+        struct sigaction action = {.sa_handler = ways[i].handler, .sa_flags = SA_RESTART};
+        sigaction(ways[i].signal, &action, NULL);
+        pthread_kill(thread, ways[i].signal);
+        while (atomic_load(&flag) == i)
+            ;
+        compute_ms(20); /* with the turn */
+    }
+    sched_yield();
+    sem_post(&sem);
+    yield_often();
+    __atomic_store_n(&word, 1, __ATOMIC_SEQ_CST);
+    futex(&word, FUTEX_WAKE, 1, NULL, NULL);
+    pthread_join(thread, NULL);
+    return 0;
+}
+
+static uint32_t *page;
+
+static void *wait_for_unmapped(void *requeues) {
+    const void *one = (const void *)1;
+    int op = requeues != NULL ? FUTEX_CMP_REQUEUE : FUTEX_WAIT;
+    futex(page, op, 1, requeues != NULL ? one : NULL, &word); /* fails: the value is another */
+    atomic_store(&flag, 1);
+    long r = futex(page, op, 0, requeues != NULL ? one : NULL, &word);
+    puts(r == -1 ? strerrorname_np(errno) : "no error");
+    return NULL;
+}
+
+static int unmapped(void) {
+    for (uintptr_t i = 0; i < 2; i++) {
+        pthread_t thread;
+        page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED)
+            return 1;
+        atomic_store(&flag, 0);
+        pthread_create(&thread, NULL, wait_for_unmapped, (void *)i);
+        sched_yield();
+        while (atomic_load(&flag) == 0)
+            ;
+        compute_ms(20); /* with the turn */
+        munmap(page, 4096);
+        pthread_join(thread, NULL);
+    }
+    return 0;
+}
+
+static void *wait_in_vain(void *argument) {
+    for (int i = 0; i < 200; i++) {
+        futex(&word, FUTEX_WAIT, 1, NULL, NULL);
+        for (volatile int k = 0; k < 20000; k++)
+            ;
+    }
+    return argument;
+}
+
+static int loaded(const char *library) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_in_vain, NULL);
+    bool is_there = dlopen(library, RTLD_NOW) != NULL;
+    pthread_join(thread, NULL);
+    puts(is_there ? "done" : dlerror());
+    return 0;
+}
+
 static void *waiter(void *argument) {
     struct timespec at;
     (void)argument;
@@ -530,7 +646,7 @@ static int nap(void) {
 }
 
 int main(int argc, char **argv) {
-    const char *what = argc == 2 ? argv[1] : "";
+    const char *what = argc == 2 || (argc == 3 && strcmp(argv[1], "loads") == 0) ? argv[1] : "";
     pthread_barrier_init(&barrier, NULL, THREADS);
     pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
     pthread_key_create(&key, destroyed);
@@ -565,7 +681,14 @@ int main(int argc, char **argv) {
         return forked_in_creation();
     if (strcmp(what, "nap") == 0)
         return nap();
+    if (strcmp(what, "restarts") == 0)
+        return restarted();
+    if (strcmp(what, "unmaps") == 0)
+        return unmapped();
+    if (argc == 3)
+        return loaded(argv[2]);
     fprintf(stderr, "usage: ordered "
-                    "counters|all|exits|allocates|stacks|nap|ahead|pipe|stdio|calls|stall|clock|woken|signals|forks\n");
+                    "counters|all|exits|allocates|stacks|nap|ahead|pipe|stdio|calls|stall|clock|woken|signals|forks|"
+                    "restarts|unmaps|loads LIBRARY\n");
     return 2;
 }

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 static uint32_t word2;
@@ -118,6 +119,24 @@ TEST(futex_wait__restarted_after_a_wait_in_the_handler_looks_again, "at the word
     thread_join(w.thread);
     CHECK_INT(w.result, -1);
     CHECK_INT(w.error, EAGAIN);
+}
+static uint32_t *page;
+static void unmap_word(int signo) {
+    (void)signo;
+    munmap(page, 4096);
+    atomic_fetch_add(&signals_seen, 1);
+}
+TEST(futex_wait__restarted_finds_no_word, "the handler has unmapped it: EFAULT") {
+    struct waiter w;
+    struct sigaction action = {.sa_handler = unmap_word, .sa_flags = SA_RESTART};
+    SYS(sigaction(SIGUSR1, &action, NULL));
+    page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    start_at(&w, page, 0);
+    signal_thread(w.thread, SIGUSR1, 1);
+    thread_join(w.thread);
+    CHECK_INT(w.result, -1);
+    CHECK_INT(w.error, EFAULT);
 }
 static void leave_by_exit(int signo) {
     (void)signo;

@@ -166,7 +166,7 @@ static void try_site(struct hints_search *s, const struct hints_site *site, cons
     size_t best = 0;
     for (size_t i = 0; i < n; i++) {
         first[i].ratio = ratio_of(&all, i + 1);
-        if (first[i].ratio > first[best].ratio)
+        if (isnan(first[best].ratio) || first[i].ratio > first[best].ratio) /* a candidate has failed */
             best = i;
     }
     first[best].is_kept = helps(&all, 0, best + 1);

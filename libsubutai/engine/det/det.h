@@ -139,7 +139,7 @@ struct det_self {
     uint64_t last_ns;    /* logical time of its last operation */
     uint64_t arrived_ns; /* with times in the log: when it began to wait for the turn; 0: it did not */
     bool has_handled;    /* of a wait with `looks_again`: a handler has run */
-    bool is_restarted;   /* of its last wait: it was interrupted by a handler that restarts system calls */
+    bool is_restarted;   /* of its last such wait: it was interrupted by a handler that restarts system calls */
     uint64_t read_since_ns; /* with --serial: last_ns when it counted the first of */
     uint32_t n_readings;    /* its readings of clocks */
     struct {
@@ -341,9 +341,9 @@ void det_depart(void);
 /* A waiting thread looks less often by one interval for each so many runnable threads. */
 #define DET_LOOKERS 4
 /*
- * Lookers. A thread that is runnable when it begins to wait for the turn looks for stalls meanwhile. A thread that was
- * blocked sleeps until it is given the turn, also after its wake-up. If only such threads wait, one of them is called:
- * it wakes up, and goes on waiting as a looker.
+ * Lookers. A thread that is runnable when it begins to wait for the turn looks for stalls meanwhile, and so does one
+ * that waits for turns of others. A thread that was blocked sleeps until it is given the turn, also after its wake-up.
+ * If only such threads wait, one of them is called: it wakes up, and goes on waiting as a looker.
  */
 void det_look(uint32_t number);
 void det_look_no_more(uint32_t number);

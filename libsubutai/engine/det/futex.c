@@ -20,6 +20,7 @@
 #include <errno.h>
 
 #include "engine/det/det.h"
+#include "os/mapped.h"
 
 static const void *key_of(const uint32_t *word, bool shared) {
     return (const char *)word + (shared ? 3 : 1);
@@ -55,25 +56,36 @@ static bool looks_again(enum turn_reason reason, const struct sbt_deadline *dead
     return reason == TURN_INTERRUPTED && det_self.is_restarted && deadline == NULL;
 }
 
+/*
+ * 0, EAGAIN or EFAULT. abi/ has found the word mapped. Other threads and handlers have run since, until the turn came,
+ * and may have unmapped it: the kernel, which compares at once, would have been there before.
+ */
+static int compare(const uint32_t *word, uint32_t expected) {
+    return !sbt_mapped_now(word, sizeof *word)                   ? EFAULT
+           : __atomic_load_n(word, __ATOMIC_SEQ_CST) != expected ? EAGAIN
+                                                                 : 0;
+}
+
 int det_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t bits, const struct sbt_deadline *deadline,
                    uint64_t in_ns) {
     const void *key = key_of(word, shared);
     const struct det_wait wait = {
         .deadline = deadline, .ns = in_ns, .tag = TURN_EXACT, .can_interrupt = true, .looks_again = true, .bits = bits};
     enum turn_reason reason = TURN_WOKEN;
-    int r = 0;
+    int r;
     begin(DET_FUTEX_WAIT);
+    bool was_restarted = det_self.is_restarted; /* a handler's wait does not hide that from the interrupted one */
     uint32_t object = object_of(key);
     det_object(&object);
     do {
-        if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != expected) {
-            r = EAGAIN;
+        r = compare(word, expected);
+        if (r != 0)
             break;
-        }
         det_round->thread[det_self.number].futex = object;
         reason = det_block(key, &wait);
         r = result_of(reason);
     } while (looks_again(reason, deadline));
+    det_self.is_restarted = was_restarted;
     det_pass();
     return r;
 }
@@ -95,12 +107,10 @@ int det_futex_requeue(uint32_t *from, uint32_t *to, bool shared, struct sbt_fute
     struct det_round *r = det_round;
     uintptr_t from_key = (uintptr_t)key_of(from, shared), to_key = (uintptr_t)key_of(to, shared);
     struct sbt_futex_moved done = {0, 0};
-    int result = 0;
     begin(DET_FUTEX_REQUEUE);
     tell_object(key_of(from, shared));
-    if (expected != NULL && __atomic_load_n(from, __ATOMIC_SEQ_CST) != *expected) {
-        result = EAGAIN;
-    } else {
+    int result = expected != NULL ? compare(from, *expected) : 0;
+    if (result == 0) {
         sbt_lock_take(&r->lock);
         done.woken = turn_wake_bits(&r->turn, from_key, most->woken, UINT32_MAX);
         done.moved = turn_move(&r->turn, from_key, to_key, most->moved);

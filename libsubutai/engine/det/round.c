@@ -150,14 +150,14 @@ static void spin_for_turn(const struct turn_wait *w) {
 }
 
 /*
- * By the thread that has the turn: the thread waits for that, or for turns of others, or its deadline has passed and
- * logical time stands still.
+ * By the thread that has the turn: the thread waits for that, or for turns of others (in a section, or with a soft
+ * deadline), or its deadline has passed and logical time stands still.
  */
-static bool is_kept_waiting(uint32_t number) {
+static bool is_kept_waiting(const struct turn_wait *w) {
     const struct turn *t = &det_round->turn;
-    enum turn_state state = turn_state_of(t, number);
-    return state == TURN_RUNNABLE || state == TURN_SECTION ||
-           __atomic_load_n(&t->thread[number].overdue, __ATOMIC_RELAXED);
+    enum turn_state state = turn_state_of(t, w->number);
+    return state == TURN_RUNNABLE || state == TURN_SECTION || w->wait->turns != 0 ||
+           __atomic_load_n(&t->thread[w->number].overdue, __ATOMIC_RELAXED);
 }
 
 /*
@@ -173,7 +173,7 @@ static int park(const struct turn_wait *w, uint32_t *word, const struct sbt_dead
 /* One sleep. */
 static void sleep_once(struct turn_wait *w, uint32_t *word) {
     struct sbt_deadline soon;
-    bool is_watching = is_kept_waiting(w->number);
+    bool is_watching = is_kept_waiting(w);
     if (is_watching) {
         det_look(w->number);
         soon = sbt_deadline_in(det_look_every_ns());
@@ -196,7 +196,7 @@ static void sleep_once(struct turn_wait *w, uint32_t *word) {
 static void wait_for_turn(struct turn_wait *w) {
     uint32_t *word = word_of(w->number), *waits = &det_round->thread[w->number].waits;
     __atomic_store_n(waits, 1, __ATOMIC_RELAXED);
-    if (is_kept_waiting(w->number))
+    if (is_kept_waiting(w))
         det_look(w->number);
     if (w->wait->deadline == NULL)
         spin_for_turn(w);
@@ -348,9 +348,11 @@ static void resume(enum turn_reason reason) {
 /* A wait in a handler does not hide from the interrupted one that a handler has run. */
 static bool begin_to_look(const struct det_wait *wait) {
     bool had_handled = det_self.has_handled;
-    det_self.has_handled = det_self.is_restarted = false;
-    if (wait->looks_again)
-        sbt_self.waiter = (struct sbt_waiter *)(void *)&det_self; /* for sbt_handlers_interrupt, which does not look */
+    det_self.has_handled = false;
+    if (!wait->looks_again)
+        return had_handled;
+    det_self.is_restarted = false;
+    sbt_self.waiter = (struct sbt_waiter *)(void *)&det_self; /* for sbt_handlers_interrupt, which does not look */
     return had_handled;
 }
 
