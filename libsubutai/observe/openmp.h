@@ -54,8 +54,8 @@ struct rec_openmp_library {
 
 /*
  * The run-time library that the caller at `site` would have called. `else_this`: the one of the region that the caller
- * is in, or NULL. It is the result if the site's object is not known: then the dynamic linker is not asked, whose lock
- * a thread may hold that waits for the caller. NULL: there is none.
+ * is in, or NULL. It is the result if the site's object is not known: then the dynamic linker is not asked: a thread
+ * that waits for the caller may hold its lock. NULL: there is none.
  */
 const struct rec_openmp_library *rec_openmp_library_of(const void *site, const struct rec_openmp_library *else_this);
 

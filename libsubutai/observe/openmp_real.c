@@ -18,17 +18,17 @@
 #include "observe/record.h"
 #include "os/fork.h"
 
-enum { OBJECTS_MOST = 256, LIBRARIES_MOST = 16 };
+enum { N_OBJECTS = 256, N_LIBRARIES = 16 };
 
 static const char *const names[REC_OPENMP_N_NAMES] = {
 #define NAME(name) [REC_OPENMP_##name] = #name,
     REC_OPENMP_NAMES(NAME)};
 
-static struct rec_openmp_library libraries[LIBRARIES_MOST];
+static struct rec_openmp_library libraries[N_LIBRARIES];
 static struct object {
     uintptr_t from, to;
     const struct rec_openmp_library *library;
-} objects[OBJECTS_MOST];
+} objects[N_OBJECTS];
 static uint32_t n_libraries;                    /* under `writing` */
 static uint32_t n_objects;                      /* atomic; stored behind the entry */
 static const struct rec_openmp_library *of_all; /* of the program's scope; atomic, stored when it is complete */
@@ -57,7 +57,7 @@ static const struct rec_openmp_library *take(void *scope, sbt_function *has) {
     for (uint32_t i = 0; i < n_libraries; i++)
         if (libraries[i].functions[REC_OPENMP_omp_get_num_threads] == has)
             return &libraries[i];
-    if (n_libraries == LIBRARIES_MOST || dladdr((void *)(uintptr_t)has, &info) == 0)
+    if (n_libraries == N_LIBRARIES || dladdr((void *)(uintptr_t)has, &info) == 0)
         return NULL;
     open_loaded(info.dli_fname); /* and not closed: the library stays */
     struct rec_openmp_library *library = &libraries[n_libraries++];
@@ -143,7 +143,7 @@ const struct rec_openmp_library *rec_openmp_library_of(const void *site, const s
     begin_writing();
     if ((library = known(site)) == NULL)
         library = find(site);
-    if (library != NULL && of_all == NULL && n_objects < OBJECTS_MOST && range_of(site, &o)) {
+    if (library != NULL && of_all == NULL && n_objects < N_OBJECTS && range_of(site, &o)) {
         o.library = library;
         objects[n_objects] = o;
         __atomic_store_n(&n_objects, n_objects + 1, __ATOMIC_RELEASE);

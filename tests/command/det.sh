@@ -115,8 +115,8 @@ for _ in {1..10}; do
     rm -f log
     run timeout 20 "$SUBUTAI" run --engine det --verbose 2 --log log -- "$ORDERED" loads ./yields.so
     echo "$status $out $(sed -n 's/.*schedule //p' log)"
-done | sort -u >loads
-check "futexes while a library is loaded: one schedule" is "$(wc -l <loads) $(cut -d' ' -f1-2 loads)" "1 0 done"
+done | sort -u >schedules
+check "futexes while a library is loaded: one schedule" is "$(wc -l <schedules) $(cut -d' ' -f1-2 schedules)" "1 0 done"
 run timeout 2 "$SUBUTAI" run --engine det --log waits -- "$ORDERED" stall
 check "without that it is said, and how to go on" matches "$(cat waits)" '\-\-stall release lets them go on'
 run timeout 1 "$SUBUTAI" run --engine det --serial --log computes -- "$ORDERED" stall
