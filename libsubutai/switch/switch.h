@@ -315,10 +315,9 @@ bool sbt_fiber_seize(uint32_t *word);
 
 /*
  * run_here: the fiber runs now, and the caller's fiber is queued with those that have been woken, where an idle carrier
- * may take it. After so many in a
- * row as a batch has, and where the caller is on no carrier or may not leave it, the fiber is made runnable instead;
- * at the end of a batch the caller yields, too. True: the fiber has been switched to. May last as long as the sections
- * of a batch, and what other fibers do in between.
+ * may take it. After so many in a row as a batch has, and where the caller is on no carrier or may not leave it, the
+ * fiber is made runnable instead; at the end of a batch the caller yields, too. True: the fiber has been switched to.
+ * May last as long as the sections of a batch, and what other fibers do in between.
  */
 bool sbt_fiber_run_here(uint32_t *word);
 
