@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of `ordered` share: the output is a sum in which the order of the additions counts. */
+#ifndef TESTS_COMMAND_ORDERED_H
+#define TESTS_COMMAND_ORDERED_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS = 5, ROUNDS = 100, YIELDS = 16 };
+
+/* Each sum is under an object of its own. */
+enum { MUTEX, RWLOCK, SEM, SPIN, N_SUMS };
+extern uint64_t sums[N_SUMS];
+extern pthread_mutex_t mutex;
+extern sem_t sem; /* 1 */
+extern atomic_int flag;
+
+void add_to(int which, uint64_t number);
+/* To the mutex's sum, with the mutex. */
+void locked_add(uint64_t number);
+/* For a time that differs from number to number. */
+void compute(uint64_t number);
+/* Routines: adds its argument again and again; posts `sem`. */
+void *counter(void *argument);
+void *post(void *unused);
+
+/* Each is an exit status. ordered_memory.c */
+int with_allocator(void);
+int with_large_stacks(void);
+int forked_in_creation(void);
+/* ordered_outside.c */
+int through_pipe(void);
+int through_stdio(void);
+int through_calls(void);
+/* ordered_stalls.c */
+int stalled(void);
+int stalled_at_clock(void);
+int stalled_after_wait(void);
+int stalled_by_signals(void);
+/* ordered_futex.c */
+int restarted(void);
+int unmapped(void);
+int loaded(const char *library);
+
+#endif
