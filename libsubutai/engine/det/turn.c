@@ -232,35 +232,28 @@ static void unqueue(struct turn *t, uint32_t i, uint32_t before, enum turn_reaso
     thread->is_absent = false;
 }
 
-uint32_t turn_wake(struct turn *t, uintptr_t key, uint32_t n) {
+/* bits NULL: all that wait for the key. Of a futex an absent thread never counts, although its wake-up is exact. */
+static uint32_t wake(struct turn *t, uintptr_t key, uint32_t n, const uint32_t *bits) {
     uint32_t woken = 0, before = 0;
-    for (uint32_t at = t->queue[turn_queue_of(key)].first; at != 0 && woken < n;) {
-        uint32_t next = t->thread[at - 1].next;
-        if (t->thread[at - 1].key == key) {
-            woken += !t->thread[at - 1].is_absent || t->thread[at - 1].tag == TURN_EXACT;
+    for (uint32_t at = t->queue[turn_queue_of(key)].first, next; at != 0 && woken < n; at = next) {
+        const struct turn_thread *thread = &t->thread[at - 1];
+        next = thread->next;
+        if (thread->key == key && (bits == NULL || (thread->bits & *bits) != 0)) {
+            woken += !thread->is_absent || (bits == NULL && thread->tag == TURN_EXACT);
             unqueue(t, at - 1, before, TURN_WOKEN);
         } else {
             before = at;
         }
-        at = next;
     }
     return woken;
 }
 
+uint32_t turn_wake(struct turn *t, uintptr_t key, uint32_t n) {
+    return wake(t, key, n, NULL);
+}
+
 uint32_t turn_wake_bits(struct turn *t, uintptr_t key, uint32_t n, uint32_t bits) {
-    uint32_t woken = 0, before = 0;
-    for (uint32_t at = t->queue[turn_queue_of(key)].first; at != 0 && woken < n;) {
-        struct turn_thread *thread = &t->thread[at - 1];
-        uint32_t next = thread->next;
-        if (thread->key == key && (thread->bits & bits) != 0) {
-            woken += !thread->is_absent;
-            unqueue(t, at - 1, before, TURN_WOKEN);
-        } else {
-            before = at;
-        }
-        at = next;
-    }
-    return woken;
+    return wake(t, key, n, &bits);
 }
 
 /* Where both keys have one queue, those that have been moved come again, with the other key. */
