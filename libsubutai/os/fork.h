@@ -21,8 +21,9 @@
 extern union sbt_fork_page {
     struct {
         uint32_t known;
-        uint32_t inside; /* threads that look at the loaded objects */
-        uint32_t forks;  /* that are under way */
+        uint32_t inside;  /* threads that look at the loaded objects */
+        uint32_t holding; /* of these, threads that have the dynamic linker's lock */
+        uint32_t forks;   /* that are under way */
     };
     char page[SBT_PAGE_MAX];
 } sbt_fork_page;

@@ -10,7 +10,9 @@
  * handler may fork.
  *
  * Both waits have a limit, after which they go on: the program's own call-back of dl_iterate_phdr may hold the dynamic
- * linker's lock and fork, and an atfork handler of the program's may wait for the thread that looks.
+ * linker's lock and fork, and an atfork handler of the program's may wait for the thread that looks. A fork waits anew
+ * whenever a thread has come out, and longer while a thread inside is known to have the lock: then the program's
+ * call-back has not, and the thread comes out as soon as it has a core.
  */
 #ifndef SBT_OS_OBJECTS_H
 #define SBT_OS_OBJECTS_H

@@ -162,10 +162,23 @@ static void *wait_short(void *unused) {
     OK(pthread_mutex_unlock(&mutex));
     return (void *)(long)rc;
 }
+/* A thread in wait_short, and the mutex held. On a busy machine it may be over before it is seen: then another one. */
+static pthread_t catch_short_wait(void) {
+    for (;;) {
+        pthread_t t = thread_start(wait_short, NULL);
+        for (int rc = EBUSY; rc == EBUSY; sleep_ms(1)) {
+            OK(pthread_mutex_lock(&mutex));
+            if (waiting == 1)
+                return t;
+            OK(pthread_mutex_unlock(&mutex));
+            rc = pthread_tryjoin_np(t, NULL);
+        }
+    }
+}
 TEST(cond_timedwait__timed_out_waiter_is_withdrawn, "after a time-out the one signal goes to the waiter that is left") {
     init_cond(&ways[0]);
-    pthread_t brief = thread_start(wait_short, NULL);
-    await_waiting(1);
+    pthread_t brief = catch_short_wait();
+    OK(pthread_mutex_unlock(&mutex));
     pthread_t patient = thread_start(wait_for_ticket, (void *)&ways[0]);
     CHECK_RC((int)(long)thread_join(brief), ETIMEDOUT);
     await_waiting(1);
@@ -177,9 +190,7 @@ TEST(cond_timedwait__timed_out_waiter_is_withdrawn, "after a time-out the one si
 }
 TEST(cond_timedwait__reacquires_before_returning_ETIMEDOUT, "a waiter that timed out waits for the mutex's owner") {
     init_cond(&ways[0]);
-    pthread_t t = thread_start(wait_short, NULL);
-    await_waiting(1);
-    OK(pthread_mutex_lock(&mutex));
+    pthread_t t = catch_short_wait();
     sleep_ms(2 * SHORT_MS);
     CHECK_INT(waiting, 1);
     CHECK_RC(pthread_tryjoin_np(t, NULL), EBUSY);
@@ -189,10 +200,10 @@ TEST(cond_timedwait__reacquires_before_returning_ETIMEDOUT, "a waiter that timed
 TEST(cond_timedwait__never_returns_EINTR, "timed waiters hit by signals return 0 or ETIMEDOUT only") {
     signal_counter(SIGUSR1, false);
     init_cond(&ways[0]);
-    pthread_t t = thread_start(wait_short, NULL);
-    await_waiting(1);
+    pthread_t t = catch_short_wait();
     for (int i = 0; i < 20; i++)
         OK(pthread_kill(t, SIGUSR1));
+    OK(pthread_mutex_unlock(&mutex));
     CHECK_RC((int)(long)thread_join(t), ETIMEDOUT);
     CHECK(atomic_load(&signals_seen) > 0);
 }

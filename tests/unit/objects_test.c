@@ -13,8 +13,12 @@
 
 union sbt_fork_page sbt_fork_page = {.known = 1};
 
-#define LIMIT_NS 100000000
-#define SOON_NS (LIMIT_NS / 2)
+/* How long a fork waits for a look that has the dynamic linker's lock, and for one that has not; and a look for a fork.
+ */
+#define HELD_LIMIT_NS 3000000000u
+#define LIMIT_NS 1000000000
+#define FORK_LIMIT_NS 3000000000u
+#define LATER_NS 300000000 /* long before any of them */
 
 static atomic_int looking, may_end, forked, looked;
 
@@ -72,9 +76,9 @@ TEST(objects__a_fork_waits_for_a_look, "while another thread is inside, and goes
         sched_yield();
     uint64_t began = sbt_now_ns();
     pthread_t forker = start(prepare, NULL);
-    while (!atomic_load(&forked) && sbt_now_ns() - began < SOON_NS)
+    while (!atomic_load(&forked) && sbt_now_ns() - began < LATER_NS)
         sched_yield();
-    CHECK(!atomic_load(&forked) || sbt_now_ns() - began >= LIMIT_NS);
+    CHECK(!atomic_load(&forked) || sbt_now_ns() - began >= HELD_LIMIT_NS);
     atomic_store(&may_end, 1);
     join(looker);
     join(forker);
@@ -89,9 +93,9 @@ TEST(objects__a_look_waits_for_a_fork, "a thread goes inside when the fork is ov
     sbt_objects_fork_prepare();
     uint64_t began = sbt_now_ns();
     pthread_t looker = start(iterate, NULL);
-    while (!atomic_load(&looking) && sbt_now_ns() - began < SOON_NS)
+    while (!atomic_load(&looking) && sbt_now_ns() - began < LATER_NS)
         sched_yield();
-    CHECK(!atomic_load(&looking) || sbt_now_ns() - began >= LIMIT_NS);
+    CHECK(!atomic_load(&looking) || sbt_now_ns() - began >= FORK_LIMIT_NS);
     sbt_objects_fork_parent();
     join(looker);
     CHECK_INT(atomic_load(&looked), 1);
@@ -104,19 +108,53 @@ TEST(objects__neither_waits_for_ever, "a look that does not end, a fork that doe
         sched_yield();
     uint64_t began = sbt_now_ns();
     sbt_objects_fork_prepare();
-    CHECK(sbt_now_ns() - began >= LIMIT_NS);
+    CHECK(sbt_now_ns() - began >= HELD_LIMIT_NS);
     atomic_store(&may_end, 1);
     join(looker);
     began = sbt_now_ns();
     iterate(NULL);
-    CHECK(sbt_now_ns() - began >= LIMIT_NS);
+    CHECK(sbt_now_ns() - began >= FORK_LIMIT_NS);
     sbt_objects_fork_parent();
+    CHECK_INT(sbt_fork_page.holding, 0);
+}
+
+TEST(objects__a_fork_waits_less_for_a_look_without_the_lock, "the lock's owner may be the thread that forks") {
+    uint64_t began = sbt_now_ns();
+    sbt_fork_page.inside = 1;
+    sbt_objects_fork_prepare();
+    CHECK(sbt_now_ns() - began >= LIMIT_NS);
+    CHECK(sbt_now_ns() - began < HELD_LIMIT_NS);
+    sbt_objects_fork_parent();
+    sbt_fork_page.inside = 0;
+}
+
+static _Atomic uint64_t came_out_at[4]; /* by how many were left */
+static void *come_out(void *unused) {
+    for (int left = 3; left > 0; left--) {
+        struct timespec pause = {0, LIMIT_NS / 10 * 6};
+        nanosleep(&pause, NULL);
+        atomic_store(&came_out_at[left], sbt_now_ns());
+        __atomic_fetch_sub(&sbt_fork_page.inside, 1, __ATOMIC_SEQ_CST);
+    }
+    return unused;
+}
+TEST(objects__a_fork_waits_anew_when_a_look_is_over, "three of four threads take most of the limit each") {
+    sbt_fork_page.inside = 4;
+    came_out_at[0] = sbt_now_ns();
+    pthread_t t = start(come_out, NULL);
+    sbt_objects_fork_prepare();
+    uint32_t left = __atomic_load_n(&sbt_fork_page.inside, __ATOMIC_SEQ_CST);
+    CHECK(sbt_now_ns() - atomic_load(&came_out_at[left % 4]) >= LIMIT_NS);
+    join(t);
+    sbt_objects_fork_parent();
+    sbt_fork_page.inside = 0;
 }
 
 TEST(objects__a_child_begins_anew, "whatever was under way in the parent") {
-    sbt_fork_page.inside = 3;
+    sbt_fork_page.inside = sbt_fork_page.holding = 3;
     sbt_fork_page.forks = 2;
     sbt_objects_fork_child();
     CHECK_INT(sbt_fork_page.inside, 0);
+    CHECK_INT(sbt_fork_page.holding, 0);
     CHECK_INT(sbt_fork_page.forks, 0);
 }
