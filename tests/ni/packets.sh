@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What packets of live runs wait for in the mesh is what they would wait for if they were sent in the order of their
-# times: threads hand them in in any order. Each run's packets are recorded and given to a reference that has that order.
+# What packets of live runs wait for in the mesh is what they would wait for if one thread sent them in the order of their
+# times: threads hand them in in any order. Each run's packets are recorded and sent so.
 . "$(dirname "$0")/lib.sh"
 
 declare -A in_order # of each time scale: cycles of contention in all its runs
