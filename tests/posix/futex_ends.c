@@ -13,15 +13,23 @@
 
 static uint32_t word2;
 
+static void handle(void (*handler)(int), int flags) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    SYS(sigaction(SIGUSR1, &action, NULL));
+}
+static void check_fails(const struct waiter *w, int error) {
+    thread_join(w->thread);
+    CHECK_INT(w->result, -1);
+    CHECK_INT(w->error, error);
+}
+
 /* --- signals ------------------------------------------------------------------------------------------------------ */
 TEST(futex_wait__handler_without_restart_returns_EINTR) {
     struct waiter w;
     signal_counter(SIGUSR1, false);
     start(&w);
     signal_thread(w.thread, SIGUSR1, 1);
-    thread_join(w.thread);
-    CHECK_INT(w.result, -1);
-    CHECK_INT(w.error, EINTR);
+    check_fails(&w, EINTR);
     CHECK_INT(wake(&word, INT_MAX), 0);
 }
 TEST(futex_wait__handler_with_restart_goes_on) {
@@ -43,9 +51,7 @@ TEST(futex_wait__with_a_timeout_is_never_restarted, "EINTR in spite of SA_RESTAR
     await_waiters(&word, 1);
     let_threads_block();
     signal_thread(w.thread, SIGUSR1, 1);
-    thread_join(w.thread);
-    CHECK_INT(w.result, -1);
-    CHECK_INT(w.error, EINTR);
+    check_fails(&w, EINTR);
 }
 static void change_word(int signo) {
     (void)signo;
@@ -54,13 +60,10 @@ static void change_word(int signo) {
 }
 TEST(futex_wait__restarted_looks_at_the_word_again, "the handler changes the word, and makes no wake-up: EAGAIN") {
     struct waiter w;
-    struct sigaction action = {.sa_handler = change_word, .sa_flags = SA_RESTART};
-    SYS(sigaction(SIGUSR1, &action, NULL));
+    handle(change_word, SA_RESTART);
     start(&w);
     signal_thread(w.thread, SIGUSR1, 1);
-    thread_join(w.thread);
-    CHECK_INT(w.result, -1);
-    CHECK_INT(w.error, EAGAIN);
+    check_fails(&w, EAGAIN);
 }
 static void wake_word(int signo) {
     (void)signo;
@@ -71,8 +74,7 @@ static void wake_word(int signo) {
 }
 TEST(futex_wake__by_a_handler_of_the_waiter_itself, "it returns, with 0 or EINTR") {
     struct waiter w;
-    struct sigaction action = {.sa_handler = wake_word};
-    SYS(sigaction(SIGUSR1, &action, NULL));
+    handle(wake_word, 0);
     start(&w);
     signal_thread(w.thread, SIGUSR1, 1);
     thread_join(w.thread);
@@ -90,8 +92,7 @@ static void wait_in_handler(int signo) {
 }
 TEST(futex_wait__in_a_handler_that_interrupts_a_wait, "both are woken") {
     struct waiter w;
-    struct sigaction action = {.sa_handler = wait_in_handler, .sa_flags = SA_RESTART};
-    SYS(sigaction(SIGUSR1, &action, NULL));
+    handle(wait_in_handler, SA_RESTART);
     start(&w);
     signal_thread(w.thread, SIGUSR1, 1);
     let_threads_block();
@@ -112,13 +113,10 @@ static void wait_and_change_word(int signo) {
 }
 TEST(futex_wait__restarted_after_a_wait_in_the_handler_looks_again, "at the word that the handler changes: EAGAIN") {
     struct waiter w;
-    struct sigaction action = {.sa_handler = wait_and_change_word, .sa_flags = SA_RESTART};
-    SYS(sigaction(SIGUSR1, &action, NULL));
+    handle(wait_and_change_word, SA_RESTART);
     start(&w);
     signal_thread(w.thread, SIGUSR1, 1);
-    thread_join(w.thread);
-    CHECK_INT(w.result, -1);
-    CHECK_INT(w.error, EAGAIN);
+    check_fails(&w, EAGAIN);
 }
 static uint32_t *page;
 static void unmap_word(int signo) {
@@ -128,15 +126,12 @@ static void unmap_word(int signo) {
 }
 TEST(futex_wait__restarted_finds_no_word, "the handler has unmapped it: EFAULT") {
     struct waiter w;
-    struct sigaction action = {.sa_handler = unmap_word, .sa_flags = SA_RESTART};
-    SYS(sigaction(SIGUSR1, &action, NULL));
+    handle(unmap_word, SA_RESTART);
     page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(page != MAP_FAILED);
     start_at(&w, page, 0);
     signal_thread(w.thread, SIGUSR1, 1);
-    thread_join(w.thread);
-    CHECK_INT(w.result, -1);
-    CHECK_INT(w.error, EFAULT);
+    check_fails(&w, EFAULT);
 }
 static void leave_by_exit(int signo) {
     (void)signo;
@@ -144,8 +139,7 @@ static void leave_by_exit(int signo) {
 }
 TEST(futex_wait__thread_ends_in_a_handler, "leaves no waiter behind") {
     struct waiter w[2];
-    struct sigaction action = {.sa_handler = leave_by_exit};
-    SYS(sigaction(SIGUSR1, &action, NULL));
+    handle(leave_by_exit, 0);
     start(&w[0]);
     start(&w[1]);
     OK(pthread_kill(w[0].thread, SIGUSR1));
@@ -228,9 +222,8 @@ static void *wait_and_be_forked(void *unused) {
 }
 TEST(futex_wait__its_handler_forks_and_returns_in_the_child,
      "the child's wait is woken in the child, the parent's goes on") {
-    struct sigaction action = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
     test_process = getpid();
-    SYS(sigaction(SIGUSR1, &action, NULL));
+    handle(fork_in_handler, SA_RESTART);
     pthread_t thread = thread_start(wait_and_be_forked, NULL);
     let_threads_block();
     signal_thread(thread, SIGUSR1, 1);
