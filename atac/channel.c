@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Virtual channels and their ports, in virtual time. */
+/* Virtual channels and their ports. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine.h"
+#include "optical_config.h"
 #include "port.h"
-#include "run.h"
 #include "subutai/atac.h"
 
 _Static_assert((int)ATAC_MAX_BYTES == (int)HW_OPTICAL_MAX_BYTES, "the network carries what the interface promises");
@@ -27,24 +28,23 @@ static bool refuse(int error) {
 }
 
 VirtualChannel *VirtualChannel_create(void) {
-    struct sim_program *chip = atac_chip();
-    if (sim_n_channels(chip) == 0) {
-        errno = ENOSPC;
+    int error = atac_machine == NULL ? EPERM : atac_machine->n_channels() == 0 ? ENOSPC : 0;
+    if (error != 0) {
+        errno = error;
         return NULL;
     }
     VirtualChannel *vc = malloc(sizeof *vc);
     if (vc != NULL)
-        vc->number = sim_channel(chip);
+        vc->number = atac_machine->channel();
     return vc;
 }
 
 VirtualChannelPort *VirtualChannelPort_new(VirtualChannel *vc) {
-    struct sim_program *chip = atac_chip();
     VirtualChannelPort *port = malloc(sizeof *port);
     if (port == NULL)
         return NULL;
-    *port = (VirtualChannelPort){.channel = vc->number, .thread = sim_self(chip)};
-    sim_subscribe(chip, port->channel);
+    *port = (VirtualChannelPort){.channel = vc->number, .thread = atac_machine->self()};
+    atac_machine->subscribe(port->channel);
     return port;
 }
 
@@ -53,7 +53,7 @@ void VirtualChannelPort_delete(VirtualChannelPort *port) {
 }
 
 static bool is_own(const VirtualChannelPort *port) {
-    return port->thread == sim_self(atac_chip()) || refuse(EPERM);
+    return (atac_machine != NULL && port->thread == atac_machine->self()) || refuse(EPERM);
 }
 
 /* ---- sending ---- */
@@ -65,8 +65,8 @@ static bool send_bytes(const VirtualChannelPort *port, const void *data, int siz
         return refuse(EINVAL);
     if (size > ATAC_MAX_BYTES)
         return refuse(EMSGSIZE);
-    sim_compute(atac_chip(), atac_running()->software_cycles);
-    sim_send(atac_chip(), port->channel, (uint32_t)signature, (uint32_t)tag, data, (uint32_t)size);
+    atac_machine->compute(atac_running.software_cycles);
+    atac_machine->send(port->channel, (uint32_t)signature, (uint32_t)tag, data, (uint32_t)size);
     return true;
 }
 
@@ -83,23 +83,20 @@ bool VirtualChannelPort_send_message_long(VirtualChannelPort *port, const char *
 
 /* deadline: 0 does not wait, UINT64_MAX waits for ever. */
 static bool receive(const VirtualChannelPort *port, uint64_t deadline, Message *msg_buffer, char *data, int data_size) {
-    struct sim_message m;
+    struct atac_received m = {.data = data};
     if (!is_own(port))
         return false;
     if (data_size < 0)
         return refuse(EINVAL);
-    if (deadline == 0 ? !sim_receive(atac_chip(), port->channel, &m)
-                      : !sim_wait_receive_until(atac_chip(), port->channel, deadline, &m))
+    m.room = data != NULL ? (uint32_t)data_size : 0;
+    if (!atac_machine->receive(port->channel, deadline, &m))
         return false;
-    *msg_buffer = (Message){.size = (int)m.head.size,
+    *msg_buffer = (Message){.payload = m.payload,
+                            .size = (int)m.head.size,
                             .tag = (int)m.head.tag,
                             .signature = (int)m.head.signature,
                             .sender = (int)m.head.wavelength};
-    if (m.head.size > 0)
-        memcpy(&msg_buffer->payload, m.data, m.head.size < sizeof(int) ? m.head.size : sizeof(int));
-    if (data_size > 0 && m.head.size > 0)
-        memcpy(data, m.data, m.head.size < (uint32_t)data_size ? m.head.size : (uint32_t)data_size);
-    sim_compute(atac_chip(), atac_running()->software_cycles);
+    atac_machine->compute(atac_running.software_cycles);
     return true;
 }
 
@@ -131,8 +128,7 @@ bool VirtualChannelPort_set_local_filter(VirtualChannelPort *port, int mask, int
         return false;
     if (match_operation < ATAC_AND || match_operation > ATAC_XOR)
         return refuse(EINVAL);
-    sim_set_filter(atac_chip(), (struct hw_filter){.mask = (uint32_t)mask,
-                                                   .op = (enum hw_filter_op)match_operation,
-                                                   .signature = (uint32_t)signature});
+    atac_machine->set_filter((struct hw_filter){
+        .mask = (uint32_t)mask, .op = (enum hw_filter_op)match_operation, .signature = (uint32_t)signature});
     return true;
 }

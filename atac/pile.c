@@ -24,7 +24,7 @@ uint32_t pile_item(const DWorkPileMaster *master, uint32_t queue, uint64_t place
 void pile_check_room(const DWorkPile *pile, uint64_t top, uint64_t bottom) {
     /* A thief of Cilk's may have announced itself beyond the bottom. */
     if (bottom > top && bottom - top >= pile->master->capacity)
-        sim_program_fail(atac_chip(), "thread %u: more than %u tasks in a queue", pile->self, pile->master->capacity);
+        atac_fail("thread %u: more than %u tasks in a queue", pile->self, pile->master->capacity);
 }
 
 /* ---- making ---- */
@@ -34,7 +34,7 @@ DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capaci
                                                                     [ATAC_VC_CAS] = &pile_vc_cas,
                                                                     [ATAC_GLOBAL_QUEUE] = &pile_global_queue,
                                                                     [ATAC_CILK] = &pile_cilk};
-    if (kind < 0 || kind >= ATAC_N_PILES || number_of_threads < 1 || number_of_threads > SIM_MAX_CORES ||
+    if (kind < 0 || kind >= ATAC_N_PILES || number_of_threads < 1 || number_of_threads > ATAC_MAX_THREADS ||
         capacity < 1 || capacity > MOST_CAPACITY) {
         errno = EINVAL;
         return NULL;
@@ -48,10 +48,10 @@ DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capaci
         free(master);
         return NULL;
     }
-    uint32_t lines = (master->capacity + SIM_WORDS_OF_LINE - 1) / SIM_WORDS_OF_LINE;
-    master->queue_words = QUEUE_ITEMS + lines * SIM_WORDS_OF_LINE;
-    master->words = sim_words(atac_chip(), PILE_WORDS);
-    master->queues = sim_words(atac_chip(), master->queue_words * (master->system->is_global ? 1 : master->n_threads));
+    uint32_t lines = (master->capacity + ATAC_WORDS_OF_LINE - 1) / ATAC_WORDS_OF_LINE;
+    master->queue_words = QUEUE_ITEMS + lines * ATAC_WORDS_OF_LINE;
+    master->words = atac_machine->words(PILE_WORDS);
+    master->queues = atac_machine->words(master->queue_words * (master->system->is_global ? 1 : master->n_threads));
     return master;
 }
 
@@ -61,11 +61,10 @@ void DWorkPileMaster_delete(DWorkPileMaster *master) {
 }
 
 DWorkPile *DWorkPileMaster_generateLocalWorkPile(DWorkPileMaster *master) {
-    struct sim_program *chip = atac_chip();
     DWorkPile *pile = malloc(sizeof *pile);
     if (pile == NULL)
         return NULL;
-    *pile = (DWorkPile){.master = master, .self = sim_self(chip)};
+    *pile = (DWorkPile){.master = master, .self = atac_machine->self()};
     pile->queue = pile_queue_of(master, pile->self);
     pile->random = pile->self * UINT64_C(0x9e3779b97f4a7c15) + 1;
     if (master->vc != NULL) {
@@ -89,7 +88,7 @@ void DWorkPile_delete(DWorkPile *pile) {
 
 void DWorkPile_put(DWorkPile *pile, IWorkTask *task_to_push) {
     /* Before the task is in a queue: a thief may have run it, and settled that, before this thread gets again. */
-    sim_fetch_add(atac_chip(), pile->master->words + PILE_OPEN, 1);
+    atac_machine->fetch_add(pile->master->words + PILE_OPEN, 1);
     pile->master->system->put(pile, (uintptr_t)task_to_push);
 }
 
@@ -98,7 +97,7 @@ void DWorkPile_put(DWorkPile *pile, IWorkTask *task_to_push) {
  * tokens: words are 0 at first. True: all tasks have been run.
  */
 static bool settle(DWorkPile *pile) {
-    uint64_t before = sim_fetch_add(atac_chip(), pile->master->words + PILE_OPEN, (uint64_t)-1);
+    uint64_t before = atac_machine->fetch_add(pile->master->words + PILE_OPEN, (uint64_t)-1);
     return before - 1 + pile->master->n_threads == 0;
 }
 
@@ -132,7 +131,7 @@ void DWorkPile_update_filter(DWorkPile *pile) {
 void DWorkPile_finish(DWorkPile *pile, int num_threads) {
     (void)num_threads; /* the thesis's parameter: a broadcast needs no number */
     pile->has_finished = true;
-    sim_store(atac_chip(), pile->master->words + PILE_DONE, 1);
+    atac_machine->store(pile->master->words + PILE_DONE, 1);
     if (pile->master->system->has_channel)
         pile_vc_finish(pile);
 }

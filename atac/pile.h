@@ -15,15 +15,12 @@
 
 #include <stdint.h>
 
+#include "machine.h"
 #include "mutex.h"
 #include "port.h"
-#include "run.h"
 
-enum { PILE_OPEN, PILE_DONE = SIM_WORDS_OF_LINE, PILE_WORDS = 2 * SIM_WORDS_OF_LINE };
-enum { QUEUE_LOCK, QUEUE_TOP, QUEUE_BOTTOM, QUEUE_ITEMS = SIM_WORDS_OF_LINE };
-
-/* Tasks that a victim offers at once at most. */
-enum { PILE_MAX_OFFER = 32 };
+enum { PILE_OPEN, PILE_DONE = ATAC_WORDS_OF_LINE, PILE_WORDS = 2 * ATAC_WORDS_OF_LINE };
+enum { QUEUE_LOCK, QUEUE_TOP, QUEUE_BOTTOM, QUEUE_ITEMS = ATAC_WORDS_OF_LINE };
 
 /* The data of an offer. With a lock: how many tasks, of which thread. With compare-and-swap: their words. */
 struct pile_offer {

@@ -17,55 +17,50 @@ static uint32_t item(const DWorkPile *pile, uint64_t place) {
 
 /* Taken items at the top go. */
 static uint64_t collect(DWorkPile *pile, uint64_t bottom) {
-    struct sim_program *chip = atac_chip();
-    uint64_t top = sim_load(chip, pile->queue + QUEUE_TOP), first = top;
-    while (top < bottom && sim_load(chip, item(pile, top)) == 0)
+    uint64_t top = atac_machine->load(pile->queue + QUEUE_TOP), first = top;
+    while (top < bottom && atac_machine->load(item(pile, top)) == 0)
         top++;
     if (top != first)
-        sim_store(chip, pile->queue + QUEUE_TOP, top);
+        atac_machine->store(pile->queue + QUEUE_TOP, top);
     return top;
 }
 
 static void put(DWorkPile *pile, uint64_t task) {
-    struct sim_program *chip = atac_chip();
-    uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM), top = sim_load(chip, pile->queue + QUEUE_TOP);
+    uint64_t bottom = atac_machine->load(pile->queue + QUEUE_BOTTOM), top = atac_machine->load(pile->queue + QUEUE_TOP);
     if (bottom - top >= pile->master->capacity)
         top = collect(pile, bottom);
     pile_check_room(pile, top, bottom);
-    sim_store(chip, item(pile, bottom), task);
-    sim_store(chip, pile->queue + QUEUE_BOTTOM, bottom + 1);
+    atac_machine->store(item(pile, bottom), task);
+    atac_machine->store(pile->queue + QUEUE_BOTTOM, bottom + 1);
 }
 
 static uint64_t get(DWorkPile *pile) {
-    struct sim_program *chip = atac_chip();
-    uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM), top = sim_load(chip, pile->queue + QUEUE_TOP);
+    uint64_t bottom = atac_machine->load(pile->queue + QUEUE_BOTTOM), top = atac_machine->load(pile->queue + QUEUE_TOP);
     uint64_t found = 0, last = bottom;
     while (bottom > top && found == 0) {
-        uint64_t task = sim_load(chip, item(pile, --bottom));
-        if (task != 0 && sim_compare_and_swap(chip, item(pile, bottom), task, 0) == task)
+        uint64_t task = atac_machine->load(item(pile, --bottom));
+        if (task != 0 && atac_machine->compare_and_swap(item(pile, bottom), task, 0) == task)
             found = task;
     }
     if (bottom != last)
-        sim_store(chip, pile->queue + QUEUE_BOTTOM, bottom);
+        atac_machine->store(pile->queue + QUEUE_BOTTOM, bottom);
     return found;
 }
 
 /* Taken items count too, until they are removed. */
 static uint32_t size(DWorkPile *pile) {
-    struct sim_program *chip = atac_chip();
-    uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM);
+    uint64_t bottom = atac_machine->load(pile->queue + QUEUE_BOTTOM);
     return (uint32_t)(bottom - collect(pile, bottom));
 }
 
 static void offer(DWorkPile *pile, struct pile_offer *offer) {
-    struct sim_program *chip = atac_chip();
-    uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM), top = collect(pile, bottom);
+    uint64_t bottom = atac_machine->load(pile->queue + QUEUE_BOTTOM), top = collect(pile, bottom);
     uint32_t wanted = offer->n;
     offer->n = 0;
     for (uint64_t looked = top; looked < bottom && offer->n < wanted; looked++) {
         if (pile->assigner < top || pile->assigner >= bottom)
             pile->assigner = top;
-        uint64_t place = pile->assigner++, task = sim_load(chip, item(pile, place));
+        uint64_t place = pile->assigner++, task = atac_machine->load(item(pile, place));
         if (task == 0)
             continue;
         offer->words[offer->n] = item(pile, place);
@@ -74,10 +69,9 @@ static void offer(DWorkPile *pile, struct pile_offer *offer) {
 }
 
 static uint64_t accept(DWorkPile *pile, const struct pile_offer *offer) {
-    struct sim_program *chip = atac_chip();
     uint64_t first = 0;
     for (uint32_t i = 0; i < offer->n; i++) {
-        if (sim_compare_and_swap(chip, offer->words[i], offer->tasks[i], 0) != offer->tasks[i])
+        if (atac_machine->compare_and_swap(offer->words[i], offer->tasks[i], 0) != offer->tasks[i])
             continue;
         if (first == 0)
             first = offer->tasks[i];

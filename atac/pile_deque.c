@@ -3,31 +3,28 @@
 #include "pile.h"
 
 void pile_deque_put(DWorkPile *pile, uint64_t task) {
-    struct sim_program *chip = atac_chip();
     atac_mutex_lock(pile->queue + QUEUE_LOCK);
-    uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM);
-    pile_check_room(pile, sim_load(chip, pile->queue + QUEUE_TOP), bottom);
-    sim_store(chip, pile_item(pile->master, pile->queue, bottom), task);
-    sim_store(chip, pile->queue + QUEUE_BOTTOM, bottom + 1);
+    uint64_t bottom = atac_machine->load(pile->queue + QUEUE_BOTTOM);
+    pile_check_room(pile, atac_machine->load(pile->queue + QUEUE_TOP), bottom);
+    atac_machine->store(pile_item(pile->master, pile->queue, bottom), task);
+    atac_machine->store(pile->queue + QUEUE_BOTTOM, bottom + 1);
     atac_mutex_unlock(pile->queue + QUEUE_LOCK);
 }
 
 static uint64_t get(DWorkPile *pile) {
-    struct sim_program *chip = atac_chip();
     uint64_t task = 0;
     atac_mutex_lock(pile->queue + QUEUE_LOCK);
-    uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM);
-    if (bottom > sim_load(chip, pile->queue + QUEUE_TOP)) {
-        task = sim_load(chip, pile_item(pile->master, pile->queue, bottom - 1));
-        sim_store(chip, pile->queue + QUEUE_BOTTOM, bottom - 1);
+    uint64_t bottom = atac_machine->load(pile->queue + QUEUE_BOTTOM);
+    if (bottom > atac_machine->load(pile->queue + QUEUE_TOP)) {
+        task = atac_machine->load(pile_item(pile->master, pile->queue, bottom - 1));
+        atac_machine->store(pile->queue + QUEUE_BOTTOM, bottom - 1);
     }
     atac_mutex_unlock(pile->queue + QUEUE_LOCK);
     return task;
 }
 
 static uint32_t size(DWorkPile *pile) {
-    struct sim_program *chip = atac_chip();
-    uint64_t top = sim_load(chip, pile->queue + QUEUE_TOP), bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM);
+    uint64_t top = atac_machine->load(pile->queue + QUEUE_TOP), bottom = atac_machine->load(pile->queue + QUEUE_BOTTOM);
     return bottom > top ? (uint32_t)(bottom - top) : 0;
 }
 
@@ -37,15 +34,14 @@ static void offer(DWorkPile *pile, struct pile_offer *offer) {
 }
 
 static uint64_t accept(DWorkPile *pile, const struct pile_offer *offer) {
-    struct sim_program *chip = atac_chip();
     uint32_t queue = pile_queue_of(pile->master, offer->victim), n = 0;
     uint64_t tasks[PILE_MAX_OFFER];
     atac_mutex_lock(queue + QUEUE_LOCK);
-    uint64_t top = sim_load(chip, queue + QUEUE_TOP), bottom = sim_load(chip, queue + QUEUE_BOTTOM);
+    uint64_t top = atac_machine->load(queue + QUEUE_TOP), bottom = atac_machine->load(queue + QUEUE_BOTTOM);
     for (; n < offer->n && top + n < bottom; n++)
-        tasks[n] = sim_load(chip, pile_item(pile->master, queue, top + n));
+        tasks[n] = atac_machine->load(pile_item(pile->master, queue, top + n));
     if (n != 0)
-        sim_store(chip, queue + QUEUE_TOP, top + n);
+        atac_machine->store(queue + QUEUE_TOP, top + n);
     atac_mutex_unlock(queue + QUEUE_LOCK);
     for (uint32_t i = 1; i < n; i++)
         pile_deque_put(pile, tasks[i]);

@@ -9,17 +9,16 @@
 enum { LOOK_AGAIN = 100 }; /* cycles between two looks at an empty queue */
 
 static bool done(const DWorkPile *pile) {
-    return sim_load(atac_chip(), pile->master->words + PILE_DONE) != 0;
+    return atac_machine->load(pile->master->words + PILE_DONE) != 0;
 }
 
 /* ---- one queue ---- */
 
 static uint64_t take_top(const DWorkPile *pile) {
-    struct sim_program *chip = atac_chip();
-    uint64_t top = sim_load(chip, pile->queue + QUEUE_TOP), task = 0;
-    if (top < sim_load(chip, pile->queue + QUEUE_BOTTOM)) {
-        task = sim_load(chip, pile_item(pile->master, pile->queue, top));
-        sim_store(chip, pile->queue + QUEUE_TOP, top + 1);
+    uint64_t top = atac_machine->load(pile->queue + QUEUE_TOP), task = 0;
+    if (top < atac_machine->load(pile->queue + QUEUE_BOTTOM)) {
+        task = atac_machine->load(pile_item(pile->master, pile->queue, top));
+        atac_machine->store(pile->queue + QUEUE_TOP, top + 1);
     }
     return task;
 }
@@ -32,14 +31,13 @@ static uint64_t global_get(DWorkPile *pile) {
 }
 
 static uint64_t global_steal(DWorkPile *pile) {
-    struct sim_program *chip = atac_chip();
     while (!done(pile)) {
         uint64_t task = 0;
-        if (sim_load(chip, pile->queue + QUEUE_TOP) != sim_load(chip, pile->queue + QUEUE_BOTTOM))
+        if (atac_machine->load(pile->queue + QUEUE_TOP) != atac_machine->load(pile->queue + QUEUE_BOTTOM))
             task = global_get(pile);
         if (task != 0)
             return task;
-        sim_compute(chip, LOOK_AGAIN);
+        atac_machine->compute(LOOK_AGAIN);
     }
     return 0;
 }
@@ -50,43 +48,40 @@ const struct pile_system pile_global_queue = {
 /* ---- Cilk ---- */
 
 static void cilk_put(DWorkPile *pile, uint64_t task) {
-    struct sim_program *chip = atac_chip();
-    uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM);
-    pile_check_room(pile, sim_load(chip, pile->queue + QUEUE_TOP), bottom);
-    sim_store(chip, pile_item(pile->master, pile->queue, bottom), task);
-    sim_store(chip, pile->queue + QUEUE_BOTTOM, bottom + 1);
+    uint64_t bottom = atac_machine->load(pile->queue + QUEUE_BOTTOM);
+    pile_check_room(pile, atac_machine->load(pile->queue + QUEUE_TOP), bottom);
+    atac_machine->store(pile_item(pile->master, pile->queue, bottom), task);
+    atac_machine->store(pile->queue + QUEUE_BOTTOM, bottom + 1);
 }
 
 static uint64_t cilk_get(DWorkPile *pile) {
-    struct sim_program *chip = atac_chip();
-    uint64_t bottom = sim_load(chip, pile->queue + QUEUE_BOTTOM);
+    uint64_t bottom = atac_machine->load(pile->queue + QUEUE_BOTTOM);
     if (bottom == 0)
         return 0;
-    sim_store(chip, pile->queue + QUEUE_BOTTOM, bottom - 1);
-    if (sim_load(chip, pile->queue + QUEUE_TOP) <= bottom - 1)
-        return sim_load(chip, pile_item(pile->master, pile->queue, bottom - 1));
+    atac_machine->store(pile->queue + QUEUE_BOTTOM, bottom - 1);
+    if (atac_machine->load(pile->queue + QUEUE_TOP) <= bottom - 1)
+        return atac_machine->load(pile_item(pile->master, pile->queue, bottom - 1));
     /* A thief may be about to take it: the lock decides. */
-    sim_store(chip, pile->queue + QUEUE_BOTTOM, bottom);
+    atac_machine->store(pile->queue + QUEUE_BOTTOM, bottom);
     atac_mutex_lock(pile->queue + QUEUE_LOCK);
-    bool there = sim_load(chip, pile->queue + QUEUE_TOP) <= bottom - 1;
+    bool there = atac_machine->load(pile->queue + QUEUE_TOP) <= bottom - 1;
     if (there)
-        sim_store(chip, pile->queue + QUEUE_BOTTOM, bottom - 1);
+        atac_machine->store(pile->queue + QUEUE_BOTTOM, bottom - 1);
     atac_mutex_unlock(pile->queue + QUEUE_LOCK);
-    return there ? sim_load(chip, pile_item(pile->master, pile->queue, bottom - 1)) : 0;
+    return there ? atac_machine->load(pile_item(pile->master, pile->queue, bottom - 1)) : 0;
 }
 
 static uint64_t rob(DWorkPile *pile, uint32_t queue) {
-    struct sim_program *chip = atac_chip();
     uint64_t task = 0;
-    if (sim_load(chip, queue + QUEUE_TOP) >= sim_load(chip, queue + QUEUE_BOTTOM))
+    if (atac_machine->load(queue + QUEUE_TOP) >= atac_machine->load(queue + QUEUE_BOTTOM))
         return 0;
     atac_mutex_lock(queue + QUEUE_LOCK);
-    uint64_t top = sim_load(chip, queue + QUEUE_TOP);
-    sim_store(chip, queue + QUEUE_TOP, top + 1); /* announced: the owner sees it, or this thread sees the owner's */
-    if (top + 1 <= sim_load(chip, queue + QUEUE_BOTTOM))
-        task = sim_load(chip, pile_item(pile->master, queue, top));
+    uint64_t top = atac_machine->load(queue + QUEUE_TOP);
+    atac_machine->store(queue + QUEUE_TOP, top + 1); /* announced: the owner sees it, or this thread sees the owner's */
+    if (top + 1 <= atac_machine->load(queue + QUEUE_BOTTOM))
+        task = atac_machine->load(pile_item(pile->master, queue, top));
     else
-        sim_store(chip, queue + QUEUE_TOP, top);
+        atac_machine->store(queue + QUEUE_TOP, top);
     atac_mutex_unlock(queue + QUEUE_LOCK);
     return task;
 }
@@ -97,7 +92,7 @@ static uint64_t cilk_steal(DWorkPile *pile) {
         uint64_t task = victim != pile->self ? rob(pile, pile_queue_of(pile->master, victim)) : 0;
         if (task != 0)
             return task;
-        sim_compute(atac_chip(), 1);
+        atac_machine->compute(1);
     }
     return 0;
 }

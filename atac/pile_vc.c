@@ -6,8 +6,8 @@
  * own bit pass, and requests if the thread has work to share. So a busy thread is not told of offers to others, but for
  * threads with the same bit.
  *
- * Ours: how many tasks are few and many (run.h). Ours too: how much is offered. A victim shares evenly among itself and
- * the requests that it has read at once. A request may stay without an answer, so a thief that waits repeats it, at
+ * Ours: how many tasks are few and many (machine.h). Ours too: how much is offered. A victim shares evenly among itself
+ * and the requests that it has read at once. A request may stay without an answer, so a thief that waits repeats it, at
  * first after patience_cycles and then twice as late each time.
  */
 #include <string.h>
@@ -27,10 +27,10 @@ static uint32_t bit_of(uint32_t thread) {
 }
 
 void pile_vc_update_filter(DWorkPile *pile) {
-    const struct atac_config *t = atac_running();
     uint32_t n = pile->master->system->size(pile);
     uint32_t filter = FINISH | bit_of(pile->self);
-    if (n >= t->many || (n > t->few && pile_random(pile, t->many - t->few) < n - t->few))
+    if (n >= atac_running.many ||
+        (n > atac_running.few && pile_random(pile, atac_running.many - atac_running.few) < n - atac_running.few))
         filter |= REQUEST;
     if (filter != pile->filter)
         VirtualChannelPort_set_local_filter(pile->port, -1, ATAC_AND, (int)filter);
@@ -44,7 +44,7 @@ void pile_vc_finish(DWorkPile *pile) {
 /* ---- the victim's side ---- */
 
 static void answer(DWorkPile *pile, const uint32_t *thieves, uint32_t n_thieves) {
-    uint32_t few = atac_running()->few;
+    uint32_t few = atac_running.few;
     for (uint32_t i = 0; i < n_thieves; i++) {
         uint32_t n = pile->master->system->size(pile);
         struct pile_offer offer = {.thief = thieves[i], .victim = pile->self};
@@ -65,16 +65,17 @@ static void answer(DWorkPile *pile, const uint32_t *thieves, uint32_t n_thieves)
  * this thread has so much by now that it would have to share it again.
  */
 static uint64_t accept(DWorkPile *pile, const struct pile_offer *offer) {
-    if (offer->thief != pile->self || pile->master->system->size(pile) >= atac_running()->many)
+    if (offer->thief != pile->self || pile->master->system->size(pile) >= atac_running.many)
         return 0;
     return pile->master->system->accept(pile, offer);
 }
 
 void pile_vc_process(DWorkPile *pile) {
-    uint32_t thieves[SIM_MAX_CORES], n = 0;
+    uint32_t thieves[ATAC_MAX_THREADS], n = 0;
     struct pile_offer offer;
     Message m;
-    while (n < SIM_MAX_CORES && VirtualChannelPort_receive_message_long(pile->port, &m, (char *)&offer, sizeof offer)) {
+    while (n < ATAC_MAX_THREADS &&
+           VirtualChannelPort_receive_message_long(pile->port, &m, (char *)&offer, sizeof offer)) {
         if (m.signature == FINISH) {
             pile->has_finished = true;
         } else if (m.signature == REQUEST) {
@@ -96,17 +97,17 @@ void pile_vc_process(DWorkPile *pile) {
 
 static void request(DWorkPile *pile, uint64_t patience) {
     VirtualChannelPort_send_message(pile->port, 0, REQUEST, 0);
-    pile->requested_until = sim_cycles(atac_chip()) + patience;
+    pile->requested_until = atac_machine->cycles() + patience;
 }
 
 void pile_vc_ask_early(DWorkPile *pile) {
-    if (pile->master->system->size(pile) == 0 && sim_cycles(atac_chip()) >= pile->requested_until)
-        request(pile, (uint64_t)MOST_PATIENCE * atac_running()->patience_cycles);
+    if (pile->master->system->size(pile) == 0 && atac_machine->cycles() >= pile->requested_until)
+        request(pile, (uint64_t)MOST_PATIENCE * atac_running.patience_cycles);
 }
 
 uint64_t pile_vc_steal(DWorkPile *pile) {
     struct pile_offer offer;
-    uint64_t patience = atac_running()->patience_cycles, most = MOST_PATIENCE * patience, task;
+    uint64_t patience = atac_running.patience_cycles, most = MOST_PATIENCE * patience, task;
     Message m;
     pile_vc_update_filter(pile);
     for (;; patience = patience < most ? 2 * patience : patience) {

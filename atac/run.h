@@ -7,30 +7,26 @@
  * of a loop of barriers on 64 cores, so a barrier takes about 20000 cycles without it, which is 300 for each of 63
  * messages. A controller of 200 cycles changes little, so that time is the core's and not the controller's.
  *
- * The thesis does not give the fields below that either. bench/atac/settings.h sets each of them; docs/atac.md says
- * which were chosen while their results were seen.
+ * The thesis gives none of the settings: a queue of `few` tasks or less is not shared (the critical region), one of
+ * `many` or more always; a request without an answer is repeated after patience_cycles, then after twice as many, up to
+ * 16 times; a lock's waiters spin, or sleep. bench/atac/settings.h sets each of them; docs/atac.md says which were
+ * chosen while their results were seen.
  */
 #ifndef ATAC_RUN_H
 #define ATAC_RUN_H
 
+#include "machine.h"
 #include "program.h"
 
 struct atac_config {
     struct sim_program_config chip;
-    uint32_t software_cycles; /* 300 */
-    /* Work stealing. A queue of `few` tasks or less is not shared: the critical region. One of `many` or more always.
-     */
-    uint32_t few, many; /* 0, 2; few < many */
-    /* A request without an answer is repeated after so many cycles, then after twice as many, up to 16 times. */
-    uint32_t patience_cycles; /* 4000 */
-    bool mutexes_spin;        /* a lock's waiters spin, or (false) sleep */
+    struct atac_settings settings;
 };
 
 struct atac_config atac_config_default(void);
 
-/* For threads: the chip they run on, and the configuration of the run. */
+/* For threads: the chip they run on. */
 struct sim_program *atac_chip(void);
-const struct atac_config *atac_running(void);
 
 /*
  * One thread on each core; each calls body with the argument. prepare, if not NULL, is called before, with the chip. As

@@ -11,10 +11,10 @@ static uint32_t *place(struct atac_config *config, const char *name, size_t leng
         const char *name;
         uint32_t *place;
     } all[] = {
-        {"software", &config->software_cycles},
-        {"few", &config->few},
-        {"many", &config->many},
-        {"patience", &config->patience_cycles},
+        {"software", &config->settings.software_cycles},
+        {"few", &config->settings.few},
+        {"many", &config->settings.many},
+        {"patience", &config->settings.patience_cycles},
         {"dram", &config->chip.memory.dram_cycles},
         {"directory", &config->chip.memory.directory_cycles},
         {"invalidate", &config->chip.memory.invalidate_flits},
@@ -37,7 +37,7 @@ bool atac_set(struct atac_config *config, const char *setting) {
         return false;
     size_t length = (size_t)(equals - setting);
     if (length == strlen("spin") && strncmp(setting, "spin", length) == 0) {
-        config->mutexes_spin = value != 0;
+        config->settings.mutexes_spin = value != 0;
         return value <= 1;
     }
     uint32_t *field = place(config, setting, length);

@@ -36,9 +36,9 @@ TEST_EACH(on_many_schedules, ATAC_N_PILES * 4, "no task is lost or run twice, an
         config.chip.n_cores = 2 + seed % 3;
         config.chip.jitter_cycles = 300;
         config.chip.jitter_seed = seed * 4u + (uint32_t)number;
-        config.software_cycles = seed % 2 * 100;
-        config.mutexes_spin = seed / 2 % 2 != 0;
-        config.few = seed / 4 % 2;
+        config.settings.software_cycles = seed % 2 * 100;
+        config.settings.mutexes_spin = seed / 2 % 2 != 0;
+        config.settings.few = seed / 4 % 2;
         stealing_run(&config, kind, (enum distribution)(number / ATAC_N_PILES), &run);
         ck_assert_msg(run.n_wrong == 0, "seed %u: %u tasks were not run once", seed, run.n_wrong);
     }
@@ -153,7 +153,7 @@ TEST(few_and_many, "are two numbers") {
     struct atac_config config = atac_config_default();
     struct sim_error error;
     uint64_t cycles;
-    config.few = config.many;
+    config.settings.few = config.settings.many;
     ck_assert_int_eq(atac_run(&config, NULL, full, NULL, &cycles, &error), SIM_USAGE);
     ck_assert_str_eq(error.text, "2 tasks are few, and 2 are many");
 }

@@ -71,7 +71,7 @@ TEST_EACH(a_replay_is_the_program, 24, "to the cycle, for each thread: 2 to 64 c
         replay.optical.transport_cycles = program.chip.optical.transport_cycles = 77;
         replay.optical.controller_cycles = program.chip.optical.controller_cycles = 130;
         replay.optical.check_cycles = program.chip.optical.check_cycles = 19;
-        replay.interface_cycles = program.software_cycles = 41;
+        replay.interface_cycles = program.settings.software_cycles = 41;
         for (uint32_t i = 0; i < loop.n; i++)
             loop.work[i][0] = 0;
     }
