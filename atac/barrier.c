@@ -41,7 +41,7 @@ BarrierMaster *BarrierMaster_new(int number_of_threads) {
 }
 
 void BarrierMaster_delete(BarrierMaster *master) {
-    free(master->vc);
+    VirtualChannel_delete(master->vc);
     free(master);
 }
 
@@ -62,11 +62,12 @@ void Barrier_delete(Barrier *barrier) {
     free(barrier);
 }
 
-void Barrier_wait(Barrier *barrier) {
+bool Barrier_wait(Barrier *barrier) {
     Message m;
+    if (!VirtualChannelPort_send_message(barrier->port, 1, COME, barrier->episode))
+        return false;
     int n = barrier->n_early;
     barrier->n_early = 0;
-    VirtualChannelPort_send_message(barrier->port, 1, COME, barrier->episode);
     while (n < barrier->n_threads - 1 && VirtualChannelPort_wait_and_receive_message(barrier->port, &m)) {
         if (m.tag == barrier->episode)
             n++;
@@ -74,4 +75,5 @@ void Barrier_wait(Barrier *barrier) {
             barrier->n_early++;
     }
     barrier->episode++;
+    return true;
 }

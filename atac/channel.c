@@ -39,11 +39,20 @@ VirtualChannel *VirtualChannel_create(void) {
     return vc;
 }
 
+void VirtualChannel_delete(VirtualChannel *vc) {
+    free(vc);
+}
+
 VirtualChannelPort *VirtualChannelPort_new(VirtualChannel *vc) {
+    uint32_t self = atac_machine != NULL ? atac_machine->self() : ATAC_NO_THREAD;
+    if (self == ATAC_NO_THREAD) {
+        errno = EPERM;
+        return NULL;
+    }
     VirtualChannelPort *port = malloc(sizeof *port);
     if (port == NULL)
         return NULL;
-    *port = (VirtualChannelPort){.channel = vc->number, .thread = atac_machine->self()};
+    *port = (VirtualChannelPort){.channel = vc->number, .thread = self};
     atac_machine->subscribe(port->channel);
     return port;
 }

@@ -39,6 +39,10 @@ DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capaci
         errno = EINVAL;
         return NULL;
     }
+    if (atac_machine == NULL) {
+        errno = EPERM;
+        return NULL;
+    }
     DWorkPileMaster *master = malloc(sizeof *master);
     if (master == NULL)
         return NULL;
@@ -56,15 +60,20 @@ DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capaci
 }
 
 void DWorkPileMaster_delete(DWorkPileMaster *master) {
-    free(master->vc);
+    VirtualChannel_delete(master->vc);
     free(master);
 }
 
 DWorkPile *DWorkPileMaster_generateLocalWorkPile(DWorkPileMaster *master) {
+    uint32_t self = atac_machine != NULL ? atac_machine->self() : ATAC_NO_THREAD;
+    if (self >= master->n_threads) {
+        errno = self == ATAC_NO_THREAD ? EPERM : EINVAL;
+        return NULL;
+    }
     DWorkPile *pile = malloc(sizeof *pile);
     if (pile == NULL)
         return NULL;
-    *pile = (DWorkPile){.master = master, .self = atac_machine->self()};
+    *pile = (DWorkPile){.master = master, .self = self};
     pile->queue = pile_queue_of(master, pile->self);
     pile->random = pile->self * UINT64_C(0x9e3779b97f4a7c15) + 1;
     if (master->vc != NULL) {
@@ -86,7 +95,16 @@ void DWorkPile_delete(DWorkPile *pile) {
 
 /* ---- tasks ---- */
 
+static void check_own(const DWorkPile *pile) {
+    uint32_t self = atac_machine->self();
+    if (self != pile->self)
+        atac_fail("thread %u uses the pile of thread %u", self, pile->self);
+}
+
 void DWorkPile_put(DWorkPile *pile, IWorkTask *task_to_push) {
+    check_own(pile);
+    if (task_to_push == NULL)
+        atac_fail("thread %u puts no task", pile->self);
     /* Before the task is in a queue: a thief may have run it, and settled that, before this thread gets again. */
     atac_machine->fetch_add(pile->master->words + PILE_OPEN, 1);
     pile->master->system->put(pile, (uintptr_t)task_to_push);
@@ -103,6 +121,7 @@ static bool settle(DWorkPile *pile) {
 
 IWorkTask *DWorkPile_get(DWorkPile *pile) {
     const struct pile_system *system = pile->master->system;
+    check_own(pile);
     if (pile->has_finished)
         return NULL;
     if (settle(pile)) {
@@ -119,16 +138,19 @@ IWorkTask *DWorkPile_get(DWorkPile *pile) {
 }
 
 void DWorkPile_process_pending_request(DWorkPile *pile) {
+    check_own(pile);
     if (pile->master->system->has_channel)
         pile_vc_process(pile);
 }
 
 void DWorkPile_update_filter(DWorkPile *pile) {
+    check_own(pile);
     if (pile->master->system->has_channel)
         pile_vc_update_filter(pile);
 }
 
 void DWorkPile_finish(DWorkPile *pile, int num_threads) {
+    check_own(pile);
     (void)num_threads; /* the thesis's parameter: a broadcast needs no number */
     pile->has_finished = true;
     atac_machine->store(pile->master->words + PILE_DONE, 1);

@@ -12,8 +12,10 @@ struct sim_program *atac_chip(void) {
     return chip;
 }
 
+static bool runs; /* the threads do; before, no thread has a number */
+
 static uint32_t self(void) {
-    return sim_self(chip);
+    return runs ? sim_self(chip) : ATAC_NO_THREAD;
 }
 
 static uint64_t cycles(void) {
@@ -143,8 +145,10 @@ enum sim_status atac_run(const struct atac_config *config, void (*prepare)(struc
         prepare(chip, argument);
     for (uint32_t i = 0; i < config->chip.n_cores && status == SIM_OK; i++)
         status = sim_program_spawn(chip, body, argument, error);
+    runs = true;
     if (status == SIM_OK)
         status = sim_program_run(chip, error);
+    runs = false;
     *n_cycles = sim_program_cycles(chip);
     sim_program_free(chip);
     chip = NULL;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Broadcast between cores by virtual channels, and barriers on top: the interface of Tables 4.2 and 5.1 of S. J. Park,
- * Analyzing Performance and Usability of Broadcast-Based Inter-Core Communication (ATAC) on Manycore Architecture, MIT,
- * 2013, in C, with the thesis's names.
+ * Broadcast between cores by virtual channels, and barriers and work stealing on top: the interface of Tables 4.2, 5.1
+ * and 5.2 of S. J. Park, Analyzing Performance and Usability of Broadcast-Based Inter-Core Communication (ATAC) on
+ * Manycore Architecture, MIT, 2013, in C, with the thesis's names. <subutai/atac.hpp> has its C++ classes. Link with
+ * -lsubutai-atac.
  *
- * A program runs in virtual time: atac_run (atac/run.h) makes the chip and its threads. All calls are made by its
- * threads. None blocks but VirtualChannelPort_wait_* and Barrier_wait; a send also waits if lambda queues are limited
- * and full.
+ * ATAC_run runs a program, in virtual time or on real threads. All other calls are made by its threads, or by its
+ * `prepare`; elsewhere they fail with EPERM. None blocks but those that say so; a send also waits if lambda queues are
+ * limited and full.
  *
  * Functions with a bool return false, and set errno, if nothing was done:
  *   EINVAL   a filter operation that does not exist; a size that is negative
  *   EMSGSIZE more than ATAC_MAX_BYTES of data
- *   EPERM    the port was made by another thread
- * receive_message also returns false, with errno unchanged, if there is no message.
+ *   EPERM    the port, or the barrier, was made by another thread
+ * receive_message also returns false, with errno unchanged, if there is no message. What a program cannot go on after
+ * ends its run, with a text that ATAC_run returns: a queue of tasks that is full or another thread's, a channel with
+ * more messages than the limit of the message buffer, threads that wait for ever.
  */
 #ifndef SUBUTAI_ATAC_H
 #define SUBUTAI_ATAC_H
@@ -40,10 +43,63 @@ typedef struct Message {
 
 enum { ATAC_AND, ATAC_OR, ATAC_XOR }; /* match_operation */
 
-/* A new channel. NULL: there is no memory (ENOMEM), or the chip has no more channels (ENOSPC). */
-VirtualChannel *VirtualChannel_create(void);
+/* ---- runs ---- */
 
-/* The calling thread subscribes to the channel: it receives what arrives at its core from now on. NULL: ENOMEM. */
+/* What the thesis gives (Table 4.1) is the default; times are cycles of a clock of 1 GHz. */
+typedef struct ATAC_options {
+    int number_of_cores; /* 1 to 1024, and as many threads: one on each. 64 */
+    int live;            /* 0: virtual time, the same course each time. Else real threads */
+    /*
+     * Live: a cycle takes so many ns, at most 1000000, and no call takes less than the model says. 0: messages and
+     * computation take no time but the host's. -1: what `subutai run --time-scale` says, or 0
+     */
+    int time_scale;
+    int channels;                                          /* 1 to 1024. 64 */
+    int transport_cycles, controller_cycles, check_cycles; /* 5, 10, 3 */
+    int software_cycles; /* of the thread, for each message that it sends or retrieves. 300; ours */
+    int lambda_limit;    /* messages of one sender at one receiver, under way or in its queue. 0: no limit */
+    int buffer_limit;    /* messages of a channel in a core's message buffer: more end the run. 0: no limit */
+    int stack_bytes;     /* of each thread, 16384 to 16777216. 262144 */
+} ATAC_options;
+
+ATAC_options ATAC_options_default(void);
+
+/*
+ * Calls prepare(argument), if it is not NULL, for channels and masters that all threads use; then body(argument) in
+ * each thread. Blocks until all have ended. NULL, or what went wrong, valid until the next run. One run at a time.
+ *
+ * *cycles, if not NULL: until the last thread has ended; live with a time scale of 0 in ns. In a run that went wrong
+ * threads end where they are: what they have allocated is lost, and a lock that they hold stays locked. In virtual time
+ * a thread must not wait for another one by anything but this interface.
+ */
+const char *ATAC_run(const ATAC_options *options, void (*prepare)(void *argument), void (*body)(void *argument),
+                     void *argument, unsigned long long *cycles);
+
+/*
+ * Blocks until all threads of the run have called it: behind it their ports, barriers and piles are there. A message to
+ * a thread that has no port yet is not received. (The thesis: "set a barrier across all cores".)
+ */
+void ATAC_ready(void);
+/* The calling thread's number, from 0 on, which is its core's; -1: it is none of a run. */
+int ATAC_self(void);
+/* The time, in cycles. Of threads of a run only, as the next one. */
+unsigned long long ATAC_cycles(void);
+/* The thread computes so many cycles: in virtual time, and live with a time scale it waits until they have passed. */
+void ATAC_compute(unsigned long long cycles);
+
+/* ---- channels, Table 4.2 ---- */
+
+/*
+ * A new channel. NULL: there is no memory (ENOMEM), the chip has no more channels (ENOSPC), or no run is under way
+ * (EPERM). delete frees the memory; the run does not have its number again.
+ */
+VirtualChannel *VirtualChannel_create(void);
+void VirtualChannel_delete(VirtualChannel *vc);
+
+/*
+ * The calling thread subscribes to the channel: it receives what arrives at its core from now on. Two ports of one
+ * thread and channel share its messages. NULL: ENOMEM; EPERM: no thread of a run.
+ */
 VirtualChannelPort *VirtualChannelPort_new(VirtualChannel *vc);
 void VirtualChannelPort_delete(VirtualChannelPort *port);
 
@@ -64,17 +120,25 @@ bool VirtualChannelPort_wait_and_receive_message_long(VirtualChannelPort *port, 
 /* The filter of this core, for all its channels: a message passes if (its signature & mask) op signature is not 0. */
 bool VirtualChannelPort_set_local_filter(VirtualChannelPort *port, int mask, int match_operation, int signature);
 
+/* ---- the barrier, Table 5.1 ---- */
+
 /* Reserves a channel. NULL: as VirtualChannel_create, or number_of_threads is not positive (EINVAL). */
 BarrierMaster *BarrierMaster_new(int number_of_threads);
 void BarrierMaster_delete(BarrierMaster *master);
-/* The calling thread's barrier. All threads have one before the first waits. NULL: ENOMEM. */
+/* The calling thread's barrier. All threads have one before the first waits (ATAC_ready). NULL: as
+ * VirtualChannelPort_new. */
 Barrier *BarrierMaster_generate_barrier(BarrierMaster *master);
 void Barrier_delete(Barrier *barrier);
-/* Broadcasts that this thread has come, and waits for the messages of all others. */
-void Barrier_wait(Barrier *barrier);
+/*
+ * Broadcasts that this thread has come, and blocks until the messages of all others are there. Messages of the next
+ * episode that come early are kept. False: EPERM.
+ */
+bool Barrier_wait(Barrier *barrier);
 
 /*
- * Work stealing, Table 5.2. A task is run by the thread that gets it. Four systems:
+ * ---- work stealing, Table 5.2 ----
+ *
+ * A task is run by the thread that gets it. Four systems:
  *
  *   ATAC_VC_DEQUE      section 5.2.1: a double-ended queue with a lock for each thread. A thread with little work
  *                      broadcasts a request, threads with much work answer with an offer, and the thief takes tasks
@@ -90,19 +154,23 @@ typedef struct DWorkPile DWorkPile;
 
 enum { ATAC_VC_DEQUE, ATAC_VC_CAS, ATAC_GLOBAL_QUEUE, ATAC_CILK, ATAC_N_PILES };
 
-/* capacity: tasks in one queue, at most 65536. NULL: EINVAL, ENOMEM, ENOSPC. Before the threads run, or by one. */
+/* capacity: tasks in one queue, 1 to 65536. NULL: EINVAL, ENOMEM, ENOSPC, EPERM. By prepare, or by one thread. */
 DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capacity);
 void DWorkPileMaster_delete(DWorkPileMaster *master);
-/* The calling thread's. Each of the threads makes one, and gets until there is no more. NULL: ENOMEM. */
+/*
+ * The calling thread's. Each of the number_of_threads first threads makes one, and gets until there is no more. NULL:
+ * ENOMEM; EINVAL: the thread's number is too large; EPERM: as VirtualChannelPort_new. Another thread's use of a pile
+ * ends the run.
+ */
 DWorkPile *DWorkPileMaster_generateLocalWorkPile(DWorkPileMaster *master);
 void DWorkPile_delete(DWorkPile *pile);
 
 /*
- * A task, from the own queue or a stolen one; the task that this thread has got before has been run. Waits while others
- * run tasks that may put more. NULL: all tasks of all threads have been run.
+ * A task, from the own queue or a stolen one; the task that this thread has got before has been run. Blocks while
+ * others run tasks that may put more. NULL: all tasks of all threads have been run.
  */
 IWorkTask *DWorkPile_get(DWorkPile *pile);
-/* The run ends with an error if the queue is full. */
+/* A task that is not NULL. The run ends with an error if the queue is full. May block, for a lock. */
 void DWorkPile_put(DWorkPile *pile, IWorkTask *task_to_push);
 /* Answers requests of others, and takes what they offer. Nothing without channels. */
 void DWorkPile_process_pending_request(DWorkPile *pile);

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Real threads: the clock, waits, and the run. */
+#include "live.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SHORT_NS = 100000 }; /* shorter waits yield: a sleep of the kernel's ends some 50 us late */
+
+struct live live;
+_Thread_local struct live_thread *live_self;
+static void (*thread_body)(void *argument);
+static void *body_argument;
+
+/* ---- time ---- */
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t live_cycles(void) {
+    return (now_ns() - live.begin_ns) / live.ns_a_cycle;
+}
+
+static struct timespec timespec_of(uint64_t ns) {
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+}
+
+static void wait_until_ns(uint64_t ns) {
+    struct timespec until = timespec_of(ns);
+    for (uint64_t now; live_check(), (now = now_ns()) < ns;)
+        if (ns - now < SHORT_NS)
+            sched_yield();
+        else
+            clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+void live_wait_until(uint64_t cycles) {
+    wait_until_ns(live.begin_ns + cycles * live.ns_a_cycle);
+}
+
+/* From now on, and not from the cycle that has begun: no call takes less than the model says. */
+void live_compute(uint64_t n_cycles) {
+    live_check();
+    if (live.costs && n_cycles != 0)
+        wait_until_ns(now_ns() + n_cycles * live.ns_a_cycle);
+}
+
+/* ---- waits and failures ---- */
+
+void live_lock(void) {
+    pthread_mutex_lock(&live.lock);
+}
+
+void live_unlock(void) {
+    pthread_mutex_unlock(&live.lock);
+}
+
+void live_check(void) {
+    if (live_self != NULL && __atomic_load_n(&live.failed, __ATOMIC_RELAXED))
+        pthread_exit(NULL);
+}
+
+void live_note_failure(const char *text) {
+    if (!live.failed)
+        snprintf(live.error, sizeof live.error, "%s", text);
+    __atomic_store_n(&live.failed, true, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < live.n_begun; i++)
+        pthread_cond_signal(&live.threads[i].awake);
+}
+
+_Noreturn void live_fail_locked(const char *text) {
+    live_note_failure(text);
+    live_unlock();
+    pthread_exit(NULL);
+}
+
+static void fail(const char *text) {
+    live_lock();
+    live_fail_locked(text);
+}
+
+/* With the lock. */
+static void look_for_stuck(void) {
+    char text[sizeof live.error];
+    uint32_t i = 0;
+    if (live.n_stuck != live.n_living || live.n_living == 0)
+        return;
+    while (!live.threads[i].stuck)
+        i++;
+    if (live.threads[i].wait == LIVE_FOR_MESSAGE)
+        snprintf(text, sizeof text, "thread %u waits for a message of channel %u for ever", i, live.threads[i].channel);
+    else
+        snprintf(text, sizeof text, "thread %u waits for shared word %u for ever", i, live.threads[i].word);
+    live_note_failure(text);
+}
+
+void live_block(enum live_wait wait, uint64_t until) {
+    struct live_thread *self = live_self;
+    self->wait = wait;
+    if (until == UINT64_MAX) {
+        self->stuck = true;
+        live.n_stuck++;
+        look_for_stuck();
+        while (self->stuck && !live.failed)
+            pthread_cond_wait(&self->awake, &live.lock);
+    } else {
+        struct timespec time = timespec_of(live.begin_ns + until * live.ns_a_cycle);
+        while (self->wait != LIVE_RUNS && !live.failed &&
+               pthread_cond_timedwait(&self->awake, &live.lock, &time) != ETIMEDOUT) {
+        }
+    }
+    self->wait = LIVE_RUNS;
+    if (live.failed) {
+        live_unlock();
+        pthread_exit(NULL);
+    }
+}
+
+void live_wake(struct live_thread *t) {
+    live.n_stuck -= t->stuck;
+    t->stuck = false;
+    t->wait = LIVE_RUNS;
+    pthread_cond_signal(&t->awake);
+}
+
+/* ---- the machine ---- */
+
+static uint32_t self_number(void) {
+    return live_self != NULL ? live_self->number : ATAC_NO_THREAD;
+}
+
+static uint32_t n_channels(void) {
+    live_lock();
+    uint32_t n = live.net.config.n_channels - live.n_channels;
+    live_unlock();
+    return n;
+}
+
+static uint32_t channel(void) {
+    live_lock();
+    if (live.n_channels == live.net.config.n_channels)
+        live_fail_locked("more channels than there are");
+    uint32_t number = live.n_channels++;
+    live_unlock();
+    return number;
+}
+
+static const struct atac_machine machine = {.self = self_number,
+                                            .cycles = live_cycles,
+                                            .compute = live_compute,
+                                            .fail = fail,
+                                            .n_channels = n_channels,
+                                            .channel = channel,
+                                            .subscribe = live_subscribe,
+                                            .set_filter = live_set_filter,
+                                            .send = live_send,
+                                            .receive = live_receive,
+                                            .words = live_words,
+                                            .load = live_load,
+                                            .store = live_store,
+                                            .fetch_add = live_fetch_add,
+                                            .swap = live_swap,
+                                            .compare_and_swap = live_compare_and_swap,
+                                            .spin_while = live_spin_while,
+                                            .futex_wait = live_futex_wait,
+                                            .futex_wake = live_futex_wake};
+
+/* ---- the run ---- */
+
+static void *begin(void *argument) {
+    struct live_thread *self = argument;
+    live_self = self;
+    live_lock();
+    while (!live.go && !live.failed)
+        pthread_cond_wait(&self->awake, &live.lock);
+    live_unlock();
+    live_check();
+    thread_body(body_argument);
+    live_lock();
+    live.n_living--;
+    live.end_ns = now_ns();
+    look_for_stuck();
+    live_unlock();
+    return NULL;
+}
+
+static bool init(const struct live_config *config) {
+    uint32_t n = config->optical.n_cores;
+    struct hw_optical_config optical = config->optical;
+    memset(&live, 0, sizeof live);
+    live.costs = config->time_scale != 0;
+    live.ns_a_cycle = live.costs ? config->time_scale : 1;
+    live.begin_ns = now_ns();
+    pthread_mutex_init(&live.lock, NULL);
+    if (!live.costs)
+        optical.transport_cycles = optical.controller_cycles = optical.check_cycles = 0;
+    live.threads = calloc(n, sizeof *live.threads);
+    return live.threads != NULL && live_words_init() && live_network_init(&optical);
+}
+
+static void free_all(void) {
+    for (uint32_t i = 0; i < live.n_threads; i++)
+        pthread_cond_destroy(&live.threads[i].awake);
+    pthread_mutex_destroy(&live.lock);
+    live_network_free();
+    live_words_free();
+    free(live.threads);
+    live.threads = NULL;
+}
+
+/* The threads begin together, when all have been made. */
+static void start_threads(uint32_t n, uint32_t stack_bytes) {
+    pthread_condattr_t clock;
+    pthread_attr_t attributes;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_attr_init(&attributes);
+    if (stack_bytes != 0)
+        pthread_attr_setstacksize(&attributes, stack_bytes);
+    for (uint32_t i = 0; i < n; i++) {
+        live.threads[i].number = i;
+        pthread_cond_init(&live.threads[i].awake, &clock);
+        live.n_threads++;
+    }
+    for (int error = 0; live.n_begun < n && error == 0;) {
+        struct live_thread *t = &live.threads[live.n_begun];
+        error = pthread_create(&t->thread, &attributes, begin, t);
+        live_lock();
+        if (error == 0)
+            live.n_begun++;
+        else
+            live_note_failure(strerror(error));
+        live_unlock();
+    }
+    pthread_attr_destroy(&attributes);
+    pthread_condattr_destroy(&clock);
+}
+
+const char *live_run(const struct live_config *config, void (*prepare)(void *argument), void (*body)(void *argument),
+                     void *argument, uint64_t *n_cycles) {
+    static char error[sizeof live.error];
+    if (!init(config)) {
+        free_all();
+        return "no memory for the cores";
+    }
+    atac_machine = &machine;
+    atac_running = config->settings;
+    if (!live.costs)
+        atac_running.software_cycles = 0;
+    thread_body = body;
+    body_argument = argument;
+    if (prepare != NULL)
+        prepare(argument);
+    if (!live.failed)
+        start_threads(config->optical.n_cores, config->stack_bytes);
+    live_lock();
+    live.go = true;
+    live.n_living = live.n_begun;
+    live.begin_ns = live.end_ns = now_ns();
+    for (uint32_t i = 0; i < live.n_begun; i++)
+        pthread_cond_signal(&live.threads[i].awake);
+    live_unlock();
+    for (uint32_t i = 0; i < live.n_begun; i++)
+        pthread_join(live.threads[i].thread, NULL);
+    atac_machine = NULL;
+    *n_cycles = (live.end_ns - live.begin_ns) / live.ns_a_cycle;
+    memcpy(error, live.error, sizeof error);
+    bool failed = live.failed;
+    free_all();
+    return failed ? error : NULL;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Messages of real threads: the network of emu_hw under the run's lock, brought to the present at each call. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "live.h"
+
+enum { FIRST_SLOTS = 64, SHORT_NS = 20000, MOST_UNDER_WAY = 1 << 24 };
+
+bool live_network_init(const struct hw_optical_config *config) {
+    size_t bytes = (hw_optical_bytes(config) + 63) / 64 * 64;
+    live.net_memory = aligned_alloc(64, bytes);
+    if (live.net_memory == NULL)
+        return false;
+    memset(live.net_memory, 0, bytes);
+    return hw_optical_init(&live.net, config, live.net_memory);
+}
+
+void live_network_free(void) {
+    for (uint32_t i = 0; i < live.net.n_slots; i++)
+        free(live.slots[i].data);
+    free(live.slots);
+    free(live.net.nodes);
+    free(live.net.slots);
+    free(live.net_memory);
+}
+
+void live_subscribe(uint32_t channel) {
+    live_check();
+    live_lock();
+    hw_optical_subscribe(&live.net, live_self->number, channel, live_cycles());
+    live_unlock();
+}
+
+void live_set_filter(struct hw_filter filter) {
+    live_check();
+    live_lock();
+    hw_optical_set_filter(&live.net, live_self->number, &filter, live_cycles());
+    live_unlock();
+}
+
+/* ---- sending ---- */
+
+static void extend(void) {
+    struct hw_optical *net = &live.net;
+    char text[sizeof live.error];
+    uint32_t n_slots = net->n_slots != 0 ? 2 * net->n_slots : FIRST_SLOTS;
+    size_t n_nodes = (size_t)n_slots * (net->config.n_cores > 1 ? net->config.n_cores - 1 : 1);
+    if (n_nodes > MOST_UNDER_WAY) {
+        snprintf(text, sizeof text, "%u messages are under way to %u cores: threads send faster than others receive",
+                 net->n_slots, net->config.n_cores);
+        live_fail_locked(text);
+    }
+    struct hw_optical_node *nodes = realloc(net->nodes, n_nodes * sizeof *nodes);
+    net->nodes = nodes != NULL ? nodes : net->nodes;
+    struct hw_optical_slot *slots = nodes != NULL ? realloc(net->slots, n_slots * sizeof *slots) : NULL;
+    net->slots = slots != NULL ? slots : net->slots;
+    void *data = slots != NULL ? realloc(live.slots, n_slots * sizeof *live.slots) : NULL;
+    if (data == NULL)
+        live_fail_locked("no memory for messages under way");
+    live.slots = data;
+    memset(&live.slots[net->n_slots], 0, (n_slots - net->n_slots) * sizeof *live.slots);
+    hw_optical_extend(net, nodes, (uint32_t)n_nodes, slots, n_slots);
+}
+
+static void keep_data(uint32_t slot, const void *data, uint32_t size) {
+    if (size > live.slots[slot].bytes) {
+        void *room = realloc(live.slots[slot].data, size);
+        if (room == NULL)
+            live_fail_locked("no memory for a message");
+        live.slots[slot].data = room;
+        live.slots[slot].bytes = size;
+    }
+    if (size != 0)
+        memcpy(live.slots[slot].data, data, size);
+}
+
+static void look_for_overflow(void) {
+    char text[sizeof live.error];
+    if (live.net.config.buffer_limit == 0 || !live.net.overflowed)
+        return;
+    snprintf(text, sizeof text, "core %u: more than %u messages of channel %u, which no thread there reads",
+             live.net.overflowed_core, live.net.config.buffer_limit, live.net.overflowed_channel);
+    live_fail_locked(text);
+}
+
+/* Threads that wait for a message may have one now, or know when. */
+static void tell_waiting(void) {
+    uint64_t now = live_cycles();
+    for (uint32_t i = 0; i < live.n_threads; i++) {
+        struct live_thread *t = &live.threads[i];
+        bool waits = t->wait == LIVE_FOR_MESSAGE;
+        if (waits || live.net.config.buffer_limit != 0)
+            hw_optical_advance(&live.net, i, now);
+        if (waits && hw_optical_next(&live.net, i, t->channel) != UINT64_MAX)
+            live_wake(t);
+    }
+    look_for_overflow();
+}
+
+/* A message is sent when a cycle begins, so that it is not there before the model says. */
+static uint64_t next_cycle(void) {
+    return live_cycles() + live.costs;
+}
+
+void live_send(uint32_t channel, uint32_t signature, uint32_t tag, const void *data, uint32_t size) {
+    struct hw_optical_message message = {
+        .size = size, .tag = tag, .channel = channel, .signature = signature, .wavelength = live_self->number};
+    enum hw_optical_status status;
+    uint32_t slot;
+    uint64_t now;
+    live_check();
+    live_lock();
+    while ((status = hw_optical_send(&live.net, &message, now = next_cycle(), &slot)) != HW_OPTICAL_OK) {
+        if (status == HW_OPTICAL_NO_MEMORY) {
+            extend();
+        } else if (status == HW_OPTICAL_FULL) {
+            uint64_t retry = hw_optical_retry(&live.net, message.wavelength, now);
+            live_unlock();
+            live_wait_until(retry);
+            live_lock();
+        } else {
+            live_fail_locked(hw_optical_status_name(status));
+        }
+    }
+    keep_data(slot, data, size);
+    tell_waiting();
+    live_unlock();
+}
+
+/* ---- receiving ---- */
+
+static void copy(const struct hw_optical_received *from, struct atac_received *to) {
+    uint32_t size = from->message.size;
+    const void *data = live.slots[from->slot].data;
+    to->head = from->message;
+    to->payload = 0;
+    if (size != 0)
+        memcpy(&to->payload, data, size < sizeof to->payload ? size : sizeof to->payload);
+    if (size != 0 && to->room != 0)
+        memcpy(to->data, data, size < to->room ? size : to->room);
+}
+
+/* With the lock: until the next message could be there, another one is sent, or the deadline. */
+static void wait_for_message(uint32_t channel, uint64_t now, uint64_t deadline) {
+    uint64_t next = hw_optical_next(&live.net, live_self->number, channel);
+    uint64_t until = next < deadline ? next : deadline;
+    if (until != UINT64_MAX && (until - now) * live.ns_a_cycle < SHORT_NS) {
+        live_unlock();
+        live_wait_until(until);
+        live_lock();
+        return;
+    }
+    live_self->channel = channel;
+    live_block(LIVE_FOR_MESSAGE, until);
+}
+
+bool live_receive(uint32_t channel, uint64_t deadline, struct atac_received *received) {
+    struct hw_optical_received own;
+    bool found;
+    live_check();
+    live_lock();
+    for (uint64_t now;
+         !(found = hw_optical_receive(&live.net, live_self->number, channel, now = live_cycles(), &own));) {
+        look_for_overflow();
+        if (deadline <= now)
+            break;
+        wait_for_message(channel, now, deadline);
+    }
+    if (found)
+        copy(&own, received);
+    live_unlock();
+    live_compute(live.net.config.check_cycles);
+    return found;
+}
