@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bounds.h"
+#include "atac/bounds.h"
 #include "optical_message.h"
 
 enum { ATAC_WORDS_OF_LINE = 8 };

@@ -9,7 +9,13 @@
 #include "interleave.h"
 #include "switch/regs.h"
 
-enum { STACK_BYTES = 2048, NO_MORE_THAN = 1000000 /* steps of a run */, MAX_DEPTH = 5000 };
+#ifndef CODE_STACK_BYTES
+#define CODE_STACK_BYTES 2048
+#endif
+enum { STACK_BYTES = CODE_STACK_BYTES, NO_MORE_THAN = 1000000 /* steps of a run */, MAX_DEPTH = 5000 };
+
+/* Words to the end of the line. */
+#define CODE_UNUSED ((CODE_LINE - (CODE_MAX_THREADS * 32 + 8) % CODE_LINE) / 4)
 
 enum status { GOES_ON, LOOKS_LATER, SLEEPS, ENDED };
 
@@ -25,15 +31,20 @@ struct thread {
     uint32_t arrival;
 };
 
-/* All that a state is. Pointers into it stay right: it is copied to this place before each step. */
+/*
+ * All that a state is, but for the lines of the arena that are not used. Pointers into it stay right: it is copied to
+ * this place before each step.
+ */
 static struct live {
-    _Alignas(CODE_LINE) unsigned char arena[CODE_MAX_LINES][CODE_LINE];
     _Alignas(CODE_LINE) unsigned char stack[CODE_MAX_THREADS][STACK_BYTES];
     struct thread thread[CODE_MAX_THREADS];
     uint32_t n_arrivals, n_lines;
-    uint32_t unused[14]; /* no padding: states are compared as memory */
+    uint32_t unused[CODE_UNUSED]; /* no padding: states are compared as memory */
+    _Alignas(CODE_LINE) unsigned char arena[CODE_MAX_LINES][CODE_LINE];
 } live, first;
-_Static_assert(sizeof(struct live) % CODE_LINE == 0, "no padding at the end");
+static size_t state_bytes; /* of the scenario */
+_Static_assert(sizeof(struct thread) == 32, "no padding, and CODE_UNUSED knows it");
+_Static_assert(offsetof(struct live, arena) == offsetof(struct live, unused) + 4 * CODE_UNUSED, "no padding");
 
 static const struct code_scenario *scenario;
 static const char *wrong;
@@ -243,9 +254,9 @@ static int step(void *state, int thread, int way) {
     if (s->thread[thread].status != GOES_ON)
         return 0;
     int n_ways = (int)s->thread[thread].n_ways;
-    memcpy(&live, s, sizeof live);
+    memcpy(&live, s, state_bytes);
     advance(thread, (uint32_t)way);
-    memcpy(state, &live, sizeof live);
+    memcpy(state, &live, state_bytes);
     return n_ways;
 }
 
@@ -257,7 +268,7 @@ static const char *end_of(void) {
 }
 
 static void at_end(const void *state) {
-    memcpy(&live, state, sizeof live);
+    memcpy(&live, state, state_bytes);
     if (wrong == NULL)
         wrong = end_of();
 }
@@ -271,8 +282,9 @@ bool code_walk(const struct code_scenario *which, bool show, uint64_t *n_states)
     scenario = which;
     counting = false;
     set_up();
-    memcpy(&first, &live, sizeof live);
-    struct interleave what = {sizeof live, which->n_threads, step, at_end, &wrong, MAX_DEPTH, print};
+    state_bytes = offsetof(struct live, arena) + (size_t)live.n_lines * CODE_LINE;
+    memcpy(&first, &live, state_bytes);
+    struct interleave what = {state_bytes, which->n_threads, step, at_end, &wrong, MAX_DEPTH, print};
     return interleave_walk(&what, &first, show, n_states);
 }
 

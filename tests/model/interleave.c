@@ -24,14 +24,26 @@ static void *need(void *memory) {
     return memory;
 }
 
+static inline uint64_t mix(uint64_t h, uint64_t word) {
+    h = (h ^ word) * 0xFF51AFD7ED558CCDu;
+    return h ^ h >> 32;
+}
+
+/* Four chains side by side: each step of a chain waits for the one before. */
+enum { CHAINS = 4 };
+
 static uint64_t fingerprint(const unsigned char *state, size_t bytes) {
-    uint64_t h = 0x9E3779B97F4A7C15u;
-    for (size_t i = 0; i < bytes; i += sizeof h) {
-        uint64_t word = 0;
-        memcpy(&word, state + i, bytes - i < sizeof word ? bytes - i : sizeof word);
-        h = (h ^ word) * 0xFF51AFD7ED558CCDu;
-        h ^= h >> 32;
+    uint64_t chain[CHAINS] = {0x9E3779B97F4A7C15u, 0xBF58476D1CE4E5B9u, 0x94D049BB133111EBu, 0xD6E8FEB86659FD93u};
+    uint64_t word[CHAINS], h = 0;
+    for (; bytes >= sizeof word; bytes -= sizeof word, state += sizeof word) {
+        memcpy(word, state, sizeof word);
+        for (int i = 0; i < CHAINS; i++)
+            chain[i] = mix(chain[i], word[i]);
     }
+    memset(word, 0, sizeof word);
+    memcpy(word, state, bytes);
+    for (int i = 0; i < CHAINS; i++)
+        h = mix(h, mix(chain[i], word[i]));
     h *= 0xC4CEB9FE1A85EC53u;
     h ^= h >> 33;
     return h != 0 ? h : 1;
