@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "live.h"
+#include "pools.h"
 
-enum { FIRST_SLOTS = 64, SHORT_NS = 20000, MOST_UNDER_WAY = 1 << 24 };
+enum { SHORT_NS = 20000 };
 
 bool live_network_init(const struct hw_optical_config *config) {
     size_t bytes = (hw_optical_bytes(config) + 63) / 64 * 64;
@@ -43,25 +44,13 @@ void live_set_filter(struct hw_filter filter) {
 /* ---- sending ---- */
 
 static void extend(void) {
-    struct hw_optical *net = &live.net;
-    char text[sizeof live.error];
-    uint32_t n_slots = net->n_slots != 0 ? 2 * net->n_slots : FIRST_SLOTS;
-    size_t n_nodes = (size_t)n_slots * (net->config.n_cores > 1 ? net->config.n_cores - 1 : 1);
-    if (n_nodes > MOST_UNDER_WAY) {
-        snprintf(text, sizeof text, "%u messages are under way to %u cores: threads send faster than others receive",
-                 net->n_slots, net->config.n_cores);
-        live_fail_locked(text);
-    }
-    struct hw_optical_node *nodes = realloc(net->nodes, n_nodes * sizeof *nodes);
-    net->nodes = nodes != NULL ? nodes : net->nodes;
-    struct hw_optical_slot *slots = nodes != NULL ? realloc(net->slots, n_slots * sizeof *slots) : NULL;
-    net->slots = slots != NULL ? slots : net->slots;
-    void *data = slots != NULL ? realloc(live.slots, n_slots * sizeof *live.slots) : NULL;
-    if (data == NULL)
-        live_fail_locked("no memory for messages under way");
+    void *data = live.slots;
+    enum sim_pools_status status = sim_pools_grow(&live.net, live_cycles(), SIM_POOLS_MOST, &data, sizeof *live.slots);
     live.slots = data;
-    memset(&live.slots[net->n_slots], 0, (n_slots - net->n_slots) * sizeof *live.slots);
-    hw_optical_extend(net, nodes, (uint32_t)n_nodes, slots, n_slots);
+    if (status == SIM_POOLS_FULL)
+        live_fail_locked("threads send faster than others receive");
+    if (status == SIM_POOLS_NO_MEMORY)
+        live_fail_locked("no memory for messages under way");
 }
 
 static void keep_data(uint32_t slot, const void *data, uint32_t size) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "broadcast.h"
 
-enum { FIRST_SLOTS = 64, MAX_UNDER_WAY = 1 << 26 /* copies: 1 GiB of nodes */ };
+#include "pools.h"
+
+enum { MAX_UNDER_WAY = 1 << 26 /* copies: 1 GiB of nodes */ };
 
 bool sim_broadcast_init(struct sim *sim) {
     struct sim_broadcast *b = calloc(1, sizeof *b);
@@ -124,33 +126,15 @@ void sim_broadcast_drop_port(struct sim *sim, struct sim_port *port) {
 
 /* ---- messages ---- */
 
-/*
- * Room for more messages. Cores that no thread asks for have not dropped theirs yet; if that gives back half of the
- * room, it is enough. False: there is no memory, and the run has failed.
- */
+/* Room for more messages. False: there is none, and the run has failed. */
 static bool make_room(struct sim *sim) {
     struct sim_broadcast *b = sim->broadcast;
-    struct hw_optical *net = &b->net;
-    for (uint32_t core = 0; core < sim->n_cores; core++)
-        hw_optical_advance(net, core, sim_now(sim));
-    if (net->n_free_slots > 0 && 2 * net->n_free_slots >= net->n_slots && 2 * net->n_free_nodes >= net->n_nodes)
-        return true;
-    uint32_t n_slots = net->n_slots != 0 ? 2 * net->n_slots : FIRST_SLOTS;
-    size_t n_nodes = (size_t)n_slots * (sim->n_cores > 1 ? sim->n_cores - 1 : 1);
-    struct hw_optical_node *nodes = n_nodes <= MAX_UNDER_WAY ? realloc(net->nodes, n_nodes * sizeof *nodes) : NULL;
-    if (nodes != NULL)
-        net->nodes = nodes;
-    struct hw_optical_slot *slots = nodes != NULL ? realloc(net->slots, n_slots * sizeof *slots) : NULL;
-    if (slots != NULL)
-        net->slots = slots;
-    struct sim_note *notes = slots != NULL ? realloc(b->notes, n_slots * sizeof *notes) : NULL;
-    if (notes == NULL) {
-        sim_fail(sim, SIM_NO_MEMORY, "no memory for %u messages under way", n_slots);
-        return false;
-    }
+    void *notes = b->notes;
+    enum sim_pools_status status = sim_pools_grow(&b->net, sim_now(sim), MAX_UNDER_WAY, &notes, sizeof *b->notes);
     b->notes = notes;
-    hw_optical_extend(net, nodes, (uint32_t)n_nodes, slots, n_slots);
-    return true;
+    if (status != SIM_POOLS_OK)
+        sim_fail(sim, SIM_NO_MEMORY, "no memory for %u messages under way", b->net.n_slots);
+    return status == SIM_POOLS_OK;
 }
 
 void sim_broadcast_send(struct sim *sim, struct sim_channel *channel, uint32_t core, struct sim_note note) {

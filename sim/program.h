@@ -45,9 +45,6 @@ struct sim_memory_costs {
     uint32_t server_cycles;    /* a request, or a woken thread, at the server: 100; ours */
 };
 
-/* Messages that have been sent and not received, each as often as it has receivers: more end the run. */
-#define SIM_PROGRAM_MAX_UNDER_WAY (1u << 24)
-
 struct sim_program_config {
     uint32_t n_cores;                 /* 1 to SIM_MAX_CORES, in the smallest square mesh that holds them */
     struct hw_optical_config optical; /* its n_cores is the program's */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Messages of simulated threads. */
+#include "pools.h"
 #include "program_state.h"
-
-enum { FIRST_SLOTS = 64 };
 
 static void check_channel(struct sim_program *p, uint32_t channel) {
     if (channel >= p->n_channels)
@@ -34,24 +33,15 @@ void sim_set_filter(struct sim_program *p, struct hw_filter filter) {
 /* ---- sending ---- */
 
 static void extend(struct sim_program *p) {
-    struct hw_optical *net = &p->optical;
-    uint32_t n_slots = net->n_slots != 0 ? 2 * net->n_slots : FIRST_SLOTS;
-    size_t n_nodes = (size_t)n_slots * (p->config.n_cores > 1 ? p->config.n_cores - 1 : 1);
-    if (n_nodes > SIM_PROGRAM_MAX_UNDER_WAY)
-        sim_program_fail(p, "%u messages are under way to %u cores: threads send faster than others receive",
-                         net->n_slots, p->config.n_cores);
-    struct hw_optical_node *nodes = realloc(net->nodes, n_nodes * sizeof *nodes);
-    if (nodes != NULL)
-        net->nodes = nodes;
-    struct hw_optical_slot *slots = nodes != NULL ? realloc(net->slots, n_slots * sizeof *slots) : NULL;
-    if (slots != NULL)
-        net->slots = slots;
-    void *data = slots != NULL ? realloc(p->slots, n_slots * sizeof *p->slots) : NULL;
-    if (data == NULL)
-        sim_program_fail(p, "no memory for %u messages under way", n_slots);
+    void *data = p->slots;
+    enum sim_pools_status status =
+        sim_pools_grow(&p->optical, sim_program_now(p), SIM_POOLS_MOST, &data, sizeof *p->slots);
     p->slots = data;
-    memset(&p->slots[net->n_slots], 0, (n_slots - net->n_slots) * sizeof *p->slots);
-    hw_optical_extend(net, nodes, (uint32_t)n_nodes, slots, n_slots);
+    if (status == SIM_POOLS_FULL)
+        sim_program_fail(p, "%u messages are under way to %u cores: threads send faster than others receive",
+                         p->optical.n_slots - p->optical.n_free_slots, p->config.n_cores);
+    if (status == SIM_POOLS_NO_MEMORY)
+        sim_program_fail(p, "no memory for messages under way");
 }
 
 static void keep_data(struct sim_program *p, uint32_t slot, const void *data, uint32_t size) {

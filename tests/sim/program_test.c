@@ -369,6 +369,32 @@ TEST(messages__that_are_never_received_end_the_run) {
     sim_program_free(p);
 }
 
+static void sends_much(struct sim_program *p, void *argument) {
+    (void)argument;
+    if (sim_self(p) == 1)
+        sim_subscribe(p, channel);
+    sim_compute(p, 10);
+    for (int i = 0; sim_self(p) == 0 && i < 5000; i++) {
+        sim_send(p, channel, 1, 0, NULL, 0);
+        sim_compute(p, 100);
+    }
+    sim_compute(p, 1000000);
+}
+
+TEST(one_slow_receiver, "needs a slot for each message, and a node: no room for those that all others have dropped") {
+    config = sim_program_config_default();
+    struct sim_program *p = open_program(64);
+    spawn(p, 2, sends_much);
+    ck_assert_int_eq(sim_program_run(p, &error), SIM_OK);
+    const struct hw_optical *net = sim_program_optical(p);
+    ck_assert_uint_ge(net->n_slots, 5000);
+    ck_assert_uint_ge(net->n_nodes, 5000);
+    ck_assert_uint_le(net->n_nodes, 20000); /* and not 5000 for each of 63 */
+    const char *why = "";
+    ck_assert_msg(hw_optical_is_valid(net, &why), "%s", why);
+    sim_program_free(p);
+}
+
 TEST(impossible_chips) {
     config = sim_program_config_default();
     config.n_cores = 1025;
