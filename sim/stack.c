@@ -21,6 +21,12 @@
 void sim_stack_swap(void **from, void *to);
 void sim_stack_entry(void);
 
+/*
+ * Stacks begin at different places of their pages. Else the same lines of all of them would have the same few sets of
+ * the host's caches.
+ */
+enum { COLOURS = 16, COLOUR_BYTES = 192 };
+
 enum {
 #if defined(__x86_64__)
     SAVED = 8, /* r15, r14, r13, r12, rbx, rbp, return address, and a word that keeps the stack aligned */
@@ -47,7 +53,8 @@ bool sim_stack_new(struct sim_stack *stack, size_t bytes, void (*entry)(void *ar
         munmap(memory, bytes);
         return false;
     }
-    uintptr_t *top = (uintptr_t *)(void *)((char *)memory + bytes) - SAVED;
+    static uint32_t n_stacks;
+    uintptr_t *top = (uintptr_t *)(void *)((char *)memory + bytes - n_stacks++ % COLOURS * COLOUR_BYTES) - SAVED;
     top[ENTRY] = (uintptr_t)entry;
     top[ARGUMENT] = (uintptr_t)argument;
     top[RETURN] = (uintptr_t)sim_stack_entry;

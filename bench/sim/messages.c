@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How fast programs of simulated threads run: messages that threads receive, per second of one host core. Each thread
- * sends a message, and receives one from each other thread, again and again.
+ * How fast programs of simulated threads run: messages that threads receive, and messages that they send, per second of
+ * one host core. Each thread sends a message, and receives one from each other thread, again and again: a message to n
+ * cores is received n - 1 times.
  *
  *   build/bench/sim/messages [CORES [ROUNDS]]
  */
@@ -50,9 +51,10 @@ static void measure(void) {
     }
     double seconds = cpu_s() - begin;
     struct hw_optical_counts sum = hw_optical_sum(sim_program_optical(p));
-    printf("%5u cores: %8.2f million messages received, %6.2f million a second, %llu cycles\n", n_cores,
-           (double)sum.n_received * 1e-6, (double)sum.n_received * 1e-6 / seconds,
-           (unsigned long long)sim_program_cycles(p));
+    printf("%5u cores: %8.2f million messages received, %6.2f million a second; %8.1f thousand sent a second; %llu "
+           "cycles\n",
+           n_cores, (double)sum.n_received * 1e-6, (double)sum.n_received * 1e-6 / seconds,
+           (double)sum.n_sent * 1e-3 / seconds, (unsigned long long)sim_program_cycles(p));
     sim_program_free(p);
 }
 
