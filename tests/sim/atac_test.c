@@ -40,18 +40,23 @@ static void body(struct sim_program *p, void *argument) {
     Barrier_delete(barrier);
 }
 
-static const struct sbt_trace *trace_of(const struct loop *loop) {
+/* n threads come to a barrier of so many, again and again: thread i works work[i][k] before its kth time. */
+static const struct sbt_trace *meetings(uint32_t n, uint32_t of, int n_episodes, uint64_t (*work)[EPISODES]) {
     struct build b;
     build_open(&b);
-    init(&b, 0, SBT_TRACE_BARRIER, 0, loop->n);
-    create_all(&b, loop->n);
-    for (int k = 0; k < EPISODES; k++)
-        for (uint32_t i = 0; i < loop->n; i++)
-            call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, loop->work[i][k]);
-    for (uint32_t i = 1; i < loop->n; i++)
+    init(&b, 0, SBT_TRACE_BARRIER, 0, of);
+    create_all(&b, n);
+    for (int k = 0; k < n_episodes; k++)
+        for (uint32_t i = 0; i < n; i++)
+            call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, work[i][k]);
+    for (uint32_t i = 1; i < n; i++)
         end(&b, i, 0);
-    end(&b, 0, 0);
+    end(&b, 0, 0); /* without a join */
     return build_close(&b);
+}
+
+static const struct sbt_trace *trace_of(struct loop *loop) {
+    return meetings(loop->n, loop->n, EPISODES, loop->work);
 }
 
 /* At the first episode all threads come before the first message, so that all ports are there as in the program. */
@@ -91,54 +96,44 @@ TEST_EACH(a_replay_is_the_program, 24, "to the cycle, for each thread: 2 to 64 c
 
 /* ---- by hand ---- */
 
-/* Two threads that come at 0 and `late`. */
-static const struct sbt_trace *pair(uint64_t late) {
-    struct build b;
-    build_open(&b);
-    init(&b, 0, SBT_TRACE_BARRIER, 0, 2);
-    create_all(&b, 2);
-    call(&b, 0, SBT_TRACE_BARRIER_WAIT, 0, 0);
-    call(&b, 1, SBT_TRACE_BARRIER_WAIT, 0, late);
-    end_all(&b, 2);
-    return build_close(&b);
-}
-
-TEST(two_threads, "300 to send, 15 on the way, 3 for the look, 300 to retrieve; each cost by itself") {
-    struct sim_config config = chip_of(SIM_ATAC, 2);
-    for (int way = 0; way < 5; way++) {
-        uint64_t more[] = {0, 95, 40, 7, 2 * 50};
-        config.optical = hw_optical_config_default();
-        config.optical.transport_cycles += way == 1 ? 95 : 0;
-        config.optical.controller_cycles += way == 2 ? 40 : 0;
-        config.optical.check_cycles += way == 3 ? 7 : 0;
-        config.interface_cycles = way == 4 ? 350 : 300;
-        struct sim *sim = simulate(&config, pair(0), 1);
-        ck_assert_uint_eq(result_of(sim, 0, 0).to_ns, 618 + more[way]);
-        ck_assert_uint_eq(result_of(sim, 0, 1).to_ns, 618 + more[way]);
-        sim_free(sim);
-    }
-}
-
-/* The late one finds the other's message: 300 to send, 303 to retrieve. The early one waits for its: 15 more. */
-TEST(a_thread_that_comes_late) {
-    struct sim_config config = chip_of(SIM_ATAC, 2);
-    struct sim *sim = simulate(&config, pair(5000), 1);
-    ck_assert_uint_eq(result_of(sim, 0, 1).to_ns, 5603);
-    ck_assert_uint_eq(result_of(sim, 0, 0).to_ns, 5618);
-    ck_assert_uint_eq(sim_summary(sim).max_lambda, 1);
-    sim_free(sim);
-}
-
 /*
- * Thread 0 comes at 300 and keeps the core for its patience of 1000, the core changes in 1000, and thread 1 comes 300
- * later: it counts two, and goes. Thread 0 comes back by an interrupt, with a look: 185 + 3.
+ * Two threads that come at 0 and `late`.
+ *
+ * Together: 300 to send, 15 on the way, 3 for the look, 300 to retrieve; each cost by itself.
+ * A late one finds the other's message: 300 to send, 303 to retrieve. The early one waits for its: 15 more.
+ * On one core: thread 0 comes at 300 and keeps the core for its patience of 1000, the core changes in 1000, and thread
+ * 1 comes 300 later: it counts two, and goes. Thread 0 comes back by an interrupt, with a look: 185 + 3.
  */
-TEST(two_threads_on_one_core) {
-    struct sim_config config = chip_of(SIM_ATAC, 1);
-    struct sim *sim = simulate(&config, pair(0), 1);
-    ck_assert_uint_eq(result_of(sim, 0, 1).to_ns, 300 + 1000 + 1000 + 300);
-    ck_assert_uint_eq(result_of(sim, 0, 0).to_ns, 2600 + 188);
-    ck_assert_uint_eq(sim_summary(sim).n_retrieved, 0);
+static const struct {
+    uint32_t n_cores;
+    uint64_t late;
+    uint32_t transport, controller, check, interface; /* more than the default */
+    uint64_t to_ns[2];
+} pairs[] = {
+    {2, 0, 0, 0, 0, 0, {618, 618}},
+    {2, 0, 95, 0, 0, 0, {618 + 95, 618 + 95}},
+    {2, 0, 0, 40, 0, 0, {618 + 40, 618 + 40}},
+    {2, 0, 0, 0, 7, 0, {618 + 7, 618 + 7}},
+    {2, 0, 0, 0, 0, 50, {618 + 2 * 50, 618 + 2 * 50}},
+    {2, 5000, 0, 0, 0, 0, {5618, 5603}},
+    {1, 0, 0, 0, 0, 0, {2600 + 188, 300 + 1000 + 1000 + 300}},
+};
+
+TEST_EACH(two_threads, sizeof pairs / sizeof *pairs, "come together, one late, or share a core") {
+    static uint64_t work[2][EPISODES];
+    struct sim_config config = chip_of(SIM_ATAC, pairs[number].n_cores);
+    config.optical = hw_optical_config_default();
+    config.optical.transport_cycles += pairs[number].transport;
+    config.optical.controller_cycles += pairs[number].controller;
+    config.optical.check_cycles += pairs[number].check;
+    config.interface_cycles += pairs[number].interface;
+    work[1][0] = pairs[number].late;
+    struct sim *sim = simulate(&config, meetings(2, 2, 1, work), 1);
+    for (uint32_t i = 0; i < 2; i++)
+        ck_assert_uint_eq(result_of(sim, 0, i).to_ns, pairs[number].to_ns[i]);
+    bool shared = pairs[number].n_cores == 1;
+    ck_assert_uint_eq(sim_summary(sim).n_retrieved, shared ? 0 : 2);
+    ck_assert_uint_eq(sim_summary(sim).max_lambda, shared ? 0 : 1);
     sim_free(sim);
 }
 
@@ -309,20 +304,13 @@ TEST(a_network_that_cannot_be) {
 /* ---- waits that nothing would end ---- */
 
 TEST_EACH(a_barrier_that_a_thread_never_reaches, 2) {
-    struct build b;
-    build_open(&b);
-    init(&b, 0, SBT_TRACE_BARRIER, 0, 3);
-    create_all(&b, 2);
-    for (uint32_t i = 0; i < 2; i++) {
-        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, i * 100);
-        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 100);
-    }
-    end_all(&b, 2);
+    static uint64_t work[2][EPISODES] = {{0, 100}, {100, 100}};
+    const struct sbt_trace *trace = meetings(2, 3, 2, work);
     struct sim_config config = chip_of(SIM_ATAC, 2);
     struct sim_error error;
     config.let_pass = number == 0;
     struct sim *sim = sim_new(&config, &error);
-    ck_assert_int_eq(sim_add(sim, build_close(&b), "test", &error), SIM_OK);
+    ck_assert_int_eq(sim_add(sim, trace, "test", &error), SIM_OK);
     ck_assert_int_eq(sim_run(sim, &error), number == 0 ? SIM_OK : SIM_STUCK);
     ck_assert_uint_eq(sim_summary(sim).n_deviations[SIM_LET_PASS], number == 0 ? 2 : 0);
     sim_free(sim);
@@ -480,16 +468,9 @@ TEST(a_thread_that_waits_after_the_sending_is_not_told) {
 
 TEST(a_thousand_cores) {
     enum { N = 1024 };
-    struct build b;
-    build_open(&b);
-    init(&b, 0, SBT_TRACE_BARRIER, 0, N);
-    create_all(&b, N);
-    for (int k = 0; k < 2; k++)
-        for (uint32_t i = 0; i < N; i++)
-            call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, 0);
-    end_all(&b, N);
+    static uint64_t work[N][EPISODES];
+    const struct sbt_trace *trace = meetings(N, N, 2, work);
     struct sim_config config = chip_of(SIM_ATAC, N);
-    const struct sbt_trace *trace = build_close(&b);
     struct sim *sim = simulate(&config, trace, 1);
     /* Each thread sends, waits 15 for the first message, and takes 1023: the controller is faster than the thread. */
     ck_assert_uint_eq(sim_summary(sim).makespan_ns, 2 * (300 + 15 + 1023 * 303));
