@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_SLOTS = 64 };
+enum { FIRST_SLOTS = 64, NODES_A_SLOT = 64 /* that a slot takes of the limit: it has the message's data too */ };
 
 static bool grow_slots(struct hw_optical *net, uint32_t n, void **beside, size_t beside_bytes) {
     struct hw_optical_slot *slots = realloc(net->slots, n * sizeof *slots);
@@ -40,7 +40,7 @@ enum sim_pools_status sim_pools_grow(struct hw_optical *net, uint64_t now, uint3
         n_slots = n_slots != 0 ? 2 * n_slots : FIRST_SLOTS;
     if (!half_is_free(net->n_free_nodes, n_nodes) || net->n_free_nodes < n_copies)
         n_nodes = n_nodes != 0 ? 2 * n_nodes : FIRST_SLOTS * n_copies;
-    if (n_slots > most || n_nodes > most)
+    if (n_slots > most / NODES_A_SLOT || n_nodes > most)
         return SIM_POOLS_FULL;
     if ((n_slots != net->n_slots && !grow_slots(net, n_slots, beside, beside_bytes)) ||
         (n_nodes != net->n_nodes && !grow_nodes(net, n_nodes)))

@@ -16,7 +16,7 @@ enum sim_pools_status { SIM_POOLS_OK, SIM_POOLS_FULL, SIM_POOLS_NO_MEMORY };
  * nodes, which a slow receiver of many messages needs less of.
  *
  * *beside is the driver's array beside the slots, of elements of so many bytes; new ones are 0. SIM_POOLS_FULL: there
- * would be more than `most` nodes or slots. Pools are allocated by malloc, and the driver's to free.
+ * would be more than `most` nodes, or a 64th of that of slots. Pools are allocated by malloc, and the driver's to free.
  */
 enum sim_pools_status sim_pools_grow(struct hw_optical *net, uint64_t now, uint32_t most, void **beside,
                                      size_t beside_bytes);

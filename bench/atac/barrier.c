@@ -15,6 +15,8 @@
 #include "clustering.h"
 #include "settings.h"
 
+enum { MOST_LOOPS = 1000000 };
+
 static uint32_t n_loops = 1000, most = 64;
 static struct atac_config base;
 
@@ -55,8 +57,9 @@ static bool read_option(const char *name, const char *value) {
         return false;
     if (strcmp(name, "--set") == 0)
         return atac_set(&base, value);
-    uint32_t *number = strcmp(name, "--loops") == 0 ? &n_loops : strcmp(name, "--most") == 0 ? &most : NULL;
-    return number != NULL && (*number = (uint32_t)strtoul(value, NULL, 10)) != 0;
+    if (strcmp(name, "--loops") == 0)
+        return atac_number(value, 1, MOST_LOOPS, &n_loops);
+    return strcmp(name, "--most") == 0 && atac_number(value, 1, SIM_MAX_CORES, &most);
 }
 
 int main(int argc, char **argv) {

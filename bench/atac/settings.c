@@ -6,6 +6,15 @@
 
 const char atac_settings[] = " software few many patience spin dram directory invalidate server system";
 
+bool atac_number(const char *text, uint32_t least, uint32_t most, uint32_t *number) {
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || value < least || value > most)
+        return false;
+    *number = (uint32_t)value;
+    return true;
+}
+
 static uint32_t *place(struct atac_config *config, const char *name, size_t length) {
     const struct {
         const char *name;
@@ -29,11 +38,8 @@ static uint32_t *place(struct atac_config *config, const char *name, size_t leng
 
 bool atac_set(struct atac_config *config, const char *setting) {
     const char *equals = strchr(setting, '=');
-    if (equals == NULL || equals[1] < '0' || equals[1] > '9')
-        return false;
-    char *end;
-    unsigned long value = strtoul(equals + 1, &end, 10);
-    if (*end != '\0' || value > UINT32_MAX)
+    uint32_t value;
+    if (equals == NULL || !atac_number(equals + 1, 0, UINT32_MAX, &value))
         return false;
     size_t length = (size_t)(equals - setting);
     if (length == strlen("spin") && strncmp(setting, "spin", length) == 0) {
@@ -42,6 +48,6 @@ bool atac_set(struct atac_config *config, const char *setting) {
     }
     uint32_t *field = place(config, setting, length);
     if (field != NULL)
-        *field = (uint32_t)value;
+        *field = value;
     return field != NULL;
 }

@@ -10,4 +10,7 @@ bool atac_set(struct atac_config *config, const char *setting);
 /* The names, with a blank before each. */
 extern const char atac_settings[];
 
+/* A whole number in that range. False: it is none. */
+bool atac_number(const char *text, uint32_t least, uint32_t most, uint32_t *number);
+
 #endif

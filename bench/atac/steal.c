@@ -13,6 +13,8 @@
 #include "settings.h"
 #include "stealing.h"
 
+enum { MOST_TASKS = 65536 /* of a queue */, MOST_LOOKS = 1000 };
+
 static struct atac_config config;
 static uint32_t n_tasks = 640, n_looks = 9;
 
@@ -21,13 +23,11 @@ static bool read_option(const char *name, const char *value) {
         return false;
     if (strcmp(name, "--set") == 0)
         return atac_set(&config, value);
-    uint32_t *number = strcmp(name, "--cores") == 0   ? &config.chip.n_cores
-                       : strcmp(name, "--tasks") == 0 ? &n_tasks
-                       : strcmp(name, "--looks") == 0 ? &n_looks
-                                                      : NULL;
-    if (number != NULL)
-        *number = (uint32_t)strtoul(value, NULL, 10);
-    return number != NULL;
+    if (strcmp(name, "--cores") == 0)
+        return atac_number(value, 1, SIM_MAX_CORES, &config.chip.n_cores);
+    if (strcmp(name, "--tasks") == 0)
+        return atac_number(value, 0, MOST_TASKS, &n_tasks);
+    return strcmp(name, "--looks") == 0 && atac_number(value, 0, MOST_LOOKS, &n_looks);
 }
 
 int main(int argc, char **argv) {
