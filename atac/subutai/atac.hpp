@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The classes of Tables 4.2, 5.1 and 5.2 of S. J. Park, Analyzing Performance and Usability of Broadcast-Based
- * Inter-Core Communication (ATAC) on Manycore Architecture, MIT, 2013, with the thesis's names, in C++17. Each member
+ * Inter-Core Communication (ATAC) on Manycore Architecture, MIT, 2013, with the thesis's names, in C++14. Each member
  * function is the C function of its name: <subutai/atac.h> says what it does, what it refuses, and whether it blocks.
  * All is in this header; link with -lsubutai-atac.
  *
@@ -35,10 +35,12 @@
 #include <functional>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include <stdbool.h>
 
-namespace subutai::atac {
+namespace subutai {
+namespace atac {
 
 namespace c {
 #include "atac.h"
@@ -306,6 +308,7 @@ class CilkPileMaster : public DWorkPileMaster {
         : DWorkPileMaster(c::ATAC_CILK, number_of_threads, capacity) {}
 };
 
-} // namespace subutai::atac
+} // namespace atac
+} // namespace subutai
 
 #endif
