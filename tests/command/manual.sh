@@ -125,7 +125,7 @@ check "completes a trace" is "$out" "tiles.txt "
 complete_words predict --timeline tiles.t
 check "completes a time line" is "$out" "tiles.txt "
 # As bash splits it.
-complete_words compare --engines glibc,ni : serv
+complete_words compare --engines glibc,ni : servi
 check "completes a setting by its last part" is "$out" "service= "
 complete_words compare --engines ni : service = inline,ni-
 check "completes a setting after another" is "$out" "inline,ni-service= inline,ni-threads= "

@@ -504,7 +504,7 @@ static const struct scenario scenarios[] = {
      0},
     {"served, monitored: three take a mutex", {"LULU", "LU", "LU"}, 1, 1, SCHED_MONITORED, 0, SERVED, 0},
     {"served, monitored: a section held up in the kernel",
-     {"Lb0U", "LyUlydu2", "lydpo0"},
+     {"Lb0U", "LyUlyd", "lydlydo0"},
      1,
      0,
      SCHED_MONITORED,
