@@ -75,6 +75,10 @@ void walk_other_unlock(void) {
     direct_mutex_unlock(&other);
 }
 
+const void *walk_mutex_object(bool is_other) {
+    return is_other ? &other : &mutex;
+}
+
 void walk_trylock(bool outer) {
     if (direct_mutex_trylock(&tried[outer]) != 0)
         sched_wrong("a mutex that is free is not to be had");

@@ -89,15 +89,30 @@ static bool of_mutexes(enum objects objects) {
 
 static bool has_served; /* a server has run a section, in any schedule of this scenario */
 
-/* A server runs sections and nothing else of a program. */
-static void look_at_server(void) {
+static uint32_t n_held[MAX_PROGRAM]; /* mutexes, by each thread */
+
+static bool is_on_server(void) {
     const struct sbt_fiber *f = sbt_self.fiber;
-    if (sbt_switch_servers == 0 || f == NULL || f->carrier == NULL ||
-        (uint32_t)(f->carrier - SBT_SWITCH->carrier) >= sbt_switch_servers)
+    return sbt_switch_servers != 0 && f != NULL && f->carrier != NULL &&
+           (uint32_t)(f->carrier - SBT_SWITCH->carrier) < sbt_switch_servers;
+}
+
+/* A server runs sections and nothing else of a program. */
+static void look_at_server(uint32_t me, char letter) {
+    n_held[me] += letter == 'L' || letter == 'l';
+    n_held[me] -= letter == 'U' || letter == 'd';
+    if (!is_on_server())
         return;
     has_served = true;
-    if (f->section == NULL)
+    if (n_held[me] == 0 || sbt_self.fiber->section == NULL)
         sched_wrong("a server runs a thread that is in no section");
+}
+
+/* The next letter unlocks another mutex than the one of the section that a server runs: the section goes on. */
+static const void *outer_section(char letter) {
+    const void *section = is_on_server() ? sbt_self.fiber->section : NULL;
+    bool unlocks = letter == 'U' || letter == 'd';
+    return unlocks && section != walk_mutex_object(letter == 'd') ? section : NULL;
 }
 
 static void sleep_until_open(uint32_t n) {
@@ -269,8 +284,12 @@ static void follow(void *argument) {
     uint32_t me = (uint32_t)(uintptr_t)argument;
     token[me] = sbt_fiber_word();
     for (const char *at = scenario->script[me]; *at != '\0';) {
+        const char letter = *at;
+        const void *outer = outer_section(letter);
         at += step(me, at);
-        look_at_server();
+        look_at_server(me, letter);
+        if (outer != NULL && sbt_self.fiber->section != outer)
+            sched_wrong("an inner unlock ended the section around it");
     }
 }
 
@@ -297,6 +316,7 @@ static void setup(void) {
     memset(word, 0, sizeof word);
     memset(is_open, 0, sizeof is_open);
     memset(token, 0, sizeof token);
+    memset(n_held, 0, sizeof n_held);
     n_noted = n_waiting_seen = 0;
     in_order = one_before_zero = zero_is_next = inner_for_long = false;
     if (scenario->barrier != 0)
