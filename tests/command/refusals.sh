@@ -89,7 +89,7 @@ refuses "replay: '/bin/sh': not a request log \(legal: what subutai run" replay 
 refuses "replay: '/': .* \(legal: what subutai run" replay /
 refuses "compare: unknown option '--engin' \(legal: --engines, .*--engine" compare --engin a -- true
 refuses 'compare: --engine chooses nothing here \(legal: --engines LIST\)' compare --engine direct -- true
-refuses "compare: --engines: unknown engine 'fast' \(legal: glibc, direct.*native\)" \
+refuses "compare: --engines: unknown engine 'fast' \(legal: glibc, direct.*native, delegate-combine, delegate-server\)" \
     compare --engines glibc,fast -- true
 refuses "compare: --engines: unknown engine '' \(legal" compare --engines glibc, -- true
 refuses "compare: --engines: unknown setting 'spin' \(legal: .*spin-ns" compare --engines direct:spin=1 -- true
