@@ -81,8 +81,12 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
     [SBT_OPT_DELEGATE] =
         {"delegate", "SUBUTAI_DELEGATE", SBT_OPTION_LOCKS, "none", 0, 0, NULL, NULL, "LOCKS",
          "mutexes of which contended sections run one after the other on one core: none, all, or names "
-         "as profile and report print them, separated by commas; threads have to be switched",
+         "as profile and report print them, separated by commas, with @SERVER behind each; threads have to be switched",
          "direct", NULL},
+    [SBT_OPT_SERVERS] = {"servers", "SUBUTAI_SERVERS", SBT_OPTION_UINT, "0", 0, 63, NULL, NULL, "N",
+                         "carriers that run nothing but contended sections of the mutexes of --delegate, no more than "
+                         "CPUs; 0: the thread that unlocks runs the next section",
+                         "direct", NULL},
     [SBT_OPT_WAKE_GAP] = {"wake-gap", "SUBUTAI_WAKE_GAP", SBT_OPTION_UINT, "0", 0, 1000000, gap_words, NULL, "NS",
                           "nanoseconds between two wake-ups of many threads that sleep in the kernel; auto finds the "
                           "best gap while the program runs",
@@ -447,6 +451,15 @@ static const char *idle_under_ni(const union sbt_option_value *value, enum sbt_o
     }
 }
 
+static const char *idle_delegation(const struct sbt_options *options, enum sbt_option_id id) {
+    if (options->value[SBT_OPT_ENGINE].u != SBT_ENGINE_DIRECT)
+        return "only the engine direct reads it";
+    if (options->value[SBT_OPT_WAIT].u == SBT_WAIT_ADAPTIVE)
+        return "with --wait adaptive no thread is switched";
+    bool delegates = strcmp(options->value[SBT_OPT_DELEGATE].s, "none") != 0;
+    return id == SBT_OPT_SERVERS && !delegates ? "no mutex is delegated (legal: beside --delegate)" : NULL;
+}
+
 const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_id id) {
     uint64_t engine = options->value[SBT_OPT_ENGINE].u;
     const char *reader = sbt_option_table[id].engine;
@@ -459,11 +472,8 @@ const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_i
                : id == SBT_OPT_SCHEDULE_TIMES && options->value[SBT_OPT_SCHEDULE].s == NULL
                    ? "no schedule is written (legal: beside --schedule)"
                    : NULL;
-    if (id == SBT_OPT_DELEGATE && engine != SBT_ENGINE_DIRECT)
-        return "only the engine direct reads it";
-    if (id == SBT_OPT_DELEGATE)
-        return options->value[SBT_OPT_WAIT].u != SBT_WAIT_ADAPTIVE ? NULL
-                                                                   : "with --wait adaptive no thread is switched";
+    if (id == SBT_OPT_DELEGATE || id == SBT_OPT_SERVERS)
+        return idle_delegation(options, id);
     bool waits = id == SBT_OPT_SPIN_NS || id == SBT_OPT_YIELDS || id == SBT_OPT_WAIT || id == SBT_OPT_WAKE_GAP;
     return waits && engine == SBT_ENGINE_GLIBC ? "the engine glibc does not read it" : NULL;
 }

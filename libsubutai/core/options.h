@@ -33,6 +33,7 @@ enum sbt_option_id {
     SBT_OPT_YIELDS,
     SBT_OPT_WAIT,
     SBT_OPT_DELEGATE, /* .s */
+    SBT_OPT_SERVERS,
     SBT_OPT_WAKE_GAP,
     SBT_OPT_LOG,
     SBT_OPT_RECORD,

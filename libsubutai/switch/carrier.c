@@ -21,6 +21,7 @@
 #include "switch/pin.h"
 #include "switch/receive.h"
 #include "switch/sanitizer.h"
+#include "switch/serve.h"
 #include "switch/state.h"
 #include "switch/tuning.h"
 
@@ -47,15 +48,15 @@ void sbt_carrier_finish_switch(struct sbt_carrier *x) {
          * runnable.
          */
         if (!__atomic_compare_exchange_n(&f->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            sbt_runq_push(x, f, f, 1, SBT_WOKEN);
+            sbt_serve_queue(x, f, SBT_WOKEN);
         else if (++x->n_parked >= (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 ? PARKED_FEW : PARKED_MOST))
             count_parked(x);
         break;
     case SBT_LEAVES_TO_GO_ON:
-        sbt_runq_push(x, f, f, 1, SBT_WOKEN);
+        sbt_serve_queue(x, f, SBT_WOKEN);
         break;
     case SBT_LEAVES_TO_YIELD:
-        sbt_runq_push(x, f, f, 1, SBT_YIELDED);
+        sbt_serve_queue(x, f, SBT_YIELDED);
         break;
     case SBT_LEAVES_FOR_HOME:
         sbt_pin_send_home(f);
@@ -125,12 +126,14 @@ struct seen {
  * Take a fiber from the carrier's own run queue, or from a carrier that makes no progress. A carrier that is about to
  * wait will take its queued fibers in a moment, and they are better off there. So a single fiber is left alone for
  * longer than many fibers. A sleeping carrier makes no progress either: a waker leaves it asleep while another carrier
- * searches.
+ * searches. Sections that wait for a server are not taken, and a server takes nothing but those.
  */
 static struct sbt_fiber *look_around(struct sbt_carrier *x, struct seen *seen) {
     struct sbt_switch_state *s = SBT_SWITCH;
     struct sbt_fiber *f = sbt_runq_pop(x);
-    for (uint32_t i = 0; f == NULL && i < sbt_switch_n_carriers(s); i++) {
+    if (sbt_serves(x))
+        return f;
+    for (uint32_t i = sbt_switch_servers; f == NULL && i < sbt_switch_n_carriers(s); i++) {
         struct sbt_carrier *from = &s->carrier[i];
         uint32_t n = __atomic_load_n(&from->n, __ATOMIC_RELAXED), now = __atomic_load_n(&from->pops, __ATOMIC_RELAXED);
         seen->looks[i] = n > 0 && now == seen->pops[i] ? seen->looks[i] + 1 : 0;
@@ -178,10 +181,16 @@ static bool work_idly(struct sbt_carrier *x) {
     return worked;
 }
 
+/* The carrier's bit of `idle` and `searching`. A server has none: no waker takes it for a carrier with nothing to run.
+ */
+static uint64_t bit_of(const struct sbt_carrier *x) {
+    return sbt_serves(x) ? 0 : (uint64_t)1 << (x - SBT_SWITCH->carrier);
+}
+
 /* Search for a while. A waker that makes a fiber runnable meanwhile relies on that. */
 static struct sbt_fiber *search(struct sbt_carrier *x, struct seen *seen) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    uint64_t bit = (uint64_t)1 << (x - s->carrier);
+    uint64_t bit = bit_of(x);
     struct sbt_fiber *f;
     seen->patience = PATIENCE;
     __atomic_fetch_or(&s->searching, bit, __ATOMIC_RELAXED);
@@ -243,11 +252,13 @@ static void sleep_until_woken(struct sbt_carrier *x, bool fenced) {
  * A carrier that rests does the same without its bit of `idle`, so no waker chooses it. The monitor stores `n_active`,
  * fences, and clears `asleep`. So either step 3 sees that the carrier is active again, or the monitor clears `asleep`
  * after step 1. A fiber that is queued here all the same is found by a searching carrier or by the monitor.
+ *
+ * A server does it without its bit, too. A thread that queues a section there looks at its `asleep` (sbt_runq_serve).
  */
 static struct sbt_fiber *find(struct sbt_carrier *x) {
     struct sbt_switch_state *s = SBT_SWITCH;
     struct seen seen = {0};
-    uint64_t bit = (uint64_t)1 << (x - s->carrier);
+    uint64_t bit = bit_of(x);
     struct sbt_fiber *f;
     bool searches = is_worth_a_search(x);
     count_parked(x);
@@ -275,7 +286,8 @@ static struct sbt_fiber *find(struct sbt_carrier *x) {
         bool fenced = sbt_fence_heavy();
         if (fenced) /* a failure means that the program filters system calls, and perhaps this one too */
             sbt_runq_note_cpu(x);
-        if (SBT_UNLIKELY(__atomic_load_n(&s->all_held, __ATOMIC_RELAXED) != 0)) /* pairs with the monitor's look */
+        /* pairs with the monitor's look */
+        if (SBT_UNLIKELY(__atomic_load_n(&s->all_held, __ATOMIC_RELAXED) != 0) && !sbt_serves(x))
             __atomic_store_n(&s->all_held, 0, __ATOMIC_RELAXED);
         f = last_look(x, &seen, searches);
         if (f == NULL && x->rests == is_surplus(x)) {
@@ -295,6 +307,7 @@ void *sbt_carrier_main(void *argument) {
     __atomic_store_n(&x->tid, sbt_thread_tid(), __ATOMIC_RELAXED);
     sbt_mask_carry(x, sbt_receive_idle_mask());
     sbt_signal_stack_carry(x);
+    sbt_serve_pin(x);
     sbt_switch_enter();
     for (struct sbt_fiber *f; (f = find(x)) != NULL;) {
         set_current(x, f);
@@ -324,5 +337,8 @@ void sbt_carrier_count_woken(struct sbt_carrier *x, uint32_t n) {
 void sbt_carrier_unpark(struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n) {
     struct sbt_carrier *x = sbt_carrier_of_caller();
     sbt_carrier_count_woken(x, n);
-    sbt_runq_push(x, first, last, n, SBT_WOKEN);
+    if (SBT_LIKELY(sbt_switch_servers == 0))
+        sbt_runq_push(x, first, last, n, SBT_WOKEN);
+    else
+        sbt_serve_woken(x, first, n);
 }

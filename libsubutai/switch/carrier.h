@@ -33,7 +33,8 @@ struct sbt_carrier {
     uint64_t mask;                /* its signal mask in the kernel; atomic, its own */
     struct sbt_fiber *chosen;     /* the fiber that it runs next, whatever is in its run queue; its own */
     uint32_t n_in_row;            /* fibers in a row that were chosen; its own */
-    struct sbt_fiber *current;    /* the fiber that it runs, NULL: it is idle; atomic, for the monitor and recalls */
+    uint32_t held;             /* 1: of a server, on which a section was found asleep in the kernel; atomic, a hint */
+    struct sbt_fiber *current; /* the fiber that it runs, NULL: it is idle; atomic, for the monitor and recalls */
 
     struct sbt_lock lock __attribute__((aligned(64))); /* of the run queue */
     struct sbt_runq queue[SBT_RUNQS];
@@ -51,7 +52,8 @@ void *sbt_carrier_main(void *carrier);
 struct sbt_carrier *sbt_carrier_of_caller(void);
 
 /*
- * Make n fibers runnable that were PARKED and are owned by the caller. Between sbt_switch_enter and sbt_switch_leave.
+ * Make n fibers runnable that were PARKED and are owned by the caller, each on its server if it is in a section.
+ * Between sbt_switch_enter and sbt_switch_leave.
  */
 void sbt_carrier_unpark(struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n);
 

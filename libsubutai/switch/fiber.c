@@ -19,6 +19,7 @@
 #include "switch/recall.h"
 #include "switch/receive.h"
 #include "switch/sanitizer.h"
+#include "switch/serve.h"
 #include "switch/state.h"
 #include "switch/tuning.h"
 
@@ -31,8 +32,10 @@
  */
 static bool leave_carrier(struct sbt_fiber *f, enum sbt_leaving why, struct sbt_carrier **at) {
     struct sbt_carrier *x = *at;
-    if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0))
+    if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0) && !sbt_serves(x))
         __atomic_store_n(&SBT_SWITCH->all_held, 0, __ATOMIC_RELAXED); /* this carrier makes progress */
+    if (SBT_UNLIKELY(__atomic_load_n(&x->held, __ATOMIC_RELAXED) != 0))
+        __atomic_store_n(&x->held, 0, __ATOMIC_RELAXED);
     x->leaving = f;
     x->why = why;
     struct sbt_fiber *next = sbt_carrier_next(x);
@@ -350,7 +353,7 @@ bool sbt_fiber_run_here(uint32_t *word) {
     bool may = may_give_place(f) && !is_pinned(f), has_run = false;
     sbt_switch_enter();
     struct sbt_carrier *x = may ? f->carrier : NULL;
-    if (x == NULL) {
+    if (x == NULL || !sbt_serve_is_here(x, f, next)) {
         sbt_carrier_unpark(next, next, 1);
     } else {
         sbt_carrier_count_woken(x, 1);
@@ -358,7 +361,7 @@ bool sbt_fiber_run_here(uint32_t *word) {
         if (has_run)
             x->chosen = next;
         else
-            sbt_runq_push(x, next, next, 1, SBT_WOKEN);
+            sbt_serve_queue(x, next, SBT_WOKEN);
         sbt_fiber_leave(f, SBT_LEAVES_TO_GO_ON);
     }
     sbt_switch_leave();
@@ -376,11 +379,20 @@ void sbt_fiber_run_next(uint32_t *word) {
     sbt_switch_enter();
     struct sbt_carrier *x = may ? f->carrier : NULL;
     sbt_carrier_count_woken(x, 1);
-    if (x != NULL)
+    if (sbt_in_section(next))
+        sbt_runq_serve(sbt_server_of(next), next, SBT_WOKEN, x == sbt_server_of(next));
+    else if (x != NULL)
         sbt_runq_push_first(x, next);
     else
         sbt_runq_push(NULL, next, next, 1, SBT_WOKEN);
     sbt_switch_leave();
+}
+
+void sbt_switch_leave_server(void) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    if (!may_give_place(f) || !sbt_serves(f->carrier) || sbt_in_section(f))
+        return;
+    sbt_fiber_leave(f, is_pinned(f) ? SBT_LEAVES_FOR_HOME : SBT_LEAVES_TO_GO_ON);
 }
 
 /* ---- yielding ---- */
@@ -404,7 +416,9 @@ static bool find_another(const struct sbt_fiber *f) {
     struct sbt_switch_state *s = SBT_SWITCH;
     const struct sbt_carrier *here = f->carrier;
     bool found = here != NULL && __atomic_load_n(&here->n, __ATOMIC_RELAXED) != 0;
-    for (uint32_t i = 0; !found && i < sbt_switch_n_carriers(s); i++) {
+    if (sbt_serves(here))
+        return found;
+    for (uint32_t i = sbt_switch_servers; !found && i < sbt_switch_n_carriers(s); i++) {
         if (__atomic_load_n(&s->carrier[i].n, __ATOMIC_RELAXED) < 2)
             continue;
         sbt_switch_enter();

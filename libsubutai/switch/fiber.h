@@ -75,6 +75,7 @@ struct sbt_fiber {
     bool dozes;            /* its last wait with a deadline lasted until the deadline; the fiber's own */
     bool interrupted;      /* a recall has ended its wait, which fails with EINTR; of the thread that owns it */
     volatile uint8_t mask_unsure; /* 1: its mask may have changed since; handlers on its own thread set it too */
+    uint8_t server;               /* 1 + the number of the server of its section; of the thread that owns it */
 
     uint32_t home_call __attribute__((aligned(64))); /* enum sbt_home_call, atomic */
     uint32_t pinned_waits_next;                      /* how many pinned_waits the next time gives; the monitor's */
@@ -87,6 +88,7 @@ struct sbt_fiber {
     uint64_t duty;           /* signals to the process for which it waits on its home thread (receive.c); its own */
     pthread_t thread;        /* set by the fiber, read by other threads: atomic */
     uint32_t tid;            /* the kernel id of its home thread */
+    const void *section;     /* the object of its section, which servers run (serve.h); NULL: none; atomic, as server */
 } __attribute__((aligned(64)));
 
 /*

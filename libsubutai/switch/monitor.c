@@ -27,6 +27,7 @@
 #include "os/proc.h"
 #include "switch/pays.h"
 #include "switch/pin.h"
+#include "switch/serve.h"
 #include "switch/state.h"
 #include "switch/tuning.h"
 
@@ -75,7 +76,7 @@ struct watch {
     uint64_t all_switches; /* since the beginning */
     bool started;          /* there are carriers */
     bool no_carriers;      /* they cannot be created */
-    uint32_t n_held_up;    /* active carriers on which a fiber sleeps in the kernel, in this look */
+    uint32_t n_held_up;    /* active carriers but servers on which a fiber sleeps in the kernel, in this look */
 };
 
 /* Do sleeps in the kernel cost more than switches save? */
@@ -272,22 +273,29 @@ static uint32_t look_at(struct sbt_switch_state *s, struct watch *w, uint32_t i,
     if (n > 0 && (now == w->pops[i] || (any_idle && now - w->pops[i] < SHORT_RUNS)))
         wake_more_for(x);
     struct sbt_fiber *f = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
-    if (f != NULL && now == w->pops[i] && sleepers_matter && sleeps_on(x, f, now)) {
-        w->n_held_up += i < __atomic_load_n(&s->n_active, __ATOMIC_RELAXED);
+    bool held_up = f != NULL && now == w->pops[i] && sleepers_matter && sleeps_on(x, f, now);
+    if (held_up) {
+        w->n_held_up += i >= sbt_switch_servers && i < __atomic_load_n(&s->n_active, __ATOMIC_RELAXED);
         w->cost += pin_waits(f) ? COST_OF_SLEEPER : 0;
     }
+    if (i < sbt_switch_servers)
+        sbt_serve_elsewhere(x, held_up);
     w->switches += now - w->pops[i];
     w->all_switches += now - w->pops[i];
     w->pops[i] = now;
     return n;
 }
 
+/* Is every active carrier held up in the kernel, that runs more than sections? */
+static bool are_all_held_up(const struct sbt_switch_state *s, const struct watch *w) {
+    return w->n_held_up + sbt_switch_servers >= __atomic_load_n(&s->n_active, __ATOMIC_RELAXED);
+}
+
 static void help_stuck(struct sbt_switch_state *s, const struct watch *w) {
     for (uint32_t i = 0; i < sbt_switch_n_carriers(s); i++) {
         if (w->stuck[i] == 0)
             continue;
-        for (uint32_t k = n_to_send(w->stuck[i], w->n_held_up >= __atomic_load_n(&s->n_active, __ATOMIC_RELAXED));
-             k > 0; k--) {
+        for (uint32_t k = n_to_send(w->stuck[i], are_all_held_up(s, w)); k > 0; k--) {
             struct sbt_fiber *f = sbt_runq_take(&s->carrier[i]);
             if (f == NULL)
                 break;
@@ -312,7 +320,7 @@ static bool look(struct sbt_switch_state *s, struct watch *w, bool pushed) {
     w->n_held_up = 0;
     for (uint32_t i = 0; i < sbt_switch_n_carriers(s); i++)
         n_waiting += look_at(s, w, i, sleepers_matter, any_idle);
-    __atomic_store_n(&s->all_held, w->n_held_up >= __atomic_load_n(&s->n_active, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    __atomic_store_n(&s->all_held, are_all_held_up(s, w), __ATOMIC_RELAXED);
     /* Pairs with the heavy fence of a carrier that has run out of fibers after it was looked at (find). */
     sbt_fence_light();
     if (__atomic_load_n(&s->idle, __ATOMIC_RELAXED) != 0)

@@ -201,6 +201,7 @@ void sbt_switch_thread_begin(void) {
     f->due = 0;
     f->dozes = false;
     f->duty = 0;
+    __atomic_store_n(&f->section, NULL, __ATOMIC_RELAXED);
     f->pinned = SBT_PIN_NOT;
     __atomic_store_n(&f->away, 0, __ATOMIC_RELAXED); /* in a forked child it still says how the parent's thread stood */
     f->mask_unsure = 1;

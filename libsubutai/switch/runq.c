@@ -17,6 +17,7 @@
 
 #include "os/fence.h"
 #include "switch/pin.h"
+#include "switch/serve.h"
 #include "switch/state.h"
 #include "switch/tuning.h"
 
@@ -113,7 +114,10 @@ static uint32_t choose(const struct sbt_switch_state *s, uint64_t of, bool by_ho
     return first;
 }
 
-/* For a thread on no carrier: a carrier that searches, else a carrier that sleeps, else the next in rotation. */
+/*
+ * For a thread on no carrier, or on a server: a carrier that searches, else a carrier that sleeps, else the next in
+ * rotation. No server.
+ */
 static struct sbt_carrier *choose_carrier(struct sbt_switch_state *s, bool by_home_thread) {
     uint64_t idle = __atomic_load_n(&s->searching, __ATOMIC_RELAXED);
     if (idle == 0)
@@ -122,7 +126,8 @@ static struct sbt_carrier *choose_carrier(struct sbt_switch_state *s, bool by_ho
     if (SBT_UNLIKELY(n_active == 0)) /* a handler has forked; this is the child, which has no carriers */
         return NULL;
     uint32_t i = idle != 0 ? choose(s, idle, by_home_thread)
-                           : __atomic_fetch_add(&s->next_carrier, 1, __ATOMIC_RELAXED) % n_active;
+                           : sbt_switch_servers + __atomic_fetch_add(&s->next_carrier, 1, __ATOMIC_RELAXED) %
+                                                      (n_active - sbt_switch_servers);
     return &s->carrier[i];
 }
 
@@ -180,6 +185,7 @@ static void tell(struct sbt_switch_state *s, const struct sbt_carrier *x, struct
 static void push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
                  enum sbt_runq_of which, bool by_home_thread) {
     struct sbt_switch_state *s = SBT_SWITCH;
+    self = SBT_UNLIKELY(sbt_serves(self)) ? NULL : self;
     struct sbt_carrier *x = self;
     if (x == NULL && SBT_UNLIKELY(are_carriers_useless(s))) {
         send_home(first, n);
@@ -209,6 +215,39 @@ void sbt_runq_push_first(struct sbt_carrier *self, struct sbt_fiber *f) {
 
 void sbt_runq_push_from_home(struct sbt_fiber *f, enum sbt_runq_of which) {
     push(NULL, f, f, 1, which, true);
+}
+
+/*
+ * The light fence pairs with the heavy fence of a server that goes to sleep: either this sees `asleep`, or the server
+ * sees the fiber.
+ */
+static void serve(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_runq_of which, bool first) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    if (SBT_UNLIKELY(are_carriers_useless(s))) {
+        send_home(f, 1);
+        return;
+    }
+    if (SBT_UNLIKELY(__atomic_load_n(&x->held, __ATOMIC_RELAXED) != 0 ||
+                     __atomic_load_n(&s->n_active, __ATOMIC_RELAXED) == 0)) {
+        push(NULL, f, f, 1, which, false);
+        return;
+    }
+    if (first)
+        prepend(x, f);
+    else
+        append(x, f, f, 1, which);
+    if (__atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&s->pushes, 1, __ATOMIC_RELAXED);
+    sbt_fence_light();
+    wake_monitor(s);
+    if (__atomic_load_n(&x->asleep, __ATOMIC_RELAXED) != 0)
+        wake_carrier(s, (uint32_t)(x - s->carrier));
+}
+
+void sbt_runq_serve(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_runq_of which, bool first) {
+    sbt_handlers_hold();
+    serve(x, f, which, first);
+    sbt_handlers_release();
 }
 
 /* ---- how useful wake-ups are ---- */

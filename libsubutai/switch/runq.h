@@ -17,9 +17,18 @@ enum sbt_runq_of { SBT_WOKEN, SBT_YIELDED, SBT_RUNQS };
 
 struct sbt_carrier;
 
-/* Make runnable n fibers that `next` links. `self`: the carrier that runs the caller; NULL: none. */
+/*
+ * Make runnable n fibers that `next` links. `self`: the carrier that runs the caller; NULL: none. What is woken on a
+ * server is queued elsewhere.
+ */
 void sbt_runq_push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
                    enum sbt_runq_of which);
+
+/*
+ * Make runnable one fiber in a section, which server x is to run: before all that are queued there, or behind. While x
+ * is held up in the kernel another carrier runs the section, and while carriers are of no use the home thread does.
+ */
+void sbt_runq_serve(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_runq_of which, bool first);
 
 /* The same for a parked home thread and its own fiber. Its thread-local variables are the fiber's already. */
 void sbt_runq_push_from_home(struct sbt_fiber *f, enum sbt_runq_of which);
@@ -36,7 +45,10 @@ void sbt_runq_note_cpu(struct sbt_carrier *x);
 /* Move half of the fibers of `from` to x's run queue. False: there are none. */
 bool sbt_runq_steal(struct sbt_carrier *x, struct sbt_carrier *from);
 
-/* The carrier is to rest: queue its fibers elsewhere. For the carrier itself, while it runs no fiber. */
+/*
+ * Queue its fibers elsewhere. For the carrier itself, which is to rest and runs no fiber; and for the monitor, when the
+ * carrier is a server that is held up.
+ */
 void sbt_runq_give_away(struct sbt_carrier *x);
 
 /* The carrier leaves a fiber, and has woken an idle carrier meanwhile: was that of any use? */

@@ -154,9 +154,15 @@ static uint32_t at_most(uint32_t n, uint32_t most) {
     return n < most ? n : most;
 }
 
+/* Carriers that are to be active: as many as usable CPUs, of which one at least is no server. */
+static uint32_t n_to_be_active(uint32_t n_most) {
+    uint32_t n = at_most(sbt_usable_cpus(), n_most);
+    return n > sbt_switch_servers ? n : sbt_switch_servers + 1;
+}
+
 bool sbt_switch_start_carriers(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    uint32_t n = at_most(sbt_usable_cpus(), s->n_most);
+    uint32_t n = n_to_be_active(s->n_most);
     if (s->n_own != 0)
         return true;
     __atomic_store_n(&s->n_active, n, __ATOMIC_RELAXED);
@@ -219,7 +225,7 @@ static void set_active(struct sbt_switch_state *s, uint32_t n) {
 void sbt_switch_follow_cpus(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
     uint32_t n_own = __atomic_load_n(&s->n_own, __ATOMIC_ACQUIRE);
-    uint32_t most = __atomic_load_n(&s->n_most, __ATOMIC_RELAXED), n = at_most(sbt_usable_cpus(), most);
+    uint32_t most = __atomic_load_n(&s->n_most, __ATOMIC_RELAXED), n = n_to_be_active(most);
     if (SBT_LIKELY(n == __atomic_load_n(&s->n_active, __ATOMIC_RELAXED)) || n_own == 0)
         return;
     bool too_few = n >= n_own && n_own < most; /* the last one is woken, and creates the others */
@@ -246,7 +252,8 @@ void sbt_switch_add_carriers(struct sbt_carrier *x) {
 /* ---- the decision ---- */
 static const char *start(struct sbt_switch_state *s) {
     s->n_most = at_most(sbt_cpus_most(), SBT_CARRIERS_MAX);
-    s->n_active = at_most(sbt_usable_cpus(), s->n_most);
+    s->n_most = s->n_most > sbt_switch_servers ? s->n_most : sbt_switch_servers + 1;
+    s->n_active = n_to_be_active(s->n_most);
     if (is_too_much(with_rest(s, s->n_active) + 1))
         return "the limit of address space leaves too little for carrier threads";
     if (!sbt_pool_start())

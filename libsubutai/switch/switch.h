@@ -328,6 +328,25 @@ bool sbt_switch_runs_in_place(void);
 void sbt_fiber_run_next(uint32_t *word);
 
 /*
+ * Servers: the carriers 0 to sbt_switch_servers - 1 run sections of objects and nothing else (serve.c). 0: there are
+ * none. Set once at start-up, to less than SBT_SWITCH_SERVERS_MOST + 1.
+ */
+#define SBT_SWITCH_SERVERS_MOST 63
+extern uint32_t sbt_switch_servers;
+
+/*
+ * The caller has seized the fiber of that word (sbt_fiber_seize), which has a section of that object from now on: that
+ * server is to run it. Then run_here and run_next mean there. True: sections of other objects run there or are queued.
+ */
+bool sbt_fiber_begin_section(uint32_t *word, const void *object, uint32_t server);
+
+/* The caller's section of that object is over. Nothing if it has none, or has one around it, of another object. */
+void sbt_switch_end_section(const void *object);
+
+/* A caller that a server runs, and that is in no section, goes to another carrier. */
+void sbt_switch_leave_server(void);
+
+/*
  * A futex for fibers. wait: while *word == expected, as sbt_fiber_park. wake: at most n fibers; the result is how many.
  */
 int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline);

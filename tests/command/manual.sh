@@ -19,7 +19,7 @@ done
 subutai engines --json
 check "engines --json: one is the default" json 'length >= 3 and (map(select(.default)) | length == 1)'
 check "with the options that it alone reads" json 'map({(.engine): [.options[].option]}) | add | .glibc == [] and
-    .direct == ["wait", "delegate"] and (.ni | length == 16 and index("mesh") == 0 and index("stats-file") == 15)'
+    .direct == ["wait", "delegate", "servers"] and (.ni | length == 16 and index("mesh") == 0 and index("stats-file") == 15)'
 check "and their defaults" json '.[] | select(.engine == "ni").options | map({(.option): .default}) | add |
     .mesh == "8x8" and ."queue-elements" == "122" and ."stats-file" == null'
 # Of each: the default as the manual and --help have it, and as engines lists it.
@@ -125,7 +125,7 @@ check "completes a trace" is "$out" "tiles.txt "
 complete_words predict --timeline tiles.t
 check "completes a time line" is "$out" "tiles.txt "
 # As bash splits it.
-complete_words compare --engines glibc,ni : serv
+complete_words compare --engines glibc,ni : servi
 check "completes a setting by its last part" is "$out" "service= "
 complete_words compare --engines ni : service = inline,ni-
 check "completes a setting after another" is "$out" "inline,ni-service= inline,ni-threads= "

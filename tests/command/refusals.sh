@@ -89,7 +89,7 @@ refuses "replay: '/bin/sh': not a request log \(legal: what subutai run" replay 
 refuses "replay: '/': .* \(legal: what subutai run" replay /
 refuses "compare: unknown option '--engin' \(legal: --engines, .*--engine" compare --engin a -- true
 refuses 'compare: --engine chooses nothing here \(legal: --engines LIST\)' compare --engine direct -- true
-refuses "compare: --engines: unknown engine 'fast' \(legal: glibc, direct.*native\)" \
+refuses "compare: --engines: unknown engine 'fast' \(legal: glibc, direct.*native, delegate-combine, delegate-server\)" \
     compare --engines glibc,fast -- true
 refuses "compare: --engines: unknown engine '' \(legal" compare --engines glibc, -- true
 refuses "compare: --engines: unknown setting 'spin' \(legal: .*spin-ns" compare --engines direct:spin=1 -- true
@@ -108,7 +108,7 @@ refuses "compare: --engines: ni-service: unknown value 'both' \(legal: dedicated
     compare --engines glibc,ni:mesh=4x4,service=both -- true
 refuses "compare: --engines: mesh: not a mesh: '' \(legal: WxH" compare --engines ni:mesh= -- true
 refuses "compare: --engines: 'stats' is not a setting \(legal: OPTION=VALUE\)" compare --engines ni:stats -- true
-refuses "compare: --engines: unknown engine 'stats' \(legal: glibc, direct, ni, det, native\)" \
+refuses "compare: --engines: unknown engine 'stats' \(legal: glibc, direct, ni, det, native, delegate-combine, delegate-server\)" \
     compare --engines ni:scale=1,stats -- true
 refuses "compare: --engines: the setting 'ni=4' has no engine before it" compare --engines ni=4 -- true
 refuses "compare: --engines: unknown setting 'ni' \(legal: " compare --engines glibc,ni=4 -- true

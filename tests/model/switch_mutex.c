@@ -8,39 +8,50 @@
 #include "engine/direct/direct.h"
 #include "wait/parking_lot.h"
 
-static pthread_mutex_t mutex, tried[2];
+static pthread_mutex_t mutex, other, tried[2];
 static pthread_cond_t cond;
-static uint32_t n_inside, n_turns;
+static uint32_t n_inside, n_inside_other, n_turns;
 static bool by_broadcast; /* the waiters are notified by broadcasts only */
 
 struct sbt_engine sbt_engine;
 
-static void enter(void) {
-    if (n_inside++ != 0)
+static void enter_one(uint32_t *inside) {
+    if ((*inside)++ != 0)
         sched_wrong("two threads have the mutex");
+}
+
+static void enter(void) {
+    enter_one(&n_inside);
 }
 
 /* In place of engine/direct/delegate_list.c. */
 bool direct_delegates;
-uint32_t direct_n_delegates = 1;
+uint32_t direct_n_delegates = 2;
 
 uint32_t direct_delegate_find(struct sbt_mutex *mx) {
-    return mx->delegated = mx == sbt_mutex_of(&mutex) ? 1 : DIRECT_DELEGATED_NOT;
+    mx->delegated = mx == sbt_mutex_of(&mutex) ? 1 : mx == sbt_mutex_of(&other) ? 2 : DIRECT_DELEGATED_NOT;
+    return mx->delegated;
 }
 
-void direct_delegate_count(uint32_t delegated, bool begins_batch) {
-    (void)begins_batch;
-    if (delegated != 1 || n_inside != 0)
+uint32_t direct_delegate_server(struct sbt_mutex *mx) {
+    return mx == sbt_mutex_of(&other) ? sbt_switch_servers - 1 : 0;
+}
+
+void direct_delegate_count(uint32_t delegated, bool begins_batch, bool waits) {
+    (void)begins_batch, (void)waits;
+    if ((delegated != 1 || n_inside != 0) && (delegated != 2 || n_inside_other != 0))
         sched_wrong("a section was handed over that is not over, or is not delegated");
 }
 
-void walk_mutex_setup(bool delegated) {
+void walk_mutex_setup(bool delegated, uint32_t n_servers) {
     direct_delegates = delegated;
+    sbt_switch_servers = n_servers;
     sbt_lot_fork_child();
     memset(&mutex, 0, sizeof mutex);
+    memset(&other, 0, sizeof other);
     memset(tried, 0, sizeof tried);
     memset(&cond, 0, sizeof cond);
-    n_inside = n_turns = 0;
+    n_inside = n_inside_other = n_turns = 0;
     by_broadcast = false;
 }
 
@@ -52,6 +63,20 @@ void walk_mutex_lock(void) {
 void walk_mutex_unlock(void) {
     n_inside--;
     direct_mutex_unlock(&mutex);
+}
+
+void walk_other_lock(void) {
+    direct_mutex_lock(&other);
+    enter_one(&n_inside_other);
+}
+
+void walk_other_unlock(void) {
+    n_inside_other--;
+    direct_mutex_unlock(&other);
+}
+
+const void *walk_mutex_object(bool is_other) {
+    return is_other ? &other : &mutex;
 }
 
 void walk_trylock(bool outer) {
@@ -97,9 +122,13 @@ void walk_cond_destroy(void) {
     sched_free(&cond, sizeof cond);
 }
 
+/* After the last thread, no bit is left that stands for a waiter, an owner, or a server that runs the section. */
+static bool is_left_over(pthread_mutex_t *m) {
+    return (sbt_mutex_of(m)->state & (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN | DIRECT_SERVED)) != 0;
+}
+
 const char *walk_mutex_at_end(void) {
     if (!sched_is_freed(&cond) && sbt_cond_of(&cond)->state != 0)
         return "the condition believes that a thread waits";
-    uint32_t state = sbt_mutex_of(&mutex)->state;
-    return (state & (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN)) != 0 ? "the mutex is not as it was" : NULL;
+    return is_left_over(&mutex) || is_left_over(&other) ? "the mutex is not as it was" : NULL;
 }

@@ -3,12 +3,18 @@
 #define SWITCH_MUTEX_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* A mutex, and a condition: its waiters have waited when there is a turn for each of them. */
-/* `delegated`: the mutex is. */
-void walk_mutex_setup(bool delegated);
+/* `delegated`: the mutex is, with so many servers, of which the first has it. */
+void walk_mutex_setup(bool delegated, uint32_t n_servers);
 void walk_mutex_lock(void);
 void walk_mutex_unlock(void);
+/* Another mutex, which is delegated where the first is; the last server has it. */
+void walk_other_lock(void);
+void walk_other_unlock(void);
+/* What a section of the one or the other is known by. */
+const void *walk_mutex_object(bool other);
 /* Two other mutexes, which no other thread takes; the outer one is held for longer. */
 void walk_trylock(bool outer);
 void walk_trylock_undo(bool outer);

@@ -7,8 +7,8 @@
  *
  *   switch-walk [--long | --wrong SCENARIO]
  *
- * At most SCHEDULES of each. --long: all, and one preemption more. --wrong: the code has a mistake, which that scenario
- * has to find.
+ * At most SCHEDULES of each, and a tenth of that with servers. --long: all, and one preemption more. --wrong: the code
+ * has a mistake, which that scenario has to find.
  */
 #include "part.h"
 #include "switch_barrier.h"
@@ -26,7 +26,15 @@
 
 enum { MAX_PROGRAM = 4, N_WORDS = 3, SCHEDULES = 500000 };
 
-enum objects { NONE, MUTEX /* and a condition */, DELEGATED /* the same */, RWLOCK, RWLOCK_OF_WRITERS };
+enum objects {
+    NONE,
+    MUTEX,     /* two, and a condition */
+    DELEGATED, /* the same */
+    SERVED,    /* the same, with a server, which is one carrier more than n_carriers */
+    SERVED_2,  /* with two servers */
+    RWLOCK,
+    RWLOCK_OF_WRITERS
+};
 
 /*
  * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake its waiters, y
@@ -38,7 +46,8 @@ enum objects { NONE, MUTEX /* and a condition */, DELEGATED /* the same */, RWLO
  * note whether 0 is next; r and x take the read-write lock, to read and to write, e unlocks it, E does and destroys it
  * if it was the last to have it; jN wait for the futex word N, FN set it and wake by each bit, J set both words, move
  * the waiters of word 0 to word 1 and wake them; cN from now on N CPUs may be used; Q note
- * whether 0 waits for the mutex, which this thread has, and the second time whether 1 waits behind it.
+ * whether 0 waits for the mutex, which this thread has, and the second time whether 1 waits behind it; l lock the other
+ * mutex, d unlock it.
  */
 struct scenario {
     const char *name;
@@ -68,6 +77,42 @@ static bool no_thread_is_pinned(void) {
         if (strpbrk(scenario->script[i], "hH") != NULL)
             return false;
     return scenario->with_monitor == SCHED_ALONE;
+}
+
+static uint32_t n_servers_of(enum objects objects) {
+    return objects == SERVED ? 1 : objects == SERVED_2 ? 2 : 0;
+}
+
+static bool of_mutexes(enum objects objects) {
+    return objects == MUTEX || objects == DELEGATED || n_servers_of(objects) != 0;
+}
+
+static bool has_served; /* a server has run a section, in any schedule of this scenario */
+
+static uint32_t n_held[MAX_PROGRAM]; /* mutexes, by each thread */
+
+static bool is_on_server(void) {
+    const struct sbt_fiber *f = sbt_self.fiber;
+    return sbt_switch_servers != 0 && f != NULL && f->carrier != NULL &&
+           (uint32_t)(f->carrier - SBT_SWITCH->carrier) < sbt_switch_servers;
+}
+
+/* A server runs sections and nothing else of a program. */
+static void look_at_server(uint32_t me, char letter) {
+    n_held[me] += letter == 'L' || letter == 'l';
+    n_held[me] -= letter == 'U' || letter == 'd';
+    if (!is_on_server())
+        return;
+    has_served = true;
+    if (n_held[me] == 0 || sbt_self.fiber->section == NULL)
+        sched_wrong("a server runs a thread that is in no section");
+}
+
+/* The next letter unlocks another mutex than the one of the section that a server runs: the section goes on. */
+static const void *outer_section(char letter) {
+    const void *section = is_on_server() ? sbt_self.fiber->section : NULL;
+    bool unlocks = letter == 'U' || letter == 'd';
+    return unlocks && section != walk_mutex_object(letter == 'd') ? section : NULL;
 }
 
 static void sleep_until_open(uint32_t n) {
@@ -161,6 +206,12 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'U':
         walk_mutex_unlock();
         return 1;
+    case 'l':
+        walk_other_lock();
+        return 1;
+    case 'd':
+        walk_other_unlock();
+        return 1;
     case 'C':
         walk_cond_wait();
         return 1;
@@ -232,8 +283,14 @@ static uint32_t step(uint32_t me, const char *at) {
 static void follow(void *argument) {
     uint32_t me = (uint32_t)(uintptr_t)argument;
     token[me] = sbt_fiber_word();
-    for (const char *at = scenario->script[me]; *at != '\0';)
+    for (const char *at = scenario->script[me]; *at != '\0';) {
+        const char letter = *at;
+        const void *outer = outer_section(letter);
         at += step(me, at);
+        look_at_server(me, letter);
+        if (outer != NULL && sbt_self.fiber->section != outer)
+            sched_wrong("an inner unlock ended the section around it");
+    }
 }
 
 /* Under the read-write lock. */
@@ -247,7 +304,7 @@ static uint32_t n_sections(void) {
 
 /* That a script lets the program use, and no fewer than at first. */
 static uint32_t most_cpus(void) {
-    uint32_t most = scenario->n_carriers;
+    uint32_t most = scenario->n_carriers + n_servers_of(scenario->objects);
     for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
         for (const char *at = scenario->script[i]; (at = strchr(at, 'c')) != NULL; at++)
             most = (uint32_t)(at[1] - '0') > most ? (uint32_t)(at[1] - '0') : most;
@@ -259,16 +316,18 @@ static void setup(void) {
     memset(word, 0, sizeof word);
     memset(is_open, 0, sizeof is_open);
     memset(token, 0, sizeof token);
+    memset(n_held, 0, sizeof n_held);
     n_noted = n_waiting_seen = 0;
     in_order = one_before_zero = zero_is_next = inner_for_long = false;
     if (scenario->barrier != 0)
         walk_barrier_setup(scenario->barrier);
-    if (scenario->objects == MUTEX || scenario->objects == DELEGATED)
-        walk_mutex_setup(scenario->objects == DELEGATED);
+    sbt_switch_servers = 0;
+    if (of_mutexes(scenario->objects))
+        walk_mutex_setup(scenario->objects != MUTEX, n_servers_of(scenario->objects));
     else if (scenario->objects != NONE)
         walk_rwlock_setup(n_sections(), scenario->objects == RWLOCK_OF_WRITERS);
     walk_n_looks = scenario->n_looks;
-    sbt_n_cpus = scenario->n_carriers;
+    sbt_n_cpus = scenario->n_carriers + sbt_switch_servers;
     sched_n_cpus_most = most_cpus();
     for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
         sched_thread(follow, (void *)(uintptr_t)i);
@@ -281,9 +340,13 @@ static const char *unless_none_was_added(void) {
     return most_carriers < most_cpus() ? "no carrier has been added, in any schedule" : NULL;
 }
 
+static const char *unless_none_was_served(void) {
+    return n_servers_of(scenario->objects) != 0 && !has_served ? "no server has run a section, in any schedule" : NULL;
+}
+
 /* Two have waited for the mutex in that order, and 2 has unlocked it: it was their turn, in that order. */
 static const char *unless_in_turn(void) {
-    bool bounded = scenario->n_carriers == 1 && seen_on_carrier;
+    bool bounded = scenario->n_carriers == 1 && seen_on_carrier && scenario->objects == DELEGATED;
     if (n_waiting_seen < 2)
         return NULL;
     if (noted[0] != 0)
@@ -303,7 +366,7 @@ static const char *at_end(void) {
         return "a thread that unlocked two mutexes did not yield at the outer one, and only there";
     if (unless_in_turn() != NULL)
         return unless_in_turn();
-    if (scenario->objects == MUTEX || scenario->objects == DELEGATED)
+    if (of_mutexes(scenario->objects))
         return walk_mutex_at_end();
     if (scenario->objects != NONE)
         return walk_rwlock_at_end();
@@ -428,6 +491,47 @@ static const struct scenario scenarios[] = {
      DELEGATED,
      0},
     {"delegated, by turns: three take a mutex", {"LU", "LU", "LU"}, 1, 1, SCHED_BY_TURNS, 0, DELEGATED, 0},
+    {"served: two take a mutex", {"LULU", "LULU"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: three take a mutex", {"LU", "LU", "LU"}, 2, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: three take a mutex beside one worker", {"LULU", "LU", "LU"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: one takes a mutex at home", {"HLULUR", "LU", "LU"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: first come, first served", {"LaU", "pLaU", "LyQu1yQU"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: sections in which a thread waits", {"LpU", "LyU", "u0LU"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: a section waits for another mutex's section",
+     {"LpU", "lyu0d", "LyUlyd"},
+     1,
+     1,
+     SCHED_ALONE,
+     0,
+     SERVED,
+     0},
+    {"served: one inside the other", {"LyldU", "LlydU", "lyd"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: one inside the other, of two servers", {"LyldU", "LlydU", "lyd"}, 1, 1, SCHED_ALONE, 0, SERVED_2, 0},
+    {"served: hand over hand", {"LylUd", "LlyUd", "LU"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: a section goes home", {"LhU", "LyhU", "LU"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: one waits, one signals", {"LCU", "LSU"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: one waits, one signals without the mutex", {"LCU", "LMUs"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: two wait, one broadcasts and destroys", {"LCU", "LCU", "LAUX"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: two wait, and each passes it on", {"LCSU", "LCSU", "LSU"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: two wait, one of them at home", {"HLCUR", "LCU", "LAUX"}, 1, 1, SCHED_ALONE, 0, SERVED, 0},
+    {"served: one holds it up in a handler, others want it",
+     {"HILUR", "LUpo0", "LUu1"},
+     1,
+     1,
+     SCHED_ALONE,
+     0,
+     SERVED,
+     0},
+    {"served, monitored: three take a mutex", {"LULU", "LU", "LU"}, 1, 1, SCHED_MONITORED, 0, SERVED, 0},
+    {"served, monitored: a section held up in the kernel",
+     {"Lb0U", "LyUlyd", "lydlydo0"},
+     1,
+     0,
+     SCHED_MONITORED,
+     0,
+     SERVED,
+     0},
+    {"served, by turns: three take a mutex", {"LU", "LU", "LU"}, 1, 1, SCHED_BY_TURNS, 0, SERVED, 0},
     {"two write", {"xexe", "xexE"}, 2, 1, SCHED_ALONE, 0, RWLOCK, 0},
     {"three write", {"xE", "xE", "xE"}, 2, 2, SCHED_ALONE, 0, RWLOCK, 0},
     {"one writes, two read", {"xE", "re", "re"}, 2, 2, SCHED_ALONE, 0, RWLOCK, 0},
@@ -489,13 +593,16 @@ int main(int argc, char **argv) {
         if (mistaken ? strcmp(scenario->name, argv[2]) != 0 : !part_has(&part, i))
             continue;
         most_carriers = 0;
+        has_served = false;
         struct sched_how how = {scenario->with_monitor, scenario->n_preemptions + (longer ? 1 : 0)};
-        uint64_t n_schedules, limit = longer ? UINT64_MAX : SCHEDULES;
+        uint64_t n_schedules, limit = longer ? UINT64_MAX : SCHEDULES / (n_servers_of(scenario->objects) != 0 ? 10 : 1);
         const char *wrong = sched_walk(&how, setup, at_end, limit, !mistaken, &n_schedules);
         if (mistaken && wrong == NULL)
             wrong = sched_roam(&how, setup, at_end, 200000, i);
         if (wrong == NULL)
             wrong = unless_none_was_added();
+        if (wrong == NULL)
+            wrong = unless_none_was_served();
         n_wrong += wrong != NULL;
         if (mistaken && wrong != NULL) {
             printf("1..1\nok 1 - found by '%s' in schedule %llu: %s\n", scenario->name, (unsigned long long)n_schedules,

@@ -376,14 +376,132 @@ static void at_home(void) {
     CHECK(count == N * (ROUNDS / 4));
 }
 
+/* ---- a section blocks where it has travelled to, and sections of other mutexes that travel go on ---- */
+static atomic_int n_queued;
+
+/* Hold the mutex until all others are about to queue for it, or have. */
+static void hold_until_queued(pthread_mutex_t *m, int n) {
+    OK(pthread_mutex_lock(m));
+    meet();
+    while (atomic_load(&n_queued) < n)
+        sched_yield();
+    for (int i = 0; i < 100; i++)
+        sched_yield();
+    OK(pthread_mutex_unlock(m));
+}
+
+static void queue_for(pthread_mutex_t *m) {
+    meet();
+    atomic_fetch_add(&n_queued, 1);
+    OK(pthread_mutex_lock(m));
+}
+
+static void count_second(void) {
+    for (int i = 0; i < 100; i++) {
+        OK(pthread_mutex_lock(&second));
+        other_count++;
+        sched_yield(); /* others queue */
+        OK(pthread_mutex_unlock(&second));
+    }
+    OK(pthread_mutex_lock(&second));
+    bool last = ++n_done == N - 2;
+    OK(pthread_mutex_unlock(&second));
+    char byte = 0;
+    if (last)
+        OK_ERRNO(write(ends[1], &byte, 1) == 1 ? 0 : -1);
+}
+
+static void *block_on_server(void *number) {
+    char byte = 0;
+    leave_home();
+    if ((long)number == 0) {
+        hold_until_queued(&hot, 1);
+    } else if ((long)number == 1) {
+        queue_for(&hot);
+        OK_ERRNO(read(ends[0], &byte, 1) == 1 ? 0 : -1);
+        OK(pthread_mutex_unlock(&hot));
+    } else {
+        meet();
+        count_second();
+    }
+    return number;
+}
+
+static void blocked_there(void) {
+    OK_ERRNO(pipe(ends));
+    run(N, block_on_server);
+    CHECK(other_count == (N - 2) * 100);
+}
+
+/* ---- a section spins, without a yield, until a section of another mutex has run that travels too ---- */
+static void *spin_on_server(void *number) {
+    leave_home();
+    if ((long)number == 0) {
+        hold_until_queued(&hot, 1);
+    } else if ((long)number == 1) {
+        queue_for(&hot);
+        while (atomic_load(&come) != 1)
+            ;
+        OK(pthread_mutex_unlock(&hot));
+    } else {
+        meet();
+        for (int i = 0; i < 100; i++) {
+            OK(pthread_mutex_lock(&second));
+            other_count++;
+            sched_yield();
+            OK(pthread_mutex_unlock(&second));
+        }
+        OK(pthread_mutex_lock(&second));
+        if (++n_done == N - 2)
+            atomic_store(&come, 1);
+        OK(pthread_mutex_unlock(&second));
+    }
+    return number;
+}
+
+static void spins_there(void) {
+    run(N, spin_on_server);
+    CHECK(other_count == (N - 2) * 100);
+}
+
+/* ---- switching ends amid sections: by a thread that is in one, for good ---- */
+static void *end_switching(void *number) {
+    leave_home();
+    for (int i = 0; i < ROUNDS; i++) {
+        enter(&hot);
+        count++;
+        if (i % 64 == 0)
+            sched_yield();
+        if ((long)number == 3 && i == ROUNDS / 2)
+            OK_ERRNO(setuid(getuid()));
+        leave(&hot);
+        think();
+    }
+    return number;
+}
+
+static void switching_ends(void) {
+    run(N, end_switching);
+    CHECK(count == N * ROUNDS);
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
-        {"counts", counts}, {"made-counts", made_counts},
-        {"nested", nested}, {"blocked", blocked},
-        {"awaits", awaits}, {"timed", timed},
-        {"turns", turns},   {"jumps", jumps},
-        {"types", types},   {"end", end},
-        {"forks", forks},   {"at-home", at_home},
+        {"counts", counts},
+        {"made-counts", made_counts},
+        {"nested", nested},
+        {"blocked", blocked},
+        {"awaits", awaits},
+        {"timed", timed},
+        {"turns", turns},
+        {"jumps", jumps},
+        {"types", types},
+        {"end", end},
+        {"forks", forks},
+        {"at-home", at_home},
+        {"blocked-there", blocked_there},
+        {"spins-there", spins_there},
+        {"switching-ends", switching_ends},
         {NULL, NULL},
     };
     return play(argc, argv, scenes);

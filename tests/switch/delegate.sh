@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Delegated mutexes: every scene of delegate.c, on the C library alone and with its mutexes delegated; names of mutexes; and
-# what is refused, when the program runs undelegated.
+# Delegated mutexes: every scene of delegate.c, on the C library alone and with its mutexes delegated, with servers and
+# without; exceptions through sections; names of mutexes; and what is refused, when the program runs undelegated.
 . "$SOURCE_ROOT/tests/ni/lib.sh"
 
 subject=$SUBJECTS/switch-delegate
@@ -19,6 +19,19 @@ for scene in $("$subject"); do
         check "$scene: delegated, --wait $wait" is "$status" 0
         [[ $wait != switch || $scene == timed ]] || check "$scene: sections are handed over" delegated all
     done
+    for how in 'switch! 1' 'turns! 1' 'switch! 2'; do
+        run "$SUBUTAI" run --verbose 2 --wait "${how% *}" --delegate all --servers "${how#* }" -- "$subject" "$scene"
+        if matches "$err" 'servers are more than the CPUs'; then
+            continue
+        fi
+        check "$scene: served, --wait $how" is "$status" 0
+        [[ $how != 'switch! 1' || $scene == timed ]] || check "$scene: served, --wait $how: sections are handed over" delegated all
+    done
+done
+[[ ! -x $subject-cxx ]] || for servers in 0 1; do
+    run "$SUBUTAI" run --verbose 2 --wait 'switch!' --delegate all --servers $servers -- "$subject-cxx"
+    check "exceptions, $servers servers" is "$status" 0
+    check "exceptions, $servers servers: sections are handed over" delegated all
 done
 
 # On a single CPU, and by the names that profile and report print.
@@ -70,6 +83,22 @@ undelegated 'more than 64 names' "not delegated: 'second,third': there are more 
 undelegated 'a source line' "not delegated: 'delegate.c:12': source lines are not known while a program runs: .*" \
     --wait switch --delegate delegate.c:12
 undelegated 'an unknown server' "not delegated: 'hot@3': there is no server of that name" --wait switch --delegate hot@3
+run "$SUBUTAI" run --verbose 2 --wait 'switch!' --delegate hot@0,second@0 --servers 1 -- "$subject" nested
+check 'two mutexes of one server: right' is "$status" 0
+check 'two mutexes of one server: the first is delegated' delegated hot@0
+check 'two mutexes of one server: some sections wait for those of the other' matches "$err" \
+    "delegated: 'second@0': [0-9]+ sections in [0-9]+ batches, behind those of other mutexes [1-9]"
+for server in 1 '' x 4294967296 00000000000000000001; do
+    undelegated "the unknown server '$server'" "not delegated: 'hot@$server': there is no server of that name" \
+        --wait switch --servers 1 --delegate "hot@$server"
+done
+undelegated 'more servers than CPUs' 'nothing is delegated: 63 servers are more than the CPUs, which are [0-9]+' \
+    --wait switch --servers 63 --delegate all
+undelegated 'servers, and no mutex' 'run: --servers does nothing: no mutex is delegated [(]legal: beside --delegate[)]' \
+    --servers 1
+undelegated 'servers without switching' "run: --servers does nothing: with --wait adaptive no thread is switched" \
+    --wait adaptive --servers 1
+undelegated 'servers of another engine' "run: --servers does nothing: only the engine direct reads it" --engine det --servers 1
 undelegated 'no switching' "run: --delegate does nothing: with --wait adaptive no thread is switched" \
     --wait adaptive --delegate hot
 undelegated 'another engine' "run: --delegate does nothing: only the engine direct reads it" --engine ni --delegate hot

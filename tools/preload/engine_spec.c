@@ -5,12 +5,39 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Short names of an engine with settings. */
+static const struct {
+    const char *name;
+    struct {
+        enum sbt_option_id option;
+        const char *value;
+    } setting[4];
+} short_names[] = {
+    {"delegate-combine", {{SBT_OPT_ENGINE, "direct"}, {SBT_OPT_WAIT, "switch"}, {SBT_OPT_DELEGATE, "all"}}},
+    {"delegate-server",
+     {{SBT_OPT_ENGINE, "direct"}, {SBT_OPT_WAIT, "switch"}, {SBT_OPT_DELEGATE, "all"}, {SBT_OPT_SERVERS, "1"}}},
+};
+enum { N_SHORT_NAMES = sizeof short_names / sizeof *short_names };
+
+static bool is_short_name(struct engine_spec *c, const char *name) {
+    for (size_t i = 0; i < N_SHORT_NAMES; i++) {
+        if (strcmp(short_names[i].name, name) != 0)
+            continue;
+        for (size_t k = 0; k < 4 && short_names[i].setting[k].value != NULL; k++)
+            c->settings.text[short_names[i].setting[k].option] = short_names[i].setting[k].value;
+        return true;
+    }
+    return false;
+}
+
 static void start_engine(const struct args *args, struct engine_spec *c, char *name) {
     const struct sbt_option *engine = &sbt_option_table[SBT_OPT_ENGINE];
     if (strcmp(name, "native") == 0) {
         c->native = true;
         return;
     }
+    if (is_short_name(c, name))
+        return;
     for (size_t i = 0; engine->legal[i] != NULL; i++)
         if (strcmp(engine->legal[i], name) == 0) {
             c->settings.text[SBT_OPT_ENGINE] = engine->legal[i];
@@ -20,7 +47,10 @@ static void start_engine(const struct args *args, struct engine_spec *c, char *n
     size_t n = 0;
     for (size_t i = 0; engine->legal[i] != NULL && n < sizeof legal; i++)
         n += (size_t)snprintf(legal + n, sizeof legal - n, "%s, ", engine->legal[i]);
-    cmd_refuse("%s: --engines: unknown engine '%s' (legal: %snative)", args->command->name, name, legal);
+    n += (size_t)snprintf(legal + n, sizeof legal - n, "native");
+    for (size_t i = 0; i < N_SHORT_NAMES && n < sizeof legal; i++)
+        n += (size_t)snprintf(legal + n, sizeof legal - n, ", %s", short_names[i].name);
+    cmd_refuse("%s: --engines: unknown engine '%s' (legal: %s)", args->command->name, name, legal);
 }
 
 _Noreturn static void refuse_setting(const struct args *args, const char *key) {

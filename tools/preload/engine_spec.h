@@ -5,8 +5,9 @@
  * Grammar of --engines: list = engine {"," engine}; engine = NAME [":" setting] {"," setting}; setting = OPTION "="
  * VALUE. An element with '=' and without ':' before it belongs to the engine before it, so the comma can separate both:
  * "glibc,direct:spin-ns=0,yields=5,ni:map=random:7". Values cannot contain commas. NAME is an engine of the option
- * table or "native": no preload at all. OPTION is the name of any option but the engine. The part of the name behind a
- * dash suffices if no other name ends with it: "scale" stands for "time-scale".
+ * table, a short name for one with settings (delegate-combine, delegate-server), or "native": no preload at all. OPTION
+ * is the name of any option but the engine. The part of the name behind a dash suffices if no other name ends with it:
+ * "scale" stands for "time-scale".
  */
 #ifndef CMD_ENGINE_SPEC_H
 #define CMD_ENGINE_SPEC_H

@@ -27,6 +27,13 @@
  *
  * In both cases a running thread may come before the waiters once. So the order is strict among fibers that wait by
  * switching, and nearly strict otherwise.
+ *
+ * That is the form `combine`. In the form `server` (the option `servers`) step 3 is another:
+ *  3. The fiber is queued at the mutex's server, a carrier that runs nothing but sections (switch/serve.c), and the
+ *     owner goes on where it is. SERVED in the mutex's word sends the unlock of that section to the slow path, also if
+ *     no waiter is queued. Then the fiber leaves the server. If the owner was on that server, the server goes on with
+ *     the granted fiber.
+ * A free mutex is taken where the thread runs, as ever. So the section that the others queue behind may run anywhere.
  */
 #ifndef SBT_ENGINE_DIRECT_DELEGATE_H
 #define SBT_ENGINE_DIRECT_DELEGATE_H
@@ -48,8 +55,14 @@ extern uint32_t direct_n_delegates;
 /* Find out, and remember in the mutex. May read a call stack. */
 uint32_t direct_delegate_find(struct sbt_mutex *mx);
 
-/* A section of that entry has been handed over: where the owner runs, as the first of a batch or not. */
-void direct_delegate_count(uint32_t delegated, bool begins_batch);
+/* The server that is to run the mutex's sections. There are servers, and the mutex is delegated. */
+uint32_t direct_delegate_server(struct sbt_mutex *mx);
+
+/*
+ * A section of that entry has been handed over: by an owner that runs there, as the first of a batch or not; and behind
+ * sections of other mutexes of its server (false serialization).
+ */
+void direct_delegate_count(uint32_t delegated, bool begins_batch, bool waits);
 
 /* A number that no entry has was in the memory before: a program may give a mutex only the words that it knows of. */
 static inline uint32_t direct_delegated(struct sbt_mutex *mx) {
@@ -64,5 +77,11 @@ static inline bool direct_is_delegated(struct sbt_mutex *mx) {
 
 /* The caller holds it, and waiters are queued: hand it over. The mutex may be gone afterwards. */
 void direct_delegate_unlock(struct sbt_mutex *mx);
+
+/* Clear SERVED, by the owner. The result is what the word is then. */
+uint32_t direct_delegate_not_served(struct sbt_mutex *mx);
+
+/* The caller has unlocked a mutex of which a server ran the section: go back to where the other fibers run. */
+void direct_delegate_leave_server(void);
 
 #endif

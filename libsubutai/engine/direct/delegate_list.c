@@ -18,15 +18,19 @@
 #include "engine/direct/delegate.h"
 #include "os/symtab.h"
 #include "os/unwind.h"
+#include "switch/switch.h"
 
 #define ENTRIES_MOST 64
+
+#define ANY_SERVER UINT32_MAX /* by the mutex's address */
 
 struct entry {
     const char *name; /* in the option's text */
     size_t n;
+    uint32_t server;
     struct sbt_place place;
-    const char *why_not;        /* NULL: it is delegated */
-    uint64_t sections, batches; /* atomic */
+    const char *why_not;               /* NULL: it is delegated */
+    uint64_t sections, batches, waits; /* atomic */
 };
 
 bool direct_delegates;
@@ -34,16 +38,33 @@ static struct entry entries[ENTRIES_MOST];
 uint32_t direct_n_delegates;
 static const char *left_out; /* the first name for which there was no room; NULL: there was */
 static bool all, by_site, unwinds, told;
+static uint32_t too_many, of_cpus; /* servers that were asked for, and CPUs at that time; 0: no more than those */
 
 /* ---- the option ---- */
+
+/* "NUMBER", of a server. False: there is none. */
+static bool parse_server(const char *text, const char *end, uint32_t *server) {
+    *server = 0;
+    for (const char *c = text; c < end; c++) {
+        if (*c < '0' || *c > '9' || *server >= SBT_SWITCH_SERVERS_MOST)
+            return false;
+        *server = *server * 10 + (uint32_t)(*c - '0');
+    }
+    return text < end && *server < sbt_switch_servers;
+}
+
 static const char *look_up(struct entry *e) {
-    if (memchr(e->name, '@', e->n) != NULL)
+    const char *at = memchr(e->name, '@', e->n);
+    size_t n = at != NULL ? (size_t)(at - e->name) : e->n;
+    if (at != NULL && !parse_server(at + 1, e->name + e->n, &e->server))
         return "there is no server of that name";
-    if (memchr(e->name, ':', e->n) != NULL)
+    if (memchr(e->name, ':', n) != NULL)
         return "source lines are not known while a program runs: name its symbol, or its function+0xN";
-    if (!sbt_symtab_find(e->name, e->n, &e->place))
+    if (!sbt_symtab_find(e->name, n, &e->place))
         return "the program and its libraries have none of that name";
-    if (memchr(e->name, '+', e->n) == NULL)
+    if (at == NULL && e->place.data != 0 && sbt_switch_servers != 0)
+        e->server = (uint32_t)(e - entries) % sbt_switch_servers;
+    if (memchr(e->name, '+', n) == NULL)
         e->place.code = 0; /* no call returns to a function's first byte */
     return e->place.data != 0 || e->place.code != 0 ? NULL : "it is a function: add a call's place in it, +0xN";
 }
@@ -56,17 +77,23 @@ static void add(const char *name, size_t n) {
         return;
     }
     struct entry *e = &entries[direct_n_delegates++];
-    *e = (struct entry){.name = name, .n = n};
+    *e = (struct entry){.name = name, .n = n, .server = ANY_SERVER};
     e->why_not = look_up(e);
     direct_delegates = direct_delegates || e->why_not == NULL;
     by_site = by_site || e->place.code != 0;
 }
 
-void direct_delegate_start(const char *text) {
+void direct_delegate_start(const char *text, uint32_t n_servers) {
     if (text == NULL || strcmp(text, "none") == 0)
         return;
+    if (n_servers > sbt_usable_cpus()) {
+        too_many = n_servers;
+        of_cpus = sbt_usable_cpus();
+        return;
+    }
+    sbt_switch_servers = n_servers;
     if (strcmp(text, "all") == 0) {
-        entries[direct_n_delegates++] = (struct entry){.name = text, .n = strlen(text)};
+        entries[direct_n_delegates++] = (struct entry){.name = text, .n = strlen(text), .server = ANY_SERVER};
         all = direct_delegates = true;
         return;
     }
@@ -74,6 +101,8 @@ void direct_delegate_start(const char *text) {
         end = text + strcspn(text, ",");
         add(text, (size_t)(end - text));
     }
+    if (!direct_delegates)
+        sbt_switch_servers = 0; /* they would have nothing to do */
 }
 
 static const char *name_of(const struct entry *e, char text[static 100]) {
@@ -83,21 +112,29 @@ static const char *name_of(const struct entry *e, char text[static 100]) {
     return text;
 }
 
+static void say_what_is_not(void) {
+    char name[100], servers[DECIMAL_SIZE], cpus[DECIMAL_SIZE];
+    if (too_many != 0)
+        sbt_log(1, "nothing is delegated: ", decimal_of(servers, too_many),
+                " servers are more than the CPUs, which are ", decimal_of(cpus, of_cpus), NULL);
+    for (uint32_t i = 0; i < direct_n_delegates; i++)
+        if (entries[i].why_not != NULL)
+            sbt_log(1, "not delegated: '", name_of(&entries[i], name), "': ", entries[i].why_not, NULL);
+    if (left_out != NULL)
+        sbt_log(1, "not delegated: '", left_out, "': there are more names than the library has room for", NULL);
+}
+
 /* The first call is of the first thread, when symbols can be looked up; the next one is of a thread that was created.
  */
 void direct_delegate_thread_enter(void) {
     static uint32_t n_calls;
-    char name[100];
-    if (SBT_LIKELY(direct_n_delegates == 0) || __atomic_load_n(&n_calls, __ATOMIC_RELAXED) >= 2)
+    if (SBT_LIKELY(direct_n_delegates + too_many == 0) || __atomic_load_n(&n_calls, __ATOMIC_RELAXED) >= 2)
         return;
     uint32_t call = __atomic_fetch_add(&n_calls, 1, __ATOMIC_RELAXED);
     if (call == 0 && by_site)
         unwinds = sbt_unwind_start();
-    for (uint32_t i = 0; call == 1 && i < direct_n_delegates; i++)
-        if (entries[i].why_not != NULL)
-            sbt_log(1, "not delegated: '", name_of(&entries[i], name), "': ", entries[i].why_not, NULL);
-    if (call == 1 && left_out != NULL)
-        sbt_log(1, "not delegated: '", left_out, "': there are more names than the library has room for", NULL);
+    if (call == 1)
+        say_what_is_not();
     told = told || call == 1;
 }
 
@@ -134,22 +171,41 @@ void direct_mutex_init(pthread_mutex_t *m, const void *site) {
         __atomic_store_n(&sbt_mutex_of(m)->delegated, find(sbt_mutex_of(m), (uintptr_t)site), __ATOMIC_RELAXED);
 }
 
+/* The number of an entry; false: there is none, because two threads have found the mutex at different places. */
+static bool is_entry(uint32_t delegated) {
+    return delegated - 1 < direct_n_delegates;
+}
+
+/* Mutexes of one entry are spread over the servers, unless it names one. Their addresses differ in the higher bits. */
+uint32_t direct_delegate_server(struct sbt_mutex *mx) {
+    uint32_t delegated = direct_delegated(mx),
+             server = is_entry(delegated) ? entries[delegated - 1].server : ANY_SERVER;
+    return server != ANY_SERVER ? server : (uint32_t)((uintptr_t)mx / sizeof *mx) % sbt_switch_servers;
+}
+
 /* ---- what has been delegated ---- */
-void direct_delegate_count(uint32_t delegated, bool begins_batch) {
-    if (delegated - 1 >= direct_n_delegates) /* it has been found by two threads, at different places */
+void direct_delegate_count(uint32_t delegated, bool begins_batch, bool waits) {
+    if (!is_entry(delegated))
         return;
     struct entry *e = &entries[delegated - 1];
     __atomic_fetch_add(&e->sections, 1, __ATOMIC_RELAXED);
     if (begins_batch)
         __atomic_fetch_add(&e->batches, 1, __ATOMIC_RELAXED);
+    if (waits)
+        __atomic_fetch_add(&e->waits, 1, __ATOMIC_RELAXED);
+}
+
+static void say_what_was(const struct entry *e) {
+    char name[100], sections[DECIMAL_SIZE], batches[DECIMAL_SIZE], waits[DECIMAL_SIZE];
+    const char *n_waits = decimal_of(waits, __atomic_load_n(&e->waits, __ATOMIC_RELAXED));
+    sbt_log(2, "delegated: '", name_of(e, name),
+            "': ", decimal_of(sections, __atomic_load_n(&e->sections, __ATOMIC_RELAXED)), " sections in ",
+            decimal_of(batches, __atomic_load_n(&e->batches, __ATOMIC_RELAXED)), " batches",
+            sbt_switch_servers != 0 ? ", behind those of other mutexes " : NULL, n_waits, NULL);
 }
 
 void direct_delegate_stop(void) {
-    char name[100], sections[DECIMAL_SIZE], batches[DECIMAL_SIZE];
     for (uint32_t i = 0; told && i < direct_n_delegates; i++)
         if (entries[i].why_not == NULL)
-            sbt_log(2, "delegated: '", name_of(&entries[i], name),
-                    "': ", decimal_of(sections, __atomic_load_n(&entries[i].sections, __ATOMIC_RELAXED)),
-                    " sections in ", decimal_of(batches, __atomic_load_n(&entries[i].batches, __ATOMIC_RELAXED)),
-                    " batches", NULL);
+            say_what_was(&entries[i]);
 }

@@ -4,9 +4,13 @@
 #define SBT_ENGINE_DIRECT_DELEGATE_LIST_H
 
 #include <pthread.h>
+#include <stdint.h>
 
-/* At the start, with the option's value, which stays where it is. Reads the files of the program and its libraries. */
-void direct_delegate_start(const char *text);
+/*
+ * At the start, with the options' values, of which the text stays where it is. Reads the files of the program and its
+ * libraries.
+ */
+void direct_delegate_start(const char *text, uint32_t n_servers);
 
 /* In each thread, when it begins. */
 void direct_delegate_thread_enter(void);

@@ -10,7 +10,7 @@
 _Thread_local struct direct_self direct_self __attribute__((tls_model("initial-exec")));
 
 static int start(const struct sbt_options *options) {
-    direct_delegate_start(options->value[SBT_OPT_DELEGATE].s);
+    direct_delegate_start(options->value[SBT_OPT_DELEGATE].s, (uint32_t)options->value[SBT_OPT_SERVERS].u);
     sbt_adapt_start((uint32_t)options->value[SBT_OPT_SPIN_NS].u, (uint32_t)options->value[SBT_OPT_YIELDS].u);
     return 0;
 }

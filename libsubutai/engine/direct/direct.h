@@ -34,8 +34,10 @@
  * |        |                                             | with LOCKED, a thread that moves waiters here |                                                  |
  * |        |                                             | when that is so, the owner that has set it,   |                                                  |
  * |        |                                             | or a notified waiter that a handler holds up  |                                                  |
+ * | SERVED | an owner that grants it, under the bucket   | the owner that it was granted, at its unlock; | a server runs the section (delegate.h): it ends  |
+ * |        | lock                                        | it stays where that grants it to the next one | in the slow path                                 |
  *
- * Illegal: HANDED without LOCKED and QUEUED; WOKEN without QUEUED, because the designated waker is still queued. A
+ * Illegal: SERVED without LOCKED; HANDED without LOCKED and QUEUED; WOKEN without QUEUED, because the designated waker is still queued. A
  * forked child is the exception for a moment: its parking lot is empty, and all three may be stale. An unlock that
  * finds no waiter clears them, and so does the next waiter that finds no designated waker.
  *
@@ -49,7 +51,8 @@ enum {
     DIRECT_WOKEN = 4,
     DIRECT_ACTIVE = 8,
     DIRECT_SPUN = 16,
-    DIRECT_HANDED = 32
+    DIRECT_HANDED = 32,
+    DIRECT_SERVED = 64
 };
 
 int direct_mutex_destroy(pthread_mutex_t *m);

@@ -424,7 +424,13 @@ static bool is_sleepers_turn(const struct sbt_mutex *mx, uint32_t seen) {
 static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
     if ((seen & DIRECT_LOCKED) == 0 || (seen & DIRECT_HANDED) != 0)
         return false; /* unlocked twice, which is undefined; under glibc such a program goes on, so it does here */
-    if ((seen & (DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED && direct_is_delegated(mx) && !sbt_lot_busy()) {
+    bool hands_over =
+        (seen & (DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED && direct_is_delegated(mx) && !sbt_lot_busy();
+    if (SBT_UNLIKELY((seen & DIRECT_SERVED) != 0)) {
+        sbt_switch_end_section(mx);
+        seen = hands_over ? seen : direct_delegate_not_served(mx);
+    }
+    if (hands_over) {
         direct_delegate_unlock(mx);
         return false;
     }
@@ -450,8 +456,12 @@ int direct_mutex_unlock(pthread_mutex_t *m) {
             direct_self.passed_over++; /* now: a store before the atomic operation would make that wait */
     } else if (one_comes) {
         unlock_to_sleeper(mx);
-    } else if (unlock_slow(mx, seen)) {
-        sbt_wait_yield_to_fibers();
+    } else {
+        bool yields = unlock_slow(mx, seen);
+        if (SBT_UNLIKELY((seen & DIRECT_SERVED) != 0))
+            direct_delegate_leave_server();
+        if (yields)
+            sbt_wait_yield_to_fibers();
     }
     return 0;
 }

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Servers, as in Remote Core Locking (Lozi): the first carriers run sections and nothing else. The section's fiber
+ * comes to the server, and goes to another carrier, a worker, when the section is over.
+ *
+ *  1. A thread that gives a fiber what it has waited for (an unlock that grants a mutex) owns that fiber. It notes of
+ *     which object the section is, and which server has it. Then the fiber is queued there.
+ *  2. The server runs the queue in the order of arrival. If its own section's end begins the next one of the same
+ *     object, it runs that without the queue, at most a batch of them.
+ *  3. The end of the section takes the note away, and the fiber leaves to the workers' run queues.
+ *
+ * The note (`section`) stays until then. So a fiber that waits within its section comes back to its server, while the
+ * server goes on with other sections. A section within a section does not take the note away: when it ends the fiber
+ * stays, because the outer one goes on.
+ *
+ * Servers take no fibers from other carriers, and no carrier takes theirs: their bits of `idle` and `searching` are
+ * never set. What a section wakes, and does not grant, is queued at the workers.
+ *
+ * A section that blocks in the kernel blocks its server. The monitor sees that (`held`). It moves what is queued to the
+ * workers, and sections that are granted later go there too, until the server makes progress. A section that computes
+ * for long, or spins until another one has run, is no different from a fiber on another carrier that does: the monitor
+ * sends those behind it to their home threads. So no section waits for another one for good.
+ */
+#include "switch/serve.h"
+
+#include <sched.h>
+
+#include "switch/pin.h"
+
+uint32_t sbt_switch_servers;
+
+/*
+ * A fiber that was on no server has left each section that it had: it ended there, or goes on where the fiber is. The
+ * caller owns the fiber, so `carrier` is the one that the fiber has left last.
+ */
+bool sbt_fiber_begin_section(uint32_t *word, const void *object, uint32_t server) {
+    struct sbt_fiber *f = (struct sbt_fiber *)(void *)word;
+    const struct sbt_carrier *x = &SBT_SWITCH->carrier[server];
+    const struct sbt_fiber *self = sbt_self.fiber, *runs = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
+    bool others = (runs != NULL && runs != self) || __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
+    if (!sbt_serves(f->carrier) || !sbt_in_section(f))
+        __atomic_store_n(&f->section, object, __ATOMIC_RELAXED);
+    f->server = (uint8_t)(server + 1);
+    return others;
+}
+
+void sbt_switch_end_section(const void *object) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    if (f != NULL && __atomic_load_n(&f->section, __ATOMIC_RELAXED) == object)
+        __atomic_store_n(&f->section, NULL, __ATOMIC_RELAXED);
+}
+
+void sbt_serve_queue(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_runq_of which) {
+    if (sbt_serves(x) && sbt_in_section(f))
+        sbt_runq_serve(x, f, which, false);
+    else
+        sbt_runq_push(x, f, f, 1, which);
+}
+
+void sbt_serve_woken(struct sbt_carrier *x, struct sbt_fiber *first, uint32_t n) {
+    for (struct sbt_fiber *next; n > 0; first = next, n--) {
+        next = first->next;
+        if (sbt_in_section(first))
+            sbt_runq_serve(sbt_server_of(first), first, SBT_WOKEN, false);
+        else
+            sbt_runq_push(x, first, first, 1, SBT_WOKEN);
+    }
+}
+
+/* A fiber that is queued between the two steps, or after the server has cleared `held` just now, waits for a tick. */
+void sbt_serve_elsewhere(struct sbt_carrier *x, bool held_up) {
+    if (held_up != (__atomic_load_n(&x->held, __ATOMIC_RELAXED) != 0))
+        __atomic_store_n(&x->held, held_up, __ATOMIC_RELAXED);
+    if (held_up)
+        sbt_runq_give_away(x);
+}
+
+/* The last of the CPUs that it may use: the first ones serve most interrupts. */
+void sbt_serve_pin(const struct sbt_carrier *x) {
+    cpu_set_t may = {0}, one = {0};
+    uint32_t n = (uint32_t)(x - SBT_SWITCH->carrier);
+    if (!sbt_serves(x) || sbt_usable_cpus() <= sbt_switch_servers ||
+        sbt_syscall3(SYS_sched_getaffinity, 0, sizeof may, &may) <= 0)
+        return;
+    if (CPU_COUNT(&may) <= (int)sbt_switch_servers)
+        return;
+    for (int cpu = CPU_SETSIZE - 1; cpu >= 0; cpu--)
+        if (CPU_ISSET(cpu, &may) && n-- == 0) {
+            CPU_SET(cpu, &one);
+            sbt_syscall3(SYS_sched_setaffinity, 0, sizeof one, &one);
+            return;
+        }
+}
