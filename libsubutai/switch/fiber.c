@@ -383,6 +383,16 @@ void sbt_fiber_run_next(uint32_t *word) {
     sbt_switch_leave();
 }
 
+void sbt_switch_will_compute(void) {
+    const struct sbt_fiber *f = sbt_self.fiber;
+    if (SBT_LIKELY(f == NULL) || SBT_UNLIKELY(sbt_self.in_switch != 0))
+        return;
+    sbt_switch_enter();
+    if (f->carrier != NULL) /* read here, as in sbt_fiber_leave */
+        sbt_runq_call_help(f->carrier);
+    sbt_switch_leave();
+}
+
 /* ---- yielding ---- */
 bool sbt_switch_carried(void) {
     return sbt_self.fiber != NULL && sbt_self.fiber->carrier != NULL;
