@@ -7,22 +7,23 @@ import subprocess
 import sys
 import time
 
-# What is done: threads of each parallel stage, and items so that a native run lasts some 50, 200 and 800 ms on two cores.
-SIZES = {"small": 1, "medium": 4, "large": 16}
+# What is done: threads of each parallel stage, and items so that a native run lasts some 50, 150 and 450 ms on two cores.
+SIZES = {"small": 1, "medium": 3, "large": 9}
 ITEMS = {"ferret": 90, "dedup": 36, "parts": 60, "tasks": 450}
 
 # Fig. 1 and Table 1 of LBDR say where its hints are; PARROT has one soft barrier in ferret and none in dedup. The weights are
-# what follows, in units of 100 ns. %d: the threads of a stage.
+# what follows, in units of 100 ns. A soft barrier waits for many turns: ferret's reader takes 400 for each picture. %d: the
+# threads of a stage.
 HINTS = {
-    "ferret": {"parrot": ["soft-barrier leave_take_to_rank (ferret) %d"],
+    "ferret": {"parrot": ["soft-barrier leave_take_to_rank (ferret) %d 20000"],
                "lbdr": ["give-up-turn leave_take (ferret) 650", "give-up-turn leave_take_to_rank (ferret) 7500"],
                "wrong": ["give-up-turn queue_put (ferret)"]},
     "dedup": {"parrot": [],
               "lbdr": ["give-up-turn leave_put (dedup) 300", "give-up-turn before_compress (dedup) 2000"],
               "wrong": ["give-up-turn queue_take (dedup)"]},
-    "parts": {"parrot": ["soft-barrier begin_round (parts) %d"], "lbdr": ["give-up-turn begin_round (parts) 4000"],
+    "parts": {"parrot": ["soft-barrier begin_round (parts) %d 20000"], "lbdr": ["give-up-turn begin_round (parts) 4000"],
               "wrong": ["give-up-turn meet (parts)"]},
-    "tasks": {"parrot": ["soft-barrier leave_take (tasks) %d"], "lbdr": ["give-up-turn leave_take (tasks) 1000"],
+    "tasks": {"parrot": ["soft-barrier leave_take (tasks) %d 20000"], "lbdr": ["give-up-turn leave_take (tasks) 1000"],
               "wrong": ["give-up-turn finish_task (tasks)"]},
 }
 
@@ -37,7 +38,7 @@ class Way:
         if self.hints is None:
             return []
         lines = [line % threads if "%d" in line else line for line in HINTS[program][self.hints]]
-        if self.hints == "parrot" and threads < 2:
+        if self.hints == "parrot" and threads < 2: # nothing to wait for
             lines = []
         if self.least:
             lines = [f"{line} {line.rsplit(' ', 1)[1]}" for line in lines]
