@@ -194,16 +194,17 @@ _Static_assert(HINTS_MAX_WEIGHT == 1000000 && HINTS_MAX_TURNS == 1000000 && HINT
 
 /* What stands behind the site. */
 static bool take_arguments(const struct hints_reader *r, struct error *e, struct line *l, struct hint *h) {
-    h->turns = HINTS_TURNS;
+    h->turns = h->kind == HINT_SOFT_BARRIER ? HINTS_TURNS : 0;
     h->weight = HINTS_WEIGHT;
     if (h->kind == HINT_SOFT_BARRIER &&
         !take_number(r, e, l, "not a number of threads:", "2 to 16384", 2, HINTS_MAX_THREADS, &h->threads))
         return false;
     bool has_more = l->at < l->end;
-    if (h->kind == HINT_SOFT_BARRIER && has_more)
+    if ((h->kind == HINT_WEIGHT || (h->kind == HINT_GIVE_UP && has_more)) &&
+        !take_number(r, e, l, "not a weight:", LEGAL_WEIGHTS, 1, HINTS_MAX_WEIGHT, &h->weight))
+        return false;
+    if ((h->kind == HINT_SOFT_BARRIER || h->kind == HINT_GIVE_UP) && l->at < l->end)
         return take_number(r, e, l, "not a number of turns:", "1 to 1000000", 1, HINTS_MAX_TURNS, &h->turns);
-    if (h->kind == HINT_WEIGHT || (h->kind == HINT_GIVE_UP && has_more))
-        return take_number(r, e, l, "not a weight:", LEGAL_WEIGHTS, 1, HINTS_MAX_WEIGHT, &h->weight);
     return true;
 }
 
@@ -229,7 +230,7 @@ static bool take_hint(const struct hints_reader *r, struct error *e, struct line
         return false;
     rest = (struct hints_text){l->at, (size_t)(l->end - l->at)};
     return rest.n == 0 || fail(r, e, "unexpected words", &rest,
-                               "give-up-turn SITE [WEIGHT], soft-barrier SITE THREADS [TURNS], pcs SITE, "
+                               "give-up-turn SITE [WEIGHT [TURNS]], soft-barrier SITE THREADS [TURNS], pcs SITE, "
                                "weight SITE WEIGHT");
 }
 

@@ -6,7 +6,7 @@
  *
  *     subutai-hints 1
  *     # a comment, up to the end of the line
- *     give-up-turn SITE [WEIGHT]
+ *     give-up-turn SITE [WEIGHT [TURNS]]
  *     soft-barrier SITE THREADS [TURNS]
  *     pcs SITE
  *     weight SITE WEIGHT
@@ -49,9 +49,10 @@ struct hint {
     unsigned line;                          /* from 1 on */
     struct hints_text site, module, symbol; /* the site as it is written; symbol.n 0: none */
     bool is_whole;                          /* every call in the function `symbol` */
-    uint64_t offset;         /* of the call's last byte: in the module's file, or behind the beginning of `symbol` */
-    uint32_t threads, turns; /* SOFT_BARRIER */
-    uint32_t weight;         /* GIVE_UP, WEIGHT */
+    uint64_t offset;  /* of the call's last byte: in the module's file, or behind the beginning of `symbol` */
+    uint32_t threads; /* SOFT_BARRIER */
+    uint32_t turns;   /* SOFT_BARRIER: at most; GIVE_UP: at least, or 0 */
+    uint32_t weight;  /* GIVE_UP, WEIGHT */
 };
 
 struct hints_reader {

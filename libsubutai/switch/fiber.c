@@ -395,6 +395,16 @@ void sbt_switch_leave_server(void) {
     sbt_fiber_leave(f, is_pinned(f) ? SBT_LEAVES_FOR_HOME : SBT_LEAVES_TO_GO_ON);
 }
 
+void sbt_switch_will_compute(void) {
+    const struct sbt_fiber *f = sbt_self.fiber;
+    if (SBT_LIKELY(f == NULL) || SBT_UNLIKELY(sbt_self.in_switch != 0))
+        return;
+    sbt_switch_enter();
+    if (f->carrier != NULL) /* read here, as in sbt_fiber_leave */
+        sbt_runq_call_help(f->carrier);
+    sbt_switch_leave();
+}
+
 /* ---- yielding ---- */
 bool sbt_switch_carried(void) {
     return sbt_self.fiber != NULL && sbt_self.fiber->carrier != NULL;

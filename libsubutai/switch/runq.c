@@ -77,6 +77,13 @@ static void wake_for(struct sbt_switch_state *s, const struct sbt_carrier *x, st
         wake_to_help(s, self);
 }
 
+void sbt_runq_call_help(struct sbt_carrier *x) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    if (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 || __atomic_load_n(&s->searching, __ATOMIC_RELAXED) != 0)
+        return;
+    wake_idle(s, 0);
+}
+
 static void wake_monitor(struct sbt_switch_state *s) {
     if (SBT_UNLIKELY(__atomic_load_n(&s->monitor_sleeps, __ATOMIC_RELAXED) != 0) &&
         __atomic_exchange_n(&s->monitor_sleeps, 0, __ATOMIC_RELAXED) != 0)

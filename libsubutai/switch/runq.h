@@ -51,6 +51,9 @@ bool sbt_runq_steal(struct sbt_carrier *x, struct sbt_carrier *from);
  */
 void sbt_runq_give_away(struct sbt_carrier *x);
 
+/* The carrier's fiber will run for long: wake an idle carrier for those that are queued, unless one searches. */
+void sbt_runq_call_help(struct sbt_carrier *x);
+
 /* The carrier leaves a fiber, and has woken an idle carrier meanwhile: was that of any use? */
 void sbt_runq_judge(struct sbt_carrier *x);
 

@@ -321,6 +321,12 @@ bool sbt_fiber_seize(uint32_t *word);
  */
 bool sbt_fiber_run_here(uint32_t *word);
 
+/*
+ * The caller is about to compute for long. If a fiber is queued behind it, an idle carrier is woken for that, however
+ * often such a wake-up was of no use lately.
+ */
+void sbt_switch_will_compute(void);
+
 /* Does the caller's fiber run because it was chosen so, and has it not waited or yielded since? */
 bool sbt_switch_runs_in_place(void);
 

@@ -198,6 +198,8 @@ turns_with() {
     "$SUBUTAI" run --engine det --hints weight.hints --schedule log -- "$HINTED" sites >/dev/null
     "$SUBUTAI" schedule info --json log | jq '.sections[0].turns'
 }
+least=$(turns_with '1 1000' 1)
+check "budgets are never smaller than the hint says: $least turns in 240 sections" test "$least" -ge 240000
 light=$(turns_with 1 1) middle=$(turns_with 3 1) heavy=$(turns_with 100 1) against=$(turns_with 20 20)
 check "the heavier a section, the larger its budgets: $light, $middle, $heavy turns" test "$light" -lt "$middle" -a "$middle" -lt "$heavy"
 check "and the smaller, the heavier what others do: $against turns" test "$against" -lt "$heavy"

@@ -83,7 +83,9 @@ static int hints_main(const struct command *self, int argc, char **argv) {
         output_close(out);
         hints_report(stdout, &s);
     }
-    hints_profile_free(&s.profile);
+    for (size_t i = 0; i < s.n_profiles; i++)
+        hints_profile_free(&s.profiles[i]);
+    free(s.profiles);
     free(s.tried);
     return CMD_OK;
 }

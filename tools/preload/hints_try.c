@@ -100,9 +100,12 @@ static void take_largest(void *context, int directory, const char *name) {
     l->bytes = st.st_size;
 }
 
-/* A run may have several processes: hints are for the one with the longest log. */
-static void profile(struct hints_search *s) {
-    char outcome[32], *log = cmd_format("%s/log", s->folder), **env = environment(s, NULL, log);
+/*
+ * A run with a log, and with that hint file; NULL: none. A run may have several processes: hints are for the one with
+ * the longest log. The sites of the profile before stay: candidates are among them.
+ */
+static void profile(struct hints_search *s, const char *hints) {
+    char outcome[32], *log = cmd_format("%s/log", s->folder), **env = environment(s, hints, log);
     struct trial trial = trial_run(&s->program, env);
     struct largest largest = {.folder = s->folder};
     s->status = trial.status;
@@ -113,12 +116,17 @@ static void profile(struct hints_search *s) {
     folder_visit("log", take_largest, &largest);
     if (largest.path == NULL)
         cmd_refuse("hints: the program does not synchronize (legal: one with threads)");
-    s->profile = hints_profile("hints", largest.path);
+    s->profiles = cmd_reallocate(s->profiles, s->n_profiles + 1, sizeof *s->profiles);
+    s->profiles[s->n_profiles++] = hints_profile("hints", largest.path);
     folder_remove_files("log");
     trial_release(&trial);
     free(largest.path);
     free(log);
     free(env);
+}
+
+const struct hints_profile *hints_last_profile(const struct hints_search *s) {
+    return &s->profiles[s->n_profiles - 1];
 }
 
 /* ---- candidates ---- */
@@ -149,7 +157,8 @@ static const char *write_file(const struct hints_search *s, const char *name, co
     return path;
 }
 
-static void try_site(struct hints_search *s, const struct hints_site *site, const char *prefix) {
+/* True: a hint there is kept. */
+static bool try_site(struct hints_search *s, const struct hints_site *site, const char *prefix) {
     struct series_of all = {.search = s};
     struct hints_candidate *first;
     size_t n = site->n_threads > 1 ? 2 : 1;
@@ -169,9 +178,27 @@ static void try_site(struct hints_search *s, const struct hints_site *site, cons
         if (isnan(first[best].ratio) || first[i].ratio > first[best].ratio) /* a candidate has failed */
             best = i;
     }
-    first[best].is_kept = helps(&all, 0, best + 1);
+    bool is_kept = first[best].is_kept = helps(&all, 0, best + 1);
     s->n_tried += n;
     free_series(&all);
+    return is_kept;
+}
+
+static bool is_tried(const struct hints_search *s, const struct hints_site *site) {
+    for (size_t i = 0; i < s->n_tried; i++)
+        if (strcmp(s->tried[i].site->name, site->name) == 0)
+            return true;
+    return false;
+}
+
+/* The call site for which most was lost in the last profile, of those that have not been tried; NULL: none is worth it.
+ */
+static const struct hints_site *next_site(const struct hints_search *s) {
+    const struct hints_profile *p = hints_last_profile(s);
+    for (size_t i = 0; i < p->n_sites && p->sites[i].lost_ns > p->lost_ns * WORTH; i++)
+        if (!is_tried(s, &p->sites[i]))
+            return &p->sites[i];
+    return NULL;
 }
 
 /* Without the library, without hints, and with all that are kept: together they have to be of use once more. */
@@ -196,13 +223,12 @@ static void measure_all(struct hints_search *s) {
 
 void hints_search_run(struct hints_search *s) {
     s->folder = folder_make("hints");
-    profile(s);
-    size_t n = 0;
-    while (n < s->profile.n_sites && n < s->n_most && s->profile.sites[n].lost_ns > s->profile.lost_ns * WORTH)
-        n++;
-    for (size_t i = 0; i < n; i++) {
-        char *prefix = cmd_format("call site %zu of %zu, %s, ", i + 1, n, s->profile.sites[i].place);
-        try_site(s, &s->profile.sites[i], prefix);
+    const struct hints_site *site;
+    profile(s, NULL);
+    for (size_t i = 1; i <= s->n_most && (site = next_site(s)) != NULL; i++) {
+        char *prefix = cmd_format("call site %zu of %zu at most, %s, ", i, s->n_most, site->place);
+        if (try_site(s, site, prefix)) /* what is lost then is lost elsewhere */
+            profile(s, write_file(s, "so-far", NULL));
         free(prefix);
     }
     measure_all(s);

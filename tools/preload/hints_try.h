@@ -30,8 +30,9 @@ struct hints_search {
     size_t n_most; /* candidate call sites */
     bool progress_lines;
 
-    int status; /* of the first run; others must end so too */
-    struct hints_profile profile;
+    int status;                     /* of runs with a log; others must end so too */
+    struct hints_profile *profiles; /* without hints, and with those that were kept, one more each time */
+    size_t n_profiles;
     struct hints_candidate *tried;
     size_t n_tried;
     struct stats native, without, with; /* seconds; NaN in `with`: no hint was kept before the last runs */
@@ -40,6 +41,9 @@ struct hints_search {
 
 /* hints_try.c: the first run, then candidates one by one; at last all that is kept. */
 void hints_search_run(struct hints_search *s);
+
+/* What was lost at last. */
+const struct hints_profile *hints_last_profile(const struct hints_search *s);
 
 /* hints_write.c. A hint file of what is kept, and of `more` (NULL: none); commented or not. */
 void hints_write(FILE *out, const struct hints_search *s, const struct hints_candidate *more, bool is_commented);

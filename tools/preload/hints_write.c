@@ -28,12 +28,14 @@ static char *name_of(const struct hints_search *s, const struct hints_site *site
     return strpbrk(name, " \t\"") == NULL ? cmd_format("%s", name) : cmd_format("\"%s\"", name);
 }
 
+/* A budget of as many turns as the weight is what it would grow to: other operations weigh 1 (lbdr.h). */
 static void write_hint(FILE *out, const struct hints_search *s, const struct hints_candidate *c) {
     char *name = name_of(s, c->site);
+    uint64_t weight = weight_of(c->site);
     if (c->is_barrier)
         fprintf(out, "soft-barrier %s %u\n", name, c->site->n_threads);
     else
-        fprintf(out, "give-up-turn %s %ju\n", name, (uintmax_t)weight_of(c->site));
+        fprintf(out, "give-up-turn %s %ju %ju\n", name, (uintmax_t)weight, (uintmax_t)weight);
     free(name);
 }
 
@@ -50,17 +52,18 @@ static void comment(FILE *out, const struct hints_search *s, const struct hints_
 
 static bool is_given_up(const struct hints_search *s, const struct hints_candidate *more,
                         const struct hints_site *site) {
-    bool is = more != NULL && !more->is_barrier && more->site == site;
+    bool is = more != NULL && !more->is_barrier && strcmp(more->site->name, site->name) == 0;
     for (size_t i = 0; i < s->n_tried; i++)
-        is = is || (s->tried[i].is_kept && !s->tried[i].is_barrier && s->tried[i].site == site);
+        is = is || (s->tried[i].is_kept && !s->tried[i].is_barrier && strcmp(s->tried[i].site->name, site->name) == 0);
     return is;
 }
 
 /* What is computed after other operations, against which a section is weighed. */
 static void write_weights(FILE *out, const struct hints_search *s, const struct hints_candidate *more) {
+    const struct hints_profile *p = hints_last_profile(s);
     size_t n = 0;
-    for (size_t i = 0; i < s->profile.n_sites && n < MOST_WEIGHTS; i++) {
-        const struct hints_site *site = &s->profile.sites[i];
+    for (size_t i = 0; i < p->n_sites && n < MOST_WEIGHTS; i++) {
+        const struct hints_site *site = &p->sites[i];
         if (weight_of(site) < 2 || is_given_up(s, more, site))
             continue;
         char *name = name_of(s, site);

@@ -10,6 +10,7 @@
 #include "engine/det/lbdr.h"
 #include "engine/det/places.h"
 #include "os/memory.h"
+#include "switch/switch.h"
 
 static bool has_file, has_sfs, has_sts, has_soft_barriers;
 static struct lbdr *lbdr; /* NULL: no round has needed it yet */
@@ -135,6 +136,8 @@ static void give_up(const struct det_hint *hint) {
     struct det_round *r = det_round;
     sbt_lock_take(&r->lock);
     uint64_t turns = lbdr_start(lbdr, det_self.number, hint->id, hint->weight, &r->turn);
+    if (turns < hint->turns)
+        turns = hint->turns;
     if (__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
         det_schedule_section(det_self.number, hint->said, turns);
     turn_give_up(&r->turn, turns);
@@ -142,6 +145,7 @@ static void give_up(const struct det_hint *hint) {
     sbt_lock_drop(&r->lock);
     n_sections++;
     det_give(next);
+    sbt_switch_will_compute(); /* the thread that has the turn now may be a fiber queued behind the caller */
 }
 
 /* PARROT's soba_wait: the last thread to come does not wait. */

@@ -27,11 +27,12 @@ _Static_assert((int)HINTS_MAX <= (int)DET_HINTS, "each hint of a file has a numb
 
 struct det_hint {
     enum det_hint_kind kind;
-    uint32_t id;             /* of its supplements */
-    uint32_t weight;         /* of what follows */
-    uint32_t threads, turns; /* SOFT_BARRIER */
-    const void *key;         /* SOFT_BARRIER: what its threads wait for */
-    uint64_t said;           /* in the log: twice the line, or twice the program's number, plus 1 */
+    uint32_t id;      /* of its supplements */
+    uint32_t weight;  /* of what follows */
+    uint32_t threads; /* SOFT_BARRIER */
+    uint32_t turns;   /* SOFT_BARRIER: at most; GIVE_UP: the budget is no less */
+    const void *key;  /* SOFT_BARRIER: what its threads wait for */
+    uint64_t said;    /* in the log: twice the line, or twice the program's number, plus 1 */
 };
 
 /* Once: the hint file that the options ask for, or NULL. 0, ENOMEM, or EINVAL: a line has said what is wrong with it.
