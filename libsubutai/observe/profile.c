@@ -375,15 +375,18 @@ static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t 
         e = rec_counts_find(counts, &of_site);
     if (e != NULL) {
         struct rec_held *h = held_of(counts, e);
-        p->before = *h;
+        uint32_t *bucket = &h->buckets[bucket_of(ns)];
+        p->before = h->sums;
+        p->bucket = bucket;
+        p->bucket_before = *bucket;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        p->changing = h;
+        p->changing = &h->sums;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        h->ns += ns * weight;
-        h->max_ns = ns > h->max_ns ? ns : h->max_ns;
-        h->n_timed++;
-        h->n += weight;
-        h->buckets[bucket_of(ns)] += weight;
+        h->sums.ns += ns * weight;
+        h->sums.max_ns = ns > h->sums.max_ns ? ns : h->sums.max_ns;
+        h->sums.n_timed++;
+        h->sums.n += weight;
+        *bucket += weight;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         p->changing = NULL;
     }

@@ -14,7 +14,7 @@
  *  - preempt.c: whether a thread was off its core
  *  - modules.c: the loaded files that addresses lie in
  *  - stack.h: call stacks
- *  - profile.h: profiles, in which calls that did not wait are counted: profile.c, profile_write.c, profile_lock.c
+ *  - profile.h: profiles, in which calls that did not wait are counted: profile.c and profile_*.c
  *  - mutex.c cond.c locks.c sem.c futex.c process.c openmp.c: the observing functions. locks.c has read-write locks,
  * spinlocks and barriers; process.c has threads, once and the end of the process. C11's functions are next to their
  * POSIX ones. signals.c: which signal ended a wait.
@@ -221,6 +221,12 @@ uint32_t rec_node_begin(struct rec_node *node, uint8_t type);
  */
 bool rec_node_claim(struct rec_node *node, uint8_t type, uint32_t *numbers, uint64_t *signals);
 void rec_node_claimed(struct rec_node *node, uint8_t type, uint64_t signals);
+/*
+ * The same in a profile for a lock whose init was seen (REC_MADE), by one exchange and without system calls: the fields
+ * of its life are those of no other use. It gets `number`; `undefined` as in the node. False: nothing was changed, the
+ * caller uses rec_node_claim.
+ */
+bool rec_node_claim_made(struct rec_node *node, uint8_t type, uint32_t number, bool undefined);
 void rec_wait_a_moment(unsigned tried);
 /*
  * Around a condition's fields, for a few instructions. This is not the internal lock of os/: a thread may be killed, or
@@ -339,6 +345,10 @@ void rec_busy_end(struct rec_thread *t);
 /* modules.c: if `address` is in no known module, name what is mapped where. */
 void rec_module_of(uintptr_t address);
 void rec_modules_forget(void);
+
+static inline bool rec_is_lock(uint8_t type) {
+    return type == SBT_TRACE_MUTEX || type == SBT_TRACE_RWLOCK || type == SBT_TRACE_SPIN;
+}
 
 #define REC_SITE_HERE __builtin_return_address(0)
 /* Relaxed: it only gives a number. The object itself orders what is numbered. */
