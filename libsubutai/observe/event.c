@@ -199,7 +199,7 @@ static void define_life(const struct rec_call *c, uint32_t number, const void *o
         define_made(c->thread, number, site, size);
 }
 
-/* In a profile, of a lock whose init was seen. If another thread is quicker a number is lost. */
+/* In a profile, of a lock of which the init was seen. If another thread is quicker a number is lost. */
 static bool claim_lock(const struct rec_call *c, struct rec_node *node, uint8_t type, const void *object,
                        uint32_t site) {
     if (!rec_is_lock(type) || !rec.profile)
@@ -419,9 +419,18 @@ static inline void entered(struct rec_call *c) {
     busy_end(c->thread);
 }
 
+static inline bool is_apart(struct rec_call *c, unsigned type, const void *site) {
+    if (!rec_is_apart((uintptr_t)site) || (type != SBT_TRACE_MUTEX && type != SBT_TRACE_COND))
+        return false;
+    c->thread = NULL;
+    c->node = c->mutex = NULL;
+    c->said_to_wait_for = NULL;
+    return true;
+}
+
 static inline bool enter_object(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site,
                                 bool is_read) {
-    if (!enter(c, op, type))
+    if (is_apart(c, type, site) || !enter(c, op, type))
         return false;
     c->is_over = !is_read;
     if (object != NULL)
@@ -442,7 +451,7 @@ bool rec_enter_unread(struct rec_call *c, unsigned op, unsigned type, const void
 }
 
 bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, const void *site) {
-    if (!enter(c, SBT_TRACE_COND_WAIT, SBT_TRACE_COND))
+    if (is_apart(c, SBT_TRACE_COND, site) || !enter(c, SBT_TRACE_COND_WAIT, SBT_TRACE_COND))
         return false;
     c->event.object = object_number(c, &c->node, SBT_TRACE_COND, cond);
     c->event.other = object_number(c, &c->mutex, SBT_TRACE_MUTEX, mutex);

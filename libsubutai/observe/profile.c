@@ -255,7 +255,7 @@ static struct rec_thread *attached(void) {
 /* `n` is 0 or 1. */
 static void add_slowly(const struct rec_key *key, uint32_t n) {
     struct rec_thread *t = attached();
-    if (t == NULL)
+    if (t == NULL || rec_is_apart(key->site))
         return;
     struct rec_profile *p = t->profile;
     if (p->busy != 0 || t->busy != 0) {

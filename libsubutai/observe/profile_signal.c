@@ -7,8 +7,8 @@
  * For each hash of a condition's address one word says which condition threads wait at, how many, and how many signals
  * they have been given. It changes by compare-and-swap, so handlers may come in between.
  *
- *  - If threads wait at two conditions of one hash the word is nobody's in particular (MIXED) until none waits, and
- * each signal is an event.
+ *  - If threads wait at two conditions of one hash the word is of no condition in particular (MIXED) until none waits,
+ * and each signal is an event.
  *  - A wait that ends takes one signal with it, if it was ended by one. So a wait that ends for no reason, or a signal
  *    that another thread has got, makes a later signal an event that need not be one; never the other way round for
  *    long: a waiting thread is taken for signalled only while as many signals have been given as threads wait.
