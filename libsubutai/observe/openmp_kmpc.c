@@ -103,6 +103,7 @@ SBT_EXPORT at_place __kmpc_serialized_parallel, __kmpc_end_serialized_parallel;
 void __kmpc_serialized_parallel(void *place, int thread) {
     const void *site = REC_SITE_HERE;
     rec_openmp_self.in.n_serial += !is_inner(site);
+    rec_openmp_self.n_asked = 0; /* it was asked for this one */
     REAL(at_place, __kmpc_serialized_parallel, site)(place, thread);
 }
 

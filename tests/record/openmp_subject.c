@@ -125,7 +125,7 @@ static bool many(void) {
     {
         a += omp_get_thread_num();
         sum += a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * k + (long)(x + 3 * y);
-#pragma omp parallel if (0)
+#pragma omp parallel if (0) num_threads(1)
         {
 #pragma omp barrier
 #pragma omp atomic
