@@ -102,6 +102,8 @@ void rec_leave_then(struct rec_call *c, const struct sbt_trace_event *then) {
     if (t->n_batch == REC_N_BATCH)
         rec_encode(t);
     rest.at_ns = c->event.at_ns + c->event.took_ns;
+    if (then->at_ns < rest.at_ns)
+        rest.order = 0;
     rest.took_ns = took - c->event.took_ns;
     rec_put(t, &rest);
     rec_left(c, took, now);

@@ -171,6 +171,7 @@ static void end_wait(const struct rec_openmp_region *r) {
                                    .object = r->object,
                                    .other = SBT_TRACE_NONE,
                                    .site = rec_openmp_self.wait.event.site,
+                                   .at_ns = r->woken_ns,
                                    .order = r->wake};
     if (rec_openmp_self.waits)
         rec_leave_then(&rec_openmp_self.wait, &rest);
@@ -248,6 +249,7 @@ void rec_openmp_begin_region(struct rec_openmp_region *r, unsigned n_threads, co
     r->object = c.event.object;
     c.event.size = n - 1;
     rec_leave(&c, 0);
+    r->woken_ns = c.event.at_ns + c.event.took_ns;
 }
 
 /* Of a region that begins there: the site's own library, in whatever region that is. */

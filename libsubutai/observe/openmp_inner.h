@@ -15,7 +15,7 @@ struct rec_openmp_region {
     const void *site;
     const struct rec_openmp_library *library;
     const struct rec_openmp_member *first; /* the thread that has met the region */
-    uint64_t wake;                         /* the number of the wake-up */
+    uint64_t wake, woken_ns;               /* the number of the wake-up, and when it was over */
     uint32_t object;                       /* of all regions: its number */
     /*
      * The last barrier, which the team's threads number alike, and the one at the end. When a thread comes to a barrier

@@ -317,7 +317,8 @@ void rec_arrived(struct rec_call *c);
 void rec_all_arrived(uint32_t object, uint64_t generation, uint64_t ns);
 /*
  * As rec_leave: the call was over when the last thread came, and the rest of the time is the event `then`. If it is not
- * known when that was, `then` has all of the time.
+ * known when that was, `then` has all of the time. Its at_ns says when its signal was over: a run-time library may give
+ * a thread that another team has just left to a region that was begun before, and then no signal ended that wait.
  */
 void rec_leave_then(struct rec_call *c, const struct sbt_trace_event *then);
 /* Put the arrival, if there is one, and the last thread has come. For a thread that does not run. */

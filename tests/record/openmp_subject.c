@@ -125,11 +125,13 @@ static bool many(void) {
     {
         a += omp_get_thread_num();
         sum += a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * k + (long)(x + 3 * y);
-#pragma omp parallel if (0) num_threads(1)
-        {
+        if (omp_get_thread_num() == 1) {
+#pragma omp parallel if (sum < 0)
+            {
 #pragma omp barrier
 #pragma omp atomic
-            h += 0;
+                h += 0;
+            }
         }
 #pragma omp barrier
     }
