@@ -25,39 +25,46 @@ void rec_arrived(struct rec_call *c) {
 }
 
 /*
- * When the last threads came, for a while: a worker looks when it gets the next region. By the hash of object and
- * generation; a place may be taken over. Its key is written last, and is 0 meanwhile; all atomic.
+ * When the last threads came, for a while: a worker looks when it gets the next region. By two hashes of object and
+ * generation, in two places: each may be taken over, both seldom are. A place's key is written last, and is 0
+ * meanwhile; all atomic.
  */
-enum { N_PLACES = 1024 };
-static struct { uint64_t key, ns; } whole[N_PLACES];
+enum { LOG_PLACES = 12, N_PLACES = 1 << LOG_PLACES };
+static struct place { uint64_t key, ns; } whole[2][N_PLACES];
 
 static uint64_t key_of(uint32_t object, uint64_t generation) {
     return ((uint64_t)object + 1) << 40 | (generation & ((UINT64_C(1) << 40) - 1));
 }
 
-static __typeof(&whole[0]) place_of(uint64_t key) {
-    return &whole[key * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+static struct place *place_of(unsigned way, uint64_t key) {
+    static const uint64_t factors[2] = {UINT64_C(0x9E3779B97F4A7C15), UINT64_C(0xD6E8FEB86659FD93)};
+    return &whole[way][key * factors[way] >> (64 - LOG_PLACES)];
 }
-_Static_assert(N_PLACES == 1 << (64 - 54), "as many bits of the hash");
 
 void rec_all_arrived(uint32_t object, uint64_t generation, uint64_t ns) {
     uint64_t key = key_of(object, generation);
-    __typeof(&whole[0]) place = place_of(key);
-    __atomic_store_n(&place->key, 0, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    __atomic_store_n(&place->ns, ns, __ATOMIC_RELAXED);
-    __atomic_store_n(&place->key, key, __ATOMIC_RELEASE);
+    for (unsigned way = 0; way < 2; way++) {
+        struct place *place = place_of(way, key);
+        __atomic_store_n(&place->key, 0, __ATOMIC_RELAXED);
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        __atomic_store_n(&place->ns, ns, __ATOMIC_RELAXED);
+        __atomic_store_n(&place->key, key, __ATOMIC_RELEASE);
+    }
 }
 
 /* 0: it is not known. If two threads write a place at once the time may be the other one's: see the callers. */
 static uint64_t whole_ns(uint32_t object, uint64_t generation) {
     uint64_t key = key_of(object, generation);
-    const __typeof(whole[0]) *place = place_of(key);
-    if (__atomic_load_n(&place->key, __ATOMIC_ACQUIRE) != key)
-        return 0;
-    uint64_t ns = __atomic_load_n(&place->ns, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return __atomic_load_n(&place->key, __ATOMIC_RELAXED) == key ? ns : 0;
+    for (unsigned way = 0; way < 2; way++) {
+        const struct place *place = place_of(way, key);
+        if (__atomic_load_n(&place->key, __ATOMIC_ACQUIRE) != key)
+            continue;
+        uint64_t ns = __atomic_load_n(&place->ns, __ATOMIC_RELAXED);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&place->key, __ATOMIC_RELAXED) == key)
+            return ns;
+    }
+    return 0;
 }
 
 void rec_put_arrival(struct rec_thread *t) {
@@ -95,6 +102,8 @@ void rec_leave_then(struct rec_call *c, const struct sbt_trace_event *then) {
     if (t->n_batch == REC_N_BATCH)
         rec_encode(t);
     rest.at_ns = c->event.at_ns + c->event.took_ns;
+    if (then->at_ns < rest.at_ns)
+        rest.order = 0;
     rest.took_ns = took - c->event.took_ns;
     rec_put(t, &rest);
     rec_left(c, took, now);

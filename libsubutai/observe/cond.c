@@ -13,14 +13,15 @@ static bool enter_signal(struct rec_call *c, unsigned op, const void *cond, cons
 }
 
 /*
- * In a profile, a signal for which no thread waits: it is counted, and costs no event's time. A thread that begins to
+ * In a profile, a signal for which no thread waits, or only such as have been given one: it is counted, and costs no
+ * event's time. A thread that begins to
  * wait at this moment may be ended by it, and its wait has no known end then; in a program in which that can happen,
  * the thread might have come a little later and waited in vain. Counted before the call: the condition may be gone
  * after it. Signals do not fail.
  */
 static bool is_for_none(unsigned op, const void *cond, const void *site) {
     struct rec_key key = {(uintptr_t)cond, (uintptr_t)site, (uint8_t)op, SBT_TRACE_COND, false, 0};
-    if (!rec_profiles() || rec_is_waited_for(cond))
+    if (!rec_profiles() || (rec_is_waited_for(cond) && rec_profile_gives_signal(cond, op == SBT_TRACE_COND_BROADCAST)))
         return false;
     rec_profile_count(&key);
     return true;
@@ -48,6 +49,7 @@ struct waiting {
     struct rec_call c;
     const struct wait *w;
     const void *site;
+    bool signals; /* profile_signal.c knows of it */
 };
 
 static void begin_wait(struct waiting *o, const struct wait *w, const void *site) {
@@ -57,6 +59,7 @@ static void begin_wait(struct waiting *o, const struct wait *w, const void *site
         rec_profile_give_up(w->mutex, site);
     rec_enter_wait(&o->c, w->cond, w->mutex, site);
     rec_signal_begin_wait(&o->c);
+    o->signals = rec.profile && rec_profile_begin_signals(w->cond);
     if (rec.profile)
         rec_profile_begin_wait(w->cond, o->c.thread != NULL ? o->c.begin_ns : 0);
 }
@@ -67,6 +70,8 @@ static void end_wait(struct waiting *o, int r) {
     bool waited = r == 0 || r == ETIMEDOUT || r == ECANCELED || r == EOWNERDEAD;
     if (rec.profile)
         rec_profile_end_wait(o->w->cond);
+    if (o->signals)
+        rec_profile_end_signals(o->w->cond, r == 0 || r == EOWNERDEAD);
     if (r == 0 || r == EOWNERDEAD)
         c->event.order = rec_signal_assign(c);
     if (waited && rec.profile)

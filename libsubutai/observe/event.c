@@ -192,11 +192,35 @@ static inline bool takes_definition(const struct rec_call *c, struct rec_node *n
            __atomic_exchange_n(&node->undefined, 0, __ATOMIC_RELAXED) != 0;
 }
 
+static void define_life(const struct rec_call *c, uint32_t number, const void *object, bool made, uint32_t site,
+                        uint32_t size) {
+    define(c->thread, TRACE_DEFINE_OBJECT, number, (uintptr_t)object);
+    if (made)
+        define_made(c->thread, number, site, size);
+}
+
+/* In a profile, of a lock of which the init was seen. If another thread is quicker a number is lost. */
+static bool claim_lock(const struct rec_call *c, struct rec_node *node, uint8_t type, const void *object,
+                       uint32_t site) {
+    if (!rec_is_lock(type) || !rec.profile)
+        return false;
+    uint32_t number = __atomic_fetch_add(&rec.n_objects, 1, __ATOMIC_RELAXED); /* it only has to be unique */
+    if (!rec_node_claim_made(node, type, number, c->nested))
+        return false;
+    if (!c->nested)
+        define_life(c, number, object, true, site, 0);
+    return true;
+}
+
 /* The node is of another type: a life begins there, if no other thread is quicker. */
 static SBT_NOINLINE void claim(struct rec_call *c, struct rec_node *node, uint8_t type, const void *object) {
     uint64_t worked = apart_begin(c), signals;
     bool made = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == REC_MADE;
     uint32_t site = node->number, size = node->initial;
+    if (made && claim_lock(c, node, type, object, site)) {
+        apart_end(c, worked);
+        return;
+    }
     if (rec_node_claim(node, type, &rec.n_objects, &signals)) {
         if (made) /* its number was a site's */
             node->before = SBT_TRACE_NONE;
@@ -205,9 +229,7 @@ static SBT_NOINLINE void claim(struct rec_call *c, struct rec_node *node, uint8_
         bool defines = may_define(c, node);
         rec_node_claimed(node, type, signals);
         if (defines)
-            define(c->thread, TRACE_DEFINE_OBJECT, node->number, (uintptr_t)object);
-        if (defines && made)
-            define_made(c->thread, node->number, site, size);
+            define_life(c, node->number, object, made, site, size);
     }
     apart_end(c, worked);
 }
@@ -397,9 +419,18 @@ static inline void entered(struct rec_call *c) {
     busy_end(c->thread);
 }
 
+static inline bool is_apart(struct rec_call *c, unsigned type, const void *site) {
+    if (!rec_is_apart((uintptr_t)site) || (type != SBT_TRACE_MUTEX && type != SBT_TRACE_COND))
+        return false;
+    c->thread = NULL;
+    c->node = c->mutex = NULL;
+    c->said_to_wait_for = NULL;
+    return true;
+}
+
 static inline bool enter_object(struct rec_call *c, unsigned op, unsigned type, const void *object, const void *site,
                                 bool is_read) {
-    if (!enter(c, op, type))
+    if (is_apart(c, type, site) || !enter(c, op, type))
         return false;
     c->is_over = !is_read;
     if (object != NULL)
@@ -420,7 +451,7 @@ bool rec_enter_unread(struct rec_call *c, unsigned op, unsigned type, const void
 }
 
 bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, const void *site) {
-    if (!enter(c, SBT_TRACE_COND_WAIT, SBT_TRACE_COND))
+    if (is_apart(c, SBT_TRACE_COND, site) || !enter(c, SBT_TRACE_COND_WAIT, SBT_TRACE_COND))
         return false;
     c->event.object = object_number(c, &c->node, SBT_TRACE_COND, cond);
     c->event.other = object_number(c, &c->mutex, SBT_TRACE_MUTEX, mutex);

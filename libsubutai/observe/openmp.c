@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * OpenMP by the entry points of GNU's run-time library, which gcc's code calls, and which LLVM's library has too:
- * parallel regions, barriers, critical sections and locks. The library waits by ways of its own, also in user space,
- * so what it does inside says nothing of the program; its futex calls are no events where this file sees its regions.
+ * parallel regions and barriers. openmp_lock.c has critical sections and locks, openmp_kmpc.c what clang's code calls.
+ * The library waits by ways of its own, also in user space, so what it does inside says nothing of the program; its
+ * futex calls are no events where this file sees its regions.
  *
  * A region becomes
  *  - a wake-up by the thread that meets it, as of a futex that the team's threads wait for between regions;
@@ -14,65 +15,25 @@
  * numbered by the object. A team agrees on them in the region, which lies on its first thread's stack: no thread of the
  * team is in the region when that thread goes on.
  *
- * Not here: tasks, and what clang's code calls (__kmpc_*); LLVM's library waits by pthread mutexes and conditions
- * there.
+ * Not here: tasks. A thread that waits for tasks runs them meanwhile, so that call says nothing of its waiting.
  */
-#include "observe/openmp.h"
-
-#include <errno.h>
 #include <limits.h>
-#include <string.h>
 
-#include "observe/observe.h"
+#include "observe/openmp_inner.h"
 
 #define SIZE_SHIFT 48                      /* above any address of a program */
 #define MOST_THREADS ((unsigned)INT16_MAX) /* of a team that is recorded */
 
-typedef void body(void *data);
+_Thread_local struct rec_openmp_member rec_openmp_self __attribute__((tls_model("initial-exec")));
 
-struct region {
-    body *body;
-    void *data;
-    const void *site;
-    const struct rec_openmp_library *library;
-    const struct member *first; /* the thread that has met the region */
-    uint64_t wake;              /* the number of the wake-up */
-    uint32_t object;            /* of all regions: its number */
-    /*
-     * The last barrier, which the team's threads number alike, and the one at the end. When a thread comes to a barrier
-     * all others have read what they agreed on at the last one: they have passed it, or are in it.
-     */
-    struct meeting {
-        uint64_t number, agreed; /* 0: none yet; atomic */
-        uintptr_t address;       /* by which the barrier goes */
-        uint64_t generation;
-    } barrier, end;
-    uint32_t n_arrived;     /* at the end; atomic */
-    uint64_t last_ns;       /* the last arrival; atomic */
-    struct rec_call at_end; /* the first thread's, from its arrival on */
-};
-
-/* What a thread is in. */
-static _Thread_local struct member {
-    struct {
-        struct region *region;                    /* NULL: none, or one that is not recorded */
-        const struct rec_openmp_library *library; /* of the region; NULL: none */
-        unsigned n_threads;                       /* of the team */
-        uint32_t n_barriers;                      /* that the thread has met in the region */
-    } in;
-    const struct section *section; /* the call under way */
-    bool waits;                    /* for a region: `wait` is under way */
-    struct rec_call wait;
-} self __attribute__((tls_model("initial-exec")));
-
-/* Objects that have no address in the program. A report shows them by these names. */
-static char openmp_regions[8], openmp_critical[8], openmp_atomic[8];
+/* An object that has no address in the program. A report shows it by this name. */
+static char openmp_regions[8];
 
 static void run_member(void *region);
 
-/* No other function of this library calls the program's code that calls these functions. */
-static bool is_in_run_member(const void *site) {
-    return (uintptr_t)site - (uintptr_t)run_member < 4096;
+/* No other functions of this library call the program's code that calls these functions. */
+bool rec_openmp_is_jump(const void *site) {
+    return (uintptr_t)site - (uintptr_t)run_member < 4096 || rec_openmp_is_invoked(site);
 }
 
 static bool is_seen; /* atomic; relaxed: only what it says matters */
@@ -85,9 +46,9 @@ bool rec_openmp_is_seen(void) {
  * The function of the run-time library that the caller would have called. The last call of a region is a jump, and
  * seems to come from run_member.
  */
-static sbt_function *real_of(enum rec_openmp_name name, const void *site) {
+sbt_function *rec_openmp_real(enum rec_openmp_name name, const void *site) {
     const struct rec_openmp_library *library =
-        is_in_run_member(site) ? self.in.library : rec_openmp_library_of(site, self.in.library);
+        rec_openmp_is_jump(site) ? rec_openmp_self.in.library : rec_openmp_library_of(site, rec_openmp_self.in.library);
     return library != NULL ? library->functions[name] : NULL;
 }
 
@@ -116,14 +77,14 @@ static void know_site(uintptr_t site, uintptr_t as) {
 }
 
 static bool enter_barrier(struct rec_call *c, uintptr_t address, const void *site) {
-    const uint64_t object = address | (uint64_t)self.in.n_threads << SIZE_SHIFT;
+    const uint64_t object = address | (uint64_t)rec_openmp_self.in.n_threads << SIZE_SHIFT;
     return rec_enter_unread(c, SBT_TRACE_BARRIER_WAIT, SBT_TRACE_BARRIER, (const void *)object, site);
 }
 
 enum { TEAM_LOOKS = 5000 };
 
 /* The number of the calling thread's barrier comes to the front of the place: true of the first thread of the team. */
-static bool is_first_at(struct meeting *m, uint64_t number) {
+static bool is_first_at(struct rec_openmp_meeting *m, uint64_t number) {
     uint64_t seen = __atomic_load_n(&m->number, __ATOMIC_ACQUIRE);
     return seen < number &&
            __atomic_compare_exchange_n(&m->number, &seen, number, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
@@ -137,7 +98,8 @@ static bool is_first_at(struct meeting *m, uint64_t number) {
  *  3. Another thread waits until that is so. The first one may be held up for long: after a while the other goes on,
  * and its call is no event.
  */
-static void arrive(struct rec_call *c, struct meeting *m, uint64_t number, uintptr_t address, const void *site) {
+static void arrive(struct rec_call *c, struct rec_openmp_meeting *m, uint64_t number, uintptr_t address,
+                   const void *site) {
     c->thread = NULL;
     c->event.order = 0;
     if (is_first_at(m, number)) {
@@ -155,20 +117,26 @@ static void arrive(struct rec_call *c, struct meeting *m, uint64_t number, uintp
     }
     c->event.order = m->generation;
     if (c->event.order == 1)
-        c->event.size = self.in.n_threads;
+        c->event.size = rec_openmp_self.in.n_threads;
 }
 
-/* A barrier in a region, which is the program's code, or the end of a loop in it. True: the region was cancelled. */
+/* A barrier in a region, which is the program's code, or the end of a loop in it. */
+void rec_openmp_meet(struct rec_call *c, const void *site) {
+    struct rec_openmp_region *r = rec_openmp_self.in.n_serial == 0 ? rec_openmp_self.in.region : NULL;
+    c->thread = NULL;
+    if (r == NULL)
+        return;
+    uint32_t number = ++rec_openmp_self.in.n_barriers;
+    if (rec_openmp_is_jump(site)) /* the region's last call is a jump */
+        site = (const char *)(uintptr_t)r->body + 1;
+    arrive(c, &r->barrier, number, (uintptr_t)site, site);
+}
+
+/* True: the region was cancelled. */
 static bool meet(void (*plain)(void), bool (*cancellable)(void), const void *site) {
-    struct region *r = self.in.region;
-    struct rec_call c = {.thread = NULL};
+    struct rec_call c;
     bool cancelled = false;
-    if (r != NULL) {
-        uint32_t number = ++self.in.n_barriers;
-        if (is_in_run_member(site)) /* the region's last call is a jump */
-            site = (const char *)(uintptr_t)r->body + 1;
-        arrive(&c, &r->barrier, number, (uintptr_t)site, site);
-    }
+    rec_openmp_meet(&c, site);
     if (plain != NULL)
         plain();
     if (cancellable != NULL)
@@ -180,12 +148,12 @@ static bool meet(void (*plain)(void), bool (*cancellable)(void), const void *sit
 #define BARRIER(name)                                                                                                  \
     SBT_EXPORT void name(void);                                                                                        \
     void name(void) {                                                                                                  \
-        meet((void (*)(void))real_of(REC_OPENMP_##name, REC_SITE_HERE), NULL, REC_SITE_HERE);                          \
+        meet((void (*)(void))rec_openmp_real(REC_OPENMP_##name, REC_SITE_HERE), NULL, REC_SITE_HERE);                  \
     }
 #define CANCELLABLE(name)                                                                                              \
     SBT_EXPORT bool name(void);                                                                                        \
     bool name(void) {                                                                                                  \
-        return meet(NULL, (bool (*)(void))real_of(REC_OPENMP_##name, REC_SITE_HERE), REC_SITE_HERE);                   \
+        return meet(NULL, (bool (*)(void))rec_openmp_real(REC_OPENMP_##name, REC_SITE_HERE), REC_SITE_HERE);           \
     }
 BARRIER(GOMP_barrier)
 BARRIER(GOMP_loop_end)
@@ -197,63 +165,80 @@ CANCELLABLE(GOMP_sections_end_cancel)
 /* ---- regions ---- */
 
 /* A worker has got a region: what it waited for since the end of the last one. */
-static void end_wait(const struct region *r) {
+static void end_wait(const struct rec_openmp_region *r) {
     struct sbt_trace_event rest = {.op = SBT_TRACE_FUTEX_WAIT,
                                    .type = SBT_TRACE_FUTEX,
                                    .object = r->object,
                                    .other = SBT_TRACE_NONE,
-                                   .site = self.wait.event.site,
+                                   .site = rec_openmp_self.wait.event.site,
+                                   .at_ns = r->woken_ns,
                                    .order = r->wake};
-    if (self.waits)
-        rec_leave_then(&self.wait, &rest);
-    self.waits = false;
+    if (rec_openmp_self.waits)
+        rec_leave_then(&rec_openmp_self.wait, &rest);
+    rec_openmp_self.waits = false;
 }
 
 /* The last thread that comes here notes when the last one came, which may be another, and for which generation. */
-static void count_arrival(struct region *r, const struct rec_call *c) {
+static void count_arrival(struct rec_openmp_region *r, const struct rec_call *c) {
     uint64_t last_ns = __atomic_load_n(&r->last_ns, __ATOMIC_RELAXED);
     while (last_ns < c->begin_ns &&
            !__atomic_compare_exchange_n(&r->last_ns, &last_ns, c->begin_ns, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
-    if (__atomic_add_fetch(&r->n_arrived, 1, __ATOMIC_ACQ_REL) != self.in.n_threads || c->event.order == 0)
+    if (__atomic_add_fetch(&r->n_arrived, 1, __ATOMIC_ACQ_REL) != rec_openmp_self.in.n_threads || c->event.order == 0)
         return;
     rec_all_arrived(c->event.object, c->event.order, __atomic_load_n(&r->last_ns, __ATOMIC_RELAXED));
 }
 
 /* The first thread goes on when the run-time library lets it. A worker must not touch the region any more then. */
-static void end_region(struct region *r) {
-    bool is_first = r->first == &self;
-    struct rec_call *c = is_first ? &r->at_end : &self.wait;
+static void end_region(struct rec_openmp_region *r) {
+    bool is_first = r->first == &rec_openmp_self;
+    struct rec_call *c = is_first ? &r->at_end : &rec_openmp_self.wait;
     arrive(c, &r->end, 1, (uintptr_t)r->body, r->site);
     count_arrival(r, c);
     if (is_first) /* perhaps of a region in a task, that a worker runs while it waits */
         return;
-    self.waits = c->thread != NULL;
-    if (self.waits)
+    rec_openmp_self.waits = c->thread != NULL;
+    if (rec_openmp_self.waits)
         rec_arrived(c);
 }
 
-static void run_member(void *region) {
-    struct region *r = region;
-    const __typeof(self.in) outer = self.in;
+void rec_openmp_enter_region(struct rec_openmp_region *r, struct rec_openmp_place *outer) {
     unsigned n = ask_size(r->library, REC_OPENMP_omp_get_num_threads);
-    if (r->first != &self)
+    *outer = rec_openmp_self.in;
+    if (r->first != &rec_openmp_self)
         end_wait(r);
-    self.in.library = r->library;
-    self.in.region = n > 1 && n <= MOST_THREADS ? r : NULL;
-    self.in.n_threads = n;
-    self.in.n_barriers = 0;
-    r->body(r->data);
-    if (self.in.region != NULL)
-        end_region(r);
-    self.in = outer;
+    rec_openmp_self.in = (struct rec_openmp_place){
+        .region = n > 1 && n <= MOST_THREADS ? r : NULL, .library = r->library, .n_threads = n};
 }
 
-static void begin_region(struct region *r, unsigned n_threads, const void *site) {
+void rec_openmp_leave_region(struct rec_openmp_region *r, const struct rec_openmp_place *outer) {
+    if (rec_openmp_self.in.region != NULL)
+        end_region(r);
+    rec_openmp_self.in = *outer;
+}
+
+static void run_member(void *region) {
+    struct rec_openmp_region *r = region;
+    struct rec_openmp_place outer;
+    rec_openmp_enter_region(r, &outer);
+    r->body(r->data);
+    rec_openmp_leave_region(r, &outer);
+}
+
+/* The run-time library waits by mutexes and conditions within the calls that are recorded. Of several, the first. */
+static void keep_apart(const struct rec_openmp_library *library) {
+    if (SBT_LIKELY(rec.apart_length != 0) || library == NULL)
+        return;
+    __atomic_store_n(&rec.apart_from, library->from, __ATOMIC_RELAXED);
+    __atomic_store_n(&rec.apart_length, library->to - library->from, __ATOMIC_RELAXED);
+}
+
+void rec_openmp_begin_region(struct rec_openmp_region *r, unsigned n_threads, const void *site) {
     struct rec_call c;
     unsigned n = n_threads != 0 ? n_threads : ask_size(r->library, REC_OPENMP_omp_get_max_threads);
+    keep_apart(r->library);
     r->site = site;
-    r->first = &self;
+    r->first = &rec_openmp_self;
     r->object = SBT_TRACE_NONE;
     __atomic_store_n(&is_seen, true, __ATOMIC_RELAXED);
     if (n == 1 || !rec_enter(&c, SBT_TRACE_FUTEX_WAKE, SBT_TRACE_FUTEX, openmp_regions, site))
@@ -264,11 +249,12 @@ static void begin_region(struct region *r, unsigned n_threads, const void *site)
     r->object = c.event.object;
     c.event.size = n - 1;
     rec_leave(&c, 0);
+    r->woken_ns = c.event.at_ns + c.event.took_ns;
 }
 
 /* Of a region that begins there: the site's own library, in whatever region that is. */
-static const struct rec_openmp_library *library_at(const void *site) {
-    return is_in_run_member(site) ? self.in.library : rec_openmp_library_of(site, NULL);
+const struct rec_openmp_library *rec_openmp_library_at(const void *site) {
+    return rec_openmp_is_jump(site) ? rec_openmp_self.in.library : rec_openmp_library_of(site, NULL);
 }
 
 /* Without a run-time library the region has one thread. */
@@ -276,26 +262,27 @@ static const struct rec_openmp_library *library_at(const void *site) {
     typedef void name##_function parameters;                                                                           \
     SBT_EXPORT name##_function name;                                                                                   \
     void name parameters {                                                                                             \
-        struct region r = {.body = f, .data = data, .library = library_at(REC_SITE_HERE)};                             \
+        struct rec_openmp_region r = {.body = f, .data = data, .library = rec_openmp_library_at(REC_SITE_HERE)};       \
         name##_function *real = r.library != NULL ? (name##_function *)r.library->functions[REC_OPENMP_##name] : NULL; \
         if (real == NULL) {                                                                                            \
             f(data);                                                                                                   \
             return;                                                                                                    \
         }                                                                                                              \
-        begin_region(&r, n, REC_SITE_HERE);                                                                            \
+        rec_openmp_begin_region(&r, n, REC_SITE_HERE);                                                                 \
         f = run_member;                                                                                                \
         data = &r;                                                                                                     \
         real arguments;                                                                                                \
         rec_leave(&r.at_end, 0);                                                                                       \
     }
 #define LOOP(name) /* with a size of chunks */                                                                         \
-    REGION(name, (body * f, void *data, unsigned n, long from, long to, long step, long chunk, unsigned flags),        \
+    REGION(name,                                                                                                       \
+           (rec_openmp_body * f, void *data, unsigned n, long from, long to, long step, long chunk, unsigned flags),   \
            (f, data, n, from, to, step, chunk, flags))
 #define PLAIN_LOOP(name)                                                                                               \
-    REGION(name, (body * f, void *data, unsigned n, long from, long to, long step, unsigned flags),                    \
+    REGION(name, (rec_openmp_body * f, void *data, unsigned n, long from, long to, long step, unsigned flags),         \
            (f, data, n, from, to, step, flags))
-REGION(GOMP_parallel, (body * f, void *data, unsigned n, unsigned flags), (f, data, n, flags))
-REGION(GOMP_parallel_sections, (body * f, void *data, unsigned n, unsigned count, unsigned flags),
+REGION(GOMP_parallel, (rec_openmp_body * f, void *data, unsigned n, unsigned flags), (f, data, n, flags))
+REGION(GOMP_parallel_sections, (rec_openmp_body * f, void *data, unsigned n, unsigned count, unsigned flags),
        (f, data, n, count, flags))
 LOOP(GOMP_parallel_loop_static)
 LOOP(GOMP_parallel_loop_dynamic)
@@ -310,167 +297,18 @@ PLAIN_LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
  * A region with reductions of tasks is not recorded: the run-time library reads its data, so there can be no function
  * in between. Its barriers are not those of the region around it.
  */
-typedef unsigned reductions(body *f, void *data, unsigned n, unsigned flags);
+typedef unsigned reductions(rec_openmp_body *f, void *data, unsigned n, unsigned flags);
 SBT_EXPORT reductions GOMP_parallel_reductions;
-unsigned GOMP_parallel_reductions(body *f, void *data, unsigned n, unsigned flags) {
-    const struct rec_openmp_library *library = library_at(REC_SITE_HERE);
-    const __typeof(self.in) outer = self.in;
+unsigned GOMP_parallel_reductions(rec_openmp_body *f, void *data, unsigned n, unsigned flags) {
+    const struct rec_openmp_library *library = rec_openmp_library_at(REC_SITE_HERE);
+    const struct rec_openmp_place outer = rec_openmp_self.in;
     reductions *real = library != NULL ? (reductions *)library->functions[REC_OPENMP_GOMP_parallel_reductions] : NULL;
     unsigned n_threads = 1;
-    self.in = (__typeof(self.in)){.library = library};
+    rec_openmp_self.in = (struct rec_openmp_place){.library = library};
     if (real != NULL)
         n_threads = real(f, data, n, flags);
     else
         f(data);
-    self.in = outer;
+    rec_openmp_self.in = outer;
     return n_threads;
-}
-
-/* ---- critical sections and locks ---- */
-
-/* A call. `has_argument`: the library's function is called with the object. */
-struct section {
-    void *object;
-    const void *site;
-    enum rec_openmp_name name;
-    bool has_argument;
-};
-
-/* Threads in sections, by the object's hash; atomic, relaxed: a hint whether a thread has to wait. */
-static uint32_t n_inside[64], n_inside_of; /* n_inside_of: the fork generation; others' threads are not in a child */
-
-static uint32_t *inside_of(const void *object) {
-    if (SBT_UNLIKELY(n_inside_of != sbt_fork_generation())) {
-        n_inside_of = sbt_fork_generation();
-        memset(n_inside, 0, sizeof n_inside);
-    }
-    return &n_inside[REC_CACHE_PLACE((uintptr_t)object)];
-}
-
-static void call(const struct section *s) {
-    sbt_function *real = real_of(s->name, s->site);
-    if (real != NULL && s->has_argument)
-        ((void (*)(void *))real)(s->object);
-    else if (real != NULL)
-        real();
-}
-
-static int wait_now(void *object, const struct rec_limit *limit) {
-    (void)object, (void)limit;
-    call(self.section);
-    return 0;
-}
-
-static int release_now(void *object) {
-    (void)object;
-    call(self.section);
-    return 0;
-}
-
-static struct rec_key key_of(const struct section *s, unsigned op, bool failed) {
-    return (struct rec_key){(uintptr_t)s->object, (uintptr_t)s->site, (uint8_t)op, SBT_TRACE_MUTEX, failed, 0};
-}
-
-static void enter_section(const struct section *s) {
-    struct rec_key key = key_of(s, SBT_TRACE_MUTEX_LOCK, false);
-    uint32_t *inside = inside_of(s->object);
-    if (!rec_profiles()) {
-        struct rec_call c;
-        rec_enter(&c, SBT_TRACE_MUTEX_LOCK, SBT_TRACE_MUTEX, s->object, s->site);
-        call(s);
-        c.event.order = rec_acquired(c.node);
-        rec_leave(&c, 0);
-    } else if (__atomic_load_n(inside, __ATOMIC_RELAXED) == 0) {
-        call(s);
-        rec_profile_acquired(&key);
-    } else {
-        const struct section *outer = self.section; /* a handler's call comes within one */
-        self.section = s;
-        rec_profile_wait(&key, wait_now, NULL);
-        self.section = outer;
-    }
-    __atomic_fetch_add(inside, 1, __ATOMIC_RELAXED);
-}
-
-static void leave_section(const struct section *s) {
-    struct rec_key key = key_of(s, SBT_TRACE_MUTEX_UNLOCK, false);
-    __atomic_fetch_sub(inside_of(s->object), 1, __ATOMIC_RELAXED);
-    if (!rec_profiles()) {
-        struct rec_call c;
-        rec_enter(&c, SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, s->object, s->site);
-        call(s);
-        rec_leave(&c, 0);
-        return;
-    }
-    rec_profile_releasing(s->object);
-    const struct section *outer = self.section;
-    self.section = s;
-    if (rec_is_waited_for(s->object))
-        rec_profile_release(&key, release_now);
-    else
-        call(s);
-    self.section = outer;
-}
-
-#define UNNAMED(name, what, object)                                                                                    \
-    SBT_EXPORT void name(void);                                                                                        \
-    void name(void) {                                                                                                  \
-        const struct section s = {object, REC_SITE_HERE, REC_OPENMP_##name, false};                                    \
-        what(&s);                                                                                                      \
-    }
-#define NAMED(name, what)                                                                                              \
-    SBT_EXPORT void name(void *object);                                                                                \
-    void name(void *object) {                                                                                          \
-        const struct section s = {object, REC_SITE_HERE, REC_OPENMP_##name, true};                                     \
-        what(&s);                                                                                                      \
-    }
-UNNAMED(GOMP_critical_start, enter_section, openmp_critical)
-UNNAMED(GOMP_critical_end, leave_section, openmp_critical)
-UNNAMED(GOMP_atomic_start, enter_section, openmp_atomic)
-UNNAMED(GOMP_atomic_end, leave_section, openmp_atomic)
-NAMED(GOMP_critical_name_start, enter_section)
-NAMED(GOMP_critical_name_end, leave_section)
-NAMED(omp_set_lock, enter_section)
-NAMED(omp_unset_lock, leave_section)
-
-static void begin_life(const struct section *s) {
-    call(s);
-    rec_init(SBT_TRACE_MUTEX, s->object, 0, s->site);
-}
-
-static void end_life(const struct section *s) {
-    struct rec_call c;
-    if (rec_profiles()) {
-        call(s);
-        rec_profile_destroyed(SBT_TRACE_MUTEX, s->object, s->site, 0);
-        return;
-    }
-    rec_enter(&c, SBT_TRACE_DESTROY, SBT_TRACE_MUTEX, s->object, s->site);
-    call(s);
-    rec_destroyed(&c, 0);
-}
-
-NAMED(omp_init_lock, begin_life)
-NAMED(omp_destroy_lock, end_life)
-
-SBT_EXPORT int omp_test_lock(void *lock);
-int omp_test_lock(void *lock) {
-    const struct section s = {lock, REC_SITE_HERE, REC_OPENMP_omp_test_lock, true};
-    int (*real)(void *) = (int (*)(void *))real_of(s.name, s.site);
-    struct rec_call c = {.thread = NULL};
-    if (!rec_profiles())
-        rec_enter(&c, SBT_TRACE_MUTEX_TRYLOCK, SBT_TRACE_MUTEX, lock, s.site);
-    int got = real != NULL ? real(lock) : 0;
-    const struct rec_key key = key_of(&s, SBT_TRACE_MUTEX_TRYLOCK, got == 0);
-    if (got != 0)
-        __atomic_fetch_add(inside_of(lock), 1, __ATOMIC_RELAXED);
-    if (!rec_profiles()) {
-        c.event.order = got != 0 ? rec_acquired(c.node) : 0;
-        rec_leave(&c, got != 0 ? 0 : EBUSY);
-    } else if (got != 0) {
-        rec_profile_acquired(&key);
-    } else {
-        rec_profile_count(&key);
-    }
-    return got;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* OpenMP's run-time libraries behind the recorder's functions of the same names (openmp.c). */
+/* OpenMP's run-time libraries behind the recorder's functions of the same names (openmp.c, openmp_lock.c,
+ * openmp_kmpc.c). */
 #ifndef SBT_OBSERVE_OPENMP_H
 #define SBT_OBSERVE_OPENMP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "os/elf.h"
 
@@ -39,6 +41,26 @@ bool rec_openmp_is_seen(void);
     X(omp_test_lock)                                                                                                   \
     X(omp_init_lock)                                                                                                   \
     X(omp_destroy_lock)                                                                                                \
+    X(omp_set_nest_lock)                                                                                               \
+    X(omp_unset_nest_lock)                                                                                             \
+    X(omp_test_nest_lock)                                                                                              \
+    X(omp_init_nest_lock)                                                                                              \
+    X(omp_destroy_nest_lock)                                                                                           \
+    X(GOMP_ordered_start)                                                                                              \
+    X(GOMP_ordered_end)                                                                                                \
+    X(__kmpc_fork_call)                                                                                                \
+    X(__kmpc_push_num_threads)                                                                                         \
+    X(__kmpc_serialized_parallel)                                                                                      \
+    X(__kmpc_end_serialized_parallel)                                                                                  \
+    X(__kmpc_barrier)                                                                                                  \
+    X(__kmpc_cancel_barrier)                                                                                           \
+    X(__kmpc_reduce)                                                                                                   \
+    X(__kmpc_end_reduce)                                                                                               \
+    X(__kmpc_critical)                                                                                                 \
+    X(__kmpc_critical_with_hint)                                                                                       \
+    X(__kmpc_end_critical)                                                                                             \
+    X(__kmpc_ordered)                                                                                                  \
+    X(__kmpc_end_ordered)                                                                                              \
     X(omp_get_num_threads)                                                                                             \
     X(omp_get_max_threads)
 
@@ -49,6 +71,7 @@ enum rec_openmp_name {
 
 /* Of one run-time library, which stays loaded; NULL: it has no function of that name. */
 struct rec_openmp_library {
+    uintptr_t from, to; /* its addresses */
     sbt_function *functions[REC_OPENMP_N_NAMES];
 };
 

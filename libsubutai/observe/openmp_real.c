@@ -51,6 +51,26 @@ static void *open_loaded(const char *file) {
     return open != NULL ? ((void *(*)(const char *, int))open)(file, RTLD_NOLOAD | RTLD_LAZY) : NULL;
 }
 
+/* The addresses of the object that the site is in; false: of none. */
+static bool range_of(const void *site, struct object *o) {
+    Dl_info info;
+    if (dladdr(site, &info) == 0)
+        return false;
+    const ElfW(Ehdr) *header = info.dli_fbase;
+    const ElfW(Phdr) *part = (const void *)((const char *)info.dli_fbase + header->e_phoff);
+    uintptr_t first = UINTPTR_MAX, last = 0;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+        return false;
+    for (unsigned i = 0; i < header->e_phnum; i++)
+        if (part[i].p_type == PT_LOAD) {
+            first = part[i].p_vaddr < first ? part[i].p_vaddr : first;
+            last = part[i].p_vaddr + part[i].p_memsz > last ? part[i].p_vaddr + part[i].p_memsz : last;
+        }
+    o->from = (uintptr_t)info.dli_fbase;
+    o->to = o->from + (last - (first & -(uintptr_t)4096));
+    return last != 0;
+}
+
 /* The library in that scope, which has this function. NULL: there is no room. */
 static const struct rec_openmp_library *take(void *scope, sbt_function *has) {
     Dl_info info;
@@ -61,6 +81,11 @@ static const struct rec_openmp_library *take(void *scope, sbt_function *has) {
         return NULL;
     open_loaded(info.dli_fname); /* and not closed: the library stays */
     struct rec_openmp_library *library = &libraries[n_libraries++];
+    struct object its = {0};
+    if (range_of((const void *)(uintptr_t)has, &its)) {
+        library->from = its.from;
+        library->to = its.to;
+    }
     for (int i = 0; i < REC_OPENMP_N_NAMES; i++)
         library->functions[i] = look_up(scope, (enum rec_openmp_name)i);
     return library;
@@ -92,26 +117,6 @@ static const struct rec_openmp_library *find(const void *site) {
     if (library == NULL && n_libraries > 0)
         library = &libraries[n_libraries - 1];
     return library != NULL ? library : in_scope_of((const void *)(uintptr_t)loaded);
-}
-
-/* The addresses of the object that the site is in; false: of none. */
-static bool range_of(const void *site, struct object *o) {
-    Dl_info info;
-    if (dladdr(site, &info) == 0)
-        return false;
-    const ElfW(Ehdr) *header = info.dli_fbase;
-    const ElfW(Phdr) *part = (const void *)((const char *)info.dli_fbase + header->e_phoff);
-    uintptr_t first = UINTPTR_MAX, last = 0;
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
-        return false;
-    for (unsigned i = 0; i < header->e_phnum; i++)
-        if (part[i].p_type == PT_LOAD) {
-            first = part[i].p_vaddr < first ? part[i].p_vaddr : first;
-            last = part[i].p_vaddr + part[i].p_memsz > last ? part[i].p_vaddr + part[i].p_memsz : last;
-        }
-    o->from = (uintptr_t)info.dli_fbase;
-    o->to = o->from + (last - (first & -(uintptr_t)4096));
-    return last != 0;
 }
 
 static const struct rec_openmp_library *known(const void *site) {

@@ -255,7 +255,7 @@ static struct rec_thread *attached(void) {
 /* `n` is 0 or 1. */
 static void add_slowly(const struct rec_key *key, uint32_t n) {
     struct rec_thread *t = attached();
-    if (t == NULL)
+    if (t == NULL || rec_is_apart(key->site))
         return;
     struct rec_profile *p = t->profile;
     if (p->busy != 0 || t->busy != 0) {
@@ -375,15 +375,18 @@ static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t 
         e = rec_counts_find(counts, &of_site);
     if (e != NULL) {
         struct rec_held *h = held_of(counts, e);
-        p->before = *h;
+        uint32_t *bucket = &h->buckets[bucket_of(ns)];
+        p->before = h->sums;
+        p->bucket = bucket;
+        p->bucket_before = *bucket;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        p->changing = h;
+        p->changing = &h->sums;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        h->ns += ns * weight;
-        h->max_ns = ns > h->max_ns ? ns : h->max_ns;
-        h->n_timed++;
-        h->n += weight;
-        h->buckets[bucket_of(ns)] += weight;
+        h->sums.ns += ns * weight;
+        h->sums.max_ns = ns > h->sums.max_ns ? ns : h->sums.max_ns;
+        h->sums.n_timed++;
+        h->sums.n += weight;
+        *bucket += weight;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         p->changing = NULL;
     }

@@ -68,8 +68,10 @@ _Static_assert(sizeof(struct rec_entry) == 32, "two in a cache line");
 
 /* The timed holds of an entry, at the same index. */
 struct rec_held {
-    uint64_t ns, max_ns;
-    uint32_t n_timed, n;
+    struct rec_held_sums {
+        uint64_t ns, max_ns;
+        uint32_t n_timed, n;
+    } sums;
     uint32_t buckets[SBT_TRACE_N_HOLD_BUCKETS];
 };
 
@@ -122,8 +124,10 @@ struct rec_profile {
     struct rec_thread *thread;
     uint32_t weight, next_hold; /* weight: acquisitions for which the next timed one stands */
     uint64_t random;
-    uint64_t sampled_ns, flush_ns;              /* the last timed acquisition; when the next tallies are due */
-    struct rec_held *volatile changing, before; /* a hold is being added there; what was there before that */
+    uint64_t sampled_ns, flush_ns; /* the last timed acquisition; when the next tallies are due */
+    /* A hold is being added there; what was there, and in its bucket, before that. */
+    struct rec_held_sums *volatile changing, before;
+    uint32_t *bucket, bucket_before;
     /* What becomes a tally: the count that is zero afterwards, and its holds or NULL; the tallies of the block before.
      */
     uint32_t *volatile putting;
@@ -202,6 +206,14 @@ void rec_profile_life(const struct rec_key *key, bool made, uint32_t size);
 /* Around a wait for the object at that address. */
 void rec_profile_begin_wait(const void *object, uint64_t now_ns);
 void rec_profile_end_wait(const void *object);
+/*
+ * profile_signal.c: the same for a condition, beside it; false: there is nothing to end. And a signal for which threads
+ * wait: does one of them lack a signal, so that this one may end its wait?
+ */
+bool rec_profile_begin_signals(const void *cond);
+void rec_profile_end_signals(const void *cond, bool by_signal);
+bool rec_profile_gives_signal(const void *cond, bool broadcast);
+void rec_profile_forget_signals(void); /* in a forked child */
 /* Instead of rec_leave: the call is no event, but counted. */
 void rec_profile_leave(struct rec_call *c, const void *object, const void *site, bool failed);
 

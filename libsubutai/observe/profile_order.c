@@ -52,10 +52,6 @@ static const struct rec_nested *hold_of(const struct rec_profile *p, uintptr_t o
     return NULL;
 }
 
-static bool is_lock(uint8_t type) {
-    return type == SBT_TRACE_MUTEX || type == SBT_TRACE_RWLOCK || type == SBT_TRACE_SPIN;
-}
-
 static void put(struct rec_profile *p, struct rec_order *o) {
     struct rec_node *held_site = rec_node_find(o->held_site), *taken_site = rec_node_find(o->taken_site);
     if (o->n == 0 || o->held_number == SBT_TRACE_NONE || o->taken_number == SBT_TRACE_NONE)
@@ -73,7 +69,7 @@ static void put(struct rec_profile *p, struct rec_order *o) {
     };
     for (uint32_t i = 0; i < o->n_gates; i++) {
         struct rec_node *gate = rec_node_find(o->gate[i].object);
-        if (gate != NULL && is_lock(__atomic_load_n(&gate->type, __ATOMIC_ACQUIRE))) {
+        if (gate != NULL && rec_is_lock(__atomic_load_n(&gate->type, __ATOMIC_ACQUIRE))) {
             order.gate_shared[order.n_gates] = o->gate[i].shared;
             order.gate[order.n_gates++] = gate->number;
         }

@@ -44,7 +44,7 @@ static void end_put(struct rec_profile *p) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     p->n_calls = p->n_calls_put;
     *p->putting = 0;
-    if (p->putting_held != NULL && p->putting_held->n_timed != 0)
+    if (p->putting_held != NULL && p->putting_held->sums.n_timed != 0)
         *p->putting_held = (struct rec_held){0};
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     p->putting = NULL;
@@ -53,7 +53,7 @@ static void end_put(struct rec_profile *p) {
 /* What the entry has counted becomes a tally. The entry stays, at zero. */
 void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held *h) {
     struct rec_node *site = rec_node_at(e->site);
-    if (e->n == 0 && h->n_timed == 0)
+    if (e->n == 0 && h->sums.n_timed == 0)
         return;
     struct sbt_trace_tally tally = {
         .object = e->number,
@@ -62,10 +62,10 @@ void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held
         .type = e->type,
         .n = e->n,
         .n_failed = (e->op & PROFILE_FAILS) != 0 ? e->n : 0,
-        .n_timed = h->n_timed,
-        .n_held = h->n,
-        .held_ns = h->ns,
-        .held_max_ns = h->max_ns,
+        .n_timed = h->sums.n_timed,
+        .n_held = h->sums.n,
+        .held_ns = h->sums.ns,
+        .held_max_ns = h->sums.max_ns,
     };
     for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS; b++)
         tally.held[b] = h->buckets[b];
@@ -133,8 +133,10 @@ bool rec_profile_has_any(const struct rec_thread *t) {
  * putting into the block would not fit what comes now, so a new block begins.
  */
 static void take_back(struct rec_profile *p) {
-    if (p->changing != NULL)
+    if (p->changing != NULL) {
         *p->changing = p->before;
+        *p->bucket = p->bucket_before;
+    }
     p->changing = NULL;
     if (p->putting != NULL && p->encoder.n_tallies != p->put_behind)
         end_put(p);

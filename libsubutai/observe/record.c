@@ -203,6 +203,7 @@ static void begin_child(void) {
     rec.n_events = rec.n_blocks = rec.n_lost = 0;
     rec.n_tallies = rec.n_tally_blocks = rec.n_tallied = 0;
     memset(rec_hints, 0, sizeof rec_hints);
+    rec_profile_forget_signals();
     memset(rec_waiting, 0, sizeof rec_waiting); /* the waiting threads are the parent's */
     rec.closing = file.failed;
     file.ended = false;

@@ -14,8 +14,8 @@
  *  - preempt.c: whether a thread was off its core
  *  - modules.c: the loaded files that addresses lie in
  *  - stack.h: call stacks
- *  - profile.h: profiles, in which calls that did not wait are counted: profile.c, profile_write.c, profile_lock.c
- *  - mutex.c cond.c locks.c sem.c futex.c process.c openmp.c: the observing functions. locks.c has read-write locks,
+ *  - profile.h: profiles, in which calls that did not wait are counted: profile.c and profile_*.c
+ *  - mutex.c cond.c locks.c sem.c futex.c process.c openmp*.c: the observing functions. locks.c has read-write locks,
  * spinlocks and barriers; process.c has threads, once and the end of the process. C11's functions are next to their
  * POSIX ones. signals.c: which signal ended a wait.
  *
@@ -190,6 +190,8 @@ extern struct rec {
     uint64_t n_tallies, n_tally_blocks, n_tallied; /* n_tallied: calls */
     bool profile;                                  /* see profile.h */
     uint64_t stack_min_ns;                         /* see stack.h; 0: no stacks */
+    /* Addresses of a run-time library: its own calls for mutexes and conditions are not recorded. Length 0: none. */
+    uintptr_t apart_from, apart_length;
 } rec;
 
 enum rec_progress { REC_UNBORN, REC_STARTING, REC_ON, REC_OFF };
@@ -221,6 +223,12 @@ uint32_t rec_node_begin(struct rec_node *node, uint8_t type);
  */
 bool rec_node_claim(struct rec_node *node, uint8_t type, uint32_t *numbers, uint64_t *signals);
 void rec_node_claimed(struct rec_node *node, uint8_t type, uint64_t signals);
+/*
+ * The same in a profile for a lock of which the init was seen (REC_MADE), by one exchange and without system calls: the
+ * fields of its life are those of no other use. It gets `number`; `undefined` as in the node. False: nothing was
+ * changed, the caller uses rec_node_claim.
+ */
+bool rec_node_claim_made(struct rec_node *node, uint8_t type, uint32_t number, bool undefined);
 void rec_wait_a_moment(unsigned tried);
 /*
  * Around a condition's fields, for a few instructions. This is not the internal lock of os/: a thread may be killed, or
@@ -309,7 +317,8 @@ void rec_arrived(struct rec_call *c);
 void rec_all_arrived(uint32_t object, uint64_t generation, uint64_t ns);
 /*
  * As rec_leave: the call was over when the last thread came, and the rest of the time is the event `then`. If it is not
- * known when that was, `then` has all of the time.
+ * known when that was, `then` has all of the time. Its at_ns says when its signal was over: a run-time library may give
+ * a thread that another team has just left to a region that was begun before, and then no signal ended that wait.
  */
 void rec_leave_then(struct rec_call *c, const struct sbt_trace_event *then);
 /* Put the arrival, if there is one, and the last thread has come. For a thread that does not run. */
@@ -339,6 +348,16 @@ void rec_busy_end(struct rec_thread *t);
 /* modules.c: if `address` is in no known module, name what is mapped where. */
 void rec_module_of(uintptr_t address);
 void rec_modules_forget(void);
+
+/* Is it the place of a run-time library's own call? Relaxed: an event more or less. */
+static inline bool rec_is_apart(uintptr_t site) {
+    return SBT_UNLIKELY(site - __atomic_load_n(&rec.apart_from, __ATOMIC_RELAXED) <
+                        __atomic_load_n(&rec.apart_length, __ATOMIC_RELAXED));
+}
+
+static inline bool rec_is_lock(uint8_t type) {
+    return type == SBT_TRACE_MUTEX || type == SBT_TRACE_RWLOCK || type == SBT_TRACE_SPIN;
+}
 
 #define REC_SITE_HERE __builtin_return_address(0)
 /* Relaxed: it only gives a number. The object itself orders what is numbered. */

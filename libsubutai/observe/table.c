@@ -12,6 +12,7 @@
  *
  * Every acquire here pairs with the release of the exchange or store that published the node, the chunk or the type.
  */
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -191,4 +192,25 @@ bool rec_node_claim(struct rec_node *node, uint8_t type, uint32_t *numbers, uint
 void rec_node_claimed(struct rec_node *node, uint8_t type, uint64_t signals) {
     __atomic_store_n(&node->type, type, __ATOMIC_RELEASE);
     sbt_signals_restore(signals);
+}
+
+/* Type and number are one word, so that a life can begin by one exchange. Little-endian, as both architectures are. */
+struct word {
+    uint8_t type, lock, undefined, unused;
+    uint32_t number;
+};
+_Static_assert(offsetof(struct rec_node, type) % 8 == 0 &&
+                   offsetof(struct rec_node, number) == offsetof(struct rec_node, type) + offsetof(struct word, number),
+               "the same places");
+
+bool rec_node_claim_made(struct rec_node *node, uint8_t type, uint32_t number, bool undefined) {
+    struct word seen, fresh = {.type = type, .undefined = undefined, .number = number};
+    uint64_t *word = (uint64_t *)(void *)&node->type, was = __atomic_load_n(word, __ATOMIC_ACQUIRE), now;
+    memcpy(&seen, &was, sizeof seen);
+    if (seen.type != REC_MADE || seen.lock != 0)
+        return false;
+    if (__atomic_load_n(&node->signals, __ATOMIC_RELAXED) != 0)
+        __atomic_store_n(&node->signals, 0, __ATOMIC_RELAXED);
+    memcpy(&now, &fresh, sizeof now);
+    return __atomic_compare_exchange_n(word, &was, now, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }

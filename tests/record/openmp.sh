@@ -23,15 +23,21 @@ acquisitions() {
     "$SUBUTAI" report --json t.sbt |
         jq -r '.objects[] | select(.type == "mutex") | "\(.symbol // "lock") \(.acquisitions)"' | sort
 }
+# sizes_of_barriers: a line for each team's size: generations of all its barriers
+sizes_of_barriers() {
+    "$SUBUTAI" report --json t.sbt |
+        jq -r '.barriers | group_by(.count) | .[] | "\(.[0].count) \(map(.generations) | add)"'
+}
+subject=$SUBJECT
 recorded() { # WHAT [OPTION...]
     local what=$1
     shift
     rm -f ./*.sbt
-    subutai record -o t.sbt --engine "$engine" "$@" -- "$SUBJECT" "$what"
+    subutai record -o t.sbt --engine "$engine" "$@" -- "$subject" "$what"
 }
 
 for engine in glibc direct ni; do
-    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends; do
+    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered reductions many; do
         recorded $what
         check "$engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
         check "$engine, $what: its trace is possible" possible t.sbt
@@ -72,6 +78,64 @@ nested._omp_fn.1 2 100"
 recorded regions
 subutai predict t.sbt --machine host --sync direct --cores 4 --json
 check "a prediction replays each call as it was recorded" json '.[0].runs[0].not_as_recorded.n == 0'
+
+for calls in all waits; do
+    recorded nest --record-calls $calls
+    check "$calls recorded, a nested lock: the outermost calls" is "$status $out $(acquisitions | grep lock)" "0 OK lock $err"
+    [[ $calls == waits ]] || # and the sums of the four threads
+        check "and as many releases" possible t.sbt mutex_unlock=$((err + 4))
+    recorded ordered --record-calls $calls
+    check "$calls recorded, ordered sections" is "$(acquisitions)" "openmp_ordered 100"
+done
+recorded many
+check "a region of one thread in another one has no barriers" is "$(sizes_of_barriers)" "4 2"
+
+# clang's code calls LLVM's run-time library by other names.
+if [[ -n ${CLANG_SUBJECT:-} ]]; then
+    subject=$CLANG_SUBJECT
+    for engine in glibc direct ni; do
+        for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered reductions many; do
+            recorded $what
+            check "clang, $engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
+            check "clang, $engine, $what: its trace is possible" possible t.sbt
+        done
+    done
+    engine=glibc
+    for calls in all waits; do
+        recorded regions --record-calls $calls
+        check "clang, $calls recorded, regions: the barriers" is "$(sizes_of_barriers)" "4 300"
+        check "clang, $calls recorded: critical sections and the lock by name" is "$(acquisitions | grep -v '^lock [0-4]$')" \
+            ".gomp_critical_user_.var 200
+.gomp_critical_user_of_the_sum.var 200
+lock 201"
+        recorded reductions --record-calls $calls
+        check "clang, $calls recorded, reductions of small and large teams" is "$(sizes_of_barriers)" "2 150
+6 150"
+        recorded nested --record-calls $calls
+        check "clang, $calls recorded, teams within teams" is "$(sizes_of_barriers)" "2 300"
+        recorded many --record-calls $calls
+        check "clang, $calls recorded, more variables than registers" is "$status $out $(sizes_of_barriers)" "0 OK 4 2"
+    done
+    recorded regions
+    check "clang: a barrier has its line of the source" matches "$("$SUBUTAI" report t.sbt)" 'openmp_subject\.c:[0-9]+'
+    check "and what the run-time library does within these calls is not recorded" \
+        is "$("$SUBUTAI" report --json t.sbt | jq '[.objects[] | select(.type == "cond") | .acquisitions] | add')" 0
+    # gcc's code with LLVM's run-time library, which calls some of clang's functions itself.
+    subject=$SUBJECT
+    ln -s "$(ldd "$CLANG_SUBJECT" | awk '/libomp/ {print $3}')" libgomp.so.1
+    export LD_LIBRARY_PATH=$PWD
+    recorded regions
+    check "gcc's code with LLVM's library: the program computes what it should" is "$status $out" "0 OK"
+    check "its trace is possible" possible t.sbt
+    check "the barriers" is "$(sizes_of_barriers)" "4 200"
+    check "each section once" is "$(acquisitions | grep -v '^lock [0-4]$')" ".gomp_critical_user_of_the_sum 200
+lock 201
+openmp_critical 200"
+    recorded ordered
+    check "ordered sections: calls that are jumps" is "$(acquisitions | grep -v '^lock')" "openmp_ordered 100"
+    unset LD_LIBRARY_PATH
+    rm libgomp.so.1
+fi
 
 # A run-time library in no other scope than a module's: the program itself knows nothing of OpenMP.
 rm -f ./*.sbt

@@ -63,6 +63,81 @@ static bool regions(void) {
            in_loop == N_ROUNDS * 190 && in_sections == 2 * N_ROUNDS && together == N_ROUNDS;
 }
 
+/* A nested lock is taken twice by a thread, or tried when it is held. */
+static bool nest(void) {
+    omp_nest_lock_t lock;
+    long n = 0, n_tried = 0;
+    bool right = true;
+    omp_init_nest_lock(&lock);
+#pragma omp parallel num_threads(N_THREADS) reduction(+ : n_tried) reduction(&& : right)
+    for (int i = 0; i < N_ROUNDS; i++) {
+        omp_set_nest_lock(&lock);
+        omp_set_nest_lock(&lock);
+        n++;
+        right = right && omp_test_nest_lock(&lock) == 3;
+        for (int k = 0; k < 3; k++)
+            omp_unset_nest_lock(&lock);
+        if (omp_test_nest_lock(&lock) == 1) {
+            omp_set_nest_lock(&lock);
+            n_tried++;
+            omp_unset_nest_lock(&lock);
+            omp_unset_nest_lock(&lock);
+        }
+    }
+    right = right && omp_test_nest_lock(&lock) == 1 && n == (long)N_THREADS * N_ROUNDS && n_tried >= 0;
+    omp_unset_nest_lock(&lock);
+    omp_destroy_nest_lock(&lock);
+    fprintf(stderr, "%ld\n", n + n_tried + 1);
+    return right;
+}
+
+/* Sections of a loop in the order of its rounds. */
+static bool ordered(void) {
+    long n = 0;
+    bool right = true;
+#pragma omp parallel for ordered schedule(dynamic) num_threads(N_THREADS)
+    for (int i = 0; i < 2 * N_ROUNDS; i++)
+#pragma omp ordered
+        right = right && n++ == i;
+    return right && n == 2 * N_ROUNDS;
+}
+
+/* Reductions in loops of teams that clang's run-time library reduces in different ways. */
+static bool reductions(void) {
+    long n = 0, most = 0;
+    for (int round = 0; round < 2 * N_ROUNDS; round++)
+#pragma omp parallel num_threads(2 + 4 * (round % 2))
+    {
+#pragma omp for reduction(+ : n) reduction(max : most)
+        for (int i = 0; i < 20; i++) {
+            n += i;
+            most = most > i ? most : i;
+        }
+    }
+    return n == 2 * N_ROUNDS * 190 && most == 19;
+}
+
+/* More variables than there are registers for arguments, and regions of one thread with barriers. */
+static bool many(void) {
+    long a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8, i = 9, k = 10, sum = 0;
+    double x = 0.5, y = 0.25;
+#pragma omp parallel num_threads(N_THREADS) firstprivate(a, b, c, d, e, f, g, x) reduction(+ : sum)
+    {
+        a += omp_get_thread_num();
+        sum += a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * k + (long)(x + 3 * y);
+        if (omp_get_thread_num() == 1) {
+#pragma omp parallel if (sum < 0)
+            {
+#pragma omp barrier
+#pragma omp atomic
+                h += 0;
+            }
+        }
+#pragma omp barrier
+    }
+    return sum == N_THREADS * 386 + 6;
+}
+
 static omp_lock_t in_handlers;
 
 static void handle(int signal) {
@@ -275,9 +350,10 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         bool (*run)(void);
-    } all[] = {{"regions", regions},   {"sizes", sizes},     {"nested", nested},   {"once", once},
-               {"tasks", tasks},       {"alone", alone},     {"doubled", doubled}, {"handlers", handlers},
-               {"in_tasks", in_tasks}, {"threads", threads}, {"forks", forks},     {"ends", ends}};
+    } all[] = {{"regions", regions},   {"sizes", sizes},     {"nested", nested},         {"once", once},
+               {"tasks", tasks},       {"alone", alone},     {"doubled", doubled},       {"handlers", handlers},
+               {"in_tasks", in_tasks}, {"threads", threads}, {"forks", forks},           {"ends", ends},
+               {"nest", nest},         {"ordered", ordered}, {"reductions", reductions}, {"many", many}};
     omp_set_dynamic(0);
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {

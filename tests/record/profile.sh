@@ -38,7 +38,7 @@ has_stack() {
 }
 
 for engine in glibc direct ni; do
-    for what in counts lives handlers threads cancels waits beside holds; do
+    for what in counts lives handlers threads cancels waits beside signals holds; do
         profile $what
         check "$engine, $what: the program ends well" is "$status $err" "0 "
         # shellcheck disable=SC2086 # words

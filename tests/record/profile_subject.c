@@ -399,6 +399,61 @@ static void beside(void) {
     printf("mutex_lock=102 mutex_unlock=0 cond_signal:events=1 cond_wait:ended=1\n");
 }
 
+/* Two threads wait, and many signals are given before they can come back: the first two may end a wait. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t cond, other;
+    int n_waiting, round;
+} crowd = {.mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER, .other = PTHREAD_COND_INITIALIZER};
+
+static void *wait_twice(void *unused) {
+    OK(pthread_mutex_lock(&crowd.mutex));
+    for (int round = 0; round < 2; round++) {
+        crowd.n_waiting++;
+        while (crowd.round <= round)
+            OK(pthread_cond_wait(&crowd.cond, &crowd.mutex));
+    }
+    OK(pthread_mutex_unlock(&crowd.mutex));
+    return unused;
+}
+
+/* With the mutex held; the threads that have counted wait. */
+static void await_crowd(int n) {
+    OK(pthread_mutex_lock(&crowd.mutex));
+    while (crowd.n_waiting < n) {
+        OK(pthread_mutex_unlock(&crowd.mutex));
+        SYS(usleep(1000));
+        OK(pthread_mutex_lock(&crowd.mutex));
+    }
+}
+
+static void signals(void) {
+    enum { N = 10 };
+    const struct timespec past = {1, 0};
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        start(&threads[i], wait_twice, NULL);
+    await_crowd(2);
+    for (int i = 0; i < N; i++)
+        OK(pthread_cond_broadcast(&crowd.cond));
+    OK(pthread_cond_signal(&crowd.cond));
+    crowd.round = 1;
+    OK(pthread_mutex_unlock(&crowd.mutex));
+    await_crowd(4);
+    if (pthread_cond_timedwait(&crowd.cond, &crowd.mutex, &past) != ETIMEDOUT) /* takes no signal with it */
+        exit(1);
+    OK(pthread_cond_signal(&crowd.other));
+    for (int i = 0; i < N; i++)
+        OK(pthread_cond_signal(&crowd.cond));
+    OK(pthread_cond_broadcast(&crowd.cond));
+    crowd.round = 2;
+    OK(pthread_mutex_unlock(&crowd.mutex));
+    for (int i = 0; i < 2; i++)
+        OK(pthread_join(threads[i], NULL));
+    printf("cond_signal=%d cond_signal:events=2 cond_broadcast=%d cond_broadcast:events=1 cond_wait:ended=4\n", N + 2,
+           N + 1);
+}
+
 /* Held for 2 ms each: seldom enough that each is timed. */
 static void holds(void) {
     for (int i = 0; i < 20; i++) {
@@ -470,10 +525,10 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } all[] = {{"counts", counts}, {"many", many},       {"lives", lives},        {"handlers", handlers},
-               {"forks", forks},   {"threads", threads}, {"cancels", cancels},    {"killed", killed},
-               {"waits", waits},   {"beside", beside},   {"holds", holds},        {"ends", ends},
-               {"sites", sites},   {"gone", gone},       {"under_way", under_way}};
+    } all[] = {{"counts", counts}, {"many", many},       {"lives", lives},         {"handlers", handlers},
+               {"forks", forks},   {"threads", threads}, {"cancels", cancels},     {"killed", killed},
+               {"waits", waits},   {"beside", beside},   {"holds", holds},         {"ends", ends},
+               {"sites", sites},   {"gone", gone},       {"under_way", under_way}, {"signals", signals}};
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
             all[i].run();

@@ -48,7 +48,7 @@ done
 record 7 record-subject trace-check exit
 record 7 record-subject trace-check cut
 profile=(SUBUTAI_RECORD_CALLS=waits)
-for what in counts lives handlers threads cancels waits beside holds sites forks; do
+for what in counts lives handlers threads cancels waits beside signals holds sites forks; do
     record 0 profile-subject profile-check "$what" "${profile[@]}"
 done
 record 0 profile-subject profile-check many "${profile[@]}"

@@ -222,6 +222,10 @@ check "--try: what cannot be run is said, and the report is there" matches "$sta
 check "--try: and nothing is called measured" measured '$m == null'
 subutai report --json --try --command "sh 'x" slow-release.sbt
 check "--try: half a command line" matches "$status $err" '^0 subutai: report: --try: .* no.* whole command line'
+subutai report --json --top 1 hot-lock.sbt
+check "a hot lock in a variable: the command delegates it" json '.[0].advice[0].command | contains(",direct:wait=switch,delegate=hot -- ")'
+subutai report --json --try hot-lock.sbt
+check "--try: and so it is measured" measured '$m.engines | map(.engine) == ["direct", "direct:wait=switch", "direct:wait=switch,delegate=hot"]'
 subutai report --json --try barrier-imbalance.sbt
 check "--try: advice without a command is not measured" json '.[0].advice[0] | .command == null and .measured == null'
 refuses "report: --command: nothing is run .legal: with --try" report --command true slow-release.sbt

@@ -95,11 +95,12 @@ static const struct report_tried *try(const struct report_page *page) {
     }
     if (!wanted)
         return NULL;
-    if (measured == NULL || strcmp(measured, page->command) != 0) {
-        free(measured);
-        measured = cmd_format("%s", page->command);
-        known = report_try(page->command, &tried);
-    }
+    const char *lock = report_delegated(page, NULL);
+    char *asked = cmd_format("%s %s", lock != NULL ? lock : "", page->command);
+    if (measured == NULL || strcmp(measured, asked) != 0)
+        known = report_try(page->command, lock, &tried);
+    free(measured);
+    measured = asked;
     return known ? &tried : NULL;
 }
 

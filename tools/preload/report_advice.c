@@ -8,6 +8,9 @@
 #include "report_print.h"
 #include "table.h"
 
+/* Per cent of the threads' active time in a lock's sections, by RCL's authors. */
+enum { RCL_BEATS_POSIX = 15, RCL_BEATS_ALL = 60 };
+
 struct writer {
     const struct report_page *page;
     const struct rep_advice *advice;
@@ -30,9 +33,10 @@ static char *hot_lock(const struct writer *w) {
     char wait[32], hold[32];
     double share =
         percent(w->object != NULL ? (double)w->object->section_ns : 0, (double)rep_active_ns(&w->page->report->times));
-    const char *rcl = share > 60   ? " That is above the 60 % from which delegation (RCL) beats all other locks."
-                      : share > 15 ? " That is above the 15 % from which delegation (RCL) beats POSIX locks."
-                                   : "";
+    const char *rcl =
+        share > RCL_BEATS_ALL     ? " That is above the 60 % from which delegation (RCL) beats all other locks."
+        : share > RCL_BEATS_POSIX ? " That is above the 15 % from which delegation (RCL) beats POSIX locks."
+                                  : "";
     return cmd_format(
         "%s is held or handed over on %.1f %% of the critical path (mean hold %s, mean wait %s); %.1f %% of the "
         "threads' active time is in its sections.%s Split it, or do less while it is held, most of all at %s.",
@@ -201,12 +205,44 @@ static sentence *const sentences[REP_N_CAUSES] = {[REP_LOCK_ORDER] = lock_order,
                                                   [REP_TOO_MANY_THREADS] = too_many_threads,
                                                   [REP_SERIAL] = serial};
 
+static double section_percent(const struct report_page *page, uint32_t object) {
+    const struct rep_report *r = page->report;
+    return percent((double)r->objects[object].section_ns, (double)rep_active_ns(&r->times));
+}
+
+/* Names that a variable of C or C++ has: OpenMP's locks, which are no pthread mutexes, have others. */
+static bool is_variable(const char *symbol) {
+    static const char of_variable[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+";
+    return symbol != NULL && symbol[strspn(symbol, of_variable)] == '\0' && strlen(symbol) < 100 &&
+           strncmp(symbol, "openmp_", strlen("openmp_")) != 0;
+}
+
+const char *report_delegated(const struct report_page *page, const struct rep_advice *advice) {
+    const struct rep_report *r = page->report;
+    for (unsigned i = 0; advice == NULL && i < r->n_advice; i++) {
+        const char *symbol = report_delegated(page, &r->advice[i]);
+        if (symbol != NULL)
+            return symbol;
+    }
+    if (advice == NULL || advice->object == REP_NONE || r->objects[advice->object].type != SBT_TRACE_MUTEX)
+        return NULL;
+    bool is_hot = advice->cause == REP_HOT_LOCK && section_percent(page, advice->object) > RCL_BEATS_POSIX;
+    if (!is_hot && advice->cause != REP_CONVOY)
+        return NULL;
+    const char *symbol = names_symbol(page->names, advice->object);
+    return is_variable(symbol) ? symbol : NULL;
+}
+
 /* What can be tried without a change of the program. */
 static char *command_of(const struct writer *w) {
-    const char *command = w->page->command;
+    const char *command = w->page->command, *lock = report_delegated(w->page, w->advice);
     switch (w->advice->cause) {
     case REP_HOT_LOCK:
     case REP_CONVOY:
+        if (lock != NULL)
+            return cmd_format("subutai compare --engines " REPORT_TRY_ENGINES "," REPORT_TRY_DELEGATED "%s -- %s", lock,
+                              command);
+        return cmd_format("subutai compare --engines " REPORT_TRY_ENGINES " -- %s", command);
     case REP_BARRIER_RELEASE:
     case REP_BROADCAST_STORM:
     case REP_FUTILE_WAKEUPS:

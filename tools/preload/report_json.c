@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The report as one JSON document; docs/report.md describes it, member by member. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "command.h"
 #include "report_json.h"
@@ -106,7 +107,9 @@ static void measured(struct doc *d, const char *command) {
     json_bool(&d->j, "identical", tried->identical);
     json_real(&d->j, "base_ns", tried->base_ns, 0);
     json_open(&d->j, "engines", '[');
-    for (size_t i = 0; i < REPORT_TRIED_ENGINES; i++) {
+    for (size_t i = 0; i < tried->n_engines; i++) {
+        if (strstr(command, tried->engines[i].name) == NULL) /* of another advice */
+            continue;
         json_open(&d->j, NULL, '{');
         json_text(&d->j, "engine", tried->engines[i].name);
         json_real(&d->j, "ns", tried->engines[i].ns, 0);

@@ -11,16 +11,18 @@
 #include "report_names.h"
 
 /* What `subutai compare` has measured of the command that advice names; the ratios are to the first engine. */
-enum { REPORT_TRIED_ENGINES = 2 };
+enum { REPORT_TRIED_ENGINES = 3 }; /* at most */
 #define REPORT_TRY_ENGINES "glibc,direct,direct:wait=switch"
+#define REPORT_TRY_DELEGATED "direct:wait=switch,delegate="
 struct report_tried {
     int n_runs;
     bool identical; /* all runs had the same output and exit status */
     double base_ns; /* median of glibc's runs */
     struct {
-        char name[32];
+        char name[160];
         double ns, ratio, ratio_min, ratio_max;
     } engines[REPORT_TRIED_ENGINES];
+    size_t n_engines;
 };
 
 struct report_page {
@@ -42,6 +44,12 @@ bool report_folded(const struct report_page *page, FILE *out, struct progress *p
 
 /* What the advice says, and the command line to try, both allocated; *command may be NULL. */
 char *report_advice_text(const struct report_page *page, const struct rep_advice *advice, char **command);
+
+/*
+ * The lock that --delegate would have of these, by its name: that of a hot lock or convoy, if it is a mutex in a
+ * variable. Of `advice`, or, if that is NULL, of the first that has one. NULL: none.
+ */
+const char *report_delegated(const struct report_page *page, const struct rep_advice *advice);
 
 /* By how many times the program would be faster, by its gain; NAN: the advice has none. */
 double report_advice_ratio(const struct report_page *page, const struct rep_advice *advice);

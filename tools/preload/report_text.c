@@ -150,17 +150,19 @@ static char *gain_of(const struct text *t, const struct rep_advice *a) {
 }
 
 /* What was measured, and beside it the gain as a ratio. */
-static void measured(const struct text *t, const struct rep_advice *a) {
+static void measured(const struct text *t, const struct rep_advice *a, const char *command) {
     const struct report_tried *tried = t->page->tried;
     double predicted = report_advice_ratio(t->page, a);
     if (tried == NULL)
         return;
     char *line = cmd_format("measured, times as fast as glibc in %d runs:", tried->n_runs), *longer;
-    for (size_t i = 0; i < REPORT_TRIED_ENGINES; i++, line = longer) {
-        longer = cmd_format("%s %s %.2f (%.2f to %.2f)%s", line, tried->engines[i].name, tried->engines[i].ratio,
-                            tried->engines[i].ratio_min, tried->engines[i].ratio_max,
-                            i + 1 < REPORT_TRIED_ENGINES ? "," : "");
+    for (size_t i = 0; i < tried->n_engines; i++) {
+        if (strstr(command, tried->engines[i].name) == NULL) /* of another advice */
+            continue;
+        longer = cmd_format("%s%s %s %.2f (%.2f to %.2f)", line, i > 0 ? "," : "", tried->engines[i].name,
+                            tried->engines[i].ratio, tried->engines[i].ratio_min, tried->engines[i].ratio_max);
         free(line);
+        line = longer;
     }
     char *whole = cmd_format("%s; outputs %s", line, tried->identical ? "identical" : "DIFFER");
     paragraph(t->out, "    ", whole);
@@ -184,7 +186,7 @@ static void advice(const struct text *t) {
         paragraph(t->out, first, whole);
         if (command != NULL) {
             fprintf(t->out, "    try: %s\n", command);
-            measured(t, a);
+            measured(t, a, command);
         }
         free(whole);
         free(first);

@@ -18,10 +18,10 @@ enum { MOST_WORDS = 2048 };
 
 static const char *const own[] = {"subutai", "compare", "--json",    "--warmup",         "1",
                                   "--runs",  RUNS,      "--engines", REPORT_TRY_ENGINES, "--"};
-enum { N_OWN = sizeof own / sizeof *own };
+enum { N_OWN = sizeof own / sizeof *own, ENGINES = N_OWN - 2 };
 
 /* What compare prints of the command line in `text`, which is changed. NULL: a line has said why. */
-static json_t *compare(char *text, const char *command) {
+static json_t *compare(char *text, const char *command, const char *engines) {
     char *words[MOST_WORDS];
     const char *line[N_OWN + MOST_WORDS + 1] = {NULL};
     size_t n = words_split(text, words, MOST_WORDS);
@@ -30,6 +30,7 @@ static json_t *compare(char *text, const char *command) {
         return NULL;
     }
     memcpy(line, own, sizeof own);
+    line[ENGINES] = engines;
     memcpy(line + N_OWN, words, n * sizeof *words);
     json_t *document = own_child_json(line, CMD_DIFFERENT);
     if (document == NULL)
@@ -44,12 +45,13 @@ static double number(const json_t *object, const char *member, const char *part)
 static bool take(const json_t *document, struct report_tried *tried) {
     const json_t *point = json_array_get(json_object_get(document, "points"), 0),
                  *engines = json_object_get(point, "engines");
-    if (json_array_size(engines) != REPORT_TRIED_ENGINES + 1)
+    tried->n_engines = json_array_size(engines) - (json_array_size(engines) > 0);
+    if (tried->n_engines == 0 || tried->n_engines > REPORT_TRIED_ENGINES)
         return false;
     tried->n_runs = (int)json_integer_value(json_object_get(document, "n_runs"));
     tried->identical = json_is_true(json_object_get(document, "identical"));
     tried->base_ns = number(json_array_get(engines, 0), "wall_ns", "median");
-    for (size_t i = 0; i < REPORT_TRIED_ENGINES; i++) {
+    for (size_t i = 0; i < tried->n_engines; i++) {
         const json_t *engine = json_array_get(engines, i + 1);
         const char *name = json_string_value(json_object_get(engine, "engine"));
         snprintf(tried->engines[i].name, sizeof tried->engines[i].name, "%s", name != NULL ? name : "");
@@ -61,13 +63,16 @@ static bool take(const json_t *document, struct report_tried *tried) {
     return tried->base_ns > 0;
 }
 
-bool report_try(const char *command, struct report_tried *tried) {
-    char *text = cmd_format("%s", command);
-    json_t *document = compare(text, command);
+bool report_try(const char *command, const char *lock, struct report_tried *tried) {
+    char *text = cmd_format("%s", command),
+         *engines = cmd_format(REPORT_TRY_ENGINES "%s%s", lock != NULL ? "," REPORT_TRY_DELEGATED : "",
+                               lock != NULL ? lock : "");
+    json_t *document = compare(text, command, engines);
     bool measured = document != NULL && take(document, tried);
     if (document != NULL && !measured)
         cmd_warn("report: --try: subutai compare has printed no times");
     json_decref(document);
     free(text);
+    free(engines);
     return measured;
 }

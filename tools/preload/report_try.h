@@ -6,9 +6,9 @@
 #include "report_print.h"
 
 /*
- * Runs the command line (words.h) under REPORT_TRY_ENGINES, which takes as long as the program does, many times. False:
- * it was not measured; a line on stderr says why.
+ * Runs the command line (words.h) under REPORT_TRY_ENGINES, and with the lock of that name delegated if it is not NULL,
+ * which takes as long as the program does, many times. False: it was not measured; a line on stderr says why.
  */
-bool report_try(const char *command, struct report_tried *tried);
+bool report_try(const char *command, const char *lock, struct report_tried *tried);
 
 #endif

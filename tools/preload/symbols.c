@@ -90,6 +90,23 @@ static const char *base_of(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
+/*
+ * The line of the source. libdw finds an address' unit by .debug_aranges, which clang does not write: then it is the
+ * one of all units that has the address. NULL: it is not known.
+ */
+static const char *source_of(Dwfl_Module *module, Dwarf_Addr address, int *line) {
+    Dwfl_Line *found = dwfl_module_getsrc(module, address);
+    Dwarf_Addr bias = 0;
+    if (found != NULL)
+        return dwfl_lineinfo(found, NULL, line, NULL, NULL, NULL);
+    for (Dwarf_Die *unit = NULL; (unit = dwfl_module_nextcu(module, unit, &bias)) != NULL;)
+        if (dwarf_haspc(unit, address - bias) == 1) {
+            Dwarf_Line *at = dwarf_getsrc_die(unit, address - bias);
+            return at != NULL && dwarf_lineno(at, line) == 0 ? dwarf_linesrc(at, NULL, NULL) : NULL;
+        }
+    return NULL;
+}
+
 /* The name of a site is the place of its call's last byte (sbt_trace_site_name); the return address is behind it. */
 static void look_up(Dwfl_Module *module, uint64_t offset, struct place *place) {
     Dwarf_Addr address;
@@ -99,8 +116,7 @@ static void look_up(Dwfl_Module *module, uint64_t offset, struct place *place) {
         return;
     place->function = dwfl_module_addrinfo(module, address, &into, &symbol, NULL, NULL, NULL);
     place->into = place->function != NULL ? into + 1 : 0;
-    Dwfl_Line *line = dwfl_module_getsrc(module, address);
-    const char *file = line != NULL ? dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL) : NULL;
+    const char *file = source_of(module, address, &place->line);
     if (file != NULL && place->line > 0)
         place->file = base_of(file);
 }
