@@ -50,14 +50,7 @@ class Tables:
             yield f"| {program} | " + " | ".join(cell(point, way) for way in FIGURE_6[1:]) + " |"
 
     def part(self, program):
-        key = program, self.at, self.size, "parts"
-        if key not in self.runner.points:
-            saved = self.runner.points.pop((program, self.at, self.size), None)
-            self.runner.points[key] = self.runner.point(program, self.at, self.size, FIGURE_6)
-            del self.runner.points[program, self.at, self.size]
-            if saved is not None:
-                self.runner.points[program, self.at, self.size] = saved
-        return self.runner.points[key]
+        return self.runner.point(program, self.at, self.size, FIGURE_6, of="parts")
 
     def table_2(self):
         self.shares = {}
@@ -101,11 +94,14 @@ class Tables:
             said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
             if said.returncode != 0:
                 sys.exit(f"reproduce: subutai hints: exit status {said.returncode}")
-            point = Point()
+            point, expected = Point(), None
             for _ in range(self.runner.n_runs):
                 for way, more in ((NATIVE, {}), (ROUND_ROBIN, {}), (LBDR, {"SUBUTAI_HINTS": path})):
                     as_way = ROUND_ROBIN if more else way
-                    point.add(way, self.runner.run(as_way, program, self.at, items, **more)[0])
+                    seconds, output = self.runner.run(as_way, program, self.at, items, **more)
+                    expected = output if way is NATIVE else expected
+                    self.runner.expect(output, expected, way, program, self.at, items)
+                    point.add(way, seconds)
             with open(path, encoding="utf-8") as file:
                 kinds = [line.split()[0] for line in file if line.startswith(("give-up-turn", "soft-barrier"))]
             said = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds))) or "none"
@@ -142,7 +138,7 @@ class Tables:
             yield row(f"{program}: SFS alone saves", "much", f"{sfs:.1%}", sfs > 0.03)
             yield row(f"{program}: STS alone saves", "little" if program == "ferret" else "some", f"{sts:.1%}",
                       sts < 0.1 if program == "ferret" else sts > 0)
-            wrong = self.runner.point(program, self.at, self.size, [*FIGURE_5, WRONG]).ratio(WRONG, LBDR)
+            wrong = self.runner.point(program, self.at, self.size, [NATIVE, LBDR, WRONG], of="wrong").ratio(WRONG, LBDR)
             yield row(f"{program}: a wrong hint costs next to nothing", "negligible", f"{wrong[0] - 1:+.1%}", wrong[0] < 1.03)
             share = self.shares[program]
             yield row(f"{program}: operations in STS", f"{PAPER_SHARES[program]} %", f"{share:.1%}",

@@ -307,7 +307,6 @@ void *sbt_carrier_main(void *argument) {
     __atomic_store_n(&x->tid, sbt_thread_tid(), __ATOMIC_RELAXED);
     sbt_mask_carry(x, sbt_receive_idle_mask());
     sbt_signal_stack_carry(x);
-    sbt_serve_pin(x);
     sbt_switch_enter();
     for (struct sbt_fiber *f; (f = find(x)) != NULL;) {
         set_current(x, f);

@@ -33,6 +33,7 @@ struct sbt_carrier {
     uint64_t mask;                /* its signal mask in the kernel; atomic, its own */
     struct sbt_fiber *chosen;     /* the fiber that it runs next, whatever is in its run queue; its own */
     uint32_t n_in_row;            /* fibers in a row that were chosen; its own */
+    uint32_t n_first;             /* of a server: sections in a row that went before those queued there; its own */
     uint32_t held;             /* 1: of a server, on which a section was found asleep in the kernel; atomic, a hint */
     struct sbt_fiber *current; /* the fiber that it runs, NULL: it is idle; atomic, for the monitor and recalls */
 

@@ -379,12 +379,16 @@ void sbt_fiber_run_next(uint32_t *word) {
     sbt_switch_enter();
     struct sbt_carrier *x = may ? f->carrier : NULL;
     sbt_carrier_count_woken(x, 1);
-    if (sbt_in_section(next))
-        sbt_runq_serve(sbt_server_of(next), next, SBT_WOKEN, x == sbt_server_of(next));
-    else if (x != NULL)
+    if (sbt_in_section(next)) {
+        bool first = x == sbt_server_of(next) && x->n_first < BATCH_MOST;
+        if (x != NULL)
+            x->n_first = first ? x->n_first + 1 : 0;
+        sbt_runq_serve(sbt_server_of(next), next, SBT_WOKEN, first);
+    } else if (x != NULL) {
         sbt_runq_push_first(x, next);
-    else
+    } else {
         sbt_runq_push(NULL, next, next, 1, SBT_WOKEN);
+    }
     sbt_switch_leave();
 }
 

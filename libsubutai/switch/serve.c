@@ -20,10 +20,11 @@
  * workers, and sections that are granted later go there too, until the server makes progress. A section that computes
  * for long, or spins until another one has run, is no different from a fiber on another carrier that does: the monitor
  * sends those behind it to their home threads. So no section waits for another one for good.
+ *
+ * A server is not pinned to a CPU. What a section reads of its thread's affinity, and what it passes on to a process
+ * that it starts, would be the server's.
  */
 #include "switch/serve.h"
-
-#include <sched.h>
 
 #include "switch/pin.h"
 
@@ -73,21 +74,4 @@ void sbt_serve_elsewhere(struct sbt_carrier *x, bool held_up) {
         __atomic_store_n(&x->held, held_up, __ATOMIC_RELAXED);
     if (held_up)
         sbt_runq_give_away(x);
-}
-
-/* The last of the CPUs that it may use: the first ones serve most interrupts. */
-void sbt_serve_pin(const struct sbt_carrier *x) {
-    cpu_set_t may = {0}, one = {0};
-    uint32_t n = (uint32_t)(x - SBT_SWITCH->carrier);
-    if (!sbt_serves(x) || sbt_usable_cpus() <= sbt_switch_servers ||
-        sbt_syscall3(SYS_sched_getaffinity, 0, sizeof may, &may) <= 0)
-        return;
-    if (CPU_COUNT(&may) <= (int)sbt_switch_servers)
-        return;
-    for (int cpu = CPU_SETSIZE - 1; cpu >= 0; cpu--)
-        if (CPU_ISSET(cpu, &may) && n-- == 0) {
-            CPU_SET(cpu, &one);
-            sbt_syscall3(SYS_sched_setaffinity, 0, sizeof one, &one);
-            return;
-        }
 }

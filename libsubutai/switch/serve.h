@@ -37,7 +37,4 @@ void sbt_serve_woken(struct sbt_carrier *x, struct sbt_fiber *first, uint32_t n)
 /* The monitor has looked at a server: while it is held up in the kernel, other carriers run its sections. */
 void sbt_serve_elsewhere(struct sbt_carrier *x, bool held_up);
 
-/* In a carrier that begins: keep a server on a core of its own, if there is one to spare. */
-void sbt_serve_pin(const struct sbt_carrier *x);
-
 #endif

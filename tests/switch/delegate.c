@@ -396,13 +396,17 @@ static void queue_for(pthread_mutex_t *m) {
     OK(pthread_mutex_lock(m));
 }
 
-static void count_second(void) {
+static void count_up_second(void) {
     for (int i = 0; i < 100; i++) {
         OK(pthread_mutex_lock(&second));
         other_count++;
         sched_yield(); /* others queue */
         OK(pthread_mutex_unlock(&second));
     }
+}
+
+static void count_second(void) {
+    count_up_second();
     OK(pthread_mutex_lock(&second));
     bool last = ++n_done == N - 2;
     OK(pthread_mutex_unlock(&second));
@@ -445,12 +449,7 @@ static void *spin_on_server(void *number) {
         OK(pthread_mutex_unlock(&hot));
     } else {
         meet();
-        for (int i = 0; i < 100; i++) {
-            OK(pthread_mutex_lock(&second));
-            other_count++;
-            sched_yield();
-            OK(pthread_mutex_unlock(&second));
-        }
+        count_up_second();
         OK(pthread_mutex_lock(&second));
         if (++n_done == N - 2)
             atomic_store(&come, 1);
@@ -462,6 +461,51 @@ static void *spin_on_server(void *number) {
 static void spins_there(void) {
     run(N, spin_on_server);
     CHECK(other_count == (N - 2) * 100);
+}
+
+/* ---- each section wakes the next one of the same mutex, and ends with a wait, until others' have run ---- */
+enum { CHAIN = 4, CHAINED = 5000 };
+
+static void stay(int n) {
+    for (volatile int i = 0; i < n; i++)
+        ;
+}
+
+static void *wake_the_next(void *number) {
+    int self = (int)(long)number;
+    OK(pthread_mutex_lock(&hot));
+    while (atomic_load(&come) == 0) {
+        while (turn != self && atomic_load(&come) == 0)
+            OK(pthread_cond_wait(&cond, &hot));
+        stay(200);
+        turn = (self + 1) % CHAIN;
+        OK(pthread_cond_broadcast(&cond));
+    }
+    OK(pthread_mutex_unlock(&hot));
+    return number;
+}
+
+static void *chain_or_count(void *number) {
+    if ((long)number < CHAIN)
+        return wake_the_next(number);
+    while (atomic_load(&come) == 0) {
+        OK(pthread_mutex_lock(&second));
+        if (++other_count == CHAINED)
+            atomic_store(&come, 1);
+        stay(2000);
+        if (other_count % 16 == 0)
+            sched_yield();
+        OK(pthread_mutex_unlock(&second));
+    }
+    OK(pthread_mutex_lock(&hot));
+    OK(pthread_cond_broadcast(&cond));
+    OK(pthread_mutex_unlock(&hot));
+    return number;
+}
+
+static void chains(void) {
+    run(N, chain_or_count);
+    CHECK(other_count >= CHAINED);
 }
 
 /* ---- switching ends amid sections: by a thread that is in one, for good ---- */
@@ -501,6 +545,7 @@ int main(int argc, char **argv) {
         {"at-home", at_home},
         {"blocked-there", blocked_there},
         {"spins-there", spins_there},
+        {"chains", chains},
         {"switching-ends", switching_ends},
         {NULL, NULL},
     };

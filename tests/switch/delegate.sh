@@ -19,7 +19,7 @@ for scene in $("$subject"); do
         check "$scene: delegated, --wait $wait" is "$status" 0
         [[ $wait != switch || $scene == timed ]] || check "$scene: sections are handed over" delegated all
     done
-    for how in 'switch! 1' 'turns! 1' 'switch! 2'; do
+    for how in 'switch! 1' 'turns! 2'; do
         run "$SUBUTAI" run --verbose 2 --wait "${how% *}" --delegate all --servers "${how#* }" -- "$subject" "$scene"
         if matches "$err" 'servers are more than the CPUs'; then
             continue

@@ -231,6 +231,8 @@ int direct_cond_wait_by(pthread_cond_t *c, pthread_mutex_t *m, const struct dire
     }
     direct_self.signalled_by = r == 0 && wait.alone ? c : NULL;
     direct_self.signalled_after = wait.active.switches;
+    if (SBT_UNLIKELY(sbt_switch_servers != 0)) /* it may have taken a free mutex on the server of another section */
+        direct_delegate_leave_server();
     pthread_setcanceltype(type, NULL);
     return r;
 }

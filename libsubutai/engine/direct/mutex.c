@@ -281,6 +281,8 @@ static SBT_NOINLINE int lock_slow(struct sbt_mutex *mx, const struct sbt_deadlin
         return sbt_lot_park(mx, &w, deadline);
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     if (direct_is_delegated(mx) && sbt_switch_roams()) {
+        if (SBT_UNLIKELY(sbt_switch_servers != 0)) /* its last section of the mutex was ended by another thread */
+            sbt_switch_end_section(mx);
         r = travel(mx, &w, deadline);
     } else {
         sbt_lot_relied_on(&w, mx);
