@@ -92,6 +92,11 @@ for server in 1 '' x 4294967296 00000000000000000001; do
     undelegated "the unknown server '$server'" "not delegated: 'hot@$server': there is no server of that name" \
         --wait switch --servers 1 --delegate "hot@$server"
 done
+undelegated "the unknown server of all mutexes" "not delegated: 'all@1': there is no server of that name" \
+    --wait switch --servers 1 --delegate all@1
+run "$SUBUTAI" run --verbose 2 --wait 'switch!' --delegate all@1 --servers 2 -- "$subject" counts
+check 'all mutexes of one server: right' is "$status" 0
+check 'all mutexes of one server: sections are handed over' delegated all@1
 undelegated 'more servers than CPUs' 'nothing is delegated: 63 servers are more than the CPUs, which are [0-9]+' \
     --wait switch --servers 63 --delegate all
 undelegated 'servers, and no mutex' 'run: --servers does nothing: no mutex is delegated [(]legal: beside --delegate[)]' \

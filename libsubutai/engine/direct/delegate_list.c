@@ -23,6 +23,7 @@
 #define ENTRIES_MOST 64
 
 #define ANY_SERVER UINT32_MAX /* by the mutex's address */
+#define NO_SERVER "there is no server of that name"
 
 struct entry {
     const char *name; /* in the option's text */
@@ -57,7 +58,7 @@ static const char *look_up(struct entry *e) {
     const char *at = memchr(e->name, '@', e->n);
     size_t n = at != NULL ? (size_t)(at - e->name) : e->n;
     if (at != NULL && !parse_server(at + 1, e->name + e->n, &e->server))
-        return "there is no server of that name";
+        return NO_SERVER;
     if (memchr(e->name, ':', n) != NULL)
         return "source lines are not known while a program runs: name its symbol, or its function+0xN";
     if (!sbt_symtab_find(e->name, n, &e->place))
@@ -92,9 +93,14 @@ void direct_delegate_start(const char *text, uint32_t n_servers) {
         return;
     }
     sbt_switch_servers = n_servers;
-    if (strcmp(text, "all") == 0) {
-        entries[direct_n_delegates++] = (struct entry){.name = text, .n = strlen(text), .server = ANY_SERVER};
-        all = direct_delegates = true;
+    if (strcmp(text, "all") == 0 || (strncmp(text, "all@", 4) == 0 && strchr(text, ',') == NULL)) {
+        struct entry *e = &entries[direct_n_delegates++];
+        *e = (struct entry){.name = text, .n = strlen(text), .server = ANY_SERVER};
+        if (text[3] == '@' && !parse_server(text + 4, text + e->n, &e->server))
+            e->why_not = NO_SERVER;
+        all = direct_delegates = e->why_not == NULL;
+        if (!all)
+            sbt_switch_servers = 0;
         return;
     }
     for (const char *end; *text != '\0'; text = *end != '\0' ? end + 1 : end) {
