@@ -17,8 +17,13 @@ uint32_t pile_queue_of(const DWorkPileMaster *master, uint32_t thread) {
     return master->queues + (master->system->is_global ? 0 : thread * master->queue_words);
 }
 
+/* One more than the capacity: Cilk's thieves announce that they take a task before they read it. */
+static uint32_t places_of(const DWorkPileMaster *master) {
+    return master->capacity + 1;
+}
+
 uint32_t pile_item(const DWorkPileMaster *master, uint32_t queue, uint64_t place) {
-    return queue + QUEUE_ITEMS + (uint32_t)(place % master->capacity);
+    return queue + QUEUE_ITEMS + (uint32_t)(place % places_of(master));
 }
 
 void pile_check_room(const DWorkPile *pile, uint64_t top, uint64_t bottom) {
@@ -52,7 +57,7 @@ DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capaci
         free(master);
         return NULL;
     }
-    uint32_t lines = (master->capacity + ATAC_WORDS_OF_LINE - 1) / ATAC_WORDS_OF_LINE;
+    uint32_t lines = (places_of(master) + ATAC_WORDS_OF_LINE - 1) / ATAC_WORDS_OF_LINE;
     master->queue_words = QUEUE_ITEMS + lines * ATAC_WORDS_OF_LINE;
     master->words = atac_machine->words(PILE_WORDS);
     master->queues = atac_machine->words(master->queue_words * (master->system->is_global ? 1 : master->n_threads));

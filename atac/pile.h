@@ -8,7 +8,7 @@
  * brings it to 0 is the last: no thread runs a task that could put more. DONE is 1 then.
  *
  * A queue has a line of LOCK, TOP and BOTTOM, and its items: the tasks, 0 for none. TOP <= BOTTOM; places are counted
- * on and on, modulo the capacity. The owner puts and gets at the bottom.
+ * on and on, modulo one more than the capacity. The owner puts and gets at the bottom.
  */
 #ifndef ATAC_PILE_H
 #define ATAC_PILE_H
