@@ -68,6 +68,25 @@ void sim_stack_free(struct sim_stack *stack) {
     stack->memory = NULL;
 }
 
+/*
+ * What C++ has for each kernel thread and each stack needs for itself: the exceptions that are being handled, and how
+ * many are on their way (Itanium C++ ABI, section 2.2.2). A program without C++ does not have it.
+ */
+struct exceptions {
+    void *caught;
+    unsigned int n_uncaught;
+};
+struct exceptions *__cxa_get_globals(void) __attribute__((weak));
+
+static struct exceptions swap_exceptions(struct exceptions with) {
+    struct exceptions *current = __cxa_get_globals != NULL ? __cxa_get_globals() : NULL, before = {NULL, 0};
+    if (current != NULL) {
+        before = *current;
+        *current = with;
+    }
+    return before;
+}
+
 #ifdef STACK_ASAN
 /* The bounds of the stack on which the program runs, as the sanitizer knows them. */
 static const void *own;
@@ -86,7 +105,9 @@ void sim_stack_begun(void) {
 void sim_stack_begun(void) {}
 #endif
 
+/* A new stack begins without exceptions. */
 void sim_stack_switch(struct sim_stack *from, struct sim_stack *to) {
+    struct exceptions kept = swap_exceptions((struct exceptions){NULL, 0});
 #ifdef STACK_ASAN
     __sanitizer_start_switch_fiber(&from->fake, to->memory != NULL ? to->memory : own,
                                    to->memory != NULL ? to->bytes : own_bytes);
@@ -95,4 +116,5 @@ void sim_stack_switch(struct sim_stack *from, struct sim_stack *to) {
 #ifdef STACK_ASAN
     __sanitizer_finish_switch_fiber(from->fake, NULL, NULL);
 #endif
+    swap_exceptions(kept);
 }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -253,6 +254,28 @@ static void errors(const Way &way) {
     ok("errors", way.name);
 }
 
+/* Each thread handles its own exception while others do. */
+static void exceptions(const Way &way) {
+    run(way.options, {}, [] {
+        const int me = self();
+        int found = -1;
+        try {
+            try {
+                throw me;
+            } catch (int) {
+                ready();
+                compute(static_cast<unsigned long long>(1000 * (me + 1)));
+                ready();
+                throw;
+            }
+        } catch (int thrown) {
+            found = thrown;
+        }
+        NEED(found == me && !std::uncaught_exception() && !std::current_exception());
+    });
+    ok("exceptions", way.name);
+}
+
 static void defaults() {
     const c::ATAC_options wanted = c::ATAC_options_default();
     const Options o;
@@ -276,6 +299,7 @@ int main() {
         stealing<CilkPileMaster>(way, "Cilk style");
         finishes(way);
         errors(way);
+        exceptions(way);
     }
     for (const Way &way : ways(40))
         barriers(way);
