@@ -45,11 +45,16 @@ void live_wait_until(uint64_t cycles) {
     wait_until_ns(live.begin_ns + cycles * live.ns_a_cycle);
 }
 
-/* From now on, and not from the cycle that has begun: no call takes less than the model says. */
+/*
+ * From now on, and not from the cycle that has begun: no call takes less than the model says. Without costs others run:
+ * a thief that looks again and again would keep a core from threads with work.
+ */
 void live_compute(uint64_t n_cycles) {
     live_check();
     if (live.costs && n_cycles != 0)
         wait_until_ns(now_ns() + n_cycles * live.ns_a_cycle);
+    else if (n_cycles != 0)
+        sched_yield();
 }
 
 /* ---- waits and failures ---- */

@@ -84,7 +84,10 @@ void ATAC_ready(void);
 int ATAC_self(void);
 /* The time, in cycles. Of threads of a run only, as the next one. */
 unsigned long long ATAC_cycles(void);
-/* The thread computes so many cycles: in virtual time, and live with a time scale it waits until they have passed. */
+/*
+ * The thread computes so many cycles: in virtual time, and live with a time scale it waits until they have passed. With
+ * a time scale of 0 it gives way to other threads.
+ */
 void ATAC_compute(unsigned long long cycles);
 
 /* ---- channels, Table 4.2 ---- */
