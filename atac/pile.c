@@ -53,15 +53,18 @@ DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capaci
         return NULL;
     *master = (DWorkPileMaster){
         .system = systems[kind], .n_threads = (uint32_t)number_of_threads, .capacity = (uint32_t)capacity};
-    if (master->system->has_channel && (master->vc = VirtualChannel_create()) == NULL) {
-        free(master);
-        return NULL;
-    }
     uint32_t lines = (places_of(master) + ATAC_WORDS_OF_LINE - 1) / ATAC_WORDS_OF_LINE;
+    uint32_t n_queues = master->system->is_global ? 1 : master->n_threads;
     master->queue_words = QUEUE_ITEMS + lines * ATAC_WORDS_OF_LINE;
-    master->words = atac_machine->words(PILE_WORDS);
-    master->queues = atac_machine->words(master->queue_words * (master->system->is_global ? 1 : master->n_threads));
-    return master;
+    if (atac_machine->n_words() < PILE_WORDS + n_queues * master->queue_words)
+        errno = ENOMEM;
+    else if (!master->system->has_channel || (master->vc = VirtualChannel_create()) != NULL) {
+        master->words = atac_machine->words(PILE_WORDS);
+        master->queues = atac_machine->words(n_queues * master->queue_words);
+        return master;
+    }
+    free(master);
+    return NULL;
 }
 
 void DWorkPileMaster_delete(DWorkPileMaster *master) {
@@ -70,7 +73,7 @@ void DWorkPileMaster_delete(DWorkPileMaster *master) {
 }
 
 DWorkPile *DWorkPileMaster_generateLocalWorkPile(DWorkPileMaster *master) {
-    uint32_t self = atac_machine != NULL ? atac_machine->self() : ATAC_NO_THREAD;
+    uint32_t self = atac_self();
     if (self >= master->n_threads) {
         errno = self == ATAC_NO_THREAD ? EPERM : EINVAL;
         return NULL;
@@ -100,14 +103,19 @@ void DWorkPile_delete(DWorkPile *pile) {
 
 /* ---- tasks ---- */
 
-static void check_own(const DWorkPile *pile) {
-    uint32_t self = atac_machine->self();
-    if (self != pile->self)
+/* False, with EPERM: the calling thread is none of a run. */
+static bool is_own(const DWorkPile *pile) {
+    uint32_t self = atac_self();
+    if (self == ATAC_NO_THREAD)
+        errno = EPERM;
+    else if (self != pile->self)
         atac_fail("thread %u uses the pile of thread %u", self, pile->self);
+    return self != ATAC_NO_THREAD;
 }
 
 void DWorkPile_put(DWorkPile *pile, IWorkTask *task_to_push) {
-    check_own(pile);
+    if (!is_own(pile))
+        return;
     if (task_to_push == NULL)
         atac_fail("thread %u puts no task", pile->self);
     /* Before the task is in a queue: a thief may have run it, and settled that, before this thread gets again. */
@@ -126,8 +134,7 @@ static bool settle(DWorkPile *pile) {
 
 IWorkTask *DWorkPile_get(DWorkPile *pile) {
     const struct pile_system *system = pile->master->system;
-    check_own(pile);
-    if (pile->has_finished)
+    if (!is_own(pile) || pile->has_finished)
         return NULL;
     if (settle(pile)) {
         DWorkPile_finish(pile, (int)pile->master->n_threads);
@@ -143,19 +150,18 @@ IWorkTask *DWorkPile_get(DWorkPile *pile) {
 }
 
 void DWorkPile_process_pending_request(DWorkPile *pile) {
-    check_own(pile);
-    if (pile->master->system->has_channel)
+    if (is_own(pile) && pile->master->system->has_channel)
         pile_vc_process(pile);
 }
 
 void DWorkPile_update_filter(DWorkPile *pile) {
-    check_own(pile);
-    if (pile->master->system->has_channel)
+    if (is_own(pile) && pile->master->system->has_channel)
         pile_vc_update_filter(pile);
 }
 
 void DWorkPile_finish(DWorkPile *pile, int num_threads) {
-    check_own(pile);
+    if (!is_own(pile))
+        return;
     (void)num_threads; /* the thesis's parameter: a broadcast needs no number */
     pile->has_finished = true;
     atac_machine->store(pile->master->words + PILE_DONE, 1);

@@ -242,6 +242,11 @@ static void errors(const Way &way) {
          }) == "thread 0 waits for a message of channel 0 for ever");
     NEED(text([&] { NEED(thrown([] { BarrierMaster(0); }) == EINVAL); }).empty());
     NEED(text([&] { NEED(self() != 0 || thrown([] { VCCasPileMaster(1, 65537); }) == EINVAL); }).empty());
+    /* out of prepare: the next run runs */
+    NEED(thrown([&] {
+             run(
+                 o, [] { BarrierMaster(0); }, [] {});
+         }) == EINVAL);
     o.channels = 1;
     NEED(text([&] {
              errno = 0;
