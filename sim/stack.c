@@ -14,6 +14,7 @@
 #endif
 #endif
 #ifdef STACK_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -63,6 +64,10 @@ bool sim_stack_new(struct sim_stack *stack, size_t bytes, void (*entry)(void *ar
 }
 
 void sim_stack_free(struct sim_stack *stack) {
+#ifdef STACK_ASAN
+    if (stack->memory != NULL) /* frames that did not return: what is mapped here next would seem to have them */
+        __asan_unpoison_memory_region(stack->memory, stack->bytes);
+#endif
     if (stack->memory != NULL)
         munmap(stack->memory, stack->bytes);
     stack->memory = NULL;

@@ -70,7 +70,7 @@ ATAC_options ATAC_options_default(void);
  *
  * *cycles, if not NULL: until the last thread has ended; live with a time scale of 0 in ns. In a run that went wrong
  * threads end where they are: what they have allocated is lost, and a lock that they hold stays locked. Live they end
- * in their next call, by unwinding as with pthread_exit: in C++ a catch (...) around a call must throw again, and
+ * in a call, by unwinding as with pthread_exit: in C++ a catch (...) around a call must throw again, and
  * destructors must not call this interface; both would end the program. In virtual time they do not unwind.
  *
  * In virtual time a thread must not wait for another one by anything but this interface, and must not call

@@ -124,6 +124,25 @@ TEST_EACH(a_thread_that_is_never_ready, WAYS, "is an error that names ATAC_ready
     fails(&o, NULL, all_but_one_are_ready, "thread 1 waits in ATAC_ready for ever");
 }
 
+/* Thread 0 would compute for years. */
+static void fails_meanwhile(void *argument) {
+    (void)argument;
+    DWorkPile *own = DWorkPileMaster_generateLocalWorkPile(piles);
+    ATAC_ready();
+    if (ATAC_self() == 0)
+        ATAC_compute(UINT64_C(100000000000));
+    DWorkPile_put(own, NULL);
+}
+
+TEST(a_run_that_fails, "live ends the wait of a thread that computes") {
+    ATAC_options o = options_of(1, 2);
+    o.time_scale = 1000000;
+    o.software_cycles = 0;
+    fails(&o, make, fails_meanwhile, "thread 1 puts no task");
+    VirtualChannel_delete(channel);
+    DWorkPileMaster_delete(piles);
+}
+
 /* ---- what there is not enough of ---- */
 
 enum { CHANNELS = 8 };
