@@ -17,13 +17,10 @@ uint32_t pile_queue_of(const DWorkPileMaster *master, uint32_t thread) {
     return master->queues + (master->system->is_global ? 0 : thread * master->queue_words);
 }
 
-/* One more than the capacity: Cilk's thieves announce that they take a task before they read it. */
-static uint32_t places_of(const DWorkPileMaster *master) {
-    return master->capacity + 1;
-}
-
+/* One place more than the capacity: Cilk's thieves announce that they take a task before they read it. */
 uint32_t pile_item(const DWorkPileMaster *master, uint32_t queue, uint64_t place) {
-    return queue + QUEUE_ITEMS + (uint32_t)(place % places_of(master));
+    uint32_t item = (uint32_t)(place % (master->capacity + 1));
+    return queue + (item < master->capacity ? QUEUE_ITEMS + item : QUEUE_LAST_ITEM);
 }
 
 void pile_check_room(const DWorkPile *pile, uint64_t top, uint64_t bottom) {
@@ -53,7 +50,7 @@ DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capaci
         return NULL;
     *master = (DWorkPileMaster){
         .system = systems[kind], .n_threads = (uint32_t)number_of_threads, .capacity = (uint32_t)capacity};
-    uint32_t lines = (places_of(master) + ATAC_WORDS_OF_LINE - 1) / ATAC_WORDS_OF_LINE;
+    uint32_t lines = (master->capacity + ATAC_WORDS_OF_LINE - 1) / ATAC_WORDS_OF_LINE;
     uint32_t n_queues = master->system->is_global ? 1 : master->n_threads;
     master->queue_words = QUEUE_ITEMS + lines * ATAC_WORDS_OF_LINE;
     if (atac_machine->n_words() < PILE_WORDS + n_queues * master->queue_words)

@@ -164,7 +164,7 @@ enum { ATAC_VC_DEQUE, ATAC_VC_CAS, ATAC_GLOBAL_QUEUE, ATAC_CILK, ATAC_N_PILES };
 
 /*
  * capacity: tasks in one queue, 1 to 65536. By prepare, or by one thread. NULL: EINVAL; ENOSPC; EPERM; ENOMEM, also if
- * the queues of all threads do not fit into the 16777216 shared words of a run: each has capacity + 9 of them, rounded
+ * the queues of all threads do not fit into the 16777216 shared words of a run: each has capacity + 8 of them, rounded
  * up to 8.
  */
 DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capacity);
