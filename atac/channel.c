@@ -34,8 +34,14 @@ VirtualChannel *VirtualChannel_create(void) {
         return NULL;
     }
     VirtualChannel *vc = malloc(sizeof *vc);
-    if (vc != NULL)
-        vc->number = atac_machine->channel();
+    if (vc == NULL)
+        return NULL;
+    vc->number = atac_machine->channel();
+    if (vc->number == ATAC_NO_CHANNEL) { /* another thread has made the last one */
+        free(vc);
+        errno = ENOSPC;
+        return NULL;
+    }
     return vc;
 }
 
@@ -44,7 +50,7 @@ void VirtualChannel_delete(VirtualChannel *vc) {
 }
 
 VirtualChannelPort *VirtualChannelPort_new(VirtualChannel *vc) {
-    uint32_t self = atac_machine != NULL ? atac_machine->self() : ATAC_NO_THREAD;
+    uint32_t self = atac_self();
     if (self == ATAC_NO_THREAD) {
         errno = EPERM;
         return NULL;
@@ -62,7 +68,7 @@ void VirtualChannelPort_delete(VirtualChannelPort *port) {
 }
 
 static bool is_own(const VirtualChannelPort *port) {
-    return (atac_machine != NULL && port->thread == atac_machine->self()) || refuse(EPERM);
+    return port->thread == atac_self() || refuse(EPERM);
 }
 
 /* ---- sending ---- */

@@ -32,24 +32,35 @@ static struct timespec timespec_of(uint64_t ns) {
     return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
 }
 
+/* A failure of the run ends long waits too: it signals the thread's condition. */
 static void wait_until_ns(uint64_t ns) {
     struct timespec until = timespec_of(ns);
-    for (uint64_t now; live_check(), (now = now_ns()) < ns;)
-        if (ns - now < SHORT_NS)
+    for (uint64_t now; live_check(), (now = now_ns()) < ns;) {
+        if (ns - now < SHORT_NS) {
             sched_yield();
-        else
-            clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+            continue;
+        }
+        live_lock();
+        if (!live.failed)
+            pthread_cond_timedwait(&live_self->awake, &live.lock, &until);
+        live_unlock();
+    }
 }
 
 void live_wait_until(uint64_t cycles) {
     wait_until_ns(live.begin_ns + cycles * live.ns_a_cycle);
 }
 
-/* From now on, and not from the cycle that has begun: no call takes less than the model says. */
+/*
+ * From now on, and not from the cycle that has begun: no call takes less than the model says. Without costs others run:
+ * a thief that looks again and again would keep a core from threads with work.
+ */
 void live_compute(uint64_t n_cycles) {
     live_check();
     if (live.costs && n_cycles != 0)
         wait_until_ns(now_ns() + n_cycles * live.ns_a_cycle);
+    else if (n_cycles != 0)
+        sched_yield();
 }
 
 /* ---- waits and failures ---- */
@@ -90,7 +101,7 @@ static void fail(const char *text) {
 static void look_for_stuck(void) {
     char text[sizeof live.error];
     uint32_t i = 0;
-    if (live.n_stuck != live.n_living || live.n_living == 0)
+    if (live.failed || live.n_stuck != live.n_living || live.n_living == 0)
         return;
     while (!live.threads[i].stuck)
         i++;
@@ -145,9 +156,7 @@ static uint32_t n_channels(void) {
 
 static uint32_t channel(void) {
     live_lock();
-    if (live.n_channels == live.net.config.n_channels)
-        live_fail_locked("more channels than there are");
-    uint32_t number = live.n_channels++;
+    uint32_t number = live.n_channels < live.net.config.n_channels ? live.n_channels++ : ATAC_NO_CHANNEL;
     live_unlock();
     return number;
 }
@@ -162,6 +171,7 @@ static const struct atac_machine machine = {.self = self_number,
                                             .set_filter = live_set_filter,
                                             .send = live_send,
                                             .receive = live_receive,
+                                            .n_words = live_n_words,
                                             .words = live_words,
                                             .load = live_load,
                                             .store = live_store,
@@ -174,6 +184,16 @@ static const struct atac_machine machine = {.self = self_number,
 
 /* ---- the run ---- */
 
+/* A body returns, or calls pthread_exit. */
+static void thread_ended(void *unused) {
+    (void)unused;
+    live_lock();
+    live.n_living--;
+    live.end_ns = now_ns();
+    look_for_stuck();
+    live_unlock();
+}
+
 static void *begin(void *argument) {
     struct live_thread *self = argument;
     live_self = self;
@@ -182,12 +202,9 @@ static void *begin(void *argument) {
         pthread_cond_wait(&self->awake, &live.lock);
     live_unlock();
     live_check();
+    pthread_cleanup_push(thread_ended, NULL);
     thread_body(body_argument);
-    live_lock();
-    live.n_living--;
-    live.end_ns = now_ns();
-    look_for_stuck();
-    live_unlock();
+    pthread_cleanup_pop(1);
     return NULL;
 }
 
@@ -213,6 +230,20 @@ static void free_all(void) {
     live_words_free();
     free(live.threads);
     live.threads = NULL;
+    atac_machine = NULL;
+}
+
+static void free_unless(const bool *prepared) {
+    if (!*prepared)
+        free_all();
+}
+
+/* An exception, or pthread_exit, ends the run before it has begun. */
+static void prepare_run(void (*prepare)(void *argument), void *argument) {
+    bool prepared __attribute__((cleanup(free_unless))) = false;
+    if (prepare != NULL)
+        prepare(argument);
+    prepared = true;
 }
 
 /* The threads begin together, when all have been made. */
@@ -256,8 +287,7 @@ const char *live_run(const struct live_config *config, void (*prepare)(void *arg
         atac_running.software_cycles = 0;
     thread_body = body;
     body_argument = argument;
-    if (prepare != NULL)
-        prepare(argument);
+    prepare_run(prepare, argument);
     if (!live.failed)
         start_threads(config->optical.n_cores, config->stack_bytes);
     live_lock();
@@ -269,7 +299,6 @@ const char *live_run(const struct live_config *config, void (*prepare)(void *arg
     live_unlock();
     for (uint32_t i = 0; i < live.n_begun; i++)
         pthread_join(live.threads[i].thread, NULL);
-    atac_machine = NULL;
     *n_cycles = (live.end_ns - live.begin_ns) / live.ns_a_cycle;
     memcpy(error, live.error, sizeof error);
     bool failed = live.failed;

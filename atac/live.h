@@ -95,6 +95,7 @@ bool live_receive(uint32_t channel, uint64_t deadline, struct atac_received *rec
 /* live_words.c */
 bool live_words_init(void);
 void live_words_free(void);
+uint32_t live_n_words(void);
 uint32_t live_words(uint32_t n);
 uint64_t live_load(uint32_t word);
 void live_store(uint32_t word, uint64_t value);

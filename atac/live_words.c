@@ -20,6 +20,13 @@ void live_words_free(void) {
         munmap(live.words, MOST_WORDS * sizeof *live.words);
 }
 
+uint32_t live_n_words(void) {
+    live_lock();
+    uint32_t n = MOST_WORDS - live.n_words;
+    live_unlock();
+    return n;
+}
+
 /* Before the run there is no thread that could end: the run does not begin then. */
 uint32_t live_words(uint32_t n) {
     uint32_t lines = n / ATAC_WORDS_OF_LINE + (n % ATAC_WORDS_OF_LINE != 0);

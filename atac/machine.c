@@ -11,6 +11,10 @@ struct atac_settings atac_settings_default(void) {
     return (struct atac_settings){.software_cycles = 300, .few = 0, .many = 2, .patience_cycles = 4000};
 }
 
+uint32_t atac_self(void) {
+    return atac_machine != NULL ? atac_machine->self() : ATAC_NO_THREAD;
+}
+
 void atac_fail(const char *format, ...) {
     char text[160];
     va_list list;

@@ -4,7 +4,7 @@
  * (virtual.c), real threads (live.c), and the walk through every interleaving (tests/model/steal_machine.c).
  *
  * Times are cycles of 1 ns of the machine's clock. Shared words are 64 bits, eight to a line, 0 at first; accesses are
- * sequentially consistent. All functions but n_channels, channel and words are for threads of the run.
+ * sequentially consistent. All functions but self, n_channels, channel, n_words and words are for threads of the run.
  */
 #ifndef ATAC_MACHINE_H
 #define ATAC_MACHINE_H
@@ -17,6 +17,7 @@
 
 enum { ATAC_WORDS_OF_LINE = 8 };
 #define ATAC_NO_THREAD UINT32_MAX
+#define ATAC_NO_CHANNEL UINT32_MAX
 
 /* A message that was retrieved. The machine copies at most `room` bytes of the data. */
 struct atac_received {
@@ -33,7 +34,7 @@ struct atac_machine {
     void (*compute)(uint64_t cycles);
     /* Ends the run with this text. Does not return. */
     void (*fail)(const char *text);
-    /* How many channels can still be made; the number of a new one. */
+    /* How many channels can still be made; the number of a new one, or ATAC_NO_CHANNEL. */
     uint32_t (*n_channels)(void);
     uint32_t (*channel)(void);
     void (*subscribe)(uint32_t channel);
@@ -41,7 +42,8 @@ struct atac_machine {
     void (*send)(uint32_t channel, uint32_t signature, uint32_t tag, const void *data, uint32_t size);
     /* False: there was no message until the deadline; 0 does not wait, UINT64_MAX waits for ever. */
     bool (*receive)(uint32_t channel, uint64_t deadline, struct atac_received *received);
-    /* n words that begin with a line; the number of the first. */
+    /* How many words can still be made; n of them that begin with a line, the number of the first. */
+    uint32_t (*n_words)(void);
     uint32_t (*words)(uint32_t n);
     uint64_t (*load)(uint32_t word);
     void (*store)(uint32_t word, uint64_t value);
@@ -66,6 +68,9 @@ struct atac_settings {
 /* The machine and the settings of the run that is under way: the interface has no parameter for them. NULL: none. */
 extern const struct atac_machine *atac_machine;
 extern struct atac_settings atac_running;
+
+/* The calling thread's number; ATAC_NO_THREAD: it is none of a run. */
+uint32_t atac_self(void);
 
 struct atac_settings atac_settings_default(void);
 

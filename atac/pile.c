@@ -17,8 +17,10 @@ uint32_t pile_queue_of(const DWorkPileMaster *master, uint32_t thread) {
     return master->queues + (master->system->is_global ? 0 : thread * master->queue_words);
 }
 
+/* One place more than the capacity: Cilk's thieves announce that they take a task before they read it. */
 uint32_t pile_item(const DWorkPileMaster *master, uint32_t queue, uint64_t place) {
-    return queue + QUEUE_ITEMS + (uint32_t)(place % master->capacity);
+    uint32_t item = (uint32_t)(place % (master->capacity + 1));
+    return queue + (item < master->capacity ? QUEUE_ITEMS + item : QUEUE_LAST_ITEM);
 }
 
 void pile_check_room(const DWorkPile *pile, uint64_t top, uint64_t bottom) {
@@ -48,15 +50,18 @@ DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capaci
         return NULL;
     *master = (DWorkPileMaster){
         .system = systems[kind], .n_threads = (uint32_t)number_of_threads, .capacity = (uint32_t)capacity};
-    if (master->system->has_channel && (master->vc = VirtualChannel_create()) == NULL) {
-        free(master);
-        return NULL;
-    }
     uint32_t lines = (master->capacity + ATAC_WORDS_OF_LINE - 1) / ATAC_WORDS_OF_LINE;
+    uint32_t n_queues = master->system->is_global ? 1 : master->n_threads;
     master->queue_words = QUEUE_ITEMS + lines * ATAC_WORDS_OF_LINE;
-    master->words = atac_machine->words(PILE_WORDS);
-    master->queues = atac_machine->words(master->queue_words * (master->system->is_global ? 1 : master->n_threads));
-    return master;
+    if (atac_machine->n_words() < PILE_WORDS + n_queues * master->queue_words)
+        errno = ENOMEM;
+    else if (!master->system->has_channel || (master->vc = VirtualChannel_create()) != NULL) {
+        master->words = atac_machine->words(PILE_WORDS);
+        master->queues = atac_machine->words(n_queues * master->queue_words);
+        return master;
+    }
+    free(master);
+    return NULL;
 }
 
 void DWorkPileMaster_delete(DWorkPileMaster *master) {
@@ -65,7 +70,7 @@ void DWorkPileMaster_delete(DWorkPileMaster *master) {
 }
 
 DWorkPile *DWorkPileMaster_generateLocalWorkPile(DWorkPileMaster *master) {
-    uint32_t self = atac_machine != NULL ? atac_machine->self() : ATAC_NO_THREAD;
+    uint32_t self = atac_self();
     if (self >= master->n_threads) {
         errno = self == ATAC_NO_THREAD ? EPERM : EINVAL;
         return NULL;
@@ -95,14 +100,19 @@ void DWorkPile_delete(DWorkPile *pile) {
 
 /* ---- tasks ---- */
 
-static void check_own(const DWorkPile *pile) {
-    uint32_t self = atac_machine->self();
-    if (self != pile->self)
+/* False, with EPERM: the calling thread is none of a run. */
+static bool is_own(const DWorkPile *pile) {
+    uint32_t self = atac_self();
+    if (self == ATAC_NO_THREAD)
+        errno = EPERM;
+    else if (self != pile->self)
         atac_fail("thread %u uses the pile of thread %u", self, pile->self);
+    return self != ATAC_NO_THREAD;
 }
 
 void DWorkPile_put(DWorkPile *pile, IWorkTask *task_to_push) {
-    check_own(pile);
+    if (!is_own(pile))
+        return;
     if (task_to_push == NULL)
         atac_fail("thread %u puts no task", pile->self);
     /* Before the task is in a queue: a thief may have run it, and settled that, before this thread gets again. */
@@ -121,8 +131,7 @@ static bool settle(DWorkPile *pile) {
 
 IWorkTask *DWorkPile_get(DWorkPile *pile) {
     const struct pile_system *system = pile->master->system;
-    check_own(pile);
-    if (pile->has_finished)
+    if (!is_own(pile) || pile->has_finished)
         return NULL;
     if (settle(pile)) {
         DWorkPile_finish(pile, (int)pile->master->n_threads);
@@ -138,19 +147,18 @@ IWorkTask *DWorkPile_get(DWorkPile *pile) {
 }
 
 void DWorkPile_process_pending_request(DWorkPile *pile) {
-    check_own(pile);
-    if (pile->master->system->has_channel)
+    if (is_own(pile) && pile->master->system->has_channel)
         pile_vc_process(pile);
 }
 
 void DWorkPile_update_filter(DWorkPile *pile) {
-    check_own(pile);
-    if (pile->master->system->has_channel)
+    if (is_own(pile) && pile->master->system->has_channel)
         pile_vc_update_filter(pile);
 }
 
 void DWorkPile_finish(DWorkPile *pile, int num_threads) {
-    check_own(pile);
+    if (!is_own(pile))
+        return;
     (void)num_threads; /* the thesis's parameter: a broadcast needs no number */
     pile->has_finished = true;
     atac_machine->store(pile->master->words + PILE_DONE, 1);

@@ -7,8 +7,8 @@
  * task is counted before it is in a queue, and settled when the thread that has run it gets again. The thread that
  * brings it to 0 is the last: no thread runs a task that could put more. DONE is 1 then.
  *
- * A queue has a line of LOCK, TOP and BOTTOM, and its items: the tasks, 0 for none. TOP <= BOTTOM; places are counted
- * on and on, modulo the capacity. The owner puts and gets at the bottom.
+ * A queue has a line of LOCK, TOP, BOTTOM and an item, and its other items: the tasks, 0 for none. TOP <= BOTTOM;
+ * places are counted on and on, modulo one more than the capacity. The owner puts and gets at the bottom.
  */
 #ifndef ATAC_PILE_H
 #define ATAC_PILE_H
@@ -20,7 +20,7 @@
 #include "port.h"
 
 enum { PILE_OPEN, PILE_DONE = ATAC_WORDS_OF_LINE, PILE_WORDS = 2 * ATAC_WORDS_OF_LINE };
-enum { QUEUE_LOCK, QUEUE_TOP, QUEUE_BOTTOM, QUEUE_ITEMS = ATAC_WORDS_OF_LINE };
+enum { QUEUE_LOCK, QUEUE_TOP, QUEUE_BOTTOM, QUEUE_LAST_ITEM, QUEUE_ITEMS = ATAC_WORDS_OF_LINE };
 
 /* The data of an offer. With a lock: how many tasks, of which thread. With compare-and-swap: their words. */
 struct pile_offer {

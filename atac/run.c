@@ -2,6 +2,8 @@
 /* A run of <subutai/atac.h>: in virtual time, or live. */
 #include "run.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +94,16 @@ static void run_thread(void *argument) {
     program->body(program->argument);
 }
 
+/* False, with EPERM: the calling thread is none of a run. */
+static bool is_of_run(void) {
+    if (atac_self() == ATAC_NO_THREAD)
+        errno = EPERM;
+    return atac_self() != ATAC_NO_THREAD;
+}
+
 void ATAC_ready(void) {
+    if (!is_of_run())
+        return;
     uint64_t before = atac_machine->fetch_add(ready_words + READY_COUNT, 1), round;
     if (before % n_threads == n_threads - 1) {
         atac_machine->fetch_add(ready_words + READY_ROUND, 1);
@@ -101,6 +112,17 @@ void ATAC_ready(void) {
     }
     while ((round = atac_machine->load(ready_words + READY_ROUND)) <= before / n_threads)
         atac_machine->futex_wait(ready_words + READY_ROUND, round);
+}
+
+/* Users know ATAC_ready, and no word of it. */
+static const char *name_ready(const char *error) {
+    static char text[80];
+    unsigned int thread, word;
+    if (error == NULL || sscanf(error, "thread %u waits for shared word %u for ever", &thread, &word) != 2 ||
+        word != ready_words + READY_ROUND)
+        return error;
+    snprintf(text, sizeof text, "thread %u waits in ATAC_ready for ever", thread);
+    return text;
 }
 
 /* ---- virtual time ---- */
@@ -147,17 +169,18 @@ const char *ATAC_run(const ATAC_options *options, void (*prepare)(void *argument
     }
     if (cycles != NULL)
         *cycles = n_cycles;
-    return error;
+    return name_ready(error);
 }
 
 int ATAC_self(void) {
-    return atac_machine != NULL ? (int)atac_machine->self() : -1;
+    return (int)atac_self();
 }
 
 unsigned long long ATAC_cycles(void) {
-    return atac_machine->cycles();
+    return is_of_run() ? atac_machine->cycles() : 0;
 }
 
 void ATAC_compute(unsigned long long cycles) {
-    atac_machine->compute(cycles);
+    if (is_of_run())
+        atac_machine->compute(cycles);
 }

@@ -12,7 +12,8 @@ struct sim_program *atac_chip(void) {
     return chip;
 }
 
-static bool runs; /* the threads do; before, no thread has a number */
+/* The threads do, on this kernel thread; before, and on others, no thread has a number. */
+static _Thread_local bool runs;
 
 static uint32_t self(void) {
     return runs ? sim_self(chip) : ATAC_NO_THREAD;
@@ -68,6 +69,10 @@ static bool receive(uint32_t number, uint64_t deadline, struct atac_received *re
 
 /* ---- shared words ---- */
 
+static uint32_t n_words(void) {
+    return sim_n_words(chip);
+}
+
 static uint32_t words(uint32_t n) {
     return sim_words(chip, n);
 }
@@ -114,6 +119,7 @@ static const struct atac_machine machine = {.self = self,
                                             .set_filter = set_filter,
                                             .send = send,
                                             .receive = receive,
+                                            .n_words = n_words,
                                             .words = words,
                                             .load = load,
                                             .store = store,
@@ -130,6 +136,25 @@ struct atac_config atac_config_default(void) {
     return (struct atac_config){.chip = sim_program_config_default(), .settings = atac_settings_default()};
 }
 
+static void free_chip(void) {
+    sim_program_free(chip);
+    chip = NULL;
+    atac_machine = NULL;
+}
+
+static void free_unless(const bool *prepared) {
+    if (!*prepared)
+        free_chip();
+}
+
+/* An exception, or pthread_exit, ends the run before it has begun. */
+static void prepare_run(void (*prepare)(struct sim_program *chip, void *argument), void *argument) {
+    bool prepared __attribute__((cleanup(free_unless))) = false;
+    if (prepare != NULL)
+        prepare(chip, argument);
+    prepared = true;
+}
+
 enum sim_status atac_run(const struct atac_config *config, void (*prepare)(struct sim_program *chip, void *argument),
                          sim_program_body *body, void *argument, uint64_t *n_cycles, struct sim_error *error) {
     enum sim_status status = SIM_OK;
@@ -141,8 +166,7 @@ enum sim_status atac_run(const struct atac_config *config, void (*prepare)(struc
         return SIM_USAGE;
     atac_machine = &machine;
     atac_running = *settings;
-    if (prepare != NULL)
-        prepare(chip, argument);
+    prepare_run(prepare, argument);
     for (uint32_t i = 0; i < config->chip.n_cores && status == SIM_OK; i++)
         status = sim_program_spawn(chip, body, argument, error);
     runs = true;
@@ -150,8 +174,6 @@ enum sim_status atac_run(const struct atac_config *config, void (*prepare)(struc
         status = sim_program_run(chip, error);
     runs = false;
     *n_cycles = sim_program_cycles(chip);
-    sim_program_free(chip);
-    chip = NULL;
-    atac_machine = NULL;
+    free_chip();
     return status;
 }

@@ -91,6 +91,8 @@ void sim_compute(struct sim_program *program, uint64_t cycles);
 void sim_program_fail(struct sim_program *program, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 
+/* How many words can still be made. */
+uint32_t sim_n_words(const struct sim_program *program);
 /* n words that begin with a line, all 0; the number of the first. For threads, and before the run. */
 uint32_t sim_words(struct sim_program *program, uint32_t n);
 uint64_t sim_load(struct sim_program *program, uint32_t word);

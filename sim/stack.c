@@ -14,6 +14,7 @@
 #endif
 #endif
 #ifdef STACK_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -63,9 +64,32 @@ bool sim_stack_new(struct sim_stack *stack, size_t bytes, void (*entry)(void *ar
 }
 
 void sim_stack_free(struct sim_stack *stack) {
+#ifdef STACK_ASAN
+    if (stack->memory != NULL) /* frames that did not return: what is mapped here next would seem to have them */
+        __asan_unpoison_memory_region(stack->memory, stack->bytes);
+#endif
     if (stack->memory != NULL)
         munmap(stack->memory, stack->bytes);
     stack->memory = NULL;
+}
+
+/*
+ * What C++ has for each kernel thread and each stack needs for itself: the exceptions that are being handled, and how
+ * many are on their way (Itanium C++ ABI, section 2.2.2). A program without C++ does not have it.
+ */
+struct exceptions {
+    void *caught;
+    unsigned int n_uncaught;
+};
+struct exceptions *__cxa_get_globals(void) __attribute__((weak));
+
+static struct exceptions swap_exceptions(struct exceptions with) {
+    struct exceptions *current = __cxa_get_globals != NULL ? __cxa_get_globals() : NULL, before = {NULL, 0};
+    if (current != NULL) {
+        before = *current;
+        *current = with;
+    }
+    return before;
 }
 
 #ifdef STACK_ASAN
@@ -86,7 +110,9 @@ void sim_stack_begun(void) {
 void sim_stack_begun(void) {}
 #endif
 
+/* A new stack begins without exceptions. */
 void sim_stack_switch(struct sim_stack *from, struct sim_stack *to) {
+    struct exceptions kept = swap_exceptions((struct exceptions){NULL, 0});
 #ifdef STACK_ASAN
     __sanitizer_start_switch_fiber(&from->fake, to->memory != NULL ? to->memory : own,
                                    to->memory != NULL ? to->bytes : own_bytes);
@@ -95,4 +121,5 @@ void sim_stack_switch(struct sim_stack *from, struct sim_stack *to) {
 #ifdef STACK_ASAN
     __sanitizer_finish_switch_fiber(from->fake, NULL, NULL);
 #endif
+    swap_exceptions(kept);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Stacks of simulated threads, and switching from one to another. A switch saves what a function call must keep, and
- * nothing else: all stacks are of one kernel thread, with one TLS and one signal mask.
+ * nothing else but C++'s account of exceptions: all stacks are of one kernel thread, with one TLS and one signal mask.
  */
 #ifndef SIM_STACK_H
 #define SIM_STACK_H

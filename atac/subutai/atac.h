@@ -6,8 +6,8 @@
  * -lsubutai-atac.
  *
  * ATAC_run runs a program, in virtual time or on real threads. All other calls are made by its threads, or by its
- * `prepare`; elsewhere they fail with EPERM. None blocks but those that say so; a send also waits if lambda queues are
- * limited and full.
+ * `prepare`; elsewhere they fail with EPERM, and do nothing. None blocks but those that say so; a send also waits if
+ * lambda queues are limited and full.
  *
  * Functions with a bool return false, and set errno, if nothing was done:
  *   EINVAL   a filter operation that does not exist; a size that is negative
@@ -69,8 +69,13 @@ ATAC_options ATAC_options_default(void);
  * each thread. Blocks until all have ended. NULL, or what went wrong, valid until the next run. One run at a time.
  *
  * *cycles, if not NULL: until the last thread has ended; live with a time scale of 0 in ns. In a run that went wrong
- * threads end where they are: what they have allocated is lost, and a lock that they hold stays locked. In virtual time
- * a thread must not wait for another one by anything but this interface.
+ * threads end where they are: what they have allocated is lost, and a lock that they hold stays locked. Live they end
+ * in a call, by unwinding as with pthread_exit: in C++ a catch (...) around a call must throw again, and
+ * destructors must not call this interface; both would end the program. In virtual time they do not unwind.
+ *
+ * In virtual time a thread must not wait for another one by anything but this interface, and must not call
+ * pthread_exit. Live pthread_exit ends the thread as a return does. prepare may end by pthread_exit or an exception:
+ * the run then does not begin.
  */
 const char *ATAC_run(const ATAC_options *options, void (*prepare)(void *argument), void (*body)(void *argument),
                      void *argument, unsigned long long *cycles);
@@ -82,9 +87,12 @@ const char *ATAC_run(const ATAC_options *options, void (*prepare)(void *argument
 void ATAC_ready(void);
 /* The calling thread's number, from 0 on, which is its core's; -1: it is none of a run. */
 int ATAC_self(void);
-/* The time, in cycles. Of threads of a run only, as the next one. */
+/* The time, in cycles. Of threads of a run only, as ATAC_ready and ATAC_compute; elsewhere 0, with EPERM. */
 unsigned long long ATAC_cycles(void);
-/* The thread computes so many cycles: in virtual time, and live with a time scale it waits until they have passed. */
+/*
+ * The thread computes so many cycles: in virtual time, and live with a time scale it waits until they have passed. With
+ * a time scale of 0 it gives way to other threads.
+ */
 void ATAC_compute(unsigned long long cycles);
 
 /* ---- channels, Table 4.2 ---- */
@@ -154,7 +162,11 @@ typedef struct DWorkPile DWorkPile;
 
 enum { ATAC_VC_DEQUE, ATAC_VC_CAS, ATAC_GLOBAL_QUEUE, ATAC_CILK, ATAC_N_PILES };
 
-/* capacity: tasks in one queue, 1 to 65536. NULL: EINVAL, ENOMEM, ENOSPC, EPERM. By prepare, or by one thread. */
+/*
+ * capacity: tasks in one queue, 1 to 65536. By prepare, or by one thread. NULL: EINVAL; ENOSPC; EPERM; ENOMEM, also if
+ * the queues of all threads do not fit into the 16777216 shared words of a run: each has capacity + 8 of them, rounded
+ * up to 8.
+ */
 DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capacity);
 void DWorkPileMaster_delete(DWorkPileMaster *master);
 /*

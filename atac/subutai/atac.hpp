@@ -16,7 +16,9 @@
  * Errors. Constructors, generate_barrier, generateLocalWorkPile and Barrier::wait throw std::system_error with the C
  * function's errno; create returns a null pointer and sets errno, and the thesis's bools are false with errno set. A run
  * that fails throws std::runtime_error out of run(), with what ATAC_run returns. An exception must not leave a thread's
- * body: std::terminate would end the program.
+ * body: std::terminate would end the program. One that leaves prepare leaves run() too. Live threads of a run that fails
+ * end in a call, by unwinding: a catch (...) around a call must throw again, and destructors must not call this
+ * interface, or the program ends.
  *
  * Ownership. What create, new, generate_barrier and generateLocalWorkPile return is the caller's to delete; a port or
  * barrier or pile before what it was made from. Objects are not copied.

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -241,6 +242,11 @@ static void errors(const Way &way) {
          }) == "thread 0 waits for a message of channel 0 for ever");
     NEED(text([&] { NEED(thrown([] { BarrierMaster(0); }) == EINVAL); }).empty());
     NEED(text([&] { NEED(self() != 0 || thrown([] { VCCasPileMaster(1, 65537); }) == EINVAL); }).empty());
+    /* out of prepare: the next run runs */
+    NEED(thrown([&] {
+             run(
+                 o, [] { BarrierMaster(0); }, [] {});
+         }) == EINVAL);
     o.channels = 1;
     NEED(text([&] {
              errno = 0;
@@ -251,6 +257,28 @@ static void errors(const Way &way) {
     o.number_of_cores = 0;
     NEED(text([] {}) == "impossible run: cores");
     ok("errors", way.name);
+}
+
+/* Each thread handles its own exception while others do. */
+static void exceptions(const Way &way) {
+    run(way.options, {}, [] {
+        const int me = self();
+        int found = -1;
+        try {
+            try {
+                throw me;
+            } catch (int) {
+                ready();
+                compute(static_cast<unsigned long long>(1000 * (me + 1)));
+                ready();
+                throw;
+            }
+        } catch (int thrown) {
+            found = thrown;
+        }
+        NEED(found == me && !std::uncaught_exception() && !std::current_exception());
+    });
+    ok("exceptions", way.name);
 }
 
 static void defaults() {
@@ -276,6 +304,7 @@ int main() {
         stealing<CilkPileMaster>(way, "Cilk style");
         finishes(way);
         errors(way);
+        exceptions(way);
     }
     for (const Way &way : ways(40))
         barriers(way);

@@ -6,29 +6,9 @@
 #include <string.h>
 
 #include "lib/suite.h"
-#include "subutai/atac.h"
+#include "ways.h"
 
-enum { WAYS = 3, MOST = 64 };
-
-static ATAC_options options_of(int way, int n_cores) {
-    ATAC_options o = ATAC_options_default();
-    o.number_of_cores = n_cores;
-    o.live = way > 0;
-    o.time_scale = way == 2 ? 10 : 0;
-    return o;
-}
-
-static unsigned long long passes(const ATAC_options *o, void (*prepare)(void *), void (*body)(void *), void *argument) {
-    unsigned long long cycles = 0;
-    const char *error = ATAC_run(o, prepare, body, argument, &cycles);
-    ck_assert_msg(error == NULL, "%s", error);
-    return cycles;
-}
-
-static void fails(const ATAC_options *o, void (*prepare)(void *), void (*body)(void *), const char *expected) {
-    const char *error = ATAC_run(o, prepare, body, NULL, NULL);
-    ck_assert_msg(error != NULL && strcmp(error, expected) == 0, "'%s' in the place of '%s'", error, expected);
-}
+enum { MOST = 64 };
 
 static VirtualChannel *channel;
 static BarrierMaster *master;
@@ -357,27 +337,4 @@ TEST(runs_that_cannot_be, "each option out of its range, a run in a run") {
         ATAC_options o = options_of(way, n = 1);
         passes(&o, NULL, nests, NULL);
     }
-}
-
-static void makes_in_prepare(void *argument) {
-    make(argument);
-    errno = 0;
-    CHECK(VirtualChannelPort_new(channel) == NULL && errno == EPERM);
-}
-
-static void nothing(void *argument) {
-    (void)argument;
-}
-
-TEST_EACH(calls_outside_a_run, WAYS, "and ports in prepare, are refused") {
-    ATAC_options o = options_of(number, n = 2);
-    errno = 0;
-    CHECK(VirtualChannel_create() == NULL && errno == EPERM);
-    errno = 0;
-    CHECK(DWorkPileMaster_new(ATAC_CILK, 1, 1) == NULL && errno == EPERM);
-    CHECK(ATAC_self() == -1);
-    passes(&o, makes_in_prepare, nothing, NULL);
-    errno = 0;
-    CHECK(VirtualChannelPort_new(channel) == NULL && errno == EPERM);
-    drop();
 }

@@ -175,6 +175,10 @@ _Noreturn void steal_network(void) {
 
 /* ---- shared words ---- */
 
+static uint32_t words_left(void) {
+    return MOST_WORDS - n_words;
+}
+
 static uint32_t new_words(uint32_t n) {
     uint32_t first = n_words;
     n_words += (n + ATAC_WORDS_OF_LINE - 1) / ATAC_WORDS_OF_LINE * ATAC_WORDS_OF_LINE;
@@ -246,6 +250,7 @@ static const struct atac_machine machine = {.self = self,
                                             .set_filter = set_filter,
                                             .send = send,
                                             .receive = receive,
+                                            .n_words = words_left,
                                             .words = new_words,
                                             .load = load,
                                             .store = store,

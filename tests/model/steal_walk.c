@@ -12,6 +12,7 @@
 
 #include "code_sched.h"
 #include "machine.h"
+#include "pile.h"
 #include "steal_machine.h"
 #include "subutai/atac.h"
 
@@ -35,6 +36,7 @@ static const struct scenario {
     int tasks[STEAL_MOST_THREADS];
     int n_children, capacity;
     bool looks, instant, spin, eager; /* eager: asks early as often as it may */
+    bool fills;                       /* thread 0 puts one more as soon as its queue has room */
     uint32_t n_timeouts, few, many;
 } scenarios[] = {
     {"deque, one task", ATAC_VC_DEQUE, 2, {1, 0}, 0, 2, .n_timeouts = 1, .many = 2},
@@ -55,6 +57,7 @@ static const struct scenario {
     {"one queue, three threads", ATAC_GLOBAL_QUEUE, 3, {1, 0, 0}, 0, 1, .instant = true, .many = 1},
     {"one queue", ATAC_GLOBAL_QUEUE, 2, {1, 1}, 1, 3, .instant = true, .many = 1},
     {"Cilk style", ATAC_CILK, 2, {2, 0}, 1, 3, .instant = true, .many = 1},
+    {"Cilk style, a full queue", ATAC_CILK, 2, {1, 0}, 0, 1, .instant = true, .many = 1, .fills = true},
 };
 
 static const struct scenario *now;
@@ -90,10 +93,21 @@ static void setup(void) {
     world->task[0].first_child = next;
 }
 
+/* Room that a thief makes: the queue is full before. */
+static void fill(DWorkPile *pile) {
+    const uint32_t top = pile->queue + QUEUE_TOP, bottom = pile->queue + QUEUE_BOTTOM;
+    while (atac_machine->load(top) + (uint64_t)now->capacity <= atac_machine->load(bottom))
+        code_relax();
+    world->n_put++;
+    DWorkPile_put(pile, &world->task[now->tasks[0]].base);
+}
+
 static void thread(int self) {
     if (self == now->n_threads)
         steal_network();
     DWorkPile *pile = world->pile[self];
+    if (now->fills && self == 0)
+        fill(pile);
     for (;;) {
         DWorkPile_update_filter(pile);
         DWorkPile_process_pending_request(pile);
