@@ -55,7 +55,7 @@ sbt_function *rec_openmp_real(enum rec_openmp_name name, const void *site);
 /* Does the call seem to come from here because it is the region's last one, and a jump? */
 bool rec_openmp_is_jump(const void *site);
 /* Of a region that begins there: the site's own library, in whatever region that is. */
-const struct rec_openmp_library *rec_openmp_library_at(const void *site);
+const struct rec_openmp_library *rec_openmp_library_at(enum rec_openmp_name name, const void *site);
 
 /* The caller meets a region, of 0 for all threads, of which `library` and `body` are set; afterwards at_end is left. */
 void rec_openmp_begin_region(struct rec_openmp_region *r, unsigned n_threads, const void *site);

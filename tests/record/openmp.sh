@@ -3,7 +3,7 @@
 # OpenMP under the recorder: regions, barriers, critical sections and locks are events in known numbers, by name; the
 # program computes what it does without.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}"
+: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}"
 
 possible() { # FILE COUNT...
     local said
@@ -135,6 +135,18 @@ openmp_critical 200"
     check "ordered sections: calls that are jumps" is "$(acquisitions | grep -v '^lock')" "openmp_ordered 100"
     unset LD_LIBRARY_PATH
     rm libgomp.so.1
+    # A program of gcc's with its library, and a module of clang's with the other one.
+    for calls in all waits; do
+        for within in "" within; do
+            rm -f ./*.sbt
+            subutai record -o t.sbt --record-calls $calls -- "$GCC_LOADER" "$DECOY" "$CLANG_MODULE" $within
+            check "clang's module in a program of gcc's${within:+, in a region}, $calls recorded: it computes what it should" \
+                is "$status $out" "0 $("$GCC_LOADER" "$DECOY" "$CLANG_MODULE" $within)"
+            check "its trace is possible" possible t.sbt
+            check "the module's barriers" is "$(sizes_of_barriers | grep '^[24]')" "$([[ -n $within ]] && echo "2 5" || echo "2 2")
+4 20"
+        done
+    done
 fi
 
 # A run-time library in no other scope than a module's: the program itself knows nothing of OpenMP.
