@@ -12,6 +12,9 @@
  *  - With few threads each adds to the variable and then calls __kmpc_end_reduce, where all threads meet.
  *  - With more of them threads meet in __kmpc_reduce. All but one have nothing more to do there. That one adds, and its
  *    call of __kmpc_end_reduce lets the others go on.
+ *
+ * A program may ask whether there is a run-time library by whether there are these functions. Without one they do what
+ * code of one thread needs: a region's code runs once, a reduction adds, nothing waits.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -84,6 +87,11 @@ void __kmpc_fork_call(void *place, int n, microtask *task, ...) {
         c.args[i] = va_arg(args, void *);
     va_end(args);
     memset(&c.args[n], 0, N_REGISTERS * sizeof *c.args);
+    if (library == NULL) {
+        int zero = 0;
+        rec_openmp_invoke(task, &zero, &zero, c.args, n);
+        return;
+    }
     if (!c.is_inner) {
         memcpy(&c.region.body, &task, sizeof task);
         rec_openmp_begin_region(&c.region, rec_openmp_self.n_asked, site);
@@ -98,8 +106,9 @@ SBT_EXPORT push_number __kmpc_push_num_threads;
 void __kmpc_push_num_threads(void *place, int thread, int n) {
     const void *site = REC_SITE_HERE;
     push_number *real = REAL_AT(push_number, __kmpc_push_num_threads, site);
-    rec_openmp_self.n_asked = n > 0 && !is_inner(site) ? (unsigned)n : 0;
-    real(place, thread, n);
+    rec_openmp_self.n_asked = n > 0 && real != NULL && !is_inner(site) ? (unsigned)n : 0;
+    if (real != NULL)
+        real(place, thread, n);
 }
 
 /* A region of one thread, which the thread runs itself. Its barriers are not those of the region around it. */
@@ -110,14 +119,16 @@ void __kmpc_serialized_parallel(void *place, int thread) {
     at_place *real = REAL_AT(at_place, __kmpc_serialized_parallel, site);
     rec_openmp_self.in.n_serial += !is_inner(site);
     rec_openmp_self.n_asked = 0; /* it was asked for this one */
-    real(place, thread);
+    if (real != NULL)
+        real(place, thread);
 }
 
 void __kmpc_end_serialized_parallel(void *place, int thread) {
     const void *site = REC_SITE_HERE;
     at_place *real = REAL_AT(at_place, __kmpc_end_serialized_parallel, site);
     rec_openmp_self.in.n_serial -= rec_openmp_self.in.n_serial > 0 && !is_inner(site);
-    real(place, thread);
+    if (real != NULL)
+        real(place, thread);
 }
 
 /* ---- barriers ---- */
@@ -135,7 +146,8 @@ void __kmpc_barrier(void *place, int thread) {
     at_place *real = REAL(at_place, __kmpc_barrier, site);
     struct rec_call c;
     meet(&c, site);
-    real(place, thread);
+    if (real != NULL)
+        real(place, thread);
     rec_leave(&c, 0);
 }
 
@@ -146,7 +158,7 @@ int __kmpc_cancel_barrier(void *place, int thread) {
     cancel_barrier *real = REAL(cancel_barrier, __kmpc_cancel_barrier, site);
     struct rec_call c;
     meet(&c, site);
-    int cancelled = real(place, thread);
+    int cancelled = real != NULL ? real(place, thread) : 0;
     rec_leave(&c, 0);
     return cancelled;
 }
@@ -160,7 +172,7 @@ int __kmpc_reduce(void *place, int thread, int n, size_t size, void *data, void 
     bool is_recorded = !is_inner(site), meets = is_recorded && self->in.n_threads > FEW_THREADS;
     if (meets)
         meet(&self->reduction, site);
-    int result = real(place, thread, n, size, data, add, lock);
+    int result = real != NULL ? real(place, thread, n, size, data, add, lock) : 1;
     if (is_recorded && result == 0) {
         if (!meets)
             meet(&self->reduction, site);
@@ -179,7 +191,8 @@ void __kmpc_end_reduce(void *place, int thread, void *lock) {
     if (!self->reduces)
         meet(&self->reduction, site);
     self->reduces = false;
-    real(place, thread, lock);
+    if (real != NULL)
+        real(place, thread, lock);
     rec_leave(&self->reduction, 0);
 }
 
@@ -187,6 +200,8 @@ void __kmpc_end_reduce(void *place, int thread, void *lock) {
 
 static void pass_or(void (*record)(const struct rec_openmp_section *), const struct rec_openmp_section *s) {
     sbt_function *real = rec_openmp_real(s->name, s->site);
+    if (real == NULL)
+        return;
     if (!is_inner(s->site))
         record(s);
     else if (s->form == REC_OPENMP_AT_PLACE)

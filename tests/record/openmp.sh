@@ -3,7 +3,7 @@
 # OpenMP under the recorder: regions, barriers, critical sections and locks are events in known numbers, by name; the
 # program computes what it does without.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}"
+: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}"
 
 possible() { # FILE COUNT...
     local said
@@ -159,4 +159,11 @@ rm -f ./*.sbt
 subutai record -o t.sbt --engine glibc -- "$LOADER" "$DECOY" "$JUMPS"
 check "calls that are jumps, and a region in a constructor" is "$status $out" "0 $("$LOADER" "$DECOY" "$JUMPS")"
 check "their trace is possible" possible t.sbt
+
+# No run-time library at all, and a program that asks for its functions.
+for calls in all waits; do
+    rm -f ./*.sbt
+    subutai record -o t.sbt --record-calls $calls -- "$WITHOUT"
+    check "without a run-time library, $calls recorded: its functions do what one thread needs" is "$status $out" "0 6, 0 wrong"
+done
 finish
