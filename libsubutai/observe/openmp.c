@@ -253,6 +253,11 @@ void rec_openmp_begin_region(struct rec_openmp_region *r, unsigned n_threads, co
     r->woken_ns = c.event.at_ns + c.event.took_ns;
 }
 
+void rec_openmp_end_region(struct rec_openmp_region *r) {
+    rec_leave(&r->at_end, 0);
+    rec_openmp_end_ordered(r);
+}
+
 /* Of a region that begins there: the site's own library, in whatever region that is. */
 const struct rec_openmp_library *rec_openmp_library_at(enum rec_openmp_name name, const void *site) {
     const struct rec_openmp_library *own = rec_openmp_self.in.library;
@@ -276,7 +281,7 @@ const struct rec_openmp_library *rec_openmp_library_at(enum rec_openmp_name name
         f = run_member;                                                                                                \
         data = &r;                                                                                                     \
         real arguments;                                                                                                \
-        rec_leave(&r.at_end, 0);                                                                                       \
+        rec_openmp_end_region(&r);                                                                                     \
     }
 #define LOOP(name) /* with a size of chunks */                                                                         \
     REGION(name,                                                                                                       \

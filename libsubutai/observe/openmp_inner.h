@@ -17,6 +17,7 @@ struct rec_openmp_region {
     const struct rec_openmp_member *first; /* the thread that has met the region */
     uint64_t wake, woken_ns;               /* the number of the wake-up, and when it was over */
     uint32_t object;                       /* of all regions: its number */
+    uint32_t ordered; /* 1 + the team's place among those in ordered sections; 0: none yet; atomic */
     /*
      * The last barrier, which the team's threads number alike, and the one at the end. When a thread comes to a barrier
      * all others have read what they agreed on at the last one: they have passed it, or are in it.
@@ -59,6 +60,8 @@ const struct rec_openmp_library *rec_openmp_library_at(enum rec_openmp_name name
 
 /* The caller meets a region, of 0 for all threads, of which `library` and `body` are set; afterwards at_end is left. */
 void rec_openmp_begin_region(struct rec_openmp_region *r, unsigned n_threads, const void *site);
+/* Behind the run-time library's call, in the thread that has met the region. */
+void rec_openmp_end_region(struct rec_openmp_region *r);
 /* Around the region's body, by each thread of the team. */
 void rec_openmp_enter_region(struct rec_openmp_region *r, struct rec_openmp_place *outer);
 void rec_openmp_leave_region(struct rec_openmp_region *r, const struct rec_openmp_place *outer);
@@ -83,8 +86,10 @@ struct rec_openmp_section {
 };
 void rec_openmp_enter_section(const struct rec_openmp_section *s);
 void rec_openmp_leave_section(const struct rec_openmp_section *s);
-/* The object of all ordered sections. */
-extern char openmp_ordered[8];
+/* The object of the ordered sections of the caller's team. NULL: they are not recorded. */
+void *rec_openmp_ordered(void);
+/* The region is over, in which no thread of the team is any more. */
+void rec_openmp_end_ordered(struct rec_openmp_region *r);
 
 /* Calls clang's code of a region with `n` arguments, of which args has room for eight at least. */
 void rec_openmp_invoke(void (*microtask)(int *, int *, ...), int *thread, int *in_team, void **args, long n);

@@ -98,7 +98,7 @@ void __kmpc_fork_call(void *place, int n, microtask *task, ...) {
         rec_openmp_self.n_asked = 0;
     }
     ((fork_call *)library->functions[REC_OPENMP___kmpc_fork_call])(place, 1, (microtask *)(sbt_function *)run_task, &c);
-    rec_leave(&c.region.at_end, 0);
+    rec_openmp_end_region(&c.region);
 }
 
 typedef void push_number(void *place, int thread, int n);
@@ -221,7 +221,7 @@ static void pass_or(void (*record)(const struct rec_openmp_section *), const str
     SBT_EXPORT at_place name;                                                                                          \
     void name(void *place, int thread) {                                                                               \
         const struct rec_openmp_section s = {                                                                          \
-            openmp_ordered, REC_SITE_HERE, REC_OPENMP_##name, REC_OPENMP_AT_PLACE, place, thread, 0};                  \
+            rec_openmp_ordered(), REC_SITE_HERE, REC_OPENMP_##name, REC_OPENMP_AT_PLACE, place, thread, 0};            \
         pass_or(record, &s);                                                                                           \
     }
 SECTION(__kmpc_critical, rec_openmp_enter_section)

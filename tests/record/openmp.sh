@@ -23,6 +23,10 @@ acquisitions() {
     "$SUBUTAI" report --json t.sbt |
         jq -r '.objects[] | select(.type == "mutex") | "\(.symbol // "lock") \(.acquisitions)"' | sort
 }
+# ordered_of_teams: acquisitions of each mutex of ordered sections
+ordered_of_teams() {
+    "$SUBUTAI" report --json t.sbt | jq -c '[.objects[] | select(.symbol // "" | startswith("openmp_ordered")) | .acquisitions]'
+}
 # sizes_of_barriers: a line for each team's size: generations of all its barriers
 sizes_of_barriers() {
     "$SUBUTAI" report --json t.sbt |
@@ -37,7 +41,7 @@ recorded() { # WHAT [OPTION...]
 }
 
 for engine in glibc direct ni; do
-    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered reductions many; do
+    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered ordered_teams reductions many; do
         recorded $what
         check "$engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
         check "$engine, $what: its trace is possible" possible t.sbt
@@ -86,6 +90,8 @@ for calls in all waits; do
         check "and as many releases" possible t.sbt mutex_unlock=$((err + 4))
     recorded ordered --record-calls $calls
     check "$calls recorded, ordered sections" is "$(acquisitions)" "openmp_ordered 100"
+    recorded ordered_teams --record-calls $calls
+    check "$calls recorded, ordered sections of two teams at once: each team has its own" is "$(ordered_of_teams)" "[50,50]"
 done
 recorded many
 check "a region of one thread in another one has no barriers" is "$(sizes_of_barriers)" "4 2"
@@ -94,7 +100,7 @@ check "a region of one thread in another one has no barriers" is "$(sizes_of_bar
 if [[ -n ${CLANG_SUBJECT:-} ]]; then
     subject=$CLANG_SUBJECT
     for engine in glibc direct ni; do
-        for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered reductions many; do
+        for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered ordered_teams reductions many; do
             recorded $what
             check "clang, $engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
             check "clang, $engine, $what: its trace is possible" possible t.sbt
@@ -113,6 +119,9 @@ lock 201"
 6 150"
         recorded nested --record-calls $calls
         check "clang, $calls recorded, teams within teams" is "$(sizes_of_barriers)" "2 300"
+        recorded ordered_teams --record-calls $calls
+        check "clang, $calls recorded, ordered sections of two teams at once: each team has its own" \
+            is "$(ordered_of_teams)" "[50,50]"
         recorded many --record-calls $calls
         check "clang, $calls recorded, more variables than registers" is "$status $out $(sizes_of_barriers)" "0 OK 4 2"
     done

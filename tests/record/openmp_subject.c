@@ -102,6 +102,26 @@ static bool ordered(void) {
     return right && n == 2 * N_ROUNDS;
 }
 
+/* Two teams are in ordered sections at once: the first section of each waits for the other's. */
+static bool ordered_teams(void) {
+    int n[2] = {0}, n_within = 0;
+    omp_set_max_active_levels(2);
+#pragma omp parallel num_threads(2)
+    {
+        int *mine = &n[omp_get_thread_num()];
+#pragma omp parallel for ordered schedule(static, 1) num_threads(2)
+        for (int i = 0; i < N_ROUNDS; i++)
+#pragma omp ordered
+        {
+            *mine += *mine == i;
+            __atomic_fetch_add(&n_within, i == 0, __ATOMIC_RELAXED);
+            while (__atomic_load_n(&n_within, __ATOMIC_RELAXED) < 2)
+                usleep(100);
+        }
+    }
+    return n[0] == N_ROUNDS && n[1] == N_ROUNDS;
+}
+
 /* Reductions in loops of teams that clang's run-time library reduces in different ways. */
 static bool reductions(void) {
     long n = 0, most = 0;
@@ -350,10 +370,23 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         bool (*run)(void);
-    } all[] = {{"regions", regions},   {"sizes", sizes},     {"nested", nested},         {"once", once},
-               {"tasks", tasks},       {"alone", alone},     {"doubled", doubled},       {"handlers", handlers},
-               {"in_tasks", in_tasks}, {"threads", threads}, {"forks", forks},           {"ends", ends},
-               {"nest", nest},         {"ordered", ordered}, {"reductions", reductions}, {"many", many}};
+    } all[] = {{"regions", regions},
+               {"sizes", sizes},
+               {"nested", nested},
+               {"once", once},
+               {"tasks", tasks},
+               {"alone", alone},
+               {"doubled", doubled},
+               {"handlers", handlers},
+               {"in_tasks", in_tasks},
+               {"threads", threads},
+               {"forks", forks},
+               {"ends", ends},
+               {"nest", nest},
+               {"ordered", ordered},
+               {"reductions", reductions},
+               {"many", many},
+               {"ordered_teams", ordered_teams}};
     omp_set_dynamic(0);
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
