@@ -39,6 +39,8 @@ struct rec_openmp_place {
     unsigned n_threads;                       /* of the team */
     uint32_t n_barriers;                      /* that the thread has met in the region */
     uint32_t n_serial;                        /* regions of one thread within it, which have no barriers */
+    bool reduces;                             /* __kmpc_reduce has met the team for `reduction` */
+    struct rec_call reduction;                /* under way; a task that runs meanwhile may have regions */
 };
 
 extern _Thread_local struct rec_openmp_member {
@@ -47,8 +49,6 @@ extern _Thread_local struct rec_openmp_member {
     bool waits;                               /* for a region: `wait` is under way */
     struct rec_call wait;
     unsigned n_asked; /* threads that the next region of clang's code asks for; 0: as many as there may be */
-    bool reduces;     /* `reduction` is under way */
-    struct rec_call reduction;
 } rec_openmp_self __attribute__((tls_model("initial-exec")));
 
 /* The function of the run-time library that the caller at `site` would have called; NULL: there is none. */

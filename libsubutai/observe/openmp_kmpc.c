@@ -168,17 +168,17 @@ SBT_EXPORT reduce __kmpc_reduce;
 int __kmpc_reduce(void *place, int thread, int n, size_t size, void *data, void (*add)(void *, void *), void *lock) {
     const void *site = REC_SITE_HERE;
     reduce *real = REAL(reduce, __kmpc_reduce, site);
-    struct rec_openmp_member *self = &rec_openmp_self;
-    bool is_recorded = !is_inner(site), meets = is_recorded && self->in.n_threads > FEW_THREADS;
+    struct rec_openmp_place *in = &rec_openmp_self.in;
+    bool is_recorded = !is_inner(site), meets = is_recorded && in->n_threads > FEW_THREADS;
     if (meets)
-        meet(&self->reduction, site);
+        meet(&in->reduction, site);
     int result = real != NULL ? real(place, thread, n, size, data, add, lock) : 1;
     if (is_recorded && result == 0) {
         if (!meets)
-            meet(&self->reduction, site);
-        rec_leave(&self->reduction, 0);
+            meet(&in->reduction, site);
+        rec_leave(&in->reduction, 0);
     }
-    self->reduces = meets && result != 0;
+    in->reduces = meets && result != 0;
     return result;
 }
 
@@ -187,13 +187,13 @@ SBT_EXPORT end_reduce __kmpc_end_reduce;
 void __kmpc_end_reduce(void *place, int thread, void *lock) {
     const void *site = REC_SITE_HERE;
     end_reduce *real = REAL(end_reduce, __kmpc_end_reduce, site);
-    struct rec_openmp_member *self = &rec_openmp_self;
-    if (!self->reduces)
-        meet(&self->reduction, site);
-    self->reduces = false;
+    struct rec_openmp_place *in = &rec_openmp_self.in;
+    if (!in->reduces)
+        meet(&in->reduction, site);
+    in->reduces = false;
     if (real != NULL)
         real(place, thread, lock);
-    rec_leave(&self->reduction, 0);
+    rec_leave(&in->reduction, 0);
 }
 
 /* ---- sections ---- */

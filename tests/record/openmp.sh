@@ -41,7 +41,7 @@ recorded() { # WHAT [OPTION...]
 }
 
 for engine in glibc direct ni; do
-    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered ordered_teams reductions many; do
+    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered ordered_teams reductions reductions_in_tasks many; do
         recorded $what
         check "$engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
         check "$engine, $what: its trace is possible" possible t.sbt
@@ -100,7 +100,7 @@ check "a region of one thread in another one has no barriers" is "$(sizes_of_bar
 if [[ -n ${CLANG_SUBJECT:-} ]]; then
     subject=$CLANG_SUBJECT
     for engine in glibc direct ni; do
-        for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered ordered_teams reductions many; do
+        for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered ordered_teams reductions reductions_in_tasks many; do
             recorded $what
             check "clang, $engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
             check "clang, $engine, $what: its trace is possible" possible t.sbt
@@ -119,6 +119,9 @@ lock 201"
 6 150"
         recorded nested --record-calls $calls
         check "clang, $calls recorded, teams within teams" is "$(sizes_of_barriers)" "2 300"
+        recorded reductions_in_tasks --record-calls $calls
+        check "clang, $calls recorded, reductions in tasks that run within a reduction" is "$(sizes_of_barriers)" "2 150
+3 600"
         recorded ordered_teams --record-calls $calls
         check "clang, $calls recorded, ordered sections of two teams at once: each team has its own" \
             is "$(ordered_of_teams)" "[50,50]"

@@ -137,6 +137,34 @@ static bool reductions(void) {
     return n == 2 * N_ROUNDS * 190 && most == 19;
 }
 
+/* Tasks that threads run while they wait at the end of a reduction have regions with reductions of their own. */
+static bool reductions_in_tasks(void) {
+    long n = 0, inner = 0;
+    omp_set_max_active_levels(2);
+    for (int round = 0; round < N_ROUNDS; round++)
+#pragma omp parallel num_threads(2)
+    {
+        if (omp_get_thread_num() == round % 2)
+            for (int task = 0; task < 4; task++)
+#pragma omp task shared(inner)
+            {
+                long mine = 0;
+#pragma omp parallel num_threads(3) shared(mine)
+                {
+#pragma omp for reduction(+ : mine)
+                    for (int i = 0; i < 20; i++)
+                        mine += i;
+                }
+#pragma omp atomic
+                inner += mine;
+            }
+#pragma omp for reduction(+ : n)
+        for (int i = 0; i < 20; i++)
+            n += i;
+    }
+    return n == N_ROUNDS * 190 && inner == 4 * n;
+}
+
 /* More variables than there are registers for arguments, and regions of one thread with barriers. */
 static bool many(void) {
     long a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8, i = 9, k = 10, sum = 0;
@@ -386,7 +414,8 @@ int main(int argc, char **argv) {
                {"ordered", ordered},
                {"reductions", reductions},
                {"many", many},
-               {"ordered_teams", ordered_teams}};
+               {"ordered_teams", ordered_teams},
+               {"reductions_in_tasks", reductions_in_tasks}};
     omp_set_dynamic(0);
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
