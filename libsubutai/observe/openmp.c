@@ -47,8 +47,9 @@ bool rec_openmp_is_seen(void) {
  * seems to come from run_member.
  */
 sbt_function *rec_openmp_real(enum rec_openmp_name name, const void *site) {
-    const struct rec_openmp_library *library =
-        rec_openmp_is_jump(site) ? rec_openmp_self.in.library : rec_openmp_library_of(site, rec_openmp_self.in.library);
+    const struct rec_openmp_library *library = rec_openmp_self.in.library;
+    if (!rec_openmp_is_jump(site) || library == NULL || library->functions[name] == NULL)
+        library = rec_openmp_library_of(name, site, library);
     return library != NULL ? library->functions[name] : NULL;
 }
 
@@ -252,9 +253,16 @@ void rec_openmp_begin_region(struct rec_openmp_region *r, unsigned n_threads, co
     r->woken_ns = c.event.at_ns + c.event.took_ns;
 }
 
+void rec_openmp_end_region(struct rec_openmp_region *r) {
+    rec_leave(&r->at_end, 0);
+    rec_openmp_end_ordered(r);
+}
+
 /* Of a region that begins there: the site's own library, in whatever region that is. */
-const struct rec_openmp_library *rec_openmp_library_at(const void *site) {
-    return rec_openmp_is_jump(site) ? rec_openmp_self.in.library : rec_openmp_library_of(site, NULL);
+const struct rec_openmp_library *rec_openmp_library_at(enum rec_openmp_name name, const void *site) {
+    const struct rec_openmp_library *own = rec_openmp_self.in.library;
+    const bool is_own = rec_openmp_is_jump(site) && own != NULL && own->functions[name] != NULL;
+    return is_own ? own : rec_openmp_library_of(name, site, NULL);
 }
 
 /* Without a run-time library the region has one thread. */
@@ -262,7 +270,8 @@ const struct rec_openmp_library *rec_openmp_library_at(const void *site) {
     typedef void name##_function parameters;                                                                           \
     SBT_EXPORT name##_function name;                                                                                   \
     void name parameters {                                                                                             \
-        struct rec_openmp_region r = {.body = f, .data = data, .library = rec_openmp_library_at(REC_SITE_HERE)};       \
+        struct rec_openmp_region r = {                                                                                 \
+            .body = f, .data = data, .library = rec_openmp_library_at(REC_OPENMP_##name, REC_SITE_HERE)};              \
         name##_function *real = r.library != NULL ? (name##_function *)r.library->functions[REC_OPENMP_##name] : NULL; \
         if (real == NULL) {                                                                                            \
             f(data);                                                                                                   \
@@ -272,7 +281,7 @@ const struct rec_openmp_library *rec_openmp_library_at(const void *site) {
         f = run_member;                                                                                                \
         data = &r;                                                                                                     \
         real arguments;                                                                                                \
-        rec_leave(&r.at_end, 0);                                                                                       \
+        rec_openmp_end_region(&r);                                                                                     \
     }
 #define LOOP(name) /* with a size of chunks */                                                                         \
     REGION(name,                                                                                                       \
@@ -300,7 +309,8 @@ PLAIN_LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 typedef unsigned reductions(rec_openmp_body *f, void *data, unsigned n, unsigned flags);
 SBT_EXPORT reductions GOMP_parallel_reductions;
 unsigned GOMP_parallel_reductions(rec_openmp_body *f, void *data, unsigned n, unsigned flags) {
-    const struct rec_openmp_library *library = rec_openmp_library_at(REC_SITE_HERE);
+    const struct rec_openmp_library *library =
+        rec_openmp_library_at(REC_OPENMP_GOMP_parallel_reductions, REC_SITE_HERE);
     const struct rec_openmp_place outer = rec_openmp_self.in;
     reductions *real = library != NULL ? (reductions *)library->functions[REC_OPENMP_GOMP_parallel_reductions] : NULL;
     unsigned n_threads = 1;

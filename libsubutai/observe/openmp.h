@@ -76,10 +76,14 @@ struct rec_openmp_library {
 };
 
 /*
- * The run-time library that the caller at `site` would have called. `else_this`: the one of the region that the caller
- * is in, or NULL. It is the result if the site's object is not known: then the dynamic linker is not asked: a thread
- * that waits for the caller may hold its lock. NULL: there is none.
+ * The run-time library of which the caller at `site` would have called the function of that name. `else_this`: the one
+ * of the region that the caller is in, or NULL. It is the result if the site's object is not known and it has the name:
+ * then the dynamic linker is not asked: a thread that waits for the caller may hold its lock. NULL: there is none.
  */
-const struct rec_openmp_library *rec_openmp_library_of(const void *site, const struct rec_openmp_library *else_this);
+const struct rec_openmp_library *rec_openmp_library_of(enum rec_openmp_name name, const void *site,
+                                                       const struct rec_openmp_library *else_this);
+
+/* Is it in a run-time library, one of those that have been found? */
+bool rec_openmp_is_library(const void *site);
 
 #endif

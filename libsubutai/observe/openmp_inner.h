@@ -17,6 +17,7 @@ struct rec_openmp_region {
     const struct rec_openmp_member *first; /* the thread that has met the region */
     uint64_t wake, woken_ns;               /* the number of the wake-up, and when it was over */
     uint32_t object;                       /* of all regions: its number */
+    uint32_t ordered; /* 1 + the team's place among those in ordered sections; 0: none yet; atomic */
     /*
      * The last barrier, which the team's threads number alike, and the one at the end. When a thread comes to a barrier
      * all others have read what they agreed on at the last one: they have passed it, or are in it.
@@ -38,6 +39,8 @@ struct rec_openmp_place {
     unsigned n_threads;                       /* of the team */
     uint32_t n_barriers;                      /* that the thread has met in the region */
     uint32_t n_serial;                        /* regions of one thread within it, which have no barriers */
+    bool reduces;                             /* __kmpc_reduce has met the team for `reduction` */
+    struct rec_call reduction;                /* under way; a task that runs meanwhile may have regions */
 };
 
 extern _Thread_local struct rec_openmp_member {
@@ -46,8 +49,6 @@ extern _Thread_local struct rec_openmp_member {
     bool waits;                               /* for a region: `wait` is under way */
     struct rec_call wait;
     unsigned n_asked; /* threads that the next region of clang's code asks for; 0: as many as there may be */
-    bool reduces;     /* `reduction` is under way */
-    struct rec_call reduction;
 } rec_openmp_self __attribute__((tls_model("initial-exec")));
 
 /* The function of the run-time library that the caller at `site` would have called; NULL: there is none. */
@@ -55,10 +56,12 @@ sbt_function *rec_openmp_real(enum rec_openmp_name name, const void *site);
 /* Does the call seem to come from here because it is the region's last one, and a jump? */
 bool rec_openmp_is_jump(const void *site);
 /* Of a region that begins there: the site's own library, in whatever region that is. */
-const struct rec_openmp_library *rec_openmp_library_at(const void *site);
+const struct rec_openmp_library *rec_openmp_library_at(enum rec_openmp_name name, const void *site);
 
 /* The caller meets a region, of 0 for all threads, of which `library` and `body` are set; afterwards at_end is left. */
 void rec_openmp_begin_region(struct rec_openmp_region *r, unsigned n_threads, const void *site);
+/* Behind the run-time library's call, in the thread that has met the region. */
+void rec_openmp_end_region(struct rec_openmp_region *r);
 /* Around the region's body, by each thread of the team. */
 void rec_openmp_enter_region(struct rec_openmp_region *r, struct rec_openmp_place *outer);
 void rec_openmp_leave_region(struct rec_openmp_region *r, const struct rec_openmp_place *outer);
@@ -83,8 +86,10 @@ struct rec_openmp_section {
 };
 void rec_openmp_enter_section(const struct rec_openmp_section *s);
 void rec_openmp_leave_section(const struct rec_openmp_section *s);
-/* The object of all ordered sections. */
-extern char openmp_ordered[8];
+/* The object of the ordered sections of the caller's team. NULL: they are not recorded. */
+void *rec_openmp_ordered(void);
+/* The region is over, in which no thread of the team is any more. */
+void rec_openmp_end_ordered(struct rec_openmp_region *r);
 
 /* Calls clang's code of a region with `n` arguments, of which args has room for eight at least. */
 void rec_openmp_invoke(void (*microtask)(int *, int *, ...), int *thread, int *in_team, void **args, long n);

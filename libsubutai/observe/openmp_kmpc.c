@@ -12,6 +12,9 @@
  *  - With few threads each adds to the variable and then calls __kmpc_end_reduce, where all threads meet.
  *  - With more of them threads meet in __kmpc_reduce. All but one have nothing more to do there. That one adds, and its
  *    call of __kmpc_end_reduce lets the others go on.
+ *
+ * A program may ask whether there is a run-time library by whether there are these functions. Without one they do what
+ * code of one thread needs: a region's code runs once, a reduction adds, nothing waits.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -36,18 +39,23 @@ struct call {
 
 extern const char _end[] __attribute__((visibility("hidden"))); /* the linker's name for where this library ends */
 
+/* As that, of a call that begins a region: of the site's own library, in whatever region that is. */
+#define REAL_AT(type, name, site) ((type *)real_at(REC_OPENMP_##name, site))
+
+static sbt_function *real_at(enum rec_openmp_name name, const void *site) {
+    const struct rec_openmp_library *library = rec_openmp_library_at(name, site);
+    return library != NULL ? library->functions[name] : NULL;
+}
+
 /*
- * A call by the run-time library itself. Where that is a jump it seems to come from this library, which has called the
- * run-time library's function; but the program's last call of a region seems to, as well. In a region the run-time
- * library is the region's: the dynamic linker is not asked there.
+ * A call by a run-time library itself, which is known since its function was found. Where that is a jump it seems to
+ * come from this library, which has called the run-time library's function; but the program's last call of a region
+ * seems to, as well.
  */
 static bool is_inner(const void *site) {
-    const struct rec_openmp_library *library = rec_openmp_self.in.library;
     if ((uintptr_t)site - (uintptr_t)__ehdr_start < (uintptr_t)_end - (uintptr_t)__ehdr_start)
         return !rec_openmp_is_jump(site);
-    if (library == NULL)
-        library = rec_openmp_library_at(site);
-    return library != NULL && (uintptr_t)site - library->from < library->to - library->from;
+    return rec_openmp_is_library(site);
 }
 
 bool rec_openmp_is_invoked(const void *site) {
@@ -70,8 +78,8 @@ typedef void fork_call(void *place, int n, microtask *task, ...);
 SBT_EXPORT fork_call __kmpc_fork_call;
 void __kmpc_fork_call(void *place, int n, microtask *task, ...) {
     const void *site = REC_SITE_HERE;
-    fork_call *real = REAL(fork_call, __kmpc_fork_call, site);
-    struct call c = {.task = task, .n = n, .is_inner = is_inner(site)};
+    const struct rec_openmp_library *library = rec_openmp_library_at(REC_OPENMP___kmpc_fork_call, site);
+    struct call c = {.task = task, .n = n, .is_inner = is_inner(site), .region.library = library};
     va_list args;
     c.args = __builtin_alloca((size_t)(n + N_REGISTERS) * sizeof *c.args);
     va_start(args, task);
@@ -79,22 +87,28 @@ void __kmpc_fork_call(void *place, int n, microtask *task, ...) {
         c.args[i] = va_arg(args, void *);
     va_end(args);
     memset(&c.args[n], 0, N_REGISTERS * sizeof *c.args);
+    if (library == NULL) {
+        int zero = 0;
+        rec_openmp_invoke(task, &zero, &zero, c.args, n);
+        return;
+    }
     if (!c.is_inner) {
-        c.region.library = rec_openmp_library_at(site);
         memcpy(&c.region.body, &task, sizeof task);
         rec_openmp_begin_region(&c.region, rec_openmp_self.n_asked, site);
         rec_openmp_self.n_asked = 0;
     }
-    real(place, 1, (microtask *)(sbt_function *)run_task, &c);
-    rec_leave(&c.region.at_end, 0);
+    ((fork_call *)library->functions[REC_OPENMP___kmpc_fork_call])(place, 1, (microtask *)(sbt_function *)run_task, &c);
+    rec_openmp_end_region(&c.region);
 }
 
 typedef void push_number(void *place, int thread, int n);
 SBT_EXPORT push_number __kmpc_push_num_threads;
 void __kmpc_push_num_threads(void *place, int thread, int n) {
     const void *site = REC_SITE_HERE;
-    rec_openmp_self.n_asked = n > 0 && !is_inner(site) ? (unsigned)n : 0;
-    REAL(push_number, __kmpc_push_num_threads, site)(place, thread, n);
+    push_number *real = REAL_AT(push_number, __kmpc_push_num_threads, site);
+    rec_openmp_self.n_asked = n > 0 && real != NULL && !is_inner(site) ? (unsigned)n : 0;
+    if (real != NULL)
+        real(place, thread, n);
 }
 
 /* A region of one thread, which the thread runs itself. Its barriers are not those of the region around it. */
@@ -102,15 +116,19 @@ typedef void at_place(void *place, int thread);
 SBT_EXPORT at_place __kmpc_serialized_parallel, __kmpc_end_serialized_parallel;
 void __kmpc_serialized_parallel(void *place, int thread) {
     const void *site = REC_SITE_HERE;
+    at_place *real = REAL_AT(at_place, __kmpc_serialized_parallel, site);
     rec_openmp_self.in.n_serial += !is_inner(site);
     rec_openmp_self.n_asked = 0; /* it was asked for this one */
-    REAL(at_place, __kmpc_serialized_parallel, site)(place, thread);
+    if (real != NULL)
+        real(place, thread);
 }
 
 void __kmpc_end_serialized_parallel(void *place, int thread) {
     const void *site = REC_SITE_HERE;
+    at_place *real = REAL_AT(at_place, __kmpc_end_serialized_parallel, site);
     rec_openmp_self.in.n_serial -= rec_openmp_self.in.n_serial > 0 && !is_inner(site);
-    REAL(at_place, __kmpc_end_serialized_parallel, site)(place, thread);
+    if (real != NULL)
+        real(place, thread);
 }
 
 /* ---- barriers ---- */
@@ -125,9 +143,11 @@ static void meet(struct rec_call *c, const void *site) {
 SBT_EXPORT at_place __kmpc_barrier;
 void __kmpc_barrier(void *place, int thread) {
     const void *site = REC_SITE_HERE;
+    at_place *real = REAL(at_place, __kmpc_barrier, site);
     struct rec_call c;
     meet(&c, site);
-    REAL(at_place, __kmpc_barrier, site)(place, thread);
+    if (real != NULL)
+        real(place, thread);
     rec_leave(&c, 0);
 }
 
@@ -135,9 +155,10 @@ typedef int cancel_barrier(void *place, int thread);
 SBT_EXPORT cancel_barrier __kmpc_cancel_barrier;
 int __kmpc_cancel_barrier(void *place, int thread) {
     const void *site = REC_SITE_HERE;
+    cancel_barrier *real = REAL(cancel_barrier, __kmpc_cancel_barrier, site);
     struct rec_call c;
     meet(&c, site);
-    int cancelled = REAL(cancel_barrier, __kmpc_cancel_barrier, site)(place, thread);
+    int cancelled = real != NULL ? real(place, thread) : 0;
     rec_leave(&c, 0);
     return cancelled;
 }
@@ -146,17 +167,18 @@ typedef int reduce(void *place, int thread, int n, size_t size, void *data, void
 SBT_EXPORT reduce __kmpc_reduce;
 int __kmpc_reduce(void *place, int thread, int n, size_t size, void *data, void (*add)(void *, void *), void *lock) {
     const void *site = REC_SITE_HERE;
-    struct rec_openmp_member *self = &rec_openmp_self;
-    bool is_recorded = !is_inner(site), meets = is_recorded && self->in.n_threads > FEW_THREADS;
+    reduce *real = REAL(reduce, __kmpc_reduce, site);
+    struct rec_openmp_place *in = &rec_openmp_self.in;
+    bool is_recorded = !is_inner(site), meets = is_recorded && in->n_threads > FEW_THREADS;
     if (meets)
-        meet(&self->reduction, site);
-    int result = REAL(reduce, __kmpc_reduce, site)(place, thread, n, size, data, add, lock);
+        meet(&in->reduction, site);
+    int result = real != NULL ? real(place, thread, n, size, data, add, lock) : 1;
     if (is_recorded && result == 0) {
         if (!meets)
-            meet(&self->reduction, site);
-        rec_leave(&self->reduction, 0);
+            meet(&in->reduction, site);
+        rec_leave(&in->reduction, 0);
     }
-    self->reduces = meets && result != 0;
+    in->reduces = meets && result != 0;
     return result;
 }
 
@@ -164,23 +186,28 @@ typedef void end_reduce(void *place, int thread, void *lock);
 SBT_EXPORT end_reduce __kmpc_end_reduce;
 void __kmpc_end_reduce(void *place, int thread, void *lock) {
     const void *site = REC_SITE_HERE;
-    struct rec_openmp_member *self = &rec_openmp_self;
-    if (!self->reduces)
-        meet(&self->reduction, site);
-    self->reduces = false;
-    REAL(end_reduce, __kmpc_end_reduce, site)(place, thread, lock);
-    rec_leave(&self->reduction, 0);
+    end_reduce *real = REAL(end_reduce, __kmpc_end_reduce, site);
+    struct rec_openmp_place *in = &rec_openmp_self.in;
+    if (!in->reduces)
+        meet(&in->reduction, site);
+    in->reduces = false;
+    if (real != NULL)
+        real(place, thread, lock);
+    rec_leave(&in->reduction, 0);
 }
 
 /* ---- sections ---- */
 
 static void pass_or(void (*record)(const struct rec_openmp_section *), const struct rec_openmp_section *s) {
+    sbt_function *real = rec_openmp_real(s->name, s->site);
+    if (real == NULL)
+        return;
     if (!is_inner(s->site))
         record(s);
     else if (s->form == REC_OPENMP_AT_PLACE)
-        ((at_place *)rec_openmp_real(s->name, s->site))(s->place, s->thread);
+        ((at_place *)real)(s->place, s->thread);
     else
-        ((end_reduce *)rec_openmp_real(s->name, s->site))(s->place, s->thread, s->object);
+        ((end_reduce *)real)(s->place, s->thread, s->object);
 }
 
 #define SECTION(name, record)                                                                                          \
@@ -194,7 +221,7 @@ static void pass_or(void (*record)(const struct rec_openmp_section *), const str
     SBT_EXPORT at_place name;                                                                                          \
     void name(void *place, int thread) {                                                                               \
         const struct rec_openmp_section s = {                                                                          \
-            openmp_ordered, REC_SITE_HERE, REC_OPENMP_##name, REC_OPENMP_AT_PLACE, place, thread, 0};                  \
+            rec_openmp_ordered(), REC_SITE_HERE, REC_OPENMP_##name, REC_OPENMP_AT_PLACE, place, thread, 0};            \
         pass_or(record, &s);                                                                                           \
     }
 SECTION(__kmpc_critical, rec_openmp_enter_section)

@@ -11,7 +11,51 @@
 
 /* Objects that have no address in the program. A report shows them by these names. */
 static char openmp_critical[8], openmp_atomic[8];
-char openmp_ordered[8];
+
+/*
+ * Teams that are in regions at once have their turns each for itself. A team takes a place with its first ordered
+ * section, and gives it back with the end of its region. Without nested teams it is always the first place.
+ */
+enum { N_TEAMS = 64, NO_PLACE = N_TEAMS + 1 };
+static char openmp_ordered[N_TEAMS][8];
+static uint64_t taken; /* places, by bits; atomic */
+
+static bool is_ordered(const void *object) {
+    return (uintptr_t)object - (uintptr_t)openmp_ordered < sizeof openmp_ordered;
+}
+
+static uint32_t take_place(void) {
+    uint64_t seen = __atomic_load_n(&taken, __ATOMIC_RELAXED);
+    while (seen != UINT64_MAX)
+        if (__atomic_compare_exchange_n(&taken, &seen, seen | (seen + 1), true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return (uint32_t)__builtin_ctzll(~seen) + 1;
+    return NO_PLACE;
+}
+
+static void give_place(uint32_t place) {
+    if (place != 0 && place != NO_PLACE)
+        __atomic_fetch_and(&taken, ~(UINT64_C(1) << (place - 1)), __ATOMIC_RELEASE);
+}
+
+/* Threads of a team may ask at once; a team that found no place has none in the whole region. */
+void *rec_openmp_ordered(void) {
+    struct rec_openmp_region *r = rec_openmp_self.in.n_serial == 0 ? rec_openmp_self.in.region : NULL;
+    if (r == NULL) /* a team of one thread, which has to wait for none, or a region that is not recorded */
+        return NULL;
+    uint32_t place = __atomic_load_n(&r->ordered, __ATOMIC_RELAXED);
+    if (place == 0) {
+        const uint32_t mine = take_place();
+        if (__atomic_compare_exchange_n(&r->ordered, &place, mine, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            place = mine;
+        else
+            give_place(mine);
+    }
+    return place != NO_PLACE ? openmp_ordered[place - 1] : NULL;
+}
+
+void rec_openmp_end_ordered(struct rec_openmp_region *r) {
+    give_place(r->ordered);
+}
 
 /* Threads in sections, by the object's hash; atomic, relaxed: a hint whether a thread has to wait. */
 static uint32_t n_inside[64], n_inside_of; /* n_inside_of: the fork generation; others' threads are not in a child */
@@ -64,6 +108,10 @@ static struct rec_key key_of(const struct rec_openmp_section *s, unsigned op, bo
 }
 
 void rec_openmp_enter_section(const struct rec_openmp_section *s) {
+    if (s->object == NULL) { /* not recorded */
+        call(s);
+        return;
+    }
     struct rec_key key = key_of(s, SBT_TRACE_MUTEX_LOCK, false);
     uint32_t *inside = inside_of(s->object);
     if (!rec_profiles()) {
@@ -72,7 +120,7 @@ void rec_openmp_enter_section(const struct rec_openmp_section *s) {
         call(s);
         c.event.order = rec_acquired(c.node);
         rec_leave(&c, 0);
-    } else if (__atomic_load_n(inside, __ATOMIC_RELAXED) == 0 && s->object != openmp_ordered) {
+    } else if (__atomic_load_n(inside, __ATOMIC_RELAXED) == 0 && !is_ordered(s->object)) {
         call(s);
         rec_profile_acquired(&key);
     } else {
@@ -85,6 +133,10 @@ void rec_openmp_enter_section(const struct rec_openmp_section *s) {
 }
 
 void rec_openmp_leave_section(const struct rec_openmp_section *s) {
+    if (s->object == NULL) {
+        call(s);
+        return;
+    }
     struct rec_key key = key_of(s, SBT_TRACE_MUTEX_UNLOCK, false);
     __atomic_fetch_sub(inside_of(s->object), 1, __ATOMIC_RELAXED);
     if (!rec_profiles()) {
@@ -120,8 +172,8 @@ UNNAMED(GOMP_critical_start, rec_openmp_enter_section, openmp_critical)
 UNNAMED(GOMP_critical_end, rec_openmp_leave_section, openmp_critical)
 UNNAMED(GOMP_atomic_start, rec_openmp_enter_section, openmp_atomic)
 UNNAMED(GOMP_atomic_end, rec_openmp_leave_section, openmp_atomic)
-UNNAMED(GOMP_ordered_start, rec_openmp_enter_section, openmp_ordered)
-UNNAMED(GOMP_ordered_end, rec_openmp_leave_section, openmp_ordered)
+UNNAMED(GOMP_ordered_start, rec_openmp_enter_section, rec_openmp_ordered())
+UNNAMED(GOMP_ordered_end, rec_openmp_leave_section, rec_openmp_ordered())
 NAMED(GOMP_critical_name_start, rec_openmp_enter_section)
 NAMED(GOMP_critical_name_end, rec_openmp_leave_section)
 NAMED(omp_set_lock, rec_openmp_enter_section)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which run-time library is behind a call site. Where one is in the program's scope it is the same for all callers. A
- * Python package has one for itself, which is found by the dependencies of the object that the site is in. A call that
- * is a jump seems to come from the caller's caller, and that may be an object without any: then it is one that is
- * loaded.
+ * Which run-time library is behind a call site, by the name of the function that is called. Where one in the program's
+ * scope has the name it is the same for all callers. A Python package has one for itself, which is found by the
+ * dependencies of the object that the site is in; so has a module of clang's code in a program of gcc's, of which the
+ * library does not have the names that clang's code calls. A call that is a jump seems to come from the caller's
+ * caller, and that may be an object without any: then it is one that is loaded.
  *
  * All functions of a library are looked up at once, by the thread that meets a region or by one in no region. What was
  * found is known by the addresses of the site's object, and is read without a lock. The library stays loaded. The
@@ -13,7 +14,7 @@
 #include <link.h>
 #include <string.h>
 
-#include "observe/openmp.h"
+#include "observe/openmp_inner.h"
 
 #include "observe/record.h"
 #include "os/fork.h"
@@ -29,9 +30,9 @@ static struct object {
     uintptr_t from, to;
     const struct rec_openmp_library *library;
 } objects[N_OBJECTS];
-static uint32_t n_libraries;                    /* under `writing` */
-static uint32_t n_objects;                      /* atomic; stored behind the entry */
-static const struct rec_openmp_library *of_all; /* of the program's scope; atomic, stored when it is complete */
+static uint32_t n_libraries, n_objects; /* atomic; stored behind the entry */
+/* By name, in the program's scope; atomic, stored when the library is complete. */
+static const struct rec_openmp_library *of_all[REC_OPENMP_N_NAMES];
 static uint32_t writing; /* a thread writes: the fork generation of its process, plus 1; atomic */
 
 static bool is_own(sbt_function *f) {
@@ -71,58 +72,87 @@ static bool range_of(const void *site, struct object *o) {
     return last != 0;
 }
 
-/* The library in that scope, which has this function. NULL: there is no room. */
+/* The library that has this function, which a caller in that scope finds. NULL: there is no room. */
 static const struct rec_openmp_library *take(void *scope, sbt_function *has) {
     Dl_info info;
+    struct object its = {0};
+    const bool is_known = range_of((const void *)(uintptr_t)has, &its);
     for (uint32_t i = 0; i < n_libraries; i++)
-        if (libraries[i].functions[REC_OPENMP_omp_get_num_threads] == has)
+        if (is_known && libraries[i].from == its.from)
             return &libraries[i];
     if (n_libraries == N_LIBRARIES || dladdr((void *)(uintptr_t)has, &info) == 0)
         return NULL;
-    open_loaded(info.dli_fname); /* and not closed: the library stays */
-    struct rec_openmp_library *library = &libraries[n_libraries++];
-    struct object its = {0};
-    if (range_of((const void *)(uintptr_t)has, &its)) {
-        library->from = its.from;
-        library->to = its.to;
-    }
+    void *own = open_loaded(info.dli_fname); /* and not closed: the library stays */
+    struct rec_openmp_library *library = &libraries[n_libraries];
+    library->from = its.from;
+    library->to = its.to;
     for (int i = 0; i < REC_OPENMP_N_NAMES; i++)
-        library->functions[i] = look_up(scope, (enum rec_openmp_name)i);
+        library->functions[i] = look_up(own != NULL ? own : scope, (enum rec_openmp_name)i);
+    __atomic_store_n(&n_libraries, n_libraries + 1, __ATOMIC_RELEASE);
     return library;
 }
 
 /* In the scope of that object's file, or of the object that the function is in. */
-static const struct rec_openmp_library *in_scope_of(const void *address) {
+static const struct rec_openmp_library *in_scope_of(const void *address, enum rec_openmp_name name) {
     Dl_info info;
     void *object = dladdr(address, &info) != 0 ? open_loaded(info.dli_fname) : NULL;
     if (object == NULL)
         return NULL;
-    sbt_function *has = look_up(object, REC_OPENMP_omp_get_num_threads);
+    sbt_function *has = look_up(object, name);
     const struct rec_openmp_library *library = has != NULL ? take(object, has) : NULL;
     dlclose(object);
     return library;
 }
 
-static const struct rec_openmp_library *find(const void *site) {
-    sbt_function *loaded = sbt_elf_next(names[REC_OPENMP_omp_get_num_threads]);
-    if (loaded == NULL) /* nothing is asked, so that dlerror says what it would */
-        return NULL;
-    sbt_function *has = look_up(RTLD_NEXT, REC_OPENMP_omp_get_num_threads);
-    if (has != NULL) {
-        const struct rec_openmp_library *library = take(RTLD_NEXT, has);
-        __atomic_store_n(&of_all, library, __ATOMIC_RELEASE);
-        return library;
-    }
-    const struct rec_openmp_library *library = in_scope_of(site);
-    if (library == NULL && n_libraries > 0)
-        library = &libraries[n_libraries - 1];
-    return library != NULL ? library : in_scope_of((const void *)(uintptr_t)loaded);
+/* In the program's scope, with all names that callers find there in the same library. */
+static const struct rec_openmp_library *in_program(enum rec_openmp_name name) {
+    sbt_function *has = look_up(RTLD_NEXT, name);
+    const struct rec_openmp_library *library = has != NULL ? take(RTLD_NEXT, has) : NULL;
+    for (int i = 0; library != NULL && i < REC_OPENMP_N_NAMES; i++)
+        if (library->functions[i] != NULL && library->functions[i] == look_up(RTLD_NEXT, (enum rec_openmp_name)i))
+            __atomic_store_n(&of_all[i], library, __ATOMIC_RELEASE);
+    return library;
 }
 
-static const struct rec_openmp_library *known(const void *site) {
+/* The last one that has the name. */
+static const struct rec_openmp_library *any(enum rec_openmp_name name) {
+    for (uint32_t i = n_libraries; i > 0; i--)
+        if (libraries[i - 1].functions[name] != NULL)
+            return &libraries[i - 1];
+    return NULL;
+}
+
+static const struct rec_openmp_library *find(const void *site, enum rec_openmp_name name) {
+    sbt_function *loaded = sbt_elf_next(names[name]);
+    if (loaded == NULL) /* nothing is asked, so that dlerror says what it would */
+        return NULL;
+    const struct rec_openmp_library *library = in_program(name);
+    if (library == NULL)
+        library = in_scope_of(site, name);
+    if (library == NULL)
+        library = any(name);
+    return library != NULL ? library : in_scope_of((const void *)(uintptr_t)loaded, name);
+}
+
+static bool is_in(const void *site, uintptr_t from, uintptr_t to) {
+    return (uintptr_t)site - from < to - from;
+}
+
+bool rec_openmp_is_library(const void *site) {
+    for (uint32_t i = __atomic_load_n(&n_libraries, __ATOMIC_ACQUIRE); i > 0; i--)
+        if (is_in(site, libraries[i - 1].from, libraries[i - 1].to))
+            return true;
+    return false;
+}
+
+/* Of the site's object, or the object itself: a run-time library calls its own functions. */
+static const struct rec_openmp_library *known(const void *site, enum rec_openmp_name name) {
     for (uint32_t i = __atomic_load_n(&n_objects, __ATOMIC_ACQUIRE); i > 0; i--)
-        if ((uintptr_t)site - objects[i - 1].from < objects[i - 1].to - objects[i - 1].from)
+        if (is_in(site, objects[i - 1].from, objects[i - 1].to) && objects[i - 1].library->functions[name] != NULL)
             return objects[i - 1].library;
+    for (uint32_t i = __atomic_load_n(&n_libraries, __ATOMIC_ACQUIRE); i > 0; i--)
+        if (is_in(site, libraries[i - 1].from, libraries[i - 1].to) && libraries[i - 1].functions[name] != NULL)
+            return &libraries[i - 1];
     return NULL;
 }
 
@@ -138,17 +168,21 @@ static void begin_writing(void) {
     }
 }
 
-const struct rec_openmp_library *rec_openmp_library_of(const void *site, const struct rec_openmp_library *else_this) {
-    const struct rec_openmp_library *library = __atomic_load_n(&of_all, __ATOMIC_ACQUIRE);
+const struct rec_openmp_library *rec_openmp_library_of(enum rec_openmp_name name, const void *site,
+                                                       const struct rec_openmp_library *else_this) {
+    const struct rec_openmp_library *library = __atomic_load_n(&of_all[name], __ATOMIC_ACQUIRE);
     struct object o;
-    if (library != NULL || (library = known(site)) != NULL)
+    if (library != NULL || (library = known(site, name)) != NULL)
         return library;
-    if (else_this != NULL)
+    if (else_this != NULL && else_this->functions[name] != NULL)
         return else_this;
     begin_writing();
-    if ((library = known(site)) == NULL)
-        library = find(site);
-    if (library != NULL && of_all == NULL && n_objects < N_OBJECTS && range_of(site, &o)) {
+    if ((library = known(site, name)) == NULL)
+        library = find(site, name);
+    if (library != NULL && library->functions[name] == NULL)
+        library = NULL;
+    if (library != NULL && of_all[name] == NULL && n_objects < N_OBJECTS && !rec_openmp_is_jump(site) &&
+        known(site, name) == NULL && range_of(site, &o)) {
         o.library = library;
         objects[n_objects] = o;
         __atomic_store_n(&n_objects, n_objects + 1, __ATOMIC_RELEASE);

@@ -3,7 +3,7 @@
 # OpenMP under the recorder: regions, barriers, critical sections and locks are events in known numbers, by name; the
 # program computes what it does without.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}"
+: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}"
 
 possible() { # FILE COUNT...
     local said
@@ -23,6 +23,10 @@ acquisitions() {
     "$SUBUTAI" report --json t.sbt |
         jq -r '.objects[] | select(.type == "mutex") | "\(.symbol // "lock") \(.acquisitions)"' | sort
 }
+# ordered_of_teams: acquisitions of each mutex of ordered sections
+ordered_of_teams() {
+    "$SUBUTAI" report --json t.sbt | jq -c '[.objects[] | select(.symbol // "" | startswith("openmp_ordered")) | .acquisitions]'
+}
 # sizes_of_barriers: a line for each team's size: generations of all its barriers
 sizes_of_barriers() {
     "$SUBUTAI" report --json t.sbt |
@@ -37,7 +41,7 @@ recorded() { # WHAT [OPTION...]
 }
 
 for engine in glibc direct ni; do
-    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered reductions many; do
+    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered ordered_teams reductions reductions_in_tasks many; do
         recorded $what
         check "$engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
         check "$engine, $what: its trace is possible" possible t.sbt
@@ -86,6 +90,8 @@ for calls in all waits; do
         check "and as many releases" possible t.sbt mutex_unlock=$((err + 4))
     recorded ordered --record-calls $calls
     check "$calls recorded, ordered sections" is "$(acquisitions)" "openmp_ordered 100"
+    recorded ordered_teams --record-calls $calls
+    check "$calls recorded, ordered sections of two teams at once: each team has its own" is "$(ordered_of_teams)" "[50,50]"
 done
 recorded many
 check "a region of one thread in another one has no barriers" is "$(sizes_of_barriers)" "4 2"
@@ -94,7 +100,7 @@ check "a region of one thread in another one has no barriers" is "$(sizes_of_bar
 if [[ -n ${CLANG_SUBJECT:-} ]]; then
     subject=$CLANG_SUBJECT
     for engine in glibc direct ni; do
-        for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered reductions many; do
+        for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered ordered_teams reductions reductions_in_tasks many; do
             recorded $what
             check "clang, $engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
             check "clang, $engine, $what: its trace is possible" possible t.sbt
@@ -113,6 +119,12 @@ lock 201"
 6 150"
         recorded nested --record-calls $calls
         check "clang, $calls recorded, teams within teams" is "$(sizes_of_barriers)" "2 300"
+        recorded reductions_in_tasks --record-calls $calls
+        check "clang, $calls recorded, reductions in tasks that run within a reduction" is "$(sizes_of_barriers)" "2 150
+3 600"
+        recorded ordered_teams --record-calls $calls
+        check "clang, $calls recorded, ordered sections of two teams at once: each team has its own" \
+            is "$(ordered_of_teams)" "[50,50]"
         recorded many --record-calls $calls
         check "clang, $calls recorded, more variables than registers" is "$status $out $(sizes_of_barriers)" "0 OK 4 2"
     done
@@ -135,6 +147,18 @@ openmp_critical 200"
     check "ordered sections: calls that are jumps" is "$(acquisitions | grep -v '^lock')" "openmp_ordered 100"
     unset LD_LIBRARY_PATH
     rm libgomp.so.1
+    # A program of gcc's with its library, and a module of clang's with the other one.
+    for calls in all waits; do
+        for within in "" within; do
+            rm -f ./*.sbt
+            subutai record -o t.sbt --record-calls $calls -- "$GCC_LOADER" "$DECOY" "$CLANG_MODULE" $within
+            check "clang's module in a program of gcc's${within:+, in a region}, $calls recorded: it computes what it should" \
+                is "$status $out" "0 $("$GCC_LOADER" "$DECOY" "$CLANG_MODULE" $within)"
+            check "its trace is possible" possible t.sbt
+            check "the module's barriers" is "$(sizes_of_barriers | grep '^[24]')" "$([[ -n $within ]] && echo "2 5" || echo "2 2")
+4 20"
+        done
+    done
 fi
 
 # A run-time library in no other scope than a module's: the program itself knows nothing of OpenMP.
@@ -147,4 +171,11 @@ rm -f ./*.sbt
 subutai record -o t.sbt --engine glibc -- "$LOADER" "$DECOY" "$JUMPS"
 check "calls that are jumps, and a region in a constructor" is "$status $out" "0 $("$LOADER" "$DECOY" "$JUMPS")"
 check "their trace is possible" possible t.sbt
+
+# No run-time library at all, and a program that asks for its functions.
+for calls in all waits; do
+    rm -f ./*.sbt
+    subutai record -o t.sbt --record-calls $calls -- "$WITHOUT"
+    check "without a run-time library, $calls recorded: its functions do what one thread needs" is "$status $out" "0 6, 0 wrong"
+done
 finish

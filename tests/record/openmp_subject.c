@@ -102,6 +102,26 @@ static bool ordered(void) {
     return right && n == 2 * N_ROUNDS;
 }
 
+/* Two teams are in ordered sections at once: the first section of each waits for the other's. */
+static bool ordered_teams(void) {
+    int n[2] = {0}, n_within = 0;
+    omp_set_max_active_levels(2);
+#pragma omp parallel num_threads(2)
+    {
+        int *mine = &n[omp_get_thread_num()];
+#pragma omp parallel for ordered schedule(static, 1) num_threads(2)
+        for (int i = 0; i < N_ROUNDS; i++)
+#pragma omp ordered
+        {
+            *mine += *mine == i;
+            __atomic_fetch_add(&n_within, i == 0, __ATOMIC_RELAXED);
+            while (__atomic_load_n(&n_within, __ATOMIC_RELAXED) < 2)
+                usleep(100);
+        }
+    }
+    return n[0] == N_ROUNDS && n[1] == N_ROUNDS;
+}
+
 /* Reductions in loops of teams that clang's run-time library reduces in different ways. */
 static bool reductions(void) {
     long n = 0, most = 0;
@@ -115,6 +135,34 @@ static bool reductions(void) {
         }
     }
     return n == 2 * N_ROUNDS * 190 && most == 19;
+}
+
+/* Tasks that threads run while they wait at the end of a reduction have regions with reductions of their own. */
+static bool reductions_in_tasks(void) {
+    long n = 0, inner = 0;
+    omp_set_max_active_levels(2);
+    for (int round = 0; round < N_ROUNDS; round++)
+#pragma omp parallel num_threads(2)
+    {
+        if (omp_get_thread_num() == round % 2)
+            for (int task = 0; task < 4; task++)
+#pragma omp task shared(inner)
+            {
+                long mine = 0;
+#pragma omp parallel num_threads(3) shared(mine)
+                {
+#pragma omp for reduction(+ : mine)
+                    for (int i = 0; i < 20; i++)
+                        mine += i;
+                }
+#pragma omp atomic
+                inner += mine;
+            }
+#pragma omp for reduction(+ : n)
+        for (int i = 0; i < 20; i++)
+            n += i;
+    }
+    return n == N_ROUNDS * 190 && inner == 4 * n;
 }
 
 /* More variables than there are registers for arguments, and regions of one thread with barriers. */
@@ -350,10 +398,24 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         bool (*run)(void);
-    } all[] = {{"regions", regions},   {"sizes", sizes},     {"nested", nested},         {"once", once},
-               {"tasks", tasks},       {"alone", alone},     {"doubled", doubled},       {"handlers", handlers},
-               {"in_tasks", in_tasks}, {"threads", threads}, {"forks", forks},           {"ends", ends},
-               {"nest", nest},         {"ordered", ordered}, {"reductions", reductions}, {"many", many}};
+    } all[] = {{"regions", regions},
+               {"sizes", sizes},
+               {"nested", nested},
+               {"once", once},
+               {"tasks", tasks},
+               {"alone", alone},
+               {"doubled", doubled},
+               {"handlers", handlers},
+               {"in_tasks", in_tasks},
+               {"threads", threads},
+               {"forks", forks},
+               {"ends", ends},
+               {"nest", nest},
+               {"ordered", ordered},
+               {"reductions", reductions},
+               {"many", many},
+               {"ordered_teams", ordered_teams},
+               {"reductions_in_tasks", reductions_in_tasks}};
     omp_set_dynamic(0);
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
