@@ -81,7 +81,7 @@ void sbt_runq_call_help(struct sbt_carrier *x) {
     struct sbt_switch_state *s = SBT_SWITCH;
     if (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 || __atomic_load_n(&s->searching, __ATOMIC_RELAXED) != 0)
         return;
-    sbt_handlers_hold(); /* an idle carrier whose bit is cleared is woken by no other thread */
+    sbt_handlers_hold(); /* no other thread wakes an idle carrier after this clears its bit */
     wake_idle(s, 0);
     sbt_handlers_release();
 }
