@@ -11,6 +11,7 @@
  *   host_model     type: the host machine's model, made of such costs
  *   histogram      latencies, and quantiles of them
  *   line           memory by lines of the host's cache
+ *   pools          memory of an optical network for messages under way
  *   events         what happens when
  *   signal_set     numbers of signals
  *   sim            the interface
