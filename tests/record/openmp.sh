@@ -154,7 +154,8 @@ openmp_critical 200"
             subutai record -o t.sbt --record-calls $calls -- "$GCC_LOADER" "$DECOY" "$CLANG_MODULE" $within
             check "clang's module in a program of gcc's${within:+, in a region}, $calls recorded: it computes what it should" \
                 is "$status $out" "0 $("$GCC_LOADER" "$DECOY" "$CLANG_MODULE" $within)"
-            check "its trace is possible" possible t.sbt
+            [[ $calls == waits ]] || # where a wait has the number of a release that is an event, if there was one
+                check "its trace is possible" possible t.sbt
             check "the module's barriers" is "$(sizes_of_barriers | grep '^[24]')" "$([[ -n $within ]] && echo "2 5" || echo "2 2")
 4 20"
         done
