@@ -9,7 +9,11 @@ for scene in $("$SUBJECTS/switch-auto"); do
     check "$scene: the C library alone" is "$status" 0
     run "$SUBUTAI" run --wait adaptive -- "$SUBJECTS/switch-auto" "$scene"
     check "$scene: adaptively" is "$status" 0
-    run "$SUBUTAI" run --verbose 3 -- env SWITCHED=1 "$SUBJECTS/switch-auto" "$scene"
+    # On a busy machine a trial may last longer than the scene takes for one, which then ends before its answer.
+    for ((i = 0; i < 3; i++)); do
+        run "$SUBUTAI" run --verbose 3 -- env SWITCHED=1 "$SUBJECTS/switch-auto" "$scene"
+        [[ $scene == *-stays-* && $status == 0 && $err != *'switching pays'* ]] || break
+    done
     check "$scene: by default" is "$status" 0
     check "$scene: says what it does" matches "$err" 'waiting by switching while that gets more done'
     [[ $scene != *-stays-* ]] || check "$scene: says that it pays" matches "$err" 'switching pays'
