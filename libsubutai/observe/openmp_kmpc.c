@@ -37,8 +37,6 @@ struct call {
 /* The run-time library's function, by its type. */
 #define REAL(type, name, site) ((type *)rec_openmp_real(REC_OPENMP_##name, site))
 
-extern const char _end[] __attribute__((visibility("hidden"))); /* the linker's name for where this library ends */
-
 /* As that, of a call that begins a region: of the site's own library, in whatever region that is. */
 #define REAL_AT(type, name, site) ((type *)real_at(REC_OPENMP_##name, site))
 
@@ -47,13 +45,23 @@ static sbt_function *real_at(enum rec_openmp_name name, const void *site) {
     return library != NULL ? library->functions[name] : NULL;
 }
 
+static bool is_of_this_library(const void *site) {
+    static uintptr_t bytes; /* atomic; each thread finds the same */
+    uintptr_t n = __atomic_load_n(&bytes, __ATOMIC_RELAXED);
+    if (SBT_UNLIKELY(n == 0)) {
+        n = sbt_find_own_code_bytes();
+        __atomic_store_n(&bytes, n, __ATOMIC_RELAXED);
+    }
+    return (uintptr_t)site - (uintptr_t)__ehdr_start < n;
+}
+
 /*
  * A call by a run-time library itself, which is known since its function was found. Where that is a jump it seems to
  * come from this library, which has called the run-time library's function; but the program's last call of a region
  * seems to, as well.
  */
 static bool is_inner(const void *site) {
-    if ((uintptr_t)site - (uintptr_t)__ehdr_start < (uintptr_t)_end - (uintptr_t)__ehdr_start)
+    if (is_of_this_library(site))
         return !rec_openmp_is_jump(site);
     return rec_openmp_is_library(site);
 }

@@ -9,13 +9,19 @@
 
 uintptr_t sbt_own_code_bytes;
 
-bool sbt_unwind_start(void) {
+uintptr_t sbt_find_own_code_bytes(void) {
     const ElfW(Ehdr) *header = (const void *)__ehdr_start;
     const ElfW(Phdr) *part = (const void *)(__ehdr_start + header->e_phoff);
-    if (!sbt_real_is_2_35() || sbt_real_dlsym()(RTLD_DEFAULT, "_dl_find_object") == NULL)
-        return false;
+    uintptr_t bytes = 0;
     for (unsigned i = 0; i < header->e_phnum; i++)
         if (part[i].p_type == PT_LOAD && (part[i].p_flags & PF_X) != 0)
-            sbt_own_code_bytes = part[i].p_vaddr + part[i].p_memsz;
+            bytes = part[i].p_vaddr + part[i].p_memsz;
+    return bytes;
+}
+
+bool sbt_unwind_start(void) {
+    if (!sbt_real_is_2_35() || sbt_real_dlsym()(RTLD_DEFAULT, "_dl_find_object") == NULL)
+        return false;
+    sbt_own_code_bytes = sbt_find_own_code_bytes();
     return true;
 }

@@ -13,6 +13,9 @@ extern uintptr_t sbt_own_code_bytes; /* from where this library begins to the en
 /* The linker's name for where this library begins: with its ELF header. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 
+/* What sbt_own_code_bytes is when started. Any time. */
+uintptr_t sbt_find_own_code_bytes(void);
+
 /* Once, before the others. False: the C library is too old (before 2.35): its look-ups of frames take locks. */
 bool sbt_unwind_start(void);
 
