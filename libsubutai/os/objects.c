@@ -11,10 +11,14 @@
 #include "os/futex.h"
 #include "os/signals.h"
 
-#define PATIENCE_NS 1000000000       /* a look takes 0.1 ms; on a busy machine a thread may have no core for long */
-#define HELD_PATIENCE_NS 3000000000u /* of one that needs a core and nothing else */
-#define FORK_PATIENCE_NS 3000000000u /* a fork waits for looks, and copies the tables of all memory */
-#define LOOK_NS 100000000            /* how often a fork that waits sees whether there is progress */
+/*
+ * Patience is counted in waits of TICK_NS that ended without a change, not by the clock: the clock goes on while the
+ * process, or the whole machine, is stopped, and the thread that is waited for does not.
+ */
+#define TICK_NS 100000000
+#define PATIENCE_TICKS 10u       /* a look takes 0.1 ms; on a busy machine a thread may have no core for long */
+#define HELD_PATIENCE_TICKS 100u /* of one that needs a core and nothing else */
+#define FORK_PATIENCE_TICKS 30u  /* a fork waits for looks, and copies the tables of all memory */
 
 /* Sequentially consistent: of a thread that goes inside and one that forks, at least one sees the other. */
 static uint32_t change(uint32_t *word, uint32_t by) {
@@ -25,13 +29,16 @@ static uint32_t read_word(uint32_t *word) {
     return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 
-/* False: the word was not zero for all that time. */
-static bool wait_until_zero(uint32_t *word, uint64_t most_ns) {
-    struct sbt_deadline limit = sbt_deadline_in(most_ns);
-    for (uint32_t n; (n = read_word(word)) != 0;)
-        if (sbt_futex_wait(word, n, &limit) == ETIMEDOUT)
-            return false;
-    return true;
+/* Until the word is another one than n, or a tick is over. False: the tick is over. */
+static bool wait_a_tick(uint32_t *word, uint32_t n) {
+    struct sbt_deadline limit = sbt_deadline_in(TICK_NS);
+    return sbt_futex_wait(word, n, &limit) != ETIMEDOUT;
+}
+
+static void wait_for_forks(void) {
+    uint32_t n;
+    for (unsigned ticks = 0; (n = read_word(&sbt_fork_page.forks)) != 0 && ticks < FORK_PATIENCE_TICKS;)
+        ticks += !wait_a_tick(&sbt_fork_page.forks, n);
 }
 
 static void go_outside(void) {
@@ -60,7 +67,7 @@ int sbt_objects_iterate(int (*f)(struct dl_phdr_info *, size_t, void *), void *a
     if (SBT_UNLIKELY(read_word(&sbt_fork_page.forks) != 0)) {
         go_outside();
         sbt_signals_restore(signals);
-        wait_until_zero(&sbt_fork_page.forks, FORK_PATIENCE_NS);
+        wait_for_forks();
         signals = sbt_signals_block();
         change(&sbt_fork_page.inside, 1);
     }
@@ -72,16 +79,16 @@ int sbt_objects_iterate(int (*f)(struct dl_phdr_info *, size_t, void *), void *a
     return r;
 }
 
+/* Patience begins anew with each look that ends. */
 void sbt_objects_fork_prepare(void) {
     change(&sbt_fork_page.forks, 1);
     uint32_t n = read_word(&sbt_fork_page.inside);
-    for (uint64_t since = sbt_now_ns(); !wait_until_zero(&sbt_fork_page.inside, LOOK_NS);) {
-        uint64_t now = sbt_now_ns();
+    for (unsigned ticks = 0; n != 0;) {
+        bool over = !wait_a_tick(&sbt_fork_page.inside, n);
         uint32_t left = read_word(&sbt_fork_page.inside);
-        if (left != n)
-            since = now;
+        ticks = left != n ? 0 : ticks + over;
         n = left;
-        if (now - since >= (read_word(&sbt_fork_page.holding) != 0 ? HELD_PATIENCE_NS : PATIENCE_NS))
+        if (ticks >= (read_word(&sbt_fork_page.holding) != 0 ? HELD_PATIENCE_TICKS : PATIENCE_TICKS))
             break;
     }
 }

@@ -81,7 +81,7 @@ again() { # OPTION... -- SUBJECT...
     under dedicated --requests requests "$@"
 }
 again --mesh 1x1 -- contend mutex 24 500
-refuted swap '(live: .*; model: |.* leaves the live NI at )'
+refuted swap '(live: .*; model: |.* leaves the live NI at |thread [0-9]+ made a request at [0-9]+, and one )'
 echo 9 >file
 pair=(--map file:file -- known pair 20)
 again "${pair[@]}"

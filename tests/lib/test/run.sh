@@ -26,7 +26,7 @@ result() { # NAME RESULT POINTS
 }
 [ "$SCENE" != empty ] || exit 0
 result two OK $'ok 1\nok 2\n1..2'
-[ "$SCENE" != fails ] || result three FAIL 'not ok 1 - it rains'
+[ "$SCENE" != fails ] || result three FAIL $'not ok 1 - it rains\n# 3 mm\nok 2'
 [ "$SCENE" != 'lane killed' ] || kill -KILL "$PPID"
 [ "$SCENE" != killed ] || kill -KILL $$
 [ "$SCENE" = fails ] || result three OK ''
@@ -51,10 +51,10 @@ runs whole --only unit --only unit
 check "a part that is asked for twice counts once" is "$last" "3 passed, 0 failed, 1 skipped"
 runs fails --only unit
 check "fails" is "$status" 1
-check "the test is counted" is "$last" "2 passed, 1 failed, 1 skipped"
+check "the test is counted" is "$last" "3 passed, 1 failed, 1 skipped"
 check "and shown" matches "$out" "---- subutai:unit / three: FAIL"
 check "and named once more at the end" matches "$out" \
-    "1 skipped"$'\n'"subutai:unit / three: FAIL, status 0: not ok 1 - it rains"$'\n'"2 passed, 1 failed"
+    "1 skipped"$'\n'"subutai:unit / three: FAIL, status 0: not ok 1 - it rains # 3 mm"$'\n'"3 passed, 1 failed"
 runs killed --only unit
 check "fails" is "$status" 1
 check "what has no result is a failure" is "$last" "2 passed, 2 failed"
