@@ -21,7 +21,7 @@
  * without it the processor reads its counter while the program's last instructions are still under way, and the
  * recorder's own run beside them. At the end of an event there is none: the program's next instructions may run beside
  * the recorder's last, as they run beside a lock's in the program that is not recorded. Work that the recorder does
- * seldom, as a new object, is measured each time (apart_begin).
+ * seldom, as a new object, is measured each time (rec_apart_begin).
  *
  * An event and the end of the trace exclude each other:
  *  1. A thread stores `busy` and then loads `closing`.
@@ -33,28 +33,16 @@
 #include <errno.h>
 #include <sys/syscall.h>
 
-#include "observe/profile.h"
+#include "observe/number.h"
 #include "observe/stack.h"
 
-/*
- * SHORT_NS: shorter than a time slice; used if the kernel does not show preemptions. BLOCKED_CPU_NS: what a call that
- * sleeps costs its thread. MAX_RECKONED: calls.
- */
-enum { SHORT_NS = 50000, BLOCKED_CPU_NS = 4000, MAX_RECKONED = 32 };
+/* BLOCKED_CPU_NS: what a call that sleeps costs its thread. MAX_RECKONED: calls. */
+enum { BLOCKED_CPU_NS = 4000, MAX_RECKONED = 32 };
 
 uint64_t rec_cpu_ns(void) {
     struct timespec t;
     sbt_clock_read(CLOCK_THREAD_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static inline uint64_t above_zero(uint64_t a, uint64_t b) {
-    return a > b ? a - b : 0;
-}
-
-/* Has the thread been on its core since the mark was set, `ns` ago? */
-static inline bool stayed(const struct rec_thread *t, uint64_t ns) {
-    return SBT_LIKELY(rec_unpreempted(t->mark)) || (t->mark == &rec_preempt_nowhere && ns <= SHORT_NS);
 }
 
 /* Read CPU time. The time that this takes counts neither for a call nor for work. */
@@ -67,15 +55,13 @@ static SBT_NOINLINE uint64_t read_cpu(struct rec_thread *t) {
 
 /* The time since the end of the last event was the recorder's own. */
 static SBT_NOINLINE void no_work(struct rec_thread *t) {
-    uint64_t now = rec_now_ns(), ns = above_zero(now, t->end_ns);
-    if (stayed(t, ns))
+    uint64_t now = rec_now_ns(), ns = rec_above_zero(now, t->end_ns);
+    if (rec_stayed(t, ns))
         t->cpu_ns += ns;
     else
         now = read_cpu(t);
     t->end_ns = now;
 }
-
-static void define_pending(struct rec_thread *t, uint32_t i);
 
 /*
  * Record the events of handlers that came while the recorder was at work. More may come at any time. Relaxed: the
@@ -85,7 +71,7 @@ static SBT_NOINLINE void drain(struct rec_thread *t) {
     for (uint32_t i = 0;;) {
         uint32_t n = t->n_pending;
         for (; i < n; i++) {
-            define_pending(t, i);
+            rec_define_pending(t, i);
             rec_put(t, &t->pending[i]);
             rec_encode(t);
         }
@@ -105,233 +91,19 @@ void rec_busy_end(struct rec_thread *t) {
     busy_end(t);
 }
 
-/*
- * Around a look-up that is not in the thread's cache, before the call has begun: it takes 20 ns, or a page fault if the
- * object is new. That time counts neither for the call nor for work. The result of apart_begin is how long the thread
- * has worked so far; it is that again after apart_end.
- */
-static inline uint64_t apart_begin(const struct rec_call *c) {
-    return c->nested ? 0 : above_zero(rec_now_ns(), c->thread->end_ns);
-}
-
-static inline void apart_end(const struct rec_call *c, uint64_t worked) {
-    struct rec_thread *t = c->thread;
-    if (c->nested)
-        return;
-    rec_settle();
-    uint64_t end = rec_now_ns() - above_zero(worked, rec.reading_ns), ns = above_zero(end, t->end_ns);
-    if (stayed(t, ns)) {
-        t->cpu_ns += ns;
-        t->end_ns += ns;
-    }
-}
-
-static SBT_NOINLINE struct rec_node *find_node(struct rec_call *c, uintptr_t address) {
-    __typeof(&c->thread->objects[0]) cached = &c->thread->objects[REC_CACHE_PLACE(address)];
-    uint64_t worked = apart_begin(c);
-    struct rec_node *node = rec_node_at(address);
-    if (!c->nested && node != NULL)
-        REC_CACHE(cached, address, node, node);
-    apart_end(c, worked);
-    return node;
-}
-
-static inline struct rec_node *node_of(struct rec_call *c, uintptr_t address) {
-    __typeof(&c->thread->objects[0]) cached = &c->thread->objects[REC_CACHE_PLACE(address)];
-    return SBT_LIKELY(cached->address == address) ? cached->node : find_node(c, address);
-}
-
-/*
- * Write down the address behind a number. The block always has room for one. The time that a flush takes counts neither
- * as work nor as waiting.
- */
-static void defined(struct rec_thread *t) {
-    if (SBT_UNLIKELY(!trace_encoder_has_room(&t->encoder))) {
-        uint64_t wall_ns = rec_now_ns(), cpu_ns = rec_cpu_ns();
-        rec_flush(t);
-        t->cpu_ns += rec_cpu_ns() - cpu_ns;
-        t->end_ns += rec_now_ns() - wall_ns;
-    }
-}
-
-static void define(struct rec_thread *t, enum trace_definition what, uint32_t number, uintptr_t address) {
-    trace_define(&t->encoder, what, number, address);
-    defined(t);
-}
-
-static void define_made(struct rec_thread *t, uint32_t object, uint32_t site, uint32_t size) {
-    trace_define_made(&t->encoder, object, site, size);
-    defined(t);
-}
-
-/*
- * Write down what is known of an object if its init was not seen: it was made by a parent process, or is in static
- * storage.
- */
-static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, uint8_t type, const void *object) {
-    int value = 0;
-    if (type == SBT_TRACE_BARRIER) /* glibc and our engines have the count in the same place */
-        node->initial = c->event.size = ((const struct sbt_barrier *)object)->count;
-    if (type == SBT_TRACE_SEM && sbt_sem_getvalue((sem_t *)(uintptr_t)object, &value) == 0)
-        node->initial = (uint32_t)(value > 0 ? value : 0);
-}
-
-/*
- * The number is given: its definition is written now, or, in a handler on top of the recorder, by the next look-up that
- * is not one's.
- */
-static bool may_define(const struct rec_call *c, struct rec_node *node) {
-    if (c->nested)
-        __atomic_store_n(&node->undefined, 1, __ATOMIC_RELAXED);
-    return !c->nested;
-}
-
-/* Is there a definition to be written, and by the caller? */
-static inline bool takes_definition(const struct rec_call *c, struct rec_node *node) {
-    return SBT_UNLIKELY(__atomic_load_n(&node->undefined, __ATOMIC_RELAXED) != 0) && !c->nested &&
-           __atomic_exchange_n(&node->undefined, 0, __ATOMIC_RELAXED) != 0;
-}
-
-static void define_life(const struct rec_call *c, uint32_t number, const void *object, bool made, uint32_t site,
-                        uint32_t size) {
-    define(c->thread, TRACE_DEFINE_OBJECT, number, (uintptr_t)object);
-    if (made)
-        define_made(c->thread, number, site, size);
-}
-
-/* In a profile, of a lock of which the init was seen. If another thread is quicker a number is lost. */
-static bool claim_lock(const struct rec_call *c, struct rec_node *node, uint8_t type, const void *object,
-                       uint32_t site) {
-    if (!rec_is_lock(type) || !rec.profile)
-        return false;
-    uint32_t number = __atomic_fetch_add(&rec.n_objects, 1, __ATOMIC_RELAXED); /* it only has to be unique */
-    if (!rec_node_claim_made(node, type, number, c->nested))
-        return false;
-    if (!c->nested)
-        define_life(c, number, object, true, site, 0);
-    return true;
-}
-
-/* The node is of another type: a life begins there, if no other thread is quicker. */
-static SBT_NOINLINE void claim(struct rec_call *c, struct rec_node *node, uint8_t type, const void *object) {
-    uint64_t worked = apart_begin(c), signals;
-    bool made = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == REC_MADE;
-    uint32_t site = node->number, size = node->initial;
-    if (made && claim_lock(c, node, type, object, site)) {
-        apart_end(c, worked);
-        return;
-    }
-    if (rec_node_claim(node, type, &rec.n_objects, &signals)) {
-        if (made) /* its number was a site's */
-            node->before = SBT_TRACE_NONE;
-        if (!c->is_over)
-            seen_first(c, node, type, object);
-        bool defines = may_define(c, node);
-        rec_node_claimed(node, type, signals);
-        if (defines)
-            define_life(c, node->number, object, made, site, size);
-    }
-    apart_end(c, worked);
-}
-
-/* The number of the object at that address. No memory: SBT_TRACE_NONE, and *node is NULL. */
-static inline uint32_t object_number(struct rec_call *c, struct rec_node **node, uint8_t type, const void *object) {
-    *node = node_of(c, (uintptr_t)object);
-    if (SBT_UNLIKELY(*node == NULL))
-        return SBT_TRACE_NONE;
-    if (SBT_UNLIKELY(__atomic_load_n(&(*node)->type, __ATOMIC_ACQUIRE) != type))
-        claim(c, *node, type, object);
-    if (takes_definition(c, *node))
-        define(c->thread, TRACE_DEFINE_OBJECT, (*node)->number, (uintptr_t)object);
-    return (*node)->number;
-}
-
-/* A call site that no thread has used yet. The time that this takes counts neither as work nor as waiting. */
-static SBT_NOINLINE void new_site(struct rec_thread *t, struct rec_node *node, uintptr_t address) {
-    uint64_t wall_ns = rec_now_ns(), cpu_ns = rec_cpu_ns();
-    rec_module_of(address);
-    t->cpu_ns += rec_cpu_ns() - cpu_ns;
-    t->end_ns += rec_now_ns() - wall_ns;
-    define(t, TRACE_DEFINE_SITE, node->number, address);
-}
-
-static SBT_NOINLINE uint32_t find_site(struct rec_call *c, uintptr_t address) {
-    struct rec_thread *t = c->thread;
-    uint64_t worked = apart_begin(c), signals;
-    struct rec_node *node = rec_node_at(address);
-    if (node == NULL)
-        return SBT_TRACE_NONE;
-    if (__atomic_load_n(&node->type, __ATOMIC_ACQUIRE) != REC_SITE &&
-        rec_node_claim(node, REC_SITE, &rec.n_sites, &signals)) {
-        bool defines = may_define(c, node);
-        rec_node_claimed(node, REC_SITE, signals);
-        if (defines)
-            new_site(t, node, address);
-    }
-    if (takes_definition(c, node))
-        new_site(t, node, address);
-    if (!c->nested)
-        REC_CACHE(&t->sites[REC_CACHE_PLACE(address)], address, number, node->number);
-    apart_end(c, worked);
-    return node->number;
-}
-
-static inline uint32_t site_number(struct rec_call *c, const void *site) {
-    __typeof(&c->thread->sites[0]) cached = &c->thread->sites[REC_CACHE_PLACE((uintptr_t)site)];
-    return SBT_LIKELY(cached->address == (uintptr_t)site) ? cached->number : find_site(c, (uintptr_t)site);
-}
-
-uint32_t rec_number_of(struct rec_thread *t, uint8_t type, uintptr_t object) {
-    struct rec_call c = {.thread = t, .is_over = true};
-    return object_number(&c, &c.node, type, (const void *)object);
-}
-
-uint32_t rec_site_of(struct rec_thread *t, uintptr_t site) {
-    struct rec_call c = {.thread = t};
-    return site_number(&c, (const void *)site);
-}
-
-void rec_define_late(struct rec_thread *t, uintptr_t object, uint32_t number) {
-    struct rec_call c = {.thread = t};
-    struct rec_node *node = rec_node_find(object);
-    if (node != NULL && takes_definition(&c, node))
-        define(t, TRACE_DEFINE_OBJECT, number, object);
-}
-
-/* What a handler's event names, and the handler could not define. */
-static void define_pending(struct rec_thread *t, uint32_t i) {
-    if (t->pending_object[i] != 0)
-        rec_define_late(t, t->pending_object[i], t->pending[i].object);
-    if (t->pending_site[i] != 0)
-        (void)rec_site_of(t, t->pending_site[i]);
-}
-
-/* The site of a routine is behind its first byte, as a return address is behind its call. */
-void rec_routine(uint32_t thread, const void *routine) {
-    struct rec_thread *t = rec_self;
-    if (t == NULL || t->generation != sbt_fork_generation() || t->busy != 0 || !rec_busy_begin(t))
-        return;
-    uint32_t site = rec_site_of(t, (uintptr_t)routine + 1);
-    if (site != SBT_TRACE_NONE) {
-        trace_define_routine(&t->encoder, thread, site);
-        defined(t);
-    }
-    busy_end(t);
-}
-
 /* The call begins now; the time since the last event was work. */
 static inline void begin(struct rec_call *c) {
     struct rec_thread *t = c->thread;
-    uint64_t now = rec_now_ns(), gap = above_zero(now, t->end_ns), work = gap, site = UINT64_C(1) << t->last_site;
-    if (SBT_LIKELY(stayed(t, gap))) {
+    uint64_t now = rec_now_ns(), gap = rec_above_zero(now, t->end_ns), work = gap, site = UINT64_C(1) << t->last_site;
+    if (SBT_LIKELY(rec_stayed(t, gap))) {
         t->cpu_ns += gap;
         t->long_after &= ~site;
     } else {
         uint64_t before = t->cpu_ns;
         now = read_cpu(t);
-        work = above_zero(t->cpu_ns, before);
+        work = rec_above_zero(t->cpu_ns, before);
         work = work < gap ? work : gap;
-        t->long_after = gap > SHORT_NS ? t->long_after | site : t->long_after & ~site;
+        t->long_after = gap > REC_SHORT_NS ? t->long_after | site : t->long_after & ~site;
     }
     c->event.work_ns = rec_work_of(work + t->carried_ns, rec.overhead_ns, &t->owed_ns);
     t->carried_ns = 0;
@@ -434,10 +206,10 @@ static inline bool enter_object(struct rec_call *c, unsigned op, unsigned type, 
         return false;
     c->is_over = !is_read;
     if (object != NULL)
-        c->event.object = object_number(c, &c->node, (uint8_t)type, object);
+        c->event.object = rec_object_number(c, &c->node, (uint8_t)type, object);
     c->site = site;
     if (site != NULL)
-        c->event.site = site_number(c, site);
+        c->event.site = rec_site_number(c, site);
     entered(c);
     return true;
 }
@@ -453,10 +225,10 @@ bool rec_enter_unread(struct rec_call *c, unsigned op, unsigned type, const void
 bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, const void *site) {
     if (is_apart(c, SBT_TRACE_COND, site) || !enter(c, SBT_TRACE_COND_WAIT, SBT_TRACE_COND))
         return false;
-    c->event.object = object_number(c, &c->node, SBT_TRACE_COND, cond);
-    c->event.other = object_number(c, &c->mutex, SBT_TRACE_MUTEX, mutex);
+    c->event.object = rec_object_number(c, &c->node, SBT_TRACE_COND, cond);
+    c->event.other = rec_object_number(c, &c->mutex, SBT_TRACE_MUTEX, mutex);
     c->site = site;
-    c->event.site = site_number(c, site);
+    c->event.site = rec_site_number(c, site);
     entered(c);
     return true;
 }
@@ -525,7 +297,7 @@ static inline void leave(struct rec_call *c, uint64_t took, uint64_t now, bool s
     struct rec_thread *t = c->thread;
     t->last_site = c->event.site % 64;
     /* A handler's event in between has set the mark anew. */
-    if (SBT_LIKELY(t->end_ns == c->begin_ns && stayed(t, took)))
+    if (SBT_LIKELY(t->end_ns == c->begin_ns && rec_stayed(t, took)))
         t->cpu_ns += took;
     else
         now = c->event.type == SBT_TRACE_SPIN ? read_cpu(t) : end_of_blocked(t, took);
@@ -543,7 +315,7 @@ void rec_leave(struct rec_call *c, int result) {
         return;
     waited(c);
     c->event.result = (uint16_t)result;
-    c->event.at_ns = above_zero(c->begin_ns, rec.start_ns);
+    c->event.at_ns = rec_above_zero(c->begin_ns, rec.start_ns);
     if (SBT_UNLIKELY(c->nested)) {
         leave_nested(c);
         return;
@@ -553,7 +325,7 @@ void rec_leave(struct rec_call *c, int result) {
     rec_settle();
     uint64_t now = rec_now_ns();
     /* Events of handlers that came during the call are in the trace already, although this call began before them. */
-    uint64_t took = above_zero(now, c->begin_ns);
+    uint64_t took = rec_above_zero(now, c->begin_ns);
     c->event.took_ns = took;
     bool stack = wants_stack(c, took);
     if (stack)
@@ -582,18 +354,18 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
     }
     if (!enter(&c, SBT_TRACE_INIT, type))
         return;
-    c.node = node_of(&c, (uintptr_t)object);
+    c.node = rec_node_of(&c, (uintptr_t)object);
     if (c.node != NULL) {
-        uint64_t worked = apart_begin(&c);
+        uint64_t worked = rec_apart_begin(&c);
         c.event.object = rec_node_begin(c.node, (uint8_t)type);
         c.node->initial = size;
-        if (may_define(&c, c.node))
-            define(c.thread, TRACE_DEFINE_OBJECT, c.event.object, (uintptr_t)object);
-        apart_end(&c, worked);
+        if (rec_may_define(&c, c.node))
+            rec_define(c.thread, TRACE_DEFINE_OBJECT, c.event.object, (uintptr_t)object);
+        rec_apart_end(&c, worked);
     }
     c.event.size = size;
     c.site = site;
-    c.event.site = site_number(&c, site);
+    c.event.site = rec_site_number(&c, site);
     entered(&c);
     rec_leave(&c, 0);
 }

@@ -304,12 +304,6 @@ void rec_drop(struct rec_call *c);
 void rec_left(struct rec_call *c, uint64_t took, uint64_t now);
 /* A life begins: the event of a successful initialisation. */
 void rec_init(unsigned type, const void *object, uint32_t size, const void *site);
-/* The numbers of an object and of a call site, by a thread that is busy; SBT_TRACE_NONE: there is no memory. */
-uint32_t rec_number_of(struct rec_thread *t, uint8_t type, uintptr_t object);
-uint32_t rec_site_of(struct rec_thread *t, uintptr_t site);
-/* By a busy thread: the definition of the object that had the number, if a handler could not write it. The object's
- * memory is not read. */
-void rec_define_late(struct rec_thread *t, uintptr_t object, uint32_t number);
 
 /* arrival.c: the call has arrived at the end of an OpenMP region. The last thread came to that generation at that time.
  */
@@ -326,10 +320,18 @@ void rec_put_arrival(struct rec_thread *t);
 /* The same, by the thread itself when it ends. */
 void rec_end_arrival(struct rec_thread *t);
 
-/* overhead.c: what an event costs outside of what it measures itself; at start-up, before there are events. */
-void rec_calibrate(void);
+/* number.c */
+/* The numbers of an object and of a call site, by a thread that is busy; SBT_TRACE_NONE: there is no memory. */
+uint32_t rec_number_of(struct rec_thread *t, uint8_t type, uintptr_t object);
+uint32_t rec_site_of(struct rec_thread *t, uintptr_t site);
+/* By a busy thread: the definition of the object that had the number, if a handler could not write it. The object's
+ * memory is not read. */
+void rec_define_late(struct rec_thread *t, uintptr_t object, uint32_t number);
 /* The thread that the caller has created has this routine. */
 void rec_routine(uint32_t thread, const void *routine);
+
+/* overhead.c: what an event costs outside of what it measures itself; at start-up, before there are events. */
+void rec_calibrate(void);
 
 /*
  * Around what touches the thread's record outside of an event. False: the trace is being ended, and nothing of the
@@ -344,6 +346,17 @@ static inline bool rec_busy_begin(struct rec_thread *t) {
     return false;
 }
 void rec_busy_end(struct rec_thread *t);
+
+#define REC_SHORT_NS 50000 /* shorter than a time slice; used if the kernel does not show preemptions */
+
+static inline uint64_t rec_above_zero(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+/* Has the thread been on its core since the mark was set, `ns` ago? */
+static inline bool rec_stayed(const struct rec_thread *t, uint64_t ns) {
+    return SBT_LIKELY(rec_unpreempted(t->mark)) || (t->mark == &rec_preempt_nowhere && ns <= REC_SHORT_NS);
+}
 
 /* modules.c: if `address` is in no known module, name what is mapped where. */
 void rec_module_of(uintptr_t address);
