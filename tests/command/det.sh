@@ -42,6 +42,14 @@ runs 20 -- all
 end_load
 check "the same beside two computing processes" is "$out" "$all"
 
+# At most one run may be another: a machine that stands still between two readings may count that as the thread's CPU time.
+runs 20 -- deadlines
+out=$(sort seen | uniq -c | sort -n | tail -1)
+check "deadlines that follow from two readings of clocks: one schedule and one output" matches "$out" \
+    '^ *(19|20) 0 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
+run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" clocks
+check "clocks go on while a thread reads them, and agree" is "$status $out" "0 done"
+
 extra=(--wait switch)
 runs 20 -- all
 check "the same when passing the turn is a switch" is "$out" "$all"

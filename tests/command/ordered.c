@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include "ordered.h"
 
@@ -199,17 +200,66 @@ static int nap(void) {
     return 0;
 }
 
+/*
+ * As in a library that has deadlines by the time of day and waits by another clock: how far away the deadline is
+ * follows from a second reading. What the clocks say in between is another in each run.
+ */
+static void *poller(void *argument) {
+    struct timeval begin;
+    struct timespec now, at;
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        gettimeofday(&begin, NULL);
+        compute((uintptr_t)argument);
+        clock_gettime(CLOCK_REALTIME, &now);
+        int64_t in_ns = (begin.tv_sec - now.tv_sec) * 1000000000 + begin.tv_usec * 1000 - now.tv_nsec + 200000;
+        clock_gettime(CLOCK_MONOTONIC, &at);
+        at.tv_sec += (at.tv_nsec + in_ns) / 1000000000;
+        at.tv_nsec = (at.tv_nsec + in_ns) % 1000000000;
+        pthread_mutex_lock(&mutex);
+        add(pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &at) == ETIMEDOUT ? (uintptr_t)argument : 99);
+        pthread_mutex_unlock(&mutex);
+    }
+    return NULL;
+}
+
+static int deadlines_from_clocks(void) {
+    return run(poller, THREADS);
+}
+
+/* What a clock shows while a thread computes: it goes on, and other functions show no less. */
+static int clocks(void) {
+    struct timespec begin, end, of_day;
+    struct timeval day;
+    uint64_t n = 0;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &end);
+    while (n++ < 100000000 && (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec < 5000000);
+    clock_gettime(CLOCK_REALTIME, &of_day);
+    gettimeofday(&day, NULL);
+    time_t seconds = time(NULL), stored;
+    bool is_right =
+        n < 100000000 &&
+        (day.tv_sec > of_day.tv_sec || (day.tv_sec == of_day.tv_sec && day.tv_usec >= of_day.tv_nsec / 1000)) &&
+        seconds >= day.tv_sec && timespec_get(&end, TIME_UTC) == TIME_UTC && end.tv_sec >= seconds &&
+        time(&stored) == stored && stored >= end.tv_sec && timespec_get(&end, 99) == 0;
+    puts(is_right ? "done" : "wrong");
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
 } ways[] = {
-    {"counters", counters},          /* threads race for a mutex */
-    {"all", all_kinds},              /* every kind of object, deadlines, sleeps, creation, ends, locks in destructors */
-    {"exits", exits},                /* threads end by pthread_exit, which unwinds their stacks */
-    {"allocates", with_allocator},   /* the allocator has a lock: the C library takes it when it creates a thread */
-    {"stacks", with_large_stacks},   /* an ended thread frees in the C library, under a lock that creations take */
-    {"forks", forked_in_creation},   /* a handler forks while a thread that creates another waits for the turn */
-    {"nap", nap},                    /* a thread sleeps for no time while another one yields */
+    {"counters", counters},        /* threads race for a mutex */
+    {"all", all_kinds},            /* every kind of object, deadlines, sleeps, creation, ends, locks in destructors */
+    {"exits", exits},              /* threads end by pthread_exit, which unwinds their stacks */
+    {"allocates", with_allocator}, /* the allocator has a lock: the C library takes it when it creates a thread */
+    {"stacks", with_large_stacks}, /* an ended thread frees in the C library, under a lock that creations take */
+    {"forks", forked_in_creation}, /* a handler forks while a thread that creates another waits for the turn */
+    {"nap", nap},                  /* a thread sleeps for no time while another one yields */
+    {"clocks", clocks},            /* the time goes on while a thread reads it */
+    {"deadlines", deadlines_from_clocks}, /* how far away they are follows from two readings of a clock */
     {"ahead", ahead},                /* a thread waits a second while another makes 1.4 million operations in less */
     {"pipe", through_pipe},          /* a thread waits for bytes that another one writes */
     {"stdio", through_stdio},        /* the same by fgets, a call that the library does not see */

@@ -142,10 +142,13 @@ struct det_self {
     bool is_restarted;   /* of its last such wait: it was interrupted by a handler that restarts system calls */
     uint64_t read_since_ns; /* with --serial: last_ns when it counted the first of */
     uint32_t n_readings;    /* its readings of clocks */
-    struct {
-        struct timespec at; /* what the clock said */
+    struct det_reading {
+        struct timespec at; /* what the clock has shown */
         uint64_t ns;        /* logical time then; 0: it has not been read */
-    } reading[2];           /* CLOCK_REALTIME, CLOCK_MONOTONIC */
+        struct det_effort {
+            uint64_t cpu_us, n_sleeps; /* of the kernel thread then: CPU time, waits in the kernel */
+        } effort;
+    } reading[2]; /* CLOCK_REALTIME, CLOCK_MONOTONIC */
 };
 extern _Thread_local struct det_self det_self __attribute__((tls_model("initial-exec")));
 
@@ -374,7 +377,7 @@ int det_cancel(pthread_t thread);
 bool det_outside_begin(void);
 void det_outside_end(void);
 int det_sleep(uint64_t ns, const struct sbt_deadline *until);
-void det_clock_read(clockid_t clock, const struct timespec *now);
+void det_clock_read(clockid_t clock, struct timespec *now);
 uint64_t det_logical(const struct sbt_deadline *deadline);
 void det_sleep_off(const struct sbt_deadline *deadline);
 
