@@ -4,6 +4,7 @@
  * lock such that the order counts. usage: ordered WHAT; what there is stands above main.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/time.h>
 
@@ -226,6 +227,65 @@ static int deadlines_from_clocks(void) {
     return run(poller, THREADS);
 }
 
+/* Many threads, all at once, that meet and then race for a mutex. */
+static void *one_of_many(void *argument) {
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < 5; i++)
+        locked_add((uintptr_t)argument);
+    return NULL;
+}
+
+static int many(void) {
+    enum { MANY = 2000 };
+    static pthread_t threads[MANY];
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 65536);
+    pthread_barrier_init(&barrier, NULL, MANY);
+    for (uintptr_t i = 0; i < MANY; i++)
+        if (pthread_create(&threads[i], &attributes, one_of_many, (void *)(i + 1)) != 0)
+            return 1;
+    for (int i = 0; i < MANY; i++)
+        pthread_join(threads[i], NULL);
+    pthread_attr_destroy(&attributes);
+    printf("%016" PRIx64 "\n", sums[MUTEX]);
+    return 0;
+}
+
+static pthread_barrier_t pair;
+static sem_t gate;
+
+static void *spinner(void *unused) {
+    (void)unused;
+    sem_wait(&gate);
+    while (atomic_load(&flag) == 0)
+        ;
+    return NULL;
+}
+
+static void *released(void *unused) {
+    (void)unused;
+    pthread_barrier_wait(&pair);
+    atomic_store(&flag, 1);
+    return NULL;
+}
+
+/* The turn comes from the last thread at the barrier to one that waits for what the released thread writes. */
+static int goes_on(void) {
+    pthread_t threads[2];
+    pthread_barrier_init(&pair, NULL, 2);
+    sem_init(&gate, 0, 0);
+    pthread_create(&threads[0], NULL, spinner, NULL);
+    pthread_create(&threads[1], NULL, released, NULL);
+    sched_yield(); /* the other one waits at the barrier before this thread comes */
+    sem_post(&gate);
+    pthread_barrier_wait(&pair);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    puts("done");
+    return 0;
+}
+
 /* What a clock shows while a thread computes: it goes on, and other functions show no less. */
 static int clocks(void) {
     struct timespec begin, end, of_day;
@@ -258,6 +318,8 @@ static const struct {
     {"stacks", with_large_stacks}, /* an ended thread frees in the C library, under a lock that creations take */
     {"forks", forked_in_creation}, /* a handler forks while a thread that creates another waits for the turn */
     {"nap", nap},                  /* a thread sleeps for no time while another one yields */
+    {"many", many},                /* 2000 threads */
+    {"barrier", goes_on},          /* a thread that a barrier lets go needs no turn for that */
     {"clocks", clocks},            /* the time goes on while a thread reads it */
     {"deadlines", deadlines_from_clocks}, /* how far away they are follows from two readings of a clock */
     {"ahead", ahead},                /* a thread waits a second while another makes 1.4 million operations in less */
