@@ -10,10 +10,9 @@
  *     DET_RELEASED; then it wakes it.
  *  3. The waiter sees DET_RELEASED. It may have been given the turn already: then it has the turn while it computes.
  *
- * A waiter with a hint at the barrier needs the turn for that. So does a guest, and a waiter in whose place a handler
- * makes operations when the last thread comes: it returns from outside. A handler that begins to make operations
- * between
- * 2. and 3. takes the waiter out of the round, and the waiter comes back before it goes on.
+ * A waiter with a hint at the barrier needs the turn for that. So does a guest, and a waiter that is absent when the
+ * last thread comes: it returns from outside. A handler that begins to make operations between 2. and 3. takes the
+ * waiter out of the round, and the waiter comes back before it goes on.
  */
 #include "engine/det/hints.h"
 #include "wait/park.h"
