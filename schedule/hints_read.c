@@ -217,6 +217,39 @@ static bool take_kind(const struct hints_text *word, enum hint_kind *kind) {
     return false;
 }
 
+/* ---- two hints for one call site ---- */
+
+static bool is_same_text(const struct hints_text *a, const struct hints_text *b) {
+    return a->n == b->n && (a->n == 0 || memcmp(a->at, b->at, a->n) == 0);
+}
+
+static bool is_same_site(const struct hint *a, const struct hint *b) {
+    return a->offset == b->offset && a->is_whole == b->is_whole && is_same_text(&a->module, &b->module) &&
+           is_same_text(&a->symbol, &b->symbol);
+}
+
+/* The earlier lines are read again: a table would not have room in a small thread's stack. They are known to be right.
+ */
+static bool is_first(const struct hints_reader *r, struct error *e, const struct hint *h) {
+    struct hints_reader before = {.at = r->begin, .end = r->end};
+    struct hints_text word;
+    struct line l;
+    char digits[DECIMAL_SIZE];
+    for (next_line(&before, &l); next_line(&before, &l) && before.line < h->line;) {
+        struct hint other = {.line = before.line};
+        take_word(&l, &word);
+        if (word.n == 0 || !take_kind(&word, &other.kind) || !take_site(&l, &other) || !is_same_site(&other, h) ||
+            (other.kind == HINT_WEIGHT) != (h->kind == HINT_WEIGHT))
+            continue;
+        fail(r, e, "a second hint for call site", &h->site, NULL);
+        add(e, ": line ");
+        add(e, decimal_of(digits, before.line));
+        add(e, " has one (legal: one weight, and one of the other kinds)");
+        return false;
+    }
+    return true;
+}
+
 static bool take_hint(const struct hints_reader *r, struct error *e, struct line *l, struct hint *h) {
     struct hints_text word;
     *h = (struct hint){.line = r->line};
@@ -229,9 +262,11 @@ static bool take_hint(const struct hints_reader *r, struct error *e, struct line
     if (!take_arguments(r, e, l, h))
         return false;
     rest = (struct hints_text){l->at, (size_t)(l->end - l->at)};
-    return rest.n == 0 || fail(r, e, "unexpected words", &rest,
-                               "give-up-turn SITE [WEIGHT [TURNS]], soft-barrier SITE THREADS [TURNS], pcs SITE, "
-                               "weight SITE WEIGHT");
+    if (rest.n != 0)
+        return fail(r, e, "unexpected words", &rest,
+                    "give-up-turn SITE [WEIGHT [TURNS]], soft-barrier SITE THREADS [TURNS], pcs SITE, "
+                    "weight SITE WEIGHT");
+    return r->n_hints >= HINTS_MAX || is_first(r, e, h);
 }
 
 bool hints_next(struct hints_reader *r, struct hint *hint, char *error, size_t size) {
@@ -254,7 +289,7 @@ _Static_assert(HINTS_MAX == 1000, "as the refusal says");
 bool hints_begin(struct hints_reader *r, const char *text, size_t n, char *error, size_t size) {
     struct error e = {error, error + size};
     struct line l = {text, text};
-    *r = (struct hints_reader){.at = text, .end = text + n};
+    *r = (struct hints_reader){.begin = text, .at = text, .end = text + n};
     error[0] = '\0';
     next_line(r, &l);
     r->line = 1; /* also of an empty file */

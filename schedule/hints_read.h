@@ -14,6 +14,7 @@
  * A SITE is a call as `subutai schedule dump` prints it: `MODULE+0xOFFSET`, of the call's last byte in the file;
  * `SYMBOL+0xOFFSET (MODULE)`, of the return address in the function; or `SYMBOL (MODULE)`, each call in the function. A
  * MODULE is the path of the program or of a library, or its last part. What has blanks in it stands in double quotes.
+ * A SITE has one weight at most, and one hint of the other kinds: a second one would do nothing.
  */
 #ifndef SCHEDULE_HINTS_READ_H
 #define SCHEDULE_HINTS_READ_H
@@ -56,7 +57,7 @@ struct hint {
 };
 
 struct hints_reader {
-    const char *at, *end;
+    const char *begin, *at, *end;
     unsigned line; /* that was read last */
     size_t n_hints;
 };

@@ -82,8 +82,8 @@ struct sbt_order {
      */
     bool (*outside_begin)(void);
     void (*outside_end)(void);
-    /* The caller has read that clock. */
-    void (*clock_read)(clockid_t clock, const struct timespec *now);
+    /* The caller has read that clock, and is shown what this leaves in `now`. */
+    void (*clock_read)(clockid_t clock, struct timespec *now);
 
     /* Hints of the program's own (abi/subutai/det.h): each may wait for the turn, and the barrier for other threads. */
     int (*give_up_turn)(unsigned hint, unsigned weight);

@@ -22,6 +22,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/time.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -148,11 +149,14 @@
       (sbt_main_function *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *))
 
 /*
- * Readings of CPU time. The C library's own, found past ours, answer too: with the time of the kernel thread that runs
- * the caller.
+ * Readings of clocks and of CPU time. The C library's own, found past ours, answer too: with the time of the kernel
+ * thread that runs the caller.
  */
 #define SBT_REAL_CPU_TIME_FUNCTIONS(F)                                                                                 \
     F(int, clock_gettime, (clockid_t, struct timespec *))                                                              \
+    F(int, gettimeofday, (struct timeval *restrict, void *restrict))                                                   \
+    F(time_t, time, (time_t *))                                                                                        \
+    F(int, timespec_get, (struct timespec *, int))                                                                     \
     F(int, getrusage, (__rusage_who_t, struct rusage *))
 
 /* Functions of newer C libraries; NULL in older ones. */

@@ -33,6 +33,8 @@ check "every kind of object: one schedule and one output in 100 runs" one_inside
 all=$out
 runs 20 taskset -c "$(allowed_cpu)" -- all
 check "the same on one CPU" is "$out" "$all"
+runs 10 -- many
+check "2000 threads: one schedule and one output in 10 runs" one_inside
 runs 50 -- allocates
 check "an allocator that locks inside of pthread_create: one schedule and one output in 50 runs" matches "$out" \
     '^0 1 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
@@ -41,6 +43,16 @@ begin_load 2
 runs 20 -- all
 end_load
 check "the same beside two computing processes" is "$out" "$all"
+
+# At most one run may be another: a machine that stands still between two readings may count that as the thread's CPU time.
+runs 20 -- deadlines
+out=$(sort seen | uniq -c | sort -n | tail -1)
+check "deadlines that follow from two readings of clocks: one schedule and one output" matches "$out" \
+    '^ *(19|20) 0 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
+run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" barrier
+check "a thread that a barrier lets go needs no turn for that" is "$status $out" "0 done"
+run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" clocks
+check "clocks go on while a thread reads them, and agree" is "$status $out" "0 done"
 
 extra=(--wait switch)
 runs 20 -- all

@@ -235,6 +235,8 @@ same_by_variable "2: not a weight: '0' \(legal: 1 to 1000000\)" 'subutai-hints 1
 same_by_variable "2: not a number of threads: '1' \(legal: 2 to 16384\)" 'subutai-hints 1' "soft-barrier meet ($app) 1"
 same_by_variable "2: not a number of turns: '1000001' " 'subutai-hints 1' "soft-barrier meet ($app) 2 1000001"
 same_by_variable "2: unexpected words 'more' \(legal: " 'subutai-hints 1' "pcs meet ($app) more"
+same_by_variable "4: a second hint for call site 'meet \($app\)': line 2 has one \(legal: one weight, and one of the other kinds\)$" \
+    'subutai-hints 1' "give-up-turn meet ($app) 5" "weight meet ($app) 5" "give-up-turn meet ($app)"
 refused_file "2: call site 'meet \(other\)' is not in the program \(legal modules: $app, .*libc" 'subutai-hints 1' 'pcs meet (other)'
 refused_file "2: call site 'mete \($app\)' is not in the program: '$HINTED' has no code there \(legal: " 'subutai-hints 1' \
     "pcs mete ($app)"
@@ -247,7 +249,7 @@ head -c 1100000 /dev/zero >large.hints
 refuses 'too large \(legal: a mebibyte\)' run --engine det --hints large.hints -- "$HINTED" sites
 head -c 5000 /dev/urandom >random.hints
 refuses 'hints: random\.hints:1: not a hint file' run --engine det --hints random.hints -- "$HINTED" sites
-{ echo 'subutai-hints 1'; yes "weight meet ($app) 5" | head -1001; } >many.hints
+{ echo 'subutai-hints 1'; for ((i = 0; i < 1001; i++)); do printf 'weight libc.so.6+0x%x 5\n' $((0x40000 + i)); done; } >many.hints
 refuses 'hints: many\.hints:1002: too many hints \(legal: 1000 in a file\)' run --engine det --hints many.hints -- "$HINTED" sites
 run "$SUBUTAI" run --hints app.hints --no-sts --schedule-times 1 -- true
 check "under another engine the options do nothing" is "$status $(grep -c 'does nothing: it is an option of the engine det$' <<<"$err")" "0 3"

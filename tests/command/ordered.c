@@ -4,7 +4,9 @@
  * lock such that the order counts. usage: ordered WHAT; what there is stands above main.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include "ordered.h"
 
@@ -199,17 +201,127 @@ static int nap(void) {
     return 0;
 }
 
+/*
+ * As in a library that has deadlines by the time of day and waits by another clock: how far away the deadline is
+ * follows from a second reading. What the clocks say in between is another in each run.
+ */
+static void *poller(void *argument) {
+    struct timeval begin;
+    struct timespec now, at;
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        gettimeofday(&begin, NULL);
+        compute((uintptr_t)argument);
+        clock_gettime(CLOCK_REALTIME, &now);
+        int64_t in_ns = (begin.tv_sec - now.tv_sec) * 1000000000 + begin.tv_usec * 1000 - now.tv_nsec + 200000;
+        clock_gettime(CLOCK_MONOTONIC, &at);
+        at.tv_sec += (at.tv_nsec + in_ns) / 1000000000;
+        at.tv_nsec = (at.tv_nsec + in_ns) % 1000000000;
+        pthread_mutex_lock(&mutex);
+        add(pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &at) == ETIMEDOUT ? (uintptr_t)argument : 99);
+        pthread_mutex_unlock(&mutex);
+    }
+    return NULL;
+}
+
+static int deadlines_from_clocks(void) {
+    return run(poller, THREADS);
+}
+
+/* Many threads, all at once, that meet and then race for a mutex. */
+static void *one_of_many(void *argument) {
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < 5; i++)
+        locked_add((uintptr_t)argument);
+    return NULL;
+}
+
+static int many(void) {
+    enum { MANY = 2000 };
+    static pthread_t threads[MANY];
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 65536);
+    pthread_barrier_init(&barrier, NULL, MANY);
+    for (uintptr_t i = 0; i < MANY; i++)
+        if (pthread_create(&threads[i], &attributes, one_of_many, (void *)(i + 1)) != 0)
+            return 1;
+    for (int i = 0; i < MANY; i++)
+        pthread_join(threads[i], NULL);
+    pthread_attr_destroy(&attributes);
+    printf("%016" PRIx64 "\n", sums[MUTEX]);
+    return 0;
+}
+
+static pthread_barrier_t pair;
+static sem_t gate;
+
+static void *spinner(void *unused) {
+    (void)unused;
+    sem_wait(&gate);
+    while (atomic_load(&flag) == 0)
+        ;
+    return NULL;
+}
+
+static void *released(void *unused) {
+    (void)unused;
+    pthread_barrier_wait(&pair);
+    atomic_store(&flag, 1);
+    return NULL;
+}
+
+/* The turn comes from the last thread at the barrier to one that waits for what the released thread writes. */
+static int goes_on(void) {
+    pthread_t threads[2];
+    pthread_barrier_init(&pair, NULL, 2);
+    sem_init(&gate, 0, 0);
+    pthread_create(&threads[0], NULL, spinner, NULL);
+    pthread_create(&threads[1], NULL, released, NULL);
+    sched_yield(); /* the other one waits at the barrier before this thread comes */
+    sem_post(&gate);
+    pthread_barrier_wait(&pair);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    puts("done");
+    return 0;
+}
+
+/* What a clock shows while a thread computes: it goes on, and other functions show no less. */
+static int clocks(void) {
+    struct timespec begin, end, of_day;
+    struct timeval day;
+    uint64_t n = 0;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &end);
+    while (n++ < 100000000 && (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec < 5000000);
+    clock_gettime(CLOCK_REALTIME, &of_day);
+    gettimeofday(&day, NULL);
+    time_t seconds = time(NULL), stored;
+    bool is_right =
+        n < 100000000 &&
+        (day.tv_sec > of_day.tv_sec || (day.tv_sec == of_day.tv_sec && day.tv_usec >= of_day.tv_nsec / 1000)) &&
+        seconds >= day.tv_sec && timespec_get(&end, TIME_UTC) == TIME_UTC && end.tv_sec >= seconds &&
+        time(&stored) == stored && stored >= end.tv_sec && timespec_get(&end, 99) == 0;
+    puts(is_right ? "done" : "wrong");
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
 } ways[] = {
-    {"counters", counters},          /* threads race for a mutex */
-    {"all", all_kinds},              /* every kind of object, deadlines, sleeps, creation, ends, locks in destructors */
-    {"exits", exits},                /* threads end by pthread_exit, which unwinds their stacks */
-    {"allocates", with_allocator},   /* the allocator has a lock: the C library takes it when it creates a thread */
-    {"stacks", with_large_stacks},   /* an ended thread frees in the C library, under a lock that creations take */
-    {"forks", forked_in_creation},   /* a handler forks while a thread that creates another waits for the turn */
-    {"nap", nap},                    /* a thread sleeps for no time while another one yields */
+    {"counters", counters},        /* threads race for a mutex */
+    {"all", all_kinds},            /* every kind of object, deadlines, sleeps, creation, ends, locks in destructors */
+    {"exits", exits},              /* threads end by pthread_exit, which unwinds their stacks */
+    {"allocates", with_allocator}, /* the allocator has a lock: the C library takes it when it creates a thread */
+    {"stacks", with_large_stacks}, /* an ended thread frees in the C library, under a lock that creations take */
+    {"forks", forked_in_creation}, /* a handler forks while a thread that creates another waits for the turn */
+    {"nap", nap},                  /* a thread sleeps for no time while another one yields */
+    {"many", many},                /* 2000 threads */
+    {"barrier", goes_on},          /* a thread that a barrier lets go needs no turn for that */
+    {"clocks", clocks},            /* the time goes on while a thread reads it */
+    {"deadlines", deadlines_from_clocks}, /* how far away they are follows from two readings of a clock */
     {"ahead", ahead},                /* a thread waits a second while another makes 1.4 million operations in less */
     {"pipe", through_pipe},          /* a thread waits for bytes that another one writes */
     {"stdio", through_stdio},        /* the same by fgets, a call that the library does not see */

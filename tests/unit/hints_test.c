@@ -121,6 +121,38 @@ TEST_EACH(hints_next__refuses, sizeof refused / sizeof *refused, "and says the l
     ck_assert_msg(strncmp(error, refused[number].error, strlen(refused[number].error)) == 0, "%s", error);
 }
 
+static const struct {
+    const char *first, *second, *error; /* NULL: legal */
+} beside[] = {
+    {"give-up-turn app+0x1 5", "give-up-turn app+0x1", "'app+0x1'"},
+    {"give-up-turn app+0x1", "soft-barrier app+0x01 2", "'app+0x01'"},
+    {"pcs f (app)", "give-up-turn  \"f\"  (app) 5 5", "'\"f\"  (app)'"},
+    {"pcs f+0x2 (app)", "pcs f+0x2 (app)", "'f+0x2 (app)'"},
+    {"weight f+0x2 (app) 5", "weight f+0x2 (app) 7", "'f+0x2 (app)'"},
+    {"weight app+0x1 5", "give-up-turn app+0x1", NULL},
+    {"pcs app+0x1", "weight app+0x1 5", NULL},
+    {"pcs f (app)", "pcs f+0x1 (app)", NULL},
+    {"pcs f (app)", "pcs g (app)", NULL},
+    {"pcs f (app)", "pcs f (lib)", NULL},
+    {"pcs app+0x1", "pcs app+0x2", NULL},
+    {"# pcs app+0x1", "pcs app+0x1", NULL},
+};
+
+TEST_EACH(hints_next__one_hint_for_a_call_site, sizeof beside / sizeof *beside,
+          "besides its weight: both lines are named") {
+    char text[200], expected[200];
+    snprintf(text, sizeof text, HINTS_FIRST_LINE "\npcs x+0x1\n%s\n\n%s\n", beside[number].first,
+             beside[number].second);
+    snprintf(expected, sizeof expected,
+             "5: a second hint for call site %s: line 3 has one (legal: one weight, and one of the other kinds)",
+             beside[number].error != NULL ? beside[number].error : "");
+    ck_assert(begin(text));
+    while (next())
+        ;
+    ck_assert_str_eq(error, beside[number].error != NULL ? expected : "");
+    ck_assert_uint_eq(reader.line, 5);
+}
+
 TEST(hints_begin__refuses_other_files) {
     ck_assert(!begin(""));
     ck_assert_str_eq(error, "1: not a hint file, or of another version: '' (legal: subutai-hints 1 as the first line)");
@@ -140,10 +172,10 @@ TEST(hints_next__a_short_buffer_for_the_error_is_not_overrun) {
 }
 
 TEST(hints_next__refuses_too_many) {
-    size_t n = sizeof HINTS_FIRST_LINE + (HINTS_MAX + 1) * strlen("pcs a+0x1\n");
+    size_t n = sizeof HINTS_FIRST_LINE + (HINTS_MAX + 1) * strlen("pcs a+0x001\n");
     char *text = malloc(n + 1), *at = stpcpy(text, HINTS_FIRST_LINE "\n");
     for (int i = 0; i <= HINTS_MAX; i++)
-        at = stpcpy(at, "pcs a+0x1\n");
+        at += sprintf(at, "pcs a+0x%03x\n", (unsigned)i);
     ck_assert(begin(text));
     for (int i = 0; i < HINTS_MAX; i++)
         ck_assert(next());

@@ -82,6 +82,20 @@ TEST(turn_wake__first_come_first_and_by_key_within_one_queue) {
     free(t);
 }
 
+TEST(turn_go_on__a_woken_thread_is_not_back_and_has_the_turn_in_order) {
+    struct turn *t = with_threads(3, 0);
+    block(t, 8, TURN_NEVER); /* 0 */
+    ck_assert_uint_eq(t->holder, 1);
+    turn_wake_thread(t, 0, TURN_WOKEN);
+    ck_assert_uint_eq(turn_last_back(t), 0);
+    turn_go_on(t, 0);
+    ck_assert_uint_eq(turn_last_back(t), TURN_NO_THREAD);
+    ck_assert_uint_eq(t->thread[0].state, TURN_RUNNABLE);
+    ck_assert_uint_eq(turn_pass(t), 2);
+    ck_assert_uint_eq(turn_pass(t), 0);
+    free(t);
+}
+
 TEST(turn_wake_thread__the_last_leaves_and_the_queue_goes_on) {
     struct turn *t = with_threads(4, 0);
     block(t, 8, TURN_NEVER);

@@ -305,45 +305,7 @@ SBT_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *clock) {
     return THEIRS(pthread_getcpuclockid(thread, clock));
 }
 
-/*
- * ---- readings of a thread's own CPU time ----
- *
- * The kernel counts for the kernel thread. Programs look at the difference of two readings, so the thread goes home for
- * the first and stays there: from then on its kernel thread's time is its own. What it has used on carriers before is
- * missing from each reading, and not from differences.
- *
- * clock_gettime is called very often, and before the library has started: for any other clock it is a comparison and a
- * jump.
- */
-static int (*plain_clock)(clockid_t, struct timespec *); /* NULL: not known yet, or the engine keeps an order */
-
-static SBT_NOINLINE int other_clock(clockid_t clock, struct timespec *now) {
-    int (*real)(clockid_t, struct timespec *) = __atomic_load_n(&sbt_real.clock_gettime, __ATOMIC_RELAXED);
-    if (real == NULL) {
-        long r = sbt_syscall3(SYS_clock_gettime, clock, now, 0);
-        if (r == 0)
-            return 0;
-        errno = (int)-r;
-        return -1;
-    }
-    if (sbt_engine.order == NULL) {
-        if (sbt_init_done()) /* before, the engine may not be the one that it will be */
-            __atomic_store_n(&plain_clock, real, __ATOMIC_RELAXED);
-        return real(clock, now);
-    }
-    int r = real(clock, now);
-    if (r == 0)
-        sbt_engine.order->clock_read(clock, now);
-    return r;
-}
-
-SBT_EXPORT int clock_gettime(clockid_t clock, struct timespec *now) {
-    if (SBT_UNLIKELY(clock == CLOCK_THREAD_CPUTIME_ID))
-        sbt_pin_self(false);
-    int (*real)(clockid_t, struct timespec *) = __atomic_load_n(&plain_clock, __ATOMIC_RELAXED);
-    return SBT_LIKELY(real != NULL) ? real(clock, now) : other_clock(clock, now);
-}
-
+/* ---- readings of a thread's own CPU time: see abi/clock.c ---- */
 SBT_EXPORT int getrusage(__rusage_who_t scope, struct rusage *usage) {
     if ((int)scope == RUSAGE_THREAD)
         sbt_pin_self(false);

@@ -20,10 +20,11 @@ int det_barrier_wait(pthread_barrier_t *b) {
     det_object(&bx->hw_id);
     if (++bx->rounds == bx->count) {
         bx->rounds = 0;
-        det_wake(b, UINT32_MAX);
+        det_release(b);
         r = PTHREAD_BARRIER_SERIAL_THREAD;
-    } else {
-        det_block(b, &(struct det_wait){.tag = TURN_EXACT});
+    } else if (det_await_release(b)) {
+        sbt_handlers_release();
+        return 0;
     }
     det_pass();
     return r;

@@ -69,6 +69,9 @@ struct det_look {
     uint64_t logical, since_ns; /* 0: no look */
 };
 
+/* Of a blocked thread: it goes on without the turn when it is woken (release.c). */
+enum det_release { DET_NEEDS_TURN, DET_GOES_ON, DET_RELEASED };
+
 /* One run of one process. A forked child begins it anew. */
 struct det_round {
     struct turn turn;
@@ -94,6 +97,8 @@ struct det_round {
         uint32_t is_new;     /* 1: its creation is under way, and it cannot have the turn; atomic */
         const uint32_t *in_op; /* the thread's det_self.in_op; NULL: it has not begun; atomic */
         uint32_t tid;          /* its kernel thread, where that is one and the same; 0: not known; atomic */
+        uint32_t release;      /* enum det_release; atomic */
+        uint64_t released_ns;  /* logical time then; written before `release` */
         struct sbt_adapt adapt;
         uintptr_t routine; /* where it begins; 0: not known, or the main thread */
         pthread_t handle;
@@ -139,13 +144,17 @@ struct det_self {
     uint64_t last_ns;    /* logical time of its last operation */
     uint64_t arrived_ns; /* with times in the log: when it began to wait for the turn; 0: it did not */
     bool has_handled;    /* of a wait with `looks_again`: a handler has run */
+    bool has_gone_on;    /* its last wait has ended without the turn */
     bool is_restarted;   /* of its last such wait: it was interrupted by a handler that restarts system calls */
     uint64_t read_since_ns; /* with --serial: last_ns when it counted the first of */
     uint32_t n_readings;    /* its readings of clocks */
-    struct {
-        struct timespec at; /* what the clock said */
+    struct det_reading {
+        struct timespec at; /* what the clock has shown */
         uint64_t ns;        /* logical time then; 0: it has not been read */
-    } reading[2];           /* CLOCK_REALTIME, CLOCK_MONOTONIC */
+        struct det_effort {
+            uint64_t cpu_us, n_sleeps; /* of the kernel thread then: CPU time, waits in the kernel */
+        } effort;
+    } reading[2]; /* CLOCK_REALTIME, CLOCK_MONOTONIC */
 };
 extern _Thread_local struct det_self det_self __attribute__((tls_model("initial-exec")));
 
@@ -259,6 +268,7 @@ struct det_wait {
     uint8_t tag;
     bool can_cancel;    /* TURN_CANCELLED */
     bool can_interrupt; /* TURN_INTERRUPTED: a signal handler has run */
+    bool goes_on;       /* det_release wakes it, and it returns without the turn: det_self.has_gone_on */
     bool looks_again;   /* the same after a handler that restarts system calls: det_self.is_restarted */
     uint32_t bits;      /* for turn_wake_bits */
 };
@@ -310,10 +320,25 @@ static inline void det_set_alias(struct det_thread *thread, uint32_t alias) {
 /* The caller's last operation. */
 void det_end_thread(void);
 
+/*
+ * release.c: what a barrier needs. The caller has the turn, and waits; true: it has gone on without the turn, and the
+ * operation is over. Otherwise it has the turn.
+ */
+bool det_await_release(const void *key);
+/* All that wait for the key are woken. Those that go on do so at once: the caller still has the turn. */
+void det_release(const void *key);
+static inline bool det_is_released(uint32_t number) {
+    return __atomic_load_n(&det_round->thread[number].release, __ATOMIC_SEQ_CST) == DET_RELEASED;
+}
+/* The wait of a released thread is over: det_come_back has been called. */
+void det_go_on(void);
+
 /* The word of a thread that is not asleep (round.c). */
 #define DET_AWAKE 0
 /* Wake that thread: it has been given the turn. The caller is deferring handlers. */
 void det_give(uint32_t to);
+/* Wake that thread: it has been released. */
+void det_wake_released(uint32_t number);
 /* If that thread sleeps until it has the turn, it wakes up, and waits on. */
 void det_wake_waiter(uint32_t number);
 
@@ -374,7 +399,7 @@ int det_cancel(pthread_t thread);
 bool det_outside_begin(void);
 void det_outside_end(void);
 int det_sleep(uint64_t ns, const struct sbt_deadline *until);
-void det_clock_read(clockid_t clock, const struct timespec *now);
+void det_clock_read(clockid_t clock, struct timespec *now);
 uint64_t det_logical(const struct sbt_deadline *deadline);
 void det_sleep_off(const struct sbt_deadline *deadline);
 

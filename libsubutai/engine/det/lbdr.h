@@ -7,7 +7,7 @@
  * The paper's lines, and what stands for them here:
  *
  *  - 5 to 9: the active threads are the runnable ones, with the thread itself. A thread's clock counts its turns: an
- *    operation that has waited has taken two. Its stage is its start routine.
+ *    operation that has waited has taken two, but for a barrier. Its stage is its start routine.
  *  - 10, 11: a budget counts thousandths of a turn. In whole turns the supplement of a budget below ten would never
  *    grow, since line 17 adds a tenth.
  *  - 15: the paper counts instructions. Here each call site has a weight, which stands for what a thread computes after

@@ -40,12 +40,15 @@ static uint32_t *word_of(uint32_t number) {
 void det_give(uint32_t to) {
     if (to == TURN_NO_THREAD)
         return;
-    if (to != det_self.number) {
-        uint32_t *word = word_of(to);
-        if (__atomic_exchange_n(word, GIVEN, __ATOMIC_SEQ_CST) == ASLEEP)
-            sbt_wake(word, 1);
-    }
+    if (to != det_self.number)
+        det_wake_released(to);
     det_call_looker(to);
+}
+
+void det_wake_released(uint32_t number) {
+    uint32_t *word = word_of(number);
+    if (__atomic_exchange_n(word, GIVEN, __ATOMIC_SEQ_CST) == ASLEEP)
+        sbt_wake(word, 1);
 }
 
 void det_wake_waiter(uint32_t number) {
@@ -134,10 +137,15 @@ static bool must_look_again(const struct turn_wait *w) {
     return w->is_blocked && w->wait->looks_again && det_self.has_handled;
 }
 
+/* Without the turn. */
+static bool may_go_on(const struct turn_wait *w) {
+    return w->wait->goes_on && det_is_released(w->number);
+}
+
 /* A handler may have run before, and have changed each of these. */
 static bool must_look(const struct turn_wait *w) {
-    return is_over(w) || has_turn(w->number) || (w->is_blocked && det_self.is_absent) || must_look_again(w) ||
-           is_outside(w->number);
+    return is_over(w) || has_turn(w->number) || may_go_on(w) || (w->is_blocked && det_self.is_absent) ||
+           must_look_again(w) || is_outside(w->number);
 }
 
 static void spin_for_turn(const struct turn_wait *w) {
@@ -213,8 +221,8 @@ static void wait_for_turn(struct turn_wait *w) {
 }
 
 /*
- * Until the caller has the turn with handlers deferred: a handler in between may have passed it. False: the wait is
- * over without.
+ * Until the caller has the turn with handlers deferred, or is released: a handler in between may have passed it. False:
+ * the wait is over without.
  */
 static bool take_turn(struct turn_wait *w) {
     for (;;) {
@@ -229,7 +237,7 @@ static bool take_turn(struct turn_wait *w) {
         }
         if (w->is_blocked)
             det_self.is_absent = false;
-        if (has_turn(w->number))
+        if (has_turn(w->number) || may_go_on(w))
             return true;
         __atomic_store_n(&det_self.in_op, 0, __ATOMIC_SEQ_CST);
         sbt_handlers_release();
@@ -386,6 +394,7 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     if (wait->turns != 0)
         turn_soften(&r->turn);
     r->turn.thread[w.number].bits = wait->bits;
+    __atomic_store_n(&r->thread[w.number].release, wait->goes_on ? DET_GOES_ON : DET_NEEDS_TURN, __ATOMIC_RELAXED);
     uint32_t next = turn_pass(&r->turn);
     sbt_lock_drop(&r->lock);
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
@@ -400,6 +409,10 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
         return TURN_WOKEN;
     }
     det_come_back(&aside);
+    if (may_go_on(&w)) {
+        det_go_on();
+        return TURN_WOKEN;
+    }
     enum turn_reason reason = (enum turn_reason)r->turn.thread[w.number].reason;
     resume(reason);
     if (reason == TURN_TIMED_OUT && wait->deadline != NULL)

@@ -291,6 +291,10 @@ void turn_wake_thread(struct turn *t, uint32_t i, enum turn_reason reason) {
     unqueue(t, i, before, reason);
 }
 
+void turn_go_on(struct turn *t, uint32_t i) {
+    clear_back(t, i);
+}
+
 uint32_t turn_last_back(const struct turn *t) {
     if (t->n_back == 0)
         return TURN_NO_THREAD;

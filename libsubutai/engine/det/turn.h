@@ -120,6 +120,8 @@ uint32_t turn_move(struct turn *t, uintptr_t from, uintptr_t to, uint32_t n);
 uint32_t turn_first(const struct turn *t, uintptr_t key);
 /* Wake this thread, if it is blocked. */
 void turn_wake_thread(struct turn *t, uint32_t i, enum turn_reason reason);
+/* That thread has been woken, and goes on without the turn: it is not back. */
+void turn_go_on(struct turn *t, uint32_t i);
 /* Of the threads that are back, one that a round robin reaches last; TURN_NO_THREAD: none is. */
 uint32_t turn_last_back(const struct turn *t);
 /* How many threads wait for `key` with that tag. */
