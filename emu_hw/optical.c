@@ -14,7 +14,7 @@ static size_t whole_lines(size_t bytes) {
 static struct sizes sizes_of(const struct hw_optical_config *c) {
     size_t n = c->n_cores;
     return (struct sizes){.cores = whole_lines(n * sizeof(struct hw_optical_core)),
-                          .lambda = whole_lines(n * n * sizeof(struct hw_optical_list)),
+                          .lambda = whole_lines(n * n * sizeof(struct hw_optical_queue)),
                           .buffers = whole_lines(n * c->n_channels * sizeof(struct hw_optical_list)),
                           .held = c->lambda_limit != 0 ? whole_lines(n * n * sizeof(uint32_t)) : 0,
                           .clusters = whole_lines(hw_clusters_words(c) * sizeof(uint64_t))};
@@ -34,7 +34,7 @@ bool hw_optical_init(struct hw_optical *net, const struct hw_optical_config *con
     uint8_t *at = memory;
     *net = (struct hw_optical){.config = *config, .free_node = HW_OPTICAL_NONE, .free_slot = HW_OPTICAL_NONE};
     net->cores = (struct hw_optical_core *)(void *)at;
-    net->lambda = (struct hw_optical_list *)(void *)(at += s.cores);
+    net->lambda = (struct hw_optical_queue *)(void *)(at += s.cores);
     net->buffers = (struct hw_optical_list *)(void *)(at += s.lambda);
     at += s.buffers;
     if (s.held != 0)
@@ -44,9 +44,8 @@ bool hw_optical_init(struct hw_optical *net, const struct hw_optical_config *con
     for (uint32_t i = 0; i < config->n_cores; i++) {
         net->cores[i].filter = hw_filter_open();
         net->cores[i].coming = empty;
+        net->cores[i].next = HW_OPTICAL_NONE;
     }
-    for (size_t i = 0; i < (size_t)config->n_cores * config->n_cores; i++)
-        net->lambda[i] = empty;
     for (size_t i = 0; i < (size_t)config->n_cores * config->n_channels; i++)
         net->buffers[i] = empty;
     return true;
@@ -128,27 +127,38 @@ static void come(struct hw_optical *net, uint32_t to, uint32_t node) {
     coming->n++;
 }
 
+/* Clusters: to each core when its cluster has it. */
 static void broadcast(struct hw_optical *net, uint32_t slot, uint64_t at) {
     uint32_t from = net->slots[slot].message.wavelength, n = net->config.n_cores;
-    bool flat = net->config.shape == HW_OPTICAL_FLAT;
-    uint64_t arrival = at + net->config.transport_cycles;
-    struct hw_clusters_way way = {0};
-    if (!flat)
-        way = hw_clusters_leave(&net->clusters, from, net->slots[slot].message.size, at);
+    struct hw_clusters_way way = hw_clusters_leave(&net->clusters, from, net->slots[slot].message.size, at);
+    uint64_t arrival = 0;
     for (uint32_t to = 0; to < n; to++) {
-        if (!flat && to % net->clusters.config.n_cores == 0)
+        if (to % net->clusters.config.n_cores == 0)
             arrival = hw_clusters_arrive(&net->clusters, &way, hw_clusters_of(&net->clusters, to));
-        if (to == from)
-            continue;
-        uint32_t node = net->free_node;
-        net->free_node = net->nodes[node].next;
-        net->nodes[node].at = arrival;
-        net->nodes[node].slot = slot;
-        if (net->held != NULL)
-            net->held[(size_t)to * n + from]++;
-        come(net, to, node);
+        if (to != from)
+            come(net, to, hw_optical_take_node(net, slot, arrival));
     }
-    net->n_free_nodes -= n - 1;
+}
+
+/* A message is sent. The answer: how many copies it has, of n_copies receivers and of a sender that is behind. */
+static uint32_t log_message(struct hw_optical *net, uint32_t slot, uint32_t from, uint32_t n_copies) {
+    struct hw_optical_core *sender = &net->cores[from];
+    if (net->n_logged != 0)
+        net->slots[net->last_logged].later = slot;
+    net->slots[slot].earlier = net->last_logged;
+    net->slots[slot].later = HW_OPTICAL_NONE;
+    net->last_logged = slot;
+    if (sender->n_passed != net->n_logged++)
+        return n_copies + 1;
+    sender->n_passed++;
+    return n_copies;
+}
+
+/* The message takes a place in the lambda queue of each receiver. */
+static void hold_places(struct hw_optical *net, uint32_t from) {
+    for (uint32_t to = 0; net->held != NULL && to < net->config.n_cores; to++)
+        if (to != from)
+            net->held[(size_t)to * net->config.n_cores + from]++;
 }
 
 enum hw_optical_status hw_optical_send(struct hw_optical *net, const struct hw_optical_message *message, uint64_t at,
@@ -179,7 +189,12 @@ enum hw_optical_status hw_optical_send(struct hw_optical *net, const struct hw_o
         return HW_OPTICAL_OK;
     net->free_slot = own->next_free;
     net->n_free_slots--;
-    broadcast(net, *slot, at);
+    net->n_free_nodes -= n_copies;
+    hold_places(net, from);
+    if (hw_optical_is_flat(net))
+        own->n_copies = log_message(net, *slot, from, n_copies);
+    else
+        broadcast(net, *slot, at);
     return HW_OPTICAL_OK;
 }
 
@@ -227,13 +242,15 @@ bool hw_optical_receive(struct hw_optical *net, uint32_t core, uint32_t channel,
 
 void hw_optical_take(struct hw_optical *net, uint32_t core, uint32_t channel, struct hw_optical_received *received) {
     uint32_t node = hw_optical_shift(net, &net->buffers[(size_t)core * net->config.n_channels + channel]);
-    const struct hw_optical_slot *slot = &net->slots[net->nodes[node].slot];
+    uint32_t number = net->nodes[node].slot;
+    const struct hw_optical_slot *slot = &net->slots[number];
     *received = (struct hw_optical_received){.message = slot->message,
-                                             .slot = net->nodes[node].slot,
+                                             .slot = number,
                                              .sent_cycles = slot->sent_cycles,
                                              .available_cycles = net->nodes[node].at};
     net->cores[core].counts.n_received++;
-    hw_optical_drop(net, node);
+    hw_optical_give_node(net, node);
+    hw_optical_drop_copy(net, number);
 }
 
 struct hw_optical_counts hw_optical_sum(const struct hw_optical *net) {

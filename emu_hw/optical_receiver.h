@@ -18,6 +18,14 @@
 void hw_optical_advance(struct hw_optical *net, uint32_t core, uint64_t now);
 
 /*
+ * Is what the controller does until `until`, included, the same whatever else arrives later than `known`? It is if it
+ * has a message in each lambda queue to which it comes until then, and one left: it passes none over. Until then the
+ * side may be advanced beyond the present, all that arrives until `known` being sent. True also promises that
+ * hw_optical_next, asked then, does not depend on what is not known. In the flat network without limits.
+ */
+bool hw_optical_is_certain(const struct hw_optical *net, uint32_t core, uint64_t known, uint64_t until);
+
+/*
  * The earliest time at which a message of the channel could be retrieved, of what has been sent so far; the side has
  * been advanced to the present. Messages that come later never make it earlier in the flat network. UINT64_MAX: not
  * before another message is sent.

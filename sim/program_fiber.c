@@ -43,13 +43,24 @@ bool sim_fiber_goes_on(struct sim_program *p, struct sim_fiber *t) {
     return true;
 }
 
+static bool hop(struct sim_program *p, struct sim_fiber *t) {
+    if (t->hop == t->n_hops)
+        return true;
+    sim_fiber_call(p, t, t->departed + t->hops[t->hop++]);
+    return false;
+}
+
 void sim_fiber_settle(struct sim_program *p, struct sim_fiber *t) {
     if (t->ahead == 0)
         return;
-    uint64_t at = sim_program_now(p) + t->ahead;
-    t->ahead = 0;
-    sim_fiber_call(p, t, at);
-    sim_fiber_stop(p, t, SIM_FOR_TIME, sim_fiber_goes_on);
+    if (t->ahead != t->hopped)
+        t->hops[t->n_hops++] = t->ahead;
+    t->departed = sim_program_now(p);
+    t->hop = 0;
+    hop(p, t);
+    sim_fiber_stop(p, t, SIM_FOR_TIME, hop);
+    t->ahead = t->hopped = 0;
+    t->n_hops = 0;
 }
 
 /* ---- for threads ---- */

@@ -142,7 +142,7 @@ static bool take_ahead(struct sim_program *p, struct sim_fiber *t, uint32_t chan
     if (config->shape != HW_OPTICAL_FLAT || config->lambda_limit != 0 || config->buffer_limit != 0)
         return false;
     uint64_t now = sim_program_now(p), own = now + t->ahead;
-    uint64_t known = now + (config->transport_cycles != 0 ? config->transport_cycles - 1 : 0);
+    uint64_t known = now + t->hopped + (config->transport_cycles != 0 ? config->transport_cycles - 1 : 0);
     hw_optical_advance(&p->optical, t->number, own < known ? own : known);
     uint64_t first = hw_optical_first(&p->optical, t->number, channel);
     if (first <= deadline && first != UINT64_MAX) {
@@ -158,10 +158,27 @@ static bool take_ahead(struct sim_program *p, struct sim_fiber *t, uint32_t chan
     return false;
 }
 
+/*
+ * The thread has to wait for the time to which it is ahead. But if its core's controller is certain to go through
+ * messages that are there until then, and until a message sent then could arrive, it finds the same now as then, and so
+ * does the next take_ahead. True: it has the message, and that event is a hop.
+ */
+static bool take_at_hop(struct sim_program *p, struct sim_fiber *t, uint32_t channel, struct sim_message *message) {
+    uint64_t now = sim_program_now(p), own = now + t->ahead, lookahead = p->config.optical.transport_cycles;
+    struct hw_optical_received received;
+    if (t->ahead == t->hopped || t->n_hops == SIM_MAX_HOPS ||
+        !hw_optical_is_certain(&p->optical, t->number, now + lookahead - 1, own + lookahead - 1) ||
+        !hw_optical_receive(&p->optical, t->number, channel, own, &received))
+        return false;
+    t->hopped = t->hops[t->n_hops++] = t->ahead;
+    give(p, &received, message);
+    return true;
+}
+
 bool sim_receive(struct sim_program *p, uint32_t channel, struct sim_message *message) {
     struct sim_fiber *t = p->running;
     check_channel(p, channel);
-    bool found = take_ahead(p, t, channel, sim_cycles(p), message);
+    bool found = take_ahead(p, t, channel, sim_cycles(p), message) || take_at_hop(p, t, channel, message);
     if (!found) {
         sim_fiber_settle(p, t);
         found = take(p, t, channel, message);
@@ -186,7 +203,7 @@ bool sim_wait_receive_until(struct sim_program *p, uint32_t channel, uint64_t de
                             struct sim_message *message) {
     struct sim_fiber *t = p->running;
     check_channel(p, channel);
-    if (take_ahead(p, t, channel, deadline_cycles, message)) {
+    if (take_ahead(p, t, channel, deadline_cycles, message) || take_at_hop(p, t, channel, message)) {
         sim_compute(p, p->config.optical.check_cycles);
         return true;
     }

@@ -17,6 +17,13 @@ struct sim_fiber;
 /* True: the thread goes on now. */
 typedef bool sim_fiber_then(struct sim_program *p, struct sim_fiber *t);
 
+/*
+ * A thread that knows what it will find at a later event need not wait for that event: it goes on, and the event
+ * becomes a hop. Before it does anything that others can see, its hops happen, each put in by the one before. So all
+ * events are put in when they would have been, and those of equal times keep their order.
+ */
+enum { SIM_MAX_HOPS = 32 };
+
 enum sim_access { SIM_LOAD, SIM_STORE, SIM_ADD, SIM_SWAP, SIM_COMPARE_AND_SWAP };
 
 /* What a thread waits for, for the report of a run that is stuck. */
@@ -26,7 +33,9 @@ struct sim_fiber {
     struct sim_stack stack;
     sim_fiber_then *then;
     uint32_t number, generation; /* events of an earlier generation are stale */
-    uint64_t ahead;              /* cycles that it has computed since the last event */
+    uint64_t ahead;              /* cycles that it has computed since the last event that has happened, */
+    uint64_t hopped;             /* and of them, those until its last hop */
+    uint32_t n_hops, hop;        /* hops; the next one, when they happen */
     enum sim_wait wait;
     /* An access, a futex call. */
     enum sim_access access;
@@ -42,6 +51,8 @@ struct sim_fiber {
     sim_program_body *body;
     void *argument;
     struct sim_program *program;
+    uint64_t departed;               /* when its hops began to happen */
+    uint64_t hops[SIM_MAX_HOPS + 1]; /* as `ahead`; the last one is where the thread goes on */
 };
 
 struct sim_cache_line {
@@ -99,7 +110,7 @@ static inline uint64_t sim_program_way(const struct sim_program *p, uint32_t fro
 
 /* The thread stops until `then` says that it goes on. An event has been put in, or will be. */
 void sim_fiber_stop(struct sim_program *p, struct sim_fiber *t, enum sim_wait wait, sim_fiber_then *then);
-/* The time that the thread has computed passes. */
+/* The time that the thread has computed passes, with its hops. */
 void sim_fiber_settle(struct sim_program *p, struct sim_fiber *t);
 sim_fiber_then sim_fiber_goes_on;
 /* Goes on with the next threads, to the end of the run; for the run's own stack, and for threads that have ended. */

@@ -50,7 +50,7 @@ struct optical_subject {
     struct hw_optical_slot slots[OPTICAL_MAX_MESSAGES];
     uint32_t numbers[OPTICAL_MAX_MESSAGES]; /* of the sender's message in each slot: the driver's data */
     _Alignas(64) uint8_t
-        memory[OPTICAL_MAX_CORES * sizeof(struct hw_optical_core) + OPTICAL_LISTS * sizeof(struct hw_optical_list) +
+        memory[OPTICAL_MAX_CORES * sizeof(struct hw_optical_core) + OPTICAL_LISTS * sizeof(struct hw_optical_queue) +
                (OPTICAL_MAX_CORES + 3) * 64 * sizeof(uint64_t)];
     struct optical_ref ref;
 };
