@@ -102,6 +102,24 @@ TEST(one_inside_the_other) {
     ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 5 * US + 3 * WAY);
 }
 
+/* Behind the inner section the outer one goes on there: thread 2's section waits for it. */
+TEST(the_outer_one_goes_on_there) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 10 * US);
+    section(&b, 1, 1, 1 * US, 1 * US);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 5 * US);
+    end(&b, 1, 0);
+    section(&b, 2, 2, 14 * US, 1 * US);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = served(4, 1);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 17 * US + 2 * WAY);
+    ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, 18 * US + 3 * WAY);
+}
+
 TEST(other_work_is_not_a_servers) {
     struct build b;
     build_open(&b);
