@@ -92,6 +92,7 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .idle_yields_ns = IDLE_YIELDS_NS,
         .memory_cores = memory_cores(c),
         .recorded_cores = 1000,
+        .n_servers = engine == SIM_HOST_DELEGATE && n_cores > 1,
         .effects = SIM_HOST_ALL,
     };
 }

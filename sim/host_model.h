@@ -22,7 +22,7 @@ enum sim_host_effect {
     SIM_HOST_ALL = 63
 };
 
-enum sim_host_engine { SIM_HOST_GLIBC, SIM_HOST_DIRECT, SIM_HOST_SWITCH };
+enum sim_host_engine { SIM_HOST_GLIBC, SIM_HOST_DIRECT, SIM_HOST_SWITCH, SIM_HOST_DELEGATE };
 
 /* Nanoseconds of one core's time, if nothing else is said. */
 struct sim_host_model {
@@ -55,7 +55,8 @@ struct sim_host_model {
      * one, reach its bandwidth; so many worked at once, on average, when the trace was recorded.
      */
     uint32_t memory_share, memory_cores, recorded_cores;
-    uint32_t effects; /* enum sim_host_effect, or-ed */
+    uint32_t n_servers; /* SIM_HOST_DELEGATE: the first cores, on which sections run; less than cores */
+    uint32_t effects;   /* enum sim_host_effect, or-ed */
 };
 
 /* "lines", "latency", "slices", "balance", "memory", "preempt": of effect 1 << number. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "host_place.h"
 
+#include "host_delegate.h"
+
 enum {
     LOOK_AT = 16,          /* threads of a run queue that an idle core looks at */
     NO_PROGRESS_NS = 5000, /* a carrier with a fiber that runs for that long makes no progress */
@@ -14,7 +16,7 @@ static bool is_hot(const struct sim *sim, const struct sim_thread *t) {
 
 static struct sim_host_core *longest(struct sim *sim, const struct sim_host_core *but) {
     struct sim_host_core *longest = NULL;
-    for (uint32_t i = 0; i < sim->n_cores; i++) {
+    for (uint32_t i = sim->host->model.n_servers; i < sim->n_cores; i++) {
         struct sim_host_core *core = &sim->host->cores[i];
         if (core == but || core->n_ready <= (longest != NULL ? longest->n_ready : 0))
             continue;
@@ -85,23 +87,25 @@ struct sim_host_core *sim_host_help_idle(struct sim *sim, struct sim_host_core *
 struct sim_host_core *sim_host_place_woken(struct sim *sim, const struct sim_thread *t,
                                            const struct sim_thread *waker) {
     struct sim_host_core *last = sim_host_core_of(sim, t), *idle;
-    if (sim_host_is_idle(sim, last->number) || !sim->config.migrate)
-        return last;
+    if (sim_host_is_idle(sim, last->number) || !sim->config.migrate || sim_host_is_server(sim, last->number))
+        return last; /* it has waited in a section, and that goes on */
     if ((idle = sim_host_find_idle(sim, last->number)) != NULL)
         return idle;
-    if (waker != NULL && sim_host_n_here(sim_host_core_of(sim, waker)) + 2 <= sim_host_n_here(last))
+    if (waker != NULL && !sim_host_is_server(sim, waker->core) &&
+        sim_host_n_here(sim_host_core_of(sim, waker)) + 2 <= sim_host_n_here(last))
         return sim_host_core_of(sim, waker);
     return last;
 }
 
 struct sim_host_core *sim_host_place_new(struct sim *sim) {
     struct sim_host_core *core = sim_host_find_idle(sim, sim->n_placed++ % sim->n_cores);
-    for (uint32_t i = 0; core == NULL && i < sim->n_cores; i++) {
-        struct sim_host_core *other = &sim->host->cores[(sim->n_placed + i) % sim->n_cores];
+    uint32_t n_servers = sim->host->model.n_servers, n_workers = sim->n_cores - n_servers;
+    for (uint32_t i = 0; core == NULL && i < n_workers; i++) {
+        struct sim_host_core *other = &sim->host->cores[n_servers + (sim->n_placed + i) % n_workers];
         bool fewest = true;
-        for (uint32_t k = 0; k < sim->n_cores && fewest; k++)
+        for (uint32_t k = n_servers; k < sim->n_cores && fewest; k++)
             fewest = sim_host_n_here(other) <= sim_host_n_here(&sim->host->cores[k]);
         core = fewest ? other : NULL;
     }
-    return sim->config.migrate ? core : &sim->host->cores[sim->n_placed % sim->n_cores];
+    return sim->config.migrate ? core : &sim->host->cores[n_servers + sim->n_placed % n_workers];
 }

@@ -28,6 +28,7 @@
  */
 #include "host_sched.h"
 
+#include "host_delegate.h"
 #include "host_place.h"
 #include "host_search.h"
 
@@ -99,7 +100,7 @@ static void run_on(struct sim *sim, struct sim_host_core *core, struct sim_threa
 
 /* How long the idle core needs until a woken thread runs there. */
 static uint64_t late(const struct sim *sim, const struct sim_host_core *core) {
-    if (!sim_host_has(sim, SIM_HOST_LATENCY))
+    if (!sim_host_has(sim, SIM_HOST_LATENCY) || sim_host_is_server(sim, core->number)) /* a server does not sleep */
         return 0;
     return sim_host_is_deep(sim, core) ? sim->host->model.late_deep_ns : sim->host->model.late_idle_ns;
 }
@@ -111,10 +112,12 @@ static void next_thread(struct sim *sim, struct sim_host_core *core) {
         run_on(sim, core, sim_host_take_next(sim, core), 0);
         return;
     }
-    sim_host_set_idle(sim, core->number, true);
     core->idle_from = sim_now(sim);
     core->generation++;
     core->armed = false;
+    if (sim_host_is_server(sim, core->number))
+        return;
+    sim_host_set_idle(sim, core->number, true);
     if (sim->host->fibers)
         sim_host_search_on(sim, core);
 }
@@ -341,10 +344,12 @@ static void wake_from(struct sim *sim, struct sim_thread *waker, struct sim_thre
         enqueue_woken(sim, sim_host_place_woken(sim, t, NULL), t, waker);
         return;
     }
-    core = waker != NULL ? sim_host_core_of(sim, waker) : sim_host_place_woken(sim, t, NULL);
+    bool by_place = waker == NULL || (sim_host_delegates(sim) &&
+                                      (sim_host_is_server(sim, waker->core) || sim_host_is_server(sim, t->core)));
+    core = by_place ? sim_host_place_woken(sim, t, waker) : sim_host_core_of(sim, waker);
     bool was_idle = core->on == NULL;
     enqueue_woken(sim, core, t, waker);
-    if (!was_idle && waker != NULL)
+    if (!was_idle && waker != NULL && !sim_host_is_server(sim, core->number))
         wake_carrier(sim, waker, core);
 }
 
@@ -374,6 +379,19 @@ static void wait_for(struct sim *sim, struct sim_thread *t, enum sim_why why, si
     core->on = NULL;
     sim_host_leave(sim, core, t);
     next_thread(sim, core);
+}
+
+void sim_host_move(struct sim *sim, struct sim_thread *t, struct sim_host_core *to, uint64_t ns, sim_then *then) {
+    struct sim_host_core *from = sim_host_core_of(sim, t);
+    sim_host_count(sim, from);
+    t->then = then;
+    t->left = ns;
+    t->host.ran_at = sim_now(sim);
+    sim_core_show(sim, t, SIM_READY);
+    from->on = NULL;
+    sim_host_leave(sim, from, t);
+    enqueue(sim, to, t, sim->host->model.slice_ns, 0);
+    next_thread(sim, from);
 }
 
 void sim_host_poke(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then) {
@@ -470,8 +488,8 @@ bool sim_host_init(struct sim *sim) {
         (host->looks = calloc(sim->n_cores, sizeof *host->looks)) == NULL)
         return false;
     host->model = sim->config.host;
-    host->fibers = sim->config.sync == SIM_SWITCH;
-    host->n_idle = sim->n_cores;
+    host->fibers = sim->config.sync == SIM_SWITCH || sim->config.sync == SIM_DELEGATE;
+    host->n_idle = sim->n_cores - host->model.n_servers;
     for (uint32_t i = 0; i < sim->n_cores; i++)
         host->cores[i].number = (uint16_t)i;
     sim->scheduler = &scheduler;

@@ -24,6 +24,8 @@ void sim_host_poke(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then 
 void sim_host_shorten(struct sim *sim, struct sim_thread *t, uint64_t ns);
 /* Has the thread a core, and does it run its own code there? */
 bool sim_host_is_running(const struct sim *sim, const struct sim_thread *t);
+/* The running thread goes to another core, and has to run for `ns` there before `then`. */
+void sim_host_move(struct sim *sim, struct sim_thread *t, struct sim_host_core *to, uint64_t ns, sim_then *then);
 /* The running thread gives its core to the next ready thread, if there is one. Then, or at once, `then`. */
 void sim_host_yield(struct sim *sim, struct sim_thread *t, sim_then *then);
 /* As sim_core_wake, by a running thread: a fiber goes into the run queue of its waker's carrier. */
@@ -32,7 +34,7 @@ void sim_host_wake_by(struct sim *sim, struct sim_thread *waker, struct sim_thre
 uint64_t sim_host_wake_cost(struct sim *sim, const struct sim_thread *waker, const struct sim_thread *t);
 /* Do the application's threads all have a core? Then a wait spins, and a fiber waits as a thread does. */
 static inline bool sim_host_cores_to_spare(const struct sim *sim, const struct sim_thread *t) {
-    return t->app->n_alive <= sim->n_cores;
+    return t->app->n_alive <= sim->n_cores - sim->host->model.n_servers;
 }
 
 /* Other threads wait for the core of the running thread. */

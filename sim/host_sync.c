@@ -15,6 +15,7 @@
  */
 #include "host_sync.h"
 
+#include "host_delegate.h"
 #include "owner.h"
 #include "return.h"
 
@@ -96,12 +97,15 @@ static void mutex_try(struct sim *sim, struct sim_thread *t) {
 }
 
 void sim_host_lock(struct sim *sim, struct sim_thread *t) {
-    sim_host_touch(sim, t, t->mutex, sim->host->model.lock_ns, mutex_try);
+    if (sim_host_delegates(sim))
+        sim_host_delegate_lock(sim, t);
+    else
+        sim_host_touch(sim, t, t->mutex, sim->host->model.lock_ns, mutex_try);
 }
 
 bool sim_host_requeue(struct sim *sim, struct sim_thread *t, sim_then *then) {
     struct sim_object *m = t->mutex;
-    if (m->owner == NULL || sim->config.recorded_order)
+    if (m->owner == NULL || sim->config.recorded_order || sim_host_delegates(sim)) /* there it travels by itself */
         return false;
     sim_host_wait_end(sim, t);
     t->locked = then;
@@ -186,6 +190,10 @@ static void direct_release(struct sim *sim, struct sim_thread *t) {
 }
 
 void sim_host_unlock(struct sim *sim, struct sim_thread *t) {
+    if (sim_host_delegates(sim)) {
+        sim_host_delegate_unlock(sim, t);
+        return;
+    }
     sim_host_touch(sim, t, t->mutex, sim->host->model.unlock_ns, is_glibc(sim) ? glibc_release : direct_release);
 }
 

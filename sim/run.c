@@ -10,7 +10,7 @@
 
 const char *sim_sync_name(enum sim_sync sync) {
     static const char names[SIM_N_ALL_SYNCS][12] = {"software", "subutai", "optical", "atac",
-                                                    "glibc",    "direct",  "switch"};
+                                                    "glibc",    "direct",  "switch",  "delegate"};
     return (uint32_t)sync < SIM_N_ALL_SYNCS ? names[sync] : "?";
 }
 
@@ -65,6 +65,9 @@ static bool is_legal(const struct sim_config *c, struct sim_error *error) {
         sim_refuse(error, SIM_USAGE, "a host without a scheduler's tick, or with more memory work than work");
     else if (c->sync >= SIM_N_SYNCS && c->host.memory_share > 0 && c->host.memory_cores < 1000)
         sim_refuse(error, SIM_USAGE, "a host whose memory is too slow for one core");
+    else if (c->sync >= SIM_N_SYNCS && c->host.n_servers != 0 &&
+             c->host.n_servers >= (c->n_cores != 0 ? c->n_cores : c->width * c->height))
+        sim_refuse(error, SIM_USAGE, "%u servers, and no other core", c->host.n_servers);
     else if (sim_sync_has_optics(c->sync) && optical_refusal(c) != NULL)
         sim_refuse(error, SIM_USAGE, "no such optical network: %s", optical_refusal(c));
     else if (c->qos != HW_QOS_CONTROL_FIRST && c->qos != HW_QOS_NONE)
@@ -99,7 +102,9 @@ static void init_cores(struct sim *sim) {
     for (uint32_t i = 0; i < sim->n_cores; i++) {
         csa_init(&sim->cores[i].sched, &sched);
         sim->cores[i].number = (uint16_t)i;
-        sim->idle[i / 64] |= UINT64_C(1) << i % 64;
+        if (sim->host == NULL ||
+            i >= sim->host->model.n_servers) /* a server is no place for threads that look for one */
+            sim->idle[i / 64] |= UINT64_C(1) << i % 64;
     }
 }
 

@@ -54,10 +54,11 @@ enum sim_sync {
     SIM_GLIBC = SIM_N_SYNCS, /* glibc's primitives */
     SIM_DIRECT,              /* the engine direct; threads wait in the kernel */
     SIM_SWITCH,              /* the engine direct with --wait switch */
+    SIM_DELEGATE,            /* that, with --delegate all and servers */
     SIM_N_ALL_SYNCS
 };
 
-/* "software", "subutai", "optical", "atac", "glibc", "direct", "switch" */
+/* "software", "subutai", "optical", "atac", "glibc", "direct", "switch", "delegate" */
 const char *sim_sync_name(enum sim_sync sync);
 /* "rr", "csa", "oat" */
 const char *sim_sched_name(enum csa_policy policy);

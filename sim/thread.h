@@ -128,6 +128,8 @@ struct sim_thread {
         uint32_t idle_ns;             /* what is left for yields that switch to no thread */
         uint16_t yields_left;         /* of those that switch */
         uint16_t n_switches;          /* of those that did */
+        uint16_t worker;              /* the core from which it went to a server */
+        uint32_t owned_before;        /* locks that it had then */
         uint8_t why;                  /* enum sim_why */
         bool forced;                  /* on its spin, although threads outnumber cores */
         bool parks, parked;           /* its next look is the last before it sleeps; it sleeps, or was woken */

@@ -80,8 +80,9 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                       "how a thread waits for what another thread has to do", "direct", NULL},
     [SBT_OPT_DELEGATE] =
         {"delegate", "SUBUTAI_DELEGATE", SBT_OPTION_LOCKS, "none", 0, 0, NULL, NULL, "LOCKS",
-         "mutexes of which contended sections run one after the other on one core: none, all, or names "
-         "as profile and report print them, separated by commas, with @SERVER behind each; threads have to be switched",
+         "mutexes of which contended sections run one after the other on one core: none, all, auto (those of which it "
+         "pays, found while the program runs), or names as profile and report print them, separated by commas, with "
+         "@SERVER behind each; threads have to be switched",
          "direct", NULL},
     [SBT_OPT_SERVERS] = {"servers", "SUBUTAI_SERVERS", SBT_OPTION_UINT, "0", 0, 63, NULL, NULL, "N",
                          "carriers that run nothing but contended sections of the mutexes of --delegate, no more than "
@@ -311,7 +312,7 @@ static void describe_legal(struct text *t, const struct sbt_option *option) {
         text_add(t, " (legal: a file name");
         break;
     case SBT_OPTION_LOCKS:
-        text_add(t, " (legal: none, all, NAME,...");
+        text_add(t, " (legal: none, all, auto, NAME,...");
         break;
     }
     text_add(t, ")");

@@ -32,6 +32,8 @@ enum sbt_released {
     SBT_RELEASE_NOTHING /* a recursive mutex that is held more than once: as in glibc it stays held during the wait */
 };
 
+struct sbt_switch_look; /* switch/switch.h */
+
 /* How many waiters of a futex are to be woken and moved at most; afterwards how many were. */
 struct sbt_futex_moved {
     uint32_t woken, moved;
@@ -121,6 +123,8 @@ struct sbt_engine {
     const char *(*why_not_switched)(const struct sbt_options *options);
     /* The value of sbt_switch_idle_work; may be NULL. */
     bool (*idle_work)(void);
+    /* The value of sbt_switch_each_look; may be NULL. */
+    void (*each_look)(const struct sbt_switch_look *look);
 
     /*
      * Mutexes. lock and timedlock may block; they are no cancellation points. destroy: EBUSY if the mutex is locked.

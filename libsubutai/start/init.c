@@ -115,6 +115,7 @@ static void want_switching(const struct sbt_engine *engine) {
     }
     sbt_switch_is_needed = sbt_options.given[SBT_OPT_DELEGATE];
     sbt_switch_idle_work = engine->idle_work;
+    sbt_switch_each_look = engine->each_look;
     sbt_switch_want(wait == SBT_WAIT_AUTO     ? SBT_SWITCH_IF_IT_PAYS
                     : wait == SBT_WAIT_SWITCH ? SBT_SWITCH_IF_SAFE
                     : wait == SBT_WAIT_TURNS  ? SBT_SWITCH_BY_TURNS

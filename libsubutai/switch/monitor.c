@@ -353,6 +353,18 @@ static uint64_t weigh(struct sbt_switch_state *s, struct watch *w) {
     return sbt_pays_is_in_trial(&w->pays) ? TRIAL_TICK_NS : TICK_NS;
 }
 
+static void tell_engine(const struct sbt_switch_state *s, const struct watch *w, bool goes_on) {
+    if (sbt_switch_each_look == NULL)
+        return;
+    struct sbt_switch_look look = {
+        .now_ns = sbt_now_ns(),
+        .progress = __atomic_load_n(&s->progress, __ATOMIC_RELAXED),
+        .n_threads = (uint32_t)__atomic_load_n(&s->n_threads, __ATOMIC_RELAXED) + 1,
+        .steady = goes_on && !sbt_pays_is_in_trial(&w->pays) && __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) == 0,
+    };
+    sbt_switch_each_look(&look);
+}
+
 /* May the monitor sleep until a fiber becomes runnable, or threads begin to wait often? */
 static bool may_sleep(const struct watch *w, uint32_t quiet) {
     return sbt_switch_how != SBT_SWITCH_BY_TURNS && !sbt_pays_is_in_trial(&w->pays) && quiet >= QUIET_TICKS;
@@ -373,7 +385,9 @@ void *sbt_monitor_main(void *unused) {
         bool pushed = __atomic_exchange_n(&s->pushes, 0, __ATOMIC_RELAXED) != 0;
         quiet = look(s, &w, pushed) || pushed ? 0 : quiet + 1;
         tick_ns = weigh(s, &w);
-        if (!may_sleep(&w, quiet))
+        bool sleeps = may_sleep(&w, quiet);
+        tell_engine(s, &w, !sleeps);
+        if (!sleeps)
             continue;
         quiet = 0;
         __atomic_store_n(&s->monitor_sleeps, 1, __ATOMIC_RELAXED);

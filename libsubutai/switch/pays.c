@@ -119,6 +119,15 @@ static void go_to_rest(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     begin(p, SBT_PAYS_REST, seen);
 }
 
+bool sbt_pays_abandon(struct sbt_pays *p, uint64_t now_ns) {
+    if (sbt_pays_is_in_trial(p)) {
+        p->switches = p->holds;
+        p->phase = p->holds ? SBT_PAYS_SWITCHED : SBT_PAYS_REST;
+        p->since_ns = now_ns;
+    }
+    return p->switches;
+}
+
 bool sbt_pays_step(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     if (seen->by_turns)
         return p->switches = !p->switches;

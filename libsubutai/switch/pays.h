@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Does switching pay? The decision of `--wait auto`, as a pure function: it reads no clock and no state but its own.
+ * `--delegate auto` asks it of each mutex, with delegation in the place of switching (engine/direct/delegate_share.h).
  *
  * The program itself is the measure. It makes progress by operations that no way of waiting makes more or fewer of:
  * mutexes that it gets, signals, arrivals at barriers, posts of semaphores (core/thread.h). If switching pays, there
@@ -64,6 +65,9 @@ struct sbt_pays_seen {
  * *p->next_ns says when a trial may begin.
  */
 bool sbt_pays_step(struct sbt_pays *p, const struct sbt_pays_seen *seen);
+
+/* A trial that is under way says nothing any more: all is as it was before it. The result is as sbt_pays_step's. */
+bool sbt_pays_abandon(struct sbt_pays *p, uint64_t now_ns);
 
 /* Is a trial under way? Then the next step is due in a millisecond; otherwise when something has happened. */
 bool sbt_pays_is_in_trial(const struct sbt_pays *p);

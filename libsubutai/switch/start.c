@@ -35,6 +35,7 @@ union sbt_switch_memory sbt_switch_memory __attribute__((aligned(SBT_PAGE_MAX)))
 bool sbt_switch_wanted;
 bool sbt_switch_interrupts;
 bool (*sbt_switch_idle_work)(void);
+void (*sbt_switch_each_look)(const struct sbt_switch_look *look);
 bool sbt_switch_insisted;
 bool sbt_switch_is_needed;
 bool sbt_switch_weighs;

@@ -63,6 +63,19 @@ enum sbt_switch_want {
 extern bool (*sbt_switch_idle_work)(void);
 
 /*
+ * The engine's function that the monitor calls at each look, which is every few milliseconds while fibers become
+ * runnable; NULL: none. `steady`: threads are switched, no trial of that is under way, and another look follows. Set as
+ * the above.
+ */
+struct sbt_switch_look {
+    uint64_t now_ns;
+    uint64_t progress; /* of all threads, as far as they have told; it only grows */
+    uint32_t n_threads;
+    bool steady;
+};
+extern void (*sbt_switch_each_look)(const struct sbt_switch_look *look);
+
+/*
  * The program signals threads of its own choice, so waits that can fail with EINTR sleep on the home thread. Set before
  * there are fibers.
  */

@@ -42,13 +42,13 @@ refuses "predict: --sched: unknown value '' \(legal: rr, csa, oat\)" predict --s
 refuses "predict: --sched: 'rr' twice" predict --sched rr,csa,rr four.sbt
 refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac\)" predict --sync ni four.sbt
 refuses "predict: --sync: unknown value 'glibc' \(legal: software, subutai, optical, atac\)" predict --sync glibc four.sbt
-refuses "predict: --sync: unknown value 'subutai' \(legal: glibc, direct, switch\)" predict --machine host --sync subutai four.sbt
+refuses "predict: --sync: unknown value 'subutai' \(legal: glibc, direct, switch, delegate\)" predict --machine host --sync subutai four.sbt
 refuses "predict: --machine: unknown value 'chip' \(legal: paper, host, host:FILE\)" predict --machine chip four.sbt
 refuses "predict: --machine: no-such.costs: " predict --machine host:no-such.costs four.sbt
 refuses "predict: --mesh: the host has none" predict --machine host --mesh 2x2 four.sbt
 refuses "predict: --sched: the host has Linux's scheduler" predict --machine host --sched rr four.sbt
-refuses "predict: --sync: 'subutai' has nothing for --machine host \(legal there: glibc, direct, switch\)" predict --machine paper,host --sync subutai four.sbt
-refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac, glibc, direct, switch\)" predict --machine paper,host --sync subutai,ni four.sbt
+refuses "predict: --sync: 'subutai' has nothing for --machine host \(legal there: glibc, direct, switch, delegate\)" predict --machine paper,host --sync subutai four.sbt
+refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac, glibc, direct, switch, delegate\)" predict --machine paper,host --sync subutai,ni four.sbt
 refuses "predict: --machine: 'host' twice" predict --machine host,paper,host four.sbt
 refuses "predict: --without: unknown value 'smt' \(legal: lines, latency, slices, balance, memory, preempt\)" predict --machine host --without smt four.sbt
 refuses "predict: --without: 'lines' twice" predict --machine host --without lines,memory,lines four.sbt
@@ -116,6 +116,10 @@ span() { # CORES [OPTION...]: the time on so many cores under glibc
     subutai predict --machine host --cores "$1" --sync glibc --json "${@:2}" four.sbt
     jq .runs[0].makespan_ns <<<"$out"
 }
+subutai predict --machine host --cores 48,128 --sync glibc,delegate --servers 2 --json four.sbt
+check "sections on servers, on machines of 48 and 128 cores" json '.[0].runs | map("\(.sync) \(.cores)") == ["glibc 48", "delegate 48", "glibc 128", "delegate 128"]'
+refuses "predict: --servers: 2 of 2 cores \(legal: fewer than cores\)" predict --machine host --cores 4,2 --sync delegate --servers 2 four.sbt
+refuses "predict: --servers: '0' is not a legal value \(legal: 1 to 1023\)" predict --machine host --sync delegate --servers 0 four.sbt
 four=$(span 4)
 check "cores share the memory's bandwidth" eval '(($(span 4 --memory-share 100) > four))'
 check "unless that is left out" is "$(span 4 --memory-share 100 --without memory)" "$four"
@@ -298,6 +302,7 @@ idle seed "software sends no packets" --sync software --seed 3
 idle seed "there is no data load" --sync software,subutai --seed 3
 idle without "the paper's chip has no such part" --without lines
 idle memory-share "the paper's chip has no such part" --memory-share 5
+idle servers "only --sync delegate has servers" --machine host --servers 2
 idle memory-share "--without has memory" --machine host --memory-share 5 --without memory
 idle slot-ns "the host has no such part" --machine host --slot-ns 2000000
 idle data-load "software sends no packets" --sync software --data-load 3

@@ -20,7 +20,7 @@ refuses "run: children: unknown value 'maybe' \(legal: 0, 1" run --children mayb
 refuses 'run: --no-children takes no value' run --no-children=1 -- true
 refuses 'run: --engine needs a value' run --engine
 for locks in '' ',' @0 'a,,b' 'a,' ',a'; do
-    refuses "run: delegate: unknown value '$locks' \(legal: none, all, NAME,\.\.\.\)" run --delegate "$locks" -- true
+    refuses "run: delegate: unknown value '$locks' \(legal: none, all, auto, NAME,\.\.\.\)" run --delegate "$locks" -- true
 done
 # Of each option of the engine ni: what is next to the legal values.
 for mesh in 0x8 8x33 8 8x 4x4x4; do

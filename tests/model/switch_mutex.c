@@ -5,7 +5,9 @@
 
 #include "core/object.h"
 #include "engine/direct/delegate.h"
+#include "engine/direct/delegate_auto.h"
 #include "engine/direct/direct.h"
+#include "switch/switch.h"
 #include "wait/parking_lot.h"
 
 static pthread_mutex_t mutex, other, tried[2];
@@ -43,8 +45,12 @@ void direct_delegate_count(uint32_t delegated, bool begins_batch, bool waits) {
         sched_wrong("a section was handed over that is not over, or is not delegated");
 }
 
-void walk_mutex_setup(bool delegated, uint32_t n_servers) {
+void walk_mutex_setup(bool delegated, bool found, uint32_t n_servers) {
     direct_delegates = delegated;
+    direct_auto = true;
+    direct_auto_fork_child();
+    direct_auto_start(DIRECT_SHARE_BY_TURNS);
+    direct_auto = found;
     sbt_switch_servers = n_servers;
     sbt_lot_fork_child();
     memset(&mutex, 0, sizeof mutex);
@@ -55,7 +61,18 @@ void walk_mutex_setup(bool delegated, uint32_t n_servers) {
     by_broadcast = false;
 }
 
+void walk_mutex_change(void) {
+    const struct sbt_switch_look look = {.now_ns = sbt_now_ns(), .n_threads = 3, .steady = true};
+    direct_auto_look(&look);
+}
+
+/* Each wait is timed: all of them could be. */
+static void time_next(void) {
+    direct_self.n_contended = DIRECT_SHARE_EVERY - 1;
+}
+
 void walk_mutex_lock(void) {
+    time_next();
     direct_mutex_lock(&mutex);
     enter();
 }
@@ -66,6 +83,7 @@ void walk_mutex_unlock(void) {
 }
 
 void walk_other_lock(void) {
+    time_next();
     direct_mutex_lock(&other);
     enter_one(&n_inside_other);
 }
@@ -124,7 +142,8 @@ void walk_cond_destroy(void) {
 
 /* After the last thread, no bit is left that stands for a waiter, an owner, or a server that runs the section. */
 static bool is_left_over(pthread_mutex_t *m) {
-    return (sbt_mutex_of(m)->state & (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN | DIRECT_SERVED)) != 0;
+    return (sbt_mutex_of(m)->state & (DIRECT_LOCKED | DIRECT_QUEUED | DIRECT_WOKEN | DIRECT_SERVED | DIRECT_TIMED)) !=
+           0;
 }
 
 const char *walk_mutex_at_end(void) {

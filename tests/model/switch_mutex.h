@@ -6,8 +6,12 @@
 #include <stdint.h>
 
 /* A mutex, and a condition: its waiters have waited when there is a turn for each of them. */
-/* `delegated`: the mutex is, with so many servers, of which the first has it. */
-void walk_mutex_setup(bool delegated, uint32_t n_servers);
+/*
+ * `delegated`: the mutex is, with so many servers, of which the first has it; `found`: as `--delegate auto` does, which
+ * changes it in walk_mutex_change.
+ */
+void walk_mutex_setup(bool delegated, bool found, uint32_t n_servers);
+void walk_mutex_change(void);
 void walk_mutex_lock(void);
 void walk_mutex_unlock(void);
 /* Another mutex, which is delegated where the first is; the last server has it. */

@@ -11,10 +11,12 @@ enum { MAX_PROGRAM = 4 }; /* threads of a scenario */
 
 enum objects {
     NONE,
-    MUTEX,     /* two, and a condition */
-    DELEGATED, /* the same */
-    SERVED,    /* the same, with a server, which is one carrier more than n_carriers */
-    SERVED_2,  /* with two servers */
+    MUTEX,        /* two, and a condition */
+    DELEGATED,    /* the same */
+    SERVED,       /* the same, with a server, which is one carrier more than n_carriers */
+    SERVED_2,     /* with two servers */
+    FOUND,        /* the same as DELEGATED, by `--delegate auto` */
+    FOUND_SERVED, /* with a server */
     RWLOCK,
     RWLOCK_OF_WRITERS
 };
@@ -30,7 +32,7 @@ enum objects {
  * if it was the last to have it; jN wait for the futex word N, FN set it and wake by each bit, J set both words, move
  * the waiters of word 0 to word 1 and wake them; cN from now on N CPUs may be used; Q note
  * whether 0 waits for the mutex, which this thread has, and the second time whether 1 waits behind it; l lock the other
- * mutex, d unlock it.
+ * mutex, d unlock it; O be the monitor that changes whether mutexes are delegated.
  */
 struct scenario {
     const char *name;
@@ -197,6 +199,17 @@ static const struct scenario scenarios[] = {
      SERVED,
      0},
     {"served, by turns: three take a mutex", {"LU", "LU", "LU"}, 1, 1, SCHED_BY_TURNS, 0, SERVED, 0},
+    {"found: two take a mutex", {"LyULU", "LULUO"}, 2, 1, SCHED_ALONE, 0, FOUND, 0},
+    {"found: one waits, one signals", {"LCU", "LUOLSU"}, 2, 1, SCHED_ALONE, 0, FOUND, 0},
+    {"found: one holds it up in a handler, others want it",
+     {"HILUR", "LUpo0", "OLUOu1"},
+     2,
+     1,
+     SCHED_ALONE,
+     0,
+     FOUND,
+     0},
+    {"found, served: two take a mutex", {"LULU", "LyULU", "yOyO"}, 1, 1, SCHED_ALONE, 0, FOUND_SERVED, 0},
     {"two write", {"xexe", "xexE"}, 2, 1, SCHED_ALONE, 0, RWLOCK, 0},
     {"three write", {"xE", "xE", "xE"}, 2, 2, SCHED_ALONE, 0, RWLOCK, 0},
     {"one writes, two read", {"xE", "re", "re"}, 2, 2, SCHED_ALONE, 0, RWLOCK, 0},

@@ -48,11 +48,11 @@ static bool no_thread_is_pinned(void) {
 }
 
 static uint32_t n_servers_of(enum objects objects) {
-    return objects == SERVED ? 1 : objects == SERVED_2 ? 2 : 0;
+    return objects == SERVED || objects == FOUND_SERVED ? 1 : objects == SERVED_2 ? 2 : 0;
 }
 
 static bool of_mutexes(enum objects objects) {
-    return objects == MUTEX || objects == DELEGATED || n_servers_of(objects) != 0;
+    return objects == MUTEX || objects == DELEGATED || objects == FOUND || n_servers_of(objects) != 0;
 }
 
 static bool has_served; /* a server has run a section, in any schedule of this scenario */
@@ -180,6 +180,9 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'd':
         walk_other_unlock();
         return 1;
+    case 'O':
+        walk_mutex_change();
+        return 1;
     case 'C':
         walk_cond_wait();
         return 1;
@@ -291,7 +294,8 @@ static void setup(void) {
         walk_barrier_setup(scenario->barrier);
     sbt_switch_servers = 0;
     if (of_mutexes(scenario->objects))
-        walk_mutex_setup(scenario->objects != MUTEX, n_servers_of(scenario->objects));
+        walk_mutex_setup(scenario->objects != MUTEX, scenario->objects == FOUND || scenario->objects == FOUND_SERVED,
+                         n_servers_of(scenario->objects));
     else if (scenario->objects != NONE)
         walk_rwlock_setup(n_sections(), scenario->objects == RWLOCK_OF_WRITERS);
     walk_n_looks = scenario->n_looks;

@@ -30,6 +30,9 @@ static void expect_stuck(const struct sbt_trace *trace, const char *why) {
     for (int sync = 0; sync < SIM_N_ALL_SYNCS; sync++) {
         struct sim_config config = config_of((enum sim_sync)sync);
         char text[2000];
+        if (sync ==
+            SIM_DELEGATE) /* one alone runs a thread's sections before another one's, and there is no deadlock */
+            config.host.n_servers = 2;
         ck_assert_int_eq(failure(&config, trace, text, sizeof text), SIM_STUCK);
         ck_assert_msg(strstr(text, why) != NULL, "%s: '%s' is not in: %s", sim_sync_name(config.sync), why, text);
     }
@@ -70,6 +73,7 @@ TEST(only_waiting_threads_are_said_to_wait) {
             char text[2000];
             config.width = width;
             config.height = 1;
+            config.host.n_servers = sync == SIM_DELEGATE && width > 1;
             config.on_grant = stop;
             ck_assert_int_eq(failure(&config, trace, text, sizeof text), SIM_STOPPED);
             ck_assert_msg(strstr(text, "thread 0") == NULL && strstr(text, "thread 2") == NULL, "%s", text);

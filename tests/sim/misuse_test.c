@@ -223,6 +223,9 @@ TEST(a_deadlock) {
     const struct sbt_trace *trace = build_close(&b);
     for (int sync = 0; sync < SIM_N_ALL_SYNCS; sync++) {
         struct sim_config config = config_of((enum sim_sync)sync);
+        if (sync ==
+            SIM_DELEGATE) /* one alone runs a thread's sections before another one's, and there is no deadlock */
+            config.host.n_servers = 2;
         struct sim *sim = replay(&config, trace, 1);
         ck_assert_uint_eq(sim_summary(sim).n_deviations[SIM_LET_PASS], 1);
         ck_assert_uint_eq(sim_summary(sim).n_events, sbt_trace_info(trace)->n_events);

@@ -23,6 +23,7 @@ enum {
     PREDICT_PINNED,
     PREDICT_WITHOUT,
     PREDICT_MEMORY,
+    PREDICT_SERVERS,
     PREDICT_CONTROL,
     PREDICT_QUEUE,
     PREDICT_STRICT,
@@ -53,10 +54,9 @@ static const struct own_option predict_options[] = {
     [PREDICT_MESH] = {0, "mesh", "WxH", "the network between them (default: as square as the cores allow)"},
     [PREDICT_SYNC] =
         {0, "sync", "LIST",
-         "software, subutai, optical, atac, glibc, direct, switch: what synchronizes; the first four on the paper's "
-         "chip, "
-         "optical and atac with an optical network beside the mesh, the others on the host (default all of the machine "
-         "but these two)"},
+         "software, subutai, optical, atac, glibc, direct, switch, delegate: what synchronizes; the first four on the "
+         "paper's chip, optical and atac with an optical network beside the mesh, the others on the host (default all "
+         "of the machine but optical, atac and delegate)"},
     [PREDICT_SCHED] = {0, "sched", "LIST",
                        "rr, csa, oat: round robin, critical section-aware, one application at a "
                        "time (default rr)"},
@@ -72,6 +72,8 @@ static const struct own_option predict_options[] = {
         {0, "memory-share", "PERCENT",
          "how much of the programs' work waits for memory, if it has one core: on the host cores share its bandwidth "
          "(default 0)"},
+    [PREDICT_SERVERS] = {0, "servers", "N",
+                         "cores of the host that run sections only, with --sync delegate (default 1)"},
     [PREDICT_CONTROL] = {0, "control-elements", "N", "of each scratchpad (default 4)"},
     [PREDICT_QUEUE] = {0, "queue-elements", "N", "of each scratchpad (default 122)"},
     [PREDICT_STRICT] = {0, "strict-paper", NULL, "the paper's choices where the hardware is full, as in the engine ni"},
@@ -220,7 +222,7 @@ static unsigned read_chips(const struct args *args, const struct predict *p, con
 
 /* The number of `word` among `names`; refused if it is not there. */
 static unsigned number_of(const char *option, const char *word, const char *const *names, unsigned n) {
-    char legal[64] = "";
+    char legal[96] = "";
     for (unsigned i = 0; i < n; i++) {
         if (strcmp(word, names[i]) == 0)
             return i;
@@ -280,7 +282,8 @@ static void read_machines(struct predict *p) {
 }
 
 /* What serves the calls: the paper's, then the host's. */
-static const char *const sync_names[] = {"software", "subutai", "optical", "atac", "glibc", "direct", "switch"};
+static const char *const sync_names[] = {"software", "subutai", "optical", "atac",
+                                         "glibc",    "direct",  "switch",  "delegate"};
 
 /*
  * The values of --sync that belong to the machine, in `list`; how many. A value that belongs to no machine of the list
@@ -291,7 +294,7 @@ static unsigned read_syncs(const struct predict *p, const struct predict_machine
     unsigned own_first = machine->on_host ? SIM_N_SYNCS : 0, own_end = machine->on_host ? SIM_N_ALL_SYNCS : SIM_N_SYNCS;
     unsigned all[SIM_N_ALL_SYNCS], n_all = 0, n = 0;
     for (unsigned i = first; i < end; i++)
-        if (!sim_sync_has_optics((enum sim_sync)i))
+        if (!sim_sync_has_optics((enum sim_sync)i) && i != SIM_DELEGATE)
             all[n_all++] = i - first;
     if (p->sync != NULL)
         n_all = read_names("--sync", p->sync, sync_names + first, end - first, all);
@@ -300,7 +303,7 @@ static unsigned read_syncs(const struct predict *p, const struct predict_machine
             list[n++] = first + all[i];
     if (n == 0)
         cmd_refuse("predict: --sync: '%s' has nothing for --machine %s (legal there: %s)", p->sync, machine->name,
-                   machine->on_host ? "glibc, direct, switch" : "software, subutai, optical, atac");
+                   machine->on_host ? "glibc, direct, switch, delegate" : "software, subutai, optical, atac");
     return n;
 }
 
@@ -327,6 +330,11 @@ static void add_runs(const struct args *args, struct predict *p, const struct pr
         memcpy(p->runs, before, n_before * sizeof *before);
     free(before);
     p->n_runs += n_more;
+    for (unsigned i = 0; i < n[DIMENSION_SYNC] * n[DIMENSION_CHIP]; i++) {
+        uint32_t n_cores = chips[i / n[DIMENSION_SYNC]].n_cores;
+        if (sync[i % n[DIMENSION_SYNC]] == SIM_DELEGATE && p->n_servers >= n_cores)
+            cmd_refuse("predict: --servers: %u of %u cores (legal: fewer than cores)", p->n_servers, n_cores);
+    }
     for (size_t i = 0; i < n_more; i++) {
         unsigned at[N_DIMENSIONS];
         size_t rest = i;
@@ -394,6 +402,9 @@ static bool read_chip_option(const struct args *args, struct predict *p, int opt
         break;
     case PREDICT_MEMORY:
         p->memory_percent = (uint32_t)args_uint(args, "--memory-share", args->value, 0, 100);
+        break;
+    case PREDICT_SERVERS:
+        p->n_servers = (uint32_t)args_uint(args, "--servers", args->value, 1, SIM_MAX_CORES - 1);
         break;
     case PREDICT_CONTROL:
         p->config.n_control = (uint32_t)engine_value(SBT_OPT_CONTROL_ELEMENTS, args->value);
@@ -465,10 +476,11 @@ static void read_option(const struct args *args, struct predict *p, int option) 
 
 /* Why an option that was given does nothing; NULL: it does something. */
 static const char *idle(const struct predict *p, int option) {
-    bool has_hardware = false, has_optical = false;
+    bool has_hardware = false, has_optical = false, has_servers = false;
     for (size_t i = 0; i < p->n_runs; i++) {
         has_hardware = has_hardware || sim_sync_has_nis(p->runs[i].sync);
         has_optical = has_optical || sim_sync_has_optics(p->runs[i].sync);
+        has_servers = has_servers || p->runs[i].sync == SIM_DELEGATE;
     }
     if (!p->has_paper && (option == PREDICT_SLOT || (option >= PREDICT_CONTROL && option <= PREDICT_INTERFACE)))
         return "the host has no such part";
@@ -479,6 +491,8 @@ static const char *idle(const struct predict *p, int option) {
     switch (option) {
     case PREDICT_MEMORY:
         return p->memory_percent > 0 && p->without & SIM_HOST_MEMORY ? "--without has memory" : NULL;
+    case PREDICT_SERVERS:
+        return has_servers ? NULL : "only --sync delegate has servers";
     case PREDICT_CONTROL:
     case PREDICT_QUEUE:
     case PREDICT_STRICT:
@@ -507,7 +521,7 @@ static void warn_idle(const struct predict *p) {
 }
 
 static int predict_main(const struct command *self, int argc, char **argv) {
-    static struct predict p = {.machine = "paper"};
+    static struct predict p = {.machine = "paper", .n_servers = 1};
     struct args args = {.command = self, .argc = argc, .argv = argv};
     p.config = sim_config_default();
     p.config.let_pass = true;

@@ -5,7 +5,8 @@
  * Hendler et al.). Here no function is passed: a section goes as a fiber, with its thread's stack, registers and
  * thread-local variables, so it may be any code of an unmodified program.
  *
- * Which mutexes: the option `delegate` names them (delegate_list.c). The word `delegated` of a mutex keeps the answer.
+ * Which mutexes: the option `delegate` names them (delegate_list.c), or has them found (delegate_auto.c). The word
+ * `delegated` of a mutex keeps which name it has.
  * It is asked for where a thread waits, and where waiters are queued. A free mutex is taken, and one without waiters is
  * unlocked, as if there were no delegation.
  *
@@ -42,6 +43,7 @@
 #include <stdint.h>
 
 #include "core/object.h"
+#include "engine/direct/delegate_auto.h"
 #include "os/arch.h"
 
 /* Values of `delegated`; others are 1 + the number of the entry that names the mutex. */
@@ -72,7 +74,9 @@ static inline uint32_t direct_delegated(struct sbt_mutex *mx) {
 }
 
 static inline bool direct_is_delegated(struct sbt_mutex *mx) {
-    return SBT_UNLIKELY(direct_delegates) && direct_delegated(mx) != DIRECT_DELEGATED_NOT;
+    if (SBT_LIKELY(!direct_delegates))
+        return false;
+    return direct_auto ? direct_auto_delegates(mx) : direct_delegated(mx) != DIRECT_DELEGATED_NOT;
 }
 
 /* The caller holds it, and waiters are queued: hand it over. The mutex may be gone afterwards. */

@@ -84,6 +84,20 @@ static void add(const char *name, size_t n) {
     by_site = by_site || e->place.code != 0;
 }
 
+/* Every mutex is of the one entry, and delegate_auto.c says when it is delegated. False: that is not wanted. */
+static bool start_auto(const char *text) {
+    static const char *const hows[] = {
+        [DIRECT_SHARE_TRIED] = "auto", [DIRECT_SHARE_ANYWAY] = "auto!", [DIRECT_SHARE_BY_TURNS] = "turns!"};
+    for (int how = 0; how <= DIRECT_SHARE_BY_TURNS; how++)
+        if (strcmp(text, hows[how]) == 0) {
+            entries[direct_n_delegates++] = (struct entry){.name = text, .n = strlen(text), .server = ANY_SERVER};
+            all = direct_delegates = true;
+            direct_auto_start((enum direct_share_how)how);
+            return true;
+        }
+    return false;
+}
+
 void direct_delegate_start(const char *text, uint32_t n_servers) {
     if (text == NULL || strcmp(text, "none") == 0)
         return;
@@ -93,6 +107,8 @@ void direct_delegate_start(const char *text, uint32_t n_servers) {
         return;
     }
     sbt_switch_servers = n_servers;
+    if (start_auto(text))
+        return;
     if (strcmp(text, "all") == 0 || (strncmp(text, "all@", 4) == 0 && strchr(text, ',') == NULL)) {
         struct entry *e = &entries[direct_n_delegates++];
         *e = (struct entry){.name = text, .n = strlen(text), .server = ANY_SERVER};
@@ -210,8 +226,17 @@ static void say_what_was(const struct entry *e) {
             sbt_switch_servers != 0 ? ", behind those of other mutexes " : NULL, n_waits, NULL);
 }
 
+static void say_how_often(void) {
+    struct direct_auto_counts n = direct_auto_counted();
+    char begun[DECIMAL_SIZE], ended[DECIMAL_SIZE];
+    sbt_log(2, "mutexes that were delegated because it pays: ", decimal_of(begun, n.begun),
+            ", and not any more: ", decimal_of(ended, n.ended), NULL);
+}
+
 void direct_delegate_stop(void) {
     for (uint32_t i = 0; told && i < direct_n_delegates; i++)
         if (entries[i].why_not == NULL)
             say_what_was(&entries[i]);
+    if (told && direct_auto)
+        say_how_often();
 }

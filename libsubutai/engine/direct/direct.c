@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The software engine, put together. Its state is in the objects and in the parking lot. */
 #include "engine/direct/direct.h"
+#include "engine/direct/delegate_auto.h"
 #include "engine/direct/delegate_list.h"
 #include "engine/direct/self.h"
 #include "engine/functions.h"
@@ -23,7 +24,8 @@ const struct sbt_engine sbt_engine_direct = {
     .thread_enter = direct_delegate_thread_enter,
     .thread_exit = nothing,
     .stop = direct_delegate_stop,
-    .fork_child = nothing,
+    .fork_child = direct_auto_fork_child,
+    .each_look = direct_auto_look,
     .mutex_init = direct_mutex_init,
     SBT_MUTEXES_OF(direct),
     SBT_CONDS_OF(direct),

@@ -36,8 +36,10 @@
  * |        |                                             | or a notified waiter that a handler holds up  |                                                  |
  * | SERVED | an owner that grants it, under the bucket   | the owner that it was granted, at its unlock; | a server runs the section (delegate.h): it ends  |
  * |        | lock                                        | it stays where that grants it to the next one | in the slow path                                 |
+ * | TIMED  | a thread that has waited for the mutex and  | the owner, first of all at its unlock         | the section is timed (delegate_auto.h): it ends  |
+ * |        | owns it now                                 |                                               | in the slow path                                 |
  *
- * Illegal: SERVED without LOCKED; HANDED without LOCKED and QUEUED; WOKEN without QUEUED, because the designated waker is still queued. A
+ * Illegal: SERVED or TIMED without LOCKED; HANDED without LOCKED and QUEUED; WOKEN without QUEUED, because the designated waker is still queued. A
  * forked child is the exception for a moment: its parking lot is empty, and all three may be stale. An unlock that
  * finds no waiter clears them, and so does the next waiter that finds no designated waker.
  *
@@ -52,7 +54,8 @@ enum {
     DIRECT_ACTIVE = 8,
     DIRECT_SPUN = 16,
     DIRECT_HANDED = 32,
-    DIRECT_SERVED = 64
+    DIRECT_SERVED = 64,
+    DIRECT_TIMED = 128
 };
 
 int direct_mutex_destroy(pthread_mutex_t *m);

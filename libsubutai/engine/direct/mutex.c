@@ -280,6 +280,7 @@ static SBT_NOINLINE int lock_slow(struct sbt_mutex *mx, const struct sbt_deadlin
     if (SBT_UNLIKELY(sbt_lot_busy()))
         return sbt_lot_park(mx, &w, deadline);
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    uint64_t timed_ns = SBT_UNLIKELY(direct_auto) ? direct_auto_begin_wait() : 0;
     if (direct_is_delegated(mx) && sbt_switch_roams()) {
         if (SBT_UNLIKELY(sbt_switch_servers != 0)) /* its last section of the mutex was ended by another thread */
             sbt_switch_end_section(mx);
@@ -295,6 +296,8 @@ static SBT_NOINLINE int lock_slow(struct sbt_mutex *mx, const struct sbt_deadlin
         }
         sbt_active_end(&active, &mx->adapt);
     }
+    if (SBT_UNLIKELY(timed_ns != 0) && r == 0)
+        direct_auto_begin_section(mx, timed_ns);
     pthread_setcanceltype(type, NULL);
     return r;
 }
@@ -426,6 +429,8 @@ static bool is_sleepers_turn(const struct sbt_mutex *mx, uint32_t seen) {
 static SBT_NOINLINE bool unlock_slow(struct sbt_mutex *mx, uint32_t seen) {
     if ((seen & DIRECT_LOCKED) == 0 || (seen & DIRECT_HANDED) != 0)
         return false; /* unlocked twice, which is undefined; under glibc such a program goes on, so it does here */
+    if (SBT_UNLIKELY((seen & DIRECT_TIMED) != 0))
+        seen = direct_auto_end_section(mx);
     bool hands_over =
         (seen & (DIRECT_QUEUED | DIRECT_WOKEN)) == DIRECT_QUEUED && direct_is_delegated(mx) && !sbt_lot_busy();
     if (SBT_UNLIKELY((seen & DIRECT_SERVED) != 0)) {

@@ -11,6 +11,9 @@ struct direct_self {
     const void *trylock_last; /* mutex of the last trylock that failed; NULL: one has succeeded since */
     const void *signalled_by; /* condition that ended a wait by a signal; the thread has made none since */
     const void *spun_outer;   /* mutex that the thread has got by trylock, where others spin, and not unlocked since */
+    const void *timed;        /* mutex of the last timed section (delegate_auto.c); NULL: it has ended */
+    uint64_t timed_ns;        /* when that began */
+    uint32_t n_contended;     /* locks of mutexes that were locked, with --delegate auto */
     uint32_t passed_over;     /* unlocks of mutexes that left sleepers asleep, because a waiter is on its way */
     uint32_t trylock_fails;   /* of `trylock_last`, in a row */
     uint32_t spun_inner;      /* unlocks of others while it holds `spun_outer` */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `--delegate auto`: samples of contended mutexes, and which of them are delegated at present.
+ *
+ * A free mutex is taken, and unlocked, as if there were none of this. Of the locks that find a mutex locked one in
+ * DIRECT_SHARE_EVERY is timed: the wait, and the section. The section's end is found by the bit TIMED of the mutex's
+ * word, which sends the unlock to the slow path.
+ *
+ * What is known of a mutex is in a table here, by its address, and not in the mutex: the monitor decides, and must not
+ * touch a mutex that the program may have freed. The table has sets of WAYS places, a cache line each. A mutex for
+ * which its set has no room is not watched. The monitor frees the place of a mutex of which nothing has come for long.
+ * An address may be used again, by another mutex: that is taken for the first one until the samples say otherwise.
+ *
+ * Any answer is right at any time, because a mutex may be delegated for one thread's lock and not for another's unlock:
+ * the waiters wait in the same queue either way (delegate.h, "threads that are not switched"). So everything is
+ * relaxed.
+ */
+#include "engine/direct/delegate_auto.h"
+
+#include <string.h>
+
+#include "core/log.h"
+#include "engine/direct/direct.h"
+#include "switch/switch.h"
+
+#define SETS 32
+#define WAYS 4
+#define QUIET_ROUNDS 64 /* without samples, after which a mutex's place is free */
+#define TRIALS_APART_NS 250000000u
+
+struct place {
+    const void *key;    /* the mutex; NULL: the place is free; atomic */
+    uint32_t delegated; /* atomic, the monitor's */
+} __attribute__((aligned(16)));
+
+/* Atomic, and only added to. */
+static struct sums { uint64_t n, n_long, busy_ns; } __attribute__((aligned(64))) sums[SETS * WAYS];
+
+/* The monitor's own. */
+static struct watched {
+    struct direct_share_state state;
+    struct direct_share_sums then; /* at the beginning of this round */
+    uint64_t since_ns;             /* 0: the place was free */
+    uint32_t n_quiet;
+    bool answer; /* of the last trial */
+} watched[SETS * WAYS];
+
+static struct place places[SETS * WAYS] __attribute__((aligned(64)));
+static enum direct_share_how how_decided;
+static uint64_t next_trial_ns;
+static struct direct_auto_counts counts; /* atomic */
+
+bool direct_auto;
+
+void direct_auto_start(enum direct_share_how how) {
+    how_decided = how;
+    direct_auto = true;
+}
+
+/* ---- threads ---- */
+
+static struct place *set_of(const void *key) {
+    uint64_t mixed = (uint64_t)(uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15);
+    return &places[(mixed >> 59) % SETS * WAYS];
+}
+
+static struct place *find(const void *key) {
+    struct place *set = set_of(key);
+    for (int i = 0; i < WAYS; i++)
+        if (__atomic_load_n(&set[i].key, __ATOMIC_RELAXED) == key)
+            return &set[i];
+    return NULL;
+}
+
+/* Two threads may give a mutex two places. Then it is watched in the first, and the monitor frees the other. */
+static struct place *find_or_claim(const void *key) {
+    struct place *at = find(key), *set = set_of(key);
+    for (int i = 0; i < WAYS && at == NULL; i++) {
+        const void *none = NULL;
+        if (__atomic_compare_exchange_n(&set[i].key, &none, key, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            at = &set[i];
+    }
+    return at;
+}
+
+bool direct_auto_delegates(const struct sbt_mutex *mx) {
+    const struct place *at = find(mx);
+    return at != NULL && __atomic_load_n(&at->delegated, __ATOMIC_RELAXED) != 0;
+}
+
+void direct_auto_begin_section(struct sbt_mutex *mx, uint64_t since_ns) {
+    struct place *at = find_or_claim(mx);
+    uint64_t now = sbt_now_ns();
+    if (at == NULL)
+        return;
+    __atomic_fetch_add(&sums[at - places].busy_ns, now - since_ns, __ATOMIC_RELAXED);
+    direct_self.timed = mx;
+    direct_self.timed_ns = now;
+    __atomic_fetch_or(&mx->state, DIRECT_TIMED, __ATOMIC_RELAXED);
+}
+
+/* Another thread's lock may have been timed, or the thread's last timed lock may have been of another mutex. */
+uint32_t direct_auto_end_section(struct sbt_mutex *mx) {
+    struct place *at = direct_self.timed == mx ? find(mx) : NULL;
+    direct_self.timed = NULL;
+    if (at != NULL) {
+        struct sums *s = &sums[at - places];
+        uint64_t ns = sbt_now_ns() - direct_self.timed_ns;
+        __atomic_fetch_add(&s->busy_ns, ns, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&s->n_long, ns >= DIRECT_SHARE_LONG_NS, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&s->n, 1, __ATOMIC_RELAXED);
+    }
+    return __atomic_fetch_and(&mx->state, ~(uint32_t)DIRECT_TIMED, __ATOMIC_RELAXED) & ~(uint32_t)DIRECT_TIMED;
+}
+
+/* ---- the monitor ---- */
+
+static struct direct_share_sums read_sums(size_t i) {
+    return (struct direct_share_sums){__atomic_load_n(&sums[i].n, __ATOMIC_RELAXED),
+                                      __atomic_load_n(&sums[i].n_long, __ATOMIC_RELAXED),
+                                      __atomic_load_n(&sums[i].busy_ns, __ATOMIC_RELAXED)};
+}
+
+/* How the round that has ended was; it goes on otherwise. */
+static enum direct_share share_of(struct watched *w, size_t i, const struct sbt_switch_look *look) {
+    struct direct_share_sums now = read_sums(i),
+                             in_round = {now.n - w->then.n, now.n_long - w->then.n_long, now.busy_ns - w->then.busy_ns};
+    enum direct_share share = direct_share_of(&in_round, look->now_ns - w->since_ns, look->n_threads);
+    if (share != DIRECT_SHARE_UNKNOWN) {
+        w->n_quiet = in_round.n == 0 ? w->n_quiet + 1 : 0;
+        w->then = now;
+        w->since_ns = look->now_ns;
+    }
+    return share;
+}
+
+static void say(const void *key, const char *what) {
+    char address[2 * sizeof key + 1];
+    size_t at = sizeof address - 1;
+    address[at] = '\0';
+    for (uintptr_t rest = (uintptr_t)key; at > 0 && (rest != 0 || at == sizeof address - 1); rest /= 16)
+        address[--at] = "0123456789abcdef"[rest % 16];
+    sbt_log(3, "the mutex at 0x", address + at, what, NULL);
+}
+
+static void answer(struct watched *w, const void *key, bool delegated) {
+    if (w->answer == delegated)
+        return;
+    w->answer = delegated;
+    __atomic_fetch_add(delegated ? &counts.begun : &counts.ended, 1, __ATOMIC_RELAXED);
+    say(key, delegated ? " is delegated" : " is not delegated any more");
+}
+
+static void set_delegated(size_t i, bool delegated) {
+    if ((__atomic_load_n(&places[i].delegated, __ATOMIC_RELAXED) != 0) != delegated)
+        __atomic_store_n(&places[i].delegated, delegated, __ATOMIC_RELAXED);
+}
+
+static void free_place(size_t i) {
+    watched[i] = (struct watched){0};
+    set_delegated(i, false);
+    __atomic_store_n(&places[i].key, NULL, __ATOMIC_RELAXED);
+}
+
+static bool is_forgotten(const struct watched *w, uint64_t now_ns) {
+    return w->n_quiet >= QUIET_ROUNDS && !w->state.pays.switches && !sbt_pays_is_in_trial(&w->state.pays) &&
+           now_ns >= w->state.pays.next_ns;
+}
+
+static void step(size_t i, const void *key, const struct sbt_switch_look *look, bool *is_tried) {
+    struct watched *w = &watched[i];
+    if (w->since_ns == 0) {
+        w->since_ns = look->now_ns;
+        w->then = read_sums(i);
+    }
+    bool was_in_trial = sbt_pays_is_in_trial(&w->state.pays);
+    bool may_try = was_in_trial || (!*is_tried && look->now_ns >= next_trial_ns);
+    struct sbt_pays_seen seen = {.now_ns = look->now_ns,
+                                 .progress = look->progress,
+                                 .n_switches = read_sums(i).n * DIRECT_SHARE_EVERY,
+                                 .n_cpus = sbt_usable_cpus(),
+                                 .crowded = true};
+    bool delegated = direct_share_step(&w->state, share_of(w, i, look), how_decided, may_try, &seen);
+    bool in_trial = sbt_pays_is_in_trial(&w->state.pays);
+    *is_tried = *is_tried || in_trial;
+    if (was_in_trial && !in_trial)
+        next_trial_ns = look->now_ns + TRIALS_APART_NS;
+    set_delegated(i, delegated);
+    if (!in_trial)
+        answer(w, key, delegated);
+    if (is_forgotten(w, look->now_ns))
+        free_place(i);
+}
+
+/* A trial that is under way when the monitor sleeps, or when the way of waiting changes, says nothing. */
+static void abandon_trials(const struct sbt_switch_look *look) {
+    for (size_t i = 0; i < SETS * WAYS; i++) {
+        struct watched *w = &watched[i];
+        if (sbt_pays_is_in_trial(&w->state.pays))
+            set_delegated(i, sbt_pays_abandon(&w->state.pays, look->now_ns));
+        w->since_ns = 0;
+    }
+}
+
+void direct_auto_look(const struct sbt_switch_look *look) {
+    if (!direct_auto)
+        return;
+    if (!look->steady) {
+        abandon_trials(look);
+        return;
+    }
+    bool is_tried = false;
+    for (size_t i = 0; i < SETS * WAYS; i++)
+        is_tried = is_tried || sbt_pays_is_in_trial(&watched[i].state.pays);
+    for (size_t i = 0; i < SETS * WAYS; i++) {
+        const void *key = __atomic_load_n(&places[i].key, __ATOMIC_RELAXED);
+        if (key != NULL)
+            step(i, key, look, &is_tried);
+    }
+}
+
+void direct_auto_fork_child(void) {
+    if (!direct_auto)
+        return;
+    for (size_t i = 0; i < SETS * WAYS; i++)
+        free_place(i);
+    next_trial_ns = 0;
+    counts = (struct direct_auto_counts){0, 0};
+}
+
+struct direct_auto_counts direct_auto_counted(void) {
+    return (struct direct_auto_counts){__atomic_load_n(&counts.begun, __ATOMIC_RELAXED),
+                                       __atomic_load_n(&counts.ended, __ATOMIC_RELAXED)};
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `--delegate auto!`, in scenes: which mutexes are delegated when their share of the threads' time alone decides. The
+ * library says each change in the file that $SUBUTAI_LOG names, at verbosity 3; a scene goes on until it has said what
+ * is expected. Without that variable, on the C library alone, nothing is expected. A hang is ended by the test's time
+ * limit.
+ */
+#include "scene.h"
+
+#include <fcntl.h>
+
+#define SLEEP_US 1000
+
+static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER, beside = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t cold[N];
+static long count;
+static atomic_bool over, sleeps;
+
+/* Has the library said that of the mutex? */
+static bool has_said(const pthread_mutex_t *m, const char *what) {
+    static char text[1 << 20];
+    char line[200];
+    const char *file = getenv("SUBUTAI_LOG");
+    if (file == NULL)
+        return true;
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = 0, more;
+    while ((more = read(fd, text + n, sizeof text - 1 - (size_t)n)) > 0)
+        n += more;
+    close(fd);
+    text[n] = '\0';
+    snprintf(line, sizeof line, "the mutex at %p %s\n", (const void *)m, what);
+    return strstr(text, line) != NULL;
+}
+
+static void section(pthread_mutex_t *m) {
+    OK(pthread_mutex_lock(m));
+    count++;
+    if (atomic_load(&sleeps))
+        sleep_us(SLEEP_US);
+    else if (count % 16 == 0)
+        sched_yield(); /* others come, and wait */
+    OK(pthread_mutex_unlock(m));
+}
+
+static void *take_hot(void *number) {
+    long self = (long)number;
+    while (!atomic_load(&over)) {
+        section(&hot);
+        OK(pthread_mutex_lock(&cold[self]));
+        OK(pthread_mutex_unlock(&cold[self]));
+    }
+    return number;
+}
+
+/* Threads without number 0 take the mutex; that looks what the library has said. */
+static void *watch_or_take(void *number) {
+    if ((long)number != 0)
+        return take_hot(number);
+    while (!has_said(&hot, "is delegated"))
+        sleep_us(SLEEP_US);
+    atomic_store(&over, true);
+    return number;
+}
+
+static void delegates(void) {
+    for (int i = 0; i < N; i++)
+        OK(pthread_mutex_init(&cold[i], NULL));
+    run(N, watch_or_take);
+    for (int i = 0; i < N; i++)
+        CHECK(getenv("SUBUTAI_LOG") == NULL || !has_said(&cold[i], "is delegated"));
+}
+
+/* Its sections begin to sleep. Others keep taking another mutex, so that the library goes on to look. */
+static void *watch_or_sleep(void *number) {
+    if ((long)number >= N / 2) {
+        while (!atomic_load(&over)) {
+            OK(pthread_mutex_lock(&beside));
+            OK(pthread_mutex_unlock(&beside));
+            sched_yield();
+        }
+        return number;
+    }
+    if ((long)number != 0)
+        return take_hot(number);
+    while (!has_said(&hot, "is delegated"))
+        sleep_us(SLEEP_US);
+    atomic_store(&sleeps, true);
+    while (!has_said(&hot, "is not delegated any more"))
+        sleep_us(SLEEP_US);
+    atomic_store(&over, true);
+    return number;
+}
+
+static void goes_back(void) {
+    for (int i = 0; i < N; i++)
+        OK(pthread_mutex_init(&cold[i], NULL));
+    run(N, watch_or_sleep);
+}
+
+int main(int argc, char **argv) {
+    static const struct scene scenes[] = {{"delegates", delegates}, {"goes-back", goes_back}, {NULL, NULL}};
+    return play(argc, argv, scenes);
+}

@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# --delegate auto: a hot mutex is delegated and others are not, and one of which the sections sleep goes back; the scenes
+# of delegate.c with decisions that change all the time and with real ones; and what is refused.
+. "$SOURCE_ROOT/tests/ni/lib.sh"
+
+subject=$SUBJECTS/switch-delegate-auto
+said='mutexes that were delegated because it pays: '
+for scene in $("$subject"); do
+    run "$subject" "$scene"
+    check "$scene: the C library alone" is "$status" 0
+    for servers in 0 1; do
+        rm -f "$scratch/log"
+        run "$SUBUTAI" run --verbose 3 --log "$scratch/log" --wait 'switch!' --delegate 'auto!' --servers $servers -- "$subject" "$scene"
+        check "$scene, $servers servers: as it is to be" is "$status" 0
+        log=$(cat "$scratch/log")
+        check "$scene, $servers servers: counted" matches "$log" "${said}[1-9][0-9]*, and not any more: [0-9]+"
+        [[ $scene != goes-back ]] ||
+            check "$scene, $servers servers: and that it goes back" matches "$log" "${said}[1-9][0-9]*, and not any more: [1-9]"
+    done
+done
+
+subject=$SUBJECTS/switch-delegate
+for scene in $("$subject"); do
+    for how in 'switch! turns! 0' 'turns! turns! 0' 'switch! turns! 1' 'switch! auto 0'; do
+        read -r wait delegate servers <<<"$how"
+        run "$SUBUTAI" run --verbose 2 --wait "$wait" --delegate "$delegate" --servers "$servers" -- "$subject" "$scene"
+        check "$scene: --wait $wait --delegate $delegate, $servers servers" is "$status" 0
+    done
+done
+run "$SUBUTAI" run --verbose 2 --delegate auto -- "$subject" counts
+check 'with --wait auto: right' is "$status" 0
+check 'with --wait auto: says what was delegated' matches "$err" "${said}[0-9]+, and not any more: [0-9]+"
+# Only a run that has it delegate can tell.
+run "$SUBUTAI" run --verbose 2 --wait 'switch!' --delegate 'auto' -- "$subject" types
+check 'a short run: sections of no entry' matches "$err" "delegated: 'auto': [0-9]+ sections in [0-9]+ batches"
+
+# Refused, one line for each, and the program runs.
+for name in auto@0 auto,hot hot,auto; do
+    run "$SUBUTAI" run --wait switch --servers 1 --delegate "$name" -- "$subject" counts
+    check "$name: the program runs" is "$status" 0
+    check "$name: says why" matches "$err" "^subutai: not delegated: 'auto(@0)?': the program and its libraries have none of that name\$"
+done
+run "$SUBUTAI" run --delegate auto -- true
+check 'a program without threads: nothing to say' is "$err" ''
+run "$SUBUTAI" run --wait adaptive --delegate auto -- "$subject" counts
+check 'without switching: says why' matches "$err" "^subutai: run: --delegate does nothing: with --wait adaptive no thread is switched\$"
+check 'without switching: the program runs' is "$status" 0
+finish

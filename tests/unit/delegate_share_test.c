@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which mutexes `--delegate auto` delegates (engine/direct/delegate_share.c). The test is the program and the clock: so
+ * much of the threads' time goes into a mutex, and so much progress is made in a millisecond with and without.
+ */
+#include "engine/direct/delegate_share.h"
+#include "lib/suite.h"
+
+enum { US = 1000, MS = 1000 * US, THREADS = 10 };
+#define SECOND UINT64_C(1000000000)
+
+/* n samples in ns, of `busy_ns` each. */
+static enum direct_share share(uint64_t n, uint64_t busy_ns, uint64_t n_long, uint64_t ns) {
+    struct direct_share_sums sums = {n, n_long, n * busy_ns};
+    return direct_share_of(&sums, ns, THREADS);
+}
+
+/* In 10 ms ten threads have 100 ms: a sample stands for 13 sections, so 100 of them at 11.54 us are 15 ms. */
+TEST(a_share_of_the_threads_time) {
+    ck_assert_uint_eq(share(100, 11539, 0, 10 * MS), DIRECT_SHARE_HOT);
+    ck_assert_uint_eq(share(100, 11538, 0, 10 * MS), DIRECT_SHARE_BETWEEN);
+    ck_assert_uint_eq(share(100, 5770, 0, 10 * MS), DIRECT_SHARE_BETWEEN);
+    ck_assert_uint_eq(share(100, 5769, 0, 10 * MS), DIRECT_SHARE_COLD);
+    ck_assert_uint_eq(share(100, 11539, 0, 20 * MS), DIRECT_SHARE_BETWEEN);
+}
+
+TEST(a_round_lasts_until_there_are_samples) {
+    ck_assert_uint_eq(share(100, US, 0, 10 * MS - 1), DIRECT_SHARE_UNKNOWN);
+    ck_assert_uint_eq(share(7, 100 * MS, 0, 100 * MS - 1), DIRECT_SHARE_UNKNOWN);
+    ck_assert_uint_eq(share(7, 100 * MS, 0, 100 * MS), DIRECT_SHARE_COLD);
+    ck_assert_uint_eq(share(8, 100 * MS, 0, 100 * MS), DIRECT_SHARE_HOT);
+    ck_assert_uint_eq(share(0, 0, 0, 100 * MS), DIRECT_SHARE_COLD);
+}
+
+/* One that was stopped is an exception. */
+TEST(most_sections_are_long) {
+    ck_assert_uint_eq(share(100, 30 * US, 50, 10 * MS), DIRECT_SHARE_HOT);
+    ck_assert_uint_eq(share(100, 30 * US, 51, 10 * MS), DIRECT_SHARE_LONG);
+    ck_assert_uint_eq(share(1, 30 * US, 1, 100 * MS), DIRECT_SHARE_LONG);
+}
+
+static struct direct_share_state state;
+static uint64_t now_ns, progress, n_waits, delegated_ns;
+static unsigned without, delegated; /* progress in a millisecond */
+
+static void program(unsigned not_delegated, unsigned if_delegated) {
+    state = (struct direct_share_state){0};
+    now_ns = 5 * SECOND;
+    progress = n_waits = delegated_ns = 0;
+    without = not_delegated;
+    delegated = if_delegated;
+}
+
+static bool step(enum direct_share s, enum direct_share_how how, bool may_try) {
+    struct sbt_pays_seen seen = {
+        .now_ns = now_ns, .progress = progress, .n_switches = n_waits, .n_cpus = 2, .crowded = true};
+    return direct_share_step(&state, s, how, may_try, &seen);
+}
+
+/* The monitor looks each 2 ms, and a round is five looks. */
+static bool go_on(uint64_t ns, enum direct_share s) {
+    bool is = false;
+    for (uint64_t end = now_ns + ns, i = 0; now_ns < end; now_ns += 2 * MS, i++) {
+        is = step(i % 5 == 4 ? s : DIRECT_SHARE_UNKNOWN, DIRECT_SHARE_TRIED, true);
+        progress += 2 * (is ? delegated : without);
+        n_waits += 100;
+        delegated_ns += is ? 2 * MS : 0;
+    }
+    return is;
+}
+
+TEST(a_hot_mutex_is_delegated_if_more_is_got_done) {
+    program(1000, 1500);
+    ck_assert(go_on(SECOND / 5, DIRECT_SHARE_HOT));
+}
+
+TEST(a_hot_mutex_is_left_alone_if_not) {
+    program(1000, 1000);
+    ck_assert(!go_on(10 * SECOND, DIRECT_SHARE_HOT));
+    ck_assert_uint_ne(delegated_ns, 0);
+    ck_assert_uint_lt(delegated_ns, SECOND / 5);
+}
+
+TEST(a_program_that_gets_slower_does_so_for_a_moment) {
+    program(1000, 300);
+    ck_assert(!go_on(10 * SECOND, DIRECT_SHARE_HOT));
+    ck_assert_uint_ne(delegated_ns, 0);
+    ck_assert_uint_lt(delegated_ns, SECOND / 10);
+}
+
+TEST(what_is_not_hot_is_not_tried) {
+    program(1000, 1500);
+    go_on(SECOND, DIRECT_SHARE_COLD);
+    go_on(SECOND, DIRECT_SHARE_BETWEEN);
+    go_on(SECOND, DIRECT_SHARE_LONG);
+    ck_assert_uint_eq(delegated_ns, 0);
+}
+
+TEST(it_stays_delegated_between_hot_and_cold) {
+    program(1000, 1500);
+    go_on(SECOND / 5, DIRECT_SHARE_HOT);
+    ck_assert(go_on(SECOND / 10, DIRECT_SHARE_BETWEEN));
+}
+
+TEST(it_goes_back_when_it_is_cold_for_two_rounds) {
+    program(1000, 1500);
+    ck_assert(go_on(SECOND / 5, DIRECT_SHARE_HOT));
+    ck_assert(step(DIRECT_SHARE_COLD, DIRECT_SHARE_TRIED, true));
+    ck_assert(step(DIRECT_SHARE_UNKNOWN, DIRECT_SHARE_TRIED, true));
+    ck_assert(!step(DIRECT_SHARE_COLD, DIRECT_SHARE_TRIED, true));
+}
+
+TEST(a_round_between_begins_the_count_again) {
+    program(1000, 1500);
+    ck_assert(go_on(SECOND / 5, DIRECT_SHARE_HOT));
+    ck_assert(step(DIRECT_SHARE_COLD, DIRECT_SHARE_TRIED, true));
+    ck_assert(step(DIRECT_SHARE_BETWEEN, DIRECT_SHARE_TRIED, true));
+    ck_assert(step(DIRECT_SHARE_COLD, DIRECT_SHARE_TRIED, true));
+}
+
+TEST(it_goes_back_at_once_when_sections_are_long) {
+    program(1000, 1500);
+    ck_assert(go_on(SECOND / 5, DIRECT_SHARE_HOT));
+    ck_assert(!step(DIRECT_SHARE_LONG, DIRECT_SHARE_TRIED, true));
+    ck_assert(!go_on(SECOND / 5, DIRECT_SHARE_HOT)); /* and is left alone for a while */
+    ck_assert(go_on(2 * SECOND, DIRECT_SHARE_HOT));
+}
+
+TEST(it_goes_back_when_it_pays_no_more) {
+    program(1000, 1500);
+    ck_assert(go_on(SECOND / 5, DIRECT_SHARE_HOT));
+    delegated = 900;
+    ck_assert(!go_on(2 * SECOND, DIRECT_SHARE_HOT));
+}
+
+TEST(no_trial_begins_beside_another_ones) {
+    program(1000, 1500);
+    for (int i = 0; i < 100; i++, now_ns += 2 * MS)
+        ck_assert(!step(DIRECT_SHARE_HOT, DIRECT_SHARE_TRIED, false));
+    ck_assert(!sbt_pays_is_in_trial(&state.pays));
+    ck_assert(go_on(SECOND / 5, DIRECT_SHARE_HOT));
+    ck_assert(!step(DIRECT_SHARE_LONG, DIRECT_SHARE_TRIED, false)); /* but another one's does not keep it delegated */
+}
+
+TEST(a_trial_that_is_abandoned_changes_nothing) {
+    program(1000, 1500);
+    do
+        go_on(2 * MS, DIRECT_SHARE_HOT);
+    while (!step(DIRECT_SHARE_HOT, DIRECT_SHARE_TRIED, true));
+    ck_assert(sbt_pays_is_in_trial(&state.pays));
+    ck_assert(!sbt_pays_abandon(&state.pays, now_ns));
+    ck_assert(!sbt_pays_is_in_trial(&state.pays));
+    go_on(SECOND / 5, DIRECT_SHARE_HOT);
+    now_ns += 10 * SECOND;
+    n_waits += 1000000;
+    ck_assert(step(DIRECT_SHARE_UNKNOWN, DIRECT_SHARE_TRIED, true) && sbt_pays_is_in_trial(&state.pays));
+    ck_assert(sbt_pays_abandon(&state.pays, now_ns) && !sbt_pays_is_in_trial(&state.pays));
+}
+
+TEST(the_share_alone_decides_for_tests) {
+    program(1000, 10);
+    ck_assert(step(DIRECT_SHARE_HOT, DIRECT_SHARE_ANYWAY, false));
+    ck_assert(step(DIRECT_SHARE_BETWEEN, DIRECT_SHARE_ANYWAY, false));
+    ck_assert(!step(DIRECT_SHARE_LONG, DIRECT_SHARE_ANYWAY, false));
+    ck_assert(!step(DIRECT_SHARE_BETWEEN, DIRECT_SHARE_ANYWAY, false));
+}
+
+TEST(by_turns_for_tests) {
+    program(1000, 10);
+    for (int i = 0; i < 10; i++)
+        ck_assert(step(DIRECT_SHARE_UNKNOWN, DIRECT_SHARE_BY_TURNS, false) == (i % 2 == 0));
+}
