@@ -46,7 +46,12 @@ bool sim_fiber_goes_on(struct sim_program *p, struct sim_fiber *t) {
 void sim_fiber_settle(struct sim_program *p, struct sim_fiber *t) {
     if (t->ahead == 0)
         return;
-    uint64_t at = sim_program_now(p) + t->ahead;
+    uint64_t begin = sim_program_now(p);
+    if (p->core_free != NULL && p->core_free[t->core] > begin)
+        begin = p->core_free[t->core];
+    uint64_t at = begin + t->ahead;
+    if (p->core_free != NULL)
+        p->core_free[t->core] = at;
     t->ahead = 0;
     sim_fiber_call(p, t, at);
     sim_fiber_stop(p, t, SIM_FOR_TIME, sim_fiber_goes_on);
