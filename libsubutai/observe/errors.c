@@ -50,8 +50,7 @@ void rec_errors_drop(void) {
     ask();
 }
 
-SBT_EXPORT char *dlerror(void);
-char *dlerror(void) {
+SBT_EXPORT char *dlerror(void) {
     const bool is_new = take(), is_kept = own.is_kept;
     own.is_kept = false;
     return is_new || is_kept ? own.text : NULL;
