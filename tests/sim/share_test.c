@@ -141,3 +141,22 @@ static void sleeps(struct sim_program *p, void *argument) {
 TEST(sleeping, "leaves the core to others") {
     run(4, sleeps);
 }
+
+/* The message is in the buffer of core 1 from 115 on; thread 3 sets its filter at 200. */
+static void filters_late(struct sim_program *p, void *argument) {
+    (void)argument;
+    struct sim_message m;
+    sim_subscribe(p, channel);
+    if (sim_self(p) == 0) {
+        sim_compute(p, 100);
+        sim_send(p, channel, 2, 0, NULL, 0);
+    } else if (sim_self(p) == 3) {
+        sim_compute(p, 200);
+        sim_set_filter(p, (struct hw_filter){.mask = UINT32_MAX, .op = HW_FILTER_AND, .signature = 1});
+        ck_assert(sim_receive(p, channel, &m));
+    }
+}
+
+TEST(a_filter, "is for what comes later, and leaves what the core has") {
+    run(4, filters_late);
+}
