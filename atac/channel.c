@@ -28,7 +28,7 @@ static bool refuse(int error) {
 }
 
 VirtualChannel *VirtualChannel_create(void) {
-    int error = atac_machine == NULL ? EPERM : atac_machine->n_channels() == 0 ? ENOSPC : 0;
+    int error = !atac_may_make() ? EPERM : atac_machine->n_channels() == 0 ? ENOSPC : 0;
     if (error != 0) {
         errno = error;
         return NULL;

@@ -51,6 +51,18 @@ void live_wait_until(uint64_t cycles) {
     wait_until_ns(live.begin_ns + cycles * live.ns_a_cycle);
 }
 
+/* When the thread's core has computed so long for it: what other threads of the core have asked for comes first. */
+static uint64_t computed_ns(uint64_t ns) {
+    uint64_t now = now_ns(), end, *core_free = live.shares ? &live.core_free_ns[live_self->core] : NULL;
+    if (core_free == NULL)
+        return now + ns;
+    uint64_t before = __atomic_load_n(core_free, __ATOMIC_RELAXED);
+    do
+        end = (before > now ? before : now) + ns;
+    while (!__atomic_compare_exchange_n(core_free, &before, end, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return end;
+}
+
 /*
  * From now on, and not from the cycle that has begun: no call takes less than the model says. Without costs others run:
  * a thief that looks again and again would keep a core from threads with work.
@@ -58,7 +70,7 @@ void live_wait_until(uint64_t cycles) {
 void live_compute(uint64_t n_cycles) {
     live_check();
     if (live.costs && n_cycles != 0)
-        wait_until_ns(now_ns() + n_cycles * live.ns_a_cycle);
+        wait_until_ns(computed_ns(n_cycles * live.ns_a_cycle));
     else if (n_cycles != 0)
         sched_yield();
 }
@@ -209,7 +221,6 @@ static void *begin(void *argument) {
 }
 
 static bool init(const struct live_config *config) {
-    uint32_t n = config->optical.n_cores;
     struct hw_optical_config optical = config->optical;
     memset(&live, 0, sizeof live);
     live.costs = config->time_scale != 0;
@@ -218,8 +229,11 @@ static bool init(const struct live_config *config) {
     pthread_mutex_init(&live.lock, NULL);
     if (!live.costs)
         optical.transport_cycles = optical.controller_cycles = optical.check_cycles = 0;
-    live.threads = calloc(n, sizeof *live.threads);
-    return live.threads != NULL && live_words_init() && live_network_init(&optical);
+    live.shares = config->n_threads > optical.n_cores;
+    live.threads = calloc(config->n_threads, sizeof *live.threads);
+    live.core_free_ns = calloc(optical.n_cores, sizeof *live.core_free_ns);
+    return live.threads != NULL && live.core_free_ns != NULL && live_words_init() &&
+           live_network_init(&optical, config->n_threads);
 }
 
 static void free_all(void) {
@@ -228,12 +242,14 @@ static void free_all(void) {
     pthread_mutex_destroy(&live.lock);
     live_network_free();
     live_words_free();
+    free(live.core_free_ns);
     free(live.threads);
     live.threads = NULL;
     atac_machine = NULL;
 }
 
 static void free_unless(const bool *prepared) {
+    atac_prepares = false;
     if (!*prepared)
         free_all();
 }
@@ -241,6 +257,7 @@ static void free_unless(const bool *prepared) {
 /* An exception, or pthread_exit, ends the run before it has begun. */
 static void prepare_run(void (*prepare)(void *argument), void *argument) {
     bool prepared __attribute__((cleanup(free_unless))) = false;
+    atac_prepares = true;
     if (prepare != NULL)
         prepare(argument);
     prepared = true;
@@ -257,6 +274,7 @@ static void start_threads(uint32_t n, uint32_t stack_bytes) {
         pthread_attr_setstacksize(&attributes, stack_bytes);
     for (uint32_t i = 0; i < n; i++) {
         live.threads[i].number = i;
+        live.threads[i].core = i % live.net.config.n_cores;
         pthread_cond_init(&live.threads[i].awake, &clock);
         live.n_threads++;
     }
@@ -289,7 +307,7 @@ const char *live_run(const struct live_config *config, void (*prepare)(void *arg
     body_argument = argument;
     prepare_run(prepare, argument);
     if (!live.failed)
-        start_threads(config->optical.n_cores, config->stack_bytes);
+        start_threads(config->n_threads, config->stack_bytes);
     live_lock();
     live.go = true;
     live.n_living = live.n_begun;

@@ -13,11 +13,13 @@
 
 #include <pthread.h>
 
+#include "inbox.h"
 #include "machine.h"
 #include "optical.h"
 
 struct live_config {
-    struct hw_optical_config optical; /* n_cores: threads, one on each */
+    struct hw_optical_config optical;
+    uint32_t n_threads; /* thread t is on core t modulo the number of cores */
     struct atac_settings settings;
     uint32_t time_scale;  /* ns a cycle */
     uint32_t stack_bytes; /* of each thread; 0: pthread's default */
@@ -37,7 +39,7 @@ enum live_wait { LIVE_RUNS, LIVE_FOR_MESSAGE, LIVE_FOR_WORD };
 struct live_thread {
     pthread_t thread;
     pthread_cond_t awake;
-    uint32_t number;
+    uint32_t number, core;
     /* Under the lock: */
     enum live_wait wait;
     bool stuck;
@@ -50,8 +52,8 @@ struct live {
     void *net_memory;
     struct {
         void *data;
-        uint32_t bytes;
-    } * slots;           /* a message's data, by its slot */
+        uint32_t bytes, sender;
+    } * slots;           /* a message's data and thread, by its slot */
     uint32_t n_channels; /* that have been made */
     struct live_thread *threads;
     uint32_t n_threads, n_begun, n_living, n_stuck;
@@ -62,6 +64,10 @@ struct live {
     uint64_t begin_ns, end_ns, ns_a_cycle;
     uint64_t *words;
     uint32_t n_words;
+    /* If threads share cores: */
+    bool shares;
+    struct sim_inboxes inboxes;
+    uint64_t *core_free_ns; /* when the core has computed what threads have asked for; changed without the lock */
 };
 extern struct live live;
 extern _Thread_local struct live_thread *live_self; /* NULL: no thread of the run */
@@ -85,7 +91,7 @@ void live_block(enum live_wait wait, uint64_t until);
 void live_wake(struct live_thread *t);
 
 /* live_network.c */
-bool live_network_init(const struct hw_optical_config *config);
+bool live_network_init(const struct hw_optical_config *config, uint32_t n_threads);
 void live_network_free(void);
 void live_subscribe(uint32_t channel);
 void live_set_filter(struct hw_filter filter);

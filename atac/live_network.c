@@ -4,21 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live.h"
+#include "live_share.h"
 #include "pools.h"
 
 enum { SHORT_NS = 20000 };
 
-bool live_network_init(const struct hw_optical_config *config) {
+bool live_network_init(const struct hw_optical_config *config, uint32_t n_threads) {
     size_t bytes = (hw_optical_bytes(config) + 63) / 64 * 64;
     live.net_memory = aligned_alloc(64, bytes);
     if (live.net_memory == NULL)
         return false;
     memset(live.net_memory, 0, bytes);
-    return hw_optical_init(&live.net, config, live.net_memory);
+    return hw_optical_init(&live.net, config, live.net_memory) &&
+           (!live.shares ||
+            sim_inboxes_init(&live.inboxes, n_threads, config->n_cores, config->n_channels, config->buffer_limit));
 }
 
 void live_network_free(void) {
+    sim_inboxes_free(&live.inboxes);
     for (uint32_t i = 0; i < live.net.n_slots; i++)
         free(live.slots[i].data);
     free(live.slots);
@@ -30,14 +33,18 @@ void live_network_free(void) {
 void live_subscribe(uint32_t channel) {
     live_check();
     live_lock();
-    hw_optical_subscribe(&live.net, live_self->number, channel, live_cycles());
+    if (live.shares)
+        live_share_subscribe(channel);
+    hw_optical_subscribe(&live.net, live_self->core, channel, live_cycles());
     live_unlock();
 }
 
 void live_set_filter(struct hw_filter filter) {
     live_check();
     live_lock();
-    hw_optical_set_filter(&live.net, live_self->number, &filter, live_cycles());
+    if (live.shares)
+        filter = live_share_set_filter(filter);
+    hw_optical_set_filter(&live.net, live_self->core, &filter, live_cycles());
     live_unlock();
 }
 
@@ -54,6 +61,7 @@ static void extend(void) {
 }
 
 static void keep_data(uint32_t slot, const void *data, uint32_t size) {
+    live.slots[slot].sender = live_self->number;
     if (size > live.slots[slot].bytes) {
         void *room = realloc(live.slots[slot].data, size);
         if (room == NULL)
@@ -67,6 +75,8 @@ static void keep_data(uint32_t slot, const void *data, uint32_t size) {
 
 static void look_for_overflow(void) {
     char text[sizeof live.error];
+    if (live.shares)
+        live_share_look_for_overflow();
     if (live.net.config.buffer_limit == 0 || !live.net.overflowed)
         return;
     snprintf(text, sizeof text, "core %u: more than %u messages of channel %u, which no thread there reads",
@@ -81,8 +91,8 @@ static void tell_waiting(void) {
         struct live_thread *t = &live.threads[i];
         bool waits = t->wait == LIVE_FOR_MESSAGE;
         if (waits || live.net.config.buffer_limit != 0)
-            hw_optical_advance(&live.net, i, now);
-        if (waits && hw_optical_next(&live.net, i, t->channel) != UINT64_MAX)
+            hw_optical_advance(&live.net, t->core, now);
+        if (waits && (hw_optical_next(&live.net, t->core, t->channel) != UINT64_MAX || live_share_has(t, t->channel)))
             live_wake(t);
     }
     look_for_overflow();
@@ -95,7 +105,7 @@ static uint64_t next_cycle(void) {
 
 void live_send(uint32_t channel, uint32_t signature, uint32_t tag, const void *data, uint32_t size) {
     struct hw_optical_message message = {
-        .size = size, .tag = tag, .channel = channel, .signature = signature, .wavelength = live_self->number};
+        .size = size, .tag = tag, .channel = channel, .signature = signature, .wavelength = live_self->core};
     enum hw_optical_status status;
     uint32_t slot;
     uint64_t now;
@@ -114,16 +124,17 @@ void live_send(uint32_t channel, uint32_t signature, uint32_t tag, const void *d
         }
     }
     keep_data(slot, data, size);
+    if (live.shares)
+        live_share_send(&message, now, data);
     tell_waiting();
     live_unlock();
 }
 
 /* ---- receiving ---- */
 
-static void copy(const struct hw_optical_received *from, struct atac_received *to) {
-    uint32_t size = from->message.size;
-    const void *data = live.slots[from->slot].data;
-    to->head = from->message;
+void live_copy(const struct hw_optical_message *head, const void *data, struct atac_received *to) {
+    uint32_t size = head->size;
+    to->head = *head;
     to->payload = 0;
     if (size != 0)
         memcpy(&to->payload, data, size < sizeof to->payload ? size : sizeof to->payload);
@@ -131,9 +142,19 @@ static void copy(const struct hw_optical_received *from, struct atac_received *t
         memcpy(to->data, data, size < to->room ? size : to->room);
 }
 
+static bool take(uint32_t channel, uint64_t now, struct atac_received *received) {
+    struct hw_optical_received own;
+    if (live.shares)
+        return live_share_take(channel, now, received);
+    if (!hw_optical_receive(&live.net, live_self->core, channel, now, &own))
+        return false;
+    live_copy(&own.message, live.slots[own.slot].data, received);
+    return true;
+}
+
 /* With the lock: until the next message could be there, another one is sent, or the deadline. */
 static void wait_for_message(uint32_t channel, uint64_t now, uint64_t deadline) {
-    uint64_t next = hw_optical_next(&live.net, live_self->number, channel);
+    uint64_t next = hw_optical_next(&live.net, live_self->core, channel);
     uint64_t until = next < deadline ? next : deadline;
     if (until != UINT64_MAX && (until - now) * live.ns_a_cycle < SHORT_NS) {
         live_unlock();
@@ -146,19 +167,15 @@ static void wait_for_message(uint32_t channel, uint64_t now, uint64_t deadline) 
 }
 
 bool live_receive(uint32_t channel, uint64_t deadline, struct atac_received *received) {
-    struct hw_optical_received own;
     bool found;
     live_check();
     live_lock();
-    for (uint64_t now;
-         !(found = hw_optical_receive(&live.net, live_self->number, channel, now = live_cycles(), &own));) {
+    for (uint64_t now; !(found = take(channel, now = live_cycles(), received));) {
         look_for_overflow();
         if (deadline <= now)
             break;
         wait_for_message(channel, now, deadline);
     }
-    if (found)
-        copy(&own, received);
     live_unlock();
     live_compute(live.net.config.check_cycles);
     return found;

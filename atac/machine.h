@@ -69,8 +69,13 @@ struct atac_settings {
 extern const struct atac_machine *atac_machine;
 extern struct atac_settings atac_running;
 
+/* The calling thread runs `prepare`. */
+extern _Thread_local bool atac_prepares;
+
 /* The calling thread's number; ATAC_NO_THREAD: it is none of a run. */
 uint32_t atac_self(void);
+/* May the calling thread make channels and masters: is it one of the run, or does it run `prepare`? */
+bool atac_may_make(void);
 
 struct atac_settings atac_settings_default(void);
 

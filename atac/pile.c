@@ -41,7 +41,7 @@ DWorkPileMaster *DWorkPileMaster_new(int kind, int number_of_threads, int capaci
         errno = EINVAL;
         return NULL;
     }
-    if (atac_machine == NULL) {
+    if (!atac_may_make()) {
         errno = EPERM;
         return NULL;
     }

@@ -48,6 +48,8 @@ static const char *refusal(const ATAC_options *o) {
     struct hw_optical_config optical = optical_of(o);
     if (o->number_of_cores < 1 || o->number_of_cores > ATAC_MAX_THREADS)
         return "impossible run: cores";
+    if (o->number_of_threads < 0 || o->number_of_threads > ATAC_MAX_THREADS)
+        return "impossible run: threads";
     if (o->lambda_limit < 0 || o->buffer_limit < 0)
         return "impossible run: limit of a queue";
     if (o->software_cycles < 0 || o->software_cycles > HW_OPTICAL_MAX_CYCLES)
@@ -61,6 +63,10 @@ static const char *refusal(const ATAC_options *o) {
     if (why != NULL)
         snprintf(text, sizeof text, "impossible run: %s", why);
     return why != NULL ? text : NULL;
+}
+
+static uint32_t threads_of(const ATAC_options *o) {
+    return (uint32_t)(o->number_of_threads != 0 ? o->number_of_threads : o->number_of_cores);
 }
 
 /* What `subutai run --time-scale` tells its program. */
@@ -141,6 +147,7 @@ static const char *run_virtual(const ATAC_options *o, struct program *program, u
     static struct sim_error error;
     struct atac_config config = {.chip = sim_program_config_default(), .settings = settings_of(o)};
     config.chip.n_cores = (uint32_t)o->number_of_cores;
+    config.chip.n_threads = n_threads;
     config.chip.optical = optical_of(o);
     config.chip.stack_bytes = (size_t)o->stack_bytes;
     return atac_run(&config, prepare_program, program_body, program, cycles, &error) == SIM_OK ? NULL : error.text;
@@ -157,9 +164,10 @@ const char *ATAC_run(const ATAC_options *options, void (*prepare)(void *argument
         error = "another run is under way";
     if (error != NULL)
         return error;
-    n_threads = (uint32_t)options->number_of_cores;
+    n_threads = threads_of(options);
     if (options->live) {
         struct live_config config = {.optical = optical_of(options),
+                                     .n_threads = n_threads,
                                      .settings = settings_of(options),
                                      .time_scale = time_scale_of(options),
                                      .stack_bytes = (uint32_t)options->stack_bytes};

@@ -29,8 +29,8 @@ struct atac_config atac_config_default(void);
 struct sim_program *atac_chip(void);
 
 /*
- * One thread on each core; each calls body with the argument. prepare, if not NULL, is called before, with the chip. As
- * sim_program_run; SIM_USAGE too if few >= many. *cycles: until the last thread ended.
+ * One thread on each core, or as many as the chip says; each calls body with the argument. prepare, if not NULL, is
+ * called before, with the chip. As sim_program_run; SIM_USAGE too if few >= many. *cycles: until the last thread ended.
  */
 enum sim_status atac_run(const struct atac_config *config, void (*prepare)(struct sim_program *chip, void *argument),
                          sim_program_body *body, void *argument, uint64_t *cycles, struct sim_error *error);

@@ -143,6 +143,7 @@ static void free_chip(void) {
 }
 
 static void free_unless(const bool *prepared) {
+    atac_prepares = false;
     if (!*prepared)
         free_chip();
 }
@@ -150,6 +151,7 @@ static void free_unless(const bool *prepared) {
 /* An exception, or pthread_exit, ends the run before it has begun. */
 static void prepare_run(void (*prepare)(struct sim_program *chip, void *argument), void *argument) {
     bool prepared __attribute__((cleanup(free_unless))) = false;
+    atac_prepares = true;
     if (prepare != NULL)
         prepare(chip, argument);
     prepared = true;
@@ -167,7 +169,8 @@ enum sim_status atac_run(const struct atac_config *config, void (*prepare)(struc
     atac_machine = &machine;
     atac_running = *settings;
     prepare_run(prepare, argument);
-    for (uint32_t i = 0; i < config->chip.n_cores && status == SIM_OK; i++)
+    uint32_t n_threads = config->chip.n_threads != 0 ? config->chip.n_threads : config->chip.n_cores;
+    for (uint32_t i = 0; i < n_threads && status == SIM_OK; i++)
         status = sim_program_spawn(chip, body, argument, error);
     runs = true;
     if (status == SIM_OK)

@@ -12,6 +12,7 @@
  *   histogram      latencies, and quantiles of them
  *   line           memory by lines of the host's cache
  *   pools          memory of an optical network for messages under way
+ *   inbox          what threads that share a core have received
  *   events         what happens when
  *   signal_set     numbers of signals
  *   sim            the interface

@@ -4,7 +4,7 @@
  * words in coherent caches, an operating system's futexes, and the optical network.
  *
  *   struct sim_program *p = sim_program_new(&config, &error);
- *   sim_program_spawn(p, body, argument);              thread i runs on core i
+ *   sim_program_spawn(p, body, argument);              thread i is on core i modulo n_cores
  *   sim_program_run(p, &error);                        to the end of all threads
  *   sim_program_free(p);
  *
@@ -47,6 +47,7 @@ struct sim_memory_costs {
 
 struct sim_program_config {
     uint32_t n_cores;                 /* 1 to SIM_MAX_CORES, in the smallest square mesh that holds them */
+    uint32_t n_threads;               /* 1 to SIM_MAX_CORES; 0: as many as cores. More share cores (program_share.h) */
     struct hw_optical_config optical; /* its n_cores is the program's */
     struct sim_memory_costs memory;
     struct hw_timing timing; /* of the mesh */
@@ -65,7 +66,7 @@ typedef void sim_program_body(struct sim_program *program, void *argument);
 /* NULL: the chip is impossible, or there is no memory; *error says why. */
 struct sim_program *sim_program_new(const struct sim_program_config *config, struct sim_error *error);
 void sim_program_free(struct sim_program *program);
-/* SIM_USAGE: there is a thread on each core already. */
+/* SIM_USAGE: there are as many threads already. */
 enum sim_status sim_program_spawn(struct sim_program *program, sim_program_body *body, void *argument,
                                   struct sim_error *error);
 /*
@@ -84,7 +85,7 @@ uint64_t sim_program_n_transfers(const struct sim_program *program);
 
 /* ---- for threads ---- */
 
-uint32_t sim_self(const struct sim_program *program); /* its number, and its core's */
+uint32_t sim_self(const struct sim_program *program); /* its number */
 uint64_t sim_cycles(const struct sim_program *program);
 void sim_compute(struct sim_program *program, uint64_t cycles);
 /* Ends the run with this text. Does not return. */

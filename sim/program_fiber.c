@@ -50,9 +50,22 @@ static bool hop(struct sim_program *p, struct sim_fiber *t) {
     return false;
 }
 
+/* The core computes for its threads one after the other. There are no hops. */
+static void settle_in_turn(struct sim_program *p, struct sim_fiber *t) {
+    uint64_t *free = &p->core_free[t->core], now = sim_program_now(p);
+    *free = (*free > now ? *free : now) + t->ahead;
+    t->ahead = 0;
+    sim_fiber_call(p, t, *free);
+    sim_fiber_stop(p, t, SIM_FOR_TIME, sim_fiber_goes_on);
+}
+
 void sim_fiber_settle(struct sim_program *p, struct sim_fiber *t) {
     if (t->ahead == 0)
         return;
+    if (p->core_free != NULL) {
+        settle_in_turn(p, t);
+        return;
+    }
     if (t->ahead != t->hopped)
         t->hops[t->n_hops++] = t->ahead;
     t->departed = sim_program_now(p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Shared words: lines, their homes, and what a core has in its cache. */
-#include "program_state.h"
+#include "program_share.h"
 
 static uint32_t home_of(const struct sim_program *p, uint32_t line) {
     return line % p->config.n_cores;
@@ -72,22 +72,22 @@ static void share(struct sim_cache_line *line, uint32_t core) {
  * All other copies are invalid from now on. A thread that spins on one asks for the line again when it is told so, as
  * any load does. The answer is how long it takes the home.
  */
-static uint64_t invalidate(struct sim_program *p, struct sim_cache_line *line, uint32_t number, uint32_t core,
-                           uint64_t start) {
-    uint32_t home = home_of(p, number);
+static uint64_t invalidate(struct sim_program *p, const struct sim_fiber *writer, uint64_t start) {
+    uint32_t number = writer->word / SIM_WORDS_OF_LINE, core = writer->core, home = home_of(p, number);
+    struct sim_cache_line *line = &p->lines[number];
     uint64_t longest = 0, sent = 0;
     for (uint32_t w = 0; w < SIM_MAX_CORES / 64; w++)
         for (uint64_t rest = line->sharers[w]; rest != 0; rest &= rest - 1) {
             uint32_t other = w * 64 + (uint32_t)__builtin_ctzll(rest);
-            if (other == core)
+            if (other == core) {
+                sim_share_tell_spinning(p, writer, core, number, start);
                 continue;
+            }
             uint64_t there = sent + sim_program_way(p, home, other, HW_MESH_N_FLITS);
             uint64_t back = there + sim_program_way(p, other, home, HW_MESH_N_FLITS);
             longest = back > longest ? back : longest;
             sent += p->config.memory.invalidate_flits;
-            struct sim_fiber *t = &p->threads[other];
-            if (t->wait == SIM_FOR_CHANGE && t->word / SIM_WORDS_OF_LINE == number)
-                sim_fiber_call(p, t, start + there);
+            sim_share_tell_spinning(p, writer, other, number, start + there);
         }
     for (uint32_t w = 0; w < SIM_MAX_CORES / 64; w++)
         line->sharers[w] = 0;
@@ -97,7 +97,7 @@ static uint64_t invalidate(struct sim_program *p, struct sim_cache_line *line, u
 /* The request has arrived at the line's home. */
 static bool at_home(struct sim_program *p, struct sim_fiber *t) {
     const struct sim_memory_costs *costs = &p->config.memory;
-    uint32_t number = t->word / SIM_WORDS_OF_LINE, home = home_of(p, number), core = t->number;
+    uint32_t number = t->word / SIM_WORDS_OF_LINE, home = home_of(p, number), core = t->core;
     struct sim_cache_line *line = &p->lines[number];
     uint64_t now = sim_program_now(p), start = line->free_cycles > now ? line->free_cycles : now;
     uint64_t served = start + costs->directory_cycles;
@@ -108,7 +108,7 @@ static bool at_home(struct sim_program *p, struct sim_fiber *t) {
                   sim_program_way(p, line->owner, home, costs->line_flits);
     line->owner = SIM_NO_OWNER;
     if (t->access != SIM_LOAD) {
-        served += invalidate(p, line, number, core, start + costs->directory_cycles);
+        served += invalidate(p, t, start + costs->directory_cycles);
         line->owner = core;
     }
     share(line, core);
@@ -140,12 +140,14 @@ static uint64_t access_word(struct sim_program *p, enum sim_access access, uint3
     t->word = word;
     t->operand = operand;
     t->expected = expected;
-    if (has_line(&p->lines[number], t->number, access)) {
+    if (has_line(&p->lines[number], t->core, access)) {
         perform(&p->lines[number], t);
+        if (p->core_free != NULL && access != SIM_LOAD)
+            sim_share_tell_spinning(p, t, t->core, number, sim_program_now(p));
         t->ahead = p->config.memory.hit_cycles;
         return t->result;
     }
-    uint64_t way = sim_program_way(p, t->number, home_of(p, number), HW_MESH_N_FLITS);
+    uint64_t way = sim_program_way(p, t->core, home_of(p, number), HW_MESH_N_FLITS);
     sim_fiber_call(p, t, sim_program_now(p) + p->config.memory.hit_cycles + way);
     sim_fiber_stop(p, t, SIM_FOR_TIME, at_home);
     return t->result;
@@ -179,7 +181,7 @@ uint64_t sim_spin_while(struct sim_program *p, uint32_t word, uint64_t old) {
             return value;
         sim_fiber_settle(p, t);
         /* The copy may have become invalid on its way here: then it is asked for again at once. */
-        if (hw_optical_bit(p->lines[word / SIM_WORDS_OF_LINE].sharers, t->number) &&
+        if (hw_optical_bit(p->lines[word / SIM_WORDS_OF_LINE].sharers, t->core) &&
             p->lines[word / SIM_WORDS_OF_LINE].word[word % SIM_WORDS_OF_LINE] == old)
             sim_fiber_stop(p, t, SIM_FOR_CHANGE, sim_fiber_goes_on);
     }
@@ -197,7 +199,7 @@ static uint64_t serve(struct sim_program *p) {
 
 static void reply(struct sim_program *p, struct sim_fiber *t, uint64_t at) {
     t->then = sim_fiber_goes_on;
-    sim_fiber_call(p, t, at + sim_program_way(p, 0, t->number, HW_MESH_N_FLITS));
+    sim_fiber_call(p, t, at + sim_program_way(p, 0, t->core, HW_MESH_N_FLITS));
 }
 
 static bool wait_at_server(struct sim_program *p, struct sim_fiber *t) {
@@ -245,7 +247,7 @@ static void call_server(struct sim_program *p, uint32_t word, sim_fiber_then *th
     sim_compute(p, p->config.memory.system_cycles);
     sim_fiber_settle(p, t);
     t->word = word;
-    sim_fiber_call(p, t, sim_program_now(p) + sim_program_way(p, t->number, 0, HW_MESH_N_FLITS));
+    sim_fiber_call(p, t, sim_program_now(p) + sim_program_way(p, t->core, 0, HW_MESH_N_FLITS));
     sim_fiber_stop(p, t, SIM_FOR_TIME, then);
     sim_compute(p, p->config.memory.system_cycles);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Messages of simulated threads. */
 #include "pools.h"
-#include "program_state.h"
+#include "program_share.h"
 
 static void check_channel(struct sim_program *p, uint32_t channel) {
     if (channel >= p->n_channels)
@@ -21,12 +21,16 @@ uint32_t sim_channel(struct sim_program *p) {
 void sim_subscribe(struct sim_program *p, uint32_t channel) {
     check_channel(p, channel);
     sim_fiber_settle(p, p->running);
-    hw_optical_subscribe(&p->optical, p->running->number, channel, sim_program_now(p));
+    if (p->core_free != NULL)
+        sim_share_subscribe(p, p->running, channel);
+    hw_optical_subscribe(&p->optical, p->running->core, channel, sim_program_now(p));
 }
 
 void sim_set_filter(struct sim_program *p, struct hw_filter filter) {
     sim_fiber_settle(p, p->running);
-    if (hw_optical_set_filter(&p->optical, p->running->number, &filter, sim_program_now(p)) != HW_OPTICAL_OK)
+    if (p->core_free != NULL && hw_filter_possible(&filter))
+        filter = sim_share_set_filter(p, p->running, filter);
+    if (hw_optical_set_filter(&p->optical, p->running->core, &filter, sim_program_now(p)) != HW_OPTICAL_OK)
         sim_program_fail(p, "thread %u: there is no filter operation %u", p->running->number, (unsigned)filter.op);
 }
 
@@ -45,6 +49,7 @@ static void extend(struct sim_program *p) {
 }
 
 static void keep_data(struct sim_program *p, uint32_t slot, const void *data, uint32_t size) {
+    p->slots[slot].sender = p->running->number;
     if (size > p->slots[slot].bytes) {
         void *room = realloc(p->slots[slot].data, size);
         if (room == NULL)
@@ -66,7 +71,7 @@ static void look_for_overflow(struct sim_program *p) {
 
 /* When the thread looks next. The answer: is that known? */
 static bool set_alarm(struct sim_program *p, struct sim_fiber *t) {
-    uint64_t next = hw_optical_next(&p->optical, t->number, t->channel);
+    uint64_t next = hw_optical_next(&p->optical, t->core, t->channel);
     if (next >= t->alarm)
         return t->alarm != UINT64_MAX;
     t->alarm = next;
@@ -79,11 +84,11 @@ static void tell_waiting(struct sim_program *p) {
     bool flat = p->config.optical.shape == HW_OPTICAL_FLAT;
     for (uint32_t w = 0; w < SIM_MAX_CORES / 64; w++)
         for (uint64_t rest = p->waiting[w]; rest != 0; rest &= rest - 1) {
-            uint32_t core = w * 64 + (uint32_t)__builtin_ctzll(rest);
-            struct sim_fiber *t = &p->threads[core];
+            uint32_t number = w * 64 + (uint32_t)__builtin_ctzll(rest);
+            struct sim_fiber *t = &p->threads[number];
             /* In a flat network no later message makes it earlier. */
             if (set_alarm(p, t) && flat)
-                p->waiting[w] &= ~(UINT64_C(1) << core % 64);
+                p->waiting[w] &= ~(UINT64_C(1) << number % 64);
         }
 }
 
@@ -91,7 +96,7 @@ void sim_send(struct sim_program *p, uint32_t channel, uint32_t signature, uint3
               uint32_t size) {
     struct sim_fiber *t = p->running;
     struct hw_optical_message message = {
-        .size = size, .tag = tag, .channel = channel, .signature = signature, .wavelength = t->number};
+        .size = size, .tag = tag, .channel = channel, .signature = signature, .wavelength = t->core};
     enum hw_optical_status status;
     uint32_t slot;
     check_channel(p, channel);
@@ -100,13 +105,15 @@ void sim_send(struct sim_program *p, uint32_t channel, uint32_t signature, uint3
         if (status == HW_OPTICAL_NO_MEMORY) {
             extend(p);
         } else if (status == HW_OPTICAL_FULL) {
-            sim_fiber_call(p, t, hw_optical_retry(&p->optical, t->number, sim_program_now(p)));
+            sim_fiber_call(p, t, hw_optical_retry(&p->optical, t->core, sim_program_now(p)));
             sim_fiber_stop(p, t, SIM_FOR_TIME, sim_fiber_goes_on);
         } else {
             sim_program_fail(p, "thread %u: message of %u bytes: %s", t->number, size, hw_optical_status_name(status));
         }
     }
     keep_data(p, slot, data, size);
+    if (p->core_free != NULL)
+        sim_share_send(p, t, &message, data);
     tell_waiting(p);
     if (p->config.optical.buffer_limit != 0)
         look_for_overflow(p);
@@ -121,7 +128,9 @@ static void give(const struct sim_program *p, const struct hw_optical_received *
 
 static bool take(struct sim_program *p, struct sim_fiber *t, uint32_t channel, struct sim_message *message) {
     struct hw_optical_received received;
-    if (!hw_optical_receive(&p->optical, t->number, channel, sim_program_now(p), &received))
+    if (p->core_free != NULL)
+        return sim_share_take(p, t, channel, message);
+    if (!hw_optical_receive(&p->optical, t->core, channel, sim_program_now(p), &received))
         return false;
     give(p, &received, message);
     return true;
@@ -139,20 +148,21 @@ static bool take(struct sim_program *p, struct sim_fiber *t, uint32_t channel, s
 static bool take_ahead(struct sim_program *p, struct sim_fiber *t, uint32_t channel, uint64_t deadline,
                        struct sim_message *message) {
     const struct hw_optical_config *config = &p->config.optical;
-    if (config->shape != HW_OPTICAL_FLAT || config->lambda_limit != 0 || config->buffer_limit != 0)
+    if (p->core_free != NULL || config->shape != HW_OPTICAL_FLAT || config->lambda_limit != 0 ||
+        config->buffer_limit != 0)
         return false;
     uint64_t now = sim_program_now(p), own = now + t->ahead;
     uint64_t known = now + t->hopped + (config->transport_cycles != 0 ? config->transport_cycles - 1 : 0);
-    hw_optical_advance(&p->optical, t->number, own < known ? own : known);
-    uint64_t first = hw_optical_first(&p->optical, t->number, channel);
+    hw_optical_advance(&p->optical, t->core, own < known ? own : known);
+    uint64_t first = hw_optical_first(&p->optical, t->core, channel);
     if (first <= deadline && first != UINT64_MAX) {
         struct hw_optical_received received;
-        hw_optical_take(&p->optical, t->number, channel, &received);
+        hw_optical_take(&p->optical, t->core, channel, &received);
         give(p, &received, message);
         t->ahead = first > own ? first - now : t->ahead;
         return true;
     }
-    uint64_t next = hw_optical_next(&p->optical, t->number, channel);
+    uint64_t next = hw_optical_next(&p->optical, t->core, channel);
     if (next > own && next <= deadline && next != UINT64_MAX)
         t->ahead = next - now;
     return false;
@@ -166,9 +176,9 @@ static bool take_ahead(struct sim_program *p, struct sim_fiber *t, uint32_t chan
 static bool take_at_hop(struct sim_program *p, struct sim_fiber *t, uint32_t channel, struct sim_message *message) {
     uint64_t now = sim_program_now(p), own = now + t->ahead, lookahead = p->config.optical.transport_cycles;
     struct hw_optical_received received;
-    if (t->ahead == t->hopped || t->n_hops == SIM_MAX_HOPS ||
-        !hw_optical_is_certain(&p->optical, t->number, now + lookahead - 1, own + lookahead - 1) ||
-        !hw_optical_receive(&p->optical, t->number, channel, own, &received))
+    if (p->core_free != NULL || t->ahead == t->hopped || t->n_hops == SIM_MAX_HOPS ||
+        !hw_optical_is_certain(&p->optical, t->core, now + lookahead - 1, own + lookahead - 1) ||
+        !hw_optical_receive(&p->optical, t->core, channel, own, &received))
         return false;
     t->hopped = t->hops[t->n_hops++] = t->ahead;
     give(p, &received, message);
@@ -187,10 +197,16 @@ bool sim_receive(struct sim_program *p, uint32_t channel, struct sim_message *me
     return found;
 }
 
+static bool is_there(struct sim_program *p, struct sim_fiber *t) {
+    if (p->core_free != NULL)
+        return sim_share_look(p, t, t->channel);
+    hw_optical_advance(&p->optical, t->core, sim_program_now(p));
+    return hw_optical_next(&p->optical, t->core, t->channel) <= sim_program_now(p);
+}
+
 /* The thread's alarm: is there a message? */
 static bool look(struct sim_program *p, struct sim_fiber *t) {
-    hw_optical_advance(&p->optical, t->number, sim_program_now(p));
-    if (hw_optical_next(&p->optical, t->number, t->channel) <= sim_program_now(p) || t->deadline <= sim_program_now(p))
+    if (is_there(p, t) || t->deadline <= sim_program_now(p))
         return true;
     t->alarm = UINT64_MAX;
     bool known = set_alarm(p, t);

@@ -2,7 +2,7 @@
 /* A program's chip: made, run, freed, asked. */
 #include "program.h"
 
-#include "program_state.h"
+#include "program_share.h"
 
 struct sim_program_config sim_program_config_default(void) {
     return (struct sim_program_config){.n_cores = 64,
@@ -28,6 +28,8 @@ static bool refuse(struct sim_error *error, const char *what) {
 static bool check(const struct sim_program_config *config, struct sim_error *error) {
     if (config->n_cores < 1 || config->n_cores > SIM_MAX_CORES)
         return refuse(error, "cores");
+    if (config->n_threads < 1 || config->n_threads > SIM_MAX_CORES)
+        return refuse(error, "threads");
     if (config->stack_bytes < 4096 || config->stack_bytes > SIM_PROGRAM_MAX_STACK)
         return refuse(error, "bytes of a stack");
     const char *why = hw_optical_refusal(&config->optical);
@@ -47,16 +49,17 @@ static bool make_mesh(struct sim_program *p) {
 struct sim_program *sim_program_new(const struct sim_program_config *config, struct sim_error *error) {
     struct sim_program_config own = *config;
     own.optical.n_cores = config->n_cores;
+    own.n_threads = config->n_threads != 0 ? config->n_threads : config->n_cores;
     if (!check(&own, error))
         return NULL;
     struct sim_program *p = calloc(1, sizeof *p);
     if (p != NULL) {
         p->config = own;
-        p->threads = calloc(own.n_cores, sizeof *p->threads);
+        p->threads = calloc(own.n_threads, sizeof *p->threads);
         p->optical_memory = sim_line_zeroed(hw_optical_bytes(&own.optical));
     }
     if (p == NULL || p->threads == NULL || p->optical_memory == NULL || !sim_events_init(&p->events) || !make_mesh(p) ||
-        !hw_optical_init(&p->optical, &own.optical, p->optical_memory)) {
+        !hw_optical_init(&p->optical, &own.optical, p->optical_memory) || !sim_share_init(p)) {
         sim_program_free(p);
         snprintf(error->text, sizeof error->text, "no memory for %u cores", own.n_cores);
         return NULL;
@@ -67,6 +70,7 @@ struct sim_program *sim_program_new(const struct sim_program_config *config, str
 void sim_program_free(struct sim_program *p) {
     if (p == NULL)
         return;
+    sim_share_free(p);
     for (uint32_t i = 0; i < p->n_threads; i++)
         sim_stack_free(&p->threads[i].stack);
     for (uint32_t i = 0; i < p->optical.n_slots; i++)
@@ -99,10 +103,12 @@ static void entry(void *argument) {
 
 enum sim_status sim_program_spawn(struct sim_program *p, sim_program_body *body, void *argument,
                                   struct sim_error *error) {
-    if (p->n_threads == p->config.n_cores)
-        return sim_refuse(error, SIM_USAGE, "more threads than %u cores", p->n_threads);
+    if (p->n_threads == p->config.n_threads)
+        return sim_refuse(error, SIM_USAGE, "more threads than %u %s", p->n_threads,
+                          p->n_threads == p->config.n_cores ? "cores" : "threads of the configuration");
     struct sim_fiber *t = &p->threads[p->n_threads];
     *t = (struct sim_fiber){.number = p->n_threads,
+                            .core = p->n_threads % p->config.n_cores,
                             .then = sim_fiber_goes_on,
                             .alarm = UINT64_MAX,
                             .body = body,

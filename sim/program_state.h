@@ -10,6 +10,7 @@
 #define SIM_PROGRAM_STATE_H
 
 #include "chip.h"
+#include "inbox.h"
 #include "program.h"
 #include "stack.h"
 
@@ -32,10 +33,11 @@ enum sim_wait { SIM_FOR_TIME, SIM_FOR_CHANGE, SIM_FOR_WAKE, SIM_FOR_MESSAGE };
 struct sim_fiber {
     struct sim_stack stack;
     sim_fiber_then *then;
-    uint32_t number, generation; /* events of an earlier generation are stale */
-    uint64_t ahead;              /* cycles that it has computed since the last event that has happened, */
-    uint64_t hopped;             /* and of them, those until its last hop */
-    uint32_t n_hops, hop;        /* hops; the next one, when they happen */
+    uint32_t number, core;
+    uint32_t generation;  /* events of an earlier generation are stale */
+    uint64_t ahead;       /* cycles that it has computed since the last event that has happened, */
+    uint64_t hopped;      /* and of them, those until its last hop */
+    uint32_t n_hops, hop; /* hops; the next one, when they happen */
     enum sim_wait wait;
     /* An access, a futex call. */
     enum sim_access access;
@@ -45,8 +47,9 @@ struct sim_fiber {
     struct sim_fiber *next_sleeper;
     /* A wait for a message. */
     uint32_t channel;
-    uint64_t alarm;    /* when it looks next; UINT64_MAX: when there is another message */
-    uint64_t deadline; /* when it gives up */
+    uint64_t alarm;            /* when it looks next; UINT64_MAX: when there is another message */
+    uint64_t deadline;         /* when it gives up */
+    struct sim_letter *letter; /* that it has taken last, if threads share cores */
     bool ended;
     sim_program_body *body;
     void *argument;
@@ -69,7 +72,7 @@ struct sim_program {
     struct hw_mesh mesh;
     void *ports;
     struct sim_stack stack;    /* of sim_program_run's caller */
-    struct sim_fiber *threads; /* [n_cores] */
+    struct sim_fiber *threads; /* [config.n_threads] */
     uint32_t n_threads, n_living;
     struct sim_fiber *running;
     uint64_t n_events, end_cycles;
@@ -86,10 +89,13 @@ struct sim_program {
     void *optical_memory;
     struct {
         void *data;
-        uint32_t bytes;
-    } * slots;                            /* a message's data, by its slot */
-    uint64_t waiting[SIM_MAX_CORES / 64]; /* cores that wait for a message that has not been sent */
+        uint32_t bytes, sender;
+    } * slots;                            /* a message's data and thread, by its slot */
+    uint64_t waiting[SIM_MAX_CORES / 64]; /* threads that wait for a message that has not been sent */
     uint32_t n_channels;
+    /* If threads share cores (program_share.h): */
+    struct sim_inboxes inboxes;
+    uint64_t *core_free; /* [n_cores] when the core has computed what threads have asked for; NULL: none is shared */
 };
 
 static inline uint64_t sim_program_now(const struct sim_program *p) {

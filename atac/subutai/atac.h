@@ -47,8 +47,14 @@ enum { ATAC_AND, ATAC_OR, ATAC_XOR }; /* match_operation */
 
 /* What the thesis gives (Table 4.1) is the default; times are cycles of a clock of 1 GHz. */
 typedef struct ATAC_options {
-    int number_of_cores; /* 1 to 1024, and as many threads: one on each. 64 */
-    int live;            /* 0: virtual time, the same course each time. Else real threads */
+    int number_of_cores; /* 1 to 1024. 64 */
+    /*
+     * 1 to 1024; 0, the default: one on each core. Thread t is on core t modulo the number of cores. Threads of one
+     * core share its wavelength, its controller and the time in which it computes; each of them has its own filter, and
+     * receives each message of the others, those of its own core too.
+     */
+    int number_of_threads;
+    int live; /* 0: virtual time, the same course each time. Else real threads */
     /*
      * Live: a cycle takes so many ns, at most 1000000, and no call takes less than the model says. 0: messages and
      * computation take no time but the host's. -1: what `subutai run --time-scale` says, or 0
@@ -85,7 +91,7 @@ const char *ATAC_run(const ATAC_options *options, void (*prepare)(void *argument
  * a thread that has no port yet is not received. (The thesis: "set a barrier across all cores".)
  */
 void ATAC_ready(void);
-/* The calling thread's number, from 0 on, which is its core's; -1: it is none of a run. */
+/* The calling thread's number, from 0 on; -1: it is none of a run. */
 int ATAC_self(void);
 /* The time, in cycles. Of threads of a run only, as ATAC_ready and ATAC_compute; elsewhere 0, with EPERM. */
 unsigned long long ATAC_cycles(void);
@@ -98,8 +104,8 @@ void ATAC_compute(unsigned long long cycles);
 /* ---- channels, Table 4.2 ---- */
 
 /*
- * A new channel. NULL: there is no memory (ENOMEM), the chip has no more channels (ENOSPC), or no run is under way
- * (EPERM). delete frees the memory; the run does not have its number again.
+ * A new channel. NULL: there is no memory (ENOMEM), the chip has no more channels (ENOSPC), or the calling thread is
+ * neither of a run nor runs its prepare (EPERM). delete frees the memory; the run does not have its number again.
  */
 VirtualChannel *VirtualChannel_create(void);
 void VirtualChannel_delete(VirtualChannel *vc);
@@ -125,7 +131,8 @@ bool VirtualChannelPort_wait_and_receive_message(VirtualChannelPort *port, Messa
 bool VirtualChannelPort_wait_and_receive_message_long(VirtualChannelPort *port, Message *msg_buffer, char *data_buffer,
                                                       int data_size);
 
-/* The filter of this core, for all its channels: a message passes if (its signature & mask) op signature is not 0. */
+/* The filter of this core, for all its channels, as this thread has it: a message passes if (its signature & mask) op
+ * signature is not 0. */
 bool VirtualChannelPort_set_local_filter(VirtualChannelPort *port, int mask, int match_operation, int signature);
 
 /* ---- the barrier, Table 5.1 ---- */

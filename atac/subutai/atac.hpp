@@ -78,6 +78,7 @@ class Only {
 /* c::ATAC_options with its defaults. Designated initializers, in C++20, name what is to be another. */
 struct Options {
     int number_of_cores = 64;
+    int number_of_threads = 0;
     bool live = false;
     int time_scale = -1;
     int channels = 64;
@@ -93,6 +94,7 @@ inline unsigned long long run(const Options &o, std::function<void()> prepare, s
     } both = {std::move(prepare), std::move(body)};
     c::ATAC_options options = c::ATAC_options_default();
     options.number_of_cores = o.number_of_cores;
+    options.number_of_threads = o.number_of_threads;
     options.live = o.live;
     options.time_scale = o.time_scale;
     options.channels = o.channels;
@@ -117,7 +119,7 @@ inline unsigned long long run(const Options &o, std::function<void()> prepare, s
     return cycles;
 }
 
-/* The calling thread's number, which is its core's; -1: it is none of a run. The time. Work of so many cycles. */
+/* The calling thread's number; -1: it is none of a run. The time. Work of so many cycles. */
 inline int self() {
     return c::ATAC_self();
 }

@@ -3,9 +3,9 @@
  * Figs. 6-1 to 6-6 of the thesis as tables of comma-separated values, in cycles of 1 ns: a loop of barriers, and
  * streamcluster.
  *
- *   build/bench/atac/barrier [--loops N] [--most CORES] [--set NAME=VALUE]...
+ *   build/bench/atac/barrier [--loops N] [--most CORES] [--set NAME=VALUE]... [--only loop]
  *
- * prints figure,barrier,cores or value,end to end,median exit latency
+ * prints, with `--only loop` of Figs. 6-1 and 6-2 alone, figure,barrier,cores or value,end to end,median exit latency
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 enum { MOST_LOOPS = 1000000 };
 
 static uint32_t n_loops = 1000, most = 64;
+static bool only_loop;
 static struct atac_config base;
 
 static void print(const char *figure, const char *name, uint32_t x, const struct barrier_loop *loop) {
@@ -59,6 +60,8 @@ static bool read_option(const char *name, const char *value) {
         return atac_set(&base, value);
     if (strcmp(name, "--loops") == 0)
         return atac_number(value, 1, MOST_LOOPS, &n_loops);
+    if (strcmp(name, "--only") == 0)
+        return only_loop = strcmp(value, "loop") == 0;
     return strcmp(name, "--most") == 0 && atac_number(value, 1, SIM_MAX_CORES, &most);
 }
 
@@ -68,12 +71,15 @@ int main(int argc, char **argv) {
     base = atac_config_default();
     for (int i = 1; i < argc; i += 2)
         if (!read_option(argv[i], argv[i + 1])) {
-            fprintf(stderr, "usage: %s [--loops N] [--most CORES] [--set NAME=VALUE]...\nNAME is one of%s\n", argv[0],
-                    atac_settings);
+            fprintf(stderr,
+                    "usage: %s [--loops N] [--most CORES] [--set NAME=VALUE]... [--only loop]\nNAME is one of%s\n",
+                    argv[0], atac_settings);
             return 2;
         }
     puts("figure,series,x,cycles,median_exit");
     by_cores("6-1", n_loops, NULL);
+    if (only_loop)
+        return 0;
     by_cores("6-3", CLUSTERING_EPISODES, clustering_work);
     by_cost("transport", offsetof(struct hw_optical_config, transport_cycles), transport, 5);
     by_cost("controller", offsetof(struct hw_optical_config, controller_cycles), controller, 5);

@@ -38,6 +38,17 @@ def by_cores(numbers, figure):
         yield f"| {n} | " + " | ".join(cells) + " |"
 
 
+def beyond(numbers):
+    yield f"Beyond the thesis: {numbers.loops} barriers in a loop; us a barrier, median exit latency in us"
+    yield ""
+    yield "| cores | " + " | ".join(f"{b}, loop | exit" for b in BARRIERS) + " |"
+    yield "|---|" + "---|---|" * len(BARRIERS)
+    for n in (n for n in sorted(numbers.series["6-1", "vc"]) if n >= 64):
+        cells = (f"{numbers.cycles('6-1', b, n) / 1e3 / numbers.loops:.1f} | {numbers.exit(b, n) / 1e3:.1f}" for b in BARRIERS)
+        yield f"| {n} | " + " | ".join(cells) + " |"
+    yield ""
+
+
 COSTS = {"transport": 5, "controller": 10, "check": 3}  # Table 4.1's
 
 

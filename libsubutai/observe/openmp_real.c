@@ -16,6 +16,7 @@
 
 #include "observe/openmp_inner.h"
 
+#include "observe/errors.h"
 #include "observe/record.h"
 #include "os/fork.h"
 
@@ -177,8 +178,11 @@ const struct rec_openmp_library *rec_openmp_library_of(enum rec_openmp_name name
     if (else_this != NULL && else_this->functions[name] != NULL)
         return else_this;
     begin_writing();
-    if ((library = known(site, name)) == NULL)
+    if ((library = known(site, name)) == NULL) {
+        rec_errors_keep();
         library = find(site, name);
+        rec_errors_drop();
+    }
     if (library != NULL && library->functions[name] == NULL)
         library = NULL;
     if (library != NULL && of_all[name] == NULL && n_objects < N_OBJECTS && !rec_openmp_is_jump(site) &&

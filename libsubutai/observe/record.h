@@ -16,8 +16,8 @@
  *  - stack.h: call stacks
  *  - profile.h: profiles, in which calls that did not wait are counted: profile.c and profile_*.c
  *  - mutex.c cond.c locks.c sem.c futex.c process.c openmp*.c: the observing functions. locks.c has read-write locks,
- * spinlocks and barriers; process.c has threads, once and the end of the process. C11's functions are next to their
- * POSIX ones. signals.c: which signal ended a wait.
+ * spinlocks and barriers; errors.c: dlerror, which the recorder's questions must not change; process.c has threads,
+ * once and the end of the process. C11's functions are next to their POSIX ones. signals.c: which signal ended a wait.
  *
  * record.c, table.c, thread.c, event.c, overhead.c and modules.c are a group of files that use each other: an event
  * needs its thread's record, a record the trace's file, the file's end all records, and a new call site the modules.

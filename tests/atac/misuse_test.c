@@ -15,6 +15,16 @@ static void nothing(void *argument) {
 
 /* ---- calls ---- */
 
+/* By a thread that neither is the run's nor runs prepare. */
+static void makes_nothing(void) {
+    errno = 0;
+    CHECK(VirtualChannel_create() == NULL && errno == EPERM);
+    errno = 0;
+    CHECK(BarrierMaster_new(1) == NULL && errno == EPERM);
+    errno = 0;
+    CHECK(DWorkPileMaster_new(ATAC_CILK, 1, 1) == NULL && errno == EPERM);
+}
+
 static void are_refused(void) {
     errno = 0;
     CHECK(VirtualChannelPort_new(channel) == NULL && errno == EPERM);
@@ -29,11 +39,19 @@ static void are_refused(void) {
     CHECK_INT(ATAC_self(), -1);
 }
 
+static void *makes_nothing_elsewhere(void *unused) {
+    (void)unused;
+    makes_nothing();
+    return NULL;
+}
+
 static void make(void *argument) {
+    pthread_t thread;
     (void)argument;
     CHECK((channel = VirtualChannel_create()) != NULL);
     CHECK((piles = DWorkPileMaster_new(ATAC_CILK, 2, 4)) != NULL);
     are_refused();
+    CHECK(pthread_create(&thread, NULL, makes_nothing_elsewhere, NULL) == 0 && pthread_join(thread, NULL) == 0);
     errno = 0;
     CHECK(DWorkPileMaster_generateLocalWorkPile(piles) == NULL && errno == EPERM);
 }
@@ -41,6 +59,7 @@ static void make(void *argument) {
 static void *foreign(void *unused) {
     (void)unused;
     are_refused();
+    makes_nothing();
     errno = 0;
     CHECK(DWorkPile_get(pile) == NULL && errno == EPERM);
     return NULL;
@@ -59,10 +78,7 @@ static void starts_a_thread(void *argument) {
 TEST_EACH(calls_outside_a_run, WAYS, "of prepare, and of threads that are not the run's, are refused") {
     ATAC_options o = options_of(number, 2);
     IWorkTask task = {NULL};
-    errno = 0;
-    CHECK(VirtualChannel_create() == NULL && errno == EPERM);
-    errno = 0;
-    CHECK(DWorkPileMaster_new(ATAC_CILK, 1, 1) == NULL && errno == EPERM);
+    makes_nothing();
     are_refused();
     passes(&o, make, starts_a_thread, NULL);
     are_refused();
@@ -87,7 +103,7 @@ TEST_EACH(a_prepare_that_does_not_return, WAYS, "ends its run, and the next one 
     ATAC_options o = options_of(number, 2);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, leaves_prepare, &o) == 0 && pthread_join(thread, NULL) == 0);
-    CHECK(VirtualChannel_create() == NULL && errno == EPERM);
+    makes_nothing();
     passes(&o, NULL, nothing, NULL);
 }
 

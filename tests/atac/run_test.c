@@ -316,6 +316,8 @@ TEST(runs_that_cannot_be, "each option out of its range, a run in a run") {
         {offsetof(ATAC_options, number_of_cores), 0, "impossible run: cores"},
         {offsetof(ATAC_options, number_of_cores), -1, "impossible run: cores"},
         {offsetof(ATAC_options, number_of_cores), 1025, "impossible run: cores"},
+        {offsetof(ATAC_options, number_of_threads), -1, "impossible run: threads"},
+        {offsetof(ATAC_options, number_of_threads), 1025, "impossible run: threads"},
         {offsetof(ATAC_options, channels), 0, "impossible run: channels"},
         {offsetof(ATAC_options, channels), 1025, "impossible run: channels"},
         {offsetof(ATAC_options, transport_cycles), -1, "impossible run: transport cycles"},

@@ -4,6 +4,7 @@
  * Each prints OK if what it has computed is right: a barrier or section of the run-time library that did not get
  * through would show.
  */
+#include <dlfcn.h>
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -382,6 +383,21 @@ static bool forks(void) {
     return n_right == 1 && once();
 }
 
+/* What dlerror says, before the first region of the process and behind it. */
+static bool errors(void) {
+    char before[400];
+    bool right = dlerror() == NULL && dlopen("no-such-library", RTLD_NOW) == NULL;
+    const char *said = dlerror();
+    right = right && said != NULL && strlen(said) < sizeof before;
+    strcpy(before, right ? said : "");
+    right = right && dlopen("no-such-library", RTLD_NOW) == NULL;
+    once();
+    said = dlerror();
+    right = right && said != NULL && strcmp(said, before) == 0 && dlerror() == NULL;
+    regions(); /* other functions of the run-time library, and no error of the program's */
+    return right && dlerror() == NULL;
+}
+
 /* A worker ends the process in a region. */
 static bool ends(void) {
     once();
@@ -410,6 +426,7 @@ int main(int argc, char **argv) {
                {"threads", threads},
                {"forks", forks},
                {"ends", ends},
+               {"errors", errors},
                {"nest", nest},
                {"ordered", ordered},
                {"reductions", reductions},

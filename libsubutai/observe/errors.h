@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * dlerror, of programs that are recorded. The recorder asks the dynamic linker for functions (openmp_real.c), in the
+ * middle of a call of the program's. Each such question takes the error away that the program has not asked for yet, a
+ * question in vain leaves one of its own, and the text that dlerror has returned before is freed. So the recorder keeps
+ * the program's error around its questions, and dlerror is the recorder's: it returns a copy.
+ */
+#ifndef SBT_OBSERVE_ERRORS_H
+#define SBT_OBSERVE_ERRORS_H
+
+/* Before the recorder's questions, and behind them. */
+void rec_errors_keep(void);
+void rec_errors_drop(void);
+
+#endif
