@@ -44,6 +44,7 @@
  *   request        mutexes and barriers in hardware: what libsubutai/engine/ni does, in virtual time
  *   vc_barrier     barriers by broadcast
  *   host_wait      how a thread waits on the host: asleep, actively, by switching
+ *   host_delegate  sections of mutexes on servers
  *   host_sync      the host's mutexes, barriers, rwlocks, semaphores and spin locks
  *   mutex          a mutex, wherever it is served
  *   software_cond  conditions in software

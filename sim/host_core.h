@@ -65,6 +65,16 @@ static inline bool sim_host_has(const struct sim *sim, enum sim_host_effect effe
     return (sim->host->model.effects & effect) != 0;
 }
 
+/* ---- servers: the first cores, with delegation (host_delegate.h) ---- */
+
+static inline bool sim_host_delegates(const struct sim *sim) {
+    return __builtin_expect(sim->host->model.n_servers != 0, 0);
+}
+
+static inline bool sim_host_is_server(const struct sim *sim, uint32_t core) {
+    return core < sim->host->model.n_servers;
+}
+
 /* ---- idle cores ---- */
 
 static inline bool sim_host_is_idle(const struct sim *sim, uint32_t core) {

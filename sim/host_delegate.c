@@ -2,7 +2,7 @@
 #include "host_delegate.h"
 
 #include "host_sched.h"
-#include "host_sync.h"
+#include "host_wait.h"
 #include "owner.h"
 
 static uint64_t way_ns(const struct sim *sim) {

@@ -16,14 +16,6 @@
 
 #include "host_core.h"
 
-static inline bool sim_host_delegates(const struct sim *sim) {
-    return __builtin_expect(sim->host->model.n_servers != 0, 0);
-}
-
-static inline bool sim_host_is_server(const struct sim *sim, uint32_t core) {
-    return core < sim->host->model.n_servers;
-}
-
 void sim_host_delegate_lock(struct sim *sim, struct sim_thread *t);   /* then t->locked */
 void sim_host_delegate_unlock(struct sim *sim, struct sim_thread *t); /* then t->unlocked */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "host_place.h"
 
-#include "host_delegate.h"
-
 enum {
     LOOK_AT = 16,          /* threads of a run queue that an idle core looks at */
     NO_PROGRESS_NS = 5000, /* a carrier with a fiber that runs for that long makes no progress */

@@ -28,7 +28,6 @@
  */
 #include "host_sched.h"
 
-#include "host_delegate.h"
 #include "host_place.h"
 #include "host_search.h"
 
