@@ -385,17 +385,20 @@ static bool forks(void) {
 
 /* What dlerror says, before the first region of the process and behind it. */
 static bool errors(void) {
-    char before[400];
-    bool right = dlerror() == NULL && dlopen("no-such-library", RTLD_NOW) == NULL;
+    static char name[3000] = "./no-such-library", before[4000];
+    memset(name + strlen(name), 'x', sizeof name - strlen(name) - 1);
+    bool right = dlerror() == NULL && dlopen(name, RTLD_NOW) == NULL;
     const char *said = dlerror();
     right = right && said != NULL && strlen(said) < sizeof before;
     strcpy(before, right ? said : "");
-    right = right && dlopen("no-such-library", RTLD_NOW) == NULL;
+    right = right && dlopen(name, RTLD_NOW) == NULL;
     once();
     said = dlerror();
     right = right && said != NULL && strcmp(said, before) == 0 && dlerror() == NULL;
     regions(); /* other functions of the run-time library, and no error of the program's */
-    return right && dlerror() == NULL;
+    right = right && dlerror() == NULL && dlopen(name, RTLD_NOW) == NULL;
+    ordered(); /* others again; then a call that succeeds ends the error */
+    return right && dlopen(NULL, RTLD_NOW) != NULL && dlerror() == NULL;
 }
 
 /* A worker ends the process in a region. */
