@@ -228,22 +228,14 @@ static bool is_same_site(const struct hint *a, const struct hint *b) {
            is_same_text(&a->symbol, &b->symbol);
 }
 
-/* The earlier lines are read again: a table would not have room in a small thread's stack. They are known to be right.
- */
 static bool is_first(const struct hints_reader *r, struct error *e, const struct hint *h) {
-    struct hints_reader before = {.at = r->begin, .end = r->end};
-    struct hints_text word;
-    struct line l;
     char digits[DECIMAL_SIZE];
-    for (next_line(&before, &l); next_line(&before, &l) && before.line < h->line;) {
-        struct hint other = {.line = before.line};
-        take_word(&l, &word);
-        if (word.n == 0 || !take_kind(&word, &other.kind) || !take_site(&l, &other) || !is_same_site(&other, h) ||
-            (other.kind == HINT_WEIGHT) != (h->kind == HINT_WEIGHT))
+    for (const struct hint *other = r->hints; other < r->hints + r->n_hints; other++) {
+        if (!is_same_site(other, h) || (other->kind == HINT_WEIGHT) != (h->kind == HINT_WEIGHT))
             continue;
         fail(r, e, "a second hint for call site", &h->site, NULL);
         add(e, ": line ");
-        add(e, decimal_of(digits, before.line));
+        add(e, decimal_of(digits, other->line));
         add(e, " has one (legal: one weight, and one of the other kinds)");
         return false;
     }
@@ -266,30 +258,30 @@ static bool take_hint(const struct hints_reader *r, struct error *e, struct line
         return fail(r, e, "unexpected words", &rest,
                     "give-up-turn SITE [WEIGHT [TURNS]], soft-barrier SITE THREADS [TURNS], pcs SITE, "
                     "weight SITE WEIGHT");
-    return r->n_hints >= HINTS_MAX || is_first(r, e, h);
+    return is_first(r, e, h);
 }
 
-bool hints_next(struct hints_reader *r, struct hint *hint, char *error, size_t size) {
+const struct hint *hints_next(struct hints_reader *r, char *error, size_t size) {
     struct error e = {error, error + size};
     struct line l;
     error[0] = '\0';
     while (next_line(r, &l)) {
         if (l.at == l.end)
             continue;
-        if (!take_hint(r, &e, &l, hint))
-            return false;
-        if (++r->n_hints > HINTS_MAX)
-            return fail(r, &e, "too many hints", NULL, "1000 in a file");
-        return true;
+        if (r->n_hints == HINTS_MAX)
+            fail(r, &e, "too many hints", NULL, "1000 in a file");
+        else if (take_hint(r, &e, &l, &r->hints[r->n_hints]))
+            return &r->hints[r->n_hints++];
+        return NULL;
     }
-    return false;
+    return NULL;
 }
 _Static_assert(HINTS_MAX == 1000, "as the refusal says");
 
-bool hints_begin(struct hints_reader *r, const char *text, size_t n, char *error, size_t size) {
+bool hints_begin(struct hints_reader *r, const char *text, size_t n, struct hint *hints, char *error, size_t size) {
     struct error e = {error, error + size};
     struct line l = {text, text};
-    *r = (struct hints_reader){.begin = text, .at = text, .end = text + n};
+    *r = (struct hints_reader){.at = text, .end = text + n, .hints = hints};
     error[0] = '\0';
     next_line(r, &l);
     r->line = 1; /* also of an empty file */

@@ -14,7 +14,8 @@
  * A SITE is a call as `subutai schedule dump` prints it: `MODULE+0xOFFSET`, of the call's last byte in the file;
  * `SYMBOL+0xOFFSET (MODULE)`, of the return address in the function; or `SYMBOL (MODULE)`, each call in the function. A
  * MODULE is the path of the program or of a library, or its last part. What has blanks in it stands in double quotes.
- * A SITE has one weight at most, and one hint of the other kinds: a second one would do nothing.
+ * A SITE has one weight at most, and one hint of the other kinds: a second one would do nothing, and is an error if it
+ * is spelled the same. Which spellings are one call is not known here; of those the first hint counts.
  */
 #ifndef SCHEDULE_HINTS_READ_H
 #define SCHEDULE_HINTS_READ_H
@@ -57,16 +58,19 @@ struct hint {
 };
 
 struct hints_reader {
-    const char *begin, *at, *end;
-    unsigned line; /* that was read last */
+    const char *at, *end;
+    unsigned line;      /* that was read last */
+    struct hint *hints; /* that have been read */
     size_t n_hints;
 };
 
-/* The text of a file. False: `error`, of `size` bytes, has what belongs behind the file's name and a colon: "1: ...".
+/*
+ * The text of a file, and room for HINTS_MAX hints. False: `error`, of `size` bytes, has what belongs behind the file's
+ * name and a colon: "1: ...".
  */
-bool hints_begin(struct hints_reader *r, const char *text, size_t n, char *error, size_t size);
-/* The next hint. False: there is none, and error[0] is 0, or has such a text. */
-bool hints_next(struct hints_reader *r, struct hint *hint, char *error, size_t size);
+bool hints_begin(struct hints_reader *r, const char *text, size_t n, struct hint *hints, char *error, size_t size);
+/* The next of `hints`. NULL: there is none, and error[0] is 0, or has such a text. */
+const struct hint *hints_next(struct hints_reader *r, char *error, size_t size);
 
 /* "give-up-turn" */
 const char *hints_kind_name(enum hint_kind kind);

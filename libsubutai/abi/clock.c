@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timeb.h>
 #include <time.h>
 
 #include "abi/abi.h"
@@ -75,6 +76,13 @@ SBT_EXPORT int gettimeofday(struct timeval *restrict now, void *restrict zone) {
         *at = (struct timeval){t.tv_sec, t.tv_nsec / 1000};
     if (zone != NULL) /* obsolete: the C library's too says that */
         *(struct timezone *)zone = (struct timezone){0, 0};
+    return 0;
+}
+SBT_ALIAS_AS("", __gettimeofday, gettimeofday);
+
+SBT_EXPORT int ftime(struct timeb *now) {
+    const struct timespec t = time_of_day();
+    *now = (struct timeb){.time = t.tv_sec, .millitm = (unsigned short)(t.tv_nsec / 1000000)};
     return 0;
 }
 

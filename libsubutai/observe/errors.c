@@ -4,14 +4,19 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "abi/export.h"
 #include "os/elf.h"
+#include "os/real.h"
 
-enum { LENGTH = 1024 };
+enum { LENGTH = 4096 };
+
+/* No symbol: the C library's error of it stands for the one that is kept. */
+#define MARK "subutai: an error that is kept"
 
 static _Thread_local struct {
-    bool is_kept; /* text is an error that the program has not asked for */
+    bool is_kept; /* text is an error that the program has not asked for, and the C library has the mark */
     char text[LENGTH];
 } own __attribute__((tls_model("initial-exec")));
 
@@ -28,11 +33,13 @@ static const char *ask(void) {
     return real != NULL ? ((char *(*)(void))real)() : NULL;
 }
 
-/* Into own.text; false: there was none. */
+/* Into own.text; false: there is none. What was kept is gone if the program has made another call since. */
 static bool take(void) {
     const char *said = ask();
     if (said == NULL)
         return false;
+    if (own.is_kept && strstr(said, MARK) != NULL)
+        return true;
     unsigned i = 0;
     for (; i < LENGTH - 1 && said[i] != '\0'; i++)
         own.text[i] = said[i];
@@ -41,17 +48,18 @@ static bool take(void) {
 }
 
 void rec_errors_keep(void) {
-    if (take())
-        own.is_kept = true;
+    own.is_kept = take();
 }
 
-/* What the recorder's questions have left is no error of the program's, and must not hide the one that is kept. */
+/* What the recorder's questions have left is no error of the program's. */
 void rec_errors_drop(void) {
     ask();
+    if (own.is_kept)
+        sbt_real_dlsym()(RTLD_DEFAULT, MARK);
 }
 
 SBT_EXPORT char *dlerror(void) {
-    const bool is_new = take(), is_kept = own.is_kept;
+    const bool is_error = take();
     own.is_kept = false;
-    return is_new || is_kept ? own.text : NULL;
+    return is_error ? own.text : NULL;
 }

@@ -53,6 +53,12 @@ run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" barrier
 check "a thread that a barrier lets go needs no turn for that" is "$status $out" "0 done"
 run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" clocks
 check "clocks go on while a thread reads them, and agree" is "$status $out" "0 done"
+run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" steps
+check "no time is shown for more than 0.2 ms of CPU time" is "$status $out" "0 0 times the same"
+run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" stamps
+check "the monotonic clock does not go back between threads" is "$status $out" "0 0 before"
+run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" filtered
+check "clocks go on under a filter of system calls" matches "$status $out" "^0 (done|no filters here)$"
 
 extra=(--wait switch)
 runs 20 -- all

@@ -203,12 +203,13 @@ static int nap(void) {
 
 /*
  * As in a library that has deadlines by the time of day and waits by another clock: how far away the deadline is
- * follows from a second reading. What the clocks say in between is another in each run.
+ * follows from a second reading. What the clocks say in between is another in each run. All threads read at once.
  */
 static void *poller(void *argument) {
     struct timeval begin;
     struct timespec now, at;
     for (int i = 0; i < ROUNDS / 10; i++) {
+        pthread_barrier_wait(&barrier);
         gettimeofday(&begin, NULL);
         compute((uintptr_t)argument);
         clock_gettime(CLOCK_REALTIME, &now);
@@ -321,6 +322,9 @@ static const struct {
     {"many", many},                /* 2000 threads */
     {"barrier", goes_on},          /* a thread that a barrier lets go needs no turn for that */
     {"clocks", clocks},            /* the time goes on while a thread reads it */
+    {"steps", clock_in_steps},     /* a time is shown for a fifth of a millisecond of CPU time at most */
+    {"stamps", clock_of_two},      /* what another thread has been shown is no later than the time now */
+    {"filtered", clock_filtered},  /* a filter hides what a thread has done */
     {"deadlines", deadlines_from_clocks}, /* how far away they are follows from two readings of a clock */
     {"ahead", ahead},                /* a thread waits a second while another makes 1.4 million operations in less */
     {"pipe", through_pipe},          /* a thread waits for bytes that another one writes */

@@ -41,6 +41,10 @@ int forked_in_creation(void);
 int through_pipe(void);
 int through_stdio(void);
 int through_calls(void);
+/* ordered_clocks.c */
+int clock_in_steps(void);
+int clock_of_two(void);
+int clock_filtered(void);
 /* ordered_stalls.c */
 int stalled(void);
 int stalled_at_clock(void);

@@ -41,7 +41,7 @@ recorded() { # WHAT [OPTION...]
 }
 
 for engine in glibc direct ni; do
-    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends errors ordered ordered_teams reductions reductions_in_tasks many; do
+    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends errors errors_end ordered ordered_teams reductions reductions_in_tasks many; do
         recorded $what
         check "$engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
         check "$engine, $what: its trace is possible" possible t.sbt

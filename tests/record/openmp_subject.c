@@ -385,17 +385,25 @@ static bool forks(void) {
 
 /* What dlerror says, before the first region of the process and behind it. */
 static bool errors(void) {
-    char before[400];
-    bool right = dlerror() == NULL && dlopen("no-such-library", RTLD_NOW) == NULL;
+    static char name[3000] = "./no-such-library", before[4000];
+    memset(name + strlen(name), 'x', sizeof name - strlen(name) - 1);
+    bool right = dlerror() == NULL && dlopen(name, RTLD_NOW) == NULL;
     const char *said = dlerror();
-    right = right && said != NULL && strlen(said) < sizeof before;
+    right = right && said != NULL && strlen(said) >= sizeof name && strlen(said) < sizeof before;
     strcpy(before, right ? said : "");
-    right = right && dlopen("no-such-library", RTLD_NOW) == NULL;
+    right = right && dlopen(name, RTLD_NOW) == NULL;
     once();
     said = dlerror();
     right = right && said != NULL && strcmp(said, before) == 0 && dlerror() == NULL;
     regions(); /* other functions of the run-time library, and no error of the program's */
     return right && dlerror() == NULL;
+}
+
+/* A call that succeeds ends the error, also if the first region of the process comes before it. */
+static bool errors_end(void) {
+    bool right = dlopen("no-such-library", RTLD_NOW) == NULL;
+    once();
+    return right && dlopen(NULL, RTLD_NOW) != NULL && dlerror() == NULL;
 }
 
 /* A worker ends the process in a region. */
@@ -427,6 +435,7 @@ int main(int argc, char **argv) {
                {"forks", forks},
                {"ends", ends},
                {"errors", errors},
+               {"errors_end", errors_end},
                {"nest", nest},
                {"ordered", ordered},
                {"reductions", reductions},

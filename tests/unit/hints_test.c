@@ -16,14 +16,17 @@
 
 static char error[300];
 static struct hints_reader reader;
-static struct hint hint;
+static struct hint hint, hints[HINTS_MAX];
 
 static bool begin(const char *text) {
-    return hints_begin(&reader, text, strlen(text), error, sizeof error);
+    return hints_begin(&reader, text, strlen(text), hints, error, sizeof error);
 }
 
 static bool next(void) {
-    return hints_next(&reader, &hint, error, sizeof error);
+    const struct hint *read = hints_next(&reader, error, sizeof error);
+    if (read != NULL)
+        hint = *read;
+    return read != NULL;
 }
 
 static void is_text(const struct hints_text *t, const char *expected) {
@@ -153,6 +156,16 @@ TEST_EACH(hints_next__one_hint_for_a_call_site, sizeof beside / sizeof *beside,
     ck_assert_uint_eq(reader.line, 5);
 }
 
+/* Lines would be read as often as there are hints behind them. */
+TEST(hints_next__reads_each_line_once) {
+    char text[] = HINTS_FIRST_LINE "\npcs app+0x1\npcs app+0x1\n";
+    ck_assert(begin(text));
+    ck_assert(next());
+    memcpy(strstr(text, "pcs"), "# c", 3);
+    ck_assert(!next());
+    ck_assert(strstr(error, "3: a second hint for call site 'app+0x1': line 2 has one") == error);
+}
+
 TEST(hints_begin__refuses_other_files) {
     ck_assert(!begin(""));
     ck_assert_str_eq(error, "1: not a hint file, or of another version: '' (legal: subutai-hints 1 as the first line)");
@@ -167,7 +180,7 @@ TEST(hints_begin__refuses_other_files) {
 TEST(hints_next__a_short_buffer_for_the_error_is_not_overrun) {
     char small[8];
     ck_assert(begin(HINTS_FIRST_LINE "\nx\n"));
-    ck_assert(!hints_next(&reader, &hint, small, sizeof small));
+    ck_assert_ptr_null(hints_next(&reader, small, sizeof small));
     ck_assert_str_eq(small, "2: unkn");
 }
 
@@ -200,7 +213,7 @@ TEST(hints_next__random_bytes) {
         }
         char *copy = malloc(n);
         memcpy(copy, text, n);
-        ck_assert(hints_begin(&reader, copy, n, error, sizeof error));
+        ck_assert(hints_begin(&reader, copy, n, hints, error, sizeof error));
         while (next())
             ck_assert_uint_ge(hint.module.n, 1);
         free(copy);

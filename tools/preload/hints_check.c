@@ -124,7 +124,8 @@ void hints_check(const char *subcommand, struct settings *settings, const char *
     const char *engine = hints_chosen(settings, SBT_OPT_ENGINE), *path = hints_chosen(settings, SBT_OPT_HINTS);
     struct check c = {.subcommand = subcommand, .path = path};
     struct hints_reader r;
-    struct hint h;
+    static struct hint hints[HINTS_MAX];
+    const struct hint *h;
     char error[512];
     if (path == NULL || engine == NULL || strcmp(engine, "det") != 0)
         return;
@@ -133,11 +134,11 @@ void hints_check(const char *subcommand, struct settings *settings, const char *
         cmd_refuse("%s: hints: '%s': %s (legal: a hint file)", subcommand, path, strerror(errno));
     if (text.n > HINTS_MAX_BYTES)
         cmd_refuse("%s: hints: '%s': too large (legal: a mebibyte)", subcommand, path);
-    if (!hints_begin(&r, text.bytes, text.n, error, sizeof error))
+    if (!hints_begin(&r, text.bytes, text.n, hints, error, sizeof error))
         cmd_refuse("%s: hints: %s:%s", subcommand, path, error);
     find_modules(&c, program);
-    while (hints_next(&r, &h, error, sizeof error))
-        check_site(&c, &h);
+    while ((h = hints_next(&r, error, sizeof error)) != NULL)
+        check_site(&c, h);
     if (error[0] != '\0')
         cmd_refuse("%s: hints: %s:%s", subcommand, path, error);
     settings->text[SBT_OPT_HINTS] = text.path;

@@ -149,10 +149,10 @@ struct det_self {
     uint64_t read_since_ns; /* with --serial: last_ns when it counted the first of */
     uint32_t n_readings;    /* its readings of clocks */
     struct det_reading {
-        struct timespec at; /* what the clock has shown */
-        uint64_t ns;        /* logical time then; 0: it has not been read */
+        int64_t at_ns; /* what the clock has shown */
+        uint64_t ns;   /* logical time then, plus 1; 0: it has not been read, or a handler interrupts the reading */
         struct det_effort {
-            uint64_t cpu_us, n_sleeps; /* of the kernel thread then: CPU time, waits in the kernel */
+            int64_t cpu_ns, n_sleeps; /* of the kernel thread then: CPU time, waits in the kernel */
         } effort;
     } reading[2]; /* CLOCK_REALTIME, CLOCK_MONOTONIC */
 };

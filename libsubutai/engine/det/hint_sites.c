@@ -25,8 +25,9 @@ static struct hint_sites {
     char path[4096];
     char text[HINTS_MAX_BYTES + 1];
     size_t n_bytes, n_hints;
+    struct hint read[HINTS_MAX];
     struct site_hint {
-        struct hint read;
+        const struct hint *read;
         struct det_hint act;
         uint64_t first, end;    /* in the module's file; equal: the symbol is not there */
         const char *looked_for; /* the module's path for which these are so; NULL: none */
@@ -81,13 +82,13 @@ static struct det_hint act_of(const struct hint *h, uint32_t id) {
 
 static int parse(void) {
     struct hints_reader r;
-    struct hint h;
+    const struct hint *h;
     char error[512];
-    if (!hints_begin(&r, the_hints->text, the_hints->n_bytes, error, sizeof error))
+    if (!hints_begin(&r, the_hints->text, the_hints->n_bytes, the_hints->read, error, sizeof error))
         return refuse(":", error);
-    while (hints_next(&r, &h, error, sizeof error)) {
+    while ((h = hints_next(&r, error, sizeof error)) != NULL) {
         uint32_t id = (uint32_t)the_hints->n_hints++;
-        the_hints->hint[id] = (struct site_hint){.read = h, .act = act_of(&h, id)};
+        the_hints->hint[id] = (struct site_hint){.read = h, .act = act_of(h, id)};
     }
     return error[0] != '\0' ? refuse(":", error) : 0;
 }
@@ -133,21 +134,22 @@ static void find_symbol(struct site_hint *h, const char *path) {
     sbt_signals_restore(signals);
     if (image < 0 && image > -4096)
         return;
-    if (sbt_elf_image_function((const void *)image, (size_t)end, h->read.symbol.at, h->read.symbol.n, &offset, &size)) {
-        h->first = offset + h->read.offset;
-        h->end = h->read.is_whole ? offset + size : h->first + 1;
+    if (sbt_elf_image_function((const void *)image, (size_t)end, h->read->symbol.at, h->read->symbol.n, &offset,
+                               &size)) {
+        h->first = offset + h->read->offset;
+        h->end = h->read->is_whole ? offset + size : h->first + 1;
     }
     sbt_syscall3(SYS_munmap, image, end, 0);
 }
 
 static bool is_at(struct site_hint *h, const char *path, uint64_t offset) {
-    if (!hints_is_module(&h->read.module, path))
+    if (!hints_is_module(&h->read->module, path))
         return false;
     if (h->looked_for != path) {
         h->looked_for = path;
-        h->first = h->read.offset;
-        h->end = h->read.symbol.n == 0 ? h->first + 1 : h->first;
-        if (h->read.symbol.n != 0)
+        h->first = h->read->offset;
+        h->end = h->read->symbol.n == 0 ? h->first + 1 : h->first;
+        if (h->read->symbol.n != 0)
             find_symbol(h, path);
     }
     return offset >= h->first && offset < h->end;
@@ -164,14 +166,14 @@ static const struct det_hint *look_up(uintptr_t address, uint32_t *weight) {
     const struct det_range *place = det_range(range);
     for (size_t i = 0; i < the_hints->n_hints; i++) {
         struct site_hint *h = &the_hints->hint[i];
-        bool is_weight = h->read.kind == HINT_WEIGHT, is_given = is_weight || h->read.kind == HINT_GIVE_UP;
+        bool is_weight = h->read->kind == HINT_WEIGHT, is_given = is_weight || h->read->kind == HINT_GIVE_UP;
         if ((is_weight ? has_weight : found != NULL) || !is_at(h, place->path, address - place->start + place->offset))
             continue;
         h->is_used = true;
         if (!is_weight)
             found = &h->act;
         if (is_given && !has_weight) {
-            *weight = h->read.weight;
+            *weight = h->read->weight;
             has_weight = is_weight;
         }
     }
@@ -200,6 +202,6 @@ void det_hint_sites_stop(void) {
     char line[DECIMAL_SIZE];
     for (size_t i = 0; i < the_hints->n_hints; i++)
         if (!the_hints->hint[i].is_used)
-            sbt_log(2, "hints: ", the_hints->path, ":", decimal_of(line, the_hints->hint[i].read.line),
+            sbt_log(2, "hints: ", the_hints->path, ":", decimal_of(line, the_hints->hint[i].read->line),
                     ": no operation was made there", NULL);
 }

@@ -9,14 +9,16 @@
  * A library may read a clock again, for how far away a deadline is, and wait for so long by that or another clock. How
  * much time lies between the two readings is another in each run. So readings that follow each other at once, without
  * an operation in between, show the same time. What has come in between is known by the thread's CPU time and its
- * sleeps in the kernel, and not by the clock: it may have lost its core for a moment, or the machine may have stood
- * still.
+ * sleeps in the kernel, and not by the clock, but for a bound: the thread may have lost its core for a moment.
  *
- * Whole microseconds are shown, since gettimeofday has no more, and never less than the kernel's time: no wait is over
- * before its deadline.
+ * CLOCK_MONOTONIC does not go back between threads: a time that is kept for a thread and older than what any thread has
+ * been shown is not shown again. Threads that read it at once may so have another schedule in each run. The time of day
+ * may go back, by what a thread keeps: libraries read that twice, and a program must reckon with it being set.
  *
- * The program's clocks show the kernel's time, and no wait ends before its deadline has passed there. If logical time
- * is ahead, the thread sleeps off the rest while it has the turn.
+ * Whole microseconds are shown, since gettimeofday has no more. A new reading is no less than the kernel's time. No
+ * wait ends before its deadline has passed in the kernel's time: if logical time is ahead, the thread sleeps off the
+ * rest while it has the turn. If its deadline was made from a time that was kept, the wait is shorter by that time's
+ * age, as if the thread had lost its core behind the reading.
  */
 #include <errno.h>
 #include <sys/resource.h>
@@ -29,9 +31,15 @@
 
 #define NS_IN_SECOND 1000000000
 #define DET_READINGS 1000 /* of clocks */
-#define DET_SAME_US 200   /* of CPU time: for so long readings show the same time */
+/* For so long readings show the same time: of CPU time, and of the kernel's time. */
+#define DET_SAME_NS 200000
+#define DET_SAME_KERNEL_NS 100000000
 /* Further away than that, a deadline never comes. */
 #define SECONDS_NEVER ((int64_t)1 << 33)
+
+static int64_t ns_of(const struct timespec *t) {
+    return (int64_t)t->tv_sec * NS_IN_SECOND + t->tv_nsec;
+}
 
 static unsigned which(clockid_t clock) {
     return clock == CLOCK_REALTIME ? 0 : 1;
@@ -52,19 +60,41 @@ static void yield_in_loop(void) {
     det_pass();
 }
 
-/* What the calling kernel thread has done so far. */
-static struct det_effort effort_now(void) {
+/* What the calling kernel thread has done so far; false: the kernel does not say (a filter of system calls). */
+static bool effort_now(struct det_effort *effort) {
+    struct timespec cpu;
     struct rusage u;
-    sbt_syscall3(SYS_getrusage, RUSAGE_THREAD, &u, 0);
-    uint64_t cpu_us = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 +
-                      (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-    return (struct det_effort){.cpu_us = cpu_us, .n_sleeps = (uint64_t)u.ru_nvcsw};
+    if (sbt_syscall3(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &cpu, 0) != 0 ||
+        sbt_syscall3(SYS_getrusage, RUSAGE_THREAD, &u, 0) != 0) /* its CPU time may be counted in ticks */
+        return false;
+    *effort = (struct det_effort){.cpu_ns = ns_of(&cpu), .n_sleeps = u.ru_nvcsw};
+    return true;
 }
 
-static void round_up(struct timespec *t) {
-    t->tv_nsec = (t->tv_nsec + 999) / 1000 * 1000;
-    if (t->tv_nsec == NS_IN_SECOND)
-        *t = (struct timespec){t->tv_sec + 1, 0};
+/* The latest time of CLOCK_MONOTONIC that a thread has been shown. */
+static int64_t shown_ns;
+
+static void note_shown(int64_t ns) {
+    int64_t seen = __atomic_load_n(&shown_ns, __ATOMIC_RELAXED);
+    while (seen < ns && !__atomic_compare_exchange_n(&shown_ns, &seen, ns, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
+/* Does the reading still hold? The kernel's time is `now_ns`. */
+static bool is_same(const struct det_reading *r, clockid_t clock, int64_t now_ns, const struct det_effort *effort) {
+    return r->ns == det_self.last_ns + 1 && effort->cpu_ns - r->effort.cpu_ns < DET_SAME_NS &&
+           effort->n_sleeps == r->effort.n_sleeps && now_ns - r->at_ns < DET_SAME_KERNEL_NS &&
+           (clock == CLOCK_REALTIME || r->at_ns >= __atomic_load_n(&shown_ns, __ATOMIC_RELAXED));
+}
+
+/* A handler that interrupts this finds no reading, or the old or new one. */
+static void keep(struct det_reading *r, int64_t at_ns, const struct det_effort *effort) {
+    r->ns = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    r->at_ns = at_ns;
+    r->effort = *effort;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    r->ns = det_self.last_ns + 1;
 }
 
 void det_clock_read(clockid_t clock, struct timespec *now) {
@@ -73,19 +103,21 @@ void det_clock_read(clockid_t clock, struct timespec *now) {
     if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
         return;
     struct det_reading *r = &det_self.reading[which(clock)];
-    const struct det_effort effort = effort_now();
-    if (r->ns == det_self.last_ns + 1 && effort.cpu_us - r->effort.cpu_us < DET_SAME_US &&
-        effort.n_sleeps == r->effort.n_sleeps) {
-        *now = r->at;
-        return;
-    }
-    round_up(now);
-    *r = (struct det_reading){.at = *now, .ns = det_self.last_ns + 1, .effort = effort};
+    struct det_effort effort = {0, -1}; /* as no later one */
+    int64_t at_ns = (ns_of(now) + 999) / 1000 * 1000;
+    if (effort_now(&effort) && is_same(r, clock, at_ns, &effort))
+        at_ns = r->at_ns;
+    else
+        keep(r, at_ns, &effort);
+    if (clock == CLOCK_MONOTONIC)
+        note_shown(at_ns);
+    *now = (struct timespec){at_ns / NS_IN_SECOND, at_ns % NS_IN_SECOND};
 }
 
 uint64_t det_logical(const struct sbt_deadline *deadline) {
-    struct timespec at = det_self.reading[which(deadline->clock)].at;
-    uint64_t from = det_self.reading[which(deadline->clock)].ns, now = det_round->turn.now;
+    const struct det_reading *r = &det_self.reading[which(deadline->clock)];
+    struct timespec at = {r->at_ns / NS_IN_SECOND, r->at_ns % NS_IN_SECOND};
+    uint64_t from = r->ns, now = det_round->turn.now;
     if (from == 0) {
         sbt_clock_read(deadline->clock, &at);
         from = now;

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Programs for `ordered` that look at what clocks show while a thread makes no operation. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "ordered.h"
+
+static int64_t shown(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void turn_round(uint64_t n) {
+    for (volatile uint64_t i = 0; i < n; i++)
+        ;
+}
+
+/* CPU time for so many turns, the least of ten. */
+static int64_t cpu_ns_of(uint64_t n) {
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 10; i++) {
+        int64_t begin = shown(CLOCK_THREAD_CPUTIME_ID);
+        turn_round(n);
+        int64_t took = shown(CLOCK_THREAD_CPUTIME_ID) - begin;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+/*
+ * A time is not shown again when the thread has had 0.2 ms of CPU time: it computes for ten times that. The kernel may
+ * count CPU time in ticks until it is asked for exactly, so nothing here asks in between.
+ */
+int clock_in_steps(void) {
+    uint64_t n = 1000;
+    unsigned n_same = 0;
+    while (cpu_ns_of(n) < 2000000)
+        n *= 2;
+    for (int i = 0; i < 100; i++) {
+        int64_t begin = shown(CLOCK_MONOTONIC);
+        turn_round(n);
+        n_same += shown(CLOCK_MONOTONIC) <= begin;
+    }
+    printf("%u times the same\n", n_same);
+    return 0;
+}
+
+static _Atomic int64_t stamp;
+
+static void *stamper(void *unused) {
+    (void)unused;
+    while (atomic_load(&flag) == 0)
+        atomic_store(&stamp, shown(CLOCK_MONOTONIC));
+    return NULL;
+}
+
+/* The monotonic clock shows no less than what another thread has been shown and has published. */
+int clock_of_two(void) {
+    pthread_t thread;
+    unsigned n_before = 0;
+    pthread_create(&thread, NULL, stamper, NULL);
+    for (unsigned n = 0; n < 100000; n++) {
+        int64_t seen = atomic_load(&stamp);
+        n_before += shown(CLOCK_MONOTONIC) < seen;
+    }
+    atomic_store(&flag, 1);
+    pthread_join(thread, NULL);
+    printf("%u before\n", n_before);
+    return 0;
+}
+
+/* The time goes on where a filter refuses to say what a thread has done. */
+int clock_filtered(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrusage, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+        puts("no filters here");
+        return 0;
+    }
+    int64_t begin = shown(CLOCK_MONOTONIC);
+    for (unsigned n = 0; n < 1000000; n++)
+        if (shown(CLOCK_MONOTONIC) > begin) {
+            puts("done");
+            return 0;
+        }
+    puts("the time stands still");
+    return 1;
+}
