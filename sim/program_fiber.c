@@ -76,6 +76,11 @@ void sim_fiber_settle(struct sim_program *p, struct sim_fiber *t) {
     t->n_hops = 0;
 }
 
+void sim_program_settle(struct sim_program *p) {
+    if (p->running != NULL)
+        sim_fiber_settle(p, p->running);
+}
+
 /* ---- for threads ---- */
 
 uint32_t sim_self(const struct sim_program *p) {

@@ -8,11 +8,13 @@ static void check_channel(struct sim_program *p, uint32_t channel) {
         sim_program_fail(p, "thread %u: there is no channel %u", p->running->number, channel);
 }
 
-uint32_t sim_n_channels(const struct sim_program *p) {
+uint32_t sim_n_channels(struct sim_program *p) {
+    sim_program_settle(p);
     return p->config.optical.n_channels - p->n_channels;
 }
 
 uint32_t sim_channel(struct sim_program *p) {
+    sim_program_settle(p);
     if (p->n_channels == p->config.optical.n_channels)
         sim_program_fail(p, "more than %u channels", p->n_channels);
     return p->n_channels++;

@@ -6,12 +6,15 @@
 static struct sim_error error;
 static uint32_t word, channel;
 static uint64_t at[8];
+static bool free_looks; /* take no time */
 
 /* n threads on two cores: 0, 2, .. on core 0. */
 static void run(uint32_t n, sim_program_body *body) {
     struct sim_program_config config = sim_program_config_default();
     config.n_cores = 2;
     config.n_threads = n;
+    if (free_looks)
+        config.optical.check_cycles = 0;
     struct sim_program *p = sim_program_new(&config, &error);
     ck_assert_msg(p != NULL, "%s", error.text);
     word = sim_words(p, 8);
@@ -48,6 +51,27 @@ TEST(one_message, "comes to all threads of both cores, with the number of its th
     run(4, receives);
     for (uint32_t i = 1; i < 4; i++)
         ck_assert_uint_eq(at[i], 100);
+}
+
+/* Thread 2, on the sender's core, ends with the first message; so does thread 1, on the other one. */
+static void sends_to_the_end(struct sim_program *p, void *argument) {
+    (void)argument;
+    struct sim_message m;
+    sim_subscribe(p, channel);
+    if (sim_self(p) != 0) {
+        sim_wait_receive(p, channel, &m);
+        return;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        sim_compute(p, 100);
+        sim_send(p, channel, 1, i, NULL, 0);
+    }
+}
+
+TEST(a_thread_that_has_ended, "is not called by later messages, also if its last look took no time") {
+    free_looks = true;
+    run(3, sends_to_the_end);
+    free_looks = false;
 }
 
 /* The settled time, behind a call that costs nothing. */
