@@ -211,7 +211,7 @@ TEST(a_filter, "is for what comes later, and leaves what the core has") {
     run(4, filters_late);
 }
 
-/* ---- messages that nobody takes ---- */
+/* ---- messages that no thread takes ---- */
 
 /* Threads 1 and 3 refuse what comes, each by a filter of its own: the hardware of their core lets all pass. */
 static void refuses(struct sim_program *p, void *argument) {
@@ -232,7 +232,7 @@ TEST(messages_that_all_threads_refuse, "leave the hardware's buffer, also if no 
     ck_assert_uint_le(n_slots, 256);
 }
 
-/* The controller of core 1 has moved the thirty long before anybody sorts: with the last message. */
+/* The controller of core 1 has moved the thirty long before a thread sorts: with the last message. */
 static void refuses_many_at_once(struct sim_program *p, void *argument) {
     (void)argument;
     uint32_t self = sim_self(p);
