@@ -90,6 +90,8 @@ void live_block(enum live_wait wait, uint64_t until);
 /* With the lock: a wait of that thread may be over. */
 void live_wake(struct live_thread *t);
 
+#define LIVE_TOO_FAST "threads send faster than others receive"
+
 /* live_network.c */
 bool live_network_init(const struct hw_optical_config *config, uint32_t n_threads);
 void live_network_free(void);

@@ -51,11 +51,13 @@ void live_set_filter(struct hw_filter filter) {
 /* ---- sending ---- */
 
 static void extend(void) {
+    if (live.shares)
+        live_share_sort(live_cycles());
     void *data = live.slots;
     enum sim_pools_status status = sim_pools_grow(&live.net, live_cycles(), SIM_POOLS_MOST, &data, sizeof *live.slots);
     live.slots = data;
     if (status == SIM_POOLS_FULL)
-        live_fail_locked("threads send faster than others receive");
+        live_fail_locked(LIVE_TOO_FAST);
     if (status == SIM_POOLS_NO_MEMORY)
         live_fail_locked("no memory for messages under way");
 }
@@ -75,8 +77,10 @@ static void keep_data(uint32_t slot, const void *data, uint32_t size) {
 
 static void look_for_overflow(void) {
     char text[sizeof live.error];
-    if (live.shares)
+    if (live.shares) {
         live_share_look_for_overflow();
+        return;
+    }
     if (live.net.config.buffer_limit == 0 || !live.net.overflowed)
         return;
     snprintf(text, sizeof text, "core %u: more than %u messages of channel %u, which no thread there reads",
@@ -87,6 +91,8 @@ static void look_for_overflow(void) {
 /* Threads that wait for a message may have one now, or know when. */
 static void tell_waiting(void) {
     uint64_t now = live_cycles();
+    if (live.shares && live.net.config.buffer_limit != 0)
+        live_share_sort(now);
     for (uint32_t i = 0; i < live.n_threads; i++) {
         struct live_thread *t = &live.threads[i];
         bool waits = t->wait == LIVE_FOR_MESSAGE;

@@ -4,18 +4,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void deliver(const struct hw_optical_message *head, uint64_t sent_cycles, const void *data) {
-    if (!sim_inboxes_deliver(&live.inboxes, live_self->core, head, sent_cycles, data))
+static void deliver(uint32_t core, const struct hw_optical_message *head, uint64_t sent_cycles, const void *data) {
+    if (!sim_inboxes_deliver(&live.inboxes, core, head, sent_cycles, data))
         live_fail_locked("no memory for a message");
+    if (live.inboxes.n_bytes > live.inboxes.most_bytes)
+        live_fail_locked(LIVE_TOO_FAST);
 }
 
-static void sort(uint32_t channel, uint64_t now) {
+static void sort(uint32_t core, uint32_t channel, uint64_t now) {
     struct hw_optical_received received;
-    while (hw_optical_receive(&live.net, live_self->core, channel, now, &received)) {
+    while (hw_optical_receive(&live.net, core, channel, now, &received)) {
         struct hw_optical_message head = received.message;
         head.wavelength = live.slots[received.slot].sender;
-        deliver(&head, received.sent_cycles, live.slots[received.slot].data);
+        deliver(core, &head, received.sent_cycles, live.slots[received.slot].data);
     }
+}
+
+static void sort_core(uint32_t core, uint64_t now) {
+    for (uint32_t channel = 0; channel < live.n_channels; channel++)
+        sort(core, channel, now);
+}
+
+void live_share_sort(uint64_t now) {
+    for (uint32_t core = 0; core < live.net.config.n_cores; core++)
+        sort_core(core, now);
 }
 
 bool live_share_has(const struct live_thread *t, uint32_t channel) {
@@ -23,7 +35,7 @@ bool live_share_has(const struct live_thread *t, uint32_t channel) {
 }
 
 bool live_share_take(uint32_t channel, uint64_t now, struct atac_received *received) {
-    sort(channel, now);
+    sort(live_self->core, channel, now);
     struct sim_letter *letter = sim_inboxes_take(&live.inboxes, live_self->number, channel);
     if (letter == NULL)
         return false;
@@ -33,20 +45,19 @@ bool live_share_take(uint32_t channel, uint64_t now, struct atac_received *recei
 }
 
 void live_share_subscribe(uint32_t channel) {
-    sort(channel, live_cycles());
+    sort_core(live_self->core, live_cycles());
     sim_inboxes_subscribe(&live.inboxes, live_self->number, channel);
 }
 
 struct hw_filter live_share_set_filter(struct hw_filter filter) {
-    for (uint32_t channel = 0; channel < live.n_channels; channel++)
-        sort(channel, live_cycles());
+    sort_core(live_self->core, live_cycles());
     return sim_inboxes_set_filter(&live.inboxes, live_self->number, filter);
 }
 
 void live_share_send(const struct hw_optical_message *message, uint64_t now, const void *data) {
     struct hw_optical_message head = *message;
     head.wavelength = live_self->number;
-    deliver(&head, now, data);
+    deliver(live_self->core, &head, now, data);
 }
 
 void live_share_look_for_overflow(void) {

@@ -10,6 +10,8 @@
 /* The message's head and data, for the thread that retrieves it. */
 void live_copy(const struct hw_optical_message *head, const void *data, struct atac_received *to);
 
+/* Sorts what all cores have: before it is judged whether there are too many messages (sim/program_share.h). */
+void live_share_sort(uint64_t now);
 /* Has the thread a message that was sorted already? False if no core is shared. */
 bool live_share_has(const struct live_thread *t, uint32_t channel);
 /* Sorts what the calling thread's core has of the channel, and takes its first message. False: there is none. */

@@ -208,6 +208,9 @@ static void prefetch(const struct hw_optical *net, uint32_t number) {
 
 void hw_optical_advance(struct hw_optical *net, uint32_t number, uint64_t now) {
     struct hw_optical_core *core = &net->cores[number];
+    /* Of many looks before the first message arrives only one walks back through the log. */
+    if (hw_optical_is_flat(net) && core->n_passed != net->n_logged)
+        core->next = unpassed(net, core);
     for (;;) {
         uint64_t start = core->n_waiting != 0 ? later(core->free_cycles, core->ready_cycles) : UINT64_MAX;
         struct coming first = coming(net, number);

@@ -10,7 +10,11 @@ static struct sim_inbox *inbox_of(const struct sim_inboxes *all, uint32_t thread
 
 bool sim_inboxes_init(struct sim_inboxes *all, uint32_t n_threads, uint32_t n_cores, uint32_t n_channels,
                       uint32_t most) {
-    *all = (struct sim_inboxes){.n_threads = n_threads, .n_cores = n_cores, .n_channels = n_channels, .most = most};
+    *all = (struct sim_inboxes){.n_threads = n_threads,
+                                .n_cores = n_cores,
+                                .n_channels = n_channels,
+                                .most_bytes = SIM_INBOXES_MOST_BYTES,
+                                .most = most};
     all->inboxes = calloc((size_t)n_threads * n_channels, sizeof *all->inboxes);
     all->filters = calloc(n_threads, sizeof *all->filters);
     if (all->inboxes == NULL || all->filters == NULL)
@@ -63,6 +67,8 @@ static bool put(struct sim_inboxes *all, uint32_t thread, const struct hw_optica
         inbox->last->next = letter;
     inbox->last = letter;
     inbox->n++;
+    all->n_letters++;
+    all->n_bytes += sizeof *letter + head->size;
     if (all->most != 0 && inbox->n > all->most && !all->crowded) {
         all->crowded = true;
         all->crowded_thread = thread;
@@ -90,6 +96,8 @@ struct sim_letter *sim_inboxes_take(struct sim_inboxes *all, uint32_t thread, ui
     if (letter != NULL) {
         inbox->first = letter->next;
         inbox->n--;
+        all->n_letters--;
+        all->n_bytes -= sizeof *letter + letter->head.size;
     }
     return letter;
 }

@@ -30,10 +30,16 @@ struct sim_inbox {
     bool subscribed;
 };
 
+/* What all threads have not taken, of a run: more letters end it. What the largest pool of messages under way has. */
+#define SIM_INBOXES_MOST_BYTES (UINT64_C(1) << 30)
+
 struct sim_inboxes {
     uint32_t n_threads, n_cores, n_channels;
     struct sim_inbox *inboxes; /* [thread * n_channels + channel] */
     struct hw_filter *filters; /* [thread] */
+    uint32_t n_letters;        /* in all inboxes, */
+    uint64_t n_bytes;          /* and what they take; the driver ends the run if that is more than */
+    uint64_t most_bytes;       /* SIM_INBOXES_MOST_BYTES */
     uint32_t most;             /* letters in an inbox, before it counts as one that is not read; 0: no limit */
     uint32_t crowded_thread, crowded_channel;
     bool crowded; /* there has been such an inbox: the first */

@@ -93,7 +93,7 @@ void sim_program_fail(struct sim_program *program, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 
 /* How many words can still be made. */
-uint32_t sim_n_words(const struct sim_program *program);
+uint32_t sim_n_words(struct sim_program *program);
 /* n words that begin with a line, all 0; the number of the first. For threads, and before the run. */
 uint32_t sim_words(struct sim_program *program, uint32_t n);
 uint64_t sim_load(struct sim_program *program, uint32_t word);
@@ -119,7 +119,7 @@ struct sim_message {
 };
 
 /* How many channels can still be made. */
-uint32_t sim_n_channels(const struct sim_program *program);
+uint32_t sim_n_channels(struct sim_program *program);
 /* The number of a channel that no call has returned before. For threads, and before the run if there is one. */
 uint32_t sim_channel(struct sim_program *program);
 void sim_subscribe(struct sim_program *program, uint32_t channel);

@@ -50,12 +50,16 @@ static bool hop(struct sim_program *p, struct sim_fiber *t) {
     return false;
 }
 
-/* The core computes for its threads one after the other. There are no hops. */
+/* When the core has computed for the thread: it computes for its threads one after the other. */
+static uint64_t end_of_turn(const struct sim_program *p, const struct sim_fiber *t) {
+    uint64_t free = p->core_free[t->core], now = sim_program_now(p);
+    return (free > now ? free : now) + t->ahead;
+}
+
+/* There are no hops. */
 static void settle_in_turn(struct sim_program *p, struct sim_fiber *t) {
-    uint64_t *free = &p->core_free[t->core], now = sim_program_now(p);
-    *free = (*free > now ? *free : now) + t->ahead;
+    sim_fiber_call(p, t, p->core_free[t->core] = end_of_turn(p, t));
     t->ahead = 0;
-    sim_fiber_call(p, t, *free);
     sim_fiber_stop(p, t, SIM_FOR_TIME, sim_fiber_goes_on);
 }
 
@@ -76,6 +80,11 @@ void sim_fiber_settle(struct sim_program *p, struct sim_fiber *t) {
     t->n_hops = 0;
 }
 
+void sim_program_settle(struct sim_program *p) {
+    if (p->running != NULL)
+        sim_fiber_settle(p, p->running);
+}
+
 /* ---- for threads ---- */
 
 uint32_t sim_self(const struct sim_program *p) {
@@ -83,7 +92,11 @@ uint32_t sim_self(const struct sim_program *p) {
 }
 
 uint64_t sim_cycles(const struct sim_program *p) {
-    return sim_program_now(p) + p->running->ahead;
+    const struct sim_fiber *t = p->running;
+    /* No other thread of the core asks for it before this one settles. */
+    if (p->core_free != NULL && t->ahead != 0)
+        return end_of_turn(p, t);
+    return sim_program_now(p) + t->ahead;
 }
 
 void sim_compute(struct sim_program *p, uint64_t cycles) {

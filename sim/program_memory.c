@@ -14,11 +14,13 @@ static uint32_t refuse_words(struct sim_program *p, const char *what, uint32_t n
     return UINT32_MAX;
 }
 
-uint32_t sim_n_words(const struct sim_program *p) {
+uint32_t sim_n_words(struct sim_program *p) {
+    sim_program_settle(p);
     return SIM_PROGRAM_MAX_WORDS - p->n_lines * SIM_WORDS_OF_LINE;
 }
 
 uint32_t sim_words(struct sim_program *p, uint32_t n) {
+    sim_program_settle(p);
     uint32_t first = p->n_lines, most = SIM_PROGRAM_MAX_WORDS / SIM_WORDS_OF_LINE;
     uint32_t more = n / SIM_WORDS_OF_LINE + (n % SIM_WORDS_OF_LINE != 0);
     if (more > most - first)

@@ -8,11 +8,13 @@ static void check_channel(struct sim_program *p, uint32_t channel) {
         sim_program_fail(p, "thread %u: there is no channel %u", p->running->number, channel);
 }
 
-uint32_t sim_n_channels(const struct sim_program *p) {
+uint32_t sim_n_channels(struct sim_program *p) {
+    sim_program_settle(p);
     return p->config.optical.n_channels - p->n_channels;
 }
 
 uint32_t sim_channel(struct sim_program *p) {
+    sim_program_settle(p);
     if (p->n_channels == p->config.optical.n_channels)
         sim_program_fail(p, "more than %u channels", p->n_channels);
     return p->n_channels++;
@@ -37,6 +39,8 @@ void sim_set_filter(struct sim_program *p, struct hw_filter filter) {
 /* ---- sending ---- */
 
 static void extend(struct sim_program *p) {
+    if (p->core_free != NULL)
+        sim_share_sort(p);
     void *data = p->slots;
     enum sim_pools_status status =
         sim_pools_grow(&p->optical, sim_program_now(p), SIM_POOLS_MOST, &data, sizeof *p->slots);
@@ -62,6 +66,11 @@ static void keep_data(struct sim_program *p, uint32_t slot, const void *data, ui
 }
 
 static void look_for_overflow(struct sim_program *p) {
+    /* The hardware's buffer may have been full of what filters refuse: inboxes have the limit. */
+    if (p->core_free != NULL) {
+        sim_share_sort(p);
+        return;
+    }
     for (uint32_t core = 0; core < p->config.n_cores; core++)
         hw_optical_advance(&p->optical, core, sim_program_now(p));
     if (p->optical.overflowed)
@@ -117,6 +126,8 @@ void sim_send(struct sim_program *p, uint32_t channel, uint32_t signature, uint3
     tell_waiting(p);
     if (p->config.optical.buffer_limit != 0)
         look_for_overflow(p);
+    if (p->status != SIM_OK)
+        sim_fiber_leave(p, &t->stack);
 }
 
 /* ---- receiving ---- */

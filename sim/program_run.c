@@ -95,6 +95,7 @@ static void entry(void *argument) {
     t->body(p, t->argument);
     sim_fiber_settle(p, t);
     t->ended = true;
+    t->wait = SIM_FOR_TIME; /* no other thread calls it any more */
     t->generation++;
     p->n_living--;
     p->end_cycles = sim_program_now(p);

@@ -19,25 +19,45 @@ void sim_share_free(struct sim_program *p) {
     free(p->core_free);
 }
 
+/* Of failures the first one stays. */
 static void deliver(struct sim_program *p, uint32_t core, const struct hw_optical_message *head, uint64_t sent_cycles,
                     const void *data) {
-    if (!sim_inboxes_deliver(&p->inboxes, core, head, sent_cycles, data)) {
-        p->status = sim_refuse(&p->error, SIM_NO_MEMORY, "no memory for a message of %u bytes", head->size);
+    struct sim_inboxes *all = &p->inboxes;
+    bool room = sim_inboxes_deliver(all, core, head, sent_cycles, data);
+    if (p->status != SIM_OK)
         return;
-    }
-    if (p->inboxes.crowded && p->status == SIM_OK)
+    if (!room)
+        p->status = sim_refuse(&p->error, SIM_NO_MEMORY, "no memory for a message of %u bytes", head->size);
+    else if (all->crowded)
         p->status = sim_refuse(&p->error, SIM_USAGE,
                                "core %u: more than %u messages of channel %u, which thread %u does not read", core,
-                               p->inboxes.most, p->inboxes.crowded_channel, p->inboxes.crowded_thread);
+                               all->most, all->crowded_channel, all->crowded_thread);
+    else if (all->n_bytes > all->most_bytes)
+        p->status = sim_refuse(&p->error, SIM_USAGE,
+                               "%u messages are under way to %u cores: threads send faster than others receive",
+                               all->n_letters, all->n_cores);
 }
 
+/* The core has been advanced to the present. */
 static void sort(struct sim_program *p, uint32_t core, uint32_t channel) {
     struct hw_optical_received received;
-    while (hw_optical_receive(&p->optical, core, channel, sim_program_now(p), &received)) {
+    while (hw_optical_first(&p->optical, core, channel) <= sim_program_now(p)) {
+        hw_optical_take(&p->optical, core, channel, &received);
         struct hw_optical_message head = received.message;
         head.wavelength = p->slots[received.slot].sender;
         deliver(p, core, &head, received.sent_cycles, p->slots[received.slot].data);
     }
+}
+
+static void sort_core(struct sim_program *p, uint32_t core) {
+    hw_optical_advance(&p->optical, core, sim_program_now(p));
+    for (uint32_t channel = 0; channel < p->n_channels; channel++)
+        sort(p, core, channel);
+}
+
+void sim_share_sort(struct sim_program *p) {
+    for (uint32_t core = 0; core < p->config.n_cores; core++)
+        sort_core(p, core);
 }
 
 bool sim_share_look(struct sim_program *p, struct sim_fiber *t, uint32_t channel) {
@@ -57,13 +77,12 @@ bool sim_share_take(struct sim_program *p, struct sim_fiber *t, uint32_t channel
 }
 
 void sim_share_subscribe(struct sim_program *p, struct sim_fiber *t, uint32_t channel) {
-    sort(p, t->core, channel);
+    sort_core(p, t->core);
     sim_inboxes_subscribe(&p->inboxes, t->number, channel);
 }
 
 struct hw_filter sim_share_set_filter(struct sim_program *p, struct sim_fiber *t, struct hw_filter filter) {
-    for (uint32_t channel = 0; channel < p->n_channels; channel++)
-        sort(p, t->core, channel);
+    sort_core(p, t->core);
     return sim_inboxes_set_filter(&p->inboxes, t->number, filter);
 }
 

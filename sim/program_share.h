@@ -5,6 +5,9 @@
  * A core computes for one of its threads at a time, in the order in which they ask. It goes on with another one while a
  * thread waits, for memory too, and the change costs nothing: as cores with several contexts do. Its threads have one
  * cache, one wavelength, and the inboxes of inbox.h.
+ *
+ * A thread's subscription and filter hold for messages that come into the core's message buffer later. Those that have
+ * arrived, and are in a lambda queue, are among them: on a core of its own, a thread's old ones hold for these.
  */
 #ifndef SIM_PROGRAM_SHARE_H
 #define SIM_PROGRAM_SHARE_H
@@ -15,6 +18,11 @@
 bool sim_share_init(struct sim_program *p);
 void sim_share_free(struct sim_program *p);
 
+/*
+ * Sorts what all cores have. Before it is judged whether there are too many messages: what the filters of a core's
+ * threads refuse is in the hardware's buffer until a thread looks, and that may be never.
+ */
+void sim_share_sort(struct sim_program *p);
 /* Sorts what the core has of the channel. Has the thread a message? */
 bool sim_share_look(struct sim_program *p, struct sim_fiber *t, uint32_t channel);
 /* Its first message, valid until it takes the next one. False: there is none. */

@@ -118,6 +118,8 @@ static inline uint64_t sim_program_way(const struct sim_program *p, uint32_t fro
 void sim_fiber_stop(struct sim_program *p, struct sim_fiber *t, enum sim_wait wait, sim_fiber_then *then);
 /* The time that the thread has computed passes, with its hops. */
 void sim_fiber_settle(struct sim_program *p, struct sim_fiber *t);
+/* The same for the thread that runs, if one does: before it takes of what all threads take in the order of time. */
+void sim_program_settle(struct sim_program *p);
 sim_fiber_then sim_fiber_goes_on;
 /* Goes on with the next threads, to the end of the run; for the run's own stack, and for threads that have ended. */
 void sim_fiber_leave(struct sim_program *p, struct sim_stack *from);

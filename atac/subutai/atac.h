@@ -113,6 +113,7 @@ void VirtualChannel_delete(VirtualChannel *vc);
 /*
  * The calling thread subscribes to the channel: it receives what arrives at its core from now on. Two ports of one
  * thread and channel share its messages. NULL: ENOMEM; EPERM: no thread of a run.
+ * If another thread of the core has the channel already, also what waits for the core's controller now is received.
  */
 VirtualChannelPort *VirtualChannelPort_new(VirtualChannel *vc);
 void VirtualChannelPort_delete(VirtualChannelPort *port);
@@ -132,7 +133,8 @@ bool VirtualChannelPort_wait_and_receive_message_long(VirtualChannelPort *port, 
                                                       int data_size);
 
 /* The filter of this core, for all its channels, as this thread has it: a message passes if (its signature & mask) op
- * signature is not 0. */
+ * signature is not 0. For what arrives from now on; where threads share the core, also for what waits for the core's
+ * controller now. */
 bool VirtualChannelPort_set_local_filter(VirtualChannelPort *port, int mask, int match_operation, int signature);
 
 /* ---- the barrier, Table 5.1 ---- */

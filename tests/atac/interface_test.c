@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/suite.h"
+#include "live.h"
 #include "run.h"
 #include "subutai/atac.h"
 
@@ -154,4 +155,26 @@ static void refused(struct sim_program *chip, void *argument) {
 
 TEST(refused_calls, "sizes, filter operations, another thread's port, one channel too many") {
     run(2, refused);
+}
+
+/* ---- real threads, three on two cores ---- */
+
+static void make_small(void *argument) {
+    make(NULL, argument);
+    live.inboxes.most_bytes = 100 * sizeof(struct sim_letter);
+}
+
+static void reads_nothing(void *argument) {
+    (void)argument;
+    VirtualChannelPort *port = VirtualChannelPort_new(channels[0]);
+    while (ATAC_self() == 0)
+        VirtualChannelPort_send_message_long(port, NULL, 0, 1, 0);
+    VirtualChannelPort_delete(port);
+}
+
+TEST(a_real_thread_that_does_not_read, "ends the run when there are too many letters in all inboxes") {
+    struct live_config config = {.optical = hw_optical_config_default(), .n_threads = 3};
+    config.optical.n_cores = 2;
+    const char *why = live_run(&config, make_small, reads_nothing, NULL, &cycles);
+    ck_assert_str_eq(why, "threads send faster than others receive");
 }

@@ -268,7 +268,10 @@ TEST_EACH(fewer_threads_than_cores, WAYS, "leave cores alone") {
     ATAC_options o = shared(number, 2, 16);
     passes(&o, make, talks, NULL);
     drop();
-    o = shared(number, 1024, 2);
+}
+
+TEST_EACH(many_threads, WAYS, "on two cores: as many as there can be, in virtual time") {
+    ATAC_options o = shared(number, number == 0 ? 1024 : MOST, 2);
     passes(&o, NULL, nothing, NULL);
 }
 
@@ -293,6 +296,31 @@ TEST_EACH(a_channel_that_one_thread_of_a_core_does_not_read, WAYS, "is an error 
     static const char *const expected[] = {"core 0: more than 20 messages of channel 0, which thread 1 does not read",
                                            "core 0: more than 20 messages of channel 0, which thread 2 does not read"};
     ck_assert_msg(error != NULL && (strcmp(error, expected[0]) == 0 || strcmp(error, expected[1]) == 0), "%s", error);
+    drop();
+}
+
+/* Both threads of core 0 have filters of their own, so that the hardware has none, and read nothing. */
+static void filters_only(void *argument) {
+    int self = ATAC_self(), signature = *(int *)argument;
+    VirtualChannelPort *port = port_when_all_are_ready();
+    if (self != 1)
+        CHECK(VirtualChannelPort_set_local_filter(port, -1, ATAC_AND, self == 0 ? 2 : 4));
+    ATAC_ready();
+    for (int i = 0; self == 1 && i < 40; i++) /* fewer than what memory is first made for: all are sorted then */
+        CHECK(VirtualChannelPort_send_message(port, i, signature, 0));
+    ATAC_compute(100000);
+    ATAC_ready();
+    VirtualChannelPort_delete(port);
+}
+
+TEST_EACH(messages_that_all_threads_refuse, WAYS, "are no messages that are not read, with buffer_limit") {
+    ATAC_options o = shared(number, 3, 2);
+    o.buffer_limit = 20;
+    passes(&o, make, filters_only, &(int){1});
+    drop();
+    const char *error = ATAC_run(&o, make, filters_only, &(int){6}, NULL);
+    ck_assert_msg(error != NULL, "which all let pass");
+    ck_assert_str_eq(error, "core 0: more than 20 messages of channel 0, which thread 0 does not read");
     drop();
 }
 

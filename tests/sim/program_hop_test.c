@@ -104,3 +104,49 @@ TEST(a_hop_is_an_event, "as many, and in the same order, as if each thread had w
         ck_assert_mem_eq(&c, &wanted[i].course, sizeof c);
     }
 }
+
+struct made {
+    uint32_t word, words_left, channel, channels_left;
+};
+
+/* Thread 0 begins first, and is at 150 and 250; thread 1 is at 100 and 300. */
+static void makes(struct sim_program *p, void *argument) {
+    struct made *made = (struct made *)argument + sim_self(p);
+    sim_compute(p, sim_self(p) == 0 ? 150 : 100);
+    made->words_left = sim_n_words(p);
+    made->word = sim_words(p, 8);
+    sim_compute(p, sim_self(p) == 0 ? 100 : 200);
+    made->channels_left = sim_n_channels(p);
+    made->channel = sim_channel(p);
+}
+
+/* The same without a question before. */
+static void only_makes(struct sim_program *p, void *argument) {
+    struct made *made = (struct made *)argument + sim_self(p);
+    sim_compute(p, sim_self(p) == 0 ? 150 : 100);
+    made->word = sim_words(p, 8);
+    sim_compute(p, sim_self(p) == 0 ? 100 : 200);
+    made->channel = sim_channel(p);
+}
+
+static void make(sim_program_body *body, struct made *made) {
+    struct sim_program_config config = sim_program_config_default();
+    struct sim_error error;
+    config.n_cores = 2;
+    struct sim_program *p = sim_program_new(&config, &error);
+    ck_assert_msg(p != NULL, "%s", error.text);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(sim_program_spawn(p, body, made, &error), SIM_OK);
+    ck_assert_msg(sim_program_run(p, &error) == SIM_OK, "%s", error.text);
+    ck_assert(made[1].word == 0 && made[0].word == SIM_WORDS_OF_LINE);
+    ck_assert(made[0].channel == 0 && made[1].channel == 1);
+    sim_program_free(p);
+}
+
+TEST(words_and_channels, "are made, and counted, in the order of time") {
+    struct made made[2];
+    make(only_makes, made);
+    make(makes, made);
+    ck_assert_uint_eq(made[1].words_left - made[0].words_left, SIM_WORDS_OF_LINE);
+    ck_assert_uint_eq(made[0].channels_left - made[1].channels_left, 1);
+}

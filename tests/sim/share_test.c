@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Programs of simulated threads that share cores: costs computed by hand. */
 #include "lib/suite.h"
-#include "program.h"
+#include "program_state.h"
 
 static struct sim_error error;
 static uint32_t word, channel;
 static uint64_t at[8];
+static bool free_looks; /* take no time */
+static uint32_t buffer_limit, n_slots;
 
-/* n threads on two cores: 0, 2, .. on core 0. */
-static void run(uint32_t n, sim_program_body *body) {
+/* n threads on two cores: 0, 2, .. on core 0. NULL, or how the run failed. */
+static const char *outcome(uint32_t n, sim_program_body *body) {
     struct sim_program_config config = sim_program_config_default();
     config.n_cores = 2;
     config.n_threads = n;
+    config.optical.buffer_limit = buffer_limit;
+    if (free_looks)
+        config.optical.check_cycles = 0;
     struct sim_program *p = sim_program_new(&config, &error);
     ck_assert_msg(p != NULL, "%s", error.text);
     word = sim_words(p, 8);
@@ -19,8 +24,15 @@ static void run(uint32_t n, sim_program_body *body) {
     for (uint32_t i = 0; i < n; i++)
         ck_assert_int_eq(sim_program_spawn(p, body, NULL, &error), SIM_OK);
     ck_assert_int_eq(sim_program_spawn(p, body, NULL, &error), SIM_USAGE);
-    ck_assert_msg(sim_program_run(p, &error) == SIM_OK, "%s", error.text);
+    enum sim_status status = sim_program_run(p, &error);
+    n_slots = sim_program_optical(p)->n_slots;
     sim_program_free(p);
+    return status == SIM_OK ? NULL : error.text;
+}
+
+static void run(uint32_t n, sim_program_body *body) {
+    const char *why = outcome(n, body);
+    ck_assert_msg(why == NULL, "%s", why);
 }
 
 /*
@@ -48,6 +60,27 @@ TEST(one_message, "comes to all threads of both cores, with the number of its th
     run(4, receives);
     for (uint32_t i = 1; i < 4; i++)
         ck_assert_uint_eq(at[i], 100);
+}
+
+/* Thread 2, on the sender's core, ends with the first message; so does thread 1, on the other one. */
+static void sends_to_the_end(struct sim_program *p, void *argument) {
+    (void)argument;
+    struct sim_message m;
+    sim_subscribe(p, channel);
+    if (sim_self(p) != 0) {
+        sim_wait_receive(p, channel, &m);
+        return;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        sim_compute(p, 100);
+        sim_send(p, channel, 1, i, NULL, 0);
+    }
+}
+
+TEST(a_thread_that_has_ended, "is not called by later messages, also if its last look took no time") {
+    free_looks = true;
+    run(3, sends_to_the_end);
+    free_looks = false;
 }
 
 /* The settled time, behind a call that costs nothing. */
@@ -82,6 +115,23 @@ static void computes(struct sim_program *p, void *argument) {
         sim_compute(p, 100);
         at[sim_self(p)] = settled(p);
     }
+}
+
+static void reads_clock(struct sim_program *p, void *argument) {
+    (void)argument;
+    sim_compute(p, 100);
+    at[sim_self(p)] = sim_cycles(p);
+    ck_assert_uint_eq(settled(p), at[sim_self(p)]);
+    sim_compute(p, 50);
+    uint64_t cycles = sim_cycles(p);
+    ck_assert_uint_eq(settled(p), cycles);
+}
+
+TEST(the_clock, "knows that the core computes for another thread first") {
+    run(6, reads_clock);
+    ck_assert_uint_eq(at[0], 100);
+    ck_assert_uint_eq(at[2], 200);
+    ck_assert_uint_eq(at[4], 300);
 }
 
 TEST(computing, "takes turns on a core, and other cores do not wait") {
@@ -159,4 +209,81 @@ static void filters_late(struct sim_program *p, void *argument) {
 
 TEST(a_filter, "is for what comes later, and leaves what the core has") {
     run(4, filters_late);
+}
+
+/* ---- messages that no thread takes ---- */
+
+/* Threads 1 and 3 refuse what comes, each by a filter of its own: the hardware of their core lets all pass. */
+static void refuses(struct sim_program *p, void *argument) {
+    (void)argument;
+    uint32_t self = sim_self(p);
+    sim_subscribe(p, channel);
+    if (self % 2 == 1)
+        sim_set_filter(p, (struct hw_filter){.mask = UINT32_MAX, .op = HW_FILTER_AND, .signature = 1 + self});
+    sim_compute(p, 1000);
+    for (int i = 0; self == 0 && i < 5000; i++) {
+        sim_compute(p, 20);
+        sim_send(p, channel, 1, 0, NULL, 0);
+    }
+}
+
+TEST(messages_that_all_threads_refuse, "leave the hardware's buffer, also if no thread looks") {
+    run(4, refuses);
+    ck_assert_uint_le(n_slots, 256);
+}
+
+/* The controller of core 1 has moved the thirty long before a thread sorts: with the last message. */
+static void refuses_many_at_once(struct sim_program *p, void *argument) {
+    (void)argument;
+    uint32_t self = sim_self(p);
+    if (self % 2 == 1) {
+        sim_subscribe(p, channel);
+        sim_set_filter(p, (struct hw_filter){.mask = UINT32_MAX, .op = HW_FILTER_AND, .signature = 1 + self});
+    }
+    sim_compute(p, 100);
+    for (int i = 0; self == 0 && i < 30; i++)
+        sim_send(p, channel, 1, 0, NULL, 0);
+    sim_compute(p, 1000);
+    if (self == 0)
+        sim_send(p, channel, 1, 0, NULL, 0);
+}
+
+TEST(messages_that_all_threads_refuse_at_once, "are no messages that are not read, with buffer_limit") {
+    buffer_limit = 20;
+    run(4, refuses_many_at_once);
+    buffer_limit = 0;
+}
+
+/* Thread 2 is on the sender's core, and has what is sent at once. */
+static void reads_nothing(struct sim_program *p, void *argument) {
+    (void)argument;
+    p->inboxes.most_bytes = 100 * sizeof(struct sim_letter);
+    sim_subscribe(p, channel);
+    if (sim_self(p) == 0)
+        sim_compute(p, 1);
+    while (sim_self(p) == 0)
+        sim_send(p, channel, 2, 0, NULL, 0);
+}
+
+TEST(a_thread_that_does_not_read, "ends the run when there are too many letters, also of a sender that takes no time") {
+    const char *why = outcome(3, reads_nothing);
+    ck_assert_str_eq(why, "101 messages are under way to 2 cores: threads send faster than others receive");
+}
+
+static void reads_all(struct sim_program *p, void *argument) {
+    (void)argument;
+    struct sim_message m;
+    sim_subscribe(p, channel);
+    p->inboxes.most_bytes = 10 * (sizeof(struct sim_letter) + 8);
+    for (int i = 0; i < 1000; i++) {
+        sim_compute(p, 1000);
+        if (sim_self(p) == 0)
+            sim_send(p, channel, 2, 0, "letters", 8);
+        else
+            sim_wait_receive(p, channel, &m);
+    }
+}
+
+TEST(threads_that_read, "may send for ever") {
+    run(4, reads_all);
 }

@@ -522,6 +522,37 @@ TEST(a_state_that_cannot_be_is_not_valid) {
     }
 }
 
+/* ---- the log ---- */
+
+/* A core that has passed all, and looks often while messages are under way: the walk back through the log is made once.
+ */
+TEST(a_look, "remembers which message comes next, also if none has arrived") {
+    struct bench b;
+    struct hw_optical_config config = small(3);
+    config.transport_cycles = 1000;
+    open_net(&b, &config, true);
+    for (int round = 0; round < 2; round++) {
+        uint64_t now = round == 0 ? 0 : 5000;
+        for (int i = 0; i < 20; i++)
+            ck_assert_int_eq(send(&b, 0, 1, now), HW_OPTICAL_OK);
+        hw_optical_advance(&b.net, 1, now);
+        uint32_t next = b.net.cores[1].next;
+        ck_assert_uint_ne(next, HW_OPTICAL_NONE);
+        for (int i = 0; i < 20; i++)
+            ck_assert_int_eq(send(&b, 0, 1, now), HW_OPTICAL_OK);
+        hw_optical_advance(&b.net, 1, now + 999);
+        ck_assert_uint_eq(b.net.cores[1].next, next);
+        for (uint32_t core = 0; core < 3; core++)
+            hw_optical_advance(&b.net, core, now + 4000);
+        for (int i = 0; i < 40; i++) {
+            struct hw_optical_received r;
+            ck_assert(hw_optical_receive(&b.net, 1, 0, now + 4000, &r));
+            ck_assert(hw_optical_receive(&b.net, 2, 0, now + 4000, &r));
+        }
+    }
+    close_net(&b);
+}
+
 /* ---- beyond the present ---- */
 
 static uint64_t draw(uint64_t *random, uint32_t n) {
