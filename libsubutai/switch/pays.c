@@ -107,7 +107,7 @@ static bool is_full(const struct sbt_pays *p, const struct sbt_pays_seen *seen) 
 /* Are there few switches? Then threads compute, and are better off where the kernel runs them. */
 static bool is_idle(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     uint64_t ns = seen->now_ns - p->since_ns, n = seen->n_switches - p->n_switches;
-    if (ns < IDLE_NS)
+    if (seen->never_idle || ns < IDLE_NS)
         return false;
     p->since_ns = seen->now_ns;
     p->n_switches = seen->n_switches;

@@ -58,6 +58,7 @@ struct sbt_pays_seen {
     bool often;          /* at rest: threads have begun to wait often */
     bool costly;         /* sleeps in the kernel cost more than switches save */
     bool by_turns;       /* for tests: change at each call */
+    bool never_idle;     /* few switches do not end it: the caller has another rule, `costly` */
 };
 
 /*

@@ -42,6 +42,7 @@ TEST(most_sections_are_long) {
 static struct direct_share_state state;
 static uint64_t now_ns, progress, n_waits, delegated_ns;
 static unsigned without, delegated; /* progress in a millisecond */
+static unsigned n_cpus = 2;
 
 static void program(unsigned not_delegated, unsigned if_delegated) {
     state = (struct direct_share_state){0};
@@ -53,7 +54,7 @@ static void program(unsigned not_delegated, unsigned if_delegated) {
 
 static bool step(enum direct_share s, enum direct_share_how how, bool may_try) {
     struct sbt_pays_seen seen = {
-        .now_ns = now_ns, .progress = progress, .n_switches = n_waits, .n_cpus = 2, .crowded = true};
+        .now_ns = now_ns, .progress = progress, .n_switches = n_waits, .n_cpus = n_cpus, .crowded = true};
     return direct_share_step(&state, s, how, may_try, &seen);
 }
 
@@ -72,6 +73,19 @@ static bool go_on(uint64_t ns, enum direct_share s) {
 TEST(a_hot_mutex_is_delegated_if_more_is_got_done) {
     program(1000, 1500);
     ck_assert(go_on(SECOND / 5, DIRECT_SHARE_HOT));
+}
+
+/* One mutex has no more waits for that: 50 in a millisecond are few for 64 CPUs, where the program's waits are asked.
+ */
+TEST(it_stays_delegated_with_many_cpus) {
+    program(1000, 1500);
+    n_cpus = 64;
+    bool is = go_on(SECOND / 5, DIRECT_SHARE_HOT);
+    uint64_t before_ns = delegated_ns;
+    is = is && go_on(SECOND / 5, DIRECT_SHARE_HOT); /* a trial comes in it */
+    n_cpus = 2;
+    ck_assert(is);
+    ck_assert_uint_gt(delegated_ns - before_ns, SECOND * 3 / 20);
 }
 
 TEST(a_hot_mutex_is_left_alone_if_not) {

@@ -36,6 +36,7 @@ bool direct_share_step(struct direct_share_state *s, enum direct_share share, en
     seen->often = share == DIRECT_SHARE_HOT;
     seen->costly = not_worth_it;
     seen->by_turns = how == DIRECT_SHARE_BY_TURNS;
+    seen->never_idle = true; /* COLD is the rule for that: one mutex has few waits where the CPUs are many */
     if (!may_try && !seen->costly && !seen->by_turns)
         return s->pays.switches;
     return sbt_pays_step(&s->pays, seen);

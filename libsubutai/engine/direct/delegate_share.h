@@ -58,7 +58,8 @@ struct direct_share_state {
 
 /*
  * The next step, after each look of the monitor. `may_try`: no other mutex is being tried out. The result is whether
- * the mutex is delegated from now on. `often` and `costly` of `seen` are this function's.
+ * the mutex is delegated from now on. `often`, `costly`, `by_turns` and `never_idle` of
+ * `seen` are this function's.
  */
 bool direct_share_step(struct direct_share_state *s, enum direct_share share, enum direct_share_how how, bool may_try,
                        struct sbt_pays_seen *seen);
