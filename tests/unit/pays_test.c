@@ -28,7 +28,7 @@ static void program(unsigned home, unsigned switched) {
 }
 
 static bool step(void) {
-    struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, crowded, often, costly, false, never_idle};
+    struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, crowded, often, costly, false, 0, never_idle};
     return sbt_pays_step(&pays, &seen);
 }
 
@@ -217,7 +217,7 @@ TEST(no_progress_at_home_is_a_gain) {
 TEST(by_turns_it_changes_at_each_look) {
     program(100, 100);
     for (int i = 0; i < 10; i++) {
-        struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, false, false, false, true, false};
+        struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, false, false, false, true, 0, false};
         ck_assert_int_eq(sbt_pays_step(&pays, &seen), i % 2 == 0);
     }
 }
