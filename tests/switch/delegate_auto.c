@@ -102,7 +102,29 @@ static void goes_back(void) {
     run(N, watch_or_sleep);
 }
 
+/* The program does what ends switching, and takes the mutex afterwards for a while. */
+static void *end_and_take(void *number) {
+    meet();
+    if ((long)number == 0)
+        OK(setuid(getuid()));
+    meet();
+    if ((long)number != 0)
+        return take_hot(number);
+    for (int i = 0; i < 300; i++)
+        sleep_us(SLEEP_US);
+    atomic_store(&over, true);
+    return number;
+}
+
+static void not_after_the_end(void) {
+    for (int i = 0; i < 2; i++)
+        OK(pthread_mutex_init(&cold[i], NULL));
+    run(N, end_and_take);
+    CHECK(getenv("SUBUTAI_LOG") == NULL || !has_said(&hot, "is delegated"));
+}
+
 int main(int argc, char **argv) {
-    static const struct scene scenes[] = {{"delegates", delegates}, {"goes-back", goes_back}, {NULL, NULL}};
+    static const struct scene scenes[] = {
+        {"delegates", delegates}, {"goes-back", goes_back}, {"not-after-the-end", not_after_the_end}, {NULL, NULL}};
     return play(argc, argv, scenes);
 }
