@@ -19,6 +19,13 @@ static void waited_at_server(struct sim *sim, struct sim_thread *t) {
         arrive(sim, t);
 }
 
+/* Its section is the server's, until the thread loses the mutex. */
+static void acquired(struct sim *sim, struct sim_thread *t, struct sim_object *m) {
+    sim_owner_acquired(sim, t, m);
+    m->served = true;
+    t->host.n_served++;
+}
+
 static void arrive(struct sim *sim, struct sim_thread *t) {
     struct sim_object *m = t->mutex;
     if (m->owner != NULL) {
@@ -27,17 +34,15 @@ static void arrive(struct sim *sim, struct sim_thread *t) {
         sim_core_wait(sim, t, SIM_WHY_OBJECT, waited_at_server);
         return;
     }
-    sim_owner_acquired(sim, t, m);
+    acquired(sim, t, m);
     t->locked(sim, t);
 }
 
 static void depart(struct sim *sim, struct sim_thread *t) {
     struct sim_object *m = t->mutex;
     uint32_t server = (m->number + m->application) % sim->host->model.n_servers;
-    if (!sim_host_is_server(sim, t->core)) {
+    if (!sim_host_is_server(sim, t->core))
         t->host.worker = t->core;
-        t->host.owned_before = t->n_owned;
-    }
     if (t->core == server)
         arrive(sim, t);
     else
@@ -59,18 +64,22 @@ static void is_back(struct sim *sim, struct sim_thread *t) {
     t->unlocked(sim, t);
 }
 
+/*
+ * The thread may unlock in vain: a wait that ended because none would have ended it took the mutex from it
+ * (replay_pass.c). It goes back then, too.
+ */
 static void release(struct sim *sim, struct sim_thread *t) {
     struct sim_object *m = t->mutex;
     if (m->owner != NULL)
         sim_owner_released(sim, m);
     struct sim_thread *next = sim_list_shift(&m->waiters);
     if (next != NULL) {
-        sim_owner_acquired(sim, next, m);
+        acquired(sim, next, m);
         sim_core_wake(sim, next, 0);
     } else {
         sim_host_notice(sim, m, false); /* threads that poll */
     }
-    if (sim_host_is_server(sim, t->core) && t->n_owned <= t->host.owned_before)
+    if (sim_host_is_server(sim, t->core) && t->host.n_served == 0)
         sim_host_move(sim, t, worker_of(sim, t), way_ns(sim), is_back);
     else
         t->unlocked(sim, t);

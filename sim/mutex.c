@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "mutex.h"
 
+#include "host_core.h"
 #include "host_sync.h"
 #include "owner.h"
 #include "request.h"
@@ -25,7 +26,8 @@ void sim_mutex_lock(struct sim *sim, struct sim_thread *t, struct sim_object *mu
 void sim_mutex_unlock(struct sim *sim, struct sim_thread *t, struct sim_object *mutex, sim_then *then) {
     t->mutex = mutex;
     t->unlocked = then;
-    if (mutex == NULL || mutex->owner == NULL)
+    bool travels = sim_on_host(sim) && sim_host_delegates(sim); /* back, also if it unlocks in vain */
+    if (mutex == NULL || (mutex->owner == NULL && !travels))
         then(sim, t);
     else if (sim_on_host(sim))
         sim_host_unlock(sim, t);

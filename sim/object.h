@@ -56,6 +56,7 @@ struct sim_object {
     bool without_channel;            /* no channel was free: it is the NIs' */
     uint8_t spun_credit;             /* unlocks that still give the core away, because threads poll; */
     bool spun_by_any;                /* also those of threads, not only of fibers */
+    bool served;                     /* of a mutex: its owner has locked it on a server (host_delegate.h) */
 };
 
 /* Does the object have a primitive in hardware? Its ID may be stale. */

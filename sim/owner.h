@@ -10,8 +10,11 @@
 
 /* Set the owner of a mutex, an rwlock for writing or a spin lock. NULL: it has none. */
 static inline void sim_owner_set(struct sim_object *o, struct sim_thread *t) {
-    if (o->owner != NULL)
+    if (o->owner != NULL) {
         o->owner->n_owned--;
+        o->owner->host.n_served -= o->served;
+    }
+    o->served = false;
     if (t != NULL)
         t->n_owned++;
     o->owner = t;

@@ -129,7 +129,7 @@ struct sim_thread {
         uint16_t yields_left;         /* of those that switch */
         uint16_t n_switches;          /* of those that did */
         uint16_t worker;              /* the core from which it went to a server */
-        uint32_t owned_before;        /* locks that it had then */
+        uint32_t n_served;            /* mutexes that it owns and has locked on a server (owner.h) */
         uint8_t why;                  /* enum sim_why */
         bool forced;                  /* on its spin, although threads outnumber cores */
         bool parks, parked;           /* its next look is the last before it sleeps; it sleeps, or was woken */

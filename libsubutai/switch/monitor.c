@@ -360,7 +360,8 @@ static void tell_engine(const struct sbt_switch_state *s, const struct watch *w,
         .now_ns = sbt_now_ns(),
         .progress = __atomic_load_n(&s->progress, __ATOMIC_RELAXED),
         .n_threads = (uint32_t)__atomic_load_n(&s->n_threads, __ATOMIC_RELAXED) + 1,
-        .steady = goes_on && !sbt_pays_is_in_trial(&w->pays) && __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) == 0,
+        .steady = goes_on && !has_ended(s) && !sbt_pays_is_in_trial(&w->pays) &&
+                  __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) == 0,
     };
     sbt_switch_each_look(&look);
 }

@@ -50,11 +50,12 @@ static void begin(struct sbt_pays *p, enum sbt_pays_phase phase, const struct sb
 static void begin_trial(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     p->holds = p->switches;
     p->n_windows = 0;
-    p->sum[0] = p->sum[1] = (struct sbt_pays_sum){0, 0};
+    p->sum[0] = p->sum[1] = (struct sbt_pays_sum){0, 0, 0};
     begin(p, SBT_PAYS_WINDOW, seen);
 }
 
 static void end_trial(struct sbt_pays *p, const struct sbt_pays_seen *seen, bool pays) {
+    p->vain_ns = !pays ? 0 : p->holds ? p->vain_ns / 2 : p->gap_ns;
     if (pays != p->holds || p->gap_ns == 0)
         p->gap_ns = GAP_FIRST_NS;
     else if (p->gap_ns < GAP_MOST_NS)
@@ -76,6 +77,11 @@ static uint64_t hundredths(const struct sbt_pays *p) {
     return by_switching >= 1000 * at_home ? 100000 : (uint64_t)(100 * by_switching / at_home);
 }
 
+/* A window of switching in which there was hardly a switch may have been a better one by chance. */
+static bool is_by_chance(const struct sbt_pays *p, const struct sbt_pays_seen *seen) {
+    return 1000 * p->sum[1].n_switches < seen->least_part * p->sum[1].progress;
+}
+
 static uint64_t enough(const struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     if (p->holds)
         return seen->crowded ? SAME : SPARE_SAME;
@@ -87,11 +93,12 @@ static void judge(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     struct sbt_pays_sum *sum = &p->sum[p->switches];
     sum->ns += seen->now_ns - p->since_ns;
     sum->progress += seen->progress - p->progress;
+    sum->n_switches += seen->n_switches - p->n_switches;
     p->n_windows++;
     if (p->n_windows % 2 == 0) {
         uint64_t pays = hundredths(p);
         if (pays >= CLEARLY_MORE || pays < CLEARLY_LESS || p->n_windows == WINDOWS) {
-            end_trial(p, seen, pays >= enough(p, seen));
+            end_trial(p, seen, pays >= enough(p, seen) && !is_by_chance(p, seen));
             return;
         }
     }
@@ -107,7 +114,7 @@ static bool is_full(const struct sbt_pays *p, const struct sbt_pays_seen *seen) 
 /* Are there few switches? Then threads compute, and are better off where the kernel runs them. */
 static bool is_idle(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     uint64_t ns = seen->now_ns - p->since_ns, n = seen->n_switches - p->n_switches;
-    if (ns < IDLE_NS)
+    if (seen->never_idle || ns < IDLE_NS)
         return false;
     p->since_ns = seen->now_ns;
     p->n_switches = seen->n_switches;
@@ -133,6 +140,7 @@ bool sbt_pays_step(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
         return p->switches = !p->switches;
     if (seen->costly && p->switches) {
         p->holds = false; /* a trial in vain, whatever came before */
+        p->gap_ns = p->gap_ns > p->vain_ns ? p->gap_ns : p->vain_ns;
         end_trial(p, seen, false);
         return false;
     }

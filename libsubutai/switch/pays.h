@@ -15,7 +15,8 @@
  *    than a window. So the margin is wide for a program that is not crowded.
  *  - While the threads are switched there is a trial now and then, less and less often; and switching ends when few
  *    threads are switched to, or when the monitor finds that sleeps in the kernel cost more than switches save.
- *  - Each trial in vain doubles the time until the next.
+ *  - Each trial in vain doubles the time until the next. So does switching that soon turns out to cost more: a trial
+ *    that went well between is no new beginning.
  */
 #ifndef SBT_SWITCH_PAYS_H
 #define SBT_SWITCH_PAYS_H
@@ -32,7 +33,7 @@ enum sbt_pays_phase {
 
 /* What happened in windows of one way of waiting. */
 struct sbt_pays_sum {
-    uint64_t ns, progress;
+    uint64_t ns, progress, n_switches;
 };
 
 struct sbt_pays {
@@ -46,6 +47,7 @@ struct sbt_pays {
     struct sbt_pays_sum sum[2]; /* by `switches` */
     uint64_t next_ns;           /* no trial before */
     uint64_t gap_ns;            /* between the last trial's end and next_ns */
+    uint64_t vain_ns;           /* and what that was before the success since then; halved by each that confirms it */
 };
 
 /* What the monitor has seen. All three counts only grow. */
@@ -58,6 +60,8 @@ struct sbt_pays_seen {
     bool often;          /* at rest: threads have begun to wait often */
     bool costly;         /* sleeps in the kernel cost more than switches save */
     bool by_turns;       /* for tests: change at each call */
+    uint32_t least_part; /* a trial is in vain if fewer of a thousand operations by switching were switches */
+    bool never_idle;     /* few switches do not end it: the caller has another rule, `costly` */
 };
 
 /*

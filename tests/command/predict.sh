@@ -118,6 +118,9 @@ span() { # CORES [OPTION...]: the time on so many cores under glibc
 }
 subutai predict --machine host --cores 48,128 --sync glibc,delegate --servers 2 --json four.sbt
 check "sections on servers, on machines of 48 and 128 cores" json '.[0].runs | map("\(.sync) \(.cores)") == ["glibc 48", "delegate 48", "glibc 128", "delegate 128"]'
+subutai predict --machine host --cores 1,2 --sync glibc,delegate --json four.sbt
+check "a machine of one core has no server, unless one is asked for" json '.[0].runs | map("\(.sync) \(.cores)") == ["glibc 1", "delegate 1", "glibc 2", "delegate 2"]'
+refuses "predict: --servers: 1 of 1 cores \(legal: fewer than cores\)" predict --machine host --cores 1,2 --sync delegate --servers 1 four.sbt
 refuses "predict: --servers: 2 of 2 cores \(legal: fewer than cores\)" predict --machine host --cores 4,2 --sync delegate --servers 2 four.sbt
 refuses "predict: --servers: '0' is not a legal value \(legal: 1 to 1023\)" predict --machine host --sync delegate --servers 0 four.sbt
 four=$(span 4)

@@ -120,6 +120,85 @@ TEST(the_outer_one_goes_on_there) {
     ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, 18 * US + 3 * WAY);
 }
 
+/*
+ * Thread 1 locks another lock in its section and keeps that for 1 ms beyond it, which is not the server's time. So
+ * thread 2's section of another mutex does not wait for it.
+ */
+static void check_inner(uint32_t lock, uint32_t unlock) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 10 * US);
+    call(&b, 1, lock, 1, 1 * US);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 1 * US);
+    call(&b, 1, unlock, 1, 1000 * US);
+    end(&b, 1, 0);
+    section(&b, 2, 5, 100 * US, 1 * US);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = served(4, 1);
+    ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, 101 * US + 2 * WAY);
+}
+
+TEST(other_locks_keep_no_thread_on_a_server) {
+    check_inner(SBT_TRACE_RWLOCK_WRLOCK, SBT_TRACE_RWLOCK_UNLOCK);
+    check_inner(SBT_TRACE_SPIN_LOCK, SBT_TRACE_SPIN_UNLOCK);
+}
+
+/*
+ * As the_outer_one_goes_on_there, but thread 1 comes with an rwlock and unlocks that there first: its line goes two
+ * more ways, to the worker and to the server.
+ */
+TEST(a_lock_from_before_sends_no_thread_back) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    call(&b, 1, SBT_TRACE_RWLOCK_WRLOCK, 3, 0);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 10 * US);
+    call(&b, 1, SBT_TRACE_RWLOCK_UNLOCK, 3, 0);
+    section(&b, 1, 1, 1 * US, 1 * US);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 5 * US);
+    end(&b, 1, 0);
+    section(&b, 2, 2, 14 * US, 1 * US);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = served(4, 1);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 17 * US + 4 * WAY);
+    ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, 18 * US + 5 * WAY);
+}
+
+/*
+ * Thread 1 joins thread 2 in its section, of the mutex that thread 2 waits for. That wait is let pass after 15 us,
+ * when no carrier looks for work any more. Thread 1 unlocks in vain, and goes on on a worker: thread 3's section does
+ * not wait for it.
+ */
+TEST(an_unlock_in_vain_goes_back) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 4);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    join(&b, 1, 2, 0);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 1 * US);
+    end(&b, 1, 1000 * US);
+    section(&b, 2, 0, 10 * US, 5 * US);
+    end(&b, 2, 0);
+    join(&b, 3, 2, 0);
+    section(&b, 3, 1, 20 * US, 1 * US);
+    end(&b, 3, 0);
+    join(&b, 0, 1, 0);
+    join(&b, 0, 3, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = served(5, 1);
+    struct sim_summary summary;
+    config.let_pass = true;
+    ck_assert_uint_eq(run_one(&config, trace, 3, &summary).to_ns, 41 * US + 3 * WAY);
+    ck_assert_uint_eq(summary.n_deviations[SIM_LET_PASS], 1);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 1021 * US + 2 * WAY);
+}
+
 TEST(other_work_is_not_a_servers) {
     struct build b;
     build_open(&b);

@@ -1,25 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# --delegate auto: a hot mutex is delegated and others are not, and one of which the sections sleep goes back; the scenes
-# of delegate.c with decisions that change all the time and with real ones; and what is refused.
+# --delegate auto: the scenes of delegate.c with decisions that change all the time and with real ones; and what is refused.
 . "$SOURCE_ROOT/tests/ni/lib.sh"
 
-subject=$SUBJECTS/switch-delegate-auto
 said='mutexes that were delegated because it pays: '
-for scene in $("$subject"); do
-    run "$subject" "$scene"
-    check "$scene: the C library alone" is "$status" 0
-    for servers in 0 1; do
-        rm -f "$scratch/log"
-        run "$SUBUTAI" run --verbose 3 --log "$scratch/log" --wait 'switch!' --delegate 'auto!' --servers $servers -- "$subject" "$scene"
-        check "$scene, $servers servers: as it is to be" is "$status" 0
-        log=$(cat "$scratch/log")
-        check "$scene, $servers servers: counted" matches "$log" "${said}[1-9][0-9]*, and not any more: [0-9]+"
-        [[ $scene != goes-back ]] ||
-            check "$scene, $servers servers: and that it goes back" matches "$log" "${said}[1-9][0-9]*, and not any more: [1-9]"
-    done
-done
-
 subject=$SUBJECTS/switch-delegate
 for scene in $("$subject"); do
     for how in 'switch! turns! 0' 'turns! turns! 0' 'switch! turns! 1' 'switch! auto 0'; do

@@ -42,6 +42,7 @@ TEST(most_sections_are_long) {
 static struct direct_share_state state;
 static uint64_t now_ns, progress, n_waits, delegated_ns;
 static unsigned without, delegated; /* progress in a millisecond */
+static unsigned n_cpus = 2, handed; /* so many sections in a millisecond with delegation */
 
 static void program(unsigned not_delegated, unsigned if_delegated) {
     state = (struct direct_share_state){0};
@@ -49,11 +50,12 @@ static void program(unsigned not_delegated, unsigned if_delegated) {
     progress = n_waits = delegated_ns = 0;
     without = not_delegated;
     delegated = if_delegated;
+    handed = 200;
 }
 
 static bool step(enum direct_share s, enum direct_share_how how, bool may_try) {
     struct sbt_pays_seen seen = {
-        .now_ns = now_ns, .progress = progress, .n_switches = n_waits, .n_cpus = 2, .crowded = true};
+        .now_ns = now_ns, .progress = progress, .n_switches = n_waits, .n_cpus = n_cpus, .crowded = true};
     return direct_share_step(&state, s, how, may_try, &seen);
 }
 
@@ -63,7 +65,7 @@ static bool go_on(uint64_t ns, enum direct_share s) {
     for (uint64_t end = now_ns + ns, i = 0; now_ns < end; now_ns += 2 * MS, i++) {
         is = step(i % 5 == 4 ? s : DIRECT_SHARE_UNKNOWN, DIRECT_SHARE_TRIED, true);
         progress += 2 * (is ? delegated : without);
-        n_waits += 100;
+        n_waits += is ? 2 * handed : 0;
         delegated_ns += is ? 2 * MS : 0;
     }
     return is;
@@ -72,6 +74,40 @@ static bool go_on(uint64_t ns, enum direct_share s) {
 TEST(a_hot_mutex_is_delegated_if_more_is_got_done) {
     program(1000, 1500);
     ck_assert(go_on(SECOND / 5, DIRECT_SHARE_HOT));
+}
+
+/* 200 hand-overs in a millisecond would be few for 64 CPUs. */
+TEST(it_stays_delegated_with_many_cpus) {
+    program(1000, 1500);
+    n_cpus = 64;
+    bool is = go_on(SECOND / 5, DIRECT_SHARE_HOT);
+    uint64_t before_ns = delegated_ns;
+    is = is && go_on(SECOND / 5, DIRECT_SHARE_HOT); /* a trial comes in it */
+    n_cpus = 2;
+    ck_assert(is);
+    ck_assert_uint_gt(delegated_ns - before_ns, SECOND * 3 / 20);
+}
+
+TEST(a_trial_with_hardly_a_hand_over_is_in_vain) {
+    program(1000, 1500);
+    handed = 76; /* of 1500 */
+    ck_assert(go_on(SECOND / 5, DIRECT_SHARE_HOT));
+    program(1000, 1500);
+    handed = 74;
+    ck_assert(!go_on(SECOND / 5, DIRECT_SHARE_HOT));
+    ck_assert_uint_ne(delegated_ns, 0);
+}
+
+/* Delegated, and long at once: it is left alone for 0.5 s, 1 s, ... although each trial between went well. */
+TEST(it_is_left_alone_longer_each_time) {
+    program(1000, 1500);
+    for (uint64_t gap_ns = SECOND / 2; gap_ns < 8 * SECOND; gap_ns *= 2) {
+        while (!step(DIRECT_SHARE_HOT, DIRECT_SHARE_TRIED, true) || sbt_pays_is_in_trial(&state.pays))
+            go_on(2 * MS, DIRECT_SHARE_HOT);
+        ck_assert(!step(DIRECT_SHARE_LONG, DIRECT_SHARE_TRIED, true));
+        ck_assert_uint_eq(state.pays.next_ns - now_ns, gap_ns);
+        now_ns = state.pays.next_ns;
+    }
 }
 
 TEST(a_hot_mutex_is_left_alone_if_not) {

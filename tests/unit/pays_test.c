@@ -13,7 +13,7 @@ static struct sbt_pays pays;
 static uint64_t now_ns, progress, n_switches, switched_ns;
 static unsigned at_home, by_switching; /* progress in a millisecond */
 static unsigned switches_per_ms = 200; /* while the threads are switched */
-static bool often, costly, crowded;
+static bool often, costly, crowded, never_idle;
 
 static void program(unsigned home, unsigned switched) {
     pays = (struct sbt_pays){0};
@@ -23,12 +23,12 @@ static void program(unsigned home, unsigned switched) {
     by_switching = switched;
     switches_per_ms = 200;
     often = true;
-    costly = false;
+    costly = never_idle = false;
     crowded = true;
 }
 
 static bool step(void) {
-    struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, crowded, often, costly, false};
+    struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, crowded, often, costly, false, 0, never_idle};
     return sbt_pays_step(&pays, &seen);
 }
 
@@ -158,6 +158,16 @@ TEST(enough_switches_do_not) {
     ck_assert(is_switched());
 }
 
+TEST(few_switches_do_not_if_the_caller_has_another_rule) {
+    program(100, 200);
+    never_idle = true;
+    go_on(50 * MS);
+    switches_per_ms = 0;
+    often = false;
+    go_on(150 * MS);
+    ck_assert(is_switched());
+}
+
 /* Sleeps on carriers: at once, also in the midst of a trial, and that counts as a trial in vain. */
 TEST(costly_sleeps_end_it) {
     program(100, 200);
@@ -207,7 +217,7 @@ TEST(no_progress_at_home_is_a_gain) {
 TEST(by_turns_it_changes_at_each_look) {
     program(100, 100);
     for (int i = 0; i < 10; i++) {
-        struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, false, false, false, true};
+        struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, false, false, false, true, 0, false};
         ck_assert_int_eq(sbt_pays_step(&pays, &seen), i % 2 == 0);
     }
 }

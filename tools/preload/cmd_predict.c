@@ -332,7 +332,7 @@ static void add_runs(const struct args *args, struct predict *p, const struct pr
     p->n_runs += n_more;
     for (unsigned i = 0; i < n[DIMENSION_SYNC] * n[DIMENSION_CHIP]; i++) {
         uint32_t n_cores = chips[i / n[DIMENSION_SYNC]].n_cores;
-        if (sync[i % n[DIMENSION_SYNC]] == SIM_DELEGATE && p->n_servers >= n_cores)
+        if (sync[i % n[DIMENSION_SYNC]] == SIM_DELEGATE && p->n_servers != 0 && p->n_servers >= n_cores)
             cmd_refuse("predict: --servers: %u of %u cores (legal: fewer than cores)", p->n_servers, n_cores);
     }
     for (size_t i = 0; i < n_more; i++) {
@@ -521,7 +521,7 @@ static void warn_idle(const struct predict *p) {
 }
 
 static int predict_main(const struct command *self, int argc, char **argv) {
-    static struct predict p = {.machine = "paper", .n_servers = 1};
+    static struct predict p = {.machine = "paper"};
     struct args args = {.command = self, .argc = argc, .argv = argv};
     p.config = sim_config_default();
     p.config.let_pass = true;

@@ -108,7 +108,8 @@ static uint32_t recorded_cores(const struct predict *p) {
 static void choose_host(const struct predict *p, const struct predict_run *run, struct sim_host_model *host) {
     enum sim_host_engine engine = (enum sim_host_engine)(run->sync - SIM_GLIBC);
     *host = sim_host_model_of(&run->machine->costs, engine, run->chip.n_cores);
-    host->n_servers = run->sync == SIM_DELEGATE ? p->n_servers : 0;
+    if (run->sync == SIM_DELEGATE && p->n_servers != 0)
+        host->n_servers = p->n_servers;
     host->effects &= ~p->without;
     host->memory_share = 10 * p->memory_percent;
     host->recorded_cores = recorded_cores(p);

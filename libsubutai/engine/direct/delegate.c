@@ -36,6 +36,8 @@ static struct sbt_waiter *hand_over(struct sbt_lot_queue *q) {
     bool waits = SBT_UNLIKELY(sbt_switch_servers != 0) && serve(mx, q->here);
     if (sbt_lot_first(q) == NULL)
         __atomic_fetch_and(&mx->state, ~(uint32_t)(DIRECT_QUEUED | DIRECT_WOKEN), __ATOMIC_RELAXED);
+    if (SBT_UNLIKELY(direct_auto))
+        direct_auto_handed(mx);
     direct_delegate_count(direct_delegated(mx), !sbt_switch_runs_in_place(), waits);
     return NULL;
 }

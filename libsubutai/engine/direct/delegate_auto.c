@@ -8,8 +8,9 @@
  *
  * What is known of a mutex is in a table here, by its address, and not in the mutex: the monitor decides, and must not
  * touch a mutex that the program may have freed. The table has sets of WAYS places, a cache line each. A mutex for
- * which its set has no room is not watched. The monitor frees the place of a mutex of which nothing has come for long.
- * An address may be used again, by another mutex: that is taken for the first one until the samples say otherwise.
+ * which its set has no room is not watched. The monitor frees the place of a mutex of which nothing has come for long,
+ * and in a full set that of one that is not worth delegating: the mutex that is found locked most often takes it. An
+ * address may be used again, by another mutex: that is taken for the first one until the samples say otherwise.
  *
  * Any answer is right at any time, because a mutex may be delegated for one thread's lock and not for another's unlock:
  * the waiters wait in the same queue either way (delegate.h, "threads that are not switched"). So everything is
@@ -26,6 +27,7 @@
 #define SETS 32
 #define WAYS 4
 #define QUIET_ROUNDS 64 /* without samples, after which a mutex's place is free */
+#define VAIN_ROUNDS 4   /* not worth delegating, after which it is if the set is full */
 #define TRIALS_APART_NS 250000000u
 
 struct place {
@@ -34,15 +36,15 @@ struct place {
 } __attribute__((aligned(16)));
 
 /* Atomic, and only added to. */
-static struct sums { uint64_t n, n_long, busy_ns; } __attribute__((aligned(64))) sums[SETS * WAYS];
+static struct sums { uint64_t n, n_long, busy_ns, n_handed; } __attribute__((aligned(64))) sums[SETS * WAYS];
 
 /* The monitor's own. */
 static struct watched {
     struct direct_share_state state;
     struct direct_share_sums then; /* at the beginning of this round */
     uint64_t since_ns;             /* 0: the place was free */
-    uint32_t n_quiet;
-    bool answer; /* of the last trial */
+    uint32_t n_quiet, n_vain;      /* rounds in a row */
+    bool answer;                   /* of the last trial */
 } watched[SETS * WAYS];
 
 static struct place places[SETS * WAYS] __attribute__((aligned(64)));
@@ -107,10 +109,16 @@ uint32_t direct_auto_end_section(struct sbt_mutex *mx) {
         struct sums *s = &sums[at - places];
         uint64_t ns = sbt_now_ns() - direct_self.timed_ns;
         __atomic_fetch_add(&s->busy_ns, ns, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&s->n_long, ns >= DIRECT_SHARE_LONG_NS, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&s->n_long, ns >= direct_share_long_ns(how_decided), __ATOMIC_RELAXED);
         __atomic_fetch_add(&s->n, 1, __ATOMIC_RELAXED);
     }
     return __atomic_fetch_and(&mx->state, ~(uint32_t)DIRECT_TIMED, __ATOMIC_RELAXED) & ~(uint32_t)DIRECT_TIMED;
+}
+
+void direct_auto_handed(const struct sbt_mutex *mx) {
+    const struct place *at = find(mx);
+    if (at != NULL)
+        __atomic_fetch_add(&sums[at - places].n_handed, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- the monitor ---- */
@@ -128,6 +136,7 @@ static enum direct_share share_of(struct watched *w, size_t i, const struct sbt_
     enum direct_share share = direct_share_of(&in_round, look->now_ns - w->since_ns, look->n_threads);
     if (share != DIRECT_SHARE_UNKNOWN) {
         w->n_quiet = in_round.n == 0 ? w->n_quiet + 1 : 0;
+        w->n_vain = share == DIRECT_SHARE_COLD || share == DIRECT_SHARE_LONG ? w->n_vain + 1 : 0;
         w->then = now;
         w->since_ns = look->now_ns;
     }
@@ -162,9 +171,20 @@ static void free_place(size_t i) {
     __atomic_store_n(&places[i].key, NULL, __ATOMIC_RELAXED);
 }
 
-static bool is_forgotten(const struct watched *w, uint64_t now_ns) {
-    return w->n_quiet >= QUIET_ROUNDS && !w->state.pays.switches && !sbt_pays_is_in_trial(&w->state.pays) &&
-           now_ns >= w->state.pays.next_ns;
+static bool is_set_full(size_t i) {
+    bool full = true;
+    for (size_t k = i / WAYS * WAYS; k < (i / WAYS + 1) * WAYS; k++)
+        full = full && __atomic_load_n(&places[k].key, __ATOMIC_RELAXED) != NULL;
+    return full;
+}
+
+/* In a full set also what has been tried in vain: a hot mutex that has no place is worse than a trial too many. */
+static bool is_forgotten(size_t i, uint64_t now_ns) {
+    const struct watched *w = &watched[i];
+    if (w->state.pays.switches || sbt_pays_is_in_trial(&w->state.pays))
+        return false;
+    return (w->n_quiet >= QUIET_ROUNDS && now_ns >= w->state.pays.next_ns) ||
+           (w->n_vain >= VAIN_ROUNDS && is_set_full(i));
 }
 
 static void step(size_t i, const void *key, const struct sbt_switch_look *look, bool *is_tried) {
@@ -177,8 +197,7 @@ static void step(size_t i, const void *key, const struct sbt_switch_look *look, 
     bool may_try = was_in_trial || (!*is_tried && look->now_ns >= next_trial_ns);
     struct sbt_pays_seen seen = {.now_ns = look->now_ns,
                                  .progress = look->progress,
-                                 .n_switches = read_sums(i).n * DIRECT_SHARE_EVERY,
-                                 .n_cpus = sbt_usable_cpus(),
+                                 .n_switches = __atomic_load_n(&sums[i].n_handed, __ATOMIC_RELAXED),
                                  .crowded = true};
     bool delegated = direct_share_step(&w->state, share_of(w, i, look), how_decided, may_try, &seen);
     bool in_trial = sbt_pays_is_in_trial(&w->state.pays);
@@ -188,7 +207,7 @@ static void step(size_t i, const void *key, const struct sbt_switch_look *look, 
     set_delegated(i, delegated);
     if (!in_trial)
         answer(w, key, delegated);
-    if (is_forgotten(w, look->now_ns))
+    if (is_forgotten(i, look->now_ns))
         free_place(i);
 }
 

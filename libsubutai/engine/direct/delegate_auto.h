@@ -33,6 +33,9 @@ void direct_auto_begin_section(struct sbt_mutex *mx, uint64_t since_ns);
 /* The caller is about to unlock a mutex of which TIMED is set. Clears it, and returns what the word is then. */
 uint32_t direct_auto_end_section(struct sbt_mutex *mx);
 
+/* A section of the mutex has been handed over. */
+void direct_auto_handed(const struct sbt_mutex *mx);
+
 /* The monitor has looked. */
 void direct_auto_look(const struct sbt_switch_look *look);
 

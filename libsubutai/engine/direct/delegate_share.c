@@ -8,6 +8,7 @@
 #define ROUND_NS 10000000u
 #define ROUND_MOST_NS 100000000u /* and if there are few samples */
 #define SAMPLES_FEW 8u           /* less say nothing of a share, but for how long sections are */
+#define HANDED_LEAST 50u         /* in thousandths of the progress in windows with delegation: sections handed over */
 
 enum direct_share direct_share_of(const struct direct_share_sums *sums, uint64_t ns, uint32_t n_threads) {
     bool few = sums->n < SAMPLES_FEW;
@@ -36,6 +37,8 @@ bool direct_share_step(struct direct_share_state *s, enum direct_share share, en
     seen->often = share == DIRECT_SHARE_HOT;
     seen->costly = not_worth_it;
     seen->by_turns = how == DIRECT_SHARE_BY_TURNS;
+    seen->least_part = HANDED_LEAST;
+    seen->never_idle = true; /* COLD is the rule for that: one mutex has few waits where the CPUs are many */
     if (!may_try && !seen->costly && !seen->by_turns)
         return s->pays.switches;
     return sbt_pays_step(&s->pays, seen);

@@ -10,8 +10,8 @@
  *
  * A hot mutex is tried out. The machine that does that is the one that finds out whether switching pays
  * (switch/pays.h): windows with and without, by turns, and the program's progress decides. So a mutex is delegated only
- * if more is got done; there is a trial again now and then; and a trial in vain leaves the mutex alone, for twice as
- * long each time.
+ * if more is got done and its sections were handed over meanwhile; there is a trial again now and then; and a trial in
+ * vain leaves the mutex alone, for twice as long each time.
  */
 #ifndef SBT_ENGINE_DIRECT_DELEGATE_SHARE_H
 #define SBT_ENGINE_DIRECT_DELEGATE_SHARE_H
@@ -26,6 +26,7 @@
 
 /* Sections of at least this length are long. */
 #define DIRECT_SHARE_LONG_NS 20000
+#define DIRECT_SHARE_LONG_ANYWAY_NS 500000 /* for tests: those of a slow machine are not, those that sleep 1 ms are */
 
 /* Samples of one mutex. */
 struct direct_share_sums {
@@ -50,6 +51,10 @@ enum direct_share_how {
     DIRECT_SHARE_BY_TURNS /* for tests: change at each step */
 };
 
+static inline uint64_t direct_share_long_ns(enum direct_share_how how) {
+    return how == DIRECT_SHARE_ANYWAY ? DIRECT_SHARE_LONG_ANYWAY_NS : DIRECT_SHARE_LONG_NS;
+}
+
 /* A mutex. All-zero is the beginning. `switches` of the trial's machine means: is it delegated? */
 struct direct_share_state {
     struct sbt_pays pays;
@@ -58,7 +63,8 @@ struct direct_share_state {
 
 /*
  * The next step, after each look of the monitor. `may_try`: no other mutex is being tried out. The result is whether
- * the mutex is delegated from now on. `often` and `costly` of `seen` are this function's.
+ * the mutex is delegated from now on. `n_switches` of `seen` counts the sections handed over;
+ * what `seen` has of reasons is this function's.
  */
 bool direct_share_step(struct direct_share_state *s, enum direct_share share, enum direct_share_how how, bool may_try,
                        struct sbt_pays_seen *seen);
