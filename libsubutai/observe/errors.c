@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "abi/export.h"
+#include "observe/record.h"
 #include "os/elf.h"
 #include "os/real.h"
 
@@ -15,9 +17,10 @@ enum { LENGTH = 4096 };
 /* No symbol: the C library's error of it stands for the one that is kept. */
 #define MARK "subutai: an error that is kept"
 
+/* A thread's local variables are in its stack, which may be small: the text is not there. */
 static _Thread_local struct {
     bool is_kept; /* text is an error that the program has not asked for, and the C library has the mark */
-    char text[LENGTH];
+    char *text;   /* [LENGTH]; NULL: there has been no error, or no memory for it */
 } own __attribute__((tls_model("initial-exec")));
 
 /* The C library's error, which it then forgets. */
@@ -40,6 +43,8 @@ static bool take(void) {
         return false;
     if (own.is_kept && strstr(said, MARK) != NULL)
         return true;
+    if (own.text == NULL && (own.text = rec_map(LENGTH)) == NULL)
+        return false;
     unsigned i = 0;
     for (; i < LENGTH - 1 && said[i] != '\0'; i++)
         own.text[i] = said[i];
@@ -56,6 +61,13 @@ void rec_errors_drop(void) {
     ask();
     if (own.is_kept)
         sbt_real_dlsym()(RTLD_DEFAULT, MARK);
+}
+
+void rec_errors_end(void) {
+    if (own.text != NULL)
+        sbt_syscall3(SYS_munmap, own.text, LENGTH, 0);
+    own.text = NULL;
+    own.is_kept = false;
 }
 
 SBT_EXPORT char *dlerror(void) {

@@ -13,5 +13,7 @@
 /* Before the recorder's questions, and behind them. */
 void rec_errors_keep(void);
 void rec_errors_drop(void);
+/* The calling thread ends: what it has kept is gone. */
+void rec_errors_end(void);
 
 #endif

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "observe/errors.h"
 #include "observe/profile.h"
 #include "observe/stack.h"
 #include "os/signals.h"
@@ -181,6 +182,7 @@ void rec_thread_ended(void) {
     if (t == NULL || t->generation != sbt_fork_generation())
         return;
     rec_end_arrival(t);
+    rec_errors_end();
     if (rec_enter(&c, SBT_TRACE_THREAD_END, SBT_TRACE_NO_OBJECT, NULL, NULL))
         rec_drop(&c); /* for the time: what the thread has worked */
     __atomic_store_n(&t->state, REC_ENDED, __ATOMIC_RELEASE);

@@ -379,6 +379,8 @@ int main(int argc, char **argv) {
         const char *wrong = sched_walk(&how, setup, at_end, limit, !mistaken, &n_schedules);
         if (mistaken && wrong == NULL)
             wrong = sched_roam(&how, setup, at_end, 200000, i);
+        if (mistaken && wrong == NULL)
+            wrong = unless_none_was_served();
         if (wrong == NULL)
             wrong = unless_none_was_added();
         n_wrong += wrong != NULL;
