@@ -17,6 +17,16 @@ possible() {
     local said
     said=$("$CHECK" "$@") || { echo "# ${said//$'\n'/$'\n# '}" && false; }
 }
+# A wait that returns before the wake-up that ended it has returned may be given another one; then there may be a wait
+# that has none (observe/futex.c). That is seldom: not so in three recordings.
+futexes_possible() {
+    local i
+    for i in 1 2 3; do
+        possible t.sbt futex_wake=$((rounds + 2)) futex_wait:none=0 thread_create=4 thread_join=4 thread_end=5 && return
+        [ "$i" = 3 ] || record futexes
+    done
+    false
+}
 info() { # FILE FILTER
     subutai trace info --json "$1"
     json "map($2) | all"
@@ -39,8 +49,7 @@ for engine in glibc direct ni; do
     options=(--engine "$engine")
     record futexes
     check "$engine, futexes: exit 0" is "$status $out $err" "0 done "
-    check "$engine, futexes: each wake-up is there, and each wait has the one that ended it" possible t.sbt \
-        futex_wake=$((rounds + 2)) futex_wait:none=0 thread_create=4 thread_join=4 thread_end=5
+    check "$engine, futexes: each wake-up is there, and each wait has the one that ended it" futexes_possible
     subutai trace dump --json t.sbt
     check "$engine, futexes: results" json '[.[] | select(.op == "futex_wait" or .op == "futex_wake").result] | unique -
         [0, 11] == [38, 110]'
