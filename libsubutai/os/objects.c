@@ -29,10 +29,16 @@ static uint32_t read_word(uint32_t *word) {
     return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 
-/* Until the word is another one than n, or a tick is over. False: the tick is over. */
+/*
+ * Until the word is another one than n, or a tick is over. False: the tick is over. Handlers do not begin it anew: with
+ * a timer that is quicker than a tick none would ever be over.
+ */
 static bool wait_a_tick(uint32_t *word, uint32_t n) {
     struct sbt_deadline limit = sbt_deadline_in(TICK_NS);
-    return sbt_futex_wait(word, n, &limit) != ETIMEDOUT;
+    while (read_word(word) == n)
+        if (sbt_futex_wait(word, n, &limit) == ETIMEDOUT)
+            return false;
+    return true;
 }
 
 static void wait_for_forks(void) {

@@ -2,12 +2,14 @@
 /*
  * A fork waits for a thread that looks at the loaded objects, also if the whole process is stopped meanwhile for longer
  * than the fork has patience: as on a machine that stands still. The clock goes on then, and the thread does not.
+ * It does not wait for ever: the program may fork in its own call-back of dl_iterate_phdr, for which the thread waits.
  */
 #include "topic.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "lib/asleep.h"
@@ -64,6 +66,9 @@ static void *create_one(void *looks_long) {
     thread_join(thread_start(nothing, NULL));
     return NULL;
 }
+static void do_nothing_in_child(void *unused) {
+    (void)unused;
+}
 static void create_one_in_child(void *unused) {
     create_one(unused); /* which never ends if the lock is held */
 }
@@ -77,4 +82,35 @@ TEST(fork_stopped__waits_for_a_look, "the process is stopped for 3.6 s in a fork
     run_in_child(create_one_in_child, NULL);
     thread_join(thread);
     child_join(other);
+}
+
+/* ---- in a call-back ---- */
+static atomic_int n_ticks;
+static void tick(int signal) {
+    (void)signal;
+    atomic_fetch_add(&n_ticks, 1);
+}
+static pid_t looker;
+static void *look_meanwhile(void *unused) {
+    asleep_from_here(&looker);
+    return create_one(unused);
+}
+static int fork_here(struct dl_phdr_info *info, size_t size, void *argument) {
+    (void)info;
+    (void)size;
+    *(pthread_t *)argument = thread_start(look_meanwhile, NULL);
+    await_asleep(&looker);
+    child_join(child_start(do_nothing_in_child, NULL));
+    return 1;
+}
+TEST(fork_stopped__in_a_call_back, "a fork for which a look waits, with a timer that is quicker than its patience") {
+    struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
+    pthread_t thread;
+    SYS(sigaction(SIGALRM, &action, NULL));
+    SYS(setitimer(ITIMER_REAL, &often, NULL));
+    CHECK_INT(dl_iterate_phdr(fork_here, &thread), 1);
+    SYS(setitimer(ITIMER_REAL, &never, NULL));
+    thread_join(thread);
+    CHECK(atomic_load(&n_ticks) > 0);
 }
