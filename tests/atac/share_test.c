@@ -2,15 +2,12 @@
 /* More threads than cores: in virtual time, on real threads, and on real threads with the model's delays. */
 #include <errno.h>
 
-#include "ways.h"
+#include "programs.h"
 
-enum { MOST = 64, EACH = 10, SIZES = 4 };
+enum { SIZES = 4 };
 
 /* Threads and cores: all on one core, some cores with more than others, and one core that has no thread beside it. */
 static const struct { int threads, cores; } sizes[SIZES] = {{2, 1}, {7, 3}, {40, 16}, {64, 1}};
-static int n;
-static VirtualChannel *channel;
-static BarrierMaster *master;
 
 static ATAC_options shared(int way, int threads, int cores) {
     ATAC_options o = options_of(way, cores);
@@ -18,43 +15,7 @@ static ATAC_options shared(int way, int threads, int cores) {
     return o;
 }
 
-static void make(void *argument) {
-    (void)argument;
-    CHECK((channel = VirtualChannel_create()) != NULL);
-    CHECK((master = BarrierMaster_new(n)) != NULL);
-}
-
-static void drop(void) {
-    VirtualChannel_delete(channel);
-    BarrierMaster_delete(master);
-}
-
-static VirtualChannelPort *port_when_all_are_ready(void) {
-    VirtualChannelPort *port = VirtualChannelPort_new(channel);
-    CHECK(port != NULL);
-    ATAC_ready();
-    return port;
-}
-
 /* ---- messages ---- */
-
-static void talks(void *argument) {
-    (void)argument;
-    int next[MOST] = {0}, self = ATAC_self(), text[2];
-    Message m;
-    VirtualChannelPort *port = port_when_all_are_ready();
-    for (int k = 0; k < EACH; k++) {
-        int own[] = {self, self * k};
-        CHECK(VirtualChannelPort_send_message_long(port, (const char *)own, sizeof own, 1, k));
-    }
-    for (int i = 0; i < (n - 1) * EACH; i++) {
-        CHECK(VirtualChannelPort_wait_and_receive_message_long(port, &m, (char *)text, sizeof text));
-        CHECK(m.sender != self && m.sender < n && m.payload == m.sender && text[1] == m.sender * m.tag);
-        CHECK_INT(m.tag, next[m.sender]++);
-    }
-    CHECK(!VirtualChannelPort_receive_message(port, &m));
-    VirtualChannelPort_delete(port);
-}
 
 TEST_EACH(each_message_comes_once_to_each_other_thread, WAYS *SIZES,
           "of its core too, and in the order of its sender") {
@@ -69,30 +30,6 @@ TEST_EACH(limited_lambda_queues, WAYS, "hold all threads of a core back, and not
     o.lambda_limit = 1;
     passes(&o, make, talks, NULL);
     drop();
-}
-
-/* Thread 0 sends 1 to 7 as signatures, and an end, when the others have their filters. */
-static void filters(void *argument) {
-    (void)argument;
-    enum { ANY = 15, END = 100 };
-    static const struct {
-        int mask, op, signature, expected;
-    } by[] = {{-1, ATAC_OR, -1, 0}, {-1, ATAC_AND, 4, END + 22}, {3, ATAC_XOR, 1, END + 22}, {1, ATAC_OR, 0, END + 16}};
-    int self = ATAC_self(), sum = 0;
-    Message m;
-    VirtualChannelPort *port = port_when_all_are_ready();
-    CHECK(VirtualChannelPort_set_local_filter(port, by[self].mask, by[self].op, by[self].signature));
-    ATAC_ready();
-    for (int i = 1; self == 0 && i < 8; i++)
-        CHECK(VirtualChannelPort_send_message(port, i, i, 0));
-    if (self == 0)
-        CHECK(VirtualChannelPort_send_message(port, END, ANY, 0));
-    while (self != 0 && sum < END) {
-        CHECK(VirtualChannelPort_wait_and_receive_message(port, &m));
-        sum += m.payload;
-    }
-    CHECK_INT(sum, by[self].expected);
-    VirtualChannelPort_delete(port);
 }
 
 TEST_EACH(each_thread_has_its_filter, WAYS * 2, "on one core, and on two") {
@@ -164,76 +101,16 @@ TEST_EACH(a_thread_that_subscribes_late, WAYS, "has nothing of what its core rec
 
 /* ---- barriers, work stealing ---- */
 
-static int inside[50];
-
-static void meets(void *argument) {
-    (void)argument;
-    Barrier *barrier = BarrierMaster_generate_barrier(master);
-    ATAC_ready();
-    for (int i = 0; i < 50; i++) {
-        ATAC_compute((unsigned long long)(ATAC_self() * 31 + i * 17) % 100);
-        __atomic_fetch_add(&inside[i], 1, __ATOMIC_RELAXED);
-        CHECK(Barrier_wait(barrier));
-        CHECK_INT(__atomic_load_n(&inside[i], __ATOMIC_RELAXED), n);
-    }
-    Barrier_delete(barrier);
-}
-
 TEST_EACH(no_thread_leaves_a_barrier_early, WAYS *SIZES) {
     int size = number / WAYS;
     ATAC_options o = shared(number % WAYS, sizes[size].threads, sizes[size].cores);
-    memset(inside, 0, sizeof inside);
-    passes(&o, make, meets, NULL);
-    drop();
-}
-
-enum { TASKS = 100, CHILDREN = 2, ALL = TASKS * (1 + CHILDREN) };
-
-struct task {
-    IWorkTask base;
-    int n_run, number;
-};
-static struct task tasks[ALL];
-static DWorkPileMaster *piles;
-static DWorkPile *pile_of[MOST];
-
-static void run_task(IWorkTask *base) {
-    struct task *task = (struct task *)(void *)base;
-    task->n_run++;
-    ATAC_compute(50);
-    DWorkPile_process_pending_request(pile_of[ATAC_self()]);
-    for (int i = 0; task->number < TASKS && i < CHILDREN; i++)
-        DWorkPile_put(pile_of[ATAC_self()], &tasks[TASKS + task->number * CHILDREN + i].base);
-}
-
-static void make_piles(void *argument) {
-    CHECK((piles = DWorkPileMaster_new(*(int *)argument, n, ALL)) != NULL);
-}
-
-/* Thread 0 has all the work at first. */
-static void steals(void *argument) {
-    (void)argument;
-    IWorkTask *task;
-    DWorkPile *pile = DWorkPileMaster_generateLocalWorkPile(piles);
-    pile_of[ATAC_self()] = pile;
-    for (int i = 0; ATAC_self() == 0 && i < TASKS; i++)
-        DWorkPile_put(pile, &tasks[i].base);
-    while ((task = DWorkPile_get(pile)) != NULL) {
-        task->run(task);
-        DWorkPile_update_filter(pile);
-    }
-    DWorkPile_delete(pile);
+    passes_barriers(&o);
 }
 
 TEST_EACH(each_task_is_run_once, WAYS *ATAC_N_PILES * 2, "by all systems, nine threads on two cores and on one") {
     int kind = number / WAYS % ATAC_N_PILES;
     ATAC_options o = shared(number % WAYS, 9, 1 + number / WAYS / ATAC_N_PILES);
-    for (int i = 0; i < ALL; i++)
-        tasks[i] = (struct task){.base.run = run_task, .number = i};
-    passes(&o, make_piles, steals, &kind);
-    for (int i = 0; i < ALL; i++)
-        ck_assert_msg(tasks[i].n_run == 1, "task %d was run %d times", i, tasks[i].n_run);
-    DWorkPileMaster_delete(piles);
+    passes_stealing(&o, &kind);
 }
 
 /* ---- time ---- */
@@ -253,11 +130,8 @@ TEST_EACH(a_core_computes_for_one_thread_at_a_time, WAYS - 1) {
 
 TEST(a_shared_core_in_virtual_time, "has the same course each time") {
     ATAC_options o = shared(0, 40, 16);
-    unsigned long long first = passes(&o, make, meets, NULL);
-    drop();
-    memset(inside, 0, sizeof inside);
-    ck_assert_uint_eq(passes(&o, make, meets, NULL), first);
-    drop();
+    unsigned long long first = passes_barriers(&o);
+    ck_assert_uint_eq(passes_barriers(&o), first);
 }
 
 static void nothing(void *argument) {
