@@ -13,6 +13,9 @@ static void *waits_for_a_moment(void *unused) {
     pthread_mutex_unlock(&mutex);
     return unused;
 }
+static int refused(void) {
+    return unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
+}
 /* The kernel refuses a new user namespace to a process with several threads (unshare(2): EINVAL). */
 static void unshare_after(int rounds) {
     pthread_t t[4];
@@ -24,7 +27,13 @@ static void unshare_after(int rounds) {
         for (int k = 0; k < 4; k++)
             OK(pthread_join(t[k], NULL));
     }
-    _exit(unshare(CLONE_NEWUSER) == 0 ? 0 : errno);
+    /* pthread_join() returns before the kernel has let go of the thread: the kernel refuses for a moment more. */
+    int error = refused();
+    for (int waits = 0; error == EINVAL && waits < 2000; waits++) {
+        usleep(1000);
+        error = refused();
+    }
+    _exit(error);
 }
 static int unshared(int rounds) {
     int status;
