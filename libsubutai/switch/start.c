@@ -46,9 +46,25 @@ uint32_t sbt_switch_running_load(void) {
     return __atomic_load_n(&SBT_SWITCH->running, __ATOMIC_RELAXED);
 }
 
+/*
+ * A wait in the handler may have taken the token that was meant for the interrupted wait:
+ *  1. The fiber has told its wakers that it waits. A signal comes before it sleeps.
+ *  2. A waker gives it the token.
+ *  3. A wait in the handler takes the token, and looks again at what it waits for.
+ *  4. The handler returns, and the fiber would sleep for ever.
+ * So it gets a token back, and the interrupted wait looks again too. Relaxed: the fiber's own.
+ */
+static void look_again(void) {
+    uint32_t none = SBT_TOKEN_NONE;
+    if (sbt_self.fiber != NULL)
+        __atomic_compare_exchange_n(&sbt_self.fiber->token, &none, SBT_TOKEN_TOKEN, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+}
+
 static void handler_returned(void *context) {
     sbt_switch_mask_changed();
     sbt_signal_stack_returned(context);
+    look_again();
 }
 
 void sbt_switch_want(enum sbt_switch_want how) {

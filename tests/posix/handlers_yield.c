@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Signal handlers that yield. In a program without jumps: where there are some, it is looked at more often what
- * masks threads have.
+ * Signal handlers that yield, or sleep. In a program without jumps: where there are some, it is looked at more often
+ * what masks threads have.
  */
 #include "topic.h"
 
@@ -9,16 +9,23 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* The running thread is interrupted and yields in the handler: afterwards its signal mask is as it was. */
+/*
+ * The running thread is interrupted and waits in the handler: afterwards its signal mask is as it was, and what it
+ * waited for before has not been lost.
+ */
 #define N_YIELDERS 6
-#define N_MEETINGS 2000
-#define N_INTERRUPTED 500 /* at least */
 static pthread_barrier_t barrier;
 static atomic_int handled, met, ended;
+static int enough_met, enough_handled;
 static void yield_in_handler(int signo) {
     (void)signo;
     for (int i = 0; i < 3; i++)
         sched_yield();
+    atomic_fetch_add(&handled, 1);
+}
+static void sleep_in_handler(int signo) {
+    (void)signo;
+    nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
     atomic_fetch_add(&handled, 1);
 }
 /* Until they met often enough and enough of them were interrupted: the last to arrive decides it for all. */
@@ -28,7 +35,7 @@ static void *meet_and_look(void *unused) {
     while (atomic_load(&ended) == 0) {
         int r = pthread_barrier_wait(&barrier);
         CHECK(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
-        if (r != 0 && atomic_fetch_add(&met, 1) >= N_MEETINGS && atomic_load(&handled) >= N_INTERRUPTED)
+        if (r != 0 && atomic_fetch_add(&met, 1) >= enough_met && atomic_load(&handled) >= enough_handled)
             atomic_store(&ended, 1);
         OK(pthread_sigmask(SIG_BLOCK, NULL, &mask));
         CHECK_INT(sigismember(&mask, SIGUSR1), 0);
@@ -37,10 +44,12 @@ static void *meet_and_look(void *unused) {
     }
     return NULL;
 }
-TEST(handlers__may_yield_in_handler, "6 threads meet 2000 times, interrupted; their masks are as they were") {
-    struct sigaction action = {.sa_handler = yield_in_handler, .sa_flags = SA_RESTART};
+static void are_interrupted(void (*handler)(int), int meetings, int interrupted) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     pthread_t threads[N_YIELDERS];
     sigset_t one;
+    enough_met = meetings;
+    enough_handled = interrupted;
     SYS(sigaction(SIGUSR1, &action, NULL));
     OK(pthread_barrier_init(&barrier, NULL, N_YIELDERS));
     for (int i = 0; i < N_YIELDERS; i++)
@@ -60,4 +69,10 @@ TEST(handlers__may_yield_in_handler, "6 threads meet 2000 times, interrupted; th
     }
     for (int i = 0; i < N_YIELDERS; i++)
         thread_join(threads[i]);
+}
+TEST(handlers__may_yield_in_handler, "6 threads meet 2000 times, interrupted; their masks are as they were") {
+    are_interrupted(yield_in_handler, 2000, 500);
+}
+TEST(handlers__may_sleep_in_handler, "6 threads meet 500 times, interrupted; their masks are as they were") {
+    are_interrupted(sleep_in_handler, 500, 100);
 }

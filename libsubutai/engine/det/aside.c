@@ -25,14 +25,19 @@ void det_come_back(const struct det_aside *aside) {
 }
 
 /*
- * A system call that the kernel restarts after the handler ends at once, since the word is another. The thread then
- * looks at what it waits for: the handler may have changed it without an operation.
+ * In a handler: the interrupted sleep ends when the handler returns. A system call that the kernel restarts ends at
+ * once, since the word is another; a fiber that sleeps in switch/ does not look at the word, and has to be woken.
  */
+static void end_sleep(void) {
+    if (det_self.waiting != 0)
+        det_wake_waiter(det_self.waiting - 1);
+}
+
+/* The thread looks at what it waits for: the handler may have changed it without an operation. */
 void det_handler_runs(struct sbt_waiter *unused) {
     (void)unused;
     det_self.has_handled = true;
-    if (det_self.waiting != 0)
-        __atomic_store_n(det_word(det_root(det_self.waiting - 1)), DET_AWAKE, __ATOMIC_SEQ_CST);
+    end_sleep();
 }
 
 void det_adopt(uint32_t number) {
@@ -63,7 +68,7 @@ static uint32_t choose_if_none(struct turn *t) {
     return turn_choose(t);
 }
 
-/* With the lock. The interrupted thread looks when the handler returns, also if the kernel goes on with its sleep. */
+/* With the lock. */
 static void be_guest(uint32_t number) {
     struct det_round *r = det_round;
     struct det_thread *guest = &r->thread[number];
@@ -79,7 +84,6 @@ static void be_guest(uint32_t number) {
     det_look_no_more(interrupted);
     det_set_alias(guest, root + 1);
     det_self.is_absent = true;
-    __atomic_store_n(det_word(root), DET_AWAKE, __ATOMIC_SEQ_CST);
 }
 
 static void come_in(uint32_t number, enum schedule_return how);
@@ -111,6 +115,8 @@ void det_join_round(void) {
         sbt_log(0, "the engine det has no room for another thread", NULL);
         __builtin_trap();
     }
+    if (is_known)
+        end_sleep(); /* or the thread would not see that it is absent, and has been woken meanwhile */
     det_give(next);
     if (is_known)
         return;
