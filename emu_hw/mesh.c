@@ -243,18 +243,21 @@ static inline __attribute__((always_inline)) void go(struct way *way, uint32_t t
 
 static inline __attribute__((always_inline)) struct hw_delivery
 carry(struct hw_mesh *mesh, uint32_t from, uint32_t to, uint64_t at_cycles, struct hw_hop *trace, bool plain) {
-    uint32_t w = mesh->config.width, y = row(mesh, from), to_y = row(mesh, to);
-    uint32_t x = from - y * w, to_x = to - to_y * w, n_x = apart(x, to_x), n_y = apart(y, to_y);
+    int32_t w = (int32_t)mesh->config.width, y = (int32_t)row(mesh, from), to_y = (int32_t)row(mesh, to);
+    int32_t right = (int32_t)to - to_y * w - ((int32_t)from - y * w), down = to_y - y;
+    /*
+     * -1 for a way to the west, or to the north, else 0. From here on without comparisons: the compiler makes branches
+     * of them, and the host could not predict which way a packet goes.
+     */
+    int32_t west = right >> 31, north = down >> 31;
+    uint32_t n_x = (uint32_t)((right ^ west) - west), n_y = (uint32_t)((down ^ north) - north), n_hops = n_x + n_y;
     struct way way = {
         .mesh = mesh, .trace = trace, .now = at_cycles, .length = mesh->length, .hop = mesh->hop, .plain = plain};
     go(&way, from, HW_INJECT, 0, 1);
-    /* Computed without branches: the host could not predict which way a packet goes. */
-    int32_t east = 1 - 2 * (x > to_x), south = (int32_t)w * (1 - 2 * (y > to_y));
-    go(&way, from, (enum hw_direction)(HW_EAST + (x > to_x)), east, n_x);
-    go(&way, y * w + to_x, (enum hw_direction)(HW_NORTH + (y < to_y)), south, n_y);
+    go(&way, from, (enum hw_direction)(HW_EAST - west), (1 ^ west) - west, n_x);
+    go(&way, (uint32_t)((int32_t)from + right), (enum hw_direction)(HW_SOUTH + north), (w ^ north) - north, n_y);
     go(&way, to, HW_EJECT, 0, 1);
     uint64_t arrived = way.now - way.hop; /* the last port leads to the NI */
-    uint32_t n_hops = n_x + n_y;
     mesh->n_packets++;
     mesh->n_hops += n_hops;
     return (struct hw_delivery){.head_cycles = arrived,
