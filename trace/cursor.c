@@ -172,6 +172,52 @@ static inline const uint8_t *get_event(overlay *s, struct sbt_trace_event *event
     return at != NULL ? trace_get(at, s->end, &event->took_ns) : NULL;
 }
 
+enum { USUAL = 6 }; /* bytes of an event of get_usual(), at most */
+
+/* A varint of one or two bytes. NULL: it has more. */
+static inline const uint8_t *get_short(const uint8_t *at, uint64_t *value) {
+    if (at[0] < 0x80) {
+        *value = at[0];
+        return at + 1;
+    }
+    *value = (at[0] & 0x7Fu) | (uint64_t)at[1] << 7;
+    return at[1] < 0x80 ? at + 2 : NULL;
+}
+
+/*
+ * What get_event() does, for nearly all events: one object, which has its slot, no extra part, and short numbers. NULL:
+ * the event is another one, or makes no sense. Then nothing has been changed but *event.
+ */
+static inline const uint8_t *get_usual(overlay *s, struct sbt_trace_event *event) {
+    const uint8_t *at = s->at;
+    struct trace_template template;
+    if (s->end - at < USUAL || at[0] >= 0x80 || at[0] >= s->n_templates)
+        return NULL;
+    memcpy(&template, s->end + at[0] * sizeof template, sizeof template);
+    uint8_t byte = at[1];
+    uint32_t object = s->slot[byte & TRACE_SLOT].object;
+    if ((byte & (TRACE_MISS | TRACE_EXTRA | TRACE_ORDER)) != 0 || template.op >= SBT_TRACE_N_OPS ||
+        template.op == SBT_TRACE_COND_WAIT || template.type >= SBT_TRACE_N_TYPES ||
+        template.type == SBT_TRACE_NO_OBJECT || object == 0 ||
+        (template.site >= s->n_sites && template.site != SBT_TRACE_NONE))
+        return NULL;
+    uint64_t work_ns, took_ns;
+    at = get_short(at + 2, &work_ns);
+    if (at == NULL || (at = get_short(at, &took_ns)) == NULL)
+        return NULL;
+    bool next = (byte & TRACE_NEXT) != 0;
+    uint64_t order = s->slot[byte & TRACE_SLOT].order += next;
+    *event = (struct sbt_trace_event){.op = template.op,
+                                      .type = template.type,
+                                      .object = object - 1,
+                                      .other = SBT_TRACE_NONE,
+                                      .site = template.site,
+                                      .work_ns = work_ns,
+                                      .took_ns = took_ns,
+                                      .order = next ? order : 0};
+    return at;
+}
+
 /* To the next block, as often as the block that the cursor is in has no event left. 1, 0 at the end, -1 and *error. */
 static int find_block(const struct sbt_trace_cursor *cursor, overlay *s, struct sbt_trace_error *error) {
     const struct sbt_trace *trace = cursor->trace;
@@ -188,19 +234,9 @@ static int find_block(const struct sbt_trace_cursor *cursor, overlay *s, struct 
     return 1;
 }
 
-int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *event, struct sbt_trace_error *error) {
-    overlay *s = (overlay *)cursor->reserved;
-    uint64_t slip = 0;
-    if (__builtin_expect(s->n_left == 0, 0)) {
-        int r = find_block(cursor, s, error);
-        if (r <= 0)
-            return r;
-    }
-    const uint8_t *at = get_event(s, event, &slip);
-    if (__builtin_expect(at == NULL, 0)) {
-        s->n_left = 0;
-        return damage(cursor, s, s->at, error, "an event makes no sense");
-    }
+/* The event ends at `at`. */
+static inline int go_behind(const struct sbt_trace_cursor *cursor, overlay *s, struct sbt_trace_event *event,
+                            const uint8_t *at, uint64_t slip) {
     __builtin_prefetch(at + PREFETCH); /* a trace's threads are more places than the host's prefetcher follows */
     s->at = at;
     s->n_left--;
@@ -209,4 +245,26 @@ int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *even
         s->clock_ns = event->at_ns + event->took_ns;
     }
     return 1;
+}
+
+/* Any event, or the end. */
+static __attribute__((noinline)) int next_any(struct sbt_trace_cursor *cursor, struct sbt_trace_event *event,
+                                              struct sbt_trace_error *error) {
+    overlay *s = (overlay *)cursor->reserved;
+    uint64_t slip = 0;
+    int r = find_block(cursor, s, error);
+    if (r <= 0)
+        return r;
+    const uint8_t *at = get_event(s, event, &slip);
+    if (at == NULL) {
+        s->n_left = 0;
+        return damage(cursor, s, s->at, error, "an event makes no sense");
+    }
+    return go_behind(cursor, s, event, at, slip);
+}
+
+int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *event, struct sbt_trace_error *error) {
+    overlay *s = (overlay *)cursor->reserved;
+    const uint8_t *at = s->n_left > 0 ? get_usual(s, event) : NULL;
+    return __builtin_expect(at != NULL, 1) ? go_behind(cursor, s, event, at, 0) : next_any(cursor, event, error);
 }
