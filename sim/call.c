@@ -75,7 +75,7 @@ static bool polls(const struct sim *sim, const struct sim_thread *t, struct sim_
     return m->polled;
 }
 
-static void call_lock(struct sim *sim, struct sim_thread *t) {
+static __attribute__((noinline)) void call_lock(struct sim *sim, struct sim_thread *t) {
     struct sim_object *m = t->object;
     t->order = t->event.order;
     if (!was_acquired(&t->event) && sim_mutex_in_hardware(sim, m)) {
@@ -94,7 +94,7 @@ static void call_lock(struct sim *sim, struct sim_thread *t) {
     }
 }
 
-static void call_unlock(struct sim *sim, struct sim_thread *t) {
+static __attribute__((noinline)) void call_unlock(struct sim *sim, struct sim_thread *t) {
     struct sim_object *m = t->object;
     t->kind = SIM_UNLOCK;
     if (t->event.result != 0) { /* refused before anything was touched */
@@ -353,30 +353,13 @@ static void call_without_object(struct sim *sim, struct sim_thread *t) {
     unknown_wait(sim, t);
 }
 
-void sim_call_object(struct sim *sim, struct sim_thread *t) {
-    const struct sbt_trace_event *event = &t->event;
-    if (__builtin_expect(event->object == SBT_TRACE_NONE, 0)) {
-        call_without_object(sim, t);
-        return;
-    }
-    if ((t->object = sim_page_object(sim, t->app, event->object)) == NULL)
-        return;
-    if (__builtin_expect(t->object->kind != type_of[event->op], 0) && !type_fits(sim, t))
-        return;
-    t->object->n_calls++;
-    switch (event->op) {
+static __attribute__((noinline)) void call_rarer(struct sim *sim, struct sim_thread *t) {
+    switch (t->event.op) {
     case SBT_TRACE_INIT:
         call_init(sim, t);
         return;
     case SBT_TRACE_DESTROY:
         call_destroy(sim, t);
-        return;
-    case SBT_TRACE_MUTEX_LOCK:
-    case SBT_TRACE_MUTEX_TRYLOCK:
-        call_lock(sim, t);
-        return;
-    case SBT_TRACE_MUTEX_UNLOCK:
-        call_unlock(sim, t);
         return;
     case SBT_TRACE_COND_WAIT:
         call_wait(sim, t);
@@ -397,4 +380,35 @@ void sim_call_object(struct sim *sim, struct sim_thread *t) {
     default:
         call_other(sim, t);
     }
+}
+
+static inline void call_found(struct sim *sim, struct sim_thread *t) {
+    uint8_t op = t->event.op;
+    t->object->n_calls++;
+    if (op == SBT_TRACE_MUTEX_UNLOCK)
+        call_unlock(sim, t);
+    else if (op == SBT_TRACE_MUTEX_LOCK || op == SBT_TRACE_MUTEX_TRYLOCK)
+        call_lock(sim, t);
+    else
+        call_rarer(sim, t);
+}
+
+/* The object has not been used yet, or has gone, or the trace is damaged. */
+static __attribute__((noinline)) void call_first(struct sim *sim, struct sim_thread *t) {
+    if (t->event.object == SBT_TRACE_NONE)
+        call_without_object(sim, t);
+    else if ((t->object = sim_page_object(sim, t->app, t->event.object)) != NULL &&
+             (t->object->kind == type_of[t->event.op] || type_fits(sim, t)))
+        call_found(sim, t);
+}
+
+void sim_call_object(struct sim *sim, struct sim_thread *t) {
+    const struct sbt_trace_event *event = &t->event;
+    struct sim_object *o = sim_page_living(t->app, event->object);
+    if (__builtin_expect(o == NULL || o->kind != type_of[event->op], 0)) {
+        call_first(sim, t);
+        return;
+    }
+    t->object = o;
+    call_found(sim, t);
 }

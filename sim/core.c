@@ -38,15 +38,24 @@ static void disarm(struct sim_core *core) {
     }
 }
 
+/*
+ * Functions that are not inlined: what comes after them in the file is usually done without them, and keeps nothing on
+ * the host's stack.
+ */
+#define UNUSUAL static __attribute__((noinline))
+
+UNUSUAL void arm_running_beside(struct sim *sim, struct sim_core *core) {
+    uint64_t end = core->from + core->on->left, until = csa_until(&core->sched, sim_now(sim));
+    until = until > core->from ? until : core->from; /* a switch that has begun is finished */
+    sim_core_arm(sim, core, until < end ? until : end);
+}
+
 /* The thread on the core goes on at core->from, with work left. */
-static void arm_running(struct sim *sim, struct sim_core *core) {
-    uint64_t end = core->from + core->on->left;
-    if (__builtin_expect(core->sched.n_ready > 0, 0)) {
-        uint64_t until = csa_until(&core->sched, sim_now(sim));
-        until = until > core->from ? until : core->from; /* a switch that has begun is finished */
-        end = until < end ? until : end;
-    }
-    sim_core_arm(sim, core, end);
+static inline void arm_running(struct sim *sim, struct sim_core *core) {
+    if (__builtin_expect(core->sched.n_ready > 0, 0))
+        arm_running_beside(sim, core);
+    else
+        sim_core_arm(sim, core, core->from + core->on->left);
 }
 
 /* If all ready threads spin too, it does not matter which of them has the core, until one of them gets its lock. */
@@ -65,7 +74,7 @@ static void arm_waiting(struct sim *sim, struct sim_core *core) {
 static void dispatch(struct sim *sim, struct sim_core *core);
 
 /* Subtract what the core's thread has worked so far from what it has left to do. */
-static void account(struct sim *sim, struct sim_core *core) {
+static inline void account(struct sim *sim, struct sim_core *core) {
     uint64_t now = sim_now(sim);
     if (now > core->from) {
         core->on->left -= now - core->from;
@@ -195,8 +204,36 @@ void sim_core_wait(struct sim *sim, struct sim_thread *t, enum sim_why why, sim_
         sim_core_arm(sim, core, sim_core_idle_from(sim, core));
 }
 
-void sim_core_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
-    if (__builtin_expect(sim->scheduler != NULL, 0)) {
+/* It goes on with no work, and other threads are ready. */
+UNUSUAL void go_on_beside(struct sim *sim, struct sim_core *core) {
+    struct sim_thread *t = core->on;
+    if (!csa_due(&core->sched, sim_now(sim)))
+        t->then(sim, t);
+    else
+        arm_running_beside(sim, core);
+}
+
+/* The thread has its core. */
+static inline void wake_here(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
+    struct sim_core *core = core_of(sim, t);
+    t->spins = false;
+    t->left = cycles;
+    disarm(core);
+    sim_core_set_idle(sim, core, false);
+    t->place = SIM_ON_CORE;
+    core->from = sim_now(sim);
+    show_on_core(sim, core);
+    if (cycles != 0)
+        arm_running(sim, core);
+    else if (__builtin_expect(core->sched.n_ready == 0, 1))
+        t->then(sim, t);
+    else
+        go_on_beside(sim, core);
+}
+
+/* Another machine's thread, or one that does not wait on its core. */
+UNUSUAL void wake_elsewhere(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
+    if (sim->scheduler != NULL) {
         sim->scheduler->wake(sim, t, cycles);
         return;
     }
@@ -214,19 +251,17 @@ void sim_core_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
             arm_waiting(sim, core);
         return;
     }
-    if (t->place == SIM_ASLEEP) {
+    if (t->place == SIM_ASLEEP)
         make_ready(sim, t);
-        return;
-    }
-    disarm(core);
-    sim_core_set_idle(sim, core, false);
-    t->place = SIM_ON_CORE;
-    core->from = sim_now(sim);
-    show_on_core(sim, core);
-    if (cycles == 0 && (core->sched.n_ready == 0 || !csa_due(&core->sched, sim_now(sim))))
-        t->then(sim, t);
     else
-        arm_running(sim, core);
+        wake_here(sim, t, cycles);
+}
+
+void sim_core_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles) {
+    if (__builtin_expect(sim->scheduler == NULL && t->place == SIM_AWAKE, 1))
+        wake_here(sim, t, cycles);
+    else
+        wake_elsewhere(sim, t, cycles);
 }
 
 void sim_core_wake_at(struct sim *sim, struct sim_thread *t, uint64_t at) {
@@ -274,18 +309,14 @@ void sim_core_unhold(struct sim *sim, struct sim_thread *t) {
         csa_unhold(&core_of(sim, t)->sched, &t->sched, sim_now(sim));
 }
 
-void sim_core_event(struct sim *sim, const struct sim_event *event) {
-    struct sim_core *core = &sim->cores[event->index];
+/* The core's thread has waited for long, or has work left, or other threads are ready. */
+UNUSUAL void unusual_event(struct sim *sim, struct sim_core *core) {
     struct sim_thread *t = core->on;
-    if (core->generation != event->generation || t == NULL)
-        return;
-    core->armed = false;
     if (t->place == SIM_AWAKE) {
         if (core->sched.n_ready > 0 || (!t->spins && sim_core_steal(sim, core) != NULL))
             send_to_sleep(sim, core);
         return;
     }
-    account(sim, core);
     if (t->left == 0 && (core->sched.n_ready == 0 || !csa_due(&core->sched, sim_now(sim)))) {
         t->then(sim, t);
         return;
@@ -300,4 +331,20 @@ void sim_core_event(struct sim *sim, const struct sim_event *event) {
         return;
     }
     arm_running(sim, core);
+}
+
+void sim_core_event(struct sim *sim, const struct sim_event *event) {
+    struct sim_core *core = &sim->cores[event->index];
+    struct sim_thread *t = core->on;
+    if (core->generation != event->generation || t == NULL)
+        return;
+    core->armed = false;
+    if (t->place != SIM_AWAKE) {
+        account(sim, core);
+        if (__builtin_expect(t->left == 0 && core->sched.n_ready == 0, 1)) {
+            t->then(sim, t);
+            return;
+        }
+    }
+    unusual_event(sim, core);
 }

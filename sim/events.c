@@ -28,7 +28,7 @@ void sim_events_free(struct sim_events *e) {
     }
 }
 
-bool sim_events_grow(struct sim_events *e) {
+static bool grow(struct sim_events *e) {
     uint32_t n = e->n_pool == 0 ? FIRST_POOL : 2 * e->n_pool;
     struct sim_near *pool = realloc(e->pool, n * sizeof *pool);
     if (pool == NULL)
@@ -40,6 +40,14 @@ bool sim_events_grow(struct sim_events *e) {
     e->pool = pool;
     e->n_pool = n;
     return true;
+}
+
+void sim_events_put_grown(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0, uint32_t word1,
+                          uint32_t word2, const void *about) {
+    if (grow(e))
+        sim_events_put_words(e, at, kind, word0, word1, word2, about);
+    else
+        e->no_memory = true;
 }
 
 static bool before(const struct sim_far *a, const struct sim_far *b) {

@@ -115,7 +115,9 @@ void sim_events_free(struct sim_events *e);
 
 /* ---- the unusual cases ---- */
 
-bool sim_events_grow(struct sim_events *e);
+/* sim_events_put_words where the pool has no free event. */
+void sim_events_put_grown(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0, uint32_t word1,
+                          uint32_t word2, const void *about);
 void sim_events_put_far(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0, uint32_t word1,
                         uint32_t word2);
 const struct sim_event *sim_events_take_far(struct sim_events *e);
@@ -138,14 +140,16 @@ static inline void sim_events_rest(struct sim_events *e, uint64_t until) {
  * Put an event in. at >= now, or it is refused. The words of the union are written one by one, as they are read: a load
  * of two words that were stored one by one would wait until the stores have left the host's core.
  */
-static inline void sim_events_put_words(struct sim_events *e, uint64_t at, enum sim_event_kind kind, uint32_t word0,
-                                        uint32_t word1, uint32_t word2, const void *about) {
+static inline __attribute__((always_inline)) void sim_events_put_words(struct sim_events *e, uint64_t at,
+                                                                       enum sim_event_kind kind, uint32_t word0,
+                                                                       uint32_t word1, uint32_t word2,
+                                                                       const void *about) {
     if (__builtin_expect(at - e->now >= SIM_REACH, 0)) { /* also for a time before now: the difference wraps round */
         sim_events_put_far(e, at, kind, word0, word1, word2);
         return;
     }
-    if (__builtin_expect(e->free == SIM_NO_EVENT, 0) && !sim_events_grow(e)) {
-        e->no_memory = true;
+    if (__builtin_expect(e->free == SIM_NO_EVENT, 0)) {
+        sim_events_put_grown(e, at, kind, word0, word1, word2, about);
         return;
     }
     uint32_t i = e->free, s = at % SIM_WHEEL;
@@ -187,9 +191,10 @@ static inline uint32_t sim_events_words_ahead(const struct sim_events *e, uint32
 /*
  * Take the next event; now becomes its time, *kind its kind. It stays valid until another event is put in. NULL: there
  * is no event. At equal times the far event is first: it was put in when the wheel did not reach that time, or by
- * sim_events_put_first.
+ * sim_events_put_first. `host` is a constant: threads on the host look at other parts of their memory, too.
  */
-static inline const struct sim_event *sim_events_take(struct sim_events *e, enum sim_event_kind *kind) {
+static inline __attribute__((always_inline)) const struct sim_event *
+sim_events_take_for(struct sim_events *e, enum sim_event_kind *kind, bool host) {
     uint32_t word = e->now / 64 % 64;
     uint64_t begins = e->now & ~UINT64_C(63), here = e->used[word];
     if (__builtin_expect(here == 0, 0)) {
@@ -233,10 +238,14 @@ static inline const struct sim_event *sim_events_take(struct sim_events *e, enum
         uintptr_t about = (uintptr_t)e->pool[after].about;
         for (size_t k = 0; k < SIM_PREFETCH_LINES; k++)
             __builtin_prefetch((const void *)(about + SIM_LINE * k));
-        for (size_t k = 0; k < SIM_PREFETCH_HOST_LINES; k++)
+        for (size_t k = 0; host && k < SIM_PREFETCH_HOST_LINES; k++)
             __builtin_prefetch((const void *)(about + SIM_LINE * (SIM_PREFETCH_HOST + k)));
     }
     return &own->event;
+}
+
+static inline const struct sim_event *sim_events_take(struct sim_events *e, enum sim_event_kind *kind) {
+    return sim_events_take_for(e, kind, false);
 }
 
 #endif

@@ -78,9 +78,9 @@ static void free_page(struct sim_page *page) {
     free(page);
 }
 
-void sim_page_left(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
+void sim_page_left_doomed(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
     struct sim_page **page = &t->app->pages[o->number / SIM_PAGE_OBJECTS];
-    if (--o->n_calls != 0 || !o->doomed || in_use(o))
+    if (in_use(o))
         return;
     if (o->channel != NULL)
         sim_broadcast_forget(sim, o);

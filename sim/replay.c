@@ -181,16 +181,9 @@ static void call_join(struct sim *sim, struct sim_thread *t) {
 
 /* ---- which call ---- */
 
-static void call(struct sim *sim, struct sim_thread *t) {
-    const struct sbt_trace_event *event = &t->event;
-    t->called = true;
-    t->called_at = sim_now(sim);
-    sim_core_show(sim, t, SIM_CALL);
-    sim->summary.n_events += !t->cut;
-    if ((sim->summary.n_events & (PROGRESS_EVENTS - 1)) == 0 && sim->config.on_progress != NULL)
-        sim->config.on_progress(sim->config.context, sim->summary.n_events);
+static inline void serve(struct sim *sim, struct sim_thread *t) {
     t->kind = SIM_THREAD;
-    switch (event->op) {
+    switch (t->event.op) {
     case SBT_TRACE_THREAD_CREATE:
         call_create(sim, t);
         return;
@@ -203,6 +196,22 @@ static void call(struct sim *sim, struct sim_thread *t) {
     default:
         sim_call_object(sim, t);
     }
+}
+
+static __attribute__((noinline)) void call_with_progress(struct sim *sim, struct sim_thread *t) {
+    sim->config.on_progress(sim->config.context, sim->summary.n_events);
+    serve(sim, t);
+}
+
+static void call(struct sim *sim, struct sim_thread *t) {
+    t->called = true;
+    t->called_at = sim_now(sim);
+    sim_core_show(sim, t, SIM_CALL);
+    sim->summary.n_events += !t->cut;
+    if (__builtin_expect((sim->summary.n_events & (PROGRESS_EVENTS - 1)) == 0, 0) && sim->config.on_progress != NULL)
+        call_with_progress(sim, t);
+    else
+        serve(sim, t);
 }
 
 static void none_goes_on(struct sim *sim) {

@@ -164,13 +164,14 @@ void sim_free(struct sim *sim) {
 
 /* ---- the run ---- */
 
-static inline void handle(struct sim *sim, enum sim_event_kind kind, const struct sim_event *event) {
+static inline __attribute__((always_inline)) void handle(struct sim *sim, enum sim_event_kind kind,
+                                                         const struct sim_event *event, bool host) {
     switch (kind) {
     case SIM_EV_CORE:
-        if (sim->host == NULL)
-            sim_core_event(sim, event);
-        else
+        if (host)
             sim_host_event(sim, event);
+        else
+            sim_core_event(sim, event);
         break;
     case SIM_EV_REQUEST:
         sim_noc_request(sim, &event->packet);
@@ -198,9 +199,19 @@ static inline void handle(struct sim *sim, enum sim_event_kind kind, const struc
     }
 }
 
-enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
+/* Until there is no event, or the run has failed. `host` is a constant, and so there is a loop for each machine. */
+static inline __attribute__((always_inline)) void run_events(struct sim *sim, bool host) {
     const struct sim_event *event;
     enum sim_event_kind kind;
+    while (sim->status == SIM_OK && (event = sim_events_take_for(&sim->events, &kind, host)) != NULL) {
+        sim->summary.n_steps++;
+        handle(sim, kind, event, host);
+        if (host && __builtin_expect(sim->n_ready > 0 && sim->host->n_looks > 0, 0))
+            sim_host_search_expect(sim);
+    }
+}
+
+enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
     bool oat = sim->config.sched.policy == CSA_OAT;
     if (sim->n_apps == 0)
         return sim_refuse(error, SIM_USAGE, "no application");
@@ -210,14 +221,12 @@ enum sim_status sim_run(struct sim *sim, struct sim_error *error) {
         if (!oat || csa_oat_may_run(&sim->oat, i))
             sim_replay_start(sim, &sim->apps[i]);
     do {
-        while (sim->status == SIM_OK && (event = sim_events_take(&sim->events, &kind)) != NULL) {
-            sim->summary.n_steps++;
-            handle(sim, kind, event);
-            if (__builtin_expect(sim->n_ready > 0 && sim->host != NULL && sim->host->n_looks > 0, 0))
-                sim_host_search_expect(sim);
-        }
-        if (sim->host != NULL)
+        if (sim->host == NULL) {
+            run_events(sim, false);
+        } else {
+            run_events(sim, true);
             sim_host_search_rest(sim);
+        }
     } while (sim->status == SIM_OK && sim->n_running > 0 && sim_replay_pass(sim));
     if (sim->events.no_memory)
         sim_fail(sim, SIM_NO_MEMORY, "out of memory");
