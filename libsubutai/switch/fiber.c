@@ -193,8 +193,12 @@ static bool is_pinned(struct sbt_fiber *f) {
            __atomic_load_n(&SBT_SWITCH->all_pinned, __ATOMIC_RELAXED) != 0;
 }
 
+static bool is_running(void) {
+    return __atomic_load_n(&SBT_SWITCH->running, __ATOMIC_RELAXED) != 0;
+}
+
 static bool waits_pinned(struct sbt_fiber *f) {
-    return __atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED) != 0 || is_pinned(f) || sbt_switch_running_load() == 0;
+    return __atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED) != 0 || is_pinned(f) || !is_running();
 }
 
 /* False: there is none left. */
@@ -324,7 +328,7 @@ int sbt_fiber_park(const struct sbt_deadline *deadline) {
     if (SBT_UNLIKELY((__atomic_load_n(&SBT_SWITCH->main_mask, __ATOMIC_RELAXED) & ~f->mask) != 0))
         sbt_receive_decide(f);
     bool better_at_home = is_better_at_home(f, deadline);
-    if (SBT_UNLIKELY(spend_pinned_wait(f) || better_at_home || is_pinned(f) || sbt_switch_running_load() == 0))
+    if (SBT_UNLIKELY(spend_pinned_wait(f) || better_at_home || is_pinned(f) || !is_running()))
         return block_at_home(f, deadline);
     return deadline != NULL ? park_until(f, deadline) : park(f);
 }

@@ -24,7 +24,7 @@ static uint32_t generation(void) {
 bool sbt_waiter_stack_join(uint32_t *stack, uint32_t ticket) {
     struct sbt_fiber *f = sbt_self.fiber;
     if (f == NULL || sbt_self.in_switch != 0 || __atomic_load_n(&f->on_stack, __ATOMIC_ACQUIRE) != SBT_STACK_NONE ||
-        !sbt_switch_roams())
+        !(f->carrier != NULL || sbt_switch_roams()))
         return false;
     sbt_switch_enter();
     f->ticket = ticket;

@@ -69,18 +69,23 @@ struct sbt_waiter {
     struct sbt_active *active;            /* its active waiting: how it has waited, and how long it may go on */
     uint32_t *wake_word;                  /* from sbt_waiter_word: the word it is woken by; NULL: `state` */
     uint32_t state;                       /* enum sbt_waiter_state, atomic */
-    uint32_t generation;  /* of the process in which it was queued: in a forked child it is in no list */
-    uint8_t priority;     /* real-time, of its thread; 0: none */
-    bool inflight;        /* notified to retry, and has neither left nor gone back to waiting yet */
-    bool designated;      /* the designated waker: at most one of a key's waiters */
-    bool lost;            /* has lost the race: was notified to retry, and found that another thread had been quicker */
-    bool again;           /* `validate` has said before that it has to wait */
-    bool interrupted;     /* a handler has run since it last looked (`looks_after_handler`); its own */
-    bool queued;          /* is in the list of its key */
-    bool sleeps;          /* before_sleep is behind it; its own */
-    bool held_up;         /* a handler has run on its thread since it last went to sleep, or runs still; atomic: set
-                             under the bucket's lock */
-    int result;           /* EBUSY, or what it has left the queue with; its own */
+    uint32_t generation; /* of the process in which it was queued: in a forked child it is in no list */
+    uint8_t priority;    /* real-time, of its thread; 0: none */
+    bool inflight;       /* notified to retry, and has neither left nor gone back to waiting yet */
+    bool designated;     /* the designated waker: at most one of a key's waiters */
+    bool lost;           /* has lost the race: was notified to retry, and found that another thread had been quicker */
+    bool again;          /* `validate` has said before that it has to wait */
+    bool queued;         /* is in the list of its key */
+    bool sleeps;         /* before_sleep is behind it; its own */
+    bool held_up;        /* a handler has run on its thread since it last went to sleep, or runs still; atomic: set
+                            under the bucket's lock */
+    int result;          /* EBUSY, or what it has left the queue with; its own */
+    /*
+     * A handler has run since it last looked (`looks_after_handler`); its own. Not within eight bytes of `inflight`:
+     * where both are tested a compiler would load them together, and that load would wait until the stores of single
+     * bytes before it are in the cache.
+     */
+    bool interrupted;
     uint64_t since_ns;    /* when it began to wait */
     uint64_t notified_ns; /* when it was last notified to retry; 0: never */
 };

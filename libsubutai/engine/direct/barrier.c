@@ -115,15 +115,17 @@ static bool wait_on_stack(struct sbt_barrier *bx, uint32_t generation) {
 int direct_barrier_wait(pthread_barrier_t *b) {
     struct sbt_barrier *bx = sbt_barrier_of(b);
     uint64_t seen = __atomic_add_fetch(&bx->rounds, 1, __ATOMIC_ACQ_REL);
-    uint32_t arrived = (uint32_t)seen;
-    if (arrived % bx->count == 0) {
+    uint32_t arrived = (uint32_t)seen, count = bx->count;
+    /* Rounds that earlier arrivals complete: none unless more threads than `count` use it. A division is slow. */
+    uint32_t before = SBT_LIKELY(arrived <= count) ? 0 : (arrived - 1) / count;
+    if (arrived - before * count == count) {
         SBT_PROBE1(barrier_release, b);
         complete(bx, seen);
         return PTHREAD_BARRIER_SERIAL_THREAD;
     }
 
     /* The generation after this arrival's round, and the distance to it, which survives the counter's wrap. */
-    uint32_t generation = generation_in(seen) + (uint32_t)(GENERATION >> 32) * ((arrived - 1) / bx->count + 1);
+    uint32_t generation = generation_in(seen) + (uint32_t)(GENERATION >> 32) * (before + 1);
     struct sbt_active active;
     sbt_active_begin(&active, &bx->adapt);
     for (;;) {

@@ -63,7 +63,7 @@ static struct wait *wait_of(struct sbt_waiter *w) {
  * Fibers mostly switch whatever the condition remembers, and to read the clock costs them as much as to switch: only
  * every so many waits are measured.
  */
-#define LEARN_EVERY 8
+#define LEARN_EVERY 32
 
 static bool is_measured(struct sbt_cond *cx) {
     if (!sbt_switch_roams())
