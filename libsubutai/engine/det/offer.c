@@ -66,7 +66,7 @@ void det_look_at_offer(void) {
     if (is_withdrawn) {
         det_self.number = number;
         det_self.offers = 0;
-        __atomic_store_n(det_word(number), DET_AWAKE, __ATOMIC_SEQ_CST); /* the wait looks again */
+        det_wake_waiter(number); /* in a handler: the interrupted wait looks again */
     } else {
         det_self.waiting = number + 1;
     }
