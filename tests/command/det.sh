@@ -51,6 +51,19 @@ check "deadlines that follow from two readings of clocks: one schedule and one o
     '^ *(19|20) 0 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
 run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" barrier
 check "a thread that a barrier lets go needs no turn for that" is "$status $out" "0 done"
+run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" served
+check "a thread in a handler is served at a barrier, and no other waits for it" is "$status $out" "0 done"
+for what in takes leaves; do
+    runs 3 -- "$what"
+    check "a handler comes before the thread is served ($what): one schedule" matches "$out" \
+        '^0 done [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
+    check "no line more" is "$(wc -l <<<"$out")" 1
+done
+run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" copies
+check "it may fork" is "$status $out" "0 done"
+run timeout 60 "$SUBUTAI" run --engine det --verbose 2 --log guests -- "$ORDERED" guest
+check "if it comes after, its operations are from outside" matches "$status $out $(cat guests)" \
+    '^0 done .* [1-9][0-9]* returns from outside'
 run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" clocks
 check "clocks go on while a thread reads them, and agree" is "$status $out" "0 done"
 run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" steps
@@ -60,6 +73,9 @@ check "the monotonic clock does not go back between threads" is "$status $out" "
 run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" filtered
 check "clocks go on under a filter of system calls" matches "$status $out" "^0 (done|no filters here)$"
 
+extra=(--schedule timed.schedule --schedule-times 1)
+runs 1 -- all
+check "the same when each thread makes its operations itself, since their times are wanted" is "$out" "$all"
 extra=(--wait switch)
 runs 20 -- all
 check "the same when passing the turn is a switch" is "$out" "$all"

@@ -334,6 +334,11 @@ static const struct {
     {"clock", stalled_at_clock},     /* the same, and it reads a clock meanwhile */
     {"woken", stalled_after_wait},   /* the thread that writes it was kept waiting by a mutex */
     {"signals", stalled_by_signals}, /* the thread that writes it is interrupted again and again */
+    {"served", served_in_handler},   /* a thread at a barrier is in a handler when the turn comes to it */
+    {"takes", offer_taken_back},     /* the handler makes an operation before the turn comes to its thread */
+    {"guest", guest_of_served},      /* and after that */
+    {"leaves", offer_of_ended},      /* the handler ends its thread */
+    {"copies", offer_and_fork},      /* the handler forks */
     {"restarts", restarted},         /* a wait on a futex is restarted, and a handler waits before it goes on */
     {"unmaps", unmapped},            /* the word of a futex is unmapped while a thread waits for the turn */
 };

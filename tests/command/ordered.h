@@ -50,6 +50,12 @@ int stalled(void);
 int stalled_at_clock(void);
 int stalled_after_wait(void);
 int stalled_by_signals(void);
+/* ordered_offers.c */
+int served_in_handler(void);
+int offer_taken_back(void);
+int guest_of_served(void);
+int offer_of_ended(void);
+int offer_and_fork(void);
 /* ordered_futex.c */
 int restarted(void);
 int unmapped(void);

@@ -75,6 +75,7 @@ void state_load(const struct state *s) {
         turn.queue[turn_queue_of(keys[k])].last = s->turn.last[k];
     }
     memcpy(turn.thread, s->turn.thread, sizeof s->turn.thread);
+    memcpy(turn.offer, s->turn.offer, sizeof s->turn.offer);
     load_lbdr(s);
 }
 
@@ -92,6 +93,7 @@ void state_save(struct state *s) {
         s->turn.last[k] = turn.queue[turn_queue_of(keys[k])].last;
     }
     memcpy(s->turn.thread, turn.thread, sizeof s->turn.thread);
+    memcpy(s->turn.offer, turn.offer, sizeof s->turn.offer);
     save_lbdr(s);
 }
 

@@ -12,7 +12,7 @@
 #define MAX_OPS 48
 #define MUTEX 8
 #define CONDITION 2592 /* in the mutex's queue */
-#define BARRIER 40     /* soft, of BARRIER_THREADS; its queue is its own */
+#define BARRIER 40     /* a soft one of BARRIER_THREADS, or one of all threads; its queue is its own */
 #define TURN_KEYS 3
 #define SUPPLEMENTS 12
 
@@ -22,6 +22,7 @@ struct state {
         uint64_t now, next_due, random, runnable;
         uint32_t first[TURN_KEYS], last[TURN_KEYS]; /* their queues */
         struct turn_thread thread[MAX_THREADS];
+        uint8_t offer[MAX_THREADS], padding[4];
     } turn;
     struct {
         struct lbdr_thread thread[MAX_THREADS];
@@ -33,13 +34,15 @@ struct state {
     } lbdr;
     uint32_t left[MAX_THREADS];   /* turns of others until its section is over */
     uint8_t at[MAX_THREADS];      /* place in the script */
-    uint8_t arrived[MAX_THREADS]; /* 1: it has computed, and asks for the turn */
+    uint8_t arrived[MAX_THREADS]; /* 1: it has computed, and asks for the turn; 2: and has offered its operation */
+    uint8_t passes[MAX_THREADS];  /* 1: it has passed the turn, and is about to look for an offer */
+    uint8_t n_taken_back;         /* offers */
     uint8_t held, n_ops;
     uint8_t schedule[MAX_OPS];    /* thread << 4 | operation */
     uint8_t waits[MAX_THREADS];   /* 1: it has blocked, and made no operation since */
     uint8_t is_away[MAX_THREADS]; /* 1: a handler runs in its place */
     uint8_t n_interrupts;
-    uint8_t padding[5];
+    uint8_t padding[8];
 };
 _Static_assert(sizeof(struct state) % 8 == 0, "no hidden padding");
 

@@ -13,6 +13,9 @@
  * A thread may give the turn up after an operation, for a budget of lbdr.h, and threads may meet at a soft barrier. The
  * schedule is one all the same, a section lasts for exactly its budget, and no thread waits for another that computes.
  *
+ * In some scenarios a thread may offer to be served at a barrier (engine/det/offer.c). The thread that passes the turn
+ * to it does so in a step of its own, and the thread may take the offer back at any time.
+ *
  * In some scenarios a signal handler interrupts a thread while it waits, at any point, and keeps it until all others
  * have ended. Then the schedule is not the same, but no other thread may wait for it, and a signal wakes one thread.
  *
@@ -30,6 +33,7 @@
 #define BARRIER_THREADS 2
 #define BARRIER_TURNS 4
 #define WEIGHT 3                  /* of a section; other operations weigh 1 */
+#define TAKEN_BACK 2              /* offers, at most */
 #define SHORT (1u << MAX_THREADS) /* of `may_be_interrupted`: the handlers may return at any time */
 
 static const char *wrong;
@@ -38,6 +42,7 @@ static int n_threads;
 static unsigned may_be_interrupted; /* bit per thread; 0: the scenario has one schedule */
 static uint8_t interrupted_from;    /* when all of these threads have come to that place in their scripts */
 static enum { NONE, WITHOUT_TURN, FIRST_COMER, OVER_ON_ARRIVAL } mistake;
+static enum { NO_OFFERS, OFFERS, OFFERS_STAND } offers; /* OFFERS_STAND: none is taken back, so each must be served */
 static bool has_schedule;
 static uint8_t schedule[MAX_OPS];
 static void give_up(struct state *s, int t) {
@@ -59,9 +64,22 @@ static void meet(struct state *s, int t) {
     }
 }
 
+/* The last one lets all others go, which need no turn for that. */
+static void arrive(void) {
+    uint32_t first;
+    if (turn_waiting(&turn, BARRIER, TURN_EXACT) + 1 < (uint32_t)n_threads) {
+        turn_block(&turn, BARRIER, TURN_NEVER, TURN_EXACT, false);
+        return;
+    }
+    while ((first = turn_first(&turn, BARRIER)) != TURN_NO_THREAD) {
+        turn_wake_thread(&turn, first, TURN_WOKEN);
+        turn_go_on(&turn, first);
+    }
+}
+
 /*
  * With the turn: lock, unlock, signal, wait (gives the mutex up; the script locks it again), t and T sleep, end; give
- * the turn up; meet at the barrier, and behind it go on from there.
+ * the turn up; meet at the soft barrier, and behind it go on from there; arrive at the barrier of all threads.
  */
 static void operate(struct state *s, int t, char op) {
     if (op == 'l' && s->held != 0) {
@@ -97,6 +115,9 @@ static void operate(struct state *s, int t, char op) {
     case 'b':
         meet(s, t);
         break;
+    case 'B':
+        arrive();
+        break;
     case 'p':
         break;
     default:
@@ -107,7 +128,7 @@ static void operate(struct state *s, int t, char op) {
 static bool may_operate(const struct state *s, int t) {
     if (mistake == OVER_ON_ARRIVAL && s->turn.thread[t].state == TURN_SECTION)
         return true;
-    if (s->turn.thread[t].state != TURN_RUNNABLE)
+    if (s->turn.thread[t].state != TURN_RUNNABLE || s->arrived[t] == 2)
         return false;
     if (mistake == WITHOUT_TURN)
         return true;
@@ -139,6 +160,10 @@ static void look(const struct state *s) {
             wrong = "a section is over before its budget";
         if (thread->is_back && (!is_runnable || s->turn.holder == (uint32_t)i))
             wrong = "a thread is back that does not wait for the turn";
+        if (s->turn.offer[i] == TURN_OFFERED && !is_runnable)
+            wrong = "a thread that does not wait for the turn offers";
+        if ((s->arrived[i] == 2) != (s->turn.offer[i] != TURN_NO_OFFER))
+            wrong = "an offer stands and does not, or the other way round";
         if (is_runnable != ((s->turn.runnable >> i & 1) != 0))
             wrong = "a bit is wrong";
         if (s->is_away[i] != 0 && is_runnable)
@@ -251,7 +276,6 @@ static void look_at_ends(const struct turn_thread *before) {
 static void make_operation(struct state *s, int t) {
     uint8_t at = s->at[t];
     struct turn_thread threads[MAX_THREADS];
-    state_load(s);
     if (turn.thread[t].state == TURN_SECTION)
         come_to_end(t);
     turn.holder = (uint32_t)t;
@@ -267,13 +291,61 @@ static void make_operation(struct state *s, int t) {
     count_turn(s, t);
     look_at_time(before);
     look_at_ends(threads);
+    if (s->arrived[t] != 2)                                            /* else it looks at its offer first */
+        s->arrived[t] = s->at[t] == at || scripts[t][s->at[t]] == 'p'; /* after its wait it goes on without computing */
+}
+
+/* As det_serve (engine/det). */
+static void serve(struct state *s) {
+    uint32_t served;
+    state_load(s);
+    while ((served = turn_serve(&turn)) != TURN_NO_THREAD && wrong == NULL) {
+        if (served != turn.holder)
+            wrong = "a thread is served and has not the turn";
+        make_operation(s, (int)served);
+    }
     state_save(s);
-    s->arrived[t] = s->at[t] == at || scripts[t][s->at[t]] == 'p'; /* after its wait it goes on without computing */
+}
+
+/* A thread asks for the turn: with an offer, or without. */
+static int ask(struct state *s, int t, int way) {
+    bool may_offer = offers != NO_OFFERS && scripts[t][s->at[t]] == 'B';
+    s->arrived[t] = 1;
+    if (!may_offer || way != 0)
+        return 1;
+    state_load(s);
+    s->arrived[t] = turn_offer(&turn, (uint32_t)t) ? 2 : 1;
+    state_save(s);
+    return offers == OFFERS_STAND ? 1 : 2;
+}
+
+/* Its own look at its offer: it has been served, or takes it back. */
+static int look_at_offer(struct state *s, int t) {
+    bool is_served = s->turn.offer[t] == TURN_SERVED;
+    if (!is_served && (offers == OFFERS_STAND || s->n_taken_back == TAKEN_BACK))
+        return 0;
+    state_load(s);
+    s->arrived[t] = turn_withdraw(&turn, (uint32_t)t);
+    state_save(s);
+    if (is_served && s->arrived[t] != 0)
+        wrong = "a thread is served, and makes the operation too";
+    s->n_taken_back += s->arrived[t];
+    return 1;
 }
 
 static int step(void *state, int t, int way) {
     struct state *s = state;
-    if (scripts[t][s->at[t]] == '\0')
+    if (s->passes[t] != 0) {
+        s->passes[t] = 0;
+        serve(s);
+        look(s);
+        return 1;
+    }
+    if (s->arrived[t] == 2 && look_at_offer(s, t) != 0) {
+        look(s);
+        return 1;
+    }
+    if (scripts[t][s->at[t]] == '\0' || s->arrived[t] == 2)
         return 0;
     if (s->is_away[t] != 0) {
         if ((may_be_interrupted & SHORT) == 0 && !have_others_ended(s, t))
@@ -287,9 +359,10 @@ static int step(void *state, int t, int way) {
         look(s);
         return 2;
     }
-    if (s->arrived[t] == 0) {
-        s->arrived[t] = 1;
-        return 1;
+    if (s->arrived[t] == 0 && (offers == NO_OFFERS || s->turn.thread[t].state != TURN_BLOCKED)) {
+        int ways = ask(s, t, way);
+        look(s);
+        return ways;
     }
     /* The clock outside may pass a deadline at any time. */
     if (s->turn.thread[t].state == TURN_BLOCKED && s->turn.thread[t].deadline != TURN_NEVER &&
@@ -304,7 +377,10 @@ static int step(void *state, int t, int way) {
     }
     if (!may_operate(s, t))
         return 0;
+    state_load(s);
     make_operation(s, t);
+    state_save(s);
+    s->passes[t] = offers != NO_OFFERS;
     if (mistake == NONE)
         look(s);
     return 1;
@@ -313,7 +389,7 @@ static int step(void *state, int t, int way) {
 static void at_end(const void *state) {
     const struct state *s = state;
     for (int t = 0; t < n_threads; t++)
-        if (scripts[t][s->at[t]] != '\0')
+        if (scripts[t][s->at[t]] != '\0' || s->arrived[t] == 2)
             wrong = "a thread waits for ever";
     if (may_be_interrupted != 0)
         return;
@@ -336,35 +412,43 @@ struct scenario {
     bool without_seed; /* a signal that no thread waits for yet is lost, and then the script never ends */
     unsigned may_be_interrupted;
     uint8_t interrupted_from;
+    int offers;
 };
 
 static const struct scenario scenarios[] = {
-    {"three threads lock", {"lulue", "lulue", "lulue"}, false, 0, 0},
-    {"four threads lock", {"lue", "lulue", "lue", "lue"}, false, 0, 0},
-    {"a signal", {"lwlue", "lusssse", "lue"}, true, 0, 0},
-    {"sleeps", {"tlue", "luttlue", "lulue"}, false, 0, 0},
-    {"all sleep", {"te", "tte", "te"}, false, 0, 0},
-    {"a sleep between two waits", {"lwlue", "Te", "lwlue", "lululululululululululululusse"}, true, 0, 0},
-    {"a sleep behind a wait", {"lwlue", "te", "lululululwlue", "lululululululululusse"}, true, 0, 0},
-    {"two give up", {"gge", "gge", "lulue"}, false, 0, 0},
-    {"all give up", {"gge", "ge", "gge"}, false, 0, 0},
-    {"one gives up", {"lgugue", "lululululue", "lulue"}, false, 0, 0},
-    {"one gives up, another sleeps", {"ggge", "tlulue", "lulute"}, false, 0, 0},
-    {"one gives up, alone but for a wait", {"ggglusse", "lwlue", "lgue"}, true, 0, 0},
-    {"a soft barrier", {"bplue", "lubpe", "lulue"}, false, 0, 0},
-    {"a soft barrier, one too many", {"bpbpe", "bpe", "lulue"}, false, 0, 0},
-    {"a soft barrier alone", {"bpte", "lbpue", "le"}, true, 0, 0},
-    {"a soft barrier and sections", {"gbpge", "bpgbpe", "lgue"}, false, 0, 0},
-    {"a sleep beside a soft barrier", {"lbpue", "te"}, false, 0, 0},
-    {"a handler, a soft barrier beside sections", {"Tbpe", "Tge", "lululululugge"}, false, 1, 0},
-    {"a handler, a soft barrier", {"bplue", "bplue", "gglue"}, false, 3, 0},
-    {"a short handler, a soft barrier", {"bplue", "bplue", "gglue"}, false, 3 | SHORT, 0},
-    {"a handler, threads lock", {"lue", "lue", "lue"}, false, 6, 0},
-    {"a handler, four threads lock", {"lue", "lue", "lue", "lulue"}, false, 14, 0},
-    {"a handler, two signals", {"lwlue", "lwlue", "lulululusse"}, true, 3, 2},
-    {"a handler, sleeps", {"tlue", "tlue", "lulue"}, false, 3, 0},
-    {"a short handler, threads lock", {"lue", "lue", "lulue"}, false, 7 | SHORT, 0},
-    {"a short handler, two signals", {"lwlue", "lwlue", "lulululusse"}, true, 3 | SHORT, 2},
+    {"a barrier", {"BBe", "BBe", "BBe"}, false, 0, 0, NO_OFFERS},
+    {"offers at a barrier", {"BBe", "BBe", "BBe"}, false, 0, 0, OFFERS},
+    {"offers that stand", {"BBBe", "BBBe", "BBBe", "BBBe"}, false, 0, 0, OFFERS_STAND},
+    {"offers beside a lock", {"BluBe", "luBBe", "BBlue"}, false, 0, 0, OFFERS},
+    {"offers long before the turn", {"luBe", "lululuBe", "luluBe"}, false, 0, 0, OFFERS},
+    {"offers beside a sleep", {"BtBe", "tBBe", "BTBe"}, false, 0, 0, OFFERS},
+    {"offers beside sections", {"gBgBe", "BgBe", "BBge"}, false, 0, 0, OFFERS},
+    {"three threads lock", {"lulue", "lulue", "lulue"}, false, 0, 0, NO_OFFERS},
+    {"four threads lock", {"lue", "lulue", "lue", "lue"}, false, 0, 0, NO_OFFERS},
+    {"a signal", {"lwlue", "lusssse", "lue"}, true, 0, 0, NO_OFFERS},
+    {"sleeps", {"tlue", "luttlue", "lulue"}, false, 0, 0, NO_OFFERS},
+    {"all sleep", {"te", "tte", "te"}, false, 0, 0, NO_OFFERS},
+    {"a sleep between two waits", {"lwlue", "Te", "lwlue", "lululululululululululululusse"}, true, 0, 0, NO_OFFERS},
+    {"a sleep behind a wait", {"lwlue", "te", "lululululwlue", "lululululululululusse"}, true, 0, 0, NO_OFFERS},
+    {"two give up", {"gge", "gge", "lulue"}, false, 0, 0, NO_OFFERS},
+    {"all give up", {"gge", "ge", "gge"}, false, 0, 0, NO_OFFERS},
+    {"one gives up", {"lgugue", "lululululue", "lulue"}, false, 0, 0, NO_OFFERS},
+    {"one gives up, another sleeps", {"ggge", "tlulue", "lulute"}, false, 0, 0, NO_OFFERS},
+    {"one gives up, alone but for a wait", {"ggglusse", "lwlue", "lgue"}, true, 0, 0, NO_OFFERS},
+    {"a soft barrier", {"bplue", "lubpe", "lulue"}, false, 0, 0, NO_OFFERS},
+    {"a soft barrier, one too many", {"bpbpe", "bpe", "lulue"}, false, 0, 0, NO_OFFERS},
+    {"a soft barrier alone", {"bpte", "lbpue", "le"}, true, 0, 0, NO_OFFERS},
+    {"a soft barrier and sections", {"gbpge", "bpgbpe", "lgue"}, false, 0, 0, NO_OFFERS},
+    {"a sleep beside a soft barrier", {"lbpue", "te"}, false, 0, 0, NO_OFFERS},
+    {"a handler, a soft barrier beside sections", {"Tbpe", "Tge", "lululululugge"}, false, 1, 0, NO_OFFERS},
+    {"a handler, a soft barrier", {"bplue", "bplue", "gglue"}, false, 3, 0, NO_OFFERS},
+    {"a short handler, a soft barrier", {"bplue", "bplue", "gglue"}, false, 3 | SHORT, 0, NO_OFFERS},
+    {"a handler, threads lock", {"lue", "lue", "lue"}, false, 6, 0, NO_OFFERS},
+    {"a handler, four threads lock", {"lue", "lue", "lue", "lulue"}, false, 14, 0, NO_OFFERS},
+    {"a handler, two signals", {"lwlue", "lwlue", "lulululusse"}, true, 3, 2, NO_OFFERS},
+    {"a handler, sleeps", {"tlue", "tlue", "lulue"}, false, 3, 0, NO_OFFERS},
+    {"a short handler, threads lock", {"lue", "lue", "lulue"}, false, 7 | SHORT, 0, NO_OFFERS},
+    {"a short handler, two signals", {"lwlue", "lwlue", "lulululusse"}, true, 3 | SHORT, 2, NO_OFFERS},
 };
 
 static bool walk(const struct scenario *which, uint64_t seed, bool show, uint64_t *n_states) {
@@ -373,6 +457,7 @@ static bool walk(const struct scenario *which, uint64_t seed, bool show, uint64_
     scripts = which->script;
     may_be_interrupted = which->may_be_interrupted;
     interrupted_from = which->interrupted_from;
+    offers = which->offers;
     for (n_threads = 0; scripts[n_threads] != NULL;)
         n_threads++;
     state_begin(n_threads);

@@ -440,3 +440,26 @@ TEST(turn_move__to_the_end_first_come_first_with_their_bits) {
         other += 8;
     moves(9, other);
 }
+
+TEST(turn_serve__the_holder_that_has_offered_once) {
+    struct turn *t = with_threads(3, 0);
+    ck_assert(!turn_offer(t, 0)); /* it has the turn */
+    ck_assert(turn_offer(t, 1));
+    ck_assert(turn_offer(t, 2));
+    ck_assert_uint_eq(turn_serve(t), TURN_NO_THREAD);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(turn_serve(t), 1);
+    ck_assert_uint_eq(turn_serve(t), TURN_NO_THREAD);
+    block(t, 8, TURN_NEVER);
+    ck_assert(turn_withdraw(t, 2));
+    ck_assert_uint_eq(turn_serve(t), TURN_NO_THREAD);
+    ck_assert(!turn_withdraw(t, 1)); /* it was served, though it has blocked since */
+    ck_assert(!turn_offer(t, 1));
+    turn_wake(t, 8, 1);
+    ck_assert(turn_offer(t, 1));
+    turn_pass(t);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    turn_release(t, 1); /* its thread is no more, and neither is the offer */
+    ck_assert_uint_eq(turn_serve(t), TURN_NO_THREAD);
+    free(t);
+}

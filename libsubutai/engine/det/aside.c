@@ -137,6 +137,11 @@ static void drop_guests(uint32_t root) {
 
 void det_abandon_wait(void) {
     struct det_round *r = det_round;
+    if (det_self.offers != 0) {
+        sbt_handlers_hold();
+        det_look_at_offer();
+        sbt_handlers_release();
+    }
     if (det_self.generation != sbt_fork_generation() + 1 || det_self.waiting == 0)
         return;
     uint32_t root = det_root(det_self.waiting - 1);
@@ -151,7 +156,7 @@ void det_abandon_wait(void) {
     uint32_t next = choose_if_none(&r->turn);
     sbt_lock_drop(&r->lock);
     det_self.number = root;
-    det_self.waiting = 0;
+    det_self.waiting = det_self.offers = 0;
     det_self.is_guest = det_self.is_absent = det_self.is_out = false;
     det_give(next);
     if (det_is_serial)

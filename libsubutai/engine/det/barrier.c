@@ -16,6 +16,8 @@ int det_barrier_destroy(pthread_barrier_t *b) {
 int det_barrier_wait(pthread_barrier_t *b) {
     struct sbt_barrier *bx = sbt_barrier_of(b);
     int r = 0;
+    if (!det_has_turn() && det_offer(DET_BARRIER, b, &r))
+        return r;
     det_take(DET_BARRIER);
     det_object(&bx->hw_id);
     if (++bx->rounds == bx->count) {

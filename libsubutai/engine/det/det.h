@@ -99,6 +99,12 @@ struct det_round {
         uint32_t tid;          /* its kernel thread, where that is one and the same; 0: not known; atomic */
         uint32_t release;      /* enum det_release; atomic */
         uint64_t released_ns;  /* logical time then; written before `release` */
+        struct det_offer {
+            void *object;
+            uintptr_t site;
+            enum det_op op;
+            int result; /* by the thread that performs it */
+        } offer;
         struct sbt_adapt adapt;
         uintptr_t routine; /* where it begins; 0: not known, or the main thread */
         pthread_t handle;
@@ -129,10 +135,11 @@ struct det_self {
     uint32_t number;     /* DET_NO_NUMBER: of no thread of the round, or its thread is blocked or outside */
     uint32_t waiting;    /* plus 1: the number of the thread that is blocked or outside; 0: it is not */
     uint32_t generation; /* of the round in which that is so */
-    uint32_t in_op;      /* 1: it looks whether it has the turn, or has it for an operation; DET_CREATES; atomic */
-    uint32_t n_inner;    /* operations under way inside of that one */
-    uint32_t tid_before; /* while it creates: of its record */
-    uint32_t in_pcs;     /* performance-critical sections that it is in */
+    uint32_t offers;  /* plus 1: the number of the thread, which has offered an operation and stands aside; 0: none */
+    uint32_t in_op;   /* 1: it looks whether it has the turn, or has it for an operation; DET_CREATES; atomic */
+    uint32_t n_inner; /* operations under way inside of that one */
+    uint32_t tid_before;         /* while it creates: of its record */
+    uint32_t in_pcs;             /* performance-critical sections that it is in */
     const struct det_hint *hint; /* for when the operation passes the turn (hints.h); NULL: none */
     bool creates;                /* it is in the C library's pthread_create; counts as one of n_inner */
     bool is_guest;
@@ -164,6 +171,12 @@ void det_take_slow(void);
 void det_pass_slow(void);
 /* watch.c: an operation, and the end of a wait, are logged and looked at for hints. */
 void det_watch_op(enum det_op op);
+/* The call site of an operation that is offered; 0: none is needed. */
+uintptr_t det_watch_offer(void);
+/* The same as det_watch_op, of the holder, which has offered. */
+void det_watch_served(enum det_op op, uint32_t number, uintptr_t site);
+/* The holder needs the turn for its operation: there is a hint. */
+bool det_watch_needs_turn(uintptr_t site);
 void det_watch_resume(enum turn_reason reason);
 static inline bool det_is_watched(void) {
     return SBT_UNLIKELY(__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED) | det_round->is_hinted);
@@ -269,6 +282,7 @@ struct det_wait {
     bool can_cancel;    /* TURN_CANCELLED */
     bool can_interrupt; /* TURN_INTERRUPTED: a signal handler has run */
     bool goes_on;       /* det_release wakes it, and it returns without the turn: det_self.has_gone_on */
+    bool is_offer;      /* it is over, too, if a handler has taken the offer back */
     bool looks_again;   /* the same after a handler that restarts system calls: det_self.is_restarted */
     uint32_t bits;      /* for turn_wake_bits */
 };
@@ -327,11 +341,34 @@ void det_end_thread(void);
 bool det_await_release(const void *key);
 /* All that wait for the key are woken. Those that go on do so at once: the caller still has the turn. */
 void det_release(const void *key);
+/* The same with the lock: they are woken by det_wake_all, without it. */
+#define DET_RELEASED_MOST 64
+struct det_released {
+    uint32_t n, number[DET_RELEASED_MOST];
+};
+void det_release_locked(const void *key, struct det_released *released);
+void det_let_go(uint32_t number, struct det_released *released);
+void det_wake_all(const struct det_released *released);
 static inline bool det_is_released(uint32_t number) {
     return __atomic_load_n(&det_round->thread[number].release, __ATOMIC_SEQ_CST) == DET_RELEASED;
 }
 /* The wait of a released thread is over: det_come_back has been called. */
 void det_go_on(void);
+
+/*
+ * offer.c. A thread that is about to wait for the turn offers its operation to the thread that passes the turn to it.
+ * False: the caller makes the operation itself. Otherwise it is over, with that result.
+ */
+bool det_offer(enum det_op op, void *object, int *result);
+static inline bool det_has_turn(void) {
+    return __atomic_load_n(&det_round->turn.holder, __ATOMIC_RELAXED) == det_self.number;
+}
+/* The thread that has been given the turn, and those behind it, may have offered: the thread that has it then. */
+uint32_t det_serve(uint32_t holder);
+/* A handler makes an operation, or ends the thread's wait, while an offer may stand. */
+void det_look_at_offer(void);
+/* Waits until the caller's offer is served and it may go on, or it has the turn, or a handler has taken it back. */
+bool det_await_served(const struct det_wait *wait);
 
 /* The word of a thread that is not asleep (round.c). */
 #define DET_AWAKE 0

@@ -111,17 +111,37 @@ static void set_hint(const struct det_hint *hint) {
     det_self.hint = hint != NULL && is_on(hint) ? hint : departs ? &departure : has_sts ? NULL : &slowly;
 }
 
+static const struct det_hint *hint_at(uintptr_t site, uint32_t *weight) {
+    *weight = 1;
+    return has_file && site != 0 ? det_hint_at(site, weight) : NULL;
+}
+
+static void count(uint32_t number, uint32_t weight) {
+    if (!counts_turns)
+        return;
+    lbdr_end(lbdr, number, det_round->turn.thread[number].reason == TURN_TIMED_OUT);
+    lbdr_count(lbdr, number, weight);
+}
+
 void det_hints_op(uintptr_t site) {
-    const struct det_round *r = det_round;
-    uint32_t number = det_self.number, weight = 1;
+    uint32_t weight;
     if (!counts())
         return;
-    const struct det_hint *hint = has_file && site != 0 ? det_hint_at(site, &weight) : NULL;
-    if (counts_turns) {
-        lbdr_end(lbdr, number, r->turn.thread[number].reason == TURN_TIMED_OUT);
-        lbdr_count(lbdr, number, weight);
-    }
+    const struct det_hint *hint = hint_at(site, &weight);
+    count(det_self.number, weight);
     set_hint(hint);
+}
+
+bool det_hints_need_turn(uintptr_t site) {
+    uint32_t weight;
+    const struct det_hint *hint = hint_at(site, &weight);
+    return !has_sts || (hint != NULL && is_on(hint));
+}
+
+void det_hints_served(uint32_t number, uintptr_t site) {
+    uint32_t weight;
+    hint_at(site, &weight);
+    count(number, weight);
 }
 
 void det_hints_resume(void) {

@@ -44,6 +44,10 @@ const struct schedule_hints *det_hints_begin(void);
 bool det_hints_need_sites(void);
 /* The holder is in an operation, called from there (a return address; 0: not known). */
 void det_hints_op(uintptr_t site);
+/* Of the holder's offer, with that call site: there is a hint, or the thread does not go on by itself. */
+bool det_hints_need_turn(uintptr_t site);
+/* As det_hints_op, of the holder's operation, which has no hint and is performed for it. */
+void det_hints_served(uint32_t number, uintptr_t site);
 /* The holder's wait is over: it has taken another turn. */
 void det_hints_resume(void);
 /* The program's end: what of the hints has been used. */

@@ -28,35 +28,52 @@ bool det_await_release(const void *key) {
     return has_gone_on;
 }
 
-/* With the turn and the lock. False: it needs the turn. */
-static bool release(uint32_t number) {
+/* With the turn and the lock: the thread goes on, and is to be woken. A batch that is full is woken with the lock. */
+void det_let_go(uint32_t number, struct det_released *released) {
     struct det_round *r = det_round;
     struct det_thread *thread = &r->thread[number];
-    bool goes_on =
-        __atomic_load_n(&thread->release, __ATOMIC_RELAXED) == DET_GOES_ON && !r->turn.thread[number].is_absent;
+    thread->released_ns = r->turn.now;
+    __atomic_store_n(&thread->release, DET_RELEASED, __ATOMIC_SEQ_CST);
+    if (released->n == DET_RELEASED_MOST) {
+        det_wake_all(released);
+        released->n = 0;
+    }
+    released->number[released->n++] = number;
+}
+
+/* Unless it needs the turn. */
+static void release(uint32_t number, struct det_released *released) {
+    struct det_round *r = det_round;
+    bool goes_on = __atomic_load_n(&r->thread[number].release, __ATOMIC_RELAXED) == DET_GOES_ON &&
+                   !r->turn.thread[number].is_absent;
     turn_wake_thread(&r->turn, number, TURN_WOKEN);
     if (!goes_on)
-        return false;
+        return;
     turn_go_on(&r->turn, number);
     r->hash = schedule_hash_resume(r->hash, number, (enum schedule_reason)TURN_WOKEN);
     if (__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
         det_schedule_resume(number, (enum schedule_reason)TURN_WOKEN);
-    thread->released_ns = r->turn.now;
-    __atomic_store_n(&thread->release, DET_RELEASED, __ATOMIC_SEQ_CST);
-    return true;
+    det_let_go(number, released);
+}
+
+void det_release_locked(const void *key, struct det_released *released) {
+    uint32_t first;
+    while ((first = turn_first(&det_round->turn, (uintptr_t)key)) != TURN_NO_THREAD)
+        release(first, released);
+}
+
+void det_wake_all(const struct det_released *released) {
+    for (uint32_t i = 0; i < released->n; i++)
+        det_wake_released(released->number[i]);
 }
 
 void det_release(const void *key) {
     struct det_round *r = det_round;
-    uint32_t first;
-    do {
-        sbt_lock_take(&r->lock);
-        first = turn_first(&r->turn, (uintptr_t)key);
-        bool goes_on = first != TURN_NO_THREAD && release(first);
-        sbt_lock_drop(&r->lock);
-        if (goes_on)
-            det_wake_released(first);
-    } while (first != TURN_NO_THREAD);
+    struct det_released released = {.n = 0};
+    sbt_lock_take(&r->lock);
+    det_release_locked(key, &released);
+    sbt_lock_drop(&r->lock);
+    det_wake_all(&released);
 }
 
 void det_go_on(void) {

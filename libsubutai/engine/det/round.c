@@ -38,6 +38,8 @@ static uint32_t *word_of(uint32_t number) {
 }
 
 void det_give(uint32_t to) {
+    if (to != TURN_NO_THREAD && __atomic_load_n(&det_round->turn.offer[to], __ATOMIC_RELAXED) == TURN_OFFERED)
+        to = det_serve(to);
     if (to == TURN_NO_THREAD)
         return;
     if (to != det_self.number)
@@ -119,7 +121,8 @@ struct turn_wait {
  * waits with, which is gone with that.
  */
 static bool is_over(const struct turn_wait *w) {
-    return w->generation != sbt_fork_generation() + 1 || (!w->is_blocked && det_self.number != w->number);
+    return w->generation != sbt_fork_generation() + 1 || (!w->is_blocked && det_self.number != w->number) ||
+           (w->wait->is_offer && det_self.offers == 0);
 }
 
 /*
@@ -181,11 +184,13 @@ static int park(const struct turn_wait *w, uint32_t *word, const struct sbt_dead
 /* One sleep. */
 static void sleep_once(struct turn_wait *w, uint32_t *word) {
     struct sbt_deadline soon;
-    bool is_watching = is_kept_waiting(w);
-    if (is_watching) {
+    if (is_kept_waiting(w))
         det_look(w->number);
+    bool is_watching = is_kept_waiting(w); /* it may have been served: then it does not look */
+    if (is_watching)
         soon = sbt_deadline_in(det_look_every_ns());
-    }
+    else
+        det_look_no_more(w->number);
     int r = park(w, word, is_watching ? &soon : w->deadline);
     if (is_over(w))
         return;
@@ -267,12 +272,20 @@ void det_take_slow(void) {
     if (SBT_UNLIKELY(det_round->is_timed))
         det_self.arrived_ns = sbt_now_ns();
     do {
+        if (det_self.offers != 0)
+            det_look_at_offer();
         if (det_round->generation != sbt_fork_generation() + 1)
             begin_round();
         if (det_self.generation != det_round->generation || det_self.number == DET_NO_NUMBER)
             det_join_round();
         w = (struct turn_wait){.number = det_self.number, .generation = det_round->generation, .wait = &wait};
     } while (!take_turn(&w));
+}
+
+bool det_await_served(const struct det_wait *wait) {
+    struct turn_wait w = {
+        .number = det_self.offers - 1, .generation = det_round->generation, .wait = wait, .is_blocked = true};
+    return take_turn(&w);
 }
 
 void det_pass_slow(void) {

@@ -73,14 +73,14 @@ static uint64_t patience_ns(uint32_t holder) {
 
 void det_look(uint32_t number) {
     struct det_round *r = det_round;
-    if (__atomic_exchange_n(&r->thread[number].looks, 1, __ATOMIC_RELAXED) == 0)
+    if (__atomic_exchange_n(&r->thread[number].looks, 1, __ATOMIC_SEQ_CST) == 0)
         __atomic_fetch_add(&r->n_lookers, 1, __ATOMIC_RELAXED);
 }
 
 void det_look_no_more(uint32_t number) {
     struct det_round *r = det_round;
-    if (__atomic_load_n(&r->thread[number].looks, __ATOMIC_RELAXED) != 0 &&
-        __atomic_exchange_n(&r->thread[number].looks, 0, __ATOMIC_RELAXED) != 0)
+    if (__atomic_load_n(&r->thread[number].looks, __ATOMIC_SEQ_CST) != 0 &&
+        __atomic_exchange_n(&r->thread[number].looks, 0, __ATOMIC_SEQ_CST) != 0)
         __atomic_fetch_sub(&r->n_lookers, 1, __ATOMIC_RELAXED);
 }
 

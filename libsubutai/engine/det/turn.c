@@ -10,6 +10,11 @@ static void set_state(struct turn *t, uint32_t i, enum turn_state state) {
     __atomic_store_n(&t->thread[i].state, (uint8_t)state, __ATOMIC_SEQ_CST);
 }
 
+/* It is read without what serializes the calls. */
+static void set_offer(struct turn *t, uint32_t i, enum turn_offer offer) {
+    __atomic_store_n(&t->offer[i], (uint8_t)offer, __ATOMIC_RELAXED);
+}
+
 static void set_runnable(struct turn *t, uint32_t i) {
     t->runnable[i / WORD_BITS] |= (uint64_t)1 << i % WORD_BITS;
     set_state(t, i, TURN_RUNNABLE);
@@ -58,6 +63,7 @@ static void clear_soft(struct turn *t, uint32_t i) {
 void turn_release(struct turn *t, uint32_t i) {
     turn_wake_thread(t, i, TURN_INTERRUPTED);
     clear_soft(t, i);
+    set_offer(t, i, TURN_NO_OFFER);
     if (t->thread[i].state == TURN_RUNNABLE)
         clear_runnable(t, i, TURN_FREE);
     set_state(t, i, TURN_FREE);
@@ -167,6 +173,30 @@ uint32_t turn_pass(struct turn *t) {
 
 uint32_t turn_choose(struct turn *t) {
     return choose(t, t->holder);
+}
+
+/* ---- offers ---- */
+
+bool turn_offer(struct turn *t, uint32_t i) {
+    if (t->holder == i || t->thread[i].state != TURN_RUNNABLE)
+        return false;
+    set_offer(t, i, TURN_OFFERED);
+    return true;
+}
+
+uint32_t turn_serve(struct turn *t) {
+    uint32_t i = t->holder;
+    if (i == TURN_NO_THREAD || t->offer[i] != TURN_OFFERED || t->thread[i].state != TURN_RUNNABLE)
+        return TURN_NO_THREAD;
+    set_offer(t, i, TURN_SERVED);
+    t->thread[i].key = 0; /* it is not back from a wait: nothing is to be passed on */
+    return i;
+}
+
+bool turn_withdraw(struct turn *t, uint32_t i) {
+    bool is_served = t->offer[i] == TURN_SERVED;
+    set_offer(t, i, TURN_NO_OFFER);
+    return !is_served;
 }
 
 /* ---- blocked threads ---- */

@@ -16,6 +16,10 @@
  * over until so many turns of others are over. Such a thread, and a blocked one with a soft deadline, wait for turns
  * alone. If no thread is runnable, the earliest of them goes on at once, and time does not jump.
  *
+ * A thread that waits for the turn may offer its operation. The thread that passes the turn to it performs the
+ * operation in its place, and passes the turn on: no thread has to wake up for that. The order is the same as without
+ * offers.
+ *
  * | state    | runnable bit | in a queue | may hold the turn |
  * |----------|--------------|------------|-------------------|
  * | RUNNABLE | set          | no         | yes               |
@@ -42,6 +46,13 @@
 enum turn_state { TURN_FREE, TURN_RUNNABLE, TURN_BLOCKED, TURN_OUTSIDE, TURN_ENDED, TURN_SECTION };
 /* Why a blocked thread is runnable again. */
 enum turn_reason { TURN_WOKEN, TURN_TIMED_OUT, TURN_CANCELLED, TURN_INTERRUPTED }; /* as enum schedule_reason */
+
+/* An operation that another thread may perform. */
+enum turn_offer {
+    TURN_NO_OFFER,
+    TURN_OFFERED, /* RUNNABLE: the thread waits for the turn, or has it and has not looked */
+    TURN_SERVED   /* until the thread looks */
+};
 
 struct turn_thread {
     uintptr_t key;     /* BLOCKED: what it waits for */
@@ -73,6 +84,7 @@ struct turn {
     } queue[TURN_QUEUES];
     uint64_t runnable[TURN_THREADS / 64];
     struct turn_thread thread[TURN_THREADS];
+    uint8_t offer[TURN_THREADS]; /* enum turn_offer */
 };
 
 /* `seed` 0: in the order of creation. The first thread has number 0 and the turn. */
@@ -89,6 +101,15 @@ void turn_release(struct turn *t, uint32_t i);
 uint32_t turn_pass(struct turn *t);
 /* No thread has the turn: choose one, if one is runnable or time may jump. The holder, or TURN_NO_THREAD. */
 uint32_t turn_choose(struct turn *t);
+
+/*
+ * That thread waits for the turn, and offers its operation. False: it has the turn, or is not in the round.
+ */
+bool turn_offer(struct turn *t, uint32_t i);
+/* If the holder has offered its operation, it is served: the caller performs it. The holder, or TURN_NO_THREAD. */
+uint32_t turn_serve(struct turn *t);
+/* The thread takes its offer back, and forgets that it was served. True: it was not. */
+bool turn_withdraw(struct turn *t, uint32_t i);
 
 /* Also without what keeps the rest from changing. */
 static inline enum turn_state turn_state_of(const struct turn *t, uint32_t i) {
