@@ -13,11 +13,13 @@
 
 static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER, beside = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t cold[2];
-static atomic_long count; /* of all mutexes' sections */
+static long count;
 static atomic_bool over, sleeps;
 
-static bool is_logged(const char *what) {
+/* Has the library said that of the mutex? */
+static bool has_said(const pthread_mutex_t *m, const char *what) {
     static char text[1 << 20];
+    char line[200];
     const char *file = getenv("SUBUTAI_LOG");
     if (file == NULL)
         return true;
@@ -29,22 +31,16 @@ static bool is_logged(const char *what) {
         n += more;
     close(fd);
     text[n] = '\0';
-    return strstr(text, what) != NULL;
-}
-
-/* Has the library said that of the mutex? */
-static bool has_said(const pthread_mutex_t *m, const char *what) {
-    char line[200];
     snprintf(line, sizeof line, "the mutex at %p %s\n", (const void *)m, what);
-    return is_logged(line);
+    return strstr(text, line) != NULL;
 }
 
 static void section(pthread_mutex_t *m) {
     OK(pthread_mutex_lock(m));
-    long n = atomic_fetch_add(&count, 1);
+    count++;
     if (atomic_load(&sleeps))
         sleep_us(SLEEP_US);
-    else if (n % 16 == 0)
+    else if (count % 16 == 0)
         sched_yield(); /* others come, and wait */
     OK(pthread_mutex_unlock(m));
 }
@@ -127,36 +123,8 @@ static void not_after_the_end(void) {
     CHECK(getenv("SUBUTAI_LOG") == NULL || !has_said(&hot, "is delegated"));
 }
 
-/* Two hot mutexes that are one server's, of two: every other one of a row is, by address. One of them moves. */
-static pthread_mutex_t row[3];
-
-static void *watch_or_take_two(void *number) {
-    long self = (long)number;
-    while (self != 0 && !atomic_load(&over)) {
-        OK(pthread_mutex_lock(&row[self % 2 * 2]));
-        sched_yield(); /* to the other mutex's section */
-        OK(pthread_mutex_unlock(&row[self % 2 * 2]));
-    }
-    while (self == 0 && !has_said(&row[0], "has another server") && !has_said(&row[2], "has another server") &&
-           !is_logged("servers are more than the CPUs"))
-        sleep_us(SLEEP_US);
-    atomic_store(&over, true);
-    return number;
-}
-
-static void moves(void) {
-    const char *servers = getenv("SUBUTAI_SERVERS");
-    for (int i = 0; i < 3; i++)
-        OK(pthread_mutex_init(&row[i], NULL));
-    if (servers != NULL && strcmp(servers, "2") == 0)
-        run(N, watch_or_take_two);
-}
-
 int main(int argc, char **argv) {
-    static const struct scene scenes[] = {{"delegates", delegates},
-                                          {"goes-back", goes_back},
-                                          {"not-after-the-end", not_after_the_end},
-                                          {"moves", moves},
-                                          {NULL, NULL}};
+    static const struct scene scenes[] = {
+        {"delegates", delegates}, {"goes-back", goes_back}, {"not-after-the-end", not_after_the_end}, {NULL, NULL}};
     return play(argc, argv, scenes);
 }
