@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * memcached-load SOCKET CONNECTIONS REQUESTS: a concurrent client of a memcached server on a Unix socket.
+ * memcached-load SOCKET CONNECTIONS REQUESTS [mixed|gets|sets]: a
+ * concurrent client of a memcached server on a Unix socket.
  *
  * Each connection has a thread that sends its share of the requests one at a time: a set of a key of its own, then nine
- * gets of it, and so on. Every reply is checked: a get must return what this connection set last. Prints requests per
- * second; exit status 1 if a reply was wrong or a connection failed.
+ * gets of it, and so on. `gets`: each key is set once; `sets`: no key is got but at the end, when each is. Every reply
+ * is checked: a get must return what this connection set last. Prints requests per second; exit status 1 if a reply was
+ * wrong or a connection failed.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,28 +58,45 @@ static void expect(int fd, const char *reply) {
     }
 }
 
+static const char *const kinds[] = {"mixed", "gets", "sets"};
+enum { MIXED, GETS, SETS };
+static int kind;
+
+static void set(int fd, long id, long key, long number) {
+    char request[128], value[32];
+    int n = snprintf(value, sizeof value, "%ld/%ld", id, number);
+    n = snprintf(request, sizeof request, "set k%ld-%ld 0 0 %d\r\n%s\r\n", id, key, n, value);
+    send_all(fd, request, (size_t)n);
+    expect(fd, "STORED\r\n");
+}
+
+static void get(int fd, long id, long key, long number) {
+    char request[128], value[32], reply[192];
+    int n = snprintf(request, sizeof request, "get k%ld-%ld\r\n", id, key);
+    send_all(fd, request, (size_t)n);
+    n = snprintf(value, sizeof value, "%ld/%ld", id, number);
+    snprintf(reply, sizeof reply, "VALUE k%ld-%ld 0 %d\r\n%s\r\nEND\r\n", id, key, n, value);
+    expect(fd, reply);
+}
+
+static bool is_set(long i) {
+    return kind == MIXED ? i % (GETS_PER_SET + 1) == 0 : kind == SETS || i < N_KEYS;
+}
+
 static void *connection_main(void *argument) {
     long id = (long)argument, stored[N_KEYS];
-    char request[128], value[32], reply[192];
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
         fail("connect", strerror(errno));
     for (long i = 0; i < n_requests; i++) {
-        long key = i / (GETS_PER_SET + 1) % N_KEYS;
-        if (i % (GETS_PER_SET + 1) == 0) {
-            stored[key] = i;
-            int n = snprintf(value, sizeof value, "%ld/%ld", id, i);
-            n = snprintf(request, sizeof request, "set k%ld-%ld 0 0 %d\r\n%s\r\n", id, key, n, value);
-            send_all(fd, request, (size_t)n);
-            expect(fd, "STORED\r\n");
-        } else {
-            int n = snprintf(request, sizeof request, "get k%ld-%ld\r\n", id, key);
-            send_all(fd, request, (size_t)n);
-            n = snprintf(value, sizeof value, "%ld/%ld", id, stored[key]);
-            snprintf(reply, sizeof reply, "VALUE k%ld-%ld 0 %d\r\n%s\r\nEND\r\n", id, key, n, value);
-            expect(fd, reply);
-        }
+        long key = (kind == MIXED ? i / (GETS_PER_SET + 1) : i) % N_KEYS;
+        if (is_set(i))
+            set(fd, id, key, stored[key] = i);
+        else
+            get(fd, id, key, stored[key]);
     }
+    for (long key = 0; kind == SETS && key < N_KEYS && key < n_requests; key++)
+        get(fd, id, key, stored[key]);
     close(fd);
     return NULL;
 }
@@ -96,8 +116,10 @@ static double now(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4 || strlen(argv[1]) >= sizeof address.sun_path)
-        fail("usage", "memcached-load SOCKET CONNECTIONS REQUESTS");
+    while (argc == 5 && kind <= SETS && strcmp(argv[4], kinds[kind]) != 0)
+        kind++;
+    if ((argc != 4 && argc != 5) || kind > SETS || strlen(argv[1]) >= sizeof address.sun_path)
+        fail("usage", "memcached-load SOCKET CONNECTIONS REQUESTS [mixed|gets|sets]");
     strcpy(address.sun_path, argv[1]);
     long n_connections = parse(argv[2], 1000);
     n_requests = (parse(argv[3], 1000000000) + n_connections - 1) / n_connections;

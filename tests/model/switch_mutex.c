@@ -36,6 +36,8 @@ uint32_t direct_delegate_find(struct sbt_mutex *mx) {
 }
 
 uint32_t direct_delegate_server(struct sbt_mutex *mx) {
+    if (direct_auto)
+        return direct_auto_server(mx);
     return mx == sbt_mutex_of(&other) ? sbt_switch_servers - 1 : 0;
 }
 

@@ -11,12 +11,13 @@ enum { MAX_PROGRAM = 4 }; /* threads of a scenario */
 
 enum objects {
     NONE,
-    MUTEX,        /* two, and a condition */
-    DELEGATED,    /* the same */
-    SERVED,       /* the same, with a server, which is one carrier more than n_carriers */
-    SERVED_2,     /* with two servers */
-    FOUND,        /* the same as DELEGATED, by `--delegate auto` */
-    FOUND_SERVED, /* with a server */
+    MUTEX,          /* two, and a condition */
+    DELEGATED,      /* the same */
+    SERVED,         /* the same, with a server, which is one carrier more than n_carriers */
+    SERVED_2,       /* with two servers */
+    FOUND,          /* the same as DELEGATED, by `--delegate auto` */
+    FOUND_SERVED,   /* with a server */
+    FOUND_SERVED_2, /* with two, and the mutexes change servers too */
     RWLOCK,
     RWLOCK_OF_WRITERS
 };
@@ -32,7 +33,8 @@ enum objects {
  * if it was the last to have it; jN wait for the futex word N, FN set it and wake by each bit, J set both words, move
  * the waiters of word 0 to word 1 and wake them; cN from now on N CPUs may be used; Q note
  * whether 0 waits for the mutex, which this thread has, and the second time whether 1 waits behind it; l lock the other
- * mutex, d unlock it; O be the monitor that changes whether mutexes are delegated.
+ * mutex, d unlock it; O be the monitor that changes whether mutexes are delegated, and
+ * which server has them.
  */
 struct scenario {
     const char *name;
@@ -210,6 +212,15 @@ static const struct scenario scenarios[] = {
      FOUND,
      0},
     {"found, served: two take a mutex", {"LULU", "LyULU", "yOyO"}, 1, 1, SCHED_ALONE, 0, FOUND_SERVED, 0},
+    {"found, served: the mutex moves", {"LyULyU", "LyULOOyU", "yyOLyU"}, 1, 1, SCHED_ALONE, 0, FOUND_SERVED_2, 0},
+    {"found, served: it moves while one waits",
+     {"LyULCU", "LyUOLOOSU", "LyOOU"},
+     1,
+     1,
+     SCHED_ALONE,
+     0,
+     FOUND_SERVED_2,
+     0},
     {"two write", {"xexe", "xexE"}, 2, 1, SCHED_ALONE, 0, RWLOCK, 0},
     {"three write", {"xE", "xE", "xE"}, 2, 2, SCHED_ALONE, 0, RWLOCK, 0},
     {"one writes, two read", {"xE", "re", "re"}, 2, 2, SCHED_ALONE, 0, RWLOCK, 0},

@@ -48,7 +48,7 @@ static bool no_thread_is_pinned(void) {
 }
 
 static uint32_t n_servers_of(enum objects objects) {
-    return objects == SERVED || objects == FOUND_SERVED ? 1 : objects == SERVED_2 ? 2 : 0;
+    return objects == SERVED || objects == FOUND_SERVED ? 1 : objects == SERVED_2 || objects == FOUND_SERVED_2 ? 2 : 0;
 }
 
 static bool of_mutexes(enum objects objects) {
@@ -69,11 +69,16 @@ static bool is_on_server(void) {
 static void look_at_server(uint32_t me, char letter) {
     n_held[me] += letter == 'L' || letter == 'l';
     n_held[me] -= letter == 'U' || letter == 'd';
+    const struct sbt_fiber *f = sbt_self.fiber;
+    if (sbt_switch_servers != 0 && f != NULL && f->section != NULL && f->server > sbt_switch_servers)
+        sched_wrong("a section is to run on a server that is not there");
     if (!is_on_server())
         return;
     has_served = true;
-    if (n_held[me] == 0 || sbt_self.fiber->section == NULL)
+    if (n_held[me] == 0 || f->section == NULL)
         sched_wrong("a server runs a thread that is in no section");
+    if (f->carrier != &SBT_SWITCH->carrier[f->server - 1])
+        sched_wrong("a server runs a section that another one has");
 }
 
 /* The next letter unlocks another mutex than the one of the section that a server runs: the section goes on. */
@@ -294,7 +299,7 @@ static void setup(void) {
         walk_barrier_setup(scenario->barrier);
     sbt_switch_servers = 0;
     if (of_mutexes(scenario->objects))
-        walk_mutex_setup(scenario->objects != MUTEX, scenario->objects == FOUND || scenario->objects == FOUND_SERVED,
+        walk_mutex_setup(scenario->objects != MUTEX, scenario->objects >= FOUND && scenario->objects <= FOUND_SERVED_2,
                          n_servers_of(scenario->objects));
     else if (scenario->objects != NONE)
         walk_rwlock_setup(n_sections(), scenario->objects == RWLOCK_OF_WRITERS);

@@ -14,6 +14,9 @@ enum { US = 1000, MS = 1000 * US, THREADS = 10, MANY = 600 };
 
 static uint64_t now_ns, progress;
 static struct sbt_mutex hot, warm, cold[MANY];
+static struct sbt_mutex row[5] __attribute__((aligned(256))); /* by address the first and the third are one server's */
+
+uint32_t sbt_switch_servers;
 
 _Thread_local struct direct_self direct_self;
 
@@ -53,9 +56,9 @@ static void go_on(void) {
     contend(&warm, 10);
     for (unsigned i = 0; i < 400; i++) {
         if (direct_auto_delegates(&hot))
-            direct_auto_handed(&hot);
+            direct_auto_handed(&hot, false);
         if (direct_auto_delegates(&warm))
-            direct_auto_handed(&warm);
+            direct_auto_handed(&warm, false);
     }
     progress += 2000 + 500 * n;
     now_ns += 2 * MS;
@@ -129,4 +132,106 @@ TEST(a_section_is_timed_once) {
     ck_assert_uint_ne(hot.state, 0);
     ck_assert_uint_eq(direct_auto_end_section(&hot), 0);
     ck_assert_uint_eq(hot.state, 0);
+}
+
+/* ---- servers ---- */
+
+/* 20 ms in which both are hot, with so many sections handed over, all of them behind the other's or none. */
+static void serve(struct sbt_mutex *a, struct sbt_mutex *b, unsigned n, bool behind) {
+    contend(a, 100);
+    contend(b, 100);
+    for (unsigned i = 0; i < n; i++) {
+        direct_auto_handed(a, behind);
+        direct_auto_handed(b, behind);
+    }
+    now_ns += 20 * MS;
+    look(true);
+}
+
+static bool are_apart(void) {
+    return direct_auto_server(&row[0]) != direct_auto_server(&row[2]);
+}
+
+static void begin_with_servers(enum direct_share_how how) {
+    sbt_switch_servers = 2;
+    begin(how);
+    ck_assert(!are_apart());
+    ck_assert_uint_ne(direct_auto_server(&row[0]), direct_auto_server(&row[1]));
+}
+
+TEST(mutexes_in_each_others_way_get_two_servers) {
+    begin_with_servers(DIRECT_SHARE_ANYWAY);
+    unsigned n = 0;
+    for (; n < 100 && !are_apart(); n++)
+        serve(&row[0], &row[2], 100, true);
+    ck_assert(are_apart());
+    ck_assert_uint_ge(n, 5); /* a round is 100 ms */
+    ck_assert_uint_eq(direct_auto_counted().moved, 1);
+    for (n = 0; n < 100; n++)
+        serve(&row[0], &row[2], 100, true); /* by a third one, say: there is no better place */
+    ck_assert(are_apart());
+    ck_assert_uint_eq(direct_auto_counted().moved, 1);
+    for (n = 0; n < 2; n++) /* forgotten, as a mutex that has gone: the next one at its address begins anew */
+        direct_auto_fork_child();
+    ck_assert(!are_apart());
+    sbt_switch_servers = 0;
+}
+
+TEST(no_move_without_need) {
+    begin_with_servers(DIRECT_SHARE_ANYWAY);
+    for (unsigned n = 0; n < 100; n++)
+        serve(&row[0], &row[2], 100, false); /* not behind others */
+    ck_assert(!are_apart());
+    look(false);
+    for (unsigned n = 0; n < 100; n++)
+        serve(&row[0], &row[2], 10, true); /* few in 100 ms */
+    ck_assert(!are_apart());
+    for (unsigned n = 0; n < 100; n++) { /* a round does not last over a sleep of the monitor */
+        look(false);
+        serve(&row[0], &row[2], 1000, true);
+    }
+    ck_assert(!are_apart());
+    ck_assert_uint_eq(direct_auto_counted().moved, 0);
+    sbt_switch_servers = 0;
+}
+
+TEST(one_server_has_all) {
+    sbt_switch_servers = 1;
+    begin(DIRECT_SHARE_ANYWAY);
+    for (unsigned n = 0; n < 100; n++)
+        serve(&row[0], &row[2], 100, true);
+    ck_assert_uint_eq(direct_auto_counted().moved, 0);
+    ck_assert_uint_eq(direct_auto_server(&row[0]), 0);
+    sbt_switch_servers = 0;
+}
+
+/* One of three has sections as long as the two others together: it moves, and these stay where they are. */
+TEST(time_in_sections_is_the_load) {
+    begin_with_servers(DIRECT_SHARE_ANYWAY);
+    for (unsigned n = 0; n < 100 && direct_auto_counted().moved == 0; n++) {
+        for (unsigned i = 0; i < 100; i++)
+            for (unsigned k = 0; k < 5; k += 2) {
+                direct_auto_begin_section(&row[k], now_ns - MS);
+                now_ns += k == 4 ? 200 * US : 100 * US;
+                direct_auto_end_section(&row[k]);
+                direct_auto_handed(&row[k], true);
+            }
+        look(true);
+    }
+    ck_assert(!are_apart());
+    ck_assert_uint_ne(direct_auto_server(&row[2]), direct_auto_server(&row[4]));
+    sbt_switch_servers = 0;
+}
+
+TEST(by_turns_each_delegation_moves) {
+    sbt_switch_servers = 3;
+    begin(DIRECT_SHARE_BY_TURNS);
+    contend(&row[0], 1);
+    for (uint32_t n = 0, server = direct_auto_server(&row[0]); n < 10; n++) {
+        for (unsigned k = 0; k < 2; k++) { /* delegated, and not any more */
+            look(true);
+            ck_assert_uint_eq(direct_auto_server(&row[0]), (server + n + 1) % 3);
+        }
+    }
+    sbt_switch_servers = 0;
 }

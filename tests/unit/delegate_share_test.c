@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which mutexes `--delegate auto` delegates (engine/direct/delegate_share.c). The test is the program and the clock: so
- * much of the threads' time goes into a mutex, and so much progress is made in a millisecond with and without.
+ * Which mutexes `--delegate auto` delegates (engine/direct/delegate_share.c), and which server has them
+ * (delegate_place.c). The test is the program and the clock: so much of the threads' time goes into a mutex, and so
+ * much progress is made in a millisecond with and without.
  */
+#include "engine/direct/delegate_place.h"
 #include "engine/direct/delegate_share.h"
 #include "lib/suite.h"
 
@@ -205,4 +207,89 @@ TEST(by_turns_for_tests) {
     program(1000, 10);
     for (int i = 0; i < 10; i++)
         ck_assert(step(DIRECT_SHARE_UNKNOWN, DIRECT_SHARE_BY_TURNS, false) == (i % 2 == 0));
+}
+
+/* ---- servers ---- */
+
+enum { ALL_BEHIND = 1000 };
+
+/* 1000 sections, so many of them behind others'. */
+static struct direct_placed placed(uint32_t server, uint64_t n_behind, uint64_t ns) {
+    return (struct direct_placed){server, 1000, n_behind, ns};
+}
+
+static bool moves(const struct direct_placed *p, size_t n, uint32_t n_servers, size_t which, uint32_t server) {
+    struct direct_move move = {SIZE_MAX, UINT32_MAX};
+    return direct_place_move(p, n, n_servers, &move) && move.which == which && move.server == server;
+}
+
+static bool stays(const struct direct_placed *p, size_t n, uint32_t n_servers) {
+    struct direct_move move;
+    return !direct_place_move(p, n, n_servers, &move);
+}
+
+TEST(two_on_one_server_get_two) {
+    struct direct_placed p[] = {placed(1, ALL_BEHIND, 500), placed(1, ALL_BEHIND, 400)};
+    ck_assert(moves(p, 2, 2, 0, 0) || moves(p, 2, 2, 1, 0)); /* either leaves 500 on the fuller one */
+    p[0].n_behind = 0;
+    ck_assert(moves(p, 2, 2, 1, 0));
+}
+
+TEST(sections_behind_others_decide) {
+    struct direct_placed p[] = {placed(0, 249, 500), placed(0, 249, 500)};
+    ck_assert(stays(p, 2, 2));
+    p[1].n_behind = 250;
+    ck_assert(moves(p, 2, 2, 1, 1));
+    p[1].n_handed = 63, p[1].n_behind = 63;
+    ck_assert(stays(p, 2, 2));
+    p[1].n_handed = 64;
+    ck_assert(moves(p, 2, 2, 1, 1));
+}
+
+TEST(the_move_that_evens_out_most) {
+    struct direct_placed p[] = {placed(0, ALL_BEHIND, 700), placed(0, ALL_BEHIND, 200), placed(0, ALL_BEHIND, 600),
+                                placed(1, 0, 900), placed(2, 0, 100)};
+    ck_assert(moves(p, 5, 3, 2, 2) || moves(p, 5, 3, 0, 2)); /* 1500 becomes 800 or 900 */
+    p[4].ns = 300;
+    ck_assert(moves(p, 5, 3, 2, 2)); /* 900; the other would make 1000 of it */
+}
+
+TEST(no_move_for_little) {
+    struct direct_placed p[] = {placed(0, ALL_BEHIND, 800), placed(0, ALL_BEHIND, 200), placed(1, 0, 676)};
+    ck_assert(stays(p, 3, 2)); /* 1000 would become 876 */
+    p[2].ns = 675;
+    ck_assert(moves(p, 3, 2, 1, 1));
+    p[2].ns = 1000;
+    ck_assert(stays(p, 3, 2));
+    struct direct_placed alone[] = {placed(0, ALL_BEHIND, 800)};
+    ck_assert(stays(alone, 1, 2)); /* elsewhere it would be the same */
+    ck_assert(stays(p, 0, 2));
+}
+
+/* Whatever they are, moves end: each makes the fuller server's part smaller, and none is taken back. */
+TEST(moves_end) {
+    for (unsigned seed = 1; seed < 500; seed++) {
+        struct direct_placed p[20];
+        uint32_t random = seed;
+        for (unsigned i = 0; i < 20; i++) {
+            random = random * 1664525u + 1013904223u;
+            p[i] = placed((random >> 8) % 4, ALL_BEHIND, (random >> 16) % 1000 + 1);
+        }
+        struct direct_move move;
+        unsigned n = 0;
+        for (; direct_place_move(p, 20, 4, &move); n++) {
+            ck_assert_uint_lt(n, 20);
+            ck_assert_uint_lt(move.server, 4);
+            ck_assert_uint_ne(p[move.which].server, move.server);
+            p[move.which].server = move.server;
+        }
+        uint64_t load[4] = {0}, most = 0, least = UINT64_MAX;
+        for (unsigned i = 0; i < 20; i++)
+            load[p[i].server] += p[i].ns;
+        for (unsigned i = 0; i < 4; i++) {
+            most = load[i] > most ? load[i] : most;
+            least = load[i] < least ? load[i] : least;
+        }
+        ck_assert_uint_le(most - least, 1000 + most / 8); /* no mutex is longer than 1000 */
+    }
 }

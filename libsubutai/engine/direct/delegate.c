@@ -37,7 +37,7 @@ static struct sbt_waiter *hand_over(struct sbt_lot_queue *q) {
     if (sbt_lot_first(q) == NULL)
         __atomic_fetch_and(&mx->state, ~(uint32_t)(DIRECT_QUEUED | DIRECT_WOKEN), __ATOMIC_RELAXED);
     if (SBT_UNLIKELY(direct_auto))
-        direct_auto_handed(mx);
+        direct_auto_handed(mx, waits);
     direct_delegate_count(direct_delegated(mx), !sbt_switch_runs_in_place(), waits);
     return NULL;
 }

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "core/log.h"
+#include "engine/direct/delegate_place.h"
 #include "engine/direct/direct.h"
 #include "switch/switch.h"
 
@@ -29,14 +30,20 @@
 #define QUIET_ROUNDS 64 /* without samples, after which a mutex's place is free */
 #define VAIN_ROUNDS 4   /* not worth delegating, after which it is if the set is full */
 #define TRIALS_APART_NS 250000000u
+#define SERVERS_ROUND_NS 100000000u /* after which a mutex may get another server */
 
 struct place {
     const void *key;    /* the mutex; NULL: the place is free; atomic */
     uint32_t delegated; /* atomic, the monitor's */
+    uint32_t server;    /* 1 + its number; 0: the mutex's address says it; atomic, the monitor's */
 } __attribute__((aligned(16)));
 
 /* Atomic, and only added to. */
-static struct sums { uint64_t n, n_long, busy_ns, n_handed; } __attribute__((aligned(64))) sums[SETS * WAYS];
+static struct sums {
+    uint64_t n, n_long, busy_ns, n_handed;
+    uint64_t section_ns; /* the part of busy_ns in sections */
+    uint64_t n_behind;   /* the part of n_handed behind other mutexes' sections */
+} __attribute__((aligned(64))) sums[SETS * WAYS];
 
 /* The monitor's own. */
 static struct watched {
@@ -48,6 +55,8 @@ static struct watched {
 } watched[SETS * WAYS];
 
 static struct place places[SETS * WAYS] __attribute__((aligned(64)));
+static struct sums served_then[SETS * WAYS]; /* at the beginning of this round of servers */
+static uint64_t served_since_ns;             /* 0: there is none */
 static enum direct_share_how how_decided;
 static uint64_t next_trial_ns;
 static struct direct_auto_counts counts; /* atomic */
@@ -109,16 +118,29 @@ uint32_t direct_auto_end_section(struct sbt_mutex *mx) {
         struct sums *s = &sums[at - places];
         uint64_t ns = sbt_now_ns() - direct_self.timed_ns;
         __atomic_fetch_add(&s->busy_ns, ns, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&s->section_ns, ns, __ATOMIC_RELAXED);
         __atomic_fetch_add(&s->n_long, ns >= direct_share_long_ns(how_decided), __ATOMIC_RELAXED);
         __atomic_fetch_add(&s->n, 1, __ATOMIC_RELAXED);
     }
     return __atomic_fetch_and(&mx->state, ~(uint32_t)DIRECT_TIMED, __ATOMIC_RELAXED) & ~(uint32_t)DIRECT_TIMED;
 }
 
-void direct_auto_handed(const struct sbt_mutex *mx) {
+void direct_auto_handed(const struct sbt_mutex *mx, bool behind) {
     const struct place *at = find(mx);
-    if (at != NULL)
-        __atomic_fetch_add(&sums[at - places].n_handed, 1, __ATOMIC_RELAXED);
+    if (at == NULL)
+        return;
+    __atomic_fetch_add(&sums[at - places].n_handed, 1, __ATOMIC_RELAXED);
+    if (behind)
+        __atomic_fetch_add(&sums[at - places].n_behind, 1, __ATOMIC_RELAXED);
+}
+
+static uint32_t server_of(const struct place *at, const void *key) {
+    uint32_t server = at != NULL ? __atomic_load_n(&at->server, __ATOMIC_RELAXED) : 0;
+    return server != 0 ? server - 1 : direct_place_by_address(key, sizeof(struct sbt_mutex), sbt_switch_servers);
+}
+
+uint32_t direct_auto_server(const struct sbt_mutex *mx) {
+    return server_of(find(mx), mx);
 }
 
 /* ---- the monitor ---- */
@@ -168,6 +190,7 @@ static void set_delegated(size_t i, bool delegated) {
 static void free_place(size_t i) {
     watched[i] = (struct watched){0};
     set_delegated(i, false);
+    __atomic_store_n(&places[i].server, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&places[i].key, NULL, __ATOMIC_RELAXED);
 }
 
@@ -211,8 +234,78 @@ static void step(size_t i, const void *key, const struct sbt_switch_look *look, 
         free_place(i);
 }
 
+/* ---- the monitor: servers ---- */
+
+static struct sums read_served(size_t i) {
+    return (struct sums){.n = __atomic_load_n(&sums[i].n, __ATOMIC_RELAXED),
+                         .n_handed = __atomic_load_n(&sums[i].n_handed, __ATOMIC_RELAXED),
+                         .section_ns = __atomic_load_n(&sums[i].section_ns, __ATOMIC_RELAXED),
+                         .n_behind = __atomic_load_n(&sums[i].n_behind, __ATOMIC_RELAXED)};
+}
+
+static void begin_round(uint64_t now_ns) {
+    for (size_t i = 0; i < SETS * WAYS; i++)
+        served_then[i] = read_served(i);
+    served_since_ns = now_ns;
+}
+
+/* In this round. The time is that of the sections of the mutex that were timed, for each one that was handed over. */
+static struct direct_placed placed_in_round(size_t i, const void *key) {
+    struct sums now = read_served(i), *then = &served_then[i];
+    uint64_t n = now.n - then->n, n_handed = now.n_handed - then->n_handed;
+    uint64_t mean_ns = n != 0 ? (now.section_ns - then->section_ns) / n + 1 : 1;
+    return (struct direct_placed){server_of(&places[i], key), n_handed, now.n_behind - then->n_behind,
+                                  n_handed * mean_ns};
+}
+
+static void move_to(size_t i, const void *key, uint32_t server) {
+    __atomic_store_n(&places[i].server, server + 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&counts.moved, 1, __ATOMIC_RELAXED);
+    say(key, " has another server");
+}
+
+static void move_one(void) {
+    struct direct_placed placed[SETS * WAYS];
+    const void *keys[SETS * WAYS];
+    size_t places_of[SETS * WAYS], n = 0;
+    for (size_t i = 0; i < SETS * WAYS; i++) {
+        keys[n] = __atomic_load_n(&places[i].key, __ATOMIC_RELAXED);
+        if (keys[n] != NULL && __atomic_load_n(&places[i].delegated, __ATOMIC_RELAXED) != 0) {
+            placed[n] = placed_in_round(i, keys[n]);
+            places_of[n++] = i;
+        }
+    }
+    struct direct_move move;
+    if (direct_place_move(placed, n, sbt_switch_servers, &move))
+        move_to(places_of[move.which], keys[move.which], move.server);
+}
+
+/* For tests: each mutex has another server each time that it is delegated. */
+static void move_all(void) {
+    for (size_t i = 0; i < SETS * WAYS; i++) {
+        const void *key = __atomic_load_n(&places[i].key, __ATOMIC_RELAXED);
+        if (key != NULL && __atomic_load_n(&places[i].delegated, __ATOMIC_RELAXED) != 0)
+            move_to(i, key, (server_of(&places[i], key) + 1) % sbt_switch_servers);
+    }
+}
+
+/* Trials have their own changes: a round that one began in is put off. */
+static void look_at_servers(uint64_t now_ns, bool is_tried) {
+    if (sbt_switch_servers < 2)
+        return;
+    if (how_decided == DIRECT_SHARE_BY_TURNS) {
+        move_all();
+    } else if (served_since_ns == 0 || is_tried) {
+        begin_round(now_ns);
+    } else if (now_ns - served_since_ns >= SERVERS_ROUND_NS) {
+        move_one();
+        begin_round(now_ns);
+    }
+}
+
 /* A trial that is under way when the monitor sleeps, or when the way of waiting changes, says nothing. */
 static void abandon_trials(const struct sbt_switch_look *look) {
+    served_since_ns = 0;
     for (size_t i = 0; i < SETS * WAYS; i++) {
         struct watched *w = &watched[i];
         if (sbt_pays_is_in_trial(&w->state.pays))
@@ -236,6 +329,7 @@ void direct_auto_look(const struct sbt_switch_look *look) {
         if (key != NULL)
             step(i, key, look, &is_tried);
     }
+    look_at_servers(look->now_ns, is_tried);
 }
 
 void direct_auto_fork_child(void) {
@@ -243,11 +337,12 @@ void direct_auto_fork_child(void) {
         return;
     for (size_t i = 0; i < SETS * WAYS; i++)
         free_place(i);
-    next_trial_ns = 0;
-    counts = (struct direct_auto_counts){0, 0};
+    next_trial_ns = served_since_ns = 0;
+    counts = (struct direct_auto_counts){0, 0, 0};
 }
 
 struct direct_auto_counts direct_auto_counted(void) {
     return (struct direct_auto_counts){__atomic_load_n(&counts.begun, __ATOMIC_RELAXED),
-                                       __atomic_load_n(&counts.ended, __ATOMIC_RELAXED)};
+                                       __atomic_load_n(&counts.ended, __ATOMIC_RELAXED),
+                                       __atomic_load_n(&counts.moved, __ATOMIC_RELAXED)};
 }

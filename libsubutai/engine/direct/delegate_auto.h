@@ -33,8 +33,11 @@ void direct_auto_begin_section(struct sbt_mutex *mx, uint64_t since_ns);
 /* The caller is about to unlock a mutex of which TIMED is set. Clears it, and returns what the word is then. */
 uint32_t direct_auto_end_section(struct sbt_mutex *mx);
 
-/* A section of the mutex has been handed over. */
-void direct_auto_handed(const struct sbt_mutex *mx);
+/* A section of the mutex has been handed over; `behind`: to a server at which others' go before. */
+void direct_auto_handed(const struct sbt_mutex *mx, bool behind);
+
+/* The server that is to run the mutex's sections. It changes at any time. There are servers. */
+uint32_t direct_auto_server(const struct sbt_mutex *mx);
 
 /* The monitor has looked. */
 void direct_auto_look(const struct sbt_switch_look *look);
@@ -42,9 +45,10 @@ void direct_auto_look(const struct sbt_switch_look *look);
 /* In a forked child: nothing is known of any mutex. */
 void direct_auto_fork_child(void);
 
-/* How often a mutex began to be delegated, and how often that was ended. Trials do not count. */
+/* How often a mutex began to be delegated, how often that was ended, and moves to other servers. Trials do not count.
+ */
 struct direct_auto_counts {
-    uint64_t begun, ended;
+    uint64_t begun, ended, moved;
 };
 struct direct_auto_counts direct_auto_counted(void);
 

@@ -16,6 +16,7 @@
 #include "core/thread.h"
 #include "decimal.h"
 #include "engine/direct/delegate.h"
+#include "engine/direct/delegate_place.h"
 #include "os/symtab.h"
 #include "os/unwind.h"
 #include "switch/switch.h"
@@ -198,11 +199,13 @@ static bool is_entry(uint32_t delegated) {
     return delegated - 1 < direct_n_delegates;
 }
 
-/* Mutexes of one entry are spread over the servers, unless it names one. Their addresses differ in the higher bits. */
+/* Mutexes of one entry are spread over the servers, unless it names one. */
 uint32_t direct_delegate_server(struct sbt_mutex *mx) {
     uint32_t delegated = direct_delegated(mx),
              server = is_entry(delegated) ? entries[delegated - 1].server : ANY_SERVER;
-    return server != ANY_SERVER ? server : (uint32_t)((uintptr_t)mx / sizeof *mx) % sbt_switch_servers;
+    if (server != ANY_SERVER)
+        return server;
+    return direct_auto ? direct_auto_server(mx) : direct_place_by_address(mx, sizeof *mx, sbt_switch_servers);
 }
 
 /* ---- what has been delegated ---- */
@@ -228,9 +231,11 @@ static void say_what_was(const struct entry *e) {
 
 static void say_how_often(void) {
     struct direct_auto_counts n = direct_auto_counted();
-    char begun[DECIMAL_SIZE], ended[DECIMAL_SIZE];
+    char begun[DECIMAL_SIZE], ended[DECIMAL_SIZE], moved[DECIMAL_SIZE];
+    const char *n_moved = decimal_of(moved, n.moved);
     sbt_log(2, "mutexes that were delegated because it pays: ", decimal_of(begun, n.begun),
-            ", and not any more: ", decimal_of(ended, n.ended), NULL);
+            ", and not any more: ", decimal_of(ended, n.ended),
+            sbt_switch_servers > 1 ? ", moved to another server: " : NULL, n_moved, NULL);
 }
 
 void direct_delegate_stop(void) {
