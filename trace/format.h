@@ -124,6 +124,7 @@ enum trace_definition {
     TRACE_DEFINE_ROUTINE,    /* a thread's number, the site of its start routine: that is, the address plus 1; 0 */
     TRACE_DEFINE_PROFILE,    /* of acquisitions of busy locks one in so many is timed; stacks from so many ns on; 0 */
     TRACE_DEFINE_TALLIED,    /* tallies, blocks of tallies, calls in tallies */
+    TRACE_DEFINE_MISSES,     /* holds in which cache misses were counted, the misses; 0 */
     TRACE_N_DEFINITIONS
 };
 

@@ -24,6 +24,7 @@ static const struct {
     [TRACE_DEFINE_COMMAND] = {0, true},  [TRACE_DEFINE_ENGINE] = {0, true},   [TRACE_DEFINE_PROCESS] = {3, false},
     [TRACE_DEFINE_TOTALS] = {3, false},  [TRACE_DEFINE_STACK] = {1, true},    [TRACE_DEFINE_MADE] = {3, false},
     [TRACE_DEFINE_ROUTINE] = {3, false}, [TRACE_DEFINE_PROFILE] = {3, false}, [TRACE_DEFINE_TALLIED] = {3, false},
+    [TRACE_DEFINE_MISSES] = {3, false},
 };
 
 int trace_definitions_next(struct trace_definitions *walk, struct trace_defined *defined) {

@@ -261,6 +261,11 @@ static bool note_definition(struct sbt_trace *trace, uint64_t offset, const stru
         info->hold_one_in = (uint32_t)d->number[0];
         info->stack_min_ns = d->number[1];
     }
+    if (d->what == TRACE_DEFINE_MISSES) {
+        info->counts_misses = true;
+        info->n_counted_holds = d->number[0];
+        info->n_misses = d->number[1];
+    }
     if (d->what == TRACE_DEFINE_TALLIED && (d->number[0] != info->n_tallies || d->number[1] != trace->n_tallies))
         return trace_fail(error, offset, "%llu tallies in %zu blocks are there, %llu in %llu were written",
                           (unsigned long long)info->n_tallies, trace->n_tallies, (unsigned long long)d->number[0],

@@ -125,6 +125,10 @@ struct sbt_trace_info {
     uint32_t hold_one_in;  /* a profile: of a busy lock's holds, one in so many is timed; of other locks', all */
     uint64_t stack_min_ns; /* events of waits this long, and of what ended them, have stacks; 0: no event has one */
     uint64_t n_tallies;    /* records, not calls; of orders of locks too */
+    /* Of timed holds, each as often as there are holds that it stands for: those in which the processor's cache misses
+     * were counted, and these, in user code. False: there was no counter, or the trace is not whole. */
+    bool counts_misses;
+    uint64_t n_counted_holds, n_misses;
 };
 
 /* NULL and *error: it cannot be opened, or is no trace of this version. Needs memory for each block, and none for

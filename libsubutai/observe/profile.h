@@ -28,6 +28,7 @@
 #ifndef SBT_OBSERVE_PROFILE_H
 #define SBT_OBSERVE_PROFILE_H
 
+#include "observe/misses.h"
 #include "observe/record.h"
 
 enum {
@@ -137,6 +138,8 @@ struct rec_profile {
     struct {
         struct rec_key key; /* object 0: free */
         uint64_t begin_ns;
+        uint64_t begin_misses; /* the counter's, of that kernel thread; tid 0: there is none */
+        int32_t misses_tid;
         uint32_t weight;
     } holds[PROFILE_N_HOLDS];
     struct {
@@ -146,6 +149,7 @@ struct rec_profile {
     volatile uint32_t n_nested;
     uint32_t n_orders_written; /* to make room, since the last flush */
     struct rec_nested nested[PROFILE_N_NESTED];
+    struct rec_misses misses;
     struct rec_order *orders;                  /* [PROFILE_N_ORDERS]; NULL: no lock was nested yet */
     uint64_t filter[PROFILE_FILTER_BITS / 64]; /* while full: where a bit is 0 there is no such key in `objects` */
     struct trace_tally_encoder encoder;

@@ -202,6 +202,7 @@ static void begin_child(void) {
     rec.n_objects = rec.n_sites = rec.n_threads = rec.n_stacks = 0;
     rec.n_events = rec.n_blocks = rec.n_lost = 0;
     rec.n_tallies = rec.n_tally_blocks = rec.n_tallied = 0;
+    rec.n_counted_holds = rec.n_misses = 0;
     memset(rec_hints, 0, sizeof rec_hints);
     rec_profile_forget_signals();
     memset(rec_waiting, 0, sizeof rec_waiting); /* the waiting threads are the parent's */
@@ -226,6 +227,7 @@ static SBT_NOINLINE bool start(void) {
         rec.overhead_ns = UNMEASURED_OVERHEAD_NS;
         rec_clock_start();
         rec_preempt_start();
+        rec.counts_misses = rec.profile && rec_misses_start();
         sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
         begin_process();
     }
@@ -333,6 +335,10 @@ static void write_end(void) {
     at = trace_put(trace_put(trace_put(at, rec.n_events), rec.n_blocks), rec.n_lost);
     *at++ = TRACE_DEFINE_TALLIED;
     at = trace_put(trace_put(trace_put(at, rec.n_tallies), rec.n_tally_blocks), rec.n_tallied);
+    if (rec.counts_misses) {
+        *at++ = TRACE_DEFINE_MISSES;
+        at = trace_put(trace_put(trace_put(at, rec.n_counted_holds), rec.n_misses), 0);
+    }
     trace_definitions_header(&header, TRACE_BLOCK_END, definitions, (uint32_t)(at - definitions));
     header.clock_ns = rec_now_ns() - rec.start_ns;
     header.n_objects = rec.n_objects;

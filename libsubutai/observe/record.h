@@ -188,7 +188,9 @@ extern struct rec {
     uint32_t n_objects, n_sites, n_threads, n_stacks;
     uint64_t n_events, n_blocks, n_lost;
     uint64_t n_tallies, n_tally_blocks, n_tallied; /* n_tallied: calls */
+    uint64_t n_counted_holds, n_misses;            /* see misses.h; atomic */
     bool profile;                                  /* see profile.h */
+    bool counts_misses;
     uint64_t stack_min_ns;                         /* see stack.h; 0: no stacks */
     /* Addresses of a run-time library: its own calls for mutexes and conditions are not recorded. Length 0: none. */
     uintptr_t apart_from, apart_length;

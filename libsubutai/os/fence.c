@@ -26,9 +26,13 @@ void sbt_fence_forbid(void) {
     __atomic_store_n(&forbidden, true, __ATOMIC_RELAXED);
 }
 
+bool sbt_fence_is_forbidden(void) {
+    return __atomic_load_n(&forbidden, __ATOMIC_RELAXED);
+}
+
 bool sbt_fence_heavy(void) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (!sbt_fence_asymmetric)
         return true;
-    return !__atomic_load_n(&forbidden, __ATOMIC_RELAXED) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    return !sbt_fence_is_forbidden() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }

@@ -20,6 +20,8 @@ void sbt_fence_start(void);
 
 /* The program is about to filter system calls, and might be killed for this one: from now on heavy fences fail. */
 void sbt_fence_forbid(void);
+/* Has it? Then system calls that the C library does not make are better not made. Relaxed. */
+bool sbt_fence_is_forbidden(void);
 
 static inline void sbt_fence_light(void) {
     if (SBT_LIKELY(sbt_fence_asymmetric))

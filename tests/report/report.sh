@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The report of programs with known diseases and of known times, in all its forms; and what it says of bad files.
 . "$(dirname "$0")/../command/lib.sh"
-: "${DISEASE:?}" "${WRITE_TRACE:?}"
+: "${DISEASE:?}" "${WRITE_TRACE:?}" "${WITH_MISSES:?}"
 
 # ill FILE DISEASE [OPTION...]: the program, recorded
 ill() {
@@ -239,6 +239,20 @@ check "--top: the document is whole" whole_document
 ill alone.sbt alone --engine glibc
 subutai report alone.sbt
 check "no synchronization: says so, exit 0" matches "$status $out" '^0 .*Nothing to report: the program did not synchronize'
+subutai profile -o counted -- "$DISEASE" hot-lock
+counted=$(find counted -name '*.sbt')
+"$WITH_MISSES" "$counted" misses.sbt 200 1500
+subutai report misses.sbt
+check "cache misses, where the processor counts them" matches "$out" 'Cache misses: 7.5 a section'
+subutai report --json misses.sbt
+check "the same in JSON" json '.[0].summary.sections.cache_misses == 7.5'
+"$WITH_MISSES" hot-lock.sbt misses.sbt 0 0
+subutai report misses.sbt
+check "no section in which they were counted" matches "$out" 'Cache misses: counted in no section'
+subutai report hot-lock.sbt
+check "no counter" matches "$out" 'Cache misses: not available here'
+subutai report --json hot-lock.sbt
+check "the same in JSON" json '.[0].summary.sections.cache_misses == null'
 subutai report --json alone.sbt
 check "the same in JSON, with all members" json '.[0] | (.empty | startswith("the program did not")) and (keys | length == 18)'
 printf '0 mutex_lock object=0 order=1 work=100\n0 mutex_unlock object=0 work=100\n' | "$WRITE_TRACE" generated.sbt

@@ -35,7 +35,9 @@ static void sections(struct doc *d, const struct rep_times *t, bool program) {
     json_uint(&d->j, "held_ns", t->sections.held_ns);
     doc_share(d, "share", (double)t->sections.ns, (double)t->life_ns);
     doc_share(d, "active_share", (double)t->sections.ns, (double)rep_active_ns(t));
-    if (program)
+    if (program && d->r->info.n_counted_holds > 0)
+        doc_share(d, "cache_misses", (double)d->r->info.n_misses, (double)d->r->info.n_counted_holds);
+    else if (program)
         doc_null(d, "cache_misses");
     json_close(&d->j, '}');
 }

@@ -88,6 +88,15 @@ static void origin(const struct text *t) {
     free(lost);
 }
 
+/* In user code of sections, on average. */
+static char *misses_of(const struct sbt_trace_info *info) {
+    if (!info->counts_misses)
+        return cmd_format("not available here");
+    if (info->n_counted_holds == 0)
+        return cmd_format("counted in no section");
+    return cmd_format("%.1f a section", (double)info->n_misses / (double)info->n_counted_holds);
+}
+
 static void summary(const struct text *t) {
     const struct rep_times *s = &t->r->times;
     char wall[32], cpu[32];
@@ -127,12 +136,14 @@ static void summary(const struct text *t) {
         table_add(&table, "%s", rows[i].note);
     }
     table_print(&table, t->out);
+    char *misses = misses_of(&t->r->info);
     line = cmd_format(
         "In critical sections, with waits for them: %.1f %% of the threads' time, %.1f %% without idle time; "
-        "with a lock held: %.1f %%. Cache misses: not available here.",
+        "with a lock held: %.1f %%. Cache misses: %s.",
         percent((double)s->sections.ns, life), percent((double)s->sections.ns, (double)rep_active_ns(s)),
-        percent((double)s->sections.held_ns, life));
+        percent((double)s->sections.held_ns, life), misses);
     paragraph(t->out, "", line);
+    free(misses);
     free(line);
 }
 

@@ -46,6 +46,9 @@ class Info(ctypes.Structure):
         ("hold_one_in", c_uint32),
         ("stack_min_ns", c_uint64),
         ("n_tallies", c_uint64),
+        ("counts_misses", c_bool),
+        ("n_counted_holds", c_uint64),
+        ("n_misses", c_uint64),
     )
 
 

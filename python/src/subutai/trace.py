@@ -64,6 +64,8 @@ class Trace:
         self.generated: bool = info.generated
         self.profile: bool = info.profile
         self.n_tallies: int = info.n_tallies
+        self.n_counted_holds: int = info.n_counted_holds
+        self.n_misses: int = info.n_misses
 
     def __del__(self) -> None:
         if getattr(self, "_trace", None):

@@ -41,6 +41,12 @@ def _library(name: str) -> str:
     return (Path(itables.__file__).parent / "html" / name).read_text(encoding="utf-8")
 
 
+def _misses(a_section: float | None) -> list[tuple[str, str, str]]:
+    if a_section is None:
+        return []
+    return [("cache misses", f"{a_section:.1f}", "in a section, on average, in user code")]
+
+
 def facts(analysis: Analysis) -> list[tuple[str, str, str]]:
     """The key figures: what, how much, what it means."""
     s = analysis["summary"]
@@ -53,6 +59,7 @@ def facts(analysis: Analysis) -> list[tuple[str, str, str]]:
             share(s["sections"]["share"]),
             "of the threads' time: in locks, waiting for them and holding them",
         ),
+        *_misses(s["sections"]["cache_misses"]),
         ("contention", share(s["contention"]["share"]), "of the threads' time: waiting for locks"),
         ("barriers", share(s["waiting"]["barrier"]["share"]), "of the threads' time: waiting at barriers"),
         ("idle", share(s["idle"]["share"]), "of the threads' time: waiting for work, keeping no thread waiting"),
