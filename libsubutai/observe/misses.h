@@ -2,9 +2,9 @@
 /*
  * Cache misses in the timed holds of a profile, by the processor's own counter (perf_event_open(2)), read without a
  * system call (RDPMC). Only user code counts. Many machines have no counter for programs: most virtual ones, aarch64
- * with Linux's defaults, and all under a system-call filter, which may end the process at a call that its author did not
- * expect. Source: the cache misses of critical sections in the profiler of remote core locking (Lozi et al., USENIX ATC
- * 2012, section 4).
+ * with Linux's defaults, and all under a system-call filter, which may end the process at a call that its author did
+ * not expect. Source: the cache misses of critical sections in the profiler of remote core locking (Lozi et al., USENIX
+ * ATC 2012, section 4).
  */
 #ifndef SBT_OBSERVE_MISSES_H
 #define SBT_OBSERVE_MISSES_H
@@ -23,16 +23,16 @@ struct rec_misses {
 /* Once, before any other call: does this machine count cache misses for this process? */
 bool rec_misses_start(void);
 /*
- * The count of the calling kernel thread, from anywhere on; false: there is none. Makes the counter first if this kernel
- * thread has none. Does not block, and takes nothing that handlers may not take; keeps no descriptor open.
+ * The count of the calling kernel thread, from anywhere on; false: there is none. Makes the counter first if this
+ * kernel thread has none. Does not block, and takes nothing that handlers may not take; keeps no descriptor open.
  */
 bool rec_misses_read(struct rec_misses *m, uint64_t *count);
 /* Gives the counter back; by any thread. */
 void rec_misses_end(struct rec_misses *m);
 
 /*
- * The count that the kernel's page and the processor's counter say together; false: the counter is not on the processor.
- * `read_counter`: RDPMC. perf_event.h says how: the page is a sequence lock of the same processor.
+ * The count that the kernel's page and the processor's counter say together; false: the counter is not on the
+ * processor. `read_counter`: RDPMC. perf_event.h says how: the page is a sequence lock of the same processor.
  */
 static inline bool rec_misses_of(const struct perf_event_mmap_page *page, uint64_t (*read_counter)(uint32_t),
                                  uint64_t *count) {

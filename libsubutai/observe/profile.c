@@ -396,8 +396,8 @@ static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t 
 }
 
 /*
- * Of holds that end on the kernel thread where they began, each as often as there are holds that it stands for. Relaxed:
- * sums.
+ * Of holds that end on the kernel thread where they began, each as often as there are holds that it stands for.
+ * Relaxed: sums.
  */
 static void count_misses(struct rec_profile *p, int32_t tid, uint64_t before, uint32_t weight) {
     uint64_t now;

@@ -191,7 +191,7 @@ extern struct rec {
     uint64_t n_counted_holds, n_misses;            /* see misses.h; atomic */
     bool profile;                                  /* see profile.h */
     bool counts_misses;
-    uint64_t stack_min_ns;                         /* see stack.h; 0: no stacks */
+    uint64_t stack_min_ns; /* see stack.h; 0: no stacks */
     /* Addresses of a run-time library: its own calls for mutexes and conditions are not recorded. Length 0: none. */
     uintptr_t apart_from, apart_length;
 } rec;

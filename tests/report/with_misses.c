@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * with-misses FROM TO HOLDS MISSES : the whole trace FROM as a processor's counter of cache misses would have made it, in TO.
- * For machines without such a counter.
+ * with-misses FROM TO HOLDS MISSES : the whole trace FROM as a processor's counter of cache misses would have made it,
+ * in TO. For machines without such a counter.
  */
 #include <stdio.h>
 #include <stdlib.h>

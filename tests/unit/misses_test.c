@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The count of cache misses that the kernel's page and the processor's counter say together. Oracle: perf_event.h. */
-#include "observe/misses.h"
 #include "lib/suite.h"
+#include "observe/misses.h"
 
 static struct perf_event_mmap_page page;
-static uint64_t value;       /* the counter's */
-static uint32_t asked;       /* the counter that was read last */
+static uint64_t value;          /* the counter's */
+static uint32_t asked;          /* the counter that was read last */
 static unsigned n_reads, moves; /* at so many reads the kernel is in between, and adds 1000 to the offset */
 
 static uint64_t reads(uint32_t number) {
