@@ -262,6 +262,8 @@ static bool note_definition(struct sbt_trace *trace, uint64_t offset, const stru
         info->stack_min_ns = d->number[1];
     }
     if (d->what == TRACE_DEFINE_MISSES) {
+        if (info->counts_misses || !info->whole)
+            return trace_fail(error, offset, "cache misses are not said once, at the end");
         info->counts_misses = true;
         info->n_counted_holds = d->number[0];
         info->n_misses = d->number[1];

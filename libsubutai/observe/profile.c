@@ -337,7 +337,7 @@ static void begin_hold(struct rec_profile *p, const struct rec_key *key, uint32_
     hold->key.type = key->type;
     hold->weight = weight;
     p->n_holds++; /* too many do no harm, and rec_profile_end_hold counts them */
-    hold->misses_tid = rec_misses_read(&p->misses, &hold->begin_misses) ? p->misses.tid : 0;
+    hold->counts_misses = rec_misses_read(&p->misses, &hold->missed);
     hold->begin_ns = rec_now_ns();
     __atomic_signal_fence(__ATOMIC_RELEASE);
     hold->key.object = key->object;
@@ -395,16 +395,13 @@ static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t 
     rec_profile_end_change(p);
 }
 
-/*
- * Of holds that end on the kernel thread where they began, each as often as there are holds that it stands for.
- * Relaxed: sums.
- */
-static void count_misses(struct rec_profile *p, int32_t tid, uint64_t before, uint32_t weight) {
-    uint64_t now;
-    if (!rec_misses_read(&p->misses, &now) || p->misses.tid != tid)
+/* Each hold as often as there are holds that it stands for, if the counter was there all the time. Relaxed: sums. */
+static void count_misses(const struct rec_profile *p, const struct rec_missed *before, uint32_t weight) {
+    struct rec_missed now;
+    if (!rec_misses_read(&p->misses, &now) || now.away_ns != before->away_ns)
         return;
     __atomic_fetch_add(&rec.n_counted_holds, weight, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&rec.n_misses, (now - before) * weight, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&rec.n_misses, (now.n - before->n) * weight, __ATOMIC_RELAXED);
 }
 
 SBT_NOINLINE void rec_profile_end_hold(struct rec_profile *p, uintptr_t object) {
@@ -414,8 +411,8 @@ SBT_NOINLINE void rec_profile_end_hold(struct rec_profile *p, uintptr_t object) 
         __typeof(&p->holds[0]) hold = &p->holds[i];
         if (hold->key.object == object) {
             uint64_t ns = now - hold->begin_ns;
-            if (hold->misses_tid != 0)
-                count_misses(p, hold->misses_tid, hold->begin_misses, hold->weight);
+            if (hold->counts_misses)
+                count_misses(p, &hold->missed, hold->weight);
             hold->key.object = 0;
             struct rec_key key = {object, hold->key.site, hold->key.op, hold->key.type, false, 0};
             add_hold(p, &key, hold->weight, ns > rec.reading_ns ? ns - rec.reading_ns : 0);

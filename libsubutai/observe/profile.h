@@ -138,8 +138,8 @@ struct rec_profile {
     struct {
         struct rec_key key; /* object 0: free */
         uint64_t begin_ns;
-        uint64_t begin_misses; /* the counter's, of that kernel thread; tid 0: there is none */
-        int32_t misses_tid;
+        struct rec_missed missed; /* the counter, then */
+        bool counts_misses;
         uint32_t weight;
     } holds[PROFILE_N_HOLDS];
     struct {

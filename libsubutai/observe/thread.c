@@ -110,6 +110,8 @@ static void close_gone(struct rec_thread *t, uint32_t state, uint32_t number) {
     if (leave_state(t, state, REC_CLOSING)) {
         bool gone = number != SBT_TRACE_NONE ? t->number == number
                                              : (state == REC_ENDED || t->attached) && rec_thread_is_gone(t);
+        if (gone && t->profile != NULL)
+            rec_misses_end(&t->profile->misses);
         if (gone && __atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0)
             rec_thread_close(t);
         else /* unless the trace has ended meanwhile */
@@ -145,6 +147,8 @@ struct rec_thread *rec_thread_new(void) {
 
 void rec_thread_run(struct rec_thread *t) {
     t->tid = (uint32_t)sbt_syscall0(SYS_gettid);
+    if (t->profile != NULL)
+        rec_misses_begin(&t->profile->misses);
     t->mark = rec_preempt_place();
     t->cpu_ns = rec_cpu_ns();
     rec_preempt_arm(t->mark);

@@ -246,11 +246,13 @@ subutai report misses.sbt
 check "cache misses, where the processor counts them" matches "$out" 'Cache misses: 7.5 a section'
 subutai report --json misses.sbt
 check "the same in JSON" json '.[0].summary.sections.cache_misses == 7.5'
-"$WITH_MISSES" hot-lock.sbt misses.sbt 0 0
+"$WITH_MISSES" "$counted" misses.sbt 0 0
 subutai report misses.sbt
 check "no section in which they were counted" matches "$out" 'Cache misses: counted in no section'
+"$WITH_MISSES" misses.sbt twice.sbt 1 1 again
+refuses "'twice.sbt': at byte [0-9]+: cache misses" report twice.sbt
 subutai report hot-lock.sbt
-check "no counter" matches "$out" 'Cache misses: not available here'
+check "each call recorded: they are not counted" matches "$out" 'Cache misses: counted in profiles only'
 subutai report --json hot-lock.sbt
 check "the same in JSON" json '.[0].summary.sections.cache_misses == null'
 subutai report --json alone.sbt

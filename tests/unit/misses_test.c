@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The count of cache misses that the kernel's page and the processor's counter say together. Oracle: perf_event.h. */
+/*
+ * The count of cache misses that the kernel's page and the processor's counter say together. Oracle: perf_event.h.
+ */
 #include "lib/suite.h"
 #include "observe/misses.h"
 
@@ -26,9 +28,9 @@ static void begins(uint32_t index, int64_t offset, uint16_t width, uint64_t coun
 }
 
 static uint64_t count(void) {
-    uint64_t n = 0;
-    ck_assert(rec_misses_of(&page, reads, &n));
-    return n;
+    struct rec_missed missed = {0};
+    ck_assert(rec_misses_of(&page, reads, &missed));
+    return missed.n;
 }
 
 TEST(counts, "offset and counter, of which the first of pmc_width bits is the sign") {
@@ -50,14 +52,23 @@ TEST(kernel_in_between, "it is read again") {
     ck_assert_uint_eq(n_reads, 3);
 }
 
+TEST(away, "how long the counter was not on the processor") {
+    struct rec_missed missed = {0};
+    begins(1, 0, 48, 5);
+    page.time_enabled = 700;
+    page.time_running = 500;
+    ck_assert(rec_misses_of(&page, reads, &missed));
+    ck_assert_uint_eq(missed.away_ns, 200);
+}
+
 TEST(no_count, "the counter is not the program's, or not on the processor") {
-    uint64_t n;
+    struct rec_missed missed;
     begins(0, 500, 48, 7);
-    ck_assert(!rec_misses_of(&page, reads, &n));
+    ck_assert(!rec_misses_of(&page, reads, &missed));
     begins(1, 500, 48, 7);
     page.cap_user_rdpmc = 0;
-    ck_assert(!rec_misses_of(&page, reads, &n));
+    ck_assert(!rec_misses_of(&page, reads, &missed));
     begins(1, 500, 0, 7);
-    ck_assert(!rec_misses_of(&page, reads, &n));
+    ck_assert(!rec_misses_of(&page, reads, &missed));
     ck_assert_uint_eq(n_reads, 0);
 }

@@ -90,6 +90,10 @@ static void origin(const struct text *t) {
 
 /* In user code of sections, on average. */
 static char *misses_of(const struct sbt_trace_info *info) {
+    if (!info->profile)
+        return cmd_format("counted in profiles only");
+    if (!info->whole)
+        return cmd_format("not known, the program was killed");
     if (!info->counts_misses)
         return cmd_format("not available here");
     if (info->n_counted_holds == 0)
