@@ -61,6 +61,9 @@ for what in takes leaves; do
 done
 run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" copies
 check "it may fork" is "$status $out" "0 done"
+run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" copied
+check "the child may return from the handler" is "$status $out" "0 done
+child done"
 run timeout 60 "$SUBUTAI" run --engine det --verbose 2 --log guests -- "$ORDERED" guest
 check "if it comes after, its operations are from outside" matches "$status $out $(cat guests)" \
     '^0 done .* [1-9][0-9]* returns from outside'

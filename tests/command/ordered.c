@@ -339,6 +339,7 @@ static const struct {
     {"guest", guest_of_served},      /* and after that */
     {"leaves", offer_of_ended},      /* the handler ends its thread */
     {"copies", offer_and_fork},      /* the handler forks */
+    {"copied", served_and_fork},     /* and the child returns from it */
     {"restarts", restarted},         /* a wait on a futex is restarted, and a handler waits before it goes on */
     {"unmaps", unmapped},            /* the word of a futex is unmapped while a thread waits for the turn */
 };

@@ -56,6 +56,7 @@ int offer_taken_back(void);
 int guest_of_served(void);
 int offer_of_ended(void);
 int offer_and_fork(void);
+int served_and_fork(void);
 /* ordered_futex.c */
 int restarted(void);
 int unmapped(void);

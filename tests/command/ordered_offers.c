@@ -11,7 +11,8 @@
 static pthread_barrier_t meeting;
 static pthread_t other;
 static atomic_int tid, in_handler, may_return, result;
-static enum { COMPUTES, LOCKS, EXITS, FORKS } in_the_handler;
+static enum { COMPUTES, LOCKS, EXITS, FORKS, RETURNS } in_the_handler;
+static bool is_child, is_child_good;
 
 static bool is_asleep(void) {
     char path[64], text[256] = "";
@@ -30,13 +31,18 @@ static void on_signal(int number) {
         locked_add(2);
     if (in_the_handler == EXITS)
         pthread_exit(NULL);
-    if (in_the_handler == FORKS) {
+    if (in_the_handler == FORKS || in_the_handler == RETURNS) {
+        int status = 1;
         pid_t child = fork();
-        if (child == 0) {
+        is_child = child == 0;
+        if (is_child)
             locked_add(2);
+        if (is_child && in_the_handler == RETURNS)
+            return;
+        if (is_child)
             _exit(0);
-        }
-        waitpid(child, NULL, 0);
+        waitpid(child, &status, 0);
+        is_child_good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
     while (atomic_load(&may_return) == 0)
         ;
@@ -48,6 +54,8 @@ static void *arrives(void *unused) {
     atomic_store(&tid, gettid());
     atomic_store(&result, pthread_barrier_wait(&meeting) == PTHREAD_BARRIER_SERIAL_THREAD ? 1 : 2);
     locked_add(1);
+    if (is_child)
+        _exit(0);
     return unused;
 }
 
@@ -121,4 +129,16 @@ int offer_and_fork(void) {
     begin();
     interrupt();
     return meet_and_end(false);
+}
+
+/* The thread has been served. The child's handler makes an operation and returns: the wait is over there. */
+int served_and_fork(void) {
+    in_the_handler = RETURNS;
+    atomic_store(&may_return, 1);
+    begin();
+    sched_yield();
+    interrupt();
+    int status = meet_and_end(true);
+    puts(is_child_good ? "child done" : "wrong");
+    return status;
 }

@@ -180,7 +180,7 @@ void det_end_thread(void) {
         turn_release(&r->turn, number);
     sbt_lock_drop(&r->lock);
     det_self.number = DET_NO_NUMBER;
-    det_self.waiting = 0;
+    det_self.waiting = det_self.offers = 0;
     det_self.is_ended = true;
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
     det_give(next);

@@ -171,8 +171,10 @@ void det_take_slow(void);
 void det_pass_slow(void);
 /* watch.c: an operation, and the end of a wait, are logged and looked at for hints. */
 void det_watch_op(enum det_op op);
-/* The call site of an operation that is offered; 0: none is needed. */
-uintptr_t det_watch_offer(void);
+/* The call site of an operation that is offered; 0: none is needed. False: another thread looks for one just now. */
+bool det_watch_offer(uintptr_t *site);
+/* In a forked child: another thread may have been in det_watch_offer. */
+void det_watch_forked(void);
 /* The same as det_watch_op, of the holder, which has offered. */
 void det_watch_served(enum det_op op, uint32_t number, uintptr_t site);
 /* The holder needs the turn for its operation: there is a hint. */

@@ -34,17 +34,23 @@ static bool may_offer(void) {
            det_self.n_inner == 0 && !det_in_operation() && !det_is_serial && !r->is_timed;
 }
 
-/* False: the caller has the turn. */
+/*
+ * False: the caller has the turn, or makes the operation itself for another reason. A handler that cannot be deferred
+ * may come in between, and take the offer back.
+ */
 static bool make_offer(enum det_op op, void *object) {
     struct det_round *r = det_round;
     uint32_t number = det_self.number;
-    *offer_of(number) = (struct det_offer){.object = object, .op = op, .site = det_watch_offer()};
+    uintptr_t site;
+    if (!det_watch_offer(&site))
+        return false;
+    *offer_of(number) = (struct det_offer){.object = object, .op = op, .site = site};
     __atomic_store_n(&r->thread[number].release, DET_GOES_ON, __ATOMIC_RELAXED);
     det_self.offers = number + 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     det_self.number = DET_NO_NUMBER;
     sbt_lock_take(&r->lock);
-    bool is_made = turn_offer(&r->turn, number);
+    bool is_made = det_self.offers == number + 1 && turn_offer(&r->turn, number);
     sbt_lock_drop(&r->lock);
     if (is_made)
         return true;
@@ -87,11 +93,14 @@ static bool await(uint32_t number) {
     return is_here;
 }
 
-/* The offer is no more. True: it was served. */
-static bool settle(uint32_t number) {
+/*
+ * The offer is no more. True: it was served. In a child the thread has another number, or none yet, but the operation
+ * is as good as served: it has been the parent's.
+ */
+static bool settle(bool is_here, uint32_t number) {
     bool is_served = det_self.offers != 0;
     det_self.offers = 0;
-    if (is_served && det_self.generation == det_round->generation && det_round->generation == sbt_fork_generation() + 1)
+    if (is_served && is_here)
         det_come_back(&(struct det_aside){.number = number});
     return is_served;
 }
@@ -111,14 +120,16 @@ static void finish(bool is_here, uint32_t number) {
 }
 
 bool det_offer(enum det_op op, void *object, int *result) {
-    uint32_t number = det_self.number;
     int type;
-    if (!may_offer())
+    sbt_handlers_hold(); /* first: a handler may fork */
+    if (!may_offer()) {
+        sbt_handlers_release();
         return false;
-    sbt_handlers_hold();
+    }
+    uint32_t number = det_self.number;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     bool is_made = make_offer(op, object), is_here = is_made && await(number);
-    bool is_served = is_made && settle(number);
+    bool is_served = is_made && settle(is_here, number);
     if (is_served && is_here)
         *result = offer_of(number)->result;
     if (is_served && is_here && det_is_released(number)) {

@@ -181,6 +181,22 @@ static int park(const struct turn_wait *w, uint32_t *word, const struct sbt_dead
     return sbt_park(word, ASLEEP, deadline);
 }
 
+/*
+ * The thread looks no more for stalls. One with an offer that was served may have begun to look behind that: then the
+ * thread that passed the turn on has seen a looker, and called none.
+ */
+static void look_no_more(const struct turn_wait *w) {
+    const struct det_round *r = det_round;
+    bool looked = __atomic_load_n(&r->thread[w->number].looks, __ATOMIC_SEQ_CST) != 0;
+    det_look_no_more(w->number);
+    uint32_t holder = __atomic_load_n(&r->turn.holder, __ATOMIC_SEQ_CST);
+    if (!looked || !w->wait->is_offer || holder == TURN_NO_THREAD)
+        return;
+    sbt_handlers_hold();
+    det_call_looker(holder);
+    sbt_handlers_release();
+}
+
 /* One sleep. */
 static void sleep_once(struct turn_wait *w, uint32_t *word) {
     struct sbt_deadline soon;
@@ -190,7 +206,7 @@ static void sleep_once(struct turn_wait *w, uint32_t *word) {
     if (is_watching)
         soon = sbt_deadline_in(det_look_every_ns());
     else
-        det_look_no_more(w->number);
+        look_no_more(w);
     int r = park(w, word, is_watching ? &soon : w->deadline);
     if (is_over(w))
         return;
@@ -222,7 +238,7 @@ static void wait_for_turn(struct turn_wait *w) {
     __atomic_store_n(word, AWAKE, __ATOMIC_SEQ_CST);
     __atomic_store_n(waits, 0, __ATOMIC_RELAXED);
     if (!is_over(w)) /* else the number may be another thread's */
-        det_look_no_more(w->number);
+        look_no_more(w);
 }
 
 /*
@@ -255,8 +271,10 @@ static bool take_turn(struct turn_wait *w) {
 static void begin_round(void) {
     struct det_round *r = det_round;
     bool is_forked = r->generation != 0;
-    if (is_forked)
+    if (is_forked) {
         sbt_memory_clear(r, sizeof *r);
+        det_watch_forked();
+    }
     turn_begin(&r->turn, sbt_options.value[SBT_OPT_SEED].u);
     r->generation = sbt_fork_generation() + 1;
     det_adopt_unknown(0, false);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the log and the hints are told of operations: the slow part of det_take and of the end of a wait. */
+#include <string.h>
+
 #include "engine/det/hints.h"
 #include "engine/det/site.h"
 
-static struct det_site_ways ways;
-static struct sbt_lock ways_lock;
-
-/* The caller may not have the turn. */
-static uintptr_t find_site(const uintptr_t *frame) {
-    sbt_lock_take(&ways_lock);
-    uintptr_t site = det_site(&ways, frame);
-    sbt_lock_drop(&ways_lock);
-    return site;
-}
+static struct det_site_ways ways; /* the holder's */
+/*
+ * The ways of operations that are offered, by threads without the turn. No thread waits for that lock: to unwind, its
+ * owner may wait for the dynamic linker's lock, and so for a thread that waits for the turn.
+ */
+static struct det_site_ways ways_to_offers;
+static struct sbt_lock offers_lock;
 
 /* The library's call, and not the program's. */
 static bool is_own_call(enum det_op op) {
@@ -24,16 +23,27 @@ SBT_NOINLINE void det_watch_op(enum det_op op) {
     bool is_logged = __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED);
     uintptr_t site = 0;
     if ((is_logged || det_hints_need_sites()) && !is_own_call(op))
-        site = find_site(__builtin_frame_address(0));
+        site = det_site(&ways, __builtin_frame_address(0));
     if (is_logged)
         det_schedule_op((enum schedule_op)op, det_self.number, site);
     if (r->is_hinted)
         det_hints_op(site);
 }
 
-SBT_NOINLINE uintptr_t det_watch_offer(void) {
-    bool is_logged = __atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED);
-    return is_logged || det_hints_need_sites() ? find_site(__builtin_frame_address(0)) : 0;
+SBT_NOINLINE bool det_watch_offer(uintptr_t *site) {
+    *site = 0;
+    if (!__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED) && !det_hints_need_sites())
+        return true;
+    if (!sbt_lock_try(&offers_lock))
+        return false;
+    *site = det_site(&ways_to_offers, __builtin_frame_address(0));
+    sbt_lock_drop(&offers_lock);
+    return true;
+}
+
+void det_watch_forked(void) {
+    offers_lock = (struct sbt_lock){0};
+    memset(&ways_to_offers, 0, sizeof ways_to_offers);
 }
 
 bool det_watch_needs_turn(uintptr_t site) {
