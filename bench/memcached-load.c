@@ -86,7 +86,10 @@ static bool is_set(long i) {
 static void *connection_main(void *argument) {
     long id = (long)argument, stored[N_KEYS];
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+    int r = fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, sizeof address);
+    while (r != 0 && errno == ECONNREFUSED && usleep(1000) == 0) /* the socket is there before the server listens */
+        r = connect(fd, (struct sockaddr *)&address, sizeof address);
+    if (r != 0)
         fail("connect", strerror(errno));
     for (long i = 0; i < n_requests; i++) {
         long key = (kind == MIXED ? i / (GETS_PER_SET + 1) : i) % N_KEYS;

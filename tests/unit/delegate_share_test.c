@@ -29,7 +29,9 @@ TEST(a_share_of_the_threads_time) {
 TEST(a_round_lasts_until_there_are_samples) {
     ck_assert_uint_eq(share(100, US, 0, 10 * MS - 1), DIRECT_SHARE_UNKNOWN);
     ck_assert_uint_eq(share(7, 100 * MS, 0, 100 * MS - 1), DIRECT_SHARE_UNKNOWN);
-    ck_assert_uint_eq(share(7, 100 * MS, 0, 100 * MS), DIRECT_SHARE_COLD);
+    ck_assert_uint_eq(share(7, 100 * MS, 0, 100 * MS), DIRECT_SHARE_UNKNOWN);
+    ck_assert_uint_eq(share(7, 100 * MS, 0, 2 * SECOND - 1), DIRECT_SHARE_UNKNOWN);
+    ck_assert_uint_eq(share(7, 100 * MS, 0, 2 * SECOND), DIRECT_SHARE_COLD);
     ck_assert_uint_eq(share(8, 100 * MS, 0, 100 * MS), DIRECT_SHARE_HOT);
     ck_assert_uint_eq(share(0, 0, 0, 100 * MS), DIRECT_SHARE_COLD);
 }

@@ -27,8 +27,9 @@
 
 #define SETS 32
 #define WAYS 4
-#define QUIET_ROUNDS 64 /* without samples, after which a mutex's place is free */
-#define VAIN_ROUNDS 4   /* not worth delegating, after which it is if the set is full */
+#define QUIET_ROUNDS 64   /* without samples, after which a mutex's place is free */
+#define VAIN_ROUNDS 4     /* not worth delegating, after which it is if the set is full */
+#define FEW_NS 400000000u /* and of a round with few samples */
 #define TRIALS_APART_NS 250000000u
 #define SERVERS_ROUND_NS 100000000u /* after which a mutex may get another server */
 
@@ -52,6 +53,7 @@ static struct watched {
     uint64_t since_ns;             /* 0: the place was free */
     uint32_t n_quiet, n_vain;      /* rounds in a row */
     bool answer;                   /* of the last trial */
+    uint64_t mean_ns;              /* of its sections when last known; 0: not known */
 } watched[SETS * WAYS];
 
 static struct place places[SETS * WAYS] __attribute__((aligned(64)));
@@ -207,7 +209,7 @@ static bool is_forgotten(size_t i, uint64_t now_ns) {
     if (w->state.pays.switches || sbt_pays_is_in_trial(&w->state.pays))
         return false;
     return (w->n_quiet >= QUIET_ROUNDS && now_ns >= w->state.pays.next_ns) ||
-           (w->n_vain >= VAIN_ROUNDS && is_set_full(i));
+           ((w->n_vain >= VAIN_ROUNDS || now_ns - w->since_ns >= FEW_NS) && is_set_full(i));
 }
 
 static void step(size_t i, const void *key, const struct sbt_switch_look *look, bool *is_tried) {
@@ -249,13 +251,18 @@ static void begin_round(uint64_t now_ns) {
     served_since_ns = now_ns;
 }
 
-/* In this round. The time is that of the sections of the mutex that were timed, for each one that was handed over. */
+/*
+ * In this round. The time is that of the sections of the mutex that were timed, for each one that was handed over; if
+ * none was timed in this round, of those before.
+ */
 static struct direct_placed placed_in_round(size_t i, const void *key) {
     struct sums now = read_served(i), *then = &served_then[i];
+    struct watched *w = &watched[i];
     uint64_t n = now.n - then->n, n_handed = now.n_handed - then->n_handed;
-    uint64_t mean_ns = n != 0 ? (now.section_ns - then->section_ns) / n + 1 : 1;
+    if (n != 0)
+        w->mean_ns = (now.section_ns - then->section_ns) / n + 1;
     return (struct direct_placed){server_of(&places[i], key), n_handed, now.n_behind - then->n_behind,
-                                  n_handed * mean_ns};
+                                  n_handed * w->mean_ns};
 }
 
 static void move_to(size_t i, const void *key, uint32_t server) {
@@ -268,15 +275,17 @@ static void move_one(void) {
     struct direct_placed placed[SETS * WAYS];
     const void *keys[SETS * WAYS];
     size_t places_of[SETS * WAYS], n = 0;
+    bool all_known = true;
     for (size_t i = 0; i < SETS * WAYS; i++) {
         keys[n] = __atomic_load_n(&places[i].key, __ATOMIC_RELAXED);
         if (keys[n] != NULL && __atomic_load_n(&places[i].delegated, __ATOMIC_RELAXED) != 0) {
             placed[n] = placed_in_round(i, keys[n]);
+            all_known = all_known && (placed[n].n_handed == 0 || placed[n].ns != 0);
             places_of[n++] = i;
         }
     }
     struct direct_move move;
-    if (direct_place_move(placed, n, sbt_switch_servers, &move))
+    if (all_known && direct_place_move(placed, n, sbt_switch_servers, &move))
         move_to(places_of[move.which], keys[move.which], move.server);
 }
 

@@ -6,9 +6,10 @@
 #define COLD 75u       /* half as much: a share that goes up and down does not change the answer each time */
 #define COLD_ROUNDS 2u /* in a row, after which the mutex is not worth it */
 #define ROUND_NS 10000000u
-#define ROUND_MOST_NS 100000000u /* and if there are few samples */
-#define SAMPLES_FEW 8u           /* less say nothing of a share, but for how long sections are */
-#define HANDED_LEAST 50u         /* in thousandths of the progress in windows with delegation: sections handed over */
+#define ROUND_MOST_NS 100000000u     /* and if there is no sample */
+#define ROUND_LONGEST_NS 2000000000u /* and if there are few: beside other programs a hot mutex has no more */
+#define SAMPLES_FEW 8u               /* less say nothing of a share, but for how long sections are */
+#define HANDED_LEAST 50u /* in thousandths of the progress in windows with delegation: sections handed over */
 
 enum direct_share direct_share_of(const struct direct_share_sums *sums, uint64_t ns, uint32_t n_threads) {
     bool few = sums->n < SAMPLES_FEW;
@@ -17,7 +18,7 @@ enum direct_share direct_share_of(const struct direct_share_sums *sums, uint64_t
     if (sums->n_long * 2 > sums->n)
         return DIRECT_SHARE_LONG;
     if (few)
-        return DIRECT_SHARE_COLD;
+        return sums->n == 0 || ns >= ROUND_LONGEST_NS ? DIRECT_SHARE_COLD : DIRECT_SHARE_UNKNOWN;
     double share = 1000.0 * DIRECT_SHARE_EVERY * (double)sums->busy_ns / ((double)ns * n_threads);
     return share >= HOT ? DIRECT_SHARE_HOT : share < COLD ? DIRECT_SHARE_COLD : DIRECT_SHARE_BETWEEN;
 }

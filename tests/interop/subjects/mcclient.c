@@ -36,7 +36,10 @@ static FILE *connect_to_server(void) {
     }
     strcpy(address.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+    int r = fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, sizeof address);
+    while (r != 0 && errno == ECONNREFUSED && usleep(1000) == 0) /* the socket is there before the server listens */
+        r = connect(fd, (struct sockaddr *)&address, sizeof address);
+    if (r != 0) {
         fprintf(stderr, "connect: %s\n", strerror(errno));
         exit(2);
     }
