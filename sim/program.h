@@ -110,6 +110,11 @@ uint64_t sim_spin_while(struct sim_program *program, uint32_t word, uint64_t old
 void sim_futex_wait(struct sim_program *program, uint32_t word, uint64_t expected);
 /* How many of at most n threads were woken. */
 uint32_t sim_futex_wake(struct sim_program *program, uint32_t word, uint32_t n);
+/*
+ * A barrier that the server counts, as Graphite's CarbonBarrierWait: one request for each thread, and no shared word is
+ * looked at. `word`: 0 at first, the server's own; no other call is made with it. n_threads: at least 1.
+ */
+void sim_server_barrier(struct sim_program *program, uint32_t word, uint32_t n_threads);
 
 /* A message, as it was retrieved. */
 struct sim_message {

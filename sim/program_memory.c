@@ -204,12 +204,11 @@ static void reply(struct sim_program *p, struct sim_fiber *t, uint64_t at) {
     sim_fiber_call(p, t, at + sim_program_way(p, 0, t->core, HW_MESH_N_FLITS));
 }
 
-static bool wait_at_server(struct sim_program *p, struct sim_fiber *t) {
-    uint64_t done = serve(p);
-    if (p->lines[t->word / SIM_WORDS_OF_LINE].word[t->word % SIM_WORDS_OF_LINE] != t->expected) {
-        reply(p, t, done);
-        return false;
-    }
+static uint64_t *word_at_server(struct sim_program *p, uint32_t word) {
+    return &p->lines[word / SIM_WORDS_OF_LINE].word[word % SIM_WORDS_OF_LINE];
+}
+
+static void sleep_at_server(struct sim_program *p, struct sim_fiber *t) {
     t->wait = SIM_FOR_WAKE;
     t->next_sleeper = NULL;
     if (p->last_sleeper != NULL)
@@ -217,11 +216,19 @@ static bool wait_at_server(struct sim_program *p, struct sim_fiber *t) {
     else
         p->first_sleeper = t;
     p->last_sleeper = t;
+}
+
+static bool wait_at_server(struct sim_program *p, struct sim_fiber *t) {
+    uint64_t done = serve(p);
+    if (*word_at_server(p, t->word) != t->expected)
+        reply(p, t, done);
+    else
+        sleep_at_server(p, t);
     return false;
 }
 
-static bool wake_at_server(struct sim_program *p, struct sim_fiber *t) {
-    uint64_t done = serve(p);
+/* The server is done with the request itself at `done`. */
+static void wake_sleepers(struct sim_program *p, struct sim_fiber *t, uint64_t done) {
     struct sim_fiber **link = &p->first_sleeper, *last = NULL;
     t->result = 0;
     while (*link != NULL && t->result < t->n_wake) {
@@ -239,6 +246,22 @@ static bool wake_at_server(struct sim_program *p, struct sim_fiber *t) {
         reply(p, sleeper, done);
     }
     reply(p, t, done);
+}
+
+static bool wake_at_server(struct sim_program *p, struct sim_fiber *t) {
+    wake_sleepers(p, t, serve(p));
+    return false;
+}
+
+static bool meet_at_server(struct sim_program *p, struct sim_fiber *t) {
+    uint64_t done = serve(p), *count = word_at_server(p, t->word);
+    if (++*count < t->expected) {
+        sleep_at_server(p, t);
+        return false;
+    }
+    *count = 0;
+    t->n_wake = UINT32_MAX;
+    wake_sleepers(p, t, done);
     return false;
 }
 
@@ -264,4 +287,9 @@ uint32_t sim_futex_wake(struct sim_program *p, uint32_t word, uint32_t n) {
     t->n_wake = n;
     call_server(p, word, wake_at_server);
     return (uint32_t)t->result;
+}
+
+void sim_server_barrier(struct sim_program *p, uint32_t word, uint32_t n_threads) {
+    p->running->expected = n_threads;
+    call_server(p, word, meet_at_server);
 }

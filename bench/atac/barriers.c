@@ -8,7 +8,7 @@
 #include "subutai/atac.h"
 
 const char *barrier_name(enum barrier_kind kind) {
-    static const char *const names[] = {"pthread", "sense-reversing", "vc"};
+    static const char *const names[] = {"pthread", "sense-reversing", "vc", "server"};
     return names[kind];
 }
 
@@ -71,7 +71,7 @@ static void prepare(struct sim_program *p, void *argument) {
 }
 
 static void begin(struct sim_program *p, struct loop *loop) {
-    if (sim_self(p) == 0 && loop->kind != BARRIER_VC)
+    if (sim_self(p) == 0 && loop->kind != BARRIER_VC && loop->kind != BARRIER_SERVER)
         sim_store(p, loop->words + (loop->kind == BARRIER_PTHREAD ? (uint32_t)LEFT : (uint32_t)COUNT), loop->n_threads);
     sim_compute(p, 2000 - sim_cycles(p)); /* all threads are ready, as behind the thesis's rank_barrier */
 }
@@ -90,6 +90,8 @@ static void body(struct sim_program *p, void *argument) {
             pthread_wait(p, loop);
         else if (loop->kind == BARRIER_SENSE_REVERSING)
             sense_wait(p, loop, i);
+        else if (loop->kind == BARRIER_SERVER)
+            sim_server_barrier(p, loop->words, loop->n_threads);
         else
             Barrier_wait(barrier);
         uint64_t out = sim_cycles(p);

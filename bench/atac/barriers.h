@@ -5,13 +5,21 @@
  *   PTHREAD          glibc's of the thesis's time (2.11): a lock, a counter and an event word, in one line, and futexes
  *   SENSE_REVERSING  a counter and the sense that all spin on, in one line
  *   VC               the barrier on a virtual channel (<subutai/atac.h>)
+ *   SERVER           not in the thesis: one request for each thread to the server of system calls, which counts
  */
 #ifndef BENCH_ATAC_BARRIERS_H
 #define BENCH_ATAC_BARRIERS_H
 
 #include "run.h"
 
-enum barrier_kind { BARRIER_PTHREAD, BARRIER_SENSE_REVERSING, BARRIER_VC, N_BARRIER_KINDS };
+/* Those of the thesis, and a further one. */
+enum barrier_kind {
+    BARRIER_PTHREAD,
+    BARRIER_SENSE_REVERSING,
+    BARRIER_VC,
+    N_BARRIER_KINDS,
+    BARRIER_SERVER = N_BARRIER_KINDS
+};
 const char *barrier_name(enum barrier_kind kind);
 
 struct barrier_loop {

@@ -278,6 +278,32 @@ TEST(sleeping, "woken in the order of coming, one after the other") {
     sim_program_free(p);
 }
 
+static uint64_t left[8];
+
+static void meets(struct sim_program *p, void *argument) {
+    (void)argument;
+    for (uint64_t episode = 1; episode <= 3; episode++) {
+        sim_compute(p, 1000 * sim_self(p));
+        at[sim_self(p)] = sim_cycles(p);
+        sim_server_barrier(p, word, 8);
+        for (uint32_t i = 0; i < 8; i++)
+            ck_assert_uint_le(at[i], sim_cycles(p)); /* all have come */
+        left[sim_self(p)] = sim_cycles(p);
+        sim_compute(p, 100000 * episode - sim_cycles(p));
+        ck_assert_uint_eq(sim_load(p, word), 0);
+    }
+}
+
+TEST(server_barrier, "none leaves before all have come; they are let go one after the other, as they came") {
+    struct sim_program *p = open_program(8);
+    spawn(p, 8, meets);
+    run(p);
+    for (uint32_t i = 1; i < 7; i++)
+        ck_assert_uint_gt(left[i] + 2 * 100, left[i - 1]);
+    ck_assert_uint_ge(left[7], at[7] + 100 * 8 + 2 * 100); /* a request, seven woken threads, into the call and out */
+    sim_program_free(p);
+}
+
 /* ---- ends that are errors ---- */
 
 static void waits_for_ever(struct sim_program *p, void *argument) {
