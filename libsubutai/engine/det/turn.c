@@ -211,9 +211,18 @@ static void append(struct turn *t, uint32_t i) {
     t->queue[q].last = i + 1;
 }
 
+/* A served thread reads `state` and `overdue` meanwhile, without what serializes the calls. */
 void turn_block(struct turn *t, uintptr_t key, uint64_t deadline, uint8_t tag, bool can_cancel) {
     uint32_t i = t->holder;
-    t->thread[i] = (struct turn_thread){.key = key, .deadline = deadline, .tag = tag, .can_cancel = can_cancel};
+    struct turn_thread *thread = &t->thread[i];
+    thread->key = key;
+    thread->deadline = deadline;
+    thread->next = thread->bits = 0;
+    thread->reason = 0;
+    thread->tag = tag;
+    thread->can_cancel = can_cancel;
+    thread->is_absent = thread->is_back = thread->is_soft = false;
+    __atomic_store_n(&thread->overdue, false, __ATOMIC_RELAXED);
     clear_runnable(t, i, TURN_BLOCKED);
     append(t, i);
     if (deadline < t->next_due)
