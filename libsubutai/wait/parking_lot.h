@@ -44,6 +44,7 @@
 #define SBT_WAIT_PARKING_LOT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/thread.h"
@@ -89,6 +90,7 @@ struct sbt_waiter {
     uint64_t since_ns;    /* when it began to wait */
     uint64_t notified_ns; /* when it was last notified to retry; 0: never */
 };
+_Static_assert(offsetof(struct sbt_waiter, interrupted) >= offsetof(struct sbt_waiter, inflight) + 8, "no one load");
 
 struct sbt_bucket {
     struct sbt_lock lock;

@@ -6,7 +6,7 @@
  * the turn, whichever thread makes it.
  *
  *  1. The thread writes down its operation, stands aside, and offers, with the lock. It has not got the turn: if it
- * had, it would make the operation itself.
+ *     had, it would make the operation itself.
  *  2. It waits for the turn, as each thread does.
  *  3. A thread passes the turn to it, and finds the offer with the lock. It performs the operation: the other thread is
  *     blocked, or it is the last at the barrier, and all are let go (release.c).

@@ -37,6 +37,10 @@ static uint32_t *word_of(uint32_t number) {
     return det_word(det_root(number));
 }
 
+/*
+ * Relaxed: an offer that comes too late to be seen here is taken back by its thread, which is given the turn; and one
+ * that is seen is looked at again with the lock.
+ */
 void det_give(uint32_t to) {
     if (to != TURN_NO_THREAD && __atomic_load_n(&det_round->turn.offer[to], __ATOMIC_RELAXED) == TURN_OFFERED)
         to = det_serve(to);
