@@ -251,9 +251,6 @@ subutai report misses.sbt
 check "no section in which they were counted" matches "$out" 'Cache misses: counted in no section'
 "$WITH_MISSES" misses.sbt twice.sbt 1 1 again
 refuses "'twice.sbt': at byte [0-9]+: cache misses" report twice.sbt
-head -c $(($(stat -c %s "$counted") - 40)) "$counted" >killed.sbt
-subutai report killed.sbt
-check "a killed program: not known" matches "$out" 'Cache misses: not known, the program was$'
 subutai report hot-lock.sbt
 check "each call recorded: they are not counted" matches "$out" 'Cache misses: counted in profiles only'
 subutai report --json hot-lock.sbt
