@@ -41,15 +41,34 @@ static bool wait_a_tick(uint32_t *word, uint32_t n) {
     return true;
 }
 
-static void wait_for_forks(void) {
-    uint32_t n;
-    for (unsigned ticks = 0; (n = read_word(&sbt_fork_page.forks)) != 0 && ticks < FORK_PATIENCE_TICKS;)
-        ticks += !wait_a_tick(&sbt_fork_page.forks, n);
+/* Returns how much of the patience that wait has taken: 1 if no fork has begun or ended for a tick. */
+static unsigned wait_for_forks(void) {
+    uint32_t n = read_word(&sbt_fork_page.forks);
+    return n != 0 && !wait_a_tick(&sbt_fork_page.forks, n);
 }
 
 static void go_outside(void) {
     if (change(&sbt_fork_page.inside, -1U) == 0 && read_word(&sbt_fork_page.forks) != 0)
         sbt_futex_wake(&sbt_fork_page.inside, INT_MAX);
+}
+
+/*
+ * A fork that begins after the wait for the one before is waited for as well:
+ *  1. The looker is outside, and the fork that it waits for ends.
+ *  2. Another fork begins, finds nobody inside, and copies the process.
+ *  3. The looker goes inside. The linker's lock would be copied with it as the owner, so it looks for forks again.
+ * Returns the signals that were blocked before.
+ */
+static uint64_t go_inside(void) {
+    for (unsigned ticks = 0;;) {
+        uint64_t signals = sbt_signals_block();
+        change(&sbt_fork_page.inside, 1);
+        if (SBT_LIKELY(read_word(&sbt_fork_page.forks) == 0) || ticks >= FORK_PATIENCE_TICKS)
+            return signals;
+        go_outside();
+        sbt_signals_restore(signals);
+        ticks += wait_for_forks();
+    }
 }
 
 struct look {
@@ -68,15 +87,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument) {
 
 int sbt_objects_iterate(int (*f)(struct dl_phdr_info *, size_t, void *), void *argument) {
     struct look look = {f, argument, false};
-    uint64_t signals = sbt_signals_block();
-    change(&sbt_fork_page.inside, 1);
-    if (SBT_UNLIKELY(read_word(&sbt_fork_page.forks) != 0)) {
-        go_outside();
-        sbt_signals_restore(signals);
-        wait_for_forks();
-        signals = sbt_signals_block();
-        change(&sbt_fork_page.inside, 1);
-    }
+    uint64_t signals = go_inside();
     int r = dl_iterate_phdr(visit, &look);
     if (look.holds)
         change(&sbt_fork_page.holding, -1U);

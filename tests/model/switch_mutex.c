@@ -6,11 +6,12 @@
 #include "core/object.h"
 #include "engine/direct/delegate.h"
 #include "engine/direct/delegate_auto.h"
+#include "engine/direct/delegate_place.h"
 #include "engine/direct/direct.h"
 #include "switch/switch.h"
 #include "wait/parking_lot.h"
 
-static pthread_mutex_t mutex, other, tried[2];
+static pthread_mutex_t pool[8], *mutex, other, tried[2];
 static pthread_cond_t cond;
 static uint32_t n_inside, n_inside_other, n_turns;
 static bool by_broadcast; /* the waiters are notified by broadcasts only */
@@ -31,7 +32,7 @@ bool direct_delegates;
 uint32_t direct_n_delegates = 2;
 
 uint32_t direct_delegate_find(struct sbt_mutex *mx) {
-    mx->delegated = mx == sbt_mutex_of(&mutex) ? 1 : mx == sbt_mutex_of(&other) ? 2 : DIRECT_DELEGATED_NOT;
+    mx->delegated = mx == sbt_mutex_of(mutex) ? 1 : mx == sbt_mutex_of(&other) ? 2 : DIRECT_DELEGATED_NOT;
     return mx->delegated;
 }
 
@@ -47,6 +48,14 @@ void direct_delegate_count(uint32_t delegated, bool begins_batch, bool waits) {
         sched_wrong("a section was handed over that is not over, or is not delegated");
 }
 
+/* A mutex that the first server serves at first by its address, wherever this program is loaded. */
+static pthread_mutex_t *of_first_server(uint32_t n_servers) {
+    pthread_mutex_t *m = pool;
+    while (n_servers != 0 && direct_place_by_address(m, sizeof(struct sbt_mutex), n_servers) != 0)
+        m++;
+    return m;
+}
+
 void walk_mutex_setup(bool delegated, bool found, uint32_t n_servers) {
     direct_delegates = delegated;
     direct_auto = true;
@@ -54,8 +63,9 @@ void walk_mutex_setup(bool delegated, bool found, uint32_t n_servers) {
     direct_auto_start(DIRECT_SHARE_BY_TURNS);
     direct_auto = found;
     sbt_switch_servers = n_servers;
+    mutex = of_first_server(n_servers);
     sbt_lot_fork_child();
-    memset(&mutex, 0, sizeof mutex);
+    memset(mutex, 0, sizeof *mutex);
     memset(&other, 0, sizeof other);
     memset(tried, 0, sizeof tried);
     memset(&cond, 0, sizeof cond);
@@ -75,13 +85,13 @@ static void time_next(void) {
 
 void walk_mutex_lock(void) {
     time_next();
-    direct_mutex_lock(&mutex);
+    direct_mutex_lock(mutex);
     enter();
 }
 
 void walk_mutex_unlock(void) {
     n_inside--;
-    direct_mutex_unlock(&mutex);
+    direct_mutex_unlock(mutex);
 }
 
 void walk_other_lock(void) {
@@ -96,7 +106,7 @@ void walk_other_unlock(void) {
 }
 
 const void *walk_mutex_object(bool is_other) {
-    return is_other ? &other : &mutex;
+    return is_other ? &other : mutex;
 }
 
 void walk_trylock(bool outer) {
@@ -115,7 +125,7 @@ void walk_cond_wait(void) {
     for (bool again = false; n_turns == 0; again = true) {
         uint32_t n_in_vain = *walk_n_in_vain() + (again && !by_broadcast);
         n_inside--;
-        direct_cond_wait(&cond, &mutex, SBT_RELEASE_OURS, NULL);
+        direct_cond_wait(&cond, mutex, SBT_RELEASE_OURS, NULL);
         enter();
         if (*walk_n_in_vain() != n_in_vain)
             sched_wrong("a thread that a signal woke in vain did not say so, or another thread did");
@@ -151,5 +161,5 @@ static bool is_left_over(pthread_mutex_t *m) {
 const char *walk_mutex_at_end(void) {
     if (!sched_is_freed(&cond) && sbt_cond_of(&cond)->state != 0)
         return "the condition believes that a thread waits";
-    return is_left_over(&mutex) || is_left_over(&other) ? "the mutex is not as it was" : NULL;
+    return is_left_over(mutex) || is_left_over(&other) ? "the mutex is not as it was" : NULL;
 }

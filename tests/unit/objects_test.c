@@ -102,6 +102,35 @@ TEST(objects__a_look_waits_for_a_fork, "a thread goes inside when the fork is ov
     CHECK_INT(sbt_fork_page.inside, 0);
 }
 
+static atomic_int n_inside, stop;
+static int be_inside(struct dl_phdr_info *info, size_t size, void *unused) {
+    (void)info, (void)size, (void)unused;
+    atomic_fetch_add(&n_inside, 1);
+    for (volatile int i = 0; i < 200; i++)
+        ;
+    atomic_fetch_sub(&n_inside, 1);
+    return 7;
+}
+static void *look_again_and_again(void *unused) {
+    while (!atomic_load(&stop))
+        CHECK_INT(sbt_objects_iterate(be_inside, NULL), 7);
+    return unused;
+}
+TEST(objects__fork_after_fork, "30000 forks in a row, at varied distances, and two threads that look: none is inside") {
+    pthread_t lookers[] = {start(look_again_and_again, NULL), start(look_again_and_again, NULL)};
+    for (int i = 0; i < 30000; i++) {
+        sbt_objects_fork_prepare();
+        for (volatile int k = 0; k < 500; k++)
+            CHECK_INT(atomic_load(&n_inside), 0);
+        sbt_objects_fork_parent();
+        for (volatile int k = 0; k < i % 300; k++)
+            ;
+    }
+    atomic_store(&stop, 1);
+    join(lookers[0]);
+    join(lookers[1]);
+}
+
 TEST(objects__neither_waits_for_ever, "a look that does not end, a fork that does not end: the other one goes on") {
     pthread_t looker = start(iterate, NULL);
     while (!atomic_load(&looking))
