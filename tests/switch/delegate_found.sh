@@ -13,7 +13,7 @@ for scene in $("$subject"); do
     [[ $scene != moves ]] || all_servers=2
     for servers in $all_servers; do
         rm -f "$scratch/log"
-        run "$SUBUTAI" run --verbose 3 --log "$scratch/log" --wait 'switch!' --delegate 'auto!' --servers $servers -- "$subject" "$scene"
+        run "$SUBUTAI" run --verbose 3 --log "$scratch/log" --wait 'switch!' --delegate 'auto!' --servers "$servers" -- "$subject" "$scene"
         check "$scene, $servers servers: as it is to be" is "$status" 0
         log=$(cat "$scratch/log")
         [[ $scene != not-* && $log != *'servers are more than the CPUs'* ]] || continue
