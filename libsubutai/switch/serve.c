@@ -31,14 +31,23 @@
 uint32_t sbt_switch_servers;
 
 /*
+ * Is that fiber, which a server runs or has just run, in a section of another object? Its last section may have been of
+ * this object: that is over, and the fiber about to leave.
+ */
+static bool is_in_the_way(const struct sbt_fiber *f, const void *object) {
+    const void *section = f != NULL && f != sbt_self.fiber ? __atomic_load_n(&f->section, __ATOMIC_RELAXED) : NULL;
+    return section != NULL && section != object;
+}
+
+/*
  * A fiber that was on no server has left each section that it had: it ended there, or goes on where the fiber is. The
  * caller owns the fiber, so `carrier` is the one that the fiber has left last.
  */
 bool sbt_fiber_begin_section(uint32_t *word, const void *object, uint32_t server) {
     struct sbt_fiber *f = (struct sbt_fiber *)(void *)word;
     const struct sbt_carrier *x = &SBT_SWITCH->carrier[server];
-    const struct sbt_fiber *self = sbt_self.fiber, *runs = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
-    bool others = (runs != NULL && runs != self) || __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
+    bool others = is_in_the_way(__atomic_load_n(&x->current, __ATOMIC_RELAXED), object) ||
+                  __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0; /* not of this object: its owner is the caller */
     if (!sbt_serves(f->carrier) || !sbt_in_section(f))
         __atomic_store_n(&f->section, object, __ATOMIC_RELAXED);
     f->server = (uint8_t)(server + 1);

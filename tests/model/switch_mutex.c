@@ -15,6 +15,9 @@ static pthread_mutex_t pool[8], *mutex, other, tried[2];
 static pthread_cond_t cond;
 static uint32_t n_inside, n_inside_other, n_turns;
 static bool by_broadcast; /* the waiters are notified by broadcasts only */
+static bool has_other;    /* threads take both mutexes */
+
+bool walk_has_been_behind;
 
 struct sbt_engine sbt_engine;
 
@@ -43,7 +46,10 @@ uint32_t direct_delegate_server(struct sbt_mutex *mx) {
 }
 
 void direct_delegate_count(uint32_t delegated, bool begins_batch, bool waits) {
-    (void)begins_batch, (void)waits;
+    (void)begins_batch;
+    if (waits && !has_other)
+        sched_wrong("a section counts as behind another mutex's, and there is no other mutex");
+    walk_has_been_behind |= waits;
     if ((delegated != 1 || n_inside != 0) && (delegated != 2 || n_inside_other != 0))
         sched_wrong("a section was handed over that is not over, or is not delegated");
 }
@@ -70,7 +76,7 @@ void walk_mutex_setup(bool delegated, bool found, uint32_t n_servers) {
     memset(tried, 0, sizeof tried);
     memset(&cond, 0, sizeof cond);
     n_inside = n_inside_other = n_turns = 0;
-    by_broadcast = false;
+    by_broadcast = has_other = false;
 }
 
 void walk_mutex_change(void) {
@@ -96,6 +102,7 @@ void walk_mutex_unlock(void) {
 
 void walk_other_lock(void) {
     time_next();
+    has_other = true;
     direct_mutex_lock(&other);
     enter_one(&n_inside_other);
 }

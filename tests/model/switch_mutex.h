@@ -17,6 +17,8 @@ void walk_mutex_unlock(void);
 /* Another mutex, which is delegated where the first is; the last server has it. */
 void walk_other_lock(void);
 void walk_other_unlock(void);
+/* A section of the one was handed over to a server with a section of the other, in any schedule. */
+extern bool walk_has_been_behind;
 /* What a section of the one or the other is known by. */
 const void *walk_mutex_object(bool other);
 /* Two other mutexes, which no other thread takes; the outer one is held for longer. */

@@ -183,8 +183,8 @@ TEST(no_move_without_need) {
         serve(&row[0], &row[2], 100, false); /* not behind others */
     ck_assert(!are_apart());
     look(false);
-    for (unsigned n = 0; n < 100; n++)
-        serve(&row[0], &row[2], 10, true); /* few in 100 ms */
+    for (unsigned n = 0; n < 400; n++)
+        serve(&row[0], &row[2], n % 2, true); /* few in 2 s */
     ck_assert(!are_apart());
     for (unsigned n = 0; n < 100; n++) { /* a round does not last over a sleep of the monitor */
         look(false);
@@ -192,6 +192,15 @@ TEST(no_move_without_need) {
     }
     ck_assert(!are_apart());
     ck_assert_uint_eq(direct_auto_counted().moved, 0);
+    sbt_switch_servers = 0;
+}
+
+/* Beside other programs, say. */
+TEST(a_round_with_few_sections_goes_on) {
+    begin_with_servers(DIRECT_SHARE_ANYWAY);
+    for (unsigned n = 0; n < 100 && !are_apart(); n++)
+        serve(&row[0], &row[2], 2, true);
+    ck_assert(are_apart());
     sbt_switch_servers = 0;
 }
 

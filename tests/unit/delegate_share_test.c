@@ -33,14 +33,15 @@ TEST(a_round_lasts_until_there_are_samples) {
     ck_assert_uint_eq(share(7, 100 * MS, 0, 2 * SECOND - 1), DIRECT_SHARE_UNKNOWN);
     ck_assert_uint_eq(share(7, 100 * MS, 0, 2 * SECOND), DIRECT_SHARE_COLD);
     ck_assert_uint_eq(share(8, 100 * MS, 0, 100 * MS), DIRECT_SHARE_HOT);
-    ck_assert_uint_eq(share(0, 0, 0, 100 * MS), DIRECT_SHARE_COLD);
+    ck_assert_uint_eq(share(0, 0, 0, 100 * MS), DIRECT_SHARE_QUIET);
 }
 
 /* One that was stopped is an exception. */
 TEST(most_sections_are_long) {
     ck_assert_uint_eq(share(100, 30 * US, 50, 10 * MS), DIRECT_SHARE_HOT);
     ck_assert_uint_eq(share(100, 30 * US, 51, 10 * MS), DIRECT_SHARE_LONG);
-    ck_assert_uint_eq(share(1, 30 * US, 1, 100 * MS), DIRECT_SHARE_LONG);
+    ck_assert_uint_eq(share(3, 30 * US, 2, 100 * MS), DIRECT_SHARE_LONG);
+    ck_assert_uint_eq(share(2, 30 * US, 2, 100 * MS), DIRECT_SHARE_UNKNOWN);
 }
 
 static struct direct_share_state state;
@@ -156,6 +157,15 @@ TEST(a_round_between_begins_the_count_again) {
     ck_assert(step(DIRECT_SHARE_COLD, DIRECT_SHARE_TRIED, true));
     ck_assert(step(DIRECT_SHARE_BETWEEN, DIRECT_SHARE_TRIED, true));
     ck_assert(step(DIRECT_SHARE_COLD, DIRECT_SHARE_TRIED, true));
+}
+
+/* Nothing comes of it: for 0.2 s other programs may have had the CPUs. */
+TEST(it_stays_delegated_in_a_few_quiet_rounds) {
+    program(1000, 1500);
+    ck_assert(go_on(SECOND / 5, DIRECT_SHARE_HOT));
+    for (unsigned n = 0; n < 19; n++)
+        ck_assert(step(DIRECT_SHARE_QUIET, DIRECT_SHARE_ANYWAY, true));
+    ck_assert(!step(DIRECT_SHARE_QUIET, DIRECT_SHARE_ANYWAY, true));
 }
 
 TEST(it_goes_back_at_once_when_sections_are_long) {

@@ -31,7 +31,8 @@
 #define VAIN_ROUNDS 4     /* not worth delegating, after which it is if the set is full */
 #define FEW_NS 400000000u /* and of a round with few samples */
 #define TRIALS_APART_NS 250000000u
-#define SERVERS_ROUND_NS 100000000u /* after which a mutex may get another server */
+#define SERVERS_ROUND_NS 100000000u          /* after which a mutex may get another server */
+#define SERVERS_ROUND_LONGEST_NS 2000000000u /* and if few sections were handed over: beside other programs */
 
 struct place {
     const void *key;    /* the mutex; NULL: the place is free; atomic */
@@ -160,7 +161,8 @@ static enum direct_share share_of(struct watched *w, size_t i, const struct sbt_
     enum direct_share share = direct_share_of(&in_round, look->now_ns - w->since_ns, look->n_threads);
     if (share != DIRECT_SHARE_UNKNOWN) {
         w->n_quiet = in_round.n == 0 ? w->n_quiet + 1 : 0;
-        w->n_vain = share == DIRECT_SHARE_COLD || share == DIRECT_SHARE_LONG ? w->n_vain + 1 : 0;
+        bool worth_it = share == DIRECT_SHARE_BETWEEN || share == DIRECT_SHARE_HOT;
+        w->n_vain = worth_it ? 0 : w->n_vain + 1;
         w->then = now;
         w->since_ns = look->now_ns;
     }
@@ -271,7 +273,8 @@ static void move_to(size_t i, const void *key, uint32_t server) {
     say(key, " has another server");
 }
 
-static void move_one(void) {
+/* False: the round goes on, if it may, since few sections were handed over. */
+static bool move_one(bool may_go_on) {
     struct direct_placed placed[SETS * WAYS];
     const void *keys[SETS * WAYS];
     size_t places_of[SETS * WAYS], n = 0;
@@ -284,9 +287,12 @@ static void move_one(void) {
             places_of[n++] = i;
         }
     }
+    if (may_go_on && !direct_place_is_enough(placed, n))
+        return false;
     struct direct_move move;
     if (all_known && direct_place_move(placed, n, sbt_switch_servers, &move))
         move_to(places_of[move.which], keys[move.which], move.server);
+    return true;
 }
 
 /* For tests: each mutex has another server each time that it is delegated. */
@@ -306,8 +312,8 @@ static void look_at_servers(uint64_t now_ns, bool is_tried) {
         move_all();
     } else if (served_since_ns == 0 || is_tried) {
         begin_round(now_ns);
-    } else if (now_ns - served_since_ns >= SERVERS_ROUND_NS) {
-        move_one();
+    } else if (now_ns - served_since_ns >= SERVERS_ROUND_NS &&
+               move_one(now_ns - served_since_ns < SERVERS_ROUND_LONGEST_NS)) {
         begin_round(now_ns);
     }
 }

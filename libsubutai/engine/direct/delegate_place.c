@@ -26,6 +26,13 @@ static uint64_t gain(const uint64_t *load, const struct direct_placed *p, uint32
     return from - (moved > left ? moved : left);
 }
 
+bool direct_place_is_enough(const struct direct_placed *placed, size_t n) {
+    bool enough = false;
+    for (size_t i = 0; i < n; i++)
+        enough = enough || placed[i].n_handed >= HANDED_ENOUGH;
+    return enough;
+}
+
 bool direct_place_move(const struct direct_placed *placed, size_t n, uint32_t n_servers, struct direct_move *move) {
     uint64_t load[SBT_SWITCH_SERVERS_MOST] = {0}, most = 0;
     for (size_t i = 0; i < n; i++)

@@ -30,6 +30,9 @@ struct direct_move {
 /* False: all stay where they are. Servers are fewer than 64. */
 bool direct_place_move(const struct direct_placed *placed, size_t n, uint32_t n_servers, struct direct_move *move);
 
+/* Have enough sections of one of the mutexes been handed over, so that its round says something? */
+bool direct_place_is_enough(const struct direct_placed *placed, size_t n);
+
 /* Addresses of neighbours differ in the higher bits. */
 static inline uint32_t direct_place_by_address(const void *mutex, size_t size, uint32_t n_servers) {
     return (uint32_t)((uintptr_t)mutex / size % n_servers);

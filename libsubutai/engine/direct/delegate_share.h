@@ -36,6 +36,7 @@ struct direct_share_sums {
 
 enum direct_share {
     DIRECT_SHARE_UNKNOWN, /* the round goes on */
+    DIRECT_SHARE_QUIET,   /* no sample: it is not in use, or other programs have the CPUs */
     DIRECT_SHARE_COLD,
     DIRECT_SHARE_BETWEEN,
     DIRECT_SHARE_HOT,
@@ -58,7 +59,7 @@ static inline uint64_t direct_share_long_ns(enum direct_share_how how) {
 /* A mutex. All-zero is the beginning. `switches` of the trial's machine means: is it delegated? */
 struct direct_share_state {
     struct sbt_pays pays;
-    uint32_t n_cold; /* cold rounds in a row */
+    uint32_t cold; /* cold rounds in a row, in parts that a quiet one counts for */
 };
 
 /*
