@@ -28,6 +28,13 @@ one_inside() {
 runs 100 -- counters
 check "a race for a mutex: one schedule and one output in 100 runs" one_inside
 counters=$out
+for what in quits quits-quickly; do
+    runs 10 -- "$what"
+    check "a process that leaves at once ($what) tells the same" is "$out" "$counters"
+done
+run "$SUBUTAI" run --engine det --schedule left.schedule -- "$ORDERED" quits
+run "$SUBUTAI" schedule info left.schedule
+check "and its log has an end" matches "$status $out" "^0 .*${counters:19:16}"
 runs 100 -- all
 check "every kind of object: one schedule and one output in 100 runs" one_inside
 all=$out

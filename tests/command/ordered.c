@@ -253,6 +253,18 @@ static int many(void) {
     return 0;
 }
 
+/* The process ends without its exit handlers, by a thread that others may still run beside. */
+static int quits(void) {
+    counters();
+    fflush(stdout);
+    _exit(0);
+}
+static int quits_quickly(void) {
+    counters();
+    fflush(stdout);
+    quick_exit(0);
+}
+
 static pthread_barrier_t pair;
 static sem_t gate;
 
@@ -313,6 +325,8 @@ static const struct {
     int (*run)(void);
 } ways[] = {
     {"counters", counters},        /* threads race for a mutex */
+    {"quits", quits},              /* the same, and the process leaves by _exit */
+    {"quits-quickly", quits_quickly}, /* and by quick_exit */
     {"all", all_kinds},            /* every kind of object, deadlines, sleeps, creation, ends, locks in destructors */
     {"exits", exits},              /* threads end by pthread_exit, which unwinds their stacks */
     {"allocates", with_allocator}, /* the allocator has a lock: the C library takes it when it creates a thread */
