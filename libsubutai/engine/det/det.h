@@ -106,6 +106,7 @@ struct det_round {
             uintptr_t site;
             enum det_op op;
             int result; /* by the thread that performs it */
+            uint32_t *is_performed; /* the thread's det_self.is_performed */
         } offer;
         struct sbt_adapt adapt;
         uintptr_t routine; /* where it begins; 0: not known, or the main thread */
@@ -138,6 +139,7 @@ struct det_self {
     uint32_t waiting;    /* plus 1: the number of the thread that is blocked or outside; 0: it is not */
     uint32_t generation; /* of the round in which that is so */
     uint32_t offers;  /* plus 1: the number of the thread, which has offered an operation and stands aside; 0: none */
+    uint32_t is_performed; /* 1: its last offer has been; atomic */
     uint32_t in_op;   /* 1: it looks whether it has the turn, or has it for an operation; DET_CREATES; atomic */
     uint32_t n_inner; /* operations under way inside of that one */
     uint32_t tid_before;         /* while it creates: of its record */
@@ -366,6 +368,11 @@ void det_go_on(void);
 bool det_offer(enum det_op op, void *object, int *result);
 static inline bool det_has_turn(void) {
     return __atomic_load_n(&det_round->turn.holder, __ATOMIC_RELAXED) == det_self.number;
+}
+/* True: the operation, which has no result, has been made. */
+static inline bool det_is_served(enum det_op op, void *object) {
+    int result;
+    return !det_has_turn() && det_offer(op, object, &result);
 }
 /* The thread that has been given the turn, and those behind it, may have offered: the thread that has it then. */
 uint32_t det_serve(uint32_t holder);
