@@ -114,9 +114,9 @@ static void stop(void) {
 }
 
 /*
- * By _exit or quick_exit. Not in a child of vfork, whose memory is its parent's, nor in a copy of the process that was
- * made by a system call. Nor in a handler that cannot be deferred and has interrupted a section: that may have a lock
- * that is needed.
+ * By _exit or quick_exit. Not in a child of vfork, which has its parent's memory, nor in a copy of the process that
+ * was made by a system call. Nor in a handler that cannot be deferred and has interrupted a section: that may have a
+ * lock that is needed.
  */
 static void leave(void) {
     if (sbt_self.handlers_held == 0 && det_round->process == sbt_syscall0(SYS_getpid))
