@@ -75,7 +75,7 @@ for what in lock lock-takes lock-guest lock-leaves; do
     run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" "$what"
     check "a thread in a handler is served at a free mutex ($what)" is "$status $out" "0 done"
 done
-for what in lock-copies lock-copied; do
+for what in lock-copies lock-copied lock-clones lock-cloned; do
     run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" "$what"
     check "and a child that returns from the handler has it too ($what)" is "$status $out" "0 done
 child done"

@@ -63,6 +63,8 @@ int lock_of_guest(void);
 int lock_of_ended(void);
 int lock_and_fork(void);
 int served_lock_and_fork(void);
+int lock_and_clone(void);
+int served_lock_and_clone(void);
 /* ordered_futex.c */
 int restarted(void);
 int unmapped(void);

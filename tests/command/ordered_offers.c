@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "ordered.h"
@@ -12,7 +13,7 @@
 static pthread_barrier_t meeting;
 static pthread_t other;
 static atomic_int tid, in_handler, may_return, result;
-static enum { COMPUTES, LOCKS, EXITS, FORKS, RETURNS } in_the_handler;
+static enum { COMPUTES, LOCKS, EXITS, FORKS, RETURNS, CLONES } in_the_handler;
 static bool is_late; /* the handler does so when it may return */
 static bool is_child, is_child_good;
 
@@ -35,10 +36,12 @@ static void on_signal(int number) {
         locked_add(2);
     if (in_the_handler == EXITS)
         pthread_exit(NULL);
-    if (in_the_handler == FORKS || in_the_handler == RETURNS) {
+    if (in_the_handler == FORKS || in_the_handler == RETURNS || in_the_handler == CLONES) {
         int status = 1;
-        pid_t child = fork();
+        pid_t child = in_the_handler == CLONES ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
         is_child = child == 0;
+        if (is_child && in_the_handler == CLONES)
+            return; /* it has made no operation, and its offer stands */
         if (is_child)
             locked_add(2);
         if (is_child && in_the_handler == RETURNS)
@@ -207,8 +210,8 @@ int lock_of_ended(void) {
 }
 
 /* The child returns from the handler, and has the mutex too: it locks it itself, or it was served before. */
-static int lock_of_child(bool is_served) {
-    in_the_handler = RETURNS;
+static int lock_of_child(int how, bool is_served) {
+    in_the_handler = how;
     is_late = is_served;
     atomic_store(&may_return, !is_served);
     int status = lock_and_end(is_served, false);
@@ -217,9 +220,17 @@ static int lock_of_child(bool is_served) {
 }
 
 int lock_and_fork(void) {
-    return lock_of_child(false);
+    return lock_of_child(RETURNS, false);
 }
 
 int served_lock_and_fork(void) {
-    return lock_of_child(true);
+    return lock_of_child(RETURNS, true);
+}
+
+int lock_and_clone(void) {
+    return lock_of_child(CLONES, false);
+}
+
+int served_lock_and_clone(void) {
+    return lock_of_child(CLONES, true);
 }
