@@ -12,15 +12,16 @@ SIZES = {"small": 1, "medium": 3, "large": 9}
 ITEMS = {"ferret": 90, "dedup": 36, "parts": 60, "tasks": 450}
 
 # Fig. 1 and Table 1 of LBDR say where its hints are; PARROT has one soft barrier in ferret and none in dedup. The weights are
-# what follows, in units of 100 ns. A soft barrier waits for many turns: ferret's reader takes 400 for each picture. %d: the
+# what follows, in units of 100 ns. Wrong hints are before sections that are neither free of synchronization nor long: one call
+# between others (`one`), and each call in the function. A soft barrier waits for many turns: ferret's reader takes 400 for each picture. %d: the
 # threads of a stage.
 HINTS = {
     "ferret": {"parrot": ["soft-barrier leave_take_to_rank (ferret) %d 20000"],
                "lbdr": ["give-up-turn leave_take (ferret) 650", "give-up-turn leave_take_to_rank (ferret) 7500"],
-               "wrong": ["give-up-turn queue_put (ferret)"]},
+               "one": ["give-up-turn tell_filled (ferret)"], "wrong": ["give-up-turn queue_put (ferret)", "give-up-turn tell_filled (ferret)"]},
     "dedup": {"parrot": [],
               "lbdr": ["give-up-turn leave_put (dedup) 300", "give-up-turn before_compress (dedup) 2000"],
-              "wrong": ["give-up-turn queue_take (dedup)"]},
+              "one": ["give-up-turn tell_filled (dedup)"], "wrong": ["give-up-turn queue_take (dedup)"]},
     "parts": {"parrot": ["soft-barrier begin_round (parts) %d 20000"], "lbdr": ["give-up-turn begin_round (parts) 4000"],
               "wrong": ["give-up-turn meet (parts)"]},
     "tasks": {"parrot": ["soft-barrier leave_take (tasks) %d 20000"], "lbdr": ["give-up-turn leave_take (tasks) 1000"],
@@ -29,9 +30,9 @@ HINTS = {
 
 
 class Way:
-    """How a program is run. `hints`: a key of HINTS; None: no file. `least`: budgets are no less than the weights."""
+    """How a program is run. `hints`, and `wrong` for more of them: keys of HINTS; None: no file. `least`: budgets are no less than the weights."""
 
-    def __init__(self, name, hints=None, least=False, wrong=False, sfs=True, sts=True):
+    def __init__(self, name, hints=None, least=False, wrong=None, sfs=True, sts=True):
         self.name, self.hints, self.least, self.wrong, self.sfs, self.sts = name, hints, least, wrong, sfs, sts
 
     def lines(self, program, threads):
@@ -42,13 +43,14 @@ class Way:
             lines = []
         if self.least:
             lines = [f"{line} {line.rsplit(' ', 1)[1]}" for line in lines]
-        return lines + (HINTS[program]["wrong"] if self.wrong else [])
+        return lines + (HINTS[program][self.wrong] if self.wrong is not None else [])
 
 
 NATIVE = Way("native")
 ROUND_ROBIN, PARROT, LBDR = Way("round robin"), Way("PARROT", "parrot"), Way("LBDR", "lbdr")
 LEAST = Way("LBDR, least budgets", "lbdr", least=True)
-WRONG = Way("LBDR, a wrong hint more", "lbdr", wrong=True)
+WRONG_ONE = Way("LBDR, a wrong hint more", "lbdr", wrong="one")
+WRONG = Way("LBDR, wrong hints at each call", "lbdr", wrong="wrong")
 NEITHER, ONLY_STS = Way("neither", "lbdr", sfs=False, sts=False), Way("STS alone", "lbdr", sfs=False)
 ONLY_SFS = Way("SFS alone", "lbdr", sts=False)
 PARROT_NO_STS = Way("PARROT without STS", "parrot", sts=False)

@@ -75,6 +75,10 @@ void queue_begin(struct queue *q, unsigned n_writers) {
                         .n_writers = n_writers};
 }
 
+static SITE void tell_filled(pthread_cond_t *cond) {
+    pthread_cond_signal(cond);
+}
+
 static SITE void leave_put(pthread_mutex_t *mutex) {
     pthread_mutex_unlock(mutex);
 }
@@ -84,7 +88,7 @@ void queue_put(struct queue *q, void *item) {
     while (q->n == QUEUE_ITEMS)
         pthread_cond_wait(&q->emptied, &q->mutex);
     q->items[(q->first + q->n++) % QUEUE_ITEMS] = item;
-    pthread_cond_signal(&q->filled);
+    tell_filled(&q->filled);
     leave_put(&q->mutex);
 }
 

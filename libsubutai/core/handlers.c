@@ -24,9 +24,10 @@ typedef void handler_function(int signal, siginfo_t *info, void *context);
  * The program's handlers, by signal. Relaxed: a handler is code, and nothing orders its installation with a signal that
  * is sent at the same time.
  */
-static struct {
+static struct handler {
     handler_function *function;
     bool wants_info;
+    bool is_last;    /* no action of another kind has been set since; it may have been reset */
     uint64_t spared; /* the part of its mask that is kept from the kernel */
 } theirs[N_SIGNALS];
 
@@ -41,7 +42,10 @@ static _Thread_local struct {
     uint32_t n;
     bool blocks;   /* the code that was interrupted last goes on with all signals blocked, */
     uint64_t mask; /* in place of this mask */
-    unsigned char info[SBT_HANDLERS_DEFERRED_MOST][INFO_BYTES];
+    struct one {
+        handler_function *function; /* at its receipt: one with SA_RESETHAND is the program's no more */
+        unsigned char info[INFO_BYTES];
+    } one[SBT_HANDLERS_DEFERRED_MOST];
 } deferred __attribute__((tls_model("initial-exec")));
 
 static const uint64_t all_but_faults =
@@ -88,7 +92,8 @@ static bool defer(const siginfo_t *info, ucontext_t *context) {
     sbt_self.handlers_deferred = 1;
     if (deferred.n == SBT_HANDLERS_DEFERRED_MOST)
         return false;
-    memcpy(deferred.info[deferred.n++], info, INFO_BYTES);
+    deferred.one[deferred.n].function = load(info->si_signo);
+    memcpy(deferred.one[deferred.n++].info, info, INFO_BYTES);
     return true;
 }
 
@@ -96,7 +101,7 @@ static bool defer(const siginfo_t *info, ucontext_t *context) {
  * A handler with one parameter ignores the others: the calling conventions of both machines allow that. The handler may
  * leave by a jump, so the record of a waiter that it has interrupted is put back behind it only.
  */
-static void call(int signal, siginfo_t *info, void *context) {
+static void call(handler_function *function, siginfo_t *info, void *context) {
     struct sbt_waiter *waiter = sbt_self.waiter;
     if (SBT_UNLIKELY(waiter != NULL)) {
         if (!are_held() && sbt_handlers_interrupt != NULL)
@@ -105,7 +110,7 @@ static void call(int signal, siginfo_t *info, void *context) {
     }
     if (SBT_UNLIKELY(sbt_handlers_entered != NULL))
         sbt_handlers_entered();
-    load(signal)(signal, info, context);
+    function(info->si_signo, info, context);
     sbt_self.waiter = waiter;
     if (SBT_UNLIKELY(sbt_handlers_returned != NULL))
         sbt_handlers_returned(context);
@@ -115,38 +120,47 @@ static bool is_fault(int signal) {
     return signal == SIGABRT || (FAULTS & BIT(signal)) != 0;
 }
 
-/* The handler that the kernel is given. */
+/*
+ * The handler that the kernel is given, with SA_RESETHAND where the program's has that. Then the kernel itself has gone
+ * back to the default when this begins, in this process alone, and of threads that receive the signal at once all but
+ * the first take the default action.
+ */
 static void handle(int signal, siginfo_t *info, void *context) {
     if (SBT_LIKELY(!are_held()) || is_fault(signal) || !defer(info, context))
-        call(signal, info, context);
+        call(load(signal), info, context);
 }
 
 /* Run a deferred handler here and now, with the mask that the kernel would have set. */
-static void run(siginfo_t *info, uint64_t *mask) {
+static void run(handler_function *function, siginfo_t *info, uint64_t *mask) {
     ucontext_t here;
     struct sigaction action;
     int signal = info->si_signo;
     uint64_t during = *mask;
-    if (sbt_real.sigaction(signal, NULL, &action) == 0)
+    if (sbt_real.sigaction(signal, NULL, &action) == 0) /* they are kept when SA_RESETHAND has been acted upon */
         during |= mask_get(&action.sa_mask) | ((action.sa_flags & SA_NODEFER) != 0 ? 0 : BIT(signal));
     getcontext(&here);
     mask_put(&here.uc_sigmask, *mask);
     change_mask(SIG_SETMASK, &during);
-    call(signal, info, &here);
+    call(function, info, &here);
     change_mask(SIG_BLOCK, &all_but_faults);
     *mask = mask_get(&here.uc_sigmask); /* the handler may have changed it */
 }
 
 /*
  * Send a deferred signal to the thread once more: then its handler gets the stack, the flags and the context that it is
- * entitled to. That is not possible in two cases:
+ * entitled to. That is not possible in three cases:
+ *  - The handler had SA_RESETHAND: its one call is that of the signal that was deferred.
  *  - The signal is a real-time signal. Several of one number must keep their order.
  *  - The same signal is pending, or the signal stops or continues the process. The kernel keeps one of each number, and
  *    stop and continue take each other back.
  */
-static bool is_sent_again(siginfo_t *info) {
+static bool is_sent_again(handler_function *function, siginfo_t *info) {
     uint64_t pending = 0;
     int signal = info->si_signo;
+    struct sigaction action;
+    if (sbt_real.sigaction(signal, NULL, &action) != 0 || action.sa_sigaction != handle || load(signal) != function ||
+        (action.sa_flags & (int)SA_RESETHAND) != 0)
+        return false;
     sbt_syscall6(SYS_rt_sigpending, (long)&pending, sizeof pending, 0, 0, 0, 0);
     return signal < FIRST_REAL_TIME && ((pending | STOPS_AND_CONT) & BIT(signal)) == 0 &&
            sbt_syscall6(SYS_rt_tgsigqueueinfo, sbt_syscall0(SYS_getpid), sbt_syscall0(SYS_gettid), signal, (long)info,
@@ -156,7 +170,7 @@ static bool is_sent_again(siginfo_t *info) {
 static siginfo_t first_deferred(void) {
     siginfo_t info;
     memset(&info, 0, sizeof info);
-    memcpy(&info, deferred.info[0], INFO_BYTES);
+    memcpy(&info, deferred.one[0].info, INFO_BYTES);
     return info;
 }
 
@@ -171,11 +185,12 @@ SBT_NOINLINE void sbt_handlers_deliver(void) {
     deferred.blocks = false;
     while (deferred.n != 0) {
         siginfo_t info = first_deferred();
+        handler_function *function = deferred.one[0].function;
         deferred.n--;
-        memmove(deferred.info[0], deferred.info[1], deferred.n * sizeof deferred.info[0]);
+        memmove(&deferred.one[0], &deferred.one[1], deferred.n * sizeof deferred.one[0]);
         sbt_self.handlers_deferred = deferred.n != 0;
-        if (!is_sent_again(&info))
-            run(&info, &mask);
+        if (!is_sent_again(function, &info))
+            run(function, &info, &mask);
     }
     sbt_self.handlers_deferred = 0;
     change_mask(SIG_SETMASK, &mask);
@@ -188,23 +203,47 @@ void sbt_handlers_start(void) {
 bool sbt_handlers_can(int signal, const struct sigaction *action) {
     return sbt_all_theirs == 0 && signal > 0 && signal < N_SIGNALS &&
            (!is_fault(signal) || sbt_handlers_returned != NULL) && action->sa_handler != SIG_DFL &&
-           action->sa_handler != SIG_IGN && action->sa_sigaction != handle && (action->sa_flags & SA_RESETHAND) == 0;
+           action->sa_handler != SIG_IGN && action->sa_sigaction != handle;
 }
 
-static void store(int signal, handler_function *function, bool wants_info, uint64_t spared) {
-    __atomic_store_n(&theirs[signal].function, function, __ATOMIC_RELAXED);
-    __atomic_store_n(&theirs[signal].wants_info, wants_info, __ATOMIC_RELAXED);
-    __atomic_store_n(&theirs[signal].spared, spared, __ATOMIC_RELAXED);
+static struct handler theirs_for(int signal) {
+    return (struct handler){.function = load(signal),
+                            .wants_info = __atomic_load_n(&theirs[signal].wants_info, __ATOMIC_RELAXED),
+                            .is_last = __atomic_load_n(&theirs[signal].is_last, __ATOMIC_RELAXED),
+                            .spared = __atomic_load_n(&theirs[signal].spared, __ATOMIC_RELAXED)};
+}
+
+static void store(int signal, const struct handler *handler) {
+    __atomic_store_n(&theirs[signal].function, handler->function, __ATOMIC_RELAXED);
+    __atomic_store_n(&theirs[signal].wants_info, handler->wants_info, __ATOMIC_RELAXED);
+    __atomic_store_n(&theirs[signal].is_last, handler->is_last, __ATOMIC_RELAXED);
+    __atomic_store_n(&theirs[signal].spared, handler->spared, __ATOMIC_RELAXED);
+}
+
+/*
+ * The kernel's action, as the program has set it. With SA_RESETHAND the kernel keeps flags and mask when it has gone
+ * back to the default.
+ */
+static struct sigaction as_set(const struct sigaction *action, const struct handler *handler) {
+    struct sigaction shown = *action;
+    bool is_installed = action->sa_sigaction == handle;
+    bool is_reset = action->sa_handler == SIG_DFL && (action->sa_flags & (int)SA_RESETHAND) != 0 && handler->is_last;
+    if (is_installed)
+        shown.sa_sigaction = handler->function;
+    if (is_installed || is_reset) {
+        shown.sa_flags &= ~(handler->wants_info ? 0 : SA_SIGINFO);
+        mask_put(&shown.sa_mask, mask_get(&action->sa_mask) | handler->spared);
+    }
+    return shown;
 }
 
 int sbt_handlers_set(int signal, const struct sigaction *action, struct sigaction *old) {
     struct sigaction ours, was;
     if (signal <= 0 || signal >= N_SIGNALS)
         return sbt_real.sigaction(signal, action, old);
-    handler_function *function = load(signal);
-    bool wants_info = __atomic_load_n(&theirs[signal].wants_info, __ATOMIC_RELAXED);
-    uint64_t spared = __atomic_load_n(&theirs[signal].spared, __ATOMIC_RELAXED);
-    bool can = action != NULL && sbt_handlers_can(signal, action) && sbt_syscall0(SYS_getpid) == process;
+    const struct handler before = theirs_for(signal);
+    bool is_shared = sbt_syscall0(SYS_getpid) != process;
+    bool can = action != NULL && sbt_handlers_can(signal, action) && !is_shared;
     if (action != NULL) {
         ours = *action;
         mask_put(&ours.sa_mask, mask_get(&action->sa_mask) & ~sbt_handlers_spared);
@@ -212,22 +251,20 @@ int sbt_handlers_set(int signal, const struct sigaction *action, struct sigactio
     if (can) { /* before the system call: the handler may run before that returns */
         ours.sa_sigaction = handle;
         ours.sa_flags |= SA_SIGINFO;
-        store(signal, action->sa_sigaction, (action->sa_flags & SA_SIGINFO) != 0,
-              mask_get(&action->sa_mask) & sbt_handlers_spared);
+        store(signal, &(struct handler){.function = action->sa_sigaction,
+                                        .wants_info = (action->sa_flags & SA_SIGINFO) != 0,
+                                        .is_last = true,
+                                        .spared = mask_get(&action->sa_mask) & sbt_handlers_spared});
     }
     int r = sbt_real.sigaction(signal, action != NULL ? &ours : NULL, &was);
     if (r != 0) {
         if (can)
-            store(signal, function, wants_info, spared);
+            store(signal, &before);
         return r;
     }
-    if (old != NULL) {
-        *old = was;
-        if (was.sa_sigaction == handle) {
-            old->sa_sigaction = function;
-            old->sa_flags = was.sa_flags & ~(wants_info ? 0 : SA_SIGINFO);
-            mask_put(&old->sa_mask, mask_get(&was.sa_mask) | spared);
-        }
-    }
+    if (action != NULL && !can && !is_shared)
+        __atomic_store_n(&theirs[signal].is_last, false, __ATOMIC_RELAXED);
+    if (old != NULL)
+        *old = as_set(&was, &before);
     return 0;
 }

@@ -7,10 +7,12 @@
  * ends. The handler might wait for those very threads. A section under a lock takes a fraction of a microsecond. So the
  * handler returns at once, with all signals blocked, and runs when the section ends.
  *
- * Only handlers that were installed through abi/kernel_thread/signal.c can be deferred. Three kinds cannot be:
+ * Only handlers that were installed through abi/kernel_thread/signal.c can be deferred. Two kinds cannot be:
  *  - handlers of faults;
- *  - handlers with SA_RESETHAND: when they are called the kernel has already forgotten them;
  *  - handlers that were installed by a system call without the C library.
+ *
+ * A handler with SA_RESETHAND is deferred as others are, although the kernel has forgotten it by then: it is written
+ * down which one it was.
  *
  * A handler of these kinds may find its thread anywhere. So each folder has a mark of its own, and a handler that does
  * run looks there whether it has interrupted that folder:
@@ -68,7 +70,8 @@ void sbt_handlers_start(void);
 
 /*
  * sigaction, errors included. The kernel is given a handler of the library's, which calls or defers the program's.
- * Needs sbt_real. If two threads install handlers of one signal at once, one handler may get the flags of the other.
+ * Needs sbt_real. If two threads install handlers of one signal at once, one handler may get the flags of the other. If
+ * a thread receives the signal while another one installs a handler, the new one may be called in place of the old one.
  */
 int sbt_handlers_set(int signal, const struct sigaction *action, struct sigaction *old);
 

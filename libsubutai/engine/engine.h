@@ -73,6 +73,8 @@ struct sbt_order {
     /* The forking thread before the fork, and in the parent. */
     void (*fork_begin)(void);
     void (*fork_parent)(void);
+    /* The process ends without its destructors: what `stop` does, if that can be done here. */
+    void (*leave)(void);
 
     /*
      * Blocks for `ns`, or until the deadline if it is not NULL; a cancellation point. 0, or EINTR: a handler has run.

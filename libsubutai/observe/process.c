@@ -237,6 +237,7 @@ SBT_EXPORT void thrd_yield(void) {
 /* A forked child often ends like this. abort and exec end the trace as a kill would. */
 SBT_EXPORT void _exit(int status) {
     rec_finish();
+    sbt_process_leaves();
     for (;;)
         sbt_syscall3(SYS_exit_group, status, 0, 0);
 }

@@ -144,7 +144,6 @@
     F(int, pthread_detach, (pthread_t))                                                                                \
     F(int, thrd_detach, (thrd_t))                                                                                      \
     F(__sighandler_t, signal, (int, __sighandler_t))                                                                   \
-    F(__sighandler_t, __sysv_signal, (int, __sighandler_t))                                                            \
     F(int, __libc_start_main,                                                                                          \
       (sbt_main_function *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *))
 

@@ -249,8 +249,15 @@ __attribute__((destructor)) static void destruct(void) {
         sbt_log_process_ends();
 }
 
+void sbt_process_leaves(void) {
+    if (sbt_init_done() && sbt_engine.order != NULL)
+        sbt_engine.order->leave();
+}
+
 __attribute__((constructor)) static void construct(void) {
     sbt_init();
+    if (sbt_engine.order != NULL)
+        at_quick_exit(sbt_process_leaves);
     pthread_atfork(fork_prepare, fork_parent, fork_child);
     if (sbt_options.value[SBT_OPT_CHILDREN].u == 0)
         leave_children_alone();

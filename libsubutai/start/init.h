@@ -18,6 +18,9 @@ void sbt_init(void);
 /* Has the library started? Never blocks. */
 bool sbt_init_done(void);
 
+/* The process is about to end without its destructors. At any time; waits for as long as a stall at most. */
+void sbt_process_leaves(void);
+
 /* The sanitizer that is in the process, for which this library steps aside; NULL: none. At any time. */
 const char *sbt_init_sanitizer(void);
 

@@ -92,6 +92,14 @@ check "a name with a blank stands in quotes" is "$status $err" "0 "
 subutai hints --runs 1 --progress -- ./holds
 check "--progress: a line for each run" matches "$err" 'call site 1 of 6 at most, holds\.c:[0-9]+ take \(holds\), give-up-turn: run 1 of 1: '
 
+cat >picky.sh <<'END'
+#!/bin/sh
+! grep -qs soft-barrier "$SUBUTAI_HINTS" && ./holds
+END
+chmod +x picky.sh
+subutai hints -o picky.hints --runs 3 --sites 1 --progress -- ./picky.sh
+check "a candidate that has failed is not run again" is "$status $(grep -c 'soft-barrier: run' <<<"$err")" "0 1"
+check "and is dropped" matches $'\n'"$out" $'\n''dropped  soft-barrier  .*: a run has failed'
 refuses 'hints: no program given \(legal: subutai hints' hints
 refuses "hints: --engine glibc takes no hints \(legal: det\)" hints --engine glibc -- ./holds
 refuses "hints: --hints chooses nothing here \(legal: " hints --hints found.hints -- ./holds

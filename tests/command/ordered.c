@@ -253,6 +253,18 @@ static int many(void) {
     return 0;
 }
 
+/* The process ends without its exit handlers, by a thread that others may still run beside. */
+static int quits(void) {
+    counters();
+    fflush(stdout);
+    _exit(0);
+}
+static int quits_quickly(void) {
+    counters();
+    fflush(stdout);
+    quick_exit(0);
+}
+
 static pthread_barrier_t pair;
 static sem_t gate;
 
@@ -312,7 +324,9 @@ static const struct {
     const char *name;
     int (*run)(void);
 } ways[] = {
-    {"counters", counters},        /* threads race for a mutex */
+    {"counters", counters},           /* threads race for a mutex */
+    {"quits", quits},                 /* the same, and the process leaves by _exit */
+    {"quits-quickly", quits_quickly}, /* and by quick_exit */
     {"all", all_kinds},            /* every kind of object, deadlines, sleeps, creation, ends, locks in destructors */
     {"exits", exits},              /* threads end by pthread_exit, which unwinds their stacks */
     {"allocates", with_allocator}, /* the allocator has a lock: the C library takes it when it creates a thread */
@@ -340,8 +354,16 @@ static const struct {
     {"leaves", offer_of_ended},      /* the handler ends its thread */
     {"copies", offer_and_fork},      /* the handler forks */
     {"copied", served_and_fork},     /* and the child returns from it */
-    {"restarts", restarted},         /* a wait on a futex is restarted, and a handler waits before it goes on */
-    {"unmaps", unmapped},            /* the word of a futex is unmapped while a thread waits for the turn */
+    {"lock", lock_is_served},        /* a thread that waits for the turn to lock is in a handler when the turn comes */
+    {"lock-takes", lock_taken_back}, /* the handler makes an operation before that */
+    {"lock-guest", lock_of_guest},   /* and after that */
+    {"lock-leaves", lock_of_ended},  /* the handler ends its thread after that */
+    {"lock-copies", lock_and_fork},  /* the handler forks before, and the child returns from it */
+    {"lock-copied", served_lock_and_fork}, /* and after that */
+    {"lock-clones", lock_and_clone},       /* the same, and the copy is made by a system call */
+    {"lock-cloned", served_lock_and_clone},
+    {"restarts", restarted},               /* a wait on a futex is restarted, and a handler waits before it goes on */
+    {"unmaps", unmapped},                  /* the word of a futex is unmapped while a thread waits for the turn */
 };
 
 /* Or `loads LIBRARY`: a thread waits on a futex again and again while another loads the library. */

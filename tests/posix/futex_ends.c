@@ -58,12 +58,18 @@ static void change_word(int signo) {
     __atomic_store_n(&word, 1, __ATOMIC_SEQ_CST);
     atomic_fetch_add(&signals_seen, 1);
 }
-TEST(futex_wait__restarted_looks_at_the_word_again, "the handler changes the word, and makes no wake-up: EAGAIN") {
+static void looks_again_after(int flags) {
     struct waiter w;
-    handle(change_word, SA_RESTART);
+    handle(change_word, SA_RESTART | flags);
     start(&w);
     signal_thread(w.thread, SIGUSR1, 1);
     check_fails(&w, EAGAIN);
+}
+TEST(futex_wait__restarted_looks_at_the_word_again, "the handler changes the word, and makes no wake-up: EAGAIN") {
+    looks_again_after(0);
+}
+TEST(futex_wait__restarted_looks_again_after_a_handler_that_is_reset, "the same with SA_RESETHAND") {
+    looks_again_after((int)SA_RESETHAND);
 }
 static void wake_word(int signo) {
     (void)signo;

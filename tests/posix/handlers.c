@@ -2,10 +2,15 @@
 /* Signal handlers: which one is installed, what it is told, and that each signal has its one call of it. */
 #include "topic.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -130,13 +135,195 @@ TEST(handlers__are_told_what_was_sent, "value, code and sender of a queued signa
     CHECK_INT(sigismember(&after, SIGUSR2), 0);
     CHECK_INT(sigismember(&after, SIGRTMIN + 3), 0);
 }
-TEST(handlers__once_is_once, "SA_RESETHAND: one call, and the default after it") {
+static int flags_of(int signo) {
+    return action_of(signo).sa_flags & SA_KEPT;
+}
+TEST(handlers__once_is_once, "SA_RESETHAND: one call, and the default after it; flags and mask stay") {
     struct sigaction action = {.sa_handler = first, .sa_flags = (int)SA_RESETHAND};
+    sigaddset(&action.sa_mask, SIGUSR2);
     SYS(sigaction(SIGURG, &action, NULL)); /* by default it is ignored */
+    CHECK(action_of(SIGURG).sa_handler == first);
     for (int i = 0; i < 3; i++)
         SYS(raise(SIGURG));
     CHECK_INT(atomic_load(&n_first), 1);
-    CHECK(action_of(SIGURG).sa_handler == SIG_DFL);
+    struct sigaction now = action_of(SIGURG);
+    CHECK(now.sa_handler == SIG_DFL);
+    CHECK_INT(now.sa_flags & SA_KEPT, SA_RESETHAND);
+    CHECK_INT(sigismember(&now.sa_mask, SIGUSR2), 1);
+    action = (struct sigaction){.sa_sigaction = with_info, .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND)};
+    SYS(sigaction(SIGURG, &action, NULL));
+    SYS(raise(SIGURG));
+    CHECK_INT(seen.si_signo, SIGURG);
+    CHECK_INT(flags_of(SIGURG), (int)(SA_SIGINFO | SA_RESETHAND));
+}
+static void raise_again(int signo) {
+    if (atomic_fetch_add(&n_first, 1) == 0)
+        SYS(raise(signo));
+    OK(pthread_sigmask(SIG_BLOCK, NULL, &during));
+}
+TEST(handlers__once_is_reset_before_it_is_called, "the signal again from its handler, with and without SA_NODEFER") {
+    for (int i = 0; i < 2; i++) {
+        struct sigaction action = {.sa_handler = raise_again, .sa_flags = (int)SA_RESETHAND | (i * SA_NODEFER)};
+        atomic_store(&n_first, 0);
+        SYS(sigaction(SIGURG, &action, NULL));
+        SYS(raise(SIGURG));
+        CHECK_INT(atomic_load(&n_first), 1);
+        CHECK_INT(sigismember(&during, SIGURG), !i);
+        CHECK(action_of(SIGURG).sa_handler == SIG_DFL);
+    }
+}
+static void install_again(int signo) {
+    CHECK(action_of(signo).sa_handler == SIG_DFL);
+    atomic_fetch_add(&n_first, 1);
+    CHECK(sysv_signal(signo, install_again) == SIG_DFL);
+}
+TEST(handlers__once_installs_itself_again, "sysv_signal, as the first programs did; then with bad arguments") {
+    CHECK(sysv_signal(SIGUSR1, install_again) == SIG_DFL);
+    for (int i = 0; i < 3; i++)
+        SYS(raise(SIGUSR1));
+    CHECK_INT(atomic_load(&n_first), 3);
+    CHECK_ERRNO((long)sysv_signal(SIGUSR1, SIG_ERR), EINVAL);
+    CHECK_ERRNO((long)sysv_signal(0, first), EINVAL);
+    CHECK_ERRNO((long)sysv_signal(65, first), EINVAL);
+    CHECK_ERRNO((long)sysv_signal(SIGKILL, first), EINVAL);
+    CHECK(sysv_signal(SIGUSR1, SIG_IGN) == install_again);
+    CHECK(sysv_signal(SIGUSR1, first) == SIG_IGN);
+}
+
+static atomic_int *in_child; /* what a child of the test counts */
+static void count_in_child(int signo) {
+    (void)signo;
+    atomic_fetch_add(in_child, 1);
+}
+static void *receive(void *unused) {
+    (void)unused;
+    for (;;)
+        pause();
+    return NULL;
+}
+static pid_t fork_child(void (*body)(void)) {
+    in_child = mmap(NULL, sizeof *in_child, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(in_child != MAP_FAILED);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        body();
+        _exit(0);
+    }
+    return child;
+}
+static int signal_that_ended(pid_t child) {
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+static void receive_twice(void) {
+    struct sigaction action = {.sa_handler = count_in_child, .sa_flags = (int)SA_RESETHAND};
+    pthread_t thread[2];
+    SYS(sigaction(SIGUSR1, &action, NULL));
+    for (int i = 0; i < 2; i++)
+        thread[i] = thread_start(receive, NULL);
+    for (int i = 0; i < 2; i++)
+        OK(pthread_kill(thread[i], SIGUSR1));
+    for (;;)
+        pause();
+}
+TEST(handlers__once_of_two_receivers,
+     "two threads get the signal at once: one calls the handler, the other one ends the process") {
+    for (int i = 0; i < 20; i++) {
+        CHECK_INT(signal_that_ended(fork_child(receive_twice)), SIGUSR1);
+        CHECK(atomic_load(in_child) <= 1); /* the process may end before the handler has come so far */
+    }
+}
+static void die_of_second(void) {
+    SYS(raise(SIGUSR1));
+    CHECK_INT(atomic_load(in_child), 1);
+    SYS(raise(SIGUSR1));
+}
+TEST(handlers__once_is_once_in_each_process, "fork: the child's handler is reset in the child alone") {
+    struct sigaction action = {.sa_handler = count_in_child, .sa_flags = (int)SA_RESETHAND};
+    SYS(sigaction(SIGUSR1, &action, NULL));
+    CHECK_INT(signal_that_ended(fork_child(die_of_second)), SIGUSR1);
+    CHECK_INT(atomic_load(in_child), 1);
+    CHECK(action_of(SIGUSR1).sa_handler == count_in_child);
+    SYS(raise(SIGUSR1));
+    CHECK_INT(atomic_load(in_child), 2);
+    CHECK(action_of(SIGUSR1).sa_handler == SIG_DFL);
+}
+static char *volatile page;
+static void make_writable(int signo) {
+    (void)signo;
+    atomic_fetch_add(in_child, 1);
+    SYS(mprotect(page, 4096, PROT_READ | PROT_WRITE));
+}
+static void fault_twice(void) {
+    struct sigaction action = {.sa_handler = make_writable, .sa_flags = (int)SA_RESETHAND};
+    struct rlimit none = {0, 0};
+    SYS(setrlimit(RLIMIT_CORE, &none));
+    page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    SYS(sigaction(SIGSEGV, &action, NULL));
+    *page = 1;
+    CHECK_INT(atomic_load(in_child), 1);
+    SYS(mprotect(page, 4096, PROT_READ));
+    *page = 2;
+}
+TEST(handlers__once_of_a_fault, "the first fault is mended by the handler, the second one ends the process") {
+    CHECK_INT(signal_that_ended(fork_child(fault_twice)), SIGSEGV);
+    CHECK_INT(atomic_load(in_child), 1);
+}
+/* The handler waits, in the midst of a wait of its thread. */
+static sem_t of_handler, of_thread;
+static pthread_mutex_t of_both = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static atomic_int is_set, n_waits, n_handled;
+static void wait_in_handler(int signo) {
+    (void)signo;
+    while (sem_wait(&of_handler) != 0)
+        CHECK_INT(errno, EINTR);
+    atomic_fetch_add(&n_handled, 1);
+}
+static void *wait_in_turn(void *rounds) {
+    for (int i = 1; i <= *(int *)rounds; i++) {
+        atomic_store(&n_waits, 2 * i - 1);
+        while (sem_wait(&of_thread) != 0)
+            CHECK_INT(errno, EINTR);
+        OK(pthread_mutex_lock(&of_both));
+        atomic_store(&n_waits, 2 * i);
+        while (atomic_load(&is_set) < i)
+            OK(pthread_cond_wait(&changed, &of_both));
+        OK(pthread_mutex_unlock(&of_both));
+    }
+    return NULL;
+}
+static void send_once(pthread_t thread) {
+    struct sigaction action = {.sa_handler = wait_in_handler, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+    SYS(sigaction(SIGUSR1, &action, NULL));
+    OK(pthread_kill(thread, SIGUSR1));
+}
+TEST(handlers__once_may_wait_in_a_wait,
+     "100 times: what the handler waits for and what its thread waits for, in both orders") {
+    int rounds = 100;
+    SYS(sem_init(&of_handler, 0, 0));
+    SYS(sem_init(&of_thread, 0, 0));
+    pthread_t thread = thread_start(wait_in_turn, &rounds);
+    for (int i = 1; i <= rounds; i++) {
+        await(&n_waits, 2 * i - 1);
+        send_once(thread);
+        SYS(sem_post(i % 2 == 0 ? &of_thread : &of_handler));
+        SYS(sem_post(i % 2 == 0 ? &of_handler : &of_thread));
+        await(&n_waits, 2 * i);
+        await(&n_handled, 2 * i - 1);
+        send_once(thread);
+        SYS(sem_post(&of_handler));
+        await(&n_handled, 2 * i);
+        OK(pthread_mutex_lock(&of_both));
+        atomic_store(&is_set, i);
+        OK(pthread_cond_signal(&changed));
+        OK(pthread_mutex_unlock(&of_both));
+    }
+    thread_join(thread);
+    CHECK_INT(atomic_load(&n_handled), 2 * rounds);
 }
 
 /*

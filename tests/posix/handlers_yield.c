@@ -44,8 +44,10 @@ static void *meet_and_look(void *unused) {
     }
     return NULL;
 }
-static void are_interrupted(void (*handler)(int), int meetings, int interrupted) {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+/* With SA_RESETHAND the handler has been called before it is installed again, and the signal sent again. */
+static void are_interrupted(void (*handler)(int), int flags, int meetings, int interrupted) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | flags};
+    int n_sent = 0;
     pthread_t threads[N_YIELDERS];
     sigset_t one;
     enough_met = meetings;
@@ -63,16 +65,27 @@ static void are_interrupted(void (*handler)(int), int meetings, int interrupted)
      */
     for (int before = -1; atomic_load(&ended) == 0; sched_yield()) {
         int now = atomic_load(&met);
-        if (now != before)
-            SYS(kill(getpid(), SIGUSR1));
+        bool is_over = (flags & (int)SA_RESETHAND) == 0 || atomic_load(&handled) == n_sent;
+        if (now == before || !is_over)
+            continue;
+        if (flags != 0)
+            SYS(sigaction(SIGUSR1, &action, NULL));
+        SYS(kill(getpid(), SIGUSR1));
+        n_sent++;
         before = now;
     }
     for (int i = 0; i < N_YIELDERS; i++)
         thread_join(threads[i]);
 }
 TEST(handlers__may_yield_in_handler, "6 threads meet 2000 times, interrupted; their masks are as they were") {
-    are_interrupted(yield_in_handler, 2000, 500);
+    are_interrupted(yield_in_handler, 0, 2000, 500);
 }
 TEST(handlers__may_sleep_in_handler, "6 threads meet 500 times, interrupted; their masks are as they were") {
-    are_interrupted(sleep_in_handler, 500, 100);
+    are_interrupted(sleep_in_handler, 0, 500, 100);
+}
+TEST(handlers__once_may_yield_in_handler, "SA_RESETHAND, installed again each time; 6 threads meet 500 times") {
+    are_interrupted(yield_in_handler, (int)SA_RESETHAND, 500, 100);
+}
+TEST(handlers__once_may_sleep_in_handler, "SA_RESETHAND, installed again each time; 6 threads meet 200 times") {
+    are_interrupted(sleep_in_handler, (int)SA_RESETHAND, 200, 50);
 }

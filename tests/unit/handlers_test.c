@@ -247,14 +247,74 @@ TEST(more_stacked_ones_than_are_deferred_all_run) {
     stacked(SBT_HANDLERS_DEFERRED_MOST + 2);
 }
 
-TEST(once_is_not_deferred) {
+static void check_default(int signo, int flags) {
+    struct sigaction now;
+    ck_assert_int_eq(sbt_handlers_set(signo, NULL, &now), 0);
+    ck_assert(now.sa_handler == SIG_DFL);
+    ck_assert_int_eq(now.sa_flags & (SA_SIGINFO | (int)SA_RESETHAND | SA_NODEFER), flags);
+}
+/* The kernel has forgotten it when it is deferred; it has its one call all the same, and as its action was. */
+static void deferred_once(int flags) {
+    begin();
+    install(SIGUSR1, note, (int)SA_RESETHAND | flags, SIGUSR2);
+    sbt_handlers_hold();
+    send(SIGUSR1, 7);
+    ck_assert_int_eq(n_run, 0);
+    sbt_handlers_release();
+    check_run(0, SIGUSR1, 7);
+    ck_assert_int_eq(n_run, 1);
+    ck_assert_int_eq(sigismember(&mask_then[0], SIGUSR1), flags == 0);
+    ck_assert_int_eq(sigismember(&mask_then[0], SIGUSR2), 1);
+    ck_assert_int_eq(sigismember(&mask_then[0], SIGWINCH), 0);
+    ck_assert(!is_blocked(SIGUSR2));
+    check_default(SIGUSR1, SA_SIGINFO | (int)SA_RESETHAND | flags);
+}
+TEST(once_is_deferred) {
+    deferred_once(0);
+    deferred_once(SA_NODEFER);
+}
+static void other_note(int signo, siginfo_t *info, void *context) {
+    note(signo, info, context);
+    values[n_run - 1] += 100;
+}
+TEST(once_has_its_call_behind_another_action) {
     begin();
     install(SIGUSR1, note, (int)SA_RESETHAND, 0);
     sbt_handlers_hold();
     send(SIGUSR1, 7);
-    ck_assert_int_eq(n_run, 1);
+    install(SIGUSR1, other_note, 0, 0);
     sbt_handlers_release();
+    check_run(0, SIGUSR1, 7);
+    send(SIGUSR1, 8);
+    check_run(1, SIGUSR1, 108);
+    ck_assert_int_eq(n_run, 2);
+    begin();
+    install(SIGUSR1, note, 0, 0);
+    sbt_handlers_hold();
+    send(SIGUSR1, 7);
+    install(SIGUSR1, other_note, (int)SA_RESETHAND, 0);
+    sbt_handlers_release();
+    check_run(0, SIGUSR1, 7);
+    send(SIGUSR1, 8);
+    check_run(1, SIGUSR1, 108);
+    check_default(SIGUSR1, SA_SIGINFO | (int)SA_RESETHAND);
+}
+/* As the kernel does: flags stay, with the default. Those that the program sets itself are shown too. */
+TEST(once_is_read_back_as_it_was_set) {
+    struct sigaction action = {.sa_handler = (void (*)(int))(void *)note, .sa_flags = (int)SA_RESETHAND}, old;
+    begin();
+    ck_assert_int_eq(sbt_handlers_set(SIGURG, &action, NULL), 0);
+    ck_assert_int_eq(sbt_handlers_set(SIGURG, NULL, &old), 0);
+    ck_assert(old.sa_handler == action.sa_handler);
+    ck_assert_int_eq(old.sa_flags & (SA_SIGINFO | (int)SA_RESETHAND), (int)SA_RESETHAND);
+    send(SIGURG, 7);
+    check_run(0, SIGURG, 7);
+    send(SIGURG, 8);
     ck_assert_int_eq(n_run, 1);
+    check_default(SIGURG, (int)SA_RESETHAND);
+    action = (struct sigaction){.sa_handler = SIG_DFL, .sa_flags = (int)SA_RESETHAND | SA_SIGINFO};
+    ck_assert_int_eq(sbt_handlers_set(SIGURG, &action, NULL), 0);
+    check_default(SIGURG, SA_SIGINFO | (int)SA_RESETHAND);
 }
 
 /* What it changes in the mask that it is to return to, it has changed. */
@@ -467,6 +527,24 @@ TEST(a_child_of_vfork_leaves_its_parents_alone) {
     ck_assert_int_eq(n_other, 1);
 }
 
+/* It receives the signal of a handler that is its parent's too: that one still has its call. */
+TEST(once_in_a_child_of_vfork_is_its_own) {
+    begin();
+    install(SIGURG, note, (int)SA_RESETHAND, 0);
+    pid_t child = vfork();
+    if (child == 0) {
+        kill(getpid(), SIGURG);
+        _exit(0);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(n_run, 1);
+    send(SIGURG, 7);
+    check_run(1, SIGURG, 7);
+    check_default(SIGURG, SA_SIGINFO | (int)SA_RESETHAND);
+}
+
 /* Read back it is as it was set, but the kernel has not been told all of it, nor of those that are not deferred. */
 static void keeps_out(int signo, int flags, bool shown) {
     struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | flags}, set;
@@ -488,8 +566,10 @@ static void keeps_out(int signo, int flags, bool shown) {
 TEST(some_signals_are_never_kept_out) {
     begin();
     keeps_out(SIGUSR1, 0, true);
+    n_run = 0;
+    keeps_out(SIGUSR1, SA_RESETHAND, true);
 }
 TEST(nor_where_it_is_not_deferred) {
     begin();
-    keeps_out(SIGUSR1, SA_RESETHAND, false);
+    keeps_out(SIGTRAP, 0, false);
 }

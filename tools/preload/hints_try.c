@@ -21,6 +21,12 @@
 #define MOSTLY 0.75
 /* A call site is tried if so large a part of all time that was lost was lost for it. */
 #define WORTH 0.01
+/* A candidate that took so many times as long in each of so many runs is not run again. */
+#define HOPELESS 1.5
+#define HOPELESS_RUNS 2
+/* A run may last so many times as long as the first one, and that much longer. Then it counts as failed. */
+#define LIMIT 10
+#define LIMIT_MORE_NS INT64_C(10000000000)
 
 enum { MOST_VARIANTS = 3 };
 
@@ -32,6 +38,8 @@ struct series_of {
     char *const *envps[MOST_VARIANTS];
     double *seconds[MOST_VARIANTS];
     bool has_failed[MOST_VARIANTS];
+    int n_made[MOST_VARIANTS]; /* runs */
+    bool drops_slow;
 };
 
 /* ---- runs ---- */
@@ -55,7 +63,23 @@ static char **native_environment(const struct hints_search *s) {
 static void visit(void *context, size_t variant, int run, struct trial *trial) {
     struct series_of *all = context;
     all->seconds[variant][run] = (double)trial->wall_ns / 1e9;
+    all->n_made[variant]++;
     all->has_failed[variant] = all->has_failed[variant] || trial->timed_out || trial->status != all->search->status;
+}
+
+/* Nothing comes of a variant, if the first one has failed. */
+static bool is_hopeless(const struct series_of *all, size_t variant, int run) {
+    bool is_slow = variant > 0 && run >= HOPELESS_RUNS;
+    for (int i = 0; i < run && is_slow; i++)
+        is_slow = all->seconds[variant][i] > HOPELESS * all->seconds[0][i];
+    return is_slow;
+}
+
+/* No more runs of what has failed, or cannot be the best: a candidate may be as slow as the time limit allows. */
+static bool skips(void *context, size_t variant, int run) {
+    const struct series_of *all = context;
+    return all->has_failed[0] || all->has_failed[variant] || all->n_made[variant] < run ||
+           (all->drops_slow && is_hopeless(all, variant, run));
 }
 
 static void add_variant(struct series_of *all, const char *label, char **env) {
@@ -71,7 +95,8 @@ static void measure(struct series_of *all, const char *prefix) {
                                   .envps = all->envps,
                                   .n_runs = all->search->n_runs,
                                   .progress_lines = all->search->progress_lines,
-                                  .prefix = prefix};
+                                  .prefix = prefix,
+                                  .skips = skips};
     series_run(&series, visit, all);
 }
 
@@ -117,6 +142,8 @@ static void profile(struct hints_search *s, const char *hints) {
     if (largest.path == NULL)
         cmd_refuse("hints: the program does not synchronize (legal: one with threads)");
     s->profiles = cmd_reallocate(s->profiles, s->n_profiles + 1, sizeof *s->profiles);
+    if (s->n_profiles == 0 && s->program.timeout_ns > LIMIT * trial.wall_ns + LIMIT_MORE_NS)
+        s->program.timeout_ns = LIMIT * trial.wall_ns + LIMIT_MORE_NS;
     s->profiles[s->n_profiles++] = hints_profile("hints", largest.path);
     folder_remove_files("log");
     trial_release(&trial);
@@ -135,7 +162,7 @@ const struct hints_profile *hints_last_profile(const struct hints_search *s) {
 static double ratio_of(const struct series_of *all, size_t variant) {
     if (all->has_failed[0] || all->has_failed[variant])
         return NAN;
-    return stats_ratio(all->seconds[0], all->seconds[variant], (size_t)all->search->n_runs).median;
+    return stats_ratio(all->seconds[0], all->seconds[variant], (size_t)all->n_made[variant]).median;
 }
 
 static bool helps(const struct series_of *all, size_t base, size_t variant) {
@@ -143,7 +170,7 @@ static bool helps(const struct series_of *all, size_t base, size_t variant) {
     int n = all->search->n_runs, n_faster = 0;
     for (int i = 0; i < n; i++)
         n_faster += with[i] < without[i];
-    return !all->has_failed[base] && !all->has_failed[variant] && n_faster >= MOSTLY * n &&
+    return !all->has_failed[base] && !all->has_failed[variant] && all->n_made[variant] == n && n_faster >= MOSTLY * n &&
            stats_ratio(without, with, (size_t)n).median > HELPS;
 }
 
@@ -159,7 +186,7 @@ static const char *write_file(const struct hints_search *s, const char *name, co
 
 /* True: a hint there is kept. */
 static bool try_site(struct hints_search *s, const struct hints_site *site, const char *prefix) {
-    struct series_of all = {.search = s};
+    struct series_of all = {.search = s, .drops_slow = true};
     struct hints_candidate *first;
     size_t n = site->n_threads > 1 ? 2 : 1;
     s->tried = cmd_reallocate(s->tried, s->n_tried + n, sizeof *s->tried);

@@ -33,6 +33,8 @@ void series_run(const struct series *s, series_visit *visit, void *context) {
     bool terminal = isatty(STDERR_FILENO) && !s->progress_lines;
     for (int run = -s->n_warmups; run < s->n_runs; run++)
         for (size_t engine = 0; engine < s->n_engines; engine++) {
+            if (s->skips != NULL && s->skips(context, engine, run))
+                continue;
             announce(s, terminal, engine, run);
             struct trial_program program = s->program;
             program.argv = s->argvs != NULL ? s->argvs[engine] : program.argv;

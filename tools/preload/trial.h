@@ -63,6 +63,8 @@ struct series {
     size_t n_background; /* processes of the background load */
     bool progress_lines; /* a line for each run even if stderr is no terminal */
     const char *prefix;  /* of progress lines: "16 threads, " */
+    /* Is the engine's next run left out? With the visitor's context; NULL: none is. */
+    bool (*skips)(void *context, size_t engine, int run);
 };
 
 /*

@@ -4,6 +4,7 @@
  * (core/handlers.h). The rest is glibc's.
  */
 
+#include <errno.h>
 #include <signal.h>
 
 #include "abi/abi.h"
@@ -30,12 +31,11 @@ SBT_ALIAS_AS("", __sigaction, sigaction);
  * The C library installs the handler first, because it knows which signals are to interrupt system calls
  * (siginterrupt). It does not know the program's handler before this one, so that result is ours.
  */
-static handler_function *install(handler_function *(*how)(int, handler_function *), int number,
-                                 handler_function *handler) {
+static handler_function *install(int number, handler_function *handler) {
     struct sigaction old, now;
     bool known = sbt_handlers_set(number, NULL, &old) == 0;
     before_handler(handler);
-    if (how(number, handler) == SIG_ERR || !known)
+    if (sbt_real.signal(number, handler) == SIG_ERR || !known)
         return SIG_ERR;
     if (sbt_real.sigaction(number, NULL, &now) == 0 && now.sa_handler == handler && sbt_handlers_can(number, &now))
         sbt_handlers_set(number, &now, NULL);
@@ -44,14 +44,24 @@ static handler_function *install(handler_function *(*how)(int, handler_function 
 
 SBT_EXPORT handler_function *(signal)(int number, handler_function *handler) {
     sbt_init();
-    return install(sbt_real.signal, number, handler);
+    return install(number, handler);
 }
 SBT_ALIAS_AS("", bsd_signal, signal);
 SBT_ALIAS_AS("", ssignal, signal);
 
+/*
+ * As the C library's, which knows nothing more. That one would install the program's handler first: a signal that comes
+ * before ours is installed would run it once, and the next one once more.
+ */
 SBT_EXPORT handler_function *__sysv_signal(int number, handler_function *handler) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER | SA_INTERRUPT)}, old;
     sbt_init();
-    return install(sbt_real.__sysv_signal, number, handler);
+    if (handler == SIG_ERR) {
+        errno = EINVAL;
+        return SIG_ERR;
+    }
+    before_handler(handler);
+    return sbt_handlers_set(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
 }
 SBT_ALIAS_AS("", sysv_signal, __sysv_signal);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The deterministic engine, put together (det.h). */
 #include <errno.h>
+#include <sys/syscall.h>
 
 #include "core/handlers.h"
 #include "core/log.h"
@@ -91,10 +92,11 @@ static void await_turn(void) {
         sbt_pause_ns(END_PAUSE_NS);
 }
 
+/* Once: an exit handler may leave by _exit, and several threads may. */
 static void stop(void) {
     char hash[17], ops[DECIMAL_SIZE], outside[DECIMAL_SIZE], futexes[DECIMAL_SIZE];
     struct det_round *r = det_round;
-    if (r->generation != sbt_fork_generation() + 1)
+    if (r->generation != sbt_fork_generation() + 1 || __atomic_exchange_n(&r->is_told, true, __ATOMIC_RELAXED))
         return;
     if (sbt_options.value[SBT_OPT_VERBOSE].u >= 2 || __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
         await_turn();
@@ -109,6 +111,16 @@ static void stop(void) {
                         : "",
             NULL);
     det_hints_stop();
+}
+
+/*
+ * By _exit or quick_exit. Not in a child of vfork, which has its parent's memory, nor in a copy of the process that
+ * was made by a system call. Nor in a handler that cannot be deferred and has interrupted a section: that may have a
+ * lock that is needed.
+ */
+static void leave(void) {
+    if (sbt_self.handlers_held == 0 && det_round->process == sbt_syscall0(SYS_getpid))
+        stop();
 }
 
 static const struct sbt_order order = {
@@ -126,6 +138,7 @@ static const struct sbt_order order = {
     .yield = yield,
     .fork_begin = fork_begin,
     .fork_parent = fork_parent,
+    .leave = leave,
     .sleep = det_sleep,
     .outside_begin = det_outside_begin,
     .outside_end = det_outside_end,

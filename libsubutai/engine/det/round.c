@@ -16,6 +16,7 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <sys/syscall.h>
 
 #include "core/handlers.h"
 #include "core/log.h"
@@ -281,6 +282,7 @@ static void begin_round(void) {
     }
     turn_begin(&r->turn, sbt_options.value[SBT_OPT_SEED].u);
     r->generation = sbt_fork_generation() + 1;
+    r->process = sbt_syscall0(SYS_getpid);
     det_adopt_unknown(0, false);
     det_site_warm();
     det_places_begin();
