@@ -55,7 +55,7 @@ static void go_outside(void) {
 /*
  * A fork that begins after the wait for the one before is waited for as well:
  *  1. The looker is outside, and the fork that it waits for ends.
- *  2. Another fork begins, finds nobody inside, and copies the process.
+ *  2. Another fork begins, finds no thread inside, and copies the process.
  *  3. The looker goes inside. The linker's lock would be copied with it as the owner, so it looks for forks again.
  * Returns the signals that were blocked before.
  */
