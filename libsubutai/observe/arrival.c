@@ -24,6 +24,28 @@ void rec_arrived(struct rec_call *c) {
     rec_busy_end(t);
 }
 
+/* SHORT_IDLE_NS: of less than that no event is made, as between tasks that lie ready. */
+enum { SHORT_IDLE_NS = 1000 };
+
+void rec_interrupt(struct rec_call *c, struct sbt_trace_event *as, const void *object) {
+    struct rec_thread *t = c->thread;
+    if (t == NULL || c->nested || !rec_busy_begin(t))
+        return;
+    rec_settle();
+    uint64_t now = rec_now_ns(), took = above_zero(now, c->begin_ns);
+    t->has_arrived = false;
+    if (took < SHORT_IDLE_NS) {
+        t->carried_ns += c->event.work_ns;
+    } else {
+        as->object = rec_number_of(t, as->type, (uintptr_t)object);
+        as->work_ns = c->event.work_ns;
+        as->at_ns = above_zero(c->begin_ns, rec.start_ns);
+        as->took_ns = took;
+        rec_put(t, as);
+    }
+    rec_left(c, took, now);
+}
+
 /*
  * When the last threads came, for a while: a worker looks when it gets the next region. By two hashes of object and
  * generation, in two places: each may be taken over, both seldom are. A place's key is written last, and is 0

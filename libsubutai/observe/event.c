@@ -339,6 +339,13 @@ void rec_left(struct rec_call *c, uint64_t took, uint64_t now) {
     leave(c, took, now, false);
 }
 
+void rec_resume(struct rec_call *c) {
+    if (c->thread == NULL || c->nested || !rec_busy_begin(c->thread))
+        return;
+    rec_settle();
+    entered(c);
+}
+
 void rec_drop(struct rec_call *c) {
     waited(c);
     if (c->thread != NULL && !c->nested)

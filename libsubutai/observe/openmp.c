@@ -15,7 +15,7 @@
  * numbered by the object. A team agrees on them in the region, which lies on its first thread's stack: no thread of the
  * team is in the region when that thread goes on.
  *
- * Not here: tasks. A thread that waits for tasks runs them meanwhile, so that call says nothing of its waiting.
+ * openmp_task.c has tasks, which threads run while they wait.
  */
 #include <limits.h>
 
@@ -131,6 +131,7 @@ void rec_openmp_meet(struct rec_call *c, const void *site) {
     if (rec_openmp_is_jump(site)) /* the region's last call is a jump */
         site = (const char *)(uintptr_t)r->body + 1;
     arrive(c, &r->barrier, number, (uintptr_t)site, site);
+    rec_openmp_waits(c, NULL);
 }
 
 /* True: the region was cancelled. */
@@ -142,7 +143,7 @@ static bool meet(void (*plain)(void), bool (*cancellable)(void), const void *sit
         plain();
     if (cancellable != NULL)
         cancelled = cancellable();
-    rec_leave(&c, 0);
+    rec_openmp_met(&c);
     return cancelled;
 }
 
@@ -177,17 +178,27 @@ static void end_wait(const struct rec_openmp_region *r) {
     if (rec_openmp_self.waits)
         rec_leave_then(&rec_openmp_self.wait, &rest);
     rec_openmp_self.waits = false;
+    rec_openmp_waits_no_more(&rec_openmp_self.wait);
 }
 
-/* The last thread that comes here notes when the last one came, which may be another, and for which generation. */
-static void count_arrival(struct rec_openmp_region *r, const struct rec_call *c) {
-    uint64_t last_ns = __atomic_load_n(&r->last_ns, __ATOMIC_RELAXED);
+/*
+ * When the last thread came, which may be another than the one that says so, and for which generation. A thread that
+ * has run a task at the end of the region comes later than it first did, perhaps when all have come:
+ *  1. It makes `last_ns` later, and then looks whether all have come. The thread that comes as the last one says so,
+ * and then looks at `last_ns`. So one of the two says the later time (seq_cst).
+ *  2. Both may say a time at once, and the earlier one last. So whichever has said a time looks again.
+ */
+static void say_arrival(struct rec_openmp_region *r, const struct rec_call *c, uint32_t n_arrives, unsigned n_threads) {
+    uint64_t last_ns = __atomic_load_n(&r->last_ns, __ATOMIC_RELAXED), said_ns = 0;
     while (last_ns < c->begin_ns &&
-           !__atomic_compare_exchange_n(&r->last_ns, &last_ns, c->begin_ns, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+           !__atomic_compare_exchange_n(&r->last_ns, &last_ns, c->begin_ns, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         ;
-    if (__atomic_add_fetch(&r->n_arrived, 1, __ATOMIC_ACQ_REL) != rec_openmp_self.in.n_threads || c->event.order == 0)
+    if (__atomic_add_fetch(&r->n_arrived, n_arrives, __ATOMIC_SEQ_CST) != n_threads || c->event.order == 0)
         return;
-    rec_all_arrived(c->event.object, c->event.order, __atomic_load_n(&r->last_ns, __ATOMIC_RELAXED));
+    while ((last_ns = __atomic_load_n(&r->last_ns, __ATOMIC_SEQ_CST)) != said_ns) {
+        rec_all_arrived(c->event.object, c->event.order, last_ns);
+        said_ns = last_ns;
+    }
 }
 
 /* The first thread goes on when the run-time library lets it. A worker must not touch the region any more then. */
@@ -195,12 +206,22 @@ static void end_region(struct rec_openmp_region *r) {
     bool is_first = r->first == &rec_openmp_self;
     struct rec_call *c = is_first ? &r->at_end : &rec_openmp_self.wait;
     arrive(c, &r->end, 1, (uintptr_t)r->body, r->site);
-    count_arrival(r, c);
+    say_arrival(r, c, 1, rec_openmp_self.in.n_threads);
+    rec_openmp_waits(c, r);
     if (is_first) /* perhaps of a region in a task, that a worker runs while it waits */
         return;
     rec_openmp_self.waits = c->thread != NULL;
     if (rec_openmp_self.waits)
         rec_arrived(c);
+}
+
+/* The task that the thread has run is not over for the run-time library, so the region is not either. */
+void rec_openmp_arrive_again(const struct rec_openmp_waiting *w) {
+    if (w->ending == NULL)
+        return;
+    say_arrival(w->ending, w->call, 0, w->n_threads);
+    if (w->call == &rec_openmp_self.wait)
+        rec_arrived(w->call);
 }
 
 void rec_openmp_enter_region(struct rec_openmp_region *r, struct rec_openmp_place *outer) {
@@ -254,7 +275,7 @@ void rec_openmp_begin_region(struct rec_openmp_region *r, unsigned n_threads, co
 }
 
 void rec_openmp_end_region(struct rec_openmp_region *r) {
-    rec_leave(&r->at_end, 0);
+    rec_openmp_met(&r->at_end);
     rec_openmp_end_ordered(r);
 }
 

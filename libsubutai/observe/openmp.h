@@ -61,6 +61,14 @@ bool rec_openmp_is_seen(void);
     X(__kmpc_end_critical)                                                                                             \
     X(__kmpc_ordered)                                                                                                  \
     X(__kmpc_end_ordered)                                                                                              \
+    X(GOMP_task)                                                                                                       \
+    X(GOMP_taskloop)                                                                                                   \
+    X(GOMP_taskloop_ull)                                                                                               \
+    X(GOMP_taskwait)                                                                                                   \
+    X(GOMP_taskgroup_end)                                                                                              \
+    X(__kmpc_omp_task_alloc)                                                                                           \
+    X(__kmpc_omp_taskwait)                                                                                             \
+    X(__kmpc_end_taskgroup)                                                                                            \
     X(omp_get_num_threads)                                                                                             \
     X(omp_get_max_threads)
 

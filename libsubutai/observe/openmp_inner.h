@@ -43,11 +43,19 @@ struct rec_openmp_place {
     struct rec_call reduction;                /* under way; a task that runs meanwhile may have regions */
 };
 
+/* A call in which the thread may run tasks. */
+struct rec_openmp_waiting {
+    struct rec_call *call;            /* NULL: none is under way, or the thread runs a task there */
+    struct rec_openmp_region *ending; /* at the end of which it is; NULL: at none */
+    unsigned n_threads;               /* of that region's team */
+};
+
 extern _Thread_local struct rec_openmp_member {
     struct rec_openmp_place in;
     const struct rec_openmp_section *section; /* the call under way */
     bool waits;                               /* for a region: `wait` is under way */
     struct rec_call wait;
+    struct rec_openmp_waiting waiting;
     unsigned n_asked; /* threads that the next region of clang's code asks for; 0: as many as there may be */
 } rec_openmp_self __attribute__((tls_model("initial-exec")));
 
@@ -67,6 +75,24 @@ void rec_openmp_enter_region(struct rec_openmp_region *r, struct rec_openmp_plac
 void rec_openmp_leave_region(struct rec_openmp_region *r, const struct rec_openmp_place *outer);
 /* The caller is about to wait at a barrier of its region; afterwards the call is left. */
 void rec_openmp_meet(struct rec_call *c, const void *site);
+/* Tasks that the caller runs from now on are not part of the call. `ending`: as above. */
+static inline void rec_openmp_waits(struct rec_call *c, struct rec_openmp_region *ending) {
+    rec_openmp_self.waiting =
+        (struct rec_openmp_waiting){c->thread != NULL ? c : NULL, ending, rec_openmp_self.in.n_threads};
+}
+static inline void rec_openmp_waits_no_more(const struct rec_call *c) {
+    if (rec_openmp_self.waiting.call == c)
+        rec_openmp_self.waiting.call = NULL;
+}
+/* The caller was at the barrier, and goes on. */
+static inline void rec_openmp_met(struct rec_call *c) {
+    rec_openmp_waits_no_more(c);
+    rec_leave(c, 0);
+}
+/* The caller has run a task in the call that it waits in. */
+void rec_openmp_arrive_again(const struct rec_openmp_waiting *w);
+/* openmp_kmpc.c: is it a call by a run-time library itself? */
+bool rec_openmp_is_inner(const void *site);
 
 /* A call of a section or lock, and how the run-time library's function is called. */
 struct rec_openmp_section {

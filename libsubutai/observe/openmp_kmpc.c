@@ -60,7 +60,7 @@ static bool is_of_this_library(const void *site) {
  * come from this library, which has called the run-time library's function; but the program's last call of a region
  * seems to, as well.
  */
-static bool is_inner(const void *site) {
+bool rec_openmp_is_inner(const void *site) {
     if (is_of_this_library(site))
         return !rec_openmp_is_jump(site);
     return rec_openmp_is_library(site);
@@ -87,7 +87,7 @@ SBT_EXPORT fork_call __kmpc_fork_call;
 void __kmpc_fork_call(void *place, int n, microtask *task, ...) {
     const void *site = REC_SITE_HERE;
     const struct rec_openmp_library *library = rec_openmp_library_at(REC_OPENMP___kmpc_fork_call, site);
-    struct call c = {.task = task, .n = n, .is_inner = is_inner(site), .region.library = library};
+    struct call c = {.task = task, .n = n, .is_inner = rec_openmp_is_inner(site), .region.library = library};
     va_list args;
     c.args = __builtin_alloca((size_t)(n + N_REGISTERS) * sizeof *c.args);
     va_start(args, task);
@@ -114,7 +114,7 @@ SBT_EXPORT push_number __kmpc_push_num_threads;
 void __kmpc_push_num_threads(void *place, int thread, int n) {
     const void *site = REC_SITE_HERE;
     push_number *real = REAL_AT(push_number, __kmpc_push_num_threads, site);
-    rec_openmp_self.n_asked = n > 0 && real != NULL && !is_inner(site) ? (unsigned)n : 0;
+    rec_openmp_self.n_asked = n > 0 && real != NULL && !rec_openmp_is_inner(site) ? (unsigned)n : 0;
     if (real != NULL)
         real(place, thread, n);
 }
@@ -125,7 +125,7 @@ SBT_EXPORT at_place __kmpc_serialized_parallel, __kmpc_end_serialized_parallel;
 void __kmpc_serialized_parallel(void *place, int thread) {
     const void *site = REC_SITE_HERE;
     at_place *real = REAL_AT(at_place, __kmpc_serialized_parallel, site);
-    rec_openmp_self.in.n_serial += !is_inner(site);
+    rec_openmp_self.in.n_serial += !rec_openmp_is_inner(site);
     rec_openmp_self.n_asked = 0; /* it was asked for this one */
     if (real != NULL)
         real(place, thread);
@@ -134,7 +134,7 @@ void __kmpc_serialized_parallel(void *place, int thread) {
 void __kmpc_end_serialized_parallel(void *place, int thread) {
     const void *site = REC_SITE_HERE;
     at_place *real = REAL_AT(at_place, __kmpc_end_serialized_parallel, site);
-    rec_openmp_self.in.n_serial -= rec_openmp_self.in.n_serial > 0 && !is_inner(site);
+    rec_openmp_self.in.n_serial -= rec_openmp_self.in.n_serial > 0 && !rec_openmp_is_inner(site);
     if (real != NULL)
         real(place, thread);
 }
@@ -144,7 +144,7 @@ void __kmpc_end_serialized_parallel(void *place, int thread) {
 static void meet(struct rec_call *c, const void *site) {
     c->thread = NULL;
     c->said_to_wait_for = NULL;
-    if (!is_inner(site))
+    if (!rec_openmp_is_inner(site))
         rec_openmp_meet(c, site);
 }
 
@@ -156,7 +156,7 @@ void __kmpc_barrier(void *place, int thread) {
     meet(&c, site);
     if (real != NULL)
         real(place, thread);
-    rec_leave(&c, 0);
+    rec_openmp_met(&c);
 }
 
 typedef int cancel_barrier(void *place, int thread);
@@ -167,7 +167,7 @@ int __kmpc_cancel_barrier(void *place, int thread) {
     struct rec_call c;
     meet(&c, site);
     int cancelled = real != NULL ? real(place, thread) : 0;
-    rec_leave(&c, 0);
+    rec_openmp_met(&c);
     return cancelled;
 }
 
@@ -177,14 +177,14 @@ int __kmpc_reduce(void *place, int thread, int n, size_t size, void *data, void 
     const void *site = REC_SITE_HERE;
     reduce *real = REAL(reduce, __kmpc_reduce, site);
     struct rec_openmp_place *in = &rec_openmp_self.in;
-    bool is_recorded = !is_inner(site), meets = is_recorded && in->n_threads > FEW_THREADS;
+    bool is_recorded = !rec_openmp_is_inner(site), meets = is_recorded && in->n_threads > FEW_THREADS;
     if (meets)
         meet(&in->reduction, site);
     int result = real != NULL ? real(place, thread, n, size, data, add, lock) : 1;
     if (is_recorded && result == 0) {
         if (!meets)
             meet(&in->reduction, site);
-        rec_leave(&in->reduction, 0);
+        rec_openmp_met(&in->reduction);
     }
     in->reduces = meets && result != 0;
     return result;
@@ -201,7 +201,7 @@ void __kmpc_end_reduce(void *place, int thread, void *lock) {
     in->reduces = false;
     if (real != NULL)
         real(place, thread, lock);
-    rec_leave(&in->reduction, 0);
+    rec_openmp_met(&in->reduction);
 }
 
 /* ---- sections ---- */
@@ -210,7 +210,7 @@ static void pass_or(void (*record)(const struct rec_openmp_section *), const str
     sbt_function *real = rec_openmp_real(s->name, s->site);
     if (real == NULL)
         return;
-    if (!is_inner(s->site))
+    if (!rec_openmp_is_inner(s->site))
         record(s);
     else if (s->form == REC_OPENMP_AT_PLACE)
         ((at_place *)real)(s->place, s->thread);

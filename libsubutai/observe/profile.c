@@ -123,6 +123,12 @@ static uint32_t number_of(struct rec_profile *p, const struct rec_key *key, cons
     return rec_profile_number_for(p, key);
 }
 
+/* Gives the call site a number, if it has none. */
+static uint16_t site_number_of(struct rec_profile *p, uintptr_t site) {
+    uint32_t number = rec_site_of(p->thread, site);
+    return number < PROFILE_OTHER_SITE ? (uint16_t)number : PROFILE_OTHER_SITE;
+}
+
 /* The entry of the key's object, made if need be; NULL: there is no room. */
 static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_key *key) {
     struct rec_entry *e = rec_counts_find(&p->objects, key);
@@ -144,7 +150,7 @@ static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_ke
                               .op = rec_counted_op(key),
                               .type = key->type};
     fresh.lives -= is_over(key, &fresh);
-    rec_site_of(p->thread, key->site); /* gives it a number */
+    fresh.site_number = site_number_of(p, key->site);
     e = rec_counts_put(&p->objects, &fresh);
     if (e == NULL)
         is_full(p);
@@ -158,7 +164,7 @@ static struct rec_entry *site_entry(struct rec_profile *p, const struct rec_key 
     struct rec_entry fresh = {
         .site = key->site, .number = SBT_TRACE_NONE, .op = rec_counted_op(key), .type = key->type};
     if (e == NULL) {
-        rec_site_of(p->thread, key->site);
+        fresh.site_number = site_number_of(p, key->site);
         e = rec_counts_put(&p->sites, &fresh);
     }
     return e;

@@ -61,9 +61,10 @@ struct rec_entry {
     uint32_t lives;         /* the hint's, when the entry was last known to be of the object's life */
     uint8_t op;             /* PROFILE_FAILS is set: of calls that failed */
     uint8_t type;
-    uint16_t unused;
+    uint16_t site_number; /* PROFILE_OTHER_SITE: it is looked up */
 };
 #define PROFILE_FAILS 0x80
+#define PROFILE_OTHER_SITE UINT16_MAX
 
 _Static_assert(sizeof(struct rec_entry) == 32, "two in a cache line");
 

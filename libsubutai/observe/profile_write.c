@@ -50,14 +50,20 @@ static void end_put(struct rec_profile *p) {
     p->putting = NULL;
 }
 
+static uint32_t site_number_of(const struct rec_entry *e) {
+    if (SBT_LIKELY(e->site_number != PROFILE_OTHER_SITE))
+        return e->site_number;
+    const struct rec_node *site = rec_node_find(e->site);
+    return site != NULL ? site->number : SBT_TRACE_NONE;
+}
+
 /* What the entry has counted becomes a tally. The entry stays, at zero. */
 void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held *h) {
-    struct rec_node *site = rec_node_at(e->site);
     if (e->n == 0 && h->sums.n_timed == 0)
         return;
     struct sbt_trace_tally tally = {
         .object = e->number,
-        .site = site != NULL ? site->number : SBT_TRACE_NONE,
+        .site = site_number_of(e),
         .op = (uint8_t)(e->op & ~PROFILE_FAILS),
         .type = e->type,
         .n = e->n,

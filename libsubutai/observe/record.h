@@ -317,6 +317,12 @@ void rec_all_arrived(uint32_t object, uint64_t generation, uint64_t ns);
  * a thread that another team has just left to a region that was begun before, and then no signal ended that wait.
  */
 void rec_leave_then(struct rec_call *c, const struct sbt_trace_event *then);
+/*
+ * The thread has waited in the call until now, and does the program's work again before the call is over: the event
+ * `as`, of the object at that address, unless that was short. rec_resume: it waits in the call again, which begins now.
+ */
+void rec_interrupt(struct rec_call *c, struct sbt_trace_event *as, const void *object);
+void rec_resume(struct rec_call *c);
 /* Put the arrival, if there is one, and the last thread has come. For a thread that does not run. */
 void rec_put_arrival(struct rec_thread *t);
 /* The same, by the thread itself when it ends. */

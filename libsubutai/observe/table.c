@@ -83,8 +83,10 @@ static struct rec_node *find(struct rec_node *node, uintptr_t address, const str
     return NULL;
 }
 
+/* Neighbouring addresses have neighbouring buckets: those of a page's objects are few cache lines, and one page. */
 static struct rec_node **bucket_of(uintptr_t address) {
-    return &buckets[(uint64_t)address * UINT64_C(0x9E3779B97F4A7C15) >> (64 - LOG_BUCKETS)];
+    uint64_t of_page = (uint64_t)(address >> 12) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - LOG_BUCKETS);
+    return &buckets[(of_page + (address >> 4 & 255)) % N_BUCKETS];
 }
 
 struct rec_node *rec_node_find(uintptr_t address) {

@@ -6,8 +6,9 @@
  * barrier's generations have as many members as it was made for, which were all there at some moment; each post is
  * consumed once; threads are created once before they are joined; no thread works longer than the clock on the wall
  * says. What may be missing is what the trace counts as lost, and a call of each thread that had not ended.
- * usage: trace-check FILE [OP=COUNT | OP:none=COUNT ...]: also, how many events there must be, and how many successful
- * ones without a number (of the signal that ended the wait, of the post that was consumed)
+ * usage: trace-check FILE [OP=COUNT | OP:none=COUNT | apart ...]: also, how many events there must be, and how many
+ * successful ones without a number (of the signal that ended the wait, of the post that was consumed); apart: no call
+ * of a thread begins before its last one has ended
  */
 #include "trace.h"
 
@@ -273,11 +274,18 @@ static void take(const struct sbt_trace_event *e, uint32_t *size, uint8_t *creat
     }
 }
 
+static uint64_t n_within; /* calls that began before the thread's last one had ended */
+
 static void check_ops(int argc, char **argv) {
     for (int i = 2; i < argc; i++) {
         char name[64], none[8] = "";
         unsigned long long wanted;
         unsigned op = 0;
+        if (strcmp(argv[i], "apart") == 0) {
+            if (n_within != 0)
+                WRONG("%llu calls began before the last one of their thread had ended", (unsigned long long)n_within);
+            continue;
+        }
         bool sense = sscanf(argv[i], "%63[a-z_]%7[:none]=%llu", name, none, &wanted) == 3 ||
                      sscanf(argv[i], "%63[a-z_]=%llu", name, &wanted) == 2;
         while (sense && op < SBT_TRACE_N_OPS && strcmp(sbt_trace_op_name(op), name) != 0)
@@ -306,12 +314,15 @@ int main(int argc, char **argv) {
     for (uint32_t t = 0; t < info->n_threads; t++) {
         struct sbt_trace_cursor cursor;
         struct sbt_trace_event e = {0};
-        uint64_t work_ns = 0, end_ns = 0;
+        uint64_t work_ns = 0, end_ns = 0, last_ns = 0;
         int r;
         thread = t;
         held.n = 0;
         sbt_trace_cursor_begin(trace, t, &cursor);
         while ((r = sbt_trace_next(&cursor, &e, &error)) == 1) {
+            n_within += e.at_ns + 2 * EXACT_NS < last_ns;
+            if (e.op != SBT_TRACE_INIT) /* a run-time library makes mutexes of its own within its calls */
+                last_ns = e.at_ns + e.took_ns;
             work_ns += e.work_ns;
             end_ns = e.at_ns + e.took_ns;
             take(&e, size, created, joined);

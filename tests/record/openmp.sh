@@ -32,6 +32,20 @@ sizes_of_barriers() {
     "$SUBUTAI" report --json t.sbt |
         jq -r '.barriers | group_by(.count) | .[] | "\(.[0].count) \(map(.generations) | add)"'
 }
+# waits_for_tasks FUNCTION: how often a thread has waited for tasks at call sites in that function
+waits_for_tasks() {
+    "$SUBUTAI" report --json t.sbt | jq --arg name "$1" '([.sites[] | {(.id | tostring): .function}] | add) as $function
+        | [.objects[] | select(.symbol == "openmp_tasks") | .wait_sites[]
+            | select(($function[.site | tostring] // "") | startswith($name)) | .n] | add'
+}
+# apart_from_tasks TEXT: what threads do in tasks is no part of a call in which they wait
+apart_from_tasks() {
+    local what
+    for what in tasks in_tasks; do
+        recorded $what --record-calls all
+        check "$1$what: calls in tasks are not within the calls that wait for them" possible t.sbt apart
+    done
+}
 subject=$SUBJECT
 recorded() { # WHAT [OPTION...]
     local what=$1
@@ -41,7 +55,7 @@ recorded() { # WHAT [OPTION...]
 }
 
 for engine in glibc direct ni; do
-    for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends errors errors_end ordered ordered_teams reductions reductions_in_tasks many; do
+    for what in regions sizes nested once tasks in_tasks kinds detached task_waits alone doubled threads forks ends errors errors_end ordered ordered_teams reductions reductions_in_tasks many; do
         recorded $what
         check "$engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
         check "$engine, $what: its trace is possible" possible t.sbt
@@ -71,6 +85,11 @@ sizes._omp_fn.0 4 50"
     check "and no wait for a section" is "$("$SUBUTAI" report --json t.sbt | jq -c '.objects[] | [.name, .acquisitions, .contended]')" \
         '["openmp_critical",50,0]'
 done
+for calls in all waits; do
+    recorded task_waits --record-calls $calls
+    check "$calls recorded, a wait for tasks wherever a thread has slept" is "$(waits_for_tasks task_waits._omp_fn)" 10
+done
+apart_from_tasks ""
 recorded threads
 check "teams of several threads in one region: each arrival at each barrier of each team" possible t.sbt barrier_wait=600
 recorded doubled
@@ -100,13 +119,14 @@ check "a region of one thread in another one has no barriers" is "$(sizes_of_bar
 if [[ -n ${CLANG_SUBJECT:-} ]]; then
     subject=$CLANG_SUBJECT
     for engine in glibc direct ni; do
-        for what in regions sizes nested once tasks in_tasks alone doubled threads forks ends ordered ordered_teams reductions reductions_in_tasks many; do
+        for what in regions sizes nested once tasks in_tasks kinds detached alone doubled threads forks ends ordered ordered_teams reductions reductions_in_tasks many; do
             recorded $what
             check "clang, $engine, $what: the program computes what it should" is "$status $out $err" "0 OK "
             check "clang, $engine, $what: its trace is possible" possible t.sbt
         done
     done
     engine=glibc
+    apart_from_tasks "clang, "
     for calls in all waits; do
         recorded regions --record-calls $calls
         check "clang, $calls recorded, regions: the barriers" is "$(sizes_of_barriers)" "4 300"
@@ -138,6 +158,9 @@ lock 201"
     export LD_LIBRARY_PATH=$PWD
     recorded regions
     check "gcc's code with LLVM's library: the program computes what it should" is "$status $out" "0 OK"
+    recorded kinds
+    check "tasks of all kinds: the same" is "$status $out" "0 OK"
+    recorded regions
     check "its trace is possible" possible t.sbt
     check "the barriers" is "$(sizes_of_barriers)" "4 200"
     check "each section once" is "$(acquisitions | grep -v '^lock [0-4]$')" ".gomp_critical_user_of_the_sum 200

@@ -7,11 +7,14 @@
 #include <dlfcn.h>
 #include <omp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -310,6 +313,131 @@ static bool tasks(void) {
     return n == 1000;
 }
 
+struct aligned {
+    _Alignas(64) long of[8];
+};
+
+#ifdef __clang__ /* knows no such array in a task */
+#define LENGTH_OF_VARIABLE 5
+#else /* for which the compiler writes a function that copies the task's data */
+#pragma GCC diagnostic ignored "-Wvla"
+#define LENGTH_OF_VARIABLE n_long
+#endif
+
+/* Tasks of which the run-time library copies the data in different ways: tasks of all sorts, and loops of tasks. */
+static bool kinds_of_tasks(int n_long) {
+    enum { N = 40 };
+    long sum = 0, ordered_sum = 0, reduced = 0, in_loop = 0, in_big_loop = 0, several = 0;
+    long variable[LENGTH_OF_VARIABLE];
+    struct aligned big = {{0}};
+    bool right = true;
+    for (int i = 0; i < n_long; i++)
+        variable[i] = i;
+    big.of[7] = 7;
+#pragma omp parallel num_threads(N_THREADS)
+#pragma omp single
+    {
+        for (int i = 0; i < N; i++) {
+#pragma omp task firstprivate(variable, big, i) untied
+            {
+                if ((uintptr_t)&big % 64 != 0 || big.of[7] != 7 || variable[n_long - 1] != n_long - 1)
+#pragma omp atomic write
+                    right = false;
+                variable[i % n_long] = big.of[i % 8] = -1; /* its own */
+#pragma omp atomic
+                sum += i;
+            }
+#pragma omp task if (i % 2 == 0) final(i % 3 == 0) priority(i % 2) depend(out : ordered_sum)
+            ordered_sum = ordered_sum == i ? i + 1 : -N;
+        }
+#pragma omp taskgroup task_reduction(+ : reduced)
+        for (int i = 0; i < N; i++)
+#pragma omp task in_reduction(+ : reduced)
+            reduced += i;
+#pragma omp taskloop grainsize(3) firstprivate(variable) shared(in_loop)
+        for (int i = 0; i < N; i++)
+#pragma omp atomic
+            in_loop += i + variable[n_long - 1] - (n_long - 1);
+#pragma omp taskloop num_tasks(7) nogroup shared(in_big_loop)
+        for (unsigned long long i = 0; i < N; i++)
+#pragma omp atomic
+            in_big_loop += (long)i;
+#pragma omp taskloop if (n_long < 0) reduction(+ : several)
+        for (long i = 0; i < N; i++)
+            several += i;
+    }
+    const long all = N * (N - 1) / 2;
+    return right && sum == all && ordered_sum == N && reduced == all && in_loop == all && in_big_loop == all &&
+           several == all;
+}
+
+/* A task that is over when an event has come. LLVM's library knows no such tasks of gcc's, and not that name. */
+static bool detached(void) {
+    void (*fulfill)(omp_event_handle_t);
+    int n = 0;
+    *(void **)(void *)&fulfill = dlsym(RTLD_DEFAULT, "omp_fulfill_event");
+#pragma omp parallel num_threads(N_THREADS)
+#pragma omp single
+    for (int i = 0; i < N_ROUNDS; i++) {
+        omp_event_handle_t event;
+#pragma omp task detach(event) firstprivate(i) shared(n)
+        {
+            n += n == i;
+            fulfill(event);
+        }
+#pragma omp taskwait
+    }
+    return n == N_ROUNDS;
+}
+
+static bool kinds(void) {
+    return kinds_of_tasks(5);
+}
+
+/* Does the thread sleep? */
+static bool sleeps(long tid) {
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%ld/stat", tid);
+    FILE *f = fopen(path, "r");
+    const char *end = f != NULL && fgets(line, sizeof line, f) != NULL ? strrchr(line, ')') : NULL;
+    if (f != NULL)
+        fclose(f);
+    return end != NULL && strncmp(end, ") S", 3) == 0;
+}
+
+/* In each round one thread sleeps at a barrier until it gets a task, and the other one then sleeps until that is over.
+ */
+static bool task_waits(void) {
+    enum { N_WAITS = 5 };
+    int n = 0;
+    for (int round = 0; round < N_WAITS; round++) {
+        long tids[2] = {0};
+#pragma omp parallel num_threads(2)
+        {
+            const long tid = syscall(SYS_gettid);
+            __atomic_store_n(&tids[omp_get_thread_num()], tid, __ATOMIC_RELEASE);
+#pragma omp single
+            {
+                const long *other = &tids[1 - omp_get_thread_num()];
+                int begun = 0;
+                for (int n_asleep = 0; n_asleep < 5; usleep(100)) /* and not in a short sleep of the recorder's */
+                    n_asleep = sleeps(__atomic_load_n(other, __ATOMIC_ACQUIRE)) ? n_asleep + 1 : 0;
+#pragma omp task shared(begun, n)
+                {
+                    __atomic_store_n(&begun, 1, __ATOMIC_RELEASE);
+                    while (!sleeps(tid))
+                        usleep(100);
+                    n++;
+                }
+                while (__atomic_load_n(&begun, __ATOMIC_ACQUIRE) == 0)
+                    __asm__ volatile("" : : : "memory");
+#pragma omp taskwait
+            }
+        }
+    }
+    return n == N_WAITS;
+}
+
 /* Regions of one thread wait for no other. */
 static bool alone(void) {
     int n = 0;
@@ -427,6 +555,9 @@ int main(int argc, char **argv) {
                {"nested", nested},
                {"once", once},
                {"tasks", tasks},
+               {"kinds", kinds},
+               {"detached", detached},
+               {"task_waits", task_waits},
                {"alone", alone},
                {"doubled", doubled},
                {"handlers", handlers},
