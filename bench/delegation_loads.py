@@ -138,7 +138,7 @@ class Memcached:
 def all_loads(options):
     quick = options.quick
     # So many that `auto` finds out in a part of the time.
-    requests, asked = ("100", 2000) if quick else ("5000", 20000)
+    requests, asked = ("100", 2000) if quick else ("5000", 200000)
     queues, many = "faster by RCL from 60 % in sections on, and the more the higher", "many locks have convoys; a server always makes progress"
     return {
         "stock-level": Program(options, ["stock-level", "THREADS", requests], "all", many, ["direct, no yields"]),

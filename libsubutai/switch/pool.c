@@ -6,13 +6,13 @@
 #include "os/memory.h"
 #include "switch/state.h"
 
-static struct sbt_fiber *pool;
+struct sbt_fiber *sbt_pool;
 
 bool sbt_pool_start(void) {
-    if (pool != NULL)
+    if (sbt_pool != NULL)
         return true;
-    pool = sbt_memory_map(SBT_POOL_BYTES);
-    return pool != NULL;
+    sbt_pool = sbt_memory_map(SBT_POOL_BYTES);
+    return sbt_pool != NULL;
 }
 
 /* The first fiber of each group brings the group's home stacks. In a forked child they are there already. */
@@ -22,14 +22,14 @@ static bool has_home_stack(const struct sbt_fiber *f) {
         return true;
     char *stacks = sbt_memory_map(SBT_HOME_STACKS * SBT_HOME_STACK_BYTES);
     for (uint32_t i = 0; stacks != NULL && i < SBT_HOME_STACKS; i++)
-        pool[first + i].home_stack = stacks + i * SBT_HOME_STACK_BYTES;
+        sbt_pool[first + i].home_stack = stacks + i * SBT_HOME_STACK_BYTES;
     return stacks != NULL;
 }
 
 static struct sbt_fiber *next_unused(struct sbt_switch_state *s) {
     if (s->pool_used + 1 == s->pool_gone)
         __atomic_store_n(&s->pool_used, s->pool_used + 1, __ATOMIC_RELEASE);
-    return s->pool_used < SBT_POOL_MAX && has_home_stack(&pool[s->pool_used]) ? &pool[s->pool_used] : NULL;
+    return s->pool_used < SBT_POOL_MAX && has_home_stack(&sbt_pool[s->pool_used]) ? &sbt_pool[s->pool_used] : NULL;
 }
 
 struct sbt_fiber *sbt_pool_get(void) {
@@ -45,9 +45,10 @@ struct sbt_fiber *sbt_pool_get(void) {
      * A fiber that is still in a waiter stack, because its last thread ended there, may join no other stack. It may
      * join if this process uses it for the first time, or if it was taken out after that thread had ended.
      */
-    if (f != NULL && (f == &pool[s->pool_used] || __atomic_load_n(&f->on_stack, __ATOMIC_RELAXED) != SBT_STACK_JOINED))
+    if (f != NULL &&
+        (f == &sbt_pool[s->pool_used] || __atomic_load_n(&f->on_stack, __ATOMIC_RELAXED) != SBT_STACK_JOINED))
         __atomic_store_n(&f->on_stack, SBT_STACK_NONE, __ATOMIC_RELAXED);
-    if (f == &pool[s->pool_used])
+    if (f == &sbt_pool[s->pool_used])
         __atomic_store_n(&s->pool_used, s->pool_used + 1, __ATOMIC_RELEASE);
     sbt_switch_unlock(&s->pool_lock);
     sbt_switch_leave();
@@ -75,20 +76,12 @@ void sbt_pool_fork_child(struct sbt_fiber *f) {
 struct sbt_fiber *sbt_pool_find(pthread_t thread, uint32_t tid) {
     uint32_t n = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < n; i++)
-        if ((thread != 0 && __atomic_load_n(&pool[i].thread, __ATOMIC_RELAXED) == thread) ||
-            (tid != 0 && __atomic_load_n(&pool[i].tid, __ATOMIC_RELAXED) == tid))
-            return &pool[i];
+        if ((thread != 0 && __atomic_load_n(&sbt_pool[i].thread, __ATOMIC_RELAXED) == thread) ||
+            (tid != 0 && __atomic_load_n(&sbt_pool[i].tid, __ATOMIC_RELAXED) == tid))
+            return &sbt_pool[i];
     return NULL;
 }
 
 bool sbt_fiber_is_word(const uint32_t *word) {
-    return pool != NULL && (uintptr_t)word - (uintptr_t)pool < SBT_POOL_BYTES;
-}
-
-struct sbt_fiber *sbt_pool_nth(uint32_t i) {
-    return &pool[i];
-}
-
-uint32_t sbt_pool_index(const struct sbt_fiber *f) {
-    return (uint32_t)(f - pool);
+    return sbt_pool != NULL && (uintptr_t)word - (uintptr_t)sbt_pool < SBT_POOL_BYTES;
 }

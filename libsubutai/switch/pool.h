@@ -39,8 +39,15 @@ void sbt_pool_put(struct sbt_fiber *f);
 void sbt_pool_fork_child(struct sbt_fiber *f);
 
 /* The fiber with number i, below pool_used; and the number of a fiber. */
-struct sbt_fiber *sbt_pool_nth(uint32_t i);
-uint32_t sbt_pool_index(const struct sbt_fiber *f);
+extern struct sbt_fiber *sbt_pool; /* the array; written by sbt_pool_start alone */
+
+static inline struct sbt_fiber *sbt_pool_nth(uint32_t i) {
+    return &sbt_pool[i];
+}
+
+static inline uint32_t sbt_pool_index(const struct sbt_fiber *f) {
+    return (uint32_t)(f - sbt_pool);
+}
 
 /* The fiber of that thread (0: any) or of that kernel thread (0: any); NULL: none. Its thread may end at any time. */
 struct sbt_fiber *sbt_pool_find(pthread_t thread, uint32_t tid);

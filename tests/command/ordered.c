@@ -362,8 +362,8 @@ static const struct {
     {"lock-copied", served_lock_and_fork}, /* and after that */
     {"lock-clones", lock_and_clone},       /* the same, and the copy is made by a system call */
     {"lock-cloned", served_lock_and_clone},
-    {"restarts", restarted},               /* a wait on a futex is restarted, and a handler waits before it goes on */
-    {"unmaps", unmapped},                  /* the word of a futex is unmapped while a thread waits for the turn */
+    {"restarts", restarted}, /* a wait on a futex is restarted, and a handler waits before it goes on */
+    {"unmaps", unmapped},    /* the word of a futex is unmapped while a thread waits for the turn */
 };
 
 /* Or `loads LIBRARY`: a thread waits on a futex again and again while another loads the library. */

@@ -13,7 +13,7 @@ define fibers
   set $old_bx = $rbx
   set $i = 0
   while $i < sbt_switch_memory.s.pool_used
-    set $fiber = &pool[$i]
+    set $fiber = &sbt_pool[$i]
     if $fiber->token == 2
       printf "--- fiber %d waits, TLS at %p\n", $i, $fiber->regs.tls
       set $frame = (unsigned long *) $fiber->regs.sp

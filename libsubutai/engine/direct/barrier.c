@@ -127,6 +127,11 @@ int direct_barrier_wait(pthread_barrier_t *b) {
     /* The generation after this arrival's round, and the distance to it, which survives the counter's wrap. */
     uint32_t generation = generation_in(seen) + (uint32_t)(GENERATION >> 32) * (before + 1);
     struct sbt_active active;
+    if (sbt_switch_others_runnable()) { /* what the first step of an active wait would find, at less cost */
+        sbt_switch_about_to_wait();
+        if (sbt_waiter_stack_join(&bx->waiter_stack, generation) && wait_on_stack(bx, generation))
+            return 0;
+    }
     sbt_active_begin(&active, &bx->adapt);
     for (;;) {
         seen = __atomic_load_n(&bx->rounds, __ATOMIC_ACQUIRE); /* pairs with complete */
