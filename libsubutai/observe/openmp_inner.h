@@ -36,6 +36,7 @@ struct rec_openmp_region {
 struct rec_openmp_place {
     struct rec_openmp_region *region;         /* NULL: none, or one that is not recorded */
     const struct rec_openmp_library *library; /* of the region; NULL: none */
+    rec_openmp_body *task;                    /* of gcc's code, that the thread runs in it; NULL: none, or not known */
     unsigned n_threads;                       /* of the team */
     uint32_t n_barriers;                      /* that the thread has met in the region */
     uint32_t n_serial;                        /* regions of one thread within it, which have no barriers */

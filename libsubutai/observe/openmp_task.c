@@ -63,7 +63,8 @@ struct header {
     long range[2];   /* of a taskloop */
     void *reduction; /* of one, too */
     rec_openmp_body *body;
-    uint32_t offset; /* of the data */
+    const struct rec_openmp_library *library; /* that the task's code calls; NULL: not known */
+    uint32_t offset;                          /* of the data */
     bool is_loop, is_copied;
 };
 
@@ -96,26 +97,45 @@ static void run_task(void *task) {
     const struct header *h = task;
     char *data = data_of(task);
     struct rec_openmp_waiting outer;
+    const struct rec_openmp_library *library = rec_openmp_self.in.library;
+    rec_openmp_body *outer_task = rec_openmp_self.in.task;
     void *none[8] = {0};
     begin_task(&outer);
+    rec_openmp_self.in.task = h->body;
+    if (h->library != NULL) /* a task that is run at the end of a region finds none */
+        rec_openmp_self.in.library = h->library;
     if (h->is_loop)
         memcpy(data, h->range, sizeof h->range);
     /* as a region's code: a last call that is a jump is known by that */
     rec_openmp_invoke((void (*)(int *, int *, ...))(sbt_function *)h->body, (int *)(void *)data, NULL, none, 0);
+    rec_openmp_self.in.library = library;
+    rec_openmp_self.in.task = outer_task;
     end_task(&outer);
 }
 
 /* *size and *align: of the data, and then of what is in its place. */
-static void make(struct made *m, rec_openmp_body *body, void *data, copy_function *copy, long *size, long *align) {
+static void make(struct made *m, rec_openmp_body *body, void *data, copy_function *copy, long *size, long *align,
+                 const struct rec_openmp_library *library) {
     const size_t a = *align > (long)_Alignof(struct header) ? (size_t)*align : _Alignof(struct header);
     memset(m, 0, sizeof *m);
     m->header.body = body;
+    m->header.library = library;
     m->header.offset = (uint32_t)((sizeof(struct header) + a - 1) & -a);
     m->copy = copy;
     m->data = data;
     m->size = *size > 0 ? (size_t)*size : 0;
     *size = (long)(m->header.offset + m->size);
     *align = (long)a;
+}
+
+/* Header and data in one piece of `room`, which needs no function to be copied. */
+static void *piece_of(const struct made *m, char *room, size_t align) {
+    struct header *h = (struct header *)(void *)(room + (-(uintptr_t)room & (align - 1)));
+    *h = m->header;
+    h->is_copied = true;
+    if (m->size != 0)
+        memcpy((char *)h + h->offset, m->data, m->size);
+    return h;
 }
 
 /* Without a run-time library the one thread runs the task at once. */
@@ -144,7 +164,8 @@ void GOMP_task(rec_openmp_body *body, void *data, copy_function *copy, long size
         return;
     }
     if ((flags & IS_DETACHED) == 0) { /* the library writes into the data of one that is */
-        make(&m, body, data, copy, &size, &align);
+        make(&m, body, data, copy, &size, &align,
+             rec_openmp_library_of(REC_OPENMP_GOMP_task, REC_SITE_HERE, rec_openmp_self.in.library));
         body = run_task;
         data = &m;
         copy = copy_task;
@@ -171,11 +192,15 @@ void GOMP_task(rec_openmp_body *body, void *data, copy_function *copy, long size
             real(body, data, copy, size, align, flags, n_tasks, priority, from, to, step);                             \
             return;                                                                                                    \
         }                                                                                                              \
-        make(&m, body, data, copy, &size, &align);                                                                     \
+        make(&m, body, data, copy, &size, &align,                                                                      \
+             rec_openmp_library_of(REC_OPENMP_##name, REC_SITE_HERE, rec_openmp_self.in.library));                     \
         m.header.is_loop = true;                                                                                       \
         if ((flags & IS_REDUCTION) != 0)                                                                               \
             memcpy(&m.header.reduction, (char *)data + sizeof m.header.range, sizeof m.header.reduction);              \
-        real(run_task, &m, copy_task, size, align, flags, n_tasks, priority, from, to, step);                          \
+        /* With a function to copy, a loop that is not deferred has all its tasks on the stack at once. */             \
+        void *piece = copy == NULL ? piece_of(&m, __builtin_alloca((size_t)(size + align)), (size_t)align) : NULL;     \
+        real(run_task, piece != NULL ? piece : &m, piece != NULL ? NULL : copy_task, size, align, flags, n_tasks,      \
+             priority, from, to, step);                                                                                \
     }
 TASKLOOP(GOMP_taskloop, long)
 TASKLOOP(GOMP_taskloop_ull, unsigned long long)
@@ -226,6 +251,10 @@ void *__kmpc_omp_task_alloc(void *place, int thread, int flags, size_t size, siz
 
 /* False: there was no region yet, so no other thread runs tasks. */
 static bool begin_wait(struct rec_call *c, const void *site) {
+    if (rec_openmp_is_jump(site)) /* the last call of a task, or else of a region, is a jump */
+        site = rec_openmp_self.in.task != NULL     ? (const char *)(uintptr_t)rec_openmp_self.in.task + 1
+               : rec_openmp_self.in.region != NULL ? (const char *)(uintptr_t)rec_openmp_self.in.region->body + 1
+                                                   : site;
     if (!rec_openmp_is_seen() || !rec_enter(c, SBT_TRACE_FUTEX_WAIT, SBT_TRACE_FUTEX, openmp_tasks, site))
         return false;
     rec_openmp_waits(c, NULL);

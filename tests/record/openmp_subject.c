@@ -390,8 +390,24 @@ static bool detached(void) {
     return n == N_ROUNDS;
 }
 
+/* More tasks than there is room for on a stack, run at once: the data of each is made when its turn comes. */
+static bool many_in_a_loop(void) {
+    enum { MANY = 100000 };
+    long n = 0, n_in_team = 0;
+#pragma omp taskloop grainsize(1) shared(n)
+    for (int i = 0; i < MANY; i++)
+        n++;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+#pragma omp taskloop grainsize(1) shared(n_in_team)
+    for (int i = 0; i < MANY; i++)
+#pragma omp atomic
+        n_in_team++;
+    return n == MANY && n_in_team == MANY;
+}
+
 static bool kinds(void) {
-    return kinds_of_tasks(5);
+    return kinds_of_tasks(5) && many_in_a_loop();
 }
 
 /* Does the thread sleep? */

@@ -142,7 +142,7 @@ static void *take_one_of_two(void *number) {
     long mine = (long)number % 2;
     while (!atomic_load(&over)) {
         OK(pthread_mutex_lock(&row[mine * 2]));
-        if (++counts[mine] % 8 == 0) {
+        if (++counts[mine] % 4 == 0) {
             SYS(sem_post(&begun[mine]));
             SYS(sem_wait(&begun[!mine]));
         }

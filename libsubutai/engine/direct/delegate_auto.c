@@ -191,8 +191,17 @@ static void set_delegated(size_t i, bool delegated) {
         __atomic_store_n(&places[i].delegated, delegated, __ATOMIC_RELAXED);
 }
 
+static struct sums read_served(size_t i) {
+    return (struct sums){.n = __atomic_load_n(&sums[i].n, __ATOMIC_RELAXED),
+                         .n_handed = __atomic_load_n(&sums[i].n_handed, __ATOMIC_RELAXED),
+                         .section_ns = __atomic_load_n(&sums[i].section_ns, __ATOMIC_RELAXED),
+                         .n_behind = __atomic_load_n(&sums[i].n_behind, __ATOMIC_RELAXED)};
+}
+
+/* What the mutex has added in this round of servers is not the next one's. */
 static void free_place(size_t i) {
     watched[i] = (struct watched){0};
+    served_then[i] = read_served(i);
     set_delegated(i, false);
     __atomic_store_n(&places[i].server, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&places[i].key, NULL, __ATOMIC_RELAXED);
@@ -239,13 +248,6 @@ static void step(size_t i, const void *key, const struct sbt_switch_look *look, 
 }
 
 /* ---- the monitor: servers ---- */
-
-static struct sums read_served(size_t i) {
-    return (struct sums){.n = __atomic_load_n(&sums[i].n, __ATOMIC_RELAXED),
-                         .n_handed = __atomic_load_n(&sums[i].n_handed, __ATOMIC_RELAXED),
-                         .section_ns = __atomic_load_n(&sums[i].section_ns, __ATOMIC_RELAXED),
-                         .n_behind = __atomic_load_n(&sums[i].n_behind, __ATOMIC_RELAXED)};
-}
 
 static void begin_round(uint64_t now_ns) {
     for (size_t i = 0; i < SETS * WAYS; i++)
