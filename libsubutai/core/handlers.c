@@ -200,10 +200,16 @@ void sbt_handlers_start(void) {
     process = sbt_syscall0(SYS_getpid);
 }
 
+/* A deferred handler with SA_RESETHAND has no second signal that would give it the stack of SA_ONSTACK. */
+static bool needs_its_stack(int flags) {
+    const int both = (int)SA_RESETHAND | SA_ONSTACK;
+    return (flags & both) == both;
+}
+
 bool sbt_handlers_can(int signal, const struct sigaction *action) {
     return sbt_all_theirs == 0 && signal > 0 && signal < N_SIGNALS &&
            (!is_fault(signal) || sbt_handlers_returned != NULL) && action->sa_handler != SIG_DFL &&
-           action->sa_handler != SIG_IGN && action->sa_sigaction != handle;
+           action->sa_handler != SIG_IGN && action->sa_sigaction != handle && !needs_its_stack(action->sa_flags);
 }
 
 static struct handler theirs_for(int signal) {

@@ -7,8 +7,9 @@
  * ends. The handler might wait for those very threads. A section under a lock takes a fraction of a microsecond. So the
  * handler returns at once, with all signals blocked, and runs when the section ends.
  *
- * Only handlers that were installed through abi/kernel_thread/signal.c can be deferred. Two kinds cannot be:
+ * Only handlers that were installed through abi/kernel_thread/signal.c can be deferred. Three kinds cannot be:
  *  - handlers of faults;
+ *  - handlers with both SA_RESETHAND and SA_ONSTACK: the one signal that they are for has gone with its stack;
  *  - handlers that were installed by a system call without the C library.
  *
  * A handler with SA_RESETHAND is deferred as others are, although the kernel has forgotten it by then: it is written

@@ -71,15 +71,6 @@ check "it may fork" is "$status $out" "0 done"
 run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" copied
 check "the child may return from the handler" is "$status $out" "0 done
 child done"
-for what in lock lock-takes lock-guest lock-leaves; do
-    run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" "$what"
-    check "a thread in a handler is served at a free mutex ($what)" is "$status $out" "0 done"
-done
-for what in lock-copies lock-copied lock-clones lock-cloned; do
-    run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" "$what"
-    check "and a child that returns from the handler has it too ($what)" is "$status $out" "0 done
-child done"
-done
 run timeout 60 "$SUBUTAI" run --engine det --verbose 2 --log guests -- "$ORDERED" guest
 check "if it comes after, its operations are from outside" matches "$status $out $(cat guests)" \
     '^0 done .* [1-9][0-9]* returns from outside'

@@ -354,16 +354,8 @@ static const struct {
     {"leaves", offer_of_ended},      /* the handler ends its thread */
     {"copies", offer_and_fork},      /* the handler forks */
     {"copied", served_and_fork},     /* and the child returns from it */
-    {"lock", lock_is_served},        /* a thread that waits for the turn to lock is in a handler when the turn comes */
-    {"lock-takes", lock_taken_back}, /* the handler makes an operation before that */
-    {"lock-guest", lock_of_guest},   /* and after that */
-    {"lock-leaves", lock_of_ended},  /* the handler ends its thread after that */
-    {"lock-copies", lock_and_fork},  /* the handler forks before, and the child returns from it */
-    {"lock-copied", served_lock_and_fork}, /* and after that */
-    {"lock-clones", lock_and_clone},       /* the same, and the copy is made by a system call */
-    {"lock-cloned", served_lock_and_clone},
-    {"restarts", restarted}, /* a wait on a futex is restarted, and a handler waits before it goes on */
-    {"unmaps", unmapped},    /* the word of a futex is unmapped while a thread waits for the turn */
+    {"restarts", restarted},         /* a wait on a futex is restarted, and a handler waits before it goes on */
+    {"unmaps", unmapped},            /* the word of a futex is unmapped while a thread waits for the turn */
 };
 
 /* Or `loads LIBRARY`: a thread waits on a futex again and again while another loads the library. */

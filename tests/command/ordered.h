@@ -57,14 +57,6 @@ int guest_of_served(void);
 int offer_of_ended(void);
 int offer_and_fork(void);
 int served_and_fork(void);
-int lock_is_served(void);
-int lock_taken_back(void);
-int lock_of_guest(void);
-int lock_of_ended(void);
-int lock_and_fork(void);
-int served_lock_and_fork(void);
-int lock_and_clone(void);
-int served_lock_and_clone(void);
 /* ordered_futex.c */
 int restarted(void);
 int unmapped(void);

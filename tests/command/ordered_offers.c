@@ -3,9 +3,7 @@
  * A thread that waits for the turn at a barrier is served by the thread that passes the turn, and signal handlers come
  * in between. The main thread keeps the turn and makes no operation until the other one sleeps in that wait.
  */
-#include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "ordered.h"
@@ -13,8 +11,7 @@
 static pthread_barrier_t meeting;
 static pthread_t other;
 static atomic_int tid, in_handler, may_return, result;
-static enum { COMPUTES, LOCKS, EXITS, FORKS, RETURNS, CLONES } in_the_handler;
-static bool is_late; /* the handler does so when it may return */
+static enum { COMPUTES, LOCKS, EXITS, FORKS, RETURNS } in_the_handler;
 static bool is_child, is_child_good;
 
 static bool is_asleep(void) {
@@ -30,18 +27,14 @@ static bool is_asleep(void) {
 static void on_signal(int number) {
     (void)number;
     atomic_store(&in_handler, 1);
-    while (is_late && atomic_load(&may_return) == 0)
-        ;
     if (in_the_handler == LOCKS)
         locked_add(2);
     if (in_the_handler == EXITS)
         pthread_exit(NULL);
-    if (in_the_handler == FORKS || in_the_handler == RETURNS || in_the_handler == CLONES) {
+    if (in_the_handler == FORKS || in_the_handler == RETURNS) {
         int status = 1;
-        pid_t child = in_the_handler == CLONES ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
+        pid_t child = fork();
         is_child = child == 0;
-        if (is_child && in_the_handler == CLONES)
-            return; /* it has made no operation, and its offer stands */
         if (is_child)
             locked_add(2);
         if (is_child && in_the_handler == RETURNS)
@@ -66,38 +59,21 @@ static void *arrives(void *unused) {
     return unused;
 }
 
-/* The same, for a mutex that is free. */
-static pthread_mutex_t of_two = PTHREAD_MUTEX_INITIALIZER;
-static void *locks(void *unused) {
-    sched_yield();
-    atomic_store(&tid, gettid());
-    pthread_mutex_lock(&of_two);
-    atomic_store(&result, pthread_mutex_trylock(&of_two) == EBUSY ? 1 : 2);
-    pthread_mutex_unlock(&of_two);
-    if (is_child)
-        _exit(atomic_load(&result) == 1 && pthread_mutex_trylock(&of_two) == 0 ? 0 : 1);
-    return unused;
-}
-
-static void begin_with(void *(*routine)(void *)) {
+static void begin(void) {
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGUSR1, &action, NULL);
     pthread_barrier_init(&meeting, NULL, 2);
-    pthread_create(&other, NULL, routine, NULL);
+    pthread_create(&other, NULL, arrives, NULL);
     sched_yield();
     while (atomic_load(&tid) == 0 || !is_asleep())
         ;
-}
-
-static void begin(void) {
-    begin_with(arrives);
 }
 
 /* By a system call: no operation. The handler's first operation, if it makes one, waits for the turn when this returns.
  */
 static void interrupt(void) {
     tgkill(getpid(), atomic_load(&tid), SIGUSR1);
-    while (atomic_load(&in_handler) == 0 || (in_the_handler != COMPUTES && !is_late && !is_asleep()))
+    while (atomic_load(&in_handler) == 0 || (in_the_handler != COMPUTES && !is_asleep()))
         ;
 }
 
@@ -165,72 +141,4 @@ int served_and_fork(void) {
     int status = meet_and_end(true);
     puts(is_child_good ? "child done" : "wrong");
     return status;
-}
-
-/*
- * The other thread is in a handler while it waits for the turn to lock a mutex. The main thread passes the turn.
- * `is_taken`: then the other one has the mutex, although it is still in the handler. `ends`: it never comes back.
- */
-static int lock_and_end(bool is_taken, bool ends) {
-    begin_with(locks);
-    interrupt();
-    sched_yield();
-    bool was_taken = pthread_mutex_trylock(&of_two) == EBUSY;
-    if (!was_taken)
-        pthread_mutex_unlock(&of_two);
-    atomic_store(&may_return, 1);
-    pthread_join(other, NULL);
-    bool is_free = pthread_mutex_trylock(&of_two) == 0, is_right = atomic_load(&result) == (ends ? 0 : 1);
-    puts(is_free && is_right && (was_taken || !is_taken) ? "done" : "wrong");
-    return 0;
-}
-
-int lock_is_served(void) {
-    return lock_and_end(true, false);
-}
-
-/* The handler makes an operation first. */
-int lock_taken_back(void) {
-    in_the_handler = LOCKS;
-    atomic_store(&may_return, 1);
-    return lock_and_end(false, false);
-}
-
-/* The thread has the mutex when the handler makes an operation, and when it ends the thread. */
-int lock_of_guest(void) {
-    in_the_handler = LOCKS;
-    is_late = true;
-    return lock_and_end(true, false);
-}
-
-int lock_of_ended(void) {
-    in_the_handler = EXITS;
-    is_late = true;
-    return lock_and_end(true, true);
-}
-
-/* The child returns from the handler, and has the mutex too: it locks it itself, or it was served before. */
-static int lock_of_child(int how, bool is_served) {
-    in_the_handler = how;
-    is_late = is_served;
-    atomic_store(&may_return, !is_served);
-    int status = lock_and_end(is_served, false);
-    puts(is_child_good ? "child done" : "wrong");
-    return status;
-}
-
-int lock_and_fork(void) {
-    return lock_of_child(RETURNS, false);
-}
-
-int served_lock_and_fork(void) {
-    return lock_of_child(RETURNS, true);
-}
-
-int lock_and_clone(void) {
-    return lock_of_child(CLONES, false);
-}
-
-int served_lock_and_clone(void) {
-    return lock_of_child(CLONES, true);
 }

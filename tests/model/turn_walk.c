@@ -13,9 +13,8 @@
  * A thread may give the turn up after an operation, for a budget of lbdr.h, and threads may meet at a soft barrier. The
  * schedule is one all the same, a section lasts for exactly its budget, and no thread waits for another that computes.
  *
- * In some scenarios a thread may offer to be served at a barrier, or for a lock that is free, an unlock, a signal
- * (engine/det/offer.c). The thread that passes the turn to it does so in a step of its own, and the thread may take the
- * offer back at any time. It does so when it has the turn, and the lock is not free.
+ * In some scenarios a thread may offer to be served at a barrier (engine/det/offer.c). The thread that passes the turn
+ * to it does so in a step of its own, and the thread may take the offer back at any time.
  *
  * In some scenarios a signal handler interrupts a thread while it waits, at any point, and keeps it until all others
  * have ended. Then the schedule is not the same, but no other thread may wait for it, and a signal wakes one thread.
@@ -296,16 +295,11 @@ static void make_operation(struct state *s, int t) {
         s->arrived[t] = s->at[t] == at || scripts[t][s->at[t]] == 'p'; /* after its wait it goes on without computing */
 }
 
-/* As needs_turn (engine/det/offer.c), of the thread that has the turn. */
-static bool needs_turn(const struct state *s, uint32_t t) {
-    return t != TURN_NO_THREAD && scripts[t][s->at[t]] == 'l' && s->held != 0;
-}
-
 /* As det_serve (engine/det). */
 static void serve(struct state *s) {
     uint32_t served;
     state_load(s);
-    while (!needs_turn(s, turn.holder) && (served = turn_serve(&turn)) != TURN_NO_THREAD && wrong == NULL) {
+    while ((served = turn_serve(&turn)) != TURN_NO_THREAD && wrong == NULL) {
         if (served != turn.holder)
             wrong = "a thread is served and has not the turn";
         make_operation(s, (int)served);
@@ -315,7 +309,7 @@ static void serve(struct state *s) {
 
 /* A thread asks for the turn: with an offer, or without. */
 static int ask(struct state *s, int t, int way) {
-    bool may_offer = offers != NO_OFFERS && strchr("Blus", scripts[t][s->at[t]]) != NULL;
+    bool may_offer = offers != NO_OFFERS && scripts[t][s->at[t]] == 'B';
     s->arrived[t] = 1;
     if (!may_offer || way != 0)
         return 1;
@@ -328,15 +322,14 @@ static int ask(struct state *s, int t, int way) {
 /* Its own look at its offer: it has been served, or takes it back. */
 static int look_at_offer(struct state *s, int t) {
     bool is_served = s->turn.offer[t] == TURN_SERVED;
-    bool must = s->turn.holder == (uint32_t)t && needs_turn(s, (uint32_t)t);
-    if (!is_served && !must && (offers == OFFERS_STAND || s->n_taken_back == TAKEN_BACK))
+    if (!is_served && (offers == OFFERS_STAND || s->n_taken_back == TAKEN_BACK))
         return 0;
     state_load(s);
     s->arrived[t] = turn_withdraw(&turn, (uint32_t)t);
     state_save(s);
     if (is_served && s->arrived[t] != 0)
         wrong = "a thread is served, and makes the operation too";
-    s->n_taken_back += s->arrived[t] != 0 && !must;
+    s->n_taken_back += s->arrived[t];
     return 1;
 }
 
@@ -428,9 +421,6 @@ static const struct scenario scenarios[] = {
     {"offers that stand", {"BBBe", "BBBe", "BBBe", "BBBe"}, false, 0, 0, OFFERS_STAND},
     {"offers beside a lock", {"BluBe", "luBBe", "BBlue"}, false, 0, 0, OFFERS},
     {"offers long before the turn", {"luBe", "lululuBe", "luluBe"}, false, 0, 0, OFFERS},
-    {"offers to lock", {"lulue", "lulue", "lulue"}, false, 0, 0, OFFERS},
-    {"offers to lock that stand", {"lulue", "lulue", "lulue", "lue"}, false, 0, 0, OFFERS_STAND},
-    {"offers to signal", {"lwlue", "lusssse", "lue"}, true, 0, 0, OFFERS},
     {"offers beside a sleep", {"BtBe", "tBBe", "BTBe"}, false, 0, 0, OFFERS},
     {"offers beside sections", {"gBgBe", "BgBe", "BBge"}, false, 0, 0, OFFERS},
     {"three threads lock", {"lulue", "lulue", "lulue"}, false, 0, 0, NO_OFFERS},

@@ -78,7 +78,7 @@ static bool is_hopeless(const struct series_of *all, size_t variant, int run) {
 /* No more runs of what has failed, or cannot be the best: a candidate may be as slow as the time limit allows. */
 static bool skips(void *context, size_t variant, int run) {
     const struct series_of *all = context;
-    return all->has_failed[0] || all->has_failed[variant] || all->n_made[variant] < run ||
+    return (all->drops_slow && all->has_failed[0]) || all->has_failed[variant] || all->n_made[variant] < run ||
            (all->drops_slow && is_hopeless(all, variant, run));
 }
 
@@ -228,6 +228,12 @@ static const struct hints_site *next_site(const struct hints_search *s) {
     return NULL;
 }
 
+/* Of the runs that were made: a variant that has failed is not run again. */
+static struct stats stats_of_made(const struct series_of *all, size_t variant) {
+    size_t n = (size_t)all->n_made[variant];
+    return n != 0 ? stats_of(all->seconds[variant], n) : (struct stats){.median = NAN};
+}
+
 /* Without the library, without hints, and with all that are kept: together they have to be of use once more. */
 static void measure_all(struct hints_search *s) {
     struct series_of all = {.search = s};
@@ -239,9 +245,9 @@ static void measure_all(struct hints_search *s) {
     if (has_hints)
         add_variant(&all, "with hints", environment(s, write_file(s, "all", NULL), NULL));
     measure(&all, "at last, ");
-    s->native = stats_of(all.seconds[0], (size_t)s->n_runs);
-    s->without = stats_of(all.seconds[1], (size_t)s->n_runs);
-    s->with = has_hints ? stats_of(all.seconds[2], (size_t)s->n_runs) : (struct stats){.median = NAN};
+    s->native = stats_of_made(&all, 0);
+    s->without = stats_of_made(&all, 1);
+    s->with = has_hints ? stats_of_made(&all, 2) : (struct stats){.median = NAN};
     s->is_of_use = has_hints && helps(&all, 1, 2);
     for (size_t i = 0; i < s->n_tried && !s->is_of_use; i++)
         s->tried[i].is_kept = false;

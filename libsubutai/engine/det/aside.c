@@ -135,25 +135,13 @@ static void drop_guests(uint32_t root) {
         }
 }
 
-/* Had the offer been served, the thread would leave with a mutex that it does not know of. NULL: it has none. */
-static pthread_mutex_t *abandon_offer(void) {
-    pthread_mutex_t *mutex = NULL;
-    if (det_self.offers == 0)
-        return NULL;
-    sbt_handlers_hold();
-    const struct det_offer *offer = &det_round->thread[det_self.offers - 1].offer;
-    if (det_self.generation == sbt_fork_generation() + 1 && offer->op == DET_MUTEX_LOCK)
-        mutex = offer->object;
-    det_look_at_offer();
-    if (det_self.offers == 0)
-        mutex = NULL; /* it has been taken back */
-    sbt_handlers_release();
-    return mutex;
-}
-
 void det_abandon_wait(void) {
     struct det_round *r = det_round;
-    pthread_mutex_t *mutex = abandon_offer();
+    if (det_self.offers != 0) {
+        sbt_handlers_hold();
+        det_look_at_offer();
+        sbt_handlers_release();
+    }
     if (det_self.generation != sbt_fork_generation() + 1 || det_self.waiting == 0)
         return;
     uint32_t root = det_root(det_self.waiting - 1);
@@ -174,8 +162,6 @@ void det_abandon_wait(void) {
     if (det_is_serial)
         det_wait_serially();
     sbt_handlers_release();
-    if (mutex != NULL)
-        det_mutex_unlock(mutex);
 }
 
 void det_end_thread(void) {

@@ -68,8 +68,6 @@ int det_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released relea
 }
 
 int det_cond_signal(pthread_cond_t *c) {
-    if (det_is_served(DET_COND_SIGNAL, c))
-        return 0;
     det_take(DET_COND_SIGNAL);
     object(sbt_cond_of(c));
     det_wake(c, 1);
@@ -78,8 +76,6 @@ int det_cond_signal(pthread_cond_t *c) {
 }
 
 int det_cond_broadcast(pthread_cond_t *c) {
-    if (det_is_served(DET_COND_BROADCAST, c))
-        return 0;
     det_take(DET_COND_BROADCAST);
     object(sbt_cond_of(c));
     det_wake(c, UINT32_MAX);

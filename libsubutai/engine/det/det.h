@@ -105,8 +105,7 @@ struct det_round {
             void *object;
             uintptr_t site;
             enum det_op op;
-            int result;             /* by the thread that performs it */
-            uint32_t *is_performed; /* the thread's det_self.is_performed */
+            int result; /* by the thread that performs it */
         } offer;
         struct sbt_adapt adapt;
         uintptr_t routine; /* where it begins; 0: not known, or the main thread */
@@ -138,12 +137,11 @@ struct det_self {
     uint32_t number;     /* DET_NO_NUMBER: of no thread of the round, or its thread is blocked or outside */
     uint32_t waiting;    /* plus 1: the number of the thread that is blocked or outside; 0: it is not */
     uint32_t generation; /* of the round in which that is so */
-    uint32_t offers; /* plus 1: the number of the thread, which has offered an operation and stands aside; 0: none */
-    uint32_t is_performed; /* 1: its last offer has been; atomic */
-    uint32_t in_op;        /* 1: it looks whether it has the turn, or has it for an operation; DET_CREATES; atomic */
-    uint32_t n_inner;      /* operations under way inside of that one */
-    uint32_t tid_before;   /* while it creates: of its record */
-    uint32_t in_pcs;       /* performance-critical sections that it is in */
+    uint32_t offers;  /* plus 1: the number of the thread, which has offered an operation and stands aside; 0: none */
+    uint32_t in_op;   /* 1: it looks whether it has the turn, or has it for an operation; DET_CREATES; atomic */
+    uint32_t n_inner; /* operations under way inside of that one */
+    uint32_t tid_before;         /* while it creates: of its record */
+    uint32_t in_pcs;             /* performance-critical sections that it is in */
     const struct det_hint *hint; /* for when the operation passes the turn (hints.h); NULL: none */
     bool creates;                /* it is in the C library's pthread_create; counts as one of n_inner */
     bool is_guest;
@@ -368,11 +366,6 @@ void det_go_on(void);
 bool det_offer(enum det_op op, void *object, int *result);
 static inline bool det_has_turn(void) {
     return __atomic_load_n(&det_round->turn.holder, __ATOMIC_RELAXED) == det_self.number;
-}
-/* True: the operation, which has no result, has been made. */
-static inline bool det_is_served(enum det_op op, void *object) {
-    int result;
-    return !det_has_turn() && det_offer(op, object, &result);
 }
 /* The thread that has been given the turn, and those behind it, may have offered: the thread that has it then. */
 uint32_t det_serve(uint32_t holder);

@@ -36,8 +36,6 @@ void det_mutex_release(pthread_mutex_t *m) {
 }
 
 int det_mutex_lock(pthread_mutex_t *m) {
-    if (det_is_served(DET_MUTEX_LOCK, m))
-        return 0;
     det_take(DET_MUTEX_LOCK);
     object(sbt_mutex_of(m));
     acquire(m, NULL);
@@ -64,8 +62,6 @@ int det_mutex_trylock(pthread_mutex_t *m) {
 }
 
 int det_mutex_unlock(pthread_mutex_t *m) {
-    if (det_is_served(DET_MUTEX_UNLOCK, m))
-        return 0;
     det_take(DET_MUTEX_UNLOCK);
     object(sbt_mutex_of(m));
     det_mutex_release(m);

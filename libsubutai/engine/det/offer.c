@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Offers. A thread that waits for the turn has to be woken when it has it, and all others wait for its wake-up. At a
- * barrier it would only block then; to take a free mutex, to give it up, or to signal, it would touch two words. So it
- * offers the operation. The thread that passes the turn to it performs the operation in its place, and passes the turn
- * on. The schedule is the same: the operation is made when its thread has the turn, whichever thread makes it.
+ * Offers. A thread that waits for the turn, only to block at a barrier when it has it, would be woken for nothing, and
+ * all others would wait for its wake-up. So it offers the operation. The thread that passes the turn to it performs the
+ * operation in its place, and passes the turn on. The schedule is the same: the operation is made when its thread has
+ * the turn, whichever thread makes it.
  *
  *  1. The thread writes down its operation, stands aside, and offers, with the lock. It has not got the turn: if it
  *     had, it would make the operation itself.
  *  2. It waits for the turn, as each thread does.
  *  3. A thread passes the turn to it, and finds the offer with the lock. It performs the operation: the other thread is
- *     blocked at the barrier; or it is the last one there, and all are let go (release.c); or it alone is let go.
+ *     blocked, or it is the last at the barrier, and all are let go (release.c).
  *  4. The thread sees that it may go on, or is woken as from any wait.
- *
- * A mutex that is held when the turn comes is not for the thread that passes it: its thread has the turn, takes the
- * offer back, and blocks.
  *
  * A thread that sees that it has the turn before 3. takes the offer back, with the lock, and makes the operation
  * itself. So does a handler that interrupts the wait and makes an operation. If it comes behind 3., the thread is one
- * that waits at a barrier, or is about to go on, and the handler's operations are a guest's (aside.c).
- *
- * The objects are in use while their threads are in the call, so they are there when an operation is performed.
+ * that waits at a barrier, and the handler's operations are a guest's (aside.c).
  *
  * A thread with a hint at the call needs the turn. With times in the log the time of an operation is its thread's own.
  */
@@ -49,9 +44,7 @@ static bool make_offer(enum det_op op, void *object) {
     uintptr_t site;
     if (!det_watch_offer(&site))
         return false;
-    *offer_of(number) =
-        (struct det_offer){.object = object, .op = op, .site = site, .is_performed = &det_self.is_performed};
-    det_self.is_performed = 0;
+    *offer_of(number) = (struct det_offer){.object = object, .op = op, .site = site};
     __atomic_store_n(&r->thread[number].release, DET_GOES_ON, __ATOMIC_RELAXED);
     det_self.offers = number + 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -101,12 +94,11 @@ static bool await(uint32_t number) {
 }
 
 /*
- * The offer is no more. True: it was served. In a child the thread has another number, or none yet. At a barrier the
- * operation is as good as served there: it has been the parent's. Others have been made before the fork, or have not.
+ * The offer is no more. True: it was served. In a child the thread has another number, or none yet, but the operation
+ * is as good as served: it has been the parent's.
  */
-static bool settle(bool is_here, uint32_t number, enum det_op op) {
-    bool was_performed = is_here || op == DET_BARRIER || __atomic_load_n(&det_self.is_performed, __ATOMIC_ACQUIRE) != 0;
-    bool is_served = det_self.offers != 0 && was_performed;
+static bool settle(bool is_here, uint32_t number) {
+    bool is_served = det_self.offers != 0;
     det_self.offers = 0;
     if (is_served && is_here)
         det_come_back(&(struct det_aside){.number = number});
@@ -137,7 +129,7 @@ bool det_offer(enum det_op op, void *object, int *result) {
     uint32_t number = det_self.number;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     bool is_made = make_offer(op, object), is_here = is_made && await(number);
-    bool is_served = is_made && settle(is_here, number, op);
+    bool is_served = is_made && settle(is_here, number);
     if (is_served && is_here)
         *result = offer_of(number)->result;
     if (is_served && is_here && det_is_released(number)) {
@@ -165,8 +157,9 @@ static void pass(void) {
         turn_pass(t);
 }
 
-static void arrive(uint32_t number, struct det_offer *offer, struct det_released *released) {
+static void arrive(uint32_t number, struct det_released *released) {
     struct det_round *r = det_round;
+    struct det_offer *offer = offer_of(number);
     struct sbt_barrier *bx = sbt_barrier_of(offer->object);
     det_object(&bx->hw_id);
     if (++bx->rounds == bx->count) {
@@ -183,61 +176,18 @@ static void arrive(uint32_t number, struct det_offer *offer, struct det_released
     }
 }
 
-static void lock(struct sbt_mutex *mx) {
-    det_object(&mx->hw_id);
-    mx->state = 1;
-}
-
-static void unlock(struct sbt_mutex *mx) {
-    det_object(&mx->hw_id);
-    mx->state = 0;
-    turn_wake(&det_round->turn, (uintptr_t)mx, 1);
-}
-
-static void signal_to(struct sbt_cond *cx, uint32_t n) {
-    det_object(&cx->hw_id);
-    turn_wake(&det_round->turn, (uintptr_t)cx, n);
-}
-
-/* The thread goes on when it wakes up, and takes the turn at its next operation. */
-static void operate(uint32_t number, struct det_offer *offer, struct det_released *released) {
-    switch (offer->op) {
-    case DET_MUTEX_LOCK:
-        lock(offer->object);
-        break;
-    case DET_MUTEX_UNLOCK:
-        unlock(offer->object);
-        break;
-    case DET_COND_SIGNAL:
-        signal_to(offer->object, 1);
-        break;
-    default:
-        signal_to(offer->object, UINT32_MAX);
-    }
-    offer->result = 0;
-    det_let_go(number, released);
-    pass();
-}
-
 static void perform(uint32_t number, struct det_released *released) {
     struct det_round *r = det_round;
-    struct det_offer *offer = offer_of(number);
-    __atomic_store_n(offer->is_performed, 1, __ATOMIC_RELEASE);
+    const struct det_offer *offer = offer_of(number);
     r->n_ops++;
     r->hash = schedule_hash_op(r->hash, number, (enum schedule_op)offer->op);
     if (det_is_watched())
         det_watch_served(offer->op, number, offer->site);
-    if (offer->op == DET_BARRIER)
-        arrive(number, offer, released);
-    else
-        operate(number, offer, released);
+    arrive(number, released);
 }
 
 static bool needs_turn(uint32_t number) {
-    const struct det_offer *offer = offer_of(number);
-    return det_round->turn.offer[number] == TURN_OFFERED &&
-           ((offer->op == DET_MUTEX_LOCK && sbt_mutex_of(offer->object)->state != 0) ||
-            det_watch_needs_turn(offer->site));
+    return det_round->turn.offer[number] == TURN_OFFERED && det_watch_needs_turn(offer_of(number)->site);
 }
 
 uint32_t det_serve(uint32_t holder) {
