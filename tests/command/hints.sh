@@ -100,6 +100,15 @@ chmod +x picky.sh
 subutai hints -o picky.hints --runs 3 --sites 1 --progress -- ./picky.sh
 check "a candidate that has failed is not run again" is "$status $(grep -c 'soft-barrier: run' <<<"$err")" "0 1"
 check "and is dropped" matches $'\n'"$out" $'\n''dropped  soft-barrier  .*: a run has failed'
+cat >natively.sh <<'END'
+#!/bin/sh
+./holds
+[ -n "$SUBUTAI_ENGINE" ]
+END
+chmod +x natively.sh
+subutai hints -o natively.hints --runs 3 --sites 1 -- ./natively.sh
+check "a program that fails without the library has its times with and without hints all the same" \
+    matches "$(cat natively.hints)" 'under det, without hints: [0-9.]+ m?s .*under det, with these: [0-9.]+ m?s '
 refuses 'hints: no program given \(legal: subutai hints' hints
 refuses "hints: --engine glibc takes no hints \(legal: det\)" hints --engine glibc -- ./holds
 refuses "hints: --hints chooses nothing here \(legal: " hints --hints found.hints -- ./holds

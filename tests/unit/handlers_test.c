@@ -317,6 +317,26 @@ TEST(once_is_read_back_as_it_was_set) {
     check_default(SIGURG, SA_SIGINFO | (int)SA_RESETHAND);
 }
 
+static char its_stack[65536];
+static int n_on_stack;
+static void note_stack(int signo) {
+    (void)signo;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    n_on_stack += here - (uintptr_t)its_stack < sizeof its_stack;
+}
+/* Deferred, it would have no second signal to bring that stack. So it is not deferred. */
+TEST(once_on_a_stack_of_its_own) {
+    stack_t stack = {.ss_sp = its_stack, .ss_size = sizeof its_stack};
+    struct sigaction action = {.sa_handler = note_stack, .sa_flags = (int)SA_RESETHAND | SA_ONSTACK};
+    begin();
+    ck_assert_int_eq(sigaltstack(&stack, NULL), 0);
+    ck_assert_int_eq(sbt_handlers_set(SIGUSR1, &action, NULL), 0);
+    sbt_handlers_hold();
+    send(SIGUSR1, 7);
+    sbt_handlers_release();
+    ck_assert_int_eq(n_on_stack, 1);
+}
+
 /* What it changes in the mask that it is to return to, it has changed. */
 static void block_winch(int signo, siginfo_t *info, void *context) {
     note(signo, info, context);
