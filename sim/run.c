@@ -213,7 +213,7 @@ static inline __attribute__((always_inline)) void run_events(struct sim *sim, bo
         if (host && __builtin_expect(sim->n_ready > 0 && sim->host->n_looks > 0, 0))
             sim_host_search_expect(sim);
     }
-    if (sim->status == SIM_OK) /* what nobody was there for any more */
+    if (sim->status == SIM_OK) /* time passes until the last event that was cancelled would have come */
         sim_events_rest(&sim->events, sim->events.cancelled_to);
 }
 
