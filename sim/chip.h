@@ -89,7 +89,7 @@ struct sim {
     const struct sim_scheduler *scheduler; /* NULL: core.c is it */
     struct sim_host *host;                 /* NULL: the machine is the paper's */
     uint64_t idle[SIM_MAX_CORES / 64];     /* a bit for each core on which no thread runs */
-    uint32_t n_ready;                      /* threads in the run queues of all cores */
+    uint32_t n_ready;                      /* threads in the run queues of all cores, but for those of servers */
     uint32_t n_placed;
     struct csa_oat oat;
 

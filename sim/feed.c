@@ -34,7 +34,7 @@ bool sim_feed(struct sim *sim, const struct hw_packet *request, uint64_t arrived
     uint32_t number = hw_packet_destination(&sim->layout, request);
     if (sim->tiles == NULL || number >= sim->n_cores)
         return false;
-    sim->events.now = arrived_at;
+    sim_events_begin_at(&sim->events, arrived_at);
     if (hw_packet_op(request) != HW_OP_WITHDRAW || !withdraw_held(sim, &sim->tiles[number], request))
         sim_noc_request(sim, request);
     while ((event = sim_events_take(&sim->events, &kind)) != NULL)

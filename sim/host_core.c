@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "host_core.h"
 
-#define YIELDED (INT64_C(1) << 62) /* in a fiber's key: behind all fibers that were woken */
-
 /* ---- idle cores ---- */
 
 struct sim_host_core *sim_host_find_idle(struct sim *sim, uint32_t from) {
@@ -26,7 +24,29 @@ static bool comes_before(const struct sim_thread *a, const struct sim_thread *b)
     return a->host.key < b->host.key || (a->host.key == b->host.key && a->host.sequence < b->host.sequence);
 }
 
-bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
+/* ---- a carrier's ---- */
+
+static void push_fiber(struct sim_host_core *core, struct sim_thread *t) {
+    bool yielded = t->host.yielded;
+    struct sim_thread *last = core->fibers[yielded].last;
+    t->host.behind = NULL;
+    *(last != NULL ? &last->host.behind : &core->fibers[yielded].first) = t;
+    core->fibers[yielded].last = t;
+    core->n_ready++;
+}
+
+static struct sim_thread *take_fiber(struct sim_host_core *core) {
+    bool yielded = core->fibers[false].first == NULL;
+    struct sim_thread *t = core->fibers[yielded].first;
+    if ((core->fibers[yielded].first = t->host.behind) == NULL)
+        core->fibers[yielded].last = NULL;
+    core->n_ready--;
+    return t;
+}
+
+/* ---- the kernel's ---- */
+
+static bool push_thread(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
     if (core->n_ready == core->capacity) {
         uint32_t capacity = core->capacity == 0 ? 16 : core->capacity * 2;
         struct sim_thread **queue = realloc(core->queue, capacity * sizeof(struct sim_thread *));
@@ -38,22 +58,16 @@ bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_threa
         core->capacity = capacity;
     }
     t->host.sequence = ++sim->host->sequence;
-    if (sim->host->fibers)
-        t->host.key = (int64_t)t->host.sequence | (t->host.yielded ? YIELDED : 0);
-    else
-        t->host.key = t->host.deadline;
+    t->host.key = t->host.deadline;
     uint32_t i = core->n_ready++;
     for (; i > 0 && comes_before(t, core->queue[(i - 1) / 2]); i = (i - 1) / 2)
         core->queue[i] = core->queue[(i - 1) / 2];
     core->queue[i] = t;
-    t->place = SIM_IN_QUEUE;
-    sim->n_ready++;
     return true;
 }
 
-struct sim_thread *sim_host_take_at(struct sim *sim, struct sim_host_core *core, uint32_t i) {
+static struct sim_thread *take_thread(struct sim_host_core *core, uint32_t i) {
     struct sim_thread *taken = core->queue[i], *moved = core->queue[--core->n_ready];
-    sim->n_ready--;
     if (moved == taken)
         return taken;
     for (; i > 0 && comes_before(moved, core->queue[(i - 1) / 2]); i = (i - 1) / 2)
@@ -69,6 +83,23 @@ struct sim_thread *sim_host_take_at(struct sim *sim, struct sim_host_core *core,
     return taken;
 }
 
+/* ---- either's ---- */
+
+bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
+    if (sim->host->fibers)
+        push_fiber(core, t);
+    else if (!push_thread(sim, core, t))
+        return false;
+    t->place = SIM_IN_QUEUE;
+    sim->n_ready += !sim_host_is_server(sim, core->number);
+    return true;
+}
+
+struct sim_thread *sim_host_take_at(struct sim *sim, struct sim_host_core *core, uint32_t i) {
+    sim->n_ready -= !sim_host_is_server(sim, core->number);
+    return sim->host->fibers ? take_fiber(core) : take_thread(core, i);
+}
+
 /* ---- virtual time ---- */
 
 static int64_t mean_v(const struct sim_host_core *core) {
@@ -80,20 +111,25 @@ static int64_t mean_v(const struct sim_host_core *core) {
  * The thread moves the mean of n threads by 1 / (n + 1) of its distance
  * to it, and has its lag to the mean that is then.
  */
-void sim_host_join(struct sim_host_core *core, struct sim_thread *t, uint64_t slice) {
+void sim_host_join(const struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t slice) {
     int64_t n = sim_host_n_here(core);
     t->core = core->number;
+    if (sim->host->fibers)
+        return;
     t->host.v = mean_v(core) - (n > 0 ? t->host.lag * (n + 1) / n : 0);
     t->host.deadline = t->host.v + (int64_t)slice;
     core->sum_v += t->host.v;
 }
 
 void sim_host_leave(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
+    if (sim->host->fibers)
+        return;
     int64_t most = (int64_t)(sim->host->model.slice_ns + sim->host->model.tick_ns);
-    int64_t mean = core->sum_v / (int64_t)(sim_host_n_here(core) + 1), lag = mean - t->host.v;
+    uint32_t n_others = sim_host_n_here(core);
+    int64_t mean = n_others == 0 ? core->sum_v : core->sum_v / (int64_t)(n_others + 1), lag = mean - t->host.v;
     t->host.lag = lag > most ? most : lag < -most ? -most : lag;
     core->sum_v -= t->host.v;
-    if (sim_host_n_here(core) == 0)
+    if (n_others == 0)
         core->rest_v = t->host.v;
 }
 
@@ -116,6 +152,8 @@ static uint32_t first_eligible(const struct sim_host_core *core, uint32_t i, uin
 
 /* The mean is never below all threads. */
 struct sim_thread *sim_host_take_next(struct sim *sim, struct sim_host_core *core) {
-    uint32_t place = sim->host->fibers ? 0 : first_eligible(core, 0, UINT32_MAX);
+    if (sim->host->fibers)
+        return sim_host_take_at(sim, core, 0);
+    uint32_t place = first_eligible(core, 0, UINT32_MAX);
     return sim_host_take_at(sim, core, place < core->n_ready ? place : 0);
 }

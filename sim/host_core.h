@@ -5,6 +5,9 @@
  *
  * A thread that comes to a core joins it first, and is then put into the run queue. A thread that goes is taken off the
  * core, or out of the run queue, and then leaves it. In between the core's virtual time is not right.
+ *
+ * A carrier's run queue has the fibers in the order of their coming, but for those that yielded, which come behind all
+ * others. So it is two lists, and carriers have no virtual time.
  */
 #ifndef SIM_HOST_CORE_H
 #define SIM_HOST_CORE_H
@@ -14,11 +17,18 @@
 struct sim_host_core {
     _Alignas(SIM_LINE) struct sim_thread *on; /* the thread that has the core; NULL: none */
     uint64_t from;                            /* until then its work has been counted; later than now: a switch */
-    struct sim_thread **queue;                /* the ready threads, a heap: the one that runs next is the first */
+    union {
+        struct sim_thread **queue; /* the ready threads, a heap: the one that runs next is the first */
+        struct {
+            struct sim_thread *first, *last;
+        } fibers[2]; /* a carrier's: those that were woken, and those that yielded */
+    };
     uint32_t n_ready, capacity;
     int64_t sum_v;       /* of the virtual times of its threads, ready and running */
     int64_t rest_v;      /* the virtual time at which the last thread left an empty core */
-    uint32_t generation; /* of its event: an event of an older generation is stale */
+    uint32_t generation; /* of its event, if that is far ahead: an event of an older generation is stale */
+    uint32_t ticket;     /* of its event, while it is armed; SIM_NO_EVENT: it cannot be cancelled */
+    uint64_t armed_at;   /* when that event comes */
     uint16_t number;
     bool armed;
     bool resched;   /* its thread's slice is over, and another thread has come; */
@@ -49,7 +59,7 @@ struct sim_host {
     uint64_t long_yield_at, gate_closed_to; /* the yield gate: libsubutai/wait/yield_gate.h */
     uint64_t n_spins;                       /* events of threads that wait at spin locks */
     uint64_t n_threads;                     /* that have begun: serial numbers */
-    uint64_t sequence;                      /* of threads that became ready: the order of a carrier's run queue */
+    uint64_t sequence;                      /* of threads that became ready */
     struct sim_host_core *cores;
     struct sim_host_look *looks; /* host_search.c: of carriers that may search; a place for each carrier */
     uint32_t n_looks;
@@ -106,7 +116,8 @@ static inline uint32_t sim_host_n_here(const struct sim_host_core *core) {
 
 /* False: no memory, and the run has failed. */
 bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_thread *t);
-/* Take the thread at that place of the heap out. */
+/* Take the thread at that place of the heap out; a carrier's run queue has only place 0, of the fiber that runs next.
+ */
 struct sim_thread *sim_host_take_at(struct sim *sim, struct sim_host_core *core, uint32_t place);
 /* Take the thread that runs next out of the run queue, which is not empty. */
 struct sim_thread *sim_host_take_next(struct sim *sim, struct sim_host_core *core);
@@ -114,9 +125,15 @@ struct sim_thread *sim_host_take_next(struct sim *sim, struct sim_host_core *cor
 /* ---- virtual time ---- */
 
 /* The thread comes to this core, and may run for `slice`. */
-void sim_host_join(struct sim_host_core *core, struct sim_thread *t, uint64_t slice);
+void sim_host_join(const struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t slice);
 /* The thread goes from its core; it has been taken out of the run queue, or off the core, already. */
 void sim_host_leave(struct sim *sim, struct sim_host_core *core, struct sim_thread *t);
+
+static inline void sim_host_ran(struct sim_host_core *core, struct sim_thread *t, uint64_t ns) {
+    t->host.v += (int64_t)ns;
+    core->sum_v += (int64_t)ns;
+    core->from += ns;
+}
 
 /* Count what the core's thread has run so far. */
 static inline void sim_host_count(struct sim *sim, struct sim_host_core *core) {
@@ -126,9 +143,7 @@ static inline void sim_host_count(struct sim *sim, struct sim_host_core *core) {
     uint64_t ran = now - core->from;
     struct sim_thread *t = core->on;
     t->left = t->left > ran ? t->left - ran : 0;
-    t->host.v += (int64_t)ran;
-    core->sum_v += (int64_t)ran;
-    core->from = now;
+    sim_host_ran(core, t, ran);
 }
 
 /* Has the thread not run more than the mean of the core's threads? */

@@ -30,7 +30,7 @@ static bool move(struct sim *sim, struct sim_host_core *from, struct sim_host_co
     struct sim_thread *t = sim_host_take_at(sim, from, place);
     uint64_t slice = (uint64_t)(t->host.deadline - t->host.v);
     sim_host_leave(sim, from, t);
-    sim_host_join(to, t, slice);
+    sim_host_join(sim, to, t, slice);
     sim->summary.n_migrations++;
     return sim_host_push(sim, to, t);
 }

@@ -46,23 +46,48 @@ static bool is_waking(const struct sim_thread *t) {
     return t->targets.first != NULL;
 }
 
-static void arm(struct sim *sim, struct sim_host_core *core) {
-    uint64_t now = sim_now(sim), at = UINT64_MAX;
-    const struct sim_thread *t = core->on;
-    if (t->left < ENDLESS)
-        at = core->from + t->left;
-    if (core->n_ready > 0 && (sim_host_has(sim, SIM_HOST_SLICES) || t->left >= ENDLESS)) {
-        uint64_t tick = sim->host->model.tick_ns;
-        core->tick_at = now - now % tick + tick;
-        if (core->resched && !is_waking(t))
-            core->tick_at = core->preempt_at > now ? core->preempt_at : now;
-        uint64_t look = core->tick_at > core->from ? core->tick_at : core->from;
-        at = look < at ? look : at;
-    }
-    core->generation++;
+/* An event that comes no more is cancelled: many a wait is over long before its spin ends. */
+static __attribute__((noinline)) void cancel_event(struct sim *sim, struct sim_host_core *core) {
+    sim_events_cancel(&sim->events, core->armed_at, core->ticket);
+    core->generation += core->ticket == SIM_NO_EVENT;
+    core->armed = false;
+}
+
+static __attribute__((noinline)) void arm_far(struct sim *sim, struct sim_host_core *core, uint64_t at) {
     core->armed = at != UINT64_MAX;
     if (core->armed)
-        sim_events_put_words(&sim->events, at, SIM_EV_CORE, core->number, core->generation, 0, t);
+        core->ticket =
+            sim_events_put_words(&sim->events, at, SIM_EV_CORE, core->number, ++core->generation, 0, core->on);
+}
+
+/* The core, which has none, gets its event at that time. UINT64_MAX: it gets none. */
+static inline __attribute__((always_inline)) void arm_at(struct sim *sim, struct sim_host_core *core, uint64_t at) {
+    core->armed = true;
+    core->armed_at = at;
+    core->ticket = core->number;
+    if (__builtin_expect(!sim_events_put_own(&sim->events, at, core->number, core->on), 0))
+        arm_far(sim, core, at);
+}
+
+/* When the kernel looks at the core's thread: at a tick, or as soon as another thread wants the core. */
+static __attribute__((noinline)) uint64_t next_look(struct sim *sim, struct sim_host_core *core) {
+    uint64_t now = sim_now(sim), tick = sim->host->model.tick_ns;
+    core->tick_at = now - now % tick + tick;
+    if (core->resched && !is_waking(core->on))
+        core->tick_at = core->preempt_at > now ? core->preempt_at : now;
+    return core->tick_at > core->from ? core->tick_at : core->from;
+}
+
+static void arm(struct sim *sim, struct sim_host_core *core) {
+    const struct sim_thread *t = core->on;
+    uint64_t at = t->left < ENDLESS ? core->from + t->left : UINT64_MAX;
+    if (__builtin_expect(core->n_ready > 0, 0) && (sim_host_has(sim, SIM_HOST_SLICES) || t->left >= ENDLESS)) {
+        uint64_t look = next_look(sim, core);
+        at = look < at ? look : at;
+    }
+    if (__builtin_expect(core->armed, 0))
+        cancel_event(sim, core);
+    arm_at(sim, core, at);
 }
 
 /* A thread has come into the run queue. A core without an event runs its thread's function, which gives it the next. */
@@ -112,8 +137,8 @@ static void next_thread(struct sim *sim, struct sim_host_core *core) {
         return;
     }
     core->idle_from = sim_now(sim);
-    core->generation++;
-    core->armed = false;
+    if (core->armed)
+        cancel_event(sim, core);
     if (sim_host_is_server(sim, core->number))
         return;
     sim_host_set_idle(sim, core->number, true);
@@ -227,34 +252,57 @@ static __attribute__((noinline)) void event_of_busy(struct sim *sim, struct sim_
         sim->none_goes_on(sim);
 }
 
-void sim_host_event(struct sim *sim, const struct sim_event *event) {
-    struct sim_host_core *core = &sim->host->cores[event->index];
-    if (core->generation != event->generation)
-        return;
-    core->armed = false;
-    sim_host_count(sim, core);
+static inline __attribute__((always_inline)) void own_event(struct sim *sim, struct sim_host_core *core) {
     struct sim_thread *t = core->on;
-    if (t->left != 0)
+    core->armed = false;
+    if (__builtin_expect(t->left != sim_now(sim) - core->from, 0)) { /* also if it begins later */
+        sim_host_count(sim, core);
+    } else {
+        sim_host_ran(core, t, t->left);
+        t->left = 0;
+    }
+    if (__builtin_expect(t->left != 0, 0))
         event_of_busy(sim, core);
-    else if (t->spins)
+    else if (__builtin_expect(t->spins, 0))
         event_of_spinning(sim, t);
     else
         t->then(sim, t);
 }
 
+void sim_host_own_event(struct sim *sim, uint32_t core) {
+    own_event(sim, &sim->host->cores[core]);
+}
+
+void sim_host_event(struct sim *sim, const struct sim_event *event) {
+    struct sim_host_core *core = &sim->host->cores[event->index];
+    if (core->generation == event->generation)
+        own_event(sim, core);
+}
+
 /* ---- running, waiting, waking ---- */
 
-void sim_host_run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then) {
-    struct sim_host_core *core = sim_host_core_of(sim, t);
-    t->then = then;
-    t->left = ns;
+static __attribute__((noinline)) void run_unusual(struct sim *sim, struct sim_host_core *core) {
+    struct sim_thread *t = core->on;
+    uint64_t left = t->left;
     sim_host_count(sim,
                    core); /* what it has run without an event: nothing, but for a wait that was over before it began */
-    t->left = ns + t->host.owed_ns;
-    t->host.owed_ns = 0;
+    t->left = left;
     if (core->from < sim_now(sim))
         core->from = sim_now(sim);
     arm(sim, core);
+}
+
+/* Nearly always the core's event has just come, and no other thread wants the core. */
+void sim_host_run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then) {
+    struct sim_host_core *core = sim_host_core_of(sim, t);
+    uint64_t left = ns + t->host.owed_ns, now = sim_now(sim), from = core->from;
+    t->then = then;
+    t->left = left;
+    t->host.owed_ns = 0;
+    if (__builtin_expect(from < now || left >= ENDLESS || core->armed || core->n_ready > 0, 0))
+        run_unusual(sim, core);
+    else
+        arm_at(sim, core, from + left);
 }
 
 /* Does the thread, just put into the core's run queue, preempt the thread that runs there? */
@@ -266,14 +314,14 @@ static bool preempts(const struct sim *sim, const struct sim_host_core *core, co
 static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t slice,
                     uint64_t late_ns) {
     sim_host_count(sim, core);
-    sim_host_join(core, t, slice);
+    sim_host_join(sim, core, t, slice);
     sim_core_show(sim, t, SIM_READY);
-    if (!sim_host_push(sim, core, t))
-        return;
     if (core->on == NULL) {
-        run_on(sim, core, sim_host_take_at(sim, core, 0), late_ns);
+        run_on(sim, core, t, late_ns);
         return;
     }
+    if (!sim_host_push(sim, core, t))
+        return;
     if (!sim->host->fibers) {
         if (!core->preempts && preempts(sim, core, t)) {
             core->preempts = true;
@@ -486,6 +534,8 @@ bool sim_host_init(struct sim *sim) {
     if (host == NULL || (host->cores = sim_line_zeroed(sim->n_cores * sizeof *host->cores)) == NULL ||
         (host->looks = calloc(sim->n_cores, sizeof *host->looks)) == NULL)
         return false;
+    if (!sim_events_reserve(&sim->events, sim->n_cores))
+        return false;
     host->model = sim->config.host;
     host->fibers = sim->config.sync == SIM_SWITCH || sim->config.sync == SIM_DELEGATE;
     host->n_idle = sim->n_cores - host->model.n_servers;
@@ -496,7 +546,7 @@ bool sim_host_init(struct sim *sim) {
 }
 
 void sim_host_free(struct sim *sim) {
-    for (uint32_t i = 0; sim->host != NULL && sim->host->cores != NULL && i < sim->n_cores; i++)
+    for (uint32_t i = 0; sim->host != NULL && sim->host->cores != NULL && !sim->host->fibers && i < sim->n_cores; i++)
         free(sim->host->cores[i].queue);
     if (sim->host != NULL) {
         free(sim->host->cores);

@@ -12,7 +12,8 @@
 bool sim_host_init(struct sim *sim); /* false: no memory */
 void sim_host_free(struct sim *sim);
 
-void sim_host_event(struct sim *sim, const struct sim_event *event);        /* of a core with a thread */
+void sim_host_own_event(struct sim *sim, uint32_t core);                    /* of a core with a thread */
+void sim_host_event(struct sim *sim, const struct sim_event *event);        /* the same, from far ahead */
 void sim_host_search_event(struct sim *sim, const struct sim_event *event); /* of an idle carrier */
 
 /* As sim_core_run, for parts that know that the machine is the host. */

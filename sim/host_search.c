@@ -54,6 +54,7 @@ bool sim_host_is_searching(struct sim *sim, struct sim_host_core *core) {
 
 void sim_host_search_at(struct sim *sim, struct sim_host_core *core, uint64_t at) {
     core->armed = true;
+    core->ticket = SIM_NO_EVENT; /* a carrier that is woken has one such event */
     sim_events_put_words(&sim->events, at, SIM_EV_SEARCH, core->number, ++core->generation, 0, NULL);
 }
 
@@ -88,6 +89,7 @@ void sim_host_search_expect(struct sim *sim) {
         const struct sim_host_look *look = &host->looks[i];
         struct sim_host_core *core = &host->cores[look->core];
         core->armed = true;
+        core->ticket = SIM_NO_EVENT;
         core->searches = false;
         sim_events_put_first(&sim->events, look->at, SIM_EV_SEARCH, look->core, ++core->generation);
     }

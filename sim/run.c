@@ -189,6 +189,7 @@ static inline __attribute__((always_inline)) void handle(struct sim *sim, enum s
         sim_replay_born_event(sim, event);
         break;
     case SIM_EV_FIBER: /* of a program (program.h), which has events of its own */
+    case SIM_EV_OWN:   /* a host's: run_events */
         break;
     case SIM_EV_MESSAGE:
         sim_broadcast_event(sim, event);
@@ -205,10 +206,15 @@ static inline __attribute__((always_inline)) void run_events(struct sim *sim, bo
     enum sim_event_kind kind;
     while (sim->status == SIM_OK && (event = sim_events_take_for(&sim->events, &kind, host)) != NULL) {
         sim->summary.n_steps++;
-        handle(sim, kind, event, host);
+        if (host && __builtin_expect(kind == SIM_EV_OWN, 1))
+            sim_host_own_event(sim, event->index);
+        else
+            handle(sim, kind, event, host);
         if (host && __builtin_expect(sim->n_ready > 0 && sim->host->n_looks > 0, 0))
             sim_host_search_expect(sim);
     }
+    if (sim->status == SIM_OK) /* time passes until the last event that was cancelled would have come */
+        sim_events_rest(&sim->events, sim->events.cancelled_to);
 }
 
 enum sim_status sim_run(struct sim *sim, struct sim_error *error) {

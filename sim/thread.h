@@ -107,7 +107,8 @@ struct sim_thread {
         int64_t v, deadline;          /* virtual time; EEVDF's deadline in it */
         int64_t lag;                  /* while it is on no core: how much less than others it had run */
         int64_t key;                  /* its place in the run queue, */
-        uint64_t sequence;            /* and among threads with the same key */
+        uint64_t sequence;            /* and among threads with the same key; */
+        struct sim_thread *behind;    /* in a carrier's run queue the next fiber */
         uint64_t serial;              /* of all threads: its memory may be another thread's later */
         uint64_t picked_at;           /* since then it has its core */
         uint64_t ran_at;              /* when it last left a core */

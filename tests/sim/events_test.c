@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The simulator's events against a plain list: each is taken at its time, and those of the same time in the order in
- * which they were put in, in whichever of the wheel, the lanes and the heap they were; those that come first before.
+ * which they were put in, in whichever of the wheel, the blocks and the heap they were; those that come first before.
+ * Events that are cancelled do not come, and change nothing for others.
  */
 #include "events.h"
 
@@ -12,7 +13,7 @@ enum { MANY = 4000, FAR = 5000 };
 struct listed {
     uint64_t at;
     bool first; /* it comes before the others of its time */
-    uint32_t number;
+    uint32_t number, ticket;
 };
 
 static struct listed listed[MANY];
@@ -29,9 +30,18 @@ static uint64_t random_below(uint64_t *state, uint64_t n) {
     return (*state >> 33) % n;
 }
 
-static void list(uint64_t at, bool first, uint32_t number) {
+static void list(uint64_t at, bool first, uint32_t number, uint32_t ticket) {
     ck_assert_uint_lt(n_listed, MANY);
-    listed[n_listed++] = (struct listed){at, first, number};
+    listed[n_listed++] = (struct listed){at, first, number, ticket};
+}
+
+/* Cancel one of the events, if it can be. */
+static void cancel(struct sim_events *e, uint32_t i) {
+    if (listed[i].ticket == SIM_NO_EVENT)
+        return;
+    sim_events_cancel(e, listed[i].at, listed[i].ticket);
+    ck_assert_uint_ge(e->cancelled_to, listed[i].at);
+    listed[i] = listed[--n_listed];
 }
 
 /* Take the next event and compare it with the list's. */
@@ -52,9 +62,10 @@ static void take(struct sim_events *e) {
 
 /* Mostly near or one of a few lengths ahead, now and then anywhere. Many are at the same time. */
 static uint64_t some_length(uint64_t *state) {
-    static const uint64_t lengths[] = {0, 1, 64, SIM_REACH - 1, SIM_REACH, SIM_REACH + 1, FAR, 40000, 1 << 20};
-    uint64_t which = random_below(state, 12);
-    return which < 9 ? lengths[which] : random_below(state, which == 9 ? 100000 : 64);
+    static const uint64_t lengths[] = {
+        0, 1, 64, SIM_BLOCK, SIM_WHEEL - 1, SIM_WHEEL, SIM_WHEEL + 1, 40000, SIM_REACH - 1, SIM_REACH, 1 << 20};
+    uint64_t which = random_below(state, 14);
+    return which < 11 ? lengths[which] : random_below(state, which == 11 ? 100000 : which == 12 ? SIM_WHEEL : 64);
 }
 
 TEST_EACH(order_is_that_of_a_list, 20) {
@@ -66,13 +77,16 @@ TEST_EACH(order_is_that_of_a_list, 20) {
         uint64_t at = e.now + some_length(&state);
         enum sim_event_kind kind = (enum sim_event_kind)(i % (SIM_EV_SEARCH + 1));
         bool first = random_below(&state, 8) == 0 && at >= last_first && at <= e.now + FAR;
+        uint32_t ticket = SIM_NO_EVENT;
         if (first) {
             sim_events_put_first(&e, at, kind, i, i + 1);
             last_first = at;
         } else {
-            sim_events_put_words(&e, at, kind, i, i + 1, 0, &e);
+            ticket = sim_events_put_words(&e, at, kind, i, i + 1, 0, &e);
         }
-        list(at, first, i);
+        list(at, first, i, ticket);
+        for (uint32_t k = random_below(&state, 4) == 0 ? 3 : 0; k > 0 && n_listed > 0; k--)
+            cancel(&e, (uint32_t)random_below(&state, n_listed));
         while (n_listed > 0 && (n_listed > 400 || random_below(&state, 2) == 0))
             take(&e);
     }

@@ -60,6 +60,24 @@ TEST(a_server_runs_sections_one_after_another) {
     check_ends(&config, two_sections(1), 15 * US + 2 * WAY, 20 * US + 3 * WAY); /* of independent mutexes, too */
 }
 
+/* A thread waits in a server's queue for a second. No carrier may take it, so none of those that search has a look. */
+TEST(a_server_with_a_queue_costs_few_steps) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    section(&b, 1, 0, 10 * US, 1000 * MS);
+    end(&b, 1, 0);
+    section(&b, 2, 1, 20 * US, 5 * US);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = served(16, 1);
+    struct sim_summary s;
+    config.host.search_ns = 1000 * MS;
+    config.host.slice_ns = 3600 * 1000 * MS;
+    ck_assert_uint_eq(run_one(&config, build_close(&b), 2, &s).to_ns, 1000 * MS + 15 * US + 3 * WAY);
+    ck_assert_uint_le(s.n_steps, 1000);
+}
+
 TEST(mutexes_have_different_servers) {
     struct sim_config config = served(5, 2);
     check_ends(&config, two_sections(1), 15 * US + 2 * WAY, 15 * US + 2 * WAY);

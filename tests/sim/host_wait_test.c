@@ -431,3 +431,26 @@ TEST(a_spin_lock_is_free_before_its_unlock_returns) {
     ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 10 * US + 200);
     ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 10 * US + 200); /* its lock at 10.1 us */
 }
+
+/* Each of two threads spins while the other has the mutex: the end of a spin that is over before is no step. */
+TEST(a_spin_that_succeeds_is_one_step) {
+    enum { N = 500 };
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    for (uint32_t i = 0; i < N; i++)
+        for (uint32_t t = 1; t <= 2; t++) {
+            call(&b, t, SBT_TRACE_MUTEX_LOCK, 0, 500);
+            call(&b, t, SBT_TRACE_MUTEX_UNLOCK, 0, 1 * US);
+        }
+    end(&b, 1, 0);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = host_of(SIM_DIRECT, 3);
+    struct sim_summary s;
+    config.host.spin_ns = 2 * US;
+    config.host.line_ns = 100;
+    run_one(&config, build_close(&b), 0, &s);
+    ck_assert_uint_eq(s.n_futex_waits, 0);
+    ck_assert_uint_lt(s.n_steps, 5500);
+}

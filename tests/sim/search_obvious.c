@@ -10,11 +10,13 @@ void sim_host_search_on(struct sim *sim, struct sim_host_core *core) {
     if (now != core->idle_from && now >= core->idle_from + sim->host->model.search_ns)
         return;
     core->armed = true;
+    core->ticket = SIM_NO_EVENT;
     sim_events_put_first(&sim->events, now + SIM_SEARCH_EVERY_NS, SIM_EV_SEARCH, core->number, ++core->generation);
 }
 
 void sim_host_search_at(struct sim *sim, struct sim_host_core *core, uint64_t at) {
     core->armed = true;
+    core->ticket = SIM_NO_EVENT;
     sim_events_put_words(&sim->events, at, SIM_EV_SEARCH, core->number, ++core->generation, 0, NULL);
 }
 
