@@ -201,6 +201,13 @@ struct rep_path {
     size_t n_segments;
 };
 
+/* Of a profile: OpenMP tasks with that function. */
+struct rep_task {
+    uint32_t site;      /* in the function; REP_NONE: not known */
+    struct rep_sum sum; /* without the tasks that its thread ran meanwhile, and without waits for tasks */
+    uint64_t max_ns;
+};
+
 enum rep_cause {
     REP_LOCK_ORDER,
     REP_HOT_LOCK,
@@ -261,6 +268,8 @@ struct rep_report {
     struct rep_order *orders;
     struct rep_circle *circles;
     size_t n_orders, n_circles;
+    struct rep_task *tasks;
+    size_t n_tasks;
     struct rep_path path;
     struct rep_advice advice[REP_MOST_ADVICE];
     unsigned n_advice;

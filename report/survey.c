@@ -187,5 +187,6 @@ bool rep_survey(struct rep_walk *w) {
     if (!rep_tallies(w) || !choose_details(w) || !make_groups(w))
         return false;
     begin_counts(r);
+    rep_table_free(&w->tasks);
     return rep_tallies(w);
 }
