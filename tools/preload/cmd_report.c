@@ -53,8 +53,7 @@ struct request {
 /* ---- one FILE ---- */
 
 _Noreturn static void refuse(const char *path, const struct sbt_trace_error *error) {
-    cmd_refuse("report: '%s': at byte %ju: %s (legal: " TRACE_LEGAL ")", path, (uintmax_t)error->offset,
-               error->reason);
+    cmd_refuse("report: '%s': at byte %ju: %s (legal: " TRACE_LEGAL ")", path, (uintmax_t)error->offset, error->reason);
 }
 
 static struct report_page analyse(const char *path) {
