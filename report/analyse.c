@@ -63,6 +63,7 @@ static bool begin(struct rep_walk *w) {
                                    .entry_bytes = sizeof(struct rep_chain),
                                    .most = REP_MOST_CHAINS};
     w->orders = (struct rep_table){.key_bytes = 8, .entry_bytes = rep_order_bytes(), .most = REP_MOST_ORDERS};
+    w->permits = rep_permits_table();
     w->tasks = (struct rep_table){.key_bytes = 4, .entry_bytes = sizeof(struct rep_task), .most = REP_MOST_TASKS};
     return true;
 }
@@ -185,6 +186,7 @@ struct rep_report *rep_analyse(const struct sbt_trace *trace, rep_progress *prog
     rep_table_free(&w.chains);
     rep_table_free(&w.orders);
     rep_table_free(&w.tasks);
+    rep_table_free(&w.permits);
     if (well)
         return r;
     rep_free(r);

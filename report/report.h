@@ -126,7 +126,8 @@ struct rep_path_part {
 struct rep_object {
     uint8_t type; /* enum sbt_trace_type */
     bool made_by_init;
-    uint32_t made; /* site of its init, or of its first use */
+    bool gives_back; /* a semaphore that each thread posts as often as it waits for it: a lock */
+    uint32_t made;   /* site of its init, or of its first use */
     uint32_t group, detail;
     uint32_t size;  /* of a barrier, its count */
     uint32_t mutex; /* of a condition: the mutex of its last wait */

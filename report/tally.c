@@ -48,12 +48,19 @@ static void add_tasks(struct rep_walk *w, const struct sbt_trace_tally *t) {
     task->max_ns = t->held_max_ns > task->max_ns ? t->held_max_ns : task->max_ns;
 }
 
+static void add_permits(struct rep_walk *w, const struct sbt_trace_tally *t) {
+    const struct sbt_trace_event e = {.op = t->op, .object = t->object};
+    if (t->type == SBT_TRACE_SEM)
+        rep_permits_count(w, t->thread, &e, t->n - t->n_failed);
+}
+
 static void add(struct rep_walk *w, const struct sbt_trace_tally *t) {
     struct rep_report *r = w->report;
     if (is_of_tasks(t)) {
         add_tasks(w, t);
         return;
     }
+    add_permits(w, t);
     struct rep_times *times = t->thread < r->info.n_threads ? &r->threads[t->thread].times : NULL;
     if (times != NULL)
         times->sections.held_ns += t->held_ns;

@@ -34,7 +34,7 @@ static char *hot_lock(const struct writer *w) {
     double share =
         percent(w->object != NULL ? (double)w->object->section_ns : 0, (double)rep_active_ns(&w->page->report->times));
     const char *rcl =
-        share > RCL_BEATS_ALL     ? " That is above the 60 % from which delegation (RCL) beat all other locks on 48 cores."
+        share > RCL_BEATS_ALL ? " That is above the 60 % from which delegation (RCL) beat all other locks on 48 cores."
         : share > RCL_BEATS_POSIX ? " That is above the 15 % from which delegation (RCL) beat POSIX locks on 48 cores."
                                   : "";
     return cmd_format(
