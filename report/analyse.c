@@ -63,6 +63,8 @@ static bool begin(struct rep_walk *w) {
                                    .entry_bytes = sizeof(struct rep_chain),
                                    .most = REP_MOST_CHAINS};
     w->orders = (struct rep_table){.key_bytes = 8, .entry_bytes = rep_order_bytes(), .most = REP_MOST_ORDERS};
+    w->permits = rep_permits_table();
+    w->tasks = (struct rep_table){.key_bytes = 4, .entry_bytes = sizeof(struct rep_task), .most = REP_MOST_TASKS};
     return true;
 }
 
@@ -110,6 +112,7 @@ static void sum_up(struct rep_report *r) {
 MOST_FIRST(rep_pair)
 MOST_FIRST(rep_site_pair)
 MOST_FIRST(rep_chain)
+MOST_FIRST(rep_task)
 
 /* The table's entries become the report's. */
 static void *take(struct rep_table *t, size_t *n, int (*order)(const void *a, const void *b)) {
@@ -153,6 +156,7 @@ static bool analyse(struct rep_walk *w) {
     r->pairs = take(&w->pairs, &r->n_pairs, rep_pair_most_first);
     r->site_pairs = take(&w->site_pairs, &r->n_site_pairs, rep_site_pair_most_first);
     r->chains = take(&w->chains, &r->n_chains, rep_chain_most_first);
+    r->tasks = take(&w->tasks, &r->n_tasks, rep_task_most_first);
     r->empty = why_empty(r);
     if (r->empty == NULL)
         rep_advise(r);
@@ -181,6 +185,8 @@ struct rep_report *rep_analyse(const struct sbt_trace *trace, rep_progress *prog
     rep_table_free(&w.site_pairs);
     rep_table_free(&w.chains);
     rep_table_free(&w.orders);
+    rep_table_free(&w.tasks);
+    rep_table_free(&w.permits);
     if (well)
         return r;
     rep_free(r);
@@ -216,6 +222,7 @@ void rep_free(struct rep_report *r) {
     free(r->pairs);
     free(r->site_pairs);
     free(r->chains);
+    free(r->tasks);
     free(r->orders);
     free(r->circles);
     free(r->path.site_ns);

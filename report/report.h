@@ -126,7 +126,8 @@ struct rep_path_part {
 struct rep_object {
     uint8_t type; /* enum sbt_trace_type */
     bool made_by_init;
-    uint32_t made; /* site of its init, or of its first use */
+    bool gives_back; /* a semaphore that each thread posts as often as it waits for it: a lock */
+    uint32_t made;   /* site of its init, or of its first use */
     uint32_t group, detail;
     uint32_t size;  /* of a barrier, its count */
     uint32_t mutex; /* of a condition: the mutex of its last wait */
@@ -201,6 +202,13 @@ struct rep_path {
     size_t n_segments;
 };
 
+/* Of a profile: OpenMP tasks with that function. */
+struct rep_task {
+    uint32_t site;      /* in the function; REP_NONE: not known */
+    struct rep_sum sum; /* without the tasks that its thread ran meanwhile, and without waits for tasks */
+    uint64_t max_ns;
+};
+
 enum rep_cause {
     REP_LOCK_ORDER,
     REP_HOT_LOCK,
@@ -261,6 +269,8 @@ struct rep_report {
     struct rep_order *orders;
     struct rep_circle *circles;
     size_t n_orders, n_circles;
+    struct rep_task *tasks;
+    size_t n_tasks;
     struct rep_path path;
     struct rep_advice advice[REP_MOST_ADVICE];
     unsigned n_advice;

@@ -34,8 +34,33 @@ static void add_calls(struct rep_object *o, const struct sbt_trace_tally *t) {
     }
 }
 
+/* Tasks are holds of the object where threads wait for them (trace.h). */
+static bool is_of_tasks(const struct sbt_trace_tally *t) {
+    return t->op == SBT_TRACE_FUTEX_WAIT && t->n_held != 0;
+}
+
+static void add_tasks(struct rep_walk *w, const struct sbt_trace_tally *t) {
+    struct rep_task *task = rep_table_get(&w->tasks, &t->site);
+    if (task == NULL) /* no program has so many */
+        return;
+    task->sum.n += t->n_held;
+    task->sum.ns += t->held_ns;
+    task->max_ns = t->held_max_ns > task->max_ns ? t->held_max_ns : task->max_ns;
+}
+
+static void add_permits(struct rep_walk *w, const struct sbt_trace_tally *t) {
+    const struct sbt_trace_event e = {.op = t->op, .object = t->object};
+    if (t->type == SBT_TRACE_SEM)
+        rep_permits_count(w, t->thread, &e, t->n - t->n_failed);
+}
+
 static void add(struct rep_walk *w, const struct sbt_trace_tally *t) {
     struct rep_report *r = w->report;
+    if (is_of_tasks(t)) {
+        add_tasks(w, t);
+        return;
+    }
+    add_permits(w, t);
     struct rep_times *times = t->thread < r->info.n_threads ? &r->threads[t->thread].times : NULL;
     if (times != NULL)
         times->sections.held_ns += t->held_ns;

@@ -53,13 +53,14 @@ void rep_pair_add(struct rep_walk *w, const struct rep_waited *wait, uint32_t ho
 
 /* ---- idle or not ---- */
 
-static bool can_be_idle(unsigned kind) {
-    return kind == REP_COND || kind == REP_SEM || kind == REP_FUTEX;
+static bool can_be_idle(const struct rep_report *r, const struct rep_recent_wait *wait) {
+    const bool gives_back = wait->object != REP_NONE && r->objects[wait->object].gives_back;
+    return !gives_back && (wait->kind == REP_COND || wait->kind == REP_SEM || wait->kind == REP_FUTEX);
 }
 
 static void settle_idle(struct rep_walk *w, uint32_t thread, struct rep_recent_wait *wait) {
     uint64_t idle_ns = wait->to_ns - wait->from_ns - wait->kept_ns;
-    if (!can_be_idle(wait->kind))
+    if (!can_be_idle(w->report, wait))
         return;
     w->report->threads[thread].times.idle_ns += idle_ns;
     if (wait->object != REP_NONE)

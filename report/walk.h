@@ -26,6 +26,7 @@ enum {
     REP_MOST_PAIRS = 1 << 16,  /* threads, or sites, that waited for each other */
     REP_MOST_ORDERS = 1 << 18, /* pairs of locks that were held together */
     REP_MOST_CHAINS = 1 << 14,
+    REP_MOST_TASKS = 1 << 12, /* functions of tasks */
     REP_MOST_WAITS = 1 << 22, /* waits of which the critical path is made */
 };
 #define REP_SHORT_NS 1000 /* as exact as times of two processors can be compared */
@@ -126,7 +127,7 @@ struct rep_walk {
     struct rep_wait *waits;
     uint32_t n_waits, waits_capacity;
     uint64_t shortest_ns; /* shorter waits are dropped */
-    struct rep_table pairs, site_pairs, chains, orders;
+    struct rep_table pairs, site_pairs, chains, orders, tasks, permits;
     rep_progress *progress;
     void *progress_to;
     uint64_t n_read, n_to_read;
@@ -146,6 +147,10 @@ int rep_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *e, struct 
 bool rep_plausible(const struct sbt_trace_info *info, struct sbt_trace_error *error);
 
 bool rep_survey(struct rep_walk *w);
+/* permit.c: the event n times, by the thread; and when all are counted. */
+struct rep_table rep_permits_table(void);
+void rep_permits_count(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, uint64_t n);
+bool rep_permits_settle(struct rep_walk *w);
 bool rep_tallies(struct rep_walk *w);
 void rep_tally_sections(struct rep_walk *w);
 bool rep_walk_all(struct rep_walk *w);

@@ -158,6 +158,8 @@ int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *even
  *   condition waits, of type mutex      n times the mutex was held again behind the wait, with holds. (The waits
  *                                       themselves are events.)
  *   all other operations                n calls that neither waited nor ended a wait, of which n_failed failed
+ *   futex waits, with holds             OpenMP tasks, by a site in their function: n_held times one was run, each alone
+ *                                       timed, without what its thread did meanwhile of other tasks and waits for them
  * An unlock that ended no wait is in no tally: there are as many unlocks as acquisitions.
  *
  * A hold lasts from the acquisition to the unlock, or to the wait for a condition. Not all are timed: of a lock that is

@@ -57,7 +57,9 @@ extern _Thread_local struct rec_openmp_member {
     bool waits;                               /* for a region: `wait` is under way */
     struct rec_call wait;
     struct rec_openmp_waiting waiting;
-    unsigned n_asked; /* threads that the next region of clang's code asks for; 0: as many as there may be */
+    uint32_t n_tasks;  /* that the thread runs, one within the other */
+    uint64_t apart_ns; /* of the innermost one so far: other tasks within it, and waits for them */
+    unsigned n_asked;  /* threads that the next region of clang's code asks for; 0: as many as there may be */
 } rec_openmp_self __attribute__((tls_model("initial-exec")));
 
 /* The function of the run-time library that the caller at `site` would have called; NULL: there is none. */

@@ -14,11 +14,24 @@
  *
  * Why not by LLVM's tools interface (OMPT): a process has one tool, which may be the user's; GNU's library has no such
  * interface; and regions and barriers have their names by call sites with both.
+ *
+ * A profile counts the tasks by their functions, as holds of `openmp_tasks` (trace.h): the time of each without the
+ * tasks that the thread has run meanwhile, and without its waits for tasks.
+ *
+ * A task may run within another one, on its thread's stack, as deep as the program's tasks have tasks of their own. The
+ * stack that this file takes of it is bounded:
+ *  - Of a task that is MOST_NESTED deep nothing is noted, nor of waits for tasks in it. It has begun in the midst of
+ * its thread's work.
+ *  - There, one that is to run at once (GNU's name) is left as it is. Another one may get to a thread that waits, so it
+ *    is left as it is at MOST_MADE only: the run-time library may run it at once as well.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "observe/openmp_inner.h"
+#include "observe/profile.h"
+
+enum { MOST_NESTED = 64, MOST_MADE = 1000 };
 
 static char openmp_tasks[8]; /* an object without an address in the program; a report shows it by this name */
 
@@ -35,21 +48,47 @@ static struct sbt_trace_event wait_of(const struct rec_call *c) {
                                     .site = c->event.site};
 }
 
-static void begin_task(struct rec_openmp_waiting *outer) {
-    *outer = rec_openmp_self.waiting;
-    rec_openmp_self.waiting.call = NULL;
-    if (outer->call != NULL) {
-        struct sbt_trace_event idle = wait_of(outer->call);
-        rec_interrupt(outer->call, &idle, openmp_tasks);
-    }
+/* A task that the thread runs: what it was in before, and since when it has run. */
+struct running {
+    struct rec_openmp_waiting waiting;
+    uint64_t begin_ns, apart_ns;
+};
+
+static bool is_nested_too_deep(void) {
+    return SBT_UNLIKELY(rec_openmp_self.n_tasks >= MOST_NESTED);
 }
 
-static void end_task(const struct rec_openmp_waiting *outer) {
-    rec_openmp_self.waiting = *outer;
-    if (outer->call == NULL)
-        return;
-    rec_resume(outer->call);
-    rec_openmp_arrive_again(outer);
+static void begin_task(struct running *outer) {
+    struct rec_openmp_member *self = &rec_openmp_self;
+    struct rec_call *call = self->waiting.call;
+    outer->waiting = self->waiting;
+    self->waiting.call = NULL;
+    if (call != NULL) {
+        struct sbt_trace_event idle = wait_of(call);
+        rec_interrupt(call, &idle, openmp_tasks);
+    }
+    outer->begin_ns = rec_profiles() ? rec_now_ns() : 0;
+    outer->apart_ns = self->apart_ns + (call != NULL ? rec_above_zero(outer->begin_ns, call->begin_ns) : 0);
+    self->apart_ns = 0;
+    self->n_tasks++;
+}
+
+/* `function`: the task's. */
+static void end_task(const struct running *outer, uintptr_t function) {
+    struct rec_openmp_member *self = &rec_openmp_self;
+    if (outer->begin_ns != 0) {
+        const struct rec_key key = {(uintptr_t)openmp_tasks, function + 1, SBT_TRACE_FUTEX_WAIT,
+                                    SBT_TRACE_FUTEX,         false,        0};
+        rec_profile_held(&key, rec_above_zero(rec_above_zero(rec_now_ns(), outer->begin_ns), self->apart_ns));
+    }
+    self->n_tasks--;
+    self->waiting = outer->waiting;
+    if (self->waiting.call != NULL) {
+        rec_resume(self->waiting.call);
+        rec_openmp_arrive_again(&outer->waiting);
+    }
+    if (outer->begin_ns != 0) /* what was recorded meanwhile is apart as well, if the thread was off its core there */
+        self->apart_ns = outer->apart_ns + rec_above_zero(rec_now_ns(), outer->begin_ns);
 }
 
 /* ---- GNU's names ---- */
@@ -93,24 +132,35 @@ static char *data_of(void *task) {
     return h->is_copied ? (char *)task + h->offset : ((const struct made *)task)->data;
 }
 
+static SBT_NOINLINE void run_seen(rec_openmp_body *body, char *data, const struct rec_openmp_library *library) {
+    struct running outer;
+    struct rec_openmp_place *in = &rec_openmp_self.in;
+    const struct rec_openmp_library *outer_library = in->library;
+    rec_openmp_body *outer_task = in->task;
+    void *none[8] = {0};
+    begin_task(&outer);
+    in->task = body;
+    if (library != NULL) /* a task that is run at the end of a region finds none */
+        in->library = library;
+    /* as a region's code: a last call that is a jump is known by that */
+    rec_openmp_invoke((void (*)(int *, int *, ...))(sbt_function *)body, (int *)(void *)data, NULL, none, 0);
+    in->library = outer_library;
+    in->task = outer_task;
+    end_task(&outer, (uintptr_t)body);
+}
+
 static void run_task(void *task) {
     const struct header *h = task;
     char *data = data_of(task);
-    struct rec_openmp_waiting outer;
-    const struct rec_openmp_library *library = rec_openmp_self.in.library;
-    rec_openmp_body *outer_task = rec_openmp_self.in.task;
-    void *none[8] = {0};
-    begin_task(&outer);
-    rec_openmp_self.in.task = h->body;
-    if (h->library != NULL) /* a task that is run at the end of a region finds none */
-        rec_openmp_self.in.library = h->library;
     if (h->is_loop)
         memcpy(data, h->range, sizeof h->range);
-    /* as a region's code: a last call that is a jump is known by that */
-    rec_openmp_invoke((void (*)(int *, int *, ...))(sbt_function *)h->body, (int *)(void *)data, NULL, none, 0);
-    rec_openmp_self.in.library = library;
-    rec_openmp_self.in.task = outer_task;
-    end_task(&outer);
+    if (!is_nested_too_deep()) {
+        run_seen(h->body, data, h->library);
+        return;
+    }
+    rec_openmp_self.n_tasks++;
+    h->body(data);
+    rec_openmp_self.n_tasks--;
 }
 
 /* *size and *align: of the data, and then of what is in its place. */
@@ -139,8 +189,8 @@ static void *piece_of(const struct made *m, char *room, size_t align) {
 }
 
 /* Without a run-time library the one thread runs the task at once. */
-static void run_alone(rec_openmp_body *body, void *data, copy_function *copy, size_t size, size_t align,
-                      const void *range, size_t range_size) {
+static SBT_NOINLINE void run_alone(rec_openmp_body *body, void *data, copy_function *copy, size_t size, size_t align,
+                                   const void *range, size_t range_size) {
     char *room = __builtin_alloca(size + align);
     room += -(uintptr_t)room & (align - 1);
     if (copy != NULL)
@@ -154,23 +204,28 @@ static void run_alone(rec_openmp_body *body, void *data, copy_function *copy, si
 
 typedef void task_function(rec_openmp_body *body, void *data, copy_function *copy, long size, long align, bool defers,
                            unsigned flags, void **depend, int priority, void *detach);
+/* Apart from what calls it, so that `made` is not on the stack of a task that is left as it is. */
+static SBT_NOINLINE void begin_seen(task_function *real, const struct rec_openmp_library *library,
+                                    rec_openmp_body *body, void *data, copy_function *copy, long size, long align,
+                                    bool defers, unsigned flags, void **depend, int priority, void *detach) {
+    struct made m;
+    make(&m, body, data, copy, &size, &align, library);
+    real(run_task, &m, copy_task, size, align, defers, flags, depend, priority, detach);
+}
+
+/* A detached task is left as it is, too: the library writes into its data. */
 SBT_EXPORT task_function GOMP_task;
 void GOMP_task(rec_openmp_body *body, void *data, copy_function *copy, long size, long align, bool defers,
                unsigned flags, void **depend, int priority, void *detach) {
-    task_function *real = (task_function *)rec_openmp_real(REC_OPENMP_GOMP_task, REC_SITE_HERE);
-    struct made m;
-    if (real == NULL) {
+    const void *site = REC_SITE_HERE;
+    task_function *real = (task_function *)rec_openmp_real(REC_OPENMP_GOMP_task, site);
+    if (real == NULL)
         run_alone(body, data, copy, (size_t)size, (size_t)align, NULL, 0);
-        return;
-    }
-    if ((flags & IS_DETACHED) == 0) { /* the library writes into the data of one that is */
-        make(&m, body, data, copy, &size, &align,
-             rec_openmp_library_of(REC_OPENMP_GOMP_task, REC_SITE_HERE, rec_openmp_self.in.library));
-        body = run_task;
-        data = &m;
-        copy = copy_task;
-    }
-    real(body, data, copy, size, align, defers, flags, depend, priority, detach);
+    else if ((flags & IS_DETACHED) != 0 || (is_nested_too_deep() && !defers) || rec_openmp_self.n_tasks >= MOST_MADE)
+        real(body, data, copy, size, align, defers, flags, depend, priority, detach);
+    else
+        begin_seen(real, rec_openmp_library_of(REC_OPENMP_GOMP_task, site, rec_openmp_self.in.library), body, data,
+                   copy, size, align, defers, flags, depend, priority, detach);
 }
 
 /* LLVM's library gets the function as it is: tasks of its taskloops are not seen. */
@@ -188,7 +243,7 @@ void GOMP_task(rec_openmp_body *body, void *data, copy_function *copy, long size
             run_alone(body, data, copy, (size_t)size, (size_t)align, range, sizeof range);                             \
             return;                                                                                                    \
         }                                                                                                              \
-        if (rec_openmp_real(REC_OPENMP___kmpc_fork_call, REC_SITE_HERE) != NULL) {                                     \
+        if (is_nested_too_deep() || rec_openmp_real(REC_OPENMP___kmpc_fork_call, REC_SITE_HERE) != NULL) {             \
             real(body, data, copy, size, align, flags, n_tasks, priority, from, to, step);                             \
             return;                                                                                                    \
         }                                                                                                              \
@@ -217,14 +272,18 @@ struct task {
 
 enum { ROOM = 16 };
 
+static SBT_NOINLINE int run_seen_entry(entry_function *entry, int thread, void *task) {
+    struct running outer;
+    begin_task(&outer);
+    int result = entry(thread, task);
+    end_task(&outer, (uintptr_t)entry);
+    return result;
+}
+
 static int run_entry(int thread, void *task) {
     entry_function *entry;
     memcpy(&entry, (char *)((struct task *)task)->shared - sizeof entry, sizeof entry);
-    struct rec_openmp_waiting outer;
-    begin_task(&outer);
-    int result = entry(thread, task);
-    end_task(&outer);
-    return result;
+    return is_nested_too_deep() ? entry(thread, task) : run_seen_entry(entry, thread, task);
 }
 
 typedef void *alloc_function(void *place, int thread, int flags, size_t size, size_t size_shared, entry_function *);
@@ -255,8 +314,12 @@ static bool begin_wait(struct rec_call *c, const void *site) {
         site = rec_openmp_self.in.task != NULL     ? (const char *)(uintptr_t)rec_openmp_self.in.task + 1
                : rec_openmp_self.in.region != NULL ? (const char *)(uintptr_t)rec_openmp_self.in.region->body + 1
                                                    : site;
+    const bool is_timed = rec_openmp_self.n_tasks != 0 && rec_profiles();
+    const uint64_t begin_ns = is_timed ? rec_now_ns() : 0;
     if (!rec_openmp_is_seen() || !rec_enter(c, SBT_TRACE_FUTEX_WAIT, SBT_TRACE_FUTEX, openmp_tasks, site))
         return false;
+    if (is_timed)
+        rec_openmp_self.apart_ns += rec_above_zero(c->begin_ns, begin_ns);
     rec_openmp_waits(c, NULL);
     return true;
 }
@@ -265,6 +328,17 @@ static void end_wait(struct rec_call *c) {
     struct sbt_trace_event idle = wait_of(c);
     rec_openmp_waits_no_more(c);
     rec_interrupt(c, &idle, openmp_tasks);
+    if (rec_openmp_self.n_tasks != 0 && rec_profiles())
+        rec_openmp_self.apart_ns += rec_above_zero(rec_now_ns(), c->begin_ns);
+}
+
+static SBT_NOINLINE void wait_seen(void (*real)(void), const void *site) {
+    struct rec_call c;
+    bool waits = begin_wait(&c, site);
+    if (real != NULL)
+        real();
+    if (waits)
+        end_wait(&c);
 }
 
 #define WAIT(name)                                                                                                     \
@@ -272,27 +346,32 @@ static void end_wait(struct rec_call *c) {
     void name(void) {                                                                                                  \
         const void *site = REC_SITE_HERE;                                                                              \
         void (*real)(void) = (void (*)(void))rec_openmp_real(REC_OPENMP_##name, site);                                 \
-        struct rec_call c;                                                                                             \
-        bool waits = begin_wait(&c, site);                                                                             \
-        if (real != NULL)                                                                                              \
+        if (is_nested_too_deep() && real != NULL)                                                                      \
             real();                                                                                                    \
-        if (waits)                                                                                                     \
-            end_wait(&c);                                                                                              \
+        else                                                                                                           \
+            wait_seen(real, site);                                                                                     \
     }
 WAIT(GOMP_taskwait)
 WAIT(GOMP_taskgroup_end)
 
+typedef int wait_at_place(void *place, int thread);
+
+static SBT_NOINLINE int wait_at_place_seen(wait_at_place *real, void *place, int thread, const void *site) {
+    struct rec_call c;
+    bool waits = !rec_openmp_is_inner(site) && begin_wait(&c, site);
+    int result = real != NULL ? real(place, thread) : 0;
+    if (waits)
+        end_wait(&c);
+    return result;
+}
+
 #define WAIT_AT_PLACE(name)                                                                                            \
-    SBT_EXPORT int name(void *place, int thread);                                                                      \
+    SBT_EXPORT wait_at_place name;                                                                                     \
     int name(void *place, int thread) {                                                                                \
         const void *site = REC_SITE_HERE;                                                                              \
-        int (*real)(void *, int) = (int (*)(void *, int))rec_openmp_real(REC_OPENMP_##name, site);                     \
-        struct rec_call c;                                                                                             \
-        bool waits = !rec_openmp_is_inner(site) && begin_wait(&c, site);                                               \
-        int result = real != NULL ? real(place, thread) : 0;                                                           \
-        if (waits)                                                                                                     \
-            end_wait(&c);                                                                                              \
-        return result;                                                                                                 \
+        wait_at_place *real = (wait_at_place *)rec_openmp_real(REC_OPENMP_##name, site);                               \
+        return is_nested_too_deep() && real != NULL ? real(place, thread)                                              \
+                                                    : wait_at_place_seen(real, place, thread, site);                   \
     }
 WAIT_AT_PLACE(__kmpc_omp_taskwait)
 WAIT_AT_PLACE(__kmpc_end_taskgroup)

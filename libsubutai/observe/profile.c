@@ -438,6 +438,14 @@ void rec_profile_hold(const struct rec_key *key) {
     begin_hold(p, key, 1);
 }
 
+void rec_profile_held(const struct rec_key *key, uint64_t ns) {
+    struct rec_profile *p = rec_profile_mine();
+    if (p == NULL || rec_entry_of(p, key) == NULL)
+        add_slowly(key, 0);
+    if ((p = rec_profile_mine()) != NULL)
+        add_hold(p, key, 1, ns);
+}
+
 /* ---- hints ---- */
 
 void rec_profile_begin_wait(const void *object, uint64_t now_ns) {

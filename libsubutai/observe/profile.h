@@ -206,6 +206,8 @@ void rec_profile_sample(struct rec_profile *p, const struct rec_key *key);
 void rec_profile_end_hold(struct rec_profile *p, uintptr_t object);
 /* A hold begins now, and stands for itself alone: its acquisition waited, so a clock more or less does not matter. */
 void rec_profile_hold(const struct rec_key *key);
+/* A hold that the caller has timed is over. It stands for itself alone. */
+void rec_profile_held(const struct rec_key *key, uint64_t ns);
 /* An init or destroy: the life at that address is over. `made`: another begins, made here, of that size. */
 void rec_profile_life(const struct rec_key *key, bool made, uint32_t size);
 /* Around a wait for the object at that address. */

@@ -3,7 +3,7 @@
 # OpenMP under the recorder: regions, barriers, critical sections and locks are events in known numbers, by name; the
 # program computes what it does without.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}"
+: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}" "${PLUGINS:?}" "${PLUGIN:?}"
 
 possible() { # FILE COUNT...
     local said
@@ -38,12 +38,34 @@ waits_for_tasks() {
         | [.objects[] | select(.symbol == "openmp_tasks") | .wait_sites[]
             | select(($function[.site | tostring] // "") | startswith($name)) | .n] | add'
 }
+# waits_at_tasks: how often threads have waited for tasks
+waits_at_tasks() {
+    "$SUBUTAI" report --json t.sbt | jq '[.objects[] | select(.symbol == "openmp_tasks") | .acquisitions] | add // 0'
+}
+# tasks_by_function OUTER_NS INNER_NS: the tasks of task_times, each function's with its number and time
+tasks_by_function() {
+    "$SUBUTAI" report --json t.sbt | jq -e --argjson outer "$1" --argjson inner "$2" \
+        'def near($ns): . >= 0.95 * $ns and . <= 1.05 * $ns + 1e6;
+         [.tasks | sort_by(.n)[] | .n] == [6, 30] and (.tasks | sort_by(.n) | (.[0].ns | near($outer)) and (.[1].ns | near($inner)))
+         and ([.sites[] | {(.id | tostring): .place}] | add) as $place
+         | [.tasks[] | $place[.site | tostring] | test("openmp_subject\\.c:[0-9]+|task_times")] | all' >/dev/null ||
+        { "$SUBUTAI" report --json t.sbt | jq -c '.tasks, $ns' --arg ns "$*" | sed 's/^/# /' && false; }
+}
 # apart_from_tasks TEXT: what threads do in tasks is no part of a call in which they wait
 apart_from_tasks() {
     local what
-    for what in tasks in_tasks; do
+    for what in tasks in_tasks tasks_at_once; do
         recorded $what --record-calls all
         check "$1$what: calls in tasks are not within the calls that wait for them" possible t.sbt apart
+    done
+    # 200 tasks in 50 regions of two threads, and in each task 20 that are run at once
+    check "$1a task that runs is no wait, whatever it runs at once" test "$(waits_at_tasks)" -le 300
+    recorded task_times --record-calls waits
+    # shellcheck disable=SC2086 # two words
+    check "$1tasks have names, numbers and times" tasks_by_function $err
+    for calls in all waits; do
+        recorded deep --record-calls $calls
+        check "$1$calls recorded, tasks within tasks, 10,000 deep" is "$status $out $err" "0 OK "
     done
 }
 subject=$SUBJECT
@@ -195,6 +217,24 @@ rm -f ./*.sbt
 subutai record -o t.sbt --engine glibc -- "$LOADER" "$DECOY" "$JUMPS"
 check "calls that are jumps, and a region in a constructor" is "$status $out" "0 $("$LOADER" "$DECOY" "$JUMPS")"
 check "their trace is possible" possible t.sbt
+
+# Plug-ins with tasks that call the other one's functions: two on one run-time library, and on two.
+cp "$PLUGIN" ./another-plugin.so
+plugins() { # TEXT FILE OTHER
+    local calls
+    for calls in all waits; do
+        rm -f ./*.sbt
+        subutai record -o t.sbt --record-calls $calls -- "$PLUGINS" "$2" "$3"
+        check "$1, $calls recorded: tasks call their own library" is "$status $out" "0 0 wrong"
+        [[ $calls == waits ]] ||
+            check "their trace is possible" possible t.sbt apart
+    done
+}
+plugins "plug-ins on one run-time library" "$PLUGIN" ./another-plugin.so
+if [[ -n ${CLANG_PLUGIN:-} ]]; then
+    plugins "a plug-in of gcc's that calls one of clang's" "$PLUGIN" "$CLANG_PLUGIN"
+    plugins "a plug-in of clang's that calls one of gcc's" "$CLANG_PLUGIN" "$PLUGIN"
+fi
 
 # No run-time library at all, and a program that asks for its functions.
 for calls in all waits; do

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { N_THREADS = 4, N_ROUNDS = 50 };
@@ -301,6 +302,19 @@ static bool once(void) {
     return n == N_THREADS;
 }
 
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Works for so long at least. */
+static void work(uint64_t us) {
+    uint64_t begin_ns = now_ns();
+    while (now_ns() - begin_ns < us * 1000)
+        ;
+}
+
 /* Tasks run in threads that wait at barriers, and take locks there. */
 static bool tasks(void) {
     long n = 0;
@@ -454,6 +468,82 @@ static bool task_waits(void) {
     return n == N_WAITS;
 }
 
+/* Undeferred tasks in a task that a thread runs while it waits. It does not wait in between. */
+static bool tasks_at_once(void) {
+    int n = 0;
+    for (int round = 0; round < N_ROUNDS; round++)
+#pragma omp parallel num_threads(2)
+#pragma omp single
+        for (int i = 0; i < 4; i++)
+#pragma omp task shared(n)
+            for (int k = 0; k < 20; k++) {
+                work(5);
+#pragma omp task if (k < 0) shared(n)
+#pragma omp atomic
+                n++;
+            }
+    return n == N_ROUNDS * 80;
+}
+
+static void add_since(uint64_t *sum_ns, uint64_t begin_ns) {
+    __atomic_fetch_add(sum_ns, now_ns() - begin_ns, __ATOMIC_RELAXED);
+}
+
+/* Tasks within each other, which work around the others' time. How long: on standard error. */
+static bool task_times(void) {
+    uint64_t inner_ns = 0, outer_ns = 0;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    for (int i = 0; i < 6; i++)
+#pragma omp task shared(inner_ns, outer_ns)
+    {
+        uint64_t begin_ns = now_ns();
+        work(2000);
+        for (int k = 0; k < 5; k++)
+#pragma omp task shared(inner_ns)
+        {
+            uint64_t inner_begin_ns = now_ns();
+            work(1000);
+            add_since(&inner_ns, inner_begin_ns);
+        }
+        add_since(&outer_ns, begin_ns);
+#pragma omp taskwait
+        begin_ns = now_ns();
+        work(2000);
+        add_since(&outer_ns, begin_ns);
+    }
+    fprintf(stderr, "%ju %ju\n", (uintmax_t)outer_ns, (uintmax_t)inner_ns);
+    return inner_ns != 0;
+}
+
+/* Tasks that have one task each: deeper than there is room for if each takes a good deal more of the stack. */
+static void descend(int depth, bool at_once, bool waits, int *n) {
+    if (depth == 0)
+        return;
+#pragma omp task if (!at_once) firstprivate(depth, at_once, waits)
+    {
+#pragma omp atomic
+        ++*n;
+        descend(depth - 1, at_once, waits, n);
+    }
+    if (waits) {
+#pragma omp taskwait
+    }
+}
+
+static bool deep(void) {
+    enum { DEPTH = 10000 };
+    int n = 0;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    {
+        descend(DEPTH, true, false, &n);
+        descend(DEPTH, true, true, &n);
+        descend(DEPTH, false, true, &n);
+    }
+    return n == 3 * DEPTH;
+}
+
 /* Regions of one thread wait for no other. */
 static bool alone(void) {
     int n = 0;
@@ -574,6 +664,9 @@ int main(int argc, char **argv) {
                {"kinds", kinds},
                {"detached", detached},
                {"task_waits", task_waits},
+               {"tasks_at_once", tasks_at_once},
+               {"task_times", task_times},
+               {"deep", deep},
                {"alone", alone},
                {"doubled", doubled},
                {"handlers", handlers},

@@ -51,6 +51,43 @@ TEST(condition_wait_without_a_wait_for_the_mutex) {
     scene_end();
 }
 
+/* `number`: of the post, and of the wait that takes it. */
+static void take(uint32_t thread, double from_us, double to_us, uint64_t number) {
+    call(thread, from_us, to_us,
+         (struct sbt_trace_event){
+             .op = SBT_TRACE_SEM_WAIT, .type = SBT_TRACE_SEM, .object = SEM, .other = SBT_TRACE_NONE, .order = number});
+}
+
+static void give(uint32_t thread, double at_us, uint64_t number) {
+    call(thread, at_us, at_us + 0.1,
+         (struct sbt_trace_event){
+             .op = SBT_TRACE_SEM_POST, .type = SBT_TRACE_SEM, .object = SEM, .other = SBT_TRACE_NONE, .order = number});
+}
+
+/* 0 and 1 take and give it in turn: that is a lock. With `worker`, 1 takes only: it waits for work. */
+static uint64_t idle_at_semaphore(bool worker) {
+    scene_begin();
+    for (int i = 0; i < 8; i++) {
+        double at_us = 1000.0 * i + 10;
+        if (!worker)
+            take(0, at_us, at_us + 1, 0);
+        give(0, at_us + 500, 2 * (uint64_t)i + 1);
+        take(1, at_us + 100, at_us + 501, 2 * (uint64_t)i + 1);
+        if (!worker)
+            give(1, at_us + 600, 2 * (uint64_t)i + 2);
+    }
+    end(0, 9000);
+    end(1, 9000);
+    const uint64_t idle_ns = scene_report()->threads[1].times.idle_ns;
+    scene_end();
+    return idle_ns;
+}
+
+TEST(wait_for_a_semaphore_that_is_a_lock_is_not_idle) {
+    ck_assert_uint_eq(idle_at_semaphore(false), 0);
+    CHECK_US(idle_at_semaphore(true), 8 * 400);
+}
+
 /* 1 waits for work of 0 until 500; 2 waits from 300 to 700 for what 1 does then: 1 has kept it for 200. */
 TEST(wait_that_keeps_another_thread_is_not_idle) {
     scene_begin();

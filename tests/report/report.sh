@@ -39,7 +39,7 @@ report_options=
 whole_document() {
     json '.[0] | .format == "subutai-report" and .version == 1 and (keys - ["format", "version", "trace", "empty", "summary",
         "advice", "threads", "objects", "groups", "sites", "waits_for", "site_waits", "chains", "critical_path", "convoys",
-        "lock_order", "barriers", "limits"] == []) and (keys | length == 18)' &&
+        "lock_order", "barriers", "tasks", "limits"] == []) and (keys | length == 19)' &&
         json '.[0] as $r | ([$r.objects[].id] | unique) as $objects | ([$r.sites[].id] | unique) as $sites |
             ([$r.advice[].objects[], ($r.waits_for, $r.site_waits, $r.convoys, $r.barriers)[].object,
               $r.critical_path.objects[].object, $r.chains[].links[].object] | map(select(. != null)) | unique) - $objects == [] and
@@ -252,27 +252,31 @@ check "no section in which they were counted" matches "$out" 'Cache misses: coun
 "$WITH_MISSES" misses.sbt twice.sbt 1 1 again
 refuses "'twice.sbt': at byte [0-9]+: cache misses" report twice.sbt
 subutai report hot-lock.sbt
+check "the advice about a hot lock says for which machines its limit was found" matches "$out" 'from *which[[:space:]]+delegation[[:space:]]+\(RCL\)[[:space:]]+beat[^.]*on[[:space:]]+48[[:space:]]+cores'
 check "each call recorded: they are not counted" matches "$out" 'Cache misses: counted in profiles only'
 subutai report --json hot-lock.sbt
 check "the same in JSON" json '.[0].summary.sections.cache_misses == null'
 subutai report --json alone.sbt
-check "the same in JSON, with all members" json '.[0] | (.empty | startswith("the program did not")) and (keys | length == 18)'
+check "the same in JSON, with all members" json '.[0] | (.empty | startswith("the program did not")) and (keys | length == 19)'
 printf '0 mutex_lock object=0 order=1 work=100\n0 mutex_unlock object=0 work=100\n' | "$WRITE_TRACE" generated.sbt
 subutai report generated.sbt
 check "generated: says what to do" matches "$status $out" '^0 .*no times of day \(subutai predict'
 refuses "report: no file given" report
-refuses "'nosuch.sbt': at byte 0: .*No such file.*legal: a file that subutai record" report nosuch.sbt
+refuses "'nosuch.sbt': at byte 0: .*No such file.*legal: what subutai record" report nosuch.sbt
 : >empty.sbt
 refuses "'empty.sbt': at byte 0: " report empty.sbt
 echo "this is no trace, but longer than its beginning" >text.sbt
 refuses "'text.sbt': at byte 0: not a trace" report text.sbt
 cp hot-lock.sbt version.sbt
 printf '\377' | dd of=version.sbt bs=1 seek=8 conv=notrunc status=none
-refuses "'version.sbt': at byte 8: .*version" report version.sbt
+refuses "'version.sbt': at byte 8: .*version.*record the program again" report version.sbt
 cp hot-lock.sbt damaged.sbt
 size=$(stat -c %s damaged.sbt)
 head -c 64 /dev/urandom | dd of=damaged.sbt bs=1 seek=$((size / 2)) conv=notrunc status=none
 refuses "'damaged.sbt': at byte [0-9]+: " report damaged.sbt
+refuses "report: 'damaged.sbt': at byte [0-9]+: .*record the program again" report --perfetto damaged.pftrace damaged.sbt
+refuses "report: 'version.sbt': at byte 8: .*record the program again" report --perfetto version.pftrace version.sbt
+refuses "'damaged.sbt': at byte [0-9]+: " report --csv damaged.sbt
 head -c $((size * 2 / 3)) hot-lock.sbt >cut.sbt
 subutai report cut.sbt
 check "a trace that was cut is reported as far as it goes" matches "$status $out" '^0 .*not whole: the program was killed'

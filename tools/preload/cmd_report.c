@@ -13,6 +13,7 @@
 #include "report_print.h"
 #include "report_try.h"
 #include "table.h"
+#include "trace_events.h"
 
 enum { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_FOLDED, REPORT_PREDICT, REPORT_TRY, REPORT_COMMAND, REPORT_TOP };
 enum { REPORT_HTML = REPORT_TOP + 1, REPORT_PARQUET, REPORT_SPEEDSCOPE, REPORT_PERFETTO };
@@ -52,8 +53,7 @@ struct request {
 /* ---- one FILE ---- */
 
 _Noreturn static void refuse(const char *path, const struct sbt_trace_error *error) {
-    cmd_refuse("report: '%s': at byte %ju: %s (legal: a file that subutai record or profile has written)", path,
-               (uintmax_t)error->offset, error->reason);
+    cmd_refuse("report: '%s': at byte %ju: %s (legal: " TRACE_LEGAL ")", path, (uintmax_t)error->offset, error->reason);
 }
 
 static struct report_page analyse(const char *path) {
@@ -192,10 +192,10 @@ static void run(const struct request *r) {
                                 : NULL;
     struct table overview = {.n_columns = 8, .alignment = "lrrrrrrl"};
     overview_heading(&overview);
-    if (r->csv)
-        report_csv_heading(stdout);
     for (size_t i = 0; i < r->n_paths; i++) {
         struct report_page page = analyse(r->paths[i]);
+        if (r->csv && i == 0) /* behind what may be refused */
+            report_csv_heading(stdout);
         if (r->predict)
             simulate(&page);
         page.command = r->command != NULL ? r->command : page.command;

@@ -25,7 +25,8 @@ static const struct own_option trace_options[] = {
 _Noreturn static void refuse(const struct trace_request *r, const struct sbt_trace_error *error) {
     if (r->reading != NULL)
         progress_end(&r->reading->line);
-    cmd_refuse("trace: '%s': at byte %ju: %s", r->path, (uintmax_t)error->offset, error->reason);
+    cmd_refuse("%s: '%s': at byte %ju: %s (legal: " TRACE_LEGAL ")", r->command != NULL ? r->command : "trace", r->path,
+               (uintmax_t)error->offset, error->reason);
 }
 
 bool trace_next(const struct trace_request *r, struct sbt_trace_cursor *cursor, struct sbt_trace_event *event) {

@@ -41,11 +41,12 @@ _Noreturn static void become_python(const struct report_files *f, const char *co
 }
 
 static void write_perfetto(const char *path, const char *trace_path) {
-    struct trace_request request = {.path = trace_path, .thread = SBT_TRACE_NONE};
+    struct trace_request request = {.path = trace_path, .command = "report", .thread = SBT_TRACE_NONE};
     struct sbt_trace_error error;
     struct sbt_trace *trace = sbt_trace_open(trace_path, &error);
     if (trace == NULL)
-        cmd_refuse("report: '%s': at byte %ju: %s", trace_path, (uintmax_t)error.offset, error.reason);
+        cmd_refuse("report: '%s': at byte %ju: %s (legal: " TRACE_LEGAL ")", trace_path, (uintmax_t)error.offset,
+                   error.reason);
     struct output *file = output_open("report: --perfetto", path, trace_path);
     request.out = output_file(file);
     trace_to_perfetto(&request, trace);

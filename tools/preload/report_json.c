@@ -518,6 +518,19 @@ static void barrier(struct doc *d, const struct rep_barrier *b) {
     json_close(&d->j, '}');
 }
 
+static void tasks(struct doc *d) {
+    doc_member(d, "tasks", '[');
+    for (size_t i = 0; i < d->r->n_tasks; i++) {
+        json_open(&d->j, NULL, '{');
+        doc_site(d, "site", d->r->tasks[i].site);
+        json_uint(&d->j, "n", d->r->tasks[i].sum.n);
+        json_uint(&d->j, "ns", d->r->tasks[i].sum.ns);
+        json_uint(&d->j, "max_ns", d->r->tasks[i].max_ns);
+        json_close(&d->j, '}');
+    }
+    json_close(&d->j, ']');
+}
+
 static void limits(struct doc *d, uint32_t n_shown) {
     doc_member(d, "limits", '{');
     json_uint(&d->j, "objects_shown", n_shown);
@@ -562,6 +575,7 @@ void report_json(const struct report_page *page, FILE *out) {
         if (d.r->details[i].barrier != NULL)
             barrier(&d, d.r->details[i].barrier);
     json_close(&d.j, ']');
+    tasks(&d);
     sites(&d); /* last: all that were mentioned are known */
     limits(&d, n);
     json_close(&d.j, '}');

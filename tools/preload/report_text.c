@@ -325,6 +325,25 @@ static void chains(const struct text *t) {
     }
 }
 
+static void tasks(const struct text *t) {
+    struct table table = {.n_columns = 5, .alignment = "lrrrr"};
+    static const char *const headings[] = {"task", "times", "sum", "mean", "max"};
+    if (t->r->n_tasks == 0)
+        return;
+    heading(t, "Tasks, by their functions");
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        table_add(&table, "%s", headings[i]);
+    for (unsigned i = 0; i < most(t, t->r->n_tasks); i++) {
+        const struct rep_task *task = &t->r->tasks[i];
+        name_cell(&table, names_place(t->page->names, task->site), PLACE_WIDTH);
+        table_add(&table, "%ju", (uintmax_t)task->sum.n);
+        ns_cell(&table, (double)task->sum.ns);
+        ns_cell(&table, (double)task->sum.ns / (double)task->sum.n);
+        ns_cell(&table, (double)task->max_ns);
+    }
+    table_print(&table, t->out);
+}
+
 static void barriers(const struct text *t) {
     struct table table = {.n_columns = 7, .alignment = "lrrrrrl"};
     bool any = false;
@@ -436,6 +455,7 @@ void report_text(const struct report_page *page, FILE *out) {
     site_waits(&t);
     chains(&t);
     barriers(&t);
+    tasks(&t);
     lock_order(&t);
     threads(&t);
 }

@@ -16,12 +16,15 @@ struct trace_reading {
 };
 
 struct trace_request {
-    const char *path;
+    const char *path, *command; /* command: that refuses a damaged trace; NULL: trace */
     bool json;
     uint64_t thread; /* SBT_TRACE_NONE: all */
     FILE *out;
     struct trace_reading *reading; /* NULL: there is no such line */
 };
+
+/* What a file may be that is refused. */
+#define TRACE_LEGAL "what subutai record or profile of this version has written: record the program again"
 
 /* The next event of a thread; false at the end. Refuses a damaged trace. */
 bool trace_next(const struct trace_request *r, struct sbt_trace_cursor *cursor, struct sbt_trace_event *event);

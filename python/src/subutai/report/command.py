@@ -81,7 +81,8 @@ def _report(options: argparse.Namespace) -> None:
                 _speedscope(options.traces, speedscope)
         _frames(options)
     except TraceError as error:
-        raise ReportError(f"'{error.path}': {error.reason}") from error
+        legal = "what subutai record or profile of this version has written: record the program again"
+        raise ReportError(f"'{error.path}': {error.reason} (legal: {legal})") from error
     except (LibraryError, MemoryError) as error:
         raise ReportError(str(error) or "out of memory") from error
 

@@ -112,6 +112,7 @@ def of(analysis: Analysis) -> dict[str, Table]:
         _chains(analysis, names),
         _barriers(analysis, names),
         _convoys(analysis, names),
+        _tasks(analysis, names),
         _orders(analysis, names),
         _path(analysis, names),
         _threads(analysis),
@@ -249,6 +250,22 @@ def _convoys(analysis: Analysis, names: Names) -> Table | None:
             ("handed over", True, lambda c: _ns(c["handover_ns"])),
         ],
         6,
+    )
+
+
+def _tasks(analysis: Analysis, names: Names) -> Table | None:
+    return _table(
+        "tasks",
+        "OpenMP's tasks, by their functions",
+        analysis["tasks"],
+        [
+            ("task", False, lambda t: _text(names.site(t["site"]))),
+            ("times", True, lambda t: _n(t["n"])),
+            ("sum", True, lambda t: _ns(t["ns"])),
+            ("mean", True, lambda t: _ns(t["ns"] // t["n"])),
+            ("longest", True, lambda t: _ns(t["max_ns"])),
+        ],
+        2,
     )
 
 

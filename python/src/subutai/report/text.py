@@ -55,5 +55,6 @@ def shortened(text: str, length: int = 44) -> str:
 
 def object_name(thing: dict[str, Any]) -> str:
     """An object's name with its number, which alone is its own."""
+    number = f"#{thing['id']}"
     name = thing.get("name") or thing["type"]
-    return f"{name} #{thing['id']}"
+    return name if name.startswith(f"{thing['type']}{number} ") else f"{name} {number}"
