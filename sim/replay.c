@@ -13,6 +13,7 @@
 
 #include <errno.h>
 
+enum { CIRCLE_NS = 1000000 };       /* between two looks for threads that wait for each other */
 enum { PROGRESS_EVENTS = 1 << 16 }; /* between two calls of on_progress; a power of two */
 
 static void call(struct sim *sim, struct sim_thread *t);
@@ -185,6 +186,10 @@ static void call_join(struct sim *sim, struct sim_thread *t) {
  */
 static void call_outside(struct sim *sim, struct sim_thread *t) {
     sim->summary.n_outside++;
+    if (sim_now(sim) >= sim->circles_at) {
+        sim->circles_at = sim_now(sim) + CIRCLE_NS;
+        sim_replay_pass_circle(sim, t->app);
+    }
     if (sim->config.without_outside || t->event.took_ns == 0)
         sim_return(sim, t);
     else
