@@ -205,7 +205,7 @@ static const struct sim_thread *circle_behind(const struct sim_thread *t) {
     return t;
 }
 
-/* The one of the circle whose wait ended first in the trace. */
+/* The thread of the circle with the wait that ended first in the trace. */
 static struct sim_thread *first_of_circle(const struct sim_thread *in) {
     const struct sim_thread *first = in;
     for (const struct sim_thread *t = waits_for(in); t != in; t = waits_for(t))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who sees the calls that wait for the outside (outside.c): the recorder, which is above abi/. Only the recording
- * library asks. Under an engine that keeps an order no call is seen: there it also waits for its turn.
+ * How the recorder, which is above abi/, sees the calls that wait for the outside (outside.c). Only the recording
+ * library asks for an observer. Under an engine that keeps an order no call is seen: there it also waits for its turn.
  */
 #ifndef SBT_ABI_OUTSIDE_H
 #define SBT_ABI_OUTSIDE_H

@@ -26,7 +26,7 @@ each_waits() {
 }
 
 for engine in glibc direct; do
-    options=(--engine $engine)
+    options=(--engine "$engine")
     record sleeps
     check "$engine: exit 0" matches "$status $said" '^0 [0-9]+$'
     check "each way to sleep is a wait" each_waits 8
