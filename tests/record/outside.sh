@@ -39,6 +39,19 @@ options=()
 check "each at its call" thread_has '$waits | map(.place) | unique | length == 6'
 subutai trace info t.sbt
 check "the summary has their share" matches "$out" 'waiting outside: [0-9.]+ % of the threads'
+waited=$("$SUBUTAI" trace info --json t.sbt | jq .outside_ns)
+for machine in paper host; do
+    subutai predict --machine "$machine" --json t.sbt
+    check "$machine: its threads sleep as long" json "all(.[0].runs[]; .outside_ns == $waited and .makespan_ns > 120e6)"
+    subutai predict --machine "$machine" --without outside --json t.sbt
+    check "$machine: without, they do not" json 'all(.[0].runs[]; .outside_ns == 0 and .makespan_ns < 60e6 and
+        .critical_path_ns <= .makespan_ns)'
+    check "and nothing is said" is "$err" ""
+done
+subutai report --json t.sbt
+check "a report has them as a part of the time off the CPU" json '.[0].summary | .outside_ns > 110e6 and .off_cpu_ns >= .outside_ns'
+subutai trace to-perfetto --json t.sbt
+check "a viewer shows them" json '[.[0].traceEvents[] | select(.cat == "outside" and .name == "outside_wait")] | length >= 6'
 record at-once
 check "calls that return at once: exit 0" is "$status" 0
 check "are no waits, also if another thread has the core in them" thread_has '$waits == []'
