@@ -75,6 +75,7 @@ static void add_times(struct rep_times *to, const struct rep_times *t) {
     to->cpu_ns += t->cpu_ns;
     to->off_cpu_ns += t->off_cpu_ns;
     to->calls_ns += t->calls_ns;
+    to->outside_ns += t->outside_ns;
     to->idle_ns += t->idle_ns;
     to->sections.ns += t->sections.ns;
     to->sections.held_ns += t->sections.held_ns;

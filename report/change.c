@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "walk.h"
+
 #define SLEEP_LEAST_NS 100000 /* shorter gaps between events are the system's */
 
 /* A thread's work and sleep since it was last at the barrier, and what it would be if all had the mean. */
@@ -261,7 +263,7 @@ static bool change(struct pass *p, struct sbt_trace_event *e) {
 /* The thread's next event; false: there is none, or the trace is damaged. */
 static bool next(struct pass *p, struct sbt_trace_cursor *cursor, struct sbt_trace_event *e) {
     struct sbt_trace_error error;
-    int got = p->error == 0 ? sbt_trace_next(cursor, e, &error) : 0;
+    int got = p->error == 0 ? rep_next(cursor, e, &error) : 0;
     if (got < 0)
         p->error = EILSEQ;
     if ((++p->n_read & 0x3FFF) == 0 && p->progress != NULL)

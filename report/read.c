@@ -9,13 +9,23 @@
 
 #define LAST_NS (UINT64_C(1) << 60) /* 36 years */
 
+/* A wait for the outside that is left has times that make no sense. */
 static bool needs_object(unsigned op) {
-    return op >= SBT_TRACE_INIT;
+    return op >= SBT_TRACE_INIT && op != SBT_TRACE_OUTSIDE_WAIT;
 }
 
-int rep_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *e, struct sbt_trace_error *error) {
+int rep_next_of(struct sbt_trace_cursor *cursor, struct sbt_trace_event *e, uint64_t *outside_ns,
+                struct sbt_trace_error *error) {
+    uint64_t work_ns = 0;
     int got;
+    *outside_ns = 0;
     while ((got = sbt_trace_next(cursor, e, error)) == 1) {
+        if (e->op == SBT_TRACE_OUTSIDE_WAIT && (work_ns | e->work_ns | e->took_ns) < LAST_NS) {
+            work_ns += e->work_ns;
+            *outside_ns += e->took_ns;
+            continue;
+        }
+        e->work_ns += work_ns;
         if (needs_object(e->op) && e->object == SBT_TRACE_NONE)
             continue;
         if (e->at_ns < LAST_NS && e->took_ns < LAST_NS && e->work_ns < LAST_NS)
@@ -25,6 +35,11 @@ int rep_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *e, struct 
         return -1;
     }
     return got;
+}
+
+int rep_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *e, struct sbt_trace_error *error) {
+    uint64_t outside_ns;
+    return rep_next_of(cursor, e, &outside_ns, error);
 }
 
 bool rep_plausible(const struct sbt_trace_info *info, struct sbt_trace_error *error) {

@@ -51,6 +51,7 @@ struct rep_sections {
 /* Of one thread, and of all threads. */
 struct rep_times {
     uint64_t life_ns, cpu_ns, off_cpu_ns, calls_ns;
+    uint64_t outside_ns; /* of off_cpu_ns, in calls that waited for other processes, devices or time */
     uint64_t idle_ns;
     struct rep_sections sections;
     struct rep_sum waiting[REP_N_KINDS];

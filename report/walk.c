@@ -136,11 +136,14 @@ static void sift_down(struct heap *h, uint32_t at) {
 /* Reads the thread's next event. 1, 0 at its end, -1 and the error. */
 static int next_event(struct rep_walk *w, uint32_t thread) {
     struct rep_walker *t = &w->walkers[thread];
-    int got = rep_next(&t->cursor, &t->event, w->error);
+    uint64_t outside_ns;
+    int got = rep_next_of(&t->cursor, &t->event, &outside_ns, w->error);
     t->in_call = false;
     t->due_ns = t->event.at_ns;
-    if (got == 1)
+    if (got == 1) {
+        w->report->threads[thread].times.outside_ns += outside_ns;
         rep_tick(w);
+    }
     return got;
 }
 

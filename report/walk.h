@@ -141,7 +141,13 @@ static inline void rep_tick(struct rep_walk *w) {
         w->progress(w->progress_to, w->n_to_read > 0 ? (double)w->n_read / (double)w->n_to_read : 1);
 }
 
-/* As sbt_trace_next, for all three readings: without events that make no sense. */
+/*
+ * As sbt_trace_next, for all three readings: without events that make no sense, and without waits for the outside. The
+ * work before such a wait is in the next event's, so the wait is time off the CPU between two calls, as in profiles and
+ * old traces. *outside_ns: how long these waits were, behind the event before.
+ */
+int rep_next_of(struct sbt_trace_cursor *cursor, struct sbt_trace_event *e, uint64_t *outside_ns,
+                struct sbt_trace_error *error);
 int rep_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *e, struct sbt_trace_error *error);
 /* Could the trace's numbers of threads, objects and sites be? They are memory. */
 bool rep_plausible(const struct sbt_trace_info *info, struct sbt_trace_error *error);

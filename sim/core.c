@@ -268,6 +268,15 @@ void sim_core_wake_at(struct sim *sim, struct sim_thread *t, uint64_t at) {
     sim_events_put_words(&sim->events, at, SIM_EV_TIMER, t->id, ++t->generation, 0, t);
 }
 
+void sim_core_sleep(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then) {
+    sim_core_wake_at(sim, t, sim_now(sim) + ns);
+    sim_core_wait(sim, t, SIM_WHY_TIME, then);
+    if (sim->scheduler == NULL && t->place == SIM_AWAKE)
+        send_to_sleep(sim, core_of(sim, t));
+    if (t->place == SIM_ASLEEP)
+        sim_core_show(sim, t, SIM_OUTSIDE);
+}
+
 void sim_core_timer_event(struct sim *sim, const struct sim_event *event) {
     struct sim_thread *t = sim->by_id[event->index];
     if (t != NULL && t->generation == event->generation)

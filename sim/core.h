@@ -26,6 +26,8 @@ void sim_core_wait(struct sim *sim, struct sim_thread *t, enum sim_why why, sim_
  */
 void sim_core_wake(struct sim *sim, struct sim_thread *t, uint64_t cycles);
 void sim_core_wake_at(struct sim *sim, struct sim_thread *t, uint64_t at);
+/* The thread sleeps for so long, and has no core meanwhile. */
+void sim_core_sleep(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then);
 void sim_core_add(struct sim *sim, struct sim_thread *t, sim_then *then); /* a new thread */
 void sim_core_leave(struct sim *sim, struct sim_thread *t);               /* it has ended */
 /* The thread has taken or released a mutex: its priority may change. */

@@ -362,7 +362,8 @@ static void enqueue_woken(struct sim *sim, struct sim_host_core *core, struct si
         t->host.lag = core->n_ready > 0 && t->host.lag + slept < 0 ? t->host.lag + slept : 0;
     t->host.woken = true;
     t->host.interrupts = interrupts(sim, waker, core);
-    enqueue(sim, core, t, sim->host->model.slice_ns, late(sim, core));
+    /* A wait for the outside was recorded until the thread had its core again. */
+    enqueue(sim, core, t, sim->host->model.slice_ns, t->shown == SIM_OUTSIDE ? 0 : late(sim, core));
     t->host.woken = false;
 }
 

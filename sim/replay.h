@@ -16,4 +16,11 @@ bool sim_replay_pass(struct sim *sim);
 /* Not even that helps: the run fails. */
 void sim_replay_fail(struct sim *sim);
 
+/*
+ * If threads of the application wait for each other's locks, round in a circle, let one of these waits end. In the
+ * trace one of the locks was taken by a trylock, or they came at other times. Without this they would wait until no
+ * other thread sleeps.
+ */
+void sim_replay_pass_circle(struct sim *sim, const struct sim_app *app);
+
 #endif

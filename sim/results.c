@@ -5,7 +5,7 @@
 #include "page.h"
 
 const char *sim_state_name(enum sim_state state) {
-    static const char names[SIM_N_STATES][8] = {"work", "call", "wait", "ready"};
+    static const char names[SIM_N_STATES][8] = {"work", "call", "wait", "ready", "outside"};
     return (uint32_t)state < SIM_N_STATES ? names[state] : "?";
 }
 

@@ -76,10 +76,11 @@ static inline bool sim_sync_has_optics(enum sim_sync sync) {
 
 /* What a thread does with its time. These are also the rows of a time line. */
 enum sim_state {
-    SIM_WORK,  /* its own code */
-    SIM_CALL,  /* on its core, inside a call */
-    SIM_WAIT,  /* waits for an answer or for another thread, with or without its core */
-    SIM_READY, /* waits for a core */
+    SIM_WORK,    /* its own code */
+    SIM_CALL,    /* on its core, inside a call */
+    SIM_WAIT,    /* waits for an answer or for another thread, with or without its core */
+    SIM_READY,   /* waits for a core */
+    SIM_OUTSIDE, /* waits for other processes, devices or time, without a core */
     SIM_N_STATES
 };
 const char *sim_state_name(enum sim_state state);
@@ -96,6 +97,7 @@ struct sim_config {
     enum sim_sync sync;
     struct csa_config sched; /* CSA_OAT: applications one after another, round robin within each */
     bool migrate;            /* an idle core takes a thread that waits for another core */
+    bool without_outside;    /* waits for the outside take no time; false: they last as long as they did */
     bool recorded_order;     /* each mutex is acquired in the trace's order; false: in the order of coming */
     /* When no thread can go on, a wait ends that would not have ended, and is counted. False: the run is stuck. */
     bool let_pass;
@@ -160,10 +162,10 @@ struct sim_bounds {
 
 /*
  * NULL, *status and *error: the trace is damaged, or there is no memory. `trace` stays the caller's, and is not needed
- * later. recorded_order: as in sim_config.
+ * later. recorded_order, without_outside: as in sim_config.
  */
 struct sim_survey *sim_survey_new(const struct sbt_trace *trace, const char *name, bool recorded_order,
-                                  enum sim_status *status, struct sim_error *error);
+                                  bool without_outside, enum sim_status *status, struct sim_error *error);
 struct sim_bounds sim_survey_bounds(const struct sim_survey *survey);
 void sim_survey_free(struct sim_survey *survey);
 
@@ -234,7 +236,7 @@ enum sim_call_kind {
     SIM_SPIN,
     SIM_FUTEX_WAIT,
     SIM_FUTEX_WAKE,
-    SIM_THREAD, /* creation and join */
+    SIM_THREAD, /* creation and join, waits for the outside */
     SIM_N_CALLS
 };
 const char *sim_call_name(enum sim_call_kind kind);
@@ -282,6 +284,8 @@ struct sim_summary {
     uint64_t n_steps;                             /* of the simulation */
     uint64_t n_deviations[SIM_N_DEVIATIONS];      /* events that are not replayed as recorded, by kind */
     uint64_t work_ns, call_ns, wait_ns, ready_ns; /* of all threads */
+    uint64_t outside_ns;                          /* the same, in waits for the outside: no part of wait_ns */
+    uint64_t n_outside;                           /* how many there were */
     uint64_t n_switches, n_migrations;
     struct csa_stats sched; /* of all cores */
     /* with NIs */

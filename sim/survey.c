@@ -121,11 +121,15 @@ static void free_memory(struct sim_walk *w) {
 }
 
 struct sim_survey *sim_survey_new(const struct sbt_trace *trace, const char *name, bool recorded_order,
-                                  enum sim_status *status, struct sim_error *error) {
+                                  bool without_outside, enum sim_status *status, struct sim_error *error) {
     const struct sbt_trace_info *info = sbt_trace_info(trace);
     struct sim_survey *survey = calloc(1, sizeof *survey);
-    struct sim_walk w = {
-        .trace = trace, .name = name, .recorded_order = recorded_order, .n_threads = info->n_threads, .error = error};
+    struct sim_walk w = {.trace = trace,
+                         .name = name,
+                         .recorded_order = recorded_order,
+                         .without_outside = without_outside,
+                         .n_threads = info->n_threads,
+                         .error = error};
     if (w.n_threads == 0)
         sim_walk_fail(&w, SIM_USAGE, "an empty trace");
     else if (survey == NULL || !get_memory(&w, info->n_objects))

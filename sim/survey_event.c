@@ -98,7 +98,7 @@ static void wait_signal(struct sim_walk *w, struct sim_walk_thread *t) {
         sim_walk_wait_for(w, t, t->event.object, &c->waiting);
         return;
     }
-    t->at += sim_walk_lasts(&t->event);
+    t->at += sim_walk_lasts(w, &t->event);
     t->page = NULL;
     sim_walk_go_on(w, t, t->at);
 }

@@ -160,7 +160,9 @@ static bool may_bind(const struct sim_walk *w, const struct sbt_trace_event *e) 
     }
 }
 
-uint64_t sim_walk_lasts(const struct sbt_trace_event *e) {
+uint64_t sim_walk_lasts(const struct sim_walk *w, const struct sbt_trace_event *e) {
+    if (e->op == SBT_TRACE_OUTSIDE_WAIT)
+        return w->without_outside ? 0 : e->took_ns;
     bool unknown = e->op > SBT_TRACE_THREAD_END && e->object == SBT_TRACE_NONE;
     return e->result == ETIMEDOUT || unknown ? e->took_ns : 0;
 }
@@ -197,7 +199,7 @@ void sim_walk_advance(struct sim_walk *w, struct sim_walk_thread *t) {
             sim_walk_push(w, t);
             return;
         }
-        t->at += sim_walk_lasts(&t->event);
+        t->at += sim_walk_lasts(w, &t->event);
     }
     if (r < 0) {
         char text[sizeof damage.reason + 40];

@@ -50,7 +50,7 @@ enum sim_walk_state { SIM_WALK_UNBORN, SIM_WALK_ALIVE, SIM_WALK_ENDED };
 struct sim_walk {
     const struct sbt_trace *trace;
     const char *name;
-    bool recorded_order;
+    bool recorded_order, without_outside;
     uint32_t n_threads, n_pages;
     struct sim_walk_thread **threads; /* by number; NULL: not alive */
     uint8_t *state;                   /* by number */
@@ -104,8 +104,9 @@ void sim_walk_wait_for(struct sim_walk *w, struct sim_walk_thread *t, uint32_t o
  */
 void sim_walk_go_on(struct sim_walk *w, struct sim_walk_thread *t, uint64_t at);
 
-/* How long a call lasts here: as long as it did if it timed out, or if the trace does not say what it waited for. */
-uint64_t sim_walk_lasts(const struct sbt_trace_event *e);
+/* How long a call lasts here: as long as it did if it waited for the outside, or timed out, or if the trace does not
+ * say what it waited for. */
+uint64_t sim_walk_lasts(const struct sim_walk *w, const struct sbt_trace_event *e);
 /* The thread begins; goes from its event on to the next one that may bind; ends. */
 void sim_walk_begin(struct sim_walk *w, uint32_t number, uint64_t at);
 void sim_walk_advance(struct sim_walk *w, struct sim_walk_thread *t);

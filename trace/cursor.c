@@ -13,6 +13,7 @@ struct __attribute__((may_alias)) state {
     uint32_t n_templates, n_left, overhead_ns, last_missed;
     uint32_t n_objects, n_sites, n_threads;
     bool damaged, stacks; /* stacks: events of this version may have them */
+    uint8_t n_ops;        /* in this version */
     struct {
         uint64_t order;
         uint32_t object; /* its number plus 1, as in the encoder; 0: empty */
@@ -28,6 +29,8 @@ typedef struct state overlay;
 void sbt_trace_cursor_begin(const struct sbt_trace *trace, uint32_t thread, struct sbt_trace_cursor *cursor) {
     *cursor = (struct sbt_trace_cursor){.trace = trace, .thread = thread};
     ((overlay *)cursor->reserved)->stacks = trace->info.version > 1;
+    ((overlay *)cursor->reserved)->n_ops =
+        trace->info.version > TRACE_NO_VERSION ? SBT_TRACE_N_OPS : SBT_TRACE_OUTSIDE_WAIT;
     if (thread < trace->info.n_threads)
         ((overlay *)cursor->reserved)->next_block = trace->first[thread];
 }
@@ -132,7 +135,7 @@ static inline const uint8_t *get_template(const overlay *s, const uint8_t *at, s
     if (at == NULL || at == s->end)
         return NULL;
     memcpy(template, s->end + number * sizeof *template, sizeof *template);
-    if (template->op >= SBT_TRACE_N_OPS || template->type >= SBT_TRACE_N_TYPES ||
+    if (template->op >= s->n_ops || template->type >= SBT_TRACE_N_TYPES ||
         (template->site != SBT_TRACE_NONE && template->site >= s->n_sites))
         return NULL;
     return at;
@@ -196,7 +199,7 @@ static inline const uint8_t *get_usual(overlay *s, struct sbt_trace_event *event
     memcpy(&template, s->end + at[0] * sizeof template, sizeof template);
     uint8_t byte = at[1];
     uint32_t object = s->slot[byte & TRACE_SLOT].object;
-    if ((byte & (TRACE_MISS | TRACE_EXTRA | TRACE_ORDER)) != 0 || template.op >= SBT_TRACE_N_OPS ||
+    if ((byte & (TRACE_MISS | TRACE_EXTRA | TRACE_ORDER)) != 0 || template.op >= s->n_ops ||
         template.op == SBT_TRACE_COND_WAIT || template.type >= SBT_TRACE_N_TYPES ||
         template.type == SBT_TRACE_NO_OBJECT || object == 0 ||
         (template.site >= s->n_sites && template.site != SBT_TRACE_NONE))

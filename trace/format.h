@@ -15,9 +15,12 @@
 #include <string.h>
 
 #define TRACE_MAGIC "SBTTRACE"
-#define TRACE_VERSION 2
-#define TRACE_OLDEST_VERSION 1 /* a trace of version 1 has no tallies, stacks and definitions above TOTALS */
-#define TRACE_SUM_START 1      /* the state at which every sum begins; the same in all versions */
+#define TRACE_VERSION 4
+#define TRACE_NO_VERSION 3 /* one flipped bit makes no version of another */
+/* A trace of version 1 has no tallies, stacks and definitions above TOTALS. One below 4 has no waits for the outside.
+ */
+#define TRACE_OLDEST_VERSION 1
+#define TRACE_SUM_START 1 /* the state at which every sum begins; the same in all versions */
 
 /* flags */
 enum {

@@ -154,7 +154,7 @@ static const uint8_t does[SBT_TRACE_N_OPS] = {
     [SBT_TRACE_RWLOCK_TRYWRLOCK] = TAKES, [SBT_TRACE_RWLOCK_UNLOCK] = GIVES,
     [SBT_TRACE_SEM_WAIT] = MAY_WAIT,      [SBT_TRACE_SPIN_LOCK] = TAKES | MAY_WAIT,
     [SBT_TRACE_SPIN_TRYLOCK] = TAKES,     [SBT_TRACE_SPIN_UNLOCK] = GIVES,
-    [SBT_TRACE_FUTEX_WAIT] = MAY_WAIT,
+    [SBT_TRACE_FUTEX_WAIT] = MAY_WAIT,    [SBT_TRACE_OUTSIDE_WAIT] = MAY_WAIT,
 };
 
 static void run(struct lane *l, uint64_t until_ns) {
@@ -170,6 +170,10 @@ static void wait_for(struct lane *l, const struct sbt_trace_event *e) {
         span(l, SBT_TRACE_JOINING, e->other, end_ns);
         return;
     }
+    if (e->op == SBT_TRACE_OUTSIDE_WAIT) {
+        span(l, SBT_TRACE_OUTSIDE, SBT_TRACE_NONE, end_ns);
+        return;
+    }
     mark(l, layer_of(l->wanted, e->object), SBT_TRACE_LAYER_WAITED, e->at_ns, end_ns);
     span(l, (uint8_t)(SBT_TRACE_WAITING + e->type - 1), e->object, end_ns);
 }
@@ -181,7 +185,8 @@ static void add_event(struct lane *l, const struct sbt_trace_event *e) {
         let_go(l, e->other, e->at_ns);
     if ((does[e->op] & GIVES) != 0 && e->result == 0)
         let_go(l, e->object, e->at_ns);
-    bool has_object = e->type != SBT_TRACE_NO_OBJECT || e->op == SBT_TRACE_THREAD_JOIN;
+    bool has_object =
+        e->type != SBT_TRACE_NO_OBJECT || e->op == SBT_TRACE_THREAD_JOIN || e->op == SBT_TRACE_OUTSIDE_WAIT;
     if ((does[e->op] & MAY_WAIT) != 0 && e->took_ns >= SBT_TRACE_WAIT_NS && has_object)
         wait_for(l, e);
     else

@@ -9,7 +9,7 @@ const char *sbt_trace_op_name(unsigned op) {
         "rwlock_rdlock", "rwlock_tryrdlock", "rwlock_wrlock",  "rwlock_trywrlock",
         "rwlock_unlock", "sem_wait",         "sem_trywait",    "sem_post",
         "spin_lock",     "spin_trylock",     "spin_unlock",    "futex_wait",
-        "futex_wake",
+        "futex_wake",    "outside_wait",
     };
     return op < SBT_TRACE_N_OPS ? names[op] : NULL;
 }

@@ -325,9 +325,10 @@ static bool load(struct sbt_trace *trace, struct sbt_trace_error *error) {
     memcpy(&preamble, trace->bytes, sizeof preamble);
     if (memcmp(preamble.magic, TRACE_MAGIC, sizeof preamble.magic) != 0)
         return trace_fail(error, 0, "not a trace");
-    if (preamble.version < TRACE_OLDEST_VERSION || preamble.version > TRACE_VERSION)
-        return trace_fail(error, offsetof(struct trace_preamble, version), "format version %u, known are %u to %u",
-                          preamble.version, TRACE_OLDEST_VERSION, TRACE_VERSION);
+    if (preamble.version < TRACE_OLDEST_VERSION || preamble.version > TRACE_VERSION ||
+        preamble.version == TRACE_NO_VERSION)
+        return trace_fail(error, offsetof(struct trace_preamble, version), "format version %u, known are 1, 2 and 4",
+                          preamble.version);
     unsigned known = preamble.version > 1 ? TRACE_GENERATED | TRACE_PROFILE : TRACE_GENERATED;
     if ((preamble.flags & ~known) != 0 || (preamble.flags ^ preamble.not_flags) != UINT16_MAX)
         return trace_fail(error, offsetof(struct trace_preamble, flags), "flags 0x%x and 0x%x make no sense",

@@ -43,11 +43,14 @@ enum sbt_trace_op {
     SBT_TRACE_SPIN_UNLOCK,
     SBT_TRACE_FUTEX_WAIT, /* size: the value that the word was to have; result EAGAIN: it had another */
     SBT_TRACE_FUTEX_WAKE, /* a requeue, too; size: how many threads it woke, and moved */
+    /* Of no object: the thread slept in a call that waits for other processes, for devices or for time. took_ns is the
+     * time without a core, and the call's own time is work. */
+    SBT_TRACE_OUTSIDE_WAIT,
     SBT_TRACE_N_OPS
 };
 
 enum sbt_trace_type {
-    SBT_TRACE_NO_OBJECT, /* thread events */
+    SBT_TRACE_NO_OBJECT, /* thread events, waits for the outside */
     SBT_TRACE_MUTEX,
     SBT_TRACE_COND,
     SBT_TRACE_BARRIER,

@@ -5,7 +5,8 @@
  * other engine there is only the call.
  *
  * Under an engine that keeps no order each call costs a load, a predicted branch and a jump; the slow forms are not
- * inlined, so that none needs a register.
+ * inlined, so that none needs a register. In the recording library the recorder sees each call besides
+ * (abi_outside_seen).
  *
  * Not outside are calls on regular files and on memory devices, calls that do not wait, and a write that there is room
  * for.
@@ -27,6 +28,7 @@
 #include <unistd.h>
 
 #include "abi/abi.h"
+#include "abi/outside.h"
 #include "core/log.h"
 #include "os/real_outside.h"
 
@@ -61,10 +63,35 @@ static bool is_plain(size_t at, const char *name) {
         real.call;                                                                                                     \
     })
 
+/*
+ * The call is seen for the length of the block that this stands in, however that ends. Only an exported function may
+ * have it, or what is always a part of one: the place of the call is its return address.
+ */
+#ifdef SBT_OBSERVED
+const struct abi_outside_observer *abi_outside_observer;
+
+static inline void seen_end(struct abi_outside_seen *seen) {
+    if (SBT_LIKELY(seen->thread != NULL))
+        abi_outside_observer->end(seen);
+}
+
+static inline struct abi_outside_seen seen_begin(const void *site) {
+    struct abi_outside_seen seen = {.site = site};
+    if (SBT_LIKELY(abi_outside_observer != NULL && sbt_engine.order == NULL))
+        abi_outside_observer->begin(&seen);
+    return seen;
+}
+#define SEEN                                                                                                           \
+    struct abi_outside_seen seen __attribute__((cleanup(seen_end), unused)) = seen_begin(__builtin_return_address(0))
+#else
+#define SEEN
+#endif
+
 /* The exported function. Relaxed, with is_plain's store: a pointer that is seen is valid, as the C library's code is.
  */
 #define OUTSIDE(result, name, parameters, arguments)                                                                   \
-    static inline result do_##name parameters {                                                                        \
+    static inline __attribute__((always_inline)) result do_##name parameters {                                         \
+        SEEN;                                                                                                          \
         __typeof__(plain.name) call = __atomic_load_n(&plain.name, __ATOMIC_RELAXED);                                  \
         return SBT_LIKELY(call != NULL) ? call arguments : slow_##name arguments;                                      \
     }                                                                                                                  \

@@ -45,21 +45,20 @@ uint64_t rec_cpu_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Read CPU time. The time that this takes counts neither for a call nor for work. */
-static SBT_NOINLINE uint64_t read_cpu(struct rec_thread *t) {
+SBT_NOINLINE uint64_t rec_read_cpu(struct rec_thread *t) {
     t->cpu_ns = rec_cpu_ns();
     t->n_reckoned = 0;
+    t->off_core = true;
     rec_preempt_arm(t->mark);
     return rec_now_ns();
 }
 
-/* The time since the end of the last event was the recorder's own. */
-static SBT_NOINLINE void no_work(struct rec_thread *t) {
+SBT_NOINLINE void rec_no_work(struct rec_thread *t) {
     uint64_t now = rec_now_ns(), ns = rec_above_zero(now, t->end_ns);
     if (rec_stayed(t, ns))
         t->cpu_ns += ns;
     else
-        now = read_cpu(t);
+        now = rec_read_cpu(t);
     t->end_ns = now;
 }
 
@@ -78,7 +77,7 @@ static SBT_NOINLINE void drain(struct rec_thread *t) {
         if (__atomic_compare_exchange_n(&t->n_pending, &n, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             break;
     }
-    no_work(t);
+    rec_no_work(t);
 }
 
 static inline void busy_end(struct rec_thread *t) {
@@ -98,9 +97,13 @@ static inline void begin(struct rec_call *c) {
     if (SBT_LIKELY(rec_stayed(t, gap))) {
         t->cpu_ns += gap;
         t->long_after &= ~site;
+    } else if (t->outside != NULL) { /* a handler has interrupted a call that waits */
+        rec_outside_waited(t, t->outside, now);
+        now = t->end_ns;
+        work = 0;
     } else {
         uint64_t before = t->cpu_ns;
-        now = read_cpu(t);
+        now = rec_read_cpu(t);
         work = rec_above_zero(t->cpu_ns, before);
         work = work < gap ? work : gap;
         t->long_after = gap > REC_SHORT_NS ? t->long_after | site : t->long_after & ~site;
@@ -285,9 +288,10 @@ static inline bool wants_stack(const struct rec_call *c, uint64_t took_ns) {
  */
 static SBT_NOINLINE uint64_t end_of_blocked(struct rec_thread *t, uint64_t took_ns) {
     if ((t->long_after >> t->last_site & 1) != 0 || t->n_reckoned == MAX_RECKONED)
-        return read_cpu(t);
+        return rec_read_cpu(t);
     t->cpu_ns += took_ns < BLOCKED_CPU_NS ? took_ns : BLOCKED_CPU_NS;
     t->n_reckoned++;
+    t->off_core = true;
     rec_preempt_arm(t->mark);
     return rec_now_ns();
 }
@@ -300,12 +304,12 @@ static inline void leave(struct rec_call *c, uint64_t took, uint64_t now, bool s
     if (SBT_LIKELY(t->end_ns == c->begin_ns && rec_stayed(t, took)))
         t->cpu_ns += took;
     else
-        now = c->event.type == SBT_TRACE_SPIN ? read_cpu(t) : end_of_blocked(t, took);
+        now = c->event.type == SBT_TRACE_SPIN ? rec_read_cpu(t) : end_of_blocked(t, took);
     t->end_ns = now;
     if (SBT_UNLIKELY(t->n_batch == REC_N_BATCH))
         rec_encode(t);
     if (SBT_UNLIKELY(t->n_batch == 0 || stack))
-        no_work(t);
+        rec_no_work(t);
     busy_end(t);
 }
 

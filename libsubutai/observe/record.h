@@ -15,6 +15,7 @@
  *  - modules.c: the loaded files that addresses lie in
  *  - stack.h: call stacks
  *  - profile.h: profiles, in which calls that did not wait are counted: profile.c and profile_*.c
+ *  - outside.c: waits for the outside
  *  - mutex.c cond.c locks.c sem.c futex.c process.c openmp*.c: the observing functions. locks.c has read-write locks,
  * spinlocks and barriers; errors.c: dlerror, which the recorder's questions must not change; process.c has threads,
  * once and the end of the process. C11's functions are next to their POSIX ones. signals.c: which signal ended a wait.
@@ -117,6 +118,7 @@ struct rec_thread {
     uint8_t n_reckoned; /* blocking calls since CPU time was read */
     uint16_t owed_ns;   /* by so much the work before the last event came out below zero */
     volatile bool flushing;
+    bool off_core; /* it has been off its core, perhaps to sleep, since n_sleeps was read */
 
     struct rec_stacks *stacks;   /* the last call stacks; NULL: none yet */
     struct rec_profile *profile; /* NULL: not in a profile, or there was no memory */
@@ -131,6 +133,9 @@ struct rec_thread {
         thrd_start_t c11;
     } routine;
     void *argument;
+    /* outside.c: where it is in a call that may wait for the outside, NULL: nowhere; how often it has slept */
+    const void *outside;
+    uint64_t n_sleeps;
     bool attached;  /* made at a call of the thread's own: its end will not be seen */
     uint64_t known; /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
     /*
@@ -304,8 +309,18 @@ void rec_leave(struct rec_call *c, int result);
 void rec_drop(struct rec_call *c);
 /* What rec_leave does when the event is in the batch. The thread is busy, and is not so afterwards. */
 void rec_left(struct rec_call *c, uint64_t took, uint64_t now);
+/* Read CPU time. The result is now; the time that this takes counts neither for a call nor for work. */
+uint64_t rec_read_cpu(struct rec_thread *t);
+/* The time since the end of the last event was the recorder's own. The thread is busy. */
+void rec_no_work(struct rec_thread *t);
 /* A life begins: the event of a successful initialisation. */
 void rec_init(unsigned type, const void *object, uint32_t size, const void *site);
+
+/*
+ * outside.c: the thread has been off its core since t->end_ns, in a call that may wait for the outside; it is busy. If
+ * it slept that is an event. Its work until now is in t->carried_ns, and its next work begins at t->end_ns.
+ */
+void rec_outside_waited(struct rec_thread *t, const void *site, uint64_t now_ns);
 
 /* arrival.c: the call has arrived at the end of an OpenMP region. The last thread came to that generation at that time.
  */

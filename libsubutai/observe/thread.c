@@ -43,6 +43,8 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->carried_ns = t->long_after = 0;
     t->owed_ns = 0;
     t->last_site = t->n_reckoned = 0;
+    t->outside = NULL;
+    t->off_core = true;
     t->mark = &rec_preempt_nowhere;
     rec_stack_forget(t);
     if (rec.profile)

@@ -138,6 +138,8 @@ def spans(trace: subutai.Trace, thread: int) -> tuple[list, list]:
         running = ("section", held[-1][0]) if held else ("running", None)
         if e["op"] == "thread_join" and e["took_ns"] >= 1000:
             did.append((begin, end, "join", e["other"]))
+        elif e["op"] == "outside_wait" and e["took_ns"] >= 1000:
+            did.append((begin, end, "outside", None))
         elif e["op"] in WAITS and e["took_ns"] >= 1000:
             did.append((begin, end, e["type"], e["object"]))
             used.append((begin, end, e["object"], lanes.WAITED))

@@ -188,7 +188,7 @@ static inline void end_all(struct build *b, uint32_t n) {
 static inline struct sim_bounds bounds_of(const struct sbt_trace *trace, bool recorded_order) {
     struct sim_error error = {.text = ""};
     enum sim_status status;
-    struct sim_survey *survey = sim_survey_new(trace, "test", recorded_order, &status, &error);
+    struct sim_survey *survey = sim_survey_new(trace, "test", recorded_order, false, &status, &error);
     ck_assert_msg(survey != NULL, "%s", error.text);
     struct sim_bounds bounds = sim_survey_bounds(survey);
     sim_survey_free(survey);

@@ -12,7 +12,7 @@
 static struct sim *replay(const struct sim_config *config, const struct sbt_trace *trace, uint32_t n) {
     struct sim_error error = {.text = ""};
     enum sim_status status;
-    struct sim_survey *survey = sim_survey_new(trace, "test", config->recorded_order, &status, &error);
+    struct sim_survey *survey = sim_survey_new(trace, "test", config->recorded_order, false, &status, &error);
     ck_assert_msg(survey != NULL, "%s", error.text);
     struct sim_config passing = *config;
     passing.let_pass = true;

@@ -52,7 +52,15 @@ static void put(struct program *p, uint32_t thread, enum sbt_trace_op op, uint32
 /* Locks nest upwards. In recorded order these calls come one after another. */
 static void some_calls(struct program *p, uint32_t thread) {
     uint32_t first = below(p->n_mutexes), n = 1 + below(3);
-    switch (below(7)) {
+    switch (below(8)) {
+    case 7:
+        build_event(&p->b, thread,
+                    (struct sbt_trace_event){.op = SBT_TRACE_OUTSIDE_WAIT,
+                                             .object = SBT_TRACE_NONE,
+                                             .other = SBT_TRACE_NONE,
+                                             .work_ns = some_work(p),
+                                             .took_ns = below(3) * below(3000)});
+        break;
     case 6:
         build_event(&p->b, thread,
                     (struct sbt_trace_event){.op = SBT_TRACE_MUTEX_TRYLOCK,
@@ -292,7 +300,7 @@ static uint64_t watched(struct sim_config *config, const struct sbt_trace *trace
                 ck_abort_msg("mutex %u: not in recorded order", k);
         for (uint32_t k = 0; k < p->n_threads; k++) {
             struct sim_thread_result r = result_of(sim, i, k);
-            all = r.in_ns[SIM_WORK] + r.in_ns[SIM_CALL] + r.in_ns[SIM_WAIT] + r.in_ns[SIM_READY];
+            all = r.in_ns[SIM_WORK] + r.in_ns[SIM_CALL] + r.in_ns[SIM_WAIT] + r.in_ns[SIM_READY] + r.in_ns[SIM_OUTSIDE];
             ck_assert_uint_le(r.to_ns - r.from_ns, all); /* and what it waited for its first turn */
             ck_assert_uint_le(r.to_ns, a->to_ns);
         }

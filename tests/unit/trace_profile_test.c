@@ -219,7 +219,7 @@ TEST(as_written) {
     ck_assert_msg(read_all(), "at %llu: %s", (unsigned long long)trouble.offset, trouble.reason);
     struct sbt_trace *trace = sbt_trace_open(path, &trouble);
     const struct sbt_trace_info *info = sbt_trace_info(trace);
-    ck_assert(info->profile && info->whole && info->version == 2);
+    ck_assert(info->profile && info->whole && info->version == 4);
     ck_assert_uint_eq(info->hold_one_in, 64);
     ck_assert_uint_eq(info->stack_min_ns, 20000);
     ck_assert_uint_eq(info->n_tallies, 2 * (N_TALLIES + N_ORDERS));

@@ -420,7 +420,7 @@ TEST(wrong_blocks) {
     image.bytes[8] = 3;
     write_image(image.bytes, image.n);
     ck_assert_int_eq(read_all(image.n, &whole), -1);
-    ck_assert_str_eq(trouble.reason, "format version 3, known are 1 to 2");
+    ck_assert_str_eq(trouble.reason, "format version 3, known are 1, 2 and 4");
     ck_assert_uint_eq(trouble.offset, 8);
     ck_assert_ptr_null(sbt_trace_open("/nonexistent/file", &trouble));
     ck_assert_ptr_null(sbt_trace_open("/dev/null", &trouble));
@@ -464,4 +464,32 @@ TEST(numbers) {
     memset(bytes, 0x80, sizeof bytes);
     bytes[9] = 2; /* bit 64 */
     ck_assert_ptr_null(trace_get(bytes, bytes + sizeof bytes, &value));
+}
+
+/* A file of version 2 has the same bytes, but waits for the outside. */
+TEST(version_2) {
+    for (int outside = 0; outside < 2; outside++) {
+        struct sbt_trace_event e = {.op = outside ? SBT_TRACE_OUTSIDE_WAIT : SBT_TRACE_THREAD_END,
+                                    .object = SBT_TRACE_NONE,
+                                    .other = SBT_TRACE_NONE,
+                                    .site = SBT_TRACE_NONE,
+                                    .work_ns = 5,
+                                    .took_ns = 7};
+        struct sbt_trace_event got;
+        struct sbt_trace_cursor cursor;
+        const char version = 2;
+        name_file();
+        struct sbt_trace_writer *w = sbt_trace_create(path, "of version 2");
+        ck_assert_int_eq(sbt_trace_append(w, 0, &e), 0);
+        ck_assert_int_eq(sbt_trace_finish(w), 0);
+        int fd = open(path, O_WRONLY);
+        ck_assert_int_eq(pwrite(fd, &version, 1, 8), 1);
+        close(fd);
+        struct sbt_trace *trace = opened();
+        ck_assert_uint_eq(sbt_trace_info(trace)->version, 2);
+        sbt_trace_cursor_begin(trace, 0, &cursor);
+        ck_assert_int_eq(sbt_trace_next(&cursor, &got, &trouble), outside ? -1 : 1);
+        sbt_trace_close(trace);
+        remove_file();
+    }
 }

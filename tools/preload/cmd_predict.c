@@ -67,7 +67,8 @@ static const struct own_option predict_options[] = {
     [PREDICT_PINNED] = {0, "pinned", NULL, "threads stay on the core where they began"},
     [PREDICT_WITHOUT] =
         {0, "without", "LIST",
-         "lines, latency, slices, balance, memory, preempt: effects of the host that are left out (default none)"},
+         "lines, latency, slices, balance, memory, preempt: effects of the host that are left out; outside: waits for "
+         "other processes, devices and time (default none)"},
     [PREDICT_MEMORY] =
         {0, "memory-share", "PERCENT",
          "how much of the programs' work waits for memory, if it has one core: on the host cores share its bandwidth "
@@ -349,14 +350,21 @@ static void add_runs(const struct args *args, struct predict *p, const struct pr
 
 /* ---- options ---- */
 
-/* enum sim_host_effect, or-ed */
-static uint32_t read_effects(const char *text) {
-    unsigned list[SIM_HOST_N_EFFECTS],
-        n = read_names("--without", text, sim_host_effect_names, SIM_HOST_N_EFFECTS, list);
-    uint32_t effects = 0;
-    for (unsigned i = 0; i < n; i++)
-        effects |= UINT32_C(1) << list[i];
-    return effects;
+/* Effects of the host, and waits for the outside, which both machines have. */
+static void read_without(struct predict *p, const char *text) {
+    const char *names[SIM_HOST_N_EFFECTS + 1];
+    unsigned list[SIM_HOST_N_EFFECTS + 1], n;
+    memcpy(names, sim_host_effect_names, sizeof sim_host_effect_names);
+    names[SIM_HOST_N_EFFECTS] = "outside";
+    n = read_names("--without", text, names, SIM_HOST_N_EFFECTS + 1, list);
+    p->without = 0;
+    p->config.without_outside = false;
+    for (unsigned i = 0; i < n; i++) {
+        if (list[i] == SIM_HOST_N_EFFECTS)
+            p->config.without_outside = true;
+        else
+            p->without |= UINT32_C(1) << list[i];
+    }
 }
 
 /* The same, of the optical network. */
@@ -398,7 +406,7 @@ static bool read_chip_option(const struct args *args, struct predict *p, int opt
         p->config.migrate = false;
         break;
     case PREDICT_WITHOUT:
-        p->without = read_effects(args->value);
+        read_without(p, args->value);
         break;
     case PREDICT_MEMORY:
         p->memory_percent = (uint32_t)args_uint(args, "--memory-share", args->value, 0, 100);
@@ -486,7 +494,7 @@ static const char *idle(const struct predict *p, int option) {
         return "the host has no such part";
     if (!has_optical && option >= PREDICT_CHANNELS && option <= PREDICT_INTERFACE)
         return "only --sync optical and atac have an optical network";
-    if (!p->has_host && (option == PREDICT_WITHOUT || option == PREDICT_MEMORY))
+    if (!p->has_host && (option == PREDICT_MEMORY || (option == PREDICT_WITHOUT && p->without != 0)))
         return "the paper's chip has no such part";
     switch (option) {
     case PREDICT_MEMORY:

@@ -44,7 +44,8 @@ struct summary {
     struct sbt_trace_info info;
     uint64_t n_ops[SBT_TRACE_N_OPS], n_failed[SBT_TRACE_N_OPS], took_ns[SBT_TRACE_N_OPS];
     uint64_t n_counted[SBT_TRACE_N_OPS]; /* calls in tallies */
-    uint64_t work_ns, n_bytes, n_calls_counted;
+    uint64_t life_ns; /* of all threads, from the work before the first event to the end of the last one */
+    uint64_t work_ns, outside_ns, n_bytes, n_calls_counted;
 };
 
 #define INFO(member) offsetof(struct summary, member)
@@ -63,6 +64,8 @@ static const struct field info_fields[] = {
     {NULL, "bytes", NULL, 0, FIELD_UINT64, INFO(n_bytes), 0},
     {NULL, "duration_ns", NULL, 0, FIELD_UINT64, INFO(info.duration_ns), 0},
     {NULL, "work_ns", NULL, 0, FIELD_UINT64, INFO(work_ns), 0},
+    {NULL, "outside_ns", NULL, 0, FIELD_UINT64, INFO(outside_ns), 0},
+    {NULL, "life_ns", NULL, 0, FIELD_UINT64, INFO(life_ns), 0},
     {NULL, "profile", NULL, 0, FIELD_BOOL, INFO(info.profile), 0},
     {NULL, "tallies", NULL, 0, FIELD_UINT64, INFO(info.n_tallies), 0},
     {NULL, "counted", NULL, 0, FIELD_UINT64, INFO(n_calls_counted), 0},
@@ -105,6 +108,22 @@ static void count_tallies(const struct trace_request *r, const struct sbt_trace 
         refuse(r, &error);
 }
 
+/* A generated trace's threads run without a break. */
+static void add_life(struct summary *s, const struct sbt_trace_event *event, uint64_t *ended_ns, bool first) {
+    uint64_t begin_ns = event->at_ns - (event->work_ns < event->at_ns ? event->work_ns : event->at_ns);
+    if (s->info.generated) {
+        s->life_ns += event->work_ns + event->took_ns;
+        return;
+    }
+    if (first)
+        *ended_ns = begin_ns;
+    uint64_t end_ns = event->at_ns + event->took_ns;
+    if (end_ns > *ended_ns) {
+        s->life_ns += end_ns - *ended_ns;
+        *ended_ns = end_ns;
+    }
+}
+
 static void summarize(const struct trace_request *r, const struct sbt_trace *trace, struct summary *s) {
     struct stat st;
     s->info = *sbt_trace_info(trace);
@@ -114,14 +133,17 @@ static void summarize(const struct trace_request *r, const struct sbt_trace *tra
     for (uint32_t t = 0; t < s->info.n_threads; t++) {
         struct sbt_trace_cursor cursor;
         struct sbt_trace_event event;
+        uint64_t ended_ns = 0;
         sbt_trace_cursor_begin(trace, t, &cursor);
-        while (trace_next(r, &cursor, &event)) {
+        for (bool first = true; trace_next(r, &cursor, &event); first = false) {
+            add_life(s, &event, &ended_ns, first);
             s->n_ops[event.op]++;
             s->n_failed[event.op] += event.result != 0;
             s->took_ns[event.op] += event.took_ns;
             s->work_ns += event.work_ns;
         }
     }
+    s->outside_ns = s->took_ns[SBT_TRACE_OUTSIDE_WAIT];
 }
 
 static void info_json(const struct summary *s) {
@@ -144,15 +166,18 @@ static void info_json(const struct summary *s) {
 
 static void info_text(const struct summary *s) {
     const struct sbt_trace_info *info = &s->info;
-    char duration[32], work[32];
+    char duration[32], work[32], outside[32];
     printf("%s\n", info->command);
     if (info->generated)
         printf("generated");
     else
         printf("process %ju, engine %s, %s", (uintmax_t)info->process_id, info->engine,
                format_ns(duration, (double)info->duration_ns));
-    printf("; %s work; %s\n", format_ns(work, (double)s->work_ns),
-           info->whole ? "whole" : "not whole: ends with the last block that was written");
+    printf("; %s work", format_ns(work, (double)s->work_ns));
+    if (s->outside_ns > 0)
+        printf(", %s waiting outside: %.1f %% of the threads' time", format_ns(outside, (double)s->outside_ns),
+               100.0 * (double)s->outside_ns / (double)s->life_ns);
+    printf("; %s\n", info->whole ? "whole" : "not whole: ends with the last block that was written");
     printf("%u threads, %u objects, %u call sites, %ju events, %.2f bytes an event", info->n_threads, info->n_objects,
            info->n_sites, (uintmax_t)info->n_events,
            info->n_events > 0 ? (double)s->n_bytes / (double)info->n_events : 0.0);

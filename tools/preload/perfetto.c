@@ -38,6 +38,8 @@ enum { WORK = 1, ORDER, MUTEX, RESULT, PLACE, N_ANNOTATIONS };
 static const char *const annotation_names[N_ANNOTATIONS] = {
     [WORK] = "work_ns", [ORDER] = "order", [MUTEX] = "mutex", [RESULT] = "result", [PLACE] = "place"};
 
+enum { OUTSIDE = SBT_TRACE_N_TYPES + 1 }; /* a category, besides those of types: their number plus 1 */
+
 enum { N_RESULTS = 4096 }; /* errno values with a name of their own; the others are shown as numbers */
 
 struct name { /* of slices: an operation with an object or thread */
@@ -100,6 +102,7 @@ static void put_begin(struct writer *w) {
     protobuf_close(&w->packet, track);
     for (unsigned type = 0; type < SBT_TRACE_N_TYPES; type++)
         intern(w, INTERNED_CATEGORIES, type + 1, type == 0 ? "thread" : sbt_trace_type_name(type));
+    intern(w, INTERNED_CATEGORIES, OUTSIDE, "outside");
     for (unsigned i = 1; i < N_ANNOTATIONS; i++)
         intern(w, INTERNED_ANNOTATIONS, i, annotation_names[i]);
     put_interned(w);
@@ -204,7 +207,7 @@ static void put_slice_begin(struct writer *w, const struct wakers_walk *walk) {
     protobuf_uint(&w->packet, PACKET_TIMESTAMP, e->at_ns);
     protobuf_uint(&w->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
     size_t event = begin_event(w, walk->thread, SLICE_BEGIN);
-    protobuf_uint(&w->packet, EVENT_CATEGORIES, e->type + 1u);
+    protobuf_uint(&w->packet, EVENT_CATEGORIES, e->op == SBT_TRACE_OUTSIDE_WAIT ? OUTSIDE : e->type + 1u);
     protobuf_uint(&w->packet, EVENT_NAME, name_of(w, e));
     annotate(w, WORK, ANNOTATION_UINT, e->work_ns);
     if (e->order != 0)

@@ -49,7 +49,7 @@ static double section_share(const struct sim *sim) {
     struct sim_summary s = sim_summary(sim);
     for (uint32_t i = 0; i < sim_n_applications(sim); i++)
         held += (double)sim_application(sim, i)->sections.sum_ns;
-    all = (double)(s.work_ns + s.call_ns + s.wait_ns + s.ready_ns);
+    all = (double)(s.work_ns + s.call_ns + s.wait_ns + s.ready_ns + s.outside_ns);
     return all > 0 ? held / all : 0;
 }
 
@@ -116,6 +116,8 @@ const struct field predict_run_fields[] = {
     {NULL, "call_ns", NULL, 0, FIELD_UINT64, RUN(sum.call_ns), 0},
     {NULL, "wait_ns", NULL, 0, FIELD_UINT64, RUN(sum.wait_ns), 0},
     {NULL, "ready_ns", NULL, 0, FIELD_UINT64, RUN(sum.ready_ns), 0},
+    {NULL, "outside_ns", NULL, 0, FIELD_UINT64, RUN(sum.outside_ns), 0},
+    {NULL, "n_outside", NULL, 0, FIELD_UINT64, RUN(sum.n_outside), 0},
     {NULL, "n_switches", NULL, 0, FIELD_UINT64, RUN(sum.n_switches), 0},
     {NULL, "n_migrations", NULL, 0, FIELD_UINT64, RUN(sum.n_migrations), 0},
     {"not_as_recorded", "n", NULL, 0, FIELD_UINT64, RUN(n_deviations), 0},
@@ -259,6 +261,7 @@ const struct field predict_thread_fields[] = {
     {NULL, "call_ns", NULL, 0, FIELD_UINT64, THREAD(thread.in_ns[SIM_CALL]), 0},
     {NULL, "wait_ns", NULL, 0, FIELD_UINT64, THREAD(thread.in_ns[SIM_WAIT]), 0},
     {NULL, "ready_ns", NULL, 0, FIELD_UINT64, THREAD(thread.in_ns[SIM_READY]), 0},
+    {NULL, "outside_ns", NULL, 0, FIELD_UINT64, THREAD(thread.in_ns[SIM_OUTSIDE]), 0},
     {NULL, "sync_ns", NULL, 0, FIELD_UINT64, THREAD(thread.sync_ns), 0},
     {NULL, "n_calls", NULL, 0, FIELD_UINT64, THREAD(thread.n_calls), 0},
     {NULL, "n_sections", NULL, 0, FIELD_UINT64, THREAD(thread.n_sections), 0},

@@ -194,7 +194,8 @@ static void survey(struct predict *p) {
         struct predict_file *file = &p->files[i];
         struct sim_error error;
         enum sim_status status;
-        file->survey = sim_survey_new(file->trace, file->path, p->config.recorded_order, &status, &error);
+        file->survey = sim_survey_new(file->trace, file->path, p->config.recorded_order, p->config.without_outside,
+                                      &status, &error);
         if (file->survey != NULL)
             continue;
         cmd_warn("predict: %s", error.text);

@@ -119,6 +119,7 @@ static void summary(const struct text *t) {
     } rows[] = {
         {"work", (double)s->cpu_ns, "CPU time between calls"},
         {"off CPU", (double)s->off_cpu_ns, "between calls: input, output, sleep, preemption"},
+        {"- outside", (double)s->outside_ns, "of that, in calls that waited for other processes, devices or time"},
         {"contention", (double)rep_contention_ns(s), "waiting for mutexes, read-write locks, spin locks"},
         {"barriers", (double)s->waiting[REP_BARRIER].ns, ""},
         {"waiting, not idle", (double)(rep_event_waits_ns(s) - s->idle_ns),

@@ -95,7 +95,7 @@ static void perfetto_event(struct json *j, const struct sbt_trace *trace, uint32
     json_line(j);
     json_open(j, NULL, '{');
     json_text(j, "name", name);
-    json_text(j, "cat", sbt_trace_type_name(e->type));
+    json_text(j, "cat", e->op == SBT_TRACE_OUTSIDE_WAIT ? "outside" : sbt_trace_type_name(e->type));
     json_text(j, "ph", "X");
     json_int(j, "pid", (int64_t)sbt_trace_info(trace)->process_id);
     json_int(j, "tid", thread);

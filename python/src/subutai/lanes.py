@@ -11,7 +11,7 @@ import numpy.typing
 from .library import Lanes
 from .trace import NONE, Trace
 
-# enum sbt_trace_activity; the waits follow in the order of enum sbt_trace_type.
+# enum sbt_trace_activity; the waits for objects follow in the order of enum sbt_trace_type.
 ACTIVITIES = (
     "absent",
     "running",
@@ -24,6 +24,7 @@ ACTIVITIES = (
     "sem",
     "spin",
     "futex",
+    "outside",
 )
 HELD, WAITED = 1, 2  # bits of layers
 GROUP = 16  # lanes of one call of the library's: between two calls there is time for a progress bar, and for Ctrl-C

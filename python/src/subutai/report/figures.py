@@ -22,6 +22,7 @@ COLOURS = {
     "sem": "#01665e",
     "spin": "#c51b7d",
     "futex": "#8c6d1f",
+    "outside": "#6b6ecf",
     "off_cpu": "#949494",
     "calls": "#5a7d9a",
 }
@@ -37,6 +38,7 @@ LABELS = {
     "sem": "waiting for a semaphore",
     "spin": "waiting for a spin lock",
     "futex": "waiting for a futex",
+    "outside": "waiting outside: other processes, devices, time",
     "off_cpu": "off the CPU, between calls",
     "calls": "in calls that did not wait",
 }
