@@ -257,9 +257,10 @@ static bool take_hint(const struct hints_reader *r, struct error *e, struct line
         return false;
     rest = (struct hints_text){l->at, (size_t)(l->end - l->at)};
     if (rest.n != 0)
-        return fail(r, e, "unexpected words", &rest,
-                    "give-up-turn SITE [WEIGHT [TURNS]], keep-turn SITE [TIMES], soft-barrier SITE THREADS [TURNS], pcs SITE, "
-                    "weight SITE WEIGHT");
+        return fail(
+            r, e, "unexpected words", &rest,
+            "give-up-turn SITE [WEIGHT [TURNS]], keep-turn SITE [TIMES], soft-barrier SITE THREADS [TURNS], pcs SITE, "
+            "weight SITE WEIGHT");
     return is_first(r, e, h);
 }
 

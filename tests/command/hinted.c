@@ -389,6 +389,7 @@ int main(int argc, char **argv) {
         return keeps(true);
     if (strcmp(what, "bad") == 0)
         return bad();
-    fprintf(stderr, "usage: hinted pipeline|alike|lone|pcs|ends|cancelled|handlers|forks|sites|tries|stdio|stall|bad\n");
+    fprintf(stderr,
+            "usage: hinted pipeline|alike|lone|pcs|ends|cancelled|handlers|forks|sites|tries|stdio|stall|bad\n");
     return 2;
 }

@@ -80,8 +80,9 @@ static void arrive(void) {
 }
 
 /*
- * With the turn: lock (L: and keep the turn), unlock, signal, wait (gives the mutex up; the script locks it again), t and T sleep, end; give
- * the turn up; meet at the soft barrier, and behind it go on from there; arrive at the barrier of all threads.
+ * With the turn: lock (L: and keep the turn), unlock, signal, wait (gives the mutex up; the script locks it again), t
+ * and T sleep, end; give the turn up; meet at the soft barrier, and behind it go on from there; arrive at the barrier
+ * of all threads.
  */
 static void operate(struct state *s, int t, char op) {
     if ((op == 'l' || op == 'L') && s->held != 0) {

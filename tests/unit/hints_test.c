@@ -117,7 +117,8 @@ static const struct {
     {"weight app+0x1", "2: not a weight: '' (legal: 1 to 1000000)"},
     {"weight app+0x1 -1", "2: not a weight: '-1' (legal: 1 to 1000000)"},
     {"keep-turn app+0x1 0", "2: not a number of times: '0' (legal: 1 to 1000000)"},
-    {"keep-turn app+0x1 5 5", "2: unexpected words '5' (legal: give-up-turn SITE [WEIGHT [TURNS]], keep-turn SITE [TIMES]"},
+    {"keep-turn app+0x1 5 5",
+     "2: unexpected words '5' (legal: give-up-turn SITE [WEIGHT [TURNS]], keep-turn SITE [TIMES]"},
     {"soft-barrier app+0x1", "2: not a number of threads: '' (legal: 2 to 16384)"},
     {"soft-barrier app+0x1 1", "2: not a number of threads: '1' (legal: 2 to 16384)"},
     {"soft-barrier app+0x1 2 0", "2: not a number of turns: '0' (legal: 1 to 1000000)"},
@@ -208,8 +209,20 @@ TEST(hints_next__refuses_too_many) {
 
 /* Whatever bytes follow: it ends, and reads nothing behind the text (as the sanitizers see). */
 TEST(hints_next__random_bytes) {
-    static const char *const words[] = {
-        "give-up-turn ", "keep-turn ", "soft-barrier ", "pcs ", "weight ", "\"", "(", ")", "+0x", "\n", "#", " ", "7", "a"};
+    static const char *const words[] = {"give-up-turn ",
+                                        "keep-turn ",
+                                        "soft-barrier ",
+                                        "pcs ",
+                                        "weight ",
+                                        "\"",
+                                        "(",
+                                        ")",
+                                        "+0x",
+                                        "\n",
+                                        "#",
+                                        " ",
+                                        "7",
+                                        "a"};
     srand(1);
     for (int i = 0; i < 20000; i++) {
         char text[400];

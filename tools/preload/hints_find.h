@@ -21,7 +21,7 @@ struct hints_profile {
     struct hints_site *sites; /* those with the most lost time first */
     size_t n_sites;
     uint64_t n_ops, wall_ns; /* from the first operation to the last */
-    double lost_ns; /* of all sites, while threads computed and while the turn was passed on */
+    double lost_ns;          /* of all sites, while threads computed and while the turn was passed on */
 };
 
 /* Refuses a log that is damaged, or has no times, in the name of the subcommand. */

@@ -58,7 +58,8 @@ static bool is_given_up(const struct hints_search *s, const struct hints_candida
                         const struct hints_site *site) {
     bool is = more != NULL && more->kind == HINTS_GIVE_UP && strcmp(more->site->name, site->name) == 0;
     for (size_t i = 0; i < s->n_tried; i++)
-        is = is || (s->tried[i].is_kept && s->tried[i].kind == HINTS_GIVE_UP && strcmp(s->tried[i].site->name, site->name) == 0);
+        is = is || (s->tried[i].is_kept && s->tried[i].kind == HINTS_GIVE_UP &&
+                    strcmp(s->tried[i].site->name, site->name) == 0);
     return is;
 }
 
@@ -132,8 +133,7 @@ void hints_write(FILE *out, const struct hints_search *s, const struct hints_can
 void hints_report(FILE *out, const struct hints_search *s) {
     for (size_t i = 0; i < s->n_tried; i++) {
         const struct hints_candidate *c = &s->tried[i];
-        fprintf(out, "%s  %-12s  %s: ", c->is_kept ? "kept   " : "dropped",
-                hints_kind_label(c->kind), c->site->place);
+        fprintf(out, "%s  %-12s  %s: ", c->is_kept ? "kept   " : "dropped", hints_kind_label(c->kind), c->site->place);
         if (isnan(c->ratio))
             fputs("a run has failed\n", out);
         else

@@ -84,7 +84,7 @@ struct det_round {
     uint32_t n_objects;   /* that have a number; the holder's */
     uint64_t n_ops, hash; /* of the schedule; the holder's */
     long process;         /* its id */
-    bool is_told;         /* its end; atomic */
+    uint32_t told;        /* its end: det.c; atomic */
     bool is_logged;       /* atomic; relaxed: what is written after the end of the log is dropped */
     bool is_hinted;       /* operations are looked at for hints (hints.h); the holder's */
     bool is_timed;        /* the log has times; set before there is a second thread */

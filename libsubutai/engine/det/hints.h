@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Hints: give the turn up for LBDR's budget, keep it until the next operation, meet at PARROT's soft barriers, leave the
- * order for PARROT's performance-critical sections. They are given by call site (a file) or by the program itself (<subutai/det.h>).
+ * Hints: give the turn up for LBDR's budget, keep it until the next operation, meet at PARROT's soft barriers, leave
+ * the order for PARROT's performance-critical sections. They are given by call site (a file) or by the program itself
+ * (<subutai/det.h>).
  *
  * A hint acts when the operation at its call site passes the turn (det_pass_slow), so what the engine does without
  * hints costs a test of one more field. The state is that of the turn's holder, which alone calls these functions;
