@@ -5,7 +5,7 @@
 
 #include "decimal.h"
 
-static const char *const kinds[HINT_N_KINDS] = {"give-up-turn", "soft-barrier", "pcs", "weight"};
+static const char *const kinds[HINT_N_KINDS] = {"give-up-turn", "keep-turn", "soft-barrier", "pcs", "weight"};
 
 const char *hints_kind_name(enum hint_kind kind) {
     return kinds[kind];
@@ -194,7 +194,7 @@ _Static_assert(HINTS_MAX_WEIGHT == 1000000 && HINTS_MAX_TURNS == 1000000 && HINT
 
 /* What stands behind the site. */
 static bool take_arguments(const struct hints_reader *r, struct error *e, struct line *l, struct hint *h) {
-    h->turns = h->kind == HINT_SOFT_BARRIER ? HINTS_TURNS : 0;
+    h->turns = h->kind == HINT_SOFT_BARRIER ? HINTS_TURNS : h->kind == HINT_KEEP ? HINTS_TIMES : 0;
     h->weight = HINTS_WEIGHT;
     if (h->kind == HINT_SOFT_BARRIER &&
         !take_number(r, e, l, "not a number of threads:", "2 to 16384", 2, HINTS_MAX_THREADS, &h->threads))
@@ -205,6 +205,8 @@ static bool take_arguments(const struct hints_reader *r, struct error *e, struct
         return false;
     if ((h->kind == HINT_SOFT_BARRIER || h->kind == HINT_GIVE_UP) && l->at < l->end)
         return take_number(r, e, l, "not a number of turns:", "1 to 1000000", 1, HINTS_MAX_TURNS, &h->turns);
+    if (h->kind == HINT_KEEP && has_more)
+        return take_number(r, e, l, "not a number of times:", "1 to 1000000", 1, HINTS_MAX_TURNS, &h->turns);
     return true;
 }
 
@@ -255,9 +257,10 @@ static bool take_hint(const struct hints_reader *r, struct error *e, struct line
         return false;
     rest = (struct hints_text){l->at, (size_t)(l->end - l->at)};
     if (rest.n != 0)
-        return fail(r, e, "unexpected words", &rest,
-                    "give-up-turn SITE [WEIGHT [TURNS]], soft-barrier SITE THREADS [TURNS], pcs SITE, "
-                    "weight SITE WEIGHT");
+        return fail(
+            r, e, "unexpected words", &rest,
+            "give-up-turn SITE [WEIGHT [TURNS]], keep-turn SITE [TIMES], soft-barrier SITE THREADS [TURNS], pcs SITE, "
+            "weight SITE WEIGHT");
     return is_first(r, e, h);
 }
 

@@ -7,6 +7,7 @@
  *     subutai-hints 1
  *     # a comment, up to the end of the line
  *     give-up-turn SITE [WEIGHT [TURNS]]
+ *     keep-turn SITE [TIMES]
  *     soft-barrier SITE THREADS [TURNS]
  *     pcs SITE
  *     weight SITE WEIGHT
@@ -25,7 +26,7 @@
 #include <stdint.h>
 
 #define HINTS_FIRST_LINE "subutai-hints 1"
-#define HINTS_LEGAL_KINDS "give-up-turn, soft-barrier, pcs, weight"
+#define HINTS_LEGAL_KINDS "give-up-turn, keep-turn, soft-barrier, pcs, weight"
 #define HINTS_LEGAL_SITES "MODULE+0xOFFSET, SYMBOL+0xOFFSET (MODULE), SYMBOL (MODULE)"
 
 enum {
@@ -34,12 +35,14 @@ enum {
     HINTS_MAX_THREADS = 16384,
     HINTS_MAX_TURNS = 1000000,
     HINTS_MAX_WEIGHT = 1000000,
-    /* If the file does not say: turns that a thread waits at a soft barrier; the weight of a section. */
+    /* If the file does not say: turns that a thread waits at a soft barrier; how often a thread keeps the turn; the
+     * weight of a section. */
     HINTS_TURNS = 1000,
+    HINTS_TIMES = 100,
     HINTS_WEIGHT = 100
 };
 
-enum hint_kind { HINT_GIVE_UP, HINT_SOFT_BARRIER, HINT_PCS, HINT_WEIGHT, HINT_N_KINDS };
+enum hint_kind { HINT_GIVE_UP, HINT_KEEP, HINT_SOFT_BARRIER, HINT_PCS, HINT_WEIGHT, HINT_N_KINDS };
 
 struct hints_text {
     const char *at; /* in the file's text, not terminated */
@@ -53,7 +56,7 @@ struct hint {
     bool is_whole;                          /* every call in the function `symbol` */
     uint64_t offset;  /* of the call's last byte: in the module's file, or behind the beginning of `symbol` */
     uint32_t threads; /* SOFT_BARRIER */
-    uint32_t turns;   /* SOFT_BARRIER: at most; GIVE_UP: at least, or 0 */
+    uint32_t turns;   /* SOFT_BARRIER: at most; GIVE_UP: at least, or 0; KEEP: times in a row at most */
     uint32_t weight;  /* GIVE_UP, WEIGHT */
 };
 

@@ -35,6 +35,17 @@ done
 run "$SUBUTAI" run --engine det --schedule left.schedule -- "$ORDERED" quits
 run "$SUBUTAI" schedule info left.schedule
 check "and its log has an end" matches "$status $out" "^0 .*${counters:19:16}"
+for ((i = 0; i < 10; i++)); do
+    rm -f twice.schedule
+    run "$SUBUTAI" run --engine det --schedule twice.schedule -- "$ORDERED" leave
+    run "$SUBUTAI" schedule info twice.schedule
+    echo "$status $(grep -c '; whole$' <<<"$out")"
+done | sort -u >twice
+check "a thread that leaves without the turn does not keep another from ending the log" is "$(cat twice)" "0 1"
+run taskset -c "$(allowed_cpu)" "$SUBUTAI" run --engine det --wait switch --schedule way.schedule --schedule-times 1 -- "$ORDERED" way
+run "$SUBUTAI" schedule dump --json way.schedule
+check "a fiber that is given the turn goes before what its giver computes" json \
+    '[.[] | select(.thread == 2 and .what == "yield") | .waited_ns] | sort | .[length / 2] < 50000'
 runs 100 -- all
 check "every kind of object: one schedule and one output in 100 runs" one_inside
 all=$out

@@ -91,6 +91,39 @@ options=()
 runs 5 sites
 check "it is that without hints" is "$out" "$without_all"
 
+
+# The turn is kept: the thread that has locked in lock_often unlocks before another one makes an operation.
+printf 'subutai-hints 1\nkeep-turn lock_often (%s) 1\nkeep-turn try_until_had (%s)\n' "${HINTED##*/}" "${HINTED##*/}" >keep.hints
+options=(--hints keep.hints)
+runs 10 sites
+check "a turn that is kept: one schedule and one output" one_inside
+check "it is another one" test "$out" != "$without_all"
+check "it is kept" matches "$(cat said)" ', 600 turns kept'
+kept=$out
+for more in "--wait switch" "--no-sts" "--serial" "--no-sfs --no-soft-barriers"; do
+    # shellcheck disable=SC2206 # words
+    options=(--hints keep.hints $more)
+    runs 10 sites
+    check "the same with $more" is "$out" "$kept"
+done
+begin_load 2
+options=(--hints keep.hints)
+runs 30 sites
+check "the same beside two computing processes" is "$out" "$kept"
+end_load
+rm -f log
+run "$SUBUTAI" run --engine det --hints keep.hints --schedule log -- "$HINTED" sites
+run "$SUBUTAI" schedule dump log
+# Its unlock is a jump, and so at_sites' call. Before it comes the lock, or the end of the wait for that.
+kept_unlocks() {
+    awk '/mutex_unlock .*(at_sites|lock_often)/ { all++; n += $4 == thread } { thread = $4 } END { print n, all }'
+}
+check "no other operation comes in between" is "$(kept_unlocks <<<"$out")" "600 600"
+for waits in adaptive switch; do
+    run timeout 30 "$SUBUTAI" run --engine det --wait $waits --hints keep.hints -- "$HINTED" tries
+    check "it is kept so many times in a row at most, $waits" is "$status $out" "0 done"
+done
+
 for what in pipeline sites pcs; do
     hints_for $what
     options+=(--serial)
@@ -224,7 +257,7 @@ same_by_variable() {
 app=${HINTED##*/}
 same_by_variable "1: not a hint file.*legal: subutai-hints 1 as the first line" 'give-up-turn a+0x1'
 same_by_variable "1: not a hint file" 'subutai-hints 2'
-same_by_variable "3: unknown kind of hint 'give-up' \(legal: give-up-turn, soft-barrier, pcs, weight\)$" 'subutai-hints 1' '' \
+same_by_variable "3: unknown kind of hint 'give-up' \(legal: give-up-turn, keep-turn, soft-barrier, pcs, weight\)$" 'subutai-hints 1' '' \
     "give-up meet ($app)"
 same_by_variable "2: not a call site: '' \(legal: MODULE\+0xOFFSET, SYMBOL" 'subutai-hints 1' 'give-up-turn'
 same_by_variable "2: not a call site: 'meet' " 'subutai-hints 1' 'give-up-turn meet'

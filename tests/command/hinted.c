@@ -191,6 +191,30 @@ __attribute__((noinline)) static void meet(void) {
     compute(3000);
 }
 
+/* It waits for the mutex by an operation that does not block. */
+__attribute__((noinline)) static void try_until_had(void) {
+    while (pthread_mutex_trylock(&mutex) != 0)
+        ;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void *tries(void *unused) {
+    try_until_had();
+    return unused;
+}
+
+static int tried(void) {
+    pthread_t thread;
+    pthread_mutex_lock(&mutex);
+    pthread_create(&thread, NULL, tries, NULL);
+    for (int i = 0; i < 20; i++)
+        sched_yield();
+    pthread_mutex_unlock(&mutex);
+    pthread_join(thread, NULL);
+    puts("done");
+    return 0;
+}
+
 static void *at_sites(void *number) {
     for (int i = 0; i < ROUNDS; i++) {
         for (int k = 0; k < 5 && (uintptr_t)number % 2 == 0; k++)
@@ -349,6 +373,8 @@ int main(int argc, char **argv) {
         return run(count);
     if (strcmp(what, "sites") == 0)
         return run(at_sites);
+    if (strcmp(what, "tries") == 0)
+        return tried();
     if (strcmp(what, "ends") == 0)
         return ends();
     if (strcmp(what, "cancelled") == 0)
@@ -363,6 +389,7 @@ int main(int argc, char **argv) {
         return keeps(true);
     if (strcmp(what, "bad") == 0)
         return bad();
-    fprintf(stderr, "usage: hinted pipeline|alike|lone|pcs|ends|cancelled|handlers|forks|sites|stdio|stall|bad\n");
+    fprintf(stderr,
+            "usage: hinted pipeline|alike|lone|pcs|ends|cancelled|handlers|forks|sites|tries|stdio|stall|bad\n");
     return 2;
 }

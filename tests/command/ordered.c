@@ -354,6 +354,8 @@ static const struct {
     {"leaves", offer_of_ended},      /* the handler ends its thread */
     {"copies", offer_and_fork},      /* the handler forks */
     {"copied", served_and_fork},     /* and the child returns from it */
+    {"way", way_made},               /* a thread has the turn next, and does not wait until another has computed */
+    {"leave", left_twice},           /* by exit, and meanwhile by _exit of the thread that has the turn */
     {"restarts", restarted},         /* a wait on a futex is restarted, and a handler waits before it goes on */
     {"unmaps", unmapped},            /* the word of a futex is unmapped while a thread waits for the turn */
 };

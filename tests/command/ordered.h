@@ -57,6 +57,8 @@ int guest_of_served(void);
 int offer_of_ended(void);
 int offer_and_fork(void);
 int served_and_fork(void);
+int way_made(void);
+int left_twice(void);
 /* ordered_futex.c */
 int restarted(void);
 int unmapped(void);

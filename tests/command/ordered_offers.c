@@ -8,6 +8,7 @@
 
 #include "ordered.h"
 
+enum { WAYS = 50 };
 static pthread_barrier_t meeting;
 static pthread_t other;
 static atomic_int tid, in_handler, may_return, result;
@@ -141,4 +142,49 @@ int served_and_fork(void) {
     int status = meet_and_end(true);
     puts(is_child_good ? "child done" : "wrong");
     return status;
+}
+
+/* One thread computes after each operation; the other one does not, and has the turn next. */
+static void *computes(void *unused) {
+    for (int i = 0; i < WAYS; i++) {
+        sched_yield();
+        for (volatile int k = 0; k < 400000; k++)
+            ;
+    }
+    return unused;
+}
+
+static void *yields(void *unused) {
+    for (int i = 0; i < WAYS; i++)
+        sched_yield();
+    return unused;
+}
+
+int way_made(void) {
+    pthread_t thread[2];
+    pthread_create(&thread[0], NULL, computes, NULL);
+    pthread_create(&thread[1], NULL, yields, NULL);
+    pthread_join(thread[0], NULL);
+    pthread_join(thread[1], NULL);
+    return 0;
+}
+
+/* The main thread leaves by exit and waits for the turn, which the other one has. That leaves by _exit meanwhile. */
+static void *leaves(void *unused) {
+    atomic_store(&tid, 1);
+    while (atomic_load(&may_return) == 0)
+        ;
+    for (volatile int k = 0; k < 20000000; k++)
+        ;
+    _exit(0);
+    return unused;
+}
+
+int left_twice(void) {
+    pthread_create(&other, NULL, leaves, NULL);
+    while (atomic_load(&tid) == 0)
+        ;
+    sched_yield();
+    atomic_store(&may_return, 1);
+    return 0;
 }

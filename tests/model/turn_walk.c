@@ -19,6 +19,8 @@
  * In some scenarios a signal handler interrupts a thread while it waits, at any point, and keeps it until all others
  * have ended. Then the schedule is not the same, but no other thread may wait for it, and a signal wakes one thread.
  *
+ * A thread may keep the turn behind an operation.
+ *
  * usage: turn-walk                   every scenario is right
  *        turn-walk --wrong SCENARIO  turn.c has a mistake, which that scenario finds
  */
@@ -78,11 +80,12 @@ static void arrive(void) {
 }
 
 /*
- * With the turn: lock, unlock, signal, wait (gives the mutex up; the script locks it again), t and T sleep, end; give
- * the turn up; meet at the soft barrier, and behind it go on from there; arrive at the barrier of all threads.
+ * With the turn: lock (L: and keep the turn), unlock, signal, wait (gives the mutex up; the script locks it again), t
+ * and T sleep, end; give the turn up; meet at the soft barrier, and behind it go on from there; arrive at the barrier
+ * of all threads.
  */
 static void operate(struct state *s, int t, char op) {
-    if (op == 'l' && s->held != 0) {
+    if ((op == 'l' || op == 'L') && s->held != 0) {
         turn_block(&turn, MUTEX, TURN_NEVER, 0, false);
         return;
     }
@@ -90,6 +93,7 @@ static void operate(struct state *s, int t, char op) {
     s->schedule[s->n_ops++] = (uint8_t)(t << 4 | (op & 15));
     switch (op) {
     case 'l':
+    case 'L':
         s->held = 1;
         break;
     case 'w':
@@ -272,6 +276,11 @@ static void look_at_ends(const struct turn_thread *before) {
         wrong = "a soft deadline has come early, and another thread is runnable";
 }
 
+/* As keep (engine/det/hints.c). True: the turn is not passed. */
+static bool keep(const struct state *s, int t, uint8_t at) {
+    return scripts[t][at] == 'L' && s->at[t] != at && turn_keep(&turn);
+}
+
 /* With the turn. */
 static void make_operation(struct state *s, int t) {
     uint8_t at = s->at[t];
@@ -287,7 +296,11 @@ static void make_operation(struct state *s, int t) {
     s->waits[t] = turn.thread[t].state == TURN_BLOCKED;
     uint64_t before = turn.now;
     memcpy(threads, turn.thread, sizeof threads);
-    turn_pass(&turn);
+    bool is_kept = keep(s, t, at);
+    if (is_kept)
+        s->passes[t] = 0;
+    else
+        turn_pass(&turn);
     count_turn(s, t);
     look_at_time(before);
     look_at_ends(threads);
@@ -423,6 +436,10 @@ static const struct scenario scenarios[] = {
     {"offers long before the turn", {"luBe", "lululuBe", "luluBe"}, false, 0, 0, OFFERS},
     {"offers beside a sleep", {"BtBe", "tBBe", "BTBe"}, false, 0, 0, OFFERS},
     {"offers beside sections", {"gBgBe", "BgBe", "BBge"}, false, 0, 0, OFFERS},
+    {"a turn that is kept", {"LuLue", "luLue", "Lulue"}, false, 0, 0, NO_OFFERS},
+    {"kept, beside sleeps", {"LuLuLue", "tLue", "TlutLue"}, false, 0, 0, NO_OFFERS},
+    {"kept, beside sections", {"LuLuLue", "gLugLue", "lugLue"}, false, 0, 0, NO_OFFERS},
+    {"kept, beside offers", {"LuBLue", "BLue", "LuBe"}, false, 0, 0, OFFERS},
     {"three threads lock", {"lulue", "lulue", "lulue"}, false, 0, 0, NO_OFFERS},
     {"four threads lock", {"lue", "lulue", "lue", "lue"}, false, 0, 0, NO_OFFERS},
     {"a signal", {"lwlue", "lusssse", "lue"}, true, 0, 0, NO_OFFERS},

@@ -42,6 +42,8 @@ TEST(hints_next__every_kind_and_every_form_of_a_call_site) {
                     "give-up-turn\tpush+0x1c (app) 300 # behind\r\n"
                     "soft-barrier push (lib#1.so) 4\n"
                     "soft-barrier \"/opt/my app+0xAB\" 16384 1000000\n"
+                    "keep-turn app+0x2f\n"
+                    "keep-turn app+0x3f 7\n"
                     "pcs \"push all\" (my app)\n"
                     "weight a+b+0x5 1"));
     ck_assert(next());
@@ -71,6 +73,11 @@ TEST(hints_next__every_kind_and_every_form_of_a_call_site) {
     ck_assert_uint_eq(hint.threads, HINTS_MAX_THREADS);
     ck_assert_uint_eq(hint.turns, HINTS_MAX_TURNS);
     ck_assert(next());
+    ck_assert_int_eq(hint.kind, HINT_KEEP);
+    ck_assert_uint_eq(hint.turns, HINTS_TIMES);
+    ck_assert(next());
+    ck_assert_uint_eq(hint.turns, 7);
+    ck_assert(next());
     ck_assert_int_eq(hint.kind, HINT_PCS);
     is_text(&hint.module, "my app");
     is_text(&hint.symbol, "push all");
@@ -78,7 +85,7 @@ TEST(hints_next__every_kind_and_every_form_of_a_call_site) {
     ck_assert_int_eq(hint.kind, HINT_WEIGHT);
     is_text(&hint.module, "a+b");
     ck_assert_uint_eq(hint.weight, 1);
-    ck_assert_uint_eq(hint.line, 9);
+    ck_assert_uint_eq(hint.line, 11);
     ck_assert(!next());
     ck_assert_str_eq(error, "");
 }
@@ -86,7 +93,7 @@ TEST(hints_next__every_kind_and_every_form_of_a_call_site) {
 static const struct {
     const char *line, *error;
 } refused[] = {
-    {"turn app+0x1", "2: unknown kind of hint 'turn' (legal: give-up-turn, soft-barrier, pcs, weight)"},
+    {"turn app+0x1", "2: unknown kind of hint 'turn' (legal: give-up-turn, keep-turn, soft-barrier, pcs, weight)"},
     {"pcs", "2: not a call site: '' (legal: "},
     {"pcs app", "2: not a call site: 'app' (legal: "},
     {"pcs app+1", "2: not a call site: 'app+1' (legal: "},
@@ -109,6 +116,9 @@ static const struct {
     {"give-up-turn app+0x1 5 5 5", "2: unexpected words '5' (legal: give-up-turn SITE [WEIGHT [TURNS]], "},
     {"weight app+0x1", "2: not a weight: '' (legal: 1 to 1000000)"},
     {"weight app+0x1 -1", "2: not a weight: '-1' (legal: 1 to 1000000)"},
+    {"keep-turn app+0x1 0", "2: not a number of times: '0' (legal: 1 to 1000000)"},
+    {"keep-turn app+0x1 5 5",
+     "2: unexpected words '5' (legal: give-up-turn SITE [WEIGHT [TURNS]], keep-turn SITE [TIMES]"},
     {"soft-barrier app+0x1", "2: not a number of threads: '' (legal: 2 to 16384)"},
     {"soft-barrier app+0x1 1", "2: not a number of threads: '1' (legal: 2 to 16384)"},
     {"soft-barrier app+0x1 2 0", "2: not a number of turns: '0' (legal: 1 to 1000000)"},
@@ -199,8 +209,20 @@ TEST(hints_next__refuses_too_many) {
 
 /* Whatever bytes follow: it ends, and reads nothing behind the text (as the sanitizers see). */
 TEST(hints_next__random_bytes) {
-    static const char *const words[] = {
-        "give-up-turn ", "soft-barrier ", "pcs ", "weight ", "\"", "(", ")", "+0x", "\n", "#", " ", "7", "a"};
+    static const char *const words[] = {"give-up-turn ",
+                                        "keep-turn ",
+                                        "soft-barrier ",
+                                        "pcs ",
+                                        "weight ",
+                                        "\"",
+                                        "(",
+                                        ")",
+                                        "+0x",
+                                        "\n",
+                                        "#",
+                                        " ",
+                                        "7",
+                                        "a"};
     srand(1);
     for (int i = 0; i < 20000; i++) {
         char text[400];

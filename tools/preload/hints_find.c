@@ -8,10 +8,12 @@
  *     thread 2 |      computes      | waits: lost for S     | operation
  *
  * An event in the log has the time when it happened, R, and how long its thread had waited for the turn, W: the thread
- * came at R - W, and it was given the turn when the event before happened.
+ * came at R - W, and it was given the turn when the event before happened. If it had come by then, the time between the
+ * two is what passing the turn on took after the event before, and is lost for the call site of that one.
  */
 #include "hints_find.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +29,8 @@ struct last {
 
 struct held {
     uint64_t begin_ns, end_ns;
-    uint32_t site, thread;
+    uint32_t site, thread; /* the thread has not lost it */
+    bool is_passing;
 };
 
 struct reading {
@@ -38,6 +41,7 @@ struct reading {
     struct held held[HELD];
     size_t n_held; /* all of them */
     uint64_t given_ns;
+    uint32_t giver; /* plus 1: the thread of the event then; 0: there was none */
 };
 
 static struct hints_site *site_of(struct reading *r, const struct schedule_log *log, uint32_t site) {
@@ -61,9 +65,18 @@ static void share_loss(struct reading *r, const struct schedule_event *e, uint64
         uint64_t begin = h->begin_ns > from ? h->begin_ns : from, end = h->end_ns < e->real_ns ? h->end_ns : e->real_ns;
         if (h->thread == e->thread || end <= begin)
             continue;
-        r->profile.sites[h->site].lost_ns += (double)(end - begin);
+        struct hints_site *site = &r->profile.sites[h->site];
+        *(h->is_passing ? &site->passed_ns : &site->lost_ns) += (double)(end - begin);
         r->profile.lost_ns += (double)(end - begin);
     }
+}
+
+/* The event's thread had come at that time, or before it was given the turn. */
+static void take_pass(struct reading *r, const struct schedule_event *e, uint64_t came) {
+    uint64_t begin = came > r->given_ns ? came : r->given_ns;
+    uint32_t site = r->giver != 0 ? r->last[r->giver - 1].site : 0;
+    if (site != 0 && r->giver != e->thread + 1 && e->real_ns > begin)
+        r->held[r->n_held++ % HELD] = (struct held){begin, e->real_ns, site, r->giver - 1, true};
 }
 
 static void take_op(struct reading *r, const struct schedule_log *log, const struct schedule_event *e) {
@@ -76,8 +89,9 @@ static void take_op(struct reading *r, const struct schedule_log *log, const str
         site->n++;
         site->compute_ns += came > last->end_ns ? came - last->end_ns : 0;
         if (came > begin)
-            r->held[r->n_held++ % HELD] = (struct held){begin, came, last->site, e->thread};
+            r->held[r->n_held++ % HELD] = (struct held){begin, came, last->site, e->thread, false};
     }
+    take_pass(r, e, came);
     if (e->waited_ns > 0)
         share_loss(r, e, came);
     last->site = e->site;
@@ -88,7 +102,8 @@ static void take_op(struct reading *r, const struct schedule_log *log, const str
 
 static int by_loss(const void *a, const void *b) {
     const struct hints_site *p = a, *q = b;
-    return (p->lost_ns < q->lost_ns) - (p->lost_ns > q->lost_ns);
+    double of_p = p->lost_ns + p->passed_ns, of_q = q->lost_ns + q->passed_ns;
+    return (of_p < of_q) - (of_p > of_q);
 }
 
 /* The site 0 is none. */
@@ -117,10 +132,13 @@ struct hints_profile hints_profile(const char *subcommand, const char *path) {
     while (schedule_read(subcommand, log, &e)) {
         if (!e.has_real || e.thread >= THREADS)
             continue;
-        if (e.kind == SCHEDULE_EVENT_OP)
+        if (e.kind == SCHEDULE_EVENT_OP) {
             take_op(r, log, &e);
-        else
+        } else {
+            take_pass(r, &e, 0);
             r->last[e.thread].end_ns = e.real_ns;
+        }
+        r->giver = e.thread + 1;
         r->given_ns = r->profile.wall_ns = e.real_ns;
     }
     if (schedule_is_full(log))

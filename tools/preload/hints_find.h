@@ -13,6 +13,7 @@ struct hints_site {
     uint64_t n;          /* operations, but for each thread's last */
     uint64_t compute_ns; /* all that is computed after them */
     double lost_ns;      /* what others waited meanwhile for the turn, which was this thread's: a sum over threads */
+    double passed_ns;    /* what others waited while the turn was passed on after them: the same */
     uint32_t n_threads;  /* that made them, at a time */
 };
 
@@ -20,7 +21,7 @@ struct hints_profile {
     struct hints_site *sites; /* those with the most lost time first */
     size_t n_sites;
     uint64_t n_ops, wall_ns; /* from the first operation to the last */
-    double lost_ns;
+    double lost_ns;          /* of all sites, while threads computed and while the turn was passed on */
 };
 
 /* Refuses a log that is damaged, or has no times, in the name of the subcommand. */

@@ -28,7 +28,7 @@
 #define LIMIT 10
 #define LIMIT_MORE_NS INT64_C(10000000000)
 
-enum { MOST_VARIANTS = 3 };
+enum { MOST_VARIANTS = 1 + HINTS_KINDS };
 
 /* What is measured beside each other. */
 struct series_of {
@@ -184,27 +184,46 @@ static const char *write_file(const struct hints_search *s, const char *name, co
     return path;
 }
 
+const char *hints_kind_label(enum hints_kind kind) {
+    static const char *const labels[HINTS_KINDS] = {"give-up-turn", "soft-barrier", "keep-turn"};
+    return labels[kind];
+}
+
+/* What is lost while threads compute, and while the turn is passed on, is mended by other kinds. */
+static bool is_worth(const struct hints_search *s, const struct hints_site *site, enum hints_kind kind) {
+    double lost = kind == HINTS_KEEP ? site->passed_ns : site->lost_ns;
+    return lost > hints_last_profile(s)->lost_ns * WORTH && (kind != HINTS_BARRIER || site->n_threads > 1);
+}
+
+/* Of the candidates from `first` on. */
+static size_t best_of(const struct series_of *all, struct hints_candidate *first, size_t n) {
+    size_t best = 0;
+    for (size_t i = 0; i < n; i++) {
+        first[i].ratio = ratio_of(all, i + 1);
+        if (isnan(first[best].ratio) || first[i].ratio > first[best].ratio) /* a candidate has failed */
+            best = i;
+    }
+    return best;
+}
+
 /* True: a hint there is kept. */
 static bool try_site(struct hints_search *s, const struct hints_site *site, const char *prefix) {
     struct series_of all = {.search = s, .drops_slow = true};
     struct hints_candidate *first;
-    size_t n = site->n_threads > 1 ? 2 : 1;
-    s->tried = cmd_reallocate(s->tried, s->n_tried + n, sizeof *s->tried);
+    size_t n = 0;
+    s->tried = cmd_reallocate(s->tried, s->n_tried + HINTS_KINDS, sizeof *s->tried);
     first = &s->tried[s->n_tried];
-    first[0] = (struct hints_candidate){.site = site};
-    if (n == 2)
-        first[1] = (struct hints_candidate){.site = site, .is_barrier = true};
     add_variant(&all, "the hints so far", environment(s, write_file(s, "so-far", NULL), NULL));
-    add_variant(&all, "give-up-turn", environment(s, write_file(s, "give-up", &first[0]), NULL));
-    if (n == 2)
-        add_variant(&all, "soft-barrier", environment(s, write_file(s, "barrier", &first[1]), NULL));
-    measure(&all, prefix);
-    size_t best = 0;
-    for (size_t i = 0; i < n; i++) {
-        first[i].ratio = ratio_of(&all, i + 1);
-        if (isnan(first[best].ratio) || first[i].ratio > first[best].ratio) /* a candidate has failed */
-            best = i;
+    for (int kind = 0; kind < HINTS_KINDS; kind++) {
+        const char *label = hints_kind_label((enum hints_kind)kind);
+        if (!is_worth(s, site, (enum hints_kind)kind))
+            continue;
+        first[n] = (struct hints_candidate){.site = site, .kind = (enum hints_kind)kind};
+        add_variant(&all, label, environment(s, write_file(s, label, &first[n]), NULL));
+        n++;
     }
+    measure(&all, prefix);
+    size_t best = best_of(&all, first, n);
     bool is_kept = first[best].is_kept = helps(&all, 0, best + 1);
     s->n_tried += n;
     free_series(&all);
@@ -222,8 +241,9 @@ static bool is_tried(const struct hints_search *s, const struct hints_site *site
  */
 static const struct hints_site *next_site(const struct hints_search *s) {
     const struct hints_profile *p = hints_last_profile(s);
-    for (size_t i = 0; i < p->n_sites && p->sites[i].lost_ns > p->lost_ns * WORTH; i++)
-        if (!is_tried(s, &p->sites[i]))
+    for (size_t i = 0; i < p->n_sites; i++)
+        if (!is_tried(s, &p->sites[i]) &&
+            (is_worth(s, &p->sites[i], HINTS_GIVE_UP) || is_worth(s, &p->sites[i], HINTS_KEEP)))
             return &p->sites[i];
     return NULL;
 }

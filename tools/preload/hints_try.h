@@ -11,10 +11,12 @@
 #include "stats.h"
 #include "trial.h"
 
+enum hints_kind { HINTS_GIVE_UP, HINTS_BARRIER, HINTS_KEEP, HINTS_KINDS };
+
 /* A hint that has been tried. */
 struct hints_candidate {
     const struct hints_site *site;
-    bool is_barrier; /* otherwise the turn is given up */
+    enum hints_kind kind;
     bool is_kept;
     double ratio; /* time without it over time with it; NaN: a run has failed */
 };
@@ -44,6 +46,9 @@ void hints_search_run(struct hints_search *s);
 
 /* What was lost at last. */
 const struct hints_profile *hints_last_profile(const struct hints_search *s);
+
+/* "give-up-turn" */
+const char *hints_kind_label(enum hints_kind kind);
 
 /* hints_write.c. A hint file of what is kept, and of `more` (NULL: none); commented or not. */
 void hints_write(FILE *out, const struct hints_search *s, const struct hints_candidate *more, bool is_commented);

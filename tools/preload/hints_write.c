@@ -32,8 +32,10 @@ static char *name_of(const struct hints_search *s, const struct hints_site *site
 static void write_hint(FILE *out, const struct hints_search *s, const struct hints_candidate *c) {
     char *name = name_of(s, c->site);
     uint64_t weight = weight_of(c->site);
-    if (c->is_barrier)
+    if (c->kind == HINTS_BARRIER)
         fprintf(out, "soft-barrier %s %u\n", name, c->site->n_threads);
+    else if (c->kind == HINTS_KEEP)
+        fprintf(out, "keep-turn %s\n", name);
     else
         fprintf(out, "give-up-turn %s %ju %ju\n", name, (uintmax_t)weight, (uintmax_t)weight);
     free(name);
@@ -41,10 +43,12 @@ static void write_hint(FILE *out, const struct hints_search *s, const struct hin
 
 static void comment(FILE *out, const struct hints_search *s, const struct hints_candidate *c) {
     char mean[32], lost[32];
-    fprintf(out, "\n# %s: %u thread%s, %s computed after each operation, which cost others %s\n", c->site->place,
+    bool keeps = c->kind == HINTS_KEEP;
+    fprintf(out, "\n# %s: %u thread%s, %s computed after each operation, %s cost others %s\n", c->site->place,
             c->site->n_threads, cmd_s(c->site->n_threads),
             format_ns(mean, c->site->n > 0 ? (double)c->site->compute_ns / (double)c->site->n : NAN),
-            format_ns(lost, c->site->lost_ns));
+            keeps ? "and to pass the turn on" : "which",
+            format_ns(lost, keeps ? c->site->passed_ns : c->site->lost_ns));
     if (c->is_kept)
         fprintf(out, "# with it the program took %.2f times as long, beside the hints above (median of %d runs)\n",
                 1 / c->ratio, s->n_runs);
@@ -52,9 +56,10 @@ static void comment(FILE *out, const struct hints_search *s, const struct hints_
 
 static bool is_given_up(const struct hints_search *s, const struct hints_candidate *more,
                         const struct hints_site *site) {
-    bool is = more != NULL && !more->is_barrier && strcmp(more->site->name, site->name) == 0;
+    bool is = more != NULL && more->kind == HINTS_GIVE_UP && strcmp(more->site->name, site->name) == 0;
     for (size_t i = 0; i < s->n_tried; i++)
-        is = is || (s->tried[i].is_kept && !s->tried[i].is_barrier && strcmp(s->tried[i].site->name, site->name) == 0);
+        is = is || (s->tried[i].is_kept && s->tried[i].kind == HINTS_GIVE_UP &&
+                    strcmp(s->tried[i].site->name, site->name) == 0);
     return is;
 }
 
@@ -104,7 +109,7 @@ static void write_head(FILE *out, const struct hints_search *s) {
 }
 
 void hints_write(FILE *out, const struct hints_search *s, const struct hints_candidate *more, bool is_commented) {
-    bool has_sections = more != NULL && !more->is_barrier;
+    bool has_sections = more != NULL && more->kind == HINTS_GIVE_UP;
     fputs(HINTS_FIRST_LINE "\n", out);
     if (is_commented)
         write_head(out, s);
@@ -115,7 +120,7 @@ void hints_write(FILE *out, const struct hints_search *s, const struct hints_can
         if (is_commented)
             comment(out, s, c);
         write_hint(out, s, c);
-        has_sections = has_sections || !c->is_barrier;
+        has_sections = has_sections || c->kind == HINTS_GIVE_UP;
     }
     if (more != NULL)
         write_hint(out, s, more);
@@ -128,8 +133,7 @@ void hints_write(FILE *out, const struct hints_search *s, const struct hints_can
 void hints_report(FILE *out, const struct hints_search *s) {
     for (size_t i = 0; i < s->n_tried; i++) {
         const struct hints_candidate *c = &s->tried[i];
-        fprintf(out, "%s  %-12s  %s: ", c->is_kept ? "kept   " : "dropped",
-                c->is_barrier ? "soft-barrier" : "give-up-turn", c->site->place);
+        fprintf(out, "%s  %-12s  %s: ", c->is_kept ? "kept   " : "dropped", hints_kind_label(c->kind), c->site->place);
         if (isnan(c->ratio))
             fputs("a run has failed\n", out);
         else

@@ -92,14 +92,13 @@ static void await_turn(void) {
         sbt_pause_ns(END_PAUSE_NS);
 }
 
-/* Once: an exit handler may leave by _exit, and several threads may. */
-static void stop(void) {
+/* Of `told`. */
+enum { UNTOLD, TELLER_WAITS, TELLER_WRITES, TOLD };
+
+/* With the turn, if it came in time. */
+static void tell(void) {
     char hash[17], ops[DECIMAL_SIZE], outside[DECIMAL_SIZE], futexes[DECIMAL_SIZE];
     struct det_round *r = det_round;
-    if (r->generation != sbt_fork_generation() + 1 || __atomic_exchange_n(&r->is_told, true, __ATOMIC_RELAXED))
-        return;
-    if (sbt_options.value[SBT_OPT_VERBOSE].u >= 2 || __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
-        await_turn();
     if (__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
         det_schedule_end(&(struct schedule_totals){
             .hash = r->hash, .n_ops = r->n_ops, .n_outside = r->n_outside, .n_objects = r->n_objects});
@@ -111,6 +110,38 @@ static void stop(void) {
                         : "",
             NULL);
     det_hints_stop();
+}
+
+/* The process may end as soon as a thread that leaves returns. */
+static void await_teller(void) {
+    const uint64_t end = sbt_now_ns() + DET_STALL_NS;
+    while (__atomic_load_n(&det_round->told, __ATOMIC_ACQUIRE) != TOLD && sbt_now_ns() < end)
+        sbt_pause_ns(END_PAUSE_NS);
+}
+
+/*
+ * Once. An exit handler may leave by _exit: `tells`. Several threads may leave: the first that has the turn tells, and
+ * the others wait for it. So a thread that leaves without the turn does not keep one that has it from telling.
+ */
+static void stop(void) {
+    static _Thread_local bool tells __attribute__((tls_model("initial-exec")));
+    struct det_round *r = det_round;
+    uint32_t untold = UNTOLD, waits = TELLER_WAITS;
+    if (r->generation != sbt_fork_generation() + 1 || tells)
+        return;
+    if (!__atomic_compare_exchange_n(&r->told, &untold, TELLER_WAITS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+        untold == TOLD)
+        return;
+    tells = true;
+    if (sbt_options.value[SBT_OPT_VERBOSE].u >= 2 || __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED))
+        await_turn();
+    if (__atomic_compare_exchange_n(&r->told, &waits, TELLER_WRITES, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        tell();
+        __atomic_store_n(&r->told, TOLD, __ATOMIC_RELEASE);
+    } else {
+        await_teller();
+    }
+    tells = false;
 }
 
 /*

@@ -84,7 +84,7 @@ struct det_round {
     uint32_t n_objects;   /* that have a number; the holder's */
     uint64_t n_ops, hash; /* of the schedule; the holder's */
     long process;         /* its id */
-    bool is_told;         /* its end; atomic */
+    uint32_t told;        /* its end: det.c; atomic */
     bool is_logged;       /* atomic; relaxed: what is written after the end of the log is dropped */
     bool is_hinted;       /* operations are looked at for hints (hints.h); the holder's */
     bool is_timed;        /* the log has times; set before there is a second thread */
@@ -257,6 +257,9 @@ static inline bool det_is_alone(void) {
     return __atomic_load_n(&t->n_runnable, __ATOMIC_RELAXED) == 1 && t->now + TURN_NS < t->next_due;
 }
 
+/* The operation is over, and the turn is passed: the fiber that has it now goes before what the caller computes. */
+void det_make_way(void);
+
 /* The operation is over. If no other thread is runnable, the caller keeps the turn. */
 static inline void det_pass(void) {
     struct turn *t = &det_round->turn;
@@ -269,12 +272,15 @@ static inline void det_pass(void) {
         return;
     }
     det_self.last_ns = t->now;
-    if (SBT_LIKELY(det_is_alone() && !det_self.is_guest && det_self.hint == NULL))
+    bool keeps = det_is_alone() && !det_self.is_guest && det_self.hint == NULL;
+    if (SBT_LIKELY(keeps))
         __atomic_store_n(&t->now, t->now + TURN_NS, __ATOMIC_RELAXED);
     else
         det_pass_slow();
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELEASE);
     sbt_handlers_release();
+    if (SBT_UNLIKELY(!keeps))
+        det_make_way();
 }
 
 /* What a wait may end by, besides a wake-up. */

@@ -70,6 +70,7 @@ static int refuse(const char *before, const char *why) {
 /* What is done; the rest is known when the call site comes. */
 static struct det_hint act_of(const struct hint *h, uint32_t id) {
     return (struct det_hint){.kind = h->kind == HINT_GIVE_UP        ? DET_HINT_GIVE_UP
+                                     : h->kind == HINT_KEEP         ? DET_HINT_KEEP
                                      : h->kind == HINT_SOFT_BARRIER ? DET_HINT_SOFT_BARRIER
                                                                     : DET_HINT_PCS,
                              .id = id,

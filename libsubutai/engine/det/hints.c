@@ -17,6 +17,13 @@ static struct lbdr *lbdr; /* NULL: no round has needed it yet */
 static struct schedule_hints summary;
 static bool counts_turns;                             /* in this round; budgets need that; written with the lock */
 static uint64_t n_sections, n_meetings, n_departures; /* of this process's round */
+static uint64_t n_keeps;
+
+/* The last turn that was kept; the holder's. */
+static struct {
+    uint32_t number, n; /* the thread; how often in a row */
+    uint64_t end;       /* logical time behind it */
+} kept;
 
 /* The program's own hint of this thread, until it has passed the turn. */
 static _Thread_local struct det_hint own_hint __attribute__((tls_model("initial-exec")));
@@ -61,7 +68,8 @@ static void begin_counting(void) {
 
 const struct schedule_hints *det_hints_begin(void) {
     const uint64_t all = SCHEDULE_SFS | SCHEDULE_STS | SCHEDULE_SOFT_BARRIERS;
-    n_sections = n_meetings = n_departures = 0;
+    n_sections = n_meetings = n_departures = n_keeps = 0;
+    kept.number = DET_NO_NUMBER;
     counts_turns = false;
     det_round->is_hinted = !has_sts;
     if (has_file) {
@@ -76,12 +84,12 @@ bool det_hints_need_sites(void) {
 }
 
 void det_hints_stop(void) {
-    char sections[DECIMAL_SIZE], meetings[DECIMAL_SIZE], departures[DECIMAL_SIZE];
+    char sections[DECIMAL_SIZE], meetings[DECIMAL_SIZE], departures[DECIMAL_SIZE], keeps[DECIMAL_SIZE];
     if (!det_round->is_hinted && n_meetings == 0)
         return;
     sbt_log(2, "hints: the turn was given up ", decimal_of(sections, n_sections), " times, ",
             decimal_of(meetings, n_meetings), " waits at soft barriers, ", decimal_of(departures, n_departures),
-            " times outside the order", NULL);
+            " times outside the order, ", decimal_of(keeps, n_keeps), " turns kept", NULL);
     if (has_file)
         det_hint_sites_stop();
 }
@@ -101,8 +109,9 @@ static bool counts(void) {
 
 /* With --serial no thread computes without the turn. */
 static bool is_on(const struct det_hint *hint) {
-    return hint->kind == DET_HINT_SOFT_BARRIER ? has_soft_barriers
-                                               : !det_is_serial && (hint->kind != DET_HINT_GIVE_UP || has_sfs);
+    return hint->kind == DET_HINT_KEEP           ? true
+           : hint->kind == DET_HINT_SOFT_BARRIER ? has_soft_barriers
+                                                 : !det_is_serial && (hint->kind != DET_HINT_GIVE_UP || has_sfs);
 }
 
 /* What the operation does when it passes the turn. */
@@ -190,6 +199,23 @@ static bool pass_alone(void) {
     return true;
 }
 
+/*
+ * As if no other thread were runnable. Not for ever: the thread may wait for another one by operations that do not
+ * block. If its next operation ends at the time when this turn was over, it has not passed the turn in between.
+ */
+static bool keep(const struct det_hint *hint) {
+    struct turn *t = &det_round->turn;
+    uint32_t n = kept.number == det_self.number && kept.end == t->now ? kept.n : 0;
+    if (n == hint->turns || !turn_keep(t))
+        return false;
+    kept.number = det_self.number;
+    kept.n = n + 1;
+    kept.end = t->now;
+    n_keeps++;
+    det_call_looker(det_self.number); /* the operation may have woken a thread, and this one may compute for long */
+    return true;
+}
+
 bool det_hints_pass(void) {
     const struct det_hint *hint = det_self.hint;
     det_self.hint = NULL;
@@ -197,6 +223,8 @@ bool det_hints_pass(void) {
     case DET_HINT_GIVE_UP:
         give_up(hint);
         return true;
+    case DET_HINT_KEEP:
+        return keep(hint);
     case DET_HINT_SOFT_BARRIER:
         meet(hint->key, hint->threads, hint->turns);
         return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Hints: give the turn up for LBDR's budget, meet at PARROT's soft barriers, leave the order for PARROT's performance-
- * critical sections. They are given by call site (a file) or by the program itself (<subutai/det.h>).
+ * Hints: give the turn up for LBDR's budget, keep it until the next operation, meet at PARROT's soft barriers, leave
+ * the order for PARROT's performance-critical sections. They are given by call site (a file) or by the program itself
+ * (<subutai/det.h>).
  *
  * A hint acts when the operation at its call site passes the turn (det_pass_slow), so what the engine does without
  * hints costs a test of one more field. The state is that of the turn's holder, which alone calls these functions;
@@ -16,6 +17,7 @@
 /* What is to be done when the operation passes the turn. */
 enum det_hint_kind {
     DET_HINT_GIVE_UP,
+    DET_HINT_KEEP,
     DET_HINT_SOFT_BARRIER,
     DET_HINT_PCS,
     DET_HINT_NONE /* the turn is passed as if there were no single-threaded sections */
@@ -30,7 +32,7 @@ struct det_hint {
     uint32_t id;      /* of its supplements */
     uint32_t weight;  /* of what follows */
     uint32_t threads; /* SOFT_BARRIER */
-    uint32_t turns;   /* SOFT_BARRIER: at most; GIVE_UP: the budget is no less */
+    uint32_t turns;   /* SOFT_BARRIER: at most; GIVE_UP: the budget is no less; KEEP: times in a row at most */
     const void *key;  /* SOFT_BARRIER: what its threads wait for */
     uint64_t said;    /* in the log: twice the line, or twice the program's number, plus 1 */
 };

@@ -335,6 +335,16 @@ void det_pass_slow(void) {
         det_wait_serially();
 }
 
+/*
+ * A fiber that is given the turn is queued behind its giver, and would wait until that has computed. All others wait
+ * for the turn. So the giver is queued behind it instead. Not in a handler that has interrupted switch/.
+ */
+void det_make_way(void) {
+    if (sbt_switch_wanted && !det_is_serial && det_self.number != DET_NO_NUMBER && sbt_self.in_switch == 0 &&
+        !det_has_turn())
+        sbt_switch_yield(false);
+}
+
 void det_wait_serially(void) {
     const struct det_wait wait = {.deadline = NULL};
     struct turn_wait w = {.number = det_self.number, .generation = det_round->generation, .wait = &wait};

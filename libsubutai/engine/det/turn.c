@@ -171,6 +171,13 @@ uint32_t turn_pass(struct turn *t) {
     return choose(t, t->holder);
 }
 
+bool turn_keep(struct turn *t) {
+    if (t->now + TURN_NS >= t->next_due)
+        return false;
+    __atomic_store_n(&t->now, t->now + TURN_NS, __ATOMIC_RELAXED);
+    return true;
+}
+
 uint32_t turn_choose(struct turn *t) {
     return choose(t, t->holder);
 }

@@ -99,6 +99,8 @@ void turn_release(struct turn *t, uint32_t i);
 
 /* Time goes on by a turn. The next holder is chosen, also among threads with a deadline that has come, and returned. */
 uint32_t turn_pass(struct turn *t);
+/* The same, but the holder keeps the turn. False: a deadline comes with this turn, and the turn must be passed. */
+bool turn_keep(struct turn *t);
 /* No thread has the turn: choose one, if one is runnable or time may jump. The holder, or TURN_NO_THREAD. */
 uint32_t turn_choose(struct turn *t);
 
