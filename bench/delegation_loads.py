@@ -12,9 +12,11 @@ import time
 TIMEOUT = 300
 SERVER_THREADS = 4  # of memcached: its default
 
-# The options of `subutai run` for each way; None: without. LOCKS: those of the load.
+# The options of `subutai run` for each way; None: without. LOCKS: those of the load. "one core": native, on a single CPU: what
+# the load would take if its cores did not fetch each other's data, and did nothing at the same time.
 WAYS = {
     "native": None,
+    "one core": None,
     "direct": ["--wait", "adaptive"],
     "direct, no yields": ["--wait", "adaptive", "--yields", "0"],
     "switched": ["--wait", "switch"],
@@ -22,6 +24,8 @@ WAYS = {
     "combine": ["--wait", "switch", "--delegate", "LOCKS"],
     "auto": ["--delegate", "auto"],
 }
+
+OF_SOME_LOADS = ("one core", "direct, no yields")
 
 
 class Failed(Exception):
@@ -41,6 +45,8 @@ def finished(command, env=None):
 
 
 def launched(subutai, way, locks, command):
+    if way == "one core":
+        return ["taskset", "-c", str(min(os.sched_getaffinity(0))), *command]
     if WAYS[way] is None:
         return command
     options = [locks if option == "LOCKS" else option for option in WAYS[way]]
@@ -61,7 +67,7 @@ class Program:
 
     def __init__(self, options, words, locks, claim, ways=()):
         self.command, self.locks, self.claim = [os.path.join(options.build_dir, "bench", words[0]), *words[1:]], locks, claim
-        self.ways = [way for way in WAYS if way != "direct, no yields" or way in ways]
+        self.ways = [way for way in WAYS if way not in OF_SOME_LOADS or way in ways]
         self.subutai, self.result = options.subutai, None
 
     def missing(self):
@@ -92,7 +98,7 @@ class Memcached:
 
     def __init__(self, options, kind, requests, claim):
         self.kind, self.requests, self.claim, self.locks = kind, requests, claim, "all"
-        self.ways = [way for way in WAYS if way != "direct, no yields"]
+        self.ways = [way for way in WAYS if way not in OF_SOME_LOADS]
         self.client = os.path.join(options.build_dir, "bench", "memcached-load")
         self.subutai, self.socket = options.subutai, os.path.join(options.scratch, "memcached.socket")
 
@@ -141,7 +147,7 @@ def all_loads(options):
     requests, asked = ("100", 2000) if quick else ("5000", 200000)
     queues, many = "faster by RCL from 60 % in sections on, and the more the higher", "many locks have convoys; a server always makes progress"
     return {
-        "stock-level": Program(options, ["stock-level", "THREADS", requests], "all", many, ["direct, no yields"]),
+        "stock-level": Program(options, ["stock-level", "THREADS", requests], "all", many, OF_SOME_LOADS),
         "stock-level, shared": Program(options, ["stock-level", "THREADS", requests, "shared"], "all", many),
         "memcached, gets": Memcached(options, "gets", asked, "does not scale as it is"),
         "memcached, sets": Memcached(options, "sets", asked, "RCL scales; no combining, because of conditions"),

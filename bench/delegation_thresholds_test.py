@@ -30,15 +30,17 @@ def shown(*rows):
 class Thresholds(unittest.TestCase):
     def test_from_the_least_share_on(self):
         lines = shown((90, 200, 120, 100, 110), (50, 200, 120, 190, 110), (20, 100, 90, 95, 94), (10, 100, 90, 99, 99))
-        self.assertEqual(lines[-2:], ["Delegation beats POSIX: from 20 % on.", "Delegation beats all others: from 50 % on."])
+        self.assertEqual(lines[-3:], ["Delegation beats POSIX: from 20 % on.", "Delegation beats all others: from 50 % on.",
+                                      "For the advice of subutai profile and report: --delegate-from 20,50"])
 
     def test_in_every_row_above(self):
         lines = shown((90, 200, 250, 100, 110), (50, 100, 250, 100, 100), (20, 100, 250, 50, 50))
-        self.assertEqual(lines[-2], "Delegation beats POSIX: from 90 % on.")
+        self.assertEqual(lines[-3], "Delegation beats POSIX: from 90 % on.")
 
     def test_by_a_margin(self):
         lines = shown((90, 100, 100, 96, 99), (50, 100, 100, 50, 50))
-        self.assertEqual(lines[-2:], ["Delegation beats POSIX: at no share.", "Delegation beats all others: at no share."])
+        self.assertEqual(lines[-3:], ["Delegation beats POSIX: at no share.", "Delegation beats all others: at no share.",
+                                      "For the advice of subutai profile and report: --delegate-from never,never"])
 
     def test_rows_of_the_table(self):
         lines = shown((89.6, 200, 120, 100, 110))

@@ -84,9 +84,9 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
          "pays, found while the program runs), or names as profile and report print them, separated by commas, with "
          "@SERVER behind each; threads have to be switched",
          "direct", NULL},
-    [SBT_OPT_SERVERS] = {"servers", "SUBUTAI_SERVERS", SBT_OPTION_UINT, "0", 0, 63, NULL, NULL, "N",
+    [SBT_OPT_SERVERS] = {"servers", "SUBUTAI_SERVERS", SBT_OPTION_UINT, "0", 0, 1024, NULL, NULL, "N",
                          "carriers that run nothing but contended sections of the mutexes of --delegate, no more than "
-                         "CPUs; 0: the thread that unlocks runs the next section",
+                         "CPUs, and than 63; 0: the thread that unlocks runs the next section",
                          "direct", NULL},
     [SBT_OPT_WAKE_GAP] = {"wake-gap", "SUBUTAI_WAKE_GAP", SBT_OPTION_UINT, "0", 0, 1000000, gap_words, NULL, "NS",
                           "nanoseconds between two wake-ups of many threads that sleep in the kernel; auto finds the "

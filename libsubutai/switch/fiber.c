@@ -74,15 +74,13 @@ static void obey_recall(struct sbt_fiber *f, enum sbt_leaving why) {
 
 /* f has been resumed on x; NULL: on its home thread. Of what was known before the switch only f is still true. */
 static void go_on(struct sbt_fiber *f, struct sbt_carrier *x, enum sbt_leaving why) {
+    SBT_TSAN_ACQUIRE(x != NULL ? (void *)x : (void *)&f->home_call);
     __atomic_store_n(&f->carrier, x, __ATOMIC_RELAXED);
     SBT_PROBE2(fiber_resume, f, x);
     if (x != NULL) {
-        SBT_TSAN_ACQUIRE(x);
         sbt_carrier_finish_switch(x);
         if (SBT_UNLIKELY(x->mask != f->mask))
             sbt_mask_carry(x, f->mask);
-    } else {
-        SBT_TSAN_ACQUIRE(&f->home_call);
     }
     sbt_switch_leave();
     if (x == NULL)

@@ -224,6 +224,17 @@ subutai report --json --try --command "sh 'x" slow-release.sbt
 check "--try: half a command line" matches "$status $err" '^0 subutai: report: --try: .* no.* whole command line'
 subutai report --json --top 1 hot-lock.sbt
 check "a hot lock in a variable: the command delegates it" json '.[0].advice[0].command | contains(",direct:wait=switch,delegate=hot -- ")'
+subutai report hot-lock.sbt
+check "above the shares of RCL's authors" matches "$(tr -s ' \n' ' ' <<<"$out")" 'is above the 60 % from which delegation [(]RCL[)] beats all other locks\. '
+subutai report --delegate-from 30,never hot-lock.sbt
+check "--delegate-from: above the share that was measured" matches "$(tr -s ' \n' ' ' <<<"$out")" 'is above the 30 % from which delegation [(]RCL[)] beats POSIX locks here\. '
+subutai report --delegate-from never,never --json hot-lock.sbt
+check "--delegate-from: where it never pays no command delegates" json '.[0].advice[0].command | contains("delegate") | not'
+subutai profile --delegate-from 30,never -o profiled -- "$DISEASE" hot-lock
+check "profile --delegate-from: is the report's" matches "$(tr -s ' \n' ' ' <profiled/report.txt)" '30 % from which delegation [(]RCL[)] beats POSIX locks here'
+for shares in 30 '30,' ,30 30,101 -1,5 30,60,90 nan,5 never,nevermore; do
+    refuses "report: --delegate-from: '$shares' is not a legal value .legal: two of 0 to 100 or never, with a comma." report --delegate-from="$shares" hot-lock.sbt
+done
 subutai report --json --try hot-lock.sbt
 check "--try: and so it is measured" measured '$m.engines | map(.engine) == ["direct", "direct:wait=switch", "direct:wait=switch,delegate=hot"]'
 subutai report --json --try barrier-imbalance.sbt

@@ -7,7 +7,6 @@
  */
 #include "scene.h"
 
-#include <fcntl.h>
 #include <semaphore.h>
 
 #define SLEEP_US 1000
@@ -18,27 +17,34 @@ static pthread_mutex_t cold[2];
 static long count;
 static atomic_bool over, sleeps;
 
-static bool is_logged(const char *what) {
-    static char text[1 << 20];
-    const char *file = getenv("SUBUTAI_LOG");
-    if (file == NULL)
-        return true;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = 0, more;
-    while ((more = read(fd, text + n, sizeof text - 1 - (size_t)n)) > 0)
-        n += more;
-    close(fd);
-    text[n] = '\0';
-    return strstr(text, what) != NULL;
+/* How often, by lines: the log may be long, while a scene goes on. */
+static int n_logged(const char *what) {
+    const char *name = getenv("SUBUTAI_LOG");
+    if (name == NULL)
+        return 1;
+    FILE *file = fopen(name, "re");
+    char line[1000];
+    int n = 0;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        n += strstr(line, what) != NULL;
+    if (file != NULL)
+        fclose(file);
+    return n;
 }
 
-/* Has the library said that of the mutex? */
-static bool has_said(const pthread_mutex_t *m, const char *what) {
+static bool is_logged(const char *what) {
+    return n_logged(what) != 0;
+}
+
+/* How often has the library said that of the mutex? */
+static int n_said(const pthread_mutex_t *m, const char *what) {
     char line[200];
     snprintf(line, sizeof line, "the mutex at %p %s\n", (const void *)m, what);
-    return is_logged(line);
+    return n_logged(line);
+}
+
+static bool has_said(const pthread_mutex_t *m, const char *what) {
+    return n_said(m, what) != 0;
 }
 
 static void section(pthread_mutex_t *m) {
@@ -79,6 +85,35 @@ static void delegates(void) {
     run(N, watch_or_take);
     for (int i = 0; i < 2; i++)
         CHECK(getenv("SUBUTAI_LOG") == NULL || !has_said(&cold[i], "is delegated"));
+}
+
+static void *nothing(void *unused) {
+    return unused;
+}
+
+/* What is known of a mutex stays known when threads are created. */
+static void *watch_and_create(void *number) {
+    if ((long)number != 0)
+        return take_hot(number);
+    while (!has_said(&hot, "is delegated"))
+        sleep_us(SLEEP_US);
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        OK(pthread_create(&thread, NULL, nothing, NULL));
+        OK(pthread_join(thread, NULL));
+        for (int k = 0; k < 20; k++)
+            sleep_us(SLEEP_US);
+    }
+    atomic_store(&over, true);
+    return number;
+}
+
+static void stays_while_threads_come(void) {
+    for (int i = 0; i < 2; i++)
+        OK(pthread_mutex_init(&cold[i], NULL));
+    run(N, watch_and_create);
+    CHECK(getenv("SUBUTAI_LOG") == NULL ||
+          n_said(&hot, "is delegated") <= 1 + n_said(&hot, "is not delegated any more"));
 }
 
 /* Its sections begin to sleep. Others keep taking another mutex, so that the library goes on to look. */
@@ -174,10 +209,9 @@ static void moves(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct scene scenes[] = {{"delegates", delegates},
-                                          {"goes-back", goes_back},
-                                          {"not-after-the-end", not_after_the_end},
-                                          {"moves", moves},
-                                          {NULL, NULL}};
+    static const struct scene scenes[] = {
+        {"delegates", delegates}, {"stays-while-threads-come", stays_while_threads_come},
+        {"goes-back", goes_back}, {"not-after-the-end", not_after_the_end},
+        {"moves", moves},         {NULL, NULL}};
     return play(argc, argv, scenes);
 }

@@ -231,6 +231,40 @@ TEST(a_server_is_not_empty_because_nothing_was_timed) {
     sbt_switch_servers = 0;
 }
 
+/* 2 ms in which two mutexes pay; others are as hot, and do not. Is one of these delegated? */
+static bool pay(unsigned n_handed, bool behind, bool any_others) {
+    unsigned gain = 0, loss = 0;
+    for (unsigned i = 0; i < 12 && any_others; i++) {
+        contend(&cold[i], 20);
+        loss += direct_auto_delegates(&cold[i]);
+    }
+    for (unsigned i = 0; i < 3; i += 2) {
+        contend(&row[i], 20);
+        gain += direct_auto_delegates(&row[i]);
+        for (unsigned k = 0; k < n_handed && direct_auto_delegates(&row[i]); k++)
+            direct_auto_handed(&row[i], behind);
+    }
+    progress += (1000 + 200 * gain) / (1 + loss);
+    now_ns += 2 * MS;
+    look(true);
+    return loss != 0;
+}
+
+/* Two mutexes pay, so they are seldom tried out any more. Then few of their sections are handed over in each gap. */
+TEST(a_round_of_servers_goes_on_after_a_trial) {
+    begin_with_servers(DIRECT_SHARE_TRIED);
+    for (unsigned n = 0; n < 5000; n++)
+        pay(100, false, false);
+    ck_assert(direct_auto_delegates(&row[0]) && direct_auto_delegates(&row[2]));
+    bool any_tried = false;
+    for (unsigned n = 0; n < 1000 && !are_apart(); n++)
+        any_tried = pay(n % 10 == 0, true, true) || any_tried;
+    ck_assert(any_tried);
+    ck_assert(are_apart());
+    ck_assert_uint_eq(direct_auto_counted().moved, 1);
+    sbt_switch_servers = 0;
+}
+
 TEST(one_server_has_all) {
     sbt_switch_servers = 1;
     begin(DIRECT_SHARE_ANYWAY);

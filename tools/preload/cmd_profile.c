@@ -20,10 +20,11 @@
 #include "command.h"
 #include "env.h"
 #include "find.h"
+#include "report_print.h"
 #include "verdict.h"
 #include "words.h"
 
-enum { PROFILE_OUT, PROFILE_STACKS, PROFILE_FULL, PROFILE_TRY, PROFILE_PID, PROFILE_LIBRARY };
+enum { PROFILE_OUT, PROFILE_STACKS, PROFILE_FULL, PROFILE_TRY, PROFILE_DELEGATE, PROFILE_PID, PROFILE_LIBRARY };
 static const struct own_option profile_options[] = {
     [PROFILE_OUT] = {'o', "out", "DIR",
                      "the directory of traces and report; old ones in it are replaced (default subutai-profile)"},
@@ -31,13 +32,14 @@ static const struct own_option profile_options[] = {
     [PROFILE_FULL] = {0, "full", NULL, "record each call, as subutai record does, for subutai predict"},
     [PROFILE_TRY] = {0, "try", NULL,
                      "then run CMD by subutai compare, and say what advice to wait by switching has brought"},
+    [PROFILE_DELEGATE] = {0, "delegate-from", "SHARES", "as that of subutai report (default 15,60)"},
     [PROFILE_PID] = {0, "pid", "PID", "refused: says how to look into a program that runs already"},
     [PROFILE_LIBRARY] = {0, "library", "FILE", "preload FILE instead of the recording library of this command"},
     {0, NULL, NULL, NULL},
 };
 
 struct profile {
-    const char *out, *library;
+    const char *out, *library, *delegate_from;
     bool stacks, full, try;
     char **command_line;
     char **files; /* the traces, ordered by name */
@@ -149,7 +151,7 @@ static char *quoted(char **command_line) {
 
 /* `subutai report --text` of the traces, into DIR/report.txt. False: it could not be made, and has said why. */
 static bool make_report(const struct profile *p, const char *report) {
-    char **line = cmd_allocate(p->n_files + 7, sizeof *line);
+    char **line = cmd_allocate(p->n_files + 9, sizeof *line);
     size_t n = 0;
     int status = -1, fd = open(report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
@@ -163,6 +165,10 @@ static bool make_report(const struct profile *p, const char *report) {
         line[n++] = "--try";
         line[n++] = "--command";
         line[n++] = quoted(p->command_line);
+    }
+    if (p->delegate_from != NULL) {
+        line[n++] = "--delegate-from";
+        line[n++] = (char *)(uintptr_t)p->delegate_from;
     }
     for (size_t i = 0; i < p->n_files; i++)
         line[n++] = p->files[i];
@@ -224,11 +230,18 @@ static void read_options(struct args *args, struct profile *p) {
         case PROFILE_TRY:
             p->try = true;
             break;
+        case PROFILE_DELEGATE:
+            p->delegate_from = args->value;
+            break;
         default:
             cmd_refuse("profile: --pid: a program that runs already cannot be recorded, because the library must be "
                        "preloaded (legal: subutai profile -- CMD; of a program under subutai run the USDT probes of "
                        "libsubutai.so show the same calls to bpftrace and perf)");
         }
+    if (p->delegate_from != NULL && !report_delegate_from(p->delegate_from))
+        cmd_refuse(
+            "profile: --delegate-from: '%s' is not a legal value (legal: two of 0 to 100 or never, with a comma)",
+            p->delegate_from);
     if (p->out[0] == '\0')
         cmd_refuse("profile: --out: '' is not a legal value (legal: a directory)");
     if (args->at == args->argc)

@@ -16,7 +16,7 @@
 #include "trace_events.h"
 
 enum { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_FOLDED, REPORT_PREDICT, REPORT_TRY, REPORT_COMMAND, REPORT_TOP };
-enum { REPORT_HTML = REPORT_TOP + 1, REPORT_PARQUET, REPORT_SPEEDSCOPE, REPORT_PERFETTO };
+enum { REPORT_DELEGATE = REPORT_TOP + 1, REPORT_HTML, REPORT_PARQUET, REPORT_SPEEDSCOPE, REPORT_PERFETTO };
 static const struct own_option report_options[] = {
     [REPORT_TEXT] = {0, "text", NULL, "print the report (default)"},
     [REPORT_JSON] = {0, "json", NULL, "print a JSON object for each FILE, each from a new line on"},
@@ -32,6 +32,10 @@ static const struct own_option report_options[] = {
     [REPORT_COMMAND] = {0, "command", "LINE",
                         "the command line of --try (default: the trace's), quoted as for a shell"},
     [REPORT_TOP] = {0, "top", "N", "rows of a table (default 10; JSON and CSV 1000)"},
+    [REPORT_DELEGATE] = {0, "delegate-from", "SHARES",
+                         "from which shares of time in a lock's sections on delegation beats POSIX locks, and all "
+                         "others: two numbers in percent, or never, as bench/delegation-thresholds prints them "
+                         "(default 15,60)"},
     [REPORT_HTML] = {0, "html", "FILE", "write one page with pictures, for a browser; it needs no network"},
     [REPORT_PARQUET] = {0, "parquet", "DIR", "write events, waits, objects and threads as tables in Parquet"},
     [REPORT_SPEEDSCOPE] = {0, "speedscope", "FILE", "write stacks of waits for speedscope.app"},
@@ -45,7 +49,7 @@ struct request {
     const char **paths;
     size_t n_paths;
     bool text, json, csv, predict, try;
-    const char *folded, *command;
+    const char *folded, *command, *delegate_from;
     struct report_files files;
     unsigned top; /* 0: not given */
 };
@@ -232,6 +236,8 @@ static void read_option(const struct args *args, struct request *r, int option) 
         r->try = true;
     else if (option == REPORT_COMMAND)
         r->command = args->value;
+    else if (option == REPORT_DELEGATE)
+        r->delegate_from = args->value;
     else if (option == REPORT_HTML)
         r->files.html = args->value;
     else if (option == REPORT_PARQUET)
@@ -256,10 +262,14 @@ static int report_main(const struct command *self, int argc, char **argv) {
         cmd_refuse("report: no file given (legal: subutai report [options] FILE...)");
     if (r.command != NULL && !r.try)
         cmd_refuse("report: --command: nothing is run (legal: with --try)");
+    if (r.delegate_from != NULL && !report_delegate_from(r.delegate_from))
+        cmd_refuse("report: --delegate-from: '%s' is not a legal value (legal: two of 0 to 100 or never, with a comma)",
+                   r.delegate_from);
     if (report_files_wanted(&r.files)) {
         if (r.text || r.json || r.csv || r.folded != NULL)
             cmd_refuse("report: --html, --parquet, --speedscope and --perfetto go with no option that prints or folds");
-        report_files_write(&r.files, r.paths, r.n_paths, (struct report_files_as){r.top, r.predict, r.try, r.command});
+        report_files_write(&r.files, r.paths, r.n_paths,
+                           (struct report_files_as){r.top, r.predict, r.try, r.command, r.delegate_from});
         free(r.paths);
         return CMD_OK;
     }

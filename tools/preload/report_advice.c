@@ -8,8 +8,9 @@
 #include "report_print.h"
 #include "table.h"
 
-/* Per cent of the threads' active time in a lock's sections, by RCL's authors. */
-enum { RCL_BEATS_POSIX = 15, RCL_BEATS_ALL = 60 };
+/* Per cent of the threads' active time in a lock's sections: by RCL's authors, or as measured. */
+static double beats_posix = 15, beats_all = 60;
+static bool is_measured;
 
 struct writer {
     const struct report_page *page;
@@ -25,6 +26,32 @@ static double percent(double part, double whole) {
     return whole > 0 ? 100 * part / whole : 0;
 }
 
+static bool read_share(const char **text, char end, double *share) {
+    char *after;
+    bool never = strncmp(*text, "never", strlen("never")) == 0;
+    *share = never ? INFINITY : strtod(*text, &after);
+    if (never)
+        after = (char *)(uintptr_t)*text + strlen("never");
+    bool legal = *after == end && (never || (**text >= '0' && **text <= '9' && *share <= 100));
+    *text = after + 1;
+    return legal;
+}
+
+bool report_delegate_from(const char *shares) {
+    is_measured = read_share(&shares, ',', &beats_posix) && read_share(&shares, '\0', &beats_all);
+    return is_measured;
+}
+
+/* Allocated; empty: it beats none of them. */
+static char *what_delegation_beats(double share) {
+    if (share <= beats_posix && share <= beats_all)
+        return cmd_format("%s", "");
+    bool all = share > beats_all;
+    return cmd_format(" That is above the %.0f %% from which delegation (RCL) %s %s locks %s.",
+                      all ? beats_all : beats_posix, is_measured ? "beats" : "beat", all ? "all other" : "POSIX",
+                      is_measured ? "here" : "on 48 cores");
+}
+
 static const char *place(const struct writer *w, uint32_t site) {
     return names_place(w->page->names, site);
 }
@@ -33,17 +60,16 @@ static char *hot_lock(const struct writer *w) {
     char wait[32], hold[32];
     double share =
         percent(w->object != NULL ? (double)w->object->section_ns : 0, (double)rep_active_ns(&w->page->report->times));
-    const char *rcl =
-        share > RCL_BEATS_ALL ? " That is above the 60 % from which delegation (RCL) beat all other locks on 48 cores."
-        : share > RCL_BEATS_POSIX ? " That is above the 15 % from which delegation (RCL) beat POSIX locks on 48 cores."
-                                  : "";
-    return cmd_format(
+    char *rcl = what_delegation_beats(share);
+    char *text = cmd_format(
         "%s is held or handed over on %.1f %% of the critical path (mean hold %s, mean wait %s); %.1f %% of the "
         "threads' active time is in its sections.%s Split it, or do less while it is held, most of all at %s.",
         w->name, 100 * w->advice->value,
         format_ns(hold, w->object->hold_n > 0 ? (double)w->object->hold_ns / (double)w->object->hold_n : 0),
         format_ns(wait, w->object->n_contended > 0 ? (double)w->object->wait_ns / (double)w->object->n_contended : 0),
         share, rcl, place(w, w->advice->site));
+    free(rcl);
+    return text;
 }
 
 static char *convoy(const struct writer *w) {
@@ -226,7 +252,7 @@ const char *report_delegated(const struct report_page *page, const struct rep_ad
     }
     if (advice == NULL || advice->object == REP_NONE || r->objects[advice->object].type != SBT_TRACE_MUTEX)
         return NULL;
-    bool is_hot = advice->cause == REP_HOT_LOCK && section_percent(page, advice->object) > RCL_BEATS_POSIX;
+    bool is_hot = advice->cause == REP_HOT_LOCK && section_percent(page, advice->object) > fmin(beats_posix, beats_all);
     if (!is_hot && advice->cause != REP_CONVOY)
         return NULL;
     const char *symbol = names_symbol(page->names, advice->object);

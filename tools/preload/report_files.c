@@ -18,7 +18,7 @@ bool report_files_wanted(const struct report_files *files) {
 /* In one form for Python's reader: options with their values attached, then the traces. */
 _Noreturn static void become_python(const struct report_files *f, const char *const *paths, size_t n_paths,
                                     struct report_files_as as) {
-    char **words = cmd_allocate(n_paths + 8, sizeof *words);
+    char **words = cmd_allocate(n_paths + 9, sizeof *words);
     size_t n = 0;
     if (f->html != NULL)
         words[n++] = cmd_format("--html=%s", f->html);
@@ -34,6 +34,8 @@ _Noreturn static void become_python(const struct report_files *f, const char *co
         words[n++] = cmd_format("--try");
     if (as.command != NULL)
         words[n++] = cmd_format("--command=%s", as.command);
+    if (as.delegate_from != NULL)
+        words[n++] = cmd_format("--delegate-from=%s", as.delegate_from);
     words[n++] = cmd_format("--");
     for (size_t i = 0; i < n_paths; i++)
         words[n++] = cmd_format("%s", paths[i]);

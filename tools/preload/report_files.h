@@ -14,7 +14,8 @@ struct report_files {
 struct report_files_as {
     unsigned top; /* objects of the page; 0: not given */
     bool predict, try;
-    const char *command; /* NULL: the trace's */
+    const char *command;       /* NULL: the trace's */
+    const char *delegate_from; /* NULL: not given */
 };
 
 bool report_files_wanted(const struct report_files *files);

@@ -51,6 +51,13 @@ char *report_advice_text(const struct report_page *page, const struct rep_advice
  */
 const char *report_delegated(const struct report_page *page, const struct rep_advice *advice);
 
+/*
+ * From which shares of the threads' active time in a lock's sections on delegation beats POSIX locks, and all others,
+ * on the machine of the reports: "POSIX,ALL", in percent, or `never`, of bench/delegation-thresholds. Without a call
+ * they are those of RCL's authors. False: it is something else.
+ */
+bool report_delegate_from(const char *shares);
+
 /* By how many times the program would be faster, by its gain; NAN: the advice has none. */
 double report_advice_ratio(const struct report_page *page, const struct rep_advice *advice);
 

@@ -60,6 +60,8 @@ static struct watched {
 static struct place places[SETS * WAYS] __attribute__((aligned(64)));
 static struct sums served_then[SETS * WAYS]; /* at the beginning of this round of servers */
 static uint64_t served_since_ns;             /* 0: there is none */
+static struct sums served_kept[SETS * WAYS]; /* while a trial is under way: of the round so far, */
+static uint64_t served_kept_ns;              /* and how long it was. 0: it goes on */
 static enum direct_share_how how_decided;
 static uint64_t next_trial_ns;
 static struct direct_auto_counts counts; /* atomic */
@@ -202,6 +204,7 @@ static struct sums read_served(size_t i) {
 static void free_place(size_t i) {
     watched[i] = (struct watched){0};
     served_then[i] = read_served(i);
+    served_kept[i] = (struct sums){0};
     set_delegated(i, false);
     __atomic_store_n(&places[i].server, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&places[i].key, NULL, __ATOMIC_RELAXED);
@@ -253,6 +256,32 @@ static void begin_round(uint64_t now_ns) {
     for (size_t i = 0; i < SETS * WAYS; i++)
         served_then[i] = read_served(i);
     served_since_ns = now_ns;
+    served_kept_ns = 0;
+}
+
+static struct sums less(struct sums a, const struct sums *b) {
+    return (struct sums){.n = a.n - b->n,
+                         .n_handed = a.n_handed - b->n_handed,
+                         .section_ns = a.section_ns - b->section_ns,
+                         .n_behind = a.n_behind - b->n_behind};
+}
+
+/* A trial has its own changes. What happens in it is no part of the round, which goes on afterwards. */
+static void hold_round(uint64_t now_ns) {
+    if (served_kept_ns != 0)
+        return;
+    for (size_t i = 0; i < SETS * WAYS; i++)
+        served_kept[i] = less(read_served(i), &served_then[i]);
+    served_kept_ns = now_ns - served_since_ns + 1;
+}
+
+static void resume_round(uint64_t now_ns) {
+    if (served_kept_ns == 0)
+        return;
+    for (size_t i = 0; i < SETS * WAYS; i++)
+        served_then[i] = less(read_served(i), &served_kept[i]);
+    served_since_ns = now_ns - (served_kept_ns - 1);
+    served_kept_ns = 0;
 }
 
 /*
@@ -260,13 +289,12 @@ static void begin_round(uint64_t now_ns) {
  * none was timed in this round, of those before.
  */
 static struct direct_placed placed_in_round(size_t i, const void *key) {
-    struct sums now = read_served(i), *then = &served_then[i];
+    struct sums in_round = less(read_served(i), &served_then[i]);
     struct watched *w = &watched[i];
-    uint64_t n = now.n - then->n, n_handed = now.n_handed - then->n_handed;
-    if (n != 0)
-        w->mean_ns = (now.section_ns - then->section_ns) / n + 1;
-    return (struct direct_placed){server_of(&places[i], key), n_handed, now.n_behind - then->n_behind,
-                                  n_handed * w->mean_ns};
+    if (in_round.n != 0)
+        w->mean_ns = in_round.section_ns / in_round.n + 1;
+    return (struct direct_placed){server_of(&places[i], key), in_round.n_handed, in_round.n_behind,
+                                  in_round.n_handed * w->mean_ns};
 }
 
 static void move_to(size_t i, const void *key, uint32_t server) {
@@ -306,18 +334,23 @@ static void move_all(void) {
     }
 }
 
-/* Trials have their own changes: a round that one began in is put off. */
 static void look_at_servers(uint64_t now_ns, bool is_tried) {
     if (sbt_switch_servers < 2)
         return;
     if (how_decided == DIRECT_SHARE_BY_TURNS) {
         move_all();
-    } else if (served_since_ns == 0 || is_tried) {
-        begin_round(now_ns);
-    } else if (now_ns - served_since_ns >= SERVERS_ROUND_NS &&
-               move_one(now_ns - served_since_ns < SERVERS_ROUND_LONGEST_NS)) {
-        begin_round(now_ns);
+        return;
     }
+    if (served_since_ns == 0)
+        begin_round(now_ns);
+    if (is_tried) {
+        hold_round(now_ns);
+        return;
+    }
+    resume_round(now_ns);
+    uint64_t ns = now_ns - served_since_ns;
+    if (ns >= SERVERS_ROUND_NS && move_one(ns < SERVERS_ROUND_LONGEST_NS))
+        begin_round(now_ns);
 }
 
 /* A trial that is under way when the monitor sleeps, or when the way of waiting changes, says nothing. */

@@ -40,7 +40,7 @@ static struct entry entries[ENTRIES_MOST];
 uint32_t direct_n_delegates;
 static const char *left_out; /* the first name for which there was no room; NULL: there was */
 static bool all, by_site, unwinds, told;
-static uint32_t too_many, of_cpus; /* servers that were asked for, and CPUs at that time; 0: no more than those */
+static uint32_t too_many, of_most; /* servers that were asked for, and how many may be; 0: no more than those */
 
 /* ---- the option ---- */
 
@@ -102,9 +102,9 @@ static bool start_auto(const char *text) {
 void direct_delegate_start(const char *text, uint32_t n_servers) {
     if (text == NULL || strcmp(text, "none") == 0)
         return;
-    if (n_servers > sbt_usable_cpus()) {
+    if (n_servers > sbt_usable_cpus() || n_servers > SBT_SWITCH_SERVERS_MOST) {
         too_many = n_servers;
-        of_cpus = sbt_usable_cpus();
+        of_most = sbt_usable_cpus() < SBT_SWITCH_SERVERS_MOST ? sbt_usable_cpus() : SBT_SWITCH_SERVERS_MOST;
         return;
     }
     sbt_switch_servers = n_servers;
@@ -136,10 +136,12 @@ static const char *name_of(const struct entry *e, char text[static 100]) {
 }
 
 static void say_what_is_not(void) {
-    char name[100], servers[DECIMAL_SIZE], cpus[DECIMAL_SIZE];
+    char name[100], servers[DECIMAL_SIZE], most[DECIMAL_SIZE];
     if (too_many != 0)
         sbt_log(1, "nothing is delegated: ", decimal_of(servers, too_many),
-                " servers are more than the CPUs, which are ", decimal_of(cpus, of_cpus), NULL);
+                of_most < SBT_SWITCH_SERVERS_MOST ? " servers are more than the CPUs, which are "
+                                                  : " servers are more than the library has room for, which is ",
+                decimal_of(most, of_most), NULL);
     for (uint32_t i = 0; i < direct_n_delegates; i++)
         if (entries[i].why_not != NULL)
             sbt_log(1, "not delegated: '", name_of(&entries[i], name), "': ", entries[i].why_not, NULL);

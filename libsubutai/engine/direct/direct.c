@@ -5,6 +5,7 @@
 #include "engine/direct/delegate_list.h"
 #include "engine/direct/self.h"
 #include "engine/functions.h"
+#include "os/fork.h"
 
 #include "wait/adapt.h"
 
@@ -18,13 +19,26 @@ static int start(const struct sbt_options *options) {
 
 static void nothing(void) {}
 
+/*
+ * Called before each thread is created, too. A process that is no child keeps what it knows. In a child this is the
+ * only thread.
+ */
+static void fork_child(void) {
+    static uint32_t known;
+    uint32_t generation = sbt_fork_generation();
+    if (generation == known)
+        return;
+    known = generation;
+    direct_auto_fork_child();
+}
+
 const struct sbt_engine sbt_engine_direct = {
     .name = "direct",
     .start = start,
     .thread_enter = direct_delegate_thread_enter,
     .thread_exit = nothing,
     .stop = direct_delegate_stop,
-    .fork_child = direct_auto_fork_child,
+    .fork_child = fork_child,
     .each_look = direct_auto_look,
     .mutex_init = direct_mutex_init,
     SBT_MUTEXES_OF(direct),

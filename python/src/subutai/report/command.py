@@ -36,6 +36,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--predict", action="store_true", help="simulate the traces with --wait switch, for advice")
     parser.add_argument("--try", action="store_true", dest="tried", help="measure advice by subutai compare")
     parser.add_argument("--command", metavar="LINE", help="the command line of --try")
+    parser.add_argument("--delegate-from", metavar="SHARES", help="where delegation pays on the traces' machine")
     parser.add_argument("--top", type=int, default=TOP, metavar="N", help=f"objects of the page (default: {TOP})")
     options = parser.parse_intermixed_args(words)
     if not any((options.html, options.parquet, options.speedscope)):
@@ -95,6 +96,7 @@ def _html(options: argparse.Namespace, file: IO[bytes]) -> None:
 
     asked = ["--predict"] * options.predict + ["--try"] * options.tried
     asked += [f"--command={options.command}"] if options.command else []
+    asked += [f"--delegate-from={options.delegate_from}"] if options.delegate_from else []
     traces = [load(path) for path in options.traces]
     columns, rows = shutil.get_terminal_size()
     with tqdm.tqdm(
