@@ -6,6 +6,9 @@
  */
 #include "scene.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #define ROUNDS 300
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -142,6 +145,44 @@ static void yielders(void) {
     run(32, yield_in_turn);
 }
 
+/* ---- fibers that yield beside a process that computes: the kernel would give that process a slice each time ---- */
+enum { YIELDS_BESIDE = 2000, TRIES_BESIDE = 10 };
+
+static void *yield_beside(void *number) {
+    meet();
+    for (int i = 0; i < YIELDS_BESIDE; i++)
+        sched_yield();
+    return number;
+}
+
+/* How often the kernel has taken the core away. */
+static long n_taken_away(void) {
+    struct rusage usage;
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    return usage.ru_nivcsw;
+}
+
+/* Without care, at one of 64 yields. On a busy machine threads are sent home, so that there is more than one try. */
+static void yielders_beside(void) {
+    const int n = 8;
+    if (getenv("SWITCHED") == NULL)
+        return;
+    pid_t computes = fork();
+    if (computes == 0) {
+        alarm(60);
+        for (;;)
+            ;
+    }
+    bool few = false;
+    for (int i = 0; i < TRIES_BESIDE && !few; i++) {
+        long before = n_taken_away();
+        run(n, yield_beside);
+        few = n_taken_away() - before < n * YIELDS_BESIDE / 128;
+    }
+    CHECK(kill(computes, SIGKILL) == 0 && waitpid(computes, NULL, 0) == computes);
+    CHECK(few);
+}
+
 /* ---- deadlines ---- */
 static void *wait_with_deadline(void *number) {
     for (int i = 0; i < 5; i++) {
@@ -250,6 +291,7 @@ int main(int argc, char **argv) {
         {"kernel-sleepers", kernel_sleepers},
         {"spinners", spinners},
         {"yielders", yielders},
+        {"yielders-beside", yielders_beside},
         {"deadlines", deadlines},
         {"forks", forks},
         {"main-moves", main_moves},
