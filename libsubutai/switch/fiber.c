@@ -393,8 +393,8 @@ bool sbt_switch_yield(bool goes_on) {
         return true;
     /*
      * Yield to the kernel now and then: under a real-time policy all these fibers may wait for a kernel thread that
-     * gets a core in no other way. Beside threads that compute such a yield lasts for milliseconds. pops_at_yield is atomic: if a handler has waited just now, another carrier's thread
-     * may write it too.
+     * gets a core in no other way. Beside threads that compute such a yield lasts for milliseconds. pops_at_yield is
+     * atomic: if a handler has waited just now, another carrier's thread may write it too.
      */
     uint32_t pops = __atomic_load_n(&x->pops, __ATOMIC_RELAXED);
     if (pops - __atomic_load_n(&x->pops_at_yield, __ATOMIC_RELAXED) >= POPS_PER_SYS_YIELD) {

@@ -234,7 +234,8 @@ static inline bool waits_as_usual(const struct sbt_fiber *f, const struct sbt_ca
            (__atomic_load_n(&s->on_duty, __ATOMIC_RELAXED) == 0 || f->duty == 0) &&
            __atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED) == 0 &&
            __atomic_load_n(&f->pinned, __ATOMIC_RELAXED) == SBT_PIN_NOT &&
-           __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) == 0 && __atomic_load_n(&s->running, __ATOMIC_RELAXED) != 0;
+           __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) == 0 &&
+           __atomic_load_n(&s->running, __ATOMIC_RELAXED) != 0;
 }
 
 int sbt_fiber_park_as_usual(struct sbt_fiber *f) {

@@ -63,8 +63,8 @@ enum sbt_switch_want {
 extern bool (*sbt_switch_idle_work)(void);
 
 /*
- * How a carrier whose fibers yield to each other yields to the kernel now and then; at first by sched_yield. Set as the
- * above, to the function of wait/ that does so only where it pays.
+ * While fibers yield to each other their carrier yields to the kernel now and then, by this function; at first by
+ * sched_yield. Set as the above, to the function of wait/ that does so only where it pays.
  */
 extern void (*sbt_switch_yield_to_kernel)(void);
 
