@@ -146,12 +146,16 @@ static void yielders(void) {
 }
 
 /* ---- fibers that yield beside a process that computes: the kernel would give that process a slice each time ---- */
-enum { YIELDS_BESIDE = 2000, TRIES_BESIDE = 10 };
+enum { BESIDE_NS = 150000000, TRIES_BESIDE = 20 };
+
+static atomic_long n_yields;
 
 static void *yield_beside(void *number) {
     meet();
-    for (int i = 0; i < YIELDS_BESIDE; i++)
+    long n = 0;
+    for (int64_t begin = now_ns(CLOCK_MONOTONIC); now_ns(CLOCK_MONOTONIC) - begin < BESIDE_NS; n++)
         sched_yield();
+    n_yields += n;
     return number;
 }
 
@@ -162,25 +166,30 @@ static long n_taken_away(void) {
     return usage.ru_nivcsw;
 }
 
-/* Without care, at one of 64 yields. On a busy machine threads are sent home, so that there is more than one try. */
+static bool yields_are_switches(void) {
+    long before = n_taken_away();
+    n_yields = 0;
+    run(8, yield_beside);
+    return n_taken_away() - before < n_yields / 128; /* without care, at one of 64 yields */
+}
+
+/* BESIDE: on one core. Where more processes compute threads are sent home at times, so that there are many tries. */
 static void yielders_beside(void) {
-    const int n = 8;
-    if (getenv("SWITCHED") == NULL)
+    if (getenv("BESIDE") == NULL) {
+        yields_are_switches();
         return;
+    }
     pid_t computes = fork();
     if (computes == 0) {
         alarm(60);
         for (;;)
             ;
     }
-    bool few = false;
-    for (int i = 0; i < TRIES_BESIDE && !few; i++) {
-        long before = n_taken_away();
-        run(n, yield_beside);
-        few = n_taken_away() - before < n * YIELDS_BESIDE / 128;
-    }
+    bool are = false;
+    for (int i = 0; i < TRIES_BESIDE && !are; i++)
+        are = yields_are_switches();
     CHECK(kill(computes, SIGKILL) == 0 && waitpid(computes, NULL, 0) == computes);
-    CHECK(few);
+    CHECK(are);
 }
 
 /* ---- deadlines ---- */
