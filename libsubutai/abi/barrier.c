@@ -20,10 +20,14 @@ SBT_EXPORT int pthread_barrier_destroy(pthread_barrier_t *b) {
     return theirs(b) ? THEIRS(pthread_barrier_destroy(b)) : sbt_engine.barrier_destroy(b);
 }
 
+static SBT_NOINLINE int wait_theirs(pthread_barrier_t *b) {
+    return THEIRS_WAITS(pthread_barrier_wait(b));
+}
+
 SBT_EXPORT int pthread_barrier_wait(pthread_barrier_t *b) {
     sbt_progress_surely();
-    if (theirs(b))
-        return THEIRS_WAITS(pthread_barrier_wait(b));
+    if (SBT_UNLIKELY(theirs(b)))
+        return wait_theirs(b);
     SBT_PROBE1(barrier_entry, b);
     int r = sbt_engine.barrier_wait(b);
     SBT_PROBE1(barrier_exit, b);

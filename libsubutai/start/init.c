@@ -34,6 +34,7 @@
 #include "os/program_time.h"
 #include "os/real.h"
 #include "switch/switch.h"
+#include "wait/park.h"
 #include "wait/parking_lot.h"
 #include "wait/wake_gap.h"
 
@@ -116,6 +117,7 @@ static void want_switching(const struct sbt_engine *engine) {
     sbt_switch_is_needed = sbt_options.given[SBT_OPT_DELEGATE];
     sbt_switch_idle_work = engine->idle_work;
     sbt_switch_each_look = engine->each_look;
+    sbt_switch_yield_to_kernel = sbt_wait_offer;
     sbt_switch_want(wait == SBT_WAIT_AUTO     ? SBT_SWITCH_IF_IT_PAYS
                     : wait == SBT_WAIT_SWITCH ? SBT_SWITCH_IF_SAFE
                     : wait == SBT_WAIT_TURNS  ? SBT_SWITCH_BY_TURNS

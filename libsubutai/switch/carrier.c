@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Carriers: they run runnable fibers, and look for some when they have none.
- *
- * A carrier leaves a fiber that waits by switching straight to the next fiber. Then one thing is left to do for the
- * first fiber: say that it is PARKED, or queue it again. That is done on the stack that was switched to, because only
- * then is the fiber's own stack no longer in use. It is finish_switch, as in Linux's scheduler.
+ * Carriers: they run runnable fibers, and look for some when they have none. How they go from fiber to fiber is in
+ * leave.c.
  *
  * A carrier without a runnable fiber first searches for a while, then sleeps. A searching carrier takes fibers from a
  * carrier that makes no progress. A waker relies on that: while a carrier searches, the waker wakes none.
@@ -15,104 +12,17 @@
  */
 #include "switch/carrier.h"
 
-#include <sys/resource.h>
-
 #include "switch/mask.h"
 #include "switch/pin.h"
 #include "switch/receive.h"
+#include "switch/runq_pop.h"
 #include "switch/sanitizer.h"
 #include "switch/serve.h"
 #include "switch/state.h"
 #include "switch/tuning.h"
 
-/*
- * Take the fibers that are parked here off the count of runnable threads. Before that the count may be too high, and a
- * thread that waits may switch at once instead of spinning. That does no harm while other fibers are runnable here.
- */
-static void count_parked(struct sbt_carrier *x) {
-    if (x->n_parked != 0)
-        sbt_runnable_add(-(int)x->n_parked);
-    x->n_parked = 0;
-}
-
-void sbt_carrier_finish_switch(struct sbt_carrier *x) {
-    struct sbt_fiber *f = x->leaving;
-    enum sbt_leaving why = x->why;
-    uint32_t none = SBT_TOKEN_NONE;
-    x->leaving = NULL;
-    x->why = SBT_LEAVES_NOTHING;
-    switch (why) {
-    case SBT_LEAVES_TO_PARK:
-        /*
-         * Release: the fiber's registers. On failure it has been woken: this carrier still owns it and must make it
-         * runnable.
-         */
-        if (!__atomic_compare_exchange_n(&f->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            sbt_serve_queue(x, f, SBT_WOKEN);
-        else if (++x->n_parked >= (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 ? PARKED_FEW : PARKED_MOST))
-            count_parked(x);
-        break;
-    case SBT_LEAVES_TO_GO_ON:
-        sbt_serve_queue(x, f, SBT_WOKEN);
-        break;
-    case SBT_LEAVES_TO_YIELD:
-        sbt_serve_queue(x, f, SBT_YIELDED);
-        break;
-    case SBT_LEAVES_FOR_HOME:
-        sbt_pin_send_home(f);
-        break;
-    case SBT_LEAVES_NOTHING:
-        break;
-    }
-}
-
-/* Count how often fibers sleep in the kernel on this carrier. The monitor decides whether that is too often. */
-static void count_sleeps(struct sbt_carrier *x) {
-    struct rusage usage;
-    x->pops_at_count = x->pops;
-    if (sbt_syscall3(SYS_getrusage, RUSAGE_THREAD, &usage, 0) != 0)
-        return;
-    uint32_t all = (uint32_t)usage.ru_nvcsw - x->idle_sleeps;
-    /* The count falls if an idle sleep was counted and the kernel did not sleep, because there was work. */
-    if ((int32_t)(all - x->sleeps_counted) > 0)
-        __atomic_fetch_add(&SBT_SWITCH->sleeps, all - x->sleeps_counted, __ATOMIC_RELAXED);
-    x->sleeps_counted = all;
-}
-
-/* Relaxed: the monitor looks twice, and a recall has fences of its own. */
-static void set_current(struct sbt_carrier *x, struct sbt_fiber *f) {
-    __atomic_store_n(&x->current, f, __ATOMIC_RELAXED);
-}
-
-/* More carriers run fibers than CPUs may be used, and this one is to stop. */
-static bool is_surplus(const struct sbt_carrier *x) {
+bool sbt_carrier_is_surplus(const struct sbt_carrier *x) {
     return (uint32_t)(x - SBT_SWITCH->carrier) >= __atomic_load_n(&SBT_SWITCH->n_active, __ATOMIC_RELAXED);
-}
-
-/*
- * The fiber that was chosen, or the first of the run queue. A chosen fiber is no progress (`pops`): while a batch lasts
- * idle carriers take the fibers that are queued here.
- */
-static struct sbt_fiber *choose(struct sbt_carrier *x) {
-    struct sbt_fiber *chosen = x->chosen;
-    x->n_in_row = chosen != NULL ? x->n_in_row + 1 : 0;
-    if (SBT_LIKELY(chosen == NULL))
-        return SBT_UNLIKELY(x->rests) ? NULL : sbt_runq_pop(x);
-    x->chosen = NULL;
-    return chosen;
-}
-
-struct sbt_fiber *sbt_carrier_next(struct sbt_carrier *x) {
-    if (SBT_UNLIKELY(x->woke))
-        sbt_runq_judge(x);
-    struct sbt_fiber *next = choose(x);
-    if (SBT_UNLIKELY(x->pops - x->pops_at_count >= POPS_PER_COUNT && next != NULL)) {
-        count_sleeps(x);
-        x->rests = is_surplus(x);
-    }
-    set_current(x, next);
-    sbt_mask_block_for(x, next != NULL ? next->mask : sbt_receive_idle_mask());
-    return next;
 }
 
 /* What a searching carrier has seen of the other carriers. */
@@ -261,9 +171,9 @@ static struct sbt_fiber *find(struct sbt_carrier *x) {
     uint64_t bit = bit_of(x);
     struct sbt_fiber *f;
     bool searches = is_worth_a_search(x);
-    count_parked(x);
+    sbt_carrier_count_parked(x);
     for (;; searches = true) {
-        x->rests = is_surplus(x);
+        x->rests = sbt_carrier_is_surplus(x);
         if (SBT_UNLIKELY(x->rests)) {
             sbt_runq_give_away(x);
             searches = false;
@@ -290,7 +200,7 @@ static struct sbt_fiber *find(struct sbt_carrier *x) {
         if (SBT_UNLIKELY(__atomic_load_n(&s->all_held, __ATOMIC_RELAXED) != 0) && !sbt_serves(x))
             __atomic_store_n(&s->all_held, 0, __ATOMIC_RELAXED);
         f = last_look(x, &seen, searches);
-        if (f == NULL && x->rests == is_surplus(x)) {
+        if (f == NULL && x->rests == sbt_carrier_is_surplus(x)) {
             sleep_until_woken(x, fenced);
             if (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) != 0)
                 return NULL;
@@ -309,7 +219,7 @@ void *sbt_carrier_main(void *argument) {
     sbt_signal_stack_carry(x);
     sbt_switch_enter();
     for (struct sbt_fiber *f; (f = find(x)) != NULL;) {
-        set_current(x, f);
+        sbt_carrier_set_current(x, f);
         sbt_mask_block_for(x, f->mask);
         SBT_TSAN_RELEASE(x);
         sbt_regs_switch(&x->regs, &f->regs, x);

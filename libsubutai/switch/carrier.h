@@ -61,11 +61,16 @@ void sbt_carrier_unpark(struct sbt_fiber *first, struct sbt_fiber *last, uint32_
 /* The caller owns n fibers that are parked, and that it makes runnable: correct the count of runnable threads. */
 void sbt_carrier_count_woken(struct sbt_carrier *x, uint32_t n);
 
-/*
- * The carrier is about to leave its fiber: take the fiber that it runs next. From here on no signal that this fiber
- * blocks is handled. NULL: the carrier's loop is next.
- */
-struct sbt_fiber *sbt_carrier_next(struct sbt_carrier *x);
+/* Take the fibers that are parked here off the count of runnable threads. */
+void sbt_carrier_count_parked(struct sbt_carrier *x);
+
+/* More carriers run fibers than CPUs may be used, and this one is to stop. */
+bool sbt_carrier_is_surplus(const struct sbt_carrier *x);
+
+/* Relaxed: the monitor looks twice, and a recall has fences of its own. */
+static inline void sbt_carrier_set_current(struct sbt_carrier *x, struct sbt_fiber *f) {
+    __atomic_store_n(&x->current, f, __ATOMIC_RELAXED);
+}
 
 /*
  * Do what is left to do for the fiber that this carrier has just left: its stack is free only when another stack has

@@ -23,92 +23,6 @@
 #include "switch/state.h"
 #include "switch/tuning.h"
 
-/* ---- leaving ---- */
-
-/*
- * Switch from carrier *x to the next fiber, or to the carrier's loop. When f has been resumed, *x is the carrier that
- * runs it; NULL: its home thread does. False: a handler has forked just now; this is the child, and f is no fiber in
- * it.
- */
-static bool leave_carrier(struct sbt_fiber *f, enum sbt_leaving why, struct sbt_carrier **at) {
-    struct sbt_carrier *x = *at;
-    if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0) && !sbt_serves(x))
-        __atomic_store_n(&SBT_SWITCH->all_held, 0, __ATOMIC_RELAXED); /* this carrier makes progress */
-    if (SBT_UNLIKELY(__atomic_load_n(&x->held, __ATOMIC_RELAXED) != 0))
-        __atomic_store_n(&x->held, 0, __ATOMIC_RELAXED);
-    x->leaving = f;
-    x->why = why;
-    struct sbt_fiber *next = sbt_carrier_next(x);
-    if (SBT_UNLIKELY(sbt_self.fiber != f)) {
-        x->leaving = NULL;
-        x->why = SBT_LEAVES_NOTHING;
-        return false;
-    }
-    SBT_TSAN_RELEASE(x);
-    if (next == NULL)
-        *at = sbt_regs_switch(&f->regs, &x->regs, x);
-    else if (next != f)
-        *at = sbt_regs_switch(&f->regs, &next->regs, x);
-    return true;
-}
-
-/* The last step of a way home: pending signals are handled now, and a handler may end the thread. */
-static void arrive_home(struct sbt_fiber *f) {
-    uint32_t in_switch = sbt_self.in_switch;
-    sbt_self.in_switch = 0;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    sbt_pin_arrived(f);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    sbt_self.in_switch = in_switch;
-}
-
-/*
- * The fence pairs with sbt_recall's: either the recall sees that f runs on this carrier, or f sees here that it is
- * pinned.
- */
-static void obey_recall(struct sbt_fiber *f, enum sbt_leaving why) {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&f->pinned, __ATOMIC_RELAXED) != SBT_PIN_NOT && why != SBT_LEAVES_FOR_HOME)
-        sbt_fiber_leave(f, SBT_LEAVES_FOR_HOME);
-}
-
-/* f has been resumed on x; NULL: on its home thread. Of what was known before the switch only f is still true. */
-static void go_on(struct sbt_fiber *f, struct sbt_carrier *x, enum sbt_leaving why) {
-    SBT_TSAN_ACQUIRE(x != NULL ? (void *)x : (void *)&f->home_call);
-    __atomic_store_n(&f->carrier, x, __ATOMIC_RELAXED);
-    SBT_PROBE2(fiber_resume, f, x);
-    if (x != NULL) {
-        sbt_carrier_finish_switch(x);
-        if (SBT_UNLIKELY(x->mask != f->mask))
-            sbt_mask_carry(x, f->mask);
-    }
-    sbt_switch_leave();
-    if (x == NULL)
-        arrive_home(f);
-    else if (SBT_UNLIKELY(sbt_recall_signals != 0))
-        obey_recall(f, why);
-}
-
-void sbt_fiber_leave(struct sbt_fiber *f, enum sbt_leaving why) {
-    sbt_switch_enter();
-    struct sbt_carrier *x = f->carrier; /* read here: a handler that forks may have taken the fiber home before */
-    if (SBT_UNLIKELY(x == NULL && why == SBT_LEAVES_FOR_HOME)) {
-        sbt_switch_leave();
-        return;
-    }
-    if (SBT_UNLIKELY(f->mask_unsure))
-        sbt_mask_read(f);
-    SBT_PROBE2(fiber_leave, f, why);
-    if (x == NULL) {
-        SBT_TSAN_RELEASE(&f->token);
-        x = sbt_pin_leave_home(f, why);
-    } else if (!leave_carrier(f, why, &x)) {
-        sbt_switch_leave();
-        return;
-    }
-    go_on(f, x, why);
-}
-
 /* ---- waking ---- */
 static bool unpark(struct sbt_fiber *f) {
     bool asleep;
@@ -301,8 +215,8 @@ static bool is_better_at_home(const struct sbt_fiber *f, const struct sbt_deadli
            (__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0 || (deadline != NULL && f->dozes));
 }
 
-int sbt_fiber_park(const struct sbt_deadline *deadline) {
-    struct sbt_fiber *f = sbt_self.fiber;
+/* What is not as usual, or has a deadline. */
+static SBT_NOINLINE int park_otherwise(struct sbt_fiber *f, const struct sbt_deadline *deadline) {
     /* This is a handler that may not leave; or a child: a handler forked it and returned to a wait. Poll. */
     if (SBT_UNLIKELY(f == NULL) || sbt_switch_is_fixed()) {
         sbt_pause_ns(SBT_HANDLER_POLL_NS);
@@ -329,6 +243,17 @@ int sbt_fiber_park(const struct sbt_deadline *deadline) {
     if (SBT_UNLIKELY(spend_pinned_wait(f) || better_at_home || is_pinned(f) || !is_running()))
         return block_at_home(f, deadline);
     return deadline != NULL ? park_until(f, deadline) : park(f);
+}
+
+int sbt_fiber_park(const struct sbt_deadline *deadline) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    if (SBT_LIKELY(f != NULL && deadline == NULL)) {
+        sbt_switch_enter();
+        int r = sbt_fiber_park_as_usual(f);
+        if (SBT_LIKELY(r != SBT_NOT_AS_USUAL))
+            return r;
+    }
+    return park_otherwise(sbt_self.fiber, deadline);
 }
 
 /* ---- running in the caller's place ---- */
@@ -454,6 +379,8 @@ static bool may_join_carriers(const struct sbt_fiber *f) {
            sbt_switch_running_load() != 0;
 }
 
+void (*sbt_switch_yield_to_kernel)(void) = sbt_yield;
+
 bool sbt_switch_yield(bool goes_on) {
     struct sbt_fiber *f = sbt_self.fiber;
     if (f == NULL || sbt_self.pin_held != 0 || sbt_switch_is_fixed() || is_pinned(f))
@@ -466,13 +393,13 @@ bool sbt_switch_yield(bool goes_on) {
         return true;
     /*
      * Yield to the kernel now and then: under a real-time policy all these fibers may wait for a kernel thread that
-     * gets a core in no other way. pops_at_yield is atomic: if a handler has waited just now, another carrier's thread
-     * may write it too.
+     * gets a core in no other way. Beside threads that compute such a yield lasts for milliseconds. pops_at_yield is
+     * atomic: if a handler has waited just now, another carrier's thread may write it too.
      */
     uint32_t pops = __atomic_load_n(&x->pops, __ATOMIC_RELAXED);
     if (pops - __atomic_load_n(&x->pops_at_yield, __ATOMIC_RELAXED) >= POPS_PER_SYS_YIELD) {
         __atomic_store_n(&x->pops_at_yield, pops, __ATOMIC_RELAXED);
-        sbt_yield();
+        sbt_switch_yield_to_kernel();
     }
     return true;
 }

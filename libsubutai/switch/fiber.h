@@ -127,4 +127,11 @@ static inline void sbt_wake_list_append(struct sbt_wake_list *list, struct sbt_f
  */
 void sbt_fiber_leave(struct sbt_fiber *f, enum sbt_leaving why);
 
+/*
+ * The wait of the caller's own fiber f, on a carrier and without anything unusual, as sbt_fiber_park(NULL). The caller
+ * is between sbt_switch_enter and sbt_switch_leave, which this does. SBT_NOT_AS_USUAL: nothing else has been done.
+ */
+#define SBT_NOT_AS_USUAL (-1)
+int sbt_fiber_park_as_usual(struct sbt_fiber *f);
+
 #endif

@@ -17,6 +17,7 @@
 
 #include "os/fence.h"
 #include "switch/pin.h"
+#include "switch/runq_pop.h"
 #include "switch/serve.h"
 #include "switch/state.h"
 #include "switch/tuning.h"
@@ -298,35 +299,16 @@ void sbt_runq_learn(struct sbt_carrier *x, bool in_vain) {
  * but not for ever. (A fiber may look for long before it yields again, or waits. At PARSEC's barrier with 64 threads
  * each woken fiber would stand behind 31 fibers that look 35 000 times.)
  */
-static struct sbt_fiber *take_first(struct sbt_carrier *x) {
-    bool both = x->queue[SBT_WOKEN].head != NULL && x->queue[SBT_YIELDED].head != NULL;
+enum sbt_runq_of sbt_runq_prefer(struct sbt_carrier *x) {
+    bool both = x->queue[SBT_WOKEN].head != NULL;
     bool turn = both && x->preferred >= PREFERRED_MOST;
-    struct sbt_runq *q = &x->queue[x->queue[SBT_WOKEN].head == NULL || turn ? SBT_YIELDED : SBT_WOKEN];
-    struct sbt_fiber *f = q->head;
-    if (f == NULL)
-        return NULL;
     x->preferred = both && !turn ? x->preferred + 1 : 0;
-    q->head = f->next;
-    if (q->head == NULL)
-        q->tail = NULL;
-    __atomic_store_n(&x->n, x->n - 1, __ATOMIC_RELAXED);
-    return f;
-}
-
-struct sbt_fiber *sbt_runq_pop(struct sbt_carrier *x) {
-    if (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0)
-        return NULL;
-    sbt_switch_lock(&x->lock);
-    struct sbt_fiber *f = take_first(x);
-    sbt_switch_unlock(&x->lock);
-    if (f != NULL)
-        __atomic_store_n(&x->pops, x->pops + 1, __ATOMIC_RELAXED);
-    return f;
+    return x->queue[SBT_WOKEN].head == NULL || turn ? SBT_YIELDED : SBT_WOKEN;
 }
 
 struct sbt_fiber *sbt_runq_take(struct sbt_carrier *x) {
     sbt_switch_lock(&x->lock);
-    struct sbt_fiber *f = take_first(x);
+    struct sbt_fiber *f = sbt_runq_take_first(x);
     if (f != NULL)
         __atomic_fetch_add(&x->stolen, 1, __ATOMIC_RELAXED);
     sbt_switch_unlock(&x->lock);

@@ -36,9 +36,6 @@ void sbt_runq_push_from_home(struct sbt_fiber *f, enum sbt_runq_of which);
 /* The same of one fiber that has been woken, before all that are queued. */
 void sbt_runq_push_first(struct sbt_carrier *self, struct sbt_fiber *f);
 
-/* Take the carrier's own next fiber; NULL: none. Called by that carrier alone. */
-struct sbt_fiber *sbt_runq_pop(struct sbt_carrier *x);
-
 /* Note the CPU on which the carrier is about to sleep. */
 void sbt_runq_note_cpu(struct sbt_carrier *x);
 

@@ -2,8 +2,8 @@
 /*
  * The state of switch/, and how code enters and leaves it.
  *
- * The files carrier, due, fiber, mask, pin, pool, recall, receive, runq, signal_stack and table are one room: they use
- * each other through this state.
+ * The files carrier, due, fiber, leave, mask, pin, pool, recall, receive, runq, signal_stack and table are one room:
+ * they use each other through this state.
  *
  * Everything that a forked child must find empty is in one object, on pages of its own, which the kernel wipes in the
  * child.

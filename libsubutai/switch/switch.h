@@ -63,6 +63,12 @@ enum sbt_switch_want {
 extern bool (*sbt_switch_idle_work)(void);
 
 /*
+ * While fibers yield to each other their carrier yields to the kernel now and then, by this function; at first by
+ * sched_yield. Set as the above, to the function of wait/ that does so only where it pays.
+ */
+extern void (*sbt_switch_yield_to_kernel)(void);
+
+/*
  * The engine's function that the monitor calls at each look, which is every few milliseconds while fibers become
  * runnable; NULL: none. `steady`: threads are switched, no trial of that is under way, and another look follows. Set as
  * the above.
@@ -387,6 +393,9 @@ long sbt_switch_wake(uint32_t *word, int n);
  * consistent with this. False: the caller cannot join now, and must wait in another way.
  */
 bool sbt_waiter_stack_join(uint32_t *stack, uint32_t ticket);
+
+/* The same, only if another fiber is runnable on the caller's carrier: then waiting actively is a waste. */
+bool sbt_waiter_stack_join_behind(uint32_t *stack, uint32_t ticket);
 
 /*
  * Wait until the fiber has been taken out. True: by a thread that had seen it wait for an event that has happened, and

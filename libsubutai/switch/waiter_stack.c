@@ -21,11 +21,12 @@ static uint32_t generation(void) {
     return sbt_fork_generation() << NUMBER_BITS;
 }
 
-bool sbt_waiter_stack_join(uint32_t *stack, uint32_t ticket) {
-    struct sbt_fiber *f = sbt_self.fiber;
-    if (f == NULL || sbt_self.in_switch != 0 || __atomic_load_n(&f->on_stack, __ATOMIC_ACQUIRE) != SBT_STACK_NONE ||
-        !(f->carrier != NULL || sbt_switch_roams()))
-        return false;
+/* In a signal handler, f may have joined one already. */
+static inline bool may_join(const struct sbt_fiber *f) {
+    return sbt_self.in_switch == 0 && __atomic_load_n(&f->on_stack, __ATOMIC_ACQUIRE) == SBT_STACK_NONE;
+}
+
+static inline void join(struct sbt_fiber *f, uint32_t *stack, uint32_t ticket) {
     sbt_switch_enter();
     f->ticket = ticket;
     __atomic_store_n(&f->on_stack, SBT_STACK_JOINED, __ATOMIC_RELAXED);
@@ -37,13 +38,32 @@ bool sbt_waiter_stack_join(uint32_t *stack, uint32_t ticket) {
          * fiber, or the fiber, which looks at the object next, sees there what has happened.
          */
     } while (!__atomic_compare_exchange_n(stack, &seen, me, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+}
+
+bool sbt_waiter_stack_join(uint32_t *stack, uint32_t ticket) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    if (f == NULL || !may_join(f) || !(f->carrier != NULL || sbt_switch_roams()))
+        return false;
+    join(f, stack, ticket);
+    return true;
+}
+
+bool sbt_waiter_stack_join_behind(uint32_t *stack, uint32_t ticket) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    const struct sbt_carrier *x = f != NULL ? f->carrier : NULL;
+    if (x == NULL || __atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 || !may_join(f))
+        return false;
+    join(f, stack, ticket);
     return true;
 }
 
 bool sbt_waiter_stack_wait(void) {
     struct sbt_fiber *f = sbt_self.fiber;
     uint8_t now;
-    sbt_switch_leave();
+    if (SBT_UNLIKELY(f == NULL) || __atomic_load_n(&f->on_stack, __ATOMIC_RELAXED) != SBT_STACK_JOINED)
+        sbt_switch_leave();
+    else
+        sbt_fiber_park_as_usual(f);
     do {
         if (f == NULL || sbt_self.fiber != f) /* a handler has forked; this is the child */
             return false;

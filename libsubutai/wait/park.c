@@ -45,6 +45,10 @@ void sbt_wait_yield_to_fibers(void) {
         sbt_switch_yield(false);
 }
 
+void sbt_wait_offer(void) {
+    sbt_yield_gate_offer(&sbt_yield_gate);
+}
+
 void sbt_wait_yield(bool goes_on) {
     if (sbt_self.fiber == NULL || !sbt_switch_yield(goes_on))
         sbt_yield_gate_offer_or_pause(&sbt_yield_gate);

@@ -46,7 +46,10 @@ long sbt_wake(uint32_t *word, int n);
  */
 void sbt_wait_yield(bool goes_on);
 
-/* The same for a fiber, if one is ready; if none is, it goes on: the kernel would run another process. */
+/* Yield to the thread that the kernel chooses, if such yields pay at present (yield_gate.h). */
+void sbt_wait_offer(void);
+
+/* As sbt_wait_yield, for a fiber, if one is ready; if none is, it goes on: the kernel would run another process. */
 void sbt_wait_yield_to_fibers(void);
 
 /* The word that the calling thread is woken by from here on. NULL: the word that it sleeps on. */

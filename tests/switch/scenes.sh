@@ -25,6 +25,11 @@ for subject in subject subject-pin timed pin tid signal-stack recall cancel elig
     done
 done
 
+run timeout -s KILL 60 taskset -c "$(allowed_cpu)" "$SUBUTAI" run --verbose 2 --wait switch -- \
+    env SWITCHED=1 BESIDE=1 "$SUBJECTS/switch-subject" yielders-beside
+check "yielders-beside, one core: by switching" matches "$err" 'waiting by switching'
+check "yielders-beside, one core: the other process gets few slices" is "$status" 0
+
 # Where a thread lets others run only by yielding. The time limit has to, too.
 cpu=$(allowed_cpu)
 for scene in main-gets-even-turns main-gets-odd-turns; do

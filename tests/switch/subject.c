@@ -6,6 +6,9 @@
  */
 #include "scene.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #define ROUNDS 300
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -142,6 +145,53 @@ static void yielders(void) {
     run(32, yield_in_turn);
 }
 
+/* ---- fibers that yield beside a process that computes: the kernel would give that process a slice each time ---- */
+enum { BESIDE_NS = 150000000, TRIES_BESIDE = 20 };
+
+static atomic_long n_yields;
+
+static void *yield_beside(void *number) {
+    meet();
+    long n = 0;
+    for (int64_t begin = now_ns(CLOCK_MONOTONIC); now_ns(CLOCK_MONOTONIC) - begin < BESIDE_NS; n++)
+        sched_yield();
+    n_yields += n;
+    return number;
+}
+
+/* How often the kernel has taken the core away. */
+static long n_taken_away(void) {
+    struct rusage usage;
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    return usage.ru_nivcsw;
+}
+
+static bool yields_are_switches(void) {
+    long before = n_taken_away();
+    n_yields = 0;
+    run(8, yield_beside);
+    return n_taken_away() - before < n_yields / 128; /* without care, at one of 64 yields */
+}
+
+/* BESIDE: on one core. Where more processes compute threads are sent home at times, so that there are many tries. */
+static void yielders_beside(void) {
+    if (getenv("BESIDE") == NULL) {
+        yields_are_switches();
+        return;
+    }
+    pid_t computes = fork();
+    if (computes == 0) {
+        alarm(60);
+        for (;;)
+            ;
+    }
+    bool are = false;
+    for (int i = 0; i < TRIES_BESIDE && !are; i++)
+        are = yields_are_switches();
+    CHECK(kill(computes, SIGKILL) == 0 && waitpid(computes, NULL, 0) == computes);
+    CHECK(are);
+}
+
 /* ---- deadlines ---- */
 static void *wait_with_deadline(void *number) {
     for (int i = 0; i < 5; i++) {
@@ -250,6 +300,7 @@ int main(int argc, char **argv) {
         {"kernel-sleepers", kernel_sleepers},
         {"spinners", spinners},
         {"yielders", yielders},
+        {"yielders-beside", yielders_beside},
         {"deadlines", deadlines},
         {"forks", forks},
         {"main-moves", main_moves},

@@ -82,7 +82,7 @@ static void disperse(struct sbt_barrier *bx, uint32_t generation, bool joined) {
  * Sequentially consistent: either this sees the flag or the waiter stack, or a fiber that has just joined sees the
  * generation.
  */
-static void complete(struct sbt_barrier *bx, uint64_t seen) {
+static SBT_NOINLINE void complete(struct sbt_barrier *bx, uint64_t seen) {
     uint32_t *word = generation_word(bx);
     uint64_t want;
     bool stands = false;
@@ -101,40 +101,30 @@ static void complete(struct sbt_barrier *bx, uint64_t seen) {
     sbt_handlers_release();
 }
 
-/* The caller's fiber has joined the waiter stack. True: it is counted in `left`, and must not touch the barrier. */
-static bool wait_on_stack(struct sbt_barrier *bx, uint32_t generation) {
-    uint64_t seen = __atomic_load_n(&bx->rounds, __ATOMIC_SEQ_CST);
+static SBT_NOINLINE void see_to_stack(struct sbt_barrier *bx, uint32_t generation, uint64_t seen) {
     while (!is_over(seen, generation) && (seen & STACKED) == 0 &&
            !__atomic_compare_exchange_n(&bx->rounds, &seen, seen | STACKED, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         ;
     if (is_over(seen, generation)) /* the last arriver may have emptied the stack before this fiber joined */
         disperse(bx, generation, true);
+}
+
+/*
+ * The caller's fiber has joined the waiter stack. True: it is counted in `left`, and must not touch the barrier. Of all
+ * fibers of a round, only the first finds something to do here before it waits.
+ */
+static inline bool wait_on_stack(struct sbt_barrier *bx, uint32_t generation) {
+    uint64_t seen = __atomic_load_n(&bx->rounds, __ATOMIC_SEQ_CST);
+    if (SBT_UNLIKELY(is_over(seen, generation) || (seen & STACKED) == 0))
+        see_to_stack(bx, generation, seen);
     return sbt_waiter_stack_wait();
 }
 
-int direct_barrier_wait(pthread_barrier_t *b) {
-    struct sbt_barrier *bx = sbt_barrier_of(b);
-    uint64_t seen = __atomic_add_fetch(&bx->rounds, 1, __ATOMIC_ACQ_REL);
-    uint32_t arrived = (uint32_t)seen, count = bx->count;
-    /* Rounds that earlier arrivals complete: none unless more threads than `count` use it. A division is slow. */
-    uint32_t before = SBT_LIKELY(arrived <= count) ? 0 : (arrived - 1) / count;
-    if (arrived - before * count == count) {
-        SBT_PROBE1(barrier_release, b);
-        complete(bx, seen);
-        return PTHREAD_BARRIER_SERIAL_THREAD;
-    }
-
-    /* The generation after this arrival's round, and the distance to it, which survives the counter's wrap. */
-    uint32_t generation = generation_in(seen) + (uint32_t)(GENERATION >> 32) * (before + 1);
+static SBT_NOINLINE int wait_actively(struct sbt_barrier *bx, uint32_t generation) {
     struct sbt_active active;
-    if (sbt_switch_others_runnable()) { /* what the first step of an active wait would find, at less cost */
-        sbt_switch_about_to_wait();
-        if (sbt_waiter_stack_join(&bx->waiter_stack, generation) && wait_on_stack(bx, generation))
-            return 0;
-    }
     sbt_active_begin(&active, &bx->adapt);
     for (;;) {
-        seen = __atomic_load_n(&bx->rounds, __ATOMIC_ACQUIRE); /* pairs with complete */
+        uint64_t seen = __atomic_load_n(&bx->rounds, __ATOMIC_ACQUIRE); /* pairs with complete */
         if (is_over(seen, generation))
             break;
         if (sbt_active_step(&active))
@@ -153,6 +143,31 @@ int direct_barrier_wait(pthread_barrier_t *b) {
         sbt_active_end(&active, &bx->adapt);
     __atomic_fetch_add(&bx->left, 1, __ATOMIC_RELEASE); /* pairs with the acquire in destroy */
     return 0;
+}
+
+/* Rounds that earlier arrivals complete: none unless more threads than `count` use it. A division is slow. */
+static SBT_NOINLINE uint32_t rounds_before(uint32_t arrived, uint32_t count) {
+    return (arrived - 1) / count;
+}
+
+int direct_barrier_wait(pthread_barrier_t *b) {
+    struct sbt_barrier *bx = sbt_barrier_of(b);
+    uint64_t seen = __atomic_add_fetch(&bx->rounds, 1, __ATOMIC_ACQ_REL);
+    uint32_t arrived = (uint32_t)seen, count = bx->count;
+    uint32_t before = SBT_LIKELY(arrived <= count) ? 0 : rounds_before(arrived, count);
+    if (arrived - before * count == count) {
+        SBT_PROBE1(barrier_release, b);
+        complete(bx, seen);
+        return PTHREAD_BARRIER_SERIAL_THREAD;
+    }
+
+    /* The generation after this arrival's round, and the distance to it, which survives the counter's wrap. */
+    uint32_t generation = generation_in(seen) + (uint32_t)(GENERATION >> 32) * (before + 1);
+    sbt_switch_about_to_wait();
+    /* Where another fiber is runnable that is what the first step of an active wait would find, at more cost. */
+    if (SBT_LIKELY(sbt_waiter_stack_join_behind(&bx->waiter_stack, generation)) && wait_on_stack(bx, generation))
+        return 0;
+    return wait_actively(bx, generation);
 }
 
 int direct_barrier_destroy(pthread_barrier_t *b) {

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A fiber leaves the place where it runs, a carrier or its home thread, and another fiber goes on.
+ *
+ * A carrier leaves a fiber that waits by switching straight to the next fiber. Then one thing is left to do for the
+ * first fiber: say that it is PARKED, or queue it again. That is done on the stack that was switched to, because only
+ * then is the fiber's own stack no longer in use. It is finish_switch, as in Linux's scheduler.
+ *
+ * Each wait that switches goes this way. What it costs is the number of its instructions, beside the switch of the TLS
+ * base; its locked operations are a twentieth (docs/notes.md). So the way of a wait without anything unusual is one
+ * function, and what is unusual is in functions of its own: a call saves registers, and the frames of all fibers share
+ * the first cache.
+ */
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "core/probes.h"
+#include "switch/carrier.h"
+#include "switch/mask.h"
+#include "switch/pin.h"
+#include "switch/recall.h"
+#include "switch/receive.h"
+#include "switch/runq_pop.h"
+#include "switch/sanitizer.h"
+#include "switch/serve.h"
+#include "switch/state.h"
+#include "switch/tuning.h"
+
+/* ---- the fiber that was left ---- */
+
+/*
+ * Before this the count of runnable threads may be too high, and a thread that waits may switch at once instead of
+ * spinning. That does no harm while other fibers are runnable here.
+ */
+SBT_NOINLINE void sbt_carrier_count_parked(struct sbt_carrier *x) {
+    if (x->n_parked != 0)
+        sbt_runnable_add(-(int)x->n_parked);
+    x->n_parked = 0;
+}
+
+/* Queue it again, or send it home. */
+static SBT_NOINLINE void finish_otherwise(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_leaving why) {
+    switch (why) {
+    case SBT_LEAVES_TO_PARK: /* it has been woken: this carrier still owns it and must make it runnable */
+    case SBT_LEAVES_TO_GO_ON:
+        sbt_serve_queue(x, f, SBT_WOKEN);
+        break;
+    case SBT_LEAVES_TO_YIELD:
+        sbt_serve_queue(x, f, SBT_YIELDED);
+        break;
+    case SBT_LEAVES_FOR_HOME:
+        sbt_pin_send_home(f);
+        break;
+    case SBT_LEAVES_NOTHING:
+        break;
+    }
+}
+
+static inline void finish_switch(struct sbt_carrier *x) {
+    struct sbt_fiber *f = x->leaving;
+    enum sbt_leaving why = x->why;
+    uint32_t none = SBT_TOKEN_NONE;
+    x->leaving = NULL;
+    x->why = SBT_LEAVES_NOTHING;
+    /* Release: the fiber's registers. */
+    if (SBT_UNLIKELY(why != SBT_LEAVES_TO_PARK) ||
+        !__atomic_compare_exchange_n(&f->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        finish_otherwise(x, f, why);
+    else if (++x->n_parked >= (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 ? PARKED_FEW : PARKED_MOST))
+        sbt_carrier_count_parked(x);
+}
+
+void sbt_carrier_finish_switch(struct sbt_carrier *x) {
+    finish_switch(x);
+}
+
+/* ---- the fiber that goes on ---- */
+
+/* Count how often fibers sleep in the kernel on this carrier. The monitor decides whether that is too often. */
+static void count_sleeps(struct sbt_carrier *x) {
+    struct rusage usage;
+    x->pops_at_count = x->pops;
+    if (sbt_syscall3(SYS_getrusage, RUSAGE_THREAD, &usage, 0) != 0)
+        return;
+    uint32_t all = (uint32_t)usage.ru_nvcsw - x->idle_sleeps;
+    /* The count falls if an idle sleep was counted and the kernel did not sleep, because there was work. */
+    if ((int32_t)(all - x->sleeps_counted) > 0)
+        __atomic_fetch_add(&SBT_SWITCH->sleeps, all - x->sleeps_counted, __ATOMIC_RELAXED);
+    x->sleeps_counted = all;
+}
+
+/* What a carrier does once in so many fibers. */
+static SBT_NOINLINE void take_stock(struct sbt_carrier *x) {
+    count_sleeps(x);
+    x->rests = sbt_carrier_is_surplus(x);
+}
+
+/* A chosen fiber is no progress (`pops`): while a batch lasts idle carriers take the fibers that are queued here. */
+static SBT_NOINLINE struct sbt_fiber *take_chosen(struct sbt_carrier *x) {
+    struct sbt_fiber *chosen = x->chosen;
+    x->n_in_row++;
+    x->chosen = NULL;
+    return chosen;
+}
+
+/* The fiber that was chosen, or the first of the run queue. */
+static inline struct sbt_fiber *choose(struct sbt_carrier *x) {
+    if (SBT_UNLIKELY(x->chosen != NULL))
+        return take_chosen(x);
+    x->n_in_row = 0;
+    return SBT_UNLIKELY(x->rests) ? NULL : sbt_runq_pop(x);
+}
+
+/*
+ * The carrier is about to leave its fiber: take the fiber that it runs next. From here on no signal that this fiber
+ * blocks is handled. NULL: the carrier's loop is next.
+ */
+static inline struct sbt_fiber *take_next(struct sbt_carrier *x) {
+    if (SBT_UNLIKELY(x->woke))
+        sbt_runq_judge(x);
+    struct sbt_fiber *next = choose(x);
+    if (SBT_UNLIKELY(x->pops - x->pops_at_count >= POPS_PER_COUNT) && next != NULL)
+        take_stock(x);
+    sbt_carrier_set_current(x, next);
+    sbt_mask_block_for(x, next != NULL ? next->mask : sbt_receive_idle_mask());
+    return next;
+}
+
+/* ---- leaving a carrier ---- */
+
+/* The carrier makes progress. A hint, and it is seldom needed. */
+static SBT_NOINLINE void note_progress(struct sbt_carrier *x) {
+    if (!sbt_serves(x))
+        __atomic_store_n(&SBT_SWITCH->all_held, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&x->held, 0, __ATOMIC_RELAXED);
+}
+
+/*
+ * Switch from carrier *x to the next fiber, or to the carrier's loop. When f has been resumed, *x is the carrier that
+ * runs it; NULL: its home thread does. False: a handler has forked just now; this is the child, and f is no fiber in
+ * it.
+ */
+static inline bool leave_carrier(struct sbt_fiber *f, enum sbt_leaving why, struct sbt_carrier **at) {
+    struct sbt_carrier *x = *at;
+    if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0) ||
+        SBT_UNLIKELY(__atomic_load_n(&x->held, __ATOMIC_RELAXED) != 0))
+        note_progress(x);
+    x->leaving = f;
+    x->why = why;
+    struct sbt_fiber *next = take_next(x);
+    if (SBT_UNLIKELY(sbt_self.fiber != f)) {
+        x->leaving = NULL;
+        x->why = SBT_LEAVES_NOTHING;
+        return false;
+    }
+    SBT_TSAN_RELEASE(x);
+    if (next == NULL)
+        *at = sbt_regs_switch(&f->regs, &x->regs, x);
+    else if (next != f)
+        *at = sbt_regs_switch(&f->regs, &next->regs, x);
+    return true;
+}
+
+/* The last step of a way home: pending signals are handled now, and a handler may end the thread. */
+static SBT_NOINLINE void arrive_home(struct sbt_fiber *f) {
+    sbt_switch_leave();
+    uint32_t in_switch = sbt_self.in_switch;
+    sbt_self.in_switch = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sbt_pin_arrived(f);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sbt_self.in_switch = in_switch;
+}
+
+/*
+ * The fence pairs with sbt_recall's: either the recall sees that f runs on this carrier, or f sees here that it is
+ * pinned.
+ */
+static SBT_NOINLINE void obey_recall(struct sbt_fiber *f, enum sbt_leaving why) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&f->pinned, __ATOMIC_RELAXED) != SBT_PIN_NOT && why != SBT_LEAVES_FOR_HOME)
+        sbt_fiber_leave(f, SBT_LEAVES_FOR_HOME);
+}
+
+/* f has been resumed on x; NULL: on its home thread. Of what was known before the switch only f is still true. */
+static inline void go_on(struct sbt_fiber *f, struct sbt_carrier *x, enum sbt_leaving why) {
+    SBT_TSAN_ACQUIRE(x != NULL ? (void *)x : (void *)&f->home_call);
+    __atomic_store_n(&f->carrier, x, __ATOMIC_RELAXED);
+    SBT_PROBE2(fiber_resume, f, x);
+    if (SBT_UNLIKELY(x == NULL)) {
+        arrive_home(f);
+        return;
+    }
+    finish_switch(x);
+    if (SBT_UNLIKELY(x->mask != f->mask))
+        sbt_mask_carry(x, f->mask);
+    sbt_switch_leave();
+    if (SBT_UNLIKELY(sbt_recall_signals != 0))
+        obey_recall(f, why);
+}
+
+void sbt_fiber_leave(struct sbt_fiber *f, enum sbt_leaving why) {
+    sbt_switch_enter();
+    struct sbt_carrier *x = f->carrier; /* read here: a handler that forks may have taken the fiber home before */
+    if (SBT_UNLIKELY(x == NULL && why == SBT_LEAVES_FOR_HOME)) {
+        sbt_switch_leave();
+        return;
+    }
+    if (SBT_UNLIKELY(f->mask_unsure))
+        sbt_mask_read(f);
+    SBT_PROBE2(fiber_leave, f, why);
+    if (x == NULL) {
+        SBT_TSAN_RELEASE(&f->token);
+        x = sbt_pin_leave_home(f, why);
+    } else if (!leave_carrier(f, why, &x)) {
+        sbt_switch_leave();
+        return;
+    }
+    go_on(f, x, why);
+}
+
+/* ---- the usual wait ---- */
+
+/*
+ * Is there nothing that sbt_fiber_park would have to look after? f runs on carrier x, the caller is inside switch/
+ * once, and everything else that may make a fiber wait elsewhere is as it nearly always is.
+ */
+static inline bool waits_as_usual(const struct sbt_fiber *f, const struct sbt_carrier *x) {
+    const struct sbt_switch_state *s = SBT_SWITCH;
+    return x != NULL && sbt_self.in_switch == 1 && sbt_self.pin_held == 0 && !sbt_signal_stack_is_here(f) &&
+           __atomic_load_n(&f->token, __ATOMIC_RELAXED) != SBT_TOKEN_TOKEN && !f->mask_unsure &&
+           (__atomic_load_n(&s->main_mask, __ATOMIC_RELAXED) & ~f->mask) == 0 &&
+           (__atomic_load_n(&s->on_duty, __ATOMIC_RELAXED) == 0 || f->duty == 0) &&
+           __atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED) == 0 &&
+           __atomic_load_n(&f->pinned, __ATOMIC_RELAXED) == SBT_PIN_NOT &&
+           __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) == 0 &&
+           __atomic_load_n(&s->running, __ATOMIC_RELAXED) != 0;
+}
+
+int sbt_fiber_park_as_usual(struct sbt_fiber *f) {
+    struct sbt_carrier *x = f->carrier;
+    if (SBT_UNLIKELY(!waits_as_usual(f, x))) {
+        sbt_switch_leave();
+        return SBT_NOT_AS_USUAL;
+    }
+    f->interrupted = false;
+    SBT_PROBE2(fiber_leave, f, SBT_LEAVES_TO_PARK);
+    if (SBT_LIKELY(leave_carrier(f, SBT_LEAVES_TO_PARK, &x)))
+        go_on(f, x, SBT_LEAVES_TO_PARK);
+    else
+        sbt_switch_leave();
+    if (SBT_UNLIKELY(__atomic_load_n(&f->token, __ATOMIC_ACQUIRE) != SBT_TOKEN_NONE))
+        __atomic_exchange_n(&f->token, SBT_TOKEN_NONE, __ATOMIC_ACQ_REL);
+    return SBT_UNLIKELY(f->interrupted) ? EINTR : 0;
+}
