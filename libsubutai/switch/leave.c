@@ -151,6 +151,7 @@ static inline bool leave_carrier(struct sbt_fiber *f, enum sbt_leaving why, stru
     if (SBT_UNLIKELY(sbt_self.fiber != f)) {
         x->leaving = NULL;
         x->why = SBT_LEAVES_NOTHING;
+        sbt_mask_set(&f->mask); /* take_next has blocked what a carrier without a fiber blocks */
         return false;
     }
     SBT_TSAN_RELEASE(x);

@@ -96,8 +96,8 @@ void sbt_adapt_start(uint32_t spin_ns, uint32_t max_yields) {
 
 /*
  * While yields do not pay (wait/yield_gate.h) a spin does not either: the thread that is waited for may have no core.
- * With many more cores than threads it has one, and the busy core may be another thread's. A fiber never comes to the
- * gate, so it would go without its spins for ever.
+ * With many more cores than threads it has one, and the busy core may be another thread's. A fiber comes to the gate in
+ * loops of yields only, so it might go without its spins for ever.
  */
 static bool spins_in_vain(void) {
     uint32_t n = __atomic_load_n(&sbt_n_runnable, __ATOMIC_RELAXED);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "core/cpus.h"
+#include "core/priority.h"
 #include "core/probes.h"
 #include "core/thread.h"
 #include "os/futex.h"
@@ -45,8 +46,11 @@ void sbt_wait_yield_to_fibers(void) {
         sbt_switch_yield(false);
 }
 
+/* Under a real-time policy equals get the core in no other way, so the gate would keep it from them for as long as it
+ * is closed. */
 void sbt_wait_offer(void) {
-    sbt_yield_gate_offer(&sbt_yield_gate);
+    if (!sbt_yield_gate_offer(&sbt_yield_gate) && sbt_priority_read() != 0)
+        sbt_yield();
 }
 
 void sbt_wait_yield(bool goes_on) {

@@ -46,7 +46,8 @@ long sbt_wake(uint32_t *word, int n);
  */
 void sbt_wait_yield(bool goes_on);
 
-/* Yield to the thread that the kernel chooses, if such yields pay at present (yield_gate.h). */
+/* Yield to the thread that the kernel chooses, if such yields pay at present (yield_gate.h), or the caller's policy is
+ * real-time. */
 void sbt_wait_offer(void);
 
 /* As sbt_wait_yield, for a fiber, if one is ready; if none is, it goes on: the kernel would run another process. */

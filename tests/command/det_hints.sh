@@ -93,7 +93,9 @@ check "it is that without hints" is "$out" "$without_all"
 
 
 # The turn is kept: the thread that has locked in lock_often unlocks before another one makes an operation.
-printf 'subutai-hints 1\nkeep-turn lock_often (%s) 1\nkeep-turn try_until_had (%s)\n' "${HINTED##*/}" "${HINTED##*/}" >keep.hints
+app=${HINTED##*/}
+printf '%s\n' 'subutai-hints 1' "keep-turn lock_often ($app) 1" "keep-turn try_until_had ($app)" "keep-turn try_here_and_there ($app) 1" \
+    "keep-turn try_elsewhere ($app) 100" >keep.hints
 options=(--hints keep.hints)
 runs 10 sites
 check "a turn that is kept: one schedule and one output" one_inside
@@ -122,7 +124,14 @@ check "no other operation comes in between" is "$(kept_unlocks <<<"$out")" "600 
 for waits in adaptive switch; do
     run timeout 30 "$SUBUTAI" run --engine det --wait $waits --hints keep.hints -- "$HINTED" tries
     check "it is kept so many times in a row at most, $waits" is "$status $out" "0 done"
+    run timeout 30 "$SUBUTAI" run --engine det --wait $waits --hints keep.hints -- "$HINTED" tries-twice
+    check "also at two sites that differ in how often, $waits" is "$status $out" "0 done"
 done
+
+# A section that gives up the order keeps no turn in it; each round has an operation outside of sections, the soft barriers' none.
+printf '%s\n' 'subutai-hints 1' "keep-turn locked_add ($app)" >pcs.hints
+run "$SUBUTAI" run --engine det --verbose 1 --hints pcs.hints -- "$HINTED" pcs
+check "in a performance-critical section no turn is kept" matches "$err" ', 0 turns kept'
 
 for what in pipeline sites pcs; do
     hints_for $what

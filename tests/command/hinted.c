@@ -191,9 +191,22 @@ __attribute__((noinline)) static void meet(void) {
     compute(3000);
 }
 
+__attribute__((noinline)) static int try_elsewhere(void) {
+    int r = pthread_mutex_trylock(&mutex);
+    __asm__ volatile("" ::: "memory"); /* no jump in the place of the call */
+    return r;
+}
+
 /* It waits for the mutex by an operation that does not block. */
 __attribute__((noinline)) static void try_until_had(void) {
     while (pthread_mutex_trylock(&mutex) != 0)
+        ;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* The same at two sites by turns. */
+__attribute__((noinline)) static void try_here_and_there(void) {
+    while (pthread_mutex_trylock(&mutex) != 0 && try_elsewhere() != 0)
         ;
     pthread_mutex_unlock(&mutex);
 }
@@ -203,10 +216,15 @@ static void *tries(void *unused) {
     return unused;
 }
 
-static int tried(void) {
+static void *tries_twice(void *unused) {
+    try_here_and_there();
+    return unused;
+}
+
+static int tried(void *(*how)(void *)) {
     pthread_t thread;
     pthread_mutex_lock(&mutex);
-    pthread_create(&thread, NULL, tries, NULL);
+    pthread_create(&thread, NULL, how, NULL);
     for (int i = 0; i < 20; i++)
         sched_yield();
     pthread_mutex_unlock(&mutex);
@@ -374,7 +392,9 @@ int main(int argc, char **argv) {
     if (strcmp(what, "sites") == 0)
         return run(at_sites);
     if (strcmp(what, "tries") == 0)
-        return tried();
+        return tried(tries);
+    if (strcmp(what, "tries-twice") == 0)
+        return tried(tries_twice);
     if (strcmp(what, "ends") == 0)
         return ends();
     if (strcmp(what, "cancelled") == 0)
@@ -389,7 +409,7 @@ int main(int argc, char **argv) {
         return keeps(true);
     if (strcmp(what, "bad") == 0)
         return bad();
-    fprintf(stderr,
-            "usage: hinted pipeline|alike|lone|pcs|ends|cancelled|handlers|forks|sites|tries|stdio|stall|bad\n");
+    fprintf(stderr, "usage: hinted "
+                    "pipeline|alike|lone|pcs|ends|cancelled|handlers|forks|sites|tries|tries-twice|stdio|stall|bad\n");
     return 2;
 }

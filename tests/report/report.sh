@@ -225,7 +225,7 @@ check "--try: half a command line" matches "$status $err" '^0 subutai: report: -
 subutai report --json --top 1 hot-lock.sbt
 check "a hot lock in a variable: the command delegates it" json '.[0].advice[0].command | contains(",direct:wait=switch,delegate=hot -- ")'
 subutai report hot-lock.sbt
-check "above the shares of RCL's authors" matches "$(tr -s ' \n' ' ' <<<"$out")" 'is above the 60 % from which delegation [(]RCL[)] beats all other locks\. '
+check "above the shares of RCL's authors" matches "$(tr -s ' \n' ' ' <<<"$out")" 'is above the 60 % from which delegation [(]RCL[)] beat all other locks on 48 cores\. '
 subutai report --delegate-from 30,never hot-lock.sbt
 check "--delegate-from: above the share that was measured" matches "$(tr -s ' \n' ' ' <<<"$out")" 'is above the 30 % from which delegation [(]RCL[)] beats POSIX locks here\. '
 subutai report --delegate-from never,never --json hot-lock.sbt

@@ -347,6 +347,43 @@ static void main_gets_odd_turns(void) {
     main_gets_a_turn(true);
 }
 
+/* ---- main computes for a millisecond at a time, on the core of fibers that yield until it is done: a yield is a whole
+ * turn ---- */
+#define STEPS 100
+
+static atomic_int step;
+
+static void *yield_until_each_step(void *unused) {
+    for (int i = 1; i <= STEPS; i++) {
+        while (step < i)
+            sched_yield();
+        OK_ERRNO(sem_post(&nothing));
+    }
+    return unused;
+}
+
+static double cpu_ms(void) {
+    struct timespec now;
+    OK_ERRNO(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now));
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static void main_gets_long_turns(void) {
+    OK_ERRNO(sem_init(&nothing, 0, 0));
+    for (int i = 0; i < N; i++)
+        threads[i] = thread_start(yield_until_each_step, NULL);
+    for (int i = 1; i <= STEPS; i++) {
+        double begin = cpu_ms();
+        while (cpu_ms() < begin + 1)
+            ;
+        step = i;
+        for (int k = 0; k < N; k++)
+            OK_ERRNO(sem_wait(&nothing));
+    }
+    for (int i = 0; i < N; i++)
+        thread_join(threads[i]);
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"ends", ends},
@@ -360,6 +397,7 @@ int main(int argc, char **argv) {
         {"interrupts-by-number", interrupts_by_number},
         {"main-gets-even-turns", main_gets_even_turns},
         {"main-gets-odd-turns", main_gets_odd_turns},
+        {"main-gets-long-turns", main_gets_long_turns},
         {NULL, NULL},
     };
     return play(argc, argv, scenes);

@@ -114,10 +114,12 @@ static bool is_on(const struct det_hint *hint) {
                                                  : !det_is_serial && (hint->kind != DET_HINT_GIVE_UP || has_sfs);
 }
 
-/* What the operation does when it passes the turn. */
+/* What the operation does when it passes the turn. A section that gives up the order keeps no turn: it may compute for
+ * long. */
 static void set_hint(const struct det_hint *hint) {
     bool departs = det_self.in_pcs != 0 && is_on(&departure);
-    det_self.hint = hint != NULL && is_on(hint) ? hint : departs ? &departure : has_sts ? NULL : &slowly;
+    bool counts_here = hint != NULL && is_on(hint) && !(departs && hint->kind == DET_HINT_KEEP);
+    det_self.hint = counts_here ? hint : departs ? &departure : has_sts ? NULL : &slowly;
 }
 
 static const struct det_hint *hint_at(uintptr_t site, uint32_t *weight) {
@@ -201,12 +203,13 @@ static bool pass_alone(void) {
 
 /*
  * As if no other thread were runnable. Not for ever: the thread may wait for another one by operations that do not
- * block. If its next operation ends at the time when this turn was over, it has not passed the turn in between.
+ * block. If its next operation ends at the time when this turn was over, it has not passed the turn in between. What
+ * was kept before may have been kept at another site, with more turns than this one's.
  */
 static bool keep(const struct det_hint *hint) {
     struct turn *t = &det_round->turn;
     uint32_t n = kept.number == det_self.number && kept.end == t->now ? kept.n : 0;
-    if (n == hint->turns || !turn_keep(t))
+    if (n >= hint->turns || !turn_keep(t))
         return false;
     kept.number = det_self.number;
     kept.n = n + 1;
