@@ -11,18 +11,23 @@
 
 #include "observe/record.h"
 
-/* False: the thread is gone. The kernel's name of a thread's CPU clock: the thread's complement, and two words. */
+/*
+ * False: the thread is gone. The kernel's name of a thread's CPU clock is the complement of its number, then 4: of one
+ * thread, and 2: the time that the scheduler counts.
+ */
 static bool read_cpu(const struct rec_thread *t, uint64_t *ns) {
-    enum { PER_THREAD = 4, SCHEDULED = 2 };
     struct timespec now;
-    long clock = (long)(~(int)t->tid * 8) | PER_THREAD | SCHEDULED;
+    long clock = (long)(~(int)t->tid * 8) | 4 | 2;
     if (sbt_syscall3(SYS_clock_gettime, clock, (long)&now, 0) != 0)
         return false;
     *ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     return true;
 }
 
-/* An OpenMP thread whose region is over has that as an event, and waits for the next region. The result is whether. */
+/*
+ * If the region that an OpenMP thread has worked in is over, that is an event, and the thread waits for the next
+ * region. The result is whether it is so.
+ */
 static bool put_arrival(struct rec_thread *t) {
     uint64_t before_ns = t->encoder.clock_ns;
     uint32_t n_before = t->encoder.n_events, sequence = t->encoder.sequence;
