@@ -127,6 +127,7 @@ static void *take(struct rep_table *t, size_t *n, int (*order)(const void *a, co
 
 static const char *why_empty(const struct rep_report *r) {
     uint64_t n_waits = 0, n = 0;
+    uint32_t n_calling = 0;
     if (r->info.generated)
         return "a generator wrote this trace: it has no times of day (subutai predict simulates it)";
     if (r->info.n_events == 0 || r->n_live == 0)
@@ -134,11 +135,13 @@ static const char *why_empty(const struct rep_report *r) {
                              : "the trace has no events: the program was killed before it wrote any";
     for (uint32_t i = 0; i < r->info.n_objects; i++)
         n += r->objects[i].n;
+    for (uint32_t i = 0; i < r->info.n_threads; i++)
+        n_calling += r->threads[i].n_events > (r->threads[i].still_runs ? 1 : 0);
     for (unsigned k = 0; k < REP_N_KINDS; k++)
         n_waits += r->times.waiting[k].n;
-    if (n == 0 && n_waits == 0 && r->n_live <= 1 && r->info.n_threads > 1)
+    if (n == 0 && n_waits == 0 && n_calling <= 1 && r->info.n_threads > 1)
         return "the program has other threads, and they made no call that is recorded: they wait in ways of their own";
-    if (n == 0 && n_waits == 0 && r->n_live <= 1)
+    if (n == 0 && n_waits == 0 && n_calling <= 1)
         return "the program did not synchronize: one thread, and no lock, condition, barrier, semaphore or futex";
     return NULL;
 }

@@ -8,10 +8,15 @@
 
 #include "walk.h"
 
+static bool is_later(const struct rep_thread *a, const struct rep_thread *b) {
+    return a->still_runs != b->still_runs ? b->still_runs : a->end_ns > b->end_ns;
+}
+
+/* The thread that ended the program; threads that it left running did not make it last longer. */
 static uint32_t last_thread(const struct rep_report *r) {
     uint32_t last = 0;
     for (uint32_t i = 1; i < r->info.n_threads; i++)
-        if (r->threads[i].end_ns > r->threads[last].end_ns)
+        if (r->threads[i].n_events > 0 && is_later(&r->threads[i], &r->threads[last]))
             last = i;
     return last;
 }

@@ -60,6 +60,7 @@ struct rep_times {
 struct rep_thread {
     uint64_t begin_ns, end_ns, n_events; /* begin: its creation, if that is known */
     uint64_t path_ns;
+    bool still_runs;              /* when the trace ended */
     uint32_t creator, created_at; /* thread and site; REP_NONE: not known */
     struct rep_times times;
 };

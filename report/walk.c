@@ -25,6 +25,41 @@ static void between_calls(struct rep_walk *w, uint32_t thread, const struct sbt_
     t->work_ns += e->work_ns;
 }
 
+/* A thread that waits for a condition when the trace ends has given back the mutex that it took last. */
+static void begin_last_wait(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
+    struct rep_walker *t = &w->walkers[thread];
+    if (sbt_trace_waits_in(e) == SBT_TRACE_COND_WAIT && t->n_held > 0 && !w->report->info.profile)
+        rep_release(w, thread, t->held[t->n_held - 1].object, e->at_ns, e->at_ns);
+}
+
+static enum rep_kind kind_of_call(unsigned op) {
+    static const uint8_t kinds[SBT_TRACE_N_OPS] = {
+        [SBT_TRACE_THREAD_JOIN] = REP_JOIN,     [SBT_TRACE_MUTEX_LOCK] = REP_MUTEX,
+        [SBT_TRACE_COND_WAIT] = REP_COND,       [SBT_TRACE_BARRIER_WAIT] = REP_BARRIER,
+        [SBT_TRACE_RWLOCK_RDLOCK] = REP_RWLOCK, [SBT_TRACE_RWLOCK_WRLOCK] = REP_RWLOCK,
+        [SBT_TRACE_SEM_WAIT] = REP_SEM,         [SBT_TRACE_SPIN_LOCK] = REP_SPIN,
+        [SBT_TRACE_FUTEX_WAIT] = REP_FUTEX};
+    return (enum rep_kind)kinds[op];
+}
+
+/* Nothing ended the wait that the thread was in when the trace ended. */
+static void end_last_wait(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
+    unsigned op = sbt_trace_waits_in(e);
+    struct rep_times *times = &w->report->threads[thread].times;
+    if (op == SBT_TRACE_N_OPS || op == SBT_TRACE_OUTSIDE_WAIT) {
+        times->off_cpu_ns += e->took_ns;
+        times->outside_ns += e->took_ns;
+    } else {
+        rep_waited(w, &(struct rep_waited){.thread = thread,
+                                           .object = REP_NONE,
+                                           .site = REP_NONE,
+                                           .kind = kind_of_call(op),
+                                           .from_ns = e->at_ns,
+                                           .to_ns = e->at_ns + e->took_ns,
+                                           .by = {.thread = REP_NONE, .site = REP_NONE}});
+    }
+}
+
 static void begin_call(struct rep_walk *w, uint32_t thread) {
     struct rep_walker *t = &w->walkers[thread];
     const struct sbt_trace_event *e = &t->event;
@@ -46,6 +81,8 @@ static void begin_call(struct rep_walk *w, uint32_t thread) {
         rep_give(w, thread, e);
     } else if (e->op == SBT_TRACE_BARRIER_WAIT) {
         rep_arrive(w, thread, e);
+    } else if (sbt_trace_still_runs(e)) {
+        begin_last_wait(w, thread, e);
     }
 }
 
@@ -99,6 +136,8 @@ static void end_call(struct rep_walk *w, uint32_t thread) {
         rep_leave(w, thread, e);
     else if (e->op == SBT_TRACE_THREAD_JOIN)
         joined(w, thread, e);
+    else if (sbt_trace_still_runs(e))
+        end_last_wait(w, thread, e);
     else
         rep_not_waited(w, thread, e->object, e->took_ns);
     t->ended_ns = e->at_ns + e->took_ns;

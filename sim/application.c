@@ -13,7 +13,7 @@ static void read_begins(struct sim_app *app, uint8_t *created) {
         sbt_trace_cursor_begin(app->trace, i, &cursor);
         app->begins[i] = UINT64_MAX;
         for (bool first = true; sbt_trace_next(&cursor, &event, &damage) > 0; first = false) {
-            if (first)
+            if (first && !sbt_trace_still_runs(&event))
                 app->begins[i] = event.at_ns > event.work_ns ? event.at_ns - event.work_ns : 0;
             if (event.op == SBT_TRACE_THREAD_CREATE && event.other < app->n_threads)
                 created[event.other] = 1;

@@ -10,6 +10,10 @@ static inline __attribute__((always_inline)) void next_event(struct sim *sim, st
     if (__builtin_expect(sim->host != NULL, 0))
         before = t->event;
     int r = t->cut ? 0 : sbt_trace_next(&t->cursor, &t->event, &error);
+    if (__builtin_expect(r > 0 && sbt_trace_still_runs(&t->event), 0)) {
+        r = 0; /* what it did until the program's end binds nothing */
+        sim->summary.n_events++;
+    }
     if (r < 0) {
         sim_fail(sim, SIM_DAMAGED, "%s: at byte %ju: %s", t->app->result.name, (uintmax_t)error.offset, error.reason);
         return;

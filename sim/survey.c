@@ -32,7 +32,8 @@ static bool begin_unborn(struct sim_walk *w) {
         struct sbt_trace_event first;
         struct sbt_trace_error damage;
         sbt_trace_cursor_begin(w->trace, i, &cursor);
-        if (w->state[i] != SIM_WALK_UNBORN || sbt_trace_next(&cursor, &first, &damage) == 0)
+        if (w->state[i] != SIM_WALK_UNBORN || sbt_trace_next(&cursor, &first, &damage) == 0 ||
+            sbt_trace_still_runs(&first))
             continue;
         w->begins[i] = first.at_ns > first.work_ns ? first.at_ns - first.work_ns : 0;
         sim_walk_begin(w, i, w->begins[i]);

@@ -183,7 +183,7 @@ void sim_walk_advance(struct sim_walk *w, struct sim_walk_thread *t) {
     struct sbt_trace_event before = t->event;
     struct sbt_trace_error damage;
     int r;
-    while ((r = sbt_trace_next(&t->cursor, &t->event, &damage)) > 0) {
+    while ((r = sbt_trace_next(&t->cursor, &t->event, &damage)) > 0 && !sbt_trace_still_runs(&t->event)) {
         if ((t->event.work_ns | t->event.took_ns | t->at) > LONGEST) {
             char text[80];
             snprintf(text, sizeof text, "thread %u %s for more than a hundred years", t->number,

@@ -178,6 +178,13 @@ static void wait_for(struct lane *l, const struct sbt_trace_event *e) {
     span(l, (uint8_t)(SBT_TRACE_WAITING + e->type - 1), e->object, end_ns);
 }
 
+/* What the thread was in when the trace ended has no object. The lane ends where such a wait began. */
+static void add_last_wait(struct lane *l, const struct sbt_trace_event *e) {
+    run(l, e->at_ns);
+    if (sbt_trace_waits_in(e) == SBT_TRACE_OUTSIDE_WAIT)
+        span(l, SBT_TRACE_OUTSIDE, SBT_TRACE_NONE, e->at_ns + e->took_ns);
+}
+
 static void add_event(struct lane *l, const struct sbt_trace_event *e) {
     uint64_t end_ns = e->at_ns + e->took_ns;
     run(l, e->at_ns);
@@ -218,7 +225,10 @@ static int read_lane(const struct sbt_trace *trace, struct lane *l, struct sbt_t
     for (bool first = true; (r = next(&cursor, &clock_ns, &event, error)) == 1; first = false) {
         if (first) /* the thread began with the work before it */
             l->now_ns = event.at_ns - (event.work_ns < event.at_ns ? event.work_ns : event.at_ns);
-        add_event(l, &event);
+        if (sbt_trace_still_runs(&event))
+            add_last_wait(l, &event);
+        else
+            add_event(l, &event);
     }
     while (l->n_held > 0) /* what the trace's end cut off */
         let_go(l, l->held[l->n_held - 1].object, l->now_ns);

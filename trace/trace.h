@@ -20,7 +20,7 @@
 enum sbt_trace_op {
     SBT_TRACE_THREAD_CREATE, /* other: the new thread */
     SBT_TRACE_THREAD_JOIN,   /* other: the thread joined */
-    SBT_TRACE_THREAD_END,    /* the last event of a thread that ended before the trace did */
+    SBT_TRACE_THREAD_END,    /* a thread's last event; size: did it end? See sbt_trace_still_runs */
     SBT_TRACE_INIT,          /* of an object; size: of a barrier, its count; of a semaphore, its value */
     SBT_TRACE_DESTROY,
     SBT_TRACE_MUTEX_LOCK, /* timed locks, too; result ETIMEDOUT: the thread did not get the mutex */
@@ -70,7 +70,8 @@ struct sbt_trace_event {
     uint32_t object;  /* SBT_TRACE_NONE: none */
     uint32_t other;   /* a thread, or the mutex of a wait: see above; else SBT_TRACE_NONE */
     uint32_t site;    /* call site; SBT_TRACE_NONE: not known */
-    uint32_t size;    /* SBT_TRACE_INIT, the first event of a barrier if its init was not seen, futexes; else 0 */
+    uint32_t size;    /* SBT_TRACE_INIT, SBT_TRACE_THREAD_END, the first event of a barrier if its init was not seen,
+                       * futexes; else 0 */
     uint32_t stack;   /* the call stack's number, from 1; 0: it was not taken */
     uint64_t work_ns; /* the thread's own CPU time since its last event ended; host preemption is not in it */
     uint64_t at_ns;   /* wall clock when the call began, since the trace began; 0 in generated traces */
@@ -101,6 +102,21 @@ struct sbt_trace_event {
      * up, an unlock of its own is an event before the wait. */
     uint64_t relock;
 };
+
+/*
+ * SBT_TRACE_THREAD_END with another size than 0: the thread still ran when the trace ended. SBT_TRACE_RUNS: it was in
+ * no call that waits, at_ns is the trace's end. SBT_TRACE_WAITS plus an operation: it was in such a call, from at_ns
+ * on, for took_ns. Older traces have no event of such a thread's end.
+ */
+enum { SBT_TRACE_RUNS = 1, SBT_TRACE_WAITS = 2 };
+static inline bool sbt_trace_still_runs(const struct sbt_trace_event *e) {
+    return e->op == SBT_TRACE_THREAD_END && e->size != 0;
+}
+/* The operation of the call that it was in; SBT_TRACE_N_OPS: none. */
+static inline unsigned sbt_trace_waits_in(const struct sbt_trace_event *e) {
+    bool waits = sbt_trace_still_runs(e) && e->size >= SBT_TRACE_WAITS && e->size < SBT_TRACE_WAITS + SBT_TRACE_N_OPS;
+    return waits ? e->size - SBT_TRACE_WAITS : SBT_TRACE_N_OPS;
+}
 
 /* ---- reading ---- */
 

@@ -190,6 +190,10 @@ static inline void entered(struct rec_call *c) {
         hint(c);
     if (sleeps(c->event.op))
         rec_preempt_disarm(c->thread->mark);
+    if ((waits >> c->event.op & 1) != 0) {
+        c->thread->in_call = (uint8_t)(c->event.op + 1);
+        c->thread->call_work_ns = c->event.work_ns;
+    }
     __builtin_prefetch(&c->thread->batch[c->thread->n_batch], 1);
     busy_end(c->thread);
 }
@@ -300,6 +304,8 @@ static SBT_NOINLINE uint64_t end_of_blocked(struct rec_thread *t, uint64_t took_
 static inline void leave(struct rec_call *c, uint64_t took, uint64_t now, bool stack) {
     struct rec_thread *t = c->thread;
     t->last_site = c->event.site % 64;
+    if ((waits >> c->event.op & 1) != 0)
+        t->in_call = 0;
     /* A handler's event in between has set the mark anew. */
     if (SBT_LIKELY(t->end_ns == c->begin_ns && rec_stayed(t, took)))
         t->cpu_ns += took;
@@ -352,8 +358,10 @@ void rec_resume(struct rec_call *c) {
 
 void rec_drop(struct rec_call *c) {
     waited(c);
-    if (c->thread != NULL && !c->nested)
-        c->thread->carried_ns += c->event.work_ns;
+    if (c->thread == NULL || c->nested)
+        return;
+    c->thread->in_call = 0;
+    c->thread->carried_ns += c->event.work_ns;
 }
 
 void rec_init(unsigned type, const void *object, uint32_t size, const void *site) {

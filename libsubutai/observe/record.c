@@ -282,17 +282,22 @@ static bool is_dead_leader(const struct rec_thread *t) {
     return t->tid == rec.process_id && sbt_proc_state(t->tid) == 'Z';
 }
 
-static void write_live(struct rec_thread *t) {
+static void write_live(struct rec_thread *t, uint64_t end_ns) {
+    bool has_begun = __atomic_load_n(&t->end_ns, __ATOMIC_ACQUIRE) != 0; /* pairs with rec_thread_run */
     rec_profile_write(t, t != rec_self && !rec_thread_is_gone(t));
     if (t->busy == 0) {
-        rec_put_arrival(t);
+        if (t != rec_self && has_begun)
+            rec_put_running(t, end_ns);
+        else
+            rec_put_arrival(t);
         rec_flush(t);
     } else {
         rec_flush_interrupted(t);
     }
 }
 
-static void finish_threads(void) {
+/* `end_ns`: when the process ended its work, by which the threads that still run are measured. */
+static void finish_threads(uint64_t end_ns) {
     uint64_t until_ns = rec_now_ns() + PATIENCE_NS;
     for (struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next) {
         uint32_t ended = REC_ENDED;
@@ -306,7 +311,7 @@ static void finish_threads(void) {
         if (__atomic_compare_exchange_n(&t->state, &ended, REC_CLOSING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             rec_thread_close(t);
         else if (t->state == REC_LIVE)
-            write_live(t);
+            write_live(t, end_ns);
     }
 }
 
@@ -368,13 +373,14 @@ static bool anything_to_end(void) {
 static void finish(void) {
     if (!anything_to_end())
         return;
+    uint64_t end_ns = rec_now_ns();
     if (rec_self != NULL && rec_self->state == REC_LIVE && rec_self->generation == rec.generation)
         rec_note(rec_self, SBT_TRACE_THREAD_END, SBT_TRACE_NONE);
     if (__atomic_exchange_n(&rec.closing, 1, __ATOMIC_SEQ_CST) != 0)
         return;
     /* Pairs with rec_busy_begin and rec_profile_begin_change. */
     sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    finish_threads();
+    finish_threads(end_ns);
     if (stop_writing())
         write_end();
 }

@@ -9,6 +9,7 @@
  *  - record.c: the process's trace: its file, its beginning and end
  *  - table.c: objects and call sites by address
  *  - thread.c: records of threads
+ *  - running.c: the end of threads that run when the trace ends
  *  - event.c: times, and what an event is; overhead.c: what an event costs; arrival.c: ends of OpenMP regions
  *  - clock.c: the wall clock of events; work.h: the work between two of them
  *  - preempt.c: whether a thread was off its core
@@ -118,7 +119,8 @@ struct rec_thread {
     uint8_t n_reckoned; /* blocking calls since CPU time was read */
     uint16_t owed_ns;   /* by so much the work before the last event came out below zero */
     volatile bool flushing;
-    bool off_core; /* it has been off its core, perhaps to sleep, since n_sleeps was read */
+    bool off_core;   /* it has been off its core, perhaps to sleep, since n_sleeps was read */
+    uint8_t in_call; /* the operation plus 1 of a call under way that may wait, from end_ns on; 0: none */
 
     struct rec_stacks *stacks;   /* the last call stacks; NULL: none yet */
     struct rec_profile *profile; /* NULL: not in a profile, or there was no memory */
@@ -136,8 +138,9 @@ struct rec_thread {
     /* outside.c: where it is in a call that may wait for the outside, NULL: nowhere; how often it has slept */
     const void *outside;
     uint64_t n_sleeps;
-    bool attached;  /* made at a call of the thread's own: its end will not be seen */
-    uint64_t known; /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
+    uint64_t call_work_ns; /* in_call: the work before the call */
+    bool attached;         /* made at a call of the thread's own: its end will not be seen */
+    uint64_t known;        /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
     /*
      * Written while busy: an arrival at the end of an OpenMP region, where the thread waits for others, and then for
      * the next region. If the trace, or the thread, ends meanwhile it is an event that ended when the last thread came.
@@ -258,6 +261,8 @@ void rec_thread_close(struct rec_thread *t);
 bool rec_thread_is_gone(const struct rec_thread *t);
 /* How many of the thread's events would be missing in the trace if no more were written. */
 uint64_t rec_thread_lost(const struct rec_thread *t);
+/* running.c, when the trace ends: the thread, which has begun and has no event under way, still runs. Put its end. */
+void rec_put_running(struct rec_thread *t, uint64_t now_ns);
 /* Put a complete event into the batch. There is room for it unless the batch is being encoded. */
 void rec_put(struct rec_thread *t, const struct sbt_trace_event *event);
 /* Encode the batch into the block, which is written when it is full. */

@@ -40,7 +40,8 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->known = REC_UNKNOWN(number);
     t->tid = t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = t->n_apart = 0;
     t->flushing = t->has_arrived = false;
-    t->carried_ns = t->long_after = 0;
+    t->carried_ns = t->long_after = t->end_ns = 0;
+    t->in_call = 0;
     t->owed_ns = 0;
     t->last_site = t->n_reckoned = 0;
     t->outside = NULL;
@@ -154,8 +155,9 @@ void rec_thread_run(struct rec_thread *t) {
     t->mark = rec_preempt_place();
     t->cpu_ns = rec_cpu_ns();
     rec_preempt_arm(t->mark);
-    t->end_ns = rec_now_ns();
-    t->encoder.first_clock_ns = t->encoder.clock_ns = t->end_ns > rec.start_ns ? t->end_ns - rec.start_ns : 0;
+    uint64_t now = rec_now_ns();
+    t->encoder.first_clock_ns = t->encoder.clock_ns = now > rec.start_ns ? now - rec.start_ns : 0;
+    __atomic_store_n(&t->end_ns, now, __ATOMIC_RELEASE); /* the thread has begun; pairs with write_live */
     __atomic_signal_fence(__ATOMIC_RELEASE);
     rec_profile_self = t->profile;
     rec_self = t;

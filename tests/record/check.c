@@ -198,6 +198,8 @@ static void release(uint32_t mutex, const struct sbt_trace_event *e) {
 
 static void take(const struct sbt_trace_event *e, uint32_t *size, uint8_t *created, uint8_t *joined) {
     bool good = e->result == 0;
+    if (sbt_trace_still_runs(e))
+        return;
     n_ops[e->op]++;
     n_unnumbered[e->op] += good && e->order == 0;
     if (e->size != 0 && e->object != SBT_TRACE_NONE)

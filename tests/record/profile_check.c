@@ -142,6 +142,8 @@ static void check_names(uint32_t thread, const struct sbt_trace_event *e) {
 
 static void add_event(uint32_t thread, const struct sbt_trace_event *e) {
     struct sums *s = &sums[e->op];
+    if (sbt_trace_still_runs(e))
+        return;
     s->n++;
     s->n_events++;
     s->result = e->result;

@@ -199,7 +199,7 @@ class Trace:
             took_ns=polars.col("took_ns").sum(),
             first_ns=polars.col("at_ns").min(),
             last_ns=(polars.col("at_ns") + polars.col("took_ns")).max(),
-            ended=(polars.col("op") == "thread_end").any(),
+            ended=((polars.col("op") == "thread_end") & (polars.col("size") == 0)).any(),
         )
         return (
             seen.join(created.unique("thread", keep="first", maintain_order=True), on="thread", how="left")

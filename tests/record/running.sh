@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Threads that run when the process ends have lived until then, and have worked and waited until then.
+. "$(dirname "$0")/../command/lib.sh"
+: "${SUBJECT:?}" "${CHECK:?}"
+
+# of NAME FILTER: in the report the thread with that routine
+of() {
+    json "[.[0].threads[] | select(.routine | tostring | contains(\"$1\"))] | length == 1 and (.[0] | $2)"
+}
+possible() {
+    local reason
+    reason=$("$CHECK" t.sbt "$@") || { echo "# ${reason//$'\n'/$'\n# '}" && false; }
+}
+for calls in waits all; do
+    rm -f t.sbt
+    subutai record -o t.sbt --record-calls "$calls" -- "$SUBJECT"
+    check "calls that are events: $calls: exit 0" is "$status" 0
+    subutai report --json t.sbt
+    check "the thread that computes lived until the end" of computes '.life_ns > 150e6'
+    check "and worked until then" of computes '.cpu_ns > 150e6 and .cpu_ns <= .life_ns'
+    check "so it was in sections for little of its life" of computes '.sections.share < 0.5'
+    check "the thread in epoll_wait lived until the end" of sleeps '.life_ns > 150e6'
+    check "off the processor" of sleeps '.off_cpu_ns > 150e6 and .cpu_ns < 50e6'
+    check "the thread that waits for a condition lived until the end" of waits '.life_ns > 150e6'
+    check "in that wait, without the lock" of waits '.waiting.cond.ns > 150e6 and .off_cpu_ns < 50e6 and .sections.share < 0.5'
+    check "the main thread's time is the critical path" json '.[0].critical_path | .ns > 150e6 and .off_cpu_ns > 50e6'
+done
+check "what a record has of it is possible" possible mutex_lock=1002 thread_end=1
+check "epoll_wait is a wait for the outside until the end" of sleeps '.outside_ns > 150e6'
+finish
