@@ -129,8 +129,8 @@ for waits in adaptive switch; do
 done
 
 # A section that gives up the order keeps no turn in it; each round has an operation outside of sections, the soft barriers' none.
-printf '%s\n' 'subutai-hints 1' "keep-turn locked_add ($app)" >pcs.hints
-run "$SUBUTAI" run --engine det --verbose 1 --hints pcs.hints -- "$HINTED" pcs
+printf '%s\n' 'subutai-hints 1' "keep-turn count_up ($app)" >pcs.hints
+run "$SUBUTAI" run --engine det --verbose 2 --hints pcs.hints -- "$HINTED" pcs
 check "in a performance-critical section no turn is kept" matches "$err" ', 0 turns kept'
 
 for what in pipeline sites pcs; do

@@ -115,16 +115,22 @@ static void *lone(void *number) {
     return NULL;
 }
 
+__attribute__((noinline)) static void count_up(void) {
+    pthread_mutex_lock(&mutex);
+    add(0);
+    pthread_mutex_unlock(&mutex);
+}
+
 static void *count(void *number) {
     for (int i = 0; i < ROUNDS; i++) {
         subutai_pcs_begin();
-        locked_add(0); /* in any order the same */
+        count_up(); /* in any order the same */
         subutai_pcs_begin();
         compute((uintptr_t)number * 100);
         usleep(1);
-        locked_add(0);
+        count_up();
         subutai_pcs_end();
-        locked_add(0);
+        count_up();
         subutai_pcs_end();
     }
     return NULL;

@@ -263,7 +263,7 @@ check "no section in which they were counted" matches "$out" 'Cache misses: coun
 "$WITH_MISSES" misses.sbt twice.sbt 1 1 again
 refuses "'twice.sbt': at byte [0-9]+: cache misses" report twice.sbt
 subutai report hot-lock.sbt
-check "the advice about a hot lock says for which machines its limit was found" matches "$out" 'from *which[[:space:]]+delegation[[:space:]]+\(RCL\)[[:space:]]+beat[^.]*on[[:space:]]+48[[:space:]]+cores'
+check "the advice about a hot lock says for which machines its limit was found" matches "$out" 'from[[:space:]]+which[[:space:]]+delegation[[:space:]]+\(RCL\)[[:space:]]+beat[^.]*on[[:space:]]+48[[:space:]]+cores'
 check "each call recorded: they are not counted" matches "$out" 'Cache misses: counted in profiles only'
 subutai report --json hot-lock.sbt
 check "the same in JSON" json '.[0].summary.sections.cache_misses == null'
