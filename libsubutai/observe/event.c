@@ -97,7 +97,7 @@ static inline void begin(struct rec_call *c) {
     if (SBT_LIKELY(rec_stayed(t, gap))) {
         t->cpu_ns += gap;
         t->long_after &= ~site;
-    } else if (t->outside != NULL) { /* a handler has interrupted a call that waits */
+    } else if (rec_outside_is_cut(t)) { /* a handler has interrupted a call that waits */
         rec_outside_waited(t, t->outside, now);
         now = t->end_ns;
         work = 0;
@@ -256,6 +256,10 @@ static SBT_NOINLINE void leave_nested(struct rec_call *c) {
  */
 static inline void put(struct rec_thread *t, const struct sbt_trace_event *from) {
     struct sbt_trace_event *to = &t->batch[t->n_batch];
+    if (SBT_UNLIKELY(t->n_batch >= REC_N_BATCH)) { /* it could not be encoded */
+        rec_lost(t, 1);
+        return;
+    }
     to->op = from->op;
     to->type = from->type;
     to->result = from->result;
@@ -306,8 +310,7 @@ static inline void leave(struct rec_call *c, uint64_t took, uint64_t now, bool s
     else
         now = c->event.type == SBT_TRACE_SPIN ? rec_read_cpu(t) : end_of_blocked(t, took);
     t->end_ns = now;
-    if (SBT_UNLIKELY(t->n_batch == REC_N_BATCH))
-        rec_encode(t);
+    rec_encode_full(t);
     if (SBT_UNLIKELY(t->n_batch == 0 || stack))
         rec_no_work(t);
     busy_end(t);

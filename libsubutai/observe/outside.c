@@ -33,6 +33,12 @@ static uint64_t sleeps(void) {
     return (uint64_t)usage.ru_nvcsw;
 }
 
+bool rec_outside_is_cut(struct rec_thread *t) {
+    if (t->outside != NULL && !abi_outside_is_seen()) /* the call's end is not seen, and the kernel is not asked */
+        t->outside = NULL;
+    return t->outside != NULL;
+}
+
 static void put(struct rec_thread *t, const void *site, uint64_t at_ns, uint64_t took_ns) {
     struct rec_call c = {.thread = t};
     struct sbt_trace_event event = {.op = SBT_TRACE_OUTSIDE_WAIT,
@@ -45,8 +51,7 @@ static void put(struct rec_thread *t, const void *site, uint64_t at_ns, uint64_t
     t->carried_ns = 0;
     t->last_site = event.site % 64;
     rec_put(t, &event);
-    if (t->n_batch == REC_N_BATCH)
-        rec_encode(t);
+    rec_encode_full(t);
 }
 
 SBT_NOINLINE void rec_outside_waited(struct rec_thread *t, const void *site, uint64_t now_ns) {
@@ -73,7 +78,7 @@ static void begin(struct abi_outside_seen *seen) {
         t->cpu_ns += gap;
         t->carried_ns += gap;
         t->end_ns = now;
-    } else if (t->outside != NULL) { /* from a handler that has interrupted another such call */
+    } else if (rec_outside_is_cut(t)) { /* from a handler that has interrupted another such call */
         rec_outside_waited(t, t->outside, now);
     } else {
         uint64_t before = t->cpu_ns;
@@ -112,4 +117,5 @@ static void end(struct abi_outside_seen *seen) {
 __attribute__((constructor)) static void observe(void) {
     static const struct abi_outside_observer observer = {begin, end};
     abi_outside_observer = &observer;
+    abi_outside_see(true);
 }

@@ -262,6 +262,10 @@ uint64_t rec_thread_lost(const struct rec_thread *t);
 void rec_put(struct rec_thread *t, const struct sbt_trace_event *event);
 /* Encode the batch into the block, which is written when it is full. */
 void rec_encode(struct rec_thread *t);
+static inline void rec_encode_full(struct rec_thread *t) {
+    if (SBT_UNLIKELY(t->n_batch >= REC_N_BATCH))
+        rec_encode(t);
+}
 /* Write everything to the file. */
 void rec_flush(struct rec_thread *t);
 /* The same for a thread that was interrupted anywhere, for good: what it was encoding is lost. */
@@ -321,6 +325,8 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
  * it slept that is an event. Its work until now is in t->carried_ns, and its next work begins at t->end_ns.
  */
 void rec_outside_waited(struct rec_thread *t, const void *site, uint64_t now_ns);
+/* Is the thread in such a call, which a handler has interrupted? */
+bool rec_outside_is_cut(struct rec_thread *t);
 
 /* arrival.c: the call has arrived at the end of an OpenMP region. The last thread came to that generation at that time.
  */

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Waits for the outside, where the recorder may not look or does not come to the end of what it does.
+. "$(dirname "$0")/../command/lib.sh"
+: "${SUBJECT:?}" "${CHECK:?}"
+
+record() {
+    rm -f ./*.sbt
+    subutai record -o t.sbt -- "$SUBJECT" "$1"
+}
+possible() {
+    local reason
+    reason=$("$CHECK" "$@") || { echo "# ${reason//$'\n'/$'\n# '}" && false; }
+}
+# has FILTER: of the events, of which $waits are those outside
+has() {
+    local -
+    subutai trace dump --json t.sbt
+    json "[.[] | select(.op == \"outside_wait\")] as \$waits | $1"
+}
+
+record filtered
+check "getrusage is forbidden from some time on: exit 0, of a child too" is "$status $err" "0 "
+check "waits until then" has '$waits | length == 3'
+check "and all other events" possible t.sbt mutex_lock=6
+record refused
+check "a filter that the kernel refuses: exit 0" is "$status" 0
+check "waits go on" has '$waits | length == 3'
+record strict
+check "the strictest mode: exit 0" is "$status" 0
+record without-clock
+check "the processor's clock is forbidden: exit 0" is "$status" 0
+finish

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Calls that wait for the outside, where the recorder may not look or does not come to the end of what it does. What
+ * it does is the argument. Knows nothing of Subutai.
+ */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/checks.h"
+
+enum { WAIT_US = 5000 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void touch(void) {
+    OK(pthread_mutex_lock(&mutex));
+    OK(pthread_mutex_unlock(&mutex));
+}
+
+static void touch_and_wait(void) {
+    for (int i = 0; i < 3; i++) {
+        touch();
+        usleep(WAIT_US);
+    }
+}
+
+/* ---- what a program may forbid itself ---- */
+
+/* From now on getrusage ends the process. `flags` that the kernel does not know: it stays as it is. */
+static long forbid(unsigned flags) {
+    struct sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrusage, 0, 1),
+                                  BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                                  BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    OK_ERRNO(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    return flags == 0 ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)
+                      : syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+}
+
+static void filtered(void) {
+    touch_and_wait();
+    CHECK_INT(forbid(0), 0);
+    touch_and_wait();
+    pid_t child = fork();
+    if (child == 0) {
+        touch_and_wait();
+        _exit(0);
+    }
+    int status = -1;
+    SYS(waitpid(child, &status, 0));
+    CHECK_INT(status, 0);
+}
+
+static void refused(void) {
+    CHECK_INT(forbid(~0U), -1);
+    touch_and_wait();
+}
+
+/* Neither may read the processor's clock. */
+static void strict(void) {
+    int ends[2];
+    char byte = 0;
+    OK_ERRNO(pipe(ends));
+    CHECK_INT(write(ends[1], &byte, 1), 1);
+    OK_ERRNO(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT));
+    CHECK_INT(read(ends[0], &byte, 1), 1);
+    syscall(SYS_exit, 0);
+}
+
+static void without_clock(void) {
+    int ends[2];
+    char byte = 0;
+    OK_ERRNO(pipe(ends));
+#ifdef __x86_64__
+    OK_ERRNO(prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0));
+#endif
+    CHECK_INT(write(ends[1], &byte, 1), 1);
+    CHECK_INT(read(ends[0], &byte, 1), 1);
+    syscall(SYS_exit_group, 0);
+}
+
+static const struct {
+    const char *name;
+    void (*does)(void);
+} ways[] = {{"filtered", filtered}, {"refused", refused}, {"strict", strict}, {"without-clock", without_clock}};
+
+int main(int argc, char **argv) {
+    for (size_t i = 0; argc == 2 && i < sizeof ways / sizeof *ways; i++) {
+        if (strcmp(argv[1], ways[i].name) != 0)
+            continue;
+        ways[i].does();
+        return 0;
+    }
+    return 2;
+}
