@@ -13,7 +13,8 @@
 struct abi_outside_seen {
     const void *site;  /* the call's return address */
     void *thread;      /* the observer's; NULL: the end is not to be told */
-    const void *outer; /* the observer's */
+    const void *outer; /* the observer's; so is outer_at */
+    uintptr_t outer_at;
 };
 
 /* `end` is also called if the thread is cancelled in the call. Both leave errno alone. */

@@ -105,8 +105,8 @@ enum rec_state { REC_FREE, REC_LIVE, REC_ENDED, REC_CLOSING };
 
 struct rec_thread {
     /* What every event touches, in one cache line. */
-    volatile uint32_t busy, n_pending;
-    uint32_t generation; /* the fork generation of the process that it belongs to */
+    volatile uint32_t busy, n_pending; /* busy: 0, or REC_HERE of who made it so */
+    uint32_t generation;               /* the fork generation of the process that it belongs to */
     volatile uint32_t n_batch;
     /* At the end of the last event: wall clock, and CPU time as read, or estimated since. */
     uint64_t end_ns, cpu_ns;
@@ -135,6 +135,8 @@ struct rec_thread {
     void *argument;
     /* outside.c: where it is in a call that may wait for the outside, NULL: nowhere; how often it has slept */
     const void *outside;
+    uintptr_t outside_at;      /* the call's place on the stack */
+    uint64_t outside_n_events; /* of the block and the batch, when the call began */
     uint64_t n_sleeps;
     bool attached;  /* made at a call of the thread's own: its end will not be seen */
     uint64_t known; /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
@@ -325,8 +327,11 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
  * it slept that is an event. Its work until now is in t->carried_ns, and its next work begins at t->end_ns.
  */
 void rec_outside_waited(struct rec_thread *t, const void *site, uint64_t now_ns);
-/* Is the thread in such a call, which a handler has interrupted? */
-bool rec_outside_is_cut(struct rec_thread *t);
+/*
+ * The caller, whose frame is there, begins an event, and the thread has been off its core. Was that in such a call,
+ * which a handler has interrupted? Then this does the same for its site.
+ */
+bool rec_outside_is_cut(struct rec_thread *t, const void *frame, uint64_t now_ns);
 
 /* arrival.c: the call has arrived at the end of an OpenMP region. The last thread came to that generation at that time.
  */
@@ -362,12 +367,31 @@ void rec_routine(uint32_t thread, const void *routine);
 /* overhead.c: what an event costs outside of what it measures itself; at start-up, before there are events. */
 void rec_calibrate(void);
 
+/* Where the stack ends now, modulo 4 GiB; never 0. */
+static inline uint32_t rec_here(void) {
+    uintptr_t at;
+#if defined(__x86_64__)
+    __asm__ volatile("mov %%rsp, %0" : "=r"(at));
+#elif defined(__aarch64__)
+    __asm__ volatile("mov %0, sp" : "=r"(at));
+#else
+    at = (uintptr_t)__builtin_frame_address(0);
+#endif
+    return (uint32_t)at | 1;
+}
+
+/*
+ * A handler's frames are below what it has interrupted on the same stack, at least by the context that the kernel saves
+ * there.
+ */
+#define REC_SIGNAL_FRAME ((uintptr_t)sizeof(ucontext_t))
+
 /*
  * Around what touches the thread's record outside of an event. False: the trace is being ended, and nothing of the
  * thread's may be touched. Relaxed: the membarrier of rec_finish orders it.
  */
 static inline bool rec_busy_begin(struct rec_thread *t) {
-    t->busy = 1;
+    t->busy = rec_here();
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (SBT_LIKELY(__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0))
         return true;
@@ -375,6 +399,15 @@ static inline bool rec_busy_begin(struct rec_thread *t) {
     return false;
 }
 void rec_busy_end(struct rec_thread *t);
+/*
+ * thread.c: the thread is busy, although the caller is about to begin something. True: a handler that had interrupted
+ * the recorder has left it by siglongjmp, and the thread is busy no more.
+ */
+bool rec_busy_left(struct rec_thread *t, uint32_t here);
+
+static inline bool rec_is_busy(struct rec_thread *t) {
+    return SBT_UNLIKELY(t->busy != 0) && !rec_busy_left(t, rec_here());
+}
 
 #define REC_SHORT_NS 50000 /* shorter than a time slice; used if the kernel does not show preemptions */
 

@@ -10,6 +10,7 @@
  * The record of a thread that was not seen to be created is closed by one of the last two.
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@
 #include "observe/errors.h"
 #include "observe/profile.h"
 #include "observe/stack.h"
+#include "os/fence.h"
 #include "os/signals.h"
 
 _Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
@@ -271,4 +273,23 @@ void rec_flush_interrupted(struct rec_thread *t) {
     else
         write_block(t);
     rec_flush(t);
+}
+
+enum { DEEPEST = 64 << 20 }; /* bytes of stack; what is farther away is another stack */
+
+/*
+ * Not judged are: a handler with a stack of its own; a profile, whose tables may be halfway; and a program that
+ * restricts its system calls. There the event is a handler's, as it is if it is far below what was interrupted.
+ */
+SBT_NOINLINE bool rec_busy_left(struct rec_thread *t, uint32_t here) {
+    stack_t own = {.ss_flags = SS_ONSTACK};
+    int32_t above = (int32_t)(here - t->busy) + (int32_t)REC_SIGNAL_FRAME;
+    if (above <= 0 || above > DEEPEST || rec.profile || sbt_fence_is_forbidden() ||
+        sbt_syscall3(SYS_sigaltstack, 0, &own, 0) != 0 || (own.ss_flags & SS_ONSTACK) != 0)
+        return false;
+    if (rec_busy_begin(t)) {
+        rec_flush_interrupted(t);
+        rec_busy_end(t);
+    }
+    return true;
 }
