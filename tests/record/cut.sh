@@ -30,4 +30,17 @@ record strict
 check "the strictest mode: exit 0" is "$status" 0
 record without-clock
 check "the processor's clock is forbidden: exit 0" is "$status" 0
+record jumps
+check "handlers leave the recorder by siglongjmp: exit 0" is "$status" 0
+subutai trace info --json t.sbt
+check "hardly an event is lost" json '.[0] | .lost <= 4 and .operations.mutex_lock.count >= 198'
+record interrupts
+check "handlers that interrupt the recorder and return: exit 0" is "$status" 0
+said=$out
+subutai trace info --json t.sbt
+check "all of their events" json ".[0] | .lost == 0 and .operations.sem_post.count == $said"
+check "and possible" possible t.sbt
+record left
+check "a call is left by siglongjmp: exit 0" is "$status" 0
+check "its wait, and no later one, is at its site" has '($waits | length == 1) and $waits[0].took_ns < 12e6'
 finish

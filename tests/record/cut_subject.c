@@ -3,20 +3,26 @@
  * Calls that wait for the outside, where the recorder may not look or does not come to the end of what it does. What
  * it does is the argument. Knows nothing of Subutai.
  */
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/checks.h"
+#include "lib/clock.h"
 
-enum { WAIT_US = 5000 };
+enum { WAIT_US = 5000, N_JUMPS = 200, JUMP_US = 1000, N_POSTS = 2000, POST_US = 100 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -88,10 +94,89 @@ static void without_clock(void) {
     syscall(SYS_exit_group, 0);
 }
 
+/* ---- handlers that interrupt the recorder, most of all ---- */
+
+static sigjmp_buf back;
+static sem_t posts;
+static volatile int n_handled;
+
+static void jump(int signal) {
+    (void)signal;
+    siglongjmp(back, 1);
+}
+
+static void post(int signal) {
+    (void)signal;
+    OK_ERRNO(sem_post(&posts));
+    n_handled++;
+}
+
+/* From now on the handler comes after so many microseconds, and again and again if it is `post`. */
+static void handle(void (*handler)(int), int us) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct itimerval time = {{0, handler == post ? us : 0}, {0, us}};
+    OK_ERRNO(sigaction(SIGALRM, &action, NULL));
+    OK_ERRNO(setitimer(ITIMER_REAL, &time, NULL));
+}
+
+static int zero(void) {
+    int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    SYS(fd);
+    return fd;
+}
+
+/* Requests with a time limit. */
+static void jumps(void) {
+    int fd = zero();
+    char byte;
+    for (volatile int i = 0; i < N_JUMPS; i++) {
+        touch();
+        if (sigsetjmp(back, 1) != 0)
+            continue;
+        handle(jump, JUMP_US);
+        for (;;)
+            CHECK_INT(read(fd, &byte, 1), 1);
+    }
+}
+
+static void interrupts(void) {
+    int fd = zero();
+    char byte;
+    OK_ERRNO(sem_init(&posts, 0, 0));
+    touch();
+    handle(post, POST_US);
+    while (n_handled < N_POSTS)
+        CHECK_INT(read(fd, &byte, 1), 1);
+    signal(SIGALRM, SIG_IGN);
+    printf("%d\n", n_handled);
+}
+
+/* No call that the recorder sees. */
+static void sleep_unseen(void) {
+    struct timespec time = {0, 2 * WAIT_US * 1000};
+    SYS(syscall(SYS_nanosleep, &time, NULL));
+}
+
+static void left(void) {
+    int ends[2];
+    char byte;
+    OK_ERRNO(pipe(ends));
+    touch();
+    if (sigsetjmp(back, 1) == 0) {
+        handle(jump, WAIT_US);
+        CHECK_INT(read(ends[0], &byte, 1), 1);
+    }
+    for (int i = 0; i < 3; i++) {
+        touch();
+        sleep_unseen();
+    }
+}
+
 static const struct {
     const char *name;
     void (*does)(void);
-} ways[] = {{"filtered", filtered}, {"refused", refused}, {"strict", strict}, {"without-clock", without_clock}};
+} ways[] = {{"filtered", filtered}, {"refused", refused},       {"strict", strict}, {"without-clock", without_clock},
+            {"jumps", jumps},       {"interrupts", interrupts}, {"left", left}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc == 2 && i < sizeof ways / sizeof *ways; i++) {
