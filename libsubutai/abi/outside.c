@@ -73,6 +73,7 @@ static bool is_plain(size_t at, const char *name) {
 #ifdef SBT_OBSERVED
 const struct abi_outside_observer *abi_outside_observer;
 uint32_t abi_outside_unseen = 1;
+void (*abi_vfork_begins)(void);
 
 static inline void seen_end(struct abi_outside_seen *seen) {
     if (SBT_LIKELY(seen->thread != NULL && abi_outside_is_seen()))

@@ -23,6 +23,9 @@ struct abi_outside_observer {
     void (*end)(struct abi_outside_seen *seen);
 };
 
+/* In the recording library: called before a vfork. NULL: it is not to be told. */
+extern void (*abi_vfork_begins)(void);
+
 /* Set in a constructor, for good. */
 extern const struct abi_outside_observer *abi_outside_observer;
 

@@ -82,7 +82,7 @@ SBT_NOINLINE bool rec_outside_is_cut(struct rec_thread *t, const void *frame, ui
 }
 
 static void begin(struct abi_outside_seen *seen) {
-    struct rec_thread *t = rec_self;
+    struct rec_thread *t = SBT_LIKELY(rec_self != NULL) ? rec_self : rec_thread_self();
     if (SBT_UNLIKELY(t == NULL || t->generation != sbt_fork_generation() || rec_is_busy(t) || rec.profile) ||
         !rec_busy_begin(t))
         return;

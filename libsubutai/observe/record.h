@@ -252,7 +252,12 @@ void *rec_map(size_t bytes);
 /* thread.c */
 struct rec_thread *rec_thread_new(void);    /* a record with the next number; NULL: there is no memory */
 struct rec_thread *rec_thread_attach(void); /* the caller's record, made if need be; NULL: the caller is not recorded */
-void rec_thread_run(struct rec_thread *t);  /* from now on the caller is that thread */
+/*
+ * The caller's record; NULL: it has none, or it is a child of vfork, which has its parent's memory and is not recorded.
+ * While there may be such a child its parent's thread has no record (rec_self), and this gives it back.
+ */
+struct rec_thread *rec_thread_self(void);
+void rec_thread_run(struct rec_thread *t); /* from now on the caller is that thread */
 void rec_thread_ended(void);
 void rec_thread_joined(uint32_t number);
 void rec_threads_forget(void); /* in a forked child, which has one thread */

@@ -43,4 +43,9 @@ check "and possible" possible t.sbt
 record left
 check "a call is left by siglongjmp: exit 0" is "$status" 0
 check "its wait, and no later one, is at its site" has '($waits | length == 1) and $waits[0].took_ns < 12e6'
+record vforks
+check "children of vfork: exit 0" is "$status" 0
+check "they are not recorded, and their parent's waits are its own" has '[.[] | select(.op == "outside_wait") | select(.took_ns > 1e6)] |
+    length == 2 and all(.[]; .took_ns < 9e6)'
+check "nor are their events" possible t.sbt mutex_lock=4 mutex_unlock=4 thread_end=1
 finish

@@ -172,11 +172,39 @@ static void left(void) {
     }
 }
 
+/* ---- a child in the same memory ---- */
+
+static void *vforks(void *unused) {
+    for (int i = 0; i < 2; i++) {
+        touch();
+        /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): that is what is tested */
+        pid_t child = vfork();
+        if (child == 0) {
+            touch_and_wait();
+            _exit(0);
+        }
+        SYS(child);
+        SYS(waitpid(child, NULL, 0));
+        usleep(WAIT_US);
+        touch();
+        sleep_unseen();
+    }
+    return unused;
+}
+
+static void vforks_at_the_end(void) {
+    vforks(NULL);
+    /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): that is what is tested */
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(0);
+}
+
 static const struct {
     const char *name;
     void (*does)(void);
 } ways[] = {{"filtered", filtered}, {"refused", refused},       {"strict", strict}, {"without-clock", without_clock},
-            {"jumps", jumps},       {"interrupts", interrupts}, {"left", left}};
+            {"jumps", jumps},       {"interrupts", interrupts}, {"left", left},     {"vforks", vforks_at_the_end}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc == 2 && i < sizeof ways / sizeof *ways; i++) {
