@@ -105,7 +105,7 @@ enum rec_state { REC_FREE, REC_LIVE, REC_ENDED, REC_CLOSING };
 
 struct rec_thread {
     /* What every event touches, in one cache line. */
-    volatile uint32_t busy, n_pending; /* busy: 0, or REC_HERE of who made it so */
+    volatile uint32_t busy, n_pending; /* busy: 0, or rec_here where it was set */
     uint32_t generation;               /* the fork generation of the process that it belongs to */
     volatile uint32_t n_batch;
     /* At the end of the last event: wall clock, and CPU time as read, or estimated since. */
@@ -333,8 +333,8 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
  */
 void rec_outside_waited(struct rec_thread *t, const void *site, uint64_t now_ns);
 /*
- * The caller, whose frame is there, begins an event, and the thread has been off its core. Was that in such a call,
- * which a handler has interrupted? Then this does the same for its site.
+ * The caller, which has its frame there, begins an event, and the thread has been off its core. Was that in such a
+ * call, which a handler has interrupted? Then this does the same for its site.
  */
 bool rec_outside_is_cut(struct rec_thread *t, const void *frame, uint64_t now_ns);
 

@@ -316,7 +316,7 @@ void rec_flush_interrupted(struct rec_thread *t) {
 enum { DEEPEST = 64 << 20 }; /* bytes of stack; what is farther away is another stack */
 
 /*
- * Not judged are: a handler with a stack of its own; a profile, whose tables may be halfway; and a program that
+ * Not judged are: a handler with a stack of its own; a profile, of which the tables may be halfway; and a program that
  * restricts its system calls. There the event is a handler's, as it is if it is far below what was interrupted.
  */
 SBT_NOINLINE bool rec_busy_left(struct rec_thread *t, uint32_t here) {
