@@ -13,6 +13,8 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -69,18 +72,29 @@ static bool is_plain(size_t at, const char *name) {
  */
 #ifdef SBT_OBSERVED
 const struct abi_outside_observer *abi_outside_observer;
+uint32_t abi_outside_unseen = 1;
+void (*abi_vfork_begins)(void);
 
 static inline void seen_end(struct abi_outside_seen *seen) {
-    if (SBT_LIKELY(seen->thread != NULL))
+    if (SBT_LIKELY(seen->thread != NULL && abi_outside_is_seen()))
         abi_outside_observer->end(seen);
 }
 
 static inline struct abi_outside_seen seen_begin(const void *site) {
     struct abi_outside_seen seen = {.site = site};
-    if (SBT_LIKELY(abi_outside_observer != NULL && sbt_engine.order == NULL))
+    if (SBT_LIKELY(abi_outside_is_seen() && sbt_engine.order == NULL))
         abi_outside_observer->begin(&seen);
     return seen;
 }
+void abi_outside_restrict(bool restricts, long number, const long *argument) {
+    bool filters =
+        number == SYS_seccomp && (argument[0] == SECCOMP_SET_MODE_STRICT || argument[0] == SECCOMP_SET_MODE_FILTER);
+    bool by_prctl = number == SYS_prctl &&
+                    (argument[0] == PR_SET_SECCOMP || (argument[0] == PR_SET_TSC && argument[1] == PR_TSC_SIGSEGV));
+    if (filters || by_prctl)
+        abi_outside_see(!restricts);
+}
+
 #define SEEN                                                                                                           \
     struct abi_outside_seen seen __attribute__((cleanup(seen_end), unused)) = seen_begin(__builtin_return_address(0))
 #else

@@ -6,11 +6,15 @@
 #ifndef SBT_ABI_OUTSIDE_H
 #define SBT_ABI_OUTSIDE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /* A call under way, on the frame of the exported function. */
 struct abi_outside_seen {
     const void *site;  /* the call's return address */
     void *thread;      /* the observer's; NULL: the end is not to be told */
-    const void *outer; /* the observer's */
+    const void *outer; /* the observer's; so is outer_at */
+    uintptr_t outer_at;
 };
 
 /* `end` is also called if the thread is cancelled in the call. Both leave errno alone. */
@@ -19,7 +23,37 @@ struct abi_outside_observer {
     void (*end)(struct abi_outside_seen *seen);
 };
 
-/* NULL: there is none. Set in a constructor, for good. */
+/* In the recording library: called before a vfork. NULL: it is not to be told. */
+extern void (*abi_vfork_begins)(void);
+
+/* Set in a constructor, for good. */
 extern const struct abi_outside_observer *abi_outside_observer;
+
+/*
+ * The reasons why no call is seen; 0: calls are seen. Atomic. It begins with one reason, which is that there is no
+ * observer.
+ *
+ * A reason for good: the program restricts what a thread may do (seccomp), and that ends a program that does anything
+ * else. The observer makes system calls, and reads the processor's clock, where the C library does neither. A forked
+ * child inherits the reason as it inherits the filter.
+ */
+extern uint32_t abi_outside_unseen;
+
+static inline void abi_outside_see(bool see) {
+    __atomic_fetch_add(&abi_outside_unseen, see ? UINT32_MAX : 1, __ATOMIC_RELAXED);
+}
+
+/* Before a system call of the program's, which may restrict it so; and if that has failed, with false. */
+#ifdef SBT_OBSERVED
+void abi_outside_restrict(bool restricts, long number, const long *argument);
+#else
+static inline void abi_outside_restrict(bool restricts, long number, const long *argument) {
+    (void)restricts, (void)number, (void)argument;
+}
+#endif
+
+static inline bool abi_outside_is_seen(void) {
+    return __atomic_load_n(&abi_outside_unseen, __ATOMIC_RELAXED) == 0;
+}
 
 #endif

@@ -96,8 +96,7 @@ void rec_put_arrival(struct rec_thread *t) {
         return;
     t->arrival.took_ns = above_zero(ns, rec.start_ns + t->arrival.at_ns);
     rec_put(t, &t->arrival);
-    if (t->n_batch == REC_N_BATCH)
-        rec_encode(t);
+    rec_encode_full(t);
 }
 
 void rec_end_arrival(struct rec_thread *t) {
@@ -121,8 +120,7 @@ void rec_leave_then(struct rec_call *c, const struct sbt_trace_event *then) {
     c->event.at_ns = above_zero(c->begin_ns, rec.start_ns);
     c->event.took_ns = ns < took ? ns : took;
     rec_put(t, &c->event);
-    if (t->n_batch == REC_N_BATCH)
-        rec_encode(t);
+    rec_encode_full(t);
     rest.at_ns = c->event.at_ns + c->event.took_ns;
     if (then->at_ns < rest.at_ns)
         rest.order = 0;

@@ -97,8 +97,7 @@ static inline void begin(struct rec_call *c) {
     if (SBT_LIKELY(rec_stayed(t, gap))) {
         t->cpu_ns += gap;
         t->long_after &= ~site;
-    } else if (t->outside != NULL) { /* a handler has interrupted a call that waits */
-        rec_outside_waited(t, t->outside, now);
+    } else if (t->outside != NULL && rec_outside_is_cut(t, c, now)) { /* a handler has interrupted a call that waits */
         now = t->end_ns;
         work = 0;
     } else {
@@ -124,7 +123,7 @@ static inline bool enter(struct rec_call *c, unsigned op, unsigned type) {
     c->ended_long_wait = c->is_over = false;
     if (SBT_UNLIKELY(t == NULL))
         return false;
-    c->nested = t->busy != 0;
+    c->nested = rec_is_busy(t);
     c->event = (struct sbt_trace_event){.op = (uint8_t)op,
                                         .type = (uint8_t)type,
                                         .object = SBT_TRACE_NONE,
@@ -260,6 +259,10 @@ static SBT_NOINLINE void leave_nested(struct rec_call *c) {
  */
 static inline void put(struct rec_thread *t, const struct sbt_trace_event *from) {
     struct sbt_trace_event *to = &t->batch[t->n_batch];
+    if (SBT_UNLIKELY(t->n_batch >= REC_N_BATCH)) { /* it could not be encoded */
+        rec_lost(t, 1);
+        return;
+    }
     to->op = from->op;
     to->type = from->type;
     to->result = from->result;
@@ -312,8 +315,7 @@ static inline void leave(struct rec_call *c, uint64_t took, uint64_t now, bool s
     else
         now = c->event.type == SBT_TRACE_SPIN ? rec_read_cpu(t) : end_of_blocked(t, took);
     t->end_ns = now;
-    if (SBT_UNLIKELY(t->n_batch == REC_N_BATCH))
-        rec_encode(t);
+    rec_encode_full(t);
     if (SBT_UNLIKELY(t->n_batch == 0 || stack))
         rec_no_work(t);
     busy_end(t);
@@ -392,7 +394,7 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
 void rec_note(struct rec_thread *t, unsigned op, uint32_t other) {
     struct rec_call c = {
         .thread = t, .event = {.op = (uint8_t)op, .object = SBT_TRACE_NONE, .other = other, .site = SBT_TRACE_NONE}};
-    if (t->busy != 0 || !rec_busy_begin(t))
+    if (rec_is_busy(t) || !rec_busy_begin(t))
         return;
     entered(&c);
     rec_leave(&c, 0);

@@ -151,7 +151,7 @@ void rec_define_pending(struct rec_thread *t, uint32_t i) {
 /* The site of a routine is behind its first byte, as a return address is behind its call. */
 void rec_routine(uint32_t thread, const void *routine) {
     struct rec_thread *t = rec_self;
-    if (t == NULL || t->generation != sbt_fork_generation() || t->busy != 0 || !rec_busy_begin(t))
+    if (t == NULL || t->generation != sbt_fork_generation() || rec_is_busy(t) || !rec_busy_begin(t))
         return;
     uint32_t site = rec_site_of(t, (uintptr_t)routine + 1);
     if (site != SBT_TRACE_NONE) {

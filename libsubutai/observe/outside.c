@@ -45,8 +45,7 @@ static void put(struct rec_thread *t, const void *site, uint64_t at_ns, uint64_t
     t->carried_ns = 0;
     t->last_site = event.site % 64;
     rec_put(t, &event);
-    if (t->n_batch == REC_N_BATCH)
-        rec_encode(t);
+    rec_encode_full(t);
 }
 
 SBT_NOINLINE void rec_outside_waited(struct rec_thread *t, const void *site, uint64_t now_ns) {
@@ -63,9 +62,28 @@ SBT_NOINLINE void rec_outside_waited(struct rec_thread *t, const void *site, uin
     rec_no_work(t);
 }
 
+static inline uint64_t n_events(const struct rec_thread *t) {
+    return t->encoder.n_events + t->n_batch;
+}
+
+/*
+ * A call that a handler has left by siglongjmp is over with the first event that is not below it, and with it its wait,
+ * if there has been no event since.
+ */
+SBT_NOINLINE bool rec_outside_is_cut(struct rec_thread *t, const void *frame, uint64_t now_ns) {
+    bool left = (uintptr_t)frame + REC_SIGNAL_FRAME > t->outside_at;
+    /* If calls are seen no more, neither is the end of this one, and the kernel is not asked. */
+    bool is_cut = abi_outside_is_seen() && (!left || n_events(t) == t->outside_n_events);
+    if (is_cut)
+        rec_outside_waited(t, t->outside, now_ns);
+    if (left || !is_cut)
+        t->outside = NULL;
+    return is_cut;
+}
+
 static void begin(struct abi_outside_seen *seen) {
-    struct rec_thread *t = rec_self;
-    if (SBT_UNLIKELY(t == NULL || t->generation != sbt_fork_generation() || t->busy != 0 || rec.profile) ||
+    struct rec_thread *t = SBT_LIKELY(rec_self != NULL) ? rec_self : rec_thread_self();
+    if (SBT_UNLIKELY(t == NULL || t->generation != sbt_fork_generation() || rec_is_busy(t) || rec.profile) ||
         !rec_busy_begin(t))
         return;
     uint64_t now = rec_now_ns(), gap = rec_above_zero(now, t->end_ns);
@@ -73,9 +91,7 @@ static void begin(struct abi_outside_seen *seen) {
         t->cpu_ns += gap;
         t->carried_ns += gap;
         t->end_ns = now;
-    } else if (t->outside != NULL) { /* from a handler that has interrupted another such call */
-        rec_outside_waited(t, t->outside, now);
-    } else {
+    } else if (t->outside == NULL || !rec_outside_is_cut(t, seen, now)) {
         uint64_t before = t->cpu_ns;
         now = rec_read_cpu(t);
         uint64_t work = rec_above_zero(t->cpu_ns, before);
@@ -89,15 +105,19 @@ static void begin(struct abi_outside_seen *seen) {
     }
     seen->thread = t;
     seen->outer = t->outside;
+    seen->outer_at = t->outside_at;
     t->outside = seen->site;
+    t->outside_at = (uintptr_t)seen;
+    t->outside_n_events = n_events(t);
     rec_busy_end(t);
 }
 
 static void end(struct abi_outside_seen *seen) {
     struct rec_thread *t = seen->thread;
-    if (t->generation != sbt_fork_generation() || t->busy != 0 || !rec_busy_begin(t))
+    if (t->generation != sbt_fork_generation() || rec_is_busy(t) || !rec_busy_begin(t))
         return;
     t->outside = seen->outer;
+    t->outside_at = seen->outer_at;
     uint64_t now = rec_now_ns(), took = rec_above_zero(now, t->end_ns);
     if (SBT_LIKELY(rec_stayed(t, took))) {
         t->cpu_ns += took;
@@ -112,4 +132,5 @@ static void end(struct abi_outside_seen *seen) {
 __attribute__((constructor)) static void observe(void) {
     static const struct abi_outside_observer observer = {begin, end};
     abi_outside_observer = &observer;
+    abi_outside_see(true);
 }

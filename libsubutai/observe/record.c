@@ -389,6 +389,7 @@ void rec_finish(void) {
     if (rec.state != REC_ON || rec.generation != sbt_fork_generation() ||
         rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid)) /* a vfork child has its parent's memory */
         return;
+    (void)rec_thread_self();
     uint64_t signals = sbt_signals_block();
     finish();
     sbt_signals_restore(signals);

@@ -106,8 +106,8 @@ enum rec_state { REC_FREE, REC_LIVE, REC_ENDED, REC_CLOSING };
 
 struct rec_thread {
     /* What every event touches, in one cache line. */
-    volatile uint32_t busy, n_pending;
-    uint32_t generation; /* the fork generation of the process that it belongs to */
+    volatile uint32_t busy, n_pending; /* busy: 0, or rec_here where it was set */
+    uint32_t generation;               /* the fork generation of the process that it belongs to */
     volatile uint32_t n_batch;
     /* At the end of the last event: wall clock, and CPU time as read, or estimated since. */
     uint64_t end_ns, cpu_ns;
@@ -137,6 +137,8 @@ struct rec_thread {
     void *argument;
     /* outside.c: where it is in a call that may wait for the outside, NULL: nowhere; how often it has slept */
     const void *outside;
+    uintptr_t outside_at;      /* the call's place on the stack */
+    uint64_t outside_n_events; /* of the block and the batch, when the call began */
     uint64_t n_sleeps;
     uint64_t call_work_ns; /* in_call: the work before the call */
     bool attached;         /* made at a call of the thread's own: its end will not be seen */
@@ -253,7 +255,12 @@ void *rec_map(size_t bytes);
 /* thread.c */
 struct rec_thread *rec_thread_new(void);    /* a record with the next number; NULL: there is no memory */
 struct rec_thread *rec_thread_attach(void); /* the caller's record, made if need be; NULL: the caller is not recorded */
-void rec_thread_run(struct rec_thread *t);  /* from now on the caller is that thread */
+/*
+ * The caller's record; NULL: it has none, or it is a child of vfork, which has its parent's memory and is not recorded.
+ * While there may be such a child its parent's thread has no record (rec_self), and this gives it back.
+ */
+struct rec_thread *rec_thread_self(void);
+void rec_thread_run(struct rec_thread *t); /* from now on the caller is that thread */
 void rec_thread_ended(void);
 void rec_thread_joined(uint32_t number);
 void rec_threads_forget(void); /* in a forked child, which has one thread */
@@ -267,6 +274,10 @@ void rec_put_running(struct rec_thread *t, uint64_t now_ns);
 void rec_put(struct rec_thread *t, const struct sbt_trace_event *event);
 /* Encode the batch into the block, which is written when it is full. */
 void rec_encode(struct rec_thread *t);
+static inline void rec_encode_full(struct rec_thread *t) {
+    if (SBT_UNLIKELY(t->n_batch >= REC_N_BATCH))
+        rec_encode(t);
+}
 /* Write everything to the file. */
 void rec_flush(struct rec_thread *t);
 /* The same for a thread that was interrupted anywhere, for good: what it was encoding is lost. */
@@ -326,6 +337,11 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
  * it slept that is an event. Its work until now is in t->carried_ns, and its next work begins at t->end_ns.
  */
 void rec_outside_waited(struct rec_thread *t, const void *site, uint64_t now_ns);
+/*
+ * The caller, which has its frame there, begins an event, and the thread has been off its core. Was that in such a
+ * call, which a handler has interrupted? Then this does the same for its site.
+ */
+bool rec_outside_is_cut(struct rec_thread *t, const void *frame, uint64_t now_ns);
 
 /* arrival.c: the call has arrived at the end of an OpenMP region. The last thread came to that generation at that time.
  */
@@ -361,12 +377,31 @@ void rec_routine(uint32_t thread, const void *routine);
 /* overhead.c: what an event costs outside of what it measures itself; at start-up, before there are events. */
 void rec_calibrate(void);
 
+/* Where the stack ends now, modulo 4 GiB; never 0. */
+static inline uint32_t rec_here(void) {
+    uintptr_t at;
+#if defined(__x86_64__)
+    __asm__ volatile("mov %%rsp, %0" : "=r"(at));
+#elif defined(__aarch64__)
+    __asm__ volatile("mov %0, sp" : "=r"(at));
+#else
+    at = (uintptr_t)__builtin_frame_address(0);
+#endif
+    return (uint32_t)at | 1;
+}
+
+/*
+ * A handler's frames are below what it has interrupted on the same stack, at least by the context that the kernel saves
+ * there.
+ */
+#define REC_SIGNAL_FRAME ((uintptr_t)sizeof(ucontext_t))
+
 /*
  * Around what touches the thread's record outside of an event. False: the trace is being ended, and nothing of the
  * thread's may be touched. Relaxed: the membarrier of rec_finish orders it.
  */
 static inline bool rec_busy_begin(struct rec_thread *t) {
-    t->busy = 1;
+    t->busy = rec_here();
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (SBT_LIKELY(__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0))
         return true;
@@ -374,6 +409,15 @@ static inline bool rec_busy_begin(struct rec_thread *t) {
     return false;
 }
 void rec_busy_end(struct rec_thread *t);
+/*
+ * thread.c: the thread is busy, although the caller is about to begin something. True: a handler that had interrupted
+ * the recorder has left it by siglongjmp, and the thread is busy no more.
+ */
+bool rec_busy_left(struct rec_thread *t, uint32_t here);
+
+static inline bool rec_is_busy(struct rec_thread *t) {
+    return SBT_UNLIKELY(t->busy != 0) && !rec_busy_left(t, rec_here());
+}
 
 #define REC_SHORT_NS 50000 /* shorter than a time slice; used if the kernel does not show preemptions */
 

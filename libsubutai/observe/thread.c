@@ -10,13 +10,16 @@
  * The record of a thread that was not seen to be created is closed by one of the last two.
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "abi/outside.h"
 #include "observe/errors.h"
 #include "observe/profile.h"
 #include "observe/stack.h"
+#include "os/fence.h"
 #include "os/signals.h"
 
 _Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
@@ -163,8 +166,45 @@ void rec_thread_run(struct rec_thread *t) {
     rec_self = t;
 }
 
+/* The thread that has called vfork, while its record is put aside. A child of vfork has the same thread-local data. */
+static _Thread_local struct {
+    struct rec_thread *record;
+    uint32_t generation; /* fork generation */
+    long tid;            /* 0: there is none */
+} vforks __attribute__((tls_model("initial-exec")));
+
+/* A forked child has memory of its own, whatever its parent was about to do. */
+static bool is_of_vfork(void) {
+    return vforks.tid != 0 && vforks.generation == sbt_fork_generation() && sbt_syscall0(SYS_gettid) != vforks.tid;
+}
+
+SBT_NOINLINE struct rec_thread *rec_thread_self(void) {
+    if (vforks.tid != 0 && !is_of_vfork()) {
+        vforks.tid = 0;
+        if (rec_self == NULL)
+            rec_self = vforks.record;
+    }
+    return rec_self;
+}
+
+static void vfork_begins(void) {
+    struct rec_thread *t = rec_thread_self();
+    if (vforks.tid != 0 || rec.profile) /* in such a child; or a hold would not be seen to end */
+        return;
+    vforks.record = t;
+    vforks.generation = sbt_fork_generation();
+    rec_self = NULL;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    vforks.tid = sbt_syscall0(SYS_gettid);
+}
+
+__attribute__((constructor)) static void observe_vfork(void) {
+    abi_vfork_begins = vfork_begins;
+}
+
 SBT_NOINLINE struct rec_thread *rec_thread_attach(void) {
-    if (!rec_start())
+    (void)rec_thread_self();
+    if (vforks.tid != 0 || !rec_start())
         return NULL;
     struct rec_thread *t = rec_self;
     if (t != NULL && t->generation == rec.generation)
@@ -185,7 +225,7 @@ SBT_NOINLINE struct rec_thread *rec_thread_attach(void) {
 }
 
 void rec_thread_ended(void) {
-    struct rec_thread *t = rec_self;
+    struct rec_thread *t = rec_thread_self();
     struct rec_call c;
     if (t == NULL || t->generation != sbt_fork_generation())
         return;
@@ -273,4 +313,23 @@ void rec_flush_interrupted(struct rec_thread *t) {
     else
         write_block(t);
     rec_flush(t);
+}
+
+enum { DEEPEST = 64 << 20 }; /* bytes of stack; what is farther away is another stack */
+
+/*
+ * Not judged are: a handler with a stack of its own; a profile, of which the tables may be halfway; and a program that
+ * restricts its system calls. There the event is a handler's, as it is if it is far below what was interrupted.
+ */
+SBT_NOINLINE bool rec_busy_left(struct rec_thread *t, uint32_t here) {
+    stack_t own = {.ss_flags = SS_ONSTACK};
+    int32_t above = (int32_t)(here - t->busy) + (int32_t)REC_SIGNAL_FRAME;
+    if (above <= 0 || above > DEEPEST || rec.profile || sbt_fence_is_forbidden() ||
+        sbt_syscall3(SYS_sigaltstack, 0, &own, 0) != 0 || (own.ss_flags & SS_ONSTACK) != 0)
+        return false;
+    if (rec_busy_begin(t)) {
+        rec_flush_interrupted(t);
+        rec_busy_end(t);
+    }
+    return true;
 }

@@ -25,6 +25,7 @@
 #include "abi/abi.h"
 #include "abi/futex.h"
 #include "abi/kernel_thread/child.h"
+#include "abi/outside.h"
 #include "core/cpus.h"
 #include "core/priority.h"
 #include "os/fence.h"
@@ -215,6 +216,7 @@ SBT_EXPORT long syscall(long number, ...) {
     uint32_t target = target_of(number, argument);
     bool another = target != 0 && target != sbt_thread_tid();
     judge_filter(number, argument);
+    abi_outside_restrict(true, number, argument);
     judge_child(number, argument);
     if (another && !is_signal(number))
         sbt_pin_tid(target);
@@ -231,6 +233,8 @@ SBT_EXPORT long syscall(long number, ...) {
     else if (number == SYS_sched_setattr)
         sbt_priority_note(SCHED_FIFO); /* perhaps: the policy is in memory that may not be mapped */
     long r = sbt_syscall6(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+    if (r < 0)
+        abi_outside_restrict(false, number, argument);
     if (r == 0 && another && is_signal(number))
         sbt_sent_to_tid(target, (int)argument[number == SYS_tkill ? 1 : 2]);
     return result_of(r);
@@ -263,14 +267,17 @@ SBT_EXPORT int prctl(int option, ...) {
         argument[i] = va_arg(more, unsigned long);
     va_end(more);
     enum scope scope = scope_of_option(option);
-    if (option == PR_SET_SECCOMP)
-        judge_filter(SYS_prctl, (long[]){option, (long)argument[0], (long)argument[1]});
+    const long call[] = {option, (long)argument[0], (long)argument[1]};
+    judge_filter(SYS_prctl, call);
+    abi_outside_restrict(true, SYS_prctl, call);
     if (sbt_switch_running_load() != 0) /* before there are carriers, all threads inherit it */
         go_home_for(scope);
     if (scope == OF_NAME)
         sbt_pin_hold();
     long r =
         sbt_syscall6(SYS_prctl, option, (long)argument[0], (long)argument[1], (long)argument[2], (long)argument[3], 0);
+    if (r < 0)
+        abi_outside_restrict(false, SYS_prctl, call);
     if (scope == OF_NAME)
         sbt_pin_release();
     return (int)result_of(r);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "abi/abi.h"
+#include "abi/outside.h"
 #include "abi/unseen.h"
 #include "os/elf.h"
 #include "os/real_outside.h"
@@ -69,6 +70,10 @@ static bool is_served_at_home(const char *symbol) {
 target *sbt_vfork_target(void) {
     sbt_init();
     sbt_pin_self(false);
+#ifdef SBT_OBSERVED
+    if (abi_vfork_begins != NULL)
+        abi_vfork_begins();
+#endif
     return NEXT(vfork);
 }
 

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Waits for the outside, where the recorder may not look or does not come to the end of what it does.
+. "$(dirname "$0")/../command/lib.sh"
+: "${SUBJECT:?}" "${CHECK:?}"
+
+record() {
+    rm -f ./*.sbt
+    subutai record -o t.sbt -- "$SUBJECT" "$1"
+}
+possible() {
+    local reason
+    reason=$("$CHECK" "$@") || { echo "# ${reason//$'\n'/$'\n# '}" && false; }
+}
+# has FILTER: of the events, of which $waits are those outside
+has() {
+    local -
+    subutai trace dump --json t.sbt
+    json "[.[] | select(.op == \"outside_wait\")] as \$waits | $1"
+}
+
+record filtered
+check "getrusage is forbidden from some time on: exit 0, of a child too" is "$status $err" "0 "
+check "waits until then" has '$waits | length == 3'
+check "and all other events" possible t.sbt mutex_lock=6
+record refused
+check "a filter that the kernel refuses: exit 0" is "$status" 0
+check "waits go on" has '$waits | length == 3'
+record strict
+check "the strictest mode: exit 0" is "$status" 0
+record without-clock
+check "the processor's clock is forbidden: exit 0" is "$status" 0
+record jumps
+check "handlers leave the recorder by siglongjmp: exit 0" is "$status" 0
+subutai trace info --json t.sbt
+check "hardly an event is lost" json '.[0] | .lost <= 4 and .operations.mutex_lock.count >= 198'
+record interrupts
+check "handlers that interrupt the recorder and return: exit 0" is "$status" 0
+said=$out
+subutai trace info --json t.sbt
+check "all of their events" json ".[0] | .lost == 0 and .operations.sem_post.count == $said"
+check "and possible" possible t.sbt
+record left
+check "a call is left by siglongjmp: exit 0" is "$status" 0
+check "its wait, and no later one, is at its site" has '($waits | length == 1) and $waits[0].took_ns < 12e6'
+record vforks
+check "children of vfork: exit 0" is "$status" 0
+check "they are not recorded, and their parent's waits are its own" has '[.[] | select(.op == "outside_wait") | select(.took_ns > 1e6)] |
+    length == 2 and all(.[]; .took_ns < 9e6)'
+check "nor are their events" possible t.sbt mutex_lock=4 mutex_unlock=4 thread_end=1
+finish

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Calls that wait for the outside, where the recorder may not look or does not come to the end of what it does. What
+ * it does is the argument. Knows nothing of Subutai.
+ */
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/checks.h"
+#include "lib/clock.h"
+
+enum { WAIT_US = 5000, N_JUMPS = 200, JUMP_US = 1000, N_POSTS = 2000, POST_US = 100 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void touch(void) {
+    OK(pthread_mutex_lock(&mutex));
+    OK(pthread_mutex_unlock(&mutex));
+}
+
+static void touch_and_wait(void) {
+    for (int i = 0; i < 3; i++) {
+        touch();
+        usleep(WAIT_US);
+    }
+}
+
+/* ---- what a program may forbid itself ---- */
+
+/* From now on getrusage ends the process. `flags` that the kernel does not know: it stays as it is. */
+static long forbid(unsigned flags) {
+    struct sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrusage, 0, 1),
+                                  BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                                  BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    OK_ERRNO(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    return flags == 0 ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)
+                      : syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+}
+
+static void filtered(void) {
+    touch_and_wait();
+    CHECK_INT(forbid(0), 0);
+    touch_and_wait();
+    pid_t child = fork();
+    if (child == 0) {
+        touch_and_wait();
+        _exit(0);
+    }
+    int status = -1;
+    SYS(waitpid(child, &status, 0));
+    CHECK_INT(status, 0);
+}
+
+static void refused(void) {
+    CHECK_INT(forbid(~0U), -1);
+    touch_and_wait();
+}
+
+/* Neither may read the processor's clock. */
+static void strict(void) {
+    int ends[2];
+    char byte = 0;
+    OK_ERRNO(pipe(ends));
+    CHECK_INT(write(ends[1], &byte, 1), 1);
+    OK_ERRNO(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT));
+    CHECK_INT(read(ends[0], &byte, 1), 1);
+    syscall(SYS_exit, 0);
+}
+
+static void without_clock(void) {
+    int ends[2];
+    char byte = 0;
+    OK_ERRNO(pipe(ends));
+#ifdef __x86_64__
+    OK_ERRNO(prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0));
+#endif
+    CHECK_INT(write(ends[1], &byte, 1), 1);
+    CHECK_INT(read(ends[0], &byte, 1), 1);
+    syscall(SYS_exit_group, 0);
+}
+
+/* ---- handlers that interrupt the recorder, most of all ---- */
+
+static sigjmp_buf back;
+static sem_t posts;
+static volatile int n_handled;
+
+static void jump(int signal) {
+    (void)signal;
+    siglongjmp(back, 1);
+}
+
+static void post(int signal) {
+    (void)signal;
+    OK_ERRNO(sem_post(&posts));
+    n_handled++;
+}
+
+/* From now on the handler comes after so many microseconds, and again and again if it is `post`. */
+static void handle(void (*handler)(int), int us) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct itimerval time = {{0, handler == post ? us : 0}, {0, us}};
+    OK_ERRNO(sigaction(SIGALRM, &action, NULL));
+    OK_ERRNO(setitimer(ITIMER_REAL, &time, NULL));
+}
+
+static int zero(void) {
+    int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    SYS(fd);
+    return fd;
+}
+
+/* Requests with a time limit. */
+static void jumps(void) {
+    int fd = zero();
+    char byte;
+    for (volatile int i = 0; i < N_JUMPS; i++) {
+        touch();
+        if (sigsetjmp(back, 1) != 0)
+            continue;
+        handle(jump, JUMP_US);
+        for (;;)
+            CHECK_INT(read(fd, &byte, 1), 1);
+    }
+}
+
+static void interrupts(void) {
+    int fd = zero();
+    char byte;
+    OK_ERRNO(sem_init(&posts, 0, 0));
+    touch();
+    handle(post, POST_US);
+    while (n_handled < N_POSTS)
+        CHECK_INT(read(fd, &byte, 1), 1);
+    signal(SIGALRM, SIG_IGN);
+    printf("%d\n", n_handled);
+}
+
+/* No call that the recorder sees. */
+static void sleep_unseen(void) {
+    struct timespec time = {0, 2 * WAIT_US * 1000};
+    SYS(syscall(SYS_nanosleep, &time, NULL));
+}
+
+static void left(void) {
+    int ends[2];
+    char byte;
+    OK_ERRNO(pipe(ends));
+    touch();
+    if (sigsetjmp(back, 1) == 0) {
+        handle(jump, WAIT_US);
+        CHECK_INT(read(ends[0], &byte, 1), 1);
+    }
+    for (int i = 0; i < 3; i++) {
+        touch();
+        sleep_unseen();
+    }
+}
+
+/* ---- a child in the same memory ---- */
+
+static void *vforks(void *unused) {
+    for (int i = 0; i < 2; i++) {
+        touch();
+        /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): that is what is tested */
+        pid_t child = vfork();
+        if (child == 0) {
+            touch_and_wait();
+            _exit(0);
+        }
+        SYS(child);
+        SYS(waitpid(child, NULL, 0));
+        usleep(WAIT_US);
+        touch();
+        sleep_unseen();
+    }
+    return unused;
+}
+
+static void vforks_at_the_end(void) {
+    vforks(NULL);
+    /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): that is what is tested */
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(0);
+}
+
+static const struct {
+    const char *name;
+    void (*does)(void);
+} ways[] = {{"filtered", filtered}, {"refused", refused},       {"strict", strict}, {"without-clock", without_clock},
+            {"jumps", jumps},       {"interrupts", interrupts}, {"left", left},     {"vforks", vforks_at_the_end}};
+
+int main(int argc, char **argv) {
+    for (size_t i = 0; argc == 2 && i < sizeof ways / sizeof *ways; i++) {
+        if (strcmp(argv[1], ways[i].name) != 0)
+            continue;
+        ways[i].does();
+        return 0;
+    }
+    return 2;
+}
