@@ -34,6 +34,7 @@ enum sim_event_kind {
     SIM_EV_SEARCH,
     SIM_EV_FIBER,
     SIM_EV_MESSAGE,
+    SIM_EV_CIRCLES,
     SIM_EV_OWN /* a core's own (sim_events_put_own): it is never stale */
 };
 

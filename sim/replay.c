@@ -180,20 +180,37 @@ static void call_join(struct sim *sim, struct sim_thread *t) {
     }
 }
 
+/* Without threads that sleep outside nothing goes on when others wait in a circle, and sim_replay_pass ends that. */
+static void look_for_circles(struct sim *sim) {
+    if (sim->looks_for_circles || sim_now(sim) >= sim->outside_until)
+        return;
+    sim->looks_for_circles = true;
+    sim_events_put_words(&sim->events, sim_now(sim) + CIRCLE_NS, SIM_EV_CIRCLES, 0, 0, 0, NULL);
+}
+
+void sim_replay_circles_event(struct sim *sim) {
+    sim->looks_for_circles = false;
+    if (sim->n_running == 0)
+        return;
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        sim_replay_pass_circle(sim, &sim->apps[i]);
+    look_for_circles(sim);
+}
+
 /*
  * The outside takes as long as it did, whatever the threads here do: it may have waited for one of them, which a trace
  * does not say.
  */
 static void call_outside(struct sim *sim, struct sim_thread *t) {
     sim->summary.n_outside++;
-    if (sim_now(sim) >= sim->circles_at) {
-        sim->circles_at = sim_now(sim) + CIRCLE_NS;
-        sim_replay_pass_circle(sim, t->app);
-    }
-    if (sim->config.without_outside || t->event.took_ns == 0)
+    if (sim->config.without_outside || t->event.took_ns == 0) {
         sim_return(sim, t);
-    else
-        sim_core_sleep(sim, t, t->event.took_ns, sim_return);
+        return;
+    }
+    if (sim->outside_until < sim_now(sim) + t->event.took_ns)
+        sim->outside_until = sim_now(sim) + t->event.took_ns;
+    look_for_circles(sim);
+    sim_core_sleep(sim, t, t->event.took_ns, sim_return);
 }
 
 /* ---- which call ---- */

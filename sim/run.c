@@ -197,6 +197,9 @@ static inline __attribute__((always_inline)) void handle(struct sim *sim, enum s
     case SIM_EV_SEARCH:
         sim_host_search_event(sim, event);
         break;
+    case SIM_EV_CIRCLES:
+        sim_replay_circles_event(sim);
+        break;
     }
 }
 

@@ -129,15 +129,14 @@ TEST(a_lock_is_held_over_it) {
 
 /*
  * Thread 2 has its two mutexes in the other order; in the trace the second was free, and it was taken by a trylock.
- * Here the threads wait for each other, and thread 0, which sleeps three times, does not wait for them. The wait that
- * ended first in the trace ends at the latest with its next sleep, at 5 ms, and not after its last.
+ * Here the threads wait for each other, and thread 0, which sleeps, does not wait for them. The wait that
+ * ended first in the trace ends within a millisecond, and not after that sleep.
  */
 TEST(a_circle_of_locks_does_not_last_as_long_as_others_sleep) {
     struct build b;
     build_open(&b);
     create_all(&b, 3);
-    for (int i = 0; i < 3; i++)
-        outside(&b, 0, 0, 5 * MS);
+    outside(&b, 0, 0, 15 * MS);
     for (uint32_t t = 1; t < 3; t++) {
         lock_nth(&b, t, 3 - t, 1, 0);
         if (t == 1)
@@ -157,8 +156,7 @@ TEST(a_circle_of_locks_does_not_last_as_long_as_others_sleep) {
             continue;
         config.let_pass = true;
         uint64_t to_ns = run_one(&config, trace, 1, &sum).to_ns;
-        ck_assert_msg(to_ns >= 5 * MS && to_ns < 6 * MS, "%s: %ju", sim_sync_name((enum sim_sync)sync),
-                      (uintmax_t)to_ns);
+        ck_assert_msg(to_ns >= MS && to_ns < 4 * MS, "%s: %ju", sim_sync_name((enum sim_sync)sync), (uintmax_t)to_ns);
         ck_assert_uint_eq(sum.n_deviations[SIM_LET_PASS], 1);
         ck_assert_uint_ge(sum.makespan_ns, 15 * MS);
     }
