@@ -114,9 +114,10 @@ struct sim {
     struct sim_broadcast *broadcast; /* NULL: there is no optical network */
     struct sim_list parked;          /* threads that were answered AGAIN (again.c) */
 
-    uint64_t passed_at;     /* events until the last wait was let pass, */
-    uint32_t n_passed;      /* and how many waits were since the last event */
-    bool looks_for_circles; /* of threads that wait for each other's locks: an event of that is to come */
+    uint64_t passed_at; /* events until the last wait was let pass, */
+    uint32_t n_passed;  /* and how many waits were since the last event */
+    /* When to look next for threads that wait for each other's locks, and how long before that was decided. */
+    uint64_t circles_at, circles_ns;
     uint64_t outside_until; /* the end of the last wait for the outside, of those that have begun */
 
     enum sim_status status;

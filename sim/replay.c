@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-enum { CIRCLE_NS = 1000000 };       /* between two looks for threads that wait for each other */
+enum { CIRCLE_NS = 1000000 }; /* from the beginning of a sleep to the first look for threads that wait for each other */
 enum { PROGRESS_EVENTS = 1 << 16 }; /* between two calls of on_progress; a power of two */
 
 static void call(struct sim *sim, struct sim_thread *t);
@@ -180,21 +180,27 @@ static void call_join(struct sim *sim, struct sim_thread *t) {
     }
 }
 
-/* Without threads that sleep outside nothing goes on when others wait in a circle, and sim_replay_pass ends that. */
-static void look_for_circles(struct sim *sim) {
-    if (sim->looks_for_circles || sim_now(sim) >= sim->outside_until)
+/*
+ * Without threads that sleep outside nothing goes on when others wait in a circle, and sim_replay_pass ends that. A
+ * sleep may last for days, so the times between looks grow until the next one begins: a circle lasts as long as the
+ * sleep did before it, at most.
+ */
+static void look_for_circles(struct sim *sim, uint64_t in_ns) {
+    uint64_t now = sim_now(sim);
+    if (now < sim->circles_at && sim->circles_at <= now + in_ns)
         return;
-    sim->looks_for_circles = true;
-    sim_events_put_words(&sim->events, sim_now(sim) + CIRCLE_NS, SIM_EV_CIRCLES, 0, 0, 0, NULL);
+    sim->circles_at = now + in_ns;
+    sim->circles_ns = in_ns;
+    sim_events_put_words(&sim->events, sim->circles_at, SIM_EV_CIRCLES, 0, 0, 0, NULL);
 }
 
 void sim_replay_circles_event(struct sim *sim) {
-    sim->looks_for_circles = false;
-    if (sim->n_running == 0)
+    if (sim->n_running == 0 || sim_now(sim) != sim->circles_at) /* another one comes */
         return;
     for (uint32_t i = 0; i < sim->n_apps; i++)
         sim_replay_pass_circle(sim, &sim->apps[i]);
-    look_for_circles(sim);
+    if (sim_now(sim) < sim->outside_until)
+        look_for_circles(sim, 2 * sim->circles_ns);
 }
 
 /*
@@ -209,7 +215,7 @@ static void call_outside(struct sim *sim, struct sim_thread *t) {
     }
     if (sim->outside_until < sim_now(sim) + t->event.took_ns)
         sim->outside_until = sim_now(sim) + t->event.took_ns;
-    look_for_circles(sim);
+    look_for_circles(sim, CIRCLE_NS);
     sim_core_sleep(sim, t, t->event.took_ns, sim_return);
 }
 

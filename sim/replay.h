@@ -22,7 +22,7 @@ void sim_replay_fail(struct sim *sim);
  * other thread sleeps.
  */
 void sim_replay_pass_circle(struct sim *sim, const struct sim_app *app);
-/* The same for all applications, each millisecond while threads sleep outside. */
+/* The same for all applications, again and again while threads sleep outside. */
 void sim_replay_circles_event(struct sim *sim);
 
 #endif

@@ -219,9 +219,11 @@ void sim_replay_pass_circle(struct sim *sim, const struct sim_app *app) {
         const struct sim_thread *t = app->threads[i], *in = t != NULL ? circle_behind(t) : NULL;
         if (in == NULL || !may_pass(sim))
             continue;
-        if (pass(sim, first_of_circle(in)))
+        if (pass(sim, first_of_circle(in))) {
             sim_deviates(sim, SIM_LET_PASS);
-        return;
+            return;
+        }
+        sim->n_passed--; /* it waits for something else as well */
     }
 }
 

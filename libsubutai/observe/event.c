@@ -97,7 +97,7 @@ static inline void begin(struct rec_call *c) {
     if (SBT_LIKELY(rec_stayed(t, gap))) {
         t->cpu_ns += gap;
         t->long_after &= ~site;
-    } else if (t->outside != NULL && rec_outside_is_cut(t, c, now)) { /* a handler has interrupted a call that waits */
+    } else if (t->outside != NULL && rec_outside_is_cut(t, now)) { /* a handler has interrupted a call that waits */
         now = t->end_ns;
         work = 0;
     } else {

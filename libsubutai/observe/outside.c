@@ -70,8 +70,8 @@ static inline uint64_t n_events(const struct rec_thread *t) {
  * A call that a handler has left by siglongjmp is over with the first event that is not below it, and with it its wait,
  * if there has been no event since.
  */
-SBT_NOINLINE bool rec_outside_is_cut(struct rec_thread *t, const void *frame, uint64_t now_ns) {
-    bool left = (uintptr_t)frame + REC_SIGNAL_FRAME > t->outside_at;
+SBT_NOINLINE bool rec_outside_is_cut(struct rec_thread *t, uint64_t now_ns) {
+    bool left = rec_is_left(t, t->outside_at, rec_here());
     /* If calls are seen no more, neither is the end of this one, and the kernel is not asked. */
     bool is_cut = abi_outside_is_seen() && (!left || n_events(t) == t->outside_n_events);
     if (is_cut)
@@ -91,7 +91,7 @@ static void begin(struct abi_outside_seen *seen) {
         t->cpu_ns += gap;
         t->carried_ns += gap;
         t->end_ns = now;
-    } else if (t->outside == NULL || !rec_outside_is_cut(t, seen, now)) {
+    } else if (t->outside == NULL || !rec_outside_is_cut(t, now)) {
         uint64_t before = t->cpu_ns;
         now = rec_read_cpu(t);
         uint64_t work = rec_above_zero(t->cpu_ns, before);
@@ -107,7 +107,7 @@ static void begin(struct abi_outside_seen *seen) {
     seen->outer = t->outside;
     seen->outer_at = t->outside_at;
     t->outside = seen->site;
-    t->outside_at = (uintptr_t)seen;
+    t->outside_at = rec_here();
     t->outside_n_events = n_events(t);
     rec_busy_end(t);
 }

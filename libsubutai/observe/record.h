@@ -106,7 +106,7 @@ enum rec_state { REC_FREE, REC_LIVE, REC_ENDED, REC_CLOSING };
 
 struct rec_thread {
     /* What every event touches, in one cache line. */
-    volatile uint32_t busy, n_pending; /* busy: 0, or rec_here where it was set */
+    volatile uint32_t busy, n_pending; /* busy: 0, or rec_place where it was set */
     uint32_t generation;               /* the fork generation of the process that it belongs to */
     volatile uint32_t n_batch;
     /* At the end of the last event: wall clock, and CPU time as read, or estimated since. */
@@ -341,7 +341,7 @@ void rec_outside_waited(struct rec_thread *t, const void *site, uint64_t now_ns)
  * The caller, which has its frame there, begins an event, and the thread has been off its core. Was that in such a
  * call, which a handler has interrupted? Then this does the same for its site.
  */
-bool rec_outside_is_cut(struct rec_thread *t, const void *frame, uint64_t now_ns);
+bool rec_outside_is_cut(struct rec_thread *t, uint64_t now_ns);
 
 /* arrival.c: the call has arrived at the end of an OpenMP region. The last thread came to that generation at that time.
  */
@@ -377,8 +377,8 @@ void rec_routine(uint32_t thread, const void *routine);
 /* overhead.c: what an event costs outside of what it measures itself; at start-up, before there are events. */
 void rec_calibrate(void);
 
-/* Where the stack ends now, modulo 4 GiB; never 0. */
-static inline uint32_t rec_here(void) {
+/* Where the stack ends now. */
+static inline uintptr_t rec_here(void) {
     uintptr_t at;
 #if defined(__x86_64__)
     __asm__ volatile("mov %%rsp, %0" : "=r"(at));
@@ -387,7 +387,12 @@ static inline uint32_t rec_here(void) {
 #else
     at = (uintptr_t)__builtin_frame_address(0);
 #endif
-    return (uint32_t)at | 1;
+    return at;
+}
+
+/* That modulo 4 GiB; never 0. */
+static inline uint32_t rec_place(uintptr_t here) {
+    return (uint32_t)here | 1;
 }
 
 /*
@@ -401,7 +406,7 @@ static inline uint32_t rec_here(void) {
  * thread's may be touched. Relaxed: the membarrier of rec_finish orders it.
  */
 static inline bool rec_busy_begin(struct rec_thread *t) {
-    t->busy = rec_here();
+    t->busy = rec_place(rec_here());
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (SBT_LIKELY(__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0))
         return true;
@@ -413,7 +418,10 @@ void rec_busy_end(struct rec_thread *t);
  * thread.c: the thread is busy, although the caller is about to begin something. True: a handler that had interrupted
  * the recorder has left it by siglongjmp, and the thread is busy no more.
  */
-bool rec_busy_left(struct rec_thread *t, uint32_t here);
+bool rec_busy_left(struct rec_thread *t, uintptr_t here);
+/* thread.c: a call at that place of the stack is over, since the caller's, `here`, is not below it. False if that
+ * cannot be told. */
+bool rec_is_left(const struct rec_thread *t, uintptr_t at, uintptr_t here);
 
 static inline bool rec_is_busy(struct rec_thread *t) {
     return SBT_UNLIKELY(t->busy != 0) && !rec_busy_left(t, rec_here());

@@ -9,6 +9,7 @@
  *
  * The record of a thread that was not seen to be created is closed by one of the last two.
  */
+#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "observe/profile.h"
 #include "observe/stack.h"
 #include "os/fence.h"
+#include "os/initial.h"
 #include "os/signals.h"
 
 _Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
@@ -315,21 +317,35 @@ void rec_flush_interrupted(struct rec_thread *t) {
     rec_flush(t);
 }
 
-enum { DEEPEST = 64 << 20 }; /* bytes of stack; what is farther away is another stack */
+enum { OWN_STACK = 8 << 20 }; /* bytes, from its end on */
+
+/* The stack of a thread ends below its control block, and the first thread's below what the kernel has given the
+ * process. */
+static bool is_on_own_stack(const struct rec_thread *t, uintptr_t at) {
+    uintptr_t end = t->tid == rec.process_id ? sbt_auxiliary(AT_RANDOM, 0) : (uintptr_t)__builtin_thread_pointer();
+    return end - at < OWN_STACK;
+}
+
+/*
+ * A place on another stack says nothing: a handler may have a stack of its own, above what it interrupts, or go on with
+ * another coroutine. SS_ONSTACK does not tell: with SS_AUTODISARM it is not set in the handler.
+ */
+bool rec_is_left(const struct rec_thread *t, uintptr_t at, uintptr_t here) {
+    return here + REC_SIGNAL_FRAME > at && is_on_own_stack(t, at) && is_on_own_stack(t, here);
+}
 
 /*
  * Not judged are: a handler with a stack of its own; a profile, of which the tables may be halfway; and a program that
- * restricts its system calls. There the event is a handler's, as it is if it is far below what was interrupted.
+ * restricts its system calls. There the event is a handler's, as it is if it is far below what was interrupted. While
+ * the trace is closed its record is looked at by the thread that closes it.
  */
-SBT_NOINLINE bool rec_busy_left(struct rec_thread *t, uint32_t here) {
+SBT_NOINLINE bool rec_busy_left(struct rec_thread *t, uintptr_t here) {
     stack_t own = {.ss_flags = SS_ONSTACK};
-    int32_t above = (int32_t)(here - t->busy) + (int32_t)REC_SIGNAL_FRAME;
-    if (above <= 0 || above > DEEPEST || rec.profile || sbt_fence_is_forbidden() ||
-        sbt_syscall3(SYS_sigaltstack, 0, &own, 0) != 0 || (own.ss_flags & SS_ONSTACK) != 0)
+    uintptr_t at = here + (uintptr_t)(intptr_t)(int32_t)(t->busy - rec_place(here));
+    if (!rec_is_left(t, at, here) || rec.profile || sbt_fence_is_forbidden() ||
+        sbt_syscall3(SYS_sigaltstack, 0, &own, 0) != 0 || (own.ss_flags & SS_ONSTACK) != 0 || !rec_busy_begin(t))
         return false;
-    if (rec_busy_begin(t)) {
-        rec_flush_interrupted(t);
-        rec_busy_end(t);
-    }
+    rec_flush_interrupted(t);
+    rec_busy_end(t);
     return true;
 }

@@ -38,7 +38,8 @@ record interrupts
 check "handlers that interrupt the recorder and return: exit 0" is "$status" 0
 said=$out
 subutai trace info --json t.sbt
-check "all of their events" json ".[0] | .lost == 0 and .operations.sem_post.count == $said"
+check "all of their events, or they are counted as lost: many come while a block is written" \
+    json ".[0] | .lost <= $said / 10 and .operations.sem_post.count + .lost == $said"
 check "and possible" possible t.sbt
 record left
 check "a call is left by siglongjmp: exit 0" is "$status" 0
@@ -48,4 +49,8 @@ check "children of vfork: exit 0" is "$status" 0
 check "they are not recorded, and their parent's waits are its own" has '[.[] | select(.op == "outside_wait") | select(.took_ns > 1e6)] |
     length == 2 and all(.[]; .took_ns < 9e6)'
 check "nor are their events" possible t.sbt mutex_lock=4 mutex_unlock=4 thread_end=1
+record disarmed
+check "handlers on another stack, above what they interrupt: exit 0" is "$status" 0
+subutai trace info --json t.sbt
+check "the trace can be read" json '.[0] | .operations.mutex_lock.count > 10'
 finish

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -200,11 +201,52 @@ static void vforks_at_the_end(void) {
         _exit(0);
 }
 
+/* ---- handlers on another stack, above the one that they interrupt: they have not left the recorder ---- */
+enum { OTHER_STACK = 1 << 16 };
+
+static char *other_stack(void) {
+    char *stack = mmap(NULL, OTHER_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    SYS(stack == MAP_FAILED ? -1 : 0);
+    return stack;
+}
+
+static void every(void (*handler)(int), int flags, suseconds_t us) {
+    OK_ERRNO(sigaction(SIGALRM, &(struct sigaction){.sa_handler = handler, .sa_flags = flags | SA_RESTART}, NULL));
+    OK_ERRNO(setitimer(ITIMER_REAL, &(struct itimerval){{0, us}, {0, us}}, NULL));
+}
+
+static void *touch_beside_handlers(void *stack) {
+    sigset_t alarms;
+    stack_t own = {.ss_sp = stack, .ss_size = OTHER_STACK, .ss_flags = (int)(1U << 31)}; /* SS_AUTODISARM */
+    SYS(sigaltstack(&own, NULL));
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    OK(pthread_sigmask(SIG_UNBLOCK, &alarms, NULL));
+    while (n_handled < N_POSTS)
+        touch();
+    signal(SIGALRM, SIG_IGN);
+    return NULL;
+}
+
+static void disarmed(void) {
+    pthread_t thread;
+    sigset_t alarms;
+    char *stack = other_stack(); /* before the thread's, and so above it */
+    OK_ERRNO(sem_init(&posts, 0, 0));
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    OK(pthread_sigmask(SIG_BLOCK, &alarms, NULL));
+    every(post, SA_ONSTACK, POST_US);
+    OK(pthread_create(&thread, NULL, touch_beside_handlers, stack));
+    OK(pthread_join(thread, NULL));
+}
+
 static const struct {
     const char *name;
     void (*does)(void);
 } ways[] = {{"filtered", filtered}, {"refused", refused},       {"strict", strict}, {"without-clock", without_clock},
-            {"jumps", jumps},       {"interrupts", interrupts}, {"left", left},     {"vforks", vforks_at_the_end}};
+            {"jumps", jumps},       {"interrupts", interrupts}, {"left", left},     {"vforks", vforks_at_the_end},
+            {"disarmed", disarmed}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc == 2 && i < sizeof ways / sizeof *ways; i++) {

@@ -127,6 +127,19 @@ TEST(a_lock_is_held_over_it) {
     ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, MS);
 }
 
+/* What looks for circles meanwhile does so ever more seldom. */
+TEST(a_long_one_takes_few_steps) {
+    struct build b;
+    build_open(&b);
+    outside(&b, 0, 0, UINT64_C(1) << 56); /* two years */
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = free_of(SIM_GLIBC, 1);
+    struct sim_summary sum;
+    ck_assert_uint_eq(run_one(&config, trace, 0, &sum).to_ns, UINT64_C(1) << 56);
+    ck_assert_uint_lt(sum.n_steps, 100);
+}
+
 /*
  * Thread 2 has its two mutexes in the other order; in the trace the second was free, and it was taken by a trylock.
  * Here the threads wait for each other, and thread 0, which sleeps, does not wait for them. The wait that
