@@ -336,15 +336,17 @@ bool rec_is_left(const struct rec_thread *t, uintptr_t at, uintptr_t here) {
 
 /*
  * Not judged are: a handler with a stack of its own; a profile, of which the tables may be halfway; and a program that
- * restricts its system calls. There the event is a handler's, as it is if it is far below what was interrupted. While
- * the trace is closed its record is looked at by the thread that closes it.
+ * restricts its system calls. There the event is a handler's, as it is if it is far below what was interrupted.
  */
 SBT_NOINLINE bool rec_busy_left(struct rec_thread *t, uintptr_t here) {
     stack_t own = {.ss_flags = SS_ONSTACK};
     uintptr_t at = here + (uintptr_t)(intptr_t)(int32_t)(t->busy - rec_place(here));
     if (!rec_is_left(t, at, here) || rec.profile || sbt_fence_is_forbidden() ||
-        sbt_syscall3(SYS_sigaltstack, 0, &own, 0) != 0 || (own.ss_flags & SS_ONSTACK) != 0 || !rec_busy_begin(t))
+        sbt_syscall3(SYS_sigaltstack, 0, &own, 0) != 0 || (own.ss_flags & SS_ONSTACK) != 0)
         return false;
+    t->busy =
+        rec_place(here); /* never 0 in between: the thread that closes the trace would take the record for whole */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     rec_flush_interrupted(t);
     rec_busy_end(t);
     return true;
