@@ -59,6 +59,7 @@ while read -r name cause symbol options; do
     cp "$scratch/.out" "$name.json"
 done <<'EOF2'
 hot-lock hot-lock hot --engine glibc
+hot-semaphore hot-lock gate --engine glibc
 convoy convoy convoyed --engine ni
 lock-over-io lock-over-io journal --engine glibc
 inverted-order lock-order left --engine glibc
@@ -120,6 +121,7 @@ while read -r name cause symbol; do
         .calls_ns + .held_ns + .wakeup_ns + .waiting_ns == .ns)'
 done <<'EOF2'
 hot-lock hot-lock hot
+hot-semaphore hot-lock gate
 lock-over-io lock-over-io journal
 inverted-order lock-order left
 false-spin false-spin polled
