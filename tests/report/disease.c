@@ -38,7 +38,7 @@ static void hot_lock(void) {
 
 static sem_t gate;
 
-/* As Python's threading.Lock: who waits gives back. */
+/* As threading.Lock of Python: the thread that waits gives back. */
 static void *hot_semaphore_thread(void *argument) {
     (void)argument;
     for (int i = 0; i < 100; i++) {
