@@ -241,6 +241,8 @@ subutai report --json --try hot-lock.sbt
 check "--try: and so it is measured" measured '$m.engines | map(.engine) == ["direct", "direct:wait=switch", "direct:wait=switch,delegate=hot"]'
 subutai report --json --try barrier-imbalance.sbt
 check "--try: advice without a command is not measured" json '.[0].advice[0] | .command == null and .measured == null'
+subutai report --try idle-pool.sbt
+check "--try: and a line says so if there is no other" matches "$err" "^subutai: report: --try: 'idle-pool\.sbt' has no advice that a command could try"
 refuses "report: --command: nothing is run .legal: with --try" report --command true slow-release.sbt
 subutai report --top 2 slow-release.sbt
 check "--top: rows of a table" matches "$out" 'and 47 more'

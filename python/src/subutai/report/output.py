@@ -17,9 +17,10 @@ def whole(option: str, path: Path, inputs: list[str]) -> Iterator[IO[bytes]]:
 
     Opened before the work: a place that cannot be written is refused at once. A device or pipe is written directly.
     """
-    if any(path.exists() and Path(given).exists() and path.samefile(given) for given in inputs):
+    there = os.path.exists(path)  # not Path.exists, which raises if it may not look
+    if there and any(os.path.exists(given) and path.samefile(given) for given in inputs):
         raise ReportError(f"{option}: '{path}' is the trace itself")
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if there and not path.is_file() and not path.is_dir():
         try:
             with path.open("wb") as file:
                 yield file
@@ -27,7 +28,7 @@ def whole(option: str, path: Path, inputs: list[str]) -> Iterator[IO[bytes]]:
             raise _refusal(option, path, error) from error
         return
     try:
-        if path.is_dir():
+        if os.path.isdir(path):
             raise IsADirectoryError(21, "Is a directory")
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
