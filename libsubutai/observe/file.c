@@ -24,8 +24,6 @@
 /* HIGH_FD: few programs have so many descriptors, and the limit is seldom lower. */
 enum { HIGH_FD = 500, NO_FD = -1, OPENING = -2 };
 
-enum { LOOK_PAUSE_NS = 100000 }; /* between two looks whether blocks are under way */
-
 static struct {
     int fd; /* NO_FD, OPENING, or open; atomic */
     struct sbt_own_file own;
@@ -48,7 +46,7 @@ static void fail(long error) {
     if (!__atomic_exchange_n(&file.failed, true, __ATOMIC_RELAXED))
         sbt_log(1, "recording ends, the program goes on: '", file.own.path[0] != '\0' ? file.own.path : file.own.wanted,
                 "': ", why != NULL ? why : "unknown error",
-                error == -EACCES ? " (legal: a directory where the user may write whom the program has become)" : "",
+                error == -EACCES ? " (legal: a directory where the user that the program has become may write)" : "",
                 NULL);
 }
 
@@ -222,7 +220,7 @@ bool rec_file_end(uint64_t until_ns) {
 }
 
 /*
- * A server that root has started becomes another user, who may not write there, before it has done anything else. So
+ * A server that root has started becomes another user, which may not write there, before it has done anything else. So
  * the file is made now, unless all users may write to its directory: then a program that only changes the user, and
  * starts another program, leaves the name to that.
  */

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { LOOK_PAUSE_NS = 100000 }; /* between two looks at the end of the trace: longer than an event */
+
 /* The path from now on, wherever the program goes. */
 void rec_file_name(const char *path);
 bool rec_file_is_begun(void);

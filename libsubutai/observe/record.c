@@ -75,7 +75,6 @@ bool rec_start(void) {
     return rec.closing == 0;
 }
 
-enum { LOOK_PAUSE_NS = 100000 };   /* between two looks at the end of the trace: longer than an event */
 enum { PATIENCE_NS = 1000000000 }; /* enough on a busy machine; a thread that is held in a handler never comes */
 
 /* Acquire: pairs with the ends of events and of changes of a profile. */
