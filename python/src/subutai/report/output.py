@@ -17,8 +17,12 @@ def whole(option: str, path: Path, inputs: list[str]) -> Iterator[IO[bytes]]:
 
     Opened before the work: a place that cannot be written is refused at once. A device or pipe is written directly.
     """
-    there = os.path.exists(path)  # not Path.exists, which raises if it may not look
-    if there and any(os.path.exists(given) and path.samefile(given) for given in inputs):
+    try:  # to look at it may not be allowed
+        there = path.exists()
+        is_input = there and any(Path(given).exists() and path.samefile(given) for given in inputs)
+    except OSError as error:
+        raise _refusal(option, path, error) from error
+    if is_input:
         raise ReportError(f"{option}: '{path}' is the trace itself")
     if there and not path.is_file() and not path.is_dir():
         try:
@@ -28,7 +32,7 @@ def whole(option: str, path: Path, inputs: list[str]) -> Iterator[IO[bytes]]:
             raise _refusal(option, path, error) from error
         return
     try:
-        if os.path.isdir(path):
+        if path.is_dir():
             raise IsADirectoryError(21, "Is a directory")
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
