@@ -3,6 +3,7 @@
 #ifndef SIM_OBJECT_H
 #define SIM_OBJECT_H
 
+#include "exchange.h"
 #include "signal_set.h"
 #include "thread.h"
 
@@ -39,6 +40,7 @@ struct sim_object {
     struct sim_list gated;
     uint64_t n_acquired;           /* where order counts (owner.h): acquisitions so far */
     struct sim_signal_set signals; /* of a condition: those that have happened */
+    struct sim_exchange exchange;  /* of a condition on the host: signals that came early (signals.h) */
     uint64_t line_free;            /* until then the cache line is on its way to a core */
     /* On the host under the engine direct: what the object remembers of its waits. */
     uint64_t notified_at, handed_at; /* when a waiter was last woken for it; when it was last handed over */
@@ -49,6 +51,7 @@ struct sim_object {
     bool active;                     /* a waiter that is awake will look once more */
     uint32_t guard;                  /* of a condition: 1 and the number of the mutex of its last wait */
     uint32_t n_signals;              /* of such a mutex: signals at its conditions */
+    uint64_t users;                  /* threads that have acquired it, a bit for each, by number modulo 64; */
     uint64_t guards_from;            /* and how often it had been acquired when the first thread waited with it */
     bool guards;                     /* of a mutex under glibc: threads wait at conditions with it */
     bool polled;                     /* of a mutex: threads wait for it by trylocks */

@@ -73,8 +73,10 @@ struct sim_object *sim_page_owned_by(struct sim_thread *t) {
 static void free_page(struct sim_page *page) {
     if (page == &sim_page_forgotten)
         return;
-    for (uint32_t i = 0; i < SIM_PAGE_OBJECTS; i++)
+    for (uint32_t i = 0; i < SIM_PAGE_OBJECTS; i++) {
         free(page->object[i].signals.window);
+        free(page->object[i].exchange.pair);
+    }
     free(page);
 }
 
