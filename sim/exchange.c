@@ -13,22 +13,26 @@ static uint32_t exchange_place(const struct sim_exchange *e, uint64_t number) {
     return i;
 }
 
-static bool exchange_grow(struct sim_exchange *e) {
-    struct sim_exchange larger = {.n = e->n, .n_places = e->n_places == 0 ? FIRST_PLACES : 2 * e->n_places};
-    larger.pair = calloc(larger.n_places, sizeof *larger.pair);
-    if (larger.pair == NULL)
+static bool exchange_grow(struct sim_exchange **table) {
+    struct sim_exchange *e = *table, *larger;
+    uint32_t n_places = e == NULL ? FIRST_PLACES : 2 * e->n_places;
+    larger = calloc(1, sizeof *larger + n_places * sizeof larger->pair[0]);
+    if (larger == NULL)
         return false;
-    for (uint32_t i = 0; i < e->n_places; i++)
+    larger->n_places = n_places;
+    for (uint32_t i = 0; e != NULL && i < e->n_places; i++)
         if (e->pair[i].number != 0)
-            larger.pair[exchange_place(&larger, e->pair[i].number)] = e->pair[i];
-    free(e->pair);
-    *e = larger;
+            larger->pair[exchange_place(larger, e->pair[i].number)] = e->pair[i];
+    larger->n = e != NULL ? e->n : 0;
+    free(e);
+    *table = larger;
     return true;
 }
 
-bool sim_exchange_put(struct sim_exchange *e, uint64_t number, uint64_t counts_as) {
-    if (2 * (e->n + 1) > e->n_places && !exchange_grow(e))
+bool sim_exchange_put(struct sim_exchange **table, uint64_t number, uint64_t counts_as) {
+    if ((*table == NULL || 2 * ((*table)->n + 1) > (*table)->n_places) && !exchange_grow(table))
         return false;
+    struct sim_exchange *e = *table;
     e->pair[exchange_place(e, number)] = (struct sim_exchange_pair){number, counts_as};
     e->n++;
     return true;
@@ -48,7 +52,7 @@ static void exchange_close_up(struct sim_exchange *e, uint32_t free_place) {
 }
 
 uint64_t sim_exchange_take(struct sim_exchange *e, uint64_t number) {
-    if (e->n == 0)
+    if (e == NULL)
         return number;
     uint32_t i = exchange_place(e, number);
     if (e->pair[i].number == 0)
@@ -60,11 +64,15 @@ uint64_t sim_exchange_take(struct sim_exchange *e, uint64_t number) {
 }
 
 bool sim_exchange_end(struct sim_exchange *e, uint64_t counts_as) {
-    for (uint32_t i = 0; e->n > 0 && i < e->n_places; i++)
+    for (uint32_t i = 0; e != NULL && i < e->n_places; i++)
         if (e->pair[i].number != 0 && e->pair[i].counts_as == counts_as) {
             exchange_close_up(e, i);
             e->n--;
             return true;
         }
     return false;
+}
+
+void sim_exchange_free(struct sim_exchange *e) {
+    free(e);
 }

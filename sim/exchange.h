@@ -13,17 +13,18 @@ struct sim_exchange_pair {
     uint64_t number, counts_as; /* number 0: a free place */
 };
 
-/* All-zero is an empty table; to be freed: pair. */
 struct sim_exchange {
-    struct sim_exchange_pair *pair;
-    uint32_t n, n_places; /* n_places: 0, or a power of two and at least 2n */
+    uint32_t n, n_places; /* n_places: a power of two and at least 2n */
+    struct sim_exchange_pair pair[];
 };
 
-/* Signal `number`, from 1 and not in the table, counts as another one when it comes. False: no memory. */
-bool sim_exchange_put(struct sim_exchange *e, uint64_t number, uint64_t counts_as);
+/* A table is NULL as long as it is empty. Signal `number`, from 1 and not in it, counts as another one when it comes.
+ * False: no memory. */
+bool sim_exchange_put(struct sim_exchange **e, uint64_t number, uint64_t counts_as);
 /* Signal `number` comes: as which one does it count? It is in the table no more. */
 uint64_t sim_exchange_take(struct sim_exchange *e, uint64_t number);
 /* Take the number out that counts as this one; false: there is none. Looks at all of them. */
 bool sim_exchange_end(struct sim_exchange *e, uint64_t counts_as);
+void sim_exchange_free(struct sim_exchange *e);
 
 #endif

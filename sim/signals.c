@@ -44,7 +44,7 @@ static const struct sim_thread *stand_in(const struct sim_thread *t, const struc
 
 /* On the host: the number of the signal as which this one is given. */
 static uint64_t given_as(struct sim *sim, const struct sim_thread *t, struct sim_object *c) {
-    uint64_t number = sim_exchange_take(&c->exchange, t->event.order);
+    uint64_t number = sim_exchange_take(c->exchange, t->event.order);
     const struct sim_thread *w = number != 0 ? stand_in(t, c, number) : NULL;
     if (w == NULL)
         return number;
@@ -69,7 +69,7 @@ bool sim_signals_has(const struct sim_object *c, uint64_t number) {
 }
 
 bool sim_signals_end_exchange(struct sim *sim, struct sim_object *c, uint64_t number) {
-    if (number == 0 || !sim_exchange_end(&c->exchange, number))
+    if (number == 0 || !sim_exchange_end(c->exchange, number))
         return false;
     sim_signals_add(sim, c, number);
     return true;
