@@ -61,14 +61,14 @@ static bool get_tables(struct sim_app *app) {
            app->joiners != NULL && app->ended != NULL;
 }
 
-/* From the survey, or from a walk of its own. False: no memory. */
-static bool get_begins(const struct sim *sim, struct sim_app *app, const struct sim_survey *survey) {
+/* From the survey, or from a walk of its own, which does not find broadcasts. False: no memory. */
+static bool get_survey(const struct sim *sim, struct sim_app *app, const struct sim_survey *survey) {
     if (survey == NULL)
         return sbt_trace_info(app->trace)->whole || find_begins(sim, app);
     app->begins = calloc(app->n_threads, sizeof *app->begins);
     if (app->begins != NULL)
         memcpy(app->begins, survey->begins, app->n_threads * sizeof *app->begins);
-    return app->begins != NULL;
+    return app->begins != NULL && sim_ranges_copy(&app->broadcasts, &survey->broadcasts);
 }
 
 enum sim_status sim_add(struct sim *sim, const struct sbt_trace *trace, const char *name, struct sim_error *error) {
@@ -95,7 +95,7 @@ enum sim_status sim_add_surveyed(struct sim *sim, const struct sbt_trace *trace,
     *app = (struct sim_app){
         .trace = trace, .n_threads = info->n_threads, .n_objects = info->n_objects, .number = sim->n_apps - 1};
     app->result.name = name;
-    if (!get_tables(app) || !get_begins(sim, app, survey))
+    if (!get_tables(app) || !get_survey(sim, app, survey))
         return sim_refuse(error, SIM_NO_MEMORY, "%s: out of memory", name);
     return SIM_OK;
 }
@@ -120,9 +120,11 @@ void sim_application_trim(struct sim_app *app) {
     free(app->threads);
     free(app->joiners);
     free(app->begins);
+    free(app->broadcasts.range);
     app->threads = NULL;
     app->joiners = NULL;
     app->begins = NULL;
+    app->broadcasts.range = NULL;
 }
 
 void sim_application_free(struct sim_app *app) {

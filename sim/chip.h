@@ -15,6 +15,8 @@
  *   inbox          what threads that share a core have received
  *   events         what happens when
  *   signal_set     numbers of signals
+ *   exchange       signals that came in the place of others
+ *   ranges         which signals were broadcasts
  *   sim            the interface
  *   polling        waits that a program makes by calling again and again, recognised in its trace
  *   survey         one walk through a trace before it is replayed

@@ -2,10 +2,11 @@
 /*
  * Conditions on the host.
  *
- * A signal wakes the waiter that it woke in the trace. Under glibc a broadcast wakes all waiters, with one call, and
- * all of them want the mutex: while it is held, each of them runs only to sleep again in its queue, and each unlock
- * wakes the next. (Up to 2.24 glibc moved them to that queue in the kernel.) Under the engine direct, waiters that
- * sleep are moved to the mutex's queue while the mutex is held, and its unlocks wake one at a time.
+ * A signal wakes the waiter that it woke in the trace, or one that is there in its place (signals.h). Under glibc a
+ * broadcast wakes all waiters, with one call, and all of them want the mutex: while it is held, each of them runs only
+ * to sleep again in its queue, and each unlock wakes the next. (Up to 2.24 glibc moved them to that queue in the
+ * kernel.) Under the engine direct, waiters that sleep are moved to the mutex's queue while the mutex is held, and its
+ * unlocks wake one at a time.
  */
 #include "host_cond.h"
 

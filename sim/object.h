@@ -3,6 +3,7 @@
 #ifndef SIM_OBJECT_H
 #define SIM_OBJECT_H
 
+#include "exchange.h"
 #include "signal_set.h"
 #include "thread.h"
 
@@ -37,9 +38,12 @@ struct sim_object {
     struct sim_list queued;  /* of a condition in hardware: the threads in its NI, in the same order */
     /* of a mutex: threads with an early acquisition (owner.h); of a condition on the host: threads that look */
     struct sim_list gated;
-    uint64_t n_acquired;           /* where order counts (owner.h): acquisitions so far */
-    struct sim_signal_set signals; /* of a condition: those that have happened */
-    uint64_t line_free;            /* until then the cache line is on its way to a core */
+    uint64_t n_acquired; /* where order counts (owner.h): acquisitions so far */
+    union {
+        uint64_t users;                /* of a mutex: threads that have had it, a bit for each, by number modulo 64 */
+        struct sim_signal_set signals; /* of a condition: those that have happened */
+    };
+    uint64_t line_free; /* until then the cache line is on its way to a core */
     /* On the host under the engine direct: what the object remembers of its waits. */
     uint64_t notified_at, handed_at; /* when a waiter was last woken for it; when it was last handed over */
     uint32_t n_notified;             /* waiters that were woken for it and have not looked yet */
@@ -49,14 +53,17 @@ struct sim_object {
     bool active;                     /* a waiter that is awake will look once more */
     uint32_t guard;                  /* of a condition: 1 and the number of the mutex of its last wait */
     uint32_t n_signals;              /* of such a mutex: signals at its conditions */
-    uint64_t guards_from;            /* and how often it had been acquired when the first thread waited with it */
-    bool guards;                     /* of a mutex under glibc: threads wait at conditions with it */
-    bool polled;                     /* of a mutex: threads wait for it by trylocks */
-    struct sim_channel *channel;     /* of a barrier or condition, on the optical network; NULL: it has none */
-    bool without_channel;            /* no channel was free: it is the NIs' */
-    uint8_t spun_credit;             /* unlocks that still give the core away, because threads poll; */
-    bool spun_by_any;                /* also those of threads, not only of fibers */
-    bool served;                     /* of a mutex: its owner has locked it on a server (host_delegate.h) */
+    union {
+        uint64_t guards_from;          /* and how often it had been acquired when the first thread waited with it */
+        struct sim_exchange *exchange; /* of a condition on the host: signals.h. NULL: there was none */
+    };
+    bool guards;                 /* of a mutex under glibc: threads wait at conditions with it */
+    bool polled;                 /* of a mutex: threads wait for it by trylocks */
+    struct sim_channel *channel; /* of a barrier or condition, on the optical network; NULL: it has none */
+    bool without_channel;        /* no channel was free: it is the NIs' */
+    uint8_t spun_credit;         /* unlocks that still give the core away, because threads poll; */
+    bool spun_by_any;            /* also those of threads, not only of fibers */
+    bool served;                 /* of a mutex: its owner has locked it on a server (host_delegate.h) */
 };
 
 /* Does the object have a primitive in hardware? Its ID may be stale. */

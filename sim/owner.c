@@ -32,6 +32,7 @@ void sim_owner_acquired(struct sim *sim, struct sim_thread *t, struct sim_object
         sim_fail(sim, SIM_STOPPED, "stopped");
     if (!counts(sim) || t->uncounted)
         return;
+    m->users |= UINT64_C(1) << t->number % 64;
     bool names = sim->config.recorded_order && t->order > m->n_acquired;
     m->n_acquired = names ? t->order : m->n_acquired + 1;
     if (m->gated.first != NULL)

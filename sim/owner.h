@@ -30,14 +30,25 @@ void sim_owner_released(struct sim *sim, struct sim_object *mutex);
  *
  * Under glibc that is so for a mutex with which threads wait at conditions. What they wait for is what others have done
  * with the mutex before they gave a signal; a thread that the trace has not let wait found it done. So an acquisition
- * comes at most as many signals early as the application's threads have acquisitions in one wait each, which are two:
- * one before it and one behind it. Then each thread can have overtaken each other. A trace has places and not signals;
+ * comes at most as many signals early as the mutex's threads have acquisitions in one wait each, which are two: one
+ * before it and one behind it. Then each thread can have overtaken each other. A trace has places and not signals;
  * there are as many acquisitions to a signal as there were so far. Where threads wait by trylocks places say nothing:
  * each time that a thread looks is one.
+ *
+ * The mutex's threads are those that have had it, and the one that asks. They are counted by their numbers modulo 64:
+ * a bit stands for as many threads as share it in the mean.
  */
+static inline uint64_t sim_owner_users(const struct sim_thread *t, const struct sim_object *mutex) {
+    uint64_t bits = mutex->users | UINT64_C(1) << t->number % 64;
+    uint64_t n = (uint64_t)__builtin_popcountll(bits);
+    if (t->app->n_threads > 64)
+        n = (n * t->app->n_threads + 63) / 64;
+    return n < t->app->n_alive ? n : t->app->n_alive;
+}
+
 static inline uint64_t sim_owner_slack(const struct sim_thread *t, const struct sim_object *mutex) {
     uint64_t acquired = mutex->n_acquired - mutex->guards_from + 1;
-    return 2 * t->app->n_alive * acquired / (mutex->n_signals + 1);
+    return 2 * sim_owner_users(t, mutex) * acquired / (mutex->n_signals + 1);
 }
 
 static inline bool sim_owner_is_early(const struct sim *sim, const struct sim_thread *t,

@@ -70,11 +70,18 @@ struct sim_object *sim_page_owned_by(struct sim_thread *t) {
     return NULL;
 }
 
+static bool is_condition(const struct sim_object *o) {
+    return o->kind == SBT_TRACE_COND;
+}
+
 static void free_page(struct sim_page *page) {
     if (page == &sim_page_forgotten)
         return;
-    for (uint32_t i = 0; i < SIM_PAGE_OBJECTS; i++)
+    for (uint32_t i = 0; i < SIM_PAGE_OBJECTS; i++) {
+        if (is_condition(&page->object[i]))
+            sim_exchange_free(page->object[i].exchange);
         free(page->object[i].signals.window);
+    }
     free(page);
 }
 

@@ -16,6 +16,7 @@
 #include "mutex.h"
 #include "noc.h"
 #include "owner.h"
+#include "signals.h"
 #include "software.h"
 #include "vc_barrier.h"
 
@@ -180,7 +181,22 @@ static bool may_pass(struct sim *sim) {
     return sim->config.let_pass && sim->n_passed++ < bound;
 }
 
+/*
+ * A signal that woke another waiter (signals.h) has been given, and its own waiter, which came later, waits for the one
+ * that was given in exchange. Where no thread can go on that one does not come: the exchange gives way, and the waiter
+ * goes on as if it had found its signal given. That is as recorded. The other signal will be one more than is awaited.
+ */
+static bool end_exchange(struct sim *sim) {
+    struct sim_thread *t = NULL;
+    while ((t = next_waiting(sim, t)) != NULL)
+        if (t->why == SIM_WHY_SIGNAL && sim_signals_end_exchange(sim, t->object, t->awaited))
+            return pass_condition(sim, t);
+    return false;
+}
+
 bool sim_replay_pass(struct sim *sim) {
+    if (end_exchange(sim))
+        return true;
     if (!may_pass(sim))
         return false;
     for (struct sim_thread *t = NULL; (t = next_waiting(sim, t)) != NULL;)

@@ -180,6 +180,7 @@ enum sim_status sim_add(struct sim *sim, const struct sbt_trace *trace, const ch
 /*
  * The same with the trace's survey: threads without a creation in the trace begin at the time at which they began in
  * the trace. Without a survey this holds only for traces that are not whole; in whole traces such threads do not run.
+ * And on the host a signal wakes another waiter if its own has not come yet, for which the broadcasts must be known.
  */
 enum sim_status sim_add_surveyed(struct sim *sim, const struct sbt_trace *trace, const struct sim_survey *survey,
                                  const char *name, struct sim_error *error);

@@ -144,10 +144,12 @@ struct sim_survey *sim_survey_new(const struct sbt_trace *trace, const char *nam
     *status = w.status;
     if (w.status != SIM_OK) {
         free(w.begins);
+        free(w.broadcasts.range);
         free(survey);
         return NULL;
     }
-    *survey = (struct sim_survey){w.bounds, w.begins};
+    sim_ranges_done(&w.broadcasts);
+    *survey = (struct sim_survey){w.bounds, w.begins, w.broadcasts};
     return survey;
 }
 
@@ -156,7 +158,9 @@ struct sim_bounds sim_survey_bounds(const struct sim_survey *survey) {
 }
 
 void sim_survey_free(struct sim_survey *survey) {
-    if (survey != NULL)
+    if (survey != NULL) {
         free(survey->begins);
+        free(survey->broadcasts.range);
+    }
     free(survey);
 }

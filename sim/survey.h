@@ -3,12 +3,14 @@
 #ifndef SIM_SURVEY_H
 #define SIM_SURVEY_H
 
+#include "ranges.h"
 #include "sim.h"
 
 struct sim_survey {
     struct sim_bounds bounds;
     uint64_t *begins; /* when each thread without a creation in the trace begins; UINT64_MAX: it is created, or does
                          nothing */
+    struct sim_ranges broadcasts; /* of conditions, by their numbers */
 };
 
 #endif

@@ -27,6 +27,9 @@ static void signal(struct sim_walk *w, struct sim_walk_thread *t) {
             sim_walk_fail(w, SIM_NO_MEMORY, "out of memory");
         if (added == SIM_SIGNAL_TOO_FAR)
             sim_walk_fail(w, SIM_DAMAGED, "the numbers of a condition's signals make no sense");
+        if (t->event.op == SBT_TRACE_COND_BROADCAST &&
+            !sim_ranges_add(&w->broadcasts, t->event.object, t->event.order, &c->broadcasts))
+            sim_walk_fail(w, SIM_NO_MEMORY, "out of memory");
         c->waiting = (struct sim_walk_list){0};
         for (struct sim_walk_thread *o; (o = sim_walk_shift(&waiting)) != NULL;)
             if (sim_signal_set_has(&c->signals, o->event.order))

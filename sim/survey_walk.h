@@ -6,6 +6,7 @@
 #ifndef SIM_SURVEY_WALK_H
 #define SIM_SURVEY_WALK_H
 
+#include "ranges.h"
 #include "signal_set.h"
 #include "sim.h"
 
@@ -37,6 +38,7 @@ struct sim_walk_object {
     uint32_t n_inside;             /* of a mutex: its owner's depth; of a barrier: the threads that have come */
     uint32_t size;                 /* of a barrier; of a semaphore: its initial value */
     uint32_t waiter;               /* of a semaphore: the first thread that has waited, and 1 */
+    uint32_t broadcasts;           /* of a condition: sim_ranges_add's */
     bool known;                    /* the size */
 };
 
@@ -63,6 +65,7 @@ struct sim_walk {
     struct sim_error *error;
     struct sim_bounds bounds; /* what the walk finds: see survey.h */
     uint64_t *begins;
+    struct sim_ranges broadcasts;
 };
 
 /* End the walk with a failure. The first reason stays. */

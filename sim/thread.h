@@ -16,6 +16,7 @@
 #include "events.h"
 #include "line.h"
 #include "packet.h"
+#include "ranges.h"
 #include "sim.h"
 
 struct sim_object;
@@ -196,7 +197,8 @@ struct sim_app {
      * those that have none do not run
      */
     uint64_t *begins;
-    uint64_t last_ns; /* the end of the application's last call */
+    struct sim_ranges broadcasts; /* of its conditions */
+    uint64_t last_ns;             /* the end of the application's last call */
     uint32_t n_threads, n_objects, n_alive, number;
     uint32_t n_unborn; /* threads without a creator that have not begun yet */
     struct sim_application result;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Signals that have been given before their time, in the place of others: a table of numbers, each with the number as
+ * which it counts when it comes itself. (No library's hash table: two numbers an entry, one key, in pure code.)
+ */
+#ifndef SIM_EXCHANGE_H
+#define SIM_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sim_exchange_pair {
+    uint64_t number, counts_as; /* number 0: a free place */
+};
+
+struct sim_exchange {
+    uint32_t n, n_places; /* n_places: a power of two and at least 2n */
+    struct sim_exchange_pair pair[];
+};
+
+/* A table is NULL as long as it is empty. Signal `number`, from 1 and not in it, counts as another one when it comes.
+ * False: no memory. */
+bool sim_exchange_put(struct sim_exchange **e, uint64_t number, uint64_t counts_as);
+/* Signal `number` comes: as which one does it count? It is in the table no more. */
+uint64_t sim_exchange_take(struct sim_exchange *e, uint64_t number);
+/* Take the number out that counts as this one; false: there is none. Looks at all of them. */
+bool sim_exchange_end(struct sim_exchange *e, uint64_t counts_as);
+void sim_exchange_free(struct sim_exchange *e);
+
+#endif
