@@ -7,11 +7,11 @@
  *
  *   switch-walk [--long | --wrong SCENARIO]
  *
- * At most SCHEDULES of each, and half of that with servers, in order; of a scenario that says so, all. What is walked
- * in order alters the ends of schedules first. All planted mistakes that a walk finds so, it finds in its first 40000
- * schedules or at the end of a whole walk, and the others are found by chance: so a walk that is cut off is followed by
- * more schedules by chance. --long: all, and one preemption more. --wrong: the code has a mistake, which that scenario
- * has to find.
+ * At most SCHEDULES of each, and a third of that with servers, in order; of a scenario that says so, all. What is
+ * walked in order alters the ends of schedules first. The planted mistakes that a walk finds so, it finds in its first
+ * 120000 schedules, most of them in 40000, or at the end of a whole walk; the others are found by chance. So a walk
+ * that is cut off is followed by more schedules by chance. --long: all, and one preemption more. --wrong: the code has
+ * a mistake, which that scenario has to find.
  */
 #include "part.h"
 #include "switch_barrier.h"
@@ -28,7 +28,7 @@
 #include "switch/state.h"
 #include "wait/parking_lot.h"
 
-enum { N_WORDS = 3, SCHEDULES = 100000, MOST = 600000, BY_CHANCE = 20000, BY_CHANCE_IF_CUT = 40000 };
+enum { N_WORDS = 3, SCHEDULES = 150000, MOST = 600000, BY_CHANCE = 20000, BY_CHANCE_IF_CUT = 40000 };
 
 static const struct scenario *scenario;
 static uint32_t woken[MAX_PROGRAM], word[N_WORDS], is_open[N_WORDS];
@@ -367,7 +367,7 @@ static const char *at_end(void) {
 }
 
 static uint64_t most_schedules(void) {
-    return scenario->is_whole ? MOST : SCHEDULES / (n_servers_of(scenario->objects) != 0 ? 2 : 1);
+    return scenario->is_whole ? MOST : SCHEDULES / (n_servers_of(scenario->objects) != 0 ? 3 : 1);
 }
 
 /* The monitor mends a wake-up that a carrier has not got: without it none may be missing. */
