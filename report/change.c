@@ -55,37 +55,6 @@ struct pass {
     uint64_t n_generations;
 };
 
-const char *rep_change_refused(const struct rep_report *r, const struct rep_advice *a) {
-    switch (a->cause) {
-    case REP_HOT_LOCK:
-        for (uint32_t i = 0; i < r->info.n_objects; i++)
-            if (r->objects[i].type == SBT_TRACE_COND && r->objects[i].mutex == a->object)
-                return "a condition is waited for with this lock, so it cannot be split";
-        return NULL;
-    case REP_LOCK_OVER_IO:
-    case REP_BARRIER_IMBALANCE:
-    case REP_FALSE_SPIN:
-    case REP_MANY_LOCKS:
-        return NULL;
-    case REP_BROADCAST_STORM:
-    case REP_FUTILE_WAKEUPS:
-        return "a trace does not say which thread a signal should have woken";
-    case REP_IDLE:
-        return "threads that wait for work cost no time";
-    case REP_OFF_CPU:
-        return "a trace does not say what a thread sleeps for";
-    case REP_BARRIER_STALL:
-        return "it is not the program that would be changed";
-    case REP_LOCK_ORDER:
-        return "the change makes nothing faster";
-    case REP_TOO_MANY_THREADS:
-    case REP_SERIAL:
-        return "a trace does not say how other threads would share the work";
-    default:
-        return "the program stays as it is";
-    }
-}
-
 static bool is_lock(uint8_t op) {
     return op == SBT_TRACE_MUTEX_LOCK || op == SBT_TRACE_MUTEX_TRYLOCK || op == SBT_TRACE_SPIN_LOCK ||
            op == SBT_TRACE_SPIN_TRYLOCK || op == SBT_TRACE_RWLOCK_WRLOCK || op == SBT_TRACE_RWLOCK_RDLOCK ||

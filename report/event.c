@@ -26,10 +26,11 @@ void rep_give(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event 
         o->n_broadcasts++;
     else
         o->n_signals++;
-    rep_signal_put(
-        w, e->object,
-        (struct rep_signal){
-            .number = e->order, .at_ns = e->at_ns, .thread = thread, .site = e->site, .broadcast = broadcast});
+    struct rep_signal signal = {
+        .number = e->order, .at_ns = e->at_ns, .thread = thread, .site = e->site, .broadcast = broadcast};
+    if (rep_gives_permit(w->report, e))
+        rep_permit_given(w, thread, e, &signal);
+    rep_signal_put(w, e->object, signal);
 }
 
 void rep_signal_put(struct rep_walk *w, uint32_t object, struct rep_signal signal) {
@@ -146,8 +147,11 @@ void rep_event_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_e
         o->n++;
     if (e->result != 0)
         o->n_failed++;
-    if (tried || refused || !blocked)
-        rep_not_waited(w, thread, e->object, e->took_ns);
-    else
+    bool waited = !tried && !refused && blocked;
+    if (waited)
         wait_of(w, &wait);
+    else
+        rep_not_waited(w, thread, e->object, e->took_ns);
+    if (rep_takes_permit(w->report, e))
+        rep_permit_got(w, thread, e, waited);
 }

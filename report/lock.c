@@ -300,6 +300,28 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
         lock->number = number;
 }
 
+/* ---- semaphores that threads use as locks ---- */
+
+void rep_permit_got(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, bool waited) {
+    begin_hold(w, thread, e->object, e, e->at_ns, e->at_ns + e->took_ns, waited);
+}
+
+void rep_permit_given(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, struct rep_signal *signal) {
+    struct rep_walker *t = &w->walkers[thread];
+    struct rep_held *found = held_find(t, e->object);
+    if (found == NULL)
+        return;
+    /* In a profile the thread may have given it back, and taken it again, by calls that are no events. */
+    if (w->report->info.profile && found->since_ns != t->ended_ns) {
+        held_drop(t, found);
+        return;
+    }
+    signal->since_ns = found->since_ns;
+    signal->had_waited = found->waited;
+    signal->site = found->site;
+    rep_release(w, thread, e->object, e->at_ns, e->at_ns + e->took_ns);
+}
+
 /* ---- polling ---- */
 
 void rep_trylock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {

@@ -92,12 +92,14 @@ void rep_order_add(struct rep_walk *w, uint32_t thread, uint32_t object, const s
                                    .n = 1},
                           .gates = gates};
     for (uint32_t i = 0; i < t->n_held && times.n_gates < MOST_HELD; i++)
-        gates[times.n_gates++] = (struct gate){t->held[i].object, t->held[i].shared};
+        if (rep_is_lock_type(
+                w->report->objects[t->held[i].object].type)) /* of a semaphore several threads may have one */
+            gates[times.n_gates++] = (struct gate){t->held[i].object, t->held[i].shared};
     for (uint32_t h = 0; h < t->n_held; h++) {
         times.seen.held = t->held[h].object;
         times.seen.held_site = t->held[h].site;
         times.seen.held_shared = t->held[h].shared;
-        if (times.seen.held != object)
+        if (times.seen.held != object && rep_is_lock_type(w->report->objects[times.seen.held].type))
             add(w, &times);
     }
 }

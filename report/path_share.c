@@ -58,7 +58,8 @@ static uint64_t share_profile_holds(struct reader *rd, uint64_t *from_ns, const 
     const struct rep_object *objects = rd->walk->report->objects;
     const struct held *last = rd->n_held > 0 ? &rd->held[rd->n_held - 1] : NULL;
     uint64_t end_ns = e->at_ns;
-    if (rep_is_unlock(e->op) && e->object < rd->walk->report->info.n_objects) {
+    if ((rep_is_unlock(e->op) && e->object < rd->walk->report->info.n_objects) ||
+        rep_gives_permit(rd->walk->report, e)) {
         const struct rep_object *o = &objects[e->object];
         bool whole = last != NULL && last->object == e->object && end_ns - *from_ns <= o->hold_max_ns + REP_SHORT_NS;
         uint64_t mean_ns = o->hold_n > 0 ? o->hold_ns / o->hold_n : 0;
@@ -174,19 +175,20 @@ static bool hold(struct reader *rd, uint32_t object, uint32_t site) {
 }
 
 static bool share_event(struct reader *rd, uint64_t from_ns, const struct sbt_trace_event *e) {
+    const struct rep_report *r = rd->walk->report;
     share_gap(rd, from_ns, e);
     if (e->op == SBT_TRACE_COND_WAIT && e->other != SBT_TRACE_NONE)
         forget(rd, e->other);
     share_call(rd, e);
     if (e->op == SBT_TRACE_COND_WAIT && e->other != SBT_TRACE_NONE)
         return hold(rd, e->other, e->site);
-    if (rd->walk->report->info.profile)
+    if (r->info.profile)
         forget(rd, e->object);
-    if (rep_is_lock(e->op) && e->result == 0)
+    if ((rep_is_lock(e->op) && e->result == 0) || rep_takes_permit(r, e))
         return hold(rd, e->object, e->site);
-    if (rep_is_unlock(e->op) && e->result == 0)
+    if ((rep_is_unlock(e->op) && e->result == 0) || rep_gives_permit(r, e))
         forget(rd, e->object);
-    if (rd->walk->report->info.profile && !rep_is_lock(e->op)) /* what is held after that is not known */
+    if (r->info.profile && !rep_is_lock(e->op)) /* what is held after that is not known */
         rd->n_held = 0;
     return true;
 }

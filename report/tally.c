@@ -111,6 +111,5 @@ void rep_tally_sections(struct rep_walk *w) {
         t->sections.ns = t->sections.held_ns + rep_contention_ns(t);
     }
     for (uint32_t i = 0; i < r->info.n_objects; i++)
-        r->objects[i].section_ns =
-            r->objects[i].hold_ns + (rep_is_lock_type(r->objects[i].type) ? r->objects[i].wait_ns : 0);
+        r->objects[i].section_ns = r->objects[i].hold_ns + (rep_is_held(&r->objects[i]) ? r->objects[i].wait_ns : 0);
 }

@@ -182,6 +182,20 @@ static inline bool rep_is_unlock(unsigned op) {
 static inline bool rep_is_lock_type(unsigned type) {
     return type == SBT_TRACE_MUTEX || type == SBT_TRACE_RWLOCK || type == SBT_TRACE_SPIN;
 }
+/* Of locks, and of semaphores that threads use as locks. */
+static inline bool rep_is_held(const struct rep_object *o) {
+    return rep_is_lock_type(o->type) || o->gives_back;
+}
+static inline bool rep_gives_back(const struct rep_report *r, const struct sbt_trace_event *e) {
+    return e->type == SBT_TRACE_SEM && e->object < r->info.n_objects && r->objects[e->object].gives_back &&
+           e->result == 0;
+}
+static inline bool rep_takes_permit(const struct rep_report *r, const struct sbt_trace_event *e) {
+    return (e->op == SBT_TRACE_SEM_WAIT || e->op == SBT_TRACE_SEM_TRYWAIT) && rep_gives_back(r, e);
+}
+static inline bool rep_gives_permit(const struct rep_report *r, const struct sbt_trace_event *e) {
+    return e->op == SBT_TRACE_SEM_POST && rep_gives_back(r, e);
+}
 static inline bool rep_is_shared(unsigned op) {
     return op == SBT_TRACE_RWLOCK_RDLOCK || op == SBT_TRACE_RWLOCK_TRYRDLOCK;
 }
@@ -218,6 +232,10 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
 void rep_release(struct rep_walk *w, uint32_t thread, uint32_t object, uint64_t at_ns, uint64_t end_ns);
 /* The same of an unlock that is an event of a profile; `e` has its number. */
 void rep_profile_release(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
+/* A semaphore that threads use as a lock: the thread has it; and gives it back, by *signal, which gets what is known of
+ * the hold. */
+void rep_permit_got(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, bool waited);
+void rep_permit_given(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, struct rep_signal *signal);
 void rep_trylock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
 void rep_poll_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
 void rep_locks_finish(struct rep_walk *w);

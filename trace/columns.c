@@ -19,6 +19,13 @@ void sbt_trace_reader_select(struct sbt_trace_reader *reader, uint64_t ops, uint
     reader->least_ns = least_ns;
 }
 
+void sbt_trace_reader_limit(struct sbt_trace_reader *reader, uint32_t first, uint32_t end) {
+    reader->thread = first;
+    reader->begun = false;
+    reader->ends_early = true;
+    reader->n_threads = end;
+}
+
 static bool selected(const struct sbt_trace_reader *reader, const struct sbt_trace_event *e) {
     uint64_t bit = (uint64_t)1 << e->op;
     return !reader->selects ||
@@ -33,7 +40,7 @@ static void put(const struct sbt_trace_columns *c, uint64_t i, uint32_t thread, 
         c->op[i] = e->op;
     if (c->type != NULL)
         c->type[i] = e->type;
-    if (c->result != NULL)
+    if (c->result != NULL && (e->result != 0 || !c->zeroed))
         c->result[i] = e->result;
     if (c->object != NULL)
         c->object[i] = e->object;
@@ -41,7 +48,7 @@ static void put(const struct sbt_trace_columns *c, uint64_t i, uint32_t thread, 
         c->other[i] = e->other;
     if (c->site != NULL)
         c->site[i] = e->site;
-    if (c->size != NULL)
+    if (c->size != NULL && (e->size != 0 || !c->zeroed))
         c->size[i] = e->size;
     if (c->work_ns != NULL)
         c->work_ns[i] = e->work_ns;
@@ -51,9 +58,9 @@ static void put(const struct sbt_trace_columns *c, uint64_t i, uint32_t thread, 
         c->took_ns[i] = e->took_ns;
     if (c->order != NULL)
         c->order[i] = e->order;
-    if (c->relock != NULL)
+    if (c->relock != NULL && (e->relock != 0 || !c->zeroed))
         c->relock[i] = e->relock;
-    if (c->stack != NULL)
+    if (c->stack != NULL && (e->stack != 0 || !c->zeroed))
         c->stack[i] = e->stack;
 }
 
@@ -62,6 +69,8 @@ int64_t sbt_trace_read_columns(const struct sbt_trace *trace, struct sbt_trace_r
     uint32_t n_threads = sbt_trace_info(trace)->n_threads;
     uint64_t n = 0;
     struct sbt_trace_event event;
+    if (reader->ends_early && reader->n_threads < n_threads)
+        n_threads = reader->n_threads;
     while (n < room && reader->thread < n_threads) {
         if (!reader->begun)
             sbt_trace_cursor_begin(trace, reader->thread, &reader->cursor);
@@ -77,6 +86,11 @@ int64_t sbt_trace_read_columns(const struct sbt_trace *trace, struct sbt_trace_r
         }
     }
     return (int64_t)n;
+}
+
+void sbt_trace_read_counts(const struct sbt_trace *trace, uint64_t *n_events, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        n_events[i] = sbt_trace_thread_events(trace, i);
 }
 
 void sbt_trace_read_addresses(const struct sbt_trace *trace, uint64_t *address, uint32_t n) {

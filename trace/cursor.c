@@ -35,6 +35,15 @@ void sbt_trace_cursor_begin(const struct sbt_trace *trace, uint32_t thread, stru
         ((overlay *)cursor->reserved)->next_block = trace->first[thread];
 }
 
+uint64_t sbt_trace_thread_events(const struct sbt_trace *trace, uint32_t thread) {
+    uint64_t n = 0;
+    if (thread >= trace->info.n_threads)
+        return 0;
+    for (uint32_t i = trace->first[thread]; i < trace->first[thread + 1]; i++)
+        n += trace_block_at(trace, trace->blocks[i]).n_events;
+    return n;
+}
+
 static int damage(const struct sbt_trace_cursor *cursor, overlay *s, const uint8_t *at, struct sbt_trace_error *error,
                   const char *reason) {
     s->damaged = true;

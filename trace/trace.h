@@ -166,6 +166,9 @@ struct sbt_trace_cursor {
 /* The cursor stands before the thread's first event. A thread number >= n_threads has no events. */
 void sbt_trace_cursor_begin(const struct sbt_trace *trace, uint32_t thread, struct sbt_trace_cursor *cursor);
 
+/* How many events the thread has, from the headers of its blocks. */
+uint64_t sbt_trace_thread_events(const struct sbt_trace *trace, uint32_t thread);
+
 /* 1: *event is the next one; 0: the end; -1: *error says where the file is damaged. Fast: tens of ns. */
 int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *event, struct sbt_trace_error *error);
 

@@ -25,6 +25,8 @@ struct abi_outside_observer {
 
 /* In the recording library: called before a vfork. NULL: it is not to be told. */
 extern void (*abi_vfork_begins)(void);
+/* The same before the process becomes another user or group. */
+extern void (*abi_user_changes)(void);
 
 /* Set in a constructor, for good. */
 extern const struct abi_outside_observer *abi_outside_observer;

@@ -65,9 +65,18 @@ static long wake_observed(const void *caller, uint32_t *word, int op, uint32_t v
     return r;
 }
 
+/*
+ * A run-time library's own: what it waits for is recorded as barriers, sections and locks. libgomp's lock is the very
+ * word that its threads wait for, and two objects at one address would end each other's lives. libgomp has the kernel's
+ * instruction in it, or calls syscall(), as on aarch64.
+ */
+static bool is_of_openmp(const void *caller) {
+    return rec_openmp_is_seen() && (caller == NULL || rec_openmp_is_library(caller));
+}
+
 static long observed(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
                      uint32_t val3) {
-    if (caller == NULL && rec_openmp_is_seen()) /* of a run-time library's own; its barriers are events */
+    if (is_of_openmp(caller))
         return abi_futex_serve(caller, word, op, val, more, word2, val3);
     switch (op & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:

@@ -42,6 +42,11 @@ bool rec_openmp_is_seen(void) {
     return __atomic_load_n(&is_seen, __ATOMIC_RELAXED);
 }
 
+void rec_openmp_see(void) {
+    if (!rec_openmp_is_seen()) /* many threads read its cache line */
+        __atomic_store_n(&is_seen, true, __ATOMIC_RELAXED);
+}
+
 /*
  * The function of the run-time library that the caller would have called. The last call of a region is a jump, and
  * seems to come from run_member.
@@ -262,7 +267,7 @@ void rec_openmp_begin_region(struct rec_openmp_region *r, unsigned n_threads, co
     r->site = site;
     r->first = &rec_openmp_self;
     r->object = SBT_TRACE_NONE;
-    __atomic_store_n(&is_seen, true, __ATOMIC_RELAXED);
+    rec_openmp_see();
     if (n == 1 || !rec_enter(&c, SBT_TRACE_FUTEX_WAKE, SBT_TRACE_FUTEX, openmp_regions, site))
         return;
     rec_signal_count(&c, true);

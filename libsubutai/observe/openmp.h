@@ -9,8 +9,10 @@
 
 #include "os/elf.h"
 
-/* Have regions been recorded? Then the futex calls of run-time libraries are no events. A relaxed read. */
+/* Have regions or sections been recorded? Then the futex calls of run-time libraries are no events. A relaxed read. */
 bool rec_openmp_is_seen(void);
+/* There is one. Wait-free. */
+void rec_openmp_see(void);
 
 #define REC_OPENMP_NAMES(X)                                                                                            \
     X(GOMP_parallel)                                                                                                   \

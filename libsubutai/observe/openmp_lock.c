@@ -112,6 +112,7 @@ void rec_openmp_enter_section(const struct rec_openmp_section *s) {
         call(s);
         return;
     }
+    rec_openmp_see();
     struct rec_key key = key_of(s, SBT_TRACE_MUTEX_LOCK, false);
     uint32_t *inside = inside_of(s->object);
     if (!rec_profiles()) {
@@ -200,6 +201,7 @@ NAMED(omp_init_lock, begin_life)
 NAMED(omp_destroy_lock, end_life)
 
 static int test(const struct rec_openmp_section *s) {
+    rec_openmp_see();
     int (*real)(void *) = (int (*)(void *))rec_openmp_real(s->name, s->site);
     struct rec_call c = {.thread = NULL};
     if (!rec_profiles())

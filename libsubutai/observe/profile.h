@@ -368,7 +368,7 @@ static inline void rec_profile_acquired(const struct rec_key *key) {
 /* The caller is about to release the object. */
 static inline void rec_profile_releasing(const void *object) {
     struct rec_profile *p = rec_profile_self;
-    if (SBT_UNLIKELY(p == NULL))
+    if (SBT_UNLIKELY(p == NULL) && (rec_thread_self() == NULL || (p = rec_profile_self) == NULL)) /* after a vfork */
         return;
     uint32_t n = p->n_nested;
     if (SBT_LIKELY(n != 0 && p->nested[n - 1].object == (uintptr_t)object))

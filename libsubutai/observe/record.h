@@ -6,7 +6,7 @@
  * engine's or glibc's; and the engine's own use of objects is not seen at all.
  *
  * The files:
- *  - record.c: the process's trace: its file, its beginning and end
+ *  - record.c: the process's trace: its beginning and end; file.c: its file
  *  - table.c: objects and call sites by address
  *  - thread.c: records of threads
  *  - running.c: the end of threads that run when the trace ends

@@ -183,19 +183,22 @@ static bool is_of_vfork(void) {
 SBT_NOINLINE struct rec_thread *rec_thread_self(void) {
     if (vforks.tid != 0 && !is_of_vfork()) {
         vforks.tid = 0;
-        if (rec_self == NULL)
+        if (rec_self == NULL) {
+            rec_profile_self = vforks.record != NULL ? vforks.record->profile : NULL;
             rec_self = vforks.record;
+        }
     }
     return rec_self;
 }
 
 static void vfork_begins(void) {
     struct rec_thread *t = rec_thread_self();
-    if (vforks.tid != 0 || rec.profile) /* in such a child; or a hold would not be seen to end */
+    if (vforks.tid != 0) /* in such a child */
         return;
     vforks.record = t;
     vforks.generation = sbt_fork_generation();
     rec_self = NULL;
+    rec_profile_self = NULL;
     __atomic_signal_fence(__ATOMIC_RELEASE);
     vforks.tid = sbt_syscall0(SYS_gettid);
 }

@@ -99,7 +99,7 @@ for name in TERM KILL; do
 done
 
 refuses "no program given" profile
-refuses "^subutai: profile: --pid: .*preloaded.*USDT" profile --pid 1
+refuses "^subutai: profile: --pid: .*preloaded.*USDT.*libpthread:mutex_entry" profile --pid 1
 refuses "profile: --delegate-from: '15' is not a legal value .legal: two of 0 to 100 or never" profile --delegate-from 15 -- ./locks
 refuses "directory '/proc/x': .* .legal" profile -o /proc/x -- ./locks
 mkdir -p full && echo text >full/notes.sbt

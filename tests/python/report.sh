@@ -47,6 +47,7 @@ check "a page that was there stays" is "$(cat old.html)" before
 refuses "report: 'no-such.sbt': .*No such file" report --html x.html no-such.sbt
 refuses "report: 'old.html': at byte 7: too short for a trace" report --html x.html old.html
 refuses "report: --html: 'nowhere/x.html': No such file or directory \(legal: a file that can be written\)" report --html nowhere/x.html all.sbt
+refuses "report: --html: 'x+': File name too long \(legal: a file that can be written\)" report --html "$(printf 'x%.0s' {1..300})" all.sbt
 refuses "report: --html: '.': Is a directory" report --html . all.sbt
 refuses "report: --html: 'all.sbt' is the trace itself" report --html all.sbt all.sbt
 refuses "report: --parquet: 'old.html': File exists \(legal: a folder" report --parquet old.html all.sbt

@@ -29,5 +29,8 @@ if [[ -x $dir/openmp-subject ]]; then
         record 0 openmp-subject trace-check "$what" SUBUTAI_ENGINE=glibc
     done
     record 0 openmp-subject profile-check task_times "${profile[@]}"
+    for what in sections alone; do
+        record 0 openmp-contended trace-check "$what" SUBUTAI_ENGINE=glibc
+    done
 fi
 finish

@@ -3,7 +3,7 @@
 # OpenMP under the recorder: regions, barriers, critical sections and locks are events in known numbers, by name; the
 # program computes what it does without.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}" "${PLUGINS:?}" "${PLUGIN:?}"
+: "${SUBJECT:?}" "${CONTENDED:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}" "${PLUGINS:?}" "${PLUGIN:?}"
 
 possible() { # FILE COUNT...
     local said
@@ -76,6 +76,15 @@ recorded() { # WHAT [OPTION...]
     subutai record -o t.sbt --engine "$engine" "$@" -- "$subject" "$what"
 }
 
+for engine in glibc direct; do
+    for what in sections alone; do
+        subject=$CONTENDED recorded $what
+        check "$engine, contended $what: the program computes what it should" is "$status $out $err" "0 OK "
+        counts=(mutex_lock=80 futex_wake=0)
+        [[ $what == alone ]] || counts=(mutex_lock=160 futex_wake=1) # the region's begin
+        check "$engine, contended $what: its trace is possible, and the library's own waits are no events" possible t.sbt "${counts[@]}"
+    done
+done
 for engine in glibc direct ni; do
     for what in regions sizes nested once tasks in_tasks kinds detached task_waits alone doubled threads forks ends errors errors_end ordered ordered_teams reductions reductions_in_tasks many; do
         recorded $what

@@ -229,6 +229,19 @@ if [[ -w locked ]]; then
 else
     refuses 'Permission denied' record -o locked/t.sbt -- "$SUBJECT"
 fi
+
+# A server that gives up being root. The second program may not write where root can.
+other=(setpriv --reuid 65534 --clear-groups)
+if [[ $(id -u) == 0 ]] && "${other[@]}" "$SUBJECT" >/dev/null 2>&1; then
+    mkdir own open && chmod 755 own && chmod 1777 open && chmod 755 "$scratch"
+    subutai record -o own/t.sbt -- "${other[@]}" "$SUBJECT"
+    check "another user: a line says what the directory must allow" matches "$status $err" '^0 subutai: .*Permission denied .legal: a directory'
+    check "and the file was made before" info own/t.sbt '.command | startswith("setpriv")'
+    subutai record -o open/t.sbt -- "${other[@]}" "$SUBJECT"
+    check "where that user may write too the name is left to the program" info open/t.sbt '(.command | startswith("setpriv") | not) and .events > 10'
+else
+    skip "another user" "the test is not run by root, or that user cannot read it"
+fi
 refuses 'No such file or directory' record -o nowhere/t.sbt -- "$SUBJECT"
 refuses 'no regular file' record -o /dev/null -- "$SUBJECT"
 echo precious >note

@@ -13,36 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* Computes for so long by its own processor time, however many others compute. */
-static void compute(long us) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    uint64_t until = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + (uint64_t)us * 1000;
-    do
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    while ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec < until);
-}
-
-static void pause_us(long us) {
-    struct timespec t = {us / 1000000, us % 1000000 * 1000};
-    while (nanosleep(&t, &t) != 0)
-        ;
-}
-
-static void run(int n, void *(*routine)(void *)) {
-    pthread_t threads[64];
-    for (long i = 0; i < n; i++)
-        if (pthread_create(&threads[i], NULL, routine, (void *)i) != 0)
-            abort();
-    for (int i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
-}
+#include "disease.h"
 
 /* ---- locks ---- */
 
@@ -63,6 +34,25 @@ static void *hot_thread(void *argument) {
 
 static void hot_lock(void) {
     run(4, hot_thread);
+}
+
+static sem_t gate;
+
+/* As threading.Lock of Python: the thread that waits gives back. */
+static void *hot_semaphore_thread(void *argument) {
+    (void)argument;
+    for (int i = 0; i < 100; i++) {
+        sem_wait(&gate);
+        compute(200);
+        sem_post(&gate);
+        compute(20);
+    }
+    return NULL;
+}
+
+static void hot_semaphore(void) {
+    sem_init(&gate, 0, 1);
+    run(4, hot_semaphore_thread);
 }
 
 static pthread_mutex_t convoyed = PTHREAD_MUTEX_INITIALIZER;
@@ -374,6 +364,7 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } diseases[] = {{"hot-lock", hot_lock},
+                    {"hot-semaphore", hot_semaphore},
                     {"convoy", convoy},
                     {"lock-over-io", lock_over_io},
                     {"inverted-order", inverted_order},

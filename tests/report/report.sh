@@ -59,6 +59,7 @@ while read -r name cause symbol options; do
     cp "$scratch/.out" "$name.json"
 done <<'EOF2'
 hot-lock hot-lock hot --engine glibc
+hot-semaphore hot-lock gate --engine glibc
 convoy convoy convoyed --engine ni
 lock-over-io lock-over-io journal --engine glibc
 inverted-order lock-order left --engine glibc
@@ -120,6 +121,7 @@ while read -r name cause symbol; do
         .calls_ns + .held_ns + .wakeup_ns + .waiting_ns == .ns)'
 done <<'EOF2'
 hot-lock hot-lock hot
+hot-semaphore hot-lock gate
 lock-over-io lock-over-io journal
 inverted-order lock-order left
 false-spin false-spin polled
@@ -239,6 +241,8 @@ subutai report --json --try hot-lock.sbt
 check "--try: and so it is measured" measured '$m.engines | map(.engine) == ["direct", "direct:wait=switch", "direct:wait=switch,delegate=hot"]'
 subutai report --json --try barrier-imbalance.sbt
 check "--try: advice without a command is not measured" json '.[0].advice[0] | .command == null and .measured == null'
+subutai report --try idle-pool.sbt
+check "--try: and a line says so if there is no other" matches "$err" "^subutai: report: --try: 'idle-pool\.sbt' has no advice that a command could try"
 refuses "report: --command: nothing is run .legal: with --try" report --command true slow-release.sbt
 subutai report --top 2 slow-release.sbt
 check "--top: rows of a table" matches "$out" 'and 47 more'

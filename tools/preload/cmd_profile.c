@@ -236,7 +236,8 @@ static void read_options(struct args *args, struct profile *p) {
         default:
             cmd_refuse("profile: --pid: a program that runs already cannot be recorded, because the library must be "
                        "preloaded (legal: subutai profile -- CMD; of a program under subutai run the USDT probes of "
-                       "libsubutai.so show the same calls to bpftrace and perf)");
+                       "libsubutai.so show the same calls to bpftrace and perf: libpthread:mutex_entry, "
+                       "libpthread:mutex_acquired, subutai:sleep and others)");
         }
     if (p->delegate_from != NULL && !report_delegate_from(p->delegate_from))
         cmd_refuse(

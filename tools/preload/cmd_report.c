@@ -97,8 +97,10 @@ static const struct report_tried *try(const struct report_page *page) {
         free(text);
         free(command);
     }
-    if (!wanted)
+    if (!wanted) {
+        cmd_warn("report: --try: '%s' has no advice that a command could try, so nothing is measured", page->path);
         return NULL;
+    }
     const char *lock = report_delegated(page, NULL);
     char *asked = cmd_format("%s %s", lock != NULL ? lock : "", page->command);
     if (measured == NULL || strcmp(measured, asked) != 0)

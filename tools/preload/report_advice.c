@@ -60,11 +60,12 @@ static char *hot_lock(const struct writer *w) {
     char wait[32], hold[32];
     double share =
         percent(w->object != NULL ? (double)w->object->section_ns : 0, (double)rep_active_ns(&w->page->report->times));
-    char *rcl = what_delegation_beats(share);
+    bool is_sem = w->object != NULL && w->object->type == SBT_TRACE_SEM;
+    char *rcl = is_sem ? cmd_format("%s", "") : what_delegation_beats(share);
     char *text = cmd_format(
-        "%s is held or handed over on %.1f %% of the critical path (mean hold %s, mean wait %s); %.1f %% of the "
+        "%s%s is held or handed over on %.1f %% of the critical path (mean hold %s, mean wait %s); %.1f %% of the "
         "threads' active time is in its sections.%s Split it, or do less while it is held, most of all at %s.",
-        w->name, 100 * w->advice->value,
+        w->name, is_sem ? ", a semaphore that threads use as a lock," : "", 100 * w->advice->value,
         format_ns(hold, w->object->hold_n > 0 ? (double)w->object->hold_ns / (double)w->object->hold_n : 0),
         format_ns(wait, w->object->n_contended > 0 ? (double)w->object->wait_ns / (double)w->object->n_contended : 0),
         share, rcl, place(w, w->advice->site));

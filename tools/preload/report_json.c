@@ -311,7 +311,7 @@ static void object(struct doc *d, uint32_t number) {
     doc_id(d, "group", o->group);
     object_counts(d, o);
     times(d, "wait", o->n_contended, o->wait_ns, o->wait_max_ns, detail != NULL ? &detail->wait : NULL, NULL);
-    if (is_lock(o->type))
+    if (is_lock(o->type) || o->gives_back)
         times(d, "hold", o->hold_n, o->hold_ns, o->hold_max_ns, detail != NULL ? &detail->hold : NULL,
               &o->hold_work_ns);
     else

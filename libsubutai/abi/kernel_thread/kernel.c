@@ -342,6 +342,10 @@ SBT_EXPORT int pkey_set(int key, unsigned rights) {
  * their home threads and switching ends. Programs do this once if at all, most of them before they have threads.
  */
 static bool ends_switching_for(const char *function) {
+#ifdef SBT_OBSERVED
+    if (abi_user_changes != NULL)
+        abi_user_changes();
+#endif
     if (sbt_switch_end("the program", function, "the C library carries out in every kernel thread"))
         return true;
     errno = EAGAIN;

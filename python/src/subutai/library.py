@@ -74,7 +74,7 @@ COLUMNS = {
 class Columns(ctypes.Structure):
     """struct sbt_trace_columns: addresses of arrays, NULL for columns that are not wanted."""
 
-    _fields_ = tuple((name, c_void_p) for name in COLUMNS)
+    _fields_ = (*((name, c_void_p) for name in COLUMNS), ("zeroed", c_bool))
 
 
 TALLY_COLUMNS = {
@@ -127,6 +127,8 @@ PROTOTYPES = {
     "sbt_trace_reader_free": (None, [c_void_p]),
     "sbt_trace_read_columns": (c_int64, [c_void_p, c_void_p, POINTER(Columns), c_uint64, POINTER(Error)]),
     "sbt_trace_reader_select": (None, [c_void_p, c_uint64, c_uint64, c_uint64]),
+    "sbt_trace_reader_limit": (None, [c_void_p, c_uint32, c_uint32]),
+    "sbt_trace_read_counts": (None, [c_void_p, c_void_p, c_uint32]),
     "sbt_trace_read_tallies": (c_int64, [c_void_p, POINTER(TallyColumns), c_uint64, POINTER(Error)]),
     "sbt_trace_read_routines": (None, [c_void_p, c_void_p, c_uint32]),
     "sbt_trace_stack": (c_uint32, [c_void_p, c_uint32, POINTER(c_uint32), c_uint32]),

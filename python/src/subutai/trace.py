@@ -7,7 +7,9 @@ are nulls.
 
 import ctypes
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +22,8 @@ from .library import COLUMNS, TALLY_COLUMNS, Columns, Error, Lanes, TallyColumns
 NONE = 0xFFFFFFFF  # SBT_TRACE_NONE
 MAX_DEPTH = 64  # TRACE_MAX_STACK
 CHUNK = 1 << 20  # events of one call where their number is not known before
+PART = 1 << 16  # events for which another thread of this process's is worth starting
+MAX_PARTS = 8
 _NULLABLE = ("object", "other", "site")
 _NAMED = {"op": "sbt_trace_op_name", "type": "sbt_trace_type_name"}
 
@@ -38,6 +42,17 @@ def _names(function: Callable[[int], bytes | None]) -> list[str]:
     while (name := function(len(found))) is not None:
         found.append(name.decode())
     return found
+
+
+def _arrays(wanted: list[str], room: int) -> "dict[str, numpy.ndarray[Any, Any]]":
+    """Columns of zeros, which take no memory before they are written."""
+    return {name: numpy.zeros(room, dtype=COLUMNS[name]) for name in wanted}
+
+
+def _cuts(ends: list[int], n_parts: int) -> list[int]:
+    """Threads at which to cut the trace into parts with about as many events each: 0, ..., the number of threads."""
+    inner = {bisect_left(ends, ends[-1] * part // n_parts) for part in range(1, n_parts)}
+    return sorted({0, *inner, len(ends) - 1})
 
 
 class Trace:
@@ -101,12 +116,10 @@ class Trace:
         unknown = [name for name in chosen if name not in known]
         if unknown:
             raise ValueError(f"unknown operation '{unknown[0]}' (legal: {', '.join(known)})")
-        reader = self._library.sbt_trace_reader_new()
-        if not reader:
-            raise MemoryError
+        if ops is None and least_ns == 0:
+            return self._all_rows(wanted)
+        reader = self._reader()
         try:
-            if ops is None and least_ns == 0:
-                return self._rows(reader, wanted, self.n_events)
             mask = sum(1 << known.index(name) for name in set(chosen))
             self._library.sbt_trace_reader_select(
                 reader, mask, sum(1 << known.index(name) for name in waits.WAITING if name in chosen), least_ns
@@ -118,15 +131,49 @@ class Trace:
         finally:
             self._library.sbt_trace_reader_free(reader)
 
+    def _reader(self) -> int:
+        reader: int | None = self._library.sbt_trace_reader_new()
+        if not reader:
+            raise MemoryError
+        return reader
+
     def _rows(self, reader: int, wanted: list[str], room: int) -> polars.DataFrame:
         """The next events of the reader, at most `room` of them."""
-        arrays = {name: numpy.empty(room, dtype=COLUMNS[name]) for name in wanted}
-        table = Columns(**{name: array.ctypes.data for name, array in arrays.items()})
+        arrays = _arrays(wanted, room)
+        n = self._fill(reader, arrays, 0, room)
+        return polars.DataFrame([self._series(name, array[:n]) for name, array in arrays.items()])
+
+    def _all_rows(self, wanted: list[str]) -> polars.DataFrame:
+        """All events. C decodes on several CPUs, each of them some of the trace's threads, into the same arrays."""
+        arrays = _arrays(wanted, self.n_events)
+        counts = numpy.empty(self.n_threads, dtype=numpy.uint64)
+        self._library.sbt_trace_read_counts(self._trace, counts.ctypes.data, self.n_threads)
+        ends = [0, *(int(end) for end in numpy.cumsum(counts))]  # ends[t]: the events before thread t
+        cuts = _cuts(ends, min(len(os.sched_getaffinity(0)), MAX_PARTS, 1 + self.n_events // PART))
+
+        def fill(first: int, end: int) -> None:
+            reader = self._reader()
+            try:
+                self._library.sbt_trace_reader_limit(reader, first, end)
+                if self._fill(reader, arrays, ends[first], ends[end] - ends[first]) < ends[end] - ends[first]:
+                    raise TraceError(self.path, "events went away while they were read")
+            finally:
+                self._library.sbt_trace_reader_free(reader)
+
+        with ThreadPoolExecutor(len(cuts)) as pool:
+            list(pool.map(fill, cuts[:-1], cuts[1:]))
+        return polars.DataFrame([self._series(name, array) for name, array in arrays.items()])
+
+    def _fill(self, reader: int, arrays: "dict[str, numpy.ndarray[Any, Any]]", begin: int, room: int) -> int:
+        """The next events of the reader into the arrays from `begin` on. C runs without Python's lock."""
+        places = {name: array.ctypes.data + begin * array.itemsize for name, array in arrays.items()}
         error = Error()
-        n = self._library.sbt_trace_read_columns(self._trace, reader, ctypes.byref(table), room, ctypes.byref(error))
+        n: int = self._library.sbt_trace_read_columns(
+            self._trace, reader, ctypes.byref(Columns(**places, zeroed=True)), room, ctypes.byref(error)
+        )
         if n < 0:
             raise self._error(error)
-        return polars.DataFrame([self._series(name, array[:n]) for name, array in arrays.items()])
+        return n
 
     def _known(self, column: str) -> list[str]:
         return _names(getattr(self._library, _NAMED[column]))
@@ -137,7 +184,8 @@ class Trace:
             names = self._known(name)
             return polars.Series(name, names, polars.Enum(names)).gather(series)
         if name in _NULLABLE:
-            return series.set(series == NONE, None)
+            absent = series == NONE
+            return series.set(absent, None) if absent.any() else series
         return series
 
     @cached_property

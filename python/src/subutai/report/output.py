@@ -17,9 +17,14 @@ def whole(option: str, path: Path, inputs: list[str]) -> Iterator[IO[bytes]]:
 
     Opened before the work: a place that cannot be written is refused at once. A device or pipe is written directly.
     """
-    if any(path.exists() and Path(given).exists() and path.samefile(given) for given in inputs):
+    try:  # to look at it may not be allowed
+        there = path.exists()
+        is_input = there and any(Path(given).exists() and path.samefile(given) for given in inputs)
+    except OSError as error:
+        raise _refusal(option, path, error) from error
+    if is_input:
         raise ReportError(f"{option}: '{path}' is the trace itself")
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if there and not path.is_file() and not path.is_dir():
         try:
             with path.open("wb") as file:
                 yield file
