@@ -10,6 +10,7 @@
 #   is_clean     a function: has nothing been reported in the file `said`?
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/tap.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/session.sh"
+: "${TMPDIR:=/var/tmp}" # traces are large
 
 # checked STATUS TEXT: a point, and what was said if it failed
 checked() {
