@@ -7,17 +7,10 @@
 #ifndef SIM_HOST_SCHED_H
 #define SIM_HOST_SCHED_H
 
-#include "host_core.h"
+#include "host_sched_turn.h"
 
 bool sim_host_init(struct sim *sim); /* false: no memory */
 void sim_host_free(struct sim *sim);
-
-void sim_host_own_event(struct sim *sim, uint32_t core);                    /* of a core with a thread */
-void sim_host_event(struct sim *sim, const struct sim_event *event);        /* the same, from far ahead */
-void sim_host_search_event(struct sim *sim, const struct sim_event *event); /* of an idle carrier */
-
-/* As sim_core_run, for parts that know that the machine is the host. */
-void sim_host_run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then);
 
 /* The thread, which waits by looking again and again, runs `then` after `ns` if it has a core, and else when it has. */
 void sim_host_poke(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then);

@@ -11,9 +11,9 @@ need stress-ng
 # a failure if the first one has done all operations before its creator gets a core again, up to a second later. The
 # parents of sem and mcontend wait for the time anyway.
 declare -A stressors=(
-    [mutex]="2 100000000 3 10000" [pthread]="2 500 6" [futex]="2 1000 6" [mcontend]="2 100 3"
+    [mutex]="2 100000000 2 10000" [pthread]="2 500 6" [futex]="2 1000 6" [mcontend]="2 100 1"
     [memthrash]="1 10 6" [malloc]="2 5000 6" [aio]="1 200 6"
-    [sem-sysv]="1 1000 6" [fork]="1 50 6" [vfork]="1 50 6" [sem]="2 1000 3"
+    [sem-sysv]="1 1000 6" [fork]="1 50 6" [vfork]="1 50 6" [sem]="2 1000 1"
 )
 
 stressor() { # NAME INSTANCES OPERATIONS SECONDS [LEAST]

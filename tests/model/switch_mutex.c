@@ -63,9 +63,12 @@ static pthread_mutex_t *of_first_server(uint32_t n_servers) {
 }
 
 void walk_mutex_setup(bool delegated, bool found, uint32_t n_servers) {
+    static bool was_found; /* the schedule before may have left samples: else the table is empty */
     direct_delegates = delegated;
     direct_auto = true;
-    direct_auto_fork_child();
+    if (found || was_found)
+        direct_auto_fork_child();
+    was_found = found;
     direct_auto_start(DIRECT_SHARE_BY_TURNS);
     direct_auto = found;
     sbt_switch_servers = n_servers;

@@ -48,7 +48,7 @@ tasks_by_function() {
         'def near($ns): . >= 0.95 * $ns and . <= 1.05 * $ns + 1e6;
          [.tasks | sort_by(.n)[] | .n] == [6, 30] and (.tasks | sort_by(.n) | (.[0].ns | near($outer)) and (.[1].ns | near($inner)))
          and ([.sites[] | {(.id | tostring): .place}] | add) as $place
-         | [.tasks[] | $place[.site | tostring] | test("openmp_subject\\.c:[0-9]+|task_times")] | all' >/dev/null ||
+         | [.tasks[] | $place[.site | tostring] | test("openmp_tasks\\.c:[0-9]+|task_times")] | all' >/dev/null ||
         { "$SUBUTAI" report --json t.sbt | jq -c '.tasks, $ns' --arg ns "$*" | sed 's/^/# /' && false; }
 }
 # apart_from_tasks TEXT: what threads do in tasks is no part of a call in which they wait

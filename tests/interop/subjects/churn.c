@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_THREADS = 8, N_ROUNDS = 30000, N_SLOTS = 64 };
+enum { N_THREADS = 8, N_SLOTS = 64 };
+
+static int n_rounds = 30000; /* of each thread; the argument, if there is one */
 
 static struct {
     pthread_mutex_t lock;
@@ -30,7 +32,7 @@ static unsigned char pattern(const unsigned char *block, size_t size) {
 static void *churn(void *arg) {
     uint32_t random = (uint32_t)(uintptr_t)arg * 2654435761u + 1;
     long freed = 0, broken = 0;
-    for (int i = 0; i < N_ROUNDS; i++) {
+    for (int i = 0; i < n_rounds; i++) {
         random = random * 1664525 + 1013904223;
         size_t size = 1 + (random >> 8) % (i % 50 == 0 ? 200000 : 600);
         unsigned char *mine = malloc(size);
@@ -61,7 +63,9 @@ static void *churn(void *arg) {
     return NULL;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc == 2)
+        n_rounds = atoi(argv[1]);
     for (int i = 0; i < N_SLOTS; i++)
         pthread_mutex_init(&slot[i].lock, NULL);
     pthread_t thread[N_THREADS];
@@ -79,6 +83,6 @@ int main(void) {
             free(slot[i].block);
             n_freed++;
         }
-    printf("freed %ld of %ld, broken %ld\n", n_freed, (long)N_THREADS * N_ROUNDS, n_broken);
-    return !(n_freed == (long)N_THREADS * N_ROUNDS && n_broken == 0);
+    printf("freed %ld of %ld, broken %ld\n", n_freed, (long)N_THREADS * n_rounds, n_broken);
+    return !(n_freed == (long)N_THREADS * n_rounds && n_broken == 0);
 }
