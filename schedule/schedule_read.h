@@ -33,6 +33,8 @@ struct schedule_event {
     uint32_t object;  /* OP: from 1 on; 0: none */
     uint32_t other;   /* OP: the thread that it is about, or SCHEDULE_NONE */
     uint32_t site;    /* OP: from 1 on; 0: not known */
+    uint32_t caller[SCHEDULE_MAX_CALLERS]; /* OP, in a log with callers: the call of the function with `site`, and so
+                                              on; 0: not known */
     uint64_t hash;    /* of the schedule up to this event */
     /*
      * SECTION: the thread gives the turn up. Which hint: twice its line in the hint file, or twice the program's own

@@ -49,27 +49,27 @@ TEST(hints_next__every_kind_and_every_form_of_a_call_site) {
     ck_assert(next());
     ck_assert_int_eq(hint.kind, HINT_GIVE_UP);
     ck_assert_uint_eq(hint.line, 4);
-    is_text(&hint.module, "app");
-    ck_assert_uint_eq(hint.symbol.n, 0);
-    ck_assert_uint_eq(hint.offset, 0x1f);
+    is_text(&hint.call.module, "app");
+    ck_assert_uint_eq(hint.call.symbol.n, 0);
+    ck_assert_uint_eq(hint.call.offset, 0x1f);
     ck_assert_uint_eq(hint.weight, HINTS_WEIGHT);
     ck_assert(next());
-    is_text(&hint.module, "app");
-    is_text(&hint.symbol, "push");
-    is_text(&hint.site, "push+0x1c (app)");
-    ck_assert_uint_eq(hint.offset, 0x1b); /* of the call's last byte */
-    ck_assert(!hint.is_whole);
+    is_text(&hint.call.module, "app");
+    is_text(&hint.call.symbol, "push");
+    is_text(&hint.call.text, "push+0x1c (app)");
+    ck_assert_uint_eq(hint.call.offset, 0x1b); /* of the call's last byte */
+    ck_assert(!hint.call.is_whole);
     ck_assert_uint_eq(hint.weight, 300);
     ck_assert(next());
     ck_assert_int_eq(hint.kind, HINT_SOFT_BARRIER);
-    is_text(&hint.module, "lib#1.so");
-    ck_assert(hint.is_whole);
-    ck_assert_uint_eq(hint.offset, 0);
+    is_text(&hint.call.module, "lib#1.so");
+    ck_assert(hint.call.is_whole);
+    ck_assert_uint_eq(hint.call.offset, 0);
     ck_assert_uint_eq(hint.threads, 4);
     ck_assert_uint_eq(hint.turns, HINTS_TURNS);
     ck_assert(next());
-    is_text(&hint.module, "/opt/my app");
-    ck_assert_uint_eq(hint.offset, 0xab);
+    is_text(&hint.call.module, "/opt/my app");
+    ck_assert_uint_eq(hint.call.offset, 0xab);
     ck_assert_uint_eq(hint.threads, HINTS_MAX_THREADS);
     ck_assert_uint_eq(hint.turns, HINTS_MAX_TURNS);
     ck_assert(next());
@@ -79,11 +79,11 @@ TEST(hints_next__every_kind_and_every_form_of_a_call_site) {
     ck_assert_uint_eq(hint.turns, 7);
     ck_assert(next());
     ck_assert_int_eq(hint.kind, HINT_PCS);
-    is_text(&hint.module, "my app");
-    is_text(&hint.symbol, "push all");
+    is_text(&hint.call.module, "my app");
+    is_text(&hint.call.symbol, "push all");
     ck_assert(next());
     ck_assert_int_eq(hint.kind, HINT_WEIGHT);
-    is_text(&hint.module, "a+b");
+    is_text(&hint.call.module, "a+b");
     ck_assert_uint_eq(hint.weight, 1);
     ck_assert_uint_eq(hint.line, 11);
     ck_assert(!next());
@@ -237,7 +237,7 @@ TEST(hints_next__random_bytes) {
         memcpy(copy, text, n);
         ck_assert(hints_begin(&reader, copy, n, hints, error, sizeof error));
         while (next())
-            ck_assert_uint_ge(hint.module.n, 1);
+            ck_assert_uint_ge(hint.call.module.n, 1);
         free(copy);
     }
 }
