@@ -102,15 +102,15 @@ static bool take_up_to(struct line *l, char mark, struct hints_text *text) {
     return true;
 }
 
-/* The next word, or what stands in quotes; n 0: there is none. A < ends a word. False: the quotes do not end. */
-static bool take_word(struct line *l, struct hints_text *word) {
+/* The next word, or what stands in quotes; n 0: there is none. In a site a < ends it. False: the quotes do not end. */
+static bool take_word(struct line *l, struct hints_text *word, bool in_site) {
     if (l->at < l->end && *l->at == '"') {
         *word = (struct hints_text){l->at, (size_t)(l->end - l->at)}; /* what a refusal shows */
         l->at++;
         return take_up_to(l, '"', word);
     }
     word->at = l->at;
-    while (l->at < l->end && !is_blank(*l->at) && *l->at != '<')
+    while (l->at < l->end && !is_blank(*l->at) && (!in_site || *l->at != '<'))
         l->at++;
     word->n = (size_t)(l->at - word->at);
     skip_blanks(l);
@@ -162,7 +162,7 @@ static bool take_call(struct line *l, struct hints_call *c) {
     struct hints_text word;
     bool has_offset;
     const char *begin = l->at;
-    if (!take_word(l, &word) || word.n == 0 || !cut_offset(&word, &c->module, &c->offset, &has_offset))
+    if (!take_word(l, &word, true) || word.n == 0 || !cut_offset(&word, &c->module, &c->offset, &has_offset))
         return false;
     c->text = word;
     if (l->at < l->end && *l->at == '(') {
@@ -196,7 +196,7 @@ static bool take_site(struct line *l, struct hint *h) {
 static bool take_number(const struct hints_reader *r, struct error *e, struct line *l, const char *complaint,
                         const char *legal, uint32_t min, uint32_t max, uint32_t *number) {
     struct hints_text word;
-    if (!take_word(l, &word) || !is_number(&word, min, max, number))
+    if (!take_word(l, &word, false) || !is_number(&word, min, max, number))
         return fail(r, e, complaint, &word, legal);
     return true;
 }
@@ -273,7 +273,7 @@ struct hints_text hints_site_text(const struct hint *h) {
 static bool take_hint(const struct hints_reader *r, struct error *e, struct line *l, struct hint *h) {
     struct hints_text word;
     *h = (struct hint){.line = r->line};
-    take_word(l, &word);
+    take_word(l, &word, false);
     if (!take_kind(&word, &h->kind))
         return fail(r, e, "unknown kind of hint", &word, HINTS_LEGAL_KINDS);
     struct hints_text rest = {l->at, (size_t)(l->end - l->at)};

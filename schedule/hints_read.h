@@ -16,9 +16,9 @@
  * `SYMBOL+0xOFFSET (MODULE)`, of the return address in the function; or `SYMBOL (MODULE)`, each call in the function. A
  * MODULE is the path of the program or of a library, or its last part. What has blanks or a < in it stands in double
  * quotes. `SITE<CALLER` is that call only where CALLER has called the function that it is in, and so on, up to three;
- * a CALLER has the same forms. A SITE, with callers or without, has one weight at most, and one hint of the other kinds: a second one would
- * do nothing, and is an error if it is spelled the same. Which spellings are one call is not known here; of those the
- * first hint counts, but one with more callers goes before one with fewer.
+ * a CALLER has the same forms. A SITE, with callers or without, has one weight at most, and one hint of the other
+ * kinds: a second one would do nothing, and is an error if it is spelled the same. Which spellings are one call is not
+ * known here; of those the first hint counts, but one with more callers goes before one with fewer.
  */
 #ifndef SCHEDULE_HINTS_READ_H
 #define SCHEDULE_HINTS_READ_H
@@ -62,12 +62,12 @@ struct hints_call {
 
 struct hint {
     enum hint_kind kind;
-    unsigned line;                  /* from 1 on */
+    unsigned line; /* from 1 on */
     struct hints_call call, caller[HINTS_CALLERS];
-    unsigned n_callers;             /* 0: any */
-    uint32_t threads;               /* SOFT_BARRIER */
-    uint32_t turns;   /* SOFT_BARRIER: at most; GIVE_UP: at least, or 0; KEEP: times in a row at most */
-    uint32_t weight;  /* GIVE_UP, WEIGHT */
+    unsigned n_callers; /* 0: any */
+    uint32_t threads;   /* SOFT_BARRIER */
+    uint32_t turns;     /* SOFT_BARRIER: at most; GIVE_UP: at least, or 0; KEEP: times in a row at most */
+    uint32_t weight;    /* GIVE_UP, WEIGHT */
 };
 
 struct hints_reader {

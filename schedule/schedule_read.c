@@ -290,7 +290,8 @@ static bool get_known_site(struct schedule_log *log, uint32_t *site, char **erro
     if (!get(log, UINT32_MAX, &number, error))
         return false;
     *site = (uint32_t)number;
-    return number <= log->n_sites || fail(log, at, error, "call site %" PRIu64 " is unknown (legal: up to %zu)", number, log->n_sites);
+    return number <= log->n_sites ||
+           fail(log, at, error, "call site %" PRIu64 " is unknown (legal: up to %zu)", number, log->n_sites);
 }
 
 static bool get_caller(struct schedule_log *log, char **error) {

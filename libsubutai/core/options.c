@@ -474,7 +474,8 @@ const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_i
         return engine == SBT_ENGINE_NI ? idle_under_ni(options->value, id) : "only the engine ni reads it";
     if (reader != NULL && strcmp(reader, engine_names[SBT_ENGINE_DET]) == 0)
         return engine != SBT_ENGINE_DET ? "it is an option of the engine det"
-               : (id == SBT_OPT_SCHEDULE_TIMES || id == SBT_OPT_SCHEDULE_CALLERS) && options->value[SBT_OPT_SCHEDULE].s == NULL
+               : (id == SBT_OPT_SCHEDULE_TIMES || id == SBT_OPT_SCHEDULE_CALLERS) &&
+                       options->value[SBT_OPT_SCHEDULE].s == NULL
                    ? "no schedule is written (legal: beside --schedule)"
                    : NULL;
     if (id == SBT_OPT_DELEGATE || id == SBT_OPT_SERVERS)

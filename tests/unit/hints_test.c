@@ -90,6 +90,38 @@ TEST(hints_next__every_kind_and_every_form_of_a_call_site) {
     ck_assert_str_eq(error, "");
 }
 
+TEST(hints_next__callers) {
+    ck_assert(begin("subutai-hints 1\n"
+                    "pcs app+0x1<lib+0x2\n"
+                    "give-up-turn push+0x1c (app) < \"my lib+0x3\"<pop (a<b) 7\n"
+                    "keep-turn app+0x1<a+0x1<b+0x2<c+0x3 9\n"
+                    "weight \"a<b+0x1\" 5"));
+    ck_assert(next());
+    ck_assert_uint_eq(hint.n_callers, 1);
+    is_text(&hint.call.module, "app");
+    is_text(&hint.caller[0].module, "lib");
+    ck_assert_uint_eq(hint.caller[0].offset, 2);
+    const struct hints_text site = hints_site_text(&hint);
+    is_text(&site, "app+0x1<lib+0x2");
+    ck_assert(next());
+    ck_assert_uint_eq(hint.n_callers, 2);
+    is_text(&hint.call.text, "push+0x1c (app)");
+    is_text(&hint.caller[0].module, "my lib");
+    is_text(&hint.caller[1].symbol, "pop");
+    is_text(&hint.caller[1].module, "a<b");
+    ck_assert(hint.caller[1].is_whole);
+    ck_assert_uint_eq(hint.weight, 7);
+    ck_assert(next());
+    ck_assert_uint_eq(hint.n_callers, HINTS_CALLERS);
+    is_text(&hint.caller[2].module, "c");
+    ck_assert_uint_eq(hint.turns, 9);
+    ck_assert(next());
+    ck_assert_uint_eq(hint.n_callers, 0);
+    is_text(&hint.call.module, "a<b");
+    ck_assert(!next());
+    ck_assert_str_eq(error, "");
+}
+
 static const struct {
     const char *line, *error;
 } refused[] = {
@@ -123,6 +155,12 @@ static const struct {
     {"soft-barrier app+0x1 1", "2: not a number of threads: '1' (legal: 2 to 16384)"},
     {"soft-barrier app+0x1 2 0", "2: not a number of turns: '0' (legal: 1 to 1000000)"},
     {"soft-barrier app+0x1 2 1 1", "2: unexpected words '1' (legal: "},
+    {"pcs app+0x1<", "2: not a call site: 'app+0x1<' (legal: MODULE+0xOFFSET, "},
+    {"pcs <app+0x1", "2: not a call site: '<app+0x1' (legal: "},
+    {"pcs app+0x1<<app+0x1", "2: not a call site: 'app+0x1<<app+0x1' (legal: "},
+    {"pcs app+0x1<app", "2: not a call site: 'app+0x1<app' (legal: "},
+    {"pcs a+0x1<a+0x1<a+0x1<a+0x1<a+0x1", "2: not a call site: 'a+0x1<a+0x1<a+0x1<a+0x1<a+0x1' (legal: "},
+    {"give-up-turn app+0x1 5<app+0x1", "2: not a weight: '5<app+0x1' (legal: "},
     {"\x1b\x01[", "2: unknown kind of hint '??[' (legal: "},
 };
 
@@ -148,6 +186,10 @@ static const struct {
     {"pcs f (app)", "pcs g (app)", NULL},
     {"pcs f (app)", "pcs f (lib)", NULL},
     {"pcs app+0x1", "pcs app+0x2", NULL},
+    {"pcs app+0x1<f (app)", "pcs app+0x1", NULL},
+    {"pcs app+0x1<f (app)", "pcs app+0x1<g (app)", NULL},
+    {"pcs app+0x1<f (app)", "pcs app+0x1<f (app)<f (app)", NULL},
+    {"pcs app+0x1<f (app)", "keep-turn app+0x1 <f (app)", "'app+0x1 <f (app)'"},
     {"# pcs app+0x1", "pcs app+0x1", NULL},
 };
 

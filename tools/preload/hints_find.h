@@ -15,7 +15,8 @@ enum { HINTS_CALLS = 1 + SCHEDULE_MAX_CALLERS, HINTS_THREADS = 16384, HINTS_BUCK
  * computes between an operation there and its next operation is the site's.
  */
 struct hints_site {
-    char *calls[HINTS_CALLS]; /* "MODULE+0xOFFSET", with the module's path: the call, its caller, and so on; allocated */
+    char
+        *calls[HINTS_CALLS]; /* "MODULE+0xOFFSET", with the module's path: the call, its caller, and so on; allocated */
     size_t n_calls;
     char *name;          /* all of them, with < in between; allocated */
     char *place;         /* the same, as symbols_name has it; allocated */

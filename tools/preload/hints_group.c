@@ -4,6 +4,7 @@
  * from there, one hint for both is wrong for one of them. A site is divided by callers, and these by theirs, until what
  * is computed afterwards is alike.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,9 @@
 #define MINOR 0.02
 /* The longest times are not typical: the kernel has given the core to another thread. */
 #define TYPICAL 0.95
+
+/* Long times that differ by that are not alike. */
+#define UNLIKE 8
 
 enum length { SHORT, MEDIUM, LONG };
 
@@ -50,8 +54,7 @@ static double typical(const struct hints_way *way) {
     return n > 0 ? sum / n : 0;
 }
 
-static enum length length_of(const struct hints_way *way) {
-    double ns = typical(way);
+static enum length length_of(double ns) {
     return ns < HINTS_SHORT_NS ? SHORT : ns < HINTS_LONG_NS ? MEDIUM : LONG;
 }
 
@@ -85,20 +88,15 @@ static bool is_minor(const struct hints_way *part, const struct hints_way *all) 
     return (double)part->n < MINOR * (double)all->n && (double)part->compute_ns < MINOR * (double)all->compute_ns;
 }
 
-static bool are_alike(const struct hints_way *ways, size_t n, const struct hints_way *all, size_t depth) {
-    bool has_one = false;
-    enum length length = SHORT;
-    for (size_t i = 0, k; i < n; i += k) {
-        k = same_caller(ways + i, n - i, depth);
-        const struct hints_way part = sum_of(ways + i, k);
-        if (is_minor(&part, all))
+static bool are_alike(const struct hints_way *ways, size_t n, const struct hints_way *all) {
+    double least = INFINITY, most = 0;
+    for (const struct hints_way *w = ways; w < ways + n; w++) {
+        if (is_minor(w, all))
             continue;
-        if (has_one && length_of(&part) != length)
-            return false;
-        has_one = true;
-        length = length_of(&part);
+        least = fmin(least, typical(w));
+        most = fmax(most, typical(w));
     }
-    return true;
+    return most <= 0 || (length_of(least) == length_of(most) && (length_of(most) != LONG || most < UNLIKE * least));
 }
 
 /* ---- sites ---- */
@@ -128,10 +126,10 @@ static void add_site(const struct groups *g, const struct hints_way *way, size_t
     p->sites[p->n_sites++] = site;
 }
 
-/* Ways with the same first calls. Operations whose next caller is not known have no name but that of all. */
+/* Ways with the same first calls. Operations without a known next caller have no name but that of all. */
 static void group(const struct groups *g, const struct hints_way *ways, size_t n, size_t n_calls) {
     const struct hints_way all = sum_of(ways, n);
-    if (n_calls == HINTS_CALLS || are_alike(ways, n, &all, n_calls)) {
+    if (n_calls == HINTS_CALLS || are_alike(ways, n, &all)) {
         add_site(g, &all, n_calls);
         return;
     }

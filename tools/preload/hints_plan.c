@@ -51,11 +51,19 @@ static struct hints_site *without_callers(struct hints_more *all) {
     return sites;
 }
 
+/* What has been kept is in no file of that one. */
+static struct hints_search without_kept(const struct hints_search *s) {
+    struct hints_search alone = *s;
+    alone.n_tried = 0;
+    return alone;
+}
+
 /* A profile with each turn kept; NULL: the run has failed. The last profile stays the last. */
 static const struct hints_profile *profile_computing(struct hints_search *s) {
+    const struct hints_search alone = without_kept(s);
     struct hints_more all = keep_all(hints_last_profile(s));
     struct hints_site *sites = without_callers(&all);
-    bool has_ended = hints_run_profile(s, hints_write_file(s, "keep-all", &all));
+    bool has_ended = hints_run_profile(s, hints_write_file(&alone, "keep-all", &all));
     free(sites);
     free(all.list);
     if (!has_ended)
@@ -99,6 +107,9 @@ static bool is_new(const struct hints_search *s, const struct hints_set *set, si
 }
 
 static void keep_set(struct hints_search *s, const struct hints_more *set, double ratio) {
+    for (size_t i = 0; i < s->n_tried; i++)
+        s->tried[i].is_kept = false;
+    s->first_tried = s->n_tried;
     s->tried = cmd_reallocate(s->tried, s->n_tried + set->n, sizeof *s->tried);
     for (size_t i = 0; i < set->n; i++) {
         s->tried[s->n_tried] = set->list[i];
@@ -106,28 +117,34 @@ static void keep_set(struct hints_search *s, const struct hints_more *set, doubl
     }
 }
 
-void hints_plan(struct hints_search *s) {
-    struct hints_series all = {.search = s, .drops_slow = true};
-    struct hints_more more[HINTS_SETS];
-    size_t best = 0;
-    const struct hints_profile *p = profile_computing(s);
-    if (p == NULL)
-        return;
-    hints_add_variant(&all, "no hints", hints_environment(s, NULL, NULL));
+/* Each set alone, without what has been kept before. */
+static void add_sets(struct hints_series *all, const struct hints_profile *p, struct hints_more *more) {
+    static const char *const labels[HINTS_SETS] = {"set 1", "set 2", "set 3", "set 4", "set 5"};
+    struct hints_search *s = all->search;
+    const struct hints_search alone = without_kept(s);
     for (size_t i = 0; i < HINTS_SETS; i++) {
         struct hints_set set = {.n_kinds = {0}};
-        char name[] = "set 0";
-        name[4] = (char)('1' + s->n_sets);
+        const char *label = labels[s->n_sets];
         struct hints_more *m = &more[s->n_sets];
         *m = set_of(p, i, &set);
         if (is_new(s, &set, m->n)) {
-            static const char *const labels[HINTS_SETS] = {"set 1", "set 2", "set 3", "set 4", "set 5"};
-            hints_add_variant(&all, labels[s->n_sets], hints_environment(s, hints_write_file(s, name, m), NULL));
+            hints_add_variant(all, label, hints_environment(s, hints_write_file(&alone, label, m), NULL));
             s->sets[s->n_sets++] = set;
         } else {
             free(m->list);
         }
     }
+}
+
+bool hints_plan(struct hints_search *s) {
+    struct hints_series all = {.search = s, .drops_slow = true};
+    struct hints_more more[HINTS_SETS];
+    size_t best = 0;
+    const struct hints_profile *p = profile_computing(s);
+    if (p == NULL)
+        return false;
+    hints_add_variant(&all, "the hints so far", hints_environment(s, hints_write_file(s, "so-far", NULL), NULL));
+    add_sets(&all, p, more);
     if (s->n_sets > 0)
         hints_measure(&all, "sets of hints, ");
     for (size_t i = 0; i < s->n_sets; i++) {
@@ -135,7 +152,8 @@ void hints_plan(struct hints_search *s) {
         if (isnan(s->sets[best].ratio) || s->sets[i].ratio > s->sets[best].ratio)
             best = i;
     }
-    if (s->n_sets > 0 && hints_helps(&all, 0, best + 1)) {
+    bool is_kept = s->n_sets > 0 && hints_helps(&all, 0, best + 1);
+    if (is_kept) {
         s->sets[best].is_kept = true;
         keep_set(s, &more[best], s->sets[best].ratio);
         hints_run_profile(s, hints_write_file(s, "so-far", NULL));
@@ -143,4 +161,5 @@ void hints_plan(struct hints_search *s) {
     for (size_t i = 0; i < s->n_sets; i++)
         free(more[i].list);
     hints_free_series(&all);
+    return is_kept;
 }

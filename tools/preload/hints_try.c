@@ -47,8 +47,9 @@ static void take_largest(void *context, int directory, const char *name) {
 
 static void refuse(const struct trial *trial) {
     char outcome[32];
-    cmd_refuse("hints: under the engine det the program ends with %s (legal: one that ends with exit 0, within --timeout)",
-               trial_outcome(trial, outcome));
+    cmd_refuse(
+        "hints: under the engine det the program ends with %s (legal: one that ends with exit 0, within --timeout)",
+        trial_outcome(trial, outcome));
 }
 
 /*
@@ -134,7 +135,8 @@ static bool try_site(struct hints_search *s, const struct hints_site *site, cons
         if (!is_worth(s, site, (enum hints_kind)kind))
             continue;
         first[n] = (struct hints_candidate){.site = site, .kind = (enum hints_kind)kind};
-        hints_add_variant(&all, label, hints_environment(s, hints_write_file(s, label, &(struct hints_more){&first[n], 1}), NULL));
+        hints_add_variant(&all, label,
+                          hints_environment(s, hints_write_file(s, label, &(struct hints_more){&first[n], 1}), NULL));
         n++;
     }
     hints_measure(&all, prefix);
@@ -146,7 +148,7 @@ static bool try_site(struct hints_search *s, const struct hints_site *site, cons
 }
 
 static bool is_tried(const struct hints_search *s, const struct hints_site *site) {
-    for (size_t i = 0; i < s->n_tried; i++)
+    for (size_t i = s->first_tried; i < s->n_tried; i++)
         if (strcmp(s->tried[i].site->name, site->name) == 0)
             return true;
     return false;
@@ -191,17 +193,23 @@ static void measure_all(struct hints_search *s) {
     hints_free_series(&all);
 }
 
-void hints_search_run(struct hints_search *s) {
-    s->folder = folder_make("hints");
+/* One hint after the other. */
+static void search(struct hints_search *s) {
     const struct hints_site *site;
-    hints_run_profile(s, NULL);
-    hints_plan(s);
     for (size_t i = 1; i <= s->n_most && (site = next_site(s)) != NULL; i++) {
         char *prefix = cmd_format("call site %zu of %zu at most, %s, ", i, s->n_most, site->place);
         if (try_site(s, site, prefix)) /* what is lost then is lost elsewhere */
             hints_run_profile(s, hints_write_file(s, "so-far", NULL));
         free(prefix);
     }
+}
+
+void hints_search_run(struct hints_search *s) {
+    s->folder = folder_make("hints");
+    hints_run_profile(s, NULL);
+    search(s);
+    if (hints_plan(s))
+        search(s);
     measure_all(s);
     folder_remove();
 }

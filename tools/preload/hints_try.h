@@ -50,7 +50,7 @@ struct hints_search {
     struct hints_profile *profiles; /* without hints, and with those that were kept, one more each time */
     size_t n_profiles;
     struct hints_candidate *tried;
-    size_t n_tried;
+    size_t n_tried, first_tried; /* from there on: since a set is kept */
     struct hints_set sets[HINTS_SETS];
     size_t n_sets;
     struct stats native, without, with; /* seconds; NaN in `with`: no hint was kept before the last runs */
@@ -86,8 +86,11 @@ void hints_free_series(struct hints_series *all);
 /* Of a run under the engine det; `hints`, `schedule` NULL: none. */
 char **hints_environment(const struct hints_search *s, const char *hints, const char *schedule);
 
-/* hints_plan.c: sets of hints, by how long threads compute after each call. Behind the first profile. */
-void hints_plan(struct hints_search *s);
+/*
+ * hints_plan.c: sets of hints, by how long threads compute after each call. True: one is kept instead of what was kept
+ * before.
+ */
+bool hints_plan(struct hints_search *s);
 
 /* What was lost at last. */
 const struct hints_profile *hints_last_profile(const struct hints_search *s);

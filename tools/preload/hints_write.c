@@ -119,10 +119,11 @@ static void write_head(FILE *out, const struct hints_search *s) {
 static void write_set(FILE *out, const struct hints_search *s) {
     for (const struct hints_set *set = s->sets; set < s->sets + s->n_sets; set++)
         if (set->is_kept)
-            fprintf(out,
-                    "\n# The first %zu hints below are a set, by how long threads compute: with it the program took %.2f "
-                    "times as long\n# (median of %d runs)\n",
-                    set->n_kinds[HINTS_KEEP] + set->n_kinds[HINTS_GIVE_UP], 1 / set->ratio, s->n_runs);
+            fprintf(
+                out,
+                "\n# The first %zu hints below are a set, by how long threads compute: with it the program took %.2f "
+                "times as long\n# (median of %d runs)\n",
+                set->n_kinds[HINTS_KEEP] + set->n_kinds[HINTS_GIVE_UP], 1 / set->ratio, s->n_runs);
 }
 
 void hints_write(FILE *out, const struct hints_search *s, const struct hints_more *more, bool is_commented) {

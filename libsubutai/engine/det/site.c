@@ -127,7 +127,7 @@ static _Unwind_Reason_Code step_chain(struct _Unwind_Context *context, void *arg
 /* NULL: it is not known, and there is no room. */
 static struct det_frame *frame_of(struct det_callers *callers, uintptr_t address) {
     uint32_t i = (uint32_t)(address * UINT64_C(0x9E3779B97F4A7C15) >> 40) % DET_CALLER_SITES;
-    for (uint32_t n = 0; n < DET_CALLER_TRIES; n++, i = (i + 1) % DET_CALLER_SITES)
+    for (uint32_t n = 0; n < DET_CALLER_ROW; n++, i = (i + 1) % DET_CALLER_SITES)
         if (callers->frame[i].address == address || callers->frame[i].address == 0)
             return &callers->frame[i];
     return NULL;

@@ -53,7 +53,7 @@ struct det_call det_site(struct det_site_ways *ways, const uintptr_t *frame);
  * (os/cfa.h): a function without a frame pointer has a frame of a fixed size there. Frames of other functions, and all
  * of other machines, are unwound each time.
  */
-enum { DET_CALLER_SITES = 4096, DET_CALLER_TRIES = 64 };
+enum { DET_CALLER_SITES = 4096, DET_CALLER_ROW = 64 /* places where a call may be */ };
 
 /*
  * Of a frame that is not unwound. Code may be unloaded, and other code be where it was: then the load is not of a
