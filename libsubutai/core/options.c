@@ -160,8 +160,8 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                                 "det", NULL},
     [SBT_OPT_SCHEDULE_CALLERS] = {"schedule-callers", "SUBUTAI_SCHEDULE_CALLERS", SBT_OPTION_UINT, "0", 0, 3, NULL,
                                   NULL, "N",
-                                  "of how many callers that file says who called the function that makes an operation",
-                                  "det", NULL},
+                                  "how many callers of the function that makes an operation are in that file", "det",
+                                  NULL},
     [SBT_OPT_HINTS] = {"hints", "SUBUTAI_HINTS", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                        "hints for call sites, from FILE: where a thread gives the turn up, waits for others, or leaves "
                        "the order",
