@@ -44,7 +44,7 @@ int det_hints_start(const struct sbt_options *options);
 const struct schedule_hints *det_hints_begin(void);
 /* Are call sites looked up? */
 bool det_hints_need_sites(void);
-/* Does a hint of the file say by whom its call site is to be called? */
+/* Does a hint of the file have callers? */
 bool det_hints_have_callers(void);
 /* For that call site: how many callers. Return addresses; 0: not known. */
 unsigned det_hints_need_callers(uintptr_t site);

@@ -29,7 +29,7 @@ bool det_schedule_start(const char *path, bool is_timed, unsigned n_callers);
  */
 bool det_schedule_begin(uint64_t seed, bool is_forked, const struct schedule_hints *hints);
 
-/* Of how many callers the log is to say by whom the function was called that has made an operation. */
+/* How many callers of the function that makes an operation the log is to have. */
 unsigned det_schedule_callers(void);
 /*
  * By the holder, after the operation has the turn. `thread` made it. Return addresses; 0: not known. `chain` has

@@ -47,7 +47,7 @@ struct det_call {
 struct det_call det_site(struct det_site_ways *ways, const uintptr_t *frame);
 
 /*
- * By whom the function was called that has made the call, by whom that one, and so on: return addresses.
+ * The call of the function that has made the call, that of the function which this is in, and so on: return addresses.
  *
  * On x86-64 each is one load, at a distance from the one before which the function's unwind table says for the call
  * (os/cfa.h): a function without a frame pointer has a frame of a fixed size there. Frames of other functions, and all
