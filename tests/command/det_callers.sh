@@ -56,8 +56,26 @@ OWN static void deep(int number, int levels) {
     __asm__ volatile("");
 }
 static long section;
+static int meets;
+static pthread_barrier_t barrier;
+OWN static void gather(void) {
+    pthread_barrier_wait(&barrier);
+    __asm__ volatile("");
+}
+OWN static void early(void) {
+    gather();
+    __asm__ volatile("");
+}
+OWN static void late(void) {
+    gather();
+    __asm__ volatile("nop"); /* not the same function */
+}
 static void *work(void *argument) {
     int number = (int)(long)argument;
+    for (int i = 0; i < 20 && meets; i++) {
+        early();
+        late();
+    }
     for (int i = 0; i < 20; i++) {
         quick(number);
         slow(number, section);
@@ -67,8 +85,9 @@ static void *work(void *argument) {
 }
 int main(int argc, char **argv) {
     pthread_t thread[4];
-    (void)argv;
-    section = argc > 1 ? 2000000 : 0;
+    meets = argc > 1 && strcmp(argv[1], "meet") == 0;
+    section = argc > 1 && !meets ? 2000000 : 0;
+    pthread_barrier_init(&barrier, NULL, 4);
     for (long i = 0; i < 4; i++)
         pthread_create(&thread[i], NULL, work, (void *)(i + 1));
     for (int i = 0; i < 4; i++)
@@ -92,13 +111,13 @@ with() {
     shift
     printf '%s\n' 'subutai-hints 1' "$@" >some.hints
     rm -f said
-    run timeout 30 "$SUBUTAI" run --engine det --wait $waits --verbose 2 --log said --hints some.hints "${options[@]}" -- "$build/callers"
+    run timeout 30 "$SUBUTAI" run --engine det --wait $waits --verbose 2 --log said --hints some.hints "${options[@]}" -- "$build/callers" "${args[@]}"
     out="$status $out $(sed -n 's/.*: schedule \(.*\) operations.*/\1/p' said), $(sed -n 's/.*order, \([0-9]*\) turns kept/\1/p' said) kept"
 }
 kept() {
     matches "$out" "^0 [0-9a-f]+ [0-9a-f]+, [0-9]+, $1 kept$"
 }
-options=()
+options=() args=()
 lock() { # of a build: the function with the lock's calls
     if [[ $1 == varied ]]; then echo "take (callers)"; else echo "fixed (callers)"; fi
 }
@@ -138,6 +157,18 @@ check "one in 10 runs beside two computing processes" is "$(cat many)" "10 $alon
 waits=adaptive
 with lean "keep-turn fixed (callers)<inner (callers)<quick (callers)" "give-up-turn fixed (callers)<inner (callers)<slow (callers) 50 9"
 check "and when passing the turn is no switch" is "$out" "$alone"
+
+# At a barrier, where a thread that waits for the turn offers its operation: its callers are looked for with the turn.
+args=(meet)
+for waits in switch adaptive; do
+    with lean 'weight main (callers) 1'
+    free=$out
+    with lean 'weight gather (callers)<late (callers) 1'
+    check "at a barrier: a hint that does nothing changes no schedule, $waits" is "$out" "$free"
+    with lean 'soft-barrier gather (callers)<early (callers) 4'
+    check "one for a caller acts, $waits" matches "$(cat said)" ' 80 waits at soft barriers'
+done
+args=()
 
 # By place in the file, as the log has it.
 for n in 0 1 3; do

@@ -122,12 +122,8 @@ static void set_hint(const struct det_hint *hint) {
     det_self.hint = counts_here ? hint : departs ? &departure : has_sts ? NULL : &slowly;
 }
 
-bool det_hints_have_callers(void) {
-    return has_file && det_hint_sites_have_callers();
-}
-
 unsigned det_hints_need_callers(uintptr_t site) {
-    return det_hints_have_callers() && site != 0 ? det_hint_site_needs(site) : 0;
+    return has_file && site != 0 && det_hint_sites_have_callers() ? det_hint_site_needs(site) : 0;
 }
 
 static const struct det_hint *hint_at(uintptr_t site, const uintptr_t *chain, uint32_t *weight) {
@@ -154,7 +150,7 @@ void det_hints_op(uintptr_t site, const uintptr_t *chain) {
 bool det_hints_need_turn(uintptr_t site) {
     uint32_t weight;
     const struct det_hint *hint = hint_at(site, NULL, &weight);
-    return !has_sts || (hint != NULL && is_on(hint));
+    return !has_sts || det_hints_need_callers(site) != 0 || (hint != NULL && is_on(hint));
 }
 
 void det_hints_served(uint32_t number, uintptr_t site) {

@@ -42,7 +42,7 @@ SBT_NOINLINE bool det_watch_offer(uintptr_t *site) {
     *site = 0;
     if (!__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED) && !det_hints_need_sites())
         return true;
-    if (det_schedule_callers() != 0 || det_hints_have_callers() || !sbt_lock_try(&offers_lock))
+    if (det_schedule_callers() != 0 || !sbt_lock_try(&offers_lock))
         return false;
     *site = det_site(&ways_to_offers, __builtin_frame_address(0)).site;
     sbt_lock_drop(&offers_lock);
