@@ -102,15 +102,15 @@ static bool take_up_to(struct line *l, char mark, struct hints_text *text) {
     return true;
 }
 
-/* The next word, or what stands in quotes; n 0: there is none. False: the quotes do not end. */
-static bool take_word(struct line *l, struct hints_text *word) {
+/* The next word, or what stands in quotes; n 0: there is none. In a site a < ends it. False: the quotes do not end. */
+static bool take_word(struct line *l, struct hints_text *word, bool in_site) {
     if (l->at < l->end && *l->at == '"') {
         *word = (struct hints_text){l->at, (size_t)(l->end - l->at)}; /* what a refusal shows */
         l->at++;
         return take_up_to(l, '"', word);
     }
     word->at = l->at;
-    while (l->at < l->end && !is_blank(*l->at))
+    while (l->at < l->end && !is_blank(*l->at) && (!in_site || *l->at != '<'))
         l->at++;
     word->n = (size_t)(l->at - word->at);
     skip_blanks(l);
@@ -158,24 +158,37 @@ static bool cut_offset(const struct hints_text *word, struct hints_text *name, u
     return !*has_offset || is_hexadecimal(word->at + n + 2, word->at + word->n, offset);
 }
 
-static bool take_site(struct line *l, struct hint *h) {
+static bool take_call(struct line *l, struct hints_call *c) {
     struct hints_text word;
     bool has_offset;
     const char *begin = l->at;
-    if (!take_word(l, &word) || word.n == 0 || !cut_offset(&word, &h->module, &h->offset, &has_offset))
+    if (!take_word(l, &word, true) || word.n == 0 || !cut_offset(&word, &c->module, &c->offset, &has_offset))
         return false;
-    h->site = word;
+    c->text = word;
     if (l->at < l->end && *l->at == '(') {
         l->at++;
-        h->symbol = h->module;
-        h->is_whole = !has_offset;
-        if (!take_up_to(l, ')', &h->module) || h->module.n == 0 || (has_offset && h->offset == 0))
+        c->symbol = c->module;
+        c->is_whole = !has_offset;
+        if (!take_up_to(l, ')', &c->module) || c->module.n == 0 || (has_offset && c->offset == 0))
             return false;
-        h->site = (struct hints_text){begin, (size_t)(h->module.at + h->module.n + 1 - begin)};
-        h->offset -= has_offset; /* the return address is behind the call */
+        c->text = (struct hints_text){begin, (size_t)(c->module.at + c->module.n + 1 - begin)};
+        c->offset -= has_offset; /* the return address is behind the call */
         return true;
     }
     return has_offset;
+}
+
+static bool take_site(struct line *l, struct hint *h) {
+    if (!take_call(l, &h->call))
+        return false;
+    while (l->at < l->end && *l->at == '<') {
+        l->at++;
+        skip_blanks(l);
+        if (h->n_callers == HINTS_CALLERS || !take_call(l, &h->caller[h->n_callers]))
+            return false;
+        h->n_callers++;
+    }
+    return true;
 }
 
 /* ---- hints ---- */
@@ -183,7 +196,7 @@ static bool take_site(struct line *l, struct hint *h) {
 static bool take_number(const struct hints_reader *r, struct error *e, struct line *l, const char *complaint,
                         const char *legal, uint32_t min, uint32_t max, uint32_t *number) {
     struct hints_text word;
-    if (!take_word(l, &word) || !is_number(&word, min, max, number))
+    if (!take_word(l, &word, false) || !is_number(&word, min, max, number))
         return fail(r, e, complaint, &word, legal);
     return true;
 }
@@ -225,17 +238,25 @@ static bool is_same_text(const struct hints_text *a, const struct hints_text *b)
     return a->n == b->n && (a->n == 0 || memcmp(a->at, b->at, a->n) == 0);
 }
 
-static bool is_same_site(const struct hint *a, const struct hint *b) {
+static bool is_same_call(const struct hints_call *a, const struct hints_call *b) {
     return a->offset == b->offset && a->is_whole == b->is_whole && is_same_text(&a->module, &b->module) &&
            is_same_text(&a->symbol, &b->symbol);
 }
 
-static bool is_first(const struct hints_reader *r, struct error *e, const struct hint *h) {
+static bool is_same_site(const struct hint *a, const struct hint *b) {
+    bool is = a->n_callers == b->n_callers && is_same_call(&a->call, &b->call);
+    for (unsigned i = 0; i < a->n_callers && is; i++)
+        is = is_same_call(&a->caller[i], &b->caller[i]);
+    return is;
+}
+
+static bool is_first(const struct hints_reader *r, struct error *e, const struct hint *h,
+                     const struct hints_text *site) {
     char digits[DECIMAL_SIZE];
     for (const struct hint *other = r->hints; other < r->hints + r->n_hints; other++) {
         if (!is_same_site(other, h) || (other->kind == HINT_WEIGHT) != (h->kind == HINT_WEIGHT))
             continue;
-        fail(r, e, "a second hint for call site", &h->site, NULL);
+        fail(r, e, "a second hint for call site", site, NULL);
         add(e, ": line ");
         add(e, decimal_of(digits, other->line));
         add(e, " has one (legal: one weight, and one of the other kinds)");
@@ -244,15 +265,21 @@ static bool is_first(const struct hints_reader *r, struct error *e, const struct
     return true;
 }
 
+struct hints_text hints_site_text(const struct hint *h) {
+    const struct hints_text *last = h->n_callers != 0 ? &h->caller[h->n_callers - 1].text : &h->call.text;
+    return (struct hints_text){h->call.text.at, (size_t)(last->at + last->n - h->call.text.at)};
+}
+
 static bool take_hint(const struct hints_reader *r, struct error *e, struct line *l, struct hint *h) {
     struct hints_text word;
     *h = (struct hint){.line = r->line};
-    take_word(l, &word);
+    take_word(l, &word, false);
     if (!take_kind(&word, &h->kind))
         return fail(r, e, "unknown kind of hint", &word, HINTS_LEGAL_KINDS);
     struct hints_text rest = {l->at, (size_t)(l->end - l->at)};
     if (!take_site(l, h))
-        return fail(r, e, "not a call site:", &rest, HINTS_LEGAL_SITES);
+        return fail(r, e, "not a call site:", &rest, HINTS_LEGAL_CALLS);
+    const struct hints_text site = hints_site_text(h);
     if (!take_arguments(r, e, l, h))
         return false;
     rest = (struct hints_text){l->at, (size_t)(l->end - l->at)};
@@ -261,7 +288,7 @@ static bool take_hint(const struct hints_reader *r, struct error *e, struct line
             r, e, "unexpected words", &rest,
             "give-up-turn SITE [WEIGHT [TURNS]], keep-turn SITE [TIMES], soft-barrier SITE THREADS [TURNS], pcs SITE, "
             "weight SITE WEIGHT");
-    return is_first(r, e, h);
+    return is_first(r, e, h, &site);
 }
 
 const struct hint *hints_next(struct hints_reader *r, char *error, size_t size) {

@@ -14,9 +14,11 @@
  *
  * A SITE is a call as `subutai schedule dump` prints it: `MODULE+0xOFFSET`, of the call's last byte in the file;
  * `SYMBOL+0xOFFSET (MODULE)`, of the return address in the function; or `SYMBOL (MODULE)`, each call in the function. A
- * MODULE is the path of the program or of a library, or its last part. What has blanks in it stands in double quotes.
- * A SITE has one weight at most, and one hint of the other kinds: a second one would do nothing, and is an error if it
- * is spelled the same. Which spellings are one call is not known here; of those the first hint counts.
+ * MODULE is the path of the program or of a library, or its last part. What has blanks or a < in it stands in double
+ * quotes. `SITE<CALLER` is that call only where CALLER has called the function that it is in, and so on, up to three;
+ * a CALLER has the same forms. A SITE, with callers or without, has one weight at most, and one hint of the other
+ * kinds: a second one would do nothing, and is an error if it is spelled the same. Which spellings are one call is not
+ * known here; of those the first hint counts, but one with more callers goes before one with fewer.
  */
 #ifndef SCHEDULE_HINTS_READ_H
 #define SCHEDULE_HINTS_READ_H
@@ -28,6 +30,7 @@
 #define HINTS_FIRST_LINE "subutai-hints 1"
 #define HINTS_LEGAL_KINDS "give-up-turn, keep-turn, soft-barrier, pcs, weight"
 #define HINTS_LEGAL_SITES "MODULE+0xOFFSET, SYMBOL+0xOFFSET (MODULE), SYMBOL (MODULE)"
+#define HINTS_LEGAL_CALLS HINTS_LEGAL_SITES "; with up to 3 callers: SITE<CALLER<CALLER"
 
 enum {
     HINTS_MAX = 1000,          /* hints in a file */
@@ -39,7 +42,8 @@ enum {
      * weight of a section. */
     HINTS_TURNS = 1000,
     HINTS_TIMES = 100,
-    HINTS_WEIGHT = 100
+    HINTS_WEIGHT = 100,
+    HINTS_CALLERS = 3 /* of a call site, at most */
 };
 
 enum hint_kind { HINT_GIVE_UP, HINT_KEEP, HINT_SOFT_BARRIER, HINT_PCS, HINT_WEIGHT, HINT_N_KINDS };
@@ -49,15 +53,21 @@ struct hints_text {
     size_t n;
 };
 
+/* A call, or each of a function. */
+struct hints_call {
+    struct hints_text text, module, symbol; /* as it is written; symbol.n 0: none */
+    bool is_whole;                          /* every call in the function `symbol` */
+    uint64_t offset; /* of the call's last byte: in the module's file, or behind the beginning of `symbol` */
+};
+
 struct hint {
     enum hint_kind kind;
-    unsigned line;                          /* from 1 on */
-    struct hints_text site, module, symbol; /* the site as it is written; symbol.n 0: none */
-    bool is_whole;                          /* every call in the function `symbol` */
-    uint64_t offset;  /* of the call's last byte: in the module's file, or behind the beginning of `symbol` */
-    uint32_t threads; /* SOFT_BARRIER */
-    uint32_t turns;   /* SOFT_BARRIER: at most; GIVE_UP: at least, or 0; KEEP: times in a row at most */
-    uint32_t weight;  /* GIVE_UP, WEIGHT */
+    unsigned line; /* from 1 on */
+    struct hints_call call, caller[HINTS_CALLERS];
+    unsigned n_callers; /* 0: any */
+    uint32_t threads;   /* SOFT_BARRIER */
+    uint32_t turns;     /* SOFT_BARRIER: at most; GIVE_UP: at least, or 0; KEEP: times in a row at most */
+    uint32_t weight;    /* GIVE_UP, WEIGHT */
 };
 
 struct hints_reader {
@@ -75,6 +85,8 @@ bool hints_begin(struct hints_reader *r, const char *text, size_t n, struct hint
 /* The next of `hints`. NULL: there is none, and error[0] is 0, or has such a text. */
 const struct hint *hints_next(struct hints_reader *r, char *error, size_t size);
 
+/* The call site, with its caller, as it is written. */
+struct hints_text hints_site_text(const struct hint *h);
 /* "give-up-turn" */
 const char *hints_kind_name(enum hint_kind kind);
 /* Is the file with that path the module of that name? */

@@ -104,6 +104,8 @@ enum schedule_kind {
     SCHEDULE_SITE = 83,       /* module, offset in that file of the call's last byte; they are counted from 1 on */
     SCHEDULE_HINTS = 84,      /* struct schedule_hints, its three numbers: before the first event */
     SCHEDULE_TIME = 85,    /* ns from the last event with a time; ns that the next one's thread waited for the turn */
+    SCHEDULE_CALLER = 86,  /* site: the call of the function that makes the next operation, and so on up the stack. No
+                              part of the hash */
     SCHEDULE_FULL = 126,   /* the last token: the file could not grow, and the process went on without a log */
     SCHEDULE_FINISH = 127, /* struct schedule_totals */
     SCHEDULE_NEXT = 128
@@ -123,6 +125,7 @@ struct schedule_totals {
 
 enum {
     SCHEDULE_MAX_NUMBER = 10, /* bytes of a number */
+    SCHEDULE_MAX_CALLERS = 3,
     SCHEDULE_MAX_PATH = 4096,
     SCHEDULE_MAX_TOKEN = 1 + 3 * SCHEDULE_MAX_NUMBER /* bytes of a token without a path or totals */
 };

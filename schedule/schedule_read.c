@@ -31,6 +31,8 @@ struct schedule_log {
     bool has_totals, is_full, has_hints, has_real;
     uint64_t time_ns, hash, real_ns, waited_ns;
     uint32_t thread;
+    uint32_t caller[SCHEDULE_MAX_CALLERS]; /* of the next operation */
+    unsigned n_callers;
     char **modules;
     struct place *sites; /* from number 1 on: sites[number - 1] */
     size_t n_modules, n_sites;
@@ -145,7 +147,7 @@ void schedule_rewind(struct schedule_log *log) {
     forget_tables(log);
     log->at = sizeof log->header;
     log->time_ns = log->hash = log->real_ns = 0;
-    log->thread = 0;
+    log->thread = log->n_callers = 0;
     log->has_totals = log->is_full = log->has_hints = log->has_real = false;
 }
 
@@ -282,16 +284,29 @@ static bool get_rest(struct schedule_log *log, struct schedule_event *e, char **
     }
 }
 
-static bool get_op(struct schedule_log *log, struct schedule_event *e, unsigned op, char **error) {
-    uint64_t site;
+static bool get_known_site(struct schedule_log *log, uint32_t *site, char **error) {
+    uint64_t number;
     size_t at = log->at;
-    if (!get(log, UINT32_MAX, &site, error))
+    if (!get(log, UINT32_MAX, &number, error))
         return false;
-    if (site > log->n_sites)
-        return fail(log, at, error, "call site %" PRIu64 " is unknown (legal: up to %zu)", site, log->n_sites);
+    *site = (uint32_t)number;
+    return number <= log->n_sites ||
+           fail(log, at, error, "call site %" PRIu64 " is unknown (legal: up to %zu)", number, log->n_sites);
+}
+
+static bool get_caller(struct schedule_log *log, char **error) {
+    if (log->n_callers == SCHEDULE_MAX_CALLERS)
+        return fail(log, log->at - 1, error, "a caller too many (legal: %d of an operation)", SCHEDULE_MAX_CALLERS);
+    return get_known_site(log, &log->caller[log->n_callers++], error);
+}
+
+static bool get_op(struct schedule_log *log, struct schedule_event *e, unsigned op, char **error) {
+    if (!get_known_site(log, &e->site, error))
+        return false;
+    memcpy(e->caller, log->caller, log->n_callers * sizeof *log->caller);
+    log->n_callers = 0;
     e->kind = SCHEDULE_EVENT_OP;
     e->what = op;
-    e->site = (uint32_t)site;
     log->hash = schedule_hash_op(log->hash, e->thread, (enum schedule_op)op);
     return get_rest(log, e, error);
 }
@@ -344,6 +359,9 @@ bool schedule_next(struct schedule_log *log, struct schedule_event *event, char 
             break;
         case SCHEDULE_TIME:
             is_well = get_time(log, error);
+            break;
+        case SCHEDULE_CALLER:
+            is_well = get_caller(log, error);
             break;
         case SCHEDULE_FULL:
             log->is_full = true;

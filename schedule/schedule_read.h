@@ -27,13 +27,15 @@ enum schedule_event_kind {
 
 struct schedule_event {
     enum schedule_event_kind kind;
-    unsigned what;    /* enum schedule_op, schedule_reason or schedule_return, by the kind */
-    uint32_t thread;  /* its number */
-    uint64_t time_ns; /* logical */
-    uint32_t object;  /* OP: from 1 on; 0: none */
-    uint32_t other;   /* OP: the thread that it is about, or SCHEDULE_NONE */
-    uint32_t site;    /* OP: from 1 on; 0: not known */
-    uint64_t hash;    /* of the schedule up to this event */
+    unsigned what;                         /* enum schedule_op, schedule_reason or schedule_return, by the kind */
+    uint32_t thread;                       /* its number */
+    uint64_t time_ns;                      /* logical */
+    uint32_t object;                       /* OP: from 1 on; 0: none */
+    uint32_t other;                        /* OP: the thread that it is about, or SCHEDULE_NONE */
+    uint32_t site;                         /* OP: from 1 on; 0: not known */
+    uint32_t caller[SCHEDULE_MAX_CALLERS]; /* OP, in a log with callers: the call of the function with `site`, and so
+                                              on; 0: not known */
+    uint64_t hash;                         /* of the schedule up to this event */
     /*
      * SECTION: the thread gives the turn up. Which hint: twice its line in the hint file, or twice the program's own
      * number, plus 1; for how many turns of others.

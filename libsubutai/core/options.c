@@ -158,6 +158,10 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                                 "whether that file says when each operation was made, and how long its thread had "
                                 "waited for the turn",
                                 "det", NULL},
+    [SBT_OPT_SCHEDULE_CALLERS] = {"schedule-callers", "SUBUTAI_SCHEDULE_CALLERS", SBT_OPTION_UINT, "0", 0, 3, NULL,
+                                  NULL, "N",
+                                  "how many callers of the function that makes an operation are in that file", "det",
+                                  NULL},
     [SBT_OPT_HINTS] = {"hints", "SUBUTAI_HINTS", SBT_OPTION_STRING, NULL, 0, 0, NULL, NULL, "FILE",
                        "hints for call sites, from FILE: where a thread gives the turn up, waits for others, or leaves "
                        "the order",
@@ -470,7 +474,8 @@ const char *sbt_option_idle(const struct sbt_options *options, enum sbt_option_i
         return engine == SBT_ENGINE_NI ? idle_under_ni(options->value, id) : "only the engine ni reads it";
     if (reader != NULL && strcmp(reader, engine_names[SBT_ENGINE_DET]) == 0)
         return engine != SBT_ENGINE_DET ? "it is an option of the engine det"
-               : id == SBT_OPT_SCHEDULE_TIMES && options->value[SBT_OPT_SCHEDULE].s == NULL
+               : (id == SBT_OPT_SCHEDULE_TIMES || id == SBT_OPT_SCHEDULE_CALLERS) &&
+                       options->value[SBT_OPT_SCHEDULE].s == NULL
                    ? "no schedule is written (legal: beside --schedule)"
                    : NULL;
     if (id == SBT_OPT_DELEGATE || id == SBT_OPT_SERVERS)

@@ -59,7 +59,8 @@ enum sbt_option_id {
     SBT_OPT_STALL,
     SBT_OPT_SERIAL,
     SBT_OPT_SCHEDULE,
-    SBT_OPT_SCHEDULE_TIMES, /* .u */
+    SBT_OPT_SCHEDULE_TIMES,   /* .u */
+    SBT_OPT_SCHEDULE_CALLERS, /* .u */
     SBT_OPT_HINTS,
     SBT_OPT_SFS,           /* .u */
     SBT_OPT_STS,           /* .u */

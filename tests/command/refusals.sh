@@ -94,7 +94,7 @@ refuses "compare: --engines: unknown engine 'fast' \(legal: glibc, direct.*nativ
 refuses "compare: --engines: unknown engine '' \(legal" compare --engines glibc, -- true
 refuses "compare: --engines: unknown setting 'spin' \(legal: .*spin-ns" compare --engines direct:spin=1 -- true
 refuses "compare: --engines: unknown setting 'engine'" compare --engines direct:engine=glibc -- true
-refuses "compare: --engines: unknown setting '' \(legal: .*, stats-file, seed, stall, serial, schedule, schedule-times, hints, sfs, sts, soft-barriers\)" compare --engines ni:=1 -- true
+refuses "compare: --engines: unknown setting '' \(legal: .*, stats-file, seed, stall, serial, schedule, schedule-times, schedule-callers, hints, sfs, sts, soft-barriers\)" compare --engines ni:=1 -- true
 refuses "compare: --engines: unknown setting 'time' \(legal: .*time-scale" compare --engines ni:time=1 -- true
 refuses "compare: --engines: unknown setting '-scale'" compare --engines ni:-scale=1 -- true
 refuses "compare: --engines: unknown setting 'cale'" compare --engines ni:cale=1 -- true

@@ -49,27 +49,27 @@ TEST(hints_next__every_kind_and_every_form_of_a_call_site) {
     ck_assert(next());
     ck_assert_int_eq(hint.kind, HINT_GIVE_UP);
     ck_assert_uint_eq(hint.line, 4);
-    is_text(&hint.module, "app");
-    ck_assert_uint_eq(hint.symbol.n, 0);
-    ck_assert_uint_eq(hint.offset, 0x1f);
+    is_text(&hint.call.module, "app");
+    ck_assert_uint_eq(hint.call.symbol.n, 0);
+    ck_assert_uint_eq(hint.call.offset, 0x1f);
     ck_assert_uint_eq(hint.weight, HINTS_WEIGHT);
     ck_assert(next());
-    is_text(&hint.module, "app");
-    is_text(&hint.symbol, "push");
-    is_text(&hint.site, "push+0x1c (app)");
-    ck_assert_uint_eq(hint.offset, 0x1b); /* of the call's last byte */
-    ck_assert(!hint.is_whole);
+    is_text(&hint.call.module, "app");
+    is_text(&hint.call.symbol, "push");
+    is_text(&hint.call.text, "push+0x1c (app)");
+    ck_assert_uint_eq(hint.call.offset, 0x1b); /* of the call's last byte */
+    ck_assert(!hint.call.is_whole);
     ck_assert_uint_eq(hint.weight, 300);
     ck_assert(next());
     ck_assert_int_eq(hint.kind, HINT_SOFT_BARRIER);
-    is_text(&hint.module, "lib#1.so");
-    ck_assert(hint.is_whole);
-    ck_assert_uint_eq(hint.offset, 0);
+    is_text(&hint.call.module, "lib#1.so");
+    ck_assert(hint.call.is_whole);
+    ck_assert_uint_eq(hint.call.offset, 0);
     ck_assert_uint_eq(hint.threads, 4);
     ck_assert_uint_eq(hint.turns, HINTS_TURNS);
     ck_assert(next());
-    is_text(&hint.module, "/opt/my app");
-    ck_assert_uint_eq(hint.offset, 0xab);
+    is_text(&hint.call.module, "/opt/my app");
+    ck_assert_uint_eq(hint.call.offset, 0xab);
     ck_assert_uint_eq(hint.threads, HINTS_MAX_THREADS);
     ck_assert_uint_eq(hint.turns, HINTS_MAX_TURNS);
     ck_assert(next());
@@ -79,13 +79,45 @@ TEST(hints_next__every_kind_and_every_form_of_a_call_site) {
     ck_assert_uint_eq(hint.turns, 7);
     ck_assert(next());
     ck_assert_int_eq(hint.kind, HINT_PCS);
-    is_text(&hint.module, "my app");
-    is_text(&hint.symbol, "push all");
+    is_text(&hint.call.module, "my app");
+    is_text(&hint.call.symbol, "push all");
     ck_assert(next());
     ck_assert_int_eq(hint.kind, HINT_WEIGHT);
-    is_text(&hint.module, "a+b");
+    is_text(&hint.call.module, "a+b");
     ck_assert_uint_eq(hint.weight, 1);
     ck_assert_uint_eq(hint.line, 11);
+    ck_assert(!next());
+    ck_assert_str_eq(error, "");
+}
+
+TEST(hints_next__callers) {
+    ck_assert(begin("subutai-hints 1\n"
+                    "pcs app+0x1<lib+0x2\n"
+                    "give-up-turn push+0x1c (app) < \"my lib+0x3\"<pop (a<b) 7\n"
+                    "keep-turn app+0x1<a+0x1<b+0x2<c+0x3 9\n"
+                    "weight \"a<b+0x1\" 5"));
+    ck_assert(next());
+    ck_assert_uint_eq(hint.n_callers, 1);
+    is_text(&hint.call.module, "app");
+    is_text(&hint.caller[0].module, "lib");
+    ck_assert_uint_eq(hint.caller[0].offset, 2);
+    const struct hints_text site = hints_site_text(&hint);
+    is_text(&site, "app+0x1<lib+0x2");
+    ck_assert(next());
+    ck_assert_uint_eq(hint.n_callers, 2);
+    is_text(&hint.call.text, "push+0x1c (app)");
+    is_text(&hint.caller[0].module, "my lib");
+    is_text(&hint.caller[1].symbol, "pop");
+    is_text(&hint.caller[1].module, "a<b");
+    ck_assert(hint.caller[1].is_whole);
+    ck_assert_uint_eq(hint.weight, 7);
+    ck_assert(next());
+    ck_assert_uint_eq(hint.n_callers, HINTS_CALLERS);
+    is_text(&hint.caller[2].module, "c");
+    ck_assert_uint_eq(hint.turns, 9);
+    ck_assert(next());
+    ck_assert_uint_eq(hint.n_callers, 0);
+    is_text(&hint.call.module, "a<b");
     ck_assert(!next());
     ck_assert_str_eq(error, "");
 }
@@ -123,6 +155,12 @@ static const struct {
     {"soft-barrier app+0x1 1", "2: not a number of threads: '1' (legal: 2 to 16384)"},
     {"soft-barrier app+0x1 2 0", "2: not a number of turns: '0' (legal: 1 to 1000000)"},
     {"soft-barrier app+0x1 2 1 1", "2: unexpected words '1' (legal: "},
+    {"pcs app+0x1<", "2: not a call site: 'app+0x1<' (legal: MODULE+0xOFFSET, "},
+    {"pcs <app+0x1", "2: not a call site: '<app+0x1' (legal: "},
+    {"pcs app+0x1<<app+0x1", "2: not a call site: 'app+0x1<<app+0x1' (legal: "},
+    {"pcs app+0x1<app", "2: not a call site: 'app+0x1<app' (legal: "},
+    {"pcs a+0x1<a+0x1<a+0x1<a+0x1<a+0x1", "2: not a call site: 'a+0x1<a+0x1<a+0x1<a+0x1<a+0x1' (legal: "},
+    {"give-up-turn app+0x1 5<app+0x1", "2: not a weight: '5<app+0x1' (legal: "},
     {"\x1b\x01[", "2: unknown kind of hint '??[' (legal: "},
 };
 
@@ -148,6 +186,10 @@ static const struct {
     {"pcs f (app)", "pcs g (app)", NULL},
     {"pcs f (app)", "pcs f (lib)", NULL},
     {"pcs app+0x1", "pcs app+0x2", NULL},
+    {"pcs app+0x1<f (app)", "pcs app+0x1", NULL},
+    {"pcs app+0x1<f (app)", "pcs app+0x1<g (app)", NULL},
+    {"pcs app+0x1<f (app)", "pcs app+0x1<f (app)<f (app)", NULL},
+    {"pcs app+0x1<f (app)", "keep-turn app+0x1 <f (app)", "'app+0x1 <f (app)'"},
     {"# pcs app+0x1", "pcs app+0x1", NULL},
 };
 
@@ -237,7 +279,7 @@ TEST(hints_next__random_bytes) {
         memcpy(copy, text, n);
         ck_assert(hints_begin(&reader, copy, n, hints, error, sizeof error));
         while (next())
-            ck_assert_uint_ge(hint.module.n, 1);
+            ck_assert_uint_ge(hint.call.module.n, 1);
         free(copy);
     }
 }

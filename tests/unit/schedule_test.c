@@ -214,6 +214,34 @@ TEST(schedule_next__hints_and_sections_and_times_are_no_part_of_the_hash) {
     check_refused(place + 1, "the number 1 is too large (legal: up to 0)");
 }
 
+TEST(schedule_next__callers_belong_to_the_operation_behind_them_and_not_to_the_hash) {
+    begin();
+    put_module("/a");
+    for (unsigned i = 1; i <= 4; i++)
+        put_site(0, i);
+    for (unsigned i = 2; i <= 4; i++) {
+        put_kind(SCHEDULE_CALLER);
+        put(i);
+    }
+    put_head(SCHEDULE_RETURN, 2, 0); /* comes in between */
+    put_op(SCHEDULE_YIELD, 1, 1);
+    put_kind(SCHEDULE_CALLER);
+    put(3);
+    put_op(SCHEDULE_YIELD, 1, 1);
+    put_op(SCHEDULE_YIELD, 1, 1);
+    struct schedule_log *log = opened();
+    ck_assert_int_eq(next(log).kind, SCHEDULE_EVENT_RETURN);
+    struct schedule_event e = next(log);
+    ck_assert(e.site == 1 && e.caller[0] == 2 && e.caller[1] == 3 && e.caller[2] == 4);
+    ck_assert_uint_eq(e.hash, schedule_hash_op(0, 1, SCHEDULE_YIELD));
+    e = next(log);
+    ck_assert(e.site == 1 && e.caller[0] == 3 && e.caller[1] == 0);
+    e = next(log);
+    ck_assert(e.site == 1 && e.caller[0] == 0);
+    check_ends(log);
+    schedule_close(log);
+}
+
 TEST(schedule_next__what_an_operation_is_about_belongs_to_it_and_to_the_hash) {
     begin();
     put_op(SCHEDULE_MUTEX_LOCK, 1, 0);
@@ -396,6 +424,21 @@ TEST(schedule_next__tokens_that_name_what_is_not_there) {
     size_t place = here();
     put(2);
     check_refused(place, "call site 2 is unknown (legal: up to 1)");
+    begin();
+    put_kind(SCHEDULE_CALLER);
+    put(1);
+    check_refused(HEADER + 1, "call site 1 is unknown (legal: up to 0)");
+    begin();
+    put_module("/a");
+    put_site(0, 1);
+    for (unsigned i = 0; i < SCHEDULE_MAX_CALLERS; i++) {
+        put_kind(SCHEDULE_CALLER);
+        put(1);
+    }
+    place = here();
+    put_kind(SCHEDULE_CALLER);
+    put(1);
+    check_refused(place, "a caller too many (legal: 3 of an operation)");
     static const unsigned unknown[] = {SCHEDULE_OP + SCHEDULE_N_OPS,
                                        SCHEDULE_RESUME - 1,
                                        SCHEDULE_PCS_RETURN + 1,

@@ -47,7 +47,8 @@ static void take_option(struct hints_search *s, const struct args *args, int opt
 
 /* What the command chooses itself. */
 static void settle_options(struct hints_search *s) {
-    static const enum sbt_option_id own[] = {SBT_OPT_HINTS, SBT_OPT_SCHEDULE, SBT_OPT_SCHEDULE_TIMES};
+    static const enum sbt_option_id own[] = {SBT_OPT_HINTS, SBT_OPT_SCHEDULE, SBT_OPT_SCHEDULE_TIMES,
+                                             SBT_OPT_SCHEDULE_CALLERS};
     struct settings *settings = &s->settings;
     if (settings->text[SBT_OPT_ENGINE] != NULL && strcmp(settings->text[SBT_OPT_ENGINE], "det") != 0)
         cmd_refuse("hints: --engine %s takes no hints (legal: det)", settings->text[SBT_OPT_ENGINE]);

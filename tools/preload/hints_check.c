@@ -82,37 +82,42 @@ static char *names_of(const struct modules *m) {
     return names;
 }
 
-static const struct file *module_of(struct check *c, const struct hint *h) {
+static const struct file *module_of(struct check *c, const struct hints_call *call) {
     for (size_t i = 0; i < c->modules.n; i++)
-        if (c->modules.list[i].bytes != NULL && hints_is_module(&h->module, c->modules.list[i].path))
+        if (c->modules.list[i].bytes != NULL && hints_is_module(&call->module, c->modules.list[i].path))
             return &c->modules.list[i];
-    if (memchr(h->module.at, '/', h->module.n) == NULL)
+    if (memchr(call->module.at, '/', call->module.n) == NULL)
         return NULL;
-    char *path = cmd_format("%.*s", (int)h->module.n, h->module.at);
+    char *path = cmd_format("%.*s", (int)call->module.n, call->module.at);
     const struct file *f = add_module(&c->modules, path);
     free(path);
-    return f->bytes != NULL && hints_is_module(&h->module, f->path) ? f : NULL;
+    return f->bytes != NULL && hints_is_module(&call->module, f->path) ? f : NULL;
 }
 
-static bool has_site(const struct file *f, const struct hint *h) {
+static bool has_call(const struct file *f, const struct hints_call *call) {
     uint64_t first, size;
-    if (h->symbol.n == 0)
-        return sbt_elf_image_is_code(f->bytes, f->n, h->offset);
-    return sbt_elf_image_function(f->bytes, f->n, h->symbol.at, h->symbol.n, &first, &size) &&
-           (h->is_whole || h->offset < size);
+    if (call->symbol.n == 0)
+        return sbt_elf_image_is_code(f->bytes, f->n, call->offset);
+    return sbt_elf_image_function(f->bytes, f->n, call->symbol.at, call->symbol.n, &first, &size) &&
+           (call->is_whole || call->offset < size);
 }
 
-static void check_site(struct check *c, const struct hint *h) {
-    const struct file *f = module_of(c, h);
-    int n = (int)(h->site.n < 200 ? h->site.n : 200);
+static void check_call(struct check *c, const struct hint *h, const struct hints_call *call, const char *what) {
+    const struct file *f = module_of(c, call);
+    int n = (int)(call->text.n < 200 ? call->text.n : 200);
     if (f == NULL)
-        cmd_refuse(
-            "%s: hints: %s:%u: call site '%.*s' is not in the program (legal modules: %s; or the path of a file)",
-            c->subcommand, c->path, h->line, n, h->site.at, names_of(&c->modules));
-    if (!has_site(f, h))
-        cmd_refuse("%s: hints: %s:%u: call site '%.*s' is not in the program: '%s' has no code there "
+        cmd_refuse("%s: hints: %s:%u: %s '%.*s' is not in the program (legal modules: %s; or the path of a file)",
+                   c->subcommand, c->path, h->line, what, n, call->text.at, names_of(&c->modules));
+    if (!has_call(f, call))
+        cmd_refuse("%s: hints: %s:%u: %s '%.*s' is not in the program: '%s' has no code there "
                    "(legal: " HINTS_LEGAL_SITES ", as subutai schedule dump prints them)",
-                   c->subcommand, c->path, h->line, n, h->site.at, f->path);
+                   c->subcommand, c->path, h->line, what, n, call->text.at, f->path);
+}
+
+static void check_hint(struct check *c, const struct hint *h) {
+    check_call(c, h, &h->call, "call site");
+    for (unsigned i = 0; i < h->n_callers; i++)
+        check_call(c, h, &h->caller[i], "caller");
 }
 
 const char *hints_chosen(const struct settings *s, enum sbt_option_id option) {
@@ -138,7 +143,7 @@ void hints_check(const char *subcommand, struct settings *settings, const char *
         cmd_refuse("%s: hints: %s:%s", subcommand, path, error);
     find_modules(&c, program);
     while ((h = hints_next(&r, error, sizeof error)) != NULL)
-        check_site(&c, h);
+        check_hint(&c, h);
     if (error[0] != '\0')
         cmd_refuse("%s: hints: %s:%s", subcommand, path, error);
     settings->text[SBT_OPT_HINTS] = text.path;

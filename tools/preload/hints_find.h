@@ -6,12 +6,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A call site. What a thread computes between an operation there and its next operation is the site's. */
+#include "schedule_read.h"
+
+enum { HINTS_CALLS = 1 + SCHEDULE_MAX_CALLERS, HINTS_THREADS = 16384, HINTS_BUCKETS = 252 };
+
+/*
+ * A call site, or with callers a part of one, where what a thread computes afterwards depends on them. What a thread
+ * computes between an operation there and its next operation is the site's.
+ */
 struct hints_site {
-    char *name;          /* "MODULE+0xOFFSET", with the module's path; allocated */
-    char *place;         /* as symbols_name has it; allocated */
+    char
+        *calls[HINTS_CALLS]; /* "MODULE+0xOFFSET", with the module's path: the call, its caller, and so on; allocated */
+    size_t n_calls;
+    char *name;          /* all of them, with < in between; allocated */
+    char *place;         /* the same, as symbols_name has it; allocated */
     uint64_t n;          /* operations, but for each thread's last */
     uint64_t compute_ns; /* all that is computed after them */
+    double typical_ns;   /* the mean of that, without the longest twentieth */
     double lost_ns;      /* what others waited meanwhile for the turn, which was this thread's: a sum over threads */
     double passed_ns;    /* what others waited while the turn was passed on after them: the same */
     uint32_t n_threads;  /* that made them, at a time */
@@ -27,5 +38,23 @@ struct hints_profile {
 /* Refuses a log that is damaged, or has no times, in the name of the subcommand. */
 struct hints_profile hints_profile(const char *subcommand, const char *path);
 void hints_profile_free(struct hints_profile *p);
+
+/* Computing for so long is no worth a turn in between; for so long, it is worth to give the turn up. */
+#define HINTS_SHORT_NS 4000
+#define HINTS_LONG_NS 7000
+
+/* Operations of one call with the same callers. */
+struct hints_way {
+    uint32_t calls[HINTS_CALLS]; /* sites of the log; 0: not known */
+    uint64_t n, compute_ns;
+    double lost_ns, passed_ns;
+    uint64_t seen[HINTS_THREADS / 64]; /* threads that made them */
+    uint32_t buckets[HINTS_BUCKETS];   /* how often so long was computed after them */
+};
+
+/* hints_group.c: the bucket of that time. */
+unsigned hints_bucket_of(uint64_t ns);
+/* From the ways, which are put in order, to the sites of the profile. */
+void hints_group(struct hints_profile *p, const struct schedule_log *log, struct hints_way *ways, size_t n);
 
 #endif

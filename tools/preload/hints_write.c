@@ -22,10 +22,17 @@ static uint64_t weight_of(const struct hints_site *site) {
 /* As the file has it: the program's own by the last part of its path, in quotes if need be. Allocated. */
 static char *name_of(const struct hints_search *s, const struct hints_site *site) {
     size_t n = strlen(s->module);
-    const char *name = site->name;
-    if (strncmp(name, s->module, n) == 0 && strchr(name + n, '/') == NULL && name[n] == '+')
-        name = strrchr(name, '/') + 1;
-    return strpbrk(name, " \t\"") == NULL ? cmd_format("%s", name) : cmd_format("\"%s\"", name);
+    char *all = cmd_format("%s", "");
+    for (size_t i = 0; i < site->n_calls; i++) {
+        const char *name = site->calls[i];
+        if (strncmp(name, s->module, n) == 0 && strchr(name + n, '/') == NULL && name[n] == '+')
+            name = strrchr(name, '/') + 1;
+        const char *quote = strpbrk(name, " \t\"<") == NULL ? "" : "\"";
+        char *longer = cmd_format("%s%s%s%s%s", all, i > 0 ? "<" : "", quote, name, quote);
+        free(all);
+        all = longer;
+    }
+    return all;
 }
 
 /* A budget of as many turns as the weight is what it would grow to: other operations weigh 1 (lbdr.h). */
@@ -49,14 +56,15 @@ static void comment(FILE *out, const struct hints_search *s, const struct hints_
             format_ns(mean, c->site->n > 0 ? (double)c->site->compute_ns / (double)c->site->n : NAN),
             keeps ? "and to pass the turn on" : "which",
             format_ns(lost, keeps ? c->site->passed_ns : c->site->lost_ns));
-    if (c->is_kept)
+    if (c->is_kept && !c->in_set)
         fprintf(out, "# with it the program took %.2f times as long, beside the hints above (median of %d runs)\n",
                 1 / c->ratio, s->n_runs);
 }
 
-static bool is_given_up(const struct hints_search *s, const struct hints_candidate *more,
-                        const struct hints_site *site) {
-    bool is = more != NULL && more->kind == HINTS_GIVE_UP && strcmp(more->site->name, site->name) == 0;
+static bool is_given_up(const struct hints_search *s, const struct hints_more *more, const struct hints_site *site) {
+    bool is = false;
+    for (size_t i = 0; i < more->n; i++)
+        is = is || (more->list[i].kind == HINTS_GIVE_UP && strcmp(more->list[i].site->name, site->name) == 0);
     for (size_t i = 0; i < s->n_tried; i++)
         is = is || (s->tried[i].is_kept && s->tried[i].kind == HINTS_GIVE_UP &&
                     strcmp(s->tried[i].site->name, site->name) == 0);
@@ -64,7 +72,7 @@ static bool is_given_up(const struct hints_search *s, const struct hints_candida
 }
 
 /* What is computed after other operations, against which a section is weighed. */
-static void write_weights(FILE *out, const struct hints_search *s, const struct hints_candidate *more) {
+static void write_weights(FILE *out, const struct hints_search *s, const struct hints_more *more) {
     const struct hints_profile *p = hints_last_profile(s);
     size_t n = 0;
     for (size_t i = 0; i < p->n_sites && n < MOST_WEIGHTS; i++) {
@@ -108,11 +116,25 @@ static void write_head(FILE *out, const struct hints_search *s) {
         fputs("# No hint has made it faster.\n", out);
 }
 
-void hints_write(FILE *out, const struct hints_search *s, const struct hints_candidate *more, bool is_commented) {
-    bool has_sections = more != NULL && more->kind == HINTS_GIVE_UP;
+static void write_set(FILE *out, const struct hints_search *s) {
+    for (const struct hints_set *set = s->sets; set < s->sets + s->n_sets; set++)
+        if (set->is_kept)
+            fprintf(
+                out,
+                "\n# The first %zu hints below are a set, by how long threads compute: with it the program took %.2f "
+                "times as long\n# (median of %d runs)\n",
+                set->n_kinds[HINTS_KEEP] + set->n_kinds[HINTS_GIVE_UP], 1 / set->ratio, s->n_runs);
+}
+
+void hints_write(FILE *out, const struct hints_search *s, const struct hints_more *more, bool is_commented) {
+    static const struct hints_more none;
+    bool has_sections = false;
+    more = more != NULL ? more : &none;
     fputs(HINTS_FIRST_LINE "\n", out);
     if (is_commented)
         write_head(out, s);
+    if (is_commented && s->is_of_use)
+        write_set(out, s);
     for (size_t i = 0; i < s->n_tried; i++) {
         const struct hints_candidate *c = &s->tried[i];
         if (!c->is_kept)
@@ -122,24 +144,45 @@ void hints_write(FILE *out, const struct hints_search *s, const struct hints_can
         write_hint(out, s, c);
         has_sections = has_sections || c->kind == HINTS_GIVE_UP;
     }
-    if (more != NULL)
-        write_hint(out, s, more);
+    for (size_t i = 0; i < more->n; i++) {
+        write_hint(out, s, &more->list[i]);
+        has_sections = has_sections || more->list[i].kind == HINTS_GIVE_UP;
+    }
     if (has_sections && is_commented)
         fprintf(out, "\n# What threads compute after other operations, in units of %d ns\n", WEIGHT_NS);
     if (has_sections)
         write_weights(out, s, more);
 }
 
+static void report_ratio(FILE *out, double ratio) {
+    if (isnan(ratio))
+        fputs("a run has failed\n", out);
+    else
+        fprintf(out, "%.2f times as long\n", 1 / ratio);
+}
+
+static const char *fate(bool is_kept) {
+    return is_kept ? "kept   " : "dropped";
+}
+
+static void report_sets(FILE *out, const struct hints_search *s) {
+    for (const struct hints_set *set = s->sets; set < s->sets + s->n_sets; set++) {
+        fprintf(out, "%s  a set         keep-turn at %zu call site%s, give-up-turn at %zu: ", fate(set->is_kept),
+                set->n_kinds[HINTS_KEEP], cmd_s(set->n_kinds[HINTS_KEEP]), set->n_kinds[HINTS_GIVE_UP]);
+        report_ratio(out, set->ratio);
+    }
+}
+
 void hints_report(FILE *out, const struct hints_search *s) {
+    report_sets(out, s);
     for (size_t i = 0; i < s->n_tried; i++) {
         const struct hints_candidate *c = &s->tried[i];
-        fprintf(out, "%s  %-12s  %s: ", c->is_kept ? "kept   " : "dropped", hints_kind_label(c->kind), c->site->place);
-        if (isnan(c->ratio))
-            fputs("a run has failed\n", out);
-        else
-            fprintf(out, "%.2f times as long\n", 1 / c->ratio);
+        if (c->in_set)
+            continue;
+        fprintf(out, "%s  %-12s  %s: ", fate(c->is_kept), hints_kind_label(c->kind), c->site->place);
+        report_ratio(out, c->ratio);
     }
-    if (s->n_tried == 0)
+    if (s->n_tried == 0 && s->n_sets == 0)
         fputs("no thread keeps the turn for long\n", out);
     write_times(out, s, "");
 }

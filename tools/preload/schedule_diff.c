@@ -46,8 +46,8 @@ static const char *kind_of(const struct schedule_event *e) {
     return names[e->kind];
 }
 
-static char *site_of(const struct schedule_log *log, const struct schedule_event *e) {
-    char *site = schedule_site(log, e->site);
+static char *site_of(const struct schedule_log *log, uint32_t number) {
+    char *site = schedule_site(log, number);
     if (site == NULL)
         cmd_refuse("out of memory");
     return site;
@@ -66,19 +66,50 @@ static char *section_text(uint64_t number, const struct schedule_event *e) {
     return text;
 }
 
+/* "SITE<CALLER<CALLER", as far as they are known. Allocated. */
+static char *calls_text(const struct schedule_log *log, struct symbols *symbols, const struct schedule_event *e) {
+    char *site = site_of(log, e->site);
+    char *text = cmd_format("%s", site[0] != '\0' ? symbols_name(symbols, site) : "");
+    free(site);
+    for (size_t i = 0; i < SCHEDULE_MAX_CALLERS && e->caller[i] != 0; i++) {
+        char *caller = site_of(log, e->caller[i]);
+        char *longer = cmd_format("%s<%s", text, symbols_name(symbols, caller));
+        free(caller);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static void callers_json(struct json *j, const struct schedule_log *log, struct symbols *symbols,
+                         const struct schedule_event *e) {
+    if (e->caller[0] == 0)
+        return;
+    json_open(j, "callers", '[');
+    for (size_t i = 0; i < SCHEDULE_MAX_CALLERS && e->caller[i] != 0; i++) {
+        char *caller = site_of(log, e->caller[i]);
+        json_open(j, NULL, '{');
+        json_text(j, "site", caller);
+        json_text(j, "place", symbols_name(symbols, caller));
+        json_close(j, '}');
+        free(caller);
+    }
+    json_close(j, ']');
+}
+
 char *schedule_text(const struct schedule_log *log, struct symbols *symbols, uint64_t number,
                     const struct schedule_event *e) {
     if (e->kind == SCHEDULE_EVENT_SECTION)
         return section_text(number, e);
-    char *site = site_of(log, e), *object, *other;
+    char *object, *other;
     const char *what = e->kind == SCHEDULE_EVENT_OP ? schedule_object_name((enum schedule_op)e->what) : NULL;
     object = e->object != 0 && what != NULL ? cmd_format(" %s#%u", what, e->object) : cmd_format("%s", "");
     other = e->other != SCHEDULE_NONE ? cmd_format(" of thread %u", e->other) : cmd_format("%s", "");
-    const char *place = site[0] != '\0' ? symbols_name(symbols, site) : "";
+    char *place = calls_text(log, symbols, e);
     const char *before = e->kind == SCHEDULE_EVENT_RETURN ? "returns " : "";
     char *text = cmd_format("%ju %ju thread %u %s%s%s%s%s%s", (uintmax_t)number, (uintmax_t)e->time_ns, e->thread,
                             before, verb_of(e), object, other, place[0] != '\0' ? " " : "", place);
-    free(site);
+    free(place);
     free(object);
     free(other);
     return text;
@@ -86,7 +117,7 @@ char *schedule_text(const struct schedule_log *log, struct symbols *symbols, uin
 
 void schedule_json(struct json *j, const struct schedule_log *log, struct symbols *symbols, uint64_t number,
                    const struct schedule_event *e) {
-    char *site = site_of(log, e);
+    char *site = site_of(log, e->site);
     json_uint(j, "number", number);
     json_uint(j, "time_ns", e->time_ns);
     json_uint(j, "thread", e->thread);
@@ -113,6 +144,7 @@ void schedule_json(struct json *j, const struct schedule_log *log, struct symbol
         json_text(j, "site", site);
         json_text(j, "place", symbols_name(symbols, site));
     }
+    callers_json(j, log, symbols, e);
     free(site);
 }
 

@@ -29,7 +29,8 @@ static int start(const struct sbt_options *options) {
     det_site_start();
     sbt_sites_spin(false); /* the thread that is waited for may need the turn */
     const char *schedule = options->value[SBT_OPT_SCHEDULE].s;
-    if (schedule != NULL && !det_schedule_start(schedule, options->value[SBT_OPT_SCHEDULE_TIMES].u != 0))
+    if (schedule != NULL && !det_schedule_start(schedule, options->value[SBT_OPT_SCHEDULE_TIMES].u != 0,
+                                                (unsigned)options->value[SBT_OPT_SCHEDULE_CALLERS].u))
         return ENOMEM;
     return det_hints_start(options);
 }

@@ -173,7 +173,8 @@ void det_take_slow(void);
 void det_pass_slow(void);
 /* watch.c: an operation, and the end of a wait, are logged and looked at for hints. */
 void det_watch_op(enum det_op op);
-/* The call site of an operation that is offered; 0: none is needed. False: another thread looks for one just now. */
+/* The call site of an operation that is offered; 0: none is needed. False: another thread looks for one just now, or
+ * the holder is to look for its caller too. */
 bool det_watch_offer(uintptr_t *site);
 /* In a forked child: another thread may have been in det_watch_offer. */
 void det_watch_forked(void);

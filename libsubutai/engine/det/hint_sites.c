@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The hint file: which call sites have hints. A call site is looked up once, at its first operation; then a table has
- * the answer. A symbol is looked up in the symbol table of the file when the first call site of that file comes.
+ * The hint file: which call sites have hints. A call site is looked up once, at its first operation, and where hints
+ * are for some callers, once with each caller; then a table has the answer. A symbol is looked up in the symbol table
+ * of the file when the first call site of that file comes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,15 +30,20 @@ static struct hint_sites {
     struct site_hint {
         const struct hint *read;
         struct det_hint act;
-        uint64_t first, end;    /* in the module's file; equal: the symbol is not there */
-        const char *looked_for; /* the module's path for which these are so; NULL: none */
+        struct spot {
+            uint64_t first, end;    /* in the module's file; equal: the symbol is not there */
+            const char *looked_for; /* the module's path for which these are so; NULL: none */
+        } call, caller[HINTS_CALLERS];
         bool is_used;
     } hint[HINTS_MAX];
+    bool has_callers;
     uint32_t n_sites;
-    struct {
-        uintptr_t address; /* 0: free */
+    struct site {
+        uintptr_t address;              /* 0: free */
+        uintptr_t chain[HINTS_CALLERS]; /* callers; 0: not known, or not needed */
         const struct det_hint *hint;
         uint32_t weight;
+        uint32_t needs; /* callers; of the one with none */
     } site[MAX_SITES];
 } * the_hints;
 
@@ -90,6 +96,7 @@ static int parse(void) {
     while ((h = hints_next(&r, error, sizeof error)) != NULL) {
         uint32_t id = (uint32_t)the_hints->n_hints++;
         the_hints->hint[id] = (struct site_hint){.read = h, .act = act_of(h, id)};
+        the_hints->has_callers |= h->n_callers != 0;
     }
     return error[0] != '\0' ? refuse(":", error) : 0;
 }
@@ -113,7 +120,9 @@ void det_hint_sites_begin(void) {
     the_hints->n_sites = 0;
     memset(the_hints->site, 0, sizeof the_hints->site);
     for (size_t i = 0; i < the_hints->n_hints; i++) {
-        the_hints->hint[i].looked_for = NULL;
+        the_hints->hint[i].call.looked_for = NULL;
+        for (unsigned k = 0; k < HINTS_CALLERS; k++)
+            the_hints->hint[i].caller[k].looked_for = NULL;
         the_hints->hint[i].is_used = false;
     }
 }
@@ -121,7 +130,7 @@ void det_hint_sites_begin(void) {
 /* ---- call sites ---- */
 
 /* Look the symbol up in the file. */
-static void find_symbol(struct site_hint *h, const char *path) {
+static void find_symbol(struct spot *spot, const struct hints_call *call, const char *path) {
     uint64_t offset, size;
     long end = -1, image = -1;
     uint64_t signals = sbt_signals_block();
@@ -135,68 +144,128 @@ static void find_symbol(struct site_hint *h, const char *path) {
     sbt_signals_restore(signals);
     if (image < 0 && image > -4096)
         return;
-    if (sbt_elf_image_function((const void *)image, (size_t)end, h->read->symbol.at, h->read->symbol.n, &offset,
-                               &size)) {
-        h->first = offset + h->read->offset;
-        h->end = h->read->is_whole ? offset + size : h->first + 1;
+    if (sbt_elf_image_function((const void *)image, (size_t)end, call->symbol.at, call->symbol.n, &offset, &size)) {
+        spot->first = offset + call->offset;
+        spot->end = call->is_whole ? offset + size : spot->first + 1;
     }
     sbt_syscall3(SYS_munmap, image, end, 0);
 }
 
-static bool is_at(struct site_hint *h, const char *path, uint64_t offset) {
-    if (!hints_is_module(&h->read->module, path))
-        return false;
-    if (h->looked_for != path) {
-        h->looked_for = path;
-        h->first = h->read->offset;
-        h->end = h->read->symbol.n == 0 ? h->first + 1 : h->first;
-        if (h->read->symbol.n != 0)
-            find_symbol(h, path);
-    }
-    return offset >= h->first && offset < h->end;
+/* A return address, as a place in a file; path NULL: it is in none. The address is in the call, as in the log. */
+struct code {
+    const char *path;
+    uint64_t offset;
+};
+
+static struct code code_of(uintptr_t return_address) {
+    uintptr_t address = return_address - 1;
+    uint32_t range = return_address != 0 ? det_range_of(address) : DET_NO_RANGE;
+    if (range == DET_NO_RANGE)
+        return (struct code){NULL, 0};
+    const struct det_range *place = det_range(range);
+    return (struct code){place->path, address - place->start + place->offset};
 }
 
-/* The first hint that fits, and the first weight. */
-static const struct det_hint *look_up(uintptr_t address, uint32_t *weight) {
-    const struct det_hint *found = NULL;
-    uint32_t range = det_range_of(address);
-    bool has_weight = false;
-    *weight = 1;
-    if (range == DET_NO_RANGE)
-        return NULL;
-    const struct det_range *place = det_range(range);
+static bool is_at(struct spot *spot, const struct hints_call *call, const struct code *code) {
+    if (code->path == NULL || !hints_is_module(&call->module, code->path))
+        return false;
+    if (spot->looked_for != code->path) {
+        spot->looked_for = code->path;
+        spot->first = call->offset;
+        spot->end = call->symbol.n == 0 ? spot->first + 1 : spot->first;
+        if (call->symbol.n != 0)
+            find_symbol(spot, call, code->path);
+    }
+    return code->offset >= spot->first && code->offset < spot->end;
+}
+
+/* A call and its callers, as far as they are known. */
+struct calls {
+    struct code call, caller[HINTS_CALLERS];
+};
+
+static bool fits(struct site_hint *h, const struct calls *c) {
+    bool is = is_at(&h->call, &h->read->call, &c->call);
+    for (unsigned k = 0; k < h->read->n_callers && is; k++)
+        is = is_at(&h->caller[k], &h->read->caller[k], &c->caller[k]);
+    return is;
+}
+
+/* Of hints with so many callers: the first that fits, and the first weight, where none is known yet. */
+static void choose(struct site *s, const struct calls *calls, unsigned n_callers, bool *has_weight) {
     for (size_t i = 0; i < the_hints->n_hints; i++) {
         struct site_hint *h = &the_hints->hint[i];
         bool is_weight = h->read->kind == HINT_WEIGHT, is_given = is_weight || h->read->kind == HINT_GIVE_UP;
-        if ((is_weight ? has_weight : found != NULL) || !is_at(h, place->path, address - place->start + place->offset))
+        if ((is_weight ? *has_weight : s->hint != NULL) || h->read->n_callers != n_callers || !fits(h, calls))
             continue;
         h->is_used = true;
         if (!is_weight)
-            found = &h->act;
-        if (is_given && !has_weight) {
-            *weight = h->read->weight;
-            has_weight = is_weight;
+            s->hint = &h->act;
+        if (is_given && !*has_weight) {
+            s->weight = h->read->weight;
+            *has_weight = is_weight;
         }
     }
-    return found;
+    *has_weight = *has_weight || (s->hint != NULL && s->hint->kind == DET_HINT_GIVE_UP); /* no other's then */
 }
 
-const struct det_hint *det_hint_at(uintptr_t return_address, uint32_t *weight) {
-    uintptr_t address = return_address - 1; /* in the call, as in the log */
-    uint32_t i = (uint32_t)(address * SCHEDULE_HASH_FACTOR >> 40) % MAX_SITES;
+/* How many callers hints for that call say at most. */
+static uint32_t needs(const struct code *call) {
+    uint32_t n = 0;
+    for (size_t i = 0; i < the_hints->n_hints; i++) {
+        struct site_hint *h = &the_hints->hint[i];
+        if (h->read->n_callers > n && is_at(&h->call, &h->read->call, call))
+            n = h->read->n_callers;
+    }
+    return n;
+}
+
+/* A hint with more callers goes before one with fewer. */
+static void look_up(struct site *s) {
+    struct calls calls = {.call = code_of(s->address)};
+    bool has_weight = false;
+    for (unsigned k = 0; k < HINTS_CALLERS; k++)
+        calls.caller[k] = code_of(s->chain[k]);
+    s->weight = 1;
+    s->needs = needs(&calls.call);
+    for (unsigned n = HINTS_CALLERS + 1; n-- > 0;)
+        choose(s, &calls, n, &has_weight);
+}
+
+static struct site find_site(uintptr_t site, const uintptr_t *chain, unsigned n) {
+    struct site sought = {.address = site};
+    uint64_t hash = site;
+    for (unsigned k = 0; k < n; k++) {
+        sought.chain[k] = chain[k];
+        hash = hash * SCHEDULE_HASH_FACTOR ^ chain[k];
+    }
+    uint32_t i = (uint32_t)(hash * SCHEDULE_HASH_FACTOR >> 40) % MAX_SITES;
     for (; the_hints->site[i].address != 0; i = (i + 1) % MAX_SITES)
-        if (the_hints->site[i].address == address) {
-            *weight = the_hints->site[i].weight;
-            return the_hints->site[i].hint;
-        }
-    const struct det_hint *hint = look_up(address, weight);
+        if (the_hints->site[i].address == site &&
+            memcmp(the_hints->site[i].chain, sought.chain, sizeof sought.chain) == 0)
+            return the_hints->site[i];
+    look_up(&sought);
     if (the_hints->n_sites < MAX_SITES / 4 * 3) {
         the_hints->n_sites++;
-        the_hints->site[i].address = address;
-        the_hints->site[i].hint = hint;
-        the_hints->site[i].weight = *weight;
+        the_hints->site[i] = sought;
     }
-    return hint;
+    return sought;
+}
+
+bool det_hint_sites_have_callers(void) {
+    return the_hints->has_callers;
+}
+
+unsigned det_hint_site_needs(uintptr_t site) {
+    return find_site(site, NULL, 0).needs;
+}
+
+const struct det_hint *det_hint_at(uintptr_t site, const uintptr_t *chain, uint32_t *weight) {
+    struct site s = find_site(site, NULL, 0);
+    if (chain != NULL && s.needs != 0)
+        s = find_site(site, chain, s.needs);
+    *weight = s.weight;
+    return s.hint;
 }
 
 void det_hint_sites_stop(void) {

@@ -122,9 +122,13 @@ static void set_hint(const struct det_hint *hint) {
     det_self.hint = counts_here ? hint : departs ? &departure : has_sts ? NULL : &slowly;
 }
 
-static const struct det_hint *hint_at(uintptr_t site, uint32_t *weight) {
+unsigned det_hints_need_callers(uintptr_t site) {
+    return has_file && site != 0 && det_hint_sites_have_callers() ? det_hint_site_needs(site) : 0;
+}
+
+static const struct det_hint *hint_at(uintptr_t site, const uintptr_t *chain, uint32_t *weight) {
     *weight = 1;
-    return has_file && site != 0 ? det_hint_at(site, weight) : NULL;
+    return has_file && site != 0 ? det_hint_at(site, chain, weight) : NULL;
 }
 
 static void count(uint32_t number, uint32_t weight) {
@@ -134,24 +138,24 @@ static void count(uint32_t number, uint32_t weight) {
     lbdr_count(lbdr, number, weight);
 }
 
-void det_hints_op(uintptr_t site) {
+void det_hints_op(uintptr_t site, const uintptr_t *chain) {
     uint32_t weight;
     if (!counts())
         return;
-    const struct det_hint *hint = hint_at(site, &weight);
+    const struct det_hint *hint = hint_at(site, chain, &weight);
     count(det_self.number, weight);
     set_hint(hint);
 }
 
 bool det_hints_need_turn(uintptr_t site) {
     uint32_t weight;
-    const struct det_hint *hint = hint_at(site, &weight);
-    return !has_sts || (hint != NULL && is_on(hint));
+    const struct det_hint *hint = hint_at(site, NULL, &weight);
+    return !has_sts || det_hints_need_callers(site) != 0 || (hint != NULL && is_on(hint));
 }
 
 void det_hints_served(uint32_t number, uintptr_t site) {
     uint32_t weight;
-    hint_at(site, &weight);
+    hint_at(site, NULL, &weight);
     count(number, weight);
 }
 
@@ -248,7 +252,7 @@ int det_give_up_turn(unsigned hint, unsigned weight) {
     det_take(DET_GIVE_UP);
     if (!counts_turns) { /* the first hint of this process */
         begin_counting();
-        det_hints_op(0);
+        det_hints_op(0, NULL);
     }
     if (counts()) {
         own_hint = (struct det_hint){.kind = DET_HINT_GIVE_UP,

@@ -44,9 +44,12 @@ int det_hints_start(const struct sbt_options *options);
 const struct schedule_hints *det_hints_begin(void);
 /* Are call sites looked up? */
 bool det_hints_need_sites(void);
-/* The holder is in an operation, called from there (a return address; 0: not known). */
-void det_hints_op(uintptr_t site);
-/* Of the holder's offer, with that call site: there is a hint, or the thread does not go on by itself. */
+/* How many callers hints for that call site have at most. Return addresses; 0: not known. */
+unsigned det_hints_need_callers(uintptr_t site);
+/* The holder is in an operation, called from there; `chain` has as many callers as are needed. */
+void det_hints_op(uintptr_t site, const uintptr_t *chain);
+/* Of the holder's offer, with that call site: there is a hint, there may be one by its caller, or the thread does not
+ * go on by itself. */
 bool det_hints_need_turn(uintptr_t site);
 /* As det_hints_op, of the holder's operation, which has no hint and is performed for it. */
 void det_hints_served(uint32_t number, uintptr_t site);
@@ -61,8 +64,11 @@ int det_hint_sites_start(const char *path);
 void det_hint_sites_begin(void);
 /* The file's hash and number of hints. */
 struct schedule_hints det_hint_sites_summary(void);
-/* The hint for that call site, NULL: none; and the weight of what follows. */
-const struct det_hint *det_hint_at(uintptr_t site, uint32_t *weight);
+/* Does one have callers? How many those for that call site have at most. */
+bool det_hint_sites_have_callers(void);
+unsigned det_hint_site_needs(uintptr_t site);
+/* The hint for that call, NULL: none; and the weight of what follows. `chain` NULL: callers are not known. */
+const struct det_hint *det_hint_at(uintptr_t site, const uintptr_t *chain, uint32_t *weight);
 /* A line for each hint that no operation had. */
 void det_hint_sites_stop(void);
 

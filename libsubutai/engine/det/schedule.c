@@ -17,6 +17,7 @@ static struct schedule_log {
     struct sbt_lock lock;
     struct det_file file;
     bool is_forked, is_timed;
+    unsigned n_callers;
     uint64_t time_ns; /* of the last event with a time */
     uint32_t last_thread;
     uint64_t last_ns;
@@ -35,11 +36,12 @@ static struct schedule_log {
     } site[MAX_SITES];
 } * the_log;
 
-bool det_schedule_start(const char *path, bool is_timed) {
+bool det_schedule_start(const char *path, bool is_timed, unsigned n_callers) {
     the_log = sbt_memory_map(sizeof *the_log);
     if (the_log == NULL || !det_places_start())
         return false;
     the_log->is_timed = is_timed;
+    the_log->n_callers = n_callers;
     det_file_start(&the_log->file, path, SCHEDULE_FULL);
     return true;
 }
@@ -194,11 +196,24 @@ static bool is_worth_a_file(enum schedule_op op) {
     return op != SCHEDULE_FORK && op != SCHEDULE_LEAVE && op != SCHEDULE_SLEEP;
 }
 
-void det_schedule_op(enum schedule_op op, uint32_t thread, uintptr_t return_address) {
+unsigned det_schedule_callers(void) {
+    return the_log != NULL ? the_log->n_callers : 0;
+}
+
+/* Of the next operation. The chain ends where a caller is not known. */
+static void write_callers(const uintptr_t *chain) {
+    uint8_t token[SCHEDULE_MAX_TOKEN] = {SCHEDULE_CALLER};
+    uint32_t caller;
+    for (unsigned i = 0; chain != NULL && i < the_log->n_callers && (caller = site_of(chain[i])) != 0; i++)
+        write_out(token, schedule_put(token + 1, caller));
+}
+
+void det_schedule_op(enum schedule_op op, uint32_t thread, uintptr_t return_address, const uintptr_t *chain) {
     sbt_lock_take(&the_log->lock);
     write_pending();
     write_time();
     uint32_t site = site_of(return_address);
+    write_callers(chain);
     if (is_worth_a_file(op))
         det_file_make(&the_log->file);
     the_log->pending.is_there = true;

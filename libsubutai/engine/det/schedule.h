@@ -22,15 +22,20 @@
 #include "schedule_format.h"
 
 /* Once: the file that the option asks for. False: there is no memory. */
-bool det_schedule_start(const char *path, bool is_timed);
+bool det_schedule_start(const char *path, bool is_timed, unsigned n_callers);
 /*
  * A process's schedule begins; in a forked child the parent's log is forgotten. `hints` NULL: there are none, and all
  * of LBDR is on. True: it is logged.
  */
 bool det_schedule_begin(uint64_t seed, bool is_forked, const struct schedule_hints *hints);
 
-/* By the holder, after the operation has the turn. `thread` made it. `return_address` 0: not known. */
-void det_schedule_op(enum schedule_op op, uint32_t thread, uintptr_t return_address);
+/* How many callers of the function that makes an operation the log is to have. */
+unsigned det_schedule_callers(void);
+/*
+ * By the holder, after the operation has the turn. `thread` made it. Return addresses; 0: not known. `chain` has
+ * det_schedule_callers() of them; NULL: none is known.
+ */
+void det_schedule_op(enum schedule_op op, uint32_t thread, uintptr_t site, const uintptr_t *chain);
 void det_schedule_object(uint32_t object);
 void det_schedule_other(uint32_t thread);
 void det_schedule_resume(uint32_t thread, enum schedule_reason reason);

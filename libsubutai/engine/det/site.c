@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "os/cfa.h"
 #include "os/unwind.h"
 
 static bool is_started; /* otherwise there are no sites */
@@ -87,17 +88,91 @@ static bool is_there(const struct det_way *way, const uintptr_t *frame) {
     return way->n > 0 && !sbt_is_own_code(frame[way->words]);
 }
 
-uintptr_t det_site(struct det_site_ways *ways, const uintptr_t *frame) {
+struct det_call det_site(struct det_site_ways *ways, const uintptr_t *frame) {
     struct det_way found = {.n = 0};
     struct walk w = {.frame = frame, .last = frame, .from = frame[1], .way = &found, .is_fixed = true};
     struct det_way *place = ways->ways[(frame[1] >> 2) % DET_WAY_PLACES];
     if (!is_started)
-        return 0;
+        return (struct det_call){0};
     for (uint32_t i = 0; i < DET_WAYS; i++)
         if (is_there(&place[i], frame))
-            return frame[place[i].words];
+            return (struct det_call){frame[place[i].words], &frame[place[i].words]};
     unwind(step, &w);
-    if (w.is_fixed && w.site != 0)
+    w.is_fixed = w.is_fixed && w.site != 0;
+    if (w.is_fixed)
         place[ways->next++ % DET_WAYS] = found;
-    return w.site;
+    return (struct det_call){w.site, w.is_fixed ? w.last : NULL};
+}
+
+/* ---- callers ---- */
+
+struct chain_walk {
+    uintptr_t site, *chain;
+    unsigned n, n_found;
+    bool is_there; /* the frame of `site` has been visited */
+};
+
+static _Unwind_Reason_Code step_chain(struct _Unwind_Context *context, void *argument) {
+    struct chain_walk *w = argument;
+    uintptr_t address = _Unwind_GetIP(context);
+    if (w->is_there) {
+        if (address == 0 || sbt_is_own_code(address)) /* this library begins the program's threads */
+            return _URC_END_OF_STACK;
+        w->chain[w->n_found++] = address;
+    }
+    w->is_there = w->is_there || address == w->site;
+    return w->n_found == w->n ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/* NULL: it is not known, and there is no room. */
+static struct det_frame *frame_of(struct det_callers *callers, uintptr_t address) {
+    uint32_t i = (uint32_t)(address * UINT64_C(0x9E3779B97F4A7C15) >> 40) % DET_CALLER_SITES;
+    for (uint32_t n = 0; n < DET_CALLER_ROW; n++, i = (i + 1) % DET_CALLER_SITES)
+        if (callers->frame[i].address == address || callers->frame[i].address == 0)
+            return &callers->frame[i];
+    return NULL;
+}
+
+/* `caller` is the return address behind that call; 0: there is none. */
+static void learn(struct det_frame *frame, const struct det_call *call, uintptr_t caller) {
+    const uint32_t word = sizeof(uintptr_t);
+    uint32_t bytes;
+    frame->address = call->site;
+    frame->kind = caller == 0 ? DET_FRAME_LAST : DET_FRAME_VARIES;
+    if (caller == 0 || !sbt_cfa_at(call->site, &bytes) || bytes > DET_FRAME_BYTES || bytes % word != 0 ||
+        call->place[bytes / word] != caller)
+        return;
+    frame->kind = DET_FRAME_FIXED;
+    frame->words = bytes / word;
+}
+
+/* Of a frame that has been learnt, the next call; place NULL: it has to be unwound. */
+static struct det_call next_call(const struct det_frame *frame, const struct det_call *call) {
+    if (frame == NULL || frame->address != call->site || frame->kind == DET_FRAME_VARIES)
+        return (struct det_call){0};
+    if (frame->kind == DET_FRAME_LAST)
+        return (struct det_call){0, call->place};
+    return (struct det_call){call->place[frame->words], &call->place[frame->words]};
+}
+
+void det_chain(struct det_callers *callers, const struct det_call *call, unsigned n, uintptr_t *chain) {
+    struct chain_walk w = {.site = call->site, .chain = chain, .n = n};
+    struct det_call at = *call;
+    struct det_frame *frame = NULL;
+    unsigned k = 0;
+    for (; k < n && at.place != NULL && at.site != 0; k++) {
+        frame = frame_of(callers, at.site);
+        const struct det_call next = next_call(frame, &at);
+        if (next.place == NULL)
+            break;
+        chain[k] = next.site;
+        at = next;
+    }
+    for (unsigned i = k; i < n; i++)
+        chain[i] = 0;
+    if (k == n || at.site == 0)
+        return;
+    unwind(step_chain, &w);
+    if (frame != NULL && frame->address == 0 && at.place != NULL)
+        learn(frame, &at, chain[k]);
 }

@@ -37,10 +37,41 @@ void det_site_start(void);
 void det_site_warm(void);
 /* The caller is libgcc's unwinder, on behalf of one of these functions. */
 bool det_site_unwinds(void);
+/* A call of the library by the program. */
+struct det_call {
+    uintptr_t site;         /* the return address; 0: not found */
+    const uintptr_t *place; /* where that stands in the stack; NULL: not known */
+};
+
+/* `frame` is the caller's __builtin_frame_address(0). Does not block or allocate. */
+struct det_call det_site(struct det_site_ways *ways, const uintptr_t *frame);
+
 /*
- * The return address in the program; 0: not found. `frame` is the caller's __builtin_frame_address(0). Does not block
- * or allocate.
+ * The call of the function that has made the call, that of the function which this is in, and so on: return addresses.
+ *
+ * On x86-64 each is one load, at a distance from the one before which the function's unwind table says for the call
+ * (os/cfa.h): a function without a frame pointer has a frame of a fixed size there. Frames of other functions, and all
+ * of other machines, are unwound each time.
  */
-uintptr_t det_site(struct det_site_ways *ways, const uintptr_t *frame);
+enum { DET_CALLER_SITES = 4096, DET_CALLER_ROW = 64 /* places where a call may be */ };
+
+/*
+ * Of a frame that is not unwound. Code may be unloaded, and other code be where it was: then the load is not of a
+ * return address. It is of memory that is there: above a thread's stack are its descriptor and its thread-local
+ * storage, above the first thread's the arguments, each longer than that.
+ */
+enum { DET_FRAME_BYTES = 1024 };
+
+/* Zeroed at first. The caller serializes the calls. */
+struct det_callers {
+    struct det_frame {
+        uintptr_t address; /* of a call; 0: free */
+        enum { DET_FRAME_FIXED, DET_FRAME_VARIES, DET_FRAME_LAST } kind;
+        uint32_t words; /* FIXED: from the place of that return address to the next one's */
+    } frame[DET_CALLER_SITES];
+};
+
+/* The first n, or 0 where there is none or it is not found. As det_site. */
+void det_chain(struct det_callers *callers, const struct det_call *call, unsigned n, uintptr_t *chain);
 
 #endif

@@ -5,7 +5,10 @@
 #include "engine/det/hints.h"
 #include "engine/det/site.h"
 
-static struct det_site_ways ways; /* the holder's */
+_Static_assert((int)HINTS_CALLERS == (int)SCHEDULE_MAX_CALLERS, "one chain for both");
+
+static struct det_site_ways ways;  /* the holder's */
+static struct det_callers callers; /* the holder's */
 /*
  * The ways of operations that are offered, by threads without the turn. No thread waits for that lock: to unwind, its
  * owner may wait for the dynamic linker's lock, and so for a thread that waits for the turn.
@@ -21,22 +24,27 @@ static bool is_own_call(enum det_op op) {
 SBT_NOINLINE void det_watch_op(enum det_op op) {
     const struct det_round *r = det_round;
     bool is_logged = __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED);
-    uintptr_t site = 0;
+    struct det_call call = {0};
+    uintptr_t chain[HINTS_CALLERS];
     if ((is_logged || det_hints_need_sites()) && !is_own_call(op))
-        site = det_site(&ways, __builtin_frame_address(0));
+        call = det_site(&ways, __builtin_frame_address(0));
+    unsigned for_log = is_logged ? det_schedule_callers() : 0, n = det_hints_need_callers(call.site);
+    n = for_log > n ? for_log : n;
+    if (n != 0)
+        det_chain(&callers, &call, n, chain);
     if (is_logged)
-        det_schedule_op((enum schedule_op)op, det_self.number, site);
+        det_schedule_op((enum schedule_op)op, det_self.number, call.site, n != 0 ? chain : NULL);
     if (r->is_hinted)
-        det_hints_op(site);
+        det_hints_op(call.site, chain);
 }
 
 SBT_NOINLINE bool det_watch_offer(uintptr_t *site) {
     *site = 0;
     if (!__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED) && !det_hints_need_sites())
         return true;
-    if (!sbt_lock_try(&offers_lock))
+    if (det_schedule_callers() != 0 || !sbt_lock_try(&offers_lock))
         return false;
-    *site = det_site(&ways_to_offers, __builtin_frame_address(0));
+    *site = det_site(&ways_to_offers, __builtin_frame_address(0)).site;
     sbt_lock_drop(&offers_lock);
     return true;
 }
@@ -52,7 +60,7 @@ bool det_watch_needs_turn(uintptr_t site) {
 
 void det_watch_served(enum det_op op, uint32_t number, uintptr_t site) {
     if (__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED))
-        det_schedule_op((enum schedule_op)op, number, site);
+        det_schedule_op((enum schedule_op)op, number, site, NULL);
     if (det_round->is_hinted)
         det_hints_served(number, site);
 }
