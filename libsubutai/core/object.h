@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/arch.h"
+
 #define SBT_OVERLAY __attribute__((may_alias))
 
 /*
@@ -163,7 +165,7 @@ struct sbt_layout {
     int spin_unlocked; /* the value of a free spinlock: 1 on x86-64, 0 on aarch64 */
 };
 
-extern struct sbt_layout sbt_layout;
+extern struct sbt_layout sbt_layout SBT_HIDDEN;
 
 /*
  * Fill sbt_layout, by glibc's own functions, once at start-up. NULL, or the object type that cannot be served: with
@@ -175,7 +177,7 @@ const char *sbt_layout_learn(void);
  * Every object is glibc's: the engine is glibc, or the library has stepped aside. As a bit of a mutex's kind: one test
  * covers both.
  */
-extern uint32_t sbt_all_theirs;
+extern uint32_t sbt_all_theirs SBT_HIDDEN;
 
 static inline bool sbt_marked(const void *object, const struct sbt_mark *mark) {
     typedef uint32_t SBT_OVERLAY word;

@@ -19,7 +19,7 @@
 /*
  * Set once and never cleared. Atomic, relaxed: a thread that is given a policy makes a system call after this is set.
  */
-extern bool sbt_priority_known;
+extern bool sbt_priority_known SBT_HIDDEN;
 
 /* At the start: note the policy of the calling thread, which other threads inherit. */
 void sbt_priority_start(void);

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 
 #include "core/options.h"
+#include "os/arch.h"
 #include "os/clock.h"
 
 /* What a condition wait does with the mutex. */
@@ -207,7 +208,7 @@ struct sbt_engine {
 };
 
 /* The engine in force. Before the library is initialised: a stand-in that initialises it and makes the call again. */
-extern struct sbt_engine sbt_engine;
+extern struct sbt_engine sbt_engine SBT_HIDDEN;
 
 /* All engines, by enum sbt_engine_id. */
 extern const struct sbt_engine *const sbt_engine_table[SBT_N_ENGINES];

@@ -58,5 +58,8 @@ static inline void sbt_cpu_relax(void) {
 #define SBT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define SBT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define SBT_NOINLINE __attribute__((noinline))
+/* Of a variable that each wait reads: without it the compiler reads the address first. Definitions are hidden anyway.
+ */
+#define SBT_HIDDEN __attribute__((visibility("hidden")))
 
 #endif

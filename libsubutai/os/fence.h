@@ -13,7 +13,7 @@
 #include "os/arch.h"
 
 /* Does the kernel support this? Set once, by sbt_fence_start; otherwise both are full fences. */
-extern bool sbt_fence_asymmetric;
+extern bool sbt_fence_asymmetric SBT_HIDDEN;
 
 /* Once, while the process has one thread: later it would take milliseconds. */
 void sbt_fence_start(void);

@@ -26,7 +26,7 @@ extern union sbt_fork_page {
         uint32_t forks;   /* that are under way */
     };
     char page[SBT_PAGE_MAX];
-} sbt_fork_page;
+} sbt_fork_page SBT_HIDDEN;
 
 /* The slow path of sbt_fork_generation: begins the next generation and calls sbt_fork_on_notice. */
 void sbt_fork_notice(void);
@@ -39,6 +39,11 @@ static inline uint32_t sbt_fork_generation(void) {
     if (SBT_UNLIKELY(sbt_fork_page.known == 0))
         sbt_fork_notice();
     return sbt_fork_page.known - 1;
+}
+
+/* Has this process noticed that it is one, so that sbt_fork_generation calls no function? */
+static inline bool sbt_fork_is_noticed(void) {
+    return sbt_fork_page.known != 0;
 }
 
 /*

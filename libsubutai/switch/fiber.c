@@ -28,7 +28,14 @@ static bool unpark(struct sbt_fiber *f) {
     bool asleep;
     if (sbt_token_give(f, &asleep)) {
         sbt_switch_enter();
-        sbt_carrier_unpark(f, f, 1);
+        const struct sbt_fiber *self = sbt_self.fiber;
+        struct sbt_carrier *x = self != NULL ? self->carrier : NULL;
+        if (SBT_LIKELY(x != NULL && x->n_parked != 0 && sbt_switch_servers == 0)) { /* as below, in few instructions */
+            x->n_parked--;
+            sbt_runq_push_woken(x, f);
+        } else {
+            sbt_carrier_unpark(f, f, 1);
+        }
         sbt_switch_leave();
     }
     return asleep;
@@ -152,8 +159,13 @@ bool sbt_switch_begins_wait(void) {
     return false;
 }
 
-uint32_t *sbt_fiber_word(void) {
+static SBT_NOINLINE uint32_t *word_at_home(void) {
     return sbt_switch_begins_wait() ? &sbt_self.fiber->token : NULL;
+}
+
+uint32_t *sbt_fiber_word(void) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    return f != NULL && f->carrier != NULL ? &f->token : word_at_home(); /* on a carrier it roams */
 }
 
 /* ---- waiting ---- */
@@ -215,8 +227,7 @@ static bool is_better_at_home(const struct sbt_fiber *f, const struct sbt_deadli
            (__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0 || (deadline != NULL && f->dozes));
 }
 
-/* What is not as usual, or has a deadline. */
-static SBT_NOINLINE int park_otherwise(struct sbt_fiber *f, const struct sbt_deadline *deadline) {
+int sbt_fiber_park_otherwise(struct sbt_fiber *f, const struct sbt_deadline *deadline) {
     /* This is a handler that may not leave; or a child: a handler forked it and returned to a wait. Poll. */
     if (SBT_UNLIKELY(f == NULL) || sbt_switch_is_fixed()) {
         sbt_pause_ns(SBT_HANDLER_POLL_NS);
@@ -247,13 +258,10 @@ static SBT_NOINLINE int park_otherwise(struct sbt_fiber *f, const struct sbt_dea
 
 int sbt_fiber_park(const struct sbt_deadline *deadline) {
     struct sbt_fiber *f = sbt_self.fiber;
-    if (SBT_LIKELY(f != NULL && deadline == NULL)) {
-        sbt_switch_enter();
-        int r = sbt_fiber_park_as_usual(f);
-        if (SBT_LIKELY(r != SBT_NOT_AS_USUAL))
-            return r;
-    }
-    return park_otherwise(sbt_self.fiber, deadline);
+    if (SBT_UNLIKELY(f == NULL || deadline != NULL))
+        return sbt_fiber_park_otherwise(f, deadline);
+    sbt_switch_enter();
+    return sbt_fiber_park_entered(f);
 }
 
 /* ---- running in the caller's place ---- */
@@ -348,6 +356,11 @@ bool sbt_switch_among_carriers(void) {
 bool sbt_switch_others_runnable(void) {
     struct sbt_carrier *x = sbt_carrier_of_caller();
     return x != NULL && __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
+}
+
+bool sbt_switch_waits_behind(void) {
+    const struct sbt_fiber *f = sbt_self.fiber;
+    return f != NULL && f->carrier != NULL && __atomic_load_n(&f->carrier->n, __ATOMIC_RELAXED) != 0;
 }
 
 /*

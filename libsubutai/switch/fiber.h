@@ -128,10 +128,12 @@ static inline void sbt_wake_list_append(struct sbt_wake_list *list, struct sbt_f
 void sbt_fiber_leave(struct sbt_fiber *f, enum sbt_leaving why);
 
 /*
- * The wait of the caller's own fiber f, on a carrier and without anything unusual, as sbt_fiber_park(NULL). The caller
- * is between sbt_switch_enter and sbt_switch_leave, which this does. SBT_NOT_AS_USUAL: nothing else has been done.
+ * As sbt_fiber_park(NULL), of the caller's own fiber f. The caller is between sbt_switch_enter and sbt_switch_leave,
+ * which this does.
  */
-#define SBT_NOT_AS_USUAL (-1)
-int sbt_fiber_park_as_usual(struct sbt_fiber *f);
+int sbt_fiber_park_entered(struct sbt_fiber *f);
+
+/* As sbt_fiber_park. f is the caller's own fiber, NULL: it has none; the wait is not as usual, or has a deadline. */
+int sbt_fiber_park_otherwise(struct sbt_fiber *f, const struct sbt_deadline *deadline);
 
 #endif

@@ -228,22 +228,27 @@ void sbt_fiber_leave(struct sbt_fiber *f, enum sbt_leaving why) {
  */
 static inline bool waits_as_usual(const struct sbt_fiber *f, const struct sbt_carrier *x) {
     const struct sbt_switch_state *s = SBT_SWITCH;
-    return x != NULL && sbt_self.in_switch == 1 && sbt_self.pin_held == 0 && !sbt_signal_stack_is_here(f) &&
-           __atomic_load_n(&f->token, __ATOMIC_RELAXED) != SBT_TOKEN_TOKEN && !f->mask_unsure &&
+    /* One branch for what is 0 as a rule. */
+    uint32_t unusual = (sbt_self.in_switch - 1) | sbt_self.pin_held | f->mask_unsure |
+                       __atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED) |
+                       __atomic_load_n(&f->pinned, __ATOMIC_RELAXED) |
+                       __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED);
+    return x != NULL && unusual == 0 && !sbt_signal_stack_is_here(f) &&
+           __atomic_load_n(&f->token, __ATOMIC_RELAXED) != SBT_TOKEN_TOKEN &&
            (__atomic_load_n(&s->main_mask, __ATOMIC_RELAXED) & ~f->mask) == 0 &&
            (__atomic_load_n(&s->on_duty, __ATOMIC_RELAXED) == 0 || f->duty == 0) &&
-           __atomic_load_n(&f->pinned_waits, __ATOMIC_RELAXED) == 0 &&
-           __atomic_load_n(&f->pinned, __ATOMIC_RELAXED) == SBT_PIN_NOT &&
-           __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) == 0 &&
            __atomic_load_n(&s->running, __ATOMIC_RELAXED) != 0;
 }
 
-int sbt_fiber_park_as_usual(struct sbt_fiber *f) {
+static SBT_NOINLINE int park_otherwise(struct sbt_fiber *f) {
+    sbt_switch_leave();
+    return sbt_fiber_park_otherwise(f, NULL);
+}
+
+int sbt_fiber_park_entered(struct sbt_fiber *f) {
     struct sbt_carrier *x = f->carrier;
-    if (SBT_UNLIKELY(!waits_as_usual(f, x))) {
-        sbt_switch_leave();
-        return SBT_NOT_AS_USUAL;
-    }
+    if (SBT_UNLIKELY(!waits_as_usual(f, x)))
+        return park_otherwise(f);
     f->interrupted = false;
     SBT_PROBE2(fiber_leave, f, SBT_LEAVES_TO_PARK);
     if (SBT_LIKELY(leave_carrier(f, SBT_LEAVES_TO_PARK, &x)))

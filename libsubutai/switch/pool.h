@@ -39,7 +39,7 @@ void sbt_pool_put(struct sbt_fiber *f);
 void sbt_pool_fork_child(struct sbt_fiber *f);
 
 /* The fiber with number i, below pool_used; and the number of a fiber. */
-extern struct sbt_fiber *sbt_pool; /* the array; written by sbt_pool_start alone */
+extern struct sbt_fiber *sbt_pool SBT_HIDDEN; /* the array; written by sbt_pool_start alone */
 
 static inline struct sbt_fiber *sbt_pool_nth(uint32_t i) {
     return &sbt_pool[i];

@@ -12,6 +12,6 @@ bool sbt_recall_start(void);
 void sbt_recall(struct sbt_fiber *f, enum sbt_recall_how how, int looks);
 
 /* The signals of recalls, a bit each; no thread blocks them. 0 before sbt_recall_start. */
-extern uint64_t sbt_recall_signals;
+extern uint64_t sbt_recall_signals SBT_HIDDEN;
 
 #endif

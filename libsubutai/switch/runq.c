@@ -64,10 +64,8 @@ static void wake_to_help(struct sbt_switch_state *s, struct sbt_carrier *self) {
 }
 
 /* A fiber was made runnable in x's queue, by the carrier `self`; NULL: by a thread on no carrier. */
-static void wake_for(struct sbt_switch_state *s, const struct sbt_carrier *x, struct sbt_carrier *self) {
-    uint64_t idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED);
-    if (idle == 0)
-        return;
+static SBT_NOINLINE void wake_for(struct sbt_switch_state *s, const struct sbt_carrier *x, struct sbt_carrier *self,
+                                  uint64_t idle) {
     if (self == NULL && (idle >> (x - s->carrier) & 1) != 0)
         wake_idle(s, (uint32_t)(x - s->carrier));
     else if (__atomic_load_n(&s->searching, __ATOMIC_RELAXED) != 0)
@@ -87,7 +85,7 @@ void sbt_runq_call_help(struct sbt_carrier *x) {
     sbt_handlers_release();
 }
 
-static void wake_monitor(struct sbt_switch_state *s) {
+static inline void wake_monitor(struct sbt_switch_state *s) {
     if (SBT_UNLIKELY(__atomic_load_n(&s->monitor_sleeps, __ATOMIC_RELAXED) != 0) &&
         __atomic_exchange_n(&s->monitor_sleeps, 0, __ATOMIC_RELAXED) != 0)
         sbt_futex_wake(&s->monitor_sleeps, 1);
@@ -154,8 +152,8 @@ static void prepend(struct sbt_carrier *x, struct sbt_fiber *f) {
 }
 
 /* Handlers are deferred by the caller, or blocked because the caller is a parked home thread. */
-static void append(struct sbt_carrier *x, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
-                   enum sbt_runq_of which) {
+static inline void append_to(struct sbt_carrier *x, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
+                             enum sbt_runq_of which) {
     struct sbt_runq *q = &x->queue[which];
     last->next = NULL;
     sbt_lock_take(&x->lock);
@@ -166,6 +164,11 @@ static void append(struct sbt_carrier *x, struct sbt_fiber *first, struct sbt_fi
     q->tail = last;
     __atomic_store_n(&x->n, x->n + n, __ATOMIC_RELAXED);
     sbt_lock_drop(&x->lock);
+}
+
+static SBT_NOINLINE void append(struct sbt_carrier *x, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
+                                enum sbt_runq_of which) {
+    append_to(x, first, last, n, which);
 }
 
 static void send_home(struct sbt_fiber *first, uint32_t n) {
@@ -180,7 +183,7 @@ static bool are_carriers_useless(const struct sbt_switch_state *s) {
 }
 
 /* A fiber is in x's run queue now. */
-static void tell(struct sbt_switch_state *s, const struct sbt_carrier *x, struct sbt_carrier *self) {
+static inline void tell(struct sbt_switch_state *s, const struct sbt_carrier *x, struct sbt_carrier *self) {
     if (__atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0)
         __atomic_store_n(&s->pushes, 1, __ATOMIC_RELAXED);
     /*
@@ -189,7 +192,9 @@ static void tell(struct sbt_switch_state *s, const struct sbt_carrier *x, struct
      */
     sbt_fence_light();
     wake_monitor(s);
-    wake_for(s, x, self);
+    uint64_t idle = __atomic_load_n(&s->idle, __ATOMIC_RELAXED);
+    if (idle != 0)
+        wake_for(s, x, self, idle);
 }
 
 static void push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
@@ -213,6 +218,13 @@ void sbt_runq_push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt
                    enum sbt_runq_of which) {
     sbt_handlers_hold();
     push(self, first, last, n, which, false);
+    sbt_handlers_release();
+}
+
+void sbt_runq_push_woken(struct sbt_carrier *x, struct sbt_fiber *f) {
+    sbt_handlers_hold();
+    append_to(x, f, f, 1, SBT_WOKEN);
+    tell(SBT_SWITCH, x, x);
     sbt_handlers_release();
 }
 

@@ -94,7 +94,7 @@ struct sbt_switch_state {
 extern union sbt_switch_memory {
     struct sbt_switch_state s;
     char pages[(sizeof(struct sbt_switch_state) + SBT_PAGE_MAX - 1) / SBT_PAGE_MAX * SBT_PAGE_MAX];
-} sbt_switch_memory;
+} sbt_switch_memory SBT_HIDDEN;
 #define SBT_SWITCH (&sbt_switch_memory.s)
 
 /* Acquire: the state of a carrier that has been added. */

@@ -357,7 +357,7 @@ void sbt_fiber_run_next(uint32_t *word);
  * none. Set once at start-up, to less than SBT_SWITCH_SERVERS_MOST + 1.
  */
 #define SBT_SWITCH_SERVERS_MOST 63
-extern uint32_t sbt_switch_servers;
+extern uint32_t sbt_switch_servers SBT_HIDDEN;
 
 /*
  * The caller has seized the fiber of that word (sbt_fiber_seize), which has a section of that object from now on: that
@@ -427,5 +427,8 @@ bool sbt_switch_among_carriers(void);
 
 /* Is another fiber runnable on the caller's carrier? Then waiting actively is a waste. */
 bool sbt_switch_others_runnable(void);
+
+/* The same, for a fiber about to wait: that wait is a switch at once, and sbt_switch_roams is true. */
+bool sbt_switch_waits_behind(void);
 
 #endif

@@ -13,12 +13,24 @@
  */
 #include "switch/state.h"
 
-#define NUMBER_BITS 17 /* of a fiber's number plus 1; 0 is the end of the stack */
+/* Of a fiber's place in the pool plus 1; 0 is the end of the stack. In units for which no division is needed. */
+#define PLACE_BITS 18
+#define UNIT 64
+#define UNITS (sizeof(struct sbt_fiber) / UNIT) /* of a fiber */
 
-_Static_assert(SBT_POOL_MAX < 1 << NUMBER_BITS, "a fiber's number must fit beside the generation");
+_Static_assert(sizeof(struct sbt_fiber) % UNIT == 0, "a fiber begins at a unit");
+_Static_assert(UNITS *SBT_POOL_MAX < 1 << PLACE_BITS, "a fiber's place must fit beside the generation");
 
 static uint32_t generation(void) {
-    return sbt_fork_generation() << NUMBER_BITS;
+    return sbt_fork_generation() << PLACE_BITS;
+}
+
+static uint32_t place_of(const struct sbt_fiber *f) {
+    return (uint32_t)((size_t)((const char *)f - (const char *)sbt_pool) / UNIT) + 1;
+}
+
+static struct sbt_fiber *fiber_at(uint32_t place) {
+    return (struct sbt_fiber *)(void *)((char *)sbt_pool + (size_t)(place - 1) * UNIT);
 }
 
 /* In a signal handler, f may have joined one already. */
@@ -26,11 +38,11 @@ static inline bool may_join(const struct sbt_fiber *f) {
     return sbt_self.in_switch == 0 && __atomic_load_n(&f->on_stack, __ATOMIC_ACQUIRE) == SBT_STACK_NONE;
 }
 
-static inline void join(struct sbt_fiber *f, uint32_t *stack, uint32_t ticket) {
+static inline void join(struct sbt_fiber *f, uint32_t *stack, uint32_t ticket, uint32_t me) {
     sbt_switch_enter();
     f->ticket = ticket;
     __atomic_store_n(&f->on_stack, SBT_STACK_JOINED, __ATOMIC_RELAXED);
-    uint32_t seen = __atomic_load_n(stack, __ATOMIC_RELAXED), me = (sbt_pool_index(f) + 1) | generation();
+    uint32_t seen = __atomic_load_n(stack, __ATOMIC_RELAXED);
     do {
         f->stack_next = seen;
         /*
@@ -44,26 +56,26 @@ bool sbt_waiter_stack_join(uint32_t *stack, uint32_t ticket) {
     struct sbt_fiber *f = sbt_self.fiber;
     if (f == NULL || !may_join(f) || !(f->carrier != NULL || sbt_switch_roams()))
         return false;
-    join(f, stack, ticket);
+    join(f, stack, ticket, place_of(f) | generation());
     return true;
 }
 
 bool sbt_waiter_stack_join_behind(uint32_t *stack, uint32_t ticket) {
     struct sbt_fiber *f = sbt_self.fiber;
     const struct sbt_carrier *x = f != NULL ? f->carrier : NULL;
-    if (x == NULL || __atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 || !may_join(f))
-        return false;
-    join(f, stack, ticket);
+    if (x == NULL || __atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 || !may_join(f) || !sbt_fork_is_noticed())
+        return false; /* the last: then this calls no function, and needs no stack */
+    join(f, stack, ticket, place_of(f) | generation());
     return true;
 }
 
 bool sbt_waiter_stack_wait(void) {
     struct sbt_fiber *f = sbt_self.fiber;
     uint8_t now;
-    if (SBT_UNLIKELY(f == NULL) || __atomic_load_n(&f->on_stack, __ATOMIC_RELAXED) != SBT_STACK_JOINED)
+    if (SBT_UNLIKELY(f == NULL))
         sbt_switch_leave();
     else
-        sbt_fiber_park_as_usual(f);
+        sbt_fiber_park_entered(f); /* not for long if it is out already: it has its token */
     do {
         if (f == NULL || sbt_self.fiber != f) /* a handler has forked; this is the child */
             return false;
@@ -79,16 +91,18 @@ uint32_t sbt_waiter_stack_take(uint32_t *stack, uint32_t ticket, bool joined, st
     uint32_t n_left = 0, own = generation();
     bool asleep;
     sbt_handlers_hold();
-    *list = (struct sbt_wake_list){.in_handler = sbt_self.in_switch > joined};
+    struct sbt_fiber *first = NULL, *last = NULL;
+    uint32_t n = 0;
+    bool in_handler = sbt_self.in_switch > joined;
     sbt_switch_enter();
     uint32_t at = __atomic_exchange_n(stack, 0, __ATOMIC_SEQ_CST);
-    uint32_t n_known = __atomic_load_n(&SBT_SWITCH->pool_used,
-                                       __ATOMIC_RELAXED); /* read after the stack, so it counts the fibers there */
+    /* read after the stack, so it counts the fibers there */
+    uint32_t known = __atomic_load_n(&SBT_SWITCH->pool_used, __ATOMIC_RELAXED) * UNITS;
     while (at != 0) {
-        uint32_t number = at & ((1u << NUMBER_BITS) - 1);
-        if (number > n_known || at - number != own)
+        uint32_t place = at & ((1u << PLACE_BITS) - 1);
+        if (place > known || at - place != own)
             break;
-        struct sbt_fiber *f = sbt_pool_nth(number - 1);
+        struct sbt_fiber *f = fiber_at(place);
         at = f->stack_next;
         bool happened = (int32_t)(ticket - f->ticket) >= 0;
         bool held = sbt_token_give(f, &asleep), counted = held && happened;
@@ -96,11 +110,10 @@ uint32_t sbt_waiter_stack_take(uint32_t *stack, uint32_t ticket, bool joined, st
         __atomic_store_n(&f->on_stack, counted ? SBT_STACK_COUNTED : SBT_STACK_OUT, __ATOMIC_RELEASE);
         if (!held && !sbt_token_give(f, &asleep))
             continue;
-        f->next = list->first; /* the fiber that joined last is found first: this restores the order of joining */
-        list->first = f;
-        if (list->last == NULL)
-            list->last = f;
-        list->n++;
+        f->next = first; /* the fiber that joined last is found first: this restores the order of joining */
+        first = f;
+        last = n++ == 0 ? f : last;
     }
+    *list = (struct sbt_wake_list){first, last, n, in_handler};
     return n_left;
 }

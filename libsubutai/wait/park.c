@@ -49,7 +49,7 @@ void sbt_wait_yield_to_fibers(void) {
 /* Under a real-time policy equals get the core in no other way, so the gate would keep it from them for as long as it
  * is closed. */
 void sbt_wait_offer(void) {
-    if (!sbt_yield_gate_offer(&sbt_yield_gate) && sbt_priority_read() != 0)
+    if (!sbt_yield_gate_offer(&sbt_yield_gate) && sbt_priority_of_caller() != 0)
         sbt_yield();
 }
 
@@ -109,14 +109,8 @@ SBT_NOINLINE int sbt_park_cancelable(uint32_t *word, uint32_t expected, const st
 
 int sbt_park_own(uint32_t *word, uint32_t expected, const uint32_t *wake_word, const struct sbt_deadline *deadline,
                  bool cancelable) {
-    if (wake_word == NULL)
-        return sleep_in_kernel(word, expected, deadline, cancelable);
-    if (cancelable)
-        pthread_testcancel();
-    int r = sbt_fiber_park(deadline);
-    if (cancelable)
-        pthread_testcancel();
-    return r;
+    return wake_word != NULL ? sbt_park_fiber(deadline, cancelable)
+                             : sleep_in_kernel(word, expected, deadline, cancelable);
 }
 
 uint32_t *sbt_waiter_word(void) {

@@ -7,10 +7,12 @@
 #ifndef SBT_WAIT_PARK_H
 #define SBT_WAIT_PARK_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "os/clock.h"
+#include "switch/switch.h"
 #include "wait/adapt.h"
 
 /*
@@ -33,6 +35,16 @@ int sbt_park_cancelable(uint32_t *word, uint32_t expected, const struct sbt_dead
  */
 int sbt_park_own(uint32_t *word, uint32_t expected, const uint32_t *wake_word, const struct sbt_deadline *deadline,
                  bool cancelable);
+
+/* The same with a wake word. */
+static inline int sbt_park_fiber(const struct sbt_deadline *deadline, bool cancelable) {
+    if (cancelable)
+        pthread_testcancel();
+    int r = sbt_fiber_park(deadline);
+    if (cancelable)
+        pthread_testcancel();
+    return r;
+}
 
 /*
  * Wake up to n threads that are parked on that word, after it has changed: fibers in the futex table first, then, if

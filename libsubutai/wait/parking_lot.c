@@ -50,14 +50,24 @@ static void enter(void) {
 
 static void notify_all(void);
 
-static void leave(void) {
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    sbt_self.in_lot--;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    while (SBT_UNLIKELY(sbt_self.owes_wakeups != 0 && sbt_self.in_lot == 0)) {
+static SBT_NOINLINE void pay_wakeups(void) {
+    while (sbt_self.owes_wakeups != 0 && sbt_self.in_lot == 0) {
         sbt_self.owes_wakeups = 0;
         notify_all();
     }
+}
+
+/* Handlers stay deferred. */
+static void leave_lot(void) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sbt_self.in_lot--;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SBT_UNLIKELY(sbt_self.owes_wakeups != 0))
+        pay_wakeups();
+}
+
+static void leave(void) {
+    leave_lot();
     sbt_handlers_release();
 }
 
@@ -89,20 +99,34 @@ static inline void lock_key(struct sbt_lot_queue *q, const void *key, sbt_lot_ch
 /* The last waiter that a waiter of that priority stands behind; NULL: it is the first. */
 static struct sbt_waiter *last_not_below(const struct sbt_bucket *b, uint8_t priority) {
     struct sbt_waiter *w = b->tail;
-    while (SBT_UNLIKELY(priority != 0) && w != NULL && w->priority < priority)
+    while (w != NULL && w->priority < priority)
         w = w->prev;
     return w;
 }
 
+/* Behind `before`; NULL: as the first. */
+static inline void insert(struct sbt_bucket *b, struct sbt_waiter *w, struct sbt_waiter *before,
+                          struct sbt_waiter *behind) {
+    w->prev = before;
+    w->next = behind;
+    /* sbt_lot_is_empty reads the head without the lock */
+    __atomic_store_n(before != NULL ? &before->next : &b->head, w, __ATOMIC_RELAXED);
+    *(behind != NULL ? &behind->prev : &b->tail) = w;
+}
+
+static SBT_NOINLINE void insert_by_priority(struct sbt_bucket *b, struct sbt_waiter *w) {
+    struct sbt_waiter *before = last_not_below(b, w->priority);
+    insert(b, w, before, before != NULL ? before->next : b->head);
+}
+
 static void append(struct sbt_bucket *b, struct sbt_waiter *w, const void *key) {
-    struct sbt_waiter *before = last_not_below(b, w->priority), **link = before != NULL ? &before->next : &b->head;
     __atomic_store_n(&w->key, key, __ATOMIC_RELAXED);
     w->generation = sbt_fork_generation();
     w->queued = true;
-    w->prev = before;
-    w->next = *link;
-    __atomic_store_n(link, w, __ATOMIC_RELAXED); /* sbt_lot_is_empty reads the head without the lock */
-    *(w->next != NULL ? &w->next->prev : &b->tail) = w;
+    if (SBT_LIKELY(w->priority == 0))
+        insert(b, w, b->tail, NULL);
+    else
+        insert_by_priority(b, w);
 }
 
 static void take_out(struct sbt_bucket *b, struct sbt_waiter *w) {
@@ -278,6 +302,38 @@ void sbt_lot_unpark_one(const void *key, sbt_lot_choose *choose, sbt_lot_choose 
     unlock_and_wake(&q);
 }
 
+/*
+ * Few instructions matter here: a signal to a fiber costs about as much as the switch that it brings about. The choice
+ * reads the queue's key and bucket alone.
+ */
+void sbt_lot_unpark_first(const void *key, sbt_lot_decide *decide, void *argument) {
+    struct sbt_lot_queue q;
+    uint32_t *word = NULL;
+    bool is_fiber = false;
+    if (SBT_UNLIKELY(sbt_lot_busy())) {
+        sbt_self.owes_wakeups = 1;
+        return;
+    }
+    q.key = key;
+    q.bucket = bucket_of(key);
+    lock(q.bucket);
+    struct sbt_waiter *w = sbt_lot_first(&q);
+    if (SBT_UNLIKELY(w != NULL && w->inflight))
+        w = sbt_lot_first_waiting(&q);
+    if (w != NULL && decide(&q, w, argument) == SBT_LOT_GRANT) {
+        take_out(q.bucket, w);
+        is_fiber = w->wake_word != NULL;
+        word = notify(w, SBT_WAITER_GRANTED);
+    }
+    sbt_lock_drop(&q.bucket->lock);
+    leave_lot();
+    if (SBT_LIKELY(is_fiber))
+        sbt_fiber_unpark(word);
+    else
+        sbt_waiter_wake(word);
+    sbt_handlers_release();
+}
+
 uint32_t sbt_lot_sort(const void *from, const void *to, sbt_lot_decide *decide, void *argument, sbt_lot_choose *choose,
                       sbt_lot_choose *after) {
     struct sbt_lot_queue q;
@@ -408,7 +464,7 @@ static int wait_for_notice(struct sbt_waiter *w, const struct sbt_deadline *dead
         uint32_t state = __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
         if (state > SBT_WAITER_PARKED)
             return 0;
-        if (state == SBT_WAITER_WAITING && sbt_active_step(w->active))
+        if (state == SBT_WAITER_WAITING && w->active != NULL && sbt_active_step(w->active))
             continue;
         /* A fiber's token says whether it must be woken. Relaxed: going to sleep publishes nothing. */
         if (state == SBT_WAITER_WAITING && w->wake_word == NULL &&
@@ -426,7 +482,7 @@ static bool is_granted(const struct sbt_waiter *w) {
     return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED;
 }
 
-static int wait_until_over(struct sbt_waiter *w, const struct sbt_deadline *deadline) {
+static SBT_NOINLINE int wait_until_over(struct sbt_waiter *w, const struct sbt_deadline *deadline) {
     struct sbt_lot_queue q;
     int r = EBUSY;
     while (r == EBUSY) {
@@ -449,7 +505,7 @@ static int wait_until_over(struct sbt_waiter *w, const struct sbt_deadline *dead
 }
 
 /* It does not wait after all, unless it has been notified already. */
-static int leave_with(struct sbt_waiter *w, int result) {
+static SBT_NOINLINE int leave_with(struct sbt_waiter *w, int result) {
     struct sbt_lot_queue q;
     lock_of(&q, w);
     if (w->queued)
@@ -458,30 +514,59 @@ static int leave_with(struct sbt_waiter *w, int result) {
     return result;
 }
 
-static int queue_and_wait(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
+/* It has just come, and is in the queue. EBUSY: it waits. */
+static SBT_NOINLINE int look_first(const void *key, struct sbt_waiter *w) {
     struct sbt_lot_queue q;
-    lock_key(&q, key, NULL);
-    append(q.bucket, w, key);
-    int r = look(&q, w, EBUSY, 0);
+    begin(&q, key, NULL);
+    return look(&q, w, EBUSY, 0);
+}
+
+/* EBUSY: it waits. */
+static inline int queue(const void *key, struct sbt_waiter *w) {
+    struct sbt_bucket *b = bucket_of(key);
+    lock(b);
+    append(b, w, key);
+    if (w->role->joined == NULL || SBT_UNLIKELY(w->interrupted))
+        return look_first(key, w);
+    w->role->joined(key);
+    w->again = true;
+    unlock(b);
+    return EBUSY;
+}
+
+static inline int queue_and_wait(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
+    int r = queue(key, w);
     if (r != EBUSY)
         return r;
     if (!w->sleeps && (r = w->parked_as->before_sleep(w)) != 0)
         return leave_with(w, r);
     w->sleeps = true;
+    /* The usual wait of a fiber, in few instructions: `wait_for_notice`, once. */
+    if (w->active == NULL && w->wake_word != NULL && deadline == NULL) {
+        __atomic_store_n(&w->held_up, false, __ATOMIC_RELAXED);
+        if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_WAITING)
+            sbt_park_fiber(NULL, w->parked_as->cancelable);
+        if (SBT_LIKELY(is_granted(w)))
+            return 0;
+    }
     return wait_until_over(w, deadline);
 }
 
 static void abandon(void *waiter);
 
 /* Leaves no record of this thread's stack in a queue, however the thread ends. `key` NULL: it is in one already. */
-static int wait_guarded(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
+static inline int wait_guarded(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
     int r;
-    sbt_self.waiter = w;
     pthread_cleanup_push(abandon, w);
     r = key != NULL ? queue_and_wait(key, w, deadline) : wait_until_over(w, deadline);
     pthread_cleanup_pop(0);
     sbt_lot_not_relied_on();
     return r;
+}
+
+static SBT_NOINLINE int wait_on_guarded(struct sbt_waiter *w) {
+    sbt_self.waiter = w;
+    return wait_guarded(NULL, w, NULL);
 }
 
 /*
@@ -504,7 +589,7 @@ static void abandon(void *waiter) {
     if (!queued)
         r = is_granted(w) ? 0 : w->result;
     else if (moved)
-        r = wait_guarded(NULL, w, NULL);
+        r = wait_on_guarded(w);
     if (w->sleeps && role->abandoned != NULL)
         role->abandoned(w, r);
 }
@@ -564,7 +649,7 @@ int sbt_lot_park(const void *key, struct sbt_waiter *w, const struct sbt_deadlin
     if (SBT_UNLIKELY(sbt_lot_busy()))
         return poll_for(key, w, deadline);
     /* As for a semaphore: where threads are interrupted, a wait that can fail with EINTR sleeps on its home thread. */
-    w->wake_word = w->role->looks_after_handler && sbt_switch_interrupts ? NULL : sbt_waiter_word();
+    w->wake_word = w->role->looks_after_handler && sbt_switch_interrupts ? NULL : sbt_fiber_word();
     w->priority = sbt_priority_of_caller();
     sbt_lot_relied_on(w, key);
     SBT_PROBE1(park, key);

@@ -67,7 +67,8 @@ struct sbt_waiter {
     const void *key;                      /* written under the bucket locks, read by its own thread without (atomic) */
     const struct sbt_lot_role *role;      /* changes when the waiter is moved to another kind of object */
     const struct sbt_lot_role *parked_as; /* the one that its own thread knows of */
-    struct sbt_active *active;            /* its active waiting: how it has waited, and how long it may go on */
+    struct sbt_active *active;            /* its active waiting: how it has waited, and how long it may go on; NULL:
+                                             it does not wait actively */
     uint32_t *wake_word;                  /* from sbt_waiter_word: the word it is woken by; NULL: `state` */
     uint32_t state;                       /* enum sbt_waiter_state, atomic */
     uint32_t generation; /* of the process in which it was queued: in a forked child it is in no list */
@@ -125,6 +126,11 @@ struct sbt_lot_role {
      * of the wait.
      */
     int (*validate)(struct sbt_lot_queue *queue, struct sbt_waiter *w);
+    /*
+     * Bucket locked. A waiter has just come, and has to wait in any case: asked in place of `validate` then, with the
+     * key. NULL: there is no such case.
+     */
+    void (*joined)(const void *key);
     /*
      * Bucket locked, after `validate`: the waiter has left the queue with that result, or, with `passes_on`, it waits
      * (EBUSY). Wakers do not rely on it any more. Returns the waiter to notify now; if that one does not sleep, `after`
@@ -220,6 +226,12 @@ typedef enum sbt_lot_verdict sbt_lot_decide(struct sbt_lot_queue *queue, struct 
  */
 uint32_t sbt_lot_sort(const void *from, const void *to, sbt_lot_decide *decide, void *argument, sbt_lot_choose *choose,
                       sbt_lot_choose *after);
+
+/*
+ * The same of the first waiter alone, the usual one of a signal: SBT_LOT_GRANT, or SBT_LOT_STOP, and it waits on.
+ * `decide` looks at the queue by sbt_lot_first and sbt_lot_next.
+ */
+void sbt_lot_unpark_first(const void *key, sbt_lot_decide *decide, void *argument);
 
 /* Grant the first n waiters what they wait for; exactly how many. Waiters in flight are passed over. */
 uint32_t sbt_lot_unpark_some(const void *key, uint32_t n);

@@ -65,8 +65,8 @@ static struct wait *wait_of(struct sbt_waiter *w) {
  */
 #define LEARN_EVERY 32
 
-static bool is_measured(struct sbt_cond *cx) {
-    if (!sbt_switch_roams())
+static bool is_measured(struct sbt_cond *cx, bool behind) {
+    if (!behind && !sbt_switch_roams())
         return true;
     uint8_t probe = __atomic_load_n(&cx->adapt.probe, __ATOMIC_RELAXED);
     /* Now: others may wait before it ends. */
@@ -74,9 +74,13 @@ static bool is_measured(struct sbt_cond *cx) {
     return probe % LEARN_EVERY == 0;
 }
 
+static SBT_NOINLINE void learn_from(struct sbt_cond *cx, const struct wait *wait) {
+    sbt_active_end(&wait->active, &cx->adapt);
+}
+
 static void learn(struct sbt_cond *cx, const struct wait *wait) {
-    if (wait->measured)
-        sbt_active_end(&wait->active, &cx->adapt);
+    if (SBT_UNLIKELY(wait->measured))
+        learn_from(cx, wait);
 }
 
 /* A run of signals. */
@@ -90,11 +94,15 @@ struct run {
  * Bucket locked. Does the waiter sleep on until it has the mutex? A fiber does if the mutex is delegated: its section
  * then begins where the mutex is unlocked. Not one on which a handler waits: it would have the mutex for that long.
  */
+static SBT_NOINLINE bool travels_asleep(const struct sbt_waiter *w) {
+    return !__atomic_load_n(&w->held_up, __ATOMIC_RELAXED) && sbt_fiber_is_parked(w->wake_word);
+}
+
 static bool sleeps_on(const struct wait *wait) {
     const struct sbt_waiter *w = &wait->w;
     if (w->wake_word == NULL)
         return __atomic_load_n(&w->state, __ATOMIC_RELAXED) == SBT_WAITER_PARKED;
-    return wait->travels && !__atomic_load_n(&w->held_up, __ATOMIC_RELAXED) && sbt_fiber_is_parked(w->wake_word);
+    return SBT_UNLIKELY(wait->travels) && travels_asleep(w);
 }
 
 /* Bucket locked. Everything about the condition is done before the waiter is notified: then it may be gone. */
@@ -119,29 +127,39 @@ static enum sbt_lot_verdict decide(struct sbt_lot_queue *q, struct sbt_waiter *w
     return moves ? SBT_LOT_MOVE : SBT_LOT_GRANT;
 }
 
-/* Does not touch the condition unless there are waiters. */
-static void signal_some(pthread_cond_t *c, uint32_t most) {
-    struct run run = {most, most == UINT32_MAX, NULL};
+/* With waiters that move to a mutex: then the bucket of that is locked too. */
+static SBT_NOINLINE void signal_and_move(const struct sbt_cond *cx, struct run *run) {
     const void *to;
     do {
-        to = run.mutex;
-        sbt_lot_sort(key_of(sbt_cond_of(c)), to, decide, &run, direct_mutex_after_move, direct_mutex_wake_another);
-    } while (run.mutex != to);
+        to = run->mutex;
+        sbt_lot_sort(key_of(cx), to, decide, run, direct_mutex_after_move, direct_mutex_wake_another);
+    } while (run->mutex != to);
 }
 
-static int signal_unless_none(pthread_cond_t *c, uint32_t most) {
+static void signal_one(const struct sbt_cond *cx) {
+    struct run run = {1, false, NULL};
+    sbt_lot_unpark_first(key_of(cx), decide, &run);
+    if (SBT_UNLIKELY(run.mutex != NULL))
+        signal_and_move(cx, &run);
+}
+
+/* Is there a waiter? Only then is the condition touched. */
+static bool begin_signal(const struct sbt_cond *cx) {
     direct_self.signalled_by = NULL;
-    if (__atomic_load_n(&sbt_cond_of(c)->state, __ATOMIC_RELAXED) != 0)
-        signal_some(c, most);
-    return 0;
+    return __atomic_load_n(&cx->state, __ATOMIC_RELAXED) != 0;
 }
 
 int direct_cond_signal(pthread_cond_t *c) {
-    return signal_unless_none(c, 1);
+    if (begin_signal(sbt_cond_of(c)))
+        signal_one(sbt_cond_of(c));
+    return 0;
 }
 
 int direct_cond_broadcast(pthread_cond_t *c) {
-    return signal_unless_none(c, UINT32_MAX);
+    struct run run = {UINT32_MAX, true, NULL};
+    if (begin_signal(sbt_cond_of(c)))
+        signal_and_move(sbt_cond_of(c), &run);
+    return 0;
 }
 
 /* Nothing to do: a waiter of a condition that is destroyed is lost by POSIX's rules too. */
@@ -152,8 +170,12 @@ int direct_cond_destroy(pthread_cond_t *c) {
 
 /* ---- waits ---- */
 
+static void joined(const void *key) {
+    __atomic_store_n(&cond_of(key)->state, 1, __ATOMIC_RELAXED);
+}
+
 static int validate(struct sbt_lot_queue *q, struct sbt_waiter *w) {
-    __atomic_store_n(&cond_of(q->key)->state, 1, __ATOMIC_RELAXED);
+    joined(q->key);
     return w->inflight ? 0 : EBUSY; /* notified to retry: a spurious wake-up, because of a signal handler */
 }
 
@@ -174,6 +196,7 @@ static struct sbt_waiter *successor(struct sbt_lot_queue *q, struct sbt_waiter *
 static void abandoned(struct sbt_waiter *w, int result);
 
 static const struct sbt_lot_role waits = {.validate = validate,
+                                          .joined = joined,
                                           .successor = successor,
                                           .before_sleep = release_mutex,
                                           .abandoned = abandoned,
@@ -197,7 +220,26 @@ static void abandoned(struct sbt_waiter *w, int result) {
     (void)result;
     take_mutex(wait);
     if (is_signalled(wait))
-        signal_some(wait->c, 1);
+        signal_one(sbt_cond_of(wait->c));
+}
+
+/*
+ * Is it the wait of a fiber that switches at its beginning, and that nothing is learnt from? It needs no memory of what
+ * the condition's waits were like.
+ */
+static bool switches_at_once(struct wait *wait) {
+    bool behind = sbt_switch_waits_behind();
+    wait->measured = is_measured(sbt_cond_of(wait->c), behind);
+    return behind && !wait->measured && direct_self.signalled_by != wait->c;
+}
+
+static SBT_NOINLINE void begin_actively(struct wait *wait) {
+    wait->w.active = &wait->active;
+    sbt_active_begin(&wait->active, &sbt_cond_of(wait->c)->adapt);
+    if (SBT_UNLIKELY(direct_self.signalled_by == wait->c))
+        sbt_active_futile(&wait->active, direct_self.signalled_after);
+    if (wait->measured)
+        wait->active.start_ns = wait->active.last_ns = wait->w.since_ns = sbt_now_ns();
 }
 
 int direct_cond_wait_by(pthread_cond_t *c, pthread_mutex_t *m, const struct direct_released *released,
@@ -208,7 +250,7 @@ int direct_cond_wait_by(pthread_cond_t *c, pthread_mutex_t *m, const struct dire
     if (r != 0)
         return r;
     wait.w.role = &waits; /* field by field: the lot and sbt_active_begin set what is left */
-    wait.w.active = &wait.active;
+    wait.w.active = NULL;
     wait.w.since_ns = 0;
     wait.c = c;
     wait.m = m;
@@ -218,19 +260,17 @@ int direct_cond_wait_by(pthread_cond_t *c, pthread_mutex_t *m, const struct dire
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type); /* an asynchronous cancel must not strike inside the lot */
     if (!sbt_lot_busy())                                   /* a handler in there must not end its thread */
         pthread_testcancel();
-    sbt_active_begin(&wait.active, &cx->adapt);
-    if (SBT_UNLIKELY(direct_self.signalled_by == c))
-        sbt_active_futile(&wait.active, direct_self.signalled_after);
-    wait.measured = is_measured(cx);
-    if (wait.measured)
-        wait.active.start_ns = wait.active.last_ns = wait.w.since_ns = sbt_now_ns();
+    if (SBT_LIKELY(switches_at_once(&wait)))
+        sbt_switch_about_to_wait();
+    else
+        begin_actively(&wait);
     r = sbt_lot_park(key_of(cx), &wait.w, deadline);
     if (r == 0 || r == ETIMEDOUT) { /* else the mutex was not released */
         int taken = take_mutex(&wait);
         r = taken != 0 ? taken : r;
     }
     direct_self.signalled_by = r == 0 && wait.alone ? c : NULL;
-    direct_self.signalled_after = wait.active.switches;
+    direct_self.signalled_after = wait.w.active != NULL ? wait.active.switches : 0;
     if (SBT_UNLIKELY(sbt_switch_servers != 0)) /* it may have taken a free mutex on the server of another section */
         direct_delegate_leave_server();
     pthread_setcanceltype(type, NULL);

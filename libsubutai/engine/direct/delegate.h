@@ -51,7 +51,7 @@
 #define DIRECT_DELEGATED_NOT UINT32_MAX
 
 /* The option names mutexes. Set once at start-up. */
-extern bool direct_delegates;
+extern bool direct_delegates SBT_HIDDEN;
 extern uint32_t direct_n_delegates;
 
 /* Find out, and remember in the mutex. May read a call stack. */
