@@ -20,8 +20,9 @@
  *
  * Carriers (--wait switch): a fiber that is woken goes to the end of its waker's run queue; there is no virtual time. A
  * carrier that goes idle searches for a while, and takes half of the queue of a carrier that makes no progress. A
- * carrier that sleeps is woken for a new fiber, unless that was in vain several times in a row. A fiber that computes
- * for a slice while others wait is preempted: then the library lets the kernel run them.
+ * carrier that sleeps is woken for a fiber that was woken or has yielded, unless that was in vain several times in a
+ * row, and by a carrier that has taken several fibers. Then it searches again. A fiber that computes for a slice while
+ * others wait is preempted: then the library lets the kernel run them.
  *
  * A thread's function may wake other threads while it runs, at a time when its core has no event. It always ends by
  * giving the core its next event, so a preemption that is due then comes as an event of the same time.
@@ -105,7 +106,7 @@ static void run_on(struct sim *sim, struct sim_host_core *core, struct sim_threa
     if (core->searches)
         sim_host_search_stop(sim, core);
     core->on = t;
-    core->resched = core->preempts = false;
+    core->resched = core->preempts = core->woken = false;
     core->from = sim_now(sim) + late;
     if (core->last != t->host.serial) {
         sim->summary.n_switches++;
@@ -136,7 +137,7 @@ static void next_thread(struct sim *sim, struct sim_host_core *core) {
         run_on(sim, core, sim_host_take_next(sim, core), 0);
         return;
     }
-    core->idle_from = sim_now(sim);
+    core->idle_from = core->search_from = sim_now(sim);
     if (core->armed)
         cancel_event(sim, core);
     if (sim_host_is_server(sim, core->number))
@@ -198,6 +199,22 @@ static __attribute__((noinline)) void tick(struct sim *sim, struct sim_host_core
     preempt(sim, core);
 }
 
+/* The sleeping carrier is woken, and will look. The result is what that costs its waker. */
+static uint64_t wake_to_search(struct sim *sim, struct sim_host_core *idle) {
+    const struct sim_host_model *model = &sim->host->model;
+    idle->woken = true;
+    sim_host_search_at(sim, idle, sim_now(sim) + late(sim, idle) + 1);
+    return sim_host_is_deep(sim, idle) ? model->wake_deep_ns : model->wake_idle_ns;
+}
+
+/* The carrier has taken several fibers: there is enough for another one, which it wakes if none searches. */
+static uint64_t pass_wake_up_on(struct sim *sim, const struct sim_host_core *core) {
+    struct sim_host_core *idle = core->n_ready > 1 ? sim_host_find_idle(sim, core->number) : NULL;
+    if (idle == core) /* all others run */
+        idle = NULL;
+    return idle != NULL && !sim_host_is_searching(sim, idle) ? wake_to_search(sim, idle) : 0;
+}
+
 /* A carrier without a fiber looks for fibers. */
 void sim_host_search_event(struct sim *sim, const struct sim_event *event) {
     struct sim_host_core *core = &sim->host->cores[event->index];
@@ -206,11 +223,14 @@ void sim_host_search_event(struct sim *sim, const struct sim_event *event) {
     core->armed = false;
     if (sim_host_steal(sim, core)) {
         core->n_vain = 0;
-        run_on(sim, core, sim_host_take_at(sim, core, 0), STEAL_NS);
+        uint64_t passes_on_ns = pass_wake_up_on(sim, core);
+        run_on(sim, core, sim_host_take_at(sim, core, 0), STEAL_NS + passes_on_ns);
         return;
     }
-    if (core->woken)
+    if (core->woken) {
         core->n_vain += core->n_vain < UINT8_MAX;
+        core->search_from = sim_now(sim);
+    }
     core->woken = false;
     sim_host_search_on(sim, core);
 }
@@ -343,9 +363,7 @@ static void wake_carrier(struct sim *sim, struct sim_thread *waker, const struct
     if (idle == NULL || sim_host_is_searching(sim, idle) ||
         (idle->n_vain >= VAIN_MANY && ++sim->host->n_unwoken % VAIN_TRY != 0))
         return;
-    idle->woken = true;
-    sim_host_search_at(sim, idle, sim_now(sim) + late(sim, idle) + 1);
-    waker->host.owed_ns += sim_host_is_deep(sim, idle) ? sim->host->model.wake_deep_ns : sim->host->model.wake_idle_ns;
+    waker->host.owed_ns += wake_to_search(sim, idle);
 }
 
 /* Does the waker send an interrupt to the core, so that the thread can preempt another there? */
@@ -480,6 +498,8 @@ static void yield_now(struct sim *sim, struct sim_thread *t) {
         t->host.v = t->host.deadline;
         t->host.deadline += (int64_t)sim->host->model.slice_ns;
     }
+    if (sim->host->fibers)
+        wake_carrier(sim, t, core);
     preempt(sim, core);
 }
 
