@@ -3,6 +3,8 @@
 #include "topic.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /*
  * The lock has been given back and a thread woken for it, which has not run yet. All stay on one CPU and the woken
@@ -12,20 +14,23 @@
 static pthread_mutex_t woken_for = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t woken_to_write = PTHREAD_RWLOCK_INITIALIZER;
 static atomic_int about_to_wait; /* the thread's kernel thread */
-static void set_policy(pid_t thread, int policy) {
+/* False: the thread has ended. */
+static bool set_policy(pid_t thread, int policy) {
     struct sched_param none = {0};
-    SYS(sched_setscheduler(thread, policy, &none));
+    int r = sched_setscheduler(thread, policy, &none);
+    SYS(r == 0 || errno == ESRCH ? 0 : r);
+    return r == 0;
 }
 static void *wait_for_mutex(void *unused) {
     (void)unused;
-    atomic_store(&about_to_wait, (int)gettid());
+    atomic_store(&about_to_wait, (int)syscall(SYS_gettid));
     OK(pthread_mutex_lock(&woken_for));
     OK(pthread_mutex_unlock(&woken_for));
     return NULL;
 }
 static void *wait_to_write(void *unused) {
     (void)unused;
-    atomic_store(&about_to_wait, (int)gettid());
+    atomic_store(&about_to_wait, (int)syscall(SYS_gettid));
     OK(pthread_rwlock_wrlock(&woken_to_write));
     OK(pthread_rwlock_unlock(&woken_to_write));
     return NULL;
@@ -51,7 +56,7 @@ TEST(fork__trylock_of_what_a_thread_of_the_parent_was_woken_for, "mutex and rwlo
             while ((waits = atomic_load(&about_to_wait)) == 0)
                 sched_yield();
             let_threads_block();
-            set_policy(waits, SCHED_IDLE);
+            CHECK(set_policy(waits, SCHED_IDLE));
             OK(k == 0 ? pthread_mutex_unlock(&woken_for) : pthread_rwlock_unlock(&woken_to_write));
             run_in_child(k == 0 ? try_mutex : try_rwlock, &is_free[k]);
             set_policy(waits, SCHED_OTHER);
