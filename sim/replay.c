@@ -13,7 +13,10 @@
 
 #include <errno.h>
 
-enum { CIRCLE_NS = 1000000 }; /* from the beginning of a sleep to the first look for threads that wait for each other */
+enum {
+    CIRCLE_NS = 1000000, /* from the beginning of a sleep to the first look for threads that wait for each other */
+    LOOKS_NS = 20000,    /* between two such looks at least, where sleeps are left out */
+};
 enum { PROGRESS_EVENTS = 1 << 16 }; /* between two calls of on_progress; a power of two */
 
 static void call(struct sim *sim, struct sim_thread *t);
@@ -208,12 +211,12 @@ void sim_replay_circles_event(struct sim *sim) {
 }
 
 /*
- * Without these waits a circle lasts until no other thread goes on, or for CIRCLE_NS. No event is needed for that: a
+ * Without these waits a circle lasts until no other thread goes on, or for LOOKS_NS. No event is needed for that: a
  * thread that goes on comes here again.
  */
 static void leave_outside_out(struct sim *sim, struct sim_thread *t) {
     if (sim_now(sim) >= sim->circles_at) {
-        sim->circles_at = sim_now(sim) + CIRCLE_NS;
+        sim->circles_at = sim_now(sim) + LOOKS_NS;
         pass_circles(sim);
     }
     sim_return(sim, t);
