@@ -498,8 +498,11 @@ static void yield_now(struct sim *sim, struct sim_thread *t) {
         t->host.v = t->host.deadline;
         t->host.deadline += (int64_t)sim->host->model.slice_ns;
     }
-    if (sim->host->fibers)
+    if (sim->host->fibers) {
         wake_carrier(sim, t, core);
+        t->left = t->host.owed_ns; /* it pays for that when it goes on, in the same call */
+        t->host.owed_ns = 0;
+    }
     preempt(sim, core);
 }
 
