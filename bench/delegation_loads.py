@@ -65,6 +65,8 @@ def said(text):
 class Program:
     """A program that prints its result and then its time. `claim`: what the slides say of it."""
 
+    predicted = []
+
     def __init__(self, options, words, locks, claim, ways=()):
         self.command, self.locks, self.claim = [os.path.join(options.build_dir, "bench", words[0]), *words[1:]], locks, claim
         self.ways = [way for way in WAYS if way not in OF_SOME_LOADS or way in ways]
@@ -95,6 +97,9 @@ class Program:
 
 class Memcached:
     """A server, with so many threads for its clients' requests, and clients that run without the library."""
+
+    # With what it waits for its clients, which share the cores here, each prediction would be the clients' time.
+    predicted = ["--without", "outside"]
 
     def __init__(self, options, kind, requests, claim):
         self.kind, self.requests, self.claim, self.locks = kind, requests, claim, "all"
@@ -171,7 +176,8 @@ def predictions(load, folder, cores, servers):
     load.observe("record", ["--engine", "glibc", "-o", trace], cores)
     for name, sync in [("glibc", ["glibc"]), ("direct", ["direct"]), ("switched", ["switch"])] + \
             [(f"{n} server" + "s" * (n > 1), ["delegate", "--servers", str(n)]) for n in servers if n < cores]:
-        out, _ = finished([load.subutai, "predict", "--machine", "host", "--cores", str(cores), "--json", "--sync", *sync, trace])
+        out, _ = finished([load.subutai, "predict", "--machine", "host", "--cores", str(cores), "--json", *load.predicted, "--sync", *sync,
+                          trace])
         times[name] = json.loads(out)["runs"][0]["makespan_ns"]
     os.unlink(trace)
     return times

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "host_core.h"
 
+enum { PREFERRED_MOST = 64 }; /* libsubutai/switch/tuning.h */
+
 /* ---- idle cores ---- */
 
 struct sim_host_core *sim_host_find_idle(struct sim *sim, uint32_t from) {
@@ -35,8 +37,19 @@ static void push_fiber(struct sim_host_core *core, struct sim_thread *t) {
     core->n_ready++;
 }
 
+/* Those that yielded come behind the others, but not for ever. */
+static bool takes_yielded(struct sim_host_core *core) {
+    if (core->fibers[false].first == NULL)
+        return true;
+    if (core->fibers[true].first == NULL)
+        return false;
+    bool turn = core->n_preferred >= PREFERRED_MOST;
+    core->n_preferred = turn ? 0 : core->n_preferred + 1;
+    return turn;
+}
+
 static struct sim_thread *take_fiber(struct sim_host_core *core) {
-    bool yielded = core->fibers[false].first == NULL;
+    bool yielded = takes_yielded(core);
     struct sim_thread *t = core->fibers[yielded].first;
     if ((core->fibers[yielded].first = t->host.behind) == NULL)
         core->fibers[yielded].last = NULL;

@@ -39,8 +39,11 @@ struct sim_host_core {
     bool listed;    /* in `looks` */
     uint64_t last;  /* the serial number of the thread that had the core last; the thread may be gone */
     uint64_t preempt_at;
-    uint64_t tick_at; /* the next tick that was armed */
-    uint64_t idle_from, search_order;
+    uint64_t tick_at;     /* the next tick that was armed */
+    uint64_t idle_from;   /* it has had no thread since then, */
+    uint64_t search_from; /* and has searched since then: it went idle, or was woken to look */
+    uint64_t search_order;
+    uint32_t n_preferred; /* fibers in a row that were woken, while others that had yielded waited */
     uint64_t balance_at;
     uint32_t n_balances;
 };

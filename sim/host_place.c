@@ -3,7 +3,7 @@
 
 enum {
     LOOK_AT = 16,          /* threads of a run queue that an idle core looks at */
-    NO_PROGRESS_NS = 5000, /* a carrier with a fiber that runs for that long makes no progress */
+    NO_PROGRESS_NS = 5000, /* a carrier makes none if a fiber runs for that long, divided by those that wait there */
 };
 
 /* ---- threads that are ready change the core ---- */
@@ -18,7 +18,8 @@ static struct sim_host_core *longest(struct sim *sim, const struct sim_host_core
         struct sim_host_core *core = &sim->host->cores[i];
         if (core == but || core->n_ready <= (longest != NULL ? longest->n_ready : 0))
             continue;
-        if (sim->host->fibers && core->on != NULL && core->on->host.picked_at + NO_PROGRESS_NS > sim_now(sim))
+        if (sim->host->fibers && core->on != NULL &&
+            core->on->host.picked_at + NO_PROGRESS_NS / core->n_ready > sim_now(sim))
             continue; /* the carrier makes progress */
         longest = core;
     }

@@ -20,8 +20,9 @@
  *
  * Carriers (--wait switch): a fiber that is woken goes to the end of its waker's run queue; there is no virtual time. A
  * carrier that goes idle searches for a while, and takes half of the queue of a carrier that makes no progress. A
- * carrier that sleeps is woken for a new fiber, unless that was in vain several times in a row. A fiber that computes
- * for a slice while others wait is preempted: then the library lets the kernel run them.
+ * carrier that sleeps is woken for a fiber that was woken or has yielded, unless that was in vain several times in a
+ * row, and by a carrier that has taken several fibers. Then it searches again. A fiber that computes for a slice while
+ * others wait is preempted: then the library lets the kernel run them.
  *
  * A thread's function may wake other threads while it runs, at a time when its core has no event. It always ends by
  * giving the core its next event, so a preemption that is due then comes as an event of the same time.
@@ -76,9 +77,7 @@ static void wake_carrier(struct sim *sim, struct sim_thread *waker, const struct
     if (idle == NULL || sim_host_is_searching(sim, idle) ||
         (idle->n_vain >= VAIN_MANY && ++sim->host->n_unwoken % VAIN_TRY != 0))
         return;
-    idle->woken = true;
-    sim_host_search_at(sim, idle, sim_now(sim) + sim_host_late(sim, idle) + 1);
-    waker->host.owed_ns += sim_host_is_deep(sim, idle) ? sim->host->model.wake_deep_ns : sim->host->model.wake_idle_ns;
+    waker->host.owed_ns += sim_host_wake_to_search(sim, idle);
 }
 
 /* Does the waker send an interrupt to the core, so that the thread can preempt another there? */
@@ -212,6 +211,11 @@ static void yield_now(struct sim *sim, struct sim_thread *t) {
         core->sum_v += t->host.deadline - t->host.v;
         t->host.v = t->host.deadline;
         t->host.deadline += (int64_t)sim->host->model.slice_ns;
+    }
+    if (sim->host->fibers) {
+        wake_carrier(sim, t, core);
+        t->left = t->host.owed_ns; /* it pays for that when it goes on, in the same call */
+        t->host.owed_ns = 0;
     }
     sim_host_preempt(sim, core);
 }

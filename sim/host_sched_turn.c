@@ -78,7 +78,7 @@ void sim_host_run_on(struct sim *sim, struct sim_host_core *core, struct sim_thr
     if (core->searches)
         sim_host_search_stop(sim, core);
     core->on = t;
-    core->resched = core->preempts = false;
+    core->resched = core->preempts = core->woken = false;
     core->from = sim_now(sim) + late;
     if (core->last != t->host.serial) {
         sim->summary.n_switches++;
@@ -107,7 +107,7 @@ void sim_host_next_thread(struct sim *sim, struct sim_host_core *core) {
         sim_host_run_on(sim, core, sim_host_take_next(sim, core), 0);
         return;
     }
-    core->idle_from = sim_now(sim);
+    core->idle_from = core->search_from = sim_now(sim);
     if (core->armed)
         cancel_event(sim, core);
     if (sim_host_is_server(sim, core->number))
@@ -168,6 +168,21 @@ static __attribute__((noinline)) void tick(struct sim *sim, struct sim_host_core
     sim_host_preempt(sim, core);
 }
 
+uint64_t sim_host_wake_to_search(struct sim *sim, struct sim_host_core *idle) {
+    const struct sim_host_model *model = &sim->host->model;
+    idle->woken = true;
+    sim_host_search_at(sim, idle, sim_now(sim) + sim_host_late(sim, idle) + 1);
+    return sim_host_is_deep(sim, idle) ? model->wake_deep_ns : model->wake_idle_ns;
+}
+
+/* The carrier has taken several fibers: there is enough for another one, which it wakes if none searches. */
+static uint64_t pass_wake_up_on(struct sim *sim, const struct sim_host_core *core) {
+    struct sim_host_core *idle = core->n_ready > 1 ? sim_host_find_idle(sim, core->number) : NULL;
+    if (idle == core) /* all others run */
+        idle = NULL;
+    return idle != NULL && !sim_host_is_searching(sim, idle) ? sim_host_wake_to_search(sim, idle) : 0;
+}
+
 /* A carrier without a fiber looks for fibers. */
 void sim_host_search_event(struct sim *sim, const struct sim_event *event) {
     struct sim_host_core *core = &sim->host->cores[event->index];
@@ -176,11 +191,14 @@ void sim_host_search_event(struct sim *sim, const struct sim_event *event) {
     core->armed = false;
     if (sim_host_steal(sim, core)) {
         core->n_vain = 0;
-        sim_host_run_on(sim, core, sim_host_take_at(sim, core, 0), STEAL_NS);
+        uint64_t passes_on_ns = pass_wake_up_on(sim, core);
+        sim_host_run_on(sim, core, sim_host_take_at(sim, core, 0), STEAL_NS + passes_on_ns);
         return;
     }
-    if (core->woken)
+    if (core->woken) {
         core->n_vain += core->n_vain < UINT8_MAX;
+        core->search_from = sim_now(sim);
+    }
     core->woken = false;
     sim_host_search_on(sim, core);
 }

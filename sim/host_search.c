@@ -6,23 +6,19 @@
 /* The carrier's last look. */
 static uint64_t ends_at(const struct sim *sim, const struct sim_host_core *core) {
     uint64_t n = (sim->host->model.search_ns + SIM_SEARCH_EVERY_NS - 1) / SIM_SEARCH_EVERY_NS;
-    return core->idle_from + (n > 0 ? n : 1) * SIM_SEARCH_EVERY_NS;
+    return core->search_from + (n > 0 ? n : 1) * SIM_SEARCH_EVERY_NS;
 }
 
 /* The next look of a carrier that looks on. A look at the present time has been: looks come first. */
 static uint64_t next_at(const struct sim *sim, const struct sim_host_core *core) {
-    uint64_t n = (sim_now(sim) - core->idle_from) / SIM_SEARCH_EVERY_NS;
-    return core->idle_from + (n + 1) * SIM_SEARCH_EVERY_NS;
+    uint64_t n = (sim_now(sim) - core->search_from) / SIM_SEARCH_EVERY_NS;
+    return core->search_from + (n + 1) * SIM_SEARCH_EVERY_NS;
 }
 
 /* What has come of looks that were no events. */
 static void look_back(struct sim *sim, struct sim_host_core *core) {
     if (!core->searches)
         return;
-    if (core->woken && sim_now(sim) >= core->idle_from + SIM_SEARCH_EVERY_NS) {
-        core->n_vain += core->n_vain < UINT8_MAX;
-        core->woken = false;
-    }
     core->searches = sim_now(sim) < ends_at(sim, core);
     if (!core->searches && sim->host->searches_to < ends_at(sim, core))
         sim->host->searches_to = ends_at(sim, core);
@@ -33,7 +29,7 @@ void sim_host_search_on(struct sim *sim, struct sim_host_core *core) {
     core->searches = sim_now(sim) < ends_at(sim, core);
     if (!core->searches)
         return;
-    if (sim_now(sim) == core->idle_from)
+    if (sim_now(sim) == core->search_from)
         core->search_order = ++host->n_searches;
     if (!core->listed)
         host->looks[host->n_looks++].core = core->number;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Carriers without a fiber that search: from the time when they went idle they look each SIM_SEARCH_EVERY_NS whether
- * another carrier has fibers to take, for model.search_ns.
+ * Carriers without a fiber that search: from the time when they went idle, or were woken, they look each
+ * SIM_SEARCH_EVERY_NS whether another carrier has fibers to take, for model.search_ns.
  *
  * Such a look comes before all else that happens at its time. Looks at the same time are in the order in which their
- * carriers went idle. (The look of a carrier that is woken for a new fiber, sim_host_search_at, is an event like any
- * other.)
+ * carriers began to search. (The look of a carrier that is woken for a new fiber, sim_host_search_at, is an event like
+ * any other.)
  *
  * As long as no fiber is ready all looks are in vain, and nothing happens at them. So a look is an event only while
  * fibers are ready.

@@ -13,7 +13,10 @@
 
 #include <errno.h>
 
-enum { CIRCLE_NS = 1000000 }; /* from the beginning of a sleep to the first look for threads that wait for each other */
+enum {
+    CIRCLE_NS = 1000000, /* from the beginning of a sleep to the first look for threads that wait for each other */
+    LOOKS_NS = 20000,    /* between two such looks at least, where sleeps are left out */
+};
 enum { PROGRESS_EVENTS = 1 << 16 }; /* between two calls of on_progress; a power of two */
 
 static void call(struct sim *sim, struct sim_thread *t);
@@ -194,13 +197,29 @@ static void look_for_circles(struct sim *sim, uint64_t in_ns) {
     sim_events_put_words(&sim->events, sim->circles_at, SIM_EV_CIRCLES, 0, 0, 0, NULL);
 }
 
+static void pass_circles(struct sim *sim) {
+    for (uint32_t i = 0; i < sim->n_apps; i++)
+        sim_replay_pass_circle(sim, &sim->apps[i]);
+}
+
 void sim_replay_circles_event(struct sim *sim) {
     if (sim->n_running == 0 || sim_now(sim) != sim->circles_at) /* another one comes */
         return;
-    for (uint32_t i = 0; i < sim->n_apps; i++)
-        sim_replay_pass_circle(sim, &sim->apps[i]);
+    pass_circles(sim);
     if (sim_now(sim) < sim->outside_until)
         look_for_circles(sim, 2 * sim->circles_ns);
+}
+
+/*
+ * Without these waits a circle lasts until no other thread goes on, or for LOOKS_NS. No event is needed for that: a
+ * thread that goes on comes here again.
+ */
+static void leave_outside_out(struct sim *sim, struct sim_thread *t) {
+    if (sim_now(sim) >= sim->circles_at) {
+        sim->circles_at = sim_now(sim) + LOOKS_NS;
+        pass_circles(sim);
+    }
+    sim_return(sim, t);
 }
 
 /*
@@ -209,7 +228,11 @@ void sim_replay_circles_event(struct sim *sim) {
  */
 static void call_outside(struct sim *sim, struct sim_thread *t) {
     sim->summary.n_outside++;
-    if (sim->config.without_outside || t->event.took_ns == 0) {
+    if (sim->config.without_outside) {
+        leave_outside_out(sim, t);
+        return;
+    }
+    if (t->event.took_ns == 0) {
         sim_return(sim, t);
         return;
     }

@@ -29,7 +29,8 @@ bool no_realtime(void);         /* SCHED_FIFO refused */
 
 /* --- time --------------------------------------------------------------------------------------------------------- */
 /* Is there another round after `done` of them? Rounds fill two seconds, because one may take several time slices on a
- * busy machine; there are `least` at least and `most` at most. One caller at a time, which begins with done == 0. */
+ * busy machine; there are `least` at least, but if those take more than 20 s, and `most` at most. One caller at a time,
+ * which begins with done == 0. */
 bool another_round(int done, int least, int most);
 /* Absolute times that no clock accepts, or that have passed by in every clock. */
 extern const struct timespec time_nsec_too_big, time_nsec_negative, time_seconds_negative, time_epoch;

@@ -23,7 +23,7 @@
 #include "lib/checks.h"
 #include "lib/clock.h"
 
-enum { WAIT_US = 5000, N_JUMPS = 200, JUMP_US = 1000, N_POSTS = 2000, POST_US = 100 };
+enum { WAIT_US = 5000, N_JUMPS = 200, JUMP_US = 1000, N_POSTS = 2000, POST_US = 100, N_AFTERWARDS = 100 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -149,6 +149,8 @@ static void interrupts(void) {
     while (n_handled < N_POSTS)
         CHECK_INT(read(fd, &byte, 1), 1);
     signal(SIGALRM, SIG_IGN);
+    for (int i = 0; i < N_AFTERWARDS; i++)
+        OK_ERRNO(sem_wait(&posts));
     printf("%d\n", n_handled);
 }
 

@@ -7,7 +7,7 @@
 
 void sim_host_search_on(struct sim *sim, struct sim_host_core *core) {
     uint64_t now = sim_now(sim);
-    if (now != core->idle_from && now >= core->idle_from + sim->host->model.search_ns)
+    if (now != core->search_from && now >= core->search_from + sim->host->model.search_ns)
         return;
     core->armed = true;
     core->ticket = SIM_NO_EVENT;

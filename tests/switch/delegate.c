@@ -122,13 +122,48 @@ static void nested(void) {
 }
 
 /* ---- a section that sleeps in the kernel keeps no section of another mutex waiting ---- */
+static atomic_int n_queued;
+
+/* Keep the mutex, which the thread holds, until so many others are about to queue for it, or have. */
+static void keep_until_queued(int n) {
+    while (atomic_load(&n_queued) < n)
+        sched_yield();
+    for (int i = 0; i < 100; i++)
+        sched_yield();
+}
+
+static void block_until_told(void) {
+    char byte;
+    enter(&hot);
+    OK_ERRNO(read(ends[0], &byte, 1) == 1 ? 0 : -1);
+    keep_until_queued(N - 1);
+    leave(&hot);
+}
+
+/* Each time all others queue behind one of them. After the barrier they are fibers, wherever they were before. */
+static void queue_by_turns(long number) {
+    for (int i = 0; i < N; i++) {
+        meet(); /* the mutex is free */
+        if (number == i)
+            enter(&hot);
+        meet();
+        if (number != i) {
+            atomic_fetch_add(&n_queued, 1);
+            enter(&hot);
+            count++;
+        } else {
+            keep_until_queued((N - 1) * (i + 2));
+        }
+        leave(&hot);
+    }
+}
+
 static void *block_or_count(void *number) {
     char byte = 0;
     leave_home();
     if ((long)number == 0) {
-        enter(&hot);
-        OK_ERRNO(read(ends[0], &byte, 1) == 1 ? 0 : -1);
-        leave(&hot);
+        block_until_told();
+        queue_by_turns(0);
         return number;
     }
     for (int i = 0; i < ROUNDS; i++) {
@@ -144,16 +179,18 @@ static void *block_or_count(void *number) {
     OK(pthread_mutex_unlock(&second));
     if (last)
         OK_ERRNO(write(ends[1], &byte, 1) == 1 ? 0 : -1);
+    atomic_fetch_add(&n_queued, 1);
     enter(&hot);
     count++;
     leave(&hot);
+    queue_by_turns((long)number);
     return number;
 }
 
 static void blocked(void) {
     OK_ERRNO(pipe(ends));
     run(N, block_or_count);
-    CHECK(count == N - 1 && other_count == (N - 1) * ROUNDS);
+    CHECK(count == (N - 1) * (N + 1) && other_count == (N - 1) * ROUNDS);
 }
 
 /* ---- a section waits for a thread that is queued behind the sections of a batch, and for one outside ---- */
@@ -377,16 +414,10 @@ static void at_home(void) {
 }
 
 /* ---- a section blocks where it has travelled to, and sections of other mutexes that travel go on ---- */
-static atomic_int n_queued;
-
-/* Hold the mutex until all others are about to queue for it, or have. */
 static void hold_until_queued(pthread_mutex_t *m, int n) {
     OK(pthread_mutex_lock(m));
     meet();
-    while (atomic_load(&n_queued) < n)
-        sched_yield();
-    for (int i = 0; i < 100; i++)
-        sched_yield();
+    keep_until_queued(n);
     OK(pthread_mutex_unlock(m));
 }
 

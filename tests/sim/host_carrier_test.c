@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Carriers that have no fiber, on the host: when one of them comes to the help of another. Cases as host.h says; before
+ * a fiber sleeps it takes the 40 ns of the parking lot's queue, and to take fibers from a carrier takes 300 ns.
+ */
+#include "host.h"
+
+enum { PARKS = 40, TAKES = 300 };
+
+static struct sim_config carriers(uint32_t n, uint64_t search_ns) {
+    struct sim_config config = host_of(SIM_SWITCH, n);
+    config.host.search_ns = (uint32_t)search_ns;
+    return config;
+}
+
+/* Fibers 1 to n each wait for a semaphore of their own, and work for 1 us. */
+static void begin(struct build *b, uint32_t n) {
+    for (uint32_t i = 1; i <= n; i++)
+        init(b, 0, SBT_TRACE_SEM, i, 0);
+    create_all(b, n + 1);
+    for (uint32_t i = 1; i <= n; i++) {
+        sem(b, i, SBT_TRACE_SEM_WAIT, i, 1, 0);
+        end(b, i, 1 * US);
+    }
+}
+
+/*
+ * Two carriers. Fiber 0 sleeps until 27 us, wakes fiber 1, or fibers 1 and 2, and computes. The other carrier looks at
+ * 30 us: too early for a single fiber, which its own carrier may soon take, and not for two. Its next look is at 35 us.
+ */
+TEST_EACH(more_fibers_wait_for_less_time, 2) {
+    struct build b;
+    build_open(&b);
+    begin(&b, 2);
+    sleep_for(&b, 0, 27 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 1, 1, 0);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 2, 1, number == 0 ? 1 * MS : 0);
+    join_all(&b, 3, 1 * MS);
+    struct sim_config config = carriers(2, 40 * US);
+    uint64_t taken_at = PARKS + (number == 0 ? 35 : 30) * US;
+    ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, taken_at + TAKES + 1 * US);
+}
+
+/*
+ * Three carriers, of which two sleep. Fiber 0 wakes four fibers at 50 us, and with the first a carrier, and computes.
+ * That carrier takes two of them 1 ns later, and wakes the third carrier, which takes another one.
+ */
+TEST(a_carrier_that_has_taken_several_fibers_wakes_another) {
+    struct build b;
+    build_open(&b);
+    begin(&b, 4);
+    sleep_for(&b, 0, 40 * US);
+    for (uint32_t i = 1; i <= 4; i++)
+        sem(&b, 0, SBT_TRACE_SEM_POST, i, 1, i == 1 ? 10 * US : 0);
+    join_all(&b, 5, 1 * MS);
+    struct sim_config config = carriers(3, 5 * US);
+    ck_assert_uint_eq(run_one(&config, build_close(&b), 3, NULL).to_ns, 50 * US + 2 + TAKES + 1 * US);
+}
+
+/*
+ * Two carriers. Fiber 2 has a spin lock, and sleeps. Fiber 0 wakes fiber 1 at 28 us, which the other carrier, at its
+ * last look, leaves where it is. Fiber 0 spins for the lock for 4 us and yields: fiber 1 runs, which computes, and the
+ * yield wakes the other carrier. That searches again, and takes fiber 0 at its second look, 5 us later.
+ */
+TEST(a_yield_wakes_a_carrier_that_searches) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 1, 0);
+    create_all(&b, 3);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 1, 1, 0);
+    end(&b, 1, 1 * MS);
+    call(&b, 2, SBT_TRACE_SPIN_LOCK, 2, 0);
+    sleep_for(&b, 2, 100 * US);
+    call(&b, 2, SBT_TRACE_SPIN_UNLOCK, 2, 0);
+    end(&b, 2, 0);
+    sleep_for(&b, 0, 26 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 1, 1, 2 * US);
+    call(&b, 0, SBT_TRACE_SPIN_LOCK, 2, 0);
+    call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 2, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = carriers(2, 30 * US);
+    config.host.spin_looks_ns = 4 * US;
+    ck_assert_uint_eq(run_one(&config, build_close(&b), 0, NULL).in_ns[SIM_READY], 1 + 5 * US + TAKES);
+}
+
+/*
+ * One carrier. Fibers 1 and 2 wake each other, 100 times each after 1 us, while fiber 1 has a spin lock. Fiber 0 spins
+ * for that for 2 us each time that it has the carrier, and yields: first at 10 us, when ten of the two fibers' turns
+ * have begun, and then after 64 of them each time. Fiber 2's first wait does not sleep.
+ */
+TEST(a_fiber_that_has_yielded_has_its_turn) {
+    enum { ROUNDS = 100, BEFORE = 10, TURNS = 1 + (2 * ROUNDS - BEFORE) / 64 };
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 1, 0);
+    init(&b, 0, SBT_TRACE_SEM, 2, 0);
+    create_all(&b, 3);
+    call(&b, 1, SBT_TRACE_SPIN_LOCK, 3, 0);
+    for (uint64_t i = 1; i <= ROUNDS; i++) {
+        sem(&b, 1, SBT_TRACE_SEM_POST, 1, i, 1 * US);
+        sem(&b, 1, SBT_TRACE_SEM_WAIT, 2, i, 0);
+        sem(&b, 2, SBT_TRACE_SEM_WAIT, 1, i, 0);
+        sem(&b, 2, SBT_TRACE_SEM_POST, 2, i, 1 * US);
+    }
+    call(&b, 1, SBT_TRACE_SPIN_UNLOCK, 3, 0);
+    end(&b, 1, 0);
+    end(&b, 2, 0);
+    sleep_for(&b, 0, 10 * US);
+    call(&b, 0, SBT_TRACE_SPIN_LOCK, 3, 0);
+    call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 3, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = carriers(1, 0);
+    config.host.spin_looks_ns = 2 * US;
+    uint64_t rounds = 2 * ROUNDS * (1 * US + PARKS) - PARKS;
+    ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, rounds + TURNS * 2 * US);
+}
