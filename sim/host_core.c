@@ -98,11 +98,17 @@ static struct sim_thread *take_thread(struct sim_host_core *core, uint32_t i) {
 
 /* ---- either's ---- */
 
+static void note_queue(struct sim *sim, const struct sim_host_core *core) {
+    uint64_t *word = &sim->host->queues[core->number / 64], bit = UINT64_C(1) << core->number % 64;
+    *word = core->n_ready > 0 ? *word | bit : *word & ~bit;
+}
+
 bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
     if (sim->host->fibers)
         push_fiber(core, t);
     else if (!push_thread(sim, core, t))
         return false;
+    note_queue(sim, core);
     t->place = SIM_IN_QUEUE;
     sim->n_ready += !sim_host_is_server(sim, core->number);
     return true;
@@ -110,7 +116,9 @@ bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_threa
 
 struct sim_thread *sim_host_take_at(struct sim *sim, struct sim_host_core *core, uint32_t i) {
     sim->n_ready -= !sim_host_is_server(sim, core->number);
-    return sim->host->fibers ? take_fiber(core) : take_thread(core, i);
+    struct sim_thread *t = sim->host->fibers ? take_fiber(core) : take_thread(core, i);
+    note_queue(sim, core);
+    return t;
 }
 
 /* ---- virtual time ---- */

@@ -64,7 +64,8 @@ struct sim_host {
     uint64_t n_threads;                     /* that have begun: serial numbers */
     uint64_t sequence;                      /* of threads that became ready */
     struct sim_host_core *cores;
-    struct sim_host_look *looks; /* host_search.c: of carriers that may search; a place for each carrier */
+    uint64_t queues[SIM_MAX_CORES / 64]; /* a bit for each core of which the run queue is not empty */
+    struct sim_host_look *looks;         /* host_search.c: of carriers that may search; a place for each carrier */
     uint32_t n_looks;
     uint64_t n_searches;  /* that have begun: their order */
     uint64_t searches_to; /* the last look that was no event is not after that time */

@@ -12,16 +12,20 @@ static bool is_hot(const struct sim *sim, const struct sim_thread *t) {
     return sim_now(sim) - t->host.ran_at < sim->host->model.hot_ns;
 }
 
+static bool makes_progress(const struct sim *sim, const struct sim_host_core *carrier) {
+    return carrier->on != NULL && carrier->on->host.picked_at + NO_PROGRESS_NS / carrier->n_ready > sim_now(sim);
+}
+
+/* The first core with the longest run queue. Of carriers, one that makes no progress. */
 static struct sim_host_core *longest(struct sim *sim, const struct sim_host_core *but) {
     struct sim_host_core *longest = NULL;
-    for (uint32_t i = sim->host->model.n_servers; i < sim->n_cores; i++) {
-        struct sim_host_core *core = &sim->host->cores[i];
-        if (core == but || core->n_ready <= (longest != NULL ? longest->n_ready : 0))
-            continue;
-        if (sim->host->fibers && core->on != NULL &&
-            core->on->host.picked_at + NO_PROGRESS_NS / core->n_ready > sim_now(sim))
-            continue; /* the carrier makes progress */
-        longest = core;
+    for (uint32_t word = 0; word <= (sim->n_cores - 1) / 64; word++) {
+        for (uint64_t bits = sim->host->queues[word]; bits != 0; bits &= bits - 1) {
+            struct sim_host_core *core = &sim->host->cores[word * 64 + (uint32_t)__builtin_ctzll(bits)];
+            if (core != but && core->n_ready > (longest != NULL ? longest->n_ready : 0) &&
+                !sim_host_is_server(sim, core->number) && !(sim->host->fibers && makes_progress(sim, core)))
+                longest = core;
+        }
     }
     return longest;
 }
