@@ -227,7 +227,8 @@ static bool is_better_at_home(const struct sbt_fiber *f, const struct sbt_deadli
            (__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0 || (deadline != NULL && f->dozes));
 }
 
-int sbt_fiber_park_otherwise(struct sbt_fiber *f, const struct sbt_deadline *deadline) {
+int sbt_fiber_park_otherwise(const struct sbt_deadline *deadline) {
+    struct sbt_fiber *f = sbt_self.fiber; /* read here: a handler may have forked since the caller was called */
     /* This is a handler that may not leave; or a child: a handler forked it and returned to a wait. Poll. */
     if (SBT_UNLIKELY(f == NULL) || sbt_switch_is_fixed()) {
         sbt_pause_ns(SBT_HANDLER_POLL_NS);
@@ -259,7 +260,7 @@ int sbt_fiber_park_otherwise(struct sbt_fiber *f, const struct sbt_deadline *dea
 int sbt_fiber_park(const struct sbt_deadline *deadline) {
     struct sbt_fiber *f = sbt_self.fiber;
     if (SBT_UNLIKELY(f == NULL || deadline != NULL))
-        return sbt_fiber_park_otherwise(f, deadline);
+        return sbt_fiber_park_otherwise(deadline);
     sbt_switch_enter();
     return sbt_fiber_park_entered(f);
 }
@@ -360,7 +361,9 @@ bool sbt_switch_others_runnable(void) {
 
 bool sbt_switch_waits_behind(void) {
     const struct sbt_fiber *f = sbt_self.fiber;
-    return f != NULL && f->carrier != NULL && __atomic_load_n(&f->carrier->n, __ATOMIC_RELAXED) != 0;
+    /* Read once: a handler may take the fiber home. */
+    const struct sbt_carrier *x = f != NULL ? __atomic_load_n(&f->carrier, __ATOMIC_RELAXED) : NULL;
+    return x != NULL && __atomic_load_n(&x->n, __ATOMIC_RELAXED) != 0;
 }
 
 /*

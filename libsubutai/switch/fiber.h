@@ -133,7 +133,7 @@ void sbt_fiber_leave(struct sbt_fiber *f, enum sbt_leaving why);
  */
 int sbt_fiber_park_entered(struct sbt_fiber *f);
 
-/* As sbt_fiber_park. f is the caller's own fiber, NULL: it has none; the wait is not as usual, or has a deadline. */
-int sbt_fiber_park_otherwise(struct sbt_fiber *f, const struct sbt_deadline *deadline);
+/* As sbt_fiber_park. The caller has no fiber, or the wait is not as usual, or has a deadline. */
+int sbt_fiber_park_otherwise(const struct sbt_deadline *deadline);
 
 #endif

@@ -240,15 +240,15 @@ static inline bool waits_as_usual(const struct sbt_fiber *f, const struct sbt_ca
            __atomic_load_n(&s->running, __ATOMIC_RELAXED) != 0;
 }
 
-static SBT_NOINLINE int park_otherwise(struct sbt_fiber *f) {
+static SBT_NOINLINE int park_otherwise(void) {
     sbt_switch_leave();
-    return sbt_fiber_park_otherwise(f, NULL);
+    return sbt_fiber_park_otherwise(NULL);
 }
 
 int sbt_fiber_park_entered(struct sbt_fiber *f) {
     struct sbt_carrier *x = f->carrier;
     if (SBT_UNLIKELY(!waits_as_usual(f, x)))
-        return park_otherwise(f);
+        return park_otherwise();
     f->interrupted = false;
     SBT_PROBE2(fiber_leave, f, SBT_LEAVES_TO_PARK);
     if (SBT_LIKELY(leave_carrier(f, SBT_LEAVES_TO_PARK, &x)))

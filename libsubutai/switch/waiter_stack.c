@@ -2,7 +2,8 @@
 /*
  * Waiter stacks (Treiber's stack): the fibers that wait for an event of an object. They are linked by their numbers in
  * the pool. Fibers are never freed, so a number is always good to follow. The word also holds the fork generation,
- * because a forked child finds fibers of its parent's there.
+ * because a forked child finds fibers of its parent's there: 14 bits of it, so that the fiber of a process is taken for
+ * one of the 16,384th of its ancestors.
  *
  * A fiber is in one waiter stack at most. It remains there until it is taken out, even if it is woken otherwise or its
  * thread ends. Only then may it join another stack. That decides the order in take:

@@ -46,10 +46,12 @@ void sbt_wait_yield_to_fibers(void) {
         sbt_switch_yield(false);
 }
 
-/* Under a real-time policy equals get the core in no other way, so the gate would keep it from them for as long as it
- * is closed. */
+/*
+ * Under a real-time policy equals get the core in no other way, so the gate would keep it from them for as long as it
+ * is closed. The kernel is asked, because another process may have set the policy (chrt -p).
+ */
 void sbt_wait_offer(void) {
-    if (!sbt_yield_gate_offer(&sbt_yield_gate) && sbt_priority_of_caller() != 0)
+    if (!sbt_yield_gate_offer(&sbt_yield_gate) && sbt_priority_read() != 0)
         sbt_yield();
 }
 

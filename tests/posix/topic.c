@@ -2,6 +2,7 @@
 #include "topic.h"
 
 #include <signal.h>
+#include <stdio.h>
 
 const struct timespec time_nsec_too_big = {0, 1000000000}, time_nsec_negative = {0, -1},
                       time_seconds_negative = {-1, 0}, time_epoch = {0, 0};
@@ -16,7 +17,10 @@ bool another_round(int done, int least, int most) {
         begin = time_now(CLOCK_MONOTONIC);
         return true;
     }
-    return done < most && time_since_ms(CLOCK_MONOTONIC, begin) < (done < least ? LEAST_MS : MOST_MS);
+    bool goes_on = done < most && time_since_ms(CLOCK_MONOTONIC, begin) < (done < least ? LEAST_MS : MOST_MS);
+    if (!goes_on && done < least)
+        fprintf(stderr, "# %d of %d rounds in %d ms\n", done, least, (int)LEAST_MS);
+    return goes_on;
 }
 
 static void count_signal(int signo) {

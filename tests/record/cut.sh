@@ -34,13 +34,20 @@ record jumps
 check "handlers leave the recorder by siglongjmp: exit 0" is "$status" 0
 subutai trace info --json t.sbt
 check "hardly an event is lost" json '.[0] | .lost <= 4 and .operations.mutex_lock.count >= 198'
-record interrupts
+# How many events come while a block is written depends on what else runs on the machine: hardly any are lost in one run of
+# five at least, and in each run all are there or are counted.
+hardly_lost=no
+for _ in 1 2 3 4 5; do
+    record interrupts
+    said=$out
+    subutai trace info --json t.sbt
+    json ".[0] | .operations.sem_post.count + .lost == $said" || break
+    json ".[0] | .lost <= $said / 10" && hardly_lost=yes && break
+done
 check "handlers that interrupt the recorder and return: exit 0" is "$status" 0
-said=$out
-subutai trace info --json t.sbt
-# How many come while a block is written depends on what else runs on the machine.
 check "all of their events, or they are counted as lost: they came while a block was written" \
-    json ".[0] | .lost <= $said * 9 / 10 and .operations.sem_post.count + .lost == $said"
+    json ".[0] | .operations.sem_post.count + .lost == $said"
+check "and they are hardly any" is "$hardly_lost" yes
 check "and none after the last of them" json '.[0].operations.sem_wait.count == 100'
 check "and possible" possible t.sbt
 record left
