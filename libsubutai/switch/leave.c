@@ -56,8 +56,13 @@ static SBT_NOINLINE void finish_otherwise(struct sbt_carrier *x, struct sbt_fibe
     }
 }
 
+/*
+ * A handler may fork between the two reads, and this be the child, which has cleared both. Then `why` is NOTHING, and
+ * the fiber is left alone; in the other order it would be no fiber with a reason.
+ */
 static inline void finish_switch(struct sbt_carrier *x) {
     struct sbt_fiber *f = x->leaving;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     enum sbt_leaving why = x->why;
     uint32_t none = SBT_TOKEN_NONE;
     x->leaving = NULL;
